@@ -113,7 +113,7 @@ func copyToFacts(t *testing.T, conn driver.Conn, r *facts.Refresher) {
 // TestReportsFromFactsEqualTheReference compares reports of all kinds with those that are counted from the events,
 // while events arrive: late, repeated, conflicting and without exposures.
 func TestReportsFromFactsEqualTheReference(t *testing.T) {
-	requests := tier.Of(60, 120, 5_000)
+	requests := tier.Of(60, 120, 625)
 	for seed := range uint64(tier.Of(2, 1, 8)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()

@@ -10,7 +10,8 @@ import (
 
 // ReadAll returns all stored rows of visitors and goal events, in the order of fold.Rows for each visitor.
 func ReadAll(ctx context.Context, conn driver.Conn) (rows []fold.Row, err error) {
-	err = readRows(ctx, conn, statement("rows.sql", "grain IN ('visitor', 'goal')"), func(r *fold.Row) error {
+	s := &server{conn, ofServer}
+	err = s.readRows(ctx, s.allRows, func(r *fold.Row) error {
 		rows = append(rows, *r)
 		return nil
 	})
@@ -19,6 +20,6 @@ func ReadAll(ctx context.Context, conn driver.Conn) (rows []fold.Row, err error)
 
 // ReadAllCells returns all stored cells.
 func ReadAllCells(ctx context.Context, conn driver.Conn) (fold.Cells, error) {
-	all := fold.Cells{}
-	return all, readCells(ctx, conn, statement("cells.sql", "grain IN ('all', 'day')"), func(key fold.CellKey, cell *fold.Cell) { all[key] = cell })
+	all, s := fold.Cells{}, &server{conn, ofServer}
+	return all, s.readCells(ctx, s.statement("cells.sql", "grain IN ('all', 'day')"), func(key fold.CellKey, cell *fold.Cell) { all[key] = cell })
 }

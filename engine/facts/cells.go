@@ -26,9 +26,9 @@ type cells struct {
 const leastVisitorsByDay = 100_000
 
 // openCells returns the cells of a store.
-func openCells(ctx context.Context, conn driver.Conn, leastByDay int64) (cells, error) {
+func (s *server) openCells(ctx context.Context, leastByDay int64) (cells, error) {
 	c := cells{leastByDay: leastByDay, byDay: map[plan.Subject]bool{}, all: map[plan.Subject]fold.Cells{}}
-	err := schema.EachRow(ctx, conn, subjectsByDay, func(row driver.Rows) error {
+	err := schema.EachRow(ctx, s, s.subjectsByDay, func(row driver.Rows) error {
 		var of plan.Subject
 		var kind uint8
 		err := row.Scan(&of.WebsiteID, &kind, &of.ID, &of.ExperimentID)
@@ -44,7 +44,7 @@ func openCells(ctx context.Context, conn driver.Conn, leastByDay int64) (cells, 
 
 // change appends the changes of cells when rows of visitors change from had to want, and adds their subjects. The
 // cells in memory are then those after the change.
-func (c *cells) change(ctx context.Context, conn driver.Conn, subjects map[plan.Subject]bool, changes []fold.Change, had, want []fold.Row) ([]fold.Change, error) {
+func (c *cells) change(ctx context.Context, from *server, subjects map[plan.Subject]bool, changes []fold.Change, had, want []fold.Row) ([]fold.Change, error) {
 	added := fold.Cells{}
 	for _, of := range []struct {
 		rows []fold.Row
@@ -55,10 +55,10 @@ func (c *cells) change(ctx context.Context, conn driver.Conn, subjects map[plan.
 			added.Add(rows, of.sign, c.byDay[rows[0].Subject])
 		})
 	}
-	if err := c.load(ctx, conn, subjects); err != nil {
+	if err := c.load(ctx, from, subjects); err != nil {
 		return nil, err
 	}
-	stored, err := c.readDays(ctx, conn, added)
+	stored, err := c.readDays(ctx, from, added)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (c *cells) change(ctx context.Context, conn driver.Conn, subjects map[plan.
 		if c.byDay[subject] || c.visitorsWith(subject, added) < c.leastByDay {
 			continue
 		}
-		if err := addDays(ctx, conn, subject, added, had, want); err != nil {
+		if err := from.addDays(ctx, subject, added, had, want); err != nil {
 			return nil, err
 		}
 		c.byDay[subject] = true
@@ -110,7 +110,7 @@ func appendCell(changes []fold.Change, key fold.CellKey, added *fold.Cell, store
 }
 
 // load reads the cells of the grain fold.OfAll that are not in memory.
-func (c *cells) load(ctx context.Context, conn driver.Conn, subjects map[plan.Subject]bool) error {
+func (c *cells) load(ctx context.Context, from *server, subjects map[plan.Subject]bool) error {
 	missing := map[plan.Subject]bool{}
 	for subject := range subjects {
 		if c.all[subject] == nil {
@@ -120,11 +120,11 @@ func (c *cells) load(ctx context.Context, conn driver.Conn, subjects map[plan.Su
 	if len(missing) == 0 {
 		return nil
 	}
-	return readCells(ctx, conn, sectionCells, func(key fold.CellKey, cell *fold.Cell) { c.all[key.Subject][key] = cell }, clickhouse.Named("sections", sectionsOf(missing, fold.OfAll)))
+	return from.readCells(ctx, from.sectionCells, func(key fold.CellKey, cell *fold.Cell) { c.all[key.Subject][key] = cell }, clickhouse.Named("sections", sectionsOf(missing, fold.OfAll)))
 }
 
 // readDays returns the stored cells by day to which something is added, and maybe others.
-func (c *cells) readDays(ctx context.Context, conn driver.Conn, added fold.Cells) (fold.Cells, error) {
+func (c *cells) readDays(ctx context.Context, from *server, added fold.Cells) (fold.Cells, error) {
 	subjects, goals, firsts := map[plan.Subject]bool{}, map[int64]bool{}, map[int64]bool{}
 	for key := range added {
 		if key.Grain == fold.OfDay {
@@ -135,7 +135,7 @@ func (c *cells) readDays(ctx context.Context, conn driver.Conn, added fold.Cells
 	if len(subjects) == 0 {
 		return stored, nil
 	}
-	return stored, readCells(ctx, conn, dayCells, func(key fold.CellKey, cell *fold.Cell) { stored[key] = cell },
+	return stored, from.readCells(ctx, from.cellsOfDays, func(key fold.CellKey, cell *fold.Cell) { stored[key] = cell },
 		clickhouse.Named("sections", sectionsOf(subjects, fold.OfDay)), clickhouse.Named("goals", keys(goals)), clickhouse.Named("firsts", keys(firsts)))
 }
 
@@ -161,14 +161,14 @@ func (c *cells) visitorsWith(subject plan.Subject, added fold.Cells) (n int64) {
 
 // addDays adds the cells by day of a subject, which has none yet: those of its stored visitors,
 // changed from had to want.
-func addDays(ctx context.Context, conn driver.Conn, subject plan.Subject, added fold.Cells, had, want []fold.Row) error {
+func (s *server) addDays(ctx context.Context, subject plan.Subject, added fold.Cells, had, want []fold.Row) error {
 	byDay := fold.Cells{}
 	var rows []fold.Row // of a visitor
 	end := func() {
 		byDay.Add(rows, 1, true)
 		rows = rows[:0]
 	}
-	err := readRows(ctx, conn, subjectRows, func(r *fold.Row) error {
+	err := s.readRows(ctx, s.subjectRows, func(r *fold.Row) error {
 		if len(rows) > 0 && rows[0].Visitor != r.Visitor {
 			end()
 		}
@@ -208,9 +208,9 @@ func cellRow(key *fold.CellKey, cell *fold.Cell) fold.Row {
 }
 
 // readCells calls each for the stored cells that a statement selects. The error may be ErrIncomplete.
-func readCells(ctx context.Context, conn driver.Conn, statement string, each func(fold.CellKey, *fold.Cell), params ...any) error {
+func (s *server) readCells(ctx context.Context, statement string, each func(fold.CellKey, *fold.Cell), params ...any) error {
 	seen := map[fold.CellKey]bool{}
-	err := schema.EachRow(ctx, conn, statement, func(row driver.Rows) error {
+	err := schema.EachRow(ctx, s, statement, func(row driver.Rows) error {
 		key, cell, copies, err := scanCell(row)
 		if err != nil {
 			return err

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"golang.org/x/sync/errgroup"
 
 	"lifthouse/engine/fold"
@@ -17,9 +16,9 @@ import (
 	"lifthouse/schema"
 )
 
-var insertFacts = "INSERT INTO facts (section, website_id, subject, subject_id, experiment_id, grain, goal_id, sign, variation, visitor_id, first_time, since_ms, number, " +
+const insertedColumns = "section, website_id, subject, subject_id, experiment_id, grain, goal_id, sign, variation, visitor_id, first_time, since_ms, number, " +
 	"multi_exposed_at, seen, digest, views, clicks, submits, completions, conversions, contacts, later_ms, later_kinds, " +
-	"value, profit, extra_value, value_before, profit_before, extra_value_before, sums, " + strings.Join(fold.Attributes, ", ") + ")"
+	"value, profit, extra_value, value_before, profit_before, extra_value_before, sums"
 
 // oneBlock are the settings of an insert that stores all its rows as one part, or none.
 func oneBlock(refresh uint32) clickhouse.Settings {
@@ -63,8 +62,8 @@ const cancels = "-"
 
 // insertChanges inserts the changes of a refresh as one atomic block. If a refresh with
 // the same number is stored already, nothing is inserted, and there is no error.
-func insertChanges(ctx context.Context, conn driver.Conn, refresh uint32, changes []fold.Change) error {
-	batch, err := conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(oneBlock(refresh))), insertFacts)
+func (s *server) insertChanges(ctx context.Context, refresh uint32, changes []fold.Change) error {
+	batch, err := s.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(oneBlock(refresh))), s.insert)
 	if err != nil {
 		return fmt.Errorf("insert facts: %w", err)
 	}
@@ -88,7 +87,7 @@ func insertChanges(ctx context.Context, conn driver.Conn, refresh uint32, change
 	return nil
 }
 
-// columnsOf returns functions that return the values of the columns of insertFacts.
+// columnsOf returns functions that return the values of insertedColumns and of the attributes.
 func columnsOf(changes []fold.Change) []func() any {
 	sections := map[section]uint64{}
 	columns := []func() any{

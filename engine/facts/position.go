@@ -2,7 +2,6 @@ package facts
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -14,9 +13,6 @@ import (
 	"lifthouse/schema"
 )
 
-//go:embed sql/position.sql
-var readPosition string
-
 // Position says how far events are folded.
 type Position struct {
 	Refresh uint32 // number of the last refresh; 0: none
@@ -27,11 +23,11 @@ type Position struct {
 // ErrIncomplete means that the server does not have all parts of the facts yet.
 var ErrIncomplete = errors.New("the server does not have all facts yet")
 
-// ReadPosition returns the position of the stored facts. The error may be ErrIncomplete.
-func ReadPosition(ctx context.Context, conn driver.Conn) (Position, error) {
+// readPosition returns the position of the facts of a server. The error may be ErrIncomplete.
+func (s *server) readPosition(ctx context.Context) (Position, error) {
 	var p Position
 	live, copies := 0, int64(0)
-	err := schema.EachRow(ctx, conn, readPosition, func(row driver.Rows) error {
+	err := schema.EachRow(ctx, s, s.position, func(row driver.Rows) error {
 		live++
 		return row.Scan(&p.Refresh, &p.Through, &p.Attempt, &copies)
 	})

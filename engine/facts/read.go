@@ -25,29 +25,53 @@ var sqlFiles embed.FS
 // reportTemplates are the files of sql/.
 var reportTemplates = template.Must(source.Templates().ParseFS(sqlFiles, "sql/*.sql"))
 
-// statement returns a file of sql/ with the columns of the attributes and a condition.
-func statement(file, where string) string {
+// tables are the tables of a server, with the statements of refreshes. On a shard of a cluster they are the local
+// ones.
+type tables struct {
+	Facts, Sent string // names
+	Attributes  string // columns, separated by commas
+	Where       string
+
+	position, lastAccepted, touched, events, madeOf, subjectsByDay, stored          string
+	visitorRows, subjectRows, allRows, sectionCells, cellsOfGrain, cellsOfDays, all string
+	insert                                                                          string
+}
+
+func newTables(facts, sent string) *tables {
+	t := &tables{Facts: facts, Sent: sent, Attributes: strings.Join(fold.Attributes, ", ")}
+	t.position, t.lastAccepted = t.statement("position.sql", ""), t.statement("last_accepted.sql", "")
+	t.touched, t.events, t.stored = t.statement("touched.sql", ""), t.statement("events.sql", ""), t.statement("stored_visitors.sql", "")
+	t.madeOf, t.subjectsByDay = t.statement("made_of.sql", ""), t.statement("subjects_by_day.sql", "")
+	t.visitorRows = t.statement("rows.sql", "grain IN ('visitor', 'goal') AND website_id IN {websites:Array(Int64)} AND visitor_id IN {visitors:Array(UInt64)}")
+	t.subjectRows, t.allRows = t.statement("rows.sql", "section IN {sections:Array(UInt64)}"), t.statement("rows.sql", "grain IN ('visitor', 'goal')")
+	t.sectionCells = t.statement("cells.sql", "section IN {sections:Array(UInt64)}")
+	t.cellsOfGrain = t.statement("cells.sql", "section BETWEEN {first_section:UInt64} AND {last_section:UInt64}")
+	t.cellsOfDays = t.statement("cells.sql", "section IN {sections:Array(UInt64)} AND goal_id IN {goals:Array(Int64)} AND toUnixTimestamp64Milli(first_time) IN {firsts:Array(Int64)}")
+	t.insert = "INSERT INTO " + facts + " (" + insertedColumns + ", " + t.Attributes + ")"
+	return t
+}
+
+// statement returns a file of sql/ with a condition.
+func (t *tables) statement(file, where string) string {
+	with := *t
+	with.Where = where
 	var text strings.Builder
-	slots := struct{ Attributes, Where string }{strings.Join(fold.Attributes, ", "), where}
-	if err := reportTemplates.ExecuteTemplate(&text, file, slots); err != nil {
+	if err := reportTemplates.ExecuteTemplate(&text, file, with); err != nil {
 		panic(err) // files are embedded
 	}
 	return text.String()
 }
 
 var (
-	lastAccepted    = statement("last_accepted.sql", "")
-	subjectsByDay   = statement("subjects_by_day.sql", "")
-	touchedVisitors = statement("touched.sql", "")
-	storedVisitors  = statement("stored_visitors.sql", "")
-	visitorEvents   = statement("events.sql", "")
-	madeOf          = statement("made_of.sql", "")
-	visitorRows     = statement("rows.sql", "grain IN ('visitor', 'goal') AND website_id IN {websites:Array(Int64)} AND visitor_id IN {visitors:Array(UInt64)}")
-	subjectRows     = statement("rows.sql", "section IN {sections:Array(UInt64)}")
-	sectionCells    = statement("cells.sql", "section IN {sections:Array(UInt64)}")
-	cellsOfGrain    = statement("cells.sql", "section BETWEEN {first_section:UInt64} AND {last_section:UInt64}")
-	dayCells        = statement("cells.sql", "section IN {sections:Array(UInt64)} AND goal_id IN {goals:Array(Int64)} AND toUnixTimestamp64Milli(first_time) IN {firsts:Array(Int64)}")
+	ofServer = newTables("facts", "sent_events")
+	ofShard  = newTables("facts_local", "sent_events_local")
 )
+
+// server is a connection to a server with facts: the only one, or a replica of a shard.
+type server struct {
+	driver.Conn
+	*tables
+}
 
 // Visitor identifies a visitor of a website.
 type Visitor struct {
@@ -75,9 +99,9 @@ func visitorParams(visitors []Visitor) []any {
 var kindsOfSubjects = []schema.Subject{schema.SubjectNone, schema.SubjectCampaign, schema.SubjectWidget}
 
 // readEvents returns all events of the visitors that were accepted until a time, by visitor.
-func readEvents(ctx context.Context, conn driver.Conn, visitors []Visitor, through int64) ([]fold.Event, error) {
+func (s *server) readEvents(ctx context.Context, visitors []Visitor, through int64) ([]fold.Event, error) {
 	var events []fold.Event
-	err := schema.EachRow(ctx, conn, visitorEvents, func(row driver.Rows) error {
+	err := schema.EachRow(ctx, s, s.events, func(row driver.Rows) error {
 		e, err := scanEvent(row)
 		events = append(events, e)
 		return err
@@ -127,9 +151,9 @@ func madeOfRows(rows []fold.Row, to map[visitorOf]made) {
 }
 
 // readMade returns what the stored rows of the visitors of some subjects are made of.
-func readMade(ctx context.Context, conn driver.Conn, visitors []Visitor, subjects map[plan.Subject]bool) (map[visitorOf]made, error) {
+func (s *server) readMade(ctx context.Context, visitors []Visitor, subjects map[plan.Subject]bool) (map[visitorOf]made, error) {
 	found := map[visitorOf]made{}
-	err := schema.EachRow(ctx, conn, madeOf, func(row driver.Rows) error {
+	err := schema.EachRow(ctx, s, s.madeOf, func(row driver.Rows) error {
 		var of visitorOf
 		var kind uint8
 		var m made
@@ -157,8 +181,8 @@ func sectionsOf(subjects map[plan.Subject]bool, grain fold.Grain) []uint64 {
 
 // readRows calls each for the stored rows of visitors and goal events that a statement selects, by visitor. A row
 // that is stored twice comes twice. Cancelling rows without a cancelled one are an error.
-func readRows(ctx context.Context, conn driver.Conn, statement string, each func(*fold.Row) error, params ...any) error {
-	return schema.EachRow(ctx, conn, statement, func(row driver.Rows) error {
+func (s *server) readRows(ctx context.Context, statement string, each func(*fold.Row) error, params ...any) error {
+	return schema.EachRow(ctx, s, statement, func(row driver.Rows) error {
 		r, copies, err := scanFact(row)
 		if err != nil {
 			return err

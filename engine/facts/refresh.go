@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -23,8 +24,9 @@ type Refresher struct {
 	// be set before the first refresh.
 	LeastVisitorsByDay int64
 
-	conn  driver.Conn
-	alone bool // no other process writes to the store
+	servers []*server // the only one, or the replicas of a shard, which have the same facts
+	alone   bool      // no other process writes to the store
+	current atomic.Int32
 
 	mu       sync.Mutex // held by a refresh; guards the following
 	known    bool       // whether the following is that of the store: it is read again after an error
@@ -38,10 +40,22 @@ type Refresher struct {
 	totals map[plan.Subject]Totals
 }
 
-// NewRefresher returns the refresher of a store. alone says that no other process writes to the store.
+// NewRefresher returns the refresher of a store on one server. alone says that no other process writes to the store.
 func NewRefresher(conn driver.Conn, alone bool) *Refresher {
-	return &Refresher{conn: conn, alone: alone, LeastVisitorsByDay: leastVisitorsByDay}
+	return &Refresher{servers: []*server{{conn, ofServer}}, alone: alone, LeastVisitorsByDay: leastVisitorsByDay}
 }
+
+// NewShardRefresher returns the refresher of a shard of a cluster, with connections to its replicas.
+func NewShardRefresher(replicas []driver.Conn) *Refresher {
+	r := &Refresher{LeastVisitorsByDay: leastVisitorsByDay}
+	for _, conn := range replicas {
+		r.servers = append(r.servers, &server{conn, ofShard})
+	}
+	return r
+}
+
+// server returns the server that is used at the moment.
+func (r *Refresher) server() *server { return r.servers[int(r.current.Load())%len(r.servers)] }
 
 const (
 	// visitorsAtOnce is the number of visitors that are folded at once. Their ids are parameters of a statement.
@@ -56,7 +70,7 @@ const (
 func (r *Refresher) Refresh(ctx context.Context) (at Position, err error) {
 	return r.exclusively(ctx, func(ctx context.Context) error {
 		var through int64
-		if err := r.conn.QueryRow(ctx, lastAccepted).Scan(&through); err != nil {
+		if err := r.server().QueryRow(ctx, r.server().lastAccepted).Scan(&through); err != nil {
 			return fmt.Errorf("read the last acceptance time: %w", err)
 		}
 		if through = max(through, r.position.Through); through == r.position.Through && r.alone {
@@ -66,7 +80,7 @@ func (r *Refresher) Refresh(ctx context.Context) (at Position, err error) {
 		if !r.alone {
 			after = max(after-overlap.Milliseconds(), 0)
 		}
-		touched, err := schema.QueryRows(ctx, r.conn, touchedVisitors, scanVisitor, clickhouse.Named("after", after), clickhouse.Named("through", through))
+		touched, err := schema.QueryRows(ctx, r.server(), r.server().touched, scanVisitor, clickhouse.Named("after", after), clickhouse.Named("through", through))
 		if err != nil {
 			return fmt.Errorf("read the visitors with new events: %w", err)
 		}
@@ -109,10 +123,20 @@ func (r *Refresher) exclusively(ctx context.Context, work func(context.Context) 
 			return r.position, nil
 		}
 		r.known = false
-		if try == mostOvertaken || !errors.Is(err, errOvertaken) && !errors.Is(err, ErrIncomplete) {
+		if try == mostOvertaken || !r.retries(err) {
 			return Position{}, fmt.Errorf("refresh the facts: %w", err)
 		}
 	}
+}
+
+// retries reports whether a refresh may succeed at once after an error: another process was faster, or
+// another replica may have what this one lacks.
+func (r *Refresher) retries(err error) bool {
+	if errors.Is(err, ErrIncomplete) || schema.Unreachable(err) {
+		r.current.Add(1)
+		return errors.Is(err, ErrIncomplete) || len(r.servers) > 1
+	}
+	return errors.Is(err, errOvertaken)
 }
 
 // open reads what the refresher must know of the stored facts, unless it is known.
@@ -120,13 +144,13 @@ func (r *Refresher) open(ctx context.Context) (err error) {
 	if r.known {
 		return nil
 	}
-	if r.position, err = ReadPosition(ctx, r.conn); err != nil {
+	if r.position, err = r.server().readPosition(ctx); err != nil {
 		return err
 	}
-	if r.cells, err = openCells(ctx, r.conn, r.LeastVisitorsByDay); err != nil {
+	if r.cells, err = r.server().openCells(ctx, r.LeastVisitorsByDay); err != nil {
 		return err
 	}
-	totals, err := allTotals(ctx, r.conn)
+	totals, err := r.server().allTotals(ctx)
 	if err != nil {
 		return err
 	}
@@ -162,7 +186,7 @@ func (r *Refresher) insert(ctx context.Context, had, want []fold.Row, next Posit
 	}
 	changed := map[plan.Subject]bool{}
 	if len(changes) > 0 {
-		if changes, err = r.cells.change(ctx, r.conn, changed, changes, had, want); err != nil {
+		if changes, err = r.cells.change(ctx, r.server(), changed, changes, had, want); err != nil {
 			return err
 		}
 	}
@@ -172,11 +196,11 @@ func (r *Refresher) insert(ctx context.Context, had, want []fold.Row, next Posit
 	changes = append(changes, fold.Change{Row: next.row()})
 	r.inserting.Lock()
 	defer r.inserting.Unlock()
-	if err := insertChanges(ctx, r.conn, next.Refresh, changes); err != nil {
+	if err := r.server().insertChanges(ctx, next.Refresh, changes); err != nil {
 		return err
 	}
 	if !r.alone {
-		switch stored, err := ReadPosition(ctx, r.conn); {
+		switch stored, err := r.server().readPosition(ctx); {
 		case err != nil:
 			return err
 		case stored != next:
@@ -199,7 +223,7 @@ func (r *Refresher) rowsOf(ctx context.Context, touched []Visitor, through int64
 	if len(touched) == 0 {
 		return nil, nil, nil
 	}
-	events, err := readEvents(ctx, r.conn, touched, through)
+	events, err := r.server().readEvents(ctx, touched, through)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -221,7 +245,7 @@ func (r *Refresher) rowsOf(ctx context.Context, touched []Visitor, through int64
 	for i := range want {
 		subjects[want[i].Subject] = true
 	}
-	stored, err := readMade(ctx, r.conn, touched, subjects)
+	stored, err := r.server().readMade(ctx, touched, subjects)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -366,6 +366,7 @@ func (x Source) eachCompared(ctx context.Context, file string, scan func(driver.
 // slots are the slots of the files of sql/ that reports use.
 type slots struct {
 	source.Slots
+	Facts       source.Expr   // table
 	From, To    bool          // whether the window starts, and ends before the newest event
 	Shares      bool          // some visitors were exposed before the current shares took effect
 	Counts      []source.Expr // of a visitor: columns with the events until the end of the window
@@ -402,8 +403,8 @@ func (s *sums) query() (*source.Query, slots) {
 	param("goals", SectionOf(p.Subject, fold.OfGoal))
 	param("days", SectionOf(p.Subject, fold.OfDay))
 	slot := slots{
-		Slots: source.Slots{Filters: "true", Goals: "true", Widget: p.Subject.Kind == schema.SubjectWidget},
-		From:  !p.Filters.From.IsZero(), To: s.endsEarly(), Shares: p.SharesSince.After(plan.OpenFrom), OneGoal: p.Goal != nil,
+		Slots: source.Slots{Filters: "true", Goals: "true", Widget: p.Subject.Kind == schema.SubjectWidget}, Facts: "facts",
+		From: !p.Filters.From.IsZero(), To: s.endsEarly(), Shares: p.SharesSince.After(plan.OpenFrom), OneGoal: p.Goal != nil,
 		Rank: "toUInt16(0)", Bucket: "toInt64(0)", Few: s.Stored.Visitors < leastVisitorsByDay,
 	}
 	q.VisitorFilters(&p.Filters, &slot.Slots)
@@ -486,5 +487,5 @@ func sorted(of map[visit.Segment]*visit.Moments) []visit.Row {
 // ValuesQuery compiles the query for the most frequent values of an attribute.
 func ValuesQuery(of plan.Subject, attribute string, most int) (*source.Query, error) {
 	q := &source.Query{Params: []source.Param{{Name: "visitors", Value: SectionOf(of, fold.OfVisitor)}, {Name: "most", Value: uint32(most)}}} //nolint:gosec // a bound of ours
-	return q, q.RenderFrom(reportTemplates, "values.sql", slots{Slots: source.Slots{Dimension: source.Columns[attribute]}})
+	return q, q.RenderFrom(reportTemplates, "values.sql", slots{Slots: source.Slots{Dimension: source.Columns[attribute]}, Facts: "facts"})
 }

@@ -24,7 +24,7 @@ type Scrubbed struct {
 func (r *Refresher) Scrub(ctx context.Context, first, last uint64) (found Scrubbed, err error) {
 	_, err = r.exclusively(ctx, func(ctx context.Context) error {
 		found = Scrubbed{}
-		visitors, err := schema.QueryRows(ctx, r.conn, storedVisitors, scanVisitor,
+		visitors, err := schema.QueryRows(ctx, r.server(), r.server().stored, scanVisitor,
 			clickhouse.Named("first", first), clickhouse.Named("last", last), clickhouse.Named("through", r.position.Through))
 		if err != nil {
 			return fmt.Errorf("read the visitors: %w", err)
@@ -41,7 +41,7 @@ func (r *Refresher) Scrub(ctx context.Context, first, last uint64) (found Scrubb
 
 // scrub compares the facts of some visitors with their events.
 func (r *Refresher) scrub(ctx context.Context, visitors []Visitor, found *Scrubbed) error {
-	events, err := readEvents(ctx, r.conn, visitors, r.position.Through)
+	events, err := r.server().readEvents(ctx, visitors, r.position.Through)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (r *Refresher) readStored(ctx context.Context, of map[Visitor]bool) (stored
 	for v := range of {
 		visitors = append(visitors, v)
 	}
-	err = readRows(ctx, r.conn, visitorRows, func(row *fold.Row) error {
+	err = r.server().readRows(ctx, r.server().visitorRows, func(row *fold.Row) error {
 		if of[Visitor{row.Subject.WebsiteID, row.Visitor}] {
 			stored = append(stored, *row)
 		}

@@ -9,8 +9,6 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
 	"lifthouse/engine/fold"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/visit"
@@ -66,9 +64,9 @@ func hashOf(key *fold.CellKey, cell *fold.Cell) uint64 {
 }
 
 // allTotals returns the totals of all subjects of a store.
-func allTotals(ctx context.Context, conn driver.Conn) (map[plan.Subject]Totals, error) {
+func (s *server) allTotals(ctx context.Context) (map[plan.Subject]Totals, error) {
 	all := map[plan.Subject]Totals{}
-	err := readCells(ctx, conn, cellsOfGrain, func(key fold.CellKey, cell *fold.Cell) {
+	err := s.readCells(ctx, s.cellsOfGrain, func(key fold.CellKey, cell *fold.Cell) {
 		t, known := all[key.Subject]
 		if !known {
 			t.Goals = map[int64]GoalTotals{}
@@ -101,7 +99,7 @@ func (r *Refresher) EachTotals(each func(plan.Subject, Totals)) {
 // Position returns the position of the stored facts. It waits while a refresh stores some.
 func (r *Refresher) Position(ctx context.Context) (Position, error) {
 	if !r.alone {
-		return ReadPosition(ctx, r.conn)
+		return r.server().readPosition(ctx)
 	}
 	r.inserting.RLock()
 	defer r.inserting.RUnlock()

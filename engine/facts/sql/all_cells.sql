@@ -4,6 +4,6 @@ SELECT
     goal_id,
     toInt64(0)                                              AS bucket,
     sums
-FROM facts
+FROM {{.Facts}}
 WHERE section = {cells:UInt64}
 {{template "settings.sql" .}}

@@ -11,7 +11,7 @@ SELECT
     since_ms,
     sums,
     sum(toInt64(sign))                                      AS copies
-FROM facts
+FROM {{.Facts}}
 WHERE {{.Where}}
 GROUP BY website_id, subject, subject_id, experiment_id, grain, goal_id, of_variation, first_ms, since_ms, sums
 HAVING copies != 0

@@ -10,7 +10,7 @@ WITH
             sum(sign * value)                               AS total_value,
             sum(sign * profit)                              AS total_profit,
             sum(sign * extra_value)                         AS total_extra
-        FROM facts
+        FROM {{.Facts}}
         WHERE {{template "goals_where.sql" .}}
         GROUP BY visitor_id, of_variation{{if .ByDimension}}, of_rank{{end}}
         HAVING n != 0

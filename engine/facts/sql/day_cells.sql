@@ -4,7 +4,7 @@ SELECT
     goal_id,
     {{.Bucket}}                                             AS bucket,
     sumForEach(sums)                                        AS of_cell -- the extent has no meaning
-FROM facts
+FROM {{.Facts}}
 WHERE section = {cells:UInt64}
     AND goal_id IN {cell_goals:Array(Int64)}
     {{- if .To}}

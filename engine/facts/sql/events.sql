@@ -15,7 +15,7 @@ SELECT
     extra_value,
     toUnixTimestamp64Milli(ingested_at) AS accepted_ms,
     if(event = 'view', concatWithSeparator('\0', {{.Attributes}}), '')
-FROM sent_events
+FROM {{.Sent}}
 WHERE website_id IN {websites:Array(Int64)}
     AND visitor_id IN {visitors:Array(UInt64)}
     AND accepted_ms <= {through:Int64}

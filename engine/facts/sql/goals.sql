@@ -20,7 +20,7 @@ SELECT
     sum({{template "profit_nonzero_removed" pair "(value_before + value)" "(profit_before + profit)"}} - {{template "profit_nonzero_removed" pair "value_before" "profit_before"}}) AS profit_nonzero_removed,
     sum({{template "profit_negative_removed" pair "(value_before + value)" "(profit_before + profit)"}} - {{template "profit_negative_removed" pair "value_before" "profit_before"}}) AS profit_negative_removed
 {{- end}}
-FROM {{if .Numbered}}numbered{{else}}facts
+FROM {{if .Numbered}}numbered{{else}}{{.Facts}}
 WHERE {{template "goals_where.sql" .}}{{end}}
 GROUP BY variation{{if .Series}}, bucket{{end}}{{if .ByDimension}}, rank{{end}}
 {{template "settings.sql" .}}

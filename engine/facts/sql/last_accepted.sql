@@ -1,3 +1,3 @@
 -- one row: the latest acceptance time, in milliseconds since 1970
 SELECT toUnixTimestamp64Milli(max(ingested_at))
-FROM sent_events
+FROM {{.Sent}}

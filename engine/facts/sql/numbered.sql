@@ -9,7 +9,7 @@ live AS (  -- one row per counted goal event that is not cancelled
             profit,
             extra_value,
             sum(toInt64(sign))                              AS copies
-        FROM facts
+        FROM {{.Facts}}
         WHERE {{template "goals_where.sql" .}}
             AND variation NOT IN ('', '-')
         GROUP BY visitor_id, of_variation, goal_id, at_ms, of_goal, value, profit, extra_value

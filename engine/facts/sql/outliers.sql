@@ -3,7 +3,7 @@ SELECT
     sum(toInt64(sign)),
     sum(toInt128(sign) * value),
     sum(toInt128(sign) * value * value)
-FROM facts
+FROM {{.Facts}}
 WHERE {{template "goals_where.sql" .}}
     AND trimRight(variation, '-') IN {variations:Array(String)}
 {{template "settings.sql" .}}

@@ -4,7 +4,7 @@ SELECT
     toUnixTimestamp64Milli(first_time)  AS through,
     visitor_id                          AS attempt,
     sum(toInt64(sign))                  AS copies
-FROM facts
+FROM {{.Facts}}
 WHERE section = bitShiftLeft(toUInt64(5), 60)
 GROUP BY number, through, attempt
 HAVING copies != 0

@@ -3,7 +3,7 @@ SELECT
     variation,
     toInt64(0)                                              AS visitors_since_shares,
     toInt64(sum(sums[1]))                                   AS visitors_recent
-FROM facts
+FROM {{.Facts}}
 WHERE section = {days:UInt64}
     AND goal_id = 0
     AND first_day >= {recent_from:Date32}

@@ -9,7 +9,7 @@ SELECT
     seen, digest, views, clicks, submits, completions, conversions, contacts, later_ms, later_kinds,
     value, profit, extra_value, value_before, profit_before, extra_value_before,
     sum(toInt64(sign))                                      AS copies
-FROM facts
+FROM {{.Facts}}
 WHERE {{.Where}}
 GROUP BY
     website_id, visitor_id, kind, subject_id, experiment_id, of_grain, goal_id, of_variation, attributes, first_ms, since_ms, number,

@@ -2,12 +2,12 @@
 SELECT DISTINCT website_id, visitor_id
 FROM (
     SELECT website_id, visitor_id
-    FROM sent_events
+    FROM {{.Sent}}
     WHERE visitor_id BETWEEN {first:UInt64} AND {last:UInt64}
         AND ingested_at <= fromUnixTimestamp64Milli({through:Int64}, 'UTC')
     UNION ALL
     SELECT website_id, visitor_id
-    FROM facts
+    FROM {{.Facts}}
     WHERE grain = 'visitor'
         AND visitor_id BETWEEN {first:UInt64} AND {last:UInt64}
 )

@@ -1,5 +1,5 @@
 -- one row per subject with cells by day
 SELECT DISTINCT website_id, toUInt8(subject), subject_id, experiment_id
-FROM facts
+FROM {{.Facts}}
 WHERE section BETWEEN {first_section:UInt64} AND {last_section:UInt64}
     AND goal_id = 0

@@ -2,7 +2,7 @@
 SELECT
     toString({{.Dimension}})                                AS dimension,
     sum(toInt64(sign))                                      AS visitors
-FROM facts
+FROM {{.Facts}}
 WHERE {{template "visitors_where.sql" .}}
     AND variation NOT IN ('', '-')
     {{- if .To}}

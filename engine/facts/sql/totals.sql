@@ -1,7 +1,7 @@
 WITH
     converted AS (  -- one row per visitor of some variations with goal events that count: total value
         SELECT sum(sign * value) AS total
-        FROM facts
+        FROM {{.Facts}}
         WHERE {{template "goals_where.sql" .}}
             AND trimRight(variation, '-') IN {variations:Array(String)}
         GROUP BY visitor_id

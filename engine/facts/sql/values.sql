@@ -3,7 +3,7 @@ WITH
         SELECT
             toString({{.Dimension}})                        AS value,
             sum(toInt64(sign))                              AS visitors
-        FROM facts
+        FROM {{.Facts}}
         WHERE section = {visitors:UInt64}
             AND variation NOT IN ('', '-')
         GROUP BY value

@@ -15,7 +15,7 @@ WITH
                 (toUnixTimestamp64Milli(first_time), 1, 1)
             ))                                              AS e
             {{- end}}
-        FROM facts
+        FROM {{.Facts}}
         WHERE {{template "visitors_where.sql" .}}
             {{- if .From}}
             AND toUnixTimestamp64Milli(first_time) >= {from_ms:Int64}

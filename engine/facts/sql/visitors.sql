@@ -16,7 +16,7 @@ SELECT
 FROM {{if .To}}(
     -- one row per visitor without events after the window
     SELECT *, first_day
-    FROM facts
+    FROM {{.Facts}}
     WHERE {{template "visitors_where.sql" .}}
         AND toUnixTimestamp64Milli(first_time) + since_ms < {to_ms:Int64}
         {{- if .From}}
@@ -29,14 +29,14 @@ FROM {{if .To}}(
             {{$count}}
 {{- end}}
         ), first_day
-    FROM facts
+    FROM {{.Facts}}
     WHERE {{template "visitors_where.sql" .}}
         AND toUnixTimestamp64Milli(first_time) < {to_ms:Int64}
         AND toUnixTimestamp64Milli(first_time) + since_ms >= {to_ms:Int64}
         {{- if .From}}
         AND (toUnixTimestamp64Milli(first_time) >= {from_ms:Int64} OR arrayExists(ms -> toUnixTimestamp64Milli(first_time) + ms BETWEEN {from_ms:Int64} AND {to_ms:Int64} - 1, later_ms))
         {{- end}}
-){{else}}facts
+){{else}}{{.Facts}}
 WHERE {{template "visitors_where.sql" .}}
     {{- if .From}}
     AND toUnixTimestamp64Milli(first_time) + since_ms >= {from_ms:Int64}

@@ -19,11 +19,11 @@ import (
 
 // state is what the choice of a source depends on, besides the plan.
 type state struct {
-	events   uint64           // approximate number of stored events of the subject
-	through  time.Time        // acceptance time of the last stored event
-	facts    *facts.Refresher // nil: they are not used
-	rollup   *rollup.Current  // nil: there is none, or it is too old
-	sharded  bool             // the events are on several shards
+	events   uint64             // approximate number of stored events of the subject
+	through  time.Time          // acceptance time of the last stored event
+	facts    []*facts.Refresher // nil: they are not used
+	rollup   *rollup.Current    // nil: there is none, or it is too old
+	sharded  bool               // the events are on several shards
 	declined map[string]string
 	noted    func(why string) // called when a source cannot serve the report; may be nil
 }
@@ -39,7 +39,7 @@ func (s *state) note(why string) {
 // the choice.
 func choose(x *source.Execution, s *state, limits source.Limits) (chosen source.Source, reason string) {
 	if s.facts != nil {
-		return facts.Source{Execution: x, LeastByDay: s.facts.LeastVisitorsByDay, Position: s.facts.Position}, "the facts of the subject"
+		return facts.Source{Execution: x, Shards: s.facts}, "the facts of the subject"
 	}
 	if few := limits.MaxInProcess(); s.events <= few {
 		return source.InProcess{Execution: x}, fmt.Sprintf("the subject has at most %d events; the server counts them", few)

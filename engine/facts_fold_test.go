@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -24,8 +23,8 @@ import (
 
 // factsOf are the facts of the events of a test.
 type factsOf struct {
-	at     facts.Position
-	newest time.Time
+	*facts.Refresher // nil: there are none
+	newest           time.Time
 }
 
 var sentAt atomic.Int64
@@ -37,7 +36,7 @@ func insertFacts(t *testing.T, conn driver.Conn, events []schema.Event) factsOf 
 		fatal(t, err)
 	}
 	r := facts.NewRefresher(conn, true)
-	var of factsOf
+	of := factsOf{Refresher: r}
 	for _, half := range [][]schema.Event{events[:len(events)/2], events[len(events)/2:]} {
 		if len(half) == 0 {
 			continue
@@ -45,8 +44,7 @@ func insertFacts(t *testing.T, conn driver.Conn, events []schema.Event) factsOf 
 		if err := schema.InsertSent(t.Context(), conn, half, accepted.Add(time.Duration(sentAt.Add(1))*time.Millisecond)); err != nil {
 			fatal(t, err)
 		}
-		var err error
-		if of.at, err = r.Refresh(t.Context()); err != nil {
+		if _, err := r.Refresh(t.Context()); err != nil {
 			fatal(t, err)
 		}
 	}
@@ -62,12 +60,12 @@ func insertFacts(t *testing.T, conn driver.Conn, events []schema.Event) factsOf 
 // that of another source.
 func (of factsOf) compare(t *testing.T, x *source.Execution, events []schema.Event, other *result.Report) {
 	t.Helper()
-	if of.at.Refresh == 0 {
+	if of.Refresher == nil {
 		return // servers have no facts yet
 	}
 	unlimited := *x
 	unlimited.Limited, unlimited.Outliers, unlimited.Stored.Newest = nil, nil, of.newest
-	found, _, err := facts.Source{Execution: &unlimited, Position: func(context.Context) (facts.Position, error) { return of.at, nil }}.Read(t.Context())
+	found, _, err := facts.Source{Execution: &unlimited, Shards: []*facts.Refresher{of.Refresher}}.Read(t.Context())
 	if err != nil {
 		fatal(t, err)
 	}
@@ -132,7 +130,7 @@ func TestReportsFromFactsEqualTheReference(t *testing.T) {
 				if w.IntN(2) == 0 { // all visitors: from cells
 					r.Filters, r.Dimension, r.Cap = query.Filters{}, "", nil
 					if w.IntN(2) == 0 {
-						r.Filters.To = time.Now().UTC().Truncate(24 * time.Hour).AddDate(0, 0, -w.IntN(8))
+						r.Filters.To = time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -w.IntN(8))
 					}
 					if w.IntN(3) == 0 {
 						r.Interval = query.Daily
@@ -183,7 +181,7 @@ func newFactsWorld(t *testing.T, w world) *factsWorld {
 
 // lastWeeks moves a time of a world to the last days before now, so that some of them are recent.
 func (in *factsWorld) lastWeeks(at time.Time) time.Time {
-	return time.Now().UTC().Truncate(24 * time.Hour).AddDate(0, 0, -1-in.IntN(9)).Add(at.Sub(start))
+	return time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -1-in.IntN(9)).Add(at.Sub(start))
 }
 
 // send stores events, and folds them.
@@ -207,7 +205,7 @@ func (in *factsWorld) send(t *testing.T, n int) {
 	if _, err := in.writer.Write(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
-	copyToFacts(t, in.conn, in.facts.facts)
+	copyToFacts(t, in.conn, in.facts.facts[0])
 }
 
 // compare compares the two engines' reports, values and versions.

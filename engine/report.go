@@ -25,7 +25,7 @@ type Engine struct {
 	Totals  *live.Totals // live totals of all subjects
 	Rollups *rollup.Set  // rollups of the subjects
 
-	facts         *facts.Refresher // nil: reports are read from events and rollups
+	facts         []*facts.Refresher // of each shard; nil: reports are read from events and rollups
 	store         *source.Store
 	catalogue     *catalogue.Catalogue
 	observeSource func(string) // called with the source of each report

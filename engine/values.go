@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"lifthouse/engine/facts"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/source"
@@ -54,10 +53,10 @@ func (e *Engine) Values(ctx context.Context, plan *plan.Plan, attribute string, 
 	} else {
 		found.WidgetID, found.ExperimentID = plan.Subject.ID, plan.Subject.ExperimentID
 	}
-	query, err := valuesQuery(plan.Subject, stored.Events, attribute, most)
 	if e.facts != nil {
-		query, err = facts.ValuesQuery(plan.Subject, attribute, most)
+		return found, e.factsValues(ctx, plan, found, most)
 	}
+	query, err := valuesQuery(plan.Subject, stored.Events, attribute, most)
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,12 @@ var shardingKeys = map[string]string{
 	"subject_stats": "rand()",
 }
 
+// factTables are sharded by visitor, too, with their settings on a cluster: a deduplication token is known for a week.
+var factTables = map[string]string{
+	"sent_events": "replicated_deduplication_window = 1000",
+	"facts":       "replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800",
+}
+
 // ownTables are the tables that each server has for itself, without copies on other
 // replicas, and their settings on a cluster. On a single server, ingest.Writer.Share sets them.
 var ownTables = map[string]string{
@@ -215,9 +221,13 @@ func create(cluster, on string, match []string) []string {
 	}
 	name, path, replica := table, replicasPath+"all", "{shard}-{replica}"
 	key, sharded := shardingKeys[table]
+	settings := sharedSettings
+	if of, fact := factTables[table]; fact {
+		key, sharded, settings = "visitor_id", true, of
+	}
 	if sharded {
 		name, path, replica = LocalTable(table), replicasPath+"{shard}", "{replica}"
-		rest = withSetting(rest, sharedSettings)
+		rest = withSetting(rest, settings)
 	}
 	if arguments != "" {
 		arguments = ", " + arguments

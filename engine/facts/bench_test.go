@@ -1,7 +1,6 @@
 package facts_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"strconv"
@@ -98,7 +97,7 @@ func BenchmarkFacts(b *testing.B) {
 	for _, campaign := range []int64{12, 13} {
 		for _, q := range questions() {
 			b.Run(fmt.Sprint("report/", campaign, "/", q.name), func(b *testing.B) {
-				benchReport(b, conn, campaign, map[int64]int64{12: int64(large), 13: 10_000}[campaign], q.request)
+				benchReport(b, conn, r, campaign, q.request)
 			})
 		}
 	}
@@ -187,7 +186,7 @@ func questions() []question {
 	}
 }
 
-func benchReport(b *testing.B, conn driver.Conn, campaign, visitors int64, r query.Request) {
+func benchReport(b *testing.B, conn driver.Conn, of *facts.Refresher, campaign int64, r query.Request) {
 	b.Helper()
 	r.SubjectID = campaign
 	owned := &catalogue.Owned{
@@ -203,13 +202,13 @@ func benchReport(b *testing.B, conn driver.Conn, campaign, visitors int64, r que
 	}
 	x := &source.Execution{
 		Plan: p, Store: &source.Store{Conn: conn, Limits: source.DefaultLimits},
-		Stored: source.Stored{Ingested: campaignStart.AddDate(0, 0, 28), Newest: campaignStart.AddDate(0, 0, 28), Visitors: visitors},
+		Stored: source.Stored{Ingested: campaignStart.AddDate(0, 0, 28), Newest: campaignStart.AddDate(0, 0, 28)},
 	}
 	var used time.Duration
 	reports := 0
 	for b.Loop() {
 		started := cpu()
-		if _, _, err := (facts.Source{Execution: x, LeastByDay: 100_000, Position: func(context.Context) (facts.Position, error) { return facts.Position{}, nil }}).Read(b.Context()); err != nil {
+		if _, _, err := (facts.Source{Execution: x, Shards: []*facts.Refresher{of}}).Read(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 		used += cpu() - started

@@ -24,13 +24,30 @@ import (
 	"lifthouse/stats"
 )
 
-// Source reads the rows of a report from the facts.
+// Source reads the rows of a report from the facts of a server, or of the shards of a cluster.
 type Source struct {
 	*source.Execution
-	LeastByDay int64 // number of visitors from which a subject has cells by day
-	// Position returns the current position. The statements of a report have read the same facts
-	// if it is the same before and after them.
-	Position func(context.Context) (Position, error)
+	Shards []*Refresher
+}
+
+// part reads the facts of one server.
+type part struct {
+	*source.Execution
+	facts    source.Expr // table
+	visitors int64       // number of the subject
+	days     bool        // whether the subject has cells by day
+}
+
+// parts returns the parts of the report, one for each server.
+func (x Source) parts() []part {
+	parts := make([]part, len(x.Shards))
+	for i, shard := range x.Shards {
+		server, visitors := shard.server(), shard.Totals(x.Plan.Subject).Visitors
+		of, store := *x.Execution, source.Store{Conn: server.Conn, Limits: x.Store.Limits, Scans: x.Store.Scans, Observe: x.Store.Observe}
+		of.Store = &store
+		parts[i] = part{&of, source.Expr(server.Facts), visitors, visitors >= shard.LeastVisitorsByDay}
+	}
+	return parts
 }
 
 // Name returns NameFacts.
@@ -51,23 +68,51 @@ func (x Source) Read(ctx context.Context) (found *visit.Rows, declined string, e
 	return found, "", err
 }
 
-// atOnePosition calls read until the facts do not change meanwhile.
+// atOnePosition calls read until the facts do not change meanwhile. Each statement reads what is stored at the moment: if
+// the positions are the same before and after all of them, they have read the same facts.
 func (x Source) atOnePosition(ctx context.Context, read func() error) error {
-	before, err := x.Position(ctx)
-	if err != nil {
-		return err
-	}
-	for range mostTries {
-		if err := read(); err != nil {
-			return err
+	err := errMoved
+	for try := 0; try < mostTries && err != nil; try++ {
+		var before, after []Position
+		if before, err = x.positions(ctx); err == nil {
+			err = read()
 		}
-		after, err := x.Position(ctx)
-		if err != nil || after == before {
-			return err
+		if err == nil {
+			after, err = x.positions(ctx)
 		}
-		before = after
+		switch {
+		case err == nil && !slices.Equal(before, after):
+			err = errMoved
+		case err != nil && !x.otherReplica(err):
+			return source.StoreFailure(ctx, err)
+		}
 	}
-	return errMoved
+	return source.StoreFailure(ctx, err)
+}
+
+// positions returns the position of each server.
+func (x Source) positions(ctx context.Context) ([]Position, error) {
+	all := make([]Position, len(x.Shards))
+	for i, shard := range x.Shards {
+		var err error
+		if all[i], err = shard.Position(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// otherReplica reports whether a report may succeed on other replicas after an error, and makes
+// the shards use others. Which of the servers failed is not known.
+func (x Source) otherReplica(err error) (others bool) {
+	if !errors.Is(err, ErrIncomplete) && !schema.Unreachable(err) {
+		return false
+	}
+	for _, shard := range x.Shards {
+		others = others || len(shard.servers) > 1
+		shard.current.Add(1)
+	}
+	return others || errors.Is(err, ErrIncomplete)
 }
 
 func (x Source) read(ctx context.Context) (found *visit.Rows, err error) {
@@ -86,12 +131,7 @@ func (x Source) read(ctx context.Context) (found *visit.Rows, err error) {
 			return nil, err
 		}
 	}
-	if byDay, has := x.hasCells(); has {
-		err = s.readCells(ctx, byDay)
-	} else {
-		err = s.readRows(ctx)
-	}
-	if err != nil {
+	if err := s.each(ctx, (*counting).read); err != nil {
 		return nil, err
 	}
 	found.Whole, found.Cells = s.rows()
@@ -110,7 +150,7 @@ func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*
 	}
 	err = x.atOnePosition(ctx, func() error {
 		visitors := x.sums()
-		if err := visitors.readVisitors(ctx); err != nil {
+		if err := visitors.each(ctx, (*counting).readVisitors); err != nil {
 			return err
 		}
 		found = map[int64]*visit.Rows{}
@@ -120,8 +160,8 @@ func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*
 				p.Goal = &catalogue.Goal{ID: goal}
 			}
 			of.Plan = &p
-			s := Source{&of, x.LeastByDay, x.Position}.sums()
-			if err := s.readGoals(ctx); err != nil {
+			s := Source{&of, x.Shards}.sums()
+			if err := s.each(ctx, (*counting).readGoals); err != nil {
 				return err
 			}
 			s.merge(visitors)
@@ -156,9 +196,34 @@ func (s *sums) merge(o *sums) {
 	}
 }
 
+// counting adds up the rows of one server.
+type counting struct {
+	part
+	top []string
+	of  map[key]*visit.Moments
+}
+
+// each counts the rows of each server, and adds them to the sums.
+func (s *sums) each(ctx context.Context, count func(*counting, context.Context) error) error {
+	parts := s.parts()
+	all := make([]*counting, len(parts))
+	work, ctx := errgroup.WithContext(ctx)
+	for i, part := range parts {
+		all[i] = &counting{part, s.top, map[key]*visit.Moments{}}
+		work.Go(func() error { return count(all[i], ctx) })
+	}
+	if err := work.Wait(); err != nil {
+		return err
+	}
+	for _, counted := range all {
+		s.merge(&sums{of: counted.of})
+	}
+	return nil
+}
+
 // add adds the moments of rows with a variation, or subtracts them if the rows cancel others.
 // Events that do not count have no variation.
-func (s *sums) add(variation string, at key, m *visit.Moments) error {
+func (s *counting) add(variation string, at key, m *visit.Moments) error {
 	variation, cancelling := strings.CutSuffix(variation, cancels)
 	if variation == "" {
 		return nil
@@ -180,30 +245,34 @@ func (s *sums) add(variation string, at key, m *visit.Moments) error {
 	return nil
 }
 
-// readRows reads the sums from the rows of visitors and of goal events.
-func (s *sums) readRows(ctx context.Context) error {
-	goals := s.sums()
-	goals.top = s.top
+// read reads the sums of a report without its series.
+func (s *counting) read(ctx context.Context) error {
+	if byDay, has := s.hasCells(); has {
+		return s.readCells(ctx, byDay)
+	}
+	goals := &counting{s.part, s.top, map[key]*visit.Moments{}}
 	reading, ctx := errgroup.WithContext(ctx)
 	reading.Go(func() error { return s.readVisitors(ctx) })
 	reading.Go(func() error { return goals.readGoals(ctx) })
 	if err := reading.Wait(); err != nil {
 		return err
 	}
-	s.merge(goals)
+	for at, m := range goals.of {
+		visit.AddTo(s.of, at, m)
+	}
 	return nil
 }
 
 // run runs a statement and calls add for each row.
-func (s *sums) run(ctx context.Context, file string, add func(driver.Rows) error) error {
+func (s *counting) run(ctx context.Context, file string, add func(driver.Rows) error) error {
 	q, slots := s.query()
-	if err := s.render(q, file, slots); err != nil {
+	if err := q.RenderFrom(reportTemplates, file, slots); err != nil {
 		return err
 	}
 	return s.Store.Each(ctx, q, add)
 }
 
-func (s *sums) readVisitors(ctx context.Context) error {
+func (s *counting) readVisitors(ctx context.Context) error {
 	return s.run(ctx, "visitors.sql", func(row driver.Rows) error {
 		var variation string
 		var at key
@@ -221,7 +290,7 @@ func actions(m *visit.Moments) []any {
 	return []any{&m.Clicks, &m.Submits, &m.Completions, &m.Conversions, &m.Contacts, &m.Completed, &m.Conversion}
 }
 
-func (s *sums) readGoals(ctx context.Context) error {
+func (s *counting) readGoals(ctx context.Context) error {
 	file := "goals.sql"
 	if !s.isEveryEvent() {
 		file = "converted.sql"
@@ -229,7 +298,7 @@ func (s *sums) readGoals(ctx context.Context) error {
 	return s.run(ctx, file, s.addGoals)
 }
 
-func (s *sums) addGoals(row driver.Rows) error {
+func (s *counting) addGoals(row driver.Rows) error {
 	var variation string
 	var at key
 	var goals, goalsSquares int64
@@ -253,9 +322,13 @@ func (s *sums) addGoals(row driver.Rows) error {
 func (x Source) readSteps(ctx context.Context) ([]visit.Step, error) {
 	x.Execution = x.WithoutOutliers()
 	s := x.sums()
-	if byDay, has := x.hasCells(); has && byDay {
-		err := s.addCells(ctx, true, true)
-		return s.steps(), err
+	err := s.each(ctx, (*counting).readSteps)
+	return s.steps(), err
+}
+
+func (s *counting) readSteps(ctx context.Context) error {
+	if byDay, has := s.hasCells(); has && byDay {
+		return s.addCells(ctx, true, true)
 	}
 	err := s.run(ctx, "visitor_steps.sql", func(row driver.Rows) error {
 		var variation string
@@ -267,7 +340,7 @@ func (x Source) readSteps(ctx context.Context) ([]visit.Step, error) {
 		return s.add(variation, at, &m)
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	q, slots := s.query()
 	slots.Series, slots.Numbered = true, !s.isEveryEvent()
@@ -275,13 +348,10 @@ func (x Source) readSteps(ctx context.Context) ([]visit.Step, error) {
 	if slots.Numbered {
 		slots.Bucket = "toInt64(intDiv(toInt64(at_ms) + {shift:Int64}, {width:Int64}))"
 	}
-	if err := s.render(q, "goals.sql", slots); err != nil {
-		return nil, err
+	if err := q.RenderFrom(reportTemplates, "goals.sql", slots); err != nil {
+		return err
 	}
-	if err := s.Store.Each(ctx, q, s.addGoals); err != nil {
-		return nil, err
-	}
-	return s.steps(), nil
+	return s.Store.Each(ctx, q, s.addGoals)
 }
 
 // steps returns the sums by bucket.
@@ -297,19 +367,28 @@ func (s *sums) steps() (steps []visit.Step) {
 
 // readTop returns the most frequent values of the dimension.
 func (x Source) readTop(ctx context.Context) ([]string, error) {
-	q, slots := x.sums().query()
-	q.Params = append(q.Params, source.Param{Name: "most", Value: uint32(x.Top)}) //nolint:gosec // few
-	if err := x.render(q, "top.sql", slots); err != nil {
-		return nil, err
+	counts := map[string]int64{}
+	for _, part := range x.parts() {
+		q, slots := (&counting{part: part}).query()
+		if slots.Most = len(x.Shards) == 1; slots.Most { // else a value may be frequent on all servers together
+			q.Params = append(q.Params, source.Param{Name: "most", Value: uint32(x.Top)}) //nolint:gosec // few
+		}
+		if err := q.RenderFrom(reportTemplates, "top.sql", slots); err != nil {
+			return nil, err
+		}
+		err := part.Store.Each(ctx, q, func(row driver.Rows) error {
+			var value string
+			var visitors int64
+			err := row.Scan(&value, &visitors)
+			counts[value] += visitors
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
-	values := []string{}
-	return values, x.Store.Each(ctx, q, func(row driver.Rows) error {
-		var value string
-		var visitors int64
-		err := row.Scan(&value, &visitors)
-		values = append(values, value)
-		return err
-	})
+	values := visit.MostVisited(counts)
+	return values[:min(len(values), x.Top)], nil
 }
 
 // readOutliers returns the bounds of the requested z-score, or nil if there is none.
@@ -318,12 +397,21 @@ func (x Source) readOutliers(ctx context.Context) (*visit.Outliers, error) {
 		return nil, nil
 	}
 	x.Execution = x.WithoutOutliers()
-	var n int64
-	var sum, squares big.Int
-	if err := x.eachCompared(ctx, "outliers.sql", func(row driver.Rows) error { return row.Scan(&n, &sum, &squares) }); err != nil {
+	var total int64
+	var totalSum, totalSquares big.Int
+	err := x.eachCompared(ctx, "outliers.sql", func(row driver.Rows) error {
+		var n int64
+		var sum, squares big.Int
+		err := row.Scan(&n, &sum, &squares)
+		total += n
+		totalSum.Add(&totalSum, &sum)
+		totalSquares.Add(&totalSquares, &squares)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	return visit.NewOutliers(n, &sum, &squares, x.Filters.ZScore), nil
+	return visit.NewOutliers(total, &totalSum, &totalSquares, x.Filters.ZScore), nil
 }
 
 // readCap returns the limit of the cap of the report, or nil if there is none. Filters
@@ -339,7 +427,13 @@ func (x Source) readCap(ctx context.Context) (*visit.Cap, error) {
 	all.Plan = x.OfAll()
 	x.Execution = &all
 	var totals []int64
-	if err := x.eachCompared(ctx, "totals.sql", func(row driver.Rows) error { return row.Scan(&totals) }); err != nil {
+	err := x.eachCompared(ctx, "totals.sql", func(row driver.Rows) error {
+		var some []int64
+		err := row.Scan(&some)
+		totals = append(totals, some...)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	return visit.NewCap(*x.Cap, totals), nil
@@ -348,7 +442,6 @@ func (x Source) readCap(ctx context.Context) (*visit.Cap, error) {
 // eachCompared runs a statement about the counted goal events of the visitors of the declared
 // variations.
 func (x Source) eachCompared(ctx context.Context, file string, scan func(driver.Rows) error) error {
-	q, slots := x.sums().query()
 	var variations []string
 	for _, v := range x.Variations {
 		variations = append(variations, fold.VariationOf(v.ID, false))
@@ -356,11 +449,17 @@ func (x Source) eachCompared(ctx context.Context, file string, scan func(driver.
 			variations = append(variations, fold.VariationOf(v.ID, true))
 		}
 	}
-	q.Params = append(q.Params, source.Param{Name: "variations", Value: variations})
-	if err := x.render(q, file, slots); err != nil {
-		return err
+	for _, part := range x.parts() {
+		q, slots := (&counting{part: part}).query()
+		q.Params = append(q.Params, source.Param{Name: "variations", Value: variations})
+		if err := q.RenderFrom(reportTemplates, file, slots); err != nil {
+			return err
+		}
+		if err := part.Store.Each(ctx, q, scan); err != nil {
+			return err
+		}
 	}
-	return x.Store.Each(ctx, q, scan)
+	return nil
 }
 
 // slots are the slots of the files of sql/ that reports use.
@@ -376,26 +475,23 @@ type slots struct {
 	Series      bool        // group by the bucket
 	Bucket      source.Expr // of a goal event
 	Numbered    bool        // number the counted events of each visitor again
+	Most        bool        // at most {most} values
 	Few         bool        // the statement reads few rows: one thread suffices
 }
 
 // isEveryEvent reports whether every event of one goal counts, so that the sums in
 // the rows are those of the report.
-func (x Source) isEveryEvent() bool {
+func (x part) isEveryEvent() bool {
 	return x.Goal != nil && x.Filters.GoalValue == nil && x.Outliers == nil
 }
 
 // endsEarly reports whether the window excludes events at its end.
-func (x Source) endsEarly() bool {
+func (x part) endsEarly() bool {
 	return !x.Filters.To.IsZero() && !x.Filters.To.After(x.Stored.Newest)
 }
 
-func (x Source) render(q *source.Query, file string, s slots) error {
-	return q.RenderFrom(reportTemplates, file, s)
-}
-
 // query returns the parameters and slots of all statements of the report.
-func (s *sums) query() (*source.Query, slots) {
+func (s *counting) query() (*source.Query, slots) {
 	p := s.Plan
 	q := &source.Query{}
 	param := func(name string, value any) { q.Params = append(q.Params, source.Param{Name: name, Value: value}) }
@@ -403,9 +499,9 @@ func (s *sums) query() (*source.Query, slots) {
 	param("goals", SectionOf(p.Subject, fold.OfGoal))
 	param("days", SectionOf(p.Subject, fold.OfDay))
 	slot := slots{
-		Slots: source.Slots{Filters: "true", Goals: "true", Widget: p.Subject.Kind == schema.SubjectWidget}, Facts: "facts",
+		Slots: source.Slots{Filters: "true", Goals: "true", Widget: p.Subject.Kind == schema.SubjectWidget}, Facts: s.facts,
 		From: !p.Filters.From.IsZero(), To: s.endsEarly(), Shares: p.SharesSince.After(plan.OpenFrom), OneGoal: p.Goal != nil,
-		Rank: "toUInt16(0)", Bucket: "toInt64(0)", Few: s.Stored.Visitors < leastVisitorsByDay,
+		Rank: "toUInt16(0)", Bucket: "toInt64(0)", Few: s.visitors < leastVisitorsByDay,
 	}
 	q.VisitorFilters(&p.Filters, &slot.Slots)
 	q.ValueFilters(s.Execution, &slot.Slots)
@@ -484,8 +580,35 @@ func sorted(of map[visit.Segment]*visit.Moments) []visit.Row {
 	return rows
 }
 
-// ValuesQuery compiles the query for the most frequent values of an attribute.
-func ValuesQuery(of plan.Subject, attribute string, most int) (*source.Query, error) {
-	q := &source.Query{Params: []source.Param{{Name: "visitors", Value: SectionOf(of, fold.OfVisitor)}, {Name: "most", Value: uint32(most)}}} //nolint:gosec // a bound of ours
-	return q, q.RenderFrom(reportTemplates, "values.sql", slots{Slots: source.Slots{Dimension: source.Columns[attribute]}, Facts: "facts"})
+// Value is a value of an attribute, with the visitors of whom the first view has it.
+type Value struct {
+	Value    string
+	Visitors int64
+}
+
+// ReadValues returns the values of an attribute of a subject, the most frequent first.
+func (x Source) ReadValues(ctx context.Context, attribute string) ([]Value, error) {
+	counts := map[string]int64{}
+	for _, part := range x.parts() {
+		q, slots := (&counting{part: part}).query()
+		slots.Dimension, slots.Filters, slots.To, slots.From = source.Columns[attribute], "true", false, false
+		if err := q.RenderFrom(reportTemplates, "top.sql", slots); err != nil {
+			return nil, err
+		}
+		err := part.Store.Each(ctx, q, func(row driver.Rows) error {
+			var value string
+			var visitors int64
+			err := row.Scan(&value, &visitors)
+			counts[value] += visitors
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	var values []Value
+	for _, value := range visit.MostVisited(counts) {
+		values = append(values, Value{value, counts[value]})
+	}
+	return values, nil
 }

@@ -20,7 +20,7 @@ import (
 
 // hasCells reports whether the cells have the sums of the report, and whether they are those by day.
 // Subjects with fewer visitors than leastVisitorsByDay have none by day.
-func (x Source) hasCells() (byDay, has bool) {
+func (x part) hasCells() (byDay, has bool) {
 	switch f := &x.Filters; {
 	case len(f.Lists) > 0, len(f.Texts) > 0, f.GoalValue != nil, f.ZScore != 0, x.Cap != nil, x.Dimension != "", !f.From.IsZero():
 		return false, false
@@ -28,19 +28,16 @@ func (x Source) hasCells() (byDay, has bool) {
 		return false, true
 	}
 	whole := x.Filters.To.IsZero() || x.Filters.To.Equal(x.Filters.To.UTC().Truncate(24*time.Hour))
-	return true, whole && x.hasDays() && x.Interval != query.Hourly && !x.SharesSince.After(plan.OpenFrom)
+	return true, whole && x.days && x.Interval != query.Hourly && !x.SharesSince.After(plan.OpenFrom)
 }
 
-// hasDays reports whether the subject has cells by day.
-func (x Source) hasDays() bool { return x.LeastByDay > 0 && x.Stored.Visitors >= x.LeastByDay }
-
 // readCells reads the sums from the cells.
-func (s *sums) readCells(ctx context.Context, byDay bool) error {
+func (s *counting) readCells(ctx context.Context, byDay bool) error {
 	if err := s.addCells(ctx, byDay, false); err != nil {
 		return err
 	}
 	file := "recent.sql"
-	if s.hasDays() && !s.SharesSince.After(plan.OpenFrom) {
+	if s.days && !s.SharesSince.After(plan.OpenFrom) {
 		file = "recent_days.sql"
 	}
 	return s.run(ctx, file, func(row driver.Rows) error {
@@ -54,7 +51,7 @@ func (s *sums) readCells(ctx context.Context, byDay bool) error {
 }
 
 // addCells adds the sums of the cells of the report, by the buckets of the series if series is true.
-func (s *sums) addCells(ctx context.Context, byDay, series bool) error {
+func (s *counting) addCells(ctx context.Context, byDay, series bool) error {
 	q, slots := s.query()
 	file, grain, goals := "all_cells.sql", fold.OfAll, []int64{0}
 	if byDay {
@@ -67,7 +64,7 @@ func (s *sums) addCells(ctx context.Context, byDay, series bool) error {
 		goals = append(goals, s.Goal.ID)
 	}
 	q.Params = append(q.Params, source.Param{Name: "cells", Value: SectionOf(s.Plan.Subject, grain)}, source.Param{Name: "cell_goals", Value: goals})
-	if err := s.render(q, file, slots); err != nil {
+	if err := q.RenderFrom(reportTemplates, file, slots); err != nil {
 		return err
 	}
 	return s.Store.Each(ctx, q, func(row driver.Rows) error {
@@ -92,7 +89,7 @@ func (s *sums) addCells(ctx context.Context, byDay, series bool) error {
 
 // cellMoments returns the moments of a cell that are those of the report: of visitors, and of the
 // goal or of all goals.
-func (s *sums) cellMoments(goal int64, cell *fold.Cell) visit.Moments {
+func (s *counting) cellMoments(goal int64, cell *fold.Cell) visit.Moments {
 	if goal == 0 && s.Goal != nil {
 		clear(cell.Sums[fold.Goals:])
 	}

@@ -14,5 +14,7 @@ WHERE {{template "visitors_where.sql" .}}
 GROUP BY dimension
 HAVING visitors > 0
 ORDER BY visitors DESC, dimension
+{{- if .Most}}
 LIMIT {most:UInt32}
+{{- end}}
 {{template "settings.sql" .}}

@@ -94,12 +94,12 @@ func (of factsOf) compare(t *testing.T, x *source.Execution, events []schema.Eve
 	}
 }
 
-// copyToFacts folds the stored events, those that were sent.
-func copyToFacts(t *testing.T, conn driver.Conn, r *facts.Refresher) {
+// copyToFacts copies some of the stored events, those that were sent, to a table, and folds them.
+func copyToFacts(t *testing.T, conn driver.Conn, table, which string, r *facts.Refresher) {
 	t.Helper()
 	const columns = `website_id, subject, subject_id, experiment_id, visitor_id, time, event_id, variation_id, event, goal_id, value, profit, extra_value, device,
 		browser, os, country, region, city, channel, referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type, ingested_at`
-	err := conn.Exec(t.Context(), "INSERT INTO sent_events ("+columns+") SELECT "+columns+" FROM events WHERE NOT derived AND ingested_at > (SELECT max(ingested_at) FROM sent_events)")
+	err := conn.Exec(t.Context(), "INSERT INTO "+table+" ("+columns+") SELECT "+columns+" FROM events WHERE NOT derived AND "+which+" AND ingested_at > (SELECT max(ingested_at) FROM "+table+")")
 	if err != nil {
 		fatal(t, err)
 	}
@@ -111,12 +111,12 @@ func copyToFacts(t *testing.T, conn driver.Conn, r *facts.Refresher) {
 // TestReportsFromFactsEqualTheReference compares reports of all kinds with those that are counted from the events,
 // while events arrive: late, repeated, conflicting and without exposures.
 func TestReportsFromFactsEqualTheReference(t *testing.T) {
-	requests := tier.Of(60, 120, 625)
-	for seed := range uint64(tier.Of(2, 1, 8)) {
+	requests := tier.Of(40, 60, 625)
+	for seed := range uint64(tier.Of(2, 2, 8)) { // every other one has two shards
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			w := world{rand.New(rand.NewPCG(20261126, seed))}
-			in := newFactsWorld(t, w)
+			in := newFactsWorld(t, w, 1+int(seed%2))
 			for i := range requests {
 				if i%10 == 0 {
 					in.send(t, 1+w.IntN(300))
@@ -152,15 +152,14 @@ type factsWorld struct {
 	conn           driver.Conn
 	writer         *ingest.Writer
 	counted, facts *Engine
+	shards         []*facts.Refresher
+	databases      []string // of the shards
 	sent           []schema.Event
 }
 
-func newFactsWorld(t *testing.T, w world) *factsWorld {
+func newFactsWorld(t *testing.T, w world, shards int) *factsWorld {
 	t.Helper()
 	conn := schematest.Open(t)
-	if err := schema.CreateFacts(t.Context(), conn); err != nil {
-		t.Fatal(err)
-	}
 	c, err := catalogue.Open(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)
@@ -173,10 +172,30 @@ func newFactsWorld(t *testing.T, w world) *factsWorld {
 		t.Fatal(err)
 	}
 	in := &factsWorld{world: w, conn: conn, writer: ingest.NewWriter(conn), counted: New(conn, c, source.DefaultLimits), facts: New(conn, c, source.DefaultLimits)}
-	r := facts.NewRefresher(conn, true)
-	r.LeastVisitorsByDay = 20
-	in.facts.useFacts(r)
+	for range shards {
+		in.addShard(t)
+	}
+	in.facts.useFacts(in.shards...)
 	return in
+}
+
+// addShard adds a shard, which is a database of its own.
+func (in *factsWorld) addShard(t *testing.T) {
+	t.Helper()
+	conn := schematest.Empty(t)
+	if err := schema.CreateFacts(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Exec(t.Context(), "RENAME TABLE facts TO facts_local, sent_events TO sent_events_local"); err != nil {
+		t.Fatal(err)
+	}
+	var database string
+	if err := conn.QueryRow(t.Context(), "SELECT currentDatabase()").Scan(&database); err != nil {
+		t.Fatal(err)
+	}
+	r := facts.NewShardRefresher([]driver.Conn{conn})
+	r.LeastVisitorsByDay = 20
+	in.shards, in.databases = append(in.shards, r), append(in.databases, database)
 }
 
 // lastWeeks moves a time of a world to the last days before now, so that some of them are recent.
@@ -205,7 +224,9 @@ func (in *factsWorld) send(t *testing.T, n int) {
 	if _, err := in.writer.Write(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
-	copyToFacts(t, in.conn, in.facts.facts[0])
+	for i, r := range in.shards {
+		copyToFacts(t, in.conn, in.databases[i]+".sent_events_local", fmt.Sprintf("visitor_id %% %d = %d", len(in.shards), i), r)
+	}
 }
 
 // compare compares the two engines' reports, values and versions.

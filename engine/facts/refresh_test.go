@@ -36,11 +36,15 @@ type acceptedEvent struct {
 
 func newWorld(t *testing.T, seed uint64) *world {
 	t.Helper()
-	w := &world{Rand: rand.New(rand.NewPCG(20261126, seed)), conn: schematest.Empty(t), at: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)}
-	if err := schema.CreateFacts(t.Context(), w.conn); err != nil {
+	return newWorldOn(t, seed, schematest.Empty(t))
+}
+
+func newWorldOn(t *testing.T, seed uint64, conn driver.Conn) *world {
+	t.Helper()
+	if err := schema.CreateFacts(t.Context(), conn); err != nil {
 		t.Fatal(err)
 	}
-	return w
+	return &world{Rand: rand.New(rand.NewPCG(20261126, seed)), conn: conn, at: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)}
 }
 
 func pick[T any](w *world, values ...T) T { return values[w.IntN(len(values))] }
@@ -221,19 +225,7 @@ func TestRefreshersRace(t *testing.T) {
 	refreshers := []*facts.Refresher{facts.NewRefresher(w.conn, false), facts.NewRefresher(w.conn, false), facts.NewRefresher(w.conn, false)}
 	for range 10 {
 		_, through := w.send(t, 30)
-		var all errgroup.Group
-		for _, r := range refreshers {
-			all.Go(func() error {
-				at, err := r.Refresh(t.Context())
-				if err == nil && at.Through != through {
-					err = fmt.Errorf("folded until %d, want %d", at.Through, through)
-				}
-				return err
-			})
-		}
-		if err := all.Wait(); err != nil {
-			t.Fatal(err)
-		}
+		race(t, through, refreshers...)
 		w.check(t)
 	}
 }
@@ -326,4 +318,34 @@ func TestErasure(t *testing.T) {
 	visitors, through = w.send(t, 100)
 	refresh(t, r, visitors, through, true)
 	w.check(t)
+}
+
+// TestFactsOfAServer checks refreshes of several processes on a real server.
+func TestFactsOfAServer(t *testing.T) {
+	server := schematest.Server(t)
+	address := server.Address(server.Database(t))
+	w := newWorldOn(t, 7, schematest.Reach(t, address))
+	for range 5 {
+		_, through := w.send(t, 40)
+		race(t, through, facts.NewRefresher(schematest.Reach(t, address), false), facts.NewRefresher(schematest.Reach(t, address), false))
+		w.check(t)
+	}
+}
+
+// race lets refreshers fold the same events at the same time.
+func race(t *testing.T, through int64, refreshers ...*facts.Refresher) {
+	t.Helper()
+	var all errgroup.Group
+	for _, r := range refreshers {
+		all.Go(func() error {
+			at, err := r.Refresh(t.Context())
+			if err == nil && at.Through != through {
+				err = fmt.Errorf("folded until %d, want %d", at.Through, through)
+			}
+			return err
+		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,0 +1,170 @@
+package facts_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/engine/facts"
+	"lifthouse/engine/fold"
+	"lifthouse/schema"
+	"lifthouse/schema/schematest"
+)
+
+// member is a process that refreshes the facts of all shards of a cluster.
+type member []*facts.Refresher
+
+func newMember(t *testing.T, address string) member {
+	t.Helper()
+	parsed, err := schema.ParseAddress(address, func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	shards, err := schema.OpenReplicas(t.Context(), schematest.Reach(t, address), parsed)
+	if err != nil || len(shards) != 2 {
+		t.Fatalf("%d shards: %v", len(shards), err)
+	}
+	t.Cleanup(func() { _ = schema.CloseReplicas(shards) })
+	var m member
+	for _, replicas := range shards {
+		m = append(m, facts.NewShardRefresher(replicas))
+	}
+	return m
+}
+
+// refresh refreshes all shards until none has events after a time that are not folded.
+func (m member) refresh(ctx context.Context) error {
+	var errs []error
+	for _, shard := range m {
+		_, err := shard.Refresh(ctx)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// TestFactsOfACluster lets three processes refresh the facts of a cluster while events arrive, and one of its
+// replicas is killed and comes back. In the end the facts are those of all events, on each replica.
+func TestFactsOfACluster(t *testing.T) {
+	c := schematest.NewCluster(t)
+	conn := schematest.Reach(t, c.Address)
+	w := newWorldOn(t, 8, conn)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var members sync.WaitGroup
+	for range 3 {
+		m := newMember(t, c.Address)
+		members.Go(func() {
+			for ctx.Err() == nil {
+				_ = m.refresh(ctx) // fails while a replica is away
+			}
+		})
+	}
+	for round := range 12 {
+		w.sendRetried(t, 40)
+		switch round {
+		case 4:
+			c.Kill(1, 1)
+		case 8:
+			c.Restart(1, 1)
+		}
+	}
+	stop()
+	members.Wait()
+	last := newMember(t, c.Address)
+	awaitNoError(t, func() error { return last.refresh(t.Context()) })
+	for shard := range 2 {
+		for replica := range 2 {
+			awaitNoError(t, func() error { return w.checkShard(t, c, shard, replica) })
+		}
+	}
+}
+
+// awaitNoError calls work until it succeeds. The test fails after a minute.
+func awaitNoError(t *testing.T, work func() error) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for {
+		err := work()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// sendRetried is like send, and repeats an insert that fails.
+func (w *world) sendRetried(t *testing.T, n int) {
+	t.Helper()
+	w.at = time.Now().UTC().Truncate(time.Millisecond)
+	var events []schema.Event
+	inBatch := map[uint64]bool{}
+	for range n {
+		if e := w.event(); !inBatch[e.EventID] {
+			inBatch[e.EventID] = true
+			events, w.sent, w.all = append(events, e), append(w.sent, e), append(w.all, acceptedEvent{e, w.at.UnixMilli()})
+		}
+	}
+	awaitNoError(t, func() error { return schema.InsertSent(t.Context(), w.conn, events, w.at) })
+}
+
+var errDiffers = errors.New("the facts of a replica are not those of the events")
+
+// checkShard compares the facts of a replica with those of the events of its shard.
+func (w *world) checkShard(t *testing.T, c *schematest.Cluster, shard, replica int) error {
+	t.Helper()
+	parsed, err := schema.ParseAddress(c.Address, func(string) string { return "" })
+	if err != nil {
+		return err
+	}
+	shards, err := schema.OpenReplicas(t.Context(), w.conn, parsed)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = schema.CloseReplicas(shards) }()
+	conn := shards[shard][replica]
+	stored, cells, err := readShard(t.Context(), conn)
+	if err != nil {
+		return err
+	}
+	var visitors []uint64
+	if err := conn.QueryRow(t.Context(), "SELECT groupUniqArray(visitor_id) FROM sent_events_local").Scan(&visitors); err != nil {
+		return err
+	}
+	want := slices.DeleteFunc(w.wanted(), func(r fold.Row) bool { return !slices.Contains(visitors, r.Visitor) })
+	if len(fold.Changes(nil, stored, want)) > 0 || !equalCells(cells, want) {
+		return errDiffers
+	}
+	return nil
+}
+
+func readShard(ctx context.Context, conn driver.Conn) ([]fold.Row, fold.Cells, error) {
+	rows, err := facts.ReadAllOfShard(ctx, conn)
+	if err != nil {
+		return nil, nil, err
+	}
+	cells, err := facts.ReadAllCellsOfShard(ctx, conn)
+	return rows, cells, err
+}
+
+func equalCells(found fold.Cells, rows []fold.Row) bool {
+	want := fold.Cells{}
+	for from, to := 0, 0; from < len(rows); from = to {
+		for to = from + 1; to < len(rows) && rows[to].Subject == rows[from].Subject && rows[to].Visitor == rows[from].Visitor; to++ {
+		}
+		want.Add(rows[from:to], 1, false)
+	}
+	for key, cell := range want {
+		if found[key] == nil || found[key].Sums != cell.Sums {
+			return false
+		}
+	}
+	return len(want) == len(found)
+}

@@ -1,0 +1,42 @@
+package facts
+
+import (
+	"context"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/engine/fold"
+)
+
+// ReadAll returns all stored rows of visitors and goal events, in the order of fold.Rows for each visitor.
+func ReadAll(ctx context.Context, conn driver.Conn) ([]fold.Row, error) {
+	return readAll(ctx, &server{conn, ofServer})
+}
+
+// ReadAllOfShard is ReadAll for a replica of a shard.
+func ReadAllOfShard(ctx context.Context, conn driver.Conn) ([]fold.Row, error) {
+	return readAll(ctx, &server{conn, ofShard})
+}
+
+func readAll(ctx context.Context, s *server) (rows []fold.Row, err error) {
+	err = s.readRows(ctx, s.allRows, func(r *fold.Row) error {
+		rows = append(rows, *r)
+		return nil
+	})
+	return rows, err
+}
+
+// ReadAllCells returns all stored cells.
+func ReadAllCells(ctx context.Context, conn driver.Conn) (fold.Cells, error) {
+	return readAllCells(ctx, &server{conn, ofServer})
+}
+
+// ReadAllCellsOfShard is ReadAllCells for a replica of a shard.
+func ReadAllCellsOfShard(ctx context.Context, conn driver.Conn) (fold.Cells, error) {
+	return readAllCells(ctx, &server{conn, ofShard})
+}
+
+func readAllCells(ctx context.Context, s *server) (fold.Cells, error) {
+	all := fold.Cells{}
+	return all, s.readCells(ctx, s.statement("cells.sql", "grain IN ('all', 'day')"), func(key fold.CellKey, cell *fold.Cell) { all[key] = cell })
+}

@@ -130,6 +130,9 @@ func TestReportsFromFactsEqualTheReference(t *testing.T) {
 				if w.IntN(2) == 0 { // all visitors: from cells
 					r.Filters, r.Dimension, r.Cap = query.Filters{}, "", nil
 					if w.IntN(2) == 0 {
+						if w.IntN(2) == 0 {
+							r.Filters.From = time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -8-w.IntN(3))
+						}
 						r.Filters.To = time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -w.IntN(8))
 					}
 					if w.IntN(3) == 0 {

@@ -90,16 +90,16 @@ func eachOfSubject(rows []fold.Row, each func([]fold.Row)) {
 	}
 }
 
-// appendCell appends the changes of a cell to which sums are added, and changes it in stored.
+// appendCell appends the changes of a cell to which something is added, and changes it in stored.
 func appendCell(changes []fold.Change, key fold.CellKey, added *fold.Cell, stored fold.Cells) []fold.Change {
-	if added.Sums == (fold.Sums{}) {
-		return changes
-	}
 	now := *added
 	if had := stored[key]; had != nil {
-		changes = append(changes, fold.Change{Row: cellRow(&key, had), Cancels: true})
 		now.Add(&had.Sums, 1)
 		now.Extend(&had.Extent)
+		if now == *had {
+			return changes
+		}
+		changes = append(changes, fold.Change{Row: cellRow(&key, had), Cancels: true})
 	}
 	if now.Sums == (fold.Sums{}) {
 		delete(stored, key)

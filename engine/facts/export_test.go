@@ -2,10 +2,12 @@ package facts
 
 import (
 	"context"
+	"math"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/fold"
+	"lifthouse/schema"
 )
 
 // ReadAll returns all stored rows of visitors and goal events, in the order of fold.Rows for each visitor.
@@ -39,4 +41,20 @@ func ReadAllCellsOfShard(ctx context.Context, conn driver.Conn) (fold.Cells, err
 func readAllCells(ctx context.Context, s *server) (fold.Cells, error) {
 	all := fold.Cells{}
 	return all, s.readCells(ctx, s.statement("cells.sql", "grain IN ('all', 'day')"), func(key fold.CellKey, cell *fold.Cell) { all[key] = cell })
+}
+
+// FoldAll returns the rows of all stored events.
+func FoldAll(ctx context.Context, conn driver.Conn) (rows []fold.Row, err error) {
+	s := &server{conn, ofServer}
+	visitors, err := schema.QueryRows(ctx, conn, "SELECT DISTINCT website_id, visitor_id FROM sent_events", scanVisitor)
+	if err != nil || len(visitors) == 0 {
+		return nil, err
+	}
+	events, err := s.readEvents(ctx, visitors, math.MaxInt64)
+	for from, to := 0, 0; from < len(events); from = to {
+		for to = from + 1; to < len(events) && visitorOfEvent(&events[to]) == visitorOfEvent(&events[from]); to++ {
+		}
+		rows = fold.Rows(events[from:to], rows)
+	}
+	return rows, err
 }

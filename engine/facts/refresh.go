@@ -30,8 +30,14 @@ type Refresher struct {
 
 	mu       sync.Mutex // held by a refresh; guards the following
 	known    bool       // whether the following is that of the store: it is read again after an error
+	readAt   time.Time  // when it was so
 	position Position
 	cells    cells
+
+	noting   sync.Mutex // guards the following
+	waiting  map[Visitor]struct{}
+	noted    int64 // last acceptance time of the waiting events, in milliseconds since 1970
+	allNoted bool  // all other stored events are folded
 
 	inserting sync.RWMutex // held while facts are stored: the position of the store is not known
 
@@ -136,14 +142,22 @@ func (r *Refresher) retries(err error) bool {
 		r.current.Add(1)
 		return errors.Is(err, ErrIncomplete) || len(r.servers) > 1
 	}
-	return errors.Is(err, errOvertaken)
+	return errors.Is(err, errOvertaken) || errors.Is(err, errTooLate)
+}
+
+// elapsed returns the time since another one, also if the machine slept meanwhile, or its clock was set forward.
+func elapsed(since time.Time) time.Duration {
+	now := time.Now()
+	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
 }
 
 // open reads what the refresher must know of the stored facts, unless it is known.
 func (r *Refresher) open(ctx context.Context) (err error) {
 	if r.known {
+		r.readAt = time.Now()
 		return nil
 	}
+	r.readAt = time.Now()
 	if r.position, err = r.server().readPosition(ctx); err != nil {
 		return err
 	}
@@ -158,6 +172,13 @@ func (r *Refresher) open(ctx context.Context) (err error) {
 	r.known = true
 	return nil
 }
+
+// longestRefresh is the time after which a refresh must not insert what it found. ClickHouse knows the token of another
+// process's refresh for much longer, so that of two refreshes with a number one is refused.
+const longestRefresh = time.Minute
+
+// errTooLate means that the process was paused during a refresh.
+var errTooLate = errors.New("the refresh took too long")
 
 // fold folds the visitors, who are sorted, some at a time. The position includes the events until
 // through once all are folded.
@@ -194,6 +215,9 @@ func (r *Refresher) insert(ctx context.Context, had, want []fold.Row, next Posit
 		changes = append(changes, fold.Change{Row: r.position.row(), Cancels: true})
 	}
 	changes = append(changes, fold.Change{Row: next.row()})
+	if !r.alone && elapsed(r.readAt) > longestRefresh {
+		return errTooLate
+	}
 	r.inserting.Lock()
 	defer r.inserting.Unlock()
 	if err := r.server().insertChanges(ctx, next.Refresh, changes); err != nil {
@@ -207,7 +231,7 @@ func (r *Refresher) insert(ctx context.Context, had, want []fold.Row, next Posit
 			return errOvertaken
 		}
 	}
-	r.position = next
+	r.position, r.readAt = next, time.Now()
 	totals := map[plan.Subject]Totals{}
 	for subject := range changed {
 		totals[subject] = totalsOf(r.cells.all[subject])

@@ -349,3 +349,60 @@ func race(t *testing.T, through int64, refreshers ...*facts.Refresher) {
 		t.Fatal(err)
 	}
 }
+
+// TestRebuild deletes the facts and folds all events again, on an embedded store and on a server, which know the
+// tokens of the earlier refreshes.
+func TestRebuild(t *testing.T) {
+	server := schematest.Server(t)
+	for name, conn := range map[string]driver.Conn{"embedded": schematest.Empty(t), "server": schematest.Reach(t, server.Address(server.Database(t)))} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldOn(t, 9, conn)
+			r := facts.NewRefresher(conn, false)
+			for range 3 {
+				_, through := w.send(t, 50)
+				refresh(t, r, nil, through, false)
+			}
+			if at, err := r.Rebuild(t.Context()); err != nil || at.Refresh != 1 {
+				t.Fatalf("%+v, %v", at, err)
+			}
+			w.check(t)
+			_, through := w.send(t, 50)
+			refresh(t, r, nil, through, false)
+			w.check(t)
+		})
+	}
+}
+
+// TestNotedEventsAreFolded checks that a refresh folds the visitors of noted events, and finds them again
+// after one that failed.
+func TestNotedEventsAreFolded(t *testing.T) {
+	w := newWorld(t, 10)
+	left := math.MaxInt
+	r := facts.NewRefresher(schematest.KilledConn{Conn: w.conn, Left: &left}, true)
+	for round := range 6 {
+		before := len(w.all)
+		w.send(t, 30)
+		var events []schema.Event
+		for _, e := range w.all[before:] {
+			events = append(events, e.Event)
+		}
+		r.Noted(events, w.at)
+		if !r.Waits() {
+			t.Error("noted events do not wait")
+		}
+		if round%2 == 1 {
+			left = 1
+			if err := r.RefreshNoted(t.Context()); err == nil {
+				t.Error("no error")
+			}
+			left = math.MaxInt
+		}
+		if err := r.RefreshNoted(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if r.Waits() {
+			t.Error("folded events wait")
+		}
+		w.check(t)
+	}
+}

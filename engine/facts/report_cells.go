@@ -22,19 +22,26 @@ import (
 // Subjects with fewer visitors than leastVisitorsByDay have none by day.
 func (x part) hasCells() (byDay, has bool) {
 	switch f := &x.Filters; {
-	case len(f.Lists) > 0, len(f.Texts) > 0, f.GoalValue != nil, f.ZScore != 0, x.Cap != nil, x.Dimension != "", !f.From.IsZero():
+	case len(f.Lists) > 0, len(f.Texts) > 0, f.GoalValue != nil, f.ZScore != 0, x.Cap != nil, x.Dimension != "":
 		return false, false
-	case f.To.IsZero() && x.Interval == "":
+	case f.From.IsZero() && f.To.IsZero() && x.Interval == "":
 		return false, true
 	}
-	whole := x.Filters.To.IsZero() || x.Filters.To.Equal(x.Filters.To.UTC().Truncate(24*time.Hour))
-	return true, whole && x.days && x.Interval != query.Hourly && !x.SharesSince.After(plan.OpenFrom)
+	return true, isWholeDay(x.Filters.From) && isWholeDay(x.Filters.To) && x.days && x.Interval != query.Hourly && !x.SharesSince.After(plan.OpenFrom)
 }
+
+// isWholeDay reports whether an end of a window is open, or between two days.
+func isWholeDay(t time.Time) bool { return t.IsZero() || t.Equal(t.UTC().Truncate(24*time.Hour)) }
 
 // readCells reads the sums from the cells.
 func (s *counting) readCells(ctx context.Context, byDay bool) error {
 	if err := s.addCells(ctx, byDay, false); err != nil {
 		return err
+	}
+	if !s.Filters.From.IsZero() {
+		if err := s.readBefore(ctx); err != nil {
+			return err
+		}
 	}
 	file := "recent.sql"
 	if s.days && !s.SharesSince.After(plan.OpenFrom) {
@@ -47,6 +54,18 @@ func (s *counting) readCells(ctx context.Context, byDay bool) error {
 			return err
 		}
 		return s.add(variation, key{}, &m)
+	})
+}
+
+// readBefore reads the visitors who were first exposed before the window.
+func (s *counting) readBefore(ctx context.Context) error {
+	return s.run(ctx, "before.sql", func(row driver.Rows) error {
+		var variation string
+		m := visit.NoMoments()
+		if err := row.Scan(&variation, &m.Visitors); err != nil {
+			return err
+		}
+		return s.add(variation, key{Segment: visit.Segment{ExposedBefore: true}}, &m)
 	})
 }
 

@@ -7,6 +7,9 @@ SELECT
 FROM {{.Facts}}
 WHERE section = {cells:UInt64}
     AND goal_id IN {cell_goals:Array(Int64)}
+    {{- if .From}}
+    AND toUnixTimestamp64Milli(first_time) >= {from_ms:Int64}
+    {{- end}}
     {{- if .To}}
     AND toUnixTimestamp64Milli(first_time) + since_ms < {to_ms:Int64}
     {{- end}}

@@ -110,7 +110,6 @@ func awaitMerges(b *testing.B, conn driver.Conn) {
 		if err := conn.QueryRow(b.Context(), "SELECT count() FROM system.merges").Scan(&running); err != nil {
 			b.Fatal(err)
 		}
-		time.Sleep(200 * time.Millisecond)
 	}
 }
 
@@ -236,7 +235,7 @@ func BenchmarkTrickle(b *testing.B) {
 	}
 	awaitMerges(b, conn)
 	idle, seconds := cpu(), 10
-	time.Sleep(time.Duration(seconds) * time.Second)
+	<-time.After(time.Duration(seconds) * time.Second)
 	b.ReportMetric((cpu()-idle).Seconds()*100/float64(seconds), "idle-%")
 	var inserting, refreshing time.Duration
 	started, n := cpu(), 0

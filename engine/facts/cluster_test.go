@@ -96,7 +96,7 @@ func awaitNoError(t *testing.T, work func() error) {
 		if time.Now().After(deadline) {
 			t.Fatal(err)
 		}
-		time.Sleep(50 * time.Millisecond)
+		<-time.After(50 * time.Millisecond)
 	}
 }
 
@@ -104,14 +104,7 @@ func awaitNoError(t *testing.T, work func() error) {
 func (w *world) sendRetried(t *testing.T, n int) {
 	t.Helper()
 	w.at = time.Now().UTC().Truncate(time.Millisecond)
-	var events []schema.Event
-	inBatch := map[uint64]bool{}
-	for range n {
-		if e := w.event(); !inBatch[e.EventID] {
-			inBatch[e.EventID] = true
-			events, w.sent, w.all = append(events, e), append(w.sent, e), append(w.all, acceptedEvent{e, w.at.UnixMilli()})
-		}
-	}
+	events := w.batch(n)
 	awaitNoError(t, func() error { return schema.InsertSent(t.Context(), w.conn, events, w.at) })
 }
 

@@ -89,16 +89,12 @@ func runChild(dir string) error {
 	w := &world{Rand: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1)), conn: conn} //nolint:gosec // any
 	for {
 		w.at = time.Now().UTC().Truncate(time.Millisecond)
-		var events []schema.Event
-		for range 1 + w.IntN(40) {
-			e := w.event()
-			events, w.sent = append(events, e), append(w.sent, e)
-		}
-		fmt.Println("insert")
+		events := w.batch(1 + w.IntN(40))
+		_, _ = fmt.Fprintln(os.Stdout, "insert")
 		if err := schema.InsertSent(ctx, conn, events, w.at); err != nil {
 			return err
 		}
-		fmt.Println("refresh")
+		_, _ = fmt.Fprintln(os.Stdout, "refresh")
 		if _, err := r.Refresh(ctx); err != nil {
 			return err
 		}

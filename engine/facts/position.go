@@ -42,7 +42,7 @@ func (s *server) readPosition(ctx context.Context) (Position, error) {
 
 // next returns the position after another refresh.
 func (p Position) next(through int64) Position {
-	return Position{p.Refresh + 1, through, rand.Uint64()} //nolint:gosec // tells attempts apart
+	return Position{p.Refresh + 1, through, rand.Uint64()} //nolint:gosec // distinguishes attempts
 }
 
 // row returns the row of a position.

@@ -32,9 +32,9 @@ type tables struct {
 	Attributes  string // columns, separated by commas
 	Where       string
 
-	position, lastAccepted, touched, events, madeOf, subjectsByDay, stored          string
-	visitorRows, subjectRows, allRows, sectionCells, cellsOfGrain, cellsOfDays, all string
-	insert                                                                          string
+	position, lastAccepted, touched, events, madeOf, subjectsByDay, stored     string
+	visitorRows, subjectRows, allRows, sectionCells, cellsOfGrain, cellsOfDays string
+	insert                                                                     string
 }
 
 func newTables(facts, sent string) *tables {

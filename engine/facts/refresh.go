@@ -242,7 +242,7 @@ func (r *Refresher) insert(ctx context.Context, had, want []fold.Row, next Posit
 
 // rowsOf returns the stored rows of the visitors, and the rows that they should have. What is stored is
 // computed from the events of the last position, and confirmed by the number of events of
-// each visitor and their digests; only the rows of visitors for whom it is not so are read.
+// each visitor and their digests; otherwise the rows of a visitor are read.
 func (r *Refresher) rowsOf(ctx context.Context, touched []Visitor, through int64) (had, want []fold.Row, err error) {
 	if len(touched) == 0 {
 		return nil, nil, nil

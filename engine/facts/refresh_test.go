@@ -77,20 +77,27 @@ func (w *world) event() schema.Event {
 	return e
 }
 
+// batch returns events of different identities: of copies in a batch, a writer stores the first one.
+func (w *world) batch(n int) (events []schema.Event) {
+	has := map[uint64]bool{}
+	for range n {
+		e := w.event()
+		if has[e.EventID] {
+			continue
+		}
+		has[e.EventID] = true
+		events, w.sent, w.all = append(events, e), append(w.sent, e), append(w.all, acceptedEvent{e, w.at.UnixMilli()})
+	}
+	return events
+}
+
 // send stores some events, and returns their visitors and when they were accepted.
 func (w *world) send(t *testing.T, n int) (visitors []facts.Visitor, through int64) {
 	t.Helper()
 	w.at = w.at.Add(time.Millisecond)
-	var events []schema.Event
-	inBatch := map[uint64]bool{} // a writer sends the first copy of a batch only
-	for range n {
-		e := w.event()
-		if inBatch[e.EventID] {
-			continue
-		}
-		inBatch[e.EventID] = true
-		events, w.sent, w.all = append(events, e), append(w.sent, e), append(w.all, acceptedEvent{e, w.at.UnixMilli()})
-		visitors = append(visitors, facts.Visitor{Website: e.WebsiteID, ID: e.VisitorID})
+	events := w.batch(n)
+	for i := range events {
+		visitors = append(visitors, facts.Visitor{Website: events[i].WebsiteID, ID: events[i].VisitorID})
 	}
 	if err := schema.InsertSent(t.Context(), w.conn, events, w.at); err != nil {
 		t.Fatal(err)
@@ -159,16 +166,16 @@ func (w *world) check(t *testing.T) {
 }
 
 // TestRefreshesOfARandomWalk checks the facts after refreshes of random events, by a process
-// that is told the visitors, by one that reads them, and after merges.
+// that knows the visitors, by one that reads them, and after merges.
 func TestRefreshesOfARandomWalk(t *testing.T) {
 	w := newWorld(t, 1)
-	told := facts.NewRefresher(w.conn, false)
+	notified := facts.NewRefresher(w.conn, false)
 	for step := range 25 {
 		visitors, through := w.send(t, 1+w.IntN(60))
-		refresher := told
+		refresher := notified
 		if step%5 == 4 {
 			refresher = facts.NewRefresher(w.conn, false)
-			told = facts.NewRefresher(w.conn, false)
+			notified = facts.NewRefresher(w.conn, false)
 		}
 		refresh(t, refresher, visitors, through, step%2 == 0)
 		w.check(t)
@@ -179,11 +186,11 @@ func TestRefreshesOfARandomWalk(t *testing.T) {
 	}
 }
 
-func refresh(t *testing.T, r *facts.Refresher, visitors []facts.Visitor, through int64, told bool) {
+func refresh(t *testing.T, r *facts.Refresher, visitors []facts.Visitor, through int64, notified bool) {
 	t.Helper()
 	var at facts.Position
 	var err error
-	if told {
+	if notified {
 		at, err = r.RefreshVisitors(t.Context(), visitors, through)
 	} else {
 		at, err = r.Refresh(t.Context())

@@ -580,7 +580,7 @@ func sorted(of map[visit.Segment]*visit.Moments) []visit.Row {
 	return rows
 }
 
-// Value is a value of an attribute, with the visitors of whom the first view has it.
+// Value is a value of an attribute, and the number of visitors with that value in their first view.
 type Value struct {
 	Value    string
 	Visitors int64

@@ -82,7 +82,7 @@ func (s *counting) addCells(ctx context.Context, byDay, series bool) error {
 	if s.Goal != nil {
 		goals = append(goals, s.Goal.ID)
 	}
-	q.Params = append(q.Params, source.Param{Name: "cells", Value: SectionOf(s.Plan.Subject, grain)}, source.Param{Name: "cell_goals", Value: goals})
+	q.Params = append(q.Params, source.Param{Name: "cells", Value: SectionOf(s.Subject, grain)}, source.Param{Name: "cell_goals", Value: goals})
 	if err := q.RenderFrom(reportTemplates, file, slots); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (s *counting) cellMoments(goal int64, cell *fold.Cell) visit.Moments {
 	if goal == 0 && s.Goal != nil {
 		clear(cell.Sums[fold.Goals:])
 	}
-	if s.Plan.Subject.Kind != schema.SubjectWidget { // reports of campaigns have views and goals only
+	if s.Subject.Kind != schema.SubjectWidget { // reports of campaigns have views and goals only
 		clear(cell.Sums[fold.Clicks : fold.Conversed+1])
 	}
 	m := cell.Moments()

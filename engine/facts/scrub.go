@@ -61,7 +61,7 @@ func (r *Refresher) scrub(ctx context.Context, visitors []Visitor, found *Scrubb
 	}
 	healed := map[Visitor]bool{}
 	for _, c := range fold.Changes(nil, had, want) {
-		healed[Visitor{c.Subject.WebsiteID, c.Row.Visitor}] = true
+		healed[Visitor{c.Subject.WebsiteID, c.Visitor}] = true
 	}
 	found.Visitors += len(visitors)
 	found.Healed += len(healed)

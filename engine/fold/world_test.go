@@ -177,7 +177,7 @@ func naiveDistinct(events []Event) []Event {
 }
 
 // naiveArrivesBefore reports whether a copy counts rather than another one. Copies that arrived
-// in the same millisecond are told apart by their content.
+// in the same millisecond are ordered by their content.
 func naiveArrivesBefore(a, b Event) bool {
 	x := [...]int64{a.Accepted, a.At, int64(a.Kind), a.Variation, a.Goal, a.Amounts[0], a.Amounts[1], a.Amounts[2]}
 	y := [...]int64{b.Accepted, b.At, int64(b.Kind), b.Variation, b.Goal, b.Amounts[0], b.Amounts[1], b.Amounts[2]}

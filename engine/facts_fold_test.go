@@ -24,7 +24,6 @@ import (
 // factsOf are the facts of the events of a test.
 type factsOf struct {
 	*facts.Refresher // nil: there are none
-	newest           time.Time
 }
 
 var sentAt atomic.Int64
@@ -48,11 +47,6 @@ func insertFacts(t *testing.T, conn driver.Conn, events []schema.Event) factsOf 
 			fatal(t, err)
 		}
 	}
-	for i := range events {
-		if events[i].Time.After(of.newest) {
-			of.newest = events[i].Time
-		}
-	}
 	return of
 }
 
@@ -64,7 +58,7 @@ func (of factsOf) compare(t *testing.T, x *source.Execution, events []schema.Eve
 		return // servers have no facts yet
 	}
 	unlimited := *x
-	unlimited.Limited, unlimited.Outliers, unlimited.Stored.Newest = nil, nil, of.newest
+	unlimited.Limited, unlimited.Outliers = nil, nil
 	found, _, err := facts.Source{Execution: &unlimited, Shards: []*facts.Refresher{of.Refresher}}.Read(t.Context())
 	if err != nil {
 		fatal(t, err)

@@ -28,11 +28,7 @@ func (e *Engine) stored(ctx context.Context, of plan.Subject) (source.Stored, er
 			return source.Stored{}, source.StoreFailure(ctx, err)
 		}
 		totals := shard.Totals(of)
-		s.Visitors += totals.Visitors
-		for _, n := range totals.Events {
-			s.Events += uint64(n) //nolint:gosec // not negative
-		}
-		s = s.With(0, time.UnixMilli(at.Through), time.UnixMilli(totals.Newest))
+		s = s.With(totals.AllEvents(), time.UnixMilli(at.Through), time.UnixMilli(totals.Newest))
 	}
 	return s.OrNone(), nil
 }

@@ -28,11 +28,12 @@ type Refresher struct {
 	alone   bool      // no other process writes to the store
 	current atomic.Int32
 
-	mu       sync.Mutex // held by a refresh; guards the following
-	known    bool       // whether the following is that of the store: it is read again after an error
-	readAt   time.Time  // when it was so
-	position Position
-	cells    cells
+	mu         sync.Mutex // held by a refresh; guards the following
+	known      bool       // whether the following is that of the store: it is read again after an error
+	readAt     time.Time  // when it was so
+	lookedBack time.Time  // last refresh with longOverlap
+	position   Position
+	cells      cells
 
 	noting   sync.Mutex // guards the following
 	waiting  map[Visitor]struct{}
@@ -66,9 +67,11 @@ func (r *Refresher) server() *server { return r.servers[int(r.current.Load())%le
 const (
 	// visitorsAtOnce is the number of visitors that are folded at once. Their ids are parameters of a statement.
 	visitorsAtOnce = 16_384
-	// overlap is how long after its acceptance an event of another process may become visible and still be
-	// noticed by the next refresh. The scrub finds later ones.
-	overlap = 10 * time.Second
+	// overlap is how long after its acceptance an event of another process may become visible and still be noticed by
+	// the next refresh. A refresh in longOverlapInterval notices later ones, until longOverlap. The scrub finds the rest.
+	overlap             = 10 * time.Second
+	longOverlap         = 15 * time.Minute
+	longOverlapInterval = 5 * time.Minute
 )
 
 // Refresh folds the visitors with events that were accepted since the last refresh, and inserts what changed.
@@ -84,7 +87,7 @@ func (r *Refresher) Refresh(ctx context.Context) (at Position, err error) {
 		}
 		after := r.position.Through
 		if !r.alone {
-			after = max(after-overlap.Milliseconds(), 0)
+			after = max(after-r.nextOverlap().Milliseconds(), 0)
 		}
 		touched, err := schema.QueryRows(ctx, r.server(), r.server().touched, scanVisitor, clickhouse.Named("after", after), clickhouse.Named("through", through))
 		if err != nil {
@@ -92,6 +95,15 @@ func (r *Refresher) Refresh(ctx context.Context) (at Position, err error) {
 		}
 		return r.fold(ctx, touched, through)
 	})
+}
+
+// nextOverlap returns how much earlier than the last folded event was accepted, a refresh begins.
+func (r *Refresher) nextOverlap() time.Duration {
+	if time.Since(r.lookedBack) < longOverlapInterval {
+		return overlap
+	}
+	r.lookedBack = time.Now()
+	return longOverlap
 }
 
 // RefreshVisitors is like Refresh if these are all visitors with events that were accepted since the

@@ -28,6 +28,14 @@ import (
 type Source struct {
 	*source.Execution
 	Shards []*Refresher
+
+	states []state // of the shards, at the moment of the report
+}
+
+// state is what a server knows of the subject of a report.
+type state struct {
+	Position
+	Totals
 }
 
 // part reads the facts of one server.
@@ -42,7 +50,7 @@ type part struct {
 func (x Source) parts() []part {
 	parts := make([]part, len(x.Shards))
 	for i, shard := range x.Shards {
-		server, visitors := shard.server(), shard.Totals(x.Plan.Subject).Visitors
+		server, visitors := shard.server(), x.states[i].Visitors
 		of, store := *x.Execution, source.Store{Conn: server.Conn, Limits: x.Store.Limits, Scans: x.Store.Scans, Observe: x.Store.Observe}
 		of.Store = &store
 		parts[i] = part{&of, source.Expr(server.Facts), visitors, visitors >= shard.LeastVisitorsByDay}
@@ -61,7 +69,7 @@ var errMoved = errors.New("the facts changed while the report was read")
 
 // Read returns the rows of the report. It never declines.
 func (x Source) Read(ctx context.Context) (found *visit.Rows, declined string, err error) {
-	err = x.atOnePosition(ctx, func() (err error) {
+	err = x.atOnePosition(ctx, func(x Source) (err error) {
 		found, err = x.read(ctx)
 		return err
 	})
@@ -70,18 +78,19 @@ func (x Source) Read(ctx context.Context) (found *visit.Rows, declined string, e
 
 // atOnePosition calls read until the facts do not change meanwhile. Each statement reads what is stored at the moment: if
 // the positions are the same before and after all of them, they have read the same facts.
-func (x Source) atOnePosition(ctx context.Context, read func() error) error {
+func (x Source) atOnePosition(ctx context.Context, read func(Source) error) error {
 	err := errMoved
 	for try := 0; try < mostTries && err != nil; try++ {
-		var before, after []Position
-		if before, err = x.positions(ctx); err == nil {
-			err = read()
+		var now Source
+		moved := false
+		if now, err = x.now(ctx); err == nil {
+			err = read(now)
 		}
 		if err == nil {
-			after, err = x.positions(ctx)
+			moved, err = now.hasMoved(ctx)
 		}
 		switch {
-		case err == nil && !slices.Equal(before, after):
+		case err == nil && moved:
 			err = errMoved
 		case err != nil && !x.otherReplica(err):
 			return source.StoreFailure(ctx, err)
@@ -90,16 +99,34 @@ func (x Source) atOnePosition(ctx context.Context, read func() error) error {
 	return source.StoreFailure(ctx, err)
 }
 
-// positions returns the position of each server.
-func (x Source) positions(ctx context.Context) ([]Position, error) {
-	all := make([]Position, len(x.Shards))
+// now returns the source with what the servers know of the subject at the moment.
+func (x Source) now(ctx context.Context) (Source, error) {
+	execution := *x.Execution
+	x.Execution, x.states = &execution, make([]state, len(x.Shards))
+	x.Stored = source.Stored{}
 	for i, shard := range x.Shards {
-		var err error
-		if all[i], err = shard.Position(ctx); err != nil {
-			return nil, err
+		at, err := shard.Position(ctx)
+		if err != nil {
+			return x, err
+		}
+		totals, err := shard.totalsNow(ctx, x.Plan.Subject)
+		if err != nil {
+			return x, err
+		}
+		x.states[i] = state{at, totals}
+		x.Stored = x.Stored.With(totals.AllEvents(), time.UnixMilli(at.Through).UTC(), time.UnixMilli(totals.Newest).UTC())
+	}
+	return x, nil
+}
+
+// hasMoved reports whether the facts have changed since a moment.
+func (x Source) hasMoved(ctx context.Context) (bool, error) {
+	for i, shard := range x.Shards {
+		if at, err := shard.Position(ctx); err != nil || at != x.states[i].Position {
+			return true, err
 		}
 	}
-	return all, nil
+	return false, nil
 }
 
 // otherReplica reports whether a report may succeed on other replicas after an error, and makes
@@ -124,7 +151,8 @@ func (x Source) read(ctx context.Context) (found *visit.Rows, err error) {
 	if x.Limited, err = x.readCap(ctx); err != nil {
 		return nil, err
 	}
-	found = &visit.Rows{Through: x.Stored.Ingested, Newest: x.Stored.Newest, Outliers: x.Outliers, Cap: x.Limited}
+	stored := x.Stored.OrNone()
+	found = &visit.Rows{Through: stored.Ingested, Newest: stored.Newest, Outliers: x.Outliers, Cap: x.Limited}
 	s := x.sums()
 	if x.Dimension != "" {
 		if s.top, err = x.readTop(ctx); err != nil {
@@ -148,7 +176,7 @@ func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*
 	if x.Dimension != "" || x.Interval != "" || x.Filters.ZScore != 0 || x.Cap != nil {
 		return nil, "goals are read one by one", nil
 	}
-	err = x.atOnePosition(ctx, func() error {
+	err = x.atOnePosition(ctx, func(x Source) error {
 		visitors := x.sums()
 		if err := visitors.each(ctx, (*counting).readVisitors); err != nil {
 			return err
@@ -160,12 +188,13 @@ func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*
 				p.Goal = &catalogue.Goal{ID: goal}
 			}
 			of.Plan = &p
-			s := Source{&of, x.Shards}.sums()
+			s := Source{&of, x.Shards, x.states}.sums()
 			if err := s.each(ctx, (*counting).readGoals); err != nil {
 				return err
 			}
 			s.merge(visitors)
-			rows := &visit.Rows{Through: x.Stored.Ingested, Newest: x.Stored.Newest}
+			stored := x.Stored.OrNone()
+			rows := &visit.Rows{Through: stored.Ingested, Newest: stored.Newest}
 			rows.Whole, rows.Cells = s.rows()
 			found[goal] = rows
 		}
@@ -588,6 +617,10 @@ type Value struct {
 
 // ReadValues returns the values of an attribute of a subject, the most frequent first.
 func (x Source) ReadValues(ctx context.Context, attribute string) ([]Value, error) {
+	x, err := x.now(ctx)
+	if err != nil {
+		return nil, err
+	}
 	counts := map[string]int64{}
 	for _, part := range x.parts() {
 		q, slots := (&counting{part: part}).query()

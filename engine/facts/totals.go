@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/cespare/xxhash/v2"
 
 	"lifthouse/engine/fold"
@@ -75,6 +76,24 @@ func (s *server) allTotals(ctx context.Context) (map[plan.Subject]Totals, error)
 		all[key.Subject] = t
 	}, sectionsOfGrain(fold.OfAll)...)
 	return all, err
+}
+
+// AllEvents returns the number of events.
+func (t *Totals) AllEvents() (n uint64) {
+	for _, of := range t.Events {
+		n += uint64(of) //nolint:gosec // not negative
+	}
+	return n
+}
+
+// totalsNow returns the totals of a subject that is stored at the moment.
+func (r *Refresher) totalsNow(ctx context.Context, subject plan.Subject) (Totals, error) {
+	if r.alone {
+		return r.Totals(subject), nil
+	}
+	cells, server := fold.Cells{}, r.server()
+	err := server.readCells(ctx, server.sectionCells, func(key fold.CellKey, cell *fold.Cell) { cells[key] = cell }, clickhouse.Named("sections", []uint64{SectionOf(subject, fold.OfAll)}))
+	return totalsOf(cells), err
 }
 
 // Totals returns the totals of a subject at the last refresh.

@@ -75,7 +75,6 @@ func (x *Execution) WithOutliers(ctx context.Context) (*Execution, error) {
 // Stored are the totals of the stored events of a subject.
 type Stored struct {
 	Events           uint64
-	Visitors         int64     // known to the facts only
 	Ingested, Newest time.Time // last acceptance time and latest event time
 }
 

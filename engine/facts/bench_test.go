@@ -11,12 +11,9 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/facts"
-	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
-	"lifthouse/engine/source"
 	"lifthouse/loadgen/population"
 	"lifthouse/schema"
-	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
 )
 
@@ -188,26 +185,12 @@ func questions() []question {
 func benchReport(b *testing.B, conn driver.Conn, of *facts.Refresher, campaign int64, r query.Request) {
 	b.Helper()
 	r.SubjectID = campaign
-	owned := &catalogue.Owned{
-		Websites: map[int64]catalogue.Website{1: {ID: 1}}, Goals: map[int64]catalogue.Goal{3: {ID: 3, WebsiteID: 1, Name: "Purchase"}},
-		Campaigns: map[int64]catalogue.LiveCampaign{campaign: {Campaign: catalogue.Campaign{
-			ID: campaign, WebsiteID: 1, Name: "c", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist,
-			ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, Variations: []catalogue.Variation{{ID: 1, Name: "v", Share: 50}},
-		}}},
-	}
-	p, err := plan.New(r, owned)
-	if err != nil {
-		b.Fatal(err)
-	}
-	x := &source.Execution{
-		Plan: p, Store: &source.Store{Conn: conn, Limits: source.DefaultLimits},
-		Stored: source.Stored{Ingested: campaignStart.AddDate(0, 0, 28), Newest: campaignStart.AddDate(0, 0, 28)},
-	}
+	report := requested(b, conn, of, r)
 	var used time.Duration
 	reports := 0
 	for b.Loop() {
 		started := cpu()
-		if _, _, err := (facts.Source{Execution: x, Shards: []*facts.Refresher{of}}).Read(b.Context()); err != nil {
+		if _, _, err := report.Read(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 		used += cpu() - started

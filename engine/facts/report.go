@@ -109,7 +109,7 @@ func (x Source) now(ctx context.Context) (Source, error) {
 		if err != nil {
 			return x, err
 		}
-		totals, err := shard.totalsNow(ctx, x.Plan.Subject)
+		totals, err := shard.totalsNow(ctx, x.Subject)
 		if err != nil {
 			return x, err
 		}

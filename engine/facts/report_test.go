@@ -1,0 +1,120 @@
+package facts_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"golang.org/x/sync/errgroup"
+
+	"lifthouse/engine/facts"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/source"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest"
+)
+
+// TestReportsDuringRefreshes reads reports while visitors arrive, each of whom converts in the same
+// refresh. So a report whose statements read different facts would have visitors without a conversion.
+func TestReportsDuringRefreshes(t *testing.T) {
+	server := schematest.Server(t)
+	for name, store := range map[string]struct {
+		driver.Conn
+		alone bool
+	}{"embedded": {schematest.Empty(t), true}, "server": {schematest.Reach(t, server.Address(server.Database(t))), false}} {
+		t.Run(name, func(t *testing.T) {
+			if err := schema.CreateFacts(t.Context(), store.Conn); err != nil {
+				t.Fatal(err)
+			}
+			r := facts.NewRefresher(store.Conn, store.alone)
+			reports := map[string]facts.Source{
+				"rows":  sourceOf(t, store.Conn, r, query.Filters{Lists: []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}}),
+				"cells": sourceOf(t, store.Conn, r, query.Filters{}),
+			}
+			done := make(chan struct{})
+			var both errgroup.Group
+			both.Go(func() error {
+				defer close(done)
+				for visitor := range uint64(40) {
+					if err := convert(t, store.Conn, r, visitor); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			read := 0
+			for running := true; running; read++ {
+				select {
+				case <-done:
+					running = false // and one report after the last refresh
+				default:
+				}
+				for name, report := range reports {
+					checkConverted(t, name, report, running)
+				}
+			}
+			if err := both.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d reports", read)
+		})
+	}
+}
+
+// checkConverted checks that every visitor of a report is converted, and that the last report has all of them.
+func checkConverted(t *testing.T, name string, report facts.Source, running bool) {
+	t.Helper()
+	found, _, err := report.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var visitors, converted int64
+	for _, row := range found.Whole {
+		visitors, converted = visitors+row.Visitors, converted+row.Converted
+	}
+	if visitors != converted || !running && visitors != 40 {
+		t.Errorf("%s: %d visitors, %d of them converted", name, visitors, converted)
+	}
+}
+
+// convert stores a visitor who converts, and folds the events.
+func convert(t *testing.T, conn driver.Conn, r *facts.Refresher, visitor uint64) error {
+	t.Helper()
+	at := campaignStart.Add(time.Duration(visitor) * time.Minute) //nolint:gosec // few
+	view := schema.Event{
+		EventID: 2 * visitor, Time: at, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12, VisitorID: visitor, Kind: schema.KindView,
+		Attributes: schema.Attributes{Device: "mobile"},
+	}
+	goal := view
+	goal.EventID, goal.Kind, goal.GoalID, goal.Time = 2*visitor+1, schema.KindGoal, 3, at.Add(time.Second)
+	if err := schema.InsertSent(t.Context(), conn, []schema.Event{view, goal}, at); err != nil {
+		return err
+	}
+	_, err := r.Refresh(t.Context())
+	return err
+}
+
+// sourceOf returns the source of a report about campaign 12 with goal 3.
+func sourceOf(tb testing.TB, conn driver.Conn, r *facts.Refresher, filters query.Filters) facts.Source {
+	tb.Helper()
+	return requested(tb, conn, r, query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: 12, GoalID: 3, Metric: query.GoalConversionRate, Filters: filters})
+}
+
+// requested returns the source of a report about a campaign with two variations.
+func requested(tb testing.TB, conn driver.Conn, of *facts.Refresher, r query.Request) facts.Source {
+	tb.Helper()
+	p, err := plan.New(r, &catalogue.Owned{
+		Websites: map[int64]catalogue.Website{1: {ID: 1}}, Goals: map[int64]catalogue.Goal{3: {ID: 3, WebsiteID: 1, Name: "Purchase"}},
+		Campaigns: map[int64]catalogue.LiveCampaign{r.SubjectID: {Campaign: catalogue.Campaign{
+			ID: r.SubjectID, WebsiteID: 1, Name: "c", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist,
+			ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, Variations: []catalogue.Variation{{ID: 1, Name: "v", Share: 50}},
+		}}},
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	x := &source.Execution{Plan: p, Store: &source.Store{Conn: conn, Limits: source.DefaultLimits}}
+	return facts.Source{Execution: x, Shards: []*facts.Refresher{of}}
+}

@@ -1,27 +1,18 @@
 package facts
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"math/big"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	"golang.org/x/sync/errgroup"
 
 	"lifthouse/engine/fold"
-	"lifthouse/engine/plan"
 	"lifthouse/engine/source"
 	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
-	"lifthouse/stats"
 )
 
 // Source reads the rows of a report from the facts of a server, or of the shards of a cluster.
@@ -32,8 +23,9 @@ type Source struct {
 	states []state // of the shards, at the moment of the report
 }
 
-// state is what a server knows of the subject of a report.
+// state is what a server knows of the subject of a report. All statements of the report read this server.
 type state struct {
+	*server
 	Position
 	Totals
 }
@@ -50,7 +42,7 @@ type part struct {
 func (x Source) parts() []part {
 	parts := make([]part, len(x.Shards))
 	for i, shard := range x.Shards {
-		server, visitors := shard.server(), x.states[i].Visitors
+		server, visitors := x.states[i].server, x.states[i].Visitors
 		of, store := *x.Execution, source.Store{Conn: server.Conn, Limits: x.Store.Limits, Scans: x.Store.Scans, Observe: x.Store.Observe}
 		of.Store = &store
 		parts[i] = part{&of, source.Expr(server.Facts), visitors, visitors >= shard.LeastVisitorsByDay}
@@ -105,15 +97,16 @@ func (x Source) now(ctx context.Context) (Source, error) {
 	x.Execution, x.states = &execution, make([]state, len(x.Shards))
 	x.Stored = source.Stored{}
 	for i, shard := range x.Shards {
-		at, err := shard.Position(ctx)
+		server := shard.server()
+		at, err := shard.positionOn(ctx, server)
 		if err != nil {
 			return x, err
 		}
-		totals, err := shard.totalsNow(ctx, x.Subject)
+		totals, err := shard.totalsOn(ctx, server, x.Subject)
 		if err != nil {
 			return x, err
 		}
-		x.states[i] = state{at, totals}
+		x.states[i] = state{server, at, totals}
 		x.Stored = x.Stored.With(totals.AllEvents(), time.UnixMilli(at.Through).UTC(), time.UnixMilli(totals.Newest).UTC())
 	}
 	return x, nil
@@ -122,7 +115,7 @@ func (x Source) now(ctx context.Context) (Source, error) {
 // hasMoved reports whether the facts have changed since a moment.
 func (x Source) hasMoved(ctx context.Context) (bool, error) {
 	for i, shard := range x.Shards {
-		if at, err := shard.Position(ctx); err != nil || at != x.states[i].Position {
+		if at, err := shard.positionOn(ctx, x.states[i].server); err != nil || at != x.states[i].Position {
 			return true, err
 		}
 	}
@@ -201,197 +194,6 @@ func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*
 		return nil
 	})
 	return found, "", err
-}
-
-// sums adds up the rows of a report.
-type sums struct {
-	Source
-	top []string // most frequent values of the dimension, in the order of their ranks
-	of  map[key]*visit.Moments
-}
-
-// key is the key of sums.
-type key struct {
-	bucket int64
-	rank   uint16 // of the value of the dimension, from 1; 0: another value, or no dimension
-	visit.Segment
-}
-
-func (x Source) sums() *sums { return &sums{Source: x, of: map[key]*visit.Moments{}} }
-
-func (s *sums) merge(o *sums) {
-	for at, m := range o.of {
-		visit.AddTo(s.of, at, m)
-	}
-}
-
-// counting adds up the rows of one server.
-type counting struct {
-	part
-	top []string
-	of  map[key]*visit.Moments
-}
-
-// each counts the rows of each server, and adds them to the sums.
-func (s *sums) each(ctx context.Context, count func(*counting, context.Context) error) error {
-	parts := s.parts()
-	all := make([]*counting, len(parts))
-	work, ctx := errgroup.WithContext(ctx)
-	for i, part := range parts {
-		all[i] = &counting{part, s.top, map[key]*visit.Moments{}}
-		work.Go(func() error { return count(all[i], ctx) })
-	}
-	if err := work.Wait(); err != nil {
-		return err
-	}
-	for _, counted := range all {
-		s.merge(&sums{of: counted.of})
-	}
-	return nil
-}
-
-// add adds the moments of rows with a variation, or subtracts them if the rows cancel others.
-// Events that do not count have no variation.
-func (s *counting) add(variation string, at key, m *visit.Moments) error {
-	variation, cancelling := strings.CutSuffix(variation, cancels)
-	if variation == "" {
-		return nil
-	}
-	variation, at.MultiExposed = strings.CutSuffix(variation, fold.MultiExposed)
-	var err error
-	if at.VariationID, err = strconv.ParseInt(variation, 10, 64); err != nil {
-		return fmt.Errorf("facts: variation %q: %w", variation, err)
-	}
-	if s.of[at] == nil {
-		none := visit.NoMoments()
-		s.of[at] = &none
-	}
-	if cancelling {
-		s.of[at].Subtract(m)
-	} else {
-		*s.of[at] = s.of[at].Merge(*m)
-	}
-	return nil
-}
-
-// read reads the sums of a report without its series.
-func (s *counting) read(ctx context.Context) error {
-	if byDay, has := s.hasCells(); has {
-		return s.readCells(ctx, byDay)
-	}
-	goals := &counting{s.part, s.top, map[key]*visit.Moments{}}
-	reading, ctx := errgroup.WithContext(ctx)
-	reading.Go(func() error { return s.readVisitors(ctx) })
-	reading.Go(func() error { return goals.readGoals(ctx) })
-	if err := reading.Wait(); err != nil {
-		return err
-	}
-	for at, m := range goals.of {
-		visit.AddTo(s.of, at, m)
-	}
-	return nil
-}
-
-// run runs a statement and calls add for each row.
-func (s *counting) run(ctx context.Context, file string, add func(driver.Rows) error) error {
-	q, slots := s.query()
-	if err := q.RenderFrom(reportTemplates, file, slots); err != nil {
-		return err
-	}
-	return s.Store.Each(ctx, q, add)
-}
-
-func (s *counting) readVisitors(ctx context.Context) error {
-	return s.run(ctx, "visitors.sql", func(row driver.Rows) error {
-		var variation string
-		var at key
-		m := visit.NoMoments()
-		to := []any{&variation, &at.ExposedBefore, &at.rank, &m.Visitors, &m.SinceShares, &m.Recent, &m.Views}
-		if err := row.Scan(append(to, actions(&m)[:len(row.Columns())-len(to)]...)...); err != nil {
-			return err
-		}
-		return s.add(variation, at, &m)
-	})
-}
-
-// actions returns where to scan the columns of the events of widgets.
-func actions(m *visit.Moments) []any {
-	return []any{&m.Clicks, &m.Submits, &m.Completions, &m.Conversions, &m.Contacts, &m.Completed, &m.Conversion}
-}
-
-func (s *counting) readGoals(ctx context.Context) error {
-	file := "goals.sql"
-	if !s.isEveryEvent() {
-		file = "converted.sql"
-	}
-	return s.run(ctx, file, s.addGoals)
-}
-
-func (s *counting) addGoals(row driver.Rows) error {
-	var variation string
-	var at key
-	var goals, goalsSquares int64
-	m := visit.NoMoments()
-	to := []any{&variation, &at.bucket, &at.rank, &m.Converted, &goals, &goalsSquares}
-	amount := func(a *visit.Amounts) { to = append(to, a.Sum, a.Squares, &a.Nonzero, &a.Negative) }
-	amount(&m.Value)
-	to = append(to, m.ValueGoals)
-	amount(&m.Profit)
-	amount(&m.ExtraValue)
-	var excess source.ScannedExcess
-	if err := row.Scan(append(to, excess.Targets(row)...)...); err != nil {
-		return err
-	}
-	m.Goals = stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}
-	m.Excess = excess.Excess()
-	return s.add(variation, at, &m)
-}
-
-// readSteps returns what each bucket of the series adds, before the removal of outliers.
-func (x Source) readSteps(ctx context.Context) ([]visit.Step, error) {
-	x.Execution = x.WithoutOutliers()
-	s := x.sums()
-	err := s.each(ctx, (*counting).readSteps)
-	return s.steps(), err
-}
-
-func (s *counting) readSteps(ctx context.Context) error {
-	if byDay, has := s.hasCells(); has && byDay {
-		return s.addCells(ctx, true, true)
-	}
-	err := s.run(ctx, "visitor_steps.sql", func(row driver.Rows) error {
-		var variation string
-		var at key
-		m := visit.NoMoments()
-		if err := row.Scan(append([]any{&variation, &at.bucket, &m.Visitors, &m.Views}, actions(&m)...)...); err != nil {
-			return err
-		}
-		return s.add(variation, at, &m)
-	})
-	if err != nil {
-		return err
-	}
-	q, slots := s.query()
-	slots.Series, slots.Numbered = true, !s.isEveryEvent()
-	slots.Bucket = "toInt64(intDiv(toUnixTimestamp64Milli(first_time) + toInt64(since_ms) + {shift:Int64}, {width:Int64}))"
-	if slots.Numbered {
-		slots.Bucket = "toInt64(intDiv(toInt64(at_ms) + {shift:Int64}, {width:Int64}))"
-	}
-	if err := q.RenderFrom(reportTemplates, "goals.sql", slots); err != nil {
-		return err
-	}
-	return s.Store.Each(ctx, q, s.addGoals)
-}
-
-// steps returns the sums by bucket.
-func (s *sums) steps() (steps []visit.Step) {
-	for at, m := range s.of {
-		if !m.IsEmpty() {
-			steps = append(steps, visit.Step{Bucket: at.bucket, Row: visit.Row{Segment: at.Segment, Moments: *m}})
-		}
-	}
-	slices.SortFunc(steps, func(a, b visit.Step) int { return cmp.Compare(a.Bucket, b.Bucket) })
-	return steps
 }
 
 // readTop returns the most frequent values of the dimension.
@@ -489,124 +291,6 @@ func (x Source) eachCompared(ctx context.Context, file string, scan func(driver.
 		}
 	}
 	return nil
-}
-
-// slots are the slots of the files of sql/ that reports use.
-type slots struct {
-	source.Slots
-	Facts       source.Expr   // table
-	From, To    bool          // whether the window starts, and ends before the newest event
-	Shares      bool          // some visitors were exposed before the current shares took effect
-	Counts      []source.Expr // of a visitor: columns with the events until the end of the window
-	Rank        source.Expr   // of the value of the dimension
-	ByDimension bool
-	OneGoal     bool        // events of one goal count, {goal_id}
-	Series      bool        // group by the bucket
-	Bucket      source.Expr // of a goal event
-	Numbered    bool        // number the counted events of each visitor again
-	Most        bool        // at most {most} values
-	Few         bool        // the statement reads few rows: one thread suffices
-}
-
-// isEveryEvent reports whether every event of one goal counts, so that the sums in
-// the rows are those of the report.
-func (x part) isEveryEvent() bool {
-	return x.Goal != nil && x.Filters.GoalValue == nil && x.Outliers == nil
-}
-
-// endsEarly reports whether the window excludes events at its end.
-func (x part) endsEarly() bool {
-	return !x.Filters.To.IsZero() && !x.Filters.To.After(x.Stored.Newest)
-}
-
-// query returns the parameters and slots of all statements of the report.
-func (s *counting) query() (*source.Query, slots) {
-	p := s.Plan
-	q := &source.Query{}
-	param := func(name string, value any) { q.Params = append(q.Params, source.Param{Name: name, Value: value}) }
-	param("visitors", SectionOf(p.Subject, fold.OfVisitor))
-	param("goals", SectionOf(p.Subject, fold.OfGoal))
-	param("days", SectionOf(p.Subject, fold.OfDay))
-	slot := slots{
-		Slots: source.Slots{Filters: "true", Goals: "true", Widget: p.Subject.Kind == schema.SubjectWidget}, Facts: s.facts,
-		From: !p.Filters.From.IsZero(), To: s.endsEarly(), Shares: p.SharesSince.After(plan.OpenFrom), OneGoal: p.Goal != nil,
-		Rank: "toUInt16(0)", Bucket: "toInt64(0)", Few: s.visitors < leastVisitorsByDay,
-	}
-	q.VisitorFilters(&p.Filters, &slot.Slots)
-	q.ValueFilters(s.Execution, &slot.Slots)
-	slot.Goals = source.Expr(strings.TrimPrefix(string(slot.Goals), "true AND "))
-	if s.Limited != nil {
-		q.Capped(s.Limited.Limit, &slot.Slots)
-	}
-	if p.Goal != nil {
-		param("goal_id", p.Goal.ID)
-	}
-	if slot.From {
-		param("from_ms", p.From().UnixMilli())
-	}
-	if slot.To {
-		param("to_ms", p.To().UnixMilli())
-	}
-	if slot.Shares {
-		param("shares_since", p.SharesSince.UnixMilli())
-	}
-	recentFrom, recentTo := plan.Recent(s.Stored.Ingested)
-	param("recent_from", recentFrom.Format(time.DateOnly))
-	param("recent_to", recentTo.Format(time.DateOnly))
-	if p.Interval != "" {
-		width, shift := p.Interval.Grid()
-		param("width", width.Milliseconds())
-		param("shift", shift.Milliseconds())
-	}
-	if p.Dimension != "" {
-		slot.Dimension = source.Columns[string(p.Dimension)]
-	}
-	if len(s.top) > 0 {
-		ranks := make([]uint16, len(s.top))
-		for i := range ranks {
-			ranks[i] = uint16(i + 1) //nolint:gosec // few
-		}
-		param("top", s.top)
-		param("ranks", ranks)
-		slot.ByDimension, slot.Rank = true, "transform(toString("+slot.Dimension+"), {top:Array(String)}, {ranks:Array(UInt16)}, toUInt16(0))"
-	}
-	for i, column := range []string{"views", "clicks", "submits", "completions", "conversions", "contacts"} {
-		counted := fmt.Sprintf("arrayCount((ms, kind) -> kind = %d AND toUnixTimestamp64Milli(first_time) + ms < {to_ms:Int64}, later_ms, later_kinds)", i+int(visit.View))
-		if column == "views" {
-			counted = "1 + " + counted // the first view
-		}
-		slot.Counts = append(slot.Counts, source.Expr(fmt.Sprintf("toUInt32(%s) AS %s", counted, column)))
-	}
-	return q, slot
-}
-
-// rows returns the segments with visitors, and those of the breakdown.
-func (s *sums) rows() (whole, cells []visit.Row) {
-	merged, ranked := map[visit.Segment]*visit.Moments{}, map[visit.Segment]*visit.Moments{}
-	for at, m := range s.of {
-		visit.AddTo(merged, at.Segment, m)
-		if at.rank != 0 {
-			at.Dimension = s.top[at.rank-1]
-			visit.AddTo(ranked, at.Segment, m)
-		}
-	}
-	whole = sorted(merged)
-	if s.top == nil {
-		return whole, whole
-	}
-	return whole, visit.WithOthers(sorted(ranked), whole, s.Top)
-}
-
-func sorted(of map[visit.Segment]*visit.Moments) []visit.Row {
-	rows := []visit.Row{}
-	for _, at := range slices.SortedFunc(maps.Keys(of), func(a, b visit.Segment) int {
-		return cmp.Or(cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(a.Dimension, b.Dimension))
-	}) {
-		if of[at].Visitors != 0 {
-			rows = append(rows, visit.Row{Segment: at, Moments: *of[at]})
-		}
-	}
-	return rows
 }
 
 // Value is a value of an attribute, and the number of visitors with that value in their first view.

@@ -86,12 +86,12 @@ func (t *Totals) AllEvents() (n uint64) {
 	return n
 }
 
-// totalsNow returns the totals of a subject that is stored at the moment.
-func (r *Refresher) totalsNow(ctx context.Context, subject plan.Subject) (Totals, error) {
+// totalsOn returns the totals of a subject on a server at the moment.
+func (r *Refresher) totalsOn(ctx context.Context, server *server, subject plan.Subject) (Totals, error) {
 	if r.alone {
 		return r.Totals(subject), nil
 	}
-	cells, server := fold.Cells{}, r.server()
+	cells := fold.Cells{}
 	err := server.readCells(ctx, server.sectionCells, func(key fold.CellKey, cell *fold.Cell) { cells[key] = cell }, clickhouse.Named("sections", []uint64{SectionOf(subject, fold.OfAll)}))
 	return totalsOf(cells), err
 }
@@ -117,8 +117,12 @@ func (r *Refresher) EachTotals(each func(plan.Subject, Totals)) {
 
 // Position returns the position of the stored facts. It waits while a refresh stores some.
 func (r *Refresher) Position(ctx context.Context) (Position, error) {
+	return r.positionOn(ctx, r.server())
+}
+
+func (r *Refresher) positionOn(ctx context.Context, server *server) (Position, error) {
 	if !r.alone {
-		return r.server().readPosition(ctx)
+		return server.readPosition(ctx)
 	}
 	r.inserting.RLock()
 	defer r.inserting.RUnlock()

@@ -1,0 +1,240 @@
+package facts
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"golang.org/x/sync/errgroup"
+
+	"lifthouse/engine/fold"
+	"lifthouse/engine/source"
+	"lifthouse/engine/visit"
+	"lifthouse/stats"
+)
+
+// sums adds up the rows of a report.
+type sums struct {
+	Source
+	top []string // most frequent values of the dimension, in the order of their ranks
+	of  map[key]*visit.Moments
+}
+
+// key is the key of sums.
+type key struct {
+	bucket int64
+	rank   uint16 // of the value of the dimension, from 1; 0: another value, or no dimension
+	visit.Segment
+}
+
+func (x Source) sums() *sums { return &sums{Source: x, of: map[key]*visit.Moments{}} }
+
+func (s *sums) merge(o *sums) {
+	for at, m := range o.of {
+		visit.AddTo(s.of, at, m)
+	}
+}
+
+// counting adds up the rows of one server.
+type counting struct {
+	part
+	top []string
+	of  map[key]*visit.Moments
+}
+
+// each counts the rows of each server, and adds them to the sums.
+func (s *sums) each(ctx context.Context, count func(*counting, context.Context) error) error {
+	parts := s.parts()
+	all := make([]*counting, len(parts))
+	work, ctx := errgroup.WithContext(ctx)
+	for i, part := range parts {
+		all[i] = &counting{part, s.top, map[key]*visit.Moments{}}
+		work.Go(func() error { return count(all[i], ctx) })
+	}
+	if err := work.Wait(); err != nil {
+		return err
+	}
+	for _, counted := range all {
+		s.merge(&sums{of: counted.of})
+	}
+	return nil
+}
+
+// add adds the moments of rows with a variation, or subtracts them if the rows cancel others.
+// Events that do not count have no variation.
+func (s *counting) add(variation string, at key, m *visit.Moments) error {
+	variation, cancelling := strings.CutSuffix(variation, cancels)
+	if variation == "" {
+		return nil
+	}
+	variation, at.MultiExposed = strings.CutSuffix(variation, fold.MultiExposed)
+	var err error
+	if at.VariationID, err = strconv.ParseInt(variation, 10, 64); err != nil {
+		return fmt.Errorf("facts: variation %q: %w", variation, err)
+	}
+	if s.of[at] == nil {
+		none := visit.NoMoments()
+		s.of[at] = &none
+	}
+	if cancelling {
+		s.of[at].Subtract(m)
+	} else {
+		*s.of[at] = s.of[at].Merge(*m)
+	}
+	return nil
+}
+
+// read reads the sums of a report without its series.
+func (s *counting) read(ctx context.Context) error {
+	if byDay, has := s.hasCells(); has {
+		return s.readCells(ctx, byDay)
+	}
+	goals := &counting{s.part, s.top, map[key]*visit.Moments{}}
+	reading, ctx := errgroup.WithContext(ctx)
+	reading.Go(func() error { return s.readVisitors(ctx) })
+	reading.Go(func() error { return goals.readGoals(ctx) })
+	if err := reading.Wait(); err != nil {
+		return err
+	}
+	for at, m := range goals.of {
+		visit.AddTo(s.of, at, m)
+	}
+	return nil
+}
+
+// run runs a statement and calls add for each row.
+func (s *counting) run(ctx context.Context, file string, add func(driver.Rows) error) error {
+	q, slots := s.query()
+	if err := q.RenderFrom(reportTemplates, file, slots); err != nil {
+		return err
+	}
+	return s.Store.Each(ctx, q, add)
+}
+
+func (s *counting) readVisitors(ctx context.Context) error {
+	return s.run(ctx, "visitors.sql", func(row driver.Rows) error {
+		var variation string
+		var at key
+		m := visit.NoMoments()
+		to := []any{&variation, &at.ExposedBefore, &at.rank, &m.Visitors, &m.SinceShares, &m.Recent, &m.Views}
+		if err := row.Scan(append(to, actions(&m)[:len(row.Columns())-len(to)]...)...); err != nil {
+			return err
+		}
+		return s.add(variation, at, &m)
+	})
+}
+
+// actions returns where to scan the columns of the events of widgets.
+func actions(m *visit.Moments) []any {
+	return []any{&m.Clicks, &m.Submits, &m.Completions, &m.Conversions, &m.Contacts, &m.Completed, &m.Conversion}
+}
+
+func (s *counting) readGoals(ctx context.Context) error {
+	file := "goals.sql"
+	if !s.isEveryEvent() {
+		file = "converted.sql"
+	}
+	return s.run(ctx, file, s.addGoals)
+}
+
+func (s *counting) addGoals(row driver.Rows) error {
+	var variation string
+	var at key
+	var goals, goalsSquares int64
+	m := visit.NoMoments()
+	to := []any{&variation, &at.bucket, &at.rank, &m.Converted, &goals, &goalsSquares}
+	amount := func(a *visit.Amounts) { to = append(to, a.Sum, a.Squares, &a.Nonzero, &a.Negative) }
+	amount(&m.Value)
+	to = append(to, m.ValueGoals)
+	amount(&m.Profit)
+	amount(&m.ExtraValue)
+	var excess source.ScannedExcess
+	if err := row.Scan(append(to, excess.Targets(row)...)...); err != nil {
+		return err
+	}
+	m.Goals = stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}
+	m.Excess = excess.Excess()
+	return s.add(variation, at, &m)
+}
+
+// readSteps returns what each bucket of the series adds, before the removal of outliers.
+func (x Source) readSteps(ctx context.Context) ([]visit.Step, error) {
+	x.Execution = x.WithoutOutliers()
+	s := x.sums()
+	err := s.each(ctx, (*counting).readSteps)
+	return s.steps(), err
+}
+
+func (s *counting) readSteps(ctx context.Context) error {
+	if byDay, has := s.hasCells(); has && byDay {
+		return s.addCells(ctx, true, true)
+	}
+	err := s.run(ctx, "visitor_steps.sql", func(row driver.Rows) error {
+		var variation string
+		var at key
+		m := visit.NoMoments()
+		if err := row.Scan(append([]any{&variation, &at.bucket, &m.Visitors, &m.Views}, actions(&m)...)...); err != nil {
+			return err
+		}
+		return s.add(variation, at, &m)
+	})
+	if err != nil {
+		return err
+	}
+	q, slots := s.query()
+	slots.Series, slots.Numbered = true, !s.isEveryEvent()
+	slots.Bucket = "toInt64(intDiv(toUnixTimestamp64Milli(first_time) + toInt64(since_ms) + {shift:Int64}, {width:Int64}))"
+	if slots.Numbered {
+		slots.Bucket = "toInt64(intDiv(toInt64(at_ms) + {shift:Int64}, {width:Int64}))"
+	}
+	if err := q.RenderFrom(reportTemplates, "goals.sql", slots); err != nil {
+		return err
+	}
+	return s.Store.Each(ctx, q, s.addGoals)
+}
+
+// steps returns the sums by bucket.
+func (s *sums) steps() (steps []visit.Step) {
+	for at, m := range s.of {
+		if !m.IsEmpty() {
+			steps = append(steps, visit.Step{Bucket: at.bucket, Row: visit.Row{Segment: at.Segment, Moments: *m}})
+		}
+	}
+	slices.SortFunc(steps, func(a, b visit.Step) int { return cmp.Compare(a.Bucket, b.Bucket) })
+	return steps
+}
+
+// rows returns the segments with visitors, and those of the breakdown.
+func (s *sums) rows() (whole, cells []visit.Row) {
+	merged, ranked := map[visit.Segment]*visit.Moments{}, map[visit.Segment]*visit.Moments{}
+	for at, m := range s.of {
+		visit.AddTo(merged, at.Segment, m)
+		if at.rank != 0 {
+			at.Dimension = s.top[at.rank-1]
+			visit.AddTo(ranked, at.Segment, m)
+		}
+	}
+	whole = sorted(merged)
+	if s.top == nil {
+		return whole, whole
+	}
+	return whole, visit.WithOthers(sorted(ranked), whole, s.Top)
+}
+
+func sorted(of map[visit.Segment]*visit.Moments) []visit.Row {
+	rows := []visit.Row{}
+	for _, at := range slices.SortedFunc(maps.Keys(of), func(a, b visit.Segment) int {
+		return cmp.Or(cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(a.Dimension, b.Dimension))
+	}) {
+		if of[at].Visitors != 0 {
+			rows = append(rows, visit.Row{Segment: at, Moments: *of[at]})
+		}
+	}
+	return rows
+}

@@ -62,8 +62,9 @@ func (c *cells) change(ctx context.Context, from *server, subjects map[plan.Subj
 	if err != nil {
 		return nil, err
 	}
+	visitors := c.visitorsWith(added)
 	for subject := range subjects {
-		if c.byDay[subject] || c.visitorsWith(subject, added) < c.leastByDay {
+		if c.byDay[subject] || visitors[subject] < c.leastByDay {
 			continue
 		}
 		if err := from.addDays(ctx, subject, added, had, want); err != nil {
@@ -147,16 +148,21 @@ func keys(of map[int64]bool) []int64 {
 	return all
 }
 
-// visitorsWith returns the number of visitors of a subject after a change.
-func (c *cells) visitorsWith(subject plan.Subject, added fold.Cells) (n int64) {
-	for _, of := range []fold.Cells{c.all[subject], added} {
-		for key, cell := range of {
-			if key.Subject == subject && key.Grain == fold.OfAll && key.Goal == 0 && key.Variation != "" {
-				n += cell.Count(fold.Visitors)
+// visitorsWith returns the number of visitors of each subject after a change.
+func (c *cells) visitorsWith(added fold.Cells) map[plan.Subject]int64 {
+	visitors := map[plan.Subject]int64{}
+	count := func(cells fold.Cells) {
+		for key, cell := range cells {
+			if key.Grain == fold.OfAll && key.Goal == 0 && key.Variation != "" {
+				visitors[key.Subject] += cell.Count(fold.Visitors)
 			}
 		}
 	}
-	return n
+	count(added)
+	for subject := range visitors {
+		count(c.all[subject])
+	}
+	return visitors
 }
 
 // addDays adds the cells by day of a subject, which has none yet: those of its stored visitors,

@@ -195,6 +195,7 @@ var errTooLate = errors.New("the refresh took too long")
 // fold folds the visitors, who are sorted, some at a time. The position includes the events until
 // through once all are folded.
 func (r *Refresher) fold(ctx context.Context, touched []Visitor, through int64) error {
+	through = max(through, r.position.Through) // another refresh may have gone further
 	for from := 0; ; from += visitorsAtOnce {
 		to := min(from+visitorsAtOnce, len(touched))
 		had, want, err := r.rowsOf(ctx, touched[from:to], through)

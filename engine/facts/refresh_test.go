@@ -412,4 +412,21 @@ func TestNotedEventsAreFolded(t *testing.T) {
 		}
 		w.check(t)
 	}
+	before := len(w.all)
+	w.send(t, 30)
+	at := w.at
+	var events []schema.Event
+	for _, e := range w.all[before:] {
+		events = append(events, e.Event)
+	}
+	_, through := w.send(t, 30)
+	refresh(t, r, nil, through, false) // includes the last events, which are noted only now
+	r.Noted(events, at)
+	if err := r.RefreshNoted(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.check(t)
+	if now, err := r.Position(t.Context()); err != nil || now.Through != through {
+		t.Errorf("%+v, %v; want events until %d", now, err, through)
+	}
 }

@@ -81,6 +81,9 @@ func (b *builder) text(f field) string {
 	if !utf8.ValidString(value) {
 		b.fault(fieldNames[f], strings.ToValidUTF8(value, "�"), "must be UTF-8")
 	}
+	if strings.IndexByte(value, 0) >= 0 { // separates the attributes of a first view
+		b.fault(fieldNames[f], value, "must not have the character U+0000")
+	}
 	return value
 }
 

@@ -80,6 +80,7 @@ func TestBuildErrors(t *testing.T) {
 		{"country=FRA", "must be two letters"},
 		{"visitorType=old", "must be new or returning"},
 		{"device=" + strings.Repeat("x", 513), "must have at most 512 bytes, has 513"},
+		{"city=a\x00b", "must not have the character U+0000"},
 		{"city=\xff", "must be UTF-8"},
 		{"campaignId=", "either campaignId or widgetId must be set"},
 		{"widgetId=4", "either campaignId or widgetId must be set"},

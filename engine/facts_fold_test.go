@@ -105,7 +105,7 @@ func copyToFacts(t *testing.T, conn driver.Conn, table, which string, r *facts.R
 // TestReportsFromFactsEqualTheReference compares reports of all kinds with those that are counted from the events,
 // while events arrive: late, repeated, conflicting and without exposures.
 func TestReportsFromFactsEqualTheReference(t *testing.T) {
-	requests := tier.Of(40, 60, 625)
+	requests := tier.Of(40, 60, 150)
 	for seed := range uint64(tier.Of(2, 2, 8)) { // every other one has two shards
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()

@@ -73,13 +73,13 @@ func comparisons(owned *catalogue.Owned) []*plan.Plan {
 // recordLooksOf records the mature looks of a subject and the harm at the end of its days, and
 // returns the number of rows. It reads the events only if a look is due or a day has ended.
 func (e *Engine) recordLooksOf(ctx context.Context, p *plan.Plan, now time.Time, checked map[plan.Subject]time.Time) (int, error) {
-	x, s, err := e.prepare(ctx, p)
-	if err != nil || s.events == 0 {
+	x, err := e.prepare(ctx, p)
+	if err != nil {
 		return 0, err
 	}
-	first, viewed, err := e.firstView(ctx, x.Subject)
-	if err != nil || !viewed {
-		return 0, err
+	first, viewed := e.firstView(x.Subject)
+	if !viewed {
+		return 0, nil
 	}
 	declaration := x.Declaration(time.Time{})
 	recorded, err := e.ledger.Recorded(ctx, looks.DeclarationOf(declaration))
@@ -99,12 +99,9 @@ func (e *Engine) recordLooksOf(ctx context.Context, p *plan.Plan, now time.Time,
 	if !isDue && (p.Ended || due.FullDays() == 0 || !checked[p.Subject].Before(ended)) {
 		return 0, nil
 	}
-	e.addPostponed(ctx, x.Subject, 0)
-	if x, s, err = e.prepare(ctx, p); err != nil {
-		return 0, err
-	}
-	s.through = now // the days until now are over, whether or not events came
-	found, err := e.readAnalysis(ctx, x, s)
+	until := *x
+	until.Stored.Ingested = now // the days until now are over, whether or not events came
+	found, err := e.readAnalysis(ctx, &until)
 	if err != nil {
 		return 0, err
 	}

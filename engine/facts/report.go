@@ -43,15 +43,12 @@ func (x Source) parts() []part {
 	parts := make([]part, len(x.Shards))
 	for i, shard := range x.Shards {
 		server, visitors := x.states[i].server, x.states[i].Visitors
-		of, store := *x.Execution, source.Store{Conn: server.Conn, Limits: x.Store.Limits, Scans: x.Store.Scans, Observe: x.Store.Observe}
+		of, store := *x.Execution, source.Store{Conn: server.Conn, Limits: x.Store.Limits, Observe: x.Store.Observe, Trace: x.Store.Trace}
 		of.Store = &store
 		parts[i] = part{&of, source.Expr(server.Facts), visitors, visitors >= shard.LeastVisitorsByDay}
 	}
 	return parts
 }
-
-// Name returns NameFacts.
-func (x Source) Name() string { return source.NameFacts }
 
 // mostTries is the number of times that a report is read until no refresh changes the facts meanwhile.
 const mostTries = 10
@@ -59,13 +56,13 @@ const mostTries = 10
 // errMoved means that the facts changed between the statements of a report.
 var errMoved = errors.New("the facts changed while the report was read")
 
-// Read returns the rows of the report. It never declines.
-func (x Source) Read(ctx context.Context) (found *visit.Rows, declined string, err error) {
+// Read returns the rows of the report.
+func (x Source) Read(ctx context.Context) (found *visit.Rows, err error) {
 	err = x.atOnePosition(ctx, func(x Source) (err error) {
 		found, err = x.read(ctx)
 		return err
 	})
-	return found, "", err
+	return found, err
 }
 
 // atOnePosition calls read until the facts do not change meanwhile. Each statement reads what is stored at the moment: if
@@ -165,10 +162,7 @@ func (x Source) read(ctx context.Context) (found *visit.Rows, err error) {
 // ReadGoals reads the rows of the report for each of several goals. Visitors are read
 // once. Goal 0 has the goal events of all goals. The plan must have no dimension, no
 // series, no z-score and no cap.
-func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*visit.Rows, declined string, err error) {
-	if x.Dimension != "" || x.Interval != "" || x.Filters.ZScore != 0 || x.Cap != nil {
-		return nil, "goals are read one by one", nil
-	}
+func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*visit.Rows, err error) {
 	err = x.atOnePosition(ctx, func(x Source) error {
 		visitors := x.sums()
 		if err := visitors.each(ctx, (*counting).readVisitors); err != nil {
@@ -193,7 +187,7 @@ func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*
 		}
 		return nil
 	})
-	return found, "", err
+	return found, err
 }
 
 // readTop returns the most frequent values of the dimension.

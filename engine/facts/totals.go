@@ -60,6 +60,23 @@ func (t *Totals) add(key *fold.CellKey, cell *fold.Cell) {
 	t.Events[visit.Goal] += cell.Count(fold.Goals)
 }
 
+// Merge adds the totals of other visitors, on another shard.
+func (t *Totals) Merge(o *Totals) {
+	if t.Goals == nil {
+		t.Goals = map[int64]GoalTotals{}
+	}
+	t.Visitors += o.Visitors
+	for kind, n := range o.Events {
+		t.Events[kind] += n
+	}
+	for goal, of := range o.Goals {
+		g := t.Goals[goal]
+		t.Goals[goal] = GoalTotals{g.Events + of.Events, g.Value.Plus(of.Value), g.ExtraValue.Plus(of.ExtraValue)}
+	}
+	t.Extend(&o.Extent)
+	t.Version ^= o.Version
+}
+
 func hashOf(key *fold.CellKey, cell *fold.Cell) uint64 {
 	return xxhash.Sum64String(fmt.Sprint(key.Goal, " ", key.Variation, cell.Sums, cell.Extent))
 }

@@ -151,7 +151,7 @@ func (x *trial) reportOf(p *plan.Plan) *result.Report {
 	if err != nil {
 		fatal(x.t, err)
 	}
-	copyToFacts(x.t, x.conn, "sent_events", "true", x.folded.facts[0])
+	copyToFacts(x.t, x.conn, "events", "true", x.folded.facts[0])
 	fromFacts, err := x.folded.Report(x.t.Context(), p)
 	if err != nil {
 		fatal(x.t, err)

@@ -40,7 +40,7 @@ func insertFacts(t *testing.T, conn driver.Conn, events []schema.Event) factsOf 
 		if len(half) == 0 {
 			continue
 		}
-		if err := schema.InsertSent(t.Context(), conn, half, accepted.Add(time.Duration(sentAt.Add(1))*time.Millisecond)); err != nil {
+		if err := schema.InsertEvents(t.Context(), conn, half, accepted.Add(time.Duration(sentAt.Add(1))*time.Millisecond)); err != nil {
 			fatal(t, err)
 		}
 		if _, err := r.Refresh(t.Context()); err != nil {
@@ -183,7 +183,7 @@ func (in *factsWorld) addShard(t *testing.T) {
 	if err := schema.CreateFacts(t.Context(), conn); err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.Exec(t.Context(), "RENAME TABLE facts TO facts_local, sent_events TO sent_events_local"); err != nil {
+	if err := conn.Exec(t.Context(), "RENAME TABLE facts TO facts_local, events TO events_local"); err != nil {
 		t.Fatal(err)
 	}
 	var database string
@@ -222,7 +222,7 @@ func (in *factsWorld) send(t *testing.T, n int) {
 		t.Fatal(err)
 	}
 	for i, r := range in.shards {
-		copyToFacts(t, in.conn, in.databases[i]+".sent_events_local", fmt.Sprintf("visitor_id %% %d = %d", len(in.shards), i), r)
+		copyToFacts(t, in.conn, in.databases[i]+".events_local", fmt.Sprintf("visitor_id %% %d = %d", len(in.shards), i), r)
 	}
 }
 

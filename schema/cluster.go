@@ -23,33 +23,12 @@ import (
 // LocalTable returns the name of the local table of a sharded table.
 func LocalTable(table string) string { return table + "_local" }
 
-// shardingKeys are the sharding keys of the sharded tables. The rows of a counter
-// are on several shards, because a view inserts them on the shards of the events.
-// So its key must not let ClickHouse conclude on which shard a subject is; see
-// optimize_skip_unused_shards.
-var shardingKeys = map[string]string{
-	"events":        "visitor_id",
-	"subject_stats": "rand()",
+// shardedTables are sharded by visitor, with their settings on a cluster: the servers know the deduplication token of a
+// refresh of facts for a week.
+var shardedTables = map[string]string{
+	"events": "replicated_deduplication_window = 1000",
+	"facts":  "replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800",
 }
-
-// factTables are sharded by visitor, too, with their settings on a cluster: a deduplication token is known for a week.
-var factTables = map[string]string{
-	"sent_events": "replicated_deduplication_window = 1000",
-	"facts":       "replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800",
-}
-
-// ownTables are the tables that each server has for itself, without copies on other
-// replicas, and their settings on a cluster. On a single server, ingest.Writer.Share sets them.
-var ownTables = map[string]string{
-	"rollups":       "non_replicated_deduplication_window = 1000",
-	"exposures":     "",
-	"conversions":   "",
-	"rollup_claims": "",
-}
-
-// sharedSettings are the settings of local tables that several processes write
-// to. A table of a single server gets them from ingest.Writer.Share.
-const sharedSettings = "enable_block_number_column = 1"
 
 // clustered is a connection to a cluster.
 type clustered struct {
@@ -120,26 +99,12 @@ func SyncReplicas(ctx context.Context, conn driver.Conn) error {
 	if cluster == "" {
 		return nil
 	}
-	for table := range shardingKeys {
+	for table := range shardedTables {
 		if err := conn.Exec(ctx, "SYSTEM SYNC REPLICA ON CLUSTER "+identifier(cluster)+" "+identifier(database)+"."+identifier(LocalTable(table))); err != nil {
 			return fmt.Errorf("synchronize replicas of %s: %w", table, err)
 		}
 	}
-	return SyncReplica(ctx, conn, "removed_copies")
-}
-
-// CountersTable returns the name of the table or view of the live counters; of a
-// replica, those of its events, among them removed duplicates. On
-// servers, several processes may write, and the view subtracts the rows of
-// removed duplicates. An embedded store has one writer and needs no view.
-func CountersTable(conn driver.Conn) string {
-	switch conn.(type) {
-	case replica:
-		return LocalTable("subject_stats")
-	case *guarded, clustered:
-		return "subject_counters"
-	}
-	return "subject_stats"
+	return nil
 }
 
 var (
@@ -165,10 +130,8 @@ func OnCluster(cluster, statement string) []string {
 		statements = []string{"CREATE VIEW IF NOT EXISTS " + m[1] + on + " AS" + m[2]}
 	} else if m := dropStatement.FindStringSubmatch(strings.TrimSpace(text)); m != nil {
 		statements = []string{"DROP TABLE IF EXISTS " + m[1] + on + " SYNC"}
-	} else if m := alterTable.FindStringSubmatch(text); m != nil && shardingKeys[m[1]] != "" {
+	} else if m := alterTable.FindStringSubmatch(text); m != nil && isSharded(m[1]) {
 		statements = alter(on, m[1], m[2])
-	} else if _, own := ownTables[matched(m, 1)]; own {
-		statements = []string{"ALTER TABLE " + m[1] + on + " " + m[2]}
 	} else if m != nil && strings.HasPrefix(m[2], "MODIFY SETTING ") { // ClickHouse does not replicate settings
 		statements = []string{"ALTER TABLE " + m[1] + on + " " + m[2]}
 	} else {
@@ -178,22 +141,16 @@ func OnCluster(cluster, statement string) []string {
 	return statements
 }
 
-// matched returns a group of a match, or an empty text without a match.
-func matched(match []string, group int) string {
-	if match == nil {
-		return ""
-	}
-	return match[group]
-}
-
 // physicalTable returns the local table of a sharded table, and any other table
 // unchanged.
 func physicalTable(table string) string {
-	if shardingKeys[table] == "" {
+	if !isSharded(table) {
 		return table
 	}
 	return LocalTable(table)
 }
+
+func isSharded(table string) bool { return shardedTables[table] != "" }
 
 // comments splits a statement into its leading comment lines and the rest.
 func comments(statement string) (comment, text string) {
@@ -213,18 +170,8 @@ const replicasPath = "/clickhouse/lifthouse/{uuid}/"
 // create returns the statements for a match of createTable.
 func create(cluster, on string, match []string) []string {
 	table, columns, engine, arguments, rest := match[1], match[2], match[3], match[4], strings.TrimSpace(match[5])
-	if settings, own := ownTables[table]; own {
-		if settings != "" {
-			rest = withSetting(rest, settings)
-		}
-		return []string{fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s%s\n%s\nENGINE = %s\n%s\n", table, on, columns, engine, rest)}
-	}
 	name, path, replica := table, replicasPath+"all", "{shard}-{replica}"
-	key, sharded := shardingKeys[table]
-	settings := sharedSettings
-	if of, fact := factTables[table]; fact {
-		key, sharded, settings = "visitor_id", true, of
-	}
+	settings, sharded := shardedTables[table]
 	if sharded {
 		name, path, replica = LocalTable(table), replicasPath+"{shard}", "{replica}"
 		rest = withSetting(rest, settings)
@@ -235,14 +182,14 @@ func create(cluster, on string, match []string) []string {
 	statements := []string{fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s%s\n%s\nENGINE = Replicated%s(%s, %s%s)\n%s\n",
 		name, on, columns, engine, quoted(path), quoted(replica), arguments, rest)}
 	if sharded {
-		statements = append(statements, distributed(cluster, on, table, key))
+		statements = append(statements, distributed(cluster, on, table))
 	}
 	return statements
 }
 
-func distributed(cluster, on, table, key string) string {
+func distributed(cluster, on, table string) string {
 	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s%s AS %s\nENGINE = Distributed(%s, currentDatabase(), %s, %s)\n",
-		table, on, LocalTable(table), quoted(cluster), quoted(LocalTable(table)), key)
+		table, on, LocalTable(table), quoted(cluster), quoted(LocalTable(table)), "visitor_id")
 }
 
 func withSetting(rest, setting string) string {

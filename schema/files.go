@@ -12,28 +12,8 @@ import (
 
 // CheckFiles returns an error if files of the embedded store in dir cannot be
 // read. It runs before the engine opens the store, because the engine reports
-// such files less clearly, and creates a new database if the database definition
-// is missing. A missing or empty folder is a new store.
-func CheckFiles(dir string) error {
-	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(checkDefinitions(dir, nil), checkParts(dir))
-	}
-	if err != nil {
-		return unreadable("the manifest of the store", filepath.Join(dir, manifestFile), err)
-	}
-	listed, err := decodeManifest(text)
-	if err != nil {
-		return errors.Join(checkDefinitions(dir, nil), checkParts(dir)) // CheckDamage reports the damaged manifest
-	}
-	tables := []string{}
-	for _, p := range listed {
-		if !slices.Contains(tables, p.Table) {
-			tables = append(tables, p.Table)
-		}
-	}
-	return errors.Join(checkDefinitions(dir, tables), checkParts(dir))
-}
+// such files less clearly. A missing or empty folder is a new store.
+func CheckFiles(dir string) error { return errors.Join(checkDefinitions(dir), checkParts(dir)) }
 
 // EmbeddedDatabase is the database of an embedded store. The engine's database
 // "default" treats the names of missing tables as files.
@@ -43,16 +23,9 @@ const EmbeddedDatabase = "lifthouse"
 // definitions of its tables, DATABASE/TABLE.sql.
 const metadataDir = "metadata"
 
-// checkDefinitions reads the definitions of the database and its tables. The
-// definitions of the given tables must exist.
-func checkDefinitions(dir string, tables []string) error {
+// checkDefinitions reads the definitions of the database and its tables.
+func checkDefinitions(dir string) error {
 	var paths []string
-	if tables != nil {
-		paths = append(paths, filepath.Join(dir, metadataDir, EmbeddedDatabase+".sql"))
-	}
-	for _, table := range tables {
-		paths = append(paths, filepath.Join(dir, metadataDir, EmbeddedDatabase, table+".sql"))
-	}
 	for _, pattern := range []string{filepath.Join(dir, metadataDir, EmbeddedDatabase+".sql"), filepath.Join(dir, metadataDir, EmbeddedDatabase, "*.sql")} {
 		there, err := filepath.Glob(pattern)
 		if err != nil {

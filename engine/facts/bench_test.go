@@ -40,7 +40,7 @@ func sendCampaign(b *testing.B, conn driver.Conn, accepted *time.Time, campaign 
 	part := make([]schema.Event, 0, 100_000)
 	send := func() {
 		*accepted = accepted.Add(time.Millisecond)
-		if err := schema.InsertSent(b.Context(), conn, part, *accepted); err != nil {
+		if err := schema.InsertEvents(b.Context(), conn, part, *accepted); err != nil {
 			b.Fatal(err)
 		}
 		events += len(part)
@@ -130,7 +130,7 @@ func benchRefresh(b *testing.B, conn driver.Conn, r *facts.Refresher, accepted *
 			}
 		}
 		started := cpu()
-		if err := schema.InsertSent(b.Context(), conn, events, *accepted); err != nil {
+		if err := schema.InsertEvents(b.Context(), conn, events, *accepted); err != nil {
 			b.Fatal(err)
 		}
 		inserting += cpu() - started
@@ -244,7 +244,7 @@ func BenchmarkTrickle(b *testing.B) {
 		accepted = accepted.Add(time.Second)
 		e := <-next
 		e.EventID, e.Time = e.EventID+uint64(n), e.Time.Add(time.Hour)
-		if err := schema.InsertSent(b.Context(), conn, []schema.Event{e}, accepted); err != nil {
+		if err := schema.InsertEvents(b.Context(), conn, []schema.Event{e}, accepted); err != nil {
 			b.Fatal(err)
 		}
 		inserting += cpu() - at
@@ -261,6 +261,6 @@ func BenchmarkTrickle(b *testing.B) {
 	b.ReportMetric(inserting.Seconds()*1000/float64(n), "cpu-ms/insert")
 	b.ReportMetric(refreshing.Seconds()*1000/float64(max(n/5, 1)), "cpu-ms/refresh")
 	var parts, sent uint64
-	_ = conn.QueryRow(b.Context(), "SELECT countIf(table = 'facts'), countIf(table = 'sent_events') FROM system.parts WHERE active AND database = currentDatabase()").Scan(&parts, &sent)
+	_ = conn.QueryRow(b.Context(), "SELECT countIf(table = 'facts'), countIf(table = 'events') FROM system.parts WHERE active AND database = currentDatabase()").Scan(&parts, &sent)
 	b.Logf("%d parts of facts, %d of events", parts, sent)
 }

@@ -105,7 +105,7 @@ func (w *world) sendRetried(t *testing.T, n int) {
 	t.Helper()
 	w.at = time.Now().UTC().Truncate(time.Millisecond)
 	events := w.batch(n)
-	awaitNoError(t, func() error { return schema.InsertSent(t.Context(), w.conn, events, w.at) })
+	awaitNoError(t, func() error { return schema.InsertEvents(t.Context(), w.conn, events, w.at) })
 }
 
 var errDiffers = errors.New("the facts of a replica are not those of the events")
@@ -128,7 +128,7 @@ func (w *world) checkShard(t *testing.T, c *schematest.Cluster, shard, replica i
 		return err
 	}
 	var visitors []uint64
-	if err := conn.QueryRow(t.Context(), "SELECT groupUniqArray(visitor_id) FROM sent_events_local").Scan(&visitors); err != nil {
+	if err := conn.QueryRow(t.Context(), "SELECT groupUniqArray(visitor_id) FROM events_local").Scan(&visitors); err != nil {
 		return err
 	}
 	want := slices.DeleteFunc(w.wanted(), func(r fold.Row) bool { return !slices.Contains(visitors, r.Visitor) })

@@ -91,7 +91,7 @@ func runChild(dir string) error {
 		w.at = time.Now().UTC().Truncate(time.Millisecond)
 		events := w.batch(1 + w.IntN(40))
 		_, _ = fmt.Fprintln(os.Stdout, "insert")
-		if err := schema.InsertSent(ctx, conn, events, w.at); err != nil {
+		if err := schema.InsertEvents(ctx, conn, events, w.at); err != nil {
 			return err
 		}
 		_, _ = fmt.Fprintln(os.Stdout, "refresh")

@@ -63,8 +63,8 @@ func (t *tables) statement(file, where string) string {
 }
 
 var (
-	ofServer = newTables("facts", "sent_events")
-	ofShard  = newTables("facts_local", "sent_events_local")
+	ofServer = newTables("facts", "events")
+	ofShard  = newTables("facts_local", "events_local")
 )
 
 // server is a connection to a server with facts: the only one, or a replica of a shard.

@@ -99,7 +99,7 @@ func (w *world) send(t *testing.T, n int) (visitors []facts.Visitor, through int
 	for i := range events {
 		visitors = append(visitors, facts.Visitor{Website: events[i].WebsiteID, ID: events[i].VisitorID})
 	}
-	if err := schema.InsertSent(t.Context(), w.conn, events, w.at); err != nil {
+	if err := schema.InsertEvents(t.Context(), w.conn, events, w.at); err != nil {
 		t.Fatal(err)
 	}
 	return visitors, w.at.UnixMilli()
@@ -202,7 +202,7 @@ func refresh(t *testing.T, r *facts.Refresher, visitors []facts.Visitor, through
 
 func merge(t *testing.T, conn driver.Conn) {
 	t.Helper()
-	for _, table := range []string{"facts", "sent_events"} {
+	for _, table := range []string{"facts", "events"} {
 		if err := conn.Exec(context.WithoutCancel(t.Context()), "OPTIMIZE TABLE "+table+" FINAL"); err != nil {
 			t.Fatal(err)
 		}
@@ -277,7 +277,7 @@ func TestLostEventsAreReported(t *testing.T) {
 	refresh(t, r, visitors, through, true)
 	kept := w.wanted()
 	victim := w.all[0]
-	execute(t, w.conn, fmt.Sprintf("ALTER TABLE sent_events DELETE WHERE website_id = %d AND visitor_id = %d SETTINGS mutations_sync = 2", victim.WebsiteID, victim.VisitorID))
+	execute(t, w.conn, fmt.Sprintf("ALTER TABLE events DELETE WHERE website_id = %d AND visitor_id = %d SETTINGS mutations_sync = 2", victim.WebsiteID, victim.VisitorID))
 	want := facts.Visitor{Website: victim.WebsiteID, ID: victim.VisitorID}
 	for range 2 {
 		if found := scrub(t, r); found.Healed != 0 || len(found.Lost) != 1 || found.Lost[0] != want {
@@ -313,7 +313,7 @@ func TestErasure(t *testing.T) {
 		if err := r.Erase(t.Context(), []facts.Visitor{v}); err != nil {
 			t.Fatal(err)
 		}
-		execute(t, w.conn, fmt.Sprintf("ALTER TABLE sent_events DELETE WHERE website_id = %d AND visitor_id = %d SETTINGS mutations_sync = 2", v.Website, v.ID))
+		execute(t, w.conn, fmt.Sprintf("ALTER TABLE events DELETE WHERE website_id = %d AND visitor_id = %d SETTINGS mutations_sync = 2", v.Website, v.ID))
 	}
 	w.all = slices.DeleteFunc(w.all, func(e acceptedEvent) bool { return erased[facts.Visitor{Website: e.WebsiteID, ID: e.VisitorID}] })
 	w.sent = nil

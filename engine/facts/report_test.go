@@ -89,7 +89,7 @@ func convert(t *testing.T, conn driver.Conn, r *facts.Refresher, visitor uint64)
 	}
 	goal := view
 	goal.EventID, goal.Kind, goal.GoalID, goal.Time = 2*visitor+1, schema.KindGoal, 3, at.Add(time.Second)
-	if err := schema.InsertSent(t.Context(), conn, []schema.Event{view, goal}, at); err != nil {
+	if err := schema.InsertEvents(t.Context(), conn, []schema.Event{view, goal}, at); err != nil {
 		return err
 	}
 	_, err := r.Refresh(t.Context())

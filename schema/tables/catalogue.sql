@@ -1,7 +1,7 @@
 -- The configuration: accounts, tokens, websites, goals, targets, campaigns and widgets, one row per change.
--- Definition (what apply declares) and state (active, dates, history of shares) are separate facets, so that
--- starting a campaign and changing its text never overwrite each other. The highest version of a
--- (account, kind, id, facet) stands; the engine drops the others when it merges.
+-- Definition (what apply declares) and state (active, dates, history of shares) are separate facets, so that starting a
+-- campaign and changing its text never overwrite each other. The highest version of a (account, kind, id, facet) counts.
+-- The writer is in the key, so that rows of two writers with the same version are kept: each of them must see the race.
 CREATE TABLE IF NOT EXISTS catalogue
 (
     account_id Int64                                          COMMENT 'owner; an account row carries its own id',
@@ -11,7 +11,9 @@ CREATE TABLE IF NOT EXISTS catalogue
     version    UInt64                                         COMMENT 'highest stands',
     body       String                                         COMMENT 'JSON',
     archived   Bool                                           COMMENT 'true hides the resource; its events stay',
-    changed_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC')
+    changed_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC'),
+    writer     String                                         COMMENT 'process that wrote the row',
+    changed_by String                                         COMMENT 'token or command'
 )
 ENGINE = ReplacingMergeTree(version)
-ORDER BY (account_id, kind, id, facet)
+ORDER BY (account_id, kind, id, facet, writer)

@@ -18,7 +18,7 @@ CREATE TABLE IF NOT EXISTS events_inbox
     experiment_id    Nullable(Int64)       COMMENT 'of the widget; not given: none',
     variation_id     Nullable(Int64)       COMMENT 'that the visitor saw; 0: control',
     goal_id          Nullable(Int64)       COMMENT 'of an event goal',
-    value            String                COMMENT 'amount with at most 4 decimals; a text, so that none is rounded in silence; numbers are taken too',
+    value            String                COMMENT 'amount, a decimal number of any length, rounded half away from zero to 4 decimals; a String so that no float is involved; numbers are accepted too',
     profit           String                COMMENT 'as value',
     extra_value      String                COMMENT 'as value',
     device           String,

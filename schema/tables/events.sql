@@ -6,7 +6,7 @@
 -- identity of an event; its time is not in it, so that a copy with another time is one, too.
 -- No partitions: a visitor has rows in few parts, and a late event is not in a part of its own.
 -- index_granularity: a refresh reads a few dozen rows around a visitor.
-CREATE TABLE IF NOT EXISTS sent_events
+CREATE TABLE IF NOT EXISTS events
 (
     website_id       Int64,
     visitor_id       UInt64                 COMMENT 'xxHash64 of the visitor as sent',

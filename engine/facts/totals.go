@@ -31,6 +31,11 @@ type GoalTotals struct {
 	Value, ExtraValue fold.Int128 // in 1/schema.MoneyScale
 }
 
+// Plus returns the totals of two sets of events.
+func (g GoalTotals) Plus(o GoalTotals) GoalTotals {
+	return GoalTotals{g.Events + o.Events, g.Value.Plus(o.Value), g.ExtraValue.Plus(o.ExtraValue)}
+}
+
 // totalsOf returns the totals of a subject with these cells of the grain fold.OfAll.
 func totalsOf(cells fold.Cells) Totals {
 	t := Totals{Goals: map[int64]GoalTotals{}}
@@ -70,8 +75,7 @@ func (t *Totals) Merge(o *Totals) {
 		t.Events[kind] += n
 	}
 	for goal, of := range o.Goals {
-		g := t.Goals[goal]
-		t.Goals[goal] = GoalTotals{g.Events + of.Events, g.Value.Plus(of.Value), g.ExtraValue.Plus(of.ExtraValue)}
+		t.Goals[goal] = t.Goals[goal].Plus(of)
 	}
 	t.Extend(&o.Extent)
 	t.Version ^= o.Version

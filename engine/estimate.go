@@ -17,7 +17,7 @@ import (
 // A campaign without an estimate is not in the map: its website has no visitors, or they show
 // no rate and no mean.
 func (e *Engine) EstimatePlans(ctx context.Context, owned *catalogue.Owned, campaigns []int64) (map[int64]*result.PlanEstimate, error) {
-	if err := e.foldNoted(ctx); err != nil {
+	if err := e.FoldNoted(ctx); err != nil {
 		return nil, err
 	}
 	type question struct {

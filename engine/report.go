@@ -83,7 +83,7 @@ func (e *Engine) reportFrom(ctx context.Context, x *source.Execution, found *vis
 // prepare returns the execution of a plan, after the events that wait are folded.
 func (e *Engine) prepare(ctx context.Context, p *plan.Plan) (*source.Execution, error) {
 	ctx, span := source.Tracer.Start(ctx, "plan")
-	err := e.foldNoted(ctx)
+	err := e.FoldNoted(ctx)
 	source.EndSpan(span, err)
 	if err != nil {
 		return nil, err
@@ -92,8 +92,8 @@ func (e *Engine) prepare(ctx context.Context, p *plan.Plan) (*source.Execution, 
 	return &source.Execution{Plan: e.asOfFirstView(p), Store: e.store, Stored: stored}, err
 }
 
-// foldNoted folds the events that this process stored since the last refresh.
-func (e *Engine) foldNoted(ctx context.Context) error {
+// FoldNoted folds the events that this process stored since the last refresh.
+func (e *Engine) FoldNoted(ctx context.Context) error {
 	for _, shard := range e.Facts {
 		if shard.Waits() {
 			if err := shard.RefreshNoted(ctx); err != nil {
@@ -157,4 +157,20 @@ func (e *Engine) Version(ctx context.Context, of plan.Subject) (version uint64, 
 		day = max(day, at.Through/(24*time.Hour).Milliseconds())
 	}
 	return version ^ uint64(day), true //nolint:gosec // days
+}
+
+// FactsLag returns the longest time since the last refresh that succeeded, of a server or shard.
+func (e *Engine) FactsLag() (longest time.Duration) {
+	for _, shard := range e.Facts {
+		longest = max(longest, shard.Lag())
+	}
+	return longest
+}
+
+// LostVisitors returns the number of visitors of the last scrubs who lost events.
+func (e *Engine) LostVisitors() (n int) {
+	for _, shard := range e.Facts {
+		n += shard.LostVisitors()
+	}
+	return n
 }

@@ -5,7 +5,6 @@ package results
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -89,17 +88,17 @@ func newQuery(request query.Request, owned *catalogue.Owned, kind string) (*Quer
 	return &Query{Plan: resolved, Kind: kind, catalogue: owned.Version, Key: kind + " " + string(canonical)}, err
 }
 
-// Version returns the version of the data that the query reads. It records that
-// somebody asks for them; see Engine.Watch. With newest, it first adds all written
-// events to what is rolled up; if that fails, the query counts all events.
-func (s *Service) Version(ctx context.Context, q *Query, newest bool) Version {
-	s.engine.Watch(ctx, q.Plan.Subject)
-	if newest && !s.engine.BringUpToDate(ctx, q.Plan.Subject) {
-		q.Plan = q.Plan.WithAllEvents()
+// Version returns the version of the data that the query reads. With newest, it first folds all events that
+// this process has stored.
+func (s *Service) Version(ctx context.Context, q *Query, newest bool) (Version, error) {
+	if newest {
+		if err := s.engine.FoldNoted(ctx); err != nil {
+			return Version{}, err
+		}
 	}
 	v := Version{catalogue: q.catalogue}
 	v.data, v.Known = s.engine.Version(ctx, q.Plan.Subject)
-	return v
+	return v, nil
 }
 
 // Answer is the answer to a query.
@@ -120,9 +119,6 @@ func (s *Service) Answer(ctx context.Context, q *Query, is Version, newest bool)
 		}
 	}
 	key := is.String() + " " + q.Key
-	if q.Plan.AllEvents {
-		key = rand.Text() // a running computation may lack events that its version does not show
-	}
 	body, joined, err := s.flights.join(ctx, key, func(ctx context.Context) ([]byte, error) { return s.compute(ctx, q, is) })
 	switch {
 	case err != nil:

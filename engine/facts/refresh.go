@@ -44,6 +44,8 @@ type Refresher struct {
 
 	read   sync.RWMutex // guards the following
 	shown  Position     // the last one that is stored
+	fresh  time.Time    // when the last refresh succeeded
+	lost   map[Visitor]bool
 	totals map[plan.Subject]Totals
 }
 
@@ -138,6 +140,9 @@ func (r *Refresher) exclusively(ctx context.Context, work func(context.Context) 
 			err = work(ctx)
 		}
 		if err == nil {
+			r.read.Lock()
+			r.fresh = time.Now()
+			r.read.Unlock()
 			return r.position, nil
 		}
 		r.known = false

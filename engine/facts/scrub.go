@@ -126,6 +126,7 @@ func (r *Refresher) mend(ctx context.Context, wrong map[Visitor]bool, had, want 
 		v := Visitor{of.Subject.WebsiteID, of.Visitor}
 		if m.seen > wanted[of].seen && !isLost[v] {
 			isLost[v], lost = true, append(lost, v)
+			r.noteLost(v)
 			slog.ErrorContext(ctx, "events of a visitor are lost; reports keep what they counted: restore a backup", "visitor", of.Visitor, "subject", of.Subject, "events", wanted[of].seen, "counted", m.seen)
 		}
 	}
@@ -133,6 +134,16 @@ func (r *Refresher) mend(ctx context.Context, wrong map[Visitor]bool, had, want 
 		return slices.DeleteFunc(rows, func(row fold.Row) bool { return of[Visitor{row.Subject.WebsiteID, row.Visitor}] })
 	}
 	return append(without(had, wrong), without(stored, isLost)...), without(want, isLost), lost, nil
+}
+
+// noteLost notes that a visitor lost events.
+func (r *Refresher) noteLost(v Visitor) {
+	r.read.Lock()
+	defer r.read.Unlock()
+	if r.lost == nil {
+		r.lost = map[Visitor]bool{}
+	}
+	r.lost[v] = true
 }
 
 // readStored returns the stored rows of the visitors, by visitor.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/cespare/xxhash/v2"
@@ -150,6 +151,23 @@ func (r *Refresher) positionOn(ctx context.Context, server *server) (Position, e
 	r.read.RLock()
 	defer r.read.RUnlock()
 	return r.shown, nil
+}
+
+// Lag returns the time since the last refresh or scrub that succeeded; 0: there was none yet.
+func (r *Refresher) Lag() time.Duration {
+	r.read.RLock()
+	defer r.read.RUnlock()
+	if r.fresh.IsZero() {
+		return 0
+	}
+	return time.Since(r.fresh)
+}
+
+// LostVisitors returns the number of visitors who were found to have lost events.
+func (r *Refresher) LostVisitors() int {
+	r.read.RLock()
+	defer r.read.RUnlock()
+	return len(r.lost)
 }
 
 // publish shows the position and the totals of changed subjects to readers; nil: of all subjects.

@@ -105,7 +105,7 @@ func (w *Writer) Forget(ctx context.Context, visitors []string, websites []int64
 
 // eraseFacts deletes the facts of the visitors, of the given websites or of all.
 func (w *Writer) eraseFacts(ctx context.Context, visitors []string, websites []int64) error {
-	of, err := schema.QueryRows(ctx, w.conn, visitorFacts, func(row driver.Rows, v *Visitor) error {
+	of, err := schema.QueryRows(ctx, w.conn, visitorFacts, func(row driver.Rows, v *WebsiteVisitor) error {
 		return row.Scan(&v.WebsiteID, &v.ID)
 	}, namedVisitors(visitors, websites)...)
 	if err != nil {

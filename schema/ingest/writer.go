@@ -23,13 +23,13 @@ type Writer struct {
 // Facts are what is computed from the events.
 type Facts interface {
 	// EraseVisitors deletes the facts of visitors whose events are deleted.
-	EraseVisitors(ctx context.Context, visitors []Visitor) error
+	EraseVisitors(ctx context.Context, visitors []WebsiteVisitor) error
 	// DropSubjects deletes the facts of subjects whose events are deleted.
 	DropSubjects(ctx context.Context, subjects []Subject) error
 }
 
-// Visitor identifies a visitor of a website.
-type Visitor struct {
+// WebsiteVisitor identifies a visitor of a website.
+type WebsiteVisitor struct {
 	WebsiteID int64
 	ID        uint64
 }

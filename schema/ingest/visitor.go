@@ -1,0 +1,72 @@
+package ingest
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+//go:embed sql/visitor_stored.sql
+var visitorStored string
+
+//go:embed sql/visitor_rejects.sql
+var visitorRejects string
+
+// MaxOfVisitor is the maximum number of events and of rejected lines of a
+// visitor that Visitor returns. Only a bot has more.
+const MaxOfVisitor = 10_000
+
+// OfVisitor has what arrived of a visitor.
+type OfVisitor struct {
+	Events  []Accepted // by subject and time, with their copies; only some fields are set
+	Rejects []Reject   // rejected lines of the last week with the visitor's id; not all of a large delivery
+	Limited bool       // there are more than MaxOfVisitor events or rejected lines
+}
+
+// Visitor reads what arrived of a visitor at a website, or at all websites if website
+// is 0. The visitor is the id as it was sent.
+func Visitor(ctx context.Context, conn driver.Conn, visitor string, website int64) (*OfVisitor, error) {
+	ids := spellings([]string{visitor})
+	params := []any{clickhouse.Named("visitor_id", schema.Hash(visitor)), clickhouse.Named("website_id", website), clickhouse.Named("limit", MaxOfVisitor), clickhouse.Named("spellings", ids)}
+	v := &OfVisitor{}
+	var err error
+	v.Events, err = schema.QueryRows(ctx, conn, acceptedColumns+visitorStored, scanAccepted, params...)
+	if err == nil {
+		v.Rejects, err = schema.QueryRows(ctx, conn, rejectedColumns+visitorRejects, scanReject, params...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the events of a visitor: %w", err)
+	}
+	v.Limited = max(len(v.Events), len(v.Rejects)) == MaxOfVisitor
+	v.Rejects = slices.DeleteFunc(v.Rejects, func(r Reject) bool {
+		return !slices.ContainsFunc(ids, func(id string) bool { return containsWord(r.Text, id) })
+	})
+	return v, nil
+}
+
+// containsWord reports whether a text contains a word that is not a part of a longer
+// one.
+func containsWord(text, word string) bool {
+	inWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' }
+	for rest, at := text, 0; ; {
+		at = strings.Index(rest, word)
+		if at < 0 {
+			return false
+		}
+		before, _ := utf8.DecodeLastRuneInString(rest[:at])
+		after, _ := utf8.DecodeRuneInString(rest[at+len(word):])
+		if !inWord(before) && !inWord(after) {
+			return true
+		}
+		rest = rest[at+1:]
+	}
+}

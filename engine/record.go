@@ -15,14 +15,13 @@ import (
 // that have become mature.
 const recordInterval = 10 * time.Minute
 
-// FollowLooks records the looks of all subjects until the context ends, and calls recorded
-// after each subject with new looks.
-func (e *Engine) FollowLooks(ctx context.Context, recorded func(context.Context)) {
+// FollowLooks records the looks of all subjects until the context ends.
+func (e *Engine) FollowLooks(ctx context.Context) {
 	tick := time.NewTicker(recordInterval)
 	defer tick.Stop()
 	checked := map[plan.Subject]time.Time{}
 	for {
-		e.recordLooks(ctx, time.Now(), checked, recorded)
+		e.recordLooks(ctx, time.Now(), checked)
 		select {
 		case <-ctx.Done():
 			return
@@ -33,7 +32,7 @@ func (e *Engine) FollowLooks(ctx context.Context, recorded func(context.Context)
 
 // recordLooks records the looks that are mature at a time, and the harm until then. checked has
 // the last day at which each subject was checked for harm.
-func (e *Engine) recordLooks(ctx context.Context, now time.Time, checked map[plan.Subject]time.Time, recorded func(context.Context)) {
+func (e *Engine) recordLooks(ctx context.Context, now time.Time, checked map[plan.Subject]time.Time) {
 	for _, owned := range e.catalogue.Snapshot().Accounts() {
 		for _, p := range comparisons(owned) {
 			n, err := e.recordLooksOf(ctx, p, now, checked)
@@ -44,7 +43,6 @@ func (e *Engine) recordLooks(ctx context.Context, now time.Time, checked map[pla
 				slog.WarnContext(ctx, "record looks failed", "subject", p.Subject, "err", err)
 			case n > 0:
 				slog.InfoContext(ctx, "looks recorded", "subject", p.Subject, "rows", n)
-				recorded(ctx)
 			}
 		}
 	}

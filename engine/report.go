@@ -29,6 +29,16 @@ type Engine struct {
 	statuses  *statuses
 }
 
+// Open reads what the engine must know of the facts. It must be called before the first report.
+func (e *Engine) Open(ctx context.Context) error {
+	for _, shard := range e.Facts {
+		if _, err := shard.Open(ctx); err != nil {
+			return source.StoreFailure(ctx, err)
+		}
+	}
+	return nil
+}
+
 // Observe sets a function that is called with the duration and the error of each
 // query. It must be called before the first report.
 func (e *Engine) Observe(query func(elapsed time.Duration, err error)) { e.store.Observe = query }

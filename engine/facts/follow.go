@@ -66,14 +66,12 @@ const (
 	scrubParts    = 24 * 60
 )
 
-// Follow keeps the facts up to date with the events until the context ends, and scrubs them. After each refresh
-// that changed something, it calls refreshed.
-func (r *Refresher) Follow(ctx context.Context, refreshed func()) {
+// Follow keeps the facts up to date with the events until the context ends, and scrubs them.
+func (r *Refresher) Follow(ctx context.Context) {
 	refresh, scrub := time.NewTicker(refreshInterval), time.NewTicker(scrubInterval)
 	defer refresh.Stop()
 	defer scrub.Stop()
 	for part := uint64(time.Now().Unix()/60) % scrubParts; ; { //nolint:gosec // after 1970
-		before := r.last()
 		var err error
 		if r.alone {
 			err = r.RefreshNoted(ctx)
@@ -85,8 +83,6 @@ func (r *Refresher) Follow(ctx context.Context, refreshed func()) {
 			return
 		case err != nil:
 			slog.WarnContext(ctx, "refresh failed", "err", err)
-		case r.last() != before:
-			refreshed()
 		}
 		select {
 		case <-ctx.Done():
@@ -109,13 +105,6 @@ func scrubRange(part uint64) (first, last uint64) {
 		return first, math.MaxUint64
 	}
 	return first, first + width - 1
-}
-
-// last returns the position of the last refresh or reading of this process.
-func (r *Refresher) last() Position {
-	r.read.RLock()
-	defer r.read.RUnlock()
-	return r.shown
 }
 
 // Rebuild deletes all facts, and folds all events again.

@@ -168,6 +168,11 @@ func elapsed(since time.Time) time.Duration {
 	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
 }
 
+// Open reads what must be known of the stored facts, and returns their position.
+func (r *Refresher) Open(ctx context.Context) (Position, error) {
+	return r.exclusively(ctx, func(context.Context) error { return nil })
+}
+
 // open reads what the refresher must know of the stored facts, unless it is known.
 func (r *Refresher) open(ctx context.Context) (err error) {
 	if r.known {

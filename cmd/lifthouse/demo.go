@@ -114,7 +114,7 @@ func (p *program) makeDemo(ctx context.Context, s *app.Store) error {
 	p.say("Creating the demo store …")
 	today := time.Now().UTC().Truncate(24 * time.Hour)
 	start := today.AddDate(0, 0, -29)
-	if _, err := s.Writer.Write(ctx, demo.Events(start)); err != nil {
+	if err := s.Writer.Write(ctx, demo.Events(start)); err != nil {
 		return err
 	}
 	_, err := s.Catalogue.Apply(ctx, demo.Catalogue(start), false)

@@ -151,7 +151,7 @@ func (p *program) command() *cobra.Command {
 	root.AddCommand(
 		p.serveCommand(), p.checkCommand(), p.demoCommand(), p.importCommand(), p.eventsCommand(), p.forgetCommand(), p.retainCommand(),
 		p.backupCommand(), p.restoreCommand(), p.copyCommand(), p.applyCommand(), p.exportCommand(), p.tokenCommand(), p.auditCommand(), p.migrateCommand(),
-		p.grantsCommand(), p.readyCommand(), p.rollupCommand(), p.reportCommand(), p.looksCommand(), p.compareCommand())
+		p.grantsCommand(), p.readyCommand(), p.factsCommand(), p.reportCommand(), p.looksCommand(), p.compareCommand())
 	return root
 }
 

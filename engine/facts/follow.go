@@ -89,7 +89,7 @@ func (r *Refresher) Follow(ctx context.Context) {
 			return
 		case <-refresh.C:
 		case <-scrub.C:
-			first, last := scrubRange(part)
+			first, last := visitorRange(part, scrubParts)
 			if _, err := r.Scrub(ctx, first, last); err != nil && ctx.Err() == nil {
 				slog.WarnContext(ctx, "scrub failed", "err", err)
 			}
@@ -98,10 +98,10 @@ func (r *Refresher) Follow(ctx context.Context) {
 	}
 }
 
-// scrubRange returns the first and the last visitor id of a part.
-func scrubRange(part uint64) (first, last uint64) {
-	const width = math.MaxUint64 / scrubParts
-	if first = part * width; part == scrubParts-1 {
+// visitorRange returns the first and the last visitor id of one of some parts.
+func visitorRange(part, parts uint64) (first, last uint64) {
+	width := math.MaxUint64 / parts
+	if first = part * width; part == parts-1 {
 		return first, math.MaxUint64
 	}
 	return first, first + width - 1

@@ -83,7 +83,7 @@ func runChild(dir string) error {
 	if err := checkAgainstEvents(ctx, conn); err != nil {
 		return err
 	}
-	if found, err := r.Scrub(ctx, 0, math.MaxUint64); err != nil || found.Healed > 0 || len(found.Lost) > 0 {
+	if found, err := r.Scrub(ctx, 0, math.MaxUint64); err != nil || found.Wrong > 0 || len(found.Lost) > 0 {
 		return fmt.Errorf("%+v, %w", found, err)
 	}
 	w := &world{Rand: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1)), conn: conn} //nolint:gosec // any

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
@@ -19,6 +20,9 @@ type Position struct {
 	Through int64  // acceptance time up to which events are folded, in milliseconds since 1970
 	Attempt uint64 // random: several processes may attempt the refresh, of which one succeeds
 }
+
+// Time returns the acceptance time up to which events are folded.
+func (p Position) Time() time.Time { return time.UnixMilli(p.Through).UTC() }
 
 // ErrIncomplete means that the server does not have all parts of the facts yet.
 var ErrIncomplete = errors.New("the server does not have all facts yet")

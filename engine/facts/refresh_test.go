@@ -244,17 +244,17 @@ func TestScrubHeals(t *testing.T) {
 	r := facts.NewRefresher(w.conn, true)
 	visitors, through := w.send(t, 300)
 	refresh(t, r, visitors, through, true)
-	if found := scrub(t, r); found.Healed != 0 || len(found.Lost) != 0 || found.Visitors < 40 {
+	if found := scrub(t, r); found.Wrong != 0 || len(found.Lost) != 0 || found.Visitors < 40 {
 		t.Errorf("%+v of correct facts", found)
 	}
 	w.send(t, 50) // nobody refreshes
 	_, through = w.send(t, 1)
 	refresh(t, r, nil, through, true) // an empty list of visitors: the refresher believes that there are none
-	if found := scrub(t, r); found.Healed == 0 || len(found.Lost) != 0 {
+	if found := scrub(t, r); found.Wrong == 0 || len(found.Lost) != 0 {
 		t.Errorf("%+v of facts that lack events", found)
 	}
 	w.check(t)
-	if found := scrub(t, r); found.Healed != 0 {
+	if found := scrub(t, r); found.Wrong != 0 {
 		t.Errorf("%+v after a scrub", found)
 	}
 }
@@ -280,7 +280,7 @@ func TestLostEventsAreReported(t *testing.T) {
 	execute(t, w.conn, fmt.Sprintf("ALTER TABLE events DELETE WHERE website_id = %d AND visitor_id = %d SETTINGS mutations_sync = 2", victim.WebsiteID, victim.VisitorID))
 	want := facts.Visitor{Website: victim.WebsiteID, ID: victim.VisitorID}
 	for range 2 {
-		if found := scrub(t, r); found.Healed != 0 || len(found.Lost) != 1 || found.Lost[0] != want {
+		if found := scrub(t, r); found.Wrong != 0 || len(found.Lost) != 1 || found.Lost[0] != want {
 			t.Errorf("%+v, want the visitor %+v", found, want)
 		}
 	}
@@ -318,7 +318,7 @@ func TestErasure(t *testing.T) {
 	w.all = slices.DeleteFunc(w.all, func(e acceptedEvent) bool { return erased[facts.Visitor{Website: e.WebsiteID, ID: e.VisitorID}] })
 	w.sent = nil
 	w.check(t)
-	if found := scrub(t, r); found.Healed != 0 || len(found.Lost) != 0 {
+	if found := scrub(t, r); found.Wrong != 0 || len(found.Lost) != 0 {
 		t.Errorf("%+v after an erasure", found)
 	}
 	merge(t, w.conn)

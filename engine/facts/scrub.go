@@ -12,16 +12,43 @@ import (
 	"lifthouse/schema"
 )
 
-// Scrubbed is what a scrub found.
+// Scrubbed is what a comparison of facts with events found.
 type Scrubbed struct {
 	Visitors int       // number that was compared
-	Healed   int       // visitors whose facts were not those of their events, and are now
+	Wrong    int       // visitors whose facts are not those of their events
 	Lost     []Visitor // visitors whose facts were made of more events than there are: stored events are lost
 }
 
+func (s *Scrubbed) add(o Scrubbed) {
+	s.Visitors, s.Wrong, s.Lost = s.Visitors+o.Visitors, s.Wrong+o.Wrong, append(s.Lost, o.Lost...)
+}
+
 // Scrub compares the facts of the visitors with ids from first to last with their events, and
-// inserts what is missing. It does not touch the facts of visitors who lost events.
+// corrects them. It does not touch the facts of visitors who lost events.
 func (r *Refresher) Scrub(ctx context.Context, first, last uint64) (found Scrubbed, err error) {
+	return r.scrub(ctx, first, last, true)
+}
+
+// Verify compares the facts of all visitors with the events that are folded. It changes nothing. progress is called with the
+// share that was compared.
+func (r *Refresher) Verify(ctx context.Context, progress func(share float64)) (found Scrubbed, err error) {
+	for part := range uint64(verifyParts) {
+		first, last := visitorRange(part, verifyParts)
+		some, err := r.scrub(ctx, first, last, false)
+		if err != nil {
+			return found, err
+		}
+		found.add(some)
+		progress(float64(part+1) / verifyParts)
+	}
+	return found, nil
+}
+
+// verifyParts is the number of parts in which Verify reads the visitors, whose ids must fit into memory.
+const verifyParts = 64
+
+// scrub compares the facts of the visitors with ids from first to last with their events.
+func (r *Refresher) scrub(ctx context.Context, first, last uint64, correct bool) (found Scrubbed, err error) {
 	_, err = r.exclusively(ctx, func(ctx context.Context) error {
 		found = Scrubbed{}
 		visitors, err := schema.QueryRows(ctx, r.server(), r.server().stored, scanVisitor,
@@ -30,7 +57,7 @@ func (r *Refresher) Scrub(ctx context.Context, first, last uint64) (found Scrubb
 			return fmt.Errorf("read the visitors: %w", err)
 		}
 		for some := range slices.Chunk(visitors, visitorsAtOnce) {
-			if err := r.scrub(ctx, some, &found); err != nil {
+			if err := r.scrubVisitors(ctx, some, correct, &found); err != nil {
 				return err
 			}
 		}
@@ -39,8 +66,8 @@ func (r *Refresher) Scrub(ctx context.Context, first, last uint64) (found Scrubb
 	return found, err
 }
 
-// scrub compares the facts of some visitors with their events.
-func (r *Refresher) scrub(ctx context.Context, visitors []Visitor, found *Scrubbed) error {
+// scrubVisitors compares the facts of some visitors with their events.
+func (r *Refresher) scrubVisitors(ctx context.Context, visitors []Visitor, correct bool, found *Scrubbed) error {
 	events, err := r.server().readEvents(ctx, visitors, r.position.Through)
 	if err != nil {
 		return err
@@ -59,16 +86,15 @@ func (r *Refresher) scrub(ctx context.Context, visitors []Visitor, found *Scrubb
 	if err != nil {
 		return err
 	}
-	healed := map[Visitor]bool{}
+	wrong := map[Visitor]bool{}
 	for _, c := range fold.Changes(nil, had, want) {
-		healed[Visitor{c.Subject.WebsiteID, c.Visitor}] = true
+		wrong[Visitor{c.Subject.WebsiteID, c.Visitor}] = true
 	}
-	found.Visitors += len(visitors)
-	found.Healed += len(healed)
-	found.Lost = append(found.Lost, lost...)
-	if len(healed) > 0 {
-		slog.WarnContext(ctx, "facts were not those of the events, and are now", "visitors", len(healed))
+	found.add(Scrubbed{len(visitors), len(wrong), lost})
+	if len(wrong) == 0 || !correct {
+		return nil
 	}
+	slog.WarnContext(ctx, "facts were not those of the events, and are corrected", "visitors", len(wrong))
 	return r.insert(ctx, had, want, r.position.next(r.position.Through))
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/engine"
+	"lifthouse/engine/facts"
 	"lifthouse/engine/source"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -36,14 +37,14 @@ func Start(tb testing.TB, file catalogue.File) *Server {
 	if _, err := c.Apply(tb.Context(), file, false); err != nil {
 		tb.Fatal(err)
 	}
-	e, w := engine.New(conn, c, source.DefaultLimits), ingest.NewWriter(conn)
-	w.SetExclusive()
-	w.AfterWrite(func([]ingest.Subject) { e.Totals.Written(nil) })
+	refresher := facts.NewRefresher(conn, true)
+	e, w := engine.New(conn, c, source.DefaultLimits, []*facts.Refresher{refresher}), ingest.NewWriter(conn, nil)
+	w.AfterInsert(refresher.Noted)
 	options := api.DefaultOptions
 	options.TokenRate = 0
 	options.StoreQueue, options.StoreWait = 1<<20, time.Hour // no request is rejected on slow machines
 	collector := ingest.NewCollector(tb.Context(), w, options.WaitingEvents)
-	handler := api.New(e, c, api.Intake{Collector: collector, Deliveries: ingest.NewDeliveries(conn), Journal: ingest.NewJournal(conn), Times: ingest.DefaultTimes}, options)
+	handler := api.New(e, c, api.Intake{Collector: collector, Journal: ingest.NewJournal(conn), Times: ingest.DefaultTimes}, options)
 	served, admin := httptest.NewServer(handler), httptest.NewServer(handler.Admin())
 	tb.Cleanup(served.Close)
 	tb.Cleanup(admin.Close)

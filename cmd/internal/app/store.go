@@ -41,10 +41,8 @@ type Store struct {
 type Options struct {
 	Fsync       bool // whether an embedded store syncs its files before it acknowledges events
 	Limits      source.Limits
-	Concurrency int                              // reports that query servers at the same time; 0: the driver's default
-	Times       ingest.Times                     // allowed times of events
-	Complain    func(format string, args ...any) // reports damage that was found and repaired
-	Serves      bool                             // requests are served, so that nothing else may use all cores
+	Concurrency int          // reports that query servers at the same time; 0: the driver's default
+	Times       ingest.Times // allowed times of events
 }
 
 // Open opens the store at an address and brings its tables up to date. The
@@ -75,11 +73,14 @@ func Open(ctx context.Context, address schema.Address, o Options) (*Store, error
 	return s, nil
 }
 
-// On returns a store on an open connection to one server. The caller closes the connection.
-func On(ctx context.Context, conn driver.Conn, o Options) (*Store, error) {
+// On returns a store on an open connection to an address. The caller closes the connection and the replicas.
+func On(ctx context.Context, conn driver.Conn, address schema.Address, o Options) (*Store, error) {
 	s := &Store{Conn: conn}
-	return s, s.wire(ctx, schema.Address{}, o)
+	return s, s.wire(ctx, address, o)
 }
+
+// CloseReplicas closes the connections to the replicas of a cluster.
+func (s *Store) CloseReplicas() error { return schema.CloseReplicas(s.replicas) }
 
 // wire makes the components of the store.
 func (s *Store) wire(ctx context.Context, address schema.Address, o Options) (err error) {
@@ -226,7 +227,7 @@ func (s *Store) Close() error {
 	}
 	var errs []error
 	if s.Conn != nil {
-		errs = append(errs, schema.CloseReplicas(s.replicas), s.Conn.Close())
+		errs = append(errs, s.CloseReplicas(), s.Conn.Close())
 	}
 	if s.embedded != nil {
 		errs = append(errs, s.embedded.Close())

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/terminal"
+	"lifthouse/engine/facts"
+
+	"github.com/spf13/cobra"
+)
+
+const factsHelp = `Facts folds the events that arrived since the last refresh into the facts, from which all reports are computed. A
+server does so by itself; use this command for a store on servers that only imports use, and to verify facts.
+
+--verify compares the facts of all visitors with their events and exits with 1 if any differ; it changes nothing. --rebuild
+deletes all facts and folds all events again, one minute for ten million events; reports are incomplete meanwhile.`
+
+func (p *program) factsCommand() *cobra.Command {
+	var rebuild, verify bool
+	cmd := &cobra.Command{
+		Use:   "facts",
+		Short: "Refresh, verify or rebuild the facts, from which reports are computed",
+		Long:  factsHelp,
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
+				for _, shard := range s.Engine.Facts {
+					if err := p.facts(ctx, shard, rebuild, verify); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&rebuild, "rebuild", false, "delete all facts and fold all events again")
+	cmd.Flags().BoolVar(&verify, "verify", false, "compare the facts of all visitors with their events")
+	return cmd
+}
+
+// facts refreshes or rebuilds the facts of a shard, and then verifies them.
+func (p *program) facts(ctx context.Context, shard *facts.Refresher, rebuild, verify bool) error {
+	refresh := shard.Refresh
+	if rebuild {
+		refresh = shard.Rebuild
+	}
+	at, err := refresh(ctx)
+	if err != nil {
+		return err
+	}
+	p.say("The facts include all events that were accepted until %s.", at.Time().Format(timeOfFacts))
+	if !verify {
+		return nil
+	}
+	show := terminal.NewProgress(p.err, "verify", false)
+	found, err := shard.Verify(ctx, func(share float64) {
+		show.Update(int64(100*share), 100, func() { p.complain("%.0f %%", 100*share) })
+	})
+	show.Clear()
+	if err != nil {
+		return err
+	}
+	var wrong []error
+	if found.Wrong > 0 {
+		wrong = append(wrong, fmt.Errorf("the facts of %d visitors are not those of their events: a server corrects them within a day, --rebuild at once", found.Wrong))
+	}
+	if len(found.Lost) > 0 {
+		wrong = append(wrong, fmt.Errorf("stored events of %d visitors are lost; reports keep what they counted: restore a backup (lifthouse restore), or send the events again", len(found.Lost)))
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return err
+	}
+	p.say("The facts of %s are those of their events.", terminal.Count(found.Visitors, "visitor"))
+	return nil
+}
+
+// timeOfFacts is the layout of the time until which facts include the events.
+const timeOfFacts = "2006-01-02T15:04:05.000Z07:00"

@@ -14,12 +14,10 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine"
-	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/loadgen/peers"
 	"lifthouse/loadgen/population"
-	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 
 	"github.com/spf13/cobra"

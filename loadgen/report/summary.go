@@ -8,7 +8,6 @@ import (
 	"lifthouse/loadgen/bench"
 	"lifthouse/loadgen/calibration"
 	"lifthouse/loadgen/chart"
-	"lifthouse/loadgen/measure"
 	"lifthouse/loadgen/peers"
 )
 

@@ -62,7 +62,7 @@ func newTrial(t *testing.T, first time.Time) *trial {
 	x.rolled.Totals.SetOwn()
 	x.rolled.Observe(func(time.Duration, error) {}, func(name string) { x.from = name })
 	x.refresher = rollup.New(conn, x.writer, x.rolled.Rollups.Indexes()[0])
-	if err := schema.CreateFacts(t.Context(), conn); err != nil {
+	if _, err := schema.Migrate(t.Context(), conn); err != nil {
 		t.Fatal(err)
 	}
 	x.folded = New(conn, c, source.DefaultLimits)

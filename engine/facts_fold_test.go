@@ -31,7 +31,7 @@ var sentAt atomic.Int64
 // insertFacts stores the events as they were sent, and folds them.
 func insertFacts(t *testing.T, conn driver.Conn, events []schema.Event) factsOf {
 	t.Helper()
-	if err := schema.CreateFacts(t.Context(), conn); err != nil {
+	if _, err := schema.Migrate(t.Context(), conn); err != nil {
 		fatal(t, err)
 	}
 	r := facts.NewRefresher(conn, true)
@@ -180,7 +180,7 @@ func newFactsWorld(t *testing.T, w world, shards int) *factsWorld {
 func (in *factsWorld) addShard(t *testing.T) {
 	t.Helper()
 	conn := schematest.Empty(t)
-	if err := schema.CreateFacts(t.Context(), conn); err != nil {
+	if _, err := schema.Migrate(t.Context(), conn); err != nil {
 		t.Fatal(err)
 	}
 	if err := conn.Exec(t.Context(), "RENAME TABLE facts TO facts_local, events TO events_local"); err != nil {

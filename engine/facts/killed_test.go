@@ -73,7 +73,7 @@ func runChild(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := schema.CreateFacts(ctx, conn); err != nil {
+	if _, err := schema.Migrate(ctx, conn); err != nil {
 		return err
 	}
 	r := facts.NewRefresher(conn, true)

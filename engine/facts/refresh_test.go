@@ -41,7 +41,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 
 func newWorldOn(t *testing.T, seed uint64, conn driver.Conn) *world {
 	t.Helper()
-	if err := schema.CreateFacts(t.Context(), conn); err != nil {
+	if _, err := schema.Migrate(t.Context(), conn); err != nil {
 		t.Fatal(err)
 	}
 	return &world{Rand: rand.New(rand.NewPCG(20261126, seed)), conn: conn, at: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)}

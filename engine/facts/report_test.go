@@ -25,7 +25,7 @@ func TestReportsDuringRefreshes(t *testing.T) {
 		alone bool
 	}{"embedded": {schematest.Empty(t), true}, "server": {schematest.Reach(t, server.Address(server.Database(t))), false}} {
 		t.Run(name, func(t *testing.T) {
-			if err := schema.CreateFacts(t.Context(), store.Conn); err != nil {
+			if _, err := schema.Migrate(t.Context(), store.Conn); err != nil {
 				t.Fatal(err)
 			}
 			r := facts.NewRefresher(store.Conn, store.alone)
@@ -66,7 +66,7 @@ func TestReportsDuringRefreshes(t *testing.T) {
 // checkConverted checks that every visitor of a report is converted, and that the last report has all of them.
 func checkConverted(t *testing.T, name string, report facts.Source, running bool) {
 	t.Helper()
-	found, _, err := report.Read(t.Context())
+	found, err := report.Read(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -108,11 +107,9 @@ func SyncReplicas(ctx context.Context, conn driver.Conn) error {
 }
 
 var (
-	createTable   = regexp.MustCompile(`(?s)^CREATE TABLE IF NOT EXISTS (\w+)\s*(\(.*\n\))\s*ENGINE = (\w+)(?:\(([^)]*)\))?(.*)$`)
-	createView    = regexp.MustCompile(`(?s)^CREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) TO (\w+) AS(.*)\nFROM (\w+)(\n.*)?$`)
-	plainView     = regexp.MustCompile(`(?s)^CREATE VIEW IF NOT EXISTS (\w+) AS(.*)$`)
-	dropStatement = regexp.MustCompile(`^DROP TABLE IF EXISTS (\w+) SYNC$`)
-	alterTable    = regexp.MustCompile(`(?s)^ALTER TABLE (\w+)\s+(.*)$`)
+	createTable = regexp.MustCompile(`(?s)^CREATE TABLE IF NOT EXISTS (\w+)\s*(\(.*\n\))\s*ENGINE = (\w+)(?:\(([^)]*)\))?(.*)$`)
+	createView  = regexp.MustCompile(`(?s)^CREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) (.*)$`)
+	alterTable  = regexp.MustCompile(`(?s)^ALTER TABLE (\w+)\s+(.*)$`)
 )
 
 // OnCluster returns the statements that are equivalent on a cluster. A statement
@@ -125,29 +122,14 @@ func OnCluster(cluster, statement string) []string {
 	if m := createTable.FindStringSubmatch(text); m != nil {
 		statements = create(cluster, on, m)
 	} else if m := createView.FindStringSubmatch(text); m != nil {
-		statements = []string{"CREATE MATERIALIZED VIEW IF NOT EXISTS " + m[1] + on + " TO " + physicalTable(m[2]) + " AS" + m[3] + "\nFROM " + physicalTable(m[4]) + m[5]}
-	} else if m := plainView.FindStringSubmatch(text); m != nil {
-		statements = []string{"CREATE VIEW IF NOT EXISTS " + m[1] + on + " AS" + m[2]}
-	} else if m := dropStatement.FindStringSubmatch(strings.TrimSpace(text)); m != nil {
-		statements = []string{"DROP TABLE IF EXISTS " + m[1] + on + " SYNC"}
+		statements = []string{"CREATE MATERIALIZED VIEW IF NOT EXISTS " + m[1] + on + " " + m[2]}
 	} else if m := alterTable.FindStringSubmatch(text); m != nil && isSharded(m[1]) {
-		statements = alter(on, m[1], m[2])
-	} else if m != nil && strings.HasPrefix(m[2], "MODIFY SETTING ") { // ClickHouse does not replicate settings
-		statements = []string{"ALTER TABLE " + m[1] + on + " " + m[2]}
+		statements = []string{"ALTER TABLE " + LocalTable(m[1]) + on + " " + m[2]}
 	} else {
 		return []string{statement}
 	}
 	statements[0] = comment + statements[0]
 	return statements
-}
-
-// physicalTable returns the local table of a sharded table, and any other table
-// unchanged.
-func physicalTable(table string) string {
-	if !isSharded(table) {
-		return table
-	}
-	return LocalTable(table)
 }
 
 func isSharded(table string) bool { return shardedTables[table] != "" }
@@ -197,19 +179,4 @@ func withSetting(rest, setting string) string {
 		return rest + ", " + setting
 	}
 	return rest + "\nSETTINGS " + setting
-}
-
-// alter changes the local tables. Added and dropped columns are also changed in
-// the Distributed table.
-func alter(on, table, clauses string) []string {
-	statements := []string{"ALTER TABLE " + LocalTable(table) + on + " " + clauses}
-	each := strings.Split(clauses, ",\n")
-	each = slices.DeleteFunc(each, func(clause string) bool {
-		clause = strings.TrimSpace(clause)
-		return !strings.HasPrefix(clause, "ADD COLUMN ") && !strings.HasPrefix(clause, "DROP COLUMN ")
-	})
-	if len(each) > 0 {
-		statements = append(statements, "ALTER TABLE "+table+on+" "+strings.TrimSpace(strings.Join(each, ",\n")))
-	}
-	return statements
 }

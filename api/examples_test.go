@@ -84,7 +84,7 @@ func newExampleServer(t *testing.T) *server {
 			events = append(events, e)
 		}
 	}
-	if _, err := s.writer.Write(t.Context(), events); err != nil {
+	if err := s.writer.Write(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
 	return s

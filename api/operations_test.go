@@ -260,7 +260,7 @@ func TestWidgetWithItsCountersVariationsAndExperiments(t *testing.T) {
 		goal(9, 0, 4, 12_000, -25_000), goal(10, 2, 4, 12_999, 0), goal(11, 0, 3, 990_000, 990_000), // 2.4999; -2.5
 		other, bar, barToo,
 	}
-	if _, err := s.writer.Write(t.Context(), events); err != nil {
+	if err := s.writer.Write(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]any{

@@ -44,7 +44,7 @@ func (s *server) poll(path string, headers ...string) polled {
 
 func (s *server) write(events ...schema.Event) {
 	s.t.Helper()
-	if _, err := s.writer.Write(s.t.Context(), events); err != nil {
+	if err := s.writer.Write(s.t.Context(), events); err != nil {
 		s.t.Fatal(err)
 	}
 }

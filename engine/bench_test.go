@@ -29,7 +29,7 @@ const (
 func benchEngine(b *testing.B) (*Engine, *ingest.Writer) {
 	b.Helper()
 	conn := schematest.Open(b)
-	writer := ingest.NewWriter(conn)
+	writer := ingest.NewWriter(conn, nil)
 	writer.SetExclusive()
 	if err := writer.LoadIDs(b.Context()); err != nil {
 		b.Fatal(err)
@@ -41,7 +41,7 @@ func benchEngine(b *testing.B) (*Engine, *ingest.Writer) {
 		}
 		events := slices.Collect(simulated.Events())
 		for part := range slices.Chunk(events, 100_000) {
-			if _, err := writer.Write(b.Context(), part); err != nil {
+			if err := writer.Write(b.Context(), part); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -143,7 +143,7 @@ func BenchmarkSmallReport(b *testing.B) {
 			EventID: schema.Hash("bench") + written, Time: start.Add(time.Hour), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: smallCampaign,
 			VisitorID: written, Kind: schema.KindView, Attributes: schema.Attributes{Device: "mobile"},
 		}
-		if _, err := writer.Write(b.Context(), []schema.Event{event}); err != nil {
+		if err := writer.Write(b.Context(), []schema.Event{event}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -204,14 +204,14 @@ func BenchmarkWriter(b *testing.B) {
 	events := slices.Collect(simulated.Events())
 	written := 0
 	conn := schematest.Open(b)
-	writer := ingest.NewWriter(conn)
+	writer := ingest.NewWriter(conn, nil)
 	for b.Loop() {
 		fresh := slices.Clone(events)
 		for i := range fresh {
 			written++
 			fresh[i].EventID = uint64(written)
 		}
-		if _, err := writer.Write(b.Context(), fresh); err != nil {
+		if err := writer.Write(b.Context(), fresh); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -37,7 +37,7 @@ func (x *trial) devices(day int, mobile [2]int, converted, others [2]int) {
 			}
 		}
 	}
-	if _, err := x.writer.Write(x.t.Context(), events); err != nil {
+	if err := x.writer.Write(x.t.Context(), events); err != nil {
 		x.t.Fatal(err)
 	}
 }

@@ -49,7 +49,7 @@ func newTrial(t *testing.T, first time.Time) *trial {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &trial{t: t, first: first, conn: conn, catalogue: c, writer: ingest.NewWriter(conn)}
+	x := &trial{t: t, first: first, conn: conn, catalogue: c, writer: ingest.NewWriter(conn, nil)}
 	x.campaign = catalogue.Campaign{
 		ID: 1, WebsiteID: 1, Name: "Banner", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: 1,
 		ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20,
@@ -120,7 +120,7 @@ func (x *trial) store(day int, converted ...int) {
 			}
 		}
 	}
-	if _, err := x.writer.Write(x.t.Context(), events); err != nil {
+	if err := x.writer.Write(x.t.Context(), events); err != nil {
 		x.t.Fatal(err)
 	}
 }
@@ -428,7 +428,7 @@ func TestPlanOfAnExperimentIsFrozen(t *testing.T) {
 			})
 		}
 	}
-	if _, err := x.writer.Write(t.Context(), events); err != nil {
+	if err := x.writer.Write(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
 	before := report()
@@ -519,7 +519,7 @@ func TestPointsHaveTheCapOfTheReport(t *testing.T) {
 		other.EventID = 3*i + 2
 		events = append(events, view, goal, other)
 	}
-	if _, err := x.writer.Write(t.Context(), events); err != nil {
+	if err := x.writer.Write(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
 	x.refresh()

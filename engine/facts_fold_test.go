@@ -168,7 +168,7 @@ func newFactsWorld(t *testing.T, w world, shards int) *factsWorld {
 	if _, err := c.Apply(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
 		t.Fatal(err)
 	}
-	in := &factsWorld{world: w, conn: conn, writer: ingest.NewWriter(conn), counted: New(conn, c, source.DefaultLimits), facts: New(conn, c, source.DefaultLimits)}
+	in := &factsWorld{world: w, conn: conn, writer: ingest.NewWriter(conn, nil), counted: New(conn, c, source.DefaultLimits), facts: New(conn, c, source.DefaultLimits)}
 	for range shards {
 		in.addShard(t)
 	}
@@ -218,7 +218,7 @@ func (in *factsWorld) send(t *testing.T, n int) {
 		}
 		events, in.sent = append(events, e), append(in.sent, e)
 	}
-	if _, err := in.writer.Write(t.Context(), events); err != nil {
+	if err := in.writer.Write(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
 	for i, r := range in.shards {

@@ -38,9 +38,9 @@ func TestOrderAndRepetitionChangeNothing(t *testing.T) {
 		if _, err := c.Apply(t.Context(), file, false); err != nil {
 			t.Fatal(err)
 		}
-		writer := ingest.NewWriter(conn)
+		writer := ingest.NewWriter(conn, nil)
 		for _, batch := range batches {
-			if _, err := writer.Write(t.Context(), slices.Clone(batch)); err != nil {
+			if err := writer.Write(t.Context(), slices.Clone(batch)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -38,7 +38,7 @@ func TestScorecardEqualsReports(t *testing.T) {
 			events = append(events, e)
 		}
 	}
-	if _, err := x.writer.Write(t.Context(), events); err != nil {
+	if err := x.writer.Write(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
 	subject := plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1}
@@ -130,7 +130,7 @@ func (x *trial) refunds(day int, converted ...int) {
 			})
 		}
 	}
-	if _, err := x.writer.Write(x.t.Context(), events); err != nil {
+	if err := x.writer.Write(x.t.Context(), events); err != nil {
 		x.t.Fatal(err)
 	}
 	subject := plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1}

@@ -15,6 +15,7 @@ import (
 	"lifthouse/api"
 	"lifthouse/cmd/internal/app"
 	"lifthouse/engine/source"
+	"lifthouse/schema"
 	"lifthouse/schema/schematest"
 )
 
@@ -38,7 +39,7 @@ func newHouse(t *testing.T) *house {
 
 func houseOn(t *testing.T, conn driver.Conn) *house {
 	t.Helper()
-	s, err := app.On(t.Context(), conn, app.Options{Limits: source.DefaultLimits})
+	s, err := app.On(t.Context(), conn, schema.Address{}, app.Options{Limits: source.DefaultLimits})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func newShop(t *testing.T) *loadgentest.Server {
 	for e := range simulated.Events() {
 		events = append(events, e)
 	}
-	if _, err := s.Writer.Write(t.Context(), events); err != nil {
+	if err := s.Writer.Write(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -42,12 +42,13 @@ func TestPost(t *testing.T) {
 	if n := requests.Load(); n < 5 {
 		t.Errorf("%d requests, want at least 5", n)
 	}
-	_, stored, err := send.Insert(t.Context(), &s, served.Writer, noReport)
+	stored := served.Digest(t)
+	again, err := send.Insert(t.Context(), &s, served.Writer, noReport)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if stored.Inserted != 0 || stored.Conflicts != 0 || stored.Duplicates != sent.Events {
-		t.Errorf("posted %d events; inserting them again: %+v, want only duplicates", sent.Events, stored)
+	if after := served.Digest(t); again.Events != sent.Events || after != stored {
+		t.Errorf("posted %d events, inserted %d: %d differs from %d, want only copies", sent.Events, again.Events, after, stored)
 	}
 
 	to.Tokens[1] = "lh_wrong"

@@ -35,7 +35,7 @@ func benchStore(b *testing.B) *app.Store {
 	limits := source.DefaultLimits
 	limits.InProcessEvents = fewEvents
 	conn := schematest.Open(b)
-	s, err := app.On(b.Context(), conn, app.Options{Limits: limits})
+	s, err := app.On(b.Context(), conn, schema.Address{}, app.Options{Limits: limits})
 	must(err)
 	must(s.Writer.LoadLastAccepted(b.Context()))
 	s.Own(schema.NewManifest(conn, b.TempDir(), false))
@@ -51,7 +51,7 @@ func benchStore(b *testing.B) *app.Store {
 			Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.066, MeanValue: 50}},
 		}
 		for part := range slices.Chunk(slices.Collect(simulated.Events()), 100_000) {
-			_, err := s.Writer.Write(b.Context(), part)
+			err := s.Writer.Write(b.Context(), part)
 			must(err)
 		}
 	}
@@ -86,7 +86,7 @@ func BenchmarkLoneEvent(b *testing.B) {
 					spent[step] += now - mark
 					mark = now
 				}
-				if _, err := s.Writer.Write(b.Context(), []schema.Event{event}); err != nil {
+				if err := s.Writer.Write(b.Context(), []schema.Event{event}); err != nil {
 					b.Fatal(err)
 				}
 				lap(0)

@@ -34,7 +34,7 @@ func TestSeveralProcessesOpenANewStoreOnAServer(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			_, err = stores[i].Writer.Write(t.Context(), []schema.Event{event})
+			err = stores[i].Writer.Write(t.Context(), []schema.Event{event})
 			return err
 		})
 	}

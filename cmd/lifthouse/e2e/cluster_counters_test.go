@@ -21,14 +21,14 @@ func countOnAllShards(t *testing.T, cluster *schematest.Cluster) {
 	t.Helper()
 	address, _ := newDatabase(t, cluster, "counters")
 	conn := connectTo(t, address)
-	s, err := app.On(t.Context(), conn, app.Options{Limits: source.DefaultLimits})
+	s, err := app.On(t.Context(), conn, schema.Address{}, app.Options{Limits: source.DefaultLimits})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Writer.Share(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Writer.Write(t.Context(), demo.Events(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))); err != nil {
+	if err := s.Writer.Write(t.Context(), demo.Events(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))); err != nil {
 		t.Fatal(err)
 	}
 	compareTotals(t, conn)
@@ -47,7 +47,7 @@ func countOnAllShards(t *testing.T, cluster *schematest.Cluster) {
 // events.
 func compareTotals(t *testing.T, conn driver.Conn) {
 	t.Helper()
-	s, err := app.On(t.Context(), conn, app.Options{Limits: source.DefaultLimits})
+	s, err := app.On(t.Context(), conn, schema.Address{}, app.Options{Limits: source.DefaultLimits})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
 	cluster := schematest.NewCluster(t)
 	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	answers := func(conn driver.Conn) map[string]string {
-		store, err := app.On(t.Context(), conn, app.Options{Limits: source.DefaultLimits})
+		store, err := app.On(t.Context(), conn, schema.Address{}, app.Options{Limits: source.DefaultLimits})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
 		if _, err := store.Catalogue.Apply(t.Context(), demo.Catalogue(start), false); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := store.Writer.Write(t.Context(), demo.Events(start)); err != nil {
+		if err := store.Writer.Write(t.Context(), demo.Events(start)); err != nil {
 			t.Fatal(err)
 		}
 		token, _, err := store.Catalogue.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})

@@ -156,10 +156,10 @@ func TestLooksAtCellsAreKept(t *testing.T) {
 	x := newTrial(t, firstDay)
 	x.weeks([]int{50, 60}, []int{50, 60})
 	statements := 0
-	x.rolled.Observe(func(time.Duration, error) { statements++ }, func(string) {})
+	x.engine.Observe(func(time.Duration, error) { statements++ })
 	ask := func() int {
 		before := statements
-		if _, err := x.rolled.Report(t.Context(), planOf(t, x.rolled, query.Request{AccountID: 1, SubjectID: 1, Dimension: query.ByDevice})); err != nil {
+		if _, err := x.engine.Report(t.Context(), planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1, Dimension: query.ByDevice})); err != nil {
 			fatal(t, err)
 		}
 		return statements - before

@@ -80,8 +80,10 @@ func (x *trial) day(day int, converted ...int) {
 // refresh folds the stored events.
 func (x *trial) refresh() {
 	x.t.Helper()
-	if _, err := x.refresher.Refresh(x.t.Context()); err != nil {
-		x.t.Fatal(err)
+	for _, r := range []*facts.Refresher{x.refresher, x.other.Facts[0]} {
+		if _, err := r.Refresh(x.t.Context()); err != nil {
+			x.t.Fatal(err)
+		}
 	}
 }
 
@@ -132,7 +134,11 @@ func (x *trial) reportOf(p *plan.Plan) *result.Report {
 	}
 	other.GeneratedAt = got.GeneratedAt
 	if g, w := inJSON(x.t, got), inJSON(x.t, other); g != w {
-		x.t.Fatalf("the reports of two processes differ:\n%s\n%s", g, w)
+		at := 0
+		for at < min(len(g), len(w)) && g[at] == w[at] {
+			at++
+		}
+		x.t.Fatalf("the reports of two processes differ:\n%.300s\n%.300s\n%s", g[max(at-150, 0):], w[max(at-150, 0):], p)
 	}
 	return got
 }

@@ -46,15 +46,10 @@ func (s *server) openCells(ctx context.Context, leastByDay int64) (cells, error)
 // cells in memory are then those after the change.
 func (c *cells) change(ctx context.Context, from *server, subjects map[plan.Subject]bool, changes []fold.Change, had, want []fold.Row) ([]fold.Change, error) {
 	added := fold.Cells{}
-	for _, of := range []struct {
-		rows []fold.Row
-		sign int64
-	}{{had, -1}, {want, 1}} {
-		eachOfSubject(of.rows, func(rows []fold.Row) {
-			subjects[rows[0].Subject] = true
-			added.Add(rows, of.sign, c.byDay[rows[0].Subject])
-		})
-	}
+	eachChanged(had, want, func(rows []fold.Row, sign int64) {
+		subjects[rows[0].Subject] = true
+		added.Add(rows, sign, c.byDay[rows[0].Subject])
+	})
 	if err := c.load(ctx, from, subjects); err != nil {
 		return nil, err
 	}
@@ -82,12 +77,21 @@ func (c *cells) change(ctx context.Context, from *server, subjects map[plan.Subj
 	return changes, nil
 }
 
-// eachOfSubject calls each for the rows of each visitor of each subject.
-func eachOfSubject(rows []fold.Row, each func([]fold.Row)) {
-	for from, to := 0, 0; from < len(rows); from = to {
-		for to = from + 1; to < len(rows) && rows[to].Subject == rows[from].Subject && rows[to].Visitor == rows[from].Visitor; to++ {
+// eachChanged calls each for the rows of each visitor of each subject: with the sign -1 for those that the visitor had, and
+// with 1 for those that the visitor should have.
+func eachChanged(had, want []fold.Row, each func(rows []fold.Row, sign int64)) {
+	for _, of := range []struct {
+		rows []fold.Row
+		sign int64
+	}{{had, -1}, {want, 1}} {
+		for rows := of.rows; len(rows) > 0; {
+			n := 1
+			for n < len(rows) && rows[n].Subject == rows[0].Subject && rows[n].Visitor == rows[0].Visitor {
+				n++
+			}
+			each(rows[:n], of.sign)
+			rows = rows[n:]
 		}
-		each(rows[from:to])
 	}
 }
 
@@ -185,16 +189,11 @@ func (s *server) addDays(ctx context.Context, subject plan.Subject, added fold.C
 		return fmt.Errorf("read the facts of %s: %w", subject, err)
 	}
 	end()
-	for _, of := range []struct {
-		rows []fold.Row
-		sign int64
-	}{{had, -1}, {want, 1}} {
-		eachOfSubject(of.rows, func(rows []fold.Row) {
-			if rows[0].Subject == subject {
-				byDay.Add(rows, of.sign, true)
-			}
-		})
-	}
+	eachChanged(had, want, func(rows []fold.Row, sign int64) {
+		if rows[0].Subject == subject {
+			byDay.Add(rows, sign, true)
+		}
+	})
 	for key, cell := range byDay {
 		if key.Grain == fold.OfDay {
 			added[key] = cell

@@ -51,10 +51,6 @@ func FoldAll(ctx context.Context, conn driver.Conn) (rows []fold.Row, err error)
 		return nil, err
 	}
 	events, err := s.readEvents(ctx, visitors, math.MaxInt64)
-	for from, to := 0, 0; from < len(events); from = to {
-		for to = from + 1; to < len(events) && visitorOfEvent(&events[to]) == visitorOfEvent(&events[from]); to++ {
-		}
-		rows = fold.Rows(events[from:to], rows)
-	}
+	eachVisitor(events, func(own []fold.Event) { rows = fold.Rows(own, rows) })
 	return rows, err
 }

@@ -60,8 +60,8 @@ func sectionsOfGrain(grain fold.Grain) []any {
 // cancels ends the variation of a row that cancels another one.
 const cancels = "-"
 
-// insertChanges inserts the changes of a refresh as one atomic block. If a refresh with
-// the same number is stored already, nothing is inserted, and there is no error.
+// insertChanges inserts the changes of a refresh as one atomic block. If the store has a refresh
+// with the same number, ClickHouse ignores the insert and returns no error.
 func (s *server) insertChanges(ctx context.Context, refresh uint32, changes []fold.Change) error {
 	batch, err := s.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(oneBlock(refresh))), s.insert)
 	if err != nil {

@@ -117,6 +117,24 @@ func (s *server) readEvents(ctx context.Context, visitors []Visitor, through int
 
 func visitorOfEvent(e *fold.Event) Visitor { return Visitor{e.Subject.WebsiteID, e.Visitor} }
 
+// eachVisitor calls each for the events of each visitor. Events are ordered by visitor.
+func eachVisitor(events []fold.Event, each func([]fold.Event)) {
+	for from, to := 0, 0; from < len(events); from = to {
+		for to = from + 1; to < len(events) && visitorOfEvent(&events[to]) == visitorOfEvent(&events[from]); to++ {
+		}
+		each(events[from:to])
+	}
+}
+
+// setOf returns the set of visitors.
+func setOf(visitors []Visitor) map[Visitor]bool {
+	set := make(map[Visitor]bool, len(visitors))
+	for _, v := range visitors {
+		set[v] = true
+	}
+	return set
+}
+
 func scanEvent(row driver.Rows) (e fold.Event, err error) {
 	var kind, event uint8
 	err = row.Scan(&e.Subject.WebsiteID, &e.Visitor, &kind, &e.Subject.ID, &e.Subject.ExperimentID, &e.ID, &e.At, &e.Variation, &event, &e.Goal,

@@ -275,15 +275,15 @@ func (r *Refresher) rowsOf(ctx context.Context, touched []Visitor, through int64
 		return nil, nil, err
 	}
 	var before []fold.Event
-	for from, to := 0, 0; from < len(events); from = to {
+	eachVisitor(events, func(own []fold.Event) {
 		before = before[:0]
-		for to = from; to < len(events) && visitorOfEvent(&events[to]) == visitorOfEvent(&events[from]); to++ {
-			if events[to].Accepted <= r.position.Through {
-				before = append(before, events[to])
+		for i := range own {
+			if own[i].Accepted <= r.position.Through {
+				before = append(before, own[i])
 			}
 		}
-		had, want = fold.Rows(before, had), fold.Rows(events[from:to], want)
-	}
+		had, want = fold.Rows(before, had), fold.Rows(own, want)
+	})
 	if r.position.Refresh == 0 {
 		return had, want, nil
 	}

@@ -198,22 +198,26 @@ func (x Source) readTop(ctx context.Context) ([]string, error) {
 		if slots.Most = len(x.Shards) == 1; slots.Most { // else a value may be frequent on all servers together
 			q.Params = append(q.Params, source.Param{Name: "most", Value: uint32(x.Top)}) //nolint:gosec // few
 		}
-		if err := q.RenderFrom(reportTemplates, "top.sql", slots); err != nil {
-			return nil, err
-		}
-		err := part.Store.Each(ctx, q, func(row driver.Rows) error {
-			var value string
-			var visitors int64
-			err := row.Scan(&value, &visitors)
-			counts[value] += visitors
-			return err
-		})
-		if err != nil {
+		if err := part.countValues(ctx, q, slots, counts); err != nil {
 			return nil, err
 		}
 	}
 	values := visit.MostVisited(counts)
 	return values[:min(len(values), x.Top)], nil
+}
+
+// countValues adds the numbers of visitors by value of the dimension.
+func (x part) countValues(ctx context.Context, q *source.Query, slots slots, counts map[string]int64) error {
+	if err := q.RenderFrom(reportTemplates, "top.sql", slots); err != nil {
+		return err
+	}
+	return x.Store.Each(ctx, q, func(row driver.Rows) error {
+		var value string
+		var visitors int64
+		err := row.Scan(&value, &visitors)
+		counts[value] += visitors
+		return err
+	})
 }
 
 // readOutliers returns the bounds of the requested z-score, or nil if there is none.
@@ -303,17 +307,7 @@ func (x Source) ReadValues(ctx context.Context, attribute string) ([]Value, erro
 	for _, part := range x.parts() {
 		q, slots := (&counting{part: part}).query()
 		slots.Dimension, slots.Filters, slots.To, slots.From = source.Columns[attribute], "true", false, false
-		if err := q.RenderFrom(reportTemplates, "top.sql", slots); err != nil {
-			return nil, err
-		}
-		err := part.Store.Each(ctx, q, func(row driver.Rows) error {
-			var value string
-			var visitors int64
-			err := row.Scan(&value, &visitors)
-			counts[value] += visitors
-			return err
-		})
-		if err != nil {
+		if err := part.countValues(ctx, q, slots, counts); err != nil {
 			return nil, err
 		}
 	}

@@ -73,16 +73,8 @@ func (r *Refresher) scrubVisitors(ctx context.Context, visitors []Visitor, corre
 		return err
 	}
 	var want []fold.Row
-	for from, to := 0, 0; from < len(events); from = to {
-		for to = from + 1; to < len(events) && visitorOfEvent(&events[to]) == visitorOfEvent(&events[from]); to++ {
-		}
-		want = fold.Rows(events[from:to], want)
-	}
-	all := map[Visitor]bool{}
-	for _, v := range visitors {
-		all[v] = true
-	}
-	had, want, lost, err := r.mend(ctx, all, nil, want)
+	eachVisitor(events, func(own []fold.Event) { want = fold.Rows(own, want) })
+	had, want, lost, err := r.mend(ctx, setOf(visitors), nil, want)
 	if err != nil {
 		return err
 	}
@@ -103,11 +95,7 @@ func (r *Refresher) scrubVisitors(ctx context.Context, visitors []Visitor, corre
 func (r *Refresher) Erase(ctx context.Context, visitors []Visitor) error {
 	_, err := r.exclusively(ctx, func(ctx context.Context) error {
 		for some := range slices.Chunk(visitors, visitorsAtOnce) {
-			of := map[Visitor]bool{}
-			for _, v := range some {
-				of[v] = true
-			}
-			stored, err := r.readStored(ctx, of)
+			stored, err := r.readStored(ctx, setOf(some))
 			if err != nil {
 				return err
 			}

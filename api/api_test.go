@@ -2,7 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
-	"lifthouse/engine/enginetest"
+
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +13,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/engine"
+	"lifthouse/engine/enginetest"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -286,9 +287,7 @@ func TestCampaignWithItsCountersAndVariations(t *testing.T) {
 		at(0, "a", 0, schema.KindView, 0), at(1, "b", 1, schema.KindView, 0), at(2, "b", 1, schema.KindView, 0),
 		at(3, "b", 1, schema.KindGoal, 125_000), at(4, "c", 1, schema.KindGoal, 50_000),
 	}
-	if err := s.writer.Write(t.Context(), events); err != nil {
-		t.Fatal(err)
-	}
+	s.fold(events...)
 	_, body, text := s.do("GET", "/v1/campaigns/12", s.token)
 	for field, want := range map[string]any{
 		"id": 12.0, "name": "Banner", "type": "experiment", "views": 3.0, "goalsReached": 2.0, "value": 18.0, "active": true,

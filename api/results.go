@@ -50,10 +50,7 @@ func (s *server) report(operation query.Operation) func(*gin.Context) (any, erro
 // confirmed by a conditional request.
 func (s *server) answered(c *gin.Context, q *results.Query) (reply, error) {
 	ctx, newest := c.Request.Context(), negotiation.WantsNew(c.Request)
-	is, err := s.results.Version(ctx, q, newest)
-	if err != nil {
-		return reply{}, err
-	}
+	is := s.results.Version(ctx, q)
 	answer := reply{kind: q.Kind, keep: briefly}
 	if is.Known {
 		answer.tag = negotiation.Tag(s.options.Release, q.Key, is.String())

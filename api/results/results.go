@@ -88,17 +88,14 @@ func newQuery(request query.Request, owned *catalogue.Owned, kind string) (*Quer
 	return &Query{Plan: resolved, Kind: kind, catalogue: owned.Version, Key: kind + " " + string(canonical)}, err
 }
 
-// Version returns the version of the data that the query reads. With newest, it first folds all events that
-// this process has stored.
-func (s *Service) Version(ctx context.Context, q *Query, newest bool) (Version, error) {
-	if newest {
-		if err := s.engine.FoldNoted(ctx); err != nil {
-			return Version{}, err
-		}
-	}
+// Version returns the version of the data that the query reads, after the events that this process has stored are
+// folded. It is unknown if that fails.
+func (s *Service) Version(ctx context.Context, q *Query) Version {
 	v := Version{catalogue: q.catalogue}
-	v.data, v.Known = s.engine.Version(ctx, q.Plan.Subject)
-	return v, nil
+	if s.engine.FoldNoted(ctx) == nil {
+		v.data, v.Known = s.engine.Version(ctx, q.Plan.Subject)
+	}
+	return v
 }
 
 // Answer is the answer to a query.

@@ -27,13 +27,17 @@ func (r *Refresher) DropSubjects(ctx context.Context, subjects []plan.Subject) e
 			sections = append(sections, SectionOf(subject, grain))
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.known = false
-	if err := r.deleteRows(ctx, "section IN {sections:Array(UInt64)}", clickhouse.Named("sections", sections)); err != nil {
-		return err
-	}
-	return r.open(clickhouse.Context(ctx, clickhouse.WithSettings(reading)))
+	_, err := r.exclusively(ctx, func(ctx context.Context) error {
+		if err := r.deleteRows(ctx, "section IN {sections:Array(UInt64)}", clickhouse.Named("sections", sections)); err != nil {
+			return err
+		}
+		r.known = false
+		if err := r.open(ctx); err != nil {
+			return err
+		}
+		return r.store(ctx, nil, nil, r.position.next(r.position.Through)) // other processes read again what they know
+	})
+	return err
 }
 
 // deleteRows deletes rows, and returns when they are removed from the disks of all active replicas.

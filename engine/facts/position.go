@@ -24,8 +24,9 @@ type Position struct {
 // Time returns the acceptance time up to which events are folded.
 func (p Position) Time() time.Time { return time.UnixMilli(p.Through).UTC() }
 
-// ErrIncomplete means that the server does not have all parts of the facts yet.
-var ErrIncomplete = errors.New("the server does not have all facts yet")
+// ErrIncomplete means that the server does not have all parts of the facts yet. A server of which it stays true has
+// lost some, or facts were inserted while others were rebuilt.
+var ErrIncomplete = errors.New("the server does not have all facts yet; if this lasts for minutes, rebuild them: lifthouse facts --rebuild")
 
 // readPosition returns the position of the facts of a server. The error may be ErrIncomplete.
 func (s *server) readPosition(ctx context.Context) (Position, error) {

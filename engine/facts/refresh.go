@@ -123,7 +123,7 @@ func compareVisitors(a, b Visitor) int {
 func scanVisitor(row driver.Rows, v *Visitor) error { return row.Scan(&v.Website, &v.ID) }
 
 // errOvertaken means that another process has inserted the refresh with the same number.
-var errOvertaken = errors.New("another process was faster")
+var errOvertaken = errors.New("another process was faster; if this lasts for minutes, a replica was lost with the facts of a refresh: lifthouse facts --rebuild")
 
 // mostOvertaken is the number of times in a row that a refresh may be overtaken.
 const mostOvertaken = 20
@@ -173,16 +173,20 @@ func (r *Refresher) Open(ctx context.Context) (Position, error) {
 	return r.exclusively(ctx, func(context.Context) error { return nil })
 }
 
-// open reads what the refresher must know of the stored facts, unless it is known.
-func (r *Refresher) open(ctx context.Context) (err error) {
-	if r.known {
-		r.readAt = time.Now()
+// open reads what the refresher must know of the stored facts, unless it is known and no other process has changed them.
+func (r *Refresher) open(ctx context.Context) error {
+	r.readAt = time.Now()
+	if r.known && r.alone {
 		return nil
 	}
-	r.readAt = time.Now()
-	if r.position, err = r.server().readPosition(ctx); err != nil {
+	stored, err := r.server().readPosition(ctx)
+	switch {
+	case err != nil:
 		return err
+	case r.known && stored == r.position:
+		return nil
 	}
+	r.known, r.position = false, stored
 	if r.cells, err = r.server().openCells(ctx, r.LeastVisitorsByDay); err != nil {
 		return err
 	}
@@ -234,6 +238,11 @@ func (r *Refresher) insert(ctx context.Context, had, want []fold.Row, next Posit
 			return err
 		}
 	}
+	return r.store(ctx, changes, changed, next)
+}
+
+// store inserts changes of rows and cells together with the next position. changed are the subjects of the cells.
+func (r *Refresher) store(ctx context.Context, changes []fold.Change, changed map[plan.Subject]bool, next Position) error {
 	if r.position.Refresh > 0 {
 		changes = append(changes, fold.Change{Row: r.position.row(), Cancels: true})
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -377,6 +378,35 @@ func TestRebuild(t *testing.T) {
 			refresh(t, r, nil, through, false)
 			w.check(t)
 		})
+	}
+}
+
+// TestTotalsAfterAnotherProcessErases checks that a process learns what another one deletes.
+func TestTotalsAfterAnotherProcessErases(t *testing.T) {
+	w := newWorld(t, 11)
+	_, through := w.send(t, 200)
+	one, other := facts.NewRefresher(w.conn, false), facts.NewRefresher(w.conn, false)
+	refresh(t, one, nil, through, false)
+	refresh(t, other, nil, through, false)
+	var subjects []plan.Subject
+	one.EachTotals(func(of plan.Subject, _ facts.Totals) { subjects = append(subjects, of) })
+	dropped, visitor := subjects[0], facts.Visitor{Website: w.all[0].WebsiteID, ID: w.all[0].VisitorID}
+	if err := other.DropSubjects(t.Context(), []plan.Subject{dropped}); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.EraseVisitors(t.Context(), []facts.Visitor{visitor}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := one.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, subject := range subjects {
+		if got, want := one.Totals(subject), other.Totals(subject); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", subject, got, want)
+		}
+	}
+	if got := one.Totals(dropped); got.AllEvents() != 0 {
+		t.Errorf("dropped: %+v", got)
 	}
 }
 

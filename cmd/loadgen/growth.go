@@ -20,12 +20,10 @@ import (
 const growthHelp = `Growth measures the cost of reports by campaign size. It adds campaigns with 50,000 to 1,580,000
 visitors to a store with the standard data set, and computes the same reports for each campaign.`
 
-// growthRounds is the number of measured rounds of each report.
-const growthRounds = 21
-
 func (p *program) growthCommand() *cobra.Command {
 	var store, jsonFile string
 	var scale float64
+	var rounds int
 	cmd := &cobra.Command{
 		Use:   "growth",
 		Short: "Measure the cost of reports by campaign size",
@@ -35,17 +33,18 @@ func (p *program) growthCommand() *cobra.Command {
 			if err := errors.Join(checkEmbedded(store), checkScale(scale)); err != nil {
 				return usageError{err}
 			}
-			return p.withStore(cmd.Context(), store, func(s *app.Store) error { return p.growth(cmd.Context(), s, scale, jsonFile) })
+			return p.withStore(cmd.Context(), store, func(s *app.Store) error { return p.growth(cmd.Context(), s, scale, rounds, jsonFile) })
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&store, "store", "", "address of a store with the standard data set, such as embedded:./standard (required)")
 	bounds.Var(flags, &scale, "scale", 1, 0, 100, "factor of all numbers of visitors, as in loadgen standard")
+	bounds.Var(flags, &rounds, "rounds", 21, 1, 1000, "number of measured rounds of each report")
 	flags.StringVar(&jsonFile, "json", "", "write the result to this JSON file")
 	return cmd
 }
 
-func (p *program) growth(ctx context.Context, s *app.Store, scale float64, jsonFile string) error {
+func (p *program) growth(ctx context.Context, s *app.Store, scale float64, rounds int, jsonFile string) error {
 	account, large := findCampaign(s.Catalogue.Snapshot(), population.StandardCampaign)
 	if large == nil {
 		return errors.New("the store does not have the standard data set: create one with loadgen standard")
@@ -60,7 +59,7 @@ func (p *program) growth(ctx context.Context, s *app.Store, scale float64, jsonF
 	if err := p.settle(ctx, s); err != nil {
 		return err
 	}
-	r := &reporter{engine: s.Engine, snapshot: s.Catalogue.Snapshot(), account: account}
+	r := &reporter{rounds: rounds, engine: s.Engine, snapshot: s.Catalogue.Snapshot(), account: account}
 	visitors, err := r.visitors(ctx, campaigns)
 	if err != nil {
 		return err
@@ -79,6 +78,7 @@ func (p *program) growth(ctx context.Context, s *app.Store, scale float64, jsonF
 
 // reporter computes reports.
 type reporter struct {
+	rounds   int // of each report
 	engine   *engine.Engine
 	snapshot *catalogue.Snapshot
 	account  int64
@@ -137,7 +137,7 @@ func (r *reporter) plan(campaign int64, change func(*query.Request)) (*plan.Plan
 
 // query returns a query. The function change modifies the unfiltered request.
 func (r *reporter) query(name string, change func(*query.Request)) measure.Query {
-	return measure.Query{Name: name, Rounds: growthRounds, Run: func(ctx context.Context, campaign int64) error {
+	return measure.Query{Name: name, Rounds: r.rounds, Run: func(ctx context.Context, campaign int64) error {
 		plan, err := r.plan(campaign, change)
 		if err == nil {
 			_, err = r.engine.Report(ctx, plan)

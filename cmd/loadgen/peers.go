@@ -28,8 +28,7 @@ loadgen/peers/sql) on the same store and data. Each round runs each computation 
 peers' queries run on the events table, on a copy ordered by time, and on the tables that GrowthBook
 (incremental refresh) and PostHog (precomputed exposures and metric events) keep. All copies are
 dropped at the end. With --duckdb, DuckDB runs the same queries, one pass over the events, and
-queries of a table with a row per visitor. Lifthouse's reports are computed from the events, and also
-from the rollups if the campaign has any.
+queries of a table with a row per visitor. Lifthouse's reports are computed from its facts.
 
 The table has medians of wall time, CPU time and the peak memory of the store's queries, and their
 ratios to Lifthouse's report, which always has all metrics. Numbers with the same definition must be

@@ -60,13 +60,13 @@ func TestPost(t *testing.T) {
 // TestPostReportsRejectedLines uses a server that rejects lines.
 func TestPostReportsRejectedLines(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(`{"stored":1,"duplicates":0,"rejected":2,"lines":[{"line":1,"verdict":"rejected","detail":"time: too old"}]}`))
+		_, _ = w.Write([]byte(`{"accepted":1,"rejected":2,"lines":[{"line":1,"detail":"time: too old"}]}`))
 	}))
 	defer server.Close()
 	s := population.DefaultScenario()
 	s.SetVisitors(100)
 	to := send.Server{URL: server.URL, Tokens: map[int64]string{1: "lh_x"}, Client: server.Client()}
-	if _, err := to.Post(t.Context(), &s, noReport); err == nil || !strings.Contains(err.Error(), "2 lines rejected, for example: rejected: time: too old") {
+	if _, err := to.Post(t.Context(), &s, noReport); err == nil || !strings.Contains(err.Error(), "2 lines rejected, for example: time: too old") {
 		t.Errorf("rejected lines: error %v", err)
 	}
 }

@@ -26,6 +26,7 @@ func (p *program) factsCommand() *cobra.Command {
 		Long:  factsHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			p.unreadFacts = rebuild
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				for _, shard := range s.Engine.Facts {
 					if err := p.facts(ctx, shard, rebuild, verify); err != nil {

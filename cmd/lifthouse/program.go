@@ -50,12 +50,13 @@ type program struct {
 	serves       bool          // the store is opened to serve requests
 	stopMargin   time.Duration // additional time to stop after running requests
 
-	config   string // file
-	address  string // of the store
-	limits   source.Limits
-	fsync    bool // of an embedded store
-	serving  serveOptions
-	settings config.Settings // resolved
+	config      string // file
+	address     string // of the store
+	limits      source.Limits
+	fsync       bool // of an embedded store
+	unreadFacts bool // see app.Options
+	serving     serveOptions
+	settings    config.Settings // resolved
 }
 
 // exitError ends the program with a code. Its cause has been printed.

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"lifthouse/api"
@@ -43,6 +45,7 @@ type Options struct {
 	Limits      source.Limits
 	Concurrency int          // reports that query servers at the same time; 0: the driver's default
 	Times       ingest.Times // allowed times of events
+	UnreadFacts bool         // do not read the facts, which may be damaged and are about to be rebuilt
 }
 
 // Open opens the store at an address and brings its tables up to date. The
@@ -103,6 +106,9 @@ func (s *Store) wire(ctx context.Context, address schema.Address, o Options) (er
 	if s.Dir != "" { // no other process writes to the store
 		s.Writer.AfterInsert(refreshers[0].Noted)
 	}
+	if o.UnreadFacts {
+		return nil
+	}
 	return s.Engine.Open(ctx)
 }
 
@@ -142,12 +148,21 @@ func (e erasing) EraseVisitors(ctx context.Context, visitors []ingest.WebsiteVis
 	return nil
 }
 
-// DropSubjects implements ingest.Facts.
+// DropSubjects implements ingest.Facts. Experiments of a widget are dropped with it, also if their events were deleted
+// before.
 func (e erasing) DropSubjects(ctx context.Context, subjects []ingest.Subject) error {
-	of := make([]plan.Subject, len(subjects))
-	for i, s := range subjects {
-		of[i] = plan.Subject(s)
+	dropped := map[plan.Subject]bool{}
+	for _, s := range subjects {
+		dropped[plan.Subject(s)] = true
 	}
+	for _, shard := range e.shards {
+		shard.EachTotals(func(of plan.Subject, _ facts.Totals) {
+			if dropped[plan.Subject{WebsiteID: of.WebsiteID, Kind: of.Kind, ID: of.ID}] {
+				dropped[of] = true
+			}
+		})
+	}
+	of := slices.Collect(maps.Keys(dropped))
 	for _, shard := range e.shards {
 		if err := shard.DropSubjects(ctx, of); err != nil {
 			return err

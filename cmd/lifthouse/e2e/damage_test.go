@@ -154,7 +154,7 @@ func TestDamagedEventsAreReported(t *testing.T) {
 		}
 	}
 	replace(damaged)
-	store.reports(views)
+	store.says(store.do(exitFailed, "report", "campaign", "1"), "stored data are damaged", "check --deep")
 	store.says(store.do(exitFailed, "check", "--deep"), "WRONG", "part "+filepath.Base(store.part)+" of events", "restore a backup")
 	replace(whole)
 	store.do(exitOK, "check", "--deep")

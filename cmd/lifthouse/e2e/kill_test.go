@@ -235,9 +235,10 @@ func TestAKilledImportIsRepeated(t *testing.T) {
 	}
 	succeed(t, nil, "import", events, store)
 	p := start(t, "serve", store)
+	totals := p.results(strings.TrimSpace(out)).Totals
 	var campaign struct{ Views int64 }
 	p.get("/v1/campaigns/1", strings.TrimSpace(out), &campaign)
-	if totals := p.results(strings.TrimSpace(out)).Totals; campaign.Views != visitors || totals.Visitors != visitors || totals.Views != visitors {
+	if campaign.Views != visitors || totals.Visitors != visitors || totals.Views != visitors {
 		t.Errorf("%d views are counted, and the report has %+v; want %d", campaign.Views, totals, visitors)
 	}
 	p.interrupt()

@@ -68,6 +68,7 @@ func TestAKilledRemovalIsFinished(t *testing.T) {
 	made := &removals{t, whole}
 	made.run(twoCampaigns, "apply", "-f", "-")
 	made.run(events.String(), "import", "-")
+	made.run("", "facts")
 	token := made.run("", "token", "create")
 	retain, forget := []string{"retain", "--days=30", "--yes"}, []string{"forget", "--visitor=v7", "--yes"}
 	var killed int

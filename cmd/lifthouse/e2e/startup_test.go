@@ -46,11 +46,11 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 		spoil func(path string) error
 		want  string
 	}{
-		"a definition that is empty":    {definition, func(path string) error { return os.WriteFile(path, nil, 0o600) }, "events.sql, is damaged: restore a backup"},
-		"a definition of something":     {definition, func(path string) error { return os.WriteFile(path, []byte("x"), 0o600) }, "events.sql, is damaged: restore a backup"},
-		"a definition that is gone":     {definition, os.Remove, "events.sql, is missing: put it back, or restore a backup"},
-		"the database's definition":     {filepath.Join(address, "metadata", "lifthouse.sql"), os.Remove, "lifthouse.sql, is missing: put it back"},
-		"a part that leads to itself":   {parts[0], func(path string) error { _ = os.Rename(path, path+".kept"); return os.Symlink(path, path) }, "too many levels of symbolic links"},
+		"a definition that is empty":  {definition, func(path string) error { return os.WriteFile(path, nil, 0o600) }, "events.sql, is damaged: restore a backup"},
+		"a definition of something":   {definition, func(path string) error { return os.WriteFile(path, []byte("x"), 0o600) }, "events.sql, is damaged: restore a backup"},
+		"a definition that is gone":   {definition, os.Remove, "events.sql, is missing: put it back, or restore a backup"},
+		"the database's definition":   {filepath.Join(address, "metadata", "lifthouse.sql"), os.Remove, "lifthouse.sql, is missing: put it back"},
+		"a part that leads to itself": {parts[0], func(path string) error { _ = os.Rename(path, path+".kept"); return os.Symlink(path, path) }, "too many levels of symbolic links"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kept := filepath.Join(t.TempDir(), "kept")

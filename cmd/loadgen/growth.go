@@ -56,7 +56,7 @@ func (p *program) growth(ctx context.Context, s *app.Store, scale float64, round
 			return err
 		}
 	}
-	if err := p.settle(ctx, s); err != nil {
+	if err := p.foldAndMerge(ctx, s); err != nil {
 		return err
 	}
 	r := &reporter{rounds: rounds, engine: s.Engine, snapshot: s.Catalogue.Snapshot(), account: account}

@@ -82,7 +82,7 @@ func (p *program) peers(ctx context.Context, s *app.Store, id int64, rounds int,
 		}
 		defer func() { err = errors.Join(err, options.DuckDB.Close()) }()
 	}
-	if err := p.settle(ctx, s); err != nil {
+	if err := p.foldAndMerge(ctx, s); err != nil {
 		return err
 	}
 	result, err := peers.Compare(ctx, options)

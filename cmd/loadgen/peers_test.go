@@ -48,7 +48,7 @@ func TestPeers(t *testing.T) {
 		if options.DuckDB != nil {
 			rows, differences = 112, 20
 		}
-		if err := p.settle(t.Context(), s); err != nil {
+		if err := p.foldAndMerge(t.Context(), s); err != nil {
 			return err
 		}
 		result, err := peers.Compare(t.Context(), options)

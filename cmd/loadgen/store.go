@@ -59,9 +59,9 @@ func (p *program) insert(ctx context.Context, store *app.Store, s *population.Sc
 	return sent, err
 }
 
-// settle folds all events, and merges their parts, so that neither happens while something is measured. The peers
+// foldAndMerge folds all events, and merges their parts, so that neither happens while something is measured. The peers
 // count copies of events, which the merge removes.
-func (p *program) settle(ctx context.Context, s *app.Store) error {
+func (p *program) foldAndMerge(ctx context.Context, s *app.Store) error {
 	p.logf("folding the events")
 	started := time.Now()
 	for _, shard := range s.Engine.Facts {

@@ -105,13 +105,22 @@ func (e *Engine) prepare(ctx context.Context, p *plan.Plan) (*source.Execution, 
 // FoldNoted folds the events that this process stored since the last refresh.
 func (e *Engine) FoldNoted(ctx context.Context) error {
 	for _, shard := range e.Facts {
-		if shard.Waits() {
+		if shard.Waiting() != 0 {
 			if err := shard.RefreshNoted(ctx); err != nil {
 				return source.StoreFailure(ctx, err)
 			}
 		}
 	}
 	return nil
+}
+
+// Waiting returns when the last of the events that this process stored and did not fold yet was accepted, in
+// milliseconds since 1970; 0: all are folded.
+func (e *Engine) Waiting() (last int64) {
+	for _, shard := range e.Facts {
+		last = max(last, shard.Waiting())
+	}
+	return last
 }
 
 // stored returns what is known of the stored events of a subject.

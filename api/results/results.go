@@ -31,7 +31,7 @@ type Service struct {
 	options Options
 	metrics *Metrics
 	cache   *cache
-	flights flightGroup
+	flights flightGroup[entry]
 	gate    *Admission
 }
 
@@ -88,20 +88,18 @@ func newQuery(request query.Request, owned *catalogue.Owned, kind string) (*Quer
 	return &Query{Plan: resolved, Kind: kind, catalogue: owned.Version, Key: kind + " " + string(canonical)}, err
 }
 
-// Version returns the version of the data that the query reads, after the events that this process has stored are
-// folded. It is unknown if that fails.
+// Version returns the version of the data that the query reads. It is unknown if the store does not answer.
 func (s *Service) Version(ctx context.Context, q *Query) Version {
-	v := Version{catalogue: q.catalogue}
-	if s.engine.FoldNoted(ctx) == nil {
-		v.data, v.Known = s.engine.Version(ctx, q.Plan.Subject)
-	}
+	v := Version{catalogue: q.catalogue, waiting: s.engine.Waiting()}
+	v.data, v.known = s.engine.Version(ctx, q.Plan.Subject)
 	return v
 }
 
 // Answer is the answer to a query.
 type Answer struct {
-	Body  []byte
-	Stale bool // the store failed; Body is the last successful one
+	Body    []byte
+	Version Version // of Body
+	Stale   bool    // the store failed; Body is the last successful one
 }
 
 // Answer returns the body of a version of the data, or of newer data. With
@@ -109,42 +107,58 @@ type Answer struct {
 // one, marked as stale; otherwise the error is that of the engine, of the
 // admission or of the context.
 func (s *Service) Answer(ctx context.Context, q *Query, is Version, newest bool) (Answer, error) {
-	if !newest {
-		if last, found := s.cache.get(q.Key); found && last.version.same(is) && time.Since(last.at) < s.options.Age {
-			s.metrics.Count(Hit)
-			return Answer{Body: last.body}, nil
-		}
+	if last, found := s.current(q, is); found && !newest {
+		s.metrics.Count(Hit)
+		return Answer{Body: last.body, Version: last.version}, nil
 	}
-	key := is.String() + " " + q.Key
-	body, joined, err := s.flights.join(ctx, key, func(ctx context.Context) ([]byte, error) { return s.compute(ctx, q, is) })
+	asked := time.Now()
+	key := fmt.Sprint(is, newest, " ", q.Key)
+	found, joined, err := s.flights.join(ctx, key, func(ctx context.Context) (entry, error) { return s.compute(ctx, q, newest) })
 	switch {
 	case err != nil:
 		return s.lastGood(q, err)
 	case joined:
 		s.metrics.Count(Shared)
+	case found.at.Before(asked):
+		s.metrics.Count(Hit)
 	default:
 		s.metrics.Count(Miss)
 	}
-	return Answer{Body: body}, nil
+	return Answer{Body: found.body, Version: found.version}, nil
 }
 
-// compute computes the body and caches it. The version was read before the data,
-// so a body may include newer data than its version, but never older.
-func (s *Service) compute(ctx context.Context, q *Query, is Version) ([]byte, error) {
+// current returns the cached body if it is that of the version, and not too old.
+func (s *Service) current(q *Query, is Version) (entry, bool) {
+	last, found := s.cache.get(q.Key)
+	return last, found && last.version.same(is) && time.Since(last.at) < s.options.Age
+}
+
+// compute folds the events that wait, computes the body and caches it. The version is read before the data,
+// so a body may include newer data than its version, but never older. If the folded events change nothing in
+// the report, the cached body is returned, unless newest is set.
+func (s *Service) compute(ctx context.Context, q *Query, newest bool) (entry, error) {
 	ctx, cancel := WithDeadline(ctx, s.options.Timeout) // independent of the request that started it, since others may wait
 	defer cancel()
 	leave, err := s.gate.Enter(ctx)
 	if err != nil {
-		return nil, err
+		return entry{}, err
 	}
 	defer leave()
+	if err := s.engine.FoldNoted(ctx); err != nil {
+		return entry{}, err
+	}
+	is := s.Version(ctx, q)
+	if last, found := s.current(q, is); found && !newest {
+		return last, nil
+	}
 	at := time.Now()
 	body, err := q.body(ctx)
 	if err != nil {
-		return nil, err
+		return entry{}, err
 	}
-	s.cache.add(q.Key, entry{body, is, at})
-	return body, nil
+	made := entry{body, is, at}
+	s.cache.add(q.Key, made)
+	return made, nil
 }
 
 // WithDeadline returns a context that ends after the timeout with the StoreError
@@ -168,13 +182,17 @@ func (s *Service) lastGood(q *Query, err error) (Answer, error) {
 	return Answer{Body: markStale(q.Kind, last.body), Stale: true}, nil
 }
 
-// Version identifies the data of a body. An unknown version equals no other.
+// Version identifies the data of a body.
 type Version struct {
-	Known           bool
+	known           bool
 	catalogue, data uint64
+	waiting         int64 // when the last of the events that are not folded yet was accepted; 0: none wait
 }
 
-// String returns the version as text.
-func (v Version) String() string { return fmt.Sprint(v.Known, v.catalogue, v.data) }
+// IsCurrent reports whether a body of the version has all data that the store has accepted.
+func (v Version) IsCurrent() bool { return v.known && v.waiting == 0 }
 
-func (v Version) same(as Version) bool { return v.Known && v == as }
+// String returns the version as text.
+func (v Version) String() string { return fmt.Sprint(v.known, v.catalogue, v.data, v.waiting) }
+
+func (v Version) same(as Version) bool { return v.IsCurrent() && v == as }

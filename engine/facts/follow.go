@@ -26,34 +26,41 @@ func (r *Refresher) Noted(events []schema.Event, accepted time.Time) {
 	r.noted = accepted.UnixMilli()
 }
 
-// Waits reports whether there are noted events that are not folded yet.
-func (r *Refresher) Waits() bool {
+// Waiting returns when the last of the noted events that are not folded yet was accepted, in milliseconds since 1970;
+// 0: all are folded.
+func (r *Refresher) Waiting() int64 {
 	r.noting.Lock()
 	defer r.noting.Unlock()
-	return len(r.waiting) > 0
+	if r.noted <= r.folded {
+		return 0
+	}
+	return r.noted
 }
 
-// RefreshNoted folds the visitors with noted events. The first refresh, and the first one after an error, finds in the store
-// whose events are not folded.
+// RefreshNoted returns when all events that were noted before are folded. The first refresh, and the first one after an
+// error, finds in the store whose events are not folded.
 func (r *Refresher) RefreshNoted(ctx context.Context) error {
+	r.refreshing.Lock()
+	defer r.refreshing.Unlock()
 	r.noting.Lock()
 	touched, through := make([]Visitor, 0, len(r.waiting)), r.noted
 	for v := range r.waiting {
 		touched = append(touched, v)
 	}
 	clear(r.waiting)
-	allNoted := r.allNoted
 	r.noting.Unlock()
 	var err error
 	switch {
-	case !allNoted:
+	case !r.allNoted:
 		_, err = r.Refresh(ctx)
 	case len(touched) > 0:
 		_, err = r.RefreshVisitors(ctx, touched, through)
 	}
-	r.noting.Lock()
-	r.allNoted = err == nil
-	r.noting.Unlock()
+	if r.allNoted = err == nil; err == nil {
+		r.noting.Lock()
+		r.folded = through
+		r.noting.Unlock()
+	}
 	return err
 }
 

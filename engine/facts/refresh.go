@@ -35,10 +35,12 @@ type Refresher struct {
 	position   Position
 	cells      cells
 
-	noting   sync.Mutex // guards the following
-	waiting  map[Visitor]struct{}
-	noted    int64 // last acceptance time of the waiting events, in milliseconds since 1970
-	allNoted bool  // all other stored events are folded
+	refreshing sync.Mutex // held by RefreshNoted; guards the following
+	allNoted   bool       // all stored events that were not noted are folded
+
+	noting        sync.Mutex // guards the following
+	waiting       map[Visitor]struct{}
+	noted, folded int64 // last acceptance times of the noted events, and of those that are folded, in milliseconds since 1970
 
 	inserting sync.RWMutex // held while facts are stored: the position of the store is not known
 

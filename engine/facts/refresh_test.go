@@ -410,6 +410,46 @@ func TestTotalsAfterAnotherProcessErases(t *testing.T) {
 	}
 }
 
+// TestNotedEventsWaitUntilTheyAreStored pauses a refresh before its insert: its events wait until they are stored, so
+// that a second report waits for them, too.
+func TestNotedEventsWaitUntilTheyAreStored(t *testing.T) {
+	w := newWorld(t, 12)
+	left := math.MaxInt
+	paused := schematest.PausedConn{Conn: w.conn, Left: &left, Paused: make(chan struct{}), Resume: make(chan struct{})}
+	r := facts.NewRefresher(paused, true)
+	if err := r.RefreshNoted(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.send(t, 30)
+	var events []schema.Event
+	for _, e := range w.all {
+		events = append(events, e.Event)
+	}
+	r.Noted(events, w.at)
+	left = 2 // the events, then the insert
+	var refreshes errgroup.Group
+	refreshes.Go(func() error { return r.RefreshNoted(t.Context()) })
+	<-paused.Paused
+	if r.Waiting() != w.at.UnixMilli() {
+		t.Error("events that are not stored do not wait")
+	}
+	refreshes.Go(func() error {
+		err := r.RefreshNoted(t.Context())
+		if at, _ := r.Position(t.Context()); at.Through < w.at.UnixMilli() {
+			t.Errorf("position %+v after a refresh of events until %d", at, w.at.UnixMilli())
+		}
+		return err
+	})
+	close(paused.Resume)
+	if err := refreshes.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if r.Waiting() != 0 {
+		t.Error("stored events wait")
+	}
+	w.check(t)
+}
+
 // TestNotedEventsAreFolded checks that a refresh folds the visitors of noted events, and finds them again
 // after one that failed.
 func TestNotedEventsAreFolded(t *testing.T) {
@@ -424,7 +464,7 @@ func TestNotedEventsAreFolded(t *testing.T) {
 			events = append(events, e.Event)
 		}
 		r.Noted(events, w.at)
-		if !r.Waits() {
+		if r.Waiting() != w.at.UnixMilli() {
 			t.Error("noted events do not wait")
 		}
 		if round%2 == 1 {
@@ -437,7 +477,7 @@ func TestNotedEventsAreFolded(t *testing.T) {
 		if err := r.RefreshNoted(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if r.Waits() {
+		if r.Waiting() != 0 {
 			t.Error("folded events wait")
 		}
 		w.check(t)

@@ -366,7 +366,7 @@ func compareSeries(t *testing.T, in stored, x *source.Execution, whole *result.R
 		compareRows(t, at, found, in.events)
 		compareVariations(t, fmt.Sprintf("%s\nat %s", x.Plan, point.Time), point.Variations, unconcluded(result.New(at.Plan, found, nil).Variations))
 	}
-	compareVariations(t, x.Plan.String()+"last point", whole.Series[len(whole.Series)-1].Variations, unconcluded(whole.Variations))
+	compareVariations(t, x.String()+"last point", whole.Series[len(whole.Series)-1].Variations, unconcluded(whole.Variations))
 }
 
 // unconcluded returns the variations in the form of a series, whose points have

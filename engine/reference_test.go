@@ -56,11 +56,19 @@ func eachCounted(t *testing.T, x *source.Execution, file string, scan func(drive
 		compared = append(compared, v.ID)
 	}
 	q := &source.Query{Params: []source.Param{
-		{Name: "website_id", Value: p.Subject.WebsiteID}, {Name: "subject", Value: string(p.Subject.Kind)}, {Name: "subject_id", Value: p.Subject.ID}, {Name: "experiment_id", Value: p.Subject.ExperimentID},
-		{Name: "from", Value: p.From()}, {Name: "to", Value: p.To()}, {Name: "shares_since", Value: p.SharesSince.UnixMilli()},
-		{Name: "recent_from", Value: recentFrom.UnixMilli()}, {Name: "recent_to", Value: recentTo.UnixMilli()},
-		{Name: "width", Value: width.Milliseconds()}, {Name: "shift", Value: shift.Milliseconds()},
-		{Name: "with_multi_exposed", Value: p.MultipleExposures == catalogue.FirstVariation}, {Name: "variation_ids", Value: compared},
+		{Name: "website_id", Value: p.Subject.WebsiteID},
+		{Name: "subject", Value: string(p.Subject.Kind)},
+		{Name: "subject_id", Value: p.Subject.ID},
+		{Name: "experiment_id", Value: p.Subject.ExperimentID},
+		{Name: "from", Value: p.From()},
+		{Name: "to", Value: p.To()},
+		{Name: "shares_since", Value: p.SharesSince.UnixMilli()},
+		{Name: "recent_from", Value: recentFrom.UnixMilli()},
+		{Name: "recent_to", Value: recentTo.UnixMilli()},
+		{Name: "width", Value: width.Milliseconds()},
+		{Name: "shift", Value: shift.Milliseconds()},
+		{Name: "with_multi_exposed", Value: p.MultipleExposures == catalogue.FirstVariation},
+		{Name: "variation_ids", Value: compared},
 	}}
 	s := referenceSlots{
 		Slots:     source.Slots{Widget: p.Subject.Kind == schema.SubjectWidget, Dimension: "''", Filters: "true", Goals: "event = 'goal'"},
@@ -134,7 +142,7 @@ func scanCounted(row driver.Rows, first ...any) (r visit.Row, err error) {
 	var exposedBefore, multiExposed uint8
 	var goals, goalsSquares int64
 	m := visit.NoMoments()
-	to := append(first, &r.VariationID, &r.Dimension, &exposedBefore, &multiExposed, &m.Visitors, &m.SinceShares, &m.Recent, &m.Views, &m.Converted, &goals, &goalsSquares)
+	to := slices.Concat(first, []any{&r.VariationID, &r.Dimension, &exposedBefore, &multiExposed, &m.Visitors, &m.SinceShares, &m.Recent, &m.Views, &m.Converted, &goals, &goalsSquares})
 	amount := func(a *visit.Amounts) { to = append(to, a.Sum, a.Squares, &a.Nonzero, &a.Negative) }
 	amount(&m.Value)
 	to = append(to, m.ValueGoals)

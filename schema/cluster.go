@@ -12,8 +12,7 @@ import (
 // A cluster has the same tables as a single server, in another form. The large
 // tables are sharded: each shard has a local table, NAME_local, and NAME is a
 // Distributed table over the local tables. All events of a visitor are on one
-// shard, which computes everything that is aggregated per visitor. Each server has
-// tables of its own for the rollups of its events. The other tables are small, and
+// shard, which computes everything that is aggregated per visitor. The other tables are small, and
 // every server has a full replica.
 //
 // The statements are the same for both forms: clustered.Exec rewrites

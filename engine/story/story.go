@@ -88,7 +88,7 @@ type identity struct {
 }
 
 func subjectOf(e *Event) plan.Subject {
-	return plan.Subject{WebsiteID: e.WebsiteID, Kind: e.Event.Subject, ID: e.SubjectID, ExperimentID: e.ExperimentID}
+	return plan.Subject{WebsiteID: e.WebsiteID, Kind: e.Subject, ID: e.SubjectID, ExperimentID: e.ExperimentID}
 }
 
 // copyOf says why a copy of an event does not count.
@@ -115,7 +115,7 @@ func attributedTo(subject plan.Subject, own []Event, bySubject map[plan.Subject]
 	var goals []Event
 	for _, e := range bySubject[plan.Subject{WebsiteID: subject.WebsiteID, Kind: schema.SubjectNone}] {
 		if _, has := first[identity{subject, e.EventID}]; !has && !e.Time.Before(firstView.Time) {
-			e.Event.Subject, e.SubjectID, e.ExperimentID, e.VariationID = subject.Kind, subject.ID, subject.ExperimentID, firstView.VariationID
+			e.Subject, e.SubjectID, e.ExperimentID, e.VariationID = subject.Kind, subject.ID, subject.ExperimentID, firstView.VariationID
 			e.unattributed = true
 			goals = append(goals, e)
 		}

@@ -2,11 +2,12 @@ package story_test
 
 import (
 	"fmt"
-	"lifthouse/engine/enginetest"
 	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
+
+	"lifthouse/engine/enginetest"
 
 	"lifthouse/engine"
 	"lifthouse/engine/plan"

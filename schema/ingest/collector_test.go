@@ -29,10 +29,10 @@ func TestCollectorStoresAll(t *testing.T) {
 				var events []schema.Event
 				var ids []uint64
 				for i := range own {
-					events = append(events, view(fmt.Sprint(sender, " ", call, " ", i), 12))
+					events = append(events, view(fmt.Sprint(sender, " ", call, " ", i)))
 				}
 				for i := range shared {
-					events = append(events, view(fmt.Sprint("shared ", call, " ", i), 12))
+					events = append(events, view(fmt.Sprint("shared ", call, " ", i)))
 				}
 				for i := range events {
 					ids = append(ids, events[i].EventID)
@@ -66,13 +66,13 @@ func TestCollectorFull(t *testing.T) {
 	for range 2 {
 		go func() {
 			for err := ingest.ErrFull; errors.Is(err, ingest.ErrFull); runtime.Gosched() {
-				err = c.Write(ctx, []schema.Event{view("e", 12)})
+				err = c.Write(ctx, []schema.Event{view("e")})
 			}
 		}()
 	}
 	for {
 		short, stop := context.WithTimeout(ctx, 20*time.Millisecond)
-		err := c.Write(short, []schema.Event{view("e", 12)})
+		err := c.Write(short, []schema.Event{view("e")})
 		stop()
 		if errors.Is(err, ingest.ErrFull) {
 			return // both other senders wait
@@ -88,7 +88,7 @@ func TestCollectorStops(t *testing.T) {
 	c := ingest.NewCollector(ctx, ingest.NewWriter(schematest.Open(t), nil), 10)
 	cancel()
 	for {
-		if err := c.Write(t.Context(), []schema.Event{view("e", 12)}); errors.Is(err, ingest.ErrFull) {
+		if err := c.Write(t.Context(), []schema.Event{view("e")}); errors.Is(err, ingest.ErrFull) {
 			return
 		} else if err != nil {
 			t.Fatal(err)

@@ -17,7 +17,7 @@ func TestDropSubjects(t *testing.T) {
 	var others, own []schema.Event
 	for _, visitor := range []string{"a", "b"} {
 		for website := range int64(2) {
-			seen := view("e"+visitor, 12)
+			seen := view("e"+visitor)
 			seen.VisitorID, seen.WebsiteID = schema.Hash(visitor), 1+website
 			goal := seen
 			goal.Kind, goal.GoalID, goal.Value, goal.EventID = schema.KindGoal, 3, 5, 7
@@ -66,7 +66,7 @@ func TestDropSubjects(t *testing.T) {
 func TestDropSubjectsAfterCrash(t *testing.T) {
 	conn := schematest.Open(t)
 	w, r := newEraser(conn)
-	if err := w.Write(t.Context(), []schema.Event{view("e", 12)}); err != nil {
+	if err := w.Write(t.Context(), []schema.Event{view("e")}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Refresh(t.Context()); err != nil {

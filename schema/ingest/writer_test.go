@@ -26,10 +26,10 @@ func (c cancelling) PrepareBatch(ctx context.Context, query string, opts ...driv
 	return c.Conn.PrepareBatch(ctx, query, opts...)
 }
 
-func view(eventID string, campaign int64) schema.Event {
+func view(eventID string) schema.Event {
 	return schema.Event{
 		EventID: schema.Hash(eventID), VisitorID: schema.Hash("v"), Time: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC),
-		WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: campaign, Kind: schema.KindView,
+		WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12, Kind: schema.KindView,
 	}
 }
 
@@ -37,13 +37,13 @@ func TestWriterCompletesCanceledInsert(t *testing.T) {
 	conn := schematest.Open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	w := ingest.NewWriter(cancelling{Conn: conn, cancel: cancel}, nil)
-	if err := w.Write(ctx, []schema.Event{view("e", 12)}); err != nil {
+	if err := w.Write(ctx, []schema.Event{view("e")}); err != nil {
 		t.Fatal(err)
 	}
 	if stored := number(t, conn, "SELECT count() FROM events"); stored != 1 {
 		t.Errorf("%d stored, want 1", stored)
 	}
-	if err := w.Write(ctx, []schema.Event{view("e2", 12)}); !errors.Is(err, context.Canceled) {
+	if err := w.Write(ctx, []schema.Event{view("e2")}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before: %v", err)
 	}
 }
@@ -53,7 +53,7 @@ func TestWriterCompletesCanceledInsert(t *testing.T) {
 func TestAcceptanceTimesRise(t *testing.T) {
 	conn := schematest.Open(t)
 	ahead := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
-	if err := schema.InsertEvents(t.Context(), conn, []schema.Event{view("ahead", 12)}, ahead); err != nil {
+	if err := schema.InsertEvents(t.Context(), conn, []schema.Event{view("ahead")}, ahead); err != nil {
 		t.Fatal(err)
 	}
 	w := ingest.NewWriter(conn, nil)
@@ -68,7 +68,7 @@ func TestAcceptanceTimesRise(t *testing.T) {
 		last = accepted
 	})
 	for i := range 3 {
-		if err := w.Write(t.Context(), []schema.Event{view(fmt.Sprint(i), 12)}); err != nil {
+		if err := w.Write(t.Context(), []schema.Event{view(fmt.Sprint(i))}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,5 +1,5 @@
--- The last lines that were not taken, each with its reason, for whoever asks why an event is not counted. Not all of
--- them: a sender that is wrong in everything is told so by the first few hundred.
+-- The last lines that were not taken, each with its reason, which say why an event is not counted. Not all of
+-- them: the first few hundred show a sender whose events are all wrong.
 --
 -- ORDER BY: the last ones are read from the end.
 CREATE TABLE IF NOT EXISTS rejects

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -262,15 +263,16 @@ func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
 		t.Errorf("it took %v to end", elapsed)
 	}
 	p = start(t, "serve", store)
-	if r := p.results(token); r.Totals.Visitors != 10 {
-		t.Errorf("after a second start: %d visitors, want 10", r.Totals.Visitors)
+	totals := p.results(token).Totals
+	if totals.Visitors != 10 {
+		t.Errorf("after a second start: %d visitors, want 10", totals.Visitors)
 	}
 	p.interrupt()
 
 	must(nil, "import", "../testdata/thirty.ndjson")
 	var again result.Report
-	if err := json.Unmarshal([]byte(must(nil, "report", "campaign", "1")), &again); err != nil || again.Totals.Visitors != 10 || again.Totals.Views != 16 {
-		t.Errorf("imported again, without a server: %+v, %v", again.Totals, err)
+	if err := json.Unmarshal([]byte(must(nil, "report", "campaign", "1")), &again); err != nil || fmt.Sprint(again.Totals) != fmt.Sprint(totals) {
+		t.Errorf("imported again, without a server: %+v, %v; want %+v", again.Totals, err, totals)
 	}
 }
 

@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"encoding/json"
-
 	"log/slog"
 	"net/http"
 	"net/http/httptest"

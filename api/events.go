@@ -155,8 +155,7 @@ func noneTaken(r *Received) error {
 
 // intakeProblem returns the problem for events that could not be stored.
 func (s *server) intakeProblem(c *gin.Context, err error) error {
-	switch {
-	case errors.Is(err, ingest.ErrFull):
+	if errors.Is(err, ingest.ErrFull) {
 		s.metrics.results.Shed.Inc()
 		return &problemError{&problem{Status: http.StatusServiceUnavailable, Code: string(source.Busy), Detail: "too many events are waiting to be written: retry in a moment", retryAfter: 1}}
 	}

@@ -90,21 +90,6 @@ func SyncReplica(ctx context.Context, conn driver.Conn, table string) error {
 	return nil
 }
 
-// SyncReplicas waits until all active servers of a cluster have fetched the rows
-// of other replicas of the sharded tables, so that the tables can be compared.
-func SyncReplicas(ctx context.Context, conn driver.Conn) error {
-	cluster, database := Cluster(conn)
-	if cluster == "" {
-		return nil
-	}
-	for table := range shardedTables {
-		if err := conn.Exec(ctx, "SYSTEM SYNC REPLICA ON CLUSTER "+identifier(cluster)+" "+identifier(database)+"."+identifier(LocalTable(table))); err != nil {
-			return fmt.Errorf("synchronize replicas of %s: %w", table, err)
-		}
-	}
-	return nil
-}
-
 var (
 	createTable = regexp.MustCompile(`(?s)^CREATE TABLE IF NOT EXISTS (\w+)\s*(\(.*\n\))\s*ENGINE = (\w+)(?:\(([^)]*)\))?(.*)$`)
 	createView  = regexp.MustCompile(`(?s)^CREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) (.*)$`)

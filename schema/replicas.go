@@ -13,18 +13,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// replica is a connection to one server of a cluster, for its own tables.
-type replica struct {
-	driver.Conn
-	host string
-}
-
-// ReplicaOf returns host and port of a connection from OpenReplicas, or an empty text.
-func ReplicaOf(conn driver.Conn) string {
-	of, _ := conn.(replica)
-	return of.host
-}
-
 // OpenReplicas returns connections to the servers of each shard of a cluster, under the names
 // that remote_servers has for them. They need not be available: a connection is opened with the
 // first statement. It returns nil for the HTTP protocol, whose ports a cluster does not name.
@@ -64,7 +52,7 @@ func openReplica(address Address, host string) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return replica{guard(conn, 1), host}, nil
+	return guard(conn, 1), nil
 }
 
 // CloseReplicas closes connections to replicas.

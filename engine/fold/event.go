@@ -55,6 +55,11 @@ func (e *Event) compareArrival(o *Event) int {
 	)
 }
 
+// compareView orders the views of a subject: the first one decides the variation of the visitor.
+func (e *Event) compareView(o *Event) int {
+	return cmp.Or(cmp.Compare(e.At, o.At), cmp.Compare(e.Variation, o.Variation), cmp.Compare(e.ID, o.ID))
+}
+
 // compareTime orders the counted events of a subject.
 func (e *Event) compareTime(o *Event) int {
 	return cmp.Or(cmp.Compare(e.At, o.At), cmp.Compare(e.Kind, o.Kind), cmp.Compare(e.ID, o.ID))

@@ -17,7 +17,7 @@ func TestDropSubjects(t *testing.T) {
 	var others, own []schema.Event
 	for _, visitor := range []string{"a", "b"} {
 		for website := range int64(2) {
-			seen := view("e"+visitor)
+			seen := view("e" + visitor)
 			seen.VisitorID, seen.WebsiteID = schema.Hash(visitor), 1+website
 			goal := seen
 			goal.Kind, goal.GoalID, goal.Value, goal.EventID = schema.KindGoal, 3, 5, 7

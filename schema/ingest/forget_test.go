@@ -63,7 +63,7 @@ func TestForget(t *testing.T) {
 	var others, own []schema.Event
 	for i, visitor := range []string{"a", "b", "c", "forgotten"} {
 		for website := range int64(2) {
-			seen := view("e"+visitor)
+			seen := view("e" + visitor)
 			seen.VisitorID, seen.WebsiteID = schema.Hash(visitor), 1+website
 			goal := seen
 			goal.Kind, goal.GoalID, goal.Value, goal.EventID = schema.KindGoal, 3, int64(i+1), 7

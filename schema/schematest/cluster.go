@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
 	"lifthouse/engine/embedded"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest/tier"
@@ -165,5 +167,17 @@ func (c *Cluster) Restart(shard, replica int) {
 	c.tb.Helper()
 	if out, err := c.run(c.tb.Context(), "node", c.dir, c.lib, strconv.Itoa(shard), strconv.Itoa(replica)); err != nil {
 		c.tb.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// SyncReplicas waits until all servers of the cluster have fetched the events and the facts of the other replicas, so that
+// they can be compared.
+func SyncReplicas(tb testing.TB, conn driver.Conn) {
+	tb.Helper()
+	cluster, database := schema.Cluster(conn)
+	for _, table := range []string{"events", "facts"} {
+		if err := conn.Exec(tb.Context(), "SYSTEM SYNC REPLICA ON CLUSTER "+cluster+" "+database+"."+schema.LocalTable(table)); err != nil {
+			tb.Fatal(err)
+		}
 	}
 }

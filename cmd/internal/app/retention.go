@@ -57,7 +57,9 @@ func (s *Store) Expired(ctx context.Context, days int, now time.Time) ([]Expired
 func (s *Store) folded() map[ingest.SubjectID]bool {
 	found := map[ingest.SubjectID]bool{}
 	for _, shard := range s.Engine.Facts {
-		shard.EachTotals(func(of plan.Subject, _ facts.Totals) { found[ingest.SubjectID{WebsiteID: of.WebsiteID, Subject: of.Kind, ID: of.ID}] = true })
+		shard.EachTotals(func(of plan.Subject, _ facts.Totals) {
+			found[ingest.SubjectID{WebsiteID: of.WebsiteID, Subject: of.Kind, ID: of.ID}] = true
+		})
 	}
 	return found
 }

@@ -53,7 +53,11 @@ type Refresher struct {
 
 // NewRefresher returns the refresher of a store on one server. alone says that no other process writes to the store.
 func NewRefresher(conn driver.Conn, alone bool) *Refresher {
-	return &Refresher{servers: []*server{{conn, ofServer}}, alone: alone, LeastVisitorsByDay: leastVisitorsByDay}
+	r := &Refresher{servers: []*server{{conn, ofServer}}, alone: alone, LeastVisitorsByDay: leastVisitorsByDay}
+	if alone {
+		r.noted = 1 // events that an earlier process stored may wait
+	}
+	return r
 }
 
 // NewShardRefresher returns the refresher of a shard of a cluster, with connections to its replicas.

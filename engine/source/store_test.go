@@ -1,0 +1,98 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/schema/schematest"
+)
+
+func ignore(driver.Rows) error { return nil }
+
+// TestLimitsEndQueries runs queries that exceed each limit.
+func TestLimitsEndQueries(t *testing.T) {
+	conn := schematest.Empty(t)
+	const endless = "SELECT count() FROM system.numbers_mt WHERE sipHash64(number) = 1"
+	const large = "SELECT count() FROM (SELECT number, groupArray(number) FROM numbers_mt(100000000) GROUP BY number)"
+	for _, test := range []struct {
+		name   string
+		limits Limits
+		sql    string
+		want   StoreFault
+		says   string
+	}{
+		{"time", Limits{Time: time.Second}, endless, TooSlow, "narrow "},
+		{"memory", Limits{Memory: 20 << 20}, strings.Replace(large, "SELECT count()", "SELECT uniqExact(number)", 1), TooLarge, "narrow "},
+		{"bug", Limits{}, "SELECT nonsense", Bug, "this is a bug"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := &Store{Conn: conn, Limits: test.limits}
+			err := s.Each(t.Context(), &Query{SQL: test.sql}, ignore)
+			var fault *StoreError
+			if !errors.As(err, &fault) || fault.Fault != test.want || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("error = %v, want %s", err, test.want)
+			}
+			if err := s.Each(t.Context(), &Query{SQL: "SELECT 1"}, ignore); err != nil {
+				t.Errorf("the next query: %v", err)
+			}
+		})
+	}
+}
+
+// TestEndedRequestStopsItsQuery checks that the query of a cancelled request
+// ends in the store.
+func TestEndedRequestStopsItsQuery(t *testing.T) {
+	s := &Store{Conn: schematest.Empty(t), Limits: Limits{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- s.Each(ctx, &Query{SQL: "SELECT count() FROM system.numbers WHERE sipHash64(number, 'endedRequest') = 1"}, ignore)
+	}()
+	running := func() (n uint64) {
+		t.Helper()
+		if err := s.QueryRow(t.Context(), "SELECT count() FROM system.processes WHERE query LIKE '%endedRequest%' AND query NOT LIKE '%system.processes%'").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for running() == 0 {
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v, want the end of the request", err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); running() > 0; {
+		if time.Now().After(deadline) {
+			t.Fatal("the query still runs")
+		}
+	}
+}
+
+func TestFaultOf(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want StoreFault
+	}{
+		{&clickhouse.Exception{Code: 202}, Busy},
+		{&clickhouse.Exception{Code: 241}, TooLarge},
+		{&clickhouse.Exception{Code: 159}, TooSlow},
+		{&clickhouse.Exception{Code: 62}, Bug},
+		{clickhouse.ErrAcquireConnTimeout, Busy},
+		{&net.OpError{Op: "dial", Err: errors.New("refused")}, Down},
+		{schema.ErrUnavailable, Down},
+		{errors.New("anything"), Bug},
+	} {
+		if got := faultOf(test.err); got != test.want {
+			t.Errorf("faultOf(%v) = %s, want %s", test.err, got, test.want)
+		}
+	}
+}

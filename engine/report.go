@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lifthouse/engine/facts"
+	"lifthouse/engine/fold"
 	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
@@ -166,16 +167,29 @@ func (e *Engine) observedGoals(of plan.Subject) []int64 {
 // change: with its facts, and with the day of the last acceptance. Versions agree between servers of a store. It returns
 // false if the version is not known because the store does not answer.
 func (e *Engine) Version(ctx context.Context, of plan.Subject) (version uint64, known bool) {
-	day := int64(0)
+	day, known := e.lastDay(ctx)
+	return e.versionOn(day, of), known
+}
+
+// lastDay returns the day of the last acceptance, in days since 1970. It returns false if the store does not answer.
+func (e *Engine) lastDay(ctx context.Context) (day int64, known bool) {
 	for _, shard := range e.Facts {
 		at, err := shard.Position(ctx)
 		if err != nil {
 			return 0, false
 		}
-		version ^= shard.Totals(of).Version
-		day = max(day, at.Through/(24*time.Hour).Milliseconds())
+		day = max(day, fold.DayOf(at.Through))
 	}
-	return version ^ uint64(day), true //nolint:gosec // days
+	return day, true
+}
+
+// versionOn returns the version of a subject on a day.
+func (e *Engine) versionOn(day int64, of plan.Subject) uint64 {
+	version := uint64(day) //nolint:gosec // not negative
+	for _, shard := range e.Facts {
+		version ^= shard.Totals(of).Version
+	}
+	return version
 }
 
 // FactsLag returns the longest time since the last refresh that succeeded, of a server or shard.

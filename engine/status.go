@@ -55,9 +55,10 @@ func newStatuses() *statuses {
 func (e *Engine) Statuses(ctx context.Context, account int64, subjects []plan.Subject) []*result.Status {
 	defined := e.catalogue.Snapshot().Account(account).Version
 	found := make([]*result.Status, len(subjects))
+	day, known := e.lastDay(ctx)
 	for i, subject := range subjects {
 		key := statusKey{account, subject}
-		version, known := e.Version(ctx, subject)
+		version := e.versionOn(day, subject)
 		e.statuses.mu.Lock()
 		last, computed := e.statuses.kept.Get(key)
 		if computed {

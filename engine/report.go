@@ -103,6 +103,16 @@ func (e *Engine) prepare(ctx context.Context, p *plan.Plan) (*source.Execution, 
 	return &source.Execution{Plan: e.asOfFirstView(p), Store: e.store, Stored: stored}, err
 }
 
+// Refresh folds all stored events.
+func (e *Engine) Refresh(ctx context.Context) error {
+	for _, shard := range e.Facts {
+		if _, err := shard.Refresh(ctx); err != nil {
+			return source.StoreFailure(ctx, err)
+		}
+	}
+	return nil
+}
+
 // FoldNoted folds the events that this process stored since the last refresh.
 func (e *Engine) FoldNoted(ctx context.Context) error {
 	for _, shard := range e.Facts {

@@ -13,7 +13,7 @@ import (
 )
 
 const factsHelp = `Facts folds the events that arrived since the last refresh into the facts, from which all reports are computed. A
-server does so by itself; use this command for a store on servers that only imports use, and to verify facts.
+server does so by itself, and so do lifthouse report and looks.
 
 --verify compares the facts of all visitors with their events and exits with 1 if any differ; it changes nothing. --rebuild
 deletes all facts and folds all events again, one minute for ten million events; reports are incomplete meanwhile.`

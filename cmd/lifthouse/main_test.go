@@ -100,6 +100,9 @@ func (c *captured) text() string {
 // get sends a request and decodes the response, which must be 200, into body.
 func (h *house) get(path string, body any) {
 	h.t.Helper()
+	if err := h.store.Engine.Refresh(h.t.Context()); err != nil { // as a server does
+		h.t.Fatal(err)
+	}
 	request, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, h.url+path, http.NoBody)
 	if err != nil {
 		h.t.Fatal(err)

@@ -50,7 +50,7 @@ func (r *Report) Store(ctx context.Context, conn driver.Conn, address schema.Add
 	if err != nil {
 		r.Fault("catalogue", err)
 	} else {
-		r.contents(ctx, s)
+		r.contents(ctx, s.Catalogue, s.Engine.Facts)
 	}
 	if err := s.CloseReplicas(); err != nil {
 		r.Fault("store", err)
@@ -59,9 +59,15 @@ func (r *Report) Store(ctx context.Context, conn driver.Conn, address schema.Add
 
 // Served checks the store of this process.
 func (r *Report) Served(ctx context.Context, s *app.Store) {
-	if r.tables(ctx, s.Conn) {
-		r.contents(ctx, s)
+	if !r.tables(ctx, s.Conn) {
+		return
 	}
+	stored, err := catalogue.Open(ctx, s.Conn) // other programs may have changed it
+	if err != nil {
+		r.Fault("catalogue", err)
+		return
+	}
+	r.contents(ctx, stored, s.Engine.Facts)
 }
 
 // tables checks the servers, disks and tables. It returns false if nothing else can be checked.
@@ -79,10 +85,10 @@ func (r *Report) tables(ctx context.Context, conn driver.Conn) bool {
 }
 
 // contents checks the catalogue and the facts.
-func (r *Report) contents(ctx context.Context, s *app.Store) {
-	r.catalogue(s.Catalogue.Snapshot())
-	for i, shard := range s.Engine.Facts {
-		r.facts(ctx, shard, i+1, len(s.Engine.Facts))
+func (r *Report) contents(ctx context.Context, stored *catalogue.Catalogue, shards []*facts.Refresher) {
+	r.catalogue(stored.Snapshot())
+	for i, shard := range shards {
+		r.facts(ctx, shard, i+1, len(shards))
 	}
 }
 

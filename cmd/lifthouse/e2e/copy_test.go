@@ -50,7 +50,7 @@ func TestCopyAStore(t *testing.T) {
 	must("facts", onServer)
 	equal(onServer)
 	must("forget", "--visitor=v1", "--visitor=v2", "--yes", onServer) // as if the copy had been interrupted
-	for range 2 { // the second changes nothing
+	for range 2 {                                                     // the second changes nothing
 		must("copy", from, onServer)
 		must("facts", "--verify", onServer)
 		equal(onServer)

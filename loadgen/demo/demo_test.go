@@ -1,9 +1,10 @@
 package demo_test
 
 import (
-	"lifthouse/engine/enginetest"
 	"testing"
 	"time"
+
+	"lifthouse/engine/enginetest"
 
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"

@@ -2,9 +2,10 @@ package population_test
 
 import (
 	"fmt"
-	"lifthouse/engine/enginetest"
 	"math"
 	"testing"
+
+	"lifthouse/engine/enginetest"
 
 	"lifthouse/engine"
 	"lifthouse/engine/query"

@@ -12,47 +12,69 @@ import (
 
 // CheckFiles returns an error if files of the embedded store in dir cannot be
 // read. It runs before the engine opens the store, because the engine reports
-// such files less clearly. A missing or empty folder is a new store.
-func CheckFiles(dir string) error { return errors.Join(checkDefinitions(dir), checkParts(dir)) }
+// such files less clearly, and creates a new database if the definition of the
+// database is missing. A missing or empty folder is a new store.
+func CheckFiles(dir string) error {
+	parts, err := filepath.Glob(filepath.Join(dir, "store", "*", "*", "*_*_*_*"))
+	if err != nil {
+		return err
+	}
+	return errors.Join(checkDefinitions(dir, len(parts) > 0), checkParts(parts))
+}
 
 // EmbeddedDatabase is the database of an embedded store. The engine's database
 // "default" treats the names of missing tables as files.
 const EmbeddedDatabase = "lifthouse"
 
 // metadataDir contains the definition of the database, DATABASE.sql, and the
-// definitions of its tables, DATABASE/TABLE.sql.
-const metadataDir = "metadata"
+// definitions of its tables, DATABASE/TABLE.sql. The engine creates a link
+// dataDir/DATABASE/TABLE for a table with rows after it has written its
+// definition. So the links tell which definitions there must be, also in a store
+// whose creation was interrupted, or which was created by an older release.
+const (
+	metadataDir = "metadata"
+	dataDir     = "data"
+)
 
-// checkDefinitions reads the definitions of the database and its tables.
-func checkDefinitions(dir string) error {
-	var paths []string
-	for _, pattern := range []string{filepath.Join(dir, metadataDir, EmbeddedDatabase+".sql"), filepath.Join(dir, metadataDir, EmbeddedDatabase, "*.sql")} {
-		there, err := filepath.Glob(pattern)
-		if err != nil {
-			return err
-		}
-		paths = append(paths, there...)
+// checkDefinitions reads the definitions of the database and its tables. That of
+// the database must exist if there are tables, or parts of tables.
+func checkDefinitions(dir string, parts bool) error {
+	of := func(table string) string { return filepath.Join(dir, metadataDir, EmbeddedDatabase, table) + ".sql" }
+	paths, err := filepath.Glob(of("*"))
+	if err != nil {
+		return err
+	}
+	links, err := filepath.Glob(filepath.Join(dir, dataDir, EmbeddedDatabase, "*"))
+	if err != nil {
+		return err
+	}
+	for _, link := range links {
+		paths = append(paths, of(filepath.Base(link)))
+	}
+	database := filepath.Join(dir, metadataDir, EmbeddedDatabase+".sql")
+	if _, err := os.Lstat(database); err == nil || parts || len(paths) > 0 {
+		paths = append(paths, database)
 	}
 	slices.Sort(paths)
 	var wrong []error
 	for _, path := range slices.Compact(paths) {
+		what := "the definition of a table"
+		if path == database {
+			what = "the definition of the database"
+		}
 		text, err := os.ReadFile(path)
 		switch {
 		case err != nil:
-			wrong = append(wrong, unreadable("the definition of a table", path, err))
+			wrong = append(wrong, unreadable(what, path, err))
 		case !bytes.HasPrefix(text, []byte("ATTACH ")):
-			wrong = append(wrong, fmt.Errorf("the definition of a table, %s, is damaged: restore a backup (lifthouse restore)", path))
+			wrong = append(wrong, fmt.Errorf("%s, %s, is damaged: restore a backup (lifthouse restore)", what, path))
 		}
 	}
 	return errors.Join(wrong...)
 }
 
 // checkParts reads the folder of every part.
-func checkParts(dir string) error {
-	parts, err := filepath.Glob(filepath.Join(dir, "store", "*", "*", "*_*_*_*"))
-	if err != nil {
-		return err
-	}
+func checkParts(parts []string) error {
 	var wrong []error
 	for _, part := range parts {
 		if _, err := os.ReadDir(part); err != nil {

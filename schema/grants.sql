@@ -2,7 +2,8 @@
 -- passwords are replaced.
 CREATE DATABASE IF NOT EXISTS {{.Database}}{{.On}};
 
--- The serving user reads, inserts and deletes rows. It cannot create or alter tables.
+-- The serving user reads, inserts and deletes rows, and merges facts after visitors are erased. It cannot create or alter
+-- tables.
 CREATE USER IF NOT EXISTS {{.Serving}}{{.On}} DEFAULT DATABASE {{.Database}};
 
 ALTER USER {{.Serving}}{{.On}} IDENTIFIED WITH sha256_hash BY {{.ServingHash}};

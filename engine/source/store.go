@@ -72,7 +72,7 @@ func (e *StoreError) Error() string {
 	case Full:
 		return "the disk of the store is full: free space and retry; stored events are kept and counted once"
 	case Damaged:
-		return "stored data are damaged: find the damage with lifthouse check --data, and restore a backup"
+		return "stored data are damaged: find the damage with lifthouse check --deep, and restore a backup"
 	case Bug:
 	}
 	return "the store rejected the query; this is a bug"

@@ -2,7 +2,8 @@
 -- passwords are replaced.
 CREATE DATABASE IF NOT EXISTS `lifthouse` ON CLUSTER `lift`;
 
--- The serving user reads, inserts and deletes rows. It cannot create or alter tables.
+-- The serving user reads, inserts and deletes rows, and merges facts after visitors are erased. It cannot create or alter
+-- tables.
 CREATE USER IF NOT EXISTS `o\`dd` ON CLUSTER `lift` DEFAULT DATABASE `lifthouse`;
 
 ALTER USER `o\`dd` ON CLUSTER `lift` IDENTIFIED WITH sha256_hash BY '3272e516b4f1f0de004bb07ba58e82bdfd27a11a77546f1f5caa7cd0587ad4ec';
@@ -33,15 +34,11 @@ GRANT ON CLUSTER `lift` SELECT ON system.tables TO `migrating`;
 
 GRANT ON CLUSTER `lift` TABLE ENGINE ON Distributed TO `migrating`;
 
-GRANT ON CLUSTER `lift` TABLE ENGINE ON MergeTree TO `migrating`;
-
-GRANT ON CLUSTER `lift` TABLE ENGINE ON AggregatingMergeTree TO `migrating`;
-
 GRANT ON CLUSTER `lift` TABLE ENGINE ON ReplicatedMergeTree TO `migrating`;
 
 GRANT ON CLUSTER `lift` TABLE ENGINE ON ReplicatedReplacingMergeTree TO `migrating`;
 
-GRANT ON CLUSTER `lift` TABLE ENGINE ON ReplicatedAggregatingMergeTree TO `migrating`;
+GRANT ON CLUSTER `lift` TABLE ENGINE ON ReplicatedCollapsingMergeTree TO `migrating`;
 
 -- Commands wait for the latest rows of other replicas when they open the store.
 GRANT ON CLUSTER `lift` SYSTEM SYNC REPLICA ON `lifthouse`.* TO `o\`dd`, `migrating`;

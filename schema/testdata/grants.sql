@@ -2,7 +2,8 @@
 -- passwords are replaced.
 CREATE DATABASE IF NOT EXISTS `lifthouse`;
 
--- The serving user reads, inserts and deletes rows. It cannot create or alter tables.
+-- The serving user reads, inserts and deletes rows, and merges facts after visitors are erased. It cannot create or alter
+-- tables.
 CREATE USER IF NOT EXISTS `o\`dd` DEFAULT DATABASE `lifthouse`;
 
 ALTER USER `o\`dd` IDENTIFIED WITH sha256_hash BY '3272e516b4f1f0de004bb07ba58e82bdfd27a11a77546f1f5caa7cd0587ad4ec';
@@ -35,4 +36,4 @@ GRANT TABLE ENGINE ON MergeTree TO `migrating`;
 
 GRANT TABLE ENGINE ON ReplacingMergeTree TO `migrating`;
 
-GRANT TABLE ENGINE ON AggregatingMergeTree TO `migrating`;
+GRANT TABLE ENGINE ON CollapsingMergeTree TO `migrating`;

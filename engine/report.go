@@ -34,7 +34,7 @@ type Engine struct {
 func (e *Engine) Open(ctx context.Context) error {
 	for _, shard := range e.Facts {
 		if _, err := shard.Open(ctx); err != nil {
-			return source.StoreFailure(ctx, err)
+			return err
 		}
 	}
 	return nil

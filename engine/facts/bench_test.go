@@ -118,12 +118,11 @@ func benchRefresh(b *testing.B, conn driver.Conn, r *facts.Refresher, accepted *
 	for b.Loop() {
 		*accepted = accepted.Add(time.Millisecond)
 		var events []schema.Event
-		var touched []facts.Visitor
 		for e := range simulated(12, visitors).Events() {
 			if e.Kind == schema.KindView {
 				e.EventID ^= uint64(accepted.UnixMilli()) * 0x9e3779b97f4a7c15
 				e.Time = e.Time.Add(time.Hour)
-				events, touched = append(events, e), append(touched, facts.Visitor{Website: e.WebsiteID, ID: e.VisitorID})
+				events = append(events, e)
 			}
 			if len(events) == n {
 				break
@@ -135,7 +134,7 @@ func benchRefresh(b *testing.B, conn driver.Conn, r *facts.Refresher, accepted *
 		}
 		inserting += cpu() - started
 		started = cpu()
-		if _, err := r.RefreshVisitors(b.Context(), touched, accepted.UnixMilli()); err != nil {
+		if _, err := r.Refresh(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 		used += cpu() - started
@@ -236,7 +235,6 @@ func BenchmarkTrickle(b *testing.B) {
 			}
 		}
 	}()
-	var touched []facts.Visitor
 	for b.Loop() {
 		<-tick.C
 		n++
@@ -248,12 +246,11 @@ func BenchmarkTrickle(b *testing.B) {
 			b.Fatal(err)
 		}
 		inserting += cpu() - at
-		if touched = append(touched, facts.Visitor{Website: e.WebsiteID, ID: e.VisitorID}); n%5 == 0 {
+		if n%5 == 0 {
 			at = cpu()
-			if _, err := r.RefreshVisitors(b.Context(), touched, accepted.UnixMilli()); err != nil {
+			if _, err := r.Refresh(b.Context()); err != nil {
 				b.Fatal(err)
 			}
-			touched = nil
 			refreshing += cpu() - at
 		}
 	}

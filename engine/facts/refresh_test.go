@@ -166,19 +166,17 @@ func (w *world) check(t *testing.T) {
 	}
 }
 
-// TestRefreshesOfARandomWalk checks the facts after refreshes of random events, by a process
-// that knows the visitors, by one that reads them, and after merges.
+// TestRefreshesOfARandomWalk checks the facts after refreshes of random events, by a process that knows
+// the facts, by one that reads them, and after merges.
 func TestRefreshesOfARandomWalk(t *testing.T) {
 	w := newWorld(t, 1)
-	notified := facts.NewRefresher(w.conn, false)
+	r := facts.NewRefresher(w.conn, false)
 	for step := range 25 {
-		visitors, through := w.send(t, 1+w.IntN(60))
-		refresher := notified
+		_, through := w.send(t, 1+w.IntN(60))
 		if step%5 == 4 {
-			refresher = facts.NewRefresher(w.conn, false)
-			notified = facts.NewRefresher(w.conn, false)
+			r = facts.NewRefresher(w.conn, false)
 		}
-		refresh(t, refresher, visitors, through, step%2 == 0)
+		refresh(t, r, through)
 		w.check(t)
 		if step%8 == 7 {
 			merge(t, w.conn)
@@ -187,15 +185,9 @@ func TestRefreshesOfARandomWalk(t *testing.T) {
 	}
 }
 
-func refresh(t *testing.T, r *facts.Refresher, visitors []facts.Visitor, through int64, notified bool) {
+func refresh(t *testing.T, r *facts.Refresher, through int64) {
 	t.Helper()
-	var at facts.Position
-	var err error
-	if notified {
-		at, err = r.RefreshVisitors(t.Context(), visitors, through)
-	} else {
-		at, err = r.Refresh(t.Context())
-	}
+	at, err := r.Refresh(t.Context())
 	if err != nil || at.Through != through {
 		t.Fatalf("%+v, %v; want events until %d", at, err, through)
 	}
@@ -214,11 +206,11 @@ func merge(t *testing.T, conn driver.Conn) {
 func TestKilledRefreshes(t *testing.T) {
 	w := newWorld(t, 2)
 	for operations := 1; ; operations++ {
-		visitors, through := w.send(t, 20)
+		_, through := w.send(t, 20)
 		left := operations
 		dying := facts.NewRefresher(schematest.KilledConn{Conn: w.conn, Left: &left}, operations%2 == 0)
-		_, err := dying.RefreshVisitors(t.Context(), visitors, through)
-		refresh(t, facts.NewRefresher(w.conn, false), nil, through, false)
+		_, err := dying.Refresh(t.Context())
+		refresh(t, facts.NewRefresher(w.conn, false), through)
 		w.check(t)
 		if err == nil && operations > 10 {
 			return
@@ -243,14 +235,17 @@ func TestRefreshersRace(t *testing.T) {
 func TestScrubHeals(t *testing.T) {
 	w := newWorld(t, 4)
 	r := facts.NewRefresher(w.conn, true)
-	visitors, through := w.send(t, 300)
-	refresh(t, r, visitors, through, true)
+	_, through := w.send(t, 300)
+	refresh(t, r, through)
 	if found := scrub(t, r); found.Wrong != 0 || len(found.Lost) != 0 || found.Visitors < 40 {
 		t.Errorf("%+v of correct facts", found)
 	}
-	w.send(t, 50) // nobody refreshes
+	now := w.at
+	w.at = w.at.Add(-time.Hour)
+	w.send(t, 50) // accepted before what is folded
+	w.at = now
 	_, through = w.send(t, 1)
-	refresh(t, r, nil, through, true) // an empty list of visitors: the refresher believes that there are none
+	refresh(t, r, through)
 	if found := scrub(t, r); found.Wrong == 0 || len(found.Lost) != 0 {
 		t.Errorf("%+v of facts that lack events", found)
 	}
@@ -274,8 +269,8 @@ func scrub(t *testing.T, r *facts.Refresher) facts.Scrubbed {
 func TestLostEventsAreReported(t *testing.T) {
 	w := newWorld(t, 5)
 	r := facts.NewRefresher(w.conn, true)
-	visitors, through := w.send(t, 300)
-	refresh(t, r, visitors, through, true)
+	_, through := w.send(t, 300)
+	refresh(t, r, through)
 	kept := w.wanted()
 	victim := w.all[0]
 	execute(t, w.conn, fmt.Sprintf("ALTER TABLE events DELETE WHERE website_id = %d AND visitor_id = %d SETTINGS mutations_sync = 2", victim.WebsiteID, victim.VisitorID))
@@ -285,7 +280,13 @@ func TestLostEventsAreReported(t *testing.T) {
 			t.Errorf("%+v, want the visitor %+v", found, want)
 		}
 	}
-	refresh(t, r, []facts.Visitor{want}, through+1, true)
+	again := victim.Event
+	again.EventID++
+	w.at = w.at.Add(time.Millisecond)
+	if err := schema.InsertEvents(t.Context(), w.conn, []schema.Event{again}, w.at); err != nil {
+		t.Fatal(err)
+	}
+	refresh(t, r, w.at.UnixMilli())
 	stored, err := facts.ReadAll(t.Context(), w.conn)
 	if err != nil {
 		t.Fatal(err)
@@ -302,19 +303,23 @@ func execute(t *testing.T, conn driver.Conn, statement string) {
 	}
 }
 
-// TestErasure checks that the facts of erased visitors are cancelled, in cells too, and that they stay so
-// once the events are deleted.
+// TestErasure checks that the facts of erased visitors are gone, in cells and from disk, too, also those that another process's
+// refresh makes of events that it read before.
 func TestErasure(t *testing.T) {
 	w := newWorld(t, 6)
 	r := facts.NewRefresher(w.conn, true)
 	visitors, through := w.send(t, 300)
-	refresh(t, r, visitors, through, true)
+	refresh(t, r, through)
 	erased := map[facts.Visitor]bool{visitors[0]: true, visitors[7]: true}
 	for v := range erased {
-		if err := r.Erase(t.Context(), []facts.Visitor{v}); err != nil {
+		execute(t, w.conn, fmt.Sprintf("ALTER TABLE events DELETE WHERE website_id = %d AND visitor_id = %d SETTINGS mutations_sync = 2", v.Website, v.ID))
+		if err := r.EraseVisitors(t.Context(), []facts.Visitor{v}); err != nil {
 			t.Fatal(err)
 		}
-		execute(t, w.conn, fmt.Sprintf("ALTER TABLE events DELETE WHERE website_id = %d AND visitor_id = %d SETTINGS mutations_sync = 2", v.Website, v.ID))
+		var left uint64
+		if err := w.conn.QueryRow(t.Context(), fmt.Sprintf("SELECT count() FROM facts WHERE grain IN ('visitor', 'goal') AND website_id = %d AND visitor_id = %d", v.Website, v.ID)).Scan(&left); err != nil || left > 0 {
+			t.Errorf("%d rows are left, %v", left, err)
+		}
 	}
 	w.all = slices.DeleteFunc(w.all, func(e acceptedEvent) bool { return erased[facts.Visitor{Website: e.WebsiteID, ID: e.VisitorID}] })
 	w.sent = nil
@@ -323,8 +328,8 @@ func TestErasure(t *testing.T) {
 		t.Errorf("%+v after an erasure", found)
 	}
 	merge(t, w.conn)
-	visitors, through = w.send(t, 100)
-	refresh(t, r, visitors, through, true)
+	_, through = w.send(t, 100)
+	refresh(t, r, through)
 	w.check(t)
 }
 
@@ -368,14 +373,14 @@ func TestRebuild(t *testing.T) {
 			r := facts.NewRefresher(conn, false)
 			for range 3 {
 				_, through := w.send(t, 50)
-				refresh(t, r, nil, through, false)
+				refresh(t, r, through)
 			}
 			if at, err := r.Rebuild(t.Context()); err != nil || at.Refresh != 1 {
 				t.Fatalf("%+v, %v", at, err)
 			}
 			w.check(t)
 			_, through := w.send(t, 50)
-			refresh(t, r, nil, through, false)
+			refresh(t, r, through)
 			w.check(t)
 		})
 	}
@@ -386,8 +391,8 @@ func TestTotalsAfterAnotherProcessErases(t *testing.T) {
 	w := newWorld(t, 11)
 	_, through := w.send(t, 200)
 	one, other := facts.NewRefresher(w.conn, false), facts.NewRefresher(w.conn, false)
-	refresh(t, one, nil, through, false)
-	refresh(t, other, nil, through, false)
+	refresh(t, one, through)
+	refresh(t, other, through)
 	var subjects []plan.Subject
 	one.EachTotals(func(of plan.Subject, _ facts.Totals) { subjects = append(subjects, of) })
 	dropped, visitor := subjects[0], facts.Visitor{Website: w.all[0].WebsiteID, ID: w.all[0].VisitorID}
@@ -425,8 +430,8 @@ func TestNotedEventsWaitUntilTheyAreStored(t *testing.T) {
 	for _, e := range w.all {
 		events = append(events, e.Event)
 	}
-	r.Noted(events, w.at)
-	left = 2 // the events, then the insert
+	r.Noted(len(events), w.at)
+	left = 5 // last acceptance, visitors, events, what is stored, then the insert
 	var refreshes errgroup.Group
 	refreshes.Go(func() error { return r.RefreshNoted(t.Context()) })
 	<-paused.Paused
@@ -463,7 +468,7 @@ func TestNotedEventsAreFolded(t *testing.T) {
 		for _, e := range w.all[before:] {
 			events = append(events, e.Event)
 		}
-		r.Noted(events, w.at)
+		r.Noted(len(events), w.at)
 		if r.Waiting() != w.at.UnixMilli() {
 			t.Error("noted events do not wait")
 		}
@@ -490,8 +495,8 @@ func TestNotedEventsAreFolded(t *testing.T) {
 		events = append(events, e.Event)
 	}
 	_, through := w.send(t, 30)
-	refresh(t, r, nil, through, false) // includes the last events, which are noted only now
-	r.Noted(events, at)
+	refresh(t, r, through) // includes the last events, which are noted only now
+	r.Noted(len(events), at)
 	if err := r.RefreshNoted(t.Context()); err != nil {
 		t.Fatal(err)
 	}

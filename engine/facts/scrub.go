@@ -51,7 +51,7 @@ const verifyParts = 64
 func (r *Refresher) scrub(ctx context.Context, first, last uint64, correct bool) (found Scrubbed, err error) {
 	_, err = r.exclusively(ctx, func(ctx context.Context) error {
 		found = Scrubbed{}
-		visitors, err := schema.QueryRows(ctx, r.server(), r.server().stored, scanVisitor,
+		visitors, err := schema.QueryRows(ctx, r.on, r.on.stored, scanVisitor,
 			clickhouse.Named("first", first), clickhouse.Named("last", last), clickhouse.Named("through", r.position.Through))
 		if err != nil {
 			return fmt.Errorf("read the visitors: %w", err)
@@ -68,13 +68,18 @@ func (r *Refresher) scrub(ctx context.Context, first, last uint64, correct bool)
 
 // scrubVisitors compares the facts of some visitors with their events.
 func (r *Refresher) scrubVisitors(ctx context.Context, visitors []Visitor, correct bool, found *Scrubbed) error {
-	events, err := r.server().readEvents(ctx, visitors, r.position.Through)
+	of := setOf(visitors)
+	events, err := r.on.readEvents(ctx, visitors, r.position.Through)
 	if err != nil {
 		return err
 	}
 	var want []fold.Row
-	eachVisitor(events, func(own []fold.Event) { want = fold.Rows(own, want) })
-	had, want, lost, err := r.mend(ctx, setOf(visitors), nil, want)
+	eachVisitor(events, func(own []fold.Event) {
+		if of[visitorOfEvent(&own[0])] { // else one of another website with the same id
+			want = fold.Rows(own, want)
+		}
+	})
+	had, want, lost, err := r.mend(ctx, of, nil, want)
 	if err != nil {
 		return err
 	}
@@ -82,29 +87,17 @@ func (r *Refresher) scrubVisitors(ctx context.Context, visitors []Visitor, corre
 	for _, c := range fold.Changes(nil, had, want) {
 		wrong[Visitor{c.Subject.WebsiteID, c.Visitor}] = true
 	}
-	found.add(Scrubbed{len(visitors), len(wrong), lost})
-	if len(wrong) == 0 || !correct {
-		return nil
+	switch {
+	case len(wrong) == 0:
+	case correct:
+		slog.WarnContext(ctx, "facts were not those of the events, and are corrected", "visitors", len(wrong))
+		err = r.insert(ctx, had, want, r.position.next(r.position.Through))
+	default:
+		err = r.confirmPosition(ctx)
 	}
-	slog.WarnContext(ctx, "facts were not those of the events, and are corrected", "visitors", len(wrong))
-	return r.insert(ctx, had, want, r.position.next(r.position.Through))
-}
-
-// Erase cancels the facts of the visitors, whose events are about to be deleted. Until they
-// are, no refresh and no scrub may run.
-func (r *Refresher) Erase(ctx context.Context, visitors []Visitor) error {
-	_, err := r.exclusively(ctx, func(ctx context.Context) error {
-		for some := range slices.Chunk(visitors, visitorsAtOnce) {
-			stored, err := r.readStored(ctx, setOf(some))
-			if err != nil {
-				return err
-			}
-			if err := r.insert(ctx, stored, nil, r.position.next(r.position.Through)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	if err == nil {
+		found.add(Scrubbed{len(visitors), len(wrong), lost})
+	}
 	return err
 }
 
@@ -137,27 +130,34 @@ func (r *Refresher) mend(ctx context.Context, wrong map[Visitor]bool, had, want 
 	madeOfRows(stored, found)
 	isLost := map[Visitor]bool{}
 	for of, m := range found {
-		v := Visitor{of.Subject.WebsiteID, of.Visitor}
-		if m.seen > wanted[of].seen && !isLost[v] {
+		if v := (Visitor{of.Subject.WebsiteID, of.Visitor}); m.seen > wanted[of].seen && !isLost[v] {
 			isLost[v], lost = true, append(lost, v)
-			r.noteLost(v)
-			slog.ErrorContext(ctx, "events of a visitor are lost; reports keep what they counted: restore a backup", "visitor", of.Visitor, "subject", of.Subject, "events", wanted[of].seen, "counted", m.seen)
 		}
 	}
+	if len(lost) > 0 {
+		if err := r.confirmPosition(ctx); err != nil { // another process may have folded newer events
+			return nil, nil, nil, err
+		}
+		slog.ErrorContext(ctx, "events of visitors are lost; reports keep what they counted: restore a backup", "visitors", len(lost), "one", lost[0])
+	}
+	r.noteLost(wrong, isLost)
 	without := func(rows []fold.Row, of map[Visitor]bool) []fold.Row {
 		return slices.DeleteFunc(rows, func(row fold.Row) bool { return of[Visitor{row.Subject.WebsiteID, row.Visitor}] })
 	}
 	return append(without(had, wrong), without(stored, isLost)...), without(want, isLost), lost, nil
 }
 
-// noteLost notes that a visitor lost events.
-func (r *Refresher) noteLost(v Visitor) {
+// noteLost notes which of some visitors lost events.
+func (r *Refresher) noteLost(of, lost map[Visitor]bool) {
 	r.read.Lock()
 	defer r.read.Unlock()
-	if r.lost == nil {
-		r.lost = map[Visitor]bool{}
+	for v := range of {
+		if lost[v] {
+			r.lost[v] = true
+		} else {
+			delete(r.lost, v)
+		}
 	}
-	r.lost[v] = true
 }
 
 // readStored returns the stored rows of the visitors, by visitor.
@@ -166,7 +166,7 @@ func (r *Refresher) readStored(ctx context.Context, of map[Visitor]bool) (stored
 	for v := range of {
 		visitors = append(visitors, v)
 	}
-	err = r.server().readRows(ctx, r.server().visitorRows, func(row *fold.Row) error {
+	err = r.on.readRows(ctx, r.on.visitorRows, func(row *fold.Row) error {
 		if of[Visitor{row.Subject.WebsiteID, row.Visitor}] {
 			stored = append(stored, *row)
 		}

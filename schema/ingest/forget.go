@@ -2,10 +2,12 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"lifthouse/schema"
@@ -98,22 +100,32 @@ func (w *Writer) Forget(ctx context.Context, visitors []string, websites []int64
 				return fmt.Errorf("erase visitors: %w", err)
 			}
 		}
-		return w.eraseFacts(ctx, visitors, websites)
+		return w.eraseFacts(ctx, visitors, websites, stored)
 	})
 	return found, err
 }
 
-// eraseFacts deletes the facts of the visitors, of the given websites or of all.
-func (w *Writer) eraseFacts(ctx context.Context, visitors []string, websites []int64) error {
+// eraseFacts deletes the facts of the visitors, of the given websites or of all. It also deletes those that a
+// running refresh makes of the deleted events.
+func (w *Writer) eraseFacts(ctx context.Context, visitors []string, websites []int64, events map[Subject]uint64) error {
 	of, err := schema.QueryRows(ctx, w.conn, visitorFacts, func(row driver.Rows, v *WebsiteVisitor) error {
 		return row.Scan(&v.WebsiteID, &v.ID)
 	}, namedVisitors(visitors, websites)...)
 	if err != nil {
 		return fmt.Errorf("look up the facts of visitors: %w", err)
 	}
+	for subject := range events {
+		for _, visitor := range visitors {
+			of = append(of, WebsiteVisitor{subject.WebsiteID, schema.Hash(visitor)})
+		}
+	}
 	if len(of) == 0 {
 		return nil
 	}
+	slices.SortFunc(of, func(a, b WebsiteVisitor) int {
+		return cmp.Or(cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(a.ID, b.ID))
+	})
+	of = slices.Compact(of)
 	return w.facts.EraseVisitors(ctx, of)
 }
 

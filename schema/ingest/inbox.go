@@ -167,8 +167,16 @@ func (i *Inbox) moveParts(ctx context.Context, parts []inboxPart, owns func(int6
 }
 
 // movePage validates and writes the rows of some parts with offsets from from to
-// until-1.
-func (i *Inbox) movePage(ctx context.Context, parts []string, from, until uint64, owns func(int64) bool) (Moved, error) {
+// until-1. No visitor is erased meanwhile, so that none of the rows is written after its erasure.
+func (i *Inbox) movePage(ctx context.Context, parts []string, from, until uint64, owns func(int64) bool) (moved Moved, err error) {
+	err = i.writer.Pause(ctx, func() error {
+		moved, err = i.movePausedPage(ctx, parts, from, until, owns)
+		return err
+	})
+	return moved, err
+}
+
+func (i *Inbox) movePausedPage(ctx context.Context, parts []string, from, until uint64, owns func(int64) bool) (Moved, error) {
 	var moved Moved
 	var events []schema.Event
 	var reason string
@@ -188,8 +196,10 @@ func (i *Inbox) movePage(ctx context.Context, parts []string, from, until uint64
 	if err != nil {
 		return Moved{}, fmt.Errorf("read events_inbox: %w", err)
 	}
-	if err := i.writer.Write(ctx, events); err != nil {
-		return Moved{}, err
+	if len(events) > 0 {
+		if err := i.writer.store(ctx, distinct(events)); err != nil {
+			return Moved{}, err
+		}
 	}
 	moved.Accepted = int64(len(events))
 	if moved.Rejected > 0 {

@@ -15,9 +15,10 @@ import (
 type Writer struct {
 	conn         driver.Conn
 	facts        Facts
-	writeLock    chan struct{}                                   // held by an insert or a deletion
-	written      func(events []schema.Event, accepted time.Time) // called after each insert
-	lastAccepted time.Time                                       // guarded by writeLock
+	writeLock    chan struct{}                        // held by an insert or a deletion
+	written      func(events int, accepted time.Time) // called after each insert
+	lastAccepted time.Time                            // guarded by writeLock
+	ahead        time.Duration                        // how far the clock of the store is ahead of that of the process
 }
 
 // Facts are what is computed from the events.
@@ -37,19 +38,21 @@ type WebsiteVisitor struct {
 // NewWriter returns the writer of a store. A process must have only one writer
 // per store. The facts may be nil if no events are deleted.
 func NewWriter(conn driver.Conn, facts Facts) *Writer {
-	return &Writer{conn: conn, facts: facts, writeLock: make(chan struct{}, 1), written: func([]schema.Event, time.Time) {}}
+	return &Writer{conn: conn, facts: facts, writeLock: make(chan struct{}, 1), written: func(int, time.Time) {}}
 }
 
 // AfterInsert sets a function that is called after each insert, before the events are acknowledged, with
-// the events and their acceptance time, in the order of the inserts. The function must not keep the
-// slice. It must be set before the first write.
-func (w *Writer) AfterInsert(f func(events []schema.Event, accepted time.Time)) { w.written = f }
+// their number and their acceptance time, in the order of the inserts. It must be set before the first write.
+func (w *Writer) AfterInsert(f func(events int, accepted time.Time)) { w.written = f }
 
-// LoadLastAccepted makes later acceptance times later than those of the stored events, also if the clock was set back.
-func (w *Writer) LoadLastAccepted(ctx context.Context) error {
-	if err := w.conn.QueryRow(ctx, "SELECT max(ingested_at) FROM events").Scan(&w.lastAccepted); err != nil {
+// SetClock makes acceptance times those of the clock of the store, which all its processes have in common, and later
+// than those of the stored events, also if the clock was set back.
+func (w *Writer) SetClock(ctx context.Context) error {
+	var now time.Time
+	if err := w.conn.QueryRow(ctx, "SELECT max(ingested_at), now64(3) FROM events").Scan(&w.lastAccepted, &now); err != nil {
 		return fmt.Errorf("read the last acceptance time: %w", err)
 	}
+	w.ahead = time.Until(now)
 	return nil
 }
 
@@ -83,23 +86,28 @@ func (w *Writer) Write(ctx context.Context, events []schema.Event) error {
 	}
 	events = distinct(events)
 	return w.Pause(ctx, func() error {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		accepted := w.accept()
-		if err := schema.InsertEvents(context.WithoutCancel(ctx), w.conn, events, accepted); err != nil {
-			return err
-		}
-		w.written(events, accepted)
-		return nil
+		return w.store(ctx, events)
 	})
+}
+
+// store inserts events that have different identities. The caller must hold writeLock.
+func (w *Writer) store(ctx context.Context, events []schema.Event) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	accepted := w.accept()
+	if err := schema.InsertEvents(context.WithoutCancel(ctx), w.conn, events, accepted); err != nil {
+		return err
+	}
+	w.written(len(events), accepted)
+	return nil
 }
 
 // accept returns the acceptance time of the next insert: the current time, but
 // later than that of the last insert, so that acceptance times reflect the order
 // of the inserts.
 func (w *Writer) accept() time.Time {
-	now := time.Now().UTC().Truncate(time.Millisecond)
+	now := time.Now().Add(w.ahead).UTC().Truncate(time.Millisecond)
 	if !now.After(w.lastAccepted) {
 		now = w.lastAccepted.Add(time.Millisecond)
 	}

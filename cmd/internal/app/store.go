@@ -70,7 +70,7 @@ func Open(ctx context.Context, address schema.Address, o Options) (*Store, error
 	if err := s.wire(ctx, address, o); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	if err := s.Writer.LoadLastAccepted(ctx); err != nil {
+	if err := s.Writer.SetClock(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

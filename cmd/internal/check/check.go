@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/engine/facts"
@@ -46,7 +45,7 @@ func (r *Report) Store(ctx context.Context, conn driver.Conn, address schema.Add
 	if !r.tables(ctx, conn) {
 		return
 	}
-	s, err := app.On(ctx, conn, address, app.Options{Limits: source.DefaultLimits})
+	s, err := app.On(ctx, conn, address, app.Options{Limits: source.DefaultLimits, UnreadFacts: true})
 	if err != nil {
 		r.Fault("catalogue", err)
 	} else {
@@ -110,42 +109,6 @@ func (r *Report) schema(ctx context.Context, conn driver.Conn) bool {
 	}
 	r.OK("schema", "is up to date")
 	return true
-}
-
-// facts checks up to which acceptance time the facts of a shard include the events and, if selected, that they are
-// those of the events.
-func (r *Report) facts(ctx context.Context, shard *facts.Refresher, number, shards int) {
-	where := ""
-	if shards > 1 {
-		where = fmt.Sprintf("of shard %d ", number)
-	}
-	at, err := shard.Position(ctx)
-	switch {
-	case err != nil:
-		r.Fault("facts", err)
-		return
-	case at.Through == 0:
-		r.OK("facts", "%sare empty", where)
-		return
-	}
-	r.OK("facts", "%sinclude the events accepted until %s", where, at.Time().Format(time.RFC3339))
-	if !r.Deep {
-		return
-	}
-	found, err := shard.Verify(ctx, func(float64) {})
-	if err != nil {
-		r.Fault("facts", err)
-		return
-	}
-	if found.Wrong > 0 {
-		r.Fault("facts", fmt.Errorf("those %sof %d visitors are not those of their events; a server corrects them within a day, lifthouse facts --rebuild at once", where, found.Wrong))
-	}
-	if len(found.Lost) > 0 {
-		r.Fault("facts", fmt.Errorf("stored events %sof %d visitors are lost; reports keep what they counted: restore a backup (lifthouse restore), or send the events again", where, len(found.Lost)))
-	}
-	if found.Wrong+len(found.Lost) == 0 {
-		r.OK("facts", "%sof all %d visitors are those of their events", where, found.Visitors)
-	}
 }
 
 // data checks the checksums of all parts.

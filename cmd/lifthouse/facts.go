@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/check"
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/facts"
 
@@ -57,24 +57,14 @@ func (p *program) facts(ctx context.Context, shard *facts.Refresher, rebuild, ve
 		return nil
 	}
 	show := terminal.NewProgress(p.err, "verify", false)
-	found, err := shard.Verify(ctx, func(share float64) {
+	visitors, faults, err := check.VerifyFacts(ctx, shard, func(share float64) {
 		show.Update(int64(100*share), 100, func() { p.complain("%.0f %%", 100*share) })
 	})
 	show.Clear()
-	if err != nil {
+	if err := errors.Join(append(faults, err)...); err != nil {
 		return err
 	}
-	var wrong []error
-	if found.Wrong > 0 {
-		wrong = append(wrong, fmt.Errorf("the facts of %d visitors are not those of their events: a server corrects them within a day, --rebuild at once", found.Wrong))
-	}
-	if len(found.Lost) > 0 {
-		wrong = append(wrong, fmt.Errorf("stored events of %d visitors are lost; reports keep what they counted: restore a backup (lifthouse restore), or send the events again", len(found.Lost)))
-	}
-	if err := errors.Join(wrong...); err != nil {
-		return err
-	}
-	p.say("The facts of %s are those of their events.", terminal.Count(found.Visitors, "visitor"))
+	p.say("The facts of %s are those of their events.", terminal.Count(visitors, "visitor"))
 	return nil
 }
 

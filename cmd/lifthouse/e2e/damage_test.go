@@ -224,6 +224,9 @@ func TestDamagedFactsAreRebuilt(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			if name == "damaged" {
+				store.says(store.do(exitFailed, "check"), "facts      WRONG", "catalogue  ok")
+			}
 			store.do(exitOK, "facts", "--rebuild", "--verify")
 			store.reports(views)
 			store.do(exitOK, "check", "--deep")

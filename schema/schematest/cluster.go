@@ -7,12 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/embedded"
 	"lifthouse/schema"
@@ -170,14 +169,25 @@ func (c *Cluster) Restart(shard, replica int) {
 	}
 }
 
-// SyncReplicas waits until all servers of the cluster have fetched the events and the facts of the other replicas, so that
-// they can be compared.
-func SyncReplicas(tb testing.TB, conn driver.Conn) {
+// SyncReplicas waits until all servers of the cluster at an address have fetched the events and the facts of the other
+// replicas, so that they can be compared. It asks each server itself: ON CLUSTER also waits for the servers to execute
+// earlier statements.
+func SyncReplicas(tb testing.TB, address string) {
 	tb.Helper()
-	cluster, database := schema.Cluster(conn)
-	for _, table := range []string{"events", "facts"} {
-		if err := conn.Exec(tb.Context(), "SYSTEM SYNC REPLICA ON CLUSTER "+cluster+" "+database+"."+schema.LocalTable(table)); err != nil {
-			tb.Fatal(err)
+	parsed, err := schema.ParseAddress(address, os.Getenv)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	shards, err := schema.OpenReplicas(tb.Context(), Reach(tb, address), parsed)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = schema.CloseReplicas(shards) }()
+	for _, server := range slices.Concat(shards...) {
+		for _, table := range []string{"events", "facts"} {
+			if err := server.Exec(tb.Context(), "SYSTEM SYNC REPLICA "+schema.LocalTable(table)); err != nil {
+				tb.Fatal(err)
+			}
 		}
 	}
 }

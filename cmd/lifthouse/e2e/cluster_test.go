@@ -164,7 +164,7 @@ func endureChaos(t *testing.T, cluster *schematest.Cluster) {
 	}
 	w.end()
 	w.sendRest(servers[0])
-	schematest.SyncReplicas(t, schematest.Reach(t, address))
+	schematest.SyncReplicas(t, address)
 	for _, p := range servers {
 		w.allCounted(p)
 		p.interrupt()
@@ -203,7 +203,7 @@ func changeWithoutReplica(t *testing.T, cluster *schematest.Cluster) {
 	want := timeless(t, must("report", "campaign", "1", "--json"))
 	cluster.Restart(2, 2)
 	waitFor(t, admin, "SELECT count() FROM clusterAllReplicas('lift', system.columns) WHERE database = 'away' AND table = 'events_local' AND name = 'later'")
-	schematest.SyncReplicas(t, conn)
+	schematest.SyncReplicas(t, address)
 	cluster.Kill(2, 1)
 	if got := timeless(t, must("report", "campaign", "1", "--json")); got != want {
 		t.Errorf("from the server that was away:\n%s\nwant\n%s", got, want)

@@ -31,6 +31,7 @@ type Service struct {
 	options Options
 	metrics *Metrics
 	cache   *cache
+	folds   flightGroup[struct{}]
 	flights flightGroup[entry]
 	gate    *Admission
 }
@@ -111,20 +112,46 @@ func (s *Service) Answer(ctx context.Context, q *Query, is Version, newest bool)
 		s.metrics.Count(Hit)
 		return Answer{Body: last.body, Version: last.version}, nil
 	}
-	asked := time.Now()
-	key := fmt.Sprint(is, newest, " ", q.Key)
-	found, joined, err := s.flights.join(ctx, key, func(ctx context.Context) (entry, error) { return s.compute(ctx, q, newest) })
+	if is.waiting != 0 {
+		_, _, err := s.folds.join(ctx, fmt.Sprint(is.waiting), func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, s.admitted(ctx, s.engine.FoldNoted)
+		})
+		if err != nil {
+			return s.lastGood(q, err)
+		}
+		return s.Answer(ctx, q, s.folded(ctx, q), newest)
+	}
+	found, joined, err := s.flights.join(ctx, is.String()+" "+q.Key, func(ctx context.Context) (entry, error) { return s.compute(ctx, q, is) })
 	switch {
 	case err != nil:
 		return s.lastGood(q, err)
 	case joined:
 		s.metrics.Count(Shared)
-	case found.at.Before(asked):
-		s.metrics.Count(Hit)
 	default:
 		s.metrics.Count(Miss)
 	}
 	return Answer{Body: found.body, Version: found.version}, nil
+}
+
+// folded returns the version of the data that the query reads, after the events that waited are folded. Events
+// that arrived meanwhile are not waited for.
+func (s *Service) folded(ctx context.Context, q *Query) Version {
+	v := s.Version(ctx, q)
+	v.waiting = 0
+	return v
+}
+
+// admitted calls work with a slot of the gate, and within the deadline. The work is independent of the request that started
+// it, since others may wait.
+func (s *Service) admitted(ctx context.Context, work func(context.Context) error) error {
+	ctx, cancel := WithDeadline(ctx, s.options.Timeout)
+	defer cancel()
+	leave, err := s.gate.Enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return work(ctx)
 }
 
 // current returns the cached body if it is that of the version, and not too old.
@@ -133,32 +160,18 @@ func (s *Service) current(q *Query, is Version) (entry, bool) {
 	return last, found && last.version.same(is) && time.Since(last.at) < s.options.Age
 }
 
-// compute folds the events that wait, computes the body and caches it. The version is read before the data,
-// so a body may include newer data than its version, but never older. If the folded events change nothing in
-// the report, the cached body is returned, unless newest is set.
-func (s *Service) compute(ctx context.Context, q *Query, newest bool) (entry, error) {
-	ctx, cancel := WithDeadline(ctx, s.options.Timeout) // independent of the request that started it, since others may wait
-	defer cancel()
-	leave, err := s.gate.Enter(ctx)
-	if err != nil {
-		return entry{}, err
+// compute computes the body and caches it. The version was read before the data,
+// so a body may include newer data than its version, but never older.
+func (s *Service) compute(ctx context.Context, q *Query, is Version) (made entry, err error) {
+	err = s.admitted(ctx, func(ctx context.Context) error {
+		made = entry{version: is, at: time.Now()}
+		made.body, err = q.body(ctx)
+		return err
+	})
+	if err == nil {
+		s.cache.add(q.Key, made)
 	}
-	defer leave()
-	if err := s.engine.FoldNoted(ctx); err != nil {
-		return entry{}, err
-	}
-	is := s.Version(ctx, q)
-	if last, found := s.current(q, is); found && !newest {
-		return last, nil
-	}
-	at := time.Now()
-	body, err := q.body(ctx)
-	if err != nil {
-		return entry{}, err
-	}
-	made := entry{body, is, at}
-	s.cache.add(q.Key, made)
-	return made, nil
+	return made, err
 }
 
 // WithDeadline returns a context that ends after the timeout with the StoreError

@@ -18,9 +18,9 @@ func (r *Refresher) Noted(events int, accepted time.Time) {
 	r.noted, r.notedEvents = accepted.UnixMilli(), r.notedEvents+events
 }
 
-// mostAwaited is the number of noted events that a report waits for. During an import more wait, and reports are as
-// of the last refresh.
-const mostAwaited = 20_000
+// mostAwaited is the number of noted events that a report waits for, at most about two seconds. During an import more wait,
+// and reports are as of the last refresh.
+const mostAwaited = 200_000
 
 // Waiting returns when the last of the noted events that are not folded yet was accepted, in milliseconds since 1970;
 // 0: all are folded, or there are more than a report waits for.

@@ -29,7 +29,7 @@ const EmbeddedDatabase = "lifthouse"
 // metadataDir contains the definition of the database, DATABASE.sql, and the
 // definitions of its tables, DATABASE/TABLE.sql. The engine creates a link
 // dataDir/DATABASE/TABLE for a table with rows after it has written its
-// definition. So the links tell which definitions there must be, also in a store
+// definition. So the links show which definitions there must be, also in a store
 // whose creation was interrupted, or which was created by an older release.
 const (
 	metadataDir = "metadata"

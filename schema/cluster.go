@@ -34,12 +34,16 @@ type clustered struct {
 	cluster, database string
 }
 
-// Exec implements driver.Conn. It rewrites the statement by OnCluster.
+// Exec implements driver.Conn. It rewrites the statement by OnCluster, and waits for the active replicas if a deletion is
+// to wait.
 func (c clustered) Exec(ctx context.Context, query string, args ...any) error {
 	for _, statement := range OnCluster(c.cluster, query) {
 		if err := c.Conn.Exec(ctx, statement, args...); err != nil {
 			return err
 		}
+	}
+	if sync := c.syncAfter(query); sync != "" {
+		return c.Conn.Exec(ctx, sync)
 	}
 	return nil
 }
@@ -108,12 +112,32 @@ func OnCluster(cluster, statement string) []string {
 	} else if m := createView.FindStringSubmatch(text); m != nil {
 		statements = []string{"CREATE MATERIALIZED VIEW IF NOT EXISTS " + m[1] + on + " " + m[2]}
 	} else if m := alterTable.FindStringSubmatch(text); m != nil && isSharded(m[1]) {
-		statements = []string{"ALTER TABLE " + LocalTable(m[1]) + on + " " + m[2]}
+		statements = []string{alter(on, m[1], m[2])}
 	} else {
 		return []string{statement}
 	}
 	statements[0] = comment + statements[0]
 	return statements
+}
+
+// waitsForReplicas is the setting of a deletion that waits for the other replicas of the shard.
+const waitsForReplicas = "SETTINGS mutations_sync = 2"
+
+// alter returns the statement that changes a sharded table or deletes rows. One replica of each shard executes it. That
+// replica must not wait for the others: if one is inactive, the statement fails, and ClickHouse tries it again for ever,
+// before all later statements ON CLUSTER. Exec waits instead.
+func alter(on, table, change string) string {
+	return "ALTER TABLE " + LocalTable(table) + on + " " + strings.Replace(change, waitsForReplicas, "SETTINGS mutations_sync = 1", 1)
+}
+
+// syncAfter returns the statement that waits for the active replicas after a deletion that is to wait for them, or "".
+func (c clustered) syncAfter(statement string) string {
+	_, text := comments(statement)
+	m := alterTable.FindStringSubmatch(text)
+	if m == nil || !isSharded(m[1]) || !strings.Contains(m[2], waitsForReplicas) {
+		return ""
+	}
+	return "SYSTEM SYNC REPLICA ON CLUSTER " + identifier(c.cluster) + " " + identifier(c.database) + "." + LocalTable(m[1])
 }
 
 func isSharded(table string) bool { return shardedTables[table] != "" }

@@ -117,6 +117,11 @@ func (p *program) makeDemo(ctx context.Context, s *app.Store) error {
 	if err := s.Writer.Write(ctx, demo.Events(start)); err != nil {
 		return err
 	}
+	for _, shard := range s.Engine.Facts { // a report does not wait for so many events
+		if err := shard.RefreshNoted(ctx); err != nil {
+			return err
+		}
+	}
 	_, err := s.Catalogue.Apply(ctx, demo.Catalogue(start), false)
 	return err
 }

@@ -32,28 +32,36 @@ func (r *removals) run(stdin string, args ...string) string {
 	return strings.TrimSpace(out + complaints)
 }
 
-// killed starts a command and kills it when it deletes rows of a table. It reports whether the command was still running.
-func (r *removals) killed(table string, args ...string) bool {
+// killed starts a command and kills it when it works on the files of tables: when files with the first pattern
+// TABLE/NAME exist, and then some with the next one. It reports whether the command was still running.
+func (r *removals) killed(patterns []string, args ...string) bool {
 	r.t.Helper()
-	deletions := filepath.Join(tableDir(r.t, r.dir, table), "mutation_*.txt")
+	var files []string
+	for _, pattern := range patterns {
+		table, name, _ := strings.Cut(pattern, "/")
+		files = append(files, filepath.Join(tableDir(r.t, r.dir, table), name))
+	}
 	cmd := begin(r.t, nil, nil, append(args, "--store=embedded:"+r.dir)...)
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	for {
-		if found, err := filepath.Glob(deletions); err != nil || len(found) > 0 {
+		if found, err := filepath.Glob(files[0]); err != nil || len(found) > 0 {
+			files = files[1:]
+		}
+		if len(files) == 0 {
 			_ = cmd.Process.Kill()
 			return <-done != nil
 		}
 		select {
 		case err := <-done:
-			r.t.Fatalf("%q ended without a deletion of %s: %v", args, table, err)
+			r.t.Fatalf("%q ended without files %s: %v", args, files[0], err)
 		default:
 		}
 	}
 }
 
-// TestAKilledRemovalIsFinished kills retain and forget while they delete events, and while they delete facts. After
-// the next start, counters and reports agree, and a repetition of the command deletes what remains.
+// TestAKilledRemovalIsFinished kills retain and forget while they delete events, and while they delete facts or merge
+// them, which removes those of erased visitors. After the next start, counters and reports agree, and a repetition of the command deletes what remains.
 func TestAKilledRemovalIsFinished(t *testing.T) {
 	tier.Parallel(t)
 	tier.SkipShort(t)
@@ -72,16 +80,22 @@ func TestAKilledRemovalIsFinished(t *testing.T) {
 	token := made.run("", "token", "create")
 	retain, forget := []string{"retain", "--days=30", "--yes"}, []string{"forget", "--visitor=v7", "--yes"}
 	var killed int
-	for _, kill := range []struct {
-		table string
-		args  []string
-	}{{"events", retain}, {"events", forget}, {"facts", retain}, {"facts", forget}} {
-		t.Run(kill.args[0]+" of "+kill.table, func(t *testing.T) {
+	const deletion, merge = "mutation_*.txt", "tmp_merge_*"
+	for name, kill := range map[string]struct {
+		args []string
+		when []string
+	}{
+		"retain of events": {retain, []string{"events/" + deletion}},
+		"forget of events": {forget, []string{"events/" + deletion}},
+		"retain of facts":  {retain, []string{"facts/" + deletion}},
+		"forget of facts":  {forget, []string{"events/" + deletion, "facts/" + merge}},
+	} {
+		t.Run(name, func(t *testing.T) {
 			r := &removals{t, filepath.Join(t.TempDir(), "data")}
 			if err := os.CopyFS(r.dir, os.DirFS(whole)); err != nil {
 				t.Fatal(err)
 			}
-			if r.killed(kill.table, kill.args...) {
+			if r.killed(kill.when, kill.args...) {
 				killed++
 			}
 			p := start(t, "serve", "--store=embedded:"+r.dir)

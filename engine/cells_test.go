@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -155,14 +156,14 @@ func TestLooksAtCellsOfSeveralWindows(t *testing.T) {
 func TestLooksAtCellsAreKept(t *testing.T) {
 	x := newTrial(t, firstDay)
 	x.weeks([]int{50, 60}, []int{50, 60})
-	statements := 0
-	x.engine.Observe(func(time.Duration, error) { statements++ })
-	ask := func() int {
-		before := statements
+	var statements atomic.Int64
+	x.engine.Observe(func(time.Duration, error) { statements.Add(1) })
+	ask := func() int64 {
+		before := statements.Load()
 		if _, err := x.engine.Report(t.Context(), planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1, Dimension: query.ByDevice})); err != nil {
 			fatal(t, err)
 		}
-		return statements - before
+		return statements.Load() - before
 	}
 	first, again := ask(), ask()
 	if again >= first {

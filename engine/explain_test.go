@@ -14,6 +14,7 @@ import (
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 // tracedWorld returns an engine with the events of a campaign and a widget.
@@ -33,7 +34,7 @@ func tracedWorld(t *testing.T, w world) *Engine {
 func TestSQLRunsAsItStands(t *testing.T) {
 	w := world{rand.New(rand.NewPCG(5, 5))}
 	e := tracedWorld(t, w)
-	for range 30 {
+	for range tier.Of(8, 30, 60) {
 		p := planOf(t, e, w.request(1))
 		text, err := e.SQL(t.Context(), p)
 		if err != nil {
@@ -63,7 +64,7 @@ func TestStatementsDoNotDependOnValues(t *testing.T) {
 	w := world{rand.New(rand.NewPCG(6, 6))}
 	e := tracedWorld(t, w)
 	const hostile = `'"\{website_id:Int64}; -- /`
-	for range 30 {
+	for range tier.Of(8, 30, 60) {
 		r := w.request(1)
 		r.Cap, r.Filters.ZScore, r.Dimension = nil, 0, "" // the statements depend on what was found
 		other := r

@@ -54,8 +54,8 @@ func New(e *engine.Engine, c *catalogue.Catalogue, in Intake, o Options) *API {
 	s.rates = newTokenRates(o.TokenRate)
 	s.failures = newFailureRates(o.AuthFailures)
 	s.bodies = newBodies(o.StoreWait)
-	e.Observe(s.metrics.queried, func(source string) { s.metrics.reports.WithLabelValues(source).Inc() })
-	s.metrics.rollups(e)
+	e.Observe(s.metrics.queried)
+	s.metrics.facts(e)
 	compressed, err := gzhttp.NewWrapper(gzhttp.MinSize(compressFrom), gzhttp.EnableZstd(true))
 	if err != nil {
 		panic(err) // the options are constants

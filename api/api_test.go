@@ -12,7 +12,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/engine"
-	"lifthouse/engine/source"
+	"lifthouse/engine/enginetest"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -86,11 +86,9 @@ func newServerOn(tb testing.TB, conn driver.Conn, change ...func(*api.Options)) 
 	for _, set := range change {
 		set(&options)
 	}
-	e := engine.New(conn, c, source.DefaultLimits)
-	w := ingest.NewWriter(conn)
-	in := api.Intake{Collector: ingest.NewCollector(tb.Context(), w, options.WaitingEvents), Deliveries: ingest.NewDeliveries(conn), Journal: ingest.NewJournal(conn)}
+	e, w := enginetest.Open(tb, conn, c)
+	in := api.Intake{Collector: ingest.NewCollector(tb.Context(), w, options.WaitingEvents), Journal: ingest.NewJournal(conn)}
 	s := &server{t: tb, api: api.New(e, c, in, options), engine: e, catalogue: c, writer: w, conn: conn}
-	s.writer.AfterWrite(func([]ingest.Subject) { e.Written(nil) })
 	s.Server = httptest.NewServer(s.api)
 	tb.Cleanup(s.Close)
 	return s
@@ -288,9 +286,7 @@ func TestCampaignWithItsCountersAndVariations(t *testing.T) {
 		at(0, "a", 0, schema.KindView, 0), at(1, "b", 1, schema.KindView, 0), at(2, "b", 1, schema.KindView, 0),
 		at(3, "b", 1, schema.KindGoal, 125_000), at(4, "c", 1, schema.KindGoal, 50_000),
 	}
-	if _, err := s.writer.Write(t.Context(), events); err != nil {
-		t.Fatal(err)
-	}
+	s.fold(events...)
 	_, body, text := s.do("GET", "/v1/campaigns/12", s.token)
 	for field, want := range map[string]any{
 		"id": 12.0, "name": "Banner", "type": "experiment", "views": 3.0, "goalsReached": 2.0, "value": 18.0, "active": true,

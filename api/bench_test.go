@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -25,7 +24,7 @@ func BenchmarkResults(b *testing.B) {
 		Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.066, MeanValue: 50}},
 	}
 	for part := range slices.Chunk(slices.Collect(simulated.Events()), 100_000) {
-		if _, err := s.writer.Write(b.Context(), part); err != nil {
+		if err := s.writer.Write(b.Context(), part); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -45,10 +44,6 @@ func BenchmarkResults(b *testing.B) {
 func listening(b *testing.B) (*server, func(path string, headers ...string) int) {
 	b.Helper()
 	s := newServer(b, func(o *api.Options) { o.TokenRate = 0 })
-	following, stop := context.WithCancel(b.Context())
-	var background sync.WaitGroup
-	background.Go(func() { s.engine.Follow(following, time.Second) })
-	b.Cleanup(func() { stop(); background.Wait() })
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
 	b.Cleanup(client.CloseIdleConnections)
 	return s, func(path string, headers ...string) int {
@@ -80,7 +75,7 @@ func (s *server) plantOne(b *testing.B) {
 		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 20_000, Start: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), Days: 14, Seed: 1,
 		Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.066, MeanValue: 50}},
 	}
-	if _, err := s.writer.Write(b.Context(), slices.Collect(simulated.Events())); err != nil {
+	if err := s.writer.Write(b.Context(), slices.Collect(simulated.Events())); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -3,7 +3,7 @@ package api
 import (
 	"time"
 
-	"lifthouse/engine/live"
+	"lifthouse/engine"
 	"lifthouse/engine/plan"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -60,7 +60,7 @@ type campaignVariation struct {
 	Order    int    `json:"order"`
 }
 
-func newCampaign(c *catalogue.LiveCampaign, counters live.Counters) campaign {
+func newCampaign(c *catalogue.LiveCampaign, counters engine.CampaignCounters) campaign {
 	return campaign{
 		ID: c.ID, Name: c.Name, Description: c.Description, Type: c.Type,
 		GoalsReached: counters.GoalsReached, Views: counters.Views, Value: counters.Value,
@@ -79,14 +79,10 @@ func (s *server) listCampaigns(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	page := pageOf(c, l, l.owned.Campaigns, func(c catalogue.LiveCampaign) bool { return l.has(c.WebsiteID, c.Active, c.Type) })
-	counters, err := s.engine.Totals.Counters(c.Request.Context(), page)
-	if err != nil {
-		return nil, err
-	}
 	list := make([]campaign, len(page))
 	subjects := make([]plan.Subject, len(page))
 	for i := range page {
-		list[i] = newCampaign(&page[i], counters[page[i].ID])
+		list[i] = s.countedCampaign(&page[i])
 		subjects[i] = plan.Subject{WebsiteID: page[i].WebsiteID, Kind: schema.SubjectCampaign, ID: page[i].ID}
 	}
 	if l.status {
@@ -98,9 +94,8 @@ func (s *server) listCampaigns(c *gin.Context) (any, error) {
 }
 
 // countedCampaign returns a campaign with its counters.
-func (s *server) countedCampaign(c *gin.Context, live *catalogue.LiveCampaign) (campaign, error) {
-	counters, err := s.engine.Totals.Counters(c.Request.Context(), []catalogue.LiveCampaign{*live})
-	return newCampaign(live, counters[live.ID]), err
+func (s *server) countedCampaign(live *catalogue.LiveCampaign) campaign {
+	return newCampaign(live, s.engine.CountersOfCampaign(live))
 }
 
 func (s *server) getCampaign(c *gin.Context) (any, error) {
@@ -108,11 +103,7 @@ func (s *server) getCampaign(c *gin.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	counted, err := s.countedCampaign(c, &found)
-	if err != nil {
-		return nil, err
-	}
-	detail := campaignDetail{campaign: counted, Variations: []campaignVariation{}}
+	detail := campaignDetail{campaign: s.countedCampaign(&found), Variations: []campaignVariation{}}
 	for _, v := range found.Variations {
 		detail.Variations = append(detail.Variations, campaignVariation(v))
 	}
@@ -126,6 +117,6 @@ func (s *server) switchCampaign(active bool) func(*gin.Context) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return s.countedCampaign(c, &live)
+		return s.countedCampaign(&live), nil
 	})
 }

@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"context"
-	"slices"
 
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -29,7 +28,7 @@ const surveyEvery = 1 << 10
 // survey parses the whole body before any event is stored, and records rejected
 // lines. The error is a problem.
 func (d *delivery) survey(ctx context.Context) error {
-	d.received.Lines = []LineVerdict{}
+	d.received.Lines = []RejectedLine{}
 	most := min(int64(bytes.Count(d.held.text, []byte("\n")))+1, chunkLines)
 	if bytes.HasPrefix(bytes.TrimLeft(d.held.text, " \t\r\n"), []byte("[")) {
 		most = min(int64(bytes.Count(d.held.text, []byte("{")))+1, chunkLines)
@@ -59,13 +58,12 @@ func (d *delivery) survey(ctx context.Context) error {
 }
 
 func (d *delivery) reject(line *ingest.Line) {
-	d.received.Rejected++
-	d.received.list(line.Number, verdictRejected, line.Fault.Error())
+	d.received.reject(line.Number, line.Fault.Error())
 }
 
-// store writes the valid lines in order, and sets the verdict of each line.
+// store writes the valid lines in order.
 func (d *delivery) store(ctx context.Context) error {
-	d.received = Received{Lines: []LineVerdict{}}
+	d.received = Received{Lines: []RejectedLine{}}
 	if d.whole != nil {
 		return d.storePart(ctx, d.whole)
 	}
@@ -85,48 +83,22 @@ func (d *delivery) store(ctx context.Context) error {
 	return d.storePart(ctx, part)
 }
 
-// storePart writes some lines together. A line with several rows is stored if
-// one of its rows is.
+// storePart writes some lines together.
 func (d *delivery) storePart(ctx context.Context, lines []ingest.Line) error {
 	var events []schema.Event
 	for i := range lines {
 		events = append(events, lines[i].Events...)
 	}
 	d.named.Add(events)
-	verdicts, err := d.server.intake.Collector.Write(ctx, events)
-	if err != nil {
+	if err := d.server.intake.Collector.Write(ctx, events); err != nil {
 		return err
 	}
-	d.server.intake.Journal.Repeated(ingest.WayHTTP, "", events, verdicts, func(row int) int64 { return lineOf(lines, row) })
 	for i := range lines {
-		line := &lines[i]
-		if line.Fault != nil {
+		if line := &lines[i]; line.Fault != nil {
 			d.reject(line)
-			continue
-		}
-		own := verdicts[:len(line.Events)]
-		verdicts = verdicts[len(line.Events):]
-		switch {
-		case slices.Contains(own, ingest.Conflict):
-			d.received.Duplicates++
-			d.received.list(line.Number, verdictConflict, "stored before with different content, which is kept")
-		case slices.Contains(own, ingest.Stored):
-			d.received.Stored++
-		default:
-			d.received.Duplicates++
-			d.received.list(line.Number, verdictDuplicate, "")
+		} else {
+			d.received.Accepted++
 		}
 	}
 	return nil
-}
-
-// lineOf returns the number of the line that a row of the lines belongs to.
-func lineOf(lines []ingest.Line, row int) int64 {
-	for i := range lines {
-		if row < len(lines[i].Events) {
-			return lines[i].Number
-		}
-		row -= len(lines[i].Events)
-	}
-	return 0
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"crypto/sha256"
 	"errors"
 	"mime"
 	"net/http"
@@ -20,19 +19,17 @@ import (
 
 // Intake stores events.
 type Intake struct {
-	Collector  *ingest.Collector
-	Deliveries *ingest.Deliveries
-	Times      ingest.Times // allowed times of events
-	Journal    *ingest.Journal
+	Collector *ingest.Collector
+	Times     ingest.Times // allowed times of events
+	Journal   *ingest.Journal
 }
 
 // Received has the outcome of a request with events.
 type Received struct {
-	Stored     int           `json:"stored"`     // lines
-	Duplicates int           `json:"duplicates"` // lines that were stored before or are repeated
-	Rejected   int           `json:"rejected"`   // lines
-	Lines      []LineVerdict `json:"lines"`      // first lines that were not stored
-	More       int           `json:"more"`       // further lines that were not stored
+	Accepted int            `json:"accepted"` // lines that are stored; an event counts once however often it is sent
+	Rejected int            `json:"rejected"` // lines
+	Lines    []RejectedLine `json:"lines"`    // first rejected lines
+	More     int            `json:"more"`     // further rejected lines
 	// Undeclared has the names that the catalogue does not declare, at most
 	// maxUndeclared. Events with them are stored.
 	Undeclared []catalogue.Undeclared `json:"undeclared"`
@@ -40,31 +37,24 @@ type Received struct {
 
 // The maximum number of lines and of undeclared names in a response.
 const (
-	maxVerdicts   = 1000
+	maxRejected   = 1000
 	maxUndeclared = 100
 )
 
-func (r *Received) list(line int64, verdict, detail string) {
-	if len(r.Lines) == maxVerdicts {
+func (r *Received) reject(line int64, detail string) {
+	r.Rejected++
+	if len(r.Lines) == maxRejected {
 		r.More++
 		return
 	}
-	r.Lines = append(r.Lines, LineVerdict{line, verdict, detail})
+	r.Lines = append(r.Lines, RejectedLine{line, detail})
 }
 
-// LineVerdict has the outcome of a line or an array element.
-type LineVerdict struct {
-	Line    int64  `json:"line"` // from 1
-	Verdict string `json:"verdict"`
-	Detail  string `json:"detail,omitempty"`
+// RejectedLine is a line or an array element that was rejected, and why.
+type RejectedLine struct {
+	Line   int64  `json:"line"` // from 1
+	Detail string `json:"detail"`
 }
-
-// Verdicts of lines that were not stored.
-const (
-	verdictRejected  = "rejected"
-	verdictDuplicate = "duplicate"
-	verdictConflict  = "duplicateConflict" // a duplicate with different content; the first arrival is kept
-)
 
 const keyHeader = "Idempotency-Key"
 
@@ -99,12 +89,6 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 	}
 	ctx, cancel := results.WithDeadline(c.Request.Context(), s.options.Timeout) // starts after the body was received from the client
 	defer cancel()
-	if events.Key != "" {
-		digest := sha256.Sum256(held.text)
-		if err := within(ctx, func() error { return s.intake.Deliveries.Bind(ctx, token.WebsiteID, events.Key, digest) }); err != nil {
-			return nil, s.intakeProblem(c, err)
-		}
-	}
 	if err := d.store(ctx); err != nil {
 		return nil, s.intakeProblem(c, err)
 	}
@@ -171,15 +155,9 @@ func noneTaken(r *Received) error {
 
 // intakeProblem returns the problem for events that could not be stored.
 func (s *server) intakeProblem(c *gin.Context, err error) error {
-	switch {
-	case errors.Is(err, ingest.ErrFull):
+	if errors.Is(err, ingest.ErrFull) {
 		s.metrics.results.Shed.Inc()
 		return &problemError{&problem{Status: http.StatusServiceUnavailable, Code: string(source.Busy), Detail: "too many events are waiting to be written: retry in a moment", retryAfter: 1}}
-	case errors.Is(err, ingest.ErrKeyReused):
-		return &problemError{&problem{
-			Status: http.StatusUnprocessableEntity, Code: "idempotency_key_reused", Detail: "nothing was stored",
-			Errors: []fault{{"header", keyHeader, c.GetHeader(keyHeader), "was used for a different body; use a new key for each body"}},
-		}}
 	}
 	return untimely(source.StoreFailure(c.Request.Context(), err), "the events were not stored in time, or their status is unknown: send the same events again; each event counts once")
 }

@@ -84,9 +84,7 @@ func newExampleServer(t *testing.T) *server {
 			events = append(events, e)
 		}
 	}
-	if _, err := s.writer.Write(t.Context(), events); err != nil {
-		t.Fatal(err)
-	}
+	s.fold(events...)
 	return s
 }
 

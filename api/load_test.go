@@ -139,6 +139,9 @@ func TestWaitingForTheStoreEnds(t *testing.T) {
 func TestAClientThatLeftIsInTheLogOnly(t *testing.T) {
 	log := logged(t)
 	s := newServer(t, func(o *api.Options) { o.StoreSlots, o.StoreQueue, o.StoreWait = 1, 8, time.Minute })
+	if err := s.engine.FoldNoted(t.Context()); err != nil { // both requests would wait for one fold
+		t.Fatal(err)
+	}
 	release, err := s.api.Occupy(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -234,6 +234,7 @@ func TestLogAndMetricsTellOfRequestsButNotTheirSecrets(t *testing.T) {
 	response, _ := s.send(http.MethodGet, "/v1/campaigns/12", http.NoBody, s.withToken()...)
 	s.send(http.MethodGet, "/v1/campaigns/99/results", http.NoBody, s.withToken()...)
 	var answers strings.Builder
+	s.must(bannerResults)
 	for _, path := range []string{
 		"/v1/campaigns?access_token=" + s.token, "/v1/campaigns/" + s.token, "/" + s.token, "/v1/campaigns?" + s.token + "=1",
 		"/v1/campaigns/12/results?filters%5BdateFrom%5D=" + s.token,
@@ -245,8 +246,8 @@ func TestLogAndMetricsTellOfRequestsButNotTheirSecrets(t *testing.T) {
 	s.Close() // the last lines are written
 
 	requests := lines(t, log.String(), "request")
-	if len(requests) != 8 {
-		t.Fatalf("%d lines, want 8:\n%s", len(requests), log)
+	if len(requests) != 9 {
+		t.Fatalf("%d lines, want 9:\n%s", len(requests), log)
 	}
 	first, second := requests[0], requests[1]
 	for name, want := range map[string]any{

@@ -28,10 +28,7 @@ type metrics struct {
 	rateLimited  prometheus.Counter
 	events       *prometheus.CounterVec
 	inbox        *prometheus.CounterVec
-	copies       prometheus.Counter
-	sweeps       *prometheus.CounterVec
 	servers      *prometheus.GaugeVec
-	reports      *prometheus.CounterVec
 }
 
 // seconds are histogram buckets from cached responses to reports at the time
@@ -56,25 +53,16 @@ func newMetrics() *metrics {
 	}
 	m.results = results.NewMetrics(m.registry)
 	m.events = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "lifthouse_events_total", Help: "Events received over HTTP: stored, duplicate, rejected.",
+		Name: "lifthouse_events_total", Help: "Events received over HTTP: accepted, rejected.",
 	}, []string{"verdict"})
 	m.inbox = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "lifthouse_inbox_rows_total", Help: "Rows moved out of events_inbox: stored, duplicate, rejected.",
+		Name: "lifthouse_inbox_rows_total", Help: "Rows moved out of events_inbox: accepted, rejected.",
 	}, []string{"verdict"})
-	m.copies = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "lifthouse_copies_removed_total", Help: "Copies of events that several processes stored on a server, removed by sweeps.",
-	})
-	m.sweeps = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "lifthouse_sweeps_total", Help: "Sweeps for copies of events on a server by outcome: ok, error.",
-	}, []string{"outcome"})
 	m.servers = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "lifthouse_store_server_up", Help: "Whether a server of a cluster answers the others: 1 or 0.",
 	}, []string{"server"})
-	m.reports = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "lifthouse_reports_total", Help: "Computed reports by source: rollup, in-process (events counted by the server), single-pass and reference (events counted by the store).",
-	}, []string{"source"})
 	m.registry.MustRegister(
-		m.reports, m.events, m.inbox, m.copies, m.sweeps, m.servers,
+		m.events, m.inbox, m.servers,
 		m.requests, m.inFlight, m.storeQueries, m.rateLimited,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -83,27 +71,15 @@ func newMetrics() *metrics {
 
 // received counts the events of a request.
 func (m *metrics) received(r *Received) {
-	m.events.WithLabelValues("stored").Add(float64(r.Stored))
-	m.events.WithLabelValues("duplicate").Add(float64(r.Duplicates))
+	m.events.WithLabelValues("accepted").Add(float64(r.Accepted))
 	m.events.WithLabelValues("rejected").Add(float64(r.Rejected))
 }
 
 // CountInbox counts rows moved from events_inbox.
 func (a *API) CountInbox(moved ingest.Moved) {
 	rows := a.server.metrics.inbox
-	rows.WithLabelValues("stored").Add(float64(moved.Stored))
-	rows.WithLabelValues("duplicate").Add(float64(moved.Duplicates))
+	rows.WithLabelValues("accepted").Add(float64(moved.Accepted))
 	rows.WithLabelValues("rejected").Add(float64(moved.Rejected))
-}
-
-// CountSweep counts a sweep, and the copies of events that it removed.
-func (a *API) CountSweep(removed int, err error) {
-	outcome := "ok"
-	if err != nil {
-		outcome = "error"
-	}
-	a.server.metrics.sweeps.WithLabelValues(outcome).Inc()
-	a.server.metrics.copies.Add(float64(removed))
 }
 
 // SetServers sets which servers of a cluster answer.
@@ -117,21 +93,14 @@ func (a *API) SetServers(servers []schema.Server) {
 	}
 }
 
-// rollups exports the lag of the rollup refresh, the refreshes that had no effect, and the
-// size of the events in memory.
-func (m *metrics) rollups(of *engine.Engine) {
-	for reason, count := range map[string]func() uint64{"deletion": of.Rollups.Refused, "concurrent": of.Rollups.Lost, "restored": of.Rollups.Unusable} {
-		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "lifthouse_rollup_refreshes_refused_total", ConstLabels: prometheus.Labels{"reason": reason},
-			Help: "Rollup refreshes without effect by reason: deletion (events were being deleted), concurrent (another process did the same) and restored (the events were restored by ClickHouse).",
-		}, func() float64 { return float64(count()) }))
-	}
+// facts exports how far the facts are behind the events, and the visitors who lost events.
+func (m *metrics) facts(of *engine.Engine) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "lifthouse_rollup_lag_seconds", Help: "Longest time that events have been waiting for a rollup refresh; 0: none wait, or only until a report asks for them.",
-	}, func() float64 { return of.Rollups.Lag().Seconds() }))
+		Name: "lifthouse_facts_lag_seconds", Help: "Time since the last refresh of facts that succeeded.",
+	}, func() float64 { return of.FactsLag().Seconds() }))
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "lifthouse_events_in_memory_bytes", Help: "Approximate size of the events of small subjects in memory.",
-	}, func() float64 { return float64(of.EventsInMemory()) }))
+		Name: "lifthouse_lost_visitors", Help: "Visitors of the last scrubs whose stored events are fewer than those that their facts were made of.",
+	}, func() float64 { return float64(of.LostVisitors()) }))
 }
 
 // queried observes the duration of a store query.

@@ -260,9 +260,7 @@ func TestWidgetWithItsCountersVariationsAndExperiments(t *testing.T) {
 		goal(9, 0, 4, 12_000, -25_000), goal(10, 2, 4, 12_999, 0), goal(11, 0, 3, 990_000, 990_000), // 2.4999; -2.5
 		other, bar, barToo,
 	}
-	if _, err := s.writer.Write(t.Context(), events); err != nil {
-		t.Fatal(err)
-	}
+	s.fold(events...)
 	want := map[string]any{
 		"id": 7.0, "name": "Newsletter", "type": "popup", "active": false, "primaryGoalId": 4.0,
 		"views": 3.0, "clicks": 2.0, "submits": 1.0, "completions": 1.0, "conversions": 1.0, "contacts": 1.0, "goalsReached": 2.0, "value": 2.0, "extraValue": -3.0,

@@ -44,7 +44,16 @@ func (s *server) poll(path string, headers ...string) polled {
 
 func (s *server) write(events ...schema.Event) {
 	s.t.Helper()
-	if _, err := s.writer.Write(s.t.Context(), events); err != nil {
+	if err := s.writer.Write(s.t.Context(), events); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// fold writes and folds events, which a server does within refreshInterval.
+func (s *server) fold(events ...schema.Event) {
+	s.t.Helper()
+	s.write(events...)
+	if err := s.engine.FoldNoted(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -256,7 +265,7 @@ func TestTheLastGoodAnswerIsGivenWhenTheStoreFails(t *testing.T) {
 			t.Errorf("%s, never asked before: %d %s", when, other.status, other.text)
 		}
 	}
-	exec("RENAME TABLE events TO elsewhere")
+	exec("RENAME TABLE facts TO elsewhere")
 	if hit := s.poll(bannerResults); hit.Stale || hit.text != good.text {
 		t.Error("nothing changed, and the kept answer is not given")
 	}
@@ -264,7 +273,7 @@ func TestTheLastGoodAnswerIsGivenWhenTheStoreFails(t *testing.T) {
 	if _, text := s.send(http.MethodGet, bannerResults, http.NoBody, s.withToken("Accept", "application/sql", "If-None-Match", sql.Get("ETag"))...); text != "" {
 		t.Error("the SQL is what the client has, and is sent")
 	}
-	exec("RENAME TABLE elsewhere TO events")
+	exec("RENAME TABLE elsewhere TO facts")
 	if p := s.poll(bannerResults, "Cache-Control", "no-cache"); p.Stale || p.Get("Warning") != "" || p.Get("ETag") != good.Get("ETag") {
 		t.Errorf("the store is back: stale %v, %v", p.Stale, p.Header)
 	} else {

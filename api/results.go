@@ -50,21 +50,24 @@ func (s *server) report(operation query.Operation) func(*gin.Context) (any, erro
 // confirmed by a conditional request.
 func (s *server) answered(c *gin.Context, q *results.Query) (reply, error) {
 	ctx, newest := c.Request.Context(), negotiation.WantsNew(c.Request)
-	is := s.results.Version(ctx, q, newest)
-	answer := reply{kind: q.Kind, keep: briefly}
-	if is.Known {
-		answer.tag = negotiation.Tag(s.options.Release, q.Key, is.String())
-		if !newest && negotiation.Matches(c.Request, answer.tag) {
-			s.metrics.results.Count(results.NotModified)
-			return answer, nil
-		}
+	is := s.results.Version(ctx, q)
+	if tag := s.tag(q, is); tag != "" && !newest && negotiation.Matches(c.Request, tag) {
+		s.metrics.results.Count(results.NotModified)
+		return reply{kind: q.Kind, keep: briefly, tag: tag}, nil
 	}
 	got, err := s.results.Answer(ctx, q, is, newest)
 	if got.Stale {
-		answer = reply{kind: q.Kind, keep: notKept, stale: true}
+		return reply{kind: q.Kind, keep: notKept, stale: true, body: got.Body}, err
 	}
-	answer.body = got.Body
-	return answer, err
+	return reply{kind: q.Kind, keep: briefly, tag: s.tag(q, got.Version), body: got.Body}, err
+}
+
+// tag returns the entity tag of a response; empty: events wait that may change it, or the store does not answer.
+func (s *server) tag(q *results.Query, of results.Version) string {
+	if !of.IsCurrent() {
+		return ""
+	}
+	return negotiation.Tag(s.options.Release, q.Key, of.String())
 }
 
 // extensions has the file extensions of downloads.

@@ -56,7 +56,7 @@ func (s *server) plant() {
 				{ID: 2, Share: 1, ConversionRate: 0.16, MeanValue: 50},
 			},
 		}
-		if _, err := s.writer.Write(s.t.Context(), slices.Collect(simulated.Events())); err != nil {
+		if err := s.writer.Write(s.t.Context(), slices.Collect(simulated.Events())); err != nil {
 			s.t.Fatal(err)
 		}
 	}

@@ -47,7 +47,6 @@ func TestSoak(t *testing.T) {
 	s.writes = s.newToken(1, 0, catalogue.ScopeWrite)
 	following, stop := context.WithCancel(t.Context())
 	var background sync.WaitGroup
-	background.Go(func() { s.engine.Follow(following, time.Second) })
 	background.Go(func() { s.catalogue.Follow(following, 400*time.Millisecond) })
 	s.pollOnce(t, 0, new(string)) // what is made once is made
 	s.rest()
@@ -173,7 +172,7 @@ func (s *soaking) keepWriting(ctx context.Context, t *testing.T) {
 		for _, e := range events {
 			seen[e.VisitorID] = true
 		}
-		if _, err := s.writer.Write(t.Context(), events); err != nil {
+		if err := s.writer.Write(t.Context(), events); err != nil {
 			t.Error(err)
 			return
 		}

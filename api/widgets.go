@@ -3,7 +3,7 @@ package api
 import (
 	"time"
 
-	"lifthouse/engine/live"
+	"lifthouse/engine"
 	"lifthouse/engine/plan"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -65,7 +65,7 @@ type widgetExperiment struct {
 	catalogue.LookPlan
 }
 
-func newWidget(w *catalogue.LiveWidget, counters *live.WidgetCounters) widget {
+func newWidget(w *catalogue.LiveWidget, counters *engine.WidgetCounters) widget {
 	return widget{
 		ID: w.ID, Name: w.Name, Type: w.Type, PrimaryGoalID: w.PrimaryGoalID,
 		Views: counters.Views, Clicks: counters.Clicks, Submits: counters.Submits, Completions: counters.Completions,
@@ -114,14 +114,9 @@ func (s *server) listWidgets(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	page := pageOf(c, l, l.owned.Widgets, func(w catalogue.LiveWidget) bool { return l.has(w.WebsiteID, w.Active, w.Type) })
-	counters, err := s.engine.Totals.WidgetCounters(c.Request.Context(), page)
-	if err != nil {
-		return nil, err
-	}
 	list := make([]widget, len(page))
 	for i := range page {
-		of := counters[page[i].ID]
-		list[i] = newWidget(&page[i], &of)
+		list[i] = s.countedWidget(&page[i])
 		if l.status {
 			list[i].Status = s.experimentStatuses(c, l.owned.ID, &page[i])
 		}
@@ -143,10 +138,9 @@ func (s *server) experimentStatuses(c *gin.Context, account int64, w *catalogue.
 }
 
 // countedWidget returns a widget with its counters.
-func (s *server) countedWidget(c *gin.Context, w *catalogue.LiveWidget) (widget, error) {
-	counters, err := s.engine.Totals.WidgetCounters(c.Request.Context(), []catalogue.LiveWidget{*w})
-	of := counters[w.ID]
-	return newWidget(w, &of), err
+func (s *server) countedWidget(w *catalogue.LiveWidget) widget {
+	of := s.engine.CountersOfWidget(w)
+	return newWidget(w, &of)
 }
 
 func (s *server) getWidget(c *gin.Context) (any, error) {
@@ -154,11 +148,7 @@ func (s *server) getWidget(c *gin.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	counted, err := s.countedWidget(c, &found)
-	if err != nil {
-		return nil, err
-	}
-	detail := widgetDetail{widget: counted, Variations: newWidgetVariations(found.Variations), Experiments: []widgetExperiment{}}
+	detail := widgetDetail{widget: s.countedWidget(&found), Variations: newWidgetVariations(found.Variations), Experiments: []widgetExperiment{}}
 	for i := range found.Experiments {
 		e := &found.Experiments[i]
 		detail.Experiments = append(detail.Experiments, newExperiment(e, found.ShareHistory[e.ID]))
@@ -173,6 +163,6 @@ func (s *server) switchWidget(active bool) func(*gin.Context) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return s.countedWidget(c, &live)
+		return s.countedWidget(&live), nil
 	})
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ func (x *trial) devices(day int, mobile [2]int, converted, others [2]int) {
 			}
 		}
 	}
-	if _, err := x.writer.Write(x.t.Context(), events); err != nil {
+	if err := x.writer.Write(x.t.Context(), events); err != nil {
 		x.t.Fatal(err)
 	}
 }
@@ -155,14 +156,14 @@ func TestLooksAtCellsOfSeveralWindows(t *testing.T) {
 func TestLooksAtCellsAreKept(t *testing.T) {
 	x := newTrial(t, firstDay)
 	x.weeks([]int{50, 60}, []int{50, 60})
-	statements := 0
-	x.rolled.Observe(func(time.Duration, error) { statements++ }, func(string) {})
-	ask := func() int {
-		before := statements
-		if _, err := x.rolled.Report(t.Context(), planOf(t, x.rolled, query.Request{AccountID: 1, SubjectID: 1, Dimension: query.ByDevice})); err != nil {
+	var statements atomic.Int64
+	x.engine.Observe(func(time.Duration, error) { statements.Add(1) })
+	ask := func() int64 {
+		before := statements.Load()
+		if _, err := x.engine.Report(t.Context(), planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1, Dimension: query.ByDevice})); err != nil {
 			fatal(t, err)
 		}
-		return statements - before
+		return statements.Load() - before
 	}
 	first, again := ask(), ask()
 	if again >= first {

@@ -24,18 +24,11 @@ type decisions struct {
 	cells    *lru.Cache[string, dated[map[string]*looks.Analysis]]
 }
 
-// dated is something that was read at a version of a subject's events.
+// dated is something that was read at a version of a subject's facts.
 type dated[T any] struct {
 	read    T
 	version uint64
-	at      time.Time // when it was read
-	through time.Time // acceptance time of the last event
 }
-
-// maxDaysAge is how long the looks of a large subject without a rollup are used although new
-// events arrived. Reading them takes the store several times as long as a report, and they
-// change only by late events, until the next day is full.
-const maxDaysAge = time.Minute
 
 // The limits bound the memory: about 1 KiB for each look and variation.
 const (
@@ -55,67 +48,52 @@ func newDecisions() *decisions {
 	return &decisions{analyzer: looks.NewAnalyzer(), analyses: analyses, cells: cells}
 }
 
-// decideAndReport computes a report and what the looks of the subject found, and returns the
-// name of its source.
-func (e *Engine) decideAndReport(ctx context.Context, x *source.Execution, s state) (*result.Report, string, error) {
+// decideAndReport computes a report and what the looks of the subject found.
+func (e *Engine) decideAndReport(ctx context.Context, x *source.Execution) (*result.Report, error) {
 	if !decides(x.Plan) {
-		return reportOf(ctx, x, s, nil)
+		return e.reportOf(ctx, x, nil)
 	}
-	a, err := e.analysis(ctx, x, s)
+	a, err := e.analysis(ctx, x)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	var results *result.Report
-	var from string
 	if x.Scorecard {
-		results, from, err = e.scorecardReport(ctx, x, s, a)
+		results, err = e.scorecardReport(ctx, x, a)
 	} else {
-		results, from, err = reportOf(ctx, x, s, a)
+		results, err = e.reportOf(ctx, x, a)
 	}
 	if err == nil && x.Dimension != "" && x.IsDeclared() && x.OfAllVisitors() {
-		err = e.concludeCells(ctx, x, s, a, results)
+		err = e.concludeCells(ctx, x, a, results)
 	}
-	return results, from, err
+	return results, err
 }
 
-// version returns the version of the events that a report reads, or nil if it is not
-// known.
-func (e *Engine) version(ctx context.Context, x *source.Execution, s *state) *uint64 {
+// readOnce returns what read returned for the key at the version of the subject's facts. It is read
+// again only if they changed.
+func readOnce[T any](ctx context.Context, e *Engine, kept *lru.Cache[string, dated[T]], key string, x *source.Execution, read func() (T, error)) (T, error) {
 	version, known := e.Version(ctx, x.Subject)
-	if !known || x.AllEvents && s.rollup != nil && s.rollup.Lacks {
-		return nil // it is that of the rollup
-	}
-	return &version
-}
-
-// readOnce returns what read returned for the key at the version of the events. It is read
-// again only if the events changed.
-func readOnce[T any](ctx context.Context, e *Engine, kept *lru.Cache[string, dated[T]], key string, x *source.Execution, s state, read func() (T, error)) (T, error) {
-	version := e.version(ctx, x, &s)
-	if version != nil {
-		if last, found := kept.Get(key); found && last.isOf(*version, &s, e.store.Limits) {
+	if known {
+		if last, found := kept.Get(key); found && last.version == version {
 			return last.read, nil
 		}
 	}
 	found, err := read()
-	if err == nil && version != nil {
-		kept.Add(key, dated[T]{found, *version, time.Now(), s.through})
+	if err == nil && known {
+		kept.Add(key, dated[T]{found, version})
 	}
 	return found, err
 }
 
 // analysis returns what the looks of the declared question found.
-func (e *Engine) analysis(ctx context.Context, x *source.Execution, s state) (*looks.Analysis, error) {
-	return readOnce(ctx, e, e.decisions.analyses, analysisKey(x.Plan), x, s, func() (*looks.Analysis, error) { return e.readAnalysis(ctx, x, s) })
+func (e *Engine) analysis(ctx context.Context, x *source.Execution) (*looks.Analysis, error) {
+	return readOnce(ctx, e, e.decisions.analyses, analysisKey(x.Plan), x, func() (*looks.Analysis, error) { return e.readAnalysis(ctx, x) })
 }
 
 // readAnalysis reads the daily sums of the declared question, of the guardrails and of the
 // secondary goals, and analyzes the looks.
-func (e *Engine) readAnalysis(ctx context.Context, x *source.Execution, s state) (*looks.Analysis, error) {
-	first, _, err := e.firstView(ctx, x.Subject)
-	if err != nil {
-		return nil, err
-	}
+func (e *Engine) readAnalysis(ctx context.Context, x *source.Execution) (*looks.Analysis, error) {
+	first, _ := e.firstView(x.Subject)
 	p := x.Declaration(time.Time{})
 	recorded, err := e.ledger.Recorded(ctx, looks.DeclarationOf(p))
 	if err != nil {
@@ -124,13 +102,12 @@ func (e *Engine) readAnalysis(ctx context.Context, x *source.Execution, s state)
 	if to := x.Filters.To; !to.IsZero() {
 		recorded = slices.DeleteFunc(slices.Clone(recorded), func(r looks.Record) bool { return r.End.After(to) })
 	}
-	schedule := looks.NewSchedule(p, first, throughOf(x, s), x.Stored.Newest, recorded)
+	schedule := looks.NewSchedule(p, first, throughOf(x), x.Stored.Newest, recorded)
 	return e.decisions.analyzer.Analyze(p, schedule, recorded, func(since time.Time, goals []int64) (map[int64][]visit.Step, error) {
 		of := *x
 		of.Plan, of.Outliers, of.Limited = x.Declaration(since), nil, nil
 		of.Request.Cap = nil // the declared ones apply
-		s.declined = nil
-		found, _, err := readGoals(ctx, &of, s, goals)
+		found, err := e.readGoals(ctx, &of, goals)
 		steps := make(map[int64][]visit.Step, len(found))
 		for goal, rows := range found {
 			steps[goal] = rows.Steps
@@ -141,17 +118,17 @@ func (e *Engine) readAnalysis(ctx context.Context, x *source.Execution, s state)
 
 // throughOf returns the time up to which looks may have ended: the data of the report, or the
 // end of its window.
-func throughOf(x *source.Execution, s state) time.Time {
-	if to := x.Filters.To; !to.IsZero() && to.Before(s.through) {
+func throughOf(x *source.Execution) time.Time {
+	if to := x.Filters.To; !to.IsZero() && to.Before(x.Stored.Ingested) {
 		return to
 	}
-	return s.through
+	return x.Stored.Ingested
 }
 
 // concludeCells sets the conclusions of the cells of a breakdown, from the same looks.
-func (e *Engine) concludeCells(ctx context.Context, x *source.Execution, s state, a *looks.Analysis, results *result.Report) error {
+func (e *Engine) concludeCells(ctx context.Context, x *source.Execution, a *looks.Analysis, results *result.Report) error {
 	key := fmt.Sprint(analysisKey(x.Plan), x.Dimension, x.Top)
-	concluded, err := readOnce(ctx, e, e.decisions.cells, key, x, s, func() (map[string]*looks.Analysis, error) { return readCells(ctx, x, s, e.decisions.analyzer, a) })
+	concluded, err := readOnce(ctx, e, e.decisions.cells, key, x, func() (map[string]*looks.Analysis, error) { return e.readCells(ctx, x, a) })
 	if err == nil {
 		results.ConcludeCells(concluded)
 	}
@@ -160,15 +137,14 @@ func (e *Engine) concludeCells(ctx context.Context, x *source.Execution, s state
 
 // readCells reads the cells of a breakdown at each look, and analyzes them. The j-th cell to
 // have enough visitors in each variation has a part of alpha.
-func readCells(ctx context.Context, x *source.Execution, s state, analyzer *looks.Analyzer, a *looks.Analysis) (map[string]*looks.Analysis, error) {
-	s.declined = nil
+func (e *Engine) readCells(ctx context.Context, x *source.Execution, a *looks.Analysis) (map[string]*looks.Analysis, error) {
 	p, cells := x.Declaration(time.Time{}), looks.NewCells(a)
 	p.Dimension, p.Interval = x.Dimension, ""
 	for _, look := range a.Looks {
 		windows, whole := []*visit.Rows{}, &visit.Rows{}
 		unknown := map[string]bool{} // cells that are in "(other)" of a part of a window
 		for _, w := range a.Windows(look) {
-			found, err := readWindow(ctx, x, s, w, look.End, unknown)
+			found, err := e.readWindow(ctx, x, w, look.End, unknown)
 			if err != nil {
 				return nil, err
 			}
@@ -186,20 +162,19 @@ func readCells(ctx context.Context, x *source.Execution, s state, analyzer *look
 			return rows
 		})
 	}
-	return analyzer.Cells(cells), nil
+	return e.decisions.analyzer.Cells(cells), nil
 }
 
 // readWindow reads the cells of the visitors of a window up to a time. It subtracts those
 // whose first view is after the window, and adds the names of the cells of only one of the
 // two to unknown, if the other has further values in "(other)".
-func readWindow(ctx context.Context, x *source.Execution, s state, w looks.Window, end time.Time, unknown map[string]bool) (*visit.Rows, error) {
+func (e *Engine) readWindow(ctx context.Context, x *source.Execution, w looks.Window, end time.Time, unknown map[string]bool) (*visit.Rows, error) {
 	since := func(from time.Time) (*visit.Rows, error) {
 		of := *x
 		p := x.Declaration(from)
 		p.Dimension, p.Interval = x.Dimension, ""
 		of.Plan, of.Outliers, of.Limited = p.Until(end), nil, nil
-		found, _, err := read(ctx, &of, s)
-		return found, err
+		return e.read(ctx, &of)
 	}
 	found, err := since(w.From)
 	if err != nil || !w.To.Before(end) {
@@ -253,31 +228,15 @@ func analysisKey(p *plan.Plan) string {
 	return string(key)
 }
 
-// isOf reports whether something may be used for a version of the events. Without a rollup,
-// that of an earlier version suffices for a while.
-func (d *dated[T]) isOf(version uint64, s *state, limits source.Limits) bool {
-	return d.version == version || s.rollup == nil && s.facts == nil && d.isRecent(s, limits)
-}
-
-// isRecent reports whether something of a large subject was read less than maxDaysAge ago,
-// and on the day of the last event.
-func (d *dated[T]) isRecent(s *state, limits source.Limits) bool {
-	day := func(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
-	return s.events > limits.MaxInProcess() && time.Since(d.at) < maxDaysAge && day(d.through).Equal(day(s.through))
-}
-
 // asOfFirstView returns the plan as it was in force when the first view of the subject
 // was accepted.
-func (e *Engine) asOfFirstView(ctx context.Context, p *plan.Plan) (*plan.Plan, error) {
+func (e *Engine) asOfFirstView(p *plan.Plan) *plan.Plan {
 	if !p.PlanChanged() {
-		return p, nil
+		return p
 	}
-	first, viewed, err := e.firstView(ctx, p.Subject)
-	switch {
-	case err != nil:
-		return nil, err
-	case !viewed:
-		return p, nil // a change before the first view counts
+	first, viewed := e.firstView(p.Subject)
+	if !viewed {
+		return p // a change before the first view counts
 	}
-	return p.AsOf(first.Accepted), nil
+	return p.AsOf(first.Accepted)
 }

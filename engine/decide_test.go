@@ -12,7 +12,6 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
-	"lifthouse/engine/rollup"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -32,10 +31,8 @@ type trial struct {
 	writer    *ingest.Writer
 	conn      driver.Conn
 	engine    *Engine
-	rolled    *Engine // reads rollups
-	folded    *Engine // reads facts
-	from      string  // the source of its last report
-	refresher *rollup.Refresher
+	other     *Engine // of another process
+	refresher *facts.Refresher
 	ids       uint64
 }
 
@@ -49,26 +46,16 @@ func newTrial(t *testing.T, first time.Time) *trial {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &trial{t: t, first: first, conn: conn, catalogue: c, writer: ingest.NewWriter(conn)}
+	x := &trial{t: t, first: first, conn: conn, catalogue: c, writer: ingest.NewWriter(conn, nil)}
 	x.campaign = catalogue.Campaign{
 		ID: 1, WebsiteID: 1, Name: "Banner", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: 1,
 		ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20,
 		Variations: []catalogue.Variation{{ID: 1, Name: "Green", Share: 50, Order: 1}},
 	}
 	x.apply()
-	x.engine = New(conn, c, source.DefaultLimits)
-	x.engine.Totals.SetOwn()
-	x.rolled = New(conn, c, source.Limits{InProcessEvents: 1})
-	x.rolled.Totals.SetOwn()
-	x.rolled.Observe(func(time.Duration, error) {}, func(name string) { x.from = name })
-	x.refresher = rollup.New(conn, x.writer, x.rolled.Rollups.Indexes()[0])
-	if err := schema.CreateFacts(t.Context(), conn); err != nil {
-		t.Fatal(err)
-	}
-	x.folded = New(conn, c, source.DefaultLimits)
-	r := facts.NewRefresher(conn, true)
-	r.LeastVisitorsByDay = 2*dailyVisitors + 1 // after the first day
-	x.folded.useFacts(r)
+	x.engine, x.refresher = openEngine(conn, c)
+	x.refresher.LeastVisitorsByDay = 2*dailyVisitors + 1 // after the first day
+	x.other = New(conn, c, source.DefaultLimits, []*facts.Refresher{facts.NewRefresher(conn, false)})
 	return x
 }
 
@@ -83,21 +70,20 @@ func (x *trial) apply() {
 	}
 }
 
-// day stores a day, and refreshes the rollup.
+// day stores a day, and folds it.
 func (x *trial) day(day int, converted ...int) {
 	x.t.Helper()
 	x.store(day, converted...)
 	x.refresh()
 }
 
-// refresh makes stored events visible to both engines.
+// refresh folds the stored events.
 func (x *trial) refresh() {
 	x.t.Helper()
-	subject := plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1}
-	x.engine.Written([]plan.Subject{subject})
-	x.rolled.Written([]plan.Subject{subject})
-	if err := x.refresher.RefreshAll(x.t.Context()); err != nil {
-		x.t.Fatal(err)
+	for _, r := range []*facts.Refresher{x.refresher, x.other.Facts[0]} {
+		if _, err := r.Refresh(x.t.Context()); err != nil {
+			x.t.Fatal(err)
+		}
 	}
 }
 
@@ -120,13 +106,12 @@ func (x *trial) store(day int, converted ...int) {
 			}
 		}
 	}
-	if _, err := x.writer.Write(x.t.Context(), events); err != nil {
+	if err := x.writer.Write(x.t.Context(), events); err != nil {
 		x.t.Fatal(err)
 	}
 }
 
-// report returns a report that is equal from the events, by the reference and from
-// rollups.
+// report returns a report that is equal in another process.
 func (x *trial) report(change func(*query.Request)) *result.Report {
 	x.t.Helper()
 	r := query.Request{AccountID: 1, SubjectID: 1, Metric: query.GoalConversionRate}
@@ -143,24 +128,17 @@ func (x *trial) reportOf(p *plan.Plan) *result.Report {
 	if err != nil {
 		fatal(x.t, err)
 	}
-	want, err := x.engine.Reference(x.t.Context(), p)
+	other, err := x.other.Report(x.t.Context(), p)
 	if err != nil {
 		fatal(x.t, err)
 	}
-	fromRollup, err := x.rolled.Report(x.t.Context(), p)
-	if err != nil {
-		fatal(x.t, err)
-	}
-	copyToFacts(x.t, x.conn, "sent_events", "true", x.folded.facts[0])
-	fromFacts, err := x.folded.Report(x.t.Context(), p)
-	if err != nil {
-		fatal(x.t, err)
-	}
-	for _, other := range []*result.Report{want, fromRollup, fromFacts} {
-		other.GeneratedAt = got.GeneratedAt
-		if g, w := inJSON(x.t, got), inJSON(x.t, other); g != w {
-			x.t.Fatalf("the report and its reference differ:\n%s\n%s", g, w)
+	other.GeneratedAt = got.GeneratedAt
+	if g, w := inJSON(x.t, got), inJSON(x.t, other); g != w {
+		at := 0
+		for at < min(len(g), len(w)) && g[at] == w[at] {
+			at++
 		}
+		x.t.Fatalf("the reports of two processes differ:\n%.300s\n%.300s\n%s", g[max(at-150, 0):], w[max(at-150, 0):], p)
 	}
 	return got
 }
@@ -304,7 +282,7 @@ func TestRecordedLooksStay(t *testing.T) {
 			t.Errorf("%d rows at %s, want %d", n, test.now, test.want)
 		}
 	}
-	if n := y.recordAt(t, y.rolled, end.Add(26*time.Hour)); n != 0 {
+	if n := y.recordAt(t, y.other, end.Add(26*time.Hour)); n != 0 {
 		t.Errorf("another engine wrote %d rows again", n)
 	}
 	before := y.report(nil)
@@ -344,7 +322,7 @@ func TestRecordedHarmStays(t *testing.T) {
 		x.store(day, 0, 400) // late events
 	}
 	x.refresh()
-	if n := x.recordAt(t, x.rolled, x.first.AddDate(0, 0, 6)); n != 0 {
+	if n := x.recordAt(t, x.other, x.first.AddDate(0, 0, 6)); n != 0 {
 		t.Errorf("%d rows are written again", n)
 	}
 	if after := x.report(scorecard).Decision; inJSON(t, after) != inJSON(t, before) {
@@ -355,9 +333,6 @@ func TestRecordedHarmStays(t *testing.T) {
 // recordAt records the looks that are mature at a time, and returns the number of rows.
 func (x *trial) recordAt(t *testing.T, e *Engine, now time.Time) int {
 	t.Helper()
-	if err := e.Totals.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	n, err := e.recordLooksOf(t.Context(), planOf(t, e, query.Request{AccountID: 1, SubjectID: 1}), now, map[plan.Subject]time.Time{})
 	if err != nil {
 		fatal(t, err)
@@ -409,7 +384,7 @@ func TestPlanOfAnExperimentIsFrozen(t *testing.T) {
 	apply()
 	report := func() *result.Report {
 		t.Helper()
-		x.engine.Written(nil)
+		x.refresh()
 		r, err := x.engine.Report(t.Context(), planOf(t, x.engine, query.Request{Operation: query.ExperimentResults, AccountID: 1, SubjectID: 7, ExperimentID: 4}))
 		if err != nil {
 			fatal(t, err)
@@ -428,7 +403,7 @@ func TestPlanOfAnExperimentIsFrozen(t *testing.T) {
 			})
 		}
 	}
-	if _, err := x.writer.Write(t.Context(), events); err != nil {
+	if err := x.writer.Write(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
 	before := report()
@@ -443,62 +418,6 @@ func TestPlanOfAnExperimentIsFrozen(t *testing.T) {
 	want := "the catalogue declares another plannedDays, primaryMetric since the first view; results use what was declared before it"
 	if !slices.ContainsFunc(after.Checks.Warnings, func(w result.Warning) bool { return w.Code == "PLAN_CHANGED" && w.Message == want }) {
 		t.Errorf("warnings %v, want %q", after.Checks.Warnings, want)
-	}
-}
-
-// TestLargeSubjectsWithoutRollupReuseTheirDays counts the statements of reports of a
-// subject that the store must count, before and after new events.
-func TestLargeSubjectsWithoutRollupReuseTheirDays(t *testing.T) {
-	x := newTrial(t, firstDay)
-	x.weeks([]int{50, 90})
-	statements := 0
-	e := New(x.conn, x.catalogue, source.Limits{InProcessEvents: 1})
-	e.Totals.SetOwn()
-	e.Observe(func(time.Duration, error) { statements++ }, func(string) {})
-	ask := func() (asked int, status stats.Status) {
-		e.Written(nil)
-		if err := e.Totals.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		before := statements
-		r, err := e.Report(t.Context(), planOf(t, e, query.Request{AccountID: 1, SubjectID: 1, Metric: query.GoalConversionRate}))
-		if err != nil {
-			fatal(t, err)
-		}
-		return statements - before, r.Conclusion.Status
-	}
-	first, _ := ask()
-	x.store(8, 50, 60)
-	second, status := ask()
-	if second >= first || status != stats.StatusWinner {
-		t.Errorf("%d statements, then %d with status %s", first, second, status)
-	}
-}
-
-// TestPercentilesAreKept counts the statements of capped reports of an unchanged and of
-// a changed subject.
-func TestPercentilesAreKept(t *testing.T) {
-	x := newTrial(t, firstDay)
-	x.day(0, 50, 60)
-	statements := 0
-	x.rolled.Observe(func(time.Duration, error) { statements++ }, func(name string) { x.from = name })
-	ask := func() int {
-		before := statements
-		p := planOf(t, x.rolled, query.Request{AccountID: 1, SubjectID: 1, Metric: query.ValuePerVisitor, Cap: &schema.Cap{Percentile: 90}})
-		if _, err := x.rolled.Report(t.Context(), p); err != nil {
-			fatal(t, err)
-		}
-		return statements - before
-	}
-	ask()
-	kept := ask()
-	x.day(1, 50, 60)
-	x.report(nil) // reads the days of the declared question
-	if changed := ask(); x.from != source.NameVisitors || changed <= kept {
-		t.Errorf("%d statements of an unchanged subject, %d of a changed one, from %s", kept, changed, x.from)
-	}
-	if again := ask(); again != kept {
-		t.Errorf("%d statements, then %d", kept, again)
 	}
 }
 
@@ -519,14 +438,14 @@ func TestPointsHaveTheCapOfTheReport(t *testing.T) {
 		other.EventID = 3*i + 2
 		events = append(events, view, goal, other)
 	}
-	if _, err := x.writer.Write(t.Context(), events); err != nil {
+	if err := x.writer.Write(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
 	x.refresh()
 	series := func(r *query.Request) {
 		r.Metric, r.Interval, r.Cap, r.Filters.ZScore = query.ValuePerVisitor, query.Daily, &schema.Cap{Percentile: 90}, 1
 	}
-	for name, of := range map[string]*Engine{"events": x.engine, "rollup": x.rolled} {
+	for name, of := range map[string]*Engine{"one": x.engine, "other": x.other} {
 		t.Run(name, func(t *testing.T) {
 			reportOf := func(changes ...func(*query.Request)) *result.Report {
 				r := query.Request{AccountID: 1, SubjectID: 1}

@@ -5,16 +5,13 @@
 //     returns all errors together. It knows the names of the API, and no tables.
 //  2. plan: New resolves the Request against the catalogue into a Plan: the
 //     population, the window, the goal, the variations and control.
-//  3. engine: choose selects the cheapest source that can serve the Plan.
-//  4. source and rollup: a source returns rows. Each row has the moments of the
+//  3. facts: Source.Read returns rows. Each row has the moments of the
 //     visitors of one variation and one value of the dimension. Moments are exact
-//     sums, so totals need no second query. Package visit defines them, and what a
-//     visitor contributes.
-//  5. result: New merges rows into cells. Package stats compares the variations of
+//     sums, so totals need no second query. Package visit defines them.
+//  4. result: New merges rows into cells. Package stats compares the variations of
 //     a cell with control. A Report is the body of the response.
-//  6. render: a Report as CSV, as a forest plot, and as tables of a terminal.
+//  5. render: a Report as CSV, as a forest plot, and as tables of a terminal.
 //
-// source/sql/reference_visitors.sql defines which visitors and events count.
-// Package stats has the formulas. Package calculator computes the same comparisons
+// Package fold defines which visitors and events count. Package stats has the formulas. Package calculator computes the same comparisons
 // from given sums.
 package engine

@@ -17,7 +17,7 @@ import (
 // A campaign without an estimate is not in the map: its website has no visitors, or they show
 // no rate and no mean.
 func (e *Engine) EstimatePlans(ctx context.Context, owned *catalogue.Owned, campaigns []int64) (map[int64]*result.PlanEstimate, error) {
-	if err := e.Totals.RefreshIfOld(ctx); err != nil {
+	if err := e.FoldNoted(ctx); err != nil {
 		return nil, err
 	}
 	type question struct {
@@ -31,9 +31,7 @@ func (e *Engine) EstimatePlans(ctx context.Context, owned *catalogue.Owned, camp
 		if err != nil {
 			continue // a dry run may declare a goal that is not stored
 		}
-		if p, err = e.asOfFirstView(ctx, p); err != nil {
-			return nil, err
-		}
+		p = e.asOfFirstView(p)
 		of := e.mostVisited(p, owned)
 		if of == nil {
 			continue
@@ -61,17 +59,17 @@ func (e *Engine) mostVisited(p *plan.Plan, owned *catalogue.Owned) *plan.Plan {
 			continue
 		}
 		of := plan.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
-		stored, _ := e.Totals.Last(of)
-		if of == p.Subject && stored.Events > 0 {
+		totals := e.Totals(of)
+		if of == p.Subject && totals.AllEvents() > 0 {
 			return p
 		}
-		if stored.Events <= events {
+		if totals.AllEvents() <= events {
 			continue
 		}
 		request := of.Request(owned.ID)
 		request.GoalID, request.Metric = p.Declared.GoalID, p.Declared.Metric
 		if other, err := plan.New(request, owned); err == nil && other.Allocation > 0 {
-			most, events = other, stored.Events
+			most, events = other, totals.AllEvents()
 		}
 	}
 	return most
@@ -85,14 +83,11 @@ type traffic struct {
 }
 
 func (e *Engine) readTraffic(ctx context.Context, p *plan.Plan) (*traffic, error) {
-	x, s, err := e.prepare(ctx, p)
+	x, err := e.prepare(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	first, _, err := e.firstView(ctx, p.Subject)
-	if err != nil {
-		return nil, err
-	}
-	found, _, err := read(ctx, x, s)
+	first, _ := e.firstView(p.Subject)
+	found, err := e.read(ctx, x)
 	return &traffic{x.Plan, found, first.Time}, err
 }

@@ -4,42 +4,39 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/source"
 )
 
-// SQL returns the statement that computes a report from the events, with the
-// plan, the chosen source and the parameters as comments. A report with a series has a
-// second statement; each of the two begins at a line that begins with "-- statement". Each
-// statement can be run as it is. The engine itself binds the parameters, and may read the
-// same rows from a faster source.
+// SQL computes a report, and returns the statements that it ran, with the plan and the parameters as
+// comments. Each of them begins at a line that begins with "-- statement", and can be run as it is.
 func (e *Engine) SQL(ctx context.Context, p *plan.Plan) (string, error) {
-	x, s, err := e.prepare(ctx, p)
+	x, err := e.prepare(ctx, p)
 	if err != nil {
 		return "", err
 	}
-	if x, err = bounded(ctx, x, source.NameReference); err != nil {
-		return "", err
+	var queries []*source.Query
+	var adding sync.Mutex
+	traced := *e.store
+	traced.Trace = func(q *source.Query) {
+		adding.Lock()
+		defer adding.Unlock()
+		queries = append(queries, q)
 	}
-	query, err := x.MomentsQuery()
-	if err != nil {
+	x.Store = &traced
+	if _, err := e.read(ctx, x); err != nil {
 		return "", err
 	}
 	var b strings.Builder
 	for line := range strings.Lines(p.String()) {
 		b.WriteString("-- " + line)
 	}
-	chosen, reason := choose(x, &s, e.store.Limits)
-	fmt.Fprintf(&b, "-- source      %s: %s\n", chosen.Name(), reason)
-	if p.Interval == "" {
-		return b.String() + explained(query), nil
+	for i, q := range queries {
+		fmt.Fprintf(&b, "-- statement %d of %d\n%s", i+1, len(queries), explained(q))
 	}
-	series, err := x.SeriesQuery()
-	if err != nil {
-		return "", err
-	}
-	return b.String() + "-- statement 1 of 2: the report\n" + explained(query) + "\n-- statement 2 of 2: the series\n" + explained(series), nil
+	return b.String(), nil
 }
 
 // explained returns the parameters as comments, and the statement with their

@@ -26,7 +26,7 @@ type folded struct {
 	visitors, multiExposed, exposedBefore int64
 }
 
-func fold(p *source.Execution, events []schema.Event) map[string]*folded {
+func foldPlainly(p *source.Execution, events []schema.Event) map[string]*folded {
 	byVisitor := map[uint64][]schema.Event{}
 	for _, e := range events {
 		if e.WebsiteID == p.Subject.WebsiteID && e.Subject == p.Subject.Kind && e.SubjectID == p.Subject.ID && e.ExperimentID == p.Subject.ExperimentID {
@@ -151,7 +151,7 @@ func limitOf(p *source.Execution, events []schema.Event) int64 {
 	all1 := *p
 	all1.Plan, all1.Limited = p.OfAll(), nil
 	var totals []int64
-	for id, visits := range fold(&all1, events)[all].visits {
+	for id, visits := range foldPlainly(&all1, events)[all].visits {
 		if !slices.ContainsFunc(p.Variations, func(v plan.Variation) bool { return v.ID == id }) {
 			continue
 		}

@@ -15,7 +15,6 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
 	"lifthouse/engine/result"
-	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
@@ -56,7 +55,7 @@ func TestValuesAreThoseOfFirstViews(t *testing.T) {
 	for range 900 {
 		events = append(events, w.event(1))
 	}
-	insert(t, conn, events)
+	newStored(t, conn, events)
 	c, err := catalogue.Open(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +68,7 @@ func TestValuesAreThoseOfFirstViews(t *testing.T) {
 	if _, err := c.Apply(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
 		t.Fatal(err)
 	}
-	e := New(conn, c, source.DefaultLimits)
+	e, _ := openEngine(conn, c)
 	first := map[uint64]schema.Event{}
 	for _, event := range events {
 		if event.Subject != schema.SubjectCampaign || event.Kind != schema.KindView {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"lifthouse/engine/query"
-	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -38,13 +37,17 @@ func TestOrderAndRepetitionChangeNothing(t *testing.T) {
 		if _, err := c.Apply(t.Context(), file, false); err != nil {
 			t.Fatal(err)
 		}
-		writer := ingest.NewWriter(conn)
+		writer := ingest.NewWriter(conn, nil)
 		for _, batch := range batches {
-			if _, err := writer.Write(t.Context(), slices.Clone(batch)); err != nil {
+			if err := writer.Write(t.Context(), slices.Clone(batch)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		return New(conn, c, source.DefaultLimits)
+		e, r := openEngine(conn, c)
+		if _, err := r.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return e
 	}
 	shuffled := append(slices.Clone(events), events[100:300]...)
 	w.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
@@ -80,7 +83,7 @@ func TestCellsMergeToTheTotal(t *testing.T) {
 	for range 600 {
 		events = append(events, w.event(1))
 	}
-	insert(t, conn, events)
+	newStored(t, conn, events)
 	c, err := catalogue.Open(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +95,7 @@ func TestCellsMergeToTheTotal(t *testing.T) {
 	if _, err := c.Apply(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
 		t.Fatal(err)
 	}
-	e := New(conn, c, source.DefaultLimits)
+	e, _ := openEngine(conn, c)
 	for _, dimension := range query.Dimensions {
 		results, err := e.Report(t.Context(), planOf(t, e, query.Request{AccountID: 1, SubjectID: 1, Metric: query.ValuePerVisitor, Dimension: query.Dimension(dimension)}))
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
-	"lifthouse/engine/packed"
+	"lifthouse/engine/facts"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
@@ -191,9 +191,8 @@ func (w world) owned(ids ...int64) *catalogue.Owned {
 }
 
 func TestReportEqualsTheFold(t *testing.T) {
-	requests := tier.Of(60, 60, 2_000)
+	requests := tier.Of(60, 120, 5_000)
 	w := world{rand.New(rand.NewPCG(20261120, 1))}
-	s := &source.Store{Conn: schematest.Open(t), Limits: source.DefaultLimits}
 	var events []schema.Event
 	var ids []int64
 	for id := int64(1); id <= subjectsOfWorld; id++ {
@@ -203,32 +202,15 @@ func TestReportEqualsTheFold(t *testing.T) {
 		}
 	}
 	w.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
-	insertAt(t, s, events, accepted)
-	in := newStored(t, s, events)
+	in := newStored(t, schematest.Open(t), events)
 	owned := w.owned(ids...)
-	var fromRows atomic.Int64
-	t.Cleanup(func() {
-		if answered := fromRows.Load(); 2*answered < int64(requests) {
-			t.Errorf("%d of %d reports were answered by the rows of visitors; want at least half", answered, requests)
-		}
-	})
-	var statements atomic.Int64
-	in.packed.Observe = func(time.Duration, error) { statements.Add(1) }
-	t.Cleanup(func() {
-		// the events and 15 attributes of campaigns and of widgets with two experiments, by four goroutines
-		if n := statements.Load(); n > 3*4*16*subjectsOfWorld {
-			t.Errorf("%d statements, although the events are in memory", n)
-		}
-	})
 	const batches = 4
 	for batch := range uint64(batches) {
 		t.Run(fmt.Sprint(batch), func(t *testing.T) {
 			t.Parallel()
 			w := world{rand.New(rand.NewPCG(20261120, 2+batch))}
 			for i := range requests / batches {
-				if compareWithFold(t, in, owned, w.request(1+w.Int64N(subjectsOfWorld))) {
-					fromRows.Add(1)
-				}
+				compareWithFold(t, in, owned, w.request(1+w.Int64N(subjectsOfWorld)))
 				if t.Failed() {
 					t.Fatalf("case %d", i)
 				}
@@ -243,7 +225,7 @@ func FuzzReport(f *testing.F) {
 	for seed := range uint64(3) {
 		f.Add(seed)
 	}
-	s := &source.Store{Conn: schematest.Open(f), Limits: source.DefaultLimits}
+	conn := schematest.Open(f)
 	var subjects atomic.Int64
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		w := world{rand.New(rand.NewPCG(seed, 0))}
@@ -252,8 +234,7 @@ func FuzzReport(f *testing.F) {
 		for range 1 + w.IntN(150) {
 			events = append(events, w.event(id))
 		}
-		insertAt(t, s, events, accepted)
-		in := newStored(t, s, events)
+		in := newStored(t, conn, events)
 		owned := w.owned(id)
 		for range 3 {
 			compareWithFold(t, in, owned, w.request(id))
@@ -264,166 +245,128 @@ func FuzzReport(f *testing.F) {
 // accepted is the acceptance time of the events of random worlds. The days before it have some of them.
 var accepted = start.AddDate(0, 0, 1).Add(time.Hour)
 
-// insert stores the events in several parts, so that the rows of a visitor are
-// in different parts.
-func insert(t *testing.T, conn driver.Conn, events []schema.Event) {
-	t.Helper()
-	insertAt(t, conn, events, start)
+// stored has events, and the engine that reads their facts.
+type stored struct {
+	engine *Engine
+	events []schema.Event
 }
 
-func insertAt(t *testing.T, conn driver.Conn, events []schema.Event, accepted time.Time) {
+// openEngine returns an engine of a store, to which no other process writes.
+func openEngine(conn driver.Conn, c *catalogue.Catalogue) (*Engine, *facts.Refresher) {
+	r := facts.NewRefresher(conn, true)
+	r.LeastVisitorsByDay = 40
+	return New(conn, c, source.DefaultLimits, []*facts.Refresher{r}), r
+}
+
+// inserts numbers the inserts of newStored, whose acceptance times must rise.
+var inserts atomic.Int64
+
+// newStored stores the events in several parts, and folds them after each part, so that the rows of a visitor change.
+func newStored(t *testing.T, conn driver.Conn, events []schema.Event) stored {
 	t.Helper()
-	for part := range slices.Chunk(events, 1+len(events)/5) {
-		if err := schema.InsertEvents(t.Context(), conn, "", part, accepted); err != nil {
+	e, r := openEngine(conn, nil)
+	for part := range slices.Chunk(events, 1+len(events)/3) {
+		if err := schema.InsertEvents(t.Context(), conn, part, accepted.Add(time.Duration(inserts.Add(1))*time.Millisecond)); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := r.Refresh(t.Context()); err != nil {
+			fatal(t, err)
+		}
 	}
+	return stored{e, events}
 }
 
-// stored has the events of a store.
-type stored struct {
-	*source.Store
-	events []schema.Event
-	rows   visitorRows
-	facts  factsOf
-	packed *source.Store // the same store, which keeps events in memory; nil: it has servers
-}
-
-// newStored returns a store with the events, which are stored.
-func newStored(t *testing.T, s *source.Store, events []schema.Event) stored {
+// read returns the rows of a plan, and the execution with the bounds and the limit that the store has found.
+func (in stored) read(t *testing.T, x *source.Execution) (*source.Execution, *visit.Rows) {
 	t.Helper()
-	return stored{s, events, insertVisitorRows(t, s, events), insertFacts(t, s, events), &source.Store{Conn: s.Conn, Limits: s.Limits, Packed: packed.NewCache(packed.MaxBytes)}}
+	found, err := in.engine.read(t.Context(), x)
+	if err != nil {
+		fatal(t, err)
+	}
+	bounded := *x
+	bounded.Outliers = found.Outliers
+	if x.Limited == nil {
+		bounded.Limited = found.Cap
+	}
+	return &bounded, found
 }
 
-// compareWithFold compares the answer of each source with the fold. It reports
-// whether the rows of visitors can answer.
-func compareWithFold(t *testing.T, in stored, owned *catalogue.Owned, r query.Request) bool {
+// compareWithFold compares the answer with the fold.
+func compareWithFold(t *testing.T, in stored, owned *catalogue.Owned, r query.Request) {
 	t.Helper()
-	events := in.events
 	plan, err := plan.New(r, owned)
 	if err != nil {
 		fatal(t, err)
 	}
-	x := &source.Execution{Plan: plan, Store: in.Store, Stored: source.Stored{Ingested: accepted}}
-	if r.Filters.ZScore != 0 {
-		if x.Outliers, err = x.ReadOutliers(t.Context()); err != nil {
-			fatal(t, err)
+	x, found := in.read(t, &source.Execution{Plan: plan, Store: in.engine.store, Stored: source.Stored{Ingested: accepted}})
+	if x.Outliers != nil {
+		compareOutliers(t, x, in.events)
+	}
+	if x.Cap != nil {
+		if want := limitOf(x, in.events); x.Limited.Limit != want {
+			t.Errorf("limit %d, want %d\n%s", x.Limited.Limit, want, plan)
 		}
-		compareOutliers(t, x, events)
 	}
-	if x, err = x.WithCap(t.Context()); err != nil {
+	compareRows(t, x, found, in.events)
+	compareTop(t, in, x, found)
+	results := result.New(plan, found, nil)
+	compareStatistics(t, plan, results, foldPlainly(x, in.events))
+	if results.Series, err = in.engine.series(t.Context(), x, found); err != nil {
 		fatal(t, err)
 	}
-	reference, err := source.Reference{Execution: x}.Rows(t.Context())
-	if err != nil {
-		fatal(t, err)
-	}
-	compareRows(t, x, reference, events)
-	compareCap(t, x, events)
-	inProcess := readFrom(t, x, 0)
-	compareRows(t, x, inProcess.Whole, events)
-	comparePacked(t, x, in, inProcess)
-	singlePass := readFrom(t, x, source.MaxInProcessEvents+1)
-	compareRows(t, x, singlePass.Whole, events)
-	compareTop(t, x, reference)
-	results := result.New(plan, singlePass, nil)
-	compareStatistics(t, plan, results, fold(x, events))
 	if _, err := json.Marshal(results); err != nil {
 		t.Errorf("results are no JSON: %v\n%s", err, plan)
 	}
 	checkForms(t, plan, results)
 	if plan.Interval != "" && (plan.Cap == nil || plan.Cap.Percentile == 0) { // points have the percentile of the whole report
-		compareSeries(t, x, results, inProcess, singlePass)
-	}
-	in.facts.compare(t, x, events, results)
-	return in.rows.compare(t, x, events, results)
-}
-
-// compareCap compares the limit of the cap as found by the store and in this process.
-func compareCap(t *testing.T, x *source.Execution, events []schema.Event) {
-	t.Helper()
-	if x.Cap == nil {
-		return
-	}
-	unlimited := *x
-	unlimited.Limited = nil
-	counted := readFrom(t, &unlimited, 0).Cap
-	if want := limitOf(x, events); x.Limited.Limit != want || counted.Limit != want {
-		t.Errorf("limit %d of the store, %d counted here, want %d\n%s", x.Limited.Limit, counted.Limit, want, x.Plan)
+		compareSeries(t, in, x, results)
 	}
 }
 
-// readFrom reads the rows from the source for a number of events.
-func readFrom(t *testing.T, x *source.Execution, events uint64) *visit.Rows {
-	t.Helper()
-	s := stateOf(x)
-	s.events = events
-	found, _, err := read(t.Context(), x, s)
-	if err != nil {
-		fatal(t, err)
-	}
-	return found
-}
-
-// compareTop compares a breakdown into few values and others from the single
-// pass with the one from the reference.
-func compareTop(t *testing.T, x *source.Execution, reference []visit.Row) {
+// compareTop compares a breakdown into few values and others with that of the fold's values.
+func compareTop(t *testing.T, in stored, x *source.Execution, found *visit.Rows) {
 	t.Helper()
 	if x.Dimension == "" {
 		return
 	}
 	plan := *x.Plan
-	plan.Top = 1 + len(reference)%3
+	plan.Top = 1 + len(found.Cells)%3
 	few := *x
 	few.Plan = &plan
-	got, err := json.Marshal(result.New(&plan, readFrom(t, &few, source.MaxInProcessEvents+1), nil).Breakdown)
-	if err != nil {
-		fatal(t, err)
+	_, limited := in.read(t, &few)
+	wanted := result.New(&plan, found, nil).Breakdown
+	if len(wanted) > plan.Top { // found lacks values without visitors in the window, whose earlier visitors are among the others
+		others := &wanted[plan.Top].Checks.Window.EarlierVisitors
+		*others = foldPlainly(x, in.events)[all].exposedBefore
+		for i := range wanted[:plan.Top] {
+			*others -= wanted[i].Checks.Window.EarlierVisitors
+		}
 	}
-	want, err := json.Marshal(result.New(&plan, x.Answer(reference, nil), nil).Breakdown)
-	if err != nil {
-		fatal(t, err)
-	}
-	if string(got) != string(want) {
-		t.Errorf("top %d:\n got %.1500s\nwant %.1500s\n%s", plan.Top, got, want, &plan)
+	if got, want := written(t, result.New(&plan, limited, nil).Breakdown), written(t, wanted); got != want {
+		at := 0
+		for at < min(len(got), len(want)) && got[at] == want[at] {
+			at++
+		}
+		t.Errorf("top %d:\n got …%.300s\nwant …%.300s\n%s", plan.Top, got[max(at-100, 0):], want[max(at-100, 0):], &plan)
 	}
 }
 
 // compareSeries compares each point of a series with the report of a window
-// that ends there, and the in-process series with that of the store.
-func compareSeries(t *testing.T, x *source.Execution, whole *result.Report, inProcess, singlePass *visit.Rows) {
+// that ends there, and that with the fold.
+func compareSeries(t *testing.T, in stored, x *source.Execution, whole *result.Report) {
 	t.Helper()
-	plan := x.Plan
-	points, err := series(t.Context(), x, stateOf(x), singlePass)
-	if err != nil {
-		fatal(t, err)
-	}
-	counted, err := series(t.Context(), x, stateOf(x), inProcess)
-	if err != nil {
-		fatal(t, err)
-	}
-	compareVariations(t, plan.String()+"counted here", result.New(plan, inProcess, nil).Variations, whole.Variations)
-	if g, w := written(t, counted), written(t, points); g != w {
-		t.Errorf("%s\ncounted here %s\nby the store %s", plan, g, w)
-	}
-	if len(points) == 0 {
+	if len(whole.Series) == 0 {
 		if whole.Totals.Visitors > 0 {
-			t.Errorf("no point of %d visitors\n%s", whole.Totals.Visitors, plan)
+			t.Errorf("no point of %d visitors\n%s", whole.Totals.Visitors, x.Plan)
 		}
 		return
 	}
-	for _, point := range points {
-		at, err := x.EndingAt(point.Time).WithOutliers(t.Context())
-		if err != nil {
-			fatal(t, err)
-		}
-		rows, err := source.Reference{Execution: at}.Rows(t.Context())
-		if err != nil {
-			fatal(t, err)
-		}
-		compareVariations(t, fmt.Sprintf("%s\nat %s", plan, point.Time), point.Variations, unconcluded(result.New(at.Plan, at.Answer(rows, nil), nil).Variations))
+	for _, point := range whole.Series {
+		at, found := in.read(t, x.EndingAt(point.Time))
+		compareRows(t, at, found, in.events)
+		compareVariations(t, fmt.Sprintf("%s\nat %s", x.Plan, point.Time), point.Variations, unconcluded(result.New(at.Plan, found, nil).Variations))
 	}
-	compareVariations(t, plan.String()+"last point", points[len(points)-1].Variations, unconcluded(whole.Variations))
+	compareVariations(t, x.String()+"last point", whole.Series[len(whole.Series)-1].Variations, unconcluded(whole.Variations))
 }
 
 // unconcluded returns the variations in the form of a series, whose points have
@@ -460,7 +403,7 @@ func written(t *testing.T, value any) string {
 // is at most z standard deviations from the mean, in rational numbers.
 func compareOutliers(t *testing.T, plan *source.Execution, events []schema.Event) {
 	t.Helper()
-	values := fold(plan.WithoutOutliers(), events)[all].values
+	values := foldPlainly(plan.WithoutOutliers(), events)[all].values
 	if plan.Outliers.Values != int64(len(values)) {
 		t.Errorf("%d goal values, want %d\n%s", plan.Outliers.Values, len(values), plan)
 	}
@@ -509,15 +452,18 @@ func sumOf(rows []visit.Row, rule string) folded {
 	return sum
 }
 
-func compareRows(t *testing.T, plan *source.Execution, rows []visit.Row, events []schema.Event) {
+func compareRows(t *testing.T, plan *source.Execution, found *visit.Rows, events []schema.Event) {
 	t.Helper()
-	byValue := map[string][]visit.Row{all: rows}
-	for _, r := range rows {
+	byValue := map[string][]visit.Row{all: found.Whole}
+	for _, r := range found.Cells {
 		byValue[r.Dimension] = append(byValue[r.Dimension], r)
 	}
-	want := fold(plan, events)
+	want := foldPlainly(plan, events)
 	for value, folded := range want {
 		got := sumOf(byValue[value], plan.MultipleExposures)
+		if value != all { // visitors who were exposed before the window are counted for the whole report only
+			got.exposedBefore, folded.exposedBefore = 0, 0
+		}
 		if got.visitors != folded.visitors || got.multiExposed != folded.multiExposed || got.exposedBefore != folded.exposedBefore {
 			t.Errorf("%q: %d visitors, %d multi-exposed, %d exposed before; want %d, %d, %d\n%s", value,
 				got.visitors, got.multiExposed, got.exposedBefore, folded.visitors, folded.multiExposed, folded.exposedBefore, plan)
@@ -557,4 +503,14 @@ func readable(moments map[int64]visit.Moments) map[int64]string {
 		}
 	}
 	return texts
+}
+
+// planOf resolves a request.
+func planOf(tb testing.TB, e *Engine, r query.Request) *plan.Plan {
+	tb.Helper()
+	plan, err := e.Plan(r)
+	if err != nil {
+		fatal(tb, err)
+	}
+	return plan
 }

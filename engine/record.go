@@ -15,14 +15,13 @@ import (
 // that have become mature.
 const recordInterval = 10 * time.Minute
 
-// FollowLooks records the looks of all subjects until the context ends, and calls recorded
-// after each subject with new looks.
-func (e *Engine) FollowLooks(ctx context.Context, recorded func(context.Context)) {
+// FollowLooks records the looks of all subjects until the context ends.
+func (e *Engine) FollowLooks(ctx context.Context) {
 	tick := time.NewTicker(recordInterval)
 	defer tick.Stop()
 	checked := map[plan.Subject]time.Time{}
 	for {
-		e.recordLooks(ctx, time.Now(), checked, recorded)
+		e.recordLooks(ctx, time.Now(), checked)
 		select {
 		case <-ctx.Done():
 			return
@@ -33,7 +32,7 @@ func (e *Engine) FollowLooks(ctx context.Context, recorded func(context.Context)
 
 // recordLooks records the looks that are mature at a time, and the harm until then. checked has
 // the last day at which each subject was checked for harm.
-func (e *Engine) recordLooks(ctx context.Context, now time.Time, checked map[plan.Subject]time.Time, recorded func(context.Context)) {
+func (e *Engine) recordLooks(ctx context.Context, now time.Time, checked map[plan.Subject]time.Time) {
 	for _, owned := range e.catalogue.Snapshot().Accounts() {
 		for _, p := range comparisons(owned) {
 			n, err := e.recordLooksOf(ctx, p, now, checked)
@@ -44,7 +43,6 @@ func (e *Engine) recordLooks(ctx context.Context, now time.Time, checked map[pla
 				slog.WarnContext(ctx, "record looks failed", "subject", p.Subject, "err", err)
 			case n > 0:
 				slog.InfoContext(ctx, "looks recorded", "subject", p.Subject, "rows", n)
-				recorded(ctx)
 			}
 		}
 	}
@@ -73,13 +71,13 @@ func comparisons(owned *catalogue.Owned) []*plan.Plan {
 // recordLooksOf records the mature looks of a subject and the harm at the end of its days, and
 // returns the number of rows. It reads the events only if a look is due or a day has ended.
 func (e *Engine) recordLooksOf(ctx context.Context, p *plan.Plan, now time.Time, checked map[plan.Subject]time.Time) (int, error) {
-	x, s, err := e.prepare(ctx, p)
-	if err != nil || s.events == 0 {
+	x, err := e.prepare(ctx, p)
+	if err != nil {
 		return 0, err
 	}
-	first, viewed, err := e.firstView(ctx, x.Subject)
-	if err != nil || !viewed {
-		return 0, err
+	first, viewed := e.firstView(x.Subject)
+	if !viewed {
+		return 0, nil
 	}
 	declaration := x.Declaration(time.Time{})
 	recorded, err := e.ledger.Recorded(ctx, looks.DeclarationOf(declaration))
@@ -99,12 +97,9 @@ func (e *Engine) recordLooksOf(ctx context.Context, p *plan.Plan, now time.Time,
 	if !isDue && (p.Ended || due.FullDays() == 0 || !checked[p.Subject].Before(ended)) {
 		return 0, nil
 	}
-	e.addPostponed(ctx, x.Subject, 0)
-	if x, s, err = e.prepare(ctx, p); err != nil {
-		return 0, err
-	}
-	s.through = now // the days until now are over, whether or not events came
-	found, err := e.readAnalysis(ctx, x, s)
+	until := *x
+	until.Stored.Ingested = now // the days until now are over, whether or not events came
+	found, err := e.readAnalysis(ctx, &until)
 	if err != nil {
 		return 0, err
 	}

@@ -2,62 +2,52 @@ package engine
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"lifthouse/engine/facts"
-	"lifthouse/engine/live"
+	"lifthouse/engine/fold"
 	"lifthouse/engine/looks"
-	"lifthouse/engine/packed"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
-	"lifthouse/engine/rollup"
 	"lifthouse/engine/source"
 	"lifthouse/engine/visit"
 	"lifthouse/schema/catalogue"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	"golang.org/x/sync/semaphore"
 )
 
-// Engine computes reports from a store.
+// Engine computes reports from the facts of a store.
 type Engine struct {
-	Totals  *live.Totals // live totals of all subjects
-	Rollups *rollup.Set  // rollups of the subjects
+	Facts []*facts.Refresher // of the server, or of each shard
 
-	facts         []*facts.Refresher // of each shard; nil: reports are read from events and rollups
-	store         *source.Store
-	catalogue     *catalogue.Catalogue
-	observeSource func(string) // called with the source of each report
-	decisions     *decisions
-	ledger        *looks.Ledger
-	statuses      *statuses
+	store     *source.Store
+	catalogue *catalogue.Catalogue
+	decisions *decisions
+	ledger    *looks.Ledger
+	statuses  *statuses
+}
+
+// Open reads what the engine must know of the facts. It must be called before the first report.
+func (e *Engine) Open(ctx context.Context) error {
+	for _, shard := range e.Facts {
+		if _, err := shard.Open(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Observe sets a function that is called with the duration and the error of each
-// query, and one that is called with the source of each report. It must be called
-// before the first report.
-func (e *Engine) Observe(query func(elapsed time.Duration, err error), source func(name string)) {
-	e.store.Observe, e.observeSource = query, source
-}
+// query. It must be called before the first report.
+func (e *Engine) Observe(query func(elapsed time.Duration, err error)) { e.store.Observe = query }
 
-// New returns the engine of a store.
-func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits) *Engine {
-	s := &source.Store{Conn: conn, Limits: limits, Shards: source.ShardsOf(conn)}
-	if limits.Scans > 0 {
-		s.Scans = semaphore.NewWeighted(int64(limits.Scans))
-	}
-	e := &Engine{store: s, catalogue: c, Totals: live.New(s), decisions: newDecisions(), ledger: looks.NewLedger(conn), statuses: newStatuses()}
-	e.Rollups = rollup.NewSet(conn, limits.MaxInProcess(), c, e.Totals)
-	return e
-}
-
-// SetOwn sets that only this process writes to the store, and that it calls Inserted and
-// Written after each write. The engine then keeps totals and events of small subjects in
-// memory. It must be called before the first report.
-func (e *Engine) SetOwn() {
-	e.Totals.SetOwn()
-	e.store.Packed = packed.NewCache(packed.MaxBytes)
+// New returns the engine of a store with facts.
+func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits, of []*facts.Refresher) *Engine {
+	s := &source.Store{Conn: conn, Limits: limits}
+	return &Engine{Facts: of, store: s, catalogue: c, decisions: newDecisions(), ledger: looks.NewLedger(conn), statuses: newStatuses()}
 }
 
 // Plan resolves a request against the catalogue. The error is an InvalidError or
@@ -66,111 +56,164 @@ func (e *Engine) Plan(r query.Request) (*plan.Plan, error) {
 	return plan.New(r, e.catalogue.Snapshot().Account(r.AccountID))
 }
 
-// Report computes a report from the cheapest source. The error is an
-// InvalidError, a StoreError, or that of the context.
+// Report computes a report. The error is an InvalidError, a StoreError, or that of the
+// context.
 func (e *Engine) Report(ctx context.Context, p *plan.Plan) (*result.Report, error) {
-	x, s, err := e.prepare(ctx, p)
+	x, err := e.prepare(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	results, from, err := e.decideAndReport(ctx, x, s)
-	if err == nil && e.observeSource != nil {
-		e.observeSource(from)
-	}
-	return results, err
+	return e.decideAndReport(ctx, x)
 }
 
-// FromEvents computes a report from the events, as Report does while there is no
-// rollup.
-func (e *Engine) FromEvents(ctx context.Context, p *plan.Plan) (*result.Report, error) {
-	return e.fromEvents(ctx, p, e.decideAndReport)
+// read returns the rows of a report.
+func (e *Engine) read(ctx context.Context, x *source.Execution) (*visit.Rows, error) {
+	return facts.Source{Execution: x, Shards: e.Facts}.Read(ctx)
 }
 
-// Reference computes a report from the events, with all decisions of its days. It
-// keeps nothing and uses nothing that was kept.
-func (e *Engine) Reference(ctx context.Context, p *plan.Plan) (*result.Report, error) {
-	return e.fromEvents(ctx, p, e.decidedReport)
-}
-
-// fromEvents calls compute without the rollups.
-func (e *Engine) fromEvents(ctx context.Context, p *plan.Plan, compute func(context.Context, *source.Execution, state) (*result.Report, string, error)) (*result.Report, error) {
-	x, err := e.execution(ctx, p)
+// reportOf computes a report.
+func (e *Engine) reportOf(ctx context.Context, x *source.Execution, a *looks.Analysis) (*result.Report, error) {
+	found, err := e.read(ctx, x)
 	if err != nil {
 		return nil, err
 	}
-	results, _, err := compute(ctx, x, stateOf(x).withoutRollup())
-	return results, err
-}
-
-// decidedReport computes a report with all conclusions, and returns the name of its
-// source. It keeps nothing.
-func (e *Engine) decidedReport(ctx context.Context, x *source.Execution, s state) (results *result.Report, from string, err error) {
-	fresh := *e
-	fresh.decisions = newDecisions()
-	return fresh.decideAndReport(ctx, x, s)
-}
-
-// reportOf computes a report, and returns the name of its source.
-func reportOf(ctx context.Context, x *source.Execution, s state, a *looks.Analysis) (results *result.Report, from string, err error) {
-	found, from, err := read(ctx, x, s)
-	if err != nil {
-		return nil, "", err
-	}
-	results, err = reportFrom(ctx, x, s, found, a)
-	return results, from, err
+	return e.reportFrom(ctx, x, found, a)
 }
 
 // reportFrom computes a report from its rows.
-func reportFrom(ctx context.Context, x *source.Execution, s state, found *visit.Rows, a *looks.Analysis) (results *result.Report, err error) {
+func (e *Engine) reportFrom(ctx context.Context, x *source.Execution, found *visit.Rows, a *looks.Analysis) (results *result.Report, err error) {
 	_, span := source.Tracer.Start(ctx, "stats")
 	results = result.New(x.Plan, found, a)
 	span.End()
 	if x.Interval != "" {
-		results.Series, err = series(ctx, x, s, found)
+		results.Series, err = e.series(ctx, x, found)
 	}
 	return results, err
 }
 
-// execution reads from the store how fresh the data are.
-func (e *Engine) execution(ctx context.Context, p *plan.Plan) (x *source.Execution, err error) {
+// prepare returns the execution of a plan, after the events that wait are folded.
+func (e *Engine) prepare(ctx context.Context, p *plan.Plan) (*source.Execution, error) {
 	ctx, span := source.Tracer.Start(ctx, "plan")
-	defer func() { source.EndSpan(span, err) }()
-	if p, err = e.asOfFirstView(ctx, p); err != nil {
+	err := e.FoldNoted(ctx)
+	source.EndSpan(span, err)
+	if err != nil {
 		return nil, err
 	}
-	x = &source.Execution{Plan: p, Store: e.store}
-	x.Stored, err = e.stored(ctx, p.Subject)
-	return x, err
+	stored, err := e.stored(ctx, p.Subject)
+	return &source.Execution{Plan: e.asOfFirstView(p), Store: e.store, Stored: stored}, err
 }
 
-// stateOf returns the state of a store without rollups.
-func stateOf(x *source.Execution) state {
-	return state{events: x.Stored.Events, through: x.Stored.Ingested, sharded: x.Store.Shards != nil}
+// Refresh folds all stored events.
+func (e *Engine) Refresh(ctx context.Context) error {
+	for _, shard := range e.Facts {
+		if _, err := shard.Refresh(ctx); err != nil {
+			return source.StoreFailure(ctx, err)
+		}
+	}
+	return nil
 }
 
-// prepare returns the execution of a plan, and what the choice of its source
-// depends on.
-func (e *Engine) prepare(ctx context.Context, p *plan.Plan) (*source.Execution, state, error) {
-	return e.prepareFrom(ctx, p, e.Rollups)
+// FoldNoted folds the events that this process stored since the last refresh.
+func (e *Engine) FoldNoted(ctx context.Context) error {
+	for _, shard := range e.Facts {
+		if shard.Waiting() != 0 {
+			if err := shard.RefreshNoted(ctx); err != nil {
+				return source.StoreFailure(ctx, err)
+			}
+		}
+	}
+	return nil
 }
 
-func (e *Engine) prepareFrom(ctx context.Context, p *plan.Plan, rollups *rollup.Set) (*source.Execution, state, error) {
-	x, err := e.execution(ctx, p)
-	if err != nil {
-		return nil, state{}, err
+// Waiting returns when the last of the events that this process stored and did not fold yet was accepted, in
+// milliseconds since 1970; 0: all are folded.
+func (e *Engine) Waiting() (last int64) {
+	for _, shard := range e.Facts {
+		last = max(last, shard.Waiting())
 	}
-	s := stateOf(x)
-	if s.facts = e.facts; s.facts != nil {
-		return x, s, nil
+	return last
+}
+
+// stored returns what is known of the stored events of a subject.
+func (e *Engine) stored(ctx context.Context, of plan.Subject) (source.Stored, error) {
+	var s source.Stored
+	for _, shard := range e.Facts {
+		at, err := shard.Position(ctx)
+		if err != nil {
+			return source.Stored{}, source.StoreFailure(ctx, err)
+		}
+		totals := shard.Totals(of)
+		s = s.With(totals.AllEvents(), time.UnixMilli(at.Through), time.UnixMilli(totals.Newest))
 	}
-	if s.events < rollups.LeastEvents() {
-		return x, s, nil
+	return s.OrNone(), nil
+}
+
+// Totals returns the totals of a subject on all shards.
+func (e *Engine) Totals(of plan.Subject) facts.Totals {
+	all := facts.Totals{}
+	for _, shard := range e.Facts {
+		on := shard.Totals(of)
+		all.Merge(&on)
 	}
-	if err := rollups.Load(ctx); err != nil {
-		return nil, state{}, err
+	return all
+}
+
+// firstView returns when the first view of a subject happened, and when the first one was accepted. It returns false
+// if there is none.
+func (e *Engine) firstView(of plan.Subject) (looks.FirstView, bool) {
+	extent := e.Totals(of).Extent
+	if extent.FirstView == 0 {
+		return looks.FirstView{}, false
 	}
-	if current, usable := rollups.Current(x.Subject, x.Stored); usable {
-		s.rollup = current
+	return looks.FirstView{Time: time.UnixMilli(extent.FirstView).UTC(), Accepted: time.UnixMilli(extent.FirstAccepted).UTC()}, true
+}
+
+// observedGoals returns the ids of the goals with stored events of a subject.
+func (e *Engine) observedGoals(of plan.Subject) []int64 {
+	return slices.Collect(maps.Keys(e.Totals(of).Goals))
+}
+
+// Version returns a number that changes whenever the results of the subject may
+// change: with its facts, and with the day of the last acceptance. Versions agree between servers of a store. It returns
+// false if the version is not known because the store does not answer.
+func (e *Engine) Version(ctx context.Context, of plan.Subject) (version uint64, known bool) {
+	day, known := e.lastDay(ctx)
+	return e.versionOn(day, of), known
+}
+
+// lastDay returns the day of the last acceptance, in days since 1970. It returns false if the store does not answer.
+func (e *Engine) lastDay(ctx context.Context) (day int64, known bool) {
+	for _, shard := range e.Facts {
+		at, err := shard.Position(ctx)
+		if err != nil {
+			return 0, false
+		}
+		day = max(day, fold.DayOf(at.Through))
 	}
-	return x, s, nil
+	return day, true
+}
+
+// versionOn returns the version of a subject on a day.
+func (e *Engine) versionOn(day int64, of plan.Subject) uint64 {
+	version := uint64(day) //nolint:gosec // not negative
+	for _, shard := range e.Facts {
+		version ^= shard.Totals(of).Version
+	}
+	return version
+}
+
+// FactsLag returns the longest time since the last refresh that succeeded, of a server or shard.
+func (e *Engine) FactsLag() (longest time.Duration) {
+	for _, shard := range e.Facts {
+		longest = max(longest, shard.Lag())
+	}
+	return longest
+}
+
+// LostVisitors returns the number of visitors of the last scrubs who lost events.
+func (e *Engine) LostVisitors() (n int) {
+	for _, shard := range e.Facts {
+		n += shard.LostVisitors()
+	}
+	return n
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"lifthouse/engine/facts"
 	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/result"
@@ -13,16 +14,10 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// goalReader is a source that reads several goals at once.
-type goalReader interface {
-	ReadGoals(ctx context.Context, goals []int64) (found map[int64]*visit.Rows, declined string, err error)
-}
-
 // readGoals returns the rows of a plan without a dimension for each goal. Goals with a
-// cap are read one by one, and all of them if the source cannot read several at once.
-func readGoals(ctx context.Context, x *source.Execution, s state, goals []int64) (found map[int64]*visit.Rows, from string, err error) {
-	found = map[int64]*visit.Rows{}
-	var together []int64
+// cap are read one by one, and all of them if there is a series or a z-score.
+func (e *Engine) readGoals(ctx context.Context, x *source.Execution, goals []int64) (map[int64]*visit.Rows, error) {
+	found := map[int64]*visit.Rows{}
 	interval := x.Interval
 	about := func(goal int64) *source.Execution {
 		of := *x
@@ -31,45 +26,34 @@ func readGoals(ctx context.Context, x *source.Execution, s state, goals []int64)
 		of.Plan, of.Outliers, of.Limited = p, nil, nil
 		return &of
 	}
+	var together []int64
 	for _, goal := range goals {
-		if about(goal).Cap == nil {
+		if of := about(goal); of.Cap == nil && of.Interval == "" && of.Filters.ZScore == 0 {
 			together = append(together, goal)
 		}
 	}
 	if len(together) > 1 {
-		read := about(together[0])
-		chosen, _ := choose(read, &s, x.Store.Limits)
-		if several, can := chosen.(goalReader); can {
-			of, declined, err := several.ReadGoals(ctx, together)
-			switch {
-			case s.lostReplica(err):
-				s = s.afterLoss(err)
-			case err != nil:
-				return nil, "", err
-			case declined == "":
-				maps.Copy(found, of)
-				from = chosen.Name()
-			}
+		several, err := facts.Source{Execution: about(together[0]), Shards: e.Facts}.ReadGoals(ctx, together)
+		if err != nil {
+			return nil, err
 		}
+		maps.Copy(found, several)
 	}
 	for _, goal := range goals {
 		if found[goal] != nil {
 			continue
 		}
-		if found[goal], from, err = read(ctx, about(goal), s); err != nil {
-			return nil, "", err
+		var err error
+		if found[goal], err = e.read(ctx, about(goal)); err != nil {
+			return nil, err
 		}
 	}
-	return found, from, nil
+	return found, nil
 }
 
 // goalsOf returns the goals of a scorecard: those that the subject declares, that of the
 // report, and all goals of the website with events of the subject.
-func (e *Engine) goalsOf(ctx context.Context, p *plan.Plan) ([]int64, error) {
-	observed, err := e.observedGoals(ctx, p.Subject)
-	if err != nil {
-		return nil, err
-	}
+func (e *Engine) goalsOf(p *plan.Plan) []int64 {
 	goals := []int64{p.CountedGoal(), p.Declared.GoalID}
 	for _, s := range p.Declared.Secondary {
 		goals = append(goals, s.GoalID)
@@ -77,42 +61,39 @@ func (e *Engine) goalsOf(ctx context.Context, p *plan.Plan) ([]int64, error) {
 	for _, g := range p.Declared.Guardrails {
 		goals = append(goals, g.GoalID)
 	}
-	for _, id := range observed {
+	for _, id := range e.observedGoals(p.Subject) {
 		if slices.ContainsFunc(p.Goals, func(g catalogue.Goal) bool { return g.ID == id }) {
 			goals = append(goals, id)
 		}
 	}
 	slices.Sort(goals)
-	return slices.Compact(goals), nil
+	return slices.Compact(goals)
 }
 
 // scorecardReport computes a report with its scorecard. Without breakdown and series,
 // the rows of the report are those of its goal.
-func (e *Engine) scorecardReport(ctx context.Context, x *source.Execution, s state, a *looks.Analysis) (*result.Report, string, error) {
-	goals, err := e.goalsOf(ctx, x.Plan)
-	if err != nil {
-		return nil, "", err
-	}
+func (e *Engine) scorecardReport(ctx context.Context, x *source.Execution, a *looks.Analysis) (*result.Report, error) {
+	goals := e.goalsOf(x.Plan)
 	whole := *x
 	whole.Plan = x.About(x.CountedGoal())
-	found, from, err := readGoals(ctx, &whole, s, goals)
+	found, err := e.readGoals(ctx, &whole, goals)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	rows := found[x.CountedGoal()]
 	if x.Dimension != "" || x.Interval != "" {
-		if rows, from, err = read(ctx, x, s); err != nil {
-			return nil, "", err
+		if rows, err = e.read(ctx, x); err != nil {
+			return nil, err
 		}
 	}
-	r, err := reportFrom(ctx, x, s, rows, a)
+	r, err := e.reportFrom(ctx, x, rows, a)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	var all []result.GoalRows
 	for _, goal := range goals {
 		all = append(all, result.GoalRows{Plan: x.About(goal), Rows: found[goal]})
 	}
 	r.AddScorecard(x.Plan, all, a)
-	return r, from, nil
+	return r, nil
 }

@@ -18,7 +18,7 @@ const (
 
 // series returns a point at the end of each bucket, including empty ones, from
 // the first visitor to the last counted event. The last point equals the report.
-func series(ctx context.Context, x *source.Execution, s state, found *visit.Rows) ([]result.Point, error) {
+func (e *Engine) series(ctx context.Context, x *source.Execution, found *visit.Rows) ([]result.Point, error) {
 	steps := found.Steps
 	if len(steps) == 0 {
 		return []result.Point{}, nil
@@ -34,19 +34,19 @@ func series(ctx context.Context, x *source.Execution, s state, found *visit.Rows
 		}}
 	}
 	if x.Filters.ZScore != 0 {
-		return pointReports(ctx, x, s, found, first, last)
+		return e.pointReports(ctx, x, found, first, last)
 	}
 	return result.Cumulated(x.Plan, steps), nil
 }
 
 // pointReports computes a separate report for each point. All points have the cap of the
 // whole report.
-func pointReports(ctx context.Context, x *source.Execution, s state, whole *visit.Rows, first, last int64) ([]result.Point, error) {
+func (e *Engine) pointReports(ctx context.Context, x *source.Execution, whole *visit.Rows, first, last int64) ([]result.Point, error) {
 	var points []result.Point
 	for bucket := first; bucket <= last; bucket++ {
 		until := x.EndingAt(result.EndOf(x.Plan, bucket))
 		until.Limited = whole.Cap
-		found, _, err := read(ctx, until, s)
+		found, err := e.read(ctx, until)
 		if err != nil {
 			return nil, err
 		}

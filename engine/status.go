@@ -12,7 +12,6 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
-	"lifthouse/schema"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
@@ -42,10 +41,6 @@ type keptStatus struct {
 // those that wait.
 const maxStatuses = 20_000
 
-// maxStatusAge is the time after which a list asks for the status of a subject that nobody
-// watches to be computed with its few new events.
-const maxStatusAge = time.Minute
-
 func newStatuses() *statuses {
 	kept, err := simplelru.NewLRU[statusKey, keptStatus](maxStatuses, nil)
 	if err != nil {
@@ -60,16 +55,16 @@ func newStatuses() *statuses {
 func (e *Engine) Statuses(ctx context.Context, account int64, subjects []plan.Subject) []*result.Status {
 	defined := e.catalogue.Snapshot().Account(account).Version
 	found := make([]*result.Status, len(subjects))
+	day, known := e.lastDay(ctx)
 	for i, subject := range subjects {
 		key := statusKey{account, subject}
-		version, known := e.Version(ctx, subject)
-		changed := e.Rollups.Postponed(subject, maxStatusAge)
+		version := e.versionOn(day, subject)
 		e.statuses.mu.Lock()
 		last, computed := e.statuses.kept.Get(key)
 		if computed {
 			found[i] = last.status
 		}
-		if known && (!computed || changed || last.version != version || last.catalogue != defined) {
+		if known && (!computed || last.version != version || last.catalogue != defined) {
 			e.statuses.want(key)
 		}
 		e.statuses.mu.Unlock()
@@ -128,11 +123,10 @@ func (s *statuses) batch(first statusKey) []statusKey {
 type pending struct {
 	statusKey
 	keptStatus
-	x     *source.Execution
-	state state
+	x *source.Execution
 }
 
-// computeStatuses computes statuses. The events of small campaigns are read together.
+// computeStatuses computes statuses.
 func (e *Engine) computeStatuses(ctx context.Context, keys []statusKey) {
 	var all []*pending
 	for _, key := range keys {
@@ -145,7 +139,6 @@ func (e *Engine) computeStatuses(ctx context.Context, keys []statusKey) {
 		}
 		e.complainOfStatus(ctx, key, err)
 	}
-	e.readTogether(ctx, all)
 	for _, p := range all {
 		status, err := e.status(ctx, p)
 		if err != nil {
@@ -172,7 +165,6 @@ func (e *Engine) prepareStatus(ctx context.Context, key statusKey) (*pending, er
 	p := &pending{statusKey: key}
 	p.catalogue = e.catalogue.Snapshot().Account(key.account).Version
 	var known bool
-	e.addPostponed(ctx, key.subject, maxStatusAge)
 	if p.version, known = e.Version(ctx, key.subject); !known {
 		return nil, nil
 	}
@@ -182,37 +174,8 @@ func (e *Engine) prepareStatus(ctx context.Context, key statusKey) (*pending, er
 	if err != nil {
 		return nil, err
 	}
-	p.x, p.state, err = e.prepare(ctx, of)
+	p.x, err = e.prepare(ctx, of)
 	return p, err
-}
-
-// readTogether reads the events of small campaigns beforehand, website by website. If
-// that fails, each of them is read alone.
-func (e *Engine) readTogether(ctx context.Context, all []*pending) {
-	together := map[int64][]*source.Execution{}
-	events := map[int64]uint64{}
-	flush := func(website int64) {
-		if few := together[website]; len(few) > 1 {
-			if err := source.ReadSubjects(ctx, e.store, few); err != nil && ctx.Err() == nil {
-				slog.WarnContext(ctx, "read campaigns together failed", "err", err)
-			}
-		}
-		together[website], events[website] = nil, 0
-	}
-	for _, p := range all {
-		website := p.subject.WebsiteID
-		if p.subject.Kind != schema.SubjectCampaign || p.state.events > e.store.Limits.MaxInProcess() || !decides(p.x.Plan) || p.x.IsPacked() {
-			continue
-		}
-		if events[website]+p.state.events > source.MaxEventsAtOnce {
-			flush(website)
-		}
-		together[website] = append(together[website], p.x)
-		events[website] += p.state.events
-	}
-	for website := range together {
-		flush(website)
-	}
 }
 
 // status computes a status.
@@ -226,11 +189,11 @@ func (e *Engine) status(ctx context.Context, p *pending) (*result.Status, error)
 	withoutScorecard := *p.x.Plan
 	withoutScorecard.Scorecard = false
 	plain.Plan = &withoutScorecard
-	a, err := e.analysis(ctx, &plain, p.state)
+	a, err := e.analysis(ctx, &plain)
 	if err != nil {
 		return nil, err
 	}
-	report, _, err := reportOf(ctx, &plain, p.state, a)
+	report, err := e.reportOf(ctx, &plain, a)
 	if err != nil {
 		return nil, err
 	}

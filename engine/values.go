@@ -6,11 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"lifthouse/engine/facts"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/source"
-
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // Attributes returns the names of all attributes of a first view, sorted.
@@ -53,24 +52,12 @@ func (e *Engine) Values(ctx context.Context, plan *plan.Plan, attribute string, 
 	} else {
 		found.WidgetID, found.ExperimentID = plan.Subject.ID, plan.Subject.ExperimentID
 	}
-	if e.facts != nil {
-		return found, e.factsValues(ctx, plan, found, most)
+	values, err := facts.Source{Execution: &source.Execution{Plan: plan, Store: e.store}, Shards: e.Facts}.ReadValues(ctx, attribute)
+	for i, v := range values {
+		if found.Visitors += v.Visitors; i < most {
+			found.Values = append(found.Values, ObservedValue(v))
+		}
 	}
-	query, err := valuesQuery(plan.Subject, stored.Events, attribute, most)
-	if err != nil {
-		return nil, err
-	}
-	err = e.store.Each(ctx, query, func(row driver.Rows) error {
-		var v ObservedValue
-		err := row.Scan(&v.Value, &v.Visitors, &found.Visitors, &found.DistinctValues)
-		found.Values = append(found.Values, v)
-		return err
-	})
-	return found, err
-}
-
-// valuesQuery compiles the query for the values of an attribute.
-func valuesQuery(of plan.Subject, events uint64, attribute string, most int) (*source.Query, error) {
-	q := &source.Query{Params: append(source.SubjectParams(of), source.Param{Name: "limit", Value: uint32(most)}), Events: events} //nolint:gosec // a bound of ours
-	return q, q.Render("values.sql", source.Slots{Dimension: "toString(" + source.Columns[attribute] + ")"})
+	found.DistinctValues = int64(len(values))
+	return found, source.StoreFailure(ctx, err)
 }

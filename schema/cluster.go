@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -13,8 +12,7 @@ import (
 // A cluster has the same tables as a single server, in another form. The large
 // tables are sharded: each shard has a local table, NAME_local, and NAME is a
 // Distributed table over the local tables. All events of a visitor are on one
-// shard, which computes everything that is aggregated per visitor. Each server has
-// tables of its own for the rollups of its events. The other tables are small, and
+// shard, which computes everything that is aggregated per visitor. The other tables are small, and
 // every server has a full replica.
 //
 // The statements are the same for both forms: clustered.Exec rewrites
@@ -23,33 +21,12 @@ import (
 // LocalTable returns the name of the local table of a sharded table.
 func LocalTable(table string) string { return table + "_local" }
 
-// shardingKeys are the sharding keys of the sharded tables. The rows of a counter
-// are on several shards, because a view inserts them on the shards of the events.
-// So its key must not let ClickHouse conclude on which shard a subject is; see
-// optimize_skip_unused_shards.
-var shardingKeys = map[string]string{
-	"events":        "visitor_id",
-	"subject_stats": "rand()",
+// shardedTables are sharded by visitor, with their settings on a cluster: the servers know the deduplication token of a
+// refresh of facts for a week.
+var shardedTables = map[string]string{
+	"events": "replicated_deduplication_window = 1000",
+	"facts":  "replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800",
 }
-
-// factTables are sharded by visitor, too, with their settings on a cluster: a deduplication token is known for a week.
-var factTables = map[string]string{
-	"sent_events": "replicated_deduplication_window = 1000",
-	"facts":       "replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800",
-}
-
-// ownTables are the tables that each server has for itself, without copies on other
-// replicas, and their settings on a cluster. On a single server, ingest.Writer.Share sets them.
-var ownTables = map[string]string{
-	"rollups":       "non_replicated_deduplication_window = 1000",
-	"exposures":     "",
-	"conversions":   "",
-	"rollup_claims": "",
-}
-
-// sharedSettings are the settings of local tables that several processes write
-// to. A table of a single server gets them from ingest.Writer.Share.
-const sharedSettings = "enable_block_number_column = 1"
 
 // clustered is a connection to a cluster.
 type clustered struct {
@@ -57,12 +34,16 @@ type clustered struct {
 	cluster, database string
 }
 
-// Exec implements driver.Conn. It rewrites the statement by OnCluster.
+// Exec implements driver.Conn. It rewrites the statement by OnCluster, and waits for the active replicas if a deletion is
+// to wait.
 func (c clustered) Exec(ctx context.Context, query string, args ...any) error {
 	for _, statement := range OnCluster(c.cluster, query) {
 		if err := c.Conn.Exec(ctx, statement, args...); err != nil {
 			return err
 		}
+	}
+	if sync := c.syncAfter(query); sync != "" {
+		return c.Conn.Exec(ctx, sync)
 	}
 	return nil
 }
@@ -113,41 +94,10 @@ func SyncReplica(ctx context.Context, conn driver.Conn, table string) error {
 	return nil
 }
 
-// SyncReplicas waits until all active servers of a cluster have fetched the rows
-// of other replicas of the sharded tables, so that the tables can be compared.
-func SyncReplicas(ctx context.Context, conn driver.Conn) error {
-	cluster, database := Cluster(conn)
-	if cluster == "" {
-		return nil
-	}
-	for table := range shardingKeys {
-		if err := conn.Exec(ctx, "SYSTEM SYNC REPLICA ON CLUSTER "+identifier(cluster)+" "+identifier(database)+"."+identifier(LocalTable(table))); err != nil {
-			return fmt.Errorf("synchronize replicas of %s: %w", table, err)
-		}
-	}
-	return SyncReplica(ctx, conn, "removed_copies")
-}
-
-// CountersTable returns the name of the table or view of the live counters; of a
-// replica, those of its events, among them removed duplicates. On
-// servers, several processes may write, and the view subtracts the rows of
-// removed duplicates. An embedded store has one writer and needs no view.
-func CountersTable(conn driver.Conn) string {
-	switch conn.(type) {
-	case replica:
-		return LocalTable("subject_stats")
-	case *guarded, clustered:
-		return "subject_counters"
-	}
-	return "subject_stats"
-}
-
 var (
-	createTable   = regexp.MustCompile(`(?s)^CREATE TABLE IF NOT EXISTS (\w+)\s*(\(.*\n\))\s*ENGINE = (\w+)(?:\(([^)]*)\))?(.*)$`)
-	createView    = regexp.MustCompile(`(?s)^CREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) TO (\w+) AS(.*)\nFROM (\w+)(\n.*)?$`)
-	plainView     = regexp.MustCompile(`(?s)^CREATE VIEW IF NOT EXISTS (\w+) AS(.*)$`)
-	dropStatement = regexp.MustCompile(`^DROP TABLE IF EXISTS (\w+) SYNC$`)
-	alterTable    = regexp.MustCompile(`(?s)^ALTER TABLE (\w+)\s+(.*)$`)
+	createTable = regexp.MustCompile(`(?s)^CREATE TABLE IF NOT EXISTS (\w+)\s*(\(.*\n\))\s*ENGINE = (\w+)(?:\(([^)]*)\))?(.*)$`)
+	createView  = regexp.MustCompile(`(?s)^CREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) (.*)$`)
+	alterTable  = regexp.MustCompile(`(?s)^ALTER TABLE (\w+)\s+(.*)$`)
 )
 
 // OnCluster returns the statements that are equivalent on a cluster. A statement
@@ -160,17 +110,9 @@ func OnCluster(cluster, statement string) []string {
 	if m := createTable.FindStringSubmatch(text); m != nil {
 		statements = create(cluster, on, m)
 	} else if m := createView.FindStringSubmatch(text); m != nil {
-		statements = []string{"CREATE MATERIALIZED VIEW IF NOT EXISTS " + m[1] + on + " TO " + physicalTable(m[2]) + " AS" + m[3] + "\nFROM " + physicalTable(m[4]) + m[5]}
-	} else if m := plainView.FindStringSubmatch(text); m != nil {
-		statements = []string{"CREATE VIEW IF NOT EXISTS " + m[1] + on + " AS" + m[2]}
-	} else if m := dropStatement.FindStringSubmatch(strings.TrimSpace(text)); m != nil {
-		statements = []string{"DROP TABLE IF EXISTS " + m[1] + on + " SYNC"}
-	} else if m := alterTable.FindStringSubmatch(text); m != nil && shardingKeys[m[1]] != "" {
-		statements = alter(on, m[1], m[2])
-	} else if _, own := ownTables[matched(m, 1)]; own {
-		statements = []string{"ALTER TABLE " + m[1] + on + " " + m[2]}
-	} else if m != nil && strings.HasPrefix(m[2], "MODIFY SETTING ") { // ClickHouse does not replicate settings
-		statements = []string{"ALTER TABLE " + m[1] + on + " " + m[2]}
+		statements = []string{"CREATE MATERIALIZED VIEW IF NOT EXISTS " + m[1] + on + " " + m[2]}
+	} else if m := alterTable.FindStringSubmatch(text); m != nil && isSharded(m[1]) {
+		statements = []string{alter(on, m[1], m[2])}
 	} else {
 		return []string{statement}
 	}
@@ -178,22 +120,27 @@ func OnCluster(cluster, statement string) []string {
 	return statements
 }
 
-// matched returns a group of a match, or an empty text without a match.
-func matched(match []string, group int) string {
-	if match == nil {
-		return ""
-	}
-	return match[group]
+// waitsForReplicas is the setting of a deletion that waits for the other replicas of the shard.
+const waitsForReplicas = "SETTINGS mutations_sync = 2"
+
+// alter returns the statement that changes a sharded table or deletes rows. One replica of each shard executes it. That
+// replica must not wait for the others: if one is inactive, the statement fails, and ClickHouse tries it again for ever,
+// before all later statements ON CLUSTER. Exec waits instead.
+func alter(on, table, change string) string {
+	return "ALTER TABLE " + LocalTable(table) + on + " " + strings.Replace(change, waitsForReplicas, "SETTINGS mutations_sync = 1", 1)
 }
 
-// physicalTable returns the local table of a sharded table, and any other table
-// unchanged.
-func physicalTable(table string) string {
-	if shardingKeys[table] == "" {
-		return table
+// syncAfter returns the statement that waits for the active replicas after a deletion that is to wait for them, or "".
+func (c clustered) syncAfter(statement string) string {
+	_, text := comments(statement)
+	m := alterTable.FindStringSubmatch(text)
+	if m == nil || !isSharded(m[1]) || !strings.Contains(m[2], waitsForReplicas) {
+		return ""
 	}
-	return LocalTable(table)
+	return "SYSTEM SYNC REPLICA ON CLUSTER " + identifier(c.cluster) + " " + identifier(c.database) + "." + LocalTable(m[1])
 }
+
+func isSharded(table string) bool { return shardedTables[table] != "" }
 
 // comments splits a statement into its leading comment lines and the rest.
 func comments(statement string) (comment, text string) {
@@ -213,18 +160,8 @@ const replicasPath = "/clickhouse/lifthouse/{uuid}/"
 // create returns the statements for a match of createTable.
 func create(cluster, on string, match []string) []string {
 	table, columns, engine, arguments, rest := match[1], match[2], match[3], match[4], strings.TrimSpace(match[5])
-	if settings, own := ownTables[table]; own {
-		if settings != "" {
-			rest = withSetting(rest, settings)
-		}
-		return []string{fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s%s\n%s\nENGINE = %s\n%s\n", table, on, columns, engine, rest)}
-	}
 	name, path, replica := table, replicasPath+"all", "{shard}-{replica}"
-	key, sharded := shardingKeys[table]
-	settings := sharedSettings
-	if of, fact := factTables[table]; fact {
-		key, sharded, settings = "visitor_id", true, of
-	}
+	settings, sharded := shardedTables[table]
 	if sharded {
 		name, path, replica = LocalTable(table), replicasPath+"{shard}", "{replica}"
 		rest = withSetting(rest, settings)
@@ -235,14 +172,14 @@ func create(cluster, on string, match []string) []string {
 	statements := []string{fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s%s\n%s\nENGINE = Replicated%s(%s, %s%s)\n%s\n",
 		name, on, columns, engine, quoted(path), quoted(replica), arguments, rest)}
 	if sharded {
-		statements = append(statements, distributed(cluster, on, table, key))
+		statements = append(statements, distributed(cluster, on, table))
 	}
 	return statements
 }
 
-func distributed(cluster, on, table, key string) string {
+func distributed(cluster, on, table string) string {
 	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s%s AS %s\nENGINE = Distributed(%s, currentDatabase(), %s, %s)\n",
-		table, on, LocalTable(table), quoted(cluster), quoted(LocalTable(table)), key)
+		table, on, LocalTable(table), quoted(cluster), quoted(LocalTable(table)), "visitor_id")
 }
 
 func withSetting(rest, setting string) string {
@@ -250,19 +187,4 @@ func withSetting(rest, setting string) string {
 		return rest + ", " + setting
 	}
 	return rest + "\nSETTINGS " + setting
-}
-
-// alter changes the local tables. Added and dropped columns are also changed in
-// the Distributed table.
-func alter(on, table, clauses string) []string {
-	statements := []string{"ALTER TABLE " + LocalTable(table) + on + " " + clauses}
-	each := strings.Split(clauses, ",\n")
-	each = slices.DeleteFunc(each, func(clause string) bool {
-		clause = strings.TrimSpace(clause)
-		return !strings.HasPrefix(clause, "ADD COLUMN ") && !strings.HasPrefix(clause, "DROP COLUMN ")
-	})
-	if len(each) > 0 {
-		statements = append(statements, "ALTER TABLE "+table+on+" "+strings.TrimSpace(strings.Join(each, ",\n")))
-	}
-	return statements
 }

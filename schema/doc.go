@@ -1,8 +1,7 @@
 // Package schema defines the tables of a store: migrations, connections to
-// embedded stores and to ClickHouse servers, the event row, rollup states, and
-// the integrity checks of stored data.
+// embedded stores and to ClickHouse servers, and the event row.
 //
 // Subpackages: catalogue (websites, campaigns, widgets and API tokens), ingest
-// (validates events and stores each one exactly once) and schematest (migrated
+// (validates events and stores them as they were sent) and schematest (migrated
 // stores for tests).
 package schema

@@ -2,10 +2,8 @@ package schema
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"time"
 
@@ -61,7 +59,6 @@ type Event struct {
 	Value        int64 // in 1/MoneyScale
 	Profit       int64 // in 1/MoneyScale
 	ExtraValue   int64 // in 1/MoneyScale
-	Derived      bool  // the row attributes an unattributed goal to a subject that the visitor saw
 	Attributes
 }
 
@@ -79,32 +76,20 @@ func Hash(id string) uint64 { return xxhash.Sum64String(id) }
 
 const insertEvents = `INSERT INTO events (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id,
 	variation_id, event, goal_id, value, profit, extra_value, device, browser, os, country, region, city, channel,
-	referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type, derived, ingested_at`
+	referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type, ingested_at)`
 
 // distinctRowSettings disable the search for equal keys within an insert: the
 // caller has already removed duplicates.
 var distinctRowSettings = clickhouse.Settings{"optimize_on_insert": 0, "insert_deduplicate": 0}
 
-// InsertEvents inserts the rows, all accepted at one time, and returns when they
-// are stored. It does not check for duplicates; ingest.Writer does. In a store
-// with several writers, the rows carry the name of the writer, and if the
-// connection breaks, the insert is sent once more with the same deduplication
-// token, so that the rows are stored once.
-func InsertEvents(ctx context.Context, conn driver.Conn, writer string, events []Event, acceptedAt time.Time) error {
-	statement, columns := insertEvents+")", eventColumns(events, acceptedAt)
-	if writer != "" {
-		statement, columns = insertEvents+", writer)", append(columns, column(events, func(*Event) string { return writer }))
-	}
-	settings := maps.Clone(distinctRowSettings)
-	if writer == "" {
-		return insert(ctx, conn, settings, statement, columns)
-	}
-	settings["insert_deduplicate"] = 1
-	settings["insert_deduplication_token"] = rand.Text()
-	settings["deduplicate_blocks_in_dependent_materialized_views"] = 1
-	err := insert(ctx, conn, settings, statement, columns)
-	if Unreachable(err) && !errors.Is(err, ErrUnavailable) && ctx.Err() == nil { // the rows may be stored; the token prevents duplicates
-		err = insert(ctx, conn, settings, statement, columns)
+// InsertEvents inserts events as they were sent, all accepted at one time, and returns when they are
+// stored. Copies of stored events are harmless; an insert must not have two copies with other content. So if the
+// connection breaks, the insert is sent once more.
+func InsertEvents(ctx context.Context, conn driver.Conn, events []Event, acceptedAt time.Time) error {
+	columns := eventColumns(events, acceptedAt)
+	err := insert(ctx, conn, distinctRowSettings, insertEvents, columns)
+	if Unreachable(err) && !errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
+		err = insert(ctx, conn, distinctRowSettings, insertEvents, columns)
 	}
 	return err
 }
@@ -173,7 +158,6 @@ func eventColumns(events []Event, acceptedAt time.Time) []any {
 		column(events, func(e *Event) string { return e.UTMTerm }),
 		column(events, func(e *Event) string { return e.FirstVisitPage }),
 		column(events, func(e *Event) string { return e.VisitorType }),
-		column(events, func(e *Event) bool { return e.Derived }),
 		column(events, func(*Event) time.Time { return acceptedAt }),
 	}
 }

@@ -12,27 +12,14 @@ import (
 
 // CheckFiles returns an error if files of the embedded store in dir cannot be
 // read. It runs before the engine opens the store, because the engine reports
-// such files less clearly, and creates a new database if the database definition
-// is missing. A missing or empty folder is a new store.
+// such files less clearly, and creates a new database if the definition of the
+// database is missing. A missing or empty folder is a new store.
 func CheckFiles(dir string) error {
-	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(checkDefinitions(dir, nil), checkParts(dir))
-	}
+	parts, err := filepath.Glob(filepath.Join(dir, "store", "*", "*", "*_*_*_*"))
 	if err != nil {
-		return unreadable("the manifest of the store", filepath.Join(dir, manifestFile), err)
+		return err
 	}
-	listed, err := decodeManifest(text)
-	if err != nil {
-		return errors.Join(checkDefinitions(dir, nil), checkParts(dir)) // CheckDamage reports the damaged manifest
-	}
-	tables := []string{}
-	for _, p := range listed {
-		if !slices.Contains(tables, p.Table) {
-			tables = append(tables, p.Table)
-		}
-	}
-	return errors.Join(checkDefinitions(dir, tables), checkParts(dir))
+	return errors.Join(checkDefinitions(dir, len(parts) > 0), checkParts(parts))
 }
 
 // EmbeddedDatabase is the database of an embedded store. The engine's database
@@ -40,46 +27,54 @@ func CheckFiles(dir string) error {
 const EmbeddedDatabase = "lifthouse"
 
 // metadataDir contains the definition of the database, DATABASE.sql, and the
-// definitions of its tables, DATABASE/TABLE.sql.
-const metadataDir = "metadata"
+// definitions of its tables, DATABASE/TABLE.sql. The engine creates a link
+// dataDir/DATABASE/TABLE for a table with rows after it has written its
+// definition. So the links show which definitions there must be, also in a store
+// whose creation was interrupted, or which was created by an older release.
+const (
+	metadataDir = "metadata"
+	dataDir     = "data"
+)
 
-// checkDefinitions reads the definitions of the database and its tables. The
-// definitions of the given tables must exist.
-func checkDefinitions(dir string, tables []string) error {
-	var paths []string
-	if tables != nil {
-		paths = append(paths, filepath.Join(dir, metadataDir, EmbeddedDatabase+".sql"))
+// checkDefinitions reads the definitions of the database and its tables. That of
+// the database must exist if there are tables, or parts of tables.
+func checkDefinitions(dir string, parts bool) error {
+	of := func(table string) string { return filepath.Join(dir, metadataDir, EmbeddedDatabase, table) + ".sql" }
+	paths, err := filepath.Glob(of("*"))
+	if err != nil {
+		return err
 	}
-	for _, table := range tables {
-		paths = append(paths, filepath.Join(dir, metadataDir, EmbeddedDatabase, table+".sql"))
+	links, err := filepath.Glob(filepath.Join(dir, dataDir, EmbeddedDatabase, "*"))
+	if err != nil {
+		return err
 	}
-	for _, pattern := range []string{filepath.Join(dir, metadataDir, EmbeddedDatabase+".sql"), filepath.Join(dir, metadataDir, EmbeddedDatabase, "*.sql")} {
-		there, err := filepath.Glob(pattern)
-		if err != nil {
-			return err
-		}
-		paths = append(paths, there...)
+	for _, link := range links {
+		paths = append(paths, of(filepath.Base(link)))
+	}
+	database := filepath.Join(dir, metadataDir, EmbeddedDatabase+".sql")
+	if _, err := os.Lstat(database); err == nil || parts || len(paths) > 0 {
+		paths = append(paths, database)
 	}
 	slices.Sort(paths)
 	var wrong []error
 	for _, path := range slices.Compact(paths) {
+		what := "the definition of a table"
+		if path == database {
+			what = "the definition of the database"
+		}
 		text, err := os.ReadFile(path)
 		switch {
 		case err != nil:
-			wrong = append(wrong, unreadable("the definition of a table", path, err))
+			wrong = append(wrong, unreadable(what, path, err))
 		case !bytes.HasPrefix(text, []byte("ATTACH ")):
-			wrong = append(wrong, fmt.Errorf("the definition of a table, %s, is damaged: restore a backup (lifthouse restore)", path))
+			wrong = append(wrong, fmt.Errorf("%s, %s, is damaged: restore a backup (lifthouse restore)", what, path))
 		}
 	}
 	return errors.Join(wrong...)
 }
 
 // checkParts reads the folder of every part.
-func checkParts(dir string) error {
-	parts, err := filepath.Glob(filepath.Join(dir, "store", "*", "*", "*_*_*_*"))
-	if err != nil {
-		return err
-	}
+func checkParts(parts []string) error {
 	var wrong []error
 	for _, part := range parts {
 		if _, err := os.ReadDir(part); err != nil {

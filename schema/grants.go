@@ -26,7 +26,7 @@ type Grants struct {
 }
 
 // engines are the engines of the tables.
-var engines = []string{"MergeTree", "ReplacingMergeTree", "AggregatingMergeTree"}
+var engines = []string{"MergeTree", "ReplacingMergeTree", "CollapsingMergeTree"}
 
 // Statements returns the statements that create the database and the users. Each
 // has a comment that explains it. They contain the SHA-256 digests of the
@@ -41,7 +41,7 @@ func (g Grants) Statements() ([]string, error) {
 	}
 	if g.Cluster != "" {
 		slots.On = " ON CLUSTER " + identifier(g.Cluster)
-		slots.Engines = []string{"Distributed", "MergeTree", "AggregatingMergeTree"} // the latter are those of tables that each server has for itself
+		slots.Engines = []string{"Distributed"}
 		for _, engine := range engines {
 			slots.Engines = append(slots.Engines, "Replicated"+engine)
 		}

@@ -2,21 +2,20 @@
 -- passwords are replaced.
 CREATE DATABASE IF NOT EXISTS {{.Database}}{{.On}};
 
--- The serving user reads, inserts and deletes rows. It cannot create or alter tables.
+-- The serving user reads, inserts and deletes rows, and merges facts after visitors are erased. It cannot create or alter
+-- tables.
 CREATE USER IF NOT EXISTS {{.Serving}}{{.On}} DEFAULT DATABASE {{.Database}};
 
 ALTER USER {{.Serving}}{{.On}} IDENTIFIED WITH sha256_hash BY {{.ServingHash}};
 
 GRANT{{.On}} SELECT, INSERT, ALTER DELETE, OPTIMIZE, CHECK ON {{.Database}}.* TO {{.Serving}};
 
--- Queries send the ids that they look up as a temporary table.
-GRANT{{.On}} CREATE TEMPORARY TABLE ON *.* TO {{.Serving}};
+-- lifthouse facts --rebuild deletes all facts first.
+GRANT{{.On}} TRUNCATE ON {{.Database}}.facts{{if .On}}_local{{end}} TO {{.Serving}};
 
 GRANT{{.On}} SELECT ON system.tables TO {{.Serving}};
 
 GRANT{{.On}} SELECT ON system.parts TO {{.Serving}};
-
-GRANT{{.On}} SELECT ON system.detached_parts TO {{.Serving}};
 
 GRANT{{.On}} SELECT ON system.mutations TO {{.Serving}};
 
@@ -24,18 +23,12 @@ GRANT{{.On}} SELECT ON system.disks TO {{.Serving}};
 
 GRANT{{.On}} SELECT ON system.build_options TO {{.Serving}};
 
--- The migrating user also creates and alters tables. Do not drop it: the materialized view that counts events inserts as
--- this user.
+-- The migrating user also creates and alters tables.
 CREATE USER IF NOT EXISTS {{.Migrating}}{{.On}} DEFAULT DATABASE {{.Database}};
 
 ALTER USER {{.Migrating}}{{.On}} IDENTIFIED WITH sha256_hash BY {{.MigratingHash}};
 
 GRANT{{.On}} SELECT, INSERT, CREATE TABLE, CREATE VIEW, ALTER TABLE, ALTER VIEW ON {{.Database}}.* TO {{.Migrating}};
-
--- A migration drops this table, which earlier releases used.
-GRANT{{.On}} DROP TABLE ON {{.Database}}.settled TO {{.Migrating}};
-
-GRANT{{.On}} CREATE TEMPORARY TABLE ON *.* TO {{.Migrating}};
 
 GRANT{{.On}} SELECT ON system.tables TO {{.Migrating}};
 {{- range .Engines}}
@@ -43,15 +36,6 @@ GRANT{{.On}} SELECT ON system.tables TO {{.Migrating}};
 GRANT{{$.On}} TABLE ENGINE ON {{.}} TO {{$.Migrating}};
 {{- end}}
 {{- if .On}}
-
--- A migration replaces the tables of rollups, which earlier releases replicated.
-GRANT{{.On}} DROP TABLE ON {{.Database}}.rollups TO {{.Migrating}};
-
-GRANT{{.On}} DROP TABLE ON {{.Database}}.exposures TO {{.Migrating}};
-
-GRANT{{.On}} DROP TABLE ON {{.Database}}.conversions TO {{.Migrating}};
-
-GRANT{{.On}} DROP TABLE ON {{.Database}}.rollup_claims TO {{.Migrating}};
 
 -- Commands wait for the latest rows of other replicas when they open the store.
 GRANT{{.On}} SYSTEM SYNC REPLICA ON {{.Database}}.* TO {{.Serving}}, {{.Migrating}};

@@ -10,14 +10,15 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-//go:embed migrations/*.sql
-var migrations embed.FS
+//go:embed tables/*.sql
+var tables embed.FS
 
 const createMigrations = `
 CREATE TABLE IF NOT EXISTS migrations
@@ -35,7 +36,7 @@ ORDER BY name`
 // after it ran, Migrate returns an error and runs nothing. The same applies if a
 // recorded migration is unknown, because the store belongs to a newer release.
 func Migrate(ctx context.Context, conn driver.Conn) ([]string, error) {
-	return migrate(ctx, conn, migrations)
+	return migrate(ctx, conn, tables)
 }
 
 func migrate(ctx context.Context, conn driver.Conn, files fs.FS) ([]string, error) {
@@ -67,11 +68,6 @@ func migrate(ctx context.Context, conn driver.Conn, files fs.FS) ([]string, erro
 	}
 	var applied []string
 	for _, m := range pending {
-		if m.replaces != "" {
-			if err := dropTable(ctx, conn, m.replaces); err != nil {
-				return applied, fmt.Errorf("migration %s: %w", m.name, err)
-			}
-		}
 		if err := run(m.statement); err != nil {
 			if recorded, failed := recordedChecksums(ctx, conn); failed == nil && recorded[m.name] == m.checksum {
 				continue // another process ran it; a later migration may have dropped the table
@@ -84,7 +80,7 @@ func migrate(ctx context.Context, conn driver.Conn, files fs.FS) ([]string, erro
 		}
 		applied = append(applied, m.name)
 	}
-	return applied, createOwnTables(ctx, conn, files)
+	return applied, nil
 }
 
 // allServers returns an error if a server of a cluster is inactive. All servers
@@ -112,13 +108,13 @@ func Pending(ctx context.Context, conn driver.Conn) ([]string, error) {
 	}
 	var names []string
 	if !exists {
-		entries, err := fs.ReadDir(migrations, "migrations")
+		entries, err := fs.ReadDir(tables, "tables")
 		for _, entry := range entries {
 			names = append(names, entry.Name())
 		}
 		return names, err
 	}
-	pending, err := pendingMigrations(ctx, conn, migrations)
+	pending, err := pendingMigrations(ctx, conn, tables)
 	for _, m := range pending {
 		names = append(names, m.name)
 	}
@@ -168,42 +164,6 @@ func retryConcurrent(ctx context.Context, do func() error) error {
 
 type migration struct {
 	name, checksum, statement string
-	replaces                  string // table that an earlier version of the file created; empty: none
-}
-
-// editedFile is a migration that was edited after stores had run it, which is
-// otherwise forbidden. Its table is computed from the events, so it is dropped
-// and created again.
-type editedFile struct {
-	table     string
-	checksums []string // checksums of the earlier versions
-}
-
-var editedFiles = map[string]editedFile{
-	"0012_settled.sql": {"settled", []string{
-		"ec8f6ee8255fab4af4422b12e801ce53bacc2e954e5f2f45ff411654df0700f5",
-		"2e06b41af39cce7fd43480abd44fcdf3bcd92ac008ddaf91c5ddd782109c57b4",
-		"6ef710957404a35798f51fe6c4b0f7279a3a7304d0f1fcf2ba630deacbedfa79",
-		"e42a68ba75ccac33d35cf4074b6171ca74282c45a31c6fc734527f3c8e9f5413",
-		"f418452b3b9726c6e49fa91b94497050a269d675594165d21f201cd9a0ec403f",
-	}},
-	"0022_rollups.sql": {"rollups", []string{
-		"6ab42312750a15ded4f9c3aaa5da5488e00668bd7f399697047df882e8ec5244",
-		"4d5ce7a78545a961eb201d55c5b526feeaac8e8b9458532f5b56d6d565992d0d",
-		"8a19be215e9a80baf2b611b2daa915302f087a8f014c29cad55e540a589f7456",
-	}},
-	"0024_exposures.sql": {"exposures", []string{
-		"b803283e9d74f313b213a0a13fa22878462e463fde26d6896670f2b51aac48c4",
-		"dbc241166071f8b9c0c3263ed51e1ca3596f891c40a33e19e0569565882b1764",
-	}},
-	"0025_conversions.sql": {"conversions", []string{
-		"2eb5828a842246a8df94ebbf53de095f9f024feefada5c756e11453f194c3c4b",
-		"480755c9ac64d99df89495c3c23841cb8191f7085a917dca1e20440a4e9f4058",
-	}},
-}
-
-func dropTable(ctx context.Context, conn driver.Conn, table string) error {
-	return conn.Exec(ctx, "DROP TABLE IF EXISTS "+table+" SYNC")
 }
 
 func pendingMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]migration, error) {
@@ -211,7 +171,7 @@ func pendingMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]mi
 	if err != nil {
 		return nil, err
 	}
-	names, err := fs.Glob(files, "migrations/*.sql")
+	names, err := fs.Glob(files, "tables/*.sql")
 	if err != nil {
 		return nil, err
 	}
@@ -226,15 +186,15 @@ func pendingMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]mi
 		switch was, ran := recorded[m.name]; {
 		case !ran:
 			pending = append(pending, m)
-		case slices.Contains(editedFiles[m.name].checksums, was):
-			m.replaces = editedFiles[m.name].table
-			pending = append(pending, m)
 		case was != m.checksum:
 			return nil, fmt.Errorf("migration %s was changed after it ran: restore the file and add a new migration", m.name)
 		}
 		delete(recorded, m.name)
 	}
 	for name := range recorded {
+		if strings.HasPrefix(name, "0") {
+			return nil, errors.New("the store has the tables of a release before facts, which this release cannot read: use a new folder or database, and import the files again (for the demo: lifthouse demo --reset)")
+		}
 		return nil, fmt.Errorf("the store has migration %s, which this release does not know: use the release that ran it, or a newer one", name)
 	}
 	return pending, nil

@@ -1,12 +1,9 @@
 package schema
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"log/slog"
 	"maps"
 	"net"
 	"slices"
@@ -15,18 +12,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
-
-// replica is a connection to one server of a cluster, for its own tables.
-type replica struct {
-	driver.Conn
-	host string
-}
-
-// ReplicaOf returns host and port of a connection from OpenReplicas, or an empty text.
-func ReplicaOf(conn driver.Conn) string {
-	of, _ := conn.(replica)
-	return of.host
-}
 
 // OpenReplicas returns connections to the servers of each shard of a cluster, under the names
 // that remote_servers has for them. They need not be available: a connection is opened with the
@@ -67,7 +52,7 @@ func openReplica(address Address, host string) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return replica{guard(conn, 1), host}, nil
+	return guard(conn, 1), nil
 }
 
 // CloseReplicas closes connections to replicas.
@@ -79,55 +64,4 @@ func CloseReplicas(shards [][]driver.Conn) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// createOwnTables creates the tables that each server of a cluster has for itself, where they do
-// not exist: on a server that joined the cluster or lost its disk, and on a cluster of an earlier
-// release, which had replicated ones without rows. Without the privilege to do so, it logs what
-// to do: reports are counted from the events meanwhile.
-func createOwnTables(ctx context.Context, conn driver.Conn, files fs.FS) error {
-	cluster, database := Cluster(conn)
-	if cluster == "" {
-		return nil
-	}
-	var servers, tables, replicated uint64
-	names := slices.Sorted(maps.Keys(ownTables))
-	query := "SELECT (SELECT count() FROM clusterAllReplicas(" + identifier(cluster) + ", system.one)), count(), countIf(startsWith(engine, 'Replicated')) FROM clusterAllReplicas(" + identifier(cluster) +
-		", system.tables) WHERE database = {database:String} AND name IN {names:Array(String)} SETTINGS skip_unavailable_shards = 1"
-	if err := conn.QueryRow(ctx, query, clickhouse.Named("database", database), clickhouse.Named("names", names)).Scan(&servers, &tables, &replicated); err != nil {
-		return fmt.Errorf("look for the tables of rollups: %w", err)
-	}
-	if replicated == 0 && tables == servers*uint64(len(names)) {
-		return nil
-	}
-	err := makeOwnTables(ctx, conn, files, names, replicated > 0)
-	var exception *clickhouse.Exception
-	const accessDenied = 497
-	if errors.As(err, &exception) && exception.Code == accessDenied {
-		slog.WarnContext(ctx, "a server of the cluster has no tables for rollups, so that its reports are counted from the events: run lifthouse migrate", "err", err)
-		return nil
-	}
-	return err
-}
-
-func makeOwnTables(ctx context.Context, conn driver.Conn, files fs.FS, names []string, replaced bool) error {
-	for _, table := range names {
-		if replaced {
-			if err := dropTable(ctx, conn, table); err != nil {
-				return fmt.Errorf("replace the table %s: %w", table, err)
-			}
-		}
-		found, err := fs.Glob(files, "migrations/*_"+table+".sql")
-		if err != nil || len(found) != 1 {
-			return fmt.Errorf("find the statement of the table %s: %w", table, cmp.Or(err, fs.ErrNotExist))
-		}
-		text, err := fs.ReadFile(files, found[0])
-		if err != nil {
-			return err
-		}
-		if err := retryConcurrent(ctx, func() error { return conn.Exec(ctx, string(text)) }); err != nil {
-			return fmt.Errorf("create the table %s: %w", table, err)
-		}
-	}
-	return nil
 }

@@ -22,9 +22,9 @@ type Server struct {
 	Answers        bool
 
 	// of a server that answers:
-	Version         string
-	Events, Rollups uint64 // rows
-	Bytes           uint64 // of all tables
+	Version       string
+	Events, Facts uint64 // rows
+	Bytes         uint64 // of all tables
 }
 
 // Name identifies a server of a store.
@@ -73,7 +73,7 @@ func Servers(ctx context.Context, conn driver.Conn) ([]Server, error) {
 	var servers []Server
 	err := EachRow(ctx, conn, statement, func(row driver.Rows) error {
 		s := Server{Answers: true}
-		err := row.Scan(&s.Machine, &s.Version, &s.Host, &s.Port, &s.Shard, &s.Replica, &s.Events, &s.Rollups, &s.Bytes)
+		err := row.Scan(&s.Machine, &s.Version, &s.Host, &s.Port, &s.Shard, &s.Replica, &s.Events, &s.Facts, &s.Bytes)
 		servers = append(servers, s)
 		return err
 	})

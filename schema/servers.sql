@@ -7,7 +7,7 @@ SELECT
     place.shard,
     place.replica,
     parts.events,
-    parts.rollups,
+    parts.facts,
     parts.bytes
 FROM
 (
@@ -37,7 +37,7 @@ CROSS JOIN
 (
     SELECT
         sumIf(rows, table IN ('events', 'events_local'))    AS events,
-        sumIf(rows, table = 'rollups')                      AS rollups,
+        sumIf(rows, table IN ('facts', 'facts_local'))      AS facts,
         sum(bytes_on_disk)                                  AS bytes
     FROM system.parts
     WHERE database = {{.Database}} AND active

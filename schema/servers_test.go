@@ -41,9 +41,7 @@ func TestServersOfACluster(t *testing.T) {
 	if err := conn.Exec(t.Context(), "INSERT INTO events (time, event, visitor_id, event_id) SELECT '2026-01-01', 'view', number % 2, number FROM numbers(3)"); err != nil {
 		t.Fatal(err)
 	}
-	if err := schema.SyncReplicas(t.Context(), conn); err != nil {
-		t.Fatal(err)
-	}
+	schematest.SyncReplicas(t, cluster.Address)
 	check := func(silent uint32) {
 		t.Helper()
 		servers, err := schema.Servers(t.Context(), conn)

@@ -13,31 +13,31 @@ import (
 // flightGroup shares running computations between requests with equal keys.
 // golang.org/x/sync/singleflight cannot cancel a computation for which no
 // request waits any more, and a panic in DoChan ends the process.
-type flightGroup struct {
+type flightGroup[T any] struct {
 	mu    sync.Mutex
-	under map[string]*flight
+	under map[string]*flight[T]
 }
 
-type flight struct {
+type flight[T any] struct {
 	done    chan struct{}
 	cancel  context.CancelFunc
 	waiting int
-	body    []byte
+	found   T
 	err     error
 }
 
 // join waits for the running computation of the key, or starts it, and reports
 // whether it was running. A computation continues when the request that started
 // it leaves, and is cancelled when the last one leaves.
-func (f *flightGroup) join(ctx context.Context, key string, compute func(context.Context) ([]byte, error)) (body []byte, joined bool, err error) {
+func (f *flightGroup[T]) join(ctx context.Context, key string, compute func(context.Context) (T, error)) (found T, joined bool, err error) {
 	f.mu.Lock()
 	if f.under == nil {
-		f.under = map[string]*flight{}
+		f.under = map[string]*flight[T]{}
 	}
 	run, joined := f.under[key]
 	if !joined {
 		detached, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		run = &flight{done: make(chan struct{}), cancel: cancel}
+		run = &flight[T]{done: make(chan struct{}), cancel: cancel}
 		f.under[key] = run
 		go f.do(detached, key, run, compute)
 	}
@@ -45,14 +45,14 @@ func (f *flightGroup) join(ctx context.Context, key string, compute func(context
 	f.mu.Unlock()
 	select {
 	case <-run.done:
-		return run.body, joined, run.err
+		return run.found, joined, run.err
 	case <-ctx.Done():
 		f.leave(key, run)
-		return nil, joined, context.Cause(ctx)
+		return found, joined, context.Cause(ctx)
 	}
 }
 
-func (f *flightGroup) do(ctx context.Context, key string, run *flight, compute func(context.Context) ([]byte, error)) {
+func (f *flightGroup[T]) do(ctx context.Context, key string, run *flight[T], compute func(context.Context) (T, error)) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			slog.ErrorContext(ctx, "panic", "panic", catalogue.RedactTokens(fmt.Sprint(cause)), "stack", string(debug.Stack()))
@@ -64,10 +64,10 @@ func (f *flightGroup) do(ctx context.Context, key string, run *flight, compute f
 		f.mu.Unlock()
 		close(run.done)
 	}()
-	run.body, run.err = compute(ctx)
+	run.found, run.err = compute(ctx)
 }
 
-func (f *flightGroup) leave(key string, run *flight) {
+func (f *flightGroup[T]) leave(key string, run *flight[T]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	run.waiting--
@@ -78,7 +78,7 @@ func (f *flightGroup) leave(key string, run *flight) {
 }
 
 // forget removes a computation. The caller must hold the lock.
-func (f *flightGroup) forget(key string, run *flight) {
+func (f *flightGroup[T]) forget(key string, run *flight[T]) {
 	if f.under[key] == run {
 		delete(f.under, key)
 	}

@@ -12,7 +12,7 @@ import (
 
 // until returns when the given number of requests wait for the only
 // computation.
-func (f *flightGroup) until(waiting int) {
+func (f *flightGroup[T]) until(waiting int) {
 	for {
 		f.mu.Lock()
 		now := 0
@@ -28,7 +28,7 @@ func (f *flightGroup) until(waiting int) {
 }
 
 func TestAComputationOutlivesWhoBeganIt(t *testing.T) {
-	var f flightGroup
+	var f flightGroup[[]byte]
 	finish := make(chan struct{})
 	compute := func(ctx context.Context) ([]byte, error) {
 		select {
@@ -60,7 +60,7 @@ func TestAComputationOutlivesWhoBeganIt(t *testing.T) {
 }
 
 func TestAComputationEndsWithTheLastWhoWaits(t *testing.T) {
-	var f flightGroup
+	var f flightGroup[[]byte]
 	ended := make(chan struct{})
 	ctx, leave := context.WithCancel(t.Context())
 	left := make(chan struct{})
@@ -86,7 +86,7 @@ func TestAPanicOfAComputationIsItsError(t *testing.T) {
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	defer slog.SetDefault(before)
-	var f flightGroup
+	var f flightGroup[[]byte]
 	_, _, err := f.join(t.Context(), "k", func(context.Context) ([]byte, error) { panic("wrong") })
 	if err == nil || !strings.Contains(err.Error(), "wrong") {
 		t.Errorf("%v", err)

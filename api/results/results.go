@@ -5,7 +5,6 @@ package results
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,7 +31,8 @@ type Service struct {
 	options Options
 	metrics *Metrics
 	cache   *cache
-	flights flightGroup
+	folds   flightGroup[struct{}]
+	flights flightGroup[entry]
 	gate    *Admission
 }
 
@@ -89,23 +89,18 @@ func newQuery(request query.Request, owned *catalogue.Owned, kind string) (*Quer
 	return &Query{Plan: resolved, Kind: kind, catalogue: owned.Version, Key: kind + " " + string(canonical)}, err
 }
 
-// Version returns the version of the data that the query reads. It records that
-// somebody asks for them; see Engine.Watch. With newest, it first adds all written
-// events to what is rolled up; if that fails, the query counts all events.
-func (s *Service) Version(ctx context.Context, q *Query, newest bool) Version {
-	s.engine.Watch(ctx, q.Plan.Subject)
-	if newest && !s.engine.BringUpToDate(ctx, q.Plan.Subject) {
-		q.Plan = q.Plan.WithAllEvents()
-	}
-	v := Version{catalogue: q.catalogue}
-	v.data, v.Known = s.engine.Version(ctx, q.Plan.Subject)
+// Version returns the version of the data that the query reads. It is unknown if the store does not answer.
+func (s *Service) Version(ctx context.Context, q *Query) Version {
+	v := Version{catalogue: q.catalogue, waiting: s.engine.Waiting()}
+	v.data, v.known = s.engine.Version(ctx, q.Plan.Subject)
 	return v
 }
 
 // Answer is the answer to a query.
 type Answer struct {
-	Body  []byte
-	Stale bool // the store failed; Body is the last successful one
+	Body    []byte
+	Version Version // of Body
+	Stale   bool    // the store failed; Body is the last successful one
 }
 
 // Answer returns the body of a version of the data, or of newer data. With
@@ -113,17 +108,20 @@ type Answer struct {
 // one, marked as stale; otherwise the error is that of the engine, of the
 // admission or of the context.
 func (s *Service) Answer(ctx context.Context, q *Query, is Version, newest bool) (Answer, error) {
-	if !newest {
-		if last, found := s.cache.get(q.Key); found && last.version.same(is) && time.Since(last.at) < s.options.Age {
-			s.metrics.Count(Hit)
-			return Answer{Body: last.body}, nil
+	if last, found := s.current(q, is); found && !newest {
+		s.metrics.Count(Hit)
+		return Answer{Body: last.body, Version: last.version}, nil
+	}
+	if is.waiting != 0 {
+		_, _, err := s.folds.join(ctx, fmt.Sprint(is.waiting), func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, s.admitted(ctx, s.engine.FoldNoted)
+		})
+		if err != nil {
+			return s.lastGood(q, err)
 		}
+		return s.Answer(ctx, q, s.folded(ctx, q), newest)
 	}
-	key := is.String() + " " + q.Key
-	if q.Plan.AllEvents {
-		key = rand.Text() // a running computation may lack events that its version does not show
-	}
-	body, joined, err := s.flights.join(ctx, key, func(ctx context.Context) ([]byte, error) { return s.compute(ctx, q, is) })
+	found, joined, err := s.flights.join(ctx, is.String()+" "+q.Key, func(ctx context.Context) (entry, error) { return s.compute(ctx, q, is) })
 	switch {
 	case err != nil:
 		return s.lastGood(q, err)
@@ -132,26 +130,48 @@ func (s *Service) Answer(ctx context.Context, q *Query, is Version, newest bool)
 	default:
 		s.metrics.Count(Miss)
 	}
-	return Answer{Body: body}, nil
+	return Answer{Body: found.body, Version: found.version}, nil
+}
+
+// folded returns the version of the data that the query reads, after the events that waited are folded. Events
+// that arrived meanwhile are not waited for.
+func (s *Service) folded(ctx context.Context, q *Query) Version {
+	v := s.Version(ctx, q)
+	v.waiting = 0
+	return v
+}
+
+// admitted calls work with a slot of the gate, and within the deadline. The work is independent of the request that started
+// it, since others may wait.
+func (s *Service) admitted(ctx context.Context, work func(context.Context) error) error {
+	ctx, cancel := WithDeadline(ctx, s.options.Timeout)
+	defer cancel()
+	leave, err := s.gate.Enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return work(ctx)
+}
+
+// current returns the cached body if it is that of the version, and not too old.
+func (s *Service) current(q *Query, is Version) (entry, bool) {
+	last, found := s.cache.get(q.Key)
+	return last, found && last.version.same(is) && time.Since(last.at) < s.options.Age
 }
 
 // compute computes the body and caches it. The version was read before the data,
 // so a body may include newer data than its version, but never older.
-func (s *Service) compute(ctx context.Context, q *Query, is Version) ([]byte, error) {
-	ctx, cancel := WithDeadline(ctx, s.options.Timeout) // independent of the request that started it, since others may wait
-	defer cancel()
-	leave, err := s.gate.Enter(ctx)
-	if err != nil {
-		return nil, err
+func (s *Service) compute(ctx context.Context, q *Query, is Version) (made entry, err error) {
+	err = s.admitted(ctx, func(ctx context.Context) error {
+		made = entry{version: is, at: time.Now()}
+		made.body, err = q.body(ctx)
+		return err
+	})
+	if err == nil {
+		s.cache.add(q.Key, made)
 	}
-	defer leave()
-	at := time.Now()
-	body, err := q.body(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s.cache.add(q.Key, entry{body, is, at})
-	return body, nil
+	return made, err
 }
 
 // WithDeadline returns a context that ends after the timeout with the StoreError
@@ -175,13 +195,17 @@ func (s *Service) lastGood(q *Query, err error) (Answer, error) {
 	return Answer{Body: markStale(q.Kind, last.body), Stale: true}, nil
 }
 
-// Version identifies the data of a body. An unknown version equals no other.
+// Version identifies the data of a body.
 type Version struct {
-	Known           bool
+	known           bool
 	catalogue, data uint64
+	waiting         int64 // when the last of the events that are not folded yet was accepted; 0: none wait
 }
 
-// String returns the version as text.
-func (v Version) String() string { return fmt.Sprint(v.Known, v.catalogue, v.data) }
+// IsCurrent reports whether a body of the version has all data that the store has accepted.
+func (v Version) IsCurrent() bool { return v.known && v.waiting == 0 }
 
-func (v Version) same(as Version) bool { return v.Known && v == as }
+// String returns the version as text.
+func (v Version) String() string { return fmt.Sprint(v.known, v.catalogue, v.data, v.waiting) }
+
+func (v Version) same(as Version) bool { return v.IsCurrent() && v == as }

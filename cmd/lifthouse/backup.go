@@ -31,7 +31,7 @@ continues to answer requests; new events wait until the backup is complete. 'lif
 				if err != nil {
 					return err
 				}
-				if err := s.Writer.Exclusively(ctx, func() error { return schema.Backup(ctx, s.Conn, dir) }); err != nil {
+				if err := s.Writer.Pause(ctx, func() error { return schema.Backup(ctx, s.Conn, dir) }); err != nil {
 					return err
 				}
 				p.say("wrote the backup to %s", args[0])

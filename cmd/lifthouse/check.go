@@ -17,14 +17,8 @@ import (
 const checkHelp = `Check prints the settings in effect with the source of each value, and checks that the store answers, that its tables
 are up to date, and that the catalogue is valid. It reports each fault with a remedy.
 
---data also reads every stored part and compares its checksums, about one second per gigabyte. --deep does the same,
-checks that every event is stored once and attributed correctly, and compares reports of every campaign and widget that has
-rollups with reports counted from the events: some minutes for a hundred million events.
-
-Check changes nothing unless one of these flags is given. --drop-damaged gives up the rows of parts that cannot be read;
-until then, no other command opens the store. --remove-copies removes copies of events that several processes inserted into
-a store on servers; a running server removes those of the last hour. --rebuild-counters rebuilds the live counters from the
-events; on servers nothing else may write meanwhile. An embedded store rebuilds them after a crash.`
+--deep also reads every stored part, compares its checksums, and compares the facts of all visitors, from which reports are
+computed, with their events: one minute for ten million events. Check changes nothing.`
 
 func (p *program) checkCommand() *cobra.Command {
 	r := &check.Report{To: p.out}
@@ -36,19 +30,12 @@ func (p *program) checkCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return p.check(cmd.Context(), r) },
 	}
 	p.serveFlags(cmd)
-	cmd.Flags().BoolVar(&r.Data, "data", false, "read every stored part and compare its checksums")
-	cmd.Flags().BoolVar(&r.Deep, "deep", false, "--data, and check everything that is computed from the events")
-	cmd.Flags().BoolVar(&r.RebuildCounters, "rebuild-counters", false, "rebuild the live counters from the events")
-	cmd.Flags().BoolVar(&r.RemoveCopies, "remove-copies", false, "remove copies of events that several processes inserted")
-	cmd.Flags().BoolVar(&r.DropDamaged, "drop-damaged", false, "give up the rows of parts that cannot be read")
+	cmd.Flags().BoolVar(&r.Deep, "deep", false, "read every stored part, and compare the facts of all visitors with their events")
 	return cmd
 }
 
 func (p *program) check(ctx context.Context, r *check.Report) error {
-	r.Exclusively = func(_ context.Context, work func() error) error { return work() }
-	if p.running != nil {
-		r.Exclusively = p.running.Writer.Exclusively
-	} else { // otherwise the client has printed its settings
+	if p.running == nil { // otherwise the client has printed its settings
 		p.showSettings()
 		p.checkServer(r)
 	}
@@ -83,7 +70,7 @@ func (p *program) checkServer(r *check.Report) {
 // holds the store, that process checks it.
 func (p *program) checkStore(ctx context.Context, r *check.Report) error {
 	if p.running != nil {
-		r.Store(ctx, p.running.Conn, nil) // the manifest was compared when the store was opened
+		r.Served(ctx, p.running)
 		return nil
 	}
 	address, err := schema.ParseAddress(p.address, p.getenv)
@@ -111,20 +98,13 @@ func (p *program) checkStore(ctx context.Context, r *check.Report) error {
 			return nil
 		}
 	}
-	if address.Dir == "" {
-		r.Servers = &address
-	}
 	conn, err := schema.Reach(ctx, address)
 	if err != nil {
 		r.Fault("store", fmt.Errorf("%w; check the address %s, and that the server runs", err, schema.ShowAddress(p.address)))
 		return nil
 	}
 	defer func() { _ = conn.Close() }()
-	var manifest *schema.Manifest
-	if address.Dir != "" {
-		manifest = schema.NewManifest(conn, p.path(address.Dir), p.fsync)
-	}
-	r.Store(ctx, conn, manifest)
+	r.Store(ctx, conn, address)
 	return nil
 }
 

@@ -24,7 +24,7 @@ open one embedded store: between two embedded stores, use 'lifthouse backup' and
 
 Each event counts once, however often it is copied: repeat the command after an interruption, or to copy what arrived in the
 meantime. The catalogue is copied if the store has no other definitions of the same ids; else nothing is copied. The audit
-log, rejected lines, events_inbox and Idempotency-Keys are not copied. Servers of the store build its rollups.`
+log, rejected lines and events_inbox are not copied. Servers of the store fold the events.`
 
 func (p *program) copyCommand() *cobra.Command {
 	var from string
@@ -93,7 +93,6 @@ func (p *program) copy(ctx context.Context, s *app.Store, source schema.Address)
 	}
 	p.say("catalogue: %s copied", terminal.Count(copied.Catalogue, "row"))
 	p.say("looks: %d copied", copied.Looks)
-	p.say("events: %s copied, %s already stored (%d with other content), %.1f s", terminal.Count(copied.Events.Inserted, "row"),
-		terminal.Count(copied.Events.Duplicates, "row"), copied.Events.Conflicts, time.Since(started).Seconds())
+	p.say("events: %s copied, %.1f s; each counts once, however often it is copied", terminal.Count(copied.Events, "row"), time.Since(started).Seconds())
 	return nil
 }

@@ -114,8 +114,13 @@ func (p *program) makeDemo(ctx context.Context, s *app.Store) error {
 	p.say("Creating the demo store …")
 	today := time.Now().UTC().Truncate(24 * time.Hour)
 	start := today.AddDate(0, 0, -29)
-	if _, err := s.Writer.Write(ctx, demo.Events(start)); err != nil {
+	if err := s.Writer.Write(ctx, demo.Events(start)); err != nil {
 		return err
+	}
+	for _, shard := range s.Engine.Facts { // a report does not wait for so many events
+		if err := shard.RefreshNoted(ctx); err != nil {
+			return err
+		}
 	}
 	_, err := s.Catalogue.Apply(ctx, demo.Catalogue(start), false)
 	return err

@@ -21,8 +21,8 @@ it is stored. Rejected lines are kept for a week, at most a few hundred per requ
 passwords or tokens are masked.
 
 With --visitor, it prints what reports make of one visitor: where the visitor counts, which events count, and why the others
-do not. Duplicates and rejected lines of the last week are included. With --summary, it prints how many events were accepted,
-late, undeclared, duplicate and rejected in the last hour, day and week.
+do not. Copies of events and the rejected lines of the last week are included. With --summary, it prints how many events were
+accepted, late and undeclared in the last hour, day and week.
 
   lifthouse events --visitor 5a1c9e
   lifthouse events --summary
@@ -63,7 +63,7 @@ func (p *program) eventsCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&q.follow, "follow", false, "keep printing new events until interrupted")
 	cmd.Flags().BoolVar(&q.OnlyRejected, "rejects", false, "print rejected lines only")
 	cmd.Flags().StringVar(&q.visitor, "visitor", "", "id of a visitor, as it was sent: print what reports make of the visitor")
-	cmd.Flags().BoolVar(&q.summary, "summary", false, "print how many events arrived in the last hour, day and week")
+	cmd.Flags().BoolVar(&q.summary, "summary", false, "print how many events were accepted in the last hour, day and week")
 	cmd.Flags().BoolVar(&q.raw, "json", false, "print one JSON object per line")
 	p.completeWebsite(cmd)
 	return cmd
@@ -99,11 +99,11 @@ func (p *program) story(ctx context.Context, s *app.Store, q eventsQuery) error 
 
 // summary prints how much arrived of each website.
 func (p *program) summary(ctx context.Context, s *app.Store, q eventsQuery) error {
-	stored, unstored, err := ingest.Received(ctx, s.Conn, q.Website, time.Now())
+	stored, err := ingest.Received(ctx, s.Conn, q.Website, time.Now())
 	if err != nil {
 		return err
 	}
-	all := arrivals.ReceivedOf(stored, unstored, s.Catalogue.Snapshot())
+	all := arrivals.ReceivedOf(stored, s.Catalogue.Snapshot())
 	for i, r := range all {
 		if q.raw {
 			if err := json.NewEncoder(p.out).Encode(r); err != nil {
@@ -117,7 +117,7 @@ func (p *program) summary(ctx context.Context, s *app.Store, q eventsQuery) erro
 		r.Write(p.out)
 	}
 	if len(all) == 0 && !q.raw {
-		p.say("Nothing has arrived in the last week.")
+		p.say("Nothing was accepted in the last week.")
 	}
 	return nil
 }

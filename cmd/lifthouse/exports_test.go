@@ -57,10 +57,10 @@ func TestExportsOfGrowthBook(t *testing.T) {
 func TestExportsOfPostHog(t *testing.T) {
 	h := newHouse(t)
 	h.must("apply", "-f", "testdata/exports.catalog.yaml")
-	for i, file := range []string{"testdata/posthog.ndjson", propertiesAsText(t), "testdata/posthog.csv"} {
+	for _, file := range []string{"testdata/posthog.ndjson", propertiesAsText(t), "testdata/posthog.csv"} {
 		out := h.must("import", "-m", "testdata/posthog.mapping.yaml", file)
-		if want := fmt.Sprintf(": %d rows inserted", []int{7, 0, 0}[i]); !strings.Contains(out, want) || !strings.Contains(out, " 0 of 11 lines rejected") || !strings.Contains(out, "(0 conflicting)") {
-			t.Errorf("%s: %q, want%s", file, out, want)
+		if !strings.Contains(out, ": 8 rows accepted, 0 of 11 lines rejected") {
+			t.Errorf("%s: %q", file, out)
 		}
 	}
 	for _, c := range []struct {

@@ -35,7 +35,7 @@ A mapping file maps other columns to these fields; see docs/data-in.md. --inspec
   lifthouse import --inspect orders.csv
   lifthouse import --dry-run -m orders.csv.mapping.yaml orders.csv
 
-An event counts once: importing a file again, for example after an interruption, only adds missing events. A line without
+An event counts once, however often it is imported: import a file again after an interruption. A line without
 an eventId gets an id from the content of the file and the line number. So a changed file is a new file: use eventId if files
 grow. An invalid line is rejected and reported with its number and the reason; the exit status is then 3. If a server holds
 the store, its settings for the times of events apply unless the command has flags for them.`
@@ -201,11 +201,6 @@ func (p *program) importFiles(ctx context.Context, s *app.Store, files []string,
 			return err
 		}
 	}
-	if !options.DryRun {
-		if err := s.SweepRecent(ctx); err != nil {
-			return err
-		}
-	}
 	if rejected.err != nil {
 		return fmt.Errorf("--rejects: %w", rejected.err)
 	}
@@ -223,7 +218,7 @@ func (p *program) importFile(ctx context.Context, s *app.Store, file string, opt
 	show := terminal.NewProgress(p.err, filepath.Base(file), true)
 	options.Progress = func(r ingest.Report) {
 		show.Update(r.Bytes, r.TotalBytes, func() {
-			p.complain("%s: %d rows, %.0f %%", file, r.Inserted+r.Duplicates, 100*float64(r.Bytes)/float64(max(r.TotalBytes, 1)))
+			p.complain("%s: %d rows, %.0f %%", file, r.Rows, 100*float64(r.Bytes)/float64(max(r.TotalBytes, 1)))
 		})
 	}
 	options.Reject = func(line int64, reason string) {
@@ -241,7 +236,7 @@ func (p *program) importFile(ctx context.Context, s *app.Store, file string, opt
 	report, err := ingest.Import(ctx, s.Writer, path, options)
 	show.Clear()
 	if errors.Is(err, ingest.ErrTooManyRejected) {
-		p.complain("%v (--max-errors %d); %s inserted before", err, options.MaxErrors, terminal.Count(report.Inserted, "row"))
+		p.complain("%v (--max-errors %d); %s accepted before", err, options.MaxErrors, terminal.Count(report.Rows, "row"))
 		return &exitError{exitRejected}
 	}
 	if err != nil {
@@ -273,13 +268,9 @@ func (p *program) summarize(file string, r ingest.Report, dryRun bool, seconds f
 		separated = fmt.Sprintf(", separator %q", r.Separator)
 	}
 	if dryRun {
-		p.say("%s: dry run: %s, %d of %s rejected%s; nothing was inserted", file, terminal.Count(r.Inserted, "valid row"), r.Rejected, terminal.Count(r.Lines, "line"), separated)
+		p.say("%s: dry run: %s, %d of %s rejected%s; nothing was inserted", file, terminal.Count(r.Rows, "valid row"), r.Rejected, terminal.Count(r.Lines, "line"), separated)
 		return
 	}
-	attributed := ""
-	if r.Attributed > 0 {
-		attributed = fmt.Sprintf(" (and %s of unattributed goals)", terminal.Count(r.Attributed, "derived row"))
-	}
-	p.say("%s: %s inserted%s, %s (%d conflicting), %d of %s rejected%s, %.1f s, %.0f rows/s",
-		file, terminal.Count(r.Inserted, "row"), attributed, terminal.Count(r.Duplicates, "duplicate"), r.Conflicts, r.Rejected, terminal.Count(r.Lines, "line"), separated, seconds, float64(r.Inserted+r.Duplicates)/seconds)
+	p.say("%s: %s accepted, %d of %s rejected%s, %.1f s, %.0f rows/s",
+		file, terminal.Count(r.Rows, "row"), r.Rejected, terminal.Count(r.Lines, "line"), separated, seconds, float64(r.Rows)/seconds)
 }

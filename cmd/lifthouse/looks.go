@@ -41,6 +41,9 @@ func (p *program) looksCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if err := s.Engine.Refresh(ctx); err != nil {
+					return err
+				}
 				results, err := s.Engine.Report(ctx, plan)
 				if err != nil {
 					return err

@@ -15,6 +15,7 @@ import (
 	"lifthouse/api"
 	"lifthouse/cmd/internal/app"
 	"lifthouse/engine/source"
+	"lifthouse/schema"
 	"lifthouse/schema/schematest"
 )
 
@@ -38,7 +39,7 @@ func newHouse(t *testing.T) *house {
 
 func houseOn(t *testing.T, conn driver.Conn) *house {
 	t.Helper()
-	s, err := app.On(t.Context(), conn, app.Options{Limits: source.DefaultLimits})
+	s, err := app.On(t.Context(), conn, schema.Address{}, app.Options{Limits: source.DefaultLimits})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,6 +100,9 @@ func (c *captured) text() string {
 // get sends a request and decodes the response, which must be 200, into body.
 func (h *house) get(path string, body any) {
 	h.t.Helper()
+	if err := h.store.Engine.Refresh(h.t.Context()); err != nil { // as a server does
+		h.t.Fatal(err)
+	}
 	request, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, h.url+path, http.NoBody)
 	if err != nil {
 		h.t.Fatal(err)

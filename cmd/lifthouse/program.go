@@ -50,12 +50,13 @@ type program struct {
 	serves       bool          // the store is opened to serve requests
 	stopMargin   time.Duration // additional time to stop after running requests
 
-	config   string // file
-	address  string // of the store
-	limits   source.Limits
-	fsync    bool // of an embedded store
-	serving  serveOptions
-	settings config.Settings // resolved
+	config      string // file
+	address     string // of the store
+	limits      source.Limits
+	fsync       bool // of an embedded store
+	unreadFacts bool // see app.Options
+	serving     serveOptions
+	settings    config.Settings // resolved
 }
 
 // exitError ends the program with a code. Its cause has been printed.
@@ -151,7 +152,7 @@ func (p *program) command() *cobra.Command {
 	root.AddCommand(
 		p.serveCommand(), p.checkCommand(), p.demoCommand(), p.importCommand(), p.eventsCommand(), p.forgetCommand(), p.retainCommand(),
 		p.backupCommand(), p.restoreCommand(), p.copyCommand(), p.applyCommand(), p.exportCommand(), p.tokenCommand(), p.auditCommand(), p.migrateCommand(),
-		p.grantsCommand(), p.readyCommand(), p.rollupCommand(), p.reportCommand(), p.looksCommand(), p.compareCommand())
+		p.grantsCommand(), p.readyCommand(), p.factsCommand(), p.reportCommand(), p.looksCommand(), p.compareCommand())
 	return root
 }
 

@@ -118,6 +118,9 @@ func (p *program) written(ctx context.Context, s *app.Store, request query.Reque
 	if err != nil {
 		return "", "", err
 	}
+	if err := s.Engine.Refresh(ctx); err != nil {
+		return "", "", err
+	}
 	if as.SQL {
 		text, err = s.Engine.SQL(ctx, plan)
 		return text, "", err

@@ -49,7 +49,6 @@ func (p *program) serveFlags(cmd *cobra.Command) {
 	bounds.Var(flags, &o.API.WaitingEvents, "events-queue", d.WaitingEvents, 1, 100_000_000, "events that may wait to be written before POST /events returns 503")
 	p.timeFlags(cmd)
 	bounds.Var(flags, &o.RetentionDays, "retention-days", 0, 0, bounds.MaxDays, "days after which the events of a stopped campaign or widget are deleted, at start and every day; 0: never")
-	bounds.Var(flags, &o.RollupInterval, "rollup-interval", 2*time.Second, 0, bounds.MaxWait, "interval of the rollup refresh; 0: this server does not refresh rollups")
 	bounds.Var(flags, &o.API.ResultsAge, "results-age", d.ResultsAge, 0, bounds.MaxAge, "maximum age of a cached result while the data do not change; 0: no cache")
 	bounds.Var(flags, &o.API.ResultsMemory, "results-memory", d.ResultsMemory, 0, bounds.MaxMemory, "memory for cached results in bytes; 0: no cache")
 	bounds.Var(flags, &o.API.TokenRate, "rate-limit", d.TokenRate, 0, 1_000_000, "requests per second of a token, with bursts of twice as many; 0: no limit")

@@ -23,7 +23,7 @@ func (p *program) openStore(ctx context.Context) (*app.Store, error) {
 		address.Dir = p.path(address.Dir)
 	}
 	return app.Open(ctx, address, app.Options{
-		Fsync: p.fsync, Limits: p.limits, Concurrency: p.serving.API.StoreSlots, Times: p.serving.times, Complain: p.complain, Serves: p.serves,
+		Fsync: p.fsync, Limits: p.limits, Concurrency: p.serving.API.StoreSlots, Times: p.serving.times, UnreadFacts: p.unreadFacts,
 	})
 }
 

@@ -78,7 +78,7 @@ func (p *program) calibrate(ctx context.Context, o *calibration.Options, store, 
 		return err
 	}
 	slog.SetDefault(slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelWarn})))
-	s, err := app.Open(ctx, schema.Address{Dir: store}, app.Options{Limits: source.DefaultLimits, Times: ingest.DefaultTimes, Complain: p.logf})
+	s, err := app.Open(ctx, schema.Address{Dir: store}, app.Options{Limits: source.DefaultLimits, Times: ingest.DefaultTimes})
 	if err != nil {
 		return err
 	}

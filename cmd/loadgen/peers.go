@@ -14,12 +14,10 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine"
-	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/loadgen/peers"
 	"lifthouse/loadgen/population"
-	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 
 	"github.com/spf13/cobra"
@@ -30,8 +28,7 @@ loadgen/peers/sql) on the same store and data. Each round runs each computation 
 peers' queries run on the events table, on a copy ordered by time, and on the tables that GrowthBook
 (incremental refresh) and PostHog (precomputed exposures and metric events) keep. All copies are
 dropped at the end. With --duckdb, DuckDB runs the same queries, one pass over the events, and
-queries of a table with a row per visitor. Lifthouse's reports are computed from the events, and also
-from the rollups if the campaign has any.
+queries of a table with a row per visitor. Lifthouse's reports are computed from its facts.
 
 The table has medians of wall time, CPU time and the peak memory of the store's queries, and their
 ratios to Lifthouse's report, which always has all metrics. Numbers with the same definition must be
@@ -76,7 +73,7 @@ func (p *program) peers(ctx context.Context, s *app.Store, id int64, rounds int,
 	goals := goalIDs(s.Catalogue.Snapshot(), campaign)
 	options := peers.Options{
 		Conn: s.Conn, WebsiteID: campaign.WebsiteID, CampaignID: id, GoalIDs: goals,
-		WarmUps: peers.WarmUps, Rounds: rounds, FromEvents: campaignReport(s.Engine, s.Engine.FromEvents, account, id, goals),
+		WarmUps: peers.WarmUps, Rounds: rounds, Report: campaignReport(s.Engine, account, id, goals),
 		Progress: func(text string) { p.logf("%s", text) },
 	}
 	if duckDB != "" {
@@ -85,24 +82,11 @@ func (p *program) peers(ctx context.Context, s *app.Store, id int64, rounds int,
 		}
 		defer func() { err = errors.Join(err, options.DuckDB.Close()) }()
 	}
-	if err := p.refreshRollups(ctx, s); err != nil {
+	if err := p.foldAndMerge(ctx, s); err != nil {
 		return err
 	}
-	subjects, err := s.Engine.Rollups.Subjects(ctx)
+	result, err := peers.Compare(ctx, options)
 	if err != nil {
-		return err
-	}
-	if slices.Contains(subjects, plan.Subject{WebsiteID: campaign.WebsiteID, Kind: schema.SubjectCampaign, ID: id}) {
-		options.FromRollup = campaignReport(s.Engine, s.Engine.Report, account, id, goals)
-	}
-	if err := waitUntilIdle(ctx, s); err != nil {
-		return err
-	}
-	var result *peers.Result
-	if err := whileFollowing(ctx, s, func() (err error) {
-		result, err = peers.Compare(ctx, options)
-		return err
-	}); err != nil {
 		return err
 	}
 	if jsonFile != "" {
@@ -164,7 +148,7 @@ func requestOf(question peers.Question, to time.Time) query.Request {
 
 // campaignReport returns a function that computes the report of the campaign
 // for a question.
-func campaignReport(e *engine.Engine, report func(context.Context, *plan.Plan) (*result.Report, error), account, id int64, goals []int64) peers.Report {
+func campaignReport(e *engine.Engine, account, id int64, goals []int64) peers.Report {
 	return func(ctx context.Context, question peers.Question, to time.Time) ([]peers.Counts, error) {
 		r := requestOf(question, to)
 		r.AccountID, r.SubjectID = account, id
@@ -172,7 +156,7 @@ func campaignReport(e *engine.Engine, report func(context.Context, *plan.Plan) (
 		if err != nil {
 			return nil, err
 		}
-		results, err := report(ctx, plan)
+		results, err := e.Report(ctx, plan)
 		if err != nil {
 			return nil, err
 		}
@@ -245,10 +229,10 @@ func (p *program) printPeers(r *peers.Result) error {
 	table := tabwriter.NewWriter(p.out, 0, 0, 3, ' ', tabwriter.AlignRight)
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format+"\t\n", args...) }
 	_, _ = fmt.Fprintf(p.out, "campaign %d, %d visitors, %d events, medians of %d rounds, ratios to Lifthouse\n", r.CampaignID, r.Visitors, r.Events, r.Rounds)
-	line("question\tsystem\ttable\twall ×\tCPU ×\tmemory ×\tCPU × to rollups\twall ms\tCPU ms\tpeak MB")
+	line("question\tsystem\ttable\twall ×\tCPU ×\tmemory ×\twall ms\tCPU ms\tpeak MB")
 	for _, row := range r.Rows {
-		line("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.0f\t%.0f\t%s", row.Question, row.System, row.Table,
-			unlessZero("%.2f", row.WallRatio), unlessZero("%.2f", row.CPURatio), unlessZero("%.2f", row.MemoryRatio), unlessZero("%.2f", row.RollupCPURatio),
+		line("%s\t%s\t%s\t%s\t%s\t%s\t%.0f\t%.0f\t%s", row.Question, row.System, row.Table,
+			unlessZero("%.2f", row.WallRatio), unlessZero("%.2f", row.CPURatio), unlessZero("%.2f", row.MemoryRatio),
 			row.Cost.WallMS, row.Cost.CPUMS, unlessZero("%.0f", row.Cost.PeakMB))
 	}
 	if err := table.Flush(); err != nil {

@@ -39,14 +39,17 @@ func TestPeers(t *testing.T) {
 	p := &program{out: &out, err: &progress}
 	err := p.withStore(t.Context(), store, func(s *app.Store) error {
 		goals := []int64{1, 2, 3, 4, 5}
-		correct := campaignReport(s.Engine, s.Engine.Reference, 1, population.StandardCampaign, goals)
+		correct := campaignReport(s.Engine, 1, population.StandardCampaign, goals)
 		options := peers.Options{
-			Conn: s.Conn, WebsiteID: 1, CampaignID: population.StandardCampaign, GoalIDs: goals, Rounds: 1, FromEvents: correct, Progress: func(string) {},
+			Conn: s.Conn, WebsiteID: 1, CampaignID: population.StandardCampaign, GoalIDs: goals, Rounds: 1, Report: correct, Progress: func(string) {},
 			DuckDB: startDuckDB(t),
 		}
 		rows, differences := 67, 12 // 12 questions, by Lifthouse and by up to 6 forms of the peers
 		if options.DuckDB != nil {
 			rows, differences = 112, 20
+		}
+		if err := p.foldAndMerge(t.Context(), s); err != nil {
+			return err
 		}
 		result, err := peers.Compare(t.Context(), options)
 		if err != nil {
@@ -62,7 +65,7 @@ func TestPeers(t *testing.T) {
 		if err := s.Conn.QueryRow(t.Context(), "SELECT count() FROM system.tables WHERE name LIKE 'loadgen%'").Scan(&tables); err != nil || tables != 0 {
 			t.Errorf("%d tables remain, error %v", tables, err)
 		}
-		options.FromEvents = func(ctx context.Context, question peers.Question, to time.Time) ([]peers.Counts, error) {
+		options.Report = func(ctx context.Context, question peers.Question, to time.Time) ([]peers.Counts, error) {
 			counts, err := correct(ctx, question, to)
 			if slices.Contains([]peers.Question{peers.MeanValue, peers.ConversionRate, peers.FourMetrics}, question) && err == nil {
 				counts[0].Converted++

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 	"time"
 
 	"lifthouse/cmd/internal/app"
@@ -27,7 +26,7 @@ func (p *program) withStore(ctx context.Context, address string, work func(*app.
 	if err != nil {
 		return usageError{err}
 	}
-	store, err := app.Open(ctx, home, app.Options{Limits: source.DefaultLimits, Times: ingest.DefaultTimes, Complain: p.logf})
+	store, err := app.Open(ctx, home, app.Options{Limits: source.DefaultLimits, Times: ingest.DefaultTimes})
 	var locked *embedded.LockedError
 	if errors.As(err, &locked) {
 		return fmt.Errorf("%w; to send events to a running server, use loadgen generate --url", err)
@@ -51,43 +50,30 @@ func checkEmbedded(address string) error {
 // catalogue of the scenario.
 func (p *program) insert(ctx context.Context, store *app.Store, s *population.Scenario) (send.Progress, error) {
 	update, clearProgress := p.sendProgress("store", s.Visitors())
-	sent, outcome, err := send.Insert(ctx, s, store.Writer, update)
+	sent, err := send.Insert(ctx, s, store.Writer, update)
 	clearProgress()
 	if err != nil {
 		return sent, err
 	}
-	p.logf("%d rows inserted, %d duplicates (%d conflicting)", outcome.Inserted, outcome.Duplicates, outcome.Conflicts)
 	_, err = store.Catalogue.Apply(ctx, s.Catalogue(), false)
 	return sent, err
 }
 
-// whileFollowing calls work while the engine follows the versions of the stored
-// data, as in a server.
-func whileFollowing(ctx context.Context, s *app.Store, work func() error) error {
-	followCtx, stop := context.WithCancel(ctx)
-	var background sync.WaitGroup
-	background.Go(func() { s.Engine.Follow(followCtx, time.Second) })
-	defer background.Wait()
-	defer stop()
-	return work()
-}
-
-// waitUntilIdle returns when the store has loaded the ids of its events and
-// runs no merges.
-func waitUntilIdle(ctx context.Context, s *app.Store) error {
-	s.Learned()
-	return measure.WaitForMerges(ctx, s.Conn)
-}
-
-// refreshRollups brings the rollups up to date.
-func (p *program) refreshRollups(ctx context.Context, s *app.Store) error {
-	p.logf("refreshing rollups")
+// foldAndMerge folds all events, and merges their parts, so that neither happens while something is measured. The peers
+// count copies of events, which the merge removes.
+func (p *program) foldAndMerge(ctx context.Context, s *app.Store) error {
+	p.logf("folding the events")
 	started := time.Now()
-	if err := s.Refresher.RefreshAll(ctx); err != nil {
+	for _, shard := range s.Engine.Facts {
+		if _, err := shard.Refresh(ctx); err != nil {
+			return err
+		}
+	}
+	p.logf("folded the events in %s", time.Since(started).Round(time.Millisecond))
+	if err := measure.MergeParts(ctx, s.Conn); err != nil {
 		return err
 	}
-	p.logf("refreshed rollups in %s", time.Since(started).Round(time.Millisecond))
-	return nil
+	return measure.WaitForMerges(ctx, s.Conn)
 }
 
 // findCampaign returns a campaign with its account, or nil if the catalogue

@@ -40,7 +40,7 @@ func sendCampaign(b *testing.B, conn driver.Conn, accepted *time.Time, campaign 
 	part := make([]schema.Event, 0, 100_000)
 	send := func() {
 		*accepted = accepted.Add(time.Millisecond)
-		if err := schema.InsertSent(b.Context(), conn, part, *accepted); err != nil {
+		if err := schema.InsertEvents(b.Context(), conn, part, *accepted); err != nil {
 			b.Fatal(err)
 		}
 		events += len(part)
@@ -62,7 +62,7 @@ func BenchmarkFacts(b *testing.B) {
 		large = n
 	}
 	conn := schematest.Empty(b)
-	if err := schema.CreateFacts(b.Context(), conn); err != nil {
+	if _, err := schema.Migrate(b.Context(), conn); err != nil {
 		b.Fatal(err)
 	}
 	accepted := campaignStart.AddDate(0, 0, 28)
@@ -118,24 +118,23 @@ func benchRefresh(b *testing.B, conn driver.Conn, r *facts.Refresher, accepted *
 	for b.Loop() {
 		*accepted = accepted.Add(time.Millisecond)
 		var events []schema.Event
-		var touched []facts.Visitor
 		for e := range simulated(12, visitors).Events() {
 			if e.Kind == schema.KindView {
 				e.EventID ^= uint64(accepted.UnixMilli()) * 0x9e3779b97f4a7c15
 				e.Time = e.Time.Add(time.Hour)
-				events, touched = append(events, e), append(touched, facts.Visitor{Website: e.WebsiteID, ID: e.VisitorID})
+				events = append(events, e)
 			}
 			if len(events) == n {
 				break
 			}
 		}
 		started := cpu()
-		if err := schema.InsertSent(b.Context(), conn, events, *accepted); err != nil {
+		if err := schema.InsertEvents(b.Context(), conn, events, *accepted); err != nil {
 			b.Fatal(err)
 		}
 		inserting += cpu() - started
 		started = cpu()
-		if _, err := r.RefreshVisitors(b.Context(), touched, accepted.UnixMilli()); err != nil {
+		if _, err := r.Refresh(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 		used += cpu() - started
@@ -190,7 +189,7 @@ func benchReport(b *testing.B, conn driver.Conn, of *facts.Refresher, campaign i
 	reports := 0
 	for b.Loop() {
 		started := cpu()
-		if _, _, err := report.Read(b.Context()); err != nil {
+		if _, err := report.Read(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 		used += cpu() - started
@@ -207,7 +206,7 @@ func BenchmarkTrickle(b *testing.B) {
 		visitors = n
 	}
 	conn := schematest.Empty(b)
-	if err := schema.CreateFacts(b.Context(), conn); err != nil {
+	if _, err := schema.Migrate(b.Context(), conn); err != nil {
 		b.Fatal(err)
 	}
 	accepted := campaignStart.AddDate(0, 0, 28)
@@ -236,7 +235,6 @@ func BenchmarkTrickle(b *testing.B) {
 			}
 		}
 	}()
-	var touched []facts.Visitor
 	for b.Loop() {
 		<-tick.C
 		n++
@@ -244,16 +242,15 @@ func BenchmarkTrickle(b *testing.B) {
 		accepted = accepted.Add(time.Second)
 		e := <-next
 		e.EventID, e.Time = e.EventID+uint64(n), e.Time.Add(time.Hour)
-		if err := schema.InsertSent(b.Context(), conn, []schema.Event{e}, accepted); err != nil {
+		if err := schema.InsertEvents(b.Context(), conn, []schema.Event{e}, accepted); err != nil {
 			b.Fatal(err)
 		}
 		inserting += cpu() - at
-		if touched = append(touched, facts.Visitor{Website: e.WebsiteID, ID: e.VisitorID}); n%5 == 0 {
+		if n%5 == 0 {
 			at = cpu()
-			if _, err := r.RefreshVisitors(b.Context(), touched, accepted.UnixMilli()); err != nil {
+			if _, err := r.Refresh(b.Context()); err != nil {
 				b.Fatal(err)
 			}
-			touched = nil
 			refreshing += cpu() - at
 		}
 	}
@@ -261,6 +258,6 @@ func BenchmarkTrickle(b *testing.B) {
 	b.ReportMetric(inserting.Seconds()*1000/float64(n), "cpu-ms/insert")
 	b.ReportMetric(refreshing.Seconds()*1000/float64(max(n/5, 1)), "cpu-ms/refresh")
 	var parts, sent uint64
-	_ = conn.QueryRow(b.Context(), "SELECT countIf(table = 'facts'), countIf(table = 'sent_events') FROM system.parts WHERE active AND database = currentDatabase()").Scan(&parts, &sent)
+	_ = conn.QueryRow(b.Context(), "SELECT countIf(table = 'facts'), countIf(table = 'events') FROM system.parts WHERE active AND database = currentDatabase()").Scan(&parts, &sent)
 	b.Logf("%d parts of facts, %d of events", parts, sent)
 }

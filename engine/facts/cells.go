@@ -23,7 +23,7 @@ type cells struct {
 
 // leastVisitorsByDay is the number of visitors from which a subject has cells by day. Below,
 // reports over days are fast without them.
-const leastVisitorsByDay = 100_000
+const leastVisitorsByDay = 20_000
 
 // openCells returns the cells of a store.
 func (s *server) openCells(ctx context.Context, leastByDay int64) (cells, error) {

@@ -46,7 +46,7 @@ func readAllCells(ctx context.Context, s *server) (fold.Cells, error) {
 // FoldAll returns the rows of all stored events.
 func FoldAll(ctx context.Context, conn driver.Conn) (rows []fold.Row, err error) {
 	s := &server{conn, ofServer}
-	visitors, err := schema.QueryRows(ctx, conn, "SELECT DISTINCT website_id, visitor_id FROM sent_events", scanVisitor)
+	visitors, err := schema.QueryRows(ctx, conn, "SELECT DISTINCT website_id, visitor_id FROM events", scanVisitor)
 	if err != nil || len(visitors) == 0 {
 		return nil, err
 	}

@@ -8,53 +8,43 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
-
-	"lifthouse/schema"
 )
 
-// Noted adds events that this process stored, of a store that no other process writes to, all accepted at one
-// time. Calls must be in the order of the inserts. The next refresh folds their visitors.
-func (r *Refresher) Noted(events []schema.Event, accepted time.Time) {
+// Noted notes that this process stored events of a store that no other process writes to, all accepted at one
+// time. Calls must be in the order of the inserts.
+func (r *Refresher) Noted(events int, accepted time.Time) {
 	r.noting.Lock()
 	defer r.noting.Unlock()
-	if r.waiting == nil {
-		r.waiting = map[Visitor]struct{}{}
-	}
-	for i := range events {
-		r.waiting[Visitor{events[i].WebsiteID, events[i].VisitorID}] = struct{}{}
-	}
-	r.noted = accepted.UnixMilli()
+	r.noted, r.notedEvents = accepted.UnixMilli(), r.notedEvents+events
 }
 
-// Waits reports whether there are noted events that are not folded yet.
-func (r *Refresher) Waits() bool {
+// mostAwaited is the number of noted events that a report waits for, at most about two seconds. During an import more wait,
+// and reports are as of the last refresh.
+const mostAwaited = 200_000
+
+// Waiting returns when the last of the noted events that are not folded yet was accepted, in milliseconds since 1970;
+// 0: all are folded, or there are more than a report waits for.
+func (r *Refresher) Waiting() int64 {
 	r.noting.Lock()
 	defer r.noting.Unlock()
-	return len(r.waiting) > 0
+	if r.noted <= r.folded || r.notedEvents-r.foldedEvents > mostAwaited {
+		return 0
+	}
+	return r.noted
 }
 
-// RefreshNoted folds the visitors with noted events. The first refresh, and the first one after an error, finds in the store
-// whose events are not folded.
+// RefreshNoted returns when all events that were noted before are folded.
 func (r *Refresher) RefreshNoted(ctx context.Context) error {
 	r.noting.Lock()
-	touched, through := make([]Visitor, 0, len(r.waiting)), r.noted
-	for v := range r.waiting {
-		touched = append(touched, v)
-	}
-	clear(r.waiting)
-	allNoted := r.allNoted
+	noted, events := r.noted, r.notedEvents
 	r.noting.Unlock()
-	var err error
-	switch {
-	case !allNoted:
-		_, err = r.Refresh(ctx)
-	case len(touched) > 0:
-		_, err = r.RefreshVisitors(ctx, touched, through)
+	if _, err := r.Refresh(ctx); err != nil {
+		return err
 	}
 	r.noting.Lock()
-	r.allNoted = err == nil
-	r.noting.Unlock()
-	return err
+	defer r.noting.Unlock()
+	r.folded, r.foldedEvents = max(r.folded, noted), max(r.foldedEvents, events)
+	return nil
 }
 
 const (
@@ -66,34 +56,24 @@ const (
 	scrubParts    = 24 * 60
 )
 
-// Follow keeps the facts up to date with the events until the context ends, and scrubs them. After each refresh
-// that changed something, it calls refreshed.
-func (r *Refresher) Follow(ctx context.Context, refreshed func()) {
+// Follow keeps the facts up to date with the events until the context ends, and scrubs them.
+func (r *Refresher) Follow(ctx context.Context) {
 	refresh, scrub := time.NewTicker(refreshInterval), time.NewTicker(scrubInterval)
 	defer refresh.Stop()
 	defer scrub.Stop()
 	for part := uint64(time.Now().Unix()/60) % scrubParts; ; { //nolint:gosec // after 1970
-		before := r.last()
-		var err error
-		if r.alone {
-			err = r.RefreshNoted(ctx)
-		} else {
-			_, err = r.Refresh(ctx)
-		}
-		switch {
+		switch err := r.RefreshNoted(ctx); {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
 			slog.WarnContext(ctx, "refresh failed", "err", err)
-		case r.last() != before:
-			refreshed()
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-refresh.C:
 		case <-scrub.C:
-			first, last := scrubRange(part)
+			first, last := visitorRange(part, scrubParts)
 			if _, err := r.Scrub(ctx, first, last); err != nil && ctx.Err() == nil {
 				slog.WarnContext(ctx, "scrub failed", "err", err)
 			}
@@ -102,28 +82,25 @@ func (r *Refresher) Follow(ctx context.Context, refreshed func()) {
 	}
 }
 
-// scrubRange returns the first and the last visitor id of a part.
-func scrubRange(part uint64) (first, last uint64) {
-	const width = math.MaxUint64 / scrubParts
-	if first = part * width; part == scrubParts-1 {
+// visitorRange returns the first and the last visitor id of one of some parts.
+func visitorRange(part, parts uint64) (first, last uint64) {
+	width := math.MaxUint64 / parts
+	if first = part * width; part == parts-1 {
 		return first, math.MaxUint64
 	}
 	return first, first + width - 1
 }
 
-// last returns the position of the last refresh or reading of this process.
-func (r *Refresher) last() Position {
-	r.read.RLock()
-	defer r.read.RUnlock()
-	return r.shown
-}
-
 // Rebuild deletes all facts, and folds all events again.
 func (r *Refresher) Rebuild(ctx context.Context) (Position, error) {
-	r.mu.Lock()
-	err := r.server().Exec(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"alter_sync": 2})), "TRUNCATE TABLE "+r.server().Facts+" SYNC")
+	select {
+	case r.busy <- struct{}{}:
+	case <-ctx.Done():
+		return Position{}, context.Cause(ctx)
+	}
 	r.known = false
-	r.mu.Unlock()
+	err := r.server().Exec(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"alter_sync": 2})), "TRUNCATE TABLE "+r.server().Facts+" SYNC")
+	<-r.busy
 	if err != nil {
 		return Position{}, fmt.Errorf("delete the facts: %w", err)
 	}

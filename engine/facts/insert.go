@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,13 +19,18 @@ const insertedColumns = "section, website_id, subject, subject_id, experiment_id
 	"multi_exposed_at, seen, digest, views, clicks, submits, completions, conversions, contacts, later_ms, later_kinds, " +
 	"value, profit, extra_value, value_before, profit_before, extra_value_before, sums"
 
-// oneBlock are the settings of an insert that stores all its rows as one part, or none.
-func oneBlock(refresh uint32) clickhouse.Settings {
+// oneBlock are the settings of an insert that stores all its rows as one part, or none. Of several inserts with a token
+// only the first one is stored; an empty token equals no other.
+func oneBlock(token string) clickhouse.Settings {
 	const most = 1 << 40
-	return clickhouse.Settings{
+	settings := clickhouse.Settings{
 		"max_insert_block_size": most, "min_insert_block_size_rows": most, "min_insert_block_size_bytes": most,
-		"optimize_on_insert": 0, "insert_deduplicate": 1, "insert_deduplication_token": strconv.FormatUint(uint64(refresh), 10),
+		"optimize_on_insert": 0, "insert_deduplicate": 0,
 	}
+	if token != "" {
+		settings["insert_deduplicate"], settings["insert_deduplication_token"] = 1, token
+	}
+	return settings
 }
 
 // grains are the values of the column grain.
@@ -60,10 +64,10 @@ func sectionsOfGrain(grain fold.Grain) []any {
 // cancels ends the variation of a row that cancels another one.
 const cancels = "-"
 
-// insertChanges inserts the changes of a refresh as one atomic block. If the store has a refresh
-// with the same number, ClickHouse ignores the insert and returns no error.
-func (s *server) insertChanges(ctx context.Context, refresh uint32, changes []fold.Change) error {
-	batch, err := s.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(oneBlock(refresh))), s.insert)
+// insertChanges inserts the changes of a refresh as one atomic block. If an insert with the same token is
+// stored, ClickHouse ignores this one and returns no error.
+func (s *server) insertChanges(ctx context.Context, token string, changes []fold.Change) error {
+	batch, err := s.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(oneBlock(token))), s.insert)
 	if err != nil {
 		return fmt.Errorf("insert facts: %w", err)
 	}

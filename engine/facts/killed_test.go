@@ -73,7 +73,7 @@ func runChild(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := schema.CreateFacts(ctx, conn); err != nil {
+	if _, err := schema.Migrate(ctx, conn); err != nil {
 		return err
 	}
 	r := facts.NewRefresher(conn, true)
@@ -83,7 +83,7 @@ func runChild(dir string) error {
 	if err := checkAgainstEvents(ctx, conn); err != nil {
 		return err
 	}
-	if found, err := r.Scrub(ctx, 0, math.MaxUint64); err != nil || found.Healed > 0 || len(found.Lost) > 0 {
+	if found, err := r.Scrub(ctx, 0, math.MaxUint64); err != nil || found.Wrong > 0 || len(found.Lost) > 0 {
 		return fmt.Errorf("%+v, %w", found, err)
 	}
 	w := &world{Rand: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1)), conn: conn} //nolint:gosec // any
@@ -91,7 +91,7 @@ func runChild(dir string) error {
 		w.at = time.Now().UTC().Truncate(time.Millisecond)
 		events := w.batch(1 + w.IntN(40))
 		_, _ = fmt.Fprintln(os.Stdout, "insert")
-		if err := schema.InsertSent(ctx, conn, events, w.at); err != nil {
+		if err := schema.InsertEvents(ctx, conn, events, w.at); err != nil {
 			return err
 		}
 		_, _ = fmt.Fprintln(os.Stdout, "refresh")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
@@ -20,8 +21,12 @@ type Position struct {
 	Attempt uint64 // random: several processes may attempt the refresh, of which one succeeds
 }
 
-// ErrIncomplete means that the server does not have all parts of the facts yet.
-var ErrIncomplete = errors.New("the server does not have all facts yet")
+// Time returns the acceptance time up to which events are folded.
+func (p Position) Time() time.Time { return time.UnixMilli(p.Through).UTC() }
+
+// ErrIncomplete means that the server does not have all parts of the facts yet. A server of which it stays true has
+// lost some, or facts were inserted while others were rebuilt.
+var ErrIncomplete = errors.New("the server does not have all facts yet; if this lasts for minutes, rebuild them: lifthouse facts --rebuild")
 
 // readPosition returns the position of the facts of a server. The error may be ErrIncomplete.
 func (s *server) readPosition(ctx context.Context) (Position, error) {

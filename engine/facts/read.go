@@ -33,6 +33,7 @@ type tables struct {
 	Where       string
 
 	position, lastAccepted, touched, events, madeOf, subjectsByDay, stored     string
+	countRows                                                                  string
 	visitorRows, subjectRows, allRows, sectionCells, cellsOfGrain, cellsOfDays string
 	insert                                                                     string
 }
@@ -41,6 +42,7 @@ func newTables(facts, sent string) *tables {
 	t := &tables{Facts: facts, Sent: sent, Attributes: strings.Join(fold.Attributes, ", ")}
 	t.position, t.lastAccepted = t.statement("position.sql", ""), t.statement("last_accepted.sql", "")
 	t.touched, t.events, t.stored = t.statement("touched.sql", ""), t.statement("events.sql", ""), t.statement("stored_visitors.sql", "")
+	t.countRows = t.statement("count_rows.sql", "")
 	t.madeOf, t.subjectsByDay = t.statement("made_of.sql", ""), t.statement("subjects_by_day.sql", "")
 	t.visitorRows = t.statement("rows.sql", "grain IN ('visitor', 'goal') AND website_id IN {websites:Array(Int64)} AND visitor_id IN {visitors:Array(UInt64)}")
 	t.subjectRows, t.allRows = t.statement("rows.sql", "section IN {sections:Array(UInt64)}"), t.statement("rows.sql", "grain IN ('visitor', 'goal')")
@@ -63,8 +65,8 @@ func (t *tables) statement(file, where string) string {
 }
 
 var (
-	ofServer = newTables("facts", "sent_events")
-	ofShard  = newTables("facts_local", "sent_events_local")
+	ofServer = newTables("facts", "events")
+	ofShard  = newTables("facts_local", "events_local")
 )
 
 // server is a connection to a server with facts: the only one, or a replica of a shard.

@@ -1,11 +1,9 @@
 package facts
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,40 +26,46 @@ type Refresher struct {
 	alone   bool      // no other process writes to the store
 	current atomic.Int32
 
-	mu         sync.Mutex // held by a refresh; guards the following
-	known      bool       // whether the following is that of the store: it is read again after an error
-	readAt     time.Time  // when it was so
-	lookedBack time.Time  // last refresh with longOverlap
+	busy       chan struct{} // holds an element during a refresh, which guards the following
+	on         *server       // that the refresh uses
+	known      bool          // whether the following is that of the store: it is read again after an error
+	readAt     time.Time     // when it was so
+	lookedBack time.Time     // last refresh with longOverlap
 	position   Position
 	cells      cells
 
-	noting   sync.Mutex // guards the following
-	waiting  map[Visitor]struct{}
-	noted    int64 // last acceptance time of the waiting events, in milliseconds since 1970
-	allNoted bool  // all other stored events are folded
+	noting                    sync.Mutex // guards the following
+	noted, folded             int64      // last acceptance times of the noted events, and of those that are folded, in milliseconds since 1970
+	notedEvents, foldedEvents int        // numbers of both since the start
 
 	inserting sync.RWMutex // held while facts are stored: the position of the store is not known
 
 	read   sync.RWMutex // guards the following
 	shown  Position     // the last one that is stored
+	fresh  time.Time    // when the last refresh succeeded
+	lost   map[Visitor]bool
 	totals map[plan.Subject]Totals
 }
 
 // NewRefresher returns the refresher of a store on one server. alone says that no other process writes to the store.
 func NewRefresher(conn driver.Conn, alone bool) *Refresher {
-	return &Refresher{servers: []*server{{conn, ofServer}}, alone: alone, LeastVisitorsByDay: leastVisitorsByDay}
+	r := &Refresher{servers: []*server{{conn, ofServer}}, alone: alone, LeastVisitorsByDay: leastVisitorsByDay, busy: make(chan struct{}, 1), lost: map[Visitor]bool{}}
+	if alone {
+		r.noted = 1 // events that an earlier process stored may wait
+	}
+	return r
 }
 
 // NewShardRefresher returns the refresher of a shard of a cluster, with connections to its replicas.
 func NewShardRefresher(replicas []driver.Conn) *Refresher {
-	r := &Refresher{LeastVisitorsByDay: leastVisitorsByDay}
+	r := &Refresher{LeastVisitorsByDay: leastVisitorsByDay, busy: make(chan struct{}, 1), lost: map[Visitor]bool{}}
 	for _, conn := range replicas {
 		r.servers = append(r.servers, &server{conn, ofShard})
 	}
 	return r
 }
 
-// server returns the server that is used at the moment.
+// server returns the server that answers at the moment.
 func (r *Refresher) server() *server { return r.servers[int(r.current.Load())%len(r.servers)] }
 
 const (
@@ -79,49 +83,35 @@ const (
 func (r *Refresher) Refresh(ctx context.Context) (at Position, err error) {
 	return r.exclusively(ctx, func(ctx context.Context) error {
 		var through int64
-		if err := r.server().QueryRow(ctx, r.server().lastAccepted).Scan(&through); err != nil {
+		if err := r.on.QueryRow(ctx, r.on.lastAccepted).Scan(&through); err != nil {
 			return fmt.Errorf("read the last acceptance time: %w", err)
 		}
 		if through = max(through, r.position.Through); through == r.position.Through && r.alone {
 			return nil
 		}
-		after := r.position.Through
-		if !r.alone {
-			after = max(after-r.nextOverlap().Milliseconds(), 0)
+		after, began := r.position.Through, time.Now()
+		looksBack := !r.alone && began.Sub(r.lookedBack) >= longOverlapInterval
+		switch {
+		case looksBack:
+			after -= longOverlap.Milliseconds()
+		case !r.alone:
+			after -= overlap.Milliseconds()
 		}
-		touched, err := schema.QueryRows(ctx, r.server(), r.server().touched, scanVisitor, clickhouse.Named("after", after), clickhouse.Named("through", through))
+		touched, err := schema.QueryRows(ctx, r.on, r.on.touched, scanVisitor, clickhouse.Named("after", max(after, 0)), clickhouse.Named("through", through))
 		if err != nil {
 			return fmt.Errorf("read the visitors with new events: %w", err)
 		}
-		return r.fold(ctx, touched, through)
+		if err = r.fold(ctx, touched, through); err == nil && looksBack {
+			r.lookedBack = began
+		}
+		return err
 	})
-}
-
-// nextOverlap returns how much earlier than the last folded event was accepted, a refresh begins.
-func (r *Refresher) nextOverlap() time.Duration {
-	if time.Since(r.lookedBack) < longOverlapInterval {
-		return overlap
-	}
-	r.lookedBack = time.Now()
-	return longOverlap
-}
-
-// RefreshVisitors is like Refresh if these are all visitors with events that were accepted since the
-// last refresh, until through, in milliseconds since 1970.
-func (r *Refresher) RefreshVisitors(ctx context.Context, touched []Visitor, through int64) (Position, error) {
-	slices.SortFunc(touched, compareVisitors)
-	touched = slices.Compact(touched)
-	return r.exclusively(ctx, func(ctx context.Context) error { return r.fold(ctx, touched, through) })
-}
-
-func compareVisitors(a, b Visitor) int {
-	return cmp.Or(cmp.Compare(a.Website, b.Website), cmp.Compare(a.ID, b.ID))
 }
 
 func scanVisitor(row driver.Rows, v *Visitor) error { return row.Scan(&v.Website, &v.ID) }
 
 // errOvertaken means that another process has inserted the refresh with the same number.
-var errOvertaken = errors.New("another process was faster")
+var errOvertaken = errors.New("another process was faster; if this lasts for minutes, a replica was lost with the facts of a refresh: lifthouse facts --rebuild")
 
 // mostOvertaken is the number of times in a row that a refresh may be overtaken.
 const mostOvertaken = 20
@@ -129,15 +119,23 @@ const mostOvertaken = 20
 // exclusively calls work while no other refresh of this process runs, again if another process was faster. It
 // returns the position after it.
 func (r *Refresher) exclusively(ctx context.Context, work func(context.Context) error) (Position, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	select {
+	case r.busy <- struct{}{}:
+	case <-ctx.Done():
+		return Position{}, context.Cause(ctx)
+	}
+	defer func() { <-r.busy }()
 	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(reading))
 	for try := 1; ; try++ {
+		r.on = r.server()
 		err := r.open(ctx)
 		if err == nil {
 			err = work(ctx)
 		}
 		if err == nil {
+			r.read.Lock()
+			r.fresh = time.Now()
+			r.read.Unlock()
 			return r.position, nil
 		}
 		r.known = false
@@ -163,20 +161,29 @@ func elapsed(since time.Time) time.Duration {
 	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
 }
 
-// open reads what the refresher must know of the stored facts, unless it is known.
-func (r *Refresher) open(ctx context.Context) (err error) {
-	if r.known {
-		r.readAt = time.Now()
+// Open reads what must be known of the stored facts, and returns their position.
+func (r *Refresher) Open(ctx context.Context) (Position, error) {
+	return r.exclusively(ctx, func(context.Context) error { return nil })
+}
+
+// open reads what the refresher must know of the stored facts, unless it is known and no other process has changed them.
+func (r *Refresher) open(ctx context.Context) error {
+	r.readAt = time.Now()
+	if r.known && r.alone {
 		return nil
 	}
-	r.readAt = time.Now()
-	if r.position, err = r.server().readPosition(ctx); err != nil {
+	stored, err := r.on.readPosition(ctx)
+	switch {
+	case err != nil:
+		return err
+	case r.known && stored == r.position:
+		return nil
+	}
+	r.known, r.position = false, stored
+	if r.cells, err = r.on.openCells(ctx, r.LeastVisitorsByDay); err != nil {
 		return err
 	}
-	if r.cells, err = r.server().openCells(ctx, r.LeastVisitorsByDay); err != nil {
-		return err
-	}
-	totals, err := r.server().allTotals(ctx)
+	totals, err := r.on.allTotals(ctx)
 	if err != nil {
 		return err
 	}
@@ -195,8 +202,12 @@ var errTooLate = errors.New("the refresh took too long")
 // fold folds the visitors, who are sorted, some at a time. The position includes the events until
 // through once all are folded.
 func (r *Refresher) fold(ctx context.Context, touched []Visitor, through int64) error {
-	through = max(through, r.position.Through) // another refresh may have gone further
 	for from := 0; ; from += visitorsAtOnce {
+		if from > 0 {
+			if err := r.confirmPosition(ctx); err != nil {
+				return err
+			}
+		}
 		to := min(from+visitorsAtOnce, len(touched))
 		had, want, err := r.rowsOf(ctx, touched[from:to], through)
 		if err != nil {
@@ -212,6 +223,19 @@ func (r *Refresher) fold(ctx context.Context, touched []Visitor, through int64) 
 	}
 }
 
+// confirmPosition returns errOvertaken if another process has changed the facts since they were read.
+func (r *Refresher) confirmPosition(ctx context.Context) error {
+	if r.alone {
+		return nil
+	}
+	r.readAt = time.Now()
+	stored, err := r.on.readPosition(ctx)
+	if err == nil && stored != r.position {
+		err = errOvertaken
+	}
+	return err
+}
+
 // insert inserts the changes of some visitors from had to want, together with the next position.
 func (r *Refresher) insert(ctx context.Context, had, want []fold.Row, next Position) (err error) {
 	changes := fold.Changes(nil, had, want)
@@ -220,29 +244,37 @@ func (r *Refresher) insert(ctx context.Context, had, want []fold.Row, next Posit
 	}
 	changed := map[plan.Subject]bool{}
 	if len(changes) > 0 {
-		if changes, err = r.cells.change(ctx, r.server(), changed, changes, had, want); err != nil {
+		if changes, err = r.cells.change(ctx, r.on, changed, changes, had, want); err != nil {
 			return err
 		}
 	}
+	return r.store(ctx, changes, changed, next)
+}
+
+// store inserts changes of rows and cells together with the next position. changed are the subjects of the cells.
+func (r *Refresher) store(ctx context.Context, changes []fold.Change, changed map[plan.Subject]bool, next Position) error {
 	if r.position.Refresh > 0 {
 		changes = append(changes, fold.Change{Row: r.position.row(), Cancels: true})
 	}
 	changes = append(changes, fold.Change{Row: next.row()})
-	if !r.alone && elapsed(r.readAt) > longestRefresh {
-		return errTooLate
+	token := ""
+	if !r.alone {
+		if elapsed(r.readAt) > longestRefresh {
+			return errTooLate
+		}
+		token = fmt.Sprintf("%d after %x", next.Refresh, r.position.Attempt) // of a process that read the same position
 	}
+	ctx = context.WithoutCancel(ctx) // an insert that is given up may still be stored
 	r.inserting.Lock()
 	defer r.inserting.Unlock()
-	if err := r.server().insertChanges(ctx, next.Refresh, changes); err != nil {
+	if err := r.on.insertChanges(ctx, token, changes); err != nil {
 		return err
 	}
-	if !r.alone {
-		switch stored, err := r.server().readPosition(ctx); {
-		case err != nil:
-			return err
-		case stored != next:
-			return errOvertaken
-		}
+	switch stored, err := r.on.readPosition(ctx); {
+	case err != nil:
+		return err
+	case stored != next:
+		return errOvertaken
 	}
 	r.position, r.readAt = next, time.Now()
 	totals := map[plan.Subject]Totals{}
@@ -260,7 +292,7 @@ func (r *Refresher) rowsOf(ctx context.Context, touched []Visitor, through int64
 	if len(touched) == 0 {
 		return nil, nil, nil
 	}
-	events, err := r.server().readEvents(ctx, touched, through)
+	events, err := r.on.readEvents(ctx, touched, through)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -282,7 +314,7 @@ func (r *Refresher) rowsOf(ctx context.Context, touched []Visitor, through int64
 	for i := range want {
 		subjects[want[i].Subject] = true
 	}
-	stored, err := r.server().readMade(ctx, touched, subjects)
+	stored, err := r.on.readMade(ctx, touched, subjects)
 	if err != nil {
 		return nil, nil, err
 	}

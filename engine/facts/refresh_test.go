@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 
 func newWorldOn(t *testing.T, seed uint64, conn driver.Conn) *world {
 	t.Helper()
-	if err := schema.CreateFacts(t.Context(), conn); err != nil {
+	if _, err := schema.Migrate(t.Context(), conn); err != nil {
 		t.Fatal(err)
 	}
 	return &world{Rand: rand.New(rand.NewPCG(20261126, seed)), conn: conn, at: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)}
@@ -99,7 +100,7 @@ func (w *world) send(t *testing.T, n int) (visitors []facts.Visitor, through int
 	for i := range events {
 		visitors = append(visitors, facts.Visitor{Website: events[i].WebsiteID, ID: events[i].VisitorID})
 	}
-	if err := schema.InsertSent(t.Context(), w.conn, events, w.at); err != nil {
+	if err := schema.InsertEvents(t.Context(), w.conn, events, w.at); err != nil {
 		t.Fatal(err)
 	}
 	return visitors, w.at.UnixMilli()
@@ -165,19 +166,17 @@ func (w *world) check(t *testing.T) {
 	}
 }
 
-// TestRefreshesOfARandomWalk checks the facts after refreshes of random events, by a process
-// that knows the visitors, by one that reads them, and after merges.
+// TestRefreshesOfARandomWalk checks the facts after refreshes of random events, by a process that knows
+// the facts, by one that reads them, and after merges.
 func TestRefreshesOfARandomWalk(t *testing.T) {
 	w := newWorld(t, 1)
-	notified := facts.NewRefresher(w.conn, false)
+	r := facts.NewRefresher(w.conn, false)
 	for step := range 25 {
-		visitors, through := w.send(t, 1+w.IntN(60))
-		refresher := notified
+		_, through := w.send(t, 1+w.IntN(60))
 		if step%5 == 4 {
-			refresher = facts.NewRefresher(w.conn, false)
-			notified = facts.NewRefresher(w.conn, false)
+			r = facts.NewRefresher(w.conn, false)
 		}
-		refresh(t, refresher, visitors, through, step%2 == 0)
+		refresh(t, r, through)
 		w.check(t)
 		if step%8 == 7 {
 			merge(t, w.conn)
@@ -186,15 +185,9 @@ func TestRefreshesOfARandomWalk(t *testing.T) {
 	}
 }
 
-func refresh(t *testing.T, r *facts.Refresher, visitors []facts.Visitor, through int64, notified bool) {
+func refresh(t *testing.T, r *facts.Refresher, through int64) {
 	t.Helper()
-	var at facts.Position
-	var err error
-	if notified {
-		at, err = r.RefreshVisitors(t.Context(), visitors, through)
-	} else {
-		at, err = r.Refresh(t.Context())
-	}
+	at, err := r.Refresh(t.Context())
 	if err != nil || at.Through != through {
 		t.Fatalf("%+v, %v; want events until %d", at, err, through)
 	}
@@ -202,7 +195,7 @@ func refresh(t *testing.T, r *facts.Refresher, visitors []facts.Visitor, through
 
 func merge(t *testing.T, conn driver.Conn) {
 	t.Helper()
-	for _, table := range []string{"facts", "sent_events"} {
+	for _, table := range []string{"facts", "events"} {
 		if err := conn.Exec(context.WithoutCancel(t.Context()), "OPTIMIZE TABLE "+table+" FINAL"); err != nil {
 			t.Fatal(err)
 		}
@@ -213,11 +206,11 @@ func merge(t *testing.T, conn driver.Conn) {
 func TestKilledRefreshes(t *testing.T) {
 	w := newWorld(t, 2)
 	for operations := 1; ; operations++ {
-		visitors, through := w.send(t, 20)
+		_, through := w.send(t, 20)
 		left := operations
 		dying := facts.NewRefresher(schematest.KilledConn{Conn: w.conn, Left: &left}, operations%2 == 0)
-		_, err := dying.RefreshVisitors(t.Context(), visitors, through)
-		refresh(t, facts.NewRefresher(w.conn, false), nil, through, false)
+		_, err := dying.Refresh(t.Context())
+		refresh(t, facts.NewRefresher(w.conn, false), through)
 		w.check(t)
 		if err == nil && operations > 10 {
 			return
@@ -242,19 +235,22 @@ func TestRefreshersRace(t *testing.T) {
 func TestScrubHeals(t *testing.T) {
 	w := newWorld(t, 4)
 	r := facts.NewRefresher(w.conn, true)
-	visitors, through := w.send(t, 300)
-	refresh(t, r, visitors, through, true)
-	if found := scrub(t, r); found.Healed != 0 || len(found.Lost) != 0 || found.Visitors < 40 {
+	_, through := w.send(t, 300)
+	refresh(t, r, through)
+	if found := scrub(t, r); found.Wrong != 0 || len(found.Lost) != 0 || found.Visitors < 40 {
 		t.Errorf("%+v of correct facts", found)
 	}
-	w.send(t, 50) // nobody refreshes
+	now := w.at
+	w.at = w.at.Add(-time.Hour)
+	w.send(t, 50) // accepted before what is folded
+	w.at = now
 	_, through = w.send(t, 1)
-	refresh(t, r, nil, through, true) // an empty list of visitors: the refresher believes that there are none
-	if found := scrub(t, r); found.Healed == 0 || len(found.Lost) != 0 {
+	refresh(t, r, through)
+	if found := scrub(t, r); found.Wrong == 0 || len(found.Lost) != 0 {
 		t.Errorf("%+v of facts that lack events", found)
 	}
 	w.check(t)
-	if found := scrub(t, r); found.Healed != 0 {
+	if found := scrub(t, r); found.Wrong != 0 {
 		t.Errorf("%+v after a scrub", found)
 	}
 }
@@ -273,18 +269,24 @@ func scrub(t *testing.T, r *facts.Refresher) facts.Scrubbed {
 func TestLostEventsAreReported(t *testing.T) {
 	w := newWorld(t, 5)
 	r := facts.NewRefresher(w.conn, true)
-	visitors, through := w.send(t, 300)
-	refresh(t, r, visitors, through, true)
+	_, through := w.send(t, 300)
+	refresh(t, r, through)
 	kept := w.wanted()
 	victim := w.all[0]
-	execute(t, w.conn, fmt.Sprintf("ALTER TABLE sent_events DELETE WHERE website_id = %d AND visitor_id = %d SETTINGS mutations_sync = 2", victim.WebsiteID, victim.VisitorID))
+	execute(t, w.conn, fmt.Sprintf("ALTER TABLE events DELETE WHERE website_id = %d AND visitor_id = %d SETTINGS mutations_sync = 2", victim.WebsiteID, victim.VisitorID))
 	want := facts.Visitor{Website: victim.WebsiteID, ID: victim.VisitorID}
 	for range 2 {
-		if found := scrub(t, r); found.Healed != 0 || len(found.Lost) != 1 || found.Lost[0] != want {
+		if found := scrub(t, r); found.Wrong != 0 || len(found.Lost) != 1 || found.Lost[0] != want {
 			t.Errorf("%+v, want the visitor %+v", found, want)
 		}
 	}
-	refresh(t, r, []facts.Visitor{want}, through+1, true)
+	again := victim.Event
+	again.EventID++
+	w.at = w.at.Add(time.Millisecond)
+	if err := schema.InsertEvents(t.Context(), w.conn, []schema.Event{again}, w.at); err != nil {
+		t.Fatal(err)
+	}
+	refresh(t, r, w.at.UnixMilli())
 	stored, err := facts.ReadAll(t.Context(), w.conn)
 	if err != nil {
 		t.Fatal(err)
@@ -301,29 +303,33 @@ func execute(t *testing.T, conn driver.Conn, statement string) {
 	}
 }
 
-// TestErasure checks that the facts of erased visitors are cancelled, in cells too, and that they stay so
-// once the events are deleted.
+// TestErasure checks that the facts of erased visitors are gone, in cells and from disk, too, also those that another process's
+// refresh makes of events that it read before.
 func TestErasure(t *testing.T) {
 	w := newWorld(t, 6)
 	r := facts.NewRefresher(w.conn, true)
 	visitors, through := w.send(t, 300)
-	refresh(t, r, visitors, through, true)
+	refresh(t, r, through)
 	erased := map[facts.Visitor]bool{visitors[0]: true, visitors[7]: true}
 	for v := range erased {
-		if err := r.Erase(t.Context(), []facts.Visitor{v}); err != nil {
+		execute(t, w.conn, fmt.Sprintf("ALTER TABLE events DELETE WHERE website_id = %d AND visitor_id = %d SETTINGS mutations_sync = 2", v.Website, v.ID))
+		if err := r.EraseVisitors(t.Context(), []facts.Visitor{v}); err != nil {
 			t.Fatal(err)
 		}
-		execute(t, w.conn, fmt.Sprintf("ALTER TABLE sent_events DELETE WHERE website_id = %d AND visitor_id = %d SETTINGS mutations_sync = 2", v.Website, v.ID))
+		var left uint64
+		if err := w.conn.QueryRow(t.Context(), fmt.Sprintf("SELECT count() FROM facts WHERE grain IN ('visitor', 'goal') AND website_id = %d AND visitor_id = %d", v.Website, v.ID)).Scan(&left); err != nil || left > 0 {
+			t.Errorf("%d rows are left, %v", left, err)
+		}
 	}
 	w.all = slices.DeleteFunc(w.all, func(e acceptedEvent) bool { return erased[facts.Visitor{Website: e.WebsiteID, ID: e.VisitorID}] })
 	w.sent = nil
 	w.check(t)
-	if found := scrub(t, r); found.Healed != 0 || len(found.Lost) != 0 {
+	if found := scrub(t, r); found.Wrong != 0 || len(found.Lost) != 0 {
 		t.Errorf("%+v after an erasure", found)
 	}
 	merge(t, w.conn)
-	visitors, through = w.send(t, 100)
-	refresh(t, r, visitors, through, true)
+	_, through = w.send(t, 100)
+	refresh(t, r, through)
 	w.check(t)
 }
 
@@ -367,17 +373,86 @@ func TestRebuild(t *testing.T) {
 			r := facts.NewRefresher(conn, false)
 			for range 3 {
 				_, through := w.send(t, 50)
-				refresh(t, r, nil, through, false)
+				refresh(t, r, through)
 			}
 			if at, err := r.Rebuild(t.Context()); err != nil || at.Refresh != 1 {
 				t.Fatalf("%+v, %v", at, err)
 			}
 			w.check(t)
 			_, through := w.send(t, 50)
-			refresh(t, r, nil, through, false)
+			refresh(t, r, through)
 			w.check(t)
 		})
 	}
+}
+
+// TestTotalsAfterAnotherProcessErases checks that a process learns what another one deletes.
+func TestTotalsAfterAnotherProcessErases(t *testing.T) {
+	w := newWorld(t, 11)
+	_, through := w.send(t, 200)
+	one, other := facts.NewRefresher(w.conn, false), facts.NewRefresher(w.conn, false)
+	refresh(t, one, through)
+	refresh(t, other, through)
+	var subjects []plan.Subject
+	one.EachTotals(func(of plan.Subject, _ facts.Totals) { subjects = append(subjects, of) })
+	dropped, visitor := subjects[0], facts.Visitor{Website: w.all[0].WebsiteID, ID: w.all[0].VisitorID}
+	if err := other.DropSubjects(t.Context(), []plan.Subject{dropped}); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.EraseVisitors(t.Context(), []facts.Visitor{visitor}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := one.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, subject := range subjects {
+		if got, want := one.Totals(subject), other.Totals(subject); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", subject, got, want)
+		}
+	}
+	if got := one.Totals(dropped); got.AllEvents() != 0 {
+		t.Errorf("dropped: %+v", got)
+	}
+}
+
+// TestNotedEventsWaitUntilTheyAreStored pauses a refresh before its insert: its events wait until they are stored, so
+// that a second report waits for them, too.
+func TestNotedEventsWaitUntilTheyAreStored(t *testing.T) {
+	w := newWorld(t, 12)
+	left := math.MaxInt
+	paused := schematest.PausedConn{Conn: w.conn, Left: &left, Paused: make(chan struct{}), Resume: make(chan struct{})}
+	r := facts.NewRefresher(paused, true)
+	if err := r.RefreshNoted(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.send(t, 30)
+	var events []schema.Event
+	for _, e := range w.all {
+		events = append(events, e.Event)
+	}
+	r.Noted(len(events), w.at)
+	left = 5 // last acceptance, visitors, events, what is stored, then the insert
+	var refreshes errgroup.Group
+	refreshes.Go(func() error { return r.RefreshNoted(t.Context()) })
+	<-paused.Paused
+	if r.Waiting() != w.at.UnixMilli() {
+		t.Error("events that are not stored do not wait")
+	}
+	refreshes.Go(func() error {
+		err := r.RefreshNoted(t.Context())
+		if at, _ := r.Position(t.Context()); at.Through < w.at.UnixMilli() {
+			t.Errorf("position %+v after a refresh of events until %d", at, w.at.UnixMilli())
+		}
+		return err
+	})
+	close(paused.Resume)
+	if err := refreshes.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if r.Waiting() != 0 {
+		t.Error("stored events wait")
+	}
+	w.check(t)
 }
 
 // TestNotedEventsAreFolded checks that a refresh folds the visitors of noted events, and finds them again
@@ -393,8 +468,8 @@ func TestNotedEventsAreFolded(t *testing.T) {
 		for _, e := range w.all[before:] {
 			events = append(events, e.Event)
 		}
-		r.Noted(events, w.at)
-		if !r.Waits() {
+		r.Noted(len(events), w.at)
+		if r.Waiting() != w.at.UnixMilli() {
 			t.Error("noted events do not wait")
 		}
 		if round%2 == 1 {
@@ -407,7 +482,7 @@ func TestNotedEventsAreFolded(t *testing.T) {
 		if err := r.RefreshNoted(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if r.Waits() {
+		if r.Waiting() != 0 {
 			t.Error("folded events wait")
 		}
 		w.check(t)
@@ -420,8 +495,8 @@ func TestNotedEventsAreFolded(t *testing.T) {
 		events = append(events, e.Event)
 	}
 	_, through := w.send(t, 30)
-	refresh(t, r, nil, through, false) // includes the last events, which are noted only now
-	r.Noted(events, at)
+	refresh(t, r, through) // includes the last events, which are noted only now
+	r.Noted(len(events), at)
 	if err := r.RefreshNoted(t.Context()); err != nil {
 		t.Fatal(err)
 	}

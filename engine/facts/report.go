@@ -43,52 +43,55 @@ func (x Source) parts() []part {
 	parts := make([]part, len(x.Shards))
 	for i, shard := range x.Shards {
 		server, visitors := x.states[i].server, x.states[i].Visitors
-		of, store := *x.Execution, source.Store{Conn: server.Conn, Limits: x.Store.Limits, Scans: x.Store.Scans, Observe: x.Store.Observe}
+		of, store := *x.Execution, source.Store{Conn: server.Conn, Limits: x.Store.Limits, Observe: x.Store.Observe, Trace: x.Store.Trace}
 		of.Store = &store
 		parts[i] = part{&of, source.Expr(server.Facts), visitors, visitors >= shard.LeastVisitorsByDay}
 	}
 	return parts
 }
 
-// Name returns NameFacts.
-func (x Source) Name() string { return source.NameFacts }
+const (
+	// mostTries is the number of times that a report is read until no refresh changes the facts of its subject meanwhile.
+	mostTries = 10
+	// patience is the time until a server may have fetched the facts that it lacks.
+	patience = 50 * time.Millisecond
+)
 
-// mostTries is the number of times that a report is read until no refresh changes the facts meanwhile.
-const mostTries = 10
-
-// errMoved means that the facts changed between the statements of a report.
-var errMoved = errors.New("the facts changed while the report was read")
-
-// Read returns the rows of the report. It never declines.
-func (x Source) Read(ctx context.Context) (found *visit.Rows, declined string, err error) {
+// Read returns the rows of the report.
+func (x Source) Read(ctx context.Context) (found *visit.Rows, err error) {
 	err = x.atOnePosition(ctx, func(x Source) (err error) {
 		found, err = x.read(ctx)
 		return err
 	})
-	return found, "", err
+	return found, err
 }
 
 // atOnePosition calls read until the facts do not change meanwhile. Each statement reads what is stored at the moment: if
 // the positions are the same before and after all of them, they have read the same facts.
 func (x Source) atOnePosition(ctx context.Context, read func(Source) error) error {
-	err := errMoved
-	for try := 0; try < mostTries && err != nil; try++ {
-		var now Source
-		moved := false
-		if now, err = x.now(ctx); err == nil {
+	for range mostTries {
+		now, err := x.now(ctx)
+		if err == nil {
 			err = read(now)
 		}
+		moved := false
 		if err == nil {
 			moved, err = now.hasMoved(ctx)
 		}
 		switch {
-		case err == nil && moved:
-			err = errMoved
+		case err == nil && !moved:
+			return nil
 		case err != nil && !x.otherReplica(err):
 			return source.StoreFailure(ctx, err)
+		case errors.Is(err, ErrIncomplete):
+			select {
+			case <-time.After(patience):
+			case <-ctx.Done():
+				return source.StoreFailure(ctx, context.Cause(ctx))
+			}
 		}
 	}
-	return source.StoreFailure(ctx, err)
+	return &source.StoreError{Fault: source.Busy}
 }
 
 // now returns the source with what the servers know of the subject at the moment.
@@ -112,10 +115,18 @@ func (x Source) now(ctx context.Context) (Source, error) {
 	return x, nil
 }
 
-// hasMoved reports whether the facts have changed since a moment.
+// hasMoved reports whether the facts of the subject have changed since a moment.
 func (x Source) hasMoved(ctx context.Context) (bool, error) {
 	for i, shard := range x.Shards {
-		if at, err := shard.positionOn(ctx, x.states[i].server); err != nil || at != x.states[i].Position {
+		was := &x.states[i]
+		at, err := shard.positionOn(ctx, was.server)
+		switch {
+		case err != nil:
+			return true, err
+		case at == was.Position:
+			continue
+		}
+		if totals, err := shard.totalsOn(ctx, was.server, x.Subject); err != nil || totals.Version != was.Version {
 			return true, err
 		}
 	}
@@ -165,10 +176,7 @@ func (x Source) read(ctx context.Context) (found *visit.Rows, err error) {
 // ReadGoals reads the rows of the report for each of several goals. Visitors are read
 // once. Goal 0 has the goal events of all goals. The plan must have no dimension, no
 // series, no z-score and no cap.
-func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*visit.Rows, declined string, err error) {
-	if x.Dimension != "" || x.Interval != "" || x.Filters.ZScore != 0 || x.Cap != nil {
-		return nil, "goals are read one by one", nil
-	}
+func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*visit.Rows, err error) {
 	err = x.atOnePosition(ctx, func(x Source) error {
 		visitors := x.sums()
 		if err := visitors.each(ctx, (*counting).readVisitors); err != nil {
@@ -193,7 +201,7 @@ func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*
 		}
 		return nil
 	})
-	return found, "", err
+	return found, err
 }
 
 // readTop returns the most frequent values of the dimension.

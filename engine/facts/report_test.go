@@ -16,8 +16,7 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// TestReportsDuringRefreshes reads reports while visitors arrive, who all convert in the same refresh. So
-// a report whose statements read different facts would have visitors without a conversion.
+// TestReportsDuringRefreshes reads reports while visitors arrive who convert in the same refresh. So a report whose statements read different facts would have visitors without a conversion.
 func TestReportsDuringRefreshes(t *testing.T) {
 	server := schematest.Server(t)
 	for name, store := range map[string]struct {
@@ -25,7 +24,7 @@ func TestReportsDuringRefreshes(t *testing.T) {
 		alone bool
 	}{"embedded": {schematest.Empty(t), true}, "server": {schematest.Reach(t, server.Address(server.Database(t))), false}} {
 		t.Run(name, func(t *testing.T) {
-			if err := schema.CreateFacts(t.Context(), store.Conn); err != nil {
+			if _, err := schema.Migrate(t.Context(), store.Conn); err != nil {
 				t.Fatal(err)
 			}
 			r := facts.NewRefresher(store.Conn, store.alone)
@@ -66,7 +65,7 @@ func TestReportsDuringRefreshes(t *testing.T) {
 // checkConverted checks that every visitor of a report is converted, and that the last report has all of them.
 func checkConverted(t *testing.T, name string, report facts.Source, running bool) {
 	t.Helper()
-	found, _, err := report.Read(t.Context())
+	found, err := report.Read(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +88,7 @@ func convert(t *testing.T, conn driver.Conn, r *facts.Refresher, visitor uint64)
 	}
 	goal := view
 	goal.EventID, goal.Kind, goal.GoalID, goal.Time = 2*visitor+1, schema.KindGoal, 3, at.Add(time.Second)
-	if err := schema.InsertSent(t.Context(), conn, []schema.Event{view, goal}, at); err != nil {
+	if err := schema.InsertEvents(t.Context(), conn, []schema.Event{view, goal}, at); err != nil {
 		return err
 	}
 	_, err := r.Refresh(t.Context())

@@ -12,25 +12,52 @@ import (
 	"lifthouse/schema"
 )
 
-// Scrubbed is what a scrub found.
+// Scrubbed is what a comparison of facts with events found.
 type Scrubbed struct {
 	Visitors int       // number that was compared
-	Healed   int       // visitors whose facts were not those of their events, and are now
+	Wrong    int       // visitors whose facts are not those of their events
 	Lost     []Visitor // visitors whose facts were made of more events than there are: stored events are lost
 }
 
+func (s *Scrubbed) add(o Scrubbed) {
+	s.Visitors, s.Wrong, s.Lost = s.Visitors+o.Visitors, s.Wrong+o.Wrong, append(s.Lost, o.Lost...)
+}
+
 // Scrub compares the facts of the visitors with ids from first to last with their events, and
-// inserts what is missing. It does not touch the facts of visitors who lost events.
+// corrects them. It does not touch the facts of visitors who lost events.
 func (r *Refresher) Scrub(ctx context.Context, first, last uint64) (found Scrubbed, err error) {
+	return r.scrub(ctx, first, last, true)
+}
+
+// Verify compares the facts of all visitors with the events that are folded. It changes nothing. progress is called with the
+// share that was compared.
+func (r *Refresher) Verify(ctx context.Context, progress func(share float64)) (found Scrubbed, err error) {
+	for part := range uint64(verifyParts) {
+		first, last := visitorRange(part, verifyParts)
+		some, err := r.scrub(ctx, first, last, false)
+		if err != nil {
+			return found, err
+		}
+		found.add(some)
+		progress(float64(part+1) / verifyParts)
+	}
+	return found, nil
+}
+
+// verifyParts is the number of parts in which Verify reads the visitors, whose ids must fit into memory.
+const verifyParts = 64
+
+// scrub compares the facts of the visitors with ids from first to last with their events.
+func (r *Refresher) scrub(ctx context.Context, first, last uint64, correct bool) (found Scrubbed, err error) {
 	_, err = r.exclusively(ctx, func(ctx context.Context) error {
 		found = Scrubbed{}
-		visitors, err := schema.QueryRows(ctx, r.server(), r.server().stored, scanVisitor,
+		visitors, err := schema.QueryRows(ctx, r.on, r.on.stored, scanVisitor,
 			clickhouse.Named("first", first), clickhouse.Named("last", last), clickhouse.Named("through", r.position.Through))
 		if err != nil {
 			return fmt.Errorf("read the visitors: %w", err)
 		}
 		for some := range slices.Chunk(visitors, visitorsAtOnce) {
-			if err := r.scrub(ctx, some, &found); err != nil {
+			if err := r.scrubVisitors(ctx, some, correct, &found); err != nil {
 				return err
 			}
 		}
@@ -39,46 +66,38 @@ func (r *Refresher) Scrub(ctx context.Context, first, last uint64) (found Scrubb
 	return found, err
 }
 
-// scrub compares the facts of some visitors with their events.
-func (r *Refresher) scrub(ctx context.Context, visitors []Visitor, found *Scrubbed) error {
-	events, err := r.server().readEvents(ctx, visitors, r.position.Through)
+// scrubVisitors compares the facts of some visitors with their events.
+func (r *Refresher) scrubVisitors(ctx context.Context, visitors []Visitor, correct bool, found *Scrubbed) error {
+	of := setOf(visitors)
+	events, err := r.on.readEvents(ctx, visitors, r.position.Through)
 	if err != nil {
 		return err
 	}
 	var want []fold.Row
-	eachVisitor(events, func(own []fold.Event) { want = fold.Rows(own, want) })
-	had, want, lost, err := r.mend(ctx, setOf(visitors), nil, want)
+	eachVisitor(events, func(own []fold.Event) {
+		if of[visitorOfEvent(&own[0])] { // else one of another website with the same id
+			want = fold.Rows(own, want)
+		}
+	})
+	had, want, lost, err := r.mend(ctx, of, nil, want)
 	if err != nil {
 		return err
 	}
-	healed := map[Visitor]bool{}
+	wrong := map[Visitor]bool{}
 	for _, c := range fold.Changes(nil, had, want) {
-		healed[Visitor{c.Subject.WebsiteID, c.Visitor}] = true
+		wrong[Visitor{c.Subject.WebsiteID, c.Visitor}] = true
 	}
-	found.Visitors += len(visitors)
-	found.Healed += len(healed)
-	found.Lost = append(found.Lost, lost...)
-	if len(healed) > 0 {
-		slog.WarnContext(ctx, "facts were not those of the events, and are now", "visitors", len(healed))
+	switch {
+	case len(wrong) == 0:
+	case correct:
+		slog.WarnContext(ctx, "facts were not those of the events, and are corrected", "visitors", len(wrong))
+		err = r.insert(ctx, had, want, r.position.next(r.position.Through))
+	default:
+		err = r.confirmPosition(ctx)
 	}
-	return r.insert(ctx, had, want, r.position.next(r.position.Through))
-}
-
-// Erase cancels the facts of the visitors, whose events are about to be deleted. Until they
-// are, no refresh and no scrub may run.
-func (r *Refresher) Erase(ctx context.Context, visitors []Visitor) error {
-	_, err := r.exclusively(ctx, func(ctx context.Context) error {
-		for some := range slices.Chunk(visitors, visitorsAtOnce) {
-			stored, err := r.readStored(ctx, setOf(some))
-			if err != nil {
-				return err
-			}
-			if err := r.insert(ctx, stored, nil, r.position.next(r.position.Through)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	if err == nil {
+		found.add(Scrubbed{len(visitors), len(wrong), lost})
+	}
 	return err
 }
 
@@ -111,16 +130,34 @@ func (r *Refresher) mend(ctx context.Context, wrong map[Visitor]bool, had, want 
 	madeOfRows(stored, found)
 	isLost := map[Visitor]bool{}
 	for of, m := range found {
-		v := Visitor{of.Subject.WebsiteID, of.Visitor}
-		if m.seen > wanted[of].seen && !isLost[v] {
+		if v := (Visitor{of.Subject.WebsiteID, of.Visitor}); m.seen > wanted[of].seen && !isLost[v] {
 			isLost[v], lost = true, append(lost, v)
-			slog.ErrorContext(ctx, "events of a visitor are lost; reports keep what they counted: restore a backup", "visitor", of.Visitor, "subject", of.Subject, "events", wanted[of].seen, "counted", m.seen)
 		}
 	}
+	if len(lost) > 0 {
+		if err := r.confirmPosition(ctx); err != nil { // another process may have folded newer events
+			return nil, nil, nil, err
+		}
+		slog.ErrorContext(ctx, "events of visitors are lost; reports keep what they counted: restore a backup", "visitors", len(lost), "one", lost[0])
+	}
+	r.noteLost(wrong, isLost)
 	without := func(rows []fold.Row, of map[Visitor]bool) []fold.Row {
 		return slices.DeleteFunc(rows, func(row fold.Row) bool { return of[Visitor{row.Subject.WebsiteID, row.Visitor}] })
 	}
 	return append(without(had, wrong), without(stored, isLost)...), without(want, isLost), lost, nil
+}
+
+// noteLost notes which of some visitors lost events.
+func (r *Refresher) noteLost(of, lost map[Visitor]bool) {
+	r.read.Lock()
+	defer r.read.Unlock()
+	for v := range of {
+		if lost[v] {
+			r.lost[v] = true
+		} else {
+			delete(r.lost, v)
+		}
+	}
 }
 
 // readStored returns the stored rows of the visitors, by visitor.
@@ -129,7 +166,7 @@ func (r *Refresher) readStored(ctx context.Context, of map[Visitor]bool) (stored
 	for v := range of {
 		visitors = append(visitors, v)
 	}
-	err = r.server().readRows(ctx, r.server().visitorRows, func(row *fold.Row) error {
+	err = r.on.readRows(ctx, r.on.visitorRows, func(row *fold.Row) error {
 		if of[Visitor{row.Subject.WebsiteID, row.Visitor}] {
 			stored = append(stored, *row)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/cespare/xxhash/v2"
@@ -29,6 +30,11 @@ type Totals struct {
 type GoalTotals struct {
 	Events            int64
 	Value, ExtraValue fold.Int128 // in 1/schema.MoneyScale
+}
+
+// Plus returns the totals of two sets of events.
+func (g GoalTotals) Plus(o GoalTotals) GoalTotals {
+	return GoalTotals{g.Events + o.Events, g.Value.Plus(o.Value), g.ExtraValue.Plus(o.ExtraValue)}
 }
 
 // totalsOf returns the totals of a subject with these cells of the grain fold.OfAll.
@@ -58,6 +64,22 @@ func (t *Totals) add(key *fold.CellKey, cell *fold.Cell) {
 		t.Events[kind] += cell.Count(fold.Views + int(kind-visit.View))
 	}
 	t.Events[visit.Goal] += cell.Count(fold.Goals)
+}
+
+// Merge adds the totals of other visitors, on another shard.
+func (t *Totals) Merge(o *Totals) {
+	if t.Goals == nil {
+		t.Goals = map[int64]GoalTotals{}
+	}
+	t.Visitors += o.Visitors
+	for kind, n := range o.Events {
+		t.Events[kind] += n
+	}
+	for goal, of := range o.Goals {
+		t.Goals[goal] = t.Goals[goal].Plus(of)
+	}
+	t.Extend(&o.Extent)
+	t.Version ^= o.Version
 }
 
 func hashOf(key *fold.CellKey, cell *fold.Cell) uint64 {
@@ -129,6 +151,23 @@ func (r *Refresher) positionOn(ctx context.Context, server *server) (Position, e
 	r.read.RLock()
 	defer r.read.RUnlock()
 	return r.shown, nil
+}
+
+// Lag returns the time since the last refresh or scrub that succeeded; 0: there was none yet.
+func (r *Refresher) Lag() time.Duration {
+	r.read.RLock()
+	defer r.read.RUnlock()
+	if r.fresh.IsZero() {
+		return 0
+	}
+	return time.Since(r.fresh)
+}
+
+// LostVisitors returns the number of visitors who were found to have lost events.
+func (r *Refresher) LostVisitors() int {
+	r.read.RLock()
+	defer r.read.RUnlock()
+	return len(r.lost)
 }
 
 // publish shows the position and the totals of changed subjects to readers; nil: of all subjects.

@@ -105,15 +105,19 @@ func pointers(events []Event) []*Event {
 
 // subjectRows appends the rows of a visitor of a subject, whose events are sorted by id.
 func subjectRows(rows []Row, events, bare []Event) []Row {
-	var exposure visit.Exposure
+	var first *Event // the first view
+	multi := false
 	for i := range events {
 		if e := &events[i]; e.Kind == visit.View {
-			exposure.See(&visit.Event{At: e.At, ID: e.ID, Variation: e.Variation, Kind: e.Kind}, i)
+			multi = multi || first != nil && e.Variation != first.Variation
+			if first == nil || e.compareView(first) < 0 {
+				first = e
+			}
 		}
 	}
 	var counted, others []*Event
 	for i := range events {
-		if e := &events[i]; exposure.Exposed && e.At >= exposure.First.At {
+		if e := &events[i]; first != nil && e.At >= first.At {
 			counted = append(counted, e)
 		} else {
 			others = append(others, e)
@@ -122,20 +126,19 @@ func subjectRows(rows []Row, events, bare []Event) []Row {
 	if len(others) > 0 {
 		rows = appendRows(rows, others, nil)
 	}
-	if !exposure.Exposed {
+	if first == nil {
 		return rows
 	}
 	for i := range bare {
 		e := &bare[i]
 		_, stamped := slices.BinarySearchFunc(events, e.ID, func(o Event, id uint64) int { return cmp.Compare(o.ID, id) })
-		if e.At >= exposure.First.At && !stamped {
+		if e.At >= first.At && !stamped {
 			counted = append(counted, e)
 		}
 	}
-	first := &events[exposure.Row]
 	at := len(rows)
 	rows = appendRows(rows, counted, first)
-	variation := VariationOf(first.Variation, exposure.MultiExposed)
+	variation := VariationOf(first.Variation, multi)
 	for i := range rows[at:] {
 		r := &rows[at+i]
 		r.Variation, r.Attributes = variation, first.Attributes

@@ -34,7 +34,6 @@ type Plan struct {
 	Allocation        float64          // share of all traffic that takes part, as a fraction
 	Goals             []catalogue.Goal // of the website, by id; only for a scorecard
 	Top               int              // number of dimension values with separate cells
-	AllEvents         bool             // include all stored events, not only those in the rollup
 
 	defaultMetric bool                  // the request names none
 	history       []catalogue.PlanSince // of what the subject declared; empty: it never changed
@@ -165,14 +164,6 @@ func (p *Plan) Until(end time.Time) *Plan {
 	until := *p
 	until.Filters.To, until.Interval = end, ""
 	return &until
-}
-
-// WithAllEvents returns the plan of the report that includes all stored events,
-// not only those in the rollup.
-func (p *Plan) WithAllEvents() *Plan {
-	all := *p
-	all.AllEvents = true
-	return &all
 }
 
 // From returns the start of the window.

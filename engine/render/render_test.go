@@ -100,10 +100,10 @@ func TestTableHoldsAnything(t *testing.T) {
 	}
 }
 
-// results returns a report by device.
+// results returns a recorded report by device.
 func results(t *testing.T) *result.Report {
 	t.Helper()
-	text, err := os.ReadFile("../testdata/value_by_device/results.json")
+	text, err := os.ReadFile("testdata/by_device.json")
 	if err != nil {
 		t.Fatal(err)
 	}

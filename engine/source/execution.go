@@ -1,7 +1,6 @@
 package source
 
 import (
-	"context"
 	"time"
 
 	"lifthouse/engine/plan"
@@ -16,33 +15,6 @@ type Execution struct {
 	Stored   Stored
 	Outliers *visit.Outliers // bounds of goal values; nil: no z-score
 	Limited  *visit.Cap      // the cap of the report, once it is known; nil: none
-	Known    *Events         // read beforehand; nil: none
-}
-
-// limit returns the limit of the total value of a visitor; 0: none.
-func (x *Execution) limit() int64 {
-	if x.Limited == nil {
-		return 0
-	}
-	return x.Limited.Limit
-}
-
-// WithCap returns the execution with the limit of its cap, if it has one. A percentile
-// is counted from the events.
-func (x *Execution) WithCap(ctx context.Context) (*Execution, error) {
-	if x.Cap == nil || x.Limited != nil {
-		return x, nil
-	}
-	var totals []int64
-	if x.Cap.Percentile > 0 {
-		var err error
-		if totals, err = x.totals(ctx); err != nil {
-			return nil, err
-		}
-	}
-	with := *x
-	with.Limited = visit.NewCap(*x.Cap, totals)
-	return &with, nil
 }
 
 // WithoutOutliers returns the execution without bounds of goal values.
@@ -58,18 +30,6 @@ func (x *Execution) EndingAt(end time.Time) *Execution {
 	until := *x
 	until.Plan, until.Outliers = x.Until(end), nil
 	return &until
-}
-
-// WithOutliers returns the execution with the bounds of goal values of its
-// z-score, if it has one. They are counted from the events.
-func (x *Execution) WithOutliers(ctx context.Context) (*Execution, error) {
-	if x.Filters.ZScore == 0 || x.Outliers != nil {
-		return x, nil
-	}
-	with := *x
-	var err error
-	with.Outliers, err = x.ReadOutliers(ctx)
-	return &with, err
 }
 
 // Stored are the totals of the stored events of a subject.

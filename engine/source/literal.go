@@ -22,6 +22,12 @@ func Literal(value any) string {
 		return quote(v.UTC().Format(instantFormat))
 	case []string:
 		return list(v, quote)
+	case uint64:
+		return strconv.FormatUint(v, 10)
+	case uint32:
+		return strconv.FormatUint(uint64(v), 10)
+	case []uint16:
+		return list(v, func(n uint16) string { return strconv.FormatUint(uint64(n), 10) })
 	case []int64:
 		return list(v, func(n int64) string { return strconv.FormatInt(n, 10) })
 	}

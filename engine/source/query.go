@@ -1,27 +1,20 @@
 package source
 
 import (
-	"context"
 	"embed"
-	"errors"
 	"math/big"
 	"strings"
 	"text/template"
 	"time"
 
-	"lifthouse/engine/looks"
-	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 //go:embed sql/*.sql
 var sqlFiles embed.FS
-
-var sqlTemplates = template.Must(Templates().ParseFS(sqlFiles, "sql/*.sql"))
 
 // Templates returns the templates of sql/excess.sql, to which others may be added.
 func Templates() *template.Template {
@@ -34,8 +27,6 @@ func Templates() *template.Template {
 type Query struct {
 	SQL    string
 	Params []Param
-
-	Events uint64 // number of events that the query may read
 }
 
 // Param is the value of {Name:Type} in a statement.
@@ -72,9 +63,6 @@ type Slots struct {
 	Dimension Expr // of a view: the value of the dimension
 	Filters   Expr // of a view: whether its visitor is in the report
 	Goals     Expr // of an event: whether it is a goal that counts
-	Counts    Expr // of an event other than a view: whether it counts
-	Events    Expr // table of events
-	ViewTimes Expr // of a visitor: times of the views (series.sql only)
 	Cap       bool // total values of visitors are limited to {cap}
 }
 
@@ -95,30 +83,6 @@ var Columns = map[string]Expr{
 	"utmTerm":        "utm_term",
 	"firstVisitPage": "first_visit_page",
 	"visitorType":    "visitor_type",
-}
-
-// referenceQuery returns the parameters and slots that all queries of a plan
-// share.
-func (x *Execution) referenceQuery() (*Query, Slots) {
-	p := x.Plan
-	q := &Query{Params: append(SubjectParams(p.Subject), Param{"from", p.From()}, Param{"to", p.To()}), Events: x.Stored.Events}
-	s := Slots{Dimension: "''", Filters: "true", Goals: "event = 'goal'", Events: x.Store.eventsTable(), ViewTimes: "CAST([], 'Array(DateTime64(3, \\'UTC\\'))')"}
-	if p.Dimension != "" {
-		s.Dimension = "toString(" + Columns[string(p.Dimension)] + ")"
-	}
-	q.VisitorFilters(&p.Filters, &s)
-	if p.Goal != nil {
-		s.Goals += " AND goal_id = {goal_id:Int64}"
-		q.Params = append(q.Params, Param{"goal_id", p.Goal.ID})
-	}
-	q.ValueFilters(x, &s)
-	q.Capped(x.limit(), &s)
-	s.Counts = s.Goals
-	s.Widget = p.Subject.Kind == schema.SubjectWidget
-	if s.Widget {
-		s.Counts = s.Goals + " OR event IN ('click', 'submit', 'completion', 'conversion', 'contact')"
-	}
-	return q, s
 }
 
 // VisitorFilters sets the slot of the filters on first views, and adds their
@@ -177,73 +141,6 @@ func leastUnits(amount *big.Rat) int64 {
 		return -most
 	}
 	return up.Int64()
-}
-
-func (x *Execution) sumsParams() []Param {
-	recentFrom, recentTo := plan.Recent(x.Stored.Ingested)
-	return []Param{{"shares_since", x.SharesSince.UnixMilli()}, {"recent_from", recentFrom.UnixMilli()}, {"recent_to", recentTo.UnixMilli()}}
-}
-
-// MomentsQuery compiles the plan into the reference query.
-func (x *Execution) MomentsQuery() (*Query, error) {
-	q, s := x.referenceQuery()
-	q.Params = append(q.Params, x.sumsParams()...)
-	return q, errors.Join(q.Render("moments.sql", s), x.overShards(q, momentsOfShards))
-}
-
-// SeriesQuery compiles the plan into the query that returns what each bucket of
-// the interval adds.
-func (x *Execution) SeriesQuery() (*Query, error) {
-	q, s := x.referenceQuery()
-	s.ViewTimes = "groupArrayIf(time, event = 'view' AND time < toDateTime64({to:String}, 3, 'UTC'))"
-	width, shift := x.Interval.Grid()
-	q.Params = append(q.Params, Param{"width", width.Milliseconds()}, Param{"shift", shift.Milliseconds()})
-	return q, errors.Join(q.Render("series.sql", s), x.overShards(q, seriesOfShards))
-}
-
-// FreshnessQuery returns the number of stored events of the subject, and their
-// last times.
-func FreshnessQuery(of plan.Subject, counters string) (*Query, error) {
-	q := &Query{Params: append(SubjectParams(of), Param{"counters", counters})}
-	return q, q.Render("freshness.sql", struct{}{})
-}
-
-// FirstView returns when the first view of the subject happened, and when the first one was
-// accepted. It returns false if there is none.
-func (s *Store) FirstView(ctx context.Context, of plan.Subject) (first looks.FirstView, viewed bool, err error) {
-	q := &Query{Params: SubjectParams(of)}
-	if err := q.Render("first_view.sql", struct{}{}); err != nil {
-		return looks.FirstView{}, false, err
-	}
-	var views uint64
-	err = s.Each(ctx, q, func(row driver.Rows) error { return row.Scan(&first.Time, &first.Accepted, &views) })
-	if err != nil || views == 0 {
-		return looks.FirstView{}, false, err
-	}
-	return looks.FirstView{Time: first.Time.UTC(), Accepted: first.Accepted.UTC()}, true, nil
-}
-
-// SubjectParams returns the parameters that identify a subject.
-func SubjectParams(s plan.Subject) []Param {
-	return []Param{
-		{"website_id", s.WebsiteID},
-		{"subject", string(s.Kind)},
-		{"subject_id", s.ID},
-		{"experiment_id", s.ExperimentID},
-	}
-}
-
-// Render sets the text of the query: a file of sql/ with its slots.
-func (q *Query) Render(file string, slots any) error { return q.RenderFrom(sqlTemplates, file, slots) }
-
-// MustRender returns the text of a query without parameters: one of the files with
-// its slots. It panics if the file cannot be rendered; files are embedded.
-func MustRender(files *template.Template, file string, slots any) string {
-	var q Query
-	if err := q.RenderFrom(files, file, slots); err != nil {
-		panic(err)
-	}
-	return q.SQL
 }
 
 // RenderFrom sets the text of the query: one of the files with its slots.

@@ -8,28 +8,17 @@ import (
 	"strings"
 	"time"
 
-	"lifthouse/engine/packed"
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	"golang.org/x/sync/semaphore"
 )
 
 // Limits are the limits of each query of a report.
 type Limits struct {
-	Time            time.Duration // whole seconds; 0: no limit
-	Memory          int64         // bytes; 0: no limit. Aggregations above half of it spill to disk.
-	InProcessEvents uint64        // maximum number of events of a subject to count in process; 0: MaxInProcessEvents
-	// Scans is the maximum number of concurrent statements that read more
-	// events than InProcessEvents; 0: no limit. Each such statement uses all
-	// cores.
-	Scans int
+	Time   time.Duration // whole seconds; 0: no limit
+	Memory int64         // bytes; 0: no limit. Aggregations above half of it spill to disk.
 }
-
-// MaxInProcess returns the maximum number of events of a subject to count in
-// process.
-func (l Limits) MaxInProcess() uint64 { return cmp.Or(l.InProcessEvents, MaxInProcessEvents) }
 
 // DefaultLimits allow a report over a hundred million events on a small
 // machine.
@@ -83,7 +72,7 @@ func (e *StoreError) Error() string {
 	case Full:
 		return "the disk of the store is full: free space and retry; stored events are kept and counted once"
 	case Damaged:
-		return "stored data are damaged: " + schema.RestartFirst + ", find the damage with lifthouse check --data and restore a backup"
+		return "stored data are damaged: find the damage with lifthouse check --deep, and restore a backup"
 	case Bug:
 	}
 	return "the store rejected the query; this is a bug"
@@ -169,20 +158,14 @@ func faultOf(err error) StoreFault {
 type Store struct {
 	driver.Conn
 	Limits  Limits
-	Scans   *semaphore.Weighted // nil: no limit
-	Shards  *Shards             // nil: one server
-	Packed  *packed.Cache       // events of small subjects; nil: other processes write to the store
 	Observe func(elapsed time.Duration, err error)
-	caps    caps
+	Trace   func(*Query) // called before each query; may be nil
 }
 
 // Each runs a query and calls scan for each row.
 func (s *Store) Each(ctx context.Context, q *Query, scan func(driver.Rows) error) error {
-	if s.Scans != nil && q.Events > s.Limits.MaxInProcess() {
-		if err := s.Scans.Acquire(ctx, 1); err != nil {
-			return context.Cause(ctx)
-		}
-		defer s.Scans.Release(1)
+	if s.Trace != nil {
+		s.Trace(q)
 	}
 	started := time.Now()
 	ctx, span := querySpan(ctx, q)

@@ -16,6 +16,8 @@ import (
 type Event struct {
 	AcceptedAt time.Time
 	schema.Event
+
+	unattributed bool // a goal without exposures, in the chapter of a subject for which it counts
 }
 
 // Chapter is what the report of a campaign, widget or experiment makes of a visitor. The
@@ -38,25 +40,38 @@ type Line struct {
 	Arrival string // that it arrived late or before its time; empty: neither
 }
 
-// Of returns the story of the stored events of one visitor: a chapter for each campaign,
+// Of returns the story of the stored events of one visitor, copies included: a chapter for each campaign,
 // widget and experiment, and one of the unattributed goals of each website.
 func Of(events []Event, known *catalogue.Snapshot) []Chapter {
-	bySubject := map[plan.Subject][]Event{}
-	for _, e := range events {
-		s := plan.Subject{WebsiteID: e.WebsiteID, Kind: e.Subject, ID: e.SubjectID, ExperimentID: e.ExperimentID}
+	bySubject, copies := map[plan.Subject][]Event{}, map[plan.Subject][]Line{}
+	first := map[identity]Event{}
+	for _, e := range slices.SortedStableFunc(slices.Values(events), func(a, b Event) int { return a.AcceptedAt.Compare(b.AcceptedAt) }) {
+		s, id := subjectOf(&e), identity{subjectOf(&e), e.EventID}
+		if counted, is := first[id]; is {
+			copies[s] = append(copies[s], Line{Event: e, Why: copyOf(&counted, &e), Arrival: arrival(&e)})
+			continue
+		}
+		first[id] = e
 		bySubject[s] = append(bySubject[s], e)
 	}
 	var chapters []Chapter
 	for subject, own := range bySubject {
-		slices.SortStableFunc(own, inOrder)
 		if subject.Kind != schema.SubjectNone {
-			chapters = append(chapters, newNarrator(subject, own, known).chapter(own))
+			own = append(own, attributedTo(subject, own, bySubject, first)...)
+			slices.SortStableFunc(own, inOrder)
+			c := newNarrator(subject, own, known).chapter(own)
+			c.Lines = append(c.Lines, copies[subject]...)
+			chapters = append(chapters, c)
+			continue
 		}
+		slices.SortStableFunc(own, inOrder)
 	}
 	attributed := chapters
 	for subject, own := range bySubject {
 		if subject.Kind == schema.SubjectNone {
-			chapters = append(chapters, unattributed(subject, own, attributed, known))
+			c := unattributed(subject, own, attributed, known)
+			c.Lines = append(c.Lines, copies[subject]...)
+			chapters = append(chapters, c)
 		}
 	}
 	slices.SortFunc(chapters, func(a, b Chapter) int {
@@ -64,6 +79,48 @@ func Of(events []Event, known *catalogue.Snapshot) []Chapter {
 		return cmp.Or(cmp.Compare(x.WebsiteID, y.WebsiteID), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.ID, y.ID), cmp.Compare(x.ExperimentID, y.ExperimentID))
 	})
 	return chapters
+}
+
+// identity identifies an event of a visitor.
+type identity struct {
+	plan.Subject
+	id uint64
+}
+
+func subjectOf(e *Event) plan.Subject {
+	return plan.Subject{WebsiteID: e.WebsiteID, Kind: e.Subject, ID: e.SubjectID, ExperimentID: e.ExperimentID}
+}
+
+// copyOf says why a copy of an event does not count.
+func copyOf(counted, e *Event) string {
+	same := e.Event
+	if same == counted.Event {
+		return "a copy of an event that arrived before, " + clock(counted.AcceptedAt)
+	}
+	return "a copy, with other content, of an event that arrived before, " + clock(counted.AcceptedAt) + "; the first arrival counts"
+}
+
+// attributedTo returns the unattributed goals of the visitor that count for a subject: those since the first
+// view, unless the subject has an event with the same id.
+func attributedTo(subject plan.Subject, own []Event, bySubject map[plan.Subject][]Event, first map[identity]Event) []Event {
+	var firstView *Event
+	for i := range own {
+		if own[i].Kind == schema.KindView && (firstView == nil || inOrder(own[i], *firstView) < 0) {
+			firstView = &own[i]
+		}
+	}
+	if firstView == nil {
+		return nil
+	}
+	var goals []Event
+	for _, e := range bySubject[plan.Subject{WebsiteID: subject.WebsiteID, Kind: schema.SubjectNone}] {
+		if _, has := first[identity{subject, e.EventID}]; !has && !e.Time.Before(firstView.Time) {
+			e.Subject, e.SubjectID, e.ExperimentID, e.VariationID = subject.Kind, subject.ID, subject.ExperimentID, firstView.VariationID
+			e.unattributed = true
+			goals = append(goals, e)
+		}
+	}
+	return goals
 }
 
 // inOrder orders events by time, and views before other events of the same time.
@@ -241,7 +298,7 @@ func span(d time.Duration) string {
 func clock(t time.Time) string { return t.UTC().Format(time.DateTime) }
 
 // unattributed returns the chapter of the goals without an exposure. Each counts where a
-// row that is derived from it does.
+// chapter has it.
 func unattributed(subject plan.Subject, own []Event, attributed []Chapter, known *catalogue.Snapshot) Chapter {
 	c := Chapter{Subject: subject, Why: "goals that name no campaign or widget"}
 	account, _ := known.AccountOfWebsite(subject.WebsiteID)
@@ -251,7 +308,7 @@ func unattributed(subject plan.Subject, own []Event, attributed []Chapter, known
 		var of []string
 		for _, chapter := range attributed {
 			for _, other := range chapter.Lines {
-				if chapter.Subject.WebsiteID == e.WebsiteID && other.Derived && other.EventID == e.EventID {
+				if chapter.Subject.WebsiteID == e.WebsiteID && other.unattributed && other.EventID == e.EventID {
 					of = append(of, chapter.Subject.Short())
 					line.Counts = line.Counts || other.Counts
 				}

@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/engine/enginetest"
+
 	"lifthouse/engine"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/source"
 	"lifthouse/engine/story"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
-	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/tier"
 
@@ -104,9 +104,9 @@ func TestStoriesAddUpToReports(t *testing.T) {
 		for i := range events {
 			events[i] = randomEvent(r, uint64(i))
 		}
-		w := ingest.NewWriter(conn)
+		e, w := enginetest.Open(t, conn, c)
 		for part := 0; part < len(events); part += 500 {
-			if _, err := w.Write(t.Context(), events[part:part+500]); err != nil {
+			if err := w.Write(t.Context(), events[part:part+500]); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -116,7 +116,6 @@ func TestStoriesAddUpToReports(t *testing.T) {
 				stories[chapter.Subject] = append(stories[chapter.Subject], chapter)
 			}
 		}
-		e := engine.New(conn, c, source.DefaultLimits)
 		for _, subject := range []plan.Subject{
 			{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12},
 			{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 13},
@@ -132,7 +131,7 @@ func TestStoriesAddUpToReports(t *testing.T) {
 // storedOf reads the events of a visitor by its hash.
 func storedOf(t *testing.T, conn driver.Conn, visitor uint64) []story.Event {
 	t.Helper()
-	rows, err := conn.Query(t.Context(), fmt.Sprintf("SELECT ingested_at, event_id, time, website_id, toString(subject), subject_id, experiment_id, variation_id, visitor_id, toString(event), goal_id, value, derived FROM events WHERE visitor_id = %d", visitor))
+	rows, err := conn.Query(t.Context(), fmt.Sprintf("SELECT ingested_at, event_id, time, website_id, toString(subject), subject_id, experiment_id, variation_id, visitor_id, toString(event), goal_id, value FROM events WHERE visitor_id = %d", visitor))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +139,7 @@ func storedOf(t *testing.T, conn driver.Conn, visitor uint64) []story.Event {
 	var events []story.Event
 	for rows.Next() {
 		var e story.Event
-		if err := rows.Scan(&e.AcceptedAt, &e.EventID, &e.Time, &e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID, &e.VariationID, &e.VisitorID, (*string)(&e.Kind), &e.GoalID, &e.Value, &e.Derived); err != nil {
+		if err := rows.Scan(&e.AcceptedAt, &e.EventID, &e.Time, &e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID, &e.VariationID, &e.VisitorID, (*string)(&e.Kind), &e.GoalID, &e.Value); err != nil {
 			t.Fatal(err)
 		}
 		events = append(events, e)

@@ -41,25 +41,14 @@ func (e *Excess) add(o *Excess, sign int64) {
 	addBig(e.ProfitSquares, o.ProfitSquares, sign)
 }
 
-// addTotals adds the excess of a visitor above a cap, or subtracts it if sign is -1.
-func (e *Excess) addTotals(t *Totals, limit, sign int64) {
-	value, profit := t.Amounts[0], t.Amounts[1]
-	if t.Events == 0 || value <= limit {
-		return
+func addBig(to, from *big.Int, sign int64) {
+	switch {
+	case from.Sign() == 0:
+	case sign < 0:
+		to.Sub(to, from)
+	default:
+		to.Add(to, from)
 	}
-	removed := value - limit
-	square := func(to *big.Int, x, by int64) {
-		of := big.NewInt(x)
-		addBig(to, of.Mul(of, of), by)
-	}
-	e.Visitors += sign
-	addBig(e.Value, big.NewInt(removed), sign)
-	square(e.ValueSquares, value, sign)
-	square(e.ValueSquares, limit, -sign)
-	square(e.ProfitSquares, profit, sign)
-	square(e.ProfitSquares, profit-removed, -sign)
-	e.ProfitNonzero += sign * (one(profit != 0) - one(profit != removed))
-	e.ProfitNegative += sign * (one(profit < 0) - one(profit < removed))
 }
 
 // Capped returns the moments with the values and profits of capped visitors. All other

@@ -67,14 +67,14 @@ func (s *System) send(ctx context.Context, all []experiment, o *Options, p *prog
 	return errors.Join(requests.Wait(), ctx.Err())
 }
 
-// post sends the lines. It returns an error unless all events are new.
+// post sends the lines. It returns an error unless all events are accepted.
 func (s *System) post(ctx context.Context, body []byte, lines int) error {
 	answer, err := send.PostEvents(ctx, s.HTTP, s.URL, s.tokens.Ingest, body)
 	if err != nil {
 		return err
 	}
-	if stored := fastjson.GetInt(answer, "stored"); stored != lines {
-		return fmt.Errorf("%d of %d events were stored; the store must not contain any of the events: %.300s", stored, lines, answer)
+	if accepted := fastjson.GetInt(answer, "accepted"); accepted != lines {
+		return fmt.Errorf("%d of %d events were accepted: %.300s", accepted, lines, answer)
 	}
 	return nil
 }

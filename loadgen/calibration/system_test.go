@@ -116,18 +116,6 @@ func TestWrongPValuesAreDetected(t *testing.T) {
 	}
 }
 
-func TestRunNeedsNewEvents(t *testing.T) {
-	o := smallOptions()
-	o.Null, o.Effect, o.Visitors, o.rules = 4, 0, 100, []rule{{catalogue.Bayesian, 100, 0}}
-	s := newSystem(t, nil)
-	if _, err := Run(t.Context(), s, o); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Run(t.Context(), s, o); err == nil || !strings.Contains(err.Error(), "the store must not contain any of the events") {
-		t.Error(err)
-	}
-}
-
 func TestRunLong(t *testing.T) {
 	if !tier.Long() {
 		t.Skip("takes several minutes; set LIFTHOUSE_LONG=1")

@@ -4,13 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/engine"
+	"lifthouse/engine/enginetest"
+
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
-	"lifthouse/engine/source"
 	"lifthouse/loadgen/demo"
 	"lifthouse/schema/catalogue"
-	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/tier"
 )
@@ -31,10 +30,10 @@ func TestDemoShowsEachDecision(t *testing.T) {
 	if _, err := c.Apply(t.Context(), demo.Catalogue(start), false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ingest.NewWriter(conn).Write(t.Context(), demo.Events(start)); err != nil {
+	e, w := enginetest.Open(t, conn, c)
+	if err := w.Write(t.Context(), demo.Events(start)); err != nil {
 		t.Fatal(err)
 	}
-	e := engine.New(conn, c, source.DefaultLimits)
 	for _, test := range []struct {
 		campaign int64
 		decision result.DecisionStatus

@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"lifthouse/api"
-	"lifthouse/engine"
-	"lifthouse/engine/source"
+	"lifthouse/engine/enginetest"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // Server is a server with its own store.
@@ -21,6 +22,17 @@ type Server struct {
 	Read, Ingest, Write string // tokens of the first account and its first website
 	Writer              *ingest.Writer
 	Catalogue           *catalogue.Catalogue
+
+	conn driver.Conn
+}
+
+// Digest returns a hash of the stored events without their copies.
+func (s *Server) Digest(tb testing.TB) (hash uint64) {
+	tb.Helper()
+	if err := s.conn.QueryRow(tb.Context(), "SELECT sum(cityHash64(* EXCEPT ingested_at)) FROM events FINAL").Scan(&hash); err != nil {
+		tb.Fatal(err)
+	}
+	return hash
 }
 
 // Start serves a new store with the catalogue until the test ends. The first
@@ -36,18 +48,16 @@ func Start(tb testing.TB, file catalogue.File) *Server {
 	if _, err := c.Apply(tb.Context(), file, false); err != nil {
 		tb.Fatal(err)
 	}
-	e, w := engine.New(conn, c, source.DefaultLimits), ingest.NewWriter(conn)
-	w.SetExclusive()
-	w.AfterWrite(func([]ingest.Subject) { e.Totals.Written(nil) })
+	e, w := enginetest.Open(tb, conn, c)
 	options := api.DefaultOptions
 	options.TokenRate = 0
 	options.StoreQueue, options.StoreWait = 1<<20, time.Hour // no request is rejected on slow machines
 	collector := ingest.NewCollector(tb.Context(), w, options.WaitingEvents)
-	handler := api.New(e, c, api.Intake{Collector: collector, Deliveries: ingest.NewDeliveries(conn), Journal: ingest.NewJournal(conn), Times: ingest.DefaultTimes}, options)
+	handler := api.New(e, c, api.Intake{Collector: collector, Journal: ingest.NewJournal(conn), Times: ingest.DefaultTimes}, options)
 	served, admin := httptest.NewServer(handler), httptest.NewServer(handler.Admin())
 	tb.Cleanup(served.Close)
 	tb.Cleanup(admin.Close)
-	s := &Server{URL: served.URL, AdminURL: admin.URL, Writer: w, Catalogue: c}
+	s := &Server{URL: served.URL, AdminURL: admin.URL, Writer: w, Catalogue: c, conn: conn}
 	account, website := file.Accounts[0].ID, file.Accounts[0].Websites[0].ID
 	token := func(website int64, scope catalogue.Scope) string {
 		secret, _, err := c.CreateToken(tb.Context(), catalogue.Token{AccountID: account, WebsiteID: website, Scopes: []catalogue.Scope{scope}})

@@ -107,12 +107,11 @@ const (
 
 // Names of the systems.
 const (
-	lifthouse       = "Lifthouse"
-	lifthouseRollup = "Lifthouse, rollups"
-	growthBook      = "GrowthBook"
-	postHog         = "PostHog"
-	onePass         = "one pass"
-	rowPerVisitor   = "a row per visitor"
+	lifthouse     = "Lifthouse"
+	growthBook    = "GrowthBook"
+	postHog       = "PostHog"
+	onePass       = "one pass"
+	rowPerVisitor = "a row per visitor"
 )
 
 // count selects one of the counts.
@@ -126,14 +125,13 @@ func extraValue(c *Counts) int64 { return c.ExtraValue }
 
 // computation is one system's way to answer a question.
 type computation struct {
-	question   Question
-	system     string
-	table      string
-	fromRollup bool     // a Lifthouse report from the rollups
-	queries    []string // of a peer, run one after the other; nil for Lifthouse
-	totals     []count  // the count that each total of the queries must equal
-	isSlow     bool     // it took longer than slow
-	costs      []measure.Cost
+	question Question
+	system   string
+	table    string
+	queries  []string // of a peer, run one after the other; nil for Lifthouse
+	totals   []count  // the count that each total of the queries must equal
+	isSlow   bool     // it took longer than slow
+	costs    []measure.Cost
 }
 
 // isLifthouse reports whether the computation is a Lifthouse report.
@@ -183,15 +181,12 @@ var forms = []form{
 }
 
 // computations returns all computations of all questions. The first computation
-// of each question is the Lifthouse report from the events.
+// of each question is the Lifthouse report.
 func (r *runner) computations() ([]*computation, error) {
 	var all []*computation
 	var errs []error
 	for _, question := range questions {
-		all = append(all, &computation{question: question, system: lifthouse, table: asStored})
-		if r.FromRollup != nil {
-			all = append(all, &computation{question: question, system: lifthouseRollup, table: asStored, fromRollup: true})
-		}
+		all = append(all, &computation{question: question, system: lifthouse, table: "facts"})
 		for i := range forms {
 			f := &forms[i]
 			if !f.answers(question) || f.dialect == duckDB && r.DuckDB == nil {

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"time"
 
 	"lifthouse/loadgen/measure"
@@ -46,8 +45,7 @@ type Options struct {
 	DuckDB     *DuckDB           // nil: DuckDB is not measured
 	WarmUps    int               // rounds that are not measured; see WarmUps
 	Rounds     int               // measured rounds
-	FromEvents Report            // computes the report from the events
-	FromRollup Report            // computes the report from the rollups; nil: the campaign has none
+	Report     Report            // computes the report of Lifthouse
 	Progress   func(text string) // called before each step
 }
 
@@ -69,22 +67,17 @@ type Result struct {
 // cost of the Lifthouse report for the same question. A ratio is 0 if one of
 // the costs is unknown.
 type Row struct {
-	Question       Question     `json:"question"`
-	System         string       `json:"system"`
-	Table          string       `json:"table"`
-	Cost           measure.Cost `json:"cost"`
-	WallRatio      float64      `json:"wallRatio"` // to the report from the events
-	CPURatio       float64      `json:"cpuRatio"`
-	MemoryRatio    float64      `json:"memoryRatio"`
-	RollupCPURatio float64      `json:"rollupCpuRatio"` // to the report from the rollups
+	Question    Question     `json:"question"`
+	System      string       `json:"system"`
+	Table       string       `json:"table"`
+	Cost        measure.Cost `json:"cost"`
+	WallRatio   float64      `json:"wallRatio"`
+	CPURatio    float64      `json:"cpuRatio"`
+	MemoryRatio float64      `json:"memoryRatio"`
 }
 
 // Lifthouse reports whether the computation is a Lifthouse report.
-func (r Row) Lifthouse() bool { return r.System == lifthouse || r.FromRollup() }
-
-// FromRollup reports whether the computation is a Lifthouse report from the
-// rollups.
-func (r Row) FromRollup() bool { return r.System == lifthouseRollup }
+func (r Row) Lifthouse() bool { return r.System == lifthouse }
 
 // Groups are the ways in which the peers compute, as far as it matters to a reader.
 var Groups = []string{
@@ -166,7 +159,7 @@ type runner struct {
 	Options
 	result   *Result
 	from, to time.Time             // of the campaign's events
-	expected map[Question][]Counts // of the report from the events
+	expected map[Question][]Counts // of the report of Lifthouse
 }
 
 func (r *runner) campaignParameters() []any {
@@ -208,20 +201,11 @@ func (r *runner) readExtent(ctx context.Context) error {
 }
 
 // run runs a computation once and returns its cost. If compare is set, run
-// compares the numbers of a peer with the report from the events.
+// compares the numbers of a peer with the report of Lifthouse.
 func (r *runner) run(ctx context.Context, c *computation, compare bool) (measure.Cost, error) {
-	switch {
-	case c.fromRollup:
+	if c.isLifthouse() {
 		return measure.Run(ctx, r.Conn, func() error {
-			counts, err := r.FromRollup(ctx, c.question, r.openEnd(c.question))
-			if err == nil && !reflect.DeepEqual(counts, r.expected[c.question]) {
-				r.addDifference(c, "the counts differ from the report from the events")
-			}
-			return err
-		})
-	case c.isLifthouse():
-		return measure.Run(ctx, r.Conn, func() error {
-			counts, err := r.FromEvents(ctx, c.question, r.openEnd(c.question))
+			counts, err := r.Report(ctx, c.question, r.openEnd(c.question))
 			r.expected[c.question] = counts
 			return err
 		})
@@ -263,19 +247,15 @@ func (r *runner) runPeer(ctx context.Context, c *computation) (answers []peerAns
 // rows returns the median cost of each computation, with ratios.
 func rows(all []*computation) []Row {
 	var rows []Row
-	var fromEvents, fromRollup measure.Cost // of the current question
+	var report measure.Cost // of the current question
 	for _, c := range all {
 		cost := measure.Median(c.costs)
-		switch {
-		case c.fromRollup:
-			fromRollup = cost
-		case c.isLifthouse():
-			fromEvents, fromRollup = cost, measure.Cost{}
+		if c.isLifthouse() {
+			report = cost
 		}
 		rows = append(rows, Row{
 			Question: c.question, System: c.system, Table: c.table, Cost: cost,
-			WallRatio: ratio(cost.WallMS, fromEvents.WallMS), CPURatio: ratio(cost.CPUMS, fromEvents.CPUMS), MemoryRatio: ratio(cost.PeakMB, fromEvents.PeakMB),
-			RollupCPURatio: ratio(cost.CPUMS, fromRollup.CPUMS),
+			WallRatio: ratio(cost.WallMS, report.WallMS), CPURatio: ratio(cost.CPUMS, report.CPUMS), MemoryRatio: ratio(cost.PeakMB, report.PeakMB),
 		})
 	}
 	return rows

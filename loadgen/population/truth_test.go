@@ -5,10 +5,11 @@ import (
 	"math"
 	"testing"
 
+	"lifthouse/engine/enginetest"
+
 	"lifthouse/engine"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
-	"lifthouse/engine/source"
 	"lifthouse/loadgen/population"
 	"lifthouse/loadgen/send"
 	"lifthouse/schema/catalogue"
@@ -36,14 +37,6 @@ func TestTruthAndReportsAgree(t *testing.T) {
 	}
 	s.Traffic.Late, s.Traffic.Duplicates, s.Traffic.MultipleExposures = 0.1, 0.2, 0.05
 	conn := schematest.Open(t)
-	writer := ingest.NewWriter(conn)
-	writer.SetExclusive()
-	if err := writer.LoadIDs(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := send.Insert(t.Context(), &s, writer, noReport); err != nil {
-		t.Fatal(err)
-	}
 	live, err := catalogue.Open(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +44,12 @@ func TestTruthAndReportsAgree(t *testing.T) {
 	if _, err := live.Apply(t.Context(), s.Catalogue(), false); err != nil {
 		t.Fatal(err)
 	}
-	c := checker{T: t, long: long, engine: engine.New(conn, live, source.DefaultLimits)}
+	c := checker{T: t, long: long}
+	var writer *ingest.Writer
+	c.engine, writer = enginetest.Open(t, conn, live)
+	if _, err := send.Insert(t.Context(), &s, writer, noReport); err != nil {
+		t.Fatal(err)
+	}
 	for _, subject := range s.Truth().Subjects {
 		c.subject(&subject)
 	}

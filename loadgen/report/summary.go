@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"lifthouse/loadgen/bench"
 	"lifthouse/loadgen/calibration"
 	"lifthouse/loadgen/chart"
-	"lifthouse/loadgen/measure"
 	"lifthouse/loadgen/peers"
 )
 
@@ -17,16 +15,8 @@ import (
 // was not measured.
 type Question struct {
 	Question peers.Question
-	Ratios   []float64 // of the cheapest computation of each group in peers.Groups, to the default report
-	EventsMS float64   // CPU time of the Lifthouse report from the events
-	RollupMS float64   // CPU time of the Lifthouse report from the rollups
-	Counting float64   // ratio of the cheapest computation from events to the Lifthouse report from the events
-}
-
-// DefaultMS returns the CPU time of the report that Lifthouse gives: from the
-// rollups, if there are any.
-func (q *Question) DefaultMS() float64 {
-	return cmp.Or(q.RollupMS, q.EventsMS)
+	Ratios   []float64 // of the cheapest computation of each group in peers.Groups, to the report of Lifthouse
+	CPUMS    float64   // CPU time of the report of Lifthouse
 }
 
 // Groups returns the groups of the peers' computations that were measured.
@@ -49,18 +39,11 @@ func (b *Benchmarks) Questions() []Question {
 			questions = append(questions, Question{Question: row.Question, Ratios: make([]float64, len(groups))})
 		}
 		q := &questions[len(questions)-1]
-		switch {
-		case row.FromRollup():
-			q.RollupMS = row.Cost.CPUMS
-		case row.Lifthouse():
-			q.EventsMS = row.Cost.CPUMS
-		default:
-			group := row.Group()
-			keepLeast(&q.Ratios[slices.Index(groups, group)], cmp.Or(row.RollupCPURatio, row.CPURatio))
-			if strings.HasSuffix(group, ", events") {
-				keepLeast(&q.Counting, row.CPURatio)
-			}
+		if row.Lifthouse() {
+			q.CPUMS = row.Cost.CPUMS
+			continue
 		}
+		keepLeast(&q.Ratios[slices.Index(groups, row.Group())], row.CPURatio)
 	}
 	return questions
 }
@@ -110,14 +93,7 @@ func (b *Benchmarks) peersChart() *chart.Rows {
 	return c
 }
 
-// RollupRows returns the rows of the reports from rollups: all rows except the
-// first.
-func (b *Benchmarks) RollupRows() []measure.GrowthRow {
-	return b.Growth.Rows[min(1, len(b.Growth.Rows)):]
-}
-
-// growthChart draws the wall times by campaign size: the report from the
-// events, and the fastest and slowest report from the rollups.
+// growthChart draws the wall times of the fastest and of the slowest report by campaign size.
 func (b *Benchmarks) growthChart() *chart.Lines {
 	g := b.Growth
 	c := &chart.Lines{
@@ -133,18 +109,15 @@ func (b *Benchmarks) growthChart() *chart.Lines {
 		c.Lines = append(c.Lines, line)
 	}
 	if len(g.Rows) > 0 {
-		add("computed from the events", chart.Orange, func(size int) float64 { return g.Rows[0].WallMS[size] })
-	}
-	if rollups := b.RollupRows(); len(rollups) > 0 {
 		wallTimes := func(size int) []float64 {
 			var times []float64
-			for _, row := range rollups {
+			for _, row := range g.Rows {
 				times = append(times, row.WallMS[size])
 			}
 			return times
 		}
-		add("from rollups, slowest report", chart.Blue, func(size int) float64 { return slices.Max(wallTimes(size)) })
-		add("from rollups, fastest report", chart.Green, func(size int) float64 { return slices.Min(wallTimes(size)) })
+		add("slowest report", chart.Blue, func(size int) float64 { return slices.Max(wallTimes(size)) })
+		add("fastest report", chart.Green, func(size int) float64 { return slices.Min(wallTimes(size)) })
 	}
 	return c
 }

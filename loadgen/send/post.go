@@ -76,8 +76,7 @@ func splitBodies(lines []byte) iter.Seq[[]byte] {
 type ingestResponse struct {
 	Rejected int `json:"rejected"`
 	Lines    []struct {
-		Verdict string `json:"verdict"`
-		Detail  string `json:"detail"`
+		Detail string `json:"detail"`
 	} `json:"lines"`
 }
 
@@ -144,13 +143,11 @@ func checkAccepted(answer []byte) error {
 	if err := json.Unmarshal(answer, &response); err != nil {
 		return fmt.Errorf("invalid response to POST /events: %w", err)
 	}
-	for _, line := range response.Lines {
-		if response.Rejected > 0 && line.Detail != "" {
-			return fmt.Errorf("%d lines rejected, for example: %s: %s", response.Rejected, line.Verdict, line.Detail)
-		}
+	if response.Rejected == 0 {
+		return nil
 	}
-	if response.Rejected > 0 {
+	if len(response.Lines) == 0 {
 		return fmt.Errorf("%d lines rejected", response.Rejected)
 	}
-	return nil
+	return fmt.Errorf("%d lines rejected, for example: %s", response.Rejected, response.Lines[0].Detail)
 }

@@ -42,12 +42,13 @@ func TestPost(t *testing.T) {
 	if n := requests.Load(); n < 5 {
 		t.Errorf("%d requests, want at least 5", n)
 	}
-	_, stored, err := send.Insert(t.Context(), &s, served.Writer, noReport)
+	stored := served.Digest(t)
+	again, err := send.Insert(t.Context(), &s, served.Writer, noReport)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if stored.Inserted != 0 || stored.Conflicts != 0 || stored.Duplicates != sent.Events {
-		t.Errorf("posted %d events; inserting them again: %+v, want only duplicates", sent.Events, stored)
+	if after := served.Digest(t); again.Events != sent.Events || after != stored {
+		t.Errorf("posted %d events, inserted %d: %d differs from %d, want only copies", sent.Events, again.Events, after, stored)
 	}
 
 	to.Tokens[1] = "lh_wrong"
@@ -59,13 +60,13 @@ func TestPost(t *testing.T) {
 // TestPostReportsRejectedLines uses a server that rejects lines.
 func TestPostReportsRejectedLines(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(`{"stored":1,"duplicates":0,"rejected":2,"lines":[{"line":1,"verdict":"rejected","detail":"time: too old"}]}`))
+		_, _ = w.Write([]byte(`{"accepted":1,"rejected":2,"lines":[{"line":1,"detail":"time: too old"}]}`))
 	}))
 	defer server.Close()
 	s := population.DefaultScenario()
 	s.SetVisitors(100)
 	to := send.Server{URL: server.URL, Tokens: map[int64]string{1: "lh_x"}, Client: server.Client()}
-	if _, err := to.Post(t.Context(), &s, noReport); err == nil || !strings.Contains(err.Error(), "2 lines rejected, for example: rejected: time: too old") {
+	if _, err := to.Post(t.Context(), &s, noReport); err == nil || !strings.Contains(err.Error(), "2 lines rejected, for example: time: too old") {
 		t.Errorf("rejected lines: error %v", err)
 	}
 }

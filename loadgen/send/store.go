@@ -12,13 +12,11 @@ import (
 const insertRows = 200_000
 
 // Insert writes all events to a store.
-func Insert(ctx context.Context, s *population.Scenario, w *ingest.Writer, report Report) (Progress, ingest.Outcome, error) {
+func Insert(ctx context.Context, s *population.Scenario, w *ingest.Writer, report Report) (Progress, error) {
 	var p Progress
-	var total ingest.Outcome
 	rows := make([]schema.Event, 0, insertRows)
 	write := func() error {
-		outcome, err := w.Write(ctx, rows)
-		total.Add(outcome)
+		err := w.Write(ctx, rows)
 		rows = rows[:0]
 		report(p)
 		return err
@@ -34,9 +32,9 @@ func Insert(ctx context.Context, s *population.Scenario, w *ingest.Writer, repor
 		return nil
 	})
 	if err != nil {
-		return p, total, err
+		return p, err
 	}
-	return p, total, write()
+	return p, write()
 }
 
 func storedEvents(events []population.Event) []schema.Event {

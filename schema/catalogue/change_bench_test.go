@@ -1,7 +1,6 @@
 package catalogue_test
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -9,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
 )
@@ -54,8 +52,6 @@ func openWith(tb testing.TB, n int) *catalogue.Catalogue {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	manifest := schema.NewManifest(conn, tb.TempDir(), false)
-	c.AfterWrite(func(ctx context.Context) { manifest.Update(ctx, "catalogue", "audit") })
 	site := catalogue.Website{ID: 1, Domain: "example.com"}
 	for id := range n {
 		campaign := catalogue.Campaign{

@@ -215,10 +215,11 @@ func (b *builder) addExposures(rows []schema.Event, event *schema.Event) []schem
 		rows = append(rows, *event)
 		row := &rows[len(rows)-1]
 		b.exposure(prefix, e, row)
-		if seen[subjectOf(row)] {
+		of := identityOf(row).Subject
+		if seen[of] {
 			b.fault(prefix+"campaignId", e.campaignID+e.widgetID, "the event has two exposures of this subject")
 		}
-		seen[subjectOf(row)] = true
+		seen[of] = true
 	}
 	return rows
 }

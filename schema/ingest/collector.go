@@ -11,8 +11,7 @@ import (
 	"lifthouse/schema"
 )
 
-// groupSize is the approximate number of events that are written with one look-up
-// and one insert.
+// groupSize is the approximate number of events that are written with one insert.
 const groupSize = batchSize
 
 // ErrFull means that too many events wait to be written, or that the collector
@@ -38,12 +37,11 @@ type Collector struct {
 
 // delivery is the pending request of one sender.
 type delivery struct {
-	ctx      context.Context // ends when its sender has left
-	events   []schema.Event
-	weight   int64
-	verdicts []Verdict
-	err      error
-	done     chan struct{}
+	ctx    context.Context // ends when its sender has left
+	events []schema.Event
+	weight int64
+	err    error
+	done   chan struct{}
 }
 
 // NewCollector returns a collector that accepts events until the context ends and
@@ -55,30 +53,29 @@ func NewCollector(ctx context.Context, w *Writer, maxWaiting int64) *Collector {
 	return c
 }
 
-// Write stores the events that are not stored yet. It returns a verdict per event
-// after they are stored. The error is ErrFull, the cause of the context's end, or
+// Write stores events, and returns after they are stored. The error is ErrFull, the cause of the context's end, or
 // an error of the store. After other errors than ErrFull, some events may be
 // stored; writing them again is safe.
-func (c *Collector) Write(ctx context.Context, events []schema.Event) ([]Verdict, error) {
+func (c *Collector) Write(ctx context.Context, events []schema.Event) error {
 	weight := min(int64(len(events)), c.maxWaiting)
 	if !c.capacity.TryAcquire(weight) {
-		return nil, ErrFull
+		return ErrFull
 	}
 	d := &delivery{ctx: ctx, events: events, weight: weight, done: make(chan struct{})}
 	select {
 	case c.queue <- d:
 	case <-c.ended:
 		c.capacity.Release(weight)
-		return nil, ErrFull
+		return ErrFull
 	case <-ctx.Done():
 		c.capacity.Release(weight)
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 	select {
 	case <-d.done:
-		return d.verdicts, d.err
+		return d.err
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 }
 
@@ -149,11 +146,9 @@ func (c *Collector) writeGroup(ctx context.Context, group []*delivery) {
 			events = append(events, d.events...)
 		}
 	}
-	verdicts, _, err := c.writer.WriteEach(ctx, events)
+	err := c.writer.Write(ctx, events)
 	for _, d := range group {
-		if d.err = err; err == nil {
-			d.verdicts, verdicts = verdicts[:len(d.events)], verdicts[len(d.events):]
-		}
+		d.err = err
 		c.capacity.Release(d.weight)
 		close(d.done)
 	}

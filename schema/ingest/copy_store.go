@@ -7,61 +7,48 @@ import (
 
 	"lifthouse/schema"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-//go:embed sql/copied_events.sql
-var copiedEvents string
+//go:embed sql/event_columns.sql
+var eventColumns string
 
-const (
-	copyBatch  = 50_000 // events of an insert when a store is copied
-	copyPasses = 4      // of copied_events.sql
-)
+const copyBatch = 50_000 // events of an insert when a store is copied
 
-// CopyEvents writes the events of another store. Events that are stored already are duplicates,
-// so an interrupted copy can be repeated. progress is called after each insert.
-//
-// Unattributed goals come last, after the views. Then all rows that the writer would derive from
-// them are stored already, as the other store has them.
-func CopyEvents(ctx context.Context, w *Writer, from driver.Conn, progress func(done, total uint64)) (Outcome, error) {
-	return copyEvents(ctx, w, from, copyBatch, progress)
-}
-
-func copyEvents(ctx context.Context, w *Writer, from driver.Conn, size int, progress func(done, total uint64)) (Outcome, error) {
-	var all Outcome
-	var done, total uint64
+// CopyEvents writes the events of another store, in the order in which they were accepted. An interrupted copy can be
+// repeated. progress is called after each insert.
+func CopyEvents(ctx context.Context, w *Writer, from driver.Conn, progress func(done, total uint64)) (copied uint64, err error) {
+	var total uint64
 	if err := from.QueryRow(ctx, "SELECT count() FROM events").Scan(&total); err != nil {
-		return all, fmt.Errorf("count the events to copy: %w", err)
+		return 0, fmt.Errorf("count the events to copy: %w", err)
 	}
-	batch := make([]schema.Event, 0, size)
+	batch := make([]schema.Event, 0, copyBatch)
 	flush := func() error {
-		outcome, err := w.Write(ctx, batch)
-		all.Add(outcome)
-		done += uint64(len(batch))
+		err := w.Write(ctx, batch)
+		if err == nil {
+			copied += uint64(len(batch))
+		}
 		batch = batch[:0]
-		progress(done, total)
+		progress(copied, total)
 		return err
 	}
-	for pass := range uint8(copyPasses) {
-		err := schema.EachRow(ctx, from, eventColumns+copiedEvents, func(row driver.Rows) error {
-			e := schema.Event{Derived: pass == 0}
-			if err := scanEvent(row, &e); err != nil {
-				return err
-			}
-			if batch = append(batch, e); len(batch) < size {
-				return nil
-			}
-			return flush()
-		}, clickhouse.Named("pass", pass))
-		if err == nil {
-			err = flush()
+	err = schema.EachRow(ctx, from, eventColumns+"ORDER BY ingested_at, website_id, visitor_id", func(row driver.Rows) error {
+		var e schema.Event
+		if err := scanEvent(row, &e); err != nil {
+			return err
 		}
-		if err != nil {
-			return all, fmt.Errorf("copy events: %w", err)
+		if batch = append(batch, e); len(batch) < copyBatch {
+			return nil
 		}
+		return flush()
+	})
+	if err == nil {
+		err = flush()
 	}
-	return all, nil
+	if err != nil {
+		return copied, fmt.Errorf("copy events: %w", err)
+	}
+	return copied, nil
 }
 
 // scanEvent reads a row of eventColumns.

@@ -4,11 +4,11 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"slices"
 
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 //go:embed sql/subjects.sql
@@ -17,8 +17,8 @@ var subjectsStored string
 //go:embed sql/drop_events.sql
 var dropEvents string
 
-//go:embed sql/drop_copies.sql
-var dropCopies string
+//go:embed sql/experiments.sql
+var experimentsStored string
 
 // SubjectID identifies a campaign, or a widget including its experiments.
 type SubjectID struct {
@@ -28,7 +28,7 @@ type SubjectID struct {
 }
 
 // CountSubjects returns the number of stored events of each subject. Subjects
-// without stored events and counters are not in the map.
+// without stored events are not in the map.
 func (w *Writer) CountSubjects(ctx context.Context, subjects []SubjectID) (map[SubjectID]uint64, error) {
 	rows, err := w.conn.Query(ctx, subjectsStored, namedSubjects(subjects)...)
 	if err != nil {
@@ -49,27 +49,25 @@ func (w *Writer) CountSubjects(ctx context.Context, subjects []SubjectID) (map[S
 	return counts, rows.Err()
 }
 
-// DropSubjects deletes all events of the subjects, and their counters.
-// Unattributed goals remain, because they belong to the website. Writes and
-// refreshes wait meanwhile. An interrupted deletion is finished when the store
-// opens, or by calling DropSubjects again.
+// DropSubjects deletes all events of the subjects, and then their facts.
+// Unattributed goals remain, because they belong to the website. Writes wait meanwhile. An interrupted deletion is
+// finished by calling DropSubjects again.
 func (w *Writer) DropSubjects(ctx context.Context, subjects []SubjectID) error {
-	return w.remove(ctx, func(ctx context.Context) error {
-		if err := w.retireRollups(ctx, func(s Subject) bool {
-			return slices.Contains(subjects, SubjectID{s.WebsiteID, s.Kind, s.ID})
-		}); err != nil {
-			return err
+	return w.Pause(ctx, func() error {
+		ctx := context.WithoutCancel(ctx)
+		all, err := schema.QueryRows(ctx, w.conn, experimentsStored, func(row driver.Rows, s *Subject) error {
+			return row.Scan(&s.WebsiteID, (*string)(&s.Kind), &s.ID, &s.ExperimentID)
+		}, namedSubjects(subjects)...)
+		if err != nil {
+			return fmt.Errorf("list the experiments of subjects: %w", err)
 		}
-		statements := []string{dropEvents, schema.DeleteCounters}
-		if w.name != "" {
-			statements = append(statements, dropCopies)
+		for _, s := range subjects { // also if the events were deleted before
+			all = append(all, Subject{s.WebsiteID, s.Subject, s.ID, 0})
 		}
-		for _, statement := range statements {
-			if err := w.erase(ctx, statement, namedSubjects(subjects)...); err != nil {
-				return fmt.Errorf("drop subjects: %w", err)
-			}
+		if err := w.conn.Exec(ctx, dropEvents, namedSubjects(subjects)...); err != nil {
+			return fmt.Errorf("drop subjects: %w", err)
 		}
-		return nil
+		return w.facts.DropSubjects(ctx, all)
 	})
 }
 

@@ -2,17 +2,18 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 //go:embed sql/visitor_events.sql
@@ -21,17 +22,14 @@ var visitorEvents string
 //go:embed sql/forget.sql
 var forget string
 
-//go:embed sql/forget_copies.sql
-var forgetCopies string
-
 //go:embed sql/forget_inbox.sql
 var forgetInbox string
 
 //go:embed sql/forget_rejects.sql
 var forgetRejects string
 
-//go:embed sql/forget_repeats.sql
-var forgetRepeats string
+//go:embed sql/visitor_facts.sql
+var visitorFacts string
 
 // Erased counts the stored data of visitors.
 type Erased struct {
@@ -79,69 +77,56 @@ func (w *Writer) eventsOf(ctx context.Context, visitors []string, websites []int
 }
 
 // Forget deletes all data of the visitors. When it returns, their rows are
-// removed from disk and the counters are corrected. Writes and refreshes wait
-// meanwhile. An interrupted deletion is finished when the store opens, or by
-// calling Forget again.
-func (w *Writer) Forget(ctx context.Context, visitors []string, websites []int64) (Erased, error) {
-	var found map[Subject]uint64
-	err := w.remove(ctx, func(ctx context.Context) (err error) {
-		if found, err = w.eventsOf(ctx, visitors, websites); err != nil {
+// removed from disk. Writes wait meanwhile. Events are deleted first, so that no refresh can add facts again. An
+// interrupted deletion is finished by calling Forget again.
+func (w *Writer) Forget(ctx context.Context, visitors []string, websites []int64) (found Erased, err error) {
+	err = w.Pause(ctx, func() error {
+		ctx := context.WithoutCancel(ctx)
+		stored, err := w.eventsOf(ctx, visitors, websites)
+		if err != nil {
 			return err
 		}
-		return w.forget(ctx, found, visitors, websites)
+		found = erasedOf(stored)
+		of := namedVisitors(visitors, websites)
+		for _, deletion := range []struct {
+			statement string
+			params    []any
+		}{
+			{forgetInbox, of},
+			{forgetRejects, []any{clickhouse.Named("visitors", spellings(visitors)), clickhouse.Named("website_ids", websites)}},
+			{forget, of},
+		} {
+			if err := w.conn.Exec(ctx, deletion.statement, deletion.params...); err != nil {
+				return fmt.Errorf("erase visitors: %w", err)
+			}
+		}
+		return w.eraseFacts(ctx, visitors, websites, stored)
 	})
-	return erasedOf(found), err
+	return found, err
 }
 
-func (w *Writer) forget(ctx context.Context, found map[Subject]uint64, visitors []string, websites []int64) error {
-	if err := w.erase(ctx, forgetInbox, namedVisitors(visitors, websites)...); err != nil {
-		return fmt.Errorf("erase visitors: %w", err)
+// eraseFacts deletes the facts of the visitors, of the given websites or of all. It also deletes those that a
+// running refresh makes of the deleted events.
+func (w *Writer) eraseFacts(ctx context.Context, visitors []string, websites []int64, events map[Subject]uint64) error {
+	of, err := schema.QueryRows(ctx, w.conn, visitorFacts, func(row driver.Rows, v *WebsiteVisitor) error {
+		return row.Scan(&v.WebsiteID, &v.ID)
+	}, namedVisitors(visitors, websites)...)
+	if err != nil {
+		return fmt.Errorf("look up the facts of visitors: %w", err)
 	}
-	if err := w.erase(ctx, forgetRejects, clickhouse.Named("visitors", spellings(visitors)), clickhouse.Named("website_ids", websites)); err != nil {
-		return fmt.Errorf("erase rejected lines: %w", err)
-	}
-	if err := w.erase(ctx, forgetRepeats, namedVisitors(visitors, websites)...); err != nil {
-		return fmt.Errorf("erase duplicates: %w", err)
-	}
-	if len(found) > 0 {
-		if err := w.retireRollups(ctx, func(s Subject) bool { return found[s] > 0 }); err != nil {
-			return err
-		}
-		if err := w.erase(ctx, forget, append(namedVisitors(visitors, websites), subjectParams(found)...)...); err != nil {
-			return fmt.Errorf("erase visitors: %w", err)
+	for subject := range events {
+		for _, visitor := range visitors {
+			of = append(of, WebsiteVisitor{subject.WebsiteID, schema.Hash(visitor)})
 		}
 	}
-	if w.name != "" {
-		if err := w.erase(ctx, forgetCopies, namedVisitors(visitors, websites)...); err != nil {
-			return fmt.Errorf("erase visitors: %w", err)
-		}
-		if _, err := w.finishRemovals(ctx, time.UnixMilli(0)); err != nil { // otherwise a copy would be subtracted from the counters twice
-			return err
-		}
+	if len(of) == 0 {
+		return nil
 	}
-	_, err := schema.RepairStats(ctx, w.conn)
-	return err
-}
-
-// erase executes a DELETE mutation and waits until all active replicas have
-// executed it.
-func (w *Writer) erase(ctx context.Context, statement string, params ...any) error {
-	if err := w.conn.Exec(ctx, statement, params...); err != nil {
-		return err
-	}
-	return schema.AwaitDeletions(ctx, w.conn)
-}
-
-// retireRollups drops the rollups of subjects that are about to lose events.
-func (w *Writer) retireRollups(ctx context.Context, of func(Subject) bool) error {
-	if w.rollups == nil {
-		return errors.New("the writer does not know the rollups that include the events")
-	}
-	changed, err := w.rollups.Retire(ctx, of)
-	if changed {
-		w.afterWrite(nil)
-	}
-	return err
+	slices.SortFunc(of, func(a, b WebsiteVisitor) int {
+		return cmp.Or(cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(a.ID, b.ID))
+	})
+	of = slices.Compact(of)
+	return w.facts.EraseVisitors(ctx, of)
 }
 
 // spellings returns the ids as they were sent and as JSON may encode them.
@@ -158,19 +143,6 @@ func spellings(visitors []string) []string {
 		all = append(all, visitor, quoted[1:len(quoted)-1])
 	}
 	return all
-}
-
-// subjectParams returns the parameters with the subjects of some events.
-func subjectParams(found map[Subject]uint64) []any {
-	var websites, ids, experiments []int64
-	var kinds []string
-	for s := range found {
-		websites, kinds, ids, experiments = append(websites, s.WebsiteID), append(kinds, string(s.Kind)), append(ids, s.ID), append(experiments, s.ExperimentID)
-	}
-	return []any{
-		clickhouse.Named("websites", websites), clickhouse.Named("subjects", kinds),
-		clickhouse.Named("subject_ids", ids), clickhouse.Named("experiment_ids", experiments),
-	}
 }
 
 func namedVisitors(visitors []string, websites []int64) []any {

@@ -32,7 +32,7 @@ type Options struct {
 	Times   Times     // accepted times
 	// Owns reports whether events of the website are accepted. If nil, all are.
 	Owns func(websiteID int64) bool
-	// DryRun stores nothing. Report.Inserted counts the valid rows.
+	// DryRun stores nothing. Report.Rows counts the valid rows.
 	DryRun bool
 	// MaxErrors is the number of rejected lines that ends the import; 0: no limit.
 	MaxErrors int64
@@ -41,7 +41,7 @@ type Options struct {
 	Accepted func([]schema.Event)
 	// Progress, if not nil, is called after every batch.
 	Progress func(Report)
-	// Journal, if not nil, stores the first rejected lines and duplicates of each batch.
+	// Journal, if not nil, stores the first rejected lines of each batch.
 	Journal *Journal
 	// Reject, if not nil, is called for every rejected line.
 	Reject func(line int64, reason string)
@@ -49,7 +49,7 @@ type Options struct {
 
 // Report is the progress of an import.
 type Report struct {
-	Outcome
+	Rows       int64 // rows that were accepted: an event has one per exposure
 	Lines      int64 // lines that were parsed, without empty lines
 	Rejected   int64 // rejected lines
 	Bytes      int64 // bytes read of the file, before decompression
@@ -80,15 +80,15 @@ func Import(ctx context.Context, w *Writer, path string, o Options) (Report, err
 		i.journal = o.Journal
 	}
 	err = i.file(ctx, w, path, file)
-	i.writeJournal(context.WithoutCancel(ctx), (*Journal).Close)
+	i.writeJournal(context.WithoutCancel(ctx), (*Journal).Write)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("the file is truncated: %w", err)
 	}
 	switch {
 	case err == nil:
 		return i.report, nil
-	case i.report.Inserted > 0:
-		return i.report, fmt.Errorf("%s: %w (%d rows were inserted before)", path, err, i.report.Inserted)
+	case i.report.Rows > 0:
+		return i.report, fmt.Errorf("%s: %w (%d rows were accepted before)", path, err, i.report.Rows)
 	}
 	return i.report, fmt.Errorf("%s: %w", path, err)
 }
@@ -183,7 +183,6 @@ type importer struct {
 // batch is the result of parsing some lines.
 type batch struct {
 	events   []schema.Event
-	verdicts []Verdict // duplicates within the batch
 	lines    int64
 	rejected []rejected
 	bytes    int64 // bytes of the file up to the last line
@@ -258,7 +257,6 @@ func (i *importer) gather(ctx context.Context, parts <-chan chan batch, batches 
 		next.events = next.events[:0]
 		i.parsed.Put(&next.events)
 		if pending.full() || pending.err != nil {
-			pending.verdicts = batchVerdicts(pending.events)
 			select {
 			case batches <- pending:
 			case <-ctx.Done():
@@ -289,14 +287,12 @@ func (i *importer) writeBatch(ctx context.Context, w *Writer, b batch) error {
 	if i.options.Accepted != nil {
 		i.options.Accepted(b.events)
 	}
-	outcome, err := i.write(ctx, w, &b)
-	if err != nil {
-		return err
+	if !i.options.DryRun {
+		if err := w.Write(ctx, b.events); err != nil {
+			return err
+		}
 	}
-	if i.journal != nil {
-		i.journal.Repeated(WayImport, i.name, b.events, b.verdicts, func(int) int64 { return 0 })
-	}
-	i.report.Add(outcome)
+	i.report.Rows += int64(len(b.events))
 	i.report.Lines += b.lines
 	i.report.Rejected += int64(len(b.rejected))
 	i.report.Bytes = b.bytes
@@ -338,13 +334,6 @@ func (i *importer) writeJournal(ctx context.Context, write func(*Journal, contex
 func (i *importer) tooMany(b batch) bool {
 	limit := i.options.MaxErrors
 	return limit > 0 && i.report.Rejected+int64(len(b.rejected)) >= limit
-}
-
-func (i *importer) write(ctx context.Context, w *Writer, b *batch) (Outcome, error) {
-	if i.options.DryRun {
-		return Outcome{Inserted: len(b.events)}, nil
-	}
-	return w.write(ctx, b.events, b.verdicts)
 }
 
 // batch parses and validates the lines of a part.

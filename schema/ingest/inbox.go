@@ -25,7 +25,7 @@ var inboxRows string
 
 // Inbox moves rows of events_inbox to events: it validates and writes the rows of
 // some parts of the table, and then drops the parts. If it is interrupted, the
-// rows remain in events_inbox, and moving them again stores no duplicates.
+// rows remain in events_inbox, and moving them again is harmless.
 type Inbox struct {
 	conn   driver.Conn
 	writer *Writer
@@ -39,8 +39,6 @@ type Inbox struct {
 	Reject func(InboxReject)
 	// Moved, if not nil, is called after each page of rows.
 	Moved func(Moved)
-	// Journal, if not nil, stores the first duplicates of each page.
-	Journal *Journal
 }
 
 // InboxReject is a rejected row of events_inbox.
@@ -51,14 +49,12 @@ type InboxReject struct {
 
 // Moved counts rows of events_inbox by outcome.
 type Moved struct {
-	Stored     int64
-	Duplicates int64
-	Rejected   int64
+	Accepted int64
+	Rejected int64
 }
 
 func (m *Moved) add(o Moved) {
-	m.Stored += o.Stored
-	m.Duplicates += o.Duplicates
+	m.Accepted += o.Accepted
 	m.Rejected += o.Rejected
 }
 
@@ -164,15 +160,23 @@ func (i *Inbox) moveParts(ctx context.Context, parts []inboxPart, owns func(int6
 	}
 	// A replica may lack parts that another one has listed. Parts that were not
 	// read completely are not dropped.
-	if moved.Stored+moved.Duplicates+moved.Rejected < all {
+	if moved.Accepted+moved.Rejected < all {
 		return moved, nil
 	}
 	return moved, i.drop(ctx, names)
 }
 
 // movePage validates and writes the rows of some parts with offsets from from to
-// until-1.
-func (i *Inbox) movePage(ctx context.Context, parts []string, from, until uint64, owns func(int64) bool) (Moved, error) {
+// until-1. No visitor is erased meanwhile, so that none of the rows is written after its erasure.
+func (i *Inbox) movePage(ctx context.Context, parts []string, from, until uint64, owns func(int64) bool) (moved Moved, err error) {
+	err = i.writer.Pause(ctx, func() error {
+		moved, err = i.movePausedPage(ctx, parts, from, until, owns)
+		return err
+	})
+	return moved, err
+}
+
+func (i *Inbox) movePausedPage(ctx context.Context, parts []string, from, until uint64, owns func(int64) bool) (Moved, error) {
 	var moved Moved
 	var events []schema.Event
 	var reason string
@@ -192,20 +196,12 @@ func (i *Inbox) movePage(ctx context.Context, parts []string, from, until uint64
 	if err != nil {
 		return Moved{}, fmt.Errorf("read events_inbox: %w", err)
 	}
-	verdicts, _, err := i.writer.WriteEach(ctx, events)
-	if err != nil {
-		return Moved{}, err
-	}
-	if i.Journal != nil {
-		i.Journal.Repeated(WayInbox, "", events, verdicts, func(int) int64 { return 0 })
-	}
-	for _, v := range verdicts {
-		if v == Stored {
-			moved.Stored++
-		} else {
-			moved.Duplicates++
+	if len(events) > 0 {
+		if err := i.writer.store(ctx, distinct(events)); err != nil {
+			return Moved{}, err
 		}
 	}
+	moved.Accepted = int64(len(events))
 	if moved.Rejected > 0 {
 		slog.WarnContext(ctx, "rows of events_inbox rejected", "rejected", moved.Rejected, "rows", moved.Rejected+int64(len(events)), "firstReason", reason)
 	}

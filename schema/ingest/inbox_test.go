@@ -11,6 +11,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"lifthouse/engine/facts"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
@@ -55,13 +56,13 @@ func TestInboxRowsEqualLines(t *testing.T) {
 {"eventId":"e3","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"ü","event":"click","widgetId":7,"variationId":1}
 {"eventId":"g","time":"2026-05-01T13:00:00Z","websiteId":1,"visitor":"ü","event":"goal","goalId":3,"value":19.9,"profit":-0.0001,"extraValue":7.5}
 `
-	move(t, ingest.NewInbox(byRow, ingest.NewWriter(byRow)), ingest.Moved{Stored: 4})
-	if _, err := ingest.Import(t.Context(), ingest.NewWriter(byLine), "-", ingest.Options{Input: strings.NewReader(lines)}); err != nil {
+	move(t, ingest.NewInbox(byRow, ingest.NewWriter(byRow, nil)), ingest.Moved{Accepted: 4})
+	if _, err := ingest.Import(t.Context(), ingest.NewWriter(byLine, nil), "-", ingest.Options{Input: strings.NewReader(lines)}); err != nil {
 		t.Fatal(err)
 	}
-	wantEvents, wantCounters := digests(t, byLine)
-	if events, counters := digests(t, byRow); events != wantEvents || counters != wantCounters {
-		t.Errorf("events %d, counters %d; want %d, %d", events, counters, wantEvents, wantCounters)
+	wantEvents, wantFacts := digests(t, byLine, facts.NewRefresher(byLine, false))
+	if events, folded := digests(t, byRow, facts.NewRefresher(byRow, false)); events != wantEvents || folded != wantFacts {
+		t.Errorf("events %d, facts %d; want %d, %d", events, folded, wantEvents, wantFacts)
 	}
 	if left := number(t, byRow, "SELECT count() FROM events_inbox"); left != 0 {
 		t.Errorf("%d rows are left", left)
@@ -81,13 +82,13 @@ func TestInboxRejectsInvalidRows(t *testing.T) {
 	}
 	exec(t, conn, `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, goal_id, value) VALUES ('large', '2026-05-01 12:00:00', 1, 'v', 'goal', 3, 2e9)`)
 	reasons := map[string]string{}
-	inbox := ingest.NewInbox(conn, ingest.NewWriter(conn))
+	inbox := ingest.NewInbox(conn, ingest.NewWriter(conn, nil))
 	inbox.Times = ingest.Times{Now: func() time.Time { return time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC) }}
 	inbox.Owns = func(context.Context) (func(int64) bool, error) { return func(id int64) bool { return id == 1 }, nil }
 	inbox.Reject = func(r ingest.InboxReject) { reasons[r.EventID] = r.WebsiteID + " " + r.Reason }
 	var moved ingest.Moved
 	inbox.Moved = func(m ingest.Moved) { moved = m }
-	want := ingest.Moved{Stored: 1, Rejected: 5}
+	want := ingest.Moved{Accepted: 1, Rejected: 5}
 	move(t, inbox, want)
 	if moved != want {
 		t.Errorf("Moved was called with %+v, want %+v", moved, want)
@@ -105,7 +106,7 @@ func TestInboxRejectsInvalidRows(t *testing.T) {
 			}
 		}
 	}
-	if stored, left := number(t, conn, "SELECT count() FROM events"), number(t, conn, "SELECT count() FROM events_inbox"); stored != 1 || left != 0 {
+	if stored, left := number(t, conn, "SELECT count() FROM events FINAL"), number(t, conn, "SELECT count() FROM events_inbox"); stored != 1 || left != 0 {
 		t.Errorf("%d stored, %d left; want 1 and 0", stored, left)
 	}
 }
@@ -121,9 +122,9 @@ func TestInboxKilled(t *testing.T) {
 		}
 		left := statements
 		mortal := schematest.KilledConn{Conn: conn, Left: &left}
-		_, err := ingest.NewInbox(mortal, ingest.NewWriter(mortal)).Move(t.Context())
+		_, err := ingest.NewInbox(mortal, ingest.NewWriter(mortal, nil)).Move(t.Context())
 		if err == nil {
-			if statements < 5 { // the queries for parts, goals and rows, the insert and the drop
+			if statements < 4 { // the queries for parts and rows, the insert and the drop
 				t.Errorf("a move has only %d statements", statements)
 			}
 			return
@@ -131,12 +132,12 @@ func TestInboxKilled(t *testing.T) {
 		if !errors.Is(err, schematest.ErrKilled) {
 			t.Fatal(err)
 		}
-		if _, err := ingest.NewInbox(conn, ingest.NewWriter(conn)).Move(t.Context()); err != nil {
+		if _, err := ingest.NewInbox(conn, ingest.NewWriter(conn, nil)).Move(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		stored, counted, left2 := number(t, conn, "SELECT count() FROM events"), number(t, conn, "SELECT sum(rows) FROM subject_stats"), number(t, conn, "SELECT count() FROM events_inbox")
-		if stored != rows || counted != rows || left2 != 0 {
-			t.Errorf("killed after %d statements: %d stored, %d counted, %d left; want %d, %d, 0", statements, stored, counted, left2, rows, rows)
+		stored, left2 := number(t, conn, "SELECT count() FROM events FINAL"), number(t, conn, "SELECT count() FROM events_inbox")
+		if stored != rows || left2 != 0 {
+			t.Errorf("killed after %d statements: %d stored, %d left; want %d, 0", statements, stored, left2, rows)
 		}
 	}
 	t.Error("no move was completed")
@@ -156,23 +157,22 @@ func (c merging) PrepareBatch(ctx context.Context, query string, opts ...driver.
 // moved.
 func TestInboxDropsOnlyMovedParts(t *testing.T) {
 	conn := schematest.Open(t)
-	w := ingest.NewWriter(merging{Conn: conn})
+	w := ingest.NewWriter(merging{Conn: conn}, nil)
 	inbox := ingest.NewInbox(conn, w)
-	w.AfterWrite(func([]ingest.Subject) {
+	w.AfterInsert(func(int, time.Time) {
 		exec(t, conn, inboxView+`('later', '2026-05-01 12:00:00', 1, 'v', 'view', 12, 0)`)
 	})
 	exec(t, conn, inboxView+`('a', '2026-05-01 12:00:00', 1, 'v', 'view', 12, 0)`)
 	exec(t, conn, inboxView+`('b', '2026-05-01 12:00:00', 1, 'v', 'view', 12, 0)`)
-	move(t, inbox, ingest.Moved{Stored: 2})
+	move(t, inbox, ingest.Moved{Accepted: 2})
 	if left := number(t, conn, "SELECT count() FROM events_inbox"); left != 3 { // in the merged part
 		t.Errorf("%d rows are left, want 3", left)
 	}
-	move(t, inbox, ingest.Moved{Stored: 1, Duplicates: 2})
-	w.AfterWrite(func([]ingest.Subject) {})
-	if _, err := inbox.Move(t.Context()); err != nil {
+	move(t, inbox, ingest.Moved{Accepted: 3})
+	if _, err := ingest.NewInbox(conn, ingest.NewWriter(conn, nil)).Move(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if stored, left := number(t, conn, "SELECT count() FROM events"), number(t, conn, "SELECT count() FROM events_inbox"); stored != 3 || left != 0 {
+	if stored, left := number(t, conn, "SELECT count() FROM events FINAL"), number(t, conn, "SELECT count() FROM events_inbox"); stored != 3 || left != 0 {
 		t.Errorf("%d stored, %d left; want 3 and 0", stored, left)
 	}
 }
@@ -184,14 +184,14 @@ func TestInboxPages(t *testing.T) {
 	conn := schematest.Open(t)
 	exec(t, conn, fmt.Sprintf(`INSERT INTO events_inbox (event_id, time, website_id, visitor, event, campaign_id, variation_id)
 		SELECT toString(number %% 100000), '2026-05-01 12:00:00', 1, toString(number %% 100000), 'view', 12, number >= 100000 FROM numbers(%d)`, rows))
-	inbox := ingest.NewInbox(conn, ingest.NewWriter(conn))
+	inbox := ingest.NewInbox(conn, ingest.NewWriter(conn, nil))
 	var pages []ingest.Moved
 	inbox.Moved = func(m ingest.Moved) { pages = append(pages, m) }
-	move(t, inbox, ingest.Moved{Stored: 100_000, Duplicates: 20_000})
-	if want := []ingest.Moved{{Stored: 50_000}, {Stored: 50_000}, {Duplicates: 20_000}}; !slices.Equal(pages, want) {
+	move(t, inbox, ingest.Moved{Accepted: 120_000})
+	if want := []ingest.Moved{{Accepted: 50_000}, {Accepted: 50_000}, {Accepted: 20_000}}; !slices.Equal(pages, want) {
 		t.Errorf("pages %+v, want %+v", pages, want)
 	}
-	if later := number(t, conn, "SELECT sum(variation_id) FROM events"); later != 0 {
+	if later := number(t, conn, "SELECT sum(variation_id) FROM events FINAL"); later != 0 {
 		t.Errorf("%d later rows replaced the first one", later)
 	}
 }
@@ -207,7 +207,7 @@ func TestInboxIsRarelyMerged(t *testing.T) {
 	if parts := number(t, conn, "SELECT count() FROM system.parts WHERE database = currentDatabase() AND table = 'events_inbox' AND active"); parts != inserts {
 		t.Errorf("%d parts of %d inserts", parts, inserts)
 	}
-	move(t, ingest.NewInbox(conn, ingest.NewWriter(conn)), ingest.Moved{Stored: inserts})
+	move(t, ingest.NewInbox(conn, ingest.NewWriter(conn, nil)), ingest.Moved{Accepted: inserts})
 }
 
 func TestForgetDeletesInboxRows(t *testing.T) {
@@ -215,11 +215,11 @@ func TestForgetDeletesInboxRows(t *testing.T) {
 	for _, visitor := range []string{"a", "forgotten"} {
 		exec(t, conn, inboxView+fmt.Sprintf("('e', '2026-05-01 12:00:00', 1, '%s', 'view', 12, 0)", visitor))
 	}
-	w := newEraser(conn)
+	w, _ := newEraser(conn)
 	if _, err := w.Forget(t.Context(), []string{"forgotten"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	move(t, ingest.NewInbox(conn, w), ingest.Moved{Stored: 1})
+	move(t, ingest.NewInbox(conn, w), ingest.Moved{Accepted: 1})
 	if known := number(t, conn, fmt.Sprintf("SELECT count() FROM events WHERE visitor_id = %d", schema.Hash("forgotten"))); known != 0 {
 		t.Error("a forgotten visitor was moved from the inbox")
 	}

@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -41,31 +40,24 @@ const (
 	maxRejectText = 1 << 10
 )
 
-// Journal stores what was not stored: recently rejected lines and duplicates, which
-// expire after a week, and how many there were. All are buffered in memory until
+// Journal stores recently rejected lines, which expire after a week. They are buffered in memory until
 // Write, so that a sender of many invalid requests causes few inserts.
 type Journal struct {
 	conn    driver.Conn
 	mu      sync.Mutex
 	pending []Reject
-	repeats []Repeat
-	counts  map[unstored]uint64
-	counted time.Time // when the counts were last written
 }
 
 // NewJournal returns the journal of a store.
 func NewJournal(conn driver.Conn) *Journal {
-	return &Journal{conn: conn, counts: map[unstored]uint64{}}
+	return &Journal{conn: conn}
 }
 
-// Keep counts rejects, and buffers them until the buffer is full; further ones are
-// only counted. It removes credentials from the reasons and texts.
+// Keep buffers rejects until the buffer is full, and drops further ones. It removes credentials from the
+// reasons and texts.
 func (r *Journal) Keep(rejects ...Reject) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := range rejects {
-		r.count(&rejects[i])
-	}
 	for _, reject := range rejects[:min(len(rejects), maxRejects-len(r.pending))] {
 		if reject.Time.IsZero() {
 			reject.Time = time.Now()
@@ -75,26 +67,13 @@ func (r *Journal) Keep(rejects ...Reject) {
 	}
 }
 
-// Write stores the buffered lines, and the counts if the last ones were stored some
-// time ago.
+// Write stores the buffered lines.
 func (r *Journal) Write(ctx context.Context) error {
-	return r.write(ctx, countsInterval)
-}
-
-// Close stores everything that is buffered.
-func (r *Journal) Close(ctx context.Context) error {
-	return r.write(ctx, 0)
-}
-
-func (r *Journal) write(ctx context.Context, countsEvery time.Duration) error {
 	r.mu.Lock()
-	rejects, repeats, counts := r.pending, r.repeats, map[unstored]uint64(nil)
-	r.pending, r.repeats = nil, nil
-	if len(r.counts) > 0 && time.Since(r.counted) >= countsEvery {
-		counts, r.counts, r.counted = r.counts, map[unstored]uint64{}, time.Now()
-	}
+	rejects := r.pending
+	r.pending = nil
 	r.mu.Unlock()
-	return errors.Join(r.writeRejects(ctx, rejects), r.writeRepeats(ctx, repeats), r.writeCounts(ctx, counts))
+	return r.writeRejects(ctx, rejects)
 }
 
 func (r *Journal) writeRejects(ctx context.Context, rejects []Reject) error {
@@ -118,11 +97,7 @@ func (r *Journal) Follow(ctx context.Context, every time.Duration) {
 		case <-ctx.Done():
 			ended = true
 		}
-		write := r.Write
-		if ended {
-			write = r.Close
-		}
-		if err := write(context.WithoutCancel(ctx)); err != nil {
+		if err := r.Write(context.WithoutCancel(ctx)); err != nil {
 			slog.WarnContext(ctx, "write journal of events failed", "err", err)
 		}
 	}

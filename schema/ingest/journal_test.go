@@ -76,7 +76,7 @@ func TestRejectsContainNoSecrets(t *testing.T) {
 
 func TestForgetDeletesRejects(t *testing.T) {
 	conn := schematest.Open(t)
-	w := newEraser(conn)
+	w, _ := newEraser(conn)
 	lines := `{"visitor":"jane \"j\" doe","websiteId":7}` + "\n" + twoEvents + "nonsense\n"
 	table := "websiteId,visitor,event\n8,jane,view\n"
 	for _, dry := range []bool{true, false} {

@@ -66,11 +66,10 @@ func EventsSince(ctx context.Context, conn driver.Conn, website int64, since tim
 }
 
 func scanAccepted(rows driver.Rows, e *Accepted) error {
-	return rows.Scan(slices.Concat([]any{&e.At}, commonColumns(&e.Event), []any{&e.Derived, &e.Device, &e.Country})...)
+	return rows.Scan(slices.Concat([]any{&e.At}, commonColumns(&e.Event), []any{&e.Device, &e.Country})...)
 }
 
-// commonColumns returns the targets of the columns that accepted events and repeats have
-// in common.
+// commonColumns returns the targets of the columns of an event.
 func commonColumns(e *schema.Event) []any {
 	return []any{
 		&e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID, &e.VariationID, &e.VisitorID, &e.EventID, (*string)(&e.Kind), &e.GoalID, &e.Value, &e.Time,

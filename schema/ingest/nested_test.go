@@ -18,7 +18,7 @@ fields: {websiteId: {value: 1}, campaignId: {value: 12}, variationId: {value: 0}
 		t.Fatal(err)
 	}
 	conn := schematest.Open(t)
-	w := ingest.NewWriter(conn)
+	w := ingest.NewWriter(conn, nil)
 	for i, c := range []struct{ file, text, want string }{
 		{"e.ndjson", `{"a":{"b":{"c":"x"}}}`, "x"},
 		{"e.ndjson", `{"a":{"b":"{\"c\":7}"}}`, "7"},
@@ -62,7 +62,7 @@ fields: {websiteId: {value: 1}, campaignId: {value: 12}, variationId: {value: 0}
 		switch {
 		case err != nil:
 			got = err.Error()
-		case report.Inserted == 1:
+		case report.Rows == 1:
 			if err := conn.QueryRow(t.Context(), "SELECT region FROM events").Scan(&got); err != nil {
 				t.Fatal(err)
 			}

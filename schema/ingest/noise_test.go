@@ -16,10 +16,10 @@ import (
 // inbox rows.
 func TestFloatNoiseIsRounded(t *testing.T) {
 	conn := schematest.Open(t)
-	w := ingest.NewWriter(conn)
+	w := ingest.NewWriter(conn, nil)
 	imported := func(name, text string) {
 		t.Helper()
-		if report, err := ingest.Import(t.Context(), w, write(t, name, text), ingest.Options{}); err != nil || report.Inserted != 1 {
+		if report, err := ingest.Import(t.Context(), w, write(t, name, text), ingest.Options{}); err != nil || report.Rows != 1 {
 			t.Errorf("%s: %+v, %v", name, report, err)
 		}
 	}
@@ -27,7 +27,7 @@ func TestFloatNoiseIsRounded(t *testing.T) {
 	if err != nil || lines[0].Fault != nil {
 		t.Fatal(err, lines)
 	}
-	if _, err := w.Write(t.Context(), lines[0].Events); err != nil {
+	if err := w.Write(t.Context(), lines[0].Events); err != nil {
 		t.Fatal(err)
 	}
 	imported("e.csv", "eventId,time,websiteId,visitor,event,goalId,value,profit,extraValue\ncsv,2026-05-01T12:00:00Z,1,v,goal,3,18.990000000000002,-5e-5,0.30000000000000004\n")
@@ -48,7 +48,7 @@ func TestFloatNoiseIsRounded(t *testing.T) {
 	imported("e.parquet", file.String())
 	exec(t, conn, `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, goal_id, value, profit, extra_value)
 		VALUES ('inbox', '2026-05-01 12:00:00', 1, 'v', 'goal', 3, 18.990000000000002, '-0.00005', '0.30000000000000004')`)
-	move(t, ingest.NewInbox(conn, w), ingest.Moved{Stored: 1})
+	move(t, ingest.NewInbox(conn, w), ingest.Moved{Accepted: 1})
 	if n := number(t, conn, "SELECT countIf((value, profit, extra_value) = (189900, -1, 3000)) * 10 + count() FROM events"); n != 44 {
 		t.Errorf("%d of 4 events have the rounded amounts, %d are stored", n/10, n%10)
 	}

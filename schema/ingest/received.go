@@ -15,9 +15,6 @@ import (
 //go:embed sql/received_stored.sql
 var receivedStored string
 
-//go:embed sql/received_unstored.sql
-var receivedUnstored string
-
 // Windows are numbers of the last hour, day and week. They include the one before: the
 // day has the hour.
 type Windows struct {
@@ -38,37 +35,20 @@ type StoredRows struct {
 	Late         Windows // accepted more than an hour after they happened
 }
 
-// UnstoredLines are the lines and rows with the same verdict and cause.
-type UnstoredLines struct {
-	WebsiteID int64  // 0: unknown
-	Verdict   string // rejected, duplicate or conflict
-	Cause     string // of rejected lines
-	Lines     Windows
-}
-
 // Received counts what arrived in the week before now, of a website or of all websites if
-// website is 0. Accepted rows are counted in the table of events; what was not stored is
-// counted when it arrives, and may be missing up to 10 seconds, or if the server was
-// killed then.
-func Received(ctx context.Context, conn driver.Conn, website int64, now time.Time) (stored []StoredRows, unstored []UnstoredLines, err error) {
+// website is 0.
+func Received(ctx context.Context, conn driver.Conn, website int64, now time.Time) (stored []StoredRows, err error) {
 	ago := func(name string, hours int) driver.NamedDateValue {
 		return clickhouse.DateNamed(name, now.Add(-time.Duration(hours)*time.Hour), clickhouse.MilliSeconds)
 	}
 	params := []any{clickhouse.Named("website_id", website), ago("hour", 1), ago("day", 24), ago("week", 7*24)}
 	if stored, err = schema.QueryRows(ctx, conn, receivedStored, scanStored, params...); err != nil {
-		return nil, nil, fmt.Errorf("count received events: %w", err)
+		return nil, fmt.Errorf("count received events: %w", err)
 	}
-	if unstored, err = schema.QueryRows(ctx, conn, receivedUnstored, scanUnstored, params...); err != nil {
-		return nil, nil, fmt.Errorf("count lines that were not stored: %w", err)
-	}
-	return stored, unstored, nil
+	return stored, nil
 }
 
 func scanStored(rows driver.Rows, s *StoredRows) error {
 	return rows.Scan(&s.WebsiteID, (*string)(&s.Subject), &s.SubjectID, &s.ExperimentID, &s.VariationID, &s.GoalID,
 		&s.Accepted.Hour, &s.Accepted.Day, &s.Accepted.Week, &s.Late.Hour, &s.Late.Day, &s.Late.Week)
-}
-
-func scanUnstored(rows driver.Rows, u *UnstoredLines) error {
-	return rows.Scan(&u.WebsiteID, &u.Verdict, &u.Cause, &u.Lines.Hour, &u.Lines.Day, &u.Lines.Week)
 }

@@ -18,22 +18,18 @@ import (
 //go:embed sql/visitor_stored.sql
 var visitorStored string
 
-//go:embed sql/visitor_repeats.sql
-var visitorRepeats string
-
 //go:embed sql/visitor_rejects.sql
 var visitorRejects string
 
-// MaxOfVisitor is the maximum number of events, of repeats and of rejected lines of a
+// MaxOfVisitor is the maximum number of events and of rejected lines of a
 // visitor that Visitor returns. Only a bot has more.
 const MaxOfVisitor = 10_000
 
 // OfVisitor has what arrived of a visitor.
 type OfVisitor struct {
-	Events  []Accepted // by subject and time; only some fields are set
-	Repeats []Repeat   // duplicates of the last week; not all of a large delivery
+	Events  []Accepted // by subject and time, with their copies; only some fields are set
 	Rejects []Reject   // rejected lines of the last week with the visitor's id; not all of a large delivery
-	Limited bool       // there are more than MaxOfVisitor events, repeats or rejected lines
+	Limited bool       // there are more than MaxOfVisitor events or rejected lines
 }
 
 // Visitor reads what arrived of a visitor at a website, or at all websites if website
@@ -45,23 +41,16 @@ func Visitor(ctx context.Context, conn driver.Conn, visitor string, website int6
 	var err error
 	v.Events, err = schema.QueryRows(ctx, conn, acceptedColumns+visitorStored, scanAccepted, params...)
 	if err == nil {
-		v.Repeats, err = schema.QueryRows(ctx, conn, visitorRepeats, scanRepeat, params...)
-	}
-	if err == nil {
 		v.Rejects, err = schema.QueryRows(ctx, conn, rejectedColumns+visitorRejects, scanReject, params...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the events of a visitor: %w", err)
 	}
-	v.Limited = max(len(v.Events), len(v.Repeats), len(v.Rejects)) == MaxOfVisitor
+	v.Limited = max(len(v.Events), len(v.Rejects)) == MaxOfVisitor
 	v.Rejects = slices.DeleteFunc(v.Rejects, func(r Reject) bool {
 		return !slices.ContainsFunc(ids, func(id string) bool { return containsWord(r.Text, id) })
 	})
 	return v, nil
-}
-
-func scanRepeat(rows driver.Rows, p *Repeat) error {
-	return rows.Scan(slices.Concat([]any{&p.ArrivedAt}, commonColumns(&p.Event), []any{&p.Conflict, (*string)(&p.Way), &p.File, &p.Line})...)
 }
 
 // containsWord reports whether a text contains a word that is not a part of a longer

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -165,5 +166,28 @@ func (c *Cluster) Restart(shard, replica int) {
 	c.tb.Helper()
 	if out, err := c.run(c.tb.Context(), "node", c.dir, c.lib, strconv.Itoa(shard), strconv.Itoa(replica)); err != nil {
 		c.tb.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// SyncReplicas waits until all servers of the cluster at an address have fetched the events and the facts of the other
+// replicas, so that they can be compared. It asks each server itself: ON CLUSTER also waits for the servers to execute
+// earlier statements.
+func SyncReplicas(tb testing.TB, address string) {
+	tb.Helper()
+	parsed, err := schema.ParseAddress(address, os.Getenv)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	shards, err := schema.OpenReplicas(tb.Context(), Reach(tb, address), parsed)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = schema.CloseReplicas(shards) }()
+	for _, server := range slices.Concat(shards...) {
+		for _, table := range []string{"events", "facts"} {
+			if err := server.Exec(tb.Context(), "SYSTEM SYNC REPLICA "+schema.LocalTable(table)); err != nil {
+				tb.Fatal(err)
+			}
+		}
 	}
 }

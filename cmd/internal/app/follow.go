@@ -16,7 +16,6 @@ const (
 	// catalogueInterval is below the second within which every server must apply a
 	// change that another server made.
 	catalogueInterval = 400 * time.Millisecond
-	versionsInterval  = time.Second            // how often events of other writers are noticed
 	journalInterval   = 500 * time.Millisecond // how soon a rejected line can be looked up
 )
 
@@ -26,22 +25,16 @@ func (s *Store) follow(ctx context.Context, o *ServerOptions, handler *api.API, 
 	if s.Dir == "" { // other servers may change the catalogue
 		background.Go(func() { s.Catalogue.Follow(ctx, catalogueInterval) })
 	}
-	background.Go(func() { s.Engine.Follow(ctx, versionsInterval) })
+	for _, shard := range s.Engine.Facts {
+		background.Go(func() { shard.Follow(ctx) })
+	}
 	background.Go(func() { s.Journal.Follow(ctx, journalInterval) })
 	background.Go(func() { s.Engine.FollowStatuses(ctx) })
-	background.Go(func() {
-		s.Engine.FollowLooks(ctx, func(ctx context.Context) { s.Manifest.Update(ctx, "looks") })
-	})
-	if o.RollupInterval > 0 && s.Refresher != nil {
-		background.Go(func() { s.Refresher.Follow(ctx, o.RollupInterval) })
-	}
+	background.Go(func() { s.Engine.FollowLooks(ctx) })
 	if o.RetentionDays > 0 {
 		background.Go(func() { s.followRetention(ctx, o.RetentionDays) })
 	}
 	background.Go(func() { s.followInbox(ctx, handler.CountInbox) })
-	if s.Dir == "" {
-		background.Go(func() { s.followCopies(ctx, handler.CountSweep) })
-	}
 	if cluster, _ := schema.Cluster(s.Conn); cluster != "" {
 		background.Go(func() { s.followServers(ctx, handler.SetServers) })
 	}
@@ -52,7 +45,7 @@ func (s *Store) follow(ctx context.Context, o *ServerOptions, handler *api.API, 
 // if it was restored from the backup of a server.
 func (s *Store) followInbox(ctx context.Context, moved func(ingest.Moved)) {
 	inbox := ingest.NewInbox(s.Conn, s.Writer)
-	inbox.Times, inbox.Moved, inbox.Journal = s.Times, moved, s.Journal
+	inbox.Times, inbox.Moved = s.Times, moved
 	inbox.Reject = func(r ingest.InboxReject) {
 		website, _ := strconv.ParseInt(r.WebsiteID, 10, 64) // 0: the row has no valid website id
 		s.Journal.Keep(ingest.Reject{WebsiteID: website, Way: ingest.WayInbox, Reason: r.Reason, Text: "event_id=" + r.EventID + " row_id=" + r.RowID})
@@ -67,49 +60,6 @@ func (s *Store) followInbox(ctx context.Context, moved func(ingest.Moved)) {
 	}
 	if _, err := inbox.Move(ctx); err != nil && ctx.Err() == nil {
 		slog.WarnContext(ctx, "move events from events_inbox failed", "err", err)
-	}
-}
-
-// A server on a shared store regularly looks for copies of events that several
-// processes inserted. Copies are inserted within moments of each other, but a
-// process that was paused in between may be minutes late.
-const (
-	sweepInterval   = 10 * time.Second
-	sweepPeriod     = time.Minute // events accepted this long ago are checked
-	sweepsPerLong   = 60          // the first sweep and every 60th check longSweepPeriod
-	longSweepPeriod = time.Hour
-)
-
-// SweepRecent removes copies of events that were accepted in the last hour.
-func (s *Store) SweepRecent(ctx context.Context) error {
-	_, err := s.Writer.Sweep(ctx, time.Now().Add(-longSweepPeriod))
-	return err
-}
-
-// followCopies removes copies of events until the context ends.
-func (s *Store) followCopies(ctx context.Context, count func(removed int, err error)) {
-	tick := time.NewTicker(sweepInterval)
-	defer tick.Stop()
-	for n := 0; ; n++ {
-		period := sweepPeriod
-		if n%sweepsPerLong == 0 {
-			period = longSweepPeriod
-		}
-		removed, err := s.Writer.Sweep(ctx, time.Now().Add(-period))
-		if ctx.Err() == nil {
-			count(removed, err)
-		}
-		switch {
-		case err != nil && ctx.Err() == nil:
-			slog.WarnContext(ctx, "remove copies of events failed", "err", err)
-		case removed > 0:
-			slog.InfoContext(ctx, "removed copies of events that several processes inserted", "copies", removed)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
 	}
 }
 

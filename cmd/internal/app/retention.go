@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"lifthouse/engine/facts"
+	"lifthouse/engine/plan"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 )
@@ -21,7 +23,7 @@ func (e *Expired) subject() ingest.SubjectID {
 }
 
 // Expired returns the subjects that ended at least the given number of days ago
-// and still have events. It reads the catalogue first, since another server may
+// and still have events, or facts if a deletion was interrupted. It reads the catalogue first, since another server may
 // just have started a subject again.
 func (s *Store) Expired(ctx context.Context, days int, now time.Time) ([]Expired, error) {
 	if err := s.Catalogue.Refresh(ctx); err != nil {
@@ -40,14 +42,26 @@ func (s *Store) Expired(ctx context.Context, days int, now time.Time) ([]Expired
 	if err != nil {
 		return nil, err
 	}
+	folded := s.folded()
 	var found []Expired
 	for _, e := range ended {
-		if events, stored := counts[e.subject()]; stored {
+		if events, stored := counts[e.subject()]; stored || folded[e.subject()] {
 			e.Events = events
 			found = append(found, e)
 		}
 	}
 	return found, nil
+}
+
+// folded returns the subjects with facts.
+func (s *Store) folded() map[ingest.SubjectID]bool {
+	found := map[ingest.SubjectID]bool{}
+	for _, shard := range s.Engine.Facts {
+		shard.EachTotals(func(of plan.Subject, _ facts.Totals) {
+			found[ingest.SubjectID{WebsiteID: of.WebsiteID, Subject: of.Kind, ID: of.ID}] = true
+		})
+	}
+	return found
 }
 
 // Erase deletes the events of the subjects.

@@ -16,17 +16,16 @@ import (
 
 // ServerOptions configure a server.
 type ServerOptions struct {
-	API            api.Options
-	Listen         string      // address of the API
-	Admin          string      // address of metrics and profiles; empty: they are not served
-	TLS            *tls.Config // nil: no TLS
-	HeaderTimeout  time.Duration
-	ReadTimeout    time.Duration
-	IdleTimeout    time.Duration
-	DrainTimeout   time.Duration // for running requests when the server stops
-	DrainDelay     time.Duration // from the failing readiness probe to the end of new requests
-	RollupInterval time.Duration // 0: no rollups
-	RetentionDays  int           // 0: no retention
+	API           api.Options
+	Listen        string      // address of the API
+	Admin         string      // address of metrics and profiles; empty: they are not served
+	TLS           *tls.Config // nil: no TLS
+	HeaderTimeout time.Duration
+	ReadTimeout   time.Duration
+	IdleTimeout   time.Duration
+	DrainTimeout  time.Duration // for running requests when the server stops
+	DrainDelay    time.Duration // from the failing readiness probe to the end of new requests
+	RetentionDays int           // 0: no retention
 
 	Ready    func(url string)          // called when the API can be reached
 	Commands func(ctx context.Context) // executes forwarded commands until the context ends; may be nil

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { schematest.Main(m) }
 func TestFollowerSkipsOldArrivals(t *testing.T) {
 	conn := schematest.Open(t)
 	f := NewFollower(conn, Query{})
-	w := ingest.NewWriter(conn)
+	w := ingest.NewWriter(conn, nil)
 	var events []schema.Event
 	for visitor := range 2 * maxNew {
 		events = append(events, schema.Event{
@@ -25,7 +25,7 @@ func TestFollowerSkipsOldArrivals(t *testing.T) {
 			Kind: schema.KindView, Time: time.Now().Add(-time.Hour),
 		})
 	}
-	if _, err := w.Write(t.Context(), events); err != nil {
+	if err := w.Write(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
 	for round, shown := range []int{maxNew, 0} {

@@ -18,11 +18,11 @@ import (
 
 // Story is what arrived of a visitor, and what reports make of it.
 type Story struct {
-	Visitor   string    `json:"visitor"` // id as it was sent
-	Hash      string    `json:"hash"`    // of the id, in hexadecimal, as it is stored
-	Chapters  []chapter `json:"chapters"`
-	NotStored []refusal `json:"notStored"` // of the last week
-	Limited   bool      `json:"limited"`   // there are more events, whose consequences are not included
+	Visitor  string    `json:"visitor"` // id as it was sent
+	Hash     string    `json:"hash"`    // of the id, in hexadecimal, as it is stored
+	Chapters []chapter `json:"chapters"`
+	Rejected []refusal `json:"rejected"` // lines of the last week
+	Limited  bool      `json:"limited"`  // there are more events, whose consequences are not included
 }
 
 type chapter struct {
@@ -52,20 +52,19 @@ type eventLine struct {
 	Arrival    string          `json:"arrival,omitempty"` // that it arrived late, or before its time
 }
 
-// refusal is a line or a row that was not stored.
+// refusal is a rejected line.
 type refusal struct {
-	At      time.Time  `json:"at"`
-	Verdict string     `json:"verdict"` // rejected, duplicate or conflict
-	Way     ingest.Way `json:"way"`
-	File    string     `json:"file,omitempty"`
-	Line    int64      `json:"line,omitempty"`
-	Why     string     `json:"why"`
-	Text    string     `json:"text,omitempty"`
+	At   time.Time  `json:"at"`
+	Way  ingest.Way `json:"way"`
+	File string     `json:"file,omitempty"`
+	Line int64      `json:"line,omitempty"`
+	Why  string     `json:"why"`
+	Text string     `json:"text,omitempty"`
 }
 
 // StoryOf returns the story of a visitor.
 func StoryOf(visitor string, of *ingest.OfVisitor, known *catalogue.Snapshot) *Story {
-	s := &Story{Visitor: visitor, Hash: fmt.Sprintf("%016x", schema.Hash(visitor)), Chapters: []chapter{}, NotStored: []refusal{}, Limited: of.Limited}
+	s := &Story{Visitor: visitor, Hash: fmt.Sprintf("%016x", schema.Hash(visitor)), Chapters: []chapter{}, Rejected: []refusal{}, Limited: of.Limited}
 	events := make([]story.Event, len(of.Events))
 	for i, e := range of.Events {
 		events[i] = story.Event{AcceptedAt: e.At, Event: e.Event}
@@ -73,11 +72,8 @@ func StoryOf(visitor string, of *ingest.OfVisitor, known *catalogue.Snapshot) *S
 	for _, c := range story.Of(events, known) {
 		s.Chapters = append(s.Chapters, chapterOf(c))
 	}
-	for i := range of.Repeats {
-		s.NotStored = append(s.NotStored, repeated(&of.Repeats[i], of.Events))
-	}
 	for _, r := range of.Rejects {
-		s.NotStored = append(s.NotStored, refusal{At: r.Time, Verdict: "rejected", Way: r.Way, File: r.File, Line: r.Line, Why: r.Reason, Text: r.Text})
+		s.Rejected = append(s.Rejected, refusal{At: r.Time, Way: r.Way, File: r.File, Line: r.Line, Why: r.Reason, Text: r.Text})
 	}
 	return s
 }
@@ -108,42 +104,11 @@ func chapterOf(c story.Chapter) chapter {
 	return out
 }
 
-// repeated explains a repeat by the event that was stored before.
-func repeated(r *ingest.Repeat, stored []ingest.Accepted) refusal {
-	out := refusal{At: r.ArrivedAt, Verdict: "duplicate", Way: r.Way, File: r.File, Line: r.Line}
-	out.Why = what(&r.Event) + " has the eventId of an event that was stored before"
-	for i := range stored {
-		e := &stored[i].Event
-		if e.EventID == r.EventID && e.WebsiteID == r.WebsiteID && e.Subject == r.Subject && e.SubjectID == r.SubjectID && e.ExperimentID == r.ExperimentID {
-			out.Why = fmt.Sprintf("%s has the eventId of the stored %s", what(&r.Event), what(e))
-		}
-	}
-	if r.Conflict {
-		out.Verdict = "conflict"
-		out.Why += ", which remains: send another eventId for another event"
-	} else {
-		out.Why += "; an event counts once"
-	}
-	return out
-}
-
-// what describes an event in a few words.
-func what(e *schema.Event) string {
-	text := kindOf(e.Kind, e.GoalID)
-	if e.Kind != schema.KindGoal {
-		text += " of variation " + strconv.FormatInt(e.VariationID, 10)
-	}
-	if e.Value != 0 {
-		text += " of value " + string(amount(e.Value))
-	}
-	return text + " at " + e.Time.UTC().Format(time.DateTime)
-}
-
 // Write prints the story as text.
 func (s *Story) Write(to io.Writer) error {
 	var out strings.Builder
 	_, _ = fmt.Fprintf(&out, "Visitor %s, stored as %s\n", s.Visitor, s.Hash)
-	if len(s.Chapters)+len(s.NotStored) == 0 {
+	if len(s.Chapters)+len(s.Rejected) == 0 {
 		_, _ = fmt.Fprintln(&out, "\nNothing has arrived of this visitor. The id is case-sensitive; rejected lines are kept for a week.")
 	}
 	if s.Limited {
@@ -162,11 +127,11 @@ func (s *Story) Write(to io.Writer) error {
 		}
 		_ = table.Flush()
 	}
-	if len(s.NotStored) > 0 {
-		_, _ = fmt.Fprintln(&out, "\nNot stored, in the last week:")
+	if len(s.Rejected) > 0 {
+		_, _ = fmt.Fprintln(&out, "\nRejected in the last week:")
 	}
-	for _, r := range s.NotStored {
-		_, _ = fmt.Fprintf(&out, "  %s  %s (%s): %s\n", r.At.UTC().Format(time.DateTime), r.Verdict, origin(r.Way, r.File, r.Line), r.Why)
+	for _, r := range s.Rejected {
+		_, _ = fmt.Fprintf(&out, "  %s  %s: %s\n", r.At.UTC().Format(time.DateTime), origin(r.Way, r.File, r.Line), r.Why)
 	}
 	_, err := io.WriteString(to, render.Printable(out.String()))
 	return err

@@ -3,9 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
-	"time"
 
-	"lifthouse/engine"
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -34,26 +32,5 @@ func (r *Report) servers(ctx context.Context, conn driver.Conn) {
 
 // size returns how much a server stores.
 func size(s *schema.Server) string {
-	return fmt.Sprintf("%d rows of events, %d of rollups, %d MB in all", s.Events, s.Rollups, s.Bytes>>20)
-}
-
-// activity prints which process last began to refresh the rollups of a server, and whether a
-// removal of events has not ended.
-func (r *Report) activity(ctx context.Context, e *engine.Engine, rollups int) {
-	a, err := e.Rollups.Activity(ctx)
-	switch {
-	case err != nil:
-		r.Fault("rollups", err)
-		return
-	case a == nil:
-		return
-	case a.RefreshedBy == "":
-		r.OK("rollups", "of %d campaigns and widgets", rollups)
-	default:
-		r.OK("rollups", "of %d campaigns and widgets; the process %s last began to refresh some, at %s", rollups, a.RefreshedBy, a.Refreshed.Format(time.RFC3339))
-	}
-	if a.Removals > 0 {
-		r.Note("rollups", "a removal of events by the process %s has not ended since %s; if that process does not run any more, repeat its command (forget, retain)",
-			a.BegunBy, a.Began.Format(time.RFC3339))
-	}
+	return fmt.Sprintf("%d rows of events, %d of facts, %d MB in all", s.Events, s.Facts, s.Bytes>>20)
 }

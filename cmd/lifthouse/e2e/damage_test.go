@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -59,12 +60,38 @@ func newDamagedStore(t *testing.T, views int) *damagedStore {
 	s.events, s.address = events, filepath.Join(s.dir, "data")
 	s.do(exitOK, "apply", "-f", declared)
 	s.do(exitOK, "import", events)
-	parts, err := filepath.Glob(filepath.Join(s.address, "store", "*", "*", "202605_*"))
-	if err != nil || len(parts) != 1 {
-		t.Fatalf("parts %q, %v; want one", parts, err)
+	parts := partsOf(t, s.address, "events")
+	if len(parts) != 1 {
+		t.Fatalf("parts %q; want one", parts)
 	}
 	s.part = parts[0]
 	return s
+}
+
+// partsOf returns the folders of the parts of a table of an embedded store.
+func partsOf(t *testing.T, dir, table string) []string {
+	t.Helper()
+	parts, err := filepath.Glob(filepath.Join(tableDir(t, dir, table), "all_*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parts
+}
+
+var uuid = regexp.MustCompile(`UUID '((...)[^']+)'`)
+
+// tableDir returns the folder of a table of an embedded store.
+func tableDir(t *testing.T, dir, table string) string {
+	t.Helper()
+	definition, err := os.ReadFile(filepath.Join(dir, "metadata", "lifthouse", table+".sql"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := uuid.FindSubmatch(definition)
+	if found == nil {
+		t.Fatalf("no UUID in\n%s", definition)
+	}
+	return filepath.Join(dir, "store", string(found[2]), string(found[1]))
 }
 
 // do runs a command on the store, which must exit with the given code, and
@@ -94,19 +121,24 @@ func ended(t *testing.T, want int, args ...string) string {
 	return out + complaints
 }
 
-func TestDamagedPartsAreNeverPassedOver(t *testing.T) {
+// says checks that the output of a command has some texts.
+func (s *damagedStore) says(text string, parts ...string) {
+	s.t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			s.t.Errorf("it says\n%.1000s\nwhich lacks %q", text, part)
+		}
+	}
+}
+
+// TestDamagedEventsAreReported damages a part of the events. Reports keep what they counted, check finds the damage, and
+// the events can be imported again.
+func TestDamagedEventsAreReported(t *testing.T) {
 	t.Parallel()
 	const views = 5000
 	store := newDamagedStore(t, views)
-	says := func(text string, parts ...string) {
-		t.Helper()
-		for _, part := range parts {
-			if !strings.Contains(text, part) {
-				t.Errorf("it says\n%.1000s\nwhich lacks %q", text, part)
-			}
-		}
-	}
-	says(store.do(exitOK, "check", "--data"), "the checksums of all parts match")
+	store.reports(views)
+	store.says(store.do(exitOK, "check", "--deep"), "the checksums of all parts match", "of all 5000 visitors are those of their events")
 	data := filepath.Join(store.part, "data.bin")
 	whole, err := os.ReadFile(data)
 	if err != nil {
@@ -122,46 +154,33 @@ func TestDamagedPartsAreNeverPassedOver(t *testing.T) {
 		}
 	}
 	replace(damaged)
-	says(store.do(exitFailed, "report", "campaign", "1"), "stored data are damaged", "check --data")
-	says(store.do(exitFailed, "check", "--data"), "WRONG", "202605")
+	store.says(store.do(exitFailed, "report", "campaign", "1"), "stored data are damaged", "check --deep")
+	store.says(store.do(exitFailed, "check", "--deep"), "WRONG", "part "+filepath.Base(store.part)+" of events", "restore a backup")
 	replace(whole)
-	says(store.do(exitOK, "check", "--data"), "the checksums of all parts match")
+	store.do(exitOK, "check", "--deep")
 
 	replace(whole[:len(whole)/2])
-	for _, args := range [][]string{{"report", "campaign", "1"}, {"import", store.events}, {"serve", "--listen=127.0.0.1:0"}} {
-		says(store.do(exitFailed, args...), "damaged parts", "of events", "restore a backup", "--drop-damaged")
-	}
-	says(store.do(exitFailed, "check"), "WRONG", "damaged parts")
-	says(store.do(exitOK, "check", "--drop-damaged"), "dropped 1 damaged part")
-	says(store.do(exitOK, "import", store.events), fmt.Sprintf("%d rows inserted", views))
-	store.reports(views)
+	store.says(store.do(exitFailed, "check", "--deep"), "WRONG", "stored events of 5000 visitors are lost")
+	store.imports(views)
 }
 
-// TestAMissingPartIsNoticed removes the directory of a part, which ClickHouse
-// itself does not notice.
+// imports imports the events again. The store is then whole.
+func (s *damagedStore) imports(views int64) {
+	s.t.Helper()
+	s.reports(views)
+	s.says(s.do(exitFailed, "facts", "--verify"), "are lost; reports keep what they counted", "send the events again")
+	s.do(exitOK, "import", s.events)
+	s.reports(views)
+	s.do(exitOK, "facts", "--verify")
+	s.do(exitOK, "check", "--deep")
+}
+
+// TestAMissingPartIsNoticed removes the folder of a part, which ClickHouse itself does not notice.
 func TestAMissingPartIsNoticed(t *testing.T) {
 	t.Parallel()
 	const views = 500
 	store := newDamagedStore(t, views)
-	list := filepath.Join(store.address, "lifthouse.parts")
-	whole, err := os.ReadFile(list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range map[string][]byte{"empty": nil, "cut off": whole[:len(whole)/2], "without its end": whole[:bytes.LastIndex(whole, []byte("end "))], "altered": bytes.Replace(whole, []byte("events 2"), []byte("events 1"), 1)} {
-		if err := os.WriteFile(list, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		for _, args := range [][]string{{"report", "campaign", "1"}, {"check"}} {
-			if said := store.do(exitFailed, args...); !strings.Contains(said, "lifthouse.parts, is damaged") || !strings.Contains(said, "--drop-damaged") {
-				t.Errorf("a list of parts that is %s: %q says\n%s", name, args, said)
-			}
-		}
-	}
-	if said := store.do(exitOK, "check", "--drop-damaged"); !strings.Contains(said, "wrote a new manifest of the existing parts") {
-		t.Errorf("it says\n%s", said)
-	}
-	store.do(exitOK, "report", "campaign", "1")
+	store.reports(views)
 	aside := filepath.Join(store.dir, "aside")
 	move := func(from, to string) {
 		t.Helper()
@@ -170,40 +189,62 @@ func TestAMissingPartIsNoticed(t *testing.T) {
 		}
 	}
 	move(store.part, aside)
-	name := filepath.Base(store.part)
-	for _, args := range [][]string{{"report", "campaign", "1"}, {"import", store.events}, {"serve", "--listen=127.0.0.1:0"}, {"check"}} {
-		if said := store.do(exitFailed, args...); !strings.Contains(said, name+" of events (500 rows)") || !strings.Contains(said, "missing parts") {
-			t.Errorf("%q says\n%s", args, said)
-		}
-	}
+	store.says(store.do(exitFailed, "check", "--deep"), "stored events of 500 visitors are lost")
 	move(aside, store.part)
-	store.do(exitOK, "report", "campaign", "1")
-	move(store.part, aside)
-	store.do(exitOK, "check", "--drop-damaged")
-	store.reports(0)
 	store.do(exitOK, "check", "--deep")
-	store.do(exitOK, "import", store.events)
-	store.reports(views)
+	move(store.part, aside)
+	store.imports(views)
 }
 
-// TestWhatAFullDiskSpoilsIsPutRight opens stores with an empty merged part and
-// with an empty part of an unacknowledged insert, as a full disk leaves them.
-// They are repaired. After a loss of power, an acknowledged part may look the
-// same and must not be dropped.
+// TestDamagedFactsAreRebuilt damages and removes the facts. The remedy is to fold the events again.
+func TestDamagedFactsAreRebuilt(t *testing.T) {
+	t.Parallel()
+	const views = 500
+	for name, spoil := range map[string]func(part string) error{
+		"missing": os.RemoveAll,
+		"damaged": func(part string) error {
+			data := filepath.Join(part, "data.bin")
+			info, err := os.Stat(data)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(data, bytes.Repeat([]byte{0x55}, int(info.Size())), 0o600)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := newDamagedStore(t, views)
+			store.reports(views)
+			store.do(exitOK, "facts")
+			parts := partsOf(t, store.address, "facts")
+			if len(parts) == 0 {
+				t.Fatal("no facts")
+			}
+			for _, part := range parts {
+				if err := spoil(part); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if name == "damaged" {
+				store.says(store.do(exitFailed, "check"), "facts      WRONG", "catalogue  ok")
+			}
+			store.do(exitOK, "facts", "--rebuild", "--verify")
+			store.reports(views)
+			store.do(exitOK, "check", "--deep")
+		})
+	}
+}
+
+// TestWhatAFullDiskSpoilsIsPutRight opens stores with an empty merged part and with an empty part of an
+// unacknowledged insert, of events and of facts, as a full disk leaves them.
 func TestWhatAFullDiskSpoilsIsPutRight(t *testing.T) {
 	t.Parallel()
 	const views = 500
 	store := newDamagedStore(t, views)
-	name := filepath.Base(store.part)
-	var first, last, level int
-	if _, err := fmt.Sscanf(name, "202605_%d_%d_%d", &first, &last, &level); err != nil {
-		t.Fatal(err)
-	}
-	spoil := func(first, last, level int) string {
+	store.reports(views)
+	spoil := func(part string, first, last, level int) {
 		t.Helper()
-		name := fmt.Sprintf("202605_%d_%d_%d", first, last, level)
-		to := filepath.Join(filepath.Dir(store.part), name)
-		if err := os.CopyFS(to, os.DirFS(store.part)); err != nil {
+		to := filepath.Join(filepath.Dir(part), fmt.Sprintf("all_%d_%d_%d", first, last, level))
+		if err := os.CopyFS(to, os.DirFS(part)); err != nil {
 			t.Fatal(err)
 		}
 		files, err := filepath.Glob(filepath.Join(to, "*"))
@@ -213,26 +254,19 @@ func TestWhatAFullDiskSpoilsIsPutRight(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return name
 	}
-	unfinished, merged := spoil(last+90, last+90, 0), spoil(first, last, level+1)
-	said := store.do(exitOK, "report", "campaign", "1")
-	for _, name := range []string{unfinished, merged} {
-		if !strings.Contains(said, name+" of events") {
-			t.Errorf("it says\n%s\nand nothing of %s", said, name)
+	for _, part := range append(partsOf(t, store.address, "facts"), store.part) {
+		var first, last, level int
+		if _, err := fmt.Sscanf(filepath.Base(part), "all_%d_%d_%d", &first, &last, &level); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if said := store.do(exitOK, "check", "--deep"); strings.Contains(said, "damaged part") {
-		t.Errorf("it is reported twice:\n%s", said)
+		spoil(part, last+90, last+90, 0)
+		spoil(part, first, last, level+1)
 	}
 	store.reports(views)
-	spoil(last+91, last+91, 0)
-	if err := os.WriteFile(filepath.Join(store.address, "lifthouse.boot"), []byte("another start of the machine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if said := store.do(exitFailed, "report", "campaign", "1"); !strings.Contains(said, "damaged parts") {
-		t.Errorf("after a loss of power it says\n%s", said)
-	}
+	store.do(exitOK, "check", "--deep")
+	store.do(exitOK, "import", store.events)
+	store.reports(views)
 }
 
 // needsADisk skips a test that mounts a disk if that is not possible.
@@ -250,7 +284,7 @@ mount -t tmpfs -o size=16m none "$DISK" || exit 99
 "$SELF" apply -f "$DECLARED" >/dev/null && "$SELF" import "$EVENTS" && exit 98
 "$SELF" report campaign 1 >/dev/null || exit 97
 mount -o remount,size=400m "$DISK"
-"$SELF" import "$EVENTS" && "$SELF" report campaign 1 >"$REPORT" && "$SELF" check --data
+"$SELF" import "$EVENTS" && "$SELF" report campaign 1 >"$REPORT" && "$SELF" check --deep
 `
 
 func TestAFullDiskLosesNothing(t *testing.T) {

@@ -25,7 +25,7 @@ func TestImportThroughTheSocketReadsTheClientsInput(t *testing.T) {
 	}{
 		{"/dev/stdin", exitFailed, "or - for standard input"},
 		{"/proc/self/fd/0", exitFailed, "or - for standard input"},
-		{"-", exitOK, "-: 29 rows inserted, 1 duplicate"},
+		{"-", exitOK, "-: 30 rows accepted, 0 of 30 lines rejected"},
 	} {
 		code, out, complaints := other(t, strings.NewReader(string(events)), "import", test.path, store)
 		if code != test.code || !strings.Contains(out+complaints, test.want) {

@@ -28,6 +28,7 @@ func TestAllOperationsOfAStartedProgram(t *testing.T) {
 	}
 	must("", "apply", "-f", "../testdata/operated.catalog.yaml")
 	must(operatedEvents, "import", "-")
+	must("", "facts")
 	write, read := must("", "token", "create", "--scope", "write"), must("", "token", "create")
 	ask := func(method, path, token string) (int, string) {
 		t.Helper()

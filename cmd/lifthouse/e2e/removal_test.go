@@ -1,7 +1,7 @@
 package e2e
 
 import (
-	"errors"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -31,37 +32,36 @@ func (r *removals) run(stdin string, args ...string) string {
 	return strings.TrimSpace(out + complaints)
 }
 
-// killed starts a command and kills it some time after it recorded the start of
-// a deletion. It reports whether the command was still running.
-func (r *removals) killed(after time.Duration, args ...string) bool {
+// killed starts a command and kills it when it works on the files of tables: when files with the first pattern
+// TABLE/NAME exist, and then some with the next one. It reports whether the command was still running.
+func (r *removals) killed(patterns []string, args ...string) bool {
 	r.t.Helper()
+	var files []string
+	for _, pattern := range patterns {
+		table, name, _ := strings.Cut(pattern, "/")
+		files = append(files, filepath.Join(tableDir(r.t, r.dir, table), name))
+	}
 	cmd := begin(r.t, nil, nil, append(args, "--store=embedded:"+r.dir)...)
-	done := make(chan struct{})
-	var failure error
-	go func() { failure = cmd.Wait(); close(done) }()
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
 	for {
+		if found, err := filepath.Glob(files[0]); err != nil || len(found) > 0 {
+			files = files[1:]
+		}
+		if len(files) == 0 {
+			_ = cmd.Process.Kill()
+			return <-done != nil
+		}
 		select {
-		case <-done:
-			return false
+		case err := <-done:
+			r.t.Fatalf("%q ended without files %s: %v", args, files[0], err)
 		default:
 		}
-		if _, err := os.Stat(filepath.Join(r.dir, "lifthouse.removal")); !errors.Is(err, os.ErrNotExist) {
-			break
-		}
 	}
-	select {
-	case <-done:
-		return false
-	case <-time.After(after):
-	}
-	_ = cmd.Process.Kill()
-	<-done
-	return failure != nil
 }
 
-// TestAKilledRemovalIsFinished kills retain and forget at several moments.
-// After the next start, counters and reports agree, and a repetition of the
-// command deletes the remaining events.
+// TestAKilledRemovalIsFinished kills retain and forget while they delete events, and while they delete facts or merge
+// them, which removes those of erased visitors. After the next start, counters and reports agree, and a repetition of the command deletes what remains.
 func TestAKilledRemovalIsFinished(t *testing.T) {
 	tier.Parallel(t)
 	tier.SkipShort(t)
@@ -76,38 +76,94 @@ func TestAKilledRemovalIsFinished(t *testing.T) {
 	made := &removals{t, whole}
 	made.run(twoCampaigns, "apply", "-f", "-")
 	made.run(events.String(), "import", "-")
+	made.run("", "facts")
 	token := made.run("", "token", "create")
 	retain, forget := []string{"retain", "--days=30", "--yes"}, []string{"forget", "--visitor=v7", "--yes"}
 	var killed int
-	kills := []struct {
-		after time.Duration
-		args  []string
-	}{{0, retain}, {5 * time.Millisecond, forget}, {15 * time.Millisecond, retain}, {60 * time.Millisecond, retain}, {200 * time.Millisecond, forget}}
-	for _, kill := range kills[:tier.Of(2, 2, len(kills))] {
-		after, args := kill.after, kill.args
-		r := &removals{t, filepath.Join(t.TempDir(), "data")}
-		if err := os.CopyFS(r.dir, os.DirFS(whole)); err != nil {
-			t.Fatal(err)
-		}
-		if r.killed(after, args...) {
-			killed++
-		}
-		p := start(t, "serve", "--rollup-interval=10ms", "--store=embedded:"+r.dir)
-		r.agree(p, token, visitors)
-		r.run("", args...)
-		views := r.agree(p, token, visitors)
-		if want := map[string][2]int64{"retain": {0, visitors}, "forget": {visitors - 1, visitors - 1}}[args[0]]; views != want {
-			t.Errorf("%q again leaves %v views, want %v", args, views, want)
-		}
-		p.interrupt()
-		if said := r.run("", "check", "--deep"); strings.Contains(said, "WRONG") {
-			t.Errorf("killed %v after: %s", after, said)
-		}
+	const deletion, merge = "mutation_*.txt", "tmp_merge_*"
+	for name, kill := range map[string]struct {
+		args []string
+		when []string
+	}{
+		"retain of events": {retain, []string{"events/" + deletion}},
+		"forget of events": {forget, []string{"events/" + deletion}},
+		"retain of facts":  {retain, []string{"facts/" + deletion}},
+		"forget of facts":  {forget, []string{"events/" + deletion, "facts/" + merge}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &removals{t, filepath.Join(t.TempDir(), "data")}
+			if err := os.CopyFS(r.dir, os.DirFS(whole)); err != nil {
+				t.Fatal(err)
+			}
+			if r.killed(kill.when, kill.args...) {
+				killed++
+			}
+			p := start(t, "serve", "--store=embedded:"+r.dir)
+			r.agree(p, token, visitors)
+			r.run("", kill.args...)
+			views := r.agree(p, token, visitors)
+			if want := map[string][2]int64{"retain": {0, visitors}, "forget": {visitors - 1, visitors - 1}}[kill.args[0]]; views != want {
+				t.Errorf("%q again leaves %v views, want %v", kill.args, views, want)
+			}
+			p.interrupt()
+			r.run("", "check", "--deep")
+		})
 	}
 	if killed == 0 {
 		t.Error("no command was killed in time")
 	}
 	t.Logf("%d were killed in the midst", killed)
+}
+
+// TestServersNoticeWhatAnotherProcessDeletes deletes a visitor, and then a campaign, by commands on a ClickHouse
+// server, and reads from a server of the API that runs meanwhile.
+func TestServersNoticeWhatAnotherProcessDeletes(t *testing.T) {
+	server := schematest.Server(t)
+	store := "--store=" + server.Address(server.Database(t))
+	must := func(args ...string) string {
+		t.Helper()
+		out, _ := succeed(t, nil, append(args, store)...)
+		return strings.TrimSpace(out)
+	}
+	must("apply", "-f", file(t, "catalog.yaml", twoCampaigns))
+	var events strings.Builder
+	for i := range 20 {
+		_, _ = fmt.Fprintf(&events, `{"eventId":"%[1]d","time":"2026-01-02T10:00:00Z","websiteId":1,"visitor":"v%[1]d","event":"view","campaignId":%[2]d,"variationId":0}`+"\n", i/2, 1+i%2)
+	}
+	must("import", file(t, "events.ndjson", events.String()))
+	must("facts")
+	token := must("token", "create")
+	p := start(t, "serve", store)
+	shows := func(want string) {
+		t.Helper()
+		var counted, reported string
+		for until := time.Now().Add(patience); time.Now().Before(until); <-time.After(50 * time.Millisecond) {
+			counted, reported = "", ""
+			for id := 1; id <= 2; id++ {
+				var campaign struct{ Views int64 }
+				p.get(fmt.Sprintf("/v1/campaigns/%d", id), token, &campaign)
+				var report struct{ Totals struct{ Views int64 } }
+				_, text := get(t, fmt.Sprintf("%s/v1/campaigns/%d/results", p.url, id), token)
+				if err := json.Unmarshal([]byte(text), &report); err != nil {
+					t.Fatal(err)
+				}
+				counted, reported = counted+fmt.Sprint(campaign.Views, " "), reported+fmt.Sprint(report.Totals.Views, " ")
+			}
+			if counted == want && reported == want {
+				return
+			}
+		}
+		t.Errorf("%q views are counted, and the reports have %q; want %q", counted, reported, want)
+	}
+	shows("10 10 ")
+	must("forget", "--visitor=v7", "--yes")
+	shows("9 9 ")
+	must("retain", "--days=30", "--yes")
+	shows("0 9 ")
+	must("import", file(t, "events.ndjson", events.String()))
+	shows("10 10 ")
+	p.interrupt()
+	must("check", "--deep")
 }
 
 // agree compares the counters of both campaigns with their reports.

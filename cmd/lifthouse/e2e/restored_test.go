@@ -1,54 +1,72 @@
 package e2e
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
+	"lifthouse/engine/result"
 	"lifthouse/schema/schematest"
 )
 
-// TestCheckFindsRestoredEvents restores merged events by ClickHouse, and follows the remedy that
-// lifthouse check prints.
-func TestCheckFindsRestoredEvents(t *testing.T) {
+// TestTablesOfDifferentBackups restores events and facts that ClickHouse backed up at different times.
+func TestTablesOfDifferentBackups(t *testing.T) {
 	server := schematest.Server(t)
-	database := server.Migrated(t)
-	store, conn := "--store="+server.Address(database), schematest.Reach(t, server.Address(database))
-	must := func(args ...string) {
-		t.Helper()
-		succeed(t, nil, append(args, store)...)
-	}
-	exec := func(statements ...string) {
-		t.Helper()
-		for _, statement := range statements {
-			if err := conn.Exec(t.Context(), statement); err != nil {
-				t.Fatal(statement, err)
+	for _, c := range []struct {
+		name          string
+		events, facts int // backup that each table is restored from: the first or the second
+		visitors      int64
+		lost          bool
+	}{
+		{"facts behind events", 2, 1, 30, false},
+		{"facts ahead of events", 1, 2, 30, true},
+		{"of the first backup", 1, 1, 10, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			database := server.Migrated(t)
+			store, conn := "--store="+server.Address(database), schematest.Reach(t, server.Address(database))
+			must := func(args ...string) string {
+				t.Helper()
+				out, _ := succeed(t, nil, append(args, store)...)
+				return out
 			}
-		}
+			exec := func(statement string, args ...any) {
+				t.Helper()
+				if err := conn.Exec(t.Context(), fmt.Sprintf(statement, args...)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			reports := func(visitors int64) {
+				t.Helper()
+				var r result.Report
+				if err := json.Unmarshal([]byte(must("report", "campaign", "1", "--json")), &r); err != nil || r.Totals.Visitors != visitors {
+					t.Errorf("the report counts %d visitors, %v; want %d", r.Totals.Visitors, err, visitors)
+				}
+			}
+			must("apply", "-f", "../testdata/thirty.catalog.yaml")
+			for backup, visitors := range []int{10, 30} {
+				lines := file(t, "events", exposedVisitors(0, visitors))
+				must("import", lines)
+				must("facts")
+				for _, table := range []string{"events", "facts"} {
+					exec("BACKUP TABLE %[1]s.%[2]s TO File('%[1]s %[2]s %[3]d')", database, table, backup+1)
+				}
+			}
+			for table, backup := range map[string]int{"events": c.events, "facts": c.facts} {
+				exec("DROP TABLE %s SYNC", table)
+				exec("RESTORE TABLE %[1]s.%[2]s FROM File('%[1]s %[2]s %[3]d')", database, table, backup)
+			}
+			must("facts")
+			reports(c.visitors)
+			code, out, complaints := other(t, nil, "check", "--deep", store)
+			if lost := strings.Contains(out, "stored events of 20 visitors are lost"); lost != c.lost || (code == exitOK) == c.lost {
+				t.Errorf("check --deep: exit %d\n%s%s", code, out, complaints)
+			}
+			must("import", file(t, "events", exposedVisitors(0, 40)))
+			must("facts", "--verify")
+			reports(40)
+			must("check", "--deep")
+		})
 	}
-	check := func(want int) string {
-		t.Helper()
-		code, out, complaints := other(t, nil, "check", store)
-		if code != want {
-			t.Errorf("check: exit %d, want %d\n%s%s", code, want, out, complaints)
-		}
-		return out
-	}
-	must("apply", "-f", "../testdata/thirty.catalog.yaml")
-	must("import", "../testdata/thirty.ndjson")
-	one := "INSERT INTO events (website_id, time, event, event_id) SELECT 1, '2026-05-01', 'view', rand64()"
-	exec(one, one, "OPTIMIZE TABLE events FINAL")
-	check(exitOK)
-	exec("BACKUP TABLE "+database+".events TO File('"+database+"')", "DROP TABLE events SYNC", "RESTORE TABLE "+database+".events FROM File('"+database+"')")
-	out := check(exitFailed)
-	if code, _, complaints := other(t, nil, "rollup", store); code != exitFailed || !strings.Contains(complaints, "OPTIMIZE TABLE events FINAL") {
-		t.Errorf("rollup: exit %d, %s", code, complaints)
-	}
-	_, remedy, found := strings.Cut(out, "execute ")
-	remedy, _, _ = strings.Cut(remedy, "; then lifthouse rollup --rebuild")
-	if !found {
-		t.Fatal(out)
-	}
-	exec(strings.Split(remedy, "; ")...)
-	must("rollup", "--rebuild", "--verify")
-	check(exitOK)
 }

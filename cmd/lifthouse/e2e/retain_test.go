@@ -35,6 +35,9 @@ func TestRetentionErasesWhatEndedLongAgo(t *testing.T) {
 	if code, out := run(events.String(), "import", "-"); code != exitOK {
 		t.Fatal(out)
 	}
+	if code, out := run("", "facts"); code != exitOK {
+		t.Fatal(out)
+	}
 	_, token := run("", "token", "create")
 	views := func(p *process) string {
 		t.Helper()

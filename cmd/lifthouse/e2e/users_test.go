@@ -25,7 +25,7 @@ func TestTheServingUserMayDoAllItNeeds(t *testing.T) {
 	}
 	for _, args := range []string{
 		"apply -f ../testdata/thirty.catalog.yaml", "import ../testdata/thirty.ndjson", "token create", "token list", "export", "audit", "events",
-		"report campaign 1 --filter zScore=2", "forget --visitor v1 --yes", "retain --days 30 --yes", "check --deep", "check --remove-copies", "check --rebuild-counters",
+		"report campaign 1 --filter zScore=2", "forget --visitor v1 --yes", "retain --days 30 --yes", "facts --rebuild --verify", "check --deep",
 	} {
 		code, out, complaints := other(t, nil, append(strings.Fields(args), serving)...)
 		if code != exitOK || strings.Contains(out, "WRONG") || strings.Contains(out, "list the servers") {

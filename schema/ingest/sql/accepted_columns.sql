@@ -1,4 +1,4 @@
--- One row is an accepted event, or a row derived from one. A WHERE clause follows.
+-- One row is an accepted event. A WHERE clause follows.
 SELECT
     ingested_at,
     website_id,
@@ -12,7 +12,6 @@ SELECT
     goal_id,
     value,
     time,
-    derived,
     device,
     country
 FROM events

@@ -1,6 +1,5 @@
 -- One row per website, campaign or widget with its experiment, variation and goal: how many rows were accepted since an hour,
--- a day and a week ago, and how many of them more than an hour after they happened. Rows derived from unattributed goals
--- were not received.
+-- a day and a week ago, and how many of them more than an hour after they happened.
 SELECT
     website_id,
     subject,
@@ -16,6 +15,5 @@ SELECT
     countIf(ingested_at > time + INTERVAL 1 HOUR)                                             AS late_of_week
 FROM events
 WHERE ingested_at >= {week:DateTime64(3, 'UTC')}
-    AND NOT derived
     AND ({website_id:Int64} = 0 OR website_id = {website_id:Int64})
 GROUP BY website_id, subject, subject_id, experiment_id, variation_id, goal_id

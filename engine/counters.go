@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"math/big"
+
+	"lifthouse/engine/facts"
+	"lifthouse/engine/fold"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/visit"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+)
+
+// CampaignCounters are the live counters of a campaign. They count all folded events,
+// including those that a report excludes. Goals and value are those of the
+// primary goal.
+type CampaignCounters struct {
+	Views, GoalsReached, Value int64
+}
+
+// CountersOfCampaign returns the live counters of a campaign.
+func (e *Engine) CountersOfCampaign(c *catalogue.LiveCampaign) CampaignCounters {
+	t := e.Totals(plan.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID})
+	goal := t.Goals[c.PrimaryGoalID]
+	return CampaignCounters{Views: t.Events[visit.View], GoalsReached: goal.Events, Value: wholeMoney(goal.Value)}
+}
+
+// WidgetCounters are the live counters of a widget and its experiments. Goals
+// and values are those of the primary goal, or of all goals if there is no
+// primary goal.
+type WidgetCounters struct {
+	Views, Clicks, Submits, Completions, Conversions, Contacts int64
+	GoalsReached, Value, ExtraValue                            int64
+}
+
+// CountersOfWidget returns the live counters of a widget, with those of its experiments.
+func (e *Engine) CountersOfWidget(w *catalogue.LiveWidget) WidgetCounters {
+	var t facts.Totals
+	for _, experiment := range append([]catalogue.Experiment{{}}, w.Experiments...) {
+		of := e.Totals(plan.Subject{WebsiteID: w.WebsiteID, Kind: schema.SubjectWidget, ID: w.ID, ExperimentID: experiment.ID})
+		t.Merge(&of)
+	}
+	var goals facts.GoalTotals
+	for id, goal := range t.Goals {
+		if w.PrimaryGoalID == 0 || id == w.PrimaryGoalID {
+			goals = goals.Plus(goal)
+		}
+	}
+	return WidgetCounters{
+		Views: t.Events[visit.View], Clicks: t.Events[visit.Click], Submits: t.Events[visit.Submit],
+		Completions: t.Events[visit.Completion], Conversions: t.Events[visit.Conversion], Contacts: t.Events[visit.Contact],
+		GoalsReached: goals.Events, Value: wholeMoney(goals.Value), ExtraValue: wholeMoney(goals.ExtraValue),
+	}
+}
+
+// wholeMoney rounds an amount to an integer, half away from zero.
+func wholeMoney(units fold.Int128) int64 {
+	half := big.NewInt(schema.MoneyScale / 2)
+	amount := units.Big()
+	if amount.Sign() < 0 {
+		half.Neg(half)
+	}
+	return half.Quo(half.Add(amount, half), big.NewInt(schema.MoneyScale)).Int64()
+}

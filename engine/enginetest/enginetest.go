@@ -1,0 +1,27 @@
+// Package enginetest opens engines for tests.
+package enginetest
+
+import (
+	"testing"
+
+	"lifthouse/engine"
+	"lifthouse/engine/facts"
+	"lifthouse/engine/source"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// Open returns the engine of a store to which no other process writes, and its writer. Reports have all events that the
+// writer has stored.
+func Open(tb testing.TB, conn driver.Conn, c *catalogue.Catalogue) (*engine.Engine, *ingest.Writer) {
+	tb.Helper()
+	refresher := facts.NewRefresher(conn, true)
+	e, w := engine.New(conn, c, source.DefaultLimits, []*facts.Refresher{refresher}), ingest.NewWriter(conn, nil)
+	w.AfterInsert(refresher.Noted)
+	if err := e.Open(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	return e, w
+}

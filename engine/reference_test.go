@@ -1,0 +1,466 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/engine/facts"
+	"lifthouse/engine/fold"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/result"
+	"lifthouse/engine/source"
+	"lifthouse/engine/visit"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
+	"lifthouse/stats"
+)
+
+// The reference: statements that count a report from the events, by lists of the events of each visitor. They are
+// slow, and share only the compilation of filters with the engine.
+var reference = source.Templates()
+
+func init() {
+	if _, err := reference.ParseFS(os.DirFS("testdata/reference"), "*.sql"); err != nil {
+		panic(err)
+	}
+}
+
+// referenceSlots are the variable parts of the statements in testdata/reference.
+type referenceSlots struct {
+	source.Slots
+	Counts    source.Expr // of an event other than a view: whether it counts
+	ViewTimes source.Expr // of a visitor: times of the views
+}
+
+// eachCounted runs a statement of testdata/reference.
+func eachCounted(t *testing.T, x *source.Execution, file string, scan func(driver.Rows) error) {
+	t.Helper()
+	p := x.Plan
+	recentFrom, recentTo := plan.Recent(x.Stored.Ingested)
+	width, shift := p.Interval.Grid()
+	var compared []int64
+	for _, v := range p.Variations {
+		compared = append(compared, v.ID)
+	}
+	q := &source.Query{Params: []source.Param{
+		{Name: "website_id", Value: p.Subject.WebsiteID},
+		{Name: "subject", Value: string(p.Subject.Kind)},
+		{Name: "subject_id", Value: p.Subject.ID},
+		{Name: "experiment_id", Value: p.Subject.ExperimentID},
+		{Name: "from", Value: p.From()},
+		{Name: "to", Value: p.To()},
+		{Name: "shares_since", Value: p.SharesSince.UnixMilli()},
+		{Name: "recent_from", Value: recentFrom.UnixMilli()},
+		{Name: "recent_to", Value: recentTo.UnixMilli()},
+		{Name: "width", Value: width.Milliseconds()},
+		{Name: "shift", Value: shift.Milliseconds()},
+		{Name: "with_multi_exposed", Value: p.MultipleExposures == catalogue.FirstVariation},
+		{Name: "variation_ids", Value: compared},
+	}}
+	s := referenceSlots{
+		Slots:     source.Slots{Widget: p.Subject.Kind == schema.SubjectWidget, Dimension: "''", Filters: "true", Goals: "event = 'goal'"},
+		ViewTimes: "groupArrayIf(time, event = 'view' AND time < toDateTime64({to:String}, 3, 'UTC'))",
+	}
+	if p.Dimension != "" {
+		s.Dimension = "toString(" + source.Columns[string(p.Dimension)] + ")"
+	}
+	q.VisitorFilters(&p.Filters, &s.Slots)
+	if p.Goal != nil {
+		s.Goals += " AND goal_id = {goal_id:Int64}"
+		q.Params = append(q.Params, source.Param{Name: "goal_id", Value: p.Goal.ID})
+	}
+	q.ValueFilters(x, &s.Slots)
+	if x.Limited != nil {
+		q.Capped(x.Limited.Limit, &s.Slots)
+	}
+	s.Counts = s.Goals
+	if s.Widget {
+		s.Counts += " OR event IN ('click', 'submit', 'completion', 'conversion', 'contact')"
+	}
+	if err := q.RenderFrom(reference, file, s); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Store.Each(t.Context(), q, scan); err != nil {
+		t.Log(q.SQL)
+		fatal(t, err)
+	}
+}
+
+// countRows counts the rows of a report from the events.
+func countRows(t *testing.T, x *source.Execution) *visit.Rows {
+	t.Helper()
+	counted := *x
+	x = &counted
+	if x.Cap != nil && x.Limited == nil {
+		of := *x
+		of.Plan = x.OfAll()
+		var totals []int64
+		eachCounted(t, &of, "totals.sql", func(row driver.Rows) error { return row.Scan(&totals) })
+		x.Limited = visit.NewCap(*x.Cap, totals)
+	}
+	if x.Filters.ZScore != 0 {
+		var n int64
+		var sum, squares big.Int
+		of := x.WithoutOutliers()
+		of.Limited = nil
+		eachCounted(t, of, "outliers.sql", func(row driver.Rows) error { return row.Scan(&n, &sum, &squares) })
+		x.Outliers = visit.NewOutliers(n, &sum, &squares, x.Filters.ZScore)
+	}
+	found := &visit.Rows{Outliers: x.Outliers, Cap: x.Limited, Through: x.Stored.Ingested, Newest: x.Stored.Newest}
+	eachCounted(t, x, "moments.sql", func(row driver.Rows) error {
+		r, err := scanCounted(row)
+		found.Whole = append(found.Whole, r)
+		return err
+	})
+	found.Cells = found.Whole
+	if x.Interval != "" && x.Filters.ZScore == 0 {
+		eachCounted(t, x, "series.sql", func(row driver.Rows) (err error) {
+			var step visit.Step
+			step.Row, err = scanCounted(row, &step.Bucket)
+			found.Steps = append(found.Steps, step)
+			return err
+		})
+	}
+	return found
+}
+
+// scanCounted scans a row of moments.sql or series.sql. Its first columns are scanned into first.
+func scanCounted(row driver.Rows, first ...any) (r visit.Row, err error) {
+	var exposedBefore, multiExposed uint8
+	var goals, goalsSquares int64
+	m := visit.NoMoments()
+	to := slices.Concat(first, []any{&r.VariationID, &r.Dimension, &exposedBefore, &multiExposed, &m.Visitors, &m.SinceShares, &m.Recent, &m.Views, &m.Converted, &goals, &goalsSquares})
+	amount := func(a *visit.Amounts) { to = append(to, a.Sum, a.Squares, &a.Nonzero, &a.Negative) }
+	amount(&m.Value)
+	to = append(to, m.ValueGoals)
+	amount(&m.Profit)
+	amount(&m.ExtraValue)
+	if slices.Contains(row.Columns(), "clicks") {
+		to = append(to, &m.Clicks, &m.Submits, &m.Completions, &m.Completed, &m.Conversions, &m.Conversion, &m.Contacts)
+	}
+	var excess source.ScannedExcess
+	err = row.Scan(append(to, excess.Targets(row)...)...)
+	m.Goals, m.Excess = stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}, excess.Excess()
+	r.ExposedBefore, r.MultiExposed, r.Moments = exposedBefore == 1, multiExposed == 1, m
+	return r, err
+}
+
+// TestReportsEqualTheReference compares reports of all kinds with those that are counted from the events, while
+// events arrive (late, repeated, conflicting and without exposures) and visitors are erased. In the end all facts are
+// those of the events.
+func TestReportsEqualTheReference(t *testing.T) {
+	requests := tier.Of(8, 30, 625)
+	for seed := range uint64(tier.Of(2, 3, 8)) { // every other one has two shards, every third one has 70 variations
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			in := newReferenceWorld(t, world{rand.New(rand.NewPCG(20261126, seed))}, schematest.Open(t), seed%3 == 2)
+			for range 1 + seed%2 {
+				in.addShard(t)
+			}
+			in.compareReports(t, requests)
+			in.verify(t)
+		})
+	}
+}
+
+// TestReportsOfAServerEqualTheReference does so on a real server.
+func TestReportsOfAServerEqualTheReference(t *testing.T) {
+	conn := schematest.Server(t).Open(t)
+	in := newReferenceWorld(t, world{rand.New(rand.NewPCG(20261127, 1))}, conn, false)
+	in.engine.Facts = []*facts.Refresher{facts.NewRefresher(conn, false)}
+	in.compareReports(t, tier.Of(4, 10, 100))
+	in.verify(t)
+}
+
+// TestReportsOfAClusterEqualTheReference does so on two shards with two replicas each.
+func TestReportsOfAClusterEqualTheReference(t *testing.T) {
+	c := schematest.NewCluster(t)
+	address, err := schema.ParseAddress(c.Address, func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := schema.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	in := newReferenceWorld(t, world{rand.New(rand.NewPCG(20261127, 2))}, conn, false)
+	shards, err := schema.OpenReplicas(t.Context(), in.conn, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = schema.CloseReplicas(shards) })
+	for _, replicas := range shards {
+		in.engine.Facts = append(in.engine.Facts, facts.NewShardRefresher(replicas))
+	}
+	in.compareReports(t, 50)
+	in.verify(t)
+}
+
+// referenceWorld is a store whose reports are compared with the reference.
+type referenceWorld struct {
+	world
+	conn      driver.Conn
+	writer    *ingest.Writer
+	engine    *Engine
+	databases []string // of the shards that share an embedded engine; none: the store divides the events
+	sent      []schema.Event
+	many      bool // variations
+}
+
+func newReferenceWorld(t *testing.T, w world, conn driver.Conn, many bool) *referenceWorld {
+	t.Helper()
+	c, err := catalogue.Open(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := catalogue.Website{ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "one"}, {ID: 2, WebsiteID: 1, Name: "two"}}}
+	for id := int64(1); id <= 2; id++ {
+		campaign := w.campaign(id)
+		if many {
+			campaign.ControlShare, campaign.Variations = 30, nil
+			for v := int64(1); v <= 70; v++ {
+				campaign.Variations = append(campaign.Variations, catalogue.Variation{ID: v, Name: "v", Share: 1})
+			}
+		}
+		site.Campaigns, site.Widgets = append(site.Campaigns, campaign), append(site.Widgets, w.widget(id))
+	}
+	if _, err := c.Apply(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
+		t.Fatal(err)
+	}
+	return &referenceWorld{world: w, conn: conn, writer: ingest.NewWriter(conn, nil), engine: New(conn, c, source.DefaultLimits, nil), many: many}
+}
+
+// addShard adds a shard, which is a database of its own.
+func (in *referenceWorld) addShard(t *testing.T) {
+	t.Helper()
+	conn := schematest.Open(t)
+	if err := conn.Exec(t.Context(), "RENAME TABLE facts TO facts_local, events TO events_local"); err != nil {
+		t.Fatal(err)
+	}
+	var database string
+	if err := conn.QueryRow(t.Context(), "SELECT currentDatabase()").Scan(&database); err != nil {
+		t.Fatal(err)
+	}
+	in.databases = append(in.databases, database)
+	r := facts.NewShardRefresher([]driver.Conn{conn})
+	r.LeastVisitorsByDay = 20
+	in.engine.Facts = append(in.engine.Facts, r)
+}
+
+// compareReports compares some reports while events arrive.
+func (in *referenceWorld) compareReports(t *testing.T, requests int) {
+	t.Helper()
+	for i := range requests {
+		if i%10 == 0 {
+			in.send(t, 1+in.IntN(300))
+		}
+		if i%20 == 19 && len(in.databases) > 0 {
+			in.erase(t)
+		}
+		in.compare(t, in.recentRequest())
+		if t.Failed() {
+			t.Fatalf("case %d", i)
+		}
+	}
+}
+
+// send stores events of the last days, and folds them.
+func (in *referenceWorld) send(t *testing.T, n int) {
+	t.Helper()
+	var events []schema.Event
+	for range n {
+		e := in.event(1 + in.Int64N(2))
+		e.Time = today().AddDate(0, 0, -1-in.IntN(9)).Add(e.Time.Sub(start))
+		if in.many {
+			e.VisitorID, e.VariationID = in.Uint64N(400), in.Int64N(71)
+		}
+		switch {
+		case len(in.sent) > 0 && in.IntN(6) == 0: // again, perhaps with other content
+			e = in.sent[in.IntN(len(in.sent))]
+			if in.IntN(3) == 0 {
+				e.Value, e.Device = e.Value/2, "tablet"
+			}
+		case e.Kind == schema.KindGoal && in.IntN(3) == 0:
+			e.Subject, e.SubjectID, e.ExperimentID, e.VariationID = schema.SubjectNone, 0, 0, 0
+		}
+		events, in.sent = append(events, e), append(in.sent, e)
+	}
+	if err := in.writer.Write(t.Context(), events); err != nil {
+		t.Fatal(err)
+	}
+	for i, database := range in.databases {
+		table := database + ".events_local"
+		if err := in.conn.Exec(t.Context(), fmt.Sprintf("INSERT INTO %s SELECT * FROM events WHERE visitor_id %% %d = %d AND ingested_at > (SELECT max(ingested_at) FROM %[1]s)", table, len(in.databases), i)); err != nil {
+			fatal(t, err)
+		}
+	}
+	for _, r := range in.engine.Facts {
+		if _, err := r.Refresh(t.Context()); err != nil {
+			fatal(t, err)
+		}
+	}
+}
+
+// erase erases a visitor.
+func (in *referenceWorld) erase(t *testing.T) {
+	t.Helper()
+	visitor := in.sent[in.IntN(len(in.sent))].VisitorID
+	for _, table := range append([]string{"events"}, in.databases...) {
+		if table != "events" {
+			table += ".events_local"
+		}
+		if err := in.conn.Exec(t.Context(), fmt.Sprintf("ALTER TABLE %s DELETE WHERE visitor_id = %d SETTINGS mutations_sync = 2", table, visitor)); err != nil {
+			fatal(t, err)
+		}
+	}
+	for _, r := range in.engine.Facts {
+		if err := r.EraseVisitors(t.Context(), []facts.Visitor{{Website: 1, ID: visitor}}); err != nil {
+			fatal(t, err)
+		}
+	}
+}
+
+func today() time.Time { return time.Now().UTC().Truncate(24 * time.Hour) }
+
+// recentRequest returns a request, whose window is in the last days.
+func (in *referenceWorld) recentRequest() query.Request {
+	r := in.request(1 + in.Int64N(2))
+	for _, at := range []*time.Time{&r.Filters.From, &r.Filters.To} {
+		if !at.IsZero() {
+			*at = at.Add(today().AddDate(0, 0, -5).Sub(start))
+		}
+	}
+	if in.IntN(2) == 0 { // all visitors: from cells
+		r.Filters, r.Dimension, r.Cap = query.Filters{}, "", nil
+		if in.IntN(2) == 0 {
+			if in.IntN(2) == 0 {
+				r.Filters.From = today().AddDate(0, 0, -8-in.IntN(3))
+			}
+			r.Filters.To = today().AddDate(0, 0, -in.IntN(8))
+		}
+		if in.IntN(3) == 0 {
+			r.Interval = query.Daily
+		}
+	}
+	return r
+}
+
+// compare compares the body of a report, its series, the values of its subject, and the reports of a scorecard with the
+// reference.
+func (in *referenceWorld) compare(t *testing.T, r query.Request) {
+	t.Helper()
+	x, err := in.engine.prepare(t.Context(), planOf(t, in.engine, r))
+	if err != nil {
+		fatal(t, err)
+	}
+	found, err := in.engine.read(t.Context(), x)
+	if err != nil {
+		fatal(t, err)
+	}
+	in.compareBodies(t, x, found)
+	undivided, err := in.engine.prepare(t.Context(), planOf(t, in.engine, query.Request{Operation: r.Operation, AccountID: 1, SubjectID: r.SubjectID, ExperimentID: r.ExperimentID}))
+	if err != nil {
+		fatal(t, err)
+	}
+	in.compareValues(t, undivided)
+	if in.IntN(6) > 0 {
+		return
+	}
+	x.Plan = x.About(x.CountedGoal())
+	goals := []int64{0, 1, 2}
+	several, err := in.engine.readGoals(t.Context(), x, goals)
+	if err != nil {
+		fatal(t, err)
+	}
+	for _, goal := range goals {
+		of := *x
+		of.Plan = x.About(goal)
+		in.compareBodies(t, &of, several[goal])
+	}
+}
+
+// compareBodies compares the body of a report of the rows with that of the reference.
+func (in *referenceWorld) compareBodies(t *testing.T, x *source.Execution, found *visit.Rows) {
+	t.Helper()
+	wanted := countRows(t, x)
+	got, want := result.New(x.Plan, found, nil), result.New(x.Plan, wanted, nil)
+	got.GeneratedAt = want.GeneratedAt
+	if x.Interval != "" && x.Filters.ZScore == 0 {
+		var invalid, err error
+		got.Series, invalid = in.engine.series(t.Context(), x, found)
+		want.Series, err = in.engine.series(t.Context(), x, wanted)
+		if fmt.Sprint(invalid) != fmt.Sprint(err) {
+			t.Errorf("series: %v, want %v", invalid, err)
+		}
+	}
+	if g, w := written(t, got), written(t, want); g != w {
+		t.Errorf("from facts\n%s\nfrom events\n%s\n%s", g, w, x.Plan)
+	}
+}
+
+// compareValues compares the values of an attribute of a subject with those of the reference.
+func (in *referenceWorld) compareValues(t *testing.T, x *source.Execution) {
+	t.Helper()
+	by := *x.Plan
+	by.Dimension = "city"
+	x.Plan = &by
+	visitors := map[string]int64{}
+	for _, row := range countRows(t, x).Cells {
+		visitors[row.Dimension] += row.Visitors
+	}
+	values, err := in.engine.Values(t.Context(), x.Plan, "city", len(visitors))
+	if err != nil {
+		fatal(t, err)
+	}
+	found := map[string]int64{}
+	for _, v := range values.Values {
+		found[v.Value] = v.Visitors
+	}
+	if !maps.Equal(found, visitors) {
+		t.Errorf("values %v, want %v\n%s", found, visitors, x.Plan)
+	}
+}
+
+// verify checks that the facts are those of the events, and that folding all events again gives the same totals.
+func (in *referenceWorld) verify(t *testing.T) {
+	t.Helper()
+	for _, r := range in.engine.Facts {
+		found, err := r.Verify(t.Context(), func(float64) {})
+		if err != nil || found.Wrong > 0 || len(found.Lost) > 0 {
+			t.Errorf("%+v, %v", found, err)
+		}
+		before := counts(r)
+		if _, err := r.Rebuild(t.Context()); err != nil {
+			fatal(t, err)
+		}
+		if after := counts(r); !reflect.DeepEqual(before, after) {
+			t.Errorf("cells %+v, after a rebuild %+v", before, after)
+		}
+	}
+}
+
+// counts returns the sums of the cells of all subjects with events.
+func counts(r *facts.Refresher) map[plan.Subject]facts.Totals {
+	all := map[plan.Subject]facts.Totals{}
+	r.EachTotals(func(of plan.Subject, totals facts.Totals) {
+		if totals.AllEvents() > 0 {
+			totals.Version, totals.Extent = 0, fold.Extent{} // an extent never shrinks
+			all[of] = totals
+		}
+	})
+	return all
+}

@@ -1,1 +1,0 @@
--- no rollup: counted from the events

@@ -1,1 +1,0 @@
-segment = 255 AND device = ''

@@ -1,1 +1,0 @@
-toUInt8(4 * (indexOf({variations:Array(Int64)}, variation_id) - 1) + 2 * multi_exposed)

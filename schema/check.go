@@ -1,0 +1,49 @@
+package schema
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// CheckData reads every part of the events and of the facts on the connected server, and compares its checksums. It
+// returns a sentence for each part that cannot be read.
+func CheckData(ctx context.Context, conn driver.Conn) (faults []string, err error) {
+	for _, table := range []string{"events", "facts"} {
+		if cluster, _ := Cluster(conn); cluster != "" {
+			table = LocalTable(table)
+		}
+		err := EachRow(ctx, conn, "CHECK TABLE "+identifier(table)+" SETTINGS check_query_single_value_result = 0", func(row driver.Rows) error {
+			var part, message string
+			var passed bool
+			err := row.Scan(&part, &passed, &message)
+			if !passed {
+				faults = append(faults, fmt.Sprintf("part %s of %s: %s", part, table, message))
+			}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("check the data of %s: %w", table, err)
+		}
+	}
+	return faults, nil
+}
+
+// DiskSpace is the free and total space of a disk of the store, in bytes.
+type DiskSpace struct {
+	Disk        string
+	Free, Total uint64
+}
+
+// Disks returns the space of each disk on which the server, or the embedded
+// engine, stores tables.
+func Disks(ctx context.Context, conn driver.Conn) ([]DiskSpace, error) {
+	disks, err := QueryRows(ctx, conn, "SELECT name, free_space, total_space FROM system.disks ORDER BY name", func(row driver.Rows, d *DiskSpace) error {
+		return row.Scan(&d.Disk, &d.Free, &d.Total)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the disks: %w", err)
+	}
+	return disks, nil
+}

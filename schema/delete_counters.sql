@@ -1,4 +1,0 @@
--- Deletes the counters of the subjects.
-ALTER TABLE subject_stats DELETE
-WHERE (website_id, subject, subject_id) IN arrayZip({website_ids:Array(Int64)}, {subjects:Array(String)}, {subject_ids:Array(Int64)})
-SETTINGS mutations_sync = 1

@@ -1,0 +1,19 @@
+-- The configuration: accounts, tokens, websites, goals, targets, campaigns and widgets, one row per change.
+-- Definition (what apply declares) and state (active, dates, history of shares) are separate facets, so that starting a
+-- campaign and changing its text never overwrite each other. The highest version of a (account, kind, id, facet) counts.
+-- The writer is in the key, so that rows of two writers with the same version are kept: each of them must see the race.
+CREATE TABLE IF NOT EXISTS catalogue
+(
+    account_id Int64                                          COMMENT 'owner; an account row carries its own id',
+    kind       LowCardinality(String)                         COMMENT 'account, token, website, goal, target, campaign or widget',
+    id         Int64                                          COMMENT 'unique within account and kind; websites are unique over all accounts',
+    facet      Enum8('definition' = 1, 'state' = 2),
+    version    UInt64                                         COMMENT 'highest stands',
+    body       String                                         COMMENT 'JSON',
+    archived   Bool                                           COMMENT 'true hides the resource; its events stay',
+    changed_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC'),
+    writer     String                                         COMMENT 'process that wrote the row',
+    changed_by String                                         COMMENT 'token or command'
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (account_id, kind, id, facet, writer)

@@ -1,0 +1,45 @@
+-- The events as they were sent: a row per event and exposure. Copies are harmless, because only the fold
+-- (engine/fold) reads events, and it removes them; merges remove them, too. Of several copies the one that arrived
+-- first counts: it has the highest version.
+--
+-- ORDER BY: all events of a visitor are in one range, goals without exposures included. The rest of the key is the
+-- identity of an event; its time is not in it, so that a copy with another time is one, too.
+-- No partitions: a visitor has rows in few parts, and a late event is not in a part of its own.
+-- index_granularity: a refresh reads a few dozen rows around a visitor.
+CREATE TABLE IF NOT EXISTS events
+(
+    website_id       Int64,
+    visitor_id       UInt64                 COMMENT 'xxHash64 of the visitor as sent',
+    subject          Enum8('none' = 0, 'campaign' = 1, 'widget' = 2) COMMENT 'none: a goal without exposures',
+    subject_id       Int64,
+    experiment_id    Int64                  COMMENT 'experiment of a widget; 0: none',
+    event_id         UInt64                 COMMENT 'xxHash64 of the event id as sent',
+    time             DateTime64(3, 'UTC')   CODEC(Delta, ZSTD(1)),
+    variation_id     Int64                  COMMENT '0: control',
+    event            Enum8('view' = 1, 'click' = 2, 'submit' = 3, 'completion' = 4, 'conversion' = 5, 'contact' = 6, 'goal' = 7),
+    goal_id          Int64                  COMMENT '0 unless the event is a goal',
+    value            Int64                  COMMENT 'in 1/10000, as all amounts, so that sums are exact',
+    profit           Int64,
+    extra_value      Int64,
+    device           LowCardinality(String),
+    browser          LowCardinality(String),
+    os               LowCardinality(String),
+    country          LowCardinality(String),
+    region           String                 CODEC(ZSTD(1)),
+    city             String                 CODEC(ZSTD(1)),
+    channel          LowCardinality(String),
+    referrer         String                 CODEC(ZSTD(1)),
+    utm_source       String                 CODEC(ZSTD(1)),
+    utm_medium       String                 CODEC(ZSTD(1)),
+    utm_campaign     String                 CODEC(ZSTD(1)),
+    utm_content      String                 CODEC(ZSTD(1)),
+    utm_term         String                 CODEC(ZSTD(1)),
+    first_visit_page String                 CODEC(ZSTD(1)),
+    visitor_type     LowCardinality(String) COMMENT 'new, returning or empty',
+    ingested_at      DateTime64(3, 'UTC')   COMMENT 'acceptance time, by the clock of the server' CODEC(Delta, ZSTD(1)),
+    version          UInt64                 MATERIALIZED 18446744073709551615 - toUnixTimestamp64Milli(ingested_at) CODEC(Delta, ZSTD(1)),
+    INDEX ingested_at ingested_at TYPE minmax GRANULARITY 1
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (website_id, visitor_id, subject, subject_id, experiment_id, event_id)
+SETTINGS index_granularity = 512

@@ -1,0 +1,43 @@
+-- Where other ClickHouse clients put events: a row is an event, in our own fields. A serving process moves the rows on
+-- into events, within a second and by the way that POST /events takes, and drops them; a row that is wrong in anything
+-- is dropped with a reason in the log.
+--
+-- An event of several exposures is several rows with the same event_id. A column that is left out is not given.
+-- No ORDER BY: rows are read as they came, and the first of an identity stands.
+-- Rows are dropped by whole parts, which must not be merged meanwhile: merges begin only where so many parts lie here
+-- that nobody seems to move them.
+CREATE TABLE IF NOT EXISTS events_inbox
+(
+    website_id       Int64                 COMMENT 'has to be in the catalogue',
+    event_id         String                COMMENT 'as sent; where empty, each row is an event of its own, also one that is inserted twice',
+    time             DateTime64(3, 'UTC')  COMMENT 'of the event',
+    visitor          String                COMMENT 'id of the visitor, any text',
+    event            String                COMMENT 'view, click, submit, completion, conversion, contact or goal',
+    campaign_id      Nullable(Int64)       COMMENT 'what the visitor saw: a campaign',
+    widget_id        Nullable(Int64)       COMMENT 'or a widget; of neither, a goal counts for all that its visitor saw',
+    experiment_id    Nullable(Int64)       COMMENT 'of the widget; not given: none',
+    variation_id     Nullable(Int64)       COMMENT 'that the visitor saw; 0: control',
+    goal_id          Nullable(Int64)       COMMENT 'of an event goal',
+    value            String                COMMENT 'amount, a decimal number of any length, rounded half away from zero to 4 decimals; a String so that no float is involved; numbers are accepted too',
+    profit           String                COMMENT 'as value',
+    extra_value      String                COMMENT 'as value',
+    device           String,
+    browser          String,
+    os               String,
+    country          String                COMMENT 'two letters',
+    region           String,
+    city             String,
+    channel          String,
+    referrer         String,
+    utm_source       String,
+    utm_medium       String,
+    utm_campaign     String,
+    utm_content      String,
+    utm_term         String,
+    first_visit_page String,
+    visitor_type     String                COMMENT 'new, returning or empty',
+    row_id           UUID MATERIALIZED generateUUIDv4() COMMENT 'ours: the id of an event without one, the same however often the row is moved'
+)
+ENGINE = MergeTree
+ORDER BY tuple()
+SETTINGS min_parts_to_merge_at_once = 500, max_parts_to_merge_at_once = 1000, parts_to_delay_insert = 5000, parts_to_throw_insert = 10000

@@ -163,7 +163,14 @@ func elapsed(since time.Time) time.Duration {
 
 // Open reads what must be known of the stored facts, and returns their position.
 func (r *Refresher) Open(ctx context.Context) (Position, error) {
-	return r.exclusively(ctx, func(context.Context) error { return nil })
+	return r.exclusively(ctx, func(ctx context.Context) error {
+		deleted, err := r.on.awaitDeletions(ctx)
+		if err != nil || !deleted {
+			return err
+		}
+		r.known = false
+		return r.open(ctx)
+	})
 }
 
 // open reads what the refresher must know of the stored facts, unless it is known and no other process has changed them.

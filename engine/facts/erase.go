@@ -96,15 +96,15 @@ func (r *Refresher) change(ctx context.Context, on *server, statement string, pa
 	return nil
 }
 
-// awaitDeletions returns when the deletions of an interrupted process are done. It reports whether there were some.
-func (s *server) awaitDeletions(ctx context.Context) (found bool, err error) {
+// awaitDeletions returns when the deletions of an interrupted process are done.
+func (s *server) awaitDeletions(ctx context.Context) error {
 	var unfinished uint64
-	err = s.QueryRow(ctx, "SELECT count() FROM system.mutations WHERE database = currentDatabase() AND table = {table:String} AND NOT is_done", clickhouse.Named("table", s.Facts)).Scan(&unfinished)
+	err := s.QueryRow(ctx, "SELECT count() FROM system.mutations WHERE database = currentDatabase() AND table = {table:String} AND NOT is_done", clickhouse.Named("table", s.Facts)).Scan(&unfinished)
 	if err == nil && unfinished > 0 { // mutations are done in their order
 		err = s.Exec(ctx, "ALTER TABLE "+s.Facts+" DELETE WHERE false SETTINGS mutations_sync = 1")
 	}
 	if err != nil {
-		return false, fmt.Errorf("wait for deletions of facts: %w", err)
+		return fmt.Errorf("wait for deletions of facts: %w", err)
 	}
-	return unfinished > 0, nil
+	return nil
 }

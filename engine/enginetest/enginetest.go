@@ -3,6 +3,7 @@ package enginetest
 
 import (
 	"testing"
+	"time"
 
 	"lifthouse/engine"
 	"lifthouse/engine/facts"
@@ -19,7 +20,7 @@ func Open(tb testing.TB, conn driver.Conn, c *catalogue.Catalogue) (*engine.Engi
 	tb.Helper()
 	refresher := facts.NewRefresher(conn, true)
 	e, w := engine.New(conn, c, source.DefaultLimits, []*facts.Refresher{refresher}), ingest.NewWriter(conn, nil)
-	w.AfterInsert(refresher.Noted)
+	w.AfterInsert(func(_ int, accepted time.Time) { refresher.Noted(0, accepted) }) // a report waits for any number of events
 	if err := e.Open(tb.Context()); err != nil {
 		tb.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"lifthouse/engine/fold"
 	"lifthouse/engine/plan"
+	"lifthouse/schema"
 )
 
 // EraseVisitors deletes all facts of the visitors, whose events are deleted already. It cancels them, and returns when
@@ -44,7 +45,7 @@ func (r *Refresher) moveOn(ctx context.Context) error {
 // deletion would, because it changes one part after the other.
 func (r *Refresher) removeCancelled(ctx context.Context, visitors []Visitor) error {
 	server := r.server()
-	if err := server.Exec(ctx, "OPTIMIZE TABLE "+server.Facts+" FINAL SETTINGS optimize_throw_if_noop = 1, alter_sync = 2"); err != nil {
+	if err := r.change(ctx, server, "OPTIMIZE TABLE "+server.Facts+" FINAL SETTINGS optimize_throw_if_noop = 1"); err != nil {
 		return fmt.Errorf("remove the facts of erased visitors: %w", err)
 	}
 	for some := range slices.Chunk(visitors, visitorsAtOnce) {
@@ -68,7 +69,7 @@ func (r *Refresher) DropSubjects(ctx context.Context, subjects []plan.Subject) e
 		}
 	}
 	_, err := r.exclusively(ctx, func(ctx context.Context) error {
-		err := r.on.Exec(ctx, "ALTER TABLE "+r.on.Facts+" DELETE WHERE section IN {sections:Array(UInt64)} SETTINGS mutations_sync = 2", clickhouse.Named("sections", sections))
+		err := r.change(ctx, r.on, "ALTER TABLE "+r.on.Facts+" DELETE WHERE section IN {sections:Array(UInt64)} SETTINGS mutations_sync = 1", clickhouse.Named("sections", sections))
 		if err != nil {
 			return fmt.Errorf("delete facts: %w", err)
 		}
@@ -79,4 +80,31 @@ func (r *Refresher) DropSubjects(ctx context.Context, subjects []plan.Subject) e
 		return r.moveOn(ctx)
 	})
 	return err
+}
+
+// change executes a statement that changes stored parts, and returns when it is done on all replicas that answer. The others
+// do it when they are back.
+func (r *Refresher) change(ctx context.Context, on *server, statement string, params ...any) error {
+	if err := on.Exec(ctx, statement, params...); err != nil || len(r.servers) == 1 {
+		return err
+	}
+	for _, replica := range r.servers {
+		if err := replica.Exec(ctx, "SYSTEM SYNC REPLICA "+replica.Facts); err != nil && !schema.Unreachable(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitDeletions returns when the deletions of an interrupted process are done.
+func (s *server) awaitDeletions(ctx context.Context) error {
+	var unfinished uint64
+	err := s.QueryRow(ctx, "SELECT count() FROM system.mutations WHERE database = currentDatabase() AND table = {table:String} AND NOT is_done", clickhouse.Named("table", s.Facts)).Scan(&unfinished)
+	if err == nil && unfinished > 0 { // mutations are done in their order
+		err = s.Exec(ctx, "ALTER TABLE "+s.Facts+" DELETE WHERE false SETTINGS mutations_sync = 1")
+	}
+	if err != nil {
+		return fmt.Errorf("wait for deletions of facts: %w", err)
+	}
+	return nil
 }

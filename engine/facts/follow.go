@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"math"
 	"time"
-
-	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
 // Noted notes that this process stored events of a store that no other process writes to, all accepted at one
@@ -99,7 +97,8 @@ func (r *Refresher) Rebuild(ctx context.Context) (Position, error) {
 		return Position{}, context.Cause(ctx)
 	}
 	r.known = false
-	err := r.server().Exec(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"alter_sync": 2})), "TRUNCATE TABLE "+r.server().Facts+" SYNC")
+	server := r.server()
+	err := r.change(ctx, server, "TRUNCATE TABLE "+server.Facts+" SYNC")
 	<-r.busy
 	if err != nil {
 		return Position{}, fmt.Errorf("delete the facts: %w", err)

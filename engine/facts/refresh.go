@@ -30,6 +30,7 @@ type Refresher struct {
 	on         *server       // that the refresh uses
 	known      bool          // whether the following is that of the store: it is read again after an error
 	readAt     time.Time     // when it was so
+	opened     bool          // no deletion of another process goes on that began before this one did
 	lookedBack time.Time     // last refresh with longOverlap
 	position   Position
 	cells      cells
@@ -171,6 +172,12 @@ func (r *Refresher) open(ctx context.Context) error {
 	r.readAt = time.Now()
 	if r.known && r.alone {
 		return nil
+	}
+	if !r.opened {
+		if err := r.on.awaitDeletions(ctx); err != nil {
+			return err
+		}
+		r.opened = true
 	}
 	stored, err := r.on.readPosition(ctx)
 	switch {

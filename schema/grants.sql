@@ -17,8 +17,6 @@ GRANT{{.On}} SELECT ON system.tables TO {{.Serving}};
 
 GRANT{{.On}} SELECT ON system.parts TO {{.Serving}};
 
-GRANT{{.On}} SELECT ON system.mutations TO {{.Serving}};
-
 GRANT{{.On}} SELECT ON system.disks TO {{.Serving}};
 
 GRANT{{.On}} SELECT ON system.build_options TO {{.Serving}};
@@ -31,6 +29,9 @@ ALTER USER {{.Migrating}}{{.On}} IDENTIFIED WITH sha256_hash BY {{.MigratingHash
 GRANT{{.On}} SELECT, INSERT, CREATE TABLE, CREATE VIEW, ALTER TABLE, ALTER VIEW ON {{.Database}}.* TO {{.Migrating}};
 
 GRANT{{.On}} SELECT ON system.tables TO {{.Migrating}};
+
+-- A process that opens the store waits for unfinished deletions of facts.
+GRANT{{.On}} SELECT ON system.mutations TO {{.Serving}}, {{.Migrating}};
 {{- range .Engines}}
 
 GRANT{{$.On}} TABLE ENGINE ON {{.}} TO {{$.Migrating}};

@@ -17,8 +17,6 @@ GRANT ON CLUSTER `lift` SELECT ON system.tables TO `o\`dd`;
 
 GRANT ON CLUSTER `lift` SELECT ON system.parts TO `o\`dd`;
 
-GRANT ON CLUSTER `lift` SELECT ON system.mutations TO `o\`dd`;
-
 GRANT ON CLUSTER `lift` SELECT ON system.disks TO `o\`dd`;
 
 GRANT ON CLUSTER `lift` SELECT ON system.build_options TO `o\`dd`;
@@ -31,6 +29,9 @@ ALTER USER `migrating` ON CLUSTER `lift` IDENTIFIED WITH sha256_hash BY '4389ade
 GRANT ON CLUSTER `lift` SELECT, INSERT, CREATE TABLE, CREATE VIEW, ALTER TABLE, ALTER VIEW ON `lifthouse`.* TO `migrating`;
 
 GRANT ON CLUSTER `lift` SELECT ON system.tables TO `migrating`;
+
+-- A process that opens the store waits for unfinished deletions of facts.
+GRANT ON CLUSTER `lift` SELECT ON system.mutations TO `o\`dd`, `migrating`;
 
 GRANT ON CLUSTER `lift` TABLE ENGINE ON Distributed TO `migrating`;
 

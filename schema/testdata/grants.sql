@@ -17,8 +17,6 @@ GRANT SELECT ON system.tables TO `o\`dd`;
 
 GRANT SELECT ON system.parts TO `o\`dd`;
 
-GRANT SELECT ON system.mutations TO `o\`dd`;
-
 GRANT SELECT ON system.disks TO `o\`dd`;
 
 GRANT SELECT ON system.build_options TO `o\`dd`;
@@ -31,6 +29,9 @@ ALTER USER `migrating` IDENTIFIED WITH sha256_hash BY '4389ade5743404cc7bff4dcc3
 GRANT SELECT, INSERT, CREATE TABLE, CREATE VIEW, ALTER TABLE, ALTER VIEW ON `lifthouse`.* TO `migrating`;
 
 GRANT SELECT ON system.tables TO `migrating`;
+
+-- A process that opens the store waits for unfinished deletions of facts.
+GRANT SELECT ON system.mutations TO `o\`dd`, `migrating`;
 
 GRANT TABLE ENGINE ON MergeTree TO `migrating`;
 

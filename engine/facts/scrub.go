@@ -32,20 +32,28 @@ func (r *Refresher) Scrub(ctx context.Context, first, last uint64) (found Scrubb
 // Verify compares the facts of all visitors with the events that are folded. It changes nothing. progress is called with the
 // share that was compared.
 func (r *Refresher) Verify(ctx context.Context, progress func(share float64)) (found Scrubbed, err error) {
-	for part := range uint64(verifyParts) {
-		first, last := visitorRange(part, verifyParts)
+	var events uint64
+	if err := r.server().QueryRow(ctx, "SELECT count() FROM "+r.server().Sent).Scan(&events); err != nil {
+		return found, fmt.Errorf("count the events: %w", err)
+	}
+	parts := min(1+events/eventsOfPart, mostParts)
+	for part := range parts {
+		first, last := visitorRange(part, parts)
 		some, err := r.scrub(ctx, first, last, false)
 		if err != nil {
 			return found, err
 		}
 		found.add(some)
-		progress(float64(part+1) / verifyParts)
+		progress(float64(part+1) / float64(parts))
 	}
 	return found, nil
 }
 
-// verifyParts is the number of parts in which Verify reads the visitors, whose ids must fit into memory.
-const verifyParts = 64
+// Verify reads the visitors in parts, between which refreshes run. The ids of a part must fit into memory.
+const (
+	eventsOfPart = 500_000
+	mostParts    = 64
+)
 
 // scrub compares the facts of the visitors with ids from first to last with their events.
 func (r *Refresher) scrub(ctx context.Context, first, last uint64, correct bool) (found Scrubbed, err error) {

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/cespare/xxhash/v2"
-	"golang.org/x/sync/errgroup"
 )
 
 // MoneyScale is the number of stored units per currency unit: value, profit and
@@ -87,77 +85,46 @@ var distinctRowSettings = clickhouse.Settings{"optimize_on_insert": 0, "insert_d
 // connection breaks, the insert is sent once more.
 func InsertEvents(ctx context.Context, conn driver.Conn, events []Event, acceptedAt time.Time) error {
 	columns := eventColumns(events, acceptedAt)
-	err := insert(ctx, conn, distinctRowSettings, insertEvents, columns)
+	err := InsertColumns(ctx, conn, distinctRowSettings, insertEvents, columns)
 	if Unreachable(err) && !errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
-		err = insert(ctx, conn, distinctRowSettings, insertEvents, columns)
+		err = InsertColumns(ctx, conn, distinctRowSettings, insertEvents, columns)
 	}
-	return err
-}
-
-// insert sends the columns as one block.
-func insert(ctx context.Context, conn driver.Conn, settings clickhouse.Settings, statement string, columns []any) error {
-	batch, err := conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(settings)), statement)
 	if err != nil {
-		return fmt.Errorf("insert events: %w", err)
-	}
-	defer func() { _ = batch.Close() }()
-	var appending errgroup.Group // appends to different columns are independent
-	appending.SetLimit(runtime.GOMAXPROCS(0))
-	for i, column := range columns {
-		appending.Go(func() error {
-			if err := batch.Column(i).Append(column); err != nil {
-				return fmt.Errorf("insert events: column %d: %w", i, err)
-			}
-			return nil
-		})
-	}
-	if err := appending.Wait(); err != nil {
-		return err
-	}
-	if err := batch.Send(); err != nil {
 		return fmt.Errorf("insert events: %w", err)
 	}
 	return nil
 }
 
-func column[T any](events []Event, of func(*Event) T) []T {
-	values := make([]T, len(events))
-	for i := range events {
-		values[i] = of(&events[i])
-	}
-	return values
-}
-
-func eventColumns(events []Event, acceptedAt time.Time) []any {
-	return []any{
-		column(events, func(e *Event) int64 { return e.WebsiteID }),
-		column(events, func(e *Event) string { return string(e.Subject) }),
-		column(events, func(e *Event) int64 { return e.SubjectID }),
-		column(events, func(e *Event) int64 { return e.ExperimentID }),
-		column(events, func(e *Event) uint64 { return e.VisitorID }),
-		column(events, func(e *Event) time.Time { return e.Time }),
-		column(events, func(e *Event) uint64 { return e.EventID }),
-		column(events, func(e *Event) int64 { return e.VariationID }),
-		column(events, func(e *Event) string { return string(e.Kind) }),
-		column(events, func(e *Event) int64 { return e.GoalID }),
-		column(events, func(e *Event) int64 { return e.Value }),
-		column(events, func(e *Event) int64 { return e.Profit }),
-		column(events, func(e *Event) int64 { return e.ExtraValue }),
-		column(events, func(e *Event) string { return e.Device }),
-		column(events, func(e *Event) string { return e.Browser }),
-		column(events, func(e *Event) string { return e.OS }),
-		column(events, func(e *Event) string { return e.Country }),
-		column(events, func(e *Event) string { return e.Region }),
-		column(events, func(e *Event) string { return e.City }),
-		column(events, func(e *Event) string { return e.Channel }),
-		column(events, func(e *Event) string { return e.Referrer }),
-		column(events, func(e *Event) string { return e.UTMSource }),
-		column(events, func(e *Event) string { return e.UTMMedium }),
-		column(events, func(e *Event) string { return e.UTMCampaign }),
-		column(events, func(e *Event) string { return e.UTMContent }),
-		column(events, func(e *Event) string { return e.UTMTerm }),
-		column(events, func(e *Event) string { return e.FirstVisitPage }),
-		column(events, func(e *Event) string { return e.VisitorType }),
-		column(events, func(*Event) time.Time { return acceptedAt }),
+func eventColumns(events []Event, acceptedAt time.Time) []func() any {
+	return []func() any{
+		Column(events, func(e *Event) int64 { return e.WebsiteID }),
+		Column(events, func(e *Event) string { return string(e.Subject) }),
+		Column(events, func(e *Event) int64 { return e.SubjectID }),
+		Column(events, func(e *Event) int64 { return e.ExperimentID }),
+		Column(events, func(e *Event) uint64 { return e.VisitorID }),
+		Column(events, func(e *Event) time.Time { return e.Time }),
+		Column(events, func(e *Event) uint64 { return e.EventID }),
+		Column(events, func(e *Event) int64 { return e.VariationID }),
+		Column(events, func(e *Event) string { return string(e.Kind) }),
+		Column(events, func(e *Event) int64 { return e.GoalID }),
+		Column(events, func(e *Event) int64 { return e.Value }),
+		Column(events, func(e *Event) int64 { return e.Profit }),
+		Column(events, func(e *Event) int64 { return e.ExtraValue }),
+		Column(events, func(e *Event) string { return e.Device }),
+		Column(events, func(e *Event) string { return e.Browser }),
+		Column(events, func(e *Event) string { return e.OS }),
+		Column(events, func(e *Event) string { return e.Country }),
+		Column(events, func(e *Event) string { return e.Region }),
+		Column(events, func(e *Event) string { return e.City }),
+		Column(events, func(e *Event) string { return e.Channel }),
+		Column(events, func(e *Event) string { return e.Referrer }),
+		Column(events, func(e *Event) string { return e.UTMSource }),
+		Column(events, func(e *Event) string { return e.UTMMedium }),
+		Column(events, func(e *Event) string { return e.UTMCampaign }),
+		Column(events, func(e *Event) string { return e.UTMContent }),
+		Column(events, func(e *Event) string { return e.UTMTerm }),
+		Column(events, func(e *Event) string { return e.FirstVisitPage }),
+		Column(events, func(e *Event) string { return e.VisitorType }),
+		Column(events, func(*Event) time.Time { return acceptedAt }),
 	}
 }

@@ -2,8 +2,12 @@ package schema
 
 import (
 	"context"
+	"fmt"
+	"runtime"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"golang.org/x/sync/errgroup"
 )
 
 // QueryRows returns the rows of a query. scan reads the current row.
@@ -52,6 +56,40 @@ func InsertRows[R any](ctx context.Context, conn driver.Conn, statement string, 
 		if err := batch.Append(values(&rows[i])...); err != nil {
 			return err
 		}
+	}
+	return batch.Send()
+}
+
+// Column returns a function that returns a value of each row.
+func Column[R, T any](rows []R, of func(*R) T) func() any {
+	return func() any {
+		values := make([]T, len(rows))
+		for i := range rows {
+			values[i] = of(&rows[i])
+		}
+		return values
+	}
+}
+
+// InsertColumns sends the values of columns as one block. Different columns are computed at the same time.
+func InsertColumns(ctx context.Context, conn driver.Conn, settings clickhouse.Settings, statement string, columns []func() any) error {
+	batch, err := conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(settings)), statement)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = batch.Close() }()
+	var appending errgroup.Group // appends to different columns are independent
+	appending.SetLimit(runtime.GOMAXPROCS(0))
+	for i, values := range columns {
+		appending.Go(func() error {
+			if err := batch.Column(i).Append(values()); err != nil {
+				return fmt.Errorf("column %d: %w", i, err)
+			}
+			return nil
+		})
+	}
+	if err := appending.Wait(); err != nil {
+		return err
 	}
 	return batch.Send()
 }

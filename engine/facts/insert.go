@@ -3,12 +3,10 @@ package facts
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
-	"golang.org/x/sync/errgroup"
 
 	"lifthouse/engine/fold"
 	"lifthouse/engine/plan"
@@ -67,25 +65,7 @@ const cancels = "-"
 // insertChanges inserts the changes of a refresh as one atomic block. If an insert with the same token is
 // stored, ClickHouse ignores this one and returns no error.
 func (s *server) insertChanges(ctx context.Context, token string, changes []fold.Change) error {
-	batch, err := s.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(oneBlock(token))), s.insert)
-	if err != nil {
-		return fmt.Errorf("insert facts: %w", err)
-	}
-	defer func() { _ = batch.Close() }()
-	var appending errgroup.Group // appends to different columns are independent
-	appending.SetLimit(runtime.GOMAXPROCS(0))
-	for i, values := range columnsOf(changes) {
-		appending.Go(func() error {
-			if err := batch.Column(i).Append(values()); err != nil {
-				return fmt.Errorf("insert facts: column %d: %w", i, err)
-			}
-			return nil
-		})
-	}
-	if err := appending.Wait(); err != nil {
-		return err
-	}
-	if err := batch.Send(); err != nil {
+	if err := schema.InsertColumns(ctx, s, oneBlock(token), s.insert, columnsOf(changes)); err != nil {
 		return fmt.Errorf("insert facts: %w", err)
 	}
 	return nil
@@ -95,65 +75,54 @@ func (s *server) insertChanges(ctx context.Context, token string, changes []fold
 func columnsOf(changes []fold.Change) []func() any {
 	sections := map[section]uint64{}
 	columns := []func() any{
-		valuesOf(changes, func(c *fold.Change) uint64 {
+		schema.Column(changes, func(c *fold.Change) uint64 {
 			of := section{c.Subject, c.Grain}
 			if _, known := sections[of]; !known {
 				sections[of] = SectionOf(of.Subject, of.Grain)
 			}
 			return sections[of]
 		}),
-		valuesOf(changes, func(c *fold.Change) int64 { return c.Subject.WebsiteID }),
-		valuesOf(changes, func(c *fold.Change) string { return string(c.Subject.Kind) }),
-		valuesOf(changes, func(c *fold.Change) int64 { return c.Subject.ID }),
-		valuesOf(changes, func(c *fold.Change) int64 { return c.Subject.ExperimentID }),
-		valuesOf(changes, func(c *fold.Change) string { return grains[c.Grain] }),
-		valuesOf(changes, func(c *fold.Change) int64 { return c.Goal }),
-		valuesOf(changes, func(c *fold.Change) int8 {
+		schema.Column(changes, func(c *fold.Change) int64 { return c.Subject.WebsiteID }),
+		schema.Column(changes, func(c *fold.Change) string { return string(c.Subject.Kind) }),
+		schema.Column(changes, func(c *fold.Change) int64 { return c.Subject.ID }),
+		schema.Column(changes, func(c *fold.Change) int64 { return c.Subject.ExperimentID }),
+		schema.Column(changes, func(c *fold.Change) string { return grains[c.Grain] }),
+		schema.Column(changes, func(c *fold.Change) int64 { return c.Goal }),
+		schema.Column(changes, func(c *fold.Change) int8 {
 			if c.Cancels {
 				return -1
 			}
 			return 1
 		}),
-		valuesOf(changes, func(c *fold.Change) string {
+		schema.Column(changes, func(c *fold.Change) string {
 			if c.Cancels {
 				return c.Variation + cancels
 			}
 			return c.Variation
 		}),
-		valuesOf(changes, func(c *fold.Change) uint64 { return c.Visitor }),
-		valuesOf(changes, func(c *fold.Change) time.Time { return time.UnixMilli(c.First).UTC() }),
-		valuesOf(changes, func(c *fold.Change) uint64 { return c.Since }),
-		valuesOf(changes, func(c *fold.Change) uint32 { return c.Number }),
-		valuesOf(changes, func(c *fold.Change) time.Time { return time.UnixMilli(c.MultiExposed).UTC() }),
-		valuesOf(changes, func(c *fold.Change) uint32 { return c.Seen }),
-		valuesOf(changes, func(c *fold.Change) uint64 { return c.Digest }),
+		schema.Column(changes, func(c *fold.Change) uint64 { return c.Visitor }),
+		schema.Column(changes, func(c *fold.Change) time.Time { return time.UnixMilli(c.First).UTC() }),
+		schema.Column(changes, func(c *fold.Change) uint64 { return c.Since }),
+		schema.Column(changes, func(c *fold.Change) uint32 { return c.Number }),
+		schema.Column(changes, func(c *fold.Change) time.Time { return time.UnixMilli(c.MultiExposed).UTC() }),
+		schema.Column(changes, func(c *fold.Change) uint32 { return c.Seen }),
+		schema.Column(changes, func(c *fold.Change) uint64 { return c.Digest }),
 	}
 	for k := range len(fold.Row{}.Counts) {
-		columns = append(columns, valuesOf(changes, func(c *fold.Change) uint32 { return c.Counts[k] }))
+		columns = append(columns, schema.Column(changes, func(c *fold.Change) uint32 { return c.Counts[k] }))
 	}
 	columns = append(columns,
-		valuesOf(changes, func(c *fold.Change) []uint64 { return c.Later }),
-		valuesOf(changes, func(c *fold.Change) []uint8 { return c.LaterKinds }),
+		schema.Column(changes, func(c *fold.Change) []uint64 { return c.Later }),
+		schema.Column(changes, func(c *fold.Change) []uint8 { return c.LaterKinds }),
 	)
 	for k := range len(fold.Row{}.Amounts) {
-		columns = append(columns, valuesOf(changes, func(c *fold.Change) int64 { return c.Amounts[k] }))
+		columns = append(columns, schema.Column(changes, func(c *fold.Change) int64 { return c.Amounts[k] }))
 	}
 	for k := range len(fold.Row{}.Before) {
-		columns = append(columns, valuesOf(changes, func(c *fold.Change) int64 { return c.Before[k] }))
+		columns = append(columns, schema.Column(changes, func(c *fold.Change) int64 { return c.Before[k] }))
 	}
-	columns = append(columns, valuesOf(changes, sumsColumn))
+	columns = append(columns, schema.Column(changes, sumsColumn))
 	return append(columns, attributeColumns(changes)...)
-}
-
-// valuesOf returns a function that returns a value per change.
-func valuesOf[T any](changes []fold.Change, of func(*fold.Change) T) func() any {
-	return func() any {
-		values := make([]T, len(changes))
-		for i := range changes {
-			values[i] = of(&changes[i])
-		}
-		return values
-	}
 }
 
 // attributeColumns divides the joined attributes. Neighbouring changes often have the same.

@@ -13,20 +13,8 @@ import (
 // SQL computes a report, and returns the statements that it ran, with the plan and the parameters as
 // comments. Each of them begins at a line that begins with "-- statement", and can be run as it is.
 func (e *Engine) SQL(ctx context.Context, p *plan.Plan) (string, error) {
-	x, err := e.prepare(ctx, p)
+	queries, err := e.statements(ctx, p)
 	if err != nil {
-		return "", err
-	}
-	var queries []*source.Query
-	var adding sync.Mutex
-	traced := *e.store
-	traced.Trace = func(q *source.Query) {
-		adding.Lock()
-		defer adding.Unlock()
-		queries = append(queries, q)
-	}
-	x.Store = &traced
-	if _, err := e.read(ctx, x); err != nil {
 		return "", err
 	}
 	var b strings.Builder
@@ -37,6 +25,24 @@ func (e *Engine) SQL(ctx context.Context, p *plan.Plan) (string, error) {
 		fmt.Fprintf(&b, "-- statement %d of %d\n%s", i+1, len(queries), explained(q))
 	}
 	return b.String(), nil
+}
+
+// statements computes a report, and returns the statements that it ran.
+func (e *Engine) statements(ctx context.Context, p *plan.Plan) (queries []*source.Query, err error) {
+	x, err := e.prepare(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	var adding sync.Mutex
+	traced := *e.store
+	traced.Trace = func(q *source.Query) {
+		adding.Lock()
+		defer adding.Unlock()
+		queries = append(queries, q)
+	}
+	x.Store = &traced
+	_, err = e.read(ctx, x)
+	return queries, err
 }
 
 // explained returns the parameters as comments, and the statement with their

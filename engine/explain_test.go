@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -87,20 +86,8 @@ func TestStatementsDoNotDependOnValues(t *testing.T) {
 // statementsOf computes a report, and returns the statements that it ran.
 func statementsOf(t *testing.T, e *Engine, r query.Request) []*source.Query {
 	t.Helper()
-	var statements []*source.Query
-	var adding sync.Mutex
-	x, err := e.prepare(t.Context(), planOf(t, e, r))
+	statements, err := e.statements(t.Context(), planOf(t, e, r))
 	if err != nil {
-		fatal(t, err)
-	}
-	traced := *e.store
-	traced.Trace = func(q *source.Query) {
-		adding.Lock()
-		defer adding.Unlock()
-		statements = append(statements, q)
-	}
-	x.Store = &traced
-	if _, err := e.read(t.Context(), x); err != nil {
 		fatal(t, err)
 	}
 	return statements
@@ -119,9 +106,9 @@ func textsOf(statements []*source.Query) []string {
 func rowsOf(t *testing.T, e *Engine, q *source.Query) string {
 	t.Helper()
 	var rows []string
-	hashed := *q
-	hashed.SQL = "SELECT formatRowNoNewline('JSONCompactEachRow', *) FROM (\n" + q.SQL + "\n)"
-	err := e.store.Each(t.Context(), &hashed, func(row driver.Rows) error {
+	asText := *q
+	asText.SQL = "SELECT formatRowNoNewline('JSONCompactEachRow', *) FROM (\n" + q.SQL + "\n)"
+	err := e.store.Each(t.Context(), &asText, func(row driver.Rows) error {
 		var text string
 		err := row.Scan(&text)
 		rows = append(rows, text)

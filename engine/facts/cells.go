@@ -3,7 +3,9 @@ package facts
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/big"
+	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -141,15 +143,7 @@ func (c *cells) readDays(ctx context.Context, from *server, added fold.Cells) (f
 		return stored, nil
 	}
 	return stored, from.readCells(ctx, from.cellsOfDays, func(key fold.CellKey, cell *fold.Cell) { stored[key] = cell },
-		clickhouse.Named("sections", sectionsOf(subjects, fold.OfDay)), clickhouse.Named("goals", keys(goals)), clickhouse.Named("firsts", keys(firsts)))
-}
-
-func keys(of map[int64]bool) []int64 {
-	all := make([]int64, 0, len(of))
-	for key := range of {
-		all = append(all, key)
-	}
-	return all
+		clickhouse.Named("sections", sectionsOf(subjects, fold.OfDay)), clickhouse.Named("goals", slices.Collect(maps.Keys(goals))), clickhouse.Named("firsts", slices.Collect(maps.Keys(firsts))))
 }
 
 // visitorsWith returns the number of visitors of each subject after a change.

@@ -91,15 +91,13 @@ func visitorRange(part, parts uint64) (first, last uint64) {
 
 // Rebuild deletes all facts, and folds all events again.
 func (r *Refresher) Rebuild(ctx context.Context) (Position, error) {
-	select {
-	case r.busy <- struct{}{}:
-	case <-ctx.Done():
-		return Position{}, context.Cause(ctx)
+	if err := r.lock(ctx); err != nil {
+		return Position{}, err
 	}
 	r.known = false
 	server := r.server()
 	err := r.change(ctx, server, "TRUNCATE TABLE "+server.Facts+" SYNC")
-	<-r.busy
+	r.unlock()
 	if err != nil {
 		return Position{}, fmt.Errorf("delete the facts: %w", err)
 	}

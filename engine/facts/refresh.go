@@ -120,12 +120,10 @@ const mostOvertaken = 20
 // exclusively calls work while no other refresh of this process runs, again if another process was faster. It
 // returns the position after it.
 func (r *Refresher) exclusively(ctx context.Context, work func(context.Context) error) (Position, error) {
-	select {
-	case r.busy <- struct{}{}:
-	case <-ctx.Done():
-		return Position{}, context.Cause(ctx)
+	if err := r.lock(ctx); err != nil {
+		return Position{}, err
 	}
-	defer func() { <-r.busy }()
+	defer r.unlock()
 	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(reading))
 	for try := 1; ; try++ {
 		r.on = r.server()
@@ -145,6 +143,18 @@ func (r *Refresher) exclusively(ctx context.Context, work func(context.Context) 
 		}
 	}
 }
+
+// lock waits until no other refresh of this process runs, or the context ends.
+func (r *Refresher) lock(ctx context.Context) error {
+	select {
+	case r.busy <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (r *Refresher) unlock() { <-r.busy }
 
 // retries reports whether a refresh may succeed at once after an error: another process was faster, or
 // another replica may have what this one lacks.

@@ -16,7 +16,8 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// TestReportsDuringRefreshes reads reports while visitors arrive who convert in the same refresh. So a report whose statements read different facts would have visitors without a conversion.
+// TestReportsDuringRefreshes reads reports while visitors arrive who convert in the same refresh. So a report whose
+// statements read different facts would have visitors without a conversion.
 func TestReportsDuringRefreshes(t *testing.T) {
 	server := schematest.Server(t)
 	for name, store := range map[string]struct {

@@ -202,7 +202,7 @@ type Version struct {
 	waiting         int64 // when the last of the events that are not folded yet was accepted; 0: none wait
 }
 
-// IsCurrent reports whether a body of the version has all data that the store has accepted.
+// IsCurrent reports whether a body of the version has all data that a report waits for.
 func (v Version) IsCurrent() bool { return v.known && v.waiting == 0 }
 
 // String returns the version as text.

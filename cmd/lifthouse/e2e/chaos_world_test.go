@@ -107,6 +107,7 @@ type world struct {
 	lags                           bool        // a replica that has just come back may be behind
 	damaged                        atomic.Bool // the server said so
 	stored, unstored, read, unread atomic.Int64
+	firstStored, firstRead         chan struct{} // have an element after the first one
 }
 
 // String returns the number of requests and their outcomes.
@@ -155,6 +156,7 @@ func (w *world) url(r *rand.Rand) string {
 func (w *world) begin() {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	w.cancel = cancel
+	w.firstStored, w.firstRead = make(chan struct{}, 1), make(chan struct{}, 1)
 	for i := range uint64(3) {
 		w.people.Go(func() { w.send(ctx, rand.New(rand.NewPCG(i, 1))) })
 		w.people.Go(func() { w.ask(ctx, rand.New(rand.NewPCG(i, 2))) })
@@ -165,10 +167,13 @@ func (w *world) begin() {
 // short test, that may need the quiet after the troubles.
 func (w *world) end() {
 	w.t.Helper()
-	for until := time.Now().Add(patience); w.stored.Load() == 0 || w.read.Load() == 0; <-time.After(50 * time.Millisecond) {
-		if time.Now().After(until) {
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	for _, happened := range []chan struct{}{w.firstStored, w.firstRead} {
+		select {
+		case <-happened:
+		case <-ctx.Done():
 			w.t.Errorf("nothing happened: %s", w)
-			break
 		}
 	}
 	w.cancel()
@@ -231,6 +236,7 @@ func (w *world) sendOne(url string, l *load) bool {
 		w.t.Errorf("the event of the day after tomorrow: %.500s", text)
 	}
 	w.stored.Add(1)
+	note(w.firstStored)
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if l.acked.IsZero() {
@@ -316,6 +322,15 @@ func (w *world) ask(ctx context.Context, r *rand.Rand) {
 			w.t.Errorf("%s (%s), asked %v, answered %v, through %v, stale %v: %s", path, cache, asked, answered, through, got.Stale, fault)
 		}
 		w.read.Add(1)
+		note(w.firstRead)
+	}
+}
+
+// note notes that something happened.
+func note(happened chan struct{}) {
+	select {
+	case happened <- struct{}{}:
+	default:
 	}
 }
 

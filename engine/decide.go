@@ -48,27 +48,6 @@ func newDecisions() *decisions {
 	return &decisions{analyzer: looks.NewAnalyzer(), analyses: analyses, cells: cells}
 }
 
-// decideAndReport computes a report and what the looks of the subject found.
-func (e *Engine) decideAndReport(ctx context.Context, x *source.Execution) (*result.Report, error) {
-	if !decides(x.Plan) {
-		return e.reportOf(ctx, x, nil)
-	}
-	a, err := e.analysis(ctx, x)
-	if err != nil {
-		return nil, err
-	}
-	var results *result.Report
-	if x.Scorecard {
-		results, err = e.scorecardReport(ctx, x, a)
-	} else {
-		results, err = e.reportOf(ctx, x, a)
-	}
-	if err == nil && x.Dimension != "" && x.IsDeclared() && x.OfAllVisitors() {
-		err = e.concludeCells(ctx, x, a, results)
-	}
-	return results, err
-}
-
 // readOnce returns what read returned for the key at the version of the subject's facts. It is read
 // again only if they changed.
 func readOnce[T any](ctx context.Context, e *Engine, kept *lru.Cache[string, dated[T]], key string, x *source.Execution, read func() (T, error)) (T, error) {

@@ -56,14 +56,30 @@ func (e *Engine) Plan(r query.Request) (*plan.Plan, error) {
 	return plan.New(r, e.catalogue.Snapshot().Account(r.AccountID))
 }
 
-// Report computes a report. The error is an InvalidError, a StoreError, or that of the
-// context.
+// Report computes a report, with what the looks of the subject found. The error is an InvalidError, a StoreError, or that
+// of the context.
 func (e *Engine) Report(ctx context.Context, p *plan.Plan) (*result.Report, error) {
 	x, err := e.prepare(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	return e.decideAndReport(ctx, x)
+	if !decides(x.Plan) {
+		return e.reportOf(ctx, x, nil)
+	}
+	a, err := e.analysis(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	var results *result.Report
+	if x.Scorecard {
+		results, err = e.scorecardReport(ctx, x, a)
+	} else {
+		results, err = e.reportOf(ctx, x, a)
+	}
+	if err == nil && x.Dimension != "" && x.IsDeclared() && x.OfAllVisitors() {
+		err = e.concludeCells(ctx, x, a, results)
+	}
+	return results, err
 }
 
 // read returns the rows of a report.

@@ -4,10 +4,12 @@
 package results
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"lifthouse/engine"
@@ -16,6 +18,9 @@ import (
 	"lifthouse/engine/render"
 	"lifthouse/engine/source"
 	"lifthouse/schema/catalogue"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"go.opentelemetry.io/otel"
 )
 
 // Options limit the work. The zero value of a limit means no limit.
@@ -209,3 +214,107 @@ func (v Version) IsCurrent() bool { return v.known && v.waiting == 0 }
 func (v Version) String() string { return fmt.Sprint(v.known, v.catalogue, v.data, v.waiting) }
 
 func (v Version) same(as Version) bool { return v.IsCurrent() && v == as }
+
+// Content types of results.
+const (
+	JSON = "application/json"
+	SQL  = "application/sql"
+	CSV  = "text/csv"
+	SVG  = "image/svg+xml"
+)
+
+// Kinds are all content types of results, the default first.
+var Kinds = []string{JSON, SQL, CSV, SVG}
+
+var tracer = otel.Tracer("lifthouse/api")
+
+// report computes the body of a report.
+func (s *Service) report(ctx context.Context, q *Query) ([]byte, error) {
+	if q.Kind == SQL {
+		text, err := s.engine.SQL(ctx, q.Plan)
+		return []byte(text), err
+	}
+	report, err := s.engine.Report(ctx, q.Plan)
+	if err != nil {
+		return nil, err
+	}
+	_, span := tracer.Start(ctx, "encode")
+	defer span.End()
+	switch q.Kind {
+	case CSV:
+		return render.CSV(report)
+	case SVG:
+		return render.ForestPlot(report)
+	}
+	return render.JSON(report)
+}
+
+// markStale sets the field stale in a body. In JSON the first such field is that
+// of the report, since quotes in texts before it are escaped.
+func markStale(kind string, body []byte) []byte {
+	switch kind {
+	case SQL:
+		return append([]byte("-- stale: the store does not answer\n"), body...)
+	case CSV, SVG:
+		return body // the Warning header reports it
+	}
+	return bytes.Replace(body, []byte(`"stale":false`), []byte(`"stale":true`), 1)
+}
+
+// entry is the last successful body of a query.
+type entry struct {
+	body    []byte
+	version Version
+	at      time.Time
+}
+
+// cache keeps the last successful body of each query, up to a total size; least
+// recently used entries are evicted. It also keeps outdated bodies, which are
+// served when the store is away.
+type cache struct {
+	mu      sync.Mutex
+	lru     *simplelru.LRU[string, entry]
+	bytes   int64
+	limit   int64
+	metrics *Metrics
+}
+
+// overhead is the approximate memory of an entry without its key and body, in
+// bytes.
+const overhead = 256
+
+func newCache(limit int64, m *Metrics) *cache {
+	a := &cache{limit: limit, metrics: m}
+	lru, err := simplelru.NewLRU(1<<30, func(key string, k entry) { a.bytes -= sizeOf(key, k) })
+	if err != nil {
+		panic(err) // only for a size below 1
+	}
+	a.lru = lru
+	return a
+}
+
+func sizeOf(key string, k entry) int64 { return int64(len(key)+len(k.body)) + overhead }
+
+// get returns the last successful body.
+func (a *cache) get(key string) (entry, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.lru.Get(key)
+}
+
+// add replaces the body of a query, and evicts least recently used entries.
+func (a *cache) add(key string, k entry) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lru.Remove(key)
+	if size := sizeOf(key, k); size <= a.limit/4 { // a large body must not evict all others
+		a.lru.Add(key, k)
+		a.bytes += size
+	}
+	for a.bytes > a.limit {
+		a.lru.RemoveOldest()
+		a.metrics.evictions.Inc()
+	}
+	a.metrics.bytes.Set(float64(a.bytes))
+	a.metrics.bodies.Set(float64(a.lru.Len()))
+}

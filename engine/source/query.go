@@ -3,14 +3,15 @@ package source
 import (
 	"embed"
 	"math/big"
+	"slices"
 	"strings"
 	"text/template"
-	"time"
 
 	"lifthouse/engine/query"
+	"lifthouse/engine/visit"
 	"lifthouse/schema"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 //go:embed sql/*.sql
@@ -21,36 +22,6 @@ func Templates() *template.Template {
 	type pair struct{ V, P string }
 	functions := template.FuncMap{"pair": func(value, profit string) pair { return pair{value, profit} }}
 	return template.Must(template.New("").Option("missingkey=error").Funcs(functions).ParseFS(sqlFiles, "sql/excess.sql"))
-}
-
-// Query is a statement with its parameters.
-type Query struct {
-	SQL    string
-	Params []Param
-}
-
-// Param is the value of {Name:Type} in a statement.
-type Param struct {
-	Name  string
-	Value any
-}
-
-// instantFormat is the format of bound times. A time is bound as text, because
-// a bound DateTime64 reaches shards as a number of seconds, which they cannot
-// parse before 2001 (code 41).
-const instantFormat = "2006-01-02 15:04:05.000"
-
-// Args returns the parameters for the driver.
-func (q *Query) Args() []any {
-	args := make([]any, len(q.Params))
-	for i, p := range q.Params {
-		if instant, ok := p.Value.(time.Time); ok {
-			args[i] = clickhouse.Named(p.Name, instant.UTC().Format(instantFormat))
-			continue
-		}
-		args[i] = clickhouse.Named(p.Name, p.Value)
-	}
-	return args
 }
 
 // Expr is trusted SQL. It is only made in this package, of constants and
@@ -143,17 +114,34 @@ func leastUnits(amount *big.Rat) int64 {
 	return up.Int64()
 }
 
-// RenderFrom sets the text of the query: one of the files with its slots.
-func (q *Query) RenderFrom(files *template.Template, file string, slots any) error {
-	var text strings.Builder
-	if err := files.ExecuteTemplate(&text, file, slots); err != nil {
-		return err
-	}
-	q.SQL = text.String()
-	return nil
-}
-
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`)
 
 // likePattern converts the pattern of a filter to a LIKE pattern.
 func likePattern(pattern string) string { return likeEscaper.Replace(pattern) }
+
+// ScannedExcess scans the columns of sql/excess.sql, which are the last ones of a
+// capped report.
+type ScannedExcess struct {
+	capped                             bool
+	visitors, nonzero, negative        int64
+	value, valueSquares, profitSquares big.Int
+}
+
+// Targets returns where to scan the columns; none if the report is not capped.
+func (e *ScannedExcess) Targets(found driver.Rows) []any {
+	if e.capped = slices.Contains(found.Columns(), "capped_visitors"); !e.capped {
+		return nil
+	}
+	return []any{&e.visitors, &e.value, &e.valueSquares, &e.profitSquares, &e.nonzero, &e.negative}
+}
+
+// Excess returns the scanned sums.
+func (e *ScannedExcess) Excess() visit.Excess {
+	if !e.capped {
+		return visit.Excess{}
+	}
+	return visit.Excess{
+		Visitors: e.visitors, ProfitNonzero: e.nonzero, ProfitNegative: e.negative,
+		Value: &e.value, ValueSquares: &e.valueSquares, ProfitSquares: &e.profitSquares,
+	}
+}

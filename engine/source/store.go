@@ -6,12 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"text/template"
 	"time"
 
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"go.opentelemetry.io/otel"
+	kv "go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Limits are the limits of each query of a report.
@@ -154,6 +159,46 @@ func faultOf(err error) StoreFault {
 	return Bug
 }
 
+// Query is a statement with its parameters.
+type Query struct {
+	SQL    string
+	Params []Param
+}
+
+// Param is the value of {Name:Type} in a statement.
+type Param struct {
+	Name  string
+	Value any
+}
+
+// instantFormat is the format of bound times. A time is bound as text, because
+// a bound DateTime64 reaches shards as a number of seconds, which they cannot
+// parse before 2001 (code 41).
+const instantFormat = "2006-01-02 15:04:05.000"
+
+// Args returns the parameters for the driver.
+func (q *Query) Args() []any {
+	args := make([]any, len(q.Params))
+	for i, p := range q.Params {
+		if instant, ok := p.Value.(time.Time); ok {
+			args[i] = clickhouse.Named(p.Name, instant.UTC().Format(instantFormat))
+			continue
+		}
+		args[i] = clickhouse.Named(p.Name, p.Value)
+	}
+	return args
+}
+
+// RenderFrom sets the text of the query: one of the files with its slots.
+func (q *Query) RenderFrom(files *template.Template, file string, slots any) error {
+	var text strings.Builder
+	if err := files.ExecuteTemplate(&text, file, slots); err != nil {
+		return err
+	}
+	q.SQL = text.String()
+	return nil
+}
+
 // Store runs queries within the limits.
 type Store struct {
 	driver.Conn
@@ -190,4 +235,33 @@ func (s *Store) scanned(ctx context.Context, q *Query, scan func(driver.Rows) er
 		}
 	}
 	return StoreFailure(ctx, rows.Err())
+}
+
+// Tracer makes the spans of a report: plan, query (one per statement) and
+// stats. They are dropped unless the program configures an exporter.
+var Tracer = otel.Tracer("lifthouse/engine")
+
+// querySpan starts the span of a statement. The ids of the span are the query
+// id in the logs of the store. The statement in the span has no parameter
+// values.
+func querySpan(ctx context.Context, q *Query) (context.Context, trace.Span) {
+	ctx, span := Tracer.Start(ctx, "query", trace.WithSpanKind(trace.SpanKindClient))
+	if !span.IsRecording() {
+		return ctx, span
+	}
+	id := span.SpanContext().TraceID().String() + "-" + span.SpanContext().SpanID().String()
+	span.SetAttributes(
+		kv.String("db.system.name", "clickhouse"),
+		kv.String("db.query.text", q.SQL),
+		kv.String("db.clickhouse.query_id", id))
+	return clickhouse.Context(ctx, clickhouse.WithQueryID(id)), span
+}
+
+// EndSpan ends a span and records an error.
+func EndSpan(span trace.Span, err error) {
+	if err != nil {
+		span.RecordError(err)
+		span.SetStatus(codes.Error, err.Error())
+	}
+	span.End()
 }

@@ -35,20 +35,20 @@ const noRoute = "none"
 func (s *server) accessLog(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		started := time.Now()
-		request, span := traced(request)
+		request, span := startRequestSpan(request)
 		r := &record{route: noRoute}
 		sent := &sentWriter{ResponseWriter: w}
 		s.metrics.inFlight.Inc()
 		defer func() {
 			s.metrics.inFlight.Dec()
-			s.record(request, r, sent, time.Since(started))
+			s.logRequest(request, r, sent, time.Since(started))
 			endTrace(span, request, r, sent.status)
 		}()
 		handler.ServeHTTP(sent, request.WithContext(context.WithValue(request.Context(), recordKey{}, r)))
 	})
 }
 
-func (s *server) record(request *http.Request, r *record, sent *sentWriter, elapsed time.Duration) {
+func (s *server) logRequest(request *http.Request, r *record, sent *sentWriter, elapsed time.Duration) {
 	status := sent.status
 	if status == 0 {
 		status = http.StatusOK

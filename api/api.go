@@ -54,29 +54,29 @@ func New(e *engine.Engine, c *catalogue.Catalogue, in Intake, o Options) *API {
 	s.rates = newTokenRates(o.TokenRate)
 	s.failures = newFailureRates(o.AuthFailures)
 	s.bodies = newBodies(o.StoreWait)
-	e.Observe(s.metrics.queried)
-	s.metrics.facts(e)
+	e.ObserveQueries(s.metrics.observeQuery)
+	s.metrics.registerFactsGauges(e)
 	compressed, err := gzhttp.NewWrapper(gzhttp.MinSize(compressFrom), gzhttp.EnableZstd(true))
 	if err != nil {
 		panic(err) // the options are constants
 	}
-	return &API{Handler: s.accessLog(compressed(s.router())), server: s}
+	return &API{Handler: s.accessLog(compressed(s.newRouter())), server: s}
 }
 
 // compressFrom is the minimum size of a compressed body in bytes.
 const compressFrom = 1 << 10
 
-// Drain makes the readiness probe fail before the server stops. Requests are
+// StartDraining makes the readiness probe fail before the server stops. Requests are
 // still answered.
-func (a *API) Drain() { a.server.draining.Store(true) }
+func (a *API) StartDraining() { a.server.draining.Store(true) }
 
-func (s *server) router() http.Handler {
+func (s *server) newRouter() http.Handler {
 	gin.SetMode(gin.ReleaseMode)
 	router := gin.New()
 	router.HandleMethodNotAllowed = true
 	router.RedirectTrailingSlash = false
 	router.UseRawPath = true // an encoded slash is part of an id
-	router.Use(requestID, recovered, s.cors, s.limitSize)
+	router.Use(requestID, recoverPanic, s.setCORSHeaders, s.limitSize)
 	router.NoRoute(func(c *gin.Context) {
 		writeProblem(c, notFound("no resource at "+c.Request.URL.Path))
 	})
@@ -89,22 +89,22 @@ func (s *server) router() http.Handler {
 		}
 		writeProblem(c, &problem{Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Detail: "allowed methods: " + allow})
 	})
-	s.routes(router)
+	s.addRoutes(router)
 	return router
 }
 
-// routes adds every operation. Each GET route also answers HEAD.
-func (s *server) routes(router *gin.Engine) {
+// addRoutes adds every operation. Each GET route also answers HEAD.
+func (s *server) addRoutes(router *gin.Engine) {
 	getOf := func(group gin.IRoutes) func(string, func(*gin.Context) (any, error), ...string) {
 		return func(path string, handle func(*gin.Context) (any, error), types ...string) {
-			group.GET(path, answer(handle, types...))
-			group.HEAD(path, answer(handle, types...))
+			group.GET(path, respondWith(handle, types...))
+			group.HEAD(path, respondWith(handle, types...))
 		}
 	}
 	open := getOf(router)
-	open("/healthz", healthz)
-	open("/readyz", s.readyz)
-	get := getOf(router.Group("/v1", s.authenticated(catalogue.ScopeRead), s.limitTime))
+	open("/healthz", checkLiveness)
+	open("/readyz", s.checkReadiness)
+	get := getOf(router.Group("/v1", s.requireScope(catalogue.ScopeRead), s.limitTime))
 	get("/campaigns", s.listCampaigns)
 	get("/campaigns/:id", s.getCampaign)
 	get("/widgets", s.listWidgets)
@@ -114,32 +114,32 @@ func (s *server) routes(router *gin.Engine) {
 	get("/targets", s.listTargets)
 	get("/targets/:id", s.getTarget)
 	get("/websites", s.listWebsites)
-	get("/campaigns/:id/results", s.report(query.CampaignResults), results.Kinds...)
-	get("/widgets/:id/results", s.report(query.WidgetResults), results.Kinds...)
-	get("/widgets/:id/experiments/:experimentId/results", s.report(query.ExperimentResults), results.Kinds...)
-	get("/campaigns/:id/dimensions/:name", s.dimension(query.CampaignResults))
-	get("/widgets/:id/dimensions/:name", s.dimension(query.WidgetResults))
-	get("/widgets/:id/experiments/:experimentId/dimensions/:name", s.dimension(query.ExperimentResults))
-	router.POST("/events", s.authenticated(catalogue.ScopeIngest), answer(s.takeEvents))
-	write := router.Group("/v1", s.authenticated(catalogue.ScopeWrite), s.limitTime)
-	write.POST("/campaigns/:id/start", answer(s.switchCampaign(true)))
-	write.POST("/campaigns/:id/stop", answer(s.switchCampaign(false)))
-	write.POST("/widgets/:id/start", answer(s.switchWidget(true)))
-	write.POST("/widgets/:id/stop", answer(s.switchWidget(false)))
-	pages(router)
+	get("/campaigns/:id/results", s.reportHandler(query.CampaignResults), results.Kinds...)
+	get("/widgets/:id/results", s.reportHandler(query.WidgetResults), results.Kinds...)
+	get("/widgets/:id/experiments/:experimentId/results", s.reportHandler(query.ExperimentResults), results.Kinds...)
+	get("/campaigns/:id/dimensions/:name", s.dimensionHandler(query.CampaignResults))
+	get("/widgets/:id/dimensions/:name", s.dimensionHandler(query.WidgetResults))
+	get("/widgets/:id/experiments/:experimentId/dimensions/:name", s.dimensionHandler(query.ExperimentResults))
+	router.POST("/events", s.requireScope(catalogue.ScopeIngest), respondWith(s.takeEvents))
+	write := router.Group("/v1", s.requireScope(catalogue.ScopeWrite), s.limitTime)
+	write.POST("/campaigns/:id/start", respondWith(s.switchCampaign(true)))
+	write.POST("/campaigns/:id/stop", respondWith(s.switchCampaign(false)))
+	write.POST("/widgets/:id/start", respondWith(s.switchWidget(true)))
+	write.POST("/widgets/:id/stop", respondWith(s.switchWidget(false)))
+	addPages(router)
 }
 
 // plain is a body that is not JSON.
 type plain struct{ kind, text string }
 
-// answer sends the result of a handler: a body or a problem. The Accept header
+// respondWith sends the result of a handler: a body or a problem. The Accept header
 // selects one of the types; the default is JSON.
-func answer(handle func(*gin.Context) (any, error), types ...string) gin.HandlerFunc {
+func respondWith(handle func(*gin.Context) (any, error), types ...string) gin.HandlerFunc {
 	if len(types) == 0 {
 		types = []string{results.JSON}
 	}
 	return func(c *gin.Context) {
-		if err := negotiated(c, types); err != nil {
+		if err := negotiateType(c, types); err != nil {
 			writeProblem(c, problemOf(err))
 			return
 		}
@@ -153,7 +153,7 @@ func answer(handle func(*gin.Context) (any, error), types ...string) gin.Handler
 			writeProblem(c, problemOf(err))
 			return
 		}
-		send(c, ready)
+		sendReply(c, ready)
 	}
 }
 
@@ -177,6 +177,6 @@ func replyOf(c *gin.Context, body any) (reply, error) {
 		return r, nil
 	}
 	account := recordOf(c.Request.Context()).token.AccountID
-	r.tag = negotiation.Tag(strconv.FormatInt(account, 10), c.Request.URL.RequestURI(), c.Writer.Header().Get("X-Total-Count"), r.kind, string(r.body))
+	r.tag = negotiation.EntityTag(strconv.FormatInt(account, 10), c.Request.URL.RequestURI(), c.Writer.Header().Get("X-Total-Count"), r.kind, string(r.body))
 	return r, nil
 }

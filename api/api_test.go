@@ -71,7 +71,7 @@ func newServer(tb testing.TB, change ...func(*api.Options)) *server {
 // newEmptyServer serves a store without accounts.
 func newEmptyServer(tb testing.TB, change ...func(*api.Options)) *server {
 	tb.Helper()
-	return newServerOn(tb, schematest.Open(tb), change...)
+	return newServerOn(tb, schematest.OpenMigrated(tb), change...)
 }
 
 // newServerOn serves an existing store.
@@ -271,8 +271,8 @@ func TestLinksLeadToPages(t *testing.T) {
 // at returns an event of campaign 12, minutes after the start.
 func at(minute int, visitor string, variation int64, kind schema.Kind, value int64) schema.Event {
 	e := schema.Event{
-		EventID: schema.Hash(visitor + string(rune(minute)) + string(kind)), Time: time.Date(2026, 5, 1, 0, minute, 0, 0, time.UTC),
-		WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12, VariationID: variation, VisitorID: schema.Hash(visitor), Kind: kind,
+		EventID: schema.HashID(visitor + string(rune(minute)) + string(kind)), Time: time.Date(2026, 5, 1, 0, minute, 0, 0, time.UTC),
+		WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12, VariationID: variation, VisitorID: schema.HashID(visitor), Kind: kind,
 	}
 	if kind == schema.KindGoal {
 		e.GoalID, e.Value = 3, value

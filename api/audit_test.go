@@ -15,7 +15,7 @@ func TestStartAndStopAreInTheAuditLog(t *testing.T) {
 			t.Fatalf("%s = %d %s", path, response.status, text)
 		}
 	}
-	changes, err := s.catalogue.Audit(t.Context(), 1, time.Unix(0, 0), 100)
+	changes, err := s.catalogue.ReadAuditLog(t.Context(), 1, time.Unix(0, 0), 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestStartAndStopAreInTheAuditLog(t *testing.T) {
 			t.Errorf("change %d is %q, want %q", i, got, want[i])
 		}
 	}
-	if none, err := s.catalogue.Audit(t.Context(), 99, time.Unix(0, 0), 100); err != nil || len(none) != 0 {
+	if none, err := s.catalogue.ReadAuditLog(t.Context(), 99, time.Unix(0, 0), 100); err != nil || len(none) != 0 {
 		t.Errorf("another account's: %v, %v", none, err)
 	}
 }

@@ -29,8 +29,8 @@ func scopesOf(token catalogue.Token) string {
 	return strings.Join(names, " ")
 }
 
-// authenticated accepts requests with a token that has the scope (RFC 6750).
-func (s *server) authenticated(scope catalogue.Scope) gin.HandlerFunc {
+// requireScope accepts requests with a token that has the scope (RFC 6750).
+func (s *server) requireScope(scope catalogue.Scope) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		c.Writer.Header().Add("Vary", varies)
 		scheme, secret, _ := strings.Cut(c.GetHeader("Authorization"), " ")
@@ -39,9 +39,9 @@ func (s *server) authenticated(scope catalogue.Scope) gin.HandlerFunc {
 			writeProblem(c, &problem{Status: http.StatusUnauthorized, Code: "unauthenticated", Detail: "send the header Authorization: Bearer <token>; create a token with lifthouse token create"})
 			return
 		}
-		token, known := s.catalogue.Snapshot().Token(catalogue.DigestOf(strings.TrimSpace(secret)), time.Now())
+		token, known := s.catalogue.Snapshot().FindToken(catalogue.DigestOf(strings.TrimSpace(secret)), time.Now())
 		if !known {
-			if p := s.failed(c.Request); p != nil {
+			if p := s.checkFailureRate(c.Request); p != nil {
 				s.metrics.rateLimited.Inc()
 				writeProblem(c, p)
 				return
@@ -52,12 +52,12 @@ func (s *server) authenticated(scope catalogue.Scope) gin.HandlerFunc {
 		}
 		recordOf(c.Request.Context()).token = token
 		c.Header(tokenScopesHeader, scopesOf(token))
-		if p := s.limited(&token, scope); p != nil {
+		if p := s.checkTokenRate(&token, scope); p != nil {
 			s.metrics.rateLimited.Inc()
 			writeProblem(c, p)
 			return
 		}
-		if !token.Allows(scope) {
+		if !token.HasScope(scope) {
 			c.Header("WWW-Authenticate", realm+`, error="insufficient_scope", scope="`+string(scope)+`"`)
 			writeProblem(c, &problem{Status: http.StatusForbidden, Code: "insufficient_scope", Detail: "the token lacks the scope " + string(scope)})
 			return
@@ -67,11 +67,11 @@ func (s *server) authenticated(scope catalogue.Scope) gin.HandlerFunc {
 	}
 }
 
-// owned returns the resources of the token's account, and the website of a
+// accountResources returns the resources of the token's account, and the website of a
 // token that is bound to one (otherwise 0).
-func (s *server) owned(c *gin.Context) (*catalogue.Owned, int64) {
+func (s *server) accountResources(c *gin.Context) (*catalogue.Owned, int64) {
 	token := c.MustGet(tokenKey).(catalogue.Token)
-	return s.catalogue.Snapshot().Account(token.AccountID), token.WebsiteID
+	return s.catalogue.Snapshot().AccountResources(token.AccountID), token.WebsiteID
 }
 
 // byToken returns the context of the request with its token as the author of

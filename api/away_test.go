@@ -13,9 +13,9 @@ import (
 // TestAStoreThatIsAwayIsSaidSo stops the ClickHouse server of a store. Clients
 // must get 503 with Retry-After.
 func TestAStoreThatIsAwayIsSaidSo(t *testing.T) {
-	server := schematest.Server(t)
-	store := schematest.NewProxy(t, server.Native.Address(), nil)
-	s := newServerOn(t, schematest.Reach(t, "clickhouse://admin:secret@"+store.Address()+"/"+server.Migrated(t)+"?dial_timeout=1s"))
+	server := schematest.SharedServer(t)
+	store := schematest.NewProxy(t, server.Native.ListenAddress(), nil)
+	s := newServerOn(t, schematest.OpenConnection(t, "clickhouse://admin:secret@"+store.ListenAddress()+"/"+server.CreateMigrated(t)+"?dial_timeout=1s"))
 	s.apply(twoAccounts)
 	read := s.newToken(1, 0, catalogue.ScopeRead)
 	const results = "/v1/campaigns/12/results?websiteId=1"
@@ -40,19 +40,19 @@ func TestAStoreThatIsAwayIsSaidSo(t *testing.T) {
 // pieces of data. A statement that fails for want of the store gives 503, and never says that
 // it is a bug.
 func TestEveryStatementMayLoseItsStore(t *testing.T) {
-	server := schematest.Server(t)
-	database := server.Migrated(t)
-	direct := newServerOn(t, schematest.Reach(t, server.Address(database)))
+	server := schematest.SharedServer(t)
+	database := server.CreateMigrated(t)
+	direct := newServerOn(t, schematest.OpenConnection(t, server.DatabaseAddress(database)))
 	direct.apply(twoAccounts)
 	read := direct.newToken(1, 0, catalogue.ScopeRead)
 	const plenty = 1 << 30
 	var left atomic.Int64
-	store := schematest.NewProxy(t, server.Native.Address(), func() (time.Duration, bool) { return 0, left.Add(-1) < 0 })
+	store := schematest.NewProxy(t, server.Native.ListenAddress(), func() (time.Duration, bool) { return 0, left.Add(-1) < 0 })
 	for _, query := range []string{"", "&scorecard=true"} {
 		answered, failed := false, 0
 		for pieces := int64(0); !answered; pieces++ {
 			left.Store(plenty)
-			s := newServerOn(t, schematest.Reach(t, "clickhouse://admin:secret@"+store.Address()+"/"+database+"?dial_timeout=1s"))
+			s := newServerOn(t, schematest.OpenConnection(t, "clickhouse://admin:secret@"+store.ListenAddress()+"/"+database+"?dial_timeout=1s"))
 			left.Store(pieces)
 			got, body, text := s.do(http.MethodGet, "/v1/campaigns/12/results?websiteId=1"+query, read)
 			switch {

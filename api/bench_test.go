@@ -23,8 +23,8 @@ func BenchmarkResults(b *testing.B) {
 		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 330_000, Start: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), Days: 28, MultipleExposures: 0.01, Seed: 1,
 		Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.066, MeanValue: 50}},
 	}
-	for part := range slices.Chunk(slices.Collect(simulated.Events()), 100_000) {
-		if err := s.writer.Write(b.Context(), part); err != nil {
+	for part := range slices.Chunk(slices.Collect(simulated.GenerateEvents()), 100_000) {
+		if err := s.writer.WriteEvents(b.Context(), part); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -75,7 +75,7 @@ func (s *server) plantOne(b *testing.B) {
 		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 20_000, Start: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), Days: 14, Seed: 1,
 		Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.066, MeanValue: 50}},
 	}
-	if err := s.writer.Write(b.Context(), slices.Collect(simulated.Events())); err != nil {
+	if err := s.writer.WriteEvents(b.Context(), slices.Collect(simulated.GenerateEvents())); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -56,7 +56,7 @@ type body struct {
 	lines   int64 // acquired lines
 }
 
-func (b *body) release() {
+func (b *body) releaseMemory() {
 	b.of.small.Release(b.small)
 	if b.isLarge {
 		b.of.large.Release(1)
@@ -65,9 +65,9 @@ func (b *body) release() {
 	*b = body{of: b.of}
 }
 
-// grow acquires memory for a text of the given size. A body that becomes large
+// acquireMemory acquires memory for a text of the given size. A body that becomes large
 // waits for other large bodies, and keeps what was read.
-func (b *body) grow(ctx context.Context, size int64) error {
+func (b *body) acquireMemory(ctx context.Context, size int64) error {
 	switch {
 	case b.isLarge || size <= b.small:
 		return nil
@@ -117,7 +117,7 @@ const firstRead = 64 << 10
 // if the client disconnects. The caller must release the body, also after an
 // error, and may use the part that was read.
 func (s *server) readBody(request *http.Request, b *body) error {
-	plain, closePlain, err := decoded(request)
+	plain, closePlain, err := decompressBody(request)
 	if err != nil {
 		return err
 	}
@@ -131,13 +131,13 @@ func (s *server) readBody(request *http.Request, b *body) error {
 		if most > 0 {
 			room = min(room, most+1)
 		}
-		if err := b.grow(request.Context(), room); err != nil {
+		if err := b.acquireMemory(request.Context(), room); err != nil {
 			return err
 		}
 		if b.isLarge && most > 0 {
 			room = most + 1 // at once: while a buffer grows, two copies exist
 		}
-		switch err := b.fill(request.Context(), plain, room); {
+		switch err := b.readText(request.Context(), plain, room); {
 		case err != nil && !errors.Is(err, io.EOF):
 			return bodyProblem(err)
 		case most > 0 && int64(len(b.text)) > most:
@@ -149,8 +149,8 @@ func (s *server) readBody(request *http.Request, b *body) error {
 	}
 }
 
-// fill reads until the text has the given size. The error is io.EOF at the end.
-func (b *body) fill(ctx context.Context, from io.Reader, size int64) error {
+// readText reads until the text has the given size. The error is io.EOF at the end.
+func (b *body) readText(ctx context.Context, from io.Reader, size int64) error {
 	if int64(cap(b.text)) < size {
 		text := make([]byte, len(b.text), size)
 		copy(text, b.text)
@@ -172,8 +172,8 @@ func (b *body) fill(ctx context.Context, from io.Reader, size int64) error {
 // zstdMemory is the maximum window size of a zstd frame.
 const zstdMemory = 32 << 20
 
-// decoded returns a reader of the decompressed body.
-func decoded(request *http.Request) (plain io.Reader, closePlain func(), err error) {
+// decompressBody returns a reader of the decompressed body.
+func decompressBody(request *http.Request) (plain io.Reader, closePlain func(), err error) {
 	nothing := func() {}
 	switch encoding := strings.ToLower(strings.TrimSpace(request.Header.Get("Content-Encoding"))); encoding {
 	case "", "identity":

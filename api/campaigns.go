@@ -74,11 +74,11 @@ func newCampaign(c *catalogue.LiveCampaign, counters engine.CampaignCounters) ca
 }
 
 func (s *server) listCampaigns(c *gin.Context) (any, error) {
-	l, err := s.listing(c, ofSubjects, catalogue.CampaignTypes)
+	l, err := s.parseListing(c, ofSubjects, catalogue.CampaignTypes)
 	if err != nil {
 		return nil, err
 	}
-	page := pageOf(c, l, l.owned.Campaigns, func(c catalogue.LiveCampaign) bool { return l.has(c.WebsiteID, c.Active, c.Type) })
+	page := pageOf(c, l, l.owned.Campaigns, func(c catalogue.LiveCampaign) bool { return l.matchesFilters(c.WebsiteID, c.Active, c.Type) })
 	list := make([]campaign, len(page))
 	subjects := make([]plan.Subject, len(page))
 	for i := range page {
@@ -86,7 +86,7 @@ func (s *server) listCampaigns(c *gin.Context) (any, error) {
 		subjects[i] = plan.Subject{WebsiteID: page[i].WebsiteID, Kind: schema.SubjectCampaign, ID: page[i].ID}
 	}
 	if l.status {
-		for i, found := range s.engine.Statuses(c.Request.Context(), l.owned.ID, subjects) {
+		for i, found := range s.engine.LastStatuses(c.Request.Context(), l.owned.ID, subjects) {
 			list[i].Status = newStatus(found, page[i].Active)
 		}
 	}
@@ -99,7 +99,7 @@ func (s *server) countedCampaign(live *catalogue.LiveCampaign) campaign {
 }
 
 func (s *server) getCampaign(c *gin.Context) (any, error) {
-	found, err := resource(s, c, "campaign", func(o *catalogue.Owned) map[int64]catalogue.LiveCampaign { return o.Campaigns }, func(c *catalogue.LiveCampaign) int64 { return c.WebsiteID })
+	found, err := findResource(s, c, "campaign", func(o *catalogue.Owned) map[int64]catalogue.LiveCampaign { return o.Campaigns }, func(c *catalogue.LiveCampaign) int64 { return c.WebsiteID })
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +112,8 @@ func (s *server) getCampaign(c *gin.Context) (any, error) {
 
 // switchCampaign starts or stops a campaign.
 func (s *server) switchCampaign(active bool) func(*gin.Context) (any, error) {
-	return s.stored(func(c *gin.Context) (any, error) {
-		live, err := switched(s, c, "campaign", active, s.catalogue.SwitchCampaign)
+	return s.admitChange(func(c *gin.Context) (any, error) {
+		live, err := setActive(s, c, "campaign", active, s.catalogue.SwitchCampaign)
 		if err != nil {
 			return nil, err
 		}

@@ -16,11 +16,11 @@ import (
 // time are stored together.
 const changeSlots = 256
 
-// stored wraps operations that change the store. They have a separate admission
+// admitChange wraps operations that change the store. They have a separate admission
 // and never wait behind reports.
-func (s *server) stored(handle func(*gin.Context) (any, error)) func(*gin.Context) (any, error) {
+func (s *server) admitChange(handle func(*gin.Context) (any, error)) func(*gin.Context) (any, error) {
 	return func(c *gin.Context) (any, error) {
-		leave, err := s.changes.Enter(c.Request.Context())
+		leave, err := s.changes.AcquireSlot(c.Request.Context())
 		if err != nil {
 			return nil, err
 		}
@@ -29,12 +29,12 @@ func (s *server) stored(handle func(*gin.Context) (any, error)) func(*gin.Contex
 	}
 }
 
-// switched starts or stops the requested resource, and returns it. It ignores the
+// setActive starts or stops the requested resource, and returns it. It ignores the
 // body of the request.
-func switched[R any](s *server, c *gin.Context, kind string, active bool, change func(ctx context.Context, account, website, id int64, active bool) (R, bool, error)) (R, error) {
+func setActive[R any](s *server, c *gin.Context, kind string, active bool, change func(ctx context.Context, account, website, id int64, active bool) (R, bool, error)) (R, error) {
 	var none, live R
 	var found bool
-	p, err := s.place(c)
+	p, err := s.parsePlace(c)
 	if err != nil {
 		return none, err
 	}
@@ -47,7 +47,7 @@ func switched[R any](s *server, c *gin.Context, kind string, active bool, change
 	case errors.Is(err, catalogue.ErrContested):
 		return none, &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "contested", Detail: err.Error(), retryAfter: retryAfter, cause: err}}
 	case err != nil:
-		return none, untimely(source.StoreFailure(c.Request.Context(), err), "the store did not answer in time and the change may still be made: repeat the request, which is idempotent")
+		return none, describeTimeout(source.StoreFailure(c.Request.Context(), err), "the store did not answer in time and the change may still be made: repeat the request, which is idempotent")
 	case !found:
 		return none, &query.NotFoundError{Kind: kind, ID: p.id}
 	}

@@ -13,10 +13,10 @@ const (
 	readByPages = "Content-Disposition, ETag, Link, Retry-After, Warning, WWW-Authenticate, X-Request-Id, X-Token-Scopes, X-Total-Count"
 )
 
-// cors lets pages of the configured origins read responses. Other origins get
+// setCORSHeaders lets pages of the configured origins read responses. Other origins get
 // responses without the CORS headers, so browsers hide them from the page.
 // Credentials are never allowed: a page sets the token in a header.
-func (s *server) cors(c *gin.Context) {
+func (s *server) setCORSHeaders(c *gin.Context) {
 	if len(s.options.Origins) == 0 {
 		return
 	}

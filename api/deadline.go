@@ -33,9 +33,9 @@ func within(ctx context.Context, work func() error) error {
 	}
 }
 
-// untimely replaces the text of a timeout of a change, because the text of the
+// describeTimeout replaces the text of a timeout of a change, because the text of the
 // engine is about reports.
-func untimely(err error, detail string) error {
+func describeTimeout(err error, detail string) error {
 	var store *source.StoreError
 	if !errors.As(err, &store) || store.Fault != source.TooSlow {
 		return err

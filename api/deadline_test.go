@@ -80,7 +80,7 @@ func (c *stuckStore) PrepareBatch(ctx context.Context, query string, opts ...dri
 func TestNoRequestOutlivesItsTime(t *testing.T) {
 	const timeout, late = 300 * time.Millisecond, 20 * time.Second // without its time, a request waits a minute for a slot, or for ever
 	ended, end := context.WithCancel(context.Background())
-	store := &stuckStore{Conn: schematest.Open(t), ended: ended}
+	store := &stuckStore{Conn: schematest.OpenMigrated(t), ended: ended}
 	s := newServerOn(t, store, func(o *api.Options) { o.Timeout, o.ResultsAge, o.StoreSlots, o.StoreWait = timeout, 0, 4, time.Minute })
 	t.Cleanup(end)
 	s.apply(twoAccounts)

@@ -25,9 +25,9 @@ type delivery struct {
 // still connected.
 const surveyEvery = 1 << 10
 
-// survey parses the whole body before any event is stored, and records rejected
+// validateLines parses the whole body before any event is stored, and records rejected
 // lines. The error is a problem.
-func (d *delivery) survey(ctx context.Context) error {
+func (d *delivery) validateLines(ctx context.Context) error {
 	d.received.Lines = []RejectedLine{}
 	most := min(int64(bytes.Count(d.held.text, []byte("\n")))+1, chunkLines)
 	if bytes.HasPrefix(bytes.TrimLeft(d.held.text, " \t\r\n"), []byte("[")) {
@@ -36,13 +36,13 @@ func (d *delivery) survey(ctx context.Context) error {
 	if err := d.held.holdLines(most); err != nil {
 		return err
 	}
-	err := d.body.Each(d.held.text, func(line ingest.Line) error {
+	err := d.body.ParseLines(d.held.text, func(line ingest.Line) error {
 		if d.lines++; d.lines%surveyEvery == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if line.Fault != nil {
-			d.reject(&line)
-			d.server.intake.Journal.Keep(ingest.Reject{WebsiteID: d.body.WebsiteID, Way: ingest.WayHTTP, Line: line.Number, Reason: line.Fault.Error(), Text: line.Text})
+			d.rejectLine(&line)
+			d.server.intake.Journal.BufferRejects(ingest.Reject{WebsiteID: d.body.WebsiteID, Way: ingest.WayHTTP, Line: line.Number, Reason: line.Fault.Error(), Text: line.Text})
 		}
 		if d.lines <= chunkLines {
 			d.whole = append(d.whole, line)
@@ -57,18 +57,18 @@ func (d *delivery) survey(ctx context.Context) error {
 	return err
 }
 
-func (d *delivery) reject(line *ingest.Line) {
-	d.received.reject(line.Number, line.Fault.Error())
+func (d *delivery) rejectLine(line *ingest.Line) {
+	d.received.rejectLine(line.Number, line.Fault.Error())
 }
 
-// store writes the valid lines in order.
-func (d *delivery) store(ctx context.Context) error {
+// storeLines writes the valid lines in order.
+func (d *delivery) storeLines(ctx context.Context) error {
 	d.received = Received{Lines: []RejectedLine{}}
 	if d.whole != nil {
 		return d.storePart(ctx, d.whole)
 	}
 	part := make([]ingest.Line, 0, chunkLines)
-	err := d.body.Each(d.held.text, func(line ingest.Line) error {
+	err := d.body.ParseLines(d.held.text, func(line ingest.Line) error {
 		if part = append(part, line); len(part) < chunkLines {
 			return nil
 		}
@@ -89,13 +89,13 @@ func (d *delivery) storePart(ctx context.Context, lines []ingest.Line) error {
 	for i := range lines {
 		events = append(events, lines[i].Events...)
 	}
-	d.named.Add(events)
-	if err := d.server.intake.Collector.Write(ctx, events); err != nil {
+	d.named.AddEvents(events)
+	if err := d.server.intake.Collector.WriteEvents(ctx, events); err != nil {
 		return err
 	}
 	for i := range lines {
 		if line := &lines[i]; line.Fault != nil {
-			d.reject(line)
+			d.rejectLine(line)
 		} else {
 			d.received.Accepted++
 		}

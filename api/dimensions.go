@@ -15,16 +15,16 @@ var ofValues = bounds{1000, 100}
 
 const attributeName = "name"
 
-// dimension returns the observed values of an attribute.
-func (s *server) dimension(operation query.Operation) func(*gin.Context) (any, error) {
+// dimensionHandler returns the observed values of an attribute.
+func (s *server) dimensionHandler(operation query.Operation) func(*gin.Context) (any, error) {
 	return func(c *gin.Context) (any, error) {
 		p := query.ReadParameters(c.Request.URL.RawQuery, websiteIDName, "limit")
 		request := query.Request{Operation: operation, WebsiteID: p.ID(websiteIDName)}
-		most := p.Integer("limit", 1, ofValues.most, ofValues.otherwise)
+		most := p.ParseInteger("limit", 1, ofValues.most, ofValues.otherwise)
 		err := p.Err()
 		attribute := c.Param(attributeName)
-		if all := engine.Attributes(); !slices.Contains(all, attribute) {
-			err = joined(err, query.Fault{Name: attributeName, Value: attribute, Detail: "must be one of " + strings.Join(all, ", ")})
+		if all := engine.AttributeNames(); !slices.Contains(all, attribute) {
+			err = prependFault(err, query.Fault{Name: attributeName, Value: attribute, Detail: "must be one of " + strings.Join(all, ", ")})
 		}
 		request.SubjectID, err = pathID(c, pathIDName, err)
 		if operation == query.ExperimentResults {
@@ -33,15 +33,15 @@ func (s *server) dimension(operation query.Operation) func(*gin.Context) (any, e
 		if err != nil {
 			return nil, err
 		}
-		owned, bound := s.owned(c)
+		owned, bound := s.accountResources(c)
 		if request.WebsiteID, err = searchedWebsite(owned, bound, request.WebsiteID); err != nil {
 			return nil, err
 		}
 		request.AccountID = owned.ID
-		asked, err := s.results.Values(request, owned, attribute, most)
+		asked, err := s.results.ValuesQuery(request, owned, attribute, most)
 		if err != nil {
 			return nil, err
 		}
-		return s.answered(c, asked)
+		return s.answerQuery(c, asked)
 	}
 }

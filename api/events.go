@@ -41,7 +41,7 @@ const (
 	maxUndeclared = 100
 )
 
-func (r *Received) reject(line int64, detail string) {
+func (r *Received) rejectLine(line int64, detail string) {
 	r.Rejected++
 	if len(r.Lines) == maxRejected {
 		r.More++
@@ -76,25 +76,25 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 		return nil, &problemError{&problem{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Detail: "Content-Type must be application/x-ndjson (one JSON object per line) or application/json (an array of objects)"}}
 	}
 	held := &body{of: s.bodies}
-	defer held.release()
+	defer held.releaseMemory()
 	if err := s.readBody(c.Request, held); err != nil {
-		return nil, s.unread(token.WebsiteID, held.text, err)
+		return nil, s.rejectBody(token.WebsiteID, held.text, err)
 	}
 	d := &delivery{server: s, body: events, held: held, named: catalogue.NewNamed()}
-	if err := d.survey(c.Request.Context()); err != nil {
-		return nil, s.unread(token.WebsiteID, held.text, err)
+	if err := d.validateLines(c.Request.Context()); err != nil {
+		return nil, s.rejectBody(token.WebsiteID, held.text, err)
 	}
 	if d.received.Rejected == d.lines {
 		return nil, noneTaken(&d.received)
 	}
 	ctx, cancel := results.WithDeadline(c.Request.Context(), s.options.Timeout) // starts after the body was received from the client
 	defer cancel()
-	if err := d.store(ctx); err != nil {
+	if err := d.storeLines(ctx); err != nil {
 		return nil, s.intakeProblem(c, err)
 	}
-	undeclared := s.catalogue.Snapshot().Undeclared(d.named)
+	undeclared := s.catalogue.Snapshot().UndeclaredNames(d.named)
 	d.received.Undeclared = undeclared[:min(len(undeclared), maxUndeclared)]
-	s.metrics.received(&d.received)
+	s.metrics.countEvents(&d.received)
 	return d.received, nil
 }
 
@@ -121,9 +121,9 @@ func eventFaults(c *gin.Context) []fault {
 	return faults
 }
 
-// unread records the beginning of a body that cannot be read as rejected, and
+// rejectBody records the beginning of a body that cannot be read as rejected, and
 // returns the problem.
-func (s *server) unread(websiteID int64, text []byte, err error) error {
+func (s *server) rejectBody(websiteID int64, text []byte, err error) error {
 	var wrong *problemError
 	if !errors.As(err, &wrong) {
 		return err
@@ -135,7 +135,7 @@ func (s *server) unread(websiteID int64, text []byte, err error) error {
 		for _, e := range wrong.Errors {
 			reason += ": " + e.Detail
 		}
-		s.intake.Journal.Keep(ingest.Reject{WebsiteID: websiteID, Way: ingest.WayHTTP, Reason: reason, Text: string(text[:min(len(text), keptOfBody)])})
+		s.intake.Journal.BufferRejects(ingest.Reject{WebsiteID: websiteID, Way: ingest.WayHTTP, Reason: reason, Text: string(text[:min(len(text), keptOfBody)])})
 	}
 	return err
 }
@@ -159,5 +159,5 @@ func (s *server) intakeProblem(c *gin.Context, err error) error {
 		s.metrics.results.Shed.Inc()
 		return &problemError{&problem{Status: http.StatusServiceUnavailable, Code: string(source.Busy), Detail: "too many events are waiting to be written: retry in a moment", retryAfter: 1}}
 	}
-	return untimely(source.StoreFailure(c.Request.Context(), err), "the events were not stored in time, or their status is unknown: send the same events again; each event counts once")
+	return describeTimeout(source.StoreFailure(c.Request.Context(), err), "the events were not stored in time, or their status is unknown: send the same events again; each event counts once")
 }

@@ -69,7 +69,7 @@ func newExampleServer(t *testing.T) *server {
 		Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.1, MeanValue: 50}},
 	}
 	var events []schema.Event
-	for e := range simulated.Events() {
+	for e := range simulated.GenerateEvents() {
 		events = append(events, e)
 	}
 	kinds := []schema.Kind{schema.KindView, schema.KindClick, schema.KindSubmit, schema.KindCompletion, schema.KindConversion, schema.KindContact, schema.KindGoal}

@@ -25,7 +25,7 @@ func shopOfFewVisitors(tb testing.TB) *server {
 			events = append(events, at(i+1, visitor, int64(i%2), schema.KindGoal, int64(i*i*i)*1000-schema.MoneyScale))
 		}
 	}
-	if err := s.writer.Write(tb.Context(), events); err != nil {
+	if err := s.writer.WriteEvents(tb.Context(), events); err != nil {
 		tb.Fatal(err)
 	}
 	return s

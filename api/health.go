@@ -14,16 +14,16 @@ import (
 // healthy is the successful response of both probes. It must not be cached.
 var healthy = reply{kind: results.JSON, keep: notKept, body: []byte(`{"status":"ok"}` + "\n")}
 
-// healthz is the liveness probe.
-func healthz(*gin.Context) (any, error) { return healthy, nil }
+// checkLiveness is the liveness probe.
+func checkLiveness(*gin.Context) (any, error) { return healthy, nil }
 
-// readyz is the readiness probe. It fails while the server drains, the store is
+// checkReadiness is the readiness probe. It fails while the server drains, the store is
 // away, or its tables are not up to date.
-func (s *server) readyz(c *gin.Context) (any, error) {
+func (s *server) checkReadiness(c *gin.Context) (any, error) {
 	if s.draining.Load() {
 		return nil, &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "draining", Detail: "the server is stopping"}}
 	}
-	if err := s.ready.ask(c.Request.Context(), s.engine.Ready); err != nil {
+	if err := s.ready.checkStore(c.Request.Context(), s.engine.CheckReady); err != nil {
 		return nil, &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "not_ready", Detail: "the store is not ready; run lifthouse check for details", cause: err}}
 	}
 	return healthy, nil
@@ -42,7 +42,7 @@ type readiness struct {
 	err   error
 }
 
-func (r *readiness) ask(ctx context.Context, store func(context.Context) error) error {
+func (r *readiness) checkStore(ctx context.Context, store func(context.Context) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if time.Since(r.asked) < readyMaxAge {

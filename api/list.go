@@ -30,16 +30,16 @@ type listing struct {
 	status        bool   // include the status of each
 }
 
-// listing parses the parameters of a list. types are the valid values of the
+// parseListing parses the parameters of a list. types are the valid values of the
 // type filter; nil: the list has no filters.
-func (s *server) listing(c *gin.Context, of bounds, types []string) (listing, error) {
+func (s *server) parseListing(c *gin.Context, of bounds, types []string) (listing, error) {
 	names := []string{websiteIDName, "offset", "limit"}
 	if types != nil {
 		names = append(names, "active", "type", "include")
 	}
 	p := query.ReadParameters(c.Request.URL.RawQuery, names...)
 	asked := p.ID(websiteIDName)
-	l := listing{offset: p.Integer("offset", 0, maxOffset, 0), limit: p.Integer("limit", 1, of.most, of.otherwise)}
+	l := listing{offset: p.ParseInteger("offset", 0, maxOffset, 0), limit: p.ParseInteger("limit", 1, of.most, of.otherwise)}
 	if types != nil {
 		l.active, l.kind = p.OneOf("active", []string{"true", "false"}), p.OneOf("type", types)
 		l.status = p.OneOf("include", []string{"status"}) != ""
@@ -49,13 +49,13 @@ func (s *server) listing(c *gin.Context, of bounds, types []string) (listing, er
 	}
 	var bound int64
 	var err error
-	l.owned, bound = s.owned(c)
+	l.owned, bound = s.accountResources(c)
 	l.website, err = listedWebsite(l.owned, bound, asked)
 	return l, err
 }
 
-// has reports whether a campaign or a widget matches the filters.
-func (l *listing) has(website int64, active bool, kind string) bool {
+// matchesFilters reports whether a campaign or a widget matches the filters.
+func (l *listing) matchesFilters(website int64, active bool, kind string) bool {
 	return website == l.website && (l.active == "" || l.active == strconv.FormatBool(active)) && (l.kind == "" || l.kind == kind)
 }
 
@@ -63,7 +63,7 @@ func (l *listing) has(website int64, active bool, kind string) bool {
 // pagination headers.
 func pageOf[R any](c *gin.Context, l listing, all map[int64]R, has func(R) bool) []R {
 	found := slices.DeleteFunc(catalogue.ByID(all), func(r R) bool { return !has(r) })
-	paginate(c, l.offset, l.limit, len(found))
+	setPaginationHeaders(c, l.offset, l.limit, len(found))
 	return found[min(l.offset, len(found)):min(l.offset+l.limit, len(found))]
 }
 
@@ -74,24 +74,24 @@ type place struct {
 	website, id int64
 }
 
-// place parses the parameters of an operation whose only parameter is the
+// parsePlace parses the parameters of an operation whose only parameter is the
 // website.
-func (s *server) place(c *gin.Context) (place, error) {
+func (s *server) parsePlace(c *gin.Context) (place, error) {
 	p := query.ReadParameters(c.Request.URL.RawQuery, websiteIDName)
 	asked := p.ID(websiteIDName)
 	id, err := pathID(c, pathIDName, p.Err())
 	if err != nil {
 		return place{}, err
 	}
-	owned, bound := s.owned(c)
+	owned, bound := s.accountResources(c)
 	website, err := searchedWebsite(owned, bound, asked)
 	return place{owned, website, id}, err
 }
 
-// resource returns the requested resource. The error is that of the parameters,
+// findResource returns the requested resource. The error is that of the parameters,
 // or a NotFoundError.
-func resource[R any](s *server, c *gin.Context, kind string, all func(*catalogue.Owned) map[int64]R, websiteOf func(*R) int64) (found R, err error) {
-	p, err := s.place(c)
+func findResource[R any](s *server, c *gin.Context, kind string, all func(*catalogue.Owned) map[int64]R, websiteOf func(*R) int64) (found R, err error) {
+	p, err := s.parsePlace(c)
 	if err != nil {
 		return found, err
 	}

@@ -200,7 +200,7 @@ func TestWhatIsTooLargeIsAProblem(t *testing.T) {
 }
 
 func TestProbes(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	s := newServerOn(t, conn)
 	s.apply(twoAccounts)
 	s.token = s.newToken(1, 0, catalogue.ScopeRead)
@@ -209,7 +209,7 @@ func TestProbes(t *testing.T) {
 			t.Errorf("%s = %d %s", path, response.status, text)
 		}
 	}
-	s.api.Drain()
+	s.api.StartDraining()
 	if response, text := s.send(http.MethodGet, "/readyz", http.NoBody); response.status != http.StatusServiceUnavailable || !strings.Contains(text, "draining") {
 		t.Errorf("while draining: %d %s", response.status, text)
 	}
@@ -283,7 +283,7 @@ func TestLogAndMetricsTellOfRequestsButNotTheirSecrets(t *testing.T) {
 // metrics returns the metrics as text.
 func (s *server) metrics() string {
 	s.t.Helper()
-	admin := httptest.NewServer(s.api.Admin())
+	admin := httptest.NewServer(s.api.AdminHandler())
 	defer admin.Close()
 	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, admin.URL+"/metrics", http.NoBody)
 	if err != nil {
@@ -312,7 +312,7 @@ func TestMetricsAreNotWhereClientsAre(t *testing.T) {
 
 func TestExpiredTokenIsRefused(t *testing.T) {
 	s := newServer(t)
-	soon := s.catalogue.Snapshot().Tokens(1)[0].CreatedAt
+	soon := s.catalogue.Snapshot().AccountTokens(1)[0].CreatedAt
 	secret, _, err := s.catalogue.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}, ExpiresAt: &soon})
 	if err != nil {
 		t.Fatal(err)

@@ -69,8 +69,8 @@ func newMetrics() *metrics {
 	return m
 }
 
-// received counts the events of a request.
-func (m *metrics) received(r *Received) {
+// countEvents counts the events of a request.
+func (m *metrics) countEvents(r *Received) {
 	m.events.WithLabelValues("accepted").Add(float64(r.Accepted))
 	m.events.WithLabelValues("rejected").Add(float64(r.Rejected))
 }
@@ -93,8 +93,8 @@ func (a *API) SetServers(servers []schema.Server) {
 	}
 }
 
-// facts exports how far the facts are behind the events, and the visitors who lost events.
-func (m *metrics) facts(of *engine.Engine) {
+// registerFactsGauges exports how far the facts are behind the events, and the visitors who lost events.
+func (m *metrics) registerFactsGauges(of *engine.Engine) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "lifthouse_facts_lag_seconds", Help: "Time since the last refresh of facts that succeeded.",
 	}, func() float64 { return of.FactsLag().Seconds() }))
@@ -103,8 +103,8 @@ func (m *metrics) facts(of *engine.Engine) {
 	}, func() float64 { return float64(of.LostVisitors()) }))
 }
 
-// queried observes the duration of a store query.
-func (m *metrics) queried(elapsed time.Duration, err error) {
+// observeQuery observes the duration of a store query.
+func (m *metrics) observeQuery(elapsed time.Duration, err error) {
 	outcome := "ok"
 	var store *source.StoreError
 	switch {
@@ -116,9 +116,9 @@ func (m *metrics) queried(elapsed time.Duration, err error) {
 	m.storeQueries.WithLabelValues(outcome).Observe(elapsed.Seconds())
 }
 
-// Admin returns the handler of metrics and profiles. It requires no token, so
+// AdminHandler returns the handler of metrics and profiles. It requires no token, so
 // it must be served at an address that only operators can reach.
-func (a *API) Admin() http.Handler {
+func (a *API) AdminHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(a.server.metrics.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)

@@ -12,9 +12,9 @@ import (
 // typeKey is the context key of the negotiated content type.
 const typeKey = "type"
 
-// negotiated selects the content type of the response.
-func negotiated(c *gin.Context, offers []string) error {
-	kind := negotiation.Preferred(c.Request.Header.Values("Accept"), offers)
+// negotiateType selects the content type of the response.
+func negotiateType(c *gin.Context, offers []string) error {
+	kind := negotiation.PreferredType(c.Request.Header.Values("Accept"), offers)
 	if kind == "" {
 		return &problemError{&problem{Status: http.StatusNotAcceptable, Code: "not_acceptable", Detail: "have " + strings.Join(offers, ", ")}}
 	}

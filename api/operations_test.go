@@ -224,7 +224,7 @@ func TestDefaultsOfTheLists(t *testing.T) {
 			ID: id, WebsiteID: 1, Name: "C", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, SignificanceLevel: 90, Power: 80, MDE: 20,
 		})
 	}
-	if _, err := s.catalogue.Apply(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "A", Websites: []catalogue.Website{site}}}}, false); err != nil {
+	if _, err := s.catalogue.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "A", Websites: []catalogue.Website{site}}}}, false); err != nil {
 		t.Fatal(err)
 	}
 	s.token = s.newToken(1, 0, catalogue.ScopeRead)

@@ -27,7 +27,7 @@ func newGoal(g *catalogue.Goal) goal {
 }
 
 func (s *server) listGoals(c *gin.Context) (any, error) {
-	l, err := s.listing(c, ofOthers, nil)
+	l, err := s.parseListing(c, ofOthers, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (s *server) listGoals(c *gin.Context) (any, error) {
 }
 
 func (s *server) getGoal(c *gin.Context) (any, error) {
-	found, err := resource(s, c, "goal", func(o *catalogue.Owned) map[int64]catalogue.Goal { return o.Goals }, func(g *catalogue.Goal) int64 { return g.WebsiteID })
+	found, err := findResource(s, c, "goal", func(o *catalogue.Owned) map[int64]catalogue.Goal { return o.Goals }, func(g *catalogue.Goal) int64 { return g.WebsiteID })
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func newTarget(t *catalogue.LiveTarget) target {
 }
 
 func (s *server) listTargets(c *gin.Context) (any, error) {
-	l, err := s.listing(c, ofOthers, nil)
+	l, err := s.parseListing(c, ofOthers, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (s *server) listTargets(c *gin.Context) (any, error) {
 }
 
 func (s *server) getTarget(c *gin.Context) (any, error) {
-	found, err := resource(s, c, "target", func(o *catalogue.Owned) map[int64]catalogue.LiveTarget { return o.Targets }, func(t *catalogue.LiveTarget) int64 { return t.WebsiteID })
+	found, err := findResource(s, c, "target", func(o *catalogue.Owned) map[int64]catalogue.LiveTarget { return o.Targets }, func(t *catalogue.LiveTarget) int64 { return t.WebsiteID })
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (s *server) listWebsites(c *gin.Context) (any, error) {
 	if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
 		return nil, err
 	}
-	owned, bound := s.owned(c)
+	owned, bound := s.accountResources(c)
 	list := []website{}
 	for _, w := range catalogue.ByID(owned.Websites) {
 		if bound == 0 || bound == w.ID {

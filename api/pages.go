@@ -10,9 +10,9 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// pages adds the routes of the OpenAPI document, and of the dashboard: its page
+// addPages adds the routes of the OpenAPI document, and of the dashboard: its page
 // at / and its files under /dashboard.
-func pages(router *gin.Engine) {
+func addPages(router *gin.Engine) {
 	for _, d := range docs.All() {
 		addFile(router, d.Path, &file{d.Kind, d.Policy, d.Body})
 	}
@@ -33,17 +33,17 @@ type file struct {
 }
 
 func addFile(router *gin.Engine, path string, f *file) {
-	router.GET(path, f.serve)
-	router.HEAD(path, f.serve)
+	router.GET(path, f.serveBody)
+	router.HEAD(path, f.serveBody)
 }
 
-func (f *file) serve(c *gin.Context) {
+func (f *file) serveBody(c *gin.Context) {
 	body, err := f.body()
 	if err != nil {
 		writeProblem(c, problemOf(err))
 		return
 	}
-	tag := negotiation.Tag(string(body))
+	tag := negotiation.EntityTag(string(body))
 	c.Header("ETag", tag)
 	c.Header("Cache-Control", "no-cache")
 	if f.policy != "" {
@@ -51,7 +51,7 @@ func (f *file) serve(c *gin.Context) {
 		c.Header("X-Content-Type-Options", "nosniff")
 		c.Header("Referrer-Policy", "no-referrer")
 	}
-	if negotiation.Matches(c.Request, tag) {
+	if negotiation.MatchesTag(c.Request, tag) {
 		notModified(c)
 		return
 	}

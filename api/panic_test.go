@@ -19,7 +19,7 @@ func TestPanicIsAProblemWhoseCauseIsInTheLog(t *testing.T) {
 	defer slog.SetDefault(before)
 
 	s := &server{metrics: newMetrics()}
-	router := s.router().(*gin.Engine)
+	router := s.newRouter().(*gin.Engine)
 	router.GET("/wrong/:id", func(*gin.Context) { panic("index of lh_0123456789abcdef0123456789abcdef") })
 	listening := httptest.NewServer(s.accessLog(router))
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, listening.URL+"/wrong/7", http.NoBody)

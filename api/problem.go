@@ -139,8 +139,8 @@ func writeProblem(c *gin.Context, p *problem) {
 	c.Data(p.Status, "application/problem+json", []byte(catalogue.RedactTokens(string(body))))
 }
 
-// recovered converts a panic to a problem and logs its stack.
-func recovered(c *gin.Context) {
+// recoverPanic converts a panic to a problem and logs its stack.
+func recoverPanic(c *gin.Context) {
 	defer func() {
 		cause := recover()
 		if cause == nil {

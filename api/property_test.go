@@ -284,7 +284,7 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 	requests := tier.Of(300, 300, 8_000)
 	s, ingests := newTwoSites(t, func(o *api.Options) { o.Origins = []string{"https://shop.example.com"} })
 	events := []schema.Event{at(0, "a", 0, schema.KindView, 0), at(1, "b", 1, schema.KindView, 0), at(2, "b", 1, schema.KindGoal, 50_000), shown(0, "c", 2, 1, schema.KindView), shown(0, "d", 0, 1, schema.KindView)}
-	if err := s.writer.Write(t.Context(), events); err != nil {
+	if err := s.writer.WriteEvents(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
 	s.apply(strings.Replace(twoSites, "name: Banner,", "name: Banner, mde: 7, methodology: bayesian,", 1)) // warns of a changed plan
@@ -366,7 +366,7 @@ func TestEachParameterWithEachWrongValue(t *testing.T) {
 			}
 			sent++
 			for i, value := range wrongValues {
-				if !tier.Long() && (i+sent)%3 != 0 {
+				if !tier.IsLong() && (i+sent)%3 != 0 {
 					continue
 				}
 				text := "GET " + target + "?websiteId=1&" + p.Name + "=" + value + " HTTP/1.1\r\nHost: lifthouse\r\nAuthorization: Bearer " + s.token + "\r\n\r\n"

@@ -26,13 +26,13 @@ func newTokenRates(perSecond float64) *rates.Rates[catalogue.Digest] {
 	return rates.New[catalogue.Digest](rate.Limit(perSecond), max(1, int(2*perSecond)))
 }
 
-// limited rejects a token that exceeds its rate. It does not apply to events,
+// checkTokenRate rejects a token that exceeds its rate. It does not apply to events,
 // which are limited by the queue of the writer.
-func (s *server) limited(token *catalogue.Token, scope catalogue.Scope) *problem {
+func (s *server) checkTokenRate(token *catalogue.Token, scope catalogue.Scope) *problem {
 	if scope == catalogue.ScopeIngest || s.rates == nil {
 		return nil
 	}
-	wait, _ := s.rates.Take(token.Digest, time.Now())
+	wait, _ := s.rates.CountAction(token.Digest, time.Now())
 	if wait == 0 {
 		return nil
 	}
@@ -47,15 +47,15 @@ func newFailureRates(perMinute int) *rates.Rates[netip.Prefix] {
 	return rates.New[netip.Prefix](rate.Limit(float64(perMinute)/60), perMinute)
 }
 
-// failed rejects an address that sent too many unknown tokens, and logs this
+// checkFailureRate rejects an address that sent too many unknown tokens, and logs this
 // once. It is only called for unknown tokens: valid tokens are never rejected,
 // even behind the same proxy.
-func (s *server) failed(request *http.Request) *problem {
+func (s *server) checkFailureRate(request *http.Request) *problem {
 	if s.failures == nil {
 		return nil
 	}
 	address := addressOf(request)
-	wait, first := s.failures.Take(address, time.Now())
+	wait, first := s.failures.CountAction(address, time.Now())
 	if wait == 0 {
 		return nil
 	}

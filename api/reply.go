@@ -31,12 +31,12 @@ const (
 // may use different tokens.
 const varies = "Accept, Authorization"
 
-// send sends the reply, or 304 if the client has it.
-func send(c *gin.Context, r reply) {
+// sendReply sends the reply, or 304 if the client has it.
+func sendReply(c *gin.Context, r reply) {
 	c.Header("Cache-Control", r.keep)
 	if r.tag != "" {
 		c.Header("ETag", r.tag)
-		if negotiation.Matches(c.Request, r.tag) {
+		if negotiation.MatchesTag(c.Request, r.tag) {
 			notModified(c)
 			return
 		}

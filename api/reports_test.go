@@ -48,7 +48,7 @@ func TestWidgetAndExperimentResults(t *testing.T) {
 		shown(0, "d", 2, 0, schema.KindView), shown(1, "d", 2, 0, schema.KindCompletion), shown(2, "d", 2, 0, schema.KindCompletion),
 		shown(0, "e", 2, 1, schema.KindView), shown(1, "e", 2, 1, schema.KindGoal),
 	}
-	if err := s.writer.Write(t.Context(), events); err != nil {
+	if err := s.writer.WriteEvents(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
 
@@ -111,7 +111,7 @@ func TestSeriesAndSQLOverHTTP(t *testing.T) {
 		e.SubjectID = 40
 		return e
 	}
-	if err := s.writer.Write(t.Context(), []schema.Event{
+	if err := s.writer.WriteEvents(t.Context(), []schema.Event{
 		event(0, "a", schema.KindView), event(70, "a", schema.KindGoal), event(130, "b", schema.KindView), event(250, "a", schema.KindGoal),
 	}); err != nil {
 		t.Fatal(err)

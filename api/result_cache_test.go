@@ -44,7 +44,7 @@ func (s *server) poll(path string, headers ...string) polled {
 
 func (s *server) write(events ...schema.Event) {
 	s.t.Helper()
-	if err := s.writer.Write(s.t.Context(), events); err != nil {
+	if err := s.writer.WriteEvents(s.t.Context(), events); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -175,7 +175,7 @@ accounts:
 `
 
 func TestNoAccountGetsAnythingKeptOfAnother(t *testing.T) {
-	s := newServerOn(t, schematest.Open(t))
+	s := newServerOn(t, schematest.OpenMigrated(t))
 	s.apply(neighbours)
 	one, two, bound := s.newToken(1, 0, catalogue.ScopeRead), s.newToken(2, 0, catalogue.ScopeRead), s.newToken(1, 3, catalogue.ScopeRead)
 	s.write(at(0, "a", 0, schema.KindView, 0))
@@ -241,7 +241,7 @@ func TestIdenticalConcurrentRequestsRunOnce(t *testing.T) {
 }
 
 func TestTheLastGoodAnswerIsGivenWhenTheStoreFails(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	s := newServerOn(t, conn)
 	s.apply(twoAccounts)
 	s.token = s.newToken(1, 0, catalogue.ScopeRead)

@@ -12,8 +12,8 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// report returns the handler of an operation that returns a report.
-func (s *server) report(operation query.Operation) func(*gin.Context) (any, error) {
+// reportHandler returns the handler of an operation that returns a report.
+func (s *server) reportHandler(operation query.Operation) func(*gin.Context) (any, error) {
 	return func(c *gin.Context) (any, error) {
 		_, span := tracer.Start(c.Request.Context(), "parse")
 		request, err := query.ParseReport(operation, c.Request.URL.RawQuery)
@@ -25,7 +25,7 @@ func (s *server) report(operation query.Operation) func(*gin.Context) (any, erro
 		if err != nil {
 			return nil, err
 		}
-		owned, bound := s.owned(c)
+		owned, bound := s.accountResources(c)
 		if err := goalFault(owned, cmp.Or(bound, request.WebsiteID), request.GoalID); err != nil {
 			return nil, err
 		}
@@ -33,49 +33,49 @@ func (s *server) report(operation query.Operation) func(*gin.Context) (any, erro
 			return nil, err
 		}
 		request.AccountID, request.SubjectID = owned.ID, id
-		asked, err := s.results.Report(request, owned, c.GetString(typeKey))
+		asked, err := s.results.ReportQuery(request, owned, c.GetString(typeKey))
 		if err != nil {
 			return nil, err
 		}
-		ready, err := s.answered(c, asked)
+		ready, err := s.answerQuery(c, asked)
 		if err == nil {
-			present(c, asked)
+			setDownloadHeaders(c, asked)
 		}
 		return ready, err
 	}
 }
 
-// answered returns 304 if the client has the current response, and otherwise the
+// answerQuery returns 304 if the client has the current response, and otherwise the
 // response. A response of a failed store has no entity tag, so that it cannot be
 // confirmed by a conditional request.
-func (s *server) answered(c *gin.Context, q *results.Query) (reply, error) {
+func (s *server) answerQuery(c *gin.Context, q *results.Query) (reply, error) {
 	ctx, newest := c.Request.Context(), negotiation.WantsNew(c.Request)
-	is := s.results.Version(ctx, q)
-	if tag := s.tag(q, is); tag != "" && !newest && negotiation.Matches(c.Request, tag) {
-		s.metrics.results.Count(results.NotModified)
+	is := s.results.DataVersion(ctx, q)
+	if tag := s.entityTag(q, is); tag != "" && !newest && negotiation.MatchesTag(c.Request, tag) {
+		s.metrics.results.CountOutcome(results.NotModified)
 		return reply{kind: q.Kind, keep: briefly, tag: tag}, nil
 	}
-	got, err := s.results.Answer(ctx, q, is, newest)
+	got, err := s.results.AnswerQuery(ctx, q, is, newest)
 	if got.Stale {
 		return reply{kind: q.Kind, keep: notKept, stale: true, body: got.Body}, err
 	}
-	return reply{kind: q.Kind, keep: briefly, tag: s.tag(q, got.Version), body: got.Body}, err
+	return reply{kind: q.Kind, keep: briefly, tag: s.entityTag(q, got.Version), body: got.Body}, err
 }
 
-// tag returns the entity tag of a response; empty: events wait that may change it, or the store does not answer.
-func (s *server) tag(q *results.Query, of results.Version) string {
+// entityTag returns the entity tag of a response; empty: events wait that may change it, or the store does not answer.
+func (s *server) entityTag(q *results.Query, of results.Version) string {
 	if !of.IsCurrent() {
 		return ""
 	}
-	return negotiation.Tag(s.options.Release, q.Key, of.String())
+	return negotiation.EntityTag(s.options.Release, q.Key, of.String())
 }
 
 // extensions has the file extensions of downloads.
 var extensions = map[string]string{results.CSV: "csv", results.SVG: "svg"}
 
-// present sets the file name of a download, and a policy that disables scripts
+// setDownloadHeaders sets the file name of a download, and a policy that disables scripts
 // in an SVG that is opened directly.
-func present(c *gin.Context, q *results.Query) {
+func setDownloadHeaders(c *gin.Context, q *results.Query) {
 	extension := extensions[q.Kind]
 	if extension == "" {
 		return

@@ -34,11 +34,11 @@ accounts:
 
 func (s *server) apply(text string) {
 	s.t.Helper()
-	file, err := catalogue.Read(strings.NewReader(text))
+	file, err := catalogue.ReadYAML(strings.NewReader(text))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if _, err := s.catalogue.Apply(s.t.Context(), file, false); err != nil {
+	if _, err := s.catalogue.ApplyFile(s.t.Context(), file, false); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -56,7 +56,7 @@ func (s *server) plant() {
 				{ID: 2, Share: 1, ConversionRate: 0.16, MeanValue: 50},
 			},
 		}
-		if err := s.writer.Write(s.t.Context(), slices.Collect(simulated.Events())); err != nil {
+		if err := s.writer.WriteEvents(s.t.Context(), slices.Collect(simulated.GenerateEvents())); err != nil {
 			s.t.Fatal(err)
 		}
 	}

@@ -25,11 +25,11 @@ func pathID(c *gin.Context, name string, before error) (int64, error) {
 	if id, ok := query.ParseID(text); ok {
 		return id, before
 	}
-	return 0, joined(before, query.Fault{Name: name, Value: text, Detail: "must be a number; digits only"})
+	return 0, prependFault(before, query.Fault{Name: name, Value: text, Detail: "must be a number; digits only"})
 }
 
-// joined inserts an error of the path before earlier errors.
-func joined(before error, fault query.Fault) error {
+// prependFault inserts an error of the path before earlier errors.
+func prependFault(before error, fault query.Fault) error {
 	faults := []query.Fault{fault}
 	var invalid *query.InvalidError
 	if errors.As(before, &invalid) {
@@ -73,8 +73,8 @@ func listedWebsite(owned *catalogue.Owned, bound, asked int64) (int64, error) {
 	}}
 }
 
-// paginate sets the pagination headers (RFC 8288).
-func paginate(c *gin.Context, offset, limit, total int) {
+// setPaginationHeaders sets the pagination headers (RFC 8288).
+func setPaginationHeaders(c *gin.Context, offset, limit, total int) {
 	c.Header("X-Total-Count", strconv.Itoa(total))
 	query := c.Request.URL.Query()
 	link := func(rel string, offset int) string {

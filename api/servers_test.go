@@ -28,12 +28,12 @@ func within(t *testing.T, what string, holds func() bool) {
 
 // TestTwoServersOnOneStore has two catalogues that are refreshed as by serve.
 func TestTwoServersOnOneStore(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	one, other := newServerOn(t, conn), newServerOn(t, conn)
 	var following sync.WaitGroup
 	t.Cleanup(following.Wait)
 	for _, s := range []*server{one, other} {
-		following.Go(func() { s.catalogue.Follow(t.Context(), 400*time.Millisecond) })
+		following.Go(func() { s.catalogue.RefreshPeriodically(t.Context(), 400*time.Millisecond) })
 	}
 	one.apply(twoSites)
 	one.token = one.newToken(1, 0, catalogue.ScopeWrite)
@@ -59,11 +59,11 @@ func TestTwoServersOnOneStore(t *testing.T) {
 // TestManyClientsStartStopAndApply sends starts, stops and applies of one
 // campaign and one widget to two servers concurrently.
 func TestManyClientsStartStopAndApply(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	servers := []*server{newServerOn(t, conn), newServerOn(t, conn)}
 	servers[0].apply(twoSites)
 	token := servers[0].newToken(1, 0, catalogue.ScopeWrite)
-	if err := servers[1].catalogue.Refresh(t.Context()); err != nil {
+	if err := servers[1].catalogue.RefreshSnapshot(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	rounds := tier.Of(3, 5, 10)
@@ -93,12 +93,12 @@ func TestManyClientsStartStopAndApply(t *testing.T) {
 	for i, s := range servers {
 		clients.Go(func() {
 			for round := range rounds {
-				file, err := catalogue.Read(strings.NewReader(strings.Replace(twoSites, "name: Banner", fmt.Sprintf("name: Banner %d %d", i, round), 1)))
+				file, err := catalogue.ReadYAML(strings.NewReader(strings.Replace(twoSites, "name: Banner", fmt.Sprintf("name: Banner %d %d", i, round), 1)))
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if _, err := s.catalogue.Apply(t.Context(), file, false); err != nil {
+				if _, err := s.catalogue.ApplyFile(t.Context(), file, false); err != nil {
 					t.Error(err)
 				}
 			}
@@ -107,7 +107,7 @@ func TestManyClientsStartStopAndApply(t *testing.T) {
 	clients.Wait()
 	var seen []string
 	for _, s := range servers {
-		if err := s.catalogue.Refresh(t.Context()); err != nil {
+		if err := s.catalogue.RefreshSnapshot(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		_, c, campaign := s.do("GET", "/v1/campaigns/12", token)
@@ -131,7 +131,7 @@ func TestManyClientsStartStopAndApply(t *testing.T) {
 // TestAStoreThatIsAway checks that results, starts and stops return 503 without a store, and that everything that is kept in
 // memory is still returned.
 func TestAStoreThatIsAway(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	s := newServerOn(t, conn)
 	s.apply(twoSites)
 	s.token = s.newToken(1, 0, catalogue.ScopeWrite)
@@ -151,7 +151,7 @@ func TestAStoreThatIsAway(t *testing.T) {
 			t.Errorf("%s %s = %d %s, want %d", o.method, path, response.status, text, want)
 		}
 	}
-	if live := s.catalogue.Snapshot().Account(1).Campaigns[12]; !live.Active {
+	if live := s.catalogue.Snapshot().AccountResources(1).Campaigns[12]; !live.Active {
 		t.Error("a stop that was refused is in force")
 	}
 }

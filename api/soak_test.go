@@ -47,7 +47,7 @@ func TestSoak(t *testing.T) {
 	s.writes = s.newToken(1, 0, catalogue.ScopeWrite)
 	following, stop := context.WithCancel(t.Context())
 	var background sync.WaitGroup
-	background.Go(func() { s.catalogue.Follow(following, 400*time.Millisecond) })
+	background.Go(func() { s.catalogue.RefreshPeriodically(following, 400*time.Millisecond) })
 	s.pollOnce(t, 0, new(string)) // what is made once is made
 	s.rest()
 	goroutines, heap := runtime.NumGoroutine(), heapInUse()
@@ -163,16 +163,16 @@ func (s *soaking) keepWriting(ctx context.Context, t *testing.T) {
 			Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.1, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.1, MeanValue: 50}},
 		}
 		var events []schema.Event
-		for e := range simulated.Events() {
-			e.VisitorID = schema.Hash(fmt.Sprint(batch, " ", e.VisitorID))
-			e.EventID = schema.Hash(fmt.Sprint(batch, " ", e.EventID))
+		for e := range simulated.GenerateEvents() {
+			e.VisitorID = schema.HashID(fmt.Sprint(batch, " ", e.VisitorID))
+			e.EventID = schema.HashID(fmt.Sprint(batch, " ", e.EventID))
 			events = append(events, e)
 		}
 		seen := map[uint64]bool{}
 		for _, e := range events {
 			seen[e.VisitorID] = true
 		}
-		if err := s.writer.Write(t.Context(), events); err != nil {
+		if err := s.writer.WriteEvents(t.Context(), events); err != nil {
 			t.Error(err)
 			return
 		}
@@ -192,12 +192,12 @@ func (s *soaking) keepApplying(ctx context.Context, t *testing.T) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for n := range 1_000_000 {
-		file, err := catalogue.Read(strings.NewReader(strings.Replace(twoAccounts, "name: Basket", "name: Basket "+strconv.Itoa(n)+", active: "+strconv.FormatBool(n%2 == 0), 1)))
+		file, err := catalogue.ReadYAML(strings.NewReader(strings.Replace(twoAccounts, "name: Basket", "name: Basket "+strconv.Itoa(n)+", active: "+strconv.FormatBool(n%2 == 0), 1)))
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		if _, err := s.catalogue.Apply(t.Context(), file, false); err != nil {
+		if _, err := s.catalogue.ApplyFile(t.Context(), file, false); err != nil {
 			t.Error(err)
 			return
 		}
@@ -227,7 +227,7 @@ func TestRevocationReachesAnotherServerWithinASecond(t *testing.T) {
 	other := newServerOn(t, s.conn)
 	ctx, stop := context.WithCancel(t.Context())
 	var following sync.WaitGroup
-	following.Go(func() { other.catalogue.Follow(ctx, 400*time.Millisecond) })
+	following.Go(func() { other.catalogue.RefreshPeriodically(ctx, 400*time.Millisecond) })
 	defer following.Wait()
 	defer stop()
 	status := func(want int) {
@@ -245,7 +245,7 @@ func TestRevocationReachesAnotherServerWithinASecond(t *testing.T) {
 	}
 	s.token = s.newToken(1, 0, catalogue.ScopeRead)
 	status(http.StatusOK)
-	tokens := s.catalogue.Snapshot().Tokens(1)
+	tokens := s.catalogue.Snapshot().AccountTokens(1)
 	if _, err := s.catalogue.RevokeToken(t.Context(), 1, tokens[len(tokens)-1].ID); err != nil {
 		t.Fatal(err)
 	}

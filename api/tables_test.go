@@ -46,7 +46,7 @@ func newOddServer(t *testing.T) *server {
 		}
 	}
 	events = append(events, shown(0, "w", 0, 1, schema.KindView), shown(1, "w", 0, 1, schema.KindClick))
-	if err := s.writer.Write(t.Context(), events); err != nil {
+	if err := s.writer.WriteEvents(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -268,7 +268,7 @@ func TestObservedValuesOfAnAttribute(t *testing.T) {
 	}
 	event := at(400, "new", 0, schema.KindView, 0)
 	event.Device = "watch"
-	if err := s.writer.Write(t.Context(), []schema.Event{event}); err != nil {
+	if err := s.writer.WriteEvents(t.Context(), []schema.Event{event}); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, text := s.do("GET", "/v1/campaigns/12/dimensions/device", s.token); !strings.Contains(text, `"visitors":301`) {

@@ -14,9 +14,9 @@ import (
 // configures an exporter.
 var tracer = otel.Tracer("lifthouse/api")
 
-// traced starts the span of a request, within the trace of the client if there
+// startRequestSpan starts the span of a request, within the trace of the client if there
 // is one (W3C Trace Context).
-func traced(request *http.Request) (*http.Request, trace.Span) {
+func startRequestSpan(request *http.Request) (*http.Request, trace.Span) {
 	ctx := propagation.TraceContext{}.Extract(request.Context(), propagation.HeaderCarrier(request.Header))
 	ctx, span := tracer.Start(ctx, "request", trace.WithSpanKind(trace.SpanKindServer))
 	return request.WithContext(ctx), span

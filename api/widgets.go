@@ -88,7 +88,7 @@ func newWidgetVariations(declared []catalogue.WidgetVariation) []widgetVariation
 func newExperiment(e *catalogue.Experiment, history []catalogue.SharesSince) widgetExperiment {
 	shown := widgetExperiment{
 		ID: e.ID, Name: e.Name, PrimaryMetric: e.PrimaryMetric, ControlShare: e.ControlShare, Active: e.Active,
-		CreateDate: instant(e.CreateDate), StartDate: instant(e.StartDate), EndDate: instant(e.EndDate),
+		CreateDate: utcTime(e.CreateDate), StartDate: utcTime(e.StartDate), EndDate: utcTime(e.EndDate),
 		Variations: newWidgetVariations(e.Variations), Goals: e.Goals, MinDays: e.MinDays, LookPlan: e.LookPlan,
 	}
 	if len(history) > 0 {
@@ -100,7 +100,7 @@ func newExperiment(e *catalogue.Experiment, history []catalogue.SharesSince) wid
 	return shown
 }
 
-func instant(d *catalogue.Date) *time.Time {
+func utcTime(d *catalogue.Date) *time.Time {
 	if d == nil {
 		return nil
 	}
@@ -109,11 +109,11 @@ func instant(d *catalogue.Date) *time.Time {
 }
 
 func (s *server) listWidgets(c *gin.Context) (any, error) {
-	l, err := s.listing(c, ofSubjects, catalogue.WidgetTypes)
+	l, err := s.parseListing(c, ofSubjects, catalogue.WidgetTypes)
 	if err != nil {
 		return nil, err
 	}
-	page := pageOf(c, l, l.owned.Widgets, func(w catalogue.LiveWidget) bool { return l.has(w.WebsiteID, w.Active, w.Type) })
+	page := pageOf(c, l, l.owned.Widgets, func(w catalogue.LiveWidget) bool { return l.matchesFilters(w.WebsiteID, w.Active, w.Type) })
 	list := make([]widget, len(page))
 	for i := range page {
 		list[i] = s.countedWidget(&page[i])
@@ -131,7 +131,7 @@ func (s *server) experimentStatuses(c *gin.Context, account int64, w *catalogue.
 		subjects = append(subjects, plan.Subject{WebsiteID: w.WebsiteID, Kind: schema.SubjectWidget, ID: w.ID, ExperimentID: e.ID})
 	}
 	shown := []experimentStatus{}
-	for i, found := range s.engine.Statuses(c.Request.Context(), account, subjects) {
+	for i, found := range s.engine.LastStatuses(c.Request.Context(), account, subjects) {
 		shown = append(shown, experimentStatus{w.Experiments[i].ID, newStatus(found, w.Active && w.Experiments[i].Active)})
 	}
 	return shown
@@ -144,7 +144,7 @@ func (s *server) countedWidget(w *catalogue.LiveWidget) widget {
 }
 
 func (s *server) getWidget(c *gin.Context) (any, error) {
-	found, err := resource(s, c, "widget", func(o *catalogue.Owned) map[int64]catalogue.LiveWidget { return o.Widgets }, func(w *catalogue.LiveWidget) int64 { return w.WebsiteID })
+	found, err := findResource(s, c, "widget", func(o *catalogue.Owned) map[int64]catalogue.LiveWidget { return o.Widgets }, func(w *catalogue.LiveWidget) int64 { return w.WebsiteID })
 	if err != nil {
 		return nil, err
 	}
@@ -158,8 +158,8 @@ func (s *server) getWidget(c *gin.Context) (any, error) {
 
 // switchWidget starts or stops a widget.
 func (s *server) switchWidget(active bool) func(*gin.Context) (any, error) {
-	return s.stored(func(c *gin.Context) (any, error) {
-		live, err := switched(s, c, "widget", active, s.catalogue.SwitchWidget)
+	return s.admitChange(func(c *gin.Context) (any, error) {
+		live, err := setActive(s, c, "widget", active, s.catalogue.SwitchWidget)
 		if err != nil {
 			return nil, err
 		}

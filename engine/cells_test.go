@@ -38,7 +38,7 @@ func (x *trial) devices(day int, mobile [2]int, converted, others [2]int) {
 			}
 		}
 	}
-	if err := x.writer.Write(x.t.Context(), events); err != nil {
+	if err := x.writer.WriteEvents(x.t.Context(), events); err != nil {
 		x.t.Fatal(err)
 	}
 }
@@ -57,9 +57,9 @@ func cellOf(t *testing.T, r *result.Report, value string) *result.BreakdownCell 
 
 // analyzeNext returns the result of the next look, and its p-value.
 func analyzeNext(d stats.LookDesign, points *[]stats.LookPoint, tau float64, strata ...stats.Stratum) (stats.LookResult, *float64) {
-	*points = append(*points, stats.LookPoint{Tau: tau, Information: stats.Information(strata, true)})
+	*points = append(*points, stats.LookPoint{Tau: tau, Information: stats.LookInformation(strata, true)})
 	sequence, last := d.NewSequence(*points, nil), len(*points)-1
-	found := sequence.Analyze(last, strata, true)
+	found := sequence.AnalyzeLook(last, strata, true)
 	return found, sequence.PValue(last, found)
 }
 
@@ -157,10 +157,10 @@ func TestLooksAtCellsAreKept(t *testing.T) {
 	x := newTrial(t, firstDay)
 	x.weeks([]int{50, 60}, []int{50, 60})
 	var statements atomic.Int64
-	x.engine.Observe(func(time.Duration, error) { statements.Add(1) })
+	x.engine.ObserveQueries(func(time.Duration, error) { statements.Add(1) })
 	ask := func() int64 {
 		before := statements.Load()
-		if _, err := x.engine.Report(t.Context(), planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1, Dimension: query.ByDevice})); err != nil {
+		if _, err := x.engine.ComputeReport(t.Context(), planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1, Dimension: query.ByDevice})); err != nil {
 			fatal(t, err)
 		}
 		return statements.Load() - before

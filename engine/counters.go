@@ -20,7 +20,7 @@ type CampaignCounters struct {
 
 // CountersOfCampaign returns the live counters of a campaign.
 func (e *Engine) CountersOfCampaign(c *catalogue.LiveCampaign) CampaignCounters {
-	t := e.Totals(plan.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID})
+	t := e.SubjectCounters(plan.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID})
 	goal := t.Goals[c.PrimaryGoalID]
 	return CampaignCounters{Views: t.Events[visit.View], GoalsReached: goal.Events, Value: wholeMoney(goal.Value)}
 }
@@ -37,7 +37,7 @@ type WidgetCounters struct {
 func (e *Engine) CountersOfWidget(w *catalogue.LiveWidget) WidgetCounters {
 	var t facts.Totals
 	for _, experiment := range append([]catalogue.Experiment{{}}, w.Experiments...) {
-		of := e.Totals(plan.Subject{WebsiteID: w.WebsiteID, Kind: schema.SubjectWidget, ID: w.ID, ExperimentID: experiment.ID})
+		of := e.SubjectCounters(plan.Subject{WebsiteID: w.WebsiteID, Kind: schema.SubjectWidget, ID: w.ID, ExperimentID: experiment.ID})
 		t.Merge(&of)
 	}
 	var goals facts.GoalTotals
@@ -56,7 +56,7 @@ func (e *Engine) CountersOfWidget(w *catalogue.LiveWidget) WidgetCounters {
 // wholeMoney rounds an amount to an integer, half away from zero.
 func wholeMoney(units fold.Int128) int64 {
 	half := big.NewInt(schema.MoneyScale / 2)
-	amount := units.Big()
+	amount := units.BigInt()
 	if amount.Sign() < 0 {
 		half.Neg(half)
 	}

@@ -51,7 +51,7 @@ func newDecisions() *decisions {
 // readOnce returns what read returned for the key at the version of the subject's facts. It is read
 // again only if they changed.
 func readOnce[T any](ctx context.Context, e *Engine, kept *lru.Cache[string, dated[T]], key string, x *source.Execution, read func() (T, error)) (T, error) {
-	version, known := e.Version(ctx, x.Subject)
+	version, known := e.ResultsVersion(ctx, x.Subject)
 	if known {
 		if last, found := kept.Get(key); found && last.version == version {
 			return last.read, nil
@@ -64,8 +64,8 @@ func readOnce[T any](ctx context.Context, e *Engine, kept *lru.Cache[string, dat
 	return found, err
 }
 
-// analysis returns what the looks of the declared question found.
-func (e *Engine) analysis(ctx context.Context, x *source.Execution) (*looks.Analysis, error) {
+// cachedAnalysis returns what the looks of the declared question found.
+func (e *Engine) cachedAnalysis(ctx context.Context, x *source.Execution) (*looks.Analysis, error) {
 	return readOnce(ctx, e, e.decisions.analyses, analysisKey(x.Plan), x, func() (*looks.Analysis, error) { return e.readAnalysis(ctx, x) })
 }
 
@@ -73,8 +73,8 @@ func (e *Engine) analysis(ctx context.Context, x *source.Execution) (*looks.Anal
 // secondary goals, and analyzes the looks.
 func (e *Engine) readAnalysis(ctx context.Context, x *source.Execution) (*looks.Analysis, error) {
 	first, _ := e.firstView(x.Subject)
-	p := x.Declaration(time.Time{})
-	recorded, err := e.ledger.Recorded(ctx, looks.DeclarationOf(p))
+	p := x.DeclaredPlan(time.Time{})
+	recorded, err := e.ledger.RecordedLooks(ctx, looks.DeclarationOf(p))
 	if err != nil {
 		return nil, source.StoreFailure(ctx, err)
 	}
@@ -82,9 +82,9 @@ func (e *Engine) readAnalysis(ctx context.Context, x *source.Execution) (*looks.
 		recorded = slices.DeleteFunc(slices.Clone(recorded), func(r looks.Record) bool { return r.End.After(to) })
 	}
 	schedule := looks.NewSchedule(p, first, throughOf(x), x.Stored.Newest, recorded)
-	return e.decisions.analyzer.Analyze(p, schedule, recorded, func(since time.Time, goals []int64) (map[int64][]visit.Step, error) {
+	return e.decisions.analyzer.AnalyzeLooks(p, schedule, recorded, func(since time.Time, goals []int64) (map[int64][]visit.Step, error) {
 		of := *x
-		of.Plan, of.Outliers, of.Limited = x.Declaration(since), nil, nil
+		of.Plan, of.Outliers, of.Limited = x.DeclaredPlan(since), nil, nil
 		of.Request.Cap = nil // the declared ones apply
 		found, err := e.readGoals(ctx, &of, goals)
 		steps := make(map[int64][]visit.Step, len(found))
@@ -117,12 +117,12 @@ func (e *Engine) concludeCells(ctx context.Context, x *source.Execution, a *look
 // readCells reads the cells of a breakdown at each look, and analyzes them. The j-th cell to
 // have enough visitors in each variation has a part of alpha.
 func (e *Engine) readCells(ctx context.Context, x *source.Execution, a *looks.Analysis) (map[string]*looks.Analysis, error) {
-	p, cells := x.Declaration(time.Time{}), looks.NewCells(a)
+	p, cells := x.DeclaredPlan(time.Time{}), looks.NewCells(a)
 	p.Dimension, p.Interval = x.Dimension, ""
 	for _, look := range a.Looks {
 		windows, whole := []*visit.Rows{}, &visit.Rows{}
 		unknown := map[string]bool{} // cells that are in "(other)" of a part of a window
-		for _, w := range a.Windows(look) {
+		for _, w := range a.LookWindows(look) {
 			found, err := e.readWindow(ctx, x, w, look.End, unknown)
 			if err != nil {
 				return nil, err
@@ -130,7 +130,7 @@ func (e *Engine) readCells(ctx context.Context, x *source.Execution, a *looks.An
 			windows, whole.Cells = append(windows, found), append(whole.Cells, found.Cells...)
 		}
 		large := slices.DeleteFunc(result.LargeCells(p, whole), func(name string) bool { return unknown[name] })
-		cells.Add(look, large, func(name string) [][]visit.Row {
+		cells.AddLook(look, large, func(name string) [][]visit.Row {
 			if unknown[name] {
 				return nil
 			}
@@ -141,7 +141,7 @@ func (e *Engine) readCells(ctx context.Context, x *source.Execution, a *looks.An
 			return rows
 		})
 	}
-	return e.decisions.analyzer.Cells(cells), nil
+	return e.decisions.analyzer.AnalyzeBreakdown(cells), nil
 }
 
 // readWindow reads the cells of the visitors of a window up to a time. It subtracts those
@@ -150,10 +150,10 @@ func (e *Engine) readCells(ctx context.Context, x *source.Execution, a *looks.An
 func (e *Engine) readWindow(ctx context.Context, x *source.Execution, w looks.Window, end time.Time, unknown map[string]bool) (*visit.Rows, error) {
 	since := func(from time.Time) (*visit.Rows, error) {
 		of := *x
-		p := x.Declaration(from)
+		p := x.DeclaredPlan(from)
 		p.Dimension, p.Interval = x.Dimension, ""
-		of.Plan, of.Outliers, of.Limited = p.Until(end), nil, nil
-		return e.read(ctx, &of)
+		of.Plan, of.Outliers, of.Limited = p.WithWindowEnd(end), nil, nil
+		return e.readRows(ctx, &of)
 	}
 	found, err := since(w.From)
 	if err != nil || !w.To.Before(end) {
@@ -191,8 +191,8 @@ func (e *Engine) readWindow(ctx context.Context, x *source.Execution, w looks.Wi
 	return both, nil
 }
 
-// decides reports whether there is something to decide.
-func decides(p *plan.Plan) bool { return p.Rules.Compare && len(p.Variations) > 1 }
+// canDecide reports whether there is something to decide.
+func canDecide(p *plan.Plan) bool { return p.Rules.Compare && len(p.Variations) > 1 }
 
 // analysisKey identifies a declared question and the window's end of a report about it.
 func analysisKey(p *plan.Plan) string {

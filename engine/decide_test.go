@@ -41,7 +41,7 @@ const dailyVisitors = 500
 // newTrial opens a store.
 func newTrial(t *testing.T, first time.Time) *trial {
 	t.Helper()
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	c, err := catalogue.Open(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func (x *trial) apply() {
 		ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}, {ID: 2, WebsiteID: 1, Name: "Signup"}},
 		Campaigns: []catalogue.Campaign{x.campaign},
 	}
-	if _, err := x.catalogue.Apply(x.t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
+	if _, err := x.catalogue.ApplyFile(x.t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
 		x.t.Fatal(err)
 	}
 }
@@ -81,7 +81,7 @@ func (x *trial) day(day int, converted ...int) {
 func (x *trial) refresh() {
 	x.t.Helper()
 	for _, r := range []*facts.Refresher{x.refresher, x.other.Facts[0]} {
-		if _, err := r.Refresh(x.t.Context()); err != nil {
+		if _, err := r.RefreshFacts(x.t.Context()); err != nil {
 			x.t.Fatal(err)
 		}
 	}
@@ -106,7 +106,7 @@ func (x *trial) store(day int, converted ...int) {
 			}
 		}
 	}
-	if err := x.writer.Write(x.t.Context(), events); err != nil {
+	if err := x.writer.WriteEvents(x.t.Context(), events); err != nil {
 		x.t.Fatal(err)
 	}
 }
@@ -124,11 +124,11 @@ func (x *trial) report(change func(*query.Request)) *result.Report {
 // reportOf returns the report of a plan, see report.
 func (x *trial) reportOf(p *plan.Plan) *result.Report {
 	x.t.Helper()
-	got, err := x.engine.Report(x.t.Context(), p)
+	got, err := x.engine.ComputeReport(x.t.Context(), p)
 	if err != nil {
 		fatal(x.t, err)
 	}
-	other, err := x.other.Report(x.t.Context(), p)
+	other, err := x.other.ComputeReport(x.t.Context(), p)
 	if err != nil {
 		fatal(x.t, err)
 	}
@@ -352,7 +352,7 @@ func TestPlanIsFrozenByTheFirstView(t *testing.T) {
 	x.apply()
 	site := catalogue.Website{ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase", ValueCap: &schema.Cap{Units: 10}}}}
 	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}
-	if _, err := x.catalogue.Apply(t.Context(), file, false); err != nil {
+	if _, err := x.catalogue.ApplyFile(t.Context(), file, false); err != nil {
 		t.Fatal(err)
 	}
 	after, afterValue := x.report(nil), x.report(value)
@@ -377,7 +377,7 @@ func TestPlanOfAnExperimentIsFrozen(t *testing.T) {
 		t.Helper()
 		widget := catalogue.Widget{ID: 7, WebsiteID: 1, Name: "Popup", Type: "popup", PrimaryGoalID: 1, Experiments: []catalogue.Experiment{experiment}}
 		site := catalogue.Website{ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}}, Widgets: []catalogue.Widget{widget}}
-		if _, err := x.catalogue.Apply(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
+		if _, err := x.catalogue.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -385,7 +385,7 @@ func TestPlanOfAnExperimentIsFrozen(t *testing.T) {
 	report := func() *result.Report {
 		t.Helper()
 		x.refresh()
-		r, err := x.engine.Report(t.Context(), planOf(t, x.engine, query.Request{Operation: query.ExperimentResults, AccountID: 1, SubjectID: 7, ExperimentID: 4}))
+		r, err := x.engine.ComputeReport(t.Context(), planOf(t, x.engine, query.Request{Operation: query.ExperimentResults, AccountID: 1, SubjectID: 7, ExperimentID: 4}))
 		if err != nil {
 			fatal(t, err)
 		}
@@ -403,7 +403,7 @@ func TestPlanOfAnExperimentIsFrozen(t *testing.T) {
 			})
 		}
 	}
-	if err := x.writer.Write(t.Context(), events); err != nil {
+	if err := x.writer.WriteEvents(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
 	before := report()
@@ -438,7 +438,7 @@ func TestPointsHaveTheCapOfTheReport(t *testing.T) {
 		other.EventID = 3*i + 2
 		events = append(events, view, goal, other)
 	}
-	if err := x.writer.Write(t.Context(), events); err != nil {
+	if err := x.writer.WriteEvents(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
 	x.refresh()
@@ -452,7 +452,7 @@ func TestPointsHaveTheCapOfTheReport(t *testing.T) {
 				for _, change := range changes {
 					change(&r)
 				}
-				got, err := of.Report(t.Context(), planOf(t, of, r))
+				got, err := of.ComputeReport(t.Context(), planOf(t, of, r))
 				if err != nil {
 					fatal(t, err)
 				}

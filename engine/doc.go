@@ -5,7 +5,7 @@
 //     returns all errors together. It knows the names of the API, and no tables.
 //  2. plan: New resolves the Request against the catalogue into a Plan: the
 //     population, the window, the goal, the variations and control.
-//  3. facts: Source.Read returns rows. Each row has the moments of the
+//  3. facts: Source.ReadRows returns rows. Each row has the moments of the
 //     visitors of one variation and one value of the dimension. Moments are exact
 //     sums, so totals need no second query. Package visit defines them.
 //  4. result: New merges rows into cells. Package stats compares the variations of

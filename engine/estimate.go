@@ -59,14 +59,14 @@ func (e *Engine) mostVisited(p *plan.Plan, owned *catalogue.Owned) *plan.Plan {
 			continue
 		}
 		of := plan.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
-		totals := e.Totals(of)
+		totals := e.SubjectCounters(of)
 		if of == p.Subject && totals.AllEvents() > 0 {
 			return p
 		}
 		if totals.AllEvents() <= events {
 			continue
 		}
-		request := of.Request(owned.ID)
+		request := of.ResultsRequest(owned.ID)
 		request.GoalID, request.Metric = p.Declared.GoalID, p.Declared.Metric
 		if other, err := plan.New(request, owned); err == nil && other.Allocation > 0 {
 			most, events = other, totals.AllEvents()
@@ -83,11 +83,11 @@ type traffic struct {
 }
 
 func (e *Engine) readTraffic(ctx context.Context, p *plan.Plan) (*traffic, error) {
-	x, err := e.prepare(ctx, p)
+	x, err := e.prepareReport(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	first, _ := e.firstView(p.Subject)
-	found, err := e.read(ctx, x)
+	found, err := e.readRows(ctx, x)
 	return &traffic{x.Plan, found, first.Time}, err
 }

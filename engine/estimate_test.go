@@ -14,7 +14,7 @@ import (
 // their website, and of a campaign from its own.
 func TestEstimatePlans(t *testing.T) {
 	x := newTrial(t, time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -10))
-	known := x.catalogue.Snapshot().Account(1)
+	known := x.catalogue.Snapshot().AccountResources(1)
 	estimate := func(change func(*catalogue.Campaign)) (lift, daily float64, days int) {
 		t.Helper()
 		c := x.campaign
@@ -52,7 +52,7 @@ func TestEstimatePlans(t *testing.T) {
 		if reason != "" {
 			t.Fatal(reason)
 		}
-		lift, _ := size.Detectable(n)
+		lift, _ := size.DetectableLift(n)
 		return *lift
 	}
 	for _, test := range []struct {

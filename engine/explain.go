@@ -13,7 +13,7 @@ import (
 // SQL computes a report, and returns the statements that it ran, with the plan and the parameters as
 // comments. Each of them begins at a line that begins with "-- statement", and can be run as it is.
 func (e *Engine) SQL(ctx context.Context, p *plan.Plan) (string, error) {
-	queries, err := e.statements(ctx, p)
+	queries, err := e.traceStatements(ctx, p)
 	if err != nil {
 		return "", err
 	}
@@ -22,14 +22,14 @@ func (e *Engine) SQL(ctx context.Context, p *plan.Plan) (string, error) {
 		b.WriteString("-- " + line)
 	}
 	for i, q := range queries {
-		fmt.Fprintf(&b, "-- statement %d of %d\n%s", i+1, len(queries), explained(q))
+		fmt.Fprintf(&b, "-- statement %d of %d\n%s", i+1, len(queries), explainQuery(q))
 	}
 	return b.String(), nil
 }
 
-// statements computes a report, and returns the statements that it ran.
-func (e *Engine) statements(ctx context.Context, p *plan.Plan) (queries []*source.Query, err error) {
-	x, err := e.prepare(ctx, p)
+// traceStatements computes a report, and returns the statements that it ran.
+func (e *Engine) traceStatements(ctx context.Context, p *plan.Plan) (queries []*source.Query, err error) {
+	x, err := e.prepareReport(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -41,17 +41,17 @@ func (e *Engine) statements(ctx context.Context, p *plan.Plan) (queries []*sourc
 		queries = append(queries, q)
 	}
 	x.Store = &traced
-	_, err = e.read(ctx, x)
+	_, err = e.readRows(ctx, x)
 	return queries, err
 }
 
-// explained returns the parameters as comments, and the statement with their
+// explainQuery returns the parameters as comments, and the statement with their
 // values.
-func explained(q *source.Query) string {
+func explainQuery(q *source.Query) string {
 	var b strings.Builder
 	for _, p := range q.Params {
-		fmt.Fprintf(&b, "-- %-20s %s\n", p.Name, source.Literal(p.Value))
+		fmt.Fprintf(&b, "-- %-20s %s\n", p.Name, source.SQLLiteral(p.Value))
 	}
-	b.WriteString(strings.TrimSpace(q.Inlined()) + ";\n")
+	b.WriteString(strings.TrimSpace(q.InlinedSQL()) + ";\n")
 	return b.String()
 }

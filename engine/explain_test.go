@@ -19,7 +19,7 @@ import (
 // tracedWorld returns an engine with the events of a campaign and a widget.
 func tracedWorld(t *testing.T, w world) *Engine {
 	t.Helper()
-	in := newReferenceWorld(t, w, schematest.Open(t), false)
+	in := newReferenceWorld(t, w, schematest.OpenMigrated(t), false)
 	var events []schema.Event
 	for range 300 {
 		events = append(events, w.event(1))
@@ -86,7 +86,7 @@ func TestStatementsDoNotDependOnValues(t *testing.T) {
 // statementsOf computes a report, and returns the statements that it ran.
 func statementsOf(t *testing.T, e *Engine, r query.Request) []*source.Query {
 	t.Helper()
-	statements, err := e.statements(t.Context(), planOf(t, e, r))
+	statements, err := e.traceStatements(t.Context(), planOf(t, e, r))
 	if err != nil {
 		fatal(t, err)
 	}
@@ -108,7 +108,7 @@ func rowsOf(t *testing.T, e *Engine, q *source.Query) string {
 	var rows []string
 	asText := *q
 	asText.SQL = "SELECT formatRowNoNewline('JSONCompactEachRow', *) FROM (\n" + q.SQL + "\n)"
-	err := e.store.Each(t.Context(), &asText, func(row driver.Rows) error {
+	err := e.store.EachRow(t.Context(), &asText, func(row driver.Rows) error {
 		var text string
 		err := row.Scan(&text)
 		rows = append(rows, text)

@@ -47,7 +47,7 @@ func foldPlainly(p *source.Execution, events []schema.Event) map[string]*folded 
 		first := slices.MinFunc(views, func(a, b schema.Event) int {
 			return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(a.EventID, b.EventID))
 		})
-		if !matches(p.Plan, &first) || !first.Time.Before(p.To()) {
+		if !matches(p.Plan, &first) || !first.Time.Before(p.WindowEnd()) {
 			continue
 		}
 		value := attribute(string(p.Dimension), &first)
@@ -62,8 +62,8 @@ func foldPlainly(p *source.Execution, events []schema.Event) map[string]*folded 
 }
 
 func (c *folded) add(p *source.Execution, first schema.Event, views, own []schema.Event) {
-	if first.Time.Before(p.From()) {
-		if slices.ContainsFunc(own, func(e schema.Event) bool { return !e.Time.Before(p.From()) && e.Time.Before(p.To()) }) {
+	if first.Time.Before(p.WindowStart()) {
+		if slices.ContainsFunc(own, func(e schema.Event) bool { return !e.Time.Before(p.WindowStart()) && e.Time.Before(p.WindowEnd()) }) {
 			c.exposedBefore++
 		}
 		return
@@ -78,7 +78,7 @@ func (c *folded) add(p *source.Execution, first schema.Event, views, own []schem
 	var goals, value, profit, extra int64
 	one := visit.Moments{Visitors: 1}
 	for _, e := range own {
-		if e.Time.Before(first.Time) || !e.Time.Before(p.To()) {
+		if e.Time.Before(first.Time) || !e.Time.Before(p.WindowEnd()) {
 			continue
 		}
 		switch e.Kind {
@@ -113,7 +113,7 @@ func (c *folded) add(p *source.Execution, first schema.Event, views, own []schem
 	if !first.Time.Before(p.SharesSince) {
 		one.SinceShares = 1
 	}
-	if from, to := plan.Recent(p.Stored.Ingested); !first.Time.Before(from) && first.Time.Before(to) {
+	if from, to := plan.RecentPeriod(p.Stored.Ingested); !first.Time.Before(from) && first.Time.Before(to) {
 		one.Recent = 1
 	}
 	c.moments[first.VariationID] = c.moments[first.VariationID].Merge(one)

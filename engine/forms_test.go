@@ -50,7 +50,7 @@ func checkForms(t *testing.T, plan *plan.Plan, results *result.Report) {
 // plain loops.
 func TestValuesAreThoseOfFirstViews(t *testing.T) {
 	w := world{rand.New(rand.NewPCG(9, 9))}
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	var events []schema.Event
 	for range 900 {
 		events = append(events, w.event(1))
@@ -65,7 +65,7 @@ func TestValuesAreThoseOfFirstViews(t *testing.T) {
 		Variations: []catalogue.Variation{{ID: 1, Name: "v", Share: 100}},
 	}
 	site := catalogue.Website{ID: 1, Domain: "a.example.com", Campaigns: []catalogue.Campaign{campaign}}
-	if _, err := c.Apply(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
+	if _, err := c.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
 		t.Fatal(err)
 	}
 	e, _ := openEngine(conn, c)
@@ -78,7 +78,7 @@ func TestValuesAreThoseOfFirstViews(t *testing.T) {
 			first[event.VisitorID] = event
 		}
 	}
-	for _, name := range Attributes() {
+	for _, name := range AttributeNames() {
 		visitors := map[string]int64{}
 		for _, event := range first {
 			visitors[attribute(name, &event)]++
@@ -91,7 +91,7 @@ func TestValuesAreThoseOfFirstViews(t *testing.T) {
 			return cmp.Or(cmp.Compare(b.Visitors, a.Visitors), cmp.Compare(a.Value, b.Value))
 		})
 		for _, most := range []int{2, 1000} {
-			got, err := e.Values(t.Context(), planOf(t, e, query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: 1}), name, most)
+			got, err := e.ReadValues(t.Context(), planOf(t, e, query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: 1}), name, most)
 			if err != nil {
 				fatal(t, err)
 			}

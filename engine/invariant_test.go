@@ -29,22 +29,22 @@ func TestOrderAndRepetitionChangeNothing(t *testing.T) {
 	}
 	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}
 	filled := func(batches [][]schema.Event) *Engine {
-		conn := schematest.Open(t)
+		conn := schematest.OpenMigrated(t)
 		c, err := catalogue.Open(t.Context(), conn)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Apply(t.Context(), file, false); err != nil {
+		if _, err := c.ApplyFile(t.Context(), file, false); err != nil {
 			t.Fatal(err)
 		}
 		writer := ingest.NewWriter(conn, nil)
 		for _, batch := range batches {
-			if err := writer.Write(t.Context(), slices.Clone(batch)); err != nil {
+			if err := writer.WriteEvents(t.Context(), slices.Clone(batch)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		e, r := openEngine(conn, c)
-		if _, err := r.Refresh(t.Context()); err != nil {
+		if _, err := r.RefreshFacts(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return e
@@ -54,7 +54,7 @@ func TestOrderAndRepetitionChangeNothing(t *testing.T) {
 	one, other := filled([][]schema.Event{events}), filled(slices.Collect(slices.Chunk(shuffled, 37)))
 	answer := func(e *Engine, r query.Request) string {
 		t.Helper()
-		results, err := e.Report(t.Context(), planOf(t, e, r))
+		results, err := e.ComputeReport(t.Context(), planOf(t, e, r))
 		if err != nil {
 			fatal(t, err)
 		}
@@ -78,7 +78,7 @@ func TestOrderAndRepetitionChangeNothing(t *testing.T) {
 // the whole report.
 func TestCellsMergeToTheTotal(t *testing.T) {
 	w := world{rand.New(rand.NewPCG(9, 9))}
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	var events []schema.Event
 	for range 600 {
 		events = append(events, w.event(1))
@@ -92,12 +92,12 @@ func TestCellsMergeToTheTotal(t *testing.T) {
 		ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "one"}, {ID: 2, WebsiteID: 1, Name: "two"}},
 		Campaigns: []catalogue.Campaign{w.campaign(1)},
 	}
-	if _, err := c.Apply(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
+	if _, err := c.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
 		t.Fatal(err)
 	}
 	e, _ := openEngine(conn, c)
 	for _, dimension := range query.Dimensions {
-		results, err := e.Report(t.Context(), planOf(t, e, query.Request{AccountID: 1, SubjectID: 1, Metric: query.ValuePerVisitor, Dimension: query.Dimension(dimension)}))
+		results, err := e.ComputeReport(t.Context(), planOf(t, e, query.Request{AccountID: 1, SubjectID: 1, Metric: query.ValuePerVisitor, Dimension: query.Dimension(dimension)}))
 		if err != nil {
 			fatal(t, err)
 		}

@@ -182,7 +182,7 @@ func (w world) owned(ids ...int64) *catalogue.Owned {
 		campaign := catalogue.LiveCampaign{Campaign: w.campaign(id)}
 		if w.IntN(3) == 0 { // the shares changed meanwhile, and control had one
 			campaign.ShareHistory = map[int64][]catalogue.SharesSince{0: {
-				{Shares: catalogue.Shares{0: 50}}, {Since: w.instant(), Shares: campaign.Shares()},
+				{Shares: catalogue.Shares{0: 50}}, {Since: w.instant(), Shares: campaign.DeclaredShares()},
 			}}
 		}
 		o.Campaigns[id], o.Widgets[id] = campaign, catalogue.LiveWidget{Widget: w.widget(id)}
@@ -202,7 +202,7 @@ func TestReportEqualsTheFold(t *testing.T) {
 		}
 	}
 	w.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
-	in := newStored(t, schematest.Open(t), events)
+	in := newStored(t, schematest.OpenMigrated(t), events)
 	owned := w.owned(ids...)
 	const batches = 4
 	for batch := range uint64(batches) {
@@ -225,7 +225,7 @@ func FuzzReport(f *testing.F) {
 	for seed := range uint64(3) {
 		f.Add(seed)
 	}
-	conn := schematest.Open(f)
+	conn := schematest.OpenMigrated(f)
 	var subjects atomic.Int64
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		w := world{rand.New(rand.NewPCG(seed, 0))}
@@ -269,7 +269,7 @@ func newStored(t *testing.T, conn driver.Conn, events []schema.Event) stored {
 		if err := schema.InsertEvents(t.Context(), conn, part, accepted.Add(time.Duration(inserts.Add(1))*time.Millisecond)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Refresh(t.Context()); err != nil {
+		if _, err := r.RefreshFacts(t.Context()); err != nil {
 			fatal(t, err)
 		}
 	}
@@ -279,7 +279,7 @@ func newStored(t *testing.T, conn driver.Conn, events []schema.Event) stored {
 // read returns the rows of a plan, and the execution with the bounds and the limit that the store has found.
 func (in stored) read(t *testing.T, x *source.Execution) (*source.Execution, *visit.Rows) {
 	t.Helper()
-	found, err := in.engine.read(t.Context(), x)
+	found, err := in.engine.readRows(t.Context(), x)
 	if err != nil {
 		fatal(t, err)
 	}
@@ -311,7 +311,7 @@ func compareWithFold(t *testing.T, in stored, owned *catalogue.Owned, r query.Re
 	compareTop(t, in, x, found)
 	results := result.New(plan, found, nil)
 	compareStatistics(t, plan, results, foldPlainly(x, in.events))
-	if results.Series, err = in.engine.series(t.Context(), x, found); err != nil {
+	if results.Series, err = in.engine.computeSeries(t.Context(), x, found); err != nil {
 		fatal(t, err)
 	}
 	if _, err := json.Marshal(results); err != nil {
@@ -508,7 +508,7 @@ func readable(moments map[int64]visit.Moments) map[int64]string {
 // planOf resolves a request.
 func planOf(tb testing.TB, e *Engine, r query.Request) *plan.Plan {
 	tb.Helper()
-	plan, err := e.Plan(r)
+	plan, err := e.PlanReport(r)
 	if err != nil {
 		fatal(tb, err)
 	}

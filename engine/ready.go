@@ -8,12 +8,12 @@ import (
 	"lifthouse/schema"
 )
 
-// Ready returns nil if the store answers and its tables are up to date.
-func (e *Engine) Ready(ctx context.Context) error {
+// CheckReady returns nil if the store answers and its tables are up to date.
+func (e *Engine) CheckReady(ctx context.Context) error {
 	if err := e.store.Ping(ctx); err != nil {
 		return fmt.Errorf("the store does not answer: %w", err)
 	}
-	pending, err := schema.Pending(ctx, e.store.Conn)
+	pending, err := schema.PendingMigrations(ctx, e.store.Conn)
 	if err != nil {
 		return err
 	}

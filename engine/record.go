@@ -33,8 +33,8 @@ func (e *Engine) FollowLooks(ctx context.Context) {
 // recordLooks records the looks that are mature at a time, and the harm until then. checked has
 // the last day at which each subject was checked for harm.
 func (e *Engine) recordLooks(ctx context.Context, now time.Time, checked map[plan.Subject]time.Time) {
-	for _, owned := range e.catalogue.Snapshot().Accounts() {
-		for _, p := range comparisons(owned) {
+	for _, owned := range e.catalogue.Snapshot().AllAccounts() {
+		for _, p := range declaredPlans(owned) {
 			n, err := e.recordLooksOf(ctx, p, now, checked)
 			switch {
 			case ctx.Err() != nil:
@@ -48,8 +48,8 @@ func (e *Engine) recordLooks(ctx context.Context, now time.Time, checked map[pla
 	}
 }
 
-// comparisons returns the plans of the declared questions of an account.
-func comparisons(owned *catalogue.Owned) []*plan.Plan {
+// declaredPlans returns the plans of the declared questions of an account.
+func declaredPlans(owned *catalogue.Owned) []*plan.Plan {
 	var subjects []plan.Subject
 	for _, c := range catalogue.ByID(owned.Campaigns) {
 		subjects = append(subjects, plan.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID})
@@ -61,7 +61,7 @@ func comparisons(owned *catalogue.Owned) []*plan.Plan {
 	}
 	var plans []*plan.Plan
 	for _, s := range subjects {
-		if p, err := plan.New(s.Request(owned.ID), owned); err == nil && decides(p) {
+		if p, err := plan.New(s.ResultsRequest(owned.ID), owned); err == nil && canDecide(p) {
 			plans = append(plans, p)
 		}
 	}
@@ -71,7 +71,7 @@ func comparisons(owned *catalogue.Owned) []*plan.Plan {
 // recordLooksOf records the mature looks of a subject and the harm at the end of its days, and
 // returns the number of rows. It reads the events only if a look is due or a day has ended.
 func (e *Engine) recordLooksOf(ctx context.Context, p *plan.Plan, now time.Time, checked map[plan.Subject]time.Time) (int, error) {
-	x, err := e.prepare(ctx, p)
+	x, err := e.prepareReport(ctx, p)
 	if err != nil {
 		return 0, err
 	}
@@ -79,8 +79,8 @@ func (e *Engine) recordLooksOf(ctx context.Context, p *plan.Plan, now time.Time,
 	if !viewed {
 		return 0, nil
 	}
-	declaration := x.Declaration(time.Time{})
-	recorded, err := e.ledger.Recorded(ctx, looks.DeclarationOf(declaration))
+	declaration := x.DeclaredPlan(time.Time{})
+	recorded, err := e.ledger.RecordedLooks(ctx, looks.DeclarationOf(declaration))
 	if err != nil {
 		return 0, err
 	}
@@ -103,7 +103,7 @@ func (e *Engine) recordLooksOf(ctx context.Context, p *plan.Plan, now time.Time,
 	if err != nil {
 		return 0, err
 	}
-	n, err := e.ledger.Write(ctx, found.Records(now.UTC().Truncate(time.Millisecond)))
+	n, err := e.ledger.WriteRecords(ctx, found.UnrecordedLooks(now.UTC().Truncate(time.Millisecond)))
 	if err == nil {
 		checked[p.Subject] = ended
 	}

@@ -30,7 +30,7 @@ import (
 
 // The reference: statements that count a report from the events, by lists of the events of each visitor. They are
 // slow, and share only the compilation of filters with the engine.
-var reference = source.Templates()
+var reference = source.ParseTemplates()
 
 func init() {
 	if _, err := reference.ParseFS(os.DirFS("testdata/reference"), "*.sql"); err != nil {
@@ -49,8 +49,8 @@ type referenceSlots struct {
 func eachCounted(t *testing.T, x *source.Execution, file string, scan func(driver.Rows) error) {
 	t.Helper()
 	p := x.Plan
-	recentFrom, recentTo := plan.Recent(x.Stored.Ingested)
-	width, shift := p.Interval.Grid()
+	recentFrom, recentTo := plan.RecentPeriod(x.Stored.Ingested)
+	width, shift := p.Interval.BucketGrid()
 	var compared []int64
 	for _, v := range p.Variations {
 		compared = append(compared, v.ID)
@@ -60,8 +60,8 @@ func eachCounted(t *testing.T, x *source.Execution, file string, scan func(drive
 		{Name: "subject", Value: string(p.Subject.Kind)},
 		{Name: "subject_id", Value: p.Subject.ID},
 		{Name: "experiment_id", Value: p.Subject.ExperimentID},
-		{Name: "from", Value: p.From()},
-		{Name: "to", Value: p.To()},
+		{Name: "from", Value: p.WindowStart()},
+		{Name: "to", Value: p.WindowEnd()},
 		{Name: "shares_since", Value: p.SharesSince.UnixMilli()},
 		{Name: "recent_from", Value: recentFrom.UnixMilli()},
 		{Name: "recent_to", Value: recentTo.UnixMilli()},
@@ -84,7 +84,7 @@ func eachCounted(t *testing.T, x *source.Execution, file string, scan func(drive
 	}
 	q.ValueFilters(x, &s.Slots)
 	if x.Limited != nil {
-		q.Capped(x.Limited.Limit, &s.Slots)
+		q.SetCap(x.Limited.Limit, &s.Slots)
 	}
 	s.Counts = s.Goals
 	if s.Widget {
@@ -93,7 +93,7 @@ func eachCounted(t *testing.T, x *source.Execution, file string, scan func(drive
 	if err := q.RenderFrom(reference, file, s); err != nil {
 		t.Fatal(err)
 	}
-	if err := x.Store.Each(t.Context(), q, scan); err != nil {
+	if err := x.Store.EachRow(t.Context(), q, scan); err != nil {
 		t.Log(q.SQL)
 		fatal(t, err)
 	}
@@ -152,8 +152,8 @@ func scanCounted(row driver.Rows, first ...any) (r visit.Row, err error) {
 		to = append(to, &m.Clicks, &m.Submits, &m.Completions, &m.Completed, &m.Conversions, &m.Conversion, &m.Contacts)
 	}
 	var excess source.ScannedExcess
-	err = row.Scan(append(to, excess.Targets(row)...)...)
-	m.Goals, m.Excess = stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}, excess.Excess()
+	err = row.Scan(append(to, excess.ScanTargets(row)...)...)
+	m.Goals, m.Excess = stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}, excess.ScannedSums()
 	r.ExposedBefore, r.MultiExposed, r.Moments = exposedBefore == 1, multiExposed == 1, m
 	return r, err
 }
@@ -166,7 +166,7 @@ func TestReportsEqualTheReference(t *testing.T) {
 	for seed := range uint64(tier.Of(2, 3, 8)) { // every other one has two shards, every third one has 70 variations
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			in := newReferenceWorld(t, world{rand.New(rand.NewPCG(20261126, seed))}, schematest.Open(t), seed%3 == 2)
+			in := newReferenceWorld(t, world{rand.New(rand.NewPCG(20261126, seed))}, schematest.OpenMigrated(t), seed%3 == 2)
 			for range 1 + seed%2 {
 				in.addShard(t)
 			}
@@ -178,7 +178,7 @@ func TestReportsEqualTheReference(t *testing.T) {
 
 // TestReportsOfAServerEqualTheReference does so on a real server.
 func TestReportsOfAServerEqualTheReference(t *testing.T) {
-	conn := schematest.Server(t).Open(t)
+	conn := schematest.SharedServer(t).OpenMigrated(t)
 	in := newReferenceWorld(t, world{rand.New(rand.NewPCG(20261127, 1))}, conn, false)
 	in.engine.Facts = []*facts.Refresher{facts.NewRefresher(conn, false)}
 	in.compareReports(t, tier.Of(4, 10, 100))
@@ -192,7 +192,7 @@ func TestReportsOfAClusterEqualTheReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := schema.Connect(t.Context(), address)
+	conn, err := schema.OpenMigrated(t.Context(), address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func newReferenceWorld(t *testing.T, w world, conn driver.Conn, many bool) *refe
 		}
 		site.Campaigns, site.Widgets = append(site.Campaigns, campaign), append(site.Widgets, w.widget(id))
 	}
-	if _, err := c.Apply(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
+	if _, err := c.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
 		t.Fatal(err)
 	}
 	return &referenceWorld{world: w, conn: conn, writer: ingest.NewWriter(conn, nil), engine: New(conn, c, source.DefaultLimits, nil), many: many}
@@ -247,7 +247,7 @@ func newReferenceWorld(t *testing.T, w world, conn driver.Conn, many bool) *refe
 // addShard adds a shard, which is a database of its own.
 func (in *referenceWorld) addShard(t *testing.T) {
 	t.Helper()
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	if err := conn.Exec(t.Context(), "RENAME TABLE facts TO facts_local, events TO events_local"); err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +299,7 @@ func (in *referenceWorld) send(t *testing.T, n int) {
 		}
 		events, in.sent = append(events, e), append(in.sent, e)
 	}
-	if err := in.writer.Write(t.Context(), events); err != nil {
+	if err := in.writer.WriteEvents(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
 	for i, database := range in.databases {
@@ -309,7 +309,7 @@ func (in *referenceWorld) send(t *testing.T, n int) {
 		}
 	}
 	for _, r := range in.engine.Facts {
-		if _, err := r.Refresh(t.Context()); err != nil {
+		if _, err := r.RefreshFacts(t.Context()); err != nil {
 			fatal(t, err)
 		}
 	}
@@ -363,16 +363,16 @@ func (in *referenceWorld) recentRequest() query.Request {
 // reference.
 func (in *referenceWorld) compare(t *testing.T, r query.Request) {
 	t.Helper()
-	x, err := in.engine.prepare(t.Context(), planOf(t, in.engine, r))
+	x, err := in.engine.prepareReport(t.Context(), planOf(t, in.engine, r))
 	if err != nil {
 		fatal(t, err)
 	}
-	found, err := in.engine.read(t.Context(), x)
+	found, err := in.engine.readRows(t.Context(), x)
 	if err != nil {
 		fatal(t, err)
 	}
 	in.compareBodies(t, x, found)
-	undivided, err := in.engine.prepare(t.Context(), planOf(t, in.engine, query.Request{Operation: r.Operation, AccountID: 1, SubjectID: r.SubjectID, ExperimentID: r.ExperimentID}))
+	undivided, err := in.engine.prepareReport(t.Context(), planOf(t, in.engine, query.Request{Operation: r.Operation, AccountID: 1, SubjectID: r.SubjectID, ExperimentID: r.ExperimentID}))
 	if err != nil {
 		fatal(t, err)
 	}
@@ -380,7 +380,7 @@ func (in *referenceWorld) compare(t *testing.T, r query.Request) {
 	if in.IntN(6) > 0 {
 		return
 	}
-	x.Plan = x.About(x.CountedGoal())
+	x.Plan = x.AboutGoal(x.CountedGoal())
 	goals := []int64{0, 1, 2}
 	several, err := in.engine.readGoals(t.Context(), x, goals)
 	if err != nil {
@@ -388,7 +388,7 @@ func (in *referenceWorld) compare(t *testing.T, r query.Request) {
 	}
 	for _, goal := range goals {
 		of := *x
-		of.Plan = x.About(goal)
+		of.Plan = x.AboutGoal(goal)
 		in.compareBodies(t, &of, several[goal])
 	}
 }
@@ -401,8 +401,8 @@ func (in *referenceWorld) compareBodies(t *testing.T, x *source.Execution, found
 	got.GeneratedAt = want.GeneratedAt
 	if x.Interval != "" && x.Filters.ZScore == 0 {
 		var invalid, err error
-		got.Series, invalid = in.engine.series(t.Context(), x, found)
-		want.Series, err = in.engine.series(t.Context(), x, wanted)
+		got.Series, invalid = in.engine.computeSeries(t.Context(), x, found)
+		want.Series, err = in.engine.computeSeries(t.Context(), x, wanted)
 		if fmt.Sprint(invalid) != fmt.Sprint(err) {
 			t.Errorf("series: %v, want %v", invalid, err)
 		}
@@ -422,7 +422,7 @@ func (in *referenceWorld) compareValues(t *testing.T, x *source.Execution) {
 	for _, row := range countRows(t, x).Cells {
 		visitors[row.Dimension] += row.Visitors
 	}
-	values, err := in.engine.Values(t.Context(), x.Plan, "city", len(visitors))
+	values, err := in.engine.ReadValues(t.Context(), x.Plan, "city", len(visitors))
 	if err != nil {
 		fatal(t, err)
 	}
@@ -439,12 +439,12 @@ func (in *referenceWorld) compareValues(t *testing.T, x *source.Execution) {
 func (in *referenceWorld) verify(t *testing.T) {
 	t.Helper()
 	for _, r := range in.engine.Facts {
-		found, err := r.Verify(t.Context(), func(float64) {})
+		found, err := r.VerifyFacts(t.Context(), func(float64) {})
 		if err != nil || found.Wrong > 0 || len(found.Lost) > 0 {
 			t.Errorf("%+v, %v", found, err)
 		}
 		before := counts(r)
-		if _, err := r.Rebuild(t.Context()); err != nil {
+		if _, err := r.RebuildFacts(t.Context()); err != nil {
 			fatal(t, err)
 		}
 		if after := counts(r); !reflect.DeepEqual(before, after) {

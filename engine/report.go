@@ -30,19 +30,21 @@ type Engine struct {
 	statuses  *statuses
 }
 
-// Open reads what the engine must know of the facts. It must be called before the first report.
-func (e *Engine) Open(ctx context.Context) error {
+// OpenFacts reads what the engine must know of the facts. It must be called before the first report.
+func (e *Engine) OpenFacts(ctx context.Context) error {
 	for _, shard := range e.Facts {
-		if _, err := shard.Open(ctx); err != nil {
+		if _, err := shard.OpenFacts(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Observe sets a function that is called with the duration and the error of each
+// ObserveQueries sets a function that is called with the duration and the error of each
 // query. It must be called before the first report.
-func (e *Engine) Observe(query func(elapsed time.Duration, err error)) { e.store.Observe = query }
+func (e *Engine) ObserveQueries(query func(elapsed time.Duration, err error)) {
+	e.store.Observe = query
+}
 
 // New returns the engine of a store with facts.
 func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits, of []*facts.Refresher) *Engine {
@@ -50,23 +52,23 @@ func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits, of []*f
 	return &Engine{Facts: of, store: s, catalogue: c, decisions: newDecisions(), ledger: looks.NewLedger(conn), statuses: newStatuses()}
 }
 
-// Plan resolves a request against the catalogue. The error is an InvalidError or
+// PlanReport resolves a request against the catalogue. The error is an InvalidError or
 // a NotFoundError.
-func (e *Engine) Plan(r query.Request) (*plan.Plan, error) {
-	return plan.New(r, e.catalogue.Snapshot().Account(r.AccountID))
+func (e *Engine) PlanReport(r query.Request) (*plan.Plan, error) {
+	return plan.New(r, e.catalogue.Snapshot().AccountResources(r.AccountID))
 }
 
-// Report computes a report, with what the looks of the subject found. The error is an InvalidError, a StoreError, or that
+// ComputeReport computes a report, with what the looks of the subject found. The error is an InvalidError, a StoreError, or that
 // of the context.
-func (e *Engine) Report(ctx context.Context, p *plan.Plan) (*result.Report, error) {
-	x, err := e.prepare(ctx, p)
+func (e *Engine) ComputeReport(ctx context.Context, p *plan.Plan) (*result.Report, error) {
+	x, err := e.prepareReport(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	if !decides(x.Plan) {
+	if !canDecide(x.Plan) {
 		return e.reportOf(ctx, x, nil)
 	}
-	a, err := e.analysis(ctx, x)
+	a, err := e.cachedAnalysis(ctx, x)
 	if err != nil {
 		return nil, err
 	}
@@ -82,14 +84,14 @@ func (e *Engine) Report(ctx context.Context, p *plan.Plan) (*result.Report, erro
 	return results, err
 }
 
-// read returns the rows of a report.
-func (e *Engine) read(ctx context.Context, x *source.Execution) (*visit.Rows, error) {
-	return facts.Source{Execution: x, Shards: e.Facts}.Read(ctx)
+// readRows returns the rows of a report.
+func (e *Engine) readRows(ctx context.Context, x *source.Execution) (*visit.Rows, error) {
+	return facts.Source{Execution: x, Shards: e.Facts}.ReadRows(ctx)
 }
 
 // reportOf computes a report.
 func (e *Engine) reportOf(ctx context.Context, x *source.Execution, a *looks.Analysis) (*result.Report, error) {
-	found, err := e.read(ctx, x)
+	found, err := e.readRows(ctx, x)
 	if err != nil {
 		return nil, err
 	}
@@ -102,27 +104,27 @@ func (e *Engine) reportFrom(ctx context.Context, x *source.Execution, found *vis
 	results = result.New(x.Plan, found, a)
 	span.End()
 	if x.Interval != "" {
-		results.Series, err = e.series(ctx, x, found)
+		results.Series, err = e.computeSeries(ctx, x, found)
 	}
 	return results, err
 }
 
-// prepare returns the execution of a plan, after the events that wait are folded.
-func (e *Engine) prepare(ctx context.Context, p *plan.Plan) (*source.Execution, error) {
+// prepareReport returns the execution of a plan, after the events that wait are folded.
+func (e *Engine) prepareReport(ctx context.Context, p *plan.Plan) (*source.Execution, error) {
 	ctx, span := source.Tracer.Start(ctx, "plan")
 	err := e.FoldNoted(ctx)
 	source.EndSpan(span, err)
 	if err != nil {
 		return nil, err
 	}
-	stored, err := e.stored(ctx, p.Subject)
+	stored, err := e.storedEvents(ctx, p.Subject)
 	return &source.Execution{Plan: e.asOfFirstView(p), Store: e.store, Stored: stored}, err
 }
 
-// Refresh folds all stored events.
-func (e *Engine) Refresh(ctx context.Context) error {
+// RefreshFacts folds all stored events.
+func (e *Engine) RefreshFacts(ctx context.Context) error {
 	for _, shard := range e.Facts {
-		if _, err := shard.Refresh(ctx); err != nil {
+		if _, err := shard.RefreshFacts(ctx); err != nil {
 			return source.StoreFailure(ctx, err)
 		}
 	}
@@ -132,7 +134,7 @@ func (e *Engine) Refresh(ctx context.Context) error {
 // FoldNoted folds the events that this process stored since the last refresh.
 func (e *Engine) FoldNoted(ctx context.Context) error {
 	for _, shard := range e.Facts {
-		if shard.Waiting() != 0 {
+		if shard.LastUnfoldedTime() != 0 {
 			if err := shard.RefreshNoted(ctx); err != nil {
 				return source.StoreFailure(ctx, err)
 			}
@@ -141,34 +143,34 @@ func (e *Engine) FoldNoted(ctx context.Context) error {
 	return nil
 }
 
-// Waiting returns when the last of the events that this process stored and did not fold yet was accepted, in
+// LastUnfoldedTime returns when the last of the events that this process stored and did not fold yet was accepted, in
 // milliseconds since 1970; 0: all are folded.
-func (e *Engine) Waiting() (last int64) {
+func (e *Engine) LastUnfoldedTime() (last int64) {
 	for _, shard := range e.Facts {
-		last = max(last, shard.Waiting())
+		last = max(last, shard.LastUnfoldedTime())
 	}
 	return last
 }
 
-// stored returns what is known of the stored events of a subject.
-func (e *Engine) stored(ctx context.Context, of plan.Subject) (source.Stored, error) {
+// storedEvents returns what is known of the stored events of a subject.
+func (e *Engine) storedEvents(ctx context.Context, of plan.Subject) (source.Stored, error) {
 	var s source.Stored
 	for _, shard := range e.Facts {
-		at, err := shard.Position(ctx)
+		at, err := shard.StoredPosition(ctx)
 		if err != nil {
 			return source.Stored{}, source.StoreFailure(ctx, err)
 		}
-		totals := shard.Totals(of)
-		s = s.With(totals.AllEvents(), time.UnixMilli(at.Through), time.UnixMilli(totals.Newest))
+		totals := shard.SubjectCounters(of)
+		s = s.WithEvents(totals.AllEvents(), time.UnixMilli(at.Through), time.UnixMilli(totals.Newest))
 	}
 	return s.OrNone(), nil
 }
 
-// Totals returns the totals of a subject on all shards.
-func (e *Engine) Totals(of plan.Subject) facts.Totals {
+// SubjectCounters returns the totals of a subject on all shards.
+func (e *Engine) SubjectCounters(of plan.Subject) facts.Totals {
 	all := facts.Totals{}
 	for _, shard := range e.Facts {
-		on := shard.Totals(of)
+		on := shard.SubjectCounters(of)
 		all.Merge(&on)
 	}
 	return all
@@ -177,7 +179,7 @@ func (e *Engine) Totals(of plan.Subject) facts.Totals {
 // firstView returns when the first view of a subject happened, and when the first one was accepted. It returns false
 // if there is none.
 func (e *Engine) firstView(of plan.Subject) (looks.FirstView, bool) {
-	extent := e.Totals(of).Extent
+	extent := e.SubjectCounters(of).Extent
 	if extent.FirstView == 0 {
 		return looks.FirstView{}, false
 	}
@@ -186,13 +188,13 @@ func (e *Engine) firstView(of plan.Subject) (looks.FirstView, bool) {
 
 // observedGoals returns the ids of the goals with stored events of a subject.
 func (e *Engine) observedGoals(of plan.Subject) []int64 {
-	return slices.Collect(maps.Keys(e.Totals(of).Goals))
+	return slices.Collect(maps.Keys(e.SubjectCounters(of).Goals))
 }
 
-// Version returns a number that changes whenever the results of the subject may
+// ResultsVersion returns a number that changes whenever the results of the subject may
 // change: with its facts, and with the day of the last acceptance. Versions agree between servers of a store. It returns
 // false if the version is not known because the store does not answer.
-func (e *Engine) Version(ctx context.Context, of plan.Subject) (version uint64, known bool) {
+func (e *Engine) ResultsVersion(ctx context.Context, of plan.Subject) (version uint64, known bool) {
 	day, known := e.lastDay(ctx)
 	return e.versionOn(day, of), known
 }
@@ -200,7 +202,7 @@ func (e *Engine) Version(ctx context.Context, of plan.Subject) (version uint64, 
 // lastDay returns the day of the last acceptance, in days since 1970. It returns false if the store does not answer.
 func (e *Engine) lastDay(ctx context.Context) (day int64, known bool) {
 	for _, shard := range e.Facts {
-		at, err := shard.Position(ctx)
+		at, err := shard.StoredPosition(ctx)
 		if err != nil {
 			return 0, false
 		}
@@ -213,7 +215,7 @@ func (e *Engine) lastDay(ctx context.Context) (day int64, known bool) {
 func (e *Engine) versionOn(day int64, of plan.Subject) uint64 {
 	version := uint64(day) //nolint:gosec // not negative
 	for _, shard := range e.Facts {
-		version ^= shard.Totals(of).Version
+		version ^= shard.SubjectCounters(of).Version
 	}
 	return version
 }
@@ -221,7 +223,7 @@ func (e *Engine) versionOn(day int64, of plan.Subject) uint64 {
 // FactsLag returns the longest time since the last refresh that succeeded, of a server or shard.
 func (e *Engine) FactsLag() (longest time.Duration) {
 	for _, shard := range e.Facts {
-		longest = max(longest, shard.Lag())
+		longest = max(longest, shard.RefreshLag())
 	}
 	return longest
 }

@@ -21,7 +21,7 @@ func (e *Engine) readGoals(ctx context.Context, x *source.Execution, goals []int
 	interval := x.Interval
 	about := func(goal int64) *source.Execution {
 		of := *x
-		p := x.About(goal)
+		p := x.AboutGoal(goal)
 		p.Interval = interval
 		of.Plan, of.Outliers, of.Limited = p, nil, nil
 		return &of
@@ -44,7 +44,7 @@ func (e *Engine) readGoals(ctx context.Context, x *source.Execution, goals []int
 			continue
 		}
 		var err error
-		if found[goal], err = e.read(ctx, about(goal)); err != nil {
+		if found[goal], err = e.readRows(ctx, about(goal)); err != nil {
 			return nil, err
 		}
 	}
@@ -75,14 +75,14 @@ func (e *Engine) goalsOf(p *plan.Plan) []int64 {
 func (e *Engine) scorecardReport(ctx context.Context, x *source.Execution, a *looks.Analysis) (*result.Report, error) {
 	goals := e.goalsOf(x.Plan)
 	whole := *x
-	whole.Plan = x.About(x.CountedGoal())
+	whole.Plan = x.AboutGoal(x.CountedGoal())
 	found, err := e.readGoals(ctx, &whole, goals)
 	if err != nil {
 		return nil, err
 	}
 	rows := found[x.CountedGoal()]
 	if x.Dimension != "" || x.Interval != "" {
-		if rows, err = e.read(ctx, x); err != nil {
+		if rows, err = e.readRows(ctx, x); err != nil {
 			return nil, err
 		}
 	}
@@ -92,7 +92,7 @@ func (e *Engine) scorecardReport(ctx context.Context, x *source.Execution, a *lo
 	}
 	var all []result.GoalRows
 	for _, goal := range goals {
-		all = append(all, result.GoalRows{Plan: x.About(goal), Rows: found[goal]})
+		all = append(all, result.GoalRows{Plan: x.AboutGoal(goal), Rows: found[goal]})
 	}
 	r.AddScorecard(x.Plan, all, a)
 	return r, nil

@@ -35,7 +35,7 @@ func TestScorecardEqualsReports(t *testing.T) {
 			events = append(events, e)
 		}
 	}
-	if err := x.writer.Write(t.Context(), events); err != nil {
+	if err := x.writer.WriteEvents(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
 	x.refresh()
@@ -69,7 +69,7 @@ func (x *trial) checkScorecard(of *result.Report, asked query.Request) {
 		if row.Goal != nil {
 			about.GoalID = row.Goal.ID
 		}
-		alone, err := x.engine.Report(x.t.Context(), planOf(x.t, x.engine, about))
+		alone, err := x.engine.ComputeReport(x.t.Context(), planOf(x.t, x.engine, about))
 		if err != nil {
 			fatal(x.t, err)
 		}
@@ -115,7 +115,7 @@ func (x *trial) refunds(day int, converted ...int) {
 			})
 		}
 	}
-	if err := x.writer.Write(x.t.Context(), events); err != nil {
+	if err := x.writer.WriteEvents(x.t.Context(), events); err != nil {
 		x.t.Fatal(err)
 	}
 	x.refresh()

@@ -16,9 +16,9 @@ const (
 	maxZScorePoints = 100
 )
 
-// series returns a point at the end of each bucket, including empty ones, from
+// computeSeries returns a point at the end of each bucket, including empty ones, from
 // the first visitor to the last counted event. The last point equals the report.
-func (e *Engine) series(ctx context.Context, x *source.Execution, found *visit.Rows) ([]result.Point, error) {
+func (e *Engine) computeSeries(ctx context.Context, x *source.Execution, found *visit.Rows) ([]result.Point, error) {
 	steps := found.Steps
 	if len(steps) == 0 {
 		return []result.Point{}, nil
@@ -36,7 +36,7 @@ func (e *Engine) series(ctx context.Context, x *source.Execution, found *visit.R
 	if x.Filters.ZScore != 0 {
 		return e.pointReports(ctx, x, found, first, last)
 	}
-	return result.Cumulated(x.Plan, steps), nil
+	return result.CumulateSteps(x.Plan, steps), nil
 }
 
 // pointReports computes a separate report for each point. All points have the cap of the
@@ -46,7 +46,7 @@ func (e *Engine) pointReports(ctx context.Context, x *source.Execution, whole *v
 	for bucket := first; bucket <= last; bucket++ {
 		until := x.EndingAt(result.EndOf(x.Plan, bucket))
 		until.Limited = whole.Cap
-		found, err := e.read(ctx, until)
+		found, err := e.readRows(ctx, until)
 		if err != nil {
 			return nil, err
 		}

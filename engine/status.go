@@ -49,11 +49,11 @@ func newStatuses() *statuses {
 	return &statuses{kept: kept, wanted: map[statusKey]bool{}, queue: make(chan statusKey, maxStatuses)}
 }
 
-// Statuses returns the last computed status of each subject at once. A subject whose
+// LastStatuses returns the last computed status of each subject at once. A subject whose
 // status was never computed has none, and subjects whose events or definitions changed
 // since have an older one. FollowStatuses computes both.
-func (e *Engine) Statuses(ctx context.Context, account int64, subjects []plan.Subject) []*result.Status {
-	defined := e.catalogue.Snapshot().Account(account).Version
+func (e *Engine) LastStatuses(ctx context.Context, account int64, subjects []plan.Subject) []*result.Status {
+	defined := e.catalogue.Snapshot().AccountResources(account).Version
 	found := make([]*result.Status, len(subjects))
 	day, known := e.lastDay(ctx)
 	for i, subject := range subjects {
@@ -65,15 +65,15 @@ func (e *Engine) Statuses(ctx context.Context, account int64, subjects []plan.Su
 			found[i] = last.status
 		}
 		if known && (!computed || last.version != version || last.catalogue != defined) {
-			e.statuses.want(key)
+			e.statuses.queueStatus(key)
 		}
 		e.statuses.mu.Unlock()
 	}
 	return found
 }
 
-// want queues a status, unless it is queued or too many are. The caller holds the lock.
-func (s *statuses) want(key statusKey) {
+// queueStatus queues a status, unless it is queued or too many are. The caller holds the lock.
+func (s *statuses) queueStatus(key statusKey) {
 	if s.wanted[key] {
 		return
 	}
@@ -92,7 +92,7 @@ func (e *Engine) FollowStatuses(ctx context.Context) {
 			for {
 				select {
 				case key := <-e.statuses.queue:
-					e.computeStatuses(ctx, e.statuses.batch(key))
+					e.computeStatuses(ctx, e.statuses.takeBatch(key))
 				case <-ctx.Done():
 					return
 				}
@@ -105,8 +105,8 @@ func (e *Engine) FollowStatuses(ctx context.Context) {
 // maxBatch is the maximum number of statuses that are computed together.
 const maxBatch = 50
 
-// batch takes more statuses from the queue, as long as there are some.
-func (s *statuses) batch(first statusKey) []statusKey {
+// takeBatch takes more statuses from the queue, as long as there are some.
+func (s *statuses) takeBatch(first statusKey) []statusKey {
 	keys := []statusKey{first}
 	for len(keys) < maxBatch {
 		select {
@@ -140,7 +140,7 @@ func (e *Engine) computeStatuses(ctx context.Context, keys []statusKey) {
 		e.complainOfStatus(ctx, key, err)
 	}
 	for _, p := range all {
-		status, err := e.status(ctx, p)
+		status, err := e.computeStatus(ctx, p)
 		if err != nil {
 			e.complainOfStatus(ctx, p.statusKey, err)
 			continue
@@ -163,33 +163,33 @@ func (e *Engine) complainOfStatus(ctx context.Context, key statusKey, err error)
 // returns nil if the store does not answer: the next list asks again.
 func (e *Engine) prepareStatus(ctx context.Context, key statusKey) (*pending, error) {
 	p := &pending{statusKey: key}
-	p.catalogue = e.catalogue.Snapshot().Account(key.account).Version
+	p.catalogue = e.catalogue.Snapshot().AccountResources(key.account).Version
 	var known bool
-	if p.version, known = e.Version(ctx, key.subject); !known {
+	if p.version, known = e.ResultsVersion(ctx, key.subject); !known {
 		return nil, nil
 	}
-	r := key.subject.Request(key.account)
+	r := key.subject.ResultsRequest(key.account)
 	r.Scorecard = true
-	of, err := e.Plan(r)
+	of, err := e.PlanReport(r)
 	if err != nil {
 		return nil, err
 	}
-	p.x, err = e.prepare(ctx, of)
+	p.x, err = e.prepareReport(ctx, of)
 	return p, err
 }
 
-// status computes a status.
-func (e *Engine) status(ctx context.Context, p *pending) (*result.Status, error) {
+// computeStatus computes a status.
+func (e *Engine) computeStatus(ctx context.Context, p *pending) (*result.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if !decides(p.x.Plan) {
+	if !canDecide(p.x.Plan) {
 		return result.NewStatus(nil, nil), nil
 	}
 	plain := *p.x
 	withoutScorecard := *p.x.Plan
 	withoutScorecard.Scorecard = false
 	plain.Plan = &withoutScorecard
-	a, err := e.analysis(ctx, &plain)
+	a, err := e.cachedAnalysis(ctx, &plain)
 	if err != nil {
 		return nil, err
 	}

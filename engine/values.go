@@ -12,8 +12,8 @@ import (
 	"lifthouse/engine/source"
 )
 
-// Attributes returns the names of all attributes of a first view, sorted.
-func Attributes() []string { return slices.Sorted(maps.Keys(source.Columns)) }
+// AttributeNames returns the names of all attributes of a first view, sorted.
+func AttributeNames() []string { return slices.Sorted(maps.Keys(source.Columns)) }
 
 // Values has the observed values of an attribute, the most frequent first.
 // Visitors counts all visitors of the subject, including those that a report
@@ -36,10 +36,10 @@ type ObservedValue struct {
 	Visitors int64  `json:"visitors"`
 }
 
-// Values returns the most frequent values of an attribute for the subject of
+// ReadValues returns the most frequent values of an attribute for the subject of
 // the plan, at most the given number. It ignores the filters of the plan.
-func (e *Engine) Values(ctx context.Context, plan *plan.Plan, attribute string, most int) (*Values, error) {
-	stored, err := e.stored(ctx, plan.Subject)
+func (e *Engine) ReadValues(ctx context.Context, plan *plan.Plan, attribute string, most int) (*Values, error) {
+	stored, err := e.storedEvents(ctx, plan.Subject)
 	if err != nil {
 		return nil, err
 	}

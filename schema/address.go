@@ -138,7 +138,7 @@ func ParseAddress(address string, getenv func(string) string) (Address, error) {
 	}
 	u.Scheme, u.Host = scheme.dsn, "h"
 	p := addressParser{shown: ShowAddress(address), scheme: name, port: scheme.port, query: u.Query(), getenv: getenv, secure: scheme.secure}
-	return p.address(u, hosts)
+	return p.parseServer(u, hosts)
 }
 
 // addressParser parses the address of a server and collects the errors.
@@ -152,11 +152,11 @@ type addressParser struct {
 	faults []string
 }
 
-func (p *addressParser) errorf(format string, args ...any) {
+func (p *addressParser) addFault(format string, args ...any) {
 	p.faults = append(p.faults, fmt.Sprintf(format, args...))
 }
 
-func (p *addressParser) address(u *url.URL, hosts string) (Address, error) {
+func (p *addressParser) parseServer(u *url.URL, hosts string) (Address, error) {
 	p.checkParameters()
 	if secure, err := strconv.ParseBool(p.query.Get("secure")); err == nil && p.scheme == "clickhouse" {
 		p.secure = secure
@@ -164,16 +164,16 @@ func (p *addressParser) address(u *url.URL, hosts string) (Address, error) {
 			p.port = schemes["clickhouses"].port
 		}
 	}
-	addresses := p.hosts(hosts)
-	certificates := p.certificates()
-	cluster := p.take("cluster")
+	addresses := p.parseHosts(hosts)
+	certificates := p.loadCertificates()
+	cluster := p.takeParameter("cluster")
 	if cluster != "" && !identifierForm.MatchString(cluster) {
-		p.errorf("cluster=%q: must be a name of letters, digits, _ and -", cluster)
+		p.addFault("cluster=%q: must be a name of letters, digits, _ and -", cluster)
 	}
 	if database := strings.TrimPrefix(u.Path, "/"); database != "" && !identifierForm.MatchString(database) {
-		p.errorf("database %q: must be a name of letters, digits, _ and -", database)
+		p.addFault("database %q: must be a name of letters, digits, _ and -", database)
 	}
-	password := p.password()
+	password := p.readPassword()
 	if len(p.faults) > 0 {
 		return Address{}, fmt.Errorf("store %s:\n  %s", p.shown, strings.Join(p.faults, "\n  "))
 	}
@@ -216,9 +216,9 @@ func setTimes(o *clickhouse.Options) {
 	}
 }
 
-// take returns a parameter and removes it from the query, because the driver does
+// takeParameter returns a parameter and removes it from the query, because the driver does
 // not know it.
-func (p *addressParser) take(name string) string {
+func (p *addressParser) takeParameter(name string) string {
 	value := p.query.Get(name)
 	p.query.Del(name)
 	return value
@@ -226,7 +226,7 @@ func (p *addressParser) take(name string) string {
 
 var identifierForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
-func (p *addressParser) hosts(list string) []string {
+func (p *addressParser) parseHosts(list string) []string {
 	var addresses []string
 	for one := range strings.SplitSeq(list, ",") {
 		host, given, err := net.SplitHostPort(one)
@@ -236,9 +236,9 @@ func (p *addressParser) hosts(list string) []string {
 		n, err := strconv.Atoi(given)
 		switch {
 		case host == "":
-			p.errorf("host %q: must be host:port; separate several hosts with commas", one)
+			p.addFault("host %q: must be host:port; separate several hosts with commas", one)
 		case err != nil || n < 1 || n > 65535:
-			p.errorf("host %q: the port must be from 1 to 65535", one)
+			p.addFault("host %q: the port must be from 1 to 65535", one)
 		}
 		addresses = append(addresses, net.JoinHostPort(host, given))
 	}
@@ -302,31 +302,31 @@ func (p *addressParser) checkParameters() {
 		case !known:
 			for other := range parameters {
 				if len(name) > maxTypos+1 && levenshtein.ComputeDistance(name, other) <= maxTypos {
-					p.errorf("%s: unknown parameter; did you mean %s?", name, other)
+					p.addFault("%s: unknown parameter; did you mean %s?", name, other)
 				}
 			}
 		case len(values) > 1:
-			p.errorf("%s: must be given once, is given %d times", name, len(values))
+			p.addFault("%s: must be given once, is given %d times", name, len(values))
 		case !validParameter(values[0], want) && name == "password":
-			p.errorf("password: must be %s", want)
+			p.addFault("password: must be %s", want)
 		case !validParameter(values[0], want):
-			p.errorf("%s=%q: must be %s", name, values[0], want)
+			p.addFault("%s=%q: must be %s", name, values[0], want)
 		}
 	}
 	if secure, err := strconv.ParseBool(p.query.Get("secure")); err == nil && (secure && p.scheme == "http" || !secure && schemes[p.scheme].secure) {
-		p.errorf("secure=%v: contradicts %s://", secure, p.scheme)
+		p.addFault("secure=%v: contradicts %s://", secure, p.scheme)
 	}
 }
 
-// certificates returns the TLS configuration with the certificates of the
+// loadCertificates returns the TLS configuration with the certificates of the
 // address, or else of the environment.
-func (p *addressParser) certificates() *tls.Config {
+func (p *addressParser) loadCertificates() *tls.Config {
 	given := map[string]string{}
 	for name, variable := range map[string]string{"ca": caVariable, "cert": certVariable, "key": keyVariable} {
-		given[name] = p.take(name)
+		given[name] = p.takeParameter(name)
 		switch {
 		case given[name] != "" && !p.secure:
-			p.errorf("%s: requires TLS; use clickhouses:// or https://", name)
+			p.addFault("%s: requires TLS; use clickhouses:// or https://", name)
 		case given[name] == "" && p.secure:
 			given[name] = p.getenv(variable)
 		}
@@ -340,33 +340,33 @@ func (p *addressParser) certificates() *tls.Config {
 		text, err := os.ReadFile(file)
 		config.RootCAs = x509.NewCertPool()
 		if err != nil {
-			p.errorf("ca: %v", err)
+			p.addFault("ca: %v", err)
 		} else if !config.RootCAs.AppendCertsFromPEM(text) {
-			p.errorf("ca: %s contains no PEM certificate", file)
+			p.addFault("ca: %s contains no PEM certificate", file)
 		}
 	}
 	if (given["cert"] == "") != (given["key"] == "") {
-		p.errorf("cert, key: must be given together")
+		p.addFault("cert, key: must be given together")
 	} else if given["cert"] != "" {
 		pair, err := tls.LoadX509KeyPair(given["cert"], given["key"])
 		if err != nil {
-			p.errorf("cert, key: %v", err)
+			p.addFault("cert, key: %v", err)
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
 	return config
 }
 
-// password returns the password of the environment, or of the file that the
+// readPassword returns the password of the environment, or of the file that the
 // environment names.
-func (p *addressParser) password() string {
+func (p *addressParser) readPassword() string {
 	file := p.getenv(passwordFileVariable)
 	if password := p.getenv(passwordVariable); password != "" || file == "" {
 		return password
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		p.errorf("%s: %v", passwordFileVariable, err)
+		p.addFault("%s: %v", passwordFileVariable, err)
 	}
 	return strings.TrimRight(string(text), "\r\n")
 }

@@ -15,10 +15,10 @@ import (
 // in the store.
 const backupDatabase = "lifthouse"
 
-// Backup writes all tables of the store to a new folder dir, an absolute path.
+// WriteBackup writes all tables of the store to a new folder dir, an absolute path.
 // Nothing may write to the store meanwhile, because the tables are copied one
 // after the other.
-func Backup(ctx context.Context, conn driver.Conn, dir string) error {
+func WriteBackup(ctx context.Context, conn driver.Conn, dir string) error {
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("back up: %s exists already; use a new folder", dir)
 	}
@@ -26,14 +26,14 @@ func Backup(ctx context.Context, conn driver.Conn, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := conn.Exec(ctx, fmt.Sprintf("BACKUP DATABASE %s AS %s TO File(%s)", identifier(database), backupDatabase, quoted(dir))); err != nil {
+	if err := conn.Exec(ctx, fmt.Sprintf("BACKUP DATABASE %s AS %s TO File(%s)", quoteIdentifier(database), backupDatabase, quoteString(dir))); err != nil {
 		return fmt.Errorf("back up: %w", err)
 	}
 	return nil
 }
 
-// Restore restores the tables of a backup into a store without tables.
-func Restore(ctx context.Context, conn driver.Conn, dir string) error {
+// RestoreBackup restores the tables of a backup into a store without tables.
+func RestoreBackup(ctx context.Context, conn driver.Conn, dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, "metadata")); err != nil {
 		return fmt.Errorf("restore: %s is not a backup: %w", dir, err)
 	}
@@ -48,7 +48,7 @@ func Restore(ctx context.Context, conn driver.Conn, dir string) error {
 	if tables > 0 {
 		return errors.New("restore: the store has tables already; use a new store, --store")
 	}
-	if err := conn.Exec(ctx, fmt.Sprintf("RESTORE DATABASE %s AS %s FROM File(%s)", backupDatabase, identifier(database), quoted(dir))); err != nil {
+	if err := conn.Exec(ctx, fmt.Sprintf("RESTORE DATABASE %s AS %s FROM File(%s)", backupDatabase, quoteIdentifier(database), quoteString(dir))); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
 	return nil
@@ -64,6 +64,6 @@ func currentDatabase(ctx context.Context, conn driver.Conn) (string, error) {
 
 var escaper = strings.NewReplacer(`\`, `\\`, `'`, `\'`, "`", "\\`")
 
-func identifier(name string) string { return "`" + escaper.Replace(name) + "`" }
+func quoteIdentifier(name string) string { return "`" + escaper.Replace(name) + "`" }
 
-func quoted(text string) string { return "'" + escaper.Replace(text) + "'" }
+func quoteString(text string) string { return "'" + escaper.Replace(text) + "'" }

@@ -11,10 +11,10 @@ import (
 // returns a sentence for each part that cannot be read.
 func CheckData(ctx context.Context, conn driver.Conn) (faults []string, err error) {
 	for _, table := range []string{"events", "facts"} {
-		if cluster, _ := Cluster(conn); cluster != "" {
+		if cluster, _ := ClusterOf(conn); cluster != "" {
 			table = LocalTable(table)
 		}
-		err := EachRow(ctx, conn, "CHECK TABLE "+identifier(table)+" SETTINGS check_query_single_value_result = 0", func(row driver.Rows) error {
+		err := EachRow(ctx, conn, "CHECK TABLE "+quoteIdentifier(table)+" SETTINGS check_query_single_value_result = 0", func(row driver.Rows) error {
 			var part, message string
 			var passed bool
 			err := row.Scan(&part, &passed, &message)
@@ -36,9 +36,9 @@ type DiskSpace struct {
 	Free, Total uint64
 }
 
-// Disks returns the space of each disk on which the server, or the embedded
+// ReadDisks returns the space of each disk on which the server, or the embedded
 // engine, stores tables.
-func Disks(ctx context.Context, conn driver.Conn) ([]DiskSpace, error) {
+func ReadDisks(ctx context.Context, conn driver.Conn) ([]DiskSpace, error) {
 	disks, err := QueryRows(ctx, conn, "SELECT name, free_space, total_space FROM system.disks ORDER BY name", func(row driver.Rows, d *DiskSpace) error {
 		return row.Scan(&d.Disk, &d.Free, &d.Total)
 	})

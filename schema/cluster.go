@@ -52,7 +52,7 @@ func (c clustered) Exec(ctx context.Context, query string, args ...any) error {
 // whose database has the engine Replicated. Such a database replicates its
 // definitions and sets the Keeper paths of its tables.
 func inReplicatedDatabase(ctx context.Context, conn driver.Conn) (replicated bool, err error) {
-	if cluster, _ := Cluster(conn); cluster != "" {
+	if cluster, _ := ClusterOf(conn); cluster != "" {
 		return false, nil
 	}
 	const query = "SELECT countIf(engine = 'Replicated') > 0 FROM system.databases WHERE name = currentDatabase()"
@@ -65,7 +65,7 @@ func inReplicatedDatabase(ctx context.Context, conn driver.Conn) (replicated boo
 // replicatedEngine returns a CREATE TABLE statement with the Replicated variant
 // of its engine, and any other statement unchanged.
 func replicatedEngine(statement string) string {
-	comment, text := comments(statement)
+	comment, text := splitComments(statement)
 	if m := createTable.FindStringSubmatchIndex(text); m != nil {
 		engine := m[6]
 		return comment + text[:engine] + "Replicated" + text[engine:]
@@ -73,9 +73,9 @@ func replicatedEngine(statement string) string {
 	return statement
 }
 
-// Cluster returns the cluster and the database of a connection that Reach opened,
+// ClusterOf returns the cluster and the database of a connection that OpenConnection opened,
 // or empty strings if the connection does not lead to a cluster.
-func Cluster(conn driver.Conn) (cluster, database string) {
+func ClusterOf(conn driver.Conn) (cluster, database string) {
 	c, _ := conn.(clustered)
 	return c.cluster, c.database
 }
@@ -83,12 +83,12 @@ func Cluster(conn driver.Conn) (cluster, database string) {
 // SyncReplica waits until the connected server has fetched the known rows of
 // other replicas of an unsharded table. It does nothing on a single server.
 func SyncReplica(ctx context.Context, conn driver.Conn, table string) error {
-	if cluster, _ := Cluster(conn); cluster == "" {
+	if cluster, _ := ClusterOf(conn); cluster == "" {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, ServerTimeout)
 	defer cancel()
-	if err := conn.Exec(ctx, "SYSTEM SYNC REPLICA "+identifier(table)+" LIGHTWEIGHT"); err != nil {
+	if err := conn.Exec(ctx, "SYSTEM SYNC REPLICA "+quoteIdentifier(table)+" LIGHTWEIGHT"); err != nil {
 		return fmt.Errorf("synchronize replicas of %s: %w", table, err)
 	}
 	return nil
@@ -104,15 +104,15 @@ var (
 // that creates or changes tables becomes one or more ON CLUSTER statements; any
 // other is returned unchanged.
 func OnCluster(cluster, statement string) []string {
-	comment, text := comments(statement)
-	on := " ON CLUSTER " + identifier(cluster)
+	comment, text := splitComments(statement)
+	on := " ON CLUSTER " + quoteIdentifier(cluster)
 	var statements []string
 	if m := createTable.FindStringSubmatch(text); m != nil {
-		statements = create(cluster, on, m)
+		statements = createStatements(cluster, on, m)
 	} else if m := createView.FindStringSubmatch(text); m != nil {
 		statements = []string{"CREATE MATERIALIZED VIEW IF NOT EXISTS " + m[1] + on + " " + m[2]}
 	} else if m := alterTable.FindStringSubmatch(text); m != nil && isSharded(m[1]) {
-		statements = []string{alter(on, m[1], m[2])}
+		statements = []string{alterStatement(on, m[1], m[2])}
 	} else {
 		return []string{statement}
 	}
@@ -123,27 +123,27 @@ func OnCluster(cluster, statement string) []string {
 // waitsForReplicas is the setting of a deletion that waits for the other replicas of the shard.
 const waitsForReplicas = "SETTINGS mutations_sync = 2"
 
-// alter returns the statement that changes a sharded table or deletes rows. One replica of each shard executes it. That
+// alterStatement returns the statement that changes a sharded table or deletes rows. One replica of each shard executes it. That
 // replica must not wait for the others: if one is inactive, the statement fails, and ClickHouse tries it again for ever,
 // before all later statements ON CLUSTER. Exec waits instead.
-func alter(on, table, change string) string {
+func alterStatement(on, table, change string) string {
 	return "ALTER TABLE " + LocalTable(table) + on + " " + strings.Replace(change, waitsForReplicas, "SETTINGS mutations_sync = 1", 1)
 }
 
 // syncAfter returns the statement that waits for the active replicas after a deletion that is to wait for them, or "".
 func (c clustered) syncAfter(statement string) string {
-	_, text := comments(statement)
+	_, text := splitComments(statement)
 	m := alterTable.FindStringSubmatch(text)
 	if m == nil || !isSharded(m[1]) || !strings.Contains(m[2], waitsForReplicas) {
 		return ""
 	}
-	return "SYSTEM SYNC REPLICA ON CLUSTER " + identifier(c.cluster) + " " + identifier(c.database) + "." + LocalTable(m[1])
+	return "SYSTEM SYNC REPLICA ON CLUSTER " + quoteIdentifier(c.cluster) + " " + quoteIdentifier(c.database) + "." + LocalTable(m[1])
 }
 
 func isSharded(table string) bool { return shardedTables[table] != "" }
 
-// comments splits a statement into its leading comment lines and the rest.
-func comments(statement string) (comment, text string) {
+// splitComments splits a statement into its leading comment lines and the rest.
+func splitComments(statement string) (comment, text string) {
 	text = strings.TrimLeft(statement, "\n")
 	for strings.HasPrefix(text, "--") {
 		line, rest, _ := strings.Cut(text, "\n")
@@ -157,8 +157,8 @@ func comments(statement string) (comment, text string) {
 // same UUID, which no earlier table had.
 const replicasPath = "/clickhouse/lifthouse/{uuid}/"
 
-// create returns the statements for a match of createTable.
-func create(cluster, on string, match []string) []string {
+// createStatements returns the statements for a match of createTable.
+func createStatements(cluster, on string, match []string) []string {
 	table, columns, engine, arguments, rest := match[1], match[2], match[3], match[4], strings.TrimSpace(match[5])
 	name, path, replica := table, replicasPath+"all", "{shard}-{replica}"
 	settings, sharded := shardedTables[table]
@@ -170,16 +170,16 @@ func create(cluster, on string, match []string) []string {
 		arguments = ", " + arguments
 	}
 	statements := []string{fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s%s\n%s\nENGINE = Replicated%s(%s, %s%s)\n%s\n",
-		name, on, columns, engine, quoted(path), quoted(replica), arguments, rest)}
+		name, on, columns, engine, quoteString(path), quoteString(replica), arguments, rest)}
 	if sharded {
-		statements = append(statements, distributed(cluster, on, table))
+		statements = append(statements, distributedStatement(cluster, on, table))
 	}
 	return statements
 }
 
-func distributed(cluster, on, table string) string {
+func distributedStatement(cluster, on, table string) string {
 	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s%s AS %s\nENGINE = Distributed(%s, currentDatabase(), %s, %s)\n",
-		table, on, LocalTable(table), quoted(cluster), quoted(LocalTable(table)), "visitor_id")
+		table, on, LocalTable(table), quoteString(cluster), quoteString(LocalTable(table)), "visitor_id")
 }
 
 func withSetting(rest, setting string) string {

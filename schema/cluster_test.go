@@ -32,7 +32,7 @@ func clusterStatements(t *testing.T) []string {
 // TestClusterStatementsEqualGoldenFile also checks that ClickHouse can parse the
 // statements.
 func TestClusterStatementsEqualGoldenFile(t *testing.T) {
-	conn := schematest.Empty(t)
+	conn := schematest.OpenEmpty(t)
 	var got strings.Builder
 	for _, statement := range clusterStatements(t) {
 		var formatted string
@@ -69,7 +69,7 @@ var (
 // server, without replicas and with Merge instead of Distributed tables. It
 // compares their columns with the tables of a single server.
 func TestClusterTablesHaveSameColumns(t *testing.T) {
-	one, cluster := schematest.Open(t), schematest.Empty(t)
+	one, cluster := schematest.OpenMigrated(t), schematest.OpenEmpty(t)
 	for _, statement := range clusterStatements(t) {
 		statement = onCluster.ReplaceAllString(statement, "")
 		statement = replicated.ReplaceAllString(statement, "$1($2)")
@@ -122,7 +122,7 @@ func TestOnClusterAlter(t *testing.T) {
 // TestConcurrentMigrate runs migrations at the same time, as several processes
 // that start together do.
 func TestConcurrentMigrate(t *testing.T) {
-	together, alone := schematest.Empty(t), schematest.Open(t)
+	together, alone := schematest.OpenEmpty(t), schematest.OpenMigrated(t)
 	var group errgroup.Group
 	for range 8 {
 		group.Go(func() error {
@@ -133,7 +133,7 @@ func TestConcurrentMigrate(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	if pending, err := schema.Pending(t.Context(), together); err != nil || len(pending) > 0 {
+	if pending, err := schema.PendingMigrations(t.Context(), together); err != nil || len(pending) > 0 {
 		t.Errorf("pending = %v, %v", pending, err)
 	}
 	for _, table := range strings.Fields("events facts catalogue audit rejects looks events_inbox migrations") {
@@ -144,14 +144,14 @@ func TestConcurrentMigrate(t *testing.T) {
 }
 
 func TestCheckTableForm(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	if err := schema.CheckTableForm(t.Context(), conn); err != nil {
 		t.Error(err)
 	}
 	if err := schema.CheckTableForm(t.Context(), schema.Clustered(conn, "c")); err == nil || !strings.Contains(err.Error(), "remove cluster=c from the address") {
 		t.Errorf("error = %v", err)
 	}
-	if err := schema.CheckTableForm(t.Context(), schema.Clustered(schematest.Empty(t), "c")); err != nil {
+	if err := schema.CheckTableForm(t.Context(), schema.Clustered(schematest.OpenEmpty(t), "c")); err != nil {
 		t.Error(err)
 	}
 }

@@ -68,9 +68,9 @@ type Attributes struct {
 	VisitorType                                                   string // new, returning or empty
 }
 
-// Hash returns the 64-bit hash of a visitor id or an event id, which is what the
+// HashID returns the 64-bit hash of a visitor id or an event id, which is what the
 // tables store. It equals ClickHouse's xxHash64.
-func Hash(id string) uint64 { return xxhash.Sum64String(id) }
+func HashID(id string) uint64 { return xxhash.Sum64String(id) }
 
 const insertEvents = `INSERT INTO events (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id,
 	variation_id, event, goal_id, value, profit, extra_value, device, browser, os, country, region, city, channel,
@@ -86,7 +86,7 @@ var distinctRowSettings = clickhouse.Settings{"optimize_on_insert": 0, "insert_d
 func InsertEvents(ctx context.Context, conn driver.Conn, events []Event, acceptedAt time.Time) error {
 	columns := eventColumns(events, acceptedAt)
 	err := InsertColumns(ctx, conn, distinctRowSettings, insertEvents, columns)
-	if Unreachable(err) && !errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
+	if IsUnreachable(err) && !errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
 		err = InsertColumns(ctx, conn, distinctRowSettings, insertEvents, columns)
 	}
 	if err != nil {
@@ -97,34 +97,34 @@ func InsertEvents(ctx context.Context, conn driver.Conn, events []Event, accepte
 
 func eventColumns(events []Event, acceptedAt time.Time) []func() any {
 	return []func() any{
-		Column(events, func(e *Event) int64 { return e.WebsiteID }),
-		Column(events, func(e *Event) string { return string(e.Subject) }),
-		Column(events, func(e *Event) int64 { return e.SubjectID }),
-		Column(events, func(e *Event) int64 { return e.ExperimentID }),
-		Column(events, func(e *Event) uint64 { return e.VisitorID }),
-		Column(events, func(e *Event) time.Time { return e.Time }),
-		Column(events, func(e *Event) uint64 { return e.EventID }),
-		Column(events, func(e *Event) int64 { return e.VariationID }),
-		Column(events, func(e *Event) string { return string(e.Kind) }),
-		Column(events, func(e *Event) int64 { return e.GoalID }),
-		Column(events, func(e *Event) int64 { return e.Value }),
-		Column(events, func(e *Event) int64 { return e.Profit }),
-		Column(events, func(e *Event) int64 { return e.ExtraValue }),
-		Column(events, func(e *Event) string { return e.Device }),
-		Column(events, func(e *Event) string { return e.Browser }),
-		Column(events, func(e *Event) string { return e.OS }),
-		Column(events, func(e *Event) string { return e.Country }),
-		Column(events, func(e *Event) string { return e.Region }),
-		Column(events, func(e *Event) string { return e.City }),
-		Column(events, func(e *Event) string { return e.Channel }),
-		Column(events, func(e *Event) string { return e.Referrer }),
-		Column(events, func(e *Event) string { return e.UTMSource }),
-		Column(events, func(e *Event) string { return e.UTMMedium }),
-		Column(events, func(e *Event) string { return e.UTMCampaign }),
-		Column(events, func(e *Event) string { return e.UTMContent }),
-		Column(events, func(e *Event) string { return e.UTMTerm }),
-		Column(events, func(e *Event) string { return e.FirstVisitPage }),
-		Column(events, func(e *Event) string { return e.VisitorType }),
-		Column(events, func(*Event) time.Time { return acceptedAt }),
+		ColumnValues(events, func(e *Event) int64 { return e.WebsiteID }),
+		ColumnValues(events, func(e *Event) string { return string(e.Subject) }),
+		ColumnValues(events, func(e *Event) int64 { return e.SubjectID }),
+		ColumnValues(events, func(e *Event) int64 { return e.ExperimentID }),
+		ColumnValues(events, func(e *Event) uint64 { return e.VisitorID }),
+		ColumnValues(events, func(e *Event) time.Time { return e.Time }),
+		ColumnValues(events, func(e *Event) uint64 { return e.EventID }),
+		ColumnValues(events, func(e *Event) int64 { return e.VariationID }),
+		ColumnValues(events, func(e *Event) string { return string(e.Kind) }),
+		ColumnValues(events, func(e *Event) int64 { return e.GoalID }),
+		ColumnValues(events, func(e *Event) int64 { return e.Value }),
+		ColumnValues(events, func(e *Event) int64 { return e.Profit }),
+		ColumnValues(events, func(e *Event) int64 { return e.ExtraValue }),
+		ColumnValues(events, func(e *Event) string { return e.Device }),
+		ColumnValues(events, func(e *Event) string { return e.Browser }),
+		ColumnValues(events, func(e *Event) string { return e.OS }),
+		ColumnValues(events, func(e *Event) string { return e.Country }),
+		ColumnValues(events, func(e *Event) string { return e.Region }),
+		ColumnValues(events, func(e *Event) string { return e.City }),
+		ColumnValues(events, func(e *Event) string { return e.Channel }),
+		ColumnValues(events, func(e *Event) string { return e.Referrer }),
+		ColumnValues(events, func(e *Event) string { return e.UTMSource }),
+		ColumnValues(events, func(e *Event) string { return e.UTMMedium }),
+		ColumnValues(events, func(e *Event) string { return e.UTMCampaign }),
+		ColumnValues(events, func(e *Event) string { return e.UTMContent }),
+		ColumnValues(events, func(e *Event) string { return e.UTMTerm }),
+		ColumnValues(events, func(e *Event) string { return e.FirstVisitPage }),
+		ColumnValues(events, func(e *Event) string { return e.VisitorType }),
+		ColumnValues(events, func(*Event) time.Time { return acceptedAt }),
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // MigrateFrom is Migrate with other files.
-var MigrateFrom = migrate
+var MigrateFrom = runMigrations
 
 // Statements returns the statement that creates the migrations table, and the
 // migrations in order.
@@ -25,7 +25,7 @@ func Statements() ([]string, error) {
 }
 
 // Guarded returns a connection that is guarded like a connection to servers.
-func Guarded(conn driver.Conn) driver.Conn { return guard(conn, 1) }
+func Guarded(conn driver.Conn) driver.Conn { return newGuarded(conn, 1) }
 
 // Clustered returns a connection that rewrites statements like a connection to a
 // cluster.

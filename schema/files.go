@@ -65,7 +65,7 @@ func checkDefinitions(dir string, parts bool) error {
 		text, err := os.ReadFile(path)
 		switch {
 		case err != nil:
-			wrong = append(wrong, unreadable(what, path, err))
+			wrong = append(wrong, unreadableError(what, path, err))
 		case !bytes.HasPrefix(text, []byte("ATTACH ")):
 			wrong = append(wrong, fmt.Errorf("%s, %s, is damaged: restore a backup (lifthouse restore)", what, path))
 		}
@@ -78,13 +78,13 @@ func checkParts(parts []string) error {
 	var wrong []error
 	for _, part := range parts {
 		if _, err := os.ReadDir(part); err != nil {
-			wrong = append(wrong, unreadable("a part of a table", part, err))
+			wrong = append(wrong, unreadableError("a part of a table", part, err))
 		}
 	}
 	return errors.Join(wrong...)
 }
 
-func unreadable(what, path string, err error) error {
+func unreadableError(what, path string, err error) error {
 	var cause *fs.PathError
 	if errors.As(err, &cause) {
 		err = cause.Err

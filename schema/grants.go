@@ -28,19 +28,19 @@ type Grants struct {
 // engines are the engines of the tables.
 var engines = []string{"MergeTree", "ReplacingMergeTree", "CollapsingMergeTree"}
 
-// Statements returns the statements that create the database and the users. Each
+// SQLStatements returns the statements that create the database and the users. Each
 // has a comment that explains it. They contain the SHA-256 digests of the
 // passwords, not the passwords.
-func (g Grants) Statements() ([]string, error) {
+func (g Grants) SQLStatements() ([]string, error) {
 	slots := struct {
 		Database, On, Serving, ServingHash, Migrating, MigratingHash string
 		Engines                                                      []string
 	}{
-		Database: identifier(g.Database), Serving: identifier(g.Serving.Name), Migrating: identifier(g.Migrating.Name),
-		ServingHash: digest(g.Serving.Password), MigratingHash: digest(g.Migrating.Password), Engines: engines,
+		Database: quoteIdentifier(g.Database), Serving: quoteIdentifier(g.Serving.Name), Migrating: quoteIdentifier(g.Migrating.Name),
+		ServingHash: passwordDigest(g.Serving.Password), MigratingHash: passwordDigest(g.Migrating.Password), Engines: engines,
 	}
 	if g.Cluster != "" {
-		slots.On = " ON CLUSTER " + identifier(g.Cluster)
+		slots.On = " ON CLUSTER " + quoteIdentifier(g.Cluster)
 		slots.Engines = []string{"Distributed"}
 		for _, engine := range engines {
 			slots.Engines = append(slots.Engines, "Replicated"+engine)
@@ -53,7 +53,7 @@ func (g Grants) Statements() ([]string, error) {
 	return strings.Split(strings.TrimSuffix(strings.TrimSpace(text.String()), ";"), ";\n\n"), nil
 }
 
-func digest(password string) string {
+func passwordDigest(password string) string {
 	sum := sha256.Sum256([]byte(password))
-	return quoted(hex.EncodeToString(sum[:]))
+	return quoteString(hex.EncodeToString(sum[:]))
 }

@@ -15,12 +15,12 @@ import (
 // TestGrantsEqualGoldenFile also checks that ClickHouse can parse the statements.
 // The embedded engine has no users, so it cannot execute them.
 func TestGrantsEqualGoldenFile(t *testing.T) {
-	conn := schematest.Empty(t)
+	conn := schematest.OpenEmpty(t)
 	for name, cluster := range map[string]string{"grants.sql": "", "grants.cluster.sql": "lift"} {
 		statements, err := schema.Grants{
 			Database: "lifthouse", Cluster: cluster,
 			Serving: schema.User{Name: "o`dd", Password: "serving-secret"}, Migrating: schema.User{Name: "migrating", Password: "migrating-secret"},
-		}.Statements()
+		}.SQLStatements()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestGrantsEqualGoldenFile(t *testing.T) {
 // TestMigrateOfCurrentStoreChangesNothing checks that the serving user, who may
 // not create tables, can open a store without pending migrations.
 func TestMigrateOfCurrentStoreChangesNothing(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	left := 1 // one query, of the recorded migrations
 	if _, err := schema.Migrate(t.Context(), schematest.KilledConn{Conn: conn, Left: &left}); err != nil {
 		t.Error(err)

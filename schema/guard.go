@@ -28,9 +28,9 @@ type dialError struct{ error }
 // Unwrap returns the cause.
 func (e *dialError) Unwrap() error { return e.error }
 
-// Unreachable reports whether an error is a failure of the connection, not an
+// IsUnreachable reports whether an error is a failure of the connection, not an
 // error that a server returned.
-func Unreachable(err error) bool {
+func IsUnreachable(err error) bool {
 	var exception *clickhouse.Exception
 	if err == nil || errors.As(err, &exception) || errors.Is(err, context.Canceled) {
 		return false
@@ -53,12 +53,12 @@ func newBreaker[T any](name string, failures uint32) *gobreaker.CircuitBreaker[T
 	return gobreaker.NewCircuitBreaker[T](gobreaker.Settings{
 		Name: name, Timeout: breakerTimeout,
 		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failures },
-		IsSuccessful: func(err error) bool { return !Unreachable(err) },
+		IsSuccessful: func(err error) bool { return !IsUnreachable(err) },
 	})
 }
 
-// unavailable replaces the errors of an open circuit breaker by ErrUnavailable.
-func unavailable(err error) error {
+// breakerError replaces the errors of an open circuit breaker by ErrUnavailable.
+func breakerError(err error) error {
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
 		return ErrUnavailable
 	}
@@ -99,8 +99,8 @@ func (h *hosts) dialOrder() []string {
 	return slices.Concat(h.addresses[first:], h.addresses[:first])
 }
 
-// dial implements the driver's DialStrategy.
-func (h *hosts) dial(ctx context.Context, _ int, o *clickhouse.Options, dial clickhouse.Dial) (clickhouse.DialResult, error) {
+// dialHosts implements the driver's DialStrategy.
+func (h *hosts) dialHosts(ctx context.Context, _ int, o *clickhouse.Options, dial clickhouse.Dial) (clickhouse.DialResult, error) {
 	with := *o
 	with.DialTimeout = h.timeout
 	var errs []error
@@ -114,8 +114,8 @@ func (h *hosts) dial(ctx context.Context, _ int, o *clickhouse.Options, dial cli
 		if err == nil {
 			return result, nil
 		}
-		errs = append(errs, unavailable(err))
-		if !Unreachable(unavailable(err)) { // for example a wrong password, which is wrong on all hosts
+		errs = append(errs, breakerError(err))
+		if !IsUnreachable(breakerError(err)) { // for example a wrong password, which is wrong on all hosts
 			break
 		}
 	}
@@ -146,13 +146,13 @@ type guarded struct {
 	attempts int
 }
 
-func guard(conn driver.Conn, hosts int) *guarded {
+func newGuarded(conn driver.Conn, hosts int) *guarded {
 	return &guarded{Conn: conn, breaker: newBreaker[any]("store", maxFailures), attempts: hosts + 1}
 }
 
-// retry calls do until it succeeds, as long as retryable reports true, at most
+// retryCall calls do until it succeeds, as long as retryable reports true, at most
 // attempts times.
-func retry[T any](ctx context.Context, g *guarded, retryable func(error) bool, do func() (T, error)) (T, error) {
+func retryCall[T any](ctx context.Context, g *guarded, retryable func(error) bool, do func() (T, error)) (T, error) {
 	var result T
 	_, err := g.breaker.Execute(func() (any, error) {
 		var last error
@@ -168,7 +168,7 @@ func retry[T any](ctx context.Context, g *guarded, retryable func(error) bool, d
 			}
 		}
 	})
-	return result, unavailable(err)
+	return result, breakerError(err)
 }
 
 // markCanceled marks an error as context.Canceled if the request was canceled, so
@@ -187,12 +187,12 @@ func nothingSent(err error) bool {
 
 // Query implements driver.Conn.
 func (g *guarded) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
-	return retry(ctx, g, Unreachable, func() (driver.Rows, error) { return g.Conn.Query(ctx, query, args...) })
+	return retryCall(ctx, g, IsUnreachable, func() (driver.Rows, error) { return g.Conn.Query(ctx, query, args...) })
 }
 
 // QueryRow implements driver.Conn.
 func (g *guarded) QueryRow(ctx context.Context, query string, args ...any) driver.Row {
-	row, err := retry(ctx, g, Unreachable, func() (driver.Row, error) {
+	row, err := retryCall(ctx, g, IsUnreachable, func() (driver.Row, error) {
 		row := g.Conn.QueryRow(ctx, query, args...)
 		return row, row.Err()
 	})
@@ -204,13 +204,13 @@ func (g *guarded) QueryRow(ctx context.Context, query string, args ...any) drive
 
 // Select implements driver.Conn.
 func (g *guarded) Select(ctx context.Context, dest any, query string, args ...any) error {
-	_, err := retry(ctx, g, nothingSent, func() (any, error) { return nil, g.Conn.Select(ctx, dest, query, args...) })
+	_, err := retryCall(ctx, g, nothingSent, func() (any, error) { return nil, g.Conn.Select(ctx, dest, query, args...) })
 	return err
 }
 
 // Ping implements driver.Conn.
 func (g *guarded) Ping(ctx context.Context) error {
-	_, err := retry(ctx, g, Unreachable, func() (any, error) { return nil, g.Conn.Ping(ctx) })
+	_, err := retryCall(ctx, g, IsUnreachable, func() (any, error) { return nil, g.Conn.Ping(ctx) })
 	return err
 }
 
@@ -222,13 +222,13 @@ const changeTimeout = time.Hour
 func (g *guarded) Exec(ctx context.Context, query string, args ...any) error {
 	long, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
-	_, err := retry(ctx, g, nothingSent, func() (any, error) { return nil, g.Conn.Exec(long, query, args...) })
+	_, err := retryCall(ctx, g, nothingSent, func() (any, error) { return nil, g.Conn.Exec(long, query, args...) })
 	return err
 }
 
 // PrepareBatch implements driver.Conn. It sends no rows, so it can be retried.
 func (g *guarded) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
-	return retry(ctx, g, Unreachable, func() (driver.Batch, error) { return g.Conn.PrepareBatch(ctx, query, opts...) })
+	return retryCall(ctx, g, IsUnreachable, func() (driver.Batch, error) { return g.Conn.PrepareBatch(ctx, query, opts...) })
 }
 
 // closeTimeout is the maximum time to wait for the driver to close. clickhouse-go

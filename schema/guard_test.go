@@ -53,7 +53,7 @@ func reach(t *testing.T, address string) (driver.Conn, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := schema.Reach(t.Context(), home)
+	conn, err := schema.OpenConnection(t.Context(), home)
 	if conn != nil {
 		t.Cleanup(func() { _ = conn.Close() })
 	}
@@ -67,7 +67,7 @@ func TestUnreachable(t *testing.T) {
 	for name, host := range map[string]string{"hangs": hanging, "closes": closing, "refuses": schematest.FreeAddress(t)} {
 		for _, scheme := range []string{"clickhouse", "http"} {
 			_, err := reach(t, scheme+"://"+host+"/db?dial_timeout=100ms&read_timeout=100ms")
-			if !schema.Unreachable(err) || !strings.Contains(err.Error(), host) {
+			if !schema.IsUnreachable(err) || !strings.Contains(err.Error(), host) {
 				t.Errorf("%s that %s: %v", scheme, name, err)
 			}
 		}
@@ -77,10 +77,10 @@ func TestUnreachable(t *testing.T) {
 // serve returns an HTTP server for a migrated store. Its handler is wrapped.
 func serve(t *testing.T, wrap func(http.Handler) http.Handler) (server *httptest.Server, database string) {
 	t.Helper()
-	of := schematest.Server(t)
-	server = httptest.NewServer(wrap(of.Handler()))
+	of := schematest.SharedServer(t)
+	server = httptest.NewServer(wrap(of.ProxyHandler()))
 	t.Cleanup(server.Close)
-	return server, of.Migrated(t)
+	return server, of.CreateMigrated(t)
 }
 
 func unchanged(h http.Handler) http.Handler { return h }
@@ -112,7 +112,7 @@ func TestFailedStoreIsNotContacted(t *testing.T) {
 		}
 	}()
 	for range 5 {
-		if err := conn.QueryRow(t.Context(), "SELECT 1").Err(); !schema.Unreachable(err) {
+		if err := conn.QueryRow(t.Context(), "SELECT 1").Err(); !schema.IsUnreachable(err) {
 			t.Fatalf("error = %v", err)
 		}
 	}
@@ -130,8 +130,8 @@ func TestFailedStoreIsNotContacted(t *testing.T) {
 
 // TestFailover has a first host that does not respond.
 func TestFailover(t *testing.T) {
-	server := schematest.Server(t)
-	for scheme, host := range map[string]string{"http": server.HTTP.Address(), "clickhouse": server.Native.Address()} {
+	server := schematest.SharedServer(t)
+	for scheme, host := range map[string]string{"http": server.HTTP.ListenAddress(), "clickhouse": server.Native.ListenAddress()} {
 		hanging, tried := listen(t, hang)
 		for _, first := range []string{schematest.FreeAddress(t), hanging} {
 			conn, err := reach(t, scheme+"://"+first+","+host+"/default?dial_timeout=100ms&conn_max_lifetime=1ms")
@@ -193,7 +193,7 @@ func TestOnlyReadsAreRetried(t *testing.T) {
 	}
 	b.left.Store(1)
 	b.requests.Store(0)
-	if err := conn.Exec(t.Context(), "INSERT INTO rejects (reason) SELECT 'marked'"); !schema.Unreachable(err) || b.requests.Load() != 1 {
+	if err := conn.Exec(t.Context(), "INSERT INTO rejects (reason) SELECT 'marked'"); !schema.IsUnreachable(err) || b.requests.Load() != 1 {
 		t.Errorf("a change: %v, %d requests", err, b.requests.Load())
 	}
 }
@@ -248,14 +248,14 @@ func TestCanceledRequestsAreNotFailures(t *testing.T) {
 
 // TestTLS connects with certificates of the server and the client.
 func TestTLS(t *testing.T) {
-	certFile, keyFile, certificate := schematest.Certificate(t)
+	certFile, keyFile, certificate := schematest.WriteCertificate(t)
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	clients := x509.NewCertPool()
 	clients.AddCert(certificate)
-	server := httptest.NewUnstartedServer(schematest.Server(t).Handler())
+	server := httptest.NewUnstartedServer(schematest.SharedServer(t).ProxyHandler())
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients, MinVersion: tls.VersionTLS12}
 	server.StartTLS()
 	t.Cleanup(server.Close)
@@ -267,7 +267,7 @@ func TestTLS(t *testing.T) {
 	if err := conn.Exec(t.Context(), "SELECT 1"); err != nil {
 		t.Error(err)
 	}
-	if _, err := reach(t, address+"ca="+certFile); !schema.Unreachable(err) {
+	if _, err := reach(t, address+"ca="+certFile); !schema.IsUnreachable(err) {
 		t.Errorf("without a client certificate: %v", err)
 	}
 	if _, err := reach(t, address); err == nil || !strings.Contains(err.Error(), "check ca=") {

@@ -36,10 +36,10 @@ ORDER BY name`
 // after it ran, Migrate returns an error and runs nothing. The same applies if a
 // recorded migration is unknown, because the store belongs to a newer release.
 func Migrate(ctx context.Context, conn driver.Conn) ([]string, error) {
-	return migrate(ctx, conn, tables)
+	return runMigrations(ctx, conn, tables)
 }
 
-func migrate(ctx context.Context, conn driver.Conn, files fs.FS) ([]string, error) {
+func runMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]string, error) {
 	exists, err := hasMigrations(ctx, conn)
 	if err != nil {
 		return nil, err
@@ -88,20 +88,20 @@ func migrate(ctx context.Context, conn driver.Conn, files fs.FS) ([]string, erro
 // create tables later, because Keeper has the altered definitions. Later changes
 // reach an inactive replica when it is active again.
 func allServers(ctx context.Context, conn driver.Conn) error {
-	cluster, _ := Cluster(conn)
+	cluster, _ := ClusterOf(conn)
 	if cluster == "" {
 		return nil
 	}
 	var servers uint64
-	if err := conn.QueryRow(ctx, "SELECT count() FROM clusterAllReplicas("+quoted(cluster)+", system.one)").Scan(&servers); err != nil {
+	if err := conn.QueryRow(ctx, "SELECT count() FROM clusterAllReplicas("+quoteString(cluster)+", system.one)").Scan(&servers); err != nil {
 		return fmt.Errorf("all servers of a cluster must run while its tables are created: start them, and migrate again: %w", err)
 	}
 	return nil
 }
 
-// Pending returns the names of the migrations that Migrate would run, in order,
+// PendingMigrations returns the names of the migrations that Migrate would run, in order,
 // and changes nothing. It returns the same errors as Migrate.
-func Pending(ctx context.Context, conn driver.Conn) ([]string, error) {
+func PendingMigrations(ctx context.Context, conn driver.Conn) ([]string, error) {
 	exists, err := hasMigrations(ctx, conn)
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write golden files")
 func TestMain(m *testing.M) { schematest.Main(m) }
 
 func TestMigrateRunsEachFileOnce(t *testing.T) {
-	conn := schematest.Empty(t)
+	conn := schematest.OpenEmpty(t)
 	first, err := schema.Migrate(t.Context(), conn)
 	if err != nil || len(first) == 0 {
 		t.Fatalf("first Migrate = %v, %v; want files", first, err)
@@ -45,7 +45,7 @@ func TestMigrateErrors(t *testing.T) {
 		{"broken statement", fstest.MapFS{"tables/a.sql": file(create), "tables/b.sql": file("CREATE NONSENSE")}, "migration b.sql"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			conn := schematest.Empty(t)
+			conn := schematest.OpenEmpty(t)
 			if _, err := schema.MigrateFrom(t.Context(), conn, ran); err != nil {
 				t.Fatal(err)
 			}
@@ -58,7 +58,7 @@ func TestMigrateErrors(t *testing.T) {
 }
 
 func TestMigrateResumesAfterAFailure(t *testing.T) {
-	conn := schematest.Empty(t)
+	conn := schematest.OpenEmpty(t)
 	good := file("CREATE TABLE IF NOT EXISTS a (x UInt8) ENGINE = MergeTree ORDER BY x")
 	if _, err := schema.MigrateFrom(t.Context(), conn, fstest.MapFS{"tables/a.sql": good, "tables/b.sql": file("NONSENSE")}); err == nil {
 		t.Fatal("a broken migration succeeded")
@@ -73,7 +73,7 @@ func TestMigrateResumesAfterAFailure(t *testing.T) {
 // TestTablesEqualGoldenFile detects unintended changes of the tables, by a
 // migration or by a release of ClickHouse.
 func TestTablesEqualGoldenFile(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	rows, err := conn.Query(t.Context(), "SELECT name, create_table_query FROM system.tables WHERE database = currentDatabase() ORDER BY name")
 	if err != nil {
 		t.Fatal(err)
@@ -114,13 +114,13 @@ func TestTablesEqualGoldenFile(t *testing.T) {
 // TestHashEqualsXXHash64 checks that SQL can look up a visitor by
 // xxHash64('ID').
 func TestHashEqualsXXHash64(t *testing.T) {
-	conn := schematest.Empty(t)
+	conn := schematest.OpenEmpty(t)
 	for _, id := range []string{"", "v1", "ü", strings.Repeat("long", 200)} {
 		var want uint64
 		if err := conn.QueryRow(t.Context(), "SELECT xxHash64({id:String})", clickhouse.Named("id", id)).Scan(&want); err != nil {
 			t.Fatal(err)
 		}
-		if got := schema.Hash(id); got != want {
+		if got := schema.HashID(id); got != want {
 			t.Errorf("Hash(%q) = %d, xxHash64 returns %d", id, got, want)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// Nearest returns the name that is most similar to a misspelt one, whatever the case: the
+// NearestName returns the name that is most similar to a misspelt one, whatever the case: the
 // first one with the smallest Levenshtein distance. names must not be empty.
-func Nearest(misspelt string, names []string) string {
+func NearestName(misspelt string, names []string) string {
 	misspelt = strings.ToLower(misspelt)
 	return slices.MinFunc(names, func(a, b string) int {
 		return cmp.Compare(levenshtein.ComputeDistance(misspelt, strings.ToLower(a)), levenshtein.ComputeDistance(misspelt, strings.ToLower(b)))

@@ -47,12 +47,12 @@ func openReplica(address Address, host string) (driver.Conn, error) {
 	with.Settings = writeSettings()
 	maps.Copy(with.Settings, serverSettings())
 	maps.Copy(with.Settings, address.Options.Settings)
-	with.DialStrategy = newHosts(&with).dial
+	with.DialStrategy = newHosts(&with).dialHosts
 	conn, err := clickhouse.Open(&with)
 	if err != nil {
 		return nil, err
 	}
-	return guard(conn, 1), nil
+	return newGuarded(conn, 1), nil
 }
 
 // CloseReplicas closes connections to replicas.

@@ -60,8 +60,8 @@ func InsertRows[R any](ctx context.Context, conn driver.Conn, statement string, 
 	return batch.Send()
 }
 
-// Column returns a function that returns a value of each row.
-func Column[R, T any](rows []R, of func(*R) T) func() any {
+// ColumnValues returns a function that returns a value of each row.
+func ColumnValues[R, T any](rows []R, of func(*R) T) func() any {
 	return func() any {
 		values := make([]T, len(rows))
 		for i := range rows {

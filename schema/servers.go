@@ -54,13 +54,13 @@ var placesQuery string
 // literal is a text literal of SQL.
 type literal string
 
-// Servers returns the servers of the store, by shard and replica. Every server reads its own
+// ReadServers returns the servers of the store, by shard and replica. Every server reads its own
 // tables: the version and the name of functions may be those of the connected server.
-func Servers(ctx context.Context, conn driver.Conn) ([]Server, error) {
-	cluster, database := Cluster(conn)
+func ReadServers(ctx context.Context, conn driver.Conn) ([]Server, error) {
+	cluster, database := ClusterOf(conn)
 	slots := struct{ Cluster, Database literal }{Database: "currentDatabase()"}
 	if cluster != "" {
-		slots.Cluster, slots.Database = literal(quoted(cluster)), literal(quoted(database))
+		slots.Cluster, slots.Database = literal(quoteString(cluster)), literal(quoteString(database))
 	}
 	var query strings.Builder
 	if err := serversTemplate.Execute(&query, slots); err != nil {
@@ -68,7 +68,7 @@ func Servers(ctx context.Context, conn driver.Conn) ([]Server, error) {
 	}
 	statement := query.String()
 	if cluster != "" {
-		statement = "SELECT * FROM clusterAllReplicas(" + quoted(cluster) + ", view(\n" + statement + "))\nSETTINGS skip_unavailable_shards = 1"
+		statement = "SELECT * FROM clusterAllReplicas(" + quoteString(cluster) + ", view(\n" + statement + "))\nSETTINGS skip_unavailable_shards = 1"
 	}
 	var servers []Server
 	err := EachRow(ctx, conn, statement, func(row driver.Rows) error {

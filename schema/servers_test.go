@@ -11,8 +11,8 @@ import (
 // TestServersOfAServer checks the only server of a store, as the serving user too. The oracles
 // are functions of ClickHouse and a count.
 func TestServersOfAServer(t *testing.T) {
-	server := schematest.Server(t)
-	conn := server.Open(t)
+	server := schematest.SharedServer(t)
+	conn := server.OpenMigrated(t)
 	if err := conn.Exec(t.Context(), "INSERT INTO events (time, event, event_id) SELECT '2026-01-01', 'view', number FROM numbers(3)"); err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +20,7 @@ func TestServersOfAServer(t *testing.T) {
 	if err := conn.QueryRow(t.Context(), "SELECT hostName(), version()").Scan(&want.Machine, &want.Version); err != nil {
 		t.Fatal(err)
 	}
-	got, err := schema.Servers(t.Context(), conn)
+	got, err := schema.ReadServers(t.Context(), conn)
 	if err != nil || len(got) != 1 {
 		t.Fatal(got, err)
 	}
@@ -34,7 +34,7 @@ func TestServersOfAServer(t *testing.T) {
 // have the numbers of the shard and the replica.
 func TestServersOfACluster(t *testing.T) {
 	cluster := schematest.NewCluster(t)
-	conn := schematest.Reach(t, cluster.Address)
+	conn := schematest.OpenConnection(t, cluster.Address)
 	if _, err := schema.Migrate(t.Context(), conn); err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestServersOfACluster(t *testing.T) {
 	schematest.SyncReplicas(t, cluster.Address)
 	check := func(silent uint32) {
 		t.Helper()
-		servers, err := schema.Servers(t.Context(), conn)
+		servers, err := schema.ReadServers(t.Context(), conn)
 		if err != nil || len(servers) != 4 {
 			t.Fatal(servers, err)
 		}
@@ -60,9 +60,9 @@ func TestServersOfACluster(t *testing.T) {
 		}
 	}
 	check(0)
-	cluster.Kill(2, 2)
+	cluster.KillReplica(2, 2)
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); { // the process may still end
-		if servers, err := schema.Servers(t.Context(), conn); err != nil || !servers[3].Answers {
+		if servers, err := schema.ReadServers(t.Context(), conn); err != nil || !servers[3].Answers {
 			break
 		}
 	}

@@ -49,9 +49,9 @@ func clusterSettings() clickhouse.Settings {
 	}
 }
 
-// Connect opens a store, checks that it responds, and runs pending migrations.
-func Connect(ctx context.Context, address Address) (driver.Conn, error) {
-	conn, err := Reach(ctx, address)
+// OpenMigrated opens a store, checks that it responds, and runs pending migrations.
+func OpenMigrated(ctx context.Context, address Address) (driver.Conn, error) {
+	conn, err := OpenConnection(ctx, address)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func CheckTableForm(ctx context.Context, conn driver.Conn) error {
 	if err := conn.Select(ctx, &of, "SELECT engine FROM system.tables WHERE database = currentDatabase() AND name = 'events'"); err != nil {
 		return fmt.Errorf("read the tables: %w", err)
 	}
-	cluster, _ := Cluster(conn)
+	cluster, _ := ClusterOf(conn)
 	switch {
 	case len(of) == 0:
 		return nil
@@ -85,8 +85,8 @@ func CheckTableForm(ctx context.Context, conn driver.Conn) error {
 	return nil
 }
 
-// Reach opens a store and checks that it responds. It does not run migrations.
-func Reach(ctx context.Context, address Address) (driver.Conn, error) {
+// OpenConnection opens a store and checks that it responds. It does not run migrations.
+func OpenConnection(ctx context.Context, address Address) (driver.Conn, error) {
 	settings := writeSettings()
 	if address.Dir == "" {
 		maps.Copy(settings, serverSettings())
@@ -98,19 +98,19 @@ func Reach(ctx context.Context, address Address) (driver.Conn, error) {
 	with := *address.Options
 	with.Settings = settings
 	if address.Dir == "" {
-		with.DialStrategy = newHosts(&with).dial
+		with.DialStrategy = newHosts(&with).dialHosts
 	}
 	conn, err := clickhouse.Open(&with)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	if address.Dir == "" {
-		conn = guard(conn, len(with.Addr))
+		conn = newGuarded(conn, len(with.Addr))
 	}
 	if address.Cluster != "" {
 		conn = clustered{conn, address.Cluster, cmp.Or(address.Options.Auth.Database, "default")}
 	}
-	switch err := ping(ctx, conn); {
+	switch err := pingStore(ctx, conn); {
 	case ctx.Err() == nil && isTimeout(err):
 		return nil, errors.Join(fmt.Errorf("connect to the store: no answer from %s (%w)", strings.Join(with.Addr, ", "), err), conn.Close())
 	case err != nil:
@@ -119,9 +119,9 @@ func Reach(ctx context.Context, address Address) (driver.Conn, error) {
 	return conn, nil
 }
 
-// ping waits for a response for at most ServerTimeout. The driver's handshake
+// pingStore waits for a response for at most ServerTimeout. The driver's handshake
 // ignores the context and lasts up to the dial timeout.
-func ping(ctx context.Context, conn driver.Conn) error {
+func pingStore(ctx context.Context, conn driver.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, ServerTimeout)
 	defer cancel()
 	answered := make(chan error, 1)

@@ -30,8 +30,8 @@ var (
 // IsStorable reports whether a time is in the years 1970 to 2199 in UTC.
 func IsStorable(t time.Time) bool { return !t.Before(FirstTime) && t.Before(EndOfTime) }
 
-// Later returns the later of two times.
-func Later(a, b time.Time) time.Time {
+// LaterTime returns the later of two times.
+func LaterTime(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
 	}

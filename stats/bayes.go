@@ -15,42 +15,42 @@ func compareBayesian(comparisons []Comparison, pairs []pair, o Options) {
 			comparisons[i] = c.withoutTest(o)
 			continue
 		}
-		comparisons[i] = c.bayesian(r, posteriors[i], o)
+		comparisons[i] = c.bayesianComparison(r, posteriors[i], o)
 		comparisons[i].Bayesian.ChanceToBeBest = best[i+1]
 		comparisons[i].Bayesian.ControlChanceToBeBest = best[0]
 	}
 }
 
-// bayesian returns the comparison of one pair with this posterior of the lift; nil: under
+// bayesianComparison returns the comparison of one pair with this posterior of the lift; nil: under
 // flat priors.
-func (c pair) bayesian(r *rule, l *lifts, o Options) Comparison {
+func (c pair) bayesianComparison(r *rule, l *lifts, o Options) Comparison {
 	alpha := o.Alpha()
-	p := c.posterior(r, l, o)
+	p := c.pairPosterior(r, l, o)
 	out := Comparison{
 		Bayesian: &Bayesian{
-			ChanceToBeatControl: number(math.Min(p.above, 1)),
-			ExpectedLoss:        number(p.loss),
-			ExpectedLossControl: number(p.lossControl),
+			ChanceToBeatControl: numberOrNil(math.Min(p.above, 1)),
+			ExpectedLoss:        numberOrNil(p.loss),
+			ExpectedLossControl: numberOrNil(p.lossControl),
 			Reason:              p.differenceReason,
 		},
 		Significant: math.Min(p.below, p.above) < alpha/2,
 	}
-	out.Difference.Value, out.Lift.Value = number(c.contrast.difference()), number(c.contrast.lift())
+	out.Difference.Value, out.Lift.Value = numberOrNil(c.contrast.observedDifference()), numberOrNil(c.contrast.observedLift())
 	if p.underPrior {
 		out.Bayesian.Prior = o.Prior
 		out.Difference.Observed, out.Lift.Observed = out.Difference.Value, out.Lift.Value
-		out.Difference.Value, out.Lift.Value = number(p.baseline*p.lift), number(p.lift)
+		out.Difference.Value, out.Lift.Value = numberOrNil(p.baseline*p.lift), numberOrNil(p.lift)
 	}
 	if alpha == 0 {
 		out.Difference.Reason, out.Lift.Reason = ReasonLevel100, ReasonLevel100
 	} else {
-		out.Difference.Interval, out.Difference.Reason = shown(p.differences, p.differenceReason)
-		out.Lift.Interval, out.Lift.Reason = shown(p.lifts, p.liftReason)
+		out.Difference.Interval, out.Difference.Reason = shownInterval(p.differences, p.differenceReason)
+		out.Lift.Interval, out.Lift.Reason = shownInterval(p.lifts, p.liftReason)
 	}
 	if out.Lift.Value == nil && out.Lift.Reason == "" {
 		out.Lift.Reason = ReasonBaselineZero
 	}
-	c.conclude(&out, o)
+	c.setVerdict(&out, o)
 	if out.Significant && (p.above > p.below) != (c.statistic > 0) && out.Verdict != VerdictInsufficientData {
 		// A few conversions, which the prior outweighs.
 		out.Verdict = VerdictInconclusive
@@ -59,13 +59,13 @@ func (c pair) bayesian(r *rule, l *lifts, o Options) Comparison {
 	return out
 }
 
-// posterior returns the posterior of a lift. Without one, it is that of two rates or of
+// pairPosterior returns the posterior of a lift. Without one, it is that of two rates or of
 // the difference of two means.
-func (c pair) posterior(r *rule, l *lifts, o Options) posterior {
+func (c pair) pairPosterior(r *rule, l *lifts, o Options) posterior {
 	if l != nil {
-		return r.liftPosterior(l, math.Abs(c.control.value()), o.Alpha())
+		return r.liftPosterior(l, math.Abs(c.control.observedValue()), o.Alpha())
 	}
-	if w, ok := c.contrast.always().(welch); ok {
+	if w, ok := c.contrast.alwaysValid().(welch); ok {
 		return normalPosterior(w, o.Alpha())
 	}
 	control, _ := c.control.(Rate)
@@ -97,13 +97,13 @@ func (r *rule) bestUnderFlatPriors(pairs []pair) []*float64 {
 			rate, _ := c.treatment.(Rate)
 			treatment = newBeta(rate)
 		case gaussian:
-			m := c.contrast.always().(welch).means
+			m := c.contrast.alwaysValid().(welch).means
 			treatment = gaussian{mean: m.mt, sd: math.Sqrt(m.st + m.sc - control.sd*control.sd)}
 		}
 		all, places = append(all, treatment), append(places, i+1)
 	}
-	for i, chance := range r.best(all) {
-		chances[places[i]] = number(math.Min(chance, 1))
+	for i, chance := range r.bestProbabilities(all) {
+		chances[places[i]] = numberOrNil(math.Min(chance, 1))
 	}
 	return chances
 }
@@ -117,7 +117,7 @@ func controlDensity(pairs []pair) density {
 			return newBeta(rate)
 		}
 		if c.contrast != nil {
-			m := c.contrast.always().(welch).means
+			m := c.contrast.alwaysValid().(welch).means
 			out = gaussian{mean: m.mc, sd: math.Min(out.sd, math.Sqrt(m.sc))}
 		}
 	}

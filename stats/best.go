@@ -35,24 +35,24 @@ func (r *rule) jointLifts(pairs []pair, o Options) (posteriors []*lifts, best []
 		}
 		posteriors[i] = &l
 		arms, places = append(arms, &l), append(places, i+1)
-		lambdas = append(lambdas, math.Min(c.contrast.always().shared(), largestLoading))
+		lambdas = append(lambdas, math.Min(c.contrast.alwaysValid().controlCorrelation(), largestLoading))
 	}
 	switch len(arms) {
 	case 0:
 		return posteriors, best
 	case 1:
-		s := r.summary(arms[0], 0)
-		best[0], best[places[0]] = number(math.Min(s.below, 1)), number(math.Min(s.above, 1))
+		s := r.summarizePosterior(arms[0], 0)
+		best[0], best[places[0]] = numberOrNil(math.Min(s.below, 1)), numberOrNil(math.Min(s.above, 1))
 		return posteriors, best
 	}
 	joint := newJointLifts(r, arms, lambdas)
 	total := make([]float64, len(arms)+1)
-	low, high := joint.extent()
+	low, high := joint.rangeOfU()
 	// The integrand is analytic and vanishes at both ends, so that equal steps have an
 	// error of about exp(-20/stepOfSigma²).
 	steps := int(math.Min((high-low)/joint.finest/stepOfSigma, mostSteps)) + 1
 	for step := range steps + 1 {
-		joint.add(total, low+(high-low)*float64(step)/float64(steps))
+		joint.addGiven(total, low+(high-low)*float64(step)/float64(steps))
 	}
 	sum := 0.0
 	for _, t := range total {
@@ -61,10 +61,10 @@ func (r *rule) jointLifts(pairs []pair, o Options) (posteriors []*lifts, best []
 	if !(sum > 0) {
 		return posteriors, best
 	}
-	best[0] = number(total[0] / sum)
+	best[0] = numberOrNil(total[0] / sum)
 	for i, place := range places {
-		best[place] = number(total[i+1] / sum)
-		arms[i].setOthers(joint.others(i))
+		best[place] = numberOrNil(total[i+1] / sum)
+		arms[i].setOthers(joint.othersOf(i))
 	}
 	return posteriors, best
 }
@@ -96,7 +96,7 @@ type jointLifts struct {
 	products        []float64   // of the probabilities of the arms before one
 	u               []float64   // the parts of control that were added
 	masses          [][]float64 // by arm and u: the integral of the values of the arm
-	scale           float64     // see add
+	scale           float64     // see addLook
 }
 
 func newJointLifts(r *rule, arms []*lifts, lambdas []float64) *jointLifts {
@@ -108,14 +108,14 @@ func newJointLifts(r *rule, arms []*lifts, lambdas []float64) *jointLifts {
 		j.finest = math.Min(j.finest, math.Max(sigmas[i], smallestSigma))
 	}
 	j.panels = r.commonPanels(shallow, all)
-	j.split(0)
+	j.splitAt(0)
 	for i := range arms {
-		j.split(arms[i].kink)
+		j.splitAt(arms[i].kink)
 	}
-	j.refine(int(math.Ceil(1 / j.finest)))
-	for panel := range j.count() {
+	j.divideEach(int(math.Ceil(1 / j.finest)))
+	for panel := range j.panelCount() {
 		for i := range order {
-			x, half := j.node(panel, i)
+			x, half := j.nodeAt(panel, i)
 			j.at, j.weight = append(j.at, x), append(j.weight, half*r.weights[i])
 		}
 	}
@@ -142,7 +142,7 @@ func (r *rule) commonPanels(deepest float64, densities []density) panels {
 	knots := make([][]float64, len(densities))
 	low, high := math.Inf(1), math.Inf(-1)
 	for i, f := range densities {
-		knots[i] = f.knots(deepest)
+		knots[i] = f.panelEnds(deepest)
 		low, high = math.Min(low, knots[i][0]), math.Max(high, knots[i][len(knots[i])-1])
 	}
 	p := panels{rule: r, points: []float64{low}}
@@ -169,8 +169,8 @@ func (r *rule) commonPanels(deepest float64, densities []density) panels {
 	return p
 }
 
-// refine divides each panel into parts.
-func (p *panels) refine(parts int) {
+// divideEach divides each panel into parts.
+func (p *panels) divideEach(parts int) {
 	var points []float64
 	for i := 1; i < len(p.points); i++ {
 		a, b := p.points[i-1], p.points[i]
@@ -182,14 +182,14 @@ func (p *panels) refine(parts int) {
 	p.points = points
 }
 
-// add adds the probabilities that control and each arm are best, given u, times the
+// addGiven adds the probabilities that control and each arm are best, given u, times the
 // density of u. By
 //
 //	N(z; λ u, σ²) N(u; 0, 1) = N(z; 0, 1) N(u; λ z, σ²)
 //
 // each of the m arms has the density of u in its values, which are at most 1, and the factor
 // exp(u²/2) is left m - 1 times. j.scale is the logarithm of what total is divided by.
-func (j *jointLifts) add(total []float64, u float64) {
+func (j *jointLifts) addGiven(total []float64, u float64) {
 	j.u = append(j.u, u)
 	part := make([]float64, len(total))
 	part[0] = 1
@@ -198,7 +198,7 @@ func (j *jointLifts) add(total []float64, u float64) {
 			d := (u - j.lambdas[i]*j.z[i][k]) / j.sigmas[i]
 			j.values[i][k] = math.Exp(j.arms[i].peak - j.prior[i][k] - 0.5*j.z[i][k]*j.z[i][k] - 0.5*d*d)
 		}
-		negative, mass := j.cumulate(j.values[i], j.below[i])
+		negative, mass := j.cumulateMass(j.values[i], j.below[i])
 		part[0] *= negative
 		j.masses[i] = append(j.masses[i], mass)
 	}
@@ -233,10 +233,10 @@ func (j *jointLifts) add(total []float64, u float64) {
 	}
 }
 
-// cumulate sets the integral of the values below each node, and returns that below
+// cumulateMass sets the integral of the values below each node, and returns that below
 // a lift of 0 and the whole integral.
-func (j *jointLifts) cumulate(values, below []float64) (negative, mass float64) {
-	for panel := range j.count() {
+func (j *jointLifts) cumulateMass(values, below []float64) (negative, mass float64) {
+	for panel := range j.panelCount() {
 		half := (j.points[panel+1] - j.points[panel]) / 2
 		inPanel := 0.0
 		for i := range order {
@@ -254,9 +254,9 @@ func (j *jointLifts) cumulate(values, below []float64) (negative, mass float64) 
 	return negative, mass
 }
 
-// others returns what the other arms say of u: the density of u times the integrals of
-// their densities, given u. The integrals have the density of u, see add.
-func (j *jointLifts) others(arm int) *others {
+// othersOf returns what the other arms say of u: the density of u times the integrals of
+// their densities, given u. The integrals have the density of u, see addLook.
+func (j *jointLifts) othersOf(arm int) *others {
 	o := &others{lambda: j.lambdas[arm], sigma: j.sigmas[arm], u: j.u, logWeight: make([]float64, len(j.u)), exponents: make([]float64, len(j.u))}
 	for k, u := range j.u {
 		o.logWeight[k] = float64(len(j.arms)-2) * 0.5 * u * u
@@ -269,8 +269,8 @@ func (j *jointLifts) others(arm int) *others {
 	return o
 }
 
-// extent returns the range of u. If the data contradict the prior, u explains a part.
-func (j *jointLifts) extent() (low, high float64) {
+// rangeOfU returns the range of u. If the data contradict the prior, u explains a part.
+func (j *jointLifts) rangeOfU() (low, high float64) {
 	const beyond = 6.5 // standard deviations, where the density is below 1e-9 of its maximum
 	for i := range j.arms {
 		at := j.lambdas[i] * j.arms[i].z(j.arms[i].mode)

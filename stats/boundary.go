@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// Spend returns the part of the error budget alpha that is spent up to the time tau, where
+// SpentAlpha returns the part of the error budget alpha that is spent up to the time tau, where
 // the plan ends at tau = 1:
 //
 //	.95 alpha (1 - e^(4 tau)) / (1 - e^4)       for tau <= 1
@@ -19,7 +19,7 @@ import (
 // increases.
 //
 // See Hwang, Shih and DeCani (1990) with gamma = -4.
-func Spend(tau, alpha float64) float64 {
+func SpentAlpha(tau, alpha float64) float64 {
 	switch {
 	case !(tau > 0) || !(alpha > 0):
 		return 0
@@ -44,7 +44,7 @@ const (
 	boundaryNodes = 200
 )
 
-// LookPoint is one look of a comparison. Tau is its time (see Spend). Information is I =
+// LookPoint is one look of a comparison. Tau is its time (see SpentAlpha). Information is I =
 // nc nt / (nc + nt), added up over the periods of shares (see Stratum). Only the ratios of
 // I matter. I is 0 if the look has too few visitors.
 type LookPoint struct {
@@ -67,14 +67,14 @@ type boundary struct {
 	spent float64
 }
 
-// add adds a look and returns its critical value in (0, 9]. The argument spent is the
+// addLook adds a look and returns its critical value in (0, 9]. The argument spent is the
 // spending of the whole budget up to this look. The value is 9, with ReasonNoAlphaSpent, if
 // the look spends less than 1e-13.
 //
 // It returns 0 if the look has no critical value: its information is 0, with
 // ReasonTooFewVisitors, or it is less than .1 % above the last one, with
 // ReasonNoNewVisitors. The next look then has its spending.
-func (b *boundary) add(information, spent float64) (critical float64, reason Reason) {
+func (b *boundary) addLook(information, spent float64) (critical float64, reason Reason) {
 	switch {
 	case !(information > 0) || math.IsInf(information, 1):
 		return 0, ReasonTooFewVisitors
@@ -84,7 +84,7 @@ func (b *boundary) add(information, spent float64) (critical float64, reason Rea
 	critical, reason = largestCritical, ReasonNoAlphaSpent
 	if spending := spent - b.spent; spending >= leastSpending {
 		excess := func(c float64) float64 {
-			return math.Log(2 * b.paths.above(information, c*math.Sqrt(information), 0) / spending)
+			return math.Log(2 * b.paths.probabilityAbove(information, c*math.Sqrt(information), 0) / spending)
 		}
 		low, high := excess(0), excess(largestCritical)
 		switch {
@@ -94,17 +94,17 @@ func (b *boundary) add(information, spent float64) (critical float64, reason Rea
 			critical, reason = findRoot(excess, bracket{0, largestCritical, low, high}, 1e-14), ""
 		}
 	}
-	b.restore(information, spent, critical)
+	b.restoreLook(information, spent, critical)
 	return critical, reason
 }
 
-// restore adds a look whose critical value is known. A look that add would not compute is
+// restoreLook adds a look whose critical value is known. A look that addLook would not compute is
 // ignored.
-func (b *boundary) restore(information, spent, critical float64) {
+func (b *boundary) restoreLook(information, spent, critical float64) {
 	if !(information > 0 && information >= leastGain*b.paths.information && critical > 0) || math.IsInf(information, 1) {
 		return
 	}
-	b.paths = b.paths.within(information, -critical, critical)
+	b.paths = b.paths.pathsWithin(information, -critical, critical)
 	b.spent = spent
 }
 
@@ -121,17 +121,17 @@ type ladder struct {
 
 const ladderLevels = 40
 
-// level returns a level. The normal quantiles of the levels have equal distances.
-func (l *ladder) level(i int) float64 {
+// levelAt returns a level. The normal quantiles of the levels have equal distances.
+func (l *ladder) levelAt(i int) float64 {
 	first, last := normalQuantile(0.999), normalQuantile(1e-12)
 	return normalSurvival(first + (last-first)*float64(i)/(ladderLevels-1))
 }
 
-// critical returns the critical value of a look at a level. The caller holds the lock.
-func (l *ladder) critical(look, i int) float64 {
+// criticalValue returns the critical value of a look at a level. The caller holds the lock.
+func (l *ladder) criticalValue(look, i int) float64 {
 	step := &l.steps[i]
 	for n := len(step.critical); n <= look; n++ {
-		c, _ := step.boundary.add(l.looks[n].Information, Spend(l.looks[n].Tau, l.level(i)))
+		c, _ := step.boundary.addLook(l.looks[n].Information, SpentAlpha(l.looks[n].Tau, l.levelAt(i)))
 		step.critical = append(step.critical, c)
 	}
 	return step.critical[look]
@@ -148,24 +148,24 @@ func (l *ladder) pValue(look int, z float64) float64 {
 	defer l.mu.Unlock()
 	const order = 6
 	z = math.Abs(z)
-	at := sort.Search(ladderLevels, func(i int) bool { return l.critical(look, i) >= z })
+	at := sort.Search(ladderLevels, func(i int) bool { return l.criticalValue(look, i) >= z })
 	first := max(0, min(at-order/2, ladderLevels-order))
-	for first > 0 && l.critical(look, first+order-1) >= largestCritical {
+	for first > 0 && l.criticalValue(look, first+order-1) >= largestCritical {
 		first--
 	}
 	var critical, logs []float64
 	for i := first; i < first+order; i++ {
-		if c := l.critical(look, i); c > 0 && c < largestCritical {
-			critical, logs = append(critical, c), append(logs, math.Log(l.level(i)))
+		if c := l.criticalValue(look, i); c > 0 && c < largestCritical {
+			critical, logs = append(critical, c), append(logs, math.Log(l.levelAt(i)))
 		}
 	}
-	return math.Exp(interpolate(critical, logs, z))
+	return math.Exp(interpolatePolynomial(critical, logs, z))
 }
 
-// interpolate returns y at x by the polynomial through all points, by Neville's method. The
+// interpolatePolynomial returns y at x by the polynomial through all points, by Neville's method. The
 // xs must be in ascending order. It returns 0 below all points and the last y above all
 // points. It changes ys.
-func interpolate(xs, ys []float64, x float64) float64 {
+func interpolatePolynomial(xs, ys []float64, x float64) float64 {
 	switch {
 	case len(xs) == 0 || x < xs[0]:
 		return 0
@@ -190,12 +190,12 @@ type paths struct {
 	symmetric   bool
 }
 
-// above returns the probability that a path is within the bounds at all looks so far, and
+// probabilityAbove returns the probability that a path is within the bounds at all looks so far, and
 // has a score above the bound at the next look. Theta is the drift: the score has the mean
 // theta I. Under a drift, the probability of a path that ends in s is exp(theta s -
 // theta² I/2) times that without an effect.
-func (p paths) above(information, bound, theta float64) float64 {
-	at, mass := p.nodes()
+func (p paths) probabilityAbove(information, bound, theta float64) float64 {
+	at, mass := p.nodesAndMasses()
 	gain := information - p.information
 	sd := math.Sqrt(gain)
 	sum := 0.0
@@ -209,12 +209,12 @@ func (p paths) above(information, bound, theta float64) float64 {
 	return sum
 }
 
-// within returns the paths that are also between two bounds of Z at the next look.
-func (p paths) within(information, lower, upper float64) paths {
+// pathsWithin returns the paths that are also between two bounds of Z at the next look.
+func (p paths) pathsWithin(information, lower, upper float64) paths {
 	const farthest = 9 // standard deviations of a step
 	root := math.Sqrt(information)
 	low, high := root*math.Max(lower, -widestPath), root*math.Min(upper, widestPath)
-	at, mass := p.nodes()
+	at, mass := p.nodesAndMasses()
 	next := paths{
 		information: information, symmetric: lower == -upper && (p.symmetric || p.at == nil),
 		at: make([]float64, boundaryNodes), mass: make([]float64, boundaryNodes),
@@ -243,7 +243,7 @@ func (p paths) within(information, lower, upper float64) paths {
 	return next
 }
 
-func (p paths) nodes() (at, mass []float64) {
+func (p paths) nodesAndMasses() (at, mass []float64) {
 	if p.at == nil {
 		return []float64{0}, []float64{1}
 	}

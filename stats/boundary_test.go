@@ -12,7 +12,7 @@ func criticalValues(information, spent []float64) []float64 {
 	var b boundary
 	values := make([]float64, len(information))
 	for i := range values {
-		values[i], _ = b.add(information[i], spent[i])
+		values[i], _ = b.addLook(information[i], spent[i])
 	}
 	return values
 }
@@ -21,7 +21,7 @@ func criticalValues(information, spent []float64) []float64 {
 func spendings(days []float64, planned, a float64) []float64 {
 	spent := make([]float64, len(days))
 	for i, day := range days {
-		spent[i] = Spend(day/planned, a)
+		spent[i] = SpentAlpha(day/planned, a)
 	}
 	return spent
 }
@@ -129,18 +129,18 @@ func simpsonCrossings(information, critical []float64) []float64 {
 
 func TestBoundaryCarriesSpending(t *testing.T) {
 	var b boundary
-	b.add(1, .001)
+	b.addLook(1, .001)
 	for _, test := range []struct {
 		information float64
 		reason      Reason
 	}{{0, ReasonTooFewVisitors}, {math.NaN(), ReasonTooFewVisitors}, {math.Inf(1), ReasonTooFewVisitors}, {.5, ReasonNoNewVisitors}, {1.0009, ReasonNoNewVisitors}} {
-		if c, reason := b.add(test.information, .02); c != 0 || reason != test.reason {
+		if c, reason := b.addLook(test.information, .02); c != 0 || reason != test.reason {
 			t.Errorf("I = %v: %v %v", test.information, c, reason)
 		}
 	}
-	skipped, _ := b.add(2, .03)
+	skipped, _ := b.addLook(2, .03)
 	equal(t, []float64{skipped}, criticalValues([]float64{1, 2}, []float64{.001, .03})[1:], 1e-12)
-	if c, _ := b.add(3, .03+1e-14); c != largestCritical {
+	if c, _ := b.addLook(3, .03+1e-14); c != largestCritical {
 		t.Errorf("c = %v where nothing is spent", c)
 	}
 }
@@ -153,11 +153,11 @@ func TestBoundaryOfLedger(t *testing.T) {
 	var b boundary
 	for k := range days {
 		next := b
-		if c, _ := next.add(days[k], spent[k]); c != want[k] {
+		if c, _ := next.addLook(days[k], spent[k]); c != want[k] {
 			t.Errorf("look %d: %v, want %v", k+1, c, want[k])
 		}
-		b.restore(days[k], spent[k], want[k])
-		b.restore(days[k], 1, want[k]) // not a new look
+		b.restoreLook(days[k], spent[k], want[k])
+		b.restoreLook(days[k], 1, want[k]) // not a new look
 	}
 }
 
@@ -193,7 +193,7 @@ func TestSpend(t *testing.T) {
 		{math.Inf(1), .05, .05},
 		{.5, .05, .0475 * (1 - math.Exp(2)) / (1 - math.Exp(4))},
 	} {
-		if got := Spend(test.tau, test.alpha); math.Abs(got-test.want) > 1e-15 {
+		if got := SpentAlpha(test.tau, test.alpha); math.Abs(got-test.want) > 1e-15 {
 			t.Errorf("Spend(%v, %v) = %v, want %v", test.tau, test.alpha, got, test.want)
 		}
 	}
@@ -243,11 +243,11 @@ func TestLadder(t *testing.T) {
 
 func TestInterpolate(t *testing.T) {
 	for x, want := range map[float64]float64{0: 0, 1: 3, 3: 1, 9: 0} {
-		if got := interpolate([]float64{1, 2, 4}, []float64{3, 2, 0}, x); math.Abs(got-want) > 1e-15 {
+		if got := interpolatePolynomial([]float64{1, 2, 4}, []float64{3, 2, 0}, x); math.Abs(got-want) > 1e-15 {
 			t.Errorf("at %v: %v, want %v", x, got, want)
 		}
 	}
-	if got := interpolate(nil, nil, 1); got != 0 {
+	if got := interpolatePolynomial(nil, nil, 1); got != 0 {
 		t.Errorf("without points: %v", got)
 	}
 }
@@ -259,7 +259,7 @@ func BenchmarkLooks(b *testing.B) {
 			for b.Loop() {
 				var b boundary
 				for i := range looks {
-					b.add(float64(i+1), Spend(float64(i+1)/4, .05))
+					b.addLook(float64(i+1), SpentAlpha(float64(i+1)/4, .05))
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed())/float64(time.Millisecond)/float64(b.N*looks), "ms/look")

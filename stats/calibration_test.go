@@ -51,7 +51,7 @@ func TestLongSizeOfScoreTest(t *testing.T) {
 				if wc*wt < 1e-16 {
 					continue
 				}
-				_, _, _, p := rates{newTable(Rate{test.n, int64(xc)}, Rate{test.n, int64(xt)})}.test()
+				_, _, _, p := rates{newTable(Rate{test.n, int64(xc)}, Rate{test.n, int64(xt)})}.testResult()
 				if p < 0.05 {
 					size += wc * wt
 				}
@@ -178,7 +178,7 @@ func TestLongUnevenRevenue(t *testing.T) {
 					errors++
 				}
 				w, _ := newContrast(c.mean(), x.mean(), pairRules{smallerShare: 0.5})
-				if _, _, _, p := w.test(); p < 0.05 {
+				if _, _, _, p := w.testResult(); p < 0.05 {
 					welch++
 				}
 				if in := Compare(c.mean(), []Sample{real.mean()}, o)[0].Difference.Interval; in != nil && !in.Excludes(difference) {
@@ -217,9 +217,9 @@ func TestLongCoverageOfLift(t *testing.T) {
 			control := Rate{test.nc, binomialDraw(r, test.nc, test.p)}
 			treatment := Rate{test.nt, binomialDraw(r, test.nt, 1.1*test.p)}
 			in := rates{newTable(control, treatment)}
-			_, _, _, p := in.test()
-			lifts, _ := in.lifts(in.quantile(0.025), p < 0.05)
-			missed += misses(lifts.interval())
+			_, _, _, p := in.testResult()
+			lifts, _ := in.liftBounds(in.quantile(0.025), p < 0.05)
+			missed += misses(lifts.toInterval())
 		}
 		atMost(t, "rates missed", missed, trials, 0.05)
 	}

@@ -25,7 +25,7 @@ func WeakenAcrossCells(cells [][]Comparison, o Options) {
 	}
 	for i, factor := range holmFactors(smallest, o.Alpha()) {
 		for j := range cells[i] {
-			cells[i][j].weaken(factor, o.Alpha())
+			cells[i][j].weakenVerdict(factor, o.Alpha())
 		}
 	}
 }
@@ -43,9 +43,9 @@ func (c Comparison) familyP() float64 {
 	return math.NaN()
 }
 
-// weaken withdraws a verdict that does not hold at alpha divided by the factor. A factor
+// weakenVerdict withdraws a verdict that does not hold at alpha divided by the factor. A factor
 // of 0 withdraws all.
-func (c *Comparison) weaken(factor, alpha float64) {
+func (c *Comparison) weakenVerdict(factor, alpha float64) {
 	if !(factor > 0 && c.familyP()*factor < alpha) && (c.Verdict == VerdictBetter || c.Verdict == VerdictWorse) {
 		c.Verdict = VerdictInconclusive
 		c.Reasons = append(slices.Clone(c.Reasons), ReasonNotSignificantAcrossBreakdown)

@@ -38,7 +38,7 @@ func newPair(control, treatment Sample, rules pairRules) pair {
 	}
 	c.contrast, c.reason = newContrast(control, treatment, rules)
 	if c.contrast != nil {
-		c.test, c.statistic, c.nu, c.p = c.contrast.test()
+		c.test, c.statistic, c.nu, c.p = c.contrast.testResult()
 	}
 	return c
 }
@@ -46,60 +46,60 @@ func newPair(control, treatment Sample, rules pairRules) pair {
 func compareFrequentist(comparisons []Comparison, pairs []pair, o Options) {
 	family := newFamily(pairs, o.Alpha())
 	for i, pair := range pairs {
-		comparisons[i] = pair.frequentist(family, o)
+		comparisons[i] = pair.frequentistComparison(family, o)
 	}
 }
 
-// frequentist returns the comparison of one pair within its family.
-func (c pair) frequentist(family family, o Options) Comparison {
+// frequentistComparison returns the comparison of one pair within its family.
+func (c pair) frequentistComparison(family family, o Options) Comparison {
 	if c.contrast == nil {
 		return c.withoutTest(o)
 	}
-	adjusted := family.adjusted(c)
+	adjusted := family.adjustedPValue(c)
 	alpha := o.Alpha()
 	significant := adjusted < alpha
 	out := Comparison{
 		Frequentist: &Frequentist{
 			Test:             c.test,
-			Statistic:        number(c.statistic),
-			DegreesOfFreedom: number(c.nu),
-			PValue:           number(c.p),
-			AdjustedPValue:   number(adjusted),
+			Statistic:        numberOrNil(c.statistic),
+			DegreesOfFreedom: numberOrNil(c.nu),
+			PValue:           numberOrNil(c.p),
+			AdjustedPValue:   numberOrNil(adjusted),
 			Correction:       family.correction,
 		},
 		Significant: significant,
 	}
 	if alpha == 0 {
-		out.Difference, out.Lift = c.effects(nil, false)
+		out.Difference, out.Lift = c.observedEffects(nil, false)
 	} else {
 		q := c.contrast.quantile(family.tail)
-		out.Difference, out.Lift = c.effects(&q, significant)
+		out.Difference, out.Lift = c.observedEffects(&q, significant)
 	}
-	c.conclude(&out, o)
+	c.setVerdict(&out, o)
 	return out
 }
 
-// effects returns the observed difference and lift with their intervals at
+// observedEffects returns the observed difference and lift with their intervals at
 // critical value q. If q is nil, there are no intervals.
-func (c pair) effects(q *float64, significant bool) (difference, lift Effect) {
-	difference.Value, lift.Value = number(c.contrast.difference()), number(c.contrast.lift())
+func (c pair) observedEffects(q *float64, significant bool) (difference, lift Effect) {
+	difference.Value, lift.Value = numberOrNil(c.contrast.observedDifference()), numberOrNil(c.contrast.observedLift())
 	if q == nil {
 		difference.Reason, lift.Reason = ReasonLevel100, ReasonLevel100
 		return difference, lift
 	}
-	difference.Interval, difference.Reason = shown(c.contrast.differences(*q, significant), "")
-	lift.Interval, lift.Reason = shown(c.contrast.lifts(*q, significant))
+	difference.Interval, difference.Reason = shownInterval(c.contrast.differenceBounds(*q, significant), "")
+	lift.Interval, lift.Reason = shownInterval(c.contrast.liftBounds(*q, significant))
 	if lift.Value == nil && lift.Reason == "" {
 		lift.Reason = ReasonInvalidData
 	}
 	return difference, lift
 }
 
-// shown returns the interval of a result. If an end is missing, the returned
+// shownInterval returns the interval of a result. If an end is missing, the returned
 // reason is not empty. If an end exceeds the range of floating point, the
 // interval is nil and the reason is ReasonInvalidData.
-func shown(in bounds, reason Reason) (*Interval, Reason) {
-	interval := in.interval()
+func shownInterval(in bounds, reason Reason) (*Interval, Reason) {
+	interval := in.toInterval()
 	if reason == "" && (interval == nil || interval.Lower == nil || interval.Upper == nil) {
 		return nil, ReasonInvalidData
 	}
@@ -116,13 +116,13 @@ func (c pair) withoutTest(o Options) Comparison {
 		out.Frequentist = &Frequentist{Test: c.test, Correction: CorrectionNone, Reason: c.reason}
 	}
 	if checkSample(c.control) == "" && checkSample(c.treatment) == "" && sameKind(c.control, c.treatment) {
-		mc, d := c.control.value(), c.treatment.value()-c.control.value()
-		out.Difference.Value = number(d)
+		mc, d := c.control.observedValue(), c.treatment.observedValue()-c.control.observedValue()
+		out.Difference.Value = numberOrNil(d)
 		if mc != 0 {
-			out.Lift.Value = number(d / math.Abs(mc))
+			out.Lift.Value = numberOrNil(d / math.Abs(mc))
 		}
 	}
-	out.Reasons = c.reasons(out, o)
+	out.Reasons = c.verdictReasons(out, o)
 	return out
 }
 

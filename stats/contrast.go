@@ -8,27 +8,27 @@ import (
 // contrast compares one treatment with control, by the test for the metric's
 // kind.
 type contrast interface {
-	// test returns the test, its statistic (positive if the treatment is above
+	// testResult returns the test, its statistic (positive if the treatment is above
 	// control), its degrees of freedom (NaN if it has none) and its p-value.
-	test() (name Test, statistic, nu, p float64)
+	testResult() (name Test, statistic, nu, p float64)
 	// quantile returns the critical value of the statistic with the given upper
 	// tail.
 	quantile(tail float64) float64
-	// difference and lift return the observed effects, or NaN if there is none.
-	difference() float64
-	lift() float64
-	// differences and lifts return the intervals at critical value q. They
+	// observedDifference and observedLift return the observed effects, or NaN if there is none.
+	observedDifference() float64
+	observedLift() float64
+	// differenceBounds and liftBounds return the intervals at critical value q. They
 	// exclude 0 exactly if significant is true. The reason explains a missing
-	// end of lifts.
-	differences(q float64, significant bool) bounds
-	lifts(q float64, significant bool) (bounds, Reason)
-	// always returns the contrast for an always-valid bound and for a posterior. It
+	// end of liftBounds.
+	differenceBounds(q float64, significant bool) bounds
+	liftBounds(q float64, significant bool) (bounds, Reason)
+	// alwaysValid returns the contrast for an always-valid bound and for a posterior. It
 	// is the same for rates, and has the larger standard error for an uneven pair of
 	// means.
-	always() contrast
-	// shared returns lambda of the family: the correlation of this contrast's z
+	alwaysValid() contrast
+	// controlCorrelation returns lambda of the family: the correlation of this contrast's z
 	// with the part of z that control contributes.
-	shared() float64
+	controlCorrelation() float64
 }
 
 // newContrast returns the contrast of two samples, or none. The reason explains
@@ -64,27 +64,27 @@ type rates struct {
 	table
 }
 
-func (r rates) test() (name Test, statistic, nu, p float64) {
+func (r rates) testResult() (name Test, statistic, nu, p float64) {
 	z := r.z()
 	return TestScore, z, math.NaN(), 2 * normalSurvival(math.Abs(z))
 }
 
-func (r rates) always() contrast { return r }
+func (r rates) alwaysValid() contrast { return r }
 
 func (r rates) quantile(tail float64) float64 { return normalQuantile(tail) }
 
-func (r rates) lift() float64 {
+func (r rates) observedLift() float64 {
 	if r.xc == 0 {
 		return math.NaN()
 	}
-	return r.cross() / (r.nt * r.xc)
+	return r.crossDifference() / (r.nt * r.xc)
 }
 
-func (r rates) differences(q float64, significant bool) bounds {
+func (r rates) differenceBounds(q float64, significant bool) bounds {
 	return r.differenceInterval(q, significant)
 }
 
-func (r rates) lifts(q float64, significant bool) (bounds, Reason) {
+func (r rates) liftBounds(q float64, significant bool) (bounds, Reason) {
 	in := r.liftInterval(q, significant)
 	if r.xc == 0 {
 		return in, ReasonBaselineZero
@@ -92,7 +92,7 @@ func (r rates) lifts(q float64, significant bool) (bounds, Reason) {
 	return in, ""
 }
 
-func (r rates) shared() float64 { return math.Sqrt(r.nt / (r.nt + r.nc)) }
+func (r rates) controlCorrelation() float64 { return math.Sqrt(r.nt / (r.nt + r.nc)) }
 
 // welch is the contrast of two means by Welch's test.
 type welch struct {
@@ -119,7 +119,7 @@ func newContrastOfMeans(control, treatment Mean, rules pairRules) (contrast, Rea
 	}
 	m := newMeans(control, treatment)
 	w := welch{means: m, student: newStudent(m.degreesOfFreedom()), nonNegative: rules.nonNegative}
-	if !w.valid() {
+	if !w.isValid() {
 		return nil, ReasonInvalidData
 	}
 	share := rules.smallerShare
@@ -129,49 +129,49 @@ func newContrastOfMeans(control, treatment Mean, rules pairRules) (contrast, Rea
 	if share >= unevenShare {
 		return w, weak
 	}
-	pooled := welch{means: m.pooled(), student: newStudent(m.fc + m.ft), nonNegative: rules.nonNegative}
-	if !pooled.valid() {
+	pooled := welch{means: m.withPooledVariance(), student: newStudent(m.fc + m.ft), nonNegative: rules.nonNegative}
+	if !pooled.isValid() {
 		return nil, ReasonInvalidData
 	}
 	return uneven{welch: w, pooled: pooled}, weak
 }
 
-func (w welch) valid() bool {
+func (w welch) isValid() bool {
 	se := w.standardError()
-	return se != 0 && finite(se) && finite(w.difference()/se) && finite(w.student.nu)
+	return se != 0 && isFinite(se) && isFinite(w.observedDifference()/se) && isFinite(w.student.nu)
 }
 
-func (w welch) z() float64 { return w.difference() / w.standardError() }
+func (w welch) z() float64 { return w.observedDifference() / w.standardError() }
 
-func (w welch) test() (name Test, statistic, nu, p float64) {
+func (w welch) testResult() (name Test, statistic, nu, p float64) {
 	t := w.z()
 	tail, _ := w.student.survival(math.Abs(t))
 	return TestWelch, t, w.student.nu, 2 * tail
 }
 
-func (w welch) always() contrast { return w }
+func (w welch) alwaysValid() contrast { return w }
 
 func (w welch) quantile(tail float64) float64 { return w.student.quantile(tail) }
 
-func (w welch) lift() float64 {
+func (w welch) observedLift() float64 {
 	if w.mc == 0 {
 		return math.NaN()
 	}
-	return w.difference() / math.Abs(w.mc)
+	return w.observedDifference() / math.Abs(w.mc)
 }
 
-func (w welch) differences(q float64, significant bool) bounds {
+func (w welch) differenceBounds(q float64, significant bool) bounds {
 	return w.differenceInterval(q, significant)
 }
 
-func (w welch) lifts(q float64, significant bool) (bounds, Reason) {
+func (w welch) liftBounds(q float64, significant bool) (bounds, Reason) {
 	if w.mc == 0 {
 		return bounds{lower: math.NaN(), upper: math.NaN()}, ReasonBaselineZero
 	}
 	return w.liftInterval(q, significant, w.nonNegative)
 }
 
-func (w welch) shared() float64 { return math.Sqrt(w.sc / (w.sc + w.st)) }
+func (w welch) controlCorrelation() float64 { return math.Sqrt(w.sc / (w.sc + w.st)) }
 
 // uneven is the contrast of two means of very different numbers of visitors, by
 // Welch's and by the pooled t-test. Welch's t uses the small variation's own
@@ -183,20 +183,20 @@ type uneven struct {
 	pooled welch
 }
 
-func (u uneven) test() (name Test, statistic, nu, p float64) {
-	_, statistic, nu, p = u.welch.test()
-	if _, t, f, larger := u.pooled.test(); larger > p {
+func (u uneven) testResult() (name Test, statistic, nu, p float64) {
+	_, statistic, nu, p = u.welch.testResult()
+	if _, t, f, larger := u.pooled.testResult(); larger > p {
 		statistic, nu, p = t, f, larger
 	}
 	return TestWelchPooled, statistic, nu, p
 }
 
-// always widens the standard error. At a 5/95 split of skewed values Welch's
+// alwaysValid widens the standard error. At a 5/95 split of skewed values Welch's
 // always-valid bound has an error rate of .09. The widened one has an error rate below
 // alpha.
-func (u uneven) always() contrast {
+func (u uneven) alwaysValid() contrast {
 	w := u.welch
-	w.means = w.widened()
+	w.means = w.withWidenedError()
 	return w
 }
 
@@ -204,20 +204,20 @@ func (u uneven) always() contrast {
 // degrees of freedom.
 func (u uneven) quantile(tail float64) float64 { return normalQuantile(tail) }
 
-func (u uneven) differences(q float64, significant bool) bounds {
+func (u uneven) differenceBounds(q float64, significant bool) bounds {
 	tail := normalSurvival(q)
-	return u.welch.differences(u.welch.quantile(tail), significant).hull(u.pooled.differences(u.pooled.quantile(tail), significant))
+	return u.welch.differenceBounds(u.welch.quantile(tail), significant).hullWith(u.pooled.differenceBounds(u.pooled.quantile(tail), significant))
 }
 
-func (u uneven) lifts(q float64, significant bool) (bounds, Reason) {
+func (u uneven) liftBounds(q float64, significant bool) (bounds, Reason) {
 	tail := normalSurvival(q)
-	in, reason := u.welch.lifts(u.welch.quantile(tail), significant)
-	pooled, reasonPooled := u.pooled.lifts(u.pooled.quantile(tail), significant)
-	return in.hull(pooled), cmp.Or(reason, reasonPooled)
+	in, reason := u.welch.liftBounds(u.welch.quantile(tail), significant)
+	pooled, reasonPooled := u.pooled.liftBounds(u.pooled.quantile(tail), significant)
+	return in.hullWith(pooled), cmp.Or(reason, reasonPooled)
 }
 
-// hull returns the smallest interval that contains both. It is NaN if one of them
+// hullWith returns the smallest interval that contains both. It is NaN if one of them
 // is.
-func (in bounds) hull(other bounds) bounds {
+func (in bounds) hullWith(other bounds) bounds {
 	return bounds{lower: math.Min(in.lower, other.lower), upper: math.Max(in.upper, other.upper)}
 }

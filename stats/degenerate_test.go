@@ -230,7 +230,7 @@ func TestSumsMean(t *testing.T) {
 	}
 	huge := new(big.Int).Exp(big.NewInt(10), big.NewInt(400), nil)
 	got := Sums{Sum: huge, Squares: huge}.Mean(2, 1)
-	if got.check() != ReasonInvalidData {
+	if got.checkData() != ReasonInvalidData {
 		t.Errorf("sums beyond floats: %+v", got)
 	}
 }

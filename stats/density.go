@@ -7,12 +7,12 @@ import (
 
 // density is a unimodal posterior of one number, known up to a factor.
 type density interface {
-	// drop returns -ln(f(x) / f(mode)): 0 at the mode, +Inf outside the support.
-	drop(x float64) float64
-	// knots divides the support into panels on which the density is nearly a
+	// logDrop returns -ln(f(x) / f(mode)): 0 at the mode, +Inf outside the support.
+	logDrop(x float64) float64
+	// panelEnds divides the support into panels on which the density is nearly a
 	// polynomial. The panels extend to where the density is exp(-deepest) of
 	// its maximum.
-	knots(deepest float64) []float64
+	panelEnds(deepest float64) []float64
 }
 
 const (
@@ -45,7 +45,7 @@ func newBeta(r Rate) beta {
 	return b
 }
 
-func (b beta) drop(x float64) float64 {
+func (b beta) logDrop(x float64) float64 {
 	if !(x >= 0 && x <= 1) {
 		return math.Inf(1)
 	}
@@ -66,7 +66,7 @@ func (b beta) variance() float64 {
 	return m * (1 - m) / (b.converted + b.rest + 3)
 }
 
-func (b beta) knots(deepest float64) []float64 {
+func (b beta) panelEnds(deepest float64) []float64 {
 	slopes := func(x float64) (first, second float64) {
 		if b.converted > 0 {
 			first -= b.converted / x
@@ -78,20 +78,20 @@ func (b beta) knots(deepest float64) []float64 {
 		}
 		return first, second
 	}
-	return cut(b, b.mode, bounds{lower: 0, upper: 1}, deepest, slopes)
+	return cutPanels(b, b.mode, bounds{lower: 0, upper: 1}, deepest, slopes)
 }
 
-// cut returns the panels of a density from its mode outwards, inside its
+// cutPanels returns the panels of a density from its mode outwards, inside its
 // support. slopes returns the first and second derivative of drop.
-func cut(f density, mode float64, support bounds, deepest float64, slopes func(float64) (first, second float64)) []float64 {
+func cutPanels(f density, mode float64, support bounds, deepest float64, slopes func(float64) (first, second float64)) []float64 {
 	points := []float64{mode}
-	for x := mode; x > support.lower && f.drop(x) < deepest; {
+	for x := mode; x > support.lower && f.logDrop(x) < deepest; {
 		next := x - panelWidth(slopes, x)
 		// If the density is still high at the boundary, the panel may end there.
 		// Otherwise it ends at most halfway to the boundary, so that no panel
 		// reaches a pole.
 		switch {
-		case f.drop(support.lower) < deepest:
+		case f.logDrop(support.lower) < deepest:
 			next = math.Max(next, support.lower)
 		case !math.IsInf(support.lower, -1):
 			next = math.Max(next, support.lower+(x-support.lower)/2)
@@ -103,10 +103,10 @@ func cut(f density, mode float64, support bounds, deepest float64, slopes func(f
 		points = append(points, x)
 	}
 	slices.Reverse(points)
-	for x := mode; x < support.upper && f.drop(x) < deepest; {
+	for x := mode; x < support.upper && f.logDrop(x) < deepest; {
 		next := x + panelWidth(slopes, x)
 		switch {
-		case f.drop(support.upper) < deepest:
+		case f.logDrop(support.upper) < deepest:
 			next = math.Min(next, support.upper)
 		case !math.IsInf(support.upper, 1):
 			next = math.Min(next, support.upper-(support.upper-x)/2)
@@ -130,16 +130,16 @@ type gaussian struct {
 	mean, sd float64
 }
 
-func (g gaussian) drop(x float64) float64 {
+func (g gaussian) logDrop(x float64) float64 {
 	z := (x - g.mean) / g.sd
 	return 0.5 * z * z
 }
 
-func (g gaussian) knots(deepest float64) []float64 {
+func (g gaussian) panelEnds(deepest float64) []float64 {
 	slopes := func(x float64) (first, second float64) {
 		return (x - g.mean) / (g.sd * g.sd), 1 / (g.sd * g.sd)
 	}
-	return cut(g, g.mean, bounds{lower: math.Inf(-1), upper: math.Inf(1)}, deepest, slopes)
+	return cutPanels(g, g.mean, bounds{lower: math.Inf(-1), upper: math.Inf(1)}, deepest, slopes)
 }
 
 // moved is the posterior of (X - shift) / scale. Its knots are moved likewise.
@@ -148,10 +148,10 @@ type moved struct {
 	shift, scale float64
 }
 
-func (m moved) drop(x float64) float64 { return m.density.drop(x*m.scale + m.shift) }
+func (m moved) logDrop(x float64) float64 { return m.density.logDrop(x*m.scale + m.shift) }
 
-func (m moved) knots(deepest float64) []float64 {
-	points := m.density.knots(deepest)
+func (m moved) panelEnds(deepest float64) []float64 {
+	points := m.density.panelEnds(deepest)
 	for i, x := range points {
 		points[i] = (x - m.shift) / m.scale
 	}
@@ -166,7 +166,7 @@ type cutBeta struct {
 
 func newCutBeta(r Rate) cutBeta {
 	b := newBeta(r)
-	return cutBeta{beta: b, points: b.knots(shallow)}
+	return cutBeta{beta: b, points: b.panelEnds(shallow)}
 }
 
-func (c cutBeta) knots(float64) []float64 { return slices.Clone(c.points) }
+func (c cutBeta) panelEnds(float64) []float64 { return slices.Clone(c.points) }

@@ -30,7 +30,7 @@
 //
 // # Looks
 //
-// At the time tau, which is 1 at the planned end, Spend(tau, alpha) of the budget is
+// At the time tau, which is 1 at the planned end, SpentAlpha(tau, alpha) of the budget is
 // spent. The critical value of a look spends the rest of it, see Boundary. It depends on
 // the numbers of visitors alone. A treatment is significant if |z| is at least the
 // critical value, and its interval has all effects with a smaller |z|. With several
@@ -45,7 +45,7 @@
 // ConcludeLooks. In a Bayesian campaign, the chance to beat control must agree: see
 // LookResult.BayesianDirection. A guardrail is safe if the interval of a look excludes
 // the margin, and harmed by an always-valid bound of its own part of alpha: see
-// Margin.Safe and Margin.Harm. SampleSize plans the visitors for such looks.
+// Margin.IsSafe and Margin.HarmBound. SampleSize plans the visitors for such looks.
 //
 // # Rates: the score test
 //

@@ -22,12 +22,12 @@ type Estimate struct {
 //
 // See Wilson (1927).
 func EstimateRate(r Rate, o Options) Estimate {
-	if reason := r.check(); reason != "" {
+	if reason := r.checkData(); reason != "" {
 		return Estimate{Reason: reason}
 	}
 	n := float64(r.Visitors)
-	p, variance := r.value(), r.variance()
-	e := Estimate{Value: &p, StandardError: number(math.Sqrt(variance / n))}
+	p, variance := r.observedValue(), r.variance()
+	e := Estimate{Value: &p, StandardError: numberOrNil(math.Sqrt(variance / n))}
 	alpha := o.Alpha()
 	if alpha == 0 {
 		e.Reason = ReasonLevel100
@@ -43,7 +43,7 @@ func EstimateRate(r Rate, o Options) Estimate {
 	if r.Converted == r.Visitors {
 		in.upper = 1
 	}
-	e.Interval = in.interval()
+	e.Interval = in.toInterval()
 	return e
 }
 
@@ -53,10 +53,10 @@ func EstimateRate(r Rate, o Options) Estimate {
 // two visitors there is only the value. If all values are equal, there is no
 // interval.
 func EstimateMean(m Mean, o Options) Estimate {
-	if reason := m.check(); reason != "" {
+	if reason := m.checkData(); reason != "" {
 		return Estimate{Reason: reason}
 	}
-	return estimate(m.Mean, math.Sqrt(m.varianceOfMean()), m.Visitors, o)
+	return newEstimate(m.Mean, math.Sqrt(m.varianceOfMean()), m.Visitors, o)
 }
 
 // EstimateRatio returns R = S/G, value per goal, with the standard error of the
@@ -77,18 +77,18 @@ func EstimateRatio(r Ratio, o Options) Estimate {
 		return Estimate{Reason: ReasonNoVisitors}
 	case r.Visitors < 0 || r.Scale < 1:
 		return Estimate{Reason: ReasonInvalidData}
-	case integer(r.Goals.Sum).Sign() == 0:
+	case integerOrZero(r.Goals.Sum).Sign() == 0:
 		return Estimate{Reason: ReasonBaselineZero}
 	}
-	value, standardError := r.estimate()
-	if !finite(value) || (r.Visitors > 1 && !finite(standardError)) {
+	value, standardError := r.valueAndError()
+	if !isFinite(value) || (r.Visitors > 1 && !isFinite(standardError)) {
 		return Estimate{Reason: ReasonInvalidData}
 	}
-	return estimate(value, standardError, r.Visitors, o)
+	return newEstimate(value, standardError, r.Visitors, o)
 }
 
-func estimate(value, standardError float64, visitors int64, o Options) Estimate {
-	e := Estimate{Value: number(value)}
+func newEstimate(value, standardError float64, visitors int64, o Options) Estimate {
+	e := Estimate{Value: numberOrNil(value)}
 	if visitors < 2 {
 		e.Reason = ReasonTooFewVisitors
 		return e
@@ -102,24 +102,24 @@ func estimate(value, standardError float64, visitors int64, o Options) Estimate 
 		e.Reason = ReasonZeroVariance
 	default:
 		half := newStudent(float64(visitors)-1).quantile(alpha/2) * standardError
-		e.Interval, e.Reason = shown(bounds{lower: value - half, upper: value + half}, "")
+		e.Interval, e.Reason = shownInterval(bounds{lower: value - half, upper: value + half}, "")
 	}
 	return e
 }
 
-// interval returns the interval of a result, or nil if the bounds cannot be
+// toInterval returns the interval of a result, or nil if the bounds cannot be
 // computed.
-func (in bounds) interval() *Interval {
+func (in bounds) toInterval() *Interval {
 	if math.IsNaN(in.lower) || math.IsNaN(in.upper) || math.IsInf(in.lower, 1) || math.IsInf(in.upper, -1) {
 		return nil
 	}
-	return &Interval{Lower: number(in.lower), Upper: number(in.upper)}
+	return &Interval{Lower: numberOrNil(in.lower), Upper: numberOrNil(in.upper)}
 }
 
-// number returns a pointer to x, or nil if x is not finite. A negative zero
+// numberOrNil returns a pointer to x, or nil if x is not finite. A negative zero
 // becomes zero.
-func number(x float64) *float64 {
-	if !finite(x) {
+func numberOrNil(x float64) *float64 {
+	if !isFinite(x) {
 		return nil
 	}
 	x += 0

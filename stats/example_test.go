@@ -45,11 +45,11 @@ func ExampleLookSequence() {
 	var strata [][]stats.Stratum
 	for week, sums := range [][2]stats.Rate{{{4000, 200}, {4000, 240}}, {{8000, 400}, {8000, 500}}} {
 		strata = append(strata, []stats.Stratum{{Control: sums[0], Treatment: sums[1]}})
-		points = append(points, stats.LookPoint{Tau: float64(week+1) / 4, Information: stats.Information(strata[week], true)})
+		points = append(points, stats.LookPoint{Tau: float64(week+1) / 4, Information: stats.LookInformation(strata[week], true)})
 	}
 	looks := stats.NewLookDesign(0.05, []float64{1, 1}).NewSequence(points, nil)
 	for week := range strata {
-		r := looks.Analyze(week, strata[week], true)
+		r := looks.AnalyzeLook(week, strata[week], true)
 		fmt.Printf("week %d: z = %.2f, critical value %.2f, p = %.2g, significant %v\n", week+1, *r.Z, *r.Critical, *looks.PValue(week, r), r.Significant)
 	}
 	// Output:
@@ -61,7 +61,7 @@ func ExampleLookSequence() {
 func ExampleSampleSize() {
 	plan := stats.SamplePlan{Control: stats.Rate{Visitors: 1000, Converted: 50}, Shares: []float64{1, 1}, Looks: 4, Power: 0.8}
 	size, _ := stats.NewSampleSize(plan, stats.NewLookDesign(0.05, plan.Shares))
-	progress := size.Progress(0.2, 2000, 400)
+	progress := size.ProgressTowards(0.2, 2000, 400)
 	fmt.Printf("%d visitors required, progress %.0f %%\n", *progress.RequiredVisitors, 100**progress.Progress)
 	// Output:
 	// 16934 visitors required, progress 12 %

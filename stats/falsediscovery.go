@@ -18,7 +18,7 @@ func FalseDiscovery(p []float64) []float64 {
 	for i := range q {
 		q[i] = math.NaN()
 	}
-	order := ascending(p)
+	order := ascendingOrder(p)
 	least := 1.0
 	for rank := len(order); rank > 0; rank-- {
 		i := order[rank-1]

@@ -31,7 +31,7 @@ func newFamily(pairs []pair, alpha float64) family {
 	var lambdas []float64
 	for _, c := range pairs {
 		if c.contrast != nil {
-			lambdas = append(lambdas, c.contrast.shared())
+			lambdas = append(lambdas, c.contrast.controlCorrelation())
 		}
 	}
 	f.size = len(lambdas)
@@ -41,7 +41,7 @@ func newFamily(pairs []pair, alpha float64) family {
 	f.correction = CorrectionDunnett
 	f.loadings = newLoadings(lambdas)
 	if alpha > 0 {
-		f.tail = normalSurvival(f.critical(alpha))
+		f.tail = normalSurvival(f.criticalValue(alpha))
 	}
 	return f
 }
@@ -61,9 +61,9 @@ func newLoadings(lambdas []float64) []loading {
 	return loadings
 }
 
-// adjusted returns the p-value of a comparison within the family. It lies
+// adjustedPValue returns the p-value of a comparison within the family. It lies
 // between the comparison's own p and p times the size of the family.
-func (f family) adjusted(c pair) float64 {
+func (f family) adjustedPValue(c pair) float64 {
 	if f.size < 2 {
 		return c.p
 	}
@@ -72,11 +72,11 @@ func (f family) adjusted(c pair) float64 {
 	if c.test != TestScore {
 		z = normalQuantile(c.p / 2)
 	}
-	p := f.exceedance(z)
+	p := f.exceedanceProbability(z)
 	return math.Max(c.p, math.Min(p, math.Min(1, float64(f.size)*c.p)))
 }
 
-// exceedance returns the probability that the largest |z| of the family is
+// exceedanceProbability returns the probability that the largest |z| of the family is
 // above c if there is no effect:
 //
 //	P(max|Z| > c) = ∫ φ(u) (1 - Π (1 - tail_i(u))) du
@@ -88,7 +88,7 @@ func (f family) adjusted(c pair) float64 {
 // n_c) for rates. The relative error is below 1e-10, also in the far tail.
 //
 // See Dunnett (1955).
-func (f family) exceedance(c float64) float64 {
+func (f family) exceedanceProbability(c float64) float64 {
 	single := 2 * normalSurvival(c)
 	if single == 0 || c <= 0 {
 		return single
@@ -117,11 +117,11 @@ func (f family) exceedance(c float64) float64 {
 		}
 	}
 	slices.Sort(points)
-	return 2 * integrate(integrand, thinned(points, gap), 2e-10*single)
+	return 2 * integratePanels(integrand, thinPoints(points, gap), 2e-10*single)
 }
 
-// thinned removes the points that are too near their neighbor for a panel.
-func thinned(points []float64, gap float64) []float64 {
+// thinPoints removes the points that are too near their neighbor for a panel.
+func thinPoints(points []float64, gap float64) []float64 {
 	kept := points[:1]
 	last := points[len(points)-1]
 	for _, p := range points[1:] {
@@ -146,11 +146,11 @@ func (f family) anyBeyond(c, u float64) float64 {
 	return -math.Expm1(within)
 }
 
-// critical returns the c that the largest |z| of the family exceeds with
+// criticalValue returns the c that the largest |z| of the family exceeds with
 // probability alpha. It lies between the quantile of a single comparison and
 // Bonferroni's.
-func (f family) critical(alpha float64) float64 {
-	excess := func(c float64) float64 { return math.Log(f.exceedance(c) / alpha) }
+func (f family) criticalValue(alpha float64) float64 {
+	excess := func(c float64) float64 { return math.Log(f.exceedanceProbability(c) / alpha) }
 	lower, upper := normalQuantile(alpha/2), normalQuantile(alpha/2/float64(f.size))
 	low, high := excess(lower), excess(upper)
 	if !(low > 0) {

@@ -24,7 +24,7 @@ func TestExceedance(t *testing.T) {
 	}
 	for _, test := range tests {
 		f := family{size: len(test.lambdas), loadings: newLoadings(test.lambdas)}
-		got := f.exceedance(test.c)
+		got := f.exceedanceProbability(test.c)
 		if math.Abs(got-test.want) > 1e-9*test.want {
 			t.Errorf("P(max|Z| > %v) with %v = %v, want %v", test.c, test.lambdas, got, test.want)
 		}
@@ -41,7 +41,7 @@ func TestCriticalAgainstDunnettsTable(t *testing.T) {
 		for j := range lambdas {
 			lambdas[j] = math.Sqrt(0.5)
 		}
-		got := family{size: i + 1, loadings: newLoadings(lambdas)}.critical(0.05)
+		got := family{size: i + 1, loadings: newLoadings(lambdas)}.criticalValue(0.05)
 		if math.Abs(got-want) > 0.006 {
 			t.Errorf("critical value of %d = %v, want %v", i+1, got, want)
 		}

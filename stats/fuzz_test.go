@@ -46,7 +46,7 @@ func progress(plan SamplePlan, o Options, lift float64, visitors int64, perDay f
 	if reason != "" {
 		return SampleProgress{Reason: reason}
 	}
-	return size.Progress(lift, visitors, perDay)
+	return size.ProgressTowards(lift, visitors, perDay)
 }
 
 func FuzzCompareRates(f *testing.F) {

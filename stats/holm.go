@@ -2,8 +2,8 @@ package stats
 
 import "slices"
 
-// ascending returns the indexes of the valid p-values in ascending order of p.
-func ascending(p []float64) []int {
+// ascendingOrder returns the indexes of the valid p-values in ascending order of p.
+func ascendingOrder(p []float64) []int {
 	var order []int
 	for i, x := range p {
 		if x >= 0 && x <= 1 {
@@ -29,7 +29,7 @@ func ascending(p []float64) []int {
 // See Holm (1979).
 func holmFactors(p []float64, alpha float64) []float64 {
 	factors := make([]float64, len(p))
-	order := ascending(p)
+	order := ascendingOrder(p)
 	for rank, i := range order {
 		factor := float64(len(order) - rank)
 		if p[i]*factor >= alpha {

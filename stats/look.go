@@ -53,7 +53,7 @@ func NewLookDesign(alpha float64, shares []float64) LookDesign {
 	d := LookDesign{Alpha: alpha, Level: alpha, treatments: family{size: len(lambdas)}}
 	if len(lambdas) > 1 && alpha > 0 {
 		d.treatments.loadings = newLoadings(lambdas)
-		d.Level = 2 * normalSurvival(d.treatments.critical(alpha))
+		d.Level = 2 * normalSurvival(d.treatments.criticalValue(alpha))
 	}
 	return d
 }
@@ -66,7 +66,7 @@ func (d LookDesign) ForCell(rank int) LookDesign {
 	d.Alpha /= j * (j + 1)
 	d.Level = d.Alpha
 	if d.treatments.size > 1 && d.Alpha > 0 {
-		d.Level = 2 * normalSurvival(d.treatments.critical(d.Alpha))
+		d.Level = 2 * normalSurvival(d.treatments.criticalValue(d.Alpha))
 	}
 	return d
 }
@@ -77,7 +77,7 @@ func (d LookDesign) familyP(p float64) float64 {
 	if d.treatments.size < 2 {
 		return p
 	}
-	return math.Max(p, math.Min(1, d.treatments.exceedance(normalQuantile(p/2))))
+	return math.Max(p, math.Min(1, d.treatments.exceedanceProbability(normalQuantile(p/2))))
 }
 
 // LookSequence has the critical values of all looks at one comparison of a treatment with
@@ -105,12 +105,12 @@ func (d LookDesign) NewSequence(looks []LookPoint, known map[int]LookResult) *Lo
 				if *r.Critical < largestCritical {
 					s.reasons[i] = ""
 				}
-				b.restore(r.Point.Information, Spend(r.Point.Tau, d.Level), *r.Critical)
+				b.restoreLook(r.Point.Information, SpentAlpha(r.Point.Tau, d.Level), *r.Critical)
 			}
 			continue
 		}
 		if s.reasons[i] = ReasonLevel100; d.Level > 0 {
-			s.critical[i], s.reasons[i] = b.add(look.Information, Spend(look.Tau, d.Level))
+			s.critical[i], s.reasons[i] = b.addLook(look.Information, SpentAlpha(look.Tau, d.Level))
 		}
 	}
 	s.ladder = &ladder{looks: s.points}
@@ -127,9 +127,9 @@ func (s *LookSequence) PValue(look int, r LookResult) *float64 {
 	}
 	p := s.design.familyP(s.ladder.pValue(look, *r.Z))
 	if r.Significant {
-		return number(math.Min(p, s.design.Alpha*(1-1e-12)))
+		return numberOrNil(math.Min(p, s.design.Alpha*(1-1e-12)))
 	}
-	return number(math.Max(p, s.design.Alpha))
+	return numberOrNil(math.Max(p, s.design.Alpha))
 }
 
 // LookResult is the result of a comparison at one look. Z is the statistic of no effect,
@@ -147,10 +147,10 @@ type LookResult struct {
 	Reason      Reason
 }
 
-// Analyze returns the result of a look from its strata, which have all its visitors.
+// AnalyzeLook returns the result of a look from its strata, which have all its visitors.
 // NonNegative reports whether values are never below zero. At a level of 0 nothing is
 // significant.
-func (s *LookSequence) Analyze(look int, strata []Stratum, nonNegative bool) LookResult {
+func (s *LookSequence) AnalyzeLook(look int, strata []Stratum, nonNegative bool) LookResult {
 	c, reason := newStrata(strata, nonNegative)
 	r, critical := LookResult{Point: s.points[look], Reason: c.weak}, s.critical[look]
 	if reason = cmp.Or(reason, s.reasons[look]); critical > 0 {
@@ -159,24 +159,24 @@ func (s *LookSequence) Analyze(look int, strata []Stratum, nonNegative bool) Loo
 	if reason != "" {
 		r.Reason, r.Difference.Reason, r.Lift.Reason = reason, reason, reason
 	}
-	if c.kind() == nil {
+	if c.firstContrast() == nil {
 		return r
 	}
 	z := c.z(0, onDifference)
-	r.Z = number(z)
-	r.Difference.Value, r.Lift.Value = number(c.estimate(onDifference)), number(c.estimate(onLift))
+	r.Z = numberOrNil(z)
+	r.Difference.Value, r.Lift.Value = numberOrNil(c.estimateEffect(onDifference)), numberOrNil(c.estimateEffect(onLift))
 	if reason != "" {
 		return r
 	}
 	r.Significant = math.Abs(z) >= critical
-	r.Difference.Interval, r.Difference.Reason = shown(c.interval(critical, r.Significant, onDifference))
-	r.Lift.Interval, r.Lift.Reason = shown(c.interval(critical, r.Significant, onLift))
+	r.Difference.Interval, r.Difference.Reason = shownInterval(c.effectInterval(critical, r.Significant, onDifference))
+	r.Lift.Interval, r.Lift.Reason = shownInterval(c.effectInterval(critical, r.Significant, onLift))
 	return r
 }
 
-// Direction returns 1 if the treatment is significantly above control at this look, -1 if
+// SignificantDirection returns 1 if the treatment is significantly above control at this look, -1 if
 // it is below, and 0 otherwise.
-func (r LookResult) Direction() int {
+func (r LookResult) SignificantDirection() int {
 	switch {
 	case !r.Significant:
 		return 0
@@ -186,20 +186,20 @@ func (r LookResult) Direction() int {
 	return -1
 }
 
-// BayesianDirection returns Direction if the chance to beat control agrees: it must be
+// BayesianDirection returns SignificantDirection if the chance to beat control agrees: it must be
 // above 1 - alpha/2 or below alpha/2, on the same side. The chance alone, read at every
 // look, has an error rate of .10 to .125 with three treatments.
 func (r LookResult) BayesianDirection(chance, alpha float64) int {
-	if d := r.Direction(); (d > 0 && chance > 1-alpha/2) || (d < 0 && chance < alpha/2) {
+	if d := r.SignificantDirection(); (d > 0 && chance > 1-alpha/2) || (d < 0 && chance < alpha/2) {
 		return d
 	}
 	return 0
 }
 
-// Within reports whether the interval of the lift lies inside ±margin, a fraction. For a
+// IsWithin reports whether the interval of the lift lies inside ±margin, a fraction. For a
 // treatment whose lift is ±margin, the probability that this is so at any look is about
 // Alpha/2.
-func (r LookResult) Within(margin float64) bool {
+func (r LookResult) IsWithin(margin float64) bool {
 	in := r.Lift.Interval
 	return in != nil && in.Lower != nil && in.Upper != nil && *in.Lower > -margin && *in.Upper < margin
 }

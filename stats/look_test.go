@@ -24,9 +24,9 @@ func newLooked(alpha float64, shares ...float64) *looked {
 }
 
 func (l *looked) Analyze(tau float64, strata []Stratum, nonNegative bool) LookResult {
-	l.points = append(l.points, LookPoint{tau, Information(strata, nonNegative)})
+	l.points = append(l.points, LookPoint{tau, LookInformation(strata, nonNegative)})
 	l.LookSequence = l.design.NewSequence(l.points, l.known)
-	return l.LookSequence.Analyze(len(l.points)-1, strata, nonNegative)
+	return l.AnalyzeLook(len(l.points)-1, strata, nonNegative)
 }
 
 func (l *looked) PValue(r LookResult) *float64 { return l.LookSequence.PValue(len(l.points)-1, r) }
@@ -61,7 +61,7 @@ func TestAnalyze(t *testing.T) {
 	}
 	last := s.Analyze(1, even(8000, 800, 930), true)
 	p := s.PValue(last)
-	if !last.Significant || last.Direction() != 1 || *p >= .05 || *last.Lift.Interval.Lower <= 0 || !last.Difference.Interval.Excludes(0) {
+	if !last.Significant || last.SignificantDirection() != 1 || *p >= .05 || *last.Lift.Interval.Lower <= 0 || !last.Difference.Interval.Excludes(0) {
 		t.Errorf("look 3: %+v p = %v", last, *p)
 	}
 	// The interval is that of a single test at the tail of the critical value.
@@ -131,7 +131,7 @@ func TestLookDuality(t *testing.T) {
 				t.Errorf("%+v, significant %v", result.Difference.Interval, result.Significant)
 			}
 			for _, x := range []*float64{p, result.Z, result.Difference.Value, result.Lift.Value} {
-				if x != nil && !finite(*x) {
+				if x != nil && !isFinite(*x) {
 					t.Errorf("%v", *x)
 				}
 			}
@@ -191,10 +191,10 @@ func TestDirections(t *testing.T) {
 		}
 	}
 	z = -3
-	if above.Direction() != -1 || above.BayesianDirection(.01, .05) != -1 || above.BayesianDirection(.03, .05) != 0 {
+	if above.SignificantDirection() != -1 || above.BayesianDirection(.01, .05) != -1 || above.BayesianDirection(.03, .05) != 0 {
 		t.Error("below control")
 	}
-	if (LookResult{Z: &z}).Direction() != 0 {
+	if (LookResult{Z: &z}).SignificantDirection() != 0 {
 		t.Error("not significant")
 	}
 }
@@ -234,7 +234,7 @@ func TestForCell(t *testing.T) {
 func TestWithin(t *testing.T) {
 	s := newLooked(.05, 1, 1)
 	r := s.Analyze(1, even(100_000, 10_000, 10_010), true)
-	if !r.Within(.05) || r.Within(.02) || (LookResult{}).Within(1) {
+	if !r.IsWithin(.05) || r.IsWithin(.02) || (LookResult{}).IsWithin(1) {
 		t.Errorf("%+v", *r.Lift.Interval.Lower)
 	}
 }
@@ -261,7 +261,7 @@ func TestExtremeLooks(t *testing.T) {
 		}
 		s := newLooked(.05, 1, 1)
 		result := s.Analyze(.5+r.Float64(), all, r.IntN(2) == 0)
-		harm := Margin{Relative: .1, Down: r.IntN(2) == 0}.Harm(all, true, HarmRule{Alpha: .05, Treatments: 1, Guardrails: 1})
+		harm := Margin{Relative: .1, Down: r.IntN(2) == 0}.HarmBound(all, true, HarmRule{Alpha: .05, Treatments: 1, Guardrails: 1})
 		numbers := []*float64{result.Critical, result.Z, result.Difference.Value, result.Lift.Value, harm.Upper}
 		for _, in := range []*Interval{result.Difference.Interval, result.Lift.Interval} {
 			if in != nil {
@@ -272,7 +272,7 @@ func TestExtremeLooks(t *testing.T) {
 			}
 		}
 		for _, x := range numbers {
-			if x != nil && !finite(*x) {
+			if x != nil && !isFinite(*x) {
 				t.Errorf("%+v: %v", all, *x)
 			}
 		}

@@ -15,27 +15,27 @@ type Margin struct {
 	Down               bool
 }
 
-// size returns the margin and the scale on which it is given.
-func (m Margin) size() (float64, scale) {
+// sizeAndScale returns the margin and the scale on which it is given.
+func (m Margin) sizeAndScale() (float64, scale) {
 	if m.Relative > 0 {
 		return m.Relative, onLift
 	}
 	return m.Absolute, onDifference
 }
 
-// good returns an interval in the good direction: a loss is negative.
-func (m Margin) good(in bounds) bounds {
+// inGoodDirection returns an interval in the good direction: a loss is negative.
+func (m Margin) inGoodDirection(in bounds) bounds {
 	if m.Down {
 		return bounds{lower: -in.upper, upper: -in.lower}
 	}
 	return in
 }
 
-// Safe reports whether a look shows that the loss is less than the margin: the lower end of
+// IsSafe reports whether a look shows that the loss is less than the margin: the lower end of
 // its interval, in the good direction, is above -margin. A treatment that loses exactly the
 // margin is safe at any look with a probability of about Alpha/2.
-func (m Margin) Safe(r LookResult) bool {
-	margin, on := m.size()
+func (m Margin) IsSafe(r LookResult) bool {
+	margin, on := m.sizeAndScale()
 	in := r.Difference.Interval
 	if on == onLift {
 		in = r.Lift.Interval
@@ -74,13 +74,13 @@ type Harm struct {
 	Reason        Reason
 }
 
-// Harm returns the always-valid upper bound of the effect. Its one-sided error rate is
+// HarmBound returns the always-valid upper bound of the effect. Its one-sided error rate is
 //
 //	.1 alpha / (m (k + 1))
 //
 // for m treatments and k guardrails, for any number of days: all bounds of a campaign
 // together err with probability alpha/10 at most. See alwaysValidCritical.
-func (m Margin) Harm(all []Stratum, nonNegative bool, rule HarmRule) Harm {
+func (m Margin) HarmBound(all []Stratum, nonNegative bool, rule HarmRule) Harm {
 	s, reason := newStrata(all, nonNegative)
 	switch {
 	case reason != "":
@@ -94,16 +94,16 @@ func (m Margin) Harm(all []Stratum, nonNegative bool, rule HarmRule) Harm {
 	}
 	// The two sides of a sequence have the same error rate.
 	a := 2 * 0.1 * rule.Alpha / float64(max(rule.Treatments, 1)*(rule.Guardrails+1))
-	s = s.always()
-	critical := alwaysValidCritical(s.visitors, tuning(a, planned), a)
+	s = s.alwaysValid()
+	critical := alwaysValidCritical(s.visitors, tuningParameter(a, planned), a)
 	upper := func(on scale) (float64, Reason) {
-		in, reason := s.interval(critical, math.Abs(s.z(0, on)) > critical, on)
-		return m.good(in).upper, reason
+		in, reason := s.effectInterval(critical, math.Abs(s.z(0, on)) > critical, on)
+		return m.inGoodDirection(in).upper, reason
 	}
-	margin, on := m.size()
+	margin, on := m.sizeAndScale()
 	bound, reason := upper(on)
 	lift, _ := upper(onLift)
-	h := Harm{Upper: number(bound), Below: bound < -margin}
+	h := Harm{Upper: numberOrNil(bound), Below: bound < -margin}
 	h.Breaks = h.Below && lift < breakerLift
 	if h.Upper == nil {
 		h.Reason = reason
@@ -114,13 +114,13 @@ func (m Margin) Harm(all []Stratum, nonNegative bool, rule HarmRule) Harm {
 	return h
 }
 
-// tuning returns rho², for which the always-valid bound is tightest at the planned number
+// tuningParameter returns rho², for which the always-valid bound is tightest at the planned number
 // of visitors:
 //
 //	rho² = (-2 ln a + ln(1 - 2 ln a)) / N*
 //
 // See Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2021), section B.2.
-func tuning(a, planned float64) float64 {
+func tuningParameter(a, planned float64) float64 {
 	return (-2*math.Log(a) + math.Log1p(-2*math.Log(a))) / planned
 }
 

@@ -24,7 +24,7 @@ func TestSafe(t *testing.T) {
 		{"in units", Margin{Absolute: .02}, analyze(10_000, 2000, 2000), true},
 		{"in units, small", Margin{Absolute: .005}, analyze(10_000, 2000, 2000), false},
 	} {
-		if got := test.margin.Safe(test.look); got != test.want {
+		if got := test.margin.IsSafe(test.look); got != test.want {
 			t.Errorf("%s: %v", test.name, got)
 		}
 	}
@@ -48,13 +48,13 @@ func TestHarm(t *testing.T) {
 		{"in units, a little", Margin{Absolute: .004}, even(40_000, 8000, 7200), true, false, ""},
 		{"two periods", Margin{Relative: .1}, append(even(10_000, 2000, 1000), even(10_000, 1000, 600)...), true, true, ""},
 	} {
-		h := test.margin.Harm(test.strata, true, rule)
+		h := test.margin.HarmBound(test.strata, true, rule)
 		if h.Below != test.below || h.Breaks != test.breaks || h.Reason != test.reason {
 			t.Errorf("%s: %+v", test.name, h)
 		}
 	}
 	rule.Alpha = 0
-	if h := (Margin{Relative: .1}).Harm(even(1000, 100, 1), true, rule); h.Below || h.Reason != ReasonLevel100 {
+	if h := (Margin{Relative: .1}).HarmBound(even(1000, 100, 1), true, rule); h.Below || h.Reason != ReasonLevel100 {
 		t.Errorf("level 100: %+v", h)
 	}
 }
@@ -64,7 +64,7 @@ func TestHarm(t *testing.T) {
 func TestHarmBound(t *testing.T) {
 	control := Mean{Visitors: 4000, Mean: 10, Variance: 100, Nonzero: 4000}
 	treatment := Mean{Visitors: 4000, Mean: 9, Variance: 100, Nonzero: 4000}
-	h := Margin{Absolute: .1}.Harm([]Stratum{{Control: control, Treatment: treatment}}, true, HarmRule{Alpha: .05, Treatments: 2, Guardrails: 3})
+	h := Margin{Absolute: .1}.HarmBound([]Stratum{{Control: control, Treatment: treatment}}, true, HarmRule{Alpha: .05, Treatments: 2, Guardrails: 3})
 	a := 2 * .1 * .05 / (2 * 4)
 	rho2 := (-2*math.Log(a) + math.Log(1-2*math.Log(a))) / 5000
 	k := math.Sqrt((8000*rho2 + 1) / (8000 * rho2) * math.Log((8000*rho2+1)/(a*a)))

@@ -9,13 +9,13 @@ import (
 // Rate if each visitor converts or does not, or a Mean if each visitor has a
 // value.
 type Sample interface {
-	visitors() int64
-	// value returns the observed rate or mean.
-	value() float64
+	visitorCount() int64
+	// observedValue returns the observed rate or mean.
+	observedValue() float64
 	// variance returns the variance of one visitor's value.
 	variance() float64
-	// check returns the reason why nothing can be computed, or "".
-	check() Reason
+	// checkData returns the reason why nothing can be computed, or "".
+	checkData() Reason
 }
 
 // largestCount is the maximum number of visitors of a rate. It is a hundred
@@ -49,8 +49,8 @@ type Sums struct {
 // sums are exact, so neither order nor grouping changes the result.
 func (s Sums) Merge(other Sums) Sums {
 	return Sums{
-		Sum:     new(big.Int).Add(integer(s.Sum), integer(other.Sum)),
-		Squares: new(big.Int).Add(integer(s.Squares), integer(other.Squares)),
+		Sum:     new(big.Int).Add(integerOrZero(s.Sum), integerOrZero(other.Sum)),
+		Squares: new(big.Int).Add(integerOrZero(s.Squares), integerOrZero(other.Squares)),
 	}
 }
 
@@ -71,10 +71,10 @@ func (s Sums) Mean(visitors, scale int64) Mean {
 	if visitors < 1 || scale < 1 {
 		return m
 	}
-	sum, squares := integer(s.Sum), integer(s.Squares)
+	sum, squares := integerOrZero(s.Sum), integerOrZero(s.Squares)
 	n := big.NewInt(visitors)
 	unit := big.NewInt(scale)
-	m.Mean = quotient(sum, new(big.Int).Mul(n, unit))
+	m.Mean = roundedQuotient(sum, new(big.Int).Mul(n, unit))
 	if visitors == 1 {
 		return m
 	}
@@ -82,7 +82,7 @@ func (s Sums) Mean(visitors, scale int64) Mean {
 	spread.Sub(spread, new(big.Int).Mul(sum, sum))
 	pairs := new(big.Int).Mul(n, big.NewInt(visitors-1))
 	pairs.Mul(pairs, unit).Mul(pairs, unit)
-	m.Variance = quotient(spread, pairs)
+	m.Variance = roundedQuotient(spread, pairs)
 	return m
 }
 
@@ -106,10 +106,10 @@ type Ratio struct {
 // See EstimateRatio.
 func (r Ratio) Mean(nonzero int64) Mean {
 	m := Mean{Visitors: r.Visitors, Nonzero: nonzero, Mean: math.NaN()}
-	if r.Visitors < 1 || r.Scale < 1 || integer(r.Goals.Sum).Sign() == 0 {
+	if r.Visitors < 1 || r.Scale < 1 || integerOrZero(r.Goals.Sum).Sign() == 0 {
 		return m
 	}
-	value, standardError := r.estimate()
+	value, standardError := r.valueAndError()
 	m.Mean = value
 	if r.Visitors > 1 {
 		m.Variance = standardError * standardError * float64(r.Visitors)
@@ -117,36 +117,36 @@ func (r Ratio) Mean(nonzero int64) Mean {
 	return m
 }
 
-// estimate returns R = S/G and its standard error (see EstimateRatio).
-func (r Ratio) estimate() (value, standardError float64) {
-	total, goals := integer(r.Value.Sum), integer(r.Goals.Sum)
-	value = quotient(total, new(big.Int).Mul(goals, big.NewInt(r.Scale)))
+// valueAndError returns R = S/G and its standard error (see EstimateRatio).
+func (r Ratio) valueAndError() (value, standardError float64) {
+	total, goals := integerOrZero(r.Value.Sum), integerOrZero(r.Goals.Sum)
+	value = roundedQuotient(total, new(big.Int).Mul(goals, big.NewInt(r.Scale)))
 	if r.Visitors < 2 {
 		return value, math.NaN()
 	}
 	// n (ss G² - 2 S G sn + S² nn) / ((n-1) G⁴)
 	square := func(x *big.Int) *big.Int { return new(big.Int).Mul(x, x) }
-	spread := new(big.Int).Mul(integer(r.Value.Squares), square(goals))
+	spread := new(big.Int).Mul(integerOrZero(r.Value.Squares), square(goals))
 	cross := new(big.Int).Mul(total, goals)
-	cross.Mul(cross, integer(r.Products)).Lsh(cross, 1)
+	cross.Mul(cross, integerOrZero(r.Products)).Lsh(cross, 1)
 	spread.Sub(spread, cross)
-	spread.Add(spread, new(big.Int).Mul(square(total), integer(r.Goals.Squares)))
+	spread.Add(spread, new(big.Int).Mul(square(total), integerOrZero(r.Goals.Squares)))
 	spread.Mul(spread, big.NewInt(r.Visitors))
 	below := square(square(goals))
 	below.Mul(below, big.NewInt(r.Visitors-1)).Mul(below, square(big.NewInt(r.Scale)))
-	return value, math.Sqrt(quotient(spread, below))
+	return value, math.Sqrt(roundedQuotient(spread, below))
 }
 
-func integer(x *big.Int) *big.Int {
+func integerOrZero(x *big.Int) *big.Int {
 	if x == nil {
 		return new(big.Int)
 	}
 	return x
 }
 
-// quotient returns a/b rounded once to a float. It returns ±Inf beyond the
+// roundedQuotient returns a/b rounded once to a float. It returns ±Inf beyond the
 // range of floats.
-func quotient(a, b *big.Int) float64 {
+func roundedQuotient(a, b *big.Int) float64 {
 	if a.IsInt64() && b.IsInt64() {
 		const exact = 1 << 53
 		if x, y := a.Int64(), b.Int64(); -exact < x && x < exact && 0 < y && y < exact {
@@ -162,15 +162,15 @@ func quotient(a, b *big.Int) float64 {
 	return q
 }
 
-func (r Rate) visitors() int64 { return r.Visitors }
+func (r Rate) visitorCount() int64 { return r.Visitors }
 
-func (r Rate) value() float64 { return float64(r.Converted) / float64(r.Visitors) }
+func (r Rate) observedValue() float64 { return float64(r.Converted) / float64(r.Visitors) }
 
 func (r Rate) variance() float64 {
-	return r.value() * float64(r.Visitors-r.Converted) / float64(r.Visitors)
+	return r.observedValue() * float64(r.Visitors-r.Converted) / float64(r.Visitors)
 }
 
-func (r Rate) check() Reason {
+func (r Rate) checkData() Reason {
 	switch {
 	case r.Visitors < 0 || r.Visitors > largestCount || r.Converted < 0 || r.Converted > r.Visitors:
 		return ReasonInvalidData
@@ -180,19 +180,19 @@ func (r Rate) check() Reason {
 	return ""
 }
 
-func (m Mean) visitors() int64 { return m.Visitors }
+func (m Mean) visitorCount() int64 { return m.Visitors }
 
-func (m Mean) value() float64 { return m.Mean }
+func (m Mean) observedValue() float64 { return m.Mean }
 
 func (m Mean) variance() float64 { return m.Variance }
 
-func (m Mean) check() Reason {
+func (m Mean) checkData() Reason {
 	switch {
 	case m.Visitors == 0:
 		return ReasonNoVisitors
 	case m.Nonzero == 0 && math.IsNaN(m.Mean): // a ratio without goals
 		return ReasonBaselineZero
-	case m.Visitors < 0 || !finite(m.Mean) || !finite(m.Variance) || m.Variance < 0:
+	case m.Visitors < 0 || !isFinite(m.Mean) || !isFinite(m.Variance) || m.Variance < 0:
 		return ReasonInvalidData
 	}
 	return ""
@@ -206,7 +206,7 @@ func checkSample(s Sample) Reason {
 	if s == nil {
 		return ReasonNoVisitors
 	}
-	return s.check()
+	return s.checkData()
 }
 
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+func isFinite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

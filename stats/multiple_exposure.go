@@ -63,7 +63,7 @@ func MultipleExposureSkew(multiExposed, visitors []int64) MultipleExposures {
 		}
 	}
 	differ := chiSquareSurvival(chi2, cells-1)
-	return MultipleExposures{PValue: number(differ), Skewed: differ < MismatchAlpha}
+	return MultipleExposures{PValue: numberOrNil(differ), Skewed: differ < MismatchAlpha}
 }
 
 // chiSquareSurvival returns P(X > x) for a chi-square distribution with the

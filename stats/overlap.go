@@ -55,20 +55,20 @@ type panels struct {
 	points []float64
 }
 
-func (r *rule) panels(deepest float64, densities ...density) panels {
+func (r *rule) newPanels(deepest float64, densities ...density) panels {
 	p := panels{rule: r}
 	for _, f := range densities {
-		p.points = append(p.points, f.knots(deepest)...)
+		p.points = append(p.points, f.panelEnds(deepest)...)
 	}
 	slices.Sort(p.points)
 	p.points = slices.Compact(p.points)
 	return p
 }
 
-func (p panels) count() int { return max(len(p.points)-1, 0) }
+func (p panels) panelCount() int { return max(len(p.points)-1, 0) }
 
-// node returns the position of a node and half the width of its panel.
-func (p panels) node(panel, i int) (x, half float64) {
+// nodeAt returns the position of a node and half the width of its panel.
+func (p panels) nodeAt(panel, i int) (x, half float64) {
 	a, b := p.points[panel], p.points[panel+1]
 	half = (b - a) / 2
 	return a + half*(1+p.rule.nodes[i]), half
@@ -80,14 +80,14 @@ type curve struct {
 	value, below, above []float64
 }
 
-// curve returns the density and its masses below and above every node. Each
+// densityCurve returns the density and its masses below and above every node. Each
 // mass is summed from its own end, so that small masses keep their digits.
-func (p panels) curve(f density) curve {
-	value, masses := p.values(f)
-	n := p.count() * order
+func (p panels) densityCurve(f density) curve {
+	value, masses := p.densityValues(f)
+	n := p.panelCount() * order
 	c := curve{value: value, below: make([]float64, n), above: make([]float64, n)}
 	left, right := 0.0, 0.0
-	for panel := range p.count() {
+	for panel := range p.panelCount() {
 		half := (p.points[panel+1] - p.points[panel]) / 2
 		values := value[panel*order : (panel+1)*order]
 		for i := range order {
@@ -99,7 +99,7 @@ func (p panels) curve(f density) curve {
 		}
 		left += masses[panel]
 	}
-	for panel := p.count() - 1; panel >= 0; panel-- {
+	for panel := p.panelCount() - 1; panel >= 0; panel-- {
 		half := (p.points[panel+1] - p.points[panel]) / 2
 		values := value[panel*order : (panel+1)*order]
 		for i := range order {
@@ -114,16 +114,16 @@ func (p panels) curve(f density) curve {
 	return c
 }
 
-// values returns the density at every node and its mass on every panel. The
+// densityValues returns the density at every node and its mass on every panel. The
 // total mass is 1.
-func (p panels) values(f density) (value, masses []float64) {
-	value, masses = make([]float64, p.count()*order), make([]float64, p.count())
+func (p panels) densityValues(f density) (value, masses []float64) {
+	value, masses = make([]float64, p.panelCount()*order), make([]float64, p.panelCount())
 	total := 0.0
-	for panel := range p.count() {
+	for panel := range p.panelCount() {
 		half := (p.points[panel+1] - p.points[panel]) / 2
 		for i := range order {
-			x, _ := p.node(panel, i)
-			if drop := f.drop(x); drop < 700 {
+			x, _ := p.nodeAt(panel, i)
+			if drop := f.logDrop(x); drop < 700 {
 				v := math.Exp(-drop)
 				value[panel*order+i] = v
 				masses[panel] += p.rule.weights[i] * v
@@ -150,19 +150,19 @@ type overlap struct {
 	short, over  float64 // E[(Y-X)+], E[(X-Y)+]
 }
 
-// overlap integrates over the panels of both:
+// integrateOverlap integrates over the panels of both:
 //
 //	P(X < Y) = ∫ F_X f_Y,  E[(Y-X)+] = ∫ F_X (1 - F_Y)
 //
 // and likewise with X and Y exchanged. No integrand contains a difference that
 // could cancel.
-func (r *rule) overlap(x, y density) overlap {
-	p := r.panels(deep, x, y)
-	cx, cy := p.curve(x), p.curve(y)
+func (r *rule) integrateOverlap(x, y density) overlap {
+	p := r.newPanels(deep, x, y)
+	cx, cy := p.densityCurve(x), p.densityCurve(y)
 	var o overlap
-	for panel := range p.count() {
+	for panel := range p.panelCount() {
 		for i := range order {
-			_, half := p.node(panel, i)
+			_, half := p.nodeAt(panel, i)
 			w, k := half*r.weights[i], panel*order+i
 			o.below += w * cx.below[k] * cy.value[k]
 			o.above += w * cx.above[k] * cy.value[k]
@@ -182,14 +182,14 @@ type crossing struct {
 	shift, factor float64
 }
 
-func (r *rule) crossing(x, y density) crossing {
-	p := r.panels(shallow, x, y)
-	cx := p.curve(x)
-	value, _ := p.values(y)
+func (r *rule) integrateCrossing(x, y density) crossing {
+	p := r.newPanels(shallow, x, y)
+	cx := p.densityCurve(x)
+	value, _ := p.densityValues(y)
 	var c crossing
-	for panel := range p.count() {
+	for panel := range p.panelCount() {
 		for i := range order {
-			at, half := p.node(panel, i)
+			at, half := p.nodeAt(panel, i)
 			k := panel*order + i
 			w := half * r.weights[i] * value[k]
 			c.below += w * cx.below[k]
@@ -201,21 +201,21 @@ func (r *rule) crossing(x, y density) crossing {
 	return c
 }
 
-// best returns for each posterior the probability that it is the largest of
+// bestProbabilities returns for each posterior the probability that it is the largest of
 // all:
 //
 //	P_i = ∫ f_i Π_{j≠i} F_j
-func (r *rule) best(all []density) []float64 {
-	p := r.panels(shallow, all...)
+func (r *rule) bestProbabilities(all []density) []float64 {
+	p := r.newPanels(shallow, all...)
 	curves := make([]curve, len(all))
 	for i, f := range all {
-		curves[i] = p.curve(f)
+		curves[i] = p.densityCurve(f)
 	}
 	chances := make([]float64, len(all))
 	after := make([]float64, len(all)+1)
-	for panel := range p.count() {
+	for panel := range p.panelCount() {
 		for node := range order {
-			_, half := p.node(panel, node)
+			_, half := p.nodeAt(panel, node)
 			k := panel*order + node
 			after[len(all)] = 1
 			for i := len(all) - 1; i >= 0; i-- {

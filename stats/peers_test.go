@@ -76,7 +76,7 @@ func TestPeersSequential(t *testing.T) {
 			Half float64 `json:"half_width"`
 		}
 		v.decode(t, &in, &want)
-		rho2 := tuning(in.Alpha, in.Tuning)
+		rho2 := tuningParameter(in.Alpha, in.Tuning)
 		v.close(t, "half width", in.SE*alwaysValidCritical(in.N, rho2, in.Alpha), want.Half)
 	}
 }
@@ -175,7 +175,7 @@ func TestPeersPooledZ(t *testing.T) {
 		v.decode(t, &in, &want)
 		table := newTable(in.Control.rate(), in.Treatment.rate())
 		// The results differ only by Miettinen and Nurminen's factor N/(N-1).
-		z := table.z() * math.Sqrt(table.total()/(table.total()-1))
+		z := table.z() * math.Sqrt(table.totalVisitors()/(table.totalVisitors()-1))
 		v.close(t, "p", 2*normalSurvival(math.Abs(z)), want.P)
 	}
 }
@@ -190,7 +190,7 @@ func TestPeersSampleSize(t *testing.T) {
 		}
 		s := singleLook(t, control, shares, alpha, power)
 		v := s.unpooled(lift)
-		return s.theta * s.theta * v / (lift * control.value() * lift * control.value())
+		return s.theta * s.theta * v / (lift * control.observedValue() * lift * control.observedValue())
 	}
 	for _, method := range []string{"sample_size_per_variant_mean", "sample_size_per_variant_proportion_unpooled"} {
 		for _, v := range peers(t, method) {
@@ -298,7 +298,7 @@ func (v growthBookVector) checkRate(t *testing.T, betas *worst) {
 	t.Helper()
 	control, treatment := v.Input.Control.rate(), v.Input.Treatment.rate()
 	table := newTable(control, treatment)
-	z := table.z() * math.Sqrt(table.total()/(table.total()-1))
+	z := table.z() * math.Sqrt(table.totalVisitors()/(table.totalVisitors()-1))
 	if !near(z, v.Output.Check.Pooled.Z, 1e-8) && math.Abs(z-v.Output.Check.Pooled.Z) > 1e-10 {
 		t.Errorf("%d: pooled z = %v, want %v", v.Input.ID, z, v.Output.Check.Pooled.Z)
 	}
@@ -333,21 +333,21 @@ func (v growthBookVector) checkMean(t *testing.T, w *worst) {
 	const tolerance = 1e-6
 	want := v.Output.Frequentist.Absolute
 	q := c.quantile(v.Input.Alpha / 2)
-	_, statistic, nu, p := c.test()
-	w.check(t, "difference", c.difference(), want.Expected, tolerance)
+	_, statistic, nu, p := c.testResult()
+	w.check(t, "difference", c.observedDifference(), want.Expected, tolerance)
 	w.check(t, "standard error", c.standardError(), want.SE, tolerance)
 	w.check(t, "t", statistic, want.T, tolerance)
 	w.check(t, "nu", nu, want.Dof, tolerance)
 	w.check(t, "p", p, want.P, tolerance)
-	in := c.differences(q, p < v.Input.Alpha)
+	in := c.differenceBounds(q, p < v.Input.Alpha)
 	w.check(t, "lower", in.lower, want.CI[0], tolerance)
 	w.check(t, "upper", in.upper, want.CI[1], tolerance)
 	sequential := v.Output.Sequential.Absolute
-	k := alwaysValidCritical(float64(v.Input.Control.N+v.Input.Treatment.N), tuning(v.Input.Alpha, v.Input.Tuning), v.Input.Alpha)
-	always := c.differences(k, false)
+	k := alwaysValidCritical(float64(v.Input.Control.N+v.Input.Treatment.N), tuningParameter(v.Input.Alpha, v.Input.Tuning), v.Input.Alpha)
+	always := c.differenceBounds(k, false)
 	w.check(t, "sequential upper", always.upper, sequential.CI[1], tolerance)
 	if fieller := v.Output.Check.Fieller; fieller != nil && c.mc > 0 {
-		lifts, _ := c.lifts(q, p < v.Input.Alpha)
+		lifts, _ := c.liftBounds(q, p < v.Input.Alpha)
 		w.check(t, "lower lift", lifts.lower, fieller[0], tolerance)
 		w.check(t, "upper lift", lifts.upper, fieller[1], tolerance)
 	}

@@ -22,7 +22,7 @@ type posterior struct {
 // conversions in control, losses and differences are NaN. With alpha 0 there are no
 // intervals.
 func (r *rule) liftPosterior(l *lifts, baseline, alpha float64) posterior {
-	s := r.summary(l, alpha)
+	s := r.summarizePosterior(l, alpha)
 	p := posterior{below: s.below, above: s.above, underPrior: true, lift: s.mean, baseline: baseline}
 	if baseline == 0 {
 		p.baseline, p.differenceReason = math.NaN(), ReasonBaselineZero
@@ -33,9 +33,9 @@ func (r *rule) liftPosterior(l *lifts, baseline, alpha float64) posterior {
 	}
 	tail := alpha / 2
 	p.lifts = bounds{
-		lower: sided(s.interval.lower, smallestEffect, s.below < tail),
-		upper: -sided(-s.interval.upper, smallestEffect, s.above < tail),
-	}.upright()
+		lower: endOnSide(s.interval.lower, smallestEffect, s.below < tail),
+		upper: -endOnSide(-s.interval.upper, smallestEffect, s.above < tail),
+	}.sortedBounds()
 	p.differences = bounds{lower: p.baseline * p.lifts.lower, upper: p.baseline * p.lifts.upper}
 	return p
 }
@@ -46,7 +46,7 @@ func (r *rule) liftPosterior(l *lifts, baseline, alpha float64) posterior {
 // See Miller (2015), "Formulas for Bayesian A/B Testing", for the integrals.
 func (r *rule) betaPosterior(control, treatment Rate, alpha float64) posterior {
 	c, t := newCutBeta(control), newCutBeta(treatment)
-	o := r.overlap(t.beta, c.beta)
+	o := r.integrateOverlap(t.beta, c.beta)
 	p := posterior{below: o.below, above: o.above, loss: o.short, lossControl: o.over}
 	if alpha == 0 {
 		return p
@@ -55,24 +55,24 @@ func (r *rule) betaPosterior(control, treatment Rate, alpha float64) posterior {
 	z := normalQuantile(tail)
 	center, sd := t.mean()-c.mean(), math.Sqrt(t.variance()+c.variance())
 	p.differences = bounds{
-		lower: sided(r.differenceQuantile(t, c, z, center-z*sd, false), smallestEffect, p.below < tail),
-		upper: -sided(-r.differenceQuantile(t, c, z, center+z*sd, true), smallestEffect, p.above < tail),
+		lower: endOnSide(r.differenceQuantile(t, c, z, center-z*sd, false), smallestEffect, p.below < tail),
+		upper: -endOnSide(-r.differenceQuantile(t, c, z, center+z*sd, true), smallestEffect, p.above < tail),
 	}
 	logRatio := math.Log(t.mean() / c.mean())
 	logSD := math.Sqrt(t.variance()/(t.mean()*t.mean()) + c.variance()/(c.mean()*c.mean()))
 	lower := r.ratioQuantile(t, c, z, logRatio-z*logSD, false)
 	upper := r.ratioQuantile(t, c, z, logRatio+z*logSD, true)
 	p.lifts = bounds{
-		lower: sided(math.Expm1(lower), smallestEffect, p.below < tail),
-		upper: -sided(-math.Expm1(upper), smallestEffect, p.above < tail),
+		lower: endOnSide(math.Expm1(lower), smallestEffect, p.below < tail),
+		upper: -endOnSide(-math.Expm1(upper), smallestEffect, p.above < tail),
 	}
-	p.differences, p.lifts = p.differences.upright(), p.lifts.upright()
+	p.differences, p.lifts = p.differences.sortedBounds(), p.lifts.sortedBounds()
 	return p
 }
 
-// upright returns the bounds in ascending order. The ends of an interval
+// sortedBounds returns the bounds in ascending order. The ends of an interval
 // narrower than their last digit may be in descending order.
-func (in bounds) upright() bounds {
+func (in bounds) sortedBounds() bounds {
 	return bounds{lower: math.Min(in.lower, in.upper), upper: math.Max(in.lower, in.upper)}
 }
 
@@ -81,7 +81,7 @@ func (in bounds) upright() bounds {
 func (r *rule) differenceQuantile(x, y cutBeta, z, start float64, upper bool) float64 {
 	in := bounds{lower: x.points[0] - y.points[len(y.points)-1], upper: x.points[len(x.points)-1] - y.points[0]}
 	return probitRoot(z, upper, start, in, func(shift float64) (below, above, slope float64) {
-		c := r.crossing(moved{density: x, shift: shift, scale: 1}, y)
+		c := r.integrateCrossing(moved{density: x, shift: shift, scale: 1}, y)
 		return c.below, c.above, c.shift
 	})
 }
@@ -91,7 +91,7 @@ func (r *rule) differenceQuantile(x, y cutBeta, z, start float64, upper bool) fl
 func (r *rule) ratioQuantile(x, y cutBeta, z, start float64, upper bool) float64 {
 	in := bounds{lower: math.Inf(-1), upper: math.Inf(1)}
 	return probitRoot(z, upper, start, in, func(logRatio float64) (below, above, slope float64) {
-		c := r.crossing(moved{density: x, scale: math.Exp(logRatio)}, y)
+		c := r.integrateCrossing(moved{density: x, scale: math.Exp(logRatio)}, y)
 		return c.below, c.above, c.factor
 	})
 }
@@ -108,7 +108,7 @@ func probitRoot(z float64, upper bool, start float64, in bounds, f func(float64)
 	// The first step must not exceed 1, a factor of e in a ratio.
 	x, last := start, 2.0
 	if !(x > in.lower && x < in.upper) {
-		x = halfway(in, x)
+		x = halfwayPoint(in, x)
 	}
 	for range 200 {
 		below, above, slope := f(x)
@@ -127,7 +127,7 @@ func probitRoot(z float64, upper bool, start float64, in bounds, f func(float64)
 		}
 		next := x + step
 		if !(next > in.lower && next < in.upper) || math.Abs(step) > last/2 {
-			next = halfway(in, x)
+			next = halfwayPoint(in, x)
 		}
 		if next == x {
 			return x
@@ -137,9 +137,9 @@ func probitRoot(z float64, upper bool, start float64, in bounds, f func(float64)
 	return x
 }
 
-// halfway returns a point between the bounds, or a point beyond x if a bound is
+// halfwayPoint returns a point between the bounds, or a point beyond x if a bound is
 // infinite.
-func halfway(in bounds, x float64) float64 {
+func halfwayPoint(in bounds, x float64) float64 {
 	switch {
 	case math.IsInf(in.upper, 1):
 		return x + 1 + math.Abs(x)
@@ -157,7 +157,7 @@ func halfway(in bounds, x float64) float64 {
 //
 // The interval of the lift is Fieller's with the normal quantile.
 func normalPosterior(w welch, alpha float64) posterior {
-	d, se := w.difference(), w.standardError()
+	d, se := w.observedDifference(), w.standardError()
 	k := d / se
 	p := posterior{
 		below: normalSurvival(k), above: normalSurvival(-k),
@@ -169,7 +169,7 @@ func normalPosterior(w welch, alpha float64) posterior {
 	}
 	q := normalQuantile(alpha / 2)
 	significant := math.Min(p.below, p.above) < alpha/2
-	p.differences = w.differences(q, significant)
-	p.lifts, p.liftReason = w.lifts(q, significant)
+	p.differences = w.differenceBounds(q, significant)
+	p.lifts, p.liftReason = w.liftBounds(q, significant)
 	return p
 }

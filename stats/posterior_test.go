@@ -26,7 +26,7 @@ func TestBetaPosteriorAgainstIncompleteBeta(t *testing.T) {
 				points = append(points, math.Min(math.Max(c.Mean()+k*c.StdDev(), 0), 1))
 			}
 			slices.Sort(points)
-			return integrate(func(y float64) float64 {
+			return integratePanels(func(y float64) float64 {
 				return c.Prob(y) * x.CDF(math.Min(math.Max(cut(y), 0), 1))
 			}, points, 1e-11)
 		}

@@ -69,8 +69,8 @@ func (o *others) minusLog(z float64) float64 {
 	return -largest - math.Log(sum)
 }
 
-// least returns a lower bound of minusLog.
-func (o *others) least() float64 {
+// minusLogBound returns a lower bound of minusLog.
+func (o *others) minusLogBound() float64 {
 	largest := slices.Max(append(o.logWeight[:len(o.logWeight):len(o.logWeight)], math.Inf(-1)))
 	return -largest - math.Log(float64(max(len(o.u), 1)))
 }
@@ -79,11 +79,11 @@ func (o *others) least() float64 {
 // a mean of 0.
 func liftsOf(c contrast, prior Prior) (lifts, bool) {
 	l := lifts{prior: prior, from: math.Inf(-1)}
-	observed := c.lift()
-	switch c := c.always().(type) {
+	observed := c.observedLift()
+	switch c := c.alwaysValid().(type) {
 	case rates:
 		l.z, l.from = c.zOfLift, -1
-		switch all := (c.xt + c.xc) / c.total(); {
+		switch all := (c.xt + c.xc) / c.totalVisitors(); {
 		case c.xt == c.nt:
 			l.kink = 1/all - 1
 		case c.xc == c.nc:
@@ -120,11 +120,11 @@ func (l *lifts) setOthers(o *others) {
 // See Miettinen and Nurminen (1985), equations 10 to 12.
 func (t table) zOfLift(lift float64) float64 {
 	r := math.Max(1+lift, 0)
-	a, b, c := t.total()*r, r*(t.nt+t.xc)+t.xt+t.nc, t.xt+t.xc
+	a, b, c := t.totalVisitors()*r, r*(t.nt+t.xc)+t.xt+t.nc, t.xt+t.xc
 	pc := 2 * c / (b + math.Sqrt(math.Max(b*b-4*a*c, 0)))
 	pt := math.Min(r*pc, 1)
 	d := t.xt/t.nt - r*t.xc/t.nc
-	variance := (pt*(1-pt)/t.nt + r*r*pc*(1-pc)/t.nc) * t.total() / (t.total() - 1)
+	variance := (pt*(1-pt)/t.nt + r*r*pc*(1-pc)/t.nc) * t.totalVisitors() / (t.totalVisitors() - 1)
 	if variance <= 0 {
 		if d == 0 {
 			return 0
@@ -137,7 +137,7 @@ func (t table) zOfLift(lift float64) float64 {
 // zOfLift returns (d - L |mc|) / sqrt(st + (mt/mc)² sc) with the mt of the lift.
 func (m means) zOfLift(lift float64) float64 {
 	ratio := 1 + math.Copysign(lift, lift*m.mc)
-	return (m.difference() - lift*math.Abs(m.mc)) / math.Sqrt(m.st+ratio*ratio*m.sc)
+	return (m.observedDifference() - lift*math.Abs(m.mc)) / math.Sqrt(m.st+ratio*ratio*m.sc)
 }
 
 // minusLog returns minus the logarithm of the posterior up to a constant.
@@ -163,24 +163,24 @@ func (l *lifts) findMode() {
 	const farthest = 1e6 // if the likelihood at the mean is 0
 	least := 0.0
 	if l.others != nil {
-		least = l.others.least()
+		least = l.others.minusLogBound()
 	}
 	reach := l.prior.StandardDeviation * math.Min(math.Sqrt(2*math.Max(l.minusLogLikelihood(l.prior.Mean)-least, 0)), farthest)
 	ends := []float64{l.prior.Mean - reach, l.prior.Mean, math.Max(math.Min(l.observed, l.prior.Mean+reach), l.prior.Mean-reach), l.prior.Mean + reach}
 	slices.Sort(ends)
 	l.mode = math.Max(l.prior.Mean, l.from)
 	for i := 1; i < len(ends); i++ {
-		if at := l.lowest(math.Max(ends[i-1], l.from), math.Max(ends[i], l.from)); l.minusLog(at) < l.minusLog(l.mode) {
+		if at := l.lowestPoint(math.Max(ends[i-1], l.from), math.Max(ends[i], l.from)); l.minusLog(at) < l.minusLog(l.mode) {
 			l.mode = at
 		}
 	}
 	l.peak = l.minusLog(l.mode)
 }
 
-// lowest returns where minusLog is smallest between two lifts, by a grid and the
+// lowestPoint returns where minusLog is smallest between two lifts, by a grid and the
 // golden section around its best point. It is that point if rounding errors of z at
 // extreme counts mislead the section.
-func (l *lifts) lowest(low, high float64) float64 {
+func (l *lifts) lowestPoint(low, high float64) float64 {
 	const grid = 64
 	step := (high - low) / grid
 	best, least := low, l.minusLog(low)
@@ -205,30 +205,30 @@ func (l *lifts) lowest(low, high float64) float64 {
 	return best
 }
 
-func (l *lifts) drop(lift float64) float64 {
+func (l *lifts) logDrop(lift float64) float64 {
 	if !(lift >= l.from) {
 		return math.Inf(1)
 	}
 	return l.minusLog(lift) - l.peak
 }
 
-func (l *lifts) knots(deepest float64) []float64 {
-	points := l.walk(-1, deepest)
+func (l *lifts) panelEnds(deepest float64) []float64 {
+	points := l.walkPanels(-1, deepest)
 	slices.Reverse(points)
-	return append(append(points, l.mode), l.walk(1, deepest)...)
+	return append(append(points, l.mode), l.walkPanels(1, deepest)...)
 }
 
-// walk returns the ends of the panels from the mode in a direction. A panel is as
+// walkPanels returns the ends of the panels from the mode in a direction. A panel is as
 // wide as the logarithm of the density is nearly a parabola, which its values at the
 // ends and in the middle show.
-func (l *lifts) walk(direction, deepest float64) (points []float64) {
+func (l *lifts) walkPanels(direction, deepest float64) (points []float64) {
 	x, width := l.mode, widest*l.prior.StandardDeviation
 	for at := 0.0; at < deepest && len(points) < mostPanels; {
 		next := math.Max(x+direction*width, l.from)
 		if next == x {
 			break
 		}
-		middle, end := l.drop(x+(next-x)/2), l.drop(next)
+		middle, end := l.logDrop(x+(next-x)/2), l.logDrop(next)
 		bend, rise := 4*math.Abs(at-2*middle+end), math.Abs(end-at)
 		if !(bend <= widest*widest && rise <= steepest) {
 			width /= 2
@@ -253,16 +253,16 @@ type liftSummary struct {
 	interval     bounds  // equal-tailed
 }
 
-// summary returns the integrals of the posterior, and its interval at alpha unless
+// summarizePosterior returns the integrals of the posterior, and its interval at alpha unless
 // alpha is 0.
-func (r *rule) summary(l *lifts, alpha float64) liftSummary {
-	p := r.panels(deep, l)
-	if p.count() < 1 {
+func (r *rule) summarizePosterior(l *lifts, alpha float64) liftSummary {
+	p := r.newPanels(deep, l)
+	if p.panelCount() < 1 {
 		return l.atMode()
 	}
-	p.split(0)
-	p.split(l.kink)
-	return p.summary(l, alpha)
+	p.splitAt(0)
+	p.splitAt(l.kink)
+	return p.summarizeLifts(l, alpha)
 }
 
 // atMode returns the summary of a posterior that is narrower than the digits of its mode.
@@ -279,12 +279,12 @@ func (l *lifts) atMode() liftSummary {
 	return s
 }
 
-func (p panels) summary(l *lifts, alpha float64) liftSummary {
-	c := p.curve(l)
+func (p panels) summarizeLifts(l *lifts, alpha float64) liftSummary {
+	c := p.densityCurve(l)
 	var s liftSummary
-	for panel := range p.count() {
+	for panel := range p.panelCount() {
 		for i := range order {
-			x, half := p.node(panel, i)
+			x, half := p.nodeAt(panel, i)
 			w := half * p.rule.weights[i] * c.value[panel*order+i]
 			if s.mean += w * x; x < 0 {
 				s.below += w
@@ -296,13 +296,13 @@ func (p panels) summary(l *lifts, alpha float64) liftSummary {
 		}
 	}
 	if alpha > 0 {
-		s.interval = bounds{lower: p.quantile(l, c, alpha/2), upper: p.quantile(l, c, 1-alpha/2)}
+		s.interval = bounds{lower: p.densityQuantile(l, c, alpha/2), upper: p.densityQuantile(l, c, 1-alpha/2)}
 	}
 	return s
 }
 
-// split divides the panel that contains x there.
-func (p *panels) split(x float64) {
+// splitAt divides the panel that contains x there.
+func (p *panels) splitAt(x float64) {
 	for i := 1; i < len(p.points); i++ {
 		if p.points[i-1] < x && x < p.points[i] {
 			p.points = append(p.points[:i], append([]float64{x}, p.points[i:]...)...)
@@ -311,24 +311,24 @@ func (p *panels) split(x float64) {
 	}
 }
 
-// quantile returns the x below which the density has the given mass.
-func (p panels) quantile(f density, c curve, mass float64) float64 {
+// densityQuantile returns the x below which the density has the given mass.
+func (p panels) densityQuantile(f density, c curve, mass float64) float64 {
 	var scale float64 // of c.value against exp(-drop)
 	for k, v := range c.value {
-		if x, _ := p.node(k/order, k%order); v > 0 {
-			if drop := f.drop(x); drop < 1 {
+		if x, _ := p.nodeAt(k/order, k%order); v > 0 {
+			if drop := f.logDrop(x); drop < 1 {
 				scale = v * math.Exp(drop)
 				break
 			}
 		}
 	}
 	before := 0.0
-	for panel := range p.count() {
+	for panel := range p.panelCount() {
 		a, b := p.points[panel], p.points[panel+1]
 		below := func(x float64) float64 {
 			half, sum := (x-a)/2, 0.0
 			for i := range order {
-				sum += p.rule.weights[i] * math.Exp(-f.drop(a+half*(1+p.rule.nodes[i])))
+				sum += p.rule.weights[i] * math.Exp(-f.logDrop(a+half*(1+p.rule.nodes[i])))
 			}
 			return before + scale*half*sum
 		}

@@ -59,7 +59,7 @@ func newNaivePosterior(l *lifts, from, to float64) naivePosterior {
 	total := 0.0
 	for i := range cells {
 		x := from + (to-from)*(float64(i)+0.5)/cells
-		w := math.Exp(-l.drop(x))
+		w := math.Exp(-l.logDrop(x))
 		p.lifts, p.weights = append(p.lifts, x), append(p.weights, w)
 		total += w
 	}
@@ -110,12 +110,12 @@ func TestPriorEqualsNaiveIntegral(t *testing.T) {
 		if !ok {
 			t.Fatal(test.name)
 		}
-		s, naive := newRule().summary(&l, 0.05), newNaivePosterior(&l, test.from, test.to)
-		fine := newRule().panels(deep, &l)
-		fine.split(0)
-		fine.split(l.kink)
-		fine.refine(16)
-		f := fine.summary(&l, 0.05)
+		s, naive := newRule().summarizePosterior(&l, 0.05), newNaivePosterior(&l, test.from, test.to)
+		fine := newRule().newPanels(deep, &l)
+		fine.splitAt(0)
+		fine.splitAt(l.kink)
+		fine.divideEach(16)
+		f := fine.summarizeLifts(&l, 0.05)
 		for what, pair := range map[string][2]float64{
 			"chance": {s.above, f.above}, "chance below": {s.below, f.below}, "mean": {s.mean, f.mean}, "loss": {s.loss, f.loss}, "gain": {s.gain, f.gain},
 			"lower": {s.interval.lower, f.interval.lower}, "upper": {s.interval.upper, f.interval.upper},
@@ -173,7 +173,7 @@ func TestJointLifts(t *testing.T) {
 		for range 200_000 {
 			u, weight, best, most := r.NormFloat64(), 1.0, 0, 0.0
 			for i, c := range pairs {
-				lift, lambda := 0.1*r.NormFloat64(), c.contrast.shared()
+				lift, lambda := 0.1*r.NormFloat64(), c.contrast.controlCorrelation()
 				lifts[i] = lift
 				d := c.contrast.(rates).zOfLift(lift) - lambda*u
 				weight *= math.Exp(-d * d / 2 / (1 - lambda*lambda))

@@ -233,8 +233,8 @@ func TestSwapMirrorsPosteriors(t *testing.T) {
 		if !near(there.above+1e-30, back.below+1e-30, 1e-8) || !near(there.loss+1e-30, back.lossControl+1e-30, 1e-7) {
 			t.Errorf("posterior of %v and %v: %v and %v", a, b, there, back)
 		}
-		mirrored(t, "difference", there.differences.interval(), back.differences.interval(), func(x float64) float64 { return -x })
-		mirrored(t, "lift", there.lifts.interval(), back.lifts.interval(), func(x float64) float64 { return 1/(1+x) - 1 })
+		mirrored(t, "difference", there.differences.toInterval(), back.differences.toInterval(), func(x float64) float64 { return -x })
+		mirrored(t, "lift", there.lifts.toInterval(), back.lifts.toInterval(), func(x float64) float64 { return 1/(1+x) - 1 })
 	}
 }
 

@@ -2,31 +2,31 @@ package stats
 
 import "math"
 
-// integrate returns the integral of f over the panels between consecutive
+// integratePanels returns the integral of f over the panels between consecutive
 // points. Each panel is halved until the 7 and 15 point rules of Gauss and
 // Kronrod agree within the absolute tolerance. Points must be in ascending
 // order.
 //
 // See Kronrod (1965); nodes and weights as in QUADPACK's qk15.
-func integrate(f func(float64) float64, points []float64, tolerance float64) float64 {
+func integratePanels(f func(float64) float64, points []float64, tolerance float64) float64 {
 	sum := 0.0
 	for i := 1; i < len(points); i++ {
-		sum += adapt(f, points[i-1], points[i], tolerance/float64(len(points)), 40)
+		sum += integrateAdaptively(f, points[i-1], points[i], tolerance/float64(len(points)), 40)
 	}
 	return sum
 }
 
-func adapt(f func(float64) float64, a, b, tolerance float64, depth int) float64 {
-	value, err := kronrod(f, a, b)
+func integrateAdaptively(f func(float64) float64, a, b, tolerance float64, depth int) float64 {
+	value, err := kronrodEstimate(f, a, b)
 	if err <= tolerance || depth == 0 {
 		return value
 	}
 	middle := a + (b-a)/2
-	return adapt(f, a, middle, tolerance/2, depth-1) + adapt(f, middle, b, tolerance/2, depth-1)
+	return integrateAdaptively(f, a, middle, tolerance/2, depth-1) + integrateAdaptively(f, middle, b, tolerance/2, depth-1)
 }
 
-// kronrod returns the 15 point estimate on [a, b] and a bound of its error.
-func kronrod(f func(float64) float64, a, b float64) (value, err float64) {
+// kronrodEstimate returns the 15 point estimate on [a, b] and a bound of its error.
+func kronrodEstimate(f func(float64) float64, a, b float64) (value, err float64) {
 	nodes := [...]float64{
 		0.991455371120812639206854697526329, 0.949107912342758524526189684047851,
 		0.864864423359769072789712788640926, 0.741531185599394439863864773280788,

@@ -26,10 +26,10 @@ type Split struct {
 	Variations []float64
 }
 
-// Expected returns the shares, control first, in [0, 1] with sum 1. It returns
+// ExpectedShares returns the shares, control first, in [0, 1] with sum 1. It returns
 // nil if the split is invalid: a percentage outside 0..100, a negative weight,
 // or a remainder without a variation to take it.
-func (s Split) Expected() []float64 {
+func (s Split) ExpectedShares() []float64 {
 	total := 0.0
 	for _, weight := range s.Variations {
 		if !(weight >= 0) || math.IsInf(weight, 1) {
@@ -90,7 +90,7 @@ func SampleRatioMismatch(periods []SharePeriod) SampleRatioCheck {
 	check := SampleRatioCheck{Reason: ReasonTooFewVariations}
 	factor := 0.0
 	for _, period := range periods {
-		shares := period.Split.Expected()
+		shares := period.Split.ExpectedShares()
 		if shares == nil || len(shares) != len(period.Observed) || (check.Observed != nil && len(shares) != len(check.Observed)) {
 			return SampleRatioCheck{Reason: ReasonInvalidData}
 		}
@@ -112,7 +112,7 @@ func SampleRatioMismatch(periods []SharePeriod) SampleRatioCheck {
 			check.Reason = ""
 		}
 		least, best := math.Inf(1), shares
-		for _, candidate := range period.Split.meanings(shares) {
+		for _, candidate := range period.Split.possibleShares(shares) {
 			if b := logBayesFactor(period.Observed, candidate, total); b < least {
 				least, best = b, candidate
 			}
@@ -145,21 +145,21 @@ func logBayesFactor(observed []int64, shares []float64, total float64) float64 {
 	return sum
 }
 
-// meanings returns the given shares and every division that they may represent.
-func (s Split) meanings(shares []float64) [][]float64 {
-	all := append([][]float64{shares}, divisions(shares)...)
+// possibleShares returns the given shares and every division that they may represent.
+func (s Split) possibleShares(shares []float64) [][]float64 {
+	all := append([][]float64{shares}, nearDivisions(shares)...)
 	if s.Control <= 0 || s.Control >= 100 {
 		return all
 	}
 	rest := 1 - shares[0]
-	for _, inner := range divisions(scaled(shares[1:], 1/rest)) {
-		all = append(all, append([]float64{shares[0]}, scaled(inner, rest)...))
+	for _, inner := range nearDivisions(scaleShares(shares[1:], 1/rest)) {
+		all = append(all, append([]float64{shares[0]}, scaleShares(inner, rest)...))
 	}
 	return all
 }
 
-// divisions returns the splits into multiples of 1/m that are near all shares.
-func divisions(shares []float64) [][]float64 {
+// nearDivisions returns the splits into multiples of 1/m that are near all shares.
+func nearDivisions(shares []float64) [][]float64 {
 	var found [][]float64
 	for parts := 2; parts <= largestParts; parts++ {
 		division := make([]float64, len(shares))
@@ -171,7 +171,7 @@ func divisions(shares []float64) [][]float64 {
 			k := math.Round(share * float64(parts))
 			division[i] = k / float64(parts)
 			left -= int(k)
-			if k < 1 || math.Abs(division[i]-share) > tolerance(shares, i) {
+			if k < 1 || math.Abs(division[i]-share) > shareTolerance(shares, i) {
 				left = -1
 				break
 			}
@@ -183,11 +183,11 @@ func divisions(shares []float64) [][]float64 {
 	return found
 }
 
-// tolerance returns the maximum distance of a share from its exact value. It is
+// shareTolerance returns the maximum distance of a share from its exact value. It is
 // half a percentage point because of rounding. It is a whole point if another
 // share is nearly equal, because one of several equal shares may include the
 // remainder.
-func tolerance(shares []float64, i int) float64 {
+func shareTolerance(shares []float64, i int) float64 {
 	const slack = 1e-9
 	for j, other := range shares {
 		if j != i && other > 0 && math.Abs(other-shares[i]) <= 0.015+slack {
@@ -197,7 +197,7 @@ func tolerance(shares []float64, i int) float64 {
 	return 0.005 + slack
 }
 
-func scaled(shares []float64, by float64) []float64 {
+func scaleShares(shares []float64, by float64) []float64 {
 	out := make([]float64, len(shares))
 	for i, share := range shares {
 		out[i] = share * by
@@ -205,9 +205,9 @@ func scaled(shares []float64, by float64) []float64 {
 	return out
 }
 
-// Leak reports whether a variation that must not get traffic has too many
+// IsLeak reports whether a variation that must not get traffic has too many
 // visitors for stray requests: more than 5 and more than 0.01 % of the total.
 // Such a variation has a share of 0, or is unknown to the campaign.
-func Leak(visitors, total int64) bool {
+func IsLeak(visitors, total int64) bool {
 	return float64(visitors) > math.Max(leakVisitors, leakShare*float64(total))
 }

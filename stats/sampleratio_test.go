@@ -24,7 +24,7 @@ func TestSplitExpected(t *testing.T) {
 		{"infinite", Split{Control: 1, Variations: []float64{math.Inf(1)}}, nil},
 	}
 	for _, test := range tests {
-		got := test.split.Expected()
+		got := test.split.ExpectedShares()
 		if !slices.EqualFunc(got, test.want, func(a, b float64) bool { return near(a, b, 1e-15) }) {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
@@ -127,7 +127,7 @@ func TestLeak(t *testing.T) {
 		want            bool
 	}{{0, 0, false}, {5, 1000, false}, {6, 1000, true}, {100, 1e6, false}, {101, 1e6, true}}
 	for _, test := range tests {
-		if got := Leak(test.visitors, test.total); got != test.want {
+		if got := IsLeak(test.visitors, test.total); got != test.want {
 			t.Errorf("Leak(%d, %d) = %v", test.visitors, test.total, got)
 		}
 	}

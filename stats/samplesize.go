@@ -75,9 +75,9 @@ func NewSampleSize(plan SamplePlan, design LookDesign) (*SampleSize, Reason) {
 	switch {
 	case !(design.Level > 0):
 		return nil, ReasonLevel100
-	case !rate && plan.Control.visitors() < 2:
+	case !rate && plan.Control.visitorCount() < 2:
 		return nil, ReasonTooFewVisitors
-	case plan.Control.value() == 0:
+	case plan.Control.observedValue() == 0:
 		return nil, ReasonBaselineZero
 	case !rate && plan.Control.variance() == 0:
 		return nil, ReasonZeroVariance
@@ -86,15 +86,15 @@ func NewSampleSize(plan SamplePlan, design LookDesign) (*SampleSize, Reason) {
 	case !(plan.Power > 0 && plan.Power < 1) || plan.Looks < 1 || (plan.Prior != nil && !(plan.Prior.StandardDeviation > 0)):
 		return nil, ReasonInvalidData
 	}
-	s := &SampleSize{plan: plan, z: normalQuantile(design.Alpha / 2), shares: scaled(plan.Shares, 1/total)}
+	s := &SampleSize{plan: plan, z: normalQuantile(design.Alpha / 2), shares: scaleShares(plan.Shares, 1/total)}
 	looks := min(plan.Looks, mostPlannedLooks)
 	var b boundary
 	for k := range looks {
 		tau := float64(k+1) / float64(looks)
-		critical, _ := b.add(tau, Spend(tau, design.Level))
+		critical, _ := b.addLook(tau, SpentAlpha(tau, design.Level))
 		s.tau, s.critical = append(s.tau, tau), append(s.critical, critical)
 	}
-	s.theta = s.drift(s.critical)
+	s.theta = s.requiredDrift(s.critical)
 	return s, ""
 }
 
@@ -116,20 +116,20 @@ func (s *SampleSize) upperBounds(se float64) []float64 {
 func (s *SampleSize) upwardPaths(upper []float64) func(theta float64) float64 {
 	before := make([]paths, len(s.tau))
 	for k := 1; k < len(s.tau); k++ {
-		before[k] = before[k-1].within(s.tau[k-1], -s.critical[k-1], upper[k-1])
+		before[k] = before[k-1].pathsWithin(s.tau[k-1], -s.critical[k-1], upper[k-1])
 	}
 	return func(theta float64) float64 {
 		sum := 0.0
 		for k, p := range before {
-			sum += p.above(s.tau[k], upper[k]*math.Sqrt(s.tau[k]), theta)
+			sum += p.probabilityAbove(s.tau[k], upper[k]*math.Sqrt(s.tau[k]), theta)
 		}
 		return sum
 	}
 }
 
-// drift returns the drift at which upward bounds are crossed with the planned power. It is
+// requiredDrift returns the drift at which upward bounds are crossed with the planned power. It is
 // at least 0.
-func (s *SampleSize) drift(upper []float64) float64 {
+func (s *SampleSize) requiredDrift(upper []float64) float64 {
 	upward := s.upwardPaths(upper)
 	return solveIncreasing(func(theta float64) float64 { return upward(theta) - s.plan.Power }, 0, 4)
 }
@@ -166,11 +166,11 @@ type hypothesis struct {
 	lift, ratio, difference, distance float64
 }
 
-// spread returns V of the treatment that needs the most visitors.
-func (s *SampleSize) spread(h hypothesis) (float64, Reason) {
+// largestSpread returns V of the treatment that needs the most visitors.
+func (s *SampleSize) largestSpread(h hypothesis) (float64, Reason) {
 	largest, control := 0.0, s.shares[0]
 	rate, isRate := s.plan.Control.(Rate)
-	m, vc := s.plan.Control.value(), s.plan.Control.variance()
+	m, vc := s.plan.Control.observedValue(), s.plan.Control.variance()
 	vt := vc
 	switch lifted := m * (1 + h.lift); {
 	case isRate && (lifted >= 1 || m*h.ratio >= 1):
@@ -188,7 +188,7 @@ func (s *SampleSize) spread(h hypothesis) (float64, Reason) {
 		pooled := (control*vc + share*vt) / (control + share) * (h.ratio*h.ratio/control + 1/share)
 		if isRate { // the variance under the hypothesis, from z of expected counts
 			const n = 1e9
-			t := table{xt: n * share * m * (1 + h.lift), nt: n * share, xc: n * control * rate.value(), nc: n * control}
+			t := table{xt: n * share * m * (1 + h.lift), nt: n * share, xc: n * control * rate.observedValue(), nc: n * control}
 			z := t.zOfLift(h.ratio - 1)
 			if h.difference != 0 {
 				z = t.zOfDifference(h.difference)
@@ -200,20 +200,20 @@ func (s *SampleSize) spread(h hypothesis) (float64, Reason) {
 	return largest, ""
 }
 
-// Required returns the number of visitors, over all variations, that finds a lift above 0,
+// RequiredVisitors returns the number of visitors, over all variations, that finds a lift above 0,
 // a fraction, with the planned power.
-func (s *SampleSize) Required(lift float64) (*int64, Reason) {
+func (s *SampleSize) RequiredVisitors(lift float64) (*int64, Reason) {
 	if !(lift > 0) || math.IsInf(lift, 1) {
 		return nil, ReasonInvalidData
 	}
-	return s.visitors(hypothesis{lift: lift, ratio: 1, distance: lift * math.Abs(s.plan.Control.value())}, s.driftOfLift(lift))
+	return s.visitorsForDrift(hypothesis{lift: lift, ratio: 1, distance: lift * math.Abs(s.plan.Control.observedValue())}, s.driftOfLift(lift))
 }
 
 // RequiredForMargin returns the number of visitors, over all variations, for a guardrail. At
-// this number, a treatment without an effect is safe (see Margin.Safe) with the planned
+// this number, a treatment without an effect is safe (see Margin.IsSafe) with the planned
 // power. It has no prior.
 func (s *SampleSize) RequiredForMargin(m Margin) (*int64, Reason) {
-	margin, on := m.size()
+	margin, on := m.sizeAndScale()
 	if !(margin > 0) || math.IsInf(margin, 1) {
 		return nil, ReasonInvalidData
 	}
@@ -223,13 +223,13 @@ func (s *SampleSize) RequiredForMargin(m Margin) (*int64, Reason) {
 	}
 	h := hypothesis{ratio: 1, difference: loss, distance: margin}
 	if on == onLift {
-		h = hypothesis{ratio: 1 + loss, distance: margin * math.Abs(s.plan.Control.value())}
+		h = hypothesis{ratio: 1 + loss, distance: margin * math.Abs(s.plan.Control.observedValue())}
 	}
-	return s.visitors(h, s.theta)
+	return s.visitorsForDrift(h, s.theta)
 }
 
-func (s *SampleSize) visitors(h hypothesis, theta float64) (*int64, Reason) {
-	v, reason := s.spread(h)
+func (s *SampleSize) visitorsForDrift(h hypothesis, theta float64) (*int64, Reason) {
+	v, reason := s.largestSpread(h)
 	if reason != "" {
 		return nil, reason
 	}
@@ -243,20 +243,20 @@ func (s *SampleSize) visitors(h hypothesis, theta float64) (*int64, Reason) {
 
 // standardError returns that of the lift for n visitors over all variations.
 func (s *SampleSize) standardError(lift, n float64) (float64, Reason) {
-	m := math.Abs(s.plan.Control.value())
-	v, reason := s.spread(hypothesis{lift: lift, ratio: 1, distance: lift * m})
+	m := math.Abs(s.plan.Control.observedValue())
+	v, reason := s.largestSpread(hypothesis{lift: lift, ratio: 1, distance: lift * m})
 	return math.Sqrt(v/n) / m, reason
 }
 
-// Detectable returns the lift, a fraction, that n visitors over all variations find with the
+// DetectableLift returns the lift, a fraction, that n visitors over all variations find with the
 // planned power at tau = 1.
-func (s *SampleSize) Detectable(n float64) (*float64, Reason) {
+func (s *SampleSize) DetectableLift(n float64) (*float64, Reason) {
 	if !(n > 0) {
 		return nil, ReasonNoVisitors
 	}
 	most := math.Inf(1)
 	if _, rate := s.plan.Control.(Rate); rate {
-		most = (1 - 1e-9) * (1/s.plan.Control.value() - 1)
+		most = (1 - 1e-9) * (1/s.plan.Control.observedValue() - 1)
 	}
 	excess := func(lift float64) float64 {
 		se, _ := s.standardError(lift, n)
@@ -268,7 +268,7 @@ func (s *SampleSize) Detectable(n float64) (*float64, Reason) {
 	if !(most > 1e-9) || excess(most) < 0 {
 		return nil, ReasonLiftImpossible
 	}
-	lift := number(solveIncreasing(excess, 1e-9, math.Min(0.1, most)))
+	lift := numberOrNil(solveIncreasing(excess, 1e-9, math.Min(0.1, most)))
 	if lift == nil || *lift > 1e100 {
 		return nil, ReasonBaselineNotDistinguishable
 	}
@@ -285,7 +285,7 @@ func (s *SampleSize) PowerAt(lift, n float64) (*float64, Reason) {
 	if reason != "" {
 		return nil, reason
 	}
-	return number(s.upwardPaths(s.upperBounds(se))(lift / se)), ""
+	return numberOrNil(s.upwardPaths(s.upperBounds(se))(lift / se)), ""
 }
 
 // SampleProgress is the progress of an experiment. Numbers of visitors are over all
@@ -302,14 +302,14 @@ type SampleProgress struct {
 	Reason                  Reason
 }
 
-// Progress returns the progress towards the sample that finds a lift, for the visitors so
+// ProgressTowards returns the progress towards the sample that finds a lift, for the visitors so
 // far and the recent visitors per day, both over all variations.
-func (s *SampleSize) Progress(lift float64, visitors int64, perDay float64) SampleProgress {
+func (s *SampleSize) ProgressTowards(lift float64, visitors int64, perDay float64) SampleProgress {
 	var p SampleProgress
-	p.RequiredVisitors, p.Reason = s.Required(lift)
+	p.RequiredVisitors, p.Reason = s.RequiredVisitors(lift)
 	if required := p.RequiredVisitors; required != nil {
 		remaining := max(*required-visitors, 0)
-		p.RemainingVisitors, p.Progress = &remaining, number(float64(visitors)/float64(*required))
+		p.RemainingVisitors, p.Progress = &remaining, numberOrNil(float64(visitors)/float64(*required))
 		switch days := math.Ceil(float64(remaining) / perDay); {
 		case remaining == 0:
 			p.DaysRemaining = new(int64)
@@ -321,7 +321,7 @@ func (s *SampleSize) Progress(lift float64, visitors int64, perDay float64) Samp
 		}
 	}
 	var effect, power Reason
-	p.MinimumDetectableEffect, effect = s.Detectable(float64(visitors))
+	p.MinimumDetectableEffect, effect = s.DetectableLift(float64(visitors))
 	p.Power, power = s.PowerAt(lift, float64(visitors))
 	p.Reason = cmp.Or(p.Reason, effect, power)
 	return p

@@ -91,11 +91,11 @@ func TestSampleSizeOfRates(t *testing.T) {
 		pooled := shares[0]*pc + shares[1]*pt
 		v := math.Max(pc*(1-pc)/shares[0]+pt*(1-pt)/shares[1], pooled*(1-pooled)*(1/shares[0]+1/shares[1]))
 		want := s.theta * s.theta * v / (.01 * .01)
-		got, _ := s.Required(.2)
+		got, _ := s.RequiredVisitors(.2)
 		if math.Abs(float64(*got)-want) > 1.001 {
 			t.Errorf("shares %v: %d, want %.1f", shares, *got, want)
 		}
-		effect, _ := s.Detectable(want)
+		effect, _ := s.DetectableLift(want)
 		power, _ := s.PowerAt(.2, want)
 		if math.Abs(*effect-.2) > 1e-7 || math.Abs(*power-.8) > 1e-7 {
 			t.Errorf("shares %v: effect %v and power %v at the required sample", shares, *effect, *power)
@@ -106,20 +106,20 @@ func TestSampleSizeOfRates(t *testing.T) {
 func TestSampleSizeOfMeans(t *testing.T) {
 	control := Mean{Visitors: 1000, Mean: 2, Variance: 100, Nonzero: 100}
 	s := newTestSize(t, func(p *SamplePlan) { p.Control, p.Shares = control, []float64{1, 3} })
-	got, _ := s.Required(.1)
+	got, _ := s.RequiredVisitors(.1)
 	if want := s.theta * s.theta * 100 * (4 + 4./3) / .04; math.Abs(float64(*got)-want) > 1 {
 		t.Errorf("%d, want %v", *got, want)
 	}
 	s = newTestSize(t, func(p *SamplePlan) { p.Control, p.Shares, p.NonNegative = control, []float64{1, 3}, true })
-	got, _ = s.Required(.1)
+	got, _ = s.RequiredVisitors(.1)
 	// The pooled variance is (100 + 3 * 110) / 4.
 	if want := s.theta * s.theta * math.Max(400+110*4./3, 107.5*(4+4./3)) / .04; math.Abs(float64(*got)-want) > 1 {
 		t.Errorf("never negative: %d, want %v", *got, want)
 	}
 	for _, prior := range []*Prior{nil, DefaultPrior(.1)} {
 		s.plan.Prior = prior
-		required, _ := s.Required(.1)
-		effect, _ := s.Detectable(float64(*required))
+		required, _ := s.RequiredVisitors(.1)
+		effect, _ := s.DetectableLift(float64(*required))
 		power, _ := s.PowerAt(.1, float64(*required))
 		if math.Abs(*effect-.1) > 1e-5 || math.Abs(*power-.8) > 1e-5 {
 			t.Errorf("prior %v: effect %v, power %v at the required %d", prior, *effect, *power, *required)
@@ -150,8 +150,8 @@ func TestRequiredForMargin(t *testing.T) {
 
 func TestSampleProgress(t *testing.T) {
 	s := newTestSize(t, func(*SamplePlan) {})
-	required, _ := s.Required(.2)
-	p := s.Progress(.2, *required/2, 1000)
+	required, _ := s.RequiredVisitors(.2)
+	p := s.ProgressTowards(.2, *required/2, 1000)
 	remaining := *required - *required/2
 	if *p.RemainingVisitors != remaining || *p.DaysRemaining != (remaining+999)/1000 || math.Abs(*p.Progress-.5) > .001 || p.Reason != "" {
 		t.Errorf("%+v", p)
@@ -159,16 +159,16 @@ func TestSampleProgress(t *testing.T) {
 	if !(*p.MinimumDetectableEffect > .25 && *p.MinimumDetectableEffect < .32) || !(*p.Power > .4 && *p.Power < .6) {
 		t.Errorf("half of the sample: effect %v, power %v", *p.MinimumDetectableEffect, *p.Power)
 	}
-	if p = s.Progress(.2, *required, 0); *p.DaysRemaining != 0 || *p.Progress != 1 || p.Reason != "" {
+	if p = s.ProgressTowards(.2, *required, 0); *p.DaysRemaining != 0 || *p.Progress != 1 || p.Reason != "" {
 		t.Errorf("reached: %+v", p)
 	}
-	if p = s.Progress(.2, 1, 0); p.DaysRemaining != nil || p.Reason != ReasonNoTraffic {
+	if p = s.ProgressTowards(.2, 1, 0); p.DaysRemaining != nil || p.Reason != ReasonNoTraffic {
 		t.Errorf("no traffic: %+v", p)
 	}
-	if p = s.Progress(30, 0, 0); p.RequiredVisitors != nil || p.Reason != ReasonLiftImpossible {
+	if p = s.ProgressTowards(30, 0, 0); p.RequiredVisitors != nil || p.Reason != ReasonLiftImpossible {
 		t.Errorf("impossible lift: %+v", p)
 	}
-	if p = s.Progress(.2, 2, 0); p.MinimumDetectableEffect != nil {
+	if p = s.ProgressTowards(.2, 2, 0); p.MinimumDetectableEffect != nil {
 		t.Errorf("two visitors detect %v", *p.MinimumDetectableEffect)
 	}
 }
@@ -215,7 +215,7 @@ func singleLook(t *testing.T, control Sample, shares []float64, alpha, power flo
 // unpooled returns the variance of the difference of each variation's own variance, times
 // the number of visitors.
 func (s *SampleSize) unpooled(lift float64) float64 {
-	m, vc := s.plan.Control.value(), s.plan.Control.variance()
+	m, vc := s.plan.Control.observedValue(), s.plan.Control.variance()
 	vt := vc
 	if _, rate := s.plan.Control.(Rate); rate {
 		vt = m * (1 + lift) * (1 - m*(1+lift))
@@ -249,9 +249,9 @@ func TestSampleSizeVectors(t *testing.T) {
 			control, want = Rate{Visitors: 1e12, Converted: int64(math.Round(1e12 * in.Baseline))}, v.Expected.Unpooled
 		}
 		s := singleLook(t, control, []float64{in.Control, 1 - in.Control}, in.Alpha, in.Power)
-		distance := in.MDE * control.value()
+		distance := in.MDE * control.observedValue()
 		w.check(t, "n", s.theta*s.theta*s.unpooled(in.MDE)/(distance*distance), want, 1e-9)
-		required, _ := s.Required(in.MDE)
+		required, _ := s.RequiredVisitors(in.MDE)
 		if got := float64(*required); got < want-1e-6*want || got > 2*want+1 || v.Kind == "mean" && got > want*(1+1e-9)+1 {
 			t.Errorf("%s, %+v: %v required, want %v or, for an uneven split of rates, more", v.Kind, in, got, want)
 		}

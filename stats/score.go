@@ -21,19 +21,19 @@ func newTable(control, treatment Rate) table {
 	}
 }
 
-func (t table) swapped() table { return table{xt: t.xc, nt: t.nc, xc: t.xt, nc: t.nt} }
+func (t table) swapVariations() table { return table{xt: t.xc, nt: t.nc, xc: t.xt, nc: t.nt} }
 
-// cross returns xt nc - xc nt with a single rounding, so that equal rates differ
+// crossDifference returns xt nc - xc nt with a single rounding, so that equal rates differ
 // by exactly 0 (Kahan's product difference).
-func (t table) cross() float64 {
+func (t table) crossDifference() float64 {
 	w := t.xc * t.nt
 	return math.FMA(t.xt, t.nc, -w) - math.FMA(t.xc, t.nt, -w)
 }
 
-func (t table) total() float64 { return t.nt + t.nc }
+func (t table) totalVisitors() float64 { return t.nt + t.nc }
 
-// difference returns the observed pt - pc.
-func (t table) difference() float64 { return t.cross() / (t.nt * t.nc) }
+// observedDifference returns the observed pt - pc.
+func (t table) observedDifference() float64 { return t.crossDifference() / (t.nt * t.nc) }
 
 // z returns Miettinen and Nurminen's score statistic for the hypothesis of no
 // difference:
@@ -45,13 +45,13 @@ func (t table) difference() float64 { return t.cross() / (t.nt * t.nc) }
 //
 // See Miettinen and Nurminen (1985), equation 6.
 func (t table) z() float64 {
-	n, x := t.total(), t.xt+t.xc
+	n, x := t.totalVisitors(), t.xt+t.xc
 	rest := (t.nt - t.xt) + (t.nc - t.xc)
 	variance := (x / n) * (rest / n) * (1/t.nc + 1/t.nt) * n / (n - 1)
 	if variance <= 0 {
 		return 0
 	}
-	return t.difference() / math.Sqrt(variance)
+	return t.observedDifference() / math.Sqrt(variance)
 }
 
 // differenceInterval returns all δ that the score test at critical value q does
@@ -71,9 +71,9 @@ func (t table) z() float64 {
 //
 // See Miettinen and Nurminen (1985), equations 7 to 9.
 func (t table) differenceInterval(q float64, significant bool) bounds {
-	d := t.cross()
+	d := t.crossDifference()
 	lower := t.lowerDifference(q, significant && d > 0)
-	upper := -t.swapped().lowerDifference(q, significant && d < 0)
+	upper := -t.swapVariations().lowerDifference(q, significant && d < 0)
 	return bounds{lower: lower, upper: upper}
 }
 
@@ -83,21 +83,21 @@ func (t table) lowerDifference(q float64, positive bool) float64 {
 	if math.IsInf(q, 1) || (t.xt == 0 && t.xc == t.nc) {
 		return -1
 	}
-	target := q * q * t.total() / (t.total() - 1)
+	target := q * q * t.totalVisitors() / (t.totalVisitors() - 1)
 	bracket := t.bracketDifference(positive)
 	lambda := solveLogarithmic(target, bracket, t.startDifference(q), t.scoreDifference)
 	r := t.restrictedDifference(lambda)
-	return sided(r.pt-r.pc, t.difference(), positive)
+	return endOnSide(r.pt-r.pc, t.observedDifference(), positive)
 }
 
 // smallestEffect is the size of the effect that callers of sided pass if the
 // size is unknown.
 const smallestEffect = 1e-3
 
-// sided returns an interval's end on the side of 0 that the p-value determines.
+// endOnSide returns an interval's end on the side of 0 that the p-value determines.
 // Rounding may have moved the end across 0. The size of the effect is given by
 // size.
-func sided(end, size float64, positive bool) float64 {
+func endOnSide(end, size float64, positive bool) float64 {
 	if positive {
 		return math.Max(end, 1e-12*size)
 	}
@@ -107,9 +107,9 @@ func sided(end, size float64, positive bool) float64 {
 // bracketDifference returns the bounds of λ for an end. They lie on one side of
 // the pooled estimate, where δ = 0.
 func (t table) bracketDifference(positive bool) bounds {
-	n, x := t.total(), t.xt+t.xc
+	n, x := t.totalVisitors(), t.xt+t.xc
 	rest := (t.nt - t.xt) + (t.nc - t.xc)
-	pooled := t.cross() * n / (x * rest)
+	pooled := t.crossDifference() * n / (x * rest)
 	switch {
 	case positive:
 		return bounds{lower: 0, upper: pooled}
@@ -176,7 +176,7 @@ func solveLogarithmic(target float64, in bounds, start float64, f func(float64) 
 	}
 	x, last := start, math.Inf(1)
 	if !(x > in.lower && x < in.upper) {
-		x = between(in)
+		x = pointBetween(in)
 	}
 	for range 300 {
 		value, slope := f(x)
@@ -192,7 +192,7 @@ func solveLogarithmic(target float64, in bounds, start float64, f func(float64) 
 		// undefined.
 		kink := math.Abs(step) < 1e-9 && math.Abs(miss) > 1e-6
 		if !(next > in.lower && next < in.upper) || math.Abs(step) > last/2 || kink {
-			next = between(in)
+			next = pointBetween(in)
 		}
 		if math.Abs(next-x) <= 1e-13*x || next == in.lower || next == in.upper {
 			return next
@@ -202,9 +202,9 @@ func solveLogarithmic(target float64, in bounds, start float64, f func(float64) 
 	return x
 }
 
-// between returns a point inside a bracket of positive numbers. The upper end
+// pointBetween returns a point inside a bracket of positive numbers. The upper end
 // may be infinite.
-func between(in bounds) float64 {
+func pointBetween(in bounds) float64 {
 	lower, upper := in.lower, in.upper
 	switch {
 	case math.IsInf(upper, 1) && lower == 0:

@@ -33,7 +33,7 @@ func bruteZ(t table, r, delta float64) float64 {
 	}
 	pc := lower + (upper-lower)/2
 	pt := math.Min(math.Max(r*pc+delta, 0), 1)
-	variance := (pt*(1-pt)/t.nt + r*r*pc*(1-pc)/t.nc) * t.total() / (t.total() - 1)
+	variance := (pt*(1-pt)/t.nt + r*r*pc*(1-pc)/t.nc) * t.totalVisitors() / (t.totalVisitors() - 1)
 	distance := t.xt/t.nt - r*t.xc/t.nc - delta
 	if variance <= 0 {
 		return math.Copysign(math.Inf(1), distance)

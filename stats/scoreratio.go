@@ -17,9 +17,9 @@ import "math"
 //
 // See Miettinen and Nurminen (1985), equations 10 to 12.
 func (t table) liftInterval(q float64, significant bool) bounds {
-	d := t.cross()
+	d := t.crossDifference()
 	lower := t.lowerLift(q, significant && d > 0)
-	mirrored := t.swapped().lowerLift(q, significant && d < 0)
+	mirrored := t.swapVariations().lowerLift(q, significant && d < 0)
 	upper := math.Inf(1)
 	if mirrored > -1 {
 		upper = -mirrored / (1 + mirrored)
@@ -33,35 +33,35 @@ func (t table) lowerLift(q float64, positive bool) float64 {
 	if t.xt == 0 || math.IsInf(q, 1) {
 		return -1
 	}
-	target := q * q * t.total() / (t.total() - 1)
+	target := q * q * t.totalVisitors() / (t.totalVisitors() - 1)
 	if t.xt == t.nt {
-		return sided(t.lowerLiftAllConverted(target), smallestEffect, positive)
+		return endOnSide(t.lowerLiftAllConverted(target), smallestEffect, positive)
 	}
-	mu := t.multiplier(target, positive)
-	return sided(t.liftAt(mu), smallestEffect, positive)
+	mu := t.solveMultiplier(target, positive)
+	return endOnSide(t.liftAt(mu), smallestEffect, positive)
 }
 
 // liftAt returns pt/pc - 1 at μ without cancellation if the rates are nearly
 // equal.
 func (t table) liftAt(mu float64) float64 {
 	rest := (t.nt - t.xt) + (t.nc - t.xc)
-	return math.Max((t.cross()-mu*rest)/((t.nt-mu)*(t.xc+mu)), -1)
+	return math.Max((t.crossDifference()-mu*rest)/((t.nt-mu)*(t.xc+mu)), -1)
 }
 
-// multiplier solves the cubic
+// solveMultiplier solves the cubic
 //
 //	target (xt-μ)(xc+μ) = μ² (qt (xc+μ) + qc (xt-μ))
 //
 // for μ in (0, xt). The argument positive selects the side of the pooled
 // estimate.
-func (t table) multiplier(target float64, positive bool) float64 {
+func (t table) solveMultiplier(target float64, positive bool) float64 {
 	qt, qc := (t.nt-t.xt)/t.nt, (t.nc-t.xc)/t.nc
 	if t.xc == 0 {
 		b := qc*t.xt + target
 		return 2 * target * t.xt / (b + math.Sqrt(b*b+4*(qt-qc)*target*t.xt))
 	}
 	lower, upper := 0.0, t.xt
-	pooled := t.cross() / ((t.nt - t.xt) + (t.nc - t.xc))
+	pooled := t.crossDifference() / ((t.nt - t.xt) + (t.nc - t.xc))
 	if positive {
 		upper = math.Min(upper, pooled)
 	} else {

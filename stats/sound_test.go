@@ -134,7 +134,7 @@ func ends(i *Interval) (lower, upper float64) {
 func notFinite(v reflect.Value, path string) string {
 	switch v.Kind() {
 	case reflect.Float64:
-		if !finite(v.Float()) || (v.Float() == 0 && math.Signbit(v.Float())) {
+		if !isFinite(v.Float()) || (v.Float() == 0 && math.Signbit(v.Float())) {
 			return path
 		}
 	case reflect.Pointer:

@@ -47,7 +47,7 @@ func newStrata(all []Stratum, nonNegative bool) (strata, Reason) {
 			missing = reason
 			continue
 		}
-		nc, nt := float64(stratum.Control.visitors()), float64(stratum.Treatment.visitors())
+		nc, nt := float64(stratum.Control.visitorCount()), float64(stratum.Treatment.visitorCount())
 		if math.Min(nc, nt) < MinimumVisitors {
 			missing = ReasonTooFewVisitors
 			continue
@@ -81,26 +81,26 @@ func newStrata(all []Stratum, nonNegative bool) (strata, Reason) {
 	return s, ""
 }
 
-// Information returns the information of a look at strata: I (see LookPoint). It is 0 if no
+// LookInformation returns the information of a look at strata: I (see LookPoint). It is 0 if no
 // stratum has MinimumVisitors in both variations, or if a sample is invalid.
-func Information(all []Stratum, nonNegative bool) float64 {
+func LookInformation(all []Stratum, nonNegative bool) float64 {
 	s, _ := newStrata(all, nonNegative)
 	return s.information
 }
 
 func (m means) baseline() float64 { return m.mc }
 
-// always returns the strata for an always-valid bound: the z of means has no correction
+// alwaysValid returns the strata for an always-valid bound: the z of means has no correction
 // for degrees of freedom, and the larger standard error for an uneven pair. Such a bound
 // needs a clock that is proportional to I. It is the number of visitors that the shares of
 // the first stratum would need for I.
-func (s strata) always() strata {
+func (s strata) alwaysValid() strata {
 	contrasts := make([]contrast, len(s.contrasts))
 	for i, c := range s.contrasts {
 		if c == nil {
 			continue
 		}
-		c = c.always()
+		c = c.alwaysValid()
 		if w, ok := c.(welch); ok {
 			w.student = student{nu: math.Inf(1)}
 			c = w
@@ -124,17 +124,17 @@ func (s strata) z(e float64, on scale) float64 {
 	sum := 0.0
 	for i, c := range s.contrasts {
 		if c != nil {
-			sum += s.roots[i] * statistic(c, e, on)
+			sum += s.roots[i] * testStatistic(c, e, on)
 		}
 	}
 	return sum
 }
 
-// statistic returns z_s(e). For rates it is Miettinen and Nurminen's score. For means it is
+// testStatistic returns z_s(e). For rates it is Miettinen and Nurminen's score. For means it is
 // the normal quantile of the p-value of (d - e) / SE; for a lift SE is that of Fieller's
 // interval. For an uneven pair the larger p-value of Welch's and the pooled one counts. It
 // decreases in e near the observed effect.
-func statistic(c contrast, e float64, on scale) float64 {
+func testStatistic(c contrast, e float64, on scale) float64 {
 	switch c := c.(type) {
 	case rates:
 		switch {
@@ -145,22 +145,22 @@ func statistic(c contrast, e float64, on scale) float64 {
 		}
 		return c.zOfDifference(e)
 	case uneven:
-		a, b := statistic(c.welch, e, on), statistic(c.pooled, e, on)
+		a, b := testStatistic(c.welch, e, on), testStatistic(c.pooled, e, on)
 		if math.Abs(b) < math.Abs(a) {
 			return b
 		}
 		return a
 	case welch:
 		if on == onLift {
-			return c.student.normal(c.zOfLift(e))
+			return c.student.equivalentZ(c.zOfLift(e))
 		}
-		return c.student.normal((c.difference() - e) / c.standardError())
+		return c.student.equivalentZ((c.observedDifference() - e) / c.standardError())
 	}
 	return math.NaN()
 }
 
-// normal returns the z whose normal tail is that of t.
-func (s student) normal(t float64) float64 {
+// equivalentZ returns the z whose normal tail is that of t.
+func (s student) equivalentZ(t float64) float64 {
 	if s.nu > largestNu {
 		return t
 	}
@@ -176,12 +176,12 @@ func (s student) normal(t float64) float64 {
 // for the multiplier λ of differenceInterval, in which both restricted rates are closed
 // forms. It is infinite at a delta of ±1 that is not observed.
 func (t table) zOfDifference(delta float64) float64 {
-	d := t.difference()
+	d := t.observedDifference()
 	switch {
 	case delta == d:
 		return 0
 	case delta > d:
-		return -t.swapped().zOfDifference(-delta)
+		return -t.swapVariations().zOfDifference(-delta)
 	case delta <= -1:
 		return math.Inf(1)
 	}
@@ -196,22 +196,22 @@ func (t table) zOfDifference(delta float64) float64 {
 		}
 	}
 	score, _ := t.scoreDifference(findRoot(excess, in, 1e-14))
-	return math.Sqrt(score * (t.total() - 1) / t.total())
+	return math.Sqrt(score * (t.totalVisitors() - 1) / t.totalVisitors())
 }
 
-// estimate returns the effect at which z is 0, or NaN if there is none. With one stratum it
+// estimateEffect returns the effect at which z is 0, or NaN if there is none. With one stratum it
 // is the observed effect. There is no lift if the baselines of strata differ in sign.
-func (s strata) estimate(on scale) float64 {
+func (s strata) estimateEffect(on scale) float64 {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, c := range s.contrasts {
 		if c == nil || (on == onLift && s.mixed) {
 			continue
 		}
-		e := c.difference()
+		e := c.observedDifference()
 		if on == onLift {
-			e = c.lift()
+			e = c.observedLift()
 		}
-		if finite(e) {
+		if isFinite(e) {
 			low, high = math.Min(low, e), math.Max(high, e)
 		}
 	}
@@ -223,16 +223,16 @@ func (s strata) estimate(on scale) float64 {
 	case f(high) < 0:
 		return findRoot(f, bracket{low, high, f(low), f(high)}, 1e-13)
 	case f(high) > 0: // a control without conversions has no lift
-		high, _ = s.crossing(high, 1, 0, on)
+		high, _ = s.findCrossing(high, 1, 0, on)
 	}
 	return high
 }
 
-// interval returns all e with |z(e)| <= critical. It excludes 0 exactly if significant is
+// effectInterval returns all e with |z(e)| <= critical. It excludes 0 exactly if significant is
 // true. For one stratum it is the interval of the contrast. The reason explains a missing
 // end of the lift, as there: without a finite upper end, the lift of values that are never
 // negative has a lower end, and any other lift has none.
-func (s strata) interval(critical float64, significant bool, on scale) (bounds, Reason) {
+func (s strata) effectInterval(critical float64, significant bool, on scale) (bounds, Reason) {
 	if len(s.contrasts) == 1 {
 		c, q := s.contrasts[0], critical
 		if w, ok := c.(welch); ok {
@@ -242,37 +242,37 @@ func (s strata) interval(critical float64, significant bool, on scale) (bounds, 
 			}
 		}
 		if on == onLift {
-			return c.lifts(q, significant)
+			return c.liftBounds(q, significant)
 		}
-		return c.differences(q, significant), ""
+		return c.differenceBounds(q, significant), ""
 	}
 	missing := bounds{lower: math.NaN(), upper: math.NaN()}
 	if on == onLift && s.mixed {
 		return missing, ReasonBaselineNotDistinguishable
 	}
-	from := s.estimate(on)
-	_, rate := s.kind().(rates)
+	from := s.estimateEffect(on)
+	_, rate := s.firstContrast().(rates)
 	if math.IsNaN(from) && rate { // no conversion in control: z is above 0 and falls to 0
 		for from = 1; s.z(from, on) > critical/2; {
 			from *= 2
 		}
 	}
-	lower, _ := s.crossing(from, -1, critical, on)
-	upper, bounded := s.crossing(from, 1, -critical, on)
+	lower, _ := s.findCrossing(from, -1, critical, on)
+	upper, bounded := s.findCrossing(from, 1, -critical, on)
 	in := bounds{lower: lower, upper: upper}
 	switch {
 	case on == onDifference:
-		return in.decided(significant, from), ""
+		return in.moveEndToSide(significant, from), ""
 	case math.IsNaN(from):
 		return missing, ReasonBaselineZero
 	case rate && bounded, !rate && s.z(unboundedLift, on) < -critical:
-		return in.decided(significant, from), ""
+		return in.moveEndToSide(significant, from), ""
 	case rate:
 		in.upper = math.Inf(1)
-		return in.decided(significant, from), ReasonBaselineZero
+		return in.moveEndToSide(significant, from), ReasonBaselineZero
 	case s.nonNegative && from > -1 && s.z(-1, on) > critical:
 		in.upper = math.Inf(1)
-		return in.decided(significant, from), ReasonBaselineNotDistinguishable
+		return in.moveEndToSide(significant, from), ReasonBaselineNotDistinguishable
 	}
 	return missing, ReasonBaselineNotDistinguishable
 }
@@ -280,8 +280,8 @@ func (s strata) interval(critical float64, significant bool, on scale) (bounds, 
 // unboundedLift is a lift at which z of means has its limit.
 const unboundedLift = 1e12
 
-// kind returns a contrast of the strata.
-func (s strata) kind() contrast {
+// firstContrast returns a contrast of the strata.
+func (s strata) firstContrast() contrast {
 	for _, c := range s.contrasts {
 		if c != nil {
 			return c
@@ -290,12 +290,12 @@ func (s strata) kind() contrast {
 	return nil
 }
 
-// crossing returns the effect at which z crosses a value, in the direction ±1 from an
+// findCrossing returns the effect at which z crosses a value, in the direction ±1 from an
 // effect. It returns false if z does not: the effect is then the end of what is possible,
 // -1 or 1 for rates.
-func (s strata) crossing(from, direction, value float64, on scale) (float64, bool) {
+func (s strata) findCrossing(from, direction, value float64, on scale) (float64, bool) {
 	step, least, most := 1e-6, math.Inf(-1), math.Inf(1)
-	kind := s.kind()
+	kind := s.firstContrast()
 	if _, rate := kind.(rates); rate {
 		least = -1
 		if on == onDifference {
@@ -307,7 +307,7 @@ func (s strata) crossing(from, direction, value float64, on scale) (float64, boo
 	}
 	excess := func(e float64) float64 { return s.z(e, on) - value }
 	in := bracket{a: from, fa: excess(from)}
-	for finite(in.a) {
+	for isFinite(in.a) {
 		in.b = math.Max(least, math.Min(most, in.a+direction*step))
 		in.fb = excess(in.b)
 		if in.fb*direction <= 0 {

@@ -60,7 +60,7 @@ func TestZOfDifference(t *testing.T) {
 		}
 		pc, pt := best, best+delta
 		v := (pt*(1-pt)/nt + pc*(1-pc)/nc) * (nt + nc) / (nt + nc - 1)
-		want := (tab.difference() - delta) / math.Sqrt(v)
+		want := (tab.observedDifference() - delta) / math.Sqrt(v)
 		got := tab.zOfDifference(delta)
 		if v > 1e-9 && math.Abs(got-want) > 1e-5*math.Max(1, math.Abs(want)) {
 			t.Errorf("%+v at %v: %v, want %v", tab, delta, got, want)
@@ -78,13 +78,13 @@ func TestNormalOfStudent(t *testing.T) {
 			s = student{nu: nu}
 		}
 		for _, z := range []float64{.01, 1, 2, 5} {
-			if got := s.normal(-s.quantile(normalSurvival(z))); math.Abs(got+z) > 1e-9 {
+			if got := s.equivalentZ(-s.quantile(normalSurvival(z))); math.Abs(got+z) > 1e-9 {
 				t.Errorf("nu %v: %v, want %v", nu, got, -z)
 			}
 		}
 		last := 0.0
 		for _, x := range []float64{1, 10, 30, 37, 39, 45, 1e3, 1e100, 1e200} {
-			if z := s.normal(x); !(z > last && finite(z)) {
+			if z := s.equivalentZ(x); !(z > last && isFinite(z)) {
 				t.Errorf("nu %v: z(%v) = %v after %v", nu, x, z, last)
 			} else {
 				last = z
@@ -99,7 +99,7 @@ func TestOneStratum(t *testing.T) {
 	ends := 0
 	for i := range 600 {
 		stratum := randomStratum(r, i%3)
-		one, reason := newStrata([]Stratum{stratum}, i%2 == 0 && stratum.Control.value() >= 0 && stratum.Treatment.value() >= 0)
+		one, reason := newStrata([]Stratum{stratum}, i%2 == 0 && stratum.Control.observedValue() >= 0 && stratum.Treatment.observedValue() >= 0)
 		if reason != "" {
 			continue
 		}
@@ -108,8 +108,8 @@ func TestOneStratum(t *testing.T) {
 		critical := 1.5 + 2*r.Float64()
 		significant := math.Abs(one.z(0, onDifference)) >= critical
 		for _, on := range []scale{onDifference, onLift} {
-			want, missing := one.interval(critical, significant, on)
-			got, reason := roots.interval(critical, significant, on)
+			want, missing := one.effectInterval(critical, significant, on)
+			got, reason := roots.effectInterval(critical, significant, on)
 			if reason != missing {
 				t.Errorf("%+v: reason %q, want %q", stratum, reason, missing)
 			}
@@ -137,7 +137,7 @@ func TestStrataDuality(t *testing.T) {
 		}
 		nonNegative := i%2 == 0
 		for _, stratum := range all {
-			nonNegative = nonNegative && stratum.Control.value() >= 0 && stratum.Treatment.value() >= 0
+			nonNegative = nonNegative && stratum.Control.observedValue() >= 0 && stratum.Treatment.observedValue() >= 0
 		}
 		s, reason := newStrata(all, nonNegative)
 		if reason != "" {
@@ -149,8 +149,8 @@ func TestStrataDuality(t *testing.T) {
 			t.Errorf("z of no difference %v and of no lift %v", a, b)
 		}
 		for _, on := range []scale{onDifference, onLift} {
-			in, _ := s.interval(critical, significant, on)
-			e := s.estimate(on)
+			in, _ := s.effectInterval(critical, significant, on)
+			e := s.estimateEffect(on)
 			if math.IsNaN(in.lower) {
 				continue
 			}
@@ -161,7 +161,7 @@ func TestStrataDuality(t *testing.T) {
 				t.Errorf("%+v: %+v, z %v, critical %v", all, in, s.z(0, on), critical)
 			}
 			for _, end := range []float64{in.lower, in.upper} {
-				if finite(end) && math.Abs(end) > 1e-6 && !(end == -1 || end == 1) && math.Abs(math.Abs(s.z(end, on))-critical) > 1e-5 {
+				if isFinite(end) && math.Abs(end) > 1e-6 && !(end == -1 || end == 1) && math.Abs(math.Abs(s.z(end, on))-critical) > 1e-5 {
 					t.Errorf("z(%v) = %v, want %v", end, s.z(end, on), critical)
 				}
 			}
@@ -205,8 +205,8 @@ func TestStrataScale(t *testing.T) {
 			if on == onLift {
 				by = 1
 			}
-			x, _ := a.interval(2.5, false, on)
-			y, _ := b.interval(2.5, false, on)
+			x, _ := a.effectInterval(2.5, false, on)
+			y, _ := b.effectInterval(2.5, false, on)
 			if d := math.Abs(x.lower*by-y.lower) / math.Abs(y.upper-y.lower); d > 1e-8 {
 				t.Errorf("lift %v: %+v and %+v", on, x, y)
 			}

@@ -135,7 +135,7 @@ func (s student) quantile(tail float64) float64 {
 	if math.IsInf(z, 1) || s.nu > largestNu {
 		return z
 	}
-	t := s.start(tail, z)
+	t := s.startValue(tail, z)
 	logTail := math.Log(tail)
 	for range 1000 {
 		p, density := s.survival(t)
@@ -152,9 +152,9 @@ func (s student) quantile(tail float64) float64 {
 	return t
 }
 
-// start returns an initial value of the quantile: Abramowitz and Stegun 26.7.5,
+// startValue returns an initial value of the quantile: Abramowitz and Stegun 26.7.5,
 // or the exact quantile of two degrees of freedom where that series fails.
-func (s student) start(tail, z float64) float64 {
+func (s student) startValue(tail, z float64) float64 {
 	z2 := z * z
 	if s.nu < 5 || z2 > s.nu {
 		return math.Max((1-2*tail)/math.Sqrt(2*tail*(1-tail)), 1e-8)

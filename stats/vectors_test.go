@@ -130,18 +130,18 @@ func TestScoreVectors(t *testing.T) {
 		}
 		v.decode(t, &in, &want)
 		c := rates{newTable(in.Control.rate(), in.Treatment.rate())}
-		_, z, _, p := c.test()
+		_, z, _, p := c.testResult()
 		q := c.quantile(in.Alpha / 2)
-		w.check(t, "difference", c.difference(), want.Difference, v.Tolerance)
+		w.check(t, "difference", c.observedDifference(), want.Difference, v.Tolerance)
 		w.check(t, "z", z, want.Z, v.Tolerance)
 		w.check(t, "p", p, want.P, v.Tolerance)
-		w.checkEnds(t, "difference interval", c.differences(q, p < in.Alpha), want.Differences, v.Tolerance)
-		lifts, _ := c.lifts(q, p < in.Alpha)
+		w.checkEnds(t, "difference interval", c.differenceBounds(q, p < in.Alpha), want.Differences, v.Tolerance)
+		lifts, _ := c.liftBounds(q, p < in.Alpha)
 		w.checkEnds(t, "lift interval", lifts, want.Lifts, v.Tolerance)
 		if want.Lift != nil {
-			w.check(t, "lift", c.lift(), *want.Lift, v.Tolerance)
-		} else if !math.IsNaN(c.lift()) {
-			t.Errorf("lift = %v, want none", c.lift())
+			w.check(t, "lift", c.observedLift(), *want.Lift, v.Tolerance)
+		} else if !math.IsNaN(c.observedLift()) {
+			t.Errorf("lift = %v, want none", c.observedLift())
 		}
 	}
 	w.log(t, len(vectors))
@@ -178,27 +178,27 @@ func TestWelchVectors(t *testing.T) {
 				t.Fatal(reason)
 			}
 			c := found.(welch)
-			_, statistic, nu, p := c.test()
+			_, statistic, nu, p := c.testResult()
 			q := c.quantile(in.Alpha / 2)
-			w.check(t, "difference", c.difference(), want.Difference, v.Tolerance)
+			w.check(t, "difference", c.observedDifference(), want.Difference, v.Tolerance)
 			w.check(t, "standard error", c.standardError(), want.StandardError, v.Tolerance)
 			w.check(t, "nu", nu, want.Nu, v.Tolerance)
 			w.check(t, "t", statistic, want.T, v.Tolerance)
 			w.check(t, "p", p, want.P, v.Tolerance)
-			w.checkEnds(t, "difference interval", c.differences(q, p < in.Alpha), want.Differences, welchIntervalTolerance)
-			lifts, _ := c.lifts(q, p < in.Alpha)
-			if c.lift() < *orInf(want.Lifts[0]) {
+			w.checkEnds(t, "difference interval", c.differenceBounds(q, p < in.Alpha), want.Differences, welchIntervalTolerance)
+			lifts, _ := c.liftBounds(q, p < in.Alpha)
+			if c.observedLift() < *orInf(want.Lifts[0]) {
 				// The vector with g = 0.96 has the upper end in place of the lower one: an
 				// interval that excludes the observed lift. With g < 1 there are two ends.
 				w.check(t, "upper end", lifts.upper, *want.Lifts[0], v.Tolerance)
-				if !(lifts.lower > 0 && lifts.lower < c.lift()) {
-					t.Errorf("lower end = %v, want one in (0, %v)", lifts.lower, c.lift())
+				if !(lifts.lower > 0 && lifts.lower < c.observedLift()) {
+					t.Errorf("lower end = %v, want one in (0, %v)", lifts.lower, c.observedLift())
 				}
 			} else {
 				w.checkEnds(t, "lift interval", lifts, want.Lifts, welchIntervalTolerance)
 			}
 			if want.Lift != nil {
-				w.check(t, "lift", c.lift(), *want.Lift, v.Tolerance)
+				w.check(t, "lift", c.observedLift(), *want.Lift, v.Tolerance)
 			}
 		}
 		w.log(t, len(vectors))
@@ -228,7 +228,7 @@ func TestConfidenceSequenceVectors(t *testing.T) {
 			Half float64 `json:"half_width"`
 		}
 		v.decode(t, &in, &want)
-		rho2 := tuning(in.Alpha, in.Planned)
+		rho2 := tuningParameter(in.Alpha, in.Planned)
 		w.check(t, "rho²", rho2, want.Rho2, v.Tolerance)
 		w.check(t, "half width", alwaysValidCritical(in.N, rho2, in.Alpha)*in.StandardError, want.Half, v.Tolerance)
 	}
@@ -256,12 +256,12 @@ func TestDunnettVectors(t *testing.T) {
 			lambdas = append(lambdas, math.Sqrt(in.Control/(in.Control+s)))
 		}
 		f := family{size: len(lambdas), loadings: newLoadings(lambdas)}
-		critical := f.critical(in.Alpha)
+		critical := f.criticalValue(in.Alpha)
 		w.check(t, "critical", critical, want.Critical, v.Tolerance)
 		w.check(t, "effective alpha", 2*normalSurvival(critical), want.Alpha, v.Tolerance)
 		for i, z := range in.Z {
 			c := pair{test: TestScore, statistic: z, p: 2 * normalSurvival(math.Abs(z))}
-			w.check(t, "adjusted p", f.adjusted(c), want.Adjusted[i], v.Tolerance)
+			w.check(t, "adjusted p", f.adjustedPValue(c), want.Adjusted[i], v.Tolerance)
 		}
 	}
 	w.log(t, len(vectors))
@@ -368,7 +368,7 @@ func TestBestVectors(t *testing.T) {
 		for i, mean := range in.Means {
 			all = append(all, gaussian{mean: mean, sd: in.Errors[i]})
 		}
-		for i, chance := range newRule().best(all) {
+		for i, chance := range newRule().bestProbabilities(all) {
 			w.check(t, "chance to be best", chance, want.Chances[i], v.Tolerance)
 		}
 	}

@@ -15,12 +15,12 @@ const (
 	minimumNonzero     = 20 // visitors with a value, in each variation
 )
 
-// conclude sets the verdict and the reasons of a comparison after its numbers
+// setVerdict sets the verdict and the reasons of a comparison after its numbers
 // are set.
-func (c pair) conclude(out *Comparison, o Options) {
-	out.Reasons = c.reasons(*out, o)
+func (c pair) setVerdict(out *Comparison, o Options) {
+	out.Reasons = c.verdictReasons(*out, o)
 	switch {
-	case len(c.insufficient()) > 0:
+	case len(c.insufficientReasons()) > 0:
 		out.Verdict = VerdictInsufficientData
 	case !out.Significant:
 		out.Verdict = VerdictInconclusive
@@ -31,9 +31,9 @@ func (c pair) conclude(out *Comparison, o Options) {
 	}
 }
 
-// reasons returns why the verdict is weak and why numbers are missing, each
+// verdictReasons returns why the verdict is weak and why numbers are missing, each
 // reason once.
-func (c pair) reasons(out Comparison, o Options) []Reason {
+func (c pair) verdictReasons(out Comparison, o Options) []Reason {
 	reasons := []Reason{}
 	add := func(more ...Reason) {
 		for _, reason := range more {
@@ -43,7 +43,7 @@ func (c pair) reasons(out Comparison, o Options) []Reason {
 		}
 	}
 	add(c.reason)
-	add(c.insufficient()...)
+	add(c.insufficientReasons()...)
 	add(out.Difference.Reason, out.Lift.Reason)
 	if o.Alpha() == 0 {
 		add(ReasonLevel100)
@@ -51,13 +51,13 @@ func (c pair) reasons(out Comparison, o Options) []Reason {
 	return reasons
 }
 
-// insufficient returns why the data are insufficient for a verdict.
-func (c pair) insufficient() []Reason {
+// insufficientReasons returns why the data are insufficient for a verdict.
+func (c pair) insufficientReasons() []Reason {
 	if checkSample(c.control) != "" || checkSample(c.treatment) != "" || !sameKind(c.control, c.treatment) {
 		return nil
 	}
 	var reasons []Reason
-	if min(c.control.visitors(), c.treatment.visitors()) < MinimumVisitors {
+	if min(c.control.visitorCount(), c.treatment.visitorCount()) < MinimumVisitors {
 		reasons = append(reasons, ReasonTooFewVisitors)
 	}
 	switch control := c.control.(type) {

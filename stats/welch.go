@@ -19,7 +19,7 @@ func newMeans(control, treatment Mean) means {
 		sc: control.varianceOfMean(), st: treatment.varianceOfMean(),
 		fc: float64(control.Visitors) - 1, ft: float64(treatment.Visitors) - 1,
 	}
-	switch pooled := m.pooled(); {
+	switch pooled := m.withPooledVariance(); {
 	case m.sc == 0:
 		m.sc = pooled.sc
 	case m.st == 0:
@@ -28,7 +28,7 @@ func newMeans(control, treatment Mean) means {
 	return m
 }
 
-func (m means) difference() float64 { return m.mt - m.mc }
+func (m means) observedDifference() float64 { return m.mt - m.mc }
 
 // standardError returns the standard error of the difference.
 func (m means) standardError() float64 { return math.Sqrt(m.sc + m.st) }
@@ -46,10 +46,10 @@ func (m means) degreesOfFreedom() float64 {
 	return 1 / (wc*wc/m.fc + wt*wt/m.ft)
 }
 
-// pooled returns the pair under equal variances, whose t has nc + nt - 2 degrees
+// withPooledVariance returns the pair under equal variances, whose t has nc + nt - 2 degrees
 // of freedom. If the split is uneven and values are skewed, the error of its t is
 // in the opposite direction of Welch's.
-func (m means) pooled() means {
+func (m means) withPooledVariance() means {
 	variance := m.sc*((m.fc+1)*(m.fc/(m.fc+m.ft))) + m.st*((m.ft+1)*(m.ft/(m.fc+m.ft)))
 	m.sc, m.st = variance/(m.fc+1), variance/(m.ft+1)
 	return m
@@ -60,11 +60,11 @@ func (m means) smallerShare() float64 {
 	return math.Min(m.fc+1, m.ft+1) / (m.fc + m.ft + 2)
 }
 
-// widened returns the pair with a standard error not below the pooled one. Both
+// withWidenedError returns the pair with a standard error not below the pooled one. Both
 // variances are scaled by the same factor.
-func (m means) widened() means {
-	by := m.pooled().standardError() / m.standardError()
-	if by > 1 && finite(by) {
+func (m means) withWidenedError() means {
+	by := m.withPooledVariance().standardError() / m.standardError()
+	if by > 1 && isFinite(by) {
 		m.sc, m.st = m.sc*by*by, m.st*by*by
 	}
 	return m
@@ -72,15 +72,15 @@ func (m means) widened() means {
 
 // differenceInterval returns d ± q SE.
 func (m means) differenceInterval(q float64, significant bool) bounds {
-	d, half := m.difference(), q*m.standardError()
+	d, half := m.observedDifference(), q*m.standardError()
 	in := bounds{lower: d - half, upper: d + half}
-	return in.decided(significant, d)
+	return in.moveEndToSide(significant, d)
 }
 
-// decided moves an end near 0 to the side of 0 that the p-value determines. An
+// moveEndToSide moves an end near 0 to the side of 0 that the p-value determines. An
 // end is near 0 if its distance is at most 1e-9 of the interval's size.
 // observed is the effect inside the interval.
-func (in bounds) decided(significant bool, observed float64) bounds {
+func (in bounds) moveEndToSide(significant bool, observed float64) bounds {
 	near := 1e-9 * math.Max(math.Abs(observed), math.Min(observed-in.lower, in.upper-observed))
 	if observed >= 0 {
 		in.lower = nearZero(in.lower, near, significant && observed > 0)
@@ -124,7 +124,7 @@ func (m means) liftInterval(q float64, significant, nonNegative bool) (bounds, R
 	}
 	// All values are in units of the baseline. In these units squares do not
 	// overflow as long as the interval is useful.
-	d := m.difference() / m.mc
+	d := m.observedDifference() / m.mc
 	g := q * q * (m.sc / m.mc / m.mc)
 	h := q * q * (m.st / m.mc / m.mc)
 	r := m.mt / m.mc
@@ -132,18 +132,18 @@ func (m means) liftInterval(q float64, significant, nonNegative bool) (bounds, R
 	a, b, c := 1-g, d+g, (d-half)*(d+half)
 	root := math.Sqrt(math.Max(g*r*r+h*(1-g), 0))
 	switch {
-	case a > 0 && finite(g):
+	case a > 0 && isFinite(g):
 		large := (b + math.Copysign(root, b)) / a
 		small := c / (b + math.Copysign(root, b))
 		in := bounds{lower: math.Min(large, small), upper: math.Max(large, small)}
-		return in.decided(significant, d), ""
-	case nonNegative && r*r > h && m.mt > 0 && finite(g):
+		return in.moveEndToSide(significant, d), ""
+	case nonNegative && r*r > h && m.mt > 0 && isFinite(g):
 		lower := (b - root) / a
 		if b > 0 || a == 0 {
 			lower = c / (b + root)
 		}
 		in := bounds{lower: lower, upper: math.Inf(1)}
-		return in.decided(significant, d), ReasonBaselineNotDistinguishable
+		return in.moveEndToSide(significant, d), ReasonBaselineNotDistinguishable
 	}
 	return bounds{lower: math.NaN(), upper: math.NaN()}, ReasonBaselineNotDistinguishable
 }

@@ -122,7 +122,7 @@ func TestReasonTextsMatchEngine(t *testing.T) {
 	}
 	compared := 0
 	for _, line := range regexp.MustCompile(`(?m)^  ([A-Z_0-9]+): "(.*)",$`).FindAllStringSubmatch(string(words), -1) {
-		want := result.Explain(stats.Reason(line[1]))
+		want := result.ExplainReason(stats.Reason(line[1]))
 		if want == line[1] {
 			continue // the engine has no text for this code
 		}

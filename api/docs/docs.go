@@ -42,30 +42,30 @@ func All() []Document {
 	return []Document{
 		{"/openapi.yaml", "application/yaml", "", embedded(openapiYAML)},
 		{"/openapi.json", "application/json; charset=utf-8", "", sync.OnceValues(func() ([]byte, error) { return yaml.YAMLToJSON(openapiYAML) })},
-		{"/docs", "text/html; charset=utf-8", policy, sync.OnceValues(page)},
+		{"/docs", "text/html; charset=utf-8", policy, sync.OnceValues(renderPage)},
 		{"/docs/page.css", "text/css; charset=utf-8", policy, embedded(pageStyle)},
 		{"/docs/page.js", "text/javascript; charset=utf-8", policy, embedded(pageScript)},
 	}
 }
 
-// page returns the document as an HTML page, which is complete without its
+// renderPage returns the document as an HTML page, which is complete without its
 // script.
-func page() ([]byte, error) {
+func renderPage() ([]byte, error) {
 	root, err := readNode(openapiYAML)
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := template.New("docs").Funcs(template.FuncMap{"prose": prose, "inline": inline}).Parse(pageTemplate)
+	parsed, err := template.New("docs").Funcs(template.FuncMap{"prose": proseHTML, "inline": inlineHTML}).Parse(pageTemplate)
 	if err != nil {
 		return nil, err
 	}
 	tags := operationsByTag(root)
 	var out bytes.Buffer
 	err = parsed.Execute(&out, map[string]any{
-		"Info": root.at("info"), "Tags": tags, "Statuses": usedBy(tags),
+		"Info": root.valueAt("info"), "Tags": tags, "Statuses": usedBy(tags),
 		"First":  docSample{Options: authorization, Rest: "/v1/websites'"},
-		"Shared": responsesOf(root.at("components", "responses")), "Schemas": schemasOf(root),
-		"Security": root.at("components", "securitySchemes", "bearer", "description"),
+		"Shared": responsesOf(root.valueAt("components", "responses")), "Schemas": schemasOf(root),
+		"Security": root.valueAt("components", "securitySchemes", "bearer", "description"),
 	})
 	return out.Bytes(), err
 }

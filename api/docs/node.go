@@ -26,28 +26,28 @@ func readNode(text []byte) (node, error) {
 	return node{root: value, value: value}, err
 }
 
-// at follows keys. It returns an empty node if there is no such value.
-func (n node) at(keys ...string) node {
+// valueAt follows keys. It returns an empty node if there is no such value.
+func (n node) valueAt(keys ...string) node {
 	for _, key := range keys {
 		fields, _ := n.value.(yaml.MapSlice)
 		at := slices.IndexFunc(fields, func(f yaml.MapItem) bool { return f.Key == key })
 		if at < 0 {
 			return node{root: n.root}
 		}
-		n = node{n.root, fields[at].Value, key, key}.resolved()
+		n = node{n.root, fields[at].Value, key, key}.resolveReference()
 	}
 	return n
 }
 
-// resolved follows a reference. A description beside the reference replaces
+// resolveReference follows a reference. A description beside the reference replaces
 // that of the referenced value.
-func (n node) resolved() node {
+func (n node) resolveReference() node {
 	fields, _ := n.value.(yaml.MapSlice)
 	var description any
 	var found node
 	for _, f := range fields {
 		if ref, ok := f.Value.(string); ok && f.Key == "$ref" {
-			found = node{root: n.root, value: n.root}.at(strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
+			found = node{root: n.root, value: n.root}.valueAt(strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
 		}
 		if f.Key == "description" {
 			description = f.Value
@@ -65,18 +65,18 @@ func (n node) resolved() node {
 	return found
 }
 
-// pairs returns the fields of a map or the items of a list.
-func (n node) pairs() []node {
+// childNodes returns the fields of a map or the items of a list.
+func (n node) childNodes() []node {
 	var found []node
 	switch value := n.value.(type) {
 	case yaml.MapSlice:
 		for _, f := range value {
 			key := fmt.Sprint(f.Key)
-			found = append(found, node{n.root, f.Value, key, key}.resolved())
+			found = append(found, node{n.root, f.Value, key, key}.resolveReference())
 		}
 	case []any:
 		for _, item := range value {
-			found = append(found, node{root: n.root, value: item}.resolved())
+			found = append(found, node{root: n.root, value: item}.resolveReference())
 		}
 	}
 	return found
@@ -94,10 +94,10 @@ func (n node) Text() string {
 func (n node) Key() string { return n.key }
 
 // At is used by the template.
-func (n node) At(keys ...string) node { return n.at(keys...) }
+func (n node) At(keys ...string) node { return n.valueAt(keys...) }
 
 // Pairs is used by the template.
-func (n node) Pairs() []node { return n.pairs() }
+func (n node) Pairs() []node { return n.childNodes() }
 
 // JSON returns the value as indented JSON.
 func (n node) JSON() (string, error) {
@@ -117,20 +117,20 @@ var (
 	boldMark = regexp.MustCompile(`\*\*([^*]+)\*\*`)
 )
 
-// prose converts a description to HTML: paragraphs, `code` and **bold**.
-func prose(text string) template.HTML {
+// proseHTML converts a description to HTML: paragraphs, `code` and **bold**.
+func proseHTML(text string) template.HTML {
 	var out strings.Builder
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
 		if paragraph == "" {
 			continue
 		}
-		out.WriteString("<p>" + string(inline(paragraph)) + "</p>")
+		out.WriteString("<p>" + string(inlineHTML(paragraph)) + "</p>")
 	}
 	return template.HTML(out.String()) //nolint:gosec // escaped by inline
 }
 
-// inline converts a paragraph of a description to HTML without a <p>.
-func inline(text string) template.HTML {
+// inlineHTML converts a paragraph of a description to HTML without a <p>.
+func inlineHTML(text string) template.HTML {
 	escaped := codeMark.ReplaceAllString(html.EscapeString(text), "<code>$1</code>")
 	return template.HTML(boldMark.ReplaceAllString(escaped, "<strong>$1</strong>")) //nolint:gosec // escaped above
 }

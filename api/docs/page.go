@@ -52,11 +52,11 @@ const (
 
 func operationsByTag(root node) []docTag {
 	var tags []docTag
-	for _, tag := range root.at("tags").pairs() {
-		shown := docTag{Name: tag.at("name").Text(), Description: tag.at("description").Text()}
-		for _, path := range root.at("paths").pairs() {
-			for _, operation := range path.pairs() {
-				first := operation.at("tags").pairs()
+	for _, tag := range root.valueAt("tags").childNodes() {
+		shown := docTag{Name: tag.valueAt("name").Text(), Description: tag.valueAt("description").Text()}
+		for _, path := range root.valueAt("paths").childNodes() {
+			for _, operation := range path.childNodes() {
+				first := operation.valueAt("tags").childNodes()
 				if len(first) == 0 || first[0].Text() != shown.Name || operation.key == "options" {
 					continue
 				}
@@ -79,8 +79,8 @@ func expandOnce(tags []docTag) {
 			for _, response := range operation.Responses {
 				for j := range response.Contents {
 					content := &response.Contents[j]
-					schema, _ := objectIn(content.at("schema"))
-					if name := schema.schemaName(); name == "" || count(content.Fields) <= manyFields {
+					schema, _ := objectIn(content.valueAt("schema"))
+					if name := schema.schemaName(); name == "" || countFields(content.Fields) <= manyFields {
 						continue
 					} else if earlier := first[name]; earlier != nil {
 						content.SameAs, content.Fields = earlier, nil
@@ -93,39 +93,39 @@ func expandOnce(tags []docTag) {
 	}
 }
 
-// count returns the number of fields, including those of inner objects.
-func count(fields []docField) int {
+// countFields returns the number of fields, including those of inner objects.
+func countFields(fields []docField) int {
 	n := len(fields)
 	for _, field := range fields {
-		n += count(field.Fields)
+		n += countFields(field.Fields)
 	}
 	return n
 }
 
 func newOperation(path, operation node) docOperation {
-	parameters := append(path.at("parameters").pairs(), operation.at("parameters").pairs()...)
+	parameters := append(path.valueAt("parameters").childNodes(), operation.valueAt("parameters").childNodes()...)
 	method := strings.ToUpper(operation.key)
 	samples := samplesOf(operation, method, path.key, parameters)
 	return docOperation{
-		node: operation, ID: operation.at("operationId").Text(), Method: method, Path: path.key, Scope: scopeOf(operation),
-		Parameters: grouped(parameters),
+		node: operation, ID: operation.valueAt("operationId").Text(), Method: method, Path: path.key, Scope: scopeOf(operation),
+		Parameters: groupParameters(parameters),
 		Sample:     samples[0],
 		Samples:    samples[1:],
-		Body:       contentsOf(operation.at("requestBody")),
-		Responses:  responsesOf(operation.at("responses")),
+		Body:       contentsOf(operation.valueAt("requestBody")),
+		Responses:  responsesOf(operation.valueAt("responses")),
 	}
 }
 
-// grouped returns the parameters of the path and the query, the filters and
+// groupParameters returns the parameters of the path and the query, the filters and
 // the headers.
-func grouped(parameters []node) []docParameters {
+func groupParameters(parameters []node) []docParameters {
 	groups := []docParameters{{}, {Summary: "Filters"}, {Summary: "Request headers"}}
 	for _, parameter := range parameters {
 		group := 0
 		switch {
-		case parameter.at("in").Text() == "header":
+		case parameter.valueAt("in").Text() == "header":
 			group = 2
-		case strings.HasPrefix(parameter.at("name").Text(), "filters["):
+		case strings.HasPrefix(parameter.valueAt("name").Text(), "filters["):
 			group = 1
 		}
 		groups[group].All = append(groups[group].All, parameter)
@@ -135,12 +135,12 @@ func grouped(parameters []node) []docParameters {
 
 // scopeOf returns the scope that an operation requires.
 func scopeOf(operation node) string {
-	given := operation.at("security")
+	given := operation.valueAt("security")
 	if given.value == nil {
 		return "read"
 	}
-	for _, requirement := range given.pairs() {
-		for _, scope := range requirement.at("bearer").pairs() {
+	for _, requirement := range given.childNodes() {
+		for _, scope := range requirement.valueAt("bearer").childNodes() {
 			return scope.Text()
 		}
 	}
@@ -149,7 +149,7 @@ func scopeOf(operation node) string {
 
 func responsesOf(responses node) []docResponse {
 	var shown []docResponse
-	for _, response := range responses.pairs() {
+	for _, response := range responses.childNodes() {
 		r := docResponse{node: response, Contents: contentsOf(response)}
 		if response.name != response.key {
 			r.Shared = response.name
@@ -165,12 +165,12 @@ func responsesOf(responses node) []docResponse {
 // contentsOf returns the content types of a response or of a request body.
 func contentsOf(of node) []docContent {
 	var contents []docContent
-	for _, content := range of.at("content").pairs() {
+	for _, content := range of.valueAt("content").childNodes() {
 		c := docContent{node: content}
-		if schema := content.at("schema"); schema.schemaName() != "Problem" {
+		if schema := content.valueAt("schema"); schema.schemaName() != "Problem" {
 			c.Fields = fieldsOf(schema, map[string]bool{})
 		}
-		if example := content.at("example"); example.value != nil {
+		if example := content.valueAt("example"); example.value != nil {
 			c.Example, _ = example.JSON()
 			c.Long = strings.Count(c.Example, "\n") > longExample || !strings.HasSuffix(content.key, "json")
 		}

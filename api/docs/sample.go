@@ -18,9 +18,9 @@ const authorization = ` -H "Authorization: Bearer $LIFTHOUSE_TOKEN"`
 // x-samples.
 func samplesOf(operation node, method, path string, parameters []node) []docSample {
 	for _, parameter := range parameters {
-		if parameter.at("in").Text() == "path" {
-			value := url.PathEscape(parameter.at("example").Text())
-			path = strings.ReplaceAll(path, "{"+parameter.at("name").Text()+"}", value)
+		if parameter.valueAt("in").Text() == "path" {
+			value := url.PathEscape(parameter.valueAt("example").Text())
+			path = strings.ReplaceAll(path, "{"+parameter.valueAt("name").Text()+"}", value)
 		}
 	}
 	options := ""
@@ -32,15 +32,15 @@ func samplesOf(operation node, method, path string, parameters []node) []docSamp
 		options = " -X POST" + options
 	}
 	samples := []docSample{{"", options, path + "'" + body}}
-	for _, more := range operation.at("x-samples").pairs() {
+	for _, more := range operation.valueAt("x-samples").childNodes() {
 		with, target := options, path
-		if accept := more.at("accept").Text(); accept != "" {
+		if accept := more.valueAt("accept").Text(); accept != "" {
 			with += ` -H 'Accept: ` + accept + `'`
 		}
-		if query := more.at("query").Text(); query != "" {
+		if query := more.valueAt("query").Text(); query != "" {
 			target += "?" + query
 		}
-		samples = append(samples, docSample{more.at("label").Text(), with, target + "'"})
+		samples = append(samples, docSample{more.valueAt("label").Text(), with, target + "'"})
 	}
 	return samples
 }
@@ -48,8 +48,8 @@ func samplesOf(operation node, method, path string, parameters []node) []docSamp
 // bodySample returns the rest of a command that sends the example of the
 // request body.
 func bodySample(operation node) string {
-	for _, content := range operation.at("requestBody", "content").pairs() {
-		if example := content.at("example").Text(); example != "" {
+	for _, content := range operation.valueAt("requestBody", "content").childNodes() {
+		if example := content.valueAt("example").Text(); example != "" {
 			return " \\\n  -H 'Content-Type: " + content.key + "' --data-binary @- <<'END'\n" + strings.TrimSpace(example) + "\nEND"
 		}
 	}

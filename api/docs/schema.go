@@ -24,7 +24,7 @@ type docSchema struct {
 
 func schemasOf(root node) []docSchema {
 	var shown []docSchema
-	for _, schema := range root.at("components", "schemas").pairs() {
+	for _, schema := range root.valueAt("components", "schemas").childNodes() {
 		shown = append(shown, docSchema{schema, fieldsOf(schema, nil)})
 	}
 	return shown
@@ -36,14 +36,14 @@ func schemasOf(root node) []docSchema {
 func fieldsOf(schema node, expanded map[string]bool) []docField {
 	schema, _ = objectIn(schema)
 	var fields []docField
-	for _, base := range schema.at("allOf").pairs() {
+	for _, base := range schema.valueAt("allOf").childNodes() {
 		fields = append(fields, fieldsOf(base, expanded)...)
 	}
 	required := map[string]bool{}
-	for _, name := range schema.at("required").pairs() {
+	for _, name := range schema.valueAt("required").childNodes() {
 		required[name.Text()] = true
 	}
-	for _, property := range schema.at("properties").pairs() {
+	for _, property := range schema.valueAt("properties").childNodes() {
 		field := docField{node: property, Required: required[property.key]}
 		if inner, found := objectIn(property); found {
 			name := inner.schemaName()
@@ -65,10 +65,10 @@ func objectIn(schema node) (node, bool) {
 	if schema.value == nil {
 		return schema, false
 	}
-	if schema.at("properties").value != nil || schema.at("allOf").value != nil {
+	if schema.valueAt("properties").value != nil || schema.valueAt("allOf").value != nil {
 		return schema, true
 	}
-	for _, inner := range append(schema.at("oneOf").pairs(), schema.at("items")) {
+	for _, inner := range append(schema.valueAt("oneOf").childNodes(), schema.valueAt("items")) {
 		if found, ok := objectIn(inner); ok {
 			return found, true
 		}
@@ -78,7 +78,7 @@ func objectIn(schema node) (node, bool) {
 
 // schemaName returns the name of a schema in the components, if it has one.
 func (n node) schemaName() string {
-	if n.name == n.key || n.root == nil || (node{root: n.root, value: n.root}).at("components", "schemas", n.name).value == nil {
+	if n.name == n.key || n.root == nil || (node{root: n.root, value: n.root}).valueAt("components", "schemas", n.name).value == nil {
 		return ""
 	}
 	return n.name
@@ -106,8 +106,8 @@ var bounds = [][2]string{
 
 // Type describes a schema. Named schemas in it are links.
 func (n node) Type() template.HTML {
-	words := []string{n.kind()}
-	if allowed := n.at("enum").pairs(); len(allowed) > 0 {
+	words := []string{n.baseType()}
+	if allowed := n.valueAt("enum").childNodes(); len(allowed) > 0 {
 		words = append(words, "one of "+joinedTypes(allowed, ", ", func(value node) string {
 			if value.value == nil {
 				return "null"
@@ -116,10 +116,10 @@ func (n node) Type() template.HTML {
 		}))
 	}
 	for _, bound := range bounds {
-		if n.at("prefixItems").value != nil {
+		if n.valueAt("prefixItems").value != nil {
 			break // the number of items is visible
 		}
-		value := n.at(bound[0])
+		value := n.valueAt(bound[0])
 		text := value.Text()
 		if text == "int64" || text == "double" || bound[0] == "pattern" && len(text) > longPattern {
 			continue // implied by the type, or described in words
@@ -132,25 +132,25 @@ func (n node) Type() template.HTML {
 	return template.HTML(strings.Join(words, ", ")) //nolint:gosec // escaped above
 }
 
-// kind returns the type in HTML without the bounds of its values.
-func (n node) kind() string {
+// baseType returns the type in HTML without the bounds of its values.
+func (n node) baseType() string {
 	link := func(of node) string { return string(of.ShortType()) }
-	types := n.at("type")
+	types := n.valueAt("type")
 	switch {
-	case n.at("oneOf").value != nil:
-		return joinedTypes(n.at("oneOf").pairs(), " or ", link)
-	case n.at("anyOf").value != nil:
-		return joinedTypes(n.at("anyOf").pairs(), " or ", link)
-	case n.at("prefixItems").value != nil:
-		return "[" + joinedTypes(n.at("prefixItems").pairs(), ", ", link) + "]"
-	case n.at("items").value != nil:
-		list := "list of " + link(n.at("items"))
+	case n.valueAt("oneOf").value != nil:
+		return joinedTypes(n.valueAt("oneOf").childNodes(), " or ", link)
+	case n.valueAt("anyOf").value != nil:
+		return joinedTypes(n.valueAt("anyOf").childNodes(), " or ", link)
+	case n.valueAt("prefixItems").value != nil:
+		return "[" + joinedTypes(n.valueAt("prefixItems").childNodes(), ", ", link) + "]"
+	case n.valueAt("items").value != nil:
+		list := "list of " + link(n.valueAt("items"))
 		if strings.Contains(types.Text(), "null") {
 			list += " or null"
 		}
 		return list
-	case len(types.pairs()) > 0:
-		return joinedTypes(types.pairs(), " or ", node.Text)
+	case len(types.childNodes()) > 0:
+		return joinedTypes(types.childNodes(), " or ", node.Text)
 	}
 	return types.Text()
 }

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Preferred returns the offer with the highest quality in the Accept header
+// PreferredType returns the offer with the highest quality in the Accept header
 // (RFC 9110, 12.5.1), the first of equals, or "" if none is acceptable. Without
 // the header, all are acceptable.
-func Preferred(accept, offers []string) string {
+func PreferredType(accept, offers []string) string {
 	header := strings.Join(accept, ",")
 	if strings.Trim(header, " ,") == "" {
 		return offers[0]

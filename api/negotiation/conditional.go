@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Tag returns a weak entity tag of everything that determines a response. It
+// EntityTag returns a weak entity tag of everything that determines a response. It
 // is weak because generatedAt may differ.
-func Tag(parts ...string) string {
+func EntityTag(parts ...string) string {
 	digest := sha256.New()
 	for _, part := range parts {
 		_, _ = io.WriteString(digest, strconv.Itoa(len(part))+":"+part)
@@ -21,9 +21,9 @@ func Tag(parts ...string) string {
 	return `W/"` + base64.RawURLEncoding.EncodeToString(digest.Sum(nil)[:16]) + `"`
 }
 
-// Matches reports whether the client has the response with this tag (RFC 9110,
+// MatchesTag reports whether the client has the response with this tag (RFC 9110,
 // 13.1.2).
-func Matches(request *http.Request, tag string) bool {
+func MatchesTag(request *http.Request, tag string) bool {
 	if request.Method != http.MethodGet && request.Method != http.MethodHead {
 		return false
 	}

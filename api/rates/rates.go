@@ -36,9 +36,9 @@ func New[K comparable](perSecond rate.Limit, burst int) *Rates[K] {
 	return &Rates[K]{perSecond, burst, limiters}
 }
 
-// Take counts an action. If it exceeds the rate, Take returns the wait, and
+// CountAction counts an action. If it exceeds the rate, Take returns the wait, and
 // whether it is the first rejection since the key was idle.
-func (r *Rates[K]) Take(key K, now time.Time) (wait time.Duration, first bool) {
+func (r *Rates[K]) CountAction(key K, now time.Time) (wait time.Duration, first bool) {
 	l, known := r.limiters.Get(key)
 	if !known {
 		l = &limiter{Limiter: rate.NewLimiter(r.PerSecond, r.Burst)}

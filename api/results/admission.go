@@ -38,12 +38,12 @@ func NewAdmission(q Queue, shed prometheus.Counter) *Admission {
 	return g
 }
 
-// Waiting returns the number of requests that wait for a slot.
-func (g *Admission) Waiting() int64 { return g.waiting.Load() }
+// WaitingRequests returns the number of requests that wait for a slot.
+func (g *Admission) WaitingRequests() int64 { return g.waiting.Load() }
 
-// Enter waits for a slot, which leave releases. The error is a StoreError or
+// AcquireSlot waits for a slot, which leave releases. The error is a StoreError or
 // that of the context.
-func (g *Admission) Enter(ctx context.Context) (leave func(), err error) {
+func (g *Admission) AcquireSlot(ctx context.Context) (leave func(), err error) {
 	if g.slots == nil {
 		return func() {}, nil
 	}

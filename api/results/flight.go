@@ -26,10 +26,10 @@ type flight[T any] struct {
 	err     error
 }
 
-// join waits for the running computation of the key, or starts it, and reports
+// joinFlight waits for the running computation of the key, or starts it, and reports
 // whether it was running. A computation continues when the request that started
 // it leaves, and is cancelled when the last one leaves.
-func (f *flightGroup[T]) join(ctx context.Context, key string, compute func(context.Context) (T, error)) (found T, joined bool, err error) {
+func (f *flightGroup[T]) joinFlight(ctx context.Context, key string, compute func(context.Context) (T, error)) (found T, joined bool, err error) {
 	f.mu.Lock()
 	if f.under == nil {
 		f.under = map[string]*flight[T]{}
@@ -39,7 +39,7 @@ func (f *flightGroup[T]) join(ctx context.Context, key string, compute func(cont
 		detached, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		run = &flight[T]{done: make(chan struct{}), cancel: cancel}
 		f.under[key] = run
-		go f.do(detached, key, run, compute)
+		go f.runFlight(detached, key, run, compute)
 	}
 	run.waiting++
 	f.mu.Unlock()
@@ -47,12 +47,12 @@ func (f *flightGroup[T]) join(ctx context.Context, key string, compute func(cont
 	case <-run.done:
 		return run.found, joined, run.err
 	case <-ctx.Done():
-		f.leave(key, run)
+		f.leaveFlight(key, run)
 		return found, joined, context.Cause(ctx)
 	}
 }
 
-func (f *flightGroup[T]) do(ctx context.Context, key string, run *flight[T], compute func(context.Context) (T, error)) {
+func (f *flightGroup[T]) runFlight(ctx context.Context, key string, run *flight[T], compute func(context.Context) (T, error)) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			slog.ErrorContext(ctx, "panic", "panic", catalogue.RedactTokens(fmt.Sprint(cause)), "stack", string(debug.Stack()))
@@ -60,25 +60,25 @@ func (f *flightGroup[T]) do(ctx context.Context, key string, run *flight[T], com
 		}
 		run.cancel()
 		f.mu.Lock()
-		f.forget(key, run)
+		f.removeFlight(key, run)
 		f.mu.Unlock()
 		close(run.done)
 	}()
 	run.found, run.err = compute(ctx)
 }
 
-func (f *flightGroup[T]) leave(key string, run *flight[T]) {
+func (f *flightGroup[T]) leaveFlight(key string, run *flight[T]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	run.waiting--
 	if run.waiting == 0 {
-		f.forget(key, run) // under the same lock as the count, so that no request joins a cancelled computation
+		f.removeFlight(key, run) // under the same lock as the count, so that no request joins a cancelled computation
 		run.cancel()
 	}
 }
 
-// forget removes a computation. The caller must hold the lock.
-func (f *flightGroup[T]) forget(key string, run *flight[T]) {
+// removeFlight removes a computation. The caller must hold the lock.
+func (f *flightGroup[T]) removeFlight(key string, run *flight[T]) {
 	if f.under[key] == run {
 		delete(f.under, key)
 	}

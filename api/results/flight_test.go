@@ -41,13 +41,13 @@ func TestAComputationOutlivesWhoBeganIt(t *testing.T) {
 	first, leave := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
 	clients.Go(func() {
-		if _, _, err := f.join(first, "k", compute); !errors.Is(err, context.Canceled) {
+		if _, _, err := f.joinFlight(first, "k", compute); !errors.Is(err, context.Canceled) {
 			t.Errorf("the client that left gets %v", err)
 		}
 	})
 	f.until(1)
 	clients.Go(func() {
-		body, joined, err := f.join(t.Context(), "k", compute)
+		body, joined, err := f.joinFlight(t.Context(), "k", compute)
 		if string(body) != "done" || !joined || err != nil {
 			t.Errorf("who stayed: %q, joined %v, %v", body, joined, err)
 		}
@@ -66,7 +66,7 @@ func TestAComputationEndsWithTheLastWhoWaits(t *testing.T) {
 	left := make(chan struct{})
 	go func() {
 		defer close(left)
-		_, _, _ = f.join(ctx, "k", func(ctx context.Context) ([]byte, error) {
+		_, _, _ = f.joinFlight(ctx, "k", func(ctx context.Context) ([]byte, error) {
 			<-ctx.Done()
 			close(ended)
 			return nil, ctx.Err()
@@ -76,7 +76,7 @@ func TestAComputationEndsWithTheLastWhoWaits(t *testing.T) {
 	leave()
 	<-ended
 	<-left
-	body, joined, err := f.join(t.Context(), "k", func(context.Context) ([]byte, error) { return []byte("again"), nil })
+	body, joined, err := f.joinFlight(t.Context(), "k", func(context.Context) ([]byte, error) { return []byte("again"), nil })
 	if string(body) != "again" || joined || err != nil {
 		t.Errorf("the next: %q, joined %v, %v", body, joined, err)
 	}
@@ -87,7 +87,7 @@ func TestAPanicOfAComputationIsItsError(t *testing.T) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	defer slog.SetDefault(before)
 	var f flightGroup[[]byte]
-	_, _, err := f.join(t.Context(), "k", func(context.Context) ([]byte, error) { panic("wrong") })
+	_, _, err := f.joinFlight(t.Context(), "k", func(context.Context) ([]byte, error) { panic("wrong") })
 	if err == nil || !strings.Contains(err.Error(), "wrong") {
 		t.Errorf("%v", err)
 	}

@@ -48,5 +48,5 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return m
 }
 
-// Count counts a response.
-func (m *Metrics) Count(o Outcome) { m.outcomes.WithLabelValues(string(o)).Inc() }
+// CountOutcome counts a response.
+func (m *Metrics) CountOutcome(o Outcome) { m.outcomes.WithLabelValues(string(o)).Inc() }

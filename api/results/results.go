@@ -56,27 +56,27 @@ type Query struct {
 	body      func(context.Context) ([]byte, error)
 }
 
-// Report returns the query for a report. The error is a NotFoundError or an
+// ReportQuery returns the query for a report. The error is a NotFoundError or an
 // InvalidError.
-func (s *Service) Report(request query.Request, owned *catalogue.Owned, kind string) (*Query, error) {
+func (s *Service) ReportQuery(request query.Request, owned *catalogue.Owned, kind string) (*Query, error) {
 	q, err := newQuery(request, owned, kind)
 	if err != nil {
 		return nil, err
 	}
-	q.body = func(ctx context.Context) ([]byte, error) { return s.report(ctx, q) }
+	q.body = func(ctx context.Context) ([]byte, error) { return s.computeReport(ctx, q) }
 	return q, nil
 }
 
-// Values returns the query for the most frequent values of an attribute, as JSON.
+// ValuesQuery returns the query for the most frequent values of an attribute, as JSON.
 // The error is a NotFoundError or an InvalidError.
-func (s *Service) Values(request query.Request, owned *catalogue.Owned, attribute string, most int) (*Query, error) {
+func (s *Service) ValuesQuery(request query.Request, owned *catalogue.Owned, attribute string, most int) (*Query, error) {
 	q, err := newQuery(request, owned, JSON)
 	if err != nil {
 		return nil, err
 	}
 	q.Key = fmt.Sprintf("values of %s, %d, %s", attribute, most, q.Key)
 	q.body = func(ctx context.Context) ([]byte, error) {
-		values, err := s.engine.Values(ctx, q.Plan, attribute, most)
+		values, err := s.engine.ReadValues(ctx, q.Plan, attribute, most)
 		if err != nil {
 			return nil, err
 		}
@@ -94,10 +94,10 @@ func newQuery(request query.Request, owned *catalogue.Owned, kind string) (*Quer
 	return &Query{Plan: resolved, Kind: kind, catalogue: owned.Version, Key: kind + " " + string(canonical)}, err
 }
 
-// Version returns the version of the data that the query reads. It is unknown if the store does not answer.
-func (s *Service) Version(ctx context.Context, q *Query) Version {
-	v := Version{catalogue: q.catalogue, waiting: s.engine.Waiting()}
-	v.data, v.known = s.engine.Version(ctx, q.Plan.Subject)
+// DataVersion returns the version of the data that the query reads. It is unknown if the store does not answer.
+func (s *Service) DataVersion(ctx context.Context, q *Query) Version {
+	v := Version{catalogue: q.catalogue, waiting: s.engine.LastUnfoldedTime()}
+	v.data, v.known = s.engine.ResultsVersion(ctx, q.Plan.Subject)
 	return v
 }
 
@@ -108,50 +108,50 @@ type Answer struct {
 	Stale   bool    // the store failed; Body is the last successful one
 }
 
-// Answer returns the body of a version of the data, or of newer data. With
+// AnswerQuery returns the body of a version of the data, or of newer data. With
 // newest, it is not a cached one. If the store fails, it is the last successful
 // one, marked as stale; otherwise the error is that of the engine, of the
 // admission or of the context.
-func (s *Service) Answer(ctx context.Context, q *Query, is Version, newest bool) (Answer, error) {
-	if last, found := s.current(q, is); found && !newest {
-		s.metrics.Count(Hit)
+func (s *Service) AnswerQuery(ctx context.Context, q *Query, is Version, newest bool) (Answer, error) {
+	if last, found := s.currentEntry(q, is); found && !newest {
+		s.metrics.CountOutcome(Hit)
 		return Answer{Body: last.body, Version: last.version}, nil
 	}
 	if is.waiting != 0 {
-		_, _, err := s.folds.join(ctx, fmt.Sprint(is.waiting), func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, s.admitted(ctx, s.engine.FoldNoted)
+		_, _, err := s.folds.joinFlight(ctx, fmt.Sprint(is.waiting), func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, s.runAdmitted(ctx, s.engine.FoldNoted)
 		})
 		if err != nil {
 			return s.lastGood(q, err)
 		}
-		return s.Answer(ctx, q, s.folded(ctx, q), newest)
+		return s.AnswerQuery(ctx, q, s.foldedVersion(ctx, q), newest)
 	}
-	found, joined, err := s.flights.join(ctx, is.String()+" "+q.Key, func(ctx context.Context) (entry, error) { return s.compute(ctx, q, is) })
+	found, joined, err := s.flights.joinFlight(ctx, is.String()+" "+q.Key, func(ctx context.Context) (entry, error) { return s.computeBody(ctx, q, is) })
 	switch {
 	case err != nil:
 		return s.lastGood(q, err)
 	case joined:
-		s.metrics.Count(Shared)
+		s.metrics.CountOutcome(Shared)
 	default:
-		s.metrics.Count(Miss)
+		s.metrics.CountOutcome(Miss)
 	}
 	return Answer{Body: found.body, Version: found.version}, nil
 }
 
-// folded returns the version of the data that the query reads, after the events that waited are folded. Events
+// foldedVersion returns the version of the data that the query reads, after the events that waited are folded. Events
 // that arrived meanwhile are not waited for.
-func (s *Service) folded(ctx context.Context, q *Query) Version {
-	v := s.Version(ctx, q)
+func (s *Service) foldedVersion(ctx context.Context, q *Query) Version {
+	v := s.DataVersion(ctx, q)
 	v.waiting = 0
 	return v
 }
 
-// admitted calls work with a slot of the gate, and within the deadline. The work is independent of the request that started
+// runAdmitted calls work with a slot of the gate, and within the deadline. The work is independent of the request that started
 // it, since others may wait.
-func (s *Service) admitted(ctx context.Context, work func(context.Context) error) error {
+func (s *Service) runAdmitted(ctx context.Context, work func(context.Context) error) error {
 	ctx, cancel := WithDeadline(ctx, s.options.Timeout)
 	defer cancel()
-	leave, err := s.gate.Enter(ctx)
+	leave, err := s.gate.AcquireSlot(ctx)
 	if err != nil {
 		return err
 	}
@@ -159,22 +159,22 @@ func (s *Service) admitted(ctx context.Context, work func(context.Context) error
 	return work(ctx)
 }
 
-// current returns the cached body if it is that of the version, and not too old.
-func (s *Service) current(q *Query, is Version) (entry, bool) {
-	last, found := s.cache.get(q.Key)
-	return last, found && last.version.same(is) && time.Since(last.at) < s.options.Age
+// currentEntry returns the cached body if it is that of the version, and not too old.
+func (s *Service) currentEntry(q *Query, is Version) (entry, bool) {
+	last, found := s.cache.lastEntry(q.Key)
+	return last, found && last.version.isSame(is) && time.Since(last.at) < s.options.Age
 }
 
-// compute computes the body and caches it. The version was read before the data,
+// computeBody computes the body and caches it. The version was read before the data,
 // so a body may include newer data than its version, but never older.
-func (s *Service) compute(ctx context.Context, q *Query, is Version) (made entry, err error) {
-	err = s.admitted(ctx, func(ctx context.Context) error {
+func (s *Service) computeBody(ctx context.Context, q *Query, is Version) (made entry, err error) {
+	err = s.runAdmitted(ctx, func(ctx context.Context) error {
 		made = entry{version: is, at: time.Now()}
 		made.body, err = q.body(ctx)
 		return err
 	})
 	if err == nil {
-		s.cache.add(q.Key, made)
+		s.cache.storeEntry(q.Key, made)
 	}
 	return made, err
 }
@@ -192,11 +192,11 @@ func WithDeadline(ctx context.Context, timeout time.Duration) (context.Context, 
 // failed.
 func (s *Service) lastGood(q *Query, err error) (Answer, error) {
 	var store *source.StoreError
-	last, found := s.cache.get(q.Key)
+	last, found := s.cache.lastEntry(q.Key)
 	if !found || !errors.As(err, &store) {
 		return Answer{}, err
 	}
-	s.metrics.Count(Stale)
+	s.metrics.CountOutcome(Stale)
 	return Answer{Body: markStale(q.Kind, last.body), Stale: true}, nil
 }
 
@@ -213,7 +213,7 @@ func (v Version) IsCurrent() bool { return v.known && v.waiting == 0 }
 // String returns the version as text.
 func (v Version) String() string { return fmt.Sprint(v.known, v.catalogue, v.data, v.waiting) }
 
-func (v Version) same(as Version) bool { return v.IsCurrent() && v == as }
+func (v Version) isSame(as Version) bool { return v.IsCurrent() && v == as }
 
 // Content types of results.
 const (
@@ -228,13 +228,13 @@ var Kinds = []string{JSON, SQL, CSV, SVG}
 
 var tracer = otel.Tracer("lifthouse/api")
 
-// report computes the body of a report.
-func (s *Service) report(ctx context.Context, q *Query) ([]byte, error) {
+// computeReport computes the body of a report.
+func (s *Service) computeReport(ctx context.Context, q *Query) ([]byte, error) {
 	if q.Kind == SQL {
 		text, err := s.engine.SQL(ctx, q.Plan)
 		return []byte(text), err
 	}
-	report, err := s.engine.Report(ctx, q.Plan)
+	report, err := s.engine.ComputeReport(ctx, q.Plan)
 	if err != nil {
 		return nil, err
 	}
@@ -295,15 +295,15 @@ func newCache(limit int64, m *Metrics) *cache {
 
 func sizeOf(key string, k entry) int64 { return int64(len(key)+len(k.body)) + overhead }
 
-// get returns the last successful body.
-func (a *cache) get(key string) (entry, bool) {
+// lastEntry returns the last successful body.
+func (a *cache) lastEntry(key string) (entry, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.lru.Get(key)
 }
 
-// add replaces the body of a query, and evicts least recently used entries.
-func (a *cache) add(key string, k entry) {
+// storeEntry replaces the body of a query, and evicts least recently used entries.
+func (a *cache) storeEntry(key string, k entry) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.lru.Remove(key)

@@ -43,7 +43,7 @@ confirmation. Their events are kept. Declaring a resource again restores it.`,
 				return usageError{errors.New("apply: no file given: lifthouse apply -f catalog.yaml")}
 			}
 			return p.withStoreMade(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-				return p.apply(ctx, s, file, how)
+				return p.applyCatalogue(ctx, s, file, how)
 			})
 		},
 	}
@@ -58,7 +58,7 @@ confirmation. Their events are kept. Declaring a resource again restores it.`,
 // applying has the options of the command.
 type applying struct{ dryRun, prune, yes, correctShares bool }
 
-func (p *program) apply(ctx context.Context, s *app.Store, path string, how applying) error {
+func (p *program) applyCatalogue(ctx context.Context, s *app.Store, path string, how applying) error {
 	if how.prune && !how.yes && !how.dryRun && path == "-" {
 		return usageError{errors.New("apply: --prune requires --yes if the catalogue is read from standard input")}
 	}
@@ -68,7 +68,7 @@ func (p *program) apply(ctx context.Context, s *app.Store, path string, how appl
 	}
 	declared.CorrectShares, declared.Prune = how.correctShares, how.prune
 	change := func(dryRun bool) ([]catalogue.Change, error) {
-		changes, err := s.Catalogue.Apply(ctx, declared, dryRun)
+		changes, err := s.Catalogue.ApplyFile(ctx, declared, dryRun)
 		var faults catalogue.Faults
 		if errors.As(err, &faults) {
 			err = fmt.Errorf("%s: nothing was changed:\n%w", path, faults)
@@ -76,7 +76,7 @@ func (p *program) apply(ctx context.Context, s *app.Store, path string, how appl
 		return changes, err
 	}
 	if how.prune && !how.yes && !how.dryRun {
-		if agreed, err := p.agreed(change); !agreed || err != nil {
+		if agreed, err := p.confirmArchiving(change); !agreed || err != nil {
 			return err
 		}
 	}
@@ -91,7 +91,7 @@ func (p *program) apply(ctx context.Context, s *app.Store, path string, how appl
 func (p *program) readCatalogue(ctx context.Context, path string) (catalogue.File, error) {
 	in := p.in
 	if path != "-" {
-		file, err := os.Open(p.path(path))
+		file, err := os.Open(p.absolutePath(path))
 		if err != nil {
 			return catalogue.File{}, err
 		}
@@ -99,7 +99,7 @@ func (p *program) readCatalogue(ctx context.Context, path string) (catalogue.Fil
 		defer context.AfterFunc(ctx, func() { _ = file.Close() })()
 		in = file
 	}
-	declared, err := catalogue.Read(in)
+	declared, err := catalogue.ReadYAML(in)
 	var faults catalogue.Faults // Apply returns them with those that it finds
 	if err != nil && !errors.As(err, &faults) {
 		return declared, fmt.Errorf("%s: %w", path, err)
@@ -107,8 +107,8 @@ func (p *program) readCatalogue(ctx context.Context, path string) (catalogue.Fil
 	return declared, nil
 }
 
-// agreed lists the resources that would be archived, and asks for confirmation.
-func (p *program) agreed(change func(dryRun bool) ([]catalogue.Change, error)) (bool, error) {
+// confirmArchiving lists the resources that would be archived, and asks for confirmation.
+func (p *program) confirmArchiving(change func(dryRun bool) ([]catalogue.Change, error)) (bool, error) {
 	changes, err := change(true)
 	if err != nil {
 		return false, err
@@ -120,7 +120,7 @@ func (p *program) agreed(change func(dryRun bool) ([]catalogue.Change, error)) (
 	for _, change := range archived {
 		p.sayChange(change)
 	}
-	_, _ = fmt.Fprintf(p.out, "Archive %s that the file does not have? Their events are kept. [y/N] ", terminal.Count(len(archived), "resource"))
+	_, _ = fmt.Fprintf(p.out, "Archive %s that the file does not have? Their events are kept. [y/N] ", terminal.CountWithNoun(len(archived), "resource"))
 	answer, err := bufio.NewReader(p.in).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return false, err
@@ -128,30 +128,30 @@ func (p *program) agreed(change func(dryRun bool) ([]catalogue.Change, error)) (
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
 		return true, nil
 	}
-	p.say("Nothing was changed.")
+	p.printLine("Nothing was changed.")
 	return false, nil
 }
 
 func (p *program) sayChanges(ctx context.Context, s *app.Store, declared catalogue.File, changes []catalogue.Change, dryRun bool) {
-	estimates := p.estimates(ctx, s, declared, changes)
+	estimates := p.estimatePlans(ctx, s, declared, changes)
 	for i, change := range changes {
 		p.sayChange(change)
 		if estimates[i] != "" {
-			p.say("    %s", estimates[i])
+			p.printLine("    %s", estimates[i])
 		}
 	}
 	switch {
 	case len(changes) == 0:
-		p.say("No changes: the catalogue is up to date.")
+		p.printLine("No changes: the catalogue is up to date.")
 	case dryRun:
-		p.say("%s; nothing was changed (dry run).", terminal.Count(len(changes), "change"))
+		p.printLine("%s; nothing was changed (dry run).", terminal.CountWithNoun(len(changes), "change"))
 	default:
-		p.say("%s changed.", terminal.Count(len(changes), "resource"))
+		p.printLine("%s changed.", terminal.CountWithNoun(len(changes), "resource"))
 	}
 }
 
-// estimates returns what the plans of changed campaigns can detect, by the index of the change.
-func (p *program) estimates(ctx context.Context, s *app.Store, declared catalogue.File, changes []catalogue.Change) map[int]string {
+// estimatePlans returns what the plans of changed campaigns can detect, by the index of the change.
+func (p *program) estimatePlans(ctx context.Context, s *app.Store, declared catalogue.File, changes []catalogue.Change) map[int]string {
 	texts := map[int]string{}
 	for i := range declared.Accounts {
 		account := &declared.Accounts[i]
@@ -161,7 +161,7 @@ func (p *program) estimates(ctx context.Context, s *app.Store, declared catalogu
 				at[change.ID] = c
 			}
 		}
-		known := s.Catalogue.Snapshot().Account(account.ID)
+		known := s.Catalogue.Snapshot().AccountResources(account.ID)
 		if len(at) == 0 || len(known.Campaigns) == 0 {
 			continue
 		}
@@ -175,7 +175,7 @@ func (p *program) estimates(ctx context.Context, s *app.Store, declared catalogu
 		}
 		found, err := s.Engine.EstimatePlans(ctx, &owned, slices.Sorted(maps.Keys(at)))
 		if err != nil {
-			p.say("What the plans can detect is not known: %v", err)
+			p.printLine("What the plans can detect is not known: %v", err)
 		}
 		for id, estimate := range found {
 			texts[at[id]] = estimate.InWords(owned.Campaigns[id].MDE)
@@ -192,15 +192,15 @@ func (p *program) sayChange(change catalogue.Change) {
 	case change.Archived:
 		sign, what = "-", "archived"
 	}
-	p.say("%s %s %d %q (%s)", sign, change.Kind, change.ID, change.Name, what)
+	p.printLine("%s %s %d %q (%s)", sign, change.Kind, change.ID, change.Name, what)
 	for _, field := range change.Fields {
-		p.say("    %s: %s -> %s", field.Field, orNone(field.Before), orNone(field.After))
+		p.printLine("    %s: %s -> %s", field.Field, orNone(field.Before), orNone(field.After))
 	}
 	for _, share := range change.Shares {
-		p.say("    %5.1f %% %s", 100*share.Share, share.Name)
+		p.printLine("    %5.1f %% %s", 100*share.Share, share.Name)
 	}
 	for _, note := range change.Notes {
-		p.say("    %s", note)
+		p.printLine("    %s", note)
 	}
 }
 

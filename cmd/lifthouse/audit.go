@@ -38,7 +38,7 @@ func (p *program) auditCommand() *cobra.Command {
 				from = time.Now().Add(-since)
 			}
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-				changes, err := s.Catalogue.Audit(ctx, account, from, limit)
+				changes, err := s.Catalogue.ReadAuditLog(ctx, account, from, limit)
 				if err != nil {
 					return err
 				}
@@ -58,14 +58,14 @@ func (p *program) auditCommand() *cobra.Command {
 
 func (p *program) showAudit(changes []catalogue.AuditEntry) error {
 	if len(changes) == 0 {
-		p.say("There are no changes.")
+		p.printLine("There are no changes.")
 		return nil
 	}
 	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "time\taccount\twhat\tid\tchange\tby")
 	for i := range changes {
 		c := &changes[i]
-		_, _ = fmt.Fprintf(table, "%s\t%d\t%s\t%d\t%s\t%s\n", c.At.Format(time.RFC3339), c.AccountID, c.Kind, c.ID, c.Change, render.Printable(c.By))
+		_, _ = fmt.Fprintf(table, "%s\t%d\t%s\t%d\t%s\t%s\n", c.At.Format(time.RFC3339), c.AccountID, c.Kind, c.ID, c.Change, render.PrintableText(c.By))
 	}
 	return table.Flush()
 }

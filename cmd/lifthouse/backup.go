@@ -27,14 +27,14 @@ continues to answer requests; new events wait until the backup is complete. 'lif
 				if s.Dir == "" {
 					return errOnlyEmbedded
 				}
-				dir, err := filepath.Abs(p.path(args[0]))
+				dir, err := filepath.Abs(p.absolutePath(args[0]))
 				if err != nil {
 					return err
 				}
-				if err := s.Writer.Pause(ctx, func() error { return schema.Backup(ctx, s.Conn, dir) }); err != nil {
+				if err := s.Writer.PauseWrites(ctx, func() error { return schema.WriteBackup(ctx, s.Conn, dir) }); err != nil {
 					return err
 				}
-				p.say("wrote the backup to %s", args[0])
+				p.printLine("wrote the backup to %s", args[0])
 				return nil
 			})
 		},
@@ -55,19 +55,19 @@ func (p *program) restoreCommand() *cobra.Command {
 			if address.Dir == "" {
 				return errOnlyEmbedded
 			}
-			from, err := filepath.Abs(p.path(args[0]))
+			from, err := filepath.Abs(p.absolutePath(args[0]))
 			if err != nil {
 				return err
 			}
 			var backup inputs.Files
-			backup.Add(args[0], from)
-			if err := backup.CheckOutput("--store", address.Dir, p.path(address.Dir)); err != nil {
+			backup.AddPath(args[0], from)
+			if err := backup.CheckOutput("--store", address.Dir, p.absolutePath(address.Dir)); err != nil {
 				return usageError{err}
 			}
-			if err := app.Restore(cmd.Context(), p.path(address.Dir), from); err != nil {
+			if err := app.RestoreBackup(cmd.Context(), p.absolutePath(address.Dir), from); err != nil {
 				return err
 			}
-			p.say("restored %s into %s", args[0], address.Dir)
+			p.printLine("restored %s into %s", args[0], address.Dir)
 			return nil
 		},
 	}

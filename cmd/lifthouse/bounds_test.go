@@ -25,7 +25,7 @@ func runAlone(t *testing.T, env map[string]string, args ...string) (code int, co
 	dir := t.TempDir()
 	stderr := capture(t)
 	p := &program{out: stderr.write, err: stderr.write, dir: dir, args: args, getenv: func(name string) string { return env[name] }}
-	code = p.run(ctx)
+	code = p.runCommand(ctx)
 	complaints = stderr.text()
 	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
 		t.Errorf("%q creates %v: %v", args, files, err)
@@ -35,7 +35,7 @@ func runAlone(t *testing.T, env map[string]string, args ...string) (code int, co
 
 func TestFlagsHaveBounds(t *testing.T) {
 	p := boundstest.Program{
-		Root: (&program{getenv: func(string) string { return "" }}).command(),
+		Root: (&program{getenv: func(string) string { return "" }}).rootCommand(),
 		Run:  func(args ...string) (int, string) { return runAlone(t, nil, args...) },
 		Arguments: map[string][]string{
 			"lifthouse import": {"x"}, "lifthouse backup": {"x"}, "lifthouse restore": {"x"}, "lifthouse token revoke": {"1"},
@@ -43,19 +43,19 @@ func TestFlagsHaveBounds(t *testing.T) {
 		},
 		Meaningful: meaningful,
 	}
-	p.Check(t)
+	p.CheckFlags(t)
 }
 
 // TestSettingsHaveBounds sets extremes in the environment and in a file.
 func TestSettingsHaveBounds(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lifthouse.yaml")
-	for _, s := range config.Of((&program{getenv: func(string) string { return "" }}).command()) {
-		for _, value := range boundstest.Extremes(s.Flag) {
+	for _, s := range config.SettingsOf((&program{getenv: func(string) string { return "" }}).rootCommand()) {
+		for _, value := range boundstest.ExtremeValues(s.Flag) {
 			if err := os.WriteFile(file, []byte(s.Name+": "+value+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			code, complaints := runAlone(t, map[string]string{s.Variable(): value}, "check")
-			if want := fmt.Sprintf("%s %q: must be ", s.Variable(), value); code != exitUsage || !strings.Contains(complaints, want) {
+			code, complaints := runAlone(t, map[string]string{s.VariableName(): value}, "check")
+			if want := fmt.Sprintf("%s %q: must be ", s.VariableName(), value); code != exitUsage || !strings.Contains(complaints, want) {
 				t.Errorf("exit %d, %q; want %d and %q", code, complaints, exitUsage, want)
 			}
 			code, complaints = runAlone(t, map[string]string{config.FileVariable: file}, "token", "list")

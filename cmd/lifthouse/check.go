@@ -27,14 +27,14 @@ func (p *program) checkCommand() *cobra.Command {
 		Short: "Validate configuration, store and catalogue",
 		Long:  checkHelp,
 		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return p.check(cmd.Context(), r) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return p.runChecks(cmd.Context(), r) },
 	}
 	p.serveFlags(cmd)
 	cmd.Flags().BoolVar(&r.Deep, "deep", false, "read every stored part, and compare the facts of all visitors with their events")
 	return cmd
 }
 
-func (p *program) check(ctx context.Context, r *check.Report) error {
+func (p *program) runChecks(ctx context.Context, r *check.Report) error {
 	if p.running == nil { // otherwise the client has printed its settings
 		p.showSettings()
 		p.checkServer(r)
@@ -50,18 +50,18 @@ func (p *program) check(ctx context.Context, r *check.Report) error {
 func (p *program) showSettings() {
 	table := tabwriter.NewWriter(p.out, 0, 0, 3, ' ', 0)
 	for _, s := range p.settings {
-		_, _ = fmt.Fprintf(table, "%s\t%s\t(%s)\n", s.Name, shown(s), s.Source)
+		_, _ = fmt.Fprintf(table, "%s\t%s\t(%s)\n", s.Name, shownValue(s), s.Source)
 	}
 	_ = table.Flush()
-	p.say("")
+	p.printLine("")
 }
 
 // checkServer checks the settings that only a server uses.
 func (p *program) checkServer(r *check.Report) {
-	if _, err := p.certificate(); err != nil {
+	if _, err := p.loadTLSConfig(); err != nil {
 		r.Fault("server", err)
 	}
-	for _, warning := range append(p.serving.Exposures(p.serving.tlsCert != ""), p.settings.UnknownVariables(p.environ)...) {
+	for _, warning := range append(p.serving.NetworkWarnings(p.serving.tlsCert != ""), p.settings.UnknownVariables(p.environ)...) {
 		r.Note("server", "%s", warning)
 	}
 }
@@ -70,7 +70,7 @@ func (p *program) checkServer(r *check.Report) {
 // holds the store, that process checks it.
 func (p *program) checkStore(ctx context.Context, r *check.Report) error {
 	if p.running != nil {
-		r.Served(ctx, p.running)
+		r.CheckServedStore(ctx, p.running)
 		return nil
 	}
 	address, err := schema.ParseAddress(p.address, p.getenv)
@@ -78,7 +78,7 @@ func (p *program) checkStore(ctx context.Context, r *check.Report) error {
 		return usageError{err}
 	}
 	if address.Dir != "" {
-		dir := p.path(address.Dir)
+		dir := p.absolutePath(address.Dir)
 		if isEmpty(dir) {
 			r.Note("store", "%s does not exist yet; lifthouse serve creates it", dir)
 			return nil
@@ -98,19 +98,19 @@ func (p *program) checkStore(ctx context.Context, r *check.Report) error {
 			return nil
 		}
 	}
-	conn, err := schema.Reach(ctx, address)
+	conn, err := schema.OpenConnection(ctx, address)
 	if err != nil {
 		r.Fault("store", fmt.Errorf("%w; check the address %s, and that the server runs", err, schema.ShowAddress(p.address)))
 		return nil
 	}
 	defer func() { _ = conn.Close() }()
-	r.Store(ctx, conn, address)
+	r.CheckStore(ctx, conn, address)
 	return nil
 }
 
 // checkByHolder lets the process that holds the store check it.
 func (p *program) checkByHolder(ctx context.Context, r *check.Report, locked *embedded.LockedError) error {
-	code, err := p.forward(ctx, locked)
+	code, err := p.forwardCommand(ctx, locked)
 	if err != nil {
 		r.Fault("store", fmt.Errorf("%w, and it accepts no commands: %w", locked, err))
 		return nil

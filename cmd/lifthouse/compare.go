@@ -93,8 +93,8 @@ func (p *program) compareCommand() *cobra.Command {
 	flags.BoolVar(&f.NonNegative, "nonnegative", false, "no visitor's value is below zero")
 	flags.BoolVar(&asTable, "table", false, "print tables, also into a pipe")
 	flags.BoolVar(&asJSON, "json", false, "print JSON lines, also on a terminal")
-	complete(cmd, "methodology", fixed("frequentist", "bayesian"))
-	complete(cmd, "level", fixed("80", "90", "95", "100"))
+	registerCompletion(cmd, "methodology", fixedCompletions("frequentist", "bayesian"))
+	registerCompletion(cmd, "level", fixedCompletions("80", "90", "95", "100"))
 	return cmd
 }
 
@@ -104,7 +104,7 @@ func (p *program) compareFlags(f *compare.Flags, changed func(name string) bool,
 	if err != nil {
 		return usageError{fmt.Errorf("compare: %w", err)}
 	}
-	input, err := calculator.Parse(line)
+	input, err := calculator.ParseInput(line)
 	var invalid *query.InvalidError
 	if errors.As(err, &invalid) {
 		var faults []string
@@ -116,19 +116,19 @@ func (p *program) compareFlags(f *compare.Flags, changed func(name string) bool,
 		}
 		return usageError{fmt.Errorf("compare: %s", strings.Join(faults, "; "))}
 	}
-	answer := input.Answer()
+	answer := input.ComputeAnswer()
 	answer.Line = 1
 	if asJSON {
 		return p.writeJSON(answer)
 	}
-	_, err = io.WriteString(p.out, render.Comparison(input, answer, terminal.Screen(p.out, p.getenv)))
+	_, err = io.WriteString(p.out, render.Comparison(input, answer, terminal.ScreenOf(p.out, p.getenv)))
 	return err
 }
 
 // compareLines answers the inputs of standard input one by one.
 func (p *program) compareLines(ctx context.Context, inJSON bool) error {
 	if terminal.Is(p.in) {
-		p.complain("type an input as one line of JSON; Ctrl-D ends; 'lifthouse compare --help' describes the format")
+		p.printDiagnostic("type an input as one line of JSON; Ctrl-D ends; 'lifthouse compare --help' describes the format")
 	}
 	lines := make(chan compare.Line)
 	ctx, stop := context.WithCancel(ctx)
@@ -160,21 +160,21 @@ func (p *program) compareLines(ctx context.Context, inJSON bool) error {
 
 // answerLine answers one line. It returns false if the line is invalid.
 func (p *program) answerLine(line compare.Line, inJSON bool) (answered bool, err error) {
-	input, err := calculator.Parse(line.Text)
+	input, err := calculator.ParseInput(line.Text)
 	var invalid *query.InvalidError
 	if errors.As(err, &invalid) {
-		p.complain("line %d: %v", line.Number, invalid)
+		p.printDiagnostic("line %d: %v", line.Number, invalid)
 		if inJSON {
-			return false, p.writeJSON(calculator.Refuse(line.Number, invalid))
+			return false, p.writeJSON(calculator.RefuseLine(line.Number, invalid))
 		}
 		return false, nil
 	}
-	answer := input.Answer()
+	answer := input.ComputeAnswer()
 	answer.Line = line.Number
 	if inJSON {
 		return true, p.writeJSON(answer)
 	}
-	_, err = fmt.Fprintf(p.out, "line %d\n\n%s\n", line.Number, render.Comparison(input, answer, terminal.Screen(p.out, p.getenv)))
+	_, err = fmt.Fprintf(p.out, "line %d\n\n%s\n", line.Number, render.Comparison(input, answer, terminal.ScreenOf(p.out, p.getenv)))
 	return true, err
 }
 

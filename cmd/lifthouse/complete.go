@@ -26,7 +26,7 @@ import (
 // completion is a word that the shell may complete, with its description after a tab.
 type completion = string
 
-func described(id int64, name string) completion { return fmt.Sprintf("%d\t%s", id, name) }
+func newCompletion(id int64, name string) completion { return fmt.Sprintf("%d\t%s", id, name) }
 
 // completeFrom returns the completions that a catalogue has, for an argument or a flag.
 // If another process holds the store, that process completes.
@@ -34,7 +34,7 @@ func (p *program) completeFrom(of func(args []string, owned *catalogue.Owned) []
 	return func(cmd *cobra.Command, args []string, _ string) ([]completion, cobra.ShellCompDirective) {
 		var found []completion
 		collect := func(s *app.Store) {
-			for _, owned := range s.Catalogue.Snapshot().Accounts() {
+			for _, owned := range s.Catalogue.Snapshot().AllAccounts() {
 				found = append(found, of(args, owned)...)
 			}
 		}
@@ -42,12 +42,12 @@ func (p *program) completeFrom(of func(args []string, owned *catalogue.Owned) []
 			collect(p.running)
 			return found, cobra.ShellCompDirectiveNoFileComp
 		}
-		if p.configure(cmd) != nil {
+		if p.resolveSettings(cmd) != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		p.useDemo()
 		address, err := schema.ParseAddress(p.address, p.getenv)
-		if err != nil || address.Dir != "" && isEmpty(p.path(address.Dir)) {
+		if err != nil || address.Dir != "" && isEmpty(p.absolutePath(address.Dir)) {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		s, err := p.openStore(cmd.Context())
@@ -78,7 +78,7 @@ func (p *program) completedBy(ctx context.Context, holder *embedded.LockedError)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = remote.Run(ctx, filepath.Join(holder.Dir, remote.SocketName), remote.Command{Dir: p.dir, Args: p.args, Env: map[string]string{}, In: quiet, Out: in, Err: quiet})
+		_, _ = remote.RunCommand(ctx, filepath.Join(holder.Dir, remote.SocketName), remote.Command{Dir: p.dir, Args: p.args, Env: map[string]string{}, In: quiet, Out: in, Err: quiet})
 		_ = in.Close()
 	}()
 	var found []completion
@@ -101,11 +101,11 @@ func completeSubject(args []string, owned *catalogue.Owned) []completion {
 	switch args[0] {
 	case "campaign":
 		for _, c := range catalogue.ByID(owned.Campaigns) {
-			found = append(found, described(c.ID, c.Name))
+			found = append(found, newCompletion(c.ID, c.Name))
 		}
 	case "widget":
 		for _, w := range catalogue.ByID(owned.Widgets) {
-			found = append(found, described(w.ID, w.Name))
+			found = append(found, newCompletion(w.ID, w.Name))
 		}
 	case "experiment":
 		for _, w := range catalogue.ByID(owned.Widgets) {
@@ -126,45 +126,45 @@ func (p *program) completeReport(cmd *cobra.Command) {
 		}
 		return ids(cmd, args, typed)
 	}
-	complete(cmd, "goal", p.completeFrom(func(_ []string, owned *catalogue.Owned) []completion {
+	registerCompletion(cmd, "goal", p.completeFrom(func(_ []string, owned *catalogue.Owned) []completion {
 		var found []completion
 		for _, g := range catalogue.ByID(owned.Goals) {
-			found = append(found, described(g.ID, g.Name))
+			found = append(found, newCompletion(g.ID, g.Name))
 		}
 		return found
 	}))
-	complete(cmd, "account", p.completeFrom(func(_ []string, owned *catalogue.Owned) []completion {
-		return []completion{described(owned.ID, owned.Name)}
+	registerCompletion(cmd, "account", p.completeFrom(func(_ []string, owned *catalogue.Owned) []completion {
+		return []completion{newCompletion(owned.ID, owned.Name)}
 	}))
-	complete(cmd, "metric", fixed(query.Comparable[query.ExperimentResults]...))
-	complete(cmd, "dimension", fixed(engine.Attributes()...))
-	complete(cmd, "interval", fixed(query.Intervals...))
+	registerCompletion(cmd, "metric", fixedCompletions(query.Comparable[query.ExperimentResults]...))
+	registerCompletion(cmd, "dimension", fixedCompletions(engine.AttributeNames()...))
+	registerCompletion(cmd, "interval", fixedCompletions(query.Intervals...))
 	names := query.FilterNames()
 	for i, name := range names {
 		names[i] = name + "="
 	}
-	complete(cmd, "filter", func(*cobra.Command, []string, string) ([]completion, cobra.ShellCompDirective) {
+	registerCompletion(cmd, "filter", func(*cobra.Command, []string, string) ([]completion, cobra.ShellCompDirective) {
 		return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	})
 }
 
 // completeWebsite registers the completion of a flag with the id of a website.
 func (p *program) completeWebsite(cmd *cobra.Command) {
-	complete(cmd, "website", p.completeFrom(func(_ []string, owned *catalogue.Owned) []completion {
+	registerCompletion(cmd, "website", p.completeFrom(func(_ []string, owned *catalogue.Owned) []completion {
 		var found []completion
 		for _, w := range catalogue.ByID(owned.Websites) {
-			found = append(found, described(w.ID, w.Domain))
+			found = append(found, newCompletion(w.ID, w.Domain))
 		}
 		return found
 	}))
 }
 
-func fixed(words ...string) cobra.CompletionFunc {
+func fixedCompletions(words ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// complete registers the completion of a flag of the command.
-func complete(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
+// registerCompletion registers the completion of a flag of the command.
+func registerCompletion(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
 		panic(err) // the command has no such flag
 	}
@@ -178,7 +178,7 @@ func (p *program) useDemo() bool {
 	}
 	fallback, err := schema.ParseAddress(p.address, p.getenv)
 	demoAddress, demoErr := schema.ParseAddress(demoStore, p.getenv)
-	if err != nil || demoErr != nil || !isEmpty(p.path(fallback.Dir)) || !demo.Claimed(p.path(demoAddress.Dir)) {
+	if err != nil || demoErr != nil || !isEmpty(p.absolutePath(fallback.Dir)) || !demo.IsClaimed(p.absolutePath(demoAddress.Dir)) {
 		return false
 	}
 	p.address = demoStore
@@ -188,6 +188,6 @@ func (p *program) useDemo() bool {
 // orDemo uses the demo store of the folder like useDemo, and says so.
 func (p *program) orDemo() {
 	if p.useDemo() {
-		p.complain("the folder has no ./data: this is the demo store (--store %s)", demoStore)
+		p.printDiagnostic("the folder has no ./data: this is the demo store (--store %s)", demoStore)
 	}
 }

@@ -66,7 +66,7 @@ func TestComposeFileIsWhole(t *testing.T) {
 func checkCommand(t *testing.T, name string, service types.ServiceConfig) {
 	t.Helper()
 	p := &program{getenv: func(string) string { return "" }}
-	command, rest, err := p.command().Find(service.Command)
+	command, rest, err := p.rootCommand().Find(service.Command)
 	if err != nil || !command.HasParent() {
 		t.Fatalf("%s: %v: %v", name, service.Command, err)
 	}

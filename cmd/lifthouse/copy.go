@@ -39,7 +39,7 @@ func (p *program) copyCommand() *cobra.Command {
 				return err
 			}
 			return p.withStoreMade(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-				return p.copy(ctx, s, source)
+				return p.copyStore(ctx, s, source)
 			})
 		},
 	}
@@ -52,7 +52,7 @@ func (p *program) sourceOf(from string) (source schema.Address, err error) {
 	if from == "" {
 		return source, usageError{errors.New("--from: must be the folder or the address of the store to copy")}
 	}
-	if isFolder(p.path(from)) {
+	if isFolder(p.absolutePath(from)) {
 		from = "embedded:" + from
 	}
 	if source, err = schema.ParseAddress(from, p.getenv); err != nil {
@@ -61,7 +61,7 @@ func (p *program) sourceOf(from string) (source schema.Address, err error) {
 	if source.Dir == "" {
 		return source, nil
 	}
-	if source.Dir = p.path(source.Dir); isEmpty(source.Dir) {
+	if source.Dir = p.absolutePath(source.Dir); isEmpty(source.Dir) {
 		return source, usageError{fmt.Errorf("--from: there is no store at %s", source.Dir)}
 	}
 	if p.running != nil || strings.HasPrefix(p.address, "embedded:") {
@@ -75,15 +75,15 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-func (p *program) copy(ctx context.Context, s *app.Store, source schema.Address) error {
+func (p *program) copyStore(ctx context.Context, s *app.Store, source schema.Address) error {
 	started := time.Now()
 	show := terminal.NewProgress(p.err, "copy", false)
-	copied, err := s.Copy(ctx, source, func(done, total uint64) {
-		show.Update(int64(done), int64(total), func() { //nolint:gosec // fewer than 2^63
-			p.complain("%d of %d events, %.0f %%", done, total, 100*float64(done)/float64(max(total, 1)))
+	copied, err := s.CopyFrom(ctx, source, func(done, total uint64) {
+		show.ShowAmounts(int64(done), int64(total), func() { //nolint:gosec // fewer than 2^63
+			p.printDiagnostic("%d of %d events, %.0f %%", done, total, 100*float64(done)/float64(max(total, 1)))
 		})
 	})
-	show.Clear()
+	show.ClearBar()
 	var locked *embedded.LockedError
 	if errors.As(err, &locked) {
 		return fmt.Errorf("%w: stop the server, and repeat the command", err)
@@ -91,8 +91,8 @@ func (p *program) copy(ctx context.Context, s *app.Store, source schema.Address)
 	if err != nil {
 		return err
 	}
-	p.say("catalogue: %s copied", terminal.Count(copied.Catalogue, "row"))
-	p.say("looks: %d copied", copied.Looks)
-	p.say("events: %s copied, %.1f s; each counts once, however often it is copied", terminal.Count(copied.Events, "row"), time.Since(started).Seconds())
+	p.printLine("catalogue: %s copied", terminal.CountWithNoun(copied.Catalogue, "row"))
+	p.printLine("looks: %d copied", copied.Looks)
+	p.printLine("events: %s copied, %.1f s; each counts once, however often it is copied", terminal.CountWithNoun(copied.Events, "row"), time.Since(started).Seconds())
 	return nil
 }

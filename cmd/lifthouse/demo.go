@@ -36,7 +36,7 @@ token, revokes the previous one, and prints a request to paste.`,
 			if !cmd.Flags().Changed("store") {
 				p.address = demoStore
 			}
-			return p.demo(cmd.Context(), reset)
+			return p.serveDemo(cmd.Context(), reset)
 		},
 	}
 	p.serveFlags(cmd)
@@ -44,7 +44,7 @@ token, revokes the previous one, and prints a request to paste.`,
 	return cmd
 }
 
-func (p *program) demo(ctx context.Context, reset bool) error {
+func (p *program) serveDemo(ctx context.Context, reset bool) error {
 	address, err := schema.ParseAddress(p.address, p.getenv)
 	if err != nil {
 		return usageError{err}
@@ -53,12 +53,12 @@ func (p *program) demo(ctx context.Context, reset bool) error {
 		return usageError{errors.New("--reset: drop the database on the server instead")}
 	}
 	if reset {
-		if err := p.removeDemo(ctx, p.path(address.Dir)); err != nil {
+		if err := p.removeDemo(ctx, p.absolutePath(address.Dir)); err != nil {
 			return err
 		}
 	}
 	if address.Dir != "" {
-		if err := demo.Claim(p.path(address.Dir)); err != nil {
+		if err := demo.ClaimDirectory(p.absolutePath(address.Dir)); err != nil {
 			return err
 		}
 	}
@@ -66,7 +66,7 @@ func (p *program) demo(ctx context.Context, reset bool) error {
 	if err != nil {
 		return err
 	}
-	if address.Dir == "" && !demosOnly(s.Catalogue.Snapshot().Accounts()) {
+	if address.Dir == "" && !demosOnly(s.Catalogue.Snapshot().AllAccounts()) {
 		return errors.Join(errors.New("the store has other accounts and is not a demo store: name an empty database"), s.Close())
 	}
 	if err := p.makeDemo(ctx, s); err != nil {
@@ -77,12 +77,12 @@ func (p *program) demo(ctx context.Context, reset bool) error {
 		return errors.Join(err, s.Close())
 	}
 	ready := func(_ *app.Store, url string) {
-		p.say("Lifthouse demo answers at %s/v1 (store %s). Ctrl-C stops it. Try:\n", url, schema.ShowAddress(p.address))
-		p.say("  curl -s -H 'Authorization: Bearer %s' '%s/v1/campaigns/%d/results'\n", token, url, demo.Campaign)
-		p.say("Or look at %s/ in a browser, and sign in with the token.\n", url)
-		p.say("Use it in other commands with --store %s.", schema.ShowAddress(p.address))
+		p.printLine("Lifthouse demo answers at %s/v1 (store %s). Ctrl-C stops it. Try:\n", url, schema.ShowAddress(p.address))
+		p.printLine("  curl -s -H 'Authorization: Bearer %s' '%s/v1/campaigns/%d/results'\n", token, url, demo.Campaign)
+		p.printLine("Or look at %s/ in a browser, and sign in with the token.\n", url)
+		p.printLine("Use it in other commands with --store %s.", schema.ShowAddress(p.address))
 	}
-	return errors.Join(p.serve(ctx, s, ready), s.Close())
+	return errors.Join(p.serveStore(ctx, s, ready), s.Close())
 }
 
 // demosOnly reports whether a catalogue is empty or that of the demo.
@@ -95,7 +95,7 @@ func (p *program) removeDemo(ctx context.Context, dir string) error {
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	if !demo.Claimed(dir) {
+	if !demo.IsClaimed(dir) {
 		return fmt.Errorf("%s is not a demo store; --reset only deletes demo stores", dir)
 	}
 	s, err := p.openStore(ctx) // acquires the lock
@@ -108,13 +108,13 @@ func (p *program) removeDemo(ctx context.Context, dir string) error {
 // makeDemo fills an empty store. It adds the catalogue last, which marks the
 // store as complete.
 func (p *program) makeDemo(ctx context.Context, s *app.Store) error {
-	if len(s.Catalogue.Snapshot().Accounts()) > 0 {
+	if len(s.Catalogue.Snapshot().AllAccounts()) > 0 {
 		return nil
 	}
-	p.say("Creating the demo store …")
+	p.printLine("Creating the demo store …")
 	today := time.Now().UTC().Truncate(24 * time.Hour)
 	start := today.AddDate(0, 0, -29)
-	if err := s.Writer.Write(ctx, demo.Events(start)); err != nil {
+	if err := s.Writer.WriteEvents(ctx, demo.ShopEvents(start)); err != nil {
 		return err
 	}
 	for _, shard := range s.Engine.Facts { // a report does not wait for so many events
@@ -122,13 +122,13 @@ func (p *program) makeDemo(ctx context.Context, s *app.Store) error {
 			return err
 		}
 	}
-	_, err := s.Catalogue.Apply(ctx, demo.Catalogue(start), false)
+	_, err := s.Catalogue.ApplyFile(ctx, demo.ShopCatalogue(start), false)
 	return err
 }
 
 // renewDemoToken revokes the token of the last start and creates a new one.
 func renewDemoToken(ctx context.Context, s *app.Store) (string, error) {
-	for _, token := range s.Catalogue.Snapshot().Tokens(demo.Account) {
+	for _, token := range s.Catalogue.Snapshot().AccountTokens(demo.Account) {
 		if token.Name == demoTokenName {
 			if _, err := s.Catalogue.RevokeToken(ctx, demo.Account, token.ID); err != nil {
 				return "", err

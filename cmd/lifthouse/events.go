@@ -47,11 +47,11 @@ func (p *program) eventsCommand() *cobra.Command {
 		Long:  eventsHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := q.check(cmd.Flags().Changed); err != nil {
+			if err := q.checkFlags(cmd.Flags().Changed); err != nil {
 				return err
 			}
 			p.orDemo()
-			err := p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error { return p.events(ctx, s, q) })
+			err := p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error { return p.printEvents(ctx, s, q) })
 			if q.follow && cmd.Context().Err() != nil {
 				err = nil // the user ended it
 			}
@@ -69,8 +69,8 @@ func (p *program) eventsCommand() *cobra.Command {
 	return cmd
 }
 
-// check refuses flags that exclude each other.
-func (q *eventsQuery) check(given func(string) bool) error {
+// checkFlags refuses flags that exclude each other.
+func (q *eventsQuery) checkFlags(given func(string) bool) error {
 	for _, one := range []string{"visitor", "summary"} {
 		for _, other := range []string{"summary", "last", "follow", "rejects"} {
 			if one != other && given(one) && given(other) {
@@ -84,9 +84,9 @@ func (q *eventsQuery) check(given func(string) bool) error {
 	return nil
 }
 
-// story prints what reports make of a visitor.
-func (p *program) story(ctx context.Context, s *app.Store, q eventsQuery) error {
-	of, err := ingest.Visitor(ctx, s.Conn, q.visitor, q.Website)
+// printStory prints what reports make of a visitor.
+func (p *program) printStory(ctx context.Context, s *app.Store, q eventsQuery) error {
+	of, err := ingest.ReadVisitor(ctx, s.Conn, q.visitor, q.Website)
 	if err != nil {
 		return err
 	}
@@ -94,12 +94,12 @@ func (p *program) story(ctx context.Context, s *app.Store, q eventsQuery) error 
 	if q.raw {
 		return json.NewEncoder(p.out).Encode(story)
 	}
-	return story.Write(p.out)
+	return story.WriteText(p.out)
 }
 
-// summary prints how much arrived of each website.
-func (p *program) summary(ctx context.Context, s *app.Store, q eventsQuery) error {
-	stored, err := ingest.Received(ctx, s.Conn, q.Website, time.Now())
+// printArrivalCounts prints how much arrived of each website.
+func (p *program) printArrivalCounts(ctx context.Context, s *app.Store, q eventsQuery) error {
+	stored, err := ingest.CountReceived(ctx, s.Conn, q.Website, time.Now())
 	if err != nil {
 		return err
 	}
@@ -112,37 +112,37 @@ func (p *program) summary(ctx context.Context, s *app.Store, q eventsQuery) erro
 			continue
 		}
 		if i > 0 {
-			p.say("")
+			p.printLine("")
 		}
-		r.Write(p.out)
+		r.WriteText(p.out)
 	}
 	if len(all) == 0 && !q.raw {
-		p.say("Nothing was accepted in the last week.")
+		p.printLine("Nothing was accepted in the last week.")
 	}
 	return nil
 }
 
-func (p *program) events(ctx context.Context, s *app.Store, q eventsQuery) error {
+func (p *program) printEvents(ctx context.Context, s *app.Store, q eventsQuery) error {
 	switch {
 	case q.visitor != "":
-		return p.story(ctx, s, q)
+		return p.printStory(ctx, s, q)
 	case q.summary:
-		return p.summary(ctx, s, q)
+		return p.printArrivalCounts(ctx, s, q)
 	}
 	if q.follow && p.running == nil && s.Dir != "" {
 		return errors.New("--follow: this store is not served, so no events can arrive; start 'lifthouse serve' first")
 	}
 	f := arrivals.NewFollower(s.Conn, q.Query)
-	last, err := f.Before(ctx)
+	last, err := f.LastArrivals(ctx)
 	if err != nil {
 		return err
 	}
-	if err := arrivals.Write(p.out, last, q.raw); err != nil {
+	if err := arrivals.WriteAll(p.out, last, q.raw); err != nil {
 		return err
 	}
 	if !q.follow {
 		if len(last) == 0 && !q.raw {
-			p.say("Nothing has arrived.")
+			p.printLine("Nothing has arrived.")
 		}
 		return nil
 	}
@@ -154,11 +154,11 @@ func (p *program) events(ctx context.Context, s *app.Store, q eventsQuery) error
 			return nil
 		case <-tick.C:
 		}
-		more, err := f.New(ctx)
+		more, err := f.NewArrivals(ctx)
 		if err != nil {
 			return err
 		}
-		if err := arrivals.Write(p.out, more, q.raw); err != nil {
+		if err := arrivals.WriteAll(p.out, more, q.raw); err != nil {
 			return err
 		}
 	}

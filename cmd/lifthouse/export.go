@@ -18,10 +18,10 @@ catalogue. The file has no tokens and no history of shares.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-				if err := s.Catalogue.Refresh(ctx); err != nil {
+				if err := s.Catalogue.RefreshSnapshot(ctx); err != nil {
 					return err
 				}
-				return s.Catalogue.Snapshot().File().Write(p.out)
+				return s.Catalogue.Snapshot().CatalogueFile().WriteYAML(p.out)
 			})
 		},
 	}

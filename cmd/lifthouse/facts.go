@@ -29,7 +29,7 @@ func (p *program) factsCommand() *cobra.Command {
 			p.unreadFacts = rebuild
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				for _, shard := range s.Engine.Facts {
-					if err := p.facts(ctx, shard, rebuild, verify); err != nil {
+					if err := p.refreshFacts(ctx, shard, rebuild, verify); err != nil {
 						return err
 					}
 				}
@@ -42,29 +42,29 @@ func (p *program) factsCommand() *cobra.Command {
 	return cmd
 }
 
-// facts refreshes or rebuilds the facts of a shard, and then verifies them.
-func (p *program) facts(ctx context.Context, shard *facts.Refresher, rebuild, verify bool) error {
-	refresh := shard.Refresh
+// refreshFacts refreshes or rebuilds the facts of a shard, and then verifies them.
+func (p *program) refreshFacts(ctx context.Context, shard *facts.Refresher, rebuild, verify bool) error {
+	refresh := shard.RefreshFacts
 	if rebuild {
-		refresh = shard.Rebuild
+		refresh = shard.RebuildFacts
 	}
 	at, err := refresh(ctx)
 	if err != nil {
 		return err
 	}
-	p.say("The facts include all events that were accepted until %s.", at.Time().Format(timeOfFacts))
+	p.printLine("The facts include all events that were accepted until %s.", at.FoldedThrough().Format(timeOfFacts))
 	if !verify {
 		return nil
 	}
 	show := terminal.NewProgress(p.err, "verify", false)
 	visitors, faults, err := check.VerifyFacts(ctx, shard, func(share float64) {
-		show.Update(int64(100*share), 100, func() { p.complain("%.0f %%", 100*share) })
+		show.ShowAmounts(int64(100*share), 100, func() { p.printDiagnostic("%.0f %%", 100*share) })
 	})
-	show.Clear()
+	show.ClearBar()
 	if err := errors.Join(append(faults, err)...); err != nil {
 		return err
 	}
-	p.say("The facts of %s are those of their events.", terminal.Count(visitors, "visitor"))
+	p.printLine("The facts of %s are those of their events.", terminal.CountWithNoun(visitors, "visitor"))
 	return nil
 }
 

@@ -88,7 +88,7 @@ func TestForeignFiles(t *testing.T) {
 
 func guessesOf(t *testing.T, path string) string {
 	t.Helper()
-	guess := must[*ingest.Inspection](t)(ingest.Inspect(t.Context(), path, ingest.Options{})).Guess()
+	guess := must[*ingest.Inspection](t)(ingest.InspectFile(t.Context(), path, ingest.Options{})).GuessColumns()
 	var found []string
 	for _, field := range []string{"visitor", "time", "variationId", "value"} {
 		found = append(found, strings.TrimSpace(fmt.Sprint(guess[field].Name, " ", guess[field].Layout)))

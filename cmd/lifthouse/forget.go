@@ -33,7 +33,7 @@ func (p *program) forgetCommand() *cobra.Command {
 				return usageError{errors.New("--visitor: must be the id of a visitor")}
 			}
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-				return p.forget(ctx, s.Writer, visitors, websites, yes)
+				return p.forgetVisitors(ctx, s.Writer, visitors, websites, yes)
 			})
 		},
 	}
@@ -43,27 +43,27 @@ func (p *program) forgetCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) forget(ctx context.Context, w *ingest.Writer, visitors []string, websites []int64, yes bool) error {
+func (p *program) forgetVisitors(ctx context.Context, w *ingest.Writer, visitors []string, websites []int64, yes bool) error {
 	if !yes {
 		found, err := w.CountVisitors(ctx, visitors, websites)
 		if err != nil {
 			return err
 		}
-		p.say("Stored: %s of %s. Delete permanently? [y/N]", terminal.Count(found.Events, "event"), terminal.Count(found.Subjects, "subject"))
-		if err := p.consent(); err != nil {
+		p.printLine("Stored: %s of %s. Delete permanently? [y/N]", terminal.CountWithNoun(found.Events, "event"), terminal.CountWithNoun(found.Subjects, "subject"))
+		if err := p.confirmDeletion(); err != nil {
 			return err
 		}
 	}
-	erased, err := w.Forget(ctx, visitors, websites)
+	erased, err := w.ForgetVisitors(ctx, visitors, websites)
 	if err != nil {
 		return err
 	}
-	p.say("deleted %s of %s", terminal.Count(erased.Events, "event"), terminal.Count(erased.Subjects, "subject"))
+	p.printLine("deleted %s of %s", terminal.CountWithNoun(erased.Events, "event"), terminal.CountWithNoun(erased.Subjects, "subject"))
 	return nil
 }
 
-// consent reads the answer to a question. It returns an error unless it is yes.
-func (p *program) consent() error {
+// confirmDeletion reads the answer to a question. It returns an error unless it is yes.
+func (p *program) confirmDeletion() error {
 	answer, _ := bufio.NewReader(p.in).ReadString('\n')
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
 		return fmt.Errorf("nothing was deleted; answer y or use --yes")

@@ -42,7 +42,7 @@ func (p *program) grantsCommand() *cobra.Command {
 			if serving.name == migrating.name || serving.name == "" || migrating.name == "" {
 				return usageError{fmt.Errorf("--serving-user %q, --migrating-user %q: must be two different names", serving.name, migrating.name)}
 			}
-			return p.grants(cmd.Context(), address, apply, serving, migrating)
+			return p.printOrApplyGrants(cmd.Context(), address, apply, serving, migrating)
 		},
 	}
 	flags := cmd.Flags()
@@ -54,27 +54,27 @@ func (p *program) grantsCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) grants(ctx context.Context, address schema.Address, apply bool, serving, migrating userFlags) error {
-	servingUser, err := p.user(serving)
+func (p *program) printOrApplyGrants(ctx context.Context, address schema.Address, apply bool, serving, migrating userFlags) error {
+	servingUser, err := p.readUser(serving)
 	if err != nil {
 		return err
 	}
-	migratingUser, err := p.user(migrating)
+	migratingUser, err := p.readUser(migrating)
 	if err != nil {
 		return err
 	}
 	statements, err := schema.Grants{
 		Database: cmp.Or(address.Options.Auth.Database, "lifthouse"), Cluster: address.Cluster, Serving: servingUser, Migrating: migratingUser,
-	}.Statements()
+	}.SQLStatements()
 	if err != nil {
 		return err
 	}
 	if !apply {
-		p.say("%s;", strings.Join(statements, ";\n\n"))
+		p.printLine("%s;", strings.Join(statements, ";\n\n"))
 		return nil
 	}
 	address.Options.Auth.Database, address.Cluster = "", "" // does not exist yet; the statements name the cluster
-	conn, err := schema.Reach(ctx, address)
+	conn, err := schema.OpenConnection(ctx, address)
 	if err != nil {
 		return err
 	}
@@ -83,18 +83,18 @@ func (p *program) grants(ctx context.Context, address schema.Address, apply bool
 			return errors.Join(fmt.Errorf("%s: %w", statement, err), conn.Close())
 		}
 	}
-	p.say("The users %s and %s exist.", serving.name, migrating.name)
+	p.printLine("The users %s and %s exist.", serving.name, migrating.name)
 	return conn.Close()
 }
 
-// user reads the password of a user, or generates and prints one.
-func (p *program) user(given userFlags) (schema.User, error) {
+// readUser reads the password of a user, or generates and prints one.
+func (p *program) readUser(given userFlags) (schema.User, error) {
 	if given.passwordFile == "" {
 		password := rand.Text()
-		p.complain("password of %s (not shown again): %s", given.name, password)
+		p.printDiagnostic("password of %s (not shown again): %s", given.name, password)
 		return schema.User{Name: given.name, Password: password}, nil
 	}
-	text, err := os.ReadFile(p.path(given.passwordFile))
+	text, err := os.ReadFile(p.absolutePath(given.passwordFile))
 	if err != nil {
 		return schema.User{}, err
 	}

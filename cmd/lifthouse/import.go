@@ -54,11 +54,11 @@ func (p *program) importCommand() *cobra.Command {
 		Args:  someArgs,
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if inspect {
-				files, err := p.globbed(files)
+				files, err := p.expandPatterns(files)
 				if err != nil {
 					return err
 				}
-				return p.inspect(cmd.Context(), files, format)
+				return p.inspectFiles(cmd.Context(), files, format)
 			}
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				options, err := p.importOptions(s, mapping, format)
@@ -66,16 +66,16 @@ func (p *program) importCommand() *cobra.Command {
 					return err
 				}
 				options.DryRun, options.MaxErrors = dryRun, maxErrors
-				if files, err = p.globbed(files); err != nil {
+				if files, err = p.expandPatterns(files); err != nil {
 					return err
 				}
 				if rejects == "" {
 					return p.importFiles(ctx, s, files, options, io.Discard)
 				}
-				if err := p.importInputs(files, mapping, options).CheckOutput("--rejects", rejects, p.path(rejects)); err != nil {
+				if err := p.importInputs(files, mapping, options).CheckOutput("--rejects", rejects, p.absolutePath(rejects)); err != nil {
 					return usageError{err}
 				}
-				all, err := ingest.Create(p.path(rejects))
+				all, err := ingest.CreateFile(p.absolutePath(rejects))
 				if err != nil {
 					return err
 				}
@@ -90,20 +90,20 @@ func (p *program) importCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "validate the files without storing events")
 	bounds.Var(cmd.Flags(), &maxErrors, "max-errors", 0, 0, bounds.MaxCount, "stop after this number of rejected lines; 0: never")
 	p.timeFlags(cmd)
-	complete(cmd, "format", fixed("csv", "ndjson", "parquet"))
+	registerCompletion(cmd, "format", fixedCompletions("csv", "ndjson", "parquet"))
 	return cmd
 }
 
-// globbed returns the files that the arguments name. It expands patterns that the
+// expandPatterns returns the files that the arguments name. It expands patterns that the
 // shell did not expand.
-func (p *program) globbed(arguments []string) ([]string, error) {
+func (p *program) expandPatterns(arguments []string) ([]string, error) {
 	var files []string
 	for _, argument := range arguments {
-		matched, err := filepath.Glob(p.path(argument))
+		matched, err := filepath.Glob(p.absolutePath(argument))
 		if err != nil {
 			return nil, usageError{fmt.Errorf("%s: %w", argument, err)}
 		}
-		if !strings.ContainsAny(argument, "*?[") || argument == "-" || isFile(p.path(argument)) {
+		if !strings.ContainsAny(argument, "*?[") || argument == "-" || isFile(p.absolutePath(argument)) {
 			matched = []string{argument}
 		}
 		if len(matched) == 0 {
@@ -120,19 +120,19 @@ func isFile(path string) bool {
 }
 
 func (p *program) importOptions(s *app.Store, mapping, format string) (ingest.Options, error) {
-	options := ingest.Options{Format: format, Input: p.in, Times: p.timesOf(s), Journal: s.Journal, Owns: s.Owns}
+	options := ingest.Options{Format: format, Input: p.in, Times: p.timesOf(s), Journal: s.Journal, Owns: s.HasWebsite}
 	if format != "" && !slices.Contains([]string{"csv", "ndjson", "parquet"}, format) {
 		return options, usageError{fmt.Errorf("--format %q: must be csv, ndjson or parquet", format)}
 	}
 	if mapping == "" {
 		return options, nil
 	}
-	file, err := ingest.Open(p.path(mapping))
+	file, err := ingest.OpenFile(p.absolutePath(mapping))
 	if err != nil {
 		return options, err
 	}
 	defer func() { _ = file.Close() }()
-	options.Dir = filepath.Dir(p.path(mapping))
+	options.Dir = filepath.Dir(p.absolutePath(mapping))
 	if options.Mapping, err = ingest.ReadMapping(file); err != nil {
 		return options, fmt.Errorf("%s: %w", mapping, err)
 	}
@@ -148,11 +148,11 @@ func (p *program) importInputs(files []string, mapping string, options ingest.Op
 		case "-":
 			read.AddOpen("standard input", p.in)
 		default:
-			read.Add(file, p.path(file))
+			read.AddPath(file, p.absolutePath(file))
 		}
 	}
 	for _, file := range options.LookupFiles() {
-		read.Add(file, file)
+		read.AddPath(file, file)
 	}
 	return read
 }
@@ -180,9 +180,9 @@ type rejections struct {
 	err   error // of the file
 }
 
-// add writes a line to the --rejects file, and reports whether it is one of the
+// writeLine writes a line to the --rejects file, and reports whether it is one of the
 // first, which are shown.
-func (r *rejections) add(file string, line int64, reason string) (shown bool) {
+func (r *rejections) writeLine(file string, line int64, reason string) (shown bool) {
 	if r.err == nil {
 		r.err = r.file.Encode(struct {
 			File   string `json:"file"`
@@ -205,7 +205,7 @@ func (p *program) importFiles(ctx context.Context, s *app.Store, files []string,
 		return fmt.Errorf("--rejects: %w", rejected.err)
 	}
 	if rejected.count > shownRejects {
-		p.complain("%s rejected besides", terminal.Count(rejected.count-shownRejects, "line"))
+		p.printDiagnostic("%s rejected besides", terminal.CountWithNoun(rejected.count-shownRejects, "line"))
 	}
 	if rejected.count > 0 {
 		return &exitError{exitRejected}
@@ -217,33 +217,33 @@ func (p *program) importFile(ctx context.Context, s *app.Store, file string, opt
 	started := time.Now()
 	show := terminal.NewProgress(p.err, filepath.Base(file), true)
 	options.Progress = func(r ingest.Report) {
-		show.Update(r.Bytes, r.TotalBytes, func() {
-			p.complain("%s: %d rows, %.0f %%", file, r.Rows, 100*float64(r.Bytes)/float64(max(r.TotalBytes, 1)))
+		show.ShowAmounts(r.Bytes, r.TotalBytes, func() {
+			p.printDiagnostic("%s: %d rows, %.0f %%", file, r.Rows, 100*float64(r.Bytes)/float64(max(r.TotalBytes, 1)))
 		})
 	}
 	options.Reject = func(line int64, reason string) {
-		if rejected.add(file, line, reason) {
-			show.Clear()
-			p.complain("%s: line %d: %s", file, line, reason)
+		if rejected.writeLine(file, line, reason) {
+			show.ClearBar()
+			p.printDiagnostic("%s: line %d: %s", file, line, reason)
 		}
 	}
 	named := catalogue.NewNamed()
-	options.Accepted = named.Add
+	options.Accepted = named.AddEvents
 	path := file
 	if path != "-" {
-		path = p.path(file)
+		path = p.absolutePath(file)
 	}
-	report, err := ingest.Import(ctx, s.Writer, path, options)
-	show.Clear()
+	report, err := ingest.ImportFile(ctx, s.Writer, path, options)
+	show.ClearBar()
 	if errors.Is(err, ingest.ErrTooManyRejected) {
-		p.complain("%v (--max-errors %d); %s accepted before", err, options.MaxErrors, terminal.Count(report.Rows, "row"))
+		p.printDiagnostic("%v (--max-errors %d); %s accepted before", err, options.MaxErrors, terminal.CountWithNoun(report.Rows, "row"))
 		return &exitError{exitRejected}
 	}
 	if err != nil {
 		return err
 	}
-	p.summarize(file, report, options.DryRun, time.Since(started).Seconds())
-	p.warnOfUndeclared(file, s.Catalogue.Snapshot().Undeclared(named))
+	p.printImportResult(file, report, options.DryRun, time.Since(started).Seconds())
+	p.warnOfUndeclared(file, s.Catalogue.Snapshot().UndeclaredNames(named))
 	return nil
 }
 
@@ -254,23 +254,23 @@ const shownUndeclared = 10
 // declare. Reports do not count such events.
 func (p *program) warnOfUndeclared(file string, found []catalogue.Undeclared) {
 	for _, u := range found[:min(len(found), shownUndeclared)] {
-		p.complain("%s: warning: %s: %s", file, terminal.Count(u.Events, "event"), u.Detail)
+		p.printDiagnostic("%s: warning: %s: %s", file, terminal.CountWithNoun(u.Events, "event"), u.Detail)
 	}
 	if more := len(found) - shownUndeclared; more > 0 {
-		p.complain("%s: warning: %s more that the catalogue does not declare", file, terminal.Count(more, "name"))
+		p.printDiagnostic("%s: warning: %s more that the catalogue does not declare", file, terminal.CountWithNoun(more, "name"))
 	}
 }
 
-// summarize prints the result of importing a file.
-func (p *program) summarize(file string, r ingest.Report, dryRun bool, seconds float64) {
+// printImportResult prints the result of importing a file.
+func (p *program) printImportResult(file string, r ingest.Report, dryRun bool, seconds float64) {
 	separated := ""
 	if r.Separator != 0 && r.Separator != ',' {
 		separated = fmt.Sprintf(", separator %q", r.Separator)
 	}
 	if dryRun {
-		p.say("%s: dry run: %s, %d of %s rejected%s; nothing was inserted", file, terminal.Count(r.Rows, "valid row"), r.Rejected, terminal.Count(r.Lines, "line"), separated)
+		p.printLine("%s: dry run: %s, %d of %s rejected%s; nothing was inserted", file, terminal.CountWithNoun(r.Rows, "valid row"), r.Rejected, terminal.CountWithNoun(r.Lines, "line"), separated)
 		return
 	}
-	p.say("%s: %s accepted, %d of %s rejected%s, %.1f s, %.0f rows/s",
-		file, terminal.Count(r.Rows, "row"), r.Rejected, terminal.Count(r.Lines, "line"), separated, seconds, float64(r.Rows)/seconds)
+	p.printLine("%s: %s accepted, %d of %s rejected%s, %.1f s, %.0f rows/s",
+		file, terminal.CountWithNoun(r.Rows, "row"), r.Rejected, terminal.CountWithNoun(r.Lines, "line"), separated, seconds, float64(r.Rows)/seconds)
 }

@@ -17,11 +17,11 @@ func TestServeMovesTheInboxOn(t *testing.T) {
 	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
 	h.token = strings.TrimSpace(h.must("token", "create"))
 	p := &program{out: os.Stdout, err: os.Stderr, getenv: os.Getenv}
-	p.command() // sets the defaults
+	p.rootCommand() // sets the defaults
 	p.serving.Listen, p.serving.logLevel = "127.0.0.1:0", "error"
 	ctx, stop := context.WithCancel(t.Context())
 	ready, ended := make(chan string, 1), make(chan error, 1)
-	go func() { ended <- p.serve(ctx, h.store, func(_ *app.Store, url string) { ready <- url }) }()
+	go func() { ended <- p.serveStore(ctx, h.store, func(_ *app.Store, url string) { ready <- url }) }()
 	defer func() {
 		stop()
 		if err := <-ended; err != nil {

@@ -15,16 +15,16 @@ import (
 	"lifthouse/schema/ingest"
 )
 
-// inspect prints the columns, types and first rows of files, and writes a mapping file to
+// inspectFiles prints the columns, types and first rows of files, and writes a mapping file to
 // edit beside each, unless there is one.
-func (p *program) inspect(ctx context.Context, files []string, format string) error {
+func (p *program) inspectFiles(ctx context.Context, files []string, format string) error {
 	for _, file := range files {
 		path := file
 		if path == "-" {
 			return usageError{errors.New("--inspect: must name a file, not standard input")}
 		}
-		path = p.path(file)
-		in, err := ingest.Inspect(ctx, path, ingest.Options{Format: format})
+		path = p.absolutePath(file)
+		in, err := ingest.InspectFile(ctx, path, ingest.Options{Format: format})
 		if err != nil {
 			return err
 		}
@@ -46,12 +46,12 @@ func (p *program) showInspection(file string, in *ingest.Inspection) error {
 	if in.Encoding != "" {
 		separated += ", encoding " + in.Encoding
 	}
-	p.say("%s: %s%s, the first %s", file, in.Format, separated, terminal.Count(in.Rows, "row"))
+	p.printLine("%s: %s%s, the first %s", file, in.Format, separated, terminal.CountWithNoun(in.Rows, "row"))
 	fields := map[string]string{}
-	for field, column := range in.Guess() {
+	for field, column := range in.GuessColumns() {
 		fields[column.Name] = field
 	}
-	p.say("")
+	p.printLine("")
 	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "COLUMN\tTYPE\tEMPTY\tVALUES\tPROBABLY\tEXAMPLES")
 	for _, c := range in.Columns {
@@ -66,16 +66,16 @@ func (p *program) showInspection(file string, in *ingest.Inspection) error {
 		if c.More {
 			distinct += "+"
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\n", cell(c.Name), kind, c.Empty, distinct, fields[c.Name], cell(strings.Join(c.Values[:min(3, len(c.Values))], ", ")))
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\n", tableCell(c.Name), kind, c.Empty, distinct, fields[c.Name], tableCell(strings.Join(c.Values[:min(3, len(c.Values))], ", ")))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	p.say("\nThe first rows:\n")
+	p.printLine("\nThe first rows:\n")
 	for _, row := range in.First {
 		shown := make([]string, len(row))
 		for i, value := range row {
-			shown[i] = cell(value)
+			shown[i] = tableCell(value)
 		}
 		_, _ = fmt.Fprintln(table, "  "+strings.Join(shown, "\t"))
 	}
@@ -85,8 +85,8 @@ func (p *program) showInspection(file string, in *ingest.Inspection) error {
 // maxCell is the number of characters of a cell that are shown.
 const maxCell = 40
 
-// cell returns a value as it is shown in a table.
-func cell(value string) string {
+// tableCell returns a value as it is shown in a table.
+func tableCell(value string) string {
 	value = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return '·'
@@ -104,15 +104,15 @@ func (p *program) draftMapping(path, file string, in *ingest.Inspection) error {
 	mapping, shown := path+".mapping.yaml", file+".mapping.yaml"
 	f, err := os.OpenFile(mapping, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // the user edits and shares it
 	if errors.Is(err, fs.ErrExist) {
-		p.say("\n%s exists and was kept. Import the file with: lifthouse import -m %s %s", shown, shown, file)
+		p.printLine("\n%s exists and was kept. Import the file with: lifthouse import -m %s %s", shown, shown, file)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if _, err = f.WriteString(in.Draft(filepath.Base(path))); err != nil {
+	if _, err = f.WriteString(in.DraftMapping(filepath.Base(path))); err != nil {
 		return errors.Join(err, f.Close())
 	}
-	p.say("\nWrote %s. Check it, then: lifthouse import --dry-run -m %s %s", shown, shown, file)
+	p.printLine("\nWrote %s. Check it, then: lifthouse import --dry-run -m %s %s", shown, shown, file)
 	return f.Close()
 }

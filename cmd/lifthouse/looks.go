@@ -28,7 +28,7 @@ func (p *program) looksCommand() *cobra.Command {
 		Short: "Print what each look at a campaign or an experiment found",
 		Long:  looksHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			request, err := (&report.Flags{}).Request(args)
+			request, err := (&report.Flags{}).ParseRequest(args)
 			if err != nil {
 				return usageError{err}
 			}
@@ -37,14 +37,14 @@ func (p *program) looksCommand() *cobra.Command {
 				if request.AccountID, err = accountOr(account, s.Catalogue.Snapshot()); err != nil {
 					return err
 				}
-				plan, err := s.Engine.Plan(request)
+				plan, err := s.Engine.PlanReport(request)
 				if err != nil {
 					return err
 				}
-				if err := s.Engine.Refresh(ctx); err != nil {
+				if err := s.Engine.RefreshFacts(ctx); err != nil {
 					return err
 				}
-				results, err := s.Engine.Report(ctx, plan)
+				results, err := s.Engine.ComputeReport(ctx, plan)
 				if err != nil {
 					return err
 				}

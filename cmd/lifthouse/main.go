@@ -23,24 +23,24 @@ func main() {
 	if err != nil {
 		dir = "."
 	}
-	p := &program{in: os.Stdin, out: output(), err: os.Stderr, dir: dir, args: os.Args[1:], getenv: os.Getenv, environ: os.Environ()}
+	p := &program{in: os.Stdin, out: duplicateStdout(), err: os.Stderr, dir: dir, args: os.Args[1:], getenv: os.Getenv, environ: os.Environ()}
 	p.overdue, p.stopMargin = make(chan struct{}), stopMargin
 	ended := make(chan int, 1)
-	go func() { ended <- p.finish(ctx) }()
+	go func() { ended <- p.runAndShutDown(ctx) }()
 	select {
 	case code := <-ended:
 		stop()
 		os.Exit(code)
 	case <-p.overdue:
-		p.complain("the store does not stop in time; the process ends now, and the next start checks the store")
+		p.printDiagnostic("the store does not stop in time; the process ends now, and the next start checks the store")
 		os.Exit(exitOK)
 	}
 }
 
-// output returns standard output with another descriptor. If nobody reads it any more, as
+// duplicateStdout returns standard output with another descriptor. If nobody reads it any more, as
 // in lifthouse events | head, a write fails, and the command ends and closes the store. A
 // write to the descriptor 1 would end the process.
-func output() *os.File {
+func duplicateStdout() *os.File {
 	descriptor, err := syscall.Dup(int(os.Stdout.Fd()))
 	if err != nil {
 		return os.Stdout
@@ -49,11 +49,11 @@ func output() *os.File {
 	return os.NewFile(uintptr(descriptor), os.Stdout.Name())
 }
 
-// finish executes the command and waits for the threads of the embedded engine.
-func (p *program) finish(ctx context.Context) int {
-	code := p.run(ctx)
+// runAndShutDown executes the command and waits for the threads of the embedded engine.
+func (p *program) runAndShutDown(ctx context.Context) int {
+	code := p.runCommand(ctx)
 	if err := embedded.Shutdown(); err != nil {
-		p.complain("%v", err)
+		p.printDiagnostic("%v", err)
 		code = max(code, exitFailed)
 	}
 	return code

@@ -34,12 +34,12 @@ type house struct {
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	return houseOn(t, schematest.Open(t))
+	return houseOn(t, schematest.OpenMigrated(t))
 }
 
 func houseOn(t *testing.T, conn driver.Conn) *house {
 	t.Helper()
-	s, err := app.On(t.Context(), conn, schema.Address{}, app.Options{Limits: source.DefaultLimits})
+	s, err := app.NewStore(t.Context(), conn, schema.Address{}, app.Options{Limits: source.DefaultLimits})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func (h *house) run(args ...string) (code int, out, complaints string) {
 	defer func() { _ = in.Close() }()
 	stdout, stderr := capture(h.t), capture(h.t)
 	p := &program{in: in, out: stdout.write, err: stderr.write, dir: ".", args: args, getenv: func(string) string { return "" }, running: h.store}
-	code = p.run(h.t.Context())
+	code = p.runCommand(h.t.Context())
 	return code, stdout.text(), stderr.text()
 }
 
@@ -100,7 +100,7 @@ func (c *captured) text() string {
 // get sends a request and decodes the response, which must be 200, into body.
 func (h *house) get(path string, body any) {
 	h.t.Helper()
-	if err := h.store.Engine.Refresh(h.t.Context()); err != nil { // as a server does
+	if err := h.store.Engine.RefreshFacts(h.t.Context()); err != nil { // as a server does
 		h.t.Fatal(err)
 	}
 	request, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, h.url+path, http.NoBody)

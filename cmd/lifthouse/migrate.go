@@ -28,7 +28,7 @@ func (p *program) migrateCommand() *cobra.Command {
 				return err
 			}
 			return p.withStoreMade(cmd.Context(), func(context.Context, *app.Store) error {
-				p.say("The tables are up to date.")
+				p.printLine("The tables are up to date.")
 				return nil
 			})
 		},

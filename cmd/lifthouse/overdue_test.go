@@ -30,17 +30,17 @@ func (c *deafStore) QueryRow(ctx context.Context, query string, args ...any) dri
 // TestAServerThatDoesNotStopIsCutOff has a background task that ignores the end
 // of its context.
 func TestAServerThatDoesNotStopIsCutOff(t *testing.T) {
-	conn := &deafStore{Conn: schematest.Open(t), released: make(chan struct{})}
+	conn := &deafStore{Conn: schematest.OpenMigrated(t), released: make(chan struct{})}
 	h := houseOn(t, conn)
 	out := capture(t)
 	p := &program{in: os.Stdin, out: out.write, err: out.write, dir: ".", getenv: func(string) string { return "" }, overdue: make(chan struct{}), stopMargin: 100 * time.Millisecond}
-	p.command() // sets what the flags have by default
+	p.rootCommand() // sets what the flags have by default
 	p.serving.Listen, p.serving.DrainTimeout, p.serving.logLevel = "127.0.0.1:0", 50*time.Millisecond, "error"
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	began := make(chan time.Time, 1)
 	go func() {
-		ended <- p.serve(ctx, h.store, func(*app.Store, string) {
+		ended <- p.serveStore(ctx, h.store, func(*app.Store, string) {
 			conn.deaf.Store(true)
 			<-time.After(2 * 400 * time.Millisecond) // until the catalogue is being read
 			began <- time.Now()

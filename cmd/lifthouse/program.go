@@ -68,8 +68,8 @@ func (e *exitError) Error() string { return fmt.Sprintf("exit status %d", e.code
 // usageError is an invalid command line or configuration.
 type usageError struct{ error }
 
-func (p *program) run(ctx context.Context) int {
-	root := p.command()
+func (p *program) runCommand(ctx context.Context) int {
+	root := p.rootCommand()
 	root.SetArgs(p.args)
 	root.SetIn(p.in)
 	root.SetOut(p.out)
@@ -83,25 +83,25 @@ func (p *program) run(ctx context.Context) int {
 	case errors.As(err, &exit):
 		return exit.code
 	case errors.As(err, &usage):
-		p.complain("%v\nRun 'lifthouse --help' for the commands and their flags.", err)
+		p.printDiagnostic("%v\nRun 'lifthouse --help' for the commands and their flags.", err)
 		return exitUsage
 	case ctx.Err() != nil:
-		p.complain("interrupted")
+		p.printDiagnostic("interrupted")
 		return exitFailed
 	}
-	p.complain("%v", err)
+	p.printDiagnostic("%v", err)
 	var store *source.StoreError
 	if errors.As(source.StoreFailure(ctx, err), &store) && (store.Fault == source.Full || store.Fault == source.Damaged) && !strings.Contains(err.Error(), store.Error()) {
-		p.complain("%v", store)
+		p.printDiagnostic("%v", store)
 	}
 	return exitFailed
 }
 
-func (p *program) complain(format string, args ...any) {
+func (p *program) printDiagnostic(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.err, "lifthouse: "+format+"\n", args...)
 }
 
-func (p *program) say(format string, args ...any) {
+func (p *program) printLine(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.out, format+"\n", args...)
 }
 
@@ -116,14 +116,14 @@ One process at a time can hold an embedded store. Commands for the same store ar
 
 Exit status: 0 success, 1 failure, 2 invalid command line or configuration, 3 success with rejected input.`
 
-func (p *program) command() *cobra.Command {
+func (p *program) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "lifthouse",
 		Short:         "Results of on-site experiments",
 		Long:          longHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Version:       version(),
+		Version:       buildVersion(),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageError{fmt.Errorf("unknown command %q", args[0])}
@@ -132,11 +132,11 @@ func (p *program) command() *cobra.Command {
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetContext(catalogue.WithAuthor(cmd.Context(), strings.TrimSpace(cmd.CommandPath()+" "+p.getenv("USER"))))
-			return p.configure(cmd)
+			return p.resolveSettings(cmd)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{bounds.Parsed(err)} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{bounds.ExplainParseError(err)} })
 	address := p.getenv("LIFTHOUSE_STORE")
 	if address == "" {
 		address = schema.DefaultStore
@@ -156,14 +156,14 @@ func (p *program) command() *cobra.Command {
 	return root
 }
 
-// configure resolves the settings, and returns all errors of the configuration.
-func (p *program) configure(cmd *cobra.Command) error {
-	p.settings = config.Of(cmd)
+// resolveSettings resolves the settings, and returns all errors of the configuration.
+func (p *program) resolveSettings(cmd *cobra.Command) error {
+	p.settings = config.SettingsOf(cmd)
 	file := p.configFile()
 	if file != "" {
-		file = p.path(file)
+		file = p.absolutePath(file)
 	}
-	faults := slices.Concat(bounds.Faults(cmd.Flags()), p.settings.Resolve(file, p.getenv), p.serving.faults())
+	faults := slices.Concat(bounds.FlagFaults(cmd.Flags()), p.settings.LoadValues(file, p.getenv), p.serving.settingFaults())
 	switch len(faults) {
 	case 0:
 		return nil
@@ -177,8 +177,8 @@ func (p *program) configure(cmd *cobra.Command) error {
 // configFile returns the path of the file with settings, or "".
 func (p *program) configFile() string { return cmp.Or(p.config, p.getenv(config.FileVariable)) }
 
-// shown returns the value of a setting without secrets.
-func shown(s *config.Setting) string {
+// shownValue returns the value of a setting without secrets.
+func shownValue(s *config.Setting) string {
 	if s.Name == storeFlag {
 		return schema.ShowAddress(s.Value.String())
 	}
@@ -208,8 +208,8 @@ func someArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// path returns a path of the command line as an absolute path.
-func (p *program) path(path string) string {
+// absolutePath returns a path of the command line as an absolute path.
+func (p *program) absolutePath(path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}

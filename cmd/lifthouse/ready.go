@@ -22,14 +22,14 @@ func (p *program) readyCommand() *cobra.Command {
 		Long:  "Ready requests /readyz of a server. The exit status is 0 if the server is ready, and 1 otherwise.",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.ready(cmd.Context(), url+"/readyz")
+			return p.checkReadiness(cmd.Context(), url+"/readyz")
 		},
 	}
 	cmd.Flags().StringVar(&url, "url", "http://"+app.DefaultListen, "URL of the server")
 	return cmd
 }
 
-func (p *program) ready(ctx context.Context, url string) error {
+func (p *program) checkReadiness(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)

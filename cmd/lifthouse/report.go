@@ -49,17 +49,17 @@ func (p *program) reportCommand() *cobra.Command {
 		Long:  reportHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Scorecard = q.Scorecard || as.ExitCode
-			request, err := q.Request(args)
+			request, err := q.ParseRequest(args)
 			if err != nil {
 				return usageError{err}
 			}
-			if err := as.Check(); err != nil {
+			if err := as.CheckCombinations(); err != nil {
 				return usageError{err}
 			}
 			p.orDemo()
 			err = p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				request.AccountID = account
-				return p.report(ctx, s, request, as)
+				return p.printReport(ctx, s, request, as)
 			})
 			if as.Watch && cmd.Context().Err() != nil {
 				err = nil // the user ended it
@@ -87,16 +87,16 @@ func (p *program) reportCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) report(ctx context.Context, s *app.Store, request query.Request, as report.Form) error {
+func (p *program) printReport(ctx context.Context, s *app.Store, request query.Request, as report.Form) error {
 	var err error
 	if request.AccountID, err = accountOr(request.AccountID, s.Catalogue.Snapshot()); err != nil {
 		return err
 	}
 	as.Table = as.Table || !as.JSON && !as.CSV && !as.SQL && terminal.Is(p.out)
 	if as.Watch {
-		return p.watch(ctx, s, request, as)
+		return p.watchReport(ctx, s, request, as)
 	}
-	text, decision, err := p.written(ctx, s, request, as)
+	text, decision, err := p.computeReport(ctx, s, request, as)
 	if err != nil {
 		return err
 	}
@@ -112,38 +112,38 @@ func (p *program) report(ctx context.Context, s *app.Store, request query.Reques
 	return nil
 }
 
-// written computes a report and returns it in the selected format, with its decision.
-func (p *program) written(ctx context.Context, s *app.Store, request query.Request, as report.Form) (text string, decision result.DecisionStatus, err error) {
-	plan, err := s.Engine.Plan(request)
+// computeReport computes a report and returns it in the selected format, with its decision.
+func (p *program) computeReport(ctx context.Context, s *app.Store, request query.Request, as report.Form) (text string, decision result.DecisionStatus, err error) {
+	plan, err := s.Engine.PlanReport(request)
 	if err != nil {
 		return "", "", err
 	}
-	if err := s.Engine.Refresh(ctx); err != nil {
+	if err := s.Engine.RefreshFacts(ctx); err != nil {
 		return "", "", err
 	}
 	if as.SQL {
 		text, err = s.Engine.SQL(ctx, plan)
 		return text, "", err
 	}
-	results, err := s.Engine.Report(ctx, plan)
+	results, err := s.Engine.ComputeReport(ctx, plan)
 	if err != nil {
 		return "", "", err
 	}
 	if results.Decision != nil {
 		decision = results.Decision.Status
 	}
-	text, err = p.formatted(results, as)
+	text, err = p.formatReport(results, as)
 	return text, decision, err
 }
 
-// formatted returns the report in the selected format.
-func (p *program) formatted(results *result.Report, as report.Form) (string, error) {
+// formatReport returns the report in the selected format.
+func (p *program) formatReport(results *result.Report, as report.Form) (string, error) {
 	switch {
 	case as.CSV:
 		text, err := render.CSV(results)
 		return string(text), err
 	case as.Table:
-		return render.Report(results, terminal.Screen(p.out, p.getenv)), nil
+		return render.Report(results, terminal.ScreenOf(p.out, p.getenv)), nil
 	}
 	text, err := render.JSON(results)
 	if err != nil || as.Watch {
@@ -154,9 +154,9 @@ func (p *program) formatted(results *result.Report, as report.Form) (string, err
 	return indented.String(), err
 }
 
-// watch repeats the report until the context ends. The last report remains on the
+// watchReport repeats the report until the context ends. The last report remains on the
 // terminal.
-func (p *program) watch(ctx context.Context, s *app.Store, request query.Request, as report.Form) error {
+func (p *program) watchReport(ctx context.Context, s *app.Store, request query.Request, as report.Form) error {
 	if p.running == nil && s.Dir != "" {
 		return errors.New("--watch: this store is not served, so nothing can change; start 'lifthouse serve' first")
 	}
@@ -167,13 +167,13 @@ func (p *program) watch(ctx context.Context, s *app.Store, request query.Request
 	tick := time.NewTicker(as.Every)
 	defer tick.Stop()
 	for {
-		text, _, err := p.written(ctx, s, request, as)
+		text, _, err := p.computeReport(ctx, s, request, as)
 		if err != nil {
 			return err
 		}
 		if over {
 			foot := fmt.Sprintf("%s · every %s · Ctrl-C ends", time.Now().UTC().Format(time.TimeOnly+" UTC"), as.Every)
-			text = render.Frame(text, foot, terminal.Screen(p.out, p.getenv).Height)
+			text = render.Frame(text, foot, terminal.ScreenOf(p.out, p.getenv).Height)
 		}
 		if _, err := p.out.WriteString(text); err != nil {
 			return err

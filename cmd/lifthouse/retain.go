@@ -31,7 +31,7 @@ func (p *program) retainCommand() *cobra.Command {
 				return usageError{fmt.Errorf("--days is missing: must be an integer from 1 to %d", bounds.MaxDays)}
 			}
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-				return p.retain(ctx, s, days, dryRun, yes)
+				return p.applyRetention(ctx, s, days, dryRun, yes)
 			})
 		},
 	}
@@ -41,32 +41,32 @@ func (p *program) retainCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) retain(ctx context.Context, s *app.Store, days int, dryRun, yes bool) error {
-	found, err := s.Expired(ctx, days, time.Now())
+func (p *program) applyRetention(ctx context.Context, s *app.Store, days int, dryRun, yes bool) error {
+	found, err := s.ExpiredSubjects(ctx, days, time.Now())
 	if err != nil {
 		return err
 	}
 	var events uint64
 	for _, e := range found {
 		events += e.Events
-		p.say("%s %d %q of website %d, ended %s: %s", e.Subject, e.ID, e.Name, e.WebsiteID, e.EndDate.Format(time.DateOnly), terminal.Count(e.Events, "event"))
+		p.printLine("%s %d %q of website %d, ended %s: %s", e.Subject, e.ID, e.Name, e.WebsiteID, e.EndDate.Format(time.DateOnly), terminal.CountWithNoun(e.Events, "event"))
 	}
 	switch {
 	case len(found) == 0:
-		p.say("No events are past the retention period of %s.", terminal.Count(days, "day"))
+		p.printLine("No events are past the retention period of %s.", terminal.CountWithNoun(days, "day"))
 		return nil
 	case dryRun:
-		p.say("Dry run: %s of %s would be deleted; nothing was deleted.", terminal.Count(events, "event"), terminal.Count(len(found), "subject"))
+		p.printLine("Dry run: %s of %s would be deleted; nothing was deleted.", terminal.CountWithNoun(events, "event"), terminal.CountWithNoun(len(found), "subject"))
 		return nil
 	case !yes:
-		p.say("Delete %s of %s permanently? [y/N]", terminal.Count(events, "event"), terminal.Count(len(found), "subject"))
-		if err := p.consent(); err != nil {
+		p.printLine("Delete %s of %s permanently? [y/N]", terminal.CountWithNoun(events, "event"), terminal.CountWithNoun(len(found), "subject"))
+		if err := p.confirmDeletion(); err != nil {
 			return err
 		}
 	}
-	if err := s.Erase(ctx, found); err != nil {
+	if err := s.EraseSubjects(ctx, found); err != nil {
 		return err
 	}
-	p.say("deleted %s of %s", terminal.Count(events, "event"), terminal.Count(len(found), "subject"))
+	p.printLine("deleted %s of %s", terminal.CountWithNoun(events, "event"), terminal.CountWithNoun(len(found), "subject"))
 	return nil
 }

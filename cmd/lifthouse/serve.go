@@ -36,7 +36,7 @@ func (p *program) serveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return errors.Join(p.serve(cmd.Context(), s, p.firstSteps), s.Close())
+			return errors.Join(p.serveStore(cmd.Context(), s, p.firstSteps), s.Close())
 		},
 	}
 	p.serveFlags(cmd)
@@ -63,7 +63,7 @@ func (p *program) openToServe(ctx context.Context) (*app.Store, error) {
 		}
 		if !waiting {
 			waiting = true
-			p.complain("process %d holds %s, as an import does; waiting for it for at most %v", locked.PID, locked.Dir, holderTimeout)
+			p.printDiagnostic("process %d holds %s, as an import does; waiting for it for at most %v", locked.PID, locked.Dir, holderTimeout)
 		}
 		select {
 		case <-time.After(holderPoll):
@@ -73,39 +73,39 @@ func (p *program) openToServe(ctx context.Context) (*app.Store, error) {
 	}
 }
 
-// serve answers requests and executes forwarded commands until the context ends.
+// serveStore answers requests and executes forwarded commands until the context ends.
 // It calls ready with the URL once the API can be reached.
-func (p *program) serve(ctx context.Context, s *app.Store, ready func(s *app.Store, url string)) error {
-	slog.SetDefault(app.Logger(p.err, p.serving.logLevel, p.serving.logFormat == logJSON))
+func (p *program) serveStore(ctx context.Context, s *app.Store, ready func(s *app.Store, url string)) error {
+	slog.SetDefault(app.NewLogger(p.err, p.serving.logLevel, p.serving.logFormat == logJSON))
 	p.logSettings(ctx)
-	endTraces, err := app.Trace(ctx, version(), p.getenv)
+	endTraces, err := app.StartTracing(ctx, buildVersion(), p.getenv)
 	if err != nil {
 		return err
 	}
 	defer endTraces()
 	o := p.serving.ServerOptions
-	if o.TLS, err = p.certificate(); err != nil {
+	if o.TLS, err = p.loadTLSConfig(); err != nil {
 		return err
 	}
-	o.API.Release, o.API.Timeout = version(), p.limits.Time
+	o.API.Release, o.API.Timeout = buildVersion(), p.limits.Time
 	o.Ready = func(url string) { ready(s, url) }
 	o.Stopping = p.limitStop
 	if s.Dir != "" {
-		listener, err := remote.Listen(ctx, filepath.Join(s.Dir, remote.SocketName))
+		listener, err := remote.ListenSocket(ctx, filepath.Join(s.Dir, remote.SocketName))
 		if err != nil {
-			p.complain("other commands cannot use this store while it is served: %v", err)
+			p.printDiagnostic("other commands cannot use this store while it is served: %v", err)
 		} else {
 			defer func() { _ = listener.Close() }()
 			o.Commands = func(ctx context.Context) {
-				remote.Serve(ctx, listener, func(ctx context.Context, c remote.Command) int { return execute(ctx, c, s) })
+				remote.ServeCommands(ctx, listener, func(ctx context.Context, c remote.Command) int { return runForwarded(ctx, c, s) })
 			}
 		}
 	}
-	return s.Serve(ctx, &o)
+	return s.ServeAPI(ctx, &o)
 }
 
-// execute runs a command line of another process on the store of this server.
-func execute(ctx context.Context, c remote.Command, s *app.Store) int {
+// runForwarded runs a command line of another process on the store of this server.
+func runForwarded(ctx context.Context, c remote.Command, s *app.Store) int {
 	getenv := func(name string) string {
 		if slices.Contains(remote.Env, name) {
 			return c.Env[name]
@@ -113,7 +113,7 @@ func execute(ctx context.Context, c remote.Command, s *app.Store) int {
 		return ""
 	}
 	p := &program{in: c.In, out: c.Out, err: c.Err, dir: c.Dir, args: c.Args, getenv: getenv, running: s}
-	return p.run(ctx)
+	return p.runCommand(ctx)
 }
 
 // limitStop ends the process if the server does not stop in time. Whatever still
@@ -128,21 +128,21 @@ func (p *program) limitStop() {
 func (p *program) logSettings(ctx context.Context) {
 	var values []slog.Attr
 	for _, s := range p.settings {
-		values = append(values, slog.String(s.Name, shown(s)))
+		values = append(values, slog.String(s.Name, shownValue(s)))
 	}
 	slog.LogAttrs(ctx, slog.LevelInfo, "configuration", values...)
-	for _, warning := range append(p.serving.Exposures(p.serving.tlsCert != ""), p.settings.UnknownVariables(p.environ)...) {
+	for _, warning := range append(p.serving.NetworkWarnings(p.serving.tlsCert != ""), p.settings.UnknownVariables(p.environ)...) {
 		slog.WarnContext(ctx, warning)
 	}
 }
 
 // firstSteps prints the URL of the API, and what to do with an empty store.
 func (p *program) firstSteps(s *app.Store, url string) {
-	p.say("Lifthouse answers at %s/v1 (store %s). Ctrl-C stops it.", url, schema.ShowAddress(p.address))
-	if len(s.Catalogue.Snapshot().Accounts()) > 0 {
+	p.printLine("Lifthouse answers at %s/v1 (store %s). Ctrl-C stops it.", url, schema.ShowAddress(p.address))
+	if len(s.Catalogue.Snapshot().AllAccounts()) > 0 {
 		return
 	}
-	p.say(`
+	p.printLine(`
 The store is empty. From a second terminal:
   lifthouse apply -f catalog.yaml              declare accounts, websites, goals and campaigns
   lifthouse import events.ndjson               import events

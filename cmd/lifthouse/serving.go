@@ -71,8 +71,8 @@ func (p *program) timeFlags(cmd *cobra.Command) {
 	bounds.Var(cmd.Flags(), &p.serving.times.MaxSkew, maxEventSkew, ingest.DefaultTimes.MaxSkew, 0, bounds.MaxAge, "how far in the future the time of an event may be")
 }
 
-// faults returns all invalid settings, sorted by name.
-func (o *serveOptions) faults() []string {
+// settingFaults returns all invalid settings, sorted by name.
+func (o *serveOptions) settingFaults() []string {
 	var faults []string
 	fault := func(name string, value any, want string) {
 		faults = append(faults, fmt.Sprintf("%s %q: must be %s", name, fmt.Sprint(value), want))
@@ -86,17 +86,17 @@ func (o *serveOptions) faults() []string {
 	if err := new(slog.Level).UnmarshalText([]byte(o.logLevel)); err != nil {
 		fault("log-level", o.logLevel, "debug, info, warn or error")
 	}
-	faults = append(faults, o.Faults()...)
+	faults = append(faults, o.AddressFaults()...)
 	slices.Sort(faults)
 	return faults
 }
 
-// certificate returns the TLS configuration, or nil if TLS is off.
-func (p *program) certificate() (*tls.Config, error) {
+// loadTLSConfig returns the TLS configuration, or nil if TLS is off.
+func (p *program) loadTLSConfig() (*tls.Config, error) {
 	if p.serving.tlsCert == "" {
 		return nil, nil
 	}
-	pair, err := tls.LoadX509KeyPair(p.path(p.serving.tlsCert), p.path(p.serving.tlsKey))
+	pair, err := tls.LoadX509KeyPair(p.absolutePath(p.serving.tlsCert), p.absolutePath(p.serving.tlsKey))
 	if err != nil {
 		return nil, fmt.Errorf("--tls-cert %s, --tls-key %s: %w", p.serving.tlsCert, p.serving.tlsKey, err)
 	}

@@ -20,9 +20,9 @@ func (p *program) openStore(ctx context.Context) (*app.Store, error) {
 		return nil, usageError{err}
 	}
 	if address.Dir != "" {
-		address.Dir = p.path(address.Dir)
+		address.Dir = p.absolutePath(address.Dir)
 	}
-	return app.Open(ctx, address, app.Options{
+	return app.OpenStore(ctx, address, app.Options{
 		Fsync: p.fsync, Limits: p.limits, Concurrency: p.serving.API.StoreSlots, Times: p.serving.times, UnreadFacts: p.unreadFacts,
 	})
 }
@@ -30,8 +30,8 @@ func (p *program) openStore(ctx context.Context) (*app.Store, error) {
 // withStore runs work on an existing store. It returns an error if the store does
 // not exist, for example because its directory is misspelt.
 func (p *program) withStore(ctx context.Context, work func(context.Context, *app.Store) error) error {
-	if address, err := schema.ParseAddress(p.address, p.getenv); err == nil && address.Dir != "" && p.running == nil && isEmpty(p.path(address.Dir)) {
-		return fmt.Errorf("there is no store at %s: check --store; lifthouse apply and lifthouse serve create one", p.path(address.Dir))
+	if address, err := schema.ParseAddress(p.address, p.getenv); err == nil && address.Dir != "" && p.running == nil && isEmpty(p.absolutePath(address.Dir)) {
+		return fmt.Errorf("there is no store at %s: check --store; lifthouse apply and lifthouse serve create one", p.absolutePath(address.Dir))
 	}
 	return p.withStoreMade(ctx, work)
 }
@@ -51,7 +51,7 @@ func (p *program) withStoreMade(ctx context.Context, work func(context.Context, 
 	s, err := p.openStore(ctx)
 	var locked *embedded.LockedError
 	if errors.As(err, &locked) {
-		code, delegateErr := p.forward(ctx, locked)
+		code, delegateErr := p.forwardCommand(ctx, locked)
 		if delegateErr != nil {
 			return fmt.Errorf("%w (and it accepts no commands: %w)", err, delegateErr)
 		}
@@ -66,12 +66,12 @@ func (p *program) withStoreMade(ctx context.Context, work func(context.Context, 
 	return errors.Join(work(ctx, s), s.Close())
 }
 
-// forward executes this command line in the process that holds the store, and
+// forwardCommand executes this command line in the process that holds the store, and
 // returns its exit code.
-func (p *program) forward(ctx context.Context, holder *embedded.LockedError) (int, error) {
+func (p *program) forwardCommand(ctx context.Context, holder *embedded.LockedError) (int, error) {
 	c := remote.Command{Dir: p.dir, Args: p.args, Env: map[string]string{}, In: p.in, Out: p.out, Err: p.err}
 	for _, name := range remote.Env {
 		c.Env[name] = p.getenv(name)
 	}
-	return remote.Run(ctx, filepath.Join(holder.Dir, remote.SocketName), c)
+	return remote.RunCommand(ctx, filepath.Join(holder.Dir, remote.SocketName), c)
 }

@@ -52,7 +52,7 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 	flags := cmd.Flags()
 	accountFlag(cmd, &token.AccountID)
 	flags.StringSliceVar(&scopes, "scope", []string{string(catalogue.ScopeRead)}, "scopes: read, write (includes read), or ingest")
-	complete(cmd, "scope", fixed("read", "write", "ingest"))
+	registerCompletion(cmd, "scope", fixedCompletions("read", "write", "ingest"))
 	bounds.Var(flags, &token.WebsiteID, "website", 0, 0, bounds.MaxID, "id of the only website that it may access; required for ingest")
 	flags.StringVar(&token.Name, "name", "", "name that describes its use")
 	bounds.Var(flags, &expires, "expires", 0, 0, bounds.MaxAge, "lifetime, such as 720h; 0: until it is revoked")
@@ -68,7 +68,7 @@ func (p *program) createToken(ctx context.Context, s *app.Store, token catalogue
 	if err != nil {
 		return err
 	}
-	p.say("%s", secret)
+	p.printLine("%s", secret)
 	return nil
 }
 
@@ -94,9 +94,9 @@ func (p *program) listTokens(s *catalogue.Snapshot, account int64) error {
 	if err != nil {
 		return err
 	}
-	tokens := s.Tokens(account)
+	tokens := s.AccountTokens(account)
 	if len(tokens) == 0 {
-		p.say("Account %d has no token; create one with lifthouse token create.", account)
+		p.printLine("Account %d has no token; create one with lifthouse token create.", account)
 		return nil
 	}
 	table := tabwriter.NewWriter(p.out, 0, 0, 3, ' ', 0)
@@ -158,7 +158,7 @@ func (p *program) revokeToken(ctx context.Context, s *app.Store, account, id int
 	if !revoked {
 		return fmt.Errorf("account %d has no token %d; lifthouse token list prints its tokens", account, id)
 	}
-	p.say("Token %d of account %d is revoked.", id, account)
+	p.printLine("Token %d of account %d is revoked.", id, account)
 	return nil
 }
 
@@ -168,7 +168,7 @@ func accountFlag(cmd *cobra.Command, account *int64) {
 
 // accountOr returns the given account, or the only one if none is given.
 func accountOr(given int64, s *catalogue.Snapshot) (int64, error) {
-	accounts := s.Accounts()
+	accounts := s.AllAccounts()
 	var names []string
 	for _, a := range accounts {
 		if a.ID == given || given == 0 && len(accounts) == 1 {

@@ -10,7 +10,7 @@ import (
 
 // TestAStoreOfBeforeFactsIsRefused has a store with the migrations of a release before facts.
 func TestAStoreOfBeforeFactsIsRefused(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	if err := conn.Exec(t.Context(), "INSERT INTO migrations (name, checksum) SELECT '0001_catalogue.sql', 'x'"); err != nil {
 		t.Fatal(err)
 	}

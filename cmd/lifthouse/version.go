@@ -5,9 +5,9 @@ import "runtime/debug"
 // release is the version, set by make release.
 var release string
 
-// version returns the version of the release, of the module, or the commit that
+// buildVersion returns the version of the release, of the module, or the commit that
 // the program was built from.
-func version() string {
+func buildVersion() string {
 	if release != "" {
 		return release
 	}

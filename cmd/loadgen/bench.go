@@ -46,7 +46,7 @@ func (p *program) benchCommand() *cobra.Command {
 			if err = errors.Join(err, o.Validate()); err != nil {
 				return usageError{err}
 			}
-			return p.bench(cmd.Context(), o, jsonFile, reportFile)
+			return p.runBench(cmd.Context(), o, jsonFile, reportFile)
 		},
 	}
 	flags := cmd.Flags()
@@ -70,22 +70,22 @@ func (p *program) benchCommand() *cobra.Command {
 	return cmd
 }
 
-// bench runs a load test and writes its result. If the test fails or is
+// runBench runs a load test and writes its result. If the test fails or is
 // interrupted after the first step, the result so far is written too.
-func (p *program) bench(ctx context.Context, o bench.Options, jsonFile, reportFile string) error {
+func (p *program) runBench(ctx context.Context, o bench.Options, jsonFile, reportFile string) error {
 	display := &bench.Display{Out: p.out, ProgressOut: p.err, Terminal: terminal.Is(p.out)}
-	o.Progress, o.ProgressEvery = display.Progress, display.Period()
-	o.StepDone = func(s bench.Step) { display.Step(s, o.Ladder) }
+	o.Progress, o.ProgressEvery = display.ShowProgress, display.ProgressPeriod()
+	o.StepDone = func(s bench.Step) { display.ShowStep(s, o.Ladder) }
 	result, err := bench.Run(ctx, o)
 	if err != nil && len(result.Steps) == 0 {
 		return err
 	}
-	display.End(result)
+	display.ShowSummary(result)
 	if jsonFile != "" {
 		err = errors.Join(err, writeJSON(jsonFile, result))
 	}
 	if reportFile != "" {
-		page, reportErr := result.Report()
+		page, reportErr := result.RenderHTML()
 		if reportErr == nil {
 			reportErr = os.WriteFile(reportFile, page, 0o600)
 		}

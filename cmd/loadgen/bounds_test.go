@@ -11,7 +11,7 @@ func TestFlagsHaveBounds(t *testing.T) {
 	const anyID, anySeed = "an id is any positive integer of 64 bits", "a seed is any integer"
 	out := filepath.Join(t.TempDir(), "out")
 	p := boundstest.Program{
-		Root: (&program{}).command(),
+		Root: (&program{}).rootCommand(),
 		Run: func(args ...string) (int, string) {
 			r := run(t, args...)
 			return r.code, r.err
@@ -23,5 +23,5 @@ func TestFlagsHaveBounds(t *testing.T) {
 			"seed=18446744073709551615": anySeed, "campaign=9223372036854775807": anyID, "ingest-campaign=9223372036854775807": anyID,
 		},
 	}
-	p.Check(t)
+	p.CheckFlags(t)
 }

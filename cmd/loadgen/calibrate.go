@@ -49,7 +49,7 @@ func (p *program) calibrateCommand() *cobra.Command {
 			if err := o.Validate(); err != nil {
 				return usageError{err}
 			}
-			return p.calibrate(cmd.Context(), &o, store, jsonFile, plotFile)
+			return p.runCalibration(cmd.Context(), &o, store, jsonFile, plotFile)
 		},
 	}
 	flags := cmd.Flags()
@@ -65,7 +65,7 @@ func (p *program) calibrateCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) calibrate(ctx context.Context, o *calibration.Options, store, jsonFile, plotFile string) (err error) {
+func (p *program) runCalibration(ctx context.Context, o *calibration.Options, store, jsonFile, plotFile string) (err error) {
 	if store == "" {
 		if store, err = os.MkdirTemp("", "lifthouse-calibrate-"); err != nil {
 			return err
@@ -78,7 +78,7 @@ func (p *program) calibrate(ctx context.Context, o *calibration.Options, store, 
 		return err
 	}
 	slog.SetDefault(slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelWarn})))
-	s, err := app.Open(ctx, schema.Address{Dir: store}, app.Options{Limits: source.DefaultLimits, Times: ingest.DefaultTimes})
+	s, err := app.OpenStore(ctx, schema.Address{Dir: store}, app.Options{Limits: source.DefaultLimits, Times: ingest.DefaultTimes})
 	if err != nil {
 		return err
 	}
@@ -93,12 +93,12 @@ func (p *program) calibrate(ctx context.Context, o *calibration.Options, store, 
 	if err != nil {
 		return err
 	}
-	result.Write(p.out)
+	result.WriteTable(p.out)
 	if jsonFile != "" {
 		err = errors.Join(err, writeJSON(jsonFile, result))
 	}
 	if plotFile != "" {
-		plot, plotErr := result.Plot()
+		plot, plotErr := result.PlotSVG()
 		if plotErr == nil {
 			plotErr = os.WriteFile(plotFile, plot, 0o600)
 		}
@@ -128,7 +128,7 @@ func startServer(ctx context.Context, s *app.Store) (system *calibration.System,
 		URL:  "http://" + listener.Addr().String(),
 		HTTP: &http.Client{},
 		Apply: func(ctx context.Context, file catalogue.File) error {
-			_, err := s.Catalogue.Apply(ctx, file, false)
+			_, err := s.Catalogue.ApplyFile(ctx, file, false)
 			return err
 		},
 		Tokens: func(ctx context.Context) (calibration.Tokens, error) {

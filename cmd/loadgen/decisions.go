@@ -65,7 +65,7 @@ func (p *program) calibrateDecisions(ctx context.Context, o *calibration.Decisio
 	if err != nil {
 		return err
 	}
-	result.Write(p.out)
+	result.WriteTable(p.out)
 	if jsonFile != "" {
 		err = writeJSON(jsonFile, result)
 	}

@@ -91,11 +91,11 @@ func (p *program) generateCommand() *cobra.Command {
 		Long:  generateHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := o.scenario(cmd)
+			s, err := o.readScenario(cmd)
 			if err != nil {
 				return err
 			}
-			return p.generate(cmd.Context(), &o, s)
+			return p.generateEvents(cmd.Context(), &o, s)
 		},
 	}
 	flags := cmd.Flags()
@@ -113,9 +113,9 @@ func (p *program) generateCommand() *cobra.Command {
 	return cmd
 }
 
-// scenario returns the scenario of the file, or the default scenario, with the
+// readScenario returns the scenario of the file, or the default scenario, with the
 // values of the flags.
-func (o *generateOptions) scenario(cmd *cobra.Command) (*population.Scenario, error) {
+func (o *generateOptions) readScenario(cmd *cobra.Command) (*population.Scenario, error) {
 	s := population.DefaultScenario()
 	if o.scenarioFile != "" {
 		file, err := os.Open(o.scenarioFile)
@@ -150,23 +150,23 @@ func (o *generateOptions) scenario(cmd *cobra.Command) (*population.Scenario, er
 	return &s, nil
 }
 
-func (p *program) generate(ctx context.Context, o *generateOptions, s *population.Scenario) error {
+func (p *program) generateEvents(ctx context.Context, o *generateOptions, s *population.Scenario) error {
 	if err := o.checkDestination(s); err != nil {
 		return usageError{err}
 	}
 	if o.catalogue != "" {
-		if err := writeFile(o.catalogue, s.Catalogue().Write); err != nil {
+		if err := writeFile(o.catalogue, s.CatalogueFile().WriteYAML); err != nil {
 			return err
 		}
 	}
 	started := time.Now()
-	sent, destination, err := p.send(ctx, o, s)
+	sent, destination, err := p.sendEvents(ctx, o, s)
 	if err != nil {
 		return err
 	}
 	if destination != "" {
 		seconds := time.Since(started).Seconds()
-		p.logf("%s: %d events of %d visitors in %.1f s (%.0f events/s)", destination, sent.Events, sent.Visitors, seconds, float64(sent.Events)/seconds)
+		p.printDiagnostic("%s: %d events of %d visitors in %.1f s (%.0f events/s)", destination, sent.Events, sent.Visitors, seconds, float64(sent.Events)/seconds)
 	}
 	return p.writeTruth(o, s)
 }
@@ -190,7 +190,7 @@ func (o *generateOptions) checkDestination(s *population.Scenario) error {
 		errs = append(errs, errors.New("--token needs --url"))
 	}
 	if o.url != "" {
-		_, err := o.server(s)
+		_, err := o.targetServer(s)
 		errs = append(errs, err)
 	}
 	return errors.Join(append(errs, o.checkOutputs()...)...)
@@ -199,15 +199,15 @@ func (o *generateOptions) checkDestination(s *population.Scenario) error {
 // checkOutputs returns an error for each output that is the scenario.
 func (o *generateOptions) checkOutputs() (errs []error) {
 	var read inputs.Files
-	read.Add(o.scenarioFile, o.scenarioFile)
+	read.AddPath(o.scenarioFile, o.scenarioFile)
 	for flag, path := range map[string]string{"--output": o.output, "--truth": o.truth, "--catalogue": o.catalogue} {
 		errs = append(errs, read.CheckOutput(flag, path, path))
 	}
 	return errs
 }
 
-// server returns the server of --url with a token for each website.
-func (o *generateOptions) server(s *population.Scenario) (*send.Server, error) {
+// targetServer returns the server of --url with a token for each website.
+func (o *generateOptions) targetServer(s *population.Scenario) (*send.Server, error) {
 	server := &send.Server{URL: strings.TrimRight(o.url, "/"), Tokens: map[int64]string{}, Client: &http.Client{Timeout: time.Minute}}
 	for _, value := range o.tokens {
 		website, token, hasWebsite := strings.Cut(value, "=")
@@ -230,28 +230,28 @@ func (o *generateOptions) server(s *population.Scenario) (*send.Server, error) {
 	return server, errors.Join(errs...)
 }
 
-// send sends the events to their destination and returns its name, or "" if
+// sendEvents sends the events to their destination and returns its name, or "" if
 // there is no destination.
-func (p *program) send(ctx context.Context, o *generateOptions, s *population.Scenario) (sent send.Progress, destination string, err error) {
+func (p *program) sendEvents(ctx context.Context, o *generateOptions, s *population.Scenario) (sent send.Progress, destination string, err error) {
 	switch {
 	case o.output != "":
-		update, clearProgress := p.sendProgress(o.output, s.Visitors())
+		update, clearProgress := p.sendProgress(o.output, s.TotalVisitors())
 		stdout := bufio.NewWriterSize(p.out, 1<<20)
 		sent, err = send.WriteFile(ctx, s, o.output, stdout, update)
 		clearProgress()
 		return sent, o.output, errors.Join(err, stdout.Flush())
 	case o.url != "":
-		server, err := o.server(s)
+		server, err := o.targetServer(s)
 		if err != nil {
 			return sent, "", err
 		}
-		update, clearProgress := p.sendProgress(o.url, s.Visitors())
-		sent, err = server.Post(ctx, s, update)
+		update, clearProgress := p.sendProgress(o.url, s.TotalVisitors())
+		sent, err = server.PostScenario(ctx, s, update)
 		clearProgress()
 		return sent, o.url, err
 	case o.store != "":
 		err = p.withStore(ctx, o.store, func(store *app.Store) error {
-			sent, err = p.insert(ctx, store, s)
+			sent, err = p.insertScenario(ctx, store, s)
 			return err
 		})
 		return sent, schema.ShowAddress(o.store), err
@@ -261,7 +261,7 @@ func (p *program) send(ctx context.Context, o *generateOptions, s *population.Sc
 
 // writeTruth writes the truth to --truth or to standard output.
 func (p *program) writeTruth(o *generateOptions, s *population.Scenario) error {
-	write := func(w io.Writer) error { return encodeJSON(w, s.Truth()) }
+	write := func(w io.Writer) error { return encodeJSON(w, s.ComputeTruth()) }
 	switch {
 	case o.truth != "":
 		return writeFile(o.truth, write)

@@ -33,7 +33,7 @@ func (p *program) growthCommand() *cobra.Command {
 			if err := errors.Join(checkEmbedded(store), checkScale(scale)); err != nil {
 				return usageError{err}
 			}
-			return p.withStore(cmd.Context(), store, func(s *app.Store) error { return p.growth(cmd.Context(), s, scale, rounds, jsonFile) })
+			return p.withStore(cmd.Context(), store, func(s *app.Store) error { return p.measureGrowth(cmd.Context(), s, scale, rounds, jsonFile) })
 		},
 	}
 	flags := cmd.Flags()
@@ -44,15 +44,15 @@ func (p *program) growthCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) growth(ctx context.Context, s *app.Store, scale float64, rounds int, jsonFile string) error {
+func (p *program) measureGrowth(ctx context.Context, s *app.Store, scale float64, rounds int, jsonFile string) error {
 	account, large := findCampaign(s.Catalogue.Snapshot(), population.StandardCampaign)
 	if large == nil {
 		return errors.New("the store does not have the standard data set: create one with loadgen standard")
 	}
 	campaigns := population.GrowingCampaigns()
 	if _, existing := findCampaign(s.Catalogue.Snapshot(), campaigns[0]); existing == nil {
-		growing := population.Growing(scale, 1)
-		if _, err := p.insert(ctx, s, &growing); err != nil {
+		growing := population.GrowingScenario(scale, 1)
+		if _, err := p.insertScenario(ctx, s, &growing); err != nil {
 			return err
 		}
 	}
@@ -60,11 +60,11 @@ func (p *program) growth(ctx context.Context, s *app.Store, scale float64, round
 		return err
 	}
 	r := &reporter{rounds: rounds, engine: s.Engine, snapshot: s.Catalogue.Snapshot(), account: account}
-	visitors, err := r.visitors(ctx, campaigns)
+	visitors, err := r.countVisitors(ctx, campaigns)
 	if err != nil {
 		return err
 	}
-	growth, err := measure.GrowthOf(ctx, visitors, campaigns, r.queries())
+	growth, err := measure.GrowthOf(ctx, visitors, campaigns, r.measuredQueries())
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (p *program) growth(ctx context.Context, s *app.Store, scale float64, round
 			return err
 		}
 	}
-	return growth.Write(p.out)
+	return growth.WriteTable(p.out)
 }
 
 // reporter computes reports.
@@ -84,15 +84,15 @@ type reporter struct {
 	account  int64
 }
 
-// visitors returns the number of visitors of each campaign.
-func (r *reporter) visitors(ctx context.Context, campaigns []int64) ([]int64, error) {
+// countVisitors returns the number of visitors of each campaign.
+func (r *reporter) countVisitors(ctx context.Context, campaigns []int64) ([]int64, error) {
 	var all []int64
 	for _, id := range campaigns {
-		plan, err := r.engine.Plan(query.Request{Operation: query.CampaignResults, AccountID: r.account, SubjectID: id})
+		plan, err := r.engine.PlanReport(query.Request{Operation: query.CampaignResults, AccountID: r.account, SubjectID: id})
 		if err != nil {
 			return nil, err
 		}
-		results, err := r.engine.Report(ctx, plan)
+		results, err := r.engine.ComputeReport(ctx, plan)
 		if err != nil {
 			return nil, err
 		}
@@ -101,46 +101,46 @@ func (r *reporter) visitors(ctx context.Context, campaigns []int64) ([]int64, er
 	return all, nil
 }
 
-// queries returns the measured queries.
-func (r *reporter) queries() []measure.Query {
+// measuredQueries returns the measured queries.
+func (r *reporter) measuredQueries() []measure.Query {
 	filter := func(request *query.Request, attributes ...string) {
 		values := map[string][]string{"device": {"mobile"}, "country": {"DE", "FR"}}
 		for _, attribute := range attributes {
 			request.Filters.Lists = append(request.Filters.Lists, query.ListFilter{Attribute: attribute, Values: values[attribute]})
 		}
 	}
-	queries := []measure.Query{r.query("unfiltered", func(*query.Request) {})}
+	queries := []measure.Query{r.newQuery("unfiltered", func(*query.Request) {})}
 	for goal := range int64(4) {
-		queries = append(queries, r.query(fmt.Sprintf("goal %d", goal+2), func(request *query.Request) { request.GoalID += goal + 1 }))
+		queries = append(queries, r.newQuery(fmt.Sprintf("goal %d", goal+2), func(request *query.Request) { request.GoalID += goal + 1 }))
 	}
 	for _, dimension := range []query.Dimension{query.ByDevice, query.ByCountry, query.ByChannel, query.ByReferrer} {
-		queries = append(queries, r.query("by "+string(dimension), func(request *query.Request) { request.Dimension = dimension }))
+		queries = append(queries, r.newQuery("by "+string(dimension), func(request *query.Request) { request.Dimension = dimension }))
 	}
 	return append(queries,
-		r.query("mobile", func(request *query.Request) { filter(request, "device") }),
-		r.query("mobile in DE, FR", func(request *query.Request) { filter(request, "device", "country") }),
-		r.query("by day", func(request *query.Request) { request.Interval = query.Daily }),
+		r.newQuery("mobile", func(request *query.Request) { filter(request, "device") }),
+		r.newQuery("mobile in DE, FR", func(request *query.Request) { filter(request, "device", "country") }),
+		r.newQuery("by day", func(request *query.Request) { request.Interval = query.Daily }),
 	)
 }
 
-// plan returns the plan of a campaign's report. The function change modifies the
+// planReport returns the plan of a campaign's report. The function change modifies the
 // unfiltered request.
-func (r *reporter) plan(campaign int64, change func(*query.Request)) (*plan.Plan, error) {
+func (r *reporter) planReport(campaign int64, change func(*query.Request)) (*plan.Plan, error) {
 	_, c := findCampaign(r.snapshot, campaign)
 	if c == nil {
 		return nil, fmt.Errorf("the catalogue has no campaign %d", campaign)
 	}
 	request := query.Request{Operation: query.CampaignResults, AccountID: r.account, SubjectID: campaign, GoalID: c.PrimaryGoalID, Metric: query.ValuePerVisitor}
 	change(&request)
-	return r.engine.Plan(request)
+	return r.engine.PlanReport(request)
 }
 
-// query returns a query. The function change modifies the unfiltered request.
-func (r *reporter) query(name string, change func(*query.Request)) measure.Query {
+// newQuery returns a query. The function change modifies the unfiltered request.
+func (r *reporter) newQuery(name string, change func(*query.Request)) measure.Query {
 	return measure.Query{Name: name, Rounds: r.rounds, Run: func(ctx context.Context, campaign int64) error {
-		plan, err := r.plan(campaign, change)
+		plan, err := r.planReport(campaign, change)
 		if err == nil {
-			_, err = r.engine.Report(ctx, plan)
+			_, err = r.engine.ComputeReport(ctx, plan)
 		}
 		return err
 	}}

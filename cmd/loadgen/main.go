@@ -38,17 +38,17 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal terminates the process
 	p := &program{in: os.Stdin, out: os.Stdout, err: os.Stderr}
-	code := p.run(ctx, os.Args[1:])
+	code := p.runCommand(ctx, os.Args[1:])
 	stop()
 	if err := embedded.Shutdown(); err != nil {
-		p.logf("%v", err)
+		p.printDiagnostic("%v", err)
 		code = max(code, exitFailed)
 	}
 	os.Exit(code)
 }
 
-func (p *program) run(ctx context.Context, args []string) int {
-	root := p.command()
+func (p *program) runCommand(ctx context.Context, args []string) int {
+	root := p.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(p.in)
 	root.SetOut(p.out)
@@ -59,18 +59,18 @@ func (p *program) run(ctx context.Context, args []string) int {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &usage):
-		p.logf("%v\nRun 'loadgen --help' for a list of commands.", err)
+		p.printDiagnostic("%v\nRun 'loadgen --help' for a list of commands.", err)
 		return exitUsage
 	case ctx.Err() != nil:
-		p.logf("interrupted")
+		p.printDiagnostic("interrupted")
 		return exitFailed
 	}
-	p.logf("%v", err)
+	p.printDiagnostic("%v", err)
 	return exitFailed
 }
 
-// logf writes a line to standard error.
-func (p *program) logf(format string, args ...any) {
+// printDiagnostic writes a line to standard error.
+func (p *program) printDiagnostic(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.err, "loadgen: "+format+"\n", args...)
 }
 
@@ -79,7 +79,7 @@ measures the accuracy and the cost of reports.
 
 Exit status: 0 success, 1 failure or a measurement outside its limits, 2 invalid command line.`
 
-func (p *program) command() *cobra.Command {
+func (p *program) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "loadgen",
 		Short:         "Generate events with known effects, load-test servers and measure reports",
@@ -93,14 +93,14 @@ func (p *program) command() *cobra.Command {
 			return nil
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			if faults := bounds.Faults(cmd.Flags()); len(faults) > 0 {
+			if faults := bounds.FlagFaults(cmd.Flags()); len(faults) > 0 {
 				return usageError{errors.New(strings.Join(faults, "\n"))}
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{bounds.Parsed(err)} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{bounds.ExplainParseError(err)} })
 	root.AddCommand(p.generateCommand(), p.standardCommand(), p.peersCommand(), p.growthCommand(), p.benchCommand(), p.calibrateCommand(), p.reportCommand())
 	return root
 }

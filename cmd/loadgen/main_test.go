@@ -42,7 +42,7 @@ func run(t *testing.T, args ...string) outcome {
 	t.Helper()
 	var out, err bytes.Buffer
 	p := &program{in: strings.NewReader(""), out: &out, err: &err}
-	code := p.run(t.Context(), args)
+	code := p.runCommand(t.Context(), args)
 	return outcome{code, out.String(), err.String()}
 }
 

@@ -49,7 +49,7 @@ func (p *program) peersCommand() *cobra.Command {
 				return usageError{err}
 			}
 			return p.withStore(cmd.Context(), store, func(s *app.Store) error {
-				return p.peers(cmd.Context(), s, campaign, rounds, duckDB, jsonFile)
+				return p.compareCompetitors(cmd.Context(), s, campaign, rounds, duckDB, jsonFile)
 			})
 		},
 	}
@@ -62,7 +62,7 @@ func (p *program) peersCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) peers(ctx context.Context, s *app.Store, id int64, rounds int, duckDB, jsonFile string) (err error) {
+func (p *program) compareCompetitors(ctx context.Context, s *app.Store, id int64, rounds int, duckDB, jsonFile string) (err error) {
 	account, campaign := findCampaign(s.Catalogue.Snapshot(), id)
 	if campaign == nil {
 		return fmt.Errorf("invalid --campaign %d: the catalogue of the store has no such campaign", id)
@@ -74,7 +74,7 @@ func (p *program) peers(ctx context.Context, s *app.Store, id int64, rounds int,
 	options := peers.Options{
 		Conn: s.Conn, WebsiteID: campaign.WebsiteID, CampaignID: id, GoalIDs: goals,
 		WarmUps: peers.WarmUps, Rounds: rounds, Report: campaignReport(s.Engine, account, id, goals),
-		Progress: func(text string) { p.logf("%s", text) },
+		Progress: func(text string) { p.printDiagnostic("%s", text) },
 	}
 	if duckDB != "" {
 		if options.DuckDB, err = peers.StartDuckDB(ctx, duckDB); err != nil {
@@ -107,7 +107,7 @@ func (p *program) peers(ctx context.Context, s *app.Store, id int64, rounds int,
 // goal.
 func goalIDs(s *catalogue.Snapshot, campaign *catalogue.LiveCampaign) []int64 {
 	ids := []int64{campaign.PrimaryGoalID}
-	for _, owned := range s.Accounts() {
+	for _, owned := range s.AllAccounts() {
 		for _, goal := range catalogue.ByID(owned.Goals) {
 			if goal.WebsiteID == campaign.WebsiteID && goal.ID != campaign.PrimaryGoalID {
 				ids = append(ids, goal.ID)
@@ -152,11 +152,11 @@ func campaignReport(e *engine.Engine, account, id int64, goals []int64) peers.Re
 	return func(ctx context.Context, question peers.Question, to time.Time) ([]peers.Counts, error) {
 		r := requestOf(question, to)
 		r.AccountID, r.SubjectID = account, id
-		plan, err := e.Plan(r)
+		plan, err := e.PlanReport(r)
 		if err != nil {
 			return nil, err
 		}
-		results, err := e.Report(ctx, plan)
+		results, err := e.ComputeReport(ctx, plan)
 		if err != nil {
 			return nil, err
 		}

@@ -15,10 +15,10 @@ import (
 func (p *program) sendProgress(name string, visitors int) (update func(send.Progress), clearProgress func()) {
 	show := terminal.NewProgress(p.err, name, false)
 	return func(now send.Progress) {
-		show.Update(int64(now.Visitors), int64(visitors), func() {
-			p.logf("%s: %d of %d visitors, %d events", name, now.Visitors, visitors, now.Events)
+		show.ShowAmounts(int64(now.Visitors), int64(visitors), func() {
+			p.printDiagnostic("%s: %d of %d visitors, %d events", name, now.Visitors, visitors, now.Events)
 		})
-	}, show.Clear
+	}, show.ClearBar
 }
 
 // phaseLinePeriod is the time between two lines of phaseProgress.
@@ -32,7 +32,7 @@ func (p *program) phaseProgress() func(phase string, done, total int) {
 	return func(phase string, done, total int) {
 		switch {
 		case isTerminal && phase != current:
-			bar = terminal.Bar(p.err, phase, int64(total), false)
+			bar = terminal.NewBar(p.err, phase, int64(total), false)
 			fallthrough
 		case isTerminal:
 			_ = bar.Set(done)

@@ -39,14 +39,14 @@ func (p *program) reportCommand() *cobra.Command {
 		Long:  reportHelp,
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			b, err := o.benchmarks()
+			b, err := o.readBenchmarks()
 			if err != nil {
 				return err
 			}
 			if err := o.checkOutputs(b); err != nil {
 				return usageError{err}
 			}
-			return b.Write(o.page, o.details)
+			return b.WriteFiles(o.page, o.details)
 		},
 	}
 	flags := cmd.Flags()
@@ -64,8 +64,8 @@ func (p *program) reportCommand() *cobra.Command {
 	return cmd
 }
 
-// benchmarks reads all inputs. The error lists all problems.
-func (o *reportOptions) benchmarks() (*report.Benchmarks, error) {
+// readBenchmarks reads all inputs. The error lists all problems.
+func (o *reportOptions) readBenchmarks() (*report.Benchmarks, error) {
 	b := &report.Benchmarks{Command: o.command, Date: time.Now().UTC().Format(time.DateOnly), Machine: measure.ThisMachine()}
 	if o.revision != "" {
 		b.Machine.Revision = o.revision
@@ -106,11 +106,11 @@ func (o *reportOptions) benchmarks() (*report.Benchmarks, error) {
 func (o *reportOptions) checkOutputs(b *report.Benchmarks) error {
 	var read inputs.Files
 	for _, path := range []string{o.standard, o.peers, o.growth, o.calibration, o.decisions} {
-		read.Add(path, path)
+		read.AddPath(path, path)
 	}
 	for _, value := range slices.Concat(o.loads, o.sections) {
 		_, path, _ := strings.Cut(value, "=")
-		read.Add(path, path)
+		read.AddPath(path, path)
 	}
 	errs := []error{read.CheckOutput("--output", o.page, o.page)}
 	for _, name := range b.DetailFiles() {

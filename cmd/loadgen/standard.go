@@ -50,7 +50,7 @@ func (p *program) standardCommand() *cobra.Command {
 				return usageError{err}
 			}
 			return p.withStore(cmd.Context(), o.store, func(store *app.Store) error {
-				return p.standard(cmd.Context(), store, &o)
+				return p.insertStandard(cmd.Context(), store, &o)
 			})
 		},
 	}
@@ -63,19 +63,19 @@ func (p *program) standardCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) standard(ctx context.Context, store *app.Store, o *standardOptions) error {
-	if accounts := store.Catalogue.Snapshot().Accounts(); len(accounts) > 0 {
+func (p *program) insertStandard(ctx context.Context, store *app.Store, o *standardOptions) error {
+	if accounts := store.Catalogue.Snapshot().AllAccounts(); len(accounts) > 0 {
 		return fmt.Errorf("store %s is in use because it has a catalogue: the standard data set needs a new store", schema.ShowAddress(o.store))
 	}
-	s := population.Standard(o.scale, o.seed)
+	s := population.StandardScenario(o.scale, o.seed)
 	started := time.Now()
-	sent, err := p.insert(ctx, store, &s)
+	sent, err := p.insertScenario(ctx, store, &s)
 	if err != nil {
 		return err
 	}
 	result := measure.Insertion{Scale: o.scale, Visitors: sent.Visitors, Events: sent.Events, Seconds: time.Since(started).Seconds()}
 	result.EventsPerSecond = float64(result.Events) / result.Seconds
-	p.logf("inserted %d events of %d visitors in %.1f s (%.0f events/s)", result.Events, result.Visitors, result.Seconds, result.EventsPerSecond)
+	p.printDiagnostic("inserted %d events of %d visitors in %.1f s (%.0f events/s)", result.Events, result.Visitors, result.Seconds, result.EventsPerSecond)
 	if o.jsonFile != "" {
 		if err := writeJSON(o.jsonFile, result); err != nil {
 			return err
@@ -86,7 +86,7 @@ func (p *program) standard(ctx context.Context, store *app.Store, o *standardOpt
 		if err := measure.MergeParts(ctx, store.Conn); err != nil {
 			return err
 		}
-		p.logf("merged parts in %.1f s", time.Since(started).Seconds())
+		p.printDiagnostic("merged parts in %.1f s", time.Since(started).Seconds())
 	}
 	token, _, err := store.Catalogue.CreateToken(ctx, catalogue.Token{AccountID: s.Account, Name: "standard", Scopes: []catalogue.Scope{catalogue.ScopeRead}})
 	if err != nil {

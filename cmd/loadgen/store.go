@@ -26,7 +26,7 @@ func (p *program) withStore(ctx context.Context, address string, work func(*app.
 	if err != nil {
 		return usageError{err}
 	}
-	store, err := app.Open(ctx, home, app.Options{Limits: source.DefaultLimits, Times: ingest.DefaultTimes})
+	store, err := app.OpenStore(ctx, home, app.Options{Limits: source.DefaultLimits, Times: ingest.DefaultTimes})
 	var locked *embedded.LockedError
 	if errors.As(err, &locked) {
 		return fmt.Errorf("%w; to send events to a running server, use loadgen generate --url", err)
@@ -46,30 +46,30 @@ func checkEmbedded(address string) error {
 	return nil
 }
 
-// insert inserts the events of a scenario into a store and applies the
+// insertScenario inserts the events of a scenario into a store and applies the
 // catalogue of the scenario.
-func (p *program) insert(ctx context.Context, store *app.Store, s *population.Scenario) (send.Progress, error) {
-	update, clearProgress := p.sendProgress("store", s.Visitors())
-	sent, err := send.Insert(ctx, s, store.Writer, update)
+func (p *program) insertScenario(ctx context.Context, store *app.Store, s *population.Scenario) (send.Progress, error) {
+	update, clearProgress := p.sendProgress("store", s.TotalVisitors())
+	sent, err := send.InsertScenario(ctx, s, store.Writer, update)
 	clearProgress()
 	if err != nil {
 		return sent, err
 	}
-	_, err = store.Catalogue.Apply(ctx, s.Catalogue(), false)
+	_, err = store.Catalogue.ApplyFile(ctx, s.CatalogueFile(), false)
 	return sent, err
 }
 
 // foldAndMerge folds all events, and merges their parts, so that neither happens while something is measured. The peers
 // count copies of events, which the merge removes.
 func (p *program) foldAndMerge(ctx context.Context, s *app.Store) error {
-	p.logf("folding the events")
+	p.printDiagnostic("folding the events")
 	started := time.Now()
 	for _, shard := range s.Engine.Facts {
-		if _, err := shard.Refresh(ctx); err != nil {
+		if _, err := shard.RefreshFacts(ctx); err != nil {
 			return err
 		}
 	}
-	p.logf("folded the events in %s", time.Since(started).Round(time.Millisecond))
+	p.printDiagnostic("folded the events in %s", time.Since(started).Round(time.Millisecond))
 	if err := measure.MergeParts(ctx, s.Conn); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (p *program) foldAndMerge(ctx context.Context, s *app.Store) error {
 // findCampaign returns a campaign with its account, or nil if the catalogue
 // does not have the campaign.
 func findCampaign(s *catalogue.Snapshot, id int64) (account int64, campaign *catalogue.LiveCampaign) {
-	for _, owned := range s.Accounts() {
+	for _, owned := range s.AllAccounts() {
 		if c, ok := owned.Campaigns[id]; ok {
 			return owned.ID, &c
 		}

@@ -114,8 +114,8 @@ type Fault struct {
 	Detail string `json:"detail"`
 }
 
-// Refuse returns the output for an invalid line.
-func Refuse(line int64, err *query.InvalidError) *Refusal {
+// RefuseLine returns the output for an invalid line.
+func RefuseLine(line int64, err *query.InvalidError) *Refusal {
 	refusal := &Refusal{Line: line, Error: err.Error(), Errors: []Fault{}}
 	for _, f := range err.Faults {
 		refusal.Errors = append(refusal.Errors, Fault{Field: f.Name, Value: f.Value, Detail: f.Detail})
@@ -123,17 +123,17 @@ func Refuse(line int64, err *query.InvalidError) *Refusal {
 	return refusal
 }
 
-// Answer compares every variation with control.
-func (q *Input) Answer() *Answer {
+// ComputeAnswer compares every variation with control.
+func (q *Input) ComputeAnswer() *Answer {
 	order := q.controlFirst()
-	options := q.options(order)
+	options := q.statsOptions(order)
 	answer := &Answer{
 		Metric: q.Metric, Methodology: q.Methodology, SignificanceLevel: q.SignificanceLevel,
-		Checks: q.checks(order),
+		Checks: q.checkSampleRatio(order),
 	}
-	samples := q.samples(q.Variations, order)
+	samples := q.statsSamples(q.Variations, order)
 	comparisons := stats.Compare(samples[0], samples[1:], options)
-	found := q.analyze(order)
+	found := q.analyzeLooks(order)
 	answer.Looks = q.shownLooks(found)
 	answer.Variations = make([]AnswerVariation, len(order))
 	for place, i := range order {
@@ -142,15 +142,15 @@ func (q *Input) Answer() *Answer {
 		*shown = AnswerVariation{ID: v.ID, Control: v.Control, Share: v.Share, Visitors: v.Visitors, Estimate: estimateOf(samples[place], options)}
 		if place > 0 {
 			shown.Comparison = result.NewComparison(comparisons[place-1])
-			conclusive := !answer.isInvalid() && found.Supports(place-1, comparisons[place-1].Verdict, options.Alpha())
+			conclusive := !answer.isInvalid() && found.SupportsVerdict(place-1, comparisons[place-1].Verdict, options.Alpha())
 			shown.Comparison.Conclusive = &conclusive
-			if last := found.Last(place - 1); last != nil {
+			if last := found.LastLook(place - 1); last != nil {
 				shown.Comparison.Sequential = result.NewSequential(last, "")
 			}
 		}
 	}
-	answer.Power = q.power(samples[0], options)
-	q.conclude(answer, found, comparisons)
+	answer.Power = q.computePower(samples[0], options)
+	q.setConclusion(answer, found, comparisons)
 	return answer
 }
 
@@ -170,10 +170,10 @@ func (q *Input) controlFirst() []int {
 	return order
 }
 
-// options returns the options of package stats for the comparison of today.
-func (q *Input) options(order []int) stats.Options {
+// statsOptions returns the options of package stats for the comparison of today.
+func (q *Input) statsOptions(order []int) stats.Options {
 	return stats.Options{
-		Shares:            shares(q.Variations, order),
+		Shares:            expectedShares(q.Variations, order),
 		Prior:             q.Prior,
 		SignificanceLevel: q.SignificanceLevel,
 		Methodology:       q.Methodology,
@@ -181,8 +181,8 @@ func (q *Input) options(order []int) stats.Options {
 	}
 }
 
-// samples returns the samples of variations, control first.
-func (q *Input) samples(variations []Variation, order []int) []stats.Sample {
+// statsSamples returns the samples of variations, control first.
+func (q *Input) statsSamples(variations []Variation, order []int) []stats.Sample {
 	samples := make([]stats.Sample, len(order))
 	for place, i := range order {
 		v := &variations[i]
@@ -204,9 +204,9 @@ func estimateOf(sample stats.Sample, o stats.Options) result.Estimate {
 	return result.Estimate{}
 }
 
-// checks compares the visitors with the shares. A mismatch at any look remains. It returns
+// checkSampleRatio compares the visitors with the shares. A mismatch at any look remains. It returns
 // nil if there are no shares.
-func (q *Input) checks(order []int) *AnswerChecks {
+func (q *Input) checkSampleRatio(order []int) *AnswerChecks {
 	if q.Variations[0].Share == nil {
 		return nil
 	}
@@ -220,7 +220,7 @@ func (q *Input) checks(order []int) *AnswerChecks {
 
 // sampleRatio compares the visitors at one time with the shares.
 func (q *Input) sampleRatio(variations []Variation, order []int) result.SampleRatio {
-	given := shares(q.Variations, order)
+	given := expectedShares(q.Variations, order)
 	total, period := 0.0, stats.SharePeriod{}
 	for place, i := range order {
 		total += given[place]
@@ -241,8 +241,8 @@ func (q *Input) sampleRatio(variations []Variation, order []int) result.SampleRa
 	return shown
 }
 
-// shares returns the expected shares of the variations, or else the observed ones.
-func shares(variations []Variation, order []int) []float64 {
+// expectedShares returns the expected shares of the variations, or else the observed ones.
+func expectedShares(variations []Variation, order []int) []float64 {
 	shares := make([]float64, len(order))
 	for place, i := range order {
 		v := &variations[i]
@@ -253,9 +253,9 @@ func shares(variations []Variation, order []int) []float64 {
 	return shares
 }
 
-// power computes the required sample size from the shares, or from the observed
+// computePower computes the required sample size from the shares, or from the observed
 // split if there are no shares. The plan has a look each week.
-func (q *Input) power(control stats.Sample, o stats.Options) AnswerPower {
+func (q *Input) computePower(control stats.Sample, o stats.Options) AnswerPower {
 	plan := stats.SamplePlan{
 		Control: control, NonNegative: o.NonNegative, Shares: o.Shares, Looks: max(q.PlannedDays/daysOfWeek, 1),
 		Power: float64(q.Power) / 100, Prior: q.Prior,
@@ -265,7 +265,7 @@ func (q *Input) power(control stats.Sample, o stats.Options) AnswerPower {
 		return AnswerPower{Reason: reason}
 	}
 	const anyPace = 1 // the days are not part of the output
-	progress := size.Progress(q.MDE/100, visitorsOf(q.Variations), anyPace)
+	progress := size.ProgressTowards(q.MDE/100, visitorsOf(q.Variations), anyPace)
 	return AnswerPower{
 		RequiredVisitors: progress.RequiredVisitors, Progress: progress.Progress, RemainingVisitors: progress.RemainingVisitors,
 		MinimumDetectableEffect: progress.MinimumDetectableEffect, Power: progress.Power, Reason: progress.Reason,

@@ -72,7 +72,7 @@ func TestCalculatorReadsAQuestion(t *testing.T) {
 			},
 		},
 	} {
-		got, err := Parse([]byte(test.line))
+		got, err := ParseInput([]byte(test.line))
 		if err != nil || !reflect.DeepEqual(*got, test.want) {
 			t.Errorf("ParseQuestion(%s) = %+v, %v; want %+v", test.line, got, err, test.want)
 		}
@@ -183,7 +183,7 @@ func TestCalculatorNamesEveryFault(t *testing.T) {
 		}},
 		{more(many.String()), append(manyFaults, query.Fault{Name: "line", Value: "", Detail: "and 100 more errors"})},
 	} {
-		_, err := Parse([]byte(test.line))
+		_, err := ParseInput([]byte(test.line))
 		var invalid *query.InvalidError
 		if !errors.As(err, &invalid) || len(invalid.Faults) != len(test.want) {
 			t.Errorf("ParseQuestion(%.200s) error = %v, want %+v", test.line, err, test.want)
@@ -200,7 +200,7 @@ func TestCalculatorNamesEveryFault(t *testing.T) {
 func TestCalculatorTakesTheLongestLine(t *testing.T) {
 	line := `{"metric":"binary","variations":[{"n":1,"converted":1},{"n":1,"converted":1}]}`
 	line += strings.Repeat(" ", MaxInput-len(line))
-	if _, err := Parse([]byte(line)); err != nil {
+	if _, err := ParseInput([]byte(line)); err != nil {
 		t.Error(err)
 	}
 }
@@ -208,11 +208,11 @@ func TestCalculatorTakesTheLongestLine(t *testing.T) {
 // answerTo returns the answer to a valid input.
 func answerTo(tb testing.TB, line string) *Answer {
 	tb.Helper()
-	input, err := Parse([]byte(line))
+	input, err := ParseInput([]byte(line))
 	if err != nil {
 		tb.Fatalf("%s: %v", line, err)
 	}
-	return input.Answer()
+	return input.ComputeAnswer()
 }
 
 // demo is what the README shows.
@@ -265,7 +265,7 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 		size, _ := stats.NewSampleSize(stats.SamplePlan{
 			Control: test.samples[0], NonNegative: test.o.NonNegative, Shares: test.o.Shares, Looks: 4, Power: 0.8, Prior: test.o.Prior,
 		}, stats.NewLookDesign(test.o.Alpha(), test.o.Shares))
-		power := size.Progress(0.2, 12050, 1)
+		power := size.ProgressTowards(0.2, 12050, 1)
 		for place, i := range []int{1, 0, 2} {
 			v := a.Variations[i]
 			if want := estimateOf(test.samples[place], test.o); !reflect.DeepEqual(v.Estimate, want) {
@@ -317,18 +317,18 @@ func FuzzCalculator(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
-		input, err := Parse(line)
+		input, err := ParseInput(line)
 		var invalid *query.InvalidError
 		if err != nil {
 			if !errors.As(err, &invalid) || len(invalid.Faults) == 0 {
 				t.Fatalf("ParseQuestion(%q) = %v, want faults", line, err)
 			}
-			if _, err := json.Marshal(Refuse(1, invalid)); err != nil {
+			if _, err := json.Marshal(RefuseLine(1, invalid)); err != nil {
 				t.Fatal(err)
 			}
 			return
 		}
-		text, err := json.Marshal(input.Answer())
+		text, err := json.Marshal(input.ComputeAnswer())
 		if err != nil || !json.Valid(text) || notNumbers.Match(text) {
 			t.Fatalf("%s\nis answered %s, %v", line, text, err)
 		}

@@ -20,13 +20,13 @@ type givenFields struct {
 	values map[string]json.RawMessage
 }
 
-// object parses the fields of an object. It returns false if the text is not an
+// parseObject parses the fields of an object. It returns false if the text is not an
 // object.
-func (r *inputReader) object(path string, text json.RawMessage, names []string) (givenFields, bool) {
+func (r *inputReader) parseObject(path string, text json.RawMessage, names []string) (givenFields, bool) {
 	f := givenFields{r, path, map[string]json.RawMessage{}}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
-		r.fault(cmp.Or(path, wholeLine), string(text), `must be an object: {"`+names[0]+`": …}`)
+		r.addFault(cmp.Or(path, wholeLine), string(text), `must be an object: {"`+names[0]+`": …}`)
 		return f, false
 	}
 	for decoder.More() {
@@ -37,35 +37,35 @@ func (r *inputReader) object(path string, text json.RawMessage, names []string) 
 			err = decoder.Decode(&value)
 		}
 		if err != nil {
-			r.fault(cmp.Or(path, wholeLine), "", "must be one JSON object: "+err.Error())
+			r.addFault(cmp.Or(path, wholeLine), "", "must be one JSON object: "+err.Error())
 			return f, false
 		}
 		_, repeated := f.values[name]
 		switch {
 		case repeated:
-			r.fault(f.at(name), string(value), "must be given once")
+			r.addFault(f.fieldPath(name), string(value), "must be given once")
 		case slices.Contains(names, name):
 			f.values[name] = value
 		default:
-			r.fault(f.at(name), string(value), "unknown field; did you mean "+schema.Nearest(abridged(name), names)+"?")
+			r.addFault(f.fieldPath(name), string(value), "unknown field; did you mean "+schema.NearestName(abridgeText(name), names)+"?")
 		}
 	}
 	return f, true
 }
 
-func (f givenFields) at(name string) string {
+func (f givenFields) fieldPath(name string) string {
 	if f.path == "" {
 		return name
 	}
 	return f.path + "." + name
 }
 
-// value returns the value of a field. The text is nil if the field is absent.
-func (f givenFields) value(name string) givenValue { return f.valueOr(name, "") }
+// fieldValue returns the value of a field. The text is nil if the field is absent.
+func (f givenFields) fieldValue(name string) givenValue { return f.valueOr(name, "") }
 
 // valueOr returns the value of a field, or a default if the field is absent.
 func (f givenFields) valueOr(name, otherwise string) givenValue {
-	v := givenValue{reader: f.reader, path: f.at(name), text: f.values[name]}
+	v := givenValue{reader: f.reader, path: f.fieldPath(name), text: f.values[name]}
 	if v.text == nil || string(v.text) == "null" {
 		v.text = nil
 		if otherwise != "" {
@@ -75,10 +75,10 @@ func (f givenFields) valueOr(name, otherwise string) givenValue {
 	return v
 }
 
-// refuse adds an error if a field is present that only another metric has.
-func (f givenFields) refuse(name string, metric Metric) {
-	if v := f.value(name); v.text != nil {
-		f.reader.fault(v.path, v.shown(), fmt.Sprintf("is only valid for the metric %q", metric))
+// refuseField adds an error if a field is present that only another metric has.
+func (f givenFields) refuseField(name string, metric Metric) {
+	if v := f.fieldValue(name); v.text != nil {
+		f.reader.addFault(v.path, v.plainText(), fmt.Sprintf("is only valid for the metric %q", metric))
 	}
 }
 
@@ -96,12 +96,12 @@ func (v givenValue) perCent() givenValue {
 	return v
 }
 
-func (v givenValue) want(what string) {
+func (v givenValue) mustBe(what string) {
 	what = "must be " + what + v.unit
 	if v.text == nil {
 		what = "is missing: " + what
 	}
-	v.reader.fault(v.path, v.shown(), what)
+	v.reader.addFault(v.path, v.plainText(), what)
 }
 
 // wantNumber adds an error about a number, with a hint if the value has quotes.
@@ -109,11 +109,11 @@ func (v givenValue) wantNumber(what string) {
 	if bytes.HasPrefix(v.text, []byte(`"`)) {
 		v.unit += ", without quotes"
 	}
-	v.want(what)
+	v.mustBe(what)
 }
 
-// shown returns the value as given; strings without their quotes.
-func (v givenValue) shown() string {
+// plainText returns the value as given; strings without their quotes.
+func (v givenValue) plainText() string {
 	var text string
 	if json.Unmarshal(v.text, &text) == nil {
 		return text
@@ -124,16 +124,16 @@ func (v givenValue) shown() string {
 func (v givenValue) oneOf(allowed ...string) string {
 	var text string
 	if v.text == nil || json.Unmarshal(v.text, &text) != nil || !slices.Contains(allowed, text) {
-		v.want("one of " + strings.Join(allowed, ", "))
+		v.mustBe("one of " + strings.Join(allowed, ", "))
 		return ""
 	}
 	return text
 }
 
-func (v givenValue) boolean() bool {
+func (v givenValue) parseBoolean() bool {
 	text := string(v.text)
 	if text != "true" && text != "false" {
-		v.want("true or false")
+		v.mustBe("true or false")
 	}
 	return text == "true"
 }
@@ -150,9 +150,9 @@ func (v givenValue) integerOf(allowed ...int64) int64 {
 	return n
 }
 
-// integer parses an integer within bounds. It returns false if the value is
+// parseInteger parses an integer within bounds. It returns false if the value is
 // invalid or absent.
-func (v givenValue) integer(least, most int64) (int64, bool) {
+func (v givenValue) parseInteger(least, most int64) (int64, bool) {
 	n, ok := wholeNumber(v.text)
 	if !ok || n < least || n > most {
 		v.wantNumber(fmt.Sprintf("an integer from %d to %d", least, most))
@@ -161,9 +161,9 @@ func (v givenValue) integer(least, most int64) (int64, bool) {
 	return n, true
 }
 
-// number parses a number within bounds. It returns 0 if the value is invalid or
+// parseNumber parses a number within bounds. It returns 0 if the value is invalid or
 // absent.
-func (v givenValue) number(least, most float64) float64 {
+func (v givenValue) parseNumber(least, most float64) float64 {
 	x, err := strconv.ParseFloat(string(v.text), 64)
 	if err == nil && least <= x && x <= most {
 		return x

@@ -9,25 +9,25 @@ import (
 	"lifthouse/stats"
 )
 
-// analyze analyzes all looks of all treatments.
-func (q *Input) analyze(order []int) *looks.Question {
+// analyzeLooks analyzes all looks of all treatments.
+func (q *Input) analyzeLooks(order []int) *looks.Question {
 	all := &looks.Question{Rows: make([][]looks.Row, len(q.Looks))}
 	if len(q.Looks) == 0 {
 		return all
 	}
-	shares, o := q.lookShares(order), q.options(order)
+	shares, o := q.lookShares(order), q.statsOptions(order)
 	design := stats.NewLookDesign(o.Alpha(), shares)
 	for t, i := range order[1:] {
 		var points []stats.LookPoint
 		var strata [][]stats.Stratum
 		for k, look := range q.Looks {
-			samples := q.samples(look.Variations, order)
+			samples := q.statsSamples(look.Variations, order)
 			stratum := stats.Stratum{Control: samples[0], Treatment: samples[t+1]}
 			if q.Variations[0].Share != nil {
 				stratum.SmallerShare = math.Min(shares[0], shares[t+1]) / (shares[0] + shares[t+1])
 			}
 			strata = append(strata, []stats.Stratum{stratum})
-			points = append(points, stats.LookPoint{Tau: look.Tau, Information: stats.Information(strata[k], o.NonNegative)})
+			points = append(points, stats.LookPoint{Tau: look.Tau, Information: stats.LookInformation(strata[k], o.NonNegative)})
 		}
 		sequence := design.NewSequence(points, nil)
 		for k, look := range q.Looks {
@@ -35,7 +35,7 @@ func (q *Input) analyze(order []int) *looks.Question {
 			if shares[0] == 0 || shares[t+1] == 0 {
 				row.Reason, row.Difference.Reason, row.Lift.Reason = stats.ReasonNoTraffic, stats.ReasonNoTraffic, stats.ReasonNoTraffic
 			} else {
-				row.LookResult = sequence.Analyze(k, strata[k], o.NonNegative)
+				row.LookResult = sequence.AnalyzeLook(k, strata[k], o.NonNegative)
 				row.PValue = sequence.PValue(k, row.LookResult)
 			}
 			all.Rows[k] = append(all.Rows[k], row)
@@ -43,7 +43,7 @@ func (q *Input) analyze(order []int) *looks.Question {
 	}
 	if q.Methodology == stats.MethodologyBayesian {
 		for k, look := range q.Looks {
-			samples := q.samples(look.Variations, order)
+			samples := q.statsSamples(look.Variations, order)
 			looks.AddChances(all.Rows[k], stats.Compare(samples[0], samples[1:], o))
 		}
 	}
@@ -54,9 +54,9 @@ func (q *Input) analyze(order []int) *looks.Question {
 // the observed ones. They are equal if a variation has no visitors at the first look.
 func (q *Input) lookShares(order []int) []float64 {
 	if q.Variations[0].Share != nil {
-		return shares(q.Variations, order)
+		return expectedShares(q.Variations, order)
 	}
-	observed := shares(q.Looks[0].Variations, order)
+	observed := expectedShares(q.Looks[0].Variations, order)
 	if slices.Min(observed) == 0 {
 		return slices.Repeat([]float64{1}, len(observed))
 	}

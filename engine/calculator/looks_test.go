@@ -117,9 +117,9 @@ func TestLooksAgreeWithStats(t *testing.T) {
 		strata := []stats.Stratum{{
 			Control: stats.Mean{Visitors: 7 * n, Mean: 4, Variance: 81, Nonzero: -1}, Treatment: stats.Mean{Visitors: n, Mean: 5, Variance: 90, Nonzero: -1}, SmallerShare: 0.125,
 		}}
-		points = append(points, stats.LookPoint{Tau: float64(k+1) / 4, Information: stats.Information(strata, false)})
+		points = append(points, stats.LookPoint{Tau: float64(k+1) / 4, Information: stats.LookInformation(strata, false)})
 		sequence := stats.NewLookDesign(0.05, []float64{70, 10, 10, 10}).NewSequence(points, nil)
-		want := sequence.Analyze(k, strata, false)
+		want := sequence.AnalyzeLook(k, strata, false)
 		got, p := look.Variations[0], *sequence.PValue(k, want)
 		if look.Number != k+1 || look.Visitors != 10*n || look.Tau != float64(k+1)/4 || got.ID != 5 || len(look.Variations) != 3 {
 			t.Errorf("look %+v", look)
@@ -194,7 +194,7 @@ func TestFaultsOfLooks(t *testing.T) {
 		}},
 	} {
 		line := `{"metric":"binary",` + sums + `,"looks":` + test.looks + `}`
-		_, err := Parse([]byte(line))
+		_, err := ParseInput([]byte(line))
 		var invalid *query.InvalidError
 		if !errors.As(err, &invalid) || len(invalid.Faults) != len(test.want) {
 			t.Errorf("Parse(%s) error = %v, want %+v", line, err, test.want)

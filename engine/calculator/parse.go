@@ -41,12 +41,12 @@ var (
 	sumsFields      = []string{"id", "n", "converted", "mean", "variance"}
 )
 
-// Parse parses a line of JSON. It rejects unknown and repeated
+// ParseInput parses a line of JSON. It rejects unknown and repeated
 // fields. null means absent, and 5.0 is an integer. The error is an
 // InvalidError with all faults.
-func Parse(line []byte) (*Input, error) {
+func ParseInput(line []byte) (*Input, error) {
 	r := &inputReader{}
-	input := r.read(line)
+	input := r.parseLine(line)
 	if r.unlisted > 0 {
 		r.faults = append(r.faults, query.Fault{Name: wholeLine, Value: "", Detail: fmt.Sprintf("and %d more errors", r.unlisted)})
 	}
@@ -64,66 +64,66 @@ type inputReader struct {
 	unlisted int
 }
 
-func (r *inputReader) fault(field, value, detail string) {
+func (r *inputReader) addFault(field, value, detail string) {
 	if len(r.faults) == maxFaults {
 		r.unlisted++
 		return
 	}
-	r.faults = append(r.faults, query.Fault{Name: abridged(field), Value: abridged(value), Detail: detail})
+	r.faults = append(r.faults, query.Fault{Name: abridgeText(field), Value: abridgeText(value), Detail: detail})
 }
 
-// abridged cuts a text that is too long for an error message.
-func abridged(text string) string {
+// abridgeText cuts a text that is too long for an error message.
+func abridgeText(text string) string {
 	if len(text) <= maxShown {
 		return text
 	}
 	return strings.ToValidUTF8(text[:maxShown], "") + "…"
 }
 
-func (r *inputReader) read(line []byte) *Input {
+func (r *inputReader) parseLine(line []byte) *Input {
 	var text json.RawMessage
 	var syntax *json.SyntaxError
 	switch err := json.Unmarshal(line, &text); {
 	case len(line) > MaxInput:
-		r.fault(wholeLine, "", fmt.Sprintf("must have at most %d bytes", MaxInput))
+		r.addFault(wholeLine, "", fmt.Sprintf("must have at most %d bytes", MaxInput))
 		return nil
 	case !utf8.Valid(line):
-		r.fault(wholeLine, "", "must be UTF-8")
+		r.addFault(wholeLine, "", "must be UTF-8")
 		return nil
 	case errors.As(err, &syntax):
 		at := min(int(syntax.Offset), len(line))
-		r.fault(wholeLine, strings.ToValidUTF8(string(line[max(0, at-20):at]), ""), fmt.Sprintf("must be one JSON object: %v, at byte %d", err, at))
+		r.addFault(wholeLine, strings.ToValidUTF8(string(line[max(0, at-20):at]), ""), fmt.Sprintf("must be one JSON object: %v, at byte %d", err, at))
 		return nil
 	}
-	given, ok := r.object("", text, inputFields)
+	given, ok := r.parseObject("", text, inputFields)
 	if !ok {
 		return nil
 	}
 	q := &Input{
-		Metric:            Metric(given.value("metric").oneOf(string(MetricBinary), string(MetricMean))),
+		Metric:            Metric(given.fieldValue("metric").oneOf(string(MetricBinary), string(MetricMean))),
 		SignificanceLevel: int(given.valueOr("significanceLevel", "90").perCent().integerOf(80, 90, 95, 100)),
 		Methodology:       stats.Methodology(given.valueOr("methodology", `"frequentist"`).oneOf(string(stats.MethodologyFrequentist), string(stats.MethodologyBayesian))),
-		MDE:               given.valueOr("mde", "20").perCent().number(1, 100),
-		NonNegative:       given.valueOr("nonnegative", "false").boolean(),
+		MDE:               given.valueOr("mde", "20").perCent().parseNumber(1, 100),
+		NonNegative:       given.valueOr("nonnegative", "false").parseBoolean(),
 	}
-	power, _ := given.valueOr("power", "80").perCent().integer(60, 99)
+	power, _ := given.valueOr("power", "80").perCent().parseInteger(60, 99)
 	q.Power = int(power)
-	if planned := given.value("plannedVisitors"); planned.text != nil {
-		q.PlannedVisitors, _ = planned.integer(1, maxVisitors)
-		if days := given.value("plannedDays"); days.text != nil {
-			days.want("omitted, because plannedVisitors measures the time")
+	if planned := given.fieldValue("plannedVisitors"); planned.text != nil {
+		q.PlannedVisitors, _ = planned.parseInteger(1, maxVisitors)
+		if days := given.fieldValue("plannedDays"); days.text != nil {
+			days.mustBe("omitted, because plannedVisitors measures the time")
 		}
 	}
-	days, _ := given.valueOr("plannedDays", "28").integer(1, maxDays)
+	days, _ := given.valueOr("plannedDays", "28").parseInteger(1, maxDays)
 	q.PlannedDays = int(days)
-	q.Prior = r.prior(q, given.value("prior"))
-	r.variations(q, given.value("variations"))
-	r.looks(q, given.value("looks"))
+	q.Prior = r.parsePrior(q, given.fieldValue("prior"))
+	r.parseVariations(q, given.fieldValue("variations"))
+	r.parseLooks(q, given.fieldValue("looks"))
 	return q
 }
 
-// prior returns the prior of the lifts; nil: flat priors.
-func (r *inputReader) prior(q *Input, given givenValue) *stats.Prior {
+// parsePrior returns the prior of the lifts; nil: flat priors.
+func (r *inputReader) parsePrior(q *Input, given givenValue) *stats.Prior {
 	var text string
 	switch bayesian := q.Methodology == stats.MethodologyBayesian; {
 	case given.text == nil && bayesian:
@@ -131,119 +131,119 @@ func (r *inputReader) prior(q *Input, given givenValue) *stats.Prior {
 	case given.text == nil:
 		return nil
 	case !bayesian:
-		given.want("omitted unless methodology is bayesian")
+		given.mustBe("omitted unless methodology is bayesian")
 		return nil
 	case json.Unmarshal(given.text, &text) == nil:
 		given.oneOf("flat")
 		return nil
 	}
-	fields, ok := r.object(given.path, given.text, priorFields)
+	fields, ok := r.parseObject(given.path, given.text, priorFields)
 	if !ok {
 		return nil
 	}
 	return &stats.Prior{
-		Mean:              fields.valueOr("mean", "0").perCent().number(-90, 1000) / 100,
-		StandardDeviation: fields.value("standardDeviation").perCent().number(0.1, 1000) / 100,
+		Mean:              fields.valueOr("mean", "0").perCent().parseNumber(-90, 1000) / 100,
+		StandardDeviation: fields.fieldValue("standardDeviation").perCent().parseNumber(0.1, 1000) / 100,
 	}
 }
 
-func (r *inputReader) variations(q *Input, list givenValue) {
+func (r *inputReader) parseVariations(q *Input, list givenValue) {
 	var texts []json.RawMessage
 	want := fmt.Sprintf("an array of %d to %d variations", leastVariations, maxVariations)
 	if list.text == nil || json.Unmarshal(list.text, &texts) != nil {
-		list.want(want)
+		list.mustBe(want)
 		return
 	}
 	r.given = len(texts)
 	if len(texts) < leastVariations || len(texts) > maxVariations {
-		list.want(fmt.Sprintf("%s, have %d", want, len(texts)))
+		list.mustBe(fmt.Sprintf("%s, have %d", want, len(texts)))
 	}
 	whole := true
 	for i, text := range texts[:min(len(texts), maxVariations)] {
-		given, ok := r.object(fmt.Sprintf("%s[%d]", list.path, i), text, variationFields)
+		given, ok := r.parseObject(fmt.Sprintf("%s[%d]", list.path, i), text, variationFields)
 		if ok {
-			r.variation(q, i, given)
+			r.parseVariation(q, i, given)
 			continue
 		}
 		whole = false
 		q.Variations, r.valid = append(q.Variations, Variation{ID: -1}), append(r.valid, validCounts{})
 	}
 	if whole {
-		r.shares(q, list.path)
+		r.checkShares(q, list.path)
 	}
 	if !slices.ContainsFunc(q.Variations, func(v Variation) bool { return v.Control }) && len(texts) > 0 {
 		q.Variations[0].Control = true
 	}
 }
 
-func (r *inputReader) variation(q *Input, i int, given givenFields) {
+func (r *inputReader) parseVariation(q *Input, i int, given givenFields) {
 	id, control := given.valueOr("id", strconv.Itoa(i)), given.valueOr("control", "false")
-	v := Variation{Control: control.boolean()}
+	v := Variation{Control: control.parseBoolean()}
 	var known bool
-	v.ID, known = id.integer(0, math.MaxInt64)
+	v.ID, known = id.parseInteger(0, math.MaxInt64)
 	for j, other := range q.Variations {
 		if known && other.ID == v.ID {
-			id.want(fmt.Sprintf("unique: variations[%d] has the same id", j))
+			id.mustBe(fmt.Sprintf("unique: variations[%d] has the same id", j))
 		}
 		if other.Control && v.Control {
-			control.want(fmt.Sprintf("false: variations[%d] is control already", j))
+			control.mustBe(fmt.Sprintf("false: variations[%d] is control already", j))
 		}
 	}
 	if !known {
 		v.ID = -1
 	}
-	if share := given.value("share"); share.text != nil {
-		value := share.perCent().number(0, 100)
+	if share := given.fieldValue("share"); share.text != nil {
+		value := share.perCent().parseNumber(0, 100)
 		v.Share = &value
 	}
-	r.valid = append(r.valid, r.sums(q, given, &v))
+	r.valid = append(r.valid, r.parseSums(q, given, &v))
 	q.Variations = append(q.Variations, v)
 }
 
 // validCounts reports which counts of a variation are valid.
 type validCounts struct{ visitors, converted bool }
 
-// sums reads the sums of a variation.
-func (r *inputReader) sums(q *Input, given givenFields, v *Variation) (valid validCounts) {
-	v.Visitors, valid.visitors = given.value("n").integer(0, maxVisitors)
+// parseSums reads the sums of a variation.
+func (r *inputReader) parseSums(q *Input, given givenFields, v *Variation) (valid validCounts) {
+	v.Visitors, valid.visitors = given.fieldValue("n").parseInteger(0, maxVisitors)
 	visitors := v.Visitors
 	if !valid.visitors {
 		visitors = maxVisitors // avoids further errors about this value
 	}
 	switch q.Metric {
 	case MetricBinary:
-		given.refuse("mean", MetricMean)
-		given.refuse("variance", MetricMean)
-		converted := given.value("converted")
-		v.Converted, valid.converted = converted.integer(0, maxVisitors)
+		given.refuseField("mean", MetricMean)
+		given.refuseField("variance", MetricMean)
+		converted := given.fieldValue("converted")
+		v.Converted, valid.converted = converted.parseInteger(0, maxVisitors)
 		if valid.converted && v.Converted > visitors {
-			converted.want(fmt.Sprintf("at most n, which is %d", visitors))
+			converted.mustBe(fmt.Sprintf("at most n, which is %d", visitors))
 			valid.converted = false
 		}
 	case MetricMean:
-		given.refuse("converted", MetricBinary)
-		v.Mean, v.Variance = given.moments(visitors)
+		given.refuseField("converted", MetricBinary)
+		v.Mean, v.Variance = given.parseMoments(visitors)
 		if q.NonNegative && v.Mean < 0 {
-			given.value("mean").want("at least 0, because nonnegative is true")
+			given.fieldValue("mean").mustBe("at least 0, because nonnegative is true")
 		}
 	}
 	return valid
 }
 
-// moments reads the mean and the variance. They are optional where they are
+// parseMoments reads the mean and the variance. They are optional where they are
 // undefined: the mean without visitors, the variance with fewer than two.
-func (f givenFields) moments(visitors int64) (mean, variance float64) {
-	if m := f.value("mean"); visitors > 0 || m.text != nil {
-		mean = m.number(-math.MaxFloat64, math.MaxFloat64)
+func (f givenFields) parseMoments(visitors int64) (mean, variance float64) {
+	if m := f.fieldValue("mean"); visitors > 0 || m.text != nil {
+		mean = m.parseNumber(-math.MaxFloat64, math.MaxFloat64)
 	}
-	if v := f.value("variance"); visitors > 1 || v.text != nil {
-		variance = v.number(0, math.MaxFloat64)
+	if v := f.fieldValue("variance"); visitors > 1 || v.text != nil {
+		variance = v.parseNumber(0, math.MaxFloat64)
 	}
 	return mean, variance
 }
 
-// shares rejects shares that only some variations have, or that are all 0.
-func (r *inputReader) shares(q *Input, path string) {
+// checkShares rejects shares that only some variations have, or that are all 0.
+func (r *inputReader) checkShares(q *Input, path string) {
 	total, given := 0.0, 0
 	for _, v := range q.Variations {
 		if v.Share != nil {
@@ -252,11 +252,11 @@ func (r *inputReader) shares(q *Input, path string) {
 		}
 	}
 	if given > 0 && total == 0 && len(r.faults) == 0 {
-		r.fault(path, "", "at least one share must be above 0")
+		r.addFault(path, "", "at least one share must be above 0")
 	}
 	for i, v := range q.Variations {
 		if given > 0 && v.Share == nil {
-			r.fault(fmt.Sprintf("%s[%d].share", path, i), "", "is missing: either all variations must have a share, or none")
+			r.addFault(fmt.Sprintf("%s[%d].share", path, i), "", "is missing: either all variations must have a share, or none")
 		}
 	}
 }

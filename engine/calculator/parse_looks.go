@@ -13,44 +13,44 @@ const (
 	maxTau   = 1000
 )
 
-// looks reads the looks. Their visitors and converted visitors never shrink, up to those of
+// parseLooks reads the looks. Their visitors and converted visitors never shrink, up to those of
 // the variations. Values may fall through refunds, so that these are not checked.
-func (r *inputReader) looks(q *Input, list givenValue) {
+func (r *inputReader) parseLooks(q *Input, list givenValue) {
 	if list.text == nil || len(q.Variations) == 0 {
 		return
 	}
 	var texts []json.RawMessage
 	want := fmt.Sprintf("an array of 1 to %d looks", maxLooks)
 	if json.Unmarshal(list.text, &texts) != nil {
-		list.want(want)
+		list.mustBe(want)
 		return
 	}
 	if len(texts) < 1 || len(texts) > maxLooks {
-		list.want(fmt.Sprintf("%s, have %d", want, len(texts)))
+		list.mustBe(fmt.Sprintf("%s, have %d", want, len(texts)))
 	}
 	var before []earlierSums
 	last := 0.0
 	for i, text := range texts[:min(len(texts), maxLooks)] {
-		given, ok := r.object(fmt.Sprintf("%s[%d]", list.path, i), text, lookFields)
+		given, ok := r.parseObject(fmt.Sprintf("%s[%d]", list.path, i), text, lookFields)
 		if !ok {
 			continue
 		}
 		look := Look{}
-		look.Variations, before = r.lookSums(q, given.value("variations"), before, i == len(texts)-1)
-		look.Tau = r.tau(q, given, last, visitorsOf(look.Variations))
+		look.Variations, before = r.lookSums(q, given.fieldValue("variations"), before, i == len(texts)-1)
+		look.Tau = r.parseTau(q, given, last, visitorsOf(look.Variations))
 		last = math.Max(last, look.Tau)
 		q.Looks = append(q.Looks, look)
 	}
 }
 
-// tau reads the time of a look, which is after the look before. If plannedVisitors measure
+// parseTau reads the time of a look, which is after the look before. If plannedVisitors measure
 // the time, it does not run backwards.
-func (r *inputReader) tau(q *Input, given givenFields, last float64, visitors int64) float64 {
-	days, tau := given.value("days"), given.value("tau")
+func (r *inputReader) parseTau(q *Input, given givenFields, last float64, visitors int64) float64 {
+	days, tau := given.fieldValue("days"), given.fieldValue("tau")
 	if q.PlannedVisitors > 0 {
 		for _, v := range []givenValue{days, tau} {
 			if v.text != nil {
-				v.want("omitted, because plannedVisitors measures the time")
+				v.mustBe("omitted, because plannedVisitors measures the time")
 			}
 		}
 		return math.Max(last, float64(visitors)/float64(q.PlannedVisitors))
@@ -58,18 +58,18 @@ func (r *inputReader) tau(q *Input, given givenFields, last float64, visitors in
 	var found float64
 	switch {
 	case days.text != nil && tau.text != nil:
-		tau.want("omitted, because days is given")
+		tau.mustBe("omitted, because days is given")
 		return 0
 	case tau.text != nil:
-		if found = tau.number(0, maxTau); found == 0 && string(tau.text) == "0" {
-			tau.want("above 0")
+		if found = tau.parseNumber(0, maxTau); found == 0 && string(tau.text) == "0" {
+			tau.mustBe("above 0")
 		}
 	default:
-		whole, _ := days.integer(1, maxDays)
+		whole, _ := days.parseInteger(1, maxDays)
 		found, tau = float64(whole)/float64(max(q.PlannedDays, 1)), days
 	}
 	if found > 0 && found <= last {
-		tau.want("later than the look before")
+		tau.mustBe("later than the look before")
 	}
 	return found
 }
@@ -86,28 +86,28 @@ func (r *inputReader) lookSums(q *Input, list givenValue, before []earlierSums, 
 	var texts []json.RawMessage
 	want := fmt.Sprintf("an array of %d variations, in the order of variations", r.given)
 	if list.text == nil || json.Unmarshal(list.text, &texts) != nil {
-		list.want(want)
+		list.mustBe(want)
 		return nil, nil
 	}
 	if len(texts) != r.given {
-		list.want(fmt.Sprintf("%s, have %d", want, len(texts)))
+		list.mustBe(fmt.Sprintf("%s, have %d", want, len(texts)))
 	}
 	variations := make([]Variation, len(q.Variations))
 	sums := make([]earlierSums, len(q.Variations))
 	for i, text := range texts[:min(len(texts), len(q.Variations))] {
-		given, ok := r.object(fmt.Sprintf("%s[%d]", list.path, i), text, sumsFields)
+		given, ok := r.parseObject(fmt.Sprintf("%s[%d]", list.path, i), text, sumsFields)
 		if !ok {
 			continue
 		}
 		today := &q.Variations[i]
 		v := &variations[i]
 		*v = Variation{ID: today.ID, Control: today.Control, Share: today.Share}
-		if id := given.value("id"); id.text != nil && today.ID >= 0 {
+		if id := given.fieldValue("id"); id.text != nil && today.ID >= 0 {
 			if n, isWhole := wholeNumber(id.text); !isWhole || n != today.ID {
-				id.want(fmt.Sprintf("%d, the id of variations[%d]", today.ID, i))
+				id.mustBe(fmt.Sprintf("%d, the id of variations[%d]", today.ID, i))
 			}
 		}
-		sums[i] = earlierSums{validCounts: r.sums(q, given, v), path: given.path}
+		sums[i] = earlierSums{validCounts: r.parseSums(q, given, v), path: given.path}
 		sums[i].Variation = *v
 		if i < len(before) {
 			given.notBelow(sums[i], before[i])
@@ -122,19 +122,19 @@ func (r *inputReader) lookSums(q *Input, list givenValue, before []earlierSums, 
 // notBelow rejects sums below those of the look before.
 func (f givenFields) notBelow(now, before earlierSums) {
 	if now.visitors && before.visitors && now.Visitors < before.Visitors {
-		f.value("n").want(fmt.Sprintf("at least %d, which is n of %s", before.Visitors, before.path))
+		f.fieldValue("n").mustBe(fmt.Sprintf("at least %d, which is n of %s", before.Visitors, before.path))
 	}
 	if now.converted && before.converted && now.Converted < before.Converted {
-		f.value("converted").want(fmt.Sprintf("at least %d, which is converted of %s", before.Converted, before.path))
+		f.fieldValue("converted").mustBe(fmt.Sprintf("at least %d, which is converted of %s", before.Converted, before.path))
 	}
 }
 
 // notAbove rejects sums above those of today.
 func (f givenFields) notAbove(now, today earlierSums) {
 	if now.visitors && today.visitors && now.Visitors > today.Visitors {
-		f.value("n").want(fmt.Sprintf("at most %d, which is n of %s", today.Visitors, today.path))
+		f.fieldValue("n").mustBe(fmt.Sprintf("at most %d, which is n of %s", today.Visitors, today.path))
 	}
 	if now.converted && today.converted && now.Converted > today.Converted {
-		f.value("converted").want(fmt.Sprintf("at most %d, which is converted of %s", today.Converted, today.path))
+		f.fieldValue("converted").mustBe(fmt.Sprintf("at most %d, which is converted of %s", today.Converted, today.path))
 	}
 }

@@ -10,25 +10,25 @@ import (
 	"lifthouse/stats"
 )
 
-// conclude sets the conclusion of an answer.
-func (q *Input) conclude(a *Answer, found *looks.Question, comparisons []stats.Comparison) {
+// setConclusion sets the conclusion of an answer.
+func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []stats.Comparison) {
 	c := &a.Conclusion
 	c.Status, c.Reasons = stats.StatusInconclusive, reasonsOf(found, comparisons)
-	switch outcome := found.Outcome(stats.Options{SignificanceLevel: q.SignificanceLevel}.Alpha()); {
+	switch outcome := found.FindOutcome(stats.Options{SignificanceLevel: q.SignificanceLevel}.Alpha()); {
 	case a.isInvalid():
 		c.Status, c.Reasons = stats.StatusInvalid, []stats.Reason{stats.ReasonSampleRatioMismatch}
 		c.Text = fmt.Sprintf("The results are not valid: %s, p = %s).",
-			strings.TrimSuffix(result.Explain(stats.ReasonSampleRatioMismatch), ")"), result.Probability(*a.Checks.SampleRatio.PValue))
+			strings.TrimSuffix(result.ExplainReason(stats.ReasonSampleRatioMismatch), ")"), result.FormatPValue(*a.Checks.SampleRatio.PValue))
 	case outcome != nil:
-		q.decided(a, outcome, found)
+		q.setWinnerOrLoser(a, outcome, found)
 	case q.SignificanceLevel == result.LevelWithoutAlpha:
-		c.Text = "No conclusion is possible: " + result.Explain(stats.ReasonLevel100) + "."
+		c.Text = "No conclusion is possible: " + result.ExplainReason(stats.ReasonLevel100) + "."
 	case !slices.ContainsFunc(comparisons, func(c stats.Comparison) bool { return c.Verdict != stats.VerdictInsufficientData }):
 		c.Status, c.Text = stats.StatusInsufficientData, "Not enough data for a verdict: "+result.ExplainAll(c.Reasons)+"."
 	case len(found.Rows) == 0:
 		c.Text = "No conclusion: pass the sums at each weekly look to conclude."
 	default:
-		c.Text = q.undecided(a, found)
+		c.Text = q.undecidedText(a, found)
 	}
 }
 
@@ -57,8 +57,8 @@ func reasonsOf(found *looks.Question, comparisons []stats.Comparison) []stats.Re
 	return reasons
 }
 
-// decided sets the conclusion of a winner or loser. It quotes the look that decided.
-func (q *Input) decided(a *Answer, outcome *stats.Outcome, found *looks.Question) {
+// setWinnerOrLoser sets the conclusion of a winner or loser. It quotes the look that decided.
+func (q *Input) setWinnerOrLoser(a *Answer, outcome *stats.Outcome, found *looks.Question) {
 	row, verdict := &found.Rows[outcome.Look][outcome.Treatment], "better"
 	a.Conclusion.Status = stats.StatusWinner
 	if !outcome.Winner {
@@ -74,13 +74,13 @@ func (q *Input) decided(a *Answer, outcome *stats.Outcome, found *looks.Question
 	}
 	text := fmt.Sprintf("Variation %d is %s than control at %s: %s", row.VariationID, verdict, at, result.LookInWords(row, q.SignificanceLevel, q.Metric == MetricBinary))
 	if row.Chance != nil {
-		text += fmt.Sprintf(", with a chance of %s to beat control", result.Chance(*row.Chance))
+		text += fmt.Sprintf(", with a chance of %s to beat control", result.FormatChance(*row.Chance))
 	}
 	a.Conclusion.Text = text + "."
 }
 
-// undecided returns the text about looks without a winner or loser.
-func (q *Input) undecided(a *Answer, found *looks.Question) string {
+// undecidedText returns the text about looks without a winner or loser.
+func (q *Input) undecidedText(a *Answer, found *looks.Question) string {
 	number := len(found.Rows)
 	last := found.Rows[number-1]
 	if !slices.ContainsFunc(last, func(r looks.Row) bool { return r.Critical != nil && r.Z != nil }) {
@@ -90,7 +90,7 @@ func (q *Input) undecided(a *Answer, found *looks.Question) string {
 	switch remaining := a.Power.RemainingVisitors; {
 	case remaining == nil:
 	case *remaining > 0:
-		text += fmt.Sprintf("; %s more visitors are needed to detect a lift of %v %%", result.Grouped(*remaining), q.MDE)
+		text += fmt.Sprintf("; %s more visitors are needed to detect a lift of %v %%", result.FormatCount(*remaining), q.MDE)
 	default:
 		text += fmt.Sprintf("; the sample is large enough to detect a lift of %v %%", q.MDE)
 	}
@@ -98,7 +98,7 @@ func (q *Input) undecided(a *Answer, found *looks.Question) string {
 	in := last[0].Lift.Interval
 	if q.Looks[number-1].Tau >= 1 && len(last) == 1 && in != nil && in.Lower != nil && in.Upper != nil {
 		decimals := result.PercentDecimals(*in.Upper/2 - *in.Lower/2)
-		text += fmt.Sprintf(" This rules out a lift above %s or below %s.", result.Percent(*in.Upper, decimals, true), result.Percent(*in.Lower, decimals, true))
+		text += fmt.Sprintf(" This rules out a lift above %s or below %s.", result.FormatPercent(*in.Upper, decimals, true), result.FormatPercent(*in.Lower, decimals, true))
 	}
 	return text
 }

@@ -33,8 +33,8 @@ type answer struct {
 	closed bool
 }
 
-// emit passes a chunk to the reader. It is called by the statement's goroutine.
-func (a *answer) emit(r *result) error {
+// emitChunk passes a chunk to the reader. It is called by the statement's goroutine.
+func (a *answer) emitChunk(r *result) error {
 	select {
 	case a.chunks <- r:
 		return nil
@@ -44,44 +44,44 @@ func (a *answer) emit(r *result) error {
 	}
 }
 
-// next waits for a chunk or for the end of the statement.
-func (a *answer) next() (*result, error) {
+// nextChunk waits for a chunk or for the end of the statement.
+func (a *answer) nextChunk() (*result, error) {
 	select {
 	case r := <-a.chunks:
 		return r, nil
 	case <-a.ended:
-		return nil, a.outcome()
+		return nil, a.finalError()
 	case <-a.ctx.Done():
 	}
 	select {
 	case <-a.ended:
-		return nil, a.outcome()
+		return nil, a.finalError()
 	case <-time.After(killGrace):
 		return nil, context.Cause(a.ctx)
 	}
 }
 
-func (a *answer) outcome() error {
+func (a *answer) finalError() error {
 	if a.err == nil {
 		return io.EOF
 	}
 	return a.err
 }
 
-// start waits for the first bytes of the answer. It returns io.EOF if the
+// awaitFirstChunk waits for the first bytes of the answer. It returns io.EOF if the
 // statement ended without a result.
-func (a *answer) start() error {
+func (a *answer) awaitFirstChunk() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	err := a.advance()
+	err := a.loadChunk()
 	if err != nil {
 		a.cancel(errAbandoned)
 	}
 	return err
 }
 
-func (a *answer) advance() error {
-	r, err := a.next()
+func (a *answer) loadChunk() error {
+	r, err := a.nextChunk()
 	if err != nil {
 		a.final = err
 		return err
@@ -99,11 +99,11 @@ func (a *answer) Read(p []byte) (int, error) {
 		return 0, errAbandoned
 	}
 	for len(a.rest) == 0 {
-		a.release()
+		a.releaseChunk()
 		if a.final != nil {
 			return 0, a.final
 		}
-		if err := a.advance(); err != nil {
+		if err := a.loadChunk(); err != nil {
 			return 0, err
 		}
 	}
@@ -112,7 +112,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (a *answer) release() {
+func (a *answer) releaseChunk() {
 	if a.chunk != nil {
 		a.chunk.free()
 		a.chunk, a.rest = nil, nil
@@ -125,7 +125,7 @@ func (a *answer) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closed = true
-	a.release()
+	a.releaseChunk()
 	select {
 	case <-a.ended:
 	case <-time.After(killGrace):

@@ -51,7 +51,7 @@ func BenchmarkStreamBytes(b *testing.B) {
 	b.SetBytes(8 * n)
 	buffer := make([]byte, 64<<10)
 	for b.Loop() {
-		a, err := engine.answer(b.Context(), &request{sql: "SELECT number FROM numbers(10000000)", format: "Native"})
+		a, err := engine.startStatement(b.Context(), &request{sql: "SELECT number FROM numbers(10000000)", format: "Native"})
 		if err != nil {
 			b.Fatal(err)
 		}

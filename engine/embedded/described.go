@@ -44,16 +44,16 @@ func (d *described) keyOf(q *request) (string, bool) {
 	return key, true
 }
 
-// get returns the kept answer, and the number of changes.
-func (d *described) get(key string) ([]byte, uint64) {
+// cachedAnswer returns the kept answer, and the number of changes.
+func (d *described) cachedAnswer(key string) ([]byte, uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.answers[key], d.changes
 }
 
-// keep keeps an answer unless a table may have changed since get returned the number of
+// storeAnswer keeps an answer unless a table may have changed since get returned the number of
 // changes.
-func (d *described) keep(key string, answer []byte, changes uint64) {
+func (d *described) storeAnswer(key string, answer []byte, changes uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.changes != changes {
@@ -65,32 +65,32 @@ func (d *described) keep(key string, answer []byte, changes uint64) {
 	d.answers[key] = answer
 }
 
-// around calls run, and drops all answers if the statement may change a table: before, so
+// runAndInvalidate calls run, and drops all answers if the statement may change a table: before, so
 // that no later statement gets an old answer, and after, because an answer may have been
 // read meanwhile.
-func (d *described) around(sql string, run func() error) error {
+func (d *described) runAndInvalidate(sql string, run func() error) error {
 	if harmless.MatchString(skipComments(sql)) {
 		return run()
 	}
-	d.drop()
-	defer d.drop()
+	d.dropAnswers()
+	defer d.dropAnswers()
 	return run()
 }
 
-func (d *described) drop() {
+func (d *described) dropAnswers() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.changes++
 	d.answers = nil
 }
 
-// describe responds with the description of a table.
-func (t *transport) describe(r *http.Request, q *request, key string) (*http.Response, error) {
-	kept, changes := t.engine.described.get(key)
+// describeTable responds with the description of a table.
+func (t *transport) describeTable(r *http.Request, q *request, key string) (*http.Response, error) {
+	kept, changes := t.engine.described.cachedAnswer(key)
 	if kept != nil {
-		return response(r, http.StatusOK, io.NopCloser(bytes.NewReader(kept))), nil
+		return newResponse(r, http.StatusOK, io.NopCloser(bytes.NewReader(kept))), nil
 	}
-	resp, err := t.respond(r, q)
+	resp, err := t.respondToRequest(r, q)
 	if err != nil || resp.StatusCode != http.StatusOK {
 		return resp, err
 	}
@@ -99,7 +99,7 @@ func (t *transport) describe(r *http.Request, q *request, key string) (*http.Res
 		return nil, err
 	}
 	if len(answer) > 0 {
-		t.engine.described.keep(key, answer, changes)
+		t.engine.described.storeAnswer(key, answer, changes)
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(answer))
 	return resp, nil

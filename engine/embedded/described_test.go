@@ -67,33 +67,33 @@ func TestDescriptionsAreKept(t *testing.T) {
 	if _, is := d.keyOf(&request{sql: "SELECT 1"}); is {
 		t.Error("a query is taken for a description")
 	}
-	_, changes := d.get(key)
-	d.keep(key, []byte("columns"), changes)
-	if kept, _ := d.get(key); string(kept) != "columns" {
+	_, changes := d.cachedAnswer(key)
+	d.storeAnswer(key, []byte("columns"), changes)
+	if kept, _ := d.cachedAnswer(key); string(kept) != "columns" {
 		t.Errorf("kept %q", kept)
 	}
 	for _, sql := range []string{"SELECT 1", "INSERT INTO t VALUES (1)", "-- a comment\nSELECT 1"} {
-		if err := d.around(sql, func() error { return nil }); err != nil {
+		if err := d.runAndInvalidate(sql, func() error { return nil }); err != nil {
 			t.Fatal(err)
 		}
-		if kept, _ := d.get(key); kept == nil {
+		if kept, _ := d.cachedAnswer(key); kept == nil {
 			t.Errorf("%s drops the description", sql)
 		}
 	}
 	for _, sql := range []string{"ALTER TABLE t DROP COLUMN c", "-- SELECT\nDROP TABLE t", "/* */ RENAME TABLE t TO u", "CREATE TABLE t AS u", "RESTORE DATABASE d", "ATTACH TABLE t"} {
-		_, before := d.get(key)
-		err := d.around(sql, func() error { d.keep(key, []byte("read meanwhile"), before+1); return nil })
+		_, before := d.cachedAnswer(key)
+		err := d.runAndInvalidate(sql, func() error { d.storeAnswer(key, []byte("read meanwhile"), before+1); return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
-		kept, after := d.get(key)
+		kept, after := d.cachedAnswer(key)
 		if kept != nil {
 			t.Errorf("%s keeps the description", sql)
 		}
-		d.keep(key, []byte("columns"), before)
-		if kept, _ := d.get(key); kept != nil {
+		d.storeAnswer(key, []byte("columns"), before)
+		if kept, _ := d.cachedAnswer(key); kept != nil {
 			t.Errorf("%s: an old description is kept", sql)
 		}
-		d.keep(key, []byte("columns"), after)
+		d.storeAnswer(key, []byte("columns"), after)
 	}
 }

@@ -30,7 +30,7 @@ const closeTimeout = 10 * time.Second
 
 // Options configure the engine. The zero value has suitable defaults.
 type Options struct {
-	Library     string       // path of libchdb; empty: see Locate for the searched places
+	Library     string       // path of libchdb; empty: see LocateLibrary for the searched places
 	Connections int          // maximum number of concurrent statements; 0: 8
 	Threads     int          // max_threads of a query; 0: the engine's default, one per core
 	MemoryLimit int64        // memory limit of the whole engine in bytes; 0: half of the memory of the machine or its cgroup
@@ -85,7 +85,7 @@ func Open(ctx context.Context, dir string, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
-	path, err := Locate(o.Library)
+	path, err := LocateLibrary(o.Library)
 	if err != nil {
 		return nil, err
 	}
@@ -113,16 +113,16 @@ func Open(ctx context.Context, dir string, o Options) (*Engine, error) {
 	if e.options.Connections <= 0 {
 		e.options.Connections = defaultConnections
 	}
-	if err := e.start(path); err != nil {
+	if err := e.startLibrary(path); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	opened.dir = dir
 	return e, nil
 }
 
-// start loads the library and opens the control session. This session starts
+// startLibrary loads the library and opens the control session. This session starts
 // the engine and keeps it running between statements.
-func (e *Engine) start(path string) error {
+func (e *Engine) startLibrary(path string) error {
 	lib, err := loadLibrary(path)
 	if err != nil {
 		return err
@@ -148,12 +148,12 @@ func (e *Engine) start(path string) error {
 	if e.options.Threads > 0 {
 		e.arguments = append(e.arguments, "--max_threads="+strconv.Itoa(e.options.Threads))
 	}
-	e.pool = newPool(e.options.Connections, e.session)
-	e.control.session, err = e.session()
+	e.pool = newPool(e.options.Connections, e.openSession)
+	e.control.session, err = e.openSession()
 	if err != nil {
 		return err
 	}
-	if err := e.introduce(); err != nil {
+	if err := e.readVersionAndSettings(); err != nil {
 		e.control.close()
 		return err
 	}
@@ -203,15 +203,15 @@ const fsynced = `    <merge_tree>
     </merge_tree>
 `
 
-// introduce reads the engine's version and time zone, and the settings of a new
+// readVersionAndSettings reads the engine's version and time zone, and the settings of a new
 // session.
-func (e *Engine) introduce() error {
-	about, err := e.control.text("SELECT version(), timezone()")
+func (e *Engine) readVersionAndSettings() error {
+	about, err := e.control.queryText("SELECT version(), timezone()")
 	if err != nil {
 		return fmt.Errorf("embedded: %w", err)
 	}
 	e.version, e.timezone, _ = strings.Cut(strings.TrimSpace(about), "\t")
-	changed, err := e.control.text("SELECT name, value FROM system.settings WHERE changed")
+	changed, err := e.control.queryText("SELECT name, value FROM system.settings WHERE changed")
 	if err != nil {
 		return fmt.Errorf("embedded: %w", err)
 	}
@@ -223,10 +223,10 @@ func (e *Engine) introduce() error {
 	return nil
 }
 
-func (e *Engine) session() (*session, error) {
+func (e *Engine) openSession() (*session, error) {
 	mark := strconv.FormatInt(1_000_000+e.marks.Add(1), 10)
 	arguments := append([]string{}, e.arguments...)
-	c, err := e.lib.open(append(arguments, "--"+markSetting+"="+mark))
+	c, err := e.lib.openConn(append(arguments, "--"+markSetting+"="+mark))
 	if err != nil {
 		return nil, err
 	}
@@ -254,9 +254,9 @@ func (e *Engine) ClientOptions() *clickhouse.Options {
 	}
 }
 
-// begin adds a statement to the running ones. It returns ErrClosed if the
+// beginStatement adds a statement to the running ones. It returns ErrClosed if the
 // engine is closed.
-func (e *Engine) begin() error {
+func (e *Engine) beginStatement() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -273,11 +273,11 @@ func (e *Engine) begin() error {
 // Close does not end the library's idle threads, so that the process can open
 // an engine again. Shutdown joins these threads.
 func (e *Engine) Close() error {
-	e.closing.Do(func() { e.failure = e.close() })
+	e.closing.Do(func() { e.failure = e.stopAndUnlock() })
 	return e.failure
 }
 
-func (e *Engine) close() error {
+func (e *Engine) stopAndUnlock() error {
 	e.mu.Lock()
 	e.closed = true
 	e.mu.Unlock()
@@ -292,7 +292,7 @@ func (e *Engine) close() error {
 	case <-time.After(closeTimeout):
 		return fmt.Errorf("embedded: statements still run %v after they were cancelled; %s stays in use until the process ends", closeTimeout, e.dir)
 	}
-	e.pool.close()
+	e.pool.closeIdle()
 	e.control.close()
 	opened.Lock()
 	defer opened.Unlock()

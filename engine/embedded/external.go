@@ -65,36 +65,36 @@ func (q *request) readPart(part *multipart.Part, values url.Values) error {
 	return nil
 }
 
-// lay creates the statement's external tables. After an error the session must
+// createExternalTables creates the statement's external tables. After an error the session must
 // be discarded, and the tables with it.
-func (e *Engine) lay(ctx context.Context, s *session, tables []external) error {
+func (e *Engine) createExternalTables(ctx context.Context, s *session, tables []external) error {
 	for _, table := range tables {
-		if err := s.exec("CREATE TEMPORARY TABLE " + quoteName(table.name) + " (" + table.structure + ") ENGINE = Memory"); err != nil {
+		if err := s.execStatement("CREATE TEMPORARY TABLE " + quoteName(table.name) + " (" + table.structure + ") ENGINE = Memory"); err != nil {
 			return err
 		}
-		if table.empty() {
+		if table.isEmpty() {
 			continue
 		}
 		rows := &request{sql: "INSERT INTO " + quoteName(table.name), format: table.format, rows: io.NopCloser(bytes.NewReader(table.rows))}
-		if err := e.insert(ctx, s, rows); err != nil {
+		if err := e.insertRows(ctx, s, rows); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// empty reports whether the table is a block without rows. The library does not
+// isEmpty reports whether the table is a block without rows. The library does not
 // treat such a block as an insert. A block begins with the numbers of its
 // columns and rows.
-func (t *external) empty() bool {
+func (t *external) isEmpty() bool {
 	_, n := binary.Uvarint(t.rows)
 	rows, _ := binary.Uvarint(t.rows[max(n, 0):])
 	return rows == 0
 }
 
-func (s *session) clear(tables []external) error {
+func (s *session) dropExternalTables(tables []external) error {
 	for _, table := range tables {
-		if err := s.exec("DROP TEMPORARY TABLE " + quoteName(table.name)); err != nil {
+		if err := s.execStatement("DROP TEMPORARY TABLE " + quoteName(table.name)); err != nil {
 			return err
 		}
 	}

@@ -160,7 +160,7 @@ type conn struct {
 	handle handle
 }
 
-func (l *library) open(arguments []string) (*conn, error) {
+func (l *library) openConn(arguments []string) (*conn, error) {
 	argv := make([]unsafe.Pointer, len(arguments)+1)
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -187,9 +187,9 @@ func (c *conn) close() {
 	}
 }
 
-// value returns the argument of the C functions for parameters of type
+// cPointer returns the argument of the C functions for parameters of type
 // chdb_connection: the pointer to which the result of chdb_connect points.
-func (c *conn) value() uintptr {
+func (c *conn) cPointer() uintptr {
 	return **(**uintptr)(unsafe.Pointer(&c.handle))
 }
 
@@ -206,15 +206,15 @@ type vectors struct {
 func newVectors(parameters []parameter) *vectors {
 	v := new(vectors)
 	for _, p := range parameters {
-		v.names, v.nameLens = append(v.names, v.text(p.name)), append(v.nameLens, uintptr(len(p.name)))
-		v.values, v.valueLens = append(v.values, v.text(p.value)), append(v.valueLens, uintptr(len(p.value)))
+		v.names, v.nameLens = append(v.names, v.pinText(p.name)), append(v.nameLens, uintptr(len(p.name)))
+		v.values, v.valueLens = append(v.values, v.pinText(p.value)), append(v.valueLens, uintptr(len(p.value)))
 	}
 	return v
 }
 
 var empty = [1]byte{}
 
-func (v *vectors) text(s string) unsafe.Pointer {
+func (v *vectors) pinText(s string) unsafe.Pointer {
 	if s == "" {
 		return unsafe.Pointer(&empty)
 	}
@@ -223,37 +223,37 @@ func (v *vectors) text(s string) unsafe.Pointer {
 	return unsafe.Pointer(p)
 }
 
-func (c *conn) call(
+func (c *conn) callLibrary(
 	f func(uintptr, unsafe.Pointer, uintptr, unsafe.Pointer, uintptr, unsafe.Pointer, unsafe.Pointer, unsafe.Pointer, unsafe.Pointer, uintptr) resultHandle,
 	sql, format string, parameters []parameter,
 ) *result {
 	v := newVectors(parameters)
 	defer v.pin.Unpin()
-	h := f(c.value(), v.text(sql), uintptr(len(sql)), v.text(format), uintptr(len(format)),
+	h := f(c.cPointer(), v.pinText(sql), uintptr(len(sql)), v.pinText(format), uintptr(len(format)),
 		unsafe.Pointer(unsafe.SliceData(v.names)), unsafe.Pointer(unsafe.SliceData(v.nameLens)),
 		unsafe.Pointer(unsafe.SliceData(v.values)), unsafe.Pointer(unsafe.SliceData(v.valueLens)), uintptr(len(parameters)))
 	return &result{lib: c.lib, handle: h}
 }
 
-// query runs a statement to its end and returns its complete result.
-func (c *conn) query(sql, format string, parameters []parameter) *result {
-	return c.call(c.lib.query, sql, format, parameters)
+// runQuery runs a statement to its end and returns its complete result.
+func (c *conn) runQuery(sql, format string, parameters []parameter) *result {
+	return c.callLibrary(c.lib.query, sql, format, parameters)
 }
 
-// stream starts a statement. Its result is fetched in chunks.
-func (c *conn) stream(sql, format string, parameters []parameter) *result {
-	return c.call(c.lib.streamQuery, sql, format, parameters)
+// startStream starts a statement. Its result is fetched in chunks.
+func (c *conn) startStream(sql, format string, parameters []parameter) *result {
+	return c.callLibrary(c.lib.streamQuery, sql, format, parameters)
 }
 
-// fetch returns the next chunk of a stream. At the end of the stream the chunk
+// fetchChunk returns the next chunk of a stream. At the end of the stream the chunk
 // is empty.
-func (c *conn) fetch(stream *result) *result {
-	return &result{lib: c.lib, handle: c.lib.fetch(c.value(), stream.handle)}
+func (c *conn) fetchChunk(stream *result) *result {
+	return &result{lib: c.lib, handle: c.lib.fetch(c.cPointer(), stream.handle)}
 }
 
-// cancel stops a stream before its end.
-func (c *conn) cancel(stream *result) {
-	c.lib.cancel(c.value(), stream.handle)
+// cancelStream stops a stream before its end.
+func (c *conn) cancelStream(stream *result) {
+	c.lib.cancel(c.cPointer(), stream.handle)
 }
 
 // result is a result of the library. Its owner must free it.
@@ -294,10 +294,10 @@ type insertion struct {
 	handle insertHandle
 }
 
-func (c *conn) insert(sql, format string, parameters []parameter) *insertion {
+func (c *conn) startInsert(sql, format string, parameters []parameter) *insertion {
 	v := newVectors(parameters)
 	defer v.pin.Unpin()
-	h := c.lib.insert(c.value(), v.text(sql), uintptr(len(sql)), v.text(format), uintptr(len(format)),
+	h := c.lib.insert(c.cPointer(), v.pinText(sql), uintptr(len(sql)), v.pinText(format), uintptr(len(format)),
 		unsafe.Pointer(unsafe.SliceData(v.names)), unsafe.Pointer(unsafe.SliceData(v.nameLens)),
 		unsafe.Pointer(unsafe.SliceData(v.values)), unsafe.Pointer(unsafe.SliceData(v.valueLens)), uintptr(len(parameters)))
 	return &insertion{lib: c.lib, handle: h}
@@ -310,23 +310,23 @@ func (i *insertion) err() error {
 	return nil
 }
 
-// append passes the next bytes to the engine. It reports whether the insertion
+// appendBytes passes the next bytes to the engine. It reports whether the insertion
 // can continue. If not, done returns the reason.
-func (i *insertion) append(data []byte) bool {
+func (i *insertion) appendBytes(data []byte) bool {
 	state := i.lib.insertAppend(i.handle, unsafe.Pointer(unsafe.SliceData(data)), uintptr(len(data)))
 	runtime.KeepAlive(data)
 	return state == 0
 }
 
-// done commits the rows.
-func (i *insertion) done() error {
+// commitRows commits the rows.
+func (i *insertion) commitRows() error {
 	r := &result{lib: i.lib, handle: i.lib.insertDone(i.handle)}
 	defer r.free()
 	return r.err()
 }
 
-// cancel discards the rows that are not committed yet.
-func (i *insertion) cancel() { i.lib.insertCancel(i.handle) }
+// discardRows discards the rows that are not committed yet.
+func (i *insertion) discardRows() { i.lib.insertCancel(i.handle) }
 
 func (i *insertion) free() { i.lib.insertDestroy(i.handle) }
 
@@ -337,13 +337,13 @@ type analysis struct {
 	_          [2]uint32
 }
 
-// statements returns the number of statements in a text. It returns false if
+// countStatements returns the number of statements in a text. It returns false if
 // the text cannot be parsed.
-func (c *conn) statements(sql string) (int, bool) {
+func (c *conn) countStatements(sql string) (int, bool) {
 	var v vectors
 	defer v.pin.Unpin()
 	a := analysis{size: uint32(unsafe.Sizeof(analysis{}))}
-	if c.lib.classify(c.value(), v.text(sql), uintptr(len(sql)), nil, 0, unsafe.Pointer(&a)) != 0 {
+	if c.lib.classify(c.cPointer(), v.pinText(sql), uintptr(len(sql)), nil, 0, unsafe.Pointer(&a)) != 0 {
 		return 0, false
 	}
 	return int(a.statements), a.statements > 0

@@ -21,12 +21,12 @@ func (e *LibraryMissingError) Error() string {
 		libraryVariable, strings.Join(e.Looked, ", "))
 }
 
-// Locate returns the path of the library. It uses the first of the option, the
+// LocateLibrary returns the path of the library. It uses the first of the option, the
 // environment variable, the folder of the executable, and the npm package. The
 // npm package is searched in the node_modules folders of the ancestors of the
 // executable and of the working directory. A path from the option or the
 // environment variable must exist: no other place is searched.
-func Locate(option string) (string, error) {
+func LocateLibrary(option string) (string, error) {
 	for _, named := range []string{option, os.Getenv(libraryVariable)} {
 		if named == "" {
 			continue
@@ -37,7 +37,7 @@ func Locate(option string) (string, error) {
 		return filepath.Abs(named)
 	}
 	var looked []string
-	for _, place := range places() {
+	for _, place := range searchPaths() {
 		if isFile(place) {
 			return place, nil
 		}
@@ -46,8 +46,8 @@ func Locate(option string) (string, error) {
 	return "", &LibraryMissingError{Looked: looked}
 }
 
-// places returns the paths to search if the caller names no path.
-func places() []string {
+// searchPaths returns the paths to search if the caller names no path.
+func searchPaths() []string {
 	names := []string{"libchdb.so"}
 	if runtime.GOOS == "darwin" {
 		names = append(names, "libchdb.dylib")

@@ -31,32 +31,32 @@ const defaultDatabase = "default"
 // identifier matches a valid name of a setting.
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
 
-// adopt sets the database and the settings of the session. After an error the
+// applySettings sets the database and the settings of the session. After an error the
 // session must be discarded.
-func (s *session) adopt(database string, settings, initial map[string]string) error {
+func (s *session) applySettings(database string, settings, initial map[string]string) error {
 	if database == "" {
 		database = defaultDatabase
 	}
 	if database != s.database {
-		if err := s.exec("USE " + quoteName(database)); err != nil {
+		if err := s.execStatement("USE " + quoteName(database)); err != nil {
 			return err
 		}
 		s.database = database
 	}
-	changes, err := s.changes(settings, initial)
+	changes, err := s.settingChanges(settings, initial)
 	if err != nil || len(changes) == 0 {
 		return err
 	}
-	if err := s.exec("SET " + strings.Join(changes, ", ")); err != nil {
+	if err := s.execStatement("SET " + strings.Join(changes, ", ")); err != nil {
 		return err
 	}
 	s.settings = maps.Clone(settings)
 	return nil
 }
 
-// changes returns the assignments for SET that give the session the settings,
+// settingChanges returns the assignments for SET that give the session the settings,
 // and reset all other settings to their initial values.
-func (s *session) changes(settings, initial map[string]string) ([]string, error) {
+func (s *session) settingChanges(settings, initial map[string]string) ([]string, error) {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		if !identifier.MatchString(name) {
@@ -82,16 +82,16 @@ func (s *session) changes(settings, initial map[string]string) ([]string, error)
 	return list, nil
 }
 
-// exec runs a statement and discards its result.
-func (s *session) exec(sql string) error {
-	r := s.query(sql, "Null", nil)
+// execStatement runs a statement and discards its result.
+func (s *session) execStatement(sql string) error {
+	r := s.runQuery(sql, "Null", nil)
 	defer r.free()
 	return r.err()
 }
 
-// text runs a statement and returns its result as tab-separated text.
-func (s *session) text(sql string) (string, error) {
-	r := s.query(sql, "TSVRaw", nil)
+// queryText runs a statement and returns its result as tab-separated text.
+func (s *session) queryText(sql string) (string, error) {
+	r := s.runQuery(sql, "TSVRaw", nil)
 	defer r.free()
 	return string(r.bytes()), r.err()
 }
@@ -118,8 +118,8 @@ func newPool(size int, open func() (*session, error)) *pool {
 	return &pool{open: open, slots: make(chan struct{}, size)}
 }
 
-// take returns a session. If all are lent, it waits for one until ctx ends.
-func (p *pool) take(ctx context.Context) (*session, error) {
+// takeSession returns a session. If all are lent, it waits for one until ctx ends.
+func (p *pool) takeSession(ctx context.Context) (*session, error) {
 	select {
 	case p.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -140,23 +140,23 @@ func (p *pool) take(ctx context.Context) (*session, error) {
 	return s, err
 }
 
-// put returns a session to the pool.
-func (p *pool) put(s *session) {
+// returnSession returns a session to the pool.
+func (p *pool) returnSession(s *session) {
 	p.mu.Lock()
 	p.idle = append(p.idle, s)
 	p.mu.Unlock()
 	<-p.slots
 }
 
-// discard closes a session whose state is unknown, instead of returning it to
+// discardSession closes a session whose state is unknown, instead of returning it to
 // the pool.
-func (p *pool) discard(s *session) {
+func (p *pool) discardSession(s *session) {
 	s.close()
 	<-p.slots
 }
 
-// close closes the sessions that are not lent.
-func (p *pool) close() {
+// closeIdle closes the sessions that are not lent.
+func (p *pool) closeIdle() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.idle {

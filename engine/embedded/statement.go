@@ -15,10 +15,10 @@ import (
 // library at once.
 const appendSize = 1 << 20
 
-// run runs a statement on a session of the pool. It passes the chunks of the
+// runStatement runs a statement on a session of the pool. It passes the chunks of the
 // result to emit, which then owns them.
-func (e *Engine) run(ctx context.Context, q *request, emit func(*result) error) error {
-	s, err := e.pool.take(ctx)
+func (e *Engine) runStatement(ctx context.Context, q *request, emit func(*result) error) error {
+	s, err := e.pool.takeSession(ctx)
 	if err != nil {
 		return err
 	}
@@ -28,9 +28,9 @@ func (e *Engine) run(ctx context.Context, q *request, emit func(*result) error) 
 	// cancelled insert in system.processes. A session is also not reused if the
 	// statement has changed it.
 	if err != nil || q.settings["readonly"] != "" || changesSession(q.sql) {
-		e.pool.discard(s)
+		e.pool.discardSession(s)
 	} else {
-		e.pool.put(s)
+		e.pool.returnSession(s)
 	}
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -42,17 +42,17 @@ func (e *Engine) runOn(ctx context.Context, s *session, q *request, emit func(*r
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := s.adopt(q.database, q.settings, e.initial); err != nil {
+	if err := s.applySettings(q.database, q.settings, e.initial); err != nil {
 		return err
 	}
 	if len(q.external) > 0 {
-		if err := e.lay(ctx, s, q.external); err != nil {
+		if err := e.createExternalTables(ctx, s, q.external); err != nil {
 			return err
 		}
 		if err := e.answerTo(ctx, s, q, emit); err != nil {
 			return err
 		}
-		return s.clear(q.external)
+		return s.dropExternalTables(q.external)
 	}
 	return e.answerTo(ctx, s, q, emit)
 }
@@ -60,26 +60,26 @@ func (e *Engine) runOn(ctx context.Context, s *session, q *request, emit func(*r
 func (e *Engine) answerTo(ctx context.Context, s *session, q *request, emit func(*result) error) error {
 	switch {
 	case q.rows != nil:
-		return e.insert(ctx, s, q)
+		return e.insertRows(ctx, s, q)
 	case q.format == "Native" && !q.whole && isSelect(q.sql):
-		if err := e.stream(ctx, s, q, emit); !notStreamable(err) {
+		if err := e.streamResult(ctx, s, q, emit); !notStreamable(err) {
 			return err
 		}
 	}
-	return e.whole(ctx, s, q, emit)
+	return e.runToEnd(ctx, s, q, emit)
 }
 
-// stream runs a query and passes its result to emit chunk by chunk.
-func (e *Engine) stream(ctx context.Context, s *session, q *request, emit func(*result) error) error {
+// streamResult runs a query and passes its result to emit chunk by chunk.
+func (e *Engine) streamResult(ctx context.Context, s *session, q *request, emit func(*result) error) error {
 	var stream *result
-	e.guard(ctx, s, func() { stream = s.stream(q.sql, q.format, q.parameters) })
+	e.guardCall(ctx, s, func() { stream = s.startStream(q.sql, q.format, q.parameters) })
 	defer stream.free()
 	if err := stream.err(); err != nil {
 		return err
 	}
 	for {
 		var chunk *result
-		e.guard(ctx, s, func() { chunk = s.fetch(stream) })
+		e.guardCall(ctx, s, func() { chunk = s.fetchChunk(stream) })
 		if err := chunk.err(); err != nil {
 			chunk.free()
 			return err
@@ -89,17 +89,17 @@ func (e *Engine) stream(ctx context.Context, s *session, q *request, emit func(*
 			return nil
 		}
 		if err := emit(chunk); err != nil {
-			e.guard(ctx, s, func() { s.cancel(stream) })
+			e.guardCall(ctx, s, func() { s.cancelStream(stream) })
 			return err
 		}
 	}
 }
 
-// whole runs a statement to its end and then passes its complete result to
+// runToEnd runs a statement to its end and then passes its complete result to
 // emit.
-func (e *Engine) whole(ctx context.Context, s *session, q *request, emit func(*result) error) error {
+func (e *Engine) runToEnd(ctx context.Context, s *session, q *request, emit func(*result) error) error {
 	if strings.Contains(strings.TrimRight(q.sql, "; \t\r\n"), ";") {
-		if n, ok := s.statements(q.sql); ok && n > 1 {
+		if n, ok := s.countStatements(q.sql); ok && n > 1 {
 			return &clickhouse.Exception{
 				Code: codeSyntaxError, Name: "DB::Exception", CodeName: "SYNTAX_ERROR",
 				Message: "Syntax error (Multi-statements are not allowed)",
@@ -107,7 +107,7 @@ func (e *Engine) whole(ctx context.Context, s *session, q *request, emit func(*r
 		}
 	}
 	var r *result
-	e.guard(ctx, s, func() { r = s.query(q.sql, q.format, q.parameters) })
+	e.guardCall(ctx, s, func() { r = s.runQuery(q.sql, q.format, q.parameters) })
 	if err := r.err(); err != nil {
 		r.free()
 		return err
@@ -122,10 +122,10 @@ func (e *Engine) whole(ctx context.Context, s *session, q *request, emit func(*r
 // errRefused means that the engine does not accept more rows of an INSERT.
 var errRefused = errors.New("embedded: the engine accepted only some of the rows")
 
-// insert appends the rows of a request to a table.
-func (e *Engine) insert(ctx context.Context, s *session, q *request) error {
+// insertRows appends the rows of a request to a table.
+func (e *Engine) insertRows(ctx context.Context, s *session, q *request) error {
 	var i *insertion
-	e.guard(ctx, s, func() { i = s.insert(q.sql, q.format, q.parameters) })
+	e.guardCall(ctx, s, func() { i = s.startInsert(q.sql, q.format, q.parameters) })
 	defer i.free()
 	if err := i.err(); err != nil {
 		return err
@@ -137,11 +137,11 @@ func (e *Engine) insert(ctx context.Context, s *session, q *request) error {
 		err = &clickhouse.Exception{Code: codeNoData, Name: "DB::Exception", CodeName: "NO_DATA_TO_INSERT", Message: "the driver sent no rows"}
 	}
 	if err != nil && !errors.Is(err, errRefused) {
-		e.guard(ctx, s, i.cancel)
+		e.guardCall(ctx, s, i.discardRows)
 		return err
 	}
 	var reason error
-	e.guard(ctx, s, func() { reason = i.done() })
+	e.guardCall(ctx, s, func() { reason = i.commitRows() })
 	if reason != nil {
 		return reason
 	}
@@ -163,7 +163,7 @@ func (e *Engine) appendRows(ctx context.Context, s *session, rows io.ReadCloser,
 		if n > 0 {
 			total += int64(n)
 			accepted := false
-			e.guard(ctx, s, func() { accepted = i.append(buffer[:n]) })
+			e.guardCall(ctx, s, func() { accepted = i.appendBytes(buffer[:n]) })
 			if !accepted {
 				return total, errRefused
 			}
@@ -189,11 +189,11 @@ func readFull(r io.Reader, buffer []byte) (n int, err error) {
 	return n, err
 }
 
-// guard calls the library. From the end of ctx until the call returns, guard
+// guardCall calls the library. From the end of ctx until the call returns, guard
 // kills the session's statement repeatedly, because a statement may not be
 // visible to the first kill. After guard has returned, no kill is in progress
 // that could hit the session's next statement.
-func (e *Engine) guard(ctx context.Context, s *session, call func()) {
+func (e *Engine) guardCall(ctx context.Context, s *session, call func()) {
 	ended, quiet := make(chan struct{}), make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(quiet)
@@ -203,7 +203,7 @@ func (e *Engine) guard(ctx context.Context, s *session, call func()) {
 				return
 			default:
 			}
-			e.kill(s)
+			e.killStatement(s)
 			select {
 			case <-ended:
 				return
@@ -218,12 +218,12 @@ func (e *Engine) guard(ctx context.Context, s *session, call func()) {
 	}
 }
 
-// kill requests the engine to stop the session's statement. Its error is
+// killStatement requests the engine to stop the session's statement. Its error is
 // ignored because guard tries again.
-func (e *Engine) kill(s *session) {
+func (e *Engine) killStatement(s *session) {
 	e.control.Lock()
 	defer e.control.Unlock()
-	_ = e.control.exec("KILL QUERY WHERE Settings[" + quoteText(markSetting) + "] = " + quoteText(s.mark) + " ASYNC")
+	_ = e.control.execStatement("KILL QUERY WHERE Settings[" + quoteText(markSetting) + "] = " + quoteText(s.mark) + " ASYNC")
 }
 
 // Patterns of the beginning of a statement, after its comments.

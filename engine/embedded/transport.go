@@ -32,43 +32,43 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	q, err := newRequest(r)
 	if err != nil {
-		return failure(r, err)
+		return errorResponse(r, err)
 	}
 	if !t.greeted.Load() {
 		if q.sql != greeting {
 			return nil, fmt.Errorf("embedded: this version of clickhouse-go opens a connection with %q; must be %q", q.sql, greeting)
 		}
 		t.greeted.Store(true)
-		return t.greet(r)
+		return t.respondToGreeting(r)
 	}
 	if key, is := t.engine.described.keyOf(q); is {
-		return t.describe(r, q, key)
+		return t.describeTable(r, q, key)
 	}
-	return t.respond(r, q)
+	return t.respondToRequest(r, q)
 }
 
-// respond runs the statement of a request.
-func (t *transport) respond(r *http.Request, q *request) (*http.Response, error) {
-	a, err := t.engine.answer(r.Context(), q)
+// respondToRequest runs the statement of a request.
+func (t *transport) respondToRequest(r *http.Request, q *request) (*http.Response, error) {
+	a, err := t.engine.startStatement(r.Context(), q)
 	if err != nil {
 		return nil, err
 	}
-	err = a.start()
+	err = a.awaitFirstChunk()
 	switch {
 	case err == nil:
-		return response(r, http.StatusOK, a), nil
+		return newResponse(r, http.StatusOK, a), nil
 	case errors.Is(err, io.EOF):
-		return response(r, http.StatusOK, nil), nil
+		return newResponse(r, http.StatusOK, nil), nil
 	default:
-		return failure(r, err)
+		return errorResponse(r, err)
 	}
 }
 
-// greet responds to the greeting with the engine's name, version, revision and
+// respondToGreeting responds to the greeting with the engine's name, version, revision and
 // time zone. It returns revision 0, at which the driver then reads all results
 // of this connection. The driver reads this result at the revision that it
 // requested.
-func (t *transport) greet(r *http.Request) (*http.Response, error) {
+func (t *transport) respondToGreeting(r *http.Request) (*http.Response, error) {
 	revision, err := strconv.ParseUint(r.URL.Query().Get("client_protocol_version"), 10, 32)
 	if err != nil {
 		return nil, fmt.Errorf("embedded: client_protocol_version: %w", err)
@@ -87,10 +87,10 @@ func (t *transport) greet(r *http.Request) (*http.Response, error) {
 	if err := block.Encode(buffer, revision); err != nil {
 		return nil, err
 	}
-	return response(r, http.StatusOK, io.NopCloser(bytes.NewReader(buffer.Buf))), nil
+	return newResponse(r, http.StatusOK, io.NopCloser(bytes.NewReader(buffer.Buf))), nil
 }
 
-func response(r *http.Request, status int, body io.ReadCloser) *http.Response {
+func newResponse(r *http.Request, status int, body io.ReadCloser) *http.Response {
 	resp := &http.Response{
 		StatusCode: status, Status: strconv.Itoa(status) + " " + http.StatusText(status),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -102,15 +102,15 @@ func response(r *http.Request, status int, body io.ReadCloser) *http.Response {
 	return resp
 }
 
-// failure returns a response with an exception of the engine. It returns any
+// errorResponse returns a response with an exception of the engine. It returns any
 // other error as an error of the transport.
-func failure(r *http.Request, err error) (*http.Response, error) {
+func errorResponse(r *http.Request, err error) (*http.Response, error) {
 	var e *clickhouse.Exception
 	if !errors.As(err, &e) {
 		return nil, err
 	}
 	text := fmt.Sprintf("Code: %d. %s: %s", e.Code, e.Name, e.Message)
-	resp := response(r, http.StatusInternalServerError, io.NopCloser(bytes.NewReader([]byte(text))))
+	resp := newResponse(r, http.StatusInternalServerError, io.NopCloser(bytes.NewReader([]byte(text))))
 	resp.Header.Set("X-ClickHouse-Exception-Code", strconv.Itoa(int(e.Code)))
 	if e.CodeName != "" {
 		resp.Header.Set("X-ClickHouse-Exception-Name", e.CodeName)
@@ -118,10 +118,10 @@ func failure(r *http.Request, err error) (*http.Response, error) {
 	return resp, nil
 }
 
-// answer starts a statement. The statement runs until it ends, until ctx ends,
+// startStatement starts a statement. The statement runs until it ends, until ctx ends,
 // or until the answer is closed.
-func (e *Engine) answer(ctx context.Context, q *request) (*answer, error) {
-	if err := e.begin(); err != nil {
+func (e *Engine) startStatement(ctx context.Context, q *request) (*answer, error) {
+	if err := e.beginStatement(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -134,7 +134,7 @@ func (e *Engine) answer(ctx context.Context, q *request) (*answer, error) {
 		defer runtime.UnlockOSThread()
 		defer e.running.Done()
 		defer unhook()
-		a.err = e.described.around(q.sql, func() error { return e.run(ctx, q, a.emit) })
+		a.err = e.described.runAndInvalidate(q.sql, func() error { return e.runStatement(ctx, q, a.emitChunk) })
 		close(a.ended)
 	}()
 	return a, nil

@@ -20,8 +20,8 @@ func Open(tb testing.TB, conn driver.Conn, c *catalogue.Catalogue) (*engine.Engi
 	tb.Helper()
 	refresher := facts.NewRefresher(conn, true)
 	e, w := engine.New(conn, c, source.DefaultLimits, []*facts.Refresher{refresher}), ingest.NewWriter(conn, nil)
-	w.AfterInsert(func(_ int, accepted time.Time) { refresher.Noted(0, accepted) }) // a report waits for any number of events
-	if err := e.Open(tb.Context()); err != nil {
+	w.AfterInsert(func(_ int, accepted time.Time) { refresher.NoteEvents(0, accepted) }) // a report waits for any number of events
+	if err := e.OpenFacts(tb.Context()); err != nil {
 		tb.Fatal(err)
 	}
 	return e, w

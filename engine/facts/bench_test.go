@@ -46,7 +46,7 @@ func sendCampaign(b *testing.B, conn driver.Conn, accepted *time.Time, campaign 
 		events += len(part)
 		part = part[:0]
 	}
-	for e := range simulated(campaign, visitors).Events() {
+	for e := range simulated(campaign, visitors).GenerateEvents() {
 		if part = append(part, e); len(part) == cap(part) {
 			send()
 		}
@@ -61,7 +61,7 @@ func BenchmarkFacts(b *testing.B) {
 	if n, err := strconv.Atoi(os.Getenv("LIFTHOUSE_BENCH_VISITORS")); err == nil {
 		large = n
 	}
-	conn := schematest.Empty(b)
+	conn := schematest.OpenEmpty(b)
 	if _, err := schema.Migrate(b.Context(), conn); err != nil {
 		b.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func BenchmarkFacts(b *testing.B) {
 	b.Logf("insert of %d events: %.1f s of CPU, %.0f events/s", events, (cpu() - started).Seconds(), float64(events)/time.Since(began).Seconds())
 	r := facts.NewRefresher(conn, true)
 	started, began = cpu(), time.Now()
-	if _, err := r.Refresh(b.Context()); err != nil {
+	if _, err := r.RefreshFacts(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	b.Logf("refresh of all: %.1f s of CPU a million events, %.0f events/s", (cpu()-started).Seconds()*1e6/float64(events), float64(events)/time.Since(began).Seconds())
@@ -118,7 +118,7 @@ func benchRefresh(b *testing.B, conn driver.Conn, r *facts.Refresher, accepted *
 	for b.Loop() {
 		*accepted = accepted.Add(time.Millisecond)
 		var events []schema.Event
-		for e := range simulated(12, visitors).Events() {
+		for e := range simulated(12, visitors).GenerateEvents() {
 			if e.Kind == schema.KindView {
 				e.EventID ^= uint64(accepted.UnixMilli()) * 0x9e3779b97f4a7c15
 				e.Time = e.Time.Add(time.Hour)
@@ -134,7 +134,7 @@ func benchRefresh(b *testing.B, conn driver.Conn, r *facts.Refresher, accepted *
 		}
 		inserting += cpu() - started
 		started = cpu()
-		if _, err := r.Refresh(b.Context()); err != nil {
+		if _, err := r.RefreshFacts(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 		used += cpu() - started
@@ -189,7 +189,7 @@ func benchReport(b *testing.B, conn driver.Conn, of *facts.Refresher, campaign i
 	reports := 0
 	for b.Loop() {
 		started := cpu()
-		if _, err := report.Read(b.Context()); err != nil {
+		if _, err := report.ReadRows(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 		used += cpu() - started
@@ -205,14 +205,14 @@ func BenchmarkTrickle(b *testing.B) {
 	if n, err := strconv.Atoi(os.Getenv("LIFTHOUSE_BENCH_VISITORS")); err == nil {
 		visitors = n
 	}
-	conn := schematest.Empty(b)
+	conn := schematest.OpenEmpty(b)
 	if _, err := schema.Migrate(b.Context(), conn); err != nil {
 		b.Fatal(err)
 	}
 	accepted := campaignStart.AddDate(0, 0, 28)
 	sendCampaign(b, conn, &accepted, 12, visitors)
 	r := facts.NewRefresher(conn, true)
-	if _, err := r.Refresh(b.Context()); err != nil {
+	if _, err := r.RefreshFacts(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	awaitMerges(b, conn)
@@ -225,7 +225,7 @@ func BenchmarkTrickle(b *testing.B) {
 	defer tick.Stop()
 	next := make(chan schema.Event)
 	go func() {
-		for e := range simulated(12, visitors).Events() {
+		for e := range simulated(12, visitors).GenerateEvents() {
 			if e.Kind == schema.KindView && e.VisitorID%97 == 0 {
 				select {
 				case next <- e:
@@ -248,7 +248,7 @@ func BenchmarkTrickle(b *testing.B) {
 		inserting += cpu() - at
 		if n%5 == 0 {
 			at = cpu()
-			if _, err := r.Refresh(b.Context()); err != nil {
+			if _, err := r.RefreshFacts(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 			refreshing += cpu() - at

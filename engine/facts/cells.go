@@ -44,15 +44,15 @@ func (s *server) openCells(ctx context.Context, leastByDay int64) (cells, error)
 	return c, nil
 }
 
-// change appends the changes of cells when rows of visitors change from had to want, and adds their subjects. The
+// appendSumChanges appends the changes of cells when rows of visitors change from had to want, and adds their subjects. The
 // cells in memory are then those after the change.
-func (c *cells) change(ctx context.Context, from *server, subjects map[plan.Subject]bool, changes []fold.Change, had, want []fold.Row) ([]fold.Change, error) {
+func (c *cells) appendSumChanges(ctx context.Context, from *server, subjects map[plan.Subject]bool, changes []fold.Change, had, want []fold.Row) ([]fold.Change, error) {
 	added := fold.Cells{}
 	eachChanged(had, want, func(rows []fold.Row, sign int64) {
 		subjects[rows[0].Subject] = true
-		added.Add(rows, sign, c.byDay[rows[0].Subject])
+		added.AddRows(rows, sign, c.byDay[rows[0].Subject])
 	})
-	if err := c.load(ctx, from, subjects); err != nil {
+	if err := c.loadMissing(ctx, from, subjects); err != nil {
 		return nil, err
 	}
 	stored, err := c.readDays(ctx, from, added)
@@ -101,8 +101,8 @@ func eachChanged(had, want []fold.Row, each func(rows []fold.Row, sign int64)) {
 func appendCell(changes []fold.Change, key fold.CellKey, added *fold.Cell, stored fold.Cells) []fold.Change {
 	now := *added
 	if had := stored[key]; had != nil {
-		now.Add(&had.Sums, 1)
-		now.Extend(&had.Extent)
+		now.AddSigned(&had.Sums, 1)
+		now.ExtendBy(&had.Extent)
 		if now == *had {
 			return changes
 		}
@@ -116,8 +116,8 @@ func appendCell(changes []fold.Change, key fold.CellKey, added *fold.Cell, store
 	return append(changes, fold.Change{Row: cellRow(&key, &now)})
 }
 
-// load reads the cells of the grain fold.OfAll that are not in memory.
-func (c *cells) load(ctx context.Context, from *server, subjects map[plan.Subject]bool) error {
+// loadMissing reads the cells of the grain fold.OfAll that are not in memory.
+func (c *cells) loadMissing(ctx context.Context, from *server, subjects map[plan.Subject]bool) error {
 	missing := map[plan.Subject]bool{}
 	for subject := range subjects {
 		if c.all[subject] == nil {
@@ -152,7 +152,7 @@ func (c *cells) visitorsWith(added fold.Cells) map[plan.Subject]int64 {
 	count := func(cells fold.Cells) {
 		for key, cell := range cells {
 			if key.Grain == fold.OfAll && key.Goal == 0 && key.Variation != "" {
-				visitors[key.Subject] += cell.Count(fold.Visitors)
+				visitors[key.Subject] += cell.CountAt(fold.Visitors)
 			}
 		}
 	}
@@ -169,7 +169,7 @@ func (s *server) addDays(ctx context.Context, subject plan.Subject, added fold.C
 	byDay := fold.Cells{}
 	var rows []fold.Row // of a visitor
 	end := func() {
-		byDay.Add(rows, 1, true)
+		byDay.AddRows(rows, 1, true)
 		rows = rows[:0]
 	}
 	err := s.readRows(ctx, s.subjectRows, func(r *fold.Row) error {
@@ -185,7 +185,7 @@ func (s *server) addDays(ctx context.Context, subject plan.Subject, added fold.C
 	end()
 	eachChanged(had, want, func(rows []fold.Row, sign int64) {
 		if rows[0].Subject == subject {
-			byDay.Add(rows, sign, true)
+			byDay.AddRows(rows, sign, true)
 		}
 	})
 	for key, cell := range byDay {
@@ -201,7 +201,7 @@ const day = 24 * int64(time.Hour/time.Millisecond)
 // cellRow returns the row of a cell.
 func cellRow(key *fold.CellKey, cell *fold.Cell) fold.Row {
 	return fold.Row{
-		Subject: key.Subject, Grain: key.Grain, Goal: key.Goal, Variation: key.Variation, Visitor: schema.Hash(key.Variation),
+		Subject: key.Subject, Grain: key.Grain, Goal: key.Goal, Variation: key.Variation, Visitor: schema.HashID(key.Variation),
 		First: key.First * day, Since: uint64(key.Day * day), Cell: cell, //nolint:gosec // not negative
 	}
 }
@@ -248,7 +248,7 @@ func sumsColumn(c *fold.Change) []*big.Int {
 	}
 	sums := make([]*big.Int, 0, fold.NumberOfSums+3)
 	for i := range c.Cell.Sums {
-		sums = append(sums, c.Cell.Sums[i].Big())
+		sums = append(sums, c.Cell.Sums[i].BigInt())
 	}
 	return append(sums, big.NewInt(c.Cell.FirstView), big.NewInt(c.Cell.FirstAccepted), big.NewInt(c.Cell.Newest))
 }

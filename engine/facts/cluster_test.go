@@ -25,7 +25,7 @@ func newMember(t *testing.T, address string) member {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shards, err := schema.OpenReplicas(t.Context(), schematest.Reach(t, address), parsed)
+	shards, err := schema.OpenReplicas(t.Context(), schematest.OpenConnection(t, address), parsed)
 	if err != nil || len(shards) != 2 {
 		t.Fatalf("%d shards: %v", len(shards), err)
 	}
@@ -41,7 +41,7 @@ func newMember(t *testing.T, address string) member {
 func (m member) refresh(ctx context.Context) error {
 	var errs []error
 	for _, shard := range m {
-		_, err := shard.Refresh(ctx)
+		_, err := shard.RefreshFacts(ctx)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
@@ -51,7 +51,7 @@ func (m member) refresh(ctx context.Context) error {
 // replicas is killed and comes back. In the end the facts are those of all events, on each replica.
 func TestFactsOfACluster(t *testing.T) {
 	c := schematest.NewCluster(t)
-	conn := schematest.Reach(t, c.Address)
+	conn := schematest.OpenConnection(t, c.Address)
 	w := newWorldOn(t, 8, conn)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -68,9 +68,9 @@ func TestFactsOfACluster(t *testing.T) {
 		w.sendRetried(t, 40)
 		switch round {
 		case 4:
-			c.Kill(1, 1)
+			c.KillReplica(1, 1)
 		case 8:
-			c.Restart(1, 1)
+			c.RestartReplica(1, 1)
 		}
 	}
 	stop()
@@ -79,7 +79,7 @@ func TestFactsOfACluster(t *testing.T) {
 	awaitNoError(t, func() error { return last.refresh(t.Context()) })
 	w.checkCluster(t, c)
 	for _, shard := range last { // ClickHouse knows the tokens of the first refreshes
-		if _, err := shard.Rebuild(t.Context()); err != nil {
+		if _, err := shard.RebuildFacts(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -143,7 +143,7 @@ func (w *world) checkShard(t *testing.T, c *schematest.Cluster, shard, replica i
 		return err
 	}
 	want := slices.DeleteFunc(w.wanted(), func(r fold.Row) bool { return !slices.Contains(visitors, r.Visitor) })
-	if len(fold.Changes(nil, stored, want)) > 0 || !equalCells(cells, want) {
+	if len(fold.AppendChanges(nil, stored, want)) > 0 || !equalCells(cells, want) {
 		return errDiffers
 	}
 	return nil
@@ -163,7 +163,7 @@ func equalCells(found fold.Cells, rows []fold.Row) bool {
 	for from, to := 0, 0; from < len(rows); from = to {
 		for to = from + 1; to < len(rows) && rows[to].Subject == rows[from].Subject && rows[to].Visitor == rows[from].Visitor; to++ {
 		}
-		want.Add(rows[from:to], 1, false)
+		want.AddRows(rows[from:to], 1, false)
 	}
 	for key, cell := range want {
 		if found[key] == nil || found[key].Sums != cell.Sums {

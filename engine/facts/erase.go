@@ -16,13 +16,13 @@ import (
 // EraseVisitors deletes all facts of the visitors, whose events are deleted already. It cancels them, and returns when
 // a merge has removed them from the disks of all active replicas.
 func (r *Refresher) EraseVisitors(ctx context.Context, visitors []Visitor) error {
-	_, err := r.exclusively(ctx, func(ctx context.Context) error {
+	_, err := r.runExclusively(ctx, func(ctx context.Context) error {
 		for some := range slices.Chunk(visitors, visitorsAtOnce) {
 			stored, err := r.readStored(ctx, setOf(some))
 			if err != nil {
 				return err
 			}
-			if err := r.insert(ctx, stored, nil, r.position.next(r.position.Through)); err != nil {
+			if err := r.replaceRows(ctx, stored, nil, r.position.nextRefresh(r.position.Through)); err != nil {
 				return err
 			}
 		}
@@ -38,14 +38,14 @@ func (r *Refresher) EraseVisitors(ctx context.Context, visitors []Visitor) error
 // moveOn stores another position of the same facts: a refresh of another process that has read what is deleted
 // meanwhile is overtaken, and others read again what they know.
 func (r *Refresher) moveOn(ctx context.Context) error {
-	return r.store(ctx, nil, nil, r.position.next(r.position.Through))
+	return r.storeChanges(ctx, nil, nil, r.position.nextRefresh(r.position.Through))
 }
 
 // removeCancelled merges all facts, which removes those that are cancelled. A merge does not change the sums that reports read; a
 // deletion would, because it changes one part after the other.
 func (r *Refresher) removeCancelled(ctx context.Context, visitors []Visitor) error {
-	server := r.server()
-	if err := r.change(ctx, server, "OPTIMIZE TABLE "+server.Facts+" FINAL SETTINGS optimize_throw_if_noop = 1"); err != nil {
+	server := r.currentServer()
+	if err := r.changeStoredParts(ctx, server, "OPTIMIZE TABLE "+server.Facts+" FINAL SETTINGS optimize_throw_if_noop = 1"); err != nil {
 		return fmt.Errorf("remove the facts of erased visitors: %w", err)
 	}
 	for some := range slices.Chunk(visitors, visitorsAtOnce) {
@@ -68,13 +68,13 @@ func (r *Refresher) DropSubjects(ctx context.Context, subjects []plan.Subject) e
 			sections = append(sections, SectionOf(subject, grain))
 		}
 	}
-	_, err := r.exclusively(ctx, func(ctx context.Context) error {
-		err := r.change(ctx, r.on, "ALTER TABLE "+r.on.Facts+" DELETE WHERE section IN {sections:Array(UInt64)} SETTINGS mutations_sync = 1", clickhouse.Named("sections", sections))
+	_, err := r.runExclusively(ctx, func(ctx context.Context) error {
+		err := r.changeStoredParts(ctx, r.on, "ALTER TABLE "+r.on.Facts+" DELETE WHERE section IN {sections:Array(UInt64)} SETTINGS mutations_sync = 1", clickhouse.Named("sections", sections))
 		if err != nil {
 			return fmt.Errorf("delete facts: %w", err)
 		}
 		r.known = false
-		if err := r.open(ctx); err != nil {
+		if err := r.loadState(ctx); err != nil {
 			return err
 		}
 		return r.moveOn(ctx)
@@ -82,14 +82,14 @@ func (r *Refresher) DropSubjects(ctx context.Context, subjects []plan.Subject) e
 	return err
 }
 
-// change executes a statement that changes stored parts, and returns when it is done on all replicas that answer. The others
+// changeStoredParts executes a statement that changes stored parts, and returns when it is done on all replicas that answer. The others
 // do it when they are back.
-func (r *Refresher) change(ctx context.Context, on *server, statement string, params ...any) error {
+func (r *Refresher) changeStoredParts(ctx context.Context, on *server, statement string, params ...any) error {
 	if err := on.Exec(ctx, statement, params...); err != nil || len(r.servers) == 1 {
 		return err
 	}
 	for _, replica := range r.servers {
-		if err := replica.Exec(ctx, "SYSTEM SYNC REPLICA "+replica.Facts); err != nil && !schema.Unreachable(err) {
+		if err := replica.Exec(ctx, "SYSTEM SYNC REPLICA "+replica.Facts); err != nil && !schema.IsUnreachable(err) {
 			return err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"lifthouse/schema"
 )
 
-// ReadAll returns all stored rows of visitors and goal events, in the order of fold.Rows for each visitor.
+// ReadAll returns all stored rows of visitors and goal events, in the order of fold.AppendVisitorRows for each visitor.
 func ReadAll(ctx context.Context, conn driver.Conn) ([]fold.Row, error) {
 	return readAll(ctx, &server{conn, ofServer})
 }
@@ -40,7 +40,7 @@ func ReadAllCellsOfShard(ctx context.Context, conn driver.Conn) (fold.Cells, err
 
 func readAllCells(ctx context.Context, s *server) (fold.Cells, error) {
 	all := fold.Cells{}
-	return all, s.readCells(ctx, s.statement("cells.sql", "grain IN ('all', 'day')"), func(key fold.CellKey, cell *fold.Cell) { all[key] = cell })
+	return all, s.readCells(ctx, s.renderStatement("cells.sql", "grain IN ('all', 'day')"), func(key fold.CellKey, cell *fold.Cell) { all[key] = cell })
 }
 
 // FoldAll returns the rows of all stored events.
@@ -51,6 +51,6 @@ func FoldAll(ctx context.Context, conn driver.Conn) (rows []fold.Row, err error)
 		return nil, err
 	}
 	events, err := s.readEvents(ctx, visitors, math.MaxInt64)
-	eachVisitor(events, func(own []fold.Event) { rows = fold.Rows(own, rows) })
+	eachVisitor(events, func(own []fold.Event) { rows = fold.AppendVisitorRows(own, rows) })
 	return rows, err
 }

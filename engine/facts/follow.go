@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Noted notes that this process stored events of a store that no other process writes to, all accepted at one
+// NoteEvents notes that this process stored events of a store that no other process writes to, all accepted at one
 // time. Calls must be in the order of the inserts.
-func (r *Refresher) Noted(events int, accepted time.Time) {
+func (r *Refresher) NoteEvents(events int, accepted time.Time) {
 	r.noting.Lock()
 	defer r.noting.Unlock()
 	r.noted, r.notedEvents = accepted.UnixMilli(), r.notedEvents+events
@@ -20,9 +20,9 @@ func (r *Refresher) Noted(events int, accepted time.Time) {
 // and reports are as of the last refresh.
 const mostAwaited = 200_000
 
-// Waiting returns when the last of the noted events that are not folded yet was accepted, in milliseconds since 1970;
+// LastUnfoldedTime returns when the last of the noted events that are not folded yet was accepted, in milliseconds since 1970;
 // 0: all are folded, or there are more than a report waits for.
-func (r *Refresher) Waiting() int64 {
+func (r *Refresher) LastUnfoldedTime() int64 {
 	r.noting.Lock()
 	defer r.noting.Unlock()
 	if r.noted <= r.folded || r.notedEvents-r.foldedEvents > mostAwaited {
@@ -36,7 +36,7 @@ func (r *Refresher) RefreshNoted(ctx context.Context) error {
 	r.noting.Lock()
 	noted, events := r.noted, r.notedEvents
 	r.noting.Unlock()
-	if _, err := r.Refresh(ctx); err != nil {
+	if _, err := r.RefreshFacts(ctx); err != nil {
 		return err
 	}
 	r.noting.Lock()
@@ -54,8 +54,8 @@ const (
 	scrubParts    = 24 * 60
 )
 
-// Follow keeps the facts up to date with the events until the context ends, and scrubs them.
-func (r *Refresher) Follow(ctx context.Context) {
+// FollowEvents keeps the facts up to date with the events until the context ends, and scrubs them.
+func (r *Refresher) FollowEvents(ctx context.Context) {
 	refresh, scrub := time.NewTicker(refreshInterval), time.NewTicker(scrubInterval)
 	defer refresh.Stop()
 	defer scrub.Stop()
@@ -72,7 +72,7 @@ func (r *Refresher) Follow(ctx context.Context) {
 		case <-refresh.C:
 		case <-scrub.C:
 			first, last := visitorRange(part, scrubParts)
-			if _, err := r.Scrub(ctx, first, last); err != nil && ctx.Err() == nil {
+			if _, err := r.ScrubFacts(ctx, first, last); err != nil && ctx.Err() == nil {
 				slog.WarnContext(ctx, "scrub failed", "err", err)
 			}
 			part = (part + 1) % scrubParts
@@ -89,17 +89,17 @@ func visitorRange(part, parts uint64) (first, last uint64) {
 	return first, first + width - 1
 }
 
-// Rebuild deletes all facts, and folds all events again.
-func (r *Refresher) Rebuild(ctx context.Context) (Position, error) {
-	if err := r.lock(ctx); err != nil {
+// RebuildFacts deletes all facts, and folds all events again.
+func (r *Refresher) RebuildFacts(ctx context.Context) (Position, error) {
+	if err := r.lockRefresh(ctx); err != nil {
 		return Position{}, err
 	}
 	r.known = false
-	server := r.server()
-	err := r.change(ctx, server, "TRUNCATE TABLE "+server.Facts+" SYNC")
-	r.unlock()
+	server := r.currentServer()
+	err := r.changeStoredParts(ctx, server, "TRUNCATE TABLE "+server.Facts+" SYNC")
+	r.unlockRefresh()
 	if err != nil {
 		return Position{}, fmt.Errorf("delete the facts: %w", err)
 	}
-	return r.Refresh(ctx)
+	return r.RefreshFacts(ctx)
 }

@@ -50,7 +50,7 @@ func SectionOf(subject plan.Subject, grain fold.Grain) uint64 {
 	if grain == fold.OfPosition {
 		return of
 	}
-	return of | schema.Hash(fmt.Sprintf("%d %s %d %d", subject.WebsiteID, subject.Kind, subject.ID, subject.ExperimentID))>>(64-hashBits)
+	return of | schema.HashID(fmt.Sprintf("%d %s %d %d", subject.WebsiteID, subject.Kind, subject.ID, subject.ExperimentID))>>(64-hashBits)
 }
 
 // sectionsOfGrain returns the parameters first and last, between which are the sections of a grain.
@@ -75,53 +75,53 @@ func (s *server) insertChanges(ctx context.Context, token string, changes []fold
 func columnsOf(changes []fold.Change) []func() any {
 	sections := map[section]uint64{}
 	columns := []func() any{
-		schema.Column(changes, func(c *fold.Change) uint64 {
+		schema.ColumnValues(changes, func(c *fold.Change) uint64 {
 			of := section{c.Subject, c.Grain}
 			if _, known := sections[of]; !known {
 				sections[of] = SectionOf(of.Subject, of.Grain)
 			}
 			return sections[of]
 		}),
-		schema.Column(changes, func(c *fold.Change) int64 { return c.Subject.WebsiteID }),
-		schema.Column(changes, func(c *fold.Change) string { return string(c.Subject.Kind) }),
-		schema.Column(changes, func(c *fold.Change) int64 { return c.Subject.ID }),
-		schema.Column(changes, func(c *fold.Change) int64 { return c.Subject.ExperimentID }),
-		schema.Column(changes, func(c *fold.Change) string { return grains[c.Grain] }),
-		schema.Column(changes, func(c *fold.Change) int64 { return c.Goal }),
-		schema.Column(changes, func(c *fold.Change) int8 {
+		schema.ColumnValues(changes, func(c *fold.Change) int64 { return c.Subject.WebsiteID }),
+		schema.ColumnValues(changes, func(c *fold.Change) string { return string(c.Subject.Kind) }),
+		schema.ColumnValues(changes, func(c *fold.Change) int64 { return c.Subject.ID }),
+		schema.ColumnValues(changes, func(c *fold.Change) int64 { return c.Subject.ExperimentID }),
+		schema.ColumnValues(changes, func(c *fold.Change) string { return grains[c.Grain] }),
+		schema.ColumnValues(changes, func(c *fold.Change) int64 { return c.Goal }),
+		schema.ColumnValues(changes, func(c *fold.Change) int8 {
 			if c.Cancels {
 				return -1
 			}
 			return 1
 		}),
-		schema.Column(changes, func(c *fold.Change) string {
+		schema.ColumnValues(changes, func(c *fold.Change) string {
 			if c.Cancels {
 				return c.Variation + cancels
 			}
 			return c.Variation
 		}),
-		schema.Column(changes, func(c *fold.Change) uint64 { return c.Visitor }),
-		schema.Column(changes, func(c *fold.Change) time.Time { return time.UnixMilli(c.First).UTC() }),
-		schema.Column(changes, func(c *fold.Change) uint64 { return c.Since }),
-		schema.Column(changes, func(c *fold.Change) uint32 { return c.Number }),
-		schema.Column(changes, func(c *fold.Change) time.Time { return time.UnixMilli(c.MultiExposed).UTC() }),
-		schema.Column(changes, func(c *fold.Change) uint32 { return c.Seen }),
-		schema.Column(changes, func(c *fold.Change) uint64 { return c.Digest }),
+		schema.ColumnValues(changes, func(c *fold.Change) uint64 { return c.Visitor }),
+		schema.ColumnValues(changes, func(c *fold.Change) time.Time { return time.UnixMilli(c.First).UTC() }),
+		schema.ColumnValues(changes, func(c *fold.Change) uint64 { return c.Since }),
+		schema.ColumnValues(changes, func(c *fold.Change) uint32 { return c.Number }),
+		schema.ColumnValues(changes, func(c *fold.Change) time.Time { return time.UnixMilli(c.MultiExposed).UTC() }),
+		schema.ColumnValues(changes, func(c *fold.Change) uint32 { return c.Seen }),
+		schema.ColumnValues(changes, func(c *fold.Change) uint64 { return c.Digest }),
 	}
 	for k := range len(fold.Row{}.Counts) {
-		columns = append(columns, schema.Column(changes, func(c *fold.Change) uint32 { return c.Counts[k] }))
+		columns = append(columns, schema.ColumnValues(changes, func(c *fold.Change) uint32 { return c.Counts[k] }))
 	}
 	columns = append(columns,
-		schema.Column(changes, func(c *fold.Change) []uint64 { return c.Later }),
-		schema.Column(changes, func(c *fold.Change) []uint8 { return c.LaterKinds }),
+		schema.ColumnValues(changes, func(c *fold.Change) []uint64 { return c.Later }),
+		schema.ColumnValues(changes, func(c *fold.Change) []uint8 { return c.LaterKinds }),
 	)
 	for k := range len(fold.Row{}.Amounts) {
-		columns = append(columns, schema.Column(changes, func(c *fold.Change) int64 { return c.Amounts[k] }))
+		columns = append(columns, schema.ColumnValues(changes, func(c *fold.Change) int64 { return c.Amounts[k] }))
 	}
 	for k := range len(fold.Row{}.Before) {
-		columns = append(columns, schema.Column(changes, func(c *fold.Change) int64 { return c.Before[k] }))
+		columns = append(columns, schema.ColumnValues(changes, func(c *fold.Change) int64 { return c.Before[k] }))
 	}
-	columns = append(columns, schema.Column(changes, sumsColumn))
+	columns = append(columns, schema.ColumnValues(changes, sumsColumn))
 	return append(columns, attributeColumns(changes)...)
 }
 

@@ -77,13 +77,13 @@ func runChild(dir string) error {
 		return err
 	}
 	r := facts.NewRefresher(conn, true)
-	if _, err := r.Refresh(ctx); err != nil {
+	if _, err := r.RefreshFacts(ctx); err != nil {
 		return err
 	}
 	if err := checkAgainstEvents(ctx, conn); err != nil {
 		return err
 	}
-	if found, err := r.Scrub(ctx, 0, math.MaxUint64); err != nil || found.Wrong > 0 || len(found.Lost) > 0 {
+	if found, err := r.ScrubFacts(ctx, 0, math.MaxUint64); err != nil || found.Wrong > 0 || len(found.Lost) > 0 {
 		return fmt.Errorf("%+v, %w", found, err)
 	}
 	w := &world{Rand: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1)), conn: conn} //nolint:gosec // any
@@ -95,7 +95,7 @@ func runChild(dir string) error {
 			return err
 		}
 		_, _ = fmt.Fprintln(os.Stdout, "refresh")
-		if _, err := r.Refresh(ctx); err != nil {
+		if _, err := r.RefreshFacts(ctx); err != nil {
 			return err
 		}
 	}
@@ -115,7 +115,7 @@ func checkAgainstEvents(ctx context.Context, conn driver.Conn) error {
 	if err != nil {
 		return err
 	}
-	if n := len(fold.Changes(nil, stored, want)); n > 0 || !equalCells(cells, want) {
+	if n := len(fold.AppendChanges(nil, stored, want)); n > 0 || !equalCells(cells, want) {
 		return errors.Join(errDiffers, fmt.Errorf("%d changes of %d rows", n, len(want)))
 	}
 	return nil

@@ -21,8 +21,8 @@ type Position struct {
 	Attempt uint64 // random: several processes may attempt the refresh, of which one succeeds
 }
 
-// Time returns the acceptance time up to which events are folded.
-func (p Position) Time() time.Time { return time.UnixMilli(p.Through).UTC() }
+// FoldedThrough returns the acceptance time up to which events are folded.
+func (p Position) FoldedThrough() time.Time { return time.UnixMilli(p.Through).UTC() }
 
 // ErrIncomplete means that the server does not have all parts of the facts yet. A server of which it stays true has
 // lost some, or facts were inserted while others were rebuilt.
@@ -45,12 +45,12 @@ func (s *server) readPosition(ctx context.Context) (Position, error) {
 	return p, nil
 }
 
-// next returns the position after another refresh.
-func (p Position) next(through int64) Position {
+// nextRefresh returns the position after another refresh.
+func (p Position) nextRefresh(through int64) Position {
 	return Position{p.Refresh + 1, through, rand.Uint64()} //nolint:gosec // distinguishes attempts
 }
 
-// row returns the row of a position.
-func (p Position) row() fold.Row {
+// asRow returns the row of a position.
+func (p Position) asRow() fold.Row {
 	return fold.Row{Subject: plan.Subject{Kind: schema.SubjectNone}, Grain: fold.OfPosition, Visitor: p.Attempt, First: p.Through, Number: p.Refresh}
 }

@@ -23,7 +23,7 @@ import (
 var sqlFiles embed.FS
 
 // reportTemplates are the files of sql/.
-var reportTemplates = template.Must(source.Templates().ParseFS(sqlFiles, "sql/*.sql"))
+var reportTemplates = template.Must(source.ParseTemplates().ParseFS(sqlFiles, "sql/*.sql"))
 
 // tables are the tables of a server, with the statements of refreshes. On a shard of a cluster they are the local
 // ones.
@@ -40,21 +40,21 @@ type tables struct {
 
 func newTables(facts, sent string) *tables {
 	t := &tables{Facts: facts, Sent: sent, Attributes: strings.Join(fold.Attributes, ", ")}
-	t.position, t.lastAccepted = t.statement("position.sql", ""), t.statement("last_accepted.sql", "")
-	t.touched, t.events, t.stored = t.statement("touched.sql", ""), t.statement("events.sql", ""), t.statement("stored_visitors.sql", "")
-	t.countRows = t.statement("count_rows.sql", "")
-	t.madeOf, t.subjectsByDay = t.statement("made_of.sql", ""), t.statement("subjects_by_day.sql", "")
-	t.visitorRows = t.statement("rows.sql", "grain IN ('visitor', 'goal') AND website_id IN {websites:Array(Int64)} AND visitor_id IN {visitors:Array(UInt64)}")
-	t.subjectRows, t.allRows = t.statement("rows.sql", "section IN {sections:Array(UInt64)}"), t.statement("rows.sql", "grain IN ('visitor', 'goal')")
-	t.sectionCells = t.statement("cells.sql", "section IN {sections:Array(UInt64)}")
-	t.cellsOfGrain = t.statement("cells.sql", "section BETWEEN {first_section:UInt64} AND {last_section:UInt64}")
-	t.cellsOfDays = t.statement("cells.sql", "section IN {sections:Array(UInt64)} AND goal_id IN {goals:Array(Int64)} AND toUnixTimestamp64Milli(first_time) IN {firsts:Array(Int64)}")
+	t.position, t.lastAccepted = t.renderStatement("position.sql", ""), t.renderStatement("last_accepted.sql", "")
+	t.touched, t.events, t.stored = t.renderStatement("touched.sql", ""), t.renderStatement("events.sql", ""), t.renderStatement("stored_visitors.sql", "")
+	t.countRows = t.renderStatement("count_rows.sql", "")
+	t.madeOf, t.subjectsByDay = t.renderStatement("made_of.sql", ""), t.renderStatement("subjects_by_day.sql", "")
+	t.visitorRows = t.renderStatement("rows.sql", "grain IN ('visitor', 'goal') AND website_id IN {websites:Array(Int64)} AND visitor_id IN {visitors:Array(UInt64)}")
+	t.subjectRows, t.allRows = t.renderStatement("rows.sql", "section IN {sections:Array(UInt64)}"), t.renderStatement("rows.sql", "grain IN ('visitor', 'goal')")
+	t.sectionCells = t.renderStatement("cells.sql", "section IN {sections:Array(UInt64)}")
+	t.cellsOfGrain = t.renderStatement("cells.sql", "section BETWEEN {first_section:UInt64} AND {last_section:UInt64}")
+	t.cellsOfDays = t.renderStatement("cells.sql", "section IN {sections:Array(UInt64)} AND goal_id IN {goals:Array(Int64)} AND toUnixTimestamp64Milli(first_time) IN {firsts:Array(Int64)}")
 	t.insert = "INSERT INTO " + facts + " (" + insertedColumns + ", " + t.Attributes + ")"
 	return t
 }
 
-// statement returns a file of sql/ with a condition.
-func (t *tables) statement(file, where string) string {
+// renderStatement returns a file of sql/ with a condition.
+func (t *tables) renderStatement(file, where string) string {
 	with := *t
 	with.Where = where
 	var text strings.Builder

@@ -66,8 +66,8 @@ func NewShardRefresher(replicas []driver.Conn) *Refresher {
 	return r
 }
 
-// server returns the server that answers at the moment.
-func (r *Refresher) server() *server { return r.servers[int(r.current.Load())%len(r.servers)] }
+// currentServer returns the server that answers at the moment.
+func (r *Refresher) currentServer() *server { return r.servers[int(r.current.Load())%len(r.servers)] }
 
 const (
 	// visitorsAtOnce is the number of visitors that are folded at once. Their ids are parameters of a statement.
@@ -79,10 +79,10 @@ const (
 	longOverlapInterval = 5 * time.Minute
 )
 
-// Refresh folds the visitors with events that were accepted since the last refresh, and inserts what changed.
+// RefreshFacts folds the visitors with events that were accepted since the last refresh, and inserts what changed.
 // It returns the position of the facts.
-func (r *Refresher) Refresh(ctx context.Context) (at Position, err error) {
-	return r.exclusively(ctx, func(ctx context.Context) error {
+func (r *Refresher) RefreshFacts(ctx context.Context) (at Position, err error) {
+	return r.runExclusively(ctx, func(ctx context.Context) error {
 		var through int64
 		if err := r.on.QueryRow(ctx, r.on.lastAccepted).Scan(&through); err != nil {
 			return fmt.Errorf("read the last acceptance time: %w", err)
@@ -102,7 +102,7 @@ func (r *Refresher) Refresh(ctx context.Context) (at Position, err error) {
 		if err != nil {
 			return fmt.Errorf("read the visitors with new events: %w", err)
 		}
-		if err = r.fold(ctx, touched, through); err == nil && looksBack {
+		if err = r.foldVisitors(ctx, touched, through); err == nil && looksBack {
 			r.lookedBack = began
 		}
 		return err
@@ -117,17 +117,17 @@ var errOvertaken = errors.New("another process was faster; if this lasts for min
 // mostOvertaken is the number of times in a row that a refresh may be overtaken.
 const mostOvertaken = 20
 
-// exclusively calls work while no other refresh of this process runs, again if another process was faster. It
+// runExclusively calls work while no other refresh of this process runs, again if another process was faster. It
 // returns the position after it.
-func (r *Refresher) exclusively(ctx context.Context, work func(context.Context) error) (Position, error) {
-	if err := r.lock(ctx); err != nil {
+func (r *Refresher) runExclusively(ctx context.Context, work func(context.Context) error) (Position, error) {
+	if err := r.lockRefresh(ctx); err != nil {
 		return Position{}, err
 	}
-	defer r.unlock()
+	defer r.unlockRefresh()
 	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(reading))
 	for try := 1; ; try++ {
-		r.on = r.server()
-		err := r.open(ctx)
+		r.on = r.currentServer()
+		err := r.loadState(ctx)
 		if err == nil {
 			err = work(ctx)
 		}
@@ -138,14 +138,14 @@ func (r *Refresher) exclusively(ctx context.Context, work func(context.Context) 
 			return r.position, nil
 		}
 		r.known = false
-		if try == mostOvertaken || !r.retries(err) {
+		if try == mostOvertaken || !r.canRetry(err) {
 			return Position{}, fmt.Errorf("refresh the facts: %w", err)
 		}
 	}
 }
 
-// lock waits until no other refresh of this process runs, or the context ends.
-func (r *Refresher) lock(ctx context.Context) error {
+// lockRefresh waits until no other refresh of this process runs, or the context ends.
+func (r *Refresher) lockRefresh(ctx context.Context) error {
 	select {
 	case r.busy <- struct{}{}:
 		return nil
@@ -154,31 +154,31 @@ func (r *Refresher) lock(ctx context.Context) error {
 	}
 }
 
-func (r *Refresher) unlock() { <-r.busy }
+func (r *Refresher) unlockRefresh() { <-r.busy }
 
-// retries reports whether a refresh may succeed at once after an error: another process was faster, or
+// canRetry reports whether a refresh may succeed at once after an error: another process was faster, or
 // another replica may have what this one lacks.
-func (r *Refresher) retries(err error) bool {
-	if errors.Is(err, ErrIncomplete) || schema.Unreachable(err) {
+func (r *Refresher) canRetry(err error) bool {
+	if errors.Is(err, ErrIncomplete) || schema.IsUnreachable(err) {
 		r.current.Add(1)
 		return errors.Is(err, ErrIncomplete) || len(r.servers) > 1
 	}
 	return errors.Is(err, errOvertaken) || errors.Is(err, errTooLate)
 }
 
-// elapsed returns the time since another one, also if the machine slept meanwhile, or its clock was set forward.
-func elapsed(since time.Time) time.Duration {
+// elapsedSince returns the time since another one, also if the machine slept meanwhile, or its clock was set forward.
+func elapsedSince(since time.Time) time.Duration {
 	now := time.Now()
 	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
 }
 
-// Open reads what must be known of the stored facts, and returns their position.
-func (r *Refresher) Open(ctx context.Context) (Position, error) {
-	return r.exclusively(ctx, func(context.Context) error { return nil })
+// OpenFacts reads what must be known of the stored facts, and returns their position.
+func (r *Refresher) OpenFacts(ctx context.Context) (Position, error) {
+	return r.runExclusively(ctx, func(context.Context) error { return nil })
 }
 
-// open reads what the refresher must know of the stored facts, unless it is known and no other process has changed them.
-func (r *Refresher) open(ctx context.Context) error {
+// loadState reads what the refresher must know of the stored facts, unless it is known and no other process has changed them.
+func (r *Refresher) loadState(ctx context.Context) error {
 	r.readAt = time.Now()
 	if r.known && r.alone {
 		return nil
@@ -204,7 +204,7 @@ func (r *Refresher) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.publish(totals, true)
+	r.publishState(totals, true)
 	r.known = true
 	return nil
 }
@@ -216,9 +216,9 @@ const longestRefresh = time.Minute
 // errTooLate means that the process was paused during a refresh.
 var errTooLate = errors.New("the refresh took too long")
 
-// fold folds the visitors, who are sorted, some at a time. The position includes the events until
+// foldVisitors folds the visitors, who are sorted, some at a time. The position includes the events until
 // through once all are folded.
-func (r *Refresher) fold(ctx context.Context, touched []Visitor, through int64) error {
+func (r *Refresher) foldVisitors(ctx context.Context, touched []Visitor, through int64) error {
 	for from := 0; ; from += visitorsAtOnce {
 		if from > 0 {
 			if err := r.confirmPosition(ctx); err != nil {
@@ -230,11 +230,11 @@ func (r *Refresher) fold(ctx context.Context, touched []Visitor, through int64) 
 		if err != nil {
 			return err
 		}
-		next := r.position.next(r.position.Through)
+		next := r.position.nextRefresh(r.position.Through)
 		if to == len(touched) {
 			next.Through = through
 		}
-		if err := r.insert(ctx, had, want, next); err != nil || to == len(touched) {
+		if err := r.replaceRows(ctx, had, want, next); err != nil || to == len(touched) {
 			return err
 		}
 	}
@@ -253,30 +253,30 @@ func (r *Refresher) confirmPosition(ctx context.Context) error {
 	return err
 }
 
-// insert inserts the changes of some visitors from had to want, together with the next position.
-func (r *Refresher) insert(ctx context.Context, had, want []fold.Row, next Position) (err error) {
-	changes := fold.Changes(nil, had, want)
+// replaceRows inserts the changes of some visitors from had to want, together with the next position.
+func (r *Refresher) replaceRows(ctx context.Context, had, want []fold.Row, next Position) (err error) {
+	changes := fold.AppendChanges(nil, had, want)
 	if len(changes) == 0 && next.Through == r.position.Through {
 		return nil
 	}
 	changed := map[plan.Subject]bool{}
 	if len(changes) > 0 {
-		if changes, err = r.cells.change(ctx, r.on, changed, changes, had, want); err != nil {
+		if changes, err = r.cells.appendSumChanges(ctx, r.on, changed, changes, had, want); err != nil {
 			return err
 		}
 	}
-	return r.store(ctx, changes, changed, next)
+	return r.storeChanges(ctx, changes, changed, next)
 }
 
-// store inserts changes of rows and cells together with the next position. changed are the subjects of the cells.
-func (r *Refresher) store(ctx context.Context, changes []fold.Change, changed map[plan.Subject]bool, next Position) error {
+// storeChanges inserts changes of rows and cells together with the next position. changed are the subjects of the cells.
+func (r *Refresher) storeChanges(ctx context.Context, changes []fold.Change, changed map[plan.Subject]bool, next Position) error {
 	if r.position.Refresh > 0 {
-		changes = append(changes, fold.Change{Row: r.position.row(), Cancels: true})
+		changes = append(changes, fold.Change{Row: r.position.asRow(), Cancels: true})
 	}
-	changes = append(changes, fold.Change{Row: next.row()})
+	changes = append(changes, fold.Change{Row: next.asRow()})
 	token := ""
 	if !r.alone {
-		if elapsed(r.readAt) > longestRefresh {
+		if elapsedSince(r.readAt) > longestRefresh {
 			return errTooLate
 		}
 		token = fmt.Sprintf("%d after %x", next.Refresh, r.position.Attempt) // of a process that read the same position
@@ -298,7 +298,7 @@ func (r *Refresher) store(ctx context.Context, changes []fold.Change, changed ma
 	for subject := range changed {
 		totals[subject] = totalsOf(r.cells.all[subject])
 	}
-	r.publish(totals, false)
+	r.publishState(totals, false)
 	return nil
 }
 
@@ -321,7 +321,7 @@ func (r *Refresher) rowsOf(ctx context.Context, touched []Visitor, through int64
 				before = append(before, own[i])
 			}
 		}
-		had, want = fold.Rows(before, had), fold.Rows(own, want)
+		had, want = fold.AppendVisitorRows(before, had), fold.AppendVisitorRows(own, want)
 	})
 	if r.position.Refresh == 0 {
 		return had, want, nil
@@ -335,8 +335,8 @@ func (r *Refresher) rowsOf(ctx context.Context, touched []Visitor, through int64
 	if err != nil {
 		return nil, nil, err
 	}
-	if wrong := differing(expected, stored); len(wrong) > 0 {
-		had, want, _, err = r.mend(ctx, wrong, had, want)
+	if wrong := differingVisitors(expected, stored); len(wrong) > 0 {
+		had, want, _, err = r.correctRows(ctx, wrong, had, want)
 	}
 	return had, want, err
 }

@@ -37,7 +37,7 @@ type acceptedEvent struct {
 
 func newWorld(t *testing.T, seed uint64) *world {
 	t.Helper()
-	return newWorldOn(t, seed, schematest.Empty(t))
+	return newWorldOn(t, seed, schematest.OpenEmpty(t))
 }
 
 func newWorldOn(t *testing.T, seed uint64, conn driver.Conn) *world {
@@ -61,7 +61,7 @@ func (w *world) event() schema.Event {
 	}
 	e := schema.Event{
 		EventID: w.Uint64(), Time: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(w.Int64N(5*24*3600)) * time.Second), WebsiteID: 1 + w.Int64N(2),
-		Subject: schema.SubjectCampaign, SubjectID: 1 + w.Int64N(3), VariationID: w.Int64N(2), VisitorID: schema.Hash(fmt.Sprint(w.IntN(40))), Kind: schema.KindView,
+		Subject: schema.SubjectCampaign, SubjectID: 1 + w.Int64N(3), VariationID: w.Int64N(2), VisitorID: schema.HashID(fmt.Sprint(w.IntN(40))), Kind: schema.KindView,
 		Attributes: schema.Attributes{Device: pick(w, "mobile", "desktop"), Country: pick(w, "DE", "FR", ""), City: pick(w, "Berlin", "a'b", `\`), UTMTerm: pick(w, "", "x")},
 	}
 	if w.IntN(3) == 0 {
@@ -128,7 +128,7 @@ func (w *world) wanted() []fold.Row {
 	}
 	var rows []fold.Row
 	for _, events := range byVisitor {
-		rows = fold.Rows(events, rows)
+		rows = fold.AppendVisitorRows(events, rows)
 	}
 	return rows
 }
@@ -141,14 +141,14 @@ func (w *world) check(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if changes := fold.Changes(nil, stored, want); len(changes) > 0 {
+	if changes := fold.AppendChanges(nil, stored, want); len(changes) > 0 {
 		t.Fatalf("%d of %d rows differ, such as %+v", len(changes), len(want), changes[0])
 	}
 	cells := fold.Cells{}
 	for from, to := 0, 0; from < len(want); from = to {
 		for to = from + 1; to < len(want) && want[to].Subject == want[from].Subject && want[to].Visitor == want[from].Visitor; to++ {
 		}
-		cells.Add(want[from:to], 1, false)
+		cells.AddRows(want[from:to], 1, false)
 	}
 	found, err := facts.ReadAllCells(t.Context(), w.conn)
 	if err != nil {
@@ -187,7 +187,7 @@ func TestRefreshesOfARandomWalk(t *testing.T) {
 
 func refresh(t *testing.T, r *facts.Refresher, through int64) {
 	t.Helper()
-	at, err := r.Refresh(t.Context())
+	at, err := r.RefreshFacts(t.Context())
 	if err != nil || at.Through != through {
 		t.Fatalf("%+v, %v; want events until %d", at, err, through)
 	}
@@ -209,7 +209,7 @@ func TestKilledRefreshes(t *testing.T) {
 		_, through := w.send(t, 20)
 		left := operations
 		dying := facts.NewRefresher(schematest.KilledConn{Conn: w.conn, Left: &left}, operations%2 == 0)
-		_, err := dying.Refresh(t.Context())
+		_, err := dying.RefreshFacts(t.Context())
 		refresh(t, facts.NewRefresher(w.conn, false), through)
 		w.check(t)
 		if err == nil && operations > 10 {
@@ -257,7 +257,7 @@ func TestScrubHeals(t *testing.T) {
 
 func scrub(t *testing.T, r *facts.Refresher) facts.Scrubbed {
 	t.Helper()
-	found, err := r.Scrub(t.Context(), 0, math.MaxUint64)
+	found, err := r.ScrubFacts(t.Context(), 0, math.MaxUint64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +291,7 @@ func TestLostEventsAreReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if changes := fold.Changes(nil, stored, kept); len(changes) > 0 {
+	if changes := fold.AppendChanges(nil, stored, kept); len(changes) > 0 {
 		t.Errorf("%d rows differ from those before the loss", len(changes))
 	}
 }
@@ -334,12 +334,12 @@ func TestErasure(t *testing.T) {
 
 // TestFactsOfAServer checks refreshes of several processes on a real server.
 func TestFactsOfAServer(t *testing.T) {
-	server := schematest.Server(t)
-	address := server.Address(server.Database(t))
-	w := newWorldOn(t, 7, schematest.Reach(t, address))
+	server := schematest.SharedServer(t)
+	address := server.DatabaseAddress(server.CreateDatabase(t))
+	w := newWorldOn(t, 7, schematest.OpenConnection(t, address))
 	for range 5 {
 		_, through := w.send(t, 40)
-		race(t, through, facts.NewRefresher(schematest.Reach(t, address), false), facts.NewRefresher(schematest.Reach(t, address), false))
+		race(t, through, facts.NewRefresher(schematest.OpenConnection(t, address), false), facts.NewRefresher(schematest.OpenConnection(t, address), false))
 		w.check(t)
 	}
 }
@@ -350,7 +350,7 @@ func race(t *testing.T, through int64, refreshers ...*facts.Refresher) {
 	var all errgroup.Group
 	for _, r := range refreshers {
 		all.Go(func() error {
-			at, err := r.Refresh(t.Context())
+			at, err := r.RefreshFacts(t.Context())
 			if err == nil && at.Through != through {
 				err = fmt.Errorf("folded until %d, want %d", at.Through, through)
 			}
@@ -365,8 +365,8 @@ func race(t *testing.T, through int64, refreshers ...*facts.Refresher) {
 // TestRebuild deletes the facts and folds all events again, on an embedded store and on a server, which know the
 // tokens of the earlier refreshes.
 func TestRebuild(t *testing.T) {
-	server := schematest.Server(t)
-	for name, conn := range map[string]driver.Conn{"embedded": schematest.Empty(t), "server": schematest.Reach(t, server.Address(server.Database(t)))} {
+	server := schematest.SharedServer(t)
+	for name, conn := range map[string]driver.Conn{"embedded": schematest.OpenEmpty(t), "server": schematest.OpenConnection(t, server.DatabaseAddress(server.CreateDatabase(t)))} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldOn(t, 9, conn)
 			r := facts.NewRefresher(conn, false)
@@ -374,7 +374,7 @@ func TestRebuild(t *testing.T) {
 				_, through := w.send(t, 50)
 				refresh(t, r, through)
 			}
-			if at, err := r.Rebuild(t.Context()); err != nil || at.Refresh != 1 {
+			if at, err := r.RebuildFacts(t.Context()); err != nil || at.Refresh != 1 {
 				t.Fatalf("%+v, %v", at, err)
 			}
 			w.check(t)
@@ -401,15 +401,15 @@ func TestTotalsAfterAnotherProcessErases(t *testing.T) {
 	if err := other.EraseVisitors(t.Context(), []facts.Visitor{visitor}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := one.Open(t.Context()); err != nil {
+	if _, err := one.OpenFacts(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, subject := range subjects {
-		if got, want := one.Totals(subject), other.Totals(subject); !reflect.DeepEqual(got, want) {
+		if got, want := one.SubjectCounters(subject), other.SubjectCounters(subject); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", subject, got, want)
 		}
 	}
-	if got := one.Totals(dropped); got.AllEvents() != 0 {
+	if got := one.SubjectCounters(dropped); got.AllEvents() != 0 {
 		t.Errorf("dropped: %+v", got)
 	}
 }
@@ -425,17 +425,17 @@ func TestNotedEventsWaitUntilTheyAreStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.send(t, 30)
-	r.Noted(len(w.all), w.at)
+	r.NoteEvents(len(w.all), w.at)
 	left = 5 // last acceptance, visitors, events, what is stored, then the insert
 	var refreshes errgroup.Group
 	refreshes.Go(func() error { return r.RefreshNoted(t.Context()) })
 	<-paused.Paused
-	if r.Waiting() != w.at.UnixMilli() {
+	if r.LastUnfoldedTime() != w.at.UnixMilli() {
 		t.Error("events that are not stored do not wait")
 	}
 	refreshes.Go(func() error {
 		err := r.RefreshNoted(t.Context())
-		if at, _ := r.Position(t.Context()); at.Through < w.at.UnixMilli() {
+		if at, _ := r.StoredPosition(t.Context()); at.Through < w.at.UnixMilli() {
 			t.Errorf("position %+v after a refresh of events until %d", at, w.at.UnixMilli())
 		}
 		return err
@@ -444,7 +444,7 @@ func TestNotedEventsWaitUntilTheyAreStored(t *testing.T) {
 	if err := refreshes.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	if r.Waiting() != 0 {
+	if r.LastUnfoldedTime() != 0 {
 		t.Error("stored events wait")
 	}
 	w.check(t)
@@ -459,8 +459,8 @@ func TestNotedEventsAreFolded(t *testing.T) {
 	for round := range 6 {
 		before := len(w.all)
 		w.send(t, 30)
-		r.Noted(len(w.all)-before, w.at)
-		if r.Waiting() != w.at.UnixMilli() {
+		r.NoteEvents(len(w.all)-before, w.at)
+		if r.LastUnfoldedTime() != w.at.UnixMilli() {
 			t.Error("noted events do not wait")
 		}
 		if round%2 == 1 {
@@ -473,7 +473,7 @@ func TestNotedEventsAreFolded(t *testing.T) {
 		if err := r.RefreshNoted(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if r.Waiting() != 0 {
+		if r.LastUnfoldedTime() != 0 {
 			t.Error("folded events wait")
 		}
 		w.check(t)
@@ -484,12 +484,12 @@ func TestNotedEventsAreFolded(t *testing.T) {
 	events := len(w.all) - before
 	_, through := w.send(t, 30)
 	refresh(t, r, through) // includes the last events, which are noted only now
-	r.Noted(events, at)
+	r.NoteEvents(events, at)
 	if err := r.RefreshNoted(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	w.check(t)
-	if now, err := r.Position(t.Context()); err != nil || now.Through != through {
+	if now, err := r.StoredPosition(t.Context()); err != nil || now.Through != through {
 		t.Errorf("%+v, %v; want events until %d", now, err, through)
 	}
 }

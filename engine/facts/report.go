@@ -38,8 +38,8 @@ type part struct {
 	days     bool        // whether the subject has cells by day
 }
 
-// parts returns the parts of the report, one for each server.
-func (x Source) parts() []part {
+// serverParts returns the parts of the report, one for each server.
+func (x Source) serverParts() []part {
 	parts := make([]part, len(x.Shards))
 	for i, shard := range x.Shards {
 		server, visitors := x.states[i].server, x.states[i].Visitors
@@ -57,10 +57,10 @@ const (
 	patience = 50 * time.Millisecond
 )
 
-// Read returns the rows of the report.
-func (x Source) Read(ctx context.Context) (found *visit.Rows, err error) {
+// ReadRows returns the rows of the report.
+func (x Source) ReadRows(ctx context.Context) (found *visit.Rows, err error) {
 	err = x.atOnePosition(ctx, func(x Source) (err error) {
-		found, err = x.read(ctx)
+		found, err = x.readReport(ctx)
 		return err
 	})
 	return found, err
@@ -70,7 +70,7 @@ func (x Source) Read(ctx context.Context) (found *visit.Rows, err error) {
 // the positions are the same before and after all of them, they have read the same facts.
 func (x Source) atOnePosition(ctx context.Context, read func(Source) error) error {
 	for range mostTries {
-		now, err := x.now(ctx)
+		now, err := x.withCurrentState(ctx)
 		if err == nil {
 			err = read(now)
 		}
@@ -94,13 +94,13 @@ func (x Source) atOnePosition(ctx context.Context, read func(Source) error) erro
 	return &source.StoreError{Fault: source.Busy}
 }
 
-// now returns the source with what the servers know of the subject at the moment.
-func (x Source) now(ctx context.Context) (Source, error) {
+// withCurrentState returns the source with what the servers know of the subject at the moment.
+func (x Source) withCurrentState(ctx context.Context) (Source, error) {
 	execution := *x.Execution
 	x.Execution, x.states = &execution, make([]state, len(x.Shards))
 	x.Stored = source.Stored{}
 	for i, shard := range x.Shards {
-		server := shard.server()
+		server := shard.currentServer()
 		at, err := shard.positionOn(ctx, server)
 		if err != nil {
 			return x, err
@@ -110,7 +110,7 @@ func (x Source) now(ctx context.Context) (Source, error) {
 			return x, err
 		}
 		x.states[i] = state{server, at, totals}
-		x.Stored = x.Stored.With(totals.AllEvents(), time.UnixMilli(at.Through).UTC(), time.UnixMilli(totals.Newest).UTC())
+		x.Stored = x.Stored.WithEvents(totals.AllEvents(), time.UnixMilli(at.Through).UTC(), time.UnixMilli(totals.Newest).UTC())
 	}
 	return x, nil
 }
@@ -136,7 +136,7 @@ func (x Source) hasMoved(ctx context.Context) (bool, error) {
 // otherReplica reports whether a report may succeed on other replicas after an error, and makes
 // the shards use others. Which of the servers failed is not known.
 func (x Source) otherReplica(err error) (others bool) {
-	if !errors.Is(err, ErrIncomplete) && !schema.Unreachable(err) {
+	if !errors.Is(err, ErrIncomplete) && !schema.IsUnreachable(err) {
 		return false
 	}
 	for _, shard := range x.Shards {
@@ -146,7 +146,7 @@ func (x Source) otherReplica(err error) (others bool) {
 	return others || errors.Is(err, ErrIncomplete)
 }
 
-func (x Source) read(ctx context.Context) (found *visit.Rows, err error) {
+func (x Source) readReport(ctx context.Context) (found *visit.Rows, err error) {
 	execution := *x.Execution
 	x.Execution = &execution
 	if x.Outliers, err = x.readOutliers(ctx); err != nil {
@@ -157,16 +157,16 @@ func (x Source) read(ctx context.Context) (found *visit.Rows, err error) {
 	}
 	stored := x.Stored.OrNone()
 	found = &visit.Rows{Through: stored.Ingested, Newest: stored.Newest, Outliers: x.Outliers, Cap: x.Limited}
-	s := x.sums()
+	s := x.newSums()
 	if x.Dimension != "" {
 		if s.top, err = x.readTop(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.each(ctx, (*counting).read); err != nil {
+	if err := s.countOnServers(ctx, (*counting).readSums); err != nil {
 		return nil, err
 	}
-	found.Whole, found.Cells = s.rows()
+	found.Whole, found.Cells = s.reportRows()
 	if x.Interval != "" {
 		found.Steps, err = x.readSteps(ctx)
 	}
@@ -178,8 +178,8 @@ func (x Source) read(ctx context.Context) (found *visit.Rows, err error) {
 // series, no z-score and no cap.
 func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*visit.Rows, err error) {
 	err = x.atOnePosition(ctx, func(x Source) error {
-		visitors := x.sums()
-		if err := visitors.each(ctx, (*counting).readVisitors); err != nil {
+		visitors := x.newSums()
+		if err := visitors.countOnServers(ctx, (*counting).readVisitors); err != nil {
 			return err
 		}
 		found = map[int64]*visit.Rows{}
@@ -189,14 +189,14 @@ func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*
 				p.Goal = &catalogue.Goal{ID: goal}
 			}
 			of.Plan = &p
-			s := Source{&of, x.Shards, x.states}.sums()
-			if err := s.each(ctx, (*counting).readGoals); err != nil {
+			s := Source{&of, x.Shards, x.states}.newSums()
+			if err := s.countOnServers(ctx, (*counting).readGoals); err != nil {
 				return err
 			}
-			s.merge(visitors)
+			s.mergeSums(visitors)
 			stored := x.Stored.OrNone()
 			rows := &visit.Rows{Through: stored.Ingested, Newest: stored.Newest}
-			rows.Whole, rows.Cells = s.rows()
+			rows.Whole, rows.Cells = s.reportRows()
 			found[goal] = rows
 		}
 		return nil
@@ -207,8 +207,8 @@ func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*
 // readTop returns the most frequent values of the dimension.
 func (x Source) readTop(ctx context.Context) ([]string, error) {
 	counts := map[string]int64{}
-	for _, part := range x.parts() {
-		q, slots := (&counting{part: part}).query()
+	for _, part := range x.serverParts() {
+		q, slots := (&counting{part: part}).newQuery()
 		if slots.Most = len(x.Shards) == 1; slots.Most { // else a value may be frequent on all servers together
 			q.Params = append(q.Params, source.Param{Name: "most", Value: uint32(x.Top)}) //nolint:gosec // few
 		}
@@ -225,7 +225,7 @@ func (x part) countValues(ctx context.Context, q *source.Query, slots slots, cou
 	if err := q.RenderFrom(reportTemplates, "top.sql", slots); err != nil {
 		return err
 	}
-	return x.Store.Each(ctx, q, func(row driver.Rows) error {
+	return x.Store.EachRow(ctx, q, func(row driver.Rows) error {
 		var value string
 		var visitors int64
 		err := row.Scan(&value, &visitors)
@@ -292,13 +292,13 @@ func (x Source) eachCompared(ctx context.Context, file string, scan func(driver.
 			variations = append(variations, fold.VariationOf(v.ID, true))
 		}
 	}
-	for _, part := range x.parts() {
-		q, slots := (&counting{part: part}).query()
+	for _, part := range x.serverParts() {
+		q, slots := (&counting{part: part}).newQuery()
 		q.Params = append(q.Params, source.Param{Name: "variations", Value: variations})
 		if err := q.RenderFrom(reportTemplates, file, slots); err != nil {
 			return err
 		}
-		if err := part.Store.Each(ctx, q, scan); err != nil {
+		if err := part.Store.EachRow(ctx, q, scan); err != nil {
 			return err
 		}
 	}
@@ -313,13 +313,13 @@ type Value struct {
 
 // ReadValues returns the values of an attribute of a subject, the most frequent first.
 func (x Source) ReadValues(ctx context.Context, attribute string) ([]Value, error) {
-	x, err := x.now(ctx)
+	x, err := x.withCurrentState(ctx)
 	if err != nil {
 		return nil, err
 	}
 	counts := map[string]int64{}
-	for _, part := range x.parts() {
-		q, slots := (&counting{part: part}).query()
+	for _, part := range x.serverParts() {
+		q, slots := (&counting{part: part}).newQuery()
 		slots.Dimension, slots.Filters, slots.To, slots.From = source.Columns[attribute], "true", false, false
 		if err := part.countValues(ctx, q, slots, counts); err != nil {
 			return nil, err

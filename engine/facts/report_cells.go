@@ -47,31 +47,31 @@ func (s *counting) readCells(ctx context.Context, byDay bool) error {
 	if s.days && !s.SharesSince.After(plan.OpenFrom) {
 		file = "recent_days.sql"
 	}
-	return s.run(ctx, file, func(row driver.Rows) error {
+	return s.runStatement(ctx, file, func(row driver.Rows) error {
 		var variation string
 		m := visit.NoMoments()
 		if err := row.Scan(&variation, &m.SinceShares, &m.Recent); err != nil {
 			return err
 		}
-		return s.add(variation, key{}, &m)
+		return s.addMoments(variation, key{}, &m)
 	})
 }
 
 // readBefore reads the visitors who were first exposed before the window.
 func (s *counting) readBefore(ctx context.Context) error {
-	return s.run(ctx, "before.sql", func(row driver.Rows) error {
+	return s.runStatement(ctx, "before.sql", func(row driver.Rows) error {
 		var variation string
 		m := visit.NoMoments()
 		if err := row.Scan(&variation, &m.Visitors); err != nil {
 			return err
 		}
-		return s.add(variation, key{Segment: visit.Segment{ExposedBefore: true}}, &m)
+		return s.addMoments(variation, key{Segment: visit.Segment{ExposedBefore: true}}, &m)
 	})
 }
 
 // addCells adds the sums of the cells of the report, by the buckets of the series if series is true.
 func (s *counting) addCells(ctx context.Context, byDay, series bool) error {
-	q, slots := s.query()
+	q, slots := s.newQuery()
 	file, grain, goals := "all_cells.sql", fold.OfAll, []int64{0}
 	if byDay {
 		file, grain = "day_cells.sql", fold.OfDay
@@ -86,7 +86,7 @@ func (s *counting) addCells(ctx context.Context, byDay, series bool) error {
 	if err := q.RenderFrom(reportTemplates, file, slots); err != nil {
 		return err
 	}
-	return s.Store.Each(ctx, q, func(row driver.Rows) error {
+	return s.Store.EachRow(ctx, q, func(row driver.Rows) error {
 		var variation string
 		var goal int64
 		var at key
@@ -102,7 +102,7 @@ func (s *counting) addCells(ctx context.Context, byDay, series bool) error {
 			return err
 		}
 		m := s.cellMoments(goal, cell)
-		return s.add(variation, at, &m)
+		return s.addMoments(variation, at, &m)
 	})
 }
 
@@ -115,7 +115,7 @@ func (s *counting) cellMoments(goal int64, cell *fold.Cell) visit.Moments {
 	if s.Subject.Kind != schema.SubjectWidget { // reports of campaigns have views and goals only
 		clear(cell.Sums[fold.Clicks : fold.Conversed+1])
 	}
-	m := cell.Moments()
+	m := cell.AsMoments()
 	if !s.SharesSince.After(plan.OpenFrom) {
 		m.SinceShares = m.Visitors
 	}

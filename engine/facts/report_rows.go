@@ -36,9 +36,9 @@ type key struct {
 	visit.Segment
 }
 
-func (x Source) sums() *sums { return &sums{Source: x, of: map[key]*visit.Moments{}} }
+func (x Source) newSums() *sums { return &sums{Source: x, of: map[key]*visit.Moments{}} }
 
-func (s *sums) merge(o *sums) {
+func (s *sums) mergeSums(o *sums) {
 	for at, m := range o.of {
 		visit.AddTo(s.of, at, m)
 	}
@@ -51,9 +51,9 @@ type counting struct {
 	of  map[key]*visit.Moments
 }
 
-// each counts the rows of each server, and adds them to the sums.
-func (s *sums) each(ctx context.Context, count func(*counting, context.Context) error) error {
-	parts := s.parts()
+// countOnServers counts the rows of each server, and adds them to the sums.
+func (s *sums) countOnServers(ctx context.Context, count func(*counting, context.Context) error) error {
+	parts := s.serverParts()
 	all := make([]*counting, len(parts))
 	work, ctx := errgroup.WithContext(ctx)
 	for i, part := range parts {
@@ -64,14 +64,14 @@ func (s *sums) each(ctx context.Context, count func(*counting, context.Context) 
 		return err
 	}
 	for _, counted := range all {
-		s.merge(&sums{of: counted.of})
+		s.mergeSums(&sums{of: counted.of})
 	}
 	return nil
 }
 
-// add adds the moments of rows with a variation, or subtracts them if the rows cancel others.
+// addMoments adds the moments of rows with a variation, or subtracts them if the rows cancel others.
 // Events that do not count have no variation.
-func (s *counting) add(variation string, at key, m *visit.Moments) error {
+func (s *counting) addMoments(variation string, at key, m *visit.Moments) error {
 	variation, cancelling := strings.CutSuffix(variation, cancels)
 	if variation == "" {
 		return nil
@@ -93,8 +93,8 @@ func (s *counting) add(variation string, at key, m *visit.Moments) error {
 	return nil
 }
 
-// read reads the sums of a report without its series.
-func (s *counting) read(ctx context.Context) error {
+// readSums reads the sums of a report without its series.
+func (s *counting) readSums(ctx context.Context) error {
 	if byDay, has := s.hasCells(); has {
 		return s.readCells(ctx, byDay)
 	}
@@ -111,30 +111,30 @@ func (s *counting) read(ctx context.Context) error {
 	return nil
 }
 
-// run runs a statement and calls add for each row.
-func (s *counting) run(ctx context.Context, file string, add func(driver.Rows) error) error {
-	q, slots := s.query()
+// runStatement runs a statement and calls add for each row.
+func (s *counting) runStatement(ctx context.Context, file string, add func(driver.Rows) error) error {
+	q, slots := s.newQuery()
 	if err := q.RenderFrom(reportTemplates, file, slots); err != nil {
 		return err
 	}
-	return s.Store.Each(ctx, q, add)
+	return s.Store.EachRow(ctx, q, add)
 }
 
 func (s *counting) readVisitors(ctx context.Context) error {
-	return s.run(ctx, "visitors.sql", func(row driver.Rows) error {
+	return s.runStatement(ctx, "visitors.sql", func(row driver.Rows) error {
 		var variation string
 		var at key
 		m := visit.NoMoments()
 		to := []any{&variation, &at.ExposedBefore, &at.rank, &m.Visitors, &m.SinceShares, &m.Recent, &m.Views}
-		if err := row.Scan(append(to, actions(&m)[:len(row.Columns())-len(to)]...)...); err != nil {
+		if err := row.Scan(append(to, actionTargets(&m)[:len(row.Columns())-len(to)]...)...); err != nil {
 			return err
 		}
-		return s.add(variation, at, &m)
+		return s.addMoments(variation, at, &m)
 	})
 }
 
-// actions returns where to scan the columns of the events of widgets.
-func actions(m *visit.Moments) []any {
+// actionTargets returns where to scan the columns of the events of widgets.
+func actionTargets(m *visit.Moments) []any {
 	return []any{&m.Clicks, &m.Submits, &m.Completions, &m.Conversions, &m.Contacts, &m.Completed, &m.Conversion}
 }
 
@@ -143,7 +143,7 @@ func (s *counting) readGoals(ctx context.Context) error {
 	if !s.isEveryEvent() {
 		file = "converted.sql"
 	}
-	return s.run(ctx, file, s.addGoals)
+	return s.runStatement(ctx, file, s.addGoals)
 }
 
 func (s *counting) addGoals(row driver.Rows) error {
@@ -158,39 +158,39 @@ func (s *counting) addGoals(row driver.Rows) error {
 	amount(&m.Profit)
 	amount(&m.ExtraValue)
 	var excess source.ScannedExcess
-	if err := row.Scan(append(to, excess.Targets(row)...)...); err != nil {
+	if err := row.Scan(append(to, excess.ScanTargets(row)...)...); err != nil {
 		return err
 	}
 	m.Goals = stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}
-	m.Excess = excess.Excess()
-	return s.add(variation, at, &m)
+	m.Excess = excess.ScannedSums()
+	return s.addMoments(variation, at, &m)
 }
 
 // readSteps returns what each bucket of the series adds, before the removal of outliers.
 func (x Source) readSteps(ctx context.Context) ([]visit.Step, error) {
 	x.Execution = x.WithoutOutliers()
-	s := x.sums()
-	err := s.each(ctx, (*counting).readSteps)
-	return s.steps(), err
+	s := x.newSums()
+	err := s.countOnServers(ctx, (*counting).readSteps)
+	return s.bucketSteps(), err
 }
 
 func (s *counting) readSteps(ctx context.Context) error {
 	if byDay, has := s.hasCells(); has && byDay {
 		return s.addCells(ctx, true, true)
 	}
-	err := s.run(ctx, "visitor_steps.sql", func(row driver.Rows) error {
+	err := s.runStatement(ctx, "visitor_steps.sql", func(row driver.Rows) error {
 		var variation string
 		var at key
 		m := visit.NoMoments()
-		if err := row.Scan(append([]any{&variation, &at.bucket, &m.Visitors, &m.Views}, actions(&m)...)...); err != nil {
+		if err := row.Scan(append([]any{&variation, &at.bucket, &m.Visitors, &m.Views}, actionTargets(&m)...)...); err != nil {
 			return err
 		}
-		return s.add(variation, at, &m)
+		return s.addMoments(variation, at, &m)
 	})
 	if err != nil {
 		return err
 	}
-	q, slots := s.query()
+	q, slots := s.newQuery()
 	slots.Series, slots.Numbered = true, !s.isEveryEvent()
 	slots.Bucket = "toInt64(intDiv(toUnixTimestamp64Milli(first_time) + toInt64(since_ms) + {shift:Int64}, {width:Int64}))"
 	if slots.Numbered {
@@ -199,11 +199,11 @@ func (s *counting) readSteps(ctx context.Context) error {
 	if err := q.RenderFrom(reportTemplates, "goals.sql", slots); err != nil {
 		return err
 	}
-	return s.Store.Each(ctx, q, s.addGoals)
+	return s.Store.EachRow(ctx, q, s.addGoals)
 }
 
-// steps returns the sums by bucket.
-func (s *sums) steps() (steps []visit.Step) {
+// bucketSteps returns the sums by bucket.
+func (s *sums) bucketSteps() (steps []visit.Step) {
 	for at, m := range s.of {
 		if !m.IsEmpty() {
 			steps = append(steps, visit.Step{Bucket: at.bucket, Row: visit.Row{Segment: at.Segment, Moments: *m}})
@@ -213,8 +213,8 @@ func (s *sums) steps() (steps []visit.Step) {
 	return steps
 }
 
-// rows returns the segments with visitors, and those of the breakdown.
-func (s *sums) rows() (whole, cells []visit.Row) {
+// reportRows returns the segments with visitors, and those of the breakdown.
+func (s *sums) reportRows() (whole, cells []visit.Row) {
 	merged, ranked := map[visit.Segment]*visit.Moments{}, map[visit.Segment]*visit.Moments{}
 	for at, m := range s.of {
 		visit.AddTo(merged, at.Segment, m)
@@ -223,14 +223,14 @@ func (s *sums) rows() (whole, cells []visit.Row) {
 			visit.AddTo(ranked, at.Segment, m)
 		}
 	}
-	whole = sorted(merged)
+	whole = sortedRows(merged)
 	if s.top == nil {
 		return whole, whole
 	}
-	return whole, visit.WithOthers(sorted(ranked), whole, s.Top)
+	return whole, visit.WithOthers(sortedRows(ranked), whole, s.Top)
 }
 
-func sorted(of map[visit.Segment]*visit.Moments) []visit.Row {
+func sortedRows(of map[visit.Segment]*visit.Moments) []visit.Row {
 	rows := []visit.Row{}
 	for _, at := range slices.SortedFunc(maps.Keys(of), func(a, b visit.Segment) int {
 		return cmp.Or(cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(a.Dimension, b.Dimension))
@@ -270,8 +270,8 @@ func (x part) endsEarly() bool {
 	return !x.Filters.To.IsZero() && !x.Filters.To.After(x.Stored.Newest)
 }
 
-// query returns the parameters and slots of all statements of the report.
-func (s *counting) query() (*source.Query, slots) {
+// newQuery returns the parameters and slots of all statements of the report.
+func (s *counting) newQuery() (*source.Query, slots) {
 	p := s.Plan
 	q := &source.Query{}
 	param := func(name string, value any) { q.Params = append(q.Params, source.Param{Name: name, Value: value}) }
@@ -287,25 +287,25 @@ func (s *counting) query() (*source.Query, slots) {
 	q.ValueFilters(s.Execution, &slot.Slots)
 	slot.Goals = source.Expr(strings.TrimPrefix(string(slot.Goals), "true AND "))
 	if s.Limited != nil {
-		q.Capped(s.Limited.Limit, &slot.Slots)
+		q.SetCap(s.Limited.Limit, &slot.Slots)
 	}
 	if p.Goal != nil {
 		param("goal_id", p.Goal.ID)
 	}
 	if slot.From {
-		param("from_ms", p.From().UnixMilli())
+		param("from_ms", p.WindowStart().UnixMilli())
 	}
 	if slot.To {
-		param("to_ms", p.To().UnixMilli())
+		param("to_ms", p.WindowEnd().UnixMilli())
 	}
 	if slot.Shares {
 		param("shares_since", p.SharesSince.UnixMilli())
 	}
-	recentFrom, recentTo := plan.Recent(s.Stored.Ingested)
+	recentFrom, recentTo := plan.RecentPeriod(s.Stored.Ingested)
 	param("recent_from", recentFrom.Format(time.DateOnly))
 	param("recent_to", recentTo.Format(time.DateOnly))
 	if p.Interval != "" {
-		width, shift := p.Interval.Grid()
+		width, shift := p.Interval.BucketGrid()
 		param("width", width.Milliseconds())
 		param("shift", shift.Milliseconds())
 	}

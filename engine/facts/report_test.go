@@ -19,11 +19,11 @@ import (
 // TestReportsDuringRefreshes reads reports while visitors arrive who convert in the same refresh. So a report whose
 // statements read different facts would have visitors without a conversion.
 func TestReportsDuringRefreshes(t *testing.T) {
-	server := schematest.Server(t)
+	server := schematest.SharedServer(t)
 	for name, store := range map[string]struct {
 		driver.Conn
 		alone bool
-	}{"embedded": {schematest.Empty(t), true}, "server": {schematest.Reach(t, server.Address(server.Database(t))), false}} {
+	}{"embedded": {schematest.OpenEmpty(t), true}, "server": {schematest.OpenConnection(t, server.DatabaseAddress(server.CreateDatabase(t))), false}} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := schema.Migrate(t.Context(), store.Conn); err != nil {
 				t.Fatal(err)
@@ -66,7 +66,7 @@ func TestReportsDuringRefreshes(t *testing.T) {
 // checkConverted checks that every visitor of a report is converted, and that the last report has all of them.
 func checkConverted(t *testing.T, name string, report facts.Source, running bool) {
 	t.Helper()
-	found, err := report.Read(t.Context())
+	found, err := report.ReadRows(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func convert(t *testing.T, conn driver.Conn, r *facts.Refresher, visitor uint64)
 	if err := schema.InsertEvents(t.Context(), conn, []schema.Event{view, goal}, at); err != nil {
 		return err
 	}
-	_, err := r.Refresh(t.Context())
+	_, err := r.RefreshFacts(t.Context())
 	return err
 }
 

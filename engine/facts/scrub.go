@@ -19,31 +19,31 @@ type Scrubbed struct {
 	Lost     []Visitor // visitors whose facts were made of more events than there are: stored events are lost
 }
 
-func (s *Scrubbed) add(o Scrubbed) {
+func (s *Scrubbed) addResult(o Scrubbed) {
 	s.Visitors, s.Wrong, s.Lost = s.Visitors+o.Visitors, s.Wrong+o.Wrong, append(s.Lost, o.Lost...)
 }
 
-// Scrub compares the facts of the visitors with ids from first to last with their events, and
+// ScrubFacts compares the facts of the visitors with ids from first to last with their events, and
 // corrects them. It does not touch the facts of visitors who lost events.
-func (r *Refresher) Scrub(ctx context.Context, first, last uint64) (found Scrubbed, err error) {
-	return r.scrub(ctx, first, last, true)
+func (r *Refresher) ScrubFacts(ctx context.Context, first, last uint64) (found Scrubbed, err error) {
+	return r.scrubRange(ctx, first, last, true)
 }
 
-// Verify compares the facts of all visitors with the events that are folded. It changes nothing. progress is called with the
+// VerifyFacts compares the facts of all visitors with the events that are folded. It changes nothing. progress is called with the
 // share that was compared.
-func (r *Refresher) Verify(ctx context.Context, progress func(share float64)) (found Scrubbed, err error) {
+func (r *Refresher) VerifyFacts(ctx context.Context, progress func(share float64)) (found Scrubbed, err error) {
 	var events uint64
-	if err := r.server().QueryRow(ctx, "SELECT count() FROM "+r.server().Sent).Scan(&events); err != nil {
+	if err := r.currentServer().QueryRow(ctx, "SELECT count() FROM "+r.currentServer().Sent).Scan(&events); err != nil {
 		return found, fmt.Errorf("count the events: %w", err)
 	}
 	parts := min(1+events/eventsOfPart, mostParts)
 	for part := range parts {
 		first, last := visitorRange(part, parts)
-		some, err := r.scrub(ctx, first, last, false)
+		some, err := r.scrubRange(ctx, first, last, false)
 		if err != nil {
 			return found, err
 		}
-		found.add(some)
+		found.addResult(some)
 		progress(float64(part+1) / float64(parts))
 	}
 	return found, nil
@@ -55,9 +55,9 @@ const (
 	mostParts    = 64
 )
 
-// scrub compares the facts of the visitors with ids from first to last with their events.
-func (r *Refresher) scrub(ctx context.Context, first, last uint64, correct bool) (found Scrubbed, err error) {
-	_, err = r.exclusively(ctx, func(ctx context.Context) error {
+// scrubRange compares the facts of the visitors with ids from first to last with their events.
+func (r *Refresher) scrubRange(ctx context.Context, first, last uint64, correct bool) (found Scrubbed, err error) {
+	_, err = r.runExclusively(ctx, func(ctx context.Context) error {
 		found = Scrubbed{}
 		visitors, err := schema.QueryRows(ctx, r.on, r.on.stored, scanVisitor,
 			clickhouse.Named("first", first), clickhouse.Named("last", last), clickhouse.Named("through", r.position.Through))
@@ -84,33 +84,33 @@ func (r *Refresher) scrubVisitors(ctx context.Context, visitors []Visitor, corre
 	var want []fold.Row
 	eachVisitor(events, func(own []fold.Event) {
 		if of[visitorOfEvent(&own[0])] { // else one of another website with the same id
-			want = fold.Rows(own, want)
+			want = fold.AppendVisitorRows(own, want)
 		}
 	})
-	had, want, lost, err := r.mend(ctx, of, nil, want)
+	had, want, lost, err := r.correctRows(ctx, of, nil, want)
 	if err != nil {
 		return err
 	}
 	wrong := map[Visitor]bool{}
-	for _, c := range fold.Changes(nil, had, want) {
+	for _, c := range fold.AppendChanges(nil, had, want) {
 		wrong[Visitor{c.Subject.WebsiteID, c.Visitor}] = true
 	}
 	switch {
 	case len(wrong) == 0:
 	case correct:
 		slog.WarnContext(ctx, "facts were not those of the events, and are corrected", "visitors", len(wrong))
-		err = r.insert(ctx, had, want, r.position.next(r.position.Through))
+		err = r.replaceRows(ctx, had, want, r.position.nextRefresh(r.position.Through))
 	default:
 		err = r.confirmPosition(ctx)
 	}
 	if err == nil {
-		found.add(Scrubbed{len(visitors), len(wrong), lost})
+		found.addResult(Scrubbed{len(visitors), len(wrong), lost})
 	}
 	return err
 }
 
-// differing returns the visitors whose stored rows are made of other events than expected.
-func differing(expected, stored map[visitorOf]made) map[Visitor]bool {
+// differingVisitors returns the visitors whose stored rows are made of other events than expected.
+func differingVisitors(expected, stored map[visitorOf]made) map[Visitor]bool {
 	wrong := map[Visitor]bool{}
 	for of, m := range expected {
 		if stored[of] != m {
@@ -125,10 +125,10 @@ func differing(expected, stored map[visitorOf]made) map[Visitor]bool {
 	return wrong
 }
 
-// mend replaces the rows that some visitors had by those that are stored. A visitor
+// correctRows replaces the rows that some visitors had by those that are stored. A visitor
 // whose rows are made of more events than there are has lost events: the visitor is reported, and
 // keeps the rows.
-func (r *Refresher) mend(ctx context.Context, wrong map[Visitor]bool, had, want []fold.Row) (_, _ []fold.Row, lost []Visitor, err error) {
+func (r *Refresher) correctRows(ctx context.Context, wrong map[Visitor]bool, had, want []fold.Row) (_, _ []fold.Row, lost []Visitor, err error) {
 	stored, err := r.readStored(ctx, wrong)
 	if err != nil {
 		return nil, nil, nil, err

@@ -41,29 +41,29 @@ func (g GoalTotals) Plus(o GoalTotals) GoalTotals {
 func totalsOf(cells fold.Cells) Totals {
 	t := Totals{Goals: map[int64]GoalTotals{}}
 	for key, cell := range cells {
-		t.add(&key, cell)
+		t.addSum(&key, cell)
 	}
 	return t
 }
 
-// add adds a cell. The order of the cells does not matter.
-func (t *Totals) add(key *fold.CellKey, cell *fold.Cell) {
+// addSum adds a cell. The order of the cells does not matter.
+func (t *Totals) addSum(key *fold.CellKey, cell *fold.Cell) {
 	t.Version ^= hashOf(key, cell)
-	t.Extend(&cell.Extent)
+	t.ExtendBy(&cell.Extent)
 	if key.Goal != 0 {
 		g := t.Goals[key.Goal]
-		g.Events += cell.Count(fold.Goals)
-		g.Value, g.ExtraValue = g.Value.Plus(cell.Sum(0)), g.ExtraValue.Plus(cell.Sum(2))
+		g.Events += cell.CountAt(fold.Goals)
+		g.Value, g.ExtraValue = g.Value.Plus(cell.AmountSum(0)), g.ExtraValue.Plus(cell.AmountSum(2))
 		t.Goals[key.Goal] = g
 		return
 	}
 	if key.Variation != "" {
-		t.Visitors += cell.Count(fold.Visitors)
+		t.Visitors += cell.CountAt(fold.Visitors)
 	}
 	for kind := visit.View; kind < visit.Goal; kind++ {
-		t.Events[kind] += cell.Count(fold.Views + int(kind-visit.View))
+		t.Events[kind] += cell.CountAt(fold.Views + int(kind-visit.View))
 	}
-	t.Events[visit.Goal] += cell.Count(fold.Goals)
+	t.Events[visit.Goal] += cell.CountAt(fold.Goals)
 }
 
 // Merge adds the totals of other visitors, on another shard.
@@ -78,7 +78,7 @@ func (t *Totals) Merge(o *Totals) {
 	for goal, of := range o.Goals {
 		t.Goals[goal] = t.Goals[goal].Plus(of)
 	}
-	t.Extend(&o.Extent)
+	t.ExtendBy(&o.Extent)
 	t.Version ^= o.Version
 }
 
@@ -94,7 +94,7 @@ func (s *server) allTotals(ctx context.Context) (map[plan.Subject]Totals, error)
 		if !known {
 			t.Goals = map[int64]GoalTotals{}
 		}
-		t.add(&key, cell)
+		t.addSum(&key, cell)
 		all[key.Subject] = t
 	}, sectionsOfGrain(fold.OfAll)...)
 	return all, err
@@ -111,15 +111,15 @@ func (t *Totals) AllEvents() (n uint64) {
 // totalsOn returns the totals of a subject on a server at the moment.
 func (r *Refresher) totalsOn(ctx context.Context, server *server, subject plan.Subject) (Totals, error) {
 	if r.alone {
-		return r.Totals(subject), nil
+		return r.SubjectCounters(subject), nil
 	}
 	cells := fold.Cells{}
 	err := server.readCells(ctx, server.sectionCells, func(key fold.CellKey, cell *fold.Cell) { cells[key] = cell }, clickhouse.Named("sections", []uint64{SectionOf(subject, fold.OfAll)}))
 	return totalsOf(cells), err
 }
 
-// Totals returns the totals of a subject at the last refresh.
-func (r *Refresher) Totals(subject plan.Subject) Totals {
+// SubjectCounters returns the totals of a subject at the last refresh.
+func (r *Refresher) SubjectCounters(subject plan.Subject) Totals {
 	r.read.RLock()
 	defer r.read.RUnlock()
 	return r.totals[subject]
@@ -137,9 +137,9 @@ func (r *Refresher) EachTotals(each func(plan.Subject, Totals)) {
 	}
 }
 
-// Position returns the position of the stored facts. It waits while a refresh stores some.
-func (r *Refresher) Position(ctx context.Context) (Position, error) {
-	return r.positionOn(ctx, r.server())
+// StoredPosition returns the position of the stored facts. It waits while a refresh stores some.
+func (r *Refresher) StoredPosition(ctx context.Context) (Position, error) {
+	return r.positionOn(ctx, r.currentServer())
 }
 
 func (r *Refresher) positionOn(ctx context.Context, server *server) (Position, error) {
@@ -153,8 +153,8 @@ func (r *Refresher) positionOn(ctx context.Context, server *server) (Position, e
 	return r.shown, nil
 }
 
-// Lag returns the time since the last refresh or scrub that succeeded; 0: there was none yet.
-func (r *Refresher) Lag() time.Duration {
+// RefreshLag returns the time since the last refresh or scrub that succeeded; 0: there was none yet.
+func (r *Refresher) RefreshLag() time.Duration {
 	r.read.RLock()
 	defer r.read.RUnlock()
 	if r.fresh.IsZero() {
@@ -170,8 +170,8 @@ func (r *Refresher) LostVisitors() int {
 	return len(r.lost)
 }
 
-// publish shows the position and the totals of changed subjects to readers; nil: of all subjects.
-func (r *Refresher) publish(totals map[plan.Subject]Totals, all bool) {
+// publishState shows the position and the totals of changed subjects to readers; nil: of all subjects.
+func (r *Refresher) publishState(totals map[plan.Subject]Totals, all bool) {
 	r.read.Lock()
 	defer r.read.Unlock()
 	r.shown = r.position

@@ -35,8 +35,8 @@ type Extent struct {
 	Newest        int64 // time of the latest event
 }
 
-// Extend extends the extent to that of other events.
-func (e *Extent) Extend(o *Extent) {
+// ExtendBy extends the extent to that of other events.
+func (e *Extent) ExtendBy(o *Extent) {
 	if e.FirstView == 0 || o.FirstView != 0 && o.FirstView < e.FirstView {
 		e.FirstView = o.FirstView
 	}
@@ -49,10 +49,10 @@ func (e *Extent) Extend(o *Extent) {
 // Cells are cells, or what changes add to them.
 type Cells map[CellKey]*Cell
 
-// Add adds the rows of a visitor of a subject, or subtracts them if sign is -1: all rows of the visitor,
-// those of each variation in the order in which Rows returns them. byDay adds them to the cells
+// AddRows adds the rows of a visitor of a subject, or subtracts them if sign is -1: all rows of the visitor,
+// those of each variation in the order in which AppendVisitorRows returns them. byDay adds them to the cells
 // of days, too.
-func (c Cells) Add(rows []Row, sign int64, byDay bool) {
+func (c Cells) AddRows(rows []Row, sign int64, byDay bool) {
 	for from, to := 0, 0; from < len(rows); from = to {
 		v := &rows[from]
 		for to = from + 1; to < len(rows) && rows[to].Grain == OfGoal; to++ {
@@ -64,7 +64,7 @@ func (c Cells) Add(rows []Row, sign int64, byDay bool) {
 	}
 }
 
-func (c Cells) at(key CellKey) *Cell {
+func (c Cells) findOrAdd(key CellKey) *Cell {
 	cell := c[key]
 	if cell == nil {
 		cell = &Cell{}
@@ -76,12 +76,12 @@ func (c Cells) at(key CellKey) *Cell {
 // addVisitor adds a visitor to the cells of the grain OfAll.
 func (c Cells) addVisitor(v *Row, goals []Row, sign int64) {
 	var own Sums
-	own.add(Visitors, 1)
+	own.addAt(Visitors, 1)
 	for i, n := range v.Counts {
-		own.add(Views+i, int64(n))
+		own.addAt(Views+i, int64(n))
 	}
-	own.add(Completed, one(v.Counts[visit.Completion-visit.View] > 0))
-	own.add(Conversed, one(v.Counts[visit.Conversion-visit.View] > 0))
+	own.addAt(Completed, oneIf(v.Counts[visit.Completion-visit.View] > 0))
+	own.addAt(Conversed, oneIf(v.Counts[visit.Conversion-visit.View] > 0))
 	var all totals
 	for from, to := 0, 0; from < len(goals); from = to {
 		var of Sums
@@ -90,16 +90,16 @@ func (c Cells) addVisitor(v *Row, goals []Row, sign int64) {
 			total = of.addGoal(total, &goals[to].Amounts)
 			all = own.addGoal(all, &goals[to].Amounts)
 		}
-		c.at(CellKey{Subject: v.Subject, Grain: OfAll, Goal: goals[from].Goal, Variation: v.Variation}).Add(&of, sign)
+		c.findOrAdd(CellKey{Subject: v.Subject, Grain: OfAll, Goal: goals[from].Goal, Variation: v.Variation}).AddSigned(&of, sign)
 	}
-	cell := c.at(CellKey{Subject: v.Subject, Grain: OfAll, Variation: v.Variation})
-	cell.Add(&own, sign)
+	cell := c.findOrAdd(CellKey{Subject: v.Subject, Grain: OfAll, Variation: v.Variation})
+	cell.AddSigned(&own, sign)
 	if sign > 0 {
 		extent := Extent{Newest: v.First + int64(v.Since)} //nolint:gosec // milliseconds
 		if v.Variation != "" {
 			extent.FirstView, extent.FirstAccepted = v.First, v.Accepted
 		}
-		cell.Extend(&extent)
+		cell.ExtendBy(&extent)
 	}
 }
 
@@ -114,8 +114,8 @@ func (c Cells) addDays(v *Row, goals []Row, sign int64) {
 		}
 		return days[day]
 	}
-	on(0).add(Visitors, 1)
-	on(0).add(Views, 1)
+	on(0).addAt(Visitors, 1)
+	on(0).addAt(Views, 1)
 	var seen [visit.Goal + 1]bool
 	for i, later := range v.Later {
 		kind := visit.Kind(v.LaterKinds[i])
@@ -123,20 +123,20 @@ func (c Cells) addDays(v *Row, goals []Row, sign int64) {
 			continue
 		}
 		s := on(DayOf(v.First+int64(later)) - first) //nolint:gosec // milliseconds
-		s.add(Views+int(kind-visit.View), 1)
+		s.addAt(Views+int(kind-visit.View), 1)
 		switch {
 		case seen[kind]:
 		case kind == visit.Completion:
-			s.add(Completed, 1)
+			s.addAt(Completed, 1)
 		case kind == visit.Conversion:
-			s.add(Conversed, 1)
+			s.addAt(Conversed, 1)
 		}
 		seen[kind] = true
 	}
 	c.addGoalDays(key, goals, sign, on)
 	for day, s := range days {
 		key.Day = day
-		c.at(key).Add(s, sign)
+		c.findOrAdd(key).AddSigned(s, sign)
 	}
 }
 
@@ -153,7 +153,7 @@ func (c Cells) addGoalDays(key CellKey, goals []Row, sign int64, all func(day in
 		total = s.addGoal(total, &r.Amounts)
 		of := key
 		of.Goal, of.Day = r.Goal, day(r)
-		c.at(of).Add(&s, sign)
+		c.findOrAdd(of).AddSigned(&s, sign)
 	}
 	inTime := make([]*Row, len(goals))
 	for i := range goals {

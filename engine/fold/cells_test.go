@@ -208,11 +208,11 @@ func TestCellsEqualThePlainSums(t *testing.T) {
 		for _, events := range visitors {
 			rows := rowsOf(events)
 			if together = append(together, rows...); w.IntN(2) == 0 {
-				cells.Add(together, 1, true)
+				cells.AddRows(together, 1, true)
 				together = nil
 			}
 		}
-		cells.Add(together, 1, true)
+		cells.AddRows(together, 1, true)
 		checkCells(t, w, cells, visitors)
 	})
 }
@@ -221,15 +221,15 @@ func TestSubtractedVisitorsLeaveTheCellsOfTheOthers(t *testing.T) {
 	forWorlds(t, 200, func(w world) {
 		visitors, cells := w.manyVisitors(), Cells{}
 		for _, events := range visitors {
-			cells.Add(rowsOf(events), 1, true)
+			cells.AddRows(rowsOf(events), 1, true)
 		}
 		stay := w.IntN(len(visitors))
 		for _, events := range visitors[stay:] {
-			cells.Add(rowsOf(events), -1, true)
+			cells.AddRows(rowsOf(events), -1, true)
 		}
 		checkCells(t, w, cells, visitors[:stay])
 		for _, events := range visitors[:stay] {
-			cells.Add(rowsOf(events), -1, true)
+			cells.AddRows(rowsOf(events), -1, true)
 		}
 		for key, sums := range cells {
 			if sums.Sums != (Sums{}) {
@@ -246,8 +246,8 @@ func TestCellsFollowAVisitor(t *testing.T) {
 		var former []Row
 		for n := range events {
 			rows := rowsOf(events[:n+1])
-			cells.Add(former, -1, true)
-			cells.Add(rows, 1, true)
+			cells.AddRows(former, -1, true)
+			cells.AddRows(rows, 1, true)
 			former = rows
 		}
 		checkCells(t, w, cells, [][]Event{events})
@@ -258,8 +258,8 @@ func TestCellsWithoutDays(t *testing.T) {
 	forWorlds(t, 100, func(w world) {
 		visitors, cells, withDays := w.manyVisitors(), Cells{}, Cells{}
 		for _, events := range visitors {
-			cells.Add(rowsOf(events), 1, false)
-			withDays.Add(rowsOf(events), 1, true)
+			cells.AddRows(rowsOf(events), 1, false)
+			withDays.AddRows(rowsOf(events), 1, true)
 		}
 		for key, sums := range withDays {
 			switch got := cells[key]; {
@@ -277,7 +277,7 @@ func TestMomentsAreTheSums(t *testing.T) {
 	for i := range s {
 		s[i] = Int128{0, uint64(100 + i)}
 	}
-	m := s.Moments()
+	m := s.AsMoments()
 	got := []int64{
 		m.Visitors, m.Views, m.Clicks, m.Submits, m.Completions, m.Conversions, m.Contacts, m.Completed, m.Conversion,
 		m.Goals.Sum.Int64(), m.Goals.Squares.Int64(), m.Converted, m.ValueGoals.Int64(),

@@ -40,7 +40,7 @@ func (w world) drawn(rows []Row) []Row {
 // checkChanges checks that changes turn the stored rows into the wanted ones.
 func checkChanges(t *testing.T, stored, wanted []Row) {
 	t.Helper()
-	changes := Changes(nil, stored, wanted)
+	changes := AppendChanges(nil, stored, wanted)
 	before, after, want := apply(stored, nil), apply(stored, changes), apply(wanted, nil)
 	least := 0
 	for row := range after {
@@ -76,7 +76,7 @@ func TestChangesTurnStoredRowsIntoWantedOnes(t *testing.T) {
 		checkChanges(t, w.drawn(wanted), w.drawn(wanted))
 		checkChanges(t, nil, wanted)
 		checkChanges(t, wanted, nil)
-		if changes := Changes(nil, wanted, rowsOf(events)); len(changes) > 0 {
+		if changes := AppendChanges(nil, wanted, rowsOf(events)); len(changes) > 0 {
 			t.Errorf("changes between equal rows: %+v", changes)
 		}
 	})
@@ -87,14 +87,14 @@ func TestEmptyListsAreNoChange(t *testing.T) {
 	row := Row{Subject: subjects[0], Grain: OfVisitor, Visitor: 7}
 	stored := row
 	stored.Later, stored.LaterKinds = []uint64{}, []uint8{}
-	if changes := Changes(nil, []Row{stored}, []Row{row}); len(changes) > 0 {
+	if changes := AppendChanges(nil, []Row{stored}, []Row{row}); len(changes) > 0 {
 		t.Errorf("changes %+v", changes)
 	}
 }
 
 func TestChangesAreAppended(t *testing.T) {
 	earlier := []Change{{Row{Visitor: 1}, false}, {Row{Visitor: 2}, true}}
-	changes := Changes(slices.Clone(earlier), []Row{{Visitor: 3}}, []Row{{Visitor: 4}})
+	changes := AppendChanges(slices.Clone(earlier), []Row{{Visitor: 3}}, []Row{{Visitor: 4}})
 	if want := slices.Concat(earlier, []Change{{Row{Visitor: 3}, true}, {Row{Visitor: 4}, false}}); !reflect.DeepEqual(changes, want) {
 		t.Errorf("changes %+v, want %+v", changes, want)
 	}
@@ -150,7 +150,7 @@ func TestEveryDifferenceOfRowsIsAChange(t *testing.T) {
 		t.Errorf("only %d fields are checked", len(differing))
 	}
 	for what, other := range differing {
-		if changes, want := Changes(nil, []Row{row}, []Row{other}), []Change{{row, true}, {other, false}}; !reflect.DeepEqual(changes, want) {
+		if changes, want := AppendChanges(nil, []Row{row}, []Row{other}), []Change{{row, true}, {other, false}}; !reflect.DeepEqual(changes, want) {
 			t.Errorf("%s: changes %+v, want %+v", what, changes, want)
 		}
 	}

@@ -65,12 +65,12 @@ func (e *Event) compareTime(o *Event) int {
 	return cmp.Or(cmp.Compare(e.At, o.At), cmp.Compare(e.Kind, o.Kind), cmp.Compare(e.ID, o.ID))
 }
 
-// foldVersion must change whenever Rows returns other rows for the same events: stored rows of an earlier version
+// foldVersion must change whenever AppendVisitorRows returns other rows for the same events: stored rows of an earlier version
 // then have other digests, and are replaced.
 const foldVersion = 1
 
-// digest returns a hash of the content of an event.
-func (e *Event) digest() uint64 {
+// contentHash returns a hash of the content of an event.
+func (e *Event) contentHash() uint64 {
 	content := make([]byte, 0, 512)
 	for _, n := range []uint64{foldVersion, e.ID, uint64(e.At), uint64(e.Variation), uint64(e.Kind), uint64(e.Goal), uint64(e.Amounts[0]), uint64(e.Amounts[1]), uint64(e.Amounts[2])} { //nolint:gosec // bits
 		content = binary.LittleEndian.AppendUint64(content, n)
@@ -78,9 +78,9 @@ func (e *Event) digest() uint64 {
 	return xxhash.Sum64(append(content, e.Attributes...))
 }
 
-// distinct sorts the events of a visitor by subject and id, and returns of each event the copy
+// distinctEvents sorts the events of a visitor by subject and id, and returns of each event the copy
 // that arrived first.
-func distinct(events []Event) []Event {
+func distinctEvents(events []Event) []Event {
 	events = slices.Clone(events)
 	slices.SortFunc(events, func(a, b Event) int { return cmp.Or(a.compareIdentity(&b), a.compareArrival(&b)) })
 	return slices.CompactFunc(events, func(a, b Event) bool { return a.compareIdentity(&b) == 0 })

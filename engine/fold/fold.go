@@ -72,17 +72,17 @@ func VariationOf(id int64, multi bool) string {
 	return text
 }
 
-// Rows appends the rows of a visitor of a website. The events are all stored events of the
+// AppendVisitorRows appends the rows of a visitor of a website. The events are all stored events of the
 // visitor, in any order and with copies.
-func Rows(events []Event, rows []Row) []Row {
-	events = distinct(events)
+func AppendVisitorRows(events []Event, rows []Row) []Row {
+	events = distinctEvents(events)
 	var bare []Event
 	for from, to := 0, 0; from < len(events); from = to {
 		for to = from + 1; to < len(events) && events[to].Subject == events[from].Subject; to++ {
 		}
 		if of := events[from:to]; of[0].isBare() {
 			bare = of
-			rows = appendRows(rows, pointers(of), nil)
+			rows = appendRows(rows, eventPointers(of), nil)
 		}
 	}
 	for from, to := 0, 0; from < len(events); from = to {
@@ -95,7 +95,7 @@ func Rows(events []Event, rows []Row) []Row {
 	return rows
 }
 
-func pointers(events []Event) []*Event {
+func eventPointers(events []Event) []*Event {
 	all := make([]*Event, len(events))
 	for i := range events {
 		all[i] = &events[i]
@@ -157,7 +157,7 @@ func appendRows(rows []Row, events []*Event, firstView *Event) []Row {
 	for _, e := range events {
 		if e.Subject == v.Subject {
 			v.Seen++
-			v.Digest ^= e.digest()
+			v.Digest ^= e.contentHash()
 		}
 		if e.Kind == visit.Goal {
 			goals = append(goals, e)
@@ -209,17 +209,17 @@ type Change struct {
 	Cancels bool
 }
 
-// Changes appends what turns stored rows into the wanted ones: those to cancel before the
+// AppendChanges appends what turns stored rows into the wanted ones: those to cancel before the
 // others. Rows that are both stored and wanted are not among them.
-func Changes(changes []Change, stored, wanted []Row) []Change {
+func AppendChanges(changes []Change, stored, wanted []Row) []Change {
 	surplus := make(map[string]int, len(stored))
 	for i := range stored {
-		surplus[stored[i].content()]++
+		surplus[stored[i].contentKey()]++
 	}
 	var added []Row
 	for i := range wanted {
 		if content := ""; len(stored) > 0 {
-			if content = wanted[i].content(); surplus[content] > 0 {
+			if content = wanted[i].contentKey(); surplus[content] > 0 {
 				surplus[content]--
 				continue
 			}
@@ -227,7 +227,7 @@ func Changes(changes []Change, stored, wanted []Row) []Change {
 		added = append(added, wanted[i])
 	}
 	for i := range stored {
-		if content := stored[i].content(); surplus[content] > 0 {
+		if content := stored[i].contentKey(); surplus[content] > 0 {
 			surplus[content]--
 			changes = append(changes, Change{stored[i], true})
 		}
@@ -238,8 +238,8 @@ func Changes(changes []Change, stored, wanted []Row) []Change {
 	return changes
 }
 
-// content returns all of a row of a visitor or of a goal event as text, which is equal for equal rows.
-func (r *Row) content() string {
+// contentKey returns all of a row of a visitor or of a goal event as text, which is equal for equal rows.
+func (r *Row) contentKey() string {
 	b := make([]byte, 0, 256+9*len(r.Later))
 	number := func(n uint64) { b = binary.LittleEndian.AppendUint64(b, n) }
 	text := func(s string) { b = append(append(binary.AppendUvarint(b, uint64(len(s))), s...), 0) }

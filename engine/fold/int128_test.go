@@ -52,16 +52,16 @@ func wide() []Int128 {
 
 func TestInt128AndBigAreInverse(t *testing.T) {
 	for _, a := range wide() {
-		if want := bigOf(a); a.Big().Cmp(want) != 0 {
-			t.Fatalf("%+v is %v, want %v", a, a.Big(), want)
+		if want := bigOf(a); a.BigInt().Cmp(want) != 0 {
+			t.Fatalf("%+v is %v, want %v", a, a.BigInt(), want)
 		}
 		if got := ToInt128(bigOf(a)); got != a {
 			t.Fatalf("%v is %+v, want %+v", bigOf(a), got, a)
 		}
 	}
 	for _, x := range integers() {
-		if bigOf(int128(x)).Cmp(big.NewInt(x)) != 0 {
-			t.Fatalf("%d is %+v", x, int128(x))
+		if bigOf(newInt128(x)).Cmp(big.NewInt(x)) != 0 {
+			t.Fatalf("%d is %+v", x, newInt128(x))
 		}
 	}
 }
@@ -69,7 +69,7 @@ func TestInt128AndBigAreInverse(t *testing.T) {
 func TestProductsAreExact(t *testing.T) {
 	for _, a := range integers() {
 		for _, b := range integers() {
-			if got, want := bigOf(product(a, b)), new(big.Int).Mul(big.NewInt(a), big.NewInt(b)); got.Cmp(want) != 0 {
+			if got, want := bigOf(exactProduct(a, b)), new(big.Int).Mul(big.NewInt(a), big.NewInt(b)); got.Cmp(want) != 0 {
 				t.Fatalf("%d times %d is %v, want %v", a, b, got, want)
 			}
 		}
@@ -106,7 +106,7 @@ func TestSumsAddAndSubtract(t *testing.T) {
 			}
 			want[i].Add(&want[i], new(big.Int).Mul(bigOf(o[i]), big.NewInt(sign)))
 		}
-		s.Add(&o, sign)
+		s.AddSigned(&o, sign)
 		for i := range s {
 			if got := bigOf(s[i]); got.Cmp(wrapped(&want[i])) != 0 {
 				t.Fatalf("sum %d is %v, want %v", i, got, wrapped(&want[i]))

@@ -88,7 +88,7 @@ func naiveGoalRows(g group, goal int64) []Row {
 }
 
 // rowsOf returns the rows of a visitor. The events do not change.
-func rowsOf(events []Event) []Row { return Rows(slices.Clone(events), nil) }
+func rowsOf(events []Event) []Row { return AppendVisitorRows(slices.Clone(events), nil) }
 
 // bySubject sorts rows by subject. The order of the rows of a subject stays.
 func bySubject(rows []Row) []Row {
@@ -176,10 +176,10 @@ func TestLaterCopiesChangeNoRow(t *testing.T) {
 func TestRowsAreAppended(t *testing.T) {
 	events := newWorld(1).visitor(7)
 	earlier := []Row{{Visitor: 1}, {Visitor: 2}}
-	if got, want := Rows(slices.Clone(events), slices.Clone(earlier)), slices.Concat(earlier, rowsOf(events)); !reflect.DeepEqual(got, want) {
+	if got, want := AppendVisitorRows(slices.Clone(events), slices.Clone(earlier)), slices.Concat(earlier, rowsOf(events)); !reflect.DeepEqual(got, want) {
 		t.Errorf("rows %+v, want %+v", got, want)
 	}
-	if rows := Rows(nil, nil); rows != nil {
+	if rows := AppendVisitorRows(nil, nil); rows != nil {
 		t.Errorf("rows of no event: %+v", rows)
 	}
 }
@@ -190,7 +190,7 @@ func TestRowsKeepTheEvents(t *testing.T) {
 	forWorlds(t, 100, func(w world) {
 		lost := func(events []Event) bool {
 			after := slices.Clone(events)
-			Rows(after, nil)
+			AppendVisitorRows(after, nil)
 			count := map[Event]int{}
 			for i := range events {
 				count[events[i]]++
@@ -214,14 +214,14 @@ func TestMultiExposedAtTheTimeZero(t *testing.T) {
 	view := func(id uint64, at, variation int64) Event {
 		return Event{Subject: subjects[0], Visitor: 7, ID: id, At: at, Variation: variation, Kind: visit.View}
 	}
-	r := Rows([]Event{view(1, 0, 0), view(2, 0, 1), view(3, 5, 1)}, nil)[0]
+	r := AppendVisitorRows([]Event{view(1, 0, 0), view(2, 0, 1), view(3, 5, 1)}, nil)[0]
 	if r.Variation != "0+" || r.MultiExposed != 0 {
 		t.Errorf("variation %s, multi-exposed at %d, want 0+ at 0", r.Variation, r.MultiExposed)
 	}
 }
 
 // digestOf returns the digest of a visitor's only event.
-func digestOf(e Event) uint64 { return Rows([]Event{e}, nil)[0].Digest }
+func digestOf(e Event) uint64 { return AppendVisitorRows([]Event{e}, nil)[0].Digest }
 
 func TestDigestsCombineTheOwnEvents(t *testing.T) {
 	forWorlds(t, 300, func(w world) {
@@ -275,7 +275,7 @@ func TestDigestsShowExchangedAttributes(t *testing.T) {
 	view := func(id uint64, attributes string) Event {
 		return Event{Subject: subjects[0], Visitor: 7, ID: id, At: int64(id), Kind: visit.View, Attributes: attributes}
 	}
-	one, other := Rows([]Event{view(1, "a"), view(2, "b")}, nil)[0], Rows([]Event{view(1, "b"), view(2, "a")}, nil)[0]
+	one, other := AppendVisitorRows([]Event{view(1, "a"), view(2, "b")}, nil)[0], AppendVisitorRows([]Event{view(1, "b"), view(2, "a")}, nil)[0]
 	if one.Digest == other.Digest {
 		t.Errorf("rows with attributes %q and %q have the same digest", one.Attributes, other.Attributes)
 	}
@@ -335,7 +335,7 @@ func TestRowsOfAVisitor(t *testing.T) {
 		goalRow(bare, 3, 3*hour, 2, [3]int64{-100, -50, 1}, [3]int64{10, 5, 1}),
 		goalRow(bare, 4, hour+45*minute, 1, [3]int64{60, 30, 1}, [3]int64{}),
 	}
-	got := bySubject(withoutDigests(Rows(events, nil)))
+	got := bySubject(withoutDigests(AppendVisitorRows(events, nil)))
 	if len(got) != len(want) {
 		t.Fatalf("%d rows, want %d: %+v", len(got), len(want), got)
 	}

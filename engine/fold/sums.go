@@ -46,7 +46,7 @@ type Int128 struct {
 	Low  uint64
 }
 
-func int128(x int64) Int128 { return Int128{x >> 63, uint64(x)} } //nolint:gosec // bits
+func newInt128(x int64) Int128 { return Int128{x >> 63, uint64(x)} } //nolint:gosec // bits
 
 // Plus returns the sum of two integers.
 func (a Int128) Plus(b Int128) Int128 {
@@ -59,9 +59,9 @@ func (a Int128) negative() Int128 {
 	return Int128{^a.High + int64(carry), low} //nolint:gosec // 0 or 1
 }
 
-// product returns a b.
-func product(a, b int64) Int128 {
-	high, low := bits.Mul64(absolute(a), absolute(b))
+// exactProduct returns a b.
+func exactProduct(a, b int64) Int128 {
+	high, low := bits.Mul64(absoluteValue(a), absoluteValue(b))
 	p := Int128{int64(high), low} //nolint:gosec // below 2^62
 	if (a < 0) != (b < 0) {
 		return p.negative()
@@ -69,15 +69,15 @@ func product(a, b int64) Int128 {
 	return p
 }
 
-func absolute(a int64) uint64 {
+func absoluteValue(a int64) uint64 {
 	if a < 0 {
 		return -uint64(a) //nolint:gosec // also right for the smallest number
 	}
 	return uint64(a)
 }
 
-// Big returns the integer as a big.Int.
-func (a Int128) Big() *big.Int {
+// BigInt returns the integer as a big.Int.
+func (a Int128) BigInt() *big.Int {
 	x := big.NewInt(a.High)
 	return x.Lsh(x, 64).Add(x, new(big.Int).SetUint64(a.Low))
 }
@@ -88,8 +88,8 @@ func ToInt128(x *big.Int) Int128 {
 	return Int128{new(big.Int).Rsh(x, 64).Int64(), low.Uint64()}
 }
 
-// Add adds other sums, or subtracts them if sign is -1.
-func (s *Sums) Add(o *Sums, sign int64) {
+// AddSigned adds other sums, or subtracts them if sign is -1.
+func (s *Sums) AddSigned(o *Sums, sign int64) {
 	for i := range s {
 		switch {
 		case o[i] == Int128{}:
@@ -101,9 +101,9 @@ func (s *Sums) Add(o *Sums, sign int64) {
 	}
 }
 
-func (s *Sums) add(at int, n int64) {
+func (s *Sums) addAt(at int, n int64) {
 	if n != 0 {
-		s[at] = s[at].Plus(int128(n))
+		s[at] = s[at].Plus(newInt128(n))
 	}
 }
 
@@ -117,47 +117,47 @@ type totals struct {
 func (s *Sums) addGoal(before totals, amounts *[3]int64) totals {
 	after := before
 	after.events++
-	s.add(Goals, 1)
-	s.add(GoalsSquares, after.events*after.events-before.events*before.events)
-	s.add(Converted, one(before.events == 0))
+	s.addAt(Goals, 1)
+	s.addAt(GoalsSquares, after.events*after.events-before.events*before.events)
+	s.addAt(Converted, oneIf(before.events == 0))
 	for k := range amounts {
 		was, is := before.amounts[k], before.amounts[k]+amounts[k]
 		after.amounts[k] = is
 		at := Value + k*sumsOfAmount
-		s.add(at+sumOf, amounts[k])
-		s[at+squaresOf] = s[at+squaresOf].Plus(product(is, is)).Plus(product(was, was).negative())
-		s.add(at+nonzeroOf, one(is != 0)-one(was != 0))
-		s.add(at+negativeOf, one(is < 0)-one(was < 0))
+		s.addAt(at+sumOf, amounts[k])
+		s[at+squaresOf] = s[at+squaresOf].Plus(exactProduct(is, is)).Plus(exactProduct(was, was).negative())
+		s.addAt(at+nonzeroOf, oneIf(is != 0)-oneIf(was != 0))
+		s.addAt(at+negativeOf, oneIf(is < 0)-oneIf(was < 0))
 	}
-	s[ValueGoals] = s[ValueGoals].Plus(product(after.amounts[0], after.events)).Plus(product(before.amounts[0], before.events).negative())
+	s[ValueGoals] = s[ValueGoals].Plus(exactProduct(after.amounts[0], after.events)).Plus(exactProduct(before.amounts[0], before.events).negative())
 	return after
 }
 
-func one(is bool) int64 {
+func oneIf(is bool) int64 {
 	if is {
 		return 1
 	}
 	return 0
 }
 
-// Count returns a sum that is a number of events or of visitors.
-func (s *Sums) Count(at int) int64 { return int64(s[at].Low) } //nolint:gosec // below 2^63
+// CountAt returns a sum that is a number of events or of visitors.
+func (s *Sums) CountAt(at int) int64 { return int64(s[at].Low) } //nolint:gosec // below 2^63
 
-// Sum returns the sum of an amount: 0 is value, 1 is profit, 2 is extra value.
-func (s *Sums) Sum(amount int) Int128 { return s[Value+amount*sumsOfAmount+sumOf] }
+// AmountSum returns the sum of an amount: 0 is value, 1 is profit, 2 is extra value.
+func (s *Sums) AmountSum(amount int) Int128 { return s[Value+amount*sumsOfAmount+sumOf] }
 
-// Moments returns the sums as moments of a report.
-func (s *Sums) Moments() visit.Moments {
-	n := s.Count
+// AsMoments returns the sums as moments of a report.
+func (s *Sums) AsMoments() visit.Moments {
+	n := s.CountAt
 	amount := func(k int) visit.Amounts {
 		at := Value + k*sumsOfAmount
-		return visit.Amounts{Sums: stats.Sums{Sum: s[at+sumOf].Big(), Squares: s[at+squaresOf].Big()}, Nonzero: n(at + nonzeroOf), Negative: n(at + negativeOf)}
+		return visit.Amounts{Sums: stats.Sums{Sum: s[at+sumOf].BigInt(), Squares: s[at+squaresOf].BigInt()}, Nonzero: n(at + nonzeroOf), Negative: n(at + negativeOf)}
 	}
 	return visit.Moments{
 		Visitors: n(Visitors), Views: n(Views),
 		Actions:   visit.Actions{Clicks: n(Clicks), Submits: n(Submits), Completions: n(Completions), Conversions: n(Conversions), Contacts: n(Contacts)},
 		Completed: n(Completed), Conversion: n(Conversed), Converted: n(Converted),
-		Goals: stats.Sums{Sum: s[Goals].Big(), Squares: s[GoalsSquares].Big()}, Value: amount(0), Profit: amount(1), ExtraValue: amount(2),
-		ValueGoals: s[ValueGoals].Big(),
+		Goals: stats.Sums{Sum: s[Goals].BigInt(), Squares: s[GoalsSquares].BigInt()}, Value: amount(0), Profit: amount(1), ExtraValue: amount(2),
+		ValueGoals: s[ValueGoals].BigInt(),
 	}
 }

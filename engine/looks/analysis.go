@@ -40,13 +40,13 @@ type RowStratum struct {
 	Control, Variation int64
 }
 
-// direction returns 1 if the variation is above control, -1 if it is below, and 0 if the
+// conclusiveDirection returns 1 if the variation is above control, -1 if it is below, and 0 if the
 // look has no conclusion about it: a Bayesian one needs the chance as well.
-func (r *Row) direction(alpha float64) int {
+func (r *Row) conclusiveDirection(alpha float64) int {
 	if r.Chance != nil {
 		return r.BayesianDirection(*r.Chance, alpha)
 	}
-	return r.Direction()
+	return r.SignificantDirection()
 }
 
 // Question has the looks of one metric of one goal.
@@ -54,19 +54,19 @@ type Question struct {
 	Rows [][]Row // by look and variation, without control
 }
 
-// Supports reports whether a look found what a verdict says of a treatment.
-func (q *Question) Supports(treatment int, verdict stats.Verdict, alpha float64) bool {
+// SupportsVerdict reports whether a look found what a verdict says of a treatment.
+func (q *Question) SupportsVerdict(treatment int, verdict stats.Verdict, alpha float64) bool {
 	want := map[stats.Verdict]int{stats.VerdictBetter: 1, stats.VerdictWorse: -1}[verdict]
-	return want != 0 && slices.ContainsFunc(q.Rows, func(rows []Row) bool { return rows[treatment].direction(alpha) == want })
+	return want != 0 && slices.ContainsFunc(q.Rows, func(rows []Row) bool { return rows[treatment].conclusiveDirection(alpha) == want })
 }
 
-// Outcome returns the winner or the loser of all looks, or nil.
-func (q *Question) Outcome(alpha float64) *stats.Outcome {
+// FindOutcome returns the winner or the loser of all looks, or nil.
+func (q *Question) FindOutcome(alpha float64) *stats.Outcome {
 	var findings [][]stats.Finding
 	for _, rows := range q.Rows {
 		look := make([]stats.Finding, len(rows))
 		for i := range rows {
-			if look[i].Direction = rows[i].direction(alpha); rows[i].Difference.Value != nil {
+			if look[i].Direction = rows[i].conclusiveDirection(alpha); rows[i].Difference.Value != nil {
 				look[i].Difference = *rows[i].Difference.Value
 			}
 		}
@@ -75,8 +75,8 @@ func (q *Question) Outcome(alpha float64) *stats.Outcome {
 	return stats.ConcludeLooks(findings)
 }
 
-// Last returns the last look at a variation, or nil if there is none.
-func (q *Question) Last(treatment int) *Row {
+// LastLook returns the last look at a variation, or nil if there is none.
+func (q *Question) LastLook(treatment int) *Row {
 	if q == nil || len(q.Rows) == 0 {
 		return nil
 	}
@@ -123,8 +123,8 @@ func NewAnalyzer() *Analyzer {
 	return &Analyzer{kept: kept, sequences: sequences}
 }
 
-// keep returns what compute returned for equal inputs.
-func keep[T any](kept *lru.Cache[uint64, any], compute func() T, inputs ...any) T {
+// computeOnce returns what compute returned for equal inputs.
+func computeOnce[T any](kept *lru.Cache[uint64, any], compute func() T, inputs ...any) T {
 	text, err := json.Marshal(inputs)
 	if err != nil {
 		return compute()
@@ -143,9 +143,9 @@ func keep[T any](kept *lru.Cache[uint64, any], compute func() T, inputs ...any) 
 // first view is at or after a time. Goal 0 means all goals.
 type Series func(since time.Time, goals []int64) (map[int64][]visit.Step, error)
 
-// Analyze returns what the looks of the declared question found. p is its plan, see
-// plan.Plan.Declaration. recorded are the looks of the ledger, which stay as they are.
-func (a *Analyzer) Analyze(p *plan.Plan, s *Schedule, recorded []Record, series Series) (*Analysis, error) {
+// AnalyzeLooks returns what the looks of the declared question found. p is its plan, see
+// plan.Plan.DeclaredPlan. recorded are the looks of the ledger, which stay as they are.
+func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, series Series) (*Analysis, error) {
 	goals := []int64{p.CountedGoal()}
 	for _, g := range p.Declared.Guardrails {
 		goals = append(goals, g.GoalID)
@@ -155,7 +155,7 @@ func (a *Analyzer) Analyze(p *plan.Plan, s *Schedule, recorded []Record, series 
 	}
 	slices.Sort(goals)
 	goals = slices.Compact(goals)
-	cuts, steps := s.Cuts(p), map[int64][][]visit.Step{}
+	cuts, steps := s.SeriesCuts(p), map[int64][][]visit.Step{}
 	for _, cut := range cuts {
 		found, err := series(cut, goals)
 		if err != nil {
@@ -166,14 +166,14 @@ func (a *Analyzer) Analyze(p *plan.Plan, s *Schedule, recorded []Record, series 
 		}
 	}
 	sumsOf := func(goal int64, metric query.Metric) *Sums {
-		return newSums(p.About(goal).WithMetric(metric), cuts, steps[goal])
+		return newSums(p.AboutGoal(goal).WithMetric(metric), cuts, steps[goal])
 	}
 	primary := newSums(p, cuts, steps[p.CountedGoal()])
-	found := &Analysis{Schedule: s, Plan: p, Primary: a.question(s, primary, recorded)}
-	found.Outcome = found.Primary.Outcome(alphaOf(p))
+	found := &Analysis{Schedule: s, Plan: p, Primary: a.analyzeGoal(s, primary, recorded)}
+	found.Outcome = found.Primary.FindOutcome(alphaOf(p))
 	found.Harm = a.guardrailOf(s, primary, stats.Margin{Relative: p.Rules.MDE / 100}, &found.Primary, recorded)
 	for _, g := range p.Declared.Guardrails {
-		found.Guardrails = append(found.Guardrails, a.guardrail(s, sumsOf(g.GoalID, g.Metric), g.Margin, recorded))
+		found.Guardrails = append(found.Guardrails, a.analyzeGuardrail(s, sumsOf(g.GoalID, g.Metric), g.Margin, recorded))
 	}
 	for _, g := range p.Declared.Secondary {
 		if len(s.Looks) > 0 {
@@ -184,7 +184,7 @@ func (a *Analyzer) Analyze(p *plan.Plan, s *Schedule, recorded []Record, series 
 	for _, end := range s.fullDays() {
 		var periods []stats.SharePeriod
 		found.Visitors = 0
-		for _, st := range primary.strata(s.days, end) {
+		for _, st := range primary.strataUntil(s.days, end) {
 			periods = append(periods, sharePeriod(p, &st))
 			for _, n := range st.firstViews {
 				found.Visitors += n
@@ -192,7 +192,7 @@ func (a *Analyzer) Analyze(p *plan.Plan, s *Schedule, recorded []Record, series 
 		}
 		days = append(days, periods)
 	}
-	found.MismatchP = keep(a.kept, func() *float64 { return smallestMismatchP(days) }, "mismatch", days)
+	found.MismatchP = computeOnce(a.kept, func() *float64 { return smallestMismatchP(days) }, "mismatch", days)
 	return found, nil
 }
 
@@ -255,12 +255,12 @@ func dataOf(s *Schedule, sums *Sums) []lookData {
 	var most int64
 	for _, l := range s.Looks {
 		d := lookData{Look: l}
-		for _, st := range sums.strata(s.inLooks(l.End), l.End) {
+		for _, st := range sums.strataUntil(s.inLooks(l.End), l.End) {
 			data, visitors := samplesOf(sums.plan, &st)
 			d.Strata, d.Visitors = append(d.Strata, data), d.Visitors+visitors
 		}
 		most = max(most, d.Visitors)
-		d.Tau = s.tau(l, most)
+		d.Tau = s.lookTau(l, most)
 		all = append(all, d)
 	}
 	return all
@@ -274,7 +274,7 @@ func samplesOf(p *plan.Plan, s *stratum) (stratumData, int64) {
 		m := s.counted[v.ID]
 		visitors += m.Visitors
 		data.Samples = append(data.Samples, SampleOf(&m, p.Metric))
-		capped := m.Capped()
+		capped := m.WithCappedValues()
 		data.NonNegative = data.NonNegative && NeverNegative(&capped, p.Metric)
 	}
 	return data, visitors
@@ -295,8 +295,8 @@ func strataOf(all []stratumData, treatment int) (strata []stats.Stratum, nonNega
 	return strata, nonNegative
 }
 
-// question returns the looks of a metric of a goal.
-func (a *Analyzer) question(s *Schedule, sums *Sums, recorded []Record) Question {
+// analyzeGoal returns the looks of a metric of a goal.
+func (a *Analyzer) analyzeGoal(s *Schedule, sums *Sums, recorded []Record) Question {
 	p, data := sums.plan, dataOf(s, sums)
 	if len(data) == 0 || len(p.Variations) < 2 {
 		return Question{}
@@ -307,13 +307,13 @@ func (a *Analyzer) question(s *Schedule, sums *Sums, recorded []Record) Question
 			own = append(own, r.Row)
 		}
 	}
-	return a.analyze(p, s, 0, data, own)
+	return a.analyzeSums(p, s, 0, data, own)
 }
 
-// analyze returns the looks from their sums. rank is that of a cell of a breakdown; 0: none.
+// analyzeSums returns the looks from their sums. rank is that of a cell of a breakdown; 0: none.
 // Recorded looks stay as they are. What later data would have made of them, at the same
 // critical values, is beside them.
-func (a *Analyzer) analyze(p *plan.Plan, s *Schedule, rank int, data []lookData, recorded []Row) Question {
+func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, rank int, data []lookData, recorded []Row) Question {
 	shares := p.SharePeriods[partsOf(p, s.days)[0].period].Shares
 	treatments := len(p.Variations) - 1
 	compute := func() Question {
@@ -334,11 +334,11 @@ func (a *Analyzer) analyze(p *plan.Plan, s *Schedule, rank int, data []lookData,
 			points, strata, nonNegative := make([]stats.LookPoint, len(data)), make([][]stats.Stratum, len(data)), make([]bool, len(data))
 			for k := range data {
 				strata[k], nonNegative[k] = strataOf(data[k].Strata, t)
-				points[k] = stats.LookPoint{Tau: data[k].Tau, Information: stats.Information(strata[k], nonNegative[k])}
+				points[k] = stats.LookPoint{Tau: data[k].Tau, Information: stats.LookInformation(strata[k], nonNegative[k])}
 			}
-			sequence := a.sequence(p, shares, rank, points, results)
+			sequence := a.lookSequence(p, shares, rank, points, results)
 			for k, look := range data {
-				today := sequence.Analyze(k, strata[k], nonNegative[k])
+				today := sequence.AnalyzeLook(k, strata[k], nonNegative[k])
 				if row, is := known[k]; is {
 					if !equalNumber(today.Z, row.Z) || points[k].Information != row.Point.Information {
 						row.Recomputed = &today
@@ -363,12 +363,12 @@ func (a *Analyzer) analyze(p *plan.Plan, s *Schedule, rank int, data []lookData,
 		}
 		return q
 	}
-	return keep(a.kept, compute, "looks", rank, p.Rules.Methodology, p.Rules.SignificanceLevel, p.Rules.Prior, shares, p.Metric, p.Variations, data, s.days[0].from, recorded)
+	return computeOnce(a.kept, compute, "looks", rank, p.Rules.Methodology, p.Rules.SignificanceLevel, p.Rules.Prior, shares, p.Metric, p.Variations, data, s.days[0].from, recorded)
 }
 
-// sequence returns the critical values of looks. They are kept by the numbers of visitors:
+// lookSequence returns the critical values of looks. They are kept by the numbers of visitors:
 // late conversions do not change them.
-func (a *Analyzer) sequence(p *plan.Plan, shares []float64, rank int, points []stats.LookPoint, known map[int]stats.LookResult) *stats.LookSequence {
+func (a *Analyzer) lookSequence(p *plan.Plan, shares []float64, rank int, points []stats.LookPoint, known map[int]stats.LookResult) *stats.LookSequence {
 	compute := func() *stats.LookSequence {
 		d := stats.NewLookDesign(alphaOf(p), shares)
 		if rank > 0 {
@@ -376,7 +376,7 @@ func (a *Analyzer) sequence(p *plan.Plan, shares []float64, rank int, points []s
 		}
 		return d.NewSequence(points, known)
 	}
-	return keep(a.sequences, compute, alphaOf(p), shares, rank, points, known)
+	return computeOnce(a.sequences, compute, alphaOf(p), shares, rank, points, known)
 }
 
 func equalNumber(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
@@ -424,7 +424,7 @@ func adjustedP(s *Schedule, sums *Sums) []float64 {
 	p := sums.plan
 	last := s.Looks[len(s.Looks)-1]
 	all := map[int64]visit.Moments{}
-	for _, st := range sums.strata(s.inLooks(last.End), last.End) {
+	for _, st := range sums.strataUntil(s.inLooks(last.End), last.End) {
 		for id, m := range st.counted {
 			all[id] = all[id].Merge(m)
 		}
@@ -441,9 +441,9 @@ func adjustedP(s *Schedule, sums *Sums) []float64 {
 	return found
 }
 
-// Records returns the looks and the harm that were not recorded and ended after the first view
+// UnrecordedLooks returns the looks and the harm that were not recorded and ended after the first view
 // was accepted: earlier ones are those of imported data. now is when they are recorded.
-func (a *Analysis) Records(now time.Time) []Record {
+func (a *Analysis) UnrecordedLooks(now time.Time) []Record {
 	var records []Record
 	add := func(p *plan.Plan, q *Question, harm []GuardrailStatus) {
 		record := func(row Row) {
@@ -466,7 +466,7 @@ func (a *Analysis) Records(now time.Time) []Record {
 	add(a.Plan, &a.Primary, a.Harm)
 	for i := range a.Guardrails {
 		g := a.Plan.Declared.Guardrails[i]
-		add(a.Plan.About(g.GoalID).WithMetric(g.Metric), &a.Guardrails[i].Question, a.Guardrails[i].Status)
+		add(a.Plan.AboutGoal(g.GoalID).WithMetric(g.Metric), &a.Guardrails[i].Question, a.Guardrails[i].Status)
 	}
 	return records
 }

@@ -13,9 +13,9 @@ type Window struct {
 	period   int
 }
 
-// Windows returns the periods of the first views of the visitors of a look. Changes of shares
+// LookWindows returns the periods of the first views of the visitors of a look. Changes of shares
 // and broken weeks divide them.
-func (a *Analysis) Windows(l Look) []Window {
+func (a *Analysis) LookWindows(l Look) []Window {
 	var windows []Window
 	for _, p := range partsOf(a.Plan, a.inLooks(l.End)) {
 		windows = append(windows, Window{p.from, p.to, p.period})
@@ -34,16 +34,16 @@ type Cells struct {
 // NewCells returns the cells of a breakdown of the declared question, without looks.
 func NewCells(a *Analysis) *Cells { return &Cells{of: a, data: map[string][]lookData{}} }
 
-// Add adds a look. large has the names of the cells with enough visitors, the most visited
+// AddLook adds a look. large has the names of the cells with enough visitors, the most visited
 // first, and rows returns the rows of a cell in each window of the look; nil: they are not
 // known, and the cell is not in the look.
-func (c *Cells) Add(l Look, large []string, rows func(name string) [][]visit.Row) {
+func (c *Cells) AddLook(l Look, large []string, rows func(name string) [][]visit.Row) {
 	for _, name := range large {
 		if !slices.Contains(c.order, name) {
 			c.order = append(c.order, name)
 		}
 	}
-	windows := c.of.Windows(l)
+	windows := c.of.LookWindows(l)
 	for _, name := range c.order {
 		found := lookData{Look: l, Tau: c.of.Primary.Rows[l.Number-1][0].Tau}
 		var strata []stratum
@@ -56,7 +56,7 @@ func (c *Cells) Add(l Look, large []string, rows func(name string) [][]visit.Row
 				}
 			}
 			s := stratumOf(&strata, windows[i].period)
-			s.add(sum, 1, c.of.Plan.MultipleExposures)
+			s.addSigned(sum, 1, c.of.Plan.MultipleExposures)
 		}
 		for i := range strata {
 			data, visitors := samplesOf(c.of.Plan, &strata[i])
@@ -66,12 +66,12 @@ func (c *Cells) Add(l Look, large []string, rows func(name string) [][]visit.Row
 	}
 }
 
-// Cells returns what the looks found of each cell, by name.
-func (a *Analyzer) Cells(c *Cells) map[string]*Analysis {
+// AnalyzeBreakdown returns what the looks found of each cell, by name.
+func (a *Analyzer) AnalyzeBreakdown(c *Cells) map[string]*Analysis {
 	all := map[string]*Analysis{}
 	for i, name := range c.order {
-		found := &Analysis{Schedule: c.of.Schedule, Plan: c.of.Plan, Primary: a.analyze(c.of.Plan, c.of.Schedule, i+1, c.data[name], nil)}
-		found.Outcome = found.Primary.Outcome(alphaOf(found.Plan))
+		found := &Analysis{Schedule: c.of.Schedule, Plan: c.of.Plan, Primary: a.analyzeSums(c.of.Plan, c.of.Schedule, i+1, c.data[name], nil)}
+		found.Outcome = found.Primary.FindOutcome(alphaOf(found.Plan))
 		all[name] = found
 	}
 	return all

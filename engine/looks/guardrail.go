@@ -31,10 +31,10 @@ const (
 	NotYetKnown = "notYetKnown"
 )
 
-// guardrail returns the looks of a guardrail and what they say of each variation: the first
+// analyzeGuardrail returns the looks of a guardrail and what they say of each variation: the first
 // look at which it is safe, and the first look or day at which it is harmed, which precedes.
-func (a *Analyzer) guardrail(s *Schedule, sums *Sums, margin stats.Margin, recorded []Record) Guardrail {
-	found := Guardrail{Question: a.question(s, sums, recorded)}
+func (a *Analyzer) analyzeGuardrail(s *Schedule, sums *Sums, margin stats.Margin, recorded []Record) Guardrail {
+	found := Guardrail{Question: a.analyzeGoal(s, sums, recorded)}
 	found.Status = a.guardrailOf(s, sums, margin, &found.Question, recorded)
 	return found
 }
@@ -51,7 +51,7 @@ func (a *Analyzer) guardrailOf(s *Schedule, sums *Sums, margin stats.Margin, loo
 	var days []dayData
 	for _, end := range s.fullDays() {
 		d := dayData{End: end}
-		for _, st := range sums.strata(s.sinceLooks(end), end) {
+		for _, st := range sums.strataUntil(s.sinceLooks(end), end) {
 			data, _ := samplesOf(p, &st)
 			d.Strata = append(d.Strata, data)
 		}
@@ -65,7 +65,7 @@ func (a *Analyzer) guardrailOf(s *Schedule, sums *Sums, margin stats.Margin, loo
 		for t := range all {
 			status := GuardrailStatus{Status: NotYetKnown, Reason: stats.ReasonTooFewVisitors}
 			for _, rows := range looks.Rows {
-				if margin.Safe(rows[t].LookResult) {
+				if margin.IsSafe(rows[t].LookResult) {
 					status.Status, status.DecidedAt = Safe, rows[t].End
 					break
 				}
@@ -73,7 +73,7 @@ func (a *Analyzer) guardrailOf(s *Schedule, sums *Sums, margin stats.Margin, loo
 			rule := stats.HarmRule{Alpha: alphaOf(p), Treatments: treatments, Guardrails: len(p.Declared.Guardrails), PlannedVisitors: pairPlanned(p, t)}
 			for _, d := range days {
 				strata, nonNegative := strataOf(d.Strata, t)
-				h := margin.Harm(strata, nonNegative, rule)
+				h := margin.HarmBound(strata, nonNegative, rule)
 				status.Upper, status.Reason = h.Upper, h.Reason
 				if h.Breaks || h.Below && isLook(d.End) {
 					status.Status, status.DecidedAt = Harmed, d.End
@@ -84,7 +84,7 @@ func (a *Analyzer) guardrailOf(s *Schedule, sums *Sums, margin stats.Margin, loo
 		}
 		return all
 	}
-	all := slices.Clone(keep(a.kept, compute, "guardrail", margin, p.Rules.SignificanceLevel, p.Rules.PlannedVisitors, len(p.Declared.Guardrails), p.Metric, p.Variations, days, looks.Rows))
+	all := slices.Clone(computeOnce(a.kept, compute, "guardrail", margin, p.Rules.SignificanceLevel, p.Rules.PlannedVisitors, len(p.Declared.Guardrails), p.Metric, p.Variations, days, looks.Rows))
 	for t := range all {
 		for _, r := range recorded {
 			if r.isAbout(p) && r.Number == 0 && r.VariationID == p.Variations[t+1].ID {

@@ -68,21 +68,21 @@ type Ledger struct {
 // NewLedger returns the ledger of a store.
 func NewLedger(conn driver.Conn) *Ledger { return &Ledger{conn: conn} }
 
-// Recorded returns the recorded looks of a declaration, in order. Once a minute, a call reads
+// RecordedLooks returns the recorded looks of a declaration, in order. Once a minute, a call reads
 // the table.
-func (l *Ledger) Recorded(ctx context.Context, d Declaration) ([]Record, error) {
+func (l *Ledger) RecordedLooks(ctx context.Context, d Declaration) ([]Record, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if time.Since(l.readAt) >= maxAge {
-		if err := l.read(ctx); err != nil {
+		if err := l.readTable(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return l.of[d], nil
 }
 
-// read reads the table. The caller holds the lock.
-func (l *Ledger) read(ctx context.Context) error {
+// readTable reads the table. The caller holds the lock.
+func (l *Ledger) readTable(ctx context.Context) error {
 	records, err := ReadRecords(ctx, l.conn)
 	if err != nil {
 		return err
@@ -116,11 +116,11 @@ func ReadRecords(ctx context.Context, conn driver.Conn) ([]Record, error) {
 	return records, nil
 }
 
-// Write writes the looks that are not recorded yet, and returns how many it wrote.
-func (l *Ledger) Write(ctx context.Context, records []Record) (int, error) {
+// WriteRecords writes the looks that are not recorded yet, and returns how many it wrote.
+func (l *Ledger) WriteRecords(ctx context.Context, records []Record) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.read(ctx); err != nil {
+	if err := l.readTable(ctx); err != nil {
 		return 0, err
 	}
 	missing := slices.DeleteFunc(slices.Clone(records), func(r Record) bool { return slices.ContainsFunc(l.of[r.Declaration], r.isSame) })
@@ -170,12 +170,12 @@ func insertRecords(ctx context.Context, conn driver.Conn, records []Record) erro
 	return nil
 }
 
-// Copy adds the recorded looks of another store that are not stored yet, and returns their
+// CopyRecords adds the recorded looks of another store that are not stored yet, and returns their
 // number.
-func Copy(ctx context.Context, to, from driver.Conn) (int, error) {
+func CopyRecords(ctx context.Context, to, from driver.Conn) (int, error) {
 	records, err := ReadRecords(ctx, from)
 	if err != nil {
 		return 0, err
 	}
-	return NewLedger(to).Write(ctx, records)
+	return NewLedger(to).WriteRecords(ctx, records)
 }

@@ -13,7 +13,7 @@ func SampleOf(m *visit.Moments, metric query.Metric) stats.Sample {
 	if metric == query.AverageValue {
 		return RatioOf(m).Mean(m.Value.Nonzero)
 	}
-	capped := m.Capped()
+	capped := m.WithCappedValues()
 	return cappedSample(&capped, metric)
 }
 

@@ -66,7 +66,7 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 			s.days = append(s.days, full)
 		}
 	}
-	length := s.length()
+	length := s.lookInterval()
 	days, number := 0, 0
 	for i, run := range s.days {
 		for end := run.from.Add(length); ; end = end.Add(length) {
@@ -91,8 +91,8 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 	return s
 }
 
-// length returns the distance of two looks.
-func (s *Schedule) length() time.Duration {
+// lookInterval returns the distance of two looks.
+func (s *Schedule) lookInterval() time.Duration {
 	if s.rules.Daily {
 		return day
 	}
@@ -130,9 +130,9 @@ func ceilDay(t time.Time) time.Time {
 	return start
 }
 
-// tau returns the time of a look on the clock of the plan: 1 is its end. most is the largest
+// lookTau returns the time of a look on the clock of the plan: 1 is its end. most is the largest
 // number of visitors of a look so far.
-func (s *Schedule) tau(l Look, most int64) float64 {
+func (s *Schedule) lookTau(l Look, most int64) float64 {
 	if s.rules.PlannedVisitors > 0 {
 		return float64(most) / float64(s.rules.PlannedVisitors)
 	}
@@ -145,7 +145,7 @@ func (s *Schedule) inLooks(end time.Time) []span {
 	var found []span
 	for _, run := range s.days {
 		to := minTime(run.to, end)
-		if whole := to.Sub(run.from) / s.length() * s.length(); whole > 0 {
+		if whole := to.Sub(run.from) / s.lookInterval() * s.lookInterval(); whole > 0 {
 			found = append(found, span{run.from, run.from.Add(whole)})
 		}
 	}

@@ -102,7 +102,7 @@ func TestParts(t *testing.T) {
 		t.Errorf("within the broken week %s, want %s", got, want)
 	}
 	var cuts []string
-	for _, cut := range s.Cuts(p) {
+	for _, cut := range s.SeriesCuts(p) {
 		cuts = append(cuts, cut.Format("2.15"))
 	}
 	if got, want := strings.Join(cuts, " "), "3.00 5.07 10.00 15.00 18.00"; got != want {

@@ -10,9 +10,9 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// Cuts returns the times from which a daily series of the visitors must be read (see
+// SeriesCuts returns the times from which a daily series of the visitors must be read (see
 // newSums): the begins of periods of first views, and the ends of those that others follow.
-func (s *Schedule) Cuts(p *plan.Plan) []time.Time {
+func (s *Schedule) SeriesCuts(p *plan.Plan) []time.Time {
 	var cuts []time.Time
 	add := func(end time.Time, spans []span) {
 		for _, part := range partsOf(p, spans) {
@@ -82,12 +82,12 @@ type key struct {
 func newSums(p *plan.Plan, cuts []time.Time, steps [][]visit.Step) *Sums {
 	s := &Sums{plan: p, series: make(map[int64][]through, len(cuts))}
 	for i, cut := range cuts {
-		s.series[cut.UnixMilli()] = cumulate(steps[i])
+		s.series[cut.UnixMilli()] = cumulateSteps(steps[i])
 	}
 	return s
 }
 
-func cumulate(steps []visit.Step) []through {
+func cumulateSteps(steps []visit.Step) []through {
 	var all []through
 	sum := map[key]visit.Moments{}
 	for i, step := range steps {
@@ -107,8 +107,8 @@ func cumulate(steps []visit.Step) []through {
 	return all
 }
 
-// since returns the sums of the visitors since a cut, up to a time.
-func (s *Sums) since(cut, end time.Time) map[key]visit.Moments {
+// sumsSince returns the sums of the visitors since a cut, up to a time.
+func (s *Sums) sumsSince(cut, end time.Time) map[key]visit.Moments {
 	all := s.series[cut.UnixMilli()]
 	if n := sort.Search(len(all), func(i int) bool { return all[i].end.After(end) }); n > 0 {
 		return all[n-1].sum
@@ -123,15 +123,15 @@ type stratum struct {
 	firstViews map[int64]int64         // visitors by variation, before exclusion
 }
 
-// strata returns the sums up to a time over periods of first views, by period of equal
+// strataUntil returns the sums up to a time over periods of first views, by period of equal
 // shares.
-func (s *Sums) strata(spans []span, end time.Time) []stratum {
+func (s *Sums) strataUntil(spans []span, end time.Time) []stratum {
 	var all []stratum
 	for _, part := range partsOf(s.plan, spans) {
 		into := stratumOf(&all, part.period)
-		into.add(s.since(part.from, end), 1, s.plan.MultipleExposures)
+		into.addSigned(s.sumsSince(part.from, end), 1, s.plan.MultipleExposures)
 		if part.to.Before(end) {
-			into.add(s.since(part.to, end), -1, s.plan.MultipleExposures)
+			into.addSigned(s.sumsSince(part.to, end), -1, s.plan.MultipleExposures)
 		}
 	}
 	return all
@@ -147,8 +147,8 @@ func stratumOf(all *[]stratum, period int) *stratum {
 	return &(*all)[at]
 }
 
-// add adds sums, or subtracts them.
-func (s *stratum) add(sum map[key]visit.Moments, sign int64, rule string) {
+// addSigned adds sums, or subtracts them.
+func (s *stratum) addSigned(sum map[key]visit.Moments, sign int64, rule string) {
 	for at, m := range sum {
 		s.firstViews[at.variation] += sign * m.Visitors
 		if at.multiExposed && rule == catalogue.ExcludeMultiExposed {

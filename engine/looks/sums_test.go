@@ -83,14 +83,14 @@ func TestStrataEqualTheFold(t *testing.T) {
 		}
 		p.Rules.LookRules = plan.LookRules{PlannedDays: 28, Maturity: 0}
 		s := NewSchedule(p, FirstView{hour(10), hour(10)}, hour(24*25), hour(24*25), nil)
-		cuts := s.Cuts(p)
+		cuts := s.SeriesCuts(p)
 		steps := make([][]visit.Step, len(cuts))
 		for i, cut := range cuts {
 			steps[i] = stepsSince(all, cut)
 		}
 		sums := newSums(p, cuts, steps)
 		check := func(spans []span, end time.Time) {
-			for _, st := range sums.strata(spans, end) {
+			for _, st := range sums.strataUntil(spans, end) {
 				for id := range int64(3) {
 					var want stats.Rate
 					for _, v := range all {

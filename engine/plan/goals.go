@@ -45,11 +45,11 @@ func (d *Declared) setGoals(g *catalogue.Goals, minDays *int, mde float64) {
 	}
 }
 
-// About returns the plan of the report about another goal, without breakdown and
+// AboutGoal returns the plan of the report about another goal, without breakdown and
 // series. Goal 0 means that all goals count. A cap of the request applies to all goals;
 // otherwise each goal has its own. A goal that was removed from the catalogue has its
 // number as name: the plan as of the first view may refer to it.
-func (p *Plan) About(goal int64) *Plan {
+func (p *Plan) AboutGoal(goal int64) *Plan {
 	about := *p
 	about.Goal, about.Cap, about.Dimension, about.Interval = nil, p.Request.Cap, "", ""
 	if goal != 0 {

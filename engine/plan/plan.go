@@ -64,7 +64,7 @@ func New(r query.Request, owned *catalogue.Owned) (*Plan, error) {
 		return nil, unknownGoal(r.GoalID)
 	}
 	plan := &Plan{Request: r, Top: MaxBreakdown, defaultMetric: r.Metric == ""}
-	primaryGoal, err := resolve(plan, owned)
+	primaryGoal, err := resolveSubject(plan, owned)
 	if err != nil {
 		return nil, err
 	}
@@ -118,9 +118,9 @@ func defaultMultipleExposures(p *Plan) string {
 	return catalogue.FirstVariation
 }
 
-// Split returns the configured split of the traffic and its variation ids.
+// TrafficSplit returns the configured split of the traffic and its variation ids.
 // Variation 0 is first, even if it is not in the report.
-func (p *Plan) Split() (stats.Split, []int64) {
+func (p *Plan) TrafficSplit() (stats.Split, []int64) {
 	split, ids := stats.Split{Control: float64(p.ControlShare)}, []int64{0}
 	for _, v := range p.Variations {
 		if v.ID != 0 {
@@ -134,8 +134,8 @@ func (p *Plan) Split() (stats.Split, []int64) {
 // ExpectedShares returns the expected share of the traffic of each variation.
 // All shares are 0 if the configured shares are invalid.
 func (p *Plan) ExpectedShares() []float64 {
-	split, ids := p.Split()
-	expected := split.Expected()
+	split, ids := p.TrafficSplit()
+	expected := split.ExpectedShares()
 	shares := make([]float64, len(p.Variations))
 	for i, v := range p.Variations {
 		if at := slices.Index(ids, v.ID); at < len(expected) {
@@ -149,8 +149,8 @@ func (p *Plan) ExpectedShares() []float64 {
 // which the visitors per day are estimated. A week covers all days of the week.
 const RecentDays = 7
 
-// Recent returns the period of RecentDays before the last acceptance time.
-func Recent(through time.Time) (from, to time.Time) {
+// RecentPeriod returns the period of RecentDays before the last acceptance time.
+func RecentPeriod(through time.Time) (from, to time.Time) {
 	if through.IsZero() {
 		through = OpenFrom
 	}
@@ -158,19 +158,19 @@ func Recent(through time.Time) (from, to time.Time) {
 	return to.AddDate(0, 0, -RecentDays), to
 }
 
-// Until returns the plan of the report with the window ending at the given time,
+// WithWindowEnd returns the plan of the report with the window ending at the given time,
 // without a series.
-func (p *Plan) Until(end time.Time) *Plan {
+func (p *Plan) WithWindowEnd(end time.Time) *Plan {
 	until := *p
 	until.Filters.To, until.Interval = end, ""
 	return &until
 }
 
-// From returns the start of the window.
-func (p *Plan) From() time.Time { return orElse(p.Filters.From, OpenFrom) }
+// WindowStart returns the start of the window.
+func (p *Plan) WindowStart() time.Time { return orElse(p.Filters.From, OpenFrom) }
 
-// To returns the end of the window.
-func (p *Plan) To() time.Time { return orElse(p.Filters.To, openTo) }
+// WindowEnd returns the end of the window.
+func (p *Plan) WindowEnd() time.Time { return orElse(p.Filters.To, openTo) }
 
 func orElse(t, instead time.Time) time.Time {
 	if t.IsZero() {
@@ -197,7 +197,7 @@ func (p *Plan) String() string {
 	line("metric", "%s", cmp.Or(string(p.Metric), "none"))
 	line("dimension", "%s", cmp.Or(string(p.Dimension), "none"))
 	line("interval", "%s", cmp.Or(string(p.Interval), "none"))
-	line("population", "first exposed in [%s, %s)", query.FormatInstant(p.From()), query.FormatInstant(p.To()))
+	line("population", "first exposed in [%s, %s)", query.FormatInstant(p.WindowStart()), query.FormatInstant(p.WindowEnd()))
 	for _, filter := range p.Filters.Lists {
 		line("filter", "%s in %q", filter.Attribute, filter.Values)
 	}
@@ -237,9 +237,9 @@ type Declared struct {
 	plan catalogue.Plan // without the cap
 }
 
-// declare sets what the plan of a campaign or an experiment declares, except its primary goal.
+// setDeclared sets what the plan of a campaign or an experiment declares, except its primary goal.
 // The variations must be set.
-func (p *Plan) declare(d catalogue.Plan) {
+func (p *Plan) setDeclared(d catalogue.Plan) {
 	p.Rules = Rules{
 		Compare: true, Methodology: d.Methodology, SignificanceLevel: d.SignificanceLevel,
 		Power: d.Power, MDE: d.MDE, Prior: priorOf(&d), LookRules: lookRules(&d.LookPlan),
@@ -267,7 +267,7 @@ func (p *Plan) AsOf(firstView time.Time) *Plan {
 	first, now := catalogue.PlanAt(p.history, firstView), p.Declared.plan
 	now.ValueCap = p.Declared.Cap
 	asOf := *p
-	asOf.declare(first)
+	asOf.setDeclared(first)
 	asOf.Declared.GoalID, asOf.Declared.Cap = first.PrimaryGoalID, first.ValueCap
 	if asOf.Goal != nil && asOf.Goal.ID == first.PrimaryGoalID && asOf.Request.Cap == nil {
 		asOf.Cap = first.ValueCap
@@ -301,11 +301,11 @@ func (p *Plan) OfAll() *Plan {
 }
 
 // HasEarlierShares reports whether the report has visitors of earlier shares.
-func (p *Plan) HasEarlierShares() bool { return p.SharesSince.After(p.From()) }
+func (p *Plan) HasEarlierShares() bool { return p.SharesSince.After(p.WindowStart()) }
 
-// Declaration returns the plan of the daily series of the declared question, of the visitors
+// DeclaredPlan returns the plan of the daily series of the declared question, of the visitors
 // since a time.
-func (p *Plan) Declaration(since time.Time) *Plan {
+func (p *Plan) DeclaredPlan(since time.Time) *Plan {
 	declared := *p
 	declared.Metric, declared.Dimension, declared.Interval = p.Declared.Metric, "", query.Daily
 	declared.Goal, declared.Cap = nil, p.Declared.Cap

@@ -28,16 +28,16 @@ func (s Subject) String() string {
 	return fmt.Sprintf("%s %d of website %d", s.Kind, s.ID, s.WebsiteID)
 }
 
-// Short returns the subject as text without its website.
-func (s Subject) Short() string {
+// ShortName returns the subject as text without its website.
+func (s Subject) ShortName() string {
 	if s.ExperimentID != 0 {
 		return fmt.Sprintf("%s %d, experiment %d", s.Kind, s.ID, s.ExperimentID)
 	}
 	return fmt.Sprintf("%s %d", s.Kind, s.ID)
 }
 
-// Request returns a request for the results of the subject.
-func (s Subject) Request(account int64) query.Request {
+// ResultsRequest returns a request for the results of the subject.
+func (s Subject) ResultsRequest(account int64) query.Request {
 	r := query.Request{AccountID: account, WebsiteID: s.WebsiteID, SubjectID: s.ID, ExperimentID: s.ExperimentID}
 	switch {
 	case s.Kind == schema.SubjectCampaign:
@@ -90,9 +90,9 @@ func lookRules(p *catalogue.LookPlan) LookRules {
 // widgetRules are the rules for the intervals of a widget's own results.
 var widgetRules = Rules{Methodology: catalogue.Frequentist, SignificanceLevel: 95}
 
-// resolve sets the subject and its variations, and returns its primary goal. The
+// resolveSubject sets the subject and its variations, and returns its primary goal. The
 // error is a NotFoundError.
-func resolve(p *Plan, owned *catalogue.Owned) (primaryGoal int64, err error) {
+func resolveSubject(p *Plan, owned *catalogue.Owned) (primaryGoal int64, err error) {
 	if _, known := owned.Websites[p.WebsiteID]; p.WebsiteID != 0 && !known {
 		return 0, &query.NotFoundError{Kind: "website", ID: p.WebsiteID}
 	}
@@ -145,9 +145,9 @@ func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
 	for _, v := range declared {
 		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
 	}
-	divide(p, c.ControlShare, c.ShareHistory[0])
+	setControlAndShares(p, c.ControlShare, c.ShareHistory[0])
 	p.history = c.PlanHistory[0]
-	p.declare(c.Plan(nil))
+	p.setDeclared(c.DeclaredPlan(nil))
 }
 
 // ofWidget sets the own variations of a widget. No visitor is excluded, and
@@ -168,9 +168,9 @@ func ofExperiment(p *Plan, w *catalogue.LiveWidget, e *catalogue.Experiment) {
 	for _, v := range widgetVariations(e.Variations) {
 		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
 	}
-	divide(p, e.ControlShare, w.ShareHistory[e.ID])
+	setControlAndShares(p, e.ControlShare, w.ShareHistory[e.ID])
 	p.history = w.PlanHistory[e.ID]
-	p.declare(e.Plan(w.PrimaryGoalID, nil))
+	p.setDeclared(e.DeclaredPlan(w.PrimaryGoalID, nil))
 }
 
 func widgetVariations(declared []catalogue.WidgetVariation) []catalogue.WidgetVariation {
@@ -179,9 +179,9 @@ func widgetVariations(declared []catalogue.WidgetVariation) []catalogue.WidgetVa
 	})
 }
 
-// divide determines control and the shares. Control is variation 0 if it has or
+// setControlAndShares determines control and the shares. Control is variation 0 if it has or
 // had a share of the traffic, and otherwise the first variation.
-func divide(p *Plan, controlShare int, history []catalogue.SharesSince) {
+func setControlAndShares(p *Plan, controlShare int, history []catalogue.SharesSince) {
 	p.ControlShare = controlShare
 	hadControl := controlShare > 0 || slices.ContainsFunc(history, func(s catalogue.SharesSince) bool { return s.Shares[0] > 0 })
 	if hadControl {

@@ -30,46 +30,46 @@ type Parameters struct {
 // ReadParameters parses a query string. Only the given names are valid.
 func ReadParameters(rawQuery string, names ...string) *Parameters {
 	p := &Parameters{known: func(name string) bool { return slices.Contains(names, name) }, names: names}
-	p.read(rawQuery)
+	p.parseQuery(rawQuery)
 	return p
 }
 
-// read parses the query string and rejects unknown names.
-func (p *Parameters) read(rawQuery string) {
+// parseQuery parses the query string and rejects unknown names.
+func (p *Parameters) parseQuery(rawQuery string) {
 	if len(rawQuery) > maxQuery {
-		p.fault("query", rawQuery[:64]+"…", fmt.Sprintf("must have at most %d bytes; it has %d", maxQuery, len(rawQuery)))
+		p.addFault("query", rawQuery[:64]+"…", fmt.Sprintf("must have at most %d bytes; it has %d", maxQuery, len(rawQuery)))
 		return
 	}
 	values, err := url.ParseQuery(rawQuery)
 	if err != nil {
-		p.fault("query", rawQuery, "cannot be parsed ("+err.Error()+"); separate parameters by & and percent-encode special characters")
+		p.addFault("query", rawQuery, "cannot be parsed ("+err.Error()+"); separate parameters by & and percent-encode special characters")
 		return
 	}
 	p.values = values
 	for name := range values {
 		if !p.known(name) {
-			p.unknown(name)
+			p.rejectUnknown(name)
 		}
 	}
 }
 
-// unknown adds an error that suggests the most similar valid name.
-func (p *Parameters) unknown(name string) {
+// rejectUnknown adds an error that suggests the most similar valid name.
+func (p *Parameters) rejectUnknown(name string) {
 	if len(p.names) == 0 {
-		p.fault(name, p.values.Get(name), "unknown parameter; this operation has no parameters")
+		p.addFault(name, p.values.Get(name), "unknown parameter; this operation has no parameters")
 		return
 	}
 	if name == "filters" || name == "filters[]" {
-		p.fault(name, p.values.Get(name), "unknown parameter; write filters as filters[name]=value")
+		p.addFault(name, p.values.Get(name), "unknown parameter; write filters as filters[name]=value")
 		return
 	}
 	nearest := slices.MinFunc(p.names, func(a, b string) int {
 		return cmp.Compare(levenshtein.ComputeDistance(name, a), levenshtein.ComputeDistance(name, b))
 	})
-	p.fault(name, p.values.Get(name), "unknown parameter; did you mean "+nearest+"?")
+	p.addFault(name, p.values.Get(name), "unknown parameter; did you mean "+nearest+"?")
 }
 
-func (p *Parameters) fault(name, value, detail string) {
+func (p *Parameters) addFault(name, value, detail string) {
 	p.faults = append(p.faults, Fault{name, strings.ToValidUTF8(value, "�"), detail})
 }
 
@@ -84,27 +84,27 @@ func (p *Parameters) Err() error {
 	return &InvalidError{Code: InvalidParameter, Faults: p.faults}
 }
 
-// One returns the value of a parameter. It returns false if the parameter is
+// SingleValue returns the value of a parameter. It returns false if the parameter is
 // absent or invalid.
-func (p *Parameters) One(name string) (string, bool) {
+func (p *Parameters) SingleValue(name string) (string, bool) {
 	given := p.values[name]
 	if len(given) > 1 {
-		p.fault(name, strings.Join(given, ", "), "must be given once")
+		p.addFault(name, strings.Join(given, ", "), "must be given once")
 		return "", false
 	}
 	if len(given) == 0 {
 		return "", false
 	}
-	return given[0], p.clean(name, given[0])
+	return given[0], p.checkValue(name, given[0])
 }
 
-// clean rejects values that no attribute can have.
-func (p *Parameters) clean(name, value string) bool {
+// checkValue rejects values that no attribute can have.
+func (p *Parameters) checkValue(name, value string) bool {
 	switch {
 	case len(value) > maxValue:
-		p.fault(name, value[:64]+"…", fmt.Sprintf("must have at most %d bytes; it has %d", maxValue, len(value)))
+		p.addFault(name, value[:64]+"…", fmt.Sprintf("must have at most %d bytes; it has %d", maxValue, len(value)))
 	case !utf8.ValidString(value):
-		p.fault(name, value, "must be UTF-8")
+		p.addFault(name, value, "must be UTF-8")
 	default:
 		return true
 	}
@@ -114,12 +114,12 @@ func (p *Parameters) clean(name, value string) bool {
 // OneOf returns the value of a parameter, or "" if it is absent or not one of
 // the allowed values.
 func (p *Parameters) OneOf(name string, allowed []string) string {
-	value, ok := p.One(name)
+	value, ok := p.SingleValue(name)
 	if !ok {
 		return ""
 	}
 	if !slices.Contains(allowed, value) {
-		p.fault(name, value, "must be one of "+strings.Join(allowed, ", "))
+		p.addFault(name, value, "must be one of "+strings.Join(allowed, ", "))
 		return ""
 	}
 	return value
@@ -133,13 +133,13 @@ const NoID = -1
 
 // ID returns the id in a parameter, 0 if it is absent, or NoID.
 func (p *Parameters) ID(name string) int64 {
-	text, ok := p.One(name)
+	text, ok := p.SingleValue(name)
 	if !ok {
 		return 0
 	}
 	id, ok := ParseID(text)
 	if !ok {
-		p.fault(name, text, "must be a number; digits only")
+		p.addFault(name, text, "must be a number; digits only")
 	}
 	return id
 }
@@ -156,15 +156,15 @@ func ParseID(text string) (int64, bool) {
 	return id, true
 }
 
-// Integer returns the value of a parameter, or the default if it is absent.
-func (p *Parameters) Integer(name string, least, most, otherwise int) int {
-	text, ok := p.One(name)
+// ParseInteger returns the value of a parameter, or the default if it is absent.
+func (p *Parameters) ParseInteger(name string, least, most, otherwise int) int {
+	text, ok := p.SingleValue(name)
 	if !ok {
 		return otherwise
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || !digits.MatchString(text) || n < least || n > most { // Atoi accepts a sign
-		p.fault(name, text, fmt.Sprintf("must be an integer from %d to %d", least, most))
+		p.addFault(name, text, fmt.Sprintf("must be an integer from %d to %d", least, most))
 		return otherwise
 	}
 	return n

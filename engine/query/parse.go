@@ -41,7 +41,7 @@ func ParseReport(operation Operation, rawQuery string) (Request, error) {
 		known: func(name string) bool { return slices.Contains(parametersOf[operation], name) || isFilter(name) },
 		names: append(slices.Clone(parametersOf[operation]), filterParameters()...),
 	}}
-	p.read(rawQuery)
+	p.parseQuery(rawQuery)
 	p.request = Request{
 		Operation: operation,
 		WebsiteID: p.ID(paramWebsite),
@@ -51,20 +51,20 @@ func ParseReport(operation Operation, rawQuery string) (Request, error) {
 		Interval:  Interval(p.OneOf(ParamInterval, Intervals)),
 		Scorecard: p.OneOf(paramScorecard, []string{"true", "false"}) == "true",
 	}
-	p.cap()
-	p.filters()
+	p.parseCap()
+	p.parseFilters()
 	return p.request, p.Err()
 }
 
-// cap parses the cap of the total values of visitors.
-func (p *parser) cap() {
-	text, given := p.One(paramCap)
+// parseCap parses the cap of the total values of visitors.
+func (p *parser) parseCap() {
+	text, given := p.SingleValue(paramCap)
 	if !given {
 		return
 	}
 	limit, err := schema.ParseCap(text)
 	if err != nil {
-		p.fault(paramCap, text, err.Error())
+		p.addFault(paramCap, text, err.Error())
 		return
 	}
 	p.request.Cap = &limit
@@ -110,25 +110,25 @@ func filterParameters() []string {
 	return names
 }
 
-func (p *parser) filters() {
+func (p *parser) parseFilters() {
 	for _, filter := range filterTable {
 		if filter.kind == listOfText {
-			p.list(filter.name)
+			p.parseList(filter.name)
 			continue
 		}
 		name := "filters[" + filter.name + "]"
 		for given := range p.values {
 			if of, listed := filterOf(given); listed && of == filter.name {
-				p.fault(given, p.values.Get(given), "must be one value, written as "+name)
+				p.addFault(given, p.values.Get(given), "must be one value, written as "+name)
 			}
 		}
-		text, ok := p.One(name)
+		text, ok := p.SingleValue(name)
 		if !ok {
 			continue
 		}
 		switch filter.kind {
 		case oneInstant:
-			p.instant(name, text, filter.name == "dateTo")
+			p.parseWindowTime(name, text, filter.name == "dateTo")
 		case oneVisitorType:
 			if p.OneOf(name, []string{"new", "returning"}) != "" {
 				p.request.Filters.Texts = append(p.request.Filters.Texts, TextFilter{filter.name, text})
@@ -136,26 +136,26 @@ func (p *parser) filters() {
 		case oneText:
 			p.request.Filters.Texts = append(p.request.Filters.Texts, TextFilter{filter.name, text})
 		case oneAmount:
-			p.amount(name, text)
+			p.parseGoalValue(name, text)
 		case oneDeviation:
-			p.deviation(name, text)
+			p.parseZScore(name, text)
 		case listOfText:
 		}
 	}
 	f := &p.request.Filters
 	if !f.From.IsZero() && !f.To.IsZero() && !f.From.Before(f.To) {
-		p.fault("filters[dateTo]", p.values.Get("filters[dateTo]"), "must be after dateFrom, "+FormatInstant(f.From))
+		p.addFault("filters[dateTo]", p.values.Get("filters[dateTo]"), "must be after dateFrom, "+FormatInstant(f.From))
 	}
 }
 
-// list parses a list filter. The values are sorted and unique.
-func (p *parser) list(name string) {
+// parseList parses a list filter. The values are sorted and unique.
+func (p *parser) parseList(name string) {
 	var all []string
 	for given, texts := range p.values {
 		if of, _ := filterOf(given); of == name {
 			for _, text := range texts {
-				if p.clean(given, text) {
-					all = append(all, p.normalised(given, name, text))
+				if p.checkValue(given, text) {
+					all = append(all, p.normalizeValue(given, name, text))
 				}
 			}
 		}
@@ -166,34 +166,34 @@ func (p *parser) list(name string) {
 	slices.Sort(all)
 	all = slices.Compact(all)
 	if len(all) > maxValues {
-		p.fault("filters["+name+"][]", fmt.Sprintf("%d values", len(all)), fmt.Sprintf("must have at most %d values", maxValues))
+		p.addFault("filters["+name+"][]", fmt.Sprintf("%d values", len(all)), fmt.Sprintf("must have at most %d values", maxValues))
 	}
 	p.request.Filters.Lists = append(p.request.Filters.Lists, ListFilter{name, all})
 }
 
 var countryCode = regexp.MustCompile(`^([A-Z]{2})?$`)
 
-// normalised returns a value in the form of stored attributes.
-func (p *parser) normalised(given, name, text string) string {
+// normalizeValue returns a value in the form of stored attributes.
+func (p *parser) normalizeValue(given, name, text string) string {
 	switch name {
 	case "device", "browser", "os":
 		return strings.ToLower(text)
 	case "country":
 		upper := strings.ToUpper(text)
 		if !countryCode.MatchString(upper) {
-			p.fault(given, text, "must be two letters (ISO 3166), or empty for unknown")
+			p.addFault(given, text, "must be two letters (ISO 3166), or empty for unknown")
 		}
 		return upper
 	}
 	return text
 }
 
-// instant parses RFC 3339 with an offset, or a date. A date means its start in
+// parseWindowTime parses RFC 3339 with an offset, or a date. A date means its start in
 // UTC, or the end of the day if it ends the window.
-func (p *parser) instant(name, text string, end bool) {
+func (p *parser) parseWindowTime(name, text string, end bool) {
 	t, ok := parseInstant(text, end)
 	if !ok {
-		p.fault(name, text, "must be a date (2026-05-01) or RFC 3339 with an offset (2026-05-01T00:00:00Z), in a year from 1970 to 2199")
+		p.addFault(name, text, "must be a date (2026-05-01) or RFC 3339 with an offset (2026-05-01T00:00:00Z), in a year from 1970 to 2199")
 		return
 	}
 	if end {
@@ -228,7 +228,7 @@ func FormatInstant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04
 // which the standard parsers accept.
 var decimal = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$`)
 
-func (p *parser) amount(name, text string) {
+func (p *parser) parseGoalValue(name, text string) {
 	amount := new(big.Rat)
 	near, err := strconv.ParseFloat(text, 64) // the response repeats the value as a float64
 	ok := err == nil && decimal.MatchString(text)
@@ -236,16 +236,16 @@ func (p *parser) amount(name, text string) {
 		amount, ok = amount.SetString(text)
 	}
 	if !ok || near == 0 && amount.Sign() != 0 {
-		p.fault(name, text, "must be a number")
+		p.addFault(name, text, "must be a number")
 		return
 	}
 	p.request.Filters.GoalValue = amount
 }
 
-func (p *parser) deviation(name, text string) {
+func (p *parser) parseZScore(name, text string) {
 	z, err := strconv.ParseFloat(text, 64)
 	if err != nil || !decimal.MatchString(text) || z <= 0 {
-		p.fault(name, text, "must be a number above 0")
+		p.addFault(name, text, "must be a number above 0")
 		return
 	}
 	p.request.Filters.ZScore = z

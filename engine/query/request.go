@@ -107,9 +107,9 @@ const (
 // Intervals are all intervals.
 var Intervals = []string{string(Hourly), string(Daily), string(Weekly)}
 
-// Grid returns the width of the buckets, and the offset of the bucket start
+// BucketGrid returns the width of the buckets, and the offset of the bucket start
 // before 1970.
-func (i Interval) Grid() (width, shift time.Duration) {
+func (i Interval) BucketGrid() (width, shift time.Duration) {
 	const day = 24 * time.Hour
 	switch i {
 	case Hourly:
@@ -133,9 +133,9 @@ type Filters struct {
 	ZScore    float64  // maximum distance from the mean in standard deviations; 0: none
 }
 
-// Echo returns the filters in canonical form; encoding/json sorts the keys of a
+// CanonicalForm returns the filters in canonical form; encoding/json sorts the keys of a
 // map.
-func (f *Filters) Echo() map[string]any {
+func (f *Filters) CanonicalForm() map[string]any {
 	echo := map[string]any{}
 	for _, filter := range f.Lists {
 		echo[filter.Attribute] = filter.Values

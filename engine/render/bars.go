@@ -34,18 +34,18 @@ func (t *table) newScale(columns int) (scale, bool) {
 			}
 		}
 	}
-	least, most, ok := Span(lifts)
+	least, most, ok := LiftRange(lifts)
 	return scale{least, most, columns}, ok
 }
 
-// column returns the column of a lift, from 0.
-func (s scale) column(x float64) int {
+// columnOf returns the column of a lift, from 0.
+func (s scale) columnOf(x float64) int {
 	at := math.Round((x - s.least) / (s.most - s.least) * float64(s.columns-1))
 	return int(math.Max(0, math.Min(at, float64(s.columns-1))))
 }
 
-// bars writes the lift and the interval of each variation on a common scale.
-func (t *table) bars() {
+// writeBars writes the lift and the interval of each variation on a common scale.
+func (t *table) writeBars() {
 	indent := 0
 	for _, label := range t.labels {
 		indent = max(indent, uniseg.StringWidth(label))
@@ -55,31 +55,31 @@ func (t *table) bars() {
 	if !ok {
 		return
 	}
-	t.line("")
+	t.writeLine("")
 	for i, v := range t.answer.Variations {
 		if c := v.Comparison; c != nil {
-			bar := t.paint(verdictColours[t.verdict(i).verdict], strings.TrimRight(s.bar(c.Improvement), " "))
-			t.line(padded(t.labels[i], indent, true) + bar)
+			bar := t.paintText(verdictColours[t.rowVerdict(i).verdict], strings.TrimRight(s.drawBar(c.Improvement), " "))
+			t.writeLine(padText(t.labels[i], indent, true) + bar)
 		}
 	}
-	line, labels := s.axis()
-	t.line(padded("lift", indent, true) + line)
-	t.line(strings.Repeat(" ", indent) + labels)
+	line, labels := s.drawAxis()
+	t.writeLine(padText("lift", indent, true) + line)
+	t.writeLine(strings.Repeat(" ", indent) + labels)
 }
 
-// bar returns one lift as text: a dot for the lift, a line for its interval, and
+// drawBar returns one lift as text: a dot for the lift, a line for its interval, and
 // the line of zero lift. An arrow marks an unbounded end.
-func (s scale) bar(e result.Effect) string {
+func (s scale) drawBar(e result.Effect) string {
 	row := []rune(strings.Repeat(" ", s.columns))
-	zero := s.column(0)
+	zero := s.columnOf(0)
 	row[zero] = '│'
 	if e.Interval != nil && (e.Interval[0] != nil || e.Interval[1] != nil) {
 		from, to, left, right := 0, s.columns-1, '◀', '▶'
 		if lower := e.Interval[0]; lower != nil {
-			from, left = s.column(*lower), '├'
+			from, left = s.columnOf(*lower), '├'
 		}
 		if upper := e.Interval[1]; upper != nil {
-			to, right = s.column(*upper), '┤'
+			to, right = s.columnOf(*upper), '┤'
 		}
 		for i := from; i <= to; i++ {
 			row[i] = '─'
@@ -90,7 +90,7 @@ func (s scale) bar(e result.Effect) string {
 		row[from], row[to] = left, right
 	}
 	if e.Value != nil {
-		row[s.column(*e.Value)] = '●'
+		row[s.columnOf(*e.Value)] = '●'
 	}
 	return string(row)
 }
@@ -98,20 +98,20 @@ func (s scale) bar(e result.Effect) string {
 // tickWidth is the minimum distance of two ticks, in columns.
 const tickWidth = 12
 
-// axis returns the line of the scale and the labels of its ticks.
-func (s scale) axis() (line, labels string) {
+// drawAxis returns the line of the scale and the labels of its ticks.
+func (s scale) drawAxis() (line, labels string) {
 	ruler := []rune(strings.Repeat("─", s.columns))
 	text := []rune(strings.Repeat(" ", s.columns))
 	step := NiceStep((s.most - s.least) / math.Max(1, float64(s.columns/tickWidth)))
 	decimals := StepDecimals(step)
 	free := 0 // the first column without a label
 	for k := math.Ceil(s.least/step) + 0; k*step <= s.most; k++ {
-		at := s.column(k * step)
+		at := s.columnOf(k * step)
 		ruler[at] = '┴'
 		if k == 0 {
 			ruler[at] = '┼'
 		}
-		label := []rune(result.Percent(k*step, decimals, k != 0))
+		label := []rune(result.FormatPercent(k*step, decimals, k != 0))
 		start := max(0, min(at-len(label)/2, s.columns-len(label)))
 		if start >= free {
 			copy(text[start:], label)

@@ -54,11 +54,11 @@ var scorecardCSV = slices.Concat(
 
 func scorecardPaths() []string {
 	paths := []string{"id", "name", "control"}
-	paths = append(paths, under("estimate.", "value", "uncapped", "standardError", "interval.lower", "interval.upper", "reason")...)
+	paths = append(paths, pathsUnder("estimate.", "value", "uncapped", "standardError", "interval.lower", "interval.upper", "reason")...)
 	paths = append(paths, comparisonPaths()...)
 	paths = append(paths, "qValue", "discovered")
-	paths = append(paths, under("guardrail.", "status", "margin", "absoluteMargin", "lower", "upper", "requiredVisitors", "decidedAt", "reason")...)
-	return append(paths, under("impact.", "perMonth.value", "perMonth.interval.lower", "perMonth.interval.upper", "reason")...)
+	paths = append(paths, pathsUnder("guardrail.", "status", "margin", "absoluteMargin", "lower", "upper", "requiredVisitors", "decidedAt", "reason")...)
+	return append(paths, pathsUnder("impact.", "perMonth.value", "perMonth.interval.lower", "perMonth.interval.upper", "reason")...)
 }
 
 func scorecardRows(report map[string]any) []csvRow {
@@ -75,8 +75,8 @@ func scorecardRows(report map[string]any) []csvRow {
 	return rows
 }
 
-// under returns the paths below a prefix.
-func under(prefix string, names ...string) []string {
+// pathsUnder returns the paths below a prefix.
+func pathsUnder(prefix string, names ...string) []string {
 	paths := make([]string, len(names))
 	for i, name := range names {
 		paths[i] = prefix + name
@@ -93,14 +93,14 @@ func variationPaths() []string {
 		"goalConversionRate", "conversionRate", "completionRate", "goalsPerVisitor",
 		"valuePerVisitor", "profitPerVisitor", "extraValuePerVisitor", "averageValue",
 	} {
-		paths = append(paths, under("metrics."+metric+".", "value", "uncapped", "standardError", "interval.lower", "interval.upper", "reason")...)
+		paths = append(paths, pathsUnder("metrics."+metric+".", "value", "uncapped", "standardError", "interval.lower", "interval.upper", "reason")...)
 	}
 	return append(paths, comparisonPaths()...)
 }
 
 func comparisonPaths() []string {
 	var paths []string
-	of := func(prefix string, names ...string) { paths = append(paths, under(prefix, names...)...) }
+	of := func(prefix string, names ...string) { paths = append(paths, pathsUnder(prefix, names...)...) }
 	of("comparison.difference.", "value", "observed", "interval.lower", "interval.upper", "reason")
 	of("comparison.improvement.", "value", "observed", "interval.lower", "interval.upper", "reason")
 	of("comparison.frequentist.", "test", "statistic", "degreesOfFreedom", "pValue", "adjustedPValue", "correction", "reason")
@@ -138,7 +138,7 @@ func CSV(r *result.Report) ([]byte, error) {
 	_ = table.Write(record) // in memory; Error reports failures
 	for _, row := range rows(report) {
 		for i, c := range columns {
-			record[i] = csvCell(at(c.in(&row), c.path))
+			record[i] = csvCell(valueAt(c.in(&row), c.path))
 		}
 		_ = table.Write(record)
 	}
@@ -170,9 +170,9 @@ func csvRows(report map[string]any) []csvRow {
 	return rows
 }
 
-// at returns the value at a path. The ends of an interval are named lower and
+// valueAt returns the value at a path. The ends of an interval are named lower and
 // upper.
-func at(from map[string]any, path []string) any {
+func valueAt(from map[string]any, path []string) any {
 	var found any = from
 	for _, name := range path {
 		switch in := found.(type) {
@@ -201,7 +201,7 @@ func csvCell(value any) string {
 		}
 		return "false"
 	case string:
-		return disarmed(value)
+		return escapeFormula(value)
 	case []any:
 		words := make([]string, len(value))
 		for i := range value {
@@ -212,9 +212,9 @@ func csvCell(value any) string {
 	return ""
 }
 
-// disarmed escapes a text that a spreadsheet would evaluate as a formula. Names
+// escapeFormula escapes a text that a spreadsheet would evaluate as a formula. Names
 // and attribute values come from outside.
-func disarmed(text string) string {
+func escapeFormula(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text
 	}

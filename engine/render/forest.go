@@ -106,44 +106,44 @@ type effect struct {
 // and of each value of its dimension. If nothing is compared, it shows the goal
 // conversion rates.
 func ForestPlot(r *result.Report) ([]byte, error) {
-	effects := effects(r)
+	effects := collectEffects(r)
 	f := &forest{
 		results: r, Width: forestWidth, VisitorsX: forestLeft - 20, ValueX: forestRight + 20, VerdictX: forestWidth - forestIndent,
-		ValueHead: "improvement", Summary: headline(r),
+		ValueHead: "improvement", Summary: headlineText(r),
 	}
 	if r.CompareMetric == nil {
 		f.ValueHead = result.MetricInWords(query.GoalConversionRate)
 	}
-	f.scale(effects)
-	f.texts()
+	f.setScale(effects)
+	f.addTexts()
 	f.HeadY = f.next
 	f.next += 10
 	f.Top = f.next
 	for _, e := range effects {
-		f.row(e)
+		f.addRow(e)
 	}
 	f.Bottom = f.next + 4
 	f.TickY = f.Bottom + 18
-	f.ticks()
+	f.addTicks()
 	f.next = f.TickY + 28
-	f.legend()
+	f.addLegend()
 	f.Height = f.next
 	var svg bytes.Buffer
 	err := forestTemplate.Execute(&svg, f)
 	return svg.Bytes(), err
 }
 
-// headline returns the conclusion, or a description if nothing is compared.
-func headline(r *result.Report) string {
+// headlineText returns the conclusion, or a description if nothing is compared.
+func headlineText(r *result.Report) string {
 	if r.Conclusion != nil {
 		return r.Conclusion.Text
 	}
 	return fmt.Sprintf("Totals of the variations of widget %d; nothing is compared.", r.WidgetID)
 }
 
-// Subtitle returns one line that describes the report: subject, goal, metric,
+// ReportSubtitle returns one line that describes the report: subject, goal, metric,
 // method, size and time.
-func Subtitle(r *result.Report) string {
+func ReportSubtitle(r *result.Report) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	switch {
@@ -161,7 +161,7 @@ func Subtitle(r *result.Report) string {
 		add("%s", result.MetricInWords(*r.CompareMetric))
 	}
 	add("%s, %d %%", r.Methodology, r.SignificanceLevel)
-	add("%s visitors", result.Grouped(r.Totals.Visitors))
+	add("%s visitors", result.FormatCount(r.Totals.Visitors))
 	if len(r.Filters) > 0 {
 		add("filtered")
 	}
@@ -177,7 +177,7 @@ func Subtitle(r *result.Report) string {
 	return strings.Join(parts, " · ")
 }
 
-func effects(r *result.Report) []effect {
+func collectEffects(r *result.Report) []effect {
 	var effects []effect
 	add := func(heading string, c *result.Cell) {
 		if heading != "" {
@@ -193,7 +193,7 @@ func effects(r *result.Report) []effect {
 				continue
 			default:
 				e.estimate, e.compared = &v.Comparison.Improvement, v.Comparison
-				e.verdict = judged{v.Comparison.VerdictInWords(), c.Judged(v.Comparison)}
+				e.verdict = judged{v.Comparison.VerdictInWords(), c.ConclusiveVerdict(v.Comparison)}
 				if v.Comparison.Sequential != nil {
 					e.look = v.Comparison.Sequential.Improvement
 				}
@@ -212,9 +212,9 @@ func effects(r *result.Report) []effect {
 	return effects
 }
 
-// scale covers all estimates and the intervals of their single tests. Those of looks may be
+// setScale covers all estimates and the intervals of their single tests. Those of looks may be
 // wider.
-func (f *forest) scale(effects []effect) {
+func (f *forest) setScale(effects []effect) {
 	var ends []float64
 	spread := math.Inf(1)
 	for _, e := range effects {
@@ -234,28 +234,28 @@ func (f *forest) scale(effects []effect) {
 			spread = min(spread, half)
 		}
 	}
-	f.least, f.most, _ = Span(ends)
+	f.least, f.most, _ = LiftRange(ends)
 	f.write = func(x float64) string {
-		return result.Percent(x, result.PercentDecimals(spread), f.results.CompareMetric != nil)
+		return result.FormatPercent(x, result.PercentDecimals(spread), f.results.CompareMetric != nil)
 	}
 }
 
-func (f *forest) texts() {
+func (f *forest) addTexts() {
 	f.next = 34
-	for _, line := range Wrapped(f.Summary, forestLetters) {
+	for _, line := range WrapText(f.Summary, forestLetters) {
 		f.Lines = append(f.Lines, forestText{Text: line, Y: f.next, Bold: true})
 		f.next += 20
 	}
-	for _, line := range Wrapped(Subtitle(f.results), forestLetters+forestLetters/7) {
+	for _, line := range WrapText(ReportSubtitle(f.results), forestLetters+forestLetters/7) {
 		f.Lines = append(f.Lines, forestText{Text: line, Y: f.next})
 		f.next += 18
 	}
 	f.next += 16
 }
 
-func (f *forest) row(e effect) {
+func (f *forest) addRow(e effect) {
 	row := forestDrawn{
-		Label: Shortened(e.label, forestLabel), Visitors: result.Grouped(e.visitors), Colour: forestOther,
+		Label: ShortenText(e.label, forestLabel), Visitors: result.FormatCount(e.visitors), Colour: forestOther,
 		Indent: forestIndent, Y: f.next + forestRow/2, TextY: f.next + forestRow/2 + 5,
 	}
 	f.next += forestRow
@@ -277,46 +277,46 @@ func (f *forest) row(e effect) {
 		}
 		row.Verdict = e.verdict.words
 	}
-	f.bar(&row, e.look, 1)
-	f.bar(&row, e.estimate.Interval, 5)
+	f.addBar(&row, e.look, 1)
+	f.addBar(&row, e.estimate.Interval, 5)
 	row.Value = "–"
 	if e.estimate.Value != nil {
-		row.HasPoint, row.Point = true, f.x(*e.estimate.Value)
+		row.HasPoint, row.Point = true, f.positionX(*e.estimate.Value)
 		row.Value = f.write(*e.estimate.Value) + "  " + result.RangeInWords(e.estimate.Interval, f.write)
 	}
 	f.Rows = append(f.Rows, row)
 }
 
-// bar adds an interval. An arrow marks an end that is unbounded or outside the
+// addBar adds an interval. An arrow marks an end that is unbounded or outside the
 // scale.
-func (f *forest) bar(row *forestDrawn, in *result.Bounds, thick int) {
+func (f *forest) addBar(row *forestDrawn, in *result.Bounds, thick int) {
 	if in == nil || in[0] == nil && in[1] == nil {
 		return
 	}
 	bar := forestBar{From: forestLeft, To: forestRight, OpenLeft: true, OpenRight: true, Y: row.Y, Thick: thick, Colour: row.Colour}
 	if in[0] != nil && *in[0] >= f.least {
-		bar.From, bar.OpenLeft = f.x(*in[0]), false
+		bar.From, bar.OpenLeft = f.positionX(*in[0]), false
 	}
 	if in[1] != nil && *in[1] <= f.most {
-		bar.To, bar.OpenRight = f.x(*in[1]), false
+		bar.To, bar.OpenRight = f.positionX(*in[1]), false
 	}
 	row.Bars = append(row.Bars, bar)
 }
 
-func (f *forest) x(value float64) float64 {
+func (f *forest) positionX(value float64) float64 {
 	share := (value - f.least) / (f.most - f.least)
 	return forestLeft + min(max(share, 0), 1)*(forestRight-forestLeft)
 }
 
-func (f *forest) ticks() {
+func (f *forest) addTicks() {
 	step := NiceStep((f.most - f.least) / forestTicks)
 	for k := math.Ceil(f.least/step) + 0; k*step <= f.most; k++ {
-		label := result.Percent(k*step, StepDecimals(step), k != 0 && f.results.CompareMetric != nil)
-		f.Ticks = append(f.Ticks, forestTick{X: f.x(k * step), Label: label, Zero: k == 0})
+		label := result.FormatPercent(k*step, StepDecimals(step), k != 0 && f.results.CompareMetric != nil)
+		f.Ticks = append(f.Ticks, forestTick{X: f.positionX(k * step), Label: label, Zero: k == 0})
 	}
 }
 
-func (f *forest) legend() {
+func (f *forest) addLegend() {
 	add := func(thick int, text string) {
 		f.Legend = append(f.Legend, forestText{Text: text, Y: f.next, LineY: f.next - 4, Thick: thick})
 		f.next += 18

@@ -7,9 +7,9 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Wrapped breaks a text into lines of at most width terminal columns. It keeps a
+// WrapText breaks a text into lines of at most width terminal columns. It keeps a
 // number and its percent sign together. A longer word gets its own line.
-func Wrapped(text string, width int) []string {
+func WrapText(text string, width int) []string {
 	const held = "\x00%"
 	text = strings.ReplaceAll(text, " %", held)
 	var lines []string
@@ -28,9 +28,9 @@ func Wrapped(text string, width int) []string {
 	return append(lines, line)
 }
 
-// Shortened cuts a text to a width in terminal columns. An ellipsis replaces the
+// ShortenText cuts a text to a width in terminal columns. An ellipsis replaces the
 // rest.
-func Shortened(text string, width int) string {
+func ShortenText(text string, width int) string {
 	if uniseg.StringWidth(text) <= width {
 		return text
 	}
@@ -63,9 +63,9 @@ func StepDecimals(step float64) int {
 	return min(max(0, -int(math.Floor(math.Log10(step)+1e-9))-2), 9)
 }
 
-// Span returns a scale that covers the lifts and 0, with a margin at both ends.
+// LiftRange returns a scale that covers the lifts and 0, with a margin at both ends.
 // It returns false if there are no lifts.
-func Span(lifts []float64) (least, most float64, ok bool) {
+func LiftRange(lifts []float64) (least, most float64, ok bool) {
 	// Beyond largest, the span overflows. Below smallest, the scale is fixed.
 	const smallest, largest, margin = 1e-12, 1e300, 0.04
 	for _, x := range lifts {

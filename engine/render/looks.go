@@ -26,9 +26,9 @@ func Looks(r *result.Report) string {
 	}
 	names := map[int64]string{}
 	for _, v := range r.Variations {
-		names[v.ID] = Shortened(Printable(v.Name), 22)
+		names[v.ID] = ShortenText(PrintableText(v.Name), 22)
 	}
-	write := func(x float64) string { return result.Percent(x, 1, true) }
+	write := func(x float64) string { return result.FormatPercent(x, 1, true) }
 	number := func(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
 	for _, look := range r.Looks {
 		recorded := "computed"
@@ -41,12 +41,12 @@ func Looks(r *result.Report) string {
 				found = "significant"
 			}
 			if v.Recomputed != nil {
-				of += ", later data changed it: " + optional(v.Recomputed.Improvement.Value, write)
+				of += ", later data changed it: " + formatOptional(v.Recomputed.Improvement.Value, write)
 			}
 			cells := []string{
-				strconv.Itoa(look.Number), look.End.Add(-time.Millisecond).UTC().Format(time.DateOnly), result.Grouped(look.Visitors), names[v.ID],
-				optional(v.Improvement.Value, write), result.RangeInWords(v.Improvement.Interval, write), optional(v.Z, number),
-				optional(v.CriticalValue, number), optional(v.PValue, result.Probability), found, of,
+				strconv.Itoa(look.Number), look.End.Add(-time.Millisecond).UTC().Format(time.DateOnly), result.FormatCount(look.Visitors), names[v.ID],
+				formatOptional(v.Improvement.Value, write), result.RangeInWords(v.Improvement.Interval, write), formatOptional(v.Z, number),
+				formatOptional(v.CriticalValue, number), formatOptional(v.PValue, result.FormatPValue), found, of,
 			}
 			for i := range columns {
 				columns[i].cells = append(columns[i].cells, cells[i])
@@ -57,7 +57,7 @@ func Looks(r *result.Report) string {
 	line := func(cell func(c column) string) {
 		cells := make([]string, len(columns))
 		for i, c := range columns {
-			cells[i] = padded(cell(c), c.width(), c.left)
+			cells[i] = padText(cell(c), c.textWidth(), c.left)
 		}
 		b.WriteString(strings.TrimRight(strings.Join(cells, gap), " ") + "\n")
 	}

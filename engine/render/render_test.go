@@ -23,11 +23,11 @@ const comparison = `{"metric":"binary","significanceLevel":95,"looks":[{"days":2
 // drawn returns the table of a line of the calculator.
 func drawn(t *testing.T, line string, s Screen) string {
 	t.Helper()
-	input, err := calculator.Parse([]byte(line))
+	input, err := calculator.ParseInput([]byte(line))
 	if err != nil {
 		t.Fatalf("%s: %v", line, err)
 	}
-	return Comparison(input, input.Answer(), s)
+	return Comparison(input, input.ComputeAnswer(), s)
 }
 
 func TestTableIsOneOnAWideScreen(t *testing.T) {
@@ -85,11 +85,11 @@ func TestTableHoldsAnything(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		input, err := calculator.Parse(line)
+		input, err := calculator.ParseInput(line)
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer := input.Answer()
+		answer := input.ComputeAnswer()
 		for _, width := range []int{80, 120} {
 			for row := range strings.Lines(Comparison(input, answer, Screen{Width: width})) {
 				if n := uniseg.StringWidth(strings.TrimSuffix(row, "\n")); n > width || strings.Contains(row, "Inf") || strings.Contains(row, "NaN") {

@@ -11,9 +11,9 @@ import (
 	"lifthouse/stats"
 )
 
-// letters returns the maximum width of a variation's name or of a value, in
+// maxLabelWidth returns the maximum width of a variation's name or of a value, in
 // columns: half of the room beside the widest interval, at most 22.
-func (s Screen) letters() int {
+func (s Screen) maxLabelWidth() int {
 	const most, interval, separators = 22, 28, 5
 	return min((s.Width-interval-separators)/2, most)
 }
@@ -29,37 +29,37 @@ type reportTable struct {
 // value and variation.
 func Report(r *result.Report, s Screen) string {
 	t := &reportTable{&table{Screen: s}, r}
-	whole := section{letters: t.letters()}
-	whole.add("", &r.Cell, t.metric())
+	whole := section{letters: t.maxLabelWidth()}
+	whole.addVariations("", &r.Cell, t.comparedMetric())
 	if r.Decision != nil {
-		t.paragraph(bold, Printable(r.Decision.Text))
-		t.line("")
+		t.writeParagraph(bold, PrintableText(r.Decision.Text))
+		t.writeLine("")
 	}
 	if r.Conclusion != nil {
-		t.paragraph(bold, Printable(r.Conclusion.Text))
+		t.writeParagraph(bold, PrintableText(r.Conclusion.Text))
 	} else {
-		t.paragraph(bold, "Totals per variation; nothing is compared.")
+		t.writeParagraph(bold, "Totals per variation; nothing is compared.")
 	}
-	t.line("")
-	t.paragraph("", Printable(Subtitle(r)))
-	t.draw(&whole)
-	t.notes()
-	t.scorecard()
+	t.writeLine("")
+	t.writeParagraph("", PrintableText(ReportSubtitle(r)))
+	t.writeSection(&whole)
+	t.writeReportNotes()
+	t.writeScorecard()
 	if r.Dimension != nil {
-		t.breakdown()
+		t.writeBreakdown()
 	}
 	return t.out.String()
 }
 
-func (t *reportTable) paragraph(colour, text string) {
-	for _, line := range Wrapped(text, t.Width) {
-		t.line(t.paint(colour, line))
+func (t *reportTable) writeParagraph(colour, text string) {
+	for _, line := range WrapText(text, t.Width) {
+		t.writeLine(t.paintText(colour, line))
 	}
 }
 
-// metric returns the compared metric, or the goal conversion rate if nothing is
+// comparedMetric returns the compared metric, or the goal conversion rate if nothing is
 // compared.
-func (t *reportTable) metric() query.Metric {
+func (t *reportTable) comparedMetric() query.Metric {
 	if t.results.CompareMetric == nil {
 		return query.GoalConversionRate
 	}
@@ -75,47 +75,47 @@ type section struct {
 	verdicts  []judged
 }
 
-// add appends the variations of a cell to the section.
-func (s *section) add(value string, c *result.Cell, metric query.Metric) {
+// addVariations appends the variations of a cell to the section.
+func (s *section) addVariations(value string, c *result.Cell, metric query.Metric) {
 	for i := range c.Variations {
 		v := &c.Variations[i]
-		label := Shortened(Printable(v.Name), s.letters)
+		label := ShortenText(PrintableText(v.Name), s.letters)
 		if value != "" {
-			label = Shortened(Printable(value), s.letters) + " · " + label
+			label = ShortenText(PrintableText(value), s.letters) + " · " + label
 		}
 		s.labels, s.converted = append(s.labels, label), append(s.converted, v.ConvertedVisitors)
 		var verdict judged
 		if v.Comparison != nil {
-			verdict = judged{v.Comparison.VerdictInWords(), c.Judged(v.Comparison)}
+			verdict = judged{v.Comparison.VerdictInWords(), c.ConclusiveVerdict(v.Comparison)}
 		}
 		s.verdicts = append(s.verdicts, verdict)
-		s.rows = append(s.rows, calculator.AnswerVariation{ID: v.ID, Control: v.Control, Visitors: v.Visitors, Estimate: v.Metrics.Of(metric), Comparison: v.Comparison})
+		s.rows = append(s.rows, calculator.AnswerVariation{ID: v.ID, Control: v.Control, Visitors: v.Visitors, Estimate: v.Metrics.EstimateOf(metric), Comparison: v.Comparison})
 	}
 }
 
-// draw writes a section in the form of the calculator's answer.
-func (t *reportTable) draw(s *section) {
+// writeSection writes a section in the form of the calculator's answer.
+func (t *reportTable) writeSection(s *section) {
 	metric := calculator.MetricMean
-	if result.IsRate(t.metric()) {
+	if result.IsRate(t.comparedMetric()) {
 		metric = calculator.MetricBinary
 	}
 	t.input = &calculator.Input{Metric: metric}
 	t.answer = &calculator.Answer{Methodology: stats.Methodology(t.results.Methodology), SignificanceLevel: t.results.SignificanceLevel, Variations: s.rows}
 	t.labels, t.converted, t.verdicts = s.labels, s.converted, s.verdicts
-	t.line("")
+	t.writeLine("")
 	if t.results.CompareMetric == nil {
-		t.grids(t.observed(), func(int) bool { return true })
+		t.writeGrids(t.observedColumns(), func(int) bool { return true })
 		return
 	}
-	t.rows()
-	t.bars()
+	t.writeRows()
+	t.writeBars()
 }
 
-// notes writes the reasons, the warnings and the sample size.
-func (t *reportTable) notes() {
-	notes := t.reasons()
+// writeReportNotes writes the reasons, the warnings and the sample size.
+func (t *reportTable) writeReportNotes() {
+	notes := t.reasonNotes()
 	if t.results.CompareMetric != nil && t.results.Methodology == string(stats.MethodologyFrequentist) {
-		notes = append(notes, t.validity())
+		notes = append(notes, t.validityNote())
 	}
 	var comparisons []*result.Comparison
 	for i := range t.results.Variations {
@@ -126,52 +126,52 @@ func (t *reportTable) notes() {
 		notes = append(notes, check.InWords())
 	}
 	for _, warning := range t.results.Checks.Warnings {
-		notes = append(notes, "Warning: "+Printable(warning.Message))
+		notes = append(notes, "Warning: "+PrintableText(warning.Message))
 	}
 	if text := t.results.LooksInWords(); text != "" {
 		notes = append(notes, text)
 	}
-	if text := t.progress(); text != "" {
+	if text := t.progressNote(); text != "" {
 		notes = append(notes, text)
 	}
 	if n := len(t.results.Series); n > 0 {
 		notes = append(notes, fmt.Sprintf("The series has %d points; --csv and --json print them.", n))
 	}
-	t.listed(notes)
+	t.writeNoteLines(notes)
 }
 
-func (t *reportTable) progress() string {
+func (t *reportTable) progressNote() string {
 	p := t.results.Power
 	if p == nil || p.RequiredVisitors == nil || p.Progress == nil {
 		return ""
 	}
-	text := fmt.Sprintf("Sample: %s of the %s required visitors", result.Percent(*p.Progress, 0, false), result.Grouped(*p.RequiredVisitors))
+	text := fmt.Sprintf("Sample: %s of the %s required visitors", result.FormatPercent(*p.Progress, 0, false), result.FormatCount(*p.RequiredVisitors))
 	if p.DaysRemaining != nil && *p.DaysRemaining > 0 {
-		text += fmt.Sprintf("; about %s days remain", result.Grouped(*p.DaysRemaining))
+		text += fmt.Sprintf("; about %s days remain", result.FormatCount(*p.DaysRemaining))
 	}
 	return text + "."
 }
 
-// breakdown writes all values on one scale, and notes the conclusive ones.
-func (t *reportTable) breakdown() {
-	all := section{letters: t.letters()}
+// writeBreakdown writes all values on one scale, and notes the conclusive ones.
+func (t *reportTable) writeBreakdown() {
+	all := section{letters: t.maxLabelWidth()}
 	var notes []string
 	for i := range t.results.Breakdown {
 		cell := &t.results.Breakdown[i]
-		all.add(cell.Value, &cell.Cell, t.metric())
+		all.addVariations(cell.Value, &cell.Cell, t.comparedMetric())
 		if c := cell.Conclusion; c != nil && (c.VariationID != nil || c.Status == stats.StatusInvalid) {
-			notes = append(notes, Printable(cell.Value+": "+c.Text))
+			notes = append(notes, PrintableText(cell.Value+": "+c.Text))
 		}
 	}
-	t.line("")
-	t.line(t.paint(bold, "By "+string(*t.results.Dimension)))
+	t.writeLine("")
+	t.writeLine(t.paintText(bold, "By "+string(*t.results.Dimension)))
 	if len(all.rows) == 0 {
-		t.line("")
-		t.line("There are no values yet.")
+		t.writeLine("")
+		t.writeLine("There are no values yet.")
 		return
 	}
-	t.draw(&all)
-	t.listed(notes)
+	t.writeSection(&all)
+	t.writeNoteLines(notes)
 }
 
 // Escape sequences that replace the last frame on a terminal. Between holdFrame
@@ -204,10 +204,10 @@ func Frame(text, foot string, height int) string {
 	return b.String()
 }
 
-// Printable replaces characters that could move the cursor of a terminal, since
+// PrintableText replaces characters that could move the cursor of a terminal, since
 // texts come from outside. It keeps line feeds, and the joiner within
 // emoji.
-func Printable(text string) string {
+func PrintableText(text string) string {
 	const zeroWidthJoiner = '\u200d'
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != zeroWidthJoiner && !unicode.IsPrint(r) {

@@ -10,15 +10,15 @@ import (
 	"lifthouse/stats"
 )
 
-// scorecard writes a table with a row for each goal, metric and variation.
-func (t *reportTable) scorecard() {
+// writeScorecard writes a table with a row for each goal, metric and variation.
+func (t *reportTable) writeScorecard() {
 	if t.results.Scorecard == nil {
 		return
 	}
-	t.line("")
-	t.paragraph(bold, "Scorecard")
-	t.paragraph("", fmt.Sprintf("Lifts with their %d %% intervals, of the last look where a row has looks. * marks a change in the good direction.", t.results.SignificanceLevel))
-	t.line("")
+	t.writeLine("")
+	t.writeParagraph(bold, "Scorecard")
+	t.writeParagraph("", fmt.Sprintf("Lifts with their %d %% intervals, of the last look where a row has looks. * marks a change in the good direction.", t.results.SignificanceLevel))
+	t.writeLine("")
 	var rows []scorecardRow
 	empty := 0
 	for _, row := range t.results.Scorecard {
@@ -36,17 +36,17 @@ func (t *reportTable) scorecard() {
 	t.rowTitle, t.labels = "metric", nil
 	t.answer = &calculator.Answer{Variations: make([]calculator.AnswerVariation, len(rows))}
 	for _, r := range rows {
-		label := Shortened(Printable(r.MetricInWords()), t.letters()+10)
+		label := ShortenText(PrintableText(r.MetricInWords()), t.maxLabelWidth()+10)
 		if several {
-			label += " · " + Shortened(Printable(r.of.Name), t.letters())
+			label += " · " + ShortenText(PrintableText(r.of.Name), t.maxLabelWidth())
 		}
 		t.labels = append(t.labels, label)
 	}
-	t.grids(scorecardColumns(rows), func(int) bool { return true })
+	t.writeGrids(scorecardColumns(rows), func(int) bool { return true })
 	t.rowTitle = ""
 	if empty > 0 {
-		t.line("")
-		t.paragraph("", fmt.Sprintf("%d metrics whose values are all 0 are omitted; --csv and --json print them.", empty))
+		t.writeLine("")
+		t.writeParagraph("", fmt.Sprintf("%d metrics whose values are all 0 are omitted; --csv and --json print them.", empty))
 	}
 }
 
@@ -63,23 +63,23 @@ func scorecardColumns(rows []scorecardRow) []column {
 	says, month := column{title: "verdict", left: true}, column{title: "per month"}
 	for _, r := range rows {
 		role.cells = append(role.cells, string(r.Role))
-		write := r.write()
-		control.cells = append(control.cells, optional(r.control.Estimate.Value, write))
-		value.cells = append(value.cells, optional(r.of.Estimate.Value, write))
+		write := r.valueFormatter()
+		control.cells = append(control.cells, formatOptional(r.control.Estimate.Value, write))
+		value.cells = append(value.cells, formatOptional(r.of.Estimate.Value, write))
 		liftCell, intervalCell, pCell, word, colour := none, none, none, "", ""
 		if c := r.of.Comparison; c != nil {
 			claim := c.Improvement.Interval
 			switch {
 			case c.Sequential != nil && c.Sequential.Look != nil:
-				claim, pCell = c.Sequential.Improvement, optional(c.Sequential.PValue, result.Probability)
+				claim, pCell = c.Sequential.Improvement, formatOptional(c.Sequential.PValue, result.FormatPValue)
 			case c.Frequentist != nil:
-				pCell = optional(c.Frequentist.AdjustedPValue, result.Probability)
+				pCell = formatOptional(c.Frequentist.AdjustedPValue, result.FormatPValue)
 			}
 			inPercent := func(x float64) string {
-				return result.Percent(x, result.PercentDecimals(result.HalfWidth(c.Improvement.Value, claim)), true)
+				return result.FormatPercent(x, result.PercentDecimals(result.HalfWidth(c.Improvement.Value, claim)), true)
 			}
-			liftCell, intervalCell = optional(c.Improvement.Value, inPercent), result.RangeInWords(claim, inPercent)
-			word, colour = r.verdict(c)
+			liftCell, intervalCell = formatOptional(c.Improvement.Value, inPercent), result.RangeInWords(claim, inPercent)
+			word, colour = r.verdictWords(c)
 		}
 		lift.cells, interval.cells, p.cells = append(lift.cells, liftCell), append(interval.cells, intervalCell), append(p.cells, pCell)
 		says.cells, says.colours = append(says.cells, word), append(says.colours, colour)
@@ -88,18 +88,18 @@ func scorecardColumns(rows []scorecardRow) []column {
 	return []column{role, control, value, lift, interval, p, says, month}
 }
 
-// write returns a function that formats values of the metric.
-func (r *scorecardRow) write() func(float64) string {
+// valueFormatter returns a function that formats values of the metric.
+func (r *scorecardRow) valueFormatter() func(float64) string {
 	spread := result.HalfWidth(r.control.Estimate.Value, r.control.Estimate.Interval)
 	if result.IsRate(r.Metric) {
-		return func(x float64) string { return result.Percent(x, result.PercentDecimals(spread), false) }
+		return func(x float64) string { return result.FormatPercent(x, result.PercentDecimals(spread), false) }
 	}
-	return func(x float64) string { return result.Number(x, result.Decimals(spread)) }
+	return func(x float64) string { return result.FormatNumber(x, result.SpreadDecimals(spread)) }
 }
 
-// verdict returns what the row says, and its colour. The colour shows what is good, and
+// verdictWords returns what the row says, and its colour. The colour shows what is good, and
 // only what is conclusive.
-func (r *scorecardRow) verdict(c *result.Comparison) (words, colour string) {
+func (r *scorecardRow) verdictWords(c *result.Comparison) (words, colour string) {
 	if g := r.of.Guardrail; g != nil {
 		switch g.Status {
 		case looks.Safe:
@@ -110,7 +110,7 @@ func (r *scorecardRow) verdict(c *result.Comparison) (words, colour string) {
 		return "not yet known", ""
 	}
 	words = c.VerdictInWords()
-	judged := c.Judged()
+	judged := c.ConclusiveVerdict()
 	if judged == stats.VerdictBetter || judged == stats.VerdictWorse {
 		words, colour = "higher", red
 		if judged == stats.VerdictWorse {
@@ -121,7 +121,7 @@ func (r *scorecardRow) verdict(c *result.Comparison) (words, colour string) {
 		}
 	}
 	if r.of.QValue != nil {
-		words += fmt.Sprintf(" (q %s)", result.Probability(*r.of.QValue))
+		words += fmt.Sprintf(" (q %s)", result.FormatPValue(*r.of.QValue))
 	}
 	return words, colour
 }
@@ -132,5 +132,5 @@ func (r *scorecardRow) perMonth() string {
 		return none
 	}
 	e := r.of.Impact.PerMonth
-	return result.Signed(*e.Value, result.Decimals(result.HalfWidth(e.Value, e.Interval)))
+	return result.FormatSigned(*e.Value, result.SpreadDecimals(result.HalfWidth(e.Value, e.Interval)))
 }

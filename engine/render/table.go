@@ -40,7 +40,7 @@ const (
 	plain = "\x1b[0m"
 )
 
-func (s Screen) paint(colour, text string) string {
+func (s Screen) paintText(colour, text string) string {
 	if !s.Colour || colour == "" {
 		return text
 	}
@@ -73,21 +73,21 @@ func Comparison(input *calculator.Input, a *calculator.Answer, s Screen) string 
 		}
 		t.labels = append(t.labels, label)
 	}
-	for _, line := range Wrapped(t.answer.Conclusion.Text, t.Width) {
-		t.line(t.paint(bold, line))
+	for _, line := range WrapText(t.answer.Conclusion.Text, t.Width) {
+		t.writeLine(t.paintText(bold, line))
 	}
-	t.line("")
-	t.line(strings.Join(Wrapped(t.subtitle(), t.Width), "\n"))
-	t.line("")
-	t.rows()
-	t.bars()
-	t.notes()
+	t.writeLine("")
+	t.writeLine(strings.Join(WrapText(t.subtitleText(), t.Width), "\n"))
+	t.writeLine("")
+	t.writeRows()
+	t.writeBars()
+	t.writeNotes()
 	return t.out.String()
 }
 
-func (t *table) line(text string) { t.out.WriteString(strings.TrimRight(text, " ") + "\n") }
+func (t *table) writeLine(text string) { t.out.WriteString(strings.TrimRight(text, " ") + "\n") }
 
-func (t *table) subtitle() string {
+func (t *table) subtitleText() string {
 	what := "rate = converted / visitors, in %"
 	if t.input.Metric == calculator.MetricMean {
 		what = "mean per visitor, in the metric's unit"
@@ -96,7 +96,7 @@ func (t *table) subtitle() string {
 	for _, v := range t.answer.Variations {
 		visitors += v.Visitors
 	}
-	return fmt.Sprintf("%s · %s, %d %% · %s visitors", what, t.answer.Methodology, t.answer.SignificanceLevel, result.Grouped(visitors))
+	return fmt.Sprintf("%s · %s, %d %% · %s visitors", what, t.answer.Methodology, t.answer.SignificanceLevel, result.FormatCount(visitors))
 }
 
 // column is a column of a table.
@@ -107,8 +107,8 @@ type column struct {
 	colours []string // one per row; nil: no colours
 }
 
-// width returns the width of the widest cell, in terminal columns.
-func (c column) width() int {
+// textWidth returns the width of the widest cell, in terminal columns.
+func (c column) textWidth() int {
 	width := uniseg.StringWidth(c.title)
 	for _, cell := range c.cells {
 		width = max(width, uniseg.StringWidth(cell))
@@ -119,70 +119,70 @@ func (c column) width() int {
 // gap separates two columns.
 const gap = "  "
 
-// rows writes one grid if the screen is wide enough. Otherwise it writes the
+// writeRows writes one grid if the screen is wide enough. Otherwise it writes the
 // observed values first and the comparison with control below.
-func (t *table) rows() {
-	observed, compared := t.observed(), t.compared()
+func (t *table) writeRows() {
+	observed, compared := t.observedColumns(), t.comparedColumns()
 	all := func(int) bool { return true }
-	if columns := slices.Concat(observed, compared); t.fitting(columns) == len(columns) {
-		t.grid(columns, all)
+	if columns := slices.Concat(observed, compared); t.countFitting(columns) == len(columns) {
+		t.writeGrid(columns, all)
 		return
 	}
-	t.grids(observed, all)
-	t.line("")
-	t.grids(compared, func(row int) bool { return t.answer.Variations[row].Comparison != nil })
+	t.writeGrids(observed, all)
+	t.writeLine("")
+	t.writeGrids(compared, func(row int) bool { return t.answer.Variations[row].Comparison != nil })
 }
 
-// grids writes the columns in as many grids as the width of the screen requires.
-func (t *table) grids(columns []column, shown func(row int) bool) {
+// writeGrids writes the columns in as many grids as the width of the screen requires.
+func (t *table) writeGrids(columns []column, shown func(row int) bool) {
 	for first := true; len(columns) > 0; first = false {
 		if !first {
-			t.line("")
+			t.writeLine("")
 		}
-		fitting := t.fitting(columns)
-		t.grid(columns[:fitting], shown)
+		fitting := t.countFitting(columns)
+		t.writeGrid(columns[:fitting], shown)
 		columns = columns[fitting:]
 	}
 }
 
-// fitting returns how many of the columns fit on the screen, at least 1.
-func (t *table) fitting(columns []column) int {
-	width := t.label().width()
+// countFitting returns how many of the columns fit on the screen, at least 1.
+func (t *table) countFitting(columns []column) int {
+	width := t.labelColumn().textWidth()
 	for i, c := range columns {
-		if width += len(gap) + c.width(); width > t.Width {
+		if width += len(gap) + c.textWidth(); width > t.Width {
 			return max(i, 1)
 		}
 	}
 	return len(columns)
 }
 
-func (t *table) label() column {
+func (t *table) labelColumn() column {
 	return column{title: cmp.Or(t.rowTitle, "variation"), left: true, cells: t.labels}
 }
 
-func (t *table) grid(columns []column, shown func(row int) bool) {
-	columns = append([]column{t.label()}, columns...)
+func (t *table) writeGrid(columns []column, shown func(row int) bool) {
+	columns = append([]column{t.labelColumn()}, columns...)
 	heads := make([]string, len(columns))
 	for i, c := range columns {
-		heads[i] = padded(c.title, c.width(), c.left)
+		heads[i] = padText(c.title, c.textWidth(), c.left)
 	}
-	t.line(strings.Join(heads, gap))
+	t.writeLine(strings.Join(heads, gap))
 	for row := range t.answer.Variations {
 		if !shown(row) {
 			continue
 		}
 		cells := make([]string, len(columns))
 		for i, c := range columns {
-			cells[i] = padded(c.cells[row], c.width(), c.left)
+			cells[i] = padText(c.cells[row], c.textWidth(), c.left)
 			if c.colours != nil {
-				cells[i] = t.paint(c.colours[row], cells[i])
+				cells[i] = t.paintText(c.colours[row], cells[i])
 			}
 		}
-		t.line(strings.Join(cells, gap))
+		t.writeLine(strings.Join(cells, gap))
 	}
 }
 
-func padded(text string, width int, left bool) string {
+func padText(text string, width int, left bool) string {
 	space := strings.Repeat(" ", max(width-uniseg.StringWidth(text), 0))
 	if left {
 		return text + space
@@ -195,8 +195,8 @@ func (t *table) intervalTitle() string {
 	return fmt.Sprintf("%d %% interval", t.answer.SignificanceLevel)
 }
 
-// observed returns the columns with the visitors and the metric of each variation.
-func (t *table) observed() []column {
+// observedColumns returns the columns with the visitors and the metric of each variation.
+func (t *table) observedColumns() []column {
 	visitors := column{title: "visitors"}
 	value := column{title: "mean"}
 	if t.input.Metric == calculator.MetricBinary {
@@ -206,15 +206,15 @@ func (t *table) observed() []column {
 	spread := math.Inf(1)
 	for _, v := range t.answer.Variations {
 		if v.Interval == nil && v.StandardError != nil {
-			spread = narrower(spread, *v.StandardError)
+			spread = narrowerSpread(spread, *v.StandardError)
 		} else {
-			spread = narrower(spread, result.HalfWidth(v.Value, v.Interval))
+			spread = narrowerSpread(spread, result.HalfWidth(v.Value, v.Interval))
 		}
 	}
-	write := t.value(spread)
+	write := t.valueFormatter(spread)
 	for _, v := range t.answer.Variations {
-		visitors.cells = append(visitors.cells, result.Grouped(v.Visitors))
-		value.cells = append(value.cells, optional(v.Value, write))
+		visitors.cells = append(visitors.cells, result.FormatCount(v.Visitors))
+		value.cells = append(value.cells, formatOptional(v.Value, write))
 		interval.cells = append(interval.cells, result.RangeInWords(v.Interval, write))
 	}
 	if t.converted == nil {
@@ -222,45 +222,45 @@ func (t *table) observed() []column {
 	}
 	converted := column{title: "converted"}
 	for _, n := range t.converted {
-		converted.cells = append(converted.cells, result.Grouped(n))
+		converted.cells = append(converted.cells, result.FormatCount(n))
 	}
 	return []column{visitors, converted, value, interval}
 }
 
-// value returns a function that formats a value: a rate in per cent, a mean as a
+// valueFormatter returns a function that formats a value: a rate in per cent, a mean as a
 // number. The spread, half the narrowest interval, determines the decimals.
-func (t *table) value(spread float64) func(float64) string {
+func (t *table) valueFormatter(spread float64) func(float64) string {
 	if t.input.Metric == calculator.MetricBinary {
-		return func(x float64) string { return result.Percent(x, result.PercentDecimals(spread), false) }
+		return func(x float64) string { return result.FormatPercent(x, result.PercentDecimals(spread), false) }
 	}
-	return func(x float64) string { return result.Number(x, result.Decimals(spread)) }
+	return func(x float64) string { return result.FormatNumber(x, result.SpreadDecimals(spread)) }
 }
 
-func narrower(a, b float64) float64 {
+func narrowerSpread(a, b float64) float64 {
 	if b > 0 {
 		return math.Min(a, b)
 	}
 	return a
 }
 
-// lift returns a function that formats a lift. The narrowest interval determines
+// liftFormatter returns a function that formats a lift. The narrowest interval determines
 // the decimals.
-func (t *table) lift() func(float64) string {
+func (t *table) liftFormatter() func(float64) string {
 	spread := math.Inf(1)
 	for _, v := range t.answer.Variations {
 		if v.Comparison != nil {
-			spread = narrower(spread, result.HalfWidth(v.Comparison.Improvement.Value, v.Comparison.Improvement.Interval))
+			spread = narrowerSpread(spread, result.HalfWidth(v.Comparison.Improvement.Value, v.Comparison.Improvement.Interval))
 		}
 	}
-	return func(x float64) string { return result.Percent(x, result.PercentDecimals(spread), true) }
+	return func(x float64) string { return result.FormatPercent(x, result.PercentDecimals(spread), true) }
 }
 
-// compared returns the columns that compare each variation with control.
-func (t *table) compared() []column {
+// comparedColumns returns the columns that compare each variation with control.
+func (t *table) comparedColumns() []column {
 	lift, interval := column{title: "lift"}, column{title: t.intervalTitle()}
 	verdict := column{title: "verdict", left: true}
-	evidence := t.evidence()
-	write := t.lift()
+	evidence := t.evidenceColumns()
+	write := t.liftFormatter()
 	for i, v := range t.answer.Variations {
 		c := v.Comparison
 		if c == nil {
@@ -268,9 +268,9 @@ func (t *table) compared() []column {
 			verdict.cells, verdict.colours = append(verdict.cells, ""), append(verdict.colours, "")
 			continue
 		}
-		lift.cells = append(lift.cells, optional(c.Improvement.Value, write))
+		lift.cells = append(lift.cells, formatOptional(c.Improvement.Value, write))
 		interval.cells = append(interval.cells, result.RangeInWords(c.Improvement.Interval, write))
-		shown := t.verdict(i)
+		shown := t.rowVerdict(i)
 		verdict.cells = append(verdict.cells, shown.words)
 		verdict.colours = append(verdict.colours, verdictColours[shown.verdict])
 	}
@@ -283,36 +283,36 @@ type judged struct {
 	verdict stats.Verdict
 }
 
-// verdict returns the verdict of a row that is compared with control.
-func (t *table) verdict(row int) judged {
+// rowVerdict returns the verdict of a row that is compared with control.
+func (t *table) rowVerdict(row int) judged {
 	if t.verdicts != nil {
 		return t.verdicts[row]
 	}
 	c := t.answer.Variations[row].Comparison
-	return judged{c.VerdictInWords(), c.Judged()}
+	return judged{c.VerdictInWords(), c.ConclusiveVerdict()}
 }
 
 var verdictColours = map[stats.Verdict]string{stats.VerdictBetter: green, stats.VerdictWorse: red}
 
-// evidence returns the columns with the p-values or the chance to beat control.
-func (t *table) evidence() []column {
+// evidenceColumns returns the columns with the p-values or the chance to beat control.
+func (t *table) evidenceColumns() []column {
 	chance := column{title: "chance to beat control"}
 	fixed, look := column{title: "p"}, column{}
 	for _, v := range t.answer.Variations {
 		var chanceCell, fixedCell, lookCell string
 		if v.Comparison != nil {
 			if b := v.Comparison.Bayesian; b != nil {
-				chanceCell = optional(b.ChanceToBeatControl, result.Chance)
+				chanceCell = formatOptional(b.ChanceToBeatControl, result.FormatChance)
 			}
 			if f := v.Comparison.Frequentist; f != nil {
-				fixedCell = optional(f.AdjustedPValue, result.Probability)
+				fixedCell = formatOptional(f.AdjustedPValue, result.FormatPValue)
 				if f.Correction != stats.CorrectionNone {
 					fixed.title = "adjusted p"
 				}
 			}
 			if s := v.Comparison.Sequential; s != nil && s.Look != nil {
 				look.title = fmt.Sprintf("p at look %d", *s.Look)
-				lookCell = optional(s.PValue, result.Probability)
+				lookCell = formatOptional(s.PValue, result.FormatPValue)
 			}
 		}
 		chance.cells = append(chance.cells, chanceCell)
@@ -329,7 +329,7 @@ func (t *table) evidence() []column {
 	return columns
 }
 
-func optional(x *float64, write func(float64) string) string {
+func formatOptional(x *float64, write func(float64) string) string {
 	if x == nil {
 		return none
 	}

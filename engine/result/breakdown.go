@@ -28,7 +28,7 @@ type breakdown struct {
 func newBreakdown(p *plan.Plan, found *visit.Rows) *breakdown {
 	names, all := cellsOf(p, found)
 	b := &breakdown{plan: p, names: names, cells: make([]cellResult, len(all))}
-	onAllCores(len(all), func(i int) { b.cells[i] = all[i].evaluate(p, found) })
+	onAllCores(len(all), func(i int) { b.cells[i] = all[i].computeResults(p, found) })
 	return b
 }
 
@@ -40,7 +40,7 @@ func (r *Report) ConcludeCells(found map[string]*looks.Analysis) {
 	for i := range b.cells {
 		comparisons[i] = slices.Clone(b.cells[i].comparisons)
 	}
-	stats.WeakenAcrossCells(comparisons, options(b.plan))
+	stats.WeakenAcrossCells(comparisons, statsOptions(b.plan))
 	r.Breakdown = make([]BreakdownCell, len(b.cells))
 	for i, weakened := range comparisons {
 		j := b.cells[i]
@@ -48,7 +48,7 @@ func (r *Report) ConcludeCells(found map[string]*looks.Analysis) {
 		for t, c := range weakened {
 			j.Variations[t+1].Comparison = NewComparison(c)
 		}
-		j.conclude(b.plan, found[b.names[i]])
+		j.setConclusion(b.plan, found[b.names[i]])
 		r.Breakdown[i] = BreakdownCell{Value: b.names[i], Cell: j.Cell}
 	}
 }
@@ -60,7 +60,7 @@ func LargeCells(p *plan.Plan, found *visit.Rows) []string {
 	names, all := cellsOf(p, found)
 	for i, c := range all {
 		if names[i] != otherValues && c.isLarge(p) {
-			visitors[names[i]] = c.visitors()
+			visitors[names[i]] = c.visitorsBeforeExclusion()
 		}
 	}
 	return visit.MostVisited(visitors)

@@ -18,22 +18,22 @@ import (
 // need ConcludeCells, too.
 func New(plan *plan.Plan, found *visit.Rows, a *looks.Analysis) *Report {
 	all := sumRows(found.Whole, plan.MultipleExposures)
-	result := all.evaluate(plan, found)
+	result := all.computeResults(plan, found)
 	result.Checks.Outliers = outliersCheck(found.Outliers, result.Totals.GoalsReached)
 	result.keepMismatch(plan, a)
-	result.conclude(plan, a)
+	result.setConclusion(plan, a)
 	if a != nil {
-		result.Power = result.power(plan, a.FirstView.Time, found.Through)
+		result.Power = result.computePower(plan, a.FirstView.Time, found.Through)
 	}
 	results := &Report{
 		Methodology:       plan.Rules.Methodology,
 		SignificanceLevel: plan.Rules.SignificanceLevel,
-		Filters:           plan.Filters.Echo(),
-		Window:            Window{given(plan.Filters.From), given(plan.Filters.To)},
+		Filters:           plan.Filters.CanonicalForm(),
+		Window:            Window{optionalTime(plan.Filters.From), optionalTime(plan.Filters.To)},
 		Population:        "firstExposedInWindow",
 		GeneratedAt:       time.Now().UTC().Truncate(time.Millisecond),
-		DataThrough:       given(found.Through),
-		NewestEvent:       given(found.Newest),
+		DataThrough:       optionalTime(found.Through),
+		NewestEvent:       optionalTime(found.Newest),
 		Cell:              result.Cell,
 	}
 	if plan.Operation == query.CampaignResults {
@@ -43,7 +43,7 @@ func New(plan *plan.Plan, found *visit.Rows, a *looks.Analysis) *Report {
 	}
 	if plan.Rules.Compare {
 		results.CompareMetric = &plan.Metric
-		if a != nil && !describes(plan) {
+		if a != nil && !isDescriptive(plan) {
 			results.Looks, results.NextLook = newLooks(a), nextLook(a)
 		}
 	}
@@ -58,7 +58,7 @@ func New(plan *plan.Plan, found *visit.Rows, a *looks.Analysis) *Report {
 	return results
 }
 
-func given(t time.Time) *time.Time {
+func optionalTime(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
@@ -106,8 +106,8 @@ func sumRows(rows []visit.Row, rule string) cell {
 	return c
 }
 
-// visitors returns the number of visitors before exclusion.
-func (c *cell) visitors() int64 {
+// visitorsBeforeExclusion returns the number of visitors before exclusion.
+func (c *cell) visitorsBeforeExclusion() int64 {
 	var n int64
 	for _, arrived := range c.firstViews {
 		n += arrived.visitors
@@ -124,10 +124,10 @@ type cellResult struct {
 	total       visit.Moments // over all variations
 }
 
-// evaluate computes the metrics, comparisons and checks of a cell.
-func (c *cell) evaluate(plan *plan.Plan, found *visit.Rows) cellResult {
-	j := c.compare(plan)
-	j.Checks, j.Totals = c.checks(plan, found), newCounts(&j.total)
+// computeResults computes the metrics, comparisons and checks of a cell.
+func (c *cell) computeResults(plan *plan.Plan, found *visit.Rows) cellResult {
+	j := c.compareVariations(plan)
+	j.Checks, j.Totals = c.runChecks(plan, found), newCounts(&j.total)
 	if len(j.Variations) == 0 || !plan.Rules.Compare {
 		return j
 	}
@@ -135,10 +135,10 @@ func (c *cell) evaluate(plan *plan.Plan, found *visit.Rows) cellResult {
 	return j
 }
 
-// compare computes the metrics and comparisons of the variations.
-func (c *cell) compare(plan *plan.Plan) cellResult {
+// compareVariations computes the metrics and comparisons of the variations.
+func (c *cell) compareVariations(plan *plan.Plan) cellResult {
 	j := cellResult{Cell: Cell{Variations: []VariationResults{}}}
-	options := options(plan)
+	options := statsOptions(plan)
 	samples := make([]stats.Sample, 0, len(plan.Variations))
 	for _, v := range plan.Variations {
 		m := c.counted[v.ID]
@@ -152,7 +152,7 @@ func (c *cell) compare(plan *plan.Plan) cellResult {
 	if len(samples) == 0 || !plan.Rules.Compare {
 		return j
 	}
-	capped := j.total.Capped()
+	capped := j.total.WithCappedValues()
 	options.NonNegative = looks.NeverNegative(&capped, plan.Metric)
 	j.comparisons = stats.Compare(samples[0], samples[1:], options)
 	for i, comparison := range j.comparisons {
@@ -162,7 +162,7 @@ func (c *cell) compare(plan *plan.Plan) cellResult {
 	return j
 }
 
-func options(p *plan.Plan) stats.Options {
+func statsOptions(p *plan.Plan) stats.Options {
 	return stats.Options{
 		SignificanceLevel: p.Rules.SignificanceLevel,
 		Methodology:       stats.Methodology(p.Rules.Methodology),
@@ -171,9 +171,9 @@ func options(p *plan.Plan) stats.Options {
 	}
 }
 
-// power returns the progress towards the sample that finds the minimum effect at one of the
+// computePower returns the progress towards the sample that finds the minimum effect at one of the
 // planned looks. first is the first view of the subject.
-func (j *cellResult) power(p *plan.Plan, first, through time.Time) *Power {
+func (j *cellResult) computePower(p *plan.Plan, first, through time.Time) *Power {
 	if len(j.Variations) == 0 || !p.Rules.Compare {
 		return nil
 	}
@@ -182,12 +182,12 @@ func (j *cellResult) power(p *plan.Plan, first, through time.Time) *Power {
 	if reason != "" {
 		return &Power{Reason: reason}
 	}
-	return newPower(size.Progress(p.Rules.MDE/100, j.total.Visitors, daily))
+	return newPower(size.ProgressTowards(p.Rules.MDE/100, j.total.Visitors, daily))
 }
 
 // sampleSize returns the sample size of the metric at the planned looks.
 func (j *cellResult) sampleSize(p *plan.Plan, daily float64) (*stats.SampleSize, stats.Reason) {
-	o, capped := options(p), j.total.Capped()
+	o, capped := statsOptions(p), j.total.WithCappedValues()
 	return stats.NewSampleSize(stats.SamplePlan{
 		Control: j.control, NonNegative: looks.NeverNegative(&capped, p.Metric), Shares: o.Shares, Looks: plannedLooks(p, daily),
 		Power: float64(p.Rules.Power) / 100, Prior: o.Prior,
@@ -197,7 +197,7 @@ func (j *cellResult) sampleSize(p *plan.Plan, daily float64) (*stats.SampleSize,
 // perDay returns the mean number of visitors of the days before the last acceptance time: of
 // a week, or of the time since the first view if that is shorter.
 func perDay(total *visit.Moments, first, through time.Time) float64 {
-	_, end := plan.Recent(through)
+	_, end := plan.RecentPeriod(through)
 	const hoursOfDay = 24
 	if days := end.Sub(first).Hours() / hoursOfDay; days > 0 && days < plan.RecentDays {
 		return float64(total.Recent) / days
@@ -238,7 +238,7 @@ func newMetrics(m *visit.Moments, p *plan.Plan, o stats.Options) Metrics {
 	money := func(a *visit.Amounts) Estimate {
 		return NewEstimate(stats.EstimateMean(a.Mean(m.Visitors, schema.MoneyScale), o))
 	}
-	capped := m.Capped()
+	capped := m.WithCappedValues()
 	limited := func(with, without *visit.Amounts) Estimate {
 		e := money(with)
 		if p.Cap != nil && e.Value != nil {

@@ -31,7 +31,7 @@ const (
 	warningSharesChanged           WarningCode = "SHARES_CHANGED"
 )
 
-func (c *cell) checks(plan *plan.Plan, found *visit.Rows) Checks {
+func (c *cell) runChecks(plan *plan.Plan, found *visit.Rows) Checks {
 	checks := Checks{
 		Leak:              []Leak{},
 		MultipleExposures: c.multipleExposures(plan),
@@ -47,7 +47,7 @@ func (c *cell) checks(plan *plan.Plan, found *visit.Rows) Checks {
 		warn(warningNoEvents, "no events are stored yet; check that tracking sends this id")
 	}
 	if plan.Rules.Compare {
-		checks.SampleRatio, checks.Leak = c.sampleRatio(plan), c.leak(plan)
+		checks.SampleRatio, checks.Leak = c.sampleRatio(plan), c.findLeaks(plan)
 	}
 	if checks.SampleRatio != nil && checks.SampleRatio.Mismatch {
 		checks.Warnings = append(checks.Warnings, mismatchWarning(*checks.SampleRatio.PValue))
@@ -60,7 +60,7 @@ func (c *cell) checks(plan *plan.Plan, found *visit.Rows) Checks {
 		warn(warningMultipleExposures, "%.1f %% of the visitors were exposed to more than one variation", 100*m.Share)
 	}
 	if m.skewed {
-		warn(warningMultipleExposuresSkewed, "the share of multi-exposed visitors differs between variations (p = %s)", Probability(*m.PValue))
+		warn(warningMultipleExposuresSkewed, "the share of multi-exposed visitors differs between variations (p = %s)", FormatPValue(*m.PValue))
 	}
 	if len(checks.UnknownVariations) > 0 {
 		warn(warningUnknownVariations, "events have variation ids that the catalogue does not declare; their visitors are not in the report")
@@ -79,7 +79,7 @@ func (c *cell) checks(plan *plan.Plan, found *visit.Rows) Checks {
 
 func mismatchWarning(p float64) Warning {
 	return Warning{warningSampleRatio, fmt.Sprintf("sample ratio mismatch: the split of the visitors does not match the configured shares (p = %s); "+
-		"visitors of a variation are lost or added, so no comparison is valid", Probability(p))}
+		"visitors of a variation are lost or added, so no comparison is valid", FormatPValue(p))}
 }
 
 // capCheck returns what the cap removed from the counted visitors.
@@ -107,11 +107,11 @@ func (c *CapCheck) InWords() string {
 	if c.Amount == nil {
 		return fmt.Sprintf("Cap %s: nothing is capped, because fewer than one converted visitor is above it.", c.Rule)
 	}
-	return fmt.Sprintf("Cap %s: at most %s counts for each visitor; %s visitors have more, %s was removed.", c.Rule, c.Amount, Grouped(c.Visitors), c.ValueRemoved)
+	return fmt.Sprintf("Cap %s: at most %s counts for each visitor; %s visitors have more, %s was removed.", c.Rule, c.Amount, FormatCount(c.Visitors), c.ValueRemoved)
 }
 
 func (c *cell) sampleRatio(plan *plan.Plan) *SampleRatio {
-	split, ids := plan.Split()
+	split, ids := plan.TrafficSplit()
 	observed := make([]int64, len(ids))
 	for i, id := range ids {
 		observed[i] = c.firstViews[id].sinceShares
@@ -154,21 +154,21 @@ func (c *cell) multipleExposures(plan *plan.Plan) MultipleExposures {
 	}
 	skew := stats.MultipleExposureSkew(rule, visitors)
 	m := MultipleExposures{Rule: plan.MultipleExposures, Visitors: c.multiExposed, PValue: skew.PValue, Reason: skew.Reason, skewed: skew.Skewed}
-	if n := c.visitors(); n > 0 {
+	if n := c.visitorsBeforeExclusion(); n > 0 {
 		m.Share = float64(c.multiExposed) / float64(n)
 	}
 	m.Warning = m.Share > multipleExposuresWarning || skew.Skewed
 	return m
 }
 
-// leak returns the variations that have visitors but no share of the traffic.
-func (c *cell) leak(p *plan.Plan) []Leak {
+// findLeaks returns the variations that have visitors but no share of the traffic.
+func (c *cell) findLeaks(p *plan.Plan) []Leak {
 	expected := p.ExpectedShares()
-	total := c.visitors()
+	total := c.visitorsBeforeExclusion()
 	leaks := []Leak{}
 	for id, arrived := range c.firstViews {
 		at := slices.IndexFunc(p.Variations, func(v plan.Variation) bool { return v.ID == id })
-		if (at < 0 || expected[at] == 0) && stats.Leak(arrived.visitors, total) {
+		if (at < 0 || expected[at] == 0) && stats.IsLeak(arrived.visitors, total) {
 			leaks = append(leaks, Leak{id, arrived.visitors})
 		}
 	}
@@ -214,15 +214,15 @@ func outliersCheck(o *visit.Outliers, counted int64) *OutliersCheck {
 	case o.Open:
 		return &OutliersCheck{Reason: noSpread}
 	}
-	check := &OutliersCheck{Removed: o.Values - counted, Lower: finite(o.Lower), Upper: finite(o.Upper)}
+	check := &OutliersCheck{Removed: o.Values - counted, Lower: finiteBound(o.Lower), Upper: finiteBound(o.Upper)}
 	if check.Lower == nil || check.Upper == nil {
 		check.Reason = boundOverflow
 	}
 	return check
 }
 
-// finite returns nil for an infinite bound, which removes nothing.
-func finite(bound float64) *float64 {
+// finiteBound returns nil for an infinite bound, which removes nothing.
+func finiteBound(bound float64) *float64 {
 	if math.IsInf(bound, 0) {
 		return nil
 	}

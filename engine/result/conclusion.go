@@ -13,7 +13,7 @@ import (
 
 // keepMismatch keeps the alarm of a sample ratio mismatch at the end of an earlier day.
 func (j *cellResult) keepMismatch(p *plan.Plan, a *looks.Analysis) {
-	if a == nil || a.MismatchP == nil || describes(p) || j.mismatch || j.Checks.SampleRatio == nil || *a.MismatchP >= stats.MismatchAlpha {
+	if a == nil || a.MismatchP == nil || isDescriptive(p) || j.mismatch || j.Checks.SampleRatio == nil || *a.MismatchP >= stats.MismatchAlpha {
 		return
 	}
 	j.mismatch = true
@@ -21,13 +21,13 @@ func (j *cellResult) keepMismatch(p *plan.Plan, a *looks.Analysis) {
 	j.Checks.Warnings = append(j.Checks.Warnings, mismatchWarning(*a.MismatchP))
 }
 
-// conclude sets the conclusion of the report: what the looks of the declared question found.
+// setConclusion sets the conclusion of the report: what the looks of the declared question found.
 // Any other report describes, and a sample ratio mismatch makes each invalid.
-func (j *cellResult) conclude(p *plan.Plan, a *looks.Analysis) {
+func (j *cellResult) setConclusion(p *plan.Plan, a *looks.Analysis) {
 	if !p.Rules.Compare {
 		return
 	}
-	if describes(p) {
+	if isDescriptive(p) {
 		a = nil
 	}
 	for i := range j.Variations {
@@ -37,10 +37,10 @@ func (j *cellResult) conclude(p *plan.Plan, a *looks.Analysis) {
 		}
 		var last *looks.Row
 		if a != nil {
-			last = a.Primary.Last(i - 1)
+			last = a.Primary.LastLook(i - 1)
 		}
 		c.Sequential = NewSequential(last, missingLook(p))
-		conclusive := supports(a, i-1, c.Verdict)
+		conclusive := supportsVerdict(a, i-1, c.Verdict)
 		c.Conclusive = &conclusive
 	}
 	j.Conclusion = &Conclusion{Status: stats.StatusInconclusive, Reasons: []stats.Reason{}}
@@ -57,13 +57,13 @@ func (j *cellResult) conclude(p *plan.Plan, a *looks.Analysis) {
 		}
 		c.VariationID, c.Look, c.DecidedAt = &row.VariationID, &row.Number, &row.End
 	default:
-		j.explain(p, a)
+		j.explainUndecided(p, a)
 	}
-	c.Text = j.sentence(p, a)
+	c.Text = j.conclusionText(p, a)
 }
 
-// explain sets why there is no conclusion.
-func (j *cellResult) explain(p *plan.Plan, a *looks.Analysis) {
+// explainUndecided sets why there is no conclusion.
+func (j *cellResult) explainUndecided(p *plan.Plan, a *looks.Analysis) {
 	c := j.Conclusion
 	enough := false
 	for _, v := range j.Variations[1:] {
@@ -79,7 +79,7 @@ func (j *cellResult) explain(p *plan.Plan, a *looks.Analysis) {
 		c.Status = stats.StatusInsufficientData
 	case p.Rules.SignificanceLevel == LevelWithoutAlpha:
 		c.Reasons = []stats.Reason{stats.ReasonLevel100}
-	case describes(p):
+	case isDescriptive(p):
 		c.Reasons = []stats.Reason{stats.ReasonNotDeclared}
 	case a == nil || len(a.Looks) == 0:
 		c.Reasons = []stats.Reason{stats.ReasonTooEarly}
@@ -95,15 +95,15 @@ const (
 	reasonNothingToCompare stats.Reason = "NOTHING_TO_COMPARE"
 )
 
-// sentence returns the text of the conclusion.
-func (j *cellResult) sentence(p *plan.Plan, a *looks.Analysis) string {
+// conclusionText returns the text of the conclusion.
+func (j *cellResult) conclusionText(p *plan.Plan, a *looks.Analysis) string {
 	c := j.Conclusion
 	switch c.Status {
 	case stats.StatusWinner, stats.StatusLoser:
-		return j.decided(p, concludingRow(a))
+		return j.decidedText(p, concludingRow(a))
 	case stats.StatusInvalid:
 		return fmt.Sprintf("The results are not valid: the split of the visitors does not match the configured shares (sample ratio mismatch, p = %s).",
-			Probability(*j.Checks.SampleRatio.PValue))
+			FormatPValue(*j.Checks.SampleRatio.PValue))
 	case stats.StatusInsufficientData:
 		if slices.Contains(c.Reasons, reasonNothingToCompare) {
 			return "There is nothing to compare: there is only one variation."
@@ -113,7 +113,7 @@ func (j *cellResult) sentence(p *plan.Plan, a *looks.Analysis) string {
 	}
 	switch c.Reasons[0] {
 	case stats.ReasonLevel100:
-		return "No conclusion is possible: " + Explain(stats.ReasonLevel100) + "."
+		return "No conclusion is possible: " + ExplainReason(stats.ReasonLevel100) + "."
 	case stats.ReasonNotDeclared:
 		return "This report describes: only the primary metric of all visitors has a conclusion."
 	case stats.ReasonTooEarly:
@@ -133,9 +133,9 @@ func whenNext(a *looks.Analysis) string {
 	return "; the next look is on " + next.PublishedAt.UTC().Format("Monday, 2 January 2006")
 }
 
-// decided returns the text about the winner or loser, with the interval of the look that
+// decidedText returns the text about the winner or loser, with the interval of the look that
 // concluded.
-func (j *cellResult) decided(p *plan.Plan, row *looks.Row) string {
+func (j *cellResult) decidedText(p *plan.Plan, row *looks.Row) string {
 	at := slices.IndexFunc(j.Variations, func(v VariationResults) bool { return v.ID == row.VariationID })
 	verdict := "worse"
 	if j.Conclusion.Status == stats.StatusWinner {
@@ -143,9 +143,9 @@ func (j *cellResult) decided(p *plan.Plan, row *looks.Row) string {
 	}
 	text := fmt.Sprintf("%s is %s than %s: %s has %s", j.Variations[at].Name, verdict, j.Variations[0].Name, metricInWords[p.Metric],
 		LookInWords(row, p.Rules.SignificanceLevel, isRate[p.Metric]))
-	text += fmt.Sprintf(" at look %d on %s with %s visitors", row.Number, lastDay(row.End), Grouped(row.Visitors))
+	text += fmt.Sprintf(" at look %d on %s with %s visitors", row.Number, lastDay(row.End), FormatCount(row.Visitors))
 	if row.Chance != nil {
-		text += fmt.Sprintf(", with a chance of %s to beat %s", Chance(*row.Chance), j.Variations[0].Name)
+		text += fmt.Sprintf(", with a chance of %s to beat %s", FormatChance(*row.Chance), j.Variations[0].Name)
 	}
 	return text + "."
 }
@@ -155,20 +155,20 @@ func (c *Conclusion) HasDecision() bool {
 	return c != nil && (c.Status == stats.StatusWinner || c.Status == stats.StatusLoser)
 }
 
-// Judged returns the verdict of a comparison of the cell if a conclusion supports it,
+// ConclusiveVerdict returns the verdict of a comparison of the cell if a conclusion supports it,
 // and otherwise VerdictInconclusive. It selects the colour of the verdict.
-func (c *Cell) Judged(of *Comparison) stats.Verdict {
+func (c *Cell) ConclusiveVerdict(of *Comparison) stats.Verdict {
 	if !c.Conclusion.HasDecision() {
 		return stats.VerdictInconclusive
 	}
-	return of.Judged()
+	return of.ConclusiveVerdict()
 }
 
 // ExplainAll returns the texts of reasons in one line.
 func ExplainAll(reasons []stats.Reason) string {
 	texts := make([]string, len(reasons))
 	for i, r := range reasons {
-		texts[i] = Explain(r)
+		texts[i] = ExplainReason(r)
 	}
 	return strings.Join(texts, "; ")
 }

@@ -39,8 +39,8 @@ func newGuardrail(g *plan.Guardrail, a *looks.Analysis, guardrail, treatment int
 	found := &a.Guardrails[guardrail]
 	status := &found.Status[treatment]
 	shown.Status, shown.Upper, shown.Reason = status.Status, status.Upper, status.Reason
-	shown.DecidedAt = given(status.DecidedAt)
-	if last := found.Last(treatment); last != nil {
+	shown.DecidedAt = optionalTime(status.DecidedAt)
+	if last := found.LastLook(treatment); last != nil {
 		in := last.Difference.Interval
 		if g.Relative > 0 {
 			in = last.Lift.Interval
@@ -107,9 +107,9 @@ type decider struct {
 	looks *looks.Analysis
 }
 
-// decide returns what to do. A winner ships if all its guardrails are safe and the least
+// makeDecision returns what to do. A winner ships if all its guardrails are safe and the least
 // number of days has passed; the guardrails of other variations do not matter then.
-func (r *Report) decide(p *plan.Plan, a *looks.Analysis) *Decision {
+func (r *Report) makeDecision(p *plan.Plan, a *looks.Analysis) *Decision {
 	d := decider{r, p, a}
 	switch r.Conclusion.Status {
 	case stats.StatusInvalid:
@@ -118,16 +118,16 @@ func (r *Report) decide(p *plan.Plan, a *looks.Analysis) *Decision {
 			Reasons: []DecisionReason{{Code: stats.ReasonSampleRatioMismatch, Text: "the split of the visitors does not match the shares"}},
 		}
 	case stats.StatusLoser:
-		found := d.about(DecisionRollBack, *r.Conclusion.VariationID, r.Conclusion.DecidedAt)
+		found := d.decisionAbout(DecisionRollBack, *r.Conclusion.VariationID, r.Conclusion.DecidedAt)
 		found.Reasons = []DecisionReason{{Code: reasonLoser, Text: found.Text + " is worse than control"}}
-		found.Text = fmt.Sprintf("Roll back %s: it is worse than %s.", found.Text, d.control())
+		found.Text = fmt.Sprintf("Roll back %s: it is worse than %s.", found.Text, d.controlName())
 		return found
 	case stats.StatusWinner:
-		return d.winner()
+		return d.winnerDecision()
 	case stats.StatusInconclusive, stats.StatusInsufficientData:
 	}
 	for treatment := range len(r.Variations) - 1 {
-		if found := d.harmed(treatment); found != nil {
+		if found := d.harmDecision(treatment); found != nil {
 			return found
 		}
 	}
@@ -139,21 +139,21 @@ func (r *Report) decide(p *plan.Plan, a *looks.Analysis) *Decision {
 	}
 	found := &Decision{Status: DecisionKeepRunning, Reasons: []DecisionReason{}, Text: "Keep running: " + lowerFirst(r.Conclusion.Text)}
 	for _, reason := range r.Conclusion.Reasons {
-		found.Reasons = append(found.Reasons, DecisionReason{Code: reason, Text: Explain(reason)})
+		found.Reasons = append(found.Reasons, DecisionReason{Code: reason, Text: ExplainReason(reason)})
 	}
 	return found
 }
 
-func (d *decider) control() string { return d.Variations[0].Name }
+func (d *decider) controlName() string { return d.Variations[0].Name }
 
-// about returns a decision about a variation, with its name as text.
-func (d *decider) about(status DecisionStatus, id int64, at *time.Time) *Decision {
+// decisionAbout returns a decision about a variation, with its name as text.
+func (d *decider) decisionAbout(status DecisionStatus, id int64, at *time.Time) *Decision {
 	i := slices.IndexFunc(d.Variations, func(v VariationResults) bool { return v.ID == id })
 	return &Decision{Status: status, VariationID: &id, DecidedAt: at, Text: d.Variations[i].Name}
 }
 
-// harmed returns the decision about a treatment that harms a guardrail, or nil.
-func (d *decider) harmed(treatment int) *Decision {
+// harmDecision returns the decision about a treatment that harms a guardrail, or nil.
+func (d *decider) harmDecision(treatment int) *Decision {
 	if d.looks == nil {
 		return nil
 	}
@@ -164,7 +164,7 @@ func (d *decider) harmed(treatment int) *Decision {
 			return
 		}
 		if found == nil {
-			found = d.about(DecisionRollBack, d.Variations[treatment+1].ID, &status.DecidedAt)
+			found = d.decisionAbout(DecisionRollBack, d.Variations[treatment+1].ID, &status.DecidedAt)
 		}
 		if status.DecidedAt.Before(*found.DecidedAt) {
 			found.DecidedAt = &status.DecidedAt
@@ -200,11 +200,11 @@ func (d *decider) ofGuardrail(code stats.Reason, i int, says string) DecisionRea
 	return DecisionReason{Code: code, GoalID: g.GoalID, Metric: string(g.Metric), Text: d.guardrailName(i) + " " + says}
 }
 
-// winner returns the decision about a winner.
-func (d *decider) winner() *Decision {
+// winnerDecision returns the decision about a winner.
+func (d *decider) winnerDecision() *Decision {
 	id := *d.Conclusion.VariationID
 	treatment := slices.IndexFunc(d.Variations, func(v VariationResults) bool { return v.ID == id }) - 1
-	if found := d.harmed(treatment); found != nil {
+	if found := d.harmDecision(treatment); found != nil {
 		return found
 	}
 	at := d.Conclusion.DecidedAt
@@ -233,11 +233,11 @@ func (d *decider) winner() *Decision {
 	if len(missing) > 0 {
 		return &Decision{
 			Status: DecisionKeepRunning, VariationID: &id, Reasons: missing,
-			Text: fmt.Sprintf("Keep running: %s is better than %s, but %s.", name, d.control(), strings.Join(waits, ", and ")),
+			Text: fmt.Sprintf("Keep running: %s is better than %s, but %s.", name, d.controlName(), strings.Join(waits, ", and ")),
 		}
 	}
 	found := &Decision{Status: DecisionShip, VariationID: &id, DecidedAt: at, Reasons: []DecisionReason{{Code: reasonWinner, Text: name + " is better than control"}}}
-	found.Text = fmt.Sprintf("Ship %s: it is better than %s", name, d.control())
+	found.Text = fmt.Sprintf("Ship %s: it is better than %s", name, d.controlName())
 	if n := len(d.plan.Declared.Guardrails); n > 0 {
 		found.Reasons = append(found.Reasons, DecisionReason{Code: reasonGuardrailsSafe, Text: "all guardrails are safe"})
 		found.Text += ", and " + safeGuardrails(n)
@@ -264,7 +264,7 @@ func (d *decider) noDifference() *Decision {
 		return nil
 	}
 	for _, rows := range d.looks.Primary.Rows {
-		if slices.ContainsFunc(rows, func(r looks.Row) bool { return !r.Within(margin) }) {
+		if slices.ContainsFunc(rows, func(r looks.Row) bool { return !r.IsWithin(margin) }) {
 			continue
 		}
 		return &Decision{
@@ -313,7 +313,7 @@ func (d *decider) noWinner() *Decision {
 	}
 }
 
-func percentAt(lift float64) string { return Percent(lift, 1, true) }
+func percentAt(lift float64) string { return FormatPercent(lift, 1, true) }
 
 // lowerFirst returns a sentence that follows a colon.
 func lowerFirst(sentence string) string {

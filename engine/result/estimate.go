@@ -21,7 +21,7 @@ type PlanEstimate struct {
 // without visitors in the last full days, without conversions, and if no lift can be found.
 func EstimatePlan(p, traffic *plan.Plan, found *visit.Rows, first time.Time) *PlanEstimate {
 	all := sumRows(found.Whole, traffic.MultipleExposures)
-	j := all.compare(traffic)
+	j := all.compareVariations(traffic)
 	daily := perDay(&j.total, first, found.Through) * p.Allocation / traffic.Allocation
 	if !(daily > 0) || math.IsInf(daily, 1) {
 		return nil
@@ -35,7 +35,7 @@ func EstimatePlan(p, traffic *plan.Plan, found *visit.Rows, first time.Time) *Pl
 		planned = float64(p.Rules.PlannedVisitors)
 		days = int(math.Ceil(planned / daily))
 	}
-	lift, reason := size.Detectable(planned)
+	lift, reason := size.DetectableLift(planned)
 	if reason != "" {
 		return nil
 	}
@@ -45,7 +45,7 @@ func EstimatePlan(p, traffic *plan.Plan, found *visit.Rows, first time.Time) *Pl
 // InWords returns a line for the declaration of the plan. mde is the minimum effect of the
 // campaign in per cent.
 func (e *PlanEstimate) InWords(mde float64) string {
-	text := fmt.Sprintf("%d days detect a lift of %s at %s visitors a day", e.Days, Percent(e.Detectable, 1, true), Grouped(int64(math.Round(e.VisitorsPerDay))))
+	text := fmt.Sprintf("%d days detect a lift of %s at %s visitors a day", e.Days, FormatPercent(e.Detectable, 1, true), FormatCount(int64(math.Round(e.VisitorsPerDay))))
 	if e.Detectable > mde/100 {
 		return text + fmt.Sprintf(": too short for the minimum effect of %v %%", mde)
 	}

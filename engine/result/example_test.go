@@ -7,8 +7,8 @@ import (
 )
 
 // A fraction in per cent with the decimals that its uncertainty justifies.
-func ExamplePercent() {
-	fmt.Println(result.Percent(0.2483, result.PercentDecimals(0.12), true))
+func ExampleFormatPercent() {
+	fmt.Println(result.FormatPercent(0.2483, result.PercentDecimals(0.12), true))
 	// Output:
 	// +24.8 %
 }

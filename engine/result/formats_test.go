@@ -48,22 +48,22 @@ func TestFormatsOfSharedExamples(t *testing.T) {
 		}
 	}
 	for _, e := range examples.Percent {
-		check("Percent", e, Percent(e.X, e.Decimals, e.Sign), e.Text)
+		check("Percent", e, FormatPercent(e.X, e.Decimals, e.Sign), e.Text)
 	}
 	for _, e := range examples.Number {
-		check("Number", e, Number(e.X, e.Decimals), e.Text)
+		check("Number", e, FormatNumber(e.X, e.Decimals), e.Text)
 	}
 	for _, e := range examples.Probability {
-		check("Probability", e, Probability(e.P), e.Text)
+		check("Probability", e, FormatPValue(e.P), e.Text)
 	}
 	for _, e := range examples.Chance {
-		check("Chance", e, Chance(e.P), e.Text)
+		check("Chance", e, FormatChance(e.P), e.Text)
 	}
 	for _, e := range examples.Grouped {
-		check("Grouped", e, Grouped(e.N), e.Text)
+		check("Grouped", e, FormatCount(e.N), e.Text)
 	}
 	for _, e := range examples.Decimals {
-		check("Decimals", e, Decimals(e.Spread), e.Decimals)
+		check("Decimals", e, SpreadDecimals(e.Spread), e.Decimals)
 		check("PercentDecimals", e, PercentDecimals(e.Spread), e.PercentDecimals)
 	}
 	if count < 150 {

@@ -14,7 +14,7 @@ func newLooks(a *looks.Analysis) []Look {
 	all := []Look{}
 	for _, rows := range a.Primary.Rows {
 		first := rows[0]
-		look := Look{Number: first.Number, End: first.End, Tau: first.Tau, Visitors: first.Visitors, RecordedAt: given(first.RecordedAt)}
+		look := Look{Number: first.Number, End: first.End, Tau: first.Tau, Visitors: first.Visitors, RecordedAt: optionalTime(first.RecordedAt)}
 		for i := range rows {
 			look.Variations = append(look.Variations, NewLookVariation(&rows[i]))
 		}
@@ -41,7 +41,7 @@ func NewSequential(r *looks.Row, missing stats.Reason) *Sequential {
 		return &Sequential{Reason: missing, ImprovementReason: missing}
 	}
 	return &Sequential{
-		Look: &r.Number, End: given(r.End), PValue: r.PValue, Difference: newBounds(r.Difference.Interval), Improvement: newBounds(r.Lift.Interval),
+		Look: &r.Number, End: optionalTime(r.End), PValue: r.PValue, Difference: newBounds(r.Difference.Interval), Improvement: newBounds(r.Lift.Interval),
 		Significant: r.Significant, Reason: r.Reason, ImprovementReason: r.Lift.Reason,
 	}
 }
@@ -54,16 +54,16 @@ func nextLook(a *looks.Analysis) *NextLook {
 	return &NextLook{Number: len(a.Looks) + 1, End: a.Next, PublishedAt: a.Next.Add(a.Plan.Rules.Maturity)}
 }
 
-// describes reports whether a report is about other than what the looks decide: its numbers
+// isDescriptive reports whether a report is about other than what the looks decide: its numbers
 // describe, without a winner.
-func describes(p *plan.Plan) bool { return !p.IsDeclared() || !p.OfAllVisitors() }
+func isDescriptive(p *plan.Plan) bool { return !p.IsDeclared() || !p.OfAllVisitors() }
 
 // missingLook returns why a comparison has no look.
 func missingLook(p *plan.Plan) stats.Reason {
 	switch {
 	case p.Rules.SignificanceLevel == LevelWithoutAlpha:
 		return stats.ReasonLevel100
-	case describes(p):
+	case isDescriptive(p):
 		return stats.ReasonNotDeclared
 	}
 	return stats.ReasonTooEarly
@@ -80,10 +80,10 @@ func concludingRow(a *looks.Analysis) *looks.Row {
 	return &a.Primary.Rows[a.Outcome.Look][a.Outcome.Treatment]
 }
 
-// supports reports whether a look found what the verdict on a treatment says. a is what the
+// supportsVerdict reports whether a look found what the verdict on a treatment says. a is what the
 // looks found; nil: nothing.
-func supports(a *looks.Analysis, treatment int, verdict stats.Verdict) bool {
-	return a != nil && a.Primary.Supports(treatment, verdict, options(a.Plan).Alpha())
+func supportsVerdict(a *looks.Analysis, treatment int, verdict stats.Verdict) bool {
+	return a != nil && a.Primary.SupportsVerdict(treatment, verdict, statsOptions(a.Plan).Alpha())
 }
 
 // LooksInWords returns a line about the looks, or "" if the report has none.
@@ -93,7 +93,7 @@ func (r *Report) LooksInWords() string {
 	}
 	text := "Looks: none yet"
 	if n := len(r.Looks); n > 0 {
-		text = fmt.Sprintf("Looks: %d, the last one on %s with %s visitors", n, lastDay(r.Looks[n-1].End), Grouped(r.Looks[n-1].Visitors))
+		text = fmt.Sprintf("Looks: %d, the last one on %s with %s visitors", n, lastDay(r.Looks[n-1].End), FormatCount(r.Looks[n-1].Visitors))
 	}
 	if r.NextLook != nil {
 		text += fmt.Sprintf("; the next one on %s", r.NextLook.PublishedAt.UTC().Format(time.DateOnly))

@@ -8,9 +8,9 @@ import (
 	"lifthouse/stats"
 )
 
-// Explain returns the text of a reason: why a number is null, or why there is
+// ExplainReason returns the text of a reason: why a number is null, or why there is
 // no verdict.
-func Explain(r stats.Reason) string {
+func ExplainReason(r stats.Reason) string {
 	if text, known := explanations[r]; known {
 		return text
 	}
@@ -40,19 +40,19 @@ var explanations = map[stats.Reason]string{
 	stats.ReasonInvalidData:                   "the numbers are too large to compute",
 }
 
-// Decimals returns the number of decimals that show two significant digits of a
+// SpreadDecimals returns the number of decimals that show two significant digits of a
 // spread, such as half the width of an interval.
-func Decimals(spread float64) int {
+func SpreadDecimals(spread float64) int {
 	if !(spread > 0) || math.IsInf(spread, 1) {
 		return 2
 	}
 	return min(max(1-int(math.Floor(math.Log10(spread))), 0), 9)
 }
 
-// PercentDecimals is like Decimals, for a fraction that is printed in per cent.
+// PercentDecimals is like SpreadDecimals, for a fraction that is printed in per cent.
 // It is at least 1 for spreads below 100 %.
 func PercentDecimals(spread float64) int {
-	if decimals := Decimals(100 * spread); decimals > 0 || spread >= 1 {
+	if decimals := SpreadDecimals(100 * spread); decimals > 0 || spread >= 1 {
 		return decimals
 	}
 	return 1
@@ -75,26 +75,26 @@ func HalfWidth(value *float64, in *Bounds) float64 {
 	return math.Abs(*value)
 }
 
-// Percent formats a fraction in per cent: 7.49 %, or +24.8 % with the sign.
-func Percent(fraction float64, decimals int, sign bool) string {
+// FormatPercent formats a fraction in per cent: 7.49 %, or +24.8 % with the sign.
+func FormatPercent(fraction float64, decimals int, sign bool) string {
 	x := math.Max(-math.MaxFloat64, math.Min(100*fraction, math.MaxFloat64))
 	if sign {
-		return Signed(x, decimals) + " %"
+		return FormatSigned(x, decimals) + " %"
 	}
-	return Number(x, decimals) + " %"
+	return FormatNumber(x, decimals) + " %"
 }
 
-// Signed formats a number with its sign.
-func Signed(x float64, decimals int) string {
+// FormatSigned formats a number with its sign.
+func FormatSigned(x float64, decimals int) string {
 	if x > 0 {
-		return "+" + Number(x, decimals)
+		return "+" + FormatNumber(x, decimals)
 	}
-	return Number(x, decimals)
+	return FormatNumber(x, decimals)
 }
 
-// Number formats a number with thousands separators, or with an exponent if it
+// FormatNumber formats a number with thousands separators, or with an exponent if it
 // is long.
-func Number(x float64, decimals int) string {
+func FormatNumber(x float64, decimals int) string {
 	const longest = 1e9
 	if math.Abs(x) >= longest {
 		return strconv.FormatFloat(x, 'g', 4, 64)
@@ -108,26 +108,26 @@ func Number(x float64, decimals int) string {
 	if rest != "" {
 		rest = "." + rest
 	}
-	return minus + thousands(whole) + rest
+	return minus + groupThousands(whole) + rest
 }
 
-// Grouped formats a count: 11,927.
-func Grouped(n int64) string {
+// FormatCount formats a count: 11,927.
+func FormatCount(n int64) string {
 	if n < 0 {
-		return "-" + thousands(strconv.FormatInt(n, 10)[1:])
+		return "-" + groupThousands(strconv.FormatInt(n, 10)[1:])
 	}
-	return thousands(strconv.FormatInt(n, 10))
+	return groupThousands(strconv.FormatInt(n, 10))
 }
 
-func thousands(digits string) string {
+func groupThousands(digits string) string {
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
 }
 
-// Probability formats a p-value: 0.0312, 0.0000043, 1.2e-13.
-func Probability(p float64) string {
+// FormatPValue formats a p-value: 0.0312, 0.0000043, 1.2e-13.
+func FormatPValue(p float64) string {
 	const smallest = 0.001
 	switch {
 	case p >= smallest:
@@ -141,8 +141,8 @@ func Probability(p float64) string {
 	return strconv.FormatFloat(p, 'e', 1, 64)
 }
 
-// Chance formats a probability in per cent. It never shows 0 % or 100 %.
-func Chance(p float64) string {
+// FormatChance formats a probability in per cent. It never shows 0 % or 100 %.
+func FormatChance(p float64) string {
 	const rare = 0.0001
 	switch {
 	case p > 1-rare:
@@ -150,5 +150,5 @@ func Chance(p float64) string {
 	case p < rare:
 		return "under 0.01 %"
 	}
-	return Percent(p, 2, false)
+	return FormatPercent(p, 2, false)
 }

@@ -12,8 +12,8 @@ import (
 	"lifthouse/engine/visit"
 )
 
-// Cumulated returns the running sums of the steps as points.
-func Cumulated(p *plan.Plan, steps []visit.Step) []Point {
+// CumulateSteps returns the running sums of the steps as points.
+func CumulateSteps(p *plan.Plan, steps []visit.Step) []Point {
 	first, last := steps[0].Bucket, steps[len(steps)-1].Bucket
 	through := make([]cell, last-first+1)
 	sums := map[[2]int64]visit.Row{}
@@ -56,14 +56,14 @@ func NewPoint(p *plan.Plan, bucket int64, rows []visit.Row) Point {
 }
 
 func pointOf(p *plan.Plan, bucket int64, through *cell) Point {
-	return Point{Time: EndOf(p, bucket), Variations: through.compare(p).Variations}
+	return Point{Time: EndOf(p, bucket), Variations: through.compareVariations(p).Variations}
 }
 
 // EndOf returns the end of a bucket or of the window, whichever is earlier.
 func EndOf(p *plan.Plan, bucket int64) time.Time {
-	width, shift := p.Interval.Grid()
+	width, shift := p.Interval.BucketGrid()
 	end := time.UnixMilli((bucket+1)*width.Milliseconds() - shift.Milliseconds()).UTC()
-	if to := p.To(); to.Before(end) {
+	if to := p.WindowEnd(); to.Before(end) {
 		return to
 	}
 	return end

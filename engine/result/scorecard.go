@@ -61,7 +61,7 @@ type ScorecardVariation struct {
 
 // GoalRows are the rows of a report about one goal.
 type GoalRows struct {
-	Plan *plan.Plan // see plan.Plan.About
+	Plan *plan.Plan // see plan.Plan.AboutGoal
 	Rows *visit.Rows
 }
 
@@ -79,7 +79,7 @@ func newScorecard(p *plan.Plan, goals []GoalRows) []*ScorecardRow {
 			}
 		}
 	}
-	onAllCores(len(rows), func(i int) { rows[i].compare() })
+	onAllCores(len(rows), func(i int) { rows[i].compareVariations() })
 	slices.SortStableFunc(rows, func(a, b *ScorecardRow) int {
 		return cmp.Or(cmp.Compare(slices.Index(roles, a.Role), slices.Index(roles, b.Role)), cmp.Compare(a.plan.CountedGoal(), b.plan.CountedGoal()))
 	})
@@ -135,22 +135,22 @@ func (r *ScorecardRow) setRole(p *plan.Plan) {
 	}
 }
 
-// compare computes the metric of the variations, and compares them with control.
-func (r *ScorecardRow) compare() {
-	r.result = r.cell.compare(r.plan)
+// compareVariations computes the metric of the variations, and compares them with control.
+func (r *ScorecardRow) compareVariations() {
+	r.result = r.cell.compareVariations(r.plan)
 	for i := range r.result.Variations {
 		v := &r.result.Variations[i]
 		if v.Comparison != nil {
 			v.Comparison.Conclusive = new(bool)
 			v.Comparison.Sequential = NewSequential(nil, stats.ReasonNotDeclared)
 		}
-		r.Variations = append(r.Variations, ScorecardVariation{ID: v.ID, Name: v.Name, Control: v.Control, Estimate: v.Metrics.Of(r.Metric), Comparison: v.Comparison})
+		r.Variations = append(r.Variations, ScorecardVariation{ID: v.ID, Name: v.Name, Control: v.Control, Estimate: v.Metrics.EstimateOf(r.Metric), Comparison: v.Comparison})
 	}
 }
 
-// discover sets the q-values of the secondary rows, for each variation, from the p-values of
+// setQValues sets the q-values of the secondary rows, for each variation, from the p-values of
 // the last look.
-func discover(rows []*ScorecardRow, a *looks.Analysis, alpha float64) {
+func setQValues(rows []*ScorecardRow, a *looks.Analysis, alpha float64) {
 	if a == nil || len(a.SecondaryP) == 0 {
 		return
 	}
@@ -189,7 +189,7 @@ func (r *ScorecardRow) IsEmpty() bool {
 func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis) {
 	rows := newScorecard(p, goals)
 	all := p.OfAllVisitors() && a != nil
-	discover(rows, a, options(p).Alpha())
+	setQValues(rows, a, statsOptions(p).Alpha())
 	for _, row := range rows {
 		required := row.requiredVisitors(p, a)
 		for i := range row.Variations {
@@ -199,8 +199,8 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 			}
 			look := row.lookOf(a, i-1)
 			if row.Role == RolePrimary && all {
-				conclusive := supports(a, i-1, v.Comparison.Verdict)
-				v.Comparison.Conclusive, v.Comparison.Sequential = &conclusive, NewSequential(a.Primary.Last(i-1), missingLook(a.Plan))
+				conclusive := supportsVerdict(a, i-1, v.Comparison.Verdict)
+				v.Comparison.Conclusive, v.Comparison.Sequential = &conclusive, NewSequential(a.Primary.LastLook(i-1), missingLook(a.Plan))
 			}
 			if row.guardrail >= 0 {
 				v.Guardrail = newGuardrail(&p.Declared.Guardrails[row.guardrail], a, row.guardrail, i-1)
@@ -214,8 +214,8 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 	}
 	r.Scorecard = rows
 	r.checkTraffic(p.Running, a, r.GeneratedAt)
-	if !describes(p) {
-		r.Decision = r.decide(p, a)
+	if !isDescriptive(p) {
+		r.Decision = r.makeDecision(p, a)
 	}
 }
 
@@ -223,7 +223,7 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 // variation without an effect is safe. It is nil if it is not known, and for rows that are not
 // guardrails or have other visitors than the looks.
 func (r *ScorecardRow) requiredVisitors(p *plan.Plan, a *looks.Analysis) *int64 {
-	if r.guardrail < 0 || a == nil || describes(p) {
+	if r.guardrail < 0 || a == nil || isDescriptive(p) {
 		return nil
 	}
 	size, reason := r.result.sampleSize(r.plan, perDay(&r.result.total, a.FirstView.Time, r.through))
@@ -241,11 +241,11 @@ func (r *ScorecardRow) lookOf(a *looks.Analysis, treatment int) *looks.Row {
 	case a == nil:
 		return nil
 	case r.guardrail >= 0 && r.guardrail < len(a.Guardrails):
-		return a.Guardrails[r.guardrail].Last(treatment)
+		return a.Guardrails[r.guardrail].LastLook(treatment)
 	case r.Role != RolePrimary:
 		return nil
 	case a.Outcome != nil && a.Outcome.Treatment == treatment:
 		return concludingRow(a)
 	}
-	return a.Primary.Last(treatment)
+	return a.Primary.LastLook(treatment)
 }

@@ -15,15 +15,15 @@ func lastDay(end time.Time) string { return end.Add(-time.Millisecond).UTC().For
 func LookInWords(row *looks.Row, level int, rate bool) string {
 	if row.Lift.Value != nil && row.Lift.Interval != nil {
 		return "a lift of " + withInterval(newEffect(row.Lift), level, PercentDecimals, func(x float64, decimals int) string {
-			return Percent(x, decimals, true)
+			return FormatPercent(x, decimals, true)
 		})
 	}
-	decimals, unit, scale := Decimals, "", 1.0
+	decimals, unit, scale := SpreadDecimals, "", 1.0
 	if rate {
 		decimals, unit, scale = PercentDecimals, " percentage points", 100
 	}
 	return "a difference of " + withInterval(newEffect(row.Difference), level, decimals, func(x float64, decimals int) string {
-		return Signed(scale*x, decimals) + unit
+		return FormatSigned(scale*x, decimals) + unit
 	})
 }
 

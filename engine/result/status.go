@@ -40,7 +40,7 @@ func NewStatus(r *Report, a *looks.Analysis) *Status {
 	if r.NewestEvent != nil && a != nil {
 		s.first, s.newest = a.FirstView.Time, *r.NewestEvent
 	}
-	if v := r.leading(); v != nil {
+	if v := r.leadingVariation(); v != nil {
 		s.Variation, s.Lift = &v.ID, &Effect{Value: v.Comparison.Improvement.Value, Observed: v.Comparison.Improvement.Observed, Reason: v.Comparison.Improvement.Reason}
 		if look := v.Comparison.Sequential; look != nil {
 			s.Lift.Interval, s.Lift.Reason = look.Improvement, look.ImprovementReason
@@ -49,9 +49,9 @@ func NewStatus(r *Report, a *looks.Analysis) *Status {
 	return s
 }
 
-// leading returns the variation of the decision, or else the one with the smallest
+// leadingVariation returns the variation of the decision, or else the one with the smallest
 // p-value at the last look; nil if nothing is compared.
-func (r *Report) leading() *VariationResults {
+func (r *Report) leadingVariation() *VariationResults {
 	var found *VariationResults
 	least := math.Inf(1)
 	for i := range r.Variations {
@@ -75,7 +75,7 @@ func (r *Report) leading() *VariationResults {
 
 // HealthAt returns the codes of the warnings of a running or stopped subject at a time.
 func (s *Status) HealthAt(now time.Time, running bool) []WarningCode {
-	if running && Silence(s.first, s.newest, s.views, now) > 0 {
+	if running && SilenceDuration(s.first, s.newest, s.views, now) > 0 {
 		return append(s.Health[:len(s.Health):len(s.Health)], warningSilent)
 	}
 	return s.Health

@@ -27,9 +27,9 @@ const (
 	silentLeast = time.Hour
 )
 
-// Silence returns for how long a subject with events since first has been silent at a
+// SilenceDuration returns for how long a subject with events since first has been silent at a
 // time, or 0 if it is not. The usual gap is the mean one.
-func Silence(first, newest time.Time, views int64, now time.Time) time.Duration {
+func SilenceDuration(first, newest time.Time, views int64, now time.Time) time.Duration {
 	if first.IsZero() || newest.IsZero() || views < 2 {
 		return 0
 	}
@@ -50,16 +50,16 @@ func (r *Report) checkTraffic(running bool, a *looks.Analysis, now time.Time) {
 	if !running || r.NewestEvent == nil || r.Window.To != nil {
 		return
 	}
-	if silent := Silence(a.FirstView.Time, *r.NewestEvent, r.Totals.Views, now); silent > 0 {
+	if silent := SilenceDuration(a.FirstView.Time, *r.NewestEvent, r.Totals.Views, now); silent > 0 {
 		r.Checks.Warnings = append(r.Checks.Warnings, Warning{
 			Code:    warningSilent,
-			Message: fmt.Sprintf("no event for %s, although the subject is active; check that tracking still works", roughly(silent)),
+			Message: fmt.Sprintf("no event for %s, although the subject is active; check that tracking still works", roughDuration(silent)),
 		})
 	}
 }
 
-// roughly returns a duration in hours or days.
-func roughly(d time.Duration) string {
+// roughDuration returns a duration in hours or days.
+func roughDuration(d time.Duration) string {
 	if d < 48*time.Hour {
 		return fmt.Sprintf("%d hours", int(d.Hours()))
 	}

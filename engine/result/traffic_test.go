@@ -20,11 +20,11 @@ func TestSilence(t *testing.T) {
 		{10 * time.Hour, 9 * time.Hour, 1001, 0},                            // events of the future
 		{10 * time.Hour, 10*time.Hour + 72*time.Hour, 1001, 72 * time.Hour}, // three days
 	} {
-		if got := Silence(first, first.Add(test.newest), test.views, first.Add(test.now)); got != test.want {
+		if got := SilenceDuration(first, first.Add(test.newest), test.views, first.Add(test.now)); got != test.want {
 			t.Errorf("%+v: %s", test, got)
 		}
 	}
-	if Silence(time.Time{}, first, 10, first.AddDate(1, 0, 0)) != 0 {
+	if SilenceDuration(time.Time{}, first, 10, first.AddDate(1, 0, 0)) != 0 {
 		t.Error("silent without a first event")
 	}
 }

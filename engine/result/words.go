@@ -29,9 +29,9 @@ func (c *Comparison) VerdictInWords() string {
 	return string(c.Verdict)
 }
 
-// Judged returns the verdict if it is conclusive, and otherwise
+// ConclusiveVerdict returns the verdict if it is conclusive, and otherwise
 // VerdictInconclusive. It selects the colour of a verdict.
-func (c *Comparison) Judged() stats.Verdict {
+func (c *Comparison) ConclusiveVerdict() stats.Verdict {
 	if !c.isConclusive() {
 		return stats.VerdictInconclusive
 	}
@@ -57,8 +57,8 @@ func RangeInWords(in *Bounds, write func(float64) string) string {
 	return lower + ", " + upper
 }
 
-// Of returns the estimate of a metric.
-func (m *Metrics) Of(metric query.Metric) Estimate {
+// EstimateOf returns the estimate of a metric.
+func (m *Metrics) EstimateOf(metric query.Metric) Estimate {
 	switch metric {
 	case query.GoalConversionRate:
 		return m.GoalConversionRate

@@ -28,7 +28,7 @@ func (x *Execution) WithoutOutliers() *Execution {
 // time, without a series.
 func (x *Execution) EndingAt(end time.Time) *Execution {
 	until := *x
-	until.Plan, until.Outliers = x.Until(end), nil
+	until.Plan, until.Outliers = x.WithWindowEnd(end), nil
 	return &until
 }
 
@@ -38,8 +38,8 @@ type Stored struct {
 	Ingested, Newest time.Time // last acceptance time and latest event time
 }
 
-// With returns the totals with more events.
-func (s Stored) With(events uint64, ingested, newest time.Time) Stored {
+// WithEvents returns the totals with more events.
+func (s Stored) WithEvents(events uint64, ingested, newest time.Time) Stored {
 	s.Events += events
 	if ingested.After(s.Ingested) {
 		s.Ingested = ingested

@@ -14,11 +14,11 @@ func FuzzLiteral(f *testing.F) {
 	for _, seed := range []string{"", "a", "'", `\`, `\'`, "a\x00b", "\n\r\t", "{x:String}", "--", "/*", "ü", "\xff", strings.Repeat("'", 512), `\x41`} {
 		f.Add(seed)
 	}
-	s := &Store{Conn: schematest.Empty(f), Limits: Limits{}}
+	s := &Store{Conn: schematest.OpenEmpty(f), Limits: Limits{}}
 	f.Fuzz(func(t *testing.T, text string) {
 		var got string
-		q := &Query{SQL: "SELECT " + quote(text)}
-		if err := s.Each(t.Context(), q, func(row driver.Rows) error { return row.Scan(&got) }); err != nil {
+		q := &Query{SQL: "SELECT " + quoteText(text)}
+		if err := s.EachRow(t.Context(), q, func(row driver.Rows) error { return row.Scan(&got) }); err != nil {
 			t.Fatal(err)
 		}
 		if got != text {
@@ -35,11 +35,11 @@ func FuzzParameter(f *testing.F) {
 	for _, seed := range []string{"", "'", `\`, `\N`, "a\x00b", "\n\r\t", "{x:String}", "NULL", "[", "ü", strings.Repeat("\\", 512)} {
 		f.Add(seed)
 	}
-	s := &Store{Conn: schematest.Empty(f), Limits: Limits{}}
+	s := &Store{Conn: schematest.OpenEmpty(f), Limits: Limits{}}
 	f.Fuzz(func(t *testing.T, text string) {
 		var alone, listed string
 		q := &Query{SQL: "SELECT {text:String}, {texts:Array(String)}[1]", Params: []Param{{"text", text}, {"texts", []string{text, "'"}}}}
-		if err := s.Each(t.Context(), q, func(row driver.Rows) error { return row.Scan(&alone, &listed) }); err != nil {
+		if err := s.EachRow(t.Context(), q, func(row driver.Rows) error { return row.Scan(&alone, &listed) }); err != nil {
 			t.Fatal(err)
 		}
 		if alone != text || listed != text {

@@ -17,8 +17,8 @@ import (
 //go:embed sql/*.sql
 var sqlFiles embed.FS
 
-// Templates returns the templates of sql/excess.sql, to which others may be added.
-func Templates() *template.Template {
+// ParseTemplates returns the templates of sql/excess.sql, to which others may be added.
+func ParseTemplates() *template.Template {
 	type pair struct{ V, P string }
 	functions := template.FuncMap{"pair": func(value, profit string) pair { return pair{value, profit} }}
 	return template.Must(template.New("").Option("missingkey=error").Funcs(functions).ParseFS(sqlFiles, "sql/excess.sql"))
@@ -79,8 +79,8 @@ func (q *Query) VisitorFilters(filters *query.Filters, s *Slots) {
 	}
 }
 
-// Capped sets the slot of the cap, if there is a limit.
-func (q *Query) Capped(limit int64, s *Slots) {
+// SetCap sets the slot of the cap, if there is a limit.
+func (q *Query) SetCap(limit int64, s *Slots) {
 	if s.Cap = limit > 0; s.Cap {
 		q.Params = append(q.Params, Param{"cap", limit})
 	}
@@ -127,16 +127,16 @@ type ScannedExcess struct {
 	value, valueSquares, profitSquares big.Int
 }
 
-// Targets returns where to scan the columns; none if the report is not capped.
-func (e *ScannedExcess) Targets(found driver.Rows) []any {
+// ScanTargets returns where to scan the columns; none if the report is not capped.
+func (e *ScannedExcess) ScanTargets(found driver.Rows) []any {
 	if e.capped = slices.Contains(found.Columns(), "capped_visitors"); !e.capped {
 		return nil
 	}
 	return []any{&e.visitors, &e.value, &e.valueSquares, &e.profitSquares, &e.nonzero, &e.negative}
 }
 
-// Excess returns the scanned sums.
-func (e *ScannedExcess) Excess() visit.Excess {
+// ScannedSums returns the scanned sums.
+func (e *ScannedExcess) ScannedSums() visit.Excess {
 	if !e.capped {
 		return visit.Excess{}
 	}

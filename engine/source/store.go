@@ -29,8 +29,8 @@ type Limits struct {
 // machine.
 var DefaultLimits = Limits{Time: 60 * time.Second, Memory: 8 << 30}
 
-// context returns a context with the limits as query settings.
-func (l Limits) context(ctx context.Context) context.Context {
+// withLimits returns a context with the limits as query settings.
+func (l Limits) withLimits(ctx context.Context) context.Context {
 	settings := clickhouse.Settings{}
 	if l.Time > 0 {
 		settings["max_execution_time"] = int((l.Time + time.Second - 1) / time.Second)
@@ -149,7 +149,7 @@ func faultOf(err error) StoreFault {
 		return cmp.Or(faultsOf[exception.Code], Bug)
 	}
 	switch {
-	case schema.Unreachable(err):
+	case schema.IsUnreachable(err):
 		return Down
 	case errors.Is(err, context.DeadlineExceeded):
 		return TooSlow
@@ -176,8 +176,8 @@ type Param struct {
 // parse before 2001 (code 41).
 const instantFormat = "2006-01-02 15:04:05.000"
 
-// Args returns the parameters for the driver.
-func (q *Query) Args() []any {
+// DriverArgs returns the parameters for the driver.
+func (q *Query) DriverArgs() []any {
 	args := make([]any, len(q.Params))
 	for i, p := range q.Params {
 		if instant, ok := p.Value.(time.Time); ok {
@@ -207,14 +207,14 @@ type Store struct {
 	Trace   func(*Query) // called before each query; may be nil
 }
 
-// Each runs a query and calls scan for each row.
-func (s *Store) Each(ctx context.Context, q *Query, scan func(driver.Rows) error) error {
+// EachRow runs a query and calls scan for each row.
+func (s *Store) EachRow(ctx context.Context, q *Query, scan func(driver.Rows) error) error {
 	if s.Trace != nil {
 		s.Trace(q)
 	}
 	started := time.Now()
 	ctx, span := querySpan(ctx, q)
-	err := s.scanned(ctx, q, scan)
+	err := s.scanRows(ctx, q, scan)
 	EndSpan(span, err)
 	if s.Observe != nil {
 		s.Observe(time.Since(started), err)
@@ -222,9 +222,9 @@ func (s *Store) Each(ctx context.Context, q *Query, scan func(driver.Rows) error
 	return err
 }
 
-func (s *Store) scanned(ctx context.Context, q *Query, scan func(driver.Rows) error) error {
-	limited := s.Limits.context(ctx)
-	rows, err := s.Query(limited, q.SQL, q.Args()...)
+func (s *Store) scanRows(ctx context.Context, q *Query, scan func(driver.Rows) error) error {
+	limited := s.Limits.withLimits(ctx)
+	rows, err := s.Query(limited, q.SQL, q.DriverArgs()...)
 	if err != nil {
 		return StoreFailure(ctx, err)
 	}

@@ -20,7 +20,7 @@ func ignore(driver.Rows) error { return nil }
 
 // TestLimitsEndQueries runs queries that exceed each limit.
 func TestLimitsEndQueries(t *testing.T) {
-	conn := schematest.Empty(t)
+	conn := schematest.OpenEmpty(t)
 	const endless = "SELECT count() FROM system.numbers_mt WHERE sipHash64(number) = 1"
 	const large = "SELECT count() FROM (SELECT number, groupArray(number) FROM numbers_mt(100000000) GROUP BY number)"
 	for _, test := range []struct {
@@ -36,12 +36,12 @@ func TestLimitsEndQueries(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := &Store{Conn: conn, Limits: test.limits}
-			err := s.Each(t.Context(), &Query{SQL: test.sql}, ignore)
+			err := s.EachRow(t.Context(), &Query{SQL: test.sql}, ignore)
 			var fault *StoreError
 			if !errors.As(err, &fault) || fault.Fault != test.want || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("error = %v, want %s", err, test.want)
 			}
-			if err := s.Each(t.Context(), &Query{SQL: "SELECT 1"}, ignore); err != nil {
+			if err := s.EachRow(t.Context(), &Query{SQL: "SELECT 1"}, ignore); err != nil {
 				t.Errorf("the next query: %v", err)
 			}
 		})
@@ -51,11 +51,11 @@ func TestLimitsEndQueries(t *testing.T) {
 // TestEndedRequestStopsItsQuery checks that the query of a cancelled request
 // ends in the store.
 func TestEndedRequestStopsItsQuery(t *testing.T) {
-	s := &Store{Conn: schematest.Empty(t), Limits: Limits{}}
+	s := &Store{Conn: schematest.OpenEmpty(t), Limits: Limits{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- s.Each(ctx, &Query{SQL: "SELECT count() FROM system.numbers WHERE sipHash64(number, 'endedRequest') = 1"}, ignore)
+		ended <- s.EachRow(ctx, &Query{SQL: "SELECT count() FROM system.numbers WHERE sipHash64(number, 'endedRequest') = 1"}, ignore)
 	}()
 	running := func() (n uint64) {
 		t.Helper()

@@ -40,15 +40,15 @@ type Line struct {
 	Arrival string // that it arrived late or before its time; empty: neither
 }
 
-// Of returns the story of the stored events of one visitor, copies included: a chapter for each campaign,
+// ExplainEvents returns the story of the stored events of one visitor, copies included: a chapter for each campaign,
 // widget and experiment, and one of the unattributed goals of each website.
-func Of(events []Event, known *catalogue.Snapshot) []Chapter {
+func ExplainEvents(events []Event, known *catalogue.Snapshot) []Chapter {
 	bySubject, copies := map[plan.Subject][]Event{}, map[plan.Subject][]Line{}
 	first := map[identity]Event{}
 	for _, e := range slices.SortedStableFunc(slices.Values(events), func(a, b Event) int { return a.AcceptedAt.Compare(b.AcceptedAt) }) {
 		s, id := subjectOf(&e), identity{subjectOf(&e), e.EventID}
 		if counted, is := first[id]; is {
-			copies[s] = append(copies[s], Line{Event: e, Why: copyOf(&counted, &e), Arrival: arrival(&e)})
+			copies[s] = append(copies[s], Line{Event: e, Why: copyOf(&counted, &e), Arrival: arrivalNote(&e)})
 			continue
 		}
 		first[id] = e
@@ -59,7 +59,7 @@ func Of(events []Event, known *catalogue.Snapshot) []Chapter {
 		if subject.Kind != schema.SubjectNone {
 			own = append(own, attributedTo(subject, own, bySubject, first)...)
 			slices.SortStableFunc(own, inOrder)
-			c := newNarrator(subject, own, known).chapter(own)
+			c := newNarrator(subject, own, known).buildChapter(own)
 			c.Lines = append(c.Lines, copies[subject]...)
 			chapters = append(chapters, c)
 			continue
@@ -69,7 +69,7 @@ func Of(events []Event, known *catalogue.Snapshot) []Chapter {
 	attributed := chapters
 	for subject, own := range bySubject {
 		if subject.Kind == schema.SubjectNone {
-			c := unattributed(subject, own, attributed, known)
+			c := unattributedChapter(subject, own, attributed, known)
 			c.Lines = append(c.Lines, copies[subject]...)
 			chapters = append(chapters, c)
 		}
@@ -95,9 +95,9 @@ func subjectOf(e *Event) plan.Subject {
 func copyOf(counted, e *Event) string {
 	same := e.Event
 	if same == counted.Event {
-		return "a copy of an event that arrived before, " + clock(counted.AcceptedAt)
+		return "a copy of an event that arrived before, " + formatTime(counted.AcceptedAt)
 	}
-	return "a copy, with other content, of an event that arrived before, " + clock(counted.AcceptedAt) + "; the first arrival counts"
+	return "a copy, with other content, of an event that arrived before, " + formatTime(counted.AcceptedAt) + "; the first arrival counts"
 }
 
 // attributedTo returns the unattributed goals of the visitor that count for a subject: those since the first
@@ -146,13 +146,13 @@ type narrator struct {
 
 func newNarrator(subject plan.Subject, own []Event, known *catalogue.Snapshot) *narrator {
 	account, _ := known.AccountOfWebsite(subject.WebsiteID)
-	n := &narrator{subject: subject, owned: known.Account(account)}
-	if p, err := plan.New(subject.Request(account), n.owned); err == nil {
+	n := &narrator{subject: subject, owned: known.AccountResources(account)}
+	if p, err := plan.New(subject.ResultsRequest(account), n.owned); err == nil {
 		n.plan = p
 	} else {
 		named := catalogue.NewNamed()
 		named.AddRows(&schema.Event{WebsiteID: subject.WebsiteID, Subject: subject.Kind, SubjectID: subject.ID, ExperimentID: subject.ExperimentID}, 1)
-		for _, u := range known.Undeclared(named) {
+		for _, u := range known.UndeclaredNames(named) {
 			n.fault = u.Detail
 		}
 	}
@@ -168,26 +168,26 @@ func newNarrator(subject plan.Subject, own []Event, known *catalogue.Snapshot) *
 			seen = append(seen, own[i].VariationID)
 		}
 	}
-	n.excluded = n.exclusion(seen)
+	n.excluded = n.exclusionReason(seen)
 	return n
 }
 
-// exclusion returns why the visitor is not in the report, or an empty text.
-func (n *narrator) exclusion(seen []int64) string {
+// exclusionReason returns why the visitor is not in the report, or an empty text.
+func (n *narrator) exclusionReason(seen []int64) string {
 	switch {
 	case n.plan == nil:
 		return n.fault
 	case n.first == nil:
 		return "without a view, the visitor is in no report"
 	case len(seen) > 1 && n.plan.MultipleExposures == catalogue.ExcludeMultiExposed:
-		return fmt.Sprintf("the visitor saw the variations %s; multi-exposed visitors are excluded", listed(seen))
+		return fmt.Sprintf("the visitor saw the variations %s; multi-exposed visitors are excluded", listIDs(seen))
 	case !slices.ContainsFunc(n.plan.Variations, func(v plan.Variation) bool { return v.ID == n.first.VariationID }):
 		return fmt.Sprintf("the first view is of variation %d, which the report does not have", n.first.VariationID)
 	}
 	return ""
 }
 
-func listed(ids []int64) string {
+func listIDs(ids []int64) string {
 	texts := make([]string, len(ids))
 	for i, id := range ids {
 		texts[i] = fmt.Sprint(id)
@@ -195,30 +195,30 @@ func listed(ids []int64) string {
 	return strings.Join(texts[:len(texts)-1], ", ") + " and " + texts[len(texts)-1]
 }
 
-func (n *narrator) chapter(own []Event) Chapter {
-	c := Chapter{Subject: n.subject, Name: n.name(), Counts: n.excluded == "", Why: n.excluded}
+func (n *narrator) buildChapter(own []Event) Chapter {
+	c := Chapter{Subject: n.subject, Name: n.subjectName(), Counts: n.excluded == "", Why: n.excluded}
 	if n.first != nil {
 		c.FirstView, c.Variation = n.first.Time, n.first.VariationID
 	}
 	if c.Counts {
-		c.Why = fmt.Sprintf("the visitor counts for variation %s since the first view, %s", n.variation(n.first.VariationID), clock(n.first.Time))
+		c.Why = fmt.Sprintf("the visitor counts for variation %s since the first view, %s", n.variationLabel(n.first.VariationID), formatTime(n.first.Time))
 	}
 	for i := range own {
-		counts, why := n.line(&own[i])
-		c.Lines = append(c.Lines, Line{Event: own[i], Counts: counts, Why: why, Arrival: arrival(&own[i])})
+		counts, why := n.explainEvent(&own[i])
+		c.Lines = append(c.Lines, Line{Event: own[i], Counts: counts, Why: why, Arrival: arrivalNote(&own[i])})
 	}
 	return c
 }
 
-// line returns whether an event counts, and why.
-func (n *narrator) line(e *Event) (counts bool, why string) {
+// explainEvent returns whether an event counts, and why.
+func (n *narrator) explainEvent(e *Event) (counts bool, why string) {
 	switch {
 	case n.plan == nil:
-		return false, n.subject.Short() + " is not declared"
+		return false, n.subject.ShortName() + " is not declared"
 	case n.first == nil:
 		return false, "the visitor has no view"
 	case e.Time.Before(n.first.Time):
-		return false, "before the first view, " + clock(n.first.Time)
+		return false, "before the first view, " + formatTime(n.first.Time)
 	case n.excluded != "" && e.Kind == schema.KindView && e.VariationID != n.first.VariationID:
 		return false, fmt.Sprintf("a view of another variation than the first view, %d", n.first.VariationID)
 	case n.excluded != "":
@@ -244,8 +244,8 @@ func (n *narrator) line(e *Event) (counts bool, why string) {
 	return true, "after the first view" + elsewhere
 }
 
-// name returns the name of the subject, or an empty text if it is not declared.
-func (n *narrator) name() string {
+// subjectName returns the name of the subject, or an empty text if it is not declared.
+func (n *narrator) subjectName() string {
 	switch {
 	case n.plan == nil:
 		return ""
@@ -255,8 +255,8 @@ func (n *narrator) name() string {
 	return n.owned.Widgets[n.subject.ID].Name
 }
 
-// variation returns the id and the name of a variation of the report.
-func (n *narrator) variation(id int64) string {
+// variationLabel returns the id and the name of a variation of the report.
+func (n *narrator) variationLabel(id int64) string {
 	for _, v := range n.plan.Variations {
 		if v.ID == id && v.Name != "" {
 			return fmt.Sprintf("%d (%s)", id, v.Name)
@@ -268,20 +268,20 @@ func (n *narrator) variation(id int64) string {
 // lateAfter is the time from which an event is called late.
 const lateAfter = time.Hour
 
-// arrival says whether an event arrived late or before its time, or returns an empty text.
-func arrival(e *Event) string {
+// arrivalNote says whether an event arrived late or before its time, or returns an empty text.
+func arrivalNote(e *Event) string {
 	late := e.AcceptedAt.Sub(e.Time)
 	switch {
 	case late > lateAfter:
-		return span(late) + " late"
+		return formatDuration(late) + " late"
 	case late < -time.Minute:
-		return span(-late) + " before its time: check the sender's clock"
+		return formatDuration(-late) + " before its time: check the sender's clock"
 	}
 	return ""
 }
 
-// span writes a duration in its largest unit.
-func span(d time.Duration) string {
+// formatDuration writes a duration in its largest unit.
+func formatDuration(d time.Duration) string {
 	for _, unit := range []struct {
 		of   time.Duration
 		name string
@@ -295,21 +295,21 @@ func span(d time.Duration) string {
 	return "less than a minute"
 }
 
-func clock(t time.Time) string { return t.UTC().Format(time.DateTime) }
+func formatTime(t time.Time) string { return t.UTC().Format(time.DateTime) }
 
-// unattributed returns the chapter of the goals without an exposure. Each counts where a
+// unattributedChapter returns the chapter of the goals without an exposure. Each counts where a
 // chapter has it.
-func unattributed(subject plan.Subject, own []Event, attributed []Chapter, known *catalogue.Snapshot) Chapter {
+func unattributedChapter(subject plan.Subject, own []Event, attributed []Chapter, known *catalogue.Snapshot) Chapter {
 	c := Chapter{Subject: subject, Why: "goals that name no campaign or widget"}
 	account, _ := known.AccountOfWebsite(subject.WebsiteID)
-	goals := known.Account(account).Goals
+	goals := known.AccountResources(account).Goals
 	for _, e := range own {
-		line := Line{Event: e, Why: "no campaign or widget was seen before it", Arrival: arrival(&e)}
+		line := Line{Event: e, Why: "no campaign or widget was seen before it", Arrival: arrivalNote(&e)}
 		var of []string
 		for _, chapter := range attributed {
 			for _, other := range chapter.Lines {
 				if chapter.Subject.WebsiteID == e.WebsiteID && other.unattributed && other.EventID == e.EventID {
-					of = append(of, chapter.Subject.Short())
+					of = append(of, chapter.Subject.ShortName())
 					line.Counts = line.Counts || other.Counts
 				}
 			}

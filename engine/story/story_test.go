@@ -47,16 +47,16 @@ accounts:
 
 func openShop(t *testing.T) (driver.Conn, *catalogue.Catalogue) {
 	t.Helper()
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	c, err := catalogue.Open(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := catalogue.Read(strings.NewReader(shop))
+	file, err := catalogue.ReadYAML(strings.NewReader(shop))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Apply(t.Context(), file, false); err != nil {
+	if _, err := c.ApplyFile(t.Context(), file, false); err != nil {
 		t.Fatal(err)
 	}
 	return conn, c
@@ -106,13 +106,13 @@ func TestStoriesAddUpToReports(t *testing.T) {
 		}
 		e, w := enginetest.Open(t, conn, c)
 		for part := 0; part < len(events); part += 500 {
-			if err := w.Write(t.Context(), events[part:part+500]); err != nil {
+			if err := w.WriteEvents(t.Context(), events[part:part+500]); err != nil {
 				t.Fatal(err)
 			}
 		}
 		stories := map[plan.Subject][]story.Chapter{}
 		for visitor := range uint64(120) {
-			for _, chapter := range story.Of(storedOf(t, conn, visitor), c.Snapshot()) {
+			for _, chapter := range story.ExplainEvents(storedOf(t, conn, visitor), c.Snapshot()) {
 				stories[chapter.Subject] = append(stories[chapter.Subject], chapter)
 			}
 		}
@@ -153,13 +153,13 @@ func storedOf(t *testing.T, conn driver.Conn, visitor uint64) []story.Event {
 func compare(t *testing.T, e *engine.Engine, subject plan.Subject, chapters []story.Chapter) {
 	t.Helper()
 	for _, goal := range []int64{0, 3, 4} {
-		request := subject.Request(1)
+		request := subject.ResultsRequest(1)
 		request.GoalID = goal
-		p, err := e.Plan(request)
+		p, err := e.PlanReport(request)
 		if err != nil {
 			t.Fatal(err)
 		}
-		report, err := e.Report(t.Context(), p)
+		report, err := e.ComputeReport(t.Context(), p)
 		if err != nil {
 			t.Fatal(err)
 		}

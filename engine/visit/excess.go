@@ -15,18 +15,18 @@ func noExcess() Excess {
 	return Excess{Value: new(big.Int), ValueSquares: new(big.Int), ProfitSquares: new(big.Int)}
 }
 
-func (e Excess) merge(o Excess) Excess {
+func (e Excess) mergeExcess(o Excess) Excess {
 	if e.Value == nil && o.Value == nil {
 		return Excess{}
 	}
 	sum := noExcess()
-	sum.add(&e, 1)
-	sum.add(&o, 1)
+	sum.addSigned(&e, 1)
+	sum.addSigned(&o, 1)
 	return sum
 }
 
-// add adds other sums, or subtracts them if sign is -1.
-func (e *Excess) add(o *Excess, sign int64) {
+// addSigned adds other sums, or subtracts them if sign is -1.
+func (e *Excess) addSigned(o *Excess, sign int64) {
 	if o.Value == nil {
 		return
 	}
@@ -51,17 +51,17 @@ func addBig(to, from *big.Int, sign int64) {
 	}
 }
 
-// Capped returns the moments with the values and profits of capped visitors. All other
+// WithCappedValues returns the moments with the values and profits of capped visitors. All other
 // sums are the same.
-func (m Moments) Capped() Moments {
+func (m Moments) WithCappedValues() Moments {
 	if m.Excess.Visitors == 0 || m.Excess.Value == nil {
 		return m
 	}
 	capped := m.Merge(NoMoments())
 	removed := Amounts{Nonzero: m.Excess.ProfitNonzero, Negative: m.Excess.ProfitNegative}
 	removed.Sum, removed.Squares = m.Excess.Value, m.Excess.ProfitSquares
-	capped.Profit.subtract(&removed)
+	capped.Profit.subtractAmounts(&removed)
 	removed.Nonzero, removed.Negative, removed.Squares = 0, 0, m.Excess.ValueSquares
-	capped.Value.subtract(&removed)
+	capped.Value.subtractAmounts(&removed)
 	return capped
 }

@@ -34,7 +34,7 @@ type Actions struct {
 	Contacts    int64 `json:"contacts"`
 }
 
-func (a Actions) merge(o Actions) Actions {
+func (a Actions) mergeActions(o Actions) Actions {
 	return Actions{
 		Clicks: a.Clicks + o.Clicks, Submits: a.Submits + o.Submits, Completions: a.Completions + o.Completions,
 		Conversions: a.Conversions + o.Conversions, Contacts: a.Contacts + o.Contacts,
@@ -55,16 +55,16 @@ func (m Moments) Merge(o Moments) Moments {
 		SinceShares: m.SinceShares + o.SinceShares,
 		Recent:      m.Recent + o.Recent,
 		Views:       m.Views + o.Views,
-		Actions:     m.merge(o.Actions),
+		Actions:     m.mergeActions(o.Actions),
 		Converted:   m.Converted + o.Converted,
 		Completed:   m.Completed + o.Completed,
 		Conversion:  m.Conversion + o.Conversion,
 		Goals:       m.Goals.Merge(o.Goals),
-		Value:       m.Value.merge(o.Value),
-		Profit:      m.Profit.merge(o.Profit),
-		ExtraValue:  m.ExtraValue.merge(o.ExtraValue),
+		Value:       m.Value.mergeAmounts(o.Value),
+		Profit:      m.Profit.mergeAmounts(o.Profit),
+		ExtraValue:  m.ExtraValue.mergeAmounts(o.ExtraValue),
 		ValueGoals:  stats.Sums{Sum: m.ValueGoals}.Merge(stats.Sums{Sum: o.ValueGoals}).Sum,
-		Excess:      m.Excess.merge(o.Excess),
+		Excess:      m.Excess.mergeExcess(o.Excess),
 	}
 }
 
@@ -82,26 +82,26 @@ func (m *Moments) Subtract(o *Moments) {
 	m.Converted -= o.Converted
 	m.Completed -= o.Completed
 	m.Conversion -= o.Conversion
-	subtract(&m.Goals, o.Goals)
-	m.Value.subtract(&o.Value)
-	m.Profit.subtract(&o.Profit)
-	m.ExtraValue.subtract(&o.ExtraValue)
+	subtractSums(&m.Goals, o.Goals)
+	m.Value.subtractAmounts(&o.Value)
+	m.Profit.subtractAmounts(&o.Profit)
+	m.ExtraValue.subtractAmounts(&o.ExtraValue)
 	m.ValueGoals.Sub(m.ValueGoals, o.ValueGoals)
-	m.Excess.add(&o.Excess, -1)
+	m.Excess.addSigned(&o.Excess, -1)
 }
 
-func (a *Amounts) subtract(o *Amounts) {
-	subtract(&a.Sums, o.Sums)
+func (a *Amounts) subtractAmounts(o *Amounts) {
+	subtractSums(&a.Sums, o.Sums)
 	a.Nonzero -= o.Nonzero
 	a.Negative -= o.Negative
 }
 
-func subtract(from *stats.Sums, o stats.Sums) {
+func subtractSums(from *stats.Sums, o stats.Sums) {
 	from.Sum.Sub(from.Sum, o.Sum)
 	from.Squares.Sub(from.Squares, o.Squares)
 }
 
-func (a Amounts) merge(o Amounts) Amounts {
+func (a Amounts) mergeAmounts(o Amounts) Amounts {
 	return Amounts{Sums: a.Merge(o.Sums), Nonzero: a.Nonzero + o.Nonzero, Negative: a.Negative + o.Negative}
 }
 

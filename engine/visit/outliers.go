@@ -45,7 +45,7 @@ func NewOutliers(n int64, s, ss *big.Int, z float64) *Outliers {
 	width.Sqrt(width).Mul(width, big.NewFloat(z))
 	low, high := new(big.Float).Sub(mean, width), new(big.Float).Add(mean, width)
 	o.Lower, o.Upper = inUnits(low), inUnits(high)
-	o.Least, o.Most = inward(low, counts, 1), inward(high, counts, -1)
+	o.Least, o.Most = outermostInteger(low, counts, 1), outermostInteger(high, counts, -1)
 	return o
 }
 
@@ -54,11 +54,11 @@ func inUnits(x *big.Float) float64 {
 	return unit
 }
 
-// inward returns the outermost integer near the bound that counts. It searches
+// outermostInteger returns the outermost integer near the bound that counts. It searches
 // inwards by step, from the largest possible amount if the bound is beyond it.
 // If there is no integer between the bounds, it returns one beyond the opposite
 // bound, so that the range is empty.
-func inward(bound *big.Float, counts func(*big.Int) bool, step int64) int64 {
+func outermostInteger(bound *big.Float, counts func(*big.Int) bool, step int64) int64 {
 	const most = schema.MaxMoney * schema.MoneyScale
 	v, _ := bound.Int(nil)
 	if v.Cmp(big.NewInt(most)) > 0 || v.Cmp(big.NewInt(-most)) < 0 {

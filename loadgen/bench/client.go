@@ -54,20 +54,20 @@ type outcome struct {
 	err    string // short name of a transport error
 }
 
-func (o outcome) ok() bool {
+func (o outcome) isSuccess() bool {
 	return o.status >= 200 && o.status < 300 || o.status == http.StatusNotModified
 }
 
-// name is the key by which outcomes are counted.
-func (o outcome) name() string {
+// statusName is the key by which outcomes are counted.
+func (o outcome) statusName() string {
 	if o.err != "" {
 		return o.err
 	}
 	return strconv.Itoa(o.status)
 }
 
-// send sends a request and reads the whole response.
-func (c *client) send(ctx context.Context, t *task) outcome {
+// sendRequest sends a request and reads the whole response.
+func (c *client) sendRequest(ctx context.Context, t *task) outcome {
 	method, body, token := http.MethodGet, io.Reader(http.NoBody), c.token
 	if t.events != nil {
 		method, body, token = http.MethodPost, bytes.NewReader(t.events), c.ingestToken
@@ -117,8 +117,8 @@ func errorName(err error) string {
 	return "transport error"
 }
 
-// get requests a path and decodes the JSON response.
-func (c *client) get(ctx context.Context, path string, into any) error {
+// fetchJSON requests a path and decodes the JSON response.
+func (c *client) fetchJSON(ctx context.Context, path string, into any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+path, http.NoBody)
 	if err != nil {
 		return err

@@ -19,16 +19,16 @@ type Display struct {
 	drawnLines int // lines of the table on the terminal
 }
 
-// Period returns the time between two calls of Progress.
-func (d *Display) Period() time.Duration {
+// ProgressPeriod returns the time between two calls of Progress.
+func (d *Display) ProgressPeriod() time.Duration {
 	if d.Terminal {
 		return 500 * time.Millisecond
 	}
 	return 5 * time.Second
 }
 
-// Progress shows the figures of a running step.
-func (d *Display) Progress(p Progress) {
+// ShowProgress shows the figures of a running step.
+func (d *Display) ShowProgress(p Progress) {
 	head := fmt.Sprintf("%s at %.4g/s, %s of %s", p.Phase, p.Rate, p.Elapsed.Round(time.Second), p.Of)
 	if !d.Terminal {
 		f := &p.All
@@ -39,46 +39,46 @@ func (d *Display) Progress(p Progress) {
 		_, _ = fmt.Fprintf(out, "%s: %d succeeded, p50 %.1f ms, p99 %.1f ms, %d failed or not sent\n", head, f.Succeeded, f.Latency.P50, f.Latency.P99, f.Failures())
 		return
 	}
-	d.erase()
+	d.eraseTable()
 	table := head + "\n" + tableOf(append(slices.Clone(p.Kinds), p.All))
-	d.write("\x1b[?7l%s\x1b[?7h", table) // no line wrap: a wrapped table has more lines than erase expects
+	d.writeText("\x1b[?7l%s\x1b[?7h", table) // no line wrap: a wrapped table has more lines than erase expects
 	d.drawnLines = strings.Count(table, "\n")
 }
 
-// Step shows the result of a step: one line for a ladder, otherwise a table.
-func (d *Display) Step(s Step, ladder bool) {
-	d.erase()
+// ShowStep shows the result of a step: one line for a ladder, otherwise a table.
+func (d *Display) ShowStep(s Step, ladder bool) {
+	d.eraseTable()
 	if !ladder {
-		d.write("scheduled %.4g requests/s, succeeded %.4g requests/s\n%s", s.Rate, s.Achieved, tableOf(append(slices.Clone(s.Kinds), s.All)))
-		d.write("%s%s", statusText(&s.All), s.Server.text())
+		d.writeText("scheduled %.4g requests/s, succeeded %.4g requests/s\n%s", s.Rate, s.Achieved, tableOf(append(slices.Clone(s.Kinds), s.All)))
+		d.writeText("%s%s", statusText(&s.All), s.Server.metricsText())
 		return
 	}
 	verdict := "meets the target"
 	if !s.Met {
 		verdict = "misses the target: " + s.Miss
 	}
-	d.write("%8.4g/s   p50 %7.1f   p95 %7.1f   p99 %7.1f   max %7.1f ms   %s\n", s.Rate, s.All.Latency.P50, s.All.Latency.P95, s.All.Latency.P99, s.All.Latency.Max, verdict)
+	d.writeText("%8.4g/s   p50 %7.1f   p95 %7.1f   p99 %7.1f   max %7.1f ms   %s\n", s.Rate, s.All.Latency.P50, s.All.Latency.P95, s.All.Latency.P99, s.All.Latency.Max, verdict)
 }
 
-// End shows the saturation rate and the notes.
-func (d *Display) End(r *Result) {
+// ShowSummary shows the saturation rate and the notes.
+func (d *Display) ShowSummary(r *Result) {
 	if r.isLadder() && r.Saturation > 0 {
-		d.write("Saturation: %.4g requests/s with a p99 of at most %g ms (mix %s).\n", r.Saturation, r.TargetP99, r.Mix)
+		d.writeText("Saturation: %.4g requests/s with a p99 of at most %g ms (mix %s).\n", r.Saturation, r.TargetP99, r.Mix)
 	}
 	for _, note := range r.Notes {
-		d.write("Note: %s.\n", note)
+		d.writeText("Note: %s.\n", note)
 	}
 }
 
-// erase erases the table on the terminal.
-func (d *Display) erase() {
+// eraseTable erases the table on the terminal.
+func (d *Display) eraseTable() {
 	if d.drawnLines > 0 {
-		d.write("\x1b[%dA\x1b[J", d.drawnLines)
+		d.writeText("\x1b[%dA\x1b[J", d.drawnLines)
 	}
 	d.drawnLines = 0
 }
 
-func (d *Display) write(format string, args ...any) {
+func (d *Display) writeText(format string, args ...any) {
 	_, _ = fmt.Fprintf(d.Out, format, args...)
 }
 
@@ -90,14 +90,14 @@ func tableOf(figures []Figures) string {
 	for _, f := range figures {
 		l := f.Latency
 		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n",
-			f.name(), f.Succeeded, f.Failures()-f.NotSent, f.NotSent, l.P50, l.P90, l.P95, l.P99, l.P999, l.Max)
+			f.kindName(), f.Succeeded, f.Failures()-f.NotSent, f.NotSent, l.P50, l.P90, l.P95, l.P99, l.P999, l.Max)
 	}
 	_ = table.Flush()
 	return text.String()
 }
 
-// name returns the kind, or "all".
-func (f *Figures) name() string {
+// kindName returns the kind, or "all".
+func (f *Figures) kindName() string {
 	if f.Kind == "" {
 		return "all"
 	}
@@ -113,8 +113,8 @@ func statusText(f *Figures) string {
 	return "by status: " + strings.Join(parts, ", ") + "\n"
 }
 
-// text formats the server's metrics, or returns "" if s is nil.
-func (s *Server) text() string {
+// metricsText formats the server's metrics, or returns "" if s is nil.
+func (s *Server) metricsText() string {
 	if s == nil {
 		return ""
 	}

@@ -41,11 +41,11 @@ type load struct {
 	every    time.Duration
 }
 
-// step sends requests for the given duration and waits for the last response.
+// runStep sends requests for the given duration and waits for the last response.
 // Arrivals are a Poisson process, as of independent users. The latency of a
 // request counts from its scheduled start. A stall of the server therefore
 // lengthens the latency of all requests that are scheduled during the stall.
-func (l *load) step(ctx context.Context, phase string, rate float64, duration time.Duration) (Step, error) {
+func (l *load) runStep(ctx context.Context, phase string, rate float64, duration time.Duration) (Step, error) {
 	r := newRecorder()
 	start := time.Now()
 	defer l.reportProgress(ctx, r, Progress{Phase: phase, Rate: rate, Of: duration}, start)()
@@ -57,8 +57,8 @@ func (l *load) step(ctx context.Context, phase string, rate float64, duration ti
 		if !waitUntil(ctx, timer, scheduled) {
 			break
 		}
-		t := l.workload.next()
-		r.schedule(t.kind, time.Since(scheduled))
+		t := l.workload.nextTask()
+		r.recordScheduled(t.kind, time.Since(scheduled))
 		select {
 		case l.inFlight <- struct{}{}:
 		default:
@@ -68,12 +68,12 @@ func (l *load) step(ctx context.Context, phase string, rate float64, duration ti
 		requests.Go(func() {
 			defer func() { <-l.inFlight }()
 			sent := time.Now()
-			o := l.client.send(ctx, &t)
-			r.complete(t.kind, o, scheduled, sent, time.Now())
+			o := l.client.sendRequest(ctx, &t)
+			r.recordOutcome(t.kind, o, scheduled, sent, time.Now())
 		})
 	}
 	requests.Wait()
-	return r.step(start, rate, duration), ctx.Err()
+	return r.measuredStep(start, rate, duration), ctx.Err()
 }
 
 // drawGap draws the time to the next arrival.
@@ -110,8 +110,8 @@ func (l *load) reportProgress(ctx context.Context, r *recorder, p Progress, star
 		for {
 			select {
 			case <-ticker.C:
-				kinds, all := r.figures()
-				p.Elapsed, p.Kinds, p.All = time.Since(start), kinds, all.figures("")
+				kinds, all := r.figuresByKind()
+				p.Elapsed, p.Kinds, p.All = time.Since(start), kinds, all.toFigures("")
 				l.progress(p)
 			case <-ctx.Done():
 				return
@@ -124,11 +124,11 @@ func (l *load) reportProgress(ctx context.Context, r *recorder, p Progress, star
 	}
 }
 
-func (r *recorder) step(start time.Time, rate float64, duration time.Duration) Step {
-	kinds, all := r.figures()
+func (r *recorder) measuredStep(start time.Time, rate float64, duration time.Duration) Step {
+	kinds, all := r.figuresByKind()
 	elapsed := max(duration, r.last.Sub(start))
 	return Step{
 		Rate: rate, Achieved: float64(all.succeeded) / elapsed.Seconds(), Seconds: elapsed.Seconds(),
-		All: all.figures(""), Kinds: kinds, SendDelay: latencyOf(r.sendDelay), Curve: curve(all.latency),
+		All: all.toFigures(""), Kinds: kinds, SendDelay: latencyOf(r.sendDelay), Curve: latencyQuantiles(all.latency),
 	}
 }

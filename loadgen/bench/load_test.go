@@ -48,7 +48,7 @@ func TestStallLengthensLatencies(t *testing.T) {
 			arrived.Wait()
 		}
 	})
-	step, err := l.step(t.Context(), "", rate, 400*time.Millisecond)
+	step, err := l.runStep(t.Context(), "", rate, 400*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestRequestsNotSentAreCounted(t *testing.T) {
 	o := Defaults
 	o.MaxInFlight, o.Timeout = 2, 20*time.Millisecond
 	l := newLoad(t, o, func(_ http.ResponseWriter, request *http.Request) { <-request.Context().Done() })
-	step, err := l.step(t.Context(), "", 500, 200*time.Millisecond)
+	step, err := l.runStep(t.Context(), "", 500, 200*time.Millisecond)
 	f := step.All
 	if err != nil || f.Succeeded != 0 || f.NotSent == 0 || f.Statuses["timeout"] == 0 || f.Scheduled != f.NotSent+int64(f.Statuses["timeout"]) || f.FailedShare() != 1 {
 		t.Errorf("%v: %+v", err, f)
@@ -88,7 +88,7 @@ func TestRequestsNotSentAreCounted(t *testing.T) {
 
 func TestFailuresHaveNoLatency(t *testing.T) {
 	l := newLoad(t, Defaults, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
-	step, err := l.step(t.Context(), "", 500, 100*time.Millisecond)
+	step, err := l.runStep(t.Context(), "", 500, 100*time.Millisecond)
 	if f := step.All; err != nil || f.Statuses["503"] != int(f.Scheduled) || f.Succeeded != 0 || f.Latency.Max != 0 || len(step.Curve) != 0 {
 		t.Errorf("%v: %+v", err, f)
 	}
@@ -104,7 +104,7 @@ func TestMixShares(t *testing.T) {
 	w, same := newWorkload(&Options{Mix: mix, Seed: 3}, found), newWorkload(&Options{Mix: mix, Seed: 3}, found)
 	drawn := map[Kind]int{}
 	for range 20_000 {
-		a, b := w.next(), same.next()
+		a, b := w.nextTask(), same.nextTask()
 		if a.kind != b.kind || a.path != b.path || a.conditional != (a.kind == Dashboard) || a.noCache != (a.kind == Uncached) {
 			t.Fatalf("%+v, %+v", a, b)
 		}
@@ -169,7 +169,7 @@ func TestClimbFindsTheCapacity(t *testing.T) {
 		for _, slowStep := range []int{0, 1, 2} {
 			o := Defaults
 			o.Rate, o.Ladder = 10, true
-			steps, best, err := climb(t.Context(), &o, withCapacity(capacity, slowStep))
+			steps, best, err := findHighestRate(t.Context(), &o, withCapacity(capacity, slowStep))
 			if err != nil || best > capacity || best < capacity/searchPrecision {
 				t.Errorf("capacity %g: %g, %v", capacity, best, err)
 			}
@@ -182,7 +182,7 @@ func TestClimbFindsTheCapacity(t *testing.T) {
 	}
 	o := Defaults
 	o.Ladder = true
-	steps, best, err := climb(t.Context(), &o, withCapacity(o.Rate/2, 0))
+	steps, best, err := findHighestRate(t.Context(), &o, withCapacity(o.Rate/2, 0))
 	if r := (&Result{TargetP99: 50, Saturation: best, Steps: steps}); err != nil || best != 0 || len(steps) != 2 || r.Err() == nil {
 		t.Errorf("no rate meets the target: best %g after %d steps, error %v", best, len(steps), r.Err())
 	}
@@ -191,7 +191,7 @@ func TestClimbFindsTheCapacity(t *testing.T) {
 func TestClimbKeepsStepsWhenInterrupted(t *testing.T) {
 	stop := errors.New("stop")
 	n := 0
-	steps, best, err := climb(t.Context(), &Options{Rate: 1, TargetP99: time.Second}, func(context.Context, string, float64) (Step, error) {
+	steps, best, err := findHighestRate(t.Context(), &Options{Rate: 1, TargetP99: time.Second}, func(context.Context, string, float64) (Step, error) {
 		if n++; n > 3 {
 			return Step{}, stop
 		}

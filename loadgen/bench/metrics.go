@@ -65,13 +65,13 @@ func (c *client) scrapeMetrics(ctx context.Context, admin string) (scrape, error
 // set.
 func (l *load) stepWithMetrics(ctx context.Context, o *Options, phase string, rate float64) (Step, error) {
 	if o.AdminURL == "" {
-		return l.step(ctx, phase, rate, o.Duration)
+		return l.runStep(ctx, phase, rate, o.Duration)
 	}
 	before, err := l.client.scrapeMetrics(ctx, o.AdminURL)
 	if err != nil {
 		return Step{}, err
 	}
-	step, err := l.step(ctx, phase, rate, o.Duration)
+	step, err := l.runStep(ctx, phase, rate, o.Duration)
 	if err != nil {
 		return step, err
 	}

@@ -81,14 +81,14 @@ func (m Mix) String() string {
 	return strings.Join(parts, ",")
 }
 
-// without returns a copy of the mix without a kind.
-func (m Mix) without(kind Kind) Mix {
+// withoutKind returns a copy of the mix without a kind.
+func (m Mix) withoutKind(kind Kind) Mix {
 	rest := maps.Clone(m)
 	delete(rest, kind)
 	return rest
 }
 
-func (m Mix) total() int {
+func (m Mix) totalWeight() int {
 	total := 0
 	for _, weight := range m {
 		total += weight
@@ -96,9 +96,9 @@ func (m Mix) total() int {
 	return total
 }
 
-// draw draws a kind.
-func (m Mix) draw(random *rand.Rand) Kind {
-	n := random.IntN(m.total())
+// drawKind draws a kind.
+func (m Mix) drawKind(random *rand.Rand) Kind {
+	n := random.IntN(m.totalWeight())
 	for _, kind := range Kinds {
 		if n -= m[kind]; n < 0 {
 			return kind

@@ -66,7 +66,7 @@ func newHistogram() *hdrhistogram.Histogram {
 	return hdrhistogram.New(minMicroseconds, maxMicroseconds, digits)
 }
 
-func record(h *hdrhistogram.Histogram, d time.Duration) {
+func recordDuration(h *hdrhistogram.Histogram, d time.Duration) {
 	_ = h.RecordValue(min(max(d.Microseconds(), minMicroseconds), maxMicroseconds)) // fails only outside the range
 }
 
@@ -86,14 +86,14 @@ func newCounts() *counts {
 	return &counts{statuses: map[string]int{}, latency: newHistogram(), service: newHistogram()}
 }
 
-func (c *counts) figures(kind Kind) Figures {
+func (c *counts) toFigures(kind Kind) Figures {
 	return Figures{
 		Kind: kind, Scheduled: c.scheduled, Succeeded: c.succeeded, NotSent: c.notSent, Statuses: maps.Clone(c.statuses),
 		Latency: latencyOf(c.latency), Service: latencyOf(c.service),
 	}
 }
 
-func (c *counts) add(other *counts) {
+func (c *counts) addCounts(other *counts) {
 	c.scheduled += other.scheduled
 	c.succeeded += other.succeeded
 	c.notSent += other.notSent
@@ -116,61 +116,61 @@ func newRecorder() *recorder {
 	return &recorder{kinds: map[Kind]*counts{}, sendDelay: newHistogram()}
 }
 
-func (r *recorder) of(kind Kind) *counts {
+func (r *recorder) countsOf(kind Kind) *counts {
 	if r.kinds[kind] == nil {
 		r.kinds[kind] = newCounts()
 	}
 	return r.kinds[kind]
 }
 
-// schedule records a scheduled request and the time since its scheduled start.
-func (r *recorder) schedule(kind Kind, delay time.Duration) {
+// recordScheduled records a scheduled request and the time since its scheduled start.
+func (r *recorder) recordScheduled(kind Kind, delay time.Duration) {
 	r.Lock()
 	defer r.Unlock()
-	r.of(kind).scheduled++
-	record(r.sendDelay, delay)
+	r.countsOf(kind).scheduled++
+	recordDuration(r.sendDelay, delay)
 }
 
 func (r *recorder) notSent(kind Kind) {
 	r.Lock()
 	defer r.Unlock()
-	r.of(kind).notSent++
+	r.countsOf(kind).notSent++
 }
 
-// complete records the outcome of a request. Only successful requests have a
+// recordOutcome records the outcome of a request. Only successful requests have a
 // latency, because fast error responses would lower the percentiles.
-func (r *recorder) complete(kind Kind, o outcome, scheduled, sent, now time.Time) {
+func (r *recorder) recordOutcome(kind Kind, o outcome, scheduled, sent, now time.Time) {
 	r.Lock()
 	defer r.Unlock()
-	c := r.of(kind)
-	c.statuses[o.name()]++
+	c := r.countsOf(kind)
+	c.statuses[o.statusName()]++
 	if now.After(r.last) {
 		r.last = now
 	}
-	if !o.ok() {
+	if !o.isSuccess() {
 		return
 	}
 	c.succeeded++
-	record(c.latency, now.Sub(scheduled))
-	record(c.service, now.Sub(sent))
+	recordDuration(c.latency, now.Sub(scheduled))
+	recordDuration(c.service, now.Sub(sent))
 }
 
-// figures returns the figures of each kind and the counts of all kinds.
-func (r *recorder) figures() (kinds []Figures, all *counts) {
+// figuresByKind returns the figures of each kind and the counts of all kinds.
+func (r *recorder) figuresByKind() (kinds []Figures, all *counts) {
 	r.Lock()
 	defer r.Unlock()
 	all = newCounts()
 	for _, kind := range Kinds {
 		if c := r.kinds[kind]; c != nil {
-			kinds = append(kinds, c.figures(kind))
-			all.add(c)
+			kinds = append(kinds, c.toFigures(kind))
+			all.addCounts(c)
 		}
 	}
 	return kinds, all
 }
 
-// curve returns the latencies at shares that approach 1.
-func curve(h *hdrhistogram.Histogram) []Quantile {
+// latencyQuantiles returns the latencies at shares that approach 1.
+func latencyQuantiles(h *hdrhistogram.Histogram) []Quantile {
 	var points []Quantile
 	if h.TotalCount() == 0 {
 		return points

@@ -16,14 +16,14 @@ var reportPage string
 
 var reportTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"failures": func(f Figures) int64 { return f.Failures() },
-	"name":     func(f Figures) string { return f.name() },
+	"name":     func(f Figures) string { return f.kindName() },
 	"figures":  func(s Step) []Figures { return append(slices.Clone(s.Kinds), s.All) },
 	"mib":      func(bytes float64) string { return fmt.Sprintf("%.0f", bytes/(1<<20)) },
 }).Parse(reportPage))
 
-// Report returns an HTML page with the figures and charts. The page has no
+// RenderHTML returns an HTML page with the figures and charts. The page has no
 // external references.
-func (r *Result) Report() ([]byte, error) {
+func (r *Result) RenderHTML() ([]byte, error) {
 	page := struct {
 		*Result
 		Curves, Ladder template.HTML
@@ -78,7 +78,7 @@ func latencyCurves(steps []Step) *chart.Lines {
 		Y:     chart.Axis{Label: "latency in ms", Log: true},
 	}
 	for i, s := range steps {
-		line := chart.Line{Name: fmt.Sprintf("%.4g/s", s.Rate), Color: gradient(i, len(steps))}
+		line := chart.Line{Name: fmt.Sprintf("%.4g/s", s.Rate), Color: gradientColor(i, len(steps))}
 		for _, q := range s.Curve {
 			line.Points = append(line.Points, chart.Point{X: 1 / (1 - q.Share), Y: max(q.Milliseconds, minMilliseconds)})
 		}
@@ -87,8 +87,8 @@ func latencyCurves(steps []Step) *chart.Lines {
 	return c
 }
 
-// gradient returns color i of n, from blue to red.
-func gradient(i, n int) string {
+// gradientColor returns color i of n, from blue to red.
+func gradientColor(i, n int) string {
 	share := float64(i) / float64(max(n-1, 1))
 	return fmt.Sprintf("#%02x%02x%02x", uint8(40+170*share), 90, uint8(200-160*share))
 }

@@ -20,12 +20,12 @@ func ladderResult() *Result {
 		start := time.Now()
 		for n := range 1000 {
 			took := time.Duration((n+1)*(i+1)) * 40 * time.Microsecond
-			rec.schedule(Dashboard, 0)
-			rec.complete(Dashboard, outcome{status: 200}, start, start.Add(took/4), start.Add(took))
+			rec.recordScheduled(Dashboard, 0)
+			rec.recordOutcome(Dashboard, outcome{status: 200}, start, start.Add(took/4), start.Add(took))
 		}
-		rec.schedule(Filtered, 0)
-		rec.complete(Filtered, outcome{status: 503}, start, start, start)
-		s := rec.step(start, rate, time.Second)
+		rec.recordScheduled(Filtered, 0)
+		rec.recordOutcome(Filtered, outcome{status: 503}, start, start, start)
+		s := rec.measuredStep(start, rate, time.Second)
 		s.Server = &Server{Cores: 1.5, ResidentBytes: 1 << 30, Results: map[string]float64{"hit": 3}}
 		if s.Miss = missReason(&s, 50*time.Millisecond); s.Miss == "" {
 			s.Met = true
@@ -54,7 +54,7 @@ func TestPercentiles(t *testing.T) {
 var external = regexp.MustCompile(`(?i)<script|<link|<img|<iframe|@import|url\(['"]?[^#'"]|(src|href|srcset|action)\s*=\s*['"]?[^#'"]`)
 
 func TestReportHasNoExternalReferences(t *testing.T) {
-	page, err := ladderResult().Report()
+	page, err := ladderResult().RenderHTML()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestReportHasNoExternalReferences(t *testing.T) {
 
 func TestReportWithoutSuccessfulRequests(t *testing.T) {
 	r := &Result{Steps: []Step{{Rate: 1, Miss: "100.00 % failed or not sent"}}, TargetP99: 50}
-	page, err := r.Report()
+	page, err := r.RenderHTML()
 	if err != nil || strings.Contains(string(page), "<svg") || !strings.Contains(string(page), "No rate met the target") {
 		t.Errorf("%v\n%s", err, page)
 	}
@@ -98,20 +98,20 @@ func TestDisplay(t *testing.T) {
 	progress := Progress{Phase: "up", Rate: 15, Elapsed: time.Second, Of: time.Minute, All: r.Steps[0].All, Kinds: r.Steps[0].Kinds}
 	var plain, terminal strings.Builder
 	d := &Display{Out: &plain}
-	d.Progress(progress)
-	d.Step(r.Steps[2], true)
-	d.Step(r.Steps[0], false)
-	d.End(r)
+	d.ShowProgress(progress)
+	d.ShowStep(r.Steps[2], true)
+	d.ShowStep(r.Steps[0], false)
+	d.ShowSummary(r)
 	if strings.Contains(plain.String(), "\x1b") || strings.Count(strings.SplitN(plain.String(), "misses the target", 2)[0], "\n") != 1 || !strings.Contains(plain.String(), "Saturation: 15 ") {
 		t.Errorf("not on a terminal:\n%s", plain.String())
 	}
 	d = &Display{Out: &terminal, Terminal: true}
-	d.Progress(progress)
+	d.ShowProgress(progress)
 	first := terminal.Len()
 	if strings.Contains(terminal.String(), "\x1b[J") {
 		t.Error("the first table erases earlier text")
 	}
-	d.Progress(progress)
+	d.ShowProgress(progress)
 	want := "\x1b[5A\x1b[J" // lines: title, header, two kinds and all
 	if again := terminal.String()[first:]; !strings.HasPrefix(again, want) || strings.TrimPrefix(again, want) != terminal.String()[:first] {
 		t.Errorf("the table is not redrawn: %q", again)

@@ -91,7 +91,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	r := &Result{URL: o.URL, At: time.Now().UTC().Truncate(time.Second), Seed: o.Seed, Notes: []string{}, Generator: map[string]any{"cpus": runtime.NumCPU(), "go": runtime.Version(), "os": runtime.GOOS + "/" + runtime.GOARCH}}
 	if o.Mix[Ingest] > 0 && o.IngestToken == "" {
 		r.Notes = append(r.Notes, fmt.Sprintf("ingest=%d is left out because there is no ingest token", o.Mix[Ingest]))
-		if o.Mix = o.Mix.without(Ingest); o.Mix.total() == 0 {
+		if o.Mix = o.Mix.withoutKind(Ingest); o.Mix.totalWeight() == 0 {
 			return r, errors.New("the mix has only ingest requests: set --ingest-token")
 		}
 	}
@@ -107,7 +107,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		inFlight: make(chan struct{}, o.MaxInFlight), progress: o.Progress, every: o.ProgressEvery,
 	}
 	if o.WarmUp > 0 {
-		if _, err := l.step(ctx, "warm-up", o.Rate, o.WarmUp); err != nil {
+		if _, err := l.runStep(ctx, "warm-up", o.Rate, o.WarmUp); err != nil {
 			return r, err
 		}
 	}
@@ -116,7 +116,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	if o.Ladder {
 		r.TargetP99 = float64(o.TargetP99.Microseconds()) / 1000
-		r.Steps, r.Saturation, err = climb(ctx, &o, measure)
+		r.Steps, r.Saturation, err = findHighestRate(ctx, &o, measure)
 	} else {
 		var s Step
 		if s, err = measure(ctx, "load", o.Rate); err == nil {

@@ -35,7 +35,7 @@ func newShop(t *testing.T) *loadgentest.Server {
 		ID: 4, WebsiteID: 1, Name: "Form", Type: "bar", PrimaryGoalID: 3, Variations: []catalogue.WidgetVariation{{ID: 1, Name: "Short", Share: 100}},
 		Experiments: []catalogue.Experiment{{ID: 5, Name: "Length", ControlShare: 50, Variations: []catalogue.WidgetVariation{{ID: 2, Name: "Long", Share: 100}}}},
 	}
-	s := loadgentest.Start(t, catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "Shop", Websites: []catalogue.Website{{
+	s := loadgentest.StartServer(t, catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "Shop", Websites: []catalogue.Website{{
 		ID: 1, Domain: "shop.example.com", Goals: []catalogue.Goal{{ID: 3, WebsiteID: 1, Name: "Purchase"}},
 		Campaigns: []catalogue.Campaign{campaign(12), campaign(13)}, Widgets: []catalogue.Widget{widget},
 	}}}}})
@@ -44,10 +44,10 @@ func newShop(t *testing.T) *loadgentest.Server {
 		Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.1, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.1, MeanValue: 50}},
 	}
 	var events []schema.Event
-	for e := range simulated.Events() {
+	for e := range simulated.GenerateEvents() {
 		events = append(events, e)
 	}
-	if err := s.Writer.Write(t.Context(), events); err != nil {
+	if err := s.Writer.WriteEvents(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
 	return s

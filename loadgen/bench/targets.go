@@ -48,7 +48,7 @@ const pageSize = 500
 func (c *client) findTargets(ctx context.Context, o *Options) (*targets, error) {
 	t := &targets{values: map[string][]string{"visitorType": {"new", "returning"}}, lists: []string{"/v1/websites"}}
 	var websites []resource
-	if err := c.get(ctx, "/v1/websites", &websites); err != nil {
+	if err := c.fetchJSON(ctx, "/v1/websites", &websites); err != nil {
 		return nil, err
 	}
 	for _, website := range websites {
@@ -109,7 +109,7 @@ func (c *client) addWebsite(ctx context.Context, website int64, t *targets) erro
 		var detail struct {
 			Experiments []resource `json:"experiments"`
 		}
-		if err := c.get(ctx, path, &detail); err != nil {
+		if err := c.fetchJSON(ctx, path, &detail); err != nil {
 			return err
 		}
 		t.results = append(t.results, path+"/results")
@@ -127,7 +127,7 @@ func getAll[T any](ctx context.Context, c *client, path string) ([]T, error) {
 	var found []T
 	for {
 		var page []T
-		if err := c.get(ctx, fmt.Sprintf("%s&offset=%d&limit=%d", path, len(found), pageSize), &page); err != nil {
+		if err := c.fetchJSON(ctx, fmt.Sprintf("%s&offset=%d&limit=%d", path, len(found), pageSize), &page); err != nil {
 			return nil, err
 		}
 		found = append(found, page...)
@@ -146,7 +146,7 @@ func (c *client) findFilterValues(ctx context.Context, t *targets) error {
 				Value string `json:"value"`
 			} `json:"breakdown"`
 		}
-		if err := c.get(ctx, t.campaigns[0].resultsPath("dimension="+dimension), &report); err != nil {
+		if err := c.fetchJSON(ctx, t.campaigns[0].resultsPath("dimension="+dimension), &report); err != nil {
 			return err
 		}
 		for _, cell := range report.Breakdown {
@@ -172,7 +172,7 @@ func (c *client) chooseIngestCampaign(ctx context.Context, o *Options, websites 
 		return errors.New("the account has several websites: set --ingest-campaign to a campaign of the website of the ingest token")
 	}
 	website, goals := chosen.websiteID, chosen.goals
-	if err := c.get(ctx, fmt.Sprintf("/v1/campaigns/%d", chosen.ID), &chosen); err != nil {
+	if err := c.fetchJSON(ctx, fmt.Sprintf("/v1/campaigns/%d", chosen.ID), &chosen); err != nil {
 		return err
 	}
 	chosen.websiteID, chosen.goals = website, goals

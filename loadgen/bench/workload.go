@@ -36,8 +36,8 @@ func newWorkload(o *Options, t *targets) *workload {
 	return w
 }
 
-func (w *workload) next() task {
-	t := task{kind: w.mix.draw(w.random)}
+func (w *workload) nextTask() task {
+	t := task{kind: w.mix.drawKind(w.random)}
 	switch t.kind {
 	case Dashboard:
 		t.path, t.conditional = drawFrom(w.random, w.targets.results), true
@@ -57,7 +57,7 @@ func (w *workload) next() task {
 	case List:
 		t.path = drawFrom(w.random, w.targets.lists)
 	case Ingest:
-		t.path, t.events = "/events", w.batch()
+		t.path, t.events = "/events", w.drawBatch()
 	}
 	return t
 }
@@ -127,8 +127,8 @@ type ingestEvent struct {
 	VisitorType string  `json:"visitorType,omitempty"`
 }
 
-// batch returns the events of one to three new visitors as JSON lines.
-func (w *workload) batch() []byte {
+// drawBatch returns the events of one to three new visitors as JSON lines.
+func (w *workload) drawBatch() []byte {
 	var lines bytes.Buffer
 	encoder := json.NewEncoder(&lines)
 	campaign := w.targets.ingest

@@ -162,7 +162,7 @@ func powerCell(t *tally, r rule, metric string, s *shape, o *Options) Cell {
 		}
 		return p * (1 - p)
 	}
-	d, _ := e.truth(metric, 1)
+	d, _ := e.trueEffect(metric, 1)
 	pc, pt := e.conversionRate(0), e.conversionRate(1)
 	se := math.Sqrt(variance(pc)/(n*float64(s.shares[0])) + variance(pt)/(n*float64(s.shares[1])))
 	z := distuv.UnitNormal.Quantile(1 - r.alpha()/2)
@@ -174,8 +174,8 @@ func powerCell(t *tally, r rule, metric string, s *shape, o *Options) Cell {
 	return c
 }
 
-// acceptable returns the range of acceptable true rates.
-func (c *Cell) acceptable() (least, most float64) {
+// acceptableRates returns the range of acceptable true rates.
+func (c *Cell) acceptableRates() (least, most float64) {
 	least, most = c.Nominal, c.Nominal
 	slack := tolerance * min(c.Nominal, 1-c.Nominal)
 	switch {
@@ -214,7 +214,7 @@ func testCells(r *Result) {
 		if c.Sense == Exact || c.Sense == Approximate {
 			tail /= 2
 		}
-		least, most := c.acceptable()
+		least, most := c.acceptableRates()
 		n := float64(c.Experiments)
 		c.Lower, c.Upper = float64(lowerQuantile(c.Experiments, least, tail))/n, float64(upperQuantile(c.Experiments, most, tail))/n
 		if c.Sense == AtMost {

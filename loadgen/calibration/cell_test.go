@@ -98,19 +98,19 @@ func TestTally(t *testing.T) {
 	even := &shapes[0] // with an effect: difference 0.05, improvement 0.5
 	var n tally
 	early := newComparison(0.1, 0.01, 0.2, true)
-	n.add(&experiment{shape: even}, goalConversionRate, &results{
+	n.addResults(&experiment{shape: even}, goalConversionRate, &results{
 		final: []comparison{newComparison(0, -1, 1, false)}, days: [][]comparison{{}, {early}, {newComparison(0, -1, 1, false)}},
 	})
 	if n.null.significant != 0 || n.null.anyDay != 1 || n.null.anyDayDecided != 1 || n.null.anyLook != 0 || n.all.difference != 1 || n.all.lookDifference != 0 {
 		t.Errorf("significant on one day only: %+v", n)
 	}
 	early.decided = false
-	n.add(&experiment{shape: even}, goalConversionRate, &results{final: []comparison{early}, looks: [][]comparison{{early}}})
+	n.addResults(&experiment{shape: even}, goalConversionRate, &results{final: []comparison{early}, looks: [][]comparison{{early}}})
 	if n.null.anyLook != 1 || n.all.withLooks != 1 || n.all.lookDifference != 0 || n.null.significant != 1 || n.null.decided != 0 {
 		t.Errorf("significant without a verdict: %+v", n)
 	}
 	n = tally{}
-	n.add(&experiment{shape: even, effect: true}, goalConversionRate, &results{final: []comparison{newComparison(-0.05, 0.04, 0.06, true)}})
+	n.addResults(&experiment{shape: even, effect: true}, goalConversionRate, &results{final: []comparison{newComparison(-0.05, 0.04, 0.06, true)}})
 	if n.effect.wrongSign != 1 || n.effect.significant != 1 || n.all.difference != 1 || n.all.improvement != 0 || n.all.withLooks != 0 || n.null.experiments != 0 {
 		t.Errorf("wrong sign: %+v", n)
 	}
@@ -118,11 +118,11 @@ func TestTally(t *testing.T) {
 	second := newComparison(-0.01, -1, 1, true)
 	second.variation = 2
 	n = tally{}
-	n.add(&experiment{shape: three, effect: true}, valuePerVisitor, &results{final: []comparison{newComparison(2, 2, 3, false), second}})
+	n.addResults(&experiment{shape: three, effect: true}, valuePerVisitor, &results{final: []comparison{newComparison(2, 2, 3, false), second}})
 	if n.effect.significant != 0 || n.effect.wrongSign != 0 || n.all.difference != 1 || n.all.improvement != 0 {
 		t.Errorf("variation without effect: %+v, want no power and no wrong sign", n)
 	}
-	if open := (bounds{nil, new(float64)}); !open.covers(-1e9) || open.covers(1) || !(bounds{}).covers(7) {
+	if open := (bounds{nil, new(float64)}); !open.coversValue(-1e9) || open.coversValue(1) || !(bounds{}).coversValue(7) {
 		t.Error("an infinite bound does not limit the interval")
 	}
 }
@@ -155,10 +155,10 @@ func TestEventsMatchTheTruth(t *testing.T) {
 			}
 		}
 		for v, share := range e.shape.shares {
-			all, p := float64(e.visitors(&o)), e.conversionRate(v)
+			all, p := float64(e.visitorCount(&o)), e.conversionRate(v)
 			near(t, e.shape.name+" visitors", visitors[v], all*float64(share)/100, math.Sqrt(all*float64(share)/100))
 			near(t, e.shape.name+" buyers", buyers[v], visitors[v]*p, math.Sqrt(visitors[v]*p))
-			difference, _ := e.truth(valuePerVisitor, v)
+			difference, _ := e.trueEffect(valuePerVisitor, v)
 			near(t, e.shape.name+" value", value[v]/visitors[v], difference+meanValue*e.conversionRate(0), meanValue*math.Sqrt(p*math.Exp(spread*spread)/visitors[v]))
 		}
 		o.Seed++
@@ -200,7 +200,7 @@ func TestPlotHasAllTestedCells(t *testing.T) {
 	o := Defaults
 	r := &Result{Cells: cellsOf(drawTallies(&o, 2), &o)}
 	testCells(r)
-	plot, err := r.Plot()
+	plot, err := r.PlotSVG()
 	if err != nil {
 		t.Fatal(err)
 	}

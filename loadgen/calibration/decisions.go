@@ -37,13 +37,13 @@ func (o *DecisionOptions) Validate() error {
 	}
 	check("experiments", o.Experiments, 1, 1_000_000)
 	check("workers", o.Workers, 1, 1024)
-	if len(o.selected(decisionScenarios())) == 0 {
+	if len(o.selectScenarios(decisionScenarios())) == 0 {
 		errs = append(errs, fmt.Errorf("invalid only %q: must match a scenario", o.Only))
 	}
 	return errors.Join(errs...)
 }
 
-func (o *DecisionOptions) selected(all []scenario) []scenario {
+func (o *DecisionOptions) selectScenarios(all []scenario) []scenario {
 	if o.Only == nil {
 		return all
 	}
@@ -104,8 +104,8 @@ type scenario struct {
 	occurs func(random *rand.Rand) bool
 }
 
-// experiments returns the number of experiments.
-func (s *scenario) experiments(o *DecisionOptions) int {
+// experimentCount returns the number of experiments.
+func (s *scenario) experimentCount(o *DecisionOptions) int {
 	if s.factor == 0 {
 		return o.Experiments
 	}
@@ -121,12 +121,12 @@ func (s *scenario) id() string {
 // rates of errors and of decisions with their limits. Equal seeds give equal rows for each scenario,
 // whatever the number of workers and the other scenarios.
 func RunDecisions(ctx context.Context, o *DecisionOptions) (*Decisions, error) {
-	return runScenarios(ctx, o.selected(decisionScenarios()), o)
+	return runScenarios(ctx, o.selectScenarios(decisionScenarios()), o)
 }
 
 func runScenarios(ctx context.Context, scenarios []scenario, o *DecisionOptions) (*Decisions, error) {
 	started := time.Now()
-	counts, err := count(ctx, scenarios, o)
+	counts, err := countOccurrences(ctx, scenarios, o)
 	if err != nil {
 		return nil, err
 	}
@@ -135,9 +135,9 @@ func runScenarios(ctx context.Context, scenarios []scenario, o *DecisionOptions)
 		s := &scenarios[i]
 		row := DecisionRow{
 			Part: s.part, Scenario: s.name, Methodology: s.methodology, Planned: s.planned, Measure: s.measure,
-			Experiments: s.experiments(o), Count: int(counts[i].Load()), Least: s.least, Most: s.most,
+			Experiments: s.experimentCount(o), Count: int(counts[i].Load()), Least: s.least, Most: s.most,
 		}
-		row.test()
+		row.setRateAndBand()
 		countIf(&d.Outside, row.Outside)
 		d.Rows = append(d.Rows, row)
 	}
@@ -148,13 +148,13 @@ func runScenarios(ctx context.Context, scenarios []scenario, o *DecisionOptions)
 // simulationBatch is the number of experiments that a worker simulates at a time.
 const simulationBatch = 25
 
-// count returns for each scenario the number of experiments that have what is measured.
-func count(ctx context.Context, scenarios []scenario, o *DecisionOptions) ([]atomic.Int64, error) {
+// countOccurrences returns for each scenario the number of experiments that have what is measured.
+func countOccurrences(ctx context.Context, scenarios []scenario, o *DecisionOptions) ([]atomic.Int64, error) {
 	type batch struct{ scenario, from, to int }
 	var batches []batch
 	all := 0
 	for i := range scenarios {
-		n := scenarios[i].experiments(o)
+		n := scenarios[i].experimentCount(o)
 		for from := 0; from < n; from += simulationBatch {
 			batches = append(batches, batch{i, from, min(from+simulationBatch, n)})
 		}
@@ -162,7 +162,7 @@ func count(ctx context.Context, scenarios []scenario, o *DecisionOptions) ([]ato
 	}
 	counts := make([]atomic.Int64, len(scenarios))
 	p := &progress{report: o.Progress}
-	p.start("simulated experiments", all)
+	p.startPhase("simulated experiments", all)
 	var next atomic.Int64
 	workers, ctx := errgroup.WithContext(ctx)
 	for range o.Workers {
@@ -171,11 +171,11 @@ func count(ctx context.Context, scenarios []scenario, o *DecisionOptions) ([]ato
 				b := batches[at]
 				s := &scenarios[b.scenario]
 				for i := b.from; i < b.to; i++ {
-					if s.occurs(s.random(o.Seed, i)) {
+					if s.occurs(s.newRandom(o.Seed, i)) {
 						counts[b.scenario].Add(1)
 					}
 				}
-				p.add(b.to - b.from)
+				p.addDone(b.to - b.from)
 			}
 			return ctx.Err()
 		})
@@ -183,16 +183,16 @@ func count(ctx context.Context, scenarios []scenario, o *DecisionOptions) ([]ato
 	return counts, workers.Wait()
 }
 
-// random returns the source of the random numbers of an experiment. It depends only
+// newRandom returns the source of the random numbers of an experiment. It depends only
 // on the seed, the scenario and the experiment.
-func (s *scenario) random(seed uint64, experiment int) *rand.Rand {
+func (s *scenario) newRandom(seed uint64, experiment int) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(s.id()))
 	return rand.New(rand.NewPCG(seed^h.Sum64(), uint64(experiment)))
 }
 
-// test sets the rate and its band.
-func (r *DecisionRow) test() {
+// setRateAndBand sets the rate and its band.
+func (r *DecisionRow) setRateAndBand() {
 	n := float64(r.Experiments)
 	r.Rate = float64(r.Count) / n
 	deviation := func(rate float64) float64 { return math.Sqrt(rate * (1 - rate) / n) }

@@ -15,8 +15,8 @@ import (
 	"lifthouse/stats"
 )
 
-// guarded describes a guardrail of the same audience as the primary metric.
-func guarded(m stats.Margin) string {
+// describeGuardrail describes a guardrail of the same audience as the primary metric.
+func describeGuardrail(m stats.Margin) string {
 	text := fmt.Sprintf("margin %g %%", 100*m.Relative)
 	if m.Down {
 		text += ", less is better"
@@ -24,35 +24,35 @@ func guarded(m stats.Margin) string {
 	return text
 }
 
-// loss returns the lift that loses exactly the margin.
-func loss(m stats.Margin) float64 {
+// liftAtMargin returns the lift that loses exactly the margin.
+func liftAtMargin(m stats.Margin) float64 {
 	if m.Down {
 		return m.Relative
 	}
 	return -m.Relative
 }
 
-// guards returns the campaign with a number of equal guardrails.
-func (c *campaign) guards(m stats.Margin, n int) *campaign {
-	return c.change(func(c *campaign) { c.guardrails = slices.Repeat([]stats.Margin{m}, n) })
+// withGuardrails returns the campaign with a number of equal guardrails.
+func (c *campaign) withGuardrails(m stats.Margin, n int) *campaign {
+	return c.changedCopy(func(c *campaign) { c.guardrails = slices.Repeat([]stats.Margin{m}, n) })
 }
 
 // ofGuardrails counts campaigns by what the looks found.
 func (c *campaign) ofGuardrails(detail, measure string, least, most float64, of nature, occurs func(*life) bool) scenario {
-	s := c.scenario(partGuards, detail)
+	s := c.newScenario(partGuards, detail)
 	s.measure, s.least, s.most = measure, least, most
-	begin := c.begins()
+	begin := c.newLifeFunc()
 	s.occurs = func(random *rand.Rand) bool {
 		l := begin(random)
-		l.live(of, daysOfWeek*c.weeks)
+		l.addDays(of, daysOfWeek*c.weeks)
 		return occurs(l)
 	}
 	return s
 }
 
-// often returns a scenario with 2.5 times as many campaigns, for rates
+// withMoreExperiments returns a scenario with 2.5 times as many campaigns, for rates
 // that must be more exact.
-func often(s scenario) scenario {
+func withMoreExperiments(s scenario) scenario {
 	s.factor = 2.5
 	return s
 }
@@ -61,7 +61,7 @@ func isHarmed(s looks.GuardrailStatus) bool { return s.Status == looks.Harmed }
 
 // hasSafeGuardrail reports whether the first guardrail is safe at any look.
 func hasSafeGuardrail(l *life) bool {
-	return slices.ContainsFunc(l.inTheEnd().Guardrails[0].Rows, func(rows []looks.Row) bool { return l.guardrails[0].Safe(rows[0].LookResult) })
+	return slices.ContainsFunc(l.inTheEnd().Guardrails[0].Rows, func(rows []looks.Row) bool { return l.guardrails[0].IsSafe(rows[0].LookResult) })
 }
 
 func hasFalseAlarm(l *life) bool {
@@ -95,25 +95,25 @@ func (l *life) everDecides(status result.DecisionStatus) bool {
 	}
 	if l.equivalent > 0 {
 		for i, rows := range a.Primary.Rows {
-			if rows[0].Within(l.equivalent) {
+			if rows[0].IsWithin(l.equivalent) {
 				days = append(days, dayOf(a.Looks[i].End))
 			}
 		}
 	}
 	slices.Sort(days)
 	return slices.ContainsFunc(slices.Compact(days), func(day int) bool {
-		return l.decide(mature(day)).Status == status // when a look is mature
+		return l.decisionAt(matureAt(day)).Status == status // when a look is mature
 	})
 }
 
 // byDay adds visitors whose primary metric and guardrails have lifts by the day.
 func byDay(lift func(day int) float64) nature {
 	return func(l *life, day int) {
-		for arm, n := range l.arriving(day) {
+		for arm, n := range l.arrivingVisitors(day) {
 			own := lift(day) * float64(min(arm, 1))
-			l.add(goalID, arm, day, day, l.draw(l.random, n, own), false)
+			l.addTotals(goalID, arm, day, day, l.drawTotals(l.random, n, own), false)
 			for i := range l.guardrails {
-				l.add(int64(firstGuardrail+i), arm, day, day, l.draw(l.random, n, own), false)
+				l.addTotals(int64(firstGuardrail+i), arm, day, day, l.drawTotals(l.random, n, own), false)
 			}
 		}
 	}
@@ -125,30 +125,30 @@ func guardrailScenarios() []scenario {
 		*campaign
 		margin stats.Margin
 	}{
-		{usual.with(50, 50), stats.Margin{Relative: 0.1}},
-		{usual.with(50, 50), stats.Margin{Relative: 0.1, Down: true}},
-		{frequent.with(50, 50), stats.Margin{Relative: 0.02}},
-		{usual.with(75, 25), stats.Margin{Relative: 0.1}},
-		{usual.with(25, 25, 25, 25), stats.Margin{Relative: 0.1}},
-		{capped.with(50, 50), stats.Margin{Relative: 0.2}},
+		{usual.withShares(50, 50), stats.Margin{Relative: 0.1}},
+		{usual.withShares(50, 50), stats.Margin{Relative: 0.1, Down: true}},
+		{frequent.withShares(50, 50), stats.Margin{Relative: 0.02}},
+		{usual.withShares(75, 25), stats.Margin{Relative: 0.1}},
+		{usual.withShares(25, 25, 25, 25), stats.Margin{Relative: 0.1}},
+		{capped.withShares(50, 50), stats.Margin{Relative: 0.2}},
 	} {
 		m := g.margin
 		const most = 1.1 * decisionAlpha // harm has its own alpha/10
-		required, _ := g.size().RequiredForMargin(m)
-		one := g.guards(m, 1)
-		atMargin := one.change(func(c *campaign) { c.harms = []float64{loss(m)} })
-		shipped := atMargin.change(func(c *campaign) { c.lifts, c.weeks = []float64{0, 2 * c.mde}, 2*weeksToPlan })
-		enough := one.change(func(c *campaign) { c.perWeek, c.weeks = (*required+weeksToPlan-1)/weeksToPlan, weeksToPlan })
+		required, _ := g.sampleSize().RequiredForMargin(m)
+		one := g.withGuardrails(m, 1)
+		atMargin := one.changedCopy(func(c *campaign) { c.harms = []float64{liftAtMargin(m)} })
+		shipped := atMargin.changedCopy(func(c *campaign) { c.lifts, c.weeks = []float64{0, 2 * c.mde}, 2*weeksToPlan })
+		enough := one.changedCopy(func(c *campaign) { c.perWeek, c.weeks = (*required+weeksToPlan-1)/weeksToPlan, weeksToPlan })
 		all = append(all,
-			atMargin.ofGuardrails(guarded(m), "safe, at the margin", 0, decisionAlpha, usually, hasSafeGuardrail),
-			often(shipped.ofGuardrails(guarded(m), "ship, with a winner whose guardrail is at the margin", 0, decisionAlpha, usually,
+			atMargin.ofGuardrails(describeGuardrail(m), "safe, at the margin", 0, decisionAlpha, ordinaryVisitors, hasSafeGuardrail),
+			withMoreExperiments(shipped.ofGuardrails(describeGuardrail(m), "ship, with a winner whose guardrail is at the margin", 0, decisionAlpha, ordinaryVisitors,
 				func(l *life) bool { return l.everDecides(result.DecisionShip) })),
-			enough.ofGuardrails(guarded(m), "safe, without an effect", decisionPower, 1, usually, hasSafeGuardrail),
-			g.guards(m, 2).ofGuardrails(fmt.Sprintf("2 guardrails, %s", guarded(m)), "winner, loser or harm, without an effect", 0, most, usually, hasFalseAlarm),
+			enough.ofGuardrails(describeGuardrail(m), "safe, without an effect", decisionPower, 1, ordinaryVisitors, hasSafeGuardrail),
+			g.withGuardrails(m, 2).ofGuardrails(fmt.Sprintf("2 guardrails, %s", describeGuardrail(m)), "winner, loser or harm, without an effect", 0, most, ordinaryVisitors, hasFalseAlarm),
 		)
 	}
 	const found = 0.95
-	guarded5 := usual.with(50, 50).daily(2000).guards(stats.Margin{Relative: 0.05}, 1)
+	guarded5 := usual.withShares(50, 50).withDailyVisitors(2000).withGuardrails(stats.Margin{Relative: 0.05}, 1)
 	weekend := func(day int) float64 {
 		if isWeekend(day) {
 			return -0.2
@@ -156,40 +156,40 @@ func guardrailScenarios() []scenario {
 		return 0.08
 	}
 	halved := func(int) float64 { return -0.5 }
-	tenDays := guarded5.change(func(c *campaign) { c.weeks = 1 })
+	tenDays := guarded5.changedCopy(func(c *campaign) { c.weeks = 1 })
 	byDayTen := tenDays.ofGuardrails("margin 5 %, loss of 50 %", "harm found by day 10", found, 1, byDay(halved), nil)
-	begin := tenDays.begins()
+	begin := tenDays.newLifeFunc()
 	byDayTen.occurs = func(random *rand.Rand) bool {
 		l := begin(random)
-		l.live(byDay(halved), 10)
-		return isHarmed(l.analyze(midnight(11)).Guardrails[0].Status[0])
+		l.addDays(byDay(halved), 10)
+		return isHarmed(l.analyzeLooks(startOfDay(11)).Guardrails[0].Status[0])
 	}
-	equivalent := frequent.with(50, 50).change(func(c *campaign) {
+	equivalent := frequent.withShares(50, 50).changedCopy(func(c *campaign) {
 		c.equivalent, c.lifts, c.weeks = c.mde, []float64{0, c.mde}, 3*weeksToPlan
 	})
 	return append(all,
 		guarded5.ofGuardrails("margin 5 %, weekend -20 %, weekdays +8 %", "harm, without an effect over a week", 0, decisionAlpha, byDay(weekend), hasHarmedGuardrail),
-		often(guarded5.ofGuardrails("margin 5 %, weekend -20 %, weekdays +8 %", "roll back, without an effect over a week", 0, decisionAlpha, byDay(weekend),
+		withMoreExperiments(guarded5.ofGuardrails("margin 5 %, weekend -20 %, weekdays +8 %", "roll back, without an effect over a week", 0, decisionAlpha, byDay(weekend),
 			func(l *life) bool { return l.everDecides(result.DecisionRollBack) })),
-		guarded5.change(func(c *campaign) { c.lifts, c.harms = []float64{0, -0.05}, []float64{-0.05} }).ofGuardrails(
-			"margin 5 %, guardrail and metric at -5 %, MDE 10 %", "harm, at the margin", 0, decisionAlpha, usually, hasHarmedGuardrail),
+		guarded5.changedCopy(func(c *campaign) { c.lifts, c.harms = []float64{0, -0.05}, []float64{-0.05} }).ofGuardrails(
+			"margin 5 %, guardrail and metric at -5 %, MDE 10 %", "harm, at the margin", 0, decisionAlpha, ordinaryVisitors, hasHarmedGuardrail),
 		byDayTen,
-		equivalent.ofGuardrails("equivalence margin 5 %", "no difference, at the margin", 0, decisionAlpha, usually,
+		equivalent.ofGuardrails("equivalence margin 5 %", "no difference, at the margin", 0, decisionAlpha, ordinaryVisitors,
 			func(l *life) bool { return l.everDecides(result.DecisionNoDifference) }),
 	)
 }
 
-// ratio counts campaigns with a sample ratio mismatch at the end of any of some days, with
+// mismatchScenario counts campaigns with a sample ratio mismatch at the end of any of some days, with
 // 1,000 visitors each. Nothing is significant, so that only the ratio is computed.
-func ratio(weeks int, c *campaign, actual []float64, least, most float64) scenario {
-	c = c.daily(1000).change(func(c *campaign) { c.weeks = weeks })
-	s := c.scenario(partRatio, fmt.Sprintf("%.3g actual, %d weeks", actual, weeks))
+func mismatchScenario(weeks int, c *campaign, actual []float64, least, most float64) scenario {
+	c = c.withDailyVisitors(1000).changedCopy(func(c *campaign) { c.weeks = weeks })
+	s := c.newScenario(partRatio, fmt.Sprintf("%.3g actual, %d weeks", actual, weeks))
 	s.measure, s.least, s.most, s.planned = "mismatch", least, most, 0
-	begin := c.change(func(c *campaign) { c.buyers = 0 }).begins()
+	begin := c.changedCopy(func(c *campaign) { c.buyers = 0 }).newLifeFunc()
 	s.occurs = func(random *rand.Rand) bool {
 		l := begin(random)
 		l.plan.Rules.SignificanceLevel = 100
-		l.live(atRandom(actual...), daysOfWeek*weeks)
+		l.addDays(atRandom(actual...), daysOfWeek*weeks)
 		p := l.inTheEnd().MismatchP
 		return p != nil && *p < stats.MismatchAlpha
 	}
@@ -199,37 +199,37 @@ func ratio(weeks int, c *campaign, actual []float64, least, most float64) scenar
 func ratioScenarios() []scenario {
 	const alarm, found, year, month = 0.001, 0.99, 52, 5
 	return []scenario{
-		often(ratio(year, usual.with(50, 50), []float64{0.5, 0.5}, 0, alarm)),
-		often(ratio(year, usual.with(1, 1, 1), []float64{1. / 3, 1. / 3, 1. / 3}, 0, alarm)),
-		often(ratio(year, usual.with(95, 5), []float64{0.95, 0.05}, 0, alarm)),
-		ratio(month, usual.with(50, 50), []float64{0.48, 0.52}, found, 1),
+		withMoreExperiments(mismatchScenario(year, usual.withShares(50, 50), []float64{0.5, 0.5}, 0, alarm)),
+		withMoreExperiments(mismatchScenario(year, usual.withShares(1, 1, 1), []float64{1. / 3, 1. / 3, 1. / 3}, 0, alarm)),
+		withMoreExperiments(mismatchScenario(year, usual.withShares(95, 5), []float64{0.95, 0.05}, 0, alarm)),
+		mismatchScenario(month, usual.withShares(50, 50), []float64{0.48, 0.52}, found, 1),
 	}
 }
 
-// breakdown counts campaigns in which a treatment without an effect is significant in any
+// breakdownScenario counts campaigns in which a treatment without an effect is significant in any
 // cell at any look. The first lifts are those of the first treatments.
-func (c *campaign) breakdown(cellShares []float64, lifts ...float64) scenario {
-	c = c.change(func(c *campaign) { c.lifts = slices.Concat([]float64{0}, lifts) })
-	s := c.scenario(partBreakdown, fmt.Sprintf("%d cells", len(cellShares)))
+func (c *campaign) breakdownScenario(cellShares []float64, lifts ...float64) scenario {
+	c = c.changedCopy(func(c *campaign) { c.lifts = slices.Concat([]float64{0}, lifts) })
+	s := c.newScenario(partBreakdown, fmt.Sprintf("%d cells", len(cellShares)))
 	name := "winner or loser"
 	if len(lifts) > 0 {
 		name += ", beside one with an effect"
 	}
 	s.measure, s.most = name, decisionAlpha
 	shares := slices.SortedFunc(slices.Values(cellShares), func(a, b float64) int { return cmp.Compare(b, a) })
-	begin := c.begins()
+	begin := c.newLifeFunc()
 	s.occurs = func(random *rand.Rand) bool {
 		l := begin(random)
 		rows := make([][]visit.Row, c.weeks) // of the cells up to each look
 		for week := range c.weeks {
 			first := 1 + daysOfWeek*week
-			arriving := l.arriving(first)
+			arriving := l.arrivingVisitors(first)
 			for cell, share := range shares {
 				for arm, n := range arriving {
 					visitors := int64(math.Round(daysOfWeek * float64(n) * share / floats.Sum(shares)))
-					t := l.draw(random, visitors, l.lift(arm))
-					l.add(goalID, arm, first, first, t, false)
-					row := visit.Row{Segment: visit.Segment{VariationID: int64(arm), Dimension: fmt.Sprintf("cell %02d", cell)}, Moments: t.moments()}
+					t := l.drawTotals(random, visitors, l.liftOf(arm))
+					l.addTotals(goalID, arm, first, first, t, false)
+					row := visit.Row{Segment: visit.Segment{VariationID: int64(arm), Dimension: fmt.Sprintf("cell %02d", cell)}, Moments: t.toMoments()}
 					if week > 0 {
 						row.Moments = row.Merge(rows[week-1][len(rows[week])].Moments)
 					}
@@ -242,14 +242,14 @@ func (c *campaign) breakdown(cellShares []float64, lifts ...float64) scenario {
 		cells := looks.NewCells(a)
 		for week, look := range a.Looks {
 			found := &visit.Rows{Whole: rows[week], Cells: rows[week]}
-			cells.Add(look, result.LargeCells(l.plan, found), func(name string) [][]visit.Row { return [][]visit.Row{result.RowsOfCell(found, name)} })
+			cells.AddLook(look, result.LargeCells(l.plan, found), func(name string) [][]visit.Row { return [][]visit.Row{result.RowsOfCell(found, name)} })
 		}
-		for _, cell := range l.analyzer.Cells(cells) {
+		for _, cell := range l.analyzer.AnalyzeBreakdown(cells) {
 			var without looks.Question // the treatments with an effect
 			for _, rows := range cell.Primary.Rows {
 				without.Rows = append(without.Rows, rows[len(lifts):])
 			}
-			if without.Outcome(decisionAlpha) != nil {
+			if without.FindOutcome(decisionAlpha) != nil {
 				return true
 			}
 		}
@@ -265,13 +265,13 @@ func breakdownScenarios() []scenario {
 		twenty[i] = math.Pow(0.85, float64(i))
 	}
 	return []scenario{
-		usual.with(50, 50).breakdown(eight),
-		usual.with(50, 50).daily(1000).breakdown(twenty),
-		usual.with(75, 25).breakdown(eight),
-		usual.with(25, 25, 25, 25).breakdown(eight),
-		usual.with(25, 25, 25, 25).breakdown(eight, 1),
-		rare.with(95, 5).breakdown(eight),
-		capped.with(50, 50).daily(2000).breakdown(eight),
-		usual.with(50, 50).asBayesian().shorter().breakdown(eight),
+		usual.withShares(50, 50).breakdownScenario(eight),
+		usual.withShares(50, 50).withDailyVisitors(1000).breakdownScenario(twenty),
+		usual.withShares(75, 25).breakdownScenario(eight),
+		usual.withShares(25, 25, 25, 25).breakdownScenario(eight),
+		usual.withShares(25, 25, 25, 25).breakdownScenario(eight, 1),
+		rare.withShares(95, 5).breakdownScenario(eight),
+		capped.withShares(50, 50).withDailyVisitors(2000).breakdownScenario(eight),
+		usual.withShares(50, 50).asBayesian().withFewerLooks().breakdownScenario(eight),
 	}
 }

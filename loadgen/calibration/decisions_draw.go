@@ -33,8 +33,8 @@ type totals struct {
 	sum, squares        float64 // of orders
 }
 
-// plus returns the totals with others, times a factor of 1 or -1.
-func (t totals) plus(other totals, factor int64) totals {
+// addScaled returns the totals with others, times a factor of 1 or -1.
+func (t totals) addScaled(other totals, factor int64) totals {
 	t.visitors += factor * other.visitors
 	t.converted += factor * other.converted
 	t.sum += float64(factor) * other.sum
@@ -57,8 +57,8 @@ func (a *audience) String() string {
 	return text + ", " + strings.Join(shares, "/")
 }
 
-// draw returns the totals of visitors. The lift changes the share of buyers.
-func (a *audience) draw(random *rand.Rand, visitors int64, lift float64) totals {
+// drawTotals returns the totals of visitors. The lift changes the share of buyers.
+func (a *audience) drawTotals(random *rand.Rand, visitors int64, lift float64) totals {
 	t := totals{visitors: visitors, converted: drawBinomial(random, visitors, min(max(a.buyers*(1+lift), 0), 1))}
 	if !a.revenue {
 		return t
@@ -84,8 +84,8 @@ func drawBinomial(random *rand.Rand, n int64, p float64) int64 {
 	return int64(distuv.Binomial{N: float64(n), P: p, Src: random}.Rand())
 }
 
-// sample returns the sufficient statistics of a variation.
-func (a *audience) sample(t totals) stats.Sample {
+// sampleOf returns the sufficient statistics of a variation.
+func (a *audience) sampleOf(t totals) stats.Sample {
 	if !a.revenue {
 		return stats.Rate{Visitors: t.visitors, Converted: t.converted}
 	}
@@ -100,16 +100,16 @@ func (a *audience) sample(t totals) stats.Sample {
 	return m
 }
 
-func (a *audience) samples(all []totals) []stats.Sample {
+func (a *audience) samplesOf(all []totals) []stats.Sample {
 	samples := make([]stats.Sample, len(all))
 	for i := range all {
-		samples[i] = a.sample(all[i])
+		samples[i] = a.sampleOf(all[i])
 	}
 	return samples
 }
 
-// expected returns the sample of control with the true rate or mean and variance.
-func (a *audience) expected() stats.Sample {
+// expectedSample returns the sample of control with the true rate or mean and variance.
+func (a *audience) expectedSample() stats.Sample {
 	const visitors = 1_000_000_000
 	n := visitors * a.buyers
 	// The mean of min(order, limit)^power.
@@ -121,5 +121,5 @@ func (a *audience) expected() stats.Sample {
 		at := (math.Log(a.limit) - orderMu) / orderSigma
 		return whole*distuv.UnitNormal.CDF(at-power*orderSigma) + math.Pow(a.limit, power)*distuv.UnitNormal.Survival(at)
 	}
-	return a.sample(totals{visitors: visitors, converted: int64(math.Round(n)), sum: n * moment(1), squares: n * moment(2)})
+	return a.sampleOf(totals{visitors: visitors, converted: int64(math.Round(n)), sum: n * moment(1), squares: n * moment(2)})
 }

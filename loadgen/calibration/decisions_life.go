@@ -46,37 +46,39 @@ type campaign struct {
 	weeks      int         // of looks
 }
 
-// with returns the campaign with the given shares of the traffic, control first.
-func (c campaign) with(shares ...float64) *campaign {
+// withShares returns the campaign with the given shares of the traffic, control first.
+func (c campaign) withShares(shares ...float64) *campaign {
 	c.shares, c.weeks = shares, weeksOfLooks
 	return &c
 }
 
-// change returns a changed copy of the campaign.
-func (c *campaign) change(by func(*campaign)) *campaign {
+// changedCopy returns a changed copy of the campaign.
+func (c *campaign) changedCopy(by func(*campaign)) *campaign {
 	changed := *c
 	by(&changed)
 	return &changed
 }
 
 // asBayesian returns the campaign with the Bayesian methodology and its default prior.
-func (c *campaign) asBayesian() *campaign { return c.change(func(c *campaign) { c.bayesian = true }) }
-
-// daily returns the campaign with a number of visitors a day.
-func (c *campaign) daily(visitors int64) *campaign {
-	return c.change(func(c *campaign) { c.perWeek = daysOfWeek * visitors })
+func (c *campaign) asBayesian() *campaign {
+	return c.changedCopy(func(c *campaign) { c.bayesian = true })
 }
 
-func (c *campaign) methodology() string {
+// withDailyVisitors returns the campaign with a number of visitors a day.
+func (c *campaign) withDailyVisitors(visitors int64) *campaign {
+	return c.changedCopy(func(c *campaign) { c.perWeek = daysOfWeek * visitors })
+}
+
+func (c *campaign) declaredMethodology() string {
 	if c.bayesian {
 		return catalogue.Bayesian
 	}
 	return catalogue.Frequentist
 }
 
-// size returns the required sample of the campaign.
-func (c *campaign) size() *stats.SampleSize {
-	p := stats.SamplePlan{Control: c.expected(), NonNegative: c.revenue, Shares: c.shares, Looks: weeksToPlan, Power: decisionPower}
+// sampleSize returns the required sample of the campaign.
+func (c *campaign) sampleSize() *stats.SampleSize {
+	p := stats.SamplePlan{Control: c.expectedSample(), NonNegative: c.revenue, Shares: c.shares, Looks: weeksToPlan, Power: decisionPower}
 	if c.bayesian {
 		p.Prior = stats.DefaultPrior(c.mde)
 	}
@@ -87,12 +89,12 @@ func (c *campaign) size() *stats.SampleSize {
 	return size
 }
 
-// weekly returns the number of visitors of a week.
-func (c *campaign) weekly() int64 {
+// weeklyVisitors returns the number of visitors of a week.
+func (c *campaign) weeklyVisitors() int64 {
 	if c.perWeek > 0 {
 		return c.perWeek
 	}
-	required, reason := c.size().Required(c.mde)
+	required, reason := c.sampleSize().RequiredVisitors(c.mde)
 	if reason != "" {
 		panic(fmt.Sprintf("%s: %s", c, reason))
 	}
@@ -104,16 +106,16 @@ var noon = time.Date(2026, 1, 4, 12, 0, 0, 0, time.UTC)
 
 const day = 24 * time.Hour
 
-// midnight returns the begin of a day. Day 0 is the partial one.
-func midnight(d int) time.Time { return noon.Truncate(day).Add(time.Duration(d) * day) }
+// startOfDay returns the begin of a day. Day 0 is the partial one.
+func startOfDay(d int) time.Time { return noon.Truncate(day).Add(time.Duration(d) * day) }
 
-// mature returns when a look at the begin of a day is mature.
-func mature(d int) time.Time { return midnight(d).Add(catalogue.DefaultMaturity * time.Hour) }
+// matureAt returns when a look at the begin of a day is mature.
+func matureAt(d int) time.Time { return startOfDay(d).Add(catalogue.DefaultMaturity * time.Hour) }
 
-func dayOf(t time.Time) int { return int(t.Sub(midnight(0)) / day) }
+func dayOf(t time.Time) int { return int(t.Sub(startOfDay(0)) / day) }
 
-// declare returns the plan of the report about the campaign.
-func (c *campaign) declare() *plan.Plan {
+// reportPlan returns the plan of the report about the campaign.
+func (c *campaign) reportPlan() *plan.Plan {
 	const id = 1
 	of := func(shares []float64) catalogue.Shares {
 		total, all := floats.Sum(shares), catalogue.Shares{}
@@ -126,7 +128,7 @@ func (c *campaign) declare() *plan.Plan {
 	}
 	live := catalogue.LiveCampaign{
 		Campaign: catalogue.Campaign{
-			ID: id, WebsiteID: WebsiteID, PrimaryGoalID: goalID, SignificanceLevel: decisionLevel, Methodology: c.methodology(),
+			ID: id, WebsiteID: WebsiteID, PrimaryGoalID: goalID, SignificanceLevel: decisionLevel, Methodology: c.declaredMethodology(),
 			Power: 100 * decisionPower, MDE: 100 * c.mde, TrafficAllocation: 100, Goals: &catalogue.Goals{},
 			LookPlan: catalogue.LookPlan{EquivalenceMargin: 100 * c.equivalent},
 		},
@@ -150,7 +152,7 @@ func (c *campaign) declare() *plan.Plan {
 	}
 	var history []catalogue.SharesSince
 	for week, shares := range c.ramp {
-		since := catalogue.SharesSince{Since: midnight(1 + daysOfWeek*week), Shares: of(shares)}
+		since := catalogue.SharesSince{Since: startOfDay(1 + daysOfWeek*week), Shares: of(shares)}
 		if week == 0 {
 			since.Since = noon
 		}
@@ -199,18 +201,18 @@ type nature func(l *life, day int)
 // analyzer returns the analyzer of all campaigns: what it keeps is bounded.
 var analyzer = sync.OnceValue(looks.NewAnalyzer)
 
-// begins returns a function that returns lives of the campaign without visitors.
-func (c *campaign) begins() func(*rand.Rand) *life {
-	c = c.change(func(c *campaign) { c.perWeek = c.weekly() })
-	p := c.declare()
+// newLifeFunc returns a function that returns lives of the campaign without visitors.
+func (c *campaign) newLifeFunc() func(*rand.Rand) *life {
+	c = c.changedCopy(func(c *campaign) { c.perWeek = c.weeklyVisitors() })
+	p := c.reportPlan()
 	return func(random *rand.Rand) *life {
 		own := *p
 		return &life{campaign: c, plan: &own, analyzer: analyzer(), random: random, series: map[int64][]arrival{}}
 	}
 }
 
-// live adds the visitors of days up to a number of full days.
-func (l *life) live(of nature, full int) {
+// addDays adds the visitors of days up to a number of full days.
+func (l *life) addDays(of nature, full int) {
 	for ; l.days <= full; l.days++ {
 		of(l, l.days)
 	}
@@ -220,16 +222,16 @@ func (l *life) live(of nature, full int) {
 func (l *life) sharesOn(day int) []float64 {
 	shares := l.plan.SharePeriods[0].Shares
 	for _, period := range l.plan.SharePeriods {
-		if !period.Since.After(midnight(day)) {
+		if !period.Since.After(startOfDay(day)) {
 			shares = period.Shares
 		}
 	}
 	return shares
 }
 
-// arriving returns the visitors by variation on a day. They do not depend on random numbers.
-func (l *life) arriving(day int) []int64 {
-	perDay, shares := float64(l.weekly())/daysOfWeek, l.sharesOn(day)
+// arrivingVisitors returns the visitors by variation on a day. They do not depend on random numbers.
+func (l *life) arrivingVisitors(day int) []int64 {
+	perDay, shares := float64(l.weeklyVisitors())/daysOfWeek, l.sharesOn(day)
 	total := floats.Sum(shares)
 	arriving := make([]int64, len(shares))
 	for i, share := range shares {
@@ -239,42 +241,42 @@ func (l *life) arriving(day int) []int64 {
 	return arriving
 }
 
-func (l *life) lift(arm int) float64 {
+func (l *life) liftOf(arm int) float64 {
 	if arm < len(l.lifts) {
 		return l.lifts[arm]
 	}
 	return 0
 }
 
-// harm returns the effect on a guardrail.
-func (l *life) harm(guardrail, arm int) float64 {
+// guardrailEffect returns the effect on a guardrail.
+func (l *life) guardrailEffect(guardrail, arm int) float64 {
 	if arm > 0 && guardrail < len(l.harms) {
 		return l.harms[guardrail]
 	}
 	return 0
 }
 
-// add adds totals of visitors of a variation, whose first view is on a day, as of their events
+// addTotals adds totals of visitors of a variation, whose first view is on a day, as of their events
 // of that day.
-func (l *life) add(goal int64, variation, first, arrives int, t totals, multiExposed bool) {
+func (l *life) addTotals(goal int64, variation, first, arrives int, t totals, multiExposed bool) {
 	a := arrival{first: first, arrives: arrives}
-	a.Bucket = midnight(first).UnixMilli() / day.Milliseconds()
-	a.VariationID, a.MultiExposed, a.Moments = int64(variation), multiExposed, t.moments()
+	a.Bucket = startOfDay(first).UnixMilli() / day.Milliseconds()
+	a.VariationID, a.MultiExposed, a.Moments = int64(variation), multiExposed, t.toMoments()
 	l.series[goal] = append(l.series[goal], a)
 }
 
-// usually adds visitors who differ by their variation only.
-func usually(l *life, day int) {
-	for arm, n := range l.arriving(day) {
-		l.add(goalID, arm, day, day, l.draw(l.random, n, l.lift(arm)), false)
+// ordinaryVisitors adds visitors who differ by their variation only.
+func ordinaryVisitors(l *life, day int) {
+	for arm, n := range l.arrivingVisitors(day) {
+		l.addTotals(goalID, arm, day, day, l.drawTotals(l.random, n, l.liftOf(arm)), false)
 		for i := range l.guardrails {
-			l.add(int64(firstGuardrail+i), arm, day, day, l.draw(l.random, n, l.harm(i, arm)), false)
+			l.addTotals(int64(firstGuardrail+i), arm, day, day, l.drawTotals(l.random, n, l.guardrailEffect(i, arm)), false)
 		}
 	}
 }
 
-// moments returns the sums in the form of the engine.
-func (t totals) moments() visit.Moments {
+// toMoments returns the sums in the form of the engine.
+func (t totals) toMoments() visit.Moments {
 	amount := func(x, scale float64) *big.Int {
 		rounded, _ := big.NewFloat(math.Round(x * scale)).Int(nil)
 		return rounded
@@ -287,8 +289,8 @@ func (t totals) moments() visit.Moments {
 	return m
 }
 
-// has returns what the store has of a goal at a time, of visitors since a time.
-func (l *life) has(goal int64, since, now time.Time) []visit.Step {
+// storedSteps returns what the store has of a goal at a time, of visitors since a time.
+func (l *life) storedSteps(goal int64, since, now time.Time) []visit.Step {
 	var steps []visit.Step
 	from, today := dayOf(since), dayOf(now)
 	for _, a := range l.series[goal] {
@@ -300,25 +302,25 @@ func (l *life) has(goal int64, since, now time.Time) []visit.Step {
 	return steps
 }
 
-// newest returns the time of the last event at a time.
-func (l *life) newest(now time.Time) time.Time {
-	if end := midnight(l.days); end.Before(now) {
+// newestEvent returns the time of the last event at a time.
+func (l *life) newestEvent(now time.Time) time.Time {
+	if end := startOfDay(l.days); end.Before(now) {
 		now = end
 	}
 	return now.Add(-time.Hour)
 }
 
-func (l *life) schedule(now time.Time) *looks.Schedule {
+func (l *life) newSchedule(now time.Time) *looks.Schedule {
 	first := noon.Add(time.Minute)
-	return looks.NewSchedule(l.plan.Declaration(time.Time{}), looks.FirstView{Time: first, Accepted: first}, now, l.newest(now), l.recorded)
+	return looks.NewSchedule(l.plan.DeclaredPlan(time.Time{}), looks.FirstView{Time: first, Accepted: first}, now, l.newestEvent(now), l.recorded)
 }
 
-// analyze returns what the looks found, from what the store has at a time.
-func (l *life) analyze(now time.Time) *looks.Analysis {
-	found, err := l.analyzer.Analyze(l.plan.Declaration(time.Time{}), l.schedule(now), l.recorded, func(since time.Time, goals []int64) (map[int64][]visit.Step, error) {
+// analyzeLooks returns what the looks found, from what the store has at a time.
+func (l *life) analyzeLooks(now time.Time) *looks.Analysis {
+	found, err := l.analyzer.AnalyzeLooks(l.plan.DeclaredPlan(time.Time{}), l.newSchedule(now), l.recorded, func(since time.Time, goals []int64) (map[int64][]visit.Step, error) {
 		all := map[int64][]visit.Step{}
 		for _, goal := range goals {
-			all[goal] = l.has(goal, since, now)
+			all[goal] = l.storedSteps(goal, since, now)
 		}
 		return all, nil
 	})
@@ -328,31 +330,31 @@ func (l *life) analyze(now time.Time) *looks.Analysis {
 	return found
 }
 
-// record writes the looks that are mature at a time, as the server does.
-func (l *life) record(now time.Time) {
+// recordLooks writes the looks that are mature at a time, as the server does.
+func (l *life) recordLooks(now time.Time) {
 	known := 0
 	for _, r := range l.recorded {
 		known = max(known, r.Number)
 	}
-	if len(l.schedule(now).Looks) > known {
-		l.recorded = append(l.recorded, l.analyze(now).Records(now)...)
+	if len(l.newSchedule(now).Looks) > known {
+		l.recorded = append(l.recorded, l.analyzeLooks(now).UnrecordedLooks(now)...)
 	}
 }
 
 // inTheEnd returns what all looks of the campaign found.
 func (l *life) inTheEnd() *looks.Analysis {
-	return l.analyze(mature(1 + daysOfWeek*l.weeks))
+	return l.analyzeLooks(matureAt(1 + daysOfWeek*l.weeks))
 }
 
-// decide returns the decision of the report at a time.
-func (l *life) decide(now time.Time) *result.Decision {
-	a := l.analyze(now)
+// decisionAt returns the decision of the report at a time.
+func (l *life) decisionAt(now time.Time) *result.Decision {
+	a := l.analyzeLooks(now)
 	rowsOf := func(goal int64) *visit.Rows {
 		sums := map[visit.Segment]*visit.Moments{}
-		for _, s := range l.has(goal, midnight(0), now) {
+		for _, s := range l.storedSteps(goal, startOfDay(0), now) {
 			visit.AddTo(sums, s.Segment, &s.Moments)
 		}
-		found := &visit.Rows{Through: now, Newest: l.newest(now)}
+		found := &visit.Rows{Through: now, Newest: l.newestEvent(now)}
 		for segment, m := range sums {
 			found.Whole = append(found.Whole, visit.Row{Segment: segment, Moments: *m})
 		}
@@ -361,7 +363,7 @@ func (l *life) decide(now time.Time) *result.Decision {
 	r := result.New(l.plan, rowsOf(goalID), a)
 	var goals []result.GoalRows
 	for _, g := range l.plan.Goals {
-		goals = append(goals, result.GoalRows{Plan: l.plan.About(g.ID), Rows: rowsOf(g.ID)})
+		goals = append(goals, result.GoalRows{Plan: l.plan.AboutGoal(g.ID), Rows: rowsOf(g.ID)})
 	}
 	r.AddScorecard(l.plan, goals, a)
 	return r.Decision

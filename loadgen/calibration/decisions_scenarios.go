@@ -33,9 +33,9 @@ func decisionScenarios() []scenario {
 	return slices.Concat(noEffectScenarios(), movingScenarios(), powerScenarios(), guardrailScenarios(), ratioScenarios(), breakdownScenarios())
 }
 
-// scenario returns a scenario without a measure. The detail is part of its name.
-func (c *campaign) scenario(part, detail string) scenario {
-	s := scenario{part: part, name: c.String(), methodology: c.methodology(), planned: weeksToPlan * c.weekly()}
+// newScenario returns a scenario without a measure. The detail is part of its name.
+func (c *campaign) newScenario(part, detail string) scenario {
+	s := scenario{part: part, name: c.String(), methodology: c.declaredMethodology(), planned: weeksToPlan * c.weeklyVisitors()}
 	if detail != "" {
 		s.name += ", " + detail
 	}
@@ -45,90 +45,90 @@ func (c *campaign) scenario(part, detail string) scenario {
 	return s
 }
 
-// errors counts campaigns that name a winner or a loser. None of the treatments has an effect.
-func (c *campaign) errors(part, detail string, of nature) scenario {
-	s := c.scenario(part, detail)
+// errorScenario counts campaigns that name a winner or a loser. None of the treatments has an effect.
+func (c *campaign) errorScenario(part, detail string, of nature) scenario {
+	s := c.newScenario(part, detail)
 	s.measure, s.most = "winner or loser", decisionAlpha
-	begin := c.begins()
+	begin := c.newLifeFunc()
 	s.occurs = func(random *rand.Rand) bool {
 		l := begin(random)
-		l.live(of, daysOfWeek*c.weeks)
+		l.addDays(of, daysOfWeek*c.weeks)
 		return l.inTheEnd().Outcome != nil
 	}
 	return s
 }
 
-// recorded counts the same errors of a campaign whose looks are recorded when they are mature,
+// recordedScenario counts the same errors of a campaign whose looks are recorded when they are mature,
 // because its data change later.
-func (c *campaign) recorded(detail string, of nature) scenario {
-	c = c.shorter()
-	s := c.errors(partMoving, detail, of)
-	begin := c.begins()
+func (c *campaign) recordedScenario(detail string, of nature) scenario {
+	c = c.withFewerLooks()
+	s := c.errorScenario(partMoving, detail, of)
+	begin := c.newLifeFunc()
 	s.occurs = func(random *rand.Rand) bool {
 		l := begin(random)
 		for l.days <= daysOfWeek*c.weeks+1 {
-			l.live(of, l.days)
-			l.record(midnight(l.days))
+			l.addDays(of, l.days)
+			l.recordLooks(startOfDay(l.days))
 		}
 		return l.inTheEnd().Outcome != nil
 	}
 	return s
 }
 
-// shorter returns the campaign with looks for three times the plan, where one with a year
+// withFewerLooks returns the campaign with looks for three times the plan, where one with a year
 // takes too long. They spend .983 of alpha.
-func (c *campaign) shorter() *campaign {
-	return c.change(func(c *campaign) { c.weeks = 3 * weeksToPlan })
+func (c *campaign) withFewerLooks() *campaign {
+	return c.changedCopy(func(c *campaign) { c.weeks = 3 * weeksToPlan })
 }
 
 func noEffectScenarios() []scenario {
 	var all []scenario
 	for _, c := range []*campaign{
-		usual.with(50, 50).daily(10), usual.with(50, 50).daily(100), usual.with(50, 50).daily(1000), usual.with(50, 50).daily(10_000),
-		usual.with(75, 25).daily(100), usual.with(95, 5).daily(1000), usual.with(5, 95).daily(1000),
-		rare.with(50, 50), rare.with(95, 5), usual.with(50, 50), frequent.with(50, 50), frequent.with(25, 75),
-		usual.with(1, 1, 1), usual.with(25, 25, 25, 25), usual.with(70, 10, 10, 10), usual.with(1, 1, 1, 1, 1, 1),
-		revenue.with(50, 50), revenue.with(50, 50).daily(1000), revenue.with(75, 25).daily(1000), revenue.with(95, 5).daily(1000),
-		revenue.with(25, 25, 25, 25).daily(1000), capped.with(50, 50), capped.with(95, 5).daily(1000), capped.with(25, 25, 25, 25),
-		usual.with(50, 50).asBayesian(), usual.with(25, 25, 25, 25).asBayesian().shorter(),
-		capped.with(25, 25, 25, 25).asBayesian().shorter(),
+		usual.withShares(50, 50).withDailyVisitors(10), usual.withShares(50, 50).withDailyVisitors(100), usual.withShares(50, 50).withDailyVisitors(1000), usual.withShares(50, 50).withDailyVisitors(10_000),
+		usual.withShares(75, 25).withDailyVisitors(100), usual.withShares(95, 5).withDailyVisitors(1000), usual.withShares(5, 95).withDailyVisitors(1000),
+		rare.withShares(50, 50), rare.withShares(95, 5), usual.withShares(50, 50), frequent.withShares(50, 50), frequent.withShares(25, 75),
+		usual.withShares(1, 1, 1), usual.withShares(25, 25, 25, 25), usual.withShares(70, 10, 10, 10), usual.withShares(1, 1, 1, 1, 1, 1),
+		revenue.withShares(50, 50), revenue.withShares(50, 50).withDailyVisitors(1000), revenue.withShares(75, 25).withDailyVisitors(1000), revenue.withShares(95, 5).withDailyVisitors(1000),
+		revenue.withShares(25, 25, 25, 25).withDailyVisitors(1000), capped.withShares(50, 50), capped.withShares(95, 5).withDailyVisitors(1000), capped.withShares(25, 25, 25, 25),
+		usual.withShares(50, 50).asBayesian(), usual.withShares(25, 25, 25, 25).asBayesian().withFewerLooks(),
+		capped.withShares(25, 25, 25, 25).asBayesian().withFewerLooks(),
 	} {
-		all = append(all, c.errors(partNoEffect, "", usually))
+		all = append(all, c.errorScenario(partNoEffect, "", ordinaryVisitors))
 	}
-	return append(all, usual.with(75, 25).daily(200).shorter().errors(partNoEffect, "divided at random", atRandom(0.75, 0.25)))
+	return append(all, usual.withShares(75, 25).withDailyVisitors(200).withFewerLooks().errorScenario(partNoEffect, "divided at random", atRandom(0.75, 0.25)))
 }
 
 // atRandom divides the visitors of a day at random by the shares.
 func atRandom(shares ...float64) nature {
 	return func(l *life, day int) {
-		visitors, left := l.weekly()/daysOfWeek, 1.0
+		visitors, left := l.weeklyVisitors()/daysOfWeek, 1.0
 		for arm, share := range shares {
 			n := visitors
 			if arm+1 < len(shares) {
 				n = drawBinomial(l.random, visitors, share/left)
 			}
-			l.add(goalID, arm, day, day, l.draw(l.random, n, 0), false)
+			l.addTotals(goalID, arm, day, day, l.drawTotals(l.random, n, 0), false)
 			visitors, left = visitors-n, left-share
 		}
 	}
 }
 
 func movingScenarios() []scenario {
-	even := usual.with(50, 50).daily(2000)
+	even := usual.withShares(50, 50).withDailyVisitors(2000)
 	all := []scenario{
-		even.errors(partMoving, "weekend +20 %, weekdays -8 %", weekdays(0.2)),
-		even.errors(partMoving, "weekend -20 %, weekdays +8 %", weekdays(-0.2)),
-		even.shorter().errors(partMoving, "one day in ten without events", outages),
-		even.pausing("paused for one to nine days, each third week", false),
-		even.pausing("stopped on the day on which it would be significant", true),
+		even.errorScenario(partMoving, "weekend +20 %, weekdays -8 %", weekendEffect(0.2)),
+		even.errorScenario(partMoving, "weekend -20 %, weekdays +8 %", weekendEffect(-0.2)),
+		even.withFewerLooks().errorScenario(partMoving, "one day in ten without events", dailyOutages),
+		even.pausingScenario("paused for one to nine days, each third week", false),
+		even.pausingScenario("stopped on the day on which it would be significant", true),
 	}
 	for _, share := range []float64{0.2, 0.5, 1} {
-		all = append(all, even.recorded(fmt.Sprintf("%g %% of conversions 1 to 7 days late", 100*share), late(share)))
+		all = append(all, even.recordedScenario(fmt.Sprintf("%g %% of conversions 1 to 7 days late", 100*share), lateConversions(share)))
 	}
 	for _, share := range []float64{0.01, 0.03} {
-		all = append(all, even.recorded(fmt.Sprintf("%g %% see both variations", 100*share), switching(share)))
+		all = append(all, even.recordedScenario(fmt.Sprintf("%g %% see both variations", 100*share), switchingVisitors(share)))
 	}
-	all = append(all, even.asBayesian().recorded("50 % of conversions 1 to 7 days late", late(0.5)))
+	all = append(all, even.asBayesian().recordedScenario("50 % of conversions 1 to 7 days late", lateConversions(0.5)))
 	for i, ramp := range [][][]float64{
 		{{95, 5}, {50, 50}},
 		{{95, 5}, {80, 20}, {50, 50}},
@@ -137,12 +137,12 @@ func movingScenarios() []scenario {
 	} {
 		of := []*campaign{even}
 		if i%3 == 0 { // the fewest and the most changes
-			of = append(of, revenue.with(50, 50).daily(2000))
+			of = append(of, revenue.withShares(50, 50).withDailyVisitors(2000))
 		}
 		for _, c := range of {
-			c = c.change(func(c *campaign) { c.ramp = ramp })
+			c = c.changedCopy(func(c *campaign) { c.ramp = ramp })
 			changes := len(slices.CompactFunc(slices.Clone(ramp), slices.Equal)) - 1
-			all = append(all, c.errors(partMoving, fmt.Sprintf("changes of shares while the rate doubles: %d", changes), rising))
+			all = append(all, c.errorScenario(partMoving, fmt.Sprintf("changes of shares while the rate doubles: %d", changes), risingRate))
 		}
 	}
 	return all
@@ -150,107 +150,107 @@ func movingScenarios() []scenario {
 
 func isWeekend(day int) bool { return (day+daysOfWeek-1)%daysOfWeek > 4 } // day 1 is a Monday
 
-// weekdays is the nature of a treatment with an effect on weekends, and the opposite one on
+// weekendEffect is the nature of a treatment with an effect on weekends, and the opposite one on
 // weekdays. Over a week it has none.
-func weekdays(weekend float64) nature {
+func weekendEffect(weekend float64) nature {
 	return func(l *life, day int) {
 		const weekendDays = 2.
 		lift := -weekend * weekendDays / (daysOfWeek - weekendDays)
 		if isWeekend(day) {
 			lift = weekend
 		}
-		for arm, n := range l.arriving(day) {
-			l.add(goalID, arm, day, day, l.draw(l.random, n, lift*float64(min(arm, 1))), false)
+		for arm, n := range l.arrivingVisitors(day) {
+			l.addTotals(goalID, arm, day, day, l.drawTotals(l.random, n, lift*float64(min(arm, 1))), false)
 		}
 	}
 }
 
-// outages lose all events of one day in ten.
-func outages(l *life, day int) {
+// dailyOutages lose all events of one day in ten.
+func dailyOutages(l *life, day int) {
 	if l.random.IntN(10) > 0 {
-		usually(l, day)
+		ordinaryVisitors(l, day)
 	}
 }
 
-// rising is the nature of a rate that doubles over the first six weeks, in all variations.
-func rising(l *life, day int) {
+// risingRate is the nature of a rate that doubles over the first six weeks, in all variations.
+func risingRate(l *life, day int) {
 	const days = 6 * daysOfWeek
-	for arm, n := range l.arriving(day) {
-		l.add(goalID, arm, day, day, l.draw(l.random, n, min(float64(day)/days, 1)), false)
+	for arm, n := range l.arrivingVisitors(day) {
+		l.addTotals(goalID, arm, day, day, l.drawTotals(l.random, n, min(float64(day)/days, 1)), false)
 	}
 }
 
-// late is the nature of conversions of which a share arrives 1 to 7 days late.
-func late(share float64) nature {
+// lateConversions is the nature of conversions of which a share arrives 1 to 7 days late.
+func lateConversions(share float64) nature {
 	return func(l *life, day int) {
-		for arm, n := range l.arriving(day) {
-			t := l.draw(l.random, n, 0)
+		for arm, n := range l.arrivingVisitors(day) {
+			t := l.drawTotals(l.random, n, 0)
 			delayed := drawBinomial(l.random, t.converted, share)
 			t.converted -= delayed
-			l.add(goalID, arm, day, day, t, false)
+			l.addTotals(goalID, arm, day, day, t, false)
 			for delay := daysOfWeek; delay > 0; delay-- {
 				arriving := drawBinomial(l.random, delayed, 1/float64(delay))
 				delayed -= arriving
-				l.add(goalID, arm, day, day+delay, totals{converted: arriving}, false)
+				l.addTotals(goalID, arm, day, day+delay, totals{converted: arriving}, false)
 			}
 		}
 	}
 }
 
-// switching is the nature of visitors with a share that sees the other variation 0 to 3 weeks
+// switchingVisitors is the nature of visitors with a share that sees the other variation 0 to 3 weeks
 // later: from then on they are multi-exposed.
-func switching(share float64) nature {
+func switchingVisitors(share float64) nature {
 	return func(l *life, day int) {
 		const weeks = 4
-		for arm, n := range l.arriving(day) {
+		for arm, n := range l.arrivingVisitors(day) {
 			groups := int64(0)
 			if day%daysOfWeek == 0 { // those of the whole week
 				groups = int64(share * daysOfWeek * float64(n) / weeks)
 			}
-			l.add(goalID, arm, day, day, l.draw(l.random, n-weeks*groups, 0), false)
+			l.addTotals(goalID, arm, day, day, l.drawTotals(l.random, n-weeks*groups, 0), false)
 			for later := range weeks {
 				if groups == 0 {
 					break
 				}
-				t := l.draw(l.random, groups, 0)
-				l.add(goalID, arm, day, day, t, false)
-				l.add(goalID, arm, day, day+daysOfWeek*later, totals{}.plus(t, -1), false)
-				l.add(goalID, arm, day, day+daysOfWeek*later, t, true)
+				t := l.drawTotals(l.random, groups, 0)
+				l.addTotals(goalID, arm, day, day, t, false)
+				l.addTotals(goalID, arm, day, day+daysOfWeek*later, totals{}.addScaled(t, -1), false)
+				l.addTotals(goalID, arm, day, day+daysOfWeek*later, t, true)
 			}
 		}
 	}
 }
 
-// pausing counts errors of a campaign that its owner stops and starts again. If significant is
+// pausingScenario counts errors of a campaign that its owner stops and starts again. If significant is
 // set, he stops it at the end of each day on which today's figures are significant; otherwise
 // the pauses do not depend on results.
-func (c *campaign) pausing(detail string, significant bool) scenario {
-	s := c.scenario(partMoving, detail)
+func (c *campaign) pausingScenario(detail string, significant bool) scenario {
+	s := c.newScenario(partMoving, detail)
 	s.measure, s.most = "winner or loser", decisionAlpha
-	begin := c.begins()
+	begin := c.newLifeFunc()
 	s.occurs = func(random *rand.Rand) bool {
 		l := begin(random)
 		l.plan.Runs = slices.Clone(l.plan.Runs)
 		now, running := make([]totals, len(c.shares)), 0
 		for l.days <= daysOfWeek*c.weeks {
 			first := len(l.series[goalID])
-			l.live(usually, l.days)
+			l.addDays(ordinaryVisitors, l.days)
 			for arm, a := range l.series[goalID][first:] {
-				now[arm] = now[arm].plus(totals{visitors: a.Visitors, converted: a.Converted}, 1)
+				now[arm] = now[arm].addScaled(totals{visitors: a.Visitors, converted: a.Converted}, 1)
 			}
 			running++
 			stops, days := running%(3*daysOfWeek) == 2*daysOfWeek+3, 1+(l.days%9)
 			if significant {
-				samples := c.samples(now)
+				samples := c.samplesOf(now)
 				o := stats.Options{SignificanceLevel: decisionLevel, Methodology: stats.MethodologyFrequentist, Shares: c.shares}
 				stops, days = stats.Compare(samples[0], samples[1:], o)[0].Significant, 1
 			}
 			if stops {
-				end := midnight(l.days).Add(-time.Minute)
+				end := startOfDay(l.days).Add(-time.Minute)
 				l.plan.Runs[len(l.plan.Runs)-1].To = &end
 				l.days += days
 				again := l.plan.Runs[0]
-				again.From, again.To = midnight(l.days).Add(day/2), nil
+				again.From, again.To = startOfDay(l.days).Add(day/2), nil
 				l.plan.Runs, running = append(l.plan.Runs, again), 0
 			}
 		}
@@ -259,16 +259,16 @@ func (c *campaign) pausing(detail string, significant bool) scenario {
 	return s
 }
 
-// power counts campaigns in which the first treatment wins by tau = 1. It has the minimum
+// powerScenario counts campaigns in which the first treatment wins by tau = 1. It has the minimum
 // effect, and the other treatments have none.
-func (c *campaign) power(detail string, least float64) scenario {
-	c = c.change(func(c *campaign) { c.perWeek, c.weeks, c.lifts = c.weekly(), weeksToPlan, []float64{0, c.mde} })
-	s := c.scenario(partPower, detail)
+func (c *campaign) powerScenario(detail string, least float64) scenario {
+	c = c.changedCopy(func(c *campaign) { c.perWeek, c.weeks, c.lifts = c.weeklyVisitors(), weeksToPlan, []float64{0, c.mde} })
+	s := c.newScenario(partPower, detail)
 	s.measure, s.least, s.most = "winner", least, 1
-	begin := c.begins()
+	begin := c.newLifeFunc()
 	s.occurs = func(random *rand.Rand) bool {
 		l := begin(random)
-		l.live(usually, daysOfWeek*c.weeks)
+		l.addDays(ordinaryVisitors, daysOfWeek*c.weeks)
 		found := l.inTheEnd().Outcome
 		return found != nil && found.Winner && found.Treatment == 0
 	}
@@ -279,14 +279,14 @@ func powerScenarios() []scenario {
 	const ramped = 0.62 // .64 in the design's simulation: one week of four has few treated visitors
 	var all []scenario
 	for _, c := range []*campaign{
-		rare.with(50, 50), usual.with(50, 50), usual.with(75, 25), usual.with(25, 75), usual.with(95, 5), frequent.with(50, 50),
-		usual.with(1, 1, 1), usual.with(25, 25, 25, 25), usual.with(1, 1, 1, 1, 1, 1),
-		revenue.with(50, 50), revenue.with(75, 25), revenue.with(25, 75),
-		capped.with(50, 50), capped.with(75, 25), capped.with(25, 75), capped.with(25, 25, 25, 25),
-		usual.with(50, 50).asBayesian(), usual.with(25, 25, 25, 25).asBayesian(), capped.with(50, 50).asBayesian(),
+		rare.withShares(50, 50), usual.withShares(50, 50), usual.withShares(75, 25), usual.withShares(25, 75), usual.withShares(95, 5), frequent.withShares(50, 50),
+		usual.withShares(1, 1, 1), usual.withShares(25, 25, 25, 25), usual.withShares(1, 1, 1, 1, 1, 1),
+		revenue.withShares(50, 50), revenue.withShares(75, 25), revenue.withShares(25, 75),
+		capped.withShares(50, 50), capped.withShares(75, 25), capped.withShares(25, 75), capped.withShares(25, 25, 25, 25),
+		usual.withShares(50, 50).asBayesian(), usual.withShares(25, 25, 25, 25).asBayesian(), capped.withShares(50, 50).asBayesian(),
 	} {
-		all = append(all, c.power("", decisionPower))
+		all = append(all, c.powerScenario("", decisionPower))
 	}
-	ramp := usual.with(50, 50).change(func(c *campaign) { c.ramp = [][]float64{{95, 5}, {50, 50}} })
-	return append(all, ramp.power("first week 95/5", ramped))
+	ramp := usual.withShares(50, 50).changedCopy(func(c *campaign) { c.ramp = [][]float64{{95, 5}, {50, 50}} })
+	return append(all, ramp.powerScenario("first week 95/5", ramped))
 }

@@ -7,8 +7,8 @@ import (
 	"text/tabwriter"
 )
 
-// Write writes a table with a line for each rate.
-func (d *Decisions) Write(to io.Writer) {
+// WriteTable writes a table with a line for each rate.
+func (d *Decisions) WriteTable(to io.Writer) {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	part := ""
 	for _, r := range d.Rows {

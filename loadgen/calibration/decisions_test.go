@@ -16,7 +16,7 @@ import (
 
 func decisionText(d *Decisions) string {
 	var to strings.Builder
-	d.Write(&to)
+	d.WriteTable(&to)
 	return to.String()
 }
 
@@ -36,11 +36,11 @@ func mustDecide(t *testing.T, o DecisionOptions, scenarios ...scenario) *Decisio
 // TestDecisionsDependOnTheSeedOnly checks that neither the number of workers nor the
 // other scenarios change a row.
 func TestDecisionsDependOnTheSeedOnly(t *testing.T) {
-	c := usual.with(50, 50).daily(1000)
+	c := usual.withShares(50, 50).withDailyVisitors(1000)
 	all := []scenario{
-		c.errors(partNoEffect, "", usually),
-		c.power("", decisionPower),
-		c.guards(stats.Margin{Relative: 0.1}, 1).ofGuardrails("", "safe", 0, 1, usually, hasSafeGuardrail),
+		c.errorScenario(partNoEffect, "", ordinaryVisitors),
+		c.powerScenario("", decisionPower),
+		c.withGuardrails(stats.Margin{Relative: 0.1}, 1).ofGuardrails("", "safe", 0, 1, ordinaryVisitors, hasSafeGuardrail),
 	}
 	one := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 7, Workers: 1}, all...)
 	if several := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 7, Workers: 5}, all...); !reflect.DeepEqual(one.Rows, several.Rows) {
@@ -56,25 +56,25 @@ func TestDecisionsDependOnTheSeedOnly(t *testing.T) {
 
 // TestWrongDecisionsAreDetected replaces the decisions by wrong ones.
 func TestWrongDecisionsAreDetected(t *testing.T) {
-	c := usual.with(50, 50).daily(1000)
-	peeking := c.errors(partNoEffect, "", usually)
-	begin := c.begins()
+	c := usual.withShares(50, 50).withDailyVisitors(1000)
+	peeking := c.errorScenario(partNoEffect, "", ordinaryVisitors)
+	begin := c.newLifeFunc()
 	peeking.occurs = func(random *rand.Rand) bool { // a fixed test at each look
 		l, now := begin(random), make([]totals, 2)
 		for week := range weeksOfLooks {
-			l.live(usually, 1+week)
+			l.addDays(ordinaryVisitors, 1+week)
 			for _, a := range l.series[goalID][2*week:] {
-				now[a.VariationID] = now[a.VariationID].plus(totals{visitors: a.Visitors, converted: a.Converted}, 1)
+				now[a.VariationID] = now[a.VariationID].addScaled(totals{visitors: a.Visitors, converted: a.Converted}, 1)
 			}
-			samples := c.samples(now)
+			samples := c.samplesOf(now)
 			if stats.Compare(samples[0], samples[1:], stats.Options{SignificanceLevel: decisionLevel, Methodology: stats.MethodologyFrequentist})[0].Significant {
 				return true
 			}
 		}
 		return false
 	}
-	third := usual.with(50, 50).daily(750).power("", decisionPower) // of the required sample
-	alarm := ratio(5, usual.with(50, 50), []float64{0.48, 0.52}, 0, 0.001)
+	third := usual.withShares(50, 50).withDailyVisitors(750).powerScenario("", decisionPower) // of the required sample
+	alarm := mismatchScenario(5, usual.withShares(50, 50), []float64{0.48, 0.52}, 0, 0.001)
 	for _, wrong := range []scenario{peeking, third, alarm} {
 		d := mustDecide(t, DecisionOptions{Experiments: 100, Seed: 1}, wrong)
 		if d.Outside != 1 || d.Err() == nil || !strings.Contains(decisionText(d), "OUTSIDE") {
@@ -97,7 +97,7 @@ func TestBandOfDecisionRow(t *testing.T) {
 		{4000, 4000, 0.8, 1, false},
 	} {
 		r := DecisionRow{Count: test.count, Experiments: test.experiments, Least: test.least, Most: test.most}
-		if r.test(); r.Outside != test.outside {
+		if r.setRateAndBand(); r.Outside != test.outside {
 			t.Errorf("%d of %d: %+v", test.count, test.experiments, r)
 		}
 	}
@@ -105,35 +105,35 @@ func TestBandOfDecisionRow(t *testing.T) {
 
 // TestLives compares what the looks count with what the natures say.
 func TestLives(t *testing.T) {
-	even := usual.with(50, 50).daily(2000).shorter()
+	even := usual.withShares(50, 50).withDailyVisitors(2000).withFewerLooks()
 	const n, p = 12 * 7000, 0.05 // visitors of a variation
 	for _, test := range []struct {
 		name                string
 		of                  nature
 		visitors, converted float64
 	}{
-		{"usual", usually, n, n * p},
-		{"weekdays", weekdays(0.2), n, n * p},
+		{"usual", ordinaryVisitors, n, n * p},
+		{"weekdays", weekendEffect(0.2), n, n * p},
 		// The look has what arrived by a day after it: 21 of the 49 pairs of a day of the last week
 		// and a delay end later.
-		{"late", late(1), n, n*p - 7000*p*21/49},
+		{"late", lateConversions(1), n, n*p - 7000*p*21/49},
 		// Each Sunday 70 visitors see the other variation at once and 1, 2 and 3 weeks later. The
 		// last three groups are still counted: those of 3, of 2 and 3, and of 1 to 3 weeks later.
-		{"switch", switching(0.04), n - 12*4*70 + 6*70, (n - 12*4*70 + 6*70) * p},
+		{"switch", switchingVisitors(0.04), n - 12*4*70 + 6*70, (n - 12*4*70 + 6*70) * p},
 	} {
-		l := even.begins()(rand.New(rand.NewPCG(1, 2)))
+		l := even.newLifeFunc()(rand.New(rand.NewPCG(1, 2)))
 		for l.days <= daysOfWeek*even.weeks+1 {
-			l.live(test.of, l.days)
-			l.record(midnight(l.days))
+			l.addDays(test.of, l.days)
+			l.recordLooks(startOfDay(l.days))
 		}
 		found := l.inTheEnd()
-		last := found.Primary.Last(0)
+		last := found.Primary.LastLook(0)
 		if len(found.Primary.Rows) != even.weeks || last.RecordedAt.IsZero() || last.Tau != 3 {
 			t.Fatalf("%s: %d looks, the last %+v", test.name, len(found.Primary.Rows), last)
 		}
 		near(t, test.name+" visitors", float64(last.Strata[0].Control), test.visitors, 1e-9)
 		var moved float64 // converted visitors of both variations
-		for _, s := range l.has(goalID, midnight(1), last.RecordedAt) {
+		for _, s := range l.storedSteps(goalID, startOfDay(1), last.RecordedAt) {
 			if !s.MultiExposed {
 				moved += float64(s.Converted)
 			}
@@ -144,17 +144,17 @@ func TestLives(t *testing.T) {
 
 // TestPausesBreakWeeks checks that the days of a broken week are in no look.
 func TestPausesBreakWeeks(t *testing.T) {
-	c := usual.with(50, 50).daily(2000).shorter()
-	l := c.begins()(rand.New(rand.NewPCG(3, 4)))
-	l.live(usually, 10) // a week and three days
-	end, again := midnight(11).Add(-time.Minute), l.plan.Runs[0]
-	l.plan.Runs[0].To, again.From = &end, midnight(13).Add(day/2)
+	c := usual.withShares(50, 50).withDailyVisitors(2000).withFewerLooks()
+	l := c.newLifeFunc()(rand.New(rand.NewPCG(3, 4)))
+	l.addDays(ordinaryVisitors, 10) // a week and three days
+	end, again := startOfDay(11).Add(-time.Minute), l.plan.Runs[0]
+	l.plan.Runs[0].To, again.From = &end, startOfDay(13).Add(day/2)
 	l.plan.Runs, l.days = append(l.plan.Runs, again), 13
-	l.live(usually, daysOfWeek*c.weeks)
+	l.addDays(ordinaryVisitors, daysOfWeek*c.weeks)
 	found := l.inTheEnd()
 	// Whole weeks begin on days 1 and 14.
-	if n := len(found.Looks); n != 11 || !found.Looks[1].End.Equal(midnight(21)) || found.Primary.Last(0).Strata[0].Control != 11*7000 {
-		t.Errorf("%d looks: %+v, %+v", n, found.Looks, found.Primary.Last(0).Strata)
+	if n := len(found.Looks); n != 11 || !found.Looks[1].End.Equal(startOfDay(21)) || found.Primary.LastLook(0).Strata[0].Control != 11*7000 {
+		t.Errorf("%d looks: %+v, %+v", n, found.Looks, found.Primary.LastLook(0).Strata)
 	}
 }
 
@@ -162,13 +162,13 @@ func TestDraws(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 3))
 	for _, a := range []audience{{buyers: 0.02, revenue: true}, {buyers: 0.02, revenue: true, limit: 2000}, {buyers: 0.2}} {
 		const visitors, lift = 4_000_000, 0.5
-		got, n := a.draw(random, visitors, lift), visitors*a.buyers*(1+lift)
+		got, n := a.drawTotals(random, visitors, lift), visitors*a.buyers*(1+lift)
 		near(t, a.String()+" buyers", float64(got.converted), n, math.Sqrt(n))
-		if m, ok := a.expected().(stats.Mean); ok {
+		if m, ok := a.expectedSample().(stats.Mean); ok {
 			near(t, a.String()+" revenue", got.sum/visitors, m.Mean*(1+lift), math.Sqrt((m.Variance+m.Mean*m.Mean)*(1+lift)/visitors))
 		}
 	}
-	if r := usual.expected().(stats.Rate); float64(r.Converted)/float64(r.Visitors) != 0.05 {
+	if r := usual.expectedSample().(stats.Rate); float64(r.Converted)/float64(r.Visitors) != 0.05 {
 		t.Errorf("%+v", r)
 	}
 	const draws = 200_000
@@ -195,7 +195,7 @@ func TestDecisionScenarios(t *testing.T) {
 		ids[s.id()] = true
 	}
 	o := DecisionOptions{Experiments: 4000, Workers: 1, Only: regexp.MustCompile("A/A.*bayesian")}
-	if found := len(o.selected(all)); o.Validate() != nil || found != 4 {
+	if found := len(o.selectScenarios(all)); o.Validate() != nil || found != 4 {
 		t.Errorf("%d scenarios", found)
 	}
 	o = DecisionOptions{Only: regexp.MustCompile("no such scenario")}

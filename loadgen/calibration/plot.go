@@ -6,9 +6,9 @@ import (
 	"lifthouse/loadgen/chart"
 )
 
-// Plot draws the difference between the observed and the nominal rate of each
+// PlotSVG draws the difference between the observed and the nominal rate of each
 // tested cell, with its acceptance band. Plot returns an SVG file.
-func (r *Result) Plot() ([]byte, error) {
+func (r *Result) PlotSVG() ([]byte, error) {
 	nominal := 0.0
 	c := chart.Rows{
 		Title:     "Observed minus nominal rate, with acceptance bands",

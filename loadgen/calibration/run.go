@@ -85,8 +85,8 @@ func Run(ctx context.Context, s *System, o *Options) (*Result, error) {
 		return nil, err
 	}
 	p := &progress{report: o.Progress}
-	p.start("events", len(all))
-	if err := s.send(ctx, all, o, p); err != nil {
+	p.startPhase("events", len(all))
+	if err := s.sendEvents(ctx, all, o, p); err != nil {
 		return nil, err
 	}
 	reports := 0
@@ -99,8 +99,8 @@ func Run(ctx context.Context, s *System, o *Options) (*Result, error) {
 		if r.level == 100 {
 			subset = all[:min(len(all), level100Experiments)]
 		}
-		p.start(fmt.Sprintf("%s %d", r.methodology, r.level), len(subset)*len(metrics))
-		if err := reading.reports(ctx, subset, r); err != nil {
+		p.startPhase(fmt.Sprintf("%s %d", r.methodology, r.level), len(subset)*len(metrics))
+		if err := reading.readReports(ctx, subset, r); err != nil {
 			return nil, err
 		}
 		reports += len(subset) * len(metrics)
@@ -120,8 +120,8 @@ type reader struct {
 	tallies  map[tallyKey]*tally
 }
 
-// reports reads the reports of the experiments under one rule.
-func (s *reader) reports(ctx context.Context, all []experiment, r rule) error {
+// readReports reads the reports of the experiments under one rule.
+func (s *reader) readReports(ctx context.Context, all []experiment, r rule) error {
 	readers, ctx := errgroup.WithContext(ctx)
 	next := make(chan *experiment)
 	readers.Go(func() error {
@@ -140,7 +140,7 @@ func (s *reader) reports(ctx context.Context, all []experiment, r rule) error {
 			var parser fastjson.Parser
 			for e := range next {
 				for _, metric := range metrics {
-					report, err := s.report(ctx, &parser, e, metric, r.readsDays(e))
+					report, err := s.readReport(ctx, &parser, e, metric, r.readsDays(e))
 					if err != nil {
 						return err
 					}
@@ -149,9 +149,9 @@ func (s *reader) reports(ctx context.Context, all []experiment, r rule) error {
 					if s.tallies[key] == nil {
 						s.tallies[key] = &tally{}
 					}
-					s.tallies[key].add(e, metric, report)
+					s.tallies[key].addResults(e, metric, report)
 					s.mu.Unlock()
-					s.progress.add(1)
+					s.progress.addDone(1)
 				}
 			}
 			return nil
@@ -168,13 +168,13 @@ type progress struct {
 	done, total int
 }
 
-func (p *progress) start(phase string, total int) {
+func (p *progress) startPhase(phase string, total int) {
 	p.Lock()
 	defer p.Unlock()
 	p.phase, p.done, p.total = phase, 0, total
 }
 
-func (p *progress) add(n int) {
+func (p *progress) addDone(n int) {
 	p.Lock()
 	defer p.Unlock()
 	p.done += n

@@ -68,7 +68,7 @@ func experimentsOf(o *Options) []experiment {
 	return all
 }
 
-func (e *experiment) visitors(o *Options) int {
+func (e *experiment) visitorCount(o *Options) int {
 	return int(math.Round(float64(o.Visitors) * e.shape.scale))
 }
 
@@ -80,9 +80,9 @@ func (e *experiment) conversionRate(variation int) float64 {
 	return e.shape.rate * (1 + e.shape.lifts[variation])
 }
 
-// truth returns the true difference and relative improvement of a variation
+// trueEffect returns the true difference and relative improvement of a variation
 // against control.
-func (e *experiment) truth(metric string, variation int) (difference, improvement float64) {
+func (e *experiment) trueEffect(metric string, variation int) (difference, improvement float64) {
 	control, treatment := e.conversionRate(0), e.conversionRate(variation)
 	unit := 1.0
 	if metric == valuePerVisitor {
@@ -96,7 +96,7 @@ func (e *experiment) truth(metric string, variation int) (difference, improvemen
 func (e *experiment) writeEvents(to *bytes.Buffer, o *Options) int {
 	random := rand.New(rand.NewPCG(o.Seed, uint64(e.id)))
 	lines := 0
-	for n := range e.visitors(o) {
+	for n := range e.visitorCount(o) {
 		variation := e.drawVariation(random)
 		at := startTime.Add(time.Duration(random.Int64N(int64(days * 24 * time.Hour)))).UnixMilli()
 		line := func(kind string, at int64, fields string) {
@@ -163,7 +163,7 @@ func catalogueOf(all []experiment, o *Options, r rule) catalogue.File {
 		c := catalogue.Campaign{
 			ID: e.id, WebsiteID: WebsiteID, Name: fmt.Sprintf("%s %d", e.shape.name, e.id), Type: "experiment", TargetMode: "live",
 			ControlShare: e.shape.shares[0], TrafficAllocation: 100, PrimaryGoalID: goalID,
-			Methodology: r.methodology, SignificanceLevel: r.level, Power: 80, MDE: 20, LookPlan: catalogue.LookPlan{PlannedVisitors: int64(e.visitors(o))},
+			Methodology: r.methodology, SignificanceLevel: r.level, Power: 80, MDE: 20, LookPlan: catalogue.LookPlan{PlannedVisitors: int64(e.visitorCount(o))},
 			Initial: catalogue.Initial{Active: true, CreateDate: &catalogue.Date{Time: startTime}, StartDate: &catalogue.Date{Time: startTime}},
 		}
 		if r.methodology == catalogue.Bayesian {

@@ -39,8 +39,8 @@ const (
 // targetBodyBytes is the size from which on a request body is sent.
 const targetBodyBytes = 2 << 20
 
-// send sends the events of all experiments with o.Parallel concurrent requests.
-func (s *System) send(ctx context.Context, all []experiment, o *Options, p *progress) error {
+// sendEvents sends the events of all experiments with o.Parallel concurrent requests.
+func (s *System) sendEvents(ctx context.Context, all []experiment, o *Options, p *progress) error {
 	var requests errgroup.Group
 	requests.SetLimit(o.Parallel)
 	requestCtx, cancel := context.WithCancelCause(ctx) // canceled when a request fails
@@ -56,19 +56,19 @@ func (s *System) send(ctx context.Context, all []experiment, o *Options, p *prog
 		}
 		count := next - first
 		requests.Go(func() error {
-			err := s.post(requestCtx, body.Bytes(), lines)
+			err := s.postLines(requestCtx, body.Bytes(), lines)
 			if err != nil {
 				cancel(err)
 			}
-			p.add(count)
+			p.addDone(count)
 			return err
 		})
 	}
 	return errors.Join(requests.Wait(), ctx.Err())
 }
 
-// post sends the lines. It returns an error unless all events are accepted.
-func (s *System) post(ctx context.Context, body []byte, lines int) error {
+// postLines sends the lines. It returns an error unless all events are accepted.
+func (s *System) postLines(ctx context.Context, body []byte, lines int) error {
 	answer, err := send.PostEvents(ctx, s.HTTP, s.URL, s.tokens.Ingest, body)
 	if err != nil {
 		return err
@@ -79,14 +79,14 @@ func (s *System) post(ctx context.Context, body []byte, lines int) error {
 	return nil
 }
 
-// report reads the results of an experiment. If days is set, the results
+// readReport reads the results of an experiment. If days is set, the results
 // include those at the end of each day.
-func (s *System) report(ctx context.Context, parser *fastjson.Parser, e *experiment, metric string, days bool) (*results, error) {
+func (s *System) readReport(ctx context.Context, parser *fastjson.Parser, e *experiment, metric string, days bool) (*results, error) {
 	path := fmt.Sprintf("/v1/campaigns/%d/results?compareMetric=%s", e.id, metric)
 	if days {
 		path += "&interval=day"
 	}
-	answer, err := s.get(ctx, path)
+	answer, err := s.fetchBody(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (s *System) report(ctx context.Context, parser *fastjson.Parser, e *experim
 	return r, nil
 }
 
-func (s *System) get(ctx context.Context, path string) ([]byte, error) {
+func (s *System) fetchBody(ctx context.Context, path string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+path, http.NoBody)
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ type comparison struct {
 // bounds are the bounds of an interval. A nil bound is infinite.
 type bounds [2]*float64
 
-func (b bounds) covers(truth float64) bool {
+func (b bounds) coversValue(truth float64) bool {
 	return (b[0] == nil || *b[0] <= truth) && (b[1] == nil || truth <= *b[1])
 }
 

@@ -26,13 +26,13 @@ func TestMain(m *testing.M) {
 // through the transport.
 func newSystem(t *testing.T, transport http.RoundTripper) *System {
 	t.Helper()
-	s := loadgentest.Start(t, catalogue.File{Accounts: []catalogue.Account{{
+	s := loadgentest.StartServer(t, catalogue.File{Accounts: []catalogue.Account{{
 		ID: AccountID, Name: "Calibration", Websites: []catalogue.Website{{ID: WebsiteID, Domain: "calibration.example.com"}},
 	}}})
 	return &System{
 		URL: s.URL, HTTP: &http.Client{Transport: transport},
 		Apply: func(ctx context.Context, file catalogue.File) error {
-			_, err := s.Catalogue.Apply(ctx, file, false)
+			_, err := s.Catalogue.ApplyFile(ctx, file, false)
 			return err
 		},
 		Tokens: func(context.Context) (Tokens, error) { return Tokens{Read: s.Read, Ingest: s.Ingest}, nil },
@@ -117,7 +117,7 @@ func TestWrongPValuesAreDetected(t *testing.T) {
 }
 
 func TestRunLong(t *testing.T) {
-	if !tier.Long() {
+	if !tier.IsLong() {
 		t.Skip("takes several minutes; set LIFTHOUSE_LONG=1")
 	}
 	o := Defaults
@@ -138,6 +138,6 @@ func TestRunLong(t *testing.T) {
 
 func text(r *Result) string {
 	var to strings.Builder
-	r.Write(&to)
+	r.WriteTable(&to)
 	return to.String()
 }

@@ -6,8 +6,8 @@ import (
 	"text/tabwriter"
 )
 
-// Write writes a table with a line for each cell.
-func (r *Result) Write(to io.Writer) {
+// WriteTable writes a table with a line for each cell.
+func (r *Result) WriteTable(to io.Writer) {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	measure := ""
 	for i := range r.Cells {

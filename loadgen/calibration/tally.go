@@ -37,15 +37,15 @@ type tally struct {
 	}
 }
 
-// add adds the results of an experiment.
-func (t *tally) add(e *experiment, metric string, r *results) {
+// addResults adds the results of an experiment.
+func (t *tally) addResults(e *experiment, metric string, r *results) {
 	cover := func(comparisons []comparison) (differences, improvements bool) {
 		differences, improvements = true, true
 		for i := range comparisons {
 			c := &comparisons[i]
-			trueDifference, trueImprovement := e.truth(metric, c.variation)
-			differences = differences && c.difference.covers(trueDifference)
-			improvements = improvements && c.improvement.covers(trueImprovement)
+			trueDifference, trueImprovement := e.trueEffect(metric, c.variation)
+			differences = differences && c.difference.coversValue(trueDifference)
+			improvements = improvements && c.improvement.coversValue(trueImprovement)
 		}
 		return differences, improvements
 	}

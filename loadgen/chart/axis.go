@@ -124,8 +124,8 @@ func (s *scale) logTicks() {
 	}
 }
 
-// at returns the pixel of a value.
-func (s *scale) at(value float64) float64 {
+// pixelOf returns the pixel of a value.
+func (s *scale) pixelOf(value float64) float64 {
 	low, high := s.low, s.high
 	if s.log {
 		value, low, high = math.Log(value), math.Log(low), math.Log(high)
@@ -142,7 +142,7 @@ type placedTick struct {
 func (s *scale) placedTicks() []placedTick {
 	var ticks []placedTick
 	for _, tick := range s.ticks {
-		ticks = append(ticks, placedTick{s.at(tick.Value), tick.Label})
+		ticks = append(ticks, placedTick{s.pixelOf(tick.Value), tick.Label})
 	}
 	return ticks
 }

@@ -14,7 +14,7 @@ import (
 var files embed.FS
 
 var templates = template.Must(template.New("").Option("missingkey=error").Funcs(template.FuncMap{
-	"text": escape,
+	"text": escapeXML,
 	"px":   func(x float64) string { return fmt.Sprintf("%.1f", x) },
 	"points": func(points [][2]float64) string {
 		parts := make([]string, len(points))
@@ -25,14 +25,14 @@ var templates = template.Must(template.New("").Option("missingkey=error").Funcs(
 	},
 }).ParseFS(files, "*.svg.tmpl"))
 
-// escape escapes text for XML.
-func escape(text string) (string, error) {
+// escapeXML escapes text for XML.
+func escapeXML(text string) (string, error) {
 	var b strings.Builder
 	err := xml.EscapeText(&b, []byte(text))
 	return b.String(), err
 }
 
-func execute(file string, data any) ([]byte, error) {
+func executeTemplate(file string, data any) ([]byte, error) {
 	var svg bytes.Buffer
 	err := templates.ExecuteTemplate(&svg, file, data)
 	return svg.Bytes(), err

@@ -63,9 +63,9 @@ func (c *Lines) SVG() ([]byte, error) {
 	for _, line := range c.Lines {
 		view := lineView{Color: line.Color, Dashed: line.Dashed, Dots: line.Dots}
 		for _, p := range line.Points {
-			view.Points = append(view.Points, [2]float64{x.at(p.X), y.at(p.Y)})
+			view.Points = append(view.Points, [2]float64{x.pixelOf(p.X), y.pixelOf(p.Y)})
 		}
 		v.Lines = append(v.Lines, view)
 	}
-	return execute("lines.svg.tmpl", v)
+	return executeTemplate("lines.svg.tmpl", v)
 }

@@ -76,26 +76,26 @@ func (c *Rows) SVG() ([]byte, error) {
 	v.Top = placeLegend(v.Legend, margin, margin+titleHeight, v.Width-2*margin)
 	v.Bottom = v.Top + float64(len(c.Rows))*rowHeight + 4
 	v.Height = v.Bottom + 50
-	x := newScale(c.X, c.values(), v.Left, v.Right)
+	x := newScale(c.X, c.xValues(), v.Left, v.Right)
 	v.XTicks = x.placedTicks()
 	if c.Reference != nil {
-		v.HasReference, v.Reference = true, x.at(*c.Reference)
+		v.HasReference, v.Reference = true, x.pixelOf(*c.Reference)
 	}
 	for i, row := range c.Rows {
 		view := rowView{Label: row.Label, Value: row.Value, Heading: row.Bar == nil && row.Point == nil, Y: v.Top + (float64(i)+0.5)*rowHeight + 2}
 		if row.Bar != nil {
-			view.HasBar, view.From, view.To, view.BarColor = true, x.at(row.Bar.From), x.at(row.Bar.To), row.Bar.Color
+			view.HasBar, view.From, view.To, view.BarColor = true, x.pixelOf(row.Bar.From), x.pixelOf(row.Bar.To), row.Bar.Color
 		}
 		if row.Point != nil {
-			view.HasPoint, view.Point, view.PointColor = true, x.at(row.Point.At), row.Point.Color
+			view.HasPoint, view.Point, view.PointColor = true, x.pixelOf(row.Point.At), row.Point.Color
 		}
 		v.Rows = append(v.Rows, view)
 	}
-	return execute("rows.svg.tmpl", v)
+	return executeTemplate("rows.svg.tmpl", v)
 }
 
-// values returns all values on the x axis.
-func (c *Rows) values() []float64 {
+// xValues returns all values on the x axis.
+func (c *Rows) xValues() []float64 {
 	var values []float64
 	if c.Reference != nil {
 		values = append(values, *c.Reference)

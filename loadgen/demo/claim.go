@@ -10,16 +10,16 @@ import (
 // mark is a file that marks a demo store.
 const mark = "lifthouse.demo"
 
-// Claimed reports whether a directory is a demo store.
-func Claimed(dir string) bool {
+// IsClaimed reports whether a directory is a demo store.
+func IsClaimed(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, mark))
 	return err == nil
 }
 
-// Claim marks a new directory as a demo store. It returns an error if the
+// ClaimDirectory marks a new directory as a demo store. It returns an error if the
 // directory has other content.
-func Claim(dir string) error {
-	if Claimed(dir) {
+func ClaimDirectory(dir string) error {
+	if IsClaimed(dir) {
 		return nil
 	}
 	if found, err := os.ReadDir(dir); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -26,14 +26,14 @@ const (
 	support    = 5
 )
 
-// Events returns all events of the shop, which opened at start.
-func Events(start time.Time) (all []schema.Event) {
-	for _, population := range populations(start) {
-		all = slices.AppendSeq(all, population.Events())
+// ShopEvents returns all events of the shop, which opened at start.
+func ShopEvents(start time.Time) (all []schema.Event) {
+	for _, population := range campaignPopulations(start) {
+		all = slices.AppendSeq(all, population.GenerateEvents())
 	}
 	all = append(all, supportRequests(all)...)
 	for _, subscribers := range widgetPopulations(start) {
-		all = slices.AppendSeq(all, subscribers.events())
+		all = slices.AppendSeq(all, subscribers.widgetEvents())
 	}
 	return all
 }
@@ -43,20 +43,20 @@ func Events(start time.Time) (all []schema.Event) {
 func supportRequests(of []schema.Event) (requests []schema.Event) {
 	asked := map[uint64]bool{}
 	for _, e := range of {
-		if e.SubjectID != Campaign || e.Kind != schema.KindView || schema.Hash(fmt.Sprint(e.VisitorID, "/support"))%25 != 0 || asked[e.VisitorID] {
+		if e.SubjectID != Campaign || e.Kind != schema.KindView || schema.HashID(fmt.Sprint(e.VisitorID, "/support"))%25 != 0 || asked[e.VisitorID] {
 			continue
 		}
 		asked[e.VisitorID] = true
-		e.EventID, e.Kind, e.GoalID, e.Time = schema.Hash(fmt.Sprint(e.EventID, "/support")), schema.KindGoal, support, e.Time.Add(time.Hour)
+		e.EventID, e.Kind, e.GoalID, e.Time = schema.HashID(fmt.Sprint(e.EventID, "/support")), schema.KindGoal, support, e.Time.Add(time.Hour)
 		requests = append(requests, e)
 	}
 	return requests
 }
 
-// populations returns the visitors of the campaigns. The first and the third
+// campaignPopulations returns the visitors of the campaigns. The first and the third
 // campaign have a better variation, the second and the fourth have no effect. The
 // fifth harms, and the split of the sixth is wrong.
-func populations(start time.Time) []population.SimpleCampaign {
+func campaignPopulations(start time.Time) []population.SimpleCampaign {
 	return []population.SimpleCampaign{
 		{
 			WebsiteID: 1, CampaignID: Campaign, GoalID: purchase, Visitors: 24_000, Start: start, Days: 28, MultipleExposures: 0.005, Seed: 12,
@@ -121,11 +121,11 @@ func widgetPopulations(start time.Time) []subscribers {
 // ofSignUp are the events of a visitor who signs up, beside the goal.
 var ofSignUp = []schema.Kind{schema.KindClick, schema.KindSubmit, schema.KindCompletion, schema.KindConversion, schema.KindContact}
 
-// events returns the events of the population on the widget. A visitor who signs
+// widgetEvents returns the events of the population on the widget. A visitor who signs
 // up has every kind of event; some of the others click.
-func (s *subscribers) events() iter.Seq[schema.Event] {
+func (s *subscribers) widgetEvents() iter.Seq[schema.Event] {
 	return func(yield func(schema.Event) bool) {
-		for e := range s.Events() {
+		for e := range s.GenerateEvents() {
 			e.Subject, e.ExperimentID = schema.SubjectWidget, s.experiment
 			did := []schema.Kind(nil)
 			switch {
@@ -139,7 +139,7 @@ func (s *subscribers) events() iter.Seq[schema.Event] {
 			}
 			for _, kind := range did {
 				also := e
-				also.EventID, also.Kind = schema.Hash(fmt.Sprintf("%d/%s", e.EventID, kind)), kind
+				also.EventID, also.Kind = schema.HashID(fmt.Sprintf("%d/%s", e.EventID, kind)), kind
 				also.GoalID, also.Value, also.Profit = 0, 0, 0
 				if !yield(also) {
 					return
@@ -149,8 +149,8 @@ func (s *subscribers) events() iter.Seq[schema.Event] {
 	}
 }
 
-// Catalogue declares the shop.
-func Catalogue(start time.Time) catalogue.File {
+// ShopCatalogue declares the shop.
+func ShopCatalogue(start time.Time) catalogue.File {
 	return catalogue.File{Accounts: []catalogue.Account{{
 		ID: Account, Name: Name,
 		Websites: []catalogue.Website{{
@@ -160,13 +160,13 @@ func Catalogue(start time.Time) catalogue.File {
 				{ID: signUp, WebsiteID: 1, Name: "Newsletter sign-up"},
 				{ID: support, WebsiteID: 1, Name: "Support request"},
 			},
-			Campaigns: campaigns(start),
-			Widgets:   []catalogue.Widget{popup(start)},
+			Campaigns: shopCampaigns(start),
+			Widgets:   []catalogue.Widget{popupWidget(start)},
 		}},
 	}}}
 }
 
-func campaigns(start time.Time) []catalogue.Campaign {
+func shopCampaigns(start time.Time) []catalogue.Campaign {
 	started := func(c catalogue.Campaign, begun time.Time) catalogue.Campaign {
 		c.WebsiteID, c.Type, c.TargetMode, c.TrafficAllocation = 1, "experiment", "live", 100
 		c.PrimaryGoalID = cmp.Or(c.PrimaryGoalID, purchase)
@@ -210,7 +210,7 @@ func campaigns(start time.Time) []catalogue.Campaign {
 	}
 }
 
-func popup(start time.Time) catalogue.Widget {
+func popupWidget(start time.Time) catalogue.Widget {
 	begun, tested := &catalogue.Date{Time: start}, &catalogue.Date{Time: start.AddDate(0, 0, 12)}
 	return catalogue.Widget{
 		ID: widget, WebsiteID: 1, Name: "Newsletter", Type: "popup", PrimaryGoalID: signUp,

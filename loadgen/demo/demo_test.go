@@ -22,16 +22,16 @@ func TestMain(m *testing.M) { schematest.Main(m) }
 func TestDemoShowsEachDecision(t *testing.T) {
 	tier.SkipShort(t)
 	start := time.Date(2026, 10, 30, 0, 0, 0, 0, time.UTC)
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	c, err := catalogue.Open(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Apply(t.Context(), demo.Catalogue(start), false); err != nil {
+	if _, err := c.ApplyFile(t.Context(), demo.ShopCatalogue(start), false); err != nil {
 		t.Fatal(err)
 	}
 	e, w := enginetest.Open(t, conn, c)
-	if err := w.Write(t.Context(), demo.Events(start)); err != nil {
+	if err := w.WriteEvents(t.Context(), demo.ShopEvents(start)); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
@@ -48,11 +48,11 @@ func TestDemoShowsEachDecision(t *testing.T) {
 		{16, result.DecisionRollBack, []float64{-0.025}, 8_000, 16},
 		{17, result.DecisionInvalid, []float64{0.010}, 6_000, 12},
 	} {
-		p, err := e.Plan(query.Request{AccountID: demo.Account, SubjectID: test.campaign, Metric: query.GoalConversionRate, Scorecard: true})
+		p, err := e.PlanReport(query.Request{AccountID: demo.Account, SubjectID: test.campaign, Metric: query.GoalConversionRate, Scorecard: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := e.Report(t.Context(), p)
+		r, err := e.ComputeReport(t.Context(), p)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,8 +26,8 @@ type Server struct {
 	conn driver.Conn
 }
 
-// Digest returns a hash of the stored events without their copies.
-func (s *Server) Digest(tb testing.TB) (hash uint64) {
+// HashEvents returns a hash of the stored events without their copies.
+func (s *Server) HashEvents(tb testing.TB) (hash uint64) {
 	tb.Helper()
 	if err := s.conn.QueryRow(tb.Context(), "SELECT sum(cityHash64(* EXCEPT ingested_at)) FROM events FINAL").Scan(&hash); err != nil {
 		tb.Fatal(err)
@@ -35,17 +35,17 @@ func (s *Server) Digest(tb testing.TB) (hash uint64) {
 	return hash
 }
 
-// Start serves a new store with the catalogue until the test ends. The first
+// StartServer serves a new store with the catalogue until the test ends. The first
 // account must have a website. The TestMain function of the calling package
 // must call schematest.Main.
-func Start(tb testing.TB, file catalogue.File) *Server {
+func StartServer(tb testing.TB, file catalogue.File) *Server {
 	tb.Helper()
-	conn := schematest.Open(tb)
+	conn := schematest.OpenMigrated(tb)
 	c, err := catalogue.Open(tb.Context(), conn)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if _, err := c.Apply(tb.Context(), file, false); err != nil {
+	if _, err := c.ApplyFile(tb.Context(), file, false); err != nil {
 		tb.Fatal(err)
 	}
 	e, w := enginetest.Open(tb, conn, c)
@@ -54,7 +54,7 @@ func Start(tb testing.TB, file catalogue.File) *Server {
 	options.StoreQueue, options.StoreWait = 1<<20, time.Hour // no request is rejected on slow machines
 	collector := ingest.NewCollector(tb.Context(), w, options.WaitingEvents)
 	handler := api.New(e, c, api.Intake{Collector: collector, Journal: ingest.NewJournal(conn), Times: ingest.DefaultTimes}, options)
-	served, admin := httptest.NewServer(handler), httptest.NewServer(handler.Admin())
+	served, admin := httptest.NewServer(handler), httptest.NewServer(handler.AdminHandler())
 	tb.Cleanup(served.Close)
 	tb.Cleanup(admin.Close)
 	s := &Server{URL: served.URL, AdminURL: admin.URL, Writer: w, Catalogue: c, conn: conn}

@@ -39,7 +39,7 @@ func RunTimed(work func() error) (Cost, error) {
 	err = work()
 	wall := time.Since(started)
 	cpuAfter, usageErr := cpuTime()
-	return Cost{WallMS: milliseconds(wall), CPUMS: milliseconds(cpuAfter - cpuBefore)}, errors.Join(err, usageErr)
+	return Cost{WallMS: inMilliseconds(wall), CPUMS: inMilliseconds(cpuAfter - cpuBefore)}, errors.Join(err, usageErr)
 }
 
 // samplePeriod is the period between two samples of the memory of running
@@ -83,7 +83,7 @@ func cpuTime() (time.Duration, error) {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
 }
 
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+func inMilliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // Median returns the median of each figure separately.
 func Median(costs []Cost) Cost {

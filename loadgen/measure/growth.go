@@ -56,9 +56,9 @@ func GrowthOf(ctx context.Context, visitors []int64, campaigns []int64, queries 
 	return g, nil
 }
 
-// Write writes a table of wall times. The last columns have the CPU time of the
+// WriteTable writes a table of wall times. The last columns have the CPU time of the
 // largest campaign and its ratio to the CPU time of the smallest campaign.
-func (g *Growth) Write(w io.Writer) error {
+func (g *Growth) WriteTable(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
 	header := []string{"wall ms by visitors"}
 	for _, visitors := range g.Visitors {

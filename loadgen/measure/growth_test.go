@@ -15,7 +15,7 @@ func TestGrowthWrite(t *testing.T) {
 		{Name: "unfiltered", WallMS: []float64{8, 8.5}, CPUMS: []float64{9, 9.9}},
 	}}
 	var table strings.Builder
-	if err := g.Write(&table); err != nil {
+	if err := g.WriteTable(&table); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"50", "5000", "8.0", "8.5", "9.9", "1.10", "150.00"} {

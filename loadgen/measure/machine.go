@@ -25,9 +25,9 @@ func ThisMachine() Machine {
 	return Machine{
 		Model:  procField("/proc/cpuinfo", "model name"),
 		Cores:  runtime.GOMAXPROCS(0),
-		Memory: gibibytes(procField("/proc/meminfo", "MemTotal")),
+		Memory: toGibibytes(procField("/proc/meminfo", "MemTotal")),
 		System: runtime.GOOS + "/" + runtime.GOARCH,
-		Go:     runtime.Version(), Revision: revision(),
+		Go:     runtime.Version(), Revision: buildRevision(),
 	}
 }
 
@@ -48,8 +48,8 @@ func procField(path, name string) string {
 	return unknown
 }
 
-// gibibytes converts an amount such as "123 kB" to GiB.
-func gibibytes(amount string) string {
+// toGibibytes converts an amount such as "123 kB" to GiB.
+func toGibibytes(amount string) string {
 	kibibytes, err := strconv.ParseFloat(strings.TrimSuffix(amount, " kB"), 64)
 	if err != nil {
 		return amount
@@ -57,8 +57,8 @@ func gibibytes(amount string) string {
 	return fmt.Sprintf("%.1f GiB", kibibytes/(1<<20))
 }
 
-// revision returns the version control revision from the build information.
-func revision() string {
+// buildRevision returns the version control revision from the build information.
+func buildRevision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return unknown

@@ -28,8 +28,8 @@ const (
 	duckDB
 )
 
-// param returns a reference to a query parameter.
-func (d dialect) param(name, kind string) expr {
+// parameterReference returns a reference to a query parameter.
+func (d dialect) parameterReference(name, kind string) expr {
 	if d == duckDB {
 		return expr("$" + name)
 	}
@@ -51,7 +51,9 @@ type slots struct {
 }
 
 // Param returns a reference to a query parameter.
-func (s *slots) Param(name expr, kind string) expr { return s.dialect.param(string(name), kind) }
+func (s *slots) Param(name expr, kind string) expr {
+	return s.dialect.parameterReference(string(name), kind)
+}
 
 // Campaign returns the condition on the events of the campaign.
 func (s *slots) Campaign() expr {
@@ -117,11 +119,11 @@ const (
 // count selects one of the counts.
 type count func(*Counts) int64
 
-func converted(c *Counts) int64  { return c.Converted }
-func goalEvents(c *Counts) int64 { return c.Goals }
-func value(c *Counts) int64      { return c.Value }
-func profit(c *Counts) int64     { return c.Profit }
-func extraValue(c *Counts) int64 { return c.ExtraValue }
+func convertedOf(c *Counts) int64 { return c.Converted }
+func goalEvents(c *Counts) int64  { return c.Goals }
+func valueOf(c *Counts) int64     { return c.Value }
+func profitOf(c *Counts) int64    { return c.Profit }
+func extraValue(c *Counts) int64  { return c.ExtraValue }
 
 // computation is one system's way to answer a question.
 type computation struct {
@@ -157,8 +159,8 @@ type form struct {
 
 func everyQuestion(Question) bool { return true }
 
-// unfiltered questions are asked of the copy by time, too: with filters, the texts are faster on the table as stored.
-func unfiltered(q Question) bool {
+// isUnfiltered questions are asked of the copy by time, too: with filters, the texts are faster on the table as stored.
+func isUnfiltered(q Question) bool {
 	return q == MeanValue || q == ConversionRate || q == FourMetrics || q == ByDevice
 }
 
@@ -166,8 +168,8 @@ func unfiltered(q Question) bool {
 var forms = []form{
 	{growthBook, asStored, "growthbook.sql", clickHouse, eventsTable, false, everyQuestion},
 	{postHog, asStored, "posthog.sql", clickHouse, eventsTable, true, everyQuestion},
-	{growthBook, byTime, "growthbook.sql", clickHouse, timeOrderedTable, false, unfiltered},
-	{postHog, byTime, "posthog.sql", clickHouse, timeOrderedTable, true, unfiltered},
+	{growthBook, byTime, "growthbook.sql", clickHouse, timeOrderedTable, false, isUnfiltered},
+	{postHog, byTime, "posthog.sql", clickHouse, timeOrderedTable, true, isUnfiltered},
 	{growthBook, precomputed, "growthbook_precomputed.sql", clickHouse, "", false, func(q Question) bool {
 		return q != WithoutOutliers // the values of a day have no single goals
 	}},
@@ -180,9 +182,9 @@ var forms = []form{
 	}},
 }
 
-// computations returns all computations of all questions. The first computation
+// allComputations returns all computations of all questions. The first computation
 // of each question is the Lifthouse report.
-func (r *runner) computations() ([]*computation, error) {
+func (r *runner) allComputations() ([]*computation, error) {
 	var all []*computation
 	var errs []error
 	for _, question := range questions {
@@ -192,15 +194,15 @@ func (r *runner) computations() ([]*computation, error) {
 			if !f.answers(question) || f.dialect == duckDB && r.DuckDB == nil {
 				continue
 			}
-			c, err := f.computation(question, len(r.GoalIDs), r.to.Sub(r.from))
+			c, err := f.newComputation(question, len(r.GoalIDs), r.to.Sub(r.from))
 			all, errs = append(all, c), append(errs, err)
 		}
 	}
 	return all, errors.Join(errs...)
 }
 
-// computation returns the computation that answers the question.
-func (f *form) computation(question Question, goals int, span time.Duration) (*computation, error) {
+// newComputation returns the computation that answers the question.
+func (f *form) newComputation(question Question, goals int, span time.Duration) (*computation, error) {
 	metrics, totals := metricsOf(f.dialect, question, goals)
 	s := slots{
 		dialect: f.dialect, Events: f.events, Dimension: "''", Filter: "true", Metrics: metrics, GoalValue: question == GoalValue,

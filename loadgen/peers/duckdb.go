@@ -64,8 +64,8 @@ type response struct {
 // duckRow is a row of a statement: [variation, dimension, visitors, totals, squares].
 type duckRow []json.RawMessage
 
-// run runs a statement.
-func (d *DuckDB) run(sql string, parameters map[string]any) (*response, error) {
+// runStatement runs a statement.
+func (d *DuckDB) runStatement(sql string, parameters map[string]any) (*response, error) {
 	request, err := json.Marshal(map[string]any{"sql": sql, "parameters": parameters})
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (r *runner) loadDuckDB(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Conn.Exec(ctx, text, append(r.parameters(MeanValue), clickhouse.Named("file", file))...); err != nil {
+	if err := r.Conn.Exec(ctx, text, append(r.questionParameters(MeanValue), clickhouse.Named("file", file))...); err != nil {
 		return fmt.Errorf("write the events to a Parquet file: %w", err)
 	}
 	visitors, err := sqlText("visitors_rows.sql", &slots{dialect: duckDB, Goals: r.goalNames()})
@@ -132,11 +132,11 @@ func (r *runner) loadDuckDB(ctx context.Context) error {
 	parameters := r.duckParameters(MeanValue)
 	parameters["file"] = file
 	for _, sql := range append(functions, "CREATE OR REPLACE TABLE events AS SELECT * FROM read_parquet($file)", visitors) {
-		if _, err := r.DuckDB.run(sql, parameters); err != nil {
+		if _, err := r.DuckDB.runStatement(sql, parameters); err != nil {
 			return err
 		}
 	}
-	version, err := r.DuckDB.run("SELECT version()", nil)
+	version, err := r.DuckDB.runStatement("SELECT version()", nil)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (r *runner) loadDuckDB(ctx context.Context) error {
 // milliseconds since 1970.
 func (r *runner) duckParameters(question Question) map[string]any {
 	parameters := map[string]any{
-		"from": r.from.UnixMilli(), "to": question.end(r.from, r.to).UnixMilli(), "goal_value": storedGoalValue,
+		"from": r.from.UnixMilli(), "to": question.windowEnd(r.from, r.to).UnixMilli(), "goal_value": storedGoalValue,
 	}
 	for n, id := range r.GoalIDs {
 		parameters[string(goalColumn(n+1))] = id
@@ -158,7 +158,7 @@ func (r *runner) duckParameters(question Question) map[string]any {
 // runDuckDB runs the queries of a computation in DuckDB.
 func (r *runner) runDuckDB(c *computation) (answers []peerAnswer, cost measure.Cost, err error) {
 	for _, text := range c.queries {
-		answer, err := r.DuckDB.run(text, r.duckParameters(c.question))
+		answer, err := r.DuckDB.runStatement(text, r.duckParameters(c.question))
 		if err != nil {
 			return nil, cost, err
 		}

@@ -20,8 +20,8 @@ type peerRow struct {
 
 type peerAnswer []peerRow
 
-func (r *runner) query(ctx context.Context, text string, question Question) (peerAnswer, error) {
-	rows, err := r.Conn.Query(ctx, text, r.parameters(question)...)
+func (r *runner) readAnswer(ctx context.Context, text string, question Question) (peerAnswer, error) {
+	rows, err := r.Conn.Query(ctx, text, r.questionParameters(question)...)
 	if err != nil {
 		return nil, err
 	}
@@ -37,10 +37,10 @@ func (r *runner) query(ctx context.Context, text string, question Question) (pee
 	return answer, rows.Err()
 }
 
-// compare compares a peer's numbers with the Lifthouse report. The definitions
+// compareAnswers compares a peer's numbers with the Lifthouse report. The definitions
 // agree on the visitors who saw exactly one variation and on the sums over their
 // goals after the first view. These numbers are integers and must be equal.
-func (r *runner) compare(c *computation, answers []peerAnswer, expected []Counts) {
+func (r *runner) compareAnswers(c *computation, answers []peerAnswer, expected []Counts) {
 	expectedRows := map[string]*Counts{}
 	for i := range expected {
 		expectedRows[rowName(strconv.FormatInt(expected[i].VariationID, 10), expected[i].Dimension)] = &expected[i]

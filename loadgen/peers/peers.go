@@ -84,8 +84,8 @@ var Groups = []string{
 	growthBook + ", events", postHog + ", events", growthBook + ", " + precomputed, postHog + ", " + precomputed, "DuckDB, events", "DuckDB, " + rowPerVisitor,
 }
 
-// Group returns the group of a peer's computation, one of Groups.
-func (r Row) Group() string {
+// GroupName returns the group of a peer's computation, one of Groups.
+func (r Row) GroupName() string {
 	switch {
 	case r.System == rowPerVisitor:
 		return "DuckDB, " + rowPerVisitor
@@ -121,7 +121,7 @@ func Compare(ctx context.Context, o Options) (result *Result, err error) {
 	if err := r.readExtent(ctx); err != nil {
 		return nil, err
 	}
-	all, err := r.computations()
+	all, err := r.allComputations()
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func Compare(ctx context.Context, o Options) (result *Result, err error) {
 				continue
 			}
 			o.Progress(fmt.Sprintf("round %d of %d: %s, %s, %s", round+1, o.WarmUps+o.Rounds, c.question, c.system, c.table))
-			cost, err := r.run(ctx, c, round == 0)
+			cost, err := r.runComputation(ctx, c, round == 0)
 			if err != nil {
 				return nil, fmt.Errorf("%s, %s, %s: %w", c.question, c.system, c.table, err)
 			}
@@ -150,7 +150,7 @@ func Compare(ctx context.Context, o Options) (result *Result, err error) {
 			}
 		}
 	}
-	result.Rows = rows(all)
+	result.Rows = resultRows(all)
 	return result, nil
 }
 
@@ -169,10 +169,10 @@ func (r *runner) campaignParameters() []any {
 // storedGoalValue is LeastGoalValue in stored units.
 const storedGoalValue = LeastGoalValue * schema.MoneyScale
 
-// parameters returns the parameters of the queries for a question.
-func (r *runner) parameters(question Question) []any {
+// questionParameters returns the parameters of the queries for a question.
+func (r *runner) questionParameters(question Question) []any {
 	all := append(r.campaignParameters(), clickhouse.Named("goal_value", storedGoalValue),
-		clickhouse.DateNamed("from", r.from, clickhouse.MilliSeconds), clickhouse.DateNamed("to", question.end(r.from, r.to), clickhouse.MilliSeconds))
+		clickhouse.DateNamed("from", r.from, clickhouse.MilliSeconds), clickhouse.DateNamed("to", question.windowEnd(r.from, r.to), clickhouse.MilliSeconds))
 	for n, id := range r.GoalIDs {
 		all = append(all, clickhouse.Named(string(goalColumn(n+1)), id))
 	}
@@ -200,9 +200,9 @@ func (r *runner) readExtent(ctx context.Context) error {
 	return nil
 }
 
-// run runs a computation once and returns its cost. If compare is set, run
+// runComputation runs a computation once and returns its cost. If compare is set, run
 // compares the numbers of a peer with the report of Lifthouse.
-func (r *runner) run(ctx context.Context, c *computation, compare bool) (measure.Cost, error) {
+func (r *runner) runComputation(ctx context.Context, c *computation, compare bool) (measure.Cost, error) {
 	if c.isLifthouse() {
 		return measure.Run(ctx, r.Conn, func() error {
 			counts, err := r.Report(ctx, c.question, r.openEnd(c.question))
@@ -212,14 +212,14 @@ func (r *runner) run(ctx context.Context, c *computation, compare bool) (measure
 	}
 	answers, cost, err := r.runPeer(ctx, c)
 	if err == nil && compare && c.hasSameDefinition() {
-		r.compare(c, answers, r.expected[c.question])
+		r.compareAnswers(c, answers, r.expected[c.question])
 	}
 	return cost, err
 }
 
 // openEnd returns the end of the window of a report, which is zero if it is open.
 func (r *runner) openEnd(question Question) time.Time {
-	if end := question.end(r.from, r.to); end != r.to {
+	if end := question.windowEnd(r.from, r.to); end != r.to {
 		return end
 	}
 	return time.Time{}
@@ -233,7 +233,7 @@ func (r *runner) runPeer(ctx context.Context, c *computation) (answers []peerAns
 	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(compileAtOnce))
 	cost, err = measure.Run(ctx, r.Conn, func() error {
 		for _, text := range c.queries {
-			answer, err := r.query(ctx, text, c.question)
+			answer, err := r.readAnswer(ctx, text, c.question)
 			if err != nil {
 				return err
 			}
@@ -244,8 +244,8 @@ func (r *runner) runPeer(ctx context.Context, c *computation) (answers []peerAns
 	return answers, cost, err
 }
 
-// rows returns the median cost of each computation, with ratios.
-func rows(all []*computation) []Row {
+// resultRows returns the median cost of each computation, with ratios.
+func resultRows(all []*computation) []Row {
 	var rows []Row
 	var report measure.Cost // of the current question
 	for _, c := range all {
@@ -255,14 +255,14 @@ func rows(all []*computation) []Row {
 		}
 		rows = append(rows, Row{
 			Question: c.question, System: c.system, Table: c.table, Cost: cost,
-			WallRatio: ratio(cost.WallMS, report.WallMS), CPURatio: ratio(cost.CPUMS, report.CPUMS), MemoryRatio: ratio(cost.PeakMB, report.PeakMB),
+			WallRatio: ratioOrZero(cost.WallMS, report.WallMS), CPURatio: ratioOrZero(cost.CPUMS, report.CPUMS), MemoryRatio: ratioOrZero(cost.PeakMB, report.PeakMB),
 		})
 	}
 	return rows
 }
 
-// ratio returns numerator/denominator, or 0 if either is 0.
-func ratio(numerator, denominator float64) float64 {
+// ratioOrZero returns numerator/denominator, or 0 if either is 0.
+func ratioOrZero(numerator, denominator float64) float64 {
 	if numerator == 0 || denominator == 0 {
 		return 0
 	}

@@ -65,7 +65,7 @@ func sumOf(name, column expr) metric {
 func rateOf(d dialect, n int) metric {
 	goal := goalColumn(n)
 	name := expr(fmt.Sprintf("m%d", n))
-	condition := "goal_id = " + d.param(string(goal), "Int64")
+	condition := "goal_id = " + d.parameterReference(string(goal), "Int64")
 	return metric{Name: name, Value: "toFloat64(" + condition + ")", Aggregate: "max", Condition: condition, Column: goal}
 }
 
@@ -76,10 +76,10 @@ func goalColumn(n int) expr { return expr(fmt.Sprintf("goal_%d", n)) }
 func metricsOf(d dialect, question Question, goalCount int) ([]metric, []count) {
 	switch question {
 	case ConversionRate:
-		return []metric{rateOf(d, 1)}, []count{converted}
+		return []metric{rateOf(d, 1)}, []count{convertedOf}
 	case FourMetrics:
 		goals := metric{Name: "m1", Value: "toFloat64(1)", Aggregate: "sum", Column: "goals"}
-		return []metric{goals, sumOf("m2", "value"), sumOf("m3", "profit"), sumOf("m4", "extra_value")}, []count{goalEvents, value, profit, extraValue}
+		return []metric{goals, sumOf("m2", "value"), sumOf("m3", "profit"), sumOf("m4", "extra_value")}, []count{goalEvents, valueOf, profitOf, extraValue}
 	case Scorecard:
 		var metrics []metric
 		var counts []count
@@ -90,18 +90,18 @@ func metricsOf(d dialect, question Question, goalCount int) ([]metric, []count) 
 		mean := sumOf("m0", "value")
 		mean.Condition = metrics[0].Condition
 		mean.Value = "if(" + mean.Condition + ", toFloat64(value), 0)"
-		return append(metrics, mean), append(counts, value)
+		return append(metrics, mean), append(counts, valueOf)
 	case GoalValue:
 		mean := sumOf("m1", "value")
 		mean.Column = "value_from"
-		return []metric{mean}, []count{value}
+		return []metric{mean}, []count{valueOf}
 	case MeanValue, ByDevice, ByCity, Mobile, MobileCountries, FourFilters, WithoutOutliers, FirstWeek:
 	}
-	return []metric{sumOf("m1", "value")}, []count{value}
+	return []metric{sumOf("m1", "value")}, []count{valueOf}
 }
 
-// end returns the end of the window of a question about events in [from, to).
-func (q Question) end(from, to time.Time) time.Time {
+// windowEnd returns the end of the window of a question about events in [from, to).
+func (q Question) windowEnd(from, to time.Time) time.Time {
 	if q != FirstWeek {
 		return to
 	}

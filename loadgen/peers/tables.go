@@ -31,7 +31,7 @@ func (r *runner) createCopies(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if err := r.Conn.Exec(ctx, text, r.parameters(MeanValue)...); err != nil {
+			if err := r.Conn.Exec(ctx, text, r.questionParameters(MeanValue)...); err != nil {
 				return fmt.Errorf("create %s: %w", c.table, err)
 			}
 		}

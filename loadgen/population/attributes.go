@@ -104,19 +104,19 @@ const (
 	distinctTerms     = 800
 )
 
-func numbered(prefix string, n int64) string { return prefix + strconv.FormatInt(n, 10) }
+func numberedName(prefix string, n int64) string { return prefix + strconv.FormatInt(n, 10) }
 
 // drawAttributes draws the attributes of a new visitor.
 func drawAttributes(random *rand.Rand) schema.Attributes {
-	c, p := clients.draw(random), places.draw(random)
+	c, p := clients.drawRow(random), places.drawRow(random)
 	a := schema.Attributes{
 		Device: c.device, Browser: c.browser, OS: c.os,
 		Country: p.country, Region: p.region, City: p.city,
-		VisitorType:    visitorTypes.draw(random).value,
+		VisitorType:    visitorTypes.drawRow(random).value,
 		FirstVisitPage: "/",
 	}
 	if random.Float64() >= 0.25 {
-		a.FirstVisitPage = numbered("/products/", drawZipf(random, distinctPages))
+		a.FirstVisitPage = numberedName("/products/", drawZipf(random, distinctPages))
 	}
 	drawSource(random, &a)
 	return a
@@ -124,7 +124,7 @@ func drawAttributes(random *rand.Rand) schema.Attributes {
 
 // drawSource replaces the channel, the referrer and the campaign tags.
 func drawSource(random *rand.Rand, a *schema.Attributes) {
-	s := sources.draw(random)
+	s := sources.drawRow(random)
 	a.Channel, a.Referrer = s.channel, s.referrer
 	a.UTMSource, a.UTMMedium, a.UTMCampaign, a.UTMContent, a.UTMTerm = "", "", "", "", ""
 	if s.longTail && (s.referrer == "" || random.Float64() < 0.5) {
@@ -136,10 +136,10 @@ func drawSource(random *rand.Rand, a *schema.Attributes) {
 	}
 	tag := s.tags[drawZipf(random, len(s.tags))]
 	a.UTMSource, a.UTMMedium = tag[0], tag[1]
-	a.UTMCampaign = numbered("campaign-", drawZipf(random, distinctCampaigns))
-	a.UTMContent = numbered("creative-", drawZipf(random, distinctContents))
+	a.UTMCampaign = numberedName("campaign-", drawZipf(random, distinctCampaigns))
+	a.UTMContent = numberedName("creative-", drawZipf(random, distinctContents))
 	if a.UTMMedium == "cpc" {
-		a.UTMTerm = numbered("term ", drawZipf(random, distinctTerms))
+		a.UTMTerm = numberedName("term ", drawZipf(random, distinctTerms))
 	}
 }
 
@@ -161,8 +161,8 @@ type stratum struct {
 	share float64 // of all visitors
 }
 
-// strata returns all strata. Their shares add up to 1.
-func strata() []stratum {
+// allStrata returns all strata. Their shares add up to 1.
+func allStrata() []stratum {
 	countries := map[string]float64{}
 	for i, p := range places.rows {
 		countries[p.country] += places.shares[i]
@@ -186,7 +186,7 @@ func strata() []stratum {
 // attributeValues returns the possible values of an effect attribute, sorted.
 func attributeValues(attribute string) []string {
 	values := map[string]bool{}
-	for _, s := range strata() {
+	for _, s := range allStrata() {
 		values[effectAttributes[attribute](&s.Attributes)] = true
 	}
 	return sortedKeys(values)

@@ -6,9 +6,9 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// Catalogue returns the catalogue of the scenario's websites, goals, campaigns
+// CatalogueFile returns the catalogue of the scenario's websites, goals, campaigns
 // and widgets, in the format that lifthouse apply reads.
-func (s *Scenario) Catalogue() catalogue.File {
+func (s *Scenario) CatalogueFile() catalogue.File {
 	account := catalogue.Account{ID: s.Account, Name: "Made by loadgen"}
 	for i := range s.Websites {
 		account.Websites = append(account.Websites, s.catalogueWebsite(&s.Websites[i]))

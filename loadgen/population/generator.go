@@ -47,19 +47,19 @@ func newGenerator(s *subject, c *chunk) *generator {
 	return &generator{subject: s, source: source, Rand: rand.New(source), chunk: c}
 }
 
-// visitor adds the events of visitor n to the chunk.
-func (g *generator) visitor(n int) {
+// addVisitor adds the events of visitor n to the chunk.
+func (g *generator) addVisitor(n int) {
 	g.source.Seed(g.seed, mixBits(g.seed+uint64(n)))
 	g.visitorName = g.key + "-" + strconv.FormatUint(g.scenario.Seed, 10) + "-" + strconv.Itoa(n)
-	g.visitorID, g.eventCount = schema.Hash(g.visitorName), 0
-	g.variation = g.variations.draw(g.Rand)
+	g.visitorID, g.eventCount = schema.HashID(g.visitorName), 0
+	g.variation = g.variations.drawRow(g.Rand)
 	g.firstAttributes = drawAttributes(g.Rand)
 	g.visitAttributes = g.firstAttributes
 	if g.scenario.standard {
 		g.standardVisits()
 		return
 	}
-	g.visits()
+	g.generateVisits()
 }
 
 // hour is an hour of the day in UTC.
@@ -82,7 +82,7 @@ func hourWeights() []hour {
 
 // drawTime draws a time of day. Day 0 is the scenario's first day.
 func (g *generator) drawTime(day int) time.Time {
-	sinceMidnight := time.Duration((float64(hours.draw(g.Rand).number) + g.Float64()) * float64(time.Hour))
+	sinceMidnight := time.Duration((float64(hours.drawRow(g.Rand).number) + g.Float64()) * float64(time.Hour))
 	return g.start.AddDate(0, 0, day).Add(sinceMidnight.Truncate(time.Millisecond))
 }
 
@@ -96,15 +96,15 @@ func (g *generator) drawNext(after time.Time) time.Time {
 // down, between two visits of a visitor, in addition to 1 day.
 const meanExtraDays = 2.5
 
-// visits generates the visits of a visitor. Each outcome occurs in one visit,
+// generateVisits generates the visits of a visitor. Each outcome occurs in one visit,
 // after the views of the visit.
-func (g *generator) visits() {
+func (g *generator) generateVisits() {
 	t := &g.scenario.Traffic
 	visits := 1 + g.drawRepeats(t.Returning)
 	visitOf := make([]int, len(g.outcomes)) // index of the visit with the outcome; -1: none
 	for i := range g.outcomes {
 		visitOf[i] = -1
-		if g.Float64() < g.probability(&g.outcomes[i], g.variation.id, &g.firstAttributes) {
+		if g.Float64() < g.outcomeProbability(&g.outcomes[i], g.variation.id, &g.firstAttributes) {
 			visitOf[i] = g.IntN(visits)
 		}
 	}
@@ -115,14 +115,14 @@ func (g *generator) visits() {
 		if visit > 0 && g.Float64() < t.SourceChanges {
 			drawSource(g.Rand, &g.visitAttributes)
 		}
-		g.view(at, g.variation.id)
+		g.addView(at, g.variation.id)
 		for range g.drawRepeats(1 - 1/t.Views) {
 			at = g.drawNext(at)
-			g.view(at, g.variation.id)
+			g.addView(at, g.variation.id)
 		}
 		if multiple && visit == visits-1 {
 			at = g.drawNext(at)
-			g.view(at, g.drawOtherVariation())
+			g.addView(at, g.drawOtherVariation())
 		}
 		for i := range g.outcomes {
 			if visitOf[i] == visit {
@@ -162,12 +162,12 @@ func (g *generator) drawOtherVariation() int64 {
 // goal events after it.
 func (g *generator) outcomeEvents(o *outcome, at time.Time) {
 	if o.Goal == nil {
-		g.add(Event{Event: schema.Event{Kind: o.kind, Time: at, VariationID: g.variation.id}})
+		g.addEvent(Event{Event: schema.Event{Kind: o.kind, Time: at, VariationID: g.variation.id}})
 		return
 	}
 	mean := g.meanValue(o, g.variation.id, &g.firstAttributes)
 	for range 1 + g.drawRepeats(o.Again) {
-		g.add(Event{Event: g.goalEvent(o.Goal, mean, at)})
+		g.addEvent(Event{Event: g.goalEvent(o.Goal, mean, at)})
 		at = g.drawNext(at)
 	}
 }
@@ -192,20 +192,20 @@ func roundToCents(amount float64) int64 {
 	return int64(math.Round(amount*100)) * (schema.MoneyScale / 100)
 }
 
-func (g *generator) view(at time.Time, variation int64) {
-	g.add(Event{Event: schema.Event{Kind: schema.KindView, Time: at, VariationID: variation}})
+func (g *generator) addView(at time.Time, variation int64) {
+	g.addEvent(Event{Event: schema.Event{Kind: schema.KindView, Time: at, VariationID: variation}})
 }
 
-// add fills in the remaining fields of the event and adds the event to the
+// addEvent fills in the remaining fields of the event and adds the event to the
 // chunk. It draws whether the event is late and whether the event is
 // duplicated.
-func (g *generator) add(e Event) {
+func (g *generator) addEvent(e Event) {
 	e.WebsiteID, e.Subject, e.SubjectID, e.ExperimentID = g.website.ID, g.kind, g.id, g.experimentID
 	e.Visitor, e.VisitorID, e.Attributes = g.visitorName, g.visitorID, g.visitAttributes
 	e.number = g.eventCount
 	g.eventCount++
 	var id [64]byte
-	e.EventID = schema.Hash(string(e.appendID(id[:0])))
+	e.EventID = schema.HashID(string(e.appendID(id[:0])))
 	t := &g.scenario.Traffic
 	if g.Float64() < t.Late {
 		g.chunk.late = append(g.chunk.late, e)

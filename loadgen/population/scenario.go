@@ -133,8 +133,8 @@ func (s *Scenario) eachSplit(f func(*Split)) {
 	}
 }
 
-// Visitors returns the total number of visitors.
-func (s *Scenario) Visitors() int {
+// TotalVisitors returns the total number of visitors.
+func (s *Scenario) TotalVisitors() int {
 	total := 0
 	s.eachSplit(func(p *Split) { total += p.Visitors })
 	return total
@@ -143,7 +143,7 @@ func (s *Scenario) Visitors() int {
 // SetVisitors scales the numbers of visitors of all campaigns and experiments
 // so that their sum is visitors.
 func (s *Scenario) SetVisitors(visitors int) {
-	oldTotal, oldSum, newSum := s.Visitors(), 0, 0
+	oldTotal, oldSum, newSum := s.TotalVisitors(), 0, 0
 	s.eachSplit(func(p *Split) {
 		oldSum += p.Visitors
 		sum := int(math.Round(float64(visitors) * float64(oldSum) / float64(max(oldTotal, 1))))

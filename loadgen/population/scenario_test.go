@@ -125,33 +125,33 @@ func TestSetVisitors(t *testing.T) {
 	s := population.DefaultScenario()
 	for _, visitors := range []int{1, 7, 10_000, 123_457} {
 		s := s
-		if s.SetVisitors(visitors); s.Visitors() != visitors {
-			t.Errorf("%d visitors, want %d", s.Visitors(), visitors)
+		if s.SetVisitors(visitors); s.TotalVisitors() != visitors {
+			t.Errorf("%d visitors, want %d", s.TotalVisitors(), visitors)
 		}
 	}
 }
 
 func TestCatalogueApplies(t *testing.T) {
-	for name, s := range map[string]population.Scenario{"default": population.DefaultScenario(), "standard": population.Standard(0.01, 1)} {
+	for name, s := range map[string]population.Scenario{"default": population.DefaultScenario(), "standard": population.StandardScenario(0.01, 1)} {
 		if err := s.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		var text bytes.Buffer
-		if err := s.Catalogue().Write(&text); err != nil {
+		if err := s.CatalogueFile().WriteYAML(&text); err != nil {
 			t.Fatal(err)
 		}
-		file, err := catalogue.Read(&text)
+		file, err := catalogue.ReadYAML(&text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := catalogue.Open(t.Context(), schematest.Open(t))
+		c, err := catalogue.Open(t.Context(), schematest.OpenMigrated(t))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Apply(t.Context(), file, false); err != nil {
+		if _, err := c.ApplyFile(t.Context(), file, false); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if changes, err := c.Apply(t.Context(), s.Catalogue(), false); err != nil || len(changes) != 0 {
+		if changes, err := c.ApplyFile(t.Context(), s.CatalogueFile(), false); err != nil || len(changes) != 0 {
 			t.Errorf("%s: applying the catalogue again: changes %v, error %v", name, changes, err)
 		}
 	}

@@ -32,14 +32,14 @@ type SimpleVariation struct {
 	MeanValue      float64 // mean order value, in the sender's currency unit
 }
 
-// Events returns all events, visitor by visitor. Each visitor has at least one
+// GenerateEvents returns all events, visitor by visitor. Each visitor has at least one
 // view. An order follows the last view.
-func (c *SimpleCampaign) Events() iter.Seq[schema.Event] {
+func (c *SimpleCampaign) GenerateEvents() iter.Seq[schema.Event] {
 	return func(yield func(schema.Event) bool) {
 		random := rand.New(rand.NewPCG(c.Seed, 0))
 		for n := range c.Visitors {
 			v := c.drawVisitor(random, n)
-			for _, event := range v.generate(c, random) {
+			for _, event := range v.generateEvents(c, random) {
 				if !yield(event) {
 					return
 				}
@@ -103,34 +103,34 @@ const simpleLaterViews = 2.5
 // typical of shops.
 const simpleSpread = 0.9
 
-// generate returns the visitor's events.
-func (v *simpleVisitor) generate(c *SimpleCampaign, random *rand.Rand) []schema.Event {
-	v.add(c, schema.KindView, v.first, v.variation.ID, 0)
+// generateEvents returns the visitor's events.
+func (v *simpleVisitor) generateEvents(c *SimpleCampaign, random *rand.Rand) []schema.Event {
+	v.addEvent(c, schema.KindView, v.first, v.variation.ID, 0)
 	last := v.first
 	for range int(random.ExpFloat64() * simpleLaterViews) {
 		last = last.Add(time.Duration(random.ExpFloat64() * float64(20*time.Minute)).Truncate(time.Millisecond))
-		v.add(c, schema.KindView, last, v.variation.ID, 0)
+		v.addEvent(c, schema.KindView, last, v.variation.ID, 0)
 	}
 	if random.Float64() < c.MultipleExposures {
 		other := c.Variations[random.IntN(len(c.Variations))].ID
-		v.add(c, schema.KindView, last.Add(time.Minute), other, 0)
+		v.addEvent(c, schema.KindView, last.Add(time.Minute), other, 0)
 	}
 	if random.Float64() < v.variation.ConversionRate {
 		value := v.variation.MeanValue * math.Exp(simpleSpread*random.NormFloat64()-simpleSpread*simpleSpread/2)
-		v.add(c, schema.KindGoal, last.Add(time.Minute), v.variation.ID, value)
+		v.addEvent(c, schema.KindGoal, last.Add(time.Minute), v.variation.ID, value)
 	}
 	return v.events
 }
 
-func (v *simpleVisitor) add(c *SimpleCampaign, kind schema.Kind, at time.Time, variation int64, value float64) {
+func (v *simpleVisitor) addEvent(c *SimpleCampaign, kind schema.Kind, at time.Time, variation int64, value float64) {
 	e := schema.Event{
-		EventID:     schema.Hash(fmt.Sprintf("%s/%d", v.name, len(v.events))),
+		EventID:     schema.HashID(fmt.Sprintf("%s/%d", v.name, len(v.events))),
 		Time:        at,
 		WebsiteID:   c.WebsiteID,
 		Subject:     schema.SubjectCampaign,
 		SubjectID:   c.CampaignID,
 		VariationID: variation,
-		VisitorID:   schema.Hash(v.name),
+		VisitorID:   schema.HashID(v.name),
 		Kind:        kind,
 		Attributes:  v.Attributes,
 	}

@@ -26,16 +26,16 @@ const (
 	goalIDsPerWebsite    = 10 // goal ids reserved per website
 )
 
-// growingVisitors has the numbers of visitors of the campaigns of Growing,
+// growingVisitors has the numbers of visitors of the campaigns of GrowingScenario,
 // which increase by half a power of ten.
 var growingVisitors = []int{50_000, 158_000, 500_000, 1_580_000}
 
-// Standard returns the standard data set, on which benchmark results are
+// StandardScenario returns the standard data set, on which benchmark results are
 // comparable. All numbers of visitors are multiplied by scale. At scale 1 one
 // campaign has 5 million visitors and about 28 million events, and 200 small
 // campaigns have 3,700 to 17,000 visitors. There are 10 websites and 60 days.
 // Visitors have 1 to 80 events.
-func Standard(scale float64, seed uint64) Scenario {
+func StandardScenario(scale float64, seed uint64) Scenario {
 	s := Scenario{
 		Seed: seed, Start: catalogue.Date{Time: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}, Days: standardDays, Account: 1, standard: true,
 		Traffic: Traffic{Views: 1, MultipleExposures: 0.01, SourceChanges: 0.03},
@@ -65,12 +65,12 @@ func Standard(scale float64, seed uint64) Scenario {
 	return s
 }
 
-// Growing returns campaigns like the large campaign of the standard data set,
+// GrowingScenario returns campaigns like the large campaign of the standard data set,
 // with 50,000 to 1,580,000 visitors multiplied by scale. The campaigns belong
 // to a website of their own, so that they can be added to the standard data
 // set.
-func Growing(scale float64, seed uint64) Scenario {
-	s := Standard(scale, seed)
+func GrowingScenario(scale float64, seed uint64) Scenario {
+	s := StandardScenario(scale, seed)
 	site := s.Websites[0]
 	site.ID, site.Domain = growingWebsite, "growing.example.com"
 	campaign := site.Campaigns[0]
@@ -89,7 +89,7 @@ func Growing(scale float64, seed uint64) Scenario {
 	return s
 }
 
-// GrowingCampaigns returns the ids of the campaigns of Growing, smallest first,
+// GrowingCampaigns returns the ids of the campaigns of GrowingScenario, smallest first,
 // followed by StandardCampaign.
 func GrowingCampaigns() []int64 {
 	var ids []int64
@@ -118,7 +118,7 @@ func (g *generator) standardVisits() {
 	}
 	at := g.drawTime(g.IntN(g.scenario.Days))
 	end := g.start.AddDate(0, 0, g.scenario.Days)
-	g.view(at, g.variation.id)
+	g.addView(at, g.variation.id)
 	for n := range later {
 		gap := time.Minute + time.Duration(g.ExpFloat64()*float64(5*time.Minute))
 		if days := 12*time.Hour + time.Duration(g.ExpFloat64()*float64(24*time.Hour)); g.Float64() >= standardMinutesShare && at.Add(days).Before(end) {
@@ -130,12 +130,12 @@ func (g *generator) standardVisits() {
 		}
 		switch {
 		case multiple && n == later-1:
-			g.view(at, g.drawOtherVariation())
+			g.addView(at, g.drawOtherVariation())
 		case g.Float64() < standardGoalShare:
 			goal := g.outcomes[g.IntN(len(g.outcomes))].Goal
-			g.add(Event{Event: g.goalEvent(goal, goal.Value, at)})
+			g.addEvent(Event{Event: g.goalEvent(goal, goal.Value, at)})
 		default:
-			g.view(at, g.variation.id)
+			g.addView(at, g.variation.id)
 		}
 	}
 }

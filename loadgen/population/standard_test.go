@@ -11,7 +11,7 @@ import (
 // TestStandardShape checks the proportions of the standard data set at a small
 // scale.
 func TestStandardShape(t *testing.T) {
-	s := population.Standard(0.004, 1)
+	s := population.StandardScenario(0.004, 1)
 	type visitor struct{ events, seen int }
 	visitors := map[uint64]*visitor{}
 	var large, later, goals, multiple, long float64
@@ -19,7 +19,7 @@ func TestStandardShape(t *testing.T) {
 	campaigns := map[int64]bool{}
 	most := 0
 	var value int64
-	err := population.Generate(t.Context(), &s, func(events []population.Event) []population.Event { return events }, func(b population.Batch[[]population.Event]) error {
+	err := population.GenerateEvents(t.Context(), &s, func(events []population.Event) []population.Event { return events }, func(b population.Batch[[]population.Event]) error {
 		for _, e := range b.Data {
 			campaigns[e.SubjectID] = true
 			if e.SubjectID != population.StandardCampaign {

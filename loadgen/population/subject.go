@@ -31,9 +31,9 @@ type outcome struct {
 	*Goal // nil for an action
 }
 
-// subjects returns the campaigns and experiments of a valid scenario, in the
+// allSubjects returns the campaigns and experiments of a valid scenario, in the
 // order of the scenario.
-func (s *Scenario) subjects() []*subject {
+func (s *Scenario) allSubjects() []*subject {
 	var all []*subject
 	add := func(site *Website, kind schema.Subject, id, experimentID, primaryGoalID int64, split *Split, actions []action) {
 		sub := &subject{
@@ -41,7 +41,7 @@ func (s *Scenario) subjects() []*subject {
 			variations: split.sharedVariations(), effects: split.Effects, start: s.Start.UTC(),
 			key: string(kind[0]) + strconv.FormatInt(id, 10) + "." + strconv.FormatInt(experimentID, 10),
 		}
-		sub.seed = mixBits(s.Seed ^ schema.Hash(sub.key))
+		sub.seed = mixBits(s.Seed ^ schema.HashID(sub.key))
 		for i := range site.Goals {
 			sub.outcomes = append(sub.outcomes, outcome{schema.KindGoal, site.Goals[i].Rate, &site.Goals[i]})
 		}
@@ -60,20 +60,20 @@ func (s *Scenario) subjects() []*subject {
 			widget := &site.Widgets[i]
 			for j := range widget.Experiments {
 				e := &widget.Experiments[j]
-				add(site, schema.SubjectWidget, widget.ID, e.ID, widget.PrimaryGoalID, &e.Split, e.Actions.list())
+				add(site, schema.SubjectWidget, widget.ID, e.ID, widget.PrimaryGoalID, &e.Split, e.Actions.allActions())
 			}
 		}
 	}
 	return all
 }
 
-// probability returns the probability that a visitor of the variation with the
+// outcomeProbability returns the probability that a visitor of the variation with the
 // attributes has the outcome: its rate times the factors of all matching
 // effects, at most 1.
-func (s *subject) probability(o *outcome, variation int64, a *schema.Attributes) float64 {
+func (s *subject) outcomeProbability(o *outcome, variation int64, a *schema.Attributes) float64 {
 	rate := o.rate
 	for i := range s.effects {
-		if e := &s.effects[i]; e.Rate != 0 && e.matches(o, variation, a) {
+		if e := &s.effects[i]; e.Rate != 0 && e.appliesTo(o, variation, a) {
 			rate *= e.Rate
 		}
 	}
@@ -87,16 +87,16 @@ func (s *subject) meanValue(o *outcome, variation int64, a *schema.Attributes) f
 	}
 	value := o.Value
 	for i := range s.effects {
-		if e := &s.effects[i]; e.Value != 0 && e.matches(o, variation, a) {
+		if e := &s.effects[i]; e.Value != 0 && e.appliesTo(o, variation, a) {
 			value *= e.Value
 		}
 	}
 	return value
 }
 
-// matches reports whether the effect applies to the outcome for a visitor of
+// appliesTo reports whether the effect applies to the outcome for a visitor of
 // the variation with the attributes.
-func (e *Effect) matches(o *outcome, variation int64, a *schema.Attributes) bool {
+func (e *Effect) appliesTo(o *outcome, variation int64, a *schema.Attributes) bool {
 	if e.Variation != nil && *e.Variation != variation {
 		return false
 	}

@@ -57,7 +57,7 @@ type VariationTruth struct {
 	ProfitLift           *float64 `json:"profitLift"`
 }
 
-// Truth computes the expected values of a valid scenario from its parameters,
+// ComputeTruth computes the expected values of a valid scenario from its parameters,
 // not from generated events. A stratum c is the set of visitors with equal
 // effect attributes, and w(c) is its share of the visitors. For a segment S, a
 // variation v and an outcome,
@@ -78,17 +78,17 @@ type VariationTruth struct {
 // Multiple exposures are drawn independently too, so the truth is the same with
 // and without the visitors who have them. Late and duplicate events do not
 // change a report. Rounding to cents changes a mean by less than 1 in 10,000.
-func (s *Scenario) Truth() Truth {
-	t := Truth{Seed: s.Seed, Visitors: s.Visitors()}
-	all := strata()
-	for _, sub := range s.subjects() {
+func (s *Scenario) ComputeTruth() Truth {
+	t := Truth{Seed: s.Seed, Visitors: s.TotalVisitors()}
+	all := allStrata()
+	for _, sub := range s.allSubjects() {
 		truth := SubjectTruth{WebsiteID: sub.website.ID, ExperimentID: sub.experimentID, PrimaryGoalID: sub.primaryGoalID, Visitors: sub.visitors}
 		if sub.kind == schema.SubjectCampaign {
 			truth.CampaignID = sub.id
 		} else {
 			truth.WidgetID = sub.id
 		}
-		segments := sub.segments()
+		segments := sub.segmentAttributes()
 		for i := range sub.outcomes {
 			truth.Outcomes = append(truth.Outcomes, sub.outcomeTruth(&sub.outcomes[i], segments, all))
 		}
@@ -97,9 +97,9 @@ func (s *Scenario) Truth() Truth {
 	return t
 }
 
-// segments returns the attributes that define each segment: all visitors, one
+// segmentAttributes returns the attributes that define each segment: all visitors, one
 // segment per value of the dimensions, and the segments of the effects.
-func (s *subject) segments() []map[string]string {
+func (s *subject) segmentAttributes() []map[string]string {
 	all := []map[string]string{{}}
 	for _, attribute := range []string{"device", "country", "channel", "visitorType"} {
 		for _, value := range attributeValues(attribute) {
@@ -138,9 +138,9 @@ func (s *subject) segmentTruth(o *outcome, when map[string]string, all []stratum
 	for _, variation := range s.variations.rows {
 		v := s.variationTruth(o, variation, matching, segment.Share)
 		if control != nil {
-			v.RateLift = lift(v.Rate, control.Rate)
-			v.ValueLift = lift(v.ValuePerVisitor, control.ValuePerVisitor)
-			v.ProfitLift = lift(v.ProfitPerVisitor, control.ProfitPerVisitor)
+			v.RateLift = relativeLift(v.Rate, control.Rate)
+			v.ValueLift = relativeLift(v.ValuePerVisitor, control.ValuePerVisitor)
+			v.ProfitLift = relativeLift(v.ProfitPerVisitor, control.ProfitPerVisitor)
 		} else if variation.share > 0 {
 			control = &v
 		}
@@ -155,7 +155,7 @@ func (s *subject) variationTruth(o *outcome, variation sharedVariation, strata [
 	v := VariationTruth{ID: variation.id, Share: variation.share}
 	for i := range strata {
 		c := &strata[i]
-		p := c.share / share * s.probability(o, variation.id, &c.Attributes)
+		p := c.share / share * s.outcomeProbability(o, variation.id, &c.Attributes)
 		v.Rate += p
 		v.ValuePerVisitor += p * s.meanValue(o, variation.id, &c.Attributes)
 	}
@@ -171,8 +171,8 @@ func (s *subject) variationTruth(o *outcome, variation sharedVariation, strata [
 	return v
 }
 
-// lift returns treatment/control - 1, or nil if control is 0.
-func lift(treatment, control float64) *float64 {
+// relativeLift returns treatment/control - 1, or nil if control is 0.
+func relativeLift(treatment, control float64) *float64 {
 	if control == 0 {
 		return nil
 	}

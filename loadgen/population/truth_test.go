@@ -31,26 +31,26 @@ const maxZ = 4.5
 func TestTruthAndReportsAgree(t *testing.T) {
 	s := population.DefaultScenario()
 	s.SetVisitors(50_000)
-	long := tier.Long()
+	long := tier.IsLong()
 	if long {
 		s.SetVisitors(1_000_000)
 	}
 	s.Traffic.Late, s.Traffic.Duplicates, s.Traffic.MultipleExposures = 0.1, 0.2, 0.05
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	live, err := catalogue.Open(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := live.Apply(t.Context(), s.Catalogue(), false); err != nil {
+	if _, err := live.ApplyFile(t.Context(), s.CatalogueFile(), false); err != nil {
 		t.Fatal(err)
 	}
 	c := checker{T: t, long: long}
 	var writer *ingest.Writer
 	c.engine, writer = enginetest.Open(t, conn, live)
-	if _, err := send.Insert(t.Context(), &s, writer, noReport); err != nil {
+	if _, err := send.InsertScenario(t.Context(), &s, writer, noReport); err != nil {
 		t.Fatal(err)
 	}
-	for _, subject := range s.Truth().Subjects {
+	for _, subject := range s.ComputeTruth().Subjects {
 		c.subject(&subject)
 	}
 	t.Logf("%d figures, largest |z| %.2f at %s", c.figures, c.largest, c.at)
@@ -72,11 +72,11 @@ type checker struct {
 func (c *checker) report(r query.Request) *result.Report {
 	c.Helper()
 	r.AccountID = 1
-	plan, err := c.engine.Plan(r)
+	plan, err := c.engine.PlanReport(r)
 	if err != nil {
 		c.Fatal(err)
 	}
-	results, err := c.engine.Report(c.Context(), plan)
+	results, err := c.engine.ComputeReport(c.Context(), plan)
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestTruthOnPaper(t *testing.T) {
 			},
 		}}},
 	}}
-	segments := s.Truth().Subjects[0].Outcomes[0].Segments
+	segments := s.ComputeTruth().Subjects[0].Outcomes[0].Segments
 	all := segments[0].Variations
 	// 66 % of the visitors are new, so the rate is 0.66 · 0.05 + 0.34 · 0.1. Each buyer has 1.25 orders, with a mean value of
 	// 80 for new visitors and of 40 for returning visitors.

@@ -29,7 +29,7 @@ func newWeightedTable[R any](rows []R, weight func(R) float64) weightedTable[R] 
 	return t
 }
 
-func (t *weightedTable[R]) draw(random *rand.Rand) *R {
+func (t *weightedTable[R]) drawRow(random *rand.Rand) *R {
 	i := sort.SearchFloat64s(t.cumulative, random.Float64())
 	return &t.rows[min(i, len(t.rows)-1)]
 }

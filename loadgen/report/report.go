@@ -31,7 +31,7 @@ type Benchmarks struct {
 	Decisions   *calibration.Decisions // nil: not measured
 	Sections    []Section              // texts that other commands printed
 
-	Details string // path from the page to the directory with the tables and charts; set by Write
+	Details string // path from the page to the directory with the tables and charts; set by WriteFiles
 }
 
 // Load is a load test with a ladder.
@@ -53,7 +53,7 @@ var templates = template.Must(template.New("").Option("missingkey=error").Funcs(
 	"decimals": func(figure float64) string { return fmt.Sprintf("%.2f", figure) },
 	"rate":     func(figure float64) string { return fmt.Sprintf("%.4f", figure) },
 	"requests": func(rate float64) string { return fmt.Sprintf("%.4g", rate) },
-	"grouped":  grouped,
+	"grouped":  formatCount,
 }).ParseFS(files, "*.md.tmpl"))
 
 // formatUnlessZero formats a figure. A figure of 0 is unknown and becomes a
@@ -65,9 +65,9 @@ func formatUnlessZero(format string, figure float64) string {
 	return fmt.Sprintf(format, figure)
 }
 
-// grouped formats an integer that is not negative, with commas between groups
+// formatCount formats an integer that is not negative, with commas between groups
 // of three digits.
-func grouped(n any) string {
+func formatCount(n any) string {
 	digits := fmt.Sprint(n)
 	var b strings.Builder
 	for i, d := range digits {
@@ -79,9 +79,9 @@ func grouped(n any) string {
 	return b.String()
 }
 
-// Write writes the page, and the tables and charts to the directory details.
+// WriteFiles writes the page, and the tables and charts to the directory details.
 // Write creates the directory if it does not exist.
-func (b *Benchmarks) Write(page, details string) error {
+func (b *Benchmarks) WriteFiles(page, details string) error {
 	if err := os.MkdirAll(details, 0o755); err != nil {
 		return err
 	}
@@ -90,40 +90,40 @@ func (b *Benchmarks) Write(page, details string) error {
 		return err
 	}
 	b.Details = relative
-	outputs := []output{{page, b.template("page.md.tmpl")}}
-	for _, o := range b.details() {
+	outputs := []output{{page, b.templateFunc("page.md.tmpl")}}
+	for _, o := range b.detailOutputs() {
 		outputs = append(outputs, output{filepath.Join(details, o.path), o.content})
 	}
 	var errs []error
 	for _, o := range outputs {
-		errs = append(errs, o.write())
+		errs = append(errs, o.writeFile())
 	}
 	return errors.Join(errs...)
 }
 
-// DetailFiles returns the names of the files that Write writes to the directory details.
+// DetailFiles returns the names of the files that WriteFiles writes to the directory details.
 func (b *Benchmarks) DetailFiles() []string {
 	var names []string
-	for _, o := range b.details() {
+	for _, o := range b.detailOutputs() {
 		names = append(names, o.path)
 	}
 	return names
 }
 
-// details returns the tables and charts. Their paths are names of files.
-func (b *Benchmarks) details() []output {
-	outputs := []output{{"peers.md", b.template("peers.md.tmpl")}, {"peers.svg", b.peersChart().SVG}}
+// detailOutputs returns the tables and charts. Their paths are names of files.
+func (b *Benchmarks) detailOutputs() []output {
+	outputs := []output{{"peers.md", b.templateFunc("peers.md.tmpl")}, {"peers.svg", b.peersChart().SVG}}
 	if b.Growth != nil {
-		outputs = append(outputs, output{"growth.md", b.template("growth.md.tmpl")}, output{"growth.svg", b.growthChart().SVG})
+		outputs = append(outputs, output{"growth.md", b.templateFunc("growth.md.tmpl")}, output{"growth.svg", b.growthChart().SVG})
 	}
 	if len(b.Loads) > 0 {
-		outputs = append(outputs, output{"load.md", b.template("load.md.tmpl")}, output{"load.svg", b.loadChart().SVG})
+		outputs = append(outputs, output{"load.md", b.templateFunc("load.md.tmpl")}, output{"load.svg", b.loadChart().SVG})
 	}
 	if b.Calibration != nil {
-		outputs = append(outputs, output{"calibration.md", b.template("calibration.md.tmpl")}, output{"calibration.svg", b.Calibration.Plot})
+		outputs = append(outputs, output{"calibration.md", b.templateFunc("calibration.md.tmpl")}, output{"calibration.svg", b.Calibration.PlotSVG})
 	}
 	if b.Decisions != nil {
-		outputs = append(outputs, output{"decisions.md", b.template("decisions.md.tmpl")})
+		outputs = append(outputs, output{"decisions.md", b.templateFunc("decisions.md.tmpl")})
 	}
 	return outputs
 }
@@ -134,7 +134,7 @@ type output struct {
 	content func() ([]byte, error)
 }
 
-func (o *output) write() error {
+func (o *output) writeFile() error {
 	content, err := o.content()
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.path, err)
@@ -142,8 +142,8 @@ func (o *output) write() error {
 	return os.WriteFile(o.path, content, 0o644) //nolint:gosec // documentation is readable by everyone
 }
 
-// template returns a function that executes a template.
-func (b *Benchmarks) template(name string) func() ([]byte, error) {
+// templateFunc returns a function that executes a template.
+func (b *Benchmarks) templateFunc(name string) func() ([]byte, error) {
 	return func() ([]byte, error) {
 		var text bytes.Buffer
 		err := templates.ExecuteTemplate(&text, name, b)

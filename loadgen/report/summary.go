@@ -23,7 +23,7 @@ type Question struct {
 func (b *Benchmarks) Groups() []string {
 	var measured []string
 	for _, group := range peers.Groups {
-		if slices.ContainsFunc(b.Peers.Rows, func(row peers.Row) bool { return !row.Lifthouse() && row.Group() == group }) {
+		if slices.ContainsFunc(b.Peers.Rows, func(row peers.Row) bool { return !row.Lifthouse() && row.GroupName() == group }) {
 			measured = append(measured, group)
 		}
 	}
@@ -43,7 +43,7 @@ func (b *Benchmarks) Questions() []Question {
 			q.CPUMS = row.Cost.CPUMS
 			continue
 		}
-		keepLeast(&q.Ratios[slices.Index(groups, row.Group())], row.CPURatio)
+		keepLeast(&q.Ratios[slices.Index(groups, row.GroupName())], row.CPURatio)
 	}
 	return questions
 }

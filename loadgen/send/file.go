@@ -16,8 +16,8 @@ import (
 // WriteNDJSON writes all events as JSON lines.
 func WriteNDJSON(ctx context.Context, s *population.Scenario, w io.Writer, report Report) (Progress, error) {
 	var p Progress
-	err := population.Generate(ctx, s, population.EncodeNDJSON, func(batch population.Batch[[]byte]) error {
-		p.add(batch.Visitors, batch.Events, len(batch.Data))
+	err := population.GenerateEvents(ctx, s, population.EncodeNDJSON, func(batch population.Batch[[]byte]) error {
+		p.addCounts(batch.Visitors, batch.Events, len(batch.Data))
 		report(p)
 		_, err := w.Write(batch.Data)
 		return err

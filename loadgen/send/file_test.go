@@ -20,9 +20,9 @@ func TestFormatsAgree(t *testing.T) {
 	s := population.DefaultScenario()
 	s.SetVisitors(1_500)
 	s.Traffic.Duplicates = 0.1
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	writer := ingest.NewWriter(conn, nil)
-	sent, err := send.Insert(t.Context(), &s, writer, noReport)
+	sent, err := send.InsertScenario(t.Context(), &s, writer, noReport)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestFormatsAgree(t *testing.T) {
 		if _, err := send.WriteFile(t.Context(), &s, path, nil, noReport); err != nil {
 			t.Fatal(err)
 		}
-		report, err := ingest.Import(t.Context(), writer, path, ingest.Options{Reject: func(line int64, reason string) {
+		report, err := ingest.ImportFile(t.Context(), writer, path, ingest.Options{Reject: func(line int64, reason string) {
 			t.Errorf("%s: line %d: %s", name, line, reason)
 		}})
 		if err != nil {

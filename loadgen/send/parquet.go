@@ -71,8 +71,8 @@ const parquetGroupRows = 500_000
 func writeParquet(ctx context.Context, s *population.Scenario, file io.Writer, report Report) (Progress, error) {
 	var p Progress
 	w := parquet.NewGenericWriter[parquetEvent](file, parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(parquetGroupRows))
-	err := population.Generate(ctx, s, parquetRows, func(batch population.Batch[[]parquetEvent]) error {
-		p.add(batch.Visitors, batch.Events, 0)
+	err := population.GenerateEvents(ctx, s, parquetRows, func(batch population.Batch[[]parquetEvent]) error {
+		p.addCounts(batch.Visitors, batch.Events, 0)
 		report(p)
 		_, err := w.Write(batch.Data)
 		return err

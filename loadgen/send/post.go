@@ -30,13 +30,13 @@ const (
 	maxAttempts     = 20      // per request
 )
 
-// Post sends all events to the server. Requests that fail temporarily are
+// PostScenario sends all events to the server. Requests that fail temporarily are
 // retried. Retries do not count an event twice, because events have ids.
-func (r *Server) Post(ctx context.Context, s *population.Scenario, report Report) (Progress, error) {
+func (r *Server) PostScenario(ctx context.Context, s *population.Scenario, report Report) (Progress, error) {
 	var p Progress
 	requests, ctx := errgroup.WithContext(ctx)
 	requests.SetLimit(postConcurrency)
-	err := population.Generate(ctx, s, population.EncodeNDJSON, func(batch population.Batch[[]byte]) error {
+	err := population.GenerateEvents(ctx, s, population.EncodeNDJSON, func(batch population.Batch[[]byte]) error {
 		for body := range splitBodies(batch.Data) {
 			requests.Go(func() error {
 				answer, err := PostEvents(ctx, r.Client, r.URL, r.Tokens[batch.WebsiteID], body)
@@ -46,7 +46,7 @@ func (r *Server) Post(ctx context.Context, s *population.Scenario, report Report
 				return checkAccepted(answer)
 			})
 		}
-		p.add(batch.Visitors, batch.Events, len(batch.Data))
+		p.addCounts(batch.Visitors, batch.Events, len(batch.Data))
 		report(p)
 		return ctx.Err()
 	})

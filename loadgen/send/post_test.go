@@ -19,7 +19,7 @@ import (
 func TestPost(t *testing.T) {
 	s := population.DefaultScenario()
 	s.SetVisitors(2_500)
-	served := loadgentest.Start(t, s.Catalogue())
+	served := loadgentest.StartServer(t, s.CatalogueFile())
 	address, err := url.Parse(served.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -35,24 +35,24 @@ func TestPost(t *testing.T) {
 	}))
 	defer server.Close()
 	to := send.Server{URL: server.URL, Tokens: map[int64]string{1: served.Ingest}, Client: server.Client()}
-	sent, err := to.Post(t.Context(), &s, noReport)
+	sent, err := to.PostScenario(t.Context(), &s, noReport)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := requests.Load(); n < 5 {
 		t.Errorf("%d requests, want at least 5", n)
 	}
-	stored := served.Digest(t)
-	again, err := send.Insert(t.Context(), &s, served.Writer, noReport)
+	stored := served.HashEvents(t)
+	again, err := send.InsertScenario(t.Context(), &s, served.Writer, noReport)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if after := served.Digest(t); again.Events != sent.Events || after != stored {
+	if after := served.HashEvents(t); again.Events != sent.Events || after != stored {
 		t.Errorf("posted %d events, inserted %d: %d differs from %d, want only copies", sent.Events, again.Events, after, stored)
 	}
 
 	to.Tokens[1] = "lh_wrong"
-	if _, err := to.Post(t.Context(), &s, noReport); err == nil || !strings.Contains(err.Error(), "401") {
+	if _, err := to.PostScenario(t.Context(), &s, noReport); err == nil || !strings.Contains(err.Error(), "401") {
 		t.Errorf("wrong token: error %v", err)
 	}
 }
@@ -66,7 +66,7 @@ func TestPostReportsRejectedLines(t *testing.T) {
 	s := population.DefaultScenario()
 	s.SetVisitors(100)
 	to := send.Server{URL: server.URL, Tokens: map[int64]string{1: "lh_x"}, Client: server.Client()}
-	if _, err := to.Post(t.Context(), &s, noReport); err == nil || !strings.Contains(err.Error(), "2 lines rejected, for example: time: too old") {
+	if _, err := to.PostScenario(t.Context(), &s, noReport); err == nil || !strings.Contains(err.Error(), "2 lines rejected, for example: time: too old") {
 		t.Errorf("rejected lines: error %v", err)
 	}
 }

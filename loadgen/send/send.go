@@ -9,7 +9,7 @@ type Progress struct {
 	Bytes    int64 // of JSON lines, before compression; 0 for other formats
 }
 
-func (p *Progress) add(visitors, events, bytes int) {
+func (p *Progress) addCounts(visitors, events, bytes int) {
 	p.Visitors += visitors
 	p.Events += events
 	p.Bytes += int64(bytes)

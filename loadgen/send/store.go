@@ -11,24 +11,24 @@ import (
 // insertRows is the maximum number of rows per insert.
 const insertRows = 200_000
 
-// Insert writes all events to a store.
-func Insert(ctx context.Context, s *population.Scenario, w *ingest.Writer, report Report) (Progress, error) {
+// InsertScenario writes all events to a store.
+func InsertScenario(ctx context.Context, s *population.Scenario, w *ingest.Writer, report Report) (Progress, error) {
 	var p Progress
 	rows := make([]schema.Event, 0, insertRows)
 	write := func() error {
-		err := w.Write(ctx, rows)
+		err := w.WriteEvents(ctx, rows)
 		rows = rows[:0]
 		report(p)
 		return err
 	}
-	err := population.Generate(ctx, s, storedEvents, func(batch population.Batch[[]schema.Event]) error {
+	err := population.GenerateEvents(ctx, s, storedEvents, func(batch population.Batch[[]schema.Event]) error {
 		if len(rows)+len(batch.Data) > insertRows {
 			if err := write(); err != nil {
 				return err
 			}
 		}
 		rows = append(rows, batch.Data...)
-		p.add(batch.Visitors, batch.Events, 0)
+		p.addCounts(batch.Visitors, batch.Events, 0)
 		return nil
 	})
 	if err != nil {

@@ -35,32 +35,32 @@ type NamedShare struct {
 	Share float64
 }
 
-// Apply changes the store's catalogue to what the file declares, in one atomic
+// ApplyFile changes the store's catalogue to what the file declares, in one atomic
 // insert. Resources that the file does not name remain, unless file.Prune. The
-// state of existing resources (active, dates) does not change. Apply returns the
+// state of existing resources (active, dates) does not change. ApplyFile returns the
 // changes. If dryRun is true, it changes nothing. If the file violates a
 // constraint, the error is of type Faults.
-func (c *Catalogue) Apply(ctx context.Context, file File, dryRun bool) ([]Change, error) {
+func (c *Catalogue) ApplyFile(ctx context.Context, file File, dryRun bool) ([]Change, error) {
 	var changes []Change
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	plans := map[key]map[int64]Plan{}
-	err := c.change(ctx, func(current []row) ([]row, error) {
+	err := c.changeRows(ctx, func(current []row) ([]row, error) {
 		known, err := newSnapshot(current)
 		if err != nil {
 			return nil, err
 		}
-		if err := file.validate(known); err != nil {
+		if err := file.validateAgainst(known); err != nil {
 			return nil, err
 		}
 		a := applier{now: now, known: known, declares: &file, current: make(map[key]row, len(current)), named: map[key]bool{}, plans: plans}
 		for _, r := range current {
 			a.current[r.key] = r
 		}
-		if err := a.file(&file); err != nil {
+		if err := a.applyFile(&file); err != nil {
 			return nil, err
 		}
 		if file.Prune {
-			a.prune(current)
+			a.pruneResources(current)
 		}
 		if changes == nil { // on a retry after a conflict, some changes are already stored
 			changes = a.changes
@@ -84,15 +84,15 @@ type applier struct {
 	changes  []Change
 }
 
-func (a *applier) file(file *File) error {
+func (a *applier) applyFile(file *File) error {
 	for i := range file.Accounts {
 		account := &file.Accounts[i]
-		if _, err := a.define(account.ID, kindAccount, account.ID, account.Name, account); err != nil {
+		if _, err := a.defineResource(account.ID, kindAccount, account.ID, account.Name, account); err != nil {
 			return err
 		}
 		for w := range account.Websites {
 			given := givenIn(file.lines, fmt.Sprintf("accounts[%d].websites[%d]", i, w))
-			if err := a.website(account.ID, &account.Websites[w], given); err != nil {
+			if err := a.applyWebsite(account.ID, &account.Websites[w], given); err != nil {
 				return err
 			}
 		}
@@ -100,78 +100,78 @@ func (a *applier) file(file *File) error {
 	return nil
 }
 
-func (a *applier) website(account int64, site *Website, given given) error {
-	if _, err := a.define(account, kindWebsite, site.ID, site.Domain, site); err != nil {
+func (a *applier) applyWebsite(account int64, site *Website, given given) error {
+	if _, err := a.defineResource(account, kindWebsite, site.ID, site.Domain, site); err != nil {
 		return err
 	}
 	for i := range site.Goals {
-		if _, err := a.define(account, kindGoal, site.Goals[i].ID, site.Goals[i].Name, &site.Goals[i]); err != nil {
+		if _, err := a.defineResource(account, kindGoal, site.Goals[i].ID, site.Goals[i].Name, &site.Goals[i]); err != nil {
 			return err
 		}
 	}
 	for i := range site.Targets {
-		if err := a.target(account, &site.Targets[i]); err != nil {
+		if err := a.applyTarget(account, &site.Targets[i]); err != nil {
 			return err
 		}
 	}
 	for i := range site.Campaigns {
-		if err := a.campaign(account, site, i, given.within("campaigns", i)); err != nil {
+		if err := a.applyCampaign(account, site, i, given.listElement("campaigns", i)); err != nil {
 			return err
 		}
 	}
 	for i := range site.Widgets {
-		if err := a.widget(account, site, &site.Widgets[i]); err != nil {
+		if err := a.applyWidget(account, site, &site.Widgets[i]); err != nil {
 			return err
 		}
 	}
 	return a.capsOfOthers(account, site)
 }
 
-func (a *applier) widget(account int64, site *Website, widget *Widget) error {
-	changed, err := a.define(account, kindWidget, widget.ID, widget.Name, widget)
+func (a *applier) applyWidget(account int64, site *Website, widget *Widget) error {
+	changed, err := a.defineResource(account, kindWidget, widget.ID, widget.Name, widget)
 	if err != nil {
 		return err
 	}
-	a.note(changed, widget.notes)
+	a.addNotes(changed, widget.creationNotes)
 	d := &declared{resource: resource{account, kindWidget, widget.ID}, name: widget.Name, initial: widget.Initial, shares: map[int64]Shares{}}
 	for i := range widget.Experiments {
-		d.shares[widget.Experiments[i].ID] = widget.Experiments[i].Shares()
+		d.shares[widget.Experiments[i].ID] = widget.Experiments[i].DeclaredShares()
 	}
 	if d.plans, err = a.changedPlans(d.resource, site, widget); err != nil {
 		return err
 	}
-	return a.state(d, changed)
+	return a.addState(d, changed)
 }
 
-// target applies a target. Its state contains only dates.
-func (a *applier) target(account int64, target *Target) error {
-	changed, err := a.define(account, kindTarget, target.ID, target.Name, target)
+// applyTarget applies a target. Its state contains only dates.
+func (a *applier) applyTarget(account int64, target *Target) error {
+	changed, err := a.defineResource(account, kindTarget, target.ID, target.Name, target)
 	if err != nil {
 		return err
 	}
-	return a.state(&declared{resource{account, kindTarget, target.ID}, target.Name, Initial{CreateDate: target.CreateDate}, nil, nil}, changed)
+	return a.addState(&declared{resource{account, kindTarget, target.ID}, target.Name, Initial{CreateDate: target.CreateDate}, nil, nil}, changed)
 }
 
-func (a *applier) campaign(account int64, site *Website, i int, given given) error {
+func (a *applier) applyCampaign(account int64, site *Website, i int, given given) error {
 	campaign := &site.Campaigns[i]
-	changed, err := a.define(account, kindCampaign, campaign.ID, campaign.Name, campaign)
+	changed, err := a.defineResource(account, kindCampaign, campaign.ID, campaign.Name, campaign)
 	if err != nil {
 		return err
 	}
 	if changed {
 		a.changes[len(a.changes)-1].Shares = campaign.namedShares()
 	}
-	a.note(changed, func() []string { return campaign.notes(given) })
-	d := &declared{resource{account, kindCampaign, campaign.ID}, campaign.Name, campaign.Initial, map[int64]Shares{0: campaign.Shares()}, nil}
+	a.addNotes(changed, func() []string { return campaign.creationNotes(given) })
+	d := &declared{resource{account, kindCampaign, campaign.ID}, campaign.Name, campaign.Initial, map[int64]Shares{0: campaign.DeclaredShares()}, nil}
 	if d.plans, err = a.changedPlans(d.resource, site, campaign); err != nil {
 		return err
 	}
-	return a.state(d, changed)
+	return a.addState(d, changed)
 }
 
 // planned is a resource with plans: a campaign or a widget.
 type planned interface {
-	plans(capOf func(goal int64) *schema.Cap) map[int64]Plan
+	plansByExperiment(capOf func(goal int64) *schema.Cap) map[int64]Plan
 }
 
 // changedPlans returns the plans of a resource before and after the file is applied; nil if it
@@ -181,7 +181,7 @@ func (a *applier) changedPlans(r resource, site *Website, after planned) (*[2]ma
 	if err != nil || before == nil || a.declares.ReplacePlans {
 		return nil, err
 	}
-	return &[2]map[int64]Plan{before, after.plans(func(goal int64) *schema.Cap { return a.capAfter(r.account, site, goal) })}, nil
+	return &[2]map[int64]Plan{before, after.plansByExperiment(func(goal int64) *schema.Cap { return a.capAfter(r.account, site, goal) })}, nil
 }
 
 // capsOfOthers records the plans of the campaigns and widgets that the file does not name, but
@@ -198,9 +198,9 @@ func (a *applier) capsOfOthers(account int64, site *Website) error {
 		if err != nil || plans == nil || reflect.DeepEqual(plans[0], plans[1]) {
 			return err
 		}
-		return a.state(&declared{resource: r, name: name, plans: plans}, false)
+		return a.addState(&declared{resource: r, name: name, plans: plans}, false)
 	}
-	owned := a.known.Account(account)
+	owned := a.known.AccountResources(account)
 	for id, campaign := range owned.Campaigns {
 		if campaign.WebsiteID == site.ID {
 			if err := record(resource{account, kindCampaign, id}, campaign.Name, &campaign.Campaign); err != nil {
@@ -220,7 +220,7 @@ func (a *applier) capsOfOthers(account int64, site *Website) error {
 
 // capBefore returns the cap of a goal before the file is applied.
 func (a *applier) capBefore(account, goal int64) *schema.Cap {
-	return a.known.Account(account).Goals[goal].ValueCap
+	return a.known.AccountResources(account).Goals[goal].ValueCap
 }
 
 // capAfter returns the cap of a goal after the file is applied.
@@ -250,7 +250,7 @@ func (a *applier) plansBefore(at key) (map[int64]Plan, error) {
 	if err := json.Unmarshal([]byte(row.Body), defined); err != nil {
 		return nil, fmt.Errorf("%s %d: %w", at.Kind, at.ID, err)
 	}
-	a.plans[at] = defined.plans(func(goal int64) *schema.Cap { return a.capBefore(at.AccountID, goal) })
+	a.plans[at] = defined.plansByExperiment(func(goal int64) *schema.Cap { return a.capBefore(at.AccountID, goal) })
 	return a.plans[at], nil
 }
 
@@ -269,10 +269,10 @@ func (c *Campaign) namedShares() []NamedShare {
 	return shares
 }
 
-// define adds the row of a definition that is new or has changed, and reports
+// defineResource adds the row of a definition that is new or has changed, and reports
 // whether it did.
-func (a *applier) define(account int64, k kind, id int64, name string, definition any) (bool, error) {
-	body, err := encode(definition)
+func (a *applier) defineResource(account int64, k kind, id int64, name string, definition any) (bool, error) {
+	body, err := encodeJSON(definition)
 	if err != nil {
 		return false, err
 	}
@@ -304,15 +304,15 @@ type declared struct {
 	plans   *[2]map[int64]Plan // of an existing campaign or widget, before and after the change
 }
 
-// state adds the first state of a resource, or the changed state if its
+// addState adds the first state of a resource, or the changed state if its
 // definition changed or its shares are corrected.
-func (a *applier) state(d *declared, changed bool) error {
+func (a *applier) addState(d *declared, changed bool) error {
 	at := key{d.account, d.kind, d.id, partState}
 	a.named[at] = true
 	before, exists := a.current[at]
-	state := State{Active: d.initial.Active, CreateDate: a.now, StartDate: utc(d.initial.StartDate), EndDate: utc(d.initial.EndDate)}
+	state := State{Active: d.initial.Active, CreateDate: a.now, StartDate: utcTime(d.initial.StartDate), EndDate: utcTime(d.initial.EndDate)}
 	if d.initial.CreateDate != nil {
-		state.CreateDate = *utc(d.initial.CreateDate)
+		state.CreateDate = *utcTime(d.initial.CreateDate)
 	}
 	if state.Active && state.StartDate == nil {
 		state.StartDate = &a.now
@@ -325,26 +325,26 @@ func (a *applier) state(d *declared, changed bool) error {
 			return fmt.Errorf("state of %s %d: %w", d.kind, d.id, err)
 		}
 	}
-	was, err := encode(state.ShareHistory)
+	was, err := encodeJSON(state.ShareHistory)
 	if err != nil {
 		return err
 	}
 	// The shares and the plan may differ although the definition does not: the shares are
 	// corrected, or the row of another server has replaced the one that recorded them.
 	planned := d.plans != nil && state.recordPlans(d.plans[0], d.plans[1], a.now)
-	shared := state.record(d.shares, a.now, a.declares.CorrectShares)
+	shared := state.recordShares(d.shares, a.now, a.declares.CorrectShares)
 	if exists && !changed && !planned && !shared {
 		return nil
 	}
 	if exists && !changed && shared {
-		is, err := encode(state.ShareHistory)
+		is, err := encodeJSON(state.ShareHistory)
 		if err != nil {
 			return err
 		}
 		a.changes = append(a.changes, Change{AccountID: d.account, Kind: string(d.kind), ID: d.id, Name: d.name, Fields: []FieldChange{{"shareHistory", was, is}}})
 	}
 	state.UpdateDate = a.now
-	body, err := encode(state)
+	body, err := encodeJSON(state)
 	if err != nil {
 		return err
 	}
@@ -352,7 +352,7 @@ func (a *applier) state(d *declared, changed bool) error {
 	return nil
 }
 
-func utc(d *Date) *time.Time {
+func utcTime(d *Date) *time.Time {
 	if d == nil {
 		return nil
 	}

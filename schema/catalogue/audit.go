@@ -39,10 +39,10 @@ type AuditEntry struct {
 //go:embed audit.sql
 var auditQuery string
 
-// Audit returns the changes of an account, or of all accounts if account is 0,
+// ReadAuditLog returns the changes of an account, or of all accounts if account is 0,
 // since a time. It returns at most limit changes, the latest first. If several servers made
 // the same change at the same time, it returns the first one only.
-func (c *Catalogue) Audit(ctx context.Context, account int64, since time.Time, limit int) ([]AuditEntry, error) {
+func (c *Catalogue) ReadAuditLog(ctx context.Context, account int64, since time.Time, limit int) ([]AuditEntry, error) {
 	rows, err := c.conn.Query(ctx, auditQuery, clickhouse.Named("account", account), clickhouse.DateNamed("since", since, clickhouse.MilliSeconds),
 		clickhouse.Named("limit", uint32(limit))) //nolint:gosec // bounded by the flag
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // TestAuditOfTwoServers starts and stops one campaign by six clients of two servers. The
 // audit must have the changes that took effect only.
 func TestAuditOfTwoServers(t *testing.T) {
-	for name, conn := range map[string]driver.Conn{"embedded": schematest.Open(t), "server": schematest.Server(t).Open(t)} {
+	for name, conn := range map[string]driver.Conn{"embedded": schematest.OpenMigrated(t), "server": schematest.SharedServer(t).OpenMigrated(t)} {
 		t.Run(name, func(t *testing.T) {
 			servers := twoServers(t, conn)
 			var clients sync.WaitGroup
@@ -49,7 +49,7 @@ func TestAuditOfTwoServers(t *testing.T) {
 
 // TestAuditOfARace stores what two servers wrote at the same time.
 func TestAuditOfARace(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	c, err := catalogue.Open(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestAuditOfARace(t *testing.T) {
 // campaignAudit returns the changes of the state of a campaign, the latest first.
 func campaignAudit(t *testing.T, c *catalogue.Catalogue, id int64) []catalogue.AuditEntry {
 	t.Helper()
-	all, err := c.Audit(t.Context(), 1, time.Unix(0, 0), 1_000_000)
+	all, err := c.ReadAuditLog(t.Context(), 1, time.Unix(0, 0), 1_000_000)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,12 +46,12 @@ func TestBounds(t *testing.T) {
 		{"domain", func(w *catalogue.Website, to any) { w.Domain = to.(string) }, []any{"a.bc"}, []any{"", "a", "A.bc"}},
 	} {
 		try := func(to any) error {
-			file, err := catalogue.Read(strings.NewReader(whole))
+			file, err := catalogue.ReadYAML(strings.NewReader(whole))
 			if err != nil {
 				t.Fatal(err)
 			}
 			test.set(&file.Accounts[0].Websites[0], to)
-			_, err = c.Apply(t.Context(), file, true)
+			_, err = c.ApplyFile(t.Context(), file, true)
 			return err
 		}
 		for _, to := range test.right {

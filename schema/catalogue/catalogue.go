@@ -35,7 +35,7 @@ func Open(ctx context.Context, conn driver.Conn) (*Catalogue, error) {
 	if err := schema.SyncReplica(ctx, conn, "catalogue"); err != nil { // for example if Keeper is unavailable; the local rows are used
 		slog.WarnContext(ctx, "synchronize catalogue failed", "err", err)
 	}
-	return c, c.Refresh(ctx)
+	return c, c.RefreshSnapshot(ctx)
 }
 
 // AfterWrite sets a function that is called after each stored change. It must be
@@ -45,9 +45,9 @@ func (c *Catalogue) AfterWrite(f func(context.Context)) { c.afterWrite = f }
 // Snapshot returns the catalogue that was last read.
 func (c *Catalogue) Snapshot() *Snapshot { return c.snapshot.Load() }
 
-// Follow calls Refresh at the given interval until the context ends. If Refresh
+// RefreshPeriodically calls RefreshSnapshot at the given interval until the context ends. If RefreshSnapshot
 // fails, the last snapshot remains in use.
-func (c *Catalogue) Follow(ctx context.Context, every time.Duration) {
+func (c *Catalogue) RefreshPeriodically(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -55,7 +55,7 @@ func (c *Catalogue) Follow(ctx context.Context, every time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := c.Refresh(ctx); err != nil && ctx.Err() == nil {
+			if err := c.RefreshSnapshot(ctx); err != nil && ctx.Err() == nil {
 				slog.WarnContext(ctx, "refresh catalogue failed", "err", err)
 			}
 		}

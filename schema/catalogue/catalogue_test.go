@@ -43,7 +43,7 @@ accounts:
 
 func open(t *testing.T) *catalogue.Catalogue {
 	t.Helper()
-	c, err := catalogue.Open(t.Context(), schematest.Open(t))
+	c, err := catalogue.Open(t.Context(), schematest.OpenMigrated(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,11 +52,11 @@ func open(t *testing.T) *catalogue.Catalogue {
 
 func apply(t *testing.T, c *catalogue.Catalogue, text string) ([]catalogue.Change, error) {
 	t.Helper()
-	file, err := catalogue.Read(strings.NewReader(text))
+	file, err := catalogue.ReadYAML(strings.NewReader(text))
 	if err != nil {
 		return nil, err
 	}
-	return c.Apply(t.Context(), file, false)
+	return c.ApplyFile(t.Context(), file, false)
 }
 
 func mustApply(t *testing.T, c *catalogue.Catalogue, text string) []catalogue.Change {
@@ -75,11 +75,11 @@ func TestApply(t *testing.T) {
 	if changes := mustApply(t, c, valid); len(changes) != 6 {
 		t.Errorf("%d changes, want 6: %+v", len(changes), changes)
 	}
-	campaign := c.Snapshot().Account(1).Campaigns[12]
+	campaign := c.Snapshot().AccountResources(1).Campaigns[12]
 	if campaign.Type != "personalization" || campaign.SignificanceLevel != 90 || campaign.MDE != 20 || campaign.Power != 80 {
 		t.Errorf("defaults differ from the contract: %+v", campaign.Campaign)
 	}
-	if !campaign.Active || campaign.StartDate == nil || campaign.Current(0)[0] != 50 {
+	if !campaign.Active || campaign.StartDate == nil || campaign.CurrentShares(0)[0] != 50 {
 		t.Errorf("state = %+v, want active, started, shares recorded", campaign.State)
 	}
 
@@ -91,8 +91,8 @@ func TestApply(t *testing.T) {
 	if len(changes) != 1 || len(changes[0].Fields) != 1 || changes[0].Fields[0] != (catalogue.FieldChange{Field: "controlShare", Before: "50", After: "20"}) {
 		t.Errorf("changes = %+v, want controlShare 50 to 20", changes)
 	}
-	after := c.Snapshot().Account(1).Campaigns[12]
-	if !after.Active || len(after.ShareHistory[0]) != 2 || after.Current(0)[0] != 20 || !after.CreateDate.Equal(campaign.CreateDate) {
+	after := c.Snapshot().AccountResources(1).Campaigns[12]
+	if !after.Active || len(after.ShareHistory[0]) != 2 || after.CurrentShares(0)[0] != 20 || !after.CreateDate.Equal(campaign.CreateDate) {
 		t.Errorf("state = %+v, want still active, with a second entry of shares", after.State)
 	}
 }
@@ -101,7 +101,7 @@ func TestShareHistory(t *testing.T) {
 	c := open(t)
 	shares := func(correct bool, control int, weights string) int {
 		t.Helper()
-		file, err := catalogue.Read(strings.NewReader(fmt.Sprintf(`
+		file, err := catalogue.ReadYAML(strings.NewReader(fmt.Sprintf(`
 accounts:
   - id: 1
     name: Shop
@@ -111,7 +111,7 @@ accounts:
 			t.Fatal(err)
 		}
 		file.CorrectShares = correct
-		changes, err := c.Apply(t.Context(), file, false)
+		changes, err := c.ApplyFile(t.Context(), file, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,11 +136,11 @@ accounts:
 		{true, 34, other, 0, 1},
 	} {
 		changes := shares(step.correct, step.control, step.weights)
-		state := c.Snapshot().Account(1).Campaigns[12].State
+		state := c.Snapshot().AccountResources(1).Campaigns[12].State
 		if changes != step.changes || len(state.ShareHistory[0]) != step.history {
 			t.Errorf("%+v: %d changes, history %+v", step, changes, state.ShareHistory)
 		}
-		if step.correct && state.Current(0)[0] != step.control {
+		if step.correct && state.CurrentShares(0)[0] != step.control {
 			t.Errorf("%+v: history %+v", step, state.ShareHistory)
 		}
 	}
@@ -158,7 +158,7 @@ accounts:
         domain: shop.example.com
         campaigns: [{id: 13, name: Second, primaryGoalId: 3}]
 `)
-	owned := c.Snapshot().Account(1)
+	owned := c.Snapshot().AccountResources(1)
 	if len(owned.Campaigns) != 2 || len(owned.Widgets) != 1 || len(owned.Goals) != 1 {
 		t.Errorf("owned = %+v, want both campaigns, the widget and the goal", owned)
 	}
@@ -202,7 +202,7 @@ func TestApplyReportsAllFaultsAndChangesNothing(t *testing.T) {
 					t.Errorf("error lacks %q:\n%v", want, err)
 				}
 			}
-			if c.Snapshot().Account(1).Campaigns[12].Name != "Banner" || len(c.Snapshot().Accounts()) != 1 {
+			if c.Snapshot().AccountResources(1).Campaigns[12].Name != "Banner" || len(c.Snapshot().AllAccounts()) != 1 {
 				t.Error("something was changed")
 			}
 		})
@@ -211,13 +211,13 @@ func TestApplyReportsAllFaultsAndChangesNothing(t *testing.T) {
 
 func TestDryRunChangesNothing(t *testing.T) {
 	c := open(t)
-	file, err := catalogue.Read(strings.NewReader(valid))
+	file, err := catalogue.ReadYAML(strings.NewReader(valid))
 	if err != nil {
 		t.Fatal(err)
 	}
-	changes, err := c.Apply(t.Context(), file, true)
-	if err != nil || len(changes) != 6 || len(c.Snapshot().Accounts()) != 0 {
-		t.Errorf("dry run: %d changes, %v, %d accounts; want 6, nil, 0", len(changes), err, len(c.Snapshot().Accounts()))
+	changes, err := c.ApplyFile(t.Context(), file, true)
+	if err != nil || len(changes) != 6 || len(c.Snapshot().AllAccounts()) != 0 {
+		t.Errorf("dry run: %d changes, %v, %d accounts; want 6, nil, 0", len(changes), err, len(c.Snapshot().AllAccounts()))
 	}
 }
 
@@ -230,24 +230,24 @@ func TestTokens(t *testing.T) {
 	if err != nil || !strings.HasPrefix(secret, "lh_") || len(secret) < 43 {
 		t.Fatalf("CreateToken = %q, %v", secret, err)
 	}
-	found, known := c.Snapshot().Token(catalogue.DigestOf(secret), now)
-	if !known || found.AccountID != 1 || !found.Allows(catalogue.ScopeRead) || found.Allows(catalogue.ScopeIngest) {
+	found, known := c.Snapshot().FindToken(catalogue.DigestOf(secret), now)
+	if !known || found.AccountID != 1 || !found.HasScope(catalogue.ScopeRead) || found.HasScope(catalogue.ScopeIngest) {
 		t.Errorf("Token = %+v, %v; want a token of account 1 with the scopes read and write", found, known)
 	}
-	if _, known := c.Snapshot().Token(catalogue.DigestOf(secret+"x"), now); known {
+	if _, known := c.Snapshot().FindToken(catalogue.DigestOf(secret+"x"), now); known {
 		t.Error("a wrong token is accepted")
 	}
 	expired, _, err := c.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}, ExpiresAt: &past})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, known := c.Snapshot().Token(catalogue.DigestOf(expired), now); known {
+	if _, known := c.Snapshot().FindToken(catalogue.DigestOf(expired), now); known {
 		t.Error("an expired token is accepted")
 	}
 	if revoked, err := c.RevokeToken(t.Context(), 1, token.ID); !revoked || err != nil {
 		t.Errorf("RevokeToken = %v, %v", revoked, err)
 	}
-	if _, known := c.Snapshot().Token(catalogue.DigestOf(secret), now); known {
+	if _, known := c.Snapshot().FindToken(catalogue.DigestOf(secret), now); known {
 		t.Error("a revoked token is accepted")
 	}
 	for _, wrong := range []catalogue.Token{
@@ -265,7 +265,7 @@ func TestTokens(t *testing.T) {
 
 // TestRefresh has two catalogues of one store.
 func TestRefresh(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	one, err := catalogue.Open(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)
@@ -275,26 +275,26 @@ func TestRefresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustApply(t, one, valid)
-	if err := other.Refresh(t.Context()); err != nil {
+	if err := other.RefreshSnapshot(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if len(other.Snapshot().Account(1).Campaigns) != 1 {
+	if len(other.Snapshot().AccountResources(1).Campaigns) != 1 {
 		t.Error("the other catalogue does not have the campaign")
 	}
 }
 
 func TestReadErrors(t *testing.T) {
 	for _, text := range []string{"accounts: 5", "accounts:\n  - id: one", "{", "accounts: [{id: 1, id: 2}]"} {
-		if _, err := catalogue.Read(strings.NewReader(text)); err == nil {
+		if _, err := catalogue.ReadYAML(strings.NewReader(text)); err == nil {
 			t.Errorf("Read(%q) gives no error", text)
 		}
 	}
-	file, err := catalogue.Read(strings.NewReader(""))
+	file, err := catalogue.ReadYAML(strings.NewReader(""))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var faults catalogue.Faults
-	if _, err := open(t).Apply(t.Context(), file, false); !errors.As(err, &faults) {
+	if _, err := open(t).ApplyFile(t.Context(), file, false); !errors.As(err, &faults) {
 		t.Errorf("an empty file gives %v, want faults", err)
 	}
 }

@@ -63,7 +63,7 @@ func (c *Catalogue) queryVersions(ctx context.Context, columns string, of []reso
 		accounts, kinds, ids = append(accounts, r.account), append(kinds, string(r.kind)), append(ids, r.id)
 	}
 	return versionsByKey(queryRows(ctx, c.conn, columns+fromResources,
-		clickhouse.Named("accounts", distinct(accounts)), clickhouse.Named("kinds", distinct(kinds)), clickhouse.Named("ids", distinct(ids))))
+		clickhouse.Named("accounts", sortDistinct(accounts)), clickhouse.Named("kinds", sortDistinct(kinds)), clickhouse.Named("ids", sortDistinct(ids))))
 }
 
 func versionsByKey(rows []row, err error) (versions, error) {
@@ -77,26 +77,26 @@ func versionsByKey(rows []row, err error) (versions, error) {
 	return all, err
 }
 
-// distinct sorts values and removes duplicates.
-func distinct[T cmp.Ordered](values []T) []T {
+// sortDistinct sorts values and removes duplicates.
+func sortDistinct[T cmp.Ordered](values []T) []T {
 	slices.Sort(values)
 	return slices.Compact(values)
 }
 
-// current returns the current rows, ordered by key.
-func (v versions) current() []row {
+// latestRows returns the current rows, ordered by key.
+func (v versions) latestRows() []row {
 	rows := make([]row, 0, len(v))
 	for _, of := range v {
 		rows = append(rows, of[0])
 	}
-	slices.SortFunc(rows, func(a, b row) int { return a.compare(b.key) })
+	slices.SortFunc(rows, func(a, b row) int { return a.compareKey(b.key) })
 	return rows
 }
 
-// tied reports whether different rows of two writers have the highest version.
-func (v versions) tied(at key) bool {
+// isTied reports whether different rows of two writers have the highest version.
+func (v versions) isTied(at key) bool {
 	of := v[at]
-	return len(of) > 1 && of[1].Version == of[0].Version && !of[1].equal(of[0])
+	return len(of) > 1 && of[1].Version == of[0].Version && !of[1].sameContent(of[0])
 }
 
 // areLatest reports whether no other writer has rows with the same or a higher version.
@@ -124,26 +124,26 @@ func (v versions) withTimes(written, current []row) []row {
 	return slices.Collect(maps.Values(rows))
 }
 
-// conflicts returns the rows of other writers that have the same or a higher
+// conflictingRows returns the rows of other writers that have the same or a higher
 // version than one of the written rows.
-func (v versions) conflicts(written []row) []row {
+func (v versions) conflictingRows(written []row) []row {
 	var found []row
 	for _, mine := range written {
 		of := v[mine.key]
 		conflict := of[0]
-		if conflict.Writer == mine.Writer && v.tied(mine.key) {
+		if conflict.Writer == mine.Writer && v.isTied(mine.key) {
 			conflict = of[1]
 		}
-		if conflict.Writer != mine.Writer && (conflict.Version != mine.Version || !conflict.equal(mine)) {
+		if conflict.Writer != mine.Writer && (conflict.Version != mine.Version || !conflict.sameContent(mine)) {
 			found = append(found, conflict)
 		}
 	}
 	return found
 }
 
-// change inserts the rows that compute returns for the current rows of all resources, and
+// changeRows inserts the rows that compute returns for the current rows of all resources, and
 // returns once they are the current ones. Other changes of this process wait.
-func (c *Catalogue) change(ctx context.Context, compute func(current []row) ([]row, error)) error {
+func (c *Catalogue) changeRows(ctx context.Context, compute func(current []row) ([]row, error)) error {
 	select {
 	case c.changing <- struct{}{}:
 	case <-ctx.Done():
@@ -164,13 +164,13 @@ func (c *Catalogue) changeAlone(ctx context.Context, of []resource, compute func
 	}
 	var conflicts []row
 	for attempt := range maxRaces {
-		rows, err := compute(replaced(all.current(), conflicts))
+		rows, err := compute(replaceConflicts(all.latestRows(), conflicts))
 		if err != nil {
 			return nil, err
 		}
-		rows = all.resolve(rows, conflicts)
+		rows = all.resolveTies(rows, conflicts)
 		if len(rows) == 0 {
-			return all.current(), c.adopt(all.current())
+			return all.latestRows(), c.updateSnapshot(all.latestRows())
 		}
 		for i := range rows {
 			rows[i].Writer = c.writer
@@ -192,19 +192,19 @@ func (c *Catalogue) changeAlone(ctx context.Context, of []resource, compute func
 			return nil, err
 		}
 		if back.areLatest(rows) {
-			current := back.withTimes(rows, all.current())
-			return current, c.adopt(current)
+			current := back.withTimes(rows, all.latestRows())
+			return current, c.updateSnapshot(current)
 		}
 		if all, err = c.readVersions(ctx, of); err != nil {
 			return nil, err
 		}
-		if len(all.conflicts(rows)) == 0 {
-			return all.current(), c.adopt(all.current())
+		if len(all.conflictingRows(rows)) == 0 {
+			return all.latestRows(), c.updateSnapshot(all.latestRows())
 		}
 		if all, err = c.readLater(ctx, of, attempt); err != nil {
 			return nil, err
 		}
-		conflicts = all.conflicts(rows)
+		conflicts = all.conflictingRows(rows)
 	}
 	return nil, ErrContested
 }
@@ -221,7 +221,7 @@ func (c *Catalogue) readResolved(ctx context.Context, of []resource) (versions, 
 
 func (v versions) anyTied() bool {
 	for at := range v {
-		if v.tied(at) {
+		if v.isTied(at) {
 			return true
 		}
 	}
@@ -240,8 +240,8 @@ func (c *Catalogue) readLater(ctx context.Context, of []resource, attempt int) (
 	}
 }
 
-// replaced replaces the rows of the conflicts' keys by the conflicts.
-func replaced(current, conflicts []row) []row {
+// replaceConflicts replaces the rows of the conflicts' keys by the conflicts.
+func replaceConflicts(current, conflicts []row) []row {
 	for _, conflict := range conflicts {
 		at := slices.IndexFunc(current, func(r row) bool { return r.key == conflict.key })
 		current[at] = conflict
@@ -249,11 +249,11 @@ func replaced(current, conflicts []row) []row {
 	return current
 }
 
-// resolve adds rows that resolve ties of keys that the change does not write: the
+// resolveTies adds rows that resolve ties of keys that the change does not write: the
 // conflicting row with the next version.
-func (v versions) resolve(rows, conflicts []row) []row {
+func (v versions) resolveTies(rows, conflicts []row) []row {
 	for _, conflict := range conflicts {
-		if v.tied(conflict.key) && !slices.ContainsFunc(rows, func(r row) bool { return r.key == conflict.key }) {
+		if v.isTied(conflict.key) && !slices.ContainsFunc(rows, func(r row) bool { return r.key == conflict.key }) {
 			conflict.Version++
 			rows = append(rows, conflict)
 		}

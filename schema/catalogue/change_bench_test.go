@@ -28,7 +28,7 @@ func BenchmarkChange(b *testing.B) {
 					group.Go(func() {
 						for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
 							id := 1 + n%int64(campaigns)
-							active := !c.Snapshot().Account(1).Campaigns[id].Active
+							active := !c.Snapshot().AccountResources(1).Campaigns[id].Active
 							if _, found, err := c.SwitchCampaign(b.Context(), 1, 0, id, active); err != nil || !found {
 								b.Errorf("campaign %d: %v, %v", id, found, err)
 								return
@@ -47,7 +47,7 @@ func BenchmarkChange(b *testing.B) {
 // openWith returns a catalogue with campaigns 1 to n of account 1.
 func openWith(tb testing.TB, n int) *catalogue.Catalogue {
 	tb.Helper()
-	conn := schematest.Open(tb)
+	conn := schematest.OpenMigrated(tb)
 	c, err := catalogue.Open(tb.Context(), conn)
 	if err != nil {
 		tb.Fatal(err)
@@ -64,7 +64,7 @@ func openWith(tb testing.TB, n int) *catalogue.Catalogue {
 		site.Campaigns = append(site.Campaigns, campaign)
 	}
 	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "Shop", Websites: []catalogue.Website{site}}}}
-	if _, err := c.Apply(tb.Context(), file, false); err != nil {
+	if _, err := c.ApplyFile(tb.Context(), file, false); err != nil {
 		tb.Fatal(err)
 	}
 	return c

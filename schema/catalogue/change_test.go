@@ -18,17 +18,17 @@ import (
 func TestPruneWithAnotherCap(t *testing.T) {
 	c := open(t)
 	mustApply(t, c, whole)
-	file := c.Snapshot().File()
+	file := c.Snapshot().CatalogueFile()
 	file.Prune = true
 	site := &file.Accounts[0].Websites[0]
 	at := slices.IndexFunc(site.Campaigns, func(campaign catalogue.Campaign) bool { return campaign.ID == 12 })
 	goal := slices.IndexFunc(site.Goals, func(g catalogue.Goal) bool { return g.ID == site.Campaigns[at].PrimaryGoalID })
 	site.Campaigns = slices.Delete(site.Campaigns, at, at+1)
 	site.Goals[goal].ValueCap = &schema.Cap{Percentile: 99}
-	if _, err := c.Apply(t.Context(), file, false); err != nil {
+	if _, err := c.ApplyFile(t.Context(), file, false); err != nil {
 		t.Fatal(err)
 	}
-	if left, is := c.Snapshot().Account(1).Campaigns[12]; is {
+	if left, is := c.Snapshot().AccountResources(1).Campaigns[12]; is {
 		t.Errorf("the pruned campaign: %+v", left)
 	}
 }
@@ -43,20 +43,20 @@ func TestPrune(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := c.Snapshot().File()
+	file := c.Snapshot().CatalogueFile()
 	file.Prune = true
 	file.Accounts = file.Accounts[:1]
 	site := &file.Accounts[0].Websites[0]
 	site.Campaigns, site.Targets = site.Campaigns[:1], nil
 	file.Accounts[0].Websites = file.Accounts[0].Websites[:1]
-	_, err = c.Apply(t.Context(), file, false)
+	_, err = c.ApplyFile(t.Context(), file, false)
 	if err == nil || !strings.Contains(err.Error(), `campaigns[0].targetId: "5": the website has no such target`) {
 		t.Fatalf("a reference to a pruned resource gives %v", err)
 	}
 	site.Campaigns[0].TargetID, site.Campaigns[0].Variations[0].TargetID = 0, 0
 
 	for _, dryRun := range []bool{true, false} {
-		changes, err := c.Apply(t.Context(), file, dryRun)
+		changes, err := c.ApplyFile(t.Context(), file, dryRun)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,11 +70,11 @@ func TestPrune(t *testing.T) {
 			t.Errorf("archived %q, want %q", archived, want)
 		}
 	}
-	owned := c.Snapshot().Account(1)
-	if len(owned.Campaigns) != 1 || len(owned.Targets) != 0 || len(owned.Websites) != 1 || len(c.Snapshot().Accounts()) != 1 || len(c.Snapshot().Tokens(9)) != 0 {
+	owned := c.Snapshot().AccountResources(1)
+	if len(owned.Campaigns) != 1 || len(owned.Targets) != 0 || len(owned.Websites) != 1 || len(c.Snapshot().AllAccounts()) != 1 || len(c.Snapshot().AccountTokens(9)) != 0 {
 		t.Errorf("left: %+v", owned)
 	}
-	if _, known := c.Snapshot().Token(catalogue.DigestOf(kept), now()); !known {
+	if _, known := c.Snapshot().FindToken(catalogue.DigestOf(kept), now()); !known {
 		t.Error("the token of a named account was archived")
 	}
 
@@ -82,7 +82,7 @@ func TestPrune(t *testing.T) {
 		t.Errorf("another account takes an archived website: %v", err)
 	}
 	changes := mustApply(t, c, whole)
-	if again := c.Snapshot().Account(1).Campaigns[13]; !slices.ContainsFunc(changes, func(c catalogue.Change) bool { return c.Created && c.ID == 13 }) || again.CreateDate.IsZero() {
+	if again := c.Snapshot().AccountResources(1).Campaigns[13]; !slices.ContainsFunc(changes, func(c catalogue.Change) bool { return c.Created && c.ID == 13 }) || again.CreateDate.IsZero() {
 		t.Errorf("named again: %+v", again)
 	}
 }
@@ -96,7 +96,7 @@ func TestSwitchIsIdempotent(t *testing.T) {
 		if err != nil || !found || live.Active != active || live.Name != "Plain" {
 			t.Fatalf("switch to %v: %+v, %v, %v", active, live, found, err)
 		}
-		if is := c.Snapshot().Account(1).Campaigns[13].State; is.Active != active || !is.UpdateDate.Equal(live.UpdateDate) {
+		if is := c.Snapshot().AccountResources(1).Campaigns[13].State; is.Active != active || !is.UpdateDate.Equal(live.UpdateDate) {
 			t.Fatalf("switched to %v, the snapshot has %+v", active, is)
 		}
 		return live.State
@@ -132,7 +132,7 @@ func TestSwitchIsIdempotent(t *testing.T) {
 // start and stop campaigns, apply shares and names, and create tokens
 // concurrently.
 func TestConcurrentChanges(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	var servers []*catalogue.Catalogue
 	for range 2 {
 		c, err := catalogue.Open(t.Context(), conn)
@@ -160,10 +160,10 @@ func TestConcurrentChanges(t *testing.T) {
 					continue
 				}
 				share := 1 + client*rounds + round
-				file := servers[0].Snapshot().File()
+				file := servers[0].Snapshot().CatalogueFile()
 				campaign := &file.Accounts[0].Websites[0].Campaigns[0]
 				campaign.ControlShare, campaign.MDE = share%100, 1+float64(share%100)/2
-				if _, err := server.Apply(t.Context(), file, false); err != nil {
+				if _, err := server.ApplyFile(t.Context(), file, false); err != nil {
 					t.Errorf("apply: %v", err)
 				}
 				secret, _, err := server.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
@@ -179,16 +179,16 @@ func TestConcurrentChanges(t *testing.T) {
 	}
 	clients.Wait()
 	for _, server := range servers {
-		if err := server.Refresh(t.Context()); err != nil {
+		if err := server.RefreshSnapshot(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	is := servers[0].Snapshot().Account(1).Campaigns[12]
-	if other := servers[1].Snapshot().Account(1).Campaigns[12]; fmt.Sprint(is) != fmt.Sprint(other) && is.UpdateDate != other.UpdateDate {
+	is := servers[0].Snapshot().AccountResources(1).Campaigns[12]
+	if other := servers[1].Snapshot().AccountResources(1).Campaigns[12]; fmt.Sprint(is) != fmt.Sprint(other) && is.UpdateDate != other.UpdateDate {
 		t.Errorf("the servers have\n%+v and\n%+v", is, other)
 	}
-	if is.Current(0)[0] != is.ControlShare || !applied[is.ControlShare] {
-		t.Errorf("control share %d, current %v: want one of %v", is.ControlShare, is.Current(0), applied)
+	if is.CurrentShares(0)[0] != is.ControlShare || !applied[is.ControlShare] {
+		t.Errorf("control share %d, current %v: want one of %v", is.ControlShare, is.CurrentShares(0), applied)
 	}
 	recorded := map[int]bool{}
 	for _, since := range is.ShareHistory[0] {
@@ -204,7 +204,7 @@ func TestConcurrentChanges(t *testing.T) {
 		}
 	}
 	for _, secret := range secrets {
-		if _, known := servers[0].Snapshot().Token(catalogue.DigestOf(secret), now()); !known {
+		if _, known := servers[0].Snapshot().FindToken(catalogue.DigestOf(secret), now()); !known {
 			t.Error("a created token is not accepted")
 		}
 	}

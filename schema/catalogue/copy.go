@@ -11,21 +11,21 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// copiedBy begins the author of rows that Copy wrote.
+// copiedBy begins the author of rows that CopyFrom wrote.
 const copiedBy = "lifthouse copy"
 
-// copiedQuery selects the keys whose current row was written by Copy.
+// copiedQuery selects the keys whose current row was written by CopyFrom.
 const copiedQuery = `
 SELECT account_id, kind, id, facet
 FROM catalogue
 GROUP BY account_id, kind, id, facet
 HAVING startsWith(argMax(changed_by, (version, changed_at)), '` + copiedBy + `')`
 
-// Copy adds the catalogue of another store, with states and digests of tokens, in one atomic
-// insert. It returns the number of rows that it wrote. Rows that an earlier Copy wrote follow the
-// other store. If the catalogue has other rows that differ, Copy changes nothing and returns an
+// CopyFrom adds the catalogue of another store, with states and digests of tokens, in one atomic
+// insert. It returns the number of rows that it wrote. Rows that an earlier CopyFrom wrote follow the
+// other store. If the catalogue has other rows that differ, CopyFrom changes nothing and returns an
 // error that names them.
-func (c *Catalogue) Copy(ctx context.Context, from driver.Conn) (written int, err error) {
+func (c *Catalogue) CopyFrom(ctx context.Context, from driver.Conn) (written int, err error) {
 	others, err := readRows(ctx, from)
 	if err != nil {
 		return 0, err
@@ -43,7 +43,7 @@ func (c *Catalogue) Copy(ctx context.Context, from driver.Conn) (written int, er
 	if !strings.HasPrefix(authorOf(ctx), copiedBy) {
 		ctx = WithAuthor(ctx, copiedBy)
 	}
-	err = c.change(ctx, func(current []row) ([]row, error) {
+	err = c.changeRows(ctx, func(current []row) ([]row, error) {
 		rows, err := rowsToCopy(current, others, copied)
 		written = max(written, len(rows)) // on a retry after a conflict, some rows are already stored
 		return rows, err
@@ -65,9 +65,9 @@ func rowsToCopy(current, others []row, copied map[key]bool) ([]row, error) {
 	for _, other := range others {
 		before, exists := stored[other.key]
 		switch {
-		case exists && before.equal(other):
+		case exists && before.sameContent(other):
 		case exists && !copied[other.key]:
-			differ = append(differ, other.name())
+			differ = append(differ, other.displayName())
 		default:
 			other.Version = before.Version + 1
 			rows = append(rows, other)
@@ -94,8 +94,8 @@ func rowsToCopy(current, others []row, copied map[key]bool) ([]row, error) {
 	return rows, nil
 }
 
-// name names what a row describes, for messages.
-func (r *row) name() string {
+// displayName names what a row describes, for messages.
+func (r *row) displayName() string {
 	name := fmt.Sprintf("%s of %s %d", r.Part, r.Kind, r.ID)
 	if r.Kind != kindAccount {
 		name += fmt.Sprintf(" of account %d", r.AccountID)

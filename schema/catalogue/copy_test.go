@@ -11,7 +11,7 @@ import (
 // TestCopy copies a catalogue with states and tokens, and follows its changes until the copy is
 // changed itself.
 func TestCopy(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	first, err := catalogue.Open(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +24,7 @@ func TestCopy(t *testing.T) {
 	}
 	mustCopy := func(want int) {
 		t.Helper()
-		if written, err := second.Copy(t.Context(), conn); err != nil || written != want {
+		if written, err := second.CopyFrom(t.Context(), conn); err != nil || written != want {
 			t.Fatalf("%d rows, want %d; %v", written, want, err)
 		}
 		if got, want := export(t, second), export(t, first); got != want {
@@ -33,7 +33,7 @@ func TestCopy(t *testing.T) {
 	}
 	mustCopy(10) // definitions of account, website, goal, target, campaign and widget; states of three; a token
 	mustCopy(0)
-	if tokens := second.Snapshot().Tokens(1); len(tokens) != 1 || tokens[0].Digest != catalogue.DigestOf(secret) {
+	if tokens := second.Snapshot().AccountTokens(1); len(tokens) != 1 || tokens[0].Digest != catalogue.DigestOf(secret) {
 		t.Errorf("tokens %+v", tokens)
 	}
 
@@ -46,7 +46,7 @@ func TestCopy(t *testing.T) {
 	mustApply(t, second, strings.Replace(valid, "name: Shop", "name: Outlet", 1))
 	mustApply(t, first, strings.Replace(valid, "name: Newsletter", "name: Letter", 1))
 	before := export(t, second)
-	if _, err := second.Copy(t.Context(), conn); err == nil || !strings.Contains(err.Error(), "differ, nothing was copied: definition of account 1;") {
+	if _, err := second.CopyFrom(t.Context(), conn); err == nil || !strings.Contains(err.Error(), "differ, nothing was copied: definition of account 1;") {
 		t.Errorf("a changed copy: %v", err)
 	}
 	if got := export(t, second); got != before {
@@ -56,7 +56,7 @@ func TestCopy(t *testing.T) {
 
 // TestCopyRefusesAWebsiteOfAnotherAccount checks constraints over all accounts.
 func TestCopyRefusesAWebsiteOfAnotherAccount(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	first, err := catalogue.Open(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestCopyRefusesAWebsiteOfAnotherAccount(t *testing.T) {
 	mustApply(t, first, valid)
 	mustApply(t, second, strings.Replace(valid, "id: 1\n    name: Shop", "id: 2\n    name: Shop", 1))
 	before := export(t, second)
-	if _, err := second.Copy(t.Context(), conn); err == nil || !strings.Contains(err.Error(), "do not go together") {
+	if _, err := second.CopyFrom(t.Context(), conn); err == nil || !strings.Contains(err.Error(), "do not go together") {
 		t.Error(err)
 	}
 	if got := export(t, second); got != before {

@@ -22,7 +22,7 @@ type File struct {
 	// Prune archives the resources that the file does not name.
 	Prune bool `yaml:"-"`
 
-	faults  Faults         // of Read
+	faults  Faults         // of ReadYAML
 	missing []string       // paths that misspelt fields were probably meant to set
 	lines   map[string]int // by path
 }
@@ -263,9 +263,9 @@ func (v *WidgetVariation) UnmarshalYAML(decode func(any) error) error {
 	return nil
 }
 
-// Shares returns the percentage of control, with key 0, and the weights by which
+// DeclaredShares returns the percentage of control, with key 0, and the weights by which
 // the variations divide the rest. The weights need not add up to 100.
-func (c *Campaign) Shares() Shares {
+func (c *Campaign) DeclaredShares() Shares {
 	shares := Shares{0: c.ControlShare}
 	for _, v := range c.Variations {
 		shares[v.ID] = v.Share
@@ -273,8 +273,8 @@ func (c *Campaign) Shares() Shares {
 	return shares
 }
 
-// Shares is like Campaign.Shares.
-func (e *Experiment) Shares() Shares {
+// DeclaredShares is like Campaign.DeclaredShares.
+func (e *Experiment) DeclaredShares() Shares {
 	shares := Shares{0: e.ControlShare}
 	for _, v := range e.Variations {
 		shares[v.ID] = v.Share

@@ -15,17 +15,17 @@ type Ended struct {
 	EndDate   time.Time
 }
 
-// Ended returns the campaigns and widgets that are inactive and whose end date is
+// EndedSubjects returns the campaigns and widgets that are inactive and whose end date is
 // not later than at. Resources that are active, archived or without an end date
 // are not included.
-func (s *Snapshot) Ended(at time.Time) []Ended {
+func (s *Snapshot) EndedSubjects(at time.Time) []Ended {
 	var ended []Ended
 	add := func(of schema.Subject, website, id int64, name string, state State) {
 		if !state.Active && state.EndDate != nil && !state.EndDate.After(at) {
 			ended = append(ended, Ended{website, of, id, name, *state.EndDate})
 		}
 	}
-	for _, owned := range s.Accounts() {
+	for _, owned := range s.AllAccounts() {
 		for _, c := range ByID(owned.Campaigns) {
 			add(schema.SubjectCampaign, c.WebsiteID, c.ID, c.Name, c.State)
 		}

@@ -33,17 +33,17 @@ accounts:
 	if _, found, err := c.SwitchCampaign(t.Context(), 1, 0, 6, true); !found || err != nil {
 		t.Fatal(found, err)
 	}
-	pruned, err := catalogue.Read(strings.NewReader(file))
+	pruned, err := catalogue.ReadYAML(strings.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}
 	pruned.Accounts[0].Websites[0].Campaigns = slices.Delete(pruned.Accounts[0].Websites[0].Campaigns, 4, 5)
 	pruned.Prune = true
-	if _, err := c.Apply(t.Context(), pruned, false); err != nil {
+	if _, err := c.ApplyFile(t.Context(), pruned, false); err != nil {
 		t.Fatal(err)
 	}
 	got := ""
-	for _, e := range c.Snapshot().Ended(time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)) {
+	for _, e := range c.Snapshot().EndedSubjects(time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)) {
 		got += fmt.Sprintf("%s %d/%d %q %s; ", e.Subject, e.WebsiteID, e.ID, e.Name, e.EndDate.Format(time.DateOnly))
 	}
 	if want := `campaign 1/1 "Ended" 2026-05-01; widget 1/7 "Ended widget" 2026-04-02; `; got != want {

@@ -11,22 +11,22 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// File returns the catalogue as a file. Applying the file to the same store
+// CatalogueFile returns the catalogue as a file. Applying the file to the same store
 // changes nothing; applying it to an empty store creates the same catalogue. The
 // file contains no tokens and no history of shares.
-func (s *Snapshot) File() File {
+func (s *Snapshot) CatalogueFile() File {
 	var file File
-	for _, owned := range s.Accounts() {
+	for _, owned := range s.AllAccounts() {
 		account := owned.Account
 		for _, site := range ByID(owned.Websites) {
-			account.Websites = append(account.Websites, owned.website(site))
+			account.Websites = append(account.Websites, owned.exportWebsite(site))
 		}
 		file.Accounts = append(file.Accounts, account)
 	}
 	return file
 }
 
-func (o *Owned) website(site Website) Website {
+func (o *Owned) exportWebsite(site Website) Website {
 	for _, goal := range ByID(o.Goals) {
 		if goal.WebsiteID == site.ID {
 			site.Goals = append(site.Goals, goal)
@@ -40,23 +40,23 @@ func (o *Owned) website(site Website) Website {
 	}
 	for _, campaign := range ByID(o.Campaigns) {
 		if campaign.WebsiteID == site.ID {
-			campaign.Initial = campaign.initial()
+			campaign.Initial = campaign.initialState()
 			site.Campaigns = append(site.Campaigns, campaign.Campaign)
 		}
 	}
 	for _, widget := range ByID(o.Widgets) {
 		if widget.WebsiteID == site.ID {
-			widget.Initial = widget.initial()
+			widget.Initial = widget.initialState()
 			site.Widgets = append(site.Widgets, widget.Widget)
 		}
 	}
 	return site
 }
 
-// initial returns the state as a file declares it. A resource that was stopped
+// initialState returns the state as a file declares it. A resource that was stopped
 // before its planned start has an end before its start, which a file cannot
 // declare, so the end is omitted.
-func (s *State) initial() Initial {
+func (s *State) initialState() Initial {
 	initial := Initial{Active: s.Active, CreateDate: dateOf(&s.CreateDate), StartDate: dateOf(s.StartDate), EndDate: dateOf(s.EndDate)}
 	if s.StartDate != nil && s.EndDate != nil && s.EndDate.Before(*s.StartDate) {
 		initial.EndDate = nil
@@ -80,18 +80,18 @@ func (d Date) MarshalYAML() (any, error) {
 // as false, have at most five letters.
 var plainText = regexp.MustCompile(`^[A-Za-z]{6,}( [A-Za-z]+)*$`)
 
-// quoted encodes a text so that it is decoded unchanged. The encoder's default
+// quoteText encodes a text so that it is decoded unchanged. The encoder's default
 // loses line breaks and leaves text unquoted that YAML decodes as another type.
-func quoted(text string) ([]byte, error) {
+func quoteText(text string) ([]byte, error) {
 	if plainText.MatchString(text) {
 		return []byte(text), nil
 	}
 	return json.Marshal(text)
 }
 
-// Write writes the file as YAML that Read can read.
-func (f File) Write(w io.Writer) error {
-	text, err := yaml.MarshalWithOptions(f, yaml.IndentSequence(true), yaml.CustomMarshaler(quoted))
+// WriteYAML writes the file as YAML that ReadYAML can read.
+func (f File) WriteYAML(w io.Writer) error {
+	text, err := yaml.MarshalWithOptions(f, yaml.IndentSequence(true), yaml.CustomMarshaler(quoteText))
 	if err != nil {
 		return fmt.Errorf("write catalogue: %w", err)
 	}

@@ -59,7 +59,7 @@ accounts:
 func export(t *testing.T, c *catalogue.Catalogue) string {
 	t.Helper()
 	var text bytes.Buffer
-	if err := c.Snapshot().File().Write(&text); err != nil {
+	if err := c.Snapshot().CatalogueFile().WriteYAML(&text); err != nil {
 		t.Fatal(err)
 	}
 	return text.String()
@@ -70,12 +70,12 @@ func TestApplyOfExportChangesNothing(t *testing.T) {
 	mustApply(t, c, whole)
 	text := export(t, c)
 	for _, prune := range []bool{false, true} {
-		file, err := catalogue.Read(strings.NewReader(text))
+		file, err := catalogue.ReadYAML(strings.NewReader(text))
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
 		file.Prune = prune
-		if changes, err := c.Apply(t.Context(), file, false); err != nil || len(changes) != 0 {
+		if changes, err := c.ApplyFile(t.Context(), file, false); err != nil || len(changes) != 0 {
 			t.Errorf("prune %v: applying the export changes %+v, %v\n%s", prune, changes, err, text)
 		}
 	}
@@ -99,11 +99,11 @@ func TestExportKeepsNames(t *testing.T) {
 		goals = append(goals, catalogue.Goal{ID: int64(i + 1), WebsiteID: 1, Name: name, Action: name})
 	}
 	file.Accounts = []catalogue.Account{{ID: 1, Name: "Shop", Websites: []catalogue.Website{{ID: 1, Domain: "shop.example.com", Goals: goals}}}}
-	if _, err := c.Apply(t.Context(), file, false); err != nil {
+	if _, err := c.ApplyFile(t.Context(), file, false); err != nil {
 		t.Fatal(err)
 	}
 	text := export(t, c)
-	again, err := catalogue.Read(strings.NewReader(text))
+	again, err := catalogue.ReadYAML(strings.NewReader(text))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -112,7 +112,7 @@ func TestExportKeepsNames(t *testing.T) {
 			t.Errorf("%q is exported as %q and %q", names[i], goal.Name, goal.Action)
 		}
 	}
-	if changes, err := c.Apply(t.Context(), again, true); err != nil || len(changes) != 0 {
+	if changes, err := c.ApplyFile(t.Context(), again, true); err != nil || len(changes) != 0 {
 		t.Errorf("applying it changes %s, %v", fmt.Sprintf("%.500v", changes), err)
 	}
 }

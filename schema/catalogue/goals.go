@@ -84,8 +84,8 @@ func (g *Goals) UnmarshalYAML(decode func(any) error) error {
 	return nil
 }
 
-// judged returns the goals without the primary one, or nil if there are none.
-func (g *Goals) judged() *Goals {
+// withoutPrimary returns the goals without the primary one, or nil if there are none.
+func (g *Goals) withoutPrimary() *Goals {
 	if g == nil || len(g.Secondary)+len(g.Guardrails) == 0 {
 		return nil
 	}
@@ -99,14 +99,14 @@ const (
 	maxHypothesis = 2048
 )
 
-// goals checks the goals of a campaign or an experiment with this primary goal and
+// checkGoals checks the goals of a campaign or an experiment with this primary goal and
 // metric.
-func (c *checker) goals(path string, g *Goals, primary int64, metric string, known ids) {
+func (c *checker) checkGoals(path string, g *Goals, primary int64, metric string, known ids) {
 	if g == nil {
 		return
 	}
 	if g.Primary != 0 && g.Primary != primary {
-		c.fault(path+".primary", g.Primary, fmt.Sprintf("must equal primaryGoalId, %d, or be omitted", primary))
+		c.addFault(path+".primary", g.Primary, fmt.Sprintf("must equal primaryGoalId, %d, or be omitted", primary))
 	}
 	type measured struct {
 		goal   int64
@@ -115,13 +115,13 @@ func (c *checker) goals(path string, g *Goals, primary int64, metric string, kno
 	taken := map[measured]string{{primary, cmp.Or(perVisitor[metric], metric)}: "the primary metric"}
 	one := func(at string, goal int64, metric, direction string) {
 		if goal < 1 {
-			c.fault(at+".goalId", goal, "must be the id of a goal")
+			c.addFault(at+".goalId", goal, "must be the id of a goal")
 		}
-		c.refers(at+".goalId", goal, known, "goal")
+		c.checkReference(at+".goalId", goal, known, "goal")
 		c.oneOf(at+".metric", metric, GoalMetrics)
 		c.oneOf(at+".direction", direction, []string{Up, Down})
 		if other, is := taken[measured{goal, metric}]; is {
-			c.fault(at, fmt.Sprintf("%s of goal %d", metric, goal), "is also "+other)
+			c.addFault(at, fmt.Sprintf("%s of goal %d", metric, goal), "is also "+other)
 		}
 		taken[measured{goal, metric}] = at
 	}
@@ -131,40 +131,40 @@ func (c *checker) goals(path string, g *Goals, primary int64, metric string, kno
 	for i, r := range g.Guardrails {
 		at := fmt.Sprintf("%s.guardrails[%d]", path, i)
 		one(at, r.GoalID, r.Metric, r.Direction)
-		c.margins(at, &r)
+		c.checkMargins(at, &r)
 	}
 }
 
-func (c *checker) margins(at string, r *Guardrail) {
+func (c *checker) checkMargins(at string, r *Guardrail) {
 	switch {
 	case r.Margin != 0 && r.AbsoluteMargin != 0:
-		c.fault(at+".absoluteMargin", r.AbsoluteMargin, "must be omitted if margin is given")
+		c.addFault(at+".absoluteMargin", r.AbsoluteMargin, "must be omitted if margin is given")
 	case r.Margin != 0 && !(r.Margin > 0 && r.Margin < 100):
-		c.fault(at+".margin", r.Margin, "must be above 0 and below 100, in per cent, or be omitted")
+		c.addFault(at+".margin", r.Margin, "must be above 0 and below 100, in per cent, or be omitted")
 	case r.AbsoluteMargin != 0 && !(r.AbsoluteMargin > 0):
-		c.fault(at+".absoluteMargin", r.AbsoluteMargin, "must be above 0, or be omitted")
+		c.addFault(at+".absoluteMargin", r.AbsoluteMargin, "must be above 0, or be omitted")
 	case r.Metric == defaultGoalMetric && r.AbsoluteMargin >= 1:
-		c.fault(at+".absoluteMargin", r.AbsoluteMargin, "must be below 1: it is a fraction of the visitors")
+		c.addFault(at+".absoluteMargin", r.AbsoluteMargin, "must be below 1: it is a fraction of the visitors")
 	}
 }
 
-// shown checks texts that are shown and never judged.
-func (c *checker) shown(path, hypothesis, owner string, tags []string) {
-	c.text(path+".hypothesis", hypothesis, 0, maxHypothesis)
-	c.text(path+".owner", owner, 0, 255)
+// checkShownTexts checks texts that are shown and never judged.
+func (c *checker) checkShownTexts(path, hypothesis, owner string, tags []string) {
+	c.checkText(path+".hypothesis", hypothesis, 0, maxHypothesis)
+	c.checkText(path+".owner", owner, 0, 255)
 	if len(tags) > maxTags {
-		c.fault(path+".tags", len(tags), fmt.Sprintf("must have at most %d tags", maxTags))
+		c.addFault(path+".tags", len(tags), fmt.Sprintf("must have at most %d tags", maxTags))
 	}
 	for i, tag := range tags {
-		c.text(fmt.Sprintf("%s.tags[%d]", path, i), tag, 1, maxTag)
+		c.checkText(fmt.Sprintf("%s.tags[%d]", path, i), tag, 1, maxTag)
 		if slices.Index(tags, tag) < i {
-			c.fault(fmt.Sprintf("%s.tags[%d]", path, i), tag, "is not unique")
+			c.addFault(fmt.Sprintf("%s.tags[%d]", path, i), tag, "is not unique")
 		}
 	}
 }
 
 func (c *checker) minDays(path string, days *int) {
 	if days != nil {
-		c.within(path+".minDays", float64(*days), 0, 365)
+		c.checkRange(path+".minDays", float64(*days), 0, 365)
 	}
 }

@@ -44,18 +44,18 @@ accounts:
 // TestGoalsAreReadAndWritten checks the defaults, and that the exported file is the
 // same catalogue.
 func TestGoalsAreReadAndWritten(t *testing.T) {
-	file, err := catalogue.Read(strings.NewReader(withGoals))
+	file, err := catalogue.ReadYAML(strings.NewReader(withGoals))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := catalogue.Open(t.Context(), schematest.Open(t))
+	c, err := catalogue.Open(t.Context(), schematest.OpenMigrated(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Apply(t.Context(), file, false); err != nil {
+	if _, err := c.ApplyFile(t.Context(), file, false); err != nil {
 		t.Fatal(err)
 	}
-	owned := c.Snapshot().Account(1)
+	owned := c.Snapshot().AccountResources(1)
 	g := owned.Campaigns[12].Goals
 	if s := g.Secondary[0]; s.Metric != "goalConversionRate" || s.Direction != catalogue.Up {
 		t.Errorf("defaults of a secondary goal: %+v", s)
@@ -70,32 +70,32 @@ func TestGoalsAreReadAndWritten(t *testing.T) {
 		t.Errorf("experiment %+v", e)
 	}
 	var text strings.Builder
-	if err := c.Snapshot().File().Write(&text); err != nil {
+	if err := c.Snapshot().CatalogueFile().WriteYAML(&text); err != nil {
 		t.Fatal(err)
 	}
-	again, err := catalogue.Read(strings.NewReader(text.String()))
+	again, err := catalogue.ReadYAML(strings.NewReader(text.String()))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text.String())
 	}
-	changes, err := c.Apply(t.Context(), again, false)
+	changes, err := c.ApplyFile(t.Context(), again, false)
 	if err != nil || len(changes) != 0 {
 		t.Errorf("applied the export: %v, %v\n%s", changes, err, text.String())
 	}
-	if h := c.Snapshot().Account(1).Campaigns[12].PlanHistory[0]; len(h) != 0 {
+	if h := c.Snapshot().AccountResources(1).Campaigns[12].PlanHistory[0]; len(h) != 0 {
 		t.Errorf("plan history %+v", h)
 	}
 	changed := strings.NewReplacer("margin: 10", "margin: 20", "minDays: 14", "minDays: 21").Replace(withGoals)
-	if file, err = catalogue.Read(strings.NewReader(changed)); err != nil {
+	if file, err = catalogue.ReadYAML(strings.NewReader(changed)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Apply(t.Context(), file, false); err != nil {
+	if _, err := c.ApplyFile(t.Context(), file, false); err != nil {
 		t.Fatal(err)
 	}
-	h := c.Snapshot().Account(1).Campaigns[12].PlanHistory[0]
+	h := c.Snapshot().AccountResources(1).Campaigns[12].PlanHistory[0]
 	if len(h) != 2 || h[0].Goals.Guardrails[0].Margin != 10 || h[1].Goals.Guardrails[0].Margin != 20 {
 		t.Errorf("plan history after another margin: %+v", h)
 	}
-	h = c.Snapshot().Account(1).Widgets[7].PlanHistory[2]
+	h = c.Snapshot().AccountResources(1).Widgets[7].PlanHistory[2]
 	if len(h) != 2 || *h[0].MinDays != 14 || *h[1].MinDays != 21 || h[0].PrimaryMetric != "goalsReached" {
 		t.Errorf("plan history of the experiment: %+v", h)
 	}
@@ -115,15 +115,15 @@ func TestFaultsOfGoals(t *testing.T) {
 		"absoluteMargin: 2.5", "absoluteMargin: 2.5, margin: 3",
 		"metric: goalsPerVisitor", "absoluteMargin: 1",
 	).Replace(withGoals)
-	file, err := catalogue.Read(strings.NewReader(text))
+	file, err := catalogue.ReadYAML(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := catalogue.Open(t.Context(), schematest.Open(t))
+	c, err := catalogue.Open(t.Context(), schematest.OpenMigrated(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Apply(t.Context(), file, false)
+	_, err = c.ApplyFile(t.Context(), file, false)
 	var faults catalogue.Faults
 	if !errors.As(err, &faults) {
 		t.Fatalf("error %v", err)

@@ -9,7 +9,7 @@ import (
 )
 
 // The YAML parser replaces bytes that are not UTF-8 by U+FFFD, which a name may also
-// contain. So Read replaces such bytes by marks, which are characters that the file does
+// contain. So ReadYAML replaces such bytes by marks, which are characters that the file does
 // not have, and refuses the fields with marks.
 
 // invalidText has the marks of a file. Base is the mark of byte 0, or 0 if the file is
@@ -28,7 +28,7 @@ func markInvalid(text []byte) ([]byte, invalidText) {
 		return text, invalidText{}
 	}
 	marks := invalidText{base: firstMark}
-	for bytes.ContainsFunc(text, marks.has) {
+	for bytes.ContainsFunc(text, marks.isMark) {
 		marks.base += 0x100
 	}
 	var marked []byte
@@ -46,19 +46,19 @@ func markInvalid(text []byte) ([]byte, invalidText) {
 	return marked, marks
 }
 
-func (i invalidText) has(r rune) bool { return i.base != 0 && r >= i.base && r < i.base+0x100 }
+func (i invalidText) isMark(r rune) bool { return i.base != 0 && r >= i.base && r < i.base+0x100 }
 
-// in reports whether a text has marks.
-func (i invalidText) in(text string) bool { return strings.ContainsFunc(text, i.has) }
+// hasMarks reports whether a text has marks.
+func (i invalidText) hasMarks(text string) bool { return strings.ContainsFunc(text, i.isMark) }
 
-// original replaces the marks of a text by their bytes.
-func (i invalidText) original(text string) string {
-	if !i.in(text) {
+// restoreText replaces the marks of a text by their bytes.
+func (i invalidText) restoreText(text string) string {
+	if !i.hasMarks(text) {
 		return text
 	}
 	var b strings.Builder
 	for _, r := range text {
-		if i.has(r) {
+		if i.isMark(r) {
 			b.WriteByte(byte(r - i.base))
 		} else {
 			b.WriteRune(r)

@@ -14,7 +14,7 @@ func TestInvalidTextIsRefused(t *testing.T) {
 	c := open(t)
 	valid := "accounts:\n- id: 1\n  name: \"Été \uFFFD \U00100080\"\n  websites:\n  - id: 1\n    domain: example.com\n"
 	mustApply(t, c, valid+"    goals: [{id: 1, name: \"\\ufffd\"}, {id: 2, name: '\uFFFD'}] # caf\xe9\n")
-	if name := c.Snapshot().Account(1).Name; name != "Été \uFFFD \U00100080" {
+	if name := c.Snapshot().AccountResources(1).Name; name != "Été \uFFFD \U00100080" {
 		t.Errorf("the name is %q", name)
 	}
 	for _, test := range []struct{ goals, want string }{
@@ -30,7 +30,7 @@ func TestInvalidTextIsRefused(t *testing.T) {
 			t.Errorf("%q: %v; want %s", test.goals, err, test.want)
 		}
 	}
-	file, err := catalogue.Read(strings.NewReader(valid + "    goals:\n    - {id: 1, name: \xe9}\n    - {id: -1, name: x}\n    targets: [{id: 1, name: \"\\xe9\", createDate: \"\xe0\"}]\n"))
+	file, err := catalogue.ReadYAML(strings.NewReader(valid + "    goals:\n    - {id: 1, name: \xe9}\n    - {id: -1, name: x}\n    targets: [{id: 1, name: \"\\xe9\", createDate: \"\xe0\"}]\n"))
 	var faults catalogue.Faults
 	if !errors.As(err, &faults) || len(faults) != 2 {
 		t.Errorf("Read: %v", err)
@@ -38,15 +38,15 @@ func TestInvalidTextIsRefused(t *testing.T) {
 	want := `line 8: accounts[0].websites[0].goals[0].name: "\xe9": must be UTF-8: save the file as UTF-8
 line 9: accounts[0].websites[0].goals[1].id: "-1": must be an integer from 1
 line 10: accounts[0].websites[0].targets[0].createDate: "\xe0": must be UTF-8: save the file as UTF-8`
-	if _, err := c.Apply(t.Context(), file, false); err == nil || err.Error() != want {
+	if _, err := c.ApplyFile(t.Context(), file, false); err == nil || err.Error() != want {
 		t.Errorf("not all faults at once: %v, want\n%s", err, want)
 	}
 	for _, text := range []string{"\xff\xfea\x00:\x00 \x00[\x00", "accounts: [\xe9\n"} {
-		if _, err := catalogue.Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "line 1") || !strings.Contains(err.Error(), "UTF-8") {
+		if _, err := catalogue.ReadYAML(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "line 1") || !strings.Contains(err.Error(), "UTF-8") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if name := fmt.Sprint(c.Snapshot().Account(1).Goals); strings.Contains(name, "caf") {
+	if name := fmt.Sprint(c.Snapshot().AccountResources(1).Goals); strings.Contains(name, "caf") {
 		t.Errorf("stored: %s", name)
 	}
 }

@@ -13,23 +13,23 @@ type given struct {
 
 func givenIn(lines map[string]int, path string) given { return given{lines, path} }
 
-// within returns the fields of an element of a list.
-func (g given) within(list string, at int) given {
+// listElement returns the fields of an element of a list.
+func (g given) listElement(list string, at int) given {
 	return given{g.lines, fmt.Sprintf("%s.%s[%d]", g.path, list, at)}
 }
 
-func (g given) has(field string) bool { return g.lines == nil || g.lines[g.path+"."+field] > 0 }
+func (g given) hasField(field string) bool { return g.lines == nil || g.lines[g.path+"."+field] > 0 }
 
-// note adds notes to the last change if it created a resource.
-func (a *applier) note(changed bool, notes func() []string) {
+// addNotes adds notes to the last change if it created a resource.
+func (a *applier) addNotes(changed bool, notes func() []string) {
 	if last := len(a.changes) - 1; changed && a.changes[last].Created {
 		a.changes[last].Notes = notes()
 	}
 }
 
-// notes returns the defaults that apply because the file does not set them, and what a
+// creationNotes returns the defaults that apply because the file does not set them, and what a
 // new campaign lacks to start or to compare anything.
-func (c *Campaign) notes(given given) []string {
+func (c *Campaign) creationNotes(given given) []string {
 	var defaults, notes []string
 	for _, field := range []struct {
 		name  string
@@ -41,7 +41,7 @@ func (c *Campaign) notes(given given) []string {
 		{"significanceLevel", fmt.Sprintf("%d %%", c.SignificanceLevel)},
 		{"mde", fmt.Sprintf("%v %%", c.MDE)},
 	} {
-		if !given.has(field.name) {
+		if !given.hasField(field.name) {
 			defaults = append(defaults, fmt.Sprintf("%s %v", field.name, field.value))
 		}
 	}
@@ -64,8 +64,8 @@ func (c *Campaign) notes(given given) []string {
 	return append(notes, startNote(c.Initial, fmt.Sprintf("/v1/campaigns/%d", c.ID))...)
 }
 
-// notes returns what a new widget lacks to start.
-func (w *Widget) notes() []string {
+// creationNotes returns what a new widget lacks to start.
+func (w *Widget) creationNotes() []string {
 	notes := startNote(w.Initial, fmt.Sprintf("/v1/widgets/%d", w.ID))
 	for _, e := range w.Experiments {
 		if !e.Active {

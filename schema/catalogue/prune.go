@@ -1,14 +1,14 @@
 package catalogue
 
-// prune archives the current resources that the file does not name. The tokens of
+// pruneResources archives the current resources that the file does not name. The tokens of
 // an archived account are archived too.
-func (a *applier) prune(current []row) {
+func (a *applier) pruneResources(current []row) {
 	for _, r := range current {
 		account := key{r.AccountID, kindAccount, r.AccountID, partDefinition}
 		if r.Archived || a.named[r.key] || r.Kind == kindToken && a.named[account] {
 			continue
 		}
-		a.rows = append(a.rows, r.archive())
+		a.rows = append(a.rows, r.archivedVersion())
 		if r.Part == partDefinition {
 			a.changes = append(a.changes, Change{AccountID: r.AccountID, Kind: string(r.Kind), ID: r.ID, Name: a.known.nameOf(r), Archived: true})
 		}
@@ -17,7 +17,7 @@ func (a *applier) prune(current []row) {
 
 // nameOf returns the name of the row's resource, or the domain of a website.
 func (s *Snapshot) nameOf(r row) string {
-	owned := s.Account(r.AccountID)
+	owned := s.AccountResources(r.AccountID)
 	switch r.Kind {
 	case kindAccount:
 		return owned.Name

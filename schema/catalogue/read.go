@@ -14,10 +14,10 @@ import (
 // variations take 1 MB.
 const maxFile = 16 << 20
 
-// Read decodes a catalogue file. If it has unknown fields, values of the wrong type or
+// ReadYAML decodes a catalogue file. If it has unknown fields, values of the wrong type or
 // fields that are given twice, the error is of type Faults, and the file has the rest:
-// Apply returns the faults with those that it finds in the rest.
-func Read(r io.Reader) (File, error) {
+// ApplyFile returns the faults with those that it finds in the rest.
+func ReadYAML(r io.Reader) (File, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
 		return File{}, fmt.Errorf("read catalogue: %w", err)
@@ -26,7 +26,7 @@ func Read(r io.Reader) (File, error) {
 		return File{}, fmt.Errorf("read catalogue: the file is larger than %d MiB", maxFile>>20)
 	}
 	text, invalid := markInvalid(text)
-	body, err := document(text)
+	body, err := parseDocument(text)
 	if err != nil && invalid.line > 0 {
 		return File{}, fmt.Errorf("read catalogue: line %d: the file is not UTF-8: save the file as UTF-8", invalid.line)
 	}
@@ -35,7 +35,7 @@ func Read(r io.Reader) (File, error) {
 	}
 	found := newTree(invalid)
 	var file File
-	if found.check("", body, reflect.TypeFor[File]()) {
+	if found.checkNode("", body, reflect.TypeFor[File]()) {
 		err = yaml.NodeToValue(body, &file, yaml.Strict())
 	}
 	switch {
@@ -52,8 +52,8 @@ func Read(r io.Reader) (File, error) {
 	return file, nil
 }
 
-// document returns the only document of a file, or nil if there is none.
-func document(text []byte) (ast.Node, error) {
+// parseDocument returns the only document of a file, or nil if there is none.
+func parseDocument(text []byte) (ast.Node, error) {
 	parsed, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		return nil, fmt.Errorf("read catalogue: %w", err)

@@ -30,13 +30,13 @@ func TestReadConvertsNoScalars(t *testing.T) {
 		{"mde: 010.5", `mde: "010.5"`},
 		{"active: 1", `active: "1": must be true or false`},
 	} {
-		_, err := catalogue.Read(strings.NewReader(campaignWith(test.field)))
+		_, err := catalogue.ReadYAML(strings.NewReader(campaignWith(test.field)))
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error = %v, want %q", test.field, err, test.want)
 		}
 	}
 	for _, second := range []string{"---\naccounts: []\n", "---\n5\n"} {
-		if _, err := catalogue.Read(strings.NewReader(campaignWith("mde: 5") + "\n" + second)); err == nil || !strings.Contains(err.Error(), "the file has several documents") {
+		if _, err := catalogue.ReadYAML(strings.NewReader(campaignWith("mde: 5") + "\n" + second)); err == nil || !strings.Contains(err.Error(), "the file has several documents") {
 			t.Errorf("a second document gives %v", err)
 		}
 	}
@@ -47,7 +47,7 @@ func campaignWith(fields string) string {
 }
 
 func TestReadScalars(t *testing.T) {
-	file, err := catalogue.Read(strings.NewReader(`%YAML 1.2
+	file, err := catalogue.ReadYAML(strings.NewReader(`%YAML 1.2
 ---
 accounts:
   - websites:
@@ -79,7 +79,7 @@ accounts:
 // with faults of its syntax, types, values and references.
 func TestAllFaultsOfAFileAreReportedAtOnce(t *testing.T) {
 	c := open(t)
-	file, err := catalogue.Read(strings.NewReader(`accounts:
+	file, err := catalogue.ReadYAML(strings.NewReader(`accounts:
   - id: 1
     nam: Shop
     websites:
@@ -107,7 +107,7 @@ func TestAllFaultsOfAFileAreReportedAtOnce(t *testing.T) {
 	if !errors.As(err, &faults) {
 		t.Fatalf("error = %v, want faults", err)
 	}
-	_, err = c.Apply(t.Context(), file, false)
+	_, err = c.ApplyFile(t.Context(), file, false)
 	want := `line 3: accounts[0].nam: unknown field "nam"; did you mean name?
 line 6: accounts[0].websites[0].domain: "Shop": must be a lower-case domain name such as shop.example.com
 line 7: accounts[0].websites[0].goals[1].id: "4": must be an integer in decimal digits, without quotes or leading zeros

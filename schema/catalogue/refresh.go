@@ -25,8 +25,8 @@ type position struct {
 // that are even later are found by their versions, and all rows are read.
 const maxDelay = 10 * time.Second
 
-// Refresh reads what has changed in the stored catalogue.
-func (c *Catalogue) Refresh(ctx context.Context) error {
+// RefreshSnapshot reads what has changed in the stored catalogue.
+func (c *Catalogue) RefreshSnapshot(ctx context.Context) error {
 	c.refreshing.Lock()
 	defer c.refreshing.Unlock()
 	var stored position
@@ -34,7 +34,7 @@ func (c *Catalogue) Refresh(ctx context.Context) error {
 		return fmt.Errorf("read catalogue: %w", err)
 	}
 	known := c.position
-	defer func() { c.position.latest = schema.Later(c.position.latest, stored.latest) }()
+	defer func() { c.position.latest = schema.LaterTime(c.position.latest, stored.latest) }()
 	if c.snapshot.Load() != nil && stored.keys == known.keys && stored.versions == known.versions && !stored.latest.After(known.latest) {
 		return nil
 	}
@@ -57,8 +57,8 @@ func (c *Catalogue) Refresh(ctx context.Context) error {
 	return c.replaceRows(rows)
 }
 
-// adopt brings the snapshot up to date with stored rows.
-func (c *Catalogue) adopt(rows []row) error {
+// updateSnapshot brings the snapshot up to date with stored rows.
+func (c *Catalogue) updateSnapshot(rows []row) error {
 	c.refreshing.Lock()
 	defer c.refreshing.Unlock()
 	return c.adoptRows(rows)
@@ -94,7 +94,7 @@ func (c *Catalogue) adoptRows(rows []row) error {
 	}
 	for at, r := range newer {
 		c.position.versions += r.Version - c.rows[at].Version
-		c.position.latest = schema.Later(c.position.latest, r.ChangedAt)
+		c.position.latest = schema.LaterTime(c.position.latest, r.ChangedAt)
 		c.rows[at] = r
 	}
 	c.snapshot.Store(next)
@@ -111,7 +111,7 @@ func (c *Catalogue) replaceRows(rows []row) error {
 	for _, r := range rows {
 		c.rows[r.key] = r
 		c.position.versions += r.Version
-		c.position.latest = schema.Later(c.position.latest, r.ChangedAt)
+		c.position.latest = schema.LaterTime(c.position.latest, r.ChangedAt)
 	}
 	c.snapshot.Store(next)
 	return nil

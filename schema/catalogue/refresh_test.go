@@ -32,14 +32,14 @@ func (c *recordingConn) Query(ctx context.Context, query string, args ...any) (d
 // TestSwitchReadsItsResourcesOnly starts a campaign. Neither the change nor the poll of
 // another server may read the whole catalogue.
 func TestSwitchReadsItsResourcesOnly(t *testing.T) {
-	conn := &recordingConn{Conn: schematest.Open(t)}
+	conn := &recordingConn{Conn: schematest.OpenMigrated(t)}
 	servers := twoServers(t, conn)
 	conn.queries = nil
-	live, _, err := servers[0].SwitchCampaign(t.Context(), 1, 0, 12, !servers[0].Snapshot().Account(1).Campaigns[12].Active)
+	live, _, err := servers[0].SwitchCampaign(t.Context(), 1, 0, 12, !servers[0].Snapshot().AccountResources(1).Campaigns[12].Active)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := servers[1].Refresh(t.Context()); err != nil {
+	if err := servers[1].RefreshSnapshot(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, query := range conn.queries {
@@ -48,7 +48,7 @@ func TestSwitchReadsItsResourcesOnly(t *testing.T) {
 		}
 	}
 	for _, server := range servers {
-		if is := server.Snapshot().Account(1).Campaigns[12].State; is.Active != live.Active {
+		if is := server.Snapshot().AccountResources(1).Campaigns[12].State; is.Active != live.Active {
 			t.Errorf("a server has %+v, want %+v", is, live.State)
 		}
 	}
@@ -58,7 +58,7 @@ func TestSwitchReadsItsResourcesOnly(t *testing.T) {
 // TestRefreshFindsEveryChange changes a catalogue in all ways. Each server must have what a
 // new one reads.
 func TestRefreshFindsEveryChange(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	servers := twoServers(t, conn)
 	writers := 0
 	insert := func(changedAt string, version int, active bool) {
@@ -85,11 +85,11 @@ VALUES (1, 'campaign', 12, 'state', %d, '{"active":%v,"createDate":"2026-01-01T0
 			_, _, _ = servers[1].SwitchCampaign(t.Context(), 1, 0, 13, false)
 		}},
 		{"archived", func() {
-			file := servers[0].Snapshot().File()
+			file := servers[0].Snapshot().CatalogueFile()
 			file.Prune = true
 			site := &file.Accounts[0].Websites[0]
 			site.Campaigns = site.Campaigns[:len(site.Campaigns)-1]
-			if _, err := servers[0].Apply(t.Context(), file, false); err != nil {
+			if _, err := servers[0].ApplyFile(t.Context(), file, false); err != nil {
 				t.Error(err)
 			}
 		}},
@@ -104,7 +104,7 @@ VALUES (1, 'campaign', 12, 'state', %d, '{"active":%v,"createDate":"2026-01-01T0
 		t.Run(c.name, func(t *testing.T) {
 			c.change()
 			for _, server := range servers {
-				if err := server.Refresh(t.Context()); err != nil {
+				if err := server.RefreshSnapshot(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -124,7 +124,7 @@ func twoServers(t *testing.T, conn driver.Conn) []*catalogue.Catalogue {
 		servers = append(servers, c)
 	}
 	mustApply(t, servers[0], whole)
-	if err := servers[1].Refresh(t.Context()); err != nil {
+	if err := servers[1].RefreshSnapshot(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return servers
@@ -139,7 +139,7 @@ func requireEqual(t *testing.T, conn driver.Conn, servers []*catalogue.Catalogue
 	}
 	for _, server := range servers {
 		if !reflect.DeepEqual(server.Snapshot(), fresh.Snapshot()) {
-			t.Errorf("a server has\n%+v, want\n%+v", server.Snapshot().Account(1), fresh.Snapshot().Account(1))
+			t.Errorf("a server has\n%+v, want\n%+v", server.Snapshot().AccountResources(1), fresh.Snapshot().AccountResources(1))
 		}
 	}
 }

@@ -49,8 +49,8 @@ type row struct {
 	ChangedAt time.Time `ch:"changed_at"` // only set in stored rows
 }
 
-// equal reports whether two rows of the same key have the same content.
-func (r row) equal(other row) bool { return r.Body == other.Body && r.Archived == other.Archived }
+// sameContent reports whether two rows of the same key have the same content.
+func (r row) sameContent(other row) bool { return r.Body == other.Body && r.Archived == other.Archived }
 
 // compareVersion orders rows of a key, the current one first: that with the highest version,
 // or the latest one of several with the same version.
@@ -58,15 +58,15 @@ func (r row) compareVersion(other row) int {
 	return cmp.Or(cmp.Compare(other.Version, r.Version), other.ChangedAt.Compare(r.ChangedAt), cmp.Compare(r.Writer, other.Writer))
 }
 
-// archive returns the next version of the row, archived.
-func (r row) archive() row {
+// archivedVersion returns the next version of the row, archived.
+func (r row) archivedVersion() row {
 	r.Archived = true
 	r.Version++
 	return r
 }
 
-// compare orders rows by key, like the table.
-func (r row) compare(other key) int {
+// compareKey orders rows by key, like the table.
+func (r row) compareKey(other key) int {
 	return cmp.Or(
 		cmp.Compare(r.AccountID, other.AccountID), cmp.Compare(r.Kind, other.Kind),
 		cmp.Compare(r.ID, other.ID), cmp.Compare(r.Part, other.Part),
@@ -130,7 +130,7 @@ func insertRows(ctx context.Context, conn driver.Conn, rows []row) error {
 	return nil
 }
 
-func encode(body any) (string, error) {
+func encodeJSON(body any) (string, error) {
 	text, err := json.Marshal(body)
 	return string(text), err
 }

@@ -59,17 +59,17 @@ func ByID[R any](resources map[int64]R) []R {
 	return list
 }
 
-// Account returns the account and its resources, or an empty Owned if there is no
+// AccountResources returns the account and its resources, or an empty Owned if there is no
 // such account.
-func (s *Snapshot) Account(id int64) *Owned {
+func (s *Snapshot) AccountResources(id int64) *Owned {
 	if owned, ok := s.accounts[id]; ok {
 		return owned
 	}
 	return &Owned{}
 }
 
-// Accounts returns the accounts ordered by id.
-func (s *Snapshot) Accounts() []*Owned { return ByID(s.accounts) }
+// AllAccounts returns the accounts ordered by id.
+func (s *Snapshot) AllAccounts() []*Owned { return ByID(s.accounts) }
 
 // AccountOfWebsite returns the account that owns the website, and false if there
 // is none.
@@ -84,9 +84,9 @@ func (s *Snapshot) ownerOf(website int64) int64 {
 	return cmp.Or(s.websites[website], s.archived[website])
 }
 
-// Token returns the token with the digest. It returns false if the token does not
+// FindToken returns the token with the digest. It returns false if the token does not
 // exist, was revoked, or has expired at now.
-func (s *Snapshot) Token(digest Digest, now time.Time) (Token, bool) {
+func (s *Snapshot) FindToken(digest Digest, now time.Time) (Token, bool) {
 	token, ok := s.tokens[digest]
 	if !ok || token.ExpiresAt != nil && !now.Before(*token.ExpiresAt) {
 		return Token{}, false
@@ -94,8 +94,8 @@ func (s *Snapshot) Token(digest Digest, now time.Time) (Token, bool) {
 	return token, true
 }
 
-// Tokens returns the tokens of an account ordered by id, including expired ones.
-func (s *Snapshot) Tokens(account int64) []Token {
+// AccountTokens returns the tokens of an account ordered by id, including expired ones.
+func (s *Snapshot) AccountTokens(account int64) []Token {
 	var tokens []Token
 	for _, token := range s.tokens {
 		if token.AccountID == account {
@@ -127,7 +127,7 @@ func newSnapshot(rows []row) (*Snapshot, error) {
 	versions := map[int64]uint64{}
 	for _, row := range rows {
 		if row.Kind != kindToken {
-			versions[row.AccountID] += row.identity()
+			versions[row.AccountID] += row.versionHash()
 		}
 		if row.Archived {
 			if row.Kind == kindWebsite {
@@ -135,7 +135,7 @@ func newSnapshot(rows []row) (*Snapshot, error) {
 			}
 			continue
 		}
-		if err := s.add(row); err != nil {
+		if err := s.addRow(row); err != nil {
 			return nil, fmt.Errorf("catalogue row %s %d of account %d: %w", row.Kind, row.ID, row.AccountID, err)
 		}
 	}
@@ -145,7 +145,7 @@ func newSnapshot(rows []row) (*Snapshot, error) {
 	return s, nil
 }
 
-func (s *Snapshot) owned(account int64) *Owned {
+func (s *Snapshot) ensureAccount(account int64) *Owned {
 	o, ok := s.accounts[account]
 	if !ok {
 		o = &Owned{
@@ -158,14 +158,14 @@ func (s *Snapshot) owned(account int64) *Owned {
 	return o
 }
 
-// identity returns a hash of the row. Rows are immutable: a change inserts the
+// versionHash returns a hash of the row. Rows are immutable: a change inserts the
 // next version.
-func (r *row) identity() uint64 {
+func (r *row) versionHash() uint64 {
 	return xxhash.Sum64String(fmt.Sprint(r.Kind, " ", r.ID, " ", r.Part, " ", r.Version, " ", r.Archived, " ", r.Body))
 }
 
-func (s *Snapshot) add(r row) error {
-	o := s.owned(r.AccountID)
+func (s *Snapshot) addRow(r row) error {
+	o := s.ensureAccount(r.AccountID)
 	body := []byte(r.Body)
 	switch r.Kind {
 	case kindAccount:
@@ -227,11 +227,11 @@ func (s *Snapshot) withStates(known, states map[key]row) (*Snapshot, error) {
 			owned = &changed
 			next.accounts[at.AccountID] = owned
 		}
-		if err := next.add(r); err != nil {
+		if err := next.addRow(r); err != nil {
 			return nil, fmt.Errorf("catalogue row %s %d of account %d: %w", at.Kind, at.ID, at.AccountID, err)
 		}
 		before := known[at]
-		owned.Version += r.identity() - before.identity()
+		owned.Version += r.versionHash() - before.versionHash()
 	}
 	return &next, nil
 }

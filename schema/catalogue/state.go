@@ -55,36 +55,36 @@ type PlanSince struct {
 	Plan
 }
 
-// Plan returns what the campaign declares for its conclusion. valueCap is the cap of its
+// DeclaredPlan returns what the campaign declares for its conclusion. valueCap is the cap of its
 // primary goal; nil: none.
-func (c *Campaign) Plan(valueCap *schema.Cap) Plan {
+func (c *Campaign) DeclaredPlan(valueCap *schema.Cap) Plan {
 	return Plan{
 		PrimaryGoalID: c.PrimaryGoalID, ValueCap: valueCap, Methodology: c.Methodology, SignificanceLevel: c.SignificanceLevel,
 		Power: c.Power, MDE: c.MDE, LookPlan: c.LookPlan, PrimaryMetric: c.PrimaryMetric, MultipleExposures: c.MultipleExposures, Prior: c.Prior,
-		Goals: c.Goals.judged(), MinDays: c.MinDays,
+		Goals: c.Goals.withoutPrimary(), MinDays: c.MinDays,
 	}
 }
 
-// Plan returns what the experiment declares for its conclusion. The primary goal is that of
+// DeclaredPlan returns what the experiment declares for its conclusion. The primary goal is that of
 // its widget, with the cap valueCap; nil: none. It cannot declare a methodology, a level, a
 // power and a minimum effect.
-func (e *Experiment) Plan(primaryGoal int64, valueCap *schema.Cap) Plan {
+func (e *Experiment) DeclaredPlan(primaryGoal int64, valueCap *schema.Cap) Plan {
 	return Plan{
 		PrimaryGoalID: primaryGoal, ValueCap: valueCap, Methodology: Frequentist, SignificanceLevel: 95, Power: 80, MDE: 20,
-		LookPlan: e.LookPlan, PrimaryMetric: e.PrimaryMetric, Goals: e.Goals.judged(), MinDays: e.MinDays,
+		LookPlan: e.LookPlan, PrimaryMetric: e.PrimaryMetric, Goals: e.Goals.withoutPrimary(), MinDays: e.MinDays,
 	}
 }
 
-// plans returns the plan of the campaign. capOf returns the cap of a goal.
-func (c *Campaign) plans(capOf func(goal int64) *schema.Cap) map[int64]Plan {
-	return map[int64]Plan{0: c.Plan(capOf(c.PrimaryGoalID))}
+// plansByExperiment returns the plan of the campaign. capOf returns the cap of a goal.
+func (c *Campaign) plansByExperiment(capOf func(goal int64) *schema.Cap) map[int64]Plan {
+	return map[int64]Plan{0: c.DeclaredPlan(capOf(c.PrimaryGoalID))}
 }
 
-// plans returns the plans of the experiments of the widget, by id.
-func (w *Widget) plans(capOf func(goal int64) *schema.Cap) map[int64]Plan {
+// plansByExperiment returns the plans of the experiments of the widget, by id.
+func (w *Widget) plansByExperiment(capOf func(goal int64) *schema.Cap) map[int64]Plan {
 	plans := map[int64]Plan{}
 	for i := range w.Experiments {
-		plans[w.Experiments[i].ID] = w.Experiments[i].Plan(w.PrimaryGoalID, capOf(w.PrimaryGoalID))
+		plans[w.Experiments[i].ID] = w.Experiments[i].DeclaredPlan(w.PrimaryGoalID, capOf(w.PrimaryGoalID))
 	}
 	return plans
 }
@@ -151,9 +151,9 @@ type SharesSince struct {
 	Shares Shares    `json:"shares"`
 }
 
-// Current returns the current shares of an experiment, or of a campaign if
+// CurrentShares returns the current shares of an experiment, or of a campaign if
 // experiment is 0. It returns nil if no shares are recorded.
-func (s *State) Current(experiment int64) Shares {
+func (s *State) CurrentShares(experiment int64) Shares {
 	history := s.ShareHistory[experiment]
 	if len(history) == 0 {
 		return nil
@@ -161,14 +161,14 @@ func (s *State) Current(experiment int64) Shares {
 	return history[len(history)-1].Shares
 }
 
-// record appends the shares to the history if they divide the traffic differently
+// recordShares appends the shares to the history if they divide the traffic differently
 // from the current ones. If correct, they replace the whole history. It reports
 // whether the history changed.
-func (s *State) record(shares map[int64]Shares, now time.Time, correct bool) bool {
+func (s *State) recordShares(shares map[int64]Shares, now time.Time, correct bool) bool {
 	recorded := false
 	for experiment, given := range shares {
 		history := s.ShareHistory[experiment]
-		same := len(history) > 0 && s.Current(experiment).divideAs(given)
+		same := len(history) > 0 && s.CurrentShares(experiment).divideAs(given)
 		if same && (!correct || len(history) == 1) {
 			continue
 		}
@@ -191,7 +191,7 @@ func (s Shares) divideAs(other Shares) bool {
 	if s[0] != other[0] {
 		return false
 	}
-	mine, others := s.weights(), other.weights()
+	mine, others := s.sumWeights(), other.sumWeights()
 	if s[0] == 100 || mine == 0 || others == 0 {
 		return s[0] == 100 || mine == others
 	}
@@ -205,8 +205,8 @@ func (s Shares) divideAs(other Shares) bool {
 	return true
 }
 
-// weights returns the sum of the weights of the variations without control.
-func (s Shares) weights() int {
+// sumWeights returns the sum of the weights of the variations without control.
+func (s Shares) sumWeights() int {
 	sum := -s[0]
 	for _, weight := range s {
 		sum += weight

@@ -47,7 +47,7 @@ func (c *Catalogue) SwitchWidget(ctx context.Context, account, website, id int64
 // that wait, one makes the changes of all.
 func (c *Catalogue) switchState(ctx context.Context, s *stateSwitch) (*Owned, bool, error) {
 	s.author, s.done = authorOf(ctx), make(chan struct{})
-	c.switches.add(s)
+	c.switches.addSwitch(s)
 	for {
 		select {
 		case <-s.done:
@@ -56,7 +56,7 @@ func (c *Catalogue) switchState(ctx context.Context, s *stateSwitch) (*Owned, bo
 			c.makeSwitches(ctx)
 			<-c.changing
 		case <-ctx.Done():
-			if c.switches.remove(s) {
+			if c.switches.removeSwitch(s) {
 				return &Owned{}, false, context.Cause(ctx)
 			}
 			<-s.done // is being made, which ends within changeTimeout
@@ -64,14 +64,14 @@ func (c *Catalogue) switchState(ctx context.Context, s *stateSwitch) (*Owned, bo
 	}
 }
 
-func (w *switches) add(s *stateSwitch) {
+func (w *switches) addSwitch(s *stateSwitch) {
 	w.Lock()
 	defer w.Unlock()
 	w.waiting = append(w.waiting, s)
 }
 
-// remove reports whether the request was still waiting.
-func (w *switches) remove(s *stateSwitch) bool {
+// removeSwitch reports whether the request was still waiting.
+func (w *switches) removeSwitch(s *stateSwitch) bool {
 	w.Lock()
 	defer w.Unlock()
 	at := slices.Index(w.waiting, s)
@@ -81,9 +81,9 @@ func (w *switches) remove(s *stateSwitch) bool {
 	return at >= 0
 }
 
-// take returns the requests that can be made together, in the order of their arrival. A
+// takeBatch returns the requests that can be made together, in the order of their arrival. A
 // start and a stop of the same resource are made one after the other.
-func (w *switches) take() []*stateSwitch {
+func (w *switches) takeBatch() []*stateSwitch {
 	w.Lock()
 	defer w.Unlock()
 	var taken, left []*stateSwitch
@@ -103,7 +103,7 @@ func (w *switches) take() []*stateSwitch {
 // makeSwitches makes the waiting starts and stops. It does not end when a request is
 // canceled, because it is made for others, too.
 func (c *Catalogue) makeSwitches(ctx context.Context) {
-	taken := c.switches.take()
+	taken := c.switches.takeBatch()
 	if len(taken) == 0 {
 		return
 	}
@@ -121,7 +121,7 @@ func (c *Catalogue) makeSwitches(ctx context.Context) {
 	for _, s := range taken {
 		s.owned, s.err = &Owned{}, err
 		if err == nil {
-			s.owned = known.Account(s.account)
+			s.owned = known.AccountResources(s.account)
 			_, s.found = s.stateIn(known)
 		}
 		close(s.done)
@@ -133,7 +133,7 @@ func (s *stateSwitch) stateIn(known *Snapshot) (State, bool) {
 	var website int64
 	var state State
 	var found bool
-	switch owned := known.Account(s.account); s.kind {
+	switch owned := known.AccountResources(s.account); s.kind {
 	case kindCampaign:
 		live, exists := owned.Campaigns[s.id]
 		website, state, found = live.WebsiteID, live.State, exists
@@ -159,7 +159,7 @@ func switchRows(current []row, taken []*stateSwitch) ([]row, error) {
 			continue
 		}
 		state.switchTo(s.active, now)
-		body, err := encode(state)
+		body, err := encodeJSON(state)
 		if err != nil {
 			return nil, err
 		}

@@ -54,8 +54,8 @@ type Token struct {
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 }
 
-// Allows reports whether the token has the scope.
-func (t *Token) Allows(scope Scope) bool {
+// HasScope reports whether the token has the scope.
+func (t *Token) HasScope(scope Scope) bool {
 	return slices.Contains(t.Scopes, scope) || scope == ScopeRead && slices.Contains(t.Scopes, ScopeWrite)
 }
 
@@ -84,11 +84,11 @@ func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token
 	secret := tokenPrefix + base64.RawURLEncoding.EncodeToString(random)
 	token.Digest = DigestOf(secret)
 	token.CreatedAt = time.Now().UTC().Truncate(time.Millisecond)
-	body, err := encode(token)
+	body, err := encodeJSON(token)
 	if err != nil {
 		return "", Token{}, err
 	}
-	err = c.change(ctx, func(current []row) ([]row, error) {
+	err = c.changeRows(ctx, func(current []row) ([]row, error) {
 		if err := checkToken(current, token); err != nil {
 			return nil, err
 		}
@@ -139,7 +139,7 @@ func checkToken(rows []row, token Token) error {
 // RevokeToken revokes a token. It returns false if the account has no such token.
 func (c *Catalogue) RevokeToken(ctx context.Context, account, id int64) (bool, error) {
 	revoked := false
-	err := c.change(ctx, func(current []row) ([]row, error) {
+	err := c.changeRows(ctx, func(current []row) ([]row, error) {
 		at := slices.IndexFunc(current, func(r row) bool {
 			return r.AccountID == account && r.Kind == kindToken && r.ID == id && !r.Archived
 		})
@@ -147,7 +147,7 @@ func (c *Catalogue) RevokeToken(ctx context.Context, account, id int64) (bool, e
 			return nil, nil
 		}
 		revoked = true
-		return []row{current[at].archive()}, nil
+		return []row{current[at].archivedVersion()}, nil
 	})
 	return revoked, err
 }

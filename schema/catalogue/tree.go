@@ -36,25 +36,25 @@ func newTree(invalid invalidText) *tree {
 	return &tree{invalid: invalid, anchors: map[string]ast.Node{}, lines: map[string]int{}, checked: map[typed]bool{}}
 }
 
-func (t *tree) fault(path string, node ast.Node, value, detail string) {
-	if t.invalid.in(path) {
-		path = strings.Trim(strconv.Quote(t.invalid.original(path)), `"`)
+func (t *tree) addFault(path string, node ast.Node, value, detail string) {
+	if t.invalid.hasMarks(path) {
+		path = strings.Trim(strconv.Quote(t.invalid.restoreText(path)), `"`)
 	}
 	t.faults = append(t.faults, Fault{
-		Path: path, Line: node.GetToken().Position.Line, Value: strings.TrimSpace(t.invalid.original(value)), Detail: detail,
+		Path: path, Line: node.GetToken().Position.Line, Value: strings.TrimSpace(t.invalid.restoreText(value)), Detail: detail,
 	})
 }
 
-// check checks a node against the type of its field. It returns false if the node cannot
+// checkNode checks a node against the type of its field. It returns false if the node cannot
 // be decoded.
-func (t *tree) check(path string, node ast.Node, want reflect.Type) bool {
+func (t *tree) checkNode(path string, node ast.Node, want reflect.Type) bool {
 	for want.Kind() == reflect.Pointer {
 		want = want.Elem()
 	}
 	if _, known := t.lines[path]; !known {
 		t.lines[path] = node.GetToken().Position.Line
 	}
-	value := t.resolve(node)
+	value := t.resolveAlias(node)
 	if value.Type() == ast.NullType {
 		return true
 	}
@@ -68,27 +68,27 @@ func (t *tree) check(path string, node ast.Node, want reflect.Type) bool {
 }
 
 func (t *tree) checkValue(path string, node, value ast.Node, want reflect.Type) bool {
-	if text := stringOf(value); t.invalid.in(text) {
-		t.fault(path, node, text, "must be UTF-8: save the file as UTF-8")
+	if text := stringOf(value); t.invalid.hasMarks(text) {
+		t.addFault(path, node, text, "must be UTF-8: save the file as UTF-8")
 		return false
 	}
 	switch {
 	case isScalar(want):
 		if detail := typeError(want, value); detail != "" {
-			t.fault(path, node, textOf(value), detail)
+			t.addFault(path, node, textOf(value), detail)
 			return false
 		}
 		return true
 	case want == reflect.TypeFor[Prior]() && value.Type() == ast.StringType:
 		if value.GetToken().Value != flatPrior {
-			t.fault(path, node, value.GetToken().Value, "must be flat, or have mean and standardDeviation")
+			t.addFault(path, node, value.GetToken().Value, "must be flat, or have mean and standardDeviation")
 			return false
 		}
 		return true
 	case want.Kind() == reflect.Slice:
-		return t.list(path, node, value, want.Elem())
+		return t.checkList(path, node, value, want.Elem())
 	}
-	return t.mapping(path, node, value, want)
+	return t.checkMapping(path, node, value, want)
 }
 
 // isScalar reports whether a field of the type has one value.
@@ -104,24 +104,24 @@ func textOf(node ast.Node) string {
 	return node.GetToken().Value
 }
 
-func (t *tree) list(path string, node, value ast.Node, want reflect.Type) bool {
+func (t *tree) checkList(path string, node, value ast.Node, want reflect.Type) bool {
 	list, is := value.(*ast.SequenceNode)
 	if !is {
-		t.fault(path, node, textOf(value), "must be a list")
+		t.addFault(path, node, textOf(value), "must be a list")
 		return false
 	}
 	for i, element := range list.Values {
-		if !t.check(fmt.Sprintf("%s[%d]", path, i), element, want) {
+		if !t.checkNode(fmt.Sprintf("%s[%d]", path, i), element, want) {
 			list.Values[i] = ast.Null(element.GetToken()) // the others keep their places
 		}
 	}
 	return true
 }
 
-func (t *tree) mapping(path string, node, value ast.Node, want reflect.Type) bool {
+func (t *tree) checkMapping(path string, node, value ast.Node, want reflect.Type) bool {
 	mapping, is := value.(*ast.MappingNode)
 	if !is {
-		t.fault(path, node, textOf(value), "must have fields: "+strings.Join(fieldNames(want), ", "))
+		t.addFault(path, node, textOf(value), "must have fields: "+strings.Join(fieldNames(want), ", "))
 		return false
 	}
 	given := map[string]int{} // lines by field
@@ -129,21 +129,21 @@ func (t *tree) mapping(path string, node, value ast.Node, want reflect.Type) boo
 	mapping.Values = slices.DeleteFunc(mapping.Values, func(pair *ast.MappingValueNode) bool {
 		name := keyOf(pair)
 		if pair.Key.Type() == ast.MergeKeyType {
-			return !t.check(path, pair.Value, want)
+			return !t.checkNode(path, pair.Value, want)
 		}
 		at := strings.TrimPrefix(path+"."+name, ".")
 		of, known := fieldsOf(want)[name]
 		switch line, twice := given[name]; {
 		case !known:
-			misspelt = append(misspelt, schema.Nearest(name, fieldNames(want)))
-			t.fault(at, pair.Key, "", unknownField(t.invalid.original(name), fieldNames(want)))
+			misspelt = append(misspelt, schema.NearestName(name, fieldNames(want)))
+			t.addFault(at, pair.Key, "", unknownField(t.invalid.restoreText(name), fieldNames(want)))
 			return true
 		case twice:
-			t.fault(at, pair.Key, "", fmt.Sprintf("%s; first in line %d", twicePrefix, line))
+			t.addFault(at, pair.Key, "", fmt.Sprintf("%s; first in line %d", twicePrefix, line))
 			return true
 		}
 		given[name] = pair.Key.GetToken().Position.Line
-		return !t.check(at, pair.Value, of)
+		return !t.checkNode(at, pair.Value, of)
 	})
 	for _, name := range misspelt {
 		if given[name] == 0 {
@@ -160,7 +160,7 @@ const (
 )
 
 func unknownField(name string, fields []string) string {
-	if text := suggestion(name, fields); text != "" {
+	if text := suggestValue(name, fields); text != "" {
 		return fmt.Sprintf("%s %q%s", unknownPrefix, name, text)
 	}
 	return fmt.Sprintf("%s %q: must be one of %s", unknownPrefix, name, strings.Join(fields, ", "))
@@ -190,8 +190,8 @@ func keyOf(pair *ast.MappingValueNode) string {
 	return pair.Key.GetToken().Value
 }
 
-// resolve returns the node of an anchor or an alias.
-func (t *tree) resolve(node ast.Node) ast.Node {
+// resolveAlias returns the node of an anchor or an alias.
+func (t *tree) resolveAlias(node ast.Node) ast.Node {
 	for range 100 { // the limit guards against cycles
 		switch n := node.(type) {
 		case *ast.AnchorNode:
@@ -210,9 +210,9 @@ func (t *tree) resolve(node ast.Node) ast.Node {
 	return node
 }
 
-// without returns the faults that do not follow from other faults of the same file: those
+// independentFaults returns the faults that do not follow from other faults of the same file: those
 // of fields that could not be decoded.
-func (f Faults) without(earlier Faults, missing []string) Faults {
+func (f Faults) independentFaults(earlier Faults, missing []string) Faults {
 	idWrong := slices.ContainsFunc(earlier, func(e Fault) bool { return strings.HasSuffix(e.Path, ".id") }) ||
 		slices.ContainsFunc(missing, func(path string) bool { return strings.HasSuffix(path, ".id") })
 	return slices.DeleteFunc(f, func(fault Fault) bool {
@@ -225,9 +225,9 @@ func (f Faults) without(earlier Faults, missing []string) Faults {
 	})
 }
 
-// at sets the lines of the faults: those of their paths, or of the nearest parts around
+// setLines sets the lines of the faults: those of their paths, or of the nearest parts around
 // them.
-func (f Faults) at(lines map[string]int) {
+func (f Faults) setLines(lines map[string]int) {
 	for i := range f {
 		for path := f[i].Path; f[i].Line == 0 && path != ""; path = path[:max(0, strings.LastIndexAny(path, ".["))] {
 			f[i].Line = lines[path]

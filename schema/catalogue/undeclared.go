@@ -37,14 +37,14 @@ func NewNamed() *Named {
 	return &Named{exposures: map[exposureName]*int{}, goals: map[goalName]*int{}}
 }
 
-// Add counts the rows of events. The rows of one event must follow each other.
-func (n *Named) Add(rows []schema.Event) {
+// AddEvents counts the rows of events. The rows of one event must follow each other.
+func (n *Named) AddEvents(rows []schema.Event) {
 	for i := range rows {
 		e := &rows[i]
 		n.addExposure(e, 1)
 		again := n.last.EventID == e.EventID && n.last.VisitorID == e.VisitorID && n.last.GoalID == e.GoalID
 		if e.Kind == schema.KindGoal && !again {
-			count(n.goals, goalName{e.WebsiteID, e.GoalID}, 1)
+			addCount(n.goals, goalName{e.WebsiteID, e.GoalID}, 1)
 		}
 		n.last.EventID, n.last.VisitorID, n.last.GoalID = e.EventID, e.VisitorID, e.GoalID
 	}
@@ -54,17 +54,17 @@ func (n *Named) Add(rows []schema.Event) {
 func (n *Named) AddRows(row *schema.Event, rows int) {
 	n.addExposure(row, rows)
 	if row.GoalID != 0 {
-		count(n.goals, goalName{row.WebsiteID, row.GoalID}, rows)
+		addCount(n.goals, goalName{row.WebsiteID, row.GoalID}, rows)
 	}
 }
 
 func (n *Named) addExposure(row *schema.Event, rows int) {
 	if row.Subject != schema.SubjectNone {
-		count(n.exposures, exposureName{row.WebsiteID, row.Subject, row.SubjectID, row.ExperimentID, row.VariationID}, rows)
+		addCount(n.exposures, exposureName{row.WebsiteID, row.Subject, row.SubjectID, row.ExperimentID, row.VariationID}, rows)
 	}
 }
 
-func count[K comparable](counts map[K]*int, name K, by int) {
+func addCount[K comparable](counts map[K]*int, name K, by int) {
 	if n := counts[name]; n != nil {
 		*n += by
 	} else if len(counts) < maxNames {
@@ -85,9 +85,9 @@ type Undeclared struct {
 	belongsTo int64 // another website that declares the id; 0: none
 }
 
-// Undeclared returns the names that the catalogue does not declare, ordered by the
+// UndeclaredNames returns the names that the catalogue does not declare, ordered by the
 // number of events, descending.
-func (s *Snapshot) Undeclared(n *Named) []Undeclared {
+func (s *Snapshot) UndeclaredNames(n *Named) []Undeclared {
 	found := map[Undeclared]int{}
 	nearest := map[Undeclared]*int64{}
 	note := func(u Undeclared, declared []int64, events int) {
@@ -97,21 +97,21 @@ func (s *Snapshot) Undeclared(n *Named) []Undeclared {
 		}
 	}
 	for name, events := range n.exposures {
-		if u, declared := s.exposure(name); u != nil {
+		if u, declared := s.undeclaredPart(name); u != nil {
 			note(*u, declared, *events)
 		}
 	}
 	for name, events := range n.goals {
-		declared := declaredOf(s.Account(s.ownerOf(name.website)).Goals, func(g Goal) bool { return g.WebsiteID == name.website })
+		declared := declaredOf(s.AccountResources(s.ownerOf(name.website)).Goals, func(g Goal) bool { return g.WebsiteID == name.website })
 		if !slices.Contains(declared, name.goal) {
-			owner := s.Account(s.ownerOf(name.website)).Goals[name.goal].WebsiteID
+			owner := s.AccountResources(s.ownerOf(name.website)).Goals[name.goal].WebsiteID
 			note(Undeclared{WebsiteID: name.website, Kind: "goal", ID: name.goal, belongsTo: owner}, declared, *events)
 		}
 	}
 	all := make([]Undeclared, 0, len(found))
 	for u, events := range found {
 		u.Events, u.Nearest = events, nearest[u]
-		u.Detail = u.detail()
+		u.Detail = u.detailText()
 		all = append(all, u)
 	}
 	slices.SortFunc(all, func(a, b Undeclared) int {
@@ -120,10 +120,10 @@ func (s *Snapshot) Undeclared(n *Named) []Undeclared {
 	return all
 }
 
-// exposure returns the first part of a name that is not declared, with the declared
+// undeclaredPart returns the first part of a name that is not declared, with the declared
 // ids in its place, or nil.
-func (s *Snapshot) exposure(n exposureName) (*Undeclared, []int64) {
-	owned := s.Account(s.ownerOf(n.website))
+func (s *Snapshot) undeclaredPart(n exposureName) (*Undeclared, []int64) {
+	owned := s.AccountResources(s.ownerOf(n.website))
 	missing := func(kind string, id int64, of string, declared []int64) (*Undeclared, []int64) {
 		if slices.Contains(declared, id) {
 			return nil, nil
@@ -195,7 +195,7 @@ func nearestID(id int64, declared []int64) *int64 {
 	return &nearest
 }
 
-func (u Undeclared) detail() string {
+func (u Undeclared) detailText() string {
 	name := fmt.Sprintf("%s %d", u.Kind, u.ID)
 	if u.Of != "" {
 		name += " of " + u.Of

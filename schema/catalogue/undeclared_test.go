@@ -52,8 +52,8 @@ accounts:
 		goal(3, 4), goal(3, 4), shown, alsoShown, // goals
 	}
 	named := catalogue.NewNamed()
-	named.Add(events[:9])
-	named.Add(events[9:])
+	named.AddEvents(events[:9])
+	named.AddEvents(events[9:])
 	want := []string{
 		"3 the catalogue declares no campaign 21 for website 1; the nearest is 12",
 		"1 campaign 90 belongs to website 2, not to website 1",
@@ -67,7 +67,7 @@ accounts:
 		"1 the catalogue declares no widget 8 for website 1; the nearest is 7",
 	}
 	var got []string
-	for _, u := range c.Snapshot().Undeclared(named) {
+	for _, u := range c.Snapshot().UndeclaredNames(named) {
 		got = append(got, string(rune('0'+u.Events))+" "+u.Detail)
 	}
 	if !slices.Equal(got, want) {
@@ -80,9 +80,9 @@ func TestUndeclaredNamesAreLimited(t *testing.T) {
 	c := open(t)
 	named := catalogue.NewNamed()
 	for id := range int64(30_000) {
-		named.Add([]schema.Event{{WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: id + 1, Kind: schema.KindView}})
+		named.AddEvents([]schema.Event{{WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: id + 1, Kind: schema.KindView}})
 	}
-	if found := c.Snapshot().Undeclared(named); len(found) != 10_000 || found[0].Nearest != nil || !strings.HasSuffix(found[0].Detail, "nor any other campaign") {
+	if found := c.Snapshot().UndeclaredNames(named); len(found) != 10_000 || found[0].Nearest != nil || !strings.HasSuffix(found[0].Detail, "nor any other campaign") {
 		t.Errorf("%d undeclared names, the first %+v; want 10,000 of a catalogue without campaigns", len(found), found[0])
 	}
 }

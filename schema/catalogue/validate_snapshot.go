@@ -8,15 +8,15 @@ import (
 
 // Validate returns nil or Faults. A stored catalogue may be invalid if another
 // program or an older release wrote it. The paths of the faults refer to the file
-// that Write writes.
+// that WriteYAML writes.
 func (s *Snapshot) Validate() error {
 	if len(s.accounts) == 0 {
 		return nil // a new store; validate would require an account
 	}
-	file := s.File()
+	file := s.CatalogueFile()
 	file.Prune = true // the file is the whole catalogue
-	faults := s.orphans()
-	if found, ok := file.validate(s).(Faults); ok { //nolint:errorlint // validate returns Faults or nil
+	faults := s.orphanFaults()
+	if found, ok := file.validateAgainst(s).(Faults); ok { //nolint:errorlint // validate returns Faults or nil
 		faults = append(faults, found...)
 	}
 	if len(faults) == 0 {
@@ -25,10 +25,10 @@ func (s *Snapshot) Validate() error {
 	return faults
 }
 
-// orphans returns a fault per resource whose website does not exist. File omits
+// orphanFaults returns a fault per resource whose website does not exist. File omits
 // these resources.
-func (s *Snapshot) orphans() (faults Faults) {
-	for _, account := range s.Accounts() {
+func (s *Snapshot) orphanFaults() (faults Faults) {
+	for _, account := range s.AllAccounts() {
 		check := func(kind kind, id, website int64) {
 			if _, ok := account.Websites[website]; !ok {
 				path := fmt.Sprintf("account %d, %s %d, websiteId", account.ID, kind, id)

@@ -54,7 +54,7 @@ func arrivals(r *rand.Rand, visitor uint64) []schema.Event {
 // TestFirstArrivalsRemain writes events and copies of them in calls of different sizes. Merges must leave the first
 // arrival of each event.
 func TestFirstArrivalsRemain(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	w := ingest.NewWriter(conn, nil)
 	r := rand.New(rand.NewPCG(16, 6))
 	want := model{}
@@ -70,7 +70,7 @@ func TestFirstArrivalsRemain(t *testing.T) {
 		}
 	}
 	for _, events := range calls {
-		if err := w.Write(t.Context(), events); err != nil {
+		if err := w.WriteEvents(t.Context(), events); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -32,11 +32,11 @@ type Body struct {
 	Times     Times  // accepted times
 }
 
-// Each parses a body of one JSON event per line, or of one array of events, and
+// ParseLines parses a body of one JSON event per line, or of one array of events, and
 // calls take for each line or element. It returns a *BodyError, or the first
 // error of take. After a *BodyError the events that take received must be
 // discarded.
-func (b Body) Each(text []byte, take func(Line) error) error {
+func (b Body) ParseLines(text []byte, take func(Line) error) error {
 	text = bytes.TrimPrefix(text, byteOrder)
 	if bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
 		return b.eachOfArray(text, take)
@@ -56,7 +56,7 @@ func (b Body) eachLine(text []byte, take func(Line) error) error {
 			continue
 		}
 		found = true
-		if err := take(b.parse(&reader, number, line)); err != nil {
+		if err := take(b.parseLine(&reader, number, line)); err != nil {
 			return err
 		}
 	}
@@ -81,7 +81,7 @@ func (b Body) eachOfArray(text []byte, take func(Line) error) error {
 			return notJSON(err)
 		}
 		number++
-		if err := take(b.parse(&reader, number, element)); err != nil {
+		if err := take(b.parseLine(&reader, number, element)); err != nil {
 			return err
 		}
 	}
@@ -106,32 +106,32 @@ func notJSON(err error) error {
 	return &BodyError{fmt.Errorf("not JSON: %w", err)}
 }
 
-// parse parses and validates the event of a line.
-func (b Body) parse(reader *jsonReader, number int64, text []byte) Line {
+// parseLine parses and validates the event of a line.
+func (b Body) parseLine(reader *jsonReader, number int64, text []byte) Line {
 	var fault error
 	var event fields
 	if len(text) > maxLine {
 		fault = fmt.Errorf("longer than %d bytes: the body must have one JSON event per line", maxLine)
 	} else {
-		event, fault = reader.event(text)
+		event, fault = reader.readEvent(text)
 	}
-	line := b.line(number, &event, fault)
+	line := b.buildLine(number, &event, fault)
 	if line.Fault != nil {
-		line.Text = origin{text: text}.beginning()
+		line.Text = origin{text: text}.rejectText()
 	}
 	return line
 }
 
-func (r *jsonReader) event(text []byte) (fields, error) {
+func (r *jsonReader) readEvent(text []byte) (fields, error) {
 	object, err := parseObject(&r.parser, text)
 	if err != nil {
 		return fields{}, err
 	}
-	return r.fields(object)
+	return r.readFields(object)
 }
 
-// line validates the fields of an event and builds its rows.
-func (b Body) line(number int64, event *fields, fault error) Line {
+// buildLine validates the fields of an event and builds its rows.
+func (b Body) buildLine(number int64, event *fields, fault error) Line {
 	line := Line{Number: number, Fault: fault}
 	if fault != nil {
 		return line
@@ -140,7 +140,7 @@ func (b Body) line(number int64, event *fields, fault error) Line {
 	if b.Key != "" {
 		fallback = strconv.FormatInt(b.WebsiteID, 10) + ":" + b.Key + ":" + strconv.FormatInt(number, 10)
 	}
-	rows, err := build(nil, event, fallback, b.Times)
+	rows, err := buildRows(nil, event, fallback, b.Times)
 	switch {
 	case err != nil:
 		line.Fault = err

@@ -21,89 +21,89 @@ type builder struct {
 	faults []string
 }
 
-// build validates the fields of an event and appends one row per exposure. The
+// buildRows validates the fields of an event and appends one row per exposure. The
 // error names each invalid field, its value and what is allowed. fallbackID is
 // the id of an event without eventId.
-func build(rows []schema.Event, in *fields, fallbackID string, times Times) ([]schema.Event, error) {
+func buildRows(rows []schema.Event, in *fields, fallbackID string, times Times) ([]schema.Event, error) {
 	b := builder{in: in, times: times}
-	event := b.event(fallbackID)
-	built := b.rows(rows, &event)
+	event := b.buildEvent(fallbackID)
+	built := b.appendRows(rows, &event)
 	if len(b.faults) > 0 {
 		return rows, fmt.Errorf("%s", strings.Join(b.faults, "; "))
 	}
 	return built, nil
 }
 
-func (b *builder) fault(name, value, detail string) {
+func (b *builder) addFault(name, value, detail string) {
 	if value == "" {
 		b.faults = append(b.faults, fmt.Sprintf("%s: missing: %s", name, detail))
 		return
 	}
-	b.faults = append(b.faults, fmt.Sprintf("%s: %q: %s", name, clipped(value), detail))
+	b.faults = append(b.faults, fmt.Sprintf("%s: %q: %s", name, clipText(value), detail))
 }
 
-// clipped returns the beginning of a text for an error message.
-func clipped(text string) string {
+// clipText returns the beginning of a text for an error message.
+func clipText(text string) string {
 	if len(text) > 64 {
 		return strings.ToValidUTF8(text[:64], "�") + "…"
 	}
 	return text
 }
 
-func (b *builder) event(fallbackID string) schema.Event {
-	id := b.text(fieldEventID)
+func (b *builder) buildEvent(fallbackID string) schema.Event {
+	id := b.textField(fieldEventID)
 	if id == "" {
 		id = fallbackID
 	}
-	visitor := b.text(fieldVisitor)
+	visitor := b.textField(fieldVisitor)
 	if visitor == "" {
-		b.fault("visitor", "", "must be the id of the visitor")
+		b.addFault("visitor", "", "must be the id of the visitor")
 	}
 	return schema.Event{
-		EventID:    schema.Hash(id),
-		Time:       b.time(),
-		WebsiteID:  b.id("websiteId", b.in.values[fieldWebsiteID], 1),
-		VisitorID:  schema.Hash(visitor),
-		Kind:       b.kind(),
-		GoalID:     b.goal(),
-		Value:      b.money(fieldValue),
-		Profit:     b.money(fieldProfit),
-		ExtraValue: b.money(fieldExtraValue),
-		Attributes: b.attributes(),
+		EventID:    schema.HashID(id),
+		Time:       b.eventTime(),
+		WebsiteID:  b.parseID("websiteId", b.in.values[fieldWebsiteID], 1),
+		VisitorID:  schema.HashID(visitor),
+		Kind:       b.eventKind(),
+		GoalID:     b.goalID(),
+		Value:      b.moneyField(fieldValue),
+		Profit:     b.moneyField(fieldProfit),
+		ExtraValue: b.moneyField(fieldExtraValue),
+		Attributes: b.eventAttributes(),
 	}
 }
 
-func (b *builder) text(f field) string {
+func (b *builder) textField(f field) string {
 	value := b.in.values[f]
 	if len(value) > maxText {
-		b.fault(fieldNames[f], value, fmt.Sprintf("must have at most %d bytes, has %d", maxText, len(value)))
+		b.addFault(fieldNames[f], value, fmt.Sprintf("must have at most %d bytes, has %d", maxText, len(value)))
 	}
 	if !utf8.ValidString(value) {
-		b.fault(fieldNames[f], strings.ToValidUTF8(value, "�"), "must be UTF-8")
+		b.addFault(fieldNames[f], strings.ToValidUTF8(value, "�"), "must be UTF-8")
 	}
 	if strings.IndexByte(value, 0) >= 0 { // separates the attributes of a first view
-		b.fault(fieldNames[f], value, "must not have the character U+0000")
+		b.addFault(fieldNames[f], value, "must not have the character U+0000")
 	}
 	return value
 }
 
-func (b *builder) id(name, value string, least int64) int64 {
+func (b *builder) parseID(name, value string, least int64) int64 {
 	id, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || id < least {
-		b.fault(name, value, fmt.Sprintf("must be an integer from %d", least))
+		b.addFault(name, value, fmt.Sprintf("must be an integer from %d", least))
 	}
 	return id
 }
 
-func (b *builder) time() time.Time {
+func (b *builder) eventTime() time.Time {
 	value := b.in.values[fieldTime]
 	t, err := parseTime(value)
 	if err != nil {
-		b.fault("time", value, err.Error())
+		b.addFault("time", value, err.Error())
 		return schema.FirstTime
 	}
-	if fault := b.times.fault(t); fault != "" {
-		b.fault("time", value, fault)
+	if fault := b.times.timeFault(t); fault != "" {
+		b.addFault("time", value, fault)
 	}
 	return t
 }
@@ -123,29 +123,29 @@ func parseTime(value string) (time.Time, error) {
 	return t.UTC().Truncate(time.Millisecond), nil
 }
 
-func (b *builder) kind() schema.Kind {
+func (b *builder) eventKind() schema.Kind {
 	kind := schema.Kind(b.in.values[fieldEvent])
 	switch kind {
 	case schema.KindView, schema.KindClick, schema.KindSubmit, schema.KindCompletion,
 		schema.KindConversion, schema.KindContact, schema.KindGoal:
 	default:
-		b.fault("event", string(kind), "must be view, click, submit, completion, conversion, contact or goal")
+		b.addFault("event", string(kind), "must be view, click, submit, completion, conversion, contact or goal")
 	}
 	return kind
 }
 
-func (b *builder) goal() int64 {
+func (b *builder) goalID() int64 {
 	value := b.in.values[fieldGoalID]
 	if b.in.values[fieldEvent] == string(schema.KindGoal) {
-		return b.id("goalId", value, 1)
+		return b.parseID("goalId", value, 1)
 	}
 	if value != "" {
-		b.fault("goalId", value, "is only allowed for the event \"goal\"")
+		b.addFault("goalId", value, "is only allowed for the event \"goal\"")
 	}
 	return 0
 }
 
-func (b *builder) money(f field) int64 {
+func (b *builder) moneyField(f field) int64 {
 	value := b.in.values[f]
 	if value == "" {
 		return 0
@@ -153,58 +153,58 @@ func (b *builder) money(f field) int64 {
 	amount, ok := parseMoney(value)
 	if !ok {
 		detail := fmt.Sprintf("must be a decimal number such as 12.5, with an absolute value of at most %d", schema.MaxMoney)
-		b.fault(fieldNames[f], value, detail+numberHint(value))
+		b.addFault(fieldNames[f], value, detail+numberHint(value))
 	}
 	return amount
 }
 
-func (b *builder) attributes() schema.Attributes {
+func (b *builder) eventAttributes() schema.Attributes {
 	a := schema.Attributes{
-		Device:         strings.ToLower(b.text(fieldDevice)),
-		Browser:        strings.ToLower(b.text(fieldBrowser)),
-		OS:             strings.ToLower(b.text(fieldOS)),
-		Country:        strings.ToUpper(b.text(fieldCountry)),
-		Region:         b.text(fieldRegion),
-		City:           b.text(fieldCity),
-		Channel:        b.text(fieldChannel),
-		Referrer:       b.text(fieldReferrer),
-		UTMSource:      b.text(fieldUTMSource),
-		UTMMedium:      b.text(fieldUTMMedium),
-		UTMCampaign:    b.text(fieldUTMCampaign),
-		UTMContent:     b.text(fieldUTMContent),
-		UTMTerm:        b.text(fieldUTMTerm),
-		FirstVisitPage: b.text(fieldFirstVisitPage),
+		Device:         strings.ToLower(b.textField(fieldDevice)),
+		Browser:        strings.ToLower(b.textField(fieldBrowser)),
+		OS:             strings.ToLower(b.textField(fieldOS)),
+		Country:        strings.ToUpper(b.textField(fieldCountry)),
+		Region:         b.textField(fieldRegion),
+		City:           b.textField(fieldCity),
+		Channel:        b.textField(fieldChannel),
+		Referrer:       b.textField(fieldReferrer),
+		UTMSource:      b.textField(fieldUTMSource),
+		UTMMedium:      b.textField(fieldUTMMedium),
+		UTMCampaign:    b.textField(fieldUTMCampaign),
+		UTMContent:     b.textField(fieldUTMContent),
+		UTMTerm:        b.textField(fieldUTMTerm),
+		FirstVisitPage: b.textField(fieldFirstVisitPage),
 		VisitorType:    b.in.values[fieldVisitorType],
 	}
 	if c := a.Country; c != "" && (len(c) != 2 || c[0] < 'A' || c[0] > 'Z' || c[1] < 'A' || c[1] > 'Z') {
-		b.fault("country", b.in.values[fieldCountry], "must be two letters, as in ISO 3166")
+		b.addFault("country", b.in.values[fieldCountry], "must be two letters, as in ISO 3166")
 	}
 	if a.VisitorType != "" && a.VisitorType != "new" && a.VisitorType != "returning" {
-		b.fault("visitorType", a.VisitorType, "must be new or returning")
+		b.addFault("visitorType", a.VisitorType, "must be new or returning")
 	}
 	return a
 }
 
-// rows appends the event once per exposure, or once if it is an unattributed
+// appendRows appends the event once per exposure, or once if it is an unattributed
 // goal.
-func (b *builder) rows(rows []schema.Event, event *schema.Event) []schema.Event {
+func (b *builder) appendRows(rows []schema.Event, event *schema.Event) []schema.Event {
 	v := &b.in.values
 	single := exposure{v[fieldCampaignID], v[fieldWidgetID], v[fieldExperimentID], v[fieldVariationID]}
 	switch {
 	case b.in.exposures != nil && single != exposure{}:
-		b.fault(exposuresName, fmt.Sprintf("%d elements", len(b.in.exposures)), "must not be combined with campaignId, widgetId, experimentId or variationId")
+		b.addFault(exposuresName, fmt.Sprintf("%d elements", len(b.in.exposures)), "must not be combined with campaignId, widgetId, experimentId or variationId")
 		return rows
 	case b.in.exposures != nil:
 		return b.addExposures(rows, event)
 	case single != exposure{}:
 		rows = append(rows, *event)
-		b.exposure("", single, &rows[len(rows)-1])
+		b.setExposure("", single, &rows[len(rows)-1])
 		return rows
 	case event.Kind == schema.KindGoal:
 		event.Subject = schema.SubjectNone // attributed to all subjects that the visitor saw
 		return append(rows, *event)
 	}
-	b.fault("campaignId", "", "must be the campaignId or widgetId, and the variationId, that the visitor saw; only goals may omit them")
+	b.addFault("campaignId", "", "must be the campaignId or widgetId, and the variationId, that the visitor saw; only goals may omit them")
 	return rows
 }
 
@@ -214,34 +214,34 @@ func (b *builder) addExposures(rows []schema.Event, event *schema.Event) []schem
 		prefix := fmt.Sprintf("exposures[%d].", i)
 		rows = append(rows, *event)
 		row := &rows[len(rows)-1]
-		b.exposure(prefix, e, row)
+		b.setExposure(prefix, e, row)
 		of := identityOf(row).Subject
 		if seen[of] {
-			b.fault(prefix+"campaignId", e.campaignID+e.widgetID, "the event has two exposures of this subject")
+			b.addFault(prefix+"campaignId", e.campaignID+e.widgetID, "the event has two exposures of this subject")
 		}
 		seen[of] = true
 	}
 	return rows
 }
 
-// exposure validates an exposure and sets the subject and the variation of the
+// setExposure validates an exposure and sets the subject and the variation of the
 // row.
-func (b *builder) exposure(prefix string, e exposure, event *schema.Event) {
-	event.VariationID = b.id(prefix+"variationId", e.variationID, 0)
+func (b *builder) setExposure(prefix string, e exposure, event *schema.Event) {
+	event.VariationID = b.parseID(prefix+"variationId", e.variationID, 0)
 	switch {
 	case (e.campaignID == "") == (e.widgetID == ""):
-		b.fault(prefix+"campaignId", e.campaignID, "either campaignId or widgetId must be set")
+		b.addFault(prefix+"campaignId", e.campaignID, "either campaignId or widgetId must be set")
 	case e.campaignID != "":
 		event.Subject = schema.SubjectCampaign
-		event.SubjectID = b.id(prefix+"campaignId", e.campaignID, 1)
+		event.SubjectID = b.parseID(prefix+"campaignId", e.campaignID, 1)
 		if e.experimentID != "" {
-			b.fault(prefix+"experimentId", e.experimentID, "is only allowed with widgetId")
+			b.addFault(prefix+"experimentId", e.experimentID, "is only allowed with widgetId")
 		}
 	default:
 		event.Subject = schema.SubjectWidget
-		event.SubjectID = b.id(prefix+"widgetId", e.widgetID, 1)
+		event.SubjectID = b.parseID(prefix+"widgetId", e.widgetID, 1)
 		if e.experimentID != "" {
-			event.ExperimentID = b.id(prefix+"experimentId", e.experimentID, 0)
+			event.ExperimentID = b.parseID(prefix+"experimentId", e.experimentID, 0)
 		}
 	}
 }

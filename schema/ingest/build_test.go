@@ -40,13 +40,13 @@ func event(changes ...string) *fields {
 }
 
 func TestBuild(t *testing.T) {
-	rows, err := build(nil, event("time=2026-05-01t12:00:00.123z", "device=Mobile", "country=fr", "city= Lyon", "event=goal", "goalId=3", "value=19.9", "profit=-0.0001"), "unused", Times{})
+	rows, err := buildRows(nil, event("time=2026-05-01t12:00:00.123z", "device=Mobile", "country=fr", "city= Lyon", "event=goal", "goalId=3", "value=19.9", "profit=-0.0001"), "unused", Times{})
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("build = %v, %v", rows, err)
 	}
 	want := schema.Event{
-		EventID: schema.Hash("e1"), Time: time.Date(2026, 5, 1, 12, 0, 0, 123e6, time.UTC), WebsiteID: 1,
-		Subject: schema.SubjectCampaign, SubjectID: 12, VariationID: 1, VisitorID: schema.Hash("v"),
+		EventID: schema.HashID("e1"), Time: time.Date(2026, 5, 1, 12, 0, 0, 123e6, time.UTC), WebsiteID: 1,
+		Subject: schema.SubjectCampaign, SubjectID: 12, VariationID: 1, VisitorID: schema.HashID("v"),
 		Kind: schema.KindGoal, GoalID: 3, Value: 199000, Profit: -1,
 		Attributes: schema.Attributes{Device: "mobile", Country: "FR", City: " Lyon"},
 	}
@@ -88,11 +88,11 @@ func TestBuildErrors(t *testing.T) {
 		{"variationId=", "variationId: missing"},
 		{"variationId=-1", "must be an integer from 0"},
 	} {
-		if _, err := build(nil, event(test.change), "id", Times{}); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := buildRows(nil, event(test.change), "id", Times{}); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%.40s: error = %v, want %q", test.change, err, test.want)
 		}
 	}
-	_, err := build(nil, event("visitor=", "time=x", "event=x", "country=x"), "id", Times{})
+	_, err := buildRows(nil, event("visitor=", "time=x", "event=x", "country=x"), "id", Times{})
 	if n := strings.Count(fmt.Sprint(err), ";"); n != 3 {
 		t.Errorf("an event with four errors gives %v", err)
 	}
@@ -101,16 +101,16 @@ func TestBuildErrors(t *testing.T) {
 func TestBuildExposures(t *testing.T) {
 	f := event("campaignId=", "variationId=")
 	f.exposures = []exposure{{campaignID: "12", variationID: "1"}, {widgetID: "7", experimentID: "2", variationID: "0"}}
-	rows, err := build(nil, f, "id", Times{})
+	rows, err := buildRows(nil, f, "id", Times{})
 	if err != nil || len(rows) != 2 || rows[1].Subject != schema.SubjectWidget || rows[1].ExperimentID != 2 || rows[0].EventID != rows[1].EventID {
 		t.Errorf("build = %+v, %v", rows, err)
 	}
 	f.exposures[1] = f.exposures[0]
-	if _, err := build(nil, f, "id", Times{}); err == nil || !strings.Contains(err.Error(), "two exposures of this subject") {
+	if _, err := buildRows(nil, f, "id", Times{}); err == nil || !strings.Contains(err.Error(), "two exposures of this subject") {
 		t.Errorf("the same exposure twice gives %v", err)
 	}
 	f.values[fieldCampaignID] = "12"
-	if _, err := build(nil, f, "id", Times{}); err == nil || !strings.Contains(err.Error(), "must not be combined") {
+	if _, err := buildRows(nil, f, "id", Times{}); err == nil || !strings.Contains(err.Error(), "must not be combined") {
 		t.Errorf("exposures and campaignId give %v", err)
 	}
 }

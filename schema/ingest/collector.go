@@ -49,14 +49,14 @@ type delivery struct {
 // of events that wait to be written.
 func NewCollector(ctx context.Context, w *Writer, maxWaiting int64) *Collector {
 	c := &Collector{writer: w, maxWaiting: maxWaiting, capacity: semaphore.NewWeighted(maxWaiting), queue: make(chan *delivery), ended: make(chan struct{})}
-	go c.run(ctx)
+	go c.writeGroups(ctx)
 	return c
 }
 
-// Write stores events, and returns after they are stored. The error is ErrFull, the cause of the context's end, or
+// WriteEvents stores events, and returns after they are stored. The error is ErrFull, the cause of the context's end, or
 // an error of the store. After other errors than ErrFull, some events may be
 // stored; writing them again is safe.
-func (c *Collector) Write(ctx context.Context, events []schema.Event) error {
+func (c *Collector) WriteEvents(ctx context.Context, events []schema.Event) error {
 	weight := min(int64(len(events)), c.maxWaiting)
 	if !c.capacity.TryAcquire(weight) {
 		return ErrFull
@@ -79,22 +79,22 @@ func (c *Collector) Write(ctx context.Context, events []schema.Event) error {
 	}
 }
 
-// run writes one group after the other.
-func (c *Collector) run(ctx context.Context) {
+// writeGroups writes one group after the other.
+func (c *Collector) writeGroups(ctx context.Context) {
 	defer close(c.ended)
 	for {
 		select {
 		case first := <-c.queue:
-			c.writeGroup(context.WithoutCancel(ctx), c.gather(first))
+			c.writeGroup(context.WithoutCancel(ctx), c.gatherGroup(first))
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// gather adds the waiting deliveries to the first one. If the last group had
+// gatherGroup adds the waiting deliveries to the first one. If the last group had
 // several senders, gather also waits for further deliveries.
-func (c *Collector) gather(first *delivery) []*delivery {
+func (c *Collector) gatherGroup(first *delivery) []*delivery {
 	group, size := []*delivery{first}, len(first.events)
 	var ended <-chan time.Time
 	for size < groupSize {
@@ -146,7 +146,7 @@ func (c *Collector) writeGroup(ctx context.Context, group []*delivery) {
 			events = append(events, d.events...)
 		}
 	}
-	err := c.writer.Write(ctx, events)
+	err := c.writer.WriteEvents(ctx, events)
 	for _, d := range group {
 		d.err = err
 		c.capacity.Release(d.weight)

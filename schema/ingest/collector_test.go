@@ -19,7 +19,7 @@ import (
 // TestCollectorStoresAll has concurrent senders of overlapping events. Each event must be stored before its
 // sender continues.
 func TestCollectorStoresAll(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	c := ingest.NewCollector(t.Context(), ingest.NewWriter(conn, nil), 1000)
 	const senders, calls, own, shared = 16, 10, 5, 5
 	var all sync.WaitGroup
@@ -37,7 +37,7 @@ func TestCollectorStoresAll(t *testing.T) {
 				for i := range events {
 					ids = append(ids, events[i].EventID)
 				}
-				if err := c.Write(t.Context(), events); err != nil {
+				if err := c.WriteEvents(t.Context(), events); err != nil {
 					t.Error(err)
 					return
 				}
@@ -56,8 +56,8 @@ func TestCollectorStoresAll(t *testing.T) {
 }
 
 func TestCollectorFull(t *testing.T) {
-	w := ingest.NewWriter(schematest.Open(t), nil)
-	if !w.Stop(t.Context()) { // block writes
+	w := ingest.NewWriter(schematest.OpenMigrated(t), nil)
+	if !w.StopWrites(t.Context()) { // block writes
 		t.Fatal("a write is running")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -66,13 +66,13 @@ func TestCollectorFull(t *testing.T) {
 	for range 2 {
 		go func() {
 			for err := ingest.ErrFull; errors.Is(err, ingest.ErrFull); runtime.Gosched() {
-				err = c.Write(ctx, []schema.Event{view("e")})
+				err = c.WriteEvents(ctx, []schema.Event{view("e")})
 			}
 		}()
 	}
 	for {
 		short, stop := context.WithTimeout(ctx, 20*time.Millisecond)
-		err := c.Write(short, []schema.Event{view("e")})
+		err := c.WriteEvents(short, []schema.Event{view("e")})
 		stop()
 		if errors.Is(err, ingest.ErrFull) {
 			return // both other senders wait
@@ -85,10 +85,10 @@ func TestCollectorFull(t *testing.T) {
 
 func TestCollectorStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	c := ingest.NewCollector(ctx, ingest.NewWriter(schematest.Open(t), nil), 10)
+	c := ingest.NewCollector(ctx, ingest.NewWriter(schematest.OpenMigrated(t), nil), 10)
 	cancel()
 	for {
-		if err := c.Write(t.Context(), []schema.Event{view("e")}); errors.Is(err, ingest.ErrFull) {
+		if err := c.WriteEvents(t.Context(), []schema.Event{view("e")}); errors.Is(err, ingest.ErrFull) {
 			return
 		} else if err != nil {
 			t.Fatal(err)

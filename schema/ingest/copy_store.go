@@ -24,7 +24,7 @@ func CopyEvents(ctx context.Context, w *Writer, from driver.Conn, progress func(
 	}
 	batch := make([]schema.Event, 0, copyBatch)
 	flush := func() error {
-		err := w.Write(ctx, batch)
+		err := w.WriteEvents(ctx, batch)
 		if err == nil {
 			copied += uint64(len(batch))
 		}

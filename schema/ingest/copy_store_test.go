@@ -14,21 +14,21 @@ import (
 // first store.
 func TestCopyEvents(t *testing.T) {
 	r := rand.New(rand.NewPCG(61, 0))
-	from := schematest.Open(t)
+	from := schematest.OpenMigrated(t)
 	w := ingest.NewWriter(from, nil)
 	for visitor := range uint64(tier.Of(6, 8, 80)) {
 		for _, e := range arrivals(r, visitor) { // one by one, so that the order of their arrival counts
-			if err := w.Write(t.Context(), []schema.Event{e}); err != nil {
+			if err := w.WriteEvents(t.Context(), []schema.Event{e}); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	want := storedRows(t, from)
-	server := schematest.Server(t)
+	server := schematest.SharedServer(t)
 	for i := range 3 {
-		to := schematest.Open(t)
+		to := schematest.OpenMigrated(t)
 		if i%2 == 0 {
-			to = server.Open(t)
+			to = server.OpenMigrated(t)
 		}
 		for range 2 {
 			copied, err := ingest.CopyEvents(t.Context(), ingest.NewWriter(to, nil), from, func(done, total uint64) {

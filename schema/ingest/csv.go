@@ -27,7 +27,7 @@ func newCSVLines(r *bufio.Reader, m *Mapping, compiled *mapper) (*csvLines, erro
 		m = &Mapping{}
 	}
 	plain := r
-	r, err := decoded(plain, m.Encoding)
+	r, err := decodeText(plain, m.Encoding)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func newCSVLines(r *bufio.Reader, m *Mapping, compiled *mapper) (*csvLines, erro
 		}
 	}
 	l := &csvLines{records: records, bounded: bounded, mapper: compiled, header: len(header), decoded: r != plain, pad: m.ShortRows, ended: 1}
-	if l.places, err = places(compiled, header); err != nil {
+	if l.places, err = columnPlaces(compiled, header); err != nil {
 		return nil, errors.Join(err, encodingFault("header", strings.Join(header, string(separator)), r != plain))
 	}
 	return l, nil
@@ -75,19 +75,19 @@ func headerMapper(header []string) (*mapper, error) {
 	return newMapper(m, nil)
 }
 
-func (l *csvLines) part() (parse, error) {
+func (l *csvLines) readPart() (parse, error) {
 	rows := newRows(l.mapper, l.places)
 	rows.text, rows.converted = true, l.decoded
-	for begun := l.records.InputOffset(); rows.count() < partRows && l.records.InputOffset()-begun < partSize; {
-		if err := l.read(rows); err != nil {
-			return rows.parse, err
+	for begun := l.records.InputOffset(); rows.rowCount() < partRows && l.records.InputOffset()-begun < partSize; {
+		if err := l.readRecord(rows); err != nil {
+			return rows.parseRows, err
 		}
 	}
-	return rows.parse, nil
+	return rows.parseRows, nil
 }
 
-// read reads one record. It returns io.EOF after the last record.
-func (l *csvLines) read(rows *rows) error {
+// readRecord reads one record. It returns io.EOF after the last record.
+func (l *csvLines) readRecord(rows *rows) error {
 	l.bounded.left = maxLine
 	record, err := l.records.Read()
 	if errors.Is(err, io.EOF) {
@@ -97,7 +97,7 @@ func (l *csvLines) read(rows *rows) error {
 	if err == nil {
 		l.ended, _ = l.records.FieldPos(len(record) - 1)
 		l.ended += strings.Count(record[len(record)-1], "\n")
-		record, err = l.fitted(record)
+		record, err = l.fitRecord(record)
 	}
 	var bad *csv.ParseError
 	if errors.As(err, &bad) {
@@ -105,8 +105,8 @@ func (l *csvLines) read(rows *rows) error {
 		err := badRecord(bad, l.ended)
 		var single lineError
 		if errors.As(err, &single) {
-			rows.add(int64(bad.StartLine), l.record)
-			rows.fault(single)
+			rows.addRow(int64(bad.StartLine), l.record)
+			rows.setFault(single)
 			return nil
 		}
 		return err
@@ -118,16 +118,16 @@ func (l *csvLines) read(rows *rows) error {
 		return err
 	}
 	line, _ := l.records.FieldPos(0)
-	cells := rows.add(int64(line), l.record)
+	cells := rows.addRow(int64(line), l.record)
 	for i, place := range l.places {
 		cells[i] = record[place.column]
 	}
 	return nil
 }
 
-// fitted returns a record with as many cells as the header. It returns an error if further
+// fitRecord returns a record with as many cells as the header. It returns an error if further
 // cells have values, or if cells are missing and the mapping does not allow that.
-func (l *csvLines) fitted(record []string) ([]string, error) {
+func (l *csvLines) fitRecord(record []string) ([]string, error) {
 	n := len(record)
 	if n == l.header || n > l.header && strings.Join(record[l.header:], "") == "" {
 		return record, nil

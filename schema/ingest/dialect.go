@@ -78,9 +78,9 @@ func knownEncoding(name string) error {
 
 var utf16Marks = [][]byte{{0xff, 0xfe}, {0xfe, 0xff}}
 
-// decoded converts a text to UTF-8. A file that begins with the byte order mark of UTF-16 is
+// decodeText converts a text to UTF-8. A file that begins with the byte order mark of UTF-16 is
 // UTF-16, whatever the encoding.
-func decoded(r *bufio.Reader, name string) (*bufio.Reader, error) {
+func decodeText(r *bufio.Reader, name string) (*bufio.Reader, error) {
 	start, err := r.Peek(len(utf16Marks[0]))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -110,10 +110,10 @@ const (
 	decimalComma = ","
 )
 
-// pointed returns a number that has a decimal comma with a decimal point.
-func pointed(value string) (string, error) {
+// withDecimalPoint returns a number that has a decimal comma with a decimal point.
+func withDecimalPoint(value string) (string, error) {
 	if strings.ContainsAny(value, ".' \u00a0\u202f") {
-		return "", fmt.Errorf("%q: must have no thousands separators and, because the mapping has decimal: \",\", no decimal point", clipped(value))
+		return "", fmt.Errorf("%q: must have no thousands separators and, because the mapping has decimal: \",\", no decimal point", clipText(value))
 	}
 	return strings.Replace(value, ",", ".", 1), nil
 }
@@ -142,9 +142,9 @@ func numberHint(value string) string {
 func encodingFault(column, cell string, converted bool) error {
 	switch {
 	case !utf8.ValidString(cell):
-		return fmt.Errorf("%s: %q: must be UTF-8: if the file has another encoding, name it in the mapping, for example encoding: windows-1252", column, clipped(strings.ToValidUTF8(cell, "�")))
+		return fmt.Errorf("%s: %q: must be UTF-8: if the file has another encoding, name it in the mapping, for example encoding: windows-1252", column, clipText(strings.ToValidUTF8(cell, "�")))
 	case converted && strings.ContainsRune(cell, utf8.RuneError):
-		return fmt.Errorf("%s: %q: has characters that could not be decoded: check encoding in the mapping", column, clipped(cell))
+		return fmt.Errorf("%s: %q: has characters that could not be decoded: check encoding in the mapping", column, clipText(cell))
 	}
 	return nil
 }

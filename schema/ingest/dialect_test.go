@@ -66,7 +66,7 @@ events: [{when: {column: Umsatz, above: 1.5}, fields: {}}]
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		parse, _ := l.part()
+		parse, _ := l.readPart()
 		var found []fields
 		parse(func(_ origin, events []fields, err error) {
 			if err != nil {
@@ -82,11 +82,11 @@ events: [{when: {column: Umsatz, above: 1.5}, fields: {}}]
 
 func TestThousandsSeparatorsAreRefused(t *testing.T) {
 	for _, value := range []string{"1.234,56", "1 234,56", "1'234", "1\u00a0234,5", "1.234"} {
-		if got, err := pointed(value); err == nil {
+		if got, err := withDecimalPoint(value); err == nil {
 			t.Errorf("%q is read as %s", value, got)
 		}
 	}
-	if got, err := pointed("-12,5"); err != nil || got != "-12.5" {
+	if got, err := withDecimalPoint("-12,5"); err != nil || got != "-12.5" {
 		t.Errorf("-12,5 is read as %s, %v", got, err)
 	}
 	for value, want := range map[string]string{
@@ -137,7 +137,7 @@ func TestFaultsOfEncodings(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		} else {
-			parse, _ := l.part()
+			parse, _ := l.readPart()
 			parse(func(_ origin, _ []fields, err error) {
 				if err != nil {
 					got = err.Error()

@@ -7,7 +7,7 @@
 //  3. build validates the fields and returns one row per exposure.
 //  4. Writer skips rows that are already stored and inserts the others.
 //
-// Import applies all steps to a file. Inbox applies the last two to the rows that
+// ImportFile applies all steps to a file. Inbox applies the last two to the rows that
 // other clients inserted into events_inbox. If several processes write to a
 // store, Writer checks for duplicates again after the insert and removes its own
 // later copies.

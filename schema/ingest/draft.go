@@ -13,19 +13,19 @@ const maxMapped = shownValues
 // controls are the usual names of control, without case.
 var controls = []string{"control", "0", "a", "base", "baseline", "original", "kontrolle", "off", "false"}
 
-// Draft returns a mapping file with the guessed columns. Comments mark what the file does
+// DraftMapping returns a mapping file with the guessed columns. Comments mark what the file does
 // not contain: the ids of the website, campaign and goal.
-func (in *Inspection) Draft(name string) string {
+func (in *Inspection) DraftMapping(name string) string {
 	var b strings.Builder
 	line := func(format string, values ...any) { _, _ = fmt.Fprintf(&b, format+"\n", values...) }
-	guess := in.Guess()
+	guess := in.GuessColumns()
 	column := func(field, missing string) string {
 		if c, known := guess[field]; known {
 			return strconv.Quote(c.Name)
 		}
 		return missing
 	}
-	line("# Mapping of %s for lifthouse import, guessed from its columns. Check the lines with a comment.", strings.Map(printable, name))
+	line("# Mapping of %s for lifthouse import, guessed from its columns. Check the lines with a comment.", strings.Map(printableRune, name))
 	if in.Separator != 0 && in.Separator != rune(separators[0]) {
 		line("separator: %s", strconv.Quote(string(in.Separator)))
 	}
@@ -68,7 +68,7 @@ func (in *Inspection) Draft(name string) string {
 		line("  - when: {column: %s, above: 0}", strconv.Quote(value.Name))
 		line("    fields: {event: {value: goal}, goalId: {value: 1}, value: %s} # the id of the goal", strconv.Quote(value.Name))
 		if value.Grouped != "" {
-			line("# %s has numbers such as %s: export them without thousands separators.", strings.Map(printable, value.Name), strings.Map(printable, value.Grouped))
+			line("# %s has numbers such as %s: export them without thousands separators.", strings.Map(printableRune, value.Name), strings.Map(printableRune, value.Grouped))
 		}
 	}
 	return b.String()
@@ -134,8 +134,8 @@ func controlRank(value string) int {
 	return len(controls)
 }
 
-// printable replaces characters that would end a comment.
-func printable(r rune) rune {
+// printableRune replaces characters that would end a comment.
+func printableRune(r rune) rune {
 	if !strconv.IsPrint(r) {
 		return '?'
 	}

@@ -53,7 +53,7 @@ func (w *Writer) CountSubjects(ctx context.Context, subjects []SubjectID) (map[S
 // Unattributed goals remain, because they belong to the website. Writes wait meanwhile. An interrupted deletion is
 // finished by calling DropSubjects again.
 func (w *Writer) DropSubjects(ctx context.Context, subjects []SubjectID) error {
-	return w.Pause(ctx, func() error {
+	return w.PauseWrites(ctx, func() error {
 		ctx := context.WithoutCancel(ctx)
 		all, err := schema.QueryRows(ctx, w.conn, experimentsStored, func(row driver.Rows, s *Subject) error {
 			return row.Scan(&s.WebsiteID, (*string)(&s.Kind), &s.ID, &s.ExperimentID)

@@ -13,12 +13,12 @@ import (
 // TestDropSubjects compares the store after dropping subjects with a store that
 // never had their events.
 func TestDropSubjects(t *testing.T) {
-	never, knew := schematest.Open(t), schematest.Open(t)
+	never, knew := schematest.OpenMigrated(t), schematest.OpenMigrated(t)
 	var others, own []schema.Event
 	for _, visitor := range []string{"a", "b"} {
 		for website := range int64(2) {
 			seen := view("e" + visitor)
-			seen.VisitorID, seen.WebsiteID = schema.Hash(visitor), 1+website
+			seen.VisitorID, seen.WebsiteID = schema.HashID(visitor), 1+website
 			goal := seen
 			goal.Kind, goal.GoalID, goal.Value, goal.EventID = schema.KindGoal, 3, 5, 7
 			goal.Subject, goal.SubjectID, goal.Time = schema.SubjectNone, 0, seen.Time.Add(40*24*time.Hour)
@@ -33,15 +33,15 @@ func TestDropSubjects(t *testing.T) {
 		}
 	}
 	other, otherFacts := newEraser(never)
-	if err := other.Write(t.Context(), others); err != nil {
+	if err := other.WriteEvents(t.Context(), others); err != nil {
 		t.Fatal(err)
 	}
 	w, r := newEraser(knew)
 	for _, events := range [][]schema.Event{others, own} {
-		if err := w.Write(t.Context(), events); err != nil {
+		if err := w.WriteEvents(t.Context(), events); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Refresh(t.Context()); err != nil {
+		if _, err := r.RefreshFacts(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -64,12 +64,12 @@ func TestDropSubjects(t *testing.T) {
 // TestDropSubjectsAfterCrash kills a process between the deletion of the events
 // and the deletion of the facts.
 func TestDropSubjectsAfterCrash(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	w, r := newEraser(conn)
-	if err := w.Write(t.Context(), []schema.Event{view("e")}); err != nil {
+	if err := w.WriteEvents(t.Context(), []schema.Event{view("e")}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Refresh(t.Context()); err != nil {
+	if _, err := r.RefreshFacts(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	subject := ingest.SubjectID{WebsiteID: 1, Subject: schema.SubjectCampaign, ID: 12}

@@ -76,11 +76,11 @@ func (w *Writer) eventsOf(ctx context.Context, visitors []string, websites []int
 	return events, nil
 }
 
-// Forget deletes all data of the visitors. When it returns, their rows are
+// ForgetVisitors deletes all data of the visitors. When it returns, their rows are
 // removed from disk. Writes wait meanwhile. Events are deleted first, so that no refresh can add facts again. An
-// interrupted deletion is finished by calling Forget again.
-func (w *Writer) Forget(ctx context.Context, visitors []string, websites []int64) (found Erased, err error) {
-	err = w.Pause(ctx, func() error {
+// interrupted deletion is finished by calling ForgetVisitors again.
+func (w *Writer) ForgetVisitors(ctx context.Context, visitors []string, websites []int64) (found Erased, err error) {
+	err = w.PauseWrites(ctx, func() error {
 		ctx := context.WithoutCancel(ctx)
 		stored, err := w.eventsOf(ctx, visitors, websites)
 		if err != nil {
@@ -93,7 +93,7 @@ func (w *Writer) Forget(ctx context.Context, visitors []string, websites []int64
 			params    []any
 		}{
 			{forgetInbox, of},
-			{forgetRejects, []any{clickhouse.Named("visitors", spellings(visitors)), clickhouse.Named("website_ids", websites)}},
+			{forgetRejects, []any{clickhouse.Named("visitors", visitorSpellings(visitors)), clickhouse.Named("website_ids", websites)}},
 			{forget, of},
 		} {
 			if err := w.conn.Exec(ctx, deletion.statement, deletion.params...); err != nil {
@@ -116,7 +116,7 @@ func (w *Writer) eraseFacts(ctx context.Context, visitors []string, websites []i
 	}
 	for subject := range events {
 		for _, visitor := range visitors {
-			of = append(of, WebsiteVisitor{subject.WebsiteID, schema.Hash(visitor)})
+			of = append(of, WebsiteVisitor{subject.WebsiteID, schema.HashID(visitor)})
 		}
 	}
 	if len(of) == 0 {
@@ -129,8 +129,8 @@ func (w *Writer) eraseFacts(ctx context.Context, visitors []string, websites []i
 	return w.facts.EraseVisitors(ctx, of)
 }
 
-// spellings returns the ids as they were sent and as JSON may encode them.
-func spellings(visitors []string) []string {
+// visitorSpellings returns the ids as they were sent and as JSON may encode them.
+func visitorSpellings(visitors []string) []string {
 	var all []string
 	for _, visitor := range visitors {
 		var escaped bytes.Buffer
@@ -148,7 +148,7 @@ func spellings(visitors []string) []string {
 func namedVisitors(visitors []string, websites []int64) []any {
 	hashes := make([]uint64, len(visitors))
 	for i, visitor := range visitors {
-		hashes[i] = schema.Hash(visitor)
+		hashes[i] = schema.HashID(visitor)
 	}
 	return []any{clickhouse.Named("visitor_ids", hashes), clickhouse.Named("website_ids", websites)}
 }

@@ -42,7 +42,7 @@ func newEraser(conn driver.Conn) (*ingest.Writer, *facts.Refresher) {
 // digests returns hashes of all events and of the facts.
 func digests(t *testing.T, conn driver.Conn, r *facts.Refresher) (events, folded uint64) {
 	t.Helper()
-	if _, err := r.Refresh(t.Context()); err != nil {
+	if _, err := r.RefreshFacts(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for statement, to := range map[string]*uint64{
@@ -64,7 +64,7 @@ func TestForget(t *testing.T) {
 	for i, visitor := range []string{"a", "b", "c", "forgotten"} {
 		for website := range int64(2) {
 			seen := view("e" + visitor)
-			seen.VisitorID, seen.WebsiteID = schema.Hash(visitor), 1+website
+			seen.VisitorID, seen.WebsiteID = schema.HashID(visitor), 1+website
 			goal := seen
 			goal.Kind, goal.GoalID, goal.Value, goal.EventID = schema.KindGoal, 3, int64(i+1), 7
 			goal.Subject, goal.SubjectID, goal.Time = schema.SubjectNone, 0, seen.Time.Add(40*24*time.Hour)
@@ -76,22 +76,22 @@ func TestForget(t *testing.T) {
 			}
 		}
 	}
-	never, knew := schematest.Open(t), schematest.Open(t)
+	never, knew := schematest.OpenMigrated(t), schematest.OpenMigrated(t)
 	other, otherFacts := newEraser(never)
-	if err := other.Write(t.Context(), others); err != nil {
+	if err := other.WriteEvents(t.Context(), others); err != nil {
 		t.Fatal(err)
 	}
 	w, r := newEraser(knew)
 	for _, events := range [][]schema.Event{others, own} {
-		if err := w.Write(t.Context(), events); err != nil {
+		if err := w.WriteEvents(t.Context(), events); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Refresh(t.Context()); err != nil {
+		if _, err := r.RefreshFacts(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, want := range []ingest.Erased{{Events: 2, Subjects: 2}, {}} {
-		if got, err := w.Forget(t.Context(), []string{"forgotten"}, []int64{2}); err != nil || got != want {
+		if got, err := w.ForgetVisitors(t.Context(), []string{"forgotten"}, []int64{2}); err != nil || got != want {
 			t.Errorf("erased %+v, %v; want %+v", got, err, want)
 		}
 	}
@@ -99,7 +99,7 @@ func TestForget(t *testing.T) {
 	if events, folded := digests(t, knew, r); events != wantEvents || folded != wantFacts {
 		t.Errorf("events %d, facts %d; want %d, %d", events, folded, wantEvents, wantFacts)
 	}
-	if got, err := w.Forget(t.Context(), []string{"forgotten", "a"}, nil); err != nil || got.Events != 6 {
+	if got, err := w.ForgetVisitors(t.Context(), []string{"forgotten", "a"}, nil); err != nil || got.Events != 6 {
 		t.Errorf("on all websites erased %+v, %v; want 6 events", got, err)
 	}
 }

@@ -28,9 +28,9 @@ func checkFormat(format string) error {
 	return nil
 }
 
-// milliseconds returns a time of the format in Unix milliseconds, rounded down. zone is
+// toUnixMilliseconds returns a time of the format in Unix milliseconds, rounded down. zone is
 // that of a time without offset.
-func milliseconds(value, format string, zone *time.Location) (int64, error) {
+func toUnixMilliseconds(value, format string, zone *time.Location) (int64, error) {
 	switch format {
 	case formatUnixMilliseconds, formatUnixMicroseconds:
 		n, err := strconv.ParseInt(value, 10, 64)

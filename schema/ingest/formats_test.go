@@ -38,7 +38,7 @@ func TestMilliseconds(t *testing.T) {
 		{"2026-05-01 08:00:00 EDT", "2006-01-02 15:04:05 MST", 0, "the time zone EDT is not known: set zone to the place"},
 		{"01.05.2026", "2006-01-02", 0, "must have the format 2006-01-02"},
 	} {
-		got, err := milliseconds(test.value, test.format, berlin)
+		got, err := toUnixMilliseconds(test.value, test.format, berlin)
 		if test.fault != "" {
 			if err == nil || !strings.HasPrefix(err.Error(), test.fault) {
 				t.Errorf("%s as %s: %d, %v; want %s", test.value, test.format, got, err, test.fault)

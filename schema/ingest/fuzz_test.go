@@ -28,7 +28,7 @@ func verdicts(t *testing.T, text []byte, format string) ([]verdict, error) {
 	}
 	var all []verdict
 	for {
-		parse, err := lines.part()
+		parse, err := lines.readPart()
 		parse(func(line origin, events []fields, fault error) {
 			all = append(all, verdict{line.number, events, fault})
 		})
@@ -72,16 +72,16 @@ func survives(t *testing.T, v verdict) {
 		return
 	}
 	for i := range v.events {
-		rows, err := build(nil, &v.events[i], "fallback", Times{})
+		rows, err := buildRows(nil, &v.events[i], "fallback", Times{})
 		if err != nil {
 			continue
 		}
 		line := written(t, &v.events[i])
-		again, err := new(jsonReader).event(line)
+		again, err := new(jsonReader).readEvent(line)
 		if err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
-		if same, err := build(nil, &again, "fallback", Times{}); err != nil || !slices.Equal(same, rows) {
+		if same, err := buildRows(nil, &again, "fallback", Times{}); err != nil || !slices.Equal(same, rows) {
 			t.Fatalf("%s: %+v, %v; was %+v", line, same, err, rows)
 		}
 	}
@@ -199,13 +199,13 @@ func FuzzMapping(f *testing.F) {
 		l, err := openLines(bytes.NewReader(content), format, m, compiled)
 		for err == nil {
 			var parse parse
-			parse, err = l.part()
+			parse, err = l.readPart()
 			parse(func(line origin, events []fields, fault error) {
 				if fault == nil && len(events) > len(m.Events) {
 					t.Errorf("line %d has %d events of %d", line.number, len(events), len(m.Events))
 				}
 				for i := range events {
-					_, fault := build(nil, &events[i], "fallback", Times{})
+					_, fault := buildRows(nil, &events[i], "fallback", Times{})
 					if fault == nil && !utf8.ValidString(events[i].values[fieldVisitor]) {
 						t.Errorf("the visitor %q is accepted", events[i].values[fieldVisitor])
 					}

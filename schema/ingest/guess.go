@@ -59,7 +59,7 @@ func typeOf(values []string) Column {
 	case all(integerPattern.MatchString):
 		return Column{Type: ColumnInteger}
 	case all(isNumber):
-		return numbers(values)
+		return numberColumn(values)
 	case all(func(v string) bool { _, err := strconv.ParseBool(v); return err == nil }):
 		return Column{Type: ColumnBoolean}
 	}
@@ -72,16 +72,16 @@ func isNumber(v string) bool {
 	return numberPattern.MatchString(v) || commaNumber.MatchString(v) || groupedNumber.MatchString(v)
 }
 
-// numbers returns the column of numbers, or of text if some have a decimal point and others
+// numberColumn returns the column of numbers, or of text if some have a decimal point and others
 // a decimal comma. A number such as 1,234 may be of either kind, so other numbers decide.
-func numbers(values []string) Column {
+func numberColumn(values []string) Column {
 	c := Column{Type: ColumnNumber, Comma: slices.ContainsFunc(values, func(v string) bool { return decimalOf(v) == ',' })}
 	if c.Comma && slices.ContainsFunc(values, func(v string) bool { return decimalOf(v) == '.' }) {
 		return Column{Type: ColumnText}
 	}
 	at := slices.IndexFunc(values, func(v string) bool {
 		if c.Comma {
-			_, err := pointed(v)
+			_, err := withDecimalPoint(v)
 			return err != nil
 		}
 		return !numberPattern.MatchString(v)
@@ -148,16 +148,16 @@ var guessed = []struct {
 	{"browser", []ColumnType{ColumnText}, []string{"browser", "devicewebinfobrowser", "browsername"}},
 }
 
-// Guess returns the columns that probably have the fields visitor, time, variationId,
+// GuessColumns returns the columns that probably have the fields visitor, time, variationId,
 // value, eventId, country, device and browser of an event, and the experiment. The names
 // decide: without case, punctuation and the names of enclosing objects. A column is guessed
 // at most once.
-func (in *Inspection) Guess() map[string]Column {
+func (in *Inspection) GuessColumns() map[string]Column {
 	found, used := map[string]Column{}, map[string]bool{}
 	for _, g := range guessed {
 		for _, name := range g.names {
 			at := slices.IndexFunc(in.Columns, func(c Column) bool {
-				return !used[c.Name] && in.fits(c, g.field) && (g.types == nil || slices.Contains(g.types, c.Type)) && (plainName(c.Name) == name || plainName(c.Name[strings.LastIndexByte(c.Name, '.')+1:]) == name)
+				return !used[c.Name] && in.fitsField(c, g.field) && (g.types == nil || slices.Contains(g.types, c.Type)) && (plainName(c.Name) == name || plainName(c.Name[strings.LastIndexByte(c.Name, '.')+1:]) == name)
 			})
 			if at >= 0 {
 				found[g.field], used[in.Columns[at].Name] = in.Columns[at], true
@@ -168,9 +168,9 @@ func (in *Inspection) Guess() map[string]Column {
 	return found
 }
 
-// fits reports whether the values of a column may be those of a field: unique ids of events,
+// fitsField reports whether the values of a column may be those of a field: unique ids of events,
 // and countries of two letters.
-func (in *Inspection) fits(c Column, field string) bool {
+func (in *Inspection) fitsField(c Column, field string) bool {
 	switch field {
 	case "eventId":
 		return c.Distinct == min(in.Rows, maxDistinct) && c.Empty == 0

@@ -23,7 +23,7 @@ const batchSize = 100_000
 // parsing continues while the store merges.
 const batchesAhead = 1
 
-// Options are the options of Import.
+// Options are the options of ImportFile.
 type Options struct {
 	Format  string    // csv, ndjson or parquet; empty: the format of the mapping or of the file name
 	Mapping *Mapping  // nil: the file has Lifthouse's field names
@@ -61,7 +61,7 @@ type Report struct {
 // mapping.
 var ErrTooManyRejected = errors.New("too many lines are rejected")
 
-// Import writes the events of a file, or of Options.Input for the path -. A line
+// ImportFile writes the events of a file, or of Options.Input for the path -. A line
 // with any invalid value is rejected as a whole and reported; the other lines are
 // written.
 //
@@ -69,7 +69,7 @@ var ErrTooManyRejected = errors.New("too many lines are rejected")
 // decompressed content and the line number. So repeating an import changes
 // nothing, and an interrupted import is resumed by repeating it. A file that was
 // changed or appended to is a new file: set eventId if files grow.
-func Import(ctx context.Context, w *Writer, path string, o Options) (Report, error) {
+func ImportFile(ctx context.Context, w *Writer, path string, o Options) (Report, error) {
 	file, err := o.openSource(ctx, path)
 	if err != nil {
 		return Report{}, err
@@ -79,8 +79,8 @@ func Import(ctx context.Context, w *Writer, path string, o Options) (Report, err
 	if !o.DryRun {
 		i.journal = o.Journal
 	}
-	err = i.file(ctx, w, path, file)
-	i.writeJournal(context.WithoutCancel(ctx), (*Journal).Write)
+	err = i.importFile(ctx, w, path, file)
+	i.writeJournal(context.WithoutCancel(ctx), (*Journal).FlushRejects)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("the file is truncated: %w", err)
 	}
@@ -93,7 +93,7 @@ func Import(ctx context.Context, w *Writer, path string, o Options) (Report, err
 	return i.report, fmt.Errorf("%s: %w", path, err)
 }
 
-func (i *importer) file(ctx context.Context, w *Writer, path string, file *os.File) error {
+func (i *importer) importFile(ctx context.Context, w *Writer, path string, file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {
 		return err
@@ -103,18 +103,18 @@ func (i *importer) file(ctx context.Context, w *Writer, path string, file *os.Fi
 		return contentDigest(ctx, io.NewSectionReader(file, 0, info.Size()))
 	})
 	i.read = &contextReader{ctx: ctx, r: file}
-	if i.lines, err = i.options.open(ctx, path, file, i.read); err != nil {
+	if i.lines, err = i.options.openReader(ctx, path, file, i.read); err != nil {
 		return err
 	}
 	if table, is := i.lines.(*csvLines); is {
 		i.report.Separator = table.records.Comma
 	}
-	return i.run(ctx, w)
+	return i.importLines(ctx, w)
 }
 
-// open returns the reader of a file, which is at its start. counted reads the
+// openReader returns the reader of a file, which is at its start. counted reads the
 // same file.
-func (o *Options) open(ctx context.Context, path string, file *os.File, counted *contextReader) (lines, error) {
+func (o *Options) openReader(ctx context.Context, path string, file *os.File, counted *contextReader) (lines, error) {
 	kind := o.Format
 	if kind == "" && o.Mapping != nil {
 		kind = o.Mapping.Format
@@ -122,7 +122,7 @@ func (o *Options) open(ctx context.Context, path string, file *os.File, counted 
 	if kind == "" {
 		kind = formatOf(path)
 	}
-	compiled, err := o.mapper()
+	compiled, err := o.compileMapping()
 	if err != nil {
 		return nil, err
 	}
@@ -132,12 +132,12 @@ func (o *Options) open(ctx context.Context, path string, file *os.File, counted 
 	return openLines(counted, kind, o.Mapping, compiled)
 }
 
-// mapper returns the compiled mapping, or nil if there is none.
-func (o *Options) mapper() (*mapper, error) {
+// compileMapping returns the compiled mapping, or nil if there is none.
+func (o *Options) compileMapping() (*mapper, error) {
 	if o.Mapping == nil {
 		return nil, nil
 	}
-	return newMapper(o.Mapping, func(name string) (io.ReadCloser, error) { return Open(o.lookupPath(name)) })
+	return newMapper(o.Mapping, func(name string) (io.ReadCloser, error) { return OpenFile(o.lookupPath(name)) })
 }
 
 // lookupPath returns the path of a look-up file.
@@ -196,24 +196,24 @@ type rejected struct {
 	website int64
 }
 
-func (b *batch) full() bool { return len(b.events)+len(b.rejected) >= batchSize }
+func (b *batch) isFull() bool { return len(b.events)+len(b.rejected) >= batchSize }
 
-func (b *batch) append(o batch) {
+func (b *batch) appendBatch(o batch) {
 	b.events = append(b.events, o.events...)
 	b.rejected = append(b.rejected, o.rejected...)
 	b.lines += o.lines
 	b.bytes, b.err = o.bytes, o.err
 }
 
-// run reads lines, parses them in parallel, and writes the events in the order of
+// importLines reads lines, parses them in parallel, and writes the events in the order of
 // the file, all concurrently.
-func (i *importer) run(ctx context.Context, w *Writer) error {
+func (i *importer) importLines(ctx context.Context, w *Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	parts := make(chan chan batch, runtime.GOMAXPROCS(0))
 	go i.readAll(ctx, parts)
 	batches, written := make(chan batch, batchesAhead), make(chan []schema.Event, 1)
-	go i.gather(ctx, parts, batches, written)
+	go i.gatherBatches(ctx, parts, batches, written)
 	for b := range batches {
 		if err := i.writeBatch(ctx, w, b); err != nil {
 			return err
@@ -231,7 +231,7 @@ func (i *importer) run(ctx context.Context, w *Writer) error {
 func (i *importer) readAll(ctx context.Context, parts chan<- chan batch) {
 	defer close(parts)
 	for {
-		parse, err := i.lines.part()
+		parse, err := i.lines.readPart()
 		read := i.read.n.Load()
 		part := make(chan batch, 1)
 		select {
@@ -239,24 +239,24 @@ func (i *importer) readAll(ctx context.Context, parts chan<- chan batch) {
 		case <-ctx.Done():
 			return
 		}
-		go func() { part <- i.batch(parse, read, err) }()
+		go func() { part <- i.parseBatch(parse, read, err) }()
 		if err != nil {
 			return
 		}
 	}
 }
 
-// gather combines parts, in order, into batches, while earlier batches are
+// gatherBatches combines parts, in order, into batches, while earlier batches are
 // written. It reuses the buffers of written batches.
-func (i *importer) gather(ctx context.Context, parts <-chan chan batch, batches chan<- batch, written <-chan []schema.Event) {
+func (i *importer) gatherBatches(ctx context.Context, parts <-chan chan batch, batches chan<- batch, written <-chan []schema.Event) {
 	defer close(batches)
 	var pending batch
 	for part := range parts {
 		next := <-part
-		pending.append(next)
+		pending.appendBatch(next)
 		next.events = next.events[:0]
 		i.parsed.Put(&next.events)
-		if pending.full() || pending.err != nil {
+		if pending.isFull() || pending.err != nil {
 			select {
 			case batches <- pending:
 			case <-ctx.Done():
@@ -288,7 +288,7 @@ func (i *importer) writeBatch(ctx context.Context, w *Writer, b batch) error {
 		i.options.Accepted(b.events)
 	}
 	if !i.options.DryRun {
-		if err := w.Write(ctx, b.events); err != nil {
+		if err := w.WriteEvents(ctx, b.events); err != nil {
 			return err
 		}
 	}
@@ -312,10 +312,10 @@ func (i *importer) reportRejected(ctx context.Context, lines []rejected) {
 			i.options.Reject(r.line, r.reason)
 		}
 		if i.journal != nil {
-			i.journal.Keep(Reject{WebsiteID: r.website, Way: WayImport, File: i.name, Line: r.line, Reason: r.reason, Text: r.text})
+			i.journal.BufferRejects(Reject{WebsiteID: r.website, Way: WayImport, File: i.name, Line: r.line, Reason: r.reason, Text: r.text})
 		}
 	}
-	i.writeJournal(ctx, (*Journal).Write)
+	i.writeJournal(ctx, (*Journal).FlushRejects)
 }
 
 // writeJournal writes the journal, if there is one. An error is not returned: rejected
@@ -336,8 +336,8 @@ func (i *importer) tooMany(b batch) bool {
 	return limit > 0 && i.report.Rejected+int64(len(b.rejected)) >= limit
 }
 
-// batch parses and validates the lines of a part.
-func (i *importer) batch(parse parse, read int64, err error) batch {
+// parseBatch parses and validates the lines of a part.
+func (i *importer) parseBatch(parse parse, read int64, err error) batch {
 	b := batch{bytes: read, err: err}
 	if room, known := i.parsed.Get().(*[]schema.Event); known {
 		b.events = *room
@@ -349,21 +349,21 @@ func (i *importer) batch(parse parse, read int64, err error) batch {
 		before := len(b.events)
 		for at := range events {
 			if err == nil {
-				err = i.event(&b, line.number, at, &events[at])
+				err = i.appendEvent(&b, line.number, at, &events[at])
 			}
 		}
 		if err != nil {
 			b.events = b.events[:before]
-			b.reject(line, events, err)
+			b.rejectLine(line, events, err)
 		}
 	})
 	return b
 }
 
-func (b *batch) reject(line origin, events []fields, err error) {
+func (b *batch) rejectLine(line origin, events []fields, err error) {
 	r := rejected{line: line.number, reason: err.Error()}
 	if len(b.rejected) < maxRejects {
-		r.text = line.beginning()
+		r.text = line.rejectText()
 	}
 	if len(events) > 0 {
 		r.website, _ = strconv.ParseInt(events[0].values[fieldWebsiteID], 10, 64) // 0 if missing or invalid
@@ -371,8 +371,8 @@ func (b *batch) reject(line origin, events []fields, err error) {
 	b.rejected = append(b.rejected, r)
 }
 
-// event validates an event of a line and appends its rows.
-func (i *importer) event(b *batch, line int64, at int, event *fields) error {
+// appendEvent validates an event of a line and appends its rows.
+func (i *importer) appendEvent(b *batch, line int64, at int, event *fields) error {
 	fallback := ""
 	if event.values[fieldEventID] == "" {
 		digest, err := i.digest()
@@ -383,7 +383,7 @@ func (i *importer) event(b *batch, line int64, at int, event *fields) error {
 		fallback = fmt.Sprintf("%x:%d:%d", digest, line, at)
 	}
 	before := len(b.events)
-	rows, err := build(b.events, event, fallback, i.options.Times)
+	rows, err := buildRows(b.events, event, fallback, i.options.Times)
 	if err != nil {
 		return err
 	}

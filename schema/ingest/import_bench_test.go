@@ -69,9 +69,9 @@ func BenchmarkImport(b *testing.B) {
 		b.Run(format, func(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "history."+format)
 			exportHistory(b, path, events)
-			w := ingest.NewWriter(schematest.Open(b), nil)
+			w := ingest.NewWriter(schematest.OpenMigrated(b), nil)
 			started := time.Now()
-			report, err := ingest.Import(b.Context(), w, path, ingest.Options{})
+			report, err := ingest.ImportFile(b.Context(), w, path, ingest.Options{})
 			if err != nil || report.Rows != int64(events) {
 				b.Fatalf("%+v, %v", report, err)
 			}

@@ -42,11 +42,11 @@ func count(t *testing.T, conn driver.Conn) (rows uint64) {
 
 // TestImportOfCopies checks that an event counts once.
 func TestImportOfCopies(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	w := ingest.NewWriter(conn, nil)
 	run := func(text string) ingest.Report {
 		t.Helper()
-		report, err := ingest.Import(t.Context(), w, write(t, "e.ndjson", text), ingest.Options{})
+		report, err := ingest.ImportFile(t.Context(), w, write(t, "e.ndjson", text), ingest.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,12 +81,12 @@ func TestImportOfSeveralBatches(t *testing.T) {
 	for i := range events {
 		fmt.Fprintf(&text, `{"eventId":"e%d","time":%d,"websiteId":1,"visitor":"v%d","event":"view","campaignId":12,"variationId":1}`+"\n", i, 1_777_777_777_000+i, i%7_000)
 	}
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	w := ingest.NewWriter(conn, nil)
 	path := write(t, "many.ndjson", text.String())
 	for round := range 2 {
 		var reports []ingest.Report
-		report, err := ingest.Import(t.Context(), w, path, ingest.Options{Progress: func(r ingest.Report) { reports = append(reports, r) }})
+		report, err := ingest.ImportFile(t.Context(), w, path, ingest.Options{Progress: func(r ingest.Report) { reports = append(reports, r) }})
 		if len(reports) != 2 || reports[0].Bytes >= report.TotalBytes || reports[1].Bytes != report.TotalBytes {
 			t.Errorf("reports %+v; want TotalBytes only after the last batch", reports)
 		}
@@ -113,8 +113,8 @@ func TestImportRejectsLinesByNumber(t *testing.T) {
 		strings.Repeat("y", 1<<20-1) + "\n" +
 		strings.ReplaceAll(strings.SplitAfter(twoEvents, "\n")[0], "e1", "e4")
 	var lines []string
-	conn := schematest.Open(t)
-	report, err := ingest.Import(t.Context(), ingest.NewWriter(conn, nil), write(t, "e.ndjson", text), ingest.Options{
+	conn := schematest.OpenMigrated(t)
+	report, err := ingest.ImportFile(t.Context(), ingest.NewWriter(conn, nil), write(t, "e.ndjson", text), ingest.Options{
 		Reject: func(line int64, reason string) { lines = append(lines, fmt.Sprintf("%d %s", line, reason)) },
 	})
 	if err != nil || report.Rows != 3 || report.Rejected != 12 || report.Lines != 15 {
@@ -129,7 +129,7 @@ func TestImportRejectsLinesByNumber(t *testing.T) {
 }
 
 func TestImportRejectsUnknownWebsites(t *testing.T) {
-	report, err := ingest.Import(t.Context(), ingest.NewWriter(schematest.Open(t), nil), write(t, "e.ndjson", twoEvents), ingest.Options{
+	report, err := ingest.ImportFile(t.Context(), ingest.NewWriter(schematest.OpenMigrated(t), nil), write(t, "e.ndjson", twoEvents), ingest.Options{
 		Owns: func(website int64) bool { return website == 2 },
 	})
 	if err != nil || report.Rows != 0 || report.Rejected != 2 {
@@ -157,8 +157,8 @@ func TestImportReadsCompressedFilesAndCSV(t *testing.T) {
 		{"e.ndjson.zst", packed.String(), 2},
 		{"e.csv", csv, 1},
 	} {
-		conn := schematest.Open(t)
-		report, err := ingest.Import(t.Context(), ingest.NewWriter(conn, nil), write(t, test.name, test.text), ingest.Options{})
+		conn := schematest.OpenMigrated(t)
+		report, err := ingest.ImportFile(t.Context(), ingest.NewWriter(conn, nil), write(t, test.name, test.text), ingest.Options{})
 		if err != nil || report.Rows != int64(test.want) {
 			t.Errorf("%s: %+v, %v; want %d rows", test.name, report, err, test.want)
 		}
@@ -166,7 +166,7 @@ func TestImportReadsCompressedFilesAndCSV(t *testing.T) {
 }
 
 func TestImportErrors(t *testing.T) {
-	w := ingest.NewWriter(schematest.Open(t), nil)
+	w := ingest.NewWriter(schematest.OpenMigrated(t), nil)
 	for _, test := range []struct{ name, text, want string }{
 		{"e.csv", "colour,size\nred,1\n", `column "colour" is not a field of an event`},
 		{"e.csv", "", "the file is empty: must have a header"},
@@ -176,17 +176,17 @@ func TestImportErrors(t *testing.T) {
 		{"e.csv", "visitor,city,visitor\n", `several columns "visitor"`},
 		{"e.ndjson.gz", "\x1f\x8bnot really", "gzip"},
 	} {
-		_, err := ingest.Import(t.Context(), w, write(t, test.name, test.text), ingest.Options{})
+		_, err := ingest.ImportFile(t.Context(), w, write(t, test.name, test.text), ingest.Options{})
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error = %v, want %q", test.name, err, test.want)
 		}
 	}
-	if _, err := ingest.Import(t.Context(), w, "absent.ndjson", ingest.Options{}); !os.IsNotExist(err) {
+	if _, err := ingest.ImportFile(t.Context(), w, "absent.ndjson", ingest.Options{}); !os.IsNotExist(err) {
 		t.Errorf("Import of a missing file: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := ingest.Import(ctx, w, write(t, "e.ndjson", twoEvents), ingest.Options{}); err == nil {
+	if _, err := ingest.ImportFile(ctx, w, write(t, "e.ndjson", twoEvents), ingest.Options{}); err == nil {
 		t.Error("a canceled context gives no error")
 	}
 }
@@ -221,9 +221,9 @@ func TestMappingOfRows(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "countries.csv"), []byte("lang,country\nfr,FR\nde,DE\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	var rejects []string
-	report, err := ingest.Import(t.Context(), ingest.NewWriter(conn, nil), write(t, "rows.csv", mappedCSV), ingest.Options{
+	report, err := ingest.ImportFile(t.Context(), ingest.NewWriter(conn, nil), write(t, "rows.csv", mappedCSV), ingest.Options{
 		Mapping: m, Dir: dir, Reject: func(line int64, reason string) { rejects = append(rejects, fmt.Sprint(line, reason)) },
 	})
 	if err != nil || report.Rows != 3 || len(rejects) != 1 || !strings.Contains(rejects[0], `4variationId: column group: "C" is not in the map`) {
@@ -252,8 +252,8 @@ fields:
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn := schematest.Open(t)
-	report, err := ingest.Import(t.Context(), ingest.NewWriter(conn, nil), write(t, "rows.ndjson", `{"distinct_id":7,"ts":1777777777.5,"flag":true}`+"\n"), ingest.Options{Mapping: m})
+	conn := schematest.OpenMigrated(t)
+	report, err := ingest.ImportFile(t.Context(), ingest.NewWriter(conn, nil), write(t, "rows.ndjson", `{"distinct_id":7,"ts":1777777777.5,"flag":true}`+"\n"), ingest.Options{Mapping: m})
 	if err != nil || report.Rows != 1 {
 		t.Fatalf("report = %+v, %v", report, err)
 	}
@@ -269,14 +269,14 @@ func TestImportOfMissingKeyStoresNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	line := `{"time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v1","event":"view","campaignId":12,"variationId":1,"%s":"FR"}` + "\n"
-	_, err = ingest.Import(t.Context(), ingest.NewWriter(conn, nil), write(t, "e.ndjson", fmt.Sprintf(line, "country")), ingest.Options{Mapping: m})
+	_, err = ingest.ImportFile(t.Context(), ingest.NewWriter(conn, nil), write(t, "e.ndjson", fmt.Sprintf(line, "country")), ingest.Options{Mapping: m})
 	if err == nil || !strings.Contains(err.Error(), `no line has the key "contry"; the lines have campaignId, country, `) || count(t, conn) != 0 {
 		t.Errorf("%v, %d rows", err, count(t, conn))
 	}
 	text := fmt.Sprintf(line, "contry") + fmt.Sprintf(line, "city")
-	if report, err := ingest.Import(t.Context(), ingest.NewWriter(conn, nil), write(t, "e.ndjson", text), ingest.Options{Mapping: m}); err != nil || report.Rows != 2 {
+	if report, err := ingest.ImportFile(t.Context(), ingest.NewWriter(conn, nil), write(t, "e.ndjson", text), ingest.Options{Mapping: m}); err != nil || report.Rows != 2 {
 		t.Errorf("a key that one line has: %+v, %v", report, err)
 	}
 }
@@ -288,7 +288,7 @@ func TestFailedImportReportsProgress(t *testing.T) {
 		fmt.Fprintf(&lines, "%d,%d,1,v,view,12,1\n", i, 1_777_777_777_000+i)
 	}
 	text += lines.String() + "\"x\n" + strings.Repeat("1\n", 200)
-	report, err := ingest.Import(t.Context(), ingest.NewWriter(schematest.Open(t), nil), write(t, "e.csv", text), ingest.Options{})
+	report, err := ingest.ImportFile(t.Context(), ingest.NewWriter(schematest.OpenMigrated(t), nil), write(t, "e.csv", text), ingest.Options{})
 	if err == nil || !strings.Contains(err.Error(), "line 50002: a quote extends") || !strings.Contains(err.Error(), "(50000 rows were accepted before)") {
 		t.Errorf("%+v, %v", report, err)
 	}

@@ -53,7 +53,7 @@ type Moved struct {
 	Rejected int64
 }
 
-func (m *Moved) add(o Moved) {
+func (m *Moved) addCounts(o Moved) {
 	m.Accepted += o.Accepted
 	m.Rejected += o.Rejected
 }
@@ -61,12 +61,12 @@ func (m *Moved) add(o Moved) {
 // NewInbox returns the inbox of a store. Its rows are written by w.
 func NewInbox(conn driver.Conn, w *Writer) *Inbox { return &Inbox{conn: conn, writer: w} }
 
-// Follow calls Move at random intervals, with a mean of about every, until the
+// MovePeriodically calls MoveRows at random intervals, with a mean of about every, until the
 // context ends. The intervals are random so that several servers of a store
 // seldom read the same rows.
-func (i *Inbox) Follow(ctx context.Context, every time.Duration) {
+func (i *Inbox) MovePeriodically(ctx context.Context, every time.Duration) {
 	for {
-		if _, err := i.Move(ctx); err != nil && ctx.Err() == nil {
+		if _, err := i.MoveRows(ctx); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "move rows of events_inbox failed", "err", err)
 		}
 		select {
@@ -77,10 +77,10 @@ func (i *Inbox) Follow(ctx context.Context, every time.Duration) {
 	}
 }
 
-// Move moves the current rows of events_inbox.
-func (i *Inbox) Move(ctx context.Context) (Moved, error) {
+// MoveRows moves the current rows of events_inbox.
+func (i *Inbox) MoveRows(ctx context.Context) (Moved, error) {
 	var moved Moved
-	parts, err := i.parts(ctx)
+	parts, err := i.listParts(ctx)
 	if err != nil || len(parts) == 0 {
 		return moved, err
 	}
@@ -93,7 +93,7 @@ func (i *Inbox) Move(ctx context.Context) (Moved, error) {
 	for len(parts) > 0 {
 		next := nextParts(parts)
 		result, err := i.moveParts(ctx, parts[:next], owns)
-		moved.add(result)
+		moved.addCounts(result)
 		if err != nil {
 			return moved, err
 		}
@@ -109,7 +109,7 @@ type inboxPart struct {
 	rows, bytes uint64
 }
 
-func (i *Inbox) parts(ctx context.Context) ([]inboxPart, error) {
+func (i *Inbox) listParts(ctx context.Context) ([]inboxPart, error) {
 	parts, err := schema.QueryRows(ctx, i.conn, inboxParts, func(rows driver.Rows, p *inboxPart) error {
 		return rows.Scan(&p.name, &p.rows, &p.bytes)
 	})
@@ -153,7 +153,7 @@ func (i *Inbox) moveParts(ctx context.Context, parts []inboxPart, owns func(int6
 		if err != nil {
 			return moved, err
 		}
-		moved.add(result)
+		moved.addCounts(result)
 		if i.Moved != nil {
 			i.Moved(result)
 		}
@@ -163,13 +163,13 @@ func (i *Inbox) moveParts(ctx context.Context, parts []inboxPart, owns func(int6
 	if moved.Accepted+moved.Rejected < all {
 		return moved, nil
 	}
-	return moved, i.drop(ctx, names)
+	return moved, i.dropExistingParts(ctx, names)
 }
 
 // movePage validates and writes the rows of some parts with offsets from from to
 // until-1. No visitor is erased meanwhile, so that none of the rows is written after its erasure.
 func (i *Inbox) movePage(ctx context.Context, parts []string, from, until uint64, owns func(int64) bool) (moved Moved, err error) {
-	err = i.writer.Pause(ctx, func() error {
+	err = i.writer.PauseWrites(ctx, func() error {
 		moved, err = i.movePausedPage(ctx, parts, from, until, owns)
 		return err
 	})
@@ -180,8 +180,8 @@ func (i *Inbox) movePausedPage(ctx context.Context, parts []string, from, until 
 	var moved Moved
 	var events []schema.Event
 	var reason string
-	err := i.read(ctx, parts, from, until, func(id string, row *fields) {
-		event, err := i.event(id, row, owns)
+	err := i.readRows(ctx, parts, from, until, func(id string, row *fields) {
+		event, err := i.buildEvent(id, row, owns)
 		if err == nil {
 			events = append(events, event)
 			return
@@ -197,7 +197,7 @@ func (i *Inbox) movePausedPage(ctx context.Context, parts []string, from, until 
 		return Moved{}, fmt.Errorf("read events_inbox: %w", err)
 	}
 	if len(events) > 0 {
-		if err := i.writer.store(ctx, distinct(events)); err != nil {
+		if err := i.writer.insertEvents(ctx, distinctEvents(events)); err != nil {
 			return Moved{}, err
 		}
 	}
@@ -208,9 +208,9 @@ func (i *Inbox) movePausedPage(ctx context.Context, parts []string, from, until 
 	return moved, nil
 }
 
-// event validates a row of the inbox and returns a row of the events table.
-func (i *Inbox) event(id string, row *fields, owns func(int64) bool) (schema.Event, error) {
-	rows, err := build(nil, row, "inbox:"+id, i.Times)
+// buildEvent validates a row of the inbox and returns a row of the events table.
+func (i *Inbox) buildEvent(id string, row *fields, owns func(int64) bool) (schema.Event, error) {
+	rows, err := buildRows(nil, row, "inbox:"+id, i.Times)
 	if err != nil {
 		return schema.Event{}, err
 	}
@@ -220,7 +220,7 @@ func (i *Inbox) event(id string, row *fields, owns func(int64) bool) (schema.Eve
 	return rows[0], nil
 }
 
-func (i *Inbox) read(ctx context.Context, parts []string, from, until uint64, take func(id string, row *fields)) error {
+func (i *Inbox) readRows(ctx context.Context, parts []string, from, until uint64, take func(id string, row *fields)) error {
 	rows, err := i.conn.Query(ctx, inboxRows, clickhouse.Named("parts", parts), clickhouse.Named("from", from), clickhouse.Named("until", until))
 	if err != nil {
 		return err
@@ -248,9 +248,9 @@ func (i *Inbox) read(ctx context.Context, parts []string, from, until uint64, ta
 // or dropped.
 const noSuchPart = 232
 
-// drop drops parts. It ignores parts that do not exist: another server has
+// dropExistingParts drops parts. It ignores parts that do not exist: another server has
 // dropped them, or they were merged and their rows are moved again.
-func (i *Inbox) drop(ctx context.Context, parts []string) error {
+func (i *Inbox) dropExistingParts(ctx context.Context, parts []string) error {
 	for chunk := range slices.Chunk(parts, 100) {
 		err := i.dropParts(ctx, chunk)
 		if isMissingPart(err) && len(chunk) > 1 {

@@ -34,7 +34,7 @@ func number(t *testing.T, conn driver.Conn, query string) (n int64) {
 
 func move(t *testing.T, i *ingest.Inbox, want ingest.Moved) {
 	t.Helper()
-	if got, err := i.Move(t.Context()); err != nil || got != want {
+	if got, err := i.MoveRows(t.Context()); err != nil || got != want {
 		t.Errorf("moved %+v, %v; want %+v", got, err, want)
 	}
 }
@@ -43,7 +43,7 @@ const inboxView = `INSERT INTO events_inbox (event_id, time, website_id, visitor
 
 // TestInboxRowsEqualLines stores the same events from rows and from lines.
 func TestInboxRowsEqualLines(t *testing.T) {
-	byRow, byLine := schematest.Open(t), schematest.Open(t)
+	byRow, byLine := schematest.OpenMigrated(t), schematest.OpenMigrated(t)
 	exec(t, byRow, `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, campaign_id, variation_id, device, browser, os, country, region,
 		city, channel, referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type)
 		VALUES ('e1', '2026-05-01 12:00:00.123', 1, 'ü', 'view', 12, 0, 'Mobile', 'Firefox', 'Linux', 'fr', 'r', 'Lyon', 'mail', 'x.org', 's', 'm', 'c', 'n', 't', '/', 'new')`)
@@ -57,7 +57,7 @@ func TestInboxRowsEqualLines(t *testing.T) {
 {"eventId":"g","time":"2026-05-01T13:00:00Z","websiteId":1,"visitor":"ü","event":"goal","goalId":3,"value":19.9,"profit":-0.0001,"extraValue":7.5}
 `
 	move(t, ingest.NewInbox(byRow, ingest.NewWriter(byRow, nil)), ingest.Moved{Accepted: 4})
-	if _, err := ingest.Import(t.Context(), ingest.NewWriter(byLine, nil), "-", ingest.Options{Input: strings.NewReader(lines)}); err != nil {
+	if _, err := ingest.ImportFile(t.Context(), ingest.NewWriter(byLine, nil), "-", ingest.Options{Input: strings.NewReader(lines)}); err != nil {
 		t.Fatal(err)
 	}
 	wantEvents, wantFacts := digests(t, byLine, facts.NewRefresher(byLine, false))
@@ -70,7 +70,7 @@ func TestInboxRowsEqualLines(t *testing.T) {
 }
 
 func TestInboxRejectsInvalidRows(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	for _, row := range []string{
 		`('', '2026-05-01 12:00:00', 1, 'right', 'view', 12, 0)`,
 		`('late', '2026-05-02 12:00:00', 1, 'v', 'view', 12, 0)`,
@@ -116,13 +116,13 @@ func TestInboxRejectsInvalidRows(t *testing.T) {
 func TestInboxKilled(t *testing.T) {
 	const rows = 5
 	for statements := range 100 {
-		conn := schematest.Open(t)
+		conn := schematest.OpenMigrated(t)
 		for n := range rows { // without ids, so equal rows are different events
 			exec(t, conn, inboxView+fmt.Sprintf("('', '2026-05-01 12:00:00', 1, 'v', 'view', %d, 0)", 1+n/2))
 		}
 		left := statements
 		mortal := schematest.KilledConn{Conn: conn, Left: &left}
-		_, err := ingest.NewInbox(mortal, ingest.NewWriter(mortal, nil)).Move(t.Context())
+		_, err := ingest.NewInbox(mortal, ingest.NewWriter(mortal, nil)).MoveRows(t.Context())
 		if err == nil {
 			if statements < 4 { // the queries for parts and rows, the insert and the drop
 				t.Errorf("a move has only %d statements", statements)
@@ -132,7 +132,7 @@ func TestInboxKilled(t *testing.T) {
 		if !errors.Is(err, schematest.ErrKilled) {
 			t.Fatal(err)
 		}
-		if _, err := ingest.NewInbox(conn, ingest.NewWriter(conn, nil)).Move(t.Context()); err != nil {
+		if _, err := ingest.NewInbox(conn, ingest.NewWriter(conn, nil)).MoveRows(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		stored, left2 := number(t, conn, "SELECT count() FROM events FINAL"), number(t, conn, "SELECT count() FROM events_inbox")
@@ -156,7 +156,7 @@ func (c merging) PrepareBatch(ctx context.Context, query string, opts ...driver.
 // TestInboxDropsOnlyMovedParts inserts rows and merges parts while rows are
 // moved.
 func TestInboxDropsOnlyMovedParts(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	w := ingest.NewWriter(merging{Conn: conn}, nil)
 	inbox := ingest.NewInbox(conn, w)
 	w.AfterInsert(func(int, time.Time) {
@@ -169,7 +169,7 @@ func TestInboxDropsOnlyMovedParts(t *testing.T) {
 		t.Errorf("%d rows are left, want 3", left)
 	}
 	move(t, inbox, ingest.Moved{Accepted: 3})
-	if _, err := ingest.NewInbox(conn, ingest.NewWriter(conn, nil)).Move(t.Context()); err != nil {
+	if _, err := ingest.NewInbox(conn, ingest.NewWriter(conn, nil)).MoveRows(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if stored, left := number(t, conn, "SELECT count() FROM events FINAL"), number(t, conn, "SELECT count() FROM events_inbox"); stored != 3 || left != 0 {
@@ -181,7 +181,7 @@ func TestInboxDropsOnlyMovedParts(t *testing.T) {
 // rows are moved in order.
 func TestInboxPages(t *testing.T) {
 	const rows = 120_000
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	exec(t, conn, fmt.Sprintf(`INSERT INTO events_inbox (event_id, time, website_id, visitor, event, campaign_id, variation_id)
 		SELECT toString(number %% 100000), '2026-05-01 12:00:00', 1, toString(number %% 100000), 'view', 12, number >= 100000 FROM numbers(%d)`, rows))
 	inbox := ingest.NewInbox(conn, ingest.NewWriter(conn, nil))
@@ -199,7 +199,7 @@ func TestInboxPages(t *testing.T) {
 // TestInboxIsRarelyMerged checks that parts are only merged if there are very
 // many of them, so that moved parts can usually be dropped.
 func TestInboxIsRarelyMerged(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	const inserts = 40
 	for n := range inserts {
 		exec(t, conn, inboxView+fmt.Sprintf("('%d', '2026-05-01 12:00:00', 1, 'v', 'view', 12, 0)", n))
@@ -211,16 +211,16 @@ func TestInboxIsRarelyMerged(t *testing.T) {
 }
 
 func TestForgetDeletesInboxRows(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	for _, visitor := range []string{"a", "forgotten"} {
 		exec(t, conn, inboxView+fmt.Sprintf("('e', '2026-05-01 12:00:00', 1, '%s', 'view', 12, 0)", visitor))
 	}
 	w, _ := newEraser(conn)
-	if _, err := w.Forget(t.Context(), []string{"forgotten"}, nil); err != nil {
+	if _, err := w.ForgetVisitors(t.Context(), []string{"forgotten"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	move(t, ingest.NewInbox(conn, w), ingest.Moved{Accepted: 1})
-	if known := number(t, conn, fmt.Sprintf("SELECT count() FROM events WHERE visitor_id = %d", schema.Hash("forgotten"))); known != 0 {
+	if known := number(t, conn, fmt.Sprintf("SELECT count() FROM events WHERE visitor_id = %d", schema.HashID("forgotten"))); known != 0 {
 		t.Error("a forgotten visitor was moved from the inbox")
 	}
 }

@@ -48,8 +48,8 @@ const (
 	shownValues  = 8
 )
 
-// Inspect reads the first rows of a file and returns its columns with their types.
-func Inspect(ctx context.Context, path string, o Options) (*Inspection, error) {
+// InspectFile reads the first rows of a file and returns its columns with their types.
+func InspectFile(ctx context.Context, path string, o Options) (*Inspection, error) {
 	file, err := o.openSource(ctx, path)
 	if err != nil {
 		return nil, err
@@ -59,15 +59,15 @@ func Inspect(ctx context.Context, path string, o Options) (*Inspection, error) {
 	if in.Format == "" {
 		in.Format = formatOf(path)
 	}
-	read := in.csv
+	read := in.readCSV
 	switch in.Format {
 	case formatParquet:
-		err = in.parquet(ctx, file)
+		err = in.readParquet(ctx, file)
 		return in, err
 	case formatNDJSON:
-		read = in.ndjson
+		read = in.readNDJSON
 	}
-	plain, err := decompress(file)
+	plain, err := decompressReader(file)
 	if err == nil {
 		err = read(plain)
 	}
@@ -77,8 +77,8 @@ func Inspect(ctx context.Context, path string, o Options) (*Inspection, error) {
 	return in, nil
 }
 
-// collect finishes the columns from the rows that were read.
-func (in *Inspection) collect(names []string, rows [][]string) {
+// collectColumns finishes the columns from the rows that were read.
+func (in *Inspection) collectColumns(names []string, rows [][]string) {
 	in.Rows, in.First = len(rows), rows[:min(shownRows, len(rows))]
 	for i, name := range names {
 		empty := 0
@@ -107,8 +107,8 @@ func (in *Inspection) collect(names []string, rows [][]string) {
 	}
 }
 
-func (in *Inspection) csv(r *bufio.Reader) (err error) {
-	if r, err = decoded(r, ""); err != nil {
+func (in *Inspection) readCSV(r *bufio.Reader) (err error) {
+	if r, err = decodeText(r, ""); err != nil {
 		return err
 	}
 	if in.Separator, err = separatorOf(r); err != nil {
@@ -136,13 +136,13 @@ func (in *Inspection) csv(r *bufio.Reader) (err error) {
 		in.ShortRows, short = in.ShortRows || short, len(row) < len(header) // a last row may be truncated
 		rows = append(rows, append(row, make([]string, max(0, len(header)-len(row)))...)[:len(header)])
 	}
-	in.decode(append([][]string{header}, rows...))
-	in.collect(header, rows)
+	in.decodeCells(append([][]string{header}, rows...))
+	in.collectColumns(header, rows)
 	return nil
 }
 
-// decode converts cells that are not UTF-8 from the encoding of Western European Windows.
-func (in *Inspection) decode(rows [][]string) {
+// decodeCells converts cells that are not UTF-8 from the encoding of Western European Windows.
+func (in *Inspection) decodeCells(rows [][]string) {
 	if !slices.ContainsFunc(rows, func(row []string) bool {
 		return slices.ContainsFunc(row, func(cell string) bool { return !utf8.ValidString(cell) })
 	}) {
@@ -156,9 +156,9 @@ func (in *Inspection) decode(rows [][]string) {
 	}
 }
 
-// ndjson reads JSON lines. The keys of a nested object have the names that a mapping
+// readNDJSON reads JSON lines. The keys of a nested object have the names that a mapping
 // uses: properties.plan.
-func (in *Inspection) ndjson(r *bufio.Reader) error {
+func (in *Inspection) readNDJSON(r *bufio.Reader) error {
 	var names []string
 	var objects []map[string]string
 	var parser fastjson.Parser
@@ -173,7 +173,7 @@ func (in *Inspection) ndjson(r *bufio.Reader) error {
 			return fmt.Errorf("line %d: must be a JSON object", number)
 		}
 		cells := map[string]string{}
-		flatten(object, "", cells, &names)
+		flattenObject(object, "", cells, &names)
 		objects = append(objects, cells)
 	}
 	if err := lines.Err(); err != nil {
@@ -185,13 +185,13 @@ func (in *Inspection) ndjson(r *bufio.Reader) error {
 			rows[i] = append(rows[i], cells[name])
 		}
 	}
-	in.collect(names, rows)
+	in.collectColumns(names, rows)
 	return nil
 }
 
-// flatten adds the scalars of an object with their names. Lists are left out, except those
+// flattenObject adds the scalars of an object with their names. Lists are left out, except those
 // of objects with key and value.
-func flatten(v *fastjson.Value, name string, cells map[string]string, names *[]string) {
+func flattenObject(v *fastjson.Value, name string, cells map[string]string, names *[]string) {
 	switch v.Type() {
 	case fastjson.TypeObject:
 		v.GetObject().Visit(func(key []byte, inner *fastjson.Value) {
@@ -199,14 +199,14 @@ func flatten(v *fastjson.Value, name string, cells map[string]string, names *[]s
 			if name != "" {
 				full = name + "." + full
 			}
-			flatten(inner, full, cells, names)
+			flattenObject(inner, full, cells, names)
 		})
 		return
 	case fastjson.TypeArray:
 		for _, e := range v.GetArray() {
 			if key := e.Get("key"); key != nil && key.Type() == fastjson.TypeString && name != "" {
 				if value := typedValue(e.Get("value")); value != nil && value.Type() != fastjson.TypeObject && value.Type() != fastjson.TypeArray {
-					flatten(value, name+"."+string(key.GetStringBytes()), cells, names)
+					flattenObject(value, name+"."+string(key.GetStringBytes()), cells, names)
 				}
 			}
 		}
@@ -223,8 +223,8 @@ func flatten(v *fastjson.Value, name string, cells map[string]string, names *[]s
 	}
 }
 
-// parquet reads the columns without lists.
-func (in *Inspection) parquet(ctx context.Context, file *os.File) (err error) {
+// readParquet reads the columns without lists.
+func (in *Inspection) readParquet(ctx context.Context, file *os.File) (err error) {
 	defer recoverError(&err)
 	info, err := file.Stat()
 	if err != nil {
@@ -246,7 +246,7 @@ func (in *Inspection) parquet(ctx context.Context, file *os.File) (err error) {
 	}
 	var rows [][]string
 	for len(rows) < maxInspected {
-		parse, err := l.part()
+		parse, err := l.readPart()
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
@@ -255,6 +255,6 @@ func (in *Inspection) parquet(ctx context.Context, file *os.File) (err error) {
 			break
 		}
 	}
-	in.collect(names, rows[:min(len(rows), maxInspected)])
+	in.collectColumns(names, rows[:min(len(rows), maxInspected)])
 	return nil
 }

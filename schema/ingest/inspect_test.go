@@ -14,7 +14,7 @@ func inspected(t *testing.T, name, content string) *Inspection {
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	in, err := Inspect(t.Context(), path, Options{})
+	in, err := InspectFile(t.Context(), path, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestInspectFindsTypesAndFields(t *testing.T) {
 			}
 			types = append(types, text)
 		}
-		found := in.Guess()
+		found := in.GuessColumns()
 		for _, field := range []string{"browser", "country", "device", "eventId", "time", "value", "variationId", "visitor"} {
 			if c, known := found[field]; known {
 				guess = append(guess, field+"="+c.Name)
@@ -67,15 +67,15 @@ func TestInspectFindsTypesAndFields(t *testing.T) {
 		if got := strings.Join(guess, " "); got != test.guess {
 			t.Errorf("%s: %s, want %s", test.name, got, test.guess)
 		}
-		if _, err := ReadMapping(strings.NewReader(in.Draft(test.name))); err != nil && found["visitor"].Name != "" && found["time"].Name != "" && found["variationId"].Name != "" {
-			t.Errorf("%s: the draft is not a mapping: %v\n%s", test.name, err, in.Draft(test.name))
+		if _, err := ReadMapping(strings.NewReader(in.DraftMapping(test.name))); err != nil && found["visitor"].Name != "" && found["time"].Name != "" && found["variationId"].Name != "" {
+			t.Errorf("%s: the draft is not a mapping: %v\n%s", test.name, err, in.DraftMapping(test.name))
 		}
 	}
 }
 
 func TestDraftMapsControlToZero(t *testing.T) {
 	in := inspected(t, "x.csv", "visitor,ts,group,revenue\na,1777636800,New,1\nb,1777636801,Control,2\nc,1777636802,New,0\n")
-	draft := in.Draft("x.csv")
+	draft := in.DraftMapping("x.csv")
 	for _, want := range []string{`variationId: {column: "group", map: {"Control": 0, "New": 1}}`, `time: {column: "ts", format: "unix"}`, `when: {column: "revenue", above: 0}`} {
 		if !strings.Contains(draft, want) {
 			t.Errorf("the draft lacks %s:\n%s", want, draft)
@@ -99,18 +99,18 @@ func FuzzInspect(f *testing.F) {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		in, err := Inspect(t.Context(), path, Options{})
+		in, err := InspectFile(t.Context(), path, Options{})
 		if err != nil {
 			return
 		}
-		found := in.Guess()
+		found := in.GuessColumns()
 		for _, field := range []string{"visitor", "time", "variationId"} {
 			if c, known := found[field]; !known || c.Name == "" {
 				return
 			}
 		}
-		if _, err := ReadMapping(strings.NewReader(in.Draft(content))); err != nil {
-			t.Errorf("%v\n%s", err, in.Draft(content))
+		if _, err := ReadMapping(strings.NewReader(in.DraftMapping(content))); err != nil {
+			t.Errorf("%v\n%s", err, in.DraftMapping(content))
 		}
 	})
 }

@@ -53,22 +53,22 @@ func NewJournal(conn driver.Conn) *Journal {
 	return &Journal{conn: conn}
 }
 
-// Keep buffers rejects until the buffer is full, and drops further ones. It removes credentials from the
+// BufferRejects buffers rejects until the buffer is full, and drops further ones. It removes credentials from the
 // reasons and texts.
-func (r *Journal) Keep(rejects ...Reject) {
+func (r *Journal) BufferRejects(rejects ...Reject) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, reject := range rejects[:min(len(rejects), maxRejects-len(r.pending))] {
 		if reject.Time.IsZero() {
 			reject.Time = time.Now()
 		}
-		reject.Reason, reject.Text = redactReason(beginning(reject.Reason)), redactLine(beginning(reject.Text))
+		reject.Reason, reject.Text = redactReason(rejectText(reject.Reason)), redactLine(rejectText(reject.Text))
 		r.pending = append(r.pending, reject)
 	}
 }
 
-// Write stores the buffered lines.
-func (r *Journal) Write(ctx context.Context) error {
+// FlushRejects stores the buffered lines.
+func (r *Journal) FlushRejects(ctx context.Context) error {
 	r.mu.Lock()
 	rejects := r.pending
 	r.pending = nil
@@ -86,9 +86,9 @@ func (r *Journal) writeRejects(ctx context.Context, rejects []Reject) error {
 	return nil
 }
 
-// Follow calls Write at every interval until the context ends, and once more
+// FlushPeriodically calls WriteEvents at every interval until the context ends, and once more
 // after that.
-func (r *Journal) Follow(ctx context.Context, every time.Duration) {
+func (r *Journal) FlushPeriodically(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for ended := false; !ended; {
@@ -97,7 +97,7 @@ func (r *Journal) Follow(ctx context.Context, every time.Duration) {
 		case <-ctx.Done():
 			ended = true
 		}
-		if err := r.Write(context.WithoutCancel(ctx)); err != nil {
+		if err := r.FlushRejects(context.WithoutCancel(ctx)); err != nil {
 			slog.WarnContext(ctx, "write journal of events failed", "err", err)
 		}
 	}

@@ -10,20 +10,20 @@ import (
 )
 
 func TestRejectsAreLimited(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	r := ingest.NewJournal(conn)
 	many := make([]ingest.Reject, 1000)
 	for i := range many {
 		many[i] = ingest.Reject{WebsiteID: 1, Way: ingest.WayHTTP, Line: int64(i + 1), Reason: strings.Repeat("r", 2<<10), Text: strings.Repeat("é", 1<<10)}
 	}
 	for range 2 { // the second time the buffer is full
-		r.Keep(many...)
+		r.BufferRejects(many...)
 	}
-	if err := r.Write(t.Context()); err != nil {
+	if err := r.FlushRejects(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r.Keep(ingest.Reject{WebsiteID: 2, Way: ingest.WayInbox, Reason: "later"})
-	if err := r.Write(t.Context()); err != nil {
+	r.BufferRejects(ingest.Reject{WebsiteID: 2, Way: ingest.WayInbox, Reason: "later"})
+	if err := r.FlushRejects(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for website, want := range map[int64]string{0: "301 later", 1: "300 rrrr", 2: "1 later"} {
@@ -41,7 +41,7 @@ func TestRejectsAreLimited(t *testing.T) {
 }
 
 func TestRejectsContainNoSecrets(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	r := ingest.NewJournal(conn)
 	for text, want := range map[string]string{
 		`{"visitor":"v","password":"hunter2","city":"x"}`:       `{"visitor":"v","password":…,"city":"x"}`,
@@ -55,9 +55,9 @@ func TestRejectsContainNoSecrets(t *testing.T) {
 		`password: unknown field; have city`:                    `password: … field; have city`,
 		`{"city":"Secretary Town","eventId":"e1","value":12.5}`: `{"city":"Secretary Town","eventId":"e1","value":12.5}`,
 	} {
-		r.Keep(ingest.Reject{WebsiteID: 1, Way: ingest.WayHTTP, Reason: text, Text: text})
-		r.Keep(ingest.Reject{WebsiteID: 2, Way: ingest.WayHTTP, Reason: `apiKey: "hunter2": want none; city: "lh_hunter2 ?token=hunter2&a"`})
-		if err := r.Write(t.Context()); err != nil {
+		r.BufferRejects(ingest.Reject{WebsiteID: 1, Way: ingest.WayHTTP, Reason: text, Text: text})
+		r.BufferRejects(ingest.Reject{WebsiteID: 2, Way: ingest.WayHTTP, Reason: `apiKey: "hunter2": want none; city: "lh_hunter2 ?token=hunter2&a"`})
+		if err := r.FlushRejects(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		reasons, err := ingest.LastRejects(t.Context(), conn, 2, 1)
@@ -75,13 +75,13 @@ func TestRejectsContainNoSecrets(t *testing.T) {
 }
 
 func TestForgetDeletesRejects(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	w, _ := newEraser(conn)
 	lines := `{"visitor":"jane \"j\" doe","websiteId":7}` + "\n" + twoEvents + "nonsense\n"
 	table := "websiteId,visitor,event\n8,jane,view\n"
 	for _, dry := range []bool{true, false} {
 		for name, text := range map[string]string{"e.ndjson": lines, "e.csv": table} {
-			if _, err := ingest.Import(t.Context(), w, write(t, name, text), ingest.Options{DryRun: dry, Journal: ingest.NewJournal(conn)}); err != nil {
+			if _, err := ingest.ImportFile(t.Context(), w, write(t, name, text), ingest.Options{DryRun: dry, Journal: ingest.NewJournal(conn)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -111,7 +111,7 @@ func TestForgetDeletesRejects(t *testing.T) {
 		website int64
 		left    int
 	}{{`jane "j" doe`, 8, 3}, {`jane "j" doe`, 7, 2}, {"", 7, 2}, {"nobody", 8, 2}, {"jane", 8, 1}} {
-		if _, err := w.Forget(t.Context(), []string{c.visitor}, []int64{c.website}); err != nil {
+		if _, err := w.ForgetVisitors(t.Context(), []string{c.visitor}, []int64{c.website}); err != nil {
 			t.Fatal(err)
 		}
 		if left := storedRejects(); len(left) != c.left {

@@ -32,7 +32,7 @@ func storeForAMonth(t *testing.T, conn driver.Conn) (last time.Time) {
 }
 
 func TestLastEvents(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	last := storeForAMonth(t, conn)
 	for _, c := range []struct {
 		website int64

@@ -141,7 +141,7 @@ var malformed = []struct{ name, file, text, verdict string }{
 }
 
 func TestMalformedFiles(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	w := ingest.NewWriter(conn, nil)
 	for _, c := range malformed {
 		t.Run(c.name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestMalformedFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			report, err := ingest.Import(t.Context(), w, write(t, c.file, c.text), ingest.Options{
+			report, err := ingest.ImportFile(t.Context(), w, write(t, c.file, c.text), ingest.Options{
 				Reject: func(line int64, reason string) { got = append(got, fmt.Sprintf("%d: %s", line, reason)) },
 			})
 			counts := fmt.Sprintf("%d stored", report.Rows)
@@ -220,16 +220,16 @@ func TestTruncatedParquetFile(t *testing.T) {
 		events[i] = parquetEvent{EventID: fmt.Sprint(i), Time: time.UnixMilli(1_777_777_777_000), WebsiteID: 1, Visitor: "v", Event: "view", CampaignID: 12, VariationID: 1}
 	}
 	whole := parquetBytes(t, events)
-	w := ingest.NewWriter(schematest.Open(t), nil)
+	w := ingest.NewWriter(schematest.OpenMigrated(t), nil)
 	step := len(whole) / 40
 	for cut := 0; cut < len(whole); cut += step {
-		if report, err := ingest.Import(t.Context(), w, write(t, "e.parquet", whole[:cut]), ingest.Options{}); err == nil || report.Rows > 0 {
+		if report, err := ingest.ImportFile(t.Context(), w, write(t, "e.parquet", whole[:cut]), ingest.Options{}); err == nil || report.Rows > 0 {
 			t.Fatalf("%d of %d bytes: %+v, %v", cut, len(whole), report, err)
 		}
 	}
 	for at := 7; at < len(whole); at += step { // a changed byte gives an error or other lines, but no panic
 		spoilt := whole[:at] + string([]byte{whole[at] ^ 0x55}) + whole[at+1:]
-		_, _ = ingest.Import(t.Context(), w, write(t, "e.parquet", spoilt), ingest.Options{DryRun: true})
+		_, _ = ingest.ImportFile(t.Context(), w, write(t, "e.parquet", spoilt), ingest.Options{DryRun: true})
 	}
 }
 
@@ -250,7 +250,7 @@ func TestDeeplyNestedBody(t *testing.T) {
 func TestMemoryOfLongLine(t *testing.T) {
 	tier.SkipShort(t)
 	const size = 1 << 30
-	w := ingest.NewWriter(schematest.Open(t), nil)
+	w := ingest.NewWriter(schematest.OpenMigrated(t), nil)
 	for name, want := range map[string]string{
 		"e.ndjson.zst": "1: longer than 1048576 bytes",
 		"e.csv.zst":    "read header: the record is longer than 1048576 bytes",
@@ -270,7 +270,7 @@ func TestMemoryOfLongLine(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		got := ""
-		_, err = ingest.Import(t.Context(), w, path, ingest.Options{Reject: func(line int64, reason string) { got = fmt.Sprintf("%d: %s", line, reason) }})
+		_, err = ingest.ImportFile(t.Context(), w, path, ingest.Options{Reject: func(line int64, reason string) { got = fmt.Sprintf("%d: %s", line, reason) }})
 		if err != nil {
 			got = err.Error()
 		}

@@ -50,11 +50,11 @@ func newMapper(m *Mapping, open func(file string) (io.ReadCloser, error)) (*mapp
 		maps.Copy(sources, event.Fields)
 		var e mappedEvent
 		for _, c := range event.When {
-			e.when = append(e.when, mappedCondition{c, compiled.column(c.Column), m.Decimal == decimalComma})
+			e.when = append(e.when, mappedCondition{c, compiled.columnIndex(c.Column), m.Decimal == decimalComma})
 			compiled.needed = append(compiled.needed, c.Column)
 		}
 		for _, name := range slices.Sorted(maps.Keys(sources)) {
-			f, err := compiled.field(name, sources[name], m.Encoding, lookups, open)
+			f, err := compiled.compileField(name, sources[name], m.Encoding, lookups, open)
 			if err != nil {
 				return nil, err
 			}
@@ -66,7 +66,7 @@ func newMapper(m *Mapping, open func(file string) (io.ReadCloser, error)) (*mapp
 	return compiled, nil
 }
 
-func (m *mapper) column(name string) int {
+func (m *mapper) columnIndex(name string) int {
 	if at := slices.Index(m.columns, name); at >= 0 {
 		return at
 	}
@@ -74,11 +74,11 @@ func (m *mapper) column(name string) int {
 	return len(m.columns) - 1
 }
 
-func (m *mapper) field(name string, s Source, encoding string, lookups map[Lookup]map[string]string, open func(string) (io.ReadCloser, error)) (mappedField, error) {
+func (m *mapper) compileField(name string, s Source, encoding string, lookups map[Lookup]map[string]string, open func(string) (io.ReadCloser, error)) (mappedField, error) {
 	f := mappedField{source: s}
 	f.field, _ = fieldByName(name)
 	if s.Column != "" {
-		f.cell = m.column(s.Column)
+		f.cell = m.columnIndex(s.Column)
 		if s.Default == nil {
 			m.needed = append(m.needed, s.Column)
 		}
@@ -104,11 +104,11 @@ func readLookup(l Lookup, encoding string, open func(string) (io.ReadCloser, err
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	plain, err := decompress(file)
+	plain, err := decompressReader(file)
 	if err != nil {
 		return nil, err
 	}
-	if plain, err = decoded(plain, encoding); err != nil {
+	if plain, err = decodeText(plain, encoding); err != nil {
 		return nil, err
 	}
 	records := csv.NewReader(plain)
@@ -142,7 +142,7 @@ func (m *mapper) lineEvents(record int64, cells []string) ([]fields, error) {
 	var events []fields
 	for i := range m.events {
 		e := &m.events[i]
-		holds, err := e.holds(cells)
+		holds, err := e.holdsFor(cells)
 		if err != nil {
 			return nil, err
 		}
@@ -151,7 +151,7 @@ func (m *mapper) lineEvents(record int64, cells []string) ([]fields, error) {
 		}
 		var f fields
 		for j := range e.fields {
-			value, err := e.fields[j].value(record, cells)
+			value, err := e.fields[j].cellValue(record, cells)
 			if err != nil {
 				return nil, err
 			}
@@ -162,16 +162,16 @@ func (m *mapper) lineEvents(record int64, cells []string) ([]fields, error) {
 	return events, nil
 }
 
-func (e *mappedEvent) holds(cells []string) (bool, error) {
+func (e *mappedEvent) holdsFor(cells []string) (bool, error) {
 	for i := range e.when {
-		if holds, err := e.when[i].holds(cells[e.when[i].cell]); !holds {
+		if holds, err := e.when[i].holdsFor(cells[e.when[i].cell]); !holds {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-func (f *mappedField) value(record int64, cells []string) (string, error) {
+func (f *mappedField) cellValue(record int64, cells []string) (string, error) {
 	s := &f.source
 	switch {
 	case s.RowNumber:
@@ -186,39 +186,39 @@ func (f *mappedField) value(record int64, cells []string) (string, error) {
 	var err error
 	if f.lookup != nil {
 		found, known := f.lookup[value]
-		if value, err = f.replaced(value, text(found), known, s.Lookup.File); err != nil {
+		if value, err = f.replaceValue(value, text(found), known, s.Lookup.File); err != nil {
 			return "", err
 		}
 	}
 	if s.Map != nil {
 		found, known := s.Map[text(value)]
-		if value, err = f.replaced(value, found, known, "the map"); err != nil {
+		if value, err = f.replaceValue(value, found, known, "the map"); err != nil {
 			return "", err
 		}
 	}
 	if s.Format != "" && value != "" {
-		at, err := milliseconds(value, s.Format, f.zone)
+		at, err := toUnixMilliseconds(value, s.Format, f.zone)
 		if err != nil {
-			return "", fmt.Errorf("time: column %s: %q: %w", s.Column, clipped(value), err)
+			return "", fmt.Errorf("time: column %s: %q: %w", s.Column, clipText(value), err)
 		}
 		return strconv.FormatInt(at, 10), nil
 	}
 	if f.comma {
-		if value, err = pointed(value); err != nil {
+		if value, err = withDecimalPoint(value); err != nil {
 			return "", fmt.Errorf("%s: %w", fieldNames[f.field], err)
 		}
 	}
 	return value, nil
 }
 
-// replaced returns the replacement of a value, or the default of the field. It
+// replaceValue returns the replacement of a value, or the default of the field. It
 // returns an error if the value is unknown and the field has no default.
-func (f *mappedField) replaced(value string, by text, known bool, in string) (string, error) {
+func (f *mappedField) replaceValue(value string, by text, known bool, in string) (string, error) {
 	if known {
 		return string(by), nil
 	}
 	if f.source.Default != nil {
 		return string(*f.source.Default), nil
 	}
-	return "", fmt.Errorf("%s: column %s: %q is not in %s: add the value, or set a default", fieldNames[f.field], f.source.Column, clipped(value), in)
+	return "", fmt.Errorf("%s: column %s: %q is not in %s: add the value, or set a default", fieldNames[f.field], f.source.Column, clipText(value), in)
 }

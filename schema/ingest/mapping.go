@@ -130,10 +130,10 @@ func ReadMapping(r io.Reader) (*Mapping, error) {
 	if len(m.Events) == 0 {
 		m.Events = []EventMapping{{}}
 	}
-	return &m, m.check()
+	return &m, m.checkFields()
 }
 
-func (m *Mapping) check() error {
+func (m *Mapping) checkFields() error {
 	var faults []error
 	if m.Format != "" && m.Format != formatCSV && m.Format != formatNDJSON && m.Format != formatParquet {
 		faults = append(faults, fmt.Errorf("format %q: must be csv, ndjson or parquet", m.Format))
@@ -208,9 +208,9 @@ func count(conditions ...bool) int {
 	return n
 }
 
-// holds reports whether the value of the column satisfies the condition. It
+// holdsFor reports whether the value of the column satisfies the condition. It
 // returns an error if the value must be a number and is not.
-func (c *mappedCondition) holds(value string) (bool, error) {
+func (c *mappedCondition) holdsFor(value string) (bool, error) {
 	switch {
 	case c.Equals != nil:
 		return value == string(*c.Equals), nil
@@ -223,13 +223,13 @@ func (c *mappedCondition) holds(value string) (bool, error) {
 	plain := value
 	if c.comma {
 		var err error
-		if plain, err = pointed(value); err != nil {
+		if plain, err = withDecimalPoint(value); err != nil {
 			return false, fmt.Errorf("%s: %w", c.Column, err)
 		}
 	}
 	number, err := strconv.ParseFloat(plain, 64)
 	if err != nil {
-		return false, fmt.Errorf("%s: %q: must be a number, because a condition compares it%s", c.Column, clipped(value), numberHint(plain))
+		return false, fmt.Errorf("%s: %q: must be a number, because a condition compares it%s", c.Column, clipText(value), numberHint(plain))
 	}
 	return number > *c.Above, nil
 }

@@ -85,10 +85,10 @@ fields:
 func TestEmptyCellIsNotAbove(t *testing.T) {
 	limit := -1.0
 	c := mappedCondition{Condition: Condition{Column: "c", Above: &limit}}
-	if holds, err := c.holds(""); holds || err != nil {
+	if holds, err := c.holdsFor(""); holds || err != nil {
 		t.Errorf("an empty cell: %v, %v", holds, err)
 	}
-	if _, err := c.holds("x"); err == nil {
+	if _, err := c.holdsFor("x"); err == nil {
 		t.Error("a text is accepted as a number")
 	}
 }

@@ -60,8 +60,8 @@ type place struct {
 	inner  string // the name in the JSON in the cell; empty: the whole cell
 }
 
-// places returns the positions of the mapper's columns in a header.
-func places(m *mapper, header []string) ([]place, error) {
+// columnPlaces returns the positions of the mapper's columns in a header.
+func columnPlaces(m *mapper, header []string) ([]place, error) {
 	found := make([]place, len(m.columns))
 	for i, name := range m.columns {
 		column, inner := name, ""
@@ -88,13 +88,13 @@ type nested struct {
 	value  *fastjson.Value
 }
 
-// read returns the object or the list in a string. It is valid until read is called with
+// parseContainer returns the object or the list in a string. It is valid until read is called with
 // another string.
-func (n *nested) read(text string) (*fastjson.Value, error) {
+func (n *nested) parseContainer(text string) (*fastjson.Value, error) {
 	if n.value != nil && n.text == text {
 		return n.value, nil
 	}
-	n.text, n.value = text, n.attributes(text)
+	n.text, n.value = text, n.parseAttributes(text)
 	if n.value != nil {
 		return n.value, nil
 	}
@@ -109,9 +109,9 @@ func (n *nested) read(text string) (*fastjson.Value, error) {
 	return value, nil
 }
 
-// attributes returns lines such as "plan: pro" as an object, or nil if the text does not
+// parseAttributes returns lines such as "plan: pro" as an object, or nil if the text does not
 // begin with such a line. A line without a name continues the value before it.
-func (n *nested) attributes(text string) *fastjson.Value {
+func (n *nested) parseAttributes(text string) *fastjson.Value {
 	if strings.IndexByte("{[\"", text[0]) >= 0 {
 		return nil
 	}
@@ -134,10 +134,10 @@ func (n *nested) attributes(text string) *fastjson.Value {
 
 var errNoObject = errors.New("must be a JSON object, or a list of objects with key and value")
 
-// find returns the value of a name: the value of the key with this name, or
+// findValue returns the value of a name: the value of the key with this name, or
 // otherwise the value of the rest of the name in a nested object or list. It returns nil
 // if there is no value.
-func (r *jsonReader) find(object *fastjson.Object, name string) (*fastjson.Value, error) {
+func (r *jsonReader) findValue(object *fastjson.Object, name string) (*fastjson.Value, error) {
 	if v := object.Get(name); v != nil {
 		return v, nil
 	}
@@ -145,9 +145,9 @@ func (r *jsonReader) find(object *fastjson.Object, name string) (*fastjson.Value
 	if !found {
 		return nil, nil
 	}
-	inner, err := r.container(object.Get(beginning))
+	inner, err := r.containerOf(object.Get(beginning))
 	if err == nil && inner != nil && inner.Type() == fastjson.TypeArray {
-		inner, err = entry(inner, rest)
+		inner, err = findEntry(inner, rest)
 		rest = ""
 	}
 	switch {
@@ -156,12 +156,12 @@ func (r *jsonReader) find(object *fastjson.Object, name string) (*fastjson.Value
 	case inner == nil || rest == "":
 		return inner, nil
 	}
-	return r.find(inner.GetObject(), rest)
+	return r.findValue(inner.GetObject(), rest)
 }
 
-// container returns the object or list that a value is, or that a string contains. It
+// containerOf returns the object or list that a value is, or that a string contains. It
 // returns nil for null and for an empty string.
-func (r *jsonReader) container(v *fastjson.Value) (*fastjson.Value, error) {
+func (r *jsonReader) containerOf(v *fastjson.Value) (*fastjson.Value, error) {
 	switch v.Type() {
 	case fastjson.TypeObject, fastjson.TypeArray:
 		return v, nil
@@ -172,7 +172,7 @@ func (r *jsonReader) container(v *fastjson.Value) (*fastjson.Value, error) {
 		if err != nil || len(text) == 0 {
 			return nil, err
 		}
-		return r.nested.read(string(text))
+		return r.nested.parseContainer(string(text))
 	case fastjson.TypeNumber, fastjson.TypeTrue, fastjson.TypeFalse:
 	}
 	return nil, errNoObject
@@ -181,9 +181,9 @@ func (r *jsonReader) container(v *fastjson.Value) (*fastjson.Value, error) {
 // typedValues are the keys of a value in BigQuery's export of GA4, of which one is set.
 var typedValues = []string{"string_value", "int_value", "float_value", "double_value"}
 
-// entry returns the value of the first entry with the key in a list of objects with key and
+// findEntry returns the value of the first entry with the key in a list of objects with key and
 // value, such as event_params of GA4. It returns nil if no entry has the key.
-func entry(list *fastjson.Value, key string) (*fastjson.Value, error) {
+func findEntry(list *fastjson.Value, key string) (*fastjson.Value, error) {
 	entries, err := list.Array()
 	if err != nil {
 		return nil, err
@@ -220,23 +220,23 @@ func typedValue(v *fastjson.Value) *fastjson.Value {
 	return v
 }
 
-// cell returns the value of a name in the JSON in a cell.
-func (r *jsonReader) cell(cell, name string) (string, error) {
+// cellValue returns the value of a name in the JSON in a cell.
+func (r *jsonReader) cellValue(cell, name string) (string, error) {
 	if cell == "" {
 		return "", nil
 	}
-	container, err := r.nested.read(cell)
+	container, err := r.nested.parseContainer(cell)
 	if err != nil {
 		return "", err
 	}
 	var value *fastjson.Value
 	if container.Type() == fastjson.TypeArray {
-		value, err = entry(container, name)
+		value, err = findEntry(container, name)
 	} else {
-		value, err = r.find(container.GetObject(), name)
+		value, err = r.findValue(container.GetObject(), name)
 	}
 	if err != nil {
 		return "", err
 	}
-	return r.scalar(value)
+	return r.scalarText(value)
 }

@@ -17,7 +17,7 @@ fields: {websiteId: {value: 1}, campaignId: {value: 12}, variationId: {value: 0}
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	w := ingest.NewWriter(conn, nil)
 	for i, c := range []struct{ file, text, want string }{
 		{"e.ndjson", `{"a":{"b":{"c":"x"}}}`, "x"},
@@ -58,7 +58,7 @@ fields: {websiteId: {value: 1}, campaignId: {value: 12}, variationId: {value: 0}
 		{"e.csv", "b\nx", `the file has no column "a.b.c"; the columns are b`},
 	} {
 		got := ""
-		report, err := ingest.Import(t.Context(), w, write(t, c.file, c.text+"\n"), ingest.Options{Mapping: m, Reject: func(line int64, reason string) { got = fmt.Sprintf("%d: %s", line, reason) }})
+		report, err := ingest.ImportFile(t.Context(), w, write(t, c.file, c.text+"\n"), ingest.Options{Mapping: m, Reject: func(line int64, reason string) { got = fmt.Sprintf("%d: %s", line, reason) }})
 		switch {
 		case err != nil:
 			got = err.Error()

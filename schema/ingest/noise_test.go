@@ -15,11 +15,11 @@ import (
 // 0.1+0.2) and half units of the last stored decimal, as a body, CSV, Parquet and
 // inbox rows.
 func TestFloatNoiseIsRounded(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	w := ingest.NewWriter(conn, nil)
 	imported := func(name, text string) {
 		t.Helper()
-		if report, err := ingest.Import(t.Context(), w, write(t, name, text), ingest.Options{}); err != nil || report.Rows != 1 {
+		if report, err := ingest.ImportFile(t.Context(), w, write(t, name, text), ingest.Options{}); err != nil || report.Rows != 1 {
 			t.Errorf("%s: %+v, %v", name, report, err)
 		}
 	}
@@ -27,7 +27,7 @@ func TestFloatNoiseIsRounded(t *testing.T) {
 	if err != nil || lines[0].Fault != nil {
 		t.Fatal(err, lines)
 	}
-	if err := w.Write(t.Context(), lines[0].Events); err != nil {
+	if err := w.WriteEvents(t.Context(), lines[0].Events); err != nil {
 		t.Fatal(err)
 	}
 	imported("e.csv", "eventId,time,websiteId,visitor,event,goalId,value,profit,extraValue\ncsv,2026-05-01T12:00:00Z,1,v,goal,3,18.990000000000002,-5e-5,0.30000000000000004\n")

@@ -75,7 +75,7 @@ func (l *parquetLines) findColumns(leaves []*parquet.Column, header []string) (e
 			header = append(header, name) // so that the name is found
 		}
 	}
-	if l.places, err = places(l.mapper, header); err != nil {
+	if l.places, err = columnPlaces(l.mapper, header); err != nil {
 		return err
 	}
 	l.texts = make([]func(parquet.Value) (string, error), len(l.places))
@@ -115,18 +115,18 @@ func leavesOf(c *parquet.Column, leaves []*parquet.Column) []*parquet.Column {
 // detected when the file is opened.
 func (l *parquetLines) missingColumns() error { return nil }
 
-func (l *parquetLines) part() (parse, error) {
+func (l *parquetLines) readPart() (parse, error) {
 	rows := newRows(l.mapper, l.places)
-	for rows.count()+parquetRows <= partRows {
-		if err := l.read(rows); err != nil {
-			return rows.parse, err
+	for rows.rowCount()+parquetRows <= partRows {
+		if err := l.readRows(rows); err != nil {
+			return rows.parseRows, err
 		}
 	}
-	return rows.parse, nil
+	return rows.parseRows, nil
 }
 
-// read reads up to parquetRows rows. It returns io.EOF after the last row.
-func (l *parquetLines) read(rows *rows) (err error) {
+// readRows reads up to parquetRows rows. It returns io.EOF after the last row.
+func (l *parquetLines) readRows(rows *rows) (err error) {
 	defer recoverError(&err)
 	if err := l.ctx.Err(); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (l *parquetLines) read(rows *rows) (err error) {
 	n, err := l.rows.ReadRows(l.buffer)
 	for _, row := range l.buffer[:n] {
 		l.number++
-		l.cells(rows, row)
+		l.addRow(rows, row)
 	}
 	l.reportRead(l.number)
 	if errors.Is(err, io.EOF) {
@@ -153,14 +153,14 @@ func (l *parquetLines) read(rows *rows) (err error) {
 	return err
 }
 
-// cells adds a row.
-func (l *parquetLines) cells(rows *rows, of parquet.Row) {
-	cells := rows.add(l.number, l.number)
+// addRow adds a row.
+func (l *parquetLines) addRow(rows *rows, of parquet.Row) {
+	cells := rows.addRow(l.number, l.number)
 	for i, place := range l.places {
 		var err error
 		if list := l.lists[i]; list != nil {
-			if cells[i], err = list.value(of); err != nil {
-				rows.fault(fmt.Errorf("%s: %w", l.mapper.columns[i], err))
+			if cells[i], err = list.entryValue(of); err != nil {
+				rows.setFault(fmt.Errorf("%s: %w", l.mapper.columns[i], err))
 				return
 			}
 			continue
@@ -170,7 +170,7 @@ func (l *parquetLines) cells(rows *rows, of parquet.Row) {
 			continue
 		}
 		if cells[i], err = l.texts[i](value); err != nil {
-			rows.fault(fmt.Errorf("%s: %w", l.mapper.columns[i], err))
+			rows.setFault(fmt.Errorf("%s: %w", l.mapper.columns[i], err))
 			return
 		}
 	}
@@ -190,14 +190,14 @@ func textOf(of parquet.Type) func(parquet.Value) (string, error) {
 			return func(v parquet.Value) (string, error) { return decimalText(v, t.Scale), nil }
 		case *format.IntType:
 			if !t.IsSigned {
-				return func(v parquet.Value) (string, error) { return strconv.FormatUint(unsigned(v), 10), nil }
+				return func(v parquet.Value) (string, error) { return strconv.FormatUint(unsignedValue(v), 10), nil }
 			}
 		}
 	}
 	return plainText
 }
 
-func unsigned(v parquet.Value) uint64 {
+func unsignedValue(v parquet.Value) uint64 {
 	if v.Kind() == parquet.Int32 {
 		return uint64(v.Uint32())
 	}

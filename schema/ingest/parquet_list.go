@@ -51,9 +51,9 @@ func listOf(name string, leaves []*parquet.Column) *parquetList {
 	return nil
 }
 
-// value returns the value of the first entry with the key in a row. It returns an empty
+// entryValue returns the value of the first entry with the key in a row. It returns an empty
 // string if there is none.
-func (l *parquetList) value(row parquet.Row) (string, error) {
+func (l *parquetList) entryValue(row parquet.Row) (string, error) {
 	at := slices.IndexFunc(columnOf(row, l.key), func(v parquet.Value) bool { return !v.IsNull() && string(v.ByteArray()) == l.name })
 	if at < 0 {
 		return "", nil

@@ -57,17 +57,17 @@ func TestImportParquet(t *testing.T) {
 	const lines = `{"eventId":"e1","time":"2026-05-01T12:00:00.007Z","websiteId":1,"visitor":"v1","event":"view","campaignId":12,"variationId":1,"country":"FR"}
 {"eventId":"e2","time":"2026-05-01T12:01:00.007Z","websiteId":1,"visitor":"v1","event":"goal","campaignId":12,"variationId":1,"goalId":3,"value":-19.90,"profit":0.0001}
 `
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	w := ingest.NewWriter(conn, nil)
 	var rejected []string
-	report, err := ingest.Import(t.Context(), w, parquetFile(t, events), ingest.Options{Reject: func(_ int64, reason string) { rejected = append(rejected, reason) }})
+	report, err := ingest.ImportFile(t.Context(), w, parquetFile(t, events), ingest.Options{Reject: func(_ int64, reason string) { rejected = append(rejected, reason) }})
 	if err != nil || report.Rows != 602 || report.Lines != 603 || report.Bytes != report.TotalBytes {
 		t.Errorf("%+v, %v", report, err)
 	}
 	if len(rejected) != 1 || !strings.HasPrefix(rejected[0], "visitor: missing") {
 		t.Errorf("rejected: %q", rejected)
 	}
-	report, err = ingest.Import(t.Context(), w, "-", ingest.Options{Input: strings.NewReader(lines)})
+	report, err = ingest.ImportFile(t.Context(), w, "-", ingest.Options{Input: strings.NewReader(lines)})
 	if stored := count(t, conn); err != nil || report.Rows != 2 || stored != 2 {
 		t.Errorf("the same as lines: %+v, %v; %d events, want 2", report, err, stored)
 	}
@@ -81,13 +81,13 @@ func TestImportInvalidParquet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := ingest.NewWriter(schematest.Open(t), nil)
+	w := ingest.NewWriter(schematest.OpenMigrated(t), nil)
 	failed := 0
 	try := func(content []byte) {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ingest.Import(t.Context(), w, path, ingest.Options{DryRun: true}); err != nil {
+		if _, err := ingest.ImportFile(t.Context(), w, path, ingest.Options{DryRun: true}); err != nil {
 			failed++
 			if errors.Is(err, os.ErrNotExist) {
 				t.Fatal(err)

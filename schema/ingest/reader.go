@@ -40,9 +40,9 @@ var (
 	byteOrder = []byte{0xef, 0xbb, 0xbf}
 )
 
-// decompress detects gzip and zstd by their first bytes and decompresses them. It
+// decompressReader detects gzip and zstd by their first bytes and decompresses them. It
 // removes a byte order mark.
-func decompress(r io.Reader) (*bufio.Reader, error) {
+func decompressReader(r io.Reader) (*bufio.Reader, error) {
 	buffered := bufio.NewReaderSize(r, maxLine)
 	start, err := buffered.Peek(len(zstdMagic))
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -84,9 +84,9 @@ type origin struct {
 	cells   []string
 }
 
-// beginning returns the beginning of the line, as it is stored for a rejected
+// rejectText returns the beginning of the line, as it is stored for a rejected
 // line.
-func (o origin) beginning() string {
+func (o origin) rejectText() string {
 	if o.cells == nil {
 		return string(o.text[:min(len(o.text), maxRejectText)])
 	}
@@ -96,15 +96,15 @@ func (o origin) beginning() string {
 			_, _ = fmt.Fprintf(&text, "%s=%s ", o.columns[i], cell)
 		}
 	}
-	return beginning(strings.TrimSpace(text.String()))
+	return rejectText(strings.TrimSpace(text.String()))
 }
 
 // lines reads a file part by part. Parsing is separate from reading, so that
 // parts can be parsed concurrently.
 type lines interface {
-	// part returns the next lines. If it also returns an error, which is io.EOF at
+	// readPart returns the next lines. If it also returns an error, which is io.EOF at
 	// the end of the file, these lines are the last ones.
-	part() (parse, error)
+	readPart() (parse, error)
 	// missingColumns returns an error if none of the parsed lines has a column that the mapping requires.
 	missingColumns() error
 }
@@ -119,7 +119,7 @@ const (
 
 // openLines returns the reader of an NDJSON or CSV file.
 func openLines(r io.Reader, format string, m *Mapping, compiled *mapper) (lines, error) {
-	plain, err := decompress(r)
+	plain, err := decompressReader(r)
 	if err != nil {
 		return nil, err
 	}
@@ -145,8 +145,8 @@ type jsonLines struct {
 	present []atomic.Bool   // which of the mapper's columns lines have had
 }
 
-// part implements lines. A part ends after a line that is too long.
-func (l *jsonLines) part() (parse, error) {
+// readPart implements lines. A part ends after a line that is too long.
+func (l *jsonLines) readPart() (parse, error) {
 	first := l.number + 1
 	text, known := l.buffers.Get().(*[]byte)
 	if !known {
@@ -154,12 +154,12 @@ func (l *jsonLines) part() (parse, error) {
 		text = &room
 	}
 	parse := func(take func(origin, []fields, error)) {
-		l.parse(*text, first, take)
+		l.parseLines(*text, first, take)
 		*text = (*text)[:0]
 		l.buffers.Put(text)
 	}
 	for len(*text) < partSize {
-		line, err := l.line()
+		line, err := l.readLine()
 		*text = append(*text, line...)
 		if err == nil {
 			continue
@@ -176,9 +176,9 @@ func (l *jsonLines) part() (parse, error) {
 	return parse, nil
 }
 
-// line reads the next line. If the line is too long, line skips it and returns a
+// readLine reads the next line. If the line is too long, line skips it and returns a
 // lineError.
-func (l *jsonLines) line() ([]byte, error) {
+func (l *jsonLines) readLine() ([]byte, error) {
 	line, err := l.text.ReadSlice('\n')
 	if len(line) > 0 {
 		l.number++
@@ -201,8 +201,8 @@ func (l *jsonLines) line() ([]byte, error) {
 	return nil, lineError{fmt.Errorf("longer than %d bytes: the file must have one JSON event per line", maxLine)}
 }
 
-// parse parses complete lines. number is the number of the first line.
-func (l *jsonLines) parse(text []byte, number int64, take func(origin, []fields, error)) {
+// parseLines parses complete lines. number is the number of the first line.
+func (l *jsonLines) parseLines(text []byte, number int64, take func(origin, []fields, error)) {
 	reader, known := l.readers.Get().(*jsonReader)
 	if !known {
 		reader = &jsonReader{}
@@ -210,28 +210,28 @@ func (l *jsonLines) parse(text []byte, number int64, take func(origin, []fields,
 	defer l.readers.Put(reader)
 	for line := range bytes.Lines(text) {
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			events, err := l.events(reader, number, line)
+			events, err := l.parseEvents(reader, number, line)
 			take(origin{number: number, text: line}, events, err)
 		}
 		number++
 	}
 }
 
-func (l *jsonLines) events(reader *jsonReader, number int64, text []byte) ([]fields, error) {
+func (l *jsonLines) parseEvents(reader *jsonReader, number int64, text []byte) ([]fields, error) {
 	object, err := parseObject(&reader.parser, text)
 	if err != nil {
 		return nil, err
 	}
 	if l.mapper == nil {
-		reader.single[0], err = reader.fields(object)
+		reader.single[0], err = reader.readFields(object)
 		return reader.single[:], err
 	}
 	l.recordKeys(object)
 	cells := make([]string, len(l.mapper.columns))
 	for i, column := range l.mapper.columns {
-		value, err := reader.find(object, column)
+		value, err := reader.findValue(object, column)
 		if err == nil {
-			cells[i], err = reader.scalar(value)
+			cells[i], err = reader.scalarText(value)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", column, err)
@@ -256,7 +256,7 @@ type jsonReader struct {
 // internTable caches strings, because most values occur in many events.
 type internTable [1024]string
 
-func (t *internTable) intern(text []byte) string {
+func (t *internTable) internText(text []byte) string {
 	if len(text) > maxText {
 		return string(text) // too long for a field, so it is rejected
 	}
@@ -294,9 +294,9 @@ func (l *jsonLines) missingColumns() error {
 	return nil
 }
 
-// scalar returns a JSON string, number or boolean as text. It returns an empty
+// scalarText returns a JSON string, number or boolean as text. It returns an empty
 // string for null and for a missing value.
-func (r *jsonReader) scalar(v *fastjson.Value) (string, error) {
+func (r *jsonReader) scalarText(v *fastjson.Value) (string, error) {
 	if v == nil {
 		return "", nil
 	}
@@ -305,10 +305,10 @@ func (r *jsonReader) scalar(v *fastjson.Value) (string, error) {
 		return "", nil
 	case fastjson.TypeString:
 		text, err := v.StringBytes()
-		return r.interned.intern(text), err
+		return r.interned.internText(text), err
 	case fastjson.TypeNumber, fastjson.TypeTrue, fastjson.TypeFalse:
 		r.number = v.MarshalTo(r.number[:0])
-		return r.interned.intern(r.number), nil
+		return r.interned.internText(r.number), nil
 	case fastjson.TypeObject, fastjson.TypeArray:
 	}
 	return "", errors.New("must be a string, a number or a boolean")
@@ -320,9 +320,9 @@ const maxFaults = 10
 // maxExposures is the maximum number of exposures of an event.
 const maxExposures = 100
 
-// fields returns the fields of an event with Lifthouse's field names. The error
+// readFields returns the fields of an event with Lifthouse's field names. The error
 // names all fields that are unknown, duplicate or of the wrong type.
-func (r *jsonReader) fields(object *fastjson.Object) (fields, error) {
+func (r *jsonReader) readFields(object *fastjson.Object) (fields, error) {
 	var f fields
 	var faults []string
 	var seen [fieldCount + 1]bool // the last element is for exposures
@@ -336,12 +336,12 @@ func (r *jsonReader) fields(object *fastjson.Object) (fields, error) {
 		}
 		switch {
 		case !known:
-			faults = append(faults, fmt.Sprintf("%s: unknown field; must be one of %s, %s", clipped(string(key)), strings.Join(fieldNames[:], ", "), exposuresName))
+			faults = append(faults, fmt.Sprintf("%s: unknown field; must be one of %s, %s", clipText(string(key)), strings.Join(fieldNames[:], ", "), exposuresName))
 		case seen[at]:
-			faults = append(faults, clipped(string(key))+": given twice")
+			faults = append(faults, clipText(string(key))+": given twice")
 		default:
 			seen[at] = true
-			if err := r.set(&f, at, v); err != nil {
+			if err := r.setField(&f, at, v); err != nil {
 				faults = append(faults, fmt.Sprintf("%s: %v", key, err))
 			}
 		}
@@ -352,16 +352,16 @@ func (r *jsonReader) fields(object *fastjson.Object) (fields, error) {
 	return f, nil
 }
 
-func (r *jsonReader) set(f *fields, at field, v *fastjson.Value) (err error) {
+func (r *jsonReader) setField(f *fields, at field, v *fastjson.Value) (err error) {
 	if at == fieldCount {
-		f.exposures, err = r.exposures(v)
+		f.exposures, err = r.readExposures(v)
 		return err
 	}
-	f.values[at], err = r.scalar(v)
+	f.values[at], err = r.scalarText(v)
 	return err
 }
 
-func (r *jsonReader) exposures(v *fastjson.Value) ([]exposure, error) {
+func (r *jsonReader) readExposures(v *fastjson.Value) ([]exposure, error) {
 	items, err := v.Array()
 	if err != nil || len(items) == 0 {
 		return nil, errors.New("must be a list of {campaignId, variationId} or {widgetId, experimentId, variationId}")
@@ -381,12 +381,12 @@ func (r *jsonReader) exposures(v *fastjson.Value) ([]exposure, error) {
 				return
 			}
 			if seen[string(key)] {
-				err = fmt.Errorf("%s: given twice", clipped(string(key)))
+				err = fmt.Errorf("%s: given twice", clipText(string(key)))
 				return
 			}
 			seen[string(key)] = true
 			var text string
-			if text, err = r.scalar(v); err != nil {
+			if text, err = r.scalarText(v); err != nil {
 				return
 			}
 			switch string(key) {
@@ -399,7 +399,7 @@ func (r *jsonReader) exposures(v *fastjson.Value) ([]exposure, error) {
 			case "variationId":
 				list[i].variationID = text
 			default:
-				err = fmt.Errorf("unknown field %q", clipped(string(key)))
+				err = fmt.Errorf("unknown field %q", clipText(string(key)))
 			}
 		})
 		if err != nil {

@@ -23,8 +23,8 @@ type Windows struct {
 	Week uint64 `json:"week"`
 }
 
-// Add adds other numbers.
-func (w *Windows) Add(o Windows) {
+// AddCounts adds other numbers.
+func (w *Windows) AddCounts(o Windows) {
 	w.Hour, w.Day, w.Week = w.Hour+o.Hour, w.Day+o.Day, w.Week+o.Week
 }
 
@@ -35,9 +35,9 @@ type StoredRows struct {
 	Late         Windows // accepted more than an hour after they happened
 }
 
-// Received counts what arrived in the week before now, of a website or of all websites if
+// CountReceived counts what arrived in the week before now, of a website or of all websites if
 // website is 0.
-func Received(ctx context.Context, conn driver.Conn, website int64, now time.Time) (stored []StoredRows, err error) {
+func CountReceived(ctx context.Context, conn driver.Conn, website int64, now time.Time) (stored []StoredRows, err error) {
 	ago := func(name string, hours int) driver.NamedDateValue {
 		return clickhouse.DateNamed(name, now.Add(-time.Duration(hours)*time.Hour), clickhouse.MilliSeconds)
 	}

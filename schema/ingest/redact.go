@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// beginning returns the beginning of a text, at most maxRejectText bytes.
-func beginning(text string) string {
+// rejectText returns the beginning of a text, at most maxRejectText bytes.
+func rejectText(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxRejectText)], "�")
 }
 

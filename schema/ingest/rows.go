@@ -26,20 +26,20 @@ func newRows(m *mapper, at []place) *rows {
 	return &rows{mapper: m, places: at, lines: make([]row, 0, partRows), cells: make([]string, 0, partRows*len(m.columns))}
 }
 
-func (r *rows) count() int { return len(r.lines) }
+func (r *rows) rowCount() int { return len(r.lines) }
 
-// add appends a row and returns its cells, which the caller fills.
-func (r *rows) add(number, record int64) []string {
+// addRow appends a row and returns its cells, which the caller fills.
+func (r *rows) addRow(number, record int64) []string {
 	r.lines = append(r.lines, row{number: number, record: record})
 	from := len(r.cells)
 	r.cells = r.cells[:from+len(r.mapper.columns)]
 	return r.cells[from:]
 }
 
-// fault sets the error of the last row.
-func (r *rows) fault(fault error) { r.lines[len(r.lines)-1].fault = fault }
+// setFault sets the error of the last row.
+func (r *rows) setFault(fault error) { r.lines[len(r.lines)-1].fault = fault }
 
-func (r *rows) parse(take func(line origin, events []fields, err error)) {
+func (r *rows) parseRows(take func(line origin, events []fields, err error)) {
 	columns := len(r.mapper.columns)
 	var reader jsonReader
 	for i, line := range r.lines {
@@ -93,7 +93,7 @@ func (r *rows) extractNested(reader *jsonReader, cells []string) (err error) {
 		if place.inner == "" {
 			continue
 		}
-		if cells[i], err = reader.cell(cells[i], place.inner); err != nil {
+		if cells[i], err = reader.cellValue(cells[i], place.inner); err != nil {
 			return fmt.Errorf("%s: %w", r.mapper.columns[i], err)
 		}
 	}

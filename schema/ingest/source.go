@@ -32,16 +32,16 @@ func checkPath(path string) error {
 	return nil
 }
 
-// Create creates or truncates a file. The path must not be below /dev or /proc.
-func Create(path string) (*os.File, error) {
+// CreateFile creates or truncates a file. The path must not be below /dev or /proc.
+func CreateFile(path string) (*os.File, error) {
 	if err := checkPath(path); err != nil {
 		return nil, err
 	}
 	return os.Create(path)
 }
 
-// Open opens a file. The path must not be a directory, nor below /dev or /proc.
-func Open(path string) (*os.File, error) {
+// OpenFile opens a file. The path must not be a directory, nor below /dev or /proc.
+func OpenFile(path string) (*os.File, error) {
 	if err := checkPath(path); err != nil {
 		return nil, err
 	}
@@ -62,18 +62,18 @@ func (o *Options) openSource(ctx context.Context, path string) (*os.File, error)
 		if o.Input == nil {
 			return nil, errors.New("there is no standard input")
 		}
-		return spool(ctx, func() (io.ReadCloser, error) { return io.NopCloser(o.Input), nil })
+		return spoolStream(ctx, func() (io.ReadCloser, error) { return io.NopCloser(o.Input), nil })
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() || info.IsDir() {
-		return Open(path)
+		return OpenFile(path)
 	}
-	return spool(ctx, func() (io.ReadCloser, error) { return Open(path) })
+	return spoolStream(ctx, func() (io.ReadCloser, error) { return OpenFile(path) })
 }
 
-// spool copies a stream into an unlinked temporary file. Opening or reading a
+// spoolStream copies a stream into an unlinked temporary file. Opening or reading a
 // pipe may block forever, so spool returns when the context ends, even though the
 // copying goroutine still blocks.
-func spool(ctx context.Context, open func() (io.ReadCloser, error)) (*os.File, error) {
+func spoolStream(ctx context.Context, open func() (io.ReadCloser, error)) (*os.File, error) {
 	file, err := os.CreateTemp("", "lifthouse-import-")
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func spool(ctx context.Context, open func() (io.ReadCloser, error)) (*os.File, e
 
 // contentDigest returns a hash of the decompressed content of a file.
 func contentDigest(ctx context.Context, file io.Reader) (uint64, error) {
-	plain, err := decompress(&contextReader{ctx: ctx, r: file})
+	plain, err := decompressReader(&contextReader{ctx: ctx, r: file})
 	if err != nil {
 		return 0, err
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 func TestImportOfStreams(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	w := ingest.NewWriter(conn, nil)
 	pipe := filepath.Join(t.TempDir(), "pipe.ndjson")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
@@ -30,18 +30,18 @@ func TestImportOfStreams(t *testing.T) {
 			_ = f.Close()
 		}
 	}()
-	report, err := ingest.Import(t.Context(), w, pipe, ingest.Options{})
+	report, err := ingest.ImportFile(t.Context(), w, pipe, ingest.Options{})
 	if err != nil || report.Rows != 2 {
 		t.Errorf("a pipe: %+v, %v; want 2 rows", report, err)
 	}
-	report, err = ingest.Import(t.Context(), w, "-", ingest.Options{Input: io.MultiReader(strings.NewReader(twoEvents))})
+	report, err = ingest.ImportFile(t.Context(), w, "-", ingest.Options{Input: io.MultiReader(strings.NewReader(twoEvents))})
 	if stored := count(t, conn); err != nil || report.Rows != 2 || stored != 2 {
 		t.Errorf("standard input: %+v, %v, %d events; want 2", report, err, stored)
 	}
 
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := ingest.Import(ctx, w, pipe, ingest.Options{}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := ingest.ImportFile(ctx, w, pipe, ingest.Options{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a pipe without a writer: %v", err)
 	}
 	silent, end, err := os.Pipe()
@@ -51,13 +51,13 @@ func TestImportOfStreams(t *testing.T) {
 	defer func() { _, _ = end.Close(), silent.Close() }()
 	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := ingest.Import(ctx, w, "-", ingest.Options{Input: silent}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := ingest.ImportFile(ctx, w, "-", ingest.Options{Input: silent}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a silent standard input: %v", err)
 	}
 }
 
 func TestImportRejectsPathsOfTheProcess(t *testing.T) {
-	w := ingest.NewWriter(schematest.Open(t), nil)
+	w := ingest.NewWriter(schematest.OpenMigrated(t), nil)
 	for path, want := range map[string]string{
 		"/dev/stdin":        "or - for standard input",
 		"/dev/fd/0":         "or - for standard input",
@@ -67,7 +67,7 @@ func TestImportRejectsPathsOfTheProcess(t *testing.T) {
 		"-":                 "there is no standard input",
 		"/dev/absent.jsonl": "or - for standard input",
 	} {
-		if _, err := ingest.Import(t.Context(), w, path, ingest.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ingest.ImportFile(t.Context(), w, path, ingest.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}
@@ -80,7 +80,7 @@ func TestCompressedFileHasSameIDs(t *testing.T) {
 	z := gzip.NewWriter(&zipped)
 	_, _ = z.Write([]byte(plain))
 	_ = z.Close()
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	w := ingest.NewWriter(conn, nil)
 	for _, test := range []struct {
 		name, text string
@@ -90,7 +90,7 @@ func TestCompressedFileHasSameIDs(t *testing.T) {
 		{"e.ndjson.gz", zipped.String(), 2},
 		{"grown.ndjson", plain + "\n", 4},
 	} {
-		report, err := ingest.Import(t.Context(), w, write(t, test.name, test.text), ingest.Options{})
+		report, err := ingest.ImportFile(t.Context(), w, write(t, test.name, test.text), ingest.Options{})
 		if stored := count(t, conn); err != nil || report.Rows != 2 || stored != test.want {
 			t.Errorf("%s: %+v, %v; %d events, want %d", test.name, report, err, stored, test.want)
 		}

@@ -23,9 +23,9 @@ type Times struct {
 // includes errors of time zones.
 var DefaultTimes = Times{MaxSkew: 24 * time.Hour, Now: time.Now}
 
-// fault returns what is allowed instead of the time, or an empty string if the
+// timeFault returns what is allowed instead of the time, or an empty string if the
 // time is accepted.
-func (t Times) fault(at time.Time) string {
+func (t Times) timeFault(at time.Time) string {
 	if !schema.IsStorable(at) {
 		return "must be in a year from 1970 to 2199"
 	}

@@ -22,7 +22,7 @@ var visitorStored string
 var visitorRejects string
 
 // MaxOfVisitor is the maximum number of events and of rejected lines of a
-// visitor that Visitor returns. Only a bot has more.
+// visitor that ReadVisitor returns. Only a bot has more.
 const MaxOfVisitor = 10_000
 
 // OfVisitor has what arrived of a visitor.
@@ -32,11 +32,11 @@ type OfVisitor struct {
 	Limited bool       // there are more than MaxOfVisitor events or rejected lines
 }
 
-// Visitor reads what arrived of a visitor at a website, or at all websites if website
+// ReadVisitor reads what arrived of a visitor at a website, or at all websites if website
 // is 0. The visitor is the id as it was sent.
-func Visitor(ctx context.Context, conn driver.Conn, visitor string, website int64) (*OfVisitor, error) {
-	ids := spellings([]string{visitor})
-	params := []any{clickhouse.Named("visitor_id", schema.Hash(visitor)), clickhouse.Named("website_id", website), clickhouse.Named("limit", MaxOfVisitor), clickhouse.Named("spellings", ids)}
+func ReadVisitor(ctx context.Context, conn driver.Conn, visitor string, website int64) (*OfVisitor, error) {
+	ids := visitorSpellings([]string{visitor})
+	params := []any{clickhouse.Named("visitor_id", schema.HashID(visitor)), clickhouse.Named("website_id", website), clickhouse.Named("limit", MaxOfVisitor), clickhouse.Named("spellings", ids)}
 	v := &OfVisitor{}
 	var err error
 	v.Events, err = schema.QueryRows(ctx, conn, acceptedColumns+visitorStored, scanAccepted, params...)

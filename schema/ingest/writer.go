@@ -56,9 +56,9 @@ func (w *Writer) SetClock(ctx context.Context) error {
 	return nil
 }
 
-// Stop waits for the current write and prevents further writes. It returns false
+// StopWrites waits for the current write and prevents further writes. It returns false
 // if the context ends first; a write may then be interrupted.
-func (w *Writer) Stop(ctx context.Context) bool {
+func (w *Writer) StopWrites(ctx context.Context) bool {
 	select {
 	case w.writeLock <- struct{}{}:
 		return true
@@ -67,8 +67,8 @@ func (w *Writer) Stop(ctx context.Context) bool {
 	}
 }
 
-// Pause calls work while no write is running.
-func (w *Writer) Pause(ctx context.Context, work func() error) error {
+// PauseWrites calls work while no write is running.
+func (w *Writer) PauseWrites(ctx context.Context, work func() error) error {
 	select {
 	case w.writeLock <- struct{}{}:
 		defer func() { <-w.writeLock }()
@@ -78,24 +78,24 @@ func (w *Writer) Pause(ctx context.Context, work func() error) error {
 	}
 }
 
-// Write stores events, and returns when they are stored. After an error some may be stored;
+// WriteEvents stores events, and returns when they are stored. After an error some may be stored;
 // writing them again is safe.
-func (w *Writer) Write(ctx context.Context, events []schema.Event) error {
+func (w *Writer) WriteEvents(ctx context.Context, events []schema.Event) error {
 	if len(events) == 0 {
 		return nil
 	}
-	events = distinct(events)
-	return w.Pause(ctx, func() error {
-		return w.store(ctx, events)
+	events = distinctEvents(events)
+	return w.PauseWrites(ctx, func() error {
+		return w.insertEvents(ctx, events)
 	})
 }
 
-// store inserts events that have different identities. The caller must hold writeLock.
-func (w *Writer) store(ctx context.Context, events []schema.Event) error {
+// insertEvents inserts events that have different identities. The caller must hold writeLock.
+func (w *Writer) insertEvents(ctx context.Context, events []schema.Event) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	accepted := w.accept()
+	accepted := w.acceptanceTime()
 	if err := schema.InsertEvents(context.WithoutCancel(ctx), w.conn, events, accepted); err != nil {
 		return err
 	}
@@ -103,10 +103,10 @@ func (w *Writer) store(ctx context.Context, events []schema.Event) error {
 	return nil
 }
 
-// accept returns the acceptance time of the next insert: the current time, but
+// acceptanceTime returns the acceptance time of the next insert: the current time, but
 // later than that of the last insert, so that acceptance times reflect the order
 // of the inserts.
-func (w *Writer) accept() time.Time {
+func (w *Writer) acceptanceTime() time.Time {
 	now := time.Now().Add(w.ahead).UTC().Truncate(time.Millisecond)
 	if !now.After(w.lastAccepted) {
 		now = w.lastAccepted.Add(time.Millisecond)
@@ -121,9 +121,9 @@ type identity struct {
 	visitorID, eventID uint64
 }
 
-// distinct returns the first of the events with the same identity: the first one to arrive counts, and all of an
+// distinctEvents returns the first of the events with the same identity: the first one to arrive counts, and all of an
 // insert have the same acceptance time. The result may be the given slice.
-func distinct(events []schema.Event) []schema.Event {
+func distinctEvents(events []schema.Event) []schema.Event {
 	seen := make(map[identity]struct{}, len(events))
 	for i := range events {
 		seen[identityOf(&events[i])] = struct{}{}

@@ -28,22 +28,22 @@ func (c cancelling) PrepareBatch(ctx context.Context, query string, opts ...driv
 
 func view(eventID string) schema.Event {
 	return schema.Event{
-		EventID: schema.Hash(eventID), VisitorID: schema.Hash("v"), Time: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC),
+		EventID: schema.HashID(eventID), VisitorID: schema.HashID("v"), Time: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC),
 		WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12, Kind: schema.KindView,
 	}
 }
 
 func TestWriterCompletesCanceledInsert(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	w := ingest.NewWriter(cancelling{Conn: conn, cancel: cancel}, nil)
-	if err := w.Write(ctx, []schema.Event{view("e")}); err != nil {
+	if err := w.WriteEvents(ctx, []schema.Event{view("e")}); err != nil {
 		t.Fatal(err)
 	}
 	if stored := number(t, conn, "SELECT count() FROM events"); stored != 1 {
 		t.Errorf("%d stored, want 1", stored)
 	}
-	if err := w.Write(ctx, []schema.Event{view("e2")}); !errors.Is(err, context.Canceled) {
+	if err := w.WriteEvents(ctx, []schema.Event{view("e2")}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before: %v", err)
 	}
 }
@@ -51,7 +51,7 @@ func TestWriterCompletesCanceledInsert(t *testing.T) {
 // TestAcceptanceTimesRise checks that acceptance times rise from insert to insert, also after those of another process whose
 // clock is ahead.
 func TestAcceptanceTimesRise(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	ahead := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
 	if err := schema.InsertEvents(t.Context(), conn, []schema.Event{view("ahead")}, ahead); err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestAcceptanceTimesRise(t *testing.T) {
 		last = accepted
 	})
 	for i := range 3 {
-		if err := w.Write(t.Context(), []schema.Event{view(fmt.Sprint(i))}); err != nil {
+		if err := w.WriteEvents(t.Context(), []schema.Event{view(fmt.Sprint(i))}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -78,16 +78,16 @@ func TestAcceptanceTimesRise(t *testing.T) {
 }
 
 func TestStoppedWriterWritesNoMore(t *testing.T) {
-	w := ingest.NewWriter(schematest.Open(t), nil)
-	if !w.Stop(t.Context()) {
+	w := ingest.NewWriter(schematest.OpenMigrated(t), nil)
+	if !w.StopWrites(t.Context()) {
 		t.Fatal("an idle writer cannot be stopped")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if w.Stop(ctx) {
+	if w.StopWrites(ctx) {
 		t.Error("a stopped writer can be stopped again")
 	}
-	if err := w.Write(ctx, []schema.Event{{EventID: 1}}); !errors.Is(err, context.Canceled) {
+	if err := w.WriteEvents(ctx, []schema.Event{{EventID: 1}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a stopped writer writes: %v", err)
 	}
 }

@@ -35,7 +35,7 @@ type Cluster struct {
 // NewCluster starts a cluster. It skips the test if a required tool is missing.
 func NewCluster(tb testing.TB) *Cluster {
 	tb.Helper()
-	if !tier.Long() {
+	if !tier.IsLong() {
 		tb.Skip("SKIP: this test starts a ClickHouse cluster: run make test-long")
 	}
 	working, err := os.Getwd()
@@ -56,7 +56,7 @@ func NewCluster(tb testing.TB) *Cluster {
 			tb.Skipf("SKIP: a cluster needs %s", needed)
 		}
 	}
-	if c.lib, err = embedded.Locate(""); err != nil {
+	if c.lib, err = embedded.LocateLibrary(""); err != nil {
 		tb.Fatal(err)
 	}
 	if out, err := exec.CommandContext(tb.Context(), "apt-get", "-qq", "update").CombinedOutput(); err != nil {
@@ -64,8 +64,8 @@ func NewCluster(tb testing.TB) *Cluster {
 	}
 	waitForCluster(tb)
 	c.copyTool()
-	tb.Cleanup(func() { _, _ = c.run(context.Background(), "stop", c.dir) })
-	out, err := c.run(tb.Context(), "start", c.dir, c.lib)
+	tb.Cleanup(func() { _, _ = c.runTool(context.Background(), "stop", c.dir) })
+	out, err := c.runTool(tb.Context(), "start", c.dir, c.lib)
 	if err != nil {
 		tb.Fatalf("start a cluster: %v\n%s", err, out)
 	}
@@ -138,9 +138,9 @@ func waitForCluster(tb testing.TB) {
 	}
 }
 
-// run executes a command of the tool and returns its output. The output goes to a
+// runTool executes a command of the tool and returns its output. The output goes to a
 // file: the servers inherit it, so reading a pipe would block until they end.
-func (c *Cluster) run(ctx context.Context, args ...string) (string, error) {
+func (c *Cluster) runTool(ctx context.Context, args ...string) (string, error) {
 	out, err := os.CreateTemp("", "cluster-")
 	if err != nil {
 		return "", err
@@ -153,18 +153,18 @@ func (c *Cluster) run(ctx context.Context, args ...string) (string, error) {
 	return string(text), err
 }
 
-// Kill kills the server of a replica.
-func (c *Cluster) Kill(shard, replica int) {
+// KillReplica kills the server of a replica.
+func (c *Cluster) KillReplica(shard, replica int) {
 	c.tb.Helper()
-	if out, err := c.run(c.tb.Context(), "kill", c.dir, strconv.Itoa(shard), strconv.Itoa(replica)); err != nil {
+	if out, err := c.runTool(c.tb.Context(), "kill", c.dir, strconv.Itoa(shard), strconv.Itoa(replica)); err != nil {
 		c.tb.Fatalf("%v\n%s", err, out)
 	}
 }
 
-// Restart restarts the server of a replica with its data.
-func (c *Cluster) Restart(shard, replica int) {
+// RestartReplica restarts the server of a replica with its data.
+func (c *Cluster) RestartReplica(shard, replica int) {
 	c.tb.Helper()
-	if out, err := c.run(c.tb.Context(), "node", c.dir, c.lib, strconv.Itoa(shard), strconv.Itoa(replica)); err != nil {
+	if out, err := c.runTool(c.tb.Context(), "node", c.dir, c.lib, strconv.Itoa(shard), strconv.Itoa(replica)); err != nil {
 		c.tb.Fatalf("%v\n%s", err, out)
 	}
 }
@@ -178,7 +178,7 @@ func SyncReplicas(tb testing.TB, address string) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	shards, err := schema.OpenReplicas(tb.Context(), Reach(tb, address), parsed)
+	shards, err := schema.OpenReplicas(tb.Context(), OpenConnection(tb, address), parsed)
 	if err != nil {
 		tb.Fatal(err)
 	}

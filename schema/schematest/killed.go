@@ -31,7 +31,7 @@ func (c KilledConn) Exec(ctx context.Context, query string, args ...any) error {
 	if *c.Left--; *c.Left < 0 {
 		return ErrKilled
 	}
-	return errors.Join(c.Conn.Exec(ctx, query, args...), c.killed())
+	return errors.Join(c.Conn.Exec(ctx, query, args...), c.killedError())
 }
 
 // PrepareBatch implements driver.Conn.
@@ -43,7 +43,7 @@ func (c KilledConn) PrepareBatch(ctx context.Context, query string, opts ...driv
 	return killedBatch{batch, c}, err
 }
 
-func (c KilledConn) killed() error {
+func (c KilledConn) killedError() error {
 	if *c.Left <= 0 {
 		return ErrKilled
 	}
@@ -56,4 +56,4 @@ type killedBatch struct {
 }
 
 // Send implements driver.Batch.
-func (b killedBatch) Send() error { return errors.Join(b.Batch.Send(), b.conn.killed()) }
+func (b killedBatch) Send() error { return errors.Join(b.Batch.Send(), b.conn.killedError()) }

@@ -25,8 +25,8 @@ func FreeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// Certificate writes a self-signed certificate for 127.0.0.1 and its key.
-func Certificate(t *testing.T) (certFile, keyFile string, parsed *x509.Certificate) {
+// WriteCertificate writes a self-signed certificate for 127.0.0.1 and its key.
+func WriteCertificate(t *testing.T) (certFile, keyFile string, parsed *x509.Certificate) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -17,30 +17,30 @@ type PausedConn struct {
 
 // Query implements driver.Conn.
 func (c PausedConn) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
-	c.pause()
+	c.pauseIfDue()
 	return c.Conn.Query(ctx, query, args...)
 }
 
 // QueryRow implements driver.Conn.
 func (c PausedConn) QueryRow(ctx context.Context, query string, args ...any) driver.Row {
-	c.pause()
+	c.pauseIfDue()
 	return c.Conn.QueryRow(ctx, query, args...)
 }
 
 // Exec implements driver.Conn.
 func (c PausedConn) Exec(ctx context.Context, query string, args ...any) error {
-	c.pause()
+	c.pauseIfDue()
 	return c.Conn.Exec(ctx, query, args...)
 }
 
 // PrepareBatch implements driver.Conn.
 func (c PausedConn) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
-	c.pause()
+	c.pauseIfDue()
 	batch, err := c.Conn.PrepareBatch(ctx, query, opts...)
 	return pausedBatch{batch, c}, err
 }
 
-func (c PausedConn) pause() {
+func (c PausedConn) pauseIfDue() {
 	*c.Left--
 	if *c.Left == 0 {
 		close(c.Paused)
@@ -55,6 +55,6 @@ type pausedBatch struct {
 
 // Send implements driver.Batch.
 func (b pausedBatch) Send() error {
-	b.conn.pause()
+	b.conn.pauseIfDue()
 	return b.Batch.Send()
 }

@@ -31,7 +31,7 @@ type FaultFunc func() (wait time.Duration, cut bool)
 // fault is nil, the proxy forwards everything.
 func NewProxy(tb testing.TB, upstream string, fault FaultFunc) *Proxy {
 	tb.Helper()
-	p, err := listen(tb.Context(), upstream, fault)
+	p, err := startProxy(tb.Context(), upstream, fault)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -39,28 +39,28 @@ func NewProxy(tb testing.TB, upstream string, fault FaultFunc) *Proxy {
 	return p
 }
 
-func listen(ctx context.Context, upstream string, fault FaultFunc) (*Proxy, error) {
+func startProxy(ctx context.Context, upstream string, fault FaultFunc) (*Proxy, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	p := &Proxy{fault: fault, listener: listener, upstream: upstream, clients: map[net.Conn]bool{}}
-	go p.serve()
+	go p.acceptClients()
 	return p, nil
 }
 
-// Address returns the address of the proxy.
-func (p *Proxy) Address() string { return p.listener.Addr().String() }
+// ListenAddress returns the address of the proxy.
+func (p *Proxy) ListenAddress() string { return p.listener.Addr().String() }
 
 // Close stops listening and closes the existing connections.
 func (p *Proxy) Close() error {
 	err := p.listener.Close()
-	p.Break()
+	p.BreakConnections()
 	return err
 }
 
-// Break closes the existing connections.
-func (p *Proxy) Break() {
+// BreakConnections closes the existing connections.
+func (p *Proxy) BreakConnections() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	for client := range p.clients {
@@ -68,7 +68,7 @@ func (p *Proxy) Break() {
 	}
 }
 
-func (p *Proxy) serve() {
+func (p *Proxy) acceptClients() {
 	for {
 		client, err := p.listener.Accept()
 		if err != nil {
@@ -85,17 +85,17 @@ func (p *Proxy) serve() {
 		p.mutex.Lock()
 		p.clients[client] = true
 		p.mutex.Unlock()
-		go p.pass(client, server.(*net.TCPConn))
+		go p.forwardConnection(client, server.(*net.TCPConn))
 	}
 }
 
-func (p *Proxy) pass(client net.Conn, server *net.TCPConn) {
+func (p *Proxy) forwardConnection(client net.Conn, server *net.TCPConn) {
 	go func() {
-		_ = p.copy(server, client)
+		_ = p.forwardData(server, client)
 		_ = client.Close()
 		_ = server.CloseWrite()
 	}()
-	if p.copy(client, server) != nil {
+	if p.forwardData(client, server) != nil {
 		_ = client.Close()
 		_, _ = io.Copy(io.Discard, server) // unread data would reset the connection
 	}
@@ -106,8 +106,8 @@ func (p *Proxy) pass(client net.Conn, server *net.TCPConn) {
 	p.mutex.Unlock()
 }
 
-// copy forwards data in one direction.
-func (p *Proxy) copy(to, from net.Conn) error {
+// forwardData forwards data in one direction.
+func (p *Proxy) forwardData(to, from net.Conn) error {
 	if p.fault == nil {
 		_, err := io.Copy(to, from)
 		return err

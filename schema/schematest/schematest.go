@@ -24,21 +24,21 @@ var (
 	databases atomic.Int64
 )
 
-// Main runs the tests of a package whose tests call Open. It opens the embedded
+// Main runs the tests of a package whose tests call OpenMigrated. It opens the embedded
 // engine, one per process, in a temporary directory. If the engine's library is
 // missing, Main fails; the tests are not skipped. Each function in setup runs
 // before the tests, with a directory that is deleted after them.
 //
-// If Server has started the test binary as a ClickHouse server, Main runs the
+// If SharedServer has started the test binary as a ClickHouse server, Main runs the
 // server.
 func Main(m *testing.M, setup ...func(dir string) error) {
 	if configuration := os.Getenv(serverVariable); configuration != "" {
 		os.Exit(runServer(configuration))
 	}
-	os.Exit(run(m, setup))
+	os.Exit(runTests(m, setup))
 }
 
-func run(m *testing.M, setup []func(dir string) error) int {
+func runTests(m *testing.M, setup []func(dir string) error) int {
 	dir, err := os.MkdirTemp("", "lifthouse-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -60,7 +60,7 @@ func run(m *testing.M, setup []func(dir string) error) int {
 	folder, options = stores, engine.ClientOptions()
 	code := m.Run()
 	if sharedServer.ClickHouse != nil {
-		sharedServer.stop()
+		sharedServer.stopProcess()
 	}
 	if err := engine.Close(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -69,11 +69,11 @@ func run(m *testing.M, setup []func(dir string) error) int {
 	return code
 }
 
-// Empty returns a connection to a new database without tables. The database is
+// OpenEmpty returns a connection to a new database without tables. The database is
 // dropped when the test ends, unless the test failed.
-func Empty(tb testing.TB) driver.Conn {
+func OpenEmpty(tb testing.TB) driver.Conn {
 	tb.Helper()
-	return connect(tb, newDatabase(tb, connect(tb, "default")))
+	return openDatabase(tb, newDatabase(tb, openDatabase(tb, "default")))
 }
 
 func newDatabase(tb testing.TB, admin driver.Conn) string {
@@ -94,13 +94,13 @@ func newDatabase(tb testing.TB, admin driver.Conn) string {
 	return name
 }
 
-// Open returns a connection to a new database with all tables. The tables are
+// OpenMigrated returns a connection to a new database with all tables. The tables are
 // those of a migrated database; they are created without the history of the
 // migrations, which takes a quarter of the time.
-func Open(tb testing.TB) driver.Conn {
+func OpenMigrated(tb testing.TB) driver.Conn {
 	tb.Helper()
-	conn := Empty(tb)
-	for _, statement := range migrated(tb) {
+	conn := OpenEmpty(tb)
+	for _, statement := range migratedStatements(tb) {
 		if err := conn.Exec(tb.Context(), statement); err != nil {
 			tb.Fatalf("%v\n%s", err, statement)
 		}
@@ -116,9 +116,9 @@ var script struct {
 	statements []string
 }
 
-// migrated returns the statements that create the tables and views of a migrated
+// migratedStatements returns the statements that create the tables and views of a migrated
 // database, and copy the record of its migrations.
-func migrated(tb testing.TB) []string {
+func migratedStatements(tb testing.TB) []string {
 	tb.Helper()
 	script.Lock()
 	defer script.Unlock()
@@ -126,10 +126,10 @@ func migrated(tb testing.TB) []string {
 		return script.statements
 	}
 	ctx := context.Background() // the template outlives the test
-	if err := connect(tb, "default").Exec(ctx, "CREATE DATABASE "+templateDatabase); err != nil {
+	if err := openDatabase(tb, "default").Exec(ctx, "CREATE DATABASE "+templateDatabase); err != nil {
 		tb.Fatal(err)
 	}
-	conn := connect(tb, templateDatabase)
+	conn := openDatabase(tb, templateDatabase)
 	if _, err := schema.Migrate(ctx, conn); err != nil {
 		tb.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func migrated(tb testing.TB) []string {
 	return script.statements
 }
 
-func connect(tb testing.TB, database string) driver.Conn {
+func openDatabase(tb testing.TB, database string) driver.Conn {
 	tb.Helper()
 	if options == nil {
 		tb.Fatal("schematest.Main was not called: call it in TestMain")

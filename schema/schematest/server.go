@@ -57,9 +57,9 @@ var sharedServer struct {
 	*ClickHouse
 }
 
-// Server returns the ClickHouse server of the test process, and starts it on the
+// SharedServer returns the ClickHouse server of the test process, and starts it on the
 // first call.
-func Server(tb testing.TB) *ClickHouse {
+func SharedServer(tb testing.TB) *ClickHouse {
 	tb.Helper()
 	sharedServer.Lock()
 	defer sharedServer.Unlock()
@@ -73,60 +73,60 @@ func Server(tb testing.TB) *ClickHouse {
 	return sharedServer.ClickHouse
 }
 
-// Address returns the address of a database, for the native protocol.
-func (s *ClickHouse) Address(database string) string {
-	return "clickhouse://" + admin + s.Native.Address() + "/" + database
+// DatabaseAddress returns the address of a database, for the native protocol.
+func (s *ClickHouse) DatabaseAddress(database string) string {
+	return "clickhouse://" + admin + s.Native.ListenAddress() + "/" + database
 }
 
 // HTTPAddress returns the address of a database, for HTTP.
 func (s *ClickHouse) HTTPAddress(database string) string {
-	return "http://" + admin + s.HTTP.Address() + "/" + database
+	return "http://" + admin + s.HTTP.ListenAddress() + "/" + database
 }
 
-// Handler returns a handler that forwards requests to the server's HTTP
+// ProxyHandler returns a handler that forwards requests to the server's HTTP
 // interface. Tests wrap it to cause faults.
-func (s *ClickHouse) Handler() http.Handler {
-	return httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: s.HTTP.Address()})
+func (s *ClickHouse) ProxyHandler() http.Handler {
+	return httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: s.HTTP.ListenAddress()})
 }
 
 // UserAddress returns the address of the database Granted for one of its users.
 func (s *ClickHouse) UserAddress(user schema.User) string {
-	return "clickhouse://" + user.Name + ":" + user.Password + "@" + s.Native.Address() + "/" + Granted
+	return "clickhouse://" + user.Name + ":" + user.Password + "@" + s.Native.ListenAddress() + "/" + Granted
 }
 
-// Database creates a database without tables and returns its name. The database
+// CreateDatabase creates a database without tables and returns its name. The database
 // is dropped when the test ends, unless the test failed.
-func (s *ClickHouse) Database(tb testing.TB) string {
+func (s *ClickHouse) CreateDatabase(tb testing.TB) string {
 	tb.Helper()
-	conn := Reach(tb, s.Address("default"))
+	conn := OpenConnection(tb, s.DatabaseAddress("default"))
 	return newDatabase(tb, conn)
 }
 
-// Open returns a connection to a new database with all tables, over the native
+// OpenMigrated returns a connection to a new database with all tables, over the native
 // protocol.
-func (s *ClickHouse) Open(tb testing.TB) driver.Conn {
+func (s *ClickHouse) OpenMigrated(tb testing.TB) driver.Conn {
 	tb.Helper()
-	return Reach(tb, s.Address(s.Migrated(tb)))
+	return OpenConnection(tb, s.DatabaseAddress(s.CreateMigrated(tb)))
 }
 
-// Migrated creates a database with all tables and returns its name.
-func (s *ClickHouse) Migrated(tb testing.TB) string {
+// CreateMigrated creates a database with all tables and returns its name.
+func (s *ClickHouse) CreateMigrated(tb testing.TB) string {
 	tb.Helper()
-	database := s.Database(tb)
-	if _, err := schema.Migrate(tb.Context(), Reach(tb, s.Address(database))); err != nil {
+	database := s.CreateDatabase(tb)
+	if _, err := schema.Migrate(tb.Context(), OpenConnection(tb, s.DatabaseAddress(database))); err != nil {
 		tb.Fatal(err)
 	}
 	return database
 }
 
-// Reach connects to an address.
-func Reach(tb testing.TB, address string) driver.Conn {
+// OpenConnection connects to an address.
+func OpenConnection(tb testing.TB, address string) driver.Conn {
 	tb.Helper()
 	parsed, err := schema.ParseAddress(address, func(string) string { return "" })
 	if err != nil {
 		tb.Fatal(err)
 	}
-	conn, err := schema.Reach(tb.Context(), parsed)
+	conn, err := schema.OpenConnection(tb.Context(), parsed)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -166,25 +166,25 @@ func startServer(ctx context.Context, dir string) (*ClickHouse, error) {
 			return nil, err
 		}
 	}
-	library, err := embedded.Locate("")
+	library, err := embedded.LocateLibrary("")
 	if err != nil {
 		return nil, err
 	}
 	s := &ClickHouse{ended: make(chan struct{})}
-	if err := s.start(ctx, configuration, library, filepath.Join(dir, "output.txt")); err != nil {
+	if err := s.startProcess(ctx, configuration, library, filepath.Join(dir, "output.txt")); err != nil {
 		return nil, err
 	}
 	if err := s.waitReady(ctx, native, web); err != nil {
 		return nil, err
 	}
-	if s.Native, err = listen(ctx, "127.0.0.1:"+native, nil); err == nil {
-		s.HTTP, err = listen(ctx, "127.0.0.1:"+web, nil)
+	if s.Native, err = startProxy(ctx, "127.0.0.1:"+native, nil); err == nil {
+		s.HTTP, err = startProxy(ctx, "127.0.0.1:"+web, nil)
 	}
 	return s, err
 }
 
-// start starts the process. Its output goes to a file.
-func (s *ClickHouse) start(ctx context.Context, configuration, library, output string) error {
+// startProcess starts the process. Its output goes to a file.
+func (s *ClickHouse) startProcess(ctx context.Context, configuration, library, output string) error {
 	binary, err := os.Executable()
 	if err != nil {
 		return err
@@ -237,8 +237,8 @@ func (s *ClickHouse) waitReady(ctx context.Context, ports ...string) error {
 	return nil
 }
 
-// stop ends the process.
-func (s *ClickHouse) stop() {
+// stopProcess ends the process.
+func (s *ClickHouse) stopProcess() {
 	_ = s.Native.Close()
 	_ = s.HTTP.Close()
 	_ = s.input.Close()
@@ -282,7 +282,7 @@ type grantedUser struct {
 // grantedUsers returns the users with the grants that lifthouse grants prints, for
 // users.xml. These servers cannot create users by statements.
 func grantedUsers(cluster string, serving, migrating schema.User) ([]grantedUser, error) {
-	statements, err := schema.Grants{Database: Granted, Cluster: cluster, Serving: serving, Migrating: migrating}.Statements()
+	statements, err := schema.Grants{Database: Granted, Cluster: cluster, Serving: serving, Migrating: migrating}.SQLStatements()
 	if err != nil {
 		return nil, err
 	}
@@ -305,7 +305,7 @@ func grantedUsers(cluster string, serving, migrating schema.User) ([]grantedUser
 
 // runServer runs the process as a ClickHouse server.
 func runServer(configuration string) int {
-	library, err := embedded.Locate("")
+	library, err := embedded.LocateLibrary("")
 	if err == nil {
 		err = server.Run(library, configuration)
 	}

@@ -16,7 +16,7 @@ import (
 // BenchmarkLoneEvent measures the CPU time of a write of one event, and that of the refresh that folds it, into a store
 // with a campaign of 60,000 visitors.
 func BenchmarkLoneEvent(b *testing.B) {
-	conn := schematest.Open(b)
+	conn := schematest.OpenMigrated(b)
 	c, err := catalogue.Open(b.Context(), conn)
 	if err != nil {
 		b.Fatal(err)
@@ -26,8 +26,8 @@ func BenchmarkLoneEvent(b *testing.B) {
 		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 60_000, Start: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), Days: 28, Seed: 1,
 		Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.066, MeanValue: 50}},
 	}
-	for part := range slices.Chunk(slices.Collect(simulated.Events()), 100_000) {
-		if err := w.Write(b.Context(), part); err != nil {
+	for part := range slices.Chunk(slices.Collect(simulated.GenerateEvents()), 100_000) {
+		if err := w.WriteEvents(b.Context(), part); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -37,11 +37,11 @@ func BenchmarkLoneEvent(b *testing.B) {
 	var writing, folding time.Duration
 	for written := uint64(1); b.Loop(); written++ {
 		event := schema.Event{
-			EventID: schema.Hash("bench") + written, Time: time.Date(2026, 5, 2, 0, 0, 0, 0, time.UTC), WebsiteID: 1, Subject: schema.SubjectCampaign,
+			EventID: schema.HashID("bench") + written, Time: time.Date(2026, 5, 2, 0, 0, 0, 0, time.UTC), WebsiteID: 1, Subject: schema.SubjectCampaign,
 			SubjectID: 12, VisitorID: written, Kind: schema.KindView, Attributes: schema.Attributes{Device: "mobile"},
 		}
 		began := cpuTime(b)
-		if err := w.Write(b.Context(), []schema.Event{event}); err != nil {
+		if err := w.WriteEvents(b.Context(), []schema.Event{event}); err != nil {
 			b.Fatal(err)
 		}
 		stored := cpuTime(b)

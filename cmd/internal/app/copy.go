@@ -20,18 +20,18 @@ type Copied struct {
 	Events    uint64 // rows
 }
 
-// Copy adds the catalogue, the recorded looks and the events of another store, which it only
+// CopyFrom adds the catalogue, the recorded looks and the events of another store, which it only
 // reads. progress is called after each insert of events.
-func (s *Store) Copy(ctx context.Context, from schema.Address, progress func(done, total uint64)) (copied Copied, err error) {
+func (s *Store) CopyFrom(ctx context.Context, from schema.Address, progress func(done, total uint64)) (copied Copied, err error) {
 	conn, closeSource, err := openSource(ctx, from)
 	if err != nil {
 		return copied, err
 	}
 	defer func() { err = errors.Join(err, closeSource()) }()
-	if copied.Catalogue, err = s.Catalogue.Copy(ctx, conn); err != nil {
+	if copied.Catalogue, err = s.Catalogue.CopyFrom(ctx, conn); err != nil {
 		return copied, err
 	}
-	if copied.Looks, err = looks.Copy(ctx, s.Conn, conn); err != nil {
+	if copied.Looks, err = looks.CopyRecords(ctx, s.Conn, conn); err != nil {
 		return copied, err
 	}
 	copied.Events, err = ingest.CopyEvents(ctx, s.Writer, conn, progress)
@@ -51,7 +51,7 @@ func openSource(ctx context.Context, from schema.Address) (_ driver.Conn, closeS
 			return nil, nil, errors.Join(err, closeEngine())
 		}
 	}
-	conn, err := schema.Reach(ctx, from)
+	conn, err := schema.OpenConnection(ctx, from)
 	if err != nil {
 		return nil, nil, errors.Join(err, closeEngine())
 	}
@@ -67,7 +67,7 @@ func checkSource(ctx context.Context, conn driver.Conn) error {
 	if err := schema.CheckTableForm(ctx, conn); err != nil {
 		return err
 	}
-	pending, err := schema.Pending(ctx, conn)
+	pending, err := schema.PendingMigrations(ctx, conn)
 	switch {
 	case err != nil:
 		return err

@@ -19,23 +19,23 @@ const (
 	journalInterval   = 500 * time.Millisecond // how soon a rejected line can be looked up
 )
 
-// follow starts the background tasks of a server. They run until the context
+// startBackgroundTasks starts the background tasks of a server. They run until the context
 // ends.
-func (s *Store) follow(ctx context.Context, o *ServerOptions, handler *api.API, background *sync.WaitGroup) {
+func (s *Store) startBackgroundTasks(ctx context.Context, o *ServerOptions, handler *api.API, background *sync.WaitGroup) {
 	if s.Dir == "" { // other servers may change the catalogue
-		background.Go(func() { s.Catalogue.Follow(ctx, catalogueInterval) })
+		background.Go(func() { s.Catalogue.RefreshPeriodically(ctx, catalogueInterval) })
 	}
 	for _, shard := range s.Engine.Facts {
-		background.Go(func() { shard.Follow(ctx) })
+		background.Go(func() { shard.FollowEvents(ctx) })
 	}
-	background.Go(func() { s.Journal.Follow(ctx, journalInterval) })
+	background.Go(func() { s.Journal.FlushPeriodically(ctx, journalInterval) })
 	background.Go(func() { s.Engine.FollowStatuses(ctx) })
 	background.Go(func() { s.Engine.FollowLooks(ctx) })
 	if o.RetentionDays > 0 {
 		background.Go(func() { s.followRetention(ctx, o.RetentionDays) })
 	}
 	background.Go(func() { s.followInbox(ctx, handler.CountInbox) })
-	if cluster, _ := schema.Cluster(s.Conn); cluster != "" {
+	if cluster, _ := schema.ClusterOf(s.Conn); cluster != "" {
 		background.Go(func() { s.followServers(ctx, handler.SetServers) })
 	}
 }
@@ -48,17 +48,17 @@ func (s *Store) followInbox(ctx context.Context, moved func(ingest.Moved)) {
 	inbox.Times, inbox.Moved = s.Times, moved
 	inbox.Reject = func(r ingest.InboxReject) {
 		website, _ := strconv.ParseInt(r.WebsiteID, 10, 64) // 0: the row has no valid website id
-		s.Journal.Keep(ingest.Reject{WebsiteID: website, Way: ingest.WayInbox, Reason: r.Reason, Text: "event_id=" + r.EventID + " row_id=" + r.RowID})
+		s.Journal.BufferRejects(ingest.Reject{WebsiteID: website, Way: ingest.WayInbox, Reason: r.Reason, Text: "event_id=" + r.EventID + " row_id=" + r.RowID})
 	}
 	inbox.Owns = func(ctx context.Context) (func(int64) bool, error) {
-		err := s.Catalogue.Refresh(ctx) // a website may have been declared just before its events
-		return s.Owns, err
+		err := s.Catalogue.RefreshSnapshot(ctx) // a website may have been declared just before its events
+		return s.HasWebsite, err
 	}
 	if s.Dir == "" {
-		inbox.Follow(ctx, catalogueInterval)
+		inbox.MovePeriodically(ctx, catalogueInterval)
 		return
 	}
-	if _, err := inbox.Move(ctx); err != nil && ctx.Err() == nil {
+	if _, err := inbox.MoveRows(ctx); err != nil && ctx.Err() == nil {
 		slog.WarnContext(ctx, "move events from events_inbox failed", "err", err)
 	}
 }
@@ -71,7 +71,7 @@ func (s *Store) followServers(ctx context.Context, set func([]schema.Server)) {
 	tick := time.NewTicker(serversInterval)
 	defer tick.Stop()
 	for {
-		servers, err := schema.Servers(ctx, s.Conn)
+		servers, err := schema.ReadServers(ctx, s.Conn)
 		switch {
 		case err == nil:
 			set(servers)

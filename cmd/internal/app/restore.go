@@ -9,8 +9,8 @@ import (
 	"lifthouse/schema"
 )
 
-// Restore creates an embedded store in a directory from a backup.
-func Restore(ctx context.Context, dir, from string) (err error) {
+// RestoreBackup creates an embedded store in a directory from a backup.
+func RestoreBackup(ctx context.Context, dir, from string) (err error) {
 	e, err := embedded.Open(ctx, dir, embedded.Options{})
 	if err != nil {
 		return err
@@ -20,12 +20,12 @@ func Restore(ctx context.Context, dir, from string) (err error) {
 	if err != nil {
 		return err
 	}
-	conn, err := schema.Reach(ctx, schema.Address{Dir: dir, Options: options})
+	conn, err := schema.OpenConnection(ctx, schema.Address{Dir: dir, Options: options})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	if err := schema.Restore(ctx, conn, from); err != nil {
+	if err := schema.RestoreBackup(ctx, conn, from); err != nil {
 		return err
 	}
 	if _, err := schema.Migrate(ctx, conn); err != nil {

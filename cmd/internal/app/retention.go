@@ -18,22 +18,22 @@ type Expired struct {
 	Events uint64
 }
 
-func (e *Expired) subject() ingest.SubjectID {
+func (e *Expired) subjectID() ingest.SubjectID {
 	return ingest.SubjectID{WebsiteID: e.WebsiteID, Subject: e.Subject, ID: e.ID}
 }
 
-// Expired returns the subjects that ended at least the given number of days ago
+// ExpiredSubjects returns the subjects that ended at least the given number of days ago
 // and still have events, or facts if a deletion was interrupted. It reads the catalogue first, since another server may
 // just have started a subject again.
-func (s *Store) Expired(ctx context.Context, days int, now time.Time) ([]Expired, error) {
-	if err := s.Catalogue.Refresh(ctx); err != nil {
+func (s *Store) ExpiredSubjects(ctx context.Context, days int, now time.Time) ([]Expired, error) {
+	if err := s.Catalogue.RefreshSnapshot(ctx); err != nil {
 		return nil, err
 	}
 	var ended []Expired
 	var subjects []ingest.SubjectID
-	for _, e := range s.Catalogue.Snapshot().Ended(now.AddDate(0, 0, -days)) {
+	for _, e := range s.Catalogue.Snapshot().EndedSubjects(now.AddDate(0, 0, -days)) {
 		ended = append(ended, Expired{Ended: e})
-		subjects = append(subjects, ended[len(ended)-1].subject())
+		subjects = append(subjects, ended[len(ended)-1].subjectID())
 	}
 	if len(ended) == 0 {
 		return nil, nil
@@ -42,10 +42,10 @@ func (s *Store) Expired(ctx context.Context, days int, now time.Time) ([]Expired
 	if err != nil {
 		return nil, err
 	}
-	folded := s.folded()
+	folded := s.subjectsWithFacts()
 	var found []Expired
 	for _, e := range ended {
-		if events, stored := counts[e.subject()]; stored || folded[e.subject()] {
+		if events, stored := counts[e.subjectID()]; stored || folded[e.subjectID()] {
 			e.Events = events
 			found = append(found, e)
 		}
@@ -53,8 +53,8 @@ func (s *Store) Expired(ctx context.Context, days int, now time.Time) ([]Expired
 	return found, nil
 }
 
-// folded returns the subjects with facts.
-func (s *Store) folded() map[ingest.SubjectID]bool {
+// subjectsWithFacts returns the subjects with facts.
+func (s *Store) subjectsWithFacts() map[ingest.SubjectID]bool {
 	found := map[ingest.SubjectID]bool{}
 	for _, shard := range s.Engine.Facts {
 		shard.EachTotals(func(of plan.Subject, _ facts.Totals) {
@@ -64,11 +64,11 @@ func (s *Store) folded() map[ingest.SubjectID]bool {
 	return found
 }
 
-// Erase deletes the events of the subjects.
-func (s *Store) Erase(ctx context.Context, found []Expired) error {
+// EraseSubjects deletes the events of the subjects.
+func (s *Store) EraseSubjects(ctx context.Context, found []Expired) error {
 	subjects := make([]ingest.SubjectID, len(found))
 	for i := range found {
-		subjects[i] = found[i].subject()
+		subjects[i] = found[i].subjectID()
 	}
 	return s.Writer.DropSubjects(ctx, subjects)
 }
@@ -81,9 +81,9 @@ func (s *Store) followRetention(ctx context.Context, days int) {
 	tick := time.NewTicker(retentionInterval)
 	defer tick.Stop()
 	for {
-		found, err := s.Expired(ctx, days, time.Now())
+		found, err := s.ExpiredSubjects(ctx, days, time.Now())
 		if err == nil && len(found) > 0 {
-			err = s.Erase(ctx, found)
+			err = s.EraseSubjects(ctx, found)
 		}
 		if err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "delete events past their retention period failed", "err", err)

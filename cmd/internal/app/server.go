@@ -32,10 +32,10 @@ type ServerOptions struct {
 	Stopping func()                    // called when the server begins to stop; may be nil
 }
 
-// Serve answers requests until the context ends, and keeps the store up to date
+// ServeAPI answers requests until the context ends, and keeps the store up to date
 // meanwhile.
-func (s *Store) Serve(ctx context.Context, o *ServerOptions) error {
-	listener, err := listen(ctx, "--listen", o.Listen)
+func (s *Store) ServeAPI(ctx context.Context, o *ServerOptions) error {
+	listener, err := listenTCP(ctx, "--listen", o.Listen)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (s *Store) Serve(ctx context.Context, o *ServerOptions) error {
 	following, stop := context.WithCancel(context.WithoutCancel(ctx)) // ends after the last request
 	defer stop()
 	handler := s.API(following, o.API)
-	s.follow(following, o, handler, &background)
+	s.startBackgroundTasks(following, o, handler, &background)
 	if o.Commands != nil {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -76,10 +76,10 @@ func (s *Store) Serve(ctx context.Context, o *ServerOptions) error {
 	if o.Stopping != nil {
 		o.Stopping()
 	}
-	return drain(ctx, handler, server, o)
+	return drainServer(ctx, handler, server, o)
 }
 
-func listen(ctx context.Context, flag, address string) (net.Listener, error) {
+func listenTCP(ctx context.Context, flag, address string) (net.Listener, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", address)
 	if err != nil {
@@ -107,12 +107,12 @@ func httpServer(handler http.Handler, o *ServerOptions) *http.Server {
 
 // serveAdmin serves metrics and profiles.
 func serveAdmin(ctx context.Context, handler *api.API, o *ServerOptions, background *sync.WaitGroup, failed chan<- error) (*http.Server, error) {
-	listener, err := listen(ctx, "--admin-address", o.Admin)
+	listener, err := listenTCP(ctx, "--admin-address", o.Admin)
 	if err != nil {
 		return nil, err
 	}
 	server := &http.Server{
-		Handler: handler.Admin(), ReadHeaderTimeout: o.HeaderTimeout, IdleTimeout: o.IdleTimeout,
+		Handler: handler.AdminHandler(), ReadHeaderTimeout: o.HeaderTimeout, IdleTimeout: o.IdleTimeout,
 		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
 	}
 	slog.InfoContext(ctx, "serving metrics and profiles", "url", "http://"+listener.Addr().String()+"/metrics")
@@ -124,10 +124,10 @@ func serveAdmin(ctx context.Context, handler *api.API, o *ServerOptions, backgro
 	return server, nil
 }
 
-// drain makes the readiness probe fail, stops accepting requests, and waits for
+// drainServer makes the readiness probe fail, stops accepting requests, and waits for
 // running ones.
-func drain(ctx context.Context, handler *api.API, server *http.Server, o *ServerOptions) error {
-	handler.Drain()
+func drainServer(ctx context.Context, handler *api.API, server *http.Server, o *ServerOptions) error {
+	handler.StartDraining()
 	if o.DrainDelay > 0 {
 		<-time.After(o.DrainDelay)
 	}

@@ -11,8 +11,8 @@ import (
 // DefaultListen can be reached from this machine only.
 const DefaultListen = "127.0.0.1:8080"
 
-// Faults returns the invalid addresses and origins.
-func (o *ServerOptions) Faults() []string {
+// AddressFaults returns the invalid addresses and origins.
+func (o *ServerOptions) AddressFaults() []string {
 	var faults []string
 	fault := func(name string, value any, want string) {
 		faults = append(faults, fmt.Sprintf("%s %q: must be %s", name, fmt.Sprint(value), want))
@@ -30,8 +30,8 @@ func (o *ServerOptions) Faults() []string {
 	return faults
 }
 
-// Exposures returns warnings about addresses that other machines can reach.
-func (o *ServerOptions) Exposures(hasTLS bool) []string {
+// NetworkWarnings returns warnings about addresses that other machines can reach.
+func (o *ServerOptions) NetworkWarnings(hasTLS bool) []string {
 	var warnings []string
 	if !isLocal(o.Listen) && !hasTLS {
 		warnings = append(warnings, "listen "+o.Listen+" can be reached from other machines without TLS, so tokens are sent in clear text; "+
@@ -53,8 +53,8 @@ func isLocal(address string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Logger returns a logger with a level and a format: JSON or text.
-func Logger(to io.Writer, level string, asJSON bool) *slog.Logger {
+// NewLogger returns a logger with a level and a format: JSON or text.
+func NewLogger(to io.Writer, level string, asJSON bool) *slog.Logger {
 	var least slog.Level
 	_ = least.UnmarshalText([]byte(level)) // the caller has validated the level
 	options := &slog.HandlerOptions{Level: least}

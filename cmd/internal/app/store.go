@@ -48,14 +48,14 @@ type Options struct {
 	UnreadFacts bool         // do not read the facts, which may be damaged and are about to be rebuilt
 }
 
-// Open opens the store at an address and brings its tables up to date. The
+// OpenStore opens the store at an address and brings its tables up to date. The
 // directory of an embedded store must be absolute. The error may be an
 // embedded.LockedError.
-func Open(ctx context.Context, address schema.Address, o Options) (*Store, error) {
+func OpenStore(ctx context.Context, address schema.Address, o Options) (*Store, error) {
 	var held *embedded.Engine
 	var err error
 	if address.Dir != "" {
-		if held, err = OpenEmbedded(ctx, address.Dir, o.Fsync, connections(o.Concurrency)); err != nil {
+		if held, err = OpenEmbedded(ctx, address.Dir, o.Fsync, connectionCount(o.Concurrency)); err != nil {
 			return nil, err
 		}
 		if address.Options, err = EmbeddedOptions(ctx, held); err != nil {
@@ -64,10 +64,10 @@ func Open(ctx context.Context, address schema.Address, o Options) (*Store, error
 	}
 	address.SetConcurrency(o.Concurrency)
 	s := &Store{Dir: address.Dir, embedded: held}
-	if s.Conn, err = schema.Connect(ctx, address); err != nil {
+	if s.Conn, err = schema.OpenMigrated(ctx, address); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	if err := s.wire(ctx, address, o); err != nil {
+	if err := s.createComponents(ctx, address, o); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if err := s.Writer.SetClock(ctx); err != nil {
@@ -76,17 +76,17 @@ func Open(ctx context.Context, address schema.Address, o Options) (*Store, error
 	return s, nil
 }
 
-// On returns a store on an open connection to an address. The caller closes the connection and the replicas.
-func On(ctx context.Context, conn driver.Conn, address schema.Address, o Options) (*Store, error) {
+// NewStore returns a store on an open connection to an address. The caller closes the connection and the replicas.
+func NewStore(ctx context.Context, conn driver.Conn, address schema.Address, o Options) (*Store, error) {
 	s := &Store{Conn: conn}
-	return s, s.wire(ctx, address, o)
+	return s, s.createComponents(ctx, address, o)
 }
 
 // CloseReplicas closes the connections to the replicas of a cluster.
 func (s *Store) CloseReplicas() error { return schema.CloseReplicas(s.replicas) }
 
-// wire makes the components of the store.
-func (s *Store) wire(ctx context.Context, address schema.Address, o Options) (err error) {
+// createComponents makes the components of the store.
+func (s *Store) createComponents(ctx context.Context, address schema.Address, o Options) (err error) {
 	if s.Dir == "" {
 		if o.Limits, err = withinProfile(ctx, s.Conn, o.Limits); err != nil {
 			return err
@@ -95,7 +95,7 @@ func (s *Store) wire(ctx context.Context, address schema.Address, o Options) (er
 	if s.Catalogue, err = catalogue.Open(ctx, s.Conn); err != nil {
 		return err
 	}
-	refreshers, err := s.refreshers(ctx, address)
+	refreshers, err := s.openRefreshers(ctx, address)
 	if err != nil {
 		return err
 	}
@@ -104,16 +104,16 @@ func (s *Store) wire(ctx context.Context, address schema.Address, o Options) (er
 	s.Writer = ingest.NewWriter(s.Conn, erasing{refreshers})
 	s.Journal = ingest.NewJournal(s.Conn)
 	if s.Dir != "" { // no other process writes to the store
-		s.Writer.AfterInsert(refreshers[0].Noted)
+		s.Writer.AfterInsert(refreshers[0].NoteEvents)
 	}
 	if o.UnreadFacts {
 		return nil
 	}
-	return s.Engine.Open(ctx)
+	return s.Engine.OpenFacts(ctx)
 }
 
-// refreshers returns the refreshers of the facts of the store: one, or one of each shard.
-func (s *Store) refreshers(ctx context.Context, address schema.Address) ([]*facts.Refresher, error) {
+// openRefreshers returns the refreshers of the facts of the store: one, or one of each shard.
+func (s *Store) openRefreshers(ctx context.Context, address schema.Address) ([]*facts.Refresher, error) {
 	if address.Cluster == "" {
 		return []*facts.Refresher{facts.NewRefresher(s.Conn, s.Dir != "")}, nil
 	}
@@ -186,9 +186,9 @@ func OpenEmbedded(ctx context.Context, dir string, fsync bool, connections int) 
 	})
 }
 
-// connections returns the connections of an embedded store: one per concurrent
+// connectionCount returns the connections of an embedded store: one per concurrent
 // report and some for everything else. 0 reports: the engine's default.
-func connections(requests int) int {
+func connectionCount(requests int) int {
 	if requests <= 0 {
 		return 0
 	}
@@ -209,8 +209,8 @@ func withinProfile(ctx context.Context, conn driver.Conn, limits source.Limits) 
 	return limits, nil
 }
 
-// Owns reports whether the catalogue has the website.
-func (s *Store) Owns(website int64) bool {
+// HasWebsite reports whether the catalogue has the website.
+func (s *Store) HasWebsite(website int64) bool {
 	_, known := s.Catalogue.Snapshot().AccountOfWebsite(website)
 	return known
 }
@@ -238,7 +238,7 @@ func (s *Store) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopWriting)
 	defer cancel()
 	if s.Writer != nil {
-		s.Writer.Stop(ctx)
+		s.Writer.StopWrites(ctx)
 	}
 	var errs []error
 	if s.Conn != nil {

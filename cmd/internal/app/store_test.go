@@ -19,26 +19,26 @@ func TestMain(m *testing.M) { schematest.Main(m) }
 // TestSeveralProcessesOpenANewStoreOnAServer at once, and fold the same event,
 // which all of them store and which counts once.
 func TestSeveralProcessesOpenANewStoreOnAServer(t *testing.T) {
-	server := schematest.Server(t)
-	database := server.Database(t)
+	server := schematest.SharedServer(t)
+	database := server.CreateDatabase(t)
 	const processes = 4
 	event := schema.Event{EventID: 1, Time: time.UnixMilli(1_800_000_000_000), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: 7, Kind: schema.KindView}
 	stores := make([]*app.Store, processes)
 	var group errgroup.Group
 	for i := range processes {
 		group.Go(func() error {
-			home, err := schema.ParseAddress([]string{server.Address(database), server.HTTPAddress(database)}[i%2], func(string) string { return "" })
+			home, err := schema.ParseAddress([]string{server.DatabaseAddress(database), server.HTTPAddress(database)}[i%2], func(string) string { return "" })
 			if err != nil {
 				return err
 			}
-			stores[i], err = app.Open(t.Context(), home, app.Options{Limits: source.DefaultLimits, Concurrency: 3, Times: ingest.DefaultTimes})
+			stores[i], err = app.OpenStore(t.Context(), home, app.Options{Limits: source.DefaultLimits, Concurrency: 3, Times: ingest.DefaultTimes})
 			if err != nil {
 				return err
 			}
-			if err := stores[i].Writer.Write(t.Context(), []schema.Event{event}); err != nil {
+			if err := stores[i].Writer.WriteEvents(t.Context(), []schema.Event{event}); err != nil {
 				return err
 			}
-			_, err = stores[i].Engine.Facts[0].Refresh(t.Context())
+			_, err = stores[i].Engine.Facts[0].RefreshFacts(t.Context())
 			return err
 		})
 	}
@@ -49,10 +49,10 @@ func TestSeveralProcessesOpenANewStoreOnAServer(t *testing.T) {
 		t.Errorf("%d connections, want those of 3 requests and %d more", got, schema.SpareConns)
 	}
 	for _, s := range stores {
-		if _, err := s.Engine.Facts[0].Refresh(t.Context()); err != nil { // reads what the others stored
+		if _, err := s.Engine.Facts[0].RefreshFacts(t.Context()); err != nil { // reads what the others stored
 			t.Error(err)
 		}
-		totals := s.Engine.Totals(plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1})
+		totals := s.Engine.SubjectCounters(plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1})
 		if s.Dir != "" || totals.Visitors != 1 || totals.AllEvents() != 1 {
 			t.Errorf("%d visitors, %d events; want 1", totals.Visitors, totals.AllEvents())
 		}

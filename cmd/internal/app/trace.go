@@ -17,10 +17,10 @@ import (
 // traceFlush is the time to send the remaining spans when the server stops.
 const traceFlush = 5 * time.Second
 
-// Trace exports spans by OTLP over HTTP if the environment names a collector in
+// StartTracing exports spans by OTLP over HTTP if the environment names a collector in
 // one of OpenTelemetry's variables. Otherwise nothing is traced. end sends the
 // remaining spans.
-func Trace(ctx context.Context, release string, getenv func(string) string) (end func(), err error) {
+func StartTracing(ctx context.Context, release string, getenv func(string) string) (end func(), err error) {
 	if getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
 		return func() {}, nil
 	}

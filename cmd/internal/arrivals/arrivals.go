@@ -60,7 +60,7 @@ func ofEvent(e ingest.Accepted) Arrival {
 		t.WidgetID, t.VariationID = e.SubjectID, &e.VariationID
 	case schema.SubjectNone:
 	}
-	t.Value = amount(e.Value)
+	t.Value = jsonAmount(e.Value)
 	return Arrival{At: e.At, WebsiteID: e.WebsiteID, Event: t}
 }
 
@@ -68,21 +68,21 @@ func ofReject(r ingest.Reject) Arrival {
 	return Arrival{At: r.Time, WebsiteID: r.WebsiteID, Rejected: &rejected{r.Way, r.File, r.Line, r.Reason, r.Text}}
 }
 
-// key identifies an arrival that is read twice.
-func (a Arrival) key() string {
+// uniqueKey identifies an arrival that is read twice.
+func (a Arrival) uniqueKey() string {
 	text, _ := json.Marshal(a) // texts and numbers can be encoded
 	return string(text)
 }
 
-// line returns the arrival as text.
-func (a Arrival) line() string {
+// textLine returns the arrival as text.
+func (a Arrival) textLine() string {
 	at := a.At.UTC().Format("2006-01-02 15:04:05.000")
 	if r := a.Rejected; r != nil {
-		text := fmt.Sprintf("%s  website %-3s REJECTED  %s: %s", at, knownWebsite(a.WebsiteID), origin(r.Way, r.File, r.Line), r.Reason)
+		text := fmt.Sprintf("%s  website %-3s REJECTED  %s: %s", at, knownWebsite(a.WebsiteID), lineOrigin(r.Way, r.File, r.Line), r.Reason)
 		if r.Text != "" {
 			text += "\n" + strings.Repeat(" ", len(at)) + "  " + r.Text
 		}
-		return render.Printable(text)
+		return render.PrintableText(text)
 	}
 	e, saw := a.Event, "unattributed"
 	if e.VariationID != nil {
@@ -101,11 +101,11 @@ func (a Arrival) line() string {
 			text += "  " + more
 		}
 	}
-	return render.Printable(text)
+	return render.PrintableText(text)
 }
 
-// amount returns money as a JSON number, or nothing if it is 0.
-func amount(units int64) json.RawMessage {
+// jsonAmount returns money as a JSON number, or nothing if it is 0.
+func jsonAmount(units int64) json.RawMessage {
 	if units == 0 {
 		return nil
 	}
@@ -120,8 +120,8 @@ func kindOf(kind schema.Kind, goal int64) string {
 	return string(kind) + " " + strconv.FormatInt(goal, 10)
 }
 
-// origin returns where a line came from.
-func origin(way ingest.Way, file string, line int64) string {
+// lineOrigin returns where a line came from.
+func lineOrigin(way ingest.Way, file string, line int64) string {
 	from := cmp.Or(file, string(way))
 	if line > 0 {
 		from += " line " + strconv.FormatInt(line, 10)
@@ -136,9 +136,9 @@ func knownWebsite(id int64) string {
 	return strconv.FormatInt(id, 10)
 }
 
-// Write prints arrivals in the order of their time: one line of text each, or one
+// WriteAll prints arrivals in the order of their time: one line of text each, or one
 // JSON object per line. The error is that of the writer.
-func Write(to io.Writer, all []Arrival, asJSON bool) error {
+func WriteAll(to io.Writer, all []Arrival, asJSON bool) error {
 	encoder := json.NewEncoder(to)
 	encoder.SetEscapeHTML(false)
 	slices.SortStableFunc(all, func(a, b Arrival) int { return a.At.Compare(b.At) })
@@ -149,7 +149,7 @@ func Write(to io.Writer, all []Arrival, asJSON bool) error {
 			}
 			continue
 		}
-		if _, err := fmt.Fprintln(to, a.line()); err != nil {
+		if _, err := fmt.Fprintln(to, a.textLine()); err != nil {
 			return err
 		}
 	}

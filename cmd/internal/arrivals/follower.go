@@ -42,8 +42,8 @@ func NewFollower(conn driver.Conn, q Query) *Follower {
 	return &Follower{conn: conn, query: q, events: stream{since: now}, rejects: stream{since: now}}
 }
 
-// Before returns the last arrivals before the follower was made.
-func (f *Follower) Before(ctx context.Context) ([]Arrival, error) {
+// LastArrivals returns the last arrivals before the follower was made.
+func (f *Follower) LastArrivals(ctx context.Context) ([]Arrival, error) {
 	most := f.query.Last
 	if most == 0 {
 		return nil, nil
@@ -54,30 +54,30 @@ func (f *Follower) Before(ctx context.Context) ([]Arrival, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = f.events.fresh(convert(events, ofEvent), most)
+		all = f.events.unseenArrivals(toArrivals(events, ofEvent), most)
 	}
 	rejects, err := ingest.LastRejects(ctx, f.conn, f.query.Website, most)
 	if err != nil {
 		return nil, err
 	}
-	return append(all, f.rejects.fresh(convert(rejects, ofReject), most)...), nil
+	return append(all, f.rejects.unseenArrivals(toArrivals(rejects, ofReject), most)...), nil
 }
 
-// New returns the arrivals since the last call.
-func (f *Follower) New(ctx context.Context) ([]Arrival, error) {
+// NewArrivals returns the arrivals since the last call.
+func (f *Follower) NewArrivals(ctx context.Context) ([]Arrival, error) {
 	var all []Arrival
 	if !f.query.OnlyRejected {
 		events, err := ingest.EventsSince(ctx, f.conn, f.query.Website, f.events.since, maxNew)
 		if err != nil {
 			return nil, err
 		}
-		all = f.events.fresh(convert(events, ofEvent), maxNew)
+		all = f.events.unseenArrivals(toArrivals(events, ofEvent), maxNew)
 	}
 	rejects, err := ingest.RejectsSince(ctx, f.conn, f.query.Website, f.rejects.since, maxNew)
 	if err != nil {
 		return nil, err
 	}
-	return append(all, f.rejects.fresh(convert(rejects, ofReject), maxNew)...), nil
+	return append(all, f.rejects.unseenArrivals(toArrivals(rejects, ofReject), maxNew)...), nil
 }
 
 // stream keeps track of the events, or of the rejected lines, that were shown.
@@ -88,16 +88,16 @@ type stream struct {
 	shown map[string]time.Time // acceptance times by key
 }
 
-// fresh returns the arrivals that were not shown, in the order of arrival. The
+// unseenArrivals returns the arrivals that were not shown, in the order of arrival. The
 // input is in reverse order. If it has the maximum length, older arrivals are
 // skipped.
-func (s *stream) fresh(read []Arrival, most int) []Arrival {
+func (s *stream) unseenArrivals(read []Arrival, most int) []Arrival {
 	if s.shown == nil {
 		s.shown = map[string]time.Time{}
 	}
 	var fresh []Arrival
 	for _, a := range slices.Backward(read) {
-		if key := a.key(); s.shown[key].IsZero() {
+		if key := a.uniqueKey(); s.shown[key].IsZero() {
 			s.shown[key] = a.At
 			fresh = append(fresh, a)
 		}
@@ -116,7 +116,7 @@ func (s *stream) fresh(read []Arrival, most int) []Arrival {
 	return fresh
 }
 
-func convert[T any](of []T, as func(T) Arrival) []Arrival {
+func toArrivals[T any](of []T, as func(T) Arrival) []Arrival {
 	all := make([]Arrival, len(of))
 	for i := range of {
 		all[i] = as(of[i])

@@ -15,21 +15,21 @@ func TestMain(m *testing.M) { schematest.Main(m) }
 // TestFollowerSkipsOldArrivals has more events arrive than New returns: the
 // follower returns the last ones, in order, and continues after them.
 func TestFollowerSkipsOldArrivals(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.OpenMigrated(t)
 	f := NewFollower(conn, Query{})
 	w := ingest.NewWriter(conn, nil)
 	var events []schema.Event
 	for visitor := range 2 * maxNew {
 		events = append(events, schema.Event{
-			WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: uint64(visitor), EventID: schema.Hash(fmt.Sprint(visitor)), //nolint:gosec // small
+			WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: uint64(visitor), EventID: schema.HashID(fmt.Sprint(visitor)), //nolint:gosec // small
 			Kind: schema.KindView, Time: time.Now().Add(-time.Hour),
 		})
 	}
-	if err := w.Write(t.Context(), events); err != nil {
+	if err := w.WriteEvents(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
 	for round, shown := range []int{maxNew, 0} {
-		got, err := f.New(t.Context())
+		got, err := f.NewArrivals(t.Context())
 		if err != nil || len(got) != shown {
 			t.Fatalf("round %d: %d arrivals, %v; want %d", round, len(got), err, shown)
 		}

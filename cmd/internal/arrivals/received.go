@@ -34,12 +34,12 @@ func ReceivedOf(stored []ingest.StoredRows, known *catalogue.Snapshot) []*Receiv
 	for i := range stored {
 		s := &stored[i]
 		r := of(s.WebsiteID)
-		r.Accepted.Add(s.Accepted)
-		r.Late.Add(s.Late)
+		r.Accepted.AddCounts(s.Accepted)
+		r.Late.AddCounts(s.Late)
 		own := catalogue.NewNamed()
 		own.AddRows(&s.Event, 1)
-		if len(known.Undeclared(own)) > 0 {
-			r.Undeclared.Add(s.Accepted)
+		if len(known.UndeclaredNames(own)) > 0 {
+			r.Undeclared.AddCounts(s.Accepted)
 		}
 		if named[s.WebsiteID] == nil {
 			named[s.WebsiteID] = catalogue.NewNamed()
@@ -47,7 +47,7 @@ func ReceivedOf(stored []ingest.StoredRows, known *catalogue.Snapshot) []*Receiv
 		named[s.WebsiteID].AddRows(&s.Event, int(s.Accepted.Week)) //nolint:gosec // a number of rows
 	}
 	for website, of := range named {
-		byWebsite[website].Names = known.Undeclared(of)
+		byWebsite[website].Names = known.UndeclaredNames(of)
 	}
 	return slices.SortedFunc(maps.Values(byWebsite), func(a, b *Received) int { return cmp.Compare(a.WebsiteID, b.WebsiteID) })
 }
@@ -55,8 +55,8 @@ func ReceivedOf(stored []ingest.StoredRows, known *catalogue.Snapshot) []*Receiv
 // shownNames is the maximum number of undeclared names that Write prints.
 const shownNames = 10
 
-// Write prints the counts of a website as text.
-func (r *Received) Write(to io.Writer) {
+// WriteText prints the counts of a website as text.
+func (r *Received) WriteText(to io.Writer) {
 	website := fmt.Sprintf("Website %d", r.WebsiteID)
 	row := func(name string, w ingest.Windows) {
 		_, _ = fmt.Fprintf(to, "  %-50s %10d %10d %10d\n", name, w.Hour, w.Day, w.Week)

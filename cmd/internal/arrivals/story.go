@@ -64,12 +64,12 @@ type refusal struct {
 
 // StoryOf returns the story of a visitor.
 func StoryOf(visitor string, of *ingest.OfVisitor, known *catalogue.Snapshot) *Story {
-	s := &Story{Visitor: visitor, Hash: fmt.Sprintf("%016x", schema.Hash(visitor)), Chapters: []chapter{}, Rejected: []refusal{}, Limited: of.Limited}
+	s := &Story{Visitor: visitor, Hash: fmt.Sprintf("%016x", schema.HashID(visitor)), Chapters: []chapter{}, Rejected: []refusal{}, Limited: of.Limited}
 	events := make([]story.Event, len(of.Events))
 	for i, e := range of.Events {
 		events[i] = story.Event{AcceptedAt: e.At, Event: e.Event}
 	}
-	for _, c := range story.Of(events, known) {
+	for _, c := range story.ExplainEvents(events, known) {
 		s.Chapters = append(s.Chapters, chapterOf(c))
 	}
 	for _, r := range of.Rejects {
@@ -80,7 +80,7 @@ func StoryOf(visitor string, of *ingest.OfVisitor, known *catalogue.Snapshot) *S
 
 func chapterOf(c story.Chapter) chapter {
 	out := chapter{WebsiteID: c.Subject.WebsiteID, ExperimentID: c.Subject.ExperimentID, Name: c.Name, Counts: c.Counts, Why: c.Why}
-	out.title = fmt.Sprintf("Website %d, %s", c.Subject.WebsiteID, c.Subject.Short())
+	out.title = fmt.Sprintf("Website %d, %s", c.Subject.WebsiteID, c.Subject.ShortName())
 	switch c.Subject.Kind {
 	case schema.SubjectCampaign:
 		out.CampaignID = c.Subject.ID
@@ -98,14 +98,14 @@ func chapterOf(c story.Chapter) chapter {
 	}
 	for _, l := range c.Lines {
 		out.Events = append(out.Events, eventLine{
-			Time: l.Time.UTC(), AcceptedAt: l.AcceptedAt.UTC(), Event: l.Kind, GoalID: l.GoalID, Variation: l.VariationID, Value: amount(l.Value), Counts: l.Counts, Why: l.Why, Arrival: l.Arrival,
+			Time: l.Time.UTC(), AcceptedAt: l.AcceptedAt.UTC(), Event: l.Kind, GoalID: l.GoalID, Variation: l.VariationID, Value: jsonAmount(l.Value), Counts: l.Counts, Why: l.Why, Arrival: l.Arrival,
 		})
 	}
 	return out
 }
 
-// Write prints the story as text.
-func (s *Story) Write(to io.Writer) error {
+// WriteText prints the story as text.
+func (s *Story) WriteText(to io.Writer) error {
 	var out strings.Builder
 	_, _ = fmt.Fprintf(&out, "Visitor %s, stored as %s\n", s.Visitor, s.Hash)
 	if len(s.Chapters)+len(s.Rejected) == 0 {
@@ -123,7 +123,7 @@ func (s *Story) Write(to io.Writer) error {
 			if c.CampaignID == 0 && c.WidgetID == 0 {
 				variation = ""
 			}
-			_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Time.Format(time.DateTime), kindOf(e.Event, e.GoalID), variation, e.Value, yes(e.Counts), e.Why, e.Arrival)
+			_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Time.Format(time.DateTime), kindOf(e.Event, e.GoalID), variation, e.Value, yesOrNo(e.Counts), e.Why, e.Arrival)
 		}
 		_ = table.Flush()
 	}
@@ -131,13 +131,13 @@ func (s *Story) Write(to io.Writer) error {
 		_, _ = fmt.Fprintln(&out, "\nRejected in the last week:")
 	}
 	for _, r := range s.Rejected {
-		_, _ = fmt.Fprintf(&out, "  %s  %s: %s\n", r.At.UTC().Format(time.DateTime), origin(r.Way, r.File, r.Line), r.Why)
+		_, _ = fmt.Fprintf(&out, "  %s  %s: %s\n", r.At.UTC().Format(time.DateTime), lineOrigin(r.Way, r.File, r.Line), r.Why)
 	}
-	_, err := io.WriteString(to, render.Printable(out.String()))
+	_, err := io.WriteString(to, render.PrintableText(out.String()))
 	return err
 }
 
-func yes(b bool) string {
+func yesOrNo(b bool) string {
 	if b {
 		return "yes"
 	}

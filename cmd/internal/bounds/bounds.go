@@ -64,7 +64,7 @@ func (v *value[T]) Set(text string) error {
 		parsed, err = time.ParseDuration(text)
 	}
 	if err != nil {
-		return errors.New(v.allowed())
+		return errors.New(v.describeAllowed())
 	}
 	*v.to, v.text = parsed.(T), text //nolint:forcetypeassert // the switch has all types
 	return nil
@@ -75,23 +75,23 @@ func (v *value[T]) check() error {
 	if *v.to >= v.least && *v.to <= v.most {
 		return nil
 	}
-	return fmt.Errorf("%q: %s", v.text, v.allowed())
+	return fmt.Errorf("%q: %s", v.text, v.describeAllowed())
 }
 
-// allowed describes the values that are allowed.
-func (v *value[T]) allowed() string {
+// describeAllowed describes the values that are allowed.
+func (v *value[T]) describeAllowed() string {
 	switch least := any(v.least).(type) {
 	case float64:
 		return fmt.Sprintf("must be a number from %v to %v", v.least, v.most)
 	case time.Duration:
 		most, _ := any(v.most).(time.Duration)
-		return fmt.Sprintf("must be a duration such as 60s, from %s to %s", shorten(least), shorten(most))
+		return fmt.Sprintf("must be a duration such as 60s, from %s to %s", shortDuration(least), shortDuration(most))
 	}
 	return fmt.Sprintf("must be an integer from %v to %v", v.least, v.most)
 }
 
-// shorten returns a duration without units of 0: 24h and not 24h0m0s.
-func shorten(d time.Duration) string {
+// shortDuration returns a duration without units of 0: 24h and not 24h0m0s.
+func shortDuration(d time.Duration) string {
 	if d == 0 {
 		return "0"
 	}
@@ -151,37 +151,37 @@ func (v *ids) String() string {
 // Type returns the name of the type, for the usage.
 func (v *ids) Type() string { return "int64Slice" }
 
-// Check returns an error if the value that was set is outside of the bounds of the flag.
-func Check(flag *pflag.Flag) error {
+// CheckFlag returns an error if the value that was set is outside of the bounds of the flag.
+func CheckFlag(flag *pflag.Flag) error {
 	if v, ok := flag.Value.(interface{ check() error }); ok {
 		return v.check()
 	}
 	return nil
 }
 
-// Faults returns what is wrong with the flags of a command line.
-func Faults(flags *pflag.FlagSet) []string {
+// FlagFaults returns what is wrong with the flags of a command line.
+func FlagFaults(flags *pflag.FlagSet) []string {
 	var faults []string
 	flags.Visit(func(flag *pflag.Flag) {
-		if err := Check(flag); err != nil {
+		if err := CheckFlag(flag); err != nil {
 			faults = append(faults, fmt.Sprintf("--%s %v", flag.Name, err))
 		}
 	})
 	return faults
 }
 
-// Parsed returns the error of parsing a command line, with what is allowed.
-func Parsed(err error) error {
+// ExplainParseError returns the error of parsing a command line, with what is allowed.
+func ExplainParseError(err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
 		return err
 	}
 	flag := invalid.GetFlag()
-	return fmt.Errorf("--%s %q: %s", flag.Name, invalid.GetValue(), Explain(flag, invalid.Unwrap()))
+	return fmt.Errorf("--%s %q: %s", flag.Name, invalid.GetValue(), DescribeAllowed(flag, invalid.Unwrap()))
 }
 
-// Explain returns what is allowed if Set of a flag returned an error.
-func Explain(flag *pflag.Flag, err error) string {
+// DescribeAllowed returns what is allowed if Set of a flag returned an error.
+func DescribeAllowed(flag *pflag.Flag, err error) string {
 	switch {
 	case flag.Value.Type() == "bool":
 		return "must be true or false"

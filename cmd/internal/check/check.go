@@ -40,25 +40,25 @@ func (r *Report) Fault(aspect string, err error) {
 	_, _ = fmt.Fprintf(r.To, "%-9s  WRONG    %v\n", aspect, err)
 }
 
-// Store checks an open store, without changing it.
-func (r *Report) Store(ctx context.Context, conn driver.Conn, address schema.Address) {
-	if !r.tables(ctx, conn) {
+// CheckStore checks an open store, without changing it.
+func (r *Report) CheckStore(ctx context.Context, conn driver.Conn, address schema.Address) {
+	if !r.checkTables(ctx, conn) {
 		return
 	}
-	s, err := app.On(ctx, conn, address, app.Options{Limits: source.DefaultLimits, UnreadFacts: true})
+	s, err := app.NewStore(ctx, conn, address, app.Options{Limits: source.DefaultLimits, UnreadFacts: true})
 	if err != nil {
 		r.Fault("catalogue", err)
 	} else {
-		r.contents(ctx, s.Catalogue, s.Engine.Facts)
+		r.checkContents(ctx, s.Catalogue, s.Engine.Facts)
 	}
 	if err := s.CloseReplicas(); err != nil {
 		r.Fault("store", err)
 	}
 }
 
-// Served checks the store of this process.
-func (r *Report) Served(ctx context.Context, s *app.Store) {
-	if !r.tables(ctx, s.Conn) {
+// CheckServedStore checks the store of this process.
+func (r *Report) CheckServedStore(ctx context.Context, s *app.Store) {
+	if !r.checkTables(ctx, s.Conn) {
 		return
 	}
 	stored, err := catalogue.Open(ctx, s.Conn) // other programs may have changed it
@@ -66,39 +66,39 @@ func (r *Report) Served(ctx context.Context, s *app.Store) {
 		r.Fault("catalogue", err)
 		return
 	}
-	r.contents(ctx, stored, s.Engine.Facts)
+	r.checkContents(ctx, stored, s.Engine.Facts)
 }
 
-// tables checks the servers, disks and tables. It returns false if nothing else can be checked.
-func (r *Report) tables(ctx context.Context, conn driver.Conn) bool {
+// checkTables checks the servers, disks and tables. It returns false if nothing else can be checked.
+func (r *Report) checkTables(ctx context.Context, conn driver.Conn) bool {
 	r.OK("store", "answers")
-	r.servers(ctx, conn)
-	r.disks(ctx, conn)
-	if !r.schema(ctx, conn) {
+	r.checkServers(ctx, conn)
+	r.checkDisks(ctx, conn)
+	if !r.checkSchema(ctx, conn) {
 		return false
 	}
 	if r.Deep {
-		r.data(ctx, conn)
+		r.checkData(ctx, conn)
 	}
 	return true
 }
 
-// contents checks the catalogue and the facts.
-func (r *Report) contents(ctx context.Context, stored *catalogue.Catalogue, shards []*facts.Refresher) {
-	r.catalogue(stored.Snapshot())
+// checkContents checks the catalogue and the facts.
+func (r *Report) checkContents(ctx context.Context, stored *catalogue.Catalogue, shards []*facts.Refresher) {
+	r.checkCatalogue(stored.Snapshot())
 	for i, shard := range shards {
-		r.facts(ctx, shard, i+1, len(shards))
+		r.checkFacts(ctx, shard, i+1, len(shards))
 	}
 }
 
-// schema checks the form and the version of the tables. It returns false if
+// checkSchema checks the form and the version of the tables. It returns false if
 // nothing else can be checked.
-func (r *Report) schema(ctx context.Context, conn driver.Conn) bool {
+func (r *Report) checkSchema(ctx context.Context, conn driver.Conn) bool {
 	if err := schema.CheckTableForm(ctx, conn); err != nil {
 		r.Fault("schema", err)
 		return false
 	}
-	pending, err := schema.Pending(ctx, conn)
+	pending, err := schema.PendingMigrations(ctx, conn)
 	switch {
 	case err != nil:
 		r.Fault("schema", err)
@@ -111,8 +111,8 @@ func (r *Report) schema(ctx context.Context, conn driver.Conn) bool {
 	return true
 }
 
-// data checks the checksums of all parts.
-func (r *Report) data(ctx context.Context, conn driver.Conn) {
+// checkData checks the checksums of all parts.
+func (r *Report) checkData(ctx context.Context, conn driver.Conn) {
 	faults, err := schema.CheckData(ctx, conn)
 	if err != nil {
 		r.Fault("data", err)
@@ -129,9 +129,9 @@ func (r *Report) data(ctx context.Context, conn driver.Conn) {
 // minFree is the free share of a disk below which merges of large parts may fail.
 const minFree = 0.1
 
-// disks checks the free space.
-func (r *Report) disks(ctx context.Context, conn driver.Conn) {
-	disks, err := schema.Disks(ctx, conn)
+// checkDisks checks the free space.
+func (r *Report) checkDisks(ctx context.Context, conn driver.Conn) {
+	disks, err := schema.ReadDisks(ctx, conn)
 	if err != nil {
 		r.Note("disk", "%v", err)
 		return
@@ -146,8 +146,8 @@ func (r *Report) disks(ctx context.Context, conn driver.Conn) {
 	}
 }
 
-// catalogue checks the definitions.
-func (r *Report) catalogue(s *catalogue.Snapshot) {
+// checkCatalogue checks the definitions.
+func (r *Report) checkCatalogue(s *catalogue.Snapshot) {
 	var faults catalogue.Faults
 	if errors.As(s.Validate(), &faults) {
 		for _, fault := range faults {
@@ -155,14 +155,14 @@ func (r *Report) catalogue(s *catalogue.Snapshot) {
 		}
 		r.Note("catalogue", "lifthouse export writes the catalogue: correct the faults in that file and apply it")
 	}
-	accounts := s.Accounts()
+	accounts := s.AllAccounts()
 	if len(accounts) == 0 {
 		r.Note("catalogue", "is empty: declare accounts, websites, goals and campaigns with lifthouse apply -f catalog.yaml")
 	}
 	for _, a := range accounts {
 		r.OK("catalogue", "account %d (%s): websites %d, goals %d, targets %d, campaigns %d, widgets %d",
 			a.ID, a.Name, len(a.Websites), len(a.Goals), len(a.Targets), len(a.Campaigns), len(a.Widgets))
-		if len(s.Tokens(a.ID)) == 0 {
+		if len(s.AccountTokens(a.ID)) == 0 {
 			r.Note("catalogue", "account %d has no token: create one with lifthouse token create --account %d", a.ID, a.ID)
 		}
 	}

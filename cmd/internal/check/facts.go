@@ -9,13 +9,13 @@ import (
 	"lifthouse/engine/facts"
 )
 
-// facts checks that the facts of a shard can be read and, if selected, that they are those of the events.
-func (r *Report) facts(ctx context.Context, shard *facts.Refresher, number, shards int) {
+// checkFacts checks that the facts of a shard can be read and, if selected, that they are those of the events.
+func (r *Report) checkFacts(ctx context.Context, shard *facts.Refresher, number, shards int) {
 	where := ""
 	if shards > 1 {
 		where = fmt.Sprintf("of shard %d ", number)
 	}
-	at, err := shard.Open(ctx)
+	at, err := shard.OpenFacts(ctx)
 	switch {
 	case err != nil:
 		r.Fault("facts", err)
@@ -24,7 +24,7 @@ func (r *Report) facts(ctx context.Context, shard *facts.Refresher, number, shar
 		r.OK("facts", "%sare empty", where)
 		return
 	}
-	r.OK("facts", "%sinclude the events accepted until %s", where, at.Time().Format(time.RFC3339))
+	r.OK("facts", "%sinclude the events accepted until %s", where, at.FoldedThrough().Format(time.RFC3339))
 	if !r.Deep {
 		return
 	}
@@ -35,22 +35,22 @@ func (r *Report) facts(ctx context.Context, shard *facts.Refresher, number, shar
 		}
 	}
 	if err == nil && len(faults) == 0 {
-		r.OK("facts", "%sof all %s are those of their events", where, terminal.Count(visitors, "visitor"))
+		r.OK("facts", "%sof all %s are those of their events", where, terminal.CountWithNoun(visitors, "visitor"))
 	}
 }
 
 // VerifyFacts compares the facts of a shard with its events. It returns the number of visitors, and each kind of
 // difference as an error with the remedy. progress is called with the share that was compared.
 func VerifyFacts(ctx context.Context, shard *facts.Refresher, progress func(share float64)) (visitors int, faults []error, err error) {
-	found, err := shard.Verify(ctx, progress)
+	found, err := shard.VerifyFacts(ctx, progress)
 	if err != nil {
 		return 0, nil, err
 	}
 	if found.Wrong > 0 {
-		faults = append(faults, fmt.Errorf("the facts of %s are not those of their events: a server corrects them within a day, lifthouse facts --rebuild at once", terminal.Count(found.Wrong, "visitor")))
+		faults = append(faults, fmt.Errorf("the facts of %s are not those of their events: a server corrects them within a day, lifthouse facts --rebuild at once", terminal.CountWithNoun(found.Wrong, "visitor")))
 	}
 	if len(found.Lost) > 0 {
-		faults = append(faults, fmt.Errorf("stored events of %s are lost; reports keep what they counted: restore a backup (lifthouse restore), or send the events again", terminal.Count(len(found.Lost), "visitor")))
+		faults = append(faults, fmt.Errorf("stored events of %s are lost; reports keep what they counted: restore a backup (lifthouse restore), or send the events again", terminal.CountWithNoun(len(found.Lost), "visitor")))
 	}
 	return found.Visitors, faults, nil
 }

@@ -82,7 +82,7 @@ func (f *Flags) JSON(changed func(name string) bool) ([]byte, error) {
 	input := map[string]any{"metric": metric, "variations": variations}
 	given := map[string]any{
 		"level": f.Level, "methodology": f.Methodology, "power": f.Power,
-		"mde": number(f.MDE), "tau": []any{map[string]any{"tau": number(f.Tau), "variations": look}}, "nonnegative": f.NonNegative,
+		"mde": encodableNumber(f.MDE), "tau": []any{map[string]any{"tau": encodableNumber(f.Tau), "variations": look}}, "nonnegative": f.NonNegative,
 	}
 	if changed("prior") {
 		if given["prior"], err = readPrior(f.Prior); err != nil {
@@ -97,9 +97,9 @@ func (f *Flags) JSON(changed func(name string) bool) ([]byte, error) {
 	return json.Marshal(input)
 }
 
-// number returns a number for JSON. One that JSON does not have becomes text, which the
+// encodableNumber returns a number for JSON. One that JSON does not have becomes text, which the
 // calculator refuses.
-func number(of float64) any {
+func encodableNumber(of float64) any {
 	if math.IsNaN(of) || math.IsInf(of, 0) {
 		return strconv.FormatFloat(of, 'g', -1, 64)
 	}

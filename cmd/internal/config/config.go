@@ -45,13 +45,13 @@ type Setting struct {
 	Source Source
 }
 
-// Variable returns the name of the setting in the environment.
-func (s *Setting) Variable() string {
+// VariableName returns the name of the setting in the environment.
+func (s *Setting) VariableName() string {
 	return Prefix + strings.ToUpper(strings.ReplaceAll(s.Name, "-", "_"))
 }
 
-// set parses values. It returns a description of the error, or "".
-func (s *Setting) set(values []string, source Source) string {
+// setValues parses values. It returns a description of the error, or "".
+func (s *Setting) setValues(values []string, source Source) string {
 	var err error
 	if list, ok := s.Value.(pflag.SliceValue); ok {
 		err = list.Replace(values)
@@ -60,9 +60,9 @@ func (s *Setting) set(values []string, source Source) string {
 	}
 	s.Source = source
 	if err != nil {
-		return fmt.Sprintf("%q: %s", strings.Join(values, ","), bounds.Explain(s.Flag, err))
+		return fmt.Sprintf("%q: %s", strings.Join(values, ","), bounds.DescribeAllowed(s.Flag, err))
 	}
-	if err := bounds.Check(s.Flag); err != nil {
+	if err := bounds.CheckFlag(s.Flag); err != nil {
 		return err.Error()
 	}
 	return ""
@@ -71,9 +71,9 @@ func (s *Setting) set(values []string, source Source) string {
 // Settings are the settings of a command, sorted by name.
 type Settings []*Setting
 
-// Of returns the settings of a command: its own flags, the flags of every
+// SettingsOf returns the settings of a command: its own flags, the flags of every
 // command, and those of the command serve.
-func Of(cmd *cobra.Command) Settings {
+func SettingsOf(cmd *cobra.Command) Settings {
 	var settings Settings
 	add := func(flag *pflag.Flag) {
 		if own := cmd.Flags().Lookup(flag.Name); own != nil {
@@ -96,14 +96,14 @@ func Of(cmd *cobra.Command) Settings {
 	return slices.CompactFunc(settings, func(a, b *Setting) bool { return a.Name == b.Name })
 }
 
-// Resolve sets the settings that are not flags of the command line from a file
+// LoadValues sets the settings that are not flags of the command line from a file
 // and the environment. The file is optional. Resolve returns all errors.
-func (s Settings) Resolve(file string, getenv func(string) string) (faults []string) {
+func (s Settings) LoadValues(file string, getenv func(string) string) (faults []string) {
 	if file != "" {
 		faults = s.readFile(file)
 	}
 	for _, setting := range s {
-		text := getenv(setting.Variable())
+		text := getenv(setting.VariableName())
 		if text == "" || setting.Source == FromFlag {
 			continue
 		}
@@ -111,8 +111,8 @@ func (s Settings) Resolve(file string, getenv func(string) string) (faults []str
 		if setting.Value.Type() == "stringSlice" {
 			values = strings.Split(text, ",")
 		}
-		if fault := setting.set(values, FromEnvironment); fault != "" {
-			faults = append(faults, setting.Variable()+" "+fault)
+		if fault := setting.setValues(values, FromEnvironment); fault != "" {
+			faults = append(faults, setting.VariableName()+" "+fault)
 		}
 	}
 	return faults
@@ -133,11 +133,11 @@ func (s Settings) readFile(path string) []string {
 		name := fmt.Sprint(entry.Key)
 		at := slices.IndexFunc(s, func(s *Setting) bool { return s.Name == name })
 		if at < 0 {
-			faults = append(faults, fmt.Sprintf("%s: %s: unknown setting; did you mean %s?", path, name, s.nearest(name).Name))
+			faults = append(faults, fmt.Sprintf("%s: %s: unknown setting; did you mean %s?", path, name, s.nearestSetting(name).Name))
 			continue
 		}
 		setting := s[at]
-		values, ok := scalars(entry.Value)
+		values, ok := scalarTexts(entry.Value)
 		if _, list := setting.Value.(pflag.SliceValue); !ok || len(values) != 1 && !list {
 			faults = append(faults, fmt.Sprintf("%s: %s: must be one value", path, name))
 			continue
@@ -145,16 +145,16 @@ func (s Settings) readFile(path string) []string {
 		if setting.Source == FromFlag {
 			continue
 		}
-		if fault := setting.set(values, FromFile); fault != "" {
+		if fault := setting.setValues(values, FromFile); fault != "" {
 			faults = append(faults, fmt.Sprintf("%s: %s %s", path, name, fault))
 		}
 	}
 	return faults
 }
 
-// scalars returns a scalar, or the scalars of a list, as text. It returns false
+// scalarTexts returns a scalar, or the scalars of a list, as text. It returns false
 // for other values.
-func scalars(value any) ([]string, bool) {
+func scalarTexts(value any) ([]string, bool) {
 	list, isList := value.([]any)
 	if !isList {
 		list = []any{value}
@@ -171,8 +171,8 @@ func scalars(value any) ([]string, bool) {
 	return values, true
 }
 
-// nearest returns the setting with the most similar name.
-func (s Settings) nearest(name string) *Setting {
+// nearestSetting returns the setting with the most similar name.
+func (s Settings) nearestSetting(name string) *Setting {
 	return slices.MinFunc(s, func(a, b *Setting) int {
 		return cmp.Compare(levenshtein.ComputeDistance(name, a.Name), levenshtein.ComputeDistance(name, b.Name))
 	})
@@ -185,10 +185,10 @@ func (s Settings) UnknownVariables(environ []string) []string {
 	var unknown []string
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")
-		known := slices.Contains(otherVariables, name) || slices.ContainsFunc(s, func(s *Setting) bool { return s.Variable() == name })
+		known := slices.Contains(otherVariables, name) || slices.ContainsFunc(s, func(s *Setting) bool { return s.VariableName() == name })
 		if rest, ours := strings.CutPrefix(name, Prefix); ours && !known {
-			similar := s.nearest(strings.ToLower(strings.ReplaceAll(rest, "_", "-")))
-			unknown = append(unknown, fmt.Sprintf("%s is not a setting; did you mean %s?", name, similar.Variable()))
+			similar := s.nearestSetting(strings.ToLower(strings.ReplaceAll(rest, "_", "-")))
+			unknown = append(unknown, fmt.Sprintf("%s is not a setting; did you mean %s?", name, similar.VariableName()))
 		}
 	}
 	slices.Sort(unknown)

@@ -15,21 +15,21 @@ type file struct {
 	info fs.FileInfo
 }
 
-// Add adds the file at a path. It ignores a file that does not exist: the command reports that
+// AddPath adds the file at a path. It ignores a file that does not exist: the command reports that
 // when it opens the file. The name is that of the command line, for messages.
-func (f *Files) Add(name, path string) {
+func (f *Files) AddPath(name, path string) {
 	info, err := os.Stat(path)
-	f.add(name, info, err)
+	f.addInput(name, info, err)
 }
 
 // AddOpen adds an open file, such as standard input.
 func (f *Files) AddOpen(name string, open *os.File) {
 	info, err := open.Stat()
-	f.add(name, info, err)
+	f.addInput(name, info, err)
 }
 
-// add ignores devices and pipes, which a command cannot overwrite.
-func (f *Files) add(name string, info fs.FileInfo, err error) {
+// addInput ignores devices and pipes, which a command cannot overwrite.
+func (f *Files) addInput(name string, info fs.FileInfo, err error) {
 	if err == nil && (info.Mode().IsRegular() || info.IsDir()) {
 		*f = append(*f, file{name, info})
 	}

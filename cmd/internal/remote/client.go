@@ -46,9 +46,9 @@ const (
 	readyTimeout = 10 * time.Second
 )
 
-// Run executes a command in the process that listens on the socket, and returns
+// RunCommand executes a command in the process that listens on the socket, and returns
 // its exit code. The command is cancelled when the context ends.
-func Run(ctx context.Context, socket string, c Command) (code int, err error) {
+func RunCommand(ctx context.Context, socket string, c Command) (code int, err error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", socket)
 	if err != nil {

@@ -21,9 +21,9 @@ const (
 	stopTimeout    = time.Second      // for running commands to end
 )
 
-// Serve calls execute for each command that arrives, until the context ends. It
+// ServeCommands calls execute for each command that arrives, until the context ends. It
 // returns when all running commands have ended, at most a second later.
-func Serve(ctx context.Context, listener net.Listener, execute func(context.Context, Command) (code int)) {
+func ServeCommands(ctx context.Context, listener net.Listener, execute func(context.Context, Command) (code int)) {
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer stop()
 	var running sync.WaitGroup
@@ -36,7 +36,7 @@ func Serve(ctx context.Context, listener net.Listener, execute func(context.Cont
 			break
 		}
 		running.Go(func() {
-			if err := handle(ctx, conn.(*net.UnixConn), execute); err != nil && ctx.Err() == nil {
+			if err := handleCommand(ctx, conn.(*net.UnixConn), execute); err != nil && ctx.Err() == nil {
 				slog.WarnContext(ctx, "forwarded command failed", "err", err)
 			}
 		})
@@ -53,8 +53,8 @@ func Serve(ctx context.Context, listener net.Listener, execute func(context.Cont
 	}
 }
 
-// handle receives one command, executes it and sends its exit code.
-func handle(ctx context.Context, conn *net.UnixConn, execute func(context.Context, Command) int) error {
+// handleCommand receives one command, executes it and sends its exit code.
+func handleCommand(ctx context.Context, conn *net.UnixConn, execute func(context.Context, Command) int) error {
 	defer func() { _ = conn.Close() }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -65,7 +65,7 @@ func handle(ctx context.Context, conn *net.UnixConn, execute func(context.Contex
 	if err := json.NewEncoder(conn).Encode(message{Ready: true}); err != nil {
 		return err
 	}
-	c, files, err := receive(conn)
+	c, files, err := receiveCommand(conn)
 	closeFiles := func() {
 		for _, file := range files {
 			_ = file.Close()
@@ -94,8 +94,8 @@ func handle(ctx context.Context, conn *net.UnixConn, execute func(context.Contex
 	return json.NewEncoder(conn).Encode(message{Code: code})
 }
 
-// receive reads a command and the files that are passed with it.
-func receive(conn *net.UnixConn) (Command, []*os.File, error) {
+// receiveCommand reads a command and the files that are passed with it.
+func receiveCommand(conn *net.UnixConn) (Command, []*os.File, error) {
 	var text []byte
 	var files []*os.File
 	buffer, control := make([]byte, 64<<10), make([]byte, syscall.CmsgSpace(streams*4))
@@ -104,7 +104,7 @@ func receive(conn *net.UnixConn) (Command, []*os.File, error) {
 		if err != nil {
 			return Command{}, files, err
 		}
-		received, err := received(control[:controlled])
+		received, err := receivedFiles(control[:controlled])
 		files = append(files, received...)
 		if err != nil {
 			return Command{}, files, err
@@ -118,14 +118,14 @@ func receive(conn *net.UnixConn) (Command, []*os.File, error) {
 		return Command{}, files, fmt.Errorf("received %d open files, want %d", len(files), streams)
 	}
 	for i, access := range [streams]int{os.O_RDONLY, os.O_WRONLY, os.O_WRONLY} {
-		files[i] = interruptible(files[i], access)
+		files[i] = reopenInterruptible(files[i], access)
 	}
 	var c Command
 	return c, files, json.Unmarshal(text, &c)
 }
 
-// received returns the files in a control message.
-func received(control []byte) ([]*os.File, error) {
+// receivedFiles returns the files in a control message.
+func receivedFiles(control []byte) ([]*os.File, error) {
 	if len(control) == 0 {
 		return nil, nil
 	}
@@ -147,11 +147,11 @@ func received(control []byte) ([]*os.File, error) {
 	return files, nil
 }
 
-// interruptible reopens a pipe or a terminal, so that closing it interrupts reads
+// reopenInterruptible reopens a pipe or a terminal, so that closing it interrupts reads
 // and writes. The file must be non-blocking for that, and the received descriptor
 // shares this flag with the client and its shell. A file that cannot be reopened
 // is returned unchanged.
-func interruptible(file *os.File, access int) *os.File {
+func reopenInterruptible(file *os.File, access int) *os.File {
 	info, err := file.Stat()
 	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeCharDevice) == 0 {
 		return file
@@ -186,11 +186,11 @@ func (s *socket) Close() error {
 // maxPath is the maximum length of a socket's path in bytes.
 const maxPath = len(syscall.RawSockaddrUnix{}.Path) - 1
 
-// Listen opens the socket at a path, with mode 0600. It replaces the socket of a
+// ListenSocket opens the socket at a path, with mode 0600. It replaces the socket of a
 // process that has ended; the caller must hold the lock of the store. The socket
 // is created in a private directory and renamed, so that other users can never
 // connect.
-func Listen(ctx context.Context, path string) (net.Listener, error) {
+func ListenSocket(ctx context.Context, path string) (net.Listener, error) {
 	if len(path) > maxPath {
 		return nil, fmt.Errorf("the socket path %s has %d bytes, the maximum is %d: use a shorter directory", path, len(path), maxPath)
 	}

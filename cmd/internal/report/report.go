@@ -22,9 +22,9 @@ var operations = map[string]query.Operation{
 	"campaign": query.CampaignResults, "widget": query.WidgetResults, "experiment": query.ExperimentResults,
 }
 
-// Request parses the arguments, such as campaign 12, and the flags with the parser
+// ParseRequest parses the arguments, such as campaign 12, and the flags with the parser
 // of the API. The error names the argument or the flag.
-func (q *Flags) Request(args []string) (query.Request, error) {
+func (q *Flags) ParseRequest(args []string) (query.Request, error) {
 	if len(args) != 2 {
 		return query.Request{}, errors.New("report: must be followed by campaign ID, widget ID or experiment WIDGET/ID")
 	}
@@ -81,8 +81,8 @@ const (
 	ShortestEvery = time.Second
 )
 
-// Check rejects invalid combinations.
-func (f *Form) Check() error {
+// CheckCombinations rejects invalid combinations.
+func (f *Form) CheckCombinations() error {
 	var asked []string
 	for _, form := range []struct {
 		name  string

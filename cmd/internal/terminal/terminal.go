@@ -31,8 +31,8 @@ func Is(stream any) bool {
 // plainHeight is the height of a terminal that does not report its size.
 const plainHeight = 24
 
-// Screen describes an output file for tables.
-func Screen(out *os.File, getenv func(string) string) render.Screen {
+// ScreenOf describes an output file for tables.
+func ScreenOf(out *os.File, getenv func(string) string) render.Screen {
 	if !Is(out) {
 		return render.Screen{Width: render.PlainWidth}
 	}
@@ -50,8 +50,8 @@ func Screen(out *os.File, getenv func(string) string) render.Screen {
 	return s
 }
 
-// Bar returns a progress bar. A bar of bytes also shows the speed.
-func Bar(out io.Writer, name string, total int64, bytes bool) *progressbar.ProgressBar {
+// NewBar returns a progress bar. A bar of bytes also shows the speed.
+func NewBar(out io.Writer, name string, total int64, bytes bool) *progressbar.ProgressBar {
 	return progressbar.NewOptions64(total, progressbar.OptionSetWriter(out), progressbar.OptionSetDescription(name),
 		progressbar.OptionShowBytes(bytes), progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 }
@@ -74,11 +74,11 @@ func NewProgress(out io.Writer, name string, bytes bool) *Progress {
 	return &Progress{Out: out, Name: name, Bytes: bytes, lastLine: time.Now()}
 }
 
-// Update shows the current amounts. line prints them as a line of text.
-func (p *Progress) Update(done, total int64, line func()) {
+// ShowAmounts shows the current amounts. line prints them as a line of text.
+func (p *Progress) ShowAmounts(done, total int64, line func()) {
 	if Is(p.Out) {
 		if p.bar == nil {
-			p.bar = Bar(p.Out, p.Name, total, p.Bytes)
+			p.bar = NewBar(p.Out, p.Name, total, p.Bytes)
 		}
 		_ = p.bar.Set64(done)
 		return
@@ -89,8 +89,8 @@ func (p *Progress) Update(done, total int64, line func()) {
 	}
 }
 
-// Clear removes the bar.
-func (p *Progress) Clear() {
+// ClearBar removes the bar.
+func (p *Progress) ClearBar() {
 	if p.bar != nil {
 		_ = p.bar.Clear()
 	}

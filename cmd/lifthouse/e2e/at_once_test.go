@@ -30,8 +30,8 @@ func TestProcessesImportOneFileAtOnce(t *testing.T) {
 func TestProcessesImportOneFileIntoAServerAtOnce(t *testing.T) {
 	tier.Parallel(t)
 	tier.SkipShort(t)
-	server := schematest.Server(t)
-	importAtOnce(t, server.Address(server.Database(t)), tier.Of(1, 1, 10), tier.Of(200, 200, 1_000))
+	server := schematest.SharedServer(t)
+	importAtOnce(t, server.DatabaseAddress(server.CreateDatabase(t)), tier.Of(1, 1, 10), tier.Of(200, 200, 1_000))
 }
 
 // TestProcessesImportOneFileIntoAClusterAtOnce does the same with a cluster.

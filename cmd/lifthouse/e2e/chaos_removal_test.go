@@ -182,7 +182,7 @@ func (w *world) notice() {
 // check compares the facts with the events. The long tests call it after every fault.
 func (w *world) check() {
 	w.t.Helper()
-	if tier.Long() {
+	if tier.IsLong() {
 		w.must("check", "--deep")
 	}
 }

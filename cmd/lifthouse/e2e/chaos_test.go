@@ -211,16 +211,16 @@ func fillDisk(t *testing.T, disk string, r *rand.Rand) {
 // visitors for sums by day. Both refresh the facts.
 func TestServersInChaos(t *testing.T) {
 	tier.Parallel(t)
-	store := schematest.Server(t)
-	database := store.Database(t)
+	store := schematest.SharedServer(t)
+	database := store.CreateDatabase(t)
 	network := slowNetwork{random: rand.New(rand.NewPCG(11, 26))}
 	stores := []string{
-		"--store=clickhouse://admin:secret@" + network.before(t, store.Native.Address()) + "/" + database,
-		"--store=http://admin:secret@" + network.before(t, store.HTTP.Address()) + "/" + database,
+		"--store=clickhouse://admin:secret@" + network.before(t, store.Native.ListenAddress()) + "/" + database,
+		"--store=http://admin:secret@" + network.before(t, store.HTTP.ListenAddress()) + "/" + database,
 	}
 	seed := seedOf(t)
 	r := rand.New(rand.NewPCG(12, 16+seed)) //nolint:gosec // no secret
-	w := newWorld(t, "--store="+store.Address(database))
+	w := newWorld(t, "--store="+store.DatabaseAddress(database))
 	w.several = true
 	serve := func(i int) *process {
 		network.quiet.Store(true) // a server wants its store when it starts
@@ -286,7 +286,7 @@ func (n *slowNetwork) before(t *testing.T, address string) string {
 	t.Helper()
 	proxy := schematest.NewProxy(t, address, n.fate)
 	n.proxies = append(n.proxies, proxy)
-	return proxy.Address()
+	return proxy.ListenAddress()
 }
 
 func (n *slowNetwork) away(is bool) {

@@ -30,19 +30,19 @@ func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
 	cluster := schematest.NewCluster(t)
 	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	answers := func(conn driver.Conn, address schema.Address) map[string]string {
-		store, err := app.On(t.Context(), conn, address, app.Options{Limits: source.DefaultLimits})
+		store, err := app.NewStore(t.Context(), conn, address, app.Options{Limits: source.DefaultLimits})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = store.CloseReplicas() }()
-		if _, err := store.Catalogue.Apply(t.Context(), demo.Catalogue(start), false); err != nil {
+		if _, err := store.Catalogue.ApplyFile(t.Context(), demo.ShopCatalogue(start), false); err != nil {
 			t.Fatal(err)
 		}
-		if err := store.Writer.Write(t.Context(), demo.Events(start)); err != nil {
+		if err := store.Writer.WriteEvents(t.Context(), demo.ShopEvents(start)); err != nil {
 			t.Fatal(err)
 		}
 		for _, shard := range store.Engine.Facts {
-			if _, err := shard.Refresh(t.Context()); err != nil {
+			if _, err := shard.RefreshFacts(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -64,7 +64,7 @@ func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, got := answers(schematest.Open(t), schema.Address{}), answers(connectTo(t, cluster.Address), address)
+	want, got := answers(schematest.OpenMigrated(t), schema.Address{}), answers(connectTo(t, cluster.Address), address)
 	for request, text := range want {
 		if got[request] != text {
 			t.Errorf("%s\n%.3000s\nwant\n%.3000s", request, got[request], text)
@@ -78,7 +78,7 @@ func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
 // connectTo connects to a store and brings its tables up to date.
 func connectTo(t *testing.T, address string) driver.Conn {
 	t.Helper()
-	conn := schematest.Reach(t, address)
+	conn := schematest.OpenConnection(t, address)
 	if _, err := schema.Migrate(t.Context(), conn); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func connectTo(t *testing.T, address string) driver.Conn {
 // address and a connection to the database default.
 func newDatabase(t *testing.T, cluster *schematest.Cluster, name string) (address string, admin driver.Conn) {
 	t.Helper()
-	admin = schematest.Reach(t, strings.Replace(cluster.Address, "/lifthouse?", "/default?", 1))
+	admin = schematest.OpenConnection(t, strings.Replace(cluster.Address, "/lifthouse?", "/default?", 1))
 	if err := admin.Exec(t.Context(), "CREATE DATABASE "+name+" ON CLUSTER lift"); err != nil {
 		t.Fatal(err)
 	}
@@ -156,9 +156,9 @@ func endureChaos(t *testing.T, cluster *schematest.Cluster) {
 		if !disturb(r, servers, serve, troubles) {
 			troubles["replica away"]++
 			shard, replica := 1+r.IntN(2), 1+r.IntN(2)
-			cluster.Kill(shard, replica)
+			cluster.KillReplica(shard, replica)
 			wait(r, 1000, 5000)
-			cluster.Restart(shard, replica)
+			cluster.RestartReplica(shard, replica)
 			wait(r, 3000, 6000)
 		}
 	}
@@ -184,14 +184,14 @@ func changeWithoutReplica(t *testing.T, cluster *schematest.Cluster) {
 		out, _ := succeed(t, nil, append(args, "--store="+address)...)
 		return out
 	}
-	cluster.Kill(2, 2)
+	cluster.KillReplica(2, 2)
 	if code, _, complaints := other(t, nil, "migrate", "--store="+address); code != exitFailed || !strings.Contains(complaints, "start them, and migrate again") {
 		t.Errorf("tables are made while a server is away: exit %d, %s", code, complaints)
 	}
-	cluster.Restart(2, 2)
+	cluster.RestartReplica(2, 2)
 	waitFor(t, admin, "SELECT count() FROM clusterAllReplicas('lift', system.databases) WHERE name = 'away'")
 	must("migrate")
-	cluster.Kill(2, 2)
+	cluster.KillReplica(2, 2)
 	conn := connectTo(t, address)
 	if err := conn.Exec(t.Context(), "ALTER TABLE events ADD COLUMN IF NOT EXISTS later String"); err != nil {
 		t.Fatal(err)
@@ -201,14 +201,14 @@ func changeWithoutReplica(t *testing.T, cluster *schematest.Cluster) {
 	must("forget", "--visitor=nobody", "--yes")
 	must("facts")
 	want := timeless(t, must("report", "campaign", "1", "--json"))
-	cluster.Restart(2, 2)
+	cluster.RestartReplica(2, 2)
 	waitFor(t, admin, "SELECT count() FROM clusterAllReplicas('lift', system.columns) WHERE database = 'away' AND table = 'events_local' AND name = 'later'")
 	schematest.SyncReplicas(t, address)
-	cluster.Kill(2, 1)
+	cluster.KillReplica(2, 1)
 	if got := timeless(t, must("report", "campaign", "1", "--json")); got != want {
 		t.Errorf("from the server that was away:\n%s\nwant\n%s", got, want)
 	}
-	cluster.Restart(2, 1)
+	cluster.RestartReplica(2, 1)
 }
 
 // waitFor waits until a query counts all four servers.

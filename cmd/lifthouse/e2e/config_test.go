@@ -132,7 +132,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 
 func TestServeWithTLSAndAnAdminAddress(t *testing.T) {
 	t.Parallel()
-	cert, key, certificate := schematest.Certificate(t)
+	cert, key, certificate := schematest.WriteCertificate(t)
 	pool := x509.NewCertPool()
 	pool.AddCert(certificate)
 	p := start(t, "serve", "--store=embedded:"+filepath.Join(t.TempDir(), "data"), "--tls-cert="+cert, "--tls-key="+key, "--admin-address=127.0.0.1:0", "--log-format=json")

@@ -11,9 +11,9 @@ import (
 // the server's to another embedded store. The oracles are the reports and the tokens of the first
 // store.
 func TestCopyAStore(t *testing.T) {
-	server := schematest.Server(t)
+	server := schematest.SharedServer(t)
 	first, last := "--store=embedded:"+t.TempDir(), "--store=embedded:"+t.TempDir()
-	address := server.Address(server.Database(t))
+	address := server.DatabaseAddress(server.CreateDatabase(t))
 	onServer := "--store=" + address
 	from := "--from=" + strings.TrimPrefix(first, "--store=embedded:")
 	must := func(args ...string) string {
@@ -63,12 +63,12 @@ func TestCopyAStore(t *testing.T) {
 
 // TestCopyRefusesAnotherCatalogue copies into a store that has other definitions of the same ids.
 func TestCopyRefusesAnotherCatalogue(t *testing.T) {
-	server := schematest.Server(t)
+	server := schematest.SharedServer(t)
 	first := t.TempDir()
-	store := "--store=" + server.Address(server.Database(t))
+	store := "--store=" + server.DatabaseAddress(server.CreateDatabase(t))
 	succeed(t, nil, "apply", "-f", "../testdata/thirty.catalog.yaml", "--store=embedded:"+first)
 	succeed(t, nil, "import", "../testdata/thirty.ndjson", "--store=embedded:"+first)
-	conn := schematest.Reach(t, strings.TrimPrefix(store, "--store="))
+	conn := schematest.OpenConnection(t, strings.TrimPrefix(store, "--store="))
 	succeed(t, nil, "apply", "-f", "../testdata/thirty.catalog.yaml", store)
 	if err := conn.Exec(t.Context(), "INSERT INTO catalogue (account_id, kind, id, facet, version, body) SELECT account_id, kind, id, facet, version + 1, replace(body, '\"power\":80', '\"power\":90') FROM catalogue WHERE kind = 'campaign' AND facet = 'definition'"); err != nil {
 		t.Fatal(err)

@@ -134,7 +134,7 @@ const defaultAddress = "127.0.0.1:8080"
 // lifthouse on the PATH.
 func TestDocsBlocksRun(t *testing.T) {
 	tier.SkipShort(t)
-	library, err := embedded.Locate("")
+	library, err := embedded.LocateLibrary("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ var offline = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|EN
 // TestDocsNetworkBlocksRun follows the README from git clone to a report of the
 // demo.
 func TestDocsNetworkBlocksRun(t *testing.T) {
-	if !tier.Long() {
+	if !tier.IsLong() {
 		t.Skip("SKIP: one of the long tests, which downloads packages: make test-long")
 	}
 	root, err := filepath.Abs(checkout)

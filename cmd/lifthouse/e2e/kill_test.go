@@ -157,8 +157,8 @@ func TestAKilledServerLosesAndDoublesNothing(t *testing.T) {
 func TestAKilledServerOfAClickHouseServerLosesAndDoublesNothing(t *testing.T) {
 	tier.OnlyLong(t)
 	t.Parallel()
-	server := schematest.Server(t)
-	loseAndDoubleNothing(t, "--store="+server.Address(server.Database(t)), 8)
+	server := schematest.SharedServer(t)
+	loseAndDoubleNothing(t, "--store="+server.DatabaseAddress(server.CreateDatabase(t)), 8)
 }
 
 func loseAndDoubleNothing(t *testing.T, store string, kills int) {

@@ -118,8 +118,8 @@ func TestAKilledRemovalIsFinished(t *testing.T) {
 // TestServersNoticeWhatAnotherProcessDeletes deletes a visitor, and then a campaign, by commands on a ClickHouse
 // server, and reads from a server of the API that runs meanwhile.
 func TestServersNoticeWhatAnotherProcessDeletes(t *testing.T) {
-	server := schematest.Server(t)
-	store := "--store=" + server.Address(server.Database(t))
+	server := schematest.SharedServer(t)
+	store := "--store=" + server.DatabaseAddress(server.CreateDatabase(t))
 	must := func(args ...string) string {
 		t.Helper()
 		out, _ := succeed(t, nil, append(args, store)...)

@@ -12,7 +12,7 @@ import (
 
 // TestTablesOfDifferentBackups restores events and facts that ClickHouse backed up at different times.
 func TestTablesOfDifferentBackups(t *testing.T) {
-	server := schematest.Server(t)
+	server := schematest.SharedServer(t)
 	for _, c := range []struct {
 		name          string
 		events, facts int // backup that each table is restored from: the first or the second
@@ -24,8 +24,8 @@ func TestTablesOfDifferentBackups(t *testing.T) {
 		{"of the first backup", 1, 1, 10, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			database := server.Migrated(t)
-			store, conn := "--store="+server.Address(database), schematest.Reach(t, server.Address(database))
+			database := server.CreateMigrated(t)
+			store, conn := "--store="+server.DatabaseAddress(database), schematest.OpenConnection(t, server.DatabaseAddress(database))
 			must := func(args ...string) string {
 				t.Helper()
 				out, _ := succeed(t, nil, append(args, store)...)

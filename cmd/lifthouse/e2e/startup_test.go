@@ -154,7 +154,7 @@ func TestServeWaitsForAnImport(t *testing.T) {
 // accepts connections and sends nothing.
 func TestServersThatDoNotAnswerAreGivenUp(t *testing.T) {
 	t.Parallel()
-	if !tier.Long() {
+	if !tier.IsLong() {
 		t.Skip("SKIP: one of the long tests, which waits ten seconds: make test-long")
 	}
 	p, dir, store := serving(t)

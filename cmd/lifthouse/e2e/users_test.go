@@ -11,8 +11,8 @@ import (
 // lifthouse grants on a ClickHouse server, and checks that the user cannot
 // create tables.
 func TestTheServingUserMayDoAllItNeeds(t *testing.T) {
-	server := schematest.Server(t)
-	admin := schematest.Reach(t, server.Address("default"))
+	server := schematest.SharedServer(t)
+	admin := schematest.OpenConnection(t, server.DatabaseAddress("default"))
 	if err := admin.Exec(t.Context(), "CREATE DATABASE "+schematest.Granted); err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestTheServingUserMayDoAllItNeeds(t *testing.T) {
 	p := start(t, "serve", serving)
 	p.interrupt()
 	for _, forbidden := range []string{"DROP TABLE events", "CREATE TABLE other (x Int8) ENGINE = MergeTree ORDER BY x", "ALTER TABLE events ADD COLUMN x Int8"} {
-		if err := schematest.Reach(t, server.UserAddress(schematest.Serving)).Exec(t.Context(), forbidden); err == nil || !strings.Contains(err.Error(), "privileges") {
+		if err := schematest.OpenConnection(t, server.UserAddress(schematest.Serving)).Exec(t.Context(), forbidden); err == nil || !strings.Contains(err.Error(), "privileges") {
 			t.Errorf("%s: %v", forbidden, err)
 		}
 	}
@@ -44,8 +44,8 @@ func TestTheServingUserMayDoAllItNeeds(t *testing.T) {
 // TestLimitsAreLoweredToTheProfiles checks a profile with lower limits, which
 // rejects statements with higher ones.
 func TestLimitsAreLoweredToTheProfiles(t *testing.T) {
-	server := schematest.Server(t)
-	store := "--store=" + strings.Replace(server.Address(server.Database(t)), "admin:", "narrow:", 1)
+	server := schematest.SharedServer(t)
+	store := "--store=" + strings.Replace(server.DatabaseAddress(server.CreateDatabase(t)), "admin:", "narrow:", 1)
 	for _, args := range []string{"apply -f ../testdata/thirty.catalog.yaml", "import ../testdata/thirty.ndjson", "report campaign 1"} {
 		code, out, complaints := other(t, nil, append(strings.Fields(args), store)...)
 		if code != exitOK || !strings.Contains(complaints, "less memory than --query-memory") {

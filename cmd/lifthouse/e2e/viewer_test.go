@@ -40,7 +40,7 @@ type viewer struct {
 // newViewer serves the demo and opens a browser. It records every request.
 func newViewer(t *testing.T, arguments ...string) *viewer {
 	t.Helper()
-	if !tier.Long() {
+	if !tier.IsLong() {
 		t.Skip("SKIP: LIFTHOUSE_LONG is not set: the dashboard is not looked at in a browser")
 	}
 	program, err := exec.LookPath("chromium")

@@ -59,7 +59,7 @@ func Run(library, configuration string) error {
 	if result == nil || result.message == nil {
 		return errors.New("the server ended without a word")
 	}
-	return fmt.Errorf("the server ended: %s", text(result.message))
+	return fmt.Errorf("the server ended: %s", goString(result.message))
 }
 
 // localResult is the library's local_result_v2.
@@ -72,8 +72,8 @@ type localResult struct {
 	message *byte
 }
 
-// text is a C string.
-func text(first *byte) string {
+// goString is a C string.
+func goString(first *byte) string {
 	n := 0
 	for *(*byte)(unsafe.Add(unsafe.Pointer(first), n)) != 0 {
 		n++

@@ -10,15 +10,15 @@ import (
 // Variable is the environment variable that enables the long tier.
 const Variable = "LIFTHOUSE_LONG"
 
-// Long reports whether the tests of the long tier run.
-func Long() bool { return os.Getenv(Variable) != "" && !testing.Short() }
+// IsLong reports whether the tests of the long tier run.
+func IsLong() bool { return os.Getenv(Variable) != "" && !testing.Short() }
 
 // Of returns the size of a test: with -short, in make test, or in make test-long.
 func Of(short, usual, long int) int {
 	switch {
 	case testing.Short():
 		return short
-	case Long():
+	case IsLong():
 		return long
 	}
 	return usual
@@ -28,7 +28,7 @@ func Of(short, usual, long int) int {
 // needs the machine for itself.
 func Parallel(t *testing.T) {
 	t.Helper()
-	if !Long() {
+	if !IsLong() {
 		t.Parallel()
 	}
 }
@@ -45,7 +45,7 @@ func SkipShort(tb testing.TB) {
 // OnlyLong skips a test outside the long tier.
 func OnlyLong(tb testing.TB) {
 	tb.Helper()
-	if !Long() {
+	if !IsLong() {
 		tb.Skip("SKIP: one of the long tests: make test-long")
 	}
 }

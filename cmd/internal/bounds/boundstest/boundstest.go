@@ -37,21 +37,21 @@ var extremes = map[string][]string{
 	"duration": {"-1ns", "-2562047h", "2562047h", "2562048h"},
 }
 
-// Extremes returns extreme values of a flag, or nil if the flag is not a number.
-func Extremes(flag *pflag.Flag) []string {
+// ExtremeValues returns extreme values of a flag, or nil if the flag is not a number.
+func ExtremeValues(flag *pflag.Flag) []string {
 	if values, known := extremes[flag.Value.Type()]; known {
 		return values
 	}
 	return integers
 }
 
-// Check runs every command with the extremes of each of its flags. An error must name the
+// CheckFlags runs every command with the extremes of each of its flags. An error must name the
 // flag, the value and what is allowed.
-func (p *Program) Check(t *testing.T) {
+func (p *Program) CheckFlags(t *testing.T) {
 	t.Helper()
 	left := maps.Clone(p.Meaningful)
-	p.each(p.Root, func(cmd *cobra.Command, flag *pflag.Flag) {
-		for _, value := range Extremes(flag) {
+	p.eachFlag(p.Root, func(cmd *cobra.Command, flag *pflag.Flag) {
+		for _, value := range ExtremeValues(flag) {
 			if _, allowed := p.Meaningful[flag.Name+"="+value]; allowed {
 				delete(left, flag.Name+"="+value)
 				continue
@@ -68,10 +68,10 @@ func (p *Program) Check(t *testing.T) {
 	}
 }
 
-// each calls visit with the flags of a command and of its subcommands.
-func (p *Program) each(cmd *cobra.Command, visit func(*cobra.Command, *pflag.Flag)) {
+// eachFlag calls visit with the flags of a command and of its subcommands.
+func (p *Program) eachFlag(cmd *cobra.Command, visit func(*cobra.Command, *pflag.Flag)) {
 	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) { visit(cmd, flag) })
 	for _, sub := range cmd.Commands() {
-		p.each(sub, visit)
+		p.eachFlag(sub, visit)
 	}
 }

@@ -5,8 +5,8 @@ import (
 
 	"lifthouse/engine/facts"
 	"lifthouse/engine/fold"
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 )
@@ -22,7 +22,7 @@ type CampaignCounters struct {
 func (e *Engine) CountersOfCampaign(c *catalogue.LiveCampaign) CampaignCounters {
 	t := e.SubjectCounters(plan.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID})
 	goal := t.Goals[c.PrimaryGoalID]
-	return CampaignCounters{Views: t.Events[visit.View], GoalsReached: goal.Events, Value: wholeMoney(goal.Value)}
+	return CampaignCounters{Views: t.Events[moments.View], GoalsReached: goal.Events, Value: wholeMoney(goal.Value)}
 }
 
 // WidgetCounters are the live counters of a widget and its experiments. Goals
@@ -35,20 +35,20 @@ type WidgetCounters struct {
 
 // CountersOfWidget returns the live counters of a widget, with those of its experiments.
 func (e *Engine) CountersOfWidget(w *catalogue.LiveWidget) WidgetCounters {
-	var t facts.Totals
+	var t facts.SubjectCounters
 	for _, experiment := range append([]catalogue.Experiment{{}}, w.Experiments...) {
 		of := e.SubjectCounters(plan.Subject{WebsiteID: w.WebsiteID, Kind: schema.SubjectWidget, ID: w.ID, ExperimentID: experiment.ID})
 		t.Merge(&of)
 	}
-	var goals facts.GoalTotals
+	var goals facts.GoalCounters
 	for id, goal := range t.Goals {
 		if w.PrimaryGoalID == 0 || id == w.PrimaryGoalID {
 			goals = goals.Plus(goal)
 		}
 	}
 	return WidgetCounters{
-		Views: t.Events[visit.View], Clicks: t.Events[visit.Click], Submits: t.Events[visit.Submit],
-		Completions: t.Events[visit.Completion], Conversions: t.Events[visit.Conversion], Contacts: t.Events[visit.Contact],
+		Views: t.Events[moments.View], Clicks: t.Events[moments.Click], Submits: t.Events[moments.Submit],
+		Completions: t.Events[moments.Completion], Conversions: t.Events[moments.Conversion], Contacts: t.Events[moments.Contact],
 		GoalsReached: goals.Events, Value: wholeMoney(goals.Value), ExtraValue: wholeMoney(goals.ExtraValue),
 	}
 }

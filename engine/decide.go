@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"lifthouse/engine/looks"
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
-	"lifthouse/engine/visit"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 )
@@ -50,7 +50,7 @@ func newDecisions() *decisions {
 
 // readOnce returns what read returned for the key at the version of the subject's facts. It is read
 // again only if they changed.
-func readOnce[T any](ctx context.Context, e *Engine, kept *lru.Cache[string, dated[T]], key string, x *source.Execution, read func() (T, error)) (T, error) {
+func readOnce[T any](ctx context.Context, e *Engine, kept *lru.Cache[string, dated[T]], key string, x *source.ReportQuery, read func() (T, error)) (T, error) {
 	version, known := e.ResultsVersion(ctx, x.Subject)
 	if known {
 		if last, found := kept.Get(key); found && last.version == version {
@@ -65,13 +65,13 @@ func readOnce[T any](ctx context.Context, e *Engine, kept *lru.Cache[string, dat
 }
 
 // cachedAnalysis returns what the looks of the declared question found.
-func (e *Engine) cachedAnalysis(ctx context.Context, x *source.Execution) (*looks.Analysis, error) {
+func (e *Engine) cachedAnalysis(ctx context.Context, x *source.ReportQuery) (*looks.Analysis, error) {
 	return readOnce(ctx, e, e.decisions.analyses, analysisKey(x.Plan), x, func() (*looks.Analysis, error) { return e.readAnalysis(ctx, x) })
 }
 
 // readAnalysis reads the daily sums of the declared question, of the guardrails and of the
 // secondary goals, and analyzes the looks.
-func (e *Engine) readAnalysis(ctx context.Context, x *source.Execution) (*looks.Analysis, error) {
+func (e *Engine) readAnalysis(ctx context.Context, x *source.ReportQuery) (*looks.Analysis, error) {
 	first, _ := e.firstView(x.Subject)
 	p := x.DeclaredPlan(time.Time{})
 	recorded, err := e.ledger.RecordedLooks(ctx, looks.DeclarationOf(p))
@@ -82,12 +82,12 @@ func (e *Engine) readAnalysis(ctx context.Context, x *source.Execution) (*looks.
 		recorded = slices.DeleteFunc(slices.Clone(recorded), func(r looks.Record) bool { return r.End.After(to) })
 	}
 	schedule := looks.NewSchedule(p, first, throughOf(x), x.Stored.Newest, recorded)
-	return e.decisions.analyzer.AnalyzeLooks(p, schedule, recorded, func(since time.Time, goals []int64) (map[int64][]visit.Step, error) {
+	return e.decisions.analyzer.AnalyzeLooks(p, schedule, recorded, func(since time.Time, goals []int64) (map[int64][]moments.Step, error) {
 		of := *x
-		of.Plan, of.Outliers, of.Limited = x.DeclaredPlan(since), nil, nil
+		of.Plan, of.Outliers, of.CapLimit = x.DeclaredPlan(since), nil, nil
 		of.Request.Cap = nil // the declared ones apply
 		found, err := e.readGoals(ctx, &of, goals)
-		steps := make(map[int64][]visit.Step, len(found))
+		steps := make(map[int64][]moments.Step, len(found))
 		for goal, rows := range found {
 			steps[goal] = rows.Steps
 		}
@@ -97,7 +97,7 @@ func (e *Engine) readAnalysis(ctx context.Context, x *source.Execution) (*looks.
 
 // throughOf returns the time up to which looks may have ended: the data of the report, or the
 // end of its window.
-func throughOf(x *source.Execution) time.Time {
+func throughOf(x *source.ReportQuery) time.Time {
 	if to := x.Filters.To; !to.IsZero() && to.Before(x.Stored.Ingested) {
 		return to
 	}
@@ -105,7 +105,7 @@ func throughOf(x *source.Execution) time.Time {
 }
 
 // concludeCells sets the conclusions of the cells of a breakdown, from the same looks.
-func (e *Engine) concludeCells(ctx context.Context, x *source.Execution, a *looks.Analysis, results *result.Report) error {
+func (e *Engine) concludeCells(ctx context.Context, x *source.ReportQuery, a *looks.Analysis, results *result.Report) error {
 	key := fmt.Sprint(analysisKey(x.Plan), x.Dimension, x.Top)
 	concluded, err := readOnce(ctx, e, e.decisions.cells, key, x, func() (map[string]*looks.Analysis, error) { return e.readCells(ctx, x, a) })
 	if err == nil {
@@ -116,11 +116,11 @@ func (e *Engine) concludeCells(ctx context.Context, x *source.Execution, a *look
 
 // readCells reads the cells of a breakdown at each look, and analyzes them. The j-th cell to
 // have enough visitors in each variation has a part of alpha.
-func (e *Engine) readCells(ctx context.Context, x *source.Execution, a *looks.Analysis) (map[string]*looks.Analysis, error) {
+func (e *Engine) readCells(ctx context.Context, x *source.ReportQuery, a *looks.Analysis) (map[string]*looks.Analysis, error) {
 	p, cells := x.DeclaredPlan(time.Time{}), looks.NewCells(a)
 	p.Dimension, p.Interval = x.Dimension, ""
 	for _, look := range a.Looks {
-		windows, whole := []*visit.Rows{}, &visit.Rows{}
+		windows, whole := []*moments.Rows{}, &moments.Rows{}
 		unknown := map[string]bool{} // cells that are in "(other)" of a part of a window
 		for _, w := range a.LookWindows(look) {
 			found, err := e.readWindow(ctx, x, w, look.End, unknown)
@@ -130,11 +130,11 @@ func (e *Engine) readCells(ctx context.Context, x *source.Execution, a *looks.An
 			windows, whole.Cells = append(windows, found), append(whole.Cells, found.Cells...)
 		}
 		large := slices.DeleteFunc(result.LargeCells(p, whole), func(name string) bool { return unknown[name] })
-		cells.AddLook(look, large, func(name string) [][]visit.Row {
+		cells.AddLook(look, large, func(name string) [][]moments.Row {
 			if unknown[name] {
 				return nil
 			}
-			rows := make([][]visit.Row, len(windows))
+			rows := make([][]moments.Row, len(windows))
 			for i, found := range windows {
 				rows[i] = result.RowsOfCell(found, name)
 			}
@@ -147,12 +147,12 @@ func (e *Engine) readCells(ctx context.Context, x *source.Execution, a *looks.An
 // readWindow reads the cells of the visitors of a window up to a time. It subtracts those
 // whose first view is after the window, and adds the names of the cells of only one of the
 // two to unknown, if the other has further values in "(other)".
-func (e *Engine) readWindow(ctx context.Context, x *source.Execution, w looks.Window, end time.Time, unknown map[string]bool) (*visit.Rows, error) {
-	since := func(from time.Time) (*visit.Rows, error) {
+func (e *Engine) readWindow(ctx context.Context, x *source.ReportQuery, w looks.Window, end time.Time, unknown map[string]bool) (*moments.Rows, error) {
+	since := func(from time.Time) (*moments.Rows, error) {
 		of := *x
 		p := x.DeclaredPlan(from)
 		p.Dimension, p.Interval = x.Dimension, ""
-		of.Plan, of.Outliers, of.Limited = p.WithWindowEnd(end), nil, nil
+		of.Plan, of.Outliers, of.CapLimit = p.WithWindowEnd(end), nil, nil
 		return e.readRows(ctx, &of)
 	}
 	found, err := since(w.From)
@@ -163,15 +163,15 @@ func (e *Engine) readWindow(ctx context.Context, x *source.Execution, w looks.Wi
 	if err != nil {
 		return nil, err
 	}
-	missing := func(in, from *visit.Rows) {
+	missing := func(in, from *moments.Rows) {
 		for _, r := range in.Cells {
 			if !r.Others && len(result.RowsOfCell(from, result.ShownValue(r.Dimension))) == 0 {
 				unknown[result.ShownValue(r.Dimension)] = true
 			}
 		}
 	}
-	hasOthers := func(in *visit.Rows) bool {
-		return slices.ContainsFunc(in.Cells, func(r visit.Row) bool { return r.Others })
+	hasOthers := func(in *moments.Rows) bool {
+		return slices.ContainsFunc(in.Cells, func(r moments.Row) bool { return r.Others })
 	}
 	if hasOthers(after) {
 		missing(found, after)
@@ -179,10 +179,10 @@ func (e *Engine) readWindow(ctx context.Context, x *source.Execution, w looks.Wi
 	if hasOthers(found) {
 		missing(after, found)
 	}
-	both := &visit.Rows{Cells: slices.Clone(found.Cells)}
+	both := &moments.Rows{Cells: slices.Clone(found.Cells)}
 	for _, r := range after.Cells {
 		if !r.ExposedBefore {
-			m := visit.NoMoments()
+			m := moments.NoMoments()
 			m.Subtract(&r.Moments)
 			r.Moments = m
 			both.Cells = append(both.Cells, r)

@@ -7,7 +7,7 @@
 //     population, the window, the goal, the variations and control.
 //  3. facts: Source.ReadRows returns rows. Each row has the moments of the
 //     visitors of one variation and one value of the dimension. Moments are exact
-//     sums, so totals need no second query. Package visit defines them.
+//     sums, so totals need no second query. Package moments defines them.
 //  4. result: New merges rows into cells. Package stats compares the variations of
 //     a cell with control. A Report is the body of the response.
 //  5. render: a Report as CSV, as a forest plot, and as tables of a terminal.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
-	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 )
@@ -59,17 +59,17 @@ func (e *Engine) mostVisited(p *plan.Plan, owned *catalogue.Owned) *plan.Plan {
 			continue
 		}
 		of := plan.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
-		totals := e.SubjectCounters(of)
-		if of == p.Subject && totals.AllEvents() > 0 {
+		counters := e.SubjectCounters(of)
+		if of == p.Subject && counters.AllEvents() > 0 {
 			return p
 		}
-		if totals.AllEvents() <= events {
+		if counters.AllEvents() <= events {
 			continue
 		}
 		request := of.ResultsRequest(owned.ID)
 		request.GoalID, request.Metric = p.Declared.GoalID, p.Declared.Metric
 		if other, err := plan.New(request, owned); err == nil && other.Allocation > 0 {
-			most, events = other, totals.AllEvents()
+			most, events = other, counters.AllEvents()
 		}
 	}
 	return most
@@ -78,7 +78,7 @@ func (e *Engine) mostVisited(p *plan.Plan, owned *catalogue.Owned) *plan.Plan {
 // traffic are the visitors of a campaign, by which plans are estimated.
 type traffic struct {
 	plan  *plan.Plan
-	rows  *visit.Rows
+	rows  *moments.Rows
 	first time.Time
 }
 

@@ -28,14 +28,14 @@ func (e *Engine) SQL(ctx context.Context, p *plan.Plan) (string, error) {
 }
 
 // traceStatements computes a report, and returns the statements that it ran.
-func (e *Engine) traceStatements(ctx context.Context, p *plan.Plan) (queries []*source.Query, err error) {
+func (e *Engine) traceStatements(ctx context.Context, p *plan.Plan) (queries []*source.Statement, err error) {
 	x, err := e.prepareReport(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	var adding sync.Mutex
 	traced := *e.store
-	traced.Trace = func(q *source.Query) {
+	traced.Trace = func(q *source.Statement) {
 		adding.Lock()
 		defer adding.Unlock()
 		queries = append(queries, q)
@@ -47,7 +47,7 @@ func (e *Engine) traceStatements(ctx context.Context, p *plan.Plan) (queries []*
 
 // explainQuery returns the parameters as comments, and the statement with their
 // values.
-func explainQuery(q *source.Query) string {
+func explainQuery(q *source.Statement) string {
 	var b strings.Builder
 	for _, p := range q.Params {
 		fmt.Fprintf(&b, "-- %-20s %s\n", p.Name, source.SQLLiteral(p.Value))

@@ -43,7 +43,7 @@ func TestSQLRunsAsItStands(t *testing.T) {
 		for i, statement := range strings.Split(text, "-- statement ") {
 			if i > 0 {
 				_, statement, _ = strings.Cut(statement, "\n")
-				shown = append(shown, rowsOf(t, e, &source.Query{SQL: strings.TrimSuffix(strings.TrimSpace(statement), ";")}))
+				shown = append(shown, rowsOf(t, e, &source.Statement{SQL: strings.TrimSuffix(strings.TrimSpace(statement), ";")}))
 			}
 		}
 		for _, q := range statementsOf(t, e, p.Request) {
@@ -84,7 +84,7 @@ func TestStatementsDoNotDependOnValues(t *testing.T) {
 }
 
 // statementsOf computes a report, and returns the statements that it ran.
-func statementsOf(t *testing.T, e *Engine, r query.Request) []*source.Query {
+func statementsOf(t *testing.T, e *Engine, r query.Request) []*source.Statement {
 	t.Helper()
 	statements, err := e.traceStatements(t.Context(), planOf(t, e, r))
 	if err != nil {
@@ -93,7 +93,7 @@ func statementsOf(t *testing.T, e *Engine, r query.Request) []*source.Query {
 	return statements
 }
 
-func textsOf(statements []*source.Query) []string {
+func textsOf(statements []*source.Statement) []string {
 	var texts []string
 	for _, q := range statements {
 		texts = append(texts, q.SQL)
@@ -103,7 +103,7 @@ func textsOf(statements []*source.Query) []string {
 }
 
 // rowsOf returns the rows of a statement as text, sorted.
-func rowsOf(t *testing.T, e *Engine, q *source.Query) string {
+func rowsOf(t *testing.T, e *Engine, q *source.Statement) string {
 	t.Helper()
 	var rows []string
 	asText := *q

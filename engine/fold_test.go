@@ -5,10 +5,10 @@ import (
 	"math/big"
 	"slices"
 
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/source"
-	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 )
@@ -21,19 +21,19 @@ const all = "\x00all"
 
 type folded struct {
 	values                                []int64 // of the goals that count, before outliers are left out
-	moments                               map[int64]visit.Moments
+	moments                               map[int64]moments.Moments
 	visits                                map[int64][]map[query.Metric]int64 // of each variation's visitors: what the metrics are means of
 	visitors, multiExposed, exposedBefore int64
 }
 
-func foldPlainly(p *source.Execution, events []schema.Event) map[string]*folded {
+func foldPlainly(p *source.ReportQuery, events []schema.Event) map[string]*folded {
 	byVisitor := map[uint64][]schema.Event{}
 	for _, e := range events {
 		if e.WebsiteID == p.Subject.WebsiteID && e.Subject == p.Subject.Kind && e.SubjectID == p.Subject.ID && e.ExperimentID == p.Subject.ExperimentID {
 			byVisitor[e.VisitorID] = append(byVisitor[e.VisitorID], e)
 		}
 	}
-	cells := map[string]*folded{all: {moments: map[int64]visit.Moments{}, visits: map[int64][]map[query.Metric]int64{}}}
+	cells := map[string]*folded{all: {moments: map[int64]moments.Moments{}, visits: map[int64][]map[query.Metric]int64{}}}
 	for _, own := range byVisitor {
 		var views []schema.Event
 		for _, e := range own {
@@ -52,7 +52,7 @@ func foldPlainly(p *source.Execution, events []schema.Event) map[string]*folded 
 		}
 		value := attribute(string(p.Dimension), &first)
 		if cells[value] == nil {
-			cells[value] = &folded{moments: map[int64]visit.Moments{}, visits: map[int64][]map[query.Metric]int64{}}
+			cells[value] = &folded{moments: map[int64]moments.Moments{}, visits: map[int64][]map[query.Metric]int64{}}
 		}
 		for _, c := range []*folded{cells[all], cells[value]} {
 			c.add(p, first, views, own)
@@ -61,7 +61,7 @@ func foldPlainly(p *source.Execution, events []schema.Event) map[string]*folded 
 	return cells
 }
 
-func (c *folded) add(p *source.Execution, first schema.Event, views, own []schema.Event) {
+func (c *folded) add(p *source.ReportQuery, first schema.Event, views, own []schema.Event) {
 	if first.Time.Before(p.WindowStart()) {
 		if slices.ContainsFunc(own, func(e schema.Event) bool { return !e.Time.Before(p.WindowStart()) && e.Time.Before(p.WindowEnd()) }) {
 			c.exposedBefore++
@@ -76,7 +76,7 @@ func (c *folded) add(p *source.Execution, first schema.Event, views, own []schem
 		}
 	}
 	var goals, value, profit, extra int64
-	one := visit.Moments{Visitors: 1}
+	one := moments.Moments{Visitors: 1}
 	for _, e := range own {
 		if e.Time.Before(first.Time) || !e.Time.Before(p.WindowEnd()) {
 			continue
@@ -104,8 +104,8 @@ func (c *folded) add(p *source.Execution, first schema.Event, views, own []schem
 	one.Completed, one.Conversion = min(one.Completions, 1), min(one.Conversions, 1)
 	one.Goals, one.Value, one.Profit, one.ExtraValue = amounts(goals).Sums, amounts(value), amounts(profit), amounts(extra)
 	one.ValueGoals = new(big.Int).Mul(big.NewInt(value), big.NewInt(goals))
-	if p.Limited != nil && p.Limited.Limit > 0 {
-		one.Excess, value, profit = excessOf(value, profit, p.Limited.Limit)
+	if p.CapLimit != nil && p.CapLimit.Limit > 0 {
+		one.CappedRemainder, value, profit = remainderOf(value, profit, p.CapLimit.Limit)
 	}
 	if goals > 0 {
 		one.Converted = 1
@@ -123,15 +123,15 @@ func (c *folded) add(p *source.Execution, first schema.Event, views, own []schem
 	})
 }
 
-// excessOf returns what a cap removes from the sums of a visitor, and the capped value
+// remainderOf returns what a cap removes from the sums of a visitor, and the capped value
 // and profit.
-func excessOf(value, profit, limit int64) (e visit.Excess, cappedValue, cappedProfit int64) {
+func remainderOf(value, profit, limit int64) (e moments.CappedRemainder, cappedValue, cappedProfit int64) {
 	capped := min(value, limit)
 	removed := value - capped
 	uncappedValue, uncappedProfit := amounts(value), amounts(profit)
 	leftValue, leftProfit := amounts(capped), amounts(profit-removed)
 	minus := func(a, b *big.Int) *big.Int { return new(big.Int).Sub(a, b) }
-	e = visit.Excess{
+	e = moments.CappedRemainder{
 		Value: big.NewInt(removed), ValueSquares: minus(uncappedValue.Squares, leftValue.Squares), ProfitSquares: minus(uncappedProfit.Squares, leftProfit.Squares),
 		ProfitNonzero: uncappedProfit.Nonzero - leftProfit.Nonzero, ProfitNegative: uncappedProfit.Negative - leftProfit.Negative,
 	}
@@ -144,12 +144,12 @@ func excessOf(value, profit, limit int64) (e visit.Excess, cappedValue, cappedPr
 // limitOf returns the limit of the cap of a report: the smallest total value of a
 // converted visitor that at least the percentile of them do not exceed; 0: none is
 // above it.
-func limitOf(p *source.Execution, events []schema.Event) int64 {
+func limitOf(p *source.ReportQuery, events []schema.Event) int64 {
 	if p.Cap.Percentile == 0 {
 		return p.Cap.Units
 	}
 	all1 := *p
-	all1.Plan, all1.Limited = p.OfAll(), nil
+	all1.Plan, all1.CapLimit = p.OfAll(), nil
 	var totals []int64
 	for id, visits := range foldPlainly(&all1, events)[all].visits {
 		if !slices.ContainsFunc(p.Variations, func(v plan.Variation) bool { return v.ID == id }) {
@@ -182,11 +182,11 @@ func below(units int64, least *big.Rat) bool {
 	return least != nil && big.NewRat(units, schema.MoneyScale).Cmp(least) < 0
 }
 
-func outlying(o *visit.Outliers, units int64) bool {
+func outlying(o *moments.Outliers, units int64) bool {
 	return o != nil && !o.Open && (units < o.Least || units > o.Most)
 }
 
-func countAction(m *visit.Moments, kind schema.Kind) {
+func countAction(m *moments.Moments, kind schema.Kind) {
 	counter := map[schema.Kind]*int64{
 		schema.KindClick: &m.Clicks, schema.KindSubmit: &m.Submits, schema.KindCompletion: &m.Completions,
 		schema.KindConversion: &m.Conversions, schema.KindContact: &m.Contacts,
@@ -194,8 +194,8 @@ func countAction(m *visit.Moments, kind schema.Kind) {
 	*counter++
 }
 
-func amounts(x int64) visit.Amounts {
-	var a visit.Amounts
+func amounts(x int64) moments.Amounts {
+	var a moments.Amounts
 	a.Sum, a.Squares = big.NewInt(x), new(big.Int).Mul(big.NewInt(x), big.NewInt(x))
 	if x != 0 {
 		a.Nonzero = 1

@@ -14,11 +14,11 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/facts"
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
-	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
@@ -276,8 +276,8 @@ func newStored(t *testing.T, conn driver.Conn, events []schema.Event) stored {
 	return stored{e, events}
 }
 
-// read returns the rows of a plan, and the execution with the bounds and the limit that the store has found.
-func (in stored) read(t *testing.T, x *source.Execution) (*source.Execution, *visit.Rows) {
+// read returns the rows of a plan, and its query with the bounds and the limit that the store has found.
+func (in stored) read(t *testing.T, x *source.ReportQuery) (*source.ReportQuery, *moments.Rows) {
 	t.Helper()
 	found, err := in.engine.readRows(t.Context(), x)
 	if err != nil {
@@ -285,8 +285,8 @@ func (in stored) read(t *testing.T, x *source.Execution) (*source.Execution, *vi
 	}
 	bounded := *x
 	bounded.Outliers = found.Outliers
-	if x.Limited == nil {
-		bounded.Limited = found.Cap
+	if x.CapLimit == nil {
+		bounded.CapLimit = found.Cap
 	}
 	return &bounded, found
 }
@@ -298,13 +298,13 @@ func compareWithFold(t *testing.T, in stored, owned *catalogue.Owned, r query.Re
 	if err != nil {
 		fatal(t, err)
 	}
-	x, found := in.read(t, &source.Execution{Plan: plan, Store: in.engine.store, Stored: source.Stored{Ingested: accepted}})
+	x, found := in.read(t, &source.ReportQuery{Plan: plan, Store: in.engine.store, Stored: source.Stored{Ingested: accepted}})
 	if x.Outliers != nil {
 		compareOutliers(t, x, in.events)
 	}
 	if x.Cap != nil {
-		if want := limitOf(x, in.events); x.Limited.Limit != want {
-			t.Errorf("limit %d, want %d\n%s", x.Limited.Limit, want, plan)
+		if want := limitOf(x, in.events); x.CapLimit.Limit != want {
+			t.Errorf("limit %d, want %d\n%s", x.CapLimit.Limit, want, plan)
 		}
 	}
 	compareRows(t, x, found, in.events)
@@ -324,7 +324,7 @@ func compareWithFold(t *testing.T, in stored, owned *catalogue.Owned, r query.Re
 }
 
 // compareTop compares a breakdown into few values and others with that of the fold's values.
-func compareTop(t *testing.T, in stored, x *source.Execution, found *visit.Rows) {
+func compareTop(t *testing.T, in stored, x *source.ReportQuery, found *moments.Rows) {
 	t.Helper()
 	if x.Dimension == "" {
 		return
@@ -353,7 +353,7 @@ func compareTop(t *testing.T, in stored, x *source.Execution, found *visit.Rows)
 
 // compareSeries compares each point of a series with the report of a window
 // that ends there, and that with the fold.
-func compareSeries(t *testing.T, in stored, x *source.Execution, whole *result.Report) {
+func compareSeries(t *testing.T, in stored, x *source.ReportQuery, whole *result.Report) {
 	t.Helper()
 	if len(whole.Series) == 0 {
 		if whole.Totals.Visitors > 0 {
@@ -401,7 +401,7 @@ func written(t *testing.T, value any) string {
 
 // compareOutliers compares the bounds with the definition: a value counts if it
 // is at most z standard deviations from the mean, in rational numbers.
-func compareOutliers(t *testing.T, plan *source.Execution, events []schema.Event) {
+func compareOutliers(t *testing.T, plan *source.ReportQuery, events []schema.Event) {
 	t.Helper()
 	values := foldPlainly(plan.WithoutOutliers(), events)[all].values
 	if plan.Outliers.Values != int64(len(values)) {
@@ -434,8 +434,8 @@ func compareOutliers(t *testing.T, plan *source.Execution, events []schema.Event
 }
 
 // sumOf adds up rows.
-func sumOf(rows []visit.Row, rule string) folded {
-	sum := folded{moments: map[int64]visit.Moments{}}
+func sumOf(rows []moments.Row, rule string) folded {
+	sum := folded{moments: map[int64]moments.Moments{}}
 	for _, r := range rows {
 		switch {
 		case r.ExposedBefore:
@@ -452,9 +452,9 @@ func sumOf(rows []visit.Row, rule string) folded {
 	return sum
 }
 
-func compareRows(t *testing.T, plan *source.Execution, found *visit.Rows, events []schema.Event) {
+func compareRows(t *testing.T, plan *source.ReportQuery, found *moments.Rows, events []schema.Event) {
 	t.Helper()
-	byValue := map[string][]visit.Row{all: found.Whole}
+	byValue := map[string][]moments.Row{all: found.Whole}
 	for _, r := range found.Cells {
 		byValue[r.Dimension] = append(byValue[r.Dimension], r)
 	}
@@ -488,11 +488,11 @@ func fatal(tb testing.TB, err error) {
 }
 
 // readable omits variations without visitors and formats big integers.
-func readable(moments map[int64]visit.Moments) map[int64]string {
+func readable(sums map[int64]moments.Moments) map[int64]string {
 	texts := map[int64]string{}
-	for id, m := range moments {
-		if m.Excess.Visitors == 0 {
-			m.Excess = visit.Excess{} // no sums, or sums of 0
+	for id, m := range sums {
+		if m.CappedRemainder.Visitors == 0 {
+			m.CappedRemainder = moments.CappedRemainder{} // no sums, or sums of 0
 		}
 		if m.Visitors > 0 {
 			text, err := json.Marshal(m)

@@ -15,11 +15,11 @@ import (
 
 	"lifthouse/engine/facts"
 	"lifthouse/engine/fold"
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
-	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -46,7 +46,7 @@ type referenceSlots struct {
 }
 
 // eachCounted runs a statement of testdata/reference.
-func eachCounted(t *testing.T, x *source.Execution, file string, scan func(driver.Rows) error) {
+func eachCounted(t *testing.T, x *source.ReportQuery, file string, scan func(driver.Rows) error) {
 	t.Helper()
 	p := x.Plan
 	recentFrom, recentTo := plan.RecentPeriod(x.Stored.Ingested)
@@ -55,7 +55,7 @@ func eachCounted(t *testing.T, x *source.Execution, file string, scan func(drive
 	for _, v := range p.Variations {
 		compared = append(compared, v.ID)
 	}
-	q := &source.Query{Params: []source.Param{
+	q := &source.Statement{Params: []source.Param{
 		{Name: "website_id", Value: p.Subject.WebsiteID},
 		{Name: "subject", Value: string(p.Subject.Kind)},
 		{Name: "subject_id", Value: p.Subject.ID},
@@ -83,8 +83,8 @@ func eachCounted(t *testing.T, x *source.Execution, file string, scan func(drive
 		q.Params = append(q.Params, source.Param{Name: "goal_id", Value: p.Goal.ID})
 	}
 	q.ValueFilters(x, &s.Slots)
-	if x.Limited != nil {
-		q.SetCap(x.Limited.Limit, &s.Slots)
+	if x.CapLimit != nil {
+		q.SetCap(x.CapLimit.Limit, &s.Slots)
 	}
 	s.Counts = s.Goals
 	if s.Widget {
@@ -100,26 +100,26 @@ func eachCounted(t *testing.T, x *source.Execution, file string, scan func(drive
 }
 
 // countRows counts the rows of a report from the events.
-func countRows(t *testing.T, x *source.Execution) *visit.Rows {
+func countRows(t *testing.T, x *source.ReportQuery) *moments.Rows {
 	t.Helper()
 	counted := *x
 	x = &counted
-	if x.Cap != nil && x.Limited == nil {
+	if x.Cap != nil && x.CapLimit == nil {
 		of := *x
 		of.Plan = x.OfAll()
 		var totals []int64
 		eachCounted(t, &of, "totals.sql", func(row driver.Rows) error { return row.Scan(&totals) })
-		x.Limited = visit.NewCap(*x.Cap, totals)
+		x.CapLimit = moments.NewCap(*x.Cap, totals)
 	}
 	if x.Filters.ZScore != 0 {
 		var n int64
 		var sum, squares big.Int
 		of := x.WithoutOutliers()
-		of.Limited = nil
+		of.CapLimit = nil
 		eachCounted(t, of, "outliers.sql", func(row driver.Rows) error { return row.Scan(&n, &sum, &squares) })
-		x.Outliers = visit.NewOutliers(n, &sum, &squares, x.Filters.ZScore)
+		x.Outliers = moments.NewOutliers(n, &sum, &squares, x.Filters.ZScore)
 	}
-	found := &visit.Rows{Outliers: x.Outliers, Cap: x.Limited, Through: x.Stored.Ingested, Newest: x.Stored.Newest}
+	found := &moments.Rows{Outliers: x.Outliers, Cap: x.CapLimit, Through: x.Stored.Ingested, Newest: x.Stored.Newest}
 	eachCounted(t, x, "moments.sql", func(row driver.Rows) error {
 		r, err := scanCounted(row)
 		found.Whole = append(found.Whole, r)
@@ -128,7 +128,7 @@ func countRows(t *testing.T, x *source.Execution) *visit.Rows {
 	found.Cells = found.Whole
 	if x.Interval != "" && x.Filters.ZScore == 0 {
 		eachCounted(t, x, "series.sql", func(row driver.Rows) (err error) {
-			var step visit.Step
+			var step moments.Step
 			step.Row, err = scanCounted(row, &step.Bucket)
 			found.Steps = append(found.Steps, step)
 			return err
@@ -138,12 +138,12 @@ func countRows(t *testing.T, x *source.Execution) *visit.Rows {
 }
 
 // scanCounted scans a row of moments.sql or series.sql. Its first columns are scanned into first.
-func scanCounted(row driver.Rows, first ...any) (r visit.Row, err error) {
+func scanCounted(row driver.Rows, first ...any) (r moments.Row, err error) {
 	var exposedBefore, multiExposed uint8
 	var goals, goalsSquares int64
-	m := visit.NoMoments()
+	m := moments.NoMoments()
 	to := slices.Concat(first, []any{&r.VariationID, &r.Dimension, &exposedBefore, &multiExposed, &m.Visitors, &m.SinceShares, &m.Recent, &m.Views, &m.Converted, &goals, &goalsSquares})
-	amount := func(a *visit.Amounts) { to = append(to, a.Sum, a.Squares, &a.Nonzero, &a.Negative) }
+	amount := func(a *moments.Amounts) { to = append(to, a.Sum, a.Squares, &a.Nonzero, &a.Negative) }
 	amount(&m.Value)
 	to = append(to, m.ValueGoals)
 	amount(&m.Profit)
@@ -151,9 +151,9 @@ func scanCounted(row driver.Rows, first ...any) (r visit.Row, err error) {
 	if slices.Contains(row.Columns(), "clicks") {
 		to = append(to, &m.Clicks, &m.Submits, &m.Completions, &m.Completed, &m.Conversions, &m.Conversion, &m.Contacts)
 	}
-	var excess source.ScannedExcess
+	var excess source.ScannedRemainder
 	err = row.Scan(append(to, excess.ScanTargets(row)...)...)
-	m.Goals, m.Excess = stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}, excess.ScannedSums()
+	m.Goals, m.CappedRemainder = stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}, excess.ScannedSums()
 	r.ExposedBefore, r.MultiExposed, r.Moments = exposedBefore == 1, multiExposed == 1, m
 	return r, err
 }
@@ -394,7 +394,7 @@ func (in *referenceWorld) compare(t *testing.T, r query.Request) {
 }
 
 // compareBodies compares the body of a report of the rows with that of the reference.
-func (in *referenceWorld) compareBodies(t *testing.T, x *source.Execution, found *visit.Rows) {
+func (in *referenceWorld) compareBodies(t *testing.T, x *source.ReportQuery, found *moments.Rows) {
 	t.Helper()
 	wanted := countRows(t, x)
 	got, want := result.New(x.Plan, found, nil), result.New(x.Plan, wanted, nil)
@@ -413,7 +413,7 @@ func (in *referenceWorld) compareBodies(t *testing.T, x *source.Execution, found
 }
 
 // compareValues compares the values of an attribute of a subject with those of the reference.
-func (in *referenceWorld) compareValues(t *testing.T, x *source.Execution) {
+func (in *referenceWorld) compareValues(t *testing.T, x *source.ReportQuery) {
 	t.Helper()
 	by := *x.Plan
 	by.Dimension = "city"
@@ -454,9 +454,9 @@ func (in *referenceWorld) verify(t *testing.T) {
 }
 
 // counts returns the sums of the cells of all subjects with events.
-func counts(r *facts.Refresher) map[plan.Subject]facts.Totals {
-	all := map[plan.Subject]facts.Totals{}
-	r.EachTotals(func(of plan.Subject, totals facts.Totals) {
+func counts(r *facts.Refresher) map[plan.Subject]facts.SubjectCounters {
+	all := map[plan.Subject]facts.SubjectCounters{}
+	r.EachSubject(func(of plan.Subject, totals facts.SubjectCounters) {
 		if totals.AllEvents() > 0 {
 			totals.Version, totals.Extent = 0, fold.Extent{} // an extent never shrinks
 			all[of] = totals

@@ -9,11 +9,11 @@ import (
 	"lifthouse/engine/facts"
 	"lifthouse/engine/fold"
 	"lifthouse/engine/looks"
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
-	"lifthouse/engine/visit"
 	"lifthouse/schema/catalogue"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -85,12 +85,12 @@ func (e *Engine) ComputeReport(ctx context.Context, p *plan.Plan) (*result.Repor
 }
 
 // readRows returns the rows of a report.
-func (e *Engine) readRows(ctx context.Context, x *source.Execution) (*visit.Rows, error) {
-	return facts.Source{Execution: x, Shards: e.Facts}.ReadRows(ctx)
+func (e *Engine) readRows(ctx context.Context, x *source.ReportQuery) (*moments.Rows, error) {
+	return facts.Source{ReportQuery: x, Shards: e.Facts}.ReadRows(ctx)
 }
 
 // reportOf computes a report.
-func (e *Engine) reportOf(ctx context.Context, x *source.Execution, a *looks.Analysis) (*result.Report, error) {
+func (e *Engine) reportOf(ctx context.Context, x *source.ReportQuery, a *looks.Analysis) (*result.Report, error) {
 	found, err := e.readRows(ctx, x)
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (e *Engine) reportOf(ctx context.Context, x *source.Execution, a *looks.Ana
 }
 
 // reportFrom computes a report from its rows.
-func (e *Engine) reportFrom(ctx context.Context, x *source.Execution, found *visit.Rows, a *looks.Analysis) (results *result.Report, err error) {
+func (e *Engine) reportFrom(ctx context.Context, x *source.ReportQuery, found *moments.Rows, a *looks.Analysis) (results *result.Report, err error) {
 	_, span := source.Tracer.Start(ctx, "stats")
 	results = result.New(x.Plan, found, a)
 	span.End()
@@ -109,8 +109,8 @@ func (e *Engine) reportFrom(ctx context.Context, x *source.Execution, found *vis
 	return results, err
 }
 
-// prepareReport returns the execution of a plan, after the events that wait are folded.
-func (e *Engine) prepareReport(ctx context.Context, p *plan.Plan) (*source.Execution, error) {
+// prepareReport returns the query of a plan, after the events that wait are folded.
+func (e *Engine) prepareReport(ctx context.Context, p *plan.Plan) (*source.ReportQuery, error) {
 	ctx, span := source.Tracer.Start(ctx, "plan")
 	err := e.FoldNoted(ctx)
 	source.EndSpan(span, err)
@@ -118,7 +118,7 @@ func (e *Engine) prepareReport(ctx context.Context, p *plan.Plan) (*source.Execu
 		return nil, err
 	}
 	stored, err := e.storedEvents(ctx, p.Subject)
-	return &source.Execution{Plan: e.asOfFirstView(p), Store: e.store, Stored: stored}, err
+	return &source.ReportQuery{Plan: e.asOfFirstView(p), Store: e.store, Stored: stored}, err
 }
 
 // RefreshFacts folds all stored events.
@@ -160,15 +160,15 @@ func (e *Engine) storedEvents(ctx context.Context, of plan.Subject) (source.Stor
 		if err != nil {
 			return source.Stored{}, source.StoreFailure(ctx, err)
 		}
-		totals := shard.SubjectCounters(of)
-		s = s.WithEvents(totals.AllEvents(), time.UnixMilli(at.Through), time.UnixMilli(totals.Newest))
+		counters := shard.SubjectCounters(of)
+		s = s.WithEvents(counters.AllEvents(), time.UnixMilli(at.Through), time.UnixMilli(counters.Newest))
 	}
 	return s.OrNone(), nil
 }
 
-// SubjectCounters returns the totals of a subject on all shards.
-func (e *Engine) SubjectCounters(of plan.Subject) facts.Totals {
-	all := facts.Totals{}
+// SubjectCounters returns the counters of a subject on all shards.
+func (e *Engine) SubjectCounters(of plan.Subject) facts.SubjectCounters {
+	all := facts.SubjectCounters{}
 	for _, shard := range e.Facts {
 		on := shard.SubjectCounters(of)
 		all.Merge(&on)

@@ -7,23 +7,23 @@ import (
 
 	"lifthouse/engine/facts"
 	"lifthouse/engine/looks"
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
-	"lifthouse/engine/visit"
 	"lifthouse/schema/catalogue"
 )
 
 // readGoals returns the rows of a plan without a dimension for each goal. Goals with a
 // cap are read one by one, and all of them if there is a series or a z-score.
-func (e *Engine) readGoals(ctx context.Context, x *source.Execution, goals []int64) (map[int64]*visit.Rows, error) {
-	found := map[int64]*visit.Rows{}
+func (e *Engine) readGoals(ctx context.Context, x *source.ReportQuery, goals []int64) (map[int64]*moments.Rows, error) {
+	found := map[int64]*moments.Rows{}
 	interval := x.Interval
-	about := func(goal int64) *source.Execution {
+	about := func(goal int64) *source.ReportQuery {
 		of := *x
 		p := x.AboutGoal(goal)
 		p.Interval = interval
-		of.Plan, of.Outliers, of.Limited = p, nil, nil
+		of.Plan, of.Outliers, of.CapLimit = p, nil, nil
 		return &of
 	}
 	var together []int64
@@ -33,7 +33,7 @@ func (e *Engine) readGoals(ctx context.Context, x *source.Execution, goals []int
 		}
 	}
 	if len(together) > 1 {
-		several, err := facts.Source{Execution: about(together[0]), Shards: e.Facts}.ReadGoals(ctx, together)
+		several, err := facts.Source{ReportQuery: about(together[0]), Shards: e.Facts}.ReadGoals(ctx, together)
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +72,7 @@ func (e *Engine) goalsOf(p *plan.Plan) []int64 {
 
 // scorecardReport computes a report with its scorecard. Without breakdown and series,
 // the rows of the report are those of its goal.
-func (e *Engine) scorecardReport(ctx context.Context, x *source.Execution, a *looks.Analysis) (*result.Report, error) {
+func (e *Engine) scorecardReport(ctx context.Context, x *source.ReportQuery, a *looks.Analysis) (*result.Report, error) {
 	goals := e.goalsOf(x.Plan)
 	whole := *x
 	whole.Plan = x.AboutGoal(x.CountedGoal())

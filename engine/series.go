@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"lifthouse/engine/moments"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
-	"lifthouse/engine/visit"
 )
 
 // Limits of a series. With a z-score, each point is a separate report.
@@ -18,7 +18,7 @@ const (
 
 // computeSeries returns a point at the end of each bucket, including empty ones, from
 // the first visitor to the last counted event. The last point equals the report.
-func (e *Engine) computeSeries(ctx context.Context, x *source.Execution, found *visit.Rows) ([]result.Point, error) {
+func (e *Engine) computeSeries(ctx context.Context, x *source.ReportQuery, found *moments.Rows) ([]result.Point, error) {
 	steps := found.Steps
 	if len(steps) == 0 {
 		return []result.Point{}, nil
@@ -41,11 +41,11 @@ func (e *Engine) computeSeries(ctx context.Context, x *source.Execution, found *
 
 // pointReports computes a separate report for each point. All points have the cap of the
 // whole report.
-func (e *Engine) pointReports(ctx context.Context, x *source.Execution, whole *visit.Rows, first, last int64) ([]result.Point, error) {
+func (e *Engine) pointReports(ctx context.Context, x *source.ReportQuery, whole *moments.Rows, first, last int64) ([]result.Point, error) {
 	var points []result.Point
 	for bucket := first; bucket <= last; bucket++ {
 		until := x.EndingAt(result.EndOf(x.Plan, bucket))
-		until.Limited = whole.Cap
+		until.CapLimit = whole.Cap
 		found, err := e.readRows(ctx, until)
 		if err != nil {
 			return nil, err

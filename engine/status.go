@@ -123,7 +123,7 @@ func (s *statuses) takeBatch(first statusKey) []statusKey {
 type pending struct {
 	statusKey
 	keptStatus
-	x *source.Execution
+	x *source.ReportQuery
 }
 
 // computeStatuses computes statuses.

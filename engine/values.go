@@ -52,7 +52,7 @@ func (e *Engine) ReadValues(ctx context.Context, plan *plan.Plan, attribute stri
 	} else {
 		found.WidgetID, found.ExperimentID = plan.Subject.ID, plan.Subject.ExperimentID
 	}
-	values, err := facts.Source{Execution: &source.Execution{Plan: plan, Store: e.store}, Shards: e.Facts}.ReadValues(ctx, attribute)
+	values, err := facts.Source{ReportQuery: &source.ReportQuery{Plan: plan, Store: e.store}, Shards: e.Facts}.ReadValues(ctx, attribute)
 	for i, v := range values {
 		if found.Visitors += v.Visitors; i < most {
 			found.Values = append(found.Values, ObservedValue(v))

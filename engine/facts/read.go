@@ -13,9 +13,9 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/fold"
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/source"
-	"lifthouse/engine/visit"
 	"lifthouse/schema"
 )
 
@@ -142,7 +142,7 @@ func scanEvent(row driver.Rows) (e fold.Event, err error) {
 	err = row.Scan(&e.Subject.WebsiteID, &e.Visitor, &kind, &e.Subject.ID, &e.Subject.ExperimentID, &e.ID, &e.At, &e.Variation, &event, &e.Goal,
 		&e.Amounts[0], &e.Amounts[1], &e.Amounts[2], &e.Accepted, &e.Attributes)
 	if err == nil {
-		e.Subject.Kind, e.Kind, e.Attributes = kindsOfSubjects[kind], visit.Kind(event), withoutNone(e.Attributes)
+		e.Subject.Kind, e.Kind, e.Attributes = kindsOfSubjects[kind], moments.Kind(event), withoutNone(e.Attributes)
 	}
 	return e, err
 }

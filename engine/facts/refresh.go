@@ -41,11 +41,11 @@ type Refresher struct {
 
 	inserting sync.RWMutex // held while facts are stored: the position of the store is not known
 
-	read   sync.RWMutex // guards the following
-	shown  Position     // the last one that is stored
-	fresh  time.Time    // when the last refresh succeeded
-	lost   map[Visitor]bool
-	totals map[plan.Subject]Totals
+	read     sync.RWMutex // guards the following
+	shown    Position     // the last one that is stored
+	fresh    time.Time    // when the last refresh succeeded
+	lost     map[Visitor]bool
+	counters map[plan.Subject]SubjectCounters
 }
 
 // NewRefresher returns the refresher of a store on one server. alone says that no other process writes to the store.
@@ -200,11 +200,11 @@ func (r *Refresher) loadState(ctx context.Context) error {
 	if r.cells, err = r.on.openCells(ctx, r.LeastVisitorsByDay); err != nil {
 		return err
 	}
-	totals, err := r.on.allTotals(ctx)
+	counters, err := r.on.readAllCounters(ctx)
 	if err != nil {
 		return err
 	}
-	r.publishState(totals, true)
+	r.publishState(counters, true)
 	r.known = true
 	return nil
 }
@@ -294,11 +294,11 @@ func (r *Refresher) storeChanges(ctx context.Context, changes []fold.Change, cha
 		return errOvertaken
 	}
 	r.position, r.readAt = next, time.Now()
-	totals := map[plan.Subject]Totals{}
+	counters := map[plan.Subject]SubjectCounters{}
 	for subject := range changed {
-		totals[subject] = totalsOf(r.cells.all[subject])
+		counters[subject] = countersOf(r.cells.all[subject])
 	}
-	r.publishState(totals, false)
+	r.publishState(counters, false)
 	return nil
 }
 

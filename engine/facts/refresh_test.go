@@ -15,8 +15,8 @@ import (
 
 	"lifthouse/engine/facts"
 	"lifthouse/engine/fold"
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
 )
@@ -106,9 +106,9 @@ func (w *world) send(t *testing.T, n int) (visitors []facts.Visitor, through int
 	return visitors, w.at.UnixMilli()
 }
 
-var kinds = map[schema.Kind]visit.Kind{
-	schema.KindView: visit.View, schema.KindClick: visit.Click, schema.KindSubmit: visit.Submit, schema.KindCompletion: visit.Completion,
-	schema.KindConversion: visit.Conversion, schema.KindContact: visit.Contact, schema.KindGoal: visit.Goal,
+var kinds = map[schema.Kind]moments.Kind{
+	schema.KindView: moments.View, schema.KindClick: moments.Click, schema.KindSubmit: moments.Submit, schema.KindCompletion: moments.Completion,
+	schema.KindConversion: moments.Conversion, schema.KindContact: moments.Contact, schema.KindGoal: moments.Goal,
 }
 
 // wanted returns the rows that the facts should have.
@@ -393,7 +393,7 @@ func TestTotalsAfterAnotherProcessErases(t *testing.T) {
 	refresh(t, one, through)
 	refresh(t, other, through)
 	var subjects []plan.Subject
-	one.EachTotals(func(of plan.Subject, _ facts.Totals) { subjects = append(subjects, of) })
+	one.EachSubject(func(of plan.Subject, _ facts.SubjectCounters) { subjects = append(subjects, of) })
 	dropped, visitor := subjects[0], facts.Visitor{Website: w.all[0].WebsiteID, ID: w.all[0].VisitorID}
 	if err := other.DropSubjects(t.Context(), []plan.Subject{dropped}); err != nil {
 		t.Fatal(err)

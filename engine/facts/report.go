@@ -9,15 +9,15 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/fold"
+	"lifthouse/engine/moments"
 	"lifthouse/engine/source"
-	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 )
 
 // Source reads the rows of a report from the facts of a server, or of the shards of a cluster.
 type Source struct {
-	*source.Execution
+	*source.ReportQuery
 	Shards []*Refresher
 
 	states []state // of the shards, at the moment of the report
@@ -27,12 +27,12 @@ type Source struct {
 type state struct {
 	*server
 	Position
-	Totals
+	SubjectCounters
 }
 
 // part reads the facts of one server.
 type part struct {
-	*source.Execution
+	*source.ReportQuery
 	facts    source.Expr // table
 	visitors int64       // number of the subject
 	days     bool        // whether the subject has cells by day
@@ -43,7 +43,7 @@ func (x Source) serverParts() []part {
 	parts := make([]part, len(x.Shards))
 	for i, shard := range x.Shards {
 		server, visitors := x.states[i].server, x.states[i].Visitors
-		of, store := *x.Execution, source.Store{Conn: server.Conn, Limits: x.Store.Limits, Observe: x.Store.Observe, Trace: x.Store.Trace}
+		of, store := *x.ReportQuery, source.Store{Conn: server.Conn, Limits: x.Store.Limits, Observe: x.Store.Observe, Trace: x.Store.Trace}
 		of.Store = &store
 		parts[i] = part{&of, source.Expr(server.Facts), visitors, visitors >= shard.LeastVisitorsByDay}
 	}
@@ -58,7 +58,7 @@ const (
 )
 
 // ReadRows returns the rows of the report.
-func (x Source) ReadRows(ctx context.Context) (found *visit.Rows, err error) {
+func (x Source) ReadRows(ctx context.Context) (found *moments.Rows, err error) {
 	err = x.atOnePosition(ctx, func(x Source) (err error) {
 		found, err = x.readReport(ctx)
 		return err
@@ -96,8 +96,8 @@ func (x Source) atOnePosition(ctx context.Context, read func(Source) error) erro
 
 // withCurrentState returns the source with what the servers know of the subject at the moment.
 func (x Source) withCurrentState(ctx context.Context) (Source, error) {
-	execution := *x.Execution
-	x.Execution, x.states = &execution, make([]state, len(x.Shards))
+	asked := *x.ReportQuery
+	x.ReportQuery, x.states = &asked, make([]state, len(x.Shards))
 	x.Stored = source.Stored{}
 	for i, shard := range x.Shards {
 		server := shard.currentServer()
@@ -105,12 +105,12 @@ func (x Source) withCurrentState(ctx context.Context) (Source, error) {
 		if err != nil {
 			return x, err
 		}
-		totals, err := shard.totalsOn(ctx, server, x.Subject)
+		counters, err := shard.readCountersOn(ctx, server, x.Subject)
 		if err != nil {
 			return x, err
 		}
-		x.states[i] = state{server, at, totals}
-		x.Stored = x.Stored.WithEvents(totals.AllEvents(), time.UnixMilli(at.Through).UTC(), time.UnixMilli(totals.Newest).UTC())
+		x.states[i] = state{server, at, counters}
+		x.Stored = x.Stored.WithEvents(counters.AllEvents(), time.UnixMilli(at.Through).UTC(), time.UnixMilli(counters.Newest).UTC())
 	}
 	return x, nil
 }
@@ -126,7 +126,7 @@ func (x Source) hasMoved(ctx context.Context) (bool, error) {
 		case at == was.Position:
 			continue
 		}
-		if totals, err := shard.totalsOn(ctx, was.server, x.Subject); err != nil || totals.Version != was.Version {
+		if counters, err := shard.readCountersOn(ctx, was.server, x.Subject); err != nil || counters.Version != was.Version {
 			return true, err
 		}
 	}
@@ -146,17 +146,17 @@ func (x Source) otherReplica(err error) (others bool) {
 	return others || errors.Is(err, ErrIncomplete)
 }
 
-func (x Source) readReport(ctx context.Context) (found *visit.Rows, err error) {
-	execution := *x.Execution
-	x.Execution = &execution
+func (x Source) readReport(ctx context.Context) (found *moments.Rows, err error) {
+	asked := *x.ReportQuery
+	x.ReportQuery = &asked
 	if x.Outliers, err = x.readOutliers(ctx); err != nil {
 		return nil, err
 	}
-	if x.Limited, err = x.readCap(ctx); err != nil {
+	if x.CapLimit, err = x.readCap(ctx); err != nil {
 		return nil, err
 	}
 	stored := x.Stored.OrNone()
-	found = &visit.Rows{Through: stored.Ingested, Newest: stored.Newest, Outliers: x.Outliers, Cap: x.Limited}
+	found = &moments.Rows{Through: stored.Ingested, Newest: stored.Newest, Outliers: x.Outliers, Cap: x.CapLimit}
 	s := x.newSums()
 	if x.Dimension != "" {
 		if s.top, err = x.readTop(ctx); err != nil {
@@ -176,15 +176,15 @@ func (x Source) readReport(ctx context.Context) (found *visit.Rows, err error) {
 // ReadGoals reads the rows of the report for each of several goals. Visitors are read
 // once. Goal 0 has the goal events of all goals. The plan must have no dimension, no
 // series, no z-score and no cap.
-func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*visit.Rows, err error) {
+func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*moments.Rows, err error) {
 	err = x.atOnePosition(ctx, func(x Source) error {
 		visitors := x.newSums()
 		if err := visitors.countOnServers(ctx, (*counting).readVisitors); err != nil {
 			return err
 		}
-		found = map[int64]*visit.Rows{}
+		found = map[int64]*moments.Rows{}
 		for _, goal := range goals {
-			of, p := *x.Execution, *x.Plan
+			of, p := *x.ReportQuery, *x.Plan
 			if p.Goal = nil; goal != 0 {
 				p.Goal = &catalogue.Goal{ID: goal}
 			}
@@ -195,7 +195,7 @@ func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*
 			}
 			s.mergeSums(visitors)
 			stored := x.Stored.OrNone()
-			rows := &visit.Rows{Through: stored.Ingested, Newest: stored.Newest}
+			rows := &moments.Rows{Through: stored.Ingested, Newest: stored.Newest}
 			rows.Whole, rows.Cells = s.reportRows()
 			found[goal] = rows
 		}
@@ -216,12 +216,12 @@ func (x Source) readTop(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 	}
-	values := visit.MostVisited(counts)
+	values := moments.MostVisited(counts)
 	return values[:min(len(values), x.Top)], nil
 }
 
 // countValues adds the numbers of visitors by value of the dimension.
-func (x part) countValues(ctx context.Context, q *source.Query, slots slots, counts map[string]int64) error {
+func (x part) countValues(ctx context.Context, q *source.Statement, slots slots, counts map[string]int64) error {
 	if err := q.RenderFrom(reportTemplates, "top.sql", slots); err != nil {
 		return err
 	}
@@ -235,11 +235,11 @@ func (x part) countValues(ctx context.Context, q *source.Query, slots slots, cou
 }
 
 // readOutliers returns the bounds of the requested z-score, or nil if there is none.
-func (x Source) readOutliers(ctx context.Context) (*visit.Outliers, error) {
+func (x Source) readOutliers(ctx context.Context) (*moments.Outliers, error) {
 	if x.Filters.ZScore == 0 {
 		return nil, nil
 	}
-	x.Execution = x.WithoutOutliers()
+	x.ReportQuery = x.WithoutOutliers()
 	var total int64
 	var totalSum, totalSquares big.Int
 	err := x.eachCompared(ctx, "outliers.sql", func(row driver.Rows) error {
@@ -254,21 +254,21 @@ func (x Source) readOutliers(ctx context.Context) (*visit.Outliers, error) {
 	if err != nil {
 		return nil, err
 	}
-	return visit.NewOutliers(total, &totalSum, &totalSquares, x.Filters.ZScore), nil
+	return moments.NewOutliers(total, &totalSum, &totalSquares, x.Filters.ZScore), nil
 }
 
 // readCap returns the limit of the cap of the report, or nil if there is none. Filters
 // of visitors do not restrict a percentile.
-func (x Source) readCap(ctx context.Context) (*visit.Cap, error) {
+func (x Source) readCap(ctx context.Context) (*moments.Cap, error) {
 	switch {
-	case x.Cap == nil || x.Limited != nil:
-		return x.Limited, nil
+	case x.Cap == nil || x.CapLimit != nil:
+		return x.CapLimit, nil
 	case x.Cap.Percentile == 0:
-		return visit.NewCap(*x.Cap, nil), nil
+		return moments.NewCap(*x.Cap, nil), nil
 	}
-	all := *x.Execution
+	all := *x.ReportQuery
 	all.Plan = x.OfAll()
-	x.Execution = &all
+	x.ReportQuery = &all
 	var totals []int64
 	err := x.eachCompared(ctx, "totals.sql", func(row driver.Rows) error {
 		var some []int64
@@ -279,7 +279,7 @@ func (x Source) readCap(ctx context.Context) (*visit.Cap, error) {
 	if err != nil {
 		return nil, err
 	}
-	return visit.NewCap(*x.Cap, totals), nil
+	return moments.NewCap(*x.Cap, totals), nil
 }
 
 // eachCompared runs a statement about the counted goal events of the visitors of the declared
@@ -326,7 +326,7 @@ func (x Source) ReadValues(ctx context.Context, attribute string) ([]Value, erro
 		}
 	}
 	var values []Value
-	for _, value := range visit.MostVisited(counts) {
+	for _, value := range moments.MostVisited(counts) {
 		values = append(values, Value{value, counts[value]})
 	}
 	return values, nil

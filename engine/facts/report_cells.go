@@ -9,10 +9,10 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/fold"
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/source"
-	"lifthouse/engine/visit"
 	"lifthouse/schema"
 )
 
@@ -49,7 +49,7 @@ func (s *counting) readCells(ctx context.Context, byDay bool) error {
 	}
 	return s.runStatement(ctx, file, func(row driver.Rows) error {
 		var variation string
-		m := visit.NoMoments()
+		m := moments.NoMoments()
 		if err := row.Scan(&variation, &m.SinceShares, &m.Recent); err != nil {
 			return err
 		}
@@ -61,11 +61,11 @@ func (s *counting) readCells(ctx context.Context, byDay bool) error {
 func (s *counting) readBefore(ctx context.Context) error {
 	return s.runStatement(ctx, "before.sql", func(row driver.Rows) error {
 		var variation string
-		m := visit.NoMoments()
+		m := moments.NoMoments()
 		if err := row.Scan(&variation, &m.Visitors); err != nil {
 			return err
 		}
-		return s.addMoments(variation, key{Segment: visit.Segment{ExposedBefore: true}}, &m)
+		return s.addMoments(variation, key{RowKey: moments.RowKey{ExposedBefore: true}}, &m)
 	})
 }
 
@@ -108,7 +108,7 @@ func (s *counting) addCells(ctx context.Context, byDay, series bool) error {
 
 // cellMoments returns the moments of a cell that are those of the report: of visitors, and of the
 // goal or of all goals.
-func (s *counting) cellMoments(goal int64, cell *fold.Cell) visit.Moments {
+func (s *counting) cellMoments(goal int64, cell *fold.Cell) moments.Moments {
 	if goal == 0 && s.Goal != nil {
 		clear(cell.Sums[fold.Goals:])
 	}

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"lifthouse/engine/fold"
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/source"
-	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/stats"
 
@@ -26,21 +26,21 @@ import (
 type sums struct {
 	Source
 	top []string // most frequent values of the dimension, in the order of their ranks
-	of  map[key]*visit.Moments
+	of  map[key]*moments.Moments
 }
 
 // key is the key of sums.
 type key struct {
 	bucket int64
 	rank   uint16 // of the value of the dimension, from 1; 0: another value, or no dimension
-	visit.Segment
+	moments.RowKey
 }
 
-func (x Source) newSums() *sums { return &sums{Source: x, of: map[key]*visit.Moments{}} }
+func (x Source) newSums() *sums { return &sums{Source: x, of: map[key]*moments.Moments{}} }
 
 func (s *sums) mergeSums(o *sums) {
 	for at, m := range o.of {
-		visit.AddTo(s.of, at, m)
+		moments.AddTo(s.of, at, m)
 	}
 }
 
@@ -48,7 +48,7 @@ func (s *sums) mergeSums(o *sums) {
 type counting struct {
 	part
 	top []string
-	of  map[key]*visit.Moments
+	of  map[key]*moments.Moments
 }
 
 // countOnServers counts the rows of each server, and adds them to the sums.
@@ -57,7 +57,7 @@ func (s *sums) countOnServers(ctx context.Context, count func(*counting, context
 	all := make([]*counting, len(parts))
 	work, ctx := errgroup.WithContext(ctx)
 	for i, part := range parts {
-		all[i] = &counting{part, s.top, map[key]*visit.Moments{}}
+		all[i] = &counting{part, s.top, map[key]*moments.Moments{}}
 		work.Go(func() error { return count(all[i], ctx) })
 	}
 	if err := work.Wait(); err != nil {
@@ -71,7 +71,7 @@ func (s *sums) countOnServers(ctx context.Context, count func(*counting, context
 
 // addMoments adds the moments of rows with a variation, or subtracts them if the rows cancel others.
 // Events that do not count have no variation.
-func (s *counting) addMoments(variation string, at key, m *visit.Moments) error {
+func (s *counting) addMoments(variation string, at key, m *moments.Moments) error {
 	variation, cancelling := strings.CutSuffix(variation, cancels)
 	if variation == "" {
 		return nil
@@ -82,7 +82,7 @@ func (s *counting) addMoments(variation string, at key, m *visit.Moments) error 
 		return fmt.Errorf("facts: variation %q: %w", variation, err)
 	}
 	if s.of[at] == nil {
-		none := visit.NoMoments()
+		none := moments.NoMoments()
 		s.of[at] = &none
 	}
 	if cancelling {
@@ -98,7 +98,7 @@ func (s *counting) readSums(ctx context.Context) error {
 	if byDay, has := s.hasCells(); has {
 		return s.readCells(ctx, byDay)
 	}
-	goals := &counting{s.part, s.top, map[key]*visit.Moments{}}
+	goals := &counting{s.part, s.top, map[key]*moments.Moments{}}
 	reading, ctx := errgroup.WithContext(ctx)
 	reading.Go(func() error { return s.readVisitors(ctx) })
 	reading.Go(func() error { return goals.readGoals(ctx) })
@@ -106,7 +106,7 @@ func (s *counting) readSums(ctx context.Context) error {
 		return err
 	}
 	for at, m := range goals.of {
-		visit.AddTo(s.of, at, m)
+		moments.AddTo(s.of, at, m)
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func (s *counting) readVisitors(ctx context.Context) error {
 	return s.runStatement(ctx, "visitors.sql", func(row driver.Rows) error {
 		var variation string
 		var at key
-		m := visit.NoMoments()
+		m := moments.NoMoments()
 		to := []any{&variation, &at.ExposedBefore, &at.rank, &m.Visitors, &m.SinceShares, &m.Recent, &m.Views}
 		if err := row.Scan(append(to, actionTargets(&m)[:len(row.Columns())-len(to)]...)...); err != nil {
 			return err
@@ -134,7 +134,7 @@ func (s *counting) readVisitors(ctx context.Context) error {
 }
 
 // actionTargets returns where to scan the columns of the events of widgets.
-func actionTargets(m *visit.Moments) []any {
+func actionTargets(m *moments.Moments) []any {
 	return []any{&m.Clicks, &m.Submits, &m.Completions, &m.Conversions, &m.Contacts, &m.Completed, &m.Conversion}
 }
 
@@ -150,25 +150,25 @@ func (s *counting) addGoals(row driver.Rows) error {
 	var variation string
 	var at key
 	var goals, goalsSquares int64
-	m := visit.NoMoments()
+	m := moments.NoMoments()
 	to := []any{&variation, &at.bucket, &at.rank, &m.Converted, &goals, &goalsSquares}
-	amount := func(a *visit.Amounts) { to = append(to, a.Sum, a.Squares, &a.Nonzero, &a.Negative) }
+	amount := func(a *moments.Amounts) { to = append(to, a.Sum, a.Squares, &a.Nonzero, &a.Negative) }
 	amount(&m.Value)
 	to = append(to, m.ValueGoals)
 	amount(&m.Profit)
 	amount(&m.ExtraValue)
-	var excess source.ScannedExcess
+	var excess source.ScannedRemainder
 	if err := row.Scan(append(to, excess.ScanTargets(row)...)...); err != nil {
 		return err
 	}
 	m.Goals = stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}
-	m.Excess = excess.ScannedSums()
+	m.CappedRemainder = excess.ScannedSums()
 	return s.addMoments(variation, at, &m)
 }
 
 // readSteps returns what each bucket of the series adds, before the removal of outliers.
-func (x Source) readSteps(ctx context.Context) ([]visit.Step, error) {
-	x.Execution = x.WithoutOutliers()
+func (x Source) readSteps(ctx context.Context) ([]moments.Step, error) {
+	x.ReportQuery = x.WithoutOutliers()
 	s := x.newSums()
 	err := s.countOnServers(ctx, (*counting).readSteps)
 	return s.bucketSteps(), err
@@ -181,7 +181,7 @@ func (s *counting) readSteps(ctx context.Context) error {
 	err := s.runStatement(ctx, "visitor_steps.sql", func(row driver.Rows) error {
 		var variation string
 		var at key
-		m := visit.NoMoments()
+		m := moments.NoMoments()
 		if err := row.Scan(append([]any{&variation, &at.bucket, &m.Visitors, &m.Views}, actionTargets(&m)...)...); err != nil {
 			return err
 		}
@@ -203,40 +203,40 @@ func (s *counting) readSteps(ctx context.Context) error {
 }
 
 // bucketSteps returns the sums by bucket.
-func (s *sums) bucketSteps() (steps []visit.Step) {
+func (s *sums) bucketSteps() (steps []moments.Step) {
 	for at, m := range s.of {
 		if !m.IsEmpty() {
-			steps = append(steps, visit.Step{Bucket: at.bucket, Row: visit.Row{Segment: at.Segment, Moments: *m}})
+			steps = append(steps, moments.Step{Bucket: at.bucket, Row: moments.Row{RowKey: at.RowKey, Moments: *m}})
 		}
 	}
-	slices.SortFunc(steps, func(a, b visit.Step) int { return cmp.Compare(a.Bucket, b.Bucket) })
+	slices.SortFunc(steps, func(a, b moments.Step) int { return cmp.Compare(a.Bucket, b.Bucket) })
 	return steps
 }
 
 // reportRows returns the segments with visitors, and those of the breakdown.
-func (s *sums) reportRows() (whole, cells []visit.Row) {
-	merged, ranked := map[visit.Segment]*visit.Moments{}, map[visit.Segment]*visit.Moments{}
+func (s *sums) reportRows() (whole, cells []moments.Row) {
+	merged, ranked := map[moments.RowKey]*moments.Moments{}, map[moments.RowKey]*moments.Moments{}
 	for at, m := range s.of {
-		visit.AddTo(merged, at.Segment, m)
+		moments.AddTo(merged, at.RowKey, m)
 		if at.rank != 0 {
 			at.Dimension = s.top[at.rank-1]
-			visit.AddTo(ranked, at.Segment, m)
+			moments.AddTo(ranked, at.RowKey, m)
 		}
 	}
 	whole = sortedRows(merged)
 	if s.top == nil {
 		return whole, whole
 	}
-	return whole, visit.WithOthers(sortedRows(ranked), whole, s.Top)
+	return whole, moments.WithOthers(sortedRows(ranked), whole, s.Top)
 }
 
-func sortedRows(of map[visit.Segment]*visit.Moments) []visit.Row {
-	rows := []visit.Row{}
-	for _, at := range slices.SortedFunc(maps.Keys(of), func(a, b visit.Segment) int {
+func sortedRows(of map[moments.RowKey]*moments.Moments) []moments.Row {
+	rows := []moments.Row{}
+	for _, at := range slices.SortedFunc(maps.Keys(of), func(a, b moments.RowKey) int {
 		return cmp.Or(cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(a.Dimension, b.Dimension))
 	}) {
 		if of[at].Visitors != 0 {
-			rows = append(rows, visit.Row{Segment: at, Moments: *of[at]})
+			rows = append(rows, moments.Row{RowKey: at, Moments: *of[at]})
 		}
 	}
 	return rows
@@ -271,9 +271,9 @@ func (x part) endsEarly() bool {
 }
 
 // newQuery returns the parameters and slots of all statements of the report.
-func (s *counting) newQuery() (*source.Query, slots) {
+func (s *counting) newQuery() (*source.Statement, slots) {
 	p := s.Plan
-	q := &source.Query{}
+	q := &source.Statement{}
 	param := func(name string, value any) { q.Params = append(q.Params, source.Param{Name: name, Value: value}) }
 	param("visitors", SectionOf(p.Subject, fold.OfVisitor))
 	param("goals", SectionOf(p.Subject, fold.OfGoal))
@@ -284,10 +284,10 @@ func (s *counting) newQuery() (*source.Query, slots) {
 		Rank: "toUInt16(0)", Bucket: "toInt64(0)", Few: s.visitors < leastVisitorsByDay,
 	}
 	q.VisitorFilters(&p.Filters, &slot.Slots)
-	q.ValueFilters(s.Execution, &slot.Slots)
+	q.ValueFilters(s.ReportQuery, &slot.Slots)
 	slot.Goals = source.Expr(strings.TrimPrefix(string(slot.Goals), "true AND "))
-	if s.Limited != nil {
-		q.SetCap(s.Limited.Limit, &slot.Slots)
+	if s.CapLimit != nil {
+		q.SetCap(s.CapLimit.Limit, &slot.Slots)
 	}
 	if p.Goal != nil {
 		param("goal_id", p.Goal.ID)
@@ -322,7 +322,7 @@ func (s *counting) newQuery() (*source.Query, slots) {
 		slot.ByDimension, slot.Rank = true, "transform(toString("+slot.Dimension+"), {top:Array(String)}, {ranks:Array(UInt16)}, toUInt16(0))"
 	}
 	for i, column := range []string{"views", "clicks", "submits", "completions", "conversions", "contacts"} {
-		counted := fmt.Sprintf("arrayCount((ms, kind) -> kind = %d AND toUnixTimestamp64Milli(first_time) + ms < {to_ms:Int64}, later_ms, later_kinds)", i+int(visit.View))
+		counted := fmt.Sprintf("arrayCount((ms, kind) -> kind = %d AND toUnixTimestamp64Milli(first_time) + ms < {to_ms:Int64}, later_ms, later_kinds)", i+int(moments.View))
 		if column == "views" {
 			counted = "1 + " + counted // the first view
 		}

@@ -115,6 +115,6 @@ func requested(tb testing.TB, conn driver.Conn, of *facts.Refresher, r query.Req
 	if err != nil {
 		tb.Fatal(err)
 	}
-	x := &source.Execution{Plan: p, Store: &source.Store{Conn: conn, Limits: source.DefaultLimits}}
-	return facts.Source{Execution: x, Shards: []*facts.Refresher{of}}
+	x := &source.ReportQuery{Plan: p, Store: &source.Store{Conn: conn, Limits: source.DefaultLimits}}
+	return facts.Source{ReportQuery: x, Shards: []*facts.Refresher{of}}
 }

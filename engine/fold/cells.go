@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/visit"
 )
 
 // CellKey identifies a cell: sums over the visitors of a variation of a subject. Goal 0 has
@@ -80,8 +80,8 @@ func (c Cells) addVisitor(v *Row, goals []Row, sign int64) {
 	for i, n := range v.Counts {
 		own.addAt(Views+i, int64(n))
 	}
-	own.addAt(Completed, oneIf(v.Counts[visit.Completion-visit.View] > 0))
-	own.addAt(Conversed, oneIf(v.Counts[visit.Conversion-visit.View] > 0))
+	own.addAt(Completed, oneIf(v.Counts[moments.Completion-moments.View] > 0))
+	own.addAt(Conversed, oneIf(v.Counts[moments.Conversion-moments.View] > 0))
 	var all totals
 	for from, to := 0, 0; from < len(goals); from = to {
 		var of Sums
@@ -116,19 +116,19 @@ func (c Cells) addDays(v *Row, goals []Row, sign int64) {
 	}
 	on(0).addAt(Visitors, 1)
 	on(0).addAt(Views, 1)
-	var seen [visit.Goal + 1]bool
+	var seen [moments.Goal + 1]bool
 	for i, later := range v.Later {
-		kind := visit.Kind(v.LaterKinds[i])
-		if kind == visit.Goal {
+		kind := moments.Kind(v.LaterKinds[i])
+		if kind == moments.Goal {
 			continue
 		}
 		s := on(DayOf(v.First+int64(later)) - first) //nolint:gosec // milliseconds
-		s.addAt(Views+int(kind-visit.View), 1)
+		s.addAt(Views+int(kind-moments.View), 1)
 		switch {
 		case seen[kind]:
-		case kind == visit.Completion:
+		case kind == moments.Completion:
 			s.addAt(Completed, 1)
-		case kind == visit.Conversion:
+		case kind == moments.Conversion:
 			s.addAt(Conversed, 1)
 		}
 		seen[kind] = true

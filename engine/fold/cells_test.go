@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/visit"
 )
 
 // bigSums are sums in the order of the column sums.
@@ -40,7 +40,7 @@ func naiveSums(groups []group, goal, until int64) *bigSums {
 				continue
 			}
 			kinds[e.Kind]++
-			if e.Kind == visit.Goal && (goal == 0 || e.Goal == goal) {
+			if e.Kind == moments.Goal && (goal == 0 || e.Goal == goal) {
 				goals++
 				for i := range totals {
 					totals[i].Add(&totals[i], big.NewInt(e.Amounts[i]))
@@ -58,16 +58,16 @@ func naiveSums(groups []group, goal, until int64) *bigSums {
 // addVisitor adds a visitor with these numbers of events by kind.
 func (s *bigSums) addVisitor(kinds *[8]int64) {
 	s.add(0, 1)
-	s.add(1, kinds[visit.View])
-	s.add(2, kinds[visit.Click])
-	s.add(3, kinds[visit.Submit])
-	s.add(4, kinds[visit.Completion])
-	s.add(5, kinds[visit.Conversion])
-	s.add(6, kinds[visit.Contact])
-	if kinds[visit.Completion] > 0 {
+	s.add(1, kinds[moments.View])
+	s.add(2, kinds[moments.Click])
+	s.add(3, kinds[moments.Submit])
+	s.add(4, kinds[moments.Completion])
+	s.add(5, kinds[moments.Conversion])
+	s.add(6, kinds[moments.Contact])
+	if kinds[moments.Completion] > 0 {
 		s.add(7, 1)
 	}
-	if kinds[visit.Conversion] > 0 {
+	if kinds[moments.Conversion] > 0 {
 		s.add(8, 1)
 	}
 }
@@ -282,7 +282,7 @@ func TestMomentsAreTheSums(t *testing.T) {
 		m.Visitors, m.Views, m.Clicks, m.Submits, m.Completions, m.Conversions, m.Contacts, m.Completed, m.Conversion,
 		m.Goals.Sum.Int64(), m.Goals.Squares.Int64(), m.Converted, m.ValueGoals.Int64(),
 	}
-	for _, a := range []visit.Amounts{m.Value, m.Profit, m.ExtraValue} {
+	for _, a := range []moments.Amounts{m.Value, m.Profit, m.ExtraValue} {
 		got = append(got, a.Sum.Int64(), a.Squares.Int64(), a.Nonzero, a.Negative)
 	}
 	var want []int64

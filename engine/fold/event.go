@@ -7,8 +7,8 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/visit"
 	"lifthouse/schema"
 )
 
@@ -19,7 +19,7 @@ type Event struct {
 	ID         uint64
 	At         int64 // milliseconds since 1970
 	Variation  int64
-	Kind       visit.Kind
+	Kind       moments.Kind
 	Goal       int64
 	Amounts    [3]int64 // value, profit and extra value, in 1/schema.MoneyScale
 	Accepted   int64    // milliseconds since 1970

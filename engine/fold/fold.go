@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/visit"
 )
 
 // Grain says what a row is about, with the values of the column grain.
@@ -49,7 +49,7 @@ type Row struct {
 	Seen         uint32    // number of own events of the subject that the row is made of
 	Digest       uint64    // XOR of their digests
 	Accepted     int64     // when the first of the views was accepted; it is not stored
-	Counts       [6]uint32 // events by kind, from visit.View to visit.Contact
+	Counts       [6]uint32 // events by kind, from moments.View to moments.Contact
 	Later        []uint64  // times of the events but the first view, in milliseconds after First, ascending
 	LaterKinds   []uint8   // their kinds
 
@@ -108,7 +108,7 @@ func subjectRows(rows []Row, events, bare []Event) []Row {
 	var first *Event // the first view
 	multi := false
 	for i := range events {
-		if e := &events[i]; e.Kind == visit.View {
+		if e := &events[i]; e.Kind == moments.View {
 			multi = multi || first != nil && e.Variation != first.Variation
 			if first == nil || e.compareView(first) < 0 {
 				first = e
@@ -159,15 +159,15 @@ func appendRows(rows []Row, events []*Event, firstView *Event) []Row {
 			v.Seen++
 			v.Digest ^= e.contentHash()
 		}
-		if e.Kind == visit.Goal {
+		if e.Kind == moments.Goal {
 			goals = append(goals, e)
 		} else {
-			v.Counts[e.Kind-visit.View]++
+			v.Counts[e.Kind-moments.View]++
 		}
-		if e.Kind == visit.View && (v.Accepted == 0 || e.Accepted < v.Accepted) {
+		if e.Kind == moments.View && (v.Accepted == 0 || e.Accepted < v.Accepted) {
 			v.Accepted = e.Accepted
 		}
-		if firstView != nil && e.Kind == visit.View && e.Variation != firstView.Variation && !multi {
+		if firstView != nil && e.Kind == moments.View && e.Variation != firstView.Variation && !multi {
 			v.MultiExposed, multi = e.At, true
 		}
 		v.Since = uint64(e.At - v.First) //nolint:gosec // events are in order of time

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/visit"
 	"lifthouse/schema"
 )
 
@@ -35,7 +35,7 @@ func naiveVisitorRow(g group) Row {
 		}
 		switch e.Kind {
 		default: // goals have rows of their own
-		case visit.View:
+		case moments.View:
 			r.Counts[0]++
 			if r.Accepted == 0 || e.Accepted < r.Accepted {
 				r.Accepted = e.Accepted
@@ -43,15 +43,15 @@ func naiveVisitorRow(g group) Row {
 			if g.first != nil && e.Variation != g.first.Variation && (r.MultiExposed == 0 || e.At < r.MultiExposed) {
 				r.MultiExposed = e.At
 			}
-		case visit.Click:
+		case moments.Click:
 			r.Counts[1]++
-		case visit.Submit:
+		case moments.Submit:
 			r.Counts[2]++
-		case visit.Completion:
+		case moments.Completion:
 			r.Counts[3]++
-		case visit.Conversion:
+		case moments.Conversion:
 			r.Counts[4]++
-		case visit.Contact:
+		case moments.Contact:
 			r.Counts[5]++
 		}
 		if e.At-g.from > int64(r.Since) {
@@ -69,7 +69,7 @@ func naiveGoalRows(g group, goal int64) []Row {
 	var rows []Row
 	var before [3]int64
 	for _, e := range g.events {
-		if e.Kind != visit.Goal || e.Goal != goal {
+		if e.Kind != moments.Goal || e.Goal != goal {
 			continue
 		}
 		r := Row{
@@ -212,7 +212,7 @@ func TestRowsKeepTheEvents(t *testing.T) {
 // Times begin with 1970, where a visitor is multi-exposed at the time 0.
 func TestMultiExposedAtTheTimeZero(t *testing.T) {
 	view := func(id uint64, at, variation int64) Event {
-		return Event{Subject: subjects[0], Visitor: 7, ID: id, At: at, Variation: variation, Kind: visit.View}
+		return Event{Subject: subjects[0], Visitor: 7, ID: id, At: at, Variation: variation, Kind: moments.View}
 	}
 	r := AppendVisitorRows([]Event{view(1, 0, 0), view(2, 0, 1), view(3, 5, 1)}, nil)[0]
 	if r.Variation != "0+" || r.MultiExposed != 0 {
@@ -248,7 +248,7 @@ func TestDigestsCombineTheOwnEvents(t *testing.T) {
 }
 
 func TestDigestsShowEveryContent(t *testing.T) {
-	base := Event{Subject: subjects[0], Visitor: 7, ID: 1, At: 1, Variation: 1, Kind: visit.View, Goal: 1, Amounts: [3]int64{1, 2, 3}, Attributes: "a\x00b"}
+	base := Event{Subject: subjects[0], Visitor: 7, ID: 1, At: 1, Variation: 1, Kind: moments.View, Goal: 1, Amounts: [3]int64{1, 2, 3}, Attributes: "a\x00b"}
 	seen := map[uint64]string{digestOf(base): "nothing"}
 	for what, change := range map[string]func(e *Event){
 		"id": func(e *Event) { e.ID++ }, "time": func(e *Event) { e.At++ }, "variation": func(e *Event) { e.Variation++ },
@@ -273,7 +273,7 @@ func TestDigestsShowEveryContent(t *testing.T) {
 // Exchanged attributes of two views are another content, with another first view's attributes.
 func TestDigestsShowExchangedAttributes(t *testing.T) {
 	view := func(id uint64, attributes string) Event {
-		return Event{Subject: subjects[0], Visitor: 7, ID: id, At: int64(id), Kind: visit.View, Attributes: attributes}
+		return Event{Subject: subjects[0], Visitor: 7, ID: id, At: int64(id), Kind: moments.View, Attributes: attributes}
 	}
 	one, other := AppendVisitorRows([]Event{view(1, "a"), view(2, "b")}, nil)[0], AppendVisitorRows([]Event{view(1, "b"), view(2, "a")}, nil)[0]
 	if one.Digest == other.Digest {
@@ -290,7 +290,7 @@ func TestRowsOfAVisitor(t *testing.T) {
 	}
 	campaign := plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}
 	goal := func(of plan.Subject, id uint64, at, goal, value int64) Event {
-		return Event{Subject: of, Visitor: 7, ID: id, At: at, Kind: visit.Goal, Goal: goal, Amounts: [3]int64{value, value / 2, 1}, Accepted: at}
+		return Event{Subject: of, Visitor: 7, ID: id, At: at, Kind: moments.Goal, Goal: goal, Amounts: [3]int64{value, value / 2, 1}, Accepted: at}
 	}
 	copied := goal(campaign, 8, at(3, 23, 0), 3, 999)
 	copied.Accepted++
@@ -301,9 +301,9 @@ func TestRowsOfAVisitor(t *testing.T) {
 		goal(noSubject, 7, at(1, 10, 45), 4, 60), // sent with its exposure, too
 		goal(campaign, 7, at(1, 10, 45), 4, 60),
 		goal(noSubject, 6, at(1, 12, 0), 3, -100),
-		{Subject: campaign, Visitor: 7, ID: 5, At: at(2, 0, 0), Kind: visit.Conversion},
-		{Subject: campaign, Visitor: 7, ID: 4, At: at(1, 11, 0), Variation: 2, Kind: visit.View, Attributes: "desktop"},
-		{Subject: campaign, Visitor: 7, ID: 3, At: at(1, 10, 30), Variation: 1, Kind: visit.View, Attributes: "mobile"},
+		{Subject: campaign, Visitor: 7, ID: 5, At: at(2, 0, 0), Kind: moments.Conversion},
+		{Subject: campaign, Visitor: 7, ID: 4, At: at(1, 11, 0), Variation: 2, Kind: moments.View, Attributes: "desktop"},
+		{Subject: campaign, Visitor: 7, ID: 3, At: at(1, 10, 30), Variation: 1, Kind: moments.View, Attributes: "mobile"},
 		goal(campaign, 2, at(1, 10, 29), 3, 20),
 		goal(noSubject, 1, at(1, 9, 0), 3, 10),
 	}

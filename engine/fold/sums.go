@@ -4,14 +4,14 @@ import (
 	"math/big"
 	"math/bits"
 
-	"lifthouse/engine/visit"
+	"lifthouse/engine/moments"
 	"lifthouse/stats"
 )
 
 // The sums of a cell, in the order of the column sums.
 const (
 	Visitors = iota
-	Views    // events by kind, from visit.View to visit.Contact
+	Views    // events by kind, from moments.View to moments.Contact
 	Clicks
 	Submits
 	Completions
@@ -147,15 +147,15 @@ func (s *Sums) CountAt(at int) int64 { return int64(s[at].Low) } //nolint:gosec 
 func (s *Sums) AmountSum(amount int) Int128 { return s[Value+amount*sumsOfAmount+sumOf] }
 
 // AsMoments returns the sums as moments of a report.
-func (s *Sums) AsMoments() visit.Moments {
+func (s *Sums) AsMoments() moments.Moments {
 	n := s.CountAt
-	amount := func(k int) visit.Amounts {
+	amount := func(k int) moments.Amounts {
 		at := Value + k*sumsOfAmount
-		return visit.Amounts{Sums: stats.Sums{Sum: s[at+sumOf].BigInt(), Squares: s[at+squaresOf].BigInt()}, Nonzero: n(at + nonzeroOf), Negative: n(at + negativeOf)}
+		return moments.Amounts{Sums: stats.Sums{Sum: s[at+sumOf].BigInt(), Squares: s[at+squaresOf].BigInt()}, Nonzero: n(at + nonzeroOf), Negative: n(at + negativeOf)}
 	}
-	return visit.Moments{
+	return moments.Moments{
 		Visitors: n(Visitors), Views: n(Views),
-		Actions:   visit.Actions{Clicks: n(Clicks), Submits: n(Submits), Completions: n(Completions), Conversions: n(Conversions), Contacts: n(Contacts)},
+		Actions:   moments.Actions{Clicks: n(Clicks), Submits: n(Submits), Completions: n(Completions), Conversions: n(Conversions), Contacts: n(Contacts)},
 		Completed: n(Completed), Conversion: n(Conversed), Converted: n(Converted),
 		Goals: stats.Sums{Sum: s[Goals].BigInt(), Squares: s[GoalsSquares].BigInt()}, Value: amount(0), Profit: amount(1), ExtraValue: amount(2),
 		ValueGoals: s[ValueGoals].BigInt(),

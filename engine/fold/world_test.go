@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"testing"
 
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/visit"
 	"lifthouse/schema"
 )
 
@@ -27,7 +27,7 @@ var (
 		{WebsiteID: 1, Kind: schema.SubjectWidget, ID: 3},
 		{WebsiteID: 1, Kind: schema.SubjectWidget, ID: 3, ExperimentID: 4},
 	}
-	actions = []visit.Kind{visit.Click, visit.Submit, visit.Completion, visit.Conversion, visit.Contact}
+	actions = []moments.Kind{moments.Click, moments.Submit, moments.Completion, moments.Conversion, moments.Contact}
 )
 
 const goalsOfWorld = 3
@@ -90,21 +90,21 @@ func (w world) amount() int64 {
 // content gives an event new content: all but the subject, the visitor, the id and the
 // acceptance time.
 func (w world) content(e Event, views, variations int) Event {
-	e = Event{Subject: e.Subject, Visitor: e.Visitor, ID: e.ID, Accepted: e.Accepted, At: w.at(), Kind: visit.Goal}
+	e = Event{Subject: e.Subject, Visitor: e.Visitor, ID: e.ID, Accepted: e.Accepted, At: w.at(), Kind: moments.Goal}
 	if e.Subject != noSubject {
 		e.Variation = w.Int64N(int64(variations))
 		switch n := w.IntN(10); {
 		case n < views:
-			e.Kind = visit.View
+			e.Kind = moments.View
 		case n < views+2:
 			e.Kind = actions[w.IntN(len(actions))]
 		}
 	}
 	switch e.Kind {
 	default: // nothing but a kind
-	case visit.View:
+	case moments.View:
 		e.Attributes = fmt.Sprintf("device-%d/country-%d", w.IntN(2), w.IntN(2))
-	case visit.Goal:
+	case moments.Goal:
 		e.Goal = 1 + w.Int64N(goalsOfWorld)
 		e.Amounts = [3]int64{w.amount(), w.amount(), w.amount()}
 	}
@@ -197,7 +197,7 @@ func naiveGroupsOf(subject plan.Subject, kept []Event) []group {
 			continue
 		}
 		ids[e.ID] = true
-		if e.Kind == visit.View && (first == nil || naiveViewBefore(e, *first)) {
+		if e.Kind == moments.View && (first == nil || naiveViewBefore(e, *first)) {
 			first = &e
 		}
 	}
@@ -221,7 +221,7 @@ func naiveGroupsOf(subject plan.Subject, kept []Event) []group {
 		naiveSort(counted.events)
 		counted.from = first.At
 		counted.variation = strconv.FormatInt(first.Variation, 10)
-		if slices.ContainsFunc(counted.events, func(e Event) bool { return e.Kind == visit.View && e.Variation != first.Variation }) {
+		if slices.ContainsFunc(counted.events, func(e Event) bool { return e.Kind == moments.View && e.Variation != first.Variation }) {
 			counted.variation += "+"
 		}
 		groups = append(groups, counted)

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
-	"lifthouse/engine/visit"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 
@@ -141,7 +141,7 @@ func computeOnce[T any](kept *lru.Cache[uint64, any], compute func() T, inputs .
 
 // Series returns the daily series of goals: for each goal, the steps of the visitors whose
 // first view is at or after a time. Goal 0 means all goals.
-type Series func(since time.Time, goals []int64) (map[int64][]visit.Step, error)
+type Series func(since time.Time, goals []int64) (map[int64][]moments.Step, error)
 
 // AnalyzeLooks returns what the looks of the declared question found. p is its plan, see
 // plan.Plan.DeclaredPlan. recorded are the looks of the ledger, which stay as they are.
@@ -155,7 +155,7 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 	}
 	slices.Sort(goals)
 	goals = slices.Compact(goals)
-	cuts, steps := s.SeriesCuts(p), map[int64][][]visit.Step{}
+	cuts, steps := s.SeriesCuts(p), map[int64][][]moments.Step{}
 	for _, cut := range cuts {
 		found, err := series(cut, goals)
 		if err != nil {
@@ -423,7 +423,7 @@ func AddChances(rows []Row, compared []stats.Comparison) {
 func adjustedP(s *Schedule, sums *Sums) []float64 {
 	p := sums.plan
 	last := s.Looks[len(s.Looks)-1]
-	all := map[int64]visit.Moments{}
+	all := map[int64]moments.Moments{}
 	for _, st := range sums.strataUntil(s.inLooks(last.End), last.End) {
 		for id, m := range st.counted {
 			all[id] = all[id].Merge(m)

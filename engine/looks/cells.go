@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"lifthouse/engine/visit"
+	"lifthouse/engine/moments"
 )
 
 // Window is a period of first views with equal shares.
@@ -37,7 +37,7 @@ func NewCells(a *Analysis) *Cells { return &Cells{of: a, data: map[string][]look
 // AddLook adds a look. large has the names of the cells with enough visitors, the most visited
 // first, and rows returns the rows of a cell in each window of the look; nil: they are not
 // known, and the cell is not in the look.
-func (c *Cells) AddLook(l Look, large []string, rows func(name string) [][]visit.Row) {
+func (c *Cells) AddLook(l Look, large []string, rows func(name string) [][]moments.Row) {
 	for _, name := range large {
 		if !slices.Contains(c.order, name) {
 			c.order = append(c.order, name)
@@ -48,7 +48,7 @@ func (c *Cells) AddLook(l Look, large []string, rows func(name string) [][]visit
 		found := lookData{Look: l, Tau: c.of.Primary.Rows[l.Number-1][0].Tau}
 		var strata []stratum
 		for i, of := range rows(name) {
-			sum := map[key]visit.Moments{}
+			sum := map[key]moments.Moments{}
 			for _, r := range of {
 				if !r.ExposedBefore {
 					at := key{r.VariationID, r.MultiExposed}

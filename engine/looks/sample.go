@@ -1,15 +1,15 @@
 package looks
 
 import (
+	"lifthouse/engine/moments"
 	"lifthouse/engine/query"
-	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/stats"
 )
 
 // SampleOf returns the sample of a metric for comparisons, with the cap of the report.
 // AverageValue is not capped.
-func SampleOf(m *visit.Moments, metric query.Metric) stats.Sample {
+func SampleOf(m *moments.Moments, metric query.Metric) stats.Sample {
 	if metric == query.AverageValue {
 		return RatioOf(m).Mean(m.Value.Nonzero)
 	}
@@ -17,7 +17,7 @@ func SampleOf(m *visit.Moments, metric query.Metric) stats.Sample {
 	return cappedSample(&capped, metric)
 }
 
-func cappedSample(m *visit.Moments, metric query.Metric) stats.Sample {
+func cappedSample(m *moments.Moments, metric query.Metric) stats.Sample {
 	switch metric {
 	case query.GoalConversionRate:
 		return stats.Rate{Visitors: m.Visitors, Converted: m.Converted}
@@ -40,14 +40,14 @@ func cappedSample(m *visit.Moments, metric query.Metric) stats.Sample {
 	return nil
 }
 
-func meanOf(a *visit.Amounts, visitors int64) stats.Mean {
+func meanOf(a *moments.Amounts, visitors int64) stats.Mean {
 	mean := a.Mean(visitors, schema.MoneyScale)
 	mean.Nonzero = a.Nonzero
 	return mean
 }
 
 // NeverNegative reports whether no visitor has a negative value of the metric.
-func NeverNegative(m *visit.Moments, metric query.Metric) bool {
+func NeverNegative(m *moments.Moments, metric query.Metric) bool {
 	switch metric {
 	case query.ValuePerVisitor, query.AverageValue:
 		return m.Value.Negative == 0
@@ -61,7 +61,7 @@ func NeverNegative(m *visit.Moments, metric query.Metric) bool {
 }
 
 // RatioOf returns the ratio of AverageValue: value to goals reached.
-func RatioOf(m *visit.Moments) stats.Ratio {
+func RatioOf(m *moments.Moments) stats.Ratio {
 	return stats.Ratio{
 		Visitors: m.Visitors,
 		Value:    m.Value.Sums,

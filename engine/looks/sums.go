@@ -5,8 +5,8 @@ import (
 	"sort"
 	"time"
 
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/visit"
 	"lifthouse/schema/catalogue"
 )
 
@@ -68,7 +68,7 @@ type Sums struct {
 // through are the sums up to the end of a day.
 type through struct {
 	end time.Time
-	sum map[key]visit.Moments
+	sum map[key]moments.Moments
 }
 
 // key identifies visitors by the variation of their first view.
@@ -79,7 +79,7 @@ type key struct {
 
 // newSums returns the sums from a daily series for each cut: the steps of the visitors whose
 // first view is at or after it.
-func newSums(p *plan.Plan, cuts []time.Time, steps [][]visit.Step) *Sums {
+func newSums(p *plan.Plan, cuts []time.Time, steps [][]moments.Step) *Sums {
 	s := &Sums{plan: p, series: make(map[int64][]through, len(cuts))}
 	for i, cut := range cuts {
 		s.series[cut.UnixMilli()] = cumulateSteps(steps[i])
@@ -87,9 +87,9 @@ func newSums(p *plan.Plan, cuts []time.Time, steps [][]visit.Step) *Sums {
 	return s
 }
 
-func cumulateSteps(steps []visit.Step) []through {
+func cumulateSteps(steps []moments.Step) []through {
 	var all []through
-	sum := map[key]visit.Moments{}
+	sum := map[key]moments.Moments{}
 	for i, step := range steps {
 		if !step.ExposedBefore {
 			at := key{step.VariationID, step.MultiExposed}
@@ -98,7 +98,7 @@ func cumulateSteps(steps []visit.Step) []through {
 		if i+1 < len(steps) && steps[i+1].Bucket == step.Bucket {
 			continue
 		}
-		copied := make(map[key]visit.Moments, len(sum))
+		copied := make(map[key]moments.Moments, len(sum))
 		for at, m := range sum {
 			copied[at] = m
 		}
@@ -108,7 +108,7 @@ func cumulateSteps(steps []visit.Step) []through {
 }
 
 // sumsSince returns the sums of the visitors since a cut, up to a time.
-func (s *Sums) sumsSince(cut, end time.Time) map[key]visit.Moments {
+func (s *Sums) sumsSince(cut, end time.Time) map[key]moments.Moments {
 	all := s.series[cut.UnixMilli()]
 	if n := sort.Search(len(all), func(i int) bool { return all[i].end.After(end) }); n > 0 {
 		return all[n-1].sum
@@ -119,8 +119,8 @@ func (s *Sums) sumsSince(cut, end time.Time) map[key]visit.Moments {
 // stratum has the visitors of one period of equal shares.
 type stratum struct {
 	period     int
-	counted    map[int64]visit.Moments // by variation
-	firstViews map[int64]int64         // visitors by variation, before exclusion
+	counted    map[int64]moments.Moments // by variation
+	firstViews map[int64]int64           // visitors by variation, before exclusion
 }
 
 // strataUntil returns the sums up to a time over periods of first views, by period of equal
@@ -142,13 +142,13 @@ func stratumOf(all *[]stratum, period int) *stratum {
 	at := slices.IndexFunc(*all, func(s stratum) bool { return s.period == period })
 	if at < 0 {
 		at = len(*all)
-		*all = append(*all, stratum{period, map[int64]visit.Moments{}, map[int64]int64{}})
+		*all = append(*all, stratum{period, map[int64]moments.Moments{}, map[int64]int64{}})
 	}
 	return &(*all)[at]
 }
 
 // addSigned adds sums, or subtracts them.
-func (s *stratum) addSigned(sum map[key]visit.Moments, sign int64, rule string) {
+func (s *stratum) addSigned(sum map[key]moments.Moments, sign int64, rule string) {
 	for at, m := range sum {
 		s.firstViews[at.variation] += sign * m.Visitors
 		if at.multiExposed && rule == catalogue.ExcludeMultiExposed {
@@ -161,7 +161,7 @@ func (s *stratum) addSigned(sum map[key]visit.Moments, sign int64, rule string) 
 		case sign > 0:
 			counted = m
 		default:
-			counted, m = visit.NoMoments().Merge(counted), visit.NoMoments().Merge(m)
+			counted, m = moments.NoMoments().Merge(counted), moments.NoMoments().Merge(m)
 			counted.Subtract(&m)
 		}
 		s.counted[at.variation] = counted

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
-	"lifthouse/engine/visit"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 )
@@ -36,15 +36,15 @@ func randomVisitors(r *rand.Rand) []visitor {
 func hour(h int) time.Time { return at(2, 0).Add(time.Duration(h) * time.Hour) }
 
 // stepsSince returns the daily series of the visitors whose first view is at or after a cut.
-func stepsSince(all []visitor, cut time.Time) []visit.Step {
-	add := map[int64]map[key]*visit.Moments{}
-	of := func(h int, at key) *visit.Moments {
+func stepsSince(all []visitor, cut time.Time) []moments.Step {
+	add := map[int64]map[key]*moments.Moments{}
+	of := func(h int, at key) *moments.Moments {
 		bucket := hour(h).UnixMilli() / day.Milliseconds()
 		if add[bucket] == nil {
-			add[bucket] = map[key]*visit.Moments{}
+			add[bucket] = map[key]*moments.Moments{}
 		}
 		if add[bucket][at] == nil {
-			m := visit.NoMoments()
+			m := moments.NoMoments()
 			add[bucket][at] = &m
 		}
 		return add[bucket][at]
@@ -59,13 +59,13 @@ func stepsSince(all []visitor, cut time.Time) []visit.Step {
 			of(slices.Min(v.goals), at).Converted++
 		}
 	}
-	var steps []visit.Step
+	var steps []moments.Step
 	for bucket, of := range add {
 		for at, m := range of {
-			steps = append(steps, visit.Step{Bucket: bucket, Row: visit.Row{Segment: visit.Segment{VariationID: at.variation, MultiExposed: at.multiExposed}, Moments: *m}})
+			steps = append(steps, moments.Step{Bucket: bucket, Row: moments.Row{RowKey: moments.RowKey{VariationID: at.variation, MultiExposed: at.multiExposed}, Moments: *m}})
 		}
 	}
-	slices.SortFunc(steps, func(a, b visit.Step) int { return int(a.Bucket - b.Bucket) })
+	slices.SortFunc(steps, func(a, b moments.Step) int { return int(a.Bucket - b.Bucket) })
 	return steps
 }
 
@@ -84,7 +84,7 @@ func TestStrataEqualTheFold(t *testing.T) {
 		p.Rules.LookRules = plan.LookRules{PlannedDays: 28, Maturity: 0}
 		s := NewSchedule(p, FirstView{hour(10), hour(10)}, hour(24*25), hour(24*25), nil)
 		cuts := s.SeriesCuts(p)
-		steps := make([][]visit.Step, len(cuts))
+		steps := make([][]moments.Step, len(cuts))
 		for i, cut := range cuts {
 			steps[i] = stepsSince(all, cut)
 		}

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"lifthouse/engine/looks"
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/visit"
 	"lifthouse/stats"
 )
 
@@ -25,7 +25,7 @@ type breakdown struct {
 }
 
 // newBreakdown computes the cells without their conclusions.
-func newBreakdown(p *plan.Plan, found *visit.Rows) *breakdown {
+func newBreakdown(p *plan.Plan, found *moments.Rows) *breakdown {
 	names, all := cellsOf(p, found)
 	b := &breakdown{plan: p, names: names, cells: make([]cellResult, len(all))}
 	onAllCores(len(all), func(i int) { b.cells[i] = all[i].computeResults(p, found) })
@@ -55,7 +55,7 @@ func (r *Report) ConcludeCells(found map[string]*looks.Analysis) {
 
 // LargeCells returns the names of the cells with enough visitors in each variation for a
 // look, the most visited first. The values of "(other)" change, so it is none.
-func LargeCells(p *plan.Plan, found *visit.Rows) []string {
+func LargeCells(p *plan.Plan, found *moments.Rows) []string {
 	visitors := map[string]int64{}
 	names, all := cellsOf(p, found)
 	for i, c := range all {
@@ -63,12 +63,12 @@ func LargeCells(p *plan.Plan, found *visit.Rows) []string {
 			visitors[names[i]] = c.visitorsBeforeExclusion()
 		}
 	}
-	return visit.MostVisited(visitors)
+	return moments.MostVisited(visitors)
 }
 
 // RowsOfCell returns the rows of a cell.
-func RowsOfCell(found *visit.Rows, name string) []visit.Row {
-	var rows []visit.Row
+func RowsOfCell(found *moments.Rows, name string) []moments.Row {
+	var rows []moments.Row
 	for _, r := range found.Cells {
 		if !r.Others && ShownValue(r.Dimension) == name {
 			r.Dimension = ""
@@ -80,10 +80,10 @@ func RowsOfCell(found *visit.Rows, name string) []visit.Row {
 
 // cellsOf returns the names and the sums of a cell for each of the most frequent values
 // of the dimension, and of one for all others.
-func cellsOf(p *plan.Plan, found *visit.Rows) (names []string, all []cell) {
-	byValue := map[string][]visit.Row{}
+func cellsOf(p *plan.Plan, found *moments.Rows) (names []string, all []cell) {
+	byValue := map[string][]moments.Row{}
 	visitors := map[string]int64{}
-	var others []visit.Row
+	var others []moments.Row
 	for _, r := range found.Cells {
 		if r.Others {
 			others = append(others, r)
@@ -94,8 +94,8 @@ func cellsOf(p *plan.Plan, found *visit.Rows) (names []string, all []cell) {
 			visitors[r.Dimension] += r.Visitors
 		}
 	}
-	values := visit.MostVisited(visitors)
-	add := func(name string, rows []visit.Row) {
+	values := moments.MostVisited(visitors)
+	add := func(name string, rows []moments.Row) {
 		names, all = append(names, name), append(all, sumRows(rows, p.MultipleExposures))
 	}
 	for _, value := range values[:min(len(values), p.Top)] {

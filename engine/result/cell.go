@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"lifthouse/engine/looks"
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
-	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
@@ -16,7 +16,7 @@ import (
 // New computes the body from the rows, without the series. a is what the looks of the
 // declared question found; nil: there is none. The conclusions of the cells of a breakdown
 // need ConcludeCells, too.
-func New(plan *plan.Plan, found *visit.Rows, a *looks.Analysis) *Report {
+func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 	all := sumRows(found.Whole, plan.MultipleExposures)
 	result := all.computeResults(plan, found)
 	result.Checks.Outliers = outliersCheck(found.Outliers, result.Totals.GoalsReached)
@@ -68,8 +68,8 @@ func optionalTime(t time.Time) *time.Time {
 // cell holds the sums over all visitors, or over the visitors with one value of
 // the dimension.
 type cell struct {
-	counted       map[int64]visit.Moments // by variation, including unknown ones
-	firstViews    map[int64]firstViews    // by first variation, before exclusion
+	counted       map[int64]moments.Moments // by variation, including unknown ones
+	firstViews    map[int64]firstViews      // by first variation, before exclusion
 	multiExposed  int64
 	exposedBefore int64
 }
@@ -83,8 +83,8 @@ type firstViews struct {
 
 // sumRows adds up rows. If the rule excludes multi-exposed visitors, they are
 // not in the counted moments.
-func sumRows(rows []visit.Row, rule string) cell {
-	c := cell{counted: map[int64]visit.Moments{}, firstViews: map[int64]firstViews{}}
+func sumRows(rows []moments.Row, rule string) cell {
+	c := cell{counted: map[int64]moments.Moments{}, firstViews: map[int64]firstViews{}}
 	for _, r := range rows {
 		if r.ExposedBefore {
 			c.exposedBefore += r.Visitors
@@ -121,11 +121,11 @@ type cellResult struct {
 	comparisons []stats.Comparison
 	mismatch    bool // of the sample ratio
 	control     stats.Sample
-	total       visit.Moments // over all variations
+	total       moments.Moments // over all variations
 }
 
 // computeResults computes the metrics, comparisons and checks of a cell.
-func (c *cell) computeResults(plan *plan.Plan, found *visit.Rows) cellResult {
+func (c *cell) computeResults(plan *plan.Plan, found *moments.Rows) cellResult {
 	j := c.compareVariations(plan)
 	j.Checks, j.Totals = c.runChecks(plan, found), newCounts(&j.total)
 	if len(j.Variations) == 0 || !plan.Rules.Compare {
@@ -196,7 +196,7 @@ func (j *cellResult) sampleSize(p *plan.Plan, daily float64) (*stats.SampleSize,
 
 // perDay returns the mean number of visitors of the days before the last acceptance time: of
 // a week, or of the time since the first view if that is shorter.
-func perDay(total *visit.Moments, first, through time.Time) float64 {
+func perDay(total *moments.Moments, first, through time.Time) float64 {
 	_, end := plan.RecentPeriod(through)
 	const hoursOfDay = 24
 	if days := end.Sub(first).Hours() / hoursOfDay; days > 0 && days < plan.RecentDays {
@@ -220,26 +220,26 @@ func plannedLooks(p *plan.Plan, perDay float64) int {
 }
 
 // actionsOf returns the counters of a widget; nil for a campaign.
-func actionsOf(p *plan.Plan, m *visit.Moments) *visit.Actions {
+func actionsOf(p *plan.Plan, m *moments.Moments) *moments.Actions {
 	if p.Subject.Kind != schema.SubjectWidget {
 		return nil
 	}
 	return &m.Actions
 }
 
-func newCounts(m *visit.Moments) Counts {
+func newCounts(m *moments.Moments) Counts {
 	return Counts{
 		Visitors: m.Visitors, Views: m.Views, ConvertedVisitors: m.Converted, GoalsReached: m.GoalsReached(),
 		Value: Money{m.Value.Sum}, Profit: Money{m.Profit.Sum}, ExtraValue: Money{m.ExtraValue.Sum},
 	}
 }
 
-func newMetrics(m *visit.Moments, p *plan.Plan, o stats.Options) Metrics {
-	money := func(a *visit.Amounts) Estimate {
+func newMetrics(m *moments.Moments, p *plan.Plan, o stats.Options) Metrics {
+	money := func(a *moments.Amounts) Estimate {
 		return NewEstimate(stats.EstimateMean(a.Mean(m.Visitors, schema.MoneyScale), o))
 	}
 	capped := m.WithCappedValues()
-	limited := func(with, without *visit.Amounts) Estimate {
+	limited := func(with, without *moments.Amounts) Estimate {
 		e := money(with)
 		if p.Cap != nil && e.Value != nil {
 			e.Uncapped = money(without).Value

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
-	"lifthouse/engine/visit"
 	"lifthouse/stats"
 )
 
@@ -31,7 +31,7 @@ const (
 	warningSharesChanged           WarningCode = "SHARES_CHANGED"
 )
 
-func (c *cell) runChecks(plan *plan.Plan, found *visit.Rows) Checks {
+func (c *cell) runChecks(plan *plan.Plan, found *moments.Rows) Checks {
 	checks := Checks{
 		Leak:              []Leak{},
 		MultipleExposures: c.multipleExposures(plan),
@@ -83,7 +83,7 @@ func mismatchWarning(p float64) Warning {
 }
 
 // capCheck returns what the cap removed from the counted visitors.
-func (c *cell) capCheck(plan *plan.Plan, limited *visit.Cap) *CapCheck {
+func (c *cell) capCheck(plan *plan.Plan, limited *moments.Cap) *CapCheck {
 	if limited == nil {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (c *cell) capCheck(plan *plan.Plan, limited *visit.Cap) *CapCheck {
 	}
 	shown.Amount = &Money{big.NewInt(limited.Limit)}
 	for _, v := range plan.Variations {
-		if excess := c.counted[v.ID].Excess; excess.Value != nil {
+		if excess := c.counted[v.ID].CappedRemainder; excess.Value != nil {
 			shown.Visitors += excess.Visitors
 			shown.ValueRemoved.Units.Add(shown.ValueRemoved.Units, excess.Value)
 		}
@@ -207,7 +207,7 @@ const noSpread stats.Reason = "NO_SPREAD"
 const boundOverflow stats.Reason = "BOUND_OVERFLOW"
 
 // outliersCheck returns the number of removed goal events and the bounds.
-func outliersCheck(o *visit.Outliers, counted int64) *OutliersCheck {
+func outliersCheck(o *moments.Outliers, counted int64) *OutliersCheck {
 	switch {
 	case o == nil:
 		return nil

@@ -4,22 +4,22 @@ import (
 	"math"
 	"testing"
 
-	"lifthouse/engine/visit"
+	"lifthouse/engine/moments"
 	"lifthouse/stats"
 )
 
 // TestOutliersCheckWithoutBounds checks bounds that JSON cannot express.
 func TestOutliersCheckWithoutBounds(t *testing.T) {
 	for _, test := range []struct {
-		of     visit.Outliers
+		of     moments.Outliers
 		lower  bool
 		upper  bool
 		reason stats.Reason
 	}{
-		{visit.Outliers{Values: 3, Lower: -1, Upper: 2}, true, true, ""},
-		{visit.Outliers{Values: 3, Lower: math.Inf(-1), Upper: math.Inf(1)}, false, false, "BOUND_OVERFLOW"},
-		{visit.Outliers{Values: 3, Lower: -1e300, Upper: math.Inf(1)}, true, false, "BOUND_OVERFLOW"},
-		{visit.Outliers{Values: 1, Open: true}, false, false, "NO_SPREAD"},
+		{moments.Outliers{Values: 3, Lower: -1, Upper: 2}, true, true, ""},
+		{moments.Outliers{Values: 3, Lower: math.Inf(-1), Upper: math.Inf(1)}, false, false, "BOUND_OVERFLOW"},
+		{moments.Outliers{Values: 3, Lower: -1e300, Upper: math.Inf(1)}, true, false, "BOUND_OVERFLOW"},
+		{moments.Outliers{Values: 1, Open: true}, false, false, "NO_SPREAD"},
 	} {
 		c := outliersCheck(&test.of, 3)
 		if (c.Lower != nil) != test.lower || (c.Upper != nil) != test.upper || c.Reason != test.reason {

@@ -5,8 +5,8 @@ import (
 	"math"
 	"time"
 
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/visit"
 )
 
 // PlanEstimate says what the plan of a campaign can detect.
@@ -19,7 +19,7 @@ type PlanEstimate struct {
 // EstimatePlan estimates what a plan can detect from the visitors of traffic, a campaign
 // whose report is about the declared goal and metric: first is its first view. It is nil
 // without visitors in the last full days, without conversions, and if no lift can be found.
-func EstimatePlan(p, traffic *plan.Plan, found *visit.Rows, first time.Time) *PlanEstimate {
+func EstimatePlan(p, traffic *plan.Plan, found *moments.Rows, first time.Time) *PlanEstimate {
 	all := sumRows(found.Whole, traffic.MultipleExposures)
 	j := all.compareVariations(traffic)
 	daily := perDay(&j.total, first, found.Through) * p.Allocation / traffic.Allocation

@@ -8,15 +8,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/visit"
 )
 
 // CumulateSteps returns the running sums of the steps as points.
-func CumulateSteps(p *plan.Plan, steps []visit.Step) []Point {
+func CumulateSteps(p *plan.Plan, steps []moments.Step) []Point {
 	first, last := steps[0].Bucket, steps[len(steps)-1].Bucket
 	through := make([]cell, last-first+1)
-	sums := map[[2]int64]visit.Row{}
+	sums := map[[2]int64]moments.Row{}
 	for bucket, i := first, 0; bucket <= last; bucket++ {
 		for ; i < len(steps) && steps[i].Bucket == bucket; i++ {
 			key := [2]int64{steps[i].VariationID}
@@ -50,7 +50,7 @@ func onAllCores(n int, do func(i int)) {
 }
 
 // NewPoint returns the point at the end of a bucket, from the rows of its report.
-func NewPoint(p *plan.Plan, bucket int64, rows []visit.Row) Point {
+func NewPoint(p *plan.Plan, bucket int64, rows []moments.Row) Point {
 	c := sumRows(rows, p.MultipleExposures)
 	return pointOf(p, bucket, &c)
 }

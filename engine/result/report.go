@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"lifthouse/engine/moments"
 	"lifthouse/engine/query"
-	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/stats"
 )
@@ -153,9 +153,9 @@ type VariationResults struct {
 	Control bool   `json:"control"`
 	Share   int    `json:"share"`
 	Counts
-	*visit.Actions             // only for widgets
-	Metrics        Metrics     `json:"metrics"`
-	Comparison     *Comparison `json:"comparison"` // null for control, and if nothing is compared
+	*moments.Actions             // only for widgets
+	Metrics          Metrics     `json:"metrics"`
+	Comparison       *Comparison `json:"comparison"` // null for control, and if nothing is compared
 }
 
 // Metrics are all metrics of a variation.

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"lifthouse/engine/looks"
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
-	"lifthouse/engine/visit"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 )
@@ -62,7 +62,7 @@ type ScorecardVariation struct {
 // GoalRows are the rows of a report about one goal.
 type GoalRows struct {
 	Plan *plan.Plan // see plan.Plan.AboutGoal
-	Rows *visit.Rows
+	Rows *moments.Rows
 }
 
 // newScorecard returns a row for each metric of each goal that has events, a role or

@@ -66,7 +66,7 @@ func quoteText(text string) string {
 var placeholder = regexp.MustCompile(`\{(\w+):((?:[^{}])+)\}`)
 
 // InlinedSQL returns the statement with the values of its parameters.
-func (q *Query) InlinedSQL() string {
+func (q *Statement) InlinedSQL() string {
 	values := make(map[string]any, len(q.Params))
 	for _, p := range q.Params {
 		values[p.Name] = p.Value

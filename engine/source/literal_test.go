@@ -17,7 +17,7 @@ func FuzzLiteral(f *testing.F) {
 	s := &Store{Conn: schematest.OpenEmpty(f), Limits: Limits{}}
 	f.Fuzz(func(t *testing.T, text string) {
 		var got string
-		q := &Query{SQL: "SELECT " + quoteText(text)}
+		q := &Statement{SQL: "SELECT " + quoteText(text)}
 		if err := s.EachRow(t.Context(), q, func(row driver.Rows) error { return row.Scan(&got) }); err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func FuzzParameter(f *testing.F) {
 	s := &Store{Conn: schematest.OpenEmpty(f), Limits: Limits{}}
 	f.Fuzz(func(t *testing.T, text string) {
 		var alone, listed string
-		q := &Query{SQL: "SELECT {text:String}, {texts:Array(String)}[1]", Params: []Param{{"text", text}, {"texts", []string{text, "'"}}}}
+		q := &Statement{SQL: "SELECT {text:String}, {texts:Array(String)}[1]", Params: []Param{{"text", text}, {"texts", []string{text, "'"}}}}
 		if err := s.EachRow(t.Context(), q, func(row driver.Rows) error { return row.Scan(&alone, &listed) }); err != nil {
 			t.Fatal(err)
 		}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"text/template"
 
+	"lifthouse/engine/moments"
 	"lifthouse/engine/query"
-	"lifthouse/engine/visit"
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -17,11 +17,11 @@ import (
 //go:embed sql/*.sql
 var sqlFiles embed.FS
 
-// ParseTemplates returns the templates of sql/excess.sql, to which others may be added.
+// ParseTemplates returns the templates of sql/capped_remainder.sql, to which others may be added.
 func ParseTemplates() *template.Template {
 	type pair struct{ V, P string }
 	functions := template.FuncMap{"pair": func(value, profit string) pair { return pair{value, profit} }}
-	return template.Must(template.New("").Option("missingkey=error").Funcs(functions).ParseFS(sqlFiles, "sql/excess.sql"))
+	return template.Must(template.New("").Option("missingkey=error").Funcs(functions).ParseFS(sqlFiles, "sql/capped_remainder.sql"))
 }
 
 // Expr is trusted SQL. It is only made in this package, of constants and
@@ -58,7 +58,7 @@ var Columns = map[string]Expr{
 
 // VisitorFilters sets the slot of the filters on first views, and adds their
 // parameters.
-func (q *Query) VisitorFilters(filters *query.Filters, s *Slots) {
+func (q *Statement) VisitorFilters(filters *query.Filters, s *Slots) {
 	var conditions []string
 	for _, filter := range filters.Lists {
 		param := "filter_" + Columns[filter.Attribute]
@@ -80,7 +80,7 @@ func (q *Query) VisitorFilters(filters *query.Filters, s *Slots) {
 }
 
 // SetCap sets the slot of the cap, if there is a limit.
-func (q *Query) SetCap(limit int64, s *Slots) {
+func (q *Statement) SetCap(limit int64, s *Slots) {
 	if s.Cap = limit > 0; s.Cap {
 		q.Params = append(q.Params, Param{"cap", limit})
 	}
@@ -88,7 +88,7 @@ func (q *Query) SetCap(limit int64, s *Slots) {
 
 // ValueFilters adds the filters on the values of goal events to the slot of goals,
 // and their parameters.
-func (q *Query) ValueFilters(x *Execution, s *Slots) {
+func (q *Statement) ValueFilters(x *ReportQuery, s *Slots) {
 	if x.Filters.GoalValue != nil {
 		s.Goals += " AND value >= {goal_value:Int64}"
 		q.Params = append(q.Params, Param{"goal_value", leastUnits(x.Filters.GoalValue)})
@@ -119,16 +119,16 @@ var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`)
 // likePattern converts the pattern of a filter to a LIKE pattern.
 func likePattern(pattern string) string { return likeEscaper.Replace(pattern) }
 
-// ScannedExcess scans the columns of sql/excess.sql, which are the last ones of a
+// ScannedRemainder scans the columns of sql/capped_remainder.sql, which are the last ones of a
 // capped report.
-type ScannedExcess struct {
+type ScannedRemainder struct {
 	capped                             bool
 	visitors, nonzero, negative        int64
 	value, valueSquares, profitSquares big.Int
 }
 
 // ScanTargets returns where to scan the columns; none if the report is not capped.
-func (e *ScannedExcess) ScanTargets(found driver.Rows) []any {
+func (e *ScannedRemainder) ScanTargets(found driver.Rows) []any {
 	if e.capped = slices.Contains(found.Columns(), "capped_visitors"); !e.capped {
 		return nil
 	}
@@ -136,11 +136,11 @@ func (e *ScannedExcess) ScanTargets(found driver.Rows) []any {
 }
 
 // ScannedSums returns the scanned sums.
-func (e *ScannedExcess) ScannedSums() visit.Excess {
+func (e *ScannedRemainder) ScannedSums() moments.CappedRemainder {
 	if !e.capped {
-		return visit.Excess{}
+		return moments.CappedRemainder{}
 	}
-	return visit.Excess{
+	return moments.CappedRemainder{
 		Visitors: e.visitors, ProfitNonzero: e.nonzero, ProfitNegative: e.negative,
 		Value: &e.value, ValueSquares: &e.valueSquares, ProfitSquares: &e.profitSquares,
 	}

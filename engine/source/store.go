@@ -159,8 +159,8 @@ func faultOf(err error) StoreFault {
 	return Bug
 }
 
-// Query is a statement with its parameters.
-type Query struct {
+// Statement is a statement with its parameters.
+type Statement struct {
 	SQL    string
 	Params []Param
 }
@@ -177,7 +177,7 @@ type Param struct {
 const instantFormat = "2006-01-02 15:04:05.000"
 
 // DriverArgs returns the parameters for the driver.
-func (q *Query) DriverArgs() []any {
+func (q *Statement) DriverArgs() []any {
 	args := make([]any, len(q.Params))
 	for i, p := range q.Params {
 		if instant, ok := p.Value.(time.Time); ok {
@@ -190,7 +190,7 @@ func (q *Query) DriverArgs() []any {
 }
 
 // RenderFrom sets the text of the query: one of the files with its slots.
-func (q *Query) RenderFrom(files *template.Template, file string, slots any) error {
+func (q *Statement) RenderFrom(files *template.Template, file string, slots any) error {
 	var text strings.Builder
 	if err := files.ExecuteTemplate(&text, file, slots); err != nil {
 		return err
@@ -204,11 +204,11 @@ type Store struct {
 	driver.Conn
 	Limits  Limits
 	Observe func(elapsed time.Duration, err error)
-	Trace   func(*Query) // called before each query; may be nil
+	Trace   func(*Statement) // called before each query; may be nil
 }
 
 // EachRow runs a query and calls scan for each row.
-func (s *Store) EachRow(ctx context.Context, q *Query, scan func(driver.Rows) error) error {
+func (s *Store) EachRow(ctx context.Context, q *Statement, scan func(driver.Rows) error) error {
 	if s.Trace != nil {
 		s.Trace(q)
 	}
@@ -222,7 +222,7 @@ func (s *Store) EachRow(ctx context.Context, q *Query, scan func(driver.Rows) er
 	return err
 }
 
-func (s *Store) scanRows(ctx context.Context, q *Query, scan func(driver.Rows) error) error {
+func (s *Store) scanRows(ctx context.Context, q *Statement, scan func(driver.Rows) error) error {
 	limited := s.Limits.withLimits(ctx)
 	rows, err := s.Query(limited, q.SQL, q.DriverArgs()...)
 	if err != nil {
@@ -244,7 +244,7 @@ var Tracer = otel.Tracer("lifthouse/engine")
 // querySpan starts the span of a statement. The ids of the span are the query
 // id in the logs of the store. The statement in the span has no parameter
 // values.
-func querySpan(ctx context.Context, q *Query) (context.Context, trace.Span) {
+func querySpan(ctx context.Context, q *Statement) (context.Context, trace.Span) {
 	ctx, span := Tracer.Start(ctx, "query", trace.WithSpanKind(trace.SpanKindClient))
 	if !span.IsRecording() {
 		return ctx, span

@@ -36,12 +36,12 @@ func TestLimitsEndQueries(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := &Store{Conn: conn, Limits: test.limits}
-			err := s.EachRow(t.Context(), &Query{SQL: test.sql}, ignore)
+			err := s.EachRow(t.Context(), &Statement{SQL: test.sql}, ignore)
 			var fault *StoreError
 			if !errors.As(err, &fault) || fault.Fault != test.want || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("error = %v, want %s", err, test.want)
 			}
-			if err := s.EachRow(t.Context(), &Query{SQL: "SELECT 1"}, ignore); err != nil {
+			if err := s.EachRow(t.Context(), &Statement{SQL: "SELECT 1"}, ignore); err != nil {
 				t.Errorf("the next query: %v", err)
 			}
 		})
@@ -55,7 +55,7 @@ func TestEndedRequestStopsItsQuery(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- s.EachRow(ctx, &Query{SQL: "SELECT count() FROM system.numbers WHERE sipHash64(number, 'endedRequest') = 1"}, ignore)
+		ended <- s.EachRow(ctx, &Statement{SQL: "SELECT count() FROM system.numbers WHERE sipHash64(number, 'endedRequest') = 1"}, ignore)
 	}()
 	running := func() (n uint64) {
 		t.Helper()

@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"lifthouse/engine/looks"
+	"lifthouse/engine/moments"
 	"lifthouse/engine/result"
-	"lifthouse/engine/visit"
 	"lifthouse/stats"
 )
 
@@ -220,7 +220,7 @@ func (c *campaign) breakdownScenario(cellShares []float64, lifts ...float64) sce
 	begin := c.newLifeFunc()
 	s.occurs = func(random *rand.Rand) bool {
 		l := begin(random)
-		rows := make([][]visit.Row, c.weeks) // of the cells up to each look
+		rows := make([][]moments.Row, c.weeks) // of the cells up to each look
 		for week := range c.weeks {
 			first := 1 + daysOfWeek*week
 			arriving := l.arrivingVisitors(first)
@@ -229,7 +229,7 @@ func (c *campaign) breakdownScenario(cellShares []float64, lifts ...float64) sce
 					visitors := int64(math.Round(daysOfWeek * float64(n) * share / floats.Sum(shares)))
 					t := l.drawTotals(random, visitors, l.liftOf(arm))
 					l.addTotals(goalID, arm, first, first, t, false)
-					row := visit.Row{Segment: visit.Segment{VariationID: int64(arm), Dimension: fmt.Sprintf("cell %02d", cell)}, Moments: t.toMoments()}
+					row := moments.Row{RowKey: moments.RowKey{VariationID: int64(arm), Dimension: fmt.Sprintf("cell %02d", cell)}, Moments: t.toMoments()}
 					if week > 0 {
 						row.Moments = row.Merge(rows[week-1][len(rows[week])].Moments)
 					}
@@ -241,8 +241,8 @@ func (c *campaign) breakdownScenario(cellShares []float64, lifts ...float64) sce
 		a := l.inTheEnd()
 		cells := looks.NewCells(a)
 		for week, look := range a.Looks {
-			found := &visit.Rows{Whole: rows[week], Cells: rows[week]}
-			cells.AddLook(look, result.LargeCells(l.plan, found), func(name string) [][]visit.Row { return [][]visit.Row{result.RowsOfCell(found, name)} })
+			found := &moments.Rows{Whole: rows[week], Cells: rows[week]}
+			cells.AddLook(look, result.LargeCells(l.plan, found), func(name string) [][]moments.Row { return [][]moments.Row{result.RowsOfCell(found, name)} })
 		}
 		for _, cell := range l.analyzer.AnalyzeBreakdown(cells) {
 			var without looks.Question // the treatments with an effect

@@ -12,10 +12,10 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"lifthouse/engine/looks"
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
-	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
@@ -192,7 +192,7 @@ type life struct {
 // arrival is what some visitors add to the series of a goal once their events have arrived.
 type arrival struct {
 	first, arrives int // days
-	visit.Step
+	moments.Step
 }
 
 // nature adds the visitors of a day to a life.
@@ -276,29 +276,29 @@ func ordinaryVisitors(l *life, day int) {
 }
 
 // toMoments returns the sums in the form of the engine.
-func (t totals) toMoments() visit.Moments {
+func (t totals) toMoments() moments.Moments {
 	amount := func(x, scale float64) *big.Int {
 		rounded, _ := big.NewFloat(math.Round(x * scale)).Int(nil)
 		return rounded
 	}
 	const scale = schema.MoneyScale
-	m := visit.NoMoments()
+	m := moments.NoMoments()
 	m.Visitors, m.Views, m.Converted = t.visitors, t.visitors, t.converted
 	m.Goals = stats.Sums{Sum: big.NewInt(t.converted), Squares: big.NewInt(t.converted)}
-	m.Value = visit.Amounts{Sums: stats.Sums{Sum: amount(t.sum, scale), Squares: amount(t.squares, scale*scale)}, Nonzero: t.converted}
+	m.Value = moments.Amounts{Sums: stats.Sums{Sum: amount(t.sum, scale), Squares: amount(t.squares, scale*scale)}, Nonzero: t.converted}
 	return m
 }
 
 // storedSteps returns what the store has of a goal at a time, of visitors since a time.
-func (l *life) storedSteps(goal int64, since, now time.Time) []visit.Step {
-	var steps []visit.Step
+func (l *life) storedSteps(goal int64, since, now time.Time) []moments.Step {
+	var steps []moments.Step
 	from, today := dayOf(since), dayOf(now)
 	for _, a := range l.series[goal] {
 		if a.first >= from && a.arrives < today {
 			steps = append(steps, a.Step)
 		}
 	}
-	slices.SortStableFunc(steps, func(a, b visit.Step) int { return int(a.Bucket - b.Bucket) })
+	slices.SortStableFunc(steps, func(a, b moments.Step) int { return int(a.Bucket - b.Bucket) })
 	return steps
 }
 
@@ -317,8 +317,8 @@ func (l *life) newSchedule(now time.Time) *looks.Schedule {
 
 // analyzeLooks returns what the looks found, from what the store has at a time.
 func (l *life) analyzeLooks(now time.Time) *looks.Analysis {
-	found, err := l.analyzer.AnalyzeLooks(l.plan.DeclaredPlan(time.Time{}), l.newSchedule(now), l.recorded, func(since time.Time, goals []int64) (map[int64][]visit.Step, error) {
-		all := map[int64][]visit.Step{}
+	found, err := l.analyzer.AnalyzeLooks(l.plan.DeclaredPlan(time.Time{}), l.newSchedule(now), l.recorded, func(since time.Time, goals []int64) (map[int64][]moments.Step, error) {
+		all := map[int64][]moments.Step{}
 		for _, goal := range goals {
 			all[goal] = l.storedSteps(goal, since, now)
 		}
@@ -349,14 +349,14 @@ func (l *life) inTheEnd() *looks.Analysis {
 // decisionAt returns the decision of the report at a time.
 func (l *life) decisionAt(now time.Time) *result.Decision {
 	a := l.analyzeLooks(now)
-	rowsOf := func(goal int64) *visit.Rows {
-		sums := map[visit.Segment]*visit.Moments{}
+	rowsOf := func(goal int64) *moments.Rows {
+		sums := map[moments.RowKey]*moments.Moments{}
 		for _, s := range l.storedSteps(goal, startOfDay(0), now) {
-			visit.AddTo(sums, s.Segment, &s.Moments)
+			moments.AddTo(sums, s.RowKey, &s.Moments)
 		}
-		found := &visit.Rows{Through: now, Newest: l.newestEvent(now)}
+		found := &moments.Rows{Through: now, Newest: l.newestEvent(now)}
 		for segment, m := range sums {
-			found.Whole = append(found.Whole, visit.Row{Segment: segment, Moments: *m})
+			found.Whole = append(found.Whole, moments.Row{RowKey: segment, Moments: *m})
 		}
 		return found
 	}

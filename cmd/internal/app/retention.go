@@ -57,7 +57,7 @@ func (s *Store) ExpiredSubjects(ctx context.Context, days int, now time.Time) ([
 func (s *Store) subjectsWithFacts() map[ingest.SubjectID]bool {
 	found := map[ingest.SubjectID]bool{}
 	for _, shard := range s.Engine.Facts {
-		shard.EachTotals(func(of plan.Subject, _ facts.Totals) {
+		shard.EachSubject(func(of plan.Subject, _ facts.SubjectCounters) {
 			found[ingest.SubjectID{WebsiteID: of.WebsiteID, Subject: of.Kind, ID: of.ID}] = true
 		})
 	}

@@ -156,7 +156,7 @@ func (e erasing) DropSubjects(ctx context.Context, subjects []ingest.Subject) er
 		dropped[plan.Subject(s)] = true
 	}
 	for _, shard := range e.shards {
-		shard.EachTotals(func(of plan.Subject, _ facts.Totals) {
+		shard.EachSubject(func(of plan.Subject, _ facts.SubjectCounters) {
 			if dropped[plan.Subject{WebsiteID: of.WebsiteID, Kind: of.Kind, ID: of.ID}] {
 				dropped[of] = true
 			}

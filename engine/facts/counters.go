@@ -12,34 +12,34 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"lifthouse/engine/fold"
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/visit"
 )
 
-// Totals are what is known of a subject without reading its rows: all its stored events, also those that
+// SubjectCounters are what is known of a subject without reading its rows: all its stored events, also those that
 // no report counts.
-type Totals struct {
-	Visitors int64                 // that a report counts
-	Events   [visit.Goal + 1]int64 // by kind
-	Goals    map[int64]GoalTotals
+type SubjectCounters struct {
+	Visitors int64                   // that a report counts
+	Events   [moments.Goal + 1]int64 // by kind
+	Goals    map[int64]GoalCounters
 	fold.Extent
 	Version uint64 // changes whenever a report may change; the same on all servers
 }
 
-// GoalTotals are the events of a goal, and the sums of their amounts.
-type GoalTotals struct {
+// GoalCounters are the events of a goal, and the sums of their amounts.
+type GoalCounters struct {
 	Events            int64
 	Value, ExtraValue fold.Int128 // in 1/schema.MoneyScale
 }
 
-// Plus returns the totals of two sets of events.
-func (g GoalTotals) Plus(o GoalTotals) GoalTotals {
-	return GoalTotals{g.Events + o.Events, g.Value.Plus(o.Value), g.ExtraValue.Plus(o.ExtraValue)}
+// Plus returns the counters of two sets of events.
+func (g GoalCounters) Plus(o GoalCounters) GoalCounters {
+	return GoalCounters{g.Events + o.Events, g.Value.Plus(o.Value), g.ExtraValue.Plus(o.ExtraValue)}
 }
 
-// totalsOf returns the totals of a subject with these cells of the grain fold.OfAll.
-func totalsOf(cells fold.Cells) Totals {
-	t := Totals{Goals: map[int64]GoalTotals{}}
+// countersOf returns the counters of a subject with these cells of the grain fold.OfAll.
+func countersOf(cells fold.Cells) SubjectCounters {
+	t := SubjectCounters{Goals: map[int64]GoalCounters{}}
 	for key, cell := range cells {
 		t.addSum(&key, cell)
 	}
@@ -47,7 +47,7 @@ func totalsOf(cells fold.Cells) Totals {
 }
 
 // addSum adds a cell. The order of the cells does not matter.
-func (t *Totals) addSum(key *fold.CellKey, cell *fold.Cell) {
+func (t *SubjectCounters) addSum(key *fold.CellKey, cell *fold.Cell) {
 	t.Version ^= hashOf(key, cell)
 	t.ExtendBy(&cell.Extent)
 	if key.Goal != 0 {
@@ -60,16 +60,16 @@ func (t *Totals) addSum(key *fold.CellKey, cell *fold.Cell) {
 	if key.Variation != "" {
 		t.Visitors += cell.CountAt(fold.Visitors)
 	}
-	for kind := visit.View; kind < visit.Goal; kind++ {
-		t.Events[kind] += cell.CountAt(fold.Views + int(kind-visit.View))
+	for kind := moments.View; kind < moments.Goal; kind++ {
+		t.Events[kind] += cell.CountAt(fold.Views + int(kind-moments.View))
 	}
-	t.Events[visit.Goal] += cell.CountAt(fold.Goals)
+	t.Events[moments.Goal] += cell.CountAt(fold.Goals)
 }
 
-// Merge adds the totals of other visitors, on another shard.
-func (t *Totals) Merge(o *Totals) {
+// Merge adds the counters of other visitors, on another shard.
+func (t *SubjectCounters) Merge(o *SubjectCounters) {
 	if t.Goals == nil {
-		t.Goals = map[int64]GoalTotals{}
+		t.Goals = map[int64]GoalCounters{}
 	}
 	t.Visitors += o.Visitors
 	for kind, n := range o.Events {
@@ -86,13 +86,13 @@ func hashOf(key *fold.CellKey, cell *fold.Cell) uint64 {
 	return xxhash.Sum64String(fmt.Sprint(key.Goal, " ", key.Variation, cell.Sums, cell.Extent))
 }
 
-// allTotals returns the totals of all subjects of a store.
-func (s *server) allTotals(ctx context.Context) (map[plan.Subject]Totals, error) {
-	all := map[plan.Subject]Totals{}
+// readAllCounters returns the counters of all subjects of a store.
+func (s *server) readAllCounters(ctx context.Context) (map[plan.Subject]SubjectCounters, error) {
+	all := map[plan.Subject]SubjectCounters{}
 	err := s.readCells(ctx, s.cellsOfGrain, func(key fold.CellKey, cell *fold.Cell) {
 		t, known := all[key.Subject]
 		if !known {
-			t.Goals = map[int64]GoalTotals{}
+			t.Goals = map[int64]GoalCounters{}
 		}
 		t.addSum(&key, cell)
 		all[key.Subject] = t
@@ -101,34 +101,34 @@ func (s *server) allTotals(ctx context.Context) (map[plan.Subject]Totals, error)
 }
 
 // AllEvents returns the number of events.
-func (t *Totals) AllEvents() (n uint64) {
+func (t *SubjectCounters) AllEvents() (n uint64) {
 	for _, of := range t.Events {
 		n += uint64(of) //nolint:gosec // not negative
 	}
 	return n
 }
 
-// totalsOn returns the totals of a subject on a server at the moment.
-func (r *Refresher) totalsOn(ctx context.Context, server *server, subject plan.Subject) (Totals, error) {
+// readCountersOn returns the counters of a subject on a server at the moment.
+func (r *Refresher) readCountersOn(ctx context.Context, server *server, subject plan.Subject) (SubjectCounters, error) {
 	if r.alone {
 		return r.SubjectCounters(subject), nil
 	}
 	cells := fold.Cells{}
 	err := server.readCells(ctx, server.sectionCells, func(key fold.CellKey, cell *fold.Cell) { cells[key] = cell }, clickhouse.Named("sections", []uint64{SectionOf(subject, fold.OfAll)}))
-	return totalsOf(cells), err
+	return countersOf(cells), err
 }
 
-// SubjectCounters returns the totals of a subject at the last refresh.
-func (r *Refresher) SubjectCounters(subject plan.Subject) Totals {
+// SubjectCounters returns the counters of a subject at the last refresh.
+func (r *Refresher) SubjectCounters(subject plan.Subject) SubjectCounters {
 	r.read.RLock()
 	defer r.read.RUnlock()
-	return r.totals[subject]
+	return r.counters[subject]
 }
 
-// EachTotals calls each for the totals of all subjects of a kind, in the order of their ids.
-func (r *Refresher) EachTotals(each func(plan.Subject, Totals)) {
+// EachSubject calls each for the counters of all subjects of a kind, in the order of their ids.
+func (r *Refresher) EachSubject(each func(plan.Subject, SubjectCounters)) {
 	r.read.RLock()
-	all := maps.Clone(r.totals)
+	all := maps.Clone(r.counters)
 	r.read.RUnlock()
 	for _, subject := range slices.SortedFunc(maps.Keys(all), func(a, b plan.Subject) int {
 		return cmp.Or(cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID), cmp.Compare(a.ExperimentID, b.ExperimentID))
@@ -170,14 +170,14 @@ func (r *Refresher) LostVisitors() int {
 	return len(r.lost)
 }
 
-// publishState shows the position and the totals of changed subjects to readers; nil: of all subjects.
-func (r *Refresher) publishState(totals map[plan.Subject]Totals, all bool) {
+// publishState shows the position and the counters of changed subjects to readers; nil: of all subjects.
+func (r *Refresher) publishState(counters map[plan.Subject]SubjectCounters, all bool) {
 	r.read.Lock()
 	defer r.read.Unlock()
 	r.shown = r.position
 	if all {
-		r.totals = totals
+		r.counters = counters
 		return
 	}
-	maps.Copy(r.totals, totals)
+	maps.Copy(r.counters, counters)
 }

@@ -1,4 +1,4 @@
-package visit
+package moments
 
 import (
 	"cmp"
@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Segment is the part of the visitors that a row counts.
-type Segment struct {
+// RowKey is the part of the visitors that a row counts.
+type RowKey struct {
 	VariationID   int64
 	Dimension     string
 	ExposedBefore bool // active in the window, but first exposed before it
@@ -17,7 +17,7 @@ type Segment struct {
 
 // Row holds the sums over the visitors of one segment.
 type Row struct {
-	Segment
+	RowKey
 	Others bool // all values of the dimension that cannot be among the most frequent
 	Moments
 }

@@ -1,4 +1,4 @@
-package visit
+package moments
 
 import (
 	"math/big"
@@ -14,15 +14,15 @@ type Moments struct {
 	Recent      int64 // visitors first exposed in the last plan.RecentDays full days
 	Views       int64
 	Actions
-	Converted  int64 // visitors with at least one counted goal
-	Completed  int64 // visitors with at least one completion
-	Conversion int64 // visitors with at least one conversion
-	Goals      stats.Sums
-	Value      Amounts
-	Profit     Amounts
-	ExtraValue Amounts
-	ValueGoals *big.Int // sum over visitors of value times goals
-	Excess     Excess   `json:",omitzero"` // what the cap of the report removes; nil sums: no cap
+	Converted       int64 // visitors with at least one counted goal
+	Completed       int64 // visitors with at least one completion
+	Conversion      int64 // visitors with at least one conversion
+	Goals           stats.Sums
+	Value           Amounts
+	Profit          Amounts
+	ExtraValue      Amounts
+	ValueGoals      *big.Int        // sum over visitors of value times goals
+	CappedRemainder CappedRemainder `json:",omitzero"` // what the cap of the report removes; nil sums: no cap
 }
 
 // Actions count the events of a widget other than views and goals.
@@ -51,20 +51,20 @@ type Amounts struct {
 // Merge returns the moments of the union of two disjoint sets of visitors.
 func (m Moments) Merge(o Moments) Moments {
 	return Moments{
-		Visitors:    m.Visitors + o.Visitors,
-		SinceShares: m.SinceShares + o.SinceShares,
-		Recent:      m.Recent + o.Recent,
-		Views:       m.Views + o.Views,
-		Actions:     m.mergeActions(o.Actions),
-		Converted:   m.Converted + o.Converted,
-		Completed:   m.Completed + o.Completed,
-		Conversion:  m.Conversion + o.Conversion,
-		Goals:       m.Goals.Merge(o.Goals),
-		Value:       m.Value.mergeAmounts(o.Value),
-		Profit:      m.Profit.mergeAmounts(o.Profit),
-		ExtraValue:  m.ExtraValue.mergeAmounts(o.ExtraValue),
-		ValueGoals:  stats.Sums{Sum: m.ValueGoals}.Merge(stats.Sums{Sum: o.ValueGoals}).Sum,
-		Excess:      m.Excess.mergeExcess(o.Excess),
+		Visitors:        m.Visitors + o.Visitors,
+		SinceShares:     m.SinceShares + o.SinceShares,
+		Recent:          m.Recent + o.Recent,
+		Views:           m.Views + o.Views,
+		Actions:         m.mergeActions(o.Actions),
+		Converted:       m.Converted + o.Converted,
+		Completed:       m.Completed + o.Completed,
+		Conversion:      m.Conversion + o.Conversion,
+		Goals:           m.Goals.Merge(o.Goals),
+		Value:           m.Value.mergeAmounts(o.Value),
+		Profit:          m.Profit.mergeAmounts(o.Profit),
+		ExtraValue:      m.ExtraValue.mergeAmounts(o.ExtraValue),
+		ValueGoals:      stats.Sums{Sum: m.ValueGoals}.Merge(stats.Sums{Sum: o.ValueGoals}).Sum,
+		CappedRemainder: m.CappedRemainder.mergeRemainder(o.CappedRemainder),
 	}
 }
 
@@ -87,7 +87,7 @@ func (m *Moments) Subtract(o *Moments) {
 	m.Profit.subtractAmounts(&o.Profit)
 	m.ExtraValue.subtractAmounts(&o.ExtraValue)
 	m.ValueGoals.Sub(m.ValueGoals, o.ValueGoals)
-	m.Excess.addSigned(&o.Excess, -1)
+	m.CappedRemainder.addSigned(&o.CappedRemainder, -1)
 }
 
 func (a *Amounts) subtractAmounts(o *Amounts) {

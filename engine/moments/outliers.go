@@ -1,4 +1,4 @@
-package visit
+package moments
 
 import (
 	"math/big"

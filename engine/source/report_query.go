@@ -3,30 +3,30 @@ package source
 import (
 	"time"
 
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/visit"
 )
 
-// Execution is a plan on a store, with what the store has of the subject. It is
+// ReportQuery is a plan on a store, with what the store has of the subject. It is
 // immutable.
-type Execution struct {
+type ReportQuery struct {
 	*plan.Plan
 	Store    *Store
 	Stored   Stored
-	Outliers *visit.Outliers // bounds of goal values; nil: no z-score
-	Limited  *visit.Cap      // the cap of the report, once it is known; nil: none
+	Outliers *moments.Outliers // bounds of goal values; nil: no z-score
+	CapLimit *moments.Cap      // the cap of the report, once it is known; nil: none
 }
 
-// WithoutOutliers returns the execution without bounds of goal values.
-func (x *Execution) WithoutOutliers() *Execution {
+// WithoutOutliers returns the query without bounds of goal values.
+func (x *ReportQuery) WithoutOutliers() *ReportQuery {
 	without := *x
 	without.Outliers = nil
 	return &without
 }
 
-// EndingAt returns the execution of the report with the window ending at the given
+// EndingAt returns the query of the report with the window ending at the given
 // time, without a series.
-func (x *Execution) EndingAt(end time.Time) *Execution {
+func (x *ReportQuery) EndingAt(end time.Time) *ReportQuery {
 	until := *x
 	until.Plan, until.Outliers = x.WithWindowEnd(end), nil
 	return &until

@@ -1,4 +1,4 @@
-package visit
+package moments
 
 // Kind is the kind of an event, with the values of the column event.
 type Kind uint8

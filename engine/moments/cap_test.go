@@ -1,9 +1,9 @@
-package visit_test
+package moments_test
 
 import (
 	"testing"
 
-	"lifthouse/engine/visit"
+	"lifthouse/engine/moments"
 	"lifthouse/schema"
 )
 
@@ -39,7 +39,7 @@ func TestNewCap(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := visit.NewCap(rule, test.totals); got.Limit != test.want {
+		if got := moments.NewCap(rule, test.totals); got.Limit != test.want {
 			t.Errorf("%s of %d totals: %d, want %d", test.rule, len(test.totals), got.Limit, test.want)
 		}
 	}

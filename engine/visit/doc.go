@@ -1,3 +1,0 @@
-// Package visit has the moments of a report: exact sums over visitors, the rows that
-// have them, bounds of outliers and caps.
-package visit

@@ -69,7 +69,7 @@ func (s *server) requireScope(scope catalogue.Scope) gin.HandlerFunc {
 
 // accountResources returns the resources of the token's account, and the website of a
 // token that is bound to one (otherwise 0).
-func (s *server) accountResources(c *gin.Context) (*catalogue.Owned, int64) {
+func (s *server) accountResources(c *gin.Context) (*catalogue.AccountResources, int64) {
 	token := c.MustGet(tokenKey).(catalogue.Token)
 	return s.catalogue.Snapshot().AccountResources(token.AccountID), token.WebsiteID
 }

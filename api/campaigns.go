@@ -99,7 +99,7 @@ func (s *server) countedCampaign(live *catalogue.LiveCampaign) campaign {
 }
 
 func (s *server) getCampaign(c *gin.Context) (any, error) {
-	found, err := findResource(s, c, "campaign", func(o *catalogue.Owned) map[int64]catalogue.LiveCampaign { return o.Campaigns }, func(c *catalogue.LiveCampaign) int64 { return c.WebsiteID })
+	found, err := findResource(s, c, "campaign", func(o *catalogue.AccountResources) map[int64]catalogue.LiveCampaign { return o.Campaigns }, func(c *catalogue.LiveCampaign) int64 { return c.WebsiteID })
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ type delivery struct {
 	lines    int           // in the body
 	whole    []ingest.Line // all lines, if the body has one part; otherwise nil
 	received Received
-	named    *catalogue.Named // by the valid lines
+	named    *catalogue.EventNames // by the valid lines
 }
 
 // surveyEvery is the number of lines between two checks whether the client is

@@ -80,7 +80,7 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 	if err := s.readBody(c.Request, held); err != nil {
 		return nil, s.rejectBody(token.WebsiteID, held.text, err)
 	}
-	d := &delivery{server: s, body: events, held: held, named: catalogue.NewNamed()}
+	d := &delivery{server: s, body: events, held: held, named: catalogue.NewEventNames()}
 	if err := d.validateLines(c.Request.Context()); err != nil {
 		return nil, s.rejectBody(token.WebsiteID, held.text, err)
 	}

@@ -23,7 +23,7 @@ const maxOffset = 1<<31 - 1
 
 // listing has the parameters of a list of a website.
 type listing struct {
-	owned         *catalogue.Owned
+	owned         *catalogue.AccountResources
 	website       int64
 	offset, limit int
 	active, kind  string // empty: any
@@ -70,7 +70,7 @@ func pageOf[R any](c *gin.Context, l listing, all map[int64]R, has func(R) bool)
 // place identifies a resource by id, on a website or on any website of the
 // account (0).
 type place struct {
-	owned       *catalogue.Owned
+	owned       *catalogue.AccountResources
 	website, id int64
 }
 
@@ -90,7 +90,7 @@ func (s *server) parsePlace(c *gin.Context) (place, error) {
 
 // findResource returns the requested resource. The error is that of the parameters,
 // or a NotFoundError.
-func findResource[R any](s *server, c *gin.Context, kind string, all func(*catalogue.Owned) map[int64]R, websiteOf func(*R) int64) (found R, err error) {
+func findResource[R any](s *server, c *gin.Context, kind string, all func(*catalogue.AccountResources) map[int64]R, websiteOf func(*R) int64) (found R, err error) {
 	p, err := s.parsePlace(c)
 	if err != nil {
 		return found, err

@@ -39,7 +39,7 @@ func (s *server) listGoals(c *gin.Context) (any, error) {
 }
 
 func (s *server) getGoal(c *gin.Context) (any, error) {
-	found, err := findResource(s, c, "goal", func(o *catalogue.Owned) map[int64]catalogue.Goal { return o.Goals }, func(g *catalogue.Goal) int64 { return g.WebsiteID })
+	found, err := findResource(s, c, "goal", func(o *catalogue.AccountResources) map[int64]catalogue.Goal { return o.Goals }, func(g *catalogue.Goal) int64 { return g.WebsiteID })
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (s *server) listTargets(c *gin.Context) (any, error) {
 }
 
 func (s *server) getTarget(c *gin.Context) (any, error) {
-	found, err := findResource(s, c, "target", func(o *catalogue.Owned) map[int64]catalogue.LiveTarget { return o.Targets }, func(t *catalogue.LiveTarget) int64 { return t.WebsiteID })
+	found, err := findResource(s, c, "target", func(o *catalogue.AccountResources) map[int64]catalogue.LiveTarget { return o.Targets }, func(t *catalogue.LiveTarget) int64 { return t.WebsiteID })
 	if err != nil {
 		return nil, err
 	}

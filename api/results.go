@@ -95,7 +95,7 @@ func setDownloadHeaders(c *gin.Context, q *results.Query) {
 // goalFault returns an error for a goal that does not exist on the website. It
 // is checked before resources are looked up, because 400 takes precedence over
 // 404.
-func goalFault(owned *catalogue.Owned, website, id int64) error {
+func goalFault(owned *catalogue.AccountResources, website, id int64) error {
 	goal, known := owned.Goals[id]
 	if _, ours := owned.Websites[website]; id == 0 || known && (!ours || goal.WebsiteID == website) {
 		return nil

@@ -40,7 +40,7 @@ func prependFault(before error, fault query.Fault) error {
 
 // searchedWebsite returns the website on which an operation by id looks: the
 // requested one, that of the token, or 0 for all of the account.
-func searchedWebsite(owned *catalogue.Owned, bound, asked int64) (int64, error) {
+func searchedWebsite(owned *catalogue.AccountResources, bound, asked int64) (int64, error) {
 	if asked == 0 {
 		return bound, nil
 	}
@@ -52,7 +52,7 @@ func searchedWebsite(owned *catalogue.Owned, bound, asked int64) (int64, error) 
 
 // listedWebsite returns the website of a list. It is like searchedWebsite, but
 // an account with several websites must name one.
-func listedWebsite(owned *catalogue.Owned, bound, asked int64) (int64, error) {
+func listedWebsite(owned *catalogue.AccountResources, bound, asked int64) (int64, error) {
 	website, err := searchedWebsite(owned, bound, asked)
 	if err != nil || website != 0 {
 		return website, err

@@ -144,7 +144,7 @@ func (s *server) countedWidget(w *catalogue.LiveWidget) widget {
 }
 
 func (s *server) getWidget(c *gin.Context) (any, error) {
-	found, err := findResource(s, c, "widget", func(o *catalogue.Owned) map[int64]catalogue.LiveWidget { return o.Widgets }, func(w *catalogue.LiveWidget) int64 { return w.WebsiteID })
+	found, err := findResource(s, c, "widget", func(o *catalogue.AccountResources) map[int64]catalogue.LiveWidget { return o.Widgets }, func(w *catalogue.LiveWidget) int64 { return w.WebsiteID })
 	if err != nil {
 		return nil, err
 	}

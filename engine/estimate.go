@@ -16,7 +16,7 @@ import (
 // its own visitors, or else from those of the campaign of its website with the most events.
 // A campaign without an estimate is not in the map: its website has no visitors, or they show
 // no rate and no mean.
-func (e *Engine) EstimatePlans(ctx context.Context, owned *catalogue.Owned, campaigns []int64) (map[int64]*result.PlanEstimate, error) {
+func (e *Engine) EstimatePlans(ctx context.Context, owned *catalogue.AccountResources, campaigns []int64) (map[int64]*result.PlanEstimate, error) {
 	if err := e.FoldNoted(ctx); err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (e *Engine) EstimatePlans(ctx context.Context, owned *catalogue.Owned, camp
 
 // mostVisited returns the plan of the report about the declared question of p of the campaign
 // itself, or else of the campaign of its website with the most events; nil: there is none.
-func (e *Engine) mostVisited(p *plan.Plan, owned *catalogue.Owned) *plan.Plan {
+func (e *Engine) mostVisited(p *plan.Plan, owned *catalogue.AccountResources) *plan.Plan {
 	var most *plan.Plan
 	events := uint64(0)
 	for _, c := range catalogue.ByID(owned.Campaigns) {

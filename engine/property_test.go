@@ -172,8 +172,8 @@ const subjectsOfWorld = 12
 
 // owned returns the resources of an account with the given campaigns and
 // widgets.
-func (w world) owned(ids ...int64) *catalogue.Owned {
-	o := &catalogue.Owned{
+func (w world) owned(ids ...int64) *catalogue.AccountResources {
+	o := &catalogue.AccountResources{
 		Websites:  map[int64]catalogue.Website{1: {ID: 1}},
 		Goals:     map[int64]catalogue.Goal{1: {ID: 1, WebsiteID: 1, Name: "one"}, 2: {ID: 2, WebsiteID: 1, Name: "two"}},
 		Campaigns: map[int64]catalogue.LiveCampaign{}, Widgets: map[int64]catalogue.LiveWidget{},
@@ -292,7 +292,7 @@ func (in stored) read(t *testing.T, x *source.ReportQuery) (*source.ReportQuery,
 }
 
 // compareWithFold compares the answer with the fold.
-func compareWithFold(t *testing.T, in stored, owned *catalogue.Owned, r query.Request) {
+func compareWithFold(t *testing.T, in stored, owned *catalogue.AccountResources, r query.Request) {
 	t.Helper()
 	plan, err := plan.New(r, owned)
 	if err != nil {

@@ -49,7 +49,7 @@ func (e *Engine) recordLooks(ctx context.Context, now time.Time, checked map[pla
 }
 
 // declaredPlans returns the plans of the declared questions of an account.
-func declaredPlans(owned *catalogue.Owned) []*plan.Plan {
+func declaredPlans(owned *catalogue.AccountResources) []*plan.Plan {
 	var subjects []plan.Subject
 	for _, c := range catalogue.ByID(owned.Campaigns) {
 		subjects = append(subjects, plan.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID})

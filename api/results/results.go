@@ -58,7 +58,7 @@ type Query struct {
 
 // ReportQuery returns the query for a report. The error is a NotFoundError or an
 // InvalidError.
-func (s *Service) ReportQuery(request query.Request, owned *catalogue.Owned, kind string) (*Query, error) {
+func (s *Service) ReportQuery(request query.Request, owned *catalogue.AccountResources, kind string) (*Query, error) {
 	q, err := newQuery(request, owned, kind)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (s *Service) ReportQuery(request query.Request, owned *catalogue.Owned, kin
 
 // ValuesQuery returns the query for the most frequent values of an attribute, as JSON.
 // The error is a NotFoundError or an InvalidError.
-func (s *Service) ValuesQuery(request query.Request, owned *catalogue.Owned, attribute string, most int) (*Query, error) {
+func (s *Service) ValuesQuery(request query.Request, owned *catalogue.AccountResources, attribute string, most int) (*Query, error) {
 	q, err := newQuery(request, owned, JSON)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (s *Service) ValuesQuery(request query.Request, owned *catalogue.Owned, att
 	return q, nil
 }
 
-func newQuery(request query.Request, owned *catalogue.Owned, kind string) (*Query, error) {
+func newQuery(request query.Request, owned *catalogue.AccountResources, kind string) (*Query, error) {
 	resolved, err := plan.New(request, owned)
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func newCompletion(id int64, name string) completion { return fmt.Sprintf("%d\t%
 
 // completeFrom returns the completions that a catalogue has, for an argument or a flag.
 // If another process holds the store, that process completes.
-func (p *program) completeFrom(of func(args []string, owned *catalogue.Owned) []completion) cobra.CompletionFunc {
+func (p *program) completeFrom(of func(args []string, owned *catalogue.AccountResources) []completion) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]completion, cobra.ShellCompDirective) {
 		var found []completion
 		collect := func(s *app.Store) {
@@ -93,7 +93,7 @@ func (p *program) completedBy(ctx context.Context, holder *embedded.LockedError)
 }
 
 // completeSubject completes the arguments of report: a kind, and an id.
-func completeSubject(args []string, owned *catalogue.Owned) []completion {
+func completeSubject(args []string, owned *catalogue.AccountResources) []completion {
 	var found []completion
 	if len(args) != 1 {
 		return nil
@@ -126,14 +126,14 @@ func (p *program) completeReport(cmd *cobra.Command) {
 		}
 		return ids(cmd, args, typed)
 	}
-	registerCompletion(cmd, "goal", p.completeFrom(func(_ []string, owned *catalogue.Owned) []completion {
+	registerCompletion(cmd, "goal", p.completeFrom(func(_ []string, owned *catalogue.AccountResources) []completion {
 		var found []completion
 		for _, g := range catalogue.ByID(owned.Goals) {
 			found = append(found, newCompletion(g.ID, g.Name))
 		}
 		return found
 	}))
-	registerCompletion(cmd, "account", p.completeFrom(func(_ []string, owned *catalogue.Owned) []completion {
+	registerCompletion(cmd, "account", p.completeFrom(func(_ []string, owned *catalogue.AccountResources) []completion {
 		return []completion{newCompletion(owned.ID, owned.Name)}
 	}))
 	registerCompletion(cmd, "metric", fixedCompletions(query.Comparable[query.ExperimentResults]...))
@@ -150,7 +150,7 @@ func (p *program) completeReport(cmd *cobra.Command) {
 
 // completeWebsite registers the completion of a flag with the id of a website.
 func (p *program) completeWebsite(cmd *cobra.Command) {
-	registerCompletion(cmd, "website", p.completeFrom(func(_ []string, owned *catalogue.Owned) []completion {
+	registerCompletion(cmd, "website", p.completeFrom(func(_ []string, owned *catalogue.AccountResources) []completion {
 		var found []completion
 		for _, w := range catalogue.ByID(owned.Websites) {
 			found = append(found, newCompletion(w.ID, w.Domain))

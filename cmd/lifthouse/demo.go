@@ -86,7 +86,7 @@ func (p *program) serveDemo(ctx context.Context, reset bool) error {
 }
 
 // demosOnly reports whether a catalogue is empty or that of the demo.
-func demosOnly(accounts []*catalogue.Owned) bool {
+func demosOnly(accounts []*catalogue.AccountResources) bool {
 	return len(accounts) == 0 || len(accounts) == 1 && accounts[0].Name == demo.Name
 }
 

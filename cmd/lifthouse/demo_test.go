@@ -9,10 +9,10 @@ import (
 
 // TestDemoLeavesOtherStoresAlone also checks stores without a mark file.
 func TestDemoLeavesOtherStoresAlone(t *testing.T) {
-	owned := func(names ...string) []*catalogue.Owned {
-		var accounts []*catalogue.Owned
+	owned := func(names ...string) []*catalogue.AccountResources {
+		var accounts []*catalogue.AccountResources
 		for _, name := range names {
-			accounts = append(accounts, &catalogue.Owned{Account: catalogue.Account{Name: name}})
+			accounts = append(accounts, &catalogue.AccountResources{Account: catalogue.Account{Name: name}})
 		}
 		return accounts
 	}

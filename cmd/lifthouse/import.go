@@ -227,7 +227,7 @@ func (p *program) importFile(ctx context.Context, s *app.Store, file string, opt
 			p.printDiagnostic("%s: line %d: %s", file, line, reason)
 		}
 	}
-	named := catalogue.NewNamed()
+	named := catalogue.NewEventNames()
 	options.Accepted = named.AddEvents
 	path := file
 	if path != "-" {

@@ -105,7 +105,7 @@ func sourceOf(tb testing.TB, conn driver.Conn, r *facts.Refresher, filters query
 // requested returns the source of a report about a campaign with two variations.
 func requested(tb testing.TB, conn driver.Conn, of *facts.Refresher, r query.Request) facts.Source {
 	tb.Helper()
-	p, err := plan.New(r, &catalogue.Owned{
+	p, err := plan.New(r, &catalogue.AccountResources{
 		Websites: map[int64]catalogue.Website{1: {ID: 1}}, Goals: map[int64]catalogue.Goal{3: {ID: 3, WebsiteID: 1, Name: "Purchase"}},
 		Campaigns: map[int64]catalogue.LiveCampaign{r.SubjectID: {Campaign: catalogue.Campaign{
 			ID: r.SubjectID, WebsiteID: 1, Name: "c", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist,

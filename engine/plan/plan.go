@@ -59,7 +59,7 @@ const MaxBreakdown = 50
 
 // New resolves a request against the resources of its account. The error is
 // an InvalidError or a NotFoundError.
-func New(r query.Request, owned *catalogue.Owned) (*Plan, error) {
+func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	if _, known := owned.Goals[r.GoalID]; r.GoalID != 0 && !known {
 		return nil, unknownGoal(r.GoalID)
 	}
@@ -88,7 +88,7 @@ func unknownGoal(id int64) error {
 	}}
 }
 
-func resolveGoal(p *Plan, primaryGoal int64, owned *catalogue.Owned) error {
+func resolveGoal(p *Plan, primaryGoal int64, owned *catalogue.AccountResources) error {
 	p.Cap = p.Request.Cap
 	id := cmp.Or(p.GoalID, primaryGoal)
 	if id == 0 {

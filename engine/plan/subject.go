@@ -92,7 +92,7 @@ var widgetRules = Rules{Methodology: catalogue.Frequentist, SignificanceLevel: 9
 
 // resolveSubject sets the subject and its variations, and returns its primary goal. The
 // error is a NotFoundError.
-func resolveSubject(p *Plan, owned *catalogue.Owned) (primaryGoal int64, err error) {
+func resolveSubject(p *Plan, owned *catalogue.AccountResources) (primaryGoal int64, err error) {
 	if _, known := owned.Websites[p.WebsiteID]; p.WebsiteID != 0 && !known {
 		return 0, &query.NotFoundError{Kind: "website", ID: p.WebsiteID}
 	}

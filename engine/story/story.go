@@ -139,7 +139,7 @@ type narrator struct {
 	subject  plan.Subject
 	plan     *plan.Plan // nil: the subject is not declared
 	fault    string     // why the subject is not declared
-	owned    *catalogue.Owned
+	owned    *catalogue.AccountResources
 	first    *Event // the first view; nil: none
 	excluded string // why the visitor is not in the report; empty: the visitor is
 }
@@ -150,7 +150,7 @@ func newNarrator(subject plan.Subject, own []Event, known *catalogue.Snapshot) *
 	if p, err := plan.New(subject.ResultsRequest(account), n.owned); err == nil {
 		n.plan = p
 	} else {
-		named := catalogue.NewNamed()
+		named := catalogue.NewEventNames()
 		named.AddRows(&schema.Event{WebsiteID: subject.WebsiteID, Subject: subject.Kind, SubjectID: subject.ID, ExperimentID: subject.ExperimentID}, 1)
 		for _, u := range known.UndeclaredNames(named) {
 			n.fault = u.Detail

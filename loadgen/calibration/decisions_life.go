@@ -168,7 +168,7 @@ func (c *campaign) reportPlan() *plan.Plan {
 	for i := range c.shares[1:] {
 		live.Variations = append(live.Variations, catalogue.Variation{ID: int64(i + 1), Name: fmt.Sprint("Variation ", i+1), Share: now[int64(i+1)], Order: i})
 	}
-	p, err := plan.New(query.Request{SubjectID: id, Scorecard: true}, &catalogue.Owned{
+	p, err := plan.New(query.Request{SubjectID: id, Scorecard: true}, &catalogue.AccountResources{
 		Websites: map[int64]catalogue.Website{WebsiteID: {ID: WebsiteID}}, Goals: goals, Campaigns: map[int64]catalogue.LiveCampaign{id: live},
 	})
 	if err != nil {

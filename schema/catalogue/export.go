@@ -26,7 +26,7 @@ func (s *Snapshot) CatalogueFile() File {
 	return file
 }
 
-func (o *Owned) exportWebsite(site Website) Website {
+func (o *AccountResources) exportWebsite(site Website) Website {
 	for _, goal := range ByID(o.Goals) {
 		if goal.WebsiteID == site.ID {
 			site.Goals = append(site.Goals, goal)

@@ -13,14 +13,14 @@ import (
 
 // Snapshot is an immutable copy of the whole catalogue.
 type Snapshot struct {
-	accounts map[int64]*Owned
+	accounts map[int64]*AccountResources
 	websites map[int64]int64 // account by website
 	archived map[int64]int64 // account by archived website
 	tokens   map[Digest]Token
 }
 
-// Owned are an account and all resources that it owns.
-type Owned struct {
+// AccountResources are an account and all resources that it owns.
+type AccountResources struct {
 	Account
 	// Version changes whenever the account or a resource changes, except tokens. A
 	// value never recurs, and all servers of a store have the same value.
@@ -61,15 +61,15 @@ func ByID[R any](resources map[int64]R) []R {
 
 // AccountResources returns the account and its resources, or an empty Owned if there is no
 // such account.
-func (s *Snapshot) AccountResources(id int64) *Owned {
+func (s *Snapshot) AccountResources(id int64) *AccountResources {
 	if owned, ok := s.accounts[id]; ok {
 		return owned
 	}
-	return &Owned{}
+	return &AccountResources{}
 }
 
 // AllAccounts returns the accounts ordered by id.
-func (s *Snapshot) AllAccounts() []*Owned { return ByID(s.accounts) }
+func (s *Snapshot) AllAccounts() []*AccountResources { return ByID(s.accounts) }
 
 // AccountOfWebsite returns the account that owns the website, and false if there
 // is none.
@@ -106,7 +106,7 @@ func (s *Snapshot) AccountTokens(account int64) []Token {
 	return tokens
 }
 
-func (o *Owned) goalsOf(website int64) ids {
+func (o *AccountResources) goalsOf(website int64) ids {
 	found := ids{}
 	for id, goal := range o.Goals {
 		found[id] = goal.WebsiteID == website
@@ -114,7 +114,7 @@ func (o *Owned) goalsOf(website int64) ids {
 	return found
 }
 
-func (o *Owned) targetsOf(website int64) ids {
+func (o *AccountResources) targetsOf(website int64) ids {
 	found := ids{}
 	for id, target := range o.Targets {
 		found[id] = target.WebsiteID == website
@@ -123,7 +123,7 @@ func (o *Owned) targetsOf(website int64) ids {
 }
 
 func newSnapshot(rows []row) (*Snapshot, error) {
-	s := &Snapshot{accounts: map[int64]*Owned{}, websites: map[int64]int64{}, archived: map[int64]int64{}, tokens: map[Digest]Token{}}
+	s := &Snapshot{accounts: map[int64]*AccountResources{}, websites: map[int64]int64{}, archived: map[int64]int64{}, tokens: map[Digest]Token{}}
 	versions := map[int64]uint64{}
 	for _, row := range rows {
 		if row.Kind != kindToken {
@@ -145,10 +145,10 @@ func newSnapshot(rows []row) (*Snapshot, error) {
 	return s, nil
 }
 
-func (s *Snapshot) ensureAccount(account int64) *Owned {
+func (s *Snapshot) ensureAccount(account int64) *AccountResources {
 	o, ok := s.accounts[account]
 	if !ok {
-		o = &Owned{
+		o = &AccountResources{
 			Account:  Account{ID: account},
 			Websites: map[int64]Website{}, Goals: map[int64]Goal{}, Targets: map[int64]LiveTarget{},
 			Campaigns: map[int64]LiveCampaign{}, Widgets: map[int64]LiveWidget{},

@@ -23,7 +23,7 @@ type stateSwitch struct {
 	active  bool
 	author  string
 	done    chan struct{} // closed when owned, found and err are set
-	owned   *Owned        // with the resource after the change
+	owned   *AccountResources        // with the resource after the change
 	found   bool
 	err     error
 }
@@ -45,7 +45,7 @@ func (c *Catalogue) SwitchWidget(ctx context.Context, account, website, id int64
 
 // switchState makes a start or stop, with those that wait at the same time. Of the requests
 // that wait, one makes the changes of all.
-func (c *Catalogue) switchState(ctx context.Context, s *stateSwitch) (*Owned, bool, error) {
+func (c *Catalogue) switchState(ctx context.Context, s *stateSwitch) (*AccountResources, bool, error) {
 	s.author, s.done = authorOf(ctx), make(chan struct{})
 	c.switches.addSwitch(s)
 	for {
@@ -57,7 +57,7 @@ func (c *Catalogue) switchState(ctx context.Context, s *stateSwitch) (*Owned, bo
 			<-c.changing
 		case <-ctx.Done():
 			if c.switches.removeSwitch(s) {
-				return &Owned{}, false, context.Cause(ctx)
+				return &AccountResources{}, false, context.Cause(ctx)
 			}
 			<-s.done // is being made, which ends within changeTimeout
 		}
@@ -119,7 +119,7 @@ func (c *Catalogue) makeSwitches(ctx context.Context) {
 		known, err = newSnapshot(current)
 	}
 	for _, s := range taken {
-		s.owned, s.err = &Owned{}, err
+		s.owned, s.err = &AccountResources{}, err
 		if err == nil {
 			s.owned = known.AccountResources(s.account)
 			_, s.found = s.stateIn(known)

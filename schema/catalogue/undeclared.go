@@ -16,9 +16,9 @@ import (
 // further names, which only a wrong mapping has, are not counted.
 const maxNames = 10_000
 
-// Named counts the events that name each campaign, widget, experiment, variation and
+// EventNames counts the events that name each campaign, widget, experiment, variation and
 // goal.
-type Named struct {
+type EventNames struct {
 	exposures map[exposureName]*int
 	goals     map[goalName]*int
 	last      schema.Event
@@ -32,13 +32,13 @@ type exposureName struct {
 
 type goalName struct{ website, goal int64 }
 
-// NewNamed returns a count of no events.
-func NewNamed() *Named {
-	return &Named{exposures: map[exposureName]*int{}, goals: map[goalName]*int{}}
+// NewEventNames returns a count of no events.
+func NewEventNames() *EventNames {
+	return &EventNames{exposures: map[exposureName]*int{}, goals: map[goalName]*int{}}
 }
 
 // AddEvents counts the rows of events. The rows of one event must follow each other.
-func (n *Named) AddEvents(rows []schema.Event) {
+func (n *EventNames) AddEvents(rows []schema.Event) {
 	for i := range rows {
 		e := &rows[i]
 		n.addExposure(e, 1)
@@ -51,14 +51,14 @@ func (n *Named) AddEvents(rows []schema.Event) {
 }
 
 // AddRows counts a number of rows with the same names. A goal counts once for each row.
-func (n *Named) AddRows(row *schema.Event, rows int) {
+func (n *EventNames) AddRows(row *schema.Event, rows int) {
 	n.addExposure(row, rows)
 	if row.GoalID != 0 {
 		addCount(n.goals, goalName{row.WebsiteID, row.GoalID}, rows)
 	}
 }
 
-func (n *Named) addExposure(row *schema.Event, rows int) {
+func (n *EventNames) addExposure(row *schema.Event, rows int) {
 	if row.Subject != schema.SubjectNone {
 		addCount(n.exposures, exposureName{row.WebsiteID, row.Subject, row.SubjectID, row.ExperimentID, row.VariationID}, rows)
 	}
@@ -87,7 +87,7 @@ type Undeclared struct {
 
 // UndeclaredNames returns the names that the catalogue does not declare, ordered by the
 // number of events, descending.
-func (s *Snapshot) UndeclaredNames(n *Named) []Undeclared {
+func (s *Snapshot) UndeclaredNames(n *EventNames) []Undeclared {
 	found := map[Undeclared]int{}
 	nearest := map[Undeclared]*int64{}
 	note := func(u Undeclared, declared []int64, events int) {

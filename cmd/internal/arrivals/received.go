@@ -30,19 +30,19 @@ func ReceivedOf(stored []ingest.StoredRows, known *catalogue.Snapshot) []*Receiv
 		}
 		return byWebsite[website]
 	}
-	named := map[int64]*catalogue.Named{}
+	named := map[int64]*catalogue.EventNames{}
 	for i := range stored {
 		s := &stored[i]
 		r := of(s.WebsiteID)
 		r.Accepted.AddCounts(s.Accepted)
 		r.Late.AddCounts(s.Late)
-		own := catalogue.NewNamed()
+		own := catalogue.NewEventNames()
 		own.AddRows(&s.Event, 1)
 		if len(known.UndeclaredNames(own)) > 0 {
 			r.Undeclared.AddCounts(s.Accepted)
 		}
 		if named[s.WebsiteID] == nil {
-			named[s.WebsiteID] = catalogue.NewNamed()
+			named[s.WebsiteID] = catalogue.NewEventNames()
 		}
 		named[s.WebsiteID].AddRows(&s.Event, int(s.Accepted.Week)) //nolint:gosec // a number of rows
 	}

@@ -162,7 +162,7 @@ func scanCounted(row driver.Rows, first ...any) (r moments.Row, err error) {
 // events arrive (late, repeated, conflicting and without exposures) and visitors are erased. In the end all facts are
 // those of the events.
 func TestReportsEqualTheReference(t *testing.T) {
-	requests := tier.Of(8, 30, 625)
+	requests := tier.Of(8, 15, 625)
 	for seed := range uint64(tier.Of(2, 3, 8)) { // every other one has two shards, every third one has 70 variations
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
@@ -181,7 +181,7 @@ func TestReportsOfAServerEqualTheReference(t *testing.T) {
 	conn := schematest.SharedServer(t).OpenMigrated(t)
 	in := newReferenceWorld(t, world{rand.New(rand.NewPCG(20261127, 1))}, conn, false)
 	in.engine.Facts = []*facts.Refresher{facts.NewRefresher(conn, false)}
-	in.compareReports(t, tier.Of(4, 10, 100))
+	in.compareReports(t, tier.Of(4, 6, 100))
 	in.verify(t)
 }
 

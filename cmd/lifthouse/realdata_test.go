@@ -148,7 +148,7 @@ func compareRates(t *testing.T, metric string, got []result.VariationResults, wa
 }
 
 func TestUdacityEqualsItsReference(t *testing.T) {
-	tier.SkipShort(t)
+	tier.OnlyLong(t)
 	want := readReference(t, "udacity_ab", "exclude_users_in_both_groups")
 	h := newHouse(t)
 	h.must("apply", "-f", "testdata/udacity.catalog.yaml")

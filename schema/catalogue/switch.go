@@ -22,8 +22,8 @@ type stateSwitch struct {
 	website int64 // to which the resource must belong; 0: any
 	active  bool
 	author  string
-	done    chan struct{} // closed when owned, found and err are set
-	owned   *AccountResources        // with the resource after the change
+	done    chan struct{}     // closed when owned, found and err are set
+	owned   *AccountResources // with the resource after the change
 	found   bool
 	err     error
 }

@@ -23,20 +23,19 @@ func TestProcessesImportOneFileAtOnce(t *testing.T) {
 	tier.Parallel(t)
 	dir := filepath.Join(t.TempDir(), "data")
 	start(t, "serve", "--store=embedded:"+dir)
-	importAtOnce(t, "embedded:"+dir, tier.Of(2, 2, 10), tier.Of(200, 200, 1_000))
+	importAtOnce(t, "embedded:"+dir, tier.Of(2, 2, 20), tier.Of(200, 200, 1_000))
 }
 
 // TestProcessesImportOneFileIntoAServerAtOnce does the same with a ClickHouse server.
 func TestProcessesImportOneFileIntoAServerAtOnce(t *testing.T) {
-	tier.Parallel(t)
-	tier.SkipShort(t)
+	tier.OnlyLong(t)
 	server := schematest.SharedServer(t)
-	importAtOnce(t, server.DatabaseAddress(server.CreateDatabase(t)), tier.Of(1, 1, 10), tier.Of(200, 200, 1_000))
+	importAtOnce(t, server.DatabaseAddress(server.CreateDatabase(t)), 20, 1_000)
 }
 
 // TestProcessesImportOneFileIntoAClusterAtOnce does the same with a cluster.
 func TestProcessesImportOneFileIntoAClusterAtOnce(t *testing.T) {
-	importAtOnce(t, schematest.NewCluster(t).Address, 8, 300)
+	importAtOnce(t, schematest.NewCluster(t).Address, 20, 300)
 }
 
 // importAtOnce imports the same files into a store with four concurrent

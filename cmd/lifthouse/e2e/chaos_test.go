@@ -17,11 +17,8 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// chaosFor returns the duration of each of the two chaos tests: together two
-// minutes, or a few seconds in the short tier.
-func chaosFor() time.Duration {
-	return time.Duration(tier.Of(4, 4, 60)) * time.Second
-}
+// chaosTime is the duration of each of the two chaos tests.
+const chaosTime = time.Minute
 
 // seedOf returns the seed in LIFTHOUSE_SEED, or a fixed one.
 func seedOf(t *testing.T) uint64 {
@@ -37,8 +34,8 @@ func seedOf(t *testing.T) uint64 {
 	return seed
 }
 
-// cellsByDayFrom is a number of visitors from which a campaign has sums by day. The long tier has them.
-const cellsByDayFrom = 100_000
+// cellsByDayFrom is a number of visitors from which a campaign has sums by day.
+const cellsByDayFrom = 20_000
 
 // aDisk is the environment variable with the mount point of a small disk, in
 // the process that may mount one.
@@ -50,7 +47,7 @@ const diskFull = "disk full"
 // restarted, paused, and its disk is full. Acknowledged events are counted
 // exactly once, every report is correct at its time, and nothing leaks.
 func TestAServerInChaos(t *testing.T) {
-	tier.Parallel(t)
+	tier.OnlyLong(t)
 	disk := os.Getenv(aDisk)
 	if disk == "" {
 		inAWorldOfItsOwn(t)
@@ -67,7 +64,7 @@ func TestAServerInChaos(t *testing.T) {
 	}
 	w.declareOld()
 	p := serve()
-	w.imported(w.file(tier.Of(1_000, 1_000, cellsByDayFrom)))
+	w.imported(w.file(cellsByDayFrom))
 	w.begin()
 	troubles := map[string]int{}
 	trouble := func(kind string, make func()) {
@@ -98,7 +95,7 @@ func TestAServerInChaos(t *testing.T) {
 		{"part lost", func() { p = w.losePart(r, p, serve) }},
 	}
 	order := r.Perm(len(kinds)) // each comes before one comes again
-	for until := time.Now().Add(chaosFor() * 2 / 3); time.Now().Before(until); wait(r, 100, 1500) {
+	for until := time.Now().Add(chaosTime * 2 / 3); time.Now().Before(until); wait(r, 100, 1500) {
 		if len(order) == 0 {
 			order = r.Perm(len(kinds))
 		}
@@ -106,7 +103,7 @@ func TestAServerInChaos(t *testing.T) {
 		order = order[1:]
 	}
 	base := p.held()
-	for until := time.Now().Add(chaosFor() / 3); time.Now().Before(until); wait(r, 100, 1500) {
+	for until := time.Now().Add(chaosTime / 3); time.Now().Before(until); wait(r, 100, 1500) {
 		was := p
 		if r.IntN(3) > 0 {
 			trouble("paused", func() { p.standStill(r) })
@@ -207,10 +204,10 @@ func fillDisk(t *testing.T, disk string, r *rand.Rand) {
 // TestServersInChaos does the same with two servers on one store. The store is
 // a ClickHouse server behind a network that delays data, cuts connections
 // before and after a request is processed, and is sometimes down. One server
-// uses the native protocol, the other HTTP. In the long tier there are enough
-// visitors for sums by day. Both refresh the facts.
+// uses the native protocol, the other HTTP. There are enough visitors for sums by
+// day. Both refresh the facts.
 func TestServersInChaos(t *testing.T) {
-	tier.Parallel(t)
+	tier.OnlyLong(t)
 	store := schematest.SharedServer(t)
 	database := store.CreateDatabase(t)
 	network := slowNetwork{random: rand.New(rand.NewPCG(11, 26))}
@@ -228,10 +225,10 @@ func TestServersInChaos(t *testing.T) {
 		return w.serveFrom(i, stores[i], "--rate-limit=0", "--log-level=warn", "--query-timeout=5s")
 	}
 	servers := []*process{serve(0), serve(1)}
-	w.imported(w.file(tier.Of(1_000, 1_000, cellsByDayFrom)))
+	w.imported(w.file(cellsByDayFrom))
 	w.begin()
 	troubles := map[string]int{}
-	for until := time.Now().Add(chaosFor()); time.Now().Before(until); wait(r, 200, 1500) {
+	for until := time.Now().Add(chaosTime); time.Now().Before(until); wait(r, 200, 1500) {
 		if !disturb(r, servers, serve, troubles) {
 			troubles["store away"]++
 			network.away(true)

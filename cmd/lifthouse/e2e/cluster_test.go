@@ -152,7 +152,7 @@ func endureChaos(t *testing.T, cluster *schematest.Cluster) {
 	seed := seedOf(t)
 	r := rand.New(rand.NewPCG(seed, 27)) //nolint:gosec // no secret
 	troubles := map[string]int{}
-	for until := time.Now().Add(chaosFor() / 2); time.Now().Before(until); wait(r, 200, 1500) {
+	for until := time.Now().Add(chaosTime / 2); time.Now().Before(until); wait(r, 200, 1500) {
 		if !disturb(r, servers, serve, troubles) {
 			troubles["replica away"]++
 			shard, replica := 1+r.IntN(2), 1+r.IntN(2)

@@ -288,8 +288,7 @@ mount -o remount,size=400m "$DISK"
 `
 
 func TestAFullDiskLosesNothing(t *testing.T) {
-	tier.Parallel(t)
-	tier.SkipShort(t)
+	tier.OnlyLong(t)
 	needsADisk(t)
 	dir := t.TempDir()
 	const views = 150_000

@@ -216,8 +216,7 @@ func loseAndDoubleNothing(t *testing.T, store string, kills int) {
 // TestAKilledImportIsRepeated kills a process that imports into an embedded store, and imports again. Counters and
 // reports have each event once.
 func TestAKilledImportIsRepeated(t *testing.T) {
-	tier.Parallel(t)
-	tier.SkipShort(t)
+	tier.OnlyLong(t)
 	const visitors = 300_000
 	dir := filepath.Join(t.TempDir(), "data")
 	store := "--store=embedded:" + dir

@@ -63,8 +63,7 @@ func (r *removals) killed(patterns []string, args ...string) bool {
 // TestAKilledRemovalIsFinished kills retain and forget while they delete events, and while they delete facts or merge
 // them, which removes those of erased visitors. After the next start, counters and reports agree, and a repetition of the command deletes what remains.
 func TestAKilledRemovalIsFinished(t *testing.T) {
-	tier.Parallel(t)
-	tier.SkipShort(t)
+	tier.OnlyLong(t)
 	const visitors = 40_000
 	var events strings.Builder
 	for i := range visitors {

@@ -65,32 +65,15 @@ func (e *Engine) ComputeReport(ctx context.Context, p *plan.Plan) (*result.Repor
 	if err != nil {
 		return nil, err
 	}
-	if !canDecide(x.Plan) {
-		return e.reportOf(ctx, x, nil)
+	var a *looks.Analysis
+	if canDecide(x.Plan) {
+		if a, err = e.cachedAnalysis(ctx, x); err != nil {
+			return nil, err
+		}
+		if x.Scorecard {
+			return e.scorecardReport(ctx, x, a)
+		}
 	}
-	a, err := e.cachedAnalysis(ctx, x)
-	if err != nil {
-		return nil, err
-	}
-	var results *result.Report
-	if x.Scorecard {
-		results, err = e.scorecardReport(ctx, x, a)
-	} else {
-		results, err = e.reportOf(ctx, x, a)
-	}
-	if err == nil && x.Dimension != "" && x.IsDeclared() && x.OfAllVisitors() {
-		err = e.concludeCells(ctx, x, a, results)
-	}
-	return results, err
-}
-
-// readRows returns the rows of a report.
-func (e *Engine) readRows(ctx context.Context, x *source.ReportQuery) (*moments.Rows, error) {
-	return facts.Source{ReportQuery: x, Shards: e.Facts}.ReadRows(ctx)
-}
-
-// reportOf computes a report.
-func (e *Engine) reportOf(ctx context.Context, x *source.ReportQuery, a *looks.Analysis) (*result.Report, error) {
 	found, err := e.readRows(ctx, x)
 	if err != nil {
 		return nil, err
@@ -98,13 +81,23 @@ func (e *Engine) reportOf(ctx context.Context, x *source.ReportQuery, a *looks.A
 	return e.reportFrom(ctx, x, found, a)
 }
 
-// reportFrom computes a report from its rows.
+// readRows returns the rows of a report.
+func (e *Engine) readRows(ctx context.Context, x *source.ReportQuery) (*moments.Rows, error) {
+	return facts.Source{ReportQuery: x, Shards: e.Facts}.ReadRows(ctx)
+}
+
+// reportFrom computes a report from its rows, with what the looks of the subject found; nil: there are none.
 func (e *Engine) reportFrom(ctx context.Context, x *source.ReportQuery, found *moments.Rows, a *looks.Analysis) (results *result.Report, err error) {
 	_, span := source.Tracer.Start(ctx, "stats")
 	results = result.New(x.Plan, found, a)
 	span.End()
 	if x.Interval != "" {
-		results.Series, err = e.computeSeries(ctx, x, found)
+		if results.Series, err = e.computeSeries(ctx, x, found); err != nil {
+			return nil, err
+		}
+	}
+	if a != nil && x.Dimension != "" && x.IsDeclared() && x.OfAllVisitors() {
+		err = e.concludeCells(ctx, x, a, results)
 	}
 	return results, err
 }

@@ -193,10 +193,11 @@ func (e *Engine) computeStatus(ctx context.Context, p *pending) (*result.Status,
 	if err != nil {
 		return nil, err
 	}
-	report, err := e.reportOf(ctx, &plain, a)
+	found, err := e.readRows(ctx, &plain)
 	if err != nil {
 		return nil, err
 	}
+	report := result.New(plain.Plan, found, a)
 	report.AddScorecard(p.x.Plan, nil, a)
 	return result.NewStatus(report, a), nil
 }

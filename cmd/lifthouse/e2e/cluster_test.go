@@ -23,9 +23,7 @@ import (
 )
 
 // TestAClusterAnswersAsAnEmbeddedStore compares reports of a cluster with two
-// shards of two replicas with those of an embedded store, byte by byte. Then
-// replicas are lost while events arrive, and tables are changed while a replica
-// is away.
+// shards of two replicas with those of an embedded store, byte by byte.
 func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
 	cluster := schematest.NewCluster(t)
 	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -71,8 +69,6 @@ func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
 		}
 	}
 	t.Logf("%d answers compared", len(want))
-	t.Run("chaos", func(t *testing.T) { endureChaos(t, cluster) })
-	t.Run("tables change while a replica is away", func(t *testing.T) { changeWithoutReplica(t, cluster) })
 }
 
 // connectTo connects to a store and brings its tables up to date.
@@ -132,12 +128,12 @@ func raw(t *testing.T, url, token, form string) string {
 	return fmt.Sprint(status) + "\n" + madeAt.ReplaceAllString(text, "")
 }
 
-// endureChaos sends events to two servers on the cluster and reads reports, while the servers are
+// TestAClusterInChaos sends events to two servers on a cluster and reads reports, while the servers are
 // killed, stopped and paused, and replicas are away for a while. Both servers refresh the facts
 // of all shards. Once the replicas have caught up, all acknowledged events are counted once, and the
 // facts are those of the events. The servers have the grants that lifthouse grants prints.
-func endureChaos(t *testing.T, cluster *schematest.Cluster) {
-	t.Helper()
+func TestAClusterInChaos(t *testing.T) {
+	cluster := schematest.NewCluster(t)
 	newDatabase(t, cluster, schematest.Granted)
 	succeed(t, nil, "migrate", "--store="+cluster.UserAddress(schematest.Migrating))
 	address := cluster.UserAddress(schematest.Serving)
@@ -173,11 +169,11 @@ func endureChaos(t *testing.T, cluster *schematest.Cluster) {
 	t.Logf("seed %d; %v; %s", seed, troubles, w)
 }
 
-// changeWithoutReplica checks that tables cannot be created while a server is
+// TestTablesChangeWhileAReplicaIsAway checks that tables cannot be created while a server is
 // away, and can be changed. The returning server must then answer for its shard
 // alone.
-func changeWithoutReplica(t *testing.T, cluster *schematest.Cluster) {
-	t.Helper()
+func TestTablesChangeWhileAReplicaIsAway(t *testing.T) {
+	cluster := schematest.NewCluster(t)
 	address, admin := newDatabase(t, cluster, "away")
 	must := func(args ...string) string {
 		t.Helper()

@@ -64,7 +64,7 @@ func near(got *float64, want float64) bool {
 }
 
 func TestHillstromEqualsItsReference(t *testing.T) {
-	tier.SkipShort(t)
+	tier.OnlyLong(t)
 	all := readReference(t, "hillstrom", "all")
 	h := newHouse(t)
 	h.must("apply", "-f", "testdata/hillstrom.catalog.yaml")

@@ -170,7 +170,7 @@ func loseAndDoubleNothing(t *testing.T, store string, kills int) {
 	}
 	must("apply", "-f", "../testdata/thirty.catalog.yaml")
 	reads, writes := must("token", "create"), must("token", "create", "--scope=ingest", "--website=1")
-	const fromFile = 100_000
+	fromFile := tier.Of(5_000, 20_000, 100_000)
 	var lines strings.Builder
 	for n := range fromFile {
 		lines.WriteString(visitorLines("file", n))

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -194,9 +195,16 @@ func TestTablesChangeWhileAReplicaIsAway(t *testing.T) {
 	}
 	must("apply", "-f", "../testdata/thirty.catalog.yaml")
 	must("import", "../testdata/thirty.ndjson")
-	must("forget", "--visitor=nobody", "--yes")
 	must("facts")
+	must("forget", "--visitor=nobody", "--visitor=c1", "--visitor=c2", "--visitor=c3", "--yes")
 	want := timeless(t, must("report", "campaign", "1", "--json"))
+	alone := "--store=embedded:" + filepath.Join(t.TempDir(), "alone")
+	for _, command := range [][]string{{"apply", "-f", "../testdata/thirty.catalog.yaml"}, {"import", "../testdata/thirty.ndjson"}, {"forget", "--visitor=c1", "--visitor=c2", "--visitor=c3", "--yes"}} {
+		succeed(t, nil, append(command, alone)...)
+	}
+	if embedded, _ := succeed(t, nil, "report", "campaign", "1", "--json", alone); timeless(t, embedded) != want {
+		t.Errorf("without three visitors:\n%s\nwant that of an embedded store\n%s", want, timeless(t, embedded))
+	}
 	cluster.RestartReplica(2, 2)
 	waitFor(t, admin, "SELECT count() FROM clusterAllReplicas('lift', system.columns) WHERE database = 'away' AND table = 'events_local' AND name = 'later'")
 	schematest.SyncReplicas(t, address)
@@ -205,6 +213,8 @@ func TestTablesChangeWhileAReplicaIsAway(t *testing.T) {
 		t.Errorf("from the server that was away:\n%s\nwant\n%s", got, want)
 	}
 	cluster.RestartReplica(2, 1)
+	waitFor(t, admin, "SELECT count() FROM clusterAllReplicas('lift', system.one)")
+	must("check", "--deep")
 }
 
 // waitFor waits until a query counts all four servers.

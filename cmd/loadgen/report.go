@@ -19,16 +19,16 @@ import (
 
 const reportHelp = `Report writes the benchmark report in Markdown from the results of other commands: one page with
 summaries, and a directory with the full tables and charts. The inputs are the --json files of
-standard, peers, growth, bench --ladder, calibrate and calibrate decisions, and texts with --section.
+standard, competitors, growth, bench --ladder, calibrate and calibrate decisions, and texts with --section.
 
 make benchmarks runs all measurements and writes the report.`
 
 // reportOptions has the flags of the command.
 type reportOptions struct {
-	standard, peers, growth, calibration, decisions string
-	loads, sections                                 []string
-	command, revision                               string
-	page, details                                   string
+	standard, competitors, growth, calibration, decisions string
+	loads, sections                                       []string
+	command, revision                                     string
+	page, details                                         string
 }
 
 func (p *program) reportCommand() *cobra.Command {
@@ -51,7 +51,7 @@ func (p *program) reportCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.standard, "standard", "", "JSON file of loadgen standard (required)")
-	flags.StringVar(&o.peers, "peers", "", "JSON file of loadgen peers (required)")
+	flags.StringVar(&o.competitors, "competitors", "", "JSON file of loadgen competitors (required)")
 	flags.StringVar(&o.growth, "growth", "", "JSON file of loadgen growth")
 	flags.StringVar(&o.calibration, "calibration", "", "JSON file of loadgen calibrate")
 	flags.StringVar(&o.decisions, "decisions", "", "JSON file of loadgen calibrate decisions")
@@ -72,7 +72,7 @@ func (o *reportOptions) readBenchmarks() (*report.Benchmarks, error) {
 	}
 	errs := []error{
 		readJSON("--standard", o.standard, &b.Insertion),
-		readJSON("--peers", o.peers, &b.Peers),
+		readJSON("--competitors", o.competitors, &b.Competitors),
 	}
 	if o.growth != "" {
 		errs = append(errs, readJSON("--growth", o.growth, &b.Growth))
@@ -105,7 +105,7 @@ func (o *reportOptions) readBenchmarks() (*report.Benchmarks, error) {
 // checkOutputs returns an error for each file of the report that is an input.
 func (o *reportOptions) checkOutputs(b *report.Benchmarks) error {
 	var read inputs.Files
-	for _, path := range []string{o.standard, o.peers, o.growth, o.calibration, o.decisions} {
+	for _, path := range []string{o.standard, o.competitors, o.growth, o.calibration, o.decisions} {
 		read.AddPath(path, path)
 	}
 	for _, value := range slices.Concat(o.loads, o.sections) {

@@ -9,8 +9,8 @@ import (
 
 	"lifthouse/loadgen/bench"
 	"lifthouse/loadgen/calibration"
+	"lifthouse/loadgen/competitors"
 	"lifthouse/loadgen/measure"
-	"lifthouse/loadgen/peers"
 )
 
 // reportFiles writes the inputs of a report and returns its arguments.
@@ -33,10 +33,10 @@ func reportFiles(t *testing.T, dir string) []string {
 	return []string{
 		"report",
 		"--standard", write("standard.json", measure.Insertion{Scale: 0.5, Visitors: 10, Events: 5700, Seconds: 2, EventsPerSecond: 2850}),
-		"--peers", write("peers.json", peers.Result{Visitors: 7, Events: 40, Rounds: 5, ClickHouse: "26.7", Compared: 148, Rows: []peers.Row{
-			{Question: peers.MeanValue, System: "Lifthouse", Table: "facts", Cost: measure.Cost{WallMS: 10, CPUMS: 20, PeakMB: 5}, WallRatio: 1, CPURatio: 1, MemoryRatio: 1},
-			{Question: peers.MeanValue, System: "PostHog", Table: "by time", Cost: measure.Cost{WallMS: 33, CPUMS: 240}, WallRatio: 3.3, CPURatio: 12},
-			{Question: peers.Mobile, System: "Lifthouse", Table: "facts", Cost: measure.Cost{CPUMS: 8}},
+		"--competitors", write("competitors.json", competitors.Result{Visitors: 7, Events: 40, Rounds: 5, ClickHouse: "26.7", Compared: 148, Rows: []competitors.Row{
+			{Question: competitors.MeanValue, System: "Lifthouse", Table: "facts", Cost: measure.Cost{WallMS: 10, CPUMS: 20, PeakMB: 5}, WallRatio: 1, CPURatio: 1, MemoryRatio: 1},
+			{Question: competitors.MeanValue, System: "PostHog", Table: "by time", Cost: measure.Cost{WallMS: 33, CPUMS: 240}, WallRatio: 3.3, CPURatio: 12},
+			{Question: competitors.Mobile, System: "Lifthouse", Table: "facts", Cost: measure.Cost{CPUMS: 8}},
 		}}),
 		"--growth", write("growth.json", measure.Growth{Visitors: []int64{50, 5000}, Rows: []measure.GrowthRow{
 			{Name: "by country", WallMS: []float64{9, 900}, CPUMS: []float64{10, 1500}},
@@ -62,18 +62,18 @@ func TestReport(t *testing.T) {
 	for file, wants := range map[string][]string{ // in this order
 		page: {
 			"`make benchmarks SCALE=0.5`", "[docs/benchmarks](docs/benchmarks)", "| ClickHouse | 26.7, embedded |", "abc123", "148 numbers", "| Question | PostHog, events | Lifthouse",
-			"| mean value | 12.0 × | 20 |", "| mean value, mobile | – | 8 |", "](docs/benchmarks/peers.svg)", "](docs/benchmarks/growth.svg)",
+			"| mean value | 12.0 × | 20 |", "| mean value, mobile | – | 8 |", "](docs/benchmarks/competitors.svg)", "](docs/benchmarks/growth.svg)",
 			"| Polling dashboards | 5 | 2531 | 0.7 | 2.8 |", "5,700 events of 10 visitors", "## Import\n\n```\nimport: 12 s\n```",
 			"2,000 experiments without an effect", "| False positives | 1 | 0 |", "| A/A | winner or loser | 2 | 0 | 0.0415 | 0.0437 |",
 		},
-		filepath.Join(details, "peers.md"): {
+		filepath.Join(details, "competitors.md"): {
 			"| mean value | PostHog | by time | 3.3 × | 12.0 × | – |", "| mean value | Lifthouse | facts | 10 | 20 | 5 |",
 		},
-		filepath.Join(details, "peers.svg"):  {">mean value<", ">12.0 ×<"},
-		filepath.Join(details, "growth.md"):  {"| Report | 50 | 5,000 | CPU ms | Ratio |\n|---|--:|--:|--:|--:|\n", "\n| unfiltered | 8.0 | 8.5 | 9.9 | 1.10 |\n"},
-		filepath.Join(details, "growth.svg"): {"slowest report", "fastest report"},
-		filepath.Join(details, "load.md"):    {"| 2531 | 0.7 |", "| met |", "missed: p99 122.9 ms"},
-		filepath.Join(details, "load.svg"):   {"Polling dashboards", "target 5 ms"},
+		filepath.Join(details, "competitors.svg"): {">mean value<", ">12.0 ×<"},
+		filepath.Join(details, "growth.md"):       {"| Report | 50 | 5,000 | CPU ms | Ratio |\n|---|--:|--:|--:|--:|\n", "\n| unfiltered | 8.0 | 8.5 | 9.9 | 1.10 |\n"},
+		filepath.Join(details, "growth.svg"):      {"slowest report", "fastest report"},
+		filepath.Join(details, "load.md"):         {"| 2531 | 0.7 |", "| met |", "missed: p99 122.9 ms"},
+		filepath.Join(details, "load.svg"):        {"Polling dashboards", "target 5 ms"},
 		filepath.Join(details, "calibration.md"): {
 			"## False positives", "| frequentist | 95 | goalConversionRate | even | 2000 | = 0.05 | 0.0510 | 0.0300–0.0700 | ok |",
 		},
@@ -117,10 +117,10 @@ func TestReportUsageErrors(t *testing.T) {
 	required := reportFiles(t, dir)[:5]
 	page := filepath.Join(dir, "B.md")
 	for want, args := range map[string][]string{
-		"missing --peers: must be a JSON file":      append(required[:3:3], "-o", page),
-		`invalid --section "x": must be TITLE=FILE`: append(required[:5:5], "--section", "x", "-o", page),
-		`invalid --load "=y": must be TITLE=FILE`:   append(required[:5:5], "--load", "=y", "-o", page),
-		"missing --output":                          required,
+		"missing --competitors: must be a JSON file": append(required[:3:3], "-o", page),
+		`invalid --section "x": must be TITLE=FILE`:  append(required[:5:5], "--section", "x", "-o", page),
+		`invalid --load "=y": must be TITLE=FILE`:    append(required[:5:5], "--load", "=y", "-o", page),
+		"missing --output":                           required,
 	} {
 		if r := run(t, args...); r.code != exitUsage || !strings.Contains(r.err, want) {
 			t.Errorf("%v: exit %d, %s; want %q", args, r.code, r.err, want)
@@ -136,7 +136,7 @@ func TestOutputsKeepInputs(t *testing.T) {
 	if err := os.WriteFile(scenario, []byte("seed: 1\nstart: 2026-03-01\ndays: 1\nwebsites: [{id: 1, domain: example.com, goals: [{id: 3, name: Buy, rate: 0.1}], campaigns: [{id: 1, name: A, primaryGoalId: 3, visitors: 10, controlShare: 50, variations: [{id: 1, name: B, share: 100}]}]}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	section := filepath.Join(dir, "peers.md")
+	section := filepath.Join(dir, "competitors.md")
 	if err := os.WriteFile(section, []byte("text\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -144,8 +144,8 @@ func TestOutputsKeepInputs(t *testing.T) {
 		file string
 		args []string
 	}{
-		"--details":   {section, append(slices.Clone(args), "--section", "Peers="+section, "-o", filepath.Join(dir, "B.md"), "--details", dir)},
-		"-o":          {filepath.Join(dir, "peers.json"), append(slices.Clone(args), "-o", filepath.Join(dir, "peers.json"), "--details", filepath.Join(dir, "d"))},
+		"--details":   {section, append(slices.Clone(args), "--section", "Competitors="+section, "-o", filepath.Join(dir, "B.md"), "--details", dir)},
+		"-o":          {filepath.Join(dir, "competitors.json"), append(slices.Clone(args), "-o", filepath.Join(dir, "competitors.json"), "--details", filepath.Join(dir, "d"))},
 		"--truth":     {scenario, []string{"generate", "-f", scenario, "--truth", scenario}},
 		"--catalogue": {scenario, []string{"generate", "-f", scenario, "--truth", filepath.Join(dir, "t"), "--catalogue", scenario}},
 		"--output":    {scenario, []string{"generate", "-f", scenario, "--output", scenario}},

@@ -59,7 +59,7 @@ func (p *program) insertScenario(ctx context.Context, store *app.Store, s *popul
 	return sent, err
 }
 
-// foldAndMerge folds all events, and merges their parts, so that neither happens while something is measured. The peers
+// foldAndMerge folds all events, and merges their parts, so that neither happens while something is measured. The competitors
 // count copies of events, which the merge removes.
 func (p *program) foldAndMerge(ctx context.Context, s *app.Store) error {
 	p.printDiagnostic("folding the events")

@@ -14,8 +14,8 @@ import (
 
 	"lifthouse/loadgen/bench"
 	"lifthouse/loadgen/calibration"
+	"lifthouse/loadgen/competitors"
 	"lifthouse/loadgen/measure"
-	"lifthouse/loadgen/peers"
 )
 
 // Benchmarks has the measurements of a report.
@@ -24,7 +24,7 @@ type Benchmarks struct {
 	Date        string
 	Machine     measure.Machine
 	Insertion   measure.Insertion
-	Peers       peers.Result
+	Competitors competitors.Result
 	Growth      *measure.Growth        // nil: not measured
 	Loads       []Load                 // load tests
 	Calibration *calibration.Result    // nil: not measured
@@ -112,7 +112,7 @@ func (b *Benchmarks) DetailFiles() []string {
 
 // detailOutputs returns the tables and charts. Their paths are names of files.
 func (b *Benchmarks) detailOutputs() []output {
-	outputs := []output{{"peers.md", b.templateFunc("peers.md.tmpl")}, {"peers.svg", b.peersChart().SVG}}
+	outputs := []output{{"competitors.md", b.templateFunc("competitors.md.tmpl")}, {"competitors.svg", b.competitorsChart().SVG}}
 	if b.Growth != nil {
 		outputs = append(outputs, output{"growth.md", b.templateFunc("growth.md.tmpl")}, output{"growth.svg", b.growthChart().SVG})
 	}

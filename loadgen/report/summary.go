@@ -8,33 +8,33 @@ import (
 	"lifthouse/loadgen/bench"
 	"lifthouse/loadgen/calibration"
 	"lifthouse/loadgen/chart"
-	"lifthouse/loadgen/peers"
+	"lifthouse/loadgen/competitors"
 )
 
-// Question has the CPU time ratios of the peers for one question. A figure is 0 if it
+// Question has the CPU time ratios of the competitors for one question. A figure is 0 if it
 // was not measured.
 type Question struct {
-	Question peers.Question
-	Ratios   []float64 // of the cheapest computation of each group in peers.Groups, to the report of Lifthouse
+	Question competitors.Question
+	Ratios   []float64 // of the cheapest computation of each group in competitors.Groups, to the report of Lifthouse
 	CPUMS    float64   // CPU time of the report of Lifthouse
 }
 
-// Groups returns the groups of the peers' computations that were measured.
+// Groups returns the groups of the competitors' computations that were measured.
 func (b *Benchmarks) Groups() []string {
 	var measured []string
-	for _, group := range peers.Groups {
-		if slices.ContainsFunc(b.Peers.Rows, func(row peers.Row) bool { return !row.Lifthouse() && row.GroupName() == group }) {
+	for _, group := range competitors.Groups {
+		if slices.ContainsFunc(b.Competitors.Rows, func(row competitors.Row) bool { return !row.Lifthouse() && row.GroupName() == group }) {
 			measured = append(measured, group)
 		}
 	}
 	return measured
 }
 
-// Questions returns the questions of the comparison with the peers.
+// Questions returns the questions of the comparison with the competitors.
 func (b *Benchmarks) Questions() []Question {
 	var questions []Question
 	groups := b.Groups()
-	for _, row := range b.Peers.Rows {
+	for _, row := range b.Competitors.Rows {
 		if len(questions) == 0 || questions[len(questions)-1].Question != row.Question {
 			questions = append(questions, Question{Question: row.Question, Ratios: make([]float64, len(groups))})
 		}
@@ -55,8 +55,8 @@ func keepLeast(least *float64, figure float64) {
 	}
 }
 
-// peersChart draws the CPU time ratios of the cheapest computation of each kind.
-func (b *Benchmarks) peersChart() *chart.Rows {
+// competitorsChart draws the CPU time ratios of the cheapest computation of each kind.
+func (b *Benchmarks) competitorsChart() *chart.Rows {
 	one := 1.0
 	kinds := []struct{ name, suffix, color string }{
 		{"cheapest tool that counts events", ", events", chart.Orange},

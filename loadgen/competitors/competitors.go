@@ -1,8 +1,8 @@
-// Package peers compares Lifthouse's reports with the queries that GrowthBook
+// Package competitors compares Lifthouse's reports with the queries that GrowthBook
 // and PostHog run for the same questions, from events and from the tables that
 // they precompute, and with DuckDB: their cost and their numbers. The queries in
 // sql reimplement the published computations.
-package peers
+package competitors
 
 import (
 	"context"
@@ -79,12 +79,12 @@ type Row struct {
 // Lifthouse reports whether the computation is a Lifthouse report.
 func (r Row) Lifthouse() bool { return r.System == lifthouse }
 
-// Groups are the ways in which the peers compute, as far as it matters to a reader.
+// Groups are the ways in which the competitors compute, as far as it matters to a reader.
 var Groups = []string{
 	growthBook + ", events", postHog + ", events", growthBook + ", " + precomputed, postHog + ", " + precomputed, "DuckDB, events", "DuckDB, " + rowPerVisitor,
 }
 
-// GroupName returns the group of a peer's computation, one of Groups.
+// GroupName returns the group of a competitor's computation, one of Groups.
 func (r Row) GroupName() string {
 	switch {
 	case r.System == rowPerVisitor:
@@ -100,7 +100,7 @@ func (r Row) GroupName() string {
 
 // WarmUps is the recommended number of rounds that are not measured. The operating
 // system caches files, and the store compiles an expression when it is used for the
-// third time, or at once in the queries of the peers.
+// third time, or at once in the queries of the competitors.
 const WarmUps = 4
 
 // slow is the wall time of a computation that is warmed up once only.
@@ -110,11 +110,11 @@ const slow = time.Second
 // are used for the first time.
 var compileAtOnce = clickhouse.Settings{"min_count_to_compile_expression": 0, "min_count_to_compile_aggregate_expression": 0, "min_count_to_compile_sort_description": 0}
 
-// Compare measures Lifthouse's reports and the peers' queries on the same store
+// Compare measures Lifthouse's reports and the competitors' queries on the same store
 // and data, and DuckDB's queries on a copy of the data. Each round runs each
 // computation once, in turn. The first round compares the numbers; further rounds
 // that are not measured leave out slow computations. Compare creates
-// the tables that the peers read, and drops them at the end.
+// the tables that the competitors read, and drops them at the end.
 func Compare(ctx context.Context, o Options) (result *Result, err error) {
 	result = &Result{CampaignID: o.CampaignID, GoalID: o.GoalIDs[0], Rounds: o.Rounds, Differences: []string{}}
 	r := &runner{Options: o, result: result, expected: map[Question][]Counts{}}
@@ -201,7 +201,7 @@ func (r *runner) readExtent(ctx context.Context) error {
 }
 
 // runComputation runs a computation once and returns its cost. If compare is set, run
-// compares the numbers of a peer with the report of Lifthouse.
+// compares the numbers of a competitor with the report of Lifthouse.
 func (r *runner) runComputation(ctx context.Context, c *computation, compare bool) (measure.Cost, error) {
 	if c.isLifthouse() {
 		return measure.Run(ctx, r.Conn, func() error {
@@ -225,7 +225,7 @@ func (r *runner) openEnd(question Question) time.Time {
 	return time.Time{}
 }
 
-// runPeer runs the queries of a peer.
+// runPeer runs the queries of a competitor.
 func (r *runner) runPeer(ctx context.Context, c *computation) (answers []peerAnswer, cost measure.Cost, err error) {
 	if c.table == inDuckDB {
 		return r.runDuckDB(c)

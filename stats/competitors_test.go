@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// sumsInput is a variation in the format of the peers: floating-point sums.
+// sumsInput is a variation in the format of the competitors: floating-point sums.
 type sumsInput struct {
 	N          int64
 	Sum        float64
@@ -20,7 +20,7 @@ func (s sumsInput) mean() Mean {
 
 func (s sumsInput) rate() Rate { return Rate{Visitors: s.N, Converted: int64(s.Sum)} }
 
-// relativeDelta is the peers' test: Welch's test of the relative effect by the
+// relativeDelta is the competitors' test: Welch's test of the relative effect by the
 // delta method. It shows the difference from this package's test.
 func relativeDelta(m means) (effect, se, p float64) {
 	effect = (m.mt - m.mc) / m.mc
@@ -29,7 +29,7 @@ func relativeDelta(m means) (effect, se, p float64) {
 	return effect, se, 2 * tail
 }
 
-type peerVector struct {
+type competitorVector struct {
 	ID        int
 	Method    string
 	Input     json.RawMessage
@@ -37,9 +37,9 @@ type peerVector struct {
 	Tolerance any
 }
 
-func peers(t *testing.T, method string) []peerVector {
+func competitors(t *testing.T, method string) []competitorVector {
 	t.Helper()
-	var all, found []peerVector
+	var all, found []competitorVector
 	readVectors(t, "peers.json", &all)
 	for _, v := range all {
 		if v.Method == method {
@@ -52,22 +52,22 @@ func peers(t *testing.T, method string) []peerVector {
 	return found
 }
 
-func (v peerVector) decode(t *testing.T, input, expected any) {
+func (v competitorVector) decode(t *testing.T, input, expected any) {
 	t.Helper()
 	vector{Input: v.Input, Expected: v.Expected}.decode(t, input, expected)
 }
 
 // tolerance is absolute in peers.json.
-func (v peerVector) close(t *testing.T, what string, got, want float64) {
+func (v competitorVector) close(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	tolerance, _ := v.Tolerance.(float64)
 	if !(math.Abs(got-want) <= tolerance+1e-9*math.Abs(want)) {
-		t.Errorf("peer %d, %s: %s = %v, want %v", v.ID, v.Method, what, got, want)
+		t.Errorf("competitor %d, %s: %s = %v, want %v", v.ID, v.Method, what, got, want)
 	}
 }
 
-func TestPeersSequential(t *testing.T) {
-	for _, v := range peers(t, "sequential_half_width_and_p") {
+func TestCompetitorsSequential(t *testing.T) {
+	for _, v := range competitors(t, "sequential_half_width_and_p") {
 		var in struct {
 			SE, Alpha, Tuning float64
 			N                 float64 `json:"n_total"`
@@ -81,8 +81,8 @@ func TestPeersSequential(t *testing.T) {
 	}
 }
 
-func TestPeersHolm(t *testing.T) {
-	for _, v := range peers(t, "holm_bonferroni") {
+func TestCompetitorsHolm(t *testing.T) {
+	for _, v := range competitors(t, "holm_bonferroni") {
 		var in struct{ P []float64 }
 		var want struct {
 			Adjusted []float64 `json:"p_adj"`
@@ -91,19 +91,19 @@ func TestPeersHolm(t *testing.T) {
 		for _, alpha := range want.Adjusted { // the procedure stops at each of them
 			for i, factor := range holmFactors(in.P, alpha*(1+1e-9)) {
 				if rejected := want.Adjusted[i] <= alpha; (factor > 0) != rejected {
-					t.Errorf("peer %d: p = %v at alpha %v: factor %v, want rejected %v", v.ID, in.P[i], alpha, factor, rejected)
+					t.Errorf("competitor %d: p = %v at alpha %v: factor %v, want rejected %v", v.ID, in.P[i], alpha, factor, rejected)
 				}
 			}
 		}
 	}
 }
 
-func TestPeersMeans(t *testing.T) {
+func TestCompetitorsMeans(t *testing.T) {
 	type input struct {
 		Control, Treatment sumsInput
 		Alpha              float64
 	}
-	for _, v := range peers(t, "welch_t_absolute") {
+	for _, v := range competitors(t, "welch_t_absolute") {
 		var in input
 		var want struct {
 			Expected, SE float64
@@ -117,7 +117,7 @@ func TestPeersMeans(t *testing.T) {
 		v.close(t, "lower", *c.Difference.Interval.Lower, want.CI[0])
 		v.close(t, "upper", *c.Difference.Interval.Upper, want.CI[1])
 	}
-	for _, v := range peers(t, "fieller_relative_ci_z") {
+	for _, v := range competitors(t, "fieller_relative_ci_z") {
 		var in input
 		var want struct{ CI [2]float64 }
 		v.decode(t, &in, &want)
@@ -128,11 +128,11 @@ func TestPeersMeans(t *testing.T) {
 	}
 }
 
-// TestPeersRelativeEffectDiffers reproduces the peers' p-value of a relative
+// TestCompetitorsRelativeEffectDiffers reproduces the competitors' p-value of a relative
 // effect, which differs from this package's. GrowthBook's own example is
 // significant by the difference and not by the lift.
-func TestPeersRelativeEffectDiffers(t *testing.T) {
-	for _, v := range peers(t, "welch_t_relative_delta") {
+func TestCompetitorsRelativeEffectDiffers(t *testing.T) {
+	for _, v := range competitors(t, "welch_t_relative_delta") {
 		var in struct {
 			Metric             string
 			Control, Treatment sumsInput
@@ -149,7 +149,7 @@ func TestPeersRelativeEffectDiffers(t *testing.T) {
 		c := Compare(in.Control.mean(), []Sample{in.Treatment.mean()}, Options{SignificanceLevel: 95})[0]
 		if want.Error != "" {
 			if c.Frequentist.Reason != ReasonInvalidData {
-				t.Errorf("peer %d: reason %q of contradicting sums", v.ID, c.Frequentist.Reason)
+				t.Errorf("competitor %d: reason %q of contradicting sums", v.ID, c.Frequentist.Reason)
 			}
 			continue
 		}
@@ -166,8 +166,8 @@ func TestPeersRelativeEffectDiffers(t *testing.T) {
 	}
 }
 
-func TestPeersPooledZ(t *testing.T) {
-	for _, v := range peers(t, "ztest_pooled") {
+func TestCompetitorsPooledZ(t *testing.T) {
+	for _, v := range competitors(t, "ztest_pooled") {
 		var in struct{ Control, Treatment sumsInput }
 		var want struct {
 			P float64 `json:"p_value"`
@@ -180,8 +180,8 @@ func TestPeersPooledZ(t *testing.T) {
 	}
 }
 
-func TestPeersSampleSize(t *testing.T) {
-	// The peers plan one look and the variance of each variation.
+func TestCompetitorsSampleSize(t *testing.T) {
+	// The competitors plan one look and the variance of each variation.
 	size := func(control Sample, variations int, alpha, power, lift float64) float64 {
 		t.Helper()
 		shares := make([]float64, variations)
@@ -193,7 +193,7 @@ func TestPeersSampleSize(t *testing.T) {
 		return s.theta * s.theta * v / (lift * control.observedValue() * lift * control.observedValue())
 	}
 	for _, method := range []string{"sample_size_per_variant_mean", "sample_size_per_variant_proportion_unpooled"} {
-		for _, v := range peers(t, method) {
+		for _, v := range competitors(t, method) {
 			var in struct {
 				Variants                  int
 				MDE                       float64 `json:"mde_rel"`
@@ -212,12 +212,12 @@ func TestPeersSampleSize(t *testing.T) {
 				v.close(t, "n", n, want.N)
 			} else if single := size(s, 2, in.Alpha, in.Power, in.MDE) / 2; !(n < want.N && n > single) {
 				// Dunnett needs fewer visitors than Bonferroni, and more than no correction.
-				t.Errorf("peer %d: n = %v, want between %v and Bonferroni's %v", v.ID, n, single, want.N)
+				t.Errorf("competitor %d: n = %v, want between %v and Bonferroni's %v", v.ID, n, single, want.N)
 			}
 		}
 	}
 	for _, method := range []string{"sample_size_total_mean", "sample_size_total_proportion"} {
-		for _, v := range peers(t, method) {
+		for _, v := range competitors(t, method) {
 			var in struct {
 				MDE                       float64 `json:"mde_abs"`
 				Variance, P, Alpha, Power float64

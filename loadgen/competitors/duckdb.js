@@ -1,4 +1,4 @@
-// Runs SQL statements in DuckDB for loadgen peers. Each line of the input is a JSON object with a statement and its
+// Runs SQL statements in DuckDB for loadgen competitors. Each line of the input is a JSON object with a statement and its
 // parameters; each line of the output is its rows with their wall time and CPU time, or an error.
 import readline from 'node:readline';
 import { DuckDBInstance } from '@duckdb/node-api';

@@ -1,4 +1,4 @@
-package peers
+package competitors
 
 import (
 	"context"
@@ -18,7 +18,7 @@ var copies = []struct {
 	{"loadgen_posthog_metric_events", []string{"posthog_metric_events.sql"}},
 }
 
-// createCopies creates the tables that the peers' queries read, and merges their
+// createCopies creates the tables that the competitors' queries read, and merges their
 // parts.
 func (r *runner) createCopies(ctx context.Context) error {
 	if err := r.dropCopies(ctx); err != nil { // an earlier run may have been killed

@@ -1,4 +1,4 @@
-package peers
+package competitors
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// peerRow is a row of a peer's query: one variation, or its visitors with one
+// peerRow is a row of a competitor's query: one variation, or its visitors with one
 // value of a dimension.
 type peerRow struct {
 	variation string
@@ -37,7 +37,7 @@ func (r *runner) readAnswer(ctx context.Context, text string, question Question)
 	return answer, rows.Err()
 }
 
-// compareAnswers compares a peer's numbers with the Lifthouse report. The definitions
+// compareAnswers compares a competitor's numbers with the Lifthouse report. The definitions
 // agree on the visitors who saw exactly one variation and on the sums over their
 // goals after the first view. These numbers are integers and must be equal.
 func (r *runner) compareAnswers(c *computation, answers []peerAnswer, expected []Counts) {

@@ -1,4 +1,4 @@
-package peers
+package competitors
 
 import (
 	"embed"
@@ -93,7 +93,7 @@ func sqlText(file string, s *slots) (string, error) {
 	return text.String(), err
 }
 
-// Tables that the peers' queries read.
+// Tables that the competitors' queries read.
 const (
 	eventsTable      expr = "events"
 	timeOrderedTable expr = "loadgen_events_by_time" // copy of the events ordered by time
@@ -130,7 +130,7 @@ type computation struct {
 	question Question
 	system   string
 	table    string
-	queries  []string // of a peer, run one after the other; nil for Lifthouse
+	queries  []string // of a competitor, run one after the other; nil for Lifthouse
 	totals   []count  // the count that each total of the queries must equal
 	isSlow   bool     // it took longer than slow
 	costs    []measure.Cost
@@ -146,7 +146,7 @@ func (c *computation) hasSameDefinition() bool {
 	return c.question != FirstWeek || c.system == growthBook && c.table == precomputed
 }
 
-// form is one way in which a peer computes.
+// form is one way in which a competitor computes.
 type form struct {
 	system  string
 	table   string // where the data are
@@ -164,7 +164,7 @@ func isUnfiltered(q Question) bool {
 	return q == MeanValue || q == ConversionRate || q == FourMetrics || q == ByDevice
 }
 
-// forms are all ways of the peers. A proportion of PostHog is a funnel in ClickHouse.
+// forms are all ways of the competitors. A proportion of PostHog is a funnel in ClickHouse.
 var forms = []form{
 	{growthBook, asStored, "growthbook.sql", clickHouse, eventsTable, false, everyQuestion},
 	{postHog, asStored, "posthog.sql", clickHouse, eventsTable, true, everyQuestion},

@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/app"
-	"lifthouse/loadgen/peers"
+	"lifthouse/loadgen/competitors"
 	"lifthouse/loadgen/population"
 )
 
 // startDuckDB returns a DuckDB, or nil if its npm packages are not installed.
-func startDuckDB(t *testing.T) *peers.DuckDB {
+func startDuckDB(t *testing.T) *competitors.DuckDB {
 	t.Helper()
-	duck, err := peers.StartDuckDB(context.WithoutCancel(t.Context()), "../../loadgen/peers")
+	duck, err := competitors.StartDuckDB(context.WithoutCancel(t.Context()), "../../loadgen/competitors")
 	if err != nil {
 		t.Logf("DuckDB is not compared: %v", err)
 		return nil
@@ -29,10 +29,10 @@ func startDuckDB(t *testing.T) *peers.DuckDB {
 	return duck
 }
 
-// TestPeers compares numbers on a small standard data set, where all numbers must
+// TestCompetitors compares numbers on a small standard data set, where all numbers must
 // be equal. The second comparison uses reports in which some counts are wrong
 // by 1.
-func TestPeers(t *testing.T) {
+func TestCompetitors(t *testing.T) {
 	store := "embedded:" + filepath.Join(t.TempDir(), "store")
 	run(t, "standard", "--store", store, "--scale", "0.0006").wantOK(t)
 	var out, progress strings.Builder
@@ -40,43 +40,43 @@ func TestPeers(t *testing.T) {
 	err := p.withStore(t.Context(), store, func(s *app.Store) error {
 		goals := []int64{1, 2, 3, 4, 5}
 		correct := campaignReport(s.Engine, 1, population.StandardCampaign, goals)
-		options := peers.Options{
+		options := competitors.Options{
 			Conn: s.Conn, WebsiteID: 1, CampaignID: population.StandardCampaign, GoalIDs: goals, Rounds: 1, Report: correct, Progress: func(string) {},
 			DuckDB: startDuckDB(t),
 		}
-		rows, differences := 67, 12 // 12 questions, by Lifthouse and by up to 6 forms of the peers
+		rows, differences := 67, 12 // 12 questions, by Lifthouse and by up to 6 forms of the competitors
 		if options.DuckDB != nil {
 			rows, differences = 112, 20
 		}
 		if err := p.foldAndMerge(t.Context(), s); err != nil {
 			return err
 		}
-		result, err := peers.Compare(t.Context(), options)
+		result, err := competitors.Compare(t.Context(), options)
 		if err != nil {
 			return err
 		}
 		if len(result.Differences) > 0 || result.Compared < 100 || len(result.Rows) != rows || result.Visitors != 3000 {
 			t.Errorf("%d rows, %d visitors, %d compared, %v", len(result.Rows), result.Visitors, result.Compared, result.Differences)
 		}
-		if err := p.printPeers(result); err != nil {
+		if err := p.printCompetitors(result); err != nil {
 			return err
 		}
 		var tables uint64
 		if err := s.Conn.QueryRow(t.Context(), "SELECT count() FROM system.tables WHERE name LIKE 'loadgen%'").Scan(&tables); err != nil || tables != 0 {
 			t.Errorf("%d tables remain, error %v", tables, err)
 		}
-		options.Report = func(ctx context.Context, question peers.Question, to time.Time) ([]peers.Counts, error) {
+		options.Report = func(ctx context.Context, question competitors.Question, to time.Time) ([]competitors.Counts, error) {
 			counts, err := correct(ctx, question, to)
-			if slices.Contains([]peers.Question{peers.MeanValue, peers.ConversionRate, peers.FourMetrics}, question) && err == nil {
+			if slices.Contains([]competitors.Question{competitors.MeanValue, competitors.ConversionRate, competitors.FourMetrics}, question) && err == nil {
 				counts[0].Converted++
 				counts[1].Profit--
 			}
 			return counts, err
 		}
-		if result, err = peers.Compare(t.Context(), options); err != nil {
+		if result, err = competitors.Compare(t.Context(), options); err != nil {
 			return err
 		}
-		// Each form of each peer reports two differences: converted visitors, and profit among the four metrics.
+		// Each form of each competitor reports two differences: converted visitors, and profit among the four metrics.
 		if len(result.Differences) != differences {
 			t.Errorf("%d differences, want %d: %v", len(result.Differences), differences, result.Differences)
 		}
@@ -89,14 +89,14 @@ func TestPeers(t *testing.T) {
 		t.Errorf("table:\n%s", out.String())
 	}
 	for want, args := range map[string][]string{
-		"must be an embedded store":                       {"peers", "--store", "http://127.0.0.1:1"},
-		`--rounds "0": must be an integer from 1 to 1000`: {"peers", "--store", store, "--rounds", "0"},
+		"must be an embedded store":                       {"competitors", "--store", "http://127.0.0.1:1"},
+		`--rounds "0": must be an integer from 1 to 1000`: {"competitors", "--store", store, "--rounds", "0"},
 	} {
 		if r := run(t, args...); r.code != exitUsage || !strings.Contains(r.err, want) {
 			t.Errorf("%v: exit %d, %s", args, r.code, r.err)
 		}
 	}
-	if r := run(t, "peers", "--store", store, "--campaign", "99"); r.code != exitFailed || !strings.Contains(r.err, "invalid --campaign 99") {
+	if r := run(t, "competitors", "--store", store, "--campaign", "99"); r.code != exitFailed || !strings.Contains(r.err, "invalid --campaign 99") {
 		t.Errorf("unknown campaign: exit %d, %s", r.code, r.err)
 	}
 }

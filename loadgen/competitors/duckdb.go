@@ -1,4 +1,4 @@
-package peers
+package competitors
 
 import (
 	"bufio"
@@ -112,7 +112,7 @@ var functions = []string{
 // loadDuckDB copies the events to DuckDB, and makes the table of visitors there.
 func (r *runner) loadDuckDB(ctx context.Context) error {
 	r.Progress("copying the events to DuckDB")
-	folder, err := os.MkdirTemp("", "loadgen-peers-")
+	folder, err := os.MkdirTemp("", "loadgen-competitors-")
 	if err != nil {
 		return err
 	}

@@ -16,16 +16,16 @@ import (
 	"lifthouse/engine"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
-	"lifthouse/loadgen/peers"
+	"lifthouse/loadgen/competitors"
 	"lifthouse/loadgen/population"
 	"lifthouse/schema/catalogue"
 
 	"github.com/spf13/cobra"
 )
 
-const peersHelp = `Peers compares Lifthouse's reports with GrowthBook's and PostHog's queries (reimplemented in
-loadgen/peers/sql) on the same store and data. Each round runs each computation once, in turn. The
-peers' queries run on the events table, on a copy ordered by time, and on the tables that GrowthBook
+const competitorsHelp = `Competitors compares Lifthouse's reports with GrowthBook's and PostHog's queries (reimplemented in
+loadgen/competitors/sql) on the same store and data. Each round runs each computation once, in turn. The
+competitors' queries run on the events table, on a copy ordered by time, and on the tables that GrowthBook
 (incremental refresh) and PostHog (precomputed exposures and metric events) keep. All copies are
 dropped at the end. With --duckdb, DuckDB runs the same queries, one pass over the events, and
 queries of a table with a row per visitor. Lifthouse's reports are computed from its facts.
@@ -35,14 +35,14 @@ ratios to Lifthouse's report, which always has all metrics. Numbers with the sam
 equal: the visitors of each variation without multi-exposed visitors, and the sums over their goals.
 If a number differs, the exit status is 1.`
 
-func (p *program) peersCommand() *cobra.Command {
+func (p *program) competitorsCommand() *cobra.Command {
 	var store, jsonFile, duckDB string
 	var campaign int64
 	var rounds int
 	cmd := &cobra.Command{
-		Use:   "peers",
+		Use:   "competitors",
 		Short: "Compare reports with GrowthBook's and PostHog's queries",
-		Long:  peersHelp,
+		Long:  competitorsHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkEmbedded(store); err != nil {
@@ -56,8 +56,8 @@ func (p *program) peersCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&store, "store", "", "address of a store with the campaign, such as embedded:./standard (required)")
 	bounds.Var(flags, &campaign, "campaign", population.StandardCampaign, 1, bounds.MaxID, "id of the campaign")
-	bounds.Var(flags, &rounds, "rounds", 5, 1, 1000, fmt.Sprintf("number of measured rounds, after %d warm-up rounds, one of them with slow queries", peers.WarmUps))
-	flags.StringVar(&duckDB, "duckdb", "", "also measure DuckDB, with the script and the npm packages of this folder, such as loadgen/peers")
+	bounds.Var(flags, &rounds, "rounds", 5, 1, 1000, fmt.Sprintf("number of measured rounds, after %d warm-up rounds, one of them with slow queries", competitors.WarmUps))
+	flags.StringVar(&duckDB, "duckdb", "", "also measure DuckDB, with the script and the npm packages of this folder, such as loadgen/competitors")
 	flags.StringVar(&jsonFile, "json", "", "write the result to this JSON file")
 	return cmd
 }
@@ -71,13 +71,13 @@ func (p *program) compareCompetitors(ctx context.Context, s *app.Store, id int64
 		return fmt.Errorf("invalid --campaign %d: the campaign must have a primary goal", id)
 	}
 	goals := goalIDs(s.Catalogue.Snapshot(), campaign)
-	options := peers.Options{
+	options := competitors.Options{
 		Conn: s.Conn, WebsiteID: campaign.WebsiteID, CampaignID: id, GoalIDs: goals,
-		WarmUps: peers.WarmUps, Rounds: rounds, Report: campaignReport(s.Engine, account, id, goals),
+		WarmUps: competitors.WarmUps, Rounds: rounds, Report: campaignReport(s.Engine, account, id, goals),
 		Progress: func(text string) { p.printDiagnostic("%s", text) },
 	}
 	if duckDB != "" {
-		if options.DuckDB, err = peers.StartDuckDB(ctx, duckDB); err != nil {
+		if options.DuckDB, err = competitors.StartDuckDB(ctx, duckDB); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, options.DuckDB.Close()) }()
@@ -85,7 +85,7 @@ func (p *program) compareCompetitors(ctx context.Context, s *app.Store, id int64
 	if err := p.foldAndMerge(ctx, s); err != nil {
 		return err
 	}
-	result, err := peers.Compare(ctx, options)
+	result, err := competitors.Compare(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (p *program) compareCompetitors(ctx context.Context, s *app.Store, id int64
 			return err
 		}
 	}
-	if err := p.printPeers(result); err != nil {
+	if err := p.printCompetitors(result); err != nil {
 		return err
 	}
 	if len(result.Differences) > 0 {
@@ -118,38 +118,38 @@ func goalIDs(s *catalogue.Snapshot, campaign *catalogue.LiveCampaign) []int64 {
 }
 
 // requestOf returns the request for a question.
-func requestOf(question peers.Question, to time.Time) query.Request {
+func requestOf(question competitors.Question, to time.Time) query.Request {
 	r := query.Request{Operation: query.CampaignResults, Metric: query.ValuePerVisitor, Filters: query.Filters{To: to}}
 	mobile := query.ListFilter{Attribute: "device", Values: []string{"mobile"}}
 	switch question {
-	case peers.ByDevice:
+	case competitors.ByDevice:
 		r.Dimension = query.ByDevice
-	case peers.ByCity:
+	case competitors.ByCity:
 		r.Dimension = "city"
-	case peers.Mobile:
+	case competitors.Mobile:
 		r.Filters.Lists = []query.ListFilter{mobile}
-	case peers.MobileCountries:
+	case competitors.MobileCountries:
 		r.Filters.Lists = []query.ListFilter{mobile, {Attribute: "country", Values: []string{"DE", "FR"}}}
-	case peers.FourFilters:
+	case competitors.FourFilters:
 		r.Filters.Lists = []query.ListFilter{
 			mobile, {Attribute: "country", Values: []string{"DE", "FR", "US"}}, {Attribute: "os", Values: []string{"android"}},
 		}
 		r.Filters.Texts = []query.TextFilter{{Attribute: "firstVisitPage", Pattern: "/products/*"}}
-	case peers.GoalValue:
-		r.Filters.GoalValue = big.NewRat(peers.LeastGoalValue, 1)
-	case peers.WithoutOutliers:
-		r.Filters.ZScore = peers.OutlierZScore
-	case peers.Scorecard:
+	case competitors.GoalValue:
+		r.Filters.GoalValue = big.NewRat(competitors.LeastGoalValue, 1)
+	case competitors.WithoutOutliers:
+		r.Filters.ZScore = competitors.OutlierZScore
+	case competitors.Scorecard:
 		r.Scorecard = true
-	case peers.MeanValue, peers.ConversionRate, peers.FourMetrics, peers.FirstWeek:
+	case competitors.MeanValue, competitors.ConversionRate, competitors.FourMetrics, competitors.FirstWeek:
 	}
 	return r
 }
 
 // campaignReport returns a function that computes the report of the campaign
 // for a question.
-func campaignReport(e *engine.Engine, account, id int64, goals []int64) peers.Report {
-	return func(ctx context.Context, question peers.Question, to time.Time) ([]peers.Counts, error) {
+func campaignReport(e *engine.Engine, account, id int64, goals []int64) competitors.Report {
+	return func(ctx context.Context, question competitors.Question, to time.Time) ([]competitors.Counts, error) {
 		r := requestOf(question, to)
 		r.AccountID, r.SubjectID = account, id
 		plan, err := e.PlanReport(r)
@@ -161,7 +161,7 @@ func campaignReport(e *engine.Engine, account, id int64, goals []int64) peers.Re
 			return nil, err
 		}
 		counts, err := countsOf(results)
-		if err == nil && question == peers.Scorecard {
+		if err == nil && question == competitors.Scorecard {
 			addConverted(counts, results.Scorecard, goals)
 		}
 		return counts, err
@@ -169,7 +169,7 @@ func campaignReport(e *engine.Engine, account, id int64, goals []int64) peers.Re
 }
 
 // addConverted adds the converted visitors of each goal.
-func addConverted(counts []peers.Counts, scorecard []*result.ScorecardRow, goals []int64) {
+func addConverted(counts []competitors.Counts, scorecard []*result.ScorecardRow, goals []int64) {
 	for i := range counts {
 		c := &counts[i]
 		c.ConvertedByGoal = make([]int64, len(goals))
@@ -187,18 +187,18 @@ func addConverted(counts []peers.Counts, scorecard []*result.ScorecardRow, goals
 }
 
 // countsOf returns the counts of a report.
-func countsOf(r *result.Report) ([]peers.Counts, error) {
+func countsOf(r *result.Report) ([]competitors.Counts, error) {
 	if rule := r.Checks.MultipleExposures.Rule; rule != catalogue.ExcludeMultiExposed {
-		return nil, fmt.Errorf("invalid multipleExposures %q of the campaign: must be %q, because the peers exclude these visitors", rule, catalogue.ExcludeMultiExposed)
+		return nil, fmt.Errorf("invalid multipleExposures %q of the campaign: must be %q, because the competitors exclude these visitors", rule, catalogue.ExcludeMultiExposed)
 	}
-	var all []peers.Counts
+	var all []competitors.Counts
 	add := func(value string, variations []result.VariationResults) {
 		for i := range variations {
 			v := &variations[i]
 			if v.Visitors == 0 {
-				continue // the peers' queries return no row without visitors
+				continue // the competitors' queries return no row without visitors
 			}
-			all = append(all, peers.Counts{
+			all = append(all, competitors.Counts{
 				VariationID: v.ID, Dimension: value, Visitors: v.Visitors, Converted: v.ConvertedVisitors, Goals: v.GoalsReached,
 				Value: storedUnits(v.Value), Profit: storedUnits(v.Profit), ExtraValue: storedUnits(v.ExtraValue),
 			})
@@ -225,7 +225,7 @@ func storedUnits(m result.Money) int64 {
 	return m.Units.Int64()
 }
 
-func (p *program) printPeers(r *peers.Result) error {
+func (p *program) printCompetitors(r *competitors.Result) error {
 	table := tabwriter.NewWriter(p.out, 0, 0, 3, ' ', tabwriter.AlignRight)
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format+"\t\n", args...) }
 	_, _ = fmt.Fprintf(p.out, "campaign %d, %d visitors, %d events, medians of %d rounds, ratios to Lifthouse\n", r.CampaignID, r.Visitors, r.Events, r.Rounds)

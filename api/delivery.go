@@ -42,7 +42,7 @@ func (d *delivery) validateLines(ctx context.Context) error {
 		}
 		if line.Fault != nil {
 			d.rejectLine(&line)
-			d.server.intake.Journal.BufferRejects(ingest.Reject{WebsiteID: d.body.WebsiteID, Way: ingest.WayHTTP, Line: line.Number, Reason: line.Fault.Error(), Text: line.Text})
+			d.server.intake.Journal.BufferRejects(ingest.Reject{WebsiteID: d.body.WebsiteID, Channel: ingest.ChannelHTTP, Line: line.Number, Reason: line.Fault.Error(), Text: line.Text})
 		}
 		if d.lines <= chunkLines {
 			d.whole = append(d.whole, line)

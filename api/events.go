@@ -135,7 +135,7 @@ func (s *server) rejectBody(websiteID int64, text []byte, err error) error {
 		for _, e := range wrong.Errors {
 			reason += ": " + e.Detail
 		}
-		s.intake.Journal.BufferRejects(ingest.Reject{WebsiteID: websiteID, Way: ingest.WayHTTP, Reason: reason, Text: string(text[:min(len(text), keptOfBody)])})
+		s.intake.Journal.BufferRejects(ingest.Reject{WebsiteID: websiteID, Channel: ingest.ChannelHTTP, Reason: reason, Text: string(text[:min(len(text), keptOfBody)])})
 	}
 	return err
 }

@@ -41,7 +41,7 @@ func TestServeMovesTheInboxOn(t *testing.T) {
 	for look := time.NewTicker(20 * time.Millisecond); rejected == ""; <-look.C {
 		rejected = h.must("events", "--rejects", "--last", "1", "--json")
 	}
-	if !strings.Contains(rejected, `"websiteId":5,"rejected":{"way":"inbox","reason":"unknown_website`) || !strings.Contains(rejected, "event_id=3 ") {
+	if !strings.Contains(rejected, `"websiteId":5,"rejected":{"channel":"inbox","reason":"unknown_website`) || !strings.Contains(rejected, "event_id=3 ") {
 		t.Errorf("the row of a website that is nowhere is kept as %s", rejected)
 	}
 }

@@ -312,7 +312,7 @@ func (i *importer) reportRejected(ctx context.Context, lines []rejected) {
 			i.options.Reject(r.line, r.reason)
 		}
 		if i.journal != nil {
-			i.journal.BufferRejects(Reject{WebsiteID: r.website, Way: WayImport, File: i.name, Line: r.line, Reason: r.reason, Text: r.text})
+			i.journal.BufferRejects(Reject{WebsiteID: r.website, Channel: ChannelImport, File: i.name, Line: r.line, Reason: r.reason, Text: r.text})
 		}
 	}
 	i.writeJournal(ctx, (*Journal).FlushRejects)

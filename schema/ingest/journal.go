@@ -12,21 +12,21 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Way is a way in which events arrive.
-type Way string
+// Channel is how an event arrives.
+type Channel string
 
-// The ways in which events arrive.
+// The channels.
 const (
-	WayImport Way = "import"
-	WayHTTP   Way = "http"
-	WayInbox  Way = "inbox"
+	ChannelImport Channel = "import"
+	ChannelHTTP   Channel = "http"
+	ChannelInbox  Channel = "inbox"
 )
 
 // Reject is a rejected line.
 type Reject struct {
 	Time      time.Time // time of arrival; zero: now
 	WebsiteID int64     // 0: unknown
-	Way       Way
+	Channel   Channel
 	File      string // name of the imported file
 	Line      int64  // line number from 1; 0: the whole request
 	Reason    string
@@ -77,8 +77,8 @@ func (r *Journal) FlushRejects(ctx context.Context) error {
 }
 
 func (r *Journal) writeRejects(ctx context.Context, rejects []Reject) error {
-	err := schema.InsertRows(ctx, r.conn, "INSERT INTO rejects (rejected_at, website_id, way, file, line, reason, text)", rejects, func(j *Reject) []any {
-		return []any{j.Time.UTC(), j.WebsiteID, string(j.Way), j.File, j.Line, j.Reason, j.Text}
+	err := schema.InsertRows(ctx, r.conn, "INSERT INTO rejects (rejected_at, website_id, channel, file, line, reason, text)", rejects, func(j *Reject) []any {
+		return []any{j.Time.UTC(), j.WebsiteID, string(j.Channel), j.File, j.Line, j.Reason, j.Text}
 	})
 	if err != nil {
 		return fmt.Errorf("store rejected lines: %w", err)

@@ -14,7 +14,7 @@ func TestRejectsAreLimited(t *testing.T) {
 	r := ingest.NewJournal(conn)
 	many := make([]ingest.Reject, 1000)
 	for i := range many {
-		many[i] = ingest.Reject{WebsiteID: 1, Way: ingest.WayHTTP, Line: int64(i + 1), Reason: strings.Repeat("r", 2<<10), Text: strings.Repeat("é", 1<<10)}
+		many[i] = ingest.Reject{WebsiteID: 1, Channel: ingest.ChannelHTTP, Line: int64(i + 1), Reason: strings.Repeat("r", 2<<10), Text: strings.Repeat("é", 1<<10)}
 	}
 	for range 2 { // the second time the buffer is full
 		r.BufferRejects(many...)
@@ -22,7 +22,7 @@ func TestRejectsAreLimited(t *testing.T) {
 	if err := r.FlushRejects(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r.BufferRejects(ingest.Reject{WebsiteID: 2, Way: ingest.WayInbox, Reason: "later"})
+	r.BufferRejects(ingest.Reject{WebsiteID: 2, Channel: ingest.ChannelInbox, Reason: "later"})
 	if err := r.FlushRejects(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -55,8 +55,8 @@ func TestRejectsContainNoSecrets(t *testing.T) {
 		`password: unknown field; have city`:                    `password: … field; have city`,
 		`{"city":"Secretary Town","eventId":"e1","value":12.5}`: `{"city":"Secretary Town","eventId":"e1","value":12.5}`,
 	} {
-		r.BufferRejects(ingest.Reject{WebsiteID: 1, Way: ingest.WayHTTP, Reason: text, Text: text})
-		r.BufferRejects(ingest.Reject{WebsiteID: 2, Way: ingest.WayHTTP, Reason: `apiKey: "hunter2": want none; city: "lh_hunter2 ?token=hunter2&a"`})
+		r.BufferRejects(ingest.Reject{WebsiteID: 1, Channel: ingest.ChannelHTTP, Reason: text, Text: text})
+		r.BufferRejects(ingest.Reject{WebsiteID: 2, Channel: ingest.ChannelHTTP, Reason: `apiKey: "hunter2": want none; city: "lh_hunter2 ?token=hunter2&a"`})
 		if err := r.FlushRejects(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestForgetDeletesRejects(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, k := range kept {
-			all = append(all, fmt.Sprintf("%d %s %s:%d %.7s %s", k.WebsiteID, k.Way, k.File, k.Line, k.Reason, k.Text))
+			all = append(all, fmt.Sprintf("%d %s %s:%d %.7s %s", k.WebsiteID, k.Channel, k.File, k.Line, k.Reason, k.Text))
 		}
 		return all
 	}

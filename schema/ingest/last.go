@@ -93,7 +93,7 @@ func RejectsSince(ctx context.Context, conn driver.Conn, website int64, since ti
 }
 
 func scanReject(rows driver.Rows, r *Reject) error {
-	return rows.Scan(&r.Time, &r.WebsiteID, (*string)(&r.Way), &r.File, &r.Line, &r.Reason, &r.Text)
+	return rows.Scan(&r.Time, &r.WebsiteID, (*string)(&r.Channel), &r.File, &r.Line, &r.Reason, &r.Text)
 }
 
 func lastOf(website int64, since time.Time, limit int) []any {

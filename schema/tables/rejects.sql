@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS rejects
 (
     rejected_at DateTime64(3, 'UTC')  COMMENT 'server clock' CODEC(Delta, ZSTD(1)),
     website_id  Int64                 COMMENT 'of the token, or as the line says; 0: it does not',
-    way         Enum8('import' = 1, 'http' = 2, 'inbox' = 3),
+    channel     Enum8('import' = 1, 'http' = 2, 'inbox' = 3),
     file        String                COMMENT 'name of the file that was imported',
     line        Int64                 COMMENT 'number of the line or of the place in an array; 0: the whole body',
     reason      String                CODEC(ZSTD(1)),

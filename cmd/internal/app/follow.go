@@ -48,7 +48,7 @@ func (s *Store) followInbox(ctx context.Context, moved func(ingest.Moved)) {
 	inbox.Times, inbox.Moved = s.Times, moved
 	inbox.Reject = func(r ingest.InboxReject) {
 		website, _ := strconv.ParseInt(r.WebsiteID, 10, 64) // 0: the row has no valid website id
-		s.Journal.BufferRejects(ingest.Reject{WebsiteID: website, Way: ingest.WayInbox, Reason: r.Reason, Text: "event_id=" + r.EventID + " row_id=" + r.RowID})
+		s.Journal.BufferRejects(ingest.Reject{WebsiteID: website, Channel: ingest.ChannelInbox, Reason: r.Reason, Text: "event_id=" + r.EventID + " row_id=" + r.RowID})
 	}
 	inbox.Owns = func(ctx context.Context) (func(int64) bool, error) {
 		err := s.Catalogue.RefreshSnapshot(ctx) // a website may have been declared just before its events

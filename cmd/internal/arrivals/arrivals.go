@@ -41,11 +41,11 @@ type event struct {
 }
 
 type rejected struct {
-	Way    ingest.Way `json:"way"`
-	File   string     `json:"file,omitempty"`
-	Line   int64      `json:"line,omitempty"`
-	Reason string     `json:"reason"`
-	Text   string     `json:"text,omitempty"`
+	Channel ingest.Channel `json:"channel"`
+	File    string         `json:"file,omitempty"`
+	Line    int64          `json:"line,omitempty"`
+	Reason  string         `json:"reason"`
+	Text    string         `json:"text,omitempty"`
 }
 
 func ofEvent(e ingest.Accepted) Arrival {
@@ -65,7 +65,7 @@ func ofEvent(e ingest.Accepted) Arrival {
 }
 
 func ofReject(r ingest.Reject) Arrival {
-	return Arrival{At: r.Time, WebsiteID: r.WebsiteID, Rejected: &rejected{r.Way, r.File, r.Line, r.Reason, r.Text}}
+	return Arrival{At: r.Time, WebsiteID: r.WebsiteID, Rejected: &rejected{r.Channel, r.File, r.Line, r.Reason, r.Text}}
 }
 
 // uniqueKey identifies an arrival that is read twice.
@@ -78,7 +78,7 @@ func (a Arrival) uniqueKey() string {
 func (a Arrival) textLine() string {
 	at := a.At.UTC().Format("2006-01-02 15:04:05.000")
 	if r := a.Rejected; r != nil {
-		text := fmt.Sprintf("%s  website %-3s REJECTED  %s: %s", at, knownWebsite(a.WebsiteID), lineOrigin(r.Way, r.File, r.Line), r.Reason)
+		text := fmt.Sprintf("%s  website %-3s REJECTED  %s: %s", at, knownWebsite(a.WebsiteID), lineOrigin(r.Channel, r.File, r.Line), r.Reason)
 		if r.Text != "" {
 			text += "\n" + strings.Repeat(" ", len(at)) + "  " + r.Text
 		}
@@ -121,8 +121,8 @@ func kindOf(kind schema.Kind, goal int64) string {
 }
 
 // lineOrigin returns where a line came from.
-func lineOrigin(way ingest.Way, file string, line int64) string {
-	from := cmp.Or(file, string(way))
+func lineOrigin(channel ingest.Channel, file string, line int64) string {
+	from := cmp.Or(file, string(channel))
 	if line > 0 {
 		from += " line " + strconv.FormatInt(line, 10)
 	}

@@ -54,12 +54,12 @@ type eventLine struct {
 
 // refusal is a rejected line.
 type refusal struct {
-	At   time.Time  `json:"at"`
-	Way  ingest.Way `json:"way"`
-	File string     `json:"file,omitempty"`
-	Line int64      `json:"line,omitempty"`
-	Why  string     `json:"why"`
-	Text string     `json:"text,omitempty"`
+	At      time.Time      `json:"at"`
+	Channel ingest.Channel `json:"channel"`
+	File    string         `json:"file,omitempty"`
+	Line    int64          `json:"line,omitempty"`
+	Why     string         `json:"why"`
+	Text    string         `json:"text,omitempty"`
 }
 
 // StoryOf returns the story of a visitor.
@@ -73,7 +73,7 @@ func StoryOf(visitor string, of *ingest.OfVisitor, known *catalogue.Snapshot) *S
 		s.Chapters = append(s.Chapters, chapterOf(c))
 	}
 	for _, r := range of.Rejects {
-		s.Rejected = append(s.Rejected, refusal{At: r.Time, Way: r.Way, File: r.File, Line: r.Line, Why: r.Reason, Text: r.Text})
+		s.Rejected = append(s.Rejected, refusal{At: r.Time, Channel: r.Channel, File: r.File, Line: r.Line, Why: r.Reason, Text: r.Text})
 	}
 	return s
 }
@@ -131,7 +131,7 @@ func (s *Story) WriteText(to io.Writer) error {
 		_, _ = fmt.Fprintln(&out, "\nRejected in the last week:")
 	}
 	for _, r := range s.Rejected {
-		_, _ = fmt.Fprintf(&out, "  %s  %s: %s\n", r.At.UTC().Format(time.DateTime), lineOrigin(r.Way, r.File, r.Line), r.Why)
+		_, _ = fmt.Fprintf(&out, "  %s  %s: %s\n", r.At.UTC().Format(time.DateTime), lineOrigin(r.Channel, r.File, r.Line), r.Why)
 	}
 	_, err := io.WriteString(to, render.PrintableText(out.String()))
 	return err

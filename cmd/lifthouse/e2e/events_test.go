@@ -54,7 +54,7 @@ func TestEventsShowsWhatArrivesThroughTheSocket(t *testing.T) {
 	if event == nil || event.CampaignID != 1 || *event.VariationID != 1 || event.Device != "phone" || event.Country != "US" {
 		t.Errorf("the event is shown as %+v", event)
 	}
-	if wrong == nil || wrong.Way != "http" || wrong.Line != 2 || !strings.Contains(wrong.Reason, "password: unknown field") || !strings.Contains(wrong.Text, `"visitor"`) || strings.Contains(wrong.Text, "hunter2") {
+	if wrong == nil || wrong.Channel != "http" || wrong.Line != 2 || !strings.Contains(wrong.Reason, "password: unknown field") || !strings.Contains(wrong.Text, `"visitor"`) || strings.Contains(wrong.Text, "hunter2") {
 		t.Errorf("the rejected line is shown as %+v", wrong)
 	}
 	if err := follow.Process.Signal(os.Interrupt); err != nil {

@@ -2,7 +2,7 @@
 SELECT
     rejected_at,
     website_id,
-    way,
+    channel,
     file,
     line,
     reason,

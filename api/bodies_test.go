@@ -80,7 +80,7 @@ func TestALargeBodyIsTakenInParts(t *testing.T) {
 
 // TestTwelveBombsTakeLittleMemory sends bodies of a few hundred kilobytes that
 // inflate to sixty megabytes. Few are processed at a time, the others get 503
-// with Retry-After, and small bodies are stored meanwhile.
+// with Retry-After, and small bodies are still stored.
 func TestTwelveBombsTakeLittleMemory(t *testing.T) {
 	tier.SkipShort(t)
 	s := newServer(t)
@@ -109,7 +109,7 @@ func TestTwelveBombsTakeLittleMemory(t *testing.T) {
 	}()
 	for small, done := 0, false; !done; small++ {
 		if response, text := s.post(token, eventLine(fmt.Sprint("small", small), ""), nil); response.status != http.StatusOK {
-			t.Errorf("a small body meanwhile: %d %s", response.status, text)
+			t.Errorf("a small body beside them: %d %s", response.status, text)
 		}
 		runtime.ReadMemStats(&peak)
 		most = max(most, peak.HeapInuse)

@@ -180,7 +180,7 @@ func (w world) owned(ids ...int64) *catalogue.AccountResources {
 	}
 	for _, id := range ids {
 		campaign := catalogue.LiveCampaign{Campaign: w.campaign(id)}
-		if w.IntN(3) == 0 { // the shares changed meanwhile, and control had one
+		if w.IntN(3) == 0 { // the shares changed since then, and control had one
 			campaign.ShareHistory = map[int64][]catalogue.SharesSince{0: {
 				{Shares: catalogue.Shares{0: 50}}, {Since: w.instant(), Shares: campaign.DeclaredShares()},
 			}}

@@ -16,7 +16,7 @@ import (
 const backupDatabase = "lifthouse"
 
 // WriteBackup writes all tables of the store to a new folder dir, an absolute path.
-// Nothing may write to the store meanwhile, because the tables are copied one
+// Nothing may write to the store until it returns, because the tables are copied one
 // after the other.
 func WriteBackup(ctx context.Context, conn driver.Conn, dir string) error {
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {

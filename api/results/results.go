@@ -138,8 +138,8 @@ func (s *Service) AnswerQuery(ctx context.Context, q *Query, is Version, newest 
 	return Answer{Body: found.body, Version: found.version}, nil
 }
 
-// foldedVersion returns the version of the data that the query reads, after the events that waited are folded. Events
-// that arrived meanwhile are not waited for.
+// foldedVersion returns the version of the data that the query reads, after the events that waited are folded. It does
+// not wait for events that arrived during the fold.
 func (s *Service) foldedVersion(ctx context.Context, q *Query) Version {
 	v := s.DataVersion(ctx, q)
 	v.waiting = 0

@@ -16,7 +16,7 @@ const factsHelp = `Facts folds the events that arrived since the last refresh in
 server does so by itself, and so do lifthouse report and looks.
 
 --verify compares the facts of all visitors with their events and exits with 1 if any differ; it changes nothing. --rebuild
-deletes all facts and folds all events again, one minute for ten million events; reports are incomplete meanwhile.`
+deletes all facts and folds all events again, one minute for ten million events; reports are incomplete until then.`
 
 func (p *program) factsCommand() *cobra.Command {
 	var rebuild, verify bool

@@ -65,9 +65,9 @@ func (d *described) storeAnswer(key string, answer []byte, changes uint64) {
 	d.answers[key] = answer
 }
 
-// runAndInvalidate calls run, and drops all answers if the statement may change a table: before, so
-// that no later statement gets an old answer, and after, because an answer may have been
-// read meanwhile.
+// runAndInvalidate calls run, and drops all answers if the statement may change a table: before it runs, because
+// later statements must not get an old answer, and after, because another statement may have kept an
+// answer while it ran.
 func (d *described) runAndInvalidate(sql string, run func() error) error {
 	if harmless.MatchString(skipComments(sql)) {
 		return run()

@@ -82,7 +82,7 @@ func TestDescriptionsAreKept(t *testing.T) {
 	}
 	for _, sql := range []string{"ALTER TABLE t DROP COLUMN c", "-- SELECT\nDROP TABLE t", "/* */ RENAME TABLE t TO u", "CREATE TABLE t AS u", "RESTORE DATABASE d", "ATTACH TABLE t"} {
 		_, before := d.cachedAnswer(key)
-		err := d.runAndInvalidate(sql, func() error { d.storeAnswer(key, []byte("read meanwhile"), before+1); return nil })
+		err := d.runAndInvalidate(sql, func() error { d.storeAnswer(key, []byte("read before the change"), before+1); return nil })
 		if err != nil {
 			t.Fatal(err)
 		}

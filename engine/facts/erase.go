@@ -35,8 +35,8 @@ func (r *Refresher) EraseVisitors(ctx context.Context, visitors []Visitor) error
 	return r.removeCancelled(ctx, visitors)
 }
 
-// moveOn stores another position of the same facts: a refresh of another process that has read what is deleted
-// meanwhile is overtaken, and others read again what they know.
+// moveOn stores another position of the same facts. It overtakes a refresh of another process that has read what was
+// deleted, and makes all processes read the facts again.
 func (r *Refresher) moveOn(ctx context.Context) error {
 	return r.storeChanges(ctx, nil, nil, r.position.nextRefresh(r.position.Through))
 }

@@ -166,7 +166,7 @@ func (r *Refresher) canRetry(err error) bool {
 	return errors.Is(err, errOvertaken) || errors.Is(err, errTooLate)
 }
 
-// elapsedSince returns the time since another one, also if the machine slept meanwhile, or its clock was set forward.
+// elapsedSince returns the time since another one. It includes time in which the machine slept, and jumps of the clock.
 func elapsedSince(since time.Time) time.Duration {
 	now := time.Now()
 	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))

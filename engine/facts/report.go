@@ -51,7 +51,7 @@ func (x Source) serverParts() []part {
 }
 
 const (
-	// mostTries is the number of times that a report is read until no refresh changes the facts of its subject meanwhile.
+	// mostTries is the maximum number of times that a report is read because a refresh changed the facts of its subject.
 	mostTries = 10
 	// patience is the time until a server may have fetched the facts that it lacks.
 	patience = 50 * time.Millisecond
@@ -66,8 +66,8 @@ func (x Source) ReadRows(ctx context.Context) (found *moments.Rows, err error) {
 	return found, err
 }
 
-// atOnePosition calls read until the facts do not change meanwhile. Each statement reads what is stored at the moment: if
-// the positions are the same before and after all of them, they have read the same facts.
+// atOnePosition calls read until the facts do not change while it reads. Each statement reads what is stored at the
+// moment. If the position is the same before and after all statements, they have read the same facts.
 func (x Source) atOnePosition(ctx context.Context, read func(Source) error) error {
 	for range mostTries {
 		now, err := x.withCurrentState(ctx)

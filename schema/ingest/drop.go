@@ -50,7 +50,7 @@ func (w *Writer) CountSubjects(ctx context.Context, subjects []SubjectID) (map[S
 }
 
 // DropSubjects deletes all events of the subjects, and then their facts.
-// Unattributed goals remain, because they belong to the website. Writes wait meanwhile. An interrupted deletion is
+// Unattributed goals remain, because they belong to the website. Writes wait until it returns. An interrupted deletion is
 // finished by calling DropSubjects again.
 func (w *Writer) DropSubjects(ctx context.Context, subjects []SubjectID) error {
 	return w.PauseWrites(ctx, func() error {

@@ -77,7 +77,7 @@ func (w *Writer) eventsOf(ctx context.Context, visitors []string, websites []int
 }
 
 // ForgetVisitors deletes all data of the visitors. When it returns, their rows are
-// removed from disk. Writes wait meanwhile. Events are deleted first, so that no refresh can add facts again. An
+// removed from disk. Writes wait until it returns. Events are deleted first, so that no refresh can add facts again. An
 // interrupted deletion is finished by calling ForgetVisitors again.
 func (w *Writer) ForgetVisitors(ctx context.Context, visitors []string, websites []int64) (found Erased, err error) {
 	err = w.PauseWrites(ctx, func() error {

@@ -167,7 +167,7 @@ func (i *Inbox) moveParts(ctx context.Context, parts []inboxPart, owns func(int6
 }
 
 // movePage validates and writes the rows of some parts with offsets from from to
-// until-1. No visitor is erased meanwhile, so that none of the rows is written after its erasure.
+// until-1. Erasures wait until it returns: a row must not be written after the erasure of its visitor.
 func (i *Inbox) movePage(ctx context.Context, parts []string, from, until uint64, owns func(int64) bool) (moved Moved, err error) {
 	err = i.writer.PauseWrites(ctx, func() error {
 		moved, err = i.movePausedPage(ctx, parts, from, until, owns)

@@ -4,7 +4,7 @@
 --
 -- An event of several exposures is several rows with the same event_id. A column that is left out is not given.
 -- No ORDER BY: rows are read as they came, and the first of an identity stands.
--- Rows are dropped by whole parts, which must not be merged meanwhile: merges begin only where so many parts lie here
+-- Rows are dropped by whole parts, which must not be merged before: merges begin only where so many parts lie here
 -- that nobody seems to move them.
 CREATE TABLE IF NOT EXISTS events_inbox
 (

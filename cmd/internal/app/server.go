@@ -32,8 +32,7 @@ type ServerOptions struct {
 	Stopping func()                    // called when the server begins to stop; may be nil
 }
 
-// ServeAPI answers requests until the context ends, and keeps the store up to date
-// meanwhile.
+// ServeAPI answers requests and keeps the store up to date until the context ends.
 func (s *Store) ServeAPI(ctx context.Context, o *ServerOptions) error {
 	listener, err := listenTCP(ctx, "--listen", o.Listen)
 	if err != nil {

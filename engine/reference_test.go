@@ -99,18 +99,11 @@ func eachCounted(t *testing.T, x *source.ReportQuery, file string, scan func(dri
 	}
 }
 
-// countRows counts the rows of a report from the events.
+// countRows counts the rows of a report from the events. Outliers are removed first; a cap is a percentile of what remains.
 func countRows(t *testing.T, x *source.ReportQuery) *moments.Rows {
 	t.Helper()
 	counted := *x
 	x = &counted
-	if x.Cap != nil && x.CapLimit == nil {
-		of := *x
-		of.Plan = x.OfAll()
-		var totals []int64
-		eachCounted(t, &of, "totals.sql", func(row driver.Rows) error { return row.Scan(&totals) })
-		x.CapLimit = moments.NewCap(*x.Cap, totals)
-	}
 	if x.Filters.ZScore != 0 {
 		var n int64
 		var sum, squares big.Int
@@ -118,6 +111,13 @@ func countRows(t *testing.T, x *source.ReportQuery) *moments.Rows {
 		of.CapLimit = nil
 		eachCounted(t, of, "outliers.sql", func(row driver.Rows) error { return row.Scan(&n, &sum, &squares) })
 		x.Outliers = moments.NewOutliers(n, &sum, &squares, x.Filters.ZScore)
+	}
+	if x.Cap != nil && x.CapLimit == nil {
+		of := *x
+		of.Plan = x.OfAll()
+		var totals []int64
+		eachCounted(t, &of, "totals.sql", func(row driver.Rows) error { return row.Scan(&totals) })
+		x.CapLimit = moments.NewCap(*x.Cap, totals)
 	}
 	found := &moments.Rows{Outliers: x.Outliers, Cap: x.CapLimit, Through: x.Stored.Ingested, Newest: x.Stored.Newest}
 	eachCounted(t, x, "moments.sql", func(row driver.Rows) error {

@@ -16,15 +16,15 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// decisions keeps what the looks of subjects found, and their looks at the cells of
-// breakdowns, as long as the events of the subjects do not change.
+// decisions caches the results of each subject's looks, including those at breakdown cells,
+// until the events of the subject change.
 type decisions struct {
 	analyzer *looks.Analyzer
 	analyses *lru.Cache[string, dated[*looks.Analysis]]
 	cells    *lru.Cache[string, dated[map[string]*looks.Analysis]]
 }
 
-// dated is something that was read at a version of a subject's facts.
+// dated is a cached value and the version of the subject's facts from which it was read.
 type dated[T any] struct {
 	read    T
 	version uint64
@@ -48,8 +48,8 @@ func newDecisions() *decisions {
 	return &decisions{analyzer: looks.NewAnalyzer(), analyses: analyses, cells: cells}
 }
 
-// readOnce returns what read returned for the key at the version of the subject's facts. It is read
-// again only if they changed.
+// readOnce returns the cached result for the key. It calls read again only if the subject's facts
+// have changed.
 func readOnce[T any](ctx context.Context, e *Engine, kept *lru.Cache[string, dated[T]], key string, x *source.ReportQuery, read func() (T, error)) (T, error) {
 	version, known := e.ResultsVersion(ctx, x.Subject)
 	if known {
@@ -64,13 +64,14 @@ func readOnce[T any](ctx context.Context, e *Engine, kept *lru.Cache[string, dat
 	return found, err
 }
 
-// cachedAnalysis returns what the looks of the declared question found.
+// cachedAnalysis returns the results of the looks at the declared question, from the cache if
+// possible.
 func (e *Engine) cachedAnalysis(ctx context.Context, x *source.ReportQuery) (*looks.Analysis, error) {
 	return readOnce(ctx, e, e.decisions.analyses, analysisKey(x.Plan), x, func() (*looks.Analysis, error) { return e.readAnalysis(ctx, x) })
 }
 
-// readAnalysis reads the daily sums of the declared question, of the guardrails and of the
-// secondary goals, and analyzes the looks.
+// readAnalysis reads the daily sums for the declared question, the guardrails and the secondary
+// goals, and analyzes the looks.
 func (e *Engine) readAnalysis(ctx context.Context, x *source.ReportQuery) (*looks.Analysis, error) {
 	first, _ := e.firstView(x.Subject)
 	p := x.DeclaredPlan(time.Time{})
@@ -95,8 +96,8 @@ func (e *Engine) readAnalysis(ctx context.Context, x *source.ReportQuery) (*look
 	})
 }
 
-// throughOf returns the time up to which looks may have ended: the data of the report, or the
-// end of its window.
+// throughOf returns the time up to which looks may have ended: the last acceptance time, or the
+// end of the report's window if that is earlier.
 func throughOf(x *source.ReportQuery) time.Time {
 	if to := x.Filters.To; !to.IsZero() && to.Before(x.Stored.Ingested) {
 		return to
@@ -104,7 +105,7 @@ func throughOf(x *source.ReportQuery) time.Time {
 	return x.Stored.Ingested
 }
 
-// concludeCells sets the conclusions of the cells of a breakdown, from the same looks.
+// concludeCells sets the conclusions of the breakdown cells at the same looks.
 func (e *Engine) concludeCells(ctx context.Context, x *source.ReportQuery, a *looks.Analysis, results *result.Report) error {
 	key := fmt.Sprint(analysisKey(x.Plan), x.Dimension, x.Top)
 	concluded, err := readOnce(ctx, e, e.decisions.cells, key, x, func() (map[string]*looks.Analysis, error) { return e.readCells(ctx, x, a) })
@@ -114,14 +115,14 @@ func (e *Engine) concludeCells(ctx context.Context, x *source.ReportQuery, a *lo
 	return err
 }
 
-// readCells reads the cells of a breakdown at each look, and analyzes them. The j-th cell to
-// have enough visitors in each variation has a part of alpha.
+// readCells reads the cells of a breakdown at each look, and analyzes them. The j-th cell that
+// reaches enough visitors in each variation gets a part of alpha.
 func (e *Engine) readCells(ctx context.Context, x *source.ReportQuery, a *looks.Analysis) (map[string]*looks.Analysis, error) {
 	p, cells := x.DeclaredPlan(time.Time{}), looks.NewCells(a)
 	p.Dimension, p.Interval = x.Dimension, ""
 	for _, look := range a.Looks {
 		windows, whole := []*moments.Rows{}, &moments.Rows{}
-		unknown := map[string]bool{} // cells that are in "(other)" of a part of a window
+		unknown := map[string]bool{} // cells that are in "(other)" for part of a window
 		for _, w := range a.LookWindows(look) {
 			found, err := e.readWindow(ctx, x, w, look.End, unknown)
 			if err != nil {
@@ -144,9 +145,9 @@ func (e *Engine) readCells(ctx context.Context, x *source.ReportQuery, a *looks.
 	return e.decisions.analyzer.AnalyzeBreakdown(cells), nil
 }
 
-// readWindow reads the cells of the visitors of a window up to a time. It subtracts those
-// whose first view is after the window, and adds the names of the cells of only one of the
-// two to unknown, if the other has further values in "(other)".
+// readWindow reads the cells of the visitors of a window up to a time. It reads all visitors
+// since the start of the window and subtracts those since its end. A cell that only one of the
+// two reads returns is unknown if the other read has an "(other)" cell.
 func (e *Engine) readWindow(ctx context.Context, x *source.ReportQuery, w looks.Window, end time.Time, unknown map[string]bool) (*moments.Rows, error) {
 	since := func(from time.Time) (*moments.Rows, error) {
 		of := *x
@@ -202,7 +203,7 @@ func analysisKey(p *plan.Plan) string {
 		p.Variations, p.MultipleExposures, p.SharePeriods, p.Runs, p.Running, p.Ended, p.Filters.To,
 	})
 	if err != nil {
-		panic(err) // only for a number that is not finite, which the catalogue refuses
+		panic(err) // only for an infinite number or NaN, which the catalogue rejects
 	}
 	return string(key)
 }

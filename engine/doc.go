@@ -1,17 +1,17 @@
 // Package engine computes reports. A report passes through these packages, in one
 // direction:
 //
-//  1. query: ParseReport parses a query string into a Request. It is strict and
-//     returns all errors together. It knows the names of the API, and no tables.
+//  1. query: ParseReport parses a query string into a Request. It is strict and returns all
+//     errors together. It knows API names but no tables.
 //  2. plan: New resolves the Request against the catalogue into a Plan: the
 //     population, the window, the goal, the variations and control.
-//  3. facts: Source.ReadRows returns rows. Each row has the moments of the
-//     visitors of one variation and one value of the dimension. Moments are exact
-//     sums, so totals need no second query. Package moments defines them.
+//  3. facts: Source.ReadRows returns rows. Each row has the moments of one variation and one
+//     dimension value. Moments are exact sums over visitors, so totals need no second query.
+//     Package moments defines them.
 //  4. result: New merges rows into cells. Package stats compares the variations of
 //     a cell with control. A Report is the body of the response.
-//  5. render: a Report as CSV, as a forest plot, and as tables of a terminal.
+//  5. render: writes a Report as CSV, as a forest plot or as terminal tables.
 //
-// Package fold defines which visitors and events count. Package stats has the formulas. Package calculator computes the same comparisons
-// from given sums.
+// Package fold defines which visitors and events count. Package stats has the formulas. Package calculator computes
+// the same comparisons from given sums.
 package engine

@@ -12,10 +12,10 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// EstimatePlans estimates what the plans of campaigns can detect, by id. Each is estimated from
-// its own visitors, or else from those of the campaign of its website with the most events.
-// A campaign without an estimate is not in the map: its website has no visitors, or they show
-// no rate and no mean.
+// EstimatePlans estimates what the plans of campaigns can detect, by campaign id. The estimate
+// uses the campaign's own visitors, or else the visitors of the website's campaign with the
+// most events. A campaign is missing from the map if its website has no visitors, or if no rate
+// or mean can be estimated from them.
 func (e *Engine) EstimatePlans(ctx context.Context, owned *catalogue.AccountResources, campaigns []int64) (map[int64]*result.PlanEstimate, error) {
 	if err := e.FoldNoted(ctx); err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func (e *Engine) EstimatePlans(ctx context.Context, owned *catalogue.AccountReso
 		campaign, goal int64
 		metric         query.Metric
 	}
-	read := map[question]*traffic{} // many new campaigns have the same
+	read := map[question]*traffic{} // many new campaigns share one
 	estimates := map[int64]*result.PlanEstimate{}
 	for _, id := range campaigns {
 		p, err := plan.New(query.Request{SubjectID: id}, owned)
@@ -49,8 +49,8 @@ func (e *Engine) EstimatePlans(ctx context.Context, owned *catalogue.AccountReso
 	return estimates, nil
 }
 
-// mostVisited returns the plan of the report about the declared question of p of the campaign
-// itself, or else of the campaign of its website with the most events; nil: there is none.
+// mostVisited returns a report plan for the declared question of p: for the campaign itself, or
+// else for the website's campaign with the most events. It returns nil if there is none.
 func (e *Engine) mostVisited(p *plan.Plan, owned *catalogue.AccountResources) *plan.Plan {
 	var most *plan.Plan
 	events := uint64(0)
@@ -75,7 +75,7 @@ func (e *Engine) mostVisited(p *plan.Plan, owned *catalogue.AccountResources) *p
 	return most
 }
 
-// traffic are the visitors of a campaign, by which plans are estimated.
+// traffic has the visitors of a campaign, from which plans are estimated.
 type traffic struct {
 	plan  *plan.Plan
 	rows  *moments.Rows

@@ -10,8 +10,8 @@ import (
 	"lifthouse/engine/source"
 )
 
-// SQL computes a report, and returns the statements that it ran, with the plan and the parameters as
-// comments. Each of them begins at a line that begins with "-- statement", and can be run as it is.
+// SQL computes a report and returns the statements that it ran, with the plan and the parameters as
+// comments. Each statement starts at a line that begins with "-- statement" and can be run as it is.
 func (e *Engine) SQL(ctx context.Context, p *plan.Plan) (string, error) {
 	queries, err := e.traceStatements(ctx, p)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// recordInterval is the time between two passes over all subjects, which record the looks
+// recordInterval is the time between two passes over all subjects. A pass records the looks
 // that have become mature.
 const recordInterval = 10 * time.Minute
 
@@ -30,8 +30,8 @@ func (e *Engine) FollowLooks(ctx context.Context) {
 	}
 }
 
-// recordLooks records the looks that are mature at a time, and the harm until then. checked has
-// the last day at which each subject was checked for harm.
+// recordLooks records the looks that are mature now and any harm so far. checked has the day on
+// which each subject was last checked for harm.
 func (e *Engine) recordLooks(ctx context.Context, now time.Time, checked map[plan.Subject]time.Time) {
 	for _, owned := range e.catalogue.Snapshot().AllAccounts() {
 		for _, p := range declaredPlans(owned) {
@@ -98,7 +98,7 @@ func (e *Engine) recordLooksOf(ctx context.Context, p *plan.Plan, now time.Time,
 		return 0, nil
 	}
 	until := *x
-	until.Stored.Ingested = now // the days until now are over, whether or not events came
+	until.Stored.Ingested = now // days end on time, whether or not events arrive
 	found, err := e.readAnalysis(ctx, &until)
 	if err != nil {
 		return 0, err

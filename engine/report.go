@@ -30,7 +30,8 @@ type Engine struct {
 	statuses  *statuses
 }
 
-// OpenFacts reads what the engine must know of the facts. It must be called before the first report.
+// OpenFacts reads the state of the facts that the engine needs. It must be called before the first
+// report.
 func (e *Engine) OpenFacts(ctx context.Context) error {
 	for _, shard := range e.Facts {
 		if _, err := shard.OpenFacts(ctx); err != nil {
@@ -58,8 +59,8 @@ func (e *Engine) PlanReport(r query.Request) (*plan.Plan, error) {
 	return plan.New(r, e.catalogue.Snapshot().AccountResources(r.AccountID))
 }
 
-// ComputeReport computes a report, with what the looks of the subject found. The error is an InvalidError, a StoreError, or that
-// of the context.
+// ComputeReport computes a report, including the results of the subject's looks. The error is an InvalidError, a
+// StoreError, or the error of the context.
 func (e *Engine) ComputeReport(ctx context.Context, p *plan.Plan) (*result.Report, error) {
 	x, err := e.prepareReport(ctx, p)
 	if err != nil {
@@ -86,7 +87,7 @@ func (e *Engine) readRows(ctx context.Context, x *source.ReportQuery) (*moments.
 	return facts.Source{ReportQuery: x, Shards: e.Facts}.ReadRows(ctx)
 }
 
-// reportFrom computes a report from its rows, with what the looks of the subject found; nil: there are none.
+// reportFrom computes a report from its rows and the results of the subject's looks; nil: there are none.
 func (e *Engine) reportFrom(ctx context.Context, x *source.ReportQuery, found *moments.Rows, a *looks.Analysis) (results *result.Report, err error) {
 	_, span := source.Tracer.Start(ctx, "stats")
 	results = result.New(x.Plan, found, a)
@@ -102,7 +103,7 @@ func (e *Engine) reportFrom(ctx context.Context, x *source.ReportQuery, found *m
 	return results, err
 }
 
-// prepareReport returns the query of a plan, after the events that wait are folded.
+// prepareReport folds the waiting events and returns the query of a plan.
 func (e *Engine) prepareReport(ctx context.Context, p *plan.Plan) (*source.ReportQuery, error) {
 	ctx, span := source.Tracer.Start(ctx, "plan")
 	err := e.FoldNoted(ctx)
@@ -136,8 +137,8 @@ func (e *Engine) FoldNoted(ctx context.Context) error {
 	return nil
 }
 
-// LastUnfoldedTime returns when the last of the events that this process stored and did not fold yet was accepted, in
-// milliseconds since 1970; 0: all are folded.
+// LastUnfoldedTime returns the acceptance time of the last event that this process stored and has not folded yet,
+// in milliseconds since 1970; 0: all are folded.
 func (e *Engine) LastUnfoldedTime() (last int64) {
 	for _, shard := range e.Facts {
 		last = max(last, shard.LastUnfoldedTime())

@@ -14,8 +14,8 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// readGoals returns the rows of a plan without a dimension for each goal. Goals with a
-// cap are read one by one, and all of them if there is a series or a z-score.
+// readGoals returns the rows of a plan without a dimension for each goal. Goals with a cap are
+// read one by one. With a series or a z-score, all goals are.
 func (e *Engine) readGoals(ctx context.Context, x *source.ReportQuery, goals []int64) (map[int64]*moments.Rows, error) {
 	found := map[int64]*moments.Rows{}
 	interval := x.Interval
@@ -51,8 +51,8 @@ func (e *Engine) readGoals(ctx context.Context, x *source.ReportQuery, goals []i
 	return found, nil
 }
 
-// goalsOf returns the goals of a scorecard: those that the subject declares, that of the
-// report, and all goals of the website with events of the subject.
+// goalsOf returns the goals of a scorecard: the goals that the subject declares, the goal of
+// the report, and all goals of the website with events of the subject.
 func (e *Engine) goalsOf(p *plan.Plan) []int64 {
 	goals := []int64{p.CountedGoal(), p.Declared.GoalID}
 	for _, s := range p.Declared.Secondary {

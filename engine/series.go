@@ -39,8 +39,8 @@ func (e *Engine) computeSeries(ctx context.Context, x *source.ReportQuery, found
 	return result.CumulateSteps(x.Plan, steps), nil
 }
 
-// pointReports computes a separate report for each point. All points have the cap of the
-// whole report.
+// pointReports computes a separate report for each point. All points use the cap of the whole
+// report.
 func (e *Engine) pointReports(ctx context.Context, x *source.ReportQuery, whole *moments.Rows, first, last int64) ([]result.Point, error) {
 	var points []result.Point
 	for bucket := first; bucket <= last; bucket++ {

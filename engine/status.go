@@ -16,8 +16,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// statuses keeps the last status of each subject, and computes the others in the
-// background.
+// statuses keeps the last status of each subject, and computes new ones in the background.
 type statuses struct {
 	mu     sync.Mutex
 	kept   *simplelru.LRU[statusKey, keptStatus]
@@ -37,8 +36,7 @@ type keptStatus struct {
 	status             *result.Status
 }
 
-// maxStatuses bounds the memory of the statuses, about 1 KiB each, and the number of
-// those that wait.
+// maxStatuses bounds the memory of the statuses, about 1 KiB each, and the length of the queue.
 const maxStatuses = 20_000
 
 func newStatuses() *statuses {
@@ -49,9 +47,9 @@ func newStatuses() *statuses {
 	return &statuses{kept: kept, wanted: map[statusKey]bool{}, queue: make(chan statusKey, maxStatuses)}
 }
 
-// LastStatuses returns the last computed status of each subject at once. A subject whose
-// status was never computed has none, and subjects whose events or definitions changed
-// since have an older one. FollowStatuses computes both.
+// LastStatuses returns the last computed status of each subject at once. A subject whose status
+// was never computed has none. If the events or definitions of a subject have changed, its
+// status is outdated. In both cases, FollowStatuses computes a new status.
 func (e *Engine) LastStatuses(ctx context.Context, account int64, subjects []plan.Subject) []*result.Status {
 	defined := e.catalogue.Snapshot().AccountResources(account).Version
 	found := make([]*result.Status, len(subjects))
@@ -84,7 +82,7 @@ func (s *statuses) queueStatus(key statusKey) {
 	}
 }
 
-// FollowStatuses computes the statuses that were asked for until the context ends.
+// FollowStatuses computes the requested statuses until the context ends.
 func (e *Engine) FollowStatuses(ctx context.Context) {
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
@@ -159,8 +157,8 @@ func (e *Engine) complainOfStatus(ctx context.Context, key statusKey, err error)
 	}
 }
 
-// prepareStatus prepares the report of the declared question with a scorecard. It
-// returns nil if the store does not answer: the next list asks again.
+// prepareStatus prepares the report of the declared question with a scorecard. It returns nil
+// if the store does not answer; the next list request tries again.
 func (e *Engine) prepareStatus(ctx context.Context, key statusKey) (*pending, error) {
 	p := &pending{statusKey: key}
 	p.catalogue = e.catalogue.Snapshot().AccountResources(key.account).Version

@@ -29,8 +29,8 @@ type Values struct {
 	Values         []ObservedValue `json:"values"`
 }
 
-// ObservedValue is a value in the form of a filter. An empty value means not
-// set.
+// ObservedValue is a value in the form of a filter. An empty value means that the attribute is
+// not set.
 type ObservedValue struct {
 	Value    string `json:"value"`
 	Visitors int64  `json:"visitors"`

@@ -18,7 +18,7 @@ type Input struct {
 	Power             int          // per cent
 	MDE               float64      // minimum detectable effect, per cent of control
 	PlannedDays       int          // to the planned end, at which tau is 1
-	PlannedVisitors   int64        // which measure the time in place of days; 0: none
+	PlannedVisitors   int64        // which measure the time instead of days; 0: none
 	Prior             *stats.Prior // of lifts, as fractions; nil: flat priors
 	NonNegative       bool         // no visitor's value is below zero
 }
@@ -170,7 +170,7 @@ func (q *Input) controlFirst() []int {
 	return order
 }
 
-// statsOptions returns the options of package stats for the comparison of today.
+// statsOptions returns the options of package stats for today's comparison.
 func (q *Input) statsOptions(order []int) stats.Options {
 	return stats.Options{
 		Shares:            expectedShares(q.Variations, order),
@@ -204,8 +204,8 @@ func estimateOf(sample stats.Sample, o stats.Options) result.Estimate {
 	return result.Estimate{}
 }
 
-// checkSampleRatio compares the visitors with the shares. A mismatch at any look remains. It returns
-// nil if there are no shares.
+// checkSampleRatio compares the visitors with the shares. It returns the first mismatch at a look,
+// or else today's check. It returns nil if there are no shares.
 func (q *Input) checkSampleRatio(order []int) *AnswerChecks {
 	if q.Variations[0].Share == nil {
 		return nil

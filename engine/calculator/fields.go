@@ -75,7 +75,7 @@ func (f givenFields) valueOr(name, otherwise string) givenValue {
 	return v
 }
 
-// refuseField adds an error if a field is present that only another metric has.
+// refuseField adds an error if a field that is only valid for the given metric is present.
 func (f givenFields) refuseField(name string, metric Metric) {
 	if v := f.fieldValue(name); v.text != nil {
 		f.reader.addFault(v.path, v.plainText(), fmt.Sprintf("is only valid for the metric %q", metric))

@@ -50,8 +50,8 @@ func (q *Input) analyzeLooks(order []int) *looks.Question {
 	return all
 }
 
-// lookShares returns the shares at the first look, control first: the given ones, or else
-// the observed ones. They are equal if a variation has no visitors at the first look.
+// lookShares returns the shares at the first look, control first: the given shares, or else the
+// observed ones. All shares are equal if a variation has no visitors at the first look.
 func (q *Input) lookShares(order []int) []float64 {
 	if q.Variations[0].Share != nil {
 		return expectedShares(q.Variations, order)

@@ -13,8 +13,9 @@ const (
 	maxTau   = 1000
 )
 
-// parseLooks reads the looks. Their visitors and converted visitors never shrink, up to those of
-// the variations. Values may fall through refunds, so that these are not checked.
+// parseLooks reads the looks. The numbers of visitors and converted visitors must not decrease
+// from look to look, nor exceed those of the variations. Values are not checked, because refunds
+// can reduce them.
 func (r *inputReader) parseLooks(q *Input, list givenValue) {
 	if list.text == nil || len(q.Variations) == 0 {
 		return
@@ -43,8 +44,8 @@ func (r *inputReader) parseLooks(q *Input, list givenValue) {
 	}
 }
 
-// parseTau reads the time of a look, which is after the look before. If plannedVisitors measure
-// the time, it does not run backwards.
+// parseTau reads the time of a look, which must be later than the previous look. If
+// plannedVisitors measure the time, it never decreases.
 func (r *inputReader) parseTau(q *Input, given givenFields, last float64, visitors int64) float64 {
 	days, tau := given.fieldValue("days"), given.fieldValue("tau")
 	if q.PlannedVisitors > 0 {
@@ -74,14 +75,14 @@ func (r *inputReader) parseTau(q *Input, given givenFields, last float64, visito
 	return found
 }
 
-// earlierSums are the sums of a variation at a look, and where they are.
+// earlierSums are the sums of a variation at a look, and their path in the input.
 type earlierSums struct {
 	Variation
 	validCounts
 	path string
 }
 
-// lookSums reads the sums of a look. The sums before are those of the look before.
+// lookSums reads the sums of a look. before has the sums of the previous look.
 func (r *inputReader) lookSums(q *Input, list givenValue, before []earlierSums, isLast bool) ([]Variation, []earlierSums) {
 	var texts []json.RawMessage
 	want := fmt.Sprintf("an array of %d variations, in the order of variations", r.given)
@@ -119,7 +120,7 @@ func (r *inputReader) lookSums(q *Input, list givenValue, before []earlierSums, 
 	return variations, sums
 }
 
-// notBelow rejects sums below those of the look before.
+// notBelow rejects sums below those of the previous look.
 func (f givenFields) notBelow(now, before earlierSums) {
 	if now.visitors && before.visitors && now.Visitors < before.Visitors {
 		f.fieldValue("n").mustBe(fmt.Sprintf("at least %d, which is n of %s", before.Visitors, before.path))

@@ -32,8 +32,8 @@ func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []st
 	}
 }
 
-// reasonsOf returns the reasons of the last look, or without looks those of the comparisons,
-// each once.
+// reasonsOf returns the distinct reasons of the last look, and of the comparisons with
+// insufficient data. Without looks, it returns the reasons of all comparisons.
 func reasonsOf(found *looks.Question, comparisons []stats.Comparison) []stats.Reason {
 	reasons := []stats.Reason{}
 	add := func(reason stats.Reason) {

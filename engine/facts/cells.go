@@ -16,15 +16,15 @@ import (
 	"lifthouse/schema"
 )
 
-// cells are the stored cells as far as refreshes need them.
+// cells has the part of the stored cells that refreshes need.
 type cells struct {
 	leastByDay int64                       // number of visitors from which a subject has cells by day
 	byDay      map[plan.Subject]bool       // subjects with cells by day
 	all        map[plan.Subject]fold.Cells // cells of the grain fold.OfAll of the subjects that were changed
 }
 
-// leastVisitorsByDay is the number of visitors from which a subject has cells by day. Below,
-// reports over days are fast without them.
+// leastVisitorsByDay is the number of visitors from which a subject has cells by day. Smaller
+// subjects do not need them: their reports over days are fast anyway.
 const leastVisitorsByDay = 20_000
 
 // openCells returns the cells of a store.
@@ -44,8 +44,8 @@ func (s *server) openCells(ctx context.Context, leastByDay int64) (cells, error)
 	return c, nil
 }
 
-// appendSumChanges appends the changes of cells when rows of visitors change from had to want, and adds their subjects. The
-// cells in memory are then those after the change.
+// appendSumChanges appends the changes of the cells if the rows of visitors change from had to want. It adds the
+// subjects of these rows to subjects, and updates the cells in memory.
 func (c *cells) appendSumChanges(ctx context.Context, from *server, subjects map[plan.Subject]bool, changes []fold.Change, had, want []fold.Row) ([]fold.Change, error) {
 	added := fold.Cells{}
 	eachChanged(had, want, func(rows []fold.Row, sign int64) {
@@ -79,8 +79,8 @@ func (c *cells) appendSumChanges(ctx context.Context, from *server, subjects map
 	return changes, nil
 }
 
-// eachChanged calls each for the rows of each visitor of each subject: with the sign -1 for those that the visitor had, and
-// with 1 for those that the visitor should have.
+// eachChanged calls each for the rows of each visitor of each subject: with the sign -1 for the old rows, and with
+// 1 for the wanted rows.
 func eachChanged(had, want []fold.Row, each func(rows []fold.Row, sign int64)) {
 	for _, of := range []struct {
 		rows []fold.Row
@@ -97,7 +97,7 @@ func eachChanged(had, want []fold.Row, each func(rows []fold.Row, sign int64)) {
 	}
 }
 
-// appendCell appends the changes of a cell to which something is added, and changes it in stored.
+// appendCell appends the changes that add sums to a cell, and updates the cell in stored.
 func appendCell(changes []fold.Change, key fold.CellKey, added *fold.Cell, stored fold.Cells) []fold.Change {
 	now := *added
 	if had := stored[key]; had != nil {
@@ -130,7 +130,8 @@ func (c *cells) loadMissing(ctx context.Context, from *server, subjects map[plan
 	return from.readCells(ctx, from.sectionCells, func(key fold.CellKey, cell *fold.Cell) { c.all[key.Subject][key] = cell }, clickhouse.Named("sections", sectionsOf(missing, fold.OfAll)))
 }
 
-// readDays returns the stored cells by day to which something is added, and maybe others.
+// readDays returns the stored cells by day that the added cells change, and possibly other
+// cells.
 func (c *cells) readDays(ctx context.Context, from *server, added fold.Cells) (fold.Cells, error) {
 	subjects, goals, firsts := map[plan.Subject]bool{}, map[int64]bool{}, map[int64]bool{}
 	for key := range added {
@@ -163,11 +164,11 @@ func (c *cells) visitorsWith(added fold.Cells) map[plan.Subject]int64 {
 	return visitors
 }
 
-// addDays adds the cells by day of a subject, which has none yet: those of its stored visitors,
-// changed from had to want.
+// addDays adds the first cells by day of a subject: the sums of its stored visitors, changed
+// from had to want.
 func (s *server) addDays(ctx context.Context, subject plan.Subject, added fold.Cells, had, want []fold.Row) error {
 	byDay := fold.Cells{}
-	var rows []fold.Row // of a visitor
+	var rows []fold.Row // of one visitor
 	end := func() {
 		byDay.AddRows(rows, 1, true)
 		rows = rows[:0]
@@ -253,7 +254,7 @@ func sumsColumn(c *fold.Change) []*big.Int {
 	return append(sums, big.NewInt(c.Cell.FirstView), big.NewInt(c.Cell.FirstAccepted), big.NewInt(c.Cell.Newest))
 }
 
-// cellOf returns the cell with a value of the column sums.
+// cellOf returns the cell for a value of the column sums.
 func cellOf(sums []*big.Int) (*fold.Cell, error) {
 	if len(sums) != fold.NumberOfSums+3 {
 		return nil, fmt.Errorf("facts: a cell has %d sums", len(sums))

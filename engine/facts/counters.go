@@ -16,8 +16,7 @@ import (
 	"lifthouse/engine/plan"
 )
 
-// SubjectCounters are what is known of a subject without reading its rows: all its stored events, also those that
-// no report counts.
+// SubjectCounters are totals of a subject that need no rows. They include stored events that no report counts.
 type SubjectCounters struct {
 	Visitors int64                   // that a report counts
 	Events   [moments.Goal + 1]int64 // by kind
@@ -137,7 +136,8 @@ func (r *Refresher) EachSubject(each func(plan.Subject, SubjectCounters)) {
 	}
 }
 
-// StoredPosition returns the position of the stored facts. It waits while a refresh stores some.
+// StoredPosition returns the position of the stored facts. It waits while a refresh stores
+// facts.
 func (r *Refresher) StoredPosition(ctx context.Context) (Position, error) {
 	return r.positionOn(ctx, r.currentServer())
 }
@@ -170,7 +170,8 @@ func (r *Refresher) LostVisitors() int {
 	return len(r.lost)
 }
 
-// publishState shows the position and the counters of changed subjects to readers; nil: of all subjects.
+// publishState makes the position and the given counters visible to readers. The counters replace all
+// others if all is true.
 func (r *Refresher) publishState(counters map[plan.Subject]SubjectCounters, all bool) {
 	r.read.Lock()
 	defer r.read.Unlock()

@@ -13,8 +13,8 @@ import (
 	"lifthouse/schema"
 )
 
-// EraseVisitors deletes all facts of the visitors, whose events are deleted already. It cancels them, and returns when
-// a merge has removed them from the disks of all active replicas.
+// EraseVisitors deletes all facts of visitors whose events are already deleted. It cancels the facts, and returns
+// when a merge has removed them from the disks of all active replicas.
 func (r *Refresher) EraseVisitors(ctx context.Context, visitors []Visitor) error {
 	_, err := r.runExclusively(ctx, func(ctx context.Context) error {
 		for some := range slices.Chunk(visitors, visitorsAtOnce) {
@@ -35,14 +35,14 @@ func (r *Refresher) EraseVisitors(ctx context.Context, visitors []Visitor) error
 	return r.removeCancelled(ctx, visitors)
 }
 
-// moveOn stores another position of the same facts. It overtakes a refresh of another process that has read what was
-// deleted, and makes all processes read the facts again.
+// moveOn stores a new position without changing facts. Thus a refresh of another process that has read deleted
+// facts is overtaken, and all processes read the facts again.
 func (r *Refresher) moveOn(ctx context.Context) error {
 	return r.storeChanges(ctx, nil, nil, r.position.nextRefresh(r.position.Through))
 }
 
-// removeCancelled merges all facts, which removes those that are cancelled. A merge does not change the sums that reports read; a
-// deletion would, because it changes one part after the other.
+// removeCancelled merges all facts, which removes the cancelled rows. A merge does not change the sums that reports
+// read. A deletion would, because it changes one part after another.
 func (r *Refresher) removeCancelled(ctx context.Context, visitors []Visitor) error {
 	server := r.currentServer()
 	if err := r.changeStoredParts(ctx, server, "OPTIMIZE TABLE "+server.Facts+" FINAL SETTINGS optimize_throw_if_noop = 1"); err != nil {
@@ -60,7 +60,7 @@ func (r *Refresher) removeCancelled(ctx context.Context, visitors []Visitor) err
 	return nil
 }
 
-// DropSubjects deletes all facts of the subjects, whose events are deleted already.
+// DropSubjects deletes all facts of subjects whose events are already deleted.
 func (r *Refresher) DropSubjects(ctx context.Context, subjects []plan.Subject) error {
 	var sections []uint64
 	for _, subject := range subjects {
@@ -82,8 +82,8 @@ func (r *Refresher) DropSubjects(ctx context.Context, subjects []plan.Subject) e
 	return err
 }
 
-// changeStoredParts executes a statement that changes stored parts, and returns when it is done on all replicas that answer. The others
-// do it when they are back.
+// changeStoredParts executes a statement that changes stored parts, and returns when all reachable replicas have
+// executed it. Other replicas execute it when they are back.
 func (r *Refresher) changeStoredParts(ctx context.Context, on *server, statement string, params ...any) error {
 	if err := on.Exec(ctx, statement, params...); err != nil || len(r.servers) == 1 {
 		return err
@@ -96,11 +96,11 @@ func (r *Refresher) changeStoredParts(ctx context.Context, on *server, statement
 	return nil
 }
 
-// awaitDeletions returns when the deletions of an interrupted process are done.
+// awaitDeletions waits until the deletions of an interrupted process are done.
 func (s *server) awaitDeletions(ctx context.Context) error {
 	var unfinished uint64
 	err := s.QueryRow(ctx, "SELECT count() FROM system.mutations WHERE database = currentDatabase() AND table = {table:String} AND NOT is_done", clickhouse.Named("table", s.Facts)).Scan(&unfinished)
-	if err == nil && unfinished > 0 { // mutations are done in their order
+	if err == nil && unfinished > 0 { // mutations run in order, so this one waits for the others
 		err = s.Exec(ctx, "ALTER TABLE "+s.Facts+" DELETE WHERE false SETTINGS mutations_sync = 1")
 	}
 	if err != nil {

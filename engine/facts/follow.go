@@ -16,12 +16,12 @@ func (r *Refresher) NoteEvents(events int, accepted time.Time) {
 	r.noted, r.notedEvents = accepted.UnixMilli(), r.notedEvents+events
 }
 
-// mostAwaited is the number of noted events that a report waits for, at most about two seconds. During an import more wait,
-// and reports are as of the last refresh.
+// mostAwaited is the maximum number of noted events that a report waits for, which takes about two seconds. During
+// an import more events are waiting, and reports show the state of the last refresh.
 const mostAwaited = 200_000
 
-// LastUnfoldedTime returns when the last of the noted events that are not folded yet was accepted, in milliseconds since 1970;
-// 0: all are folded, or there are more than a report waits for.
+// LastUnfoldedTime returns the acceptance time of the last noted event that is not folded yet, in milliseconds
+// since 1970. It returns 0 if all events are folded, or if there are more than a report waits for.
 func (r *Refresher) LastUnfoldedTime() int64 {
 	r.noting.Lock()
 	defer r.noting.Unlock()
@@ -31,7 +31,7 @@ func (r *Refresher) LastUnfoldedTime() int64 {
 	return r.noted
 }
 
-// RefreshNoted returns when all events that were noted before are folded.
+// RefreshNoted folds all events that were noted before the call.
 func (r *Refresher) RefreshNoted(ctx context.Context) error {
 	r.noting.Lock()
 	noted, events := r.noted, r.notedEvents
@@ -49,7 +49,7 @@ const (
 	// refreshInterval is the time between refreshes of a store with new events. A report of an embedded store does not
 	// wait for it.
 	refreshInterval = 3 * time.Second
-	// scrubInterval is the time between scrubs of a part of the visitors, so that all are scrubbed once a day.
+	// scrubInterval is the time between scrubs of one part of the visitors. All parts are scrubbed once a day.
 	scrubInterval = time.Minute
 	scrubParts    = 24 * 60
 )
@@ -80,7 +80,8 @@ func (r *Refresher) FollowEvents(ctx context.Context) {
 	}
 }
 
-// visitorRange returns the first and the last visitor id of one of some parts.
+// visitorRange returns the first and the last visitor id of a part, if all ids are divided into
+// equal parts.
 func visitorRange(part, parts uint64) (first, last uint64) {
 	width := math.MaxUint64 / parts
 	if first = part * width; part == parts-1 {
@@ -89,7 +90,7 @@ func visitorRange(part, parts uint64) (first, last uint64) {
 	return first, first + width - 1
 }
 
-// RebuildFacts deletes all facts, and folds all events again.
+// RebuildFacts deletes all facts and folds all events again.
 func (r *Refresher) RebuildFacts(ctx context.Context) (Position, error) {
 	if err := r.lockRefresh(ctx); err != nil {
 		return Position{}, err

@@ -17,8 +17,8 @@ const insertedColumns = "section, website_id, subject, subject_id, experiment_id
 	"multi_exposed_at, seen, digest, views, clicks, submits, completions, conversions, contacts, later_ms, later_kinds, " +
 	"value, profit, extra_value, value_before, profit_before, extra_value_before, sums"
 
-// oneBlock are the settings of an insert that stores all its rows as one part, or none. Of several inserts with a token
-// only the first one is stored; an empty token equals no other.
+// oneBlock returns the settings of an insert that stores all its rows as one part, or none. Of several inserts with
+// the same token, only the first is stored. An empty token equals no other.
 func oneBlock(token string) clickhouse.Settings {
 	const most = 1 << 40
 	settings := clickhouse.Settings{
@@ -40,8 +40,8 @@ type section struct {
 	fold.Grain
 }
 
-// hashBits are the bits of a section below its grain, a hash of the subject. They suffice: of a million subjects,
-// two have the same section with a probability of 5·10^-7.
+// hashBits is the number of low bits of a section that hold a hash of the subject; the grain is above them. They
+// suffice: among a million subjects, the probability of a collision is 5·10^-7.
 const hashBits = 60
 
 // SectionOf returns the section of the rows of a grain of a subject.
@@ -53,13 +53,14 @@ func SectionOf(subject plan.Subject, grain fold.Grain) uint64 {
 	return of | schema.HashID(fmt.Sprintf("%d %s %d %d", subject.WebsiteID, subject.Kind, subject.ID, subject.ExperimentID))>>(64-hashBits)
 }
 
-// sectionsOfGrain returns the parameters first and last, between which are the sections of a grain.
+// sectionsOfGrain returns the parameters first_section and last_section, the range of the sections
+// of a grain.
 func sectionsOfGrain(grain fold.Grain) []any {
 	first := uint64(grain) << hashBits
 	return []any{clickhouse.Named("first_section", first), clickhouse.Named("last_section", first|(1<<hashBits-1))}
 }
 
-// cancels ends the variation of a row that cancels another one.
+// cancels is the suffix of the variation of a row that cancels another row.
 const cancels = "-"
 
 // insertChanges inserts the changes of a refresh as one atomic block. If an insert with the same token is

@@ -18,14 +18,14 @@ import (
 type Position struct {
 	Refresh uint32 // number of the last refresh; 0: none
 	Through int64  // acceptance time up to which events are folded, in milliseconds since 1970
-	Attempt uint64 // random: several processes may attempt the refresh, of which one succeeds
+	Attempt uint64 // random: several processes may attempt the refresh, and one succeeds
 }
 
 // FoldedThrough returns the acceptance time up to which events are folded.
 func (p Position) FoldedThrough() time.Time { return time.UnixMilli(p.Through).UTC() }
 
-// ErrIncomplete means that the server does not have all parts of the facts yet. A server of which it stays true has
-// lost some, or facts were inserted while others were rebuilt.
+// ErrIncomplete means that the server does not have all parts of the facts yet. If this persists, the server has
+// lost parts, or facts were inserted during a rebuild.
 var ErrIncomplete = errors.New("the server does not have all facts yet; if this lasts for minutes, rebuild them: lifthouse facts --rebuild")
 
 // readPosition returns the position of the facts of a server. The error may be ErrIncomplete.

@@ -25,8 +25,8 @@ var sqlFiles embed.FS
 // reportTemplates are the files of sql/.
 var reportTemplates = template.Must(source.ParseTemplates().ParseFS(sqlFiles, "sql/*.sql"))
 
-// tables are the tables of a server, with the statements of refreshes. On a shard of a cluster they are the local
-// ones.
+// tables has the names of a server's tables and the statements of refreshes. On a shard of a cluster, these are
+// the local tables.
 type tables struct {
 	Facts, Sent string // names
 	Attributes  string // columns, separated by commas
@@ -53,7 +53,7 @@ func newTables(facts, sent string) *tables {
 	return t
 }
 
-// renderStatement returns a file of sql/ with a condition.
+// renderStatement renders a file of sql/ with a condition.
 func (t *tables) renderStatement(file, where string) string {
 	with := *t
 	with.Where = where
@@ -69,7 +69,7 @@ var (
 	ofShard  = newTables("facts_local", "events_local")
 )
 
-// server is a connection to a server with facts: the only one, or a replica of a shard.
+// server is a connection to a server with facts: the only server, or a replica of a shard.
 type server struct {
 	driver.Conn
 	*tables
@@ -81,12 +81,12 @@ type Visitor struct {
 	ID      uint64
 }
 
-// reading are the settings of the statements of a refresh: compiling takes longer than most of
-// them, and one thread each leaves the other cores to reports.
+// reading are the settings of the statements of a refresh. Compiling takes longer than most of
+// these statements, and a single thread leaves the other cores to reports.
 var reading = clickhouse.Settings{"max_threads": 1, "compile_expressions": 0, "compile_aggregate_expressions": 0, "compile_sort_description": 0}
 
-// visitorParams returns the parameters that select visitors. They also select visitors with the same ids
-// of the other websites, which is harmless.
+// visitorParams returns the parameters that select visitors. They may also select visitors of other
+// websites with the same ids, which is harmless.
 func visitorParams(visitors []Visitor) []any {
 	websites, ids := []int64{}, make([]uint64, len(visitors))
 	for i, v := range visitors {
@@ -147,7 +147,8 @@ func scanEvent(row driver.Rows) (e fold.Event, err error) {
 	return e, err
 }
 
-// made says of which events the rows of a visitor of a subject are made.
+// made identifies the events from which the rows of a visitor of a subject were made: their
+// number, and a digest.
 type made struct {
 	seen   int64
 	digest uint64
@@ -159,7 +160,7 @@ type visitorOf struct {
 	Visitor uint64
 }
 
-// madeOfRows adds what the rows of visitors are made of.
+// madeOfRows adds the number and the digest of the events in the rows to each visitor's entry.
 func madeOfRows(rows []fold.Row, to map[visitorOf]made) {
 	for i := range rows {
 		if r := &rows[i]; r.Grain == fold.OfVisitor && r.Seen > 0 {
@@ -170,7 +171,8 @@ func madeOfRows(rows []fold.Row, to map[visitorOf]made) {
 	}
 }
 
-// readMade returns what the stored rows of the visitors of some subjects are made of.
+// readMade returns the number and the digest of the events in the stored rows, for the visitors
+// of some subjects.
 func (s *server) readMade(ctx context.Context, visitors []Visitor, subjects map[plan.Subject]bool) (map[visitorOf]made, error) {
 	found := map[visitorOf]made{}
 	err := schema.EachRow(ctx, s, s.madeOf, func(row driver.Rows) error {
@@ -199,8 +201,8 @@ func sectionsOf(subjects map[plan.Subject]bool, grain fold.Grain) []uint64 {
 	return sections
 }
 
-// readRows calls each for the stored rows of visitors and goal events that a statement selects, by visitor. A row
-// that is stored twice comes twice. Cancelling rows without a cancelled one are an error.
+// readRows calls each for the stored rows of visitors and goal events that a statement selects, by visitor. For a
+// row that is stored twice, it calls each twice. A row that cancels a missing row is an error.
 func (s *server) readRows(ctx context.Context, statement string, each func(*fold.Row) error, params ...any) error {
 	return schema.EachRow(ctx, s, statement, func(row driver.Rows) error {
 		r, copies, err := scanFact(row)
@@ -242,7 +244,8 @@ func scanFact(row driver.Rows) (r fold.Row, copies int64, err error) {
 	return r, copies, nil
 }
 
-// withoutNone returns joined attributes as they are in rows: if all are empty, the text is, too.
+// withoutNone returns joined attributes as they are in rows. If all attributes are empty, the
+// text is empty.
 func withoutNone(attributes string) string {
 	if strings.Trim(attributes, string(fold.Separator)) == "" {
 		return ""

@@ -16,7 +16,8 @@ import (
 	"lifthouse/schema"
 )
 
-// Refresher brings the facts of a store up to date with its events. A process has one.
+// Refresher brings the facts of a store up to date with its events. A process has one for a
+// store on one server, or one per shard of a cluster.
 type Refresher struct {
 	// LeastVisitorsByDay is the number of visitors from which a subject has cells by day. It must
 	// be set before the first refresh.
@@ -26,20 +27,20 @@ type Refresher struct {
 	alone   bool      // no other process writes to the store
 	current atomic.Int32
 
-	busy       chan struct{} // holds an element during a refresh, which guards the following
-	on         *server       // that the refresh uses
-	known      bool          // whether the following is that of the store: it is read again after an error
-	readAt     time.Time     // when it was so
-	opened     bool          // no deletion of another process goes on that began before this one did
+	busy       chan struct{} // holds an element during a refresh; guards the following
+	on         *server       // the server that the refresh uses
+	known      bool          // whether the following fields match the store; false after an error, to read them again
+	readAt     time.Time     // when they last matched
+	opened     bool          // no deletion that began before this process is still running
 	lookedBack time.Time     // last refresh with longOverlap
 	position   Position
 	cells      cells
 
 	noting                    sync.Mutex // guards the following
-	noted, folded             int64      // last acceptance times of the noted events, and of those that are folded, in milliseconds since 1970
+	noted, folded             int64      // last acceptance times of the noted and of the folded events, in milliseconds since 1970
 	notedEvents, foldedEvents int        // numbers of both since the start
 
-	inserting sync.RWMutex // held while facts are stored: the position of the store is not known
+	inserting sync.RWMutex // held while facts are stored, when the position of the store is unknown
 
 	read     sync.RWMutex // guards the following
 	shown    Position     // the last one that is stored
@@ -48,7 +49,8 @@ type Refresher struct {
 	counters map[plan.Subject]SubjectCounters
 }
 
-// NewRefresher returns the refresher of a store on one server. alone says that no other process writes to the store.
+// NewRefresher returns the refresher of a store on one server. alone means that no other process writes to the
+// store.
 func NewRefresher(conn driver.Conn, alone bool) *Refresher {
 	r := &Refresher{servers: []*server{{conn, ofServer}}, alone: alone, LeastVisitorsByDay: leastVisitorsByDay, busy: make(chan struct{}, 1), lost: map[Visitor]bool{}}
 	if alone {
@@ -72,15 +74,16 @@ func (r *Refresher) currentServer() *server { return r.servers[int(r.current.Loa
 const (
 	// visitorsAtOnce is the number of visitors that are folded at once. Their ids are parameters of a statement.
 	visitorsAtOnce = 16_384
-	// overlap is how long after its acceptance an event of another process may become visible and still be noticed by
-	// the next refresh. A refresh in longOverlapInterval notices later ones, until longOverlap. The scrub finds the rest.
+	// overlap is the delay after which another process's event may become visible, and the next refresh still finds
+	// it. Once per longOverlapInterval, a refresh also finds events delayed up to longOverlap. The scrub finds the
+	// rest.
 	overlap             = 10 * time.Second
 	longOverlap         = 15 * time.Minute
 	longOverlapInterval = 5 * time.Minute
 )
 
-// RefreshFacts folds the visitors with events that were accepted since the last refresh, and inserts what changed.
-// It returns the position of the facts.
+// RefreshFacts folds the visitors with events accepted since the last refresh, and inserts the changes. It returns
+// the position of the facts.
 func (r *Refresher) RefreshFacts(ctx context.Context) (at Position, err error) {
 	return r.runExclusively(ctx, func(ctx context.Context) error {
 		var through int64
@@ -117,8 +120,8 @@ var errOvertaken = errors.New("another process was faster; if this lasts for min
 // mostOvertaken is the number of times in a row that a refresh may be overtaken.
 const mostOvertaken = 20
 
-// runExclusively calls work while no other refresh of this process runs, again if another process was faster. It
-// returns the position after it.
+// runExclusively calls work while no other refresh of this process runs. It calls work again if another process
+// was faster. It returns the resulting position.
 func (r *Refresher) runExclusively(ctx context.Context, work func(context.Context) error) (Position, error) {
 	if err := r.lockRefresh(ctx); err != nil {
 		return Position{}, err
@@ -157,7 +160,7 @@ func (r *Refresher) lockRefresh(ctx context.Context) error {
 func (r *Refresher) unlockRefresh() { <-r.busy }
 
 // canRetry reports whether a refresh may succeed at once after an error: another process was faster, or
-// another replica may have what this one lacks.
+// another replica may have facts that this one lacks.
 func (r *Refresher) canRetry(err error) bool {
 	if errors.Is(err, ErrIncomplete) || schema.IsUnreachable(err) {
 		r.current.Add(1)
@@ -166,18 +169,19 @@ func (r *Refresher) canRetry(err error) bool {
 	return errors.Is(err, errOvertaken) || errors.Is(err, errTooLate)
 }
 
-// elapsedSince returns the time since another one. It includes time in which the machine slept, and jumps of the clock.
+// elapsedSince returns the time since an earlier time, including sleep of the machine and jumps of the clock.
 func elapsedSince(since time.Time) time.Duration {
 	now := time.Now()
 	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
 }
 
-// OpenFacts reads what must be known of the stored facts, and returns their position.
+// OpenFacts reads the state of the stored facts that refreshes need, and returns their
+// position.
 func (r *Refresher) OpenFacts(ctx context.Context) (Position, error) {
 	return r.runExclusively(ctx, func(context.Context) error { return nil })
 }
 
-// loadState reads what the refresher must know of the stored facts, unless it is known and no other process has changed them.
+// loadState reads the state of the stored facts, unless it is known and no other process has changed the facts.
 func (r *Refresher) loadState(ctx context.Context) error {
 	r.readAt = time.Now()
 	if r.known && r.alone {
@@ -209,15 +213,14 @@ func (r *Refresher) loadState(ctx context.Context) error {
 	return nil
 }
 
-// longestRefresh is the time after which a refresh must not insert what it found. ClickHouse knows the token of another
-// process's refresh for much longer, so that of two refreshes with a number one is refused.
+// longestRefresh is the time after which a refresh must not insert its changes. ClickHouse remembers insert tokens
+// for much longer, so it refuses the second of two refreshes with the same number.
 const longestRefresh = time.Minute
 
 // errTooLate means that the process was paused during a refresh.
 var errTooLate = errors.New("the refresh took too long")
 
-// foldVisitors folds the visitors, who are sorted, some at a time. The position includes the events until
-// through once all are folded.
+// foldVisitors folds sorted visitors in batches. Only the last batch moves the position to through.
 func (r *Refresher) foldVisitors(ctx context.Context, touched []Visitor, through int64) error {
 	for from := 0; ; from += visitorsAtOnce {
 		if from > 0 {
@@ -253,7 +256,8 @@ func (r *Refresher) confirmPosition(ctx context.Context) error {
 	return err
 }
 
-// replaceRows inserts the changes of some visitors from had to want, together with the next position.
+// replaceRows inserts the changes of visitors' rows from had to want, together with the next
+// position.
 func (r *Refresher) replaceRows(ctx context.Context, had, want []fold.Row, next Position) (err error) {
 	changes := fold.AppendChanges(nil, had, want)
 	if len(changes) == 0 && next.Through == r.position.Through {
@@ -268,7 +272,8 @@ func (r *Refresher) replaceRows(ctx context.Context, had, want []fold.Row, next 
 	return r.storeChanges(ctx, changes, changed, next)
 }
 
-// storeChanges inserts changes of rows and cells together with the next position. changed are the subjects of the cells.
+// storeChanges inserts changes of rows and cells, together with the next position. changed has the subjects of the
+// cells.
 func (r *Refresher) storeChanges(ctx context.Context, changes []fold.Change, changed map[plan.Subject]bool, next Position) error {
 	if r.position.Refresh > 0 {
 		changes = append(changes, fold.Change{Row: r.position.asRow(), Cancels: true})
@@ -279,9 +284,9 @@ func (r *Refresher) storeChanges(ctx context.Context, changes []fold.Change, cha
 		if elapsedSince(r.readAt) > longestRefresh {
 			return errTooLate
 		}
-		token = fmt.Sprintf("%d after %x", next.Refresh, r.position.Attempt) // of a process that read the same position
+		token = fmt.Sprintf("%d after %x", next.Refresh, r.position.Attempt) // equal for processes that read the same position
 	}
-	ctx = context.WithoutCancel(ctx) // an insert that is given up may still be stored
+	ctx = context.WithoutCancel(ctx) // an abandoned insert may still be stored
 	r.inserting.Lock()
 	defer r.inserting.Unlock()
 	if err := r.on.insertChanges(ctx, token, changes); err != nil {
@@ -302,9 +307,9 @@ func (r *Refresher) storeChanges(ctx context.Context, changes []fold.Change, cha
 	return nil
 }
 
-// rowsOf returns the stored rows of the visitors, and the rows that they should have. What is stored is
-// computed from the events of the last position, and confirmed by the number of events of
-// each visitor and their digests; otherwise the rows of a visitor are read.
+// rowsOf returns the stored rows of the visitors and the wanted rows. It computes the stored rows from
+// the events up to the last position, and checks each visitor's number of events and digest. It reads
+// the rows of visitors for whom the check fails.
 func (r *Refresher) rowsOf(ctx context.Context, touched []Visitor, through int64) (had, want []fold.Row, err error) {
 	if len(touched) == 0 {
 		return nil, nil, nil

@@ -23,7 +23,7 @@ type Source struct {
 	states []state // of the shards, at the moment of the report
 }
 
-// state is what a server knows of the subject of a report. All statements of the report read this server.
+// state is the state of a report's subject on a server. All statements of the report read this server.
 type state struct {
 	*server
 	Position
@@ -51,9 +51,10 @@ func (x Source) serverParts() []part {
 }
 
 const (
-	// mostTries is the maximum number of times that a report is read because a refresh changed the facts of its subject.
+	// mostTries is the maximum number of times that a report is read. It is read again if a refresh changed the
+	// facts of its subject.
 	mostTries = 10
-	// patience is the time until a server may have fetched the facts that it lacks.
+	// patience is the pause before a retry, in which a server may fetch missing facts.
 	patience = 50 * time.Millisecond
 )
 
@@ -66,8 +67,9 @@ func (x Source) ReadRows(ctx context.Context) (found *moments.Rows, err error) {
 	return found, err
 }
 
-// atOnePosition calls read until the facts do not change while it reads. Each statement reads what is stored at the
-// moment. If the position is the same before and after all statements, they have read the same facts.
+// atOnePosition calls read until the subject's facts do not change during a call. Each statement reads the facts
+// that are stored at that moment. If the position is the same before and after all statements, they have read the
+// same facts.
 func (x Source) atOnePosition(ctx context.Context, read func(Source) error) error {
 	for range mostTries {
 		now, err := x.withCurrentState(ctx)
@@ -94,7 +96,7 @@ func (x Source) atOnePosition(ctx context.Context, read func(Source) error) erro
 	return &source.StoreError{Fault: source.Busy}
 }
 
-// withCurrentState returns the source with what the servers know of the subject at the moment.
+// withCurrentState returns the source with the current state of the subject on the servers.
 func (x Source) withCurrentState(ctx context.Context) (Source, error) {
 	asked := *x.ReportQuery
 	x.ReportQuery, x.states = &asked, make([]state, len(x.Shards))
@@ -115,7 +117,7 @@ func (x Source) withCurrentState(ctx context.Context) (Source, error) {
 	return x, nil
 }
 
-// hasMoved reports whether the facts of the subject have changed since a moment.
+// hasMoved reports whether the facts of the subject have changed since x.states was read.
 func (x Source) hasMoved(ctx context.Context) (bool, error) {
 	for i, shard := range x.Shards {
 		was := &x.states[i]
@@ -133,8 +135,8 @@ func (x Source) hasMoved(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// otherReplica reports whether a report may succeed on other replicas after an error, and makes
-// the shards use others. Which of the servers failed is not known.
+// otherReplica reports whether a retry after an error may succeed. It makes every shard use its
+// next replica, because the failed server is not known.
 func (x Source) otherReplica(err error) (others bool) {
 	if !errors.Is(err, ErrIncomplete) && !schema.IsUnreachable(err) {
 		return false
@@ -209,7 +211,7 @@ func (x Source) readTop(ctx context.Context) ([]string, error) {
 	counts := map[string]int64{}
 	for _, part := range x.serverParts() {
 		q, slots := (&counting{part: part}).newQuery()
-		if slots.Most = len(x.Shards) == 1; slots.Most { // else a value may be frequent on all servers together
+		if slots.Most = len(x.Shards) == 1; slots.Most { // else a value may be frequent only over all servers
 			q.Params = append(q.Params, source.Param{Name: "most", Value: uint32(x.Top)}) //nolint:gosec // few
 		}
 		if err := part.countValues(ctx, q, slots, counts); err != nil {
@@ -257,8 +259,8 @@ func (x Source) readOutliers(ctx context.Context) (*moments.Outliers, error) {
 	return moments.NewOutliers(total, &totalSum, &totalSquares, x.Filters.ZScore), nil
 }
 
-// readCap returns the limit of the cap of the report, or nil if there is none. Filters
-// of visitors do not restrict a percentile.
+// readCap returns the cap of the report, or nil if there is none. A percentile ignores filters
+// of visitors.
 func (x Source) readCap(ctx context.Context) (*moments.Cap, error) {
 	switch {
 	case x.Cap == nil || x.CapLimit != nil:

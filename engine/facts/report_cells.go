@@ -18,8 +18,8 @@ import (
 
 // A report about all visitors is read from cells: hundreds of rows in place of millions.
 
-// hasCells reports whether the cells have the sums of the report, and whether they are those by day.
-// Subjects with fewer visitors than leastVisitorsByDay have none by day.
+// hasCells reports whether cells have the sums of the report, and whether these are the cells by
+// day. Subjects with fewer visitors than leastVisitorsByDay have none by day.
 func (x part) hasCells() (byDay, has bool) {
 	switch f := &x.Filters; {
 	case len(f.Lists) > 0, len(f.Texts) > 0, f.GoalValue != nil, f.ZScore != 0, x.Cap != nil, x.Dimension != "":
@@ -30,7 +30,7 @@ func (x part) hasCells() (byDay, has bool) {
 	return true, isWholeDay(x.Filters.From) && isWholeDay(x.Filters.To) && x.days && x.Interval != query.Hourly && !x.SharesSince.After(plan.OpenFrom)
 }
 
-// isWholeDay reports whether an end of a window is open, or between two days.
+// isWholeDay reports whether an end of a window is open or at midnight UTC.
 func isWholeDay(t time.Time) bool { return t.IsZero() || t.Equal(t.UTC().Truncate(24*time.Hour)) }
 
 // readCells reads the sums from the cells.
@@ -106,8 +106,8 @@ func (s *counting) addCells(ctx context.Context, byDay, series bool) error {
 	})
 }
 
-// cellMoments returns the moments of a cell that are those of the report: of visitors, and of the
-// goal or of all goals.
+// cellMoments returns the moments of a cell that belong to the report: of visitors, and of the
+// report's goal or of all goals.
 func (s *counting) cellMoments(goal int64, cell *fold.Cell) moments.Moments {
 	if goal == 0 && s.Goal != nil {
 		clear(cell.Sums[fold.Goals:])

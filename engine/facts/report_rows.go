@@ -69,8 +69,8 @@ func (s *sums) countOnServers(ctx context.Context, count func(*counting, context
 	return nil
 }
 
-// addMoments adds the moments of rows with a variation, or subtracts them if the rows cancel others.
-// Events that do not count have no variation.
+// addMoments adds the moments of rows with a variation, or subtracts them if the rows cancel other
+// rows. Rows of events that do not count have no variation.
 func (s *counting) addMoments(variation string, at key, m *moments.Moments) error {
 	variation, cancelling := strings.CutSuffix(variation, cancels)
 	if variation == "" {
@@ -166,7 +166,8 @@ func (s *counting) addGoals(row driver.Rows) error {
 	return s.addMoments(variation, at, &m)
 }
 
-// readSteps returns what each bucket of the series adds, before the removal of outliers.
+// readSteps returns the sums that each bucket of the series adds, before the removal of
+// outliers.
 func (x Source) readSteps(ctx context.Context) ([]moments.Step, error) {
 	x.ReportQuery = x.WithoutOutliers()
 	s := x.newSums()
@@ -246,7 +247,7 @@ func sortedRows(of map[moments.RowKey]*moments.Moments) []moments.Row {
 type slots struct {
 	source.Slots
 	Facts       source.Expr   // table
-	From, To    bool          // whether the window starts, and ends before the newest event
+	From, To    bool          // whether the window has a start, and an end before the newest event
 	Shares      bool          // some visitors were exposed before the current shares took effect
 	Counts      []source.Expr // of a visitor: columns with the events until the end of the window
 	Rank        source.Expr   // of the value of the dimension
@@ -259,8 +260,8 @@ type slots struct {
 	Few         bool        // the statement reads few rows: one thread suffices
 }
 
-// isEveryEvent reports whether every event of one goal counts, so that the sums in
-// the rows are those of the report.
+// isEveryEvent reports whether every event of one goal counts. If so, the sums in the rows are
+// the sums of the report.
 func (x part) isEveryEvent() bool {
 	return x.Goal != nil && x.Filters.GoalValue == nil && x.Outliers == nil
 }
@@ -270,7 +271,7 @@ func (x part) endsEarly() bool {
 	return !x.Filters.To.IsZero() && !x.Filters.To.After(x.Stored.Newest)
 }
 
-// newQuery returns the parameters and slots of all statements of the report.
+// newQuery returns the parameters and slots that all statements of the report share.
 func (s *counting) newQuery() (*source.Statement, slots) {
 	p := s.Plan
 	q := &source.Statement{}

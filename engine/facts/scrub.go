@@ -12,25 +12,25 @@ import (
 	"lifthouse/schema"
 )
 
-// Scrubbed is what a comparison of facts with events found.
+// Scrubbed is the result of a comparison of facts with events.
 type Scrubbed struct {
 	Visitors int       // number that was compared
-	Wrong    int       // visitors whose facts are not those of their events
-	Lost     []Visitor // visitors whose facts were made of more events than there are: stored events are lost
+	Wrong    int       // visitors whose facts do not match their events
+	Lost     []Visitor // visitors whose facts were made of more events than are stored: events are lost
 }
 
 func (s *Scrubbed) addResult(o Scrubbed) {
 	s.Visitors, s.Wrong, s.Lost = s.Visitors+o.Visitors, s.Wrong+o.Wrong, append(s.Lost, o.Lost...)
 }
 
-// ScrubFacts compares the facts of the visitors with ids from first to last with their events, and
-// corrects them. It does not touch the facts of visitors who lost events.
+// ScrubFacts compares facts with events, for the visitors with ids from first to last, and
+// corrects the facts. It leaves the facts of visitors who lost events unchanged.
 func (r *Refresher) ScrubFacts(ctx context.Context, first, last uint64) (found Scrubbed, err error) {
 	return r.scrubRange(ctx, first, last, true)
 }
 
-// VerifyFacts compares the facts of all visitors with the events that are folded. It changes nothing. progress is called with the
-// share that was compared.
+// VerifyFacts compares the facts of all visitors with the folded events, and changes nothing. It calls progress
+// with the share of the visitors compared so far.
 func (r *Refresher) VerifyFacts(ctx context.Context, progress func(share float64)) (found Scrubbed, err error) {
 	var events uint64
 	if err := r.currentServer().QueryRow(ctx, "SELECT count() FROM "+r.currentServer().Sent).Scan(&events); err != nil {
@@ -55,7 +55,7 @@ const (
 	mostParts    = 64
 )
 
-// scrubRange compares the facts of the visitors with ids from first to last with their events.
+// scrubRange compares facts with events, for the visitors with ids from first to last.
 func (r *Refresher) scrubRange(ctx context.Context, first, last uint64, correct bool) (found Scrubbed, err error) {
 	_, err = r.runExclusively(ctx, func(ctx context.Context) error {
 		found = Scrubbed{}
@@ -83,7 +83,7 @@ func (r *Refresher) scrubVisitors(ctx context.Context, visitors []Visitor, corre
 	}
 	var want []fold.Row
 	eachVisitor(events, func(own []fold.Event) {
-		if of[visitorOfEvent(&own[0])] { // else one of another website with the same id
+		if of[visitorOfEvent(&own[0])] { // else a visitor of another website with the same id
 			want = fold.AppendVisitorRows(own, want)
 		}
 	})
@@ -109,7 +109,7 @@ func (r *Refresher) scrubVisitors(ctx context.Context, visitors []Visitor, corre
 	return err
 }
 
-// differingVisitors returns the visitors whose stored rows are made of other events than expected.
+// differingVisitors returns the visitors whose stored rows were not made of the expected events.
 func differingVisitors(expected, stored map[visitorOf]made) map[Visitor]bool {
 	wrong := map[Visitor]bool{}
 	for of, m := range expected {
@@ -125,9 +125,9 @@ func differingVisitors(expected, stored map[visitorOf]made) map[Visitor]bool {
 	return wrong
 }
 
-// correctRows replaces the rows that some visitors had by those that are stored. A visitor
-// whose rows are made of more events than there are has lost events: the visitor is reported, and
-// keeps the rows.
+// correctRows replaces rows in had by the stored rows, for the visitors in wrong. A visitor whose
+// rows were made of more events than are stored has lost events. Such visitors are reported and
+// keep their rows.
 func (r *Refresher) correctRows(ctx context.Context, wrong map[Visitor]bool, had, want []fold.Row) (_, _ []fold.Row, lost []Visitor, err error) {
 	stored, err := r.readStored(ctx, wrong)
 	if err != nil {
@@ -155,7 +155,7 @@ func (r *Refresher) correctRows(ctx context.Context, wrong map[Visitor]bool, had
 	return append(without(had, wrong), without(stored, isLost)...), without(want, isLost), lost, nil
 }
 
-// noteLost notes which of some visitors lost events.
+// noteLost updates the set of visitors who lost events, for the visitors in of.
 func (r *Refresher) noteLost(of, lost map[Visitor]bool) {
 	r.read.Lock()
 	defer r.read.Unlock()

@@ -8,10 +8,10 @@ import (
 	"lifthouse/engine/plan"
 )
 
-// CellKey identifies a cell: sums over the visitors of a variation of a subject. Goal 0 has
-// the sums of visitors, and those of the events of all goals. In a cell of the grain OfDay,
-// a visitor is counted on the day of the first view, and an event changes the sums on its
-// own day: the sums over all days until a day are those over visitors as they were then.
+// CellKey identifies a cell: sums over the visitors of a variation of a subject. Goal 0 has the
+// sums of visitors, and the sums of the events of all goals. In cells of the grain OfDay, a
+// visitor counts on the day of the first view, and an event changes the sums on its own day. So
+// the sums over all days up to a day are the sums as of that day.
 type CellKey struct {
 	Subject   plan.Subject
 	Grain     Grain
@@ -21,21 +21,21 @@ type CellKey struct {
 	Day       int64 // day of the event, in days after First
 }
 
-// Cell has the sums over the visitors of a cell, or what changes add to them.
+// Cell has the sums over the visitors of a cell, or the amounts that changes add to them.
 type Cell struct {
 	Sums
 	Extent
 }
 
-// Extent says when the events of a cell of the grain OfAll and goal 0 happened. It never shrinks: the schedule of the
-// looks must not move when the first visitor is erased.
+// Extent is the time range of the events in a cell of the grain OfAll and goal 0. It never shrinks, because erasing
+// the first visitor must not move the schedule of the looks.
 type Extent struct {
 	FirstView     int64 // time of the first view, in milliseconds since 1970; 0: none
 	FirstAccepted int64 // when the first view was accepted
 	Newest        int64 // time of the latest event
 }
 
-// ExtendBy extends the extent to that of other events.
+// ExtendBy extends the extent to include another one.
 func (e *Extent) ExtendBy(o *Extent) {
 	if e.FirstView == 0 || o.FirstView != 0 && o.FirstView < e.FirstView {
 		e.FirstView = o.FirstView
@@ -46,12 +46,12 @@ func (e *Extent) ExtendBy(o *Extent) {
 	e.Newest = max(e.Newest, o.Newest)
 }
 
-// Cells are cells, or what changes add to them.
+// Cells has cells by their keys, or the amounts that changes add to them.
 type Cells map[CellKey]*Cell
 
-// AddRows adds the rows of a visitor of a subject, or subtracts them if sign is -1: all rows of the visitor,
-// those of each variation in the order in which AppendVisitorRows returns them. byDay adds them to the cells
-// of days, too.
+// AddRows adds all rows of a visitor of a subject, or subtracts them if sign is -1. The rows of each
+// variation must be in the order of AppendVisitorRows. If byDay is true, AddRows also adds them to the cells
+// by day.
 func (c Cells) AddRows(rows []Row, sign int64, byDay bool) {
 	for from, to := 0, 0; from < len(rows); from = to {
 		v := &rows[from]

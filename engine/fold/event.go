@@ -32,8 +32,7 @@ var Attributes = []string{
 	"city", "region", "utm_content", "utm_term", "first_visit_page",
 }
 
-// Separator ends each value of joined attributes but the last one. Attributes have no control
-// characters.
+// Separator separates the values of joined attributes, which contain no control characters.
 const Separator = '\x00'
 
 // compareIdentity orders events of a visitor by subject and id. Equal events are copies.
@@ -45,9 +44,9 @@ func compareSubjects(a, b *plan.Subject) int {
 	return cmp.Or(cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID), cmp.Compare(a.ExperimentID, b.ExperimentID))
 }
 
-// compareArrival orders copies of an event: the first one counts. Copies that arrived in the
-// same millisecond are ordered by their content, so that the result does not depend on the
-// order of the events.
+// compareArrival orders copies of an event: the first copy counts. Copies that arrived in the
+// same millisecond are ordered by their content, so the result does not depend on the order of
+// the events.
 func (e *Event) compareArrival(o *Event) int {
 	return cmp.Or(
 		cmp.Compare(e.Accepted, o.Accepted), cmp.Compare(e.At, o.At), cmp.Compare(e.Kind, o.Kind), cmp.Compare(e.Variation, o.Variation),
@@ -55,7 +54,8 @@ func (e *Event) compareArrival(o *Event) int {
 	)
 }
 
-// compareView orders the views of a subject: the first one decides the variation of the visitor.
+// compareView orders the views of a subject: the first view decides the variation of the
+// visitor.
 func (e *Event) compareView(o *Event) int {
 	return cmp.Or(cmp.Compare(e.At, o.At), cmp.Compare(e.Variation, o.Variation), cmp.Compare(e.ID, o.ID))
 }
@@ -65,8 +65,8 @@ func (e *Event) compareTime(o *Event) int {
 	return cmp.Or(cmp.Compare(e.At, o.At), cmp.Compare(e.Kind, o.Kind), cmp.Compare(e.ID, o.ID))
 }
 
-// foldVersion must change whenever AppendVisitorRows returns other rows for the same events: stored rows of an earlier version
-// then have other digests, and are replaced.
+// foldVersion must change whenever AppendVisitorRows returns different rows for the same events. Stored rows of an
+// earlier version then have different digests and are replaced.
 const foldVersion = 1
 
 // contentHash returns a hash of the content of an event.
@@ -78,8 +78,8 @@ func (e *Event) contentHash() uint64 {
 	return xxhash.Sum64(append(content, e.Attributes...))
 }
 
-// distinctEvents sorts the events of a visitor by subject and id, and returns of each event the copy
-// that arrived first.
+// distinctEvents sorts the events of a visitor by subject and id, and returns the first arrived copy
+// of each event.
 func distinctEvents(events []Event) []Event {
 	events = slices.Clone(events)
 	slices.SortFunc(events, func(a, b Event) int { return cmp.Or(a.compareIdentity(&b), a.compareArrival(&b)) })

@@ -11,7 +11,7 @@ import (
 	"lifthouse/engine/plan"
 )
 
-// Grain says what a row is about, with the values of the column grain.
+// Grain is the kind of a row, with the values of the column grain.
 type Grain uint8
 
 // The grains.
@@ -25,14 +25,14 @@ const (
 
 // Row is a row of facts. A visitor of a subject has
 //
-//   - a row of the grain OfVisitor and one of OfGoal for each goal event, about the counted
-//     events: those since the first view. A goal without exposures counts for each subject of
-//     its website, unless the visitor has an event with the same id there.
-//   - the same rows, without a variation, about the events that do not count because they are
-//     before the first view, or because there is none. No report has them; the counters of
-//     subjects do.
+//   - for the counted events, a row of the grain OfVisitor and a row of OfGoal for each goal
+//     event. Events count from the first view on. A goal without exposures counts for each
+//     subject of its website, unless the visitor has an event of that subject with the same id.
+//   - the same rows, without a variation, for the events that do not count: events before the
+//     first view, or all if there is no view. Reports ignore these rows; the counters of
+//     subjects include them.
 //
-// Goals without exposures also have such rows, as a subject of their own.
+// Goals without exposures also have such rows, under a subject of their own.
 type Row struct {
 	Subject    plan.Subject
 	Grain      Grain
@@ -46,24 +46,25 @@ type Row struct {
 
 	// Of a visitor:
 	MultiExposed int64     // time of the first view of another variation; 0: none
-	Seen         uint32    // number of own events of the subject that the row is made of
+	Seen         uint32    // number of the subject's own events that the row is made of
 	Digest       uint64    // XOR of their digests
 	Accepted     int64     // when the first of the views was accepted; it is not stored
 	Counts       [6]uint32 // events by kind, from moments.View to moments.Contact
-	Later        []uint64  // times of the events but the first view, in milliseconds after First, ascending
+	Later        []uint64  // times of the events except the first view, in milliseconds after First, ascending
 	LaterKinds   []uint8   // their kinds
 
 	// Of a goal event:
 	Amounts [3]int64 // value, profit and extra value, in 1/schema.MoneyScale
 	Before  [3]int64 // sums over the earlier events of the visitor and goal
 
-	Cell *Cell // nil: the row is not one of a cell
+	Cell *Cell // nil: the row is not a cell
 }
 
-// MultiExposed ends the variations of visitors who saw others, too.
+// MultiExposed is the suffix of the variation of visitors who saw more than one.
 const MultiExposed = "+"
 
-// VariationOf returns the variation of a row: the id, and whether the visitor saw others, too.
+// VariationOf returns the variation of a row: the id, with the suffix MultiExposed if multi is
+// true.
 func VariationOf(id int64, multi bool) string {
 	text := strconv.FormatInt(id, 10)
 	if multi {
@@ -72,8 +73,8 @@ func VariationOf(id int64, multi bool) string {
 	return text
 }
 
-// AppendVisitorRows appends the rows of a visitor of a website. The events are all stored events of the
-// visitor, in any order and with copies.
+// AppendVisitorRows appends the rows of a visitor of a website. events must have all stored events of
+// the visitor, in any order, including copies.
 func AppendVisitorRows(events []Event, rows []Row) []Row {
 	events = distinctEvents(events)
 	var bare []Event
@@ -179,8 +180,7 @@ func appendRows(rows []Row, events []*Event, firstView *Event) []Row {
 	return appendGoals(append(rows, v), goals)
 }
 
-// appendGoals appends the rows of the goal events of the visitor of the last row. They are in
-// order of time.
+// appendGoals appends rows for goal events, in order of time, of the visitor in the last row.
 func appendGoals(rows []Row, goals []*Event) []Row {
 	v := rows[len(rows)-1]
 	slices.SortStableFunc(goals, func(a, b *Event) int { return cmp.Compare(a.Goal, b.Goal) })
@@ -200,17 +200,18 @@ func appendGoals(rows []Row, goals []*Event) []Row {
 	return rows
 }
 
-// DayOf returns the days since 1970 of a time, which is not before 1970.
+// DayOf returns the number of days since 1970. The time, in milliseconds, must not be before
+// 1970.
 func DayOf(ms int64) int64 { return ms / (24 * time.Hour.Milliseconds()) }
 
-// Change is a row to insert: one that is now true, or one that is not any more.
+// Change is a row to insert: a new row, or a copy that cancels a stored row.
 type Change struct {
 	Row
 	Cancels bool
 }
 
-// AppendChanges appends what turns stored rows into the wanted ones: those to cancel before the
-// others. Rows that are both stored and wanted are not among them.
+// AppendChanges appends the changes that turn the stored rows into the wanted ones,
+// cancellations first. Rows that are both stored and wanted need no change.
 func AppendChanges(changes []Change, stored, wanted []Row) []Change {
 	surplus := make(map[string]int, len(stored))
 	for i := range stored {
@@ -238,7 +239,7 @@ func AppendChanges(changes []Change, stored, wanted []Row) []Change {
 	return changes
 }
 
-// contentKey returns all of a row of a visitor or of a goal event as text, which is equal for equal rows.
+// contentKey encodes the whole row of a visitor or of a goal event. Equal rows have equal keys.
 func (r *Row) contentKey() string {
 	b := make([]byte, 0, 256+9*len(r.Later))
 	number := func(n uint64) { b = binary.LittleEndian.AppendUint64(b, n) }

@@ -107,13 +107,14 @@ func (s *Sums) addAt(at int, n int64) {
 	}
 }
 
-// totals are a visitor's goal events: of one goal, or of all.
+// totals are the totals of a visitor's goal events, of one goal or of all.
 type totals struct {
 	events  int64
 	amounts [3]int64
 }
 
-// addGoal adds what a goal event adds to the sums if the visitor had these totals before.
+// addGoal adds a goal event to the sums. before has the visitor's totals before the event;
+// addGoal returns the totals after it.
 func (s *Sums) addGoal(before totals, amounts *[3]int64) totals {
 	after := before
 	after.events++
@@ -140,7 +141,7 @@ func oneIf(is bool) int64 {
 	return 0
 }
 
-// CountAt returns a sum that is a number of events or of visitors.
+// CountAt returns a sum that counts events or visitors.
 func (s *Sums) CountAt(at int) int64 { return int64(s[at].Low) } //nolint:gosec // below 2^63
 
 // AmountSum returns the sum of an amount: 0 is value, 1 is profit, 2 is extra value.

@@ -16,7 +16,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// Row is what a look says of one variation, on one metric of one goal.
+// Row is the result of a look for one variation, on one metric of one goal.
 type Row struct {
 	Look
 	VariationID int64
@@ -26,12 +26,12 @@ type Row struct {
 	stats.LookResult
 	PValue     *float64
 	Chance     *float64          // to beat control; only Bayesian
-	FirstDay   time.Time         // begin of the first full day of the subject
+	FirstDay   time.Time         // start of the first full day of the subject
 	RecordedAt time.Time         `json:"-"` // zero: computed from the events
 	Recomputed *stats.LookResult `json:"-"` // from the events of today, if it differs from what was recorded
 
-	// Upper is the bound of a row that says that the metric was harmed at the end of a day. It
-	// has the number 0.
+	// Upper is the bound of a row that records harm of the metric at the end of a day. Such a
+	// row has the number 0.
 	Upper *float64 `json:",omitempty"`
 }
 
@@ -40,8 +40,8 @@ type RowStratum struct {
 	Control, Variation int64
 }
 
-// conclusiveDirection returns 1 if the variation is above control, -1 if it is below, and 0 if the
-// look has no conclusion about it: a Bayesian one needs the chance as well.
+// conclusiveDirection returns 1 if the look concludes that the variation is above control, -1 if
+// it is below, and 0 otherwise. A Bayesian conclusion needs the chance as well.
 func (r *Row) conclusiveDirection(alpha float64) int {
 	if r.Chance != nil {
 		return r.BayesianDirection(*r.Chance, alpha)
@@ -54,7 +54,7 @@ type Question struct {
 	Rows [][]Row // by look and variation, without control
 }
 
-// SupportsVerdict reports whether a look found what a verdict says of a treatment.
+// SupportsVerdict reports whether any look supports a verdict on a treatment.
 func (q *Question) SupportsVerdict(treatment int, verdict stats.Verdict, alpha float64) bool {
 	want := map[stats.Verdict]int{stats.VerdictBetter: 1, stats.VerdictWorse: -1}[verdict]
 	return want != 0 && slices.ContainsFunc(q.Rows, func(rows []Row) bool { return rows[treatment].conclusiveDirection(alpha) == want })
@@ -83,7 +83,7 @@ func (q *Question) LastLook(treatment int) *Row {
 	return &q.Rows[len(q.Rows)-1][treatment]
 }
 
-// Analysis is what all looks of a subject found.
+// Analysis has the results of all looks of a subject.
 type Analysis struct {
 	*Schedule
 	Plan       *plan.Plan // of the declared question
@@ -91,20 +91,20 @@ type Analysis struct {
 	Outcome    *stats.Outcome // the winner or the loser; nil: none
 	Guardrails []Guardrail
 	Harm       []GuardrailStatus // of the primary metric, whose margin is the minimum effect, by treatment
-	SecondaryP [][]float64       // of the last look, by declared secondary goal and treatment; NaN: not known
-	MismatchP  *float64          // the smallest p-value of the sample ratio at the end of any full day; nil: not known
+	SecondaryP [][]float64       // of the last look, by declared secondary goal and treatment; NaN: unknown
+	MismatchP  *float64          // the smallest p-value of the sample ratio at the end of any full day; nil: unknown
 	Visitors   int64             // of all full days
 }
 
-// Analyzer analyzes looks. It keeps what it computed, by the sums of the looks: late events
-// change them, and nothing else does.
+// Analyzer analyzes looks. It caches results by the sums of the looks, which only late events
+// change.
 type Analyzer struct {
 	kept      *lru.Cache[uint64, any]
 	sequences *lru.Cache[uint64, any]
 }
 
-// The limits bound the memory to some 100 MB at 50 looks at each of several variations: about
-// 1 KiB for each, and 50 KiB for the critical values of a comparison.
+// The limits bound the memory to some 100 MB at 50 looks at each of several variations: about 1
+// KiB for each look and variation, and 50 KiB for the critical values of a comparison.
 const (
 	maxKept      = 1000
 	maxSequences = 500
@@ -123,7 +123,7 @@ func NewAnalyzer() *Analyzer {
 	return &Analyzer{kept: kept, sequences: sequences}
 }
 
-// computeOnce returns what compute returned for equal inputs.
+// computeOnce returns the cached result for equal inputs, or calls compute.
 func computeOnce[T any](kept *lru.Cache[uint64, any], compute func() T, inputs ...any) T {
 	text, err := json.Marshal(inputs)
 	if err != nil {
@@ -143,8 +143,9 @@ func computeOnce[T any](kept *lru.Cache[uint64, any], compute func() T, inputs .
 // first view is at or after a time. Goal 0 means all goals.
 type Series func(since time.Time, goals []int64) (map[int64][]moments.Step, error)
 
-// AnalyzeLooks returns what the looks of the declared question found. p is its plan, see
-// plan.Plan.DeclaredPlan. recorded are the looks of the ledger, which stay as they are.
+// AnalyzeLooks returns the results of the looks at the declared question. p is the plan of this
+// question, see plan.Plan.DeclaredPlan. recorded has the looks in the ledger, whose results do
+// not change.
 func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, series Series) (*Analysis, error) {
 	goals := []int64{p.CountedGoal()}
 	for _, g := range p.Declared.Guardrails {
@@ -196,8 +197,8 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 	return found, nil
 }
 
-// smallestMismatchP returns the smallest p-value of the sample ratio at the end of any day.
-// An alarm stays.
+// smallestMismatchP returns the smallest p-value of the sample ratio at the end of any day. So
+// a later day does not clear an alarm.
 func smallestMismatchP(days [][]stats.SharePeriod) *float64 {
 	var least *float64
 	for _, periods := range days {
@@ -310,9 +311,9 @@ func (a *Analyzer) analyzeGoal(s *Schedule, sums *Sums, recorded []Record) Quest
 	return a.analyzeSums(p, s, 0, data, own)
 }
 
-// analyzeSums returns the looks from their sums. rank is that of a cell of a breakdown; 0: none.
-// Recorded looks stay as they are. What later data would have made of them, at the same
-// critical values, is beside them.
+// analyzeSums computes the looks from their sums. rank is the rank of a breakdown cell; 0: no
+// cell. Recorded results do not change. If later data give another result at the same critical
+// value, Recomputed has it.
 func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, rank int, data []lookData, recorded []Row) Question {
 	shares := p.SharePeriods[partsOf(p, s.days)[0].period].Shares
 	treatments := len(p.Variations) - 1
@@ -366,8 +367,8 @@ func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, rank int, data []lookD
 	return computeOnce(a.kept, compute, "looks", rank, p.Rules.Methodology, p.Rules.SignificanceLevel, p.Rules.Prior, shares, p.Metric, p.Variations, data, s.days[0].from, recorded)
 }
 
-// lookSequence returns the critical values of looks. They are kept by the numbers of visitors:
-// late conversions do not change them.
+// lookSequence returns the critical values of looks. It caches them by the numbers of visitors,
+// because late conversions do not change them.
 func (a *Analyzer) lookSequence(p *plan.Plan, shares []float64, rank int, points []stats.LookPoint, known map[int]stats.LookResult) *stats.LookSequence {
 	compute := func() *stats.LookSequence {
 		d := stats.NewLookDesign(alphaOf(p), shares)
@@ -391,8 +392,8 @@ func visitorsOf(s stats.Sample) int64 {
 	return 0
 }
 
-// addChances adds the chances to beat control of a look. With changed shares, they are those
-// of the last period: the sequential result has all.
+// addChances adds the chances to beat control at a look. If the shares changed, the chances are
+// of the last period only, while the sequential result includes all periods.
 func addChances(p *plan.Plan, rows []Row, strata []stratumData) {
 	if len(strata) == 0 {
 		return
@@ -404,8 +405,8 @@ func addChances(p *plan.Plan, rows []Row, strata []stratumData) {
 	}))
 }
 
-// AddChances adds the chances to beat control to the rows of a look that are not recorded. A
-// chance without data is 1/2.
+// AddChances adds the chances to beat control to the unrecorded rows of a look. Without data,
+// the chance is 1/2.
 func AddChances(rows []Row, compared []stats.Comparison) {
 	for i, c := range compared {
 		chance := 0.5
@@ -418,8 +419,8 @@ func AddChances(rows []Row, compared []stats.Comparison) {
 	}
 }
 
-// adjustedP returns the fixed-horizon p-values of the last look over all its visitors,
-// adjusted for the number of treatments.
+// adjustedP returns the fixed-horizon p-values of all visitors of the last look, adjusted for
+// the number of treatments.
 func adjustedP(s *Schedule, sums *Sums) []float64 {
 	p := sums.plan
 	last := s.Looks[len(s.Looks)-1]
@@ -441,8 +442,8 @@ func adjustedP(s *Schedule, sums *Sums) []float64 {
 	return found
 }
 
-// UnrecordedLooks returns the looks and the harm that were not recorded and ended after the first view
-// was accepted: earlier ones are those of imported data. now is when they are recorded.
+// UnrecordedLooks returns the unrecorded looks, and unrecorded harm, that ended after the first view
+// was accepted. Earlier ones are of imported data. now is the time of recording.
 func (a *Analysis) UnrecordedLooks(now time.Time) []Record {
 	var records []Record
 	add := func(p *plan.Plan, q *Question, harm []GuardrailStatus) {

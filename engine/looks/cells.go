@@ -13,8 +13,8 @@ type Window struct {
 	period   int
 }
 
-// LookWindows returns the periods of the first views of the visitors of a look. Changes of shares
-// and broken weeks divide them.
+// LookWindows returns the periods of first views in a look. Changes of shares and broken weeks
+// divide them.
 func (a *Analysis) LookWindows(l Look) []Window {
 	var windows []Window
 	for _, p := range partsOf(a.Plan, a.inLooks(l.End)) {
@@ -23,8 +23,8 @@ func (a *Analysis) LookWindows(l Look) []Window {
 	return windows
 }
 
-// Cells are the looks at the cells of a breakdown. The j-th cell to have enough visitors in
-// each variation has the error budget alpha / (j (j + 1)), from that look on.
+// Cells has the looks at the cells of a breakdown. The j-th cell that reaches enough visitors
+// in each variation gets the error budget alpha / (j (j + 1)), from that look on.
 type Cells struct {
 	of    *Analysis
 	order []string
@@ -35,8 +35,8 @@ type Cells struct {
 func NewCells(a *Analysis) *Cells { return &Cells{of: a, data: map[string][]lookData{}} }
 
 // AddLook adds a look. large has the names of the cells with enough visitors, the most visited
-// first, and rows returns the rows of a cell in each window of the look; nil: they are not
-// known, and the cell is not in the look.
+// first. rows returns the rows of a cell in each window of the look; nil: unknown, the cell is
+// not in the look.
 func (c *Cells) AddLook(l Look, large []string, rows func(name string) [][]moments.Row) {
 	for _, name := range large {
 		if !slices.Contains(c.order, name) {
@@ -66,7 +66,7 @@ func (c *Cells) AddLook(l Look, large []string, rows func(name string) [][]momen
 	}
 }
 
-// AnalyzeBreakdown returns what the looks found of each cell, by name.
+// AnalyzeBreakdown returns the results of the looks at each cell, by name.
 func (a *Analyzer) AnalyzeBreakdown(c *Cells) map[string]*Analysis {
 	all := map[string]*Analysis{}
 	for i, name := range c.order {

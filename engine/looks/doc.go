@@ -1,3 +1,3 @@
-// Package looks says when a subject is looked at, and what each look found: a group
+// Package looks schedules the looks of a subject and computes the result of each look: a group
 // sequential test with one error budget over all looks of a campaign.
 package looks

@@ -8,7 +8,7 @@ import (
 	"lifthouse/stats"
 )
 
-// Guardrail has the looks of a guardrail, and what they say of each variation.
+// Guardrail has the looks of a guardrail, and the resulting status of each variation.
 type Guardrail struct {
 	Question
 	Status []GuardrailStatus // by variation, without control
@@ -31,16 +31,16 @@ const (
 	NotYetKnown = "notYetKnown"
 )
 
-// analyzeGuardrail returns the looks of a guardrail and what they say of each variation: the first
-// look at which it is safe, and the first look or day at which it is harmed, which precedes.
+// analyzeGuardrail returns the looks of a guardrail and the status of each variation. It is harmed
+// at the first look or day that shows harm, or else safe at the first look that shows safety.
 func (a *Analyzer) analyzeGuardrail(s *Schedule, sums *Sums, margin stats.Margin, recorded []Record) Guardrail {
 	found := Guardrail{Question: a.analyzeGoal(s, sums, recorded)}
 	found.Status = a.guardrailOf(s, sums, margin, &found.Question, recorded)
 	return found
 }
 
-// guardrailOf returns what the looks and days say of a margin, for each treatment. Recorded
-// harm stays.
+// guardrailOf returns the status of each treatment at a margin, from the looks and days.
+// Recorded harm is permanent.
 func (a *Analyzer) guardrailOf(s *Schedule, sums *Sums, margin stats.Margin, looks *Question, recorded []Record) []GuardrailStatus {
 	p := sums.plan
 	treatments := len(p.Variations) - 1

@@ -23,7 +23,7 @@ var recordedSQL string
 //go:embed sql/record.sql
 var recordSQL string
 
-// Record is a look of a declared question at a variation, as it was found.
+// Record is the recorded result of a look at a declared question, for one variation.
 type Record struct {
 	Declaration
 	GoalID int64 // 0: all goals count
@@ -52,11 +52,11 @@ func DeclarationOf(p *plan.Plan) Declaration {
 	return Declaration{Subject: p.Subject, Hash: xxhash.Sum64String(fmt.Sprint(of...))}
 }
 
-// maxAge is how long the rows are used that were read from the table. Other servers write a
-// few rows a week.
+// maxAge is how long rows read from the table are reused. Other servers write only a few rows a
+// week.
 const maxAge = time.Minute
 
-// Ledger is the table looks: what each look found, written once.
+// Ledger is the table looks, which has the result of each look, written once.
 type Ledger struct {
 	conn driver.Conn
 
@@ -68,8 +68,8 @@ type Ledger struct {
 // NewLedger returns the ledger of a store.
 func NewLedger(conn driver.Conn) *Ledger { return &Ledger{conn: conn} }
 
-// RecordedLooks returns the recorded looks of a declaration, in order. Once a minute, a call reads
-// the table.
+// RecordedLooks returns the recorded looks of a declaration, in order. It reads the table at most
+// once a minute.
 func (l *Ledger) RecordedLooks(ctx context.Context, d Declaration) ([]Record, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,7 +116,7 @@ func ReadRecords(ctx context.Context, conn driver.Conn) ([]Record, error) {
 	return records, nil
 }
 
-// WriteRecords writes the looks that are not recorded yet, and returns how many it wrote.
+// WriteRecords writes the records that are not in the table yet, and returns their number.
 func (l *Ledger) WriteRecords(ctx context.Context, records []Record) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,7 +136,7 @@ func (r Record) isAbout(p *plan.Plan) bool {
 	return r.GoalID == p.CountedGoal() && r.Metric == p.Metric
 }
 
-// isSame reports whether two records are of the same look at the same variation.
+// isSame reports whether two records are about the same look at the same variation.
 func (r Record) isSame(o Record) bool {
 	return r.Declaration == o.Declaration && r.GoalID == o.GoalID && r.Metric == o.Metric && r.VariationID == o.VariationID && r.Number == o.Number
 }
@@ -170,7 +170,7 @@ func insertRecords(ctx context.Context, conn driver.Conn, records []Record) erro
 	return nil
 }
 
-// CopyRecords adds the recorded looks of another store that are not stored yet, and returns their
+// CopyRecords adds the recorded looks of another store that this store lacks, and returns their
 // number.
 func CopyRecords(ctx context.Context, to, from driver.Conn) (int, error) {
 	records, err := ReadRecords(ctx, from)

@@ -19,9 +19,9 @@ type FirstView struct {
 // isImported reports whether the first view was stored long after it happened.
 func (f FirstView) isImported() bool { return f.Accepted.Sub(f.Time) > day }
 
-// Schedule has the full days of a subject and the looks that have ended. A full day is a
-// day in UTC during all of which the subject ran, with or without views. The first day,
-// which is partial, is none.
+// Schedule has the full days of a subject and the looks that have ended. A full day is a day in
+// UTC during all of which the subject ran, with or without views. The first day is partial, so
+// it is not a full day.
 type Schedule struct {
 	Looks []Look
 	Next  time.Time // end of the next look; zero: none is planned
@@ -32,20 +32,20 @@ type Schedule struct {
 	rules     plan.LookRules
 }
 
-// Look is the state at the end of a week of full days: all visitors whose first view is in
-// a whole week so far. With daily looks, it is the state at the end of a full day.
+// Look is the state at the end of a week of full days. It includes all visitors whose first
+// view is in a whole week so far. With daily looks, it is the state at the end of a full day.
 type Look struct {
 	Number int
 	End    time.Time
-	Days   int // full days in this look and those before
+	Days   int // full days in this look and all earlier ones
 }
 
 // span is a half-open period.
 type span struct{ from, to time.Time }
 
-// NewSchedule returns the schedule of a subject with data up to a time. Looks begin at most
-// at the newest event: later ones have no new visitors. A look has ended once it is mature,
-// or if the subject has ended. Recorded looks fix the first full day, and have ended.
+// NewSchedule returns the schedule of a subject with data up to a time. No look begins after
+// the newest event, because it would have no new visitors. A look has ended once it is mature,
+// or if the subject has ended. Recorded looks have ended, and fix the first full day.
 func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recorded []Record) *Schedule {
 	s := &Schedule{FirstView: first, last: ceilDay(newest), rules: p.Rules.LookRules}
 	if first.Time.IsZero() {
@@ -91,7 +91,7 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 	return s
 }
 
-// lookInterval returns the distance of two looks.
+// lookInterval returns the time between two looks.
 func (s *Schedule) lookInterval() time.Duration {
 	if s.rules.Daily {
 		return day
@@ -130,8 +130,8 @@ func ceilDay(t time.Time) time.Time {
 	return start
 }
 
-// lookTau returns the time of a look on the clock of the plan: 1 is its end. most is the largest
-// number of visitors of a look so far.
+// lookTau returns the time of a look on the clock of the plan, which ends at 1. most is the
+// largest number of visitors of a look so far.
 func (s *Schedule) lookTau(l Look, most int64) float64 {
 	if s.rules.PlannedVisitors > 0 {
 		return float64(most) / float64(s.rules.PlannedVisitors)
@@ -139,8 +139,8 @@ func (s *Schedule) lookTau(l Look, most int64) float64 {
 	return float64(l.Days) / float64(s.rules.PlannedDays)
 }
 
-// inLooks returns the periods of the first views of the visitors that the look at a time
-// has: whole weeks, or full days.
+// inLooks returns the periods of first views in the look at a time: whole weeks, or full days
+// for daily looks.
 func (s *Schedule) inLooks(end time.Time) []span {
 	var found []span
 	for _, run := range s.days {
@@ -152,7 +152,7 @@ func (s *Schedule) inLooks(end time.Time) []span {
 	return found
 }
 
-// sinceLooks returns the same periods, and the full days since the last look up to a time.
+// sinceLooks returns the periods of inLooks, and the full days from the last look up to a time.
 func (s *Schedule) sinceLooks(end time.Time) []span {
 	found := s.inLooks(end)
 	last := s.days[len(s.days)-1]
@@ -170,7 +170,8 @@ func (s *Schedule) sinceLooks(end time.Time) []span {
 	return append(found, current)
 }
 
-// fullDays returns the ends of all full days, up to that of the newest event or the last look.
+// fullDays returns the ends of all full days, up to the day of the newest event or the last
+// look.
 func (s *Schedule) fullDays() []time.Time {
 	var ends []time.Time
 	for _, run := range s.days {
@@ -184,7 +185,7 @@ func (s *Schedule) fullDays() []time.Time {
 // EndOfDay returns the end of the n-th full day, which must exist.
 func (s *Schedule) EndOfDay(n int) time.Time { return s.fullDays()[n-1] }
 
-// FullDays returns the number of full days, up to that of the newest event or the last look.
+// FullDays returns the number of full days, up to the day of the newest event or the last look.
 func (s *Schedule) FullDays() int { return len(s.fullDays()) }
 
 func minTime(a, b time.Time) time.Time {

@@ -10,8 +10,8 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// SeriesCuts returns the times from which a daily series of the visitors must be read (see
-// newSums): the begins of periods of first views, and the ends of those that others follow.
+// SeriesCuts returns the times since which a daily series must be read (see newSums): the start
+// of each period of first views, and its end if the look or day ends later.
 func (s *Schedule) SeriesCuts(p *plan.Plan) []time.Time {
 	var cuts []time.Time
 	add := func(end time.Time, spans []span) {
@@ -58,8 +58,8 @@ func partsOf(p *plan.Plan, spans []span) []part {
 	return parts
 }
 
-// Sums are the sums over the visitors of a subject, about one goal, by the period of their
-// first view and up to the end of any full day.
+// Sums are sums over the visitors of a subject for one goal. They are by period of the first
+// view, up to the end of any full day.
 type Sums struct {
 	plan   *plan.Plan
 	series map[int64][]through // by cut in Unix milliseconds
@@ -77,8 +77,8 @@ type key struct {
 	multiExposed bool
 }
 
-// newSums returns the sums from a daily series for each cut: the steps of the visitors whose
-// first view is at or after it.
+// newSums returns the sums. For each cut, steps has the daily series of the visitors whose
+// first view is at or after the cut.
 func newSums(p *plan.Plan, cuts []time.Time, steps [][]moments.Step) *Sums {
 	s := &Sums{plan: p, series: make(map[int64][]through, len(cuts))}
 	for i, cut := range cuts {
@@ -123,7 +123,7 @@ type stratum struct {
 	firstViews map[int64]int64           // visitors by variation, before exclusion
 }
 
-// strataUntil returns the sums up to a time over periods of first views, by period of equal
+// strataUntil returns the sums up to a time for some periods of first views, by period of equal
 // shares.
 func (s *Sums) strataUntil(spans []span, end time.Time) []stratum {
 	var all []stratum
@@ -137,7 +137,7 @@ func (s *Sums) strataUntil(spans []span, end time.Time) []stratum {
 	return all
 }
 
-// stratumOf returns the stratum of a period, which it adds if there is none.
+// stratumOf returns the stratum of a period, and adds it if it is missing.
 func stratumOf(all *[]stratum, period int) *stratum {
 	at := slices.IndexFunc(*all, func(s stratum) bool { return s.period == period })
 	if at < 0 {

@@ -14,9 +14,9 @@ type Cap struct {
 	Converted int64 // of a percentile: converted visitors
 }
 
-// NewCap returns the cap of a report whose converted visitors have these total values,
-// which it sorts. A percentile is the value at the nearest rank. It is not reached
-// if fewer than one of the visitors is above it, or if it is not above 0.
+// NewCap returns the cap of a report. totals has the total values of the converted visitors;
+// NewCap sorts it. A percentile is the value at the nearest rank. It is not reached if fewer
+// than one visitor is above it, or if it is not above 0.
 func NewCap(rule schema.Cap, totals []int64) *Cap {
 	c := &Cap{Cap: rule, Limit: rule.Units}
 	if rule.Percentile == 0 {
@@ -32,8 +32,8 @@ func NewCap(rule schema.Cap, totals []int64) *Cap {
 	return c
 }
 
-// rankOf returns the nearest rank of a percentile among n totals, from 1. It returns
-// false if fewer than one of them is above it.
+// rankOf returns the nearest rank, from 1, of a percentile among n totals. It returns false if
+// fewer than one total is above the percentile.
 func rankOf(percentile float64, n int64) (rank int64, reached bool) {
 	const thousand = 1000 // percentiles have one decimal
 	above := n * (thousand - int64(math.Round(10*percentile))) / thousand

@@ -2,8 +2,8 @@ package moments
 
 import "math/big"
 
-// CappedRemainder is what a cap removes from the sums over visitors: the part of each visitor's
-// total value above the cap, and the same amount of the visitor's profit.
+// CappedRemainder has the amounts that a cap removes from the sums over visitors: the part of
+// each visitor's total value above the cap, and the same amount from the visitor's profit.
 type CappedRemainder struct {
 	Visitors                      int64 // visitors with a total value above the cap
 	ProfitNonzero, ProfitNegative int64
@@ -52,7 +52,7 @@ func addBig(to, from *big.Int, sign int64) {
 }
 
 // WithCappedValues returns the moments with the values and profits of capped visitors. All other
-// sums are the same.
+// sums are unchanged.
 func (m Moments) WithCappedValues() Moments {
 	if m.CappedRemainder.Visitors == 0 || m.CappedRemainder.Value == nil {
 		return m

@@ -1,3 +1,3 @@
-// Package moments has the moments of a report: exact sums over visitors, the rows that
-// have them, bounds of outliers and caps.
+// Package moments defines the moments of a report, which are exact sums over visitors. It also
+// defines their rows, the bounds of outliers, and caps.
 package moments

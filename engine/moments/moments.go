@@ -22,7 +22,7 @@ type Moments struct {
 	Profit          Amounts
 	ExtraValue      Amounts
 	ValueGoals      *big.Int        // sum over visitors of value times goals
-	CappedRemainder CappedRemainder `json:",omitzero"` // what the cap of the report removes; nil sums: no cap
+	CappedRemainder CappedRemainder `json:",omitzero"` // removed by the cap of the report; nil sums: no cap
 }
 
 // Actions count the events of a widget other than views and goals.
@@ -105,7 +105,7 @@ func (a Amounts) mergeAmounts(o Amounts) Amounts {
 	return Amounts{Sums: a.Merge(o.Sums), Nonzero: a.Nonzero + o.Nonzero, Negative: a.Negative + o.Negative}
 }
 
-// NoMoments returns the moments of no visitors, with sums that may be changed.
+// NoMoments returns the moments of no visitors, whose sums the caller may modify.
 func NoMoments() Moments {
 	m := Moments{ValueGoals: new(big.Int)}
 	for _, sums := range []*stats.Sums{&m.Goals, &m.Value.Sums, &m.Profit.Sums, &m.ExtraValue.Sums} {
@@ -127,7 +127,7 @@ func (m *Moments) GoalsReached() int64 {
 	return m.Goals.Sum.Int64()
 }
 
-// AddTo adds moments to those of a key. It changes neither.
+// AddTo adds moments to the entry of a key. It modifies neither m nor the previous entry.
 func AddTo[K comparable](sums map[K]*Moments, key K, m *Moments) {
 	if had := sums[key]; had != nil {
 		merged := had.Merge(*m)

@@ -55,9 +55,9 @@ func inUnits(x *big.Float) float64 {
 }
 
 // outermostInteger returns the outermost integer near the bound that counts. It searches
-// inwards by step, from the largest possible amount if the bound is beyond it.
-// If there is no integer between the bounds, it returns one beyond the opposite
-// bound, so that the range is empty.
+// inwards by step, from the largest possible amount if the bound is beyond it. If there is no
+// integer between the bounds, it returns one beyond the opposite bound, which makes the range
+// empty.
 func outermostInteger(bound *big.Float, counts func(*big.Int) bool, step int64) int64 {
 	const most = schema.MaxMoney * schema.MoneyScale
 	v, _ := bound.Int(nil)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// RowKey is the part of the visitors that a row counts.
+// RowKey identifies the visitors that a row counts.
 type RowKey struct {
 	VariationID   int64
 	Dimension     string
@@ -22,7 +22,7 @@ type Row struct {
 	Moments
 }
 
-// Step is what one bucket adds to a cumulative report.
+// Step has the sums that one bucket adds to a cumulative report.
 type Step struct {
 	Bucket int64
 	Row
@@ -32,7 +32,7 @@ type Step struct {
 type Rows struct {
 	Whole    []Row     // the rows of the whole report
 	Cells    []Row     // the rows of the breakdown; equal to whole unless they are incomplete
-	Steps    []Step    // what each bucket of the series adds; with a z-score, before the removal of outliers
+	Steps    []Step    // sums that each bucket of the series adds; with a z-score, before the removal of outliers
 	Through  time.Time // acceptance time of the last event; zero: no events
 	Newest   time.Time // latest event time; zero: no events
 	Outliers *Outliers // bounds of goal values; nil: no z-score
@@ -46,9 +46,8 @@ func MostVisited(visitors map[string]int64) []string {
 	})
 }
 
-// WithOthers returns the rows of the most frequent values of the dimension, and
-// rows for all other values: the difference to the whole report. top is the
-// maximum number of values.
+// WithOthers returns the rows of the top most frequent dimension values, and rows for all other
+// values: the whole report minus these rows.
 func WithOthers(cells, whole []Row, top int) []Row {
 	visitors := map[string]int64{}
 	for i := range cells {

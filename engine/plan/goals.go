@@ -9,7 +9,7 @@ import (
 	"lifthouse/stats"
 )
 
-// Secondary is a metric of a goal that should move, but does not decide.
+// Secondary is a metric of a goal that should improve but does not decide.
 type Secondary struct {
 	GoalID int64
 	Metric query.Metric
@@ -45,10 +45,10 @@ func (d *Declared) setGoals(g *catalogue.Goals, minDays *int, mde float64) {
 	}
 }
 
-// AboutGoal returns the plan of the report about another goal, without breakdown and
-// series. Goal 0 means that all goals count. A cap of the request applies to all goals;
-// otherwise each goal has its own. A goal that was removed from the catalogue has its
-// number as name: the plan as of the first view may refer to it.
+// AboutGoal returns the plan of the report about another goal, without breakdown and series.
+// Goal 0 means that all goals count. A cap of the request applies to all goals; otherwise each
+// goal has its own. The plan as of the first view may refer to a goal that was removed from the
+// catalogue. The name of such a goal is its number.
 func (p *Plan) AboutGoal(goal int64) *Plan {
 	about := *p
 	about.Goal, about.Cap, about.Dimension, about.Interval = nil, p.Request.Cap, "", ""

@@ -13,9 +13,8 @@ import (
 	"lifthouse/stats"
 )
 
-// Plan is a request resolved against the catalogue: what is counted, for which
-// visitors, and which variations are compared. It is immutable, and knows
-// nothing of the stored events.
+// Plan is a request resolved against the catalogue: what is counted, for which visitors, and
+// which variations are compared. It is immutable, and does not depend on the stored events.
 type Plan struct {
 	query.Request
 	Subject           Subject
@@ -29,14 +28,14 @@ type Plan struct {
 	Runs              []catalogue.Run  // periods in which the subject was active; none: not known
 	Ended             bool             // no more events are expected
 	Running           bool             // events are expected
-	Declared          Declared         // what the conclusion is about
+	Declared          Declared         // goal, metric and rules of the conclusion
 	Cap               *schema.Cap      // limit of the total value of each visitor; nil: none
 	Allocation        float64          // share of all traffic that takes part, as a fraction
 	Goals             []catalogue.Goal // of the website, by id; only for a scorecard
 	Top               int              // number of dimension values with separate cells
 
 	defaultMetric bool                  // the request names none
-	history       []catalogue.PlanSince // of what the subject declared; empty: it never changed
+	history       []catalogue.PlanSince // of the subject's declarations; empty: they never changed
 }
 
 // Variation is a variation of the report.
@@ -103,8 +102,8 @@ func resolveGoal(p *Plan, primaryGoal int64, owned *catalogue.AccountResources) 
 	return nil
 }
 
-// equalShares is the maximum difference of shares that count as equal: thirds
-// are written as 34, 33 and 33 per cent.
+// equalShares is the maximum difference of shares that count as equal. Thirds, for example, are
+// written as 34, 33 and 33 per cent.
 const equalShares = 0.015
 
 // defaultMultipleExposures returns the rule for multi-exposed visitors: exclude
@@ -145,8 +144,8 @@ func (p *Plan) ExpectedShares() []float64 {
 	return shares
 }
 
-// RecentDays is the number of full days before the last acceptance time from
-// which the visitors per day are estimated. A week covers all days of the week.
+// RecentDays is the number of full days from which the visitors per day are estimated. They end
+// before the last acceptance time. Seven days include each weekday once.
 const RecentDays = 7
 
 // RecentPeriod returns the period of RecentDays before the last acceptance time.
@@ -224,12 +223,12 @@ func (p *Plan) String() string {
 	return b.String()
 }
 
-// Declared is what the catalogue declares that the conclusion of a subject is about.
+// Declared has what the catalogue declares for the conclusion of a subject.
 type Declared struct {
 	Metric     query.Metric
 	GoalID     int64       // 0: all goals count
 	Cap        *schema.Cap // nil: none
-	Superseded []string    // fields in which the catalogue declares something else since the first view
+	Superseded []string    // fields whose declaration has changed since the first view
 	Secondary  []Secondary
 	Guardrails []Guardrail
 	MinDays    int // full days before a decision to ship
@@ -237,8 +236,8 @@ type Declared struct {
 	plan catalogue.Plan // without the cap
 }
 
-// setDeclared sets what the plan of a campaign or an experiment declares, except its primary goal.
-// The variations must be set.
+// setDeclared sets everything that the plan of a campaign or an experiment declares, except its
+// primary goal. The variations must already be set.
 func (p *Plan) setDeclared(d catalogue.Plan) {
 	p.Rules = Rules{
 		Compare: true, Methodology: d.Methodology, SignificanceLevel: d.SignificanceLevel,
@@ -260,9 +259,9 @@ func (p *Plan) setDeclared(d catalogue.Plan) {
 // of the report depend on the time of the first view, see AsOf.
 func (p *Plan) PlanChanged() bool { return len(p.history) > 0 }
 
-// AsOf returns the plan with the rules and the primary goal that were in force when
-// the first view was accepted. Later changes must not move the looks, because
-// they may be made in view of the results.
+// AsOf returns the plan with the rules and the primary goal that were in force when the first
+// view was accepted. Later changes must not move the looks, because people may make them after
+// seeing the results.
 func (p *Plan) AsOf(firstView time.Time) *Plan {
 	first, now := catalogue.PlanAt(p.history, firstView), p.Declared.plan
 	now.ValueCap = p.Declared.Cap
@@ -300,11 +299,12 @@ func (p *Plan) OfAll() *Plan {
 	return &all
 }
 
-// HasEarlierShares reports whether the report has visitors of earlier shares.
+// HasEarlierShares reports whether the window includes visitors from before the last change of
+// shares.
 func (p *Plan) HasEarlierShares() bool { return p.SharesSince.After(p.WindowStart()) }
 
-// DeclaredPlan returns the plan of the daily series of the declared question, of the visitors
-// since a time.
+// DeclaredPlan returns the plan of the declared question's daily series, for visitors first
+// exposed since a time.
 func (p *Plan) DeclaredPlan(since time.Time) *Plan {
 	declared := *p
 	declared.Metric, declared.Dimension, declared.Interval = p.Declared.Metric, "", query.Daily

@@ -49,8 +49,7 @@ func (s Subject) ResultsRequest(account int64) query.Request {
 	return r
 }
 
-// Rules are the statistical settings of a subject. The own variations of a
-// widget are not compared.
+// Rules are the statistical settings of a subject. A widget's own variations are not compared.
 type Rules struct {
 	Compare           bool
 	Methodology       string
@@ -61,10 +60,10 @@ type Rules struct {
 	LookRules
 }
 
-// LookRules say when the looks are and when the plan ends.
+// LookRules define the times of the looks and the end of the plan.
 type LookRules struct {
 	PlannedDays       int           // a whole number of weeks unless Daily
-	PlannedVisitors   int64         // the clock in place of days; 0: none
+	PlannedVisitors   int64         // measures the time instead of days; 0: none
 	Daily             bool          // a look at the end of each full day, not of each week
 	Maturity          time.Duration // from the end of a look until it is recorded
 	EquivalenceMargin float64       // a lift, as a fraction; 0: none
@@ -150,8 +149,8 @@ func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
 	p.setDeclared(c.DeclaredPlan(nil))
 }
 
-// ofWidget sets the own variations of a widget. No visitor is excluded, and
-// there is no control.
+// ofWidget sets the variations of a widget itself. No visitor is excluded, and there is no
+// control.
 func ofWidget(p *Plan, w *catalogue.LiveWidget) {
 	p.Rules = widgetRules
 	p.MultipleExposures = catalogue.FirstVariation
@@ -219,8 +218,8 @@ func setControlAndShares(p *Plan, controlShare int, history []catalogue.SharesSi
 	}
 }
 
-// SharePeriod is a period of equal shares, as fractions in the order of the variations. It
-// ends with the next one.
+// SharePeriod is a period of equal shares, as fractions in the order of the variations. It ends
+// when the next period begins.
 type SharePeriod struct {
 	Since  time.Time
 	Shares []float64

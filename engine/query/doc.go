@@ -1,3 +1,3 @@
-// Package query has the request of a report in terms of the API, and its strict
-// parser, which returns all errors together. It knows no tables.
+// Package query defines the request for a report in terms of the API. Its parser is strict and
+// returns all errors together. The package does not depend on tables.
 package query

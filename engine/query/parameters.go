@@ -13,7 +13,7 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// Limits of a query string. Requests of people and dashboards are far below.
+// Limits of a query string. Real requests are far smaller.
 const (
 	maxQuery = 8 << 10 // bytes
 	maxValue = 512     // bytes of a value, as for attributes of events

@@ -30,7 +30,7 @@ type Request struct {
 	Dimension    Dimension   // empty: no breakdown
 	Interval     Interval    // empty: no series
 	Scorecard    bool        // also compare the other goals and metrics, and decide
-	Cap          *schema.Cap // limit of the total value of each visitor; nil: that of the goal
+	Cap          *schema.Cap // limit of each visitor's total value; nil: the cap of the goal
 	Filters      Filters
 }
 

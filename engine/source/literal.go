@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// SQLLiteral returns a parameter value as SQL. It is only used for statements that
-// are shown to people: the engine binds its parameters.
+// SQLLiteral returns a parameter value as SQL. Only statements shown to people use it: the
+// engine binds its parameters.
 func SQLLiteral(value any) string {
 	switch v := value.(type) {
 	case string:

@@ -17,7 +17,7 @@ import (
 //go:embed sql/*.sql
 var sqlFiles embed.FS
 
-// ParseTemplates returns the templates of sql/capped_remainder.sql, to which others may be added.
+// ParseTemplates returns the templates of sql/capped_remainder.sql. The caller may add templates.
 func ParseTemplates() *template.Template {
 	type pair struct{ V, P string }
 	functions := template.FuncMap{"pair": func(value, profit string) pair { return pair{value, profit} }}
@@ -127,7 +127,7 @@ type ScannedRemainder struct {
 	value, valueSquares, profitSquares big.Int
 }
 
-// ScanTargets returns where to scan the columns; none if the report is not capped.
+// ScanTargets returns the destinations for the columns, or nil if the report is not capped.
 func (e *ScannedRemainder) ScanTargets(found driver.Rows) []any {
 	if e.capped = slices.Contains(found.Columns(), "capped_visitors"); !e.capped {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"lifthouse/engine/plan"
 )
 
-// ReportQuery is a plan on a store, with what the store has of the subject. It is
+// ReportQuery is a plan on a store, with totals of the subject's stored events. It is
 // immutable.
 type ReportQuery struct {
 	*plan.Plan

@@ -86,8 +86,8 @@ func (e *StoreError) Error() string {
 // Unwrap returns the error of the store.
 func (e *StoreError) Unwrap() error { return e.cause }
 
-// StoreFailure converts an error of the driver to a StoreError. It keeps the
-// error of a cancelled request, except a deadline.
+// StoreFailure converts an error of the driver to a StoreError. It wraps the error of a
+// cancelled request instead, unless the deadline was exceeded.
 func StoreFailure(ctx context.Context, err error) error {
 	var known *StoreError
 	switch cause := context.Cause(ctx); {
@@ -111,7 +111,7 @@ var faultsOf = map[int32]StoreFault{
 	173: TooLarge, // CANNOT_ALLOCATE_MEMORY
 	202: Busy,     // TOO_MANY_SIMULTANEOUS_QUERIES
 	252: Busy,     // TOO_MANY_PARTS
-	32:  Down,     // ATTEMPT_TO_READ_AFTER_EOF: of another server, like the following
+	32:  Down,     // ATTEMPT_TO_READ_AFTER_EOF: of another server, as are the following
 	198: Down,     // DNS_ERROR
 	209: Down,     // SOCKET_TIMEOUT
 	210: Down,     // NETWORK_ERROR
@@ -122,7 +122,7 @@ var faultsOf = map[int32]StoreFault{
 	285: Down,     // TOO_FEW_LIVE_REPLICAS
 	286: Down,     // UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE
 	319: Down,     // UNKNOWN_STATUS_OF_INSERT
-	341: Down,     // UNFINISHED: a change of tables, by a server that is away
+	341: Down,     // UNFINISHED: a change of tables, on an unreachable server
 	999: Down,     // KEEPER_EXCEPTION
 	243: Full,     // NOT_ENOUGH_SPACE
 	33:  Damaged,  // CANNOT_READ_ALL_DATA
@@ -189,7 +189,7 @@ func (q *Statement) DriverArgs() []any {
 	return args
 }
 
-// RenderFrom sets the text of the query: one of the files with its slots.
+// RenderFrom sets the SQL text, rendered from one of the files with the given slots.
 func (q *Statement) RenderFrom(files *template.Template, file string, slots any) error {
 	var text strings.Builder
 	if err := files.ExecuteTemplate(&text, file, slots); err != nil {
@@ -241,9 +241,8 @@ func (s *Store) scanRows(ctx context.Context, q *Statement, scan func(driver.Row
 // stats. They are dropped unless the program configures an exporter.
 var Tracer = otel.Tracer("lifthouse/engine")
 
-// querySpan starts the span of a statement. The ids of the span are the query
-// id in the logs of the store. The statement in the span has no parameter
-// values.
+// querySpan starts the span of a statement. The query id in the logs of the store consists of
+// the ids of the span. The statement in the span has no parameter values.
 func querySpan(ctx context.Context, q *Statement) (context.Context, trace.Span) {
 	ctx, span := Tracer.Start(ctx, "query", trace.WithSpanKind(trace.SpanKindClient))
 	if !span.IsRecording() {

@@ -1,4 +1,4 @@
-// Package story explains what reports make of one visitor: where the visitor counts,
-// which events count, and why the others do not. It states the definitions that the
-// reports compute, for one visitor and in words. Tests compare both.
+// Package story explains in words how reports count one visitor: where the visitor counts,
+// which events count, and why other events do not. It restates the definitions that reports
+// compute. Tests compare its results with reports.
 package story

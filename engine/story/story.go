@@ -20,7 +20,7 @@ type Event struct {
 	unattributed bool // a goal without exposures, in the chapter of a subject for which it counts
 }
 
-// Chapter is what the report of a campaign, widget or experiment makes of a visitor. The
+// Chapter explains how the report of a campaign, widget or experiment counts a visitor. The
 // report has neither filters nor a window.
 type Chapter struct {
 	Subject   plan.Subject
@@ -37,11 +37,11 @@ type Line struct {
 	Event
 	Counts  bool // the event counts in the report of its goal
 	Why     string
-	Arrival string // that it arrived late or before its time; empty: neither
+	Arrival string // note that the event arrived late or before its time; empty: neither
 }
 
-// ExplainEvents returns the story of the stored events of one visitor, copies included: a chapter for each campaign,
-// widget and experiment, and one of the unattributed goals of each website.
+// ExplainEvents explains all stored events of one visitor, including copies. It returns a chapter for each
+// campaign, widget and experiment, and one for the unattributed goals of each website.
 func ExplainEvents(events []Event, known *catalogue.Snapshot) []Chapter {
 	bySubject, copies := map[plan.Subject][]Event{}, map[plan.Subject][]Line{}
 	first := map[identity]Event{}
@@ -100,8 +100,8 @@ func copyOf(counted, e *Event) string {
 	return "a copy, with other content, of an event that arrived before, " + formatTime(counted.AcceptedAt) + "; the first arrival counts"
 }
 
-// attributedTo returns the unattributed goals of the visitor that count for a subject: those since the first
-// view, unless the subject has an event with the same id.
+// attributedTo returns the visitor's unattributed goals that count for a subject: all since the first view,
+// except goals with the id of an event of the subject.
 func attributedTo(subject plan.Subject, own []Event, bySubject map[plan.Subject][]Event, first map[identity]Event) []Event {
 	var firstView *Event
 	for i := range own {
@@ -123,7 +123,7 @@ func attributedTo(subject plan.Subject, own []Event, bySubject map[plan.Subject]
 	return goals
 }
 
-// inOrder orders events by time, and views before other events of the same time.
+// inOrder orders events by time. At the same time, views come first.
 func inOrder(a, b Event) int {
 	rank := func(e Event) int {
 		if e.Kind == schema.KindView {
@@ -134,7 +134,7 @@ func inOrder(a, b Event) int {
 	return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(rank(a), rank(b)), cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(a.EventID, b.EventID))
 }
 
-// narrator knows what the report of a subject makes of a visitor.
+// narrator explains how the report of a subject counts a visitor.
 type narrator struct {
 	subject  plan.Subject
 	plan     *plan.Plan // nil: the subject is not declared
@@ -297,8 +297,8 @@ func formatDuration(d time.Duration) string {
 
 func formatTime(t time.Time) string { return t.UTC().Format(time.DateTime) }
 
-// unattributedChapter returns the chapter of the goals without an exposure. Each counts where a
-// chapter has it.
+// unattributedChapter returns the chapter of the goals without an exposure. Each goal counts
+// for the subjects whose chapters include it.
 func unattributedChapter(subject plan.Subject, own []Event, attributed []Chapter, known *catalogue.Snapshot) Chapter {
 	c := Chapter{Subject: subject, Why: "goals that name no campaign or widget"}
 	account, _ := known.AccountOfWebsite(subject.WebsiteID)

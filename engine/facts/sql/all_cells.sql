@@ -1,4 +1,4 @@
--- one row per cell of all visitors, or cancelling one
+-- one row per stored row of the cells of all visitors, including rows that cancel others
 SELECT
     variation,
     goal_id,

@@ -1,6 +1,6 @@
 {{if .Numbered}}WITH
     {{template "numbered.sql" .}}
-{{end}}-- one row per {{if .Series}}bucket and {{end}}variation{{if .ByDimension}} and rank of the dimension value{{end}}: what the counted goal events add to sums over visitors
+{{end}}-- one row per {{if .Series}}bucket and {{end}}variation{{if .ByDimension}} and rank of the dimension value{{end}}: the sums over visitors that the counted goal events add
 SELECT
     variation,
     {{.Bucket}}                                             AS bucket,

@@ -1,4 +1,5 @@
--- one row per visitor and subject of some sections: what the facts of the visitor are made of
+-- one row per visitor and subject of some sections: the number and the digest of the events in
+-- the visitor's facts
 SELECT
     website_id,
     visitor_id,

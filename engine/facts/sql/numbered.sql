@@ -15,7 +15,7 @@ live AS (  -- one row per counted goal event that is not cancelled
         GROUP BY visitor_id, of_variation, goal_id, at_ms, of_goal, value, profit, extra_value
         HAVING copies != 0
     ),
-    numbered AS (  -- the same rows: number of the event among all counted events of the visitor, and sums over the earlier ones
+    numbered AS (  -- the same rows, with the event's number among all counted events of the visitor, and sums over the earlier events
         SELECT
             of_variation                                    AS variation,
             at_ms,

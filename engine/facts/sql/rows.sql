@@ -1,4 +1,4 @@
--- one row per row of the visitors in touched that is not cancelled, by visitor; copies is 1 unless rows are there twice
+-- one row per uncancelled row of the selected visitors, by visitor; copies is 1 unless a row is stored twice
 SELECT
     website_id, visitor_id, toUInt8(subject) AS kind, subject_id, experiment_id, toUInt8(grain) AS of_grain, goal_id,
     trimRight(variation, '-')                               AS of_variation,

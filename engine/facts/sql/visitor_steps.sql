@@ -1,5 +1,5 @@
 WITH
-    seen AS (  -- one row per event that counts, except goals: its time and kind, and its number among the visitor's events of the kind
+    seen AS (  -- one row per counted event other than goals: time, kind, and number among the visitor's events of this kind
         SELECT
             variation,
             {{- if .Widget}}
@@ -24,7 +24,7 @@ WITH
             AND toUnixTimestamp64Milli(first_time) < {to_ms:Int64}
             {{- end}}
     )
--- one row per variation and bucket: what the bucket adds to the sums
+-- one row per variation and bucket: the sums that the bucket adds
 SELECT
     variation,
     toInt64(intDiv(e.1 + {shift:Int64}, {width:Int64}))     AS bucket,

@@ -1,5 +1,4 @@
--- one row per variation, whether the visitor was exposed before the window, and rank of the dimension value: sums over
--- its visitors
+-- one row per variation, exposed_before and rank of the dimension value: sums over its visitors
 SELECT
     variation,
     {{if .From}}toUnixTimestamp64Milli(first_time) < {from_ms:Int64}{{else}}false{{end}} AS exposed_before,
@@ -23,7 +22,8 @@ FROM {{if .To}}(
         AND toUnixTimestamp64Milli(first_time) + since_ms >= {from_ms:Int64}
         {{- end}}
     UNION ALL
-    -- one row per other visitor exposed before the end of the window: counts until the end
+    -- one row per other visitor first exposed before the end of the window: counts up to this
+    -- end
     SELECT * REPLACE (
 {{- range $i, $count := .Counts}}{{if $i}},{{end}}
             {{$count}}

@@ -1,4 +1,5 @@
--- the rows of looks; of several rows of a look, the first one
+-- the recorded looks, one row per variation; if a look was recorded more than once, its first
+-- row
 SELECT
     website_id,
     subject,

@@ -2,8 +2,8 @@ package stats
 
 import "math"
 
-// compareBayesian compares each pair by its part of one joint posterior. There is no
-// correction for several treatments.
+// compareBayesian compares each pair by its part of the joint posterior. There is no correction
+// for several treatments.
 func compareBayesian(comparisons []Comparison, pairs []pair, o Options) {
 	r := newRule()
 	posteriors, best := r.jointLifts(pairs, o)
@@ -21,8 +21,8 @@ func compareBayesian(comparisons []Comparison, pairs []pair, o Options) {
 	}
 }
 
-// bayesianComparison returns the comparison of one pair with this posterior of the lift; nil: under
-// flat priors.
+// bayesianComparison returns the comparison of one pair under the given posterior of the lift; nil:
+// under flat priors.
 func (c pair) bayesianComparison(r *rule, l *lifts, o Options) Comparison {
 	alpha := o.Alpha()
 	p := c.pairPosterior(r, l, o)
@@ -52,15 +52,15 @@ func (c pair) bayesianComparison(r *rule, l *lifts, o Options) Comparison {
 	}
 	c.setVerdict(&out, o)
 	if out.Significant && (p.above > p.below) != (c.statistic > 0) && out.Verdict != VerdictInsufficientData {
-		// A few conversions, which the prior outweighs.
+		// There are so few conversions that the prior outweighs them.
 		out.Verdict = VerdictInconclusive
 		out.Reasons = append(out.Reasons, ReasonTooFewConversions)
 	}
 	return out
 }
 
-// pairPosterior returns the posterior of a lift. Without one, it is that of two rates or of
-// the difference of two means.
+// pairPosterior returns the posterior of a pair from the posterior of its lift. If l is nil, it
+// returns the posterior of two rates or of the difference of two means.
 func (c pair) pairPosterior(r *rule, l *lifts, o Options) posterior {
 	if l != nil {
 		return r.liftPosterior(l, math.Abs(c.control.observedValue()), o.Alpha())
@@ -77,9 +77,9 @@ func (c pair) pairPosterior(r *rule, l *lifts, o Options) posterior {
 // from the posteriors that give the chances to beat control: with one treatment both
 // chances are equal. The chance of a treatment without a test is nil.
 //
-// The standard error of a pair of means may differ from that of its samples (see
-// newMeans and widened). Control has the smallest variance that a pair gives it, and a
-// treatment has the rest of its pair's variance.
+// The standard error of a pair of means may differ from that of its samples (see newMeans and
+// widened). The variance of control is its smallest variance in any pair, and a treatment gets
+// the rest of its pair's variance.
 func (r *rule) bestUnderFlatPriors(pairs []pair) []*float64 {
 	chances := make([]*float64, len(pairs)+1)
 	var all []density

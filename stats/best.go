@@ -5,18 +5,17 @@ import (
 	"slices"
 )
 
-// jointLifts returns the posterior of the lift of each pair, and the chances of control
-// and each treatment to be best, under the prior of each lift. All z share the part u that
-// control contributes:
+// jointLifts returns the posterior of each pair's lift, and the chances of control and each
+// treatment to be best, under the prior of the lifts. All z share the part u that control
+// contributes:
 //
 //	z_i(L_i) | u ~ N(λ_i u, 1 - λ_i²),  u ~ N(0, 1)
 //
-// so that, given u, lifts are independent. A treatment is best if its lift is the
-// largest and above 0. The posterior of a lift is that of all data: other treatments show
-// whether control was lucky. If the pairs contradict each other so much that no u has a
-// positive density, each posterior is that of its own pair, and no chance is known. A pair
-// without a test has neither. Without a prior, or if the baseline is a mean of 0, there are
-// no posteriors.
+// Thus lifts are independent given u. A treatment is best if its lift is the largest and above
+// 0. The posterior of a lift uses all data: other treatments show whether control was lucky. If
+// the pairs contradict each other so much that no u has a positive density, each posterior uses
+// only its own pair, and no chance is known. A pair without a test has neither. Without a
+// prior, or if the baseline is a mean of 0, there are no posteriors.
 func (r *rule) jointLifts(pairs []pair, o Options) (posteriors []*lifts, best []*float64) {
 	if o.Prior == nil {
 		return nil, nil
@@ -48,8 +47,8 @@ func (r *rule) jointLifts(pairs []pair, o Options) (posteriors []*lifts, best []
 	joint := newJointLifts(r, arms, lambdas)
 	total := make([]float64, len(arms)+1)
 	low, high := joint.rangeOfU()
-	// The integrand is analytic and vanishes at both ends, so that equal steps have an
-	// error of about exp(-20/stepOfSigma²).
+	// The integrand is analytic and vanishes at both ends, so equal steps have an error of
+	// about exp(-20/stepOfSigma²).
 	steps := int(math.Min((high-low)/joint.finest/stepOfSigma, mostSteps)) + 1
 	for step := range steps + 1 {
 		joint.addGiven(total, low+(high-low)*float64(step)/float64(steps))
@@ -69,9 +68,9 @@ func (r *rule) jointLifts(pairs []pair, o Options) (posteriors []*lifts, best []
 	return posteriors, best
 }
 
-// stepOfSigma is the distance of two u in units of the smallest sigma, the scale on
-// which the conditional lifts change. mostSteps bounds the number of u if the data
-// contradict the prior.
+// stepOfSigma is the step in u, in units of the smallest sigma, the scale on which the
+// conditional lifts change. mostSteps bounds the number of steps if the data contradict the
+// prior.
 const (
 	stepOfSigma = 0.45
 	mostSteps   = 3000
@@ -187,8 +186,8 @@ func (p *panels) divideEach(parts int) {
 //
 //	N(z; λ u, σ²) N(u; 0, 1) = N(z; 0, 1) N(u; λ z, σ²)
 //
-// each of the m arms has the density of u in its values, which are at most 1, and the factor
-// exp(u²/2) is left m - 1 times. j.scale is the logarithm of what total is divided by.
+// the values of each of the m arms, which are at most 1, include the density of u. So m - 1
+// factors exp(u²/2) remain. j.scale is the logarithm of the divisor of total.
 func (j *jointLifts) addGiven(total []float64, u float64) {
 	j.u = append(j.u, u)
 	part := make([]float64, len(total))
@@ -233,8 +232,8 @@ func (j *jointLifts) addGiven(total []float64, u float64) {
 	}
 }
 
-// cumulateMass sets the integral of the values below each node, and returns that below
-// a lift of 0 and the whole integral.
+// cumulateMass sets the integral of the values below each node. It returns the integral below a
+// lift of 0 and the whole integral.
 func (j *jointLifts) cumulateMass(values, below []float64) (negative, mass float64) {
 	for panel := range j.panelCount() {
 		half := (j.points[panel+1] - j.points[panel]) / 2
@@ -254,8 +253,8 @@ func (j *jointLifts) cumulateMass(values, below []float64) (negative, mass float
 	return negative, mass
 }
 
-// othersOf returns what the other arms say of u: the density of u times the integrals of
-// their densities, given u. The integrals have the density of u, see addLook.
+// othersOf returns the information of the other arms about u: the density of u times the
+// integrals of their densities, given u. The integrals have the density of u, see addLook.
 func (j *jointLifts) othersOf(arm int) *others {
 	o := &others{lambda: j.lambdas[arm], sigma: j.sigmas[arm], u: j.u, logWeight: make([]float64, len(j.u)), exponents: make([]float64, len(j.u))}
 	for k, u := range j.u {

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// SpentAlpha returns the part of the error budget alpha that is spent up to the time tau, where
-// the plan ends at tau = 1:
+// SpentAlpha returns the part of the error budget alpha that is spent by the time tau. The plan
+// ends at tau = 1:
 //
 //	.95 alpha (1 - e^(4 tau)) / (1 - e^4)       for tau <= 1
 //	.95 alpha + .05 alpha (1 - 1/tau)           for tau > 1
@@ -30,9 +30,9 @@ func SpentAlpha(tau, alpha float64) float64 {
 }
 
 const (
-	// leastGain is the ratio of the information of a look to that of the last computed
-	// look, below which the look has no critical value: a quadrature over boundaryNodes
-	// cannot resolve a smaller step.
+	// leastGain is the minimum ratio of a look's information to the information of the last
+	// computed look. Below it, the look has no critical value, because a quadrature over
+	// boundaryNodes cannot resolve the step.
 	leastGain = 1.001
 	// leastSpending is the spending of a look below which nothing is significant.
 	leastSpending = 1e-13
@@ -51,9 +51,9 @@ type LookPoint struct {
 	Tau, Information float64
 }
 
-// boundary returns the critical values of a group sequential test with two symmetric
-// sides, one look after the other. The zero value has no looks. A copy is independent of
-// the original. The critical value c of look k solves
+// boundary computes the critical values of a symmetric two-sided group sequential test, one
+// look after another. The zero value has no looks. A copy is independent of the original. The
+// critical value c of look k solves
 //
 //	P(|Z_j| < c_j for all j < k and |Z_k| >= c_k) = spent_k - spent_(k-1)
 //
@@ -67,13 +67,13 @@ type boundary struct {
 	spent float64
 }
 
-// addLook adds a look and returns its critical value in (0, 9]. The argument spent is the
-// spending of the whole budget up to this look. The value is 9, with ReasonNoAlphaSpent, if
-// the look spends less than 1e-13.
+// addLook adds a look and returns its critical value in (0, 9]. The argument spent is the part
+// of the budget that is spent up to and including this look. The value is 9, with
+// ReasonNoAlphaSpent, if the look itself spends less than 1e-13.
 //
-// It returns 0 if the look has no critical value: its information is 0, with
-// ReasonTooFewVisitors, or it is less than .1 % above the last one, with
-// ReasonNoNewVisitors. The next look then has its spending.
+// It returns 0 if the look has no critical value. The reason is ReasonTooFewVisitors if its
+// information is 0, or ReasonNoNewVisitors if its information grew by less than .1 %. The next
+// look then gets its spending.
 func (b *boundary) addLook(information, spent float64) (critical float64, reason Reason) {
 	switch {
 	case !(information > 0) || math.IsInf(information, 1):
@@ -108,8 +108,8 @@ func (b *boundary) restoreLook(information, spent, critical float64) {
 	b.spent = spent
 }
 
-// ladder has the boundaries of one comparison at ladderLevels levels between .999 and 1e-12,
-// descending. A level is computed when a p-value needs it.
+// ladder has the boundaries of one comparison at ladderLevels levels, descending from .999 to
+// 1e-12. A level is computed when a p-value needs it.
 type ladder struct {
 	looks []LookPoint
 	mu    sync.Mutex // protects the following
@@ -137,8 +137,8 @@ func (l *ladder) criticalValue(look, i int) float64 {
 	return step.critical[look]
 }
 
-// pValue returns the level at which the critical value of a look is |z|. It is 1 if
-// the look is not significant at .999, has no critical value, or has nothing to spend.
+// pValue returns the level at which the critical value of a look is |z|. It is 1 if the look is
+// not significant at .999, has no critical value, or spends nothing.
 //
 // ln a is interpolated between the nearest levels by a polynomial in the critical value. The
 // relative error is below 1e-6 for a p-value from 1e-9 to .1, and below 3e-5 for a larger
@@ -180,20 +180,19 @@ func interpolatePolynomial(xs, ys []float64, x float64) float64 {
 	return ys[0]
 }
 
-// paths is the distribution of the score S = Z sqrt(I) at the last look, if there is no
-// effect. It includes only the paths that were within the bounds at all looks. Each node
-// has the density times its quadrature weight. Nodes are in ascending order. The zero value
-// has no looks: S is 0.
+// paths is the distribution of the score S = Z sqrt(I) at the last look, if there is no effect.
+// It includes only the paths that stayed within the bounds at all looks. Each node has the
+// density times its quadrature weight. Nodes are in ascending order. The zero value has no
+// looks: S is 0.
 type paths struct {
 	information float64
 	at, mass    []float64
 	symmetric   bool
 }
 
-// probabilityAbove returns the probability that a path is within the bounds at all looks so far, and
-// has a score above the bound at the next look. Theta is the drift: the score has the mean
-// theta I. Under a drift, the probability of a path that ends in s is exp(theta s -
-// theta² I/2) times that without an effect.
+// probabilityAbove returns the probability that a path stays within the bounds at all looks so far,
+// and has a score above the bound at the next look. Theta is the drift: the score has the mean theta
+// I. The drift multiplies the probability of a path that ends in s by exp(theta s - theta² I/2).
 func (p paths) probabilityAbove(information, bound, theta float64) float64 {
 	at, mass := p.nodesAndMasses()
 	gain := information - p.information

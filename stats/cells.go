@@ -5,14 +5,13 @@ import (
 	"slices"
 )
 
-// WeakenAcrossCells withdraws the verdicts of the cells of a breakdown that do not hold
-// across all cells, by Holm's procedure at alpha. The p-value of a cell is the smallest one
-// of its comparisons. Those of a cell that passes are tested at alpha divided by the cell's
-// factor. Under the Bayesian methodology p is twice the smaller of the chances to beat
-// control and not to beat control. A withdrawn verdict is inconclusive, with the reason
-// NOT_SIGNIFICANT_ACROSS_BREAKDOWN.
+// WeakenAcrossCells withdraws verdicts of breakdown cells that do not hold across all cells, by
+// Holm's procedure at alpha. The p-value of a cell is the smallest p-value of its comparisons.
+// If a cell passes, its comparisons are tested at alpha divided by the cell's factor. Under the
+// Bayesian methodology, p is twice the smaller of the chances to beat and not to beat control.
+// A withdrawn verdict is inconclusive, with the reason NOT_SIGNIFICANT_ACROSS_BREAKDOWN.
 //
-// It is for verdicts at a fixed horizon. The looks of cells have LookDesign.ForCell.
+// It is for verdicts at a fixed horizon. For the looks of cells, see LookDesign.ForCell.
 func WeakenAcrossCells(cells [][]Comparison, o Options) {
 	smallest := make([]float64, len(cells))
 	for i, cell := range cells {
@@ -44,7 +43,7 @@ func (c Comparison) familyP() float64 {
 }
 
 // weakenVerdict withdraws a verdict that does not hold at alpha divided by the factor. A factor
-// of 0 withdraws all.
+// of 0 withdraws every verdict.
 func (c *Comparison) weakenVerdict(factor, alpha float64) {
 	if !(factor > 0 && c.familyP()*factor < alpha) && (c.Verdict == VerdictBetter || c.Verdict == VerdictWorse) {
 		c.Verdict = VerdictInconclusive

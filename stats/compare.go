@@ -95,9 +95,9 @@ func (c pair) observedEffects(q *float64, significant bool) (difference, lift Ef
 	return difference, lift
 }
 
-// shownInterval returns the interval of a result. If an end is missing, the returned
-// reason is not empty. If an end exceeds the range of floating point, the
-// interval is nil and the reason is ReasonInvalidData.
+// shownInterval returns the interval of a result. If an end is missing, the returned reason
+// says why. If an end exceeds the range of floating point, the interval is nil and the reason
+// is ReasonInvalidData.
 func shownInterval(in bounds, reason Reason) (*Interval, Reason) {
 	interval := in.toInterval()
 	if reason == "" && (interval == nil || interval.Lower == nil || interval.Upper == nil) {

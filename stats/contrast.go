@@ -17,14 +17,12 @@ type contrast interface {
 	// observedDifference and observedLift return the observed effects, or NaN if there is none.
 	observedDifference() float64
 	observedLift() float64
-	// differenceBounds and liftBounds return the intervals at critical value q. They
-	// exclude 0 exactly if significant is true. The reason explains a missing
-	// end of liftBounds.
+	// differenceBounds and liftBounds return the intervals at critical value q. They exclude 0
+	// exactly if significant is true. The reason explains a missing end of the lift's interval.
 	differenceBounds(q float64, significant bool) bounds
 	liftBounds(q float64, significant bool) (bounds, Reason)
-	// alwaysValid returns the contrast for an always-valid bound and for a posterior. It
-	// is the same for rates, and has the larger standard error for an uneven pair of
-	// means.
+	// alwaysValid returns the contrast for an always-valid bound and for a posterior. It is
+	// unchanged for rates. For an uneven pair of means, it has the larger standard error.
 	alwaysValid() contrast
 	// controlCorrelation returns lambda of the family: the correlation of this contrast's z
 	// with the part of z that control contributes.
@@ -173,11 +171,11 @@ func (w welch) liftBounds(q float64, significant bool) (bounds, Reason) {
 
 func (w welch) controlCorrelation() float64 { return math.Sqrt(w.sc / (w.sc + w.st)) }
 
-// uneven is the contrast of two means of very different numbers of visitors, by
-// Welch's and by the pooled t-test. Welch's t uses the small variation's own
-// variance: a sample of skewed values that underestimates the mean also
-// underestimates this variance. The pooled variance does not. The p-value is the
-// larger one, and an interval is the hull of both, so that they agree.
+// uneven is the contrast of two means of very different numbers of visitors, by Welch's and by
+// the pooled t-test. Welch's t uses the small variation's own variance. A sample of skewed
+// values that underestimates the mean also underestimates this variance, but not the pooled
+// one. The p-value is the larger of the two, and an interval is the hull of both, so p-value
+// and interval agree.
 type uneven struct {
 	welch
 	pooled welch
@@ -216,8 +214,7 @@ func (u uneven) liftBounds(q float64, significant bool) (bounds, Reason) {
 	return in.hullWith(pooled), cmp.Or(reason, reasonPooled)
 }
 
-// hullWith returns the smallest interval that contains both. It is NaN if one of them
-// is.
+// hullWith returns the smallest interval that contains both. It is NaN if either is NaN.
 func (in bounds) hullWith(other bounds) bounds {
 	return bounds{lower: math.Min(in.lower, other.lower), upper: math.Max(in.upper, other.upper)}
 }

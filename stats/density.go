@@ -87,9 +87,8 @@ func cutPanels(f density, mode float64, support bounds, deepest float64, slopes 
 	points := []float64{mode}
 	for x := mode; x > support.lower && f.logDrop(x) < deepest; {
 		next := x - panelWidth(slopes, x)
-		// If the density is still high at the boundary, the panel may end there.
-		// Otherwise it ends at most halfway to the boundary, so that no panel
-		// reaches a pole.
+		// If the density is still high at the boundary, the panel may end there. Otherwise it
+		// ends at most halfway to the boundary, so no panel reaches a pole.
 		switch {
 		case f.logDrop(support.lower) < deepest:
 			next = math.Max(next, support.lower)
@@ -142,7 +141,7 @@ func (g gaussian) panelEnds(deepest float64) []float64 {
 	return cutPanels(g, g.mean, bounds{lower: math.Inf(-1), upper: math.Inf(1)}, deepest, slopes)
 }
 
-// moved is the posterior of (X - shift) / scale. Its knots are moved likewise.
+// moved is the posterior of (X - shift) / scale. Its knots are transformed in the same way.
 type moved struct {
 	density
 	shift, scale float64

@@ -22,71 +22,65 @@
 // A LookSequence concludes. It is a group sequential test: all its looks together have
 // one error budget alpha.
 //
-// In both, a comparison is significant exactly if p < alpha, and exactly then the
-// interval of the difference excludes 0. So does the interval of the lift, if its end on
-// the side of 0 is finite. If rounding would move an end across 0, the p-value
-// determines its side. At level 100 alpha is 0: nothing is significant, and intervals
-// are nil.
+// In both, a comparison is significant exactly if p < alpha, and exactly then the interval of
+// the difference excludes 0. The same holds for the interval of the lift, if its end on the
+// side of 0 is finite. If rounding would move an end across 0, the p-value determines its side.
+// At level 100 alpha is 0: nothing is significant, and intervals are nil.
 //
 // # Looks
 //
-// At the time tau, which is 1 at the planned end, SpentAlpha(tau, alpha) of the budget is
-// spent. The critical value of a look spends the rest of it, see Boundary. It depends on
-// the numbers of visitors alone. A treatment is significant if |z| is at least the
-// critical value, and its interval has all effects with a smaller |z|. With several
-// treatments, each one has a level at which all of them together err with probability
-// alpha (Dunnett), see NewLookDesign.
+// By the time tau, which is 1 at the planned end, SpentAlpha(tau, alpha) of the budget is
+// spent. The critical value of a look spends the part that earlier looks left, see Boundary. It
+// depends on the numbers of visitors alone. A treatment is significant if |z| is at least the
+// critical value, and its interval has all effects with a smaller |z|. With several treatments,
+// each has a level at which all together err with probability alpha (Dunnett), see
+// NewLookDesign.
 //
-// Changed shares begin a stratum. z is the sum of the strata's z, weighted by sqrt(nc nt
-// / (nc + nt)), see Stratum. A stratum with fewer than 100 visitors in a variation does
-// not count.
+// A change of shares begins a new stratum. z is the sum of the strata's z, weighted by sqrt(nc
+// nt / (nc + nt)), see Stratum. A stratum with fewer than 100 visitors in a variation does not
+// count.
 //
-// The first significant look concludes, and later looks do not withdraw it: see
-// ConcludeLooks. In a Bayesian campaign, the chance to beat control must agree: see
-// LookResult.BayesianDirection. A guardrail is safe if the interval of a look excludes
-// the margin, and harmed by an always-valid bound of its own part of alpha: see
-// Margin.IsSafe and Margin.HarmBound. SampleSize plans the visitors for such looks.
+// The first significant look concludes, and later looks do not withdraw it: see ConcludeLooks.
+// In a Bayesian campaign, the chance to beat control must agree: see
+// LookResult.BayesianDirection. A guardrail is safe if the interval of a look excludes the
+// margin. An always-valid bound with its own part of alpha detects harm. See Margin.IsSafe and
+// Margin.HarmBound. SampleSize plans the visitors for such looks.
 //
 // # Rates: the score test
 //
 //	z = d / sqrt(p (1-p) (1/nc + 1/nt) N/(N-1)),  N = nc + nt,  P = 2 Q(|z|)
 //
-// where p is the pooled rate. The interval of the difference contains every δ =
-// pt - pc whose z is below the critical value. Both rates are estimated again
-// under δ for this z. The interval of the lift does the same with r = pt/pc.
-// With a Lagrange multiplier, the restricted estimates are roots of quadratics
-// (difference) or linear (ratio). z is monotone in the multiplier, so the ends
-// are found without the usual cubic. The test is also valid at 0 and at n
-// conversions, where Wald-type tests fail or are wrong.
+// where p is the pooled rate. The interval of the difference contains every δ = pt - pc whose z
+// is below the critical value. Both rates are estimated again under δ for this z. The interval
+// of the lift does the same with r = pt/pc. With a Lagrange multiplier, the restricted
+// estimates solve quadratic (difference) or linear (ratio) equations. z is monotone in the
+// multiplier, so the ends are found without the usual cubic. The test is also valid at 0 and at
+// n conversions, where Wald-type tests fail or are wrong.
 //
 // # Means: Welch and Fieller
 //
 //	t = d / sqrt(sc + st),  nu = (sc + st)² / (sc²/(nc-1) + st²/(nt-1))
 //
-// The test uses the absolute difference. The same statistic of the relative
-// effect has an error rate of .08 for rates of 1 %, and all its errors are
-// losses. The interval of the lift is Fieller's: all L with (d - L mc)² <= q²
-// (st + (1+L)² sc). This set is an interval if control differs from 0.
-// Otherwise it is nil, or unbounded above if values cannot be negative. The
-// variance is computed in integers before any conversion to floating point, so
-// that 10⁹ ± 2 keeps its digits. A variation whose values are all equal takes the
-// pooled variance of the pair.
+// The test uses the absolute difference. The same statistic of the relative effect has an error
+// rate of .08 for rates of 1 %, and all its errors are losses. The interval of the lift is
+// Fieller's: all L with (d - L mc)² <= q² (st + (1+L)² sc). This set is an interval if control
+// differs from 0. Otherwise it is nil, or unbounded above if values cannot be negative. The
+// variance is computed in integers before any conversion to floating point, so 10⁹ ± 2 keeps
+// its digits. A variation whose values are all equal takes the pooled variance of the pair.
 //
-// If the smaller variation is expected to have less than 35 % of the pair, the
-// p-value is the larger one of Welch's and the pooled t, and an interval is the
-// hull of both. In an even split the skewness of the two means cancels. In an
-// uneven split it does not: Welch's t has an error rate of .29 at 95/5 if 2 % of
-// the visitors buy.
+// If the smaller variation is expected to have less than 35 % of the pair, Welch's and the
+// pooled t-test are combined. The p-value is the larger of the two, and an interval is the hull
+// of both. In an even split the skewness of the two means cancels. In an uneven split it does
+// not: Welch's t has an error rate of .29 at 95/5 if 2 % of the visitors buy.
 //
 // # Families: Dunnett
 //
-// Several treatments share one control, so that their z are correlated by λi
-// λj. The adjusted p is the probability that the largest |z| of the family is
-// at least as large. It is computed by one-dimensional quadrature over the part
-// of z that control contributes. Intervals use the effective alpha of the
-// family's critical value, so that they agree with the adjusted p. The family
-// excludes treatments without a p-value. The interval of a single variation
-// uses the plain alpha.
+// Several treatments share one control, so their z have the correlations λi λj. The adjusted p
+// is the probability that the largest |z| of the family is at least as large. It is computed by
+// one-dimensional quadrature over the part of z that control contributes. Intervals use the
+// effective alpha of the family's critical value, so they agree with the adjusted p. The family
+// excludes treatments without a p-value. The interval of a single variation uses the plain
+// alpha.
 //
 // # Bayesian
 //
@@ -112,10 +106,9 @@
 //
 // # Breakdowns
 //
-// Verdicts at a fixed horizon have Holm's procedure across the cells, see
-// WeakenAcrossCells. Looks have a budget for each cell: the j-th cell with 100 visitors
-// in each variation has alpha / (j (j+1)), see LookDesign.ForCell. These budgets add up
-// to alpha.
+// Holm's procedure adjusts verdicts at a fixed horizon across the cells, see WeakenAcrossCells.
+// Looks have a budget for each cell: the j-th cell that reaches 100 visitors in each variation
+// gets alpha / (j (j+1)), see LookDesign.ForCell. These budgets add up to alpha.
 //
 // # Assumptions
 //

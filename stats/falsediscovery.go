@@ -2,15 +2,14 @@ package stats
 
 import "math"
 
-// FalseDiscovery returns the q-values of a family by Benjamini and Hochberg, in the
-// same order:
+// FalseDiscovery returns the q-values of a family by Benjamini and Hochberg, in the order of p:
 //
 //	q(i) = min over j >= i of p(j) m / j,  at most 1,
 //
-// with p(1) <= p(2) <= … the m sorted p-values. Of all results with q below alpha, an
-// expected share of at most alpha is false, if the p-values are independent or
-// positively dependent. A p-value that is not in [0, 1] is not part of the family, and
-// its q-value is NaN.
+// where p(1) <= p(2) <= … are the m sorted p-values. If the p-values are independent or
+// positively dependent, the expected share of false results among those with q below alpha is
+// at most alpha. A p-value that is not in [0, 1] is not part of the family, and its q-value is
+// NaN.
 //
 // See Benjamini and Hochberg (1995).
 func FalseDiscovery(p []float64) []float64 {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// largestLoading is the maximum lambda. Without it, a control far noisier than
-// its treatments would make the family's correlation singular.
+// largestLoading is the maximum lambda. Without this limit, a control far noisier than its
+// treatments would make the family's correlation singular.
 const largestLoading = 1 - 1e-9
 
 // family is the set of all comparisons with one control that have a p-value.

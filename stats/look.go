@@ -8,8 +8,8 @@ import (
 
 // The reasons of a look without a result.
 const (
-	// ReasonNoNewVisitors marks a look whose information is not .1 % above that of the
-	// last computed look.
+	// ReasonNoNewVisitors marks a look whose information grew by less than .1 % since the last
+	// computed look.
 	ReasonNoNewVisitors Reason = "NO_NEW_VISITORS"
 	// ReasonNoAlphaSpent marks a look that spends less than 1e-13.
 	ReasonNoAlphaSpent Reason = "NO_ALPHA_SPENT"
@@ -27,11 +27,12 @@ const (
 	StatusInvalid          Status = "invalid"
 )
 
-// LookDesign is what all looks of a campaign have in common.
+// LookDesign holds the error budgets that all looks of a campaign share.
 type LookDesign struct {
 	// Alpha is the error budget for all looks and all treatments.
 	Alpha float64
-	// Level is the error budget of one comparison: that of all of them together is Alpha.
+	// Level is the error budget of one comparison, at which all comparisons together have the
+	// budget Alpha.
 	Level float64
 
 	treatments family
@@ -58,9 +59,9 @@ func NewLookDesign(alpha float64, shares []float64) LookDesign {
 	return d
 }
 
-// ForCell returns the design for the cell of a breakdown with a rank: the cell is the j-th
-// one with MinimumVisitors in each variation, j >= 1. Its error budget is alpha / (j (j +
-// 1)). The budgets of all cells add up to alpha.
+// ForCell returns the design for a breakdown cell. The cell of rank j >= 1 is the j-th that
+// reaches MinimumVisitors in each variation. Its error budget is alpha / (j (j + 1)). The
+// budgets of all cells add up to alpha.
 func (d LookDesign) ForCell(rank int) LookDesign {
 	j := float64(rank)
 	d.Alpha /= j * (j + 1)
@@ -71,8 +72,8 @@ func (d LookDesign) ForCell(rank int) LookDesign {
 	return d
 }
 
-// familyP returns the p-value within all treatments for the p-value of a comparison: the
-// probability that any |Z_i| is above the normal quantile of p/2.
+// familyP adjusts the p-value of a comparison for all treatments. It returns the probability
+// that any |Z_i| is above the normal quantile of p/2.
 func (d LookDesign) familyP(p float64) float64 {
 	if d.treatments.size < 2 {
 		return p
@@ -81,7 +82,7 @@ func (d LookDesign) familyP(p float64) float64 {
 }
 
 // LookSequence has the critical values of all looks at one comparison of a treatment with
-// control, in order. They depend on the numbers of visitors only. It may be used
+// control, in order. They depend only on the numbers of visitors. A LookSequence may be used
 // concurrently.
 type LookSequence struct {
 	design   LookDesign
@@ -91,9 +92,9 @@ type LookSequence struct {
 	ladder   *ladder
 }
 
-// NewSequence returns the critical values of looks. It takes about 0.1 ms for each. known has
-// looks that were computed before, by their index: their times, information and critical
-// values stay as they are.
+// NewSequence returns the critical values of looks, in about 0.1 ms per look. known has the
+// results of earlier looks, by index; their times, information and critical values do not
+// change.
 func (d LookDesign) NewSequence(looks []LookPoint, known map[int]LookResult) *LookSequence {
 	s := &LookSequence{design: d, points: slices.Clone(looks), critical: make([]float64, len(looks)), reasons: make([]Reason, len(looks))}
 	var b boundary
@@ -117,10 +118,10 @@ func (d LookDesign) NewSequence(looks []LookPoint, known map[int]LookResult) *Lo
 	return s
 }
 
-// PValue returns the p-value of a look, which must have the given result: the alpha
-// at which the same looks would make it just significant, in [1e-12, 1]. It is below Alpha
-// exactly if the result is significant. It is nil if the look has no critical value or no
-// statistic. The first one takes about 3 ms for each look.
+// PValue returns the p-value of a look, whose result must be r. It is the alpha at which the
+// same looks would make r just significant, in [1e-12, 1]. It is below Alpha exactly if r is
+// significant. It is nil if the look has no critical value or no statistic. The first call
+// takes about 3 ms for each look.
 func (s *LookSequence) PValue(look int, r LookResult) *float64 {
 	if r.Critical == nil || r.Z == nil {
 		return nil
@@ -132,11 +133,11 @@ func (s *LookSequence) PValue(look int, r LookResult) *float64 {
 	return numberOrNil(math.Max(p, s.design.Alpha))
 }
 
-// LookResult is the result of a comparison at one look. Z is the statistic of no effect,
-// positive if the treatment is above control. Critical is the critical value of |Z|.
-// The intervals of all looks and all treatments together cover the effects with probability
-// 1 - Alpha. Reason is set if Critical or Z is nil, or if the data are weak. The
-// reasons of the effects explain a missing value or end.
+// LookResult is the result of a comparison at one look. Z is the statistic of the hypothesis of
+// no effect, positive if the treatment is above control. Critical is the critical value of |Z|.
+// The intervals of all looks and all treatments together cover the effects with probability 1 -
+// Alpha. Reason is set if Critical or Z is nil, or if the data are weak. The reasons of the
+// effects explain a missing value or end.
 type LookResult struct {
 	Point       LookPoint
 	Critical    *float64
@@ -147,8 +148,8 @@ type LookResult struct {
 	Reason      Reason
 }
 
-// AnalyzeLook returns the result of a look from its strata, which have all its visitors.
-// NonNegative reports whether values are never below zero. At a level of 0 nothing is
+// AnalyzeLook returns the result of a look from its strata, which must include all its
+// visitors. NonNegative reports whether values are never below zero. At a level of 0 nothing is
 // significant.
 func (s *LookSequence) AnalyzeLook(look int, strata []Stratum, nonNegative bool) LookResult {
 	c, reason := newStrata(strata, nonNegative)
@@ -186,9 +187,9 @@ func (r LookResult) SignificantDirection() int {
 	return -1
 }
 
-// BayesianDirection returns SignificantDirection if the chance to beat control agrees: it must be
-// above 1 - alpha/2 or below alpha/2, on the same side. The chance alone, read at every
-// look, has an error rate of .10 to .125 with three treatments.
+// BayesianDirection returns SignificantDirection if the chance to beat control agrees, and 0
+// otherwise. The chance must be above 1 - alpha/2 for 1, or below alpha/2 for -1. The chance
+// alone, read at every look, has an error rate of .10 to .125 with three treatments.
 func (r LookResult) BayesianDirection(chance, alpha float64) int {
 	if d := r.SignificantDirection(); (d > 0 && chance > 1-alpha/2) || (d < 0 && chance < alpha/2) {
 		return d
@@ -197,29 +198,29 @@ func (r LookResult) BayesianDirection(chance, alpha float64) int {
 }
 
 // IsWithin reports whether the interval of the lift lies inside ±margin, a fraction. For a
-// treatment whose lift is ±margin, the probability that this is so at any look is about
-// Alpha/2.
+// treatment whose true lift is ±margin, the probability of this at any look is about Alpha/2.
 func (r LookResult) IsWithin(margin float64) bool {
 	in := r.Lift.Interval
 	return in != nil && in.Lower != nil && in.Upper != nil && *in.Lower > -margin && *in.Upper < margin
 }
 
-// Finding is what a look says of a treatment: a Direction, and the difference.
+// Finding is the result of a look for a treatment: the significant direction, and the
+// difference.
 type Finding struct {
 	Direction  int
 	Difference float64
 }
 
-// Outcome is the winner or the loser that a look found. Both are indexes.
+// Outcome is the winner or the loser that a look found. Look and Treatment are indexes.
 type Outcome struct {
 	Look, Treatment int
 	Winner          bool
 }
 
-// ConcludeLooks returns the outcome of all looks in order, each with a finding for each
-// treatment, or nil. The first significant look concludes: the treatment above control with
-// the largest difference wins; without one, the treatment furthest below control loses.
-// Later looks do not withdraw it. Only another treatment that wins replaces a loser.
+// ConcludeLooks returns the outcome of all looks, or nil. Looks are in order, each with one
+// finding per treatment. The first significant look concludes. Its significant treatment
+// furthest above control wins, or else the one furthest below control loses. Later looks do not
+// withdraw the outcome. Only a later win of another treatment replaces a loser.
 func ConcludeLooks(looks [][]Finding) *Outcome {
 	var found *Outcome
 	for i, findings := range looks {

@@ -33,7 +33,7 @@ func (m Margin) inGoodDirection(in bounds) bounds {
 
 // IsSafe reports whether a look shows that the loss is less than the margin: the lower end of
 // its interval, in the good direction, is above -margin. A treatment that loses exactly the
-// margin is safe at any look with a probability of about Alpha/2.
+// margin appears safe at any look with a probability of about Alpha/2.
 func (m Margin) IsSafe(r LookResult) bool {
 	margin, on := m.sizeAndScale()
 	in := r.Difference.Interval
@@ -50,24 +50,24 @@ func (m Margin) IsSafe(r LookResult) bool {
 	return end != nil && (m.Down && *end < margin || !m.Down && *end > -margin)
 }
 
-// DefaultPlannedVisitors is the number of visitors of a pair at which the bound of harm
-// is tightest if a campaign does not plan one.
+// DefaultPlannedVisitors is the number of visitors of a pair at which the harm bound is
+// tightest, for campaigns without planned visitors.
 const DefaultPlannedVisitors = 5000
 
-// HarmRule is what the harm of all guardrails of a campaign has in common.
+// HarmRule holds the settings that the harm bounds of all guardrails of a campaign share.
 type HarmRule struct {
 	Alpha      float64 // of the campaign
 	Treatments int     // with a share of traffic
-	Guardrails int     // with the primary metric there is one more
+	Guardrails int     // without the primary metric, which counts as one more
 	// PlannedVisitors is the planned number of visitors of the pair, at which the bound is
 	// tightest; 0 means DefaultPlannedVisitors. It must never depend on results.
 	PlannedVisitors float64
 }
 
-// Harm is the upper bound of a treatment's effect in the good direction, on the scale of
-// the margin; nil if it is unbounded or unknown, with a Reason. Below reports that the bound
-// is below -margin, which is harm at a look. Breaks reports that also the bound of the lift
-// is below -20 %, which is harm at the end of any full day.
+// Harm has the upper bound of a treatment's effect in the good direction, on the scale of the
+// margin. Upper is nil, with a Reason, if the bound is infinite or unknown. Below reports that
+// the bound is below -margin, which is harm at a look. Breaks reports that the bound of the
+// lift is also below -20 %, which is harm at the end of any full day.
 type Harm struct {
 	Upper         *float64
 	Below, Breaks bool
@@ -92,7 +92,7 @@ func (m Margin) HarmBound(all []Stratum, nonNegative bool, rule HarmRule) Harm {
 	if !(planned > 0) {
 		planned = DefaultPlannedVisitors
 	}
-	// The two sides of a sequence have the same error rate.
+	// The two sides of a confidence sequence have equal error rates.
 	a := 2 * 0.1 * rule.Alpha / float64(max(rule.Treatments, 1)*(rule.Guardrails+1))
 	s = s.alwaysValid()
 	critical := alwaysValidCritical(s.visitors, tuningParameter(a, planned), a)

@@ -18,13 +18,11 @@ type Sample interface {
 	checkData() Reason
 }
 
-// largestCount is the maximum number of visitors of a rate. It is a hundred
-// times the world's population, and the largest count for which floats
-// distinguish rates near 1.
+// largestCount is the maximum number of visitors of a rate. It exceeds the world's population a
+// hundredfold, and is the largest count for which floats distinguish rates near 1.
 const largestCount = 1_000_000_000_000
 
-// Rate is a number of visitors, at most 10¹², and the number of them who
-// converted.
+// Rate is a number of visitors, at most 10¹², and how many of them converted.
 type Rate struct {
 	Visitors, Converted int64
 }
@@ -59,11 +57,10 @@ func (s Sums) Merge(other Sums) Sums {
 //	m = s / n
 //	v = (n ss - s²) / (n (n - 1))
 //
-// where s is the sum divided by scale, and ss the sum of squares divided by
-// scale². The numerators are computed in integers, so that values of 10⁹ ± 2
-// keep all their digits. The mean is in the value's unit, the variance in its
-// square. The variance of fewer than two visitors is 0, and so is the mean of
-// no visitors. Nonzero is set to -1.
+// where s is the sum divided by scale, and ss the sum of squares divided by scale². The
+// numerators are computed in integers, so values of 10⁹ ± 2 keep all their digits. The mean is
+// in the value's unit, the variance in its square. The variance of fewer than two visitors is
+// 0, and the mean of no visitors is 0. Nonzero is set to -1.
 //
 // Floating-point sums lose these digits; see Chan, Golub and LeVeque (1983).
 func (s Sums) Mean(visitors, scale int64) Mean {
@@ -97,11 +94,11 @@ type Ratio struct {
 	Scale        int64
 }
 
-// Mean returns the ratio as a mean for comparisons: its value is R = S/G, and its
-// variance is n SE² with the standard error of the delta method. So a comparison has
-// Welch's test of the difference of two ratios, and Fieller's interval of their
-// quotient. nonzero is the number of visitors whose value is not zero. Without goals, the mean
-// is not a number, and a comparison is impossible.
+// Mean returns the ratio as a mean for comparisons: its value is R = S/G, and its variance is n
+// SE² with the standard error of the delta method. So a comparison uses Welch's test for the
+// difference of two ratios, and Fieller's interval for their quotient. nonzero is the number of
+// visitors whose value is not zero. Without goals, the mean is not a number, and a comparison
+// is impossible.
 //
 // See EstimateRatio.
 func (r Ratio) Mean(nonzero int64) Mean {

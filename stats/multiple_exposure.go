@@ -25,10 +25,9 @@ type MultipleExposures struct {
 //
 //	chi² = Σ (x_i - n_i p)² / (n_i p (1-p)),  p = Σ x_i / Σ n_i
 //
-// over the variations with visitors. The degrees of freedom are the number of
-// these variations minus one. The arguments multiExposed and visitors are
-// counted by the first variation of each visitor, and visitors includes the
-// multi-exposed ones. If an expected count is below 5, there is no p-value.
+// over the variations with visitors. The degrees of freedom are the number of these variations
+// minus one. Both arguments count visitors by their first variation, and visitors includes the
+// multi-exposed visitors. If an expected count is below 5, there is no p-value.
 func MultipleExposureSkew(multiExposed, visitors []int64) MultipleExposures {
 	if len(multiExposed) != len(visitors) {
 		return MultipleExposures{Reason: ReasonInvalidData}

@@ -80,8 +80,8 @@ type curve struct {
 	value, below, above []float64
 }
 
-// densityCurve returns the density and its masses below and above every node. Each
-// mass is summed from its own end, so that small masses keep their digits.
+// densityCurve returns the density and its masses below and above every node. Each mass is
+// summed from its own end, so small masses keep their digits.
 func (p panels) densityCurve(f density) curve {
 	value, masses := p.densityValues(f)
 	n := p.panelCount() * order

@@ -10,8 +10,8 @@ type Prior struct {
 	Mean, StandardDeviation float64
 }
 
-// DefaultPrior returns the prior by which 95 % of all lifts are within the minimum
-// effect, a fraction: N(0, (effect/1.96)²).
+// DefaultPrior returns the prior under which 95 % of all lifts are within ± the minimum effect,
+// a fraction: N(0, (effect/1.96)²).
 func DefaultPrior(minimumEffect float64) *Prior {
 	return &Prior{StandardDeviation: minimumEffect / 1.96}
 }
@@ -28,17 +28,18 @@ type lifts struct {
 	z          func(lift float64) float64
 	from       float64 // end of the support
 	kink       float64 // where z has a kink, if every visitor of a variation converted; otherwise 0
-	mode, peak float64 // where the posterior is largest, and minus the logarithm of it there
-	others     *others // what other treatments say of control; nil: there is one treatment
+	mode, peak float64 // where the posterior is largest, and minus its logarithm there
+	others     *others // information of other treatments about control; nil: there is one treatment
 	observed   float64 // lift
 }
 
-// others is what the other treatments say of u, the part of z that control contributes: a
-// weight of each of equally spaced values. The likelihood of z is then
+// others is the information of the other treatments about u, the part of z that control
+// contributes. It has a weight for each of equally spaced values of u. The likelihood of z is
+// then
 //
 //	Σ_k w_k exp(-((z - λ u_k) / σ)²/2)
 //
-// in place of exp(-z²/2), which it is for equal weights times the density of u.
+// instead of exp(-z²/2). Both are equal if each weight is a constant times the density of u.
 type others struct {
 	lambda, sigma float64
 	u, logWeight  []float64
@@ -106,7 +107,7 @@ func liftsOf(c contrast, prior Prior) (lifts, bool) {
 	return l, true
 }
 
-// setOthers changes the posterior to that of the data of all treatments.
+// setOthers changes the posterior to use the data of all treatments.
 func (l *lifts) setOthers(o *others) {
 	l.others = o
 	l.findMode()
@@ -155,9 +156,9 @@ func (l *lifts) minusLogLikelihood(lift float64) float64 {
 	return 0.5 * z * z
 }
 
-// findMode sets the mode. With one treatment, it is at most z standard deviations of the
-// prior from its mean, where z is the score there, and lies between the mean of the prior
-// and the observed lift, except if the means of a pair differ in sign: then z² may decrease
+// findMode sets the mode. With one treatment, the mode is at most |z| prior standard deviations
+// from the prior mean, where z is the score at the prior mean. It lies between the prior mean
+// and the observed lift, except if the means of the pair differ in sign: then z² may decrease
 // away from the observed lift.
 func (l *lifts) findMode() {
 	const farthest = 1e6 // if the likelihood at the mean is 0
@@ -177,9 +178,9 @@ func (l *lifts) findMode() {
 	l.peak = l.minusLog(l.mode)
 }
 
-// lowestPoint returns where minusLog is smallest between two lifts, by a grid and the
-// golden section around its best point. It is that point if rounding errors of z at
-// extreme counts mislead the section.
+// lowestPoint returns the lift between two lifts at which minusLog is smallest. It uses a grid,
+// and a golden-section search around the best grid point. If rounding errors of z at extreme
+// counts mislead the search, it returns the best grid point.
 func (l *lifts) lowestPoint(low, high float64) float64 {
 	const grid = 64
 	step := (high - low) / grid
@@ -218,9 +219,9 @@ func (l *lifts) panelEnds(deepest float64) []float64 {
 	return append(append(points, l.mode), l.walkPanels(1, deepest)...)
 }
 
-// walkPanels returns the ends of the panels from the mode in a direction. A panel is as
-// wide as the logarithm of the density is nearly a parabola, which its values at the
-// ends and in the middle show.
+// walkPanels returns the ends of the panels from the mode in a direction. On each panel, the
+// logarithm of the density is nearly a parabola, judged by its values at the ends and in the
+// middle.
 func (l *lifts) walkPanels(direction, deepest float64) (points []float64) {
 	x, width := l.mode, widest*l.prior.StandardDeviation
 	for at := 0.0; at < deepest && len(points) < mostPanels; {

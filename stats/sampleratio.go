@@ -6,9 +6,9 @@ const (
 	// MismatchAlpha is the p-value below which a sample ratio mismatch is
 	// reported (Fabijan et al., KDD 2019).
 	MismatchAlpha = 0.001
-	// mismatchPrior is the total count of the Dirichlet prior of SampleRatioMismatch.
-	// It finds a split of 48/52 instead of 50/50 earliest of the counts that were
-	// tried: in .95 of the campaigns by 21,000 visitors, where 10,000 needs 24,000.
+	// mismatchPrior is the total count of the Dirichlet prior of SampleRatioMismatch. Of the
+	// counts that were tried, it finds a split of 48/52 instead of 50/50 earliest: by 21,000
+	// visitors in .95 of the campaigns. A count of 10,000 needs 24,000 visitors.
 	mismatchPrior = 3000
 	// largestParts is the largest m of the divisions into multiples of 1/m that
 	// shares in integer percent may represent.
@@ -52,10 +52,9 @@ func (s Split) ExpectedShares() []float64 {
 	return shares
 }
 
-// SampleRatioCheck compares the observed visitors with the expected ones.
-// Expected are numbers of visitors, control first, by the division that fits
-// best among those that the split may represent. If the p-value is not
-// reliable, PValue is nil and Reason is set.
+// SampleRatioCheck compares the observed visitors with the expected ones. Expected has numbers
+// of visitors, control first, under the best fitting division that the split may represent. If
+// the p-value is not reliable, PValue is nil and Reason is set.
 type SampleRatioCheck struct {
 	PValue   *float64
 	Expected []float64
@@ -64,17 +63,17 @@ type SampleRatioCheck struct {
 	Reason   Reason
 }
 
-// SharePeriod has the visitors of a period with one split of traffic, control first. They
-// must be counted before any exclusion, by their first variation.
+// SharePeriod has the visitors of a period with one split of traffic, control first. Visitors
+// must be counted by their first variation, before any exclusion.
 type SharePeriod struct {
 	Split    Split
 	Observed []int64
 }
 
-// SampleRatioMismatch tests the visitors against the shares, by a test that is valid at
-// every look: the probability that a fair split ever has p < .001 is at most .001. Expected
-// and Observed are added up over all periods. The p-value is min(1, 1/B), where B is the
-// product over all periods of
+// SampleRatioMismatch tests the visitors against the shares. The test is valid however often it
+// is read: the probability that a fair split ever has p < .001 is at most .001. Expected and
+// Observed are added up over all periods. The p-value is min(1, 1/B), where B is the product
+// over all periods of
 //
 //	Γ(C)/Γ(C + n) Π Γ(C θi + xi) / (Γ(C θi) θi^xi),  C = 3000
 //
@@ -183,10 +182,9 @@ func nearDivisions(shares []float64) [][]float64 {
 	return found
 }
 
-// shareTolerance returns the maximum distance of a share from its exact value. It is
-// half a percentage point because of rounding. It is a whole point if another
-// share is nearly equal, because one of several equal shares may include the
-// remainder.
+// shareTolerance returns the maximum distance of a share from its exact value. It is half a
+// percentage point because of rounding. It is a whole point if another share is nearly equal,
+// because one of several equal shares may include the rounding remainder.
 func shareTolerance(shares []float64, i int) float64 {
 	const slack = 1e-9
 	for j, other := range shares {

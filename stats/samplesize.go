@@ -29,11 +29,11 @@ type SamplePlan struct {
 //
 //	n = theta² V / (lift mc)²
 //
-// for the treatment that needs the most visitors. Theta is the drift: the mean of Z at tau
-// = 1 at which the first look that crosses a bound crosses the upper one with the planned
-// power. It replaces z_{1-a/2} + z_power of a single look; its square is 1.6 % to 5 %
-// larger for 1 to 8 looks. V is the variance of the difference times the number of visitors,
-// over all variations: the larger one of
+// for the treatment that needs the most visitors. Theta is the drift, the mean of Z at tau = 1.
+// With this drift, the first crossing of a bound is upward with the planned power. Theta
+// replaces z_{1-a/2} + z_power of a single look; its square is 1.6 % to 5 % larger for 1 to 8
+// looks. V is the variance of the difference times the number of visitors over all variations:
+// the larger of
 //
 //	vc/share_c + vt/share_t    and that of the pooled variance
 //
@@ -111,8 +111,8 @@ func (s *SampleSize) upperBounds(se float64) []float64 {
 	return upper
 }
 
-// upwardPaths returns a function of the drift: the probability that the first crossing is
-// upward, at tau <= 1.
+// upwardPaths returns the probability that the first crossing is upward, at tau <= 1, as a
+// function of the drift.
 func (s *SampleSize) upwardPaths(upper []float64) func(theta float64) float64 {
 	before := make([]paths, len(s.tau))
 	for k := 1; k < len(s.tau); k++ {
@@ -160,8 +160,9 @@ func (s *SampleSize) driftOfLift(lift float64) float64 {
 	return solveIncreasing(excess, math.Max(s.theta, 1e-3), 2*math.Max(s.theta, 1))
 }
 
-// hypothesis is a treatment's true lift, and the effect that a test must reject: a ratio to
-// control, or for a ratio of 1 a difference. Distance is between both, in the metric's unit.
+// hypothesis has a treatment's true lift and the effect that a test must reject. This effect is
+// a ratio to control or, if the ratio is 1, a difference. Distance is the distance between
+// both, in the metric's unit.
 type hypothesis struct {
 	lift, ratio, difference, distance float64
 }
@@ -200,8 +201,8 @@ func (s *SampleSize) largestSpread(h hypothesis) (float64, Reason) {
 	return largest, ""
 }
 
-// RequiredVisitors returns the number of visitors, over all variations, that finds a lift above 0,
-// a fraction, with the planned power.
+// RequiredVisitors returns the number of visitors over all variations that detects a lift with the
+// planned power. The lift is a fraction above 0.
 func (s *SampleSize) RequiredVisitors(lift float64) (*int64, Reason) {
 	if !(lift > 0) || math.IsInf(lift, 1) {
 		return nil, ReasonInvalidData
@@ -209,9 +210,9 @@ func (s *SampleSize) RequiredVisitors(lift float64) (*int64, Reason) {
 	return s.visitorsForDrift(hypothesis{lift: lift, ratio: 1, distance: lift * math.Abs(s.plan.Control.observedValue())}, s.driftOfLift(lift))
 }
 
-// RequiredForMargin returns the number of visitors, over all variations, for a guardrail. At
-// this number, a treatment without an effect is safe (see Margin.IsSafe) with the planned
-// power. It has no prior.
+// RequiredForMargin returns the number of visitors over all variations for a guardrail. With so
+// many visitors, a treatment without an effect is safe (see Margin.IsSafe) with the planned
+// power. The calculation uses no prior.
 func (s *SampleSize) RequiredForMargin(m Margin) (*int64, Reason) {
 	margin, on := m.sizeAndScale()
 	if !(margin > 0) || math.IsInf(margin, 1) {
@@ -241,15 +242,15 @@ func (s *SampleSize) visitorsForDrift(h hypothesis, theta float64) (*int64, Reas
 	return &required, ""
 }
 
-// standardError returns that of the lift for n visitors over all variations.
+// standardError returns the standard error of the lift for n visitors over all variations.
 func (s *SampleSize) standardError(lift, n float64) (float64, Reason) {
 	m := math.Abs(s.plan.Control.observedValue())
 	v, reason := s.largestSpread(hypothesis{lift: lift, ratio: 1, distance: lift * m})
 	return math.Sqrt(v/n) / m, reason
 }
 
-// DetectableLift returns the lift, a fraction, that n visitors over all variations find with the
-// planned power at tau = 1.
+// DetectableLift returns the lift, a fraction, that is detected with the planned power if n
+// visitors over all variations have arrived at tau = 1.
 func (s *SampleSize) DetectableLift(n float64) (*float64, Reason) {
 	if !(n > 0) {
 		return nil, ReasonNoVisitors
@@ -288,10 +289,10 @@ func (s *SampleSize) PowerAt(lift, n float64) (*float64, Reason) {
 	return numberOrNil(s.upwardPaths(s.upperBounds(se))(lift / se)), ""
 }
 
-// SampleProgress is the progress of an experiment. Numbers of visitors are over all
-// variations. Progress is the ratio of the visitors so far to RequiredVisitors, and may
-// exceed 1. MinimumDetectableEffect and Power are those of the visitors so far. Reason
-// explains the first nil field.
+// SampleProgress is the progress of an experiment. Numbers of visitors are over all variations.
+// Progress is the ratio of the visitors so far to RequiredVisitors, and may exceed 1.
+// MinimumDetectableEffect and Power are for the visitors so far. Reason explains the first nil
+// field.
 type SampleProgress struct {
 	RequiredVisitors        *int64
 	Progress                *float64
@@ -302,8 +303,8 @@ type SampleProgress struct {
 	Reason                  Reason
 }
 
-// ProgressTowards returns the progress towards the sample that finds a lift, for the visitors so
-// far and the recent visitors per day, both over all variations.
+// ProgressTowards returns the progress towards the sample that detects a lift. It uses the
+// visitors so far and the recent visitors per day, both over all variations.
 func (s *SampleSize) ProgressTowards(lift float64, visitors int64, perDay float64) SampleProgress {
 	var p SampleProgress
 	p.RequiredVisitors, p.Reason = s.RequiredVisitors(lift)

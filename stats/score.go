@@ -23,8 +23,8 @@ func newTable(control, treatment Rate) table {
 
 func (t table) swapVariations() table { return table{xt: t.xc, nt: t.nc, xc: t.xt, nc: t.nt} }
 
-// crossDifference returns xt nc - xc nt with a single rounding, so that equal rates differ
-// by exactly 0 (Kahan's product difference).
+// crossDifference returns xt nc - xc nt with a single rounding, so equal rates differ by
+// exactly 0 (Kahan's product difference).
 func (t table) crossDifference() float64 {
 	w := t.xc * t.nt
 	return math.FMA(t.xt, t.nc, -w) - math.FMA(t.xc, t.nt, -w)
@@ -64,10 +64,10 @@ func (t table) z() float64 {
 //	xt - nt pt =  λ pt (1-pt)
 //	xc - nc pc = -λ pc (1-pc)
 //
-// and z(δ)² = λ² (pt (1-pt)/nt + pc (1-pc)/nc) (N-1)/N. Both equations are
-// quadratics with closed-form solutions. λ is monotone in δ, and z² is monotone
-// in λ. So the ends are the solutions of z² = q². They do not need the cubic of
-// the literature and do not suffer from its cancellation. q = ∞ gives [-1, 1].
+// and z(δ)² = λ² (pt (1-pt)/nt + pc (1-pc)/nc) (N-1)/N. Both equations are quadratics with
+// closed-form solutions. λ is monotone in δ, and z² is monotone in λ. So the ends are the
+// solutions of z² = q². This avoids the cubic of the literature and its cancellation. q = ∞
+// gives [-1, 1].
 //
 // See Miettinen and Nurminen (1985), equations 7 to 9.
 func (t table) differenceInterval(q float64, significant bool) bounds {
@@ -94,9 +94,8 @@ func (t table) lowerDifference(q float64, positive bool) float64 {
 // size is unknown.
 const smallestEffect = 1e-3
 
-// endOnSide returns an interval's end on the side of 0 that the p-value determines.
-// Rounding may have moved the end across 0. The size of the effect is given by
-// size.
+// endOnSide returns an interval's end on the side of 0 that the p-value determines. Rounding
+// may have moved the end across 0. size is the size of the effect.
 func endOnSide(end, size float64, positive bool) float64 {
 	if positive {
 		return math.Max(end, 1e-12*size)

@@ -11,9 +11,8 @@ import "math"
 //	pt = (xt - μ) / (nt - μ),  pc = (xc + μ) / (nc + μ)
 //	z² = μ² (qt/(xt-μ) + qc/(xc+μ)) (N-1)/N
 //
-// where qt and qc are the observed shares that did not convert. z² increases
-// with |μ|, and r decreases as μ increases, so that the ends are roots of a
-// cubic in μ.
+// where qt and qc are the observed shares that did not convert. z² increases with |μ|, and r
+// decreases as μ increases, so the ends are roots of a cubic in μ.
 //
 // See Miettinen and Nurminen (1985), equations 10 to 12.
 func (t table) liftInterval(q float64, significant bool) bounds {

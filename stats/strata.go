@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// Stratum has the visitors of control and of one treatment whose first view is in one
-// period of shares. SmallerShare is the expected share of the smaller variation in the
-// pair, in (0, .5]; 0 means that the observed share decides whether the pair is uneven.
+// Stratum has the visitors of control and of one treatment whose first view is in one period of
+// equal shares. SmallerShare is the expected share of the smaller variation in the pair, in (0,
+// .5]; 0 means that the observed share decides whether the pair is uneven.
 type Stratum struct {
 	Control, Treatment Sample
 	SmallerShare       float64
@@ -18,9 +18,9 @@ type Stratum struct {
 //
 //	z(e) = Σ sqrt(I_s) z_s(e) / sqrt(I),  I = Σ I_s,  I_s = nc nt / (nc + nt)
 //
-// where z_s(e) is the statistic of the hypothesis that the effect is e, on the normal
-// scale. It depends on the visitors alone how much a stratum weighs. So a change of shares
-// cannot pass off a change over time as an effect.
+// where z_s(e) is the statistic of the hypothesis that the effect is e, on the normal scale.
+// The weight of a stratum depends only on its visitors. So a change of shares cannot make a
+// change over time look like an effect.
 //
 // See Lan and DeMets (1983) for I; Mosteller and Bush (1954) for the weighted sum of z.
 type strata struct {
@@ -33,8 +33,8 @@ type strata struct {
 	weak        Reason // why the result is weak
 }
 
-// newStrata returns the contrast of all strata, or the reason why there is none. The
-// information is also returned without a contrast.
+// newStrata returns the contrast of all strata, or the reason why there is none. It returns the
+// information even if there is no contrast.
 func newStrata(all []Stratum, nonNegative bool) (strata, Reason) {
 	s := strata{nonNegative: nonNegative}
 	missing, found := ReasonNoVisitors, false
@@ -90,10 +90,10 @@ func LookInformation(all []Stratum, nonNegative bool) float64 {
 
 func (m means) baseline() float64 { return m.mc }
 
-// alwaysValid returns the strata for an always-valid bound: the z of means has no correction
-// for degrees of freedom, and the larger standard error for an uneven pair. Such a bound
-// needs a clock that is proportional to I. It is the number of visitors that the shares of
-// the first stratum would need for I.
+// alwaysValid returns the strata for an always-valid bound. The z of means is not corrected for
+// degrees of freedom, and an uneven pair has the larger standard error. Such a bound needs a
+// clock that is proportional to I. The clock is the number of visitors that the shares of the
+// first stratum would need for I.
 func (s strata) alwaysValid() strata {
 	contrasts := make([]contrast, len(s.contrasts))
 	for i, c := range s.contrasts {
@@ -131,9 +131,9 @@ func (s strata) z(e float64, on scale) float64 {
 }
 
 // testStatistic returns z_s(e). For rates it is Miettinen and Nurminen's score. For means it is
-// the normal quantile of the p-value of (d - e) / SE; for a lift SE is that of Fieller's
-// interval. For an uneven pair the larger p-value of Welch's and the pooled one counts. It
-// decreases in e near the observed effect.
+// the normal quantile of the p-value of (d - e) / SE; for a lift, SE is the standard error in
+// Fieller's interval. For an uneven pair, the larger p-value of Welch's and the pooled test
+// counts. It decreases in e near the observed effect.
 func testStatistic(c contrast, e float64, on scale) float64 {
 	switch c := c.(type) {
 	case rates:
@@ -159,7 +159,7 @@ func testStatistic(c contrast, e float64, on scale) float64 {
 	return math.NaN()
 }
 
-// equivalentZ returns the z whose normal tail is that of t.
+// equivalentZ returns the z whose normal tail equals the tail of t.
 func (s student) equivalentZ(t float64) float64 {
 	if s.nu > largestNu {
 		return t
@@ -172,9 +172,9 @@ func (s student) equivalentZ(t float64) float64 {
 	return math.Copysign(z, t)
 }
 
-// zOfDifference returns the score statistic of the hypothesis pt - pc = delta. It solves
-// for the multiplier λ of differenceInterval, in which both restricted rates are closed
-// forms. It is infinite at a delta of ±1 that is not observed.
+// zOfDifference returns the score statistic of the hypothesis pt - pc = delta. It solves for
+// the multiplier λ of differenceInterval, in which both restricted rates are closed forms. The
+// statistic is infinite at a delta of ±1 that is not the observed difference.
 func (t table) zOfDifference(delta float64) float64 {
 	d := t.observedDifference()
 	switch {
@@ -200,7 +200,7 @@ func (t table) zOfDifference(delta float64) float64 {
 }
 
 // estimateEffect returns the effect at which z is 0, or NaN if there is none. With one stratum it
-// is the observed effect. There is no lift if the baselines of strata differ in sign.
+// is the observed effect. There is no lift if the baselines of the strata differ in sign.
 func (s strata) estimateEffect(on scale) float64 {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, c := range s.contrasts {
@@ -228,10 +228,10 @@ func (s strata) estimateEffect(on scale) float64 {
 	return high
 }
 
-// effectInterval returns all e with |z(e)| <= critical. It excludes 0 exactly if significant is
-// true. For one stratum it is the interval of the contrast. The reason explains a missing
-// end of the lift, as there: without a finite upper end, the lift of values that are never
-// negative has a lower end, and any other lift has none.
+// effectInterval returns all e with |z(e)| <= critical. The interval excludes 0 exactly if
+// significant is true. For one stratum it is the interval of the contrast. The reason explains
+// a missing end of the lift, as for one stratum. Without a finite upper end, the lift of values
+// that are never negative has a lower end, and any other lift has none.
 func (s strata) effectInterval(critical float64, significant bool, on scale) (bounds, Reason) {
 	if len(s.contrasts) == 1 {
 		c, q := s.contrasts[0], critical
@@ -277,7 +277,7 @@ func (s strata) effectInterval(critical float64, significant bool, on scale) (bo
 	return missing, ReasonBaselineNotDistinguishable
 }
 
-// unboundedLift is a lift at which z of means has its limit.
+// unboundedLift is a lift at which z of means has reached its limit.
 const unboundedLift = 1e12
 
 // firstContrast returns a contrast of the strata.
@@ -291,8 +291,8 @@ func (s strata) firstContrast() contrast {
 }
 
 // findCrossing returns the effect at which z crosses a value, in the direction ±1 from an
-// effect. It returns false if z does not: the effect is then the end of what is possible,
-// -1 or 1 for rates.
+// effect. It returns false if z does not cross the value. The effect is then the end of the
+// possible range, such as -1 or 1 for rates.
 func (s strata) findCrossing(from, direction, value float64, on scale) (float64, bool) {
 	step, least, most := 1e-6, math.Inf(-1), math.Inf(1)
 	kind := s.firstContrast()

@@ -39,8 +39,8 @@ func newStudent(nu float64) student {
 	return student{nu: nu, scale: gammaRatio(nu/2) / math.SqrtPi}
 }
 
-// gammaRatio returns Γ(a + 1/2) / Γ(a). From a = 20 on it uses the difference
-// of two Stirling series, because the difference of two Lgamma would cancel.
+// gammaRatio returns Γ(a + 1/2) / Γ(a). From a = 20 on, it uses the difference of two Stirling
+// series, because the difference of two Lgamma values would cancel.
 func gammaRatio(a float64) float64 {
 	if a < 20 {
 		above, _ := math.Lgamma(a + 0.5)
@@ -100,9 +100,8 @@ func betaSeries(a, b, y float64) float64 {
 	return sum
 }
 
-// tailFraction returns 2F1(1/2, 1; c; -z) for c > 1 and z > 0 by Gauss's
-// continued fraction. All terms of the fraction are positive, so that nothing
-// cancels however large c and z are.
+// tailFraction returns 2F1(1/2, 1; c; -z) for c > 1 and z > 0 by Gauss's continued fraction.
+// All terms of the fraction are positive, so nothing cancels, however large c and z are.
 //
 // See DLMF 15.7.5.
 func tailFraction(c, z float64) float64 {
@@ -126,10 +125,9 @@ func tailFraction(c, z float64) float64 {
 	return 1 / f
 }
 
-// quantile returns t with P(T > t) = tail, for a tail below one half. It
-// returns +Inf for a tail of 0. It uses Newton's method on the logarithms of t
-// and tail. The survival function is concave in them, so that every start
-// converges.
+// quantile returns t with P(T > t) = tail, for a tail below one half. It returns +Inf for a
+// tail of 0. It uses Newton's method on the logarithms of t and tail. The survival function is
+// concave in them, so every start converges.
 func (s student) quantile(tail float64) float64 {
 	z := normalQuantile(tail)
 	if math.IsInf(z, 1) || s.nu > largestNu {

@@ -52,9 +52,8 @@ const (
 // Test names the frequentist test of a comparison.
 type Test string
 
-// The tests: Miettinen and Nurminen's score test of two rates, Welch's t of two
-// means, and for an uneven split of means the larger p-value of Welch's and the
-// pooled t-test.
+// The tests: Miettinen and Nurminen's score test of two rates, and Welch's t-test of two means.
+// For means with an uneven split, the larger p-value of Welch's and the pooled t-test counts.
 const (
 	TestScore       Test = "scoreMN"
 	TestWelch       Test = "welch"
@@ -64,7 +63,7 @@ const (
 // Correction names the adjustment of the p-values of a family.
 type Correction string
 
-// The corrections: none with a single p-value, else Dunnett's.
+// The corrections: none for a single p-value, and Dunnett's otherwise.
 const (
 	CorrectionNone    Correction = "none"
 	CorrectionDunnett Correction = "dunnett"
@@ -123,11 +122,10 @@ func (i *Interval) Excludes(x float64) bool {
 	return (i.Lower != nil && x < *i.Lower) || (i.Upper != nil && x > *i.Upper)
 }
 
-// Effect is the effect of a treatment relative to control: a difference in the
-// metric's unit, or a lift as a fraction of the control's absolute value. Value
-// is the observed effect, or under a prior of the lift the posterior mean, and then
-// Observed is the observed effect. Reason is set if Value, Interval or an end of
-// Interval is nil.
+// Effect is the effect of a treatment relative to control: a difference in the metric's unit,
+// or a lift as a fraction of the control's absolute value. Value is the observed effect. Under
+// a prior of the lift, Value is the posterior mean, and Observed is the observed effect. Reason
+// is set if Value, Interval or an end of Interval is nil.
 type Effect struct {
 	Value    *float64
 	Observed *float64
@@ -135,9 +133,9 @@ type Effect struct {
 	Reason   Reason
 }
 
-// Comparison is the result of comparing one treatment with control at a fixed horizon:
-// its error rate is alpha if it is read once. It describes, and concludes nothing, see
-// LookSequence.
+// Comparison is the result of comparing one treatment with control at a fixed horizon: its
+// error rate is alpha if it is read once. It describes the data and concludes nothing. For
+// conclusions, see LookSequence.
 type Comparison struct {
 	Difference Effect
 	Lift       Effect
@@ -165,11 +163,11 @@ type Frequentist struct {
 	Reason           Reason
 }
 
-// Bayesian is the result of the Bayesian methodology. Chances are in [0, 1].
-// Expected losses are in the metric's unit: ExpectedLoss is the loss from
-// shipping the treatment, ExpectedLossControl the loss from keeping control.
-// ChanceToBeBest is among control and all treatments. ControlChanceToBeBest is
-// the chance of control to be best. Reason is set if a chance or a loss is nil.
+// Bayesian is the result of the Bayesian methodology. Chances are in [0, 1]. Expected losses
+// are in the metric's unit: ExpectedLoss is the loss from shipping the treatment,
+// ExpectedLossControl the loss from keeping control. ChanceToBeBest is the treatment's chance
+// to be best among control and all treatments. ControlChanceToBeBest is the chance of control
+// to be best. Reason is set if a chance or a loss is nil.
 type Bayesian struct {
 	ChanceToBeatControl   *float64
 	ChanceToBeBest        *float64

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// MinimumVisitors is the minimum number of visitors of a variation with a verdict. Below
-// it and below the other minimum counts, a normal approximation is unreliable.
+// MinimumVisitors is the minimum number of visitors of each variation for a verdict. Below this
+// or another minimum count, the normal approximation is unreliable.
 const MinimumVisitors = 100
 
 // The other minimum counts of a verdict.
 const (
-	minimumConversions = 5  // converted and unconverted, both variations together
+	minimumConversions = 5  // converted, and unconverted, in both variations together
 	minimumNonzero     = 20 // visitors with a value, in each variation
 )
 

@@ -11,8 +11,8 @@ type means struct {
 	fc, ft float64
 }
 
-// newMeans returns the pair. A variation without variance takes the pooled one:
-// equal values of few visitors do not prove that the next value is equal.
+// newMeans returns the pair. A variation without variance takes the pooled variance, because
+// equal values of a few visitors do not prove that the next value is equal.
 func newMeans(control, treatment Mean) means {
 	m := means{
 		mc: control.Mean, mt: treatment.Mean,
@@ -46,9 +46,9 @@ func (m means) degreesOfFreedom() float64 {
 	return 1 / (wc*wc/m.fc + wt*wt/m.ft)
 }
 
-// withPooledVariance returns the pair under equal variances, whose t has nc + nt - 2 degrees
-// of freedom. If the split is uneven and values are skewed, the error of its t is
-// in the opposite direction of Welch's.
+// withPooledVariance returns the pair under equal variances, whose t has nc + nt - 2 degrees of
+// freedom. If the split is uneven and values are skewed, its t errs in the opposite direction
+// to Welch's.
 func (m means) withPooledVariance() means {
 	variance := m.sc*((m.fc+1)*(m.fc/(m.fc+m.ft))) + m.st*((m.ft+1)*(m.ft/(m.fc+m.ft)))
 	m.sc, m.st = variance/(m.fc+1), variance/(m.ft+1)
@@ -105,9 +105,9 @@ func nearZero(end, near float64, positive bool) float64 {
 //
 //	(mc² - q² sc) L² - 2 (d mc + q² sc) L + d² - q² (sc + st) = 0
 //
-// for mc > 0. For mc < 0 the interval is mirrored, so that a rise from a
-// negative baseline is positive. The equation is that of r = mt/mc with r = 1 +
-// L. Its last term shows that 0 is outside exactly if |d| > q SE.
+// for mc > 0. For mc < 0 the interval is mirrored, so a rise from a negative baseline is
+// positive. The equation is Fieller's for r = mt/mc with r = 1 + L. Its last term shows that 0
+// is outside exactly if |d| > q SE.
 //
 // With g >= 1 control cannot be distinguished from 0, and the set is not an
 // interval. If values are never negative, mc > 0 and mt² > q² st, then the

@@ -90,8 +90,8 @@ func (a *answer) loadChunk() error {
 	return nil
 }
 
-// Read reads the result. It returns an error other than io.EOF if the statement
-// failed, so that a partial result is not taken for a complete one.
+// Read reads the result. If the statement failed, it returns an error other than io.EOF. A
+// partial result is thus never mistaken for a complete one.
 func (a *answer) Read(p []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -121,7 +121,7 @@ func (a *answer) releaseChunk() {
 
 // Close stops the statement if it is still running.
 func (a *answer) Close() error {
-	a.cancel(errAbandoned) // before the lock, so that a waiting Read returns
+	a.cancel(errAbandoned) // before the lock, to make a waiting Read return
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closed = true

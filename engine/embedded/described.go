@@ -12,11 +12,11 @@ import (
 	"sync"
 )
 
-// maxDescribed is the maximum number of descriptions that are kept, about 3 KB each.
+// maxDescribed is the maximum number of cached descriptions, about 3 KB each.
 const maxDescribed = 100
 
-// described keeps the descriptions of tables. The driver describes the table before each
-// INSERT, which takes the engine 2 ms of CPU time, as long as a small INSERT.
+// described caches the descriptions of tables. The driver describes the table before each
+// INSERT. This takes the engine 2 ms of CPU time, as much as a small INSERT.
 type described struct {
 	mu      sync.Mutex
 	changes uint64            // statements that may have changed a table
@@ -25,12 +25,12 @@ type described struct {
 
 var (
 	describes = regexp.MustCompile(`(?is)^\s*DESCRIBE\s+TABLE\b`)
-	// harmless matches statements that change no table. Every other one may change some.
+	// harmless matches statements that change no table. Any other statement may change tables.
 	harmless = regexp.MustCompile(`(?is)^[\s(]*(SELECT|WITH|FROM|INSERT|DESCRIBE|DESC|SHOW|EXPLAIN|KILL|EXISTS|CHECK|OPTIMIZE|SET|USE)\b`)
 )
 
-// keyOf returns the key of a statement that describes a table, and whether it is one. The
-// time limit, which depends on the time, does not change the answer.
+// keyOf returns the cache key of a statement that describes a table, or false for other
+// statements. The key omits the time limit, which varies but does not affect the answer.
 func (d *described) keyOf(q *request) (string, bool) {
 	if len(q.sql) > 1000 || q.rows != nil || len(q.external) > 0 || !describes.MatchString(q.sql) {
 		return "", false
@@ -44,7 +44,7 @@ func (d *described) keyOf(q *request) (string, bool) {
 	return key, true
 }
 
-// cachedAnswer returns the kept answer, and the number of changes.
+// cachedAnswer returns the cached answer and the number of changes so far.
 func (d *described) cachedAnswer(key string) ([]byte, uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -65,9 +65,9 @@ func (d *described) storeAnswer(key string, answer []byte, changes uint64) {
 	d.answers[key] = answer
 }
 
-// runAndInvalidate calls run, and drops all answers if the statement may change a table: before it runs, because
-// later statements must not get an old answer, and after, because another statement may have kept an
-// answer while it ran.
+// runAndInvalidate calls run, and drops all cached answers if the statement may change a table. It drops them
+// before run, because later statements must not get an old answer. It drops them again after run, because
+// another statement may have stored an answer while run was active.
 func (d *described) runAndInvalidate(sql string, run func() error) error {
 	if harmless.MatchString(skipComments(sql)) {
 		return run()

@@ -8,26 +8,24 @@
 //     transport that replaces the network.
 //  2. The transport reads the statement, its settings, its parameters and its
 //     current database from the request (request).
-//  3. The statement takes a connection of the library from a pool (session).
-//     The connection is first set to those settings and that database.
+//  3. The statement takes a connection of the library from a pool (session). These settings and
+//     this database are first applied to the connection.
 //  4. The result of a query is fetched in chunks, and the rows of an INSERT are
 //     appended in chunks. Neither is ever completely in memory (answer,
 //     statement).
 //  5. When the caller's context ends, KILL QUERY on a separate connection stops
 //     the statement.
 //
-// The library writes its Native format at revision 0. The driver reads at the
-// revision that the server returned when the connection was opened. So the
-// transport responds to that first statement itself and returns revision 0.
-// Results then pass through unchanged.
+// The library writes its Native format at revision 0. The driver reads at the revision that the
+// server returned when the connection was opened. So the transport answers the first statement
+// itself and returns revision 0. Results then pass through unchanged.
 //
 // # Limits
 //
-// A process has at most one open Engine, and a folder is open in at most one
-// process. External tables are replaced by temporary tables. HTTP sessions,
-// roles and compression between driver and engine are not supported and are
-// refused with an error. Statements do not share state: SET, USE and temporary
-// tables last only for their own statement, as over HTTP. The query id that a
-// caller sets is ignored. In the database default, and in no other, a table
-// that does not exist is searched as a file of the working directory.
+// A process has at most one open Engine, and a folder is open in at most one process. External
+// tables are replaced by temporary tables. HTTP sessions, roles and compression between driver
+// and engine are rejected with an error. Statements do not share state: SET, USE and temporary
+// tables last only for their own statement, as over HTTP. The query id that a caller sets is
+// ignored. Only in the database default, a table that does not exist is looked up as a file in
+// the working directory.
 package embedded

@@ -19,9 +19,9 @@ import (
 // ErrClosed is the error of statements on a closed Engine.
 var ErrClosed = errors.New("embedded: the engine is closed")
 
-// defaultConnections is the default maximum number of concurrent statements. It
-// is large enough that a long query does not block short ones. It is small
-// enough that statements do not run out of memory because of each other.
+// defaultConnections is the default maximum number of concurrent statements. It is large enough
+// that a long query does not block short ones, and small enough that concurrent statements do
+// not exhaust the memory.
 const defaultConnections = 8
 
 // closeTimeout is the maximum time for which Close waits for cancelled
@@ -35,7 +35,7 @@ type Options struct {
 	Threads     int          // max_threads of a query; 0: the engine's default, one per core
 	MemoryLimit int64        // memory limit of the whole engine in bytes; 0: half of the memory of the machine or its cgroup
 	BeforeStart func() error // called after the folder is locked and before its files are opened; Open returns its error
-	Fsync       bool         // an insert returns after its rows are synced to the disk, so that they survive a loss of power
+	Fsync       bool         // an insert returns after its rows are synced to disk; they then survive a power failure
 }
 
 // Engine is a ClickHouse engine on a folder. Its methods may be called
@@ -137,7 +137,7 @@ func (e *Engine) startLibrary(path string) error {
 		"clickhouse",
 		"--path=" + e.dir,
 		"--config-file=" + config,
-		"--async_insert=0",    // rows survive the process after the insert has returned
+		"--async_insert=0",    // once an insert has returned, its rows survive the process
 		"--implicit_select=0", // as on a server: "1 + 1" is a syntax error
 	}
 	if e.options.MemoryLimit > 0 {
@@ -233,10 +233,10 @@ func (e *Engine) openSession() (*session, error) {
 	return &session{conn: c, mark: mark, database: defaultDatabase}, nil
 }
 
-// ClientOptions returns the options for clickhouse.Open to connect to the
-// engine. The caller may set Auth.Database, Settings and similar fields before
-// use. Inserts are never asynchronous, whatever the settings are: rows survive
-// the process after the insert has returned.
+// ClientOptions returns the options for clickhouse.Open to connect to the engine. The caller
+// may set Auth.Database, Settings and similar fields before use. Inserts are never
+// asynchronous, whatever the settings: once an insert has returned, its rows survive the
+// process.
 func (e *Engine) ClientOptions() *clickhouse.Options {
 	return &clickhouse.Options{
 		Protocol: clickhouse.HTTP,
@@ -270,8 +270,8 @@ func (e *Engine) beginStatement() error {
 // folder. The process can then open the same folder again, or another one.
 // Calls after the first return the error of the first.
 //
-// Close does not end the library's idle threads, so that the process can open
-// an engine again. Shutdown joins these threads.
+// Close leaves the library's idle threads running, so the process can open an engine again.
+// Shutdown joins these threads.
 func (e *Engine) Close() error {
 	e.closing.Do(func() { e.failure = e.stopAndUnlock() })
 	return e.failure

@@ -120,11 +120,10 @@ func openLibrary(path string) (*library, error) {
 	return lib, lib.quietSignals()
 }
 
-// quietSignals prevents the library from installing signal handlers. The call
-// that does so resets the handlers of the signals that the library uses.
-// Without its handlers the Go runtime can neither turn a nil dereference into a
-// panic nor preempt a goroutine. So quietSignals restores the previous
-// handlers.
+// quietSignals prevents the library from installing signal handlers. The required library call
+// also resets the handlers of the signals that the library uses. Without its handlers, the Go
+// runtime can neither turn a nil dereference into a panic nor preempt a goroutine. So
+// quietSignals restores the previous handlers.
 func (l *library) quietSignals() error {
 	var sigaction func(signal int32, action, old unsafe.Pointer) int32
 	address, err := purego.Dlsym(purego.RTLD_DEFAULT, "sigaction")

@@ -9,9 +9,8 @@ import (
 	"runtime"
 )
 
-// checkLibrary checks that the file contains all segments of its header. A
-// process that uses a truncated library, such as after an interrupted download,
-// is ended by a signal.
+// checkLibrary checks that the file contains all segments of its header. A signal kills a
+// process that uses a truncated library, for example after an interrupted download.
 func checkLibrary(path string) error {
 	file, err := os.Open(path)
 	if err != nil {

@@ -28,8 +28,8 @@ var notSettings = map[string]bool{
 	"database": true, "default_format": true, "client_protocol_version": true, "query": true,
 	"query_id": true, "quota_key": true, "wait_end_of_query": true, "buffer_size": true,
 	"user": true, "password": true, markSetting: true,
-	// Inserts are synchronous: rows survive the process after the insert has
-	// returned. An asynchronous insert with waiting would guarantee no more.
+	// Inserts are synchronous: once an insert has returned, its rows survive the process. An
+	// asynchronous insert with waiting would not guarantee more.
 	"async_insert": true, "wait_for_async_insert": true,
 }
 

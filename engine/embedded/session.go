@@ -12,9 +12,9 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// session is a connection of the library with the state that its statements
-// see. The library has settings and a current database only per connection. So
-// a session changes them if those of its next statement differ.
+// session is a connection of the library with the state that its statements see. The library
+// has settings and a current database only per connection. So a session changes them if its
+// next statement needs different ones.
 type session struct {
 	*conn
 	mark     string // value of markSetting, which identifies the running statement

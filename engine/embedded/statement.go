@@ -218,8 +218,8 @@ func (e *Engine) guardCall(ctx context.Context, s *session, call func()) {
 	}
 }
 
-// killStatement requests the engine to stop the session's statement. Its error is
-// ignored because guard tries again.
+// killStatement asks the engine to stop the session's statement. Its error is ignored because
+// guard tries again.
 func (e *Engine) killStatement(s *session) {
 	e.control.Lock()
 	defer e.control.Unlock()

@@ -64,10 +64,9 @@ func (t *transport) respondToRequest(r *http.Request, q *request) (*http.Respons
 	}
 }
 
-// respondToGreeting responds to the greeting with the engine's name, version, revision and
-// time zone. It returns revision 0, at which the driver then reads all results
-// of this connection. The driver reads this result at the revision that it
-// requested.
+// respondToGreeting responds to the greeting with the engine's name, version, revision and time
+// zone. It returns revision 0, so the driver reads all later results of this connection at
+// revision 0. The driver reads this first result at the revision that it requested.
 func (t *transport) respondToGreeting(r *http.Request) (*http.Response, error) {
 	revision, err := strconv.ParseUint(r.URL.Query().Get("client_protocol_version"), 10, 32)
 	if err != nil {

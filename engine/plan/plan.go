@@ -28,7 +28,7 @@ type Plan struct {
 	Runs              []catalogue.Run  // periods in which the subject was active; none: not known
 	Ended             bool             // no more events are expected
 	Running           bool             // events are expected
-	Declared          Declared         // goal, metric and rules of the conclusion
+	Declared          Declared         // declarations for the conclusion
 	Cap               *schema.Cap      // limit of the total value of each visitor; nil: none
 	Allocation        float64          // share of all traffic that takes part, as a fraction
 	Goals             []catalogue.Goal // of the website, by id; only for a scorecard
@@ -223,7 +223,7 @@ func (p *Plan) String() string {
 	return b.String()
 }
 
-// Declared has what the catalogue declares for the conclusion of a subject.
+// Declared has the catalogue's declarations for the conclusion of a subject.
 type Declared struct {
 	Metric     query.Metric
 	GoalID     int64       // 0: all goals count
@@ -299,8 +299,7 @@ func (p *Plan) OfAll() *Plan {
 	return &all
 }
 
-// HasEarlierShares reports whether the window includes visitors from before the last change of
-// shares.
+// HasEarlierShares reports whether the window starts before the current shares took effect.
 func (p *Plan) HasEarlierShares() bool { return p.SharesSince.After(p.WindowStart()) }
 
 // DeclaredPlan returns the plan of the declared question's daily series, for visitors first

@@ -212,8 +212,8 @@ func csvCell(value any) string {
 	return ""
 }
 
-// escapeFormula escapes a text that a spreadsheet would evaluate as a formula. Names
-// and attribute values come from outside.
+// escapeFormula escapes a text that a spreadsheet would evaluate as a formula. Names and
+// attribute values are user input.
 func escapeFormula(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text

@@ -17,7 +17,7 @@ import (
 //go:embed forest.svg
 var forestSVG string
 
-// forestTemplate escapes every text, since names come from outside.
+// forestTemplate escapes every text, because names are user input.
 var forestTemplate = template.Must(template.New("").Funcs(template.FuncMap{
 	"text": func(text string) (string, error) {
 		var b strings.Builder
@@ -212,8 +212,8 @@ func collectEffects(r *result.Report) []effect {
 	return effects
 }
 
-// setScale covers all estimates and the intervals of their single tests. Those of looks may be
-// wider.
+// setScale sets a scale that covers all estimates and the intervals of their single tests. The
+// intervals of looks may be wider.
 func (f *forest) setScale(effects []effect) {
 	var ends []float64
 	spread := math.Inf(1)

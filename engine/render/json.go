@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// JSON returns a body as JSON without HTML escapes, which only serve JSON within
-// pages. The error is that of a value that JSON cannot express.
+// JSON returns a body as JSON without HTML escapes, which are only needed within HTML pages. It
+// returns an error if JSON cannot express a value.
 func JSON(body any) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

@@ -57,8 +57,8 @@ func NiceStep(x float64) float64 {
 	return 10 * power
 }
 
-// StepDecimals returns the number of decimals that distinguish multiples of a
-// step in per cent. The step is a fraction.
+// StepDecimals returns the number of decimals needed to distinguish multiples of a step in per
+// cent. The step is a fraction.
 func StepDecimals(step float64) int {
 	return min(max(0, -int(math.Floor(math.Log10(step)+1e-9))-2), 9)
 }

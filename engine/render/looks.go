@@ -8,8 +8,8 @@ import (
 	"lifthouse/engine/result"
 )
 
-// Looks returns a table with a row for each look and variation: what the look found, when it
-// was recorded, and whether the events of today say otherwise.
+// Looks returns a table with a row for each look and variation: the result of the look, when it
+// was recorded, and whether today's events give another result.
 func Looks(r *result.Report) string {
 	columns := []column{
 		{title: "look"},

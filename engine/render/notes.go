@@ -27,7 +27,7 @@ func (t *table) writeNotes() {
 	t.writeNoteLines(notes)
 }
 
-// validityNote returns a note on what the p-values are valid for.
+// validityNote returns a note on the validity of the p-values.
 func (t *table) validityNote() string {
 	if t.answer.Methodology == stats.MethodologyFrequentist {
 		return "The p-value is that of a single test. Conclusions come from the looks."

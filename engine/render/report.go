@@ -204,9 +204,8 @@ func Frame(text, foot string, height int) string {
 	return b.String()
 }
 
-// PrintableText replaces characters that could move the cursor of a terminal, since
-// texts come from outside. It keeps line feeds, and the joiner within
-// emoji.
+// PrintableText replaces characters that could move the cursor of a terminal, because texts are
+// user input. It keeps line feeds, and the joiner within emoji.
 func PrintableText(text string) string {
 	const zeroWidthJoiner = '\u200d'
 	return strings.Map(func(r rune) rune {

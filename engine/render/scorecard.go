@@ -97,8 +97,8 @@ func (r *scorecardRow) valueFormatter() func(float64) string {
 	return func(x float64) string { return result.FormatNumber(x, result.SpreadDecimals(spread)) }
 }
 
-// verdictWords returns what the row says, and its colour. The colour shows what is good, and
-// only what is conclusive.
+// verdictWords returns the verdict of the row in words, and its colour. Only conclusive
+// verdicts are coloured, by whether the effect is good.
 func (r *scorecardRow) verdictWords(c *result.Comparison) (words, colour string) {
 	if g := r.of.Guardrail; g != nil {
 		switch g.Status {

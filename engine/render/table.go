@@ -1,6 +1,5 @@
-// Package render writes answers of the engine as text for a terminal. Widths are
-// measured in terminal columns, so that names in Chinese, Japanese or Korean
-// and names with emoji are aligned.
+// Package render writes answers of the engine as text for a terminal. It measures widths in
+// terminal columns, which aligns names in Chinese, Japanese or Korean and names with emoji.
 package render
 
 import (

@@ -17,7 +17,7 @@ const (
 	noValue     = "(none)"
 )
 
-// breakdown are the evaluated cells of a report.
+// breakdown has the evaluated cells of a report.
 type breakdown struct {
 	plan  *plan.Plan
 	names []string
@@ -32,8 +32,9 @@ func newBreakdown(p *plan.Plan, found *moments.Rows) *breakdown {
 	return b
 }
 
-// ConcludeCells sets the conclusions of the cells of the breakdown. found has what the looks
-// found of each cell, by name; nil: nothing. Fixed verdicts are adjusted across the cells.
+// ConcludeCells sets the conclusions of the cells of the breakdown. found has the results of
+// the looks at each cell, by name; nil: no looks. Verdicts at a fixed horizon are adjusted
+// across the cells.
 func (r *Report) ConcludeCells(found map[string]*looks.Analysis) {
 	b := r.cells
 	comparisons := make([][]stats.Comparison, len(b.cells))
@@ -53,8 +54,8 @@ func (r *Report) ConcludeCells(found map[string]*looks.Analysis) {
 	}
 }
 
-// LargeCells returns the names of the cells with enough visitors in each variation for a
-// look, the most visited first. The values of "(other)" change, so it is none.
+// LargeCells returns the names of the cells with enough visitors in each variation for a look,
+// the most visited first. The cell "(other)" is excluded, because its values change.
 func LargeCells(p *plan.Plan, found *moments.Rows) []string {
 	visitors := map[string]int64{}
 	names, all := cellsOf(p, found)
@@ -78,8 +79,8 @@ func RowsOfCell(found *moments.Rows, name string) []moments.Row {
 	return rows
 }
 
-// cellsOf returns the names and the sums of a cell for each of the most frequent values
-// of the dimension, and of one for all others.
+// cellsOf returns the names and the sums of the cells: one for each of the most frequent
+// dimension values, and one for all other values.
 func cellsOf(p *plan.Plan, found *moments.Rows) (names []string, all []cell) {
 	byValue := map[string][]moments.Row{}
 	visitors := map[string]int64{}
@@ -111,8 +112,8 @@ func cellsOf(p *plan.Plan, found *moments.Rows) (names []string, all []cell) {
 	return names, all
 }
 
-// isLarge reports whether each variation with a share has enough visitors for a
-// conclusion. All have a share if no share is known.
+// isLarge reports whether each variation with a share has enough visitors for a conclusion. If
+// no share is known, all variations must have enough.
 func (c *cell) isLarge(p *plan.Plan) bool {
 	shares := p.ExpectedShares()
 	known := slices.Max(append(shares, 0)) > 0
@@ -124,7 +125,7 @@ func (c *cell) isLarge(p *plan.Plan) bool {
 	return true
 }
 
-// ShownValue returns the name of the cell of a value of the dimension.
+// ShownValue returns the name of the cell for a dimension value.
 func ShownValue(value string) string {
 	switch strings.TrimLeft(value, `\`) {
 	case "":

@@ -13,9 +13,9 @@ import (
 	"lifthouse/stats"
 )
 
-// New computes the body from the rows, without the series. a is what the looks of the
-// declared question found; nil: there is none. The conclusions of the cells of a breakdown
-// need ConcludeCells, too.
+// New computes the body from the rows, without the series. a has the results of the looks at
+// the declared question; nil: there are none. Breakdown cells get their conclusions from
+// ConcludeCells.
 func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 	all := sumRows(found.Whole, plan.MultipleExposures)
 	result := all.computeResults(plan, found)
@@ -74,15 +74,15 @@ type cell struct {
 	exposedBefore int64
 }
 
-// firstViews counts the visitors whose first view was of one variation.
+// firstViews counts the visitors whose first view was of a given variation.
 type firstViews struct {
 	visitors     int64
 	sinceShares  int64 // first exposed since the current shares took effect
 	multiExposed int64 // multi-exposed visitors
 }
 
-// sumRows adds up rows. If the rule excludes multi-exposed visitors, they are
-// not in the counted moments.
+// sumRows adds up rows. If the rule excludes multi-exposed visitors, the counted moments omit
+// them.
 func sumRows(rows []moments.Row, rule string) cell {
 	c := cell{counted: map[int64]moments.Moments{}, firstViews: map[int64]firstViews{}}
 	for _, r := range rows {
@@ -171,8 +171,8 @@ func statsOptions(p *plan.Plan) stats.Options {
 	}
 }
 
-// computePower returns the progress towards the sample that finds the minimum effect at one of the
-// planned looks. first is the first view of the subject.
+// computePower returns the progress towards the sample that detects the minimum effect at one of
+// the planned looks. first is the time of the subject's first view.
 func (j *cellResult) computePower(p *plan.Plan, first, through time.Time) *Power {
 	if len(j.Variations) == 0 || !p.Rules.Compare {
 		return nil
@@ -185,7 +185,7 @@ func (j *cellResult) computePower(p *plan.Plan, first, through time.Time) *Power
 	return newPower(size.ProgressTowards(p.Rules.MDE/100, j.total.Visitors, daily))
 }
 
-// sampleSize returns the sample size of the metric at the planned looks.
+// sampleSize returns the sample size calculation for the metric and the planned looks.
 func (j *cellResult) sampleSize(p *plan.Plan, daily float64) (*stats.SampleSize, stats.Reason) {
 	o, capped := statsOptions(p), j.total.WithCappedValues()
 	return stats.NewSampleSize(stats.SamplePlan{
@@ -194,8 +194,8 @@ func (j *cellResult) sampleSize(p *plan.Plan, daily float64) (*stats.SampleSize,
 	}, stats.NewLookDesign(o.Alpha(), o.Shares))
 }
 
-// perDay returns the mean number of visitors of the days before the last acceptance time: of
-// a week, or of the time since the first view if that is shorter.
+// perDay returns the mean number of visitors per day over the week before the last acceptance
+// time, or since the first view if that is shorter.
 func perDay(total *moments.Moments, first, through time.Time) float64 {
 	_, end := plan.RecentPeriod(through)
 	const hoursOfDay = 24
@@ -206,7 +206,7 @@ func perDay(total *moments.Moments, first, through time.Time) float64 {
 }
 
 // plannedLooks returns the number of looks until the end of the plan. A planned number of
-// visitors has as many as weeks at the present pace.
+// visitors is converted to days at the present pace.
 func plannedLooks(p *plan.Plan, perDay float64) int {
 	days := float64(p.Rules.PlannedDays)
 	if p.Rules.PlannedVisitors > 0 && perDay > 0 {

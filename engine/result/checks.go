@@ -102,7 +102,7 @@ func (c *cell) capCheck(plan *plan.Plan, limited *moments.Cap) *CapCheck {
 	return shown
 }
 
-// InWords returns what the cap removed as text.
+// InWords describes in words what the cap removed.
 func (c *CapCheck) InWords() string {
 	if c.Amount == nil {
 		return fmt.Sprintf("Cap %s: nothing is capped, because fewer than one converted visitor is above it.", c.Rule)
@@ -202,7 +202,7 @@ const minValues = 27
 // values are equal.
 const noSpread stats.Reason = "NO_SPREAD"
 
-// boundOverflow is the reason why a bound is open: it is beyond every number, and
+// boundOverflow is the reason why a bound is open: it is beyond the range of floats, and
 // removes nothing.
 const boundOverflow stats.Reason = "BOUND_OVERFLOW"
 

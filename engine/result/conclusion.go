@@ -11,7 +11,8 @@ import (
 	"lifthouse/stats"
 )
 
-// keepMismatch keeps the alarm of a sample ratio mismatch at the end of an earlier day.
+// keepMismatch restores the alarm of a sample ratio mismatch that was found at the end of an
+// earlier day.
 func (j *cellResult) keepMismatch(p *plan.Plan, a *looks.Analysis) {
 	if a == nil || a.MismatchP == nil || isDescriptive(p) || j.mismatch || j.Checks.SampleRatio == nil || *a.MismatchP >= stats.MismatchAlpha {
 		return
@@ -21,8 +22,9 @@ func (j *cellResult) keepMismatch(p *plan.Plan, a *looks.Analysis) {
 	j.Checks.Warnings = append(j.Checks.Warnings, mismatchWarning(*a.MismatchP))
 }
 
-// setConclusion sets the conclusion of the report: what the looks of the declared question found.
-// Any other report describes, and a sample ratio mismatch makes each invalid.
+// setConclusion sets the conclusion of the report from the looks at the declared question. A
+// report about any other question only describes. A sample ratio mismatch makes every report
+// invalid.
 func (j *cellResult) setConclusion(p *plan.Plan, a *looks.Analysis) {
 	if !p.Rules.Compare {
 		return
@@ -88,8 +90,7 @@ func (j *cellResult) explainUndecided(p *plan.Plan, a *looks.Analysis) {
 	}
 }
 
-// Reasons of conclusions without a variation, in addition to those of package
-// stats.
+// Reasons of conclusions that name no variation, in addition to the reasons of package stats.
 const (
 	reasonNotSignificant   stats.Reason = "NOT_SIGNIFICANT"
 	reasonNothingToCompare stats.Reason = "NOTHING_TO_COMPARE"
@@ -124,7 +125,7 @@ func (j *cellResult) conclusionText(p *plan.Plan, a *looks.Analysis) string {
 	return fmt.Sprintf("No variation differed significantly from %s at look %d on %s%s.", j.Variations[0].Name, last.Number, lastDay(last.End), whenNext(a))
 }
 
-// whenNext returns the text about the next look, with the day on which it is mature.
+// whenNext returns the text about the next look, with the day on which the look becomes mature.
 func whenNext(a *looks.Analysis) string {
 	next := nextLook(a)
 	if next == nil {
@@ -133,8 +134,8 @@ func whenNext(a *looks.Analysis) string {
 	return "; the next look is on " + next.PublishedAt.UTC().Format("Monday, 2 January 2006")
 }
 
-// decidedText returns the text about the winner or loser, with the interval of the look that
-// concluded.
+// decidedText returns the text about the winner or loser, with the interval at the concluding
+// look.
 func (j *cellResult) decidedText(p *plan.Plan, row *looks.Row) string {
 	at := slices.IndexFunc(j.Variations, func(v VariationResults) bool { return v.ID == row.VariationID })
 	verdict := "worse"
@@ -155,8 +156,8 @@ func (c *Conclusion) HasDecision() bool {
 	return c != nil && (c.Status == stats.StatusWinner || c.Status == stats.StatusLoser)
 }
 
-// ConclusiveVerdict returns the verdict of a comparison of the cell if a conclusion supports it,
-// and otherwise VerdictInconclusive. It selects the colour of the verdict.
+// ConclusiveVerdict returns the verdict of a comparison if the conclusion of the cell supports
+// it, and VerdictInconclusive otherwise. The result selects the colour of the verdict.
 func (c *Cell) ConclusiveVerdict(of *Comparison) stats.Verdict {
 	if !c.Conclusion.HasDecision() {
 		return stats.VerdictInconclusive

@@ -11,9 +11,9 @@ import (
 	"lifthouse/stats"
 )
 
-// Guardrail is what the looks say of a guardrail for a variation. Lower and Upper bound the
-// effect in the good direction: a lift as a fraction with a margin, a difference with an
-// absolute margin.
+// Guardrail is the status of a guardrail for a variation. Lower and Upper bound the effect in
+// the good direction. The effect is a lift (a fraction) for a relative margin, and a difference
+// for an absolute margin.
 type Guardrail struct {
 	Status           string       `json:"status"`
 	Margin           *float64     `json:"margin,omitempty"`         // the largest acceptable loss, as a fraction
@@ -25,7 +25,7 @@ type Guardrail struct {
 	Reason           stats.Reason `json:"reason,omitempty"`
 }
 
-// newGuardrail returns the result of a guardrail for a treatment.
+// newGuardrail returns the status of a guardrail for a treatment.
 func newGuardrail(g *plan.Guardrail, a *looks.Analysis, guardrail, treatment int) *Guardrail {
 	shown := &Guardrail{Status: looks.NotYetKnown, Reason: stats.ReasonTooEarly}
 	if g.Relative > 0 {
@@ -57,7 +57,7 @@ func newGuardrail(g *plan.Guardrail, a *looks.Analysis, guardrail, treatment int
 	return shown
 }
 
-// Decision is what to do with the campaign.
+// Decision recommends what to do with the campaign.
 type Decision struct {
 	Status      DecisionStatus   `json:"status"`
 	VariationID *int64           `json:"variationId"`         // to ship or to roll back
@@ -66,10 +66,10 @@ type Decision struct {
 	Text        string           `json:"text"`
 }
 
-// DecisionStatus says what to do.
+// DecisionStatus is the recommended action.
 type DecisionStatus string
 
-// The statuses, by precedence.
+// The statuses, highest precedence first.
 const (
 	DecisionInvalid      DecisionStatus = "invalid"
 	DecisionRollBack     DecisionStatus = "rollBack"
@@ -79,7 +79,7 @@ const (
 	DecisionKeepRunning  DecisionStatus = "keepRunning"
 )
 
-// DecisionReason is a reason of a decision. Goal and metric are those of a guardrail.
+// DecisionReason is a reason for a decision. Goal and metric identify a guardrail.
 type DecisionReason struct {
 	Code   stats.Reason `json:"code"`
 	GoalID int64        `json:"goalId,omitzero"`
@@ -107,8 +107,8 @@ type decider struct {
 	looks *looks.Analysis
 }
 
-// makeDecision returns what to do. A winner ships if all its guardrails are safe and the least
-// number of days has passed; the guardrails of other variations do not matter then.
+// makeDecision returns the decision. A winner ships if all its guardrails are safe and the
+// minimum number of days has passed; the guardrails of other variations do not matter then.
 func (r *Report) makeDecision(p *plan.Plan, a *looks.Analysis) *Decision {
 	d := decider{r, p, a}
 	switch r.Conclusion.Status {
@@ -146,7 +146,7 @@ func (r *Report) makeDecision(p *plan.Plan, a *looks.Analysis) *Decision {
 
 func (d *decider) controlName() string { return d.Variations[0].Name }
 
-// decisionAbout returns a decision about a variation, with its name as text.
+// decisionAbout returns a decision about a variation, whose name is the text.
 func (d *decider) decisionAbout(status DecisionStatus, id int64, at *time.Time) *Decision {
 	i := slices.IndexFunc(d.Variations, func(v VariationResults) bool { return v.ID == id })
 	return &Decision{Status: status, VariationID: &id, DecidedAt: at, Text: d.Variations[i].Name}
@@ -256,8 +256,8 @@ func safeGuardrails(n int) string {
 	return fmt.Sprintf("all %d guardrails are safe", n)
 }
 
-// noDifference returns the decision that no treatment can differ by the declared margin, or
-// nil.
+// noDifference returns the decision that all lifts are within the declared equivalence margin,
+// or nil.
 func (d *decider) noDifference() *Decision {
 	margin := d.plan.Rules.EquivalenceMargin
 	if margin == 0 || d.looks == nil {
@@ -276,8 +276,8 @@ func (d *decider) noDifference() *Decision {
 	return nil
 }
 
-// noWinner returns the decision after the end of the plan, or of the campaign, without a
-// winner or a loser. It says what the last look rules out.
+// noWinner returns the decision if the plan or the campaign has ended without a winner or a
+// loser, or nil. The text lists the lifts that the last look rules out.
 func (d *decider) noWinner() *Decision {
 	if d.looks == nil || len(d.looks.Primary.Rows) == 0 {
 		return nil

@@ -16,9 +16,10 @@ type PlanEstimate struct {
 	Detectable     float64 // the lift that the plan finds with its power, as a fraction
 }
 
-// EstimatePlan estimates what a plan can detect from the visitors of traffic, a campaign
-// whose report is about the declared goal and metric: first is its first view. It is nil
-// without visitors in the last full days, without conversions, and if no lift can be found.
+// EstimatePlan estimates what a plan can detect from the visitors of a campaign. traffic is the
+// plan of this campaign's report about the declared goal and metric; first is its first view.
+// The estimate is nil without visitors in the last full days, without conversions, or if no
+// lift can be found.
 func EstimatePlan(p, traffic *plan.Plan, found *moments.Rows, first time.Time) *PlanEstimate {
 	all := sumRows(found.Whole, traffic.MultipleExposures)
 	j := all.compareVariations(traffic)

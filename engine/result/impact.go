@@ -7,14 +7,13 @@ import (
 	"lifthouse/stats"
 )
 
-// Impact is what a variation would change in a month, relative to control for everybody.
+// Impact is the monthly effect of showing a variation to everybody instead of control.
 type Impact struct {
 	PerMonth *Effect      `json:"perMonth"` // in the unit of the metric; null: see Reason
 	Reason   stats.Reason `json:"reason,omitempty"`
 }
 
-// The period of an impact, and the least number of full days that it needs: a week has
-// all days of the week.
+// The period of an impact, and the minimum number of full days: a week includes each weekday.
 const (
 	daysPerMonth  = 30
 	minImpactDays = 7
@@ -31,10 +30,10 @@ const (
 //
 //	d N 30 / D / allocation
 //
-// where d is the difference per visitor with its interval, of the look that concluded, else
-// of the last look, else of today; N are the visitors of all variations in D full days, and
-// allocation is the share of the traffic that takes part. It assumes traffic as in these
-// days, without seasons.
+// where d is the difference per visitor with its interval: of the concluding look, else of the
+// last look, else of today. N is the number of visitors of all variations in D full days.
+// allocation is the share of the traffic that takes part. The impact assumes that traffic stays
+// as in these days, without seasons.
 func newImpact(p *plan.Plan, a *looks.Analysis, metric query.Metric, c *Comparison, row *looks.Row) *Impact {
 	days := 0
 	if a != nil {

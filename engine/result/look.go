@@ -35,7 +35,7 @@ func NewLookVariation(r *looks.Row) LookVariation {
 	return shown
 }
 
-// NewSequential returns the result of a look for a comparison, or why there is none.
+// NewSequential returns the result of a look for a comparison, or the reason why there is none.
 func NewSequential(r *looks.Row, missing stats.Reason) *Sequential {
 	if r == nil {
 		return &Sequential{Reason: missing, ImprovementReason: missing}
@@ -54,8 +54,8 @@ func nextLook(a *looks.Analysis) *NextLook {
 	return &NextLook{Number: len(a.Looks) + 1, End: a.Next, PublishedAt: a.Next.Add(a.Plan.Rules.Maturity)}
 }
 
-// isDescriptive reports whether a report is about other than what the looks decide: its numbers
-// describe, without a winner.
+// isDescriptive reports whether a report is not about the declared question and all visitors.
+// Such a report describes and names no winner.
 func isDescriptive(p *plan.Plan) bool { return !p.IsDeclared() || !p.OfAllVisitors() }
 
 // missingLook returns why a comparison has no look.
@@ -72,7 +72,7 @@ func missingLook(p *plan.Plan) stats.Reason {
 // LevelWithoutAlpha is the significance level at which nothing is significant.
 const LevelWithoutAlpha = 100
 
-// concludingRow returns the row of the look that concluded, or nil.
+// concludingRow returns the row of the concluding look, or nil.
 func concludingRow(a *looks.Analysis) *looks.Row {
 	if a == nil || a.Outcome == nil {
 		return nil
@@ -80,8 +80,8 @@ func concludingRow(a *looks.Analysis) *looks.Row {
 	return &a.Primary.Rows[a.Outcome.Look][a.Outcome.Treatment]
 }
 
-// supportsVerdict reports whether a look found what the verdict on a treatment says. a is what the
-// looks found; nil: nothing.
+// supportsVerdict reports whether any look supports the verdict on a treatment. a has the results
+// of the looks; nil: there are none.
 func supportsVerdict(a *looks.Analysis, treatment int, verdict stats.Verdict) bool {
 	return a != nil && a.Primary.SupportsVerdict(treatment, verdict, statsOptions(a.Plan).Alpha())
 }

@@ -40,7 +40,7 @@ type Report struct {
 	cells *breakdown // the cells of Breakdown
 }
 
-// Look is what the comparisons showed at the end of a week of full days, or of a full day.
+// Look has the results of all comparisons at the end of a week of full days, or of a full day.
 type Look struct {
 	Number     int             `json:"number"`
 	End        time.Time       `json:"end"`
@@ -50,7 +50,7 @@ type Look struct {
 	Variations []LookVariation `json:"variations"`           // without control
 }
 
-// LookVariation is what a look showed of one variation.
+// LookVariation is the result of a look for one variation.
 type LookVariation struct {
 	ID                  int64        `json:"id"`
 	CriticalValue       *float64     `json:"criticalValue"` // that |z| must reach
@@ -61,10 +61,11 @@ type LookVariation struct {
 	ChanceToBeatControl *float64     `json:"chanceToBeatControl,omitempty"` // only Bayesian
 	Significant         bool         `json:"significant"`
 	Reason              stats.Reason `json:"reason,omitempty"`
-	Recomputed          *Recomputed  `json:"recomputed,omitempty"` // nil: the events still say the same
+	Recomputed          *Recomputed  `json:"recomputed,omitempty"` // nil: today's events give the same result
 }
 
-// Recomputed is what the events of today say of a recorded look. The recorded figures stay.
+// Recomputed is the result of a recorded look from today's events. The recorded figures do not
+// change.
 type Recomputed struct {
 	Difference  Effect `json:"difference"`
 	Improvement Effect `json:"improvement"`
@@ -74,8 +75,8 @@ type Recomputed struct {
 // NextLook is the next look of a running subject.
 type NextLook struct {
 	Number      int       `json:"number"`
-	End         time.Time `json:"end"`         // the earliest time
-	PublishedAt time.Time `json:"publishedAt"` // once late events are in
+	End         time.Time `json:"end"`         // the earliest possible time
+	PublishedAt time.Time `json:"publishedAt"` // after late events have arrived
 }
 
 // Point is the report of a window that ends at Time.
@@ -96,8 +97,7 @@ type Window struct {
 	To   *time.Time `json:"to"`
 }
 
-// Cell has the results of all visitors, or of the visitors with one value of
-// the dimension.
+// Cell has the results for all visitors, or for the visitors with one dimension value.
 type Cell struct {
 	Totals     Counts             `json:"totals"`
 	Variations []VariationResults `json:"variations"`
@@ -287,8 +287,7 @@ type Leak struct {
 	Visitors    int64 `json:"visitors"`
 }
 
-// UnknownVariation is a variation of events that the catalogue does not
-// declare.
+// UnknownVariation is a variation that events name and the catalogue does not declare.
 type UnknownVariation struct {
 	VariationID int64 `json:"variationId"`
 	Visitors    int64 `json:"visitors"`
@@ -308,12 +307,12 @@ type CapCheck struct {
 	Rule         string       `json:"rule"`         // a percentile such as p99, or an amount
 	Amount       *Money       `json:"amount"`       // null: nothing is capped
 	Visitors     int64        `json:"visitors"`     // with a total value above the amount
-	ValueRemoved Money        `json:"valueRemoved"` // the sum of their values above it
+	ValueRemoved Money        `json:"valueRemoved"` // sum of the parts of their values above the amount
 	Reason       stats.Reason `json:"reason,omitempty"`
 }
 
-// reasonCapNotReached means that fewer than one of the converted visitors is above the
-// percentile of a cap.
+// reasonCapNotReached means that fewer than one converted visitor is above the percentile of a
+// cap.
 const reasonCapNotReached stats.Reason = "CAP_NOT_REACHED"
 
 // WindowCheck counts the visitors that the window excludes.

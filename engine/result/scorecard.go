@@ -20,18 +20,18 @@ type ScorecardRow struct {
 	Goal       *GoalName            `json:"goal"` // null: all goals count
 	Metric     query.Metric         `json:"metric"`
 	Role       Role                 `json:"role"`
-	Direction  string               `json:"direction"` // up or down: which is good
+	Direction  string               `json:"direction"` // up or down: the good direction
 	Variations []ScorecardVariation `json:"variations"`
 
 	plan      *plan.Plan // of the metric and the goal
 	cell      *cell
 	result    cellResult
 	through   time.Time // acceptance time of the last event
-	guardrail int       // index in the declared guardrails; -1: the row is none
-	secondary int       // index in the declared secondary goals; -1: the row is none
+	guardrail int       // index in the declared guardrails; -1: not a guardrail
+	secondary int       // index in the declared secondary goals; -1: not secondary
 }
 
-// Role is what a row of the scorecard is for.
+// Role is the role of a row in the scorecard.
 type Role string
 
 // The roles, in the order of the scorecard.
@@ -65,8 +65,8 @@ type GoalRows struct {
 	Rows *moments.Rows
 }
 
-// newScorecard returns a row for each metric of each goal that has events, a role or
-// the report.
+// newScorecard returns a row for each metric of a goal that has events or is the goal of the
+// report, and for each metric with a role.
 func newScorecard(p *plan.Plan, goals []GoalRows) []*ScorecardRow {
 	var rows []*ScorecardRow
 	for _, g := range goals {
@@ -86,8 +86,8 @@ func newScorecard(p *plan.Plan, goals []GoalRows) []*ScorecardRow {
 	return rows
 }
 
-// metricsOf returns the metrics of a goal in the scorecard. The goal of the report also
-// has the metric of the report, and the primary goal the declared one.
+// metricsOf returns the metrics of a goal in the scorecard. The report's goal also has the
+// report's metric, and the primary goal also has the declared metric.
 func metricsOf(p, goal *plan.Plan) []query.Metric {
 	metrics := slices.Clone(query.GoalMetrics)
 	add := func(of int64, m query.Metric) {
@@ -148,7 +148,7 @@ func (r *ScorecardRow) compareVariations() {
 	}
 }
 
-// setQValues sets the q-values of the secondary rows, for each variation, from the p-values of
+// setQValues sets the q-values of each variation in the secondary rows, from the p-values at
 // the last look.
 func setQValues(rows []*ScorecardRow, a *looks.Analysis, alpha float64) {
 	if a == nil || len(a.SecondaryP) == 0 {
@@ -170,7 +170,7 @@ func setQValues(rows []*ScorecardRow, a *looks.Analysis, alpha float64) {
 	}
 }
 
-// MetricInWords returns the name of the metric of the row, with that of the goal.
+// MetricInWords returns the names of the row's metric and goal.
 func (r *ScorecardRow) MetricInWords() string {
 	name := strings.TrimPrefix(metricInWords[r.Metric], "the ")
 	if r.Goal == nil {
@@ -184,8 +184,8 @@ func (r *ScorecardRow) IsEmpty() bool {
 	return r.Role == RoleOther && !slices.ContainsFunc(r.Variations, func(v ScorecardVariation) bool { return v.Estimate.Value != nil && *v.Estimate.Value != 0 })
 }
 
-// AddScorecard adds the scorecard, the decision and the impact to a report. a is what the
-// looks found; nil: nothing.
+// AddScorecard adds the scorecard, the decision and the impact to a report. a has the results
+// of the looks; nil: there are none.
 func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis) {
 	rows := newScorecard(p, goals)
 	all := p.OfAllVisitors() && a != nil
@@ -219,9 +219,9 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 	}
 }
 
-// requiredVisitors returns the number of visitors that shows with the planned power that a
-// variation without an effect is safe. It is nil if it is not known, and for rows that are not
-// guardrails or have other visitors than the looks.
+// requiredVisitors returns the number of visitors at which a variation without an effect is
+// shown to be safe, with the planned power. It returns nil if the number is unknown, if the row
+// is not a guardrail, or if the report and the looks have different visitors.
 func (r *ScorecardRow) requiredVisitors(p *plan.Plan, a *looks.Analysis) *int64 {
 	if r.guardrail < 0 || a == nil || isDescriptive(p) {
 		return nil
@@ -234,8 +234,8 @@ func (r *ScorecardRow) requiredVisitors(p *plan.Plan, a *looks.Analysis) *int64 
 	return required
 }
 
-// lookOf returns the look whose numbers a row quotes: that which concluded about the
-// treatment, or else the last one. Rows without looks have none.
+// lookOf returns the look whose numbers a row quotes: the look that concluded about the
+// treatment, or else the last look. It returns nil for rows without looks.
 func (r *ScorecardRow) lookOf(a *looks.Analysis, treatment int) *looks.Row {
 	switch {
 	case a == nil:

@@ -7,21 +7,21 @@ import (
 	"lifthouse/engine/looks"
 )
 
-// Status is the summary of a report for a list.
+// Status is a report's summary for a list.
 type Status struct {
 	Decision  *Decision // nil: nothing is compared
 	Variation *int64    // of the lift; nil: there is none
 	Lift      *Effect
 	Visitors  int64
 	Days      int           // full days since the first visitor
-	Health    []WarningCode // codes of the warnings, except silence
+	Health    []WarningCode // codes of the warnings other than silence
 	Computed  time.Time
 
 	first, newest time.Time
 	views         int64
 }
 
-// NewStatus returns the status of a report, and of what its looks found; nil: nothing is
+// NewStatus returns the status for a report and the results of its looks; nil: nothing is
 // compared.
 func NewStatus(r *Report, a *looks.Analysis) *Status {
 	s := &Status{Health: []WarningCode{}, Computed: time.Now().UTC().Truncate(time.Millisecond)}
@@ -49,8 +49,8 @@ func NewStatus(r *Report, a *looks.Analysis) *Status {
 	return s
 }
 
-// leadingVariation returns the variation of the decision, or else the one with the smallest
-// p-value at the last look; nil if nothing is compared.
+// leadingVariation returns the variation of the decision, or else the variation with the
+// smallest p-value at the last look. It returns nil if nothing is compared.
 func (r *Report) leadingVariation() *VariationResults {
 	var found *VariationResults
 	least := math.Inf(1)

@@ -7,12 +7,12 @@ import (
 	"lifthouse/engine/looks"
 )
 
-// FullWeeks says whether the full days of a report are whole weeks. Behaviour differs by
-// the day of the week, so that results of whole weeks are typical.
+// FullWeeks reports whether the full days of a report are whole weeks. Behaviour depends on the
+// day of the week, so results of whole weeks are typical.
 type FullWeeks struct {
 	Days     int  `json:"days"`     // full days in UTC since the first visitor
 	Weeks    int  `json:"weeks"`    // full weeks in them
-	Complete bool `json:"complete"` // the days are whole weeks
+	Complete bool `json:"complete"` // true if the days are whole weeks
 }
 
 func newFullWeeks(days int) *FullWeeks {
@@ -20,15 +20,15 @@ func newFullWeeks(days int) *FullWeeks {
 	return &FullWeeks{Days: days, Weeks: days / week, Complete: days > 0 && days%week == 0}
 }
 
-// A running subject is silent if it has no event for many times its usual gap, and for
-// an hour at least.
+// A running subject is silent if it has had no event for many times its usual gap, and for at
+// least an hour.
 const (
 	silentGaps  = 10
 	silentLeast = time.Hour
 )
 
-// SilenceDuration returns for how long a subject with events since first has been silent at a
-// time, or 0 if it is not. The usual gap is the mean one.
+// SilenceDuration returns how long a subject with events since first has been silent at a time,
+// or 0 if it is not silent. The usual gap is the mean gap.
 func SilenceDuration(first, newest time.Time, views int64, now time.Time) time.Duration {
 	if first.IsZero() || newest.IsZero() || views < 2 {
 		return 0

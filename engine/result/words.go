@@ -29,8 +29,8 @@ func (c *Comparison) VerdictInWords() string {
 	return string(c.Verdict)
 }
 
-// ConclusiveVerdict returns the verdict if it is conclusive, and otherwise
-// VerdictInconclusive. It selects the colour of a verdict.
+// ConclusiveVerdict returns the verdict if it is conclusive, and VerdictInconclusive otherwise.
+// The result selects the colour of a verdict.
 func (c *Comparison) ConclusiveVerdict() stats.Verdict {
 	if !c.isConclusive() {
 		return stats.VerdictInconclusive
@@ -41,8 +41,8 @@ func (c *Comparison) ConclusiveVerdict() stats.Verdict {
 // MetricInWords returns the name of a metric in texts.
 func MetricInWords(m query.Metric) string { return strings.TrimPrefix(metricInWords[m], "the ") }
 
-// RangeInWords formats an interval. An unbounded end is open; no interval is a
-// dash.
+// RangeInWords formats an interval. An unbounded end is shown as open, and a missing interval
+// as a dash.
 func RangeInWords(in *Bounds, write func(float64) string) string {
 	if in == nil || in[0] == nil && in[1] == nil {
 		return "–"

@@ -256,8 +256,8 @@ func safeGuardrails(n int) string {
 	return fmt.Sprintf("all %d guardrails are safe", n)
 }
 
-// noDifference returns the decision that all lifts are within the declared equivalence margin,
-// or nil.
+// noDifference returns the decision if the intervals of all lifts are within the declared
+// equivalence margin, or nil.
 func (d *decider) noDifference() *Decision {
 	margin := d.plan.Rules.EquivalenceMargin
 	if margin == 0 || d.looks == nil {

@@ -22,8 +22,7 @@ FROM {{if .To}}(
         AND toUnixTimestamp64Milli(first_time) + since_ms >= {from_ms:Int64}
         {{- end}}
     UNION ALL
-    -- one row per other visitor first exposed before the end of the window: counts up to this
-    -- end
+    -- one row per other visitor first exposed before the window's end: counts up to this end
     SELECT * REPLACE (
 {{- range $i, $count := .Counts}}{{if $i}},{{end}}
             {{$count}}

@@ -1,5 +1,4 @@
--- the recorded looks, one row per variation; if a look was recorded more than once, its first
--- row
+-- the recorded looks, one row per variation; of several rows of a look, the first one
 SELECT
     website_id,
     subject,

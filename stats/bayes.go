@@ -78,7 +78,7 @@ func (c pair) pairPosterior(r *rule, l *lifts, o Options) posterior {
 // chances are equal. The chance of a treatment without a test is nil.
 //
 // The standard error of a pair of means may differ from that of its samples (see newMeans and
-// widened). The variance of control is its smallest variance in any pair, and a treatment gets
+// withWidenedError). The variance of control is its smallest variance in any pair, and a treatment gets
 // the rest of its pair's variance.
 func (r *rule) bestUnderFlatPriors(pairs []pair) []*float64 {
 	chances := make([]*float64, len(pairs)+1)

@@ -95,7 +95,7 @@ type jointLifts struct {
 	products        []float64   // of the probabilities of the arms before one
 	u               []float64   // the parts of control that were added
 	masses          [][]float64 // by arm and u: the integral of the values of the arm
-	scale           float64     // see addLook
+	scale           float64     // see addGiven
 }
 
 func newJointLifts(r *rule, arms []*lifts, lambdas []float64) *jointLifts {
@@ -254,7 +254,7 @@ func (j *jointLifts) cumulateMass(values, below []float64) (negative, mass float
 }
 
 // othersOf returns the information of the other arms about u: the density of u times the
-// integrals of their densities, given u. The integrals have the density of u, see addLook.
+// integrals of their densities, given u. The integrals have the density of u, see addGiven.
 func (j *jointLifts) othersOf(arm int) *others {
 	o := &others{lambda: j.lambdas[arm], sigma: j.sigmas[arm], u: j.u, logWeight: make([]float64, len(j.u)), exponents: make([]float64, len(j.u))}
 	for k, u := range j.u {

@@ -30,7 +30,7 @@
 // # Looks
 //
 // By the time tau, which is 1 at the planned end, SpentAlpha(tau, alpha) of the budget is
-// spent. The critical value of a look spends the part that earlier looks left, see Boundary. It
+// spent. The critical value of a look spends the part that earlier looks left, see LookSequence. It
 // depends on the numbers of visitors alone. A treatment is significant if |z| is at least the
 // critical value, and its interval has all effects with a smaller |z|. With several treatments,
 // each has a level at which all together err with probability alpha (Dunnett), see

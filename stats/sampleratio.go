@@ -81,7 +81,7 @@ type SharePeriod struct {
 // factor of a Dirichlet prior C θ against θ.
 //
 // Integer percentages cannot express thirds. So the p-value is the largest over the given
-// shares and over the splits near them that Split.meanings returns. A p-value below .001 is
+// shares and over the splits near them that Split.possibleShares returns. A p-value below .001 is
 // a mismatch.
 //
 // See Lindon and Malek (2022), "Anytime-Valid Inference for Multinomial Count Data".

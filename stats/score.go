@@ -90,7 +90,7 @@ func (t table) lowerDifference(q float64, positive bool) float64 {
 	return endOnSide(r.pt-r.pc, t.observedDifference(), positive)
 }
 
-// smallestEffect is the size of the effect that callers of sided pass if the
+// smallestEffect is the size of the effect that callers of endOnSide pass if the
 // size is unknown.
 const smallestEffect = 1e-3
 

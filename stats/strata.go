@@ -27,7 +27,7 @@ type strata struct {
 	contrasts   []contrast // nil: z_s is 0, because no value varies
 	roots       []float64  // sqrt(I_s / I)
 	information float64
-	visitors    float64 // in both variations, see always
+	visitors    float64 // in both variations, see alwaysValid
 	nonNegative bool
 	mixed       bool   // means of control differ in sign
 	weak        Reason // why the result is weak

@@ -50,7 +50,7 @@ type Variation struct {
 	Mean, Variance float64 // of a mean metric; sample variance (n - 1) of one visitor's value
 }
 
-// Answer is the output of the calculator. Its parts are those of Results; its
+// Answer is the output of the calculator. Its parts are those of result.Report; its
 // fields are in output order.
 type Answer struct {
 	Line              int64             `json:"line"` // of the input

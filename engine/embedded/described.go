@@ -51,7 +51,7 @@ func (d *described) cachedAnswer(key string) ([]byte, uint64) {
 	return d.answers[key], d.changes
 }
 
-// storeAnswer keeps an answer unless a table may have changed since get returned the number of
+// storeAnswer keeps an answer unless a table may have changed since cachedAnswer returned the number of
 // changes.
 func (d *described) storeAnswer(key string, answer []byte, changes uint64) {
 	d.mu.Lock()

@@ -189,9 +189,9 @@ func readFull(r io.Reader, buffer []byte) (n int, err error) {
 	return n, err
 }
 
-// guardCall calls the library. From the end of ctx until the call returns, guard
+// guardCall calls the library. From the end of ctx until the call returns, guardCall
 // kills the session's statement repeatedly, because a statement may not be
-// visible to the first kill. After guard has returned, no kill is in progress
+// visible to the first kill. After guardCall has returned, no kill is in progress
 // that could hit the session's next statement.
 func (e *Engine) guardCall(ctx context.Context, s *session, call func()) {
 	ended, quiet := make(chan struct{}), make(chan struct{})
@@ -219,7 +219,7 @@ func (e *Engine) guardCall(ctx context.Context, s *session, call func()) {
 }
 
 // killStatement asks the engine to stop the session's statement. Its error is ignored because
-// guard tries again.
+// guardCall tries again.
 func (e *Engine) killStatement(s *session) {
 	e.control.Lock()
 	defer e.control.Unlock()

@@ -214,7 +214,7 @@ func (r *Refresher) loadState(ctx context.Context) error {
 }
 
 // longestRefresh is the time after which a refresh must not insert its changes. ClickHouse remembers insert tokens
-// for much longer, so it refuses the second of two refreshes with the same number.
+// for much longer, so it ignores the second of two refreshes with the same number.
 const longestRefresh = time.Minute
 
 // errTooLate means that the process was paused during a refresh.

@@ -214,7 +214,7 @@ func (s *sums) bucketSteps() (steps []moments.Step) {
 	return steps
 }
 
-// reportRows returns the segments with visitors, and those of the breakdown.
+// reportRows returns the rows of the whole report that have visitors, and those of the breakdown.
 func (s *sums) reportRows() (whole, cells []moments.Row) {
 	merged, ranked := map[moments.RowKey]*moments.Moments{}, map[moments.RowKey]*moments.Moments{}
 	for at, m := range s.of {

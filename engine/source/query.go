@@ -24,8 +24,7 @@ func ParseTemplates() *template.Template {
 	return template.Must(template.New("").Option("missingkey=error").Funcs(functions).ParseFS(sqlFiles, "sql/capped_remainder.sql"))
 }
 
-// Expr is trusted SQL. It is only made in this package, of constants and
-// parameter names, and never has user input.
+// Expr is trusted SQL. It consists of constants and parameter names, and never has user input.
 type Expr string
 
 // Slots are the variable parts of the files in sql/.

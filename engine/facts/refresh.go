@@ -309,7 +309,7 @@ func (r *Refresher) storeChanges(ctx context.Context, changes []fold.Change, cha
 
 // rowsOf returns the stored rows of the visitors and the wanted rows. It computes the stored rows from
 // the events up to the last position, and checks each visitor's number of events and digest. It reads
-// the rows of visitors for whom the check fails.
+// the rows of visitors that fail the check.
 func (r *Refresher) rowsOf(ctx context.Context, touched []Visitor, through int64) (had, want []fold.Row, err error) {
 	if len(touched) == 0 {
 		return nil, nil, nil

@@ -125,8 +125,8 @@ func (e *experiment) drawVariation(random *rand.Rand) int {
 }
 
 // rule is a methodology and a significance level for all campaigns. Daily reports are read
-// in one of daysEvery rounds of shapes, and never if daysEvery is 0, because a time series
-// costs about ten times as much as a report.
+// in one of daysEvery rounds of shapes, and never if daysEvery is 0. A time series costs
+// about ten times as much as a report.
 type rule struct {
 	methodology string
 	level       int

@@ -36,7 +36,7 @@ const (
 	Down = "down"
 )
 
-// The default metric of secondary goals and guardrails.
+// defaultGoalMetric is the default metric of secondary goals and guardrails.
 const defaultGoalMetric = "goalConversionRate"
 
 // GoalMetrics are the metrics that secondary goals and guardrails may have.

@@ -10,8 +10,8 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// record holds what logs and metrics show of a request. It has no path and no
-// query string, since they may contain secrets of the client.
+// record holds what logs and metrics show about a request. It omits the path and the
+// query string, because they may contain secrets of the client.
 type record struct {
 	route     string // template
 	requestID string
@@ -31,7 +31,7 @@ func recordOf(ctx context.Context) *record {
 // noRoute is the route of unknown paths.
 const noRoute = "none"
 
-// accessLog logs and counts the responses of a handler, as sent.
+// accessLog logs and counts the responses of a handler as they are sent.
 func (s *server) accessLog(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		started := time.Now()
@@ -63,7 +63,8 @@ func (s *server) logRequest(request *http.Request, r *record, sent *sentWriter, 
 		slog.String("requestId", r.requestID), slog.Int64("account", r.token.AccountID), slog.Int64("token", r.token.ID))
 }
 
-// knownMethod returns a standard method, so that clients cannot create labels.
+// knownMethod returns the method if it is standard, so clients cannot create metric
+// labels.
 func knownMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:

@@ -1,5 +1,5 @@
-// Package api implements the HTTP API under /v1: authentication, parameters,
-// bodies and problems. The engine computes the results.
+// Package api implements the HTTP API under /v1: authentication, parameters, request
+// bodies and problem responses. The engine computes the results.
 package api
 
 import (
@@ -32,7 +32,7 @@ type server struct {
 	results   *results.Service
 	rates     *rates.Rates[catalogue.Digest] // nil: no limit
 	failures  *rates.Rates[netip.Prefix]     // failed authentications by address; nil: no limit
-	gate      *results.Admission             // of reports
+	gate      *results.Admission             // for reports
 	changes   *results.Admission
 	bodies    *bodies
 }
@@ -43,7 +43,7 @@ type API struct {
 	server *server
 }
 
-// New returns the API of an engine. Events go to the intake.
+// New returns the API of an engine. It passes events to the intake.
 func New(e *engine.Engine, c *catalogue.Catalogue, in Intake, o Options) *API {
 	s := &server{engine: e, catalogue: c, intake: in, options: o, metrics: newMetrics()}
 	queue := results.Queue{Slots: o.StoreSlots, Length: o.StoreQueue, Wait: o.StoreWait}
@@ -66,8 +66,8 @@ func New(e *engine.Engine, c *catalogue.Catalogue, in Intake, o Options) *API {
 // compressFrom is the minimum size of a compressed body in bytes.
 const compressFrom = 1 << 10
 
-// StartDraining makes the readiness probe fail before the server stops. Requests are
-// still answered.
+// StartDraining makes the readiness probe fail before the server stops. The server
+// still answers requests.
 func (a *API) StartDraining() { a.server.draining.Store(true) }
 
 func (s *server) newRouter() http.Handler {

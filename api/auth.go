@@ -16,8 +16,8 @@ const tokenKey = "token"
 
 const realm = `Bearer realm="lifthouse"`
 
-// tokenScopesHeader names the scopes of the token in each response, so that clients offer
-// only what the token permits.
+// tokenScopesHeader is the response header with the scopes of the token. With it, clients
+// offer only what the token permits.
 const tokenScopesHeader = "X-Token-Scopes"
 
 // scopesOf returns the scopes of a token, separated by spaces (RFC 6749, section 3.3).
@@ -67,8 +67,8 @@ func (s *server) requireScope(scope catalogue.Scope) gin.HandlerFunc {
 	}
 }
 
-// accountResources returns the resources of the token's account, and the website of a
-// token that is bound to one (otherwise 0).
+// accountResources returns the resources of the token's account. It also returns the
+// website of a token that is bound to one, or 0.
 func (s *server) accountResources(c *gin.Context) (*catalogue.AccountResources, int64) {
 	token := c.MustGet(tokenKey).(catalogue.Token)
 	return s.catalogue.Snapshot().AccountResources(token.AccountID), token.WebsiteID

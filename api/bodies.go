@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Limits of the memory for all bodies of events together.
+// Limits of the memory for all request bodies with events together.
 const (
 	// smallBody is the size in bytes above which a body is large. Most bodies
 	// are small.
@@ -26,27 +26,26 @@ const (
 	// largeBodies is the number of concurrent large bodies. Each can have
 	// Options.MaxEvents bytes.
 	largeBodies = 2
-	// chunkLines is the number of lines of a body that are parsed into events
-	// at once.
+	// chunkLines is the number of body lines that are parsed into events at once.
 	chunkLines = 20_000
-	// chunks is the number of such parts in memory at once.
+	// chunks is the maximum number of such parts in memory at the same time.
 	chunks = 4
 )
 
-// bodies limits the memory of bodies of events. A kilobyte of gzip can contain
-// a megabyte of events, which takes about ten megabytes in memory.
+// bodies limits the memory of request bodies with events. A kilobyte of gzip can
+// contain a megabyte of events, which takes about ten megabytes of memory.
 type bodies struct {
 	small *semaphore.Weighted // bytes
 	large *semaphore.Weighted // bodies
 	lines *semaphore.Weighted // lines parsed into events
-	wait  time.Duration       // maximum time that a large body waits for others
+	wait  time.Duration       // maximum time that a large body waits for other large ones
 }
 
 func newBodies(wait time.Duration) *bodies {
 	return &bodies{semaphore.NewWeighted(smallBodies), semaphore.NewWeighted(largeBodies), semaphore.NewWeighted(chunks * chunkLines), wait}
 }
 
-// body is a body that is being processed. release returns its share of the
+// body is a request body that is being processed. release returns its share of the
 // limits.
 type body struct {
 	of      *bodies
@@ -66,7 +65,7 @@ func (b *body) releaseMemory() {
 }
 
 // acquireMemory acquires memory for a text of the given size. A body that becomes large
-// waits for other large bodies, and keeps what was read.
+// waits for other large bodies, and keeps the text that was already read.
 func (b *body) acquireMemory(ctx context.Context, size int64) error {
 	switch {
 	case b.isLarge || size <= b.small:
@@ -91,8 +90,8 @@ func (b *body) acquireMemory(ctx context.Context, size int64) error {
 	return nil
 }
 
-// holdLines acquires the given number of lines, in addition to those that are
-// held.
+// holdLines acquires the given number of lines, in addition to those that the body
+// already holds.
 func (b *body) holdLines(lines int64) error {
 	if !b.of.lines.TryAcquire(lines) {
 		return bodiesBusy()
@@ -113,9 +112,9 @@ func bodiesBusy() error {
 // unknown length. The buffer doubles as needed.
 const firstRead = 64 << 10
 
-// readBody reads and decompresses a body of events within the limits. It stops
-// if the client disconnects. The caller must release the body, also after an
-// error, and may use the part that was read.
+// readBody reads and decompresses a body of events within the limits. It stops if
+// the client disconnects. Even after an error, the caller must release the body, and
+// may use the part that was read.
 func (s *server) readBody(request *http.Request, b *body) error {
 	plain, closePlain, err := decompressBody(request)
 	if err != nil {
@@ -135,7 +134,7 @@ func (s *server) readBody(request *http.Request, b *body) error {
 			return err
 		}
 		if b.isLarge && most > 0 {
-			room = most + 1 // at once: while a buffer grows, two copies exist
+			room = most + 1 // grow at once to the maximum, because two copies exist while a buffer grows
 		}
 		switch err := b.readText(request.Context(), plain, room); {
 		case err != nil && !errors.Is(err, io.EOF):

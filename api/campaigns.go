@@ -43,7 +43,7 @@ type campaign struct {
 	Owner      string           `json:"owner,omitempty"`
 	Tags       []string         `json:"tags,omitempty"`
 
-	Status *status `json:"status,omitempty"` // only if asked for
+	Status *status `json:"status,omitempty"` // only if requested
 }
 
 // campaignDetail is a single campaign.

@@ -12,12 +12,12 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// changeSlots is the number of concurrent starts and stops. Those that arrive at the same
-// time are stored together.
+// changeSlots is the maximum number of concurrent starts and stops. Those that arrive at
+// the same time are stored together.
 const changeSlots = 256
 
-// admitChange wraps operations that change the store. They have a separate admission
-// and never wait behind reports.
+// admitChange wraps operations that change the store. They have an admission of
+// their own, so they never wait behind reports.
 func (s *server) admitChange(handle func(*gin.Context) (any, error)) func(*gin.Context) (any, error) {
 	return func(c *gin.Context) (any, error) {
 		leave, err := s.changes.AcquireSlot(c.Request.Context())

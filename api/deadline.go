@@ -10,9 +10,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// limitTime sets the deadline of a request from Options.Timeout. At the
-// deadline, everything that waits or runs for the request ends with the
-// StoreError TooSlow.
+// limitTime sets the deadline of a request from Options.Timeout. At the deadline,
+// everything that waits or runs for the request ends with the StoreError TooSlow.
 func (s *server) limitTime(c *gin.Context) {
 	ctx, cancel := results.WithDeadline(c.Request.Context(), s.options.Timeout)
 	defer cancel()
@@ -20,8 +19,9 @@ func (s *server) limitTime(c *gin.Context) {
 	c.Next()
 }
 
-// within returns the error of work, or that of the context when it ends. Work
-// that changes the store continues then, because it may have to be completed.
+// within returns the error of work, or the error of the context if the context ends
+// first. In that case work continues, because a change to the store may have to be
+// completed.
 func within(ctx context.Context, work func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- work() }()
@@ -33,8 +33,8 @@ func within(ctx context.Context, work func() error) error {
 	}
 }
 
-// describeTimeout replaces the text of a timeout of a change, because the text of the
-// engine is about reports.
+// describeTimeout replaces the message of a change that timed out, because the
+// engine's message is about reports.
 func describeTimeout(err error, detail string) error {
 	var store *source.StoreError
 	if !errors.As(err, &store) || store.Fault != source.TooSlow {

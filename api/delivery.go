@@ -9,8 +9,7 @@ import (
 	"lifthouse/schema/ingest"
 )
 
-// delivery is a body of events that is being written, in parts of chunkLines
-// lines.
+// delivery is a body of events that is being written in parts of chunkLines lines.
 type delivery struct {
 	server   *server
 	body     ingest.Body
@@ -18,7 +17,7 @@ type delivery struct {
 	lines    int           // in the body
 	whole    []ingest.Line // all lines, if the body has one part; otherwise nil
 	received Received
-	named    *catalogue.EventNames // by the valid lines
+	named    *catalogue.EventNames // names in the valid lines
 }
 
 // surveyEvery is the number of lines between two checks whether the client is

@@ -10,7 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// ofValues has the maximum and the default number of values in a response.
+// ofValues is the maximum and the default number of values in a response.
 var ofValues = bounds{1000, 100}
 
 const attributeName = "name"

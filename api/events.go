@@ -24,14 +24,14 @@ type Intake struct {
 	Journal   *ingest.Journal
 }
 
-// Received has the outcome of a request with events.
+// Received is the outcome of a request with events.
 type Received struct {
 	Accepted int            `json:"accepted"` // lines that are stored; an event counts once however often it is sent
 	Rejected int            `json:"rejected"` // lines
 	Lines    []RejectedLine `json:"lines"`    // first rejected lines
 	More     int            `json:"more"`     // further rejected lines
-	// Undeclared has the names that the catalogue does not declare, at most
-	// maxUndeclared. Events with them are stored.
+	// Undeclared lists names that the catalogue does not declare, at most
+	// maxUndeclared. Events with these names are stored.
 	Undeclared []catalogue.Undeclared `json:"undeclared"`
 }
 
@@ -98,8 +98,8 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 	return d.received, nil
 }
 
-// isEvents reports whether bodies of these types can have events. No type is
-// valid.
+// isEvents reports whether a body of these content types can contain events. A
+// missing type is valid.
 func isEvents(types []string) bool {
 	if len(types) == 0 || len(types) == 1 && types[0] == "" {
 		return true
@@ -121,7 +121,7 @@ func eventFaults(c *gin.Context) []fault {
 	return faults
 }
 
-// rejectBody records the beginning of a body that cannot be read as rejected, and
+// rejectBody records the beginning of an unreadable body as a rejected line, and
 // returns the problem.
 func (s *server) rejectBody(websiteID int64, text []byte, err error) error {
 	var wrong *problemError
@@ -140,11 +140,11 @@ func (s *server) rejectBody(websiteID int64, text []byte, err error) error {
 	return err
 }
 
-// keptOfBody is the maximum size of the recorded beginning in bytes, before it
-// is shortened.
+// keptOfBody is the maximum size of the beginning of a body that is recorded, in
+// bytes. The journal shortens it further.
 const keptOfBody = 4 << 10
 
-// noneTaken returns the problem for a body without a valid line.
+// noneTaken returns the problem for a body without any valid line.
 func noneTaken(r *Received) error {
 	p := &problem{Status: http.StatusBadRequest, Code: "events_rejected", Detail: "no event is valid; nothing was stored", More: r.More}
 	for _, line := range r.Lines {

@@ -11,14 +11,14 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// healthy is the successful response of both probes. It must not be cached.
+// healthy is the successful response of both probes. Clients must not cache it.
 var healthy = reply{kind: results.JSON, keep: notKept, body: []byte(`{"status":"ok"}` + "\n")}
 
 // checkLiveness is the liveness probe.
 func checkLiveness(*gin.Context) (any, error) { return healthy, nil }
 
 // checkReadiness is the readiness probe. It fails while the server drains, the store is
-// away, or its tables are not up to date.
+// unavailable, or the tables are out of date.
 func (s *server) checkReadiness(c *gin.Context) (any, error) {
 	if s.draining.Load() {
 		return nil, &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "draining", Detail: "the server is stopping"}}
@@ -34,8 +34,8 @@ const (
 	readyMaxAge  = time.Second
 )
 
-// readiness caches the state of the store for a moment, so that unauthenticated
-// probes cannot overload it.
+// readiness briefly caches the state of the store, so unauthenticated probes cannot
+// overload it.
 type readiness struct {
 	mu    sync.Mutex
 	asked time.Time

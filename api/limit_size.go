@@ -15,8 +15,8 @@ const (
 	maxHeaders = 32 << 10
 )
 
-// limitSize rejects requests that are too large. An unknown path or method
-// takes precedence.
+// limitSize rejects requests that are too large. The error for an unknown path or
+// method takes precedence.
 func (s *server) limitSize(c *gin.Context) {
 	if c.FullPath() == "" {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// bounds has the maximum and the default limit of a list.
+// bounds is the maximum and the default limit of a list.
 type bounds struct{ most, otherwise int }
 
 var (
@@ -21,7 +21,7 @@ var (
 // maxOffset is larger than any list.
 const maxOffset = 1<<31 - 1
 
-// listing has the parameters of a list of a website.
+// listing holds the parameters of a request for a list of a website.
 type listing struct {
 	owned         *catalogue.AccountResources
 	website       int64
@@ -67,14 +67,14 @@ func pageOf[R any](c *gin.Context, l listing, all map[int64]R, has func(R) bool)
 	return found[min(l.offset, len(found)):min(l.offset+l.limit, len(found))]
 }
 
-// place identifies a resource by id, on a website or on any website of the
-// account (0).
+// place identifies a resource by its id, on one website or, if website is 0, on any
+// website of the account.
 type place struct {
 	owned       *catalogue.AccountResources
 	website, id int64
 }
 
-// parsePlace parses the parameters of an operation whose only parameter is the
+// parsePlace parses the parameters of an operation that has only the parameter
 // website.
 func (s *server) parsePlace(c *gin.Context) (place, error) {
 	p := query.ReadParameters(c.Request.URL.RawQuery, websiteIDName)
@@ -88,8 +88,8 @@ func (s *server) parsePlace(c *gin.Context) (place, error) {
 	return place{owned, website, id}, err
 }
 
-// findResource returns the requested resource. The error is that of the parameters,
-// or a NotFoundError.
+// findResource returns the requested resource. The error is a parameter error or a
+// NotFoundError.
 func findResource[R any](s *server, c *gin.Context, kind string, all func(*catalogue.AccountResources) map[int64]R, websiteOf func(*R) int64) (found R, err error) {
 	p, err := s.parsePlace(c)
 	if err != nil {

@@ -31,8 +31,8 @@ type metrics struct {
 	servers      *prometheus.GaugeVec
 }
 
-// seconds are histogram buckets from cached responses to reports at the time
-// limit.
+// seconds are histogram buckets. They range from cached responses to reports at the
+// time limit.
 var seconds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 
 func newMetrics() *metrics {
@@ -93,7 +93,7 @@ func (a *API) SetServers(servers []schema.Server) {
 	}
 }
 
-// registerFactsGauges exports how far the facts are behind the events, and the visitors who lost events.
+// registerFactsGauges exports how far the facts lag behind the events, and the number of visitors who lost events.
 func (m *metrics) registerFactsGauges(of *engine.Engine) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "lifthouse_facts_lag_seconds", Help: "Time since the last refresh of facts that succeeded.",
@@ -117,7 +117,7 @@ func (m *metrics) observeQuery(elapsed time.Duration, err error) {
 }
 
 // AdminHandler returns the handler of metrics and profiles. It requires no token, so
-// it must be served at an address that only operators can reach.
+// its address must be reachable only by operators.
 func (a *API) AdminHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(a.server.metrics.registry, promhttp.HandlerOpts{}))

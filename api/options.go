@@ -9,7 +9,7 @@ import (
 // Options configure the API. The zero value of a limit means no limit.
 type Options struct {
 	Release string   // version of the program; part of entity tags
-	Origins []string // whose pages may read answers; "*": any
+	Origins []string // origins whose pages may read responses; "*": any
 	MaxBody int64    // bytes of a request's body
 
 	MaxEvents     int64 // bytes of a body of events after decompression
@@ -21,14 +21,14 @@ type Options struct {
 	Timeout time.Duration // of a request, from its first use of the store, including waits; 0: no limit
 
 	TokenRate float64 // requests per second of a token; bursts may be twice as large
-	// AuthFailures is the number of unknown tokens per minute from one address.
+	// AuthFailures is the maximum number of unknown tokens per minute from one address.
 	AuthFailures int
 	StoreSlots   int           // concurrent requests to the store
 	StoreQueue   int           // waiting requests
 	StoreWait    time.Duration // maximum wait
 }
 
-// DefaultOptions are suitable for dashboards and some scripts.
+// DefaultOptions suit dashboards and a few scripts.
 var DefaultOptions = Options{
 	MaxBody:       16 << 20,
 	MaxEvents:     64 << 20,
@@ -38,7 +38,7 @@ var DefaultOptions = Options{
 	Timeout:       source.DefaultLimits.Time,
 	TokenRate:     500,
 	AuthFailures:  20, // more than typing errors, too few to guess tokens or to fill a log
-	StoreSlots:    8,  // connections for requests; schema.SpareConns more are for the rest
+	StoreSlots:    8,  // connections for requests; everything else uses the other schema.SpareConns
 	StoreQueue:    64,
 	StoreWait:     2 * time.Second,
 }

@@ -72,11 +72,11 @@ func problemOf(err error) *problem {
 	return &problem{Status: http.StatusInternalServerError, Code: "internal_error", Detail: "internal error; this is a bug; the log has the cause under the request id", cause: err}
 }
 
-// retryAfter is the Retry-After of an overloaded store in seconds.
+// retryAfter is the Retry-After, in seconds, if the store is overloaded.
 const retryAfter = 2
 
-// retryAfterFull is the Retry-After of a full disk in seconds; an operator must
-// free space.
+// retryAfterFull is the Retry-After, in seconds, if the disk is full. An operator
+// must free space.
 const retryAfterFull = 60
 
 func storeProblem(err *source.StoreError) *problem {
@@ -113,8 +113,8 @@ type problemError struct{ *problem }
 // Error returns the detail.
 func (p *problemError) Error() string { return p.Detail }
 
-// writeProblem sends a problem and ends the request. It masks tokens in wrong
-// places, such as the query string.
+// writeProblem sends a problem and ends the request. It masks tokens that a client
+// put in the wrong place, such as the query string.
 func writeProblem(c *gin.Context, p *problem) {
 	if p.Status == statusClientClosed && c.Request.Context().Err() == nil {
 		p = problemOf(errors.New("cancelled, but not by the client: " + p.cause.Error()))

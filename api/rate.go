@@ -27,7 +27,7 @@ func newTokenRates(perSecond float64) *rates.Rates[catalogue.Digest] {
 }
 
 // checkTokenRate rejects a token that exceeds its rate. It does not apply to events,
-// which are limited by the queue of the writer.
+// which the queue of the writer limits.
 func (s *server) checkTokenRate(token *catalogue.Token, scope catalogue.Scope) *problem {
 	if scope == catalogue.ScopeIngest || s.rates == nil {
 		return nil
@@ -48,8 +48,8 @@ func newFailureRates(perMinute int) *rates.Rates[netip.Prefix] {
 }
 
 // checkFailureRate rejects an address that sent too many unknown tokens, and logs this
-// once. It is only called for unknown tokens: valid tokens are never rejected,
-// even behind the same proxy.
+// once. It is called only for unknown tokens. So a valid token is never rejected, even
+// behind the same proxy.
 func (s *server) checkFailureRate(request *http.Request) *problem {
 	if s.failures == nil {
 		return nil
@@ -65,8 +65,8 @@ func (s *server) checkFailureRate(request *http.Request) *problem {
 	return rateLimited(wait, fmt.Sprintf("more than %d unknown, expired or revoked tokens per minute from this address", s.failures.Burst))
 }
 
-// addressOf returns the address of the client. For IPv6 it is the /64 network,
-// since one client may use all of it.
+// addressOf returns the address of the client. For IPv6, it returns the /64 network,
+// because one client may use all of its addresses.
 func addressOf(request *http.Request) netip.Prefix {
 	at, err := netip.ParseAddrPort(request.RemoteAddr)
 	if err != nil {

@@ -19,7 +19,7 @@ type reply struct {
 
 // Values of Cache-Control.
 const (
-	// revalidated is for data that a start, a stop or an apply changes at once.
+	// revalidated is for data that a start, a stop or an apply changes immediately.
 	revalidated = "private, no-cache"
 	// briefly is for results, whose data are refreshed every second.
 	briefly = "private, max-age=1"

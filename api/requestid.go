@@ -17,8 +17,8 @@ const (
 // safeRequestID matches ids that are safe in logs.
 var safeRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
-// requestID sets the id of a request in its response, its problem and the log:
-// the id of the client if it is safe, or a new one.
+// requestID sets the id of a request in its response, its problem and the log. It
+// uses the client's id if that is safe, and a new one otherwise.
 func requestID(c *gin.Context) {
 	id := c.GetHeader(requestIDHeader)
 	if !safeRequestID.MatchString(id) || catalogue.RedactTokens(id) != id {

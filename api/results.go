@@ -45,9 +45,9 @@ func (s *server) reportHandler(operation query.Operation) func(*gin.Context) (an
 	}
 }
 
-// answerQuery returns 304 if the client has the current response, and otherwise the
-// response. A response of a failed store has no entity tag, so that it cannot be
-// confirmed by a conditional request.
+// answerQuery returns 304 if the client has the current response, and the response
+// otherwise. If the store fails, the response has no entity tag, so a conditional
+// request cannot confirm it.
 func (s *server) answerQuery(c *gin.Context, q *results.Query) (reply, error) {
 	ctx, newest := c.Request.Context(), negotiation.WantsNew(c.Request)
 	is := s.results.DataVersion(ctx, q)
@@ -62,7 +62,8 @@ func (s *server) answerQuery(c *gin.Context, q *results.Query) (reply, error) {
 	return reply{kind: q.Kind, keep: briefly, tag: s.entityTag(q, got.Version), body: got.Body}, err
 }
 
-// entityTag returns the entity tag of a response; empty: events wait that may change it, or the store does not answer.
+// entityTag returns the entity tag of a response. It returns "" if waiting events may change the response, or if the
+// store does not answer.
 func (s *server) entityTag(q *results.Query, of results.Version) string {
 	if !of.IsCurrent() {
 		return ""
@@ -92,9 +93,8 @@ func setDownloadHeaders(c *gin.Context, q *results.Query) {
 	c.Header("Content-Disposition", fmt.Sprintf(`%s; filename="%s-results.%s"`, how, name, extension))
 }
 
-// goalFault returns an error for a goal that does not exist on the website. It
-// is checked before resources are looked up, because 400 takes precedence over
-// 404.
+// goalFault returns an error if the website has no such goal. It is checked before
+// resources are looked up, because 400 takes precedence over 404.
 func goalFault(owned *catalogue.AccountResources, website, id int64) error {
 	goal, known := owned.Goals[id]
 	if _, ours := owned.Websites[website]; id == 0 || known && (!ours || goal.WebsiteID == website) {

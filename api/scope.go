@@ -19,7 +19,7 @@ const (
 	experimentIDName = "experimentId"
 )
 
-// pathID parses an id in the path. An error is combined with earlier errors.
+// pathID parses an id in the path. It combines its error with earlier errors.
 func pathID(c *gin.Context, name string, before error) (int64, error) {
 	text := c.Param(name)
 	if id, ok := query.ParseID(text); ok {
@@ -28,7 +28,7 @@ func pathID(c *gin.Context, name string, before error) (int64, error) {
 	return 0, prependFault(before, query.Fault{Name: name, Value: text, Detail: "must be a number; digits only"})
 }
 
-// prependFault inserts an error of the path before earlier errors.
+// prependFault inserts a path error before earlier errors.
 func prependFault(before error, fault query.Fault) error {
 	faults := []query.Fault{fault}
 	var invalid *query.InvalidError
@@ -38,8 +38,8 @@ func prependFault(before error, fault query.Fault) error {
 	return &query.InvalidError{Code: query.InvalidParameter, Faults: faults}
 }
 
-// searchedWebsite returns the website on which an operation by id looks: the
-// requested one, that of the token, or 0 for all of the account.
+// searchedWebsite returns the website on which an operation looks for an id: the
+// requested website, the website of the token, or 0 for all websites of the account.
 func searchedWebsite(owned *catalogue.AccountResources, bound, asked int64) (int64, error) {
 	if asked == 0 {
 		return bound, nil
@@ -83,8 +83,8 @@ func setPaginationHeaders(c *gin.Context, offset, limit, total int) {
 		to := url.URL{Path: c.Request.URL.Path, RawQuery: query.Encode()}
 		return fmt.Sprintf(`<%s>; rel=%q`, to.String(), rel)
 	}
-	// The last page begins a whole number of pages from the requested one. If all such
-	// pages are behind the end, it is the first page.
+	// The last page starts a whole number of pages away from the requested one. If all
+	// such pages are beyond the end, it is the first page.
 	last := offset % limit
 	if last >= total {
 		last = 0

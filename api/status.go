@@ -27,12 +27,12 @@ type experimentStatus struct {
 
 // The reasons why a status has no decision.
 const (
-	reasonNotComputed  stats.Reason = "NOT_COMPUTED" // yet; ask again
+	reasonNotComputed  stats.Reason = "NOT_COMPUTED" // not computed yet; ask again
 	reasonNoComparison stats.Reason = "NOTHING_TO_COMPARE"
 )
 
-// newStatus returns the status of a running or stopped subject; nil: it is not computed
-// yet.
+// newStatus returns the status of a running or stopped subject. If s is nil, the status
+// is not computed yet.
 func newStatus(s *result.Status, running bool) *status {
 	if s == nil {
 		return &status{Health: []result.WarningCode{}, Reason: reasonNotComputed}

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// tracer makes the spans of requests. They are dropped unless the program
+// tracer creates the spans of requests. Spans are dropped unless the program
 // configures an exporter.
 var tracer = otel.Tracer("lifthouse/api")
 
@@ -22,8 +22,8 @@ func startRequestSpan(request *http.Request) (*http.Request, trace.Span) {
 	return request.WithContext(ctx), span
 }
 
-// endTrace ends the span and names it by the route template. It has neither
-// path nor query string.
+// endTrace ends the span and names it after the route template. The span contains
+// neither path nor query string.
 func endTrace(span trace.Span, request *http.Request, r *record, status int) {
 	if status == 0 {
 		status = http.StatusOK

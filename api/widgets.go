@@ -32,7 +32,7 @@ type widget struct {
 	EndDate       *time.Time `json:"endDate,omitempty"`
 	PrimaryGoalID int64      `json:"primaryGoalId,omitempty"`
 
-	Status []experimentStatus `json:"status,omitempty"` // of the experiments; only if asked for
+	Status []experimentStatus `json:"status,omitempty"` // statuses of the experiments; only if requested
 }
 
 // widgetDetail is a single widget. The variations of an experiment are only
@@ -83,8 +83,8 @@ func newWidgetVariations(declared []catalogue.WidgetVariation) []widgetVariation
 	return shown
 }
 
-// newExperiment returns an experiment. Its dates are the declared ones, or
-// those of the first and last change of its shares.
+// newExperiment returns an experiment. Its dates are the declared ones, or otherwise
+// the times of the first and last change of its shares.
 func newExperiment(e *catalogue.Experiment, history []catalogue.SharesSince) widgetExperiment {
 	shown := widgetExperiment{
 		ID: e.ID, Name: e.Name, PrimaryMetric: e.PrimaryMetric, ControlShare: e.ControlShare, Active: e.Active,

@@ -24,17 +24,17 @@ const embeddedPrefix = "embedded:"
 // directory.
 const DefaultStore = embeddedPrefix + "./data"
 
-// Address is the parsed address of a store: a directory for an embedded store,
+// Address is the parsed address of a store: the directory of an embedded store,
 // which this process opens, or ClickHouse servers.
 type Address struct {
 	Dir     string              // directory of an embedded store; empty for servers
 	Options *clickhouse.Options // connection options; nil for an embedded store that is not open
-	Cluster string              // name of the cluster; empty: one server, or replicas that are not managed by ON CLUSTER
+	Cluster string              // name of the cluster; empty: one server, or replicas that ON CLUSTER does not manage
 }
 
-// SpareConns is the number of connections that are opened in addition to those of
-// reports. They serve writes and their look-ups, changes of the catalogue,
-// rejected lines and background tasks, so that none of these waits for a report.
+// SpareConns is the number of connections in addition to those of reports. They
+// serve writes and their look-ups, catalogue changes, rejected lines and background
+// tasks, so none of these waits for a report.
 const SpareConns = 6
 
 // SetConcurrency sets the maximum number of connections to servers: the number of
@@ -48,8 +48,8 @@ func (a *Address) SetConcurrency(requests int) {
 	a.Options.MaxIdleConns = requests + SpareConns
 }
 
-// The default times. A statement fails if the server sends nothing for the read
-// timeout; a query over the native protocol sends its progress continuously.
+// The default timeouts. A statement fails if the server sends nothing for the read
+// timeout. Queries over the native protocol send progress continuously.
 const (
 	dialTimeout       = 3 * time.Second // per host
 	nativeReadTimeout = 90 * time.Second
@@ -57,7 +57,7 @@ const (
 	connLifetime      = 5 * time.Minute // new connections try the first host again
 )
 
-// Environment variables, which keep secrets out of the address.
+// Environment variables that keep secrets out of the address.
 const (
 	userVariable         = "CLICKHOUSE_USER"
 	passwordVariable     = "CLICKHOUSE_PASSWORD"
@@ -101,7 +101,7 @@ func ShowAddress(address string) string {
 	return scheme + "://" + hosts + u.EscapedPath()
 }
 
-// schemes are the schemes of servers' addresses and their default ports.
+// schemes maps the scheme of a server address to its default ports.
 var schemes = map[string]struct {
 	dsn    string
 	port   string
@@ -285,8 +285,8 @@ func validParameter(value, want string) bool {
 	return slices.Contains(strings.FieldsFunc(want, func(r rune) bool { return r == ',' || r == ' ' }), value) && value != "or"
 }
 
-// maxTypos is the maximum edit distance at which an unknown parameter is taken
-// for a misspelt one.
+// maxTypos is the maximum edit distance at which an unknown parameter counts as a
+// misspelling of a known one.
 const maxTypos = 2
 
 func (p *addressParser) checkParameters() {
@@ -318,8 +318,8 @@ func (p *addressParser) checkParameters() {
 	}
 }
 
-// loadCertificates returns the TLS configuration with the certificates of the
-// address, or else of the environment.
+// loadCertificates returns the TLS configuration with the certificates that the
+// address names, or else the environment.
 func (p *addressParser) loadCertificates() *tls.Config {
 	given := map[string]string{}
 	for name, variable := range map[string]string{"ca": caVariable, "cert": certVariable, "key": keyVariable} {
@@ -357,7 +357,7 @@ func (p *addressParser) loadCertificates() *tls.Config {
 	return config
 }
 
-// readPassword returns the password of the environment, or of the file that the
+// readPassword returns the password from the environment, or from the file that the
 // environment names.
 func (p *addressParser) readPassword() string {
 	file := p.getenv(passwordFileVariable)

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Cap limits the total value of each visitor: to a percentile of the totals of the
-// converted visitors, or to an amount.
+// Cap limits the total value of each visitor, either to a percentile of the totals
+// of converted visitors or to an amount.
 type Cap struct {
 	Percentile float64 // in per cent; 0: an amount
 	Units      int64   // amount in 1/MoneyScale

@@ -7,8 +7,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// CheckData reads every part of the events and of the facts on the connected server, and compares its checksums. It
-// returns a sentence for each part that cannot be read.
+// CheckData verifies the checksums of every part of the events and the facts on the connected server. It returns a
+// sentence for each part that cannot be read.
 func CheckData(ctx context.Context, conn driver.Conn) (faults []string, err error) {
 	for _, table := range []string{"events", "facts"} {
 		if cluster, _ := ClusterOf(conn); cluster != "" {

@@ -9,20 +9,19 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// A cluster has the same tables as a single server, in another form. The large
-// tables are sharded: each shard has a local table, NAME_local, and NAME is a
-// Distributed table over the local tables. All events of a visitor are on one
-// shard, which computes everything that is aggregated per visitor. The other tables are small, and
-// every server has a full replica.
+// A cluster has the same tables as a single server, in another form. The large tables are sharded:
+// each shard has a local table, NAME_local, and NAME is a Distributed table over the local tables.
+// All events of a visitor are on one shard, which computes all per-visitor aggregates. The other
+// tables are small, and every server has a full replica.
 //
-// The statements are the same for both forms: clustered.Exec rewrites
-// statements that create or change tables.
+// The SQL is the same for both forms: clustered.Exec rewrites statements that create or change
+// tables.
 
 // LocalTable returns the name of the local table of a sharded table.
 func LocalTable(table string) string { return table + "_local" }
 
-// shardedTables are sharded by visitor, with their settings on a cluster: the servers know the deduplication token of a
-// refresh of facts for a week.
+// shardedTables lists the tables that are sharded by visitor, with their settings on a cluster. The servers remember
+// the deduplication token of a refresh of facts for a week.
 var shardedTables = map[string]string{
 	"events": "replicated_deduplication_window = 1000",
 	"facts":  "replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800",
@@ -34,8 +33,8 @@ type clustered struct {
 	cluster, database string
 }
 
-// Exec implements driver.Conn. It rewrites the statement by OnCluster, and waits for the active replicas if a deletion is
-// to wait.
+// Exec implements driver.Conn. It rewrites the statement with OnCluster. After a deletion that must wait for the
+// replicas, it waits for the active ones.
 func (c clustered) Exec(ctx context.Context, query string, args ...any) error {
 	for _, statement := range OnCluster(c.cluster, query) {
 		if err := c.Conn.Exec(ctx, statement, args...); err != nil {
@@ -48,8 +47,8 @@ func (c clustered) Exec(ctx context.Context, query string, args ...any) error {
 	return nil
 }
 
-// inReplicatedDatabase reports whether the connection leads to a single server
-// whose database has the engine Replicated. Such a database replicates its
+// inReplicatedDatabase reports whether the connection leads to a single server whose
+// database has the engine Replicated. Such a database replicates its table
 // definitions and sets the Keeper paths of its tables.
 func inReplicatedDatabase(ctx context.Context, conn driver.Conn) (replicated bool, err error) {
 	if cluster, _ := ClusterOf(conn); cluster != "" {
@@ -80,8 +79,8 @@ func ClusterOf(conn driver.Conn) (cluster, database string) {
 	return c.cluster, c.database
 }
 
-// SyncReplica waits until the connected server has fetched the known rows of
-// other replicas of an unsharded table. It does nothing on a single server.
+// SyncReplica waits until the connected server has fetched the rows of an unsharded
+// table that are known to be on other replicas. It does nothing on a single server.
 func SyncReplica(ctx context.Context, conn driver.Conn, table string) error {
 	if cluster, _ := ClusterOf(conn); cluster == "" {
 		return nil
@@ -100,9 +99,9 @@ var (
 	alterTable  = regexp.MustCompile(`(?s)^ALTER TABLE (\w+)\s+(.*)$`)
 )
 
-// OnCluster returns the statements that are equivalent on a cluster. A statement
-// that creates or changes tables becomes one or more ON CLUSTER statements; any
-// other is returned unchanged.
+// OnCluster returns the equivalent statements for a cluster. A statement that
+// creates or changes tables becomes one or more ON CLUSTER statements. Any other
+// statement is returned unchanged.
 func OnCluster(cluster, statement string) []string {
 	comment, text := splitComments(statement)
 	on := " ON CLUSTER " + quoteIdentifier(cluster)
@@ -120,17 +119,18 @@ func OnCluster(cluster, statement string) []string {
 	return statements
 }
 
-// waitsForReplicas is the setting of a deletion that waits for the other replicas of the shard.
+// waitsForReplicas is the setting of a deletion that waits for all replicas of the shard.
 const waitsForReplicas = "SETTINGS mutations_sync = 2"
 
-// alterStatement returns the statement that changes a sharded table or deletes rows. One replica of each shard executes it. That
-// replica must not wait for the others: if one is inactive, the statement fails, and ClickHouse tries it again for ever,
-// before all later statements ON CLUSTER. Exec waits instead.
+// alterStatement returns the statement that changes a sharded table or deletes rows. One replica of each shard executes
+// it. That replica must not wait for the others. If one were inactive, the statement would fail, and ClickHouse would
+// retry it forever and block all later ON CLUSTER statements. Exec waits instead.
 func alterStatement(on, table, change string) string {
 	return "ALTER TABLE " + LocalTable(table) + on + " " + strings.Replace(change, waitsForReplicas, "SETTINGS mutations_sync = 1", 1)
 }
 
-// syncAfter returns the statement that waits for the active replicas after a deletion that is to wait for them, or "".
+// syncAfter returns the statement that waits for the active replicas, or "" unless the statement is a deletion that
+// must wait for replicas.
 func (c clustered) syncAfter(statement string) string {
 	_, text := splitComments(statement)
 	m := alterTable.FindStringSubmatch(text)

@@ -80,9 +80,9 @@ const insertEvents = `INSERT INTO events (website_id, subject, subject_id, exper
 // caller has already removed duplicates.
 var distinctRowSettings = clickhouse.Settings{"optimize_on_insert": 0, "insert_deduplicate": 0}
 
-// InsertEvents inserts events as they were sent, all accepted at one time, and returns when they are
-// stored. Copies of stored events are harmless; an insert must not have two copies with other content. So if the
-// connection breaks, the insert is sent once more.
+// InsertEvents inserts events as they were sent, with one acceptance time, and returns when they are stored. If
+// the connection breaks, it sends the insert once more, because copies of stored events are harmless. One insert
+// must not contain two copies of an event that differ.
 func InsertEvents(ctx context.Context, conn driver.Conn, events []Event, acceptedAt time.Time) error {
 	columns := eventColumns(events, acceptedAt)
 	err := InsertColumns(ctx, conn, distinctRowSettings, insertEvents, columns)

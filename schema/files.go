@@ -10,10 +10,10 @@ import (
 	"slices"
 )
 
-// CheckFiles returns an error if files of the embedded store in dir cannot be
-// read. It runs before the engine opens the store, because the engine reports
-// such files less clearly, and creates a new database if the definition of the
-// database is missing. A missing or empty folder is a new store.
+// CheckFiles returns an error if files of the embedded store in dir cannot be read.
+// It runs before the engine opens the store. The engine reports unreadable files
+// less clearly, and creates a new database if the database definition is missing. A
+// missing or empty folder is a new store.
 func CheckFiles(dir string) error {
 	parts, err := filepath.Glob(filepath.Join(dir, "store", "*", "*", "*_*_*_*"))
 	if err != nil {
@@ -22,22 +22,22 @@ func CheckFiles(dir string) error {
 	return errors.Join(checkDefinitions(dir, len(parts) > 0), checkParts(parts))
 }
 
-// EmbeddedDatabase is the database of an embedded store. The engine's database
-// "default" treats the names of missing tables as files.
+// EmbeddedDatabase is the database of an embedded store. It is not the engine's
+// database "default", which treats the names of missing tables as files.
 const EmbeddedDatabase = "lifthouse"
 
 // metadataDir contains the definition of the database, DATABASE.sql, and the
-// definitions of its tables, DATABASE/TABLE.sql. The engine creates a link
-// dataDir/DATABASE/TABLE for a table with rows after it has written its
-// definition. So the links show which definitions there must be, also in a store
-// whose creation was interrupted, or which was created by an older release.
+// definitions of its tables, DATABASE/TABLE.sql. For a table with rows, the engine
+// writes the definition and then creates a link dataDir/DATABASE/TABLE. So the links
+// show which definitions must exist. This also holds for a store of an older
+// release, or one whose creation was interrupted.
 const (
 	metadataDir = "metadata"
 	dataDir     = "data"
 )
 
-// checkDefinitions reads the definitions of the database and its tables. That of
-// the database must exist if there are tables, or parts of tables.
+// checkDefinitions reads the definitions of the database and its tables. The
+// database definition must exist if there are tables or parts of tables.
 func checkDefinitions(dir string, parts bool) error {
 	of := func(table string) string { return filepath.Join(dir, metadataDir, EmbeddedDatabase, table) + ".sql" }
 	paths, err := filepath.Glob(of("*"))

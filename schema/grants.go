@@ -28,8 +28,8 @@ type Grants struct {
 // engines are the engines of the tables.
 var engines = []string{"MergeTree", "ReplacingMergeTree", "CollapsingMergeTree"}
 
-// SQLStatements returns the statements that create the database and the users. Each
-// has a comment that explains it. They contain the SHA-256 digests of the
+// SQLStatements returns the statements that create the database and the users, each
+// with a comment that explains it. They contain the SHA-256 digests of the
 // passwords, not the passwords.
 func (g Grants) SQLStatements() ([]string, error) {
 	slots := struct {

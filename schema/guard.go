@@ -41,8 +41,8 @@ func IsUnreachable(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, clickhouse.ErrConnectionClosed)
 }
 
-// breakerTimeout is the time without connections after failures. Then one
-// statement is tried.
+// breakerTimeout is how long no connection is tried after repeated failures. After
+// that, one statement is tried.
 const breakerTimeout = 2 * time.Second
 
 // maxFailures is the number of consecutive connection failures that opens the
@@ -57,7 +57,7 @@ func newBreaker[T any](name string, failures uint32) *gobreaker.CircuitBreaker[T
 	})
 }
 
-// breakerError replaces the errors of an open circuit breaker by ErrUnavailable.
+// breakerError replaces the error of an open circuit breaker with ErrUnavailable.
 func breakerError(err error) error {
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
 		return ErrUnavailable
@@ -65,8 +65,8 @@ func breakerError(err error) error {
 	return err
 }
 
-// hosts are servers with the same data. A host that cannot be reached is skipped
-// for breakerTimeout, so that only one request waits for its timeout.
+// hosts are servers with the same data. A host that cannot be reached is skipped for
+// breakerTimeout, so only one request has to wait for its dial timeout.
 type hosts struct {
 	addresses []string
 	breakers  map[string]*gobreaker.CircuitBreaker[clickhouse.DialResult]
@@ -115,7 +115,7 @@ func (h *hosts) dialHosts(ctx context.Context, _ int, o *clickhouse.Options, dia
 			return result, nil
 		}
 		errs = append(errs, breakerError(err))
-		if !IsUnreachable(breakerError(err)) { // for example a wrong password, which is wrong on all hosts
+		if !IsUnreachable(breakerError(err)) { // for example a wrong password, which every host would reject
 			break
 		}
 	}
@@ -134,12 +134,12 @@ func wrapDialError(ctx context.Context, address string, err error) error {
 	return &dialError{fmt.Errorf("%s: %w", address, err)}
 }
 
-// guarded retries statements where a retry is safe, and stops contacting servers
+// guarded retries statements that are safe to repeat, and stops contacting servers
 // that fail.
 //
-// Query, QueryRow, Ping and PrepareBatch are retried if the connection breaks
-// before the first row. Statements that may change data are retried only if
-// nothing was sent.
+// Query, QueryRow, Ping and PrepareBatch are retried if the connection breaks before
+// the first row. Statements that may change data are retried only if nothing was
+// sent.
 type guarded struct {
 	driver.Conn
 	breaker  *gobreaker.CircuitBreaker[any]
@@ -150,8 +150,8 @@ func newGuarded(conn driver.Conn, hosts int) *guarded {
 	return &guarded{Conn: conn, breaker: newBreaker[any]("store", maxFailures), attempts: hosts + 1}
 }
 
-// retryCall calls do until it succeeds, as long as retryable reports true, at most
-// attempts times.
+// retryCall calls do until it succeeds, while retryable reports true, up to
+// g.attempts times.
 func retryCall[T any](ctx context.Context, g *guarded, retryable func(error) bool, do func() (T, error)) (T, error) {
 	var result T
 	_, err := g.breaker.Execute(func() (any, error) {
@@ -171,8 +171,8 @@ func retryCall[T any](ctx context.Context, g *guarded, retryable func(error) boo
 	return result, breakerError(err)
 }
 
-// markCanceled marks an error as context.Canceled if the request was canceled, so
-// that it does not count as a failure of the servers.
+// markCanceled marks an error as context.Canceled if the request was canceled, so it
+// does not count as a failure of the servers.
 func markCanceled(ctx context.Context, err error) error {
 	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
 		return fmt.Errorf("%w: %w", context.Canceled, err)

@@ -30,11 +30,11 @@ CREATE TABLE IF NOT EXISTS migrations
 ENGINE = ReplacingMergeTree
 ORDER BY name`
 
-// Migrate runs the pending migrations: the embedded statements that are not
-// recorded in the store, in the order of their names. It records each migration
-// with its checksum and returns the names of those it ran. If a file was changed
-// after it ran, Migrate returns an error and runs nothing. The same applies if a
-// recorded migration is unknown, because the store belongs to a newer release.
+// Migrate runs the pending migrations: the embedded statements that the store has
+// not recorded, in the order of their names. It records each migration with its
+// checksum and returns the names of those it ran. Migrate returns an error and runs
+// nothing if a file was changed after it ran. It does the same if a recorded
+// migration is unknown, because the store belongs to a newer release.
 func Migrate(ctx context.Context, conn driver.Conn) ([]string, error) {
 	return runMigrations(ctx, conn, tables)
 }
@@ -83,10 +83,10 @@ func runMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]string
 	return applied, nil
 }
 
-// allServers returns an error if a server of a cluster is inactive. All servers
+// allServers returns an error if a server of the cluster is inactive. All servers
 // must be active when the tables are created: a replica that was inactive cannot
-// create tables later, because Keeper has the altered definitions. Later changes
-// reach an inactive replica when it is active again.
+// create tables later, because Keeper has the altered definitions. An inactive
+// replica applies later changes when it is active again.
 func allServers(ctx context.Context, conn driver.Conn) error {
 	cluster, _ := ClusterOf(conn)
 	if cluster == "" {
@@ -99,8 +99,8 @@ func allServers(ctx context.Context, conn driver.Conn) error {
 	return nil
 }
 
-// PendingMigrations returns the names of the migrations that Migrate would run, in order,
-// and changes nothing. It returns the same errors as Migrate.
+// PendingMigrations returns the names of the migrations that Migrate would run, in order.
+// It changes nothing, and returns the same errors as Migrate.
 func PendingMigrations(ctx context.Context, conn driver.Conn) ([]string, error) {
 	exists, err := hasMigrations(ctx, conn)
 	if err != nil {

@@ -13,9 +13,10 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// OpenReplicas returns connections to the servers of each shard of a cluster, under the names
-// that remote_servers has for them. They need not be available: a connection is opened with the
-// first statement. It returns nil for the HTTP protocol, whose ports a cluster does not name.
+// OpenReplicas returns connections to the servers of each shard of a cluster, by their names in
+// remote_servers. The servers need not be available: a connection is opened with its first
+// statement. OpenReplicas returns nil for the HTTP protocol, because a cluster does not name
+// the HTTP ports.
 func OpenReplicas(ctx context.Context, conn driver.Conn, address Address) (shards [][]driver.Conn, err error) {
 	if address.Options.Protocol == clickhouse.HTTP {
 		return nil, nil

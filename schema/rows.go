@@ -25,8 +25,8 @@ func QueryRows[R any](ctx context.Context, conn driver.Conn, query string, scan 
 	return rows, nil
 }
 
-// EachRow calls each for the rows of a query, until it returns an error. each reads the
-// current row.
+// EachRow calls each for each row of a query and stops at the first error. each reads
+// the current row.
 func EachRow(ctx context.Context, conn driver.Conn, query string, each func(driver.Rows) error, params ...any) error {
 	found, err := conn.Query(ctx, query, params...)
 	if err != nil {
@@ -42,7 +42,8 @@ func EachRow(ctx context.Context, conn driver.Conn, query string, each func(driv
 }
 
 // InsertRows inserts rows in one block, which is atomic. values returns the values of a
-// row in the order of the statement's columns. Without rows, it does nothing.
+// row in the order of the statement's columns. If there are no rows, InsertRows does
+// nothing.
 func InsertRows[R any](ctx context.Context, conn driver.Conn, statement string, rows []R, values func(*R) []any) error {
 	if len(rows) == 0 {
 		return nil
@@ -60,7 +61,7 @@ func InsertRows[R any](ctx context.Context, conn driver.Conn, statement string, 
 	return batch.Send()
 }
 
-// ColumnValues returns a function that returns a value of each row.
+// ColumnValues returns a function that returns one column: a value of each row.
 func ColumnValues[R, T any](rows []R, of func(*R) T) func() any {
 	return func() any {
 		values := make([]T, len(rows))
@@ -71,7 +72,7 @@ func ColumnValues[R, T any](rows []R, of func(*R) T) func() any {
 	}
 }
 
-// InsertColumns sends the values of columns as one block. Different columns are computed at the same time.
+// InsertColumns sends columns as one block. Their values are computed concurrently.
 func InsertColumns(ctx context.Context, conn driver.Conn, settings clickhouse.Settings, statement string, columns []func() any) error {
 	batch, err := conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(settings)), statement)
 	if err != nil {

@@ -16,12 +16,12 @@ import (
 // Server is a ClickHouse server of a store.
 type Server struct {
 	Machine        string // name of the machine; empty if the server does not answer
-	Host           string // as the configuration of the cluster names it; empty: not of a cluster, or not known
+	Host           string // as the cluster configuration names it; empty: unknown, or not in a cluster
 	Port           uint32
-	Shard, Replica uint32 // from 1; 0: not of a cluster, or not known
+	Shard, Replica uint32 // from 1; 0: unknown, or not in a cluster
 	Answers        bool
 
-	// of a server that answers:
+	// Only set if the server answers:
 	Version       string
 	Events, Facts uint64 // rows
 	Bytes         uint64 // of all tables
@@ -35,7 +35,7 @@ func (s *Server) Name() string {
 	return fmt.Sprintf("%s:%d", s.Host, s.Port)
 }
 
-// String returns the name, and the place in the cluster.
+// String returns the name and the place of the server in the cluster.
 func (s *Server) String() string {
 	if s.Shard == 0 {
 		return s.Name()
@@ -55,7 +55,8 @@ var placesQuery string
 type literal string
 
 // ReadServers returns the servers of the store, by shard and replica. Every server reads its own
-// tables: the version and the name of functions may be those of the connected server.
+// system tables, because functions for the version and the host name may return those of the
+// connected server.
 func ReadServers(ctx context.Context, conn driver.Conn) ([]Server, error) {
 	cluster, database := ClusterOf(conn)
 	slots := struct{ Cluster, Database literal }{Database: "currentDatabase()"}
@@ -86,8 +87,8 @@ func ReadServers(ctx context.Context, conn driver.Conn) ([]Server, error) {
 	return servers, nil
 }
 
-// withSilent adds the servers of a cluster that do not answer. A server that does not know its
-// place may be any of them.
+// withSilent adds the servers of a cluster that do not answer. A server that answers but does
+// not know its place may be any of them.
 func withSilent(ctx context.Context, conn driver.Conn, cluster string, servers []Server) ([]Server, error) {
 	unknown := 0
 	answers := map[[2]uint32]bool{}

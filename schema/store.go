@@ -15,11 +15,10 @@ import (
 )
 
 // writeSettings returns the settings of every statement. ClickHouse 26 buffers
-// inserts by default (async_insert), which acknowledges rows before they are
-// stored. insert_deduplicate is off because it drops an insert that equals a
-// recent one; only inserts with a deduplication token of their own enable it. An
-// import may span more months than the default maximum of 100 partitions per
-// block.
+// inserts by default (async_insert), which acknowledges rows before they are stored.
+// insert_deduplicate is off because it drops an insert that equals a recent one.
+// Only inserts with their own deduplication token enable it. An import may span more
+// months than the default maximum of 100 partitions per block.
 func writeSettings() clickhouse.Settings {
 	return clickhouse.Settings{"async_insert": 0, "insert_deduplicate": 0, "max_partitions_per_insert_block": 0}
 }
@@ -31,12 +30,11 @@ func serverSettings() clickhouse.Settings {
 	return clickhouse.Settings{"use_hedged_requests": 0, "enable_parallel_replicas": 0}
 }
 
-// clusterSettings returns the additional settings of every statement to a
-// cluster, whose tables are read and written through Distributed tables. An
-// insert is acknowledged by the shards, not by a queue. A query by visitor is
-// sent only to the shards of these visitors. All processes prefer the same
-// replica of a shard, so that they read each other's rows. ALTER and ON CLUSTER
-// statements wait for the active replicas.
+// clusterSettings returns the additional settings of every statement to a cluster,
+// whose tables are read and written through Distributed tables. The shards
+// acknowledge an insert, not a queue. A query by visitor goes only to the shards of
+// these visitors. All processes prefer the same replica of a shard, so they read
+// each other's rows. ALTER and ON CLUSTER statements wait for the active replicas.
 func clusterSettings() clickhouse.Settings {
 	return clickhouse.Settings{
 		"distributed_foreground_insert":              1,
@@ -64,8 +62,8 @@ func OpenMigrated(ctx context.Context, address Address) (driver.Conn, error) {
 	return conn, nil
 }
 
-// CheckTableForm returns an error if the tables of the store are those of a
-// cluster and the address has no cluster, or the other way round.
+// CheckTableForm returns an error if the store has the tables of a cluster and the
+// address has no cluster, or vice versa.
 func CheckTableForm(ctx context.Context, conn driver.Conn) error {
 	var of []struct {
 		Engine string `ch:"engine"`
@@ -119,8 +117,8 @@ func OpenConnection(ctx context.Context, address Address) (driver.Conn, error) {
 	return conn, nil
 }
 
-// pingStore waits for a response for at most ServerTimeout. The driver's handshake
-// ignores the context and lasts up to the dial timeout.
+// pingStore waits up to ServerTimeout for a response. The driver's handshake ignores
+// the context and may take the whole dial timeout.
 func pingStore(ctx context.Context, conn driver.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, ServerTimeout)
 	defer cancel()
@@ -140,8 +138,8 @@ func isTimeout(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, clickhouse.ErrAcquireConnTimeout)
 }
 
-// SettingLimit returns the maximum that the user's profile allows for a setting,
-// or 0 if there is no maximum. The server rejects statements that exceed it.
+// SettingLimit returns the maximum that the user's profile allows for a setting, or
+// 0 if there is no maximum. The server rejects statements that exceed the maximum.
 func SettingLimit(ctx context.Context, conn driver.Conn, setting string) (most int64, err error) {
 	const query = `SELECT toInt64OrZero(ifNull(if(readonly != 0, value, max), ''))
 		FROM system.settings

@@ -20,8 +20,8 @@ func ParseTime(text string) (time.Time, error) {
 	return time.Parse(time.RFC3339Nano, strings.ToUpper(text))
 }
 
-// FirstTime is the first instant, and EndOfTime the end, of the years 1970 to 2199, which
-// the time columns store and requests may name.
+// FirstTime and EndOfTime bound the years 1970 to 2199, which the time columns store and
+// requests may name. EndOfTime is the first instant after them.
 var (
 	FirstTime = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 	EndOfTime = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)

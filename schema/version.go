@@ -2,11 +2,11 @@ package schema
 
 import "strings"
 
-// VerifiedRelease is the release of ClickHouse that the tests run on, embedded, as a
-// server and as a cluster. It is also the embedded engine.
+// VerifiedRelease is the ClickHouse release that the tests run on: embedded, as a
+// server and as a cluster. The embedded engine has the same release.
 const VerifiedRelease = "26.7"
 
-// IsVerified reports whether a version of ClickHouse is one of VerifiedRelease.
+// IsVerified reports whether a version of ClickHouse belongs to VerifiedRelease.
 func IsVerified(version string) bool {
 	return version == VerifiedRelease || strings.HasPrefix(version, VerifiedRelease+".")
 }

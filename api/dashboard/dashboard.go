@@ -1,6 +1,6 @@
-// Package dashboard has the files of the page at /, which shows results. The
-// page uses the API like any other client. make assets builds its script from
-// web; the built files are in the repository, so that go build needs no npm.
+// Package dashboard contains the files of the page at /, which shows results. The
+// page uses the API like any other client. make assets builds its script from web.
+// The built files are in the repository, so go build needs no npm.
 package dashboard
 
 import (
@@ -14,8 +14,9 @@ var assets embed.FS
 // Index is the name of the page, which loads the other files.
 const Index = "index.html"
 
-// Policy is the Content-Security-Policy of the page: its own files and its own
-// server only; no inline script or style, no other host, no frame around it.
+// Policy is the Content-Security-Policy of the page. It allows only the page's own
+// files and its own server: no inline scripts or styles, no other host, and no frame
+// around the page.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -45,8 +46,7 @@ func Files() []File {
 	return files
 }
 
-// kinds are the content types by file extension. The table of the machine may
-// have others.
+// kinds maps file extensions to content types. The table of the machine may differ.
 var kinds = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
 }

@@ -1,4 +1,4 @@
-// Package docs has the OpenAPI document of the API, and its page for people.
+// Package docs contains the OpenAPI document of the API, and an HTML page that shows it.
 package docs
 
 import (
@@ -22,9 +22,9 @@ var pageStyle []byte
 //go:embed page.js
 var pageScript []byte
 
-// policy is the Content-Security-Policy of the page: its own script, style and
-// icon only; no inline script or style, no other host, no request by the
-// script, no frame around the page.
+// policy is the Content-Security-Policy of the page. It allows only the page's own
+// script, style and icon: nothing inline, no other host, no requests by the script,
+// and no frame around the page.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // Document is a representation of the document, or a file of its page.
@@ -48,7 +48,7 @@ func All() []Document {
 	}
 }
 
-// renderPage returns the document as an HTML page, which is complete without its
+// renderPage returns the document as an HTML page. The page is complete without its
 // script.
 func renderPage() ([]byte, error) {
 	root, err := readNode(openapiYAML)

@@ -40,7 +40,7 @@ func (n node) valueAt(keys ...string) node {
 }
 
 // resolveReference follows a reference. A description beside the reference replaces
-// that of the referenced value.
+// the description of the referenced value.
 func (n node) resolveReference() node {
 	fields, _ := n.value.(yaml.MapSlice)
 	var description any

@@ -38,7 +38,7 @@ type docResponse struct {
 
 type docContent struct {
 	node
-	SameAs  *docOperation // operation whose fields are the same, which are many; nil: Fields has them
+	SameAs  *docOperation // operation with the same, long list of fields; nil: Fields has them
 	Fields  []docField
 	Example string
 	Long    bool // the example has many lines
@@ -69,8 +69,8 @@ func operationsByTag(root node) []docTag {
 	return tags
 }
 
-// expandOnce replaces the fields of a response by a link if they are many and
-// an earlier operation has the same.
+// expandOnce replaces a long list of response fields with a link if an earlier
+// operation has the same list.
 func expandOnce(tags []docTag) {
 	first := map[string]*docOperation{}
 	for _, tag := range tags {
@@ -116,8 +116,7 @@ func newOperation(path, operation node) docOperation {
 	}
 }
 
-// groupParameters returns the parameters of the path and the query, the filters and
-// the headers.
+// groupParameters groups the parameters: path and query, filters, and headers.
 func groupParameters(parameters []node) []docParameters {
 	groups := []docParameters{{}, {Summary: "Filters"}, {Summary: "Request headers"}}
 	for _, parameter := range parameters {
@@ -179,7 +178,7 @@ func contentsOf(of node) []docContent {
 	return contents
 }
 
-// usedBy returns the statuses that have a shared response.
+// usedBy returns the status of each shared response, by the name of the response.
 func usedBy(tags []docTag) map[string]string {
 	statuses := map[string]string{}
 	for _, tag := range tags {

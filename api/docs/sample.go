@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// docSample is a curl command: the options, and what follows the origin of the
-// server.
+// docSample is a curl command: its options, and the part of the URL after the
+// origin.
 type docSample struct {
 	Label, Options, Rest string
 }
@@ -45,8 +45,8 @@ func samplesOf(operation node, method, path string, parameters []node) []docSamp
 	return samples
 }
 
-// bodySample returns the rest of a command that sends the example of the
-// request body.
+// bodySample returns the part of a command that sends the example of the request
+// body.
 func bodySample(operation node) string {
 	for _, content := range operation.valueAt("requestBody", "content").childNodes() {
 		if example := content.valueAt("example").Text(); example != "" {

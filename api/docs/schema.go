@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// docField is a field of an object. A field that contains objects has their
+// docField is a field of an object. If it contains objects, it also has their
 // fields.
 type docField struct {
 	node
@@ -30,9 +30,9 @@ func schemasOf(root node) []docSchema {
 	return shown
 }
 
-// fieldsOf returns the fields of an object or of the objects in a list,
-// including those of the schemas that it extends. Named schemas are expanded if
-// they are not yet in expanded. If expanded is nil, they are not expanded.
+// fieldsOf returns the fields of an object, or of the objects in a list, including
+// fields of the schemas that it extends. It expands named schemas that are not yet
+// in expanded. If expanded is nil, it expands none.
 func fieldsOf(schema node, expanded map[string]bool) []docField {
 	schema, _ = objectIn(schema)
 	var fields []docField
@@ -59,8 +59,8 @@ func fieldsOf(schema node, expanded map[string]bool) []docField {
 	return fields
 }
 
-// objectIn returns the schema of the object that a schema is, or that it
-// contains as items of a list or as an alternative to null.
+// objectIn returns the schema of the object that a schema describes. The object may
+// also be an item of a list, or an alternative to null.
 func objectIn(schema node) (node, bool) {
 	if schema.value == nil {
 		return schema, false

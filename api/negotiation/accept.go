@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// PreferredType returns the offer with the highest quality in the Accept header
-// (RFC 9110, 12.5.1), the first of equals, or "" if none is acceptable. Without
-// the header, all are acceptable.
+// PreferredType returns the offer with the highest quality in the Accept header (RFC
+// 9110, 12.5.1). Among equals it returns the first, and "" if no offer is
+// acceptable. Without the header, every offer is acceptable.
 func PreferredType(accept, offers []string) string {
 	header := strings.Join(accept, ",")
 	if strings.Trim(header, " ,") == "" {

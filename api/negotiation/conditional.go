@@ -1,5 +1,6 @@
-// Package negotiation reads what clients request in headers: content types,
-// conditional responses and new ones (RFC 9110, RFC 9111).
+// Package negotiation reads request headers: the acceptable content types, and
+// whether the client wants a conditional or a newly computed response (RFC 9110, RFC
+// 9111).
 package negotiation
 
 import (

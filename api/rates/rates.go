@@ -9,8 +9,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Rates limits the rate per key. It remembers recently used keys; a forgotten key
-// starts without history.
+// Rates limits the rate of each key. It remembers recently used keys. A key that it
+// has forgotten starts again without a history.
 type Rates[K comparable] struct {
 	PerSecond rate.Limit
 	Burst     int
@@ -27,7 +27,7 @@ type limiter struct {
 // maxLimited is the number of remembered keys.
 const maxLimited = 10_000
 
-// New returns the limit of some actions per second, with bursts.
+// New returns a limit of perSecond actions per second, with bursts of the given size.
 func New[K comparable](perSecond rate.Limit, burst int) *Rates[K] {
 	limiters, err := lru.New[K, *limiter](maxLimited)
 	if err != nil {
@@ -36,8 +36,8 @@ func New[K comparable](perSecond rate.Limit, burst int) *Rates[K] {
 	return &Rates[K]{perSecond, burst, limiters}
 }
 
-// CountAction counts an action. If it exceeds the rate, Take returns the wait, and
-// whether it is the first rejection since the key was idle.
+// CountAction counts an action. If the action exceeds the rate, CountAction returns
+// the time to wait, and whether this is the first rejection since the key was idle.
 func (r *Rates[K]) CountAction(key K, now time.Time) (wait time.Duration, first bool) {
 	l, known := r.limiters.Get(key)
 	if !known {

@@ -10,10 +10,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Admission limits the number of requests that use the store at the same time.
-// A limited number of requests waits for a slot for a short time; all others
-// are rejected. Clients repeat requests that wait for long, which would double
-// the load.
+// Admission limits the number of requests that use the store at the same time. A
+// limited number of further requests wait briefly for a slot, and all others are
+// rejected. Long waits would double the load, because clients repeat requests that
+// take long.
 type Admission struct {
 	slots   chan struct{} // nil: no limit
 	waiting atomic.Int64
@@ -22,7 +22,7 @@ type Admission struct {
 	shed    prometheus.Counter
 }
 
-// Queue has the sizes of an admission.
+// Queue sets the sizes of an admission.
 type Queue struct {
 	Slots  int           // requests that use the store at the same time; 0: no limit
 	Length int           // waiting requests
@@ -42,7 +42,7 @@ func NewAdmission(q Queue, shed prometheus.Counter) *Admission {
 func (g *Admission) WaitingRequests() int64 { return g.waiting.Load() }
 
 // AcquireSlot waits for a slot, which leave releases. The error is a StoreError or
-// that of the context.
+// the error of the context.
 func (g *Admission) AcquireSlot(ctx context.Context) (leave func(), err error) {
 	if g.slots == nil {
 		return func() {}, nil

@@ -11,8 +11,8 @@ import (
 )
 
 // flightGroup shares running computations between requests with equal keys.
-// golang.org/x/sync/singleflight cannot cancel a computation for which no
-// request waits any more, and a panic in DoChan ends the process.
+// golang.org/x/sync/singleflight is not used: it cannot cancel a computation that no
+// request waits for any more, and a panic in its DoChan ends the process.
 type flightGroup[T any] struct {
 	mu    sync.Mutex
 	under map[string]*flight[T]
@@ -26,9 +26,9 @@ type flight[T any] struct {
 	err     error
 }
 
-// joinFlight waits for the running computation of the key, or starts it, and reports
-// whether it was running. A computation continues when the request that started
-// it leaves, and is cancelled when the last one leaves.
+// joinFlight waits for the running computation of the key, or starts one, and
+// reports whether it was already running. A computation continues when the request
+// that started it leaves, and is cancelled when the last request leaves.
 func (f *flightGroup[T]) joinFlight(ctx context.Context, key string, compute func(context.Context) (T, error)) (found T, joined bool, err error) {
 	f.mu.Lock()
 	if f.under == nil {

@@ -1,6 +1,6 @@
-// Package results answers requests for results: with a cached body, with that of
-// a computation that already runs for an equal request, or with a new
-// computation. Only some computations use the store at the same time.
+// Package results answers requests for results with a cached body, with the result
+// of an equal request that is already running, or with a new computation. Only a
+// limited number of computations use the store at the same time.
 package results
 
 import (
@@ -41,7 +41,7 @@ type Service struct {
 	gate    *Admission
 }
 
-// New returns the service of an engine. The gate admits computations.
+// New returns the service of an engine. gate limits the concurrent computations.
 func New(e *engine.Engine, gate *Admission, o Options, m *Metrics) *Service {
 	return &Service{engine: e, options: o, metrics: m, cache: newCache(o.Memory, m), gate: gate}
 }
@@ -94,7 +94,8 @@ func newQuery(request query.Request, owned *catalogue.AccountResources, kind str
 	return &Query{Plan: resolved, Kind: kind, catalogue: owned.Version, Key: kind + " " + string(canonical)}, err
 }
 
-// DataVersion returns the version of the data that the query reads. It is unknown if the store does not answer.
+// DataVersion returns the version of the data that the query reads. The version is unknown if the store does not
+// answer.
 func (s *Service) DataVersion(ctx context.Context, q *Query) Version {
 	v := Version{catalogue: q.catalogue, waiting: s.engine.LastUnfoldedTime()}
 	v.data, v.known = s.engine.ResultsVersion(ctx, q.Plan.Subject)
@@ -108,10 +109,10 @@ type Answer struct {
 	Stale   bool    // the store failed; Body is the last successful one
 }
 
-// AnswerQuery returns the body of a version of the data, or of newer data. With
-// newest, it is not a cached one. If the store fails, it is the last successful
-// one, marked as stale; otherwise the error is that of the engine, of the
-// admission or of the context.
+// AnswerQuery returns the body for a version of the data, or for newer data. If
+// newest is set, it does not use a cached body. If the store fails, it returns the
+// last successful body, marked as stale. Without such a body, it returns the error
+// of the engine, the admission or the context.
 func (s *Service) AnswerQuery(ctx context.Context, q *Query, is Version, newest bool) (Answer, error) {
 	if last, found := s.currentEntry(q, is); found && !newest {
 		s.metrics.CountOutcome(Hit)
@@ -138,16 +139,16 @@ func (s *Service) AnswerQuery(ctx context.Context, q *Query, is Version, newest 
 	return Answer{Body: found.body, Version: found.version}, nil
 }
 
-// foldedVersion returns the version of the data that the query reads, after the events that waited are folded. It does
-// not wait for events that arrived during the fold.
+// foldedVersion returns the version of the data that the query reads, once the waiting events are folded. It does not
+// wait for events that arrived during the fold.
 func (s *Service) foldedVersion(ctx context.Context, q *Query) Version {
 	v := s.DataVersion(ctx, q)
 	v.waiting = 0
 	return v
 }
 
-// runAdmitted calls work with a slot of the gate, and within the deadline. The work is independent of the request that started
-// it, since others may wait.
+// runAdmitted calls work with a slot of the gate and within the deadline. The work does not depend on the request that
+// started it, because other requests may wait for it.
 func (s *Service) runAdmitted(ctx context.Context, work func(context.Context) error) error {
 	ctx, cancel := WithDeadline(ctx, s.options.Timeout)
 	defer cancel()
@@ -159,7 +160,7 @@ func (s *Service) runAdmitted(ctx context.Context, work func(context.Context) er
 	return work(ctx)
 }
 
-// currentEntry returns the cached body if it is that of the version, and not too old.
+// currentEntry returns the cached body if it has the given version and is not too old.
 func (s *Service) currentEntry(q *Query, is Version) (entry, bool) {
 	last, found := s.cache.lastEntry(q.Key)
 	return last, found && last.version.isSame(is) && time.Since(last.at) < s.options.Age
@@ -204,10 +205,11 @@ func (s *Service) lastGood(q *Query, err error) (Answer, error) {
 type Version struct {
 	known           bool
 	catalogue, data uint64
-	waiting         int64 // when the last of the events that are not folded yet was accepted; 0: none wait
+	waiting         int64 // acceptance time of the last event that is not folded yet; 0: none waits
 }
 
-// IsCurrent reports whether a body of the version has all data that a report waits for.
+// IsCurrent reports whether a body of this version includes all the data that a report
+// must wait for.
 func (v Version) IsCurrent() bool { return v.known && v.waiting == 0 }
 
 // String returns the version as text.
@@ -249,8 +251,8 @@ func (s *Service) computeReport(ctx context.Context, q *Query) ([]byte, error) {
 	return render.JSON(report)
 }
 
-// markStale sets the field stale in a body. In JSON the first such field is that
-// of the report, since quotes in texts before it are escaped.
+// markStale sets the field stale in a body. In JSON, the first such field belongs to
+// the report, because quotes in earlier texts are escaped.
 func markStale(kind string, body []byte) []byte {
 	switch kind {
 	case SQL:
@@ -268,9 +270,9 @@ type entry struct {
 	at      time.Time
 }
 
-// cache keeps the last successful body of each query, up to a total size; least
-// recently used entries are evicted. It also keeps outdated bodies, which are
-// served when the store is away.
+// cache keeps the last successful body of each query, up to a total size. It evicts
+// the least recently used entries. It also keeps outdated bodies, which are served
+// when the store is unavailable.
 type cache struct {
 	mu      sync.Mutex
 	lru     *simplelru.LRU[string, entry]

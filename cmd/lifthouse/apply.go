@@ -100,7 +100,7 @@ func (p *program) readCatalogue(ctx context.Context, path string) (catalogue.Fil
 		in = file
 	}
 	declared, err := catalogue.ReadYAML(in)
-	var faults catalogue.Faults // Apply returns them with those that it finds
+	var faults catalogue.Faults // ApplyFile returns them with the faults that it finds
 	if err != nil && !errors.As(err, &faults) {
 		return declared, fmt.Errorf("%s: %w", path, err)
 	}
@@ -150,7 +150,8 @@ func (p *program) sayChanges(ctx context.Context, s *app.Store, declared catalog
 	}
 }
 
-// estimatePlans returns what the plans of changed campaigns can detect, by the index of the change.
+// estimatePlans returns, by the index of the change, which effects the plans of changed campaigns
+// can detect.
 func (p *program) estimatePlans(ctx context.Context, s *app.Store, declared catalogue.File, changes []catalogue.Change) map[int]string {
 	texts := map[int]string{}
 	for i := range declared.Accounts {
@@ -165,7 +166,7 @@ func (p *program) estimatePlans(ctx context.Context, s *app.Store, declared cata
 		if len(at) == 0 || len(known.Campaigns) == 0 {
 			continue
 		}
-		owned := *known // before the change, if this is a dry run
+		owned := *known // in a dry run, the definitions before the change
 		owned.Campaigns = maps.Clone(known.Campaigns)
 		for w := range account.Websites {
 			for _, campaign := range account.Websites[w].Campaigns {

@@ -66,8 +66,8 @@ func (p *program) checkServer(r *check.Report) {
 	}
 }
 
-// checkStore checks the store without changing its tables. If another process
-// holds the store, that process checks it.
+// checkStore checks the store without changing its tables. If another process holds
+// the store, it lets that process check it.
 func (p *program) checkStore(ctx context.Context, r *check.Report) error {
 	if p.running != nil {
 		r.CheckServedStore(ctx, p.running)

@@ -98,7 +98,7 @@ func (p *program) compareCommand() *cobra.Command {
 	return cmd
 }
 
-// compareFlags answers the input in the flags.
+// compareFlags answers the question that the flags describe.
 func (p *program) compareFlags(f *compare.Flags, changed func(name string) bool, asJSON bool) error {
 	line, err := f.JSON(changed)
 	if err != nil {
@@ -109,7 +109,7 @@ func (p *program) compareFlags(f *compare.Flags, changed func(name string) bool,
 	if errors.As(err, &invalid) {
 		var faults []string
 		for _, fault := range invalid.Faults {
-			// Numbers that are also those of a look have each fault twice.
+			// If the numbers are also those of a look, each fault occurs twice.
 			if text := f.FlagOf(fault.Name, fault.Value) + ": " + fault.Detail; !slices.Contains(faults, text) {
 				faults = append(faults, text)
 			}
@@ -125,7 +125,7 @@ func (p *program) compareFlags(f *compare.Flags, changed func(name string) bool,
 	return err
 }
 
-// compareLines answers the inputs of standard input one by one.
+// compareLines answers the lines of standard input one by one.
 func (p *program) compareLines(ctx context.Context, inJSON bool) error {
 	if terminal.Is(p.in) {
 		p.printDiagnostic("type an input as one line of JSON; Ctrl-D ends; 'lifthouse compare --help' describes the format")

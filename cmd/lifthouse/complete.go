@@ -28,8 +28,8 @@ type completion = string
 
 func newCompletion(id int64, name string) completion { return fmt.Sprintf("%d\t%s", id, name) }
 
-// completeFrom returns the completions that a catalogue has, for an argument or a flag.
-// If another process holds the store, that process completes.
+// completeFrom returns a function that completes an argument or a flag from the
+// catalogue. If another process holds the store, that process completes.
 func (p *program) completeFrom(of func(args []string, owned *catalogue.AccountResources) []completion) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]completion, cobra.ShellCompDirective) {
 		var found []completion
@@ -170,8 +170,8 @@ func registerCompletion(cmd *cobra.Command, flag string, f cobra.CompletionFunc)
 	}
 }
 
-// useDemo uses the demo store of the folder if no store is named and the default store
-// does not exist, and reports whether it does.
+// useDemo selects the demo store in the working directory if no store is named and the
+// default store does not exist. It reports whether it did.
 func (p *program) useDemo() bool {
 	if p.running != nil || slices.ContainsFunc(p.settings, func(s *config.Setting) bool { return s.Name == storeFlag && s.Source != config.FromDefault }) {
 		return false
@@ -185,7 +185,7 @@ func (p *program) useDemo() bool {
 	return true
 }
 
-// orDemo uses the demo store of the folder like useDemo, and says so.
+// orDemo selects the demo store like useDemo, and prints a notice.
 func (p *program) orDemo() {
 	if p.useDemo() {
 		p.printDiagnostic("the folder has no ./data: this is the demo store (--store %s)", demoStore)

@@ -85,7 +85,7 @@ func (p *program) serveDemo(ctx context.Context, reset bool) error {
 	return errors.Join(p.serveStore(ctx, s, ready), s.Close())
 }
 
-// demosOnly reports whether a catalogue is empty or that of the demo.
+// demosOnly reports whether the catalogue is empty or contains only the demo account.
 func demosOnly(accounts []*catalogue.AccountResources) bool {
 	return len(accounts) == 0 || len(accounts) == 1 && accounts[0].Name == demo.Name
 }
@@ -117,7 +117,7 @@ func (p *program) makeDemo(ctx context.Context, s *app.Store) error {
 	if err := s.Writer.WriteEvents(ctx, demo.ShopEvents(start)); err != nil {
 		return err
 	}
-	for _, shard := range s.Engine.Facts { // a report does not wait for so many events
+	for _, shard := range s.Engine.Facts { // reports do not wait until so many events are folded
 		if err := shard.RefreshNoted(ctx); err != nil {
 			return err
 		}

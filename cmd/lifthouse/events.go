@@ -69,7 +69,7 @@ func (p *program) eventsCommand() *cobra.Command {
 	return cmd
 }
 
-// checkFlags refuses flags that exclude each other.
+// checkFlags rejects flags that exclude each other.
 func (q *eventsQuery) checkFlags(given func(string) bool) error {
 	for _, one := range []string{"visitor", "summary"} {
 		for _, other := range []string{"summary", "last", "follow", "rejects"} {
@@ -84,7 +84,7 @@ func (q *eventsQuery) checkFlags(given func(string) bool) error {
 	return nil
 }
 
-// printStory prints what reports make of a visitor.
+// printStory prints how reports count a visitor.
 func (p *program) printStory(ctx context.Context, s *app.Store, q eventsQuery) error {
 	of, err := ingest.ReadVisitor(ctx, s.Conn, q.visitor, q.Website)
 	if err != nil {
@@ -97,7 +97,7 @@ func (p *program) printStory(ctx context.Context, s *app.Store, q eventsQuery) e
 	return story.WriteText(p.out)
 }
 
-// printArrivalCounts prints how much arrived of each website.
+// printArrivalCounts prints the number of arrivals of each website.
 func (p *program) printArrivalCounts(ctx context.Context, s *app.Store, q eventsQuery) error {
 	stored, err := ingest.CountReceived(ctx, s.Conn, q.Website, time.Now())
 	if err != nil {

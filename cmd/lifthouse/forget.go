@@ -62,7 +62,8 @@ func (p *program) forgetVisitors(ctx context.Context, w *ingest.Writer, visitors
 	return nil
 }
 
-// confirmDeletion reads the answer to a question. It returns an error unless it is yes.
+// confirmDeletion reads the answer to a confirmation prompt. It returns an error unless
+// the answer is yes.
 func (p *program) confirmDeletion() error {
 	answer, _ := bufio.NewReader(p.in).ReadString('\n')
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {

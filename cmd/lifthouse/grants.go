@@ -73,7 +73,7 @@ func (p *program) printOrApplyGrants(ctx context.Context, address schema.Address
 		p.printLine("%s;", strings.Join(statements, ";\n\n"))
 		return nil
 	}
-	address.Options.Auth.Database, address.Cluster = "", "" // does not exist yet; the statements name the cluster
+	address.Options.Auth.Database, address.Cluster = "", "" // the database does not exist yet, and the statements name the cluster
 	conn, err := schema.OpenConnection(ctx, address)
 	if err != nil {
 		return err

@@ -95,7 +95,7 @@ func (p *program) importCommand() *cobra.Command {
 }
 
 // expandPatterns returns the files that the arguments name. It expands patterns that the
-// shell did not expand.
+// shell has not expanded.
 func (p *program) expandPatterns(arguments []string) ([]string, error) {
 	var files []string
 	for _, argument := range arguments {
@@ -157,8 +157,8 @@ func (p *program) importInputs(files []string, mapping string, options ingest.Op
 	return read
 }
 
-// timesOf returns the allowed times of events: those of the store, or of flags of
-// this command.
+// timesOf returns the allowed times of events, from the store or from flags of this
+// command.
 func (p *program) timesOf(s *app.Store) ingest.Times {
 	times := s.Times
 	for _, own := range p.settings {
@@ -180,8 +180,8 @@ type rejections struct {
 	err   error // of the file
 }
 
-// writeLine writes a line to the --rejects file, and reports whether it is one of the
-// first, which are shown.
+// writeLine writes a line to the --rejects file, and reports whether the line is
+// among the first ones, which are also printed.
 func (r *rejections) writeLine(file string, line int64, reason string) (shown bool) {
 	if r.err == nil {
 		r.err = r.file.Encode(struct {
@@ -250,8 +250,8 @@ func (p *program) importFile(ctx context.Context, s *app.Store, file string, opt
 // shownUndeclared is the maximum number of undeclared names of a file to print.
 const shownUndeclared = 10
 
-// warnOfUndeclared prints which names of a file's events the catalogue does not
-// declare. Reports do not count such events.
+// warnOfUndeclared prints the names in a file's events that the catalogue does not
+// declare. Reports do not count these events.
 func (p *program) warnOfUndeclared(file string, found []catalogue.Undeclared) {
 	for _, u := range found[:min(len(found), shownUndeclared)] {
 		p.printDiagnostic("%s: warning: %s: %s", file, terminal.CountWithNoun(u.Events, "event"), u.Detail)

@@ -15,8 +15,8 @@ import (
 	"lifthouse/schema/ingest"
 )
 
-// inspectFiles prints the columns, types and first rows of files, and writes a mapping file to
-// edit beside each, unless there is one.
+// inspectFiles prints the columns, types and first rows of files. Beside each file it also
+// writes a mapping file to edit, unless there is one.
 func (p *program) inspectFiles(ctx context.Context, files []string, format string) error {
 	for _, file := range files {
 		path := file
@@ -99,7 +99,7 @@ func tableCell(value string) string {
 	return value
 }
 
-// draftMapping writes a mapping beside a file. It keeps one that exists.
+// draftMapping writes a mapping beside a file. It does not overwrite an existing mapping.
 func (p *program) draftMapping(path, file string, in *ingest.Inspection) error {
 	mapping, shown := path+".mapping.yaml", file+".mapping.yaml"
 	f, err := os.OpenFile(mapping, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // the user edits and shares it

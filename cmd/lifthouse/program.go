@@ -37,8 +37,8 @@ var exitDecisions = map[result.DecisionStatus]int{
 	result.DecisionNoWinner: 14,
 }
 
-// program is one invocation of a command: by a shell, or forwarded by another
-// process to the process that holds the store.
+// program is one invocation of a command. A shell runs it, or another process
+// forwards it to the process that holds the store.
 type program struct {
 	in, out, err *os.File
 	dir          string // base of relative paths
@@ -46,7 +46,7 @@ type program struct {
 	getenv       func(string) string
 	environ      []string      // complete environment, to find misspelt variables
 	running      *app.Store    // store of the running server; nil: not forwarded
-	overdue      chan struct{} // closed when a server did not stop in time; nil: forwarded
+	overdue      chan struct{} // closed when a server did not stop in time; nil: a forwarded command
 	serves       bool          // the store is opened to serve requests
 	stopMargin   time.Duration // additional time to stop after running requests
 
@@ -78,7 +78,7 @@ func (p *program) runCommand(ctx context.Context) int {
 	var exit *exitError
 	var usage usageError
 	switch {
-	case err == nil, errors.Is(err, syscall.EPIPE): // the reader of the output wants no more
+	case err == nil, errors.Is(err, syscall.EPIPE): // the reader of the output has gone
 		return exitOK
 	case errors.As(err, &exit):
 		return exit.code

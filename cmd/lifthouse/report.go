@@ -62,7 +62,7 @@ func (p *program) reportCommand() *cobra.Command {
 				return p.printReport(ctx, s, request, as)
 			})
 			if as.Watch && cmd.Context().Err() != nil {
-				err = nil // the user ended it
+				err = nil // the user ended the command
 			}
 			return err
 		},

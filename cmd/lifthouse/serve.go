@@ -43,15 +43,15 @@ func (p *program) serveCommand() *cobra.Command {
 	return cmd
 }
 
-// A server waits for a store that another process holds if that process ends by
+// A server waits for a store that another process holds if that process will end by
 // itself, as an import does.
 const (
 	holderTimeout = time.Minute
 	holderPoll    = 200 * time.Millisecond
 )
 
-// openToServe opens the store. It waits if a process holds the store that does
-// not serve it.
+// openToServe opens the store. It waits while the store is held by a process that
+// does not serve it.
 func (p *program) openToServe(ctx context.Context) (*app.Store, error) {
 	waiting := false
 	p.serves = true
@@ -116,8 +116,8 @@ func runForwarded(ctx context.Context, c remote.Command, s *app.Store) int {
 	return p.runCommand(ctx)
 }
 
-// limitStop ends the process if the server does not stop in time. Whatever still
-// runs is interrupted as by a kill, from which the store recovers.
+// limitStop ends the process if the server does not stop in time. It interrupts
+// whatever still runs, as a kill does, and the store recovers from that.
 func (p *program) limitStop() {
 	if p.overdue != nil {
 		time.AfterFunc(p.serving.DrainDelay+p.serving.DrainTimeout+p.stopMargin, func() { close(p.overdue) })

@@ -42,8 +42,8 @@ func isEmpty(dir string) bool {
 	return errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0
 }
 
-// withStoreMade runs work on the store, which is created if necessary. If another
-// process holds the store, the command is forwarded to it.
+// withStoreMade runs work on the store, which it creates if necessary. If another
+// process holds the store, it forwards the command to that process.
 func (p *program) withStoreMade(ctx context.Context, work func(context.Context, *app.Store) error) error {
 	if p.running != nil {
 		return work(ctx, p.running)

@@ -5,8 +5,8 @@ import "runtime/debug"
 // release is the version, set by make release.
 var release string
 
-// buildVersion returns the version of the release, of the module, or the commit that
-// the program was built from.
+// buildVersion returns the version of the release or of the module. Without one, it
+// returns the version of the module and the commit that the program was built from.
 func buildVersion() string {
 	if release != "" {
 		return release

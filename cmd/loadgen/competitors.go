@@ -103,8 +103,8 @@ func (p *program) compareCompetitors(ctx context.Context, s *app.Store, id int64
 	return nil
 }
 
-// goalIDs returns the ids of the goals of the campaign's website, first its primary
-// goal.
+// goalIDs returns the ids of the goals of the campaign's website, the campaign's
+// primary goal first.
 func goalIDs(s *catalogue.Snapshot, campaign *catalogue.LiveCampaign) []int64 {
 	ids := []int64{campaign.PrimaryGoalID}
 	for _, owned := range s.AllAccounts() {

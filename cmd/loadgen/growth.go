@@ -123,8 +123,8 @@ func (r *reporter) measuredQueries() []measure.Query {
 	)
 }
 
-// planReport returns the plan of a campaign's report. The function change modifies the
-// unfiltered request.
+// planReport returns the plan of a campaign's report. change modifies the unfiltered
+// request.
 func (r *reporter) planReport(campaign int64, change func(*query.Request)) (*plan.Plan, error) {
 	_, c := findCampaign(r.snapshot, campaign)
 	if c == nil {

@@ -59,8 +59,8 @@ func (p *program) insertScenario(ctx context.Context, store *app.Store, s *popul
 	return sent, err
 }
 
-// foldAndMerge folds all events, and merges their parts, so that neither happens while something is measured. The competitors
-// count copies of events, which the merge removes.
+// foldAndMerge folds all events and merges their parts, so that neither happens during a measurement. The merge also
+// removes copies of events, which the competitors would count.
 func (p *program) foldAndMerge(ctx context.Context, s *app.Store) error {
 	p.printDiagnostic("folding the events")
 	started := time.Now()

@@ -31,7 +31,7 @@ func newClient(o *Options) *client {
 	transport := &http.Transport{
 		MaxIdleConnsPerHost: o.MaxInFlight, // new connections would add to the latencies
 		IdleConnTimeout:     time.Minute,
-		DisableCompression:  true, // send sets Accept-Encoding itself and does not decompress responses
+		DisableCompression:  true, // sendRequest sets Accept-Encoding itself and does not decompress responses
 	}
 	return &client{
 		url: strings.TrimRight(o.URL, "/"), token: o.Token, ingestToken: o.IngestToken,

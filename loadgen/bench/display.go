@@ -19,7 +19,7 @@ type Display struct {
 	drawnLines int // lines of the table on the terminal
 }
 
-// ProgressPeriod returns the time between two calls of Progress.
+// ProgressPeriod returns the time between two calls of ShowProgress.
 func (d *Display) ProgressPeriod() time.Duration {
 	if d.Terminal {
 		return 500 * time.Millisecond
@@ -41,7 +41,7 @@ func (d *Display) ShowProgress(p Progress) {
 	}
 	d.eraseTable()
 	table := head + "\n" + tableOf(append(slices.Clone(p.Kinds), p.All))
-	d.writeText("\x1b[?7l%s\x1b[?7h", table) // no line wrap: a wrapped table has more lines than erase expects
+	d.writeText("\x1b[?7l%s\x1b[?7h", table) // no line wrap: a wrapped table has more lines than eraseTable expects
 	d.drawnLines = strings.Count(table, "\n")
 }
 

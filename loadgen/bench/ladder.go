@@ -17,9 +17,9 @@ const (
 type measureFunc func(ctx context.Context, phase string, rate float64) (Step, error)
 
 // findHighestRate finds the highest rate that meets the target. It raises the rate until
-// a step misses the target twice, so that a single slow step does not end the
-// search. It then bisects between the highest rate that met the target and the
-// lowest rate that missed it.
+// a step misses the target twice, because a single slow step must not end the search. It
+// then bisects between the highest rate that met the target and the lowest rate that
+// missed it.
 func findHighestRate(ctx context.Context, o *Options, measure measureFunc) (steps []Step, best float64, err error) {
 	meets := func(phase string, rate float64) (bool, error) {
 		step, err := measure(ctx, phase, rate)

@@ -138,7 +138,7 @@ func (o *Options) stepDone(s *Step) {
 // a note.
 const maxSendDelay = 5
 
-// addNotes adds notes about conditions that limit what the figures mean.
+// addNotes adds notes about conditions that limit the meaning of the figures.
 func (r *Result) addNotes() {
 	note := func(applies bool, text string) {
 		if applies && !slices.Contains(r.Notes, text) {

@@ -62,8 +62,8 @@ func (w *workload) nextTask() task {
 	return t
 }
 
-// drawCampaign draws a campaign with a probability proportional to the square
-// root of its views, so that both large and small campaigns occur often.
+// drawCampaign draws a campaign with a probability proportional to the square root
+// of its views. So both large and small campaigns occur often.
 func (w *workload) drawCampaign() *campaign {
 	x := w.random.Float64() * w.weights[len(w.weights)-1]
 	for i, cumulative := range w.weights {

@@ -11,17 +11,17 @@ import (
 // Sense is the relation between the nominal and the true rate of a cell.
 type Sense string
 
-// The senses. The acceptance bands of Exact and Approximate are two-sided.
+// The senses. Exact and Approximate cells have two-sided acceptance bands.
 const (
 	Exact       Sense = "exact"       // the true rate equals the nominal rate
-	Approximate Sense = "approximate" // the method is asymptotic: the true error rate may differ from the nominal one by a fifth
+	Approximate Sense = "approximate" // the method is asymptotic: the true error rate may differ from the nominal one by 20 %
 	AtMost      Sense = "at most"
 	AtLeast     Sense = "at least"
 	Untested    Sense = "not tested" // reported without an acceptance band
 )
 
-// tolerance is the share of the nominal error rate by which the error rate of
-// an asymptotic method may differ.
+// tolerance is the fraction of the nominal error rate by which the error rate of an
+// asymptotic method may differ from it.
 const tolerance = 0.2
 
 // Cell is an observed rate with its nominal rate and acceptance band.
@@ -43,8 +43,8 @@ type Cell struct {
 	least, most float64 // acceptable true rates, if most is positive
 }
 
-// The measures. A verdict is "better" or "worse". Those "any day" are of reports that are read
-// at the end of each day. The looks are those of the report.
+// The measures. A verdict is "better" or "worse". Measures with "any day" read a report at the
+// end of each day. Measures with "any look" or "all looks" use the looks in the report.
 const (
 	falsePositives      = "false positives"
 	falseVerdicts       = "false verdicts"
@@ -94,12 +94,12 @@ func cellsOf(tallies map[tallyKey]*tally, o *Options) []Cell {
 
 // tallyCells returns the cells of a tally with their nominal rates.
 //
-// The nominal rate of a fixed-horizon error is alpha. It is exact for
-// conversion rates in equal groups, and approximate if the method is asymptotic
-// and the report does not restrict its number. A report restricts a mean with
-// few converted visitors, or against a small control: then only its verdict is
-// tested. Bayesian reports of several variations do not control the family-wise
-// error rate and are not tested.
+// The nominal rate of a fixed-horizon error is alpha. It is exact for conversion
+// rates in equal groups. It is approximate if the method is asymptotic and the
+// report does not restrict the figure. A report restricts a mean if few visitors
+// converted or if control is small. In that case only the verdict is tested.
+// Bayesian reports of several variations do not control the family-wise error rate,
+// so they are not tested.
 func tallyCells(t *tally, r rule, metric string, s *shape, o *Options) []Cell {
 	alpha, null, effect, all := r.alpha(), &t.null, &t.effect, &t.all
 	if r.level == 100 {

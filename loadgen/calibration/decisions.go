@@ -73,8 +73,8 @@ func (d *Decisions) Err() error {
 	return nil
 }
 
-// DecisionRow is an observed rate with its limits. The band is the range from Least
-// to Most, widened by two standard errors.
+// DecisionRow is an observed rate with its limits. The band extends from Least to
+// Most, widened by two standard errors.
 type DecisionRow struct {
 	Part        string  `json:"part"`
 	Scenario    string  `json:"scenario"`
@@ -92,15 +92,15 @@ type DecisionRow struct {
 	Outside     bool    `json:"outside"` // Rate is outside the band
 }
 
-// scenario is a simulated experiment, which is repeated many times. The parts of the
-// table are kinds of scenarios.
+// scenario is a simulated experiment that is repeated many times. Each part of the
+// table contains one kind of scenario.
 type scenario struct {
 	part, name, methodology string
 	planned                 int64
 	measure                 string
 	least, most             float64 // limits of the rate
 	factor                  float64 // of the number of experiments; 0: 1
-	// occurs runs one experiment and reports whether it has what is measured.
+	// occurs runs one experiment and reports whether the measured event occurs.
 	occurs func(random *rand.Rand) bool
 }
 
@@ -116,10 +116,10 @@ func (s *scenario) id() string {
 	return fmt.Sprintf("%s: %s, %s, plan %d, %s", s.part, s.name, s.methodology, s.planned, s.measure)
 }
 
-// RunDecisions simulates the daily sums of campaigns with a clock of their own, decides each
-// with the schedule, the looks, the ledger and the report of the engine, and compares the
-// rates of errors and of decisions with their limits. Equal seeds give equal rows for each scenario,
-// whatever the number of workers and the other scenarios.
+// RunDecisions simulates the daily sums of campaigns on a simulated clock. It decides each campaign
+// with the engine's schedule, looks, ledger and report, and compares the rates of errors and
+// decisions with their limits. Equal seeds give equal rows for each scenario, whatever the number of
+// workers and the other scenarios.
 func RunDecisions(ctx context.Context, o *DecisionOptions) (*Decisions, error) {
 	return runScenarios(ctx, o.selectScenarios(decisionScenarios()), o)
 }
@@ -148,7 +148,8 @@ func runScenarios(ctx context.Context, scenarios []scenario, o *DecisionOptions)
 // simulationBatch is the number of experiments that a worker simulates at a time.
 const simulationBatch = 25
 
-// countOccurrences returns for each scenario the number of experiments that have what is measured.
+// countOccurrences returns, for each scenario, the number of experiments in which the measured
+// event occurs.
 func countOccurrences(ctx context.Context, scenarios []scenario, o *DecisionOptions) ([]atomic.Int64, error) {
 	type batch struct{ scenario, from, to int }
 	var batches []batch

@@ -15,7 +15,7 @@ import (
 	"lifthouse/stats"
 )
 
-// describeGuardrail describes a guardrail of the same audience as the primary metric.
+// describeGuardrail describes a guardrail with the same audience as the primary metric.
 func describeGuardrail(m stats.Margin) string {
 	text := fmt.Sprintf("margin %g %%", 100*m.Relative)
 	if m.Down {
@@ -24,7 +24,7 @@ func describeGuardrail(m stats.Margin) string {
 	return text
 }
 
-// liftAtMargin returns the lift that loses exactly the margin.
+// liftAtMargin returns the lift at which the loss equals the margin.
 func liftAtMargin(m stats.Margin) float64 {
 	if m.Down {
 		return m.Relative
@@ -32,12 +32,13 @@ func liftAtMargin(m stats.Margin) float64 {
 	return -m.Relative
 }
 
-// withGuardrails returns the campaign with a number of equal guardrails.
+// withGuardrails returns the campaign with n identical guardrails.
 func (c *campaign) withGuardrails(m stats.Margin, n int) *campaign {
 	return c.changedCopy(func(c *campaign) { c.guardrails = slices.Repeat([]stats.Margin{m}, n) })
 }
 
-// ofGuardrails counts campaigns by what the looks found.
+// ofGuardrails returns a scenario that counts the campaigns for which occurs is true
+// after all looks.
 func (c *campaign) ofGuardrails(detail, measure string, least, most float64, of nature, occurs func(*life) bool) scenario {
 	s := c.newScenario(partGuards, detail)
 	s.measure, s.least, s.most = measure, least, most
@@ -50,8 +51,8 @@ func (c *campaign) ofGuardrails(detail, measure string, least, most float64, of 
 	return s
 }
 
-// withMoreExperiments returns a scenario with 2.5 times as many campaigns, for rates
-// that must be more exact.
+// withMoreExperiments returns the scenario with 2.5 times as many campaigns, for
+// rates that need more precision.
 func withMoreExperiments(s scenario) scenario {
 	s.factor = 2.5
 	return s
@@ -72,8 +73,8 @@ func hasFalseAlarm(l *life) bool {
 
 func hasHarmedGuardrail(l *life) bool { return isHarmed(l.inTheEnd().Guardrails[0].Status[0]) }
 
-// everDecides reports whether the report ever decides so. The decisions of a campaign
-// change only when a look or a day finds something.
+// everDecides reports whether the report ever makes the given decision. The decision
+// of a campaign changes only when a look or a day finds something.
 func (l *life) everDecides(status result.DecisionStatus) bool {
 	a := l.inTheEnd()
 	var days []int
@@ -106,7 +107,8 @@ func (l *life) everDecides(status result.DecisionStatus) bool {
 	})
 }
 
-// byDay adds visitors whose primary metric and guardrails have lifts by the day.
+// byDay adds visitors whose primary metric and guardrails have a lift that depends on the
+// day.
 func byDay(lift func(day int) float64) nature {
 	return func(l *life, day int) {
 		for arm, n := range l.arrivingVisitors(day) {
@@ -179,8 +181,8 @@ func guardrailScenarios() []scenario {
 	)
 }
 
-// mismatchScenario counts campaigns with a sample ratio mismatch at the end of any of some days, with
-// 1,000 visitors each. Nothing is significant, so that only the ratio is computed.
+// mismatchScenario counts campaigns that have a sample ratio mismatch at the end of any day, with
+// 1,000 visitors a day. Nothing can be significant, so only the ratio is computed.
 func mismatchScenario(weeks int, c *campaign, actual []float64, least, most float64) scenario {
 	c = c.withDailyVisitors(1000).changedCopy(func(c *campaign) { c.weeks = weeks })
 	s := c.newScenario(partRatio, fmt.Sprintf("%.3g actual, %d weeks", actual, weeks))
@@ -207,7 +209,7 @@ func ratioScenarios() []scenario {
 }
 
 // breakdownScenario counts campaigns in which a treatment without an effect is significant in any
-// cell at any look. The first lifts are those of the first treatments.
+// cell at any look. The first treatments have the given lifts; the others have no effect.
 func (c *campaign) breakdownScenario(cellShares []float64, lifts ...float64) scenario {
 	c = c.changedCopy(func(c *campaign) { c.lifts = slices.Concat([]float64{0}, lifts) })
 	s := c.newScenario(partBreakdown, fmt.Sprintf("%d cells", len(cellShares)))
@@ -245,7 +247,7 @@ func (c *campaign) breakdownScenario(cellShares []float64, lifts ...float64) sce
 			cells.AddLook(look, result.LargeCells(l.plan, found), func(name string) [][]moments.Row { return [][]moments.Row{result.RowsOfCell(found, name)} })
 		}
 		for _, cell := range l.analyzer.AnalyzeBreakdown(cells) {
-			var without looks.Question // the treatments with an effect
+			var without looks.Question // results without the treatments that have an effect
 			for _, rows := range cell.Primary.Rows {
 				without.Rows = append(without.Rows, rows[len(lifts):])
 			}

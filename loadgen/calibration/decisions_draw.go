@@ -11,15 +11,15 @@ import (
 	"lifthouse/stats"
 )
 
-// The logarithm of an order has a normal distribution with this mean and standard
-// deviation. Its tail is heavy: the variance of an order is 54 times the square of
-// its mean.
+// The logarithm of an order value is normally distributed with this mean and
+// standard deviation. The tail is heavy: the variance of an order is 54 times the
+// square of its mean.
 const (
 	orderMu    = 3
 	orderSigma = 2
 )
 
-// audience is the behaviour of the visitors of an experiment.
+// audience describes how the visitors of an experiment behave.
 type audience struct {
 	buyers  float64 // share of the visitors of control who convert
 	revenue bool    // the metric is revenue; otherwise the conversion rate
@@ -33,7 +33,7 @@ type totals struct {
 	sum, squares        float64 // of orders
 }
 
-// addScaled returns the totals with others, times a factor of 1 or -1.
+// addScaled returns the totals plus factor times the other totals. factor is 1 or -1.
 func (t totals) addScaled(other totals, factor int64) totals {
 	t.visitors += factor * other.visitors
 	t.converted += factor * other.converted
@@ -108,7 +108,8 @@ func (a *audience) samplesOf(all []totals) []stats.Sample {
 	return samples
 }
 
-// expectedSample returns the sample of control with the true rate or mean and variance.
+// expectedSample returns a sample of control whose rate, or whose mean and variance, are
+// the true ones.
 func (a *audience) expectedSample() stats.Sample {
 	const visitors = 1_000_000_000
 	n := visitors * a.buyers

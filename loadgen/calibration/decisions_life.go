@@ -29,10 +29,10 @@ const (
 	weeksOfLooks  = 52
 	daysOfWeek    = 7
 
-	firstGuardrail = 2 // the id of its goal; that of the primary goal is 1
+	firstGuardrail = 2 // id of its goal; the primary goal has id 1
 )
 
-// campaign is an audience with what its catalogue declares. It has a look each week.
+// campaign is an audience with the declarations of its catalogue. It has one look a week.
 type campaign struct {
 	audience
 	mde        float64
@@ -40,9 +40,9 @@ type campaign struct {
 	guardrails []stats.Margin
 	equivalent float64     // the equivalence margin; 0: none
 	perWeek    int64       // visitors over all variations; 0: a quarter of the required sample
-	ramp       [][]float64 // shares of the first weeks, of which the last remain; nil: no change
-	lifts      []float64   // of the first variations, control first; the others have none
-	harms      []float64   // the same of the guardrails of treatments: by guardrail
+	ramp       [][]float64 // shares by week; the last ones remain in effect; nil: the shares do not change
+	lifts      []float64   // lift of each variation, control first; further variations have none
+	harms      []float64   // effect of the treatments on each guardrail
 	weeks      int         // of looks
 }
 
@@ -101,15 +101,15 @@ func (c *campaign) weeklyVisitors() int64 {
 	return (*required + weeksToPlan - 1) / weeksToPlan
 }
 
-// noon is when all campaigns start, on a Sunday: the first day is partial.
+// noon is the start of all campaigns. It is on a Sunday, so the first day is partial.
 var noon = time.Date(2026, 1, 4, 12, 0, 0, 0, time.UTC)
 
 const day = 24 * time.Hour
 
-// startOfDay returns the begin of a day. Day 0 is the partial one.
+// startOfDay returns the start of a day. Day 0 is the partial day.
 func startOfDay(d int) time.Time { return noon.Truncate(day).Add(time.Duration(d) * day) }
 
-// matureAt returns when a look at the begin of a day is mature.
+// matureAt returns when a look that ends at the start of a day is mature.
 func matureAt(d int) time.Time { return startOfDay(d).Add(catalogue.DefaultMaturity * time.Hour) }
 
 func dayOf(t time.Time) int { return int(t.Sub(startOfDay(0)) / day) }
@@ -178,7 +178,7 @@ func (c *campaign) reportPlan() *plan.Plan {
 }
 
 // life is one simulated campaign: the daily sums of its visitors, as the store has them at any
-// time. The plan, the schedule, the looks, the ledger and the report are those of the engine.
+// time. The plan, the schedule, the looks, the ledger and the report come from the engine.
 type life struct {
 	*campaign
 	plan     *plan.Plan
@@ -189,7 +189,7 @@ type life struct {
 	recorded []looks.Record
 }
 
-// arrival is what some visitors add to the series of a goal once their events have arrived.
+// arrival is what some visitors add to the series of a goal when their events arrive.
 type arrival struct {
 	first, arrives int // days
 	moments.Step
@@ -198,10 +198,11 @@ type arrival struct {
 // nature adds the visitors of a day to a life.
 type nature func(l *life, day int)
 
-// analyzer returns the analyzer of all campaigns: what it keeps is bounded.
+// analyzer returns the analyzer that all campaigns share. Its caches are bounded.
 var analyzer = sync.OnceValue(looks.NewAnalyzer)
 
-// newLifeFunc returns a function that returns lives of the campaign without visitors.
+// newLifeFunc returns a function that creates a life of the campaign, still without
+// visitors.
 func (c *campaign) newLifeFunc() func(*rand.Rand) *life {
 	c = c.changedCopy(func(c *campaign) { c.perWeek = c.weeklyVisitors() })
 	p := c.reportPlan()
@@ -211,14 +212,14 @@ func (c *campaign) newLifeFunc() func(*rand.Rand) *life {
 	}
 }
 
-// addDays adds the visitors of days up to a number of full days.
+// addDays adds the visitors of further days until full days are complete.
 func (l *life) addDays(of nature, full int) {
 	for ; l.days <= full; l.days++ {
 		of(l, l.days)
 	}
 }
 
-// sharesOn returns the shares of a day.
+// sharesOn returns the shares in effect on a day.
 func (l *life) sharesOn(day int) []float64 {
 	shares := l.plan.SharePeriods[0].Shares
 	for _, period := range l.plan.SharePeriods {
@@ -229,7 +230,7 @@ func (l *life) sharesOn(day int) []float64 {
 	return shares
 }
 
-// arrivingVisitors returns the visitors by variation on a day. They do not depend on random numbers.
+// arrivingVisitors returns the number of visitors of each variation on a day. The numbers are not random.
 func (l *life) arrivingVisitors(day int) []int64 {
 	perDay, shares := float64(l.weeklyVisitors())/daysOfWeek, l.sharesOn(day)
 	total := floats.Sum(shares)
@@ -248,7 +249,7 @@ func (l *life) liftOf(arm int) float64 {
 	return 0
 }
 
-// guardrailEffect returns the effect on a guardrail.
+// guardrailEffect returns the effect of a variation on a guardrail.
 func (l *life) guardrailEffect(guardrail, arm int) float64 {
 	if arm > 0 && guardrail < len(l.harms) {
 		return l.harms[guardrail]
@@ -256,8 +257,8 @@ func (l *life) guardrailEffect(guardrail, arm int) float64 {
 	return 0
 }
 
-// addTotals adds totals of visitors of a variation, whose first view is on a day, as of their events
-// of that day.
+// addTotals adds the totals of a variation's visitors. first is the day of their first view, and
+// arrives is the day when their events arrive.
 func (l *life) addTotals(goal int64, variation, first, arrives int, t totals, multiExposed bool) {
 	a := arrival{first: first, arrives: arrives}
 	a.Bucket = startOfDay(first).UnixMilli() / day.Milliseconds()
@@ -265,7 +266,7 @@ func (l *life) addTotals(goal int64, variation, first, arrives int, t totals, mu
 	l.series[goal] = append(l.series[goal], a)
 }
 
-// ordinaryVisitors adds visitors who differ by their variation only.
+// ordinaryVisitors adds visitors that differ only by their variation.
 func ordinaryVisitors(l *life, day int) {
 	for arm, n := range l.arrivingVisitors(day) {
 		l.addTotals(goalID, arm, day, day, l.drawTotals(l.random, n, l.liftOf(arm)), false)
@@ -275,7 +276,7 @@ func ordinaryVisitors(l *life, day int) {
 	}
 }
 
-// toMoments returns the sums in the form of the engine.
+// toMoments returns the totals as the engine's moments.
 func (t totals) toMoments() moments.Moments {
 	amount := func(x, scale float64) *big.Int {
 		rounded, _ := big.NewFloat(math.Round(x * scale)).Int(nil)
@@ -289,7 +290,8 @@ func (t totals) toMoments() moments.Moments {
 	return m
 }
 
-// storedSteps returns what the store has of a goal at a time, of visitors since a time.
+// storedSteps returns the steps of a goal that the store has at a time, for visitors
+// since a time.
 func (l *life) storedSteps(goal int64, since, now time.Time) []moments.Step {
 	var steps []moments.Step
 	from, today := dayOf(since), dayOf(now)
@@ -302,7 +304,7 @@ func (l *life) storedSteps(goal int64, since, now time.Time) []moments.Step {
 	return steps
 }
 
-// newestEvent returns the time of the last event at a time.
+// newestEvent returns the time of the newest event that exists at a time.
 func (l *life) newestEvent(now time.Time) time.Time {
 	if end := startOfDay(l.days); end.Before(now) {
 		now = end
@@ -315,7 +317,7 @@ func (l *life) newSchedule(now time.Time) *looks.Schedule {
 	return looks.NewSchedule(l.plan.DeclaredPlan(time.Time{}), looks.FirstView{Time: first, Accepted: first}, now, l.newestEvent(now), l.recorded)
 }
 
-// analyzeLooks returns what the looks found, from what the store has at a time.
+// analyzeLooks returns the findings of the looks, based on what the store has at a time.
 func (l *life) analyzeLooks(now time.Time) *looks.Analysis {
 	found, err := l.analyzer.AnalyzeLooks(l.plan.DeclaredPlan(time.Time{}), l.newSchedule(now), l.recorded, func(since time.Time, goals []int64) (map[int64][]moments.Step, error) {
 		all := map[int64][]moments.Step{}
@@ -325,12 +327,12 @@ func (l *life) analyzeLooks(now time.Time) *looks.Analysis {
 		return all, nil
 	})
 	if err != nil {
-		panic(err) // only of the store
+		panic(err) // only the store returns errors
 	}
 	return found
 }
 
-// recordLooks writes the looks that are mature at a time, as the server does.
+// recordLooks records the looks that are mature at a time, as the server does.
 func (l *life) recordLooks(now time.Time) {
 	known := 0
 	for _, r := range l.recorded {
@@ -341,7 +343,7 @@ func (l *life) recordLooks(now time.Time) {
 	}
 }
 
-// inTheEnd returns what all looks of the campaign found.
+// inTheEnd returns the findings of all looks of the campaign.
 func (l *life) inTheEnd() *looks.Analysis {
 	return l.analyzeLooks(matureAt(1 + daysOfWeek*l.weeks))
 }

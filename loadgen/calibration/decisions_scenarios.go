@@ -19,7 +19,7 @@ const (
 	partBreakdown = "Breakdown: winner or loser without an effect in any cell, at any weekly look"
 )
 
-// The audiences of the table, with the minimum effects of their campaigns.
+// The audiences in the table, with the minimum effects of their campaigns.
 var (
 	rare     = campaign{audience: audience{buyers: 0.01}, mde: 0.2}
 	usual    = campaign{audience: audience{buyers: 0.05}, mde: 0.1}
@@ -33,7 +33,7 @@ func decisionScenarios() []scenario {
 	return slices.Concat(noEffectScenarios(), movingScenarios(), powerScenarios(), guardrailScenarios(), ratioScenarios(), breakdownScenarios())
 }
 
-// newScenario returns a scenario without a measure. The detail is part of its name.
+// newScenario returns a scenario without a measure. Its name includes the detail.
 func (c *campaign) newScenario(part, detail string) scenario {
 	s := scenario{part: part, name: c.String(), methodology: c.declaredMethodology(), planned: weeksToPlan * c.weeklyVisitors()}
 	if detail != "" {
@@ -45,7 +45,7 @@ func (c *campaign) newScenario(part, detail string) scenario {
 	return s
 }
 
-// errorScenario counts campaigns that name a winner or a loser. None of the treatments has an effect.
+// errorScenario counts campaigns that name a winner or a loser, although no treatment has an effect.
 func (c *campaign) errorScenario(part, detail string, of nature) scenario {
 	s := c.newScenario(part, detail)
 	s.measure, s.most = "winner or loser", decisionAlpha
@@ -58,8 +58,8 @@ func (c *campaign) errorScenario(part, detail string, of nature) scenario {
 	return s
 }
 
-// recordedScenario counts the same errors of a campaign whose looks are recorded when they are mature,
-// because its data change later.
+// recordedScenario counts the same errors as errorScenario. The looks of its campaign are recorded
+// when they are mature, because the data change later.
 func (c *campaign) recordedScenario(detail string, of nature) scenario {
 	c = c.withFewerLooks()
 	s := c.errorScenario(partMoving, detail, of)
@@ -75,8 +75,8 @@ func (c *campaign) recordedScenario(detail string, of nature) scenario {
 	return s
 }
 
-// withFewerLooks returns the campaign with looks for three times the plan, where one with a year
-// takes too long. They spend .983 of alpha.
+// withFewerLooks returns the campaign with looks for three times the planned duration, for
+// scenarios in which a year of looks takes too long. The looks spend 0.983 of alpha.
 func (c *campaign) withFewerLooks() *campaign {
 	return c.changedCopy(func(c *campaign) { c.weeks = 3 * weeksToPlan })
 }
@@ -98,7 +98,8 @@ func noEffectScenarios() []scenario {
 	return append(all, usual.withShares(75, 25).withDailyVisitors(200).withFewerLooks().errorScenario(partNoEffect, "divided at random", atRandom(0.75, 0.25)))
 }
 
-// atRandom divides the visitors of a day at random by the shares.
+// atRandom assigns each day's visitors to the variations at random, according to the
+// shares.
 func atRandom(shares ...float64) nature {
 	return func(l *life, day int) {
 		visitors, left := l.weeklyVisitors()/daysOfWeek, 1.0
@@ -136,7 +137,7 @@ func movingScenarios() []scenario {
 		{{95, 5}, {90, 10}, {75, 25}, {50, 50}, {50, 50}, {25, 75}, {10, 90}},
 	} {
 		of := []*campaign{even}
-		if i%3 == 0 { // the fewest and the most changes
+		if i%3 == 0 { // the ramps with the fewest and the most changes
 			of = append(of, revenue.withShares(50, 50).withDailyVisitors(2000))
 		}
 		for _, c := range of {
@@ -150,8 +151,8 @@ func movingScenarios() []scenario {
 
 func isWeekend(day int) bool { return (day+daysOfWeek-1)%daysOfWeek > 4 } // day 1 is a Monday
 
-// weekendEffect is the nature of a treatment with an effect on weekends, and the opposite one on
-// weekdays. Over a week it has none.
+// weekendEffect returns the nature of a treatment with an effect on weekends and the opposite
+// effect on weekdays. Over a whole week, it has no effect.
 func weekendEffect(weekend float64) nature {
 	return func(l *life, day int) {
 		const weekendDays = 2.
@@ -165,14 +166,15 @@ func weekendEffect(weekend float64) nature {
 	}
 }
 
-// dailyOutages lose all events of one day in ten.
+// dailyOutages adds ordinary visitors, but loses all events of one day in ten.
 func dailyOutages(l *life, day int) {
 	if l.random.IntN(10) > 0 {
 		ordinaryVisitors(l, day)
 	}
 }
 
-// risingRate is the nature of a rate that doubles over the first six weeks, in all variations.
+// risingRate adds visitors whose conversion rate doubles over the first six weeks, in all
+// variations.
 func risingRate(l *life, day int) {
 	const days = 6 * daysOfWeek
 	for arm, n := range l.arrivingVisitors(day) {
@@ -180,7 +182,8 @@ func risingRate(l *life, day int) {
 	}
 }
 
-// lateConversions is the nature of conversions of which a share arrives 1 to 7 days late.
+// lateConversions returns a nature in which the given share of conversions arrives 1 to 7
+// days late.
 func lateConversions(share float64) nature {
 	return func(l *life, day int) {
 		for arm, n := range l.arrivingVisitors(day) {
@@ -197,14 +200,14 @@ func lateConversions(share float64) nature {
 	}
 }
 
-// switchingVisitors is the nature of visitors with a share that sees the other variation 0 to 3 weeks
-// later: from then on they are multi-exposed.
+// switchingVisitors returns a nature in which the given share of visitors sees the other variation 0
+// to 3 weeks later. From then on, these visitors are multi-exposed.
 func switchingVisitors(share float64) nature {
 	return func(l *life, day int) {
 		const weeks = 4
 		for arm, n := range l.arrivingVisitors(day) {
 			groups := int64(0)
-			if day%daysOfWeek == 0 { // those of the whole week
+			if day%daysOfWeek == 0 { // once a week, for the visitors of the whole week
 				groups = int64(share * daysOfWeek * float64(n) / weeks)
 			}
 			l.addTotals(goalID, arm, day, day, l.drawTotals(l.random, n-weeks*groups, 0), false)
@@ -221,9 +224,9 @@ func switchingVisitors(share float64) nature {
 	}
 }
 
-// pausingScenario counts errors of a campaign that its owner stops and starts again. If significant is
-// set, he stops it at the end of each day on which today's figures are significant; otherwise
-// the pauses do not depend on results.
+// pausingScenario counts the errors of a campaign that is stopped and started again. If significant is
+// set, the campaign is stopped at the end of each day on which the current figures are significant.
+// Otherwise the pauses do not depend on the results.
 func (c *campaign) pausingScenario(detail string, significant bool) scenario {
 	s := c.newScenario(partMoving, detail)
 	s.measure, s.most = "winner or loser", decisionAlpha
@@ -259,8 +262,8 @@ func (c *campaign) pausingScenario(detail string, significant bool) scenario {
 	return s
 }
 
-// powerScenario counts campaigns in which the first treatment wins by tau = 1. It has the minimum
-// effect, and the other treatments have none.
+// powerScenario counts campaigns in which the first treatment wins by tau = 1. The first
+// treatment has the minimum effect, and the others have none.
 func (c *campaign) powerScenario(detail string, least float64) scenario {
 	c = c.changedCopy(func(c *campaign) { c.perWeek, c.weeks, c.lifts = c.weeklyVisitors(), weeksToPlan, []float64{0, c.mde} })
 	s := c.newScenario(partPower, detail)

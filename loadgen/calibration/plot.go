@@ -7,7 +7,7 @@ import (
 )
 
 // PlotSVG draws the difference between the observed and the nominal rate of each
-// tested cell, with its acceptance band. Plot returns an SVG file.
+// tested cell, with its acceptance band. It returns an SVG file.
 func (r *Result) PlotSVG() ([]byte, error) {
 	nominal := 0.0
 	c := chart.Rows{

@@ -19,9 +19,9 @@ type shape struct {
 	lifts  []float64 // lift of the conversion rate with an effect, by variation; 0 for control
 	scale  float64   // multiplies the number of visitors; small groups need more visitors
 
-	// balanced: control is as large as each variation, so that the skewness of
-	// the means cancels in their difference. frequent: enough visitors convert
-	// for the distribution of a mean to be close to normal. Otherwise a report
+	// balanced: control is as large as each variation, so the skewness of the means
+	// cancels out in their difference. frequent: enough visitors convert for the
+	// distribution of a mean to be nearly normal. If either is false, a report
 	// withholds its verdict (stats: insufficientData) or is conservative (stats:
 	// welchPooled).
 	balanced, frequent bool
@@ -124,9 +124,9 @@ func (e *experiment) drawVariation(random *rand.Rand) int {
 	panic("unreachable: n is less than the sum of the shares")
 }
 
-// rule is a methodology and significance level of all campaigns. The report of each day
-// is read for one of daysEvery rounds of shapes, and never if daysEvery is 0: a time series
-// costs about ten times as much as a report.
+// rule is a methodology and a significance level for all campaigns. Daily reports are read
+// in one of daysEvery rounds of shapes, and never if daysEvery is 0. A time series costs
+// about ten times as much as a report.
 type rule struct {
 	methodology string
 	level       int
@@ -140,8 +140,8 @@ func (r rule) readsDays(e *experiment) bool {
 	return r.daysEvery > 0 && int(e.id-1)/len(shapes)%r.daysEvery == 0
 }
 
-// allRules are the rules of a calibration. At level 100 no report may be
-// significant. The Bayesian rules are first, since the prior must be declared
+// allRules are the rules of a calibration. At level 100, no report may be
+// significant. The Bayesian rules come first, because the prior must be declared
 // before the first view.
 var allRules = []rule{
 	{catalogue.Bayesian, 80, 6},

@@ -29,7 +29,7 @@ type tally struct {
 	effect struct {
 		experiments, significant, decided, wrongSign int
 	}
-	// All experiments: intervals that cover the truth in all variations, and at
+	// All experiments: intervals that cover the truth in all variations, and also at
 	// all looks.
 	all struct {
 		experiments, difference, improvement       int

@@ -1,7 +1,7 @@
-// Package competitors compares Lifthouse's reports with the queries that GrowthBook
-// and PostHog run for the same questions, from events and from the tables that
-// they precompute, and with DuckDB: their cost and their numbers. The queries in
-// sql reimplement the published computations.
+// Package competitors compares the cost and the numbers of Lifthouse's reports with
+// those of other systems. GrowthBook and PostHog answer the same questions, from
+// events and from the tables that they precompute. DuckDB runs on a copy of the
+// data. The queries in sql reimplement the published computations.
 package competitors
 
 import (
@@ -33,7 +33,7 @@ type Counts struct {
 }
 
 // Report computes a Lifthouse report and returns its counts. The window of the
-// report ends at the time to, which is zero if the window is open.
+// report ends at the time to. If to is zero, the window is open.
 type Report func(ctx context.Context, question Question, to time.Time) ([]Counts, error)
 
 // Options configure a comparison.
@@ -63,9 +63,9 @@ type Result struct {
 	Differences []string `json:"differences"` // numbers that differ; empty if the computations agree
 }
 
-// Row is the median cost of one computation. The ratios divide its cost by the
-// cost of the Lifthouse report for the same question. A ratio is 0 if one of
-// the costs is unknown.
+// Row is the median cost of one computation. The ratios divide this cost by the cost
+// of the Lifthouse report for the same question. A ratio is 0 if either cost is
+// unknown.
 type Row struct {
 	Question    Question     `json:"question"`
 	System      string       `json:"system"`
@@ -79,7 +79,7 @@ type Row struct {
 // Lifthouse reports whether the computation is a Lifthouse report.
 func (r Row) Lifthouse() bool { return r.System == lifthouse }
 
-// Groups are the ways in which the competitors compute, as far as it matters to a reader.
+// Groups are the kinds of competitors' computations that the report distinguishes.
 var Groups = []string{
 	growthBook + ", events", postHog + ", events", growthBook + ", " + precomputed, postHog + ", " + precomputed, "DuckDB, events", "DuckDB, " + rowPerVisitor,
 }
@@ -98,23 +98,23 @@ func (r Row) GroupName() string {
 	}
 }
 
-// WarmUps is the recommended number of rounds that are not measured. The operating
-// system caches files, and the store compiles an expression when it is used for the
-// third time, or at once in the queries of the competitors.
+// WarmUps is the recommended number of rounds that are not measured. In these
+// rounds, the operating system caches files and the store compiles expressions: at
+// their third use, or at once in the competitors' queries.
 const WarmUps = 4
 
-// slow is the wall time of a computation that is warmed up once only.
+// slow is the wall time above which a computation has only one warm-up round.
 const slow = time.Second
 
-// compileAtOnce makes the store compile expressions and aggregate functions when they
-// are used for the first time.
+// compileAtOnce makes the store compile expressions and aggregate functions at their
+// first use.
 var compileAtOnce = clickhouse.Settings{"min_count_to_compile_expression": 0, "min_count_to_compile_aggregate_expression": 0, "min_count_to_compile_sort_description": 0}
 
 // Compare measures Lifthouse's reports and the competitors' queries on the same store
-// and data, and DuckDB's queries on a copy of the data. Each round runs each
-// computation once, in turn. The first round compares the numbers; further rounds
-// that are not measured leave out slow computations. Compare creates
-// the tables that the competitors read, and drops them at the end.
+// and data, and DuckDB's queries on a copy of the data. Each round runs every
+// computation once, in turn. The first round compares the numbers. Further warm-up
+// rounds skip slow computations. Compare creates the tables that the competitors
+// read, and drops them at the end.
 func Compare(ctx context.Context, o Options) (result *Result, err error) {
 	result = &Result{CampaignID: o.CampaignID, GoalID: o.GoalIDs[0], Rounds: o.Rounds, Differences: []string{}}
 	r := &runner{Options: o, result: result, expected: map[Question][]Counts{}}
@@ -179,8 +179,8 @@ func (r *runner) questionParameters(question Question) []any {
 	return all
 }
 
-// readExtent reads the numbers of events and visitors, and the times of the
-// first and last event.
+// readExtent reads the number of events and visitors, and the times of the first and
+// the last event.
 func (r *runner) readExtent(ctx context.Context) error {
 	text, err := sqlText("extent.sql", &slots{})
 	if err != nil {
@@ -200,8 +200,8 @@ func (r *runner) readExtent(ctx context.Context) error {
 	return nil
 }
 
-// runComputation runs a computation once and returns its cost. If compare is set, run
-// compares the numbers of a competitor with the report of Lifthouse.
+// runComputation runs a computation once and returns its cost. If compare is set, it
+// compares the numbers of a competitor with the Lifthouse report.
 func (r *runner) runComputation(ctx context.Context, c *computation, compare bool) (measure.Cost, error) {
 	if c.isLifthouse() {
 		return measure.Run(ctx, r.Conn, func() error {
@@ -217,7 +217,7 @@ func (r *runner) runComputation(ctx context.Context, c *computation, compare boo
 	return cost, err
 }
 
-// openEnd returns the end of the window of a report, which is zero if it is open.
+// openEnd returns the end of a report's window, or zero if the window is open.
 func (r *runner) openEnd(question Question) time.Time {
 	if end := question.windowEnd(r.from, r.to); end != r.to {
 		return end

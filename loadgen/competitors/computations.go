@@ -17,7 +17,7 @@ var sqlFiles embed.FS
 var sqlTemplates = template.Must(template.New("").Option("missingkey=error").ParseFS(sqlFiles, "sql/*.sql"))
 
 // expr is a trusted SQL expression. Only constants of this package, and names and
-// numbers that it generates, have this type.
+// numbers that it generates, may have this type.
 type expr string
 
 // dialect is the dialect of a SQL text.
@@ -139,9 +139,9 @@ type computation struct {
 // isLifthouse reports whether the computation is a Lifthouse report.
 func (c *computation) isLifthouse() bool { return c.queries == nil }
 
-// hasSameDefinition reports whether the numbers must equal those of Lifthouse. For a
-// window, only GrowthBook's precomputed units know the visitors who saw another
-// variation after it. Lifthouse excludes them.
+// hasSameDefinition reports whether the numbers must equal those of Lifthouse.
+// Lifthouse excludes visitors who saw another variation after the end of a window.
+// Of the competitors, only GrowthBook's precomputed units include this information.
 func (c *computation) hasSameDefinition() bool {
 	return c.question != FirstWeek || c.system == growthBook && c.table == precomputed
 }
@@ -159,26 +159,28 @@ type form struct {
 
 func everyQuestion(Question) bool { return true }
 
-// isUnfiltered questions are asked of the copy by time, too: with filters, the texts are faster on the table as stored.
+// isUnfiltered reports whether a question has no filter. Only such questions also use the copy ordered by time, because
+// queries with filters are faster on the table as stored.
 func isUnfiltered(q Question) bool {
 	return q == MeanValue || q == ConversionRate || q == FourMetrics || q == ByDevice
 }
 
-// forms are all ways of the competitors. A proportion of PostHog is a funnel in ClickHouse.
+// forms are all the ways in which the competitors compute. In ClickHouse, a PostHog
+// proportion is a funnel.
 var forms = []form{
 	{growthBook, asStored, "growthbook.sql", clickHouse, eventsTable, false, everyQuestion},
 	{postHog, asStored, "posthog.sql", clickHouse, eventsTable, true, everyQuestion},
 	{growthBook, byTime, "growthbook.sql", clickHouse, timeOrderedTable, false, isUnfiltered},
 	{postHog, byTime, "posthog.sql", clickHouse, timeOrderedTable, true, isUnfiltered},
 	{growthBook, precomputed, "growthbook_precomputed.sql", clickHouse, "", false, func(q Question) bool {
-		return q != WithoutOutliers // the values of a day have no single goals
+		return q != WithoutOutliers // daily values do not contain single goal events
 	}},
 	{postHog, precomputed, "posthog_precomputed.sql", clickHouse, "", true, everyQuestion},
 	{growthBook, inDuckDB, "growthbook.sql", duckDB, eventsTable, false, everyQuestion},
 	{postHog, inDuckDB, "posthog.sql", duckDB, eventsTable, true, everyQuestion},
 	{onePass, inDuckDB, "one_pass.sql", duckDB, eventsTable, false, everyQuestion},
 	{rowPerVisitor, inDuckDB, "visitors.sql", duckDB, "", false, func(q Question) bool {
-		return q != WithoutOutliers && q != GoalValue && q != FirstWeek // sums over all goals of a visitor
+		return q != WithoutOutliers && q != GoalValue && q != FirstWeek // the table has only sums over all goal events of a visitor
 	}},
 }
 

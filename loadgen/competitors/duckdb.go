@@ -18,15 +18,16 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// DuckDB is a DuckDB in a process of its own.
+// DuckDB is a DuckDB instance in its own process.
 type DuckDB struct {
 	input   io.WriteCloser
 	output  *bufio.Reader
 	process *exec.Cmd
 }
 
-// StartDuckDB starts a DuckDB with the script duckdb.js of the folder, which must
-// have the npm packages of its package.json. It uses as many threads as the store.
+// StartDuckDB starts DuckDB with the script duckdb.js in the folder, which must
+// contain the npm packages of its package.json. DuckDB uses as many threads as the
+// store.
 func StartDuckDB(ctx context.Context, folder string) (*DuckDB, error) {
 	script := filepath.Join(folder, "duckdb.js")
 	if _, err := os.Stat(filepath.Join(folder, "node_modules")); err != nil {
@@ -102,7 +103,7 @@ func (row duckRow) peerRow() (p peerRow, err error) {
 	return p, err
 }
 
-// functions are ClickHouse's functions that DuckDB lacks.
+// functions defines ClickHouse functions that DuckDB lacks.
 var functions = []string{
 	"CREATE OR REPLACE MACRO toFloat64(x) AS CAST(x AS DOUBLE)",
 	"CREATE OR REPLACE MACRO toString(x) AS CAST(x AS VARCHAR)",

@@ -14,7 +14,7 @@ type peerRow struct {
 	variation string
 	dimension string
 	visitors  uint64
-	totals    []float64 // integers below 2^53, so that they are exact
+	totals    []float64 // integers below 2^53, which float64 represents exactly
 	squares   []float64
 }
 
@@ -37,9 +37,9 @@ func (r *runner) readAnswer(ctx context.Context, text string, question Question)
 	return answer, rows.Err()
 }
 
-// compareAnswers compares a competitor's numbers with the Lifthouse report. The definitions
-// agree on the visitors who saw exactly one variation and on the sums over their
-// goals after the first view. These numbers are integers and must be equal.
+// compareAnswers compares a competitor's numbers with the Lifthouse report. All definitions
+// agree on the visitors who saw exactly one variation, and on the sums over their goals
+// after the first view. These numbers are integers and must be equal.
 func (r *runner) compareAnswers(c *computation, answers []peerAnswer, expected []Counts) {
 	expectedRows := map[string]*Counts{}
 	for i := range expected {
@@ -72,12 +72,12 @@ func (r *runner) compareAnswers(c *computation, answers []peerAnswer, expected [
 	}
 }
 
-// others is the row of a Lifthouse report with the values of a dimension that are
-// not among the largest.
+// others is the name of the report row that combines the smaller values of a
+// dimension.
 const others = "(other)"
 
-// withOthers returns the rows, in which the values that the report has under others
-// are one row for each variation.
+// withOthers returns the rows with the smaller values combined: for each variation,
+// the values that the report has under others become one row.
 func (a peerAnswer) withOthers(expected map[string]*Counts) peerAnswer {
 	var rows peerAnswer
 	rest := map[string]*peerRow{}

@@ -52,7 +52,7 @@ type metric struct {
 	Name      expr
 	Value     expr // of a goal event
 	Aggregate expr // over the goal events of a visitor: sum, or max for a rate
-	Condition expr // goal events of the metric, where a query has one metric; empty: those of the question
+	Condition expr // condition on goal events in a query with one metric; empty: the condition of the question
 	Column    expr // of the precomputed tables
 }
 

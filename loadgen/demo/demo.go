@@ -26,7 +26,7 @@ const (
 	support    = 5
 )
 
-// ShopEvents returns all events of the shop, which opened at start.
+// ShopEvents returns all events of the shop, which opens at start.
 func ShopEvents(start time.Time) (all []schema.Event) {
 	for _, population := range campaignPopulations(start) {
 		all = slices.AppendSeq(all, population.GenerateEvents())
@@ -38,8 +38,8 @@ func ShopEvents(start time.Time) (all []schema.Event) {
 	return all
 }
 
-// supportRequests returns a support request of one in 25 visitors of the campaign,
-// an hour after the first view. No variation changes that.
+// supportRequests returns the support requests of one in 25 visitors of the
+// campaign, an hour after their first view. The variations have no effect on them.
 func supportRequests(of []schema.Event) (requests []schema.Event) {
 	asked := map[uint64]bool{}
 	for _, e := range of {
@@ -54,8 +54,8 @@ func supportRequests(of []schema.Event) (requests []schema.Event) {
 }
 
 // campaignPopulations returns the visitors of the campaigns. The first and the third
-// campaign have a better variation, the second and the fourth have no effect. The
-// fifth harms, and the split of the sixth is wrong.
+// campaign have a better variation. The second and the fourth have no effect. The
+// fifth does harm, and the sixth splits its traffic wrongly.
 func campaignPopulations(start time.Time) []population.SimpleCampaign {
 	return []population.SimpleCampaign{
 		{
@@ -121,8 +121,8 @@ func widgetPopulations(start time.Time) []subscribers {
 // ofSignUp are the events of a visitor who signs up, beside the goal.
 var ofSignUp = []schema.Kind{schema.KindClick, schema.KindSubmit, schema.KindCompletion, schema.KindConversion, schema.KindContact}
 
-// widgetEvents returns the events of the population on the widget. A visitor who signs
-// up has every kind of event; some of the others click.
+// widgetEvents returns the widget events of the population. A visitor who signs up has
+// an event of every kind. Some of the other visitors click.
 func (s *subscribers) widgetEvents() iter.Seq[schema.Event] {
 	return func(yield func(schema.Event) bool) {
 		for e := range s.GenerateEvents() {

@@ -42,9 +42,9 @@ func RunTimed(work func() error) (Cost, error) {
 	return Cost{WallMS: inMilliseconds(wall), CPUMS: inMilliseconds(cpuAfter - cpuBefore)}, errors.Join(err, usageErr)
 }
 
-// samplePeriod is the period between two samples of the memory of running
-// queries. The store records the peak of each query, so that only queries that
-// are shorter than the period are missed.
+// samplePeriod is the time between two samples of the memory of running queries. The
+// store records the peak of each query, so only queries shorter than this period are
+// missed.
 const samplePeriod = 20 * time.Millisecond
 
 const peakMemory = "SELECT max(peak_memory_usage) FROM system.processes WHERE query NOT LIKE '%system.processes%'"

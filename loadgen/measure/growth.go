@@ -32,9 +32,8 @@ type GrowthRow struct {
 	CPUMS  []float64 `json:"cpuMs"`
 }
 
-// GrowthOf measures each query for each campaign, one after the other. The
-// slice visitors has the number of visitors of each campaign, in increasing
-// order.
+// GrowthOf measures each query for each campaign, one after the other. visitors has
+// the number of visitors of each campaign, in increasing order.
 func GrowthOf(ctx context.Context, visitors []int64, campaigns []int64, queries []Query) (*Growth, error) {
 	g := &Growth{Visitors: visitors}
 	for _, q := range queries {

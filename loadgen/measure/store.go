@@ -22,7 +22,7 @@ func MergeParts(ctx context.Context, conn driver.Conn) error {
 	return conn.Exec(ctx, "OPTIMIZE TABLE events FINAL SETTINGS optimize_skip_merged_partitions = 1")
 }
 
-// WaitForMerges returns after the store has run no merge for 3 seconds, so that
+// WaitForMerges returns once the store has run no merge for 3 seconds, so that
 // background merges do not distort a measurement.
 func WaitForMerges(ctx context.Context, conn driver.Conn) error {
 	ticker := time.NewTicker(time.Second)

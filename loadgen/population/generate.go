@@ -14,9 +14,9 @@ type chunk struct {
 	prompt, late []Event
 }
 
-// chunkVisitors is the number of visitors in a chunk. The number is large
-// enough to make channel operations cheap and small enough to bound the memory
-// of chunks in flight.
+// chunkVisitors is the number of visitors in a chunk. It is large enough to make
+// channel operations cheap, and small enough to bound the memory of chunks in
+// flight.
 const chunkVisitors = 1000
 
 // lateChunks is the number of chunks that are sent before the late events of a

@@ -25,9 +25,9 @@ func (e *Event) appendID(b []byte) []byte {
 	return strconv.AppendInt(b, int64(e.number), 10)
 }
 
-// generator generates visitors one by one. The random numbers of a visitor
-// depend only on the scenario's seed, the subject and the visitor's number.
-// Visitors can therefore be generated in any order.
+// generator generates visitors one by one. The random numbers of a visitor depend
+// only on the scenario's seed, the subject and the visitor's number. So visitors can
+// be generated in any order.
 type generator struct {
 	*subject
 	source *rand.PCG

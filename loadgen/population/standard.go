@@ -26,12 +26,12 @@ const (
 	goalIDsPerWebsite    = 10 // goal ids reserved per website
 )
 
-// growingVisitors has the numbers of visitors of the campaigns of GrowingScenario,
-// which increase by half a power of ten.
+// growingVisitors are the numbers of visitors of the campaigns of GrowingScenario.
+// Each is larger than the previous one by half a power of ten.
 var growingVisitors = []int{50_000, 158_000, 500_000, 1_580_000}
 
-// StandardScenario returns the standard data set, on which benchmark results are
-// comparable. All numbers of visitors are multiplied by scale. At scale 1 one
+// StandardScenario returns the standard data set, which makes benchmark results
+// comparable. All numbers of visitors are multiplied by scale. At scale 1, one
 // campaign has 5 million visitors and about 28 million events, and 200 small
 // campaigns have 3,700 to 17,000 visitors. There are 10 websites and 60 days.
 // Visitors have 1 to 80 events.
@@ -66,9 +66,8 @@ func StandardScenario(scale float64, seed uint64) Scenario {
 }
 
 // GrowingScenario returns campaigns like the large campaign of the standard data set,
-// with 50,000 to 1,580,000 visitors multiplied by scale. The campaigns belong
-// to a website of their own, so that they can be added to the standard data
-// set.
+// with 50,000 to 1,580,000 visitors multiplied by scale. They belong to a website of
+// their own, so they can be added to the standard data set.
 func GrowingScenario(scale float64, seed uint64) Scenario {
 	s := StandardScenario(scale, seed)
 	site := s.Websites[0]

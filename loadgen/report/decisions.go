@@ -7,8 +7,8 @@ import (
 	"lifthouse/loadgen/calibration"
 )
 
-// DecisionGroup is the rates of decisions of a part of the table, or of one measure
-// of a part.
+// DecisionGroup holds the rates of decisions in a part of the table, or for one
+// measure of a part.
 type DecisionGroup struct {
 	Part, Measure string // Measure is "" for all measures
 	Rows          []calibration.DecisionRow

@@ -79,8 +79,8 @@ func formatCount(n any) string {
 	return b.String()
 }
 
-// WriteFiles writes the page, and the tables and charts to the directory details.
-// Write creates the directory if it does not exist.
+// WriteFiles writes the page, and the tables and charts to the directory details. It
+// creates the directory if it does not exist.
 func (b *Benchmarks) WriteFiles(page, details string) error {
 	if err := os.MkdirAll(details, 0o755); err != nil {
 		return err

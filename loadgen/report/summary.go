@@ -11,8 +11,8 @@ import (
 	"lifthouse/loadgen/competitors"
 )
 
-// Question has the CPU time ratios of the competitors for one question. A figure is 0 if it
-// was not measured.
+// Question has the competitors' CPU time ratios for one question. A figure is 0 if it was
+// not measured.
 type Question struct {
 	Question competitors.Question
 	Ratios   []float64 // of the cheapest computation of each group in competitors.Groups, to the report of Lifthouse
@@ -48,14 +48,14 @@ func (b *Benchmarks) Questions() []Question {
 	return questions
 }
 
-// keepLeast replaces a figure that is unknown or greater.
+// keepLeast replaces *least by a figure if *least is unknown or greater.
 func keepLeast(least *float64, figure float64) {
 	if figure > 0 && (*least == 0 || figure < *least) {
 		*least = figure
 	}
 }
 
-// competitorsChart draws the CPU time ratios of the cheapest computation of each kind.
+// competitorsChart draws the CPU time ratio of the cheapest computation of each group.
 func (b *Benchmarks) competitorsChart() *chart.Rows {
 	one := 1.0
 	kinds := []struct{ name, suffix, color string }{

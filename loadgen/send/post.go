@@ -25,13 +25,13 @@ type Server struct {
 }
 
 const (
-	postConcurrency = 8       // requests in flight: the server writes concurrent requests together
+	postConcurrency = 8       // requests in flight; the server writes concurrent requests together
 	maxBodyBytes    = 1 << 20 // of a request
 	maxAttempts     = 20      // per request
 )
 
-// PostScenario sends all events to the server. Requests that fail temporarily are
-// retried. Retries do not count an event twice, because events have ids.
+// PostScenario sends all events to the server. It retries requests that fail
+// temporarily. Retries do not count an event twice, because events have ids.
 func (r *Server) PostScenario(ctx context.Context, s *population.Scenario, report Report) (Progress, error) {
 	var p Progress
 	requests, ctx := errgroup.WithContext(ctx)

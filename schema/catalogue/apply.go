@@ -12,7 +12,7 @@ import (
 	"lifthouse/schema"
 )
 
-// Change is a change of one resource that applying a file causes, or would cause.
+// Change is a change of one resource that applying a file makes, or would make.
 type Change struct {
 	AccountID int64
 	Kind      string
@@ -20,9 +20,9 @@ type Change struct {
 	Name      string
 	Created   bool
 	Archived  bool          // the file does not name the resource
-	Fields    []FieldChange // changed fields of an existing resource
+	Fields    []FieldChange // fields that changed in an existing resource
 	Shares    []NamedShare  // fractions of the campaign's traffic; nil for other resources
-	Notes     []string      // of a new campaign or widget: defaults that the file does not set, and what it lacks
+	Notes     []string      // for a new campaign or widget: defaults that apply, and what is missing
 }
 
 // FieldChange is a changed field of a definition, before and after the change, as
@@ -36,9 +36,9 @@ type NamedShare struct {
 }
 
 // ApplyFile changes the store's catalogue to what the file declares, in one atomic
-// insert. Resources that the file does not name remain, unless file.Prune. The
-// state of existing resources (active, dates) does not change. ApplyFile returns the
-// changes. If dryRun is true, it changes nothing. If the file violates a
+// insert, and returns the changes. Resources that the file does not name remain,
+// unless file.Prune is set. The state of existing resources (active, dates) does not
+// change. If dryRun is true, ApplyFile changes nothing. If the file violates a
 // constraint, the error is of type Faults.
 func (c *Catalogue) ApplyFile(ctx context.Context, file File, dryRun bool) ([]Change, error) {
 	var changes []Change
@@ -79,7 +79,7 @@ type applier struct {
 	declares *File
 	current  map[key]row
 	named    map[key]bool           // the rows that the file declares
-	plans    map[key]map[int64]Plan // of existing campaigns and widgets before the change, also on a retry
+	plans    map[key]map[int64]Plan // plans of existing campaigns and widgets before the change, also on a retry
 	rows     []row
 	changes  []Change
 }
@@ -174,8 +174,8 @@ type planned interface {
 	plansByExperiment(capOf func(goal int64) *schema.Cap) map[int64]Plan
 }
 
-// changedPlans returns the plans of a resource before and after the file is applied; nil if it
-// is new, or if its plans are replaced.
+// changedPlans returns the plans of a resource before and after the file is applied. It
+// returns nil if the resource is new, or if its plans are replaced.
 func (a *applier) changedPlans(r resource, site *Website, after planned) (*[2]map[int64]Plan, error) {
 	before, err := a.plansBefore(key{r.account, r.kind, r.id, partDefinition})
 	if err != nil || before == nil || a.declares.ReplacePlans {
@@ -184,8 +184,8 @@ func (a *applier) changedPlans(r resource, site *Website, after planned) (*[2]ma
 	return &[2]map[int64]Plan{before, after.plansByExperiment(func(goal int64) *schema.Cap { return a.capAfter(r.account, site, goal) })}, nil
 }
 
-// capsOfOthers records the plans of the campaigns and widgets that the file does not name, but
-// whose primary goal gets another cap. Those that are pruned have none.
+// capsOfOthers records the plans of campaigns and widgets that the file does not name, if the
+// cap of their primary goal changes. Pruned campaigns and widgets have no plans to record.
 func (a *applier) capsOfOthers(account int64, site *Website) error {
 	if a.declares.Prune {
 		return nil
@@ -233,8 +233,8 @@ func (a *applier) capAfter(account int64, site *Website, goal int64) *schema.Cap
 	return a.capBefore(account, goal)
 }
 
-// plansBefore returns the plans of a campaign or a widget before the file is applied; nil if it
-// is new. On a retry, the current definition may be that of the file.
+// plansBefore returns the plans of a campaign or a widget before the file is applied, or nil if
+// the resource is new. On a retry, the stored definition may already be the one in the file.
 func (a *applier) plansBefore(at key) (map[int64]Plan, error) {
 	if before, known := a.plans[at]; known {
 		return before, nil
@@ -254,8 +254,8 @@ func (a *applier) plansBefore(at key) (map[int64]Plan, error) {
 	return a.plans[at], nil
 }
 
-// namedShares returns the fractions of the variations: control gets its
-// percentage, the others divide the rest by their weights.
+// namedShares returns the fractions of the variations. Control gets its percentage.
+// The others divide the rest by their weights.
 func (c *Campaign) namedShares() []NamedShare {
 	weights := 0
 	for _, v := range c.Variations {
@@ -269,7 +269,7 @@ func (c *Campaign) namedShares() []NamedShare {
 	return shares
 }
 
-// defineResource adds the row of a definition that is new or has changed, and reports
+// defineResource adds a row for a definition that is new or has changed, and reports
 // whether it did.
 func (a *applier) defineResource(account int64, k kind, id int64, name string, definition any) (bool, error) {
 	body, err := encodeJSON(definition)
@@ -295,7 +295,7 @@ func (a *applier) defineResource(account int64, k kind, id int64, name string, d
 	return true, nil
 }
 
-// declared is a resource of the file that has a state.
+// declared is a resource in the file that has a state.
 type declared struct {
 	resource
 	name    string
@@ -304,8 +304,8 @@ type declared struct {
 	plans   *[2]map[int64]Plan // of an existing campaign or widget, before and after the change
 }
 
-// addState adds the first state of a resource, or the changed state if its
-// definition changed or its shares are corrected.
+// addState adds the first state of a resource. For an existing resource, it adds the
+// changed state if the definition changed or the shares are corrected.
 func (a *applier) addState(d *declared, changed bool) error {
 	at := key{d.account, d.kind, d.id, partState}
 	a.named[at] = true
@@ -329,8 +329,8 @@ func (a *applier) addState(d *declared, changed bool) error {
 	if err != nil {
 		return err
 	}
-	// The shares and the plan may differ although the definition does not: the shares are
-	// corrected, or the row of another server has replaced the one that recorded them.
+	// The shares and the plan may differ even if the definition is unchanged: the shares
+	// are corrected, or another server's row has replaced the row that recorded them.
 	planned := d.plans != nil && state.recordPlans(d.plans[0], d.plans[1], a.now)
 	shared := state.recordShares(d.shares, a.now, a.declares.CorrectShares)
 	if exists && !changed && !planned && !shared {

@@ -39,9 +39,9 @@ type AuditEntry struct {
 //go:embed audit.sql
 var auditQuery string
 
-// ReadAuditLog returns the changes of an account, or of all accounts if account is 0,
-// since a time. It returns at most limit changes, the latest first. If several servers made
-// the same change at the same time, it returns the first one only.
+// ReadAuditLog returns the changes since a time, of one account, or of all accounts if
+// account is 0. It returns at most limit changes, the latest first. If several servers made
+// the same change at the same time, it returns only the first.
 func (c *Catalogue) ReadAuditLog(ctx context.Context, account int64, since time.Time, limit int) ([]AuditEntry, error) {
 	rows, err := c.conn.Query(ctx, auditQuery, clickhouse.Named("account", account), clickhouse.DateNamed("since", since, clickhouse.MilliSeconds),
 		clickhouse.Named("limit", uint32(limit))) //nolint:gosec // bounded by the flag
@@ -66,8 +66,8 @@ func (c *Catalogue) ReadAuditLog(ctx context.Context, account int64, since time.
 	return all, rows.Err()
 }
 
-// changeOf returns the value of AuditEntry.Change. A state that is not switched has other
-// shares or another plan than before.
+// changeOf returns the value of AuditEntry.Change. A state that changed without a start
+// or a stop has other shares or another plan.
 func changeOf(a *AuditEntry, of part, archived, switched bool) (string, error) {
 	switch {
 	case of == partState && switched:

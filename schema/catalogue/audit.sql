@@ -1,6 +1,6 @@
--- One row per change that took effect, of the catalogue of one account or of all accounts, the latest first.
+-- One row per change that took effect in the catalogue of one account or of all accounts, the latest first.
 WITH
-    written AS (  -- one row per version: several servers may have written it, and the first one changed something
+    written AS (  -- one row per version: of several servers that wrote the version, the first one made the change
         SELECT
             account_id,
             changed_at,
@@ -18,7 +18,7 @@ WITH
         ORDER BY account_id, kind, id, facet, version, changed_at, written_body
         LIMIT 1 BY account_id, kind, id, facet, version
     ),
-    compared AS (  -- the same, with what the version before had
+    compared AS (  -- the same rows, compared with the previous version
         SELECT
             *,
             lagInFrame(content) OVER before               AS content_before,
@@ -26,7 +26,7 @@ WITH
         FROM written
         WINDOW before AS (PARTITION BY account_id, kind, id, facet ORDER BY version ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
     ),
-    changes AS (  -- those that changed something: a repeated start or stop did not
+    changes AS (  -- rows that changed something; a repeated start or stop changes nothing
         SELECT
             *
         FROM compared

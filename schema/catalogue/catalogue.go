@@ -13,15 +13,14 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Catalogue holds a Snapshot of the store's catalogue in memory and changes the
-// stored catalogue.
+// Catalogue changes the stored catalogue and keeps a Snapshot of it in memory.
 type Catalogue struct {
 	conn       driver.Conn
 	writer     string // identifies the rows of this process
 	snapshot   atomic.Pointer[Snapshot]
 	afterWrite func(context.Context)
 
-	changing chan struct{} // has an element from reading rows until they are changed
+	changing chan struct{} // holds an element while rows are read and changed
 	switches switches
 
 	refreshing sync.Mutex
@@ -32,7 +31,7 @@ type Catalogue struct {
 // Open reads the catalogue of a store.
 func Open(ctx context.Context, conn driver.Conn) (*Catalogue, error) {
 	c := &Catalogue{conn: conn, writer: rand.Text(), afterWrite: func(context.Context) {}, changing: make(chan struct{}, 1)}
-	if err := schema.SyncReplica(ctx, conn, "catalogue"); err != nil { // for example if Keeper is unavailable; the local rows are used
+	if err := schema.SyncReplica(ctx, conn, "catalogue"); err != nil { // for example if Keeper is unavailable; the local rows are used then
 		slog.WarnContext(ctx, "synchronize catalogue failed", "err", err)
 	}
 	return c, c.RefreshSnapshot(ctx)

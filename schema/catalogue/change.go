@@ -12,20 +12,20 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// Several servers may change the catalogue of a store, without a shared lock. A
-// change reads the current rows, inserts its rows with the next version, and
-// reads the rows again. If another writer has inserted a row of the same or a
-// higher version, neither may have seen the other: the change is repeated on top
-// of that row. A new change waits while two different rows have the same highest
-// version. The table keeps the last row of each writer for a key, so that a merge
-// hides no conflict. So no change is lost, and the result of a change was current
-// when change returned.
+// Several servers may change the catalogue of a store without a shared lock. A
+// change reads the current rows, inserts its rows with the next version, and reads
+// the rows again. If another writer has inserted a row of the same or a higher
+// version, neither writer may have seen the other's row. The change is then repeated
+// on top of that row. A new change waits while two different rows share the highest
+// version. The table keeps the last row of each writer for a key, so a merge hides
+// no conflict. So no change is lost, and the result of a change was current when
+// changeRows returned.
 
-// maxRaces is the maximum number of attempts of a change. The waits between
-// attempts are random, so that two writers do not conflict repeatedly.
+// maxRaces is the maximum number of attempts of a change. The waits between attempts
+// are random, which keeps two writers from conflicting repeatedly.
 const maxRaces = 24
 
-// changeTimeout is the timeout of a change after its first insert. A canceled
+// changeTimeout is the timeout of a change after its first insert. Canceling the
 // request does not end the change, because that would leave a conflict.
 const changeTimeout = 10 * time.Second
 
@@ -33,7 +33,7 @@ const changeTimeout = 10 * time.Second
 // server.
 var ErrContested = errors.New("the catalogue is being changed by other servers: try again")
 
-// resource identifies the resource to which a change is confined.
+// resource identifies the resource that a change is limited to.
 type resource struct {
 	account int64
 	kind    kind
@@ -48,7 +48,7 @@ func (c *Catalogue) readVersions(ctx context.Context, of []resource) (versions, 
 	return c.queryVersions(ctx, selectRows, of)
 }
 
-// readBack is readVersions without bodies.
+// readBack is like readVersions, without the bodies.
 func (c *Catalogue) readBack(ctx context.Context, of []resource) (versions, error) {
 	return c.queryVersions(ctx, selectVersions, of)
 }
@@ -110,8 +110,8 @@ func (v versions) areLatest(written []row) bool {
 	return true
 }
 
-// withTimes returns the current rows with the written ones, which have the times of the
-// stored rows.
+// withTimes returns the current rows, updated with the written rows. The written rows
+// get the times that the store assigned.
 func (v versions) withTimes(written, current []row) []row {
 	rows := make(map[key]row, len(current))
 	for _, r := range current {
@@ -141,8 +141,9 @@ func (v versions) conflictingRows(written []row) []row {
 	return found
 }
 
-// changeRows inserts the rows that compute returns for the current rows of all resources, and
-// returns once they are the current ones. Other changes of this process wait.
+// changeRows calls compute with the current rows of all resources and inserts the rows that
+// it returns. It returns once the inserted rows are the current ones. Other changes of this
+// process wait.
 func (c *Catalogue) changeRows(ctx context.Context, compute func(current []row) ([]row, error)) error {
 	select {
 	case c.changing <- struct{}{}:
@@ -154,9 +155,9 @@ func (c *Catalogue) changeRows(ctx context.Context, compute func(current []row) 
 	return err
 }
 
-// changeAlone is change for a caller that holds c.changing. It returns the current rows.
-// compute is called again after a conflict, and must make the same change to any given
-// rows: those of the resources, or all if of is nil.
+// changeAlone is like changeRows for a caller that holds c.changing. It returns the
+// current rows of the resources, or of all resources if of is nil. compute is called
+// again after a conflict and must make the same change to whatever rows it gets.
 func (c *Catalogue) changeAlone(ctx context.Context, of []resource, compute func(current []row) ([]row, error)) ([]row, error) {
 	all, err := c.readResolved(ctx, of)
 	if err != nil {
@@ -209,8 +210,8 @@ func (c *Catalogue) changeAlone(ctx context.Context, of []resource, compute func
 	return nil, ErrContested
 }
 
-// readResolved reads the rows and waits until no key is tied. A tie that remains
-// was left by a writer that died, and the first row is the current one.
+// readResolved reads the rows and waits until no key is tied. If a tie remains, the
+// writer that caused it has died, and the first row is the current one.
 func (c *Catalogue) readResolved(ctx context.Context, of []resource) (versions, error) {
 	all, err := c.readVersions(ctx, of)
 	for attempt := 0; err == nil && attempt < maxRaces && all.anyTied(); attempt++ {
@@ -240,7 +241,8 @@ func (c *Catalogue) readLater(ctx context.Context, of []resource, attempt int) (
 	}
 }
 
-// replaceConflicts replaces the rows of the conflicts' keys by the conflicts.
+// replaceConflicts replaces each current row that has a conflict with the conflicting
+// row.
 func replaceConflicts(current, conflicts []row) []row {
 	for _, conflict := range conflicts {
 		at := slices.IndexFunc(current, func(r row) bool { return r.key == conflict.key })
@@ -249,8 +251,8 @@ func replaceConflicts(current, conflicts []row) []row {
 	return current
 }
 
-// resolveTies adds rows that resolve ties of keys that the change does not write: the
-// conflicting row with the next version.
+// resolveTies resolves the ties of keys that the change does not write. For each of
+// them it adds the conflicting row with the next version.
 func (v versions) resolveTies(rows, conflicts []row) []row {
 	for _, conflict := range conflicts {
 		if v.isTied(conflict.key) && !slices.ContainsFunc(rows, func(r row) bool { return r.key == conflict.key }) {

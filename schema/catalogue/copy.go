@@ -11,7 +11,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// copiedBy begins the author of rows that CopyFrom wrote.
+// copiedBy is the prefix of the author of rows that CopyFrom wrote.
 const copiedBy = "lifthouse copy"
 
 // copiedQuery selects the keys whose current row was written by CopyFrom.
@@ -21,10 +21,10 @@ FROM catalogue
 GROUP BY account_id, kind, id, facet
 HAVING startsWith(argMax(changed_by, (version, changed_at)), '` + copiedBy + `')`
 
-// CopyFrom adds the catalogue of another store, with states and digests of tokens, in one atomic
-// insert. It returns the number of rows that it wrote. Rows that an earlier CopyFrom wrote follow the
-// other store. If the catalogue has other rows that differ, CopyFrom changes nothing and returns an
-// error that names them.
+// CopyFrom adds the catalogue of another store, including states and token digests, in one atomic
+// insert. It returns the number of rows that it wrote. Rows that an earlier CopyFrom wrote are
+// updated from the other store. If other rows differ, CopyFrom changes nothing and returns an error
+// that names them.
 func (c *Catalogue) CopyFrom(ctx context.Context, from driver.Conn) (written int, err error) {
 	others, err := readRows(ctx, from)
 	if err != nil {
@@ -54,7 +54,8 @@ func (c *Catalogue) CopyFrom(ctx context.Context, from driver.Conn) (written int
 // shownDifferences is the maximum number of differences that an error names.
 const shownDifferences = 10
 
-// rowsToCopy returns the rows that make the current rows include the others.
+// rowsToCopy returns the rows that must be written for the current rows to include the
+// others.
 func rowsToCopy(current, others []row, copied map[key]bool) ([]row, error) {
 	stored := make(map[key]row, len(current))
 	for _, r := range current {

@@ -15,15 +15,15 @@ type File struct {
 	CorrectShares bool `yaml:"-"`
 
 	// ReplacePlans makes the plans of the file apply from the beginning, as if they had been
-	// declared before the first view. Only simulations may ask many questions of the same
-	// events.
+	// declared before the first view. Only simulations may set it: they ask many questions
+	// of the same events.
 	ReplacePlans bool `yaml:"-"`
 
 	// Prune archives the resources that the file does not name.
 	Prune bool `yaml:"-"`
 
 	faults  Faults         // of ReadYAML
-	missing []string       // paths that misspelt fields were probably meant to set
+	missing []string       // paths of fields that misspelt names were probably meant to set
 	lines   map[string]int // by path
 }
 
@@ -98,8 +98,8 @@ type Campaign struct {
 	Initial           `yaml:",inline" json:"-"`
 }
 
-// Prior is the normal prior of the lifts of a Bayesian campaign, in per cent, or flat
-// priors.
+// Prior is the normal prior of the lifts of a Bayesian campaign, in per cent. If Flat
+// is set, the priors are flat.
 type Prior struct {
 	Flat              bool    `yaml:"-" json:"flat,omitempty"`
 	Mean              float64 `yaml:"mean" json:"mean"`
@@ -145,8 +145,8 @@ func (p Prior) MarshalYAML() (any, error) {
 	return fields(p), nil
 }
 
-// Initial is the initial state of a campaign or a widget. Applying the file again
-// does not change the state.
+// Initial is the initial state of a campaign or a widget. Applying the file to an
+// existing resource does not change its state.
 type Initial struct {
 	Active     bool  `yaml:"active,omitempty"`
 	CreateDate *Date `yaml:"createDate,omitempty"`
@@ -154,7 +154,7 @@ type Initial struct {
 	EndDate    *Date `yaml:"endDate,omitempty"`
 }
 
-// Variation is a variation of a campaign, except control, which is not declared.
+// Variation is a variation of a campaign. Control is not declared.
 type Variation struct {
 	ID       int64  `yaml:"id" json:"id"`
 	Name     string `yaml:"name" json:"name"`
@@ -198,31 +198,32 @@ type Experiment struct {
 	Variations    []WidgetVariation `yaml:"variations,omitempty" json:"variations"`
 }
 
-// LookPlan is when the looks of a campaign or an experiment are, and how long it is planned
-// to run.
+// LookPlan sets when the looks of a campaign or an experiment take place, and how long it
+// is planned to run.
 type LookPlan struct {
 	PlannedDays       int     `yaml:"plannedDays,omitempty" json:"plannedDays,omitempty"`             // 0: DefaultPlannedDays
-	PlannedVisitors   int64   `yaml:"plannedVisitors,omitempty" json:"plannedVisitors,omitempty"`     // the clock in place of days; 0: none
+	PlannedVisitors   int64   `yaml:"plannedVisitors,omitempty" json:"plannedVisitors,omitempty"`     // number of visitors that replaces the number of days as the clock; 0: none
 	Looks             string  `yaml:"looks,omitempty" json:"looks,omitempty"`                         // WeeklyLooks or DailyLooks; empty: weekly
-	Maturity          *int    `yaml:"maturity,omitempty" json:"maturity,omitempty"`                   // hours from the end of a look until it is recorded; nil: DefaultMaturity
+	Maturity          *int    `yaml:"maturity,omitempty" json:"maturity,omitempty"`                   // hours from the end of a look to its recording; nil: DefaultMaturity
 	EquivalenceMargin float64 `yaml:"equivalenceMargin,omitempty" json:"equivalenceMargin,omitempty"` // a lift, in per cent; 0: none
 }
 
-// The defaults of a LookPlan: four weeks, and a day for late events.
+// The defaults of a LookPlan: it plans four weeks, and a look waits one day for late
+// events.
 const (
 	DefaultPlannedDays = 28
 	DefaultMaturity    = 24
 )
 
-// The values of LookPlan.Looks: a look at the end of each week of full days, or of each
-// full day.
+// The values of LookPlan.Looks: a look after each week of full days, or after each full
+// day.
 const (
 	WeeklyLooks = "weekly"
 	DailyLooks  = "daily"
 )
 
-// DefaultMinDays is the default number of full days before a decision to ship: a week
-// has all days of the week.
+// DefaultMinDays is the default number of full days before a decision to ship. It
+// covers every day of the week.
 const DefaultMinDays = 7
 
 // The values of Campaign.Methodology.
@@ -231,8 +232,8 @@ const (
 	Bayesian    = "bayesian"
 )
 
-// The values of Campaign.MultipleExposures: how multi-exposed visitors are
-// counted. If it is empty, the report chooses by the shares.
+// The values of Campaign.MultipleExposures: how multi-exposed visitors are counted.
+// If it is empty, the report chooses according to the shares.
 const (
 	ExcludeMultiExposed = "exclude"
 	FirstVariation      = "first"

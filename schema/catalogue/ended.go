@@ -16,8 +16,8 @@ type Ended struct {
 }
 
 // EndedSubjects returns the campaigns and widgets that are inactive and whose end date is
-// not later than at. Resources that are active, archived or without an end date
-// are not included.
+// not later than at. Active and archived resources are not included, nor those without an
+// end date.
 func (s *Snapshot) EndedSubjects(at time.Time) []Ended {
 	var ended []Ended
 	add := func(of schema.Subject, website, id int64, name string, state State) {

@@ -13,15 +13,15 @@ type Goals struct {
 	Guardrails []Guardrail     `yaml:"guardrails,omitempty" json:"guardrails,omitempty"`
 }
 
-// SecondaryGoal is a metric of a goal that should move, but does not decide.
+// SecondaryGoal is a metric of a goal that should improve but does not decide.
 type SecondaryGoal struct {
 	GoalID    int64  `yaml:"goalId" json:"goalId"`
 	Metric    string `yaml:"metric" json:"metric"`
-	Direction string `yaml:"direction" json:"direction"` // up or down: which is good
+	Direction string `yaml:"direction" json:"direction"` // up or down: the direction that is good
 }
 
 // Guardrail is a metric of a goal that must not be harmed by more than a margin. If
-// both margins are 0, the margin is the minimum detectable effect of the campaign.
+// both margins are 0, the campaign's minimum detectable effect is the margin.
 type Guardrail struct {
 	GoalID         int64   `yaml:"goalId" json:"goalId"`
 	Metric         string  `yaml:"metric" json:"metric"`
@@ -36,13 +36,13 @@ const (
 	Down = "down"
 )
 
-// The default metric of secondary goals and guardrails, and all that they may have.
+// defaultGoalMetric is the default metric of secondary goals and guardrails.
 const defaultGoalMetric = "goalConversionRate"
 
-// GoalMetrics are the metrics of secondary goals and guardrails.
+// GoalMetrics are the metrics that secondary goals and guardrails may have.
 var GoalMetrics = []string{defaultGoalMetric, "goalsPerVisitor", "valuePerVisitor", "profitPerVisitor", "averageValue"}
 
-// perVisitor has the metrics of the older names of primary metrics.
+// perVisitor maps the older names of primary metrics to goal metrics.
 var perVisitor = map[string]string{"goalsReached": defaultGoalMetric, "value": "valuePerVisitor", "profit": "profitPerVisitor"}
 
 // UnmarshalYAML decodes a secondary goal and sets the documented defaults.
@@ -92,7 +92,7 @@ func (g *Goals) withoutPrimary() *Goals {
 	return &Goals{Secondary: g.Secondary, Guardrails: g.Guardrails}
 }
 
-// Limits of texts that are shown and never judged.
+// Limits of texts that are displayed but not evaluated.
 const (
 	maxTags       = 20
 	maxTag        = 64
@@ -148,7 +148,7 @@ func (c *checker) checkMargins(at string, r *Guardrail) {
 	}
 }
 
-// checkShownTexts checks texts that are shown and never judged.
+// checkShownTexts checks texts that are displayed but not evaluated.
 func (c *checker) checkShownTexts(path, hypothesis, owner string, tags []string) {
 	c.checkText(path+".hypothesis", hypothesis, 0, maxHypothesis)
 	c.checkText(path+".owner", owner, 0, 255)

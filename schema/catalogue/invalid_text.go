@@ -8,21 +8,21 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// The YAML parser replaces bytes that are not UTF-8 by U+FFFD, which a name may also
-// contain. So ReadYAML replaces such bytes by marks, which are characters that the file does
-// not have, and refuses the fields with marks.
+// The YAML parser replaces bytes that are not UTF-8 with U+FFFD, which a name may also
+// contain. So ReadYAML first replaces such bytes with marks, which are characters that do
+// not occur in the file. It then rejects the fields that contain marks.
 
-// invalidText has the marks of a file. Base is the mark of byte 0, or 0 if the file is
-// valid.
+// invalidText holds the marks of a file. Base is the mark of byte 0, or 0 if the file
+// is valid UTF-8.
 type invalidText struct {
 	base rune
 	line int // of the first byte that is not UTF-8
 }
 
-// firstMark is the first mark that is tried. It is for private use.
+// firstMark is the first mark that is tried, a private-use character.
 const firstMark = 0x100000
 
-// markInvalid replaces each byte of a text that is not UTF-8 by its mark.
+// markInvalid replaces each byte that is not UTF-8 with its mark.
 func markInvalid(text []byte) ([]byte, invalidText) {
 	if utf8.Valid(text) {
 		return text, invalidText{}
@@ -51,7 +51,7 @@ func (i invalidText) isMark(r rune) bool { return i.base != 0 && r >= i.base && 
 // hasMarks reports whether a text has marks.
 func (i invalidText) hasMarks(text string) bool { return strings.ContainsFunc(text, i.isMark) }
 
-// restoreText replaces the marks of a text by their bytes.
+// restoreText replaces the marks in a text with their bytes.
 func (i invalidText) restoreText(text string) string {
 	if !i.hasMarks(text) {
 		return text

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// given has the fields of a part of a file that are set. In the zero value, all are.
+// given lists the fields that a part of a file sets. In the zero value, all fields are
+// set.
 type given struct {
 	lines map[string]int
 	path  string
@@ -13,7 +14,7 @@ type given struct {
 
 func givenIn(lines map[string]int, path string) given { return given{lines, path} }
 
-// listElement returns the fields of an element of a list.
+// listElement returns the fields that an element of a list sets.
 func (g given) listElement(list string, at int) given {
 	return given{g.lines, fmt.Sprintf("%s.%s[%d]", g.path, list, at)}
 }
@@ -27,8 +28,8 @@ func (a *applier) addNotes(changed bool, notes func() []string) {
 	}
 }
 
-// creationNotes returns the defaults that apply because the file does not set them, and what a
-// new campaign lacks to start or to compare anything.
+// creationNotes returns the defaults that apply because the file does not set them. It also
+// returns what a new campaign lacks to start, or to compare anything.
 func (c *Campaign) creationNotes(given given) []string {
 	var defaults, notes []string
 	for _, field := range []struct {

@@ -15,7 +15,7 @@ func (a *applier) pruneResources(current []row) {
 	}
 }
 
-// nameOf returns the name of the row's resource, or the domain of a website.
+// nameOf returns the name of the row's resource; for a website, it is the domain.
 func (s *Snapshot) nameOf(r row) string {
 	owned := s.AccountResources(r.AccountID)
 	switch r.Kind {

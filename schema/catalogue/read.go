@@ -14,9 +14,10 @@ import (
 // variations take 1 MB.
 const maxFile = 16 << 20
 
-// ReadYAML decodes a catalogue file. If it has unknown fields, values of the wrong type or
-// fields that are given twice, the error is of type Faults, and the file has the rest:
-// ApplyFile returns the faults with those that it finds in the rest.
+// ReadYAML decodes a catalogue file. If the file has unknown fields, duplicate fields or
+// values of the wrong type, the error is of type Faults, and the returned file has the
+// remaining fields. ApplyFile reports these faults together with those that it finds in
+// the rest.
 func ReadYAML(r io.Reader) (File, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {

@@ -12,20 +12,20 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// position says which changes of a catalogue are known: the number of keys, the sum
+// position identifies the changes that a catalogue has read: the number of keys, the sum
 // of their highest versions, and the time of the latest change. Versions only grow. So if
-// the number and the sum are those of the store, every change is known.
+// the number and the sum equal those of the store, every change is known.
 type position struct {
 	keys, versions uint64
 	latest         time.Time
 }
 
-// maxDelay is the time by which a change may be stored later than a change with a later
-// time: it is more than an insert takes, and more than the clocks of servers differ. Changes
-// that are even later are found by their versions, and all rows are read.
+// maxDelay is the longest expected delay between the time of a change and its storage. It
+// exceeds the duration of an insert and the clock difference between servers. Changes that
+// arrive even later are detected by their versions, and all rows are read again.
 const maxDelay = 10 * time.Second
 
-// RefreshSnapshot reads what has changed in the stored catalogue.
+// RefreshSnapshot reads the changes that were stored since the last refresh.
 func (c *Catalogue) RefreshSnapshot(ctx context.Context) error {
 	c.refreshing.Lock()
 	defer c.refreshing.Unlock()
@@ -64,8 +64,9 @@ func (c *Catalogue) updateSnapshot(rows []row) error {
 	return c.adoptRows(rows)
 }
 
-// adoptRows adds the rows that are newer than the known ones. If only states of campaigns
-// and widgets changed, it copies what they belong to; otherwise it builds the snapshot again.
+// adoptRows adds the rows that are newer than the known ones. If only states of campaigns and
+// widgets changed, it copies only the accounts that they belong to. Otherwise it builds the
+// whole snapshot again.
 func (c *Catalogue) adoptRows(rows []row) error {
 	newer := map[key]row{}
 	onlyStates := true

@@ -46,14 +46,14 @@ type row struct {
 	Archived bool   `ch:"archived"`
 	By       string `ch:"changed_by"` // author of the change; only set in rows to be written
 
-	ChangedAt time.Time `ch:"changed_at"` // only set in stored rows
+	ChangedAt time.Time `ch:"changed_at"` // set only in stored rows
 }
 
 // sameContent reports whether two rows of the same key have the same content.
 func (r row) sameContent(other row) bool { return r.Body == other.Body && r.Archived == other.Archived }
 
-// compareVersion orders rows of a key, the current one first: that with the highest version,
-// or the latest one of several with the same version.
+// compareVersion orders the rows of a key, the current one first. The current row has the
+// highest version and, among equal versions, the latest time.
 func (r row) compareVersion(other row) int {
 	return cmp.Or(cmp.Compare(other.Version, r.Version), other.ChangedAt.Compare(r.ChangedAt), cmp.Compare(r.Writer, other.Writer))
 }
@@ -83,7 +83,8 @@ FROM
     GROUP BY account_id, kind, id, facet
 )`
 
-// A query of versions begins with selectRows, or with selectVersions, which reads no bodies.
+// A query of versions begins with selectRows, or with selectVersions, which omits the
+// bodies.
 const (
 	selectRows = `
 SELECT account_id, kind, id, facet, writer, version, body, archived, changed_at
@@ -95,8 +96,9 @@ SELECT account_id, kind, id, facet, writer, version, '' AS body, archived, chang
 `
 	sinceTime = `WHERE changed_at >= {since:DateTime64(3, 'UTC')}`
 
-	// fromResources selects the rows of resources, and maybe of others. It reads one granule
-	// of a part, for which a second thread and PREWHERE cost more than they save.
+	// fromResources selects the rows of the given resources, and possibly of others. It
+	// reads one granule of a part; a second thread and PREWHERE would cost more than they
+	// save.
 	fromResources = fromAll + `WHERE account_id IN {accounts:Array(Int64)} AND kind IN {kinds:Array(String)} AND id IN {ids:Array(Int64)}
 SETTINGS max_threads = 1, optimize_move_to_prewhere = 0`
 )

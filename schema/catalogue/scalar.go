@@ -42,8 +42,8 @@ var (
 	number      = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
 )
 
-// typeError returns what is allowed if the node is not literally a value of the
-// type, and an empty string otherwise. A null is allowed and means the default.
+// typeError returns what is allowed if the node is not a literal of the type, and an
+// empty string otherwise. A null is allowed and means the default.
 func typeError(want reflect.Type, node ast.Node) string {
 	if want == nil || node.Type() == ast.NullType {
 		return ""

@@ -22,8 +22,8 @@ type Snapshot struct {
 // AccountResources are an account and all resources that it owns.
 type AccountResources struct {
 	Account
-	// Version changes whenever the account or a resource changes, except tokens. A
-	// value never recurs, and all servers of a store have the same value.
+	// Version changes whenever the account or one of its resources changes, except
+	// tokens. A value never recurs, and all servers of a store have the same value.
 	Version   uint64 `json:"-"`
 	Websites  map[int64]Website
 	Goals     map[int64]Goal
@@ -59,8 +59,8 @@ func ByID[R any](resources map[int64]R) []R {
 	return list
 }
 
-// AccountResources returns the account and its resources, or an empty Owned if there is no
-// such account.
+// AccountResources returns the account and its resources, or empty AccountResources if
+// there is no such account.
 func (s *Snapshot) AccountResources(id int64) *AccountResources {
 	if owned, ok := s.accounts[id]; ok {
 		return owned
@@ -214,8 +214,8 @@ func unmarshalPart(f part, body []byte, definition any, state *State) error {
 	return json.Unmarshal(body, definition)
 }
 
-// withStates returns a snapshot with other states of campaigns and widgets. It shares all
-// else with s.
+// withStates returns a snapshot with new states of campaigns and widgets. It shares
+// everything else with s.
 func (s *Snapshot) withStates(known, states map[key]row) (*Snapshot, error) {
 	next := *s
 	next.accounts = maps.Clone(s.accounts)

@@ -19,11 +19,11 @@ type State struct {
 	// ShareHistory is the history of the shares by experiment id. The key is 0 for
 	// a campaign.
 	ShareHistory map[int64][]SharesSince `json:"shareHistory,omitempty"`
-	// Runs are the periods in which the resource was active, in order. The last one has no
-	// end while it is.
+	// Runs are the periods in which the resource was active, in order. While the resource
+	// is active, the last period has no end.
 	Runs []Run `json:"runs,omitempty"`
 	// PlanHistory is the history of the plans by experiment id. The key is 0 for a campaign.
-	// A plan that never changed has none.
+	// A plan that never changed has no history.
 	PlanHistory map[int64][]PlanSince `json:"planHistory,omitempty"`
 }
 
@@ -33,7 +33,8 @@ type Run struct {
 	To   *time.Time `json:"to,omitempty"` // nil: still active
 }
 
-// Plan is what a campaign or an experiment of a widget declares for its conclusion.
+// Plan is what a campaign or a widget experiment declares about how its conclusion is
+// reached.
 type Plan struct {
 	PrimaryGoalID     int64       `json:"primaryGoalId,omitempty"`
 	ValueCap          *schema.Cap `json:"valueCap,omitempty"` // of the primary goal
@@ -55,8 +56,8 @@ type PlanSince struct {
 	Plan
 }
 
-// DeclaredPlan returns what the campaign declares for its conclusion. valueCap is the cap of its
-// primary goal; nil: none.
+// DeclaredPlan returns the plan that the campaign declares. valueCap is the cap of its primary
+// goal; nil: none.
 func (c *Campaign) DeclaredPlan(valueCap *schema.Cap) Plan {
 	return Plan{
 		PrimaryGoalID: c.PrimaryGoalID, ValueCap: valueCap, Methodology: c.Methodology, SignificanceLevel: c.SignificanceLevel,
@@ -65,9 +66,9 @@ func (c *Campaign) DeclaredPlan(valueCap *schema.Cap) Plan {
 	}
 }
 
-// DeclaredPlan returns what the experiment declares for its conclusion. The primary goal is that of
-// its widget, with the cap valueCap; nil: none. It cannot declare a methodology, a level, a
-// power and a minimum effect.
+// DeclaredPlan returns the plan that the experiment declares. The primary goal and its cap valueCap
+// are those of the widget; nil: no cap. An experiment cannot declare a methodology, a level, a
+// power or a minimum effect.
 func (e *Experiment) DeclaredPlan(primaryGoal int64, valueCap *schema.Cap) Plan {
 	return Plan{
 		PrimaryGoalID: primaryGoal, ValueCap: valueCap, Methodology: Frequentist, SignificanceLevel: 95, Power: 80, MDE: 20,
@@ -89,8 +90,8 @@ func (w *Widget) plansByExperiment(capOf func(goal int64) *schema.Cap) map[int64
 	return plans
 }
 
-// ChangedFields returns the names of the fields in which two plans differ, in the order
-// of the alphabet.
+// ChangedFields returns the names of the fields in which two plans differ, in
+// alphabetical order.
 func (p Plan) ChangedFields(other Plan) []string {
 	var names []string
 	was, is := reflect.ValueOf(p), reflect.ValueOf(other)
@@ -104,8 +105,9 @@ func (p Plan) ChangedFields(other Plan) []string {
 	return names
 }
 
-// recordPlans appends the changed plans to the history, and reports whether it did. If the
-// history has none, before has the plan that there was. A new experiment has no history.
+// recordPlans appends the changed plans to the history, and reports whether it did. If a
+// plan has no history yet, its plan in before becomes the first entry. A new experiment
+// has no history.
 func (s *State) recordPlans(before, after map[int64]Plan, now time.Time) bool {
 	recorded := false
 	for experiment, plan := range after {
@@ -129,8 +131,8 @@ func (s *State) recordPlans(before, after map[int64]Plan, now time.Time) bool {
 	return recorded
 }
 
-// PlanAt returns the plan of a history at a time: the first one if the time is earlier than
-// all. The history must not be empty.
+// PlanAt returns the plan in effect at a time, or the first plan if the time precedes the
+// whole history. The history must not be empty.
 func PlanAt(history []PlanSince, at time.Time) Plan {
 	plan := history[0].Plan
 	for _, p := range history {
@@ -162,7 +164,7 @@ func (s *State) CurrentShares(experiment int64) Shares {
 }
 
 // recordShares appends the shares to the history if they divide the traffic differently
-// from the current ones. If correct, they replace the whole history. It reports
+// from the current ones. If correct is set, they replace the whole history. It reports
 // whether the history changed.
 func (s *State) recordShares(shares map[int64]Shares, now time.Time, correct bool) bool {
 	recorded := false
@@ -205,7 +207,7 @@ func (s Shares) divideAs(other Shares) bool {
 	return true
 }
 
-// sumWeights returns the sum of the weights of the variations without control.
+// sumWeights returns the sum of the variations' weights, excluding control.
 func (s Shares) sumWeights() int {
 	sum := -s[0]
 	for _, weight := range s {

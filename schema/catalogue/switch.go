@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Starts and stops that arrive while others are made wait, and are then made together: they
-// need one read, one insert and one read.
+// Starts and stops that arrive while others are being made wait, and are then made together
+// with one read, one insert and one read.
 
 // switches are the starts and stops that wait.
 type switches struct {
@@ -23,7 +23,7 @@ type stateSwitch struct {
 	active  bool
 	author  string
 	done    chan struct{}     // closed when owned, found and err are set
-	owned   *AccountResources // with the resource after the change
+	owned   *AccountResources // the account's resources after the change
 	found   bool
 	err     error
 }
@@ -43,8 +43,8 @@ func (c *Catalogue) SwitchWidget(ctx context.Context, account, website, id int64
 	return owned.Widgets[id], found, err
 }
 
-// switchState makes a start or stop, with those that wait at the same time. Of the requests
-// that wait, one makes the changes of all.
+// switchState makes a start or stop. One of the waiting requests makes the changes of all
+// of them.
 func (c *Catalogue) switchState(ctx context.Context, s *stateSwitch) (*AccountResources, bool, error) {
 	s.author, s.done = authorOf(ctx), make(chan struct{})
 	c.switches.addSwitch(s)
@@ -59,7 +59,7 @@ func (c *Catalogue) switchState(ctx context.Context, s *stateSwitch) (*AccountRe
 			if c.switches.removeSwitch(s) {
 				return &AccountResources{}, false, context.Cause(ctx)
 			}
-			<-s.done // is being made, which ends within changeTimeout
+			<-s.done // the switch is already being made, which ends within changeTimeout
 		}
 	}
 }
@@ -100,8 +100,8 @@ func (w *switches) takeBatch() []*stateSwitch {
 	return taken
 }
 
-// makeSwitches makes the waiting starts and stops. It does not end when a request is
-// canceled, because it is made for others, too.
+// makeSwitches makes the waiting starts and stops. Canceling a request does not end
+// it, because it also serves other requests.
 func (c *Catalogue) makeSwitches(ctx context.Context) {
 	taken := c.switches.takeBatch()
 	if len(taken) == 0 {

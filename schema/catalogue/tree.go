@@ -15,7 +15,7 @@ import (
 )
 
 // tree checks the nodes of a catalogue file against the types of its fields. It removes
-// the pairs with errors, so that the rest can be decoded and validated, too.
+// the pairs with errors, so the rest can still be decoded and validated.
 type tree struct {
 	invalid invalidText
 	anchors map[string]ast.Node
@@ -23,7 +23,7 @@ type tree struct {
 	faults  Faults
 	// missing are the paths of fields that a misspelt name was probably meant to set.
 	missing []string
-	checked map[typed]bool // whether a node can be decoded; aliases may refer to it often, or to themselves
+	checked map[typed]bool // whether a node can be decoded; aliases may refer to a node many times, or to themselves
 }
 
 // typed is a node with the type of its field.
@@ -112,7 +112,7 @@ func (t *tree) checkList(path string, node, value ast.Node, want reflect.Type) b
 	}
 	for i, element := range list.Values {
 		if !t.checkNode(fmt.Sprintf("%s[%d]", path, i), element, want) {
-			list.Values[i] = ast.Null(element.GetToken()) // the others keep their places
+			list.Values[i] = ast.Null(element.GetToken()) // the other elements keep their places
 		}
 	}
 	return true
@@ -153,7 +153,7 @@ func (t *tree) checkMapping(path string, node, value ast.Node, want reflect.Type
 	return true
 }
 
-// unknownPrefix and twicePrefix begin the details of faults of a field's name.
+// unknownPrefix and twicePrefix begin the details of faults about a field name.
 const (
 	unknownPrefix = "unknown field"
 	twicePrefix   = "given twice"
@@ -210,8 +210,8 @@ func (t *tree) resolveAlias(node ast.Node) ast.Node {
 	return node
 }
 
-// independentFaults returns the faults that do not follow from other faults of the same file: those
-// of fields that could not be decoded.
+// independentFaults returns the faults that do not follow from earlier faults of the same file. A
+// fault follows from a field that could not be decoded.
 func (f Faults) independentFaults(earlier Faults, missing []string) Faults {
 	idWrong := slices.ContainsFunc(earlier, func(e Fault) bool { return strings.HasSuffix(e.Path, ".id") }) ||
 		slices.ContainsFunc(missing, func(path string) bool { return strings.HasSuffix(path, ".id") })
@@ -225,8 +225,8 @@ func (f Faults) independentFaults(earlier Faults, missing []string) Faults {
 	})
 }
 
-// setLines sets the lines of the faults: those of their paths, or of the nearest parts around
-// them.
+// setLines sets the line of each fault: the line of its path, or of the nearest enclosing
+// part.
 func (f Faults) setLines(lines map[string]int) {
 	for i := range f {
 		for path := f[i].Path; f[i].Line == 0 && path != ""; path = path[:max(0, strings.LastIndexAny(path, ".["))] {

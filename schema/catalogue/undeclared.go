@@ -12,8 +12,8 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// maxNames is the maximum number of different names that Named counts. Events with
-// further names, which only a wrong mapping has, are not counted.
+// maxNames is the maximum number of different names that EventNames counts. Events
+// with further names, which only a wrong mapping produces, are not counted.
 const maxNames = 10_000
 
 // EventNames counts the events that name each campaign, widget, experiment, variation and
@@ -32,7 +32,7 @@ type exposureName struct {
 
 type goalName struct{ website, goal int64 }
 
-// NewEventNames returns a count of no events.
+// NewEventNames returns an empty count.
 func NewEventNames() *EventNames {
 	return &EventNames{exposures: map[exposureName]*int{}, goals: map[goalName]*int{}}
 }
@@ -72,7 +72,7 @@ func addCount[K comparable](counts map[K]*int, name K, by int) {
 	}
 }
 
-// Undeclared is a name that events have and the catalogue does not.
+// Undeclared is a name that occurs in events but not in the catalogue.
 type Undeclared struct {
 	WebsiteID int64  `json:"websiteId"`
 	Kind      string `json:"kind"`         // campaign, widget, experiment, variation or goal
@@ -170,7 +170,7 @@ func declaredOf[R any](resources map[int64]R, of func(R) bool) []int64 {
 	return found
 }
 
-// variationIDs returns the ids of variations with that of control, 0, which is never
+// variationIDs returns the ids of the variations and of control, 0, which is never
 // declared.
 func variationIDs[V any](variations []V, id func(V) int64) []int64 {
 	found := []int64{0}

@@ -24,7 +24,7 @@ type Fault struct {
 	Detail string // what is allowed
 }
 
-// Faults are all errors in a catalogue file.
+// Faults are all the errors in a catalogue file.
 type Faults []Fault
 
 // Error returns the faults, one per line.
@@ -78,8 +78,8 @@ func validDomain(domain string) bool {
 }
 
 // validateAgainst returns nil or Faults. It checks all constraints of the API contract,
-// and that ids are set and unique. Ids must not belong to another account or
-// website. References must name resources of the file or of the store.
+// and that ids are set and unique. Ids must not belong to another account or website.
+// References must name resources in the file or in the store.
 func (f *File) validateAgainst(known *Snapshot) error {
 	c := checker{known: known, prune: f.Prune}
 	if len(f.Accounts) == 0 {
@@ -159,8 +159,8 @@ func (c *checker) oneOf(path, value string, allowed []string) {
 	}
 }
 
-// suggestValue returns a question for the most similar allowed value, or an empty text if
-// none is similar.
+// suggestValue returns a question that suggests the most similar allowed value, or an
+// empty text if none is similar.
 func suggestValue(value string, allowed []string) string {
 	nearest := schema.NearestName(value, allowed)
 	if value == "" || levenshtein.ComputeDistance(strings.ToLower(value), strings.ToLower(nearest)) > len(value)/3+1 {
@@ -244,7 +244,7 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 	}
 }
 
-// checkLocale checks where a website is: its currency and its time zone.
+// checkLocale checks the currency and the time zone of a website.
 func (c *checker) checkLocale(path string, site *Website) {
 	if site.Currency != "" {
 		if _, err := currency.ParseISO(site.Currency); err != nil || site.Currency != strings.ToUpper(site.Currency) {
@@ -291,7 +291,8 @@ func (c *checker) checkCampaign(path string, campaign *Campaign, goals, targets 
 	}
 }
 
-// lookPlan checks when looks are. Two years of days bound the number of looks.
+// lookPlan checks the schedule of looks. The limit of two years bounds the number of
+// looks.
 func (c *checker) lookPlan(path string, p *LookPlan) {
 	if p.PlannedDays != 0 {
 		c.checkRange(path+".plannedDays", float64(p.PlannedDays), 1, 730)

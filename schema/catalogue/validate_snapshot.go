@@ -11,7 +11,7 @@ import (
 // that WriteYAML writes.
 func (s *Snapshot) Validate() error {
 	if len(s.accounts) == 0 {
-		return nil // a new store; validate would require an account
+		return nil // a new store; validateAgainst would require an account
 	}
 	file := s.CatalogueFile()
 	file.Prune = true // the file is the whole catalogue
@@ -25,8 +25,8 @@ func (s *Snapshot) Validate() error {
 	return faults
 }
 
-// orphanFaults returns a fault per resource whose website does not exist. File omits
-// these resources.
+// orphanFaults returns a fault for each resource whose website does not exist.
+// CatalogueFile omits these resources.
 func (s *Snapshot) orphanFaults() (faults Faults) {
 	for _, account := range s.AllAccounts() {
 		check := func(kind kind, id, website int64) {

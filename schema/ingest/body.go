@@ -11,7 +11,7 @@ import (
 	"lifthouse/schema"
 )
 
-// Line is the result of a line of a request body, or of an element of its array.
+// Line is the result for one line of a request body, or for one element of its array.
 type Line struct {
 	Number int64          // line number or position in the array, from 1
 	Events []schema.Event // one row per exposure; empty if the line is invalid
@@ -28,14 +28,14 @@ func (e *BodyError) Unwrap() error { return e.error }
 // Body contains the options for the events of a request body.
 type Body struct {
 	WebsiteID int64  // events of other websites are rejected
-	Key       string // idempotency key: with the line number, the id of events without eventId; empty: eventId is required
+	Key       string // idempotency key: with the line number, it identifies events without eventId; empty: eventId is required
 	Times     Times  // accepted times
 }
 
 // ParseLines parses a body of one JSON event per line, or of one array of events, and
-// calls take for each line or element. It returns a *BodyError, or the first
-// error of take. After a *BodyError the events that take received must be
-// discarded.
+// calls take for each line or element. It returns a *BodyError, or the first error of
+// take. After a *BodyError, the caller must discard the events that take has
+// received.
 func (b Body) ParseLines(text []byte, take func(Line) error) error {
 	text = bytes.TrimPrefix(text, byteOrder)
 	if bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
@@ -66,8 +66,8 @@ func (b Body) eachLine(text []byte, take func(Line) error) error {
 	return nil
 }
 
-// eachOfArray decodes one element at a time. The tree of a large array would need
-// many times its size in memory.
+// eachOfArray decodes one element at a time, because the tree of a large array would
+// need many times the memory of its text.
 func (b Body) eachOfArray(text []byte, take func(Line) error) error {
 	var reader jsonReader
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -97,7 +97,7 @@ func (b Body) eachOfArray(text []byte, take func(Line) error) error {
 	return nil
 }
 
-// notJSON returns a *BodyError. It replaces io.EOF, which callers may treat as
+// notJSON returns a *BodyError. It replaces io.EOF, which a caller could mistake for
 // success.
 func notJSON(err error) error {
 	if errors.Is(err, io.EOF) {

@@ -81,7 +81,7 @@ func (b *builder) textField(f field) string {
 	if !utf8.ValidString(value) {
 		b.addFault(fieldNames[f], strings.ToValidUTF8(value, "�"), "must be UTF-8")
 	}
-	if strings.IndexByte(value, 0) >= 0 { // separates the attributes of a first view
+	if strings.IndexByte(value, 0) >= 0 { // a zero byte separates the attributes of a first view
 		b.addFault(fieldNames[f], value, "must not have the character U+0000")
 	}
 	return value

@@ -11,51 +11,50 @@ import (
 	"lifthouse/schema"
 )
 
-// groupSize is the approximate number of events that are written with one insert.
+// groupSize is the approximate number of events per insert.
 const groupSize = batchSize
 
-// ErrFull means that too many events wait to be written, or that the collector
-// has stopped. The sender can retry shortly.
+// ErrFull means that too many events are waiting to be written, or that the
+// collector has stopped. The sender can retry shortly.
 var ErrFull = errors.New("too many events wait to be written")
 
-// groupWait is the time that a group waits for further senders, if the last group
-// had several. Without the wait, senders that resend immediately would split into
-// two alternating groups.
+// groupWait is how long a group waits for more senders if the previous group had
+// several. Without the wait, senders that resend at once would split into two
+// alternating groups.
 const groupWait = 8 * time.Millisecond
 
 // Collector writes the events of concurrent senders in groups. While one group is
-// written, the next one forms, so that many small requests cost little more than
-// a large one.
+// written, the next one forms. So many small requests cost little more than a large
+// one.
 type Collector struct {
 	writer     *Writer
 	maxWaiting int64 // events that may wait
 	capacity   *semaphore.Weighted
 	queue      chan *delivery
 	ended      chan struct{}
-	grouped    bool // the last group was of several senders
+	grouped    bool // the previous group had several senders
 }
 
 // delivery is the pending request of one sender.
 type delivery struct {
-	ctx    context.Context // ends when its sender has left
+	ctx    context.Context // ends when the sender disconnects
 	events []schema.Event
 	weight int64
 	err    error
 	done   chan struct{}
 }
 
-// NewCollector returns a collector that accepts events until the context ends and
-// then writes the events that it has accepted. maxWaiting is the maximum number
-// of events that wait to be written.
+// NewCollector returns a collector. It accepts events until the context ends, and
+// then writes those that it has accepted. maxWaiting is the maximum number of events
+// that wait to be written.
 func NewCollector(ctx context.Context, w *Writer, maxWaiting int64) *Collector {
 	c := &Collector{writer: w, maxWaiting: maxWaiting, capacity: semaphore.NewWeighted(maxWaiting), queue: make(chan *delivery), ended: make(chan struct{})}
 	go c.writeGroups(ctx)
 	return c
 }
 
-// WriteEvents stores events, and returns after they are stored. The error is ErrFull, the cause of the context's end, or
-// an error of the store. After other errors than ErrFull, some events may be
-// stored; writing them again is safe.
+// WriteEvents stores events and returns after they are stored. The error is ErrFull, the cause of the context's end, or
+// an error of the store. After any error except ErrFull, some events may be stored; writing them again is safe.
 func (c *Collector) WriteEvents(ctx context.Context, events []schema.Event) error {
 	weight := min(int64(len(events)), c.maxWaiting)
 	if !c.capacity.TryAcquire(weight) {
@@ -92,8 +91,8 @@ func (c *Collector) writeGroups(ctx context.Context) {
 	}
 }
 
-// gatherGroup adds the waiting deliveries to the first one. If the last group had
-// several senders, gather also waits for further deliveries.
+// gatherGroup returns a group of the first delivery and the waiting ones. If the
+// previous group had several senders, gatherGroup also waits for more deliveries.
 func (c *Collector) gatherGroup(first *delivery) []*delivery {
 	group, size := []*delivery{first}, len(first.events)
 	var ended <-chan time.Time
@@ -122,8 +121,8 @@ func (c *Collector) gatherGroup(first *delivery) []*delivery {
 	return group
 }
 
-// dropAbandoned reports whether the sender has left. In that case it completes
-// the delivery, whose events are not written.
+// dropAbandoned reports whether the sender has disconnected. If so, it completes the
+// delivery without writing its events.
 func (c *Collector) dropAbandoned(d *delivery) bool {
 	if d.ctx.Err() == nil {
 		return false

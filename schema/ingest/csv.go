@@ -125,8 +125,8 @@ func (l *csvLines) readRecord(rows *rows) error {
 	return nil
 }
 
-// fitRecord returns a record with as many cells as the header. It returns an error if further
-// cells have values, or if cells are missing and the mapping does not allow that.
+// fitRecord returns a record with as many cells as the header. It returns an error if extra
+// cells have values, or if cells are missing and the mapping does not allow short rows.
 func (l *csvLines) fitRecord(record []string) ([]string, error) {
 	n := len(record)
 	if n == l.header || n > l.header && strings.Join(record[l.header:], "") == "" {
@@ -143,8 +143,8 @@ func (l *csvLines) fitRecord(record []string) ([]string, error) {
 	return record, &csv.ParseError{StartLine: line, Line: line, Column: 1, Err: reason}
 }
 
-// maxSpan is the maximum number of lines of an invalid record that is rejected. A
-// longer one means an unclosed quote, which ends the import.
+// maxSpan is the maximum number of lines that an invalid record may span and still
+// be rejected alone. A longer record means an unclosed quote, which ends the import.
 const maxSpan = 100
 
 func badRecord(bad *csv.ParseError, ended int) error {

@@ -15,14 +15,16 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// separators are the separators that are detected. The first one is that of a file with
-// one column.
+// separators are the separators that are detected. A file with one column gets the
+// first one.
 var separators = []byte{',', ';', '\t', '|'}
 
-// maxHeader is how much of a file is read to find the end of its first line, in bytes.
+// maxHeader is the maximum number of bytes that are read to find the end of the first
+// line.
 const maxHeader = 64 << 10
 
-// separatorOf returns the separator that the first line has most often outside quotes.
+// separatorOf returns the separator that occurs most often in the first line, outside
+// quotes.
 func separatorOf(r *bufio.Reader) (rune, error) {
 	header, err := firstLine(r)
 	if err != nil {
@@ -46,8 +48,8 @@ func separatorOf(r *bufio.Reader) (rune, error) {
 	return rune(found), nil
 }
 
-// firstLine returns the first line without consuming it, at most maxHeader bytes. It waits
-// for no more input than the line needs.
+// firstLine returns the first line, or its first maxHeader bytes, without consuming it. It
+// waits for no more input than the line needs.
 func firstLine(r *bufio.Reader) ([]byte, error) {
 	for n := 1; ; n = min(r.Buffered()+1, maxHeader) {
 		_, err := r.Peek(n)
@@ -78,8 +80,8 @@ func knownEncoding(name string) error {
 
 var utf16Marks = [][]byte{{0xff, 0xfe}, {0xfe, 0xff}}
 
-// decodeText converts a text to UTF-8. A file that begins with the byte order mark of UTF-16 is
-// UTF-16, whatever the encoding.
+// decodeText converts a text to UTF-8. A text that begins with the byte order mark of UTF-16 is
+// UTF-16, whatever the given encoding.
 func decodeText(r *bufio.Reader, name string) (*bufio.Reader, error) {
 	start, err := r.Peek(len(utf16Marks[0]))
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -99,7 +101,7 @@ func decodeText(r *bufio.Reader, name string) (*bufio.Reader, error) {
 		return nil, err
 	}
 	if canonical, _ := htmlindex.Name(encoding); canonical == "utf-8" {
-		return r, nil // without replacing invalid bytes
+		return r, nil // do not replace invalid bytes
 	}
 	return bufio.NewReaderSize(transform.NewReader(r, encoding.NewDecoder()), maxLine), nil
 }
@@ -123,7 +125,7 @@ var (
 	groupedNumber = regexp.MustCompile(`^-?[1-9][0-9]{0,2}([.,'’ \x{a0}\x{202f}][0-9]{3})+([.,][0-9]+)?$`)
 )
 
-// numberHint returns what to add to the error of a value that is not a number.
+// numberHint returns a hint to append to the error about a value that is not a number.
 func numberHint(value string) string {
 	comma, grouped := commaNumber.MatchString(value), groupedNumber.MatchString(value)
 	switch {

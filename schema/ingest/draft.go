@@ -10,11 +10,11 @@ import (
 // maxMapped is the largest number of values that a drafted mapping of variations lists.
 const maxMapped = shownValues
 
-// controls are the usual names of control, without case.
+// controls are the usual names of control, in lower case.
 var controls = []string{"control", "0", "a", "base", "baseline", "original", "kontrolle", "off", "false"}
 
-// DraftMapping returns a mapping file with the guessed columns. Comments mark what the file does
-// not contain: the ids of the website, campaign and goal.
+// DraftMapping returns a mapping file with the guessed columns. Comments mark what the user must
+// fill in: the ids of the website, campaign and goal.
 func (in *Inspection) DraftMapping(name string) string {
 	var b strings.Builder
 	line := func(format string, values ...any) { _, _ = fmt.Fprintf(&b, format+"\n", values...) }
@@ -74,8 +74,8 @@ func (in *Inspection) DraftMapping(name string) string {
 	return b.String()
 }
 
-// viewConditions returns the conditions of the rows with a view, if not all rows have one.
-// Then the goals of the other rows count for the campaigns that their visitors saw.
+// viewConditions returns the conditions that select the rows with a view, if not all rows
+// have one. Goals of rows without a view count for the campaigns that their visitors saw.
 func viewConditions(guess map[string]Column) string {
 	var when []string
 	if c, known := guess["experiment"]; known && (c.Distinct > 1 || c.Empty > 0) && len(c.Values) > 0 {
@@ -106,8 +106,8 @@ func timeSource(guess map[string]Column) string {
 	return fmt.Sprintf("{column: %s, format: %s%s}%s", strconv.Quote(c.Name), strconv.Quote(c.Layout), zone, comment)
 }
 
-// variationSource returns the source of the variation: the column, or its values with the
-// ids 0 for control, 1, 2, ….
+// variationSource returns the source of the variation: the column, or a map of its values
+// to ids. Control gets 0, the other values 1, 2, ….
 func variationSource(guess map[string]Column) string {
 	c, known := guess["variationId"]
 	switch {

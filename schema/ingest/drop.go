@@ -49,9 +49,8 @@ func (w *Writer) CountSubjects(ctx context.Context, subjects []SubjectID) (map[S
 	return counts, rows.Err()
 }
 
-// DropSubjects deletes all events of the subjects, and then their facts.
-// Unattributed goals remain, because they belong to the website. Writes wait until it returns. An interrupted deletion is
-// finished by calling DropSubjects again.
+// DropSubjects deletes all events of the subjects, and then their facts. Unattributed goals remain, because they belong
+// to the website. Writes wait until DropSubjects returns. To finish an interrupted deletion, call it again.
 func (w *Writer) DropSubjects(ctx context.Context, subjects []SubjectID) error {
 	return w.PauseWrites(ctx, func() error {
 		ctx := context.WithoutCancel(ctx)
@@ -61,7 +60,7 @@ func (w *Writer) DropSubjects(ctx context.Context, subjects []SubjectID) error {
 		if err != nil {
 			return fmt.Errorf("list the experiments of subjects: %w", err)
 		}
-		for _, s := range subjects { // also if the events were deleted before
+		for _, s := range subjects { // do so even if the events were deleted before
 			all = append(all, Subject{s.WebsiteID, s.Subject, s.ID, 0})
 		}
 		if err := w.conn.Exec(ctx, dropEvents, namedSubjects(subjects)...); err != nil {

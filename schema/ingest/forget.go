@@ -34,11 +34,11 @@ var visitorFacts string
 // Erased counts the stored data of visitors.
 type Erased struct {
 	Events   uint64 // number of rows
-	Subjects uint64 // number of campaigns, widgets and experiments with such rows
+	Subjects uint64 // number of campaigns, widgets and experiments that have these events
 }
 
-// CountVisitors counts the stored data of visitors. visitors are their ids as
-// sent. If websites is empty, all websites are included.
+// CountVisitors counts the stored data of visitors, whose ids are given as they were
+// sent. If websites is empty, it includes all websites.
 func (w *Writer) CountVisitors(ctx context.Context, visitors []string, websites []int64) (Erased, error) {
 	found, err := w.eventsOf(ctx, visitors, websites)
 	return erasedOf(found), err
@@ -76,9 +76,9 @@ func (w *Writer) eventsOf(ctx context.Context, visitors []string, websites []int
 	return events, nil
 }
 
-// ForgetVisitors deletes all data of the visitors. When it returns, their rows are
-// removed from disk. Writes wait until it returns. Events are deleted first, so that no refresh can add facts again. An
-// interrupted deletion is finished by calling ForgetVisitors again.
+// ForgetVisitors deletes all data of the visitors. When it returns, their rows are removed from disk. Writes wait until
+// then. It deletes the events first, so no refresh can add facts again. To finish an interrupted deletion, call
+// ForgetVisitors again.
 func (w *Writer) ForgetVisitors(ctx context.Context, visitors []string, websites []int64) (found Erased, err error) {
 	err = w.PauseWrites(ctx, func() error {
 		ctx := context.WithoutCancel(ctx)
@@ -105,8 +105,8 @@ func (w *Writer) ForgetVisitors(ctx context.Context, visitors []string, websites
 	return found, err
 }
 
-// eraseFacts deletes the facts of the visitors, of the given websites or of all. It also deletes those that a
-// running refresh makes of the deleted events.
+// eraseFacts deletes the facts of the visitors, on the given websites or on all. It includes facts that a
+// running refresh still computes from the deleted events.
 func (w *Writer) eraseFacts(ctx context.Context, visitors []string, websites []int64, events map[Subject]uint64) error {
 	of, err := schema.QueryRows(ctx, w.conn, visitorFacts, func(row driver.Rows, v *WebsiteVisitor) error {
 		return row.Scan(&v.WebsiteID, &v.ID)

@@ -28,8 +28,8 @@ func checkFormat(format string) error {
 	return nil
 }
 
-// toUnixMilliseconds returns a time of the format in Unix milliseconds, rounded down. zone is
-// that of a time without offset.
+// toUnixMilliseconds converts a time in the format to Unix milliseconds, rounded down. zone
+// is the time zone of a time without offset.
 func toUnixMilliseconds(value, format string, zone *time.Location) (int64, error) {
 	switch format {
 	case formatUnixMilliseconds, formatUnixMicroseconds:
@@ -55,14 +55,14 @@ func toUnixMilliseconds(value, format string, zone *time.Location) (int64, error
 }
 
 // inventedZone returns the abbreviation of a time's zone, such as CEST, and reports whether
-// the parser did not know it. The parser takes such times for UTC.
+// the parser did not know it. The parser treats such times as UTC.
 func inventedZone(t time.Time, zone *time.Location) (name string, invented bool) {
 	name, offset := t.Zone()
 	known := t.Location() == zone || t.Location() == time.UTC || offset != 0
 	return name, !known && name != "" && name != "GMT" && name != "UTC"
 }
 
-// maxSeconds is more seconds than any accepted time has.
+// maxSeconds exceeds the Unix seconds of every accepted time.
 const maxSeconds = 1e11
 
 // secondsToMilliseconds reads seconds with any number of decimals.

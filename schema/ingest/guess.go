@@ -27,16 +27,16 @@ var (
 	numberPattern  = regexp.MustCompile(`^-?[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?$`)
 )
 
-// layouts are the formats of times that are tried, in this order. The first is the
+// layouts are the time formats that are tried, in this order. The first is the
 // default, which a mapping need not name. Dates with slashes are read with the month
-// first, unless a value has a larger first number.
+// first, unless the first number of a value is too large for a month.
 var layouts = []string{
 	time.RFC3339Nano, "2006-01-02 15:04:05", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05-07", "2006-01-02 15:04:05-07:00", "2006-01-02 15:04:05 MST", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02",
 	"02.01.2006 15:04:05", "02.01.2006 15:04", "02.01.2006", "01/02/2006 15:04:05", "01/02/2006 15:04", "01/02/2006", "02/01/2006 15:04:05", "02/01/2006 15:04", "02/01/2006", "20060102",
 }
 
-// typeOf returns the type that all values have, the format of times and how numbers are
-// written.
+// typeOf returns the type that all values have. It also sets the format of times and
+// the way numbers are written.
 func typeOf(values []string) Column {
 	all := func(is func(string) bool) bool {
 		return !slices.ContainsFunc(values, func(v string) bool { return !is(v) })
@@ -72,8 +72,9 @@ func isNumber(v string) bool {
 	return numberPattern.MatchString(v) || commaNumber.MatchString(v) || groupedNumber.MatchString(v)
 }
 
-// numberColumn returns the column of numbers, or of text if some have a decimal point and others
-// a decimal comma. A number such as 1,234 may be of either kind, so other numbers decide.
+// numberColumn returns a column of numbers, or of text if some values have a decimal point and
+// others a decimal comma. A number such as 1,234 may be of either kind, so the other numbers
+// decide.
 func numberColumn(values []string) Column {
 	c := Column{Type: ColumnNumber, Comma: slices.ContainsFunc(values, func(v string) bool { return decimalOf(v) == ',' })}
 	if c.Comma && slices.ContainsFunc(values, func(v string) bool { return decimalOf(v) == '.' }) {
@@ -92,8 +93,8 @@ func numberColumn(values []string) Column {
 	return c
 }
 
-// decimalOf returns the decimal separator of a number, or 0 if it has none or if it may
-// separate thousands.
+// decimalOf returns the decimal separator of a number. It returns 0 if there is none,
+// or if the separator may be one of thousands.
 func decimalOf(v string) byte {
 	at := strings.LastIndexAny(v, ".,")
 	if at < 0 {
@@ -131,7 +132,7 @@ func unixTimes(values []string) (format string, are bool) {
 	return "", false
 }
 
-// guessed are the usual names of the columns of a field, the most specific first.
+// guessed lists the usual column names of each field, the most specific first.
 var guessed = []struct {
 	field string
 	types []ColumnType // nil: any
@@ -148,10 +149,10 @@ var guessed = []struct {
 	{"browser", []ColumnType{ColumnText}, []string{"browser", "devicewebinfobrowser", "browsername"}},
 }
 
-// GuessColumns returns the columns that probably have the fields visitor, time, variationId,
-// value, eventId, country, device and browser of an event, and the experiment. The names
-// decide: without case, punctuation and the names of enclosing objects. A column is guessed
-// at most once.
+// GuessColumns returns the columns that probably contain the event fields visitor, time,
+// variationId, value, eventId, country, device and browser, and the experiment. It decides
+// by the names, without case, punctuation and the names of enclosing objects. It uses a
+// column at most once.
 func (in *Inspection) GuessColumns() map[string]Column {
 	found, used := map[string]Column{}, map[string]bool{}
 	for _, g := range guessed {
@@ -168,8 +169,8 @@ func (in *Inspection) GuessColumns() map[string]Column {
 	return found
 }
 
-// fitsField reports whether the values of a column may be those of a field: unique ids of events,
-// and countries of two letters.
+// fitsField reports whether the values of a column suit a field: event ids must be unique, and
+// countries must have two letters.
 func (in *Inspection) fitsField(c Column, field string) bool {
 	switch field {
 	case "eventId":

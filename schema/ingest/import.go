@@ -15,11 +15,11 @@ import (
 	"lifthouse/schema"
 )
 
-// batchSize is the number of rows per insert: large enough for a small cost per
-// row, small enough for frequent progress reports and low memory.
+// batchSize is the number of rows per insert. It is large enough for a small cost
+// per row, and small enough for frequent progress reports and low memory.
 const batchSize = 100_000
 
-// batchesAhead is the number of parsed batches that wait to be written, so that
+// batchesAhead is the number of parsed batches that may wait to be written. With it,
 // parsing continues while the store merges.
 const batchesAhead = 1
 
@@ -57,8 +57,7 @@ type Report struct {
 	Separator  rune  // of a CSV file
 }
 
-// ErrTooManyRejected ends an import, probably of a wrong file or with a wrong
-// mapping.
+// ErrTooManyRejected ends an import whose file or mapping is probably wrong.
 var ErrTooManyRejected = errors.New("too many lines are rejected")
 
 // ImportFile writes the events of a file, or of Options.Input for the path -. A line
@@ -112,8 +111,8 @@ func (i *importer) importFile(ctx context.Context, w *Writer, path string, file 
 	return i.importLines(ctx, w)
 }
 
-// openReader returns the reader of a file, which is at its start. counted reads the
-// same file.
+// openReader returns a reader of the file, positioned at its start. counted reads
+// the same file.
 func (o *Options) openReader(ctx context.Context, path string, file *os.File, counted *contextReader) (lines, error) {
 	kind := o.Format
 	if kind == "" && o.Mapping != nil {
@@ -174,7 +173,7 @@ type importer struct {
 	journal *Journal // nil: nothing is kept
 	read    *contextReader
 	lines   lines
-	digest  func() (uint64, error) // digest of the file's content
+	digest  func() (uint64, error) // digest of the decompressed content of the file
 	first   bool                   // no batch was written yet
 	report  Report
 	parsed  sync.Pool // of *[]schema.Event: buffers for the events of parts
@@ -192,7 +191,7 @@ type batch struct {
 type rejected struct {
 	line    int64
 	reason  string
-	text    string // the beginning of the line; only of the first rejected lines
+	text    string // the beginning of the line; only set for the first rejected lines
 	website int64
 }
 
@@ -206,7 +205,7 @@ func (b *batch) appendBatch(o batch) {
 }
 
 // importLines reads lines, parses them in parallel, and writes the events in the order of
-// the file, all concurrently.
+// the file. The three steps run concurrently.
 func (i *importer) importLines(ctx context.Context, w *Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -318,8 +317,8 @@ func (i *importer) reportRejected(ctx context.Context, lines []rejected) {
 	i.writeJournal(ctx, (*Journal).FlushRejects)
 }
 
-// writeJournal writes the journal, if there is one. An error is not returned: rejected
-// lines were passed to Reject.
+// writeJournal writes the journal, if there is one. It returns no error, because
+// Reject has already received the rejected lines.
 func (i *importer) writeJournal(ctx context.Context, write func(*Journal, context.Context) error) {
 	if i.journal == nil {
 		return

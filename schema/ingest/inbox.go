@@ -34,8 +34,8 @@ type Inbox struct {
 	// Owns returns a function that reports whether events of a website are
 	// accepted. If nil, all are.
 	Owns func(ctx context.Context) (func(websiteID int64) bool, error)
-	// Reject, if not nil, is called for every rejected row. After a crash it may
-	// be called again for the same row.
+	// Reject, if not nil, is called for every rejected row. After a crash, it may be
+	// called for the same row again.
 	Reject func(InboxReject)
 	// Moved, if not nil, is called after each page of rows.
 	Moved func(Moved)
@@ -47,7 +47,7 @@ type InboxReject struct {
 	Reason                    string
 }
 
-// Moved counts rows of events_inbox by outcome.
+// Moved counts the rows of events_inbox by outcome.
 type Moved struct {
 	Accepted int64
 	Rejected int64
@@ -61,9 +61,9 @@ func (m *Moved) addCounts(o Moved) {
 // NewInbox returns the inbox of a store. Its rows are written by w.
 func NewInbox(conn driver.Conn, w *Writer) *Inbox { return &Inbox{conn: conn, writer: w} }
 
-// MovePeriodically calls MoveRows at random intervals, with a mean of about every, until the
-// context ends. The intervals are random so that several servers of a store
-// seldom read the same rows.
+// MovePeriodically calls MoveRows until the context ends, at random intervals whose mean is
+// about every. Random intervals make it rare that several servers of a store read the same
+// rows.
 func (i *Inbox) MovePeriodically(ctx context.Context, every time.Duration) {
 	for {
 		if _, err := i.MoveRows(ctx); err != nil && ctx.Err() == nil {
@@ -119,13 +119,13 @@ func (i *Inbox) listParts(ctx context.Context) ([]inboxPart, error) {
 	return parts, nil
 }
 
-// The maximum sizes of one read. Other clients may insert strings of any length.
+// The maximum size of one read. Other clients may insert strings of any length.
 const (
 	maxReadRows  = 50_000
 	maxReadBytes = 32 << 20
 )
 
-// nextParts returns the number of parts that are moved together, at least one.
+// nextParts returns how many of the parts are moved together, at least one.
 func nextParts(parts []inboxPart) int {
 	var rows, bytes uint64
 	for n, p := range parts {
@@ -158,8 +158,8 @@ func (i *Inbox) moveParts(ctx context.Context, parts []inboxPart, owns func(int6
 			i.Moved(result)
 		}
 	}
-	// A replica may lack parts that another one has listed. Parts that were not
-	// read completely are not dropped.
+	// A replica may lack parts that another replica has listed. If not all rows were
+	// read, the parts are not dropped.
 	if moved.Accepted+moved.Rejected < all {
 		return moved, nil
 	}

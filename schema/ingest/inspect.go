@@ -42,7 +42,7 @@ type Column struct {
 }
 
 const (
-	maxInspected = 10_000 // rows that types and guesses rely on
+	maxInspected = 10_000 // number of rows on which types and guesses are based
 	maxDistinct  = 1_000
 	shownRows    = 10
 	shownValues  = 8
@@ -77,7 +77,7 @@ func InspectFile(ctx context.Context, path string, o Options) (*Inspection, erro
 	return in, nil
 }
 
-// collectColumns finishes the columns from the rows that were read.
+// collectColumns completes the columns from the rows that were read.
 func (in *Inspection) collectColumns(names []string, rows [][]string) {
 	in.Rows, in.First = len(rows), rows[:min(shownRows, len(rows))]
 	for i, name := range names {
@@ -133,7 +133,7 @@ func (in *Inspection) readCSV(r *bufio.Reader) (err error) {
 		if err != nil {
 			return err
 		}
-		in.ShortRows, short = in.ShortRows || short, len(row) < len(header) // a last row may be truncated
+		in.ShortRows, short = in.ShortRows || short, len(row) < len(header) // the last row that was read may be cut off
 		rows = append(rows, append(row, make([]string, max(0, len(header)-len(row)))...)[:len(header)])
 	}
 	in.decodeCells(append([][]string{header}, rows...))
@@ -141,7 +141,8 @@ func (in *Inspection) readCSV(r *bufio.Reader) (err error) {
 	return nil
 }
 
-// decodeCells converts cells that are not UTF-8 from the encoding of Western European Windows.
+// decodeCells converts cells that are not UTF-8 from Windows-1252, the Western European
+// encoding of Windows.
 func (in *Inspection) decodeCells(rows [][]string) {
 	if !slices.ContainsFunc(rows, func(row []string) bool {
 		return slices.ContainsFunc(row, func(cell string) bool { return !utf8.ValidString(cell) })
@@ -189,8 +190,8 @@ func (in *Inspection) readNDJSON(r *bufio.Reader) error {
 	return nil
 }
 
-// flattenObject adds the scalars of an object with their names. Lists are left out, except those
-// of objects with key and value.
+// flattenObject adds the scalars of an object by name. It skips lists, except lists of objects
+// with key and value.
 func flattenObject(v *fastjson.Value, name string, cells map[string]string, names *[]string) {
 	switch v.Type() {
 	case fastjson.TypeObject:

@@ -40,8 +40,8 @@ const (
 	maxRejectText = 1 << 10
 )
 
-// Journal stores recently rejected lines, which expire after a week. They are buffered in memory until
-// Write, so that a sender of many invalid requests causes few inserts.
+// Journal stores recently rejected lines, which expire after a week. It buffers them in memory until
+// FlushRejects, so a sender of many invalid requests causes few inserts.
 type Journal struct {
 	conn    driver.Conn
 	mu      sync.Mutex
@@ -53,8 +53,8 @@ func NewJournal(conn driver.Conn) *Journal {
 	return &Journal{conn: conn}
 }
 
-// BufferRejects buffers rejects until the buffer is full, and drops further ones. It removes credentials from the
-// reasons and texts.
+// BufferRejects buffers rejected lines until the buffer is full, and drops further ones. It removes credentials
+// from the reasons and texts.
 func (r *Journal) BufferRejects(rejects ...Reject) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,8 +86,8 @@ func (r *Journal) writeRejects(ctx context.Context, rejects []Reject) error {
 	return nil
 }
 
-// FlushPeriodically calls WriteEvents at every interval until the context ends, and once more
-// after that.
+// FlushPeriodically calls FlushRejects at every interval until the context ends, and once
+// more after that.
 func (r *Journal) FlushPeriodically(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

@@ -32,8 +32,8 @@ type Accepted struct {
 	schema.Event
 }
 
-// lookBack are the windows before the newest event that are searched for the last
-// events, one after the other. The first window usually suffices.
+// lookBack lists the windows before the newest event in which the last events are
+// searched, one after the other. The first window usually suffices.
 var lookBack = []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour, 30 * 24 * time.Hour}
 
 // beforeAll precedes every acceptance time.

@@ -211,8 +211,8 @@ func (f *mappedField) cellValue(record int64, cells []string) (string, error) {
 	return value, nil
 }
 
-// replaceValue returns the replacement of a value, or the default of the field. It
-// returns an error if the value is unknown and the field has no default.
+// replaceValue returns the replacement by if the value is known, and the default of
+// the field otherwise. It returns an error if the field has no default.
 func (f *mappedField) replaceValue(value string, by text, known bool, in string) (string, error) {
 	if known {
 		return string(by), nil

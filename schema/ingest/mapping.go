@@ -35,8 +35,8 @@ type EventMapping struct {
 	Fields map[string]Source `yaml:"fields"`
 }
 
-// Condition compares the value of a column: it equals a value, differs from it,
-// or is a number above it. An empty value is not above any number.
+// Condition compares the value of a column: the value equals a text, differs from
+// it, or is a number above a limit. An empty value is not above any number.
 type Condition struct {
 	Column string   `yaml:"column"`
 	Equals *text    `yaml:"equals"`
@@ -63,7 +63,7 @@ type Source struct {
 	RowNumber bool          `yaml:"rowNumber"` // the number of the record, from 1, without the header
 	Lookup    *Lookup       `yaml:"lookup"`    // replaces the column's value
 	Map       map[text]text `yaml:"map"`       // replaces the value; other values are rejected
-	Default   *text         `yaml:"default"`   // the value if the column is empty or missing, or if Lookup or Map lacks its value
+	Default   *text         `yaml:"default"`   // used if the column is empty or missing, or if Lookup or Map does not contain its value
 	Format    string        `yaml:"format"`    // format of a time: a Go layout, unix, unixMilliseconds or unixMicroseconds
 	Zone      string        `yaml:"zone"`      // time zone of times without offset; empty: UTC
 }
@@ -87,8 +87,8 @@ func (t *text) UnmarshalYAML(node ast.Node) error {
 	return nil
 }
 
-// Lookup replaces a value by the Column of the row of a CSV file whose Key column
-// equals the value.
+// Lookup replaces a value with a cell of a CSV file: the value of Column in the row
+// whose Key column equals the value.
 type Lookup struct {
 	File   string `yaml:"file"` // relative to the mapping file
 	Key    string `yaml:"key"`

@@ -64,10 +64,10 @@ func parseMoney(text string) (int64, bool) {
 // maxMoneyDigits is the number of digits of schema.MaxMoney in units of 1/schema.MoneyScale.
 const maxMoneyDigits = len("1000000000") + moneyDecimals
 
-// maxExponent exceeds the number of digits of any text that is read: a larger exponent has the same effect.
+// maxExponent exceeds the number of digits of any text that is read, so larger exponents have the same effect.
 const maxExponent = 1 << 40
 
-// parseExponent reads the exponent of a number in scientific notation, limited to maxExponent in size.
+// parseExponent reads the exponent of a number in scientific notation and limits its absolute value to maxExponent.
 func parseExponent(text string) (int, bool) {
 	exponent, err := strconv.Atoi(text)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {

@@ -80,7 +80,7 @@ func columnPlaces(m *mapper, header []string) ([]place, error) {
 	return found, nil
 }
 
-// nested is the JSON in a string. It caches the last one.
+// nested parses the JSON in a string. It caches the last value.
 type nested struct {
 	parser fastjson.Parser
 	arena  fastjson.Arena
@@ -88,8 +88,8 @@ type nested struct {
 	value  *fastjson.Value
 }
 
-// parseContainer returns the object or the list in a string. It is valid until read is called with
-// another string.
+// parseContainer returns the object or the list in a string. The result is valid until
+// parseContainer is called with another string.
 func (n *nested) parseContainer(text string) (*fastjson.Value, error) {
 	if n.value != nil && n.text == text {
 		return n.value, nil
@@ -134,9 +134,9 @@ func (n *nested) parseAttributes(text string) *fastjson.Value {
 
 var errNoObject = errors.New("must be a JSON object, or a list of objects with key and value")
 
-// findValue returns the value of a name: the value of the key with this name, or
-// otherwise the value of the rest of the name in a nested object or list. It returns nil
-// if there is no value.
+// findValue returns the value of the key with the given name. If there is no such key,
+// it looks up the rest of the name in a nested object or list. It returns nil if there
+// is no value.
 func (r *jsonReader) findValue(object *fastjson.Object, name string) (*fastjson.Value, error) {
 	if v := object.Get(name); v != nil {
 		return v, nil
@@ -159,8 +159,8 @@ func (r *jsonReader) findValue(object *fastjson.Object, name string) (*fastjson.
 	return r.findValue(inner.GetObject(), rest)
 }
 
-// containerOf returns the object or list that a value is, or that a string contains. It
-// returns nil for null and for an empty string.
+// containerOf returns the object or list in a value, or in the string that the value
+// is. It returns nil for null and for an empty string.
 func (r *jsonReader) containerOf(v *fastjson.Value) (*fastjson.Value, error) {
 	switch v.Type() {
 	case fastjson.TypeObject, fastjson.TypeArray:
@@ -178,11 +178,11 @@ func (r *jsonReader) containerOf(v *fastjson.Value) (*fastjson.Value, error) {
 	return nil, errNoObject
 }
 
-// typedValues are the keys of a value in BigQuery's export of GA4, of which one is set.
+// typedValues are the keys of a value in BigQuery's GA4 export. One of them is set.
 var typedValues = []string{"string_value", "int_value", "float_value", "double_value"}
 
 // findEntry returns the value of the first entry with the key in a list of objects with key and
-// value, such as event_params of GA4. It returns nil if no entry has the key.
+// value, such as GA4's event_params. It returns nil if no entry has the key.
 func findEntry(list *fastjson.Value, key string) (*fastjson.Value, error) {
 	entries, err := list.Array()
 	if err != nil {
@@ -200,8 +200,8 @@ func findEntry(list *fastjson.Value, key string) (*fastjson.Value, error) {
 	return nil, nil
 }
 
-// typedValue returns the value that is set of an object with typed values, and any other
-// value as it is.
+// typedValue returns the value that is set in an object with typed values. It returns
+// any other value unchanged.
 func typedValue(v *fastjson.Value) *fastjson.Value {
 	if v == nil || v.Type() != fastjson.TypeObject {
 		return v

@@ -84,8 +84,8 @@ type origin struct {
 	cells   []string
 }
 
-// rejectText returns the beginning of the line, as it is stored for a rejected
-// line.
+// rejectText returns the beginning of the line, as it is stored if the line is
+// rejected.
 func (o origin) rejectText() string {
 	if o.cells == nil {
 		return string(o.text[:min(len(o.text), maxRejectText)])
@@ -99,19 +99,19 @@ func (o origin) rejectText() string {
 	return rejectText(strings.TrimSpace(text.String()))
 }
 
-// lines reads a file part by part. Parsing is separate from reading, so that
-// parts can be parsed concurrently.
+// lines reads a file part by part. Reading and parsing are separate, so parts can be
+// parsed concurrently.
 type lines interface {
-	// readPart returns the next lines. If it also returns an error, which is io.EOF at
-	// the end of the file, these lines are the last ones.
+	// readPart returns the next lines. With the last lines it also returns an error,
+	// which is io.EOF at the end of the file.
 	readPart() (parse, error)
 	// missingColumns returns an error if none of the parsed lines has a column that the mapping requires.
 	missingColumns() error
 }
 
-// partSize is the approximate size of a part in bytes, and partRows the maximum
-// number of rows of a part: large enough for a low overhead, small enough for
-// low memory.
+// partSize is the approximate size of a part in bytes, and partRows is the maximum
+// number of its rows. Parts are large enough for a low overhead, and small enough
+// for low memory.
 const (
 	partSize = 1 << 20
 	partRows = 4096
@@ -142,7 +142,7 @@ type jsonLines struct {
 	buffers sync.Pool // of *[]byte: buffers for the text of parts
 	mu      sync.Mutex
 	keys    map[string]bool // keys of the lines, at most maxKeys
-	present []atomic.Bool   // which of the mapper's columns lines have had
+	present []atomic.Bool   // whether any line had the mapper's column
 }
 
 // readPart implements lines. A part ends after a line that is too long.
@@ -176,8 +176,8 @@ func (l *jsonLines) readPart() (parse, error) {
 	return parse, nil
 }
 
-// readLine reads the next line. If the line is too long, line skips it and returns a
-// lineError.
+// readLine reads the next line. If the line is too long, readLine skips it and
+// returns a lineError.
 func (l *jsonLines) readLine() ([]byte, error) {
 	line, err := l.text.ReadSlice('\n')
 	if len(line) > 0 {

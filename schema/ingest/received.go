@@ -15,28 +15,29 @@ import (
 //go:embed sql/received_stored.sql
 var receivedStored string
 
-// Windows are numbers of the last hour, day and week. They include the one before: the
-// day has the hour.
+// Windows are counts for the last hour, day and week. Each window includes the shorter
+// ones.
 type Windows struct {
 	Hour uint64 `json:"hour"`
 	Day  uint64 `json:"day"`
 	Week uint64 `json:"week"`
 }
 
-// AddCounts adds other numbers.
+// AddCounts adds the other counts.
 func (w *Windows) AddCounts(o Windows) {
 	w.Hour, w.Day, w.Week = w.Hour+o.Hour, w.Day+o.Day, w.Week+o.Week
 }
 
-// StoredRows are the accepted rows with the same names.
+// StoredRows counts the accepted rows of the same website, subject, experiment, variation
+// and goal.
 type StoredRows struct {
 	schema.Event // the website, subject, experiment, variation and goal
 	Accepted     Windows
 	Late         Windows // accepted more than an hour after they happened
 }
 
-// CountReceived counts what arrived in the week before now, of a website or of all websites if
-// website is 0.
+// CountReceived counts the arrivals of the week before now, on one website, or on all websites
+// if website is 0.
 func CountReceived(ctx context.Context, conn driver.Conn, website int64, now time.Time) (stored []StoredRows, err error) {
 	ago := func(name string, hours int) driver.NamedDateValue {
 		return clickhouse.DateNamed(name, now.Add(-time.Duration(hours)*time.Hour), clickhouse.MilliSeconds)

@@ -10,8 +10,8 @@ func rejectText(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxRejectText)], "�")
 }
 
-// Patterns of a secret's name, such as password, before a value in JSON, queries
-// and headers, and of quoted and unquoted values.
+// Patterns of the name of a secret, such as password, before a value in JSON,
+// queries and headers, and patterns of quoted and unquoted values.
 const (
 	secretName = `(?i)([a-z0-9_-]*(?:password|passwd|secret|token|authorization|cookie|credential|session_?id|api_?-?key)[a-z0-9_-]*\\?["']?\s*`
 	quoted     = `"(?:[^"\\]|\\.)*"?|\\"[^"]*"?`
@@ -31,8 +31,9 @@ func redactLine(line string) string {
 	return inLines.ReplaceAllString(tokens.ReplaceAllString(line, "${1}…"), "${1}…")
 }
 
-// redactReason replaces credentials in a reason by "…". After a name and a colon
-// it only replaces quoted values, because other text is the error message.
+// redactReason replaces credentials in a reason with "…". After a name and a colon,
+// it only replaces quoted values, because unquoted text is part of the error
+// message.
 func redactReason(reason string) string {
 	reason = afterEqual.ReplaceAllString(tokens.ReplaceAllString(reason, "${1}…"), "${1}…")
 	return afterColon.ReplaceAllString(reason, "${1}…")

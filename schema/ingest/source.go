@@ -16,9 +16,9 @@ import (
 // standardInput is the path of Options.Input.
 const standardInput = "-"
 
-// checkPath returns an error for paths of open files of a process. A server that
-// executes a forwarded command would open its own files. Shared memory, /dev/shm,
-// is allowed.
+// checkPath returns an error for paths of a process's open files. A server that
+// executes a forwarded command would open its own files instead. Shared memory,
+// /dev/shm, is allowed.
 func checkPath(path string) error {
 	path = filepath.Clean(path)
 	if strings.HasPrefix(path, "/dev/shm/") {
@@ -55,8 +55,8 @@ func OpenFile(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// openSource opens the file to import. The file can be read twice: if it is not a
-// regular file, openSource returns a copy.
+// openSource opens the file to import. The file must be read twice, so for anything
+// but a regular file openSource returns a copy.
 func (o *Options) openSource(ctx context.Context, path string) (*os.File, error) {
 	if path == standardInput {
 		if o.Input == nil {
@@ -71,8 +71,8 @@ func (o *Options) openSource(ctx context.Context, path string) (*os.File, error)
 }
 
 // spoolStream copies a stream into an unlinked temporary file. Opening or reading a
-// pipe may block forever, so spool returns when the context ends, even though the
-// copying goroutine still blocks.
+// pipe may block forever. So spoolStream returns when the context ends, even if the
+// copying goroutine is still blocked.
 func spoolStream(ctx context.Context, open func() (io.ReadCloser, error)) (*os.File, error) {
 	file, err := os.CreateTemp("", "lifthouse-import-")
 	if err != nil {

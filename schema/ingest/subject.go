@@ -2,8 +2,8 @@ package ingest
 
 import "lifthouse/schema"
 
-// Subject identifies a campaign, a widget or an experiment of a widget. The zero
-// ID is that of unattributed goals.
+// Subject identifies a campaign, a widget or an experiment of a widget. Unattributed
+// goals have ID 0.
 type Subject struct {
 	WebsiteID    int64
 	Kind         schema.Subject

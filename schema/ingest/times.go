@@ -7,8 +7,8 @@ import (
 	"lifthouse/schema"
 )
 
-// leastMilliseconds is the least integer that is read as Unix milliseconds, the first
-// instant of 1971. Smaller ones are probably Unix seconds.
+// leastMilliseconds is the smallest integer that is read as Unix milliseconds, the
+// first instant of 1971. Smaller integers are probably Unix seconds.
 const leastMilliseconds = 365 * 24 * 60 * 60 * 1000
 
 // Times is the range of accepted event times. The zero value accepts all times
@@ -19,8 +19,8 @@ type Times struct {
 	Now     func() time.Time // the clock; nil: MaxAge and MaxSkew do not apply
 }
 
-// DefaultTimes accepts all past times, and up to 24 hours of clock skew, which
-// includes errors of time zones.
+// DefaultTimes accepts all past times, and times up to 24 hours ahead, which covers
+// clock skew and time zone errors.
 var DefaultTimes = Times{MaxSkew: 24 * time.Hour, Now: time.Now}
 
 // timeFault returns what is allowed instead of the time, or an empty string if the

@@ -21,19 +21,19 @@ var visitorStored string
 //go:embed sql/visitor_rejects.sql
 var visitorRejects string
 
-// MaxOfVisitor is the maximum number of events and of rejected lines of a
-// visitor that ReadVisitor returns. Only a bot has more.
+// MaxOfVisitor is the maximum number of a visitor's events, and of rejected lines,
+// that ReadVisitor returns. Only bots have more.
 const MaxOfVisitor = 10_000
 
-// OfVisitor has what arrived of a visitor.
+// OfVisitor holds everything that arrived about a visitor.
 type OfVisitor struct {
 	Events  []Accepted // by subject and time, with their copies; only some fields are set
 	Rejects []Reject   // rejected lines of the last week with the visitor's id; not all of a large delivery
 	Limited bool       // there are more than MaxOfVisitor events or rejected lines
 }
 
-// ReadVisitor reads what arrived of a visitor at a website, or at all websites if website
-// is 0. The visitor is the id as it was sent.
+// ReadVisitor reads what arrived about a visitor on one website, or on all websites if
+// website is 0. visitor is the id as it was sent.
 func ReadVisitor(ctx context.Context, conn driver.Conn, visitor string, website int64) (*OfVisitor, error) {
 	ids := visitorSpellings([]string{visitor})
 	params := []any{clickhouse.Named("visitor_id", schema.HashID(visitor)), clickhouse.Named("website_id", website), clickhouse.Named("limit", MaxOfVisitor), clickhouse.Named("spellings", ids)}
@@ -53,8 +53,8 @@ func ReadVisitor(ctx context.Context, conn driver.Conn, visitor string, website 
 	return v, nil
 }
 
-// containsWord reports whether a text contains a word that is not a part of a longer
-// one.
+// containsWord reports whether a text contains a word that is not part of a longer
+// word.
 func containsWord(text, word string) bool {
 	inWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' }
 	for rest, at := text, 0; ; {

@@ -10,8 +10,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Writer writes events as they were sent. It looks nothing up: the fold of a visitor's events removes
-// copies, so that an event counts once however often it arrives.
+// Writer writes events as they were sent, without looking up stored events. The fold of a visitor's
+// events removes copies, so an event counts once, however often it arrives.
 type Writer struct {
 	conn         driver.Conn
 	facts        Facts
@@ -21,7 +21,7 @@ type Writer struct {
 	ahead        time.Duration                        // how far the clock of the store is ahead of that of the process
 }
 
-// Facts are what is computed from the events.
+// Facts are the data computed from the events.
 type Facts interface {
 	// EraseVisitors deletes the facts of visitors whose events are deleted.
 	EraseVisitors(ctx context.Context, visitors []WebsiteVisitor) error
@@ -45,8 +45,8 @@ func NewWriter(conn driver.Conn, facts Facts) *Writer {
 // their number and their acceptance time, in the order of the inserts. It must be set before the first write.
 func (w *Writer) AfterInsert(f func(events int, accepted time.Time)) { w.written = f }
 
-// SetClock makes acceptance times those of the clock of the store, which all its processes have in common, and later
-// than those of the stored events, also if the clock was set back.
+// SetClock makes the writer take acceptance times from the clock of the store, which all processes share. The times
+// are later than those of the stored events, even if the clock was set back.
 func (w *Writer) SetClock(ctx context.Context) error {
 	var now time.Time
 	if err := w.conn.QueryRow(ctx, "SELECT max(ingested_at), now64(3) FROM events").Scan(&w.lastAccepted, &now); err != nil {
@@ -104,8 +104,8 @@ func (w *Writer) insertEvents(ctx context.Context, events []schema.Event) error 
 }
 
 // acceptanceTime returns the acceptance time of the next insert: the current time, but
-// later than that of the last insert, so that acceptance times reflect the order
-// of the inserts.
+// later than the previous insert. So acceptance times reflect the order of the
+// inserts.
 func (w *Writer) acceptanceTime() time.Time {
 	now := time.Now().Add(w.ahead).UTC().Truncate(time.Millisecond)
 	if !now.After(w.lastAccepted) {
@@ -121,7 +121,7 @@ type identity struct {
 	visitorID, eventID uint64
 }
 
-// distinctEvents returns the first of the events with the same identity: the first one to arrive counts, and all of an
+// distinctEvents returns the first event of each identity. The first event to arrive counts, and all events of an
 // insert have the same acceptance time. The result may be the given slice.
 func distinctEvents(events []schema.Event) []schema.Event {
 	seen := make(map[identity]struct{}, len(events))

@@ -74,9 +74,9 @@ func NewCluster(tb testing.TB) *Cluster {
 	return c
 }
 
-// copyTool copies the tool, and gives the servers the usual number of background threads, and the
-// users with the grants that lifthouse grants prints. The program that they are made of has two
-// threads, so that mutations take seconds.
+// copyTool copies the tool. In the copy, the servers have the usual number of background threads,
+// and the users have the grants that lifthouse grants prints. The original has two threads, with
+// which mutations take seconds.
 func (c *Cluster) copyTool() {
 	c.tb.Helper()
 	from, to := filepath.Dir(c.tool), c.tb.TempDir()
@@ -117,15 +117,15 @@ func usersOfCluster(users []grantedUser) string {
 	return text.String()
 }
 
-// UserAddress returns the address of the database Granted for one of its users. The database must
-// be created.
+// UserAddress returns the address of the database Granted for one of its users. The caller must
+// create the database.
 func (c *Cluster) UserAddress(user schema.User) string {
 	_, rest, _ := strings.Cut(c.Address, "@")
 	return "clickhouse://" + user.Name + ":" + user.Password + "@" + strings.Replace(rest, "/lifthouse?", "/"+Granted+"?", 1)
 }
 
-// waitForCluster waits until no other test process has a cluster, whose ports are fixed. The
-// test ends with the lock.
+// waitForCluster waits until no other test process has a cluster, because the ports of a
+// cluster are fixed. The lock is released when the test ends.
 func waitForCluster(tb testing.TB) {
 	tb.Helper()
 	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "lifthouse-cluster.lock"), os.O_CREATE|os.O_RDWR, 0o600)
@@ -169,9 +169,9 @@ func (c *Cluster) RestartReplica(shard, replica int) {
 	}
 }
 
-// SyncReplicas waits until all servers of the cluster at an address have fetched the events and the facts of the other
-// replicas, so that they can be compared. It asks each server itself: ON CLUSTER also waits for the servers to execute
-// earlier statements.
+// SyncReplicas waits until all servers of the cluster at an address have fetched the events and facts of the other
+// replicas, so that they can be compared. It asks each server itself, because ON CLUSTER would also wait for the
+// servers to execute earlier statements.
 func SyncReplicas(tb testing.TB, address string) {
 	tb.Helper()
 	parsed, err := schema.ParseAddress(address, os.Getenv)

@@ -6,7 +6,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// PausedConn is a connection of a process that is paused before one of its statements, and
+// PausedConn is the connection of a process that pauses before one of its statements and
 // continues when Resume is closed.
 type PausedConn struct {
 	driver.Conn

@@ -11,7 +11,7 @@ import (
 )
 
 // Proxy forwards connections to a server. If a client resets its connection, as a
-// killed client does, the server sees a closed connection.
+// killed client does, the server sees an ordinary close.
 type Proxy struct {
 	Down atomic.Bool // new connections are closed; with a FaultFunc, existing ones are closed at the next piece
 

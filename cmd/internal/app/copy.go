@@ -13,15 +13,15 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Copied says what Copy wrote.
+// Copied is the result of CopyFrom.
 type Copied struct {
 	Catalogue int    // rows
 	Looks     int    // rows
 	Events    uint64 // rows
 }
 
-// CopyFrom adds the catalogue, the recorded looks and the events of another store, which it only
-// reads. progress is called after each insert of events.
+// CopyFrom adds the catalogue, the recorded looks and the events of another store. It only reads
+// the other store. progress is called after each insert of events.
 func (s *Store) CopyFrom(ctx context.Context, from schema.Address, progress func(done, total uint64)) (copied Copied, err error) {
 	conn, closeSource, err := openSource(ctx, from)
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *Store) CopyFrom(ctx context.Context, from schema.Address, progress func
 	return copied, err
 }
 
-// openSource opens a store to read it, without changing it.
+// openSource opens a store for reading and does not change it.
 func openSource(ctx context.Context, from schema.Address) (_ driver.Conn, closeSource func() error, err error) {
 	closeEngine := func() error { return nil }
 	if from.Dir != "" {

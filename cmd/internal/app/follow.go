@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// catalogueInterval is below the second within which every server must apply a
-	// change that another server made.
+	// catalogueInterval must be shorter than a second: within a second, every server
+	// must apply a change that another server made.
 	catalogueInterval = 400 * time.Millisecond
-	journalInterval   = 500 * time.Millisecond // how soon a rejected line can be looked up
+	journalInterval   = 500 * time.Millisecond // time until a rejected line can be looked up
 )
 
 // startBackgroundTasks starts the background tasks of a server. They run until the context
@@ -40,9 +40,9 @@ func (s *Store) startBackgroundTasks(ctx context.Context, o *ServerOptions, hand
 	}
 }
 
-// followInbox moves events that other ClickHouse clients inserted into
-// events_inbox. An embedded store has no other clients; its inbox has rows only
-// if it was restored from the backup of a server.
+// followInbox moves events that other ClickHouse clients inserted into events_inbox.
+// An embedded store has no other clients. Its inbox has rows only if the store was
+// restored from a server's backup.
 func (s *Store) followInbox(ctx context.Context, moved func(ingest.Moved)) {
 	inbox := ingest.NewInbox(s.Conn, s.Writer)
 	inbox.Times, inbox.Moved = s.Times, moved
@@ -63,7 +63,7 @@ func (s *Store) followInbox(ctx context.Context, moved func(ingest.Moved)) {
 	}
 }
 
-// serversInterval is how often the servers of a cluster are listed.
+// serversInterval is the time between two listings of the servers of a cluster.
 const serversInterval = 15 * time.Second
 
 // followServers lists the servers of a cluster until the context ends.

@@ -11,8 +11,8 @@ import (
 	"lifthouse/schema/ingest"
 )
 
-// Expired is a campaign or widget past its retention period, with the number of
-// its events.
+// Expired is a campaign or widget whose retention period is over, with its number of
+// events.
 type Expired struct {
 	catalogue.Ended
 	Events uint64
@@ -22,9 +22,9 @@ func (e *Expired) subjectID() ingest.SubjectID {
 	return ingest.SubjectID{WebsiteID: e.WebsiteID, Subject: e.Subject, ID: e.ID}
 }
 
-// ExpiredSubjects returns the subjects that ended at least the given number of days ago
-// and still have events, or facts if a deletion was interrupted. It reads the catalogue first, since another server may
-// just have started a subject again.
+// ExpiredSubjects returns the subjects that ended at least the given number of days ago and still have events, or facts
+// if a deletion was interrupted. It reads the catalogue first, because another server may just have restarted a
+// subject.
 func (s *Store) ExpiredSubjects(ctx context.Context, days int, now time.Time) ([]Expired, error) {
 	if err := s.Catalogue.RefreshSnapshot(ctx); err != nil {
 		return nil, err
@@ -75,8 +75,8 @@ func (s *Store) EraseSubjects(ctx context.Context, found []Expired) error {
 
 const retentionInterval = 24 * time.Hour
 
-// followRetention deletes the events of expired subjects at once and then every
-// day, until the context ends.
+// followRetention deletes the events of expired subjects, first at once and then
+// every day, until the context ends.
 func (s *Store) followRetention(ctx context.Context, days int) {
 	tick := time.NewTicker(retentionInterval)
 	defer tick.Stop()

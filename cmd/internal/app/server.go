@@ -23,8 +23,8 @@ type ServerOptions struct {
 	HeaderTimeout time.Duration
 	ReadTimeout   time.Duration
 	IdleTimeout   time.Duration
-	DrainTimeout  time.Duration // for running requests when the server stops
-	DrainDelay    time.Duration // from the failing readiness probe to the end of new requests
+	DrainTimeout  time.Duration // maximum time for running requests to end when the server stops
+	DrainDelay    time.Duration // time during which readiness fails and new requests are still accepted
 	RetentionDays int           // 0: no retention
 
 	Ready    func(url string)          // called when the API can be reached
@@ -87,8 +87,8 @@ func listenTCP(ctx context.Context, flag, address string) (net.Listener, error) 
 	return listener, nil
 }
 
-// httpServer limits the time of a client. The write timeout covers the request,
-// the query and a minute to send the response.
+// httpServer returns a server that limits the time a client may take. The write
+// timeout covers the request, the query and a minute to send the response.
 func httpServer(handler http.Handler, o *ServerOptions) *http.Server {
 	server := &http.Server{
 		Handler:           handler,
@@ -124,7 +124,7 @@ func serveAdmin(ctx context.Context, handler *api.API, o *ServerOptions, backgro
 }
 
 // drainServer makes the readiness probe fail, stops accepting requests, and waits for
-// running ones.
+// the running ones.
 func drainServer(ctx context.Context, handler *api.API, server *http.Server, o *ServerOptions) error {
 	handler.StartDraining()
 	if o.DrainDelay > 0 {

@@ -1,5 +1,5 @@
-// Package app wires the parts of Lifthouse: a store, the components that work on
-// it, and the server. It is the only place where they are put together.
+// Package app wires the parts of Lifthouse together: a store, the components that
+// work on it, and the server. No other package does this.
 package app
 
 import (
@@ -43,9 +43,9 @@ type Store struct {
 type Options struct {
 	Fsync       bool // whether an embedded store syncs its files before it acknowledges events
 	Limits      source.Limits
-	Concurrency int          // reports that query servers at the same time; 0: the driver's default
+	Concurrency int          // maximum number of concurrent reports on servers; 0: the driver's default
 	Times       ingest.Times // allowed times of events
-	UnreadFacts bool         // do not read the facts, which may be damaged and are about to be rebuilt
+	UnreadFacts bool         // do not read the facts: they may be damaged and are about to be rebuilt
 }
 
 // OpenStore opens the store at an address and brings its tables up to date. The
@@ -112,7 +112,8 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 	return s.Engine.OpenFacts(ctx)
 }
 
-// openRefreshers returns the refreshers of the facts of the store: one, or one of each shard.
+// openRefreshers returns the refreshers of the store's facts: a single one, or one for each
+// shard.
 func (s *Store) openRefreshers(ctx context.Context, address schema.Address) ([]*facts.Refresher, error) {
 	if address.Cluster == "" {
 		return []*facts.Refresher{facts.NewRefresher(s.Conn, s.Dir != "")}, nil
@@ -148,8 +149,8 @@ func (e erasing) EraseVisitors(ctx context.Context, visitors []ingest.WebsiteVis
 	return nil
 }
 
-// DropSubjects implements ingest.Facts. Experiments of a widget are dropped with it, also if their events were deleted
-// before.
+// DropSubjects implements ingest.Facts. It drops the experiments of a widget with the widget, even if their events
+// were deleted before.
 func (e erasing) DropSubjects(ctx context.Context, subjects []ingest.Subject) error {
 	dropped := map[plan.Subject]bool{}
 	for _, s := range subjects {
@@ -178,16 +179,17 @@ func (s *Store) API(ctx context.Context, o api.Options) *api.API {
 	}, o)
 }
 
-// OpenEmbedded opens the engine of an embedded store after a check of its files.
-// 0 connections: the engine's default.
+// OpenEmbedded checks the files of an embedded store and opens its engine. If
+// connections is 0, the engine's default applies.
 func OpenEmbedded(ctx context.Context, dir string, fsync bool, connections int) (*embedded.Engine, error) {
 	return embedded.Open(ctx, dir, embedded.Options{
 		Fsync: fsync, Connections: connections, BeforeStart: func() error { return schema.CheckFiles(dir) },
 	})
 }
 
-// connectionCount returns the connections of an embedded store: one per concurrent
-// report and some for everything else. 0 reports: the engine's default.
+// connectionCount returns the number of connections to an embedded store: one per
+// concurrent report, and some for everything else. If requests is 0, the engine's
+// default applies.
 func connectionCount(requests int) int {
 	if requests <= 0 {
 		return 0
@@ -195,8 +197,8 @@ func connectionCount(requests int) int {
 	return requests + schema.SpareConns
 }
 
-// withinProfile lowers the memory limit to the maximum that the profile of the
-// user on the server allows. The driver sets the time limit of each query.
+// withinProfile lowers the memory limit to the maximum that the user's profile on
+// the server allows. The driver sets the time limit of each query.
 func withinProfile(ctx context.Context, conn driver.Conn, limits source.Limits) (source.Limits, error) {
 	most, err := schema.SettingLimit(ctx, conn, "max_memory_usage")
 	if err != nil {
@@ -230,7 +232,7 @@ func EmbeddedOptions(ctx context.Context, e *embedded.Engine) (*clickhouse.Optio
 	return options, admin.Close()
 }
 
-// stopWriting is the time for a running write to end when the store is closed.
+// stopWriting is the maximum time for a running write to end when the store is closed.
 const stopWriting = time.Second
 
 // Close stops the writer and closes the connection and the engine.

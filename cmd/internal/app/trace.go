@@ -17,9 +17,9 @@ import (
 // traceFlush is the time to send the remaining spans when the server stops.
 const traceFlush = 5 * time.Second
 
-// StartTracing exports spans by OTLP over HTTP if the environment names a collector in
-// one of OpenTelemetry's variables. Otherwise nothing is traced. end sends the
-// remaining spans.
+// StartTracing exports spans by OTLP over HTTP if one of OpenTelemetry's environment
+// variables names a collector. Otherwise nothing is traced. end sends the remaining
+// spans.
 func StartTracing(ctx context.Context, release string, getenv func(string) string) (end func(), err error) {
 	if getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
 		return func() {}, nil

@@ -68,7 +68,7 @@ func ofReject(r ingest.Reject) Arrival {
 	return Arrival{At: r.Time, WebsiteID: r.WebsiteID, Rejected: &rejected{r.Channel, r.File, r.Line, r.Reason, r.Text}}
 }
 
-// uniqueKey identifies an arrival that is read twice.
+// uniqueKey returns a key that recognizes an arrival when it is read again.
 func (a Arrival) uniqueKey() string {
 	text, _ := json.Marshal(a) // texts and numbers can be encoded
 	return string(text)
@@ -136,8 +136,8 @@ func knownWebsite(id int64) string {
 	return strconv.FormatInt(id, 10)
 }
 
-// WriteAll prints arrivals in the order of their time: one line of text each, or one
-// JSON object per line. The error is that of the writer.
+// WriteAll prints arrivals in the order of their time, each as a line of text or as
+// a JSON object on a line. The error is the error of the writer.
 func WriteAll(to io.Writer, all []Arrival, asJSON bool) error {
 	encoder := json.NewEncoder(to)
 	encoder.SetEscapeHTML(false)

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// Interval is the recommended time between calls of New.
+	// Interval is the recommended time between calls of NewArrivals.
 	Interval = 500 * time.Millisecond
-	// maxNew is the maximum number of events, and of rejected lines, that New
-	// returns. A person cannot read more.
+	// maxNew is the maximum number of events, and of rejected lines, that
+	// NewArrivals returns. A person cannot read more.
 	maxNew = 200
 	// insertTime is the maximum time from the acceptance of an event until it is
 	// stored.
@@ -25,7 +25,7 @@ const (
 // Query selects arrivals.
 type Query struct {
 	Website      int64 // 0: all websites
-	Last         int   // maximum number of events, and of rejected lines, that Before returns
+	Last         int   // maximum number of events, and of rejected lines, that LastArrivals returns
 	OnlyRejected bool
 }
 
@@ -42,7 +42,7 @@ func NewFollower(conn driver.Conn, q Query) *Follower {
 	return &Follower{conn: conn, query: q, events: stream{since: now}, rejects: stream{since: now}}
 }
 
-// LastArrivals returns the last arrivals before the follower was made.
+// LastArrivals returns the last arrivals before the follower was created.
 func (f *Follower) LastArrivals(ctx context.Context) ([]Arrival, error) {
 	most := f.query.Last
 	if most == 0 {
@@ -80,17 +80,17 @@ func (f *Follower) NewArrivals(ctx context.Context) ([]Arrival, error) {
 	return append(all, f.rejects.unseenArrivals(toArrivals(rejects, ofReject), maxNew)...), nil
 }
 
-// stream keeps track of the events, or of the rejected lines, that were shown.
-// Recently accepted ones are read again, since they may have been stored late;
-// those that were shown are skipped.
+// stream keeps track of the events, or of the rejected lines, that were shown. It
+// reads recently accepted arrivals again, because they may have been stored late,
+// and skips those that were shown.
 type stream struct {
 	since time.Time            // arrivals accepted from then on may be new
 	shown map[string]time.Time // acceptance times by key
 }
 
-// unseenArrivals returns the arrivals that were not shown, in the order of arrival. The
-// input is in reverse order. If it has the maximum length, older arrivals are
-// skipped.
+// unseenArrivals returns the arrivals that were not shown yet, in the order of arrival.
+// Its input is in reverse order. If the input has the maximum length, older arrivals
+// are skipped.
 func (s *stream) unseenArrivals(read []Arrival, most int) []Arrival {
 	if s.shown == nil {
 		s.shown = map[string]time.Time{}

@@ -11,14 +11,14 @@ import (
 	"lifthouse/schema/ingest"
 )
 
-// Received counts what was accepted of a website in the last hour, day and week, copies included. An
-// event with several exposures counts once for each.
+// Received counts the events that were accepted for a website in the last hour, day and week,
+// including copies. An event with several exposures counts once for each exposure.
 type Received struct {
 	WebsiteID  int64                  `json:"websiteId"`
 	Accepted   ingest.Windows         `json:"accepted"`
 	Late       ingest.Windows         `json:"late"`       // accepted more than an hour after they happened
-	Undeclared ingest.Windows         `json:"undeclared"` // accepted, with a name that the catalogue does not declare
-	Names      []catalogue.Undeclared `json:"names"`      // undeclared ones of the last week
+	Undeclared ingest.Windows         `json:"undeclared"` // accepted, but with a name that the catalogue does not declare
+	Names      []catalogue.Undeclared `json:"names"`      // undeclared names of the last week
 }
 
 // ReceivedOf returns the counts of each website, ordered by id.
@@ -52,7 +52,7 @@ func ReceivedOf(stored []ingest.StoredRows, known *catalogue.Snapshot) []*Receiv
 	return slices.SortedFunc(maps.Values(byWebsite), func(a, b *Received) int { return cmp.Compare(a.WebsiteID, b.WebsiteID) })
 }
 
-// shownNames is the maximum number of undeclared names that Write prints.
+// shownNames is the maximum number of undeclared names that WriteText prints.
 const shownNames = 10
 
 // WriteText prints the counts of a website as text.

@@ -16,7 +16,7 @@ import (
 	"lifthouse/schema/ingest"
 )
 
-// Story is what arrived of a visitor, and what reports make of it.
+// Story is what arrived about a visitor, and how reports count it.
 type Story struct {
 	Visitor  string    `json:"visitor"` // id as it was sent
 	Hash     string    `json:"hash"`    // of the id, in hexadecimal, as it is stored
@@ -49,7 +49,7 @@ type eventLine struct {
 	Value      json.RawMessage `json:"value,omitempty"`
 	Counts     bool            `json:"counts"`
 	Why        string          `json:"why"`
-	Arrival    string          `json:"arrival,omitempty"` // that it arrived late, or before its time
+	Arrival    string          `json:"arrival,omitempty"` // note that the event arrived late, or before its time
 }
 
 // refusal is a rejected line.

@@ -1,5 +1,5 @@
-// Package bounds defines flags whose values have bounds. A value can also come from the
-// environment or a file.
+// Package bounds defines flags whose values must be within bounds. A value can also
+// come from the environment or a file.
 package bounds
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Upper bounds of several flags. They are above all useful values, and far below those
-// that overflow when they are added, multiplied or converted.
+// Upper bounds for several flags. They exceed all useful values, and are far too small
+// to overflow when they are added, multiplied or converted.
 const (
 	MaxDays   = 36_500 // 100 years
 	MaxAge    = MaxDays * 24 * time.Hour
@@ -28,13 +28,13 @@ type number interface {
 	int | int64 | uint64 | float64 | time.Duration
 }
 
-// Var defines a flag with a value from least to most. The preset may be outside of the
-// bounds if the flag is required.
+// Var defines a flag whose value must be from least to most. The preset may be outside
+// these bounds if the flag is required.
 func Var[T number](flags *pflag.FlagSet, to *T, name string, preset, least, most T, usage string) {
 	*to = preset
 	flags.Var(&value[T]{to: to, least: least, most: most}, name, usage)
 	if preset == 0 {
-		flags.Lookup(name).DefValue = "0" // which the usage omits
+		flags.Lookup(name).DefValue = "0" // the usage omits this default
 	}
 }
 
@@ -45,7 +45,7 @@ type value[T number] struct {
 	text        string // as given
 }
 
-// Set parses a value. It accepts values outside of the bounds, which Check reports.
+// Set parses a value. It accepts values outside the bounds, which CheckFlag reports.
 func (v *value[T]) Set(text string) error {
 	var parsed any
 	var err error
@@ -70,7 +70,7 @@ func (v *value[T]) Set(text string) error {
 	return nil
 }
 
-// check returns an error if the value is outside of the bounds or NaN.
+// check returns an error if the value is outside the bounds or NaN.
 func (v *value[T]) check() error {
 	if *v.to >= v.least && *v.to <= v.most {
 		return nil
@@ -90,7 +90,7 @@ func (v *value[T]) describeAllowed() string {
 	return fmt.Sprintf("must be an integer from %v to %v", v.least, v.most)
 }
 
-// shortDuration returns a duration without units of 0: 24h and not 24h0m0s.
+// shortDuration formats a duration without trailing zero units: 24h and not 24h0m0s.
 func shortDuration(d time.Duration) string {
 	if d == 0 {
 		return "0"
@@ -121,7 +121,7 @@ func (v *value[T]) Type() string {
 	return fmt.Sprintf("%T", v.least)
 }
 
-// IDs defines a flag with a list of ids.
+// IDs defines a flag that takes a list of ids.
 func IDs(flags *pflag.FlagSet, to *[]int64, name, usage string) {
 	flags.Var(&ids{to}, name, usage)
 }
@@ -151,7 +151,7 @@ func (v *ids) String() string {
 // Type returns the name of the type, for the usage.
 func (v *ids) Type() string { return "int64Slice" }
 
-// CheckFlag returns an error if the value that was set is outside of the bounds of the flag.
+// CheckFlag returns an error if the value of the flag is outside the bounds.
 func CheckFlag(flag *pflag.Flag) error {
 	if v, ok := flag.Value.(interface{ check() error }); ok {
 		return v.check()
@@ -159,7 +159,7 @@ func CheckFlag(flag *pflag.Flag) error {
 	return nil
 }
 
-// FlagFaults returns what is wrong with the flags of a command line.
+// FlagFaults returns the errors in the flags of a command line.
 func FlagFaults(flags *pflag.FlagSet) []string {
 	var faults []string
 	flags.Visit(func(flag *pflag.Flag) {
@@ -170,7 +170,7 @@ func FlagFaults(flags *pflag.FlagSet) []string {
 	return faults
 }
 
-// ExplainParseError returns the error of parsing a command line, with what is allowed.
+// ExplainParseError adds to the error of parsing a command line which values are allowed.
 func ExplainParseError(err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
@@ -180,7 +180,7 @@ func ExplainParseError(err error) error {
 	return fmt.Errorf("--%s %q: %s", flag.Name, invalid.GetValue(), DescribeAllowed(flag, invalid.Unwrap()))
 }
 
-// DescribeAllowed returns what is allowed if Set of a flag returned an error.
+// DescribeAllowed describes the allowed values of a flag whose Set method returned err.
 func DescribeAllowed(flag *pflag.Flag, err error) string {
 	switch {
 	case flag.Value.Type() == "bool":

@@ -24,12 +24,12 @@ type Report struct {
 	Failed bool // whether there was a fault
 }
 
-// OK prints that an aspect was checked and has no fault.
+// OK prints that an aspect was checked and is in order.
 func (r *Report) OK(aspect, format string, args ...any) {
 	_, _ = fmt.Fprintf(r.To, "%-9s  ok       %s\n", aspect, fmt.Sprintf(format, args...))
 }
 
-// Note prints an advice that is not a fault.
+// Note prints a piece of advice that is not a fault.
 func (r *Report) Note(aspect, format string, args ...any) {
 	_, _ = fmt.Fprintf(r.To, "%-9s  note     %s\n", aspect, fmt.Sprintf(format, args...))
 }
@@ -126,7 +126,7 @@ func (r *Report) checkData(ctx context.Context, conn driver.Conn) {
 	}
 }
 
-// minFree is the free share of a disk below which merges of large parts may fail.
+// minFree is the fraction of free disk space below which merges of large parts may fail.
 const minFree = 0.1
 
 // checkDisks checks the free space.

@@ -9,7 +9,7 @@ import (
 	"lifthouse/engine/facts"
 )
 
-// checkFacts checks that the facts of a shard can be read and, if selected, that they are those of the events.
+// checkFacts checks that the facts of a shard can be read. In a deep check, it also checks that they match the events.
 func (r *Report) checkFacts(ctx context.Context, shard *facts.Refresher, number, shards int) {
 	where := ""
 	if shards > 1 {
@@ -39,8 +39,8 @@ func (r *Report) checkFacts(ctx context.Context, shard *facts.Refresher, number,
 	}
 }
 
-// VerifyFacts compares the facts of a shard with its events. It returns the number of visitors, and each kind of
-// difference as an error with the remedy. progress is called with the share that was compared.
+// VerifyFacts compares the facts of a shard with its events. It returns the number of visitors, and an error
+// with the remedy for each kind of difference. progress is called with the share that has been compared.
 func VerifyFacts(ctx context.Context, shard *facts.Refresher, progress func(share float64)) (visitors int, faults []error, err error) {
 	found, err := shard.VerifyFacts(ctx, progress)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// checkServers lists the servers of the store, and checks that they answer and have the release of
-// ClickHouse that is verified.
+// checkServers lists the servers of the store, and checks that they answer and run the verified
+// ClickHouse release.
 func (r *Report) checkServers(ctx context.Context, conn driver.Conn) {
 	servers, err := schema.ReadServers(ctx, conn)
 	if err != nil {

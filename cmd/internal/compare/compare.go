@@ -1,5 +1,4 @@
-// Package compare reads the inputs of the calculator from flags and from lines of
-// JSON.
+// Package compare reads the inputs of the calculator from flags and from JSON lines.
 package compare
 
 import (
@@ -20,7 +19,7 @@ import (
 	"lifthouse/engine/calculator"
 )
 
-// Flags are an input of the calculator as flags.
+// Flags hold one input of the calculator, given as flags.
 type Flags struct {
 	Control     string   // numbers of control
 	Treatments  []string // numbers of the other variations
@@ -29,7 +28,7 @@ type Flags struct {
 	Level       int     // significance level in per cent
 	Power       int     // in per cent
 	MDE         float64 // minimum detectable effect in per cent of control
-	Tau         float64 // time at which the numbers are the first look
+	Tau         float64 // time of the first look, which has the numbers above
 	Prior       string  // flat, or mean:standard deviation in per cent
 	NonNegative bool
 }
@@ -40,7 +39,7 @@ var fieldOfFlag = map[string]string{
 	"mde": "mde", "tau": "looks", "nonnegative": "nonnegative", "share": "share", "prior": "prior",
 }
 
-// CheckAlone returns an error if a flag is set that requires --control.
+// CheckAlone returns an error if a flag is set that needs --control.
 func (f *Flags) CheckAlone(changed func(name string) bool) error {
 	for _, name := range slices.Sorted(maps.Keys(fieldOfFlag)) {
 		if changed(name) {
@@ -97,8 +96,8 @@ func (f *Flags) JSON(changed func(name string) bool) ([]byte, error) {
 	return json.Marshal(input)
 }
 
-// encodableNumber returns a number for JSON. One that JSON does not have becomes text, which the
-// calculator refuses.
+// encodableNumber returns a number that JSON can encode. NaN and infinities become text, which
+// the calculator rejects.
 func encodableNumber(of float64) any {
 	if math.IsNaN(of) || math.IsInf(of, 0) {
 		return strconv.FormatFloat(of, 'g', -1, 64)
@@ -106,7 +105,7 @@ func encodableNumber(of float64) any {
 	return of
 }
 
-// readPrior returns the prior of JSON input.
+// readPrior returns the prior in the form of the JSON input.
 func readPrior(text string) (any, error) {
 	mean, deviation, isNormal := strings.Cut(text, ":")
 	switch {
@@ -149,14 +148,14 @@ func readSample(text string) (calculator.Metric, map[string]any, error) {
 
 var variationPath = regexp.MustCompile(`^(?:looks\[0\]\.)?variations\[(\d+)\]\.(\w+)$`)
 
-// FlagOf returns the flag that set a field of the JSON input, with the value. The look has
-// the numbers of the variations.
+// FlagOf returns the flag that set a field of the JSON input, with its value. The look has
+// the same numbers as the variations.
 func (f *Flags) FlagOf(field, value string) string {
 	field = strings.TrimSuffix(field, "[0].tau")
 	for flag, of := range fieldOfFlag {
 		switch {
 		case of != field:
-		case value == "" || strings.HasPrefix(value, "{"): // not as given
+		case value == "" || strings.HasPrefix(value, "{"): // the value is not the text of the flag
 			return "--" + flag
 		default:
 			return fmt.Sprintf("--%s %q", flag, value)
@@ -181,11 +180,11 @@ func (f *Flags) FlagOf(field, value string) string {
 type Line struct {
 	Number int64 // from 1
 	Text   []byte
-	Err    error // that ended the input
+	Err    error // error that ended the input
 }
 
-// ReadLines sends the lines that are not blank, and finally the error that ended
-// the input. It stops when the context ends.
+// ReadLines sends the lines that are not blank and, last, the error that ended the
+// input. It stops when the context ends.
 func ReadLines(ctx context.Context, in io.Reader, lines chan<- Line) {
 	reader := bufio.NewReaderSize(in, 64<<10)
 	for number := int64(1); ; number++ {

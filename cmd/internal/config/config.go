@@ -68,7 +68,7 @@ func (s *Setting) setValues(values []string, source Source) string {
 	return ""
 }
 
-// Settings are the settings of a command, sorted by name.
+// Settings is the list of settings of a command, sorted by name.
 type Settings []*Setting
 
 // SettingsOf returns the settings of a command: its own flags, the flags of every
@@ -96,8 +96,8 @@ func SettingsOf(cmd *cobra.Command) Settings {
 	return slices.CompactFunc(settings, func(a, b *Setting) bool { return a.Name == b.Name })
 }
 
-// LoadValues sets the settings that are not flags of the command line from a file
-// and the environment. The file is optional. Resolve returns all errors.
+// LoadValues sets the settings that were not set by a flag, from a file and the
+// environment. The file is optional. LoadValues returns all errors.
 func (s Settings) LoadValues(file string, getenv func(string) string) (faults []string) {
 	if file != "" {
 		faults = s.readFile(file)
@@ -152,7 +152,7 @@ func (s Settings) readFile(path string) []string {
 	return faults
 }
 
-// scalarTexts returns a scalar, or the scalars of a list, as text. It returns false
+// scalarTexts returns a scalar, or each scalar of a list, as text. It returns false
 // for other values.
 func scalarTexts(value any) ([]string, bool) {
 	list, isList := value.([]any)

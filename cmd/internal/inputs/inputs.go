@@ -1,4 +1,4 @@
-// Package inputs protects the input files of a command from its outputs.
+// Package inputs keeps a command from overwriting its own input files.
 package inputs
 
 import (
@@ -15,8 +15,8 @@ type file struct {
 	info fs.FileInfo
 }
 
-// AddPath adds the file at a path. It ignores a file that does not exist: the command reports that
-// when it opens the file. The name is that of the command line, for messages.
+// AddPath adds the file at a path. It ignores a missing file, because the command reports that
+// when it opens the file. name is the name on the command line, for messages.
 func (f *Files) AddPath(name, path string) {
 	info, err := os.Stat(path)
 	f.addInput(name, info, err)
@@ -28,15 +28,16 @@ func (f *Files) AddOpen(name string, open *os.File) {
 	f.addInput(name, info, err)
 }
 
-// addInput ignores devices and pipes, which a command cannot overwrite.
+// addInput adds a file. It ignores devices and pipes, because a command cannot overwrite
+// them.
 func (f *Files) addInput(name string, info fs.FileInfo, err error) {
 	if err == nil && (info.Mode().IsRegular() || info.IsDir()) {
 		*f = append(*f, file{name, info})
 	}
 }
 
-// CheckOutput returns an error if the output at a path, which a flag names, is one of the
-// input files, also through a link or another path.
+// CheckOutput returns an error if the output at a path is one of the input files, even
+// through a link or another path. flag is the flag that names the output.
 func (f Files) CheckOutput(flag, name, path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

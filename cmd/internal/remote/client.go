@@ -1,6 +1,6 @@
 // Package remote lets one process execute a command line of another over a Unix
-// socket. The process that holds an embedded store listens; other lifthouse
-// commands for the same store are forwarded to it.
+// socket. The process that holds an embedded store listens. Other lifthouse commands
+// for the same store are forwarded to that process.
 package remote
 
 import (
@@ -17,9 +17,9 @@ import (
 // SocketName is the name of the socket in the directory of an embedded store.
 const SocketName = "lifthouse.sock"
 
-// Command is a command line to execute, with the standard streams of the client.
-// The streams are passed as open files, so that output, progress and pipes are
-// those of the client.
+// Command is a command line to execute, with the client's standard streams. The
+// streams are passed as open files, so the command reads and writes the client's own
+// terminal and pipes.
 type Command struct {
 	Dir  string            `json:"dir"` // working directory of the client
 	Args []string          `json:"args"`
@@ -28,13 +28,13 @@ type Command struct {
 	In, Out, Err *os.File `json:"-"`
 }
 
-// Env lists the environment variables that are passed along: those that describe
-// the client's terminal. The store and its settings are those of the server.
+// Env lists the environment variables that are forwarded. They describe the client's
+// terminal. The store and its settings are those of the server.
 var Env = []string{"NO_COLOR", "TERM"}
 
-// message is sent by the server: first that it is ready for a command, then the
-// exit code. A server that hangs must not receive the client's streams, so the
-// client waits for the first message.
+// message is a message from the server. The first one says that the server is ready
+// for a command, the second one has the exit code. A server that hangs must not
+// receive the client's streams, so the client waits for the first message.
 type message struct {
 	Ready bool `json:"ready,omitempty"`
 	Code  int  `json:"code"`

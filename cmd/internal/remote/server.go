@@ -73,7 +73,7 @@ func handleCommand(ctx context.Context, conn *net.UnixConn, execute func(context
 	}
 	defer closeFiles()
 	switch {
-	case errors.Is(err, io.EOF): // the client checked whether a process listens
+	case errors.Is(err, io.EOF): // the client only checked whether a process listens
 		return nil
 	case err != nil:
 		return err
@@ -147,10 +147,10 @@ func receivedFiles(control []byte) ([]*os.File, error) {
 	return files, nil
 }
 
-// reopenInterruptible reopens a pipe or a terminal, so that closing it interrupts reads
-// and writes. The file must be non-blocking for that, and the received descriptor
-// shares this flag with the client and its shell. A file that cannot be reopened
-// is returned unchanged.
+// reopenInterruptible reopens a pipe or a terminal in non-blocking mode, so that
+// closing it interrupts reads and writes. The received descriptor must remain blocking,
+// because it shares this flag with the client and its shell. A file that cannot be
+// reopened is returned unchanged.
 func reopenInterruptible(file *os.File, access int) *os.File {
 	info, err := file.Stat()
 	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeCharDevice) == 0 {
@@ -187,8 +187,8 @@ func (s *socket) Close() error {
 const maxPath = len(syscall.RawSockaddrUnix{}.Path) - 1
 
 // ListenSocket opens the socket at a path, with mode 0600. It replaces the socket of a
-// process that has ended; the caller must hold the lock of the store. The socket
-// is created in a private directory and renamed, so that other users can never
+// process that has ended. The caller must hold the lock of the store. ListenSocket
+// creates the socket in a private directory and renames it, so other users can never
 // connect.
 func ListenSocket(ctx context.Context, path string) (net.Listener, error) {
 	if len(path) > maxPath {

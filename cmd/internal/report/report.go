@@ -1,4 +1,4 @@
-// Package report has the flags of the command report.
+// Package report parses the flags of the report command.
 package report
 
 import (
@@ -22,8 +22,8 @@ var operations = map[string]query.Operation{
 	"campaign": query.CampaignResults, "widget": query.WidgetResults, "experiment": query.ExperimentResults,
 }
 
-// ParseRequest parses the arguments, such as campaign 12, and the flags with the parser
-// of the API. The error names the argument or the flag.
+// ParseRequest parses the arguments, such as campaign 12, and the flags, using the
+// parser of the API. An error names the argument or the flag.
 func (q *Flags) ParseRequest(args []string) (query.Request, error) {
 	if len(args) != 2 {
 		return query.Request{}, errors.New("report: must be followed by campaign ID, widget ID or experiment WIDGET/ID")
@@ -65,13 +65,12 @@ func (q *Flags) ParseRequest(args []string) (query.Request, error) {
 	return request, nil
 }
 
-// Form has the format of a report and its repetition. At most one of the formats
-// is set.
+// Form is the format of a report, and how it is repeated. At most one format is set.
 type Form struct {
 	Table, JSON, CSV, SQL bool
 	Watch                 bool
 	Every                 time.Duration
-	ExitCode              bool // the exit code says the decision
+	ExitCode              bool // the exit code expresses the decision
 }
 
 const (

@@ -74,7 +74,8 @@ func NewProgress(out io.Writer, name string, bytes bool) *Progress {
 	return &Progress{Out: out, Name: name, Bytes: bytes, lastLine: time.Now()}
 }
 
-// ShowAmounts shows the current amounts. line prints them as a line of text.
+// ShowAmounts shows the current amounts. Without a terminal, line prints them as a line
+// of text.
 func (p *Progress) ShowAmounts(done, total int64, line func()) {
 	if Is(p.Out) {
 		if p.bar == nil {

@@ -1,4 +1,4 @@
--- Writes the campaign's events, as far as the questions need them, to a Parquet file. One row is an event.
+-- Writes the parts of the campaign's events that the questions need to a Parquet file. One row is an event.
 INSERT INTO FUNCTION file({{.Param "file" "String"}}, 'Parquet')
 SELECT
     visitor_id,

@@ -1,5 +1,5 @@
--- PostHog's table of precomputed exposures: one job per day, one row per visitor in it. PostHog has one column of
--- breakdown values; here each attribute has a column, so that it answers every question.
+-- PostHog's table of precomputed exposures: one job per day, with one row per visitor of the day. PostHog has one
+-- column of breakdown values. Here each attribute has its own column, so the table can answer every question.
 CREATE TABLE loadgen_posthog_exposures
 ENGINE = ReplacingMergeTree
 ORDER BY (job_id, entity_id)

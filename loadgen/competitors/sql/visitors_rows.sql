@@ -1,4 +1,5 @@
--- A table in DuckDB with everything known of a visitor at the end. One row is a visitor.
+-- A table in DuckDB with everything known about each visitor at the end. One row is a
+-- visitor.
 CREATE OR REPLACE TABLE visitors AS
 WITH
     units AS (  -- one row is a visitor

@@ -1,4 +1,4 @@
--- The rows of some parts of events_inbox, or of a range of a part, as text. A value that is not set is empty.
+-- The rows of some parts of events_inbox, or of a range of one part, as text. Unset values are empty.
 SELECT
     toString(row_id)                                                         AS row_id,
     event_id,

@@ -1,5 +1,5 @@
--- One row per website, campaign or widget with its experiment, variation and goal: how many rows were accepted since an hour,
--- a day and a week ago, and how many of them more than an hour after they happened.
+-- One row per website, campaign or widget with its experiment, variation and goal: the number of rows accepted in the
+-- last hour, day and week, and how many of these were accepted more than an hour after they happened.
 SELECT
     website_id,
     subject,

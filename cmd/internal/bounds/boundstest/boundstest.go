@@ -1,4 +1,4 @@
-// Package boundstest checks that a program refuses extreme values of its flags.
+// Package boundstest checks that a program rejects extreme values of its flags.
 package boundstest
 
 import (
@@ -18,9 +18,10 @@ type Program struct {
 	Root *cobra.Command
 	// Run executes a command line.
 	Run func(args ...string) (code int, complaints string)
-	// Arguments are what a command needs besides the flag, by the path of the command.
+	// Arguments are the other arguments that a command needs, by the path of the command.
 	Arguments map[string][]string
-	// Meaningful has the extremes that are allowed, such as account=1, with the reason.
+	// Meaningful lists the extremes that are allowed, such as account=1, each with the
+	// reason.
 	Meaningful map[string]string
 }
 
@@ -29,7 +30,8 @@ const exitUsage = 2
 
 var integers = []string{fmt.Sprint(math.MinInt64), "-1", fmt.Sprint(math.MaxInt64), "9223372036854775808"}
 
-// extremes are values by the type of a flag. All other types must be integers.
+// extremes are test values by the type of the flag. All types that are not listed must be
+// integers.
 var extremes = map[string][]string{
 	"bool": nil, "string": nil, "stringSlice": nil, "stringArray": nil,
 	"uint64":   {"-1", fmt.Sprint(uint64(math.MaxUint64)), "18446744073709551616"},

@@ -157,8 +157,8 @@ func respondWith(handle func(*gin.Context) (any, error), types ...string) gin.Ha
 	}
 }
 
-// replyOf converts the result of a handler to a reply. The entity tag covers
-// the body, the token and the request.
+// replyOf converts the result of a handler to a reply. The entity tag covers the body,
+// its content type, the account and the request.
 func replyOf(c *gin.Context, body any) (reply, error) {
 	r := reply{kind: results.JSON, keep: revalidated}
 	switch b := body.(type) {

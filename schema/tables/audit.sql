@@ -1,5 +1,5 @@
--- Every change of the catalogue, for good: the engine drops outdated rows of the catalogue itself. One row is what one
--- key was changed to; a race of two servers shows as both of their rows.
+-- Every change of the catalogue, kept permanently: the engine itself drops outdated rows of the catalogue. One row is
+-- the new content of one key. If two servers race, both of their rows appear.
 CREATE TABLE IF NOT EXISTS audit
 (
     account_id Int64,

@@ -1,7 +1,8 @@
 -- The configuration: accounts, tokens, websites, goals, targets, campaigns and widgets, one row per change.
--- Definition (what apply declares) and state (active, dates, history of shares) are separate facets, so that starting a
--- campaign and changing its text never overwrite each other. The highest version of a (account, kind, id, facet) counts.
--- The writer is in the key, so that rows of two writers with the same version are kept: each of them must see the race.
+-- Definition (what apply declares) and state (active, dates, history of shares) are separate facets. So starting a
+-- campaign and changing its text never overwrite each other. The highest version of an (account, kind, id, facet)
+-- counts.
+-- The writer is part of the key, which keeps rows of two writers with the same version: each writer must see the race.
 CREATE TABLE IF NOT EXISTS catalogue
 (
     account_id Int64                                          COMMENT 'owner; an account row carries its own id',

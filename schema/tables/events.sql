@@ -1,10 +1,11 @@
 -- The events as they were sent: a row per event and exposure. Copies are harmless, because only the fold
--- (engine/fold) reads events, and it removes them; merges remove them, too. Of several copies the one that arrived
--- first counts: it has the highest version.
+-- (engine/fold) reads events, and it removes copies. Merges remove copies, too. Of several copies, the first one
+-- to arrive counts: it has the highest version.
 --
--- ORDER BY: all events of a visitor are in one range, goals without exposures included. The rest of the key is the
--- identity of an event; its time is not in it, so that a copy with another time is one, too.
--- No partitions: a visitor has rows in few parts, and a late event is not in a part of its own.
+-- ORDER BY: all events of a visitor are in one range, including goals without exposures. The rest of the key is
+-- the identity of an event. The time is not part of the key, so an event that is sent again with another time is a
+-- copy.
+-- No partitions: the rows of a visitor are in few parts, and a late event is not in a part of its own.
 -- index_granularity: a refresh reads a few dozen rows around a visitor.
 CREATE TABLE IF NOT EXISTS events
 (

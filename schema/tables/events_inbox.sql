@@ -1,11 +1,11 @@
--- Where other ClickHouse clients put events: a row is an event, in our own fields. A serving process moves the rows on
--- into events, within a second and by the way that POST /events takes, and drops them; a row that is wrong in anything
--- is dropped with a reason in the log.
+-- The table into which other ClickHouse clients insert events: one row per event, with Lifthouse's fields. Within a
+-- second, a serving process moves the rows to events, with the checks of POST /events, and drops them here. An invalid
+-- row is dropped, and the log has the reason.
 --
--- An event of several exposures is several rows with the same event_id. A column that is left out is not given.
--- No ORDER BY: rows are read as they came, and the first of an identity stands.
--- Rows are dropped by whole parts, which must not be merged before: merges begin only where so many parts lie here
--- that nobody seems to move them.
+-- An event with several exposures is several rows with the same event_id. Omitted columns are unset.
+-- No ORDER BY: rows are read in the order of arrival, and the first row of an identity counts.
+-- Whole parts are dropped, so parts must not be merged before. Merges begin only if so many parts accumulate that
+-- apparently no process moves them.
 CREATE TABLE IF NOT EXISTS events_inbox
 (
     website_id       Int64                 COMMENT 'has to be in the catalogue',

@@ -1,24 +1,25 @@
--- What reports are computed from: the rows that the events of each visitor amount to (engine/fold says how), sums of
--- them, and how far events are folded. All of it can be computed again from the events.
+-- The table from which reports are computed: the rows that the fold (engine/fold) returns for each visitor, sums of
+-- these rows, and the position up to which events are folded. Everything can be computed again from the events.
 --
--- A row is never changed. A row that is not true any more gets a twin with the sign -1, whose variation ends in '-';
--- merges remove both. So a sum is that over rows whose variation does not end in '-' minus that over the others, whether
--- or not the twins are still there.
+-- Rows are never changed. A row that is no longer true gets a twin with the sign -1, whose variation ends in '-'.
+-- Merges remove both rows. So a sum is taken over the rows whose variation does not end in '-', minus the sum over the
+-- other rows. It is the same before and after merges.
 --
--- A refresh inserts all its rows as one block, which is atomic, with its number as deduplication token: of two refreshes
--- with the same number, ClickHouse keeps the first one. Hence no PARTITION BY, which would divide the block. The row of
--- the grain 'position' has the number of the last refresh and the acceptance time up to which events are folded. Exactly
--- one such row is live; a replica that sees none or several does not have all parts yet.
+-- A refresh inserts all its rows as one block, which is atomic. The deduplication token is the number of the refresh:
+-- of two refreshes with the same number, ClickHouse keeps the first. Hence there is no PARTITION BY, which would divide
+-- the block. The row of the grain 'position' has the number of the last refresh and the acceptance time up to which
+-- events are folded. Exactly one such row is live. A replica that sees none or several does not have all parts yet.
 --
--- The grains 'all' and 'day' have sums over the visitors of a variation, which are in the column sums; their visitor_id is
--- the hash of the variation. In 'all', goal 0 has the sums of visitors and of the events of all goals. 'day' has the day of
--- the first view in first_time and that of the events in since_ms; only subjects with many visitors have it.
+-- The grains 'all' and 'day' have sums over the visitors of a variation, in the column sums. Their visitor_id is the
+-- hash of the variation. In 'all', goal 0 has the sums of visitors and of the events of all goals. In 'day', first_time
+-- is the day of the first view, and since_ms is the day of the events. Only subjects with many visitors have 'day'.
 --
--- A section is all rows of a grain of a subject. A report filters by this one number in place of five columns, which halves
--- the cost of most statements.
+-- A section is all rows of one grain of one subject. A report filters by the number of the section instead of five
+-- columns, which halves the cost of most statements.
 --
--- ORDER BY: attributes with few values come first, so that a report with filters reads few granules; an attribute that
--- depends on another one follows it, so that columns compress well. Twins have equal keys, and different rows different ones.
+-- ORDER BY: attributes with few values come first, so a report with filters reads few granules. An attribute that
+-- depends on another follows it, so columns compress well. Twins have equal keys, and different rows have different
+-- keys.
 CREATE TABLE IF NOT EXISTS facts
 (
     section            UInt64                  COMMENT 'grain · 2^60 + hash of website, subject and experiment, see facts.SectionOf',

@@ -1,5 +1,5 @@
--- One row per look of a declared question at a variation: the figures as the look found them. A row is written once and
--- never changed. Two servers may write the same look; the first row counts.
+-- One row per look of a declared question at a variation, with the figures at the time of the look. A row is written
+-- once and never changed. Two servers may write the same look; the first row counts.
 CREATE TABLE IF NOT EXISTS looks
 (
     website_id    Int64,

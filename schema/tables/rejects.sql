@@ -1,7 +1,7 @@
--- The last lines that were not taken, each with its reason, which say why an event is not counted. Not all of
--- them: the first few hundred show a sender whose events are all wrong.
+-- Recently rejected lines, each with the reason why the event is not counted. Of many lines, only the first
+-- few hundred are stored, which suffices to recognize a sender whose events are all invalid.
 --
--- ORDER BY: the last ones are read from the end.
+-- ORDER BY: the last lines are read from the end.
 CREATE TABLE IF NOT EXISTS rejects
 (
     rejected_at DateTime64(3, 'UTC')  COMMENT 'server clock' CODEC(Delta, ZSTD(1)),

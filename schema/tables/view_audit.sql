@@ -1,4 +1,5 @@
--- Keeps audit complete: a change that is written is also in it.
+-- Keeps audit complete: every change that is written to the catalogue is also written to
+-- audit.
 CREATE MATERIALIZED VIEW IF NOT EXISTS audit_view TO audit AS
 SELECT
     account_id,

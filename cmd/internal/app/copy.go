@@ -62,7 +62,7 @@ func openSource(ctx context.Context, from schema.Address) (_ driver.Conn, closeS
 	return conn, closeSource, nil
 }
 
-// checkSource returns an error if a store has other tables than this release, or lacks rows.
+// checkSource returns an error if a store does not have the tables of this release.
 func checkSource(ctx context.Context, conn driver.Conn) error {
 	if err := schema.CheckTableForm(ctx, conn); err != nil {
 		return err

@@ -134,7 +134,7 @@ func TestFailover(t *testing.T) {
 	for scheme, host := range map[string]string{"http": server.HTTP.ListenAddress(), "clickhouse": server.Native.ListenAddress()} {
 		hanging, tried := listen(t, hang)
 		for _, first := range []string{schematest.FreeAddress(t), hanging} {
-			conn, err := reach(t, scheme+"://"+first+","+host+"/default?dial_timeout=100ms&conn_max_lifetime=1ms")
+			conn, err := reach(t, scheme+"://"+first+","+host+"/default?dial_timeout=2s&conn_max_lifetime=1ms")
 			if err != nil {
 				t.Errorf("%s behind %s: %v", scheme, first, err)
 				continue

@@ -1,5 +1,5 @@
 # make run    build the programs and serve demo data
-# make test   run the tests (at most 5 minutes)
+# make test   run the short tests
 # make help   list all targets
 
 GOBIN := $(CURDIR)/bin

@@ -151,9 +151,9 @@ func scanCounted(row driver.Rows, first ...any) (r moments.Row, err error) {
 	if slices.Contains(row.Columns(), "clicks") {
 		to = append(to, &m.Clicks, &m.Submits, &m.Completions, &m.Completed, &m.Conversions, &m.Conversion, &m.Contacts)
 	}
-	var excess source.ScannedRemainder
-	err = row.Scan(append(to, excess.ScanTargets(row)...)...)
-	m.Goals, m.CappedRemainder = stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}, excess.ScannedSums()
+	var remainder source.ScannedRemainder
+	err = row.Scan(append(to, remainder.ScanTargets(row)...)...)
+	m.Goals, m.CappedRemainder = stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}, remainder.ScannedSums()
 	r.ExposedBefore, r.MultiExposed, r.Moments = exposedBefore == 1, multiExposed == 1, m
 	return r, err
 }

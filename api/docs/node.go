@@ -26,7 +26,7 @@ func readNode(text []byte) (node, error) {
 	return node{root: value, value: value}, err
 }
 
-// valueAt follows keys. It returns an empty node if there is no such value.
+// valueAt follows keys. It returns an empty node if a key is missing.
 func (n node) valueAt(keys ...string) node {
 	for _, key := range keys {
 		fields, _ := n.value.(yaml.MapSlice)

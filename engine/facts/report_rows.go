@@ -157,12 +157,12 @@ func (s *counting) addGoals(row driver.Rows) error {
 	to = append(to, m.ValueGoals)
 	amount(&m.Profit)
 	amount(&m.ExtraValue)
-	var excess source.ScannedRemainder
-	if err := row.Scan(append(to, excess.ScanTargets(row)...)...); err != nil {
+	var remainder source.ScannedRemainder
+	if err := row.Scan(append(to, remainder.ScanTargets(row)...)...); err != nil {
 		return err
 	}
 	m.Goals = stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}
-	m.CappedRemainder = excess.ScannedSums()
+	m.CappedRemainder = remainder.ScannedSums()
 	return s.addMoments(variation, at, &m)
 }
 

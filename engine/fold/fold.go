@@ -29,7 +29,7 @@ const (
 //     event. Events count from the first view on. A goal without exposures counts for each
 //     subject of its website, unless the visitor has an event of that subject with the same id.
 //   - the same rows, without a variation, for the events that do not count: events before the
-//     first view, or all if there is no view. Reports ignore these rows; the counters of
+//     first view, or all events of a visitor without a view. Reports ignore these rows; the counters of
 //     subjects include them.
 //
 // Goals without exposures also have such rows, under a subject of their own.

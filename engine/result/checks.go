@@ -94,9 +94,9 @@ func (c *cell) capCheck(plan *plan.Plan, limited *moments.Cap) *CapCheck {
 	}
 	shown.Amount = &Money{big.NewInt(limited.Limit)}
 	for _, v := range plan.Variations {
-		if excess := c.counted[v.ID].CappedRemainder; excess.Value != nil {
-			shown.Visitors += excess.Visitors
-			shown.ValueRemoved.Units.Add(shown.ValueRemoved.Units, excess.Value)
+		if remainder := c.counted[v.ID].CappedRemainder; remainder.Value != nil {
+			shown.Visitors += remainder.Visitors
+			shown.ValueRemoved.Units.Add(shown.ValueRemoved.Units, remainder.Value)
 		}
 	}
 	return shown

@@ -64,7 +64,7 @@ func (j *cellResult) setConclusion(p *plan.Plan, a *looks.Analysis) {
 	c.Text = j.conclusionText(p, a)
 }
 
-// explainUndecided sets why there is no conclusion.
+// explainUndecided sets the reasons for a missing conclusion.
 func (j *cellResult) explainUndecided(p *plan.Plan, a *looks.Analysis) {
 	c := j.Conclusion
 	enough := false

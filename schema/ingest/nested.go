@@ -134,9 +134,9 @@ func (n *nested) parseAttributes(text string) *fastjson.Value {
 
 var errNoObject = errors.New("must be a JSON object, or a list of objects with key and value")
 
-// findValue returns the value of the key with the given name. If there is no such key,
-// it looks up the rest of the name in a nested object or list. It returns nil if there
-// is no value.
+// findValue returns the value of the key with the given name. If the key is missing,
+// it looks up the rest of the name in a nested object or list. It returns nil if the
+// value is missing.
 func (r *jsonReader) findValue(object *fastjson.Object, name string) (*fastjson.Value, error) {
 	if v := object.Get(name); v != nil {
 		return v, nil

@@ -14,7 +14,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/facts"
-	"lifthouse/engine/fold"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
@@ -458,8 +457,7 @@ func counts(r *facts.Refresher) map[plan.Subject]facts.SubjectCounters {
 	all := map[plan.Subject]facts.SubjectCounters{}
 	r.EachSubject(func(of plan.Subject, totals facts.SubjectCounters) {
 		if totals.AllEvents() > 0 {
-			totals.Version, totals.Extent = 0, fold.Extent{} // an extent never shrinks
-			all[of] = totals
+			all[of] = facts.SubjectCounters{Visitors: totals.Visitors, Events: totals.Events, Goals: totals.Goals} // an extent never shrinks
 		}
 	})
 	return all

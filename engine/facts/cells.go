@@ -20,7 +20,7 @@ import (
 type cells struct {
 	leastByDay int64                       // number of visitors from which a subject has cells by day
 	byDay      map[plan.Subject]bool       // subjects with cells by day
-	all        map[plan.Subject]fold.Cells // cells of the grain fold.OfAll of the subjects that were changed
+	all        map[plan.Subject]fold.Cells // cells of the grain fold.OfAll
 }
 
 // leastVisitorsByDay is the number of visitors from which a subject has cells by day. Smaller
@@ -41,7 +41,15 @@ func (s *server) openCells(ctx context.Context, leastByDay int64) (cells, error)
 	if err != nil {
 		return c, fmt.Errorf("read the subjects with cells by day: %w", err)
 	}
-	return c, nil
+	return c, s.readCells(ctx, s.cellsOfGrain, func(key fold.CellKey, cell *fold.Cell) { c.allOf(key.Subject)[key] = cell }, sectionsOfGrain(fold.OfAll)...)
+}
+
+// allOf returns the cells of the grain fold.OfAll of a subject.
+func (c *cells) allOf(subject plan.Subject) fold.Cells {
+	if c.all[subject] == nil {
+		c.all[subject] = fold.Cells{}
+	}
+	return c.all[subject]
 }
 
 // appendSumChanges appends the changes of the cells if the rows of visitors change from had to want. It adds the
@@ -52,9 +60,6 @@ func (c *cells) appendSumChanges(ctx context.Context, from *server, subjects map
 		subjects[rows[0].Subject] = true
 		added.AddRows(rows, sign, c.byDay[rows[0].Subject])
 	})
-	if err := c.loadMissing(ctx, from, subjects); err != nil {
-		return nil, err
-	}
 	stored, err := c.readDays(ctx, from, added)
 	if err != nil {
 		return nil, err
@@ -72,7 +77,7 @@ func (c *cells) appendSumChanges(ctx context.Context, from *server, subjects map
 	for key, cell := range added {
 		of := stored
 		if key.Grain == fold.OfAll {
-			of = c.all[key.Subject]
+			of = c.allOf(key.Subject)
 		}
 		changes = appendCell(changes, key, cell, of)
 	}
@@ -114,20 +119,6 @@ func appendCell(changes []fold.Change, key fold.CellKey, added *fold.Cell, store
 	}
 	stored[key] = &now
 	return append(changes, fold.Change{Row: cellRow(&key, &now)})
-}
-
-// loadMissing reads the cells of the grain fold.OfAll that are not in memory.
-func (c *cells) loadMissing(ctx context.Context, from *server, subjects map[plan.Subject]bool) error {
-	missing := map[plan.Subject]bool{}
-	for subject := range subjects {
-		if c.all[subject] == nil {
-			missing[subject], c.all[subject] = true, fold.Cells{}
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	return from.readCells(ctx, from.sectionCells, func(key fold.CellKey, cell *fold.Cell) { c.all[key.Subject][key] = cell }, clickhouse.Named("sections", sectionsOf(missing, fold.OfAll)))
 }
 
 // readDays returns the stored cells by day that the added cells change, and possibly other

@@ -23,6 +23,8 @@ type SubjectCounters struct {
 	Goals    map[int64]GoalCounters
 	fold.Extent
 	Version uint64 // changes whenever a report may change; the same on all servers
+
+	all fold.Cells // of which these are the totals
 }
 
 // GoalCounters are the events of a goal, and the sums of their amounts.
@@ -38,7 +40,7 @@ func (g GoalCounters) Plus(o GoalCounters) GoalCounters {
 
 // countersOf returns the counters of a subject with these cells of the grain fold.OfAll.
 func countersOf(cells fold.Cells) SubjectCounters {
-	t := SubjectCounters{Goals: map[int64]GoalCounters{}}
+	t := SubjectCounters{Goals: map[int64]GoalCounters{}, all: cells}
 	for key, cell := range cells {
 		t.addSum(&key, cell)
 	}
@@ -83,20 +85,6 @@ func (t *SubjectCounters) Merge(o *SubjectCounters) {
 
 func hashOf(key *fold.CellKey, cell *fold.Cell) uint64 {
 	return xxhash.Sum64String(fmt.Sprint(key.Goal, " ", key.Variation, cell.Sums, cell.Extent))
-}
-
-// readAllCounters returns the counters of all subjects of a store.
-func (s *server) readAllCounters(ctx context.Context) (map[plan.Subject]SubjectCounters, error) {
-	all := map[plan.Subject]SubjectCounters{}
-	err := s.readCells(ctx, s.cellsOfGrain, func(key fold.CellKey, cell *fold.Cell) {
-		t, known := all[key.Subject]
-		if !known {
-			t.Goals = map[int64]GoalCounters{}
-		}
-		t.addSum(&key, cell)
-		all[key.Subject] = t
-	}, sectionsOfGrain(fold.OfAll)...)
-	return all, err
 }
 
 // AllEvents returns the number of events.

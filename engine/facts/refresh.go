@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -204,9 +205,9 @@ func (r *Refresher) loadState(ctx context.Context) error {
 	if r.cells, err = r.on.openCells(ctx, r.LeastVisitorsByDay); err != nil {
 		return err
 	}
-	counters, err := r.on.readAllCounters(ctx)
-	if err != nil {
-		return err
+	counters := map[plan.Subject]SubjectCounters{}
+	for subject, cells := range r.cells.all {
+		counters[subject] = countersOf(maps.Clone(cells))
 	}
 	r.publishState(counters, true)
 	r.known = true
@@ -301,7 +302,7 @@ func (r *Refresher) storeChanges(ctx context.Context, changes []fold.Change, cha
 	r.position, r.readAt = next, time.Now()
 	counters := map[plan.Subject]SubjectCounters{}
 	for subject := range changed {
-		counters[subject] = countersOf(r.cells.all[subject])
+		counters[subject] = countersOf(maps.Clone(r.cells.allOf(subject)))
 	}
 	r.publishState(counters, false)
 	return nil

@@ -34,6 +34,7 @@ type state struct {
 type part struct {
 	*source.ReportQuery
 	facts    source.Expr // table
+	all      fold.Cells  // of the grain fold.OfAll
 	visitors int64       // number of the subject
 	days     bool        // whether the subject has cells by day
 }
@@ -42,10 +43,10 @@ type part struct {
 func (x Source) serverParts() []part {
 	parts := make([]part, len(x.Shards))
 	for i, shard := range x.Shards {
-		server, visitors := x.states[i].server, x.states[i].Visitors
+		server, counters := x.states[i].server, &x.states[i].SubjectCounters
 		of, store := *x.ReportQuery, source.Store{Conn: server.Conn, Limits: x.Store.Limits, Observe: x.Store.Observe, Trace: x.Store.Trace}
 		of.Store = &store
-		parts[i] = part{&of, source.Expr(server.Facts), visitors, visitors >= shard.LeastVisitorsByDay}
+		parts[i] = part{&of, source.Expr(server.Facts), counters.all, counters.Visitors, counters.Visitors >= shard.LeastVisitorsByDay}
 	}
 	return parts
 }

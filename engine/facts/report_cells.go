@@ -3,7 +3,6 @@ package facts
 import (
 	"context"
 	"math/big"
-	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -35,7 +34,11 @@ func isWholeDay(t time.Time) bool { return t.IsZero() || t.Equal(t.UTC().Truncat
 
 // readCells reads the sums from the cells.
 func (s *counting) readCells(ctx context.Context, byDay bool) error {
-	if err := s.addCells(ctx, byDay, false); err != nil {
+	if !byDay {
+		if err := s.addAll(); err != nil {
+			return err
+		}
+	} else if err := s.addDays(ctx, false); err != nil {
 		return err
 	}
 	if !s.Filters.From.IsZero() {
@@ -69,21 +72,32 @@ func (s *counting) readBefore(ctx context.Context) error {
 	})
 }
 
-// addCells adds the sums of the cells of the report, by the buckets of the series if series is true.
-func (s *counting) addCells(ctx context.Context, byDay, series bool) error {
-	q, slots := s.newQuery()
-	file, grain, goals := "all_cells.sql", fold.OfAll, []int64{0}
-	if byDay {
-		file, grain = "day_cells.sql", fold.OfDay
+// addAll adds the sums of the cells of all visitors.
+func (s *counting) addAll() error {
+	for of, cell := range s.all {
+		if of.Goal != 0 && (s.Goal == nil || of.Goal != s.Goal.ID) {
+			continue
+		}
+		m := s.cellMoments(of.Goal, *cell)
+		if err := s.addMoments(of.Variation, key{}, &m); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// addDays adds the sums of the cells by day, by the buckets of the series if series is true.
+func (s *counting) addDays(ctx context.Context, series bool) error {
+	q, slots := s.newQuery()
+	goals := []int64{0}
 	if slots.Series = series; series {
 		slots.Bucket = "toInt64(intDiv(toUnixTimestamp64Milli(first_time) + toInt64(since_ms) + {shift:Int64}, {width:Int64}))"
 	}
 	if s.Goal != nil {
 		goals = append(goals, s.Goal.ID)
 	}
-	q.Params = append(q.Params, source.Param{Name: "cells", Value: SectionOf(s.Subject, grain)}, source.Param{Name: "cell_goals", Value: goals})
-	if err := q.RenderFrom(reportTemplates, file, slots); err != nil {
+	q.Params = append(q.Params, source.Param{Name: "cell_goals", Value: goals})
+	if err := q.RenderFrom(reportTemplates, "day_cells.sql", slots); err != nil {
 		return err
 	}
 	return s.Store.EachRow(ctx, q, func(row driver.Rows) error {
@@ -94,21 +108,18 @@ func (s *counting) addCells(ctx context.Context, byDay, series bool) error {
 		if err := row.Scan(&variation, &goal, &at.bucket, &large); err != nil {
 			return err
 		}
-		if !slices.Contains(goals, goal) {
-			return nil
-		}
 		cell, err := cellOf(large)
 		if err != nil {
 			return err
 		}
-		m := s.cellMoments(goal, cell)
+		m := s.cellMoments(goal, *cell)
 		return s.addMoments(variation, at, &m)
 	})
 }
 
 // cellMoments returns the moments of a cell that belong to the report: of visitors, and of the
 // report's goal or of all goals.
-func (s *counting) cellMoments(goal int64, cell *fold.Cell) moments.Moments {
+func (s *counting) cellMoments(goal int64, cell fold.Cell) moments.Moments {
 	if goal == 0 && s.Goal != nil {
 		clear(cell.Sums[fold.Goals:])
 	}

@@ -177,7 +177,7 @@ func (x Source) readSteps(ctx context.Context) ([]moments.Step, error) {
 
 func (s *counting) readSteps(ctx context.Context) error {
 	if byDay, has := s.hasCells(); has && byDay {
-		return s.addCells(ctx, true, true)
+		return s.addDays(ctx, true)
 	}
 	err := s.runStatement(ctx, "visitor_steps.sql", func(row driver.Rows) error {
 		var variation string

@@ -11,7 +11,8 @@ import (
 // CellKey identifies a cell: sums over the visitors of a variation of a subject. Goal 0 has the
 // sums of visitors, and the sums of the events of all goals. In cells of the grain OfDay, a
 // visitor counts on the day of the first view, and an event changes the sums on its own day. So
-// the sums over all days up to a day are the sums as of that day.
+// the sums over all days up to a day are the sums as of that day. Cells of the goal Returns are
+// of the grain OfDay, too.
 type CellKey struct {
 	Subject   plan.Subject
 	Grain     Grain
@@ -20,6 +21,10 @@ type CellKey struct {
 	First     int64 // day of the first view, in days since 1970
 	Day       int64 // day of the event, in days after First
 }
+
+// Returns is the goal of cells that count the visitors who had events on the day First and next on the day Day. In
+// a window of days, each visitor first exposed before the window returns exactly once from a day before it.
+const Returns = -1
 
 // Cell has the sums over the visitors of a cell, or the amounts that changes add to them.
 type Cell struct {
@@ -134,9 +139,24 @@ func (c Cells) addDays(v *Row, goals []Row, sign int64) {
 		seen[kind] = true
 	}
 	c.addGoalDays(key, goals, sign, on)
+	c.addReturns(key, v, sign)
 	for day, s := range days {
 		key.Day = day
 		c.findOrAdd(key).AddSigned(s, sign)
+	}
+}
+
+// addReturns adds the returns of a visitor.
+func (c Cells) addReturns(key CellKey, v *Row, sign int64) {
+	var one Sums
+	one.addAt(Visitors, 1)
+	key.Goal = Returns
+	for _, later := range v.Later {
+		today := DayOf(v.First + int64(later)) //nolint:gosec // milliseconds
+		if key.Day = today - key.First; key.Day > 0 {
+			c.findOrAdd(key).AddSigned(&one, sign)
+			key.First = today
+		}
 	}
 }
 

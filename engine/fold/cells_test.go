@@ -163,6 +163,7 @@ func checkCells(t *testing.T, w world, cells Cells, visitors [][]Event) {
 				checkDays(t, w, cells, groups, CellKey{Subject: g.subject, Goal: goal, Variation: g.variation})
 			}
 		}
+		checkReturns(t, w, cells, visitorsOf(groups, g.subject, g.variation, -1))
 	}
 }
 
@@ -197,6 +198,31 @@ func checkDays(t *testing.T, w world, cells Cells, groups []group, key CellKey) 
 		}
 		if want := naiveSums(visitorsOf(groups, key.Subject, key.Variation, -1), key.Goal, (until+1)*day); !whole.equal(want) {
 			t.Errorf("%+v, events until day %d: sums %v, want %v", key, until, whole, want)
+		}
+	}
+}
+
+// checkReturns checks, for each window of days, the number of visitors with events in the window whose first view was
+// before it.
+func checkReturns(t *testing.T, w world, cells Cells, groups []group) {
+	t.Helper()
+	start := w.start / day
+	for from := start; from < start+5; from++ {
+		for to := from + 1; to <= start+5; to++ {
+			var got, want int64
+			for key, cell := range cells {
+				if on := key.First + key.Day; key.Goal == Returns && key.Subject == groups[0].subject && key.Variation == groups[0].variation && key.First < from && on >= from && on < to {
+					got += cell.CountAt(Visitors)
+				}
+			}
+			for _, g := range groups {
+				if g.variation != "" && g.from < from*day && slices.ContainsFunc(g.events, func(e Event) bool { return e.At >= from*day && e.At < to*day }) {
+					want++
+				}
+			}
+			if got != want {
+				t.Errorf("%s %q, days %d to %d: %d returns, want %d", groups[0].subject, groups[0].variation, from, to, got, want)
+			}
 		}
 	}
 }

@@ -12,7 +12,8 @@
 --
 -- The grains 'all' and 'day' have sums over the visitors of a variation, in the column sums. Their visitor_id is the
 -- hash of the variation. In 'all', goal 0 has the sums of visitors and of the events of all goals. In 'day', first_time
--- is the day of the first view, and since_ms is the day of the events. Only subjects with many visitors have 'day'.
+-- is the day of the first view, and since_ms is the day of the events. Only subjects with many visitors have 'day'. Its
+-- goal -1 counts the visitors who had events on the day first_time, and next on the day since_ms.
 --
 -- A section is all rows of one grain of one subject. A report filters by the number of the section instead of five
 -- columns, which halves the cost of most statements.
@@ -28,7 +29,7 @@ CREATE TABLE IF NOT EXISTS facts
     subject_id         Int64,
     experiment_id      Int64,
     grain              Enum8('visitor' = 1, 'goal' = 2, 'all' = 3, 'day' = 4, 'position' = 5),
-    goal_id            Int64                   COMMENT '0: visitors',
+    goal_id            Int64                   COMMENT '0: visitors; -1: returns, see fold.Returns',
     sign               Int8                    COMMENT '-1: cancels an equal row',
     variation          LowCardinality(String)  COMMENT 'id of the variation of the first view, + if the visitor saw others, - if the row cancels another one; without an id: events that do not count',
     visitor_id         UInt64,

@@ -123,7 +123,7 @@ CREATE TABLE IF NOT EXISTS facts_local ON CLUSTER `lift-1`
     `subject_id` Int64,
     `experiment_id` Int64,
     `grain` Enum8('visitor' = 1, 'goal' = 2, 'all' = 3, 'day' = 4, 'position' = 5),
-    `goal_id` Int64 COMMENT '0: visitors',
+    `goal_id` Int64 COMMENT '0: visitors; -1: returns, see fold.Returns',
     `sign` Int8 COMMENT '-1: cancels an equal row',
     `variation` LowCardinality(String) COMMENT 'id of the variation of the first view, + if the visitor saw others, - if the row cancels another one; without an id: events that do not count',
     `visitor_id` UInt64,

@@ -96,7 +96,7 @@ CREATE TABLE facts (`section` UInt64 COMMENT 'grain · 2^60 + hash of website, s
   `subject_id` Int64,
   `experiment_id` Int64,
   `grain` Enum8('visitor' = 1, 'goal' = 2, 'all' = 3, 'day' = 4, 'position' = 5),
-  `goal_id` Int64 COMMENT '0: visitors',
+  `goal_id` Int64 COMMENT '0: visitors; -1: returns, see fold.Returns',
   `sign` Int8 COMMENT '-1: cancels an equal row',
   `variation` LowCardinality(String) COMMENT 'id of the variation of the first view, + if the visitor saw others, - if the row cancels another one; without an id: events that do not count',
   `visitor_id` UInt64,

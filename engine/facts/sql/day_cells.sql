@@ -5,7 +5,7 @@ SELECT
     {{.Bucket}}                                             AS bucket,
     sumForEach(sums)                                        AS of_cell -- the extent has no meaning
 FROM {{.Facts}}
-WHERE section = {cells:UInt64}
+WHERE section = {days:UInt64}
     AND goal_id IN {cell_goals:Array(Int64)}
     {{- if .From}}
     AND toUnixTimestamp64Milli(first_time) >= {from_ms:Int64}

@@ -41,7 +41,7 @@ type soaking struct {
 
 func TestSoak(t *testing.T) {
 	s := &soaking{
-		server: newServer(t, func(o *api.Options) { o.ResultsAge, o.TokenRate = soakAge, 0 }),
+		server: newServer(t, func(o *api.Options) { o.ResultsAge, o.TokenRate, o.StoreWait = soakAge, 0, time.Minute }),
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}},
 	}
 	s.writes = s.newToken(1, 0, catalogue.ScopeWrite)

@@ -16,12 +16,12 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// decisions caches the results of each subject's looks, including those at breakdown cells,
+// decisions caches the results of each subject's looks, including those at breakdown slices,
 // until the events of the subject change.
 type decisions struct {
-	analyzer *looks.Analyzer
-	analyses *lru.Cache[string, dated[*looks.Analysis]]
-	cells    *lru.Cache[string, dated[map[string]*looks.Analysis]]
+	analyzer   *looks.Analyzer
+	analyses   *lru.Cache[string, dated[*looks.Analysis]]
+	breakdowns *lru.Cache[string, dated[map[string]*looks.Analysis]]
 }
 
 // dated is a cached value and the version of the subject's facts from which it was read.
@@ -41,11 +41,11 @@ func newDecisions() *decisions {
 	if err != nil {
 		panic(err) // only for a size below 1
 	}
-	cells, err := lru.New[string, dated[map[string]*looks.Analysis]](maxBreakdowns)
+	breakdowns, err := lru.New[string, dated[map[string]*looks.Analysis]](maxBreakdowns)
 	if err != nil {
 		panic(err)
 	}
-	return &decisions{analyzer: looks.NewAnalyzer(), analyses: analyses, cells: cells}
+	return &decisions{analyzer: looks.NewAnalyzer(), analyses: analyses, breakdowns: breakdowns}
 }
 
 // readOnce returns the cached result for the key. It calls read again only if the subject's facts
@@ -105,49 +105,49 @@ func throughOf(x *source.ReportQuery) time.Time {
 	return x.Stored.Ingested
 }
 
-// concludeCells sets the conclusions of the breakdown cells at the same looks.
-func (e *Engine) concludeCells(ctx context.Context, x *source.ReportQuery, a *looks.Analysis, results *result.Report) error {
+// concludeSlices sets the conclusions of the breakdown slices at the same looks.
+func (e *Engine) concludeSlices(ctx context.Context, x *source.ReportQuery, a *looks.Analysis, results *result.Report) error {
 	key := fmt.Sprint(analysisKey(x.Plan), x.Dimension, x.Top)
-	concluded, err := readOnce(ctx, e, e.decisions.cells, key, x, func() (map[string]*looks.Analysis, error) { return e.readCells(ctx, x, a) })
+	concluded, err := readOnce(ctx, e, e.decisions.breakdowns, key, x, func() (map[string]*looks.Analysis, error) { return e.readSlices(ctx, x, a) })
 	if err == nil {
-		results.ConcludeCells(concluded)
+		results.ConcludeSlices(concluded)
 	}
 	return err
 }
 
-// readCells reads the cells of a breakdown at each look, and analyzes them. The j-th cell that
+// readSlices reads the slices of a breakdown at each look, and analyzes them. The j-th slice that
 // reaches enough visitors in each variation gets a part of alpha.
-func (e *Engine) readCells(ctx context.Context, x *source.ReportQuery, a *looks.Analysis) (map[string]*looks.Analysis, error) {
-	p, cells := x.DeclaredPlan(time.Time{}), looks.NewCells(a)
+func (e *Engine) readSlices(ctx context.Context, x *source.ReportQuery, a *looks.Analysis) (map[string]*looks.Analysis, error) {
+	p, bySlice := x.DeclaredPlan(time.Time{}), looks.NewSlices(a)
 	p.Dimension, p.Interval = x.Dimension, ""
 	for _, look := range a.Looks {
 		windows, whole := []*moments.Rows{}, &moments.Rows{}
-		unknown := map[string]bool{} // cells that are in "(other)" for part of a window
+		unknown := map[string]bool{} // slices that are in "(other)" for part of a window
 		for _, w := range a.LookWindows(look) {
 			found, err := e.readWindow(ctx, x, w, look.End, unknown)
 			if err != nil {
 				return nil, err
 			}
-			windows, whole.Cells = append(windows, found), append(whole.Cells, found.Cells...)
+			windows, whole.Slices = append(windows, found), append(whole.Slices, found.Slices...)
 		}
-		large := slices.DeleteFunc(result.LargeCells(p, whole), func(name string) bool { return unknown[name] })
-		cells.AddLook(look, large, func(name string) [][]moments.Row {
+		large := slices.DeleteFunc(result.LargeSlices(p, whole), func(name string) bool { return unknown[name] })
+		bySlice.AddLook(look, large, func(name string) [][]moments.Row {
 			if unknown[name] {
 				return nil
 			}
 			rows := make([][]moments.Row, len(windows))
 			for i, found := range windows {
-				rows[i] = result.RowsOfCell(found, name)
+				rows[i] = result.RowsOfSlice(found, name)
 			}
 			return rows
 		})
 	}
-	return e.decisions.analyzer.AnalyzeBreakdown(cells), nil
+	return e.decisions.analyzer.AnalyzeBreakdown(bySlice), nil
 }
 
-// readWindow reads the cells of the visitors of a window up to a time. It reads all visitors
-// since the start of the window and subtracts those since its end. A cell that only one of the
-// two reads returns is unknown if the other read has an "(other)" cell.
+// readWindow reads the slices of the visitors of a window up to a time. It reads all visitors
+// since the start of the window and subtracts those since its end. A slice that only one of the
+// two reads returns is unknown if the other read has an "(other)" slice.
 func (e *Engine) readWindow(ctx context.Context, x *source.ReportQuery, w looks.Window, end time.Time, unknown map[string]bool) (*moments.Rows, error) {
 	since := func(from time.Time) (*moments.Rows, error) {
 		of := *x
@@ -165,14 +165,14 @@ func (e *Engine) readWindow(ctx context.Context, x *source.ReportQuery, w looks.
 		return nil, err
 	}
 	missing := func(in, from *moments.Rows) {
-		for _, r := range in.Cells {
-			if !r.Others && len(result.RowsOfCell(from, result.ShownValue(r.Dimension))) == 0 {
+		for _, r := range in.Slices {
+			if !r.Others && len(result.RowsOfSlice(from, result.ShownValue(r.Dimension))) == 0 {
 				unknown[result.ShownValue(r.Dimension)] = true
 			}
 		}
 	}
 	hasOthers := func(in *moments.Rows) bool {
-		return slices.ContainsFunc(in.Cells, func(r moments.Row) bool { return r.Others })
+		return slices.ContainsFunc(in.Slices, func(r moments.Row) bool { return r.Others })
 	}
 	if hasOthers(after) {
 		missing(found, after)
@@ -180,13 +180,13 @@ func (e *Engine) readWindow(ctx context.Context, x *source.ReportQuery, w looks.
 	if hasOthers(found) {
 		missing(after, found)
 	}
-	both := &moments.Rows{Cells: slices.Clone(found.Cells)}
-	for _, r := range after.Cells {
+	both := &moments.Rows{Slices: slices.Clone(found.Slices)}
+	for _, r := range after.Slices {
 		if !r.ExposedBefore {
 			m := moments.NoMoments()
 			m.Subtract(&r.Moments)
 			r.Moments = m
-			both.Cells = append(both.Cells, r)
+			both.Slices = append(both.Slices, r)
 		}
 	}
 	return both, nil

@@ -8,8 +8,8 @@
 //  3. facts: Source.ReadRows returns rows. Each row has the moments of one variation and one
 //     dimension value. Moments are exact sums over visitors, so totals need no second query.
 //     Package moments defines them.
-//  4. result: New merges rows into cells. Package stats compares the variations of
-//     a cell with control. A Report is the body of the response.
+//  4. result: New merges rows into slices. Package stats compares the variations of
+//     a slice with control. A Report is the body of the response.
 //  5. render: writes a Report as CSV, as a forest plot or as terminal tables.
 //
 // Package fold defines which visitors and events count. Package stats has the formulas. Package calculator computes

@@ -74,9 +74,9 @@ func TestOrderAndRepetitionChangeNothing(t *testing.T) {
 	}
 }
 
-// TestCellsMergeToTheTotal checks for every dimension that the cells add up to
+// TestSlicesMergeToTheTotal checks for every dimension that the slices add up to
 // the whole report.
-func TestCellsMergeToTheTotal(t *testing.T) {
+func TestSlicesMergeToTheTotal(t *testing.T) {
 	w := world{rand.New(rand.NewPCG(9, 9))}
 	conn := schematest.OpenMigrated(t)
 	var events []schema.Event
@@ -104,15 +104,15 @@ func TestCellsMergeToTheTotal(t *testing.T) {
 		for i, v := range results.Variations {
 			var visitors, views, goals int64
 			value := amounts(0)
-			for _, cell := range results.Breakdown {
-				part := cell.Variations[i]
+			for _, slice := range results.Breakdown {
+				part := slice.Variations[i]
 				visitors, views, goals = visitors+part.Visitors, views+part.Views, goals+part.GoalsReached
 				if part.Value.Units != nil {
 					value.Sum.Add(value.Sum, part.Value.Units)
 				}
 			}
 			if visitors != v.Visitors || views != v.Views || goals != v.GoalsReached || v.Value.Units != nil && value.Sum.Cmp(v.Value.Units) != 0 {
-				t.Errorf("%s, variation %d: cells have %d visitors, %d views, %d goals worth %s; the total %+v", dimension, v.ID, visitors, views, goals, value.Sum, v.Counts)
+				t.Errorf("%s, variation %d: slices have %d visitors, %d views, %d goals worth %s; the total %+v", dimension, v.ID, visitors, views, goals, value.Sum, v.Counts)
 			}
 		}
 	}

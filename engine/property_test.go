@@ -330,7 +330,7 @@ func compareTop(t *testing.T, in stored, x *source.ReportQuery, found *moments.R
 		return
 	}
 	plan := *x.Plan
-	plan.Top = 1 + len(found.Cells)%3
+	plan.Top = 1 + len(found.Slices)%3
 	few := *x
 	few.Plan = &plan
 	_, limited := in.read(t, &few)
@@ -455,7 +455,7 @@ func sumOf(rows []moments.Row, rule string) folded {
 func compareRows(t *testing.T, plan *source.ReportQuery, found *moments.Rows, events []schema.Event) {
 	t.Helper()
 	byValue := map[string][]moments.Row{all: found.Whole}
-	for _, r := range found.Cells {
+	for _, r := range found.Slices {
 		byValue[r.Dimension] = append(byValue[r.Dimension], r)
 	}
 	want := foldPlainly(plan, events)

@@ -124,7 +124,7 @@ func countRows(t *testing.T, x *source.ReportQuery) *moments.Rows {
 		found.Whole = append(found.Whole, r)
 		return err
 	})
-	found.Cells = found.Whole
+	found.Slices = found.Whole
 	if x.Interval != "" && x.Filters.ZScore == 0 {
 		eachCounted(t, x, "series.sql", func(row driver.Rows) (err error) {
 			var step moments.Step
@@ -418,7 +418,7 @@ func (in *referenceWorld) compareValues(t *testing.T, x *source.ReportQuery) {
 	by.Dimension = "city"
 	x.Plan = &by
 	visitors := map[string]int64{}
-	for _, row := range countRows(t, x).Cells {
+	for _, row := range countRows(t, x).Slices {
 		visitors[row.Dimension] += row.Visitors
 	}
 	values, err := in.engine.ReadValues(t.Context(), x.Plan, "city", len(visitors))

@@ -98,7 +98,7 @@ func (e *Engine) reportFrom(ctx context.Context, x *source.ReportQuery, found *m
 		}
 	}
 	if a != nil && x.Dimension != "" && x.IsDeclared() && x.OfAllVisitors() {
-		err = e.concludeCells(ctx, x, a, results)
+		err = e.concludeSlices(ctx, x, a, results)
 	}
 	return results, err
 }

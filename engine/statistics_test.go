@@ -91,20 +91,20 @@ func float(r *big.Rat) float64 {
 // its breakdown with formulas over single visitors.
 func compareStatistics(t *testing.T, plan *plan.Plan, results *result.Report, want map[string]*folded) {
 	t.Helper()
-	compareCell(t, plan, &results.Cell, want[all])
+	compareSlice(t, plan, &results.Slice, want[all])
 	for i := range results.Breakdown {
 		for value, folded := range want {
 			if result.ShownValue(value) == results.Breakdown[i].Value {
-				compareCell(t, plan, &results.Breakdown[i].Cell, folded)
+				compareSlice(t, plan, &results.Breakdown[i].Slice, folded)
 			}
 		}
 	}
 }
 
-func compareCell(t *testing.T, plan *plan.Plan, cell *result.Cell, want *folded) {
+func compareSlice(t *testing.T, plan *plan.Plan, of *result.Slice, want *folded) {
 	t.Helper()
-	for i := range cell.Variations {
-		v := &cell.Variations[i]
+	for i := range of.Variations {
+		v := &of.Variations[i]
 		for metric, got := range map[query.Metric]result.Estimate{
 			query.GoalConversionRate: v.Metrics.GoalConversionRate, query.ConversionRate: v.Metrics.ConversionRate, query.CompletionRate: v.Metrics.CompletionRate,
 			query.GoalsPerVisitor: v.Metrics.GoalsPerVisitor, query.ValuePerVisitor: v.Metrics.ValuePerVisitor,
@@ -113,20 +113,20 @@ func compareCell(t *testing.T, plan *plan.Plan, cell *result.Cell, want *folded)
 			compareEstimate(t, plan, metric, got, spreadOf(want.visits[v.ID], metric))
 		}
 		if v.Comparison != nil {
-			control, own := spreadOf(want.visits[cell.Variations[0].ID], plan.Metric), spreadOf(want.visits[v.ID], plan.Metric)
+			control, own := spreadOf(want.visits[of.Variations[0].ID], plan.Metric), spreadOf(want.visits[v.ID], plan.Metric)
 			if plan.Metric == query.AverageValue {
 				if plan.Cap != nil { // the values of the visits are capped, those of the ratio are not
 					continue
 				}
 				var both bool
-				if control, own, both = ratiosOf(want.visits[cell.Variations[0].ID], want.visits[v.ID]); !both {
+				if control, own, both = ratiosOf(want.visits[of.Variations[0].ID], want.visits[v.ID]); !both {
 					if v.Comparison.Difference.Value != nil {
 						t.Errorf("a difference of value per goal without goals: %v\n%s", *v.Comparison.Difference.Value, plan)
 					}
 					continue
 				}
 			}
-			compareComparison(t, plan, v.Comparison, unevenAs(plan, cell.Variations[0].ID, v.ID, control, own), control, own)
+			compareComparison(t, plan, v.Comparison, unevenAs(plan, of.Variations[0].ID, v.ID, control, own), control, own)
 		}
 	}
 }

@@ -106,9 +106,9 @@
 //
 // # Breakdowns
 //
-// Holm's procedure adjusts verdicts at a fixed horizon across the cells, see WeakenAcrossCells.
-// Looks have a budget for each cell: the j-th cell that reaches 100 visitors in each variation
-// gets alpha / (j (j+1)), see LookDesign.ForCell. These budgets add up to alpha.
+// Holm's procedure adjusts verdicts at a fixed horizon across the slices, see WeakenAcrossSlices.
+// Looks have a budget for each slice: the j-th slice that reaches 100 visitors in each variation
+// gets alpha / (j (j+1)), see LookDesign.ForSlice. These budgets add up to alpha.
 //
 // # Assumptions
 //

@@ -59,10 +59,10 @@ func NewLookDesign(alpha float64, shares []float64) LookDesign {
 	return d
 }
 
-// ForCell returns the design for a breakdown cell. The cell of rank j >= 1 is the j-th that
+// ForSlice returns the design for a breakdown slice. The slice of rank j >= 1 is the j-th that
 // reaches MinimumVisitors in each variation. Its error budget is alpha / (j (j + 1)). The
-// budgets of all cells add up to alpha.
-func (d LookDesign) ForCell(rank int) LookDesign {
+// budgets of all slices add up to alpha.
+func (d LookDesign) ForSlice(rank int) LookDesign {
 	j := float64(rank)
 	d.Alpha /= j * (j + 1)
 	d.Level = d.Alpha

@@ -221,11 +221,11 @@ func TestConcludeLooks(t *testing.T) {
 	}
 }
 
-func TestForCell(t *testing.T) {
+func TestForSlice(t *testing.T) {
 	for _, shares := range [][]float64{{1, 1}, {1, 1, 1}} {
 		d := NewLookDesign(.05, shares)
 		want := NewLookDesign(.05/6, shares)
-		if got := d.ForCell(2); got.Alpha != want.Alpha || math.Abs(got.Level-want.Level) > 1e-12 {
+		if got := d.ForSlice(2); got.Alpha != want.Alpha || math.Abs(got.Level-want.Level) > 1e-12 {
 			t.Errorf("%v: %+v, want %+v", shares, got, want)
 		}
 	}

@@ -136,9 +136,13 @@ func (r *Refresher) positionOn(ctx context.Context, server *server) (Position, e
 	}
 	r.inserting.RLock()
 	defer r.inserting.RUnlock()
+	return r.shownPosition(), nil
+}
+
+func (r *Refresher) shownPosition() Position {
 	r.read.RLock()
 	defer r.read.RUnlock()
-	return r.shown, nil
+	return r.shown
 }
 
 // RefreshLag returns the time since the last refresh or scrub that succeeded; 0: there was none yet.

@@ -54,3 +54,8 @@ func FoldAll(ctx context.Context, conn driver.Conn) (rows []fold.Row, err error)
 	eachVisitor(events, func(own []fold.Event) { rows = fold.AppendVisitorRows(own, rows) })
 	return rows, err
 }
+
+// AtOnePosition calls read until the subject's facts do not change during a call.
+func (x Source) AtOnePosition(ctx context.Context, read func(Source) error) error {
+	return x.atOnePosition(ctx, read)
+}

@@ -41,7 +41,7 @@ type Refresher struct {
 	noted, folded             int64      // last acceptance times of the noted and of the folded events, in milliseconds since 1970
 	notedEvents, foldedEvents int        // numbers of both since the start
 
-	inserting sync.RWMutex // held while facts are stored, when the position of the store is unknown
+	inserting sync.RWMutex // held while facts are stored, when the position of the store is unknown; reports may hold it off
 
 	read     sync.RWMutex // guards the following
 	shown    Position     // the last one that is stored

@@ -21,6 +21,7 @@ type Source struct {
 	Shards []*Refresher
 
 	states []state // of the shards, at the moment of the report
+	held   bool    // no refresh stores facts during the report
 }
 
 // state is the state of a report's subject on a server. All statements of the report read this server.
@@ -55,6 +56,9 @@ const (
 	// mostTries is the maximum number of times that a report is read. It is read again if a refresh changed the
 	// facts of its subject.
 	mostTries = 10
+	// holdingTry is the first try during which no refresh of an embedded store stores facts. Earlier ones do not hold
+	// off refreshes, because a waiting refresh holds off all reports.
+	holdingTry = 2
 	// patience is the pause before a retry, in which a server may fetch missing facts.
 	patience = 50 * time.Millisecond
 )
@@ -72,15 +76,8 @@ func (x Source) ReadRows(ctx context.Context) (found *moments.Rows, err error) {
 // that are stored at that moment. If the position is the same before and after all statements, they have read the
 // same facts.
 func (x Source) atOnePosition(ctx context.Context, read func(Source) error) error {
-	for range mostTries {
-		now, err := x.withCurrentState(ctx)
-		if err == nil {
-			err = read(now)
-		}
-		moved := false
-		if err == nil {
-			moved, err = now.hasMoved(ctx)
-		}
+	for try := range mostTries {
+		moved, err := x.readOnce(ctx, try >= holdingTry, read)
 		switch {
 		case err == nil && !moved:
 			return nil
@@ -97,6 +94,32 @@ func (x Source) atOnePosition(ctx context.Context, read func(Source) error) erro
 	return &source.StoreError{Fault: source.Busy}
 }
 
+// readOnce calls read, and reports whether the subject's facts have changed during the call. If hold is true, no
+// refresh of this process stores facts during the call.
+func (x Source) readOnce(ctx context.Context, hold bool, read func(Source) error) (moved bool, err error) {
+	if shard := x.Shards[0]; hold && shard.alone {
+		shard.inserting.RLock()
+		defer shard.inserting.RUnlock()
+		x.held = true
+	}
+	now, err := x.withCurrentState(ctx)
+	if err == nil {
+		err = read(now)
+	}
+	if err != nil {
+		return false, err
+	}
+	return now.hasMoved(ctx)
+}
+
+// positionOn returns the position of a shard on a server.
+func (x Source) positionOn(ctx context.Context, shard *Refresher, server *server) (Position, error) {
+	if x.held {
+		return shard.shownPosition(), nil
+	}
+	return shard.positionOn(ctx, server)
+}
+
 // withCurrentState returns the source with the current state of the subject on the servers.
 func (x Source) withCurrentState(ctx context.Context) (Source, error) {
 	asked := *x.ReportQuery
@@ -104,7 +127,7 @@ func (x Source) withCurrentState(ctx context.Context) (Source, error) {
 	x.Stored = source.Stored{}
 	for i, shard := range x.Shards {
 		server := shard.currentServer()
-		at, err := shard.positionOn(ctx, server)
+		at, err := x.positionOn(ctx, shard, server)
 		if err != nil {
 			return x, err
 		}
@@ -122,7 +145,7 @@ func (x Source) withCurrentState(ctx context.Context) (Source, error) {
 func (x Source) hasMoved(ctx context.Context) (bool, error) {
 	for i, shard := range x.Shards {
 		was := &x.states[i]
-		at, err := shard.positionOn(ctx, was.server)
+		at, err := x.positionOn(ctx, shard, was.server)
 		switch {
 		case err != nil:
 			return true, err
@@ -169,7 +192,7 @@ func (x Source) readReport(ctx context.Context) (found *moments.Rows, err error)
 	if err := s.countOnServers(ctx, (*counting).readSums); err != nil {
 		return nil, err
 	}
-	found.Whole, found.Cells = s.reportRows()
+	found.Whole, found.Slices = s.reportRows()
 	if x.Interval != "" {
 		found.Steps, err = x.readSteps(ctx)
 	}
@@ -192,14 +215,14 @@ func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*
 				p.Goal = &catalogue.Goal{ID: goal}
 			}
 			of.Plan = &p
-			s := Source{&of, x.Shards, x.states}.newSums()
+			s := Source{&of, x.Shards, x.states, x.held}.newSums()
 			if err := s.countOnServers(ctx, (*counting).readGoals); err != nil {
 				return err
 			}
 			s.mergeSums(visitors)
 			stored := x.Stored.OrNone()
 			rows := &moments.Rows{Through: stored.Ingested, Newest: stored.Newest}
-			rows.Whole, rows.Cells = s.reportRows()
+			rows.Whole, rows.Slices = s.reportRows()
 			found[goal] = rows
 		}
 		return nil

@@ -118,3 +118,37 @@ func requested(tb testing.TB, conn driver.Conn, of *facts.Refresher, r query.Req
 	x := &source.ReportQuery{Plan: p, Store: &source.Store{Conn: conn, Limits: source.DefaultLimits}}
 	return facts.Source{ReportQuery: x, Shards: []*facts.Refresher{of}}
 }
+
+// TestAReportEndsWhileFactsChange checks that a report of an embedded store is read at most three times, although a
+// refresh begins during each try.
+func TestAReportEndsWhileFactsChange(t *testing.T) {
+	w := newWorld(t, 13)
+	r := facts.NewRefresher(w.conn, true)
+	var refreshes errgroup.Group
+	change := func() {
+		before := len(w.all)
+		w.send(t, 30)
+		r.NoteEvents(len(w.all)-before, w.at)
+		refreshes.Go(func() error { return r.RefreshNoted(t.Context()) })
+	}
+	change()
+	if err := refreshes.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	tries := 0
+	x := requested(t, w.conn, r, query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: 1, GoalID: 3, Metric: query.GoalConversionRate})
+	err := x.AtOnePosition(t.Context(), func(facts.Source) error {
+		tries++
+		if change(); tries < 3 {
+			return refreshes.Wait() // later refreshes wait for the report
+		}
+		return nil
+	})
+	if err != nil || tries != 3 {
+		t.Errorf("%d tries, %v", tries, err)
+	}
+	if err := refreshes.Wait(); err != nil {
+		t.Error(err)
+	}
+	w.check(t)
+}

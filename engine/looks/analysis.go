@@ -311,8 +311,8 @@ func (a *Analyzer) analyzeGoal(s *Schedule, sums *Sums, recorded []Record) Quest
 	return a.analyzeSums(p, s, 0, data, own)
 }
 
-// analyzeSums computes the looks from their sums. rank is the rank of a breakdown cell; 0: no
-// cell. Recorded results do not change. If later data give another result at the same critical
+// analyzeSums computes the looks from their sums. rank is the rank of a breakdown slice; 0: no
+// slice. Recorded results do not change. If later data give another result at the same critical
 // value, Recomputed has it.
 func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, rank int, data []lookData, recorded []Row) Question {
 	shares := p.SharePeriods[partsOf(p, s.days)[0].period].Shares
@@ -373,7 +373,7 @@ func (a *Analyzer) lookSequence(p *plan.Plan, shares []float64, rank int, points
 	compute := func() *stats.LookSequence {
 		d := stats.NewLookDesign(alphaOf(p), shares)
 		if rank > 0 {
-			d = d.ForCell(rank)
+			d = d.ForSlice(rank)
 		}
 		return d.NewSequence(points, known)
 	}

@@ -31,7 +31,7 @@ type Step struct {
 // Rows are the rows of a report and what they include.
 type Rows struct {
 	Whole    []Row     // the rows of the whole report
-	Cells    []Row     // the rows of the breakdown; equal to whole unless they are incomplete
+	Slices   []Row     // the rows of the breakdown; equal to whole unless they are incomplete
 	Steps    []Step    // sums that each bucket of the series adds; with a z-score, before the removal of outliers
 	Through  time.Time // acceptance time of the last event; zero: no events
 	Newest   time.Time // latest event time; zero: no events
@@ -48,29 +48,29 @@ func MostVisited(visitors map[string]int64) []string {
 
 // WithOthers returns the rows of the top most frequent dimension values, and rows for all other
 // values: the whole report minus these rows.
-func WithOthers(cells, whole []Row, top int) []Row {
+func WithOthers(ranked, whole []Row, top int) []Row {
 	visitors := map[string]int64{}
-	for i := range cells {
-		visitors[cells[i].Dimension] += cells[i].Visitors
+	for i := range ranked {
+		visitors[ranked[i].Dimension] += ranked[i].Visitors
 	}
 	values := MostVisited(visitors)
 	values = values[:min(len(values), top)]
-	cells = slices.DeleteFunc(cells, func(r Row) bool { return !slices.Contains(values, r.Dimension) })
-	kept := len(cells)
+	ranked = slices.DeleteFunc(ranked, func(r Row) bool { return !slices.Contains(values, r.Dimension) })
+	kept := len(ranked)
 	for _, others := range whole {
 		others.Others, others.Moments = true, others.Merge(NoMoments()) // whole must not change
 		others.Recent = 0
-		for i := range cells[:kept] {
-			if r := &cells[i]; r.VariationID == others.VariationID && r.MultiExposed == others.MultiExposed && r.ExposedBefore == others.ExposedBefore {
+		for i := range ranked[:kept] {
+			if r := &ranked[i]; r.VariationID == others.VariationID && r.MultiExposed == others.MultiExposed && r.ExposedBefore == others.ExposedBefore {
 				others.Subtract(&r.Moments)
 			}
 		}
 		if others.Visitors != 0 {
-			cells = append(cells, others)
+			ranked = append(ranked, others)
 		}
 	}
-	if !slices.ContainsFunc(cells[kept:], func(r Row) bool { return !r.ExposedBefore }) {
-		return cells[:kept] // no other value has visitors of the window
+	if !slices.ContainsFunc(ranked[kept:], func(r Row) bool { return !r.ExposedBefore }) {
+		return ranked[:kept] // no other value has visitors of the window
 	}
-	return cells
+	return ranked
 }

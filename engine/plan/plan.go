@@ -32,7 +32,7 @@ type Plan struct {
 	Cap               *schema.Cap      // limit of the total value of each visitor; nil: none
 	Allocation        float64          // share of all traffic that takes part, as a fraction
 	Goals             []catalogue.Goal // of the website, by id; only for a scorecard
-	Top               int              // number of dimension values with separate cells
+	Top               int              // number of dimension values with separate slices
 
 	defaultMetric bool                  // the request names none
 	history       []catalogue.PlanSince // of the subject's declarations; empty: they never changed
@@ -53,7 +53,7 @@ var (
 	openTo   = schema.EndOfTime
 )
 
-// MaxBreakdown is the maximum number of dimension values with separate cells.
+// MaxBreakdown is the maximum number of dimension values with separate slices.
 const MaxBreakdown = 50
 
 // New resolves a request against the resources of its account. The error is

@@ -179,7 +179,7 @@ func ReportSubtitle(r *result.Report) string {
 
 func collectEffects(r *result.Report) []effect {
 	var effects []effect
-	add := func(heading string, c *result.Cell) {
+	add := func(heading string, c *result.Slice) {
 		if heading != "" {
 			effects = append(effects, effect{label: heading, visitors: c.Totals.Visitors})
 		}
@@ -202,12 +202,12 @@ func collectEffects(r *result.Report) []effect {
 		}
 	}
 	if r.Dimension == nil {
-		add("", &r.Cell)
+		add("", &r.Slice)
 		return effects
 	}
-	add("All visitors", &r.Cell)
+	add("All visitors", &r.Slice)
 	for i := range r.Breakdown {
-		add(r.Breakdown[i].Value, &r.Breakdown[i].Cell)
+		add(r.Breakdown[i].Value, &r.Breakdown[i].Slice)
 	}
 	return effects
 }

@@ -30,7 +30,7 @@ type reportTable struct {
 func Report(r *result.Report, s Screen) string {
 	t := &reportTable{&table{Screen: s}, r}
 	whole := section{letters: t.maxLabelWidth()}
-	whole.addVariations("", &r.Cell, t.comparedMetric())
+	whole.addVariations("", &r.Slice, t.comparedMetric())
 	if r.Decision != nil {
 		t.writeParagraph(bold, PrintableText(r.Decision.Text))
 		t.writeLine("")
@@ -76,7 +76,7 @@ type section struct {
 }
 
 // addVariations appends the variations of a cell to the section.
-func (s *section) addVariations(value string, c *result.Cell, metric query.Metric) {
+func (s *section) addVariations(value string, c *result.Slice, metric query.Metric) {
 	for i := range c.Variations {
 		v := &c.Variations[i]
 		label := ShortenText(PrintableText(v.Name), s.letters)
@@ -158,7 +158,7 @@ func (t *reportTable) writeBreakdown() {
 	var notes []string
 	for i := range t.results.Breakdown {
 		cell := &t.results.Breakdown[i]
-		all.addVariations(cell.Value, &cell.Cell, t.comparedMetric())
+		all.addVariations(cell.Value, &cell.Slice, t.comparedMetric())
 		if c := cell.Conclusion; c != nil && (c.VariationID != nil || c.Status == stats.StatusInvalid) {
 			notes = append(notes, PrintableText(cell.Value+": "+c.Text))
 		}

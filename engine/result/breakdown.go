@@ -10,55 +10,55 @@ import (
 	"lifthouse/stats"
 )
 
-// The names of cells without a value. A real value with such a name, possibly
+// The names of slices without a value. A real value with such a name, possibly
 // after backslashes, gets another backslash.
 const (
 	otherValues = "(other)"
 	noValue     = "(none)"
 )
 
-// breakdown has the evaluated cells of a report.
+// breakdown has the evaluated slices of a report.
 type breakdown struct {
-	plan  *plan.Plan
-	names []string
-	cells []cellResult
+	plan   *plan.Plan
+	names  []string
+	slices []sliceResult
 }
 
-// newBreakdown computes the cells without their conclusions.
+// newBreakdown computes the slices without their conclusions.
 func newBreakdown(p *plan.Plan, found *moments.Rows) *breakdown {
-	names, all := cellsOf(p, found)
-	b := &breakdown{plan: p, names: names, cells: make([]cellResult, len(all))}
-	onAllCores(len(all), func(i int) { b.cells[i] = all[i].computeResults(p, found) })
+	names, all := slicesOf(p, found)
+	b := &breakdown{plan: p, names: names, slices: make([]sliceResult, len(all))}
+	onAllCores(len(all), func(i int) { b.slices[i] = all[i].computeResults(p, found) })
 	return b
 }
 
-// ConcludeCells sets the conclusions of the cells of the breakdown. found has the results of
-// the looks at each cell, by name; nil: no looks. Verdicts at a fixed horizon are adjusted
-// across the cells.
-func (r *Report) ConcludeCells(found map[string]*looks.Analysis) {
-	b := r.cells
-	comparisons := make([][]stats.Comparison, len(b.cells))
-	for i := range b.cells {
-		comparisons[i] = slices.Clone(b.cells[i].comparisons)
+// ConcludeSlices sets the conclusions of the slices of the breakdown. found has the results of
+// the looks at each slice, by name; nil: no looks. Verdicts at a fixed horizon are adjusted
+// across the slices.
+func (r *Report) ConcludeSlices(found map[string]*looks.Analysis) {
+	b := r.breakdown
+	comparisons := make([][]stats.Comparison, len(b.slices))
+	for i := range b.slices {
+		comparisons[i] = slices.Clone(b.slices[i].comparisons)
 	}
-	stats.WeakenAcrossCells(comparisons, statsOptions(b.plan))
-	r.Breakdown = make([]BreakdownCell, len(b.cells))
+	stats.WeakenAcrossSlices(comparisons, statsOptions(b.plan))
+	r.Breakdown = make([]BreakdownSlice, len(b.slices))
 	for i, weakened := range comparisons {
-		j := b.cells[i]
+		j := b.slices[i]
 		j.Variations = slices.Clone(j.Variations)
 		for t, c := range weakened {
 			j.Variations[t+1].Comparison = NewComparison(c)
 		}
 		j.setConclusion(b.plan, found[b.names[i]])
-		r.Breakdown[i] = BreakdownCell{Value: b.names[i], Cell: j.Cell}
+		r.Breakdown[i] = BreakdownSlice{Value: b.names[i], Slice: j.Slice}
 	}
 }
 
-// LargeCells returns the names of the cells with enough visitors in each variation for a look,
-// the most visited first. The cell "(other)" is excluded, because its values change.
-func LargeCells(p *plan.Plan, found *moments.Rows) []string {
+// LargeSlices returns the names of the slices with enough visitors in each variation for a look,
+// the most visited first. The slice "(other)" is excluded, because its values change.
+func LargeSlices(p *plan.Plan, found *moments.Rows) []string {
 	visitors := map[string]int64{}
-	names, all := cellsOf(p, found)
+	names, all := slicesOf(p, found)
 	for i, c := range all {
 		if names[i] != otherValues && c.isLarge(p) {
 			visitors[names[i]] = c.visitorsBeforeExclusion()
@@ -67,10 +67,10 @@ func LargeCells(p *plan.Plan, found *moments.Rows) []string {
 	return moments.MostVisited(visitors)
 }
 
-// RowsOfCell returns the rows of a cell.
-func RowsOfCell(found *moments.Rows, name string) []moments.Row {
+// RowsOfSlice returns the rows of a slice.
+func RowsOfSlice(found *moments.Rows, name string) []moments.Row {
 	var rows []moments.Row
-	for _, r := range found.Cells {
+	for _, r := range found.Slices {
 		if !r.Others && ShownValue(r.Dimension) == name {
 			r.Dimension = ""
 			rows = append(rows, r)
@@ -79,13 +79,13 @@ func RowsOfCell(found *moments.Rows, name string) []moments.Row {
 	return rows
 }
 
-// cellsOf returns the names and the sums of the cells: one for each of the most frequent
+// slicesOf returns the names and the sums of the slices: one for each of the most frequent
 // dimension values, and one for all other values.
-func cellsOf(p *plan.Plan, found *moments.Rows) (names []string, all []cell) {
+func slicesOf(p *plan.Plan, found *moments.Rows) (names []string, all []sliceSums) {
 	byValue := map[string][]moments.Row{}
 	visitors := map[string]int64{}
 	var others []moments.Row
-	for _, r := range found.Cells {
+	for _, r := range found.Slices {
 		if r.Others {
 			others = append(others, r)
 			continue
@@ -114,7 +114,7 @@ func cellsOf(p *plan.Plan, found *moments.Rows) (names []string, all []cell) {
 
 // isLarge reports whether each variation with a share has enough visitors for a conclusion. If
 // no share is known, all variations must have enough.
-func (c *cell) isLarge(p *plan.Plan) bool {
+func (c *sliceSums) isLarge(p *plan.Plan) bool {
 	shares := p.ExpectedShares()
 	known := slices.Max(append(shares, 0)) > 0
 	for i, share := range shares {
@@ -125,7 +125,7 @@ func (c *cell) isLarge(p *plan.Plan) bool {
 	return true
 }
 
-// ShownValue returns the name of the cell for a dimension value.
+// ShownValue returns the name of the slice for a dimension value.
 func ShownValue(value string) string {
 	switch strings.TrimLeft(value, `\`) {
 	case "":

@@ -31,7 +31,7 @@ const (
 	warningSharesChanged           WarningCode = "SHARES_CHANGED"
 )
 
-func (c *cell) runChecks(plan *plan.Plan, found *moments.Rows) Checks {
+func (c *sliceSums) runChecks(plan *plan.Plan, found *moments.Rows) Checks {
 	checks := Checks{
 		Leak:              []Leak{},
 		MultipleExposures: c.multipleExposures(plan),
@@ -83,7 +83,7 @@ func mismatchWarning(p float64) Warning {
 }
 
 // capCheck returns what the cap removed from the counted visitors.
-func (c *cell) capCheck(plan *plan.Plan, limited *moments.Cap) *CapCheck {
+func (c *sliceSums) capCheck(plan *plan.Plan, limited *moments.Cap) *CapCheck {
 	if limited == nil {
 		return nil
 	}
@@ -110,7 +110,7 @@ func (c *CapCheck) InWords() string {
 	return fmt.Sprintf("Cap %s: at most %s counts for each visitor; %s visitors have more, %s was removed.", c.Rule, c.Amount, FormatCount(c.Visitors), c.ValueRemoved)
 }
 
-func (c *cell) sampleRatio(plan *plan.Plan) *SampleRatio {
+func (c *sliceSums) sampleRatio(plan *plan.Plan) *SampleRatio {
 	split, ids := plan.TrafficSplit()
 	observed := make([]int64, len(ids))
 	for i, id := range ids {
@@ -146,7 +146,7 @@ func (s SampleRatio) inOrderOf(variations []plan.Variation, ids []int64) SampleR
 // there is a warning, as in GrowthBook.
 const multipleExposuresWarning = 0.01
 
-func (c *cell) multipleExposures(plan *plan.Plan) MultipleExposures {
+func (c *sliceSums) multipleExposures(plan *plan.Plan) MultipleExposures {
 	rule, visitors := make([]int64, len(plan.Variations)), make([]int64, len(plan.Variations))
 	for i, v := range plan.Variations {
 		arrived := c.firstViews[v.ID]
@@ -162,7 +162,7 @@ func (c *cell) multipleExposures(plan *plan.Plan) MultipleExposures {
 }
 
 // findLeaks returns the variations that have visitors but no share of the traffic.
-func (c *cell) findLeaks(p *plan.Plan) []Leak {
+func (c *sliceSums) findLeaks(p *plan.Plan) []Leak {
 	expected := p.ExpectedShares()
 	total := c.visitorsBeforeExclusion()
 	leaks := []Leak{}
@@ -181,7 +181,7 @@ func (c *cell) findLeaks(p *plan.Plan) []Leak {
 // maxUnknown is the maximum number of variations in a check.
 const maxUnknown = 50
 
-func (c *cell) unknownVariations(p *plan.Plan) []UnknownVariation {
+func (c *sliceSums) unknownVariations(p *plan.Plan) []UnknownVariation {
 	unknown := []UnknownVariation{}
 	for id, m := range c.counted {
 		if !slices.ContainsFunc(p.Variations, func(v plan.Variation) bool { return v.ID == id }) {

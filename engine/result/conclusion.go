@@ -13,7 +13,7 @@ import (
 
 // keepMismatch restores the alarm of a sample ratio mismatch that was found at the end of an
 // earlier day.
-func (j *cellResult) keepMismatch(p *plan.Plan, a *looks.Analysis) {
+func (j *sliceResult) keepMismatch(p *plan.Plan, a *looks.Analysis) {
 	if a == nil || a.MismatchP == nil || isDescriptive(p) || j.mismatch || j.Checks.SampleRatio == nil || *a.MismatchP >= stats.MismatchAlpha {
 		return
 	}
@@ -25,7 +25,7 @@ func (j *cellResult) keepMismatch(p *plan.Plan, a *looks.Analysis) {
 // setConclusion sets the conclusion of the report from the looks at the declared question. A
 // report about any other question only describes. A sample ratio mismatch makes every report
 // invalid.
-func (j *cellResult) setConclusion(p *plan.Plan, a *looks.Analysis) {
+func (j *sliceResult) setConclusion(p *plan.Plan, a *looks.Analysis) {
 	if !p.Rules.Compare {
 		return
 	}
@@ -65,7 +65,7 @@ func (j *cellResult) setConclusion(p *plan.Plan, a *looks.Analysis) {
 }
 
 // explainUndecided sets the reasons for a missing conclusion.
-func (j *cellResult) explainUndecided(p *plan.Plan, a *looks.Analysis) {
+func (j *sliceResult) explainUndecided(p *plan.Plan, a *looks.Analysis) {
 	c := j.Conclusion
 	enough := false
 	for _, v := range j.Variations[1:] {
@@ -97,7 +97,7 @@ const (
 )
 
 // conclusionText returns the text of the conclusion.
-func (j *cellResult) conclusionText(p *plan.Plan, a *looks.Analysis) string {
+func (j *sliceResult) conclusionText(p *plan.Plan, a *looks.Analysis) string {
 	c := j.Conclusion
 	switch c.Status {
 	case stats.StatusWinner, stats.StatusLoser:
@@ -136,7 +136,7 @@ func whenNext(a *looks.Analysis) string {
 
 // decidedText returns the text about the winner or loser, with the interval at the concluding
 // look.
-func (j *cellResult) decidedText(p *plan.Plan, row *looks.Row) string {
+func (j *sliceResult) decidedText(p *plan.Plan, row *looks.Row) string {
 	at := slices.IndexFunc(j.Variations, func(v VariationResults) bool { return v.ID == row.VariationID })
 	verdict := "worse"
 	if j.Conclusion.Status == stats.StatusWinner {
@@ -156,9 +156,9 @@ func (c *Conclusion) HasDecision() bool {
 	return c != nil && (c.Status == stats.StatusWinner || c.Status == stats.StatusLoser)
 }
 
-// ConclusiveVerdict returns the verdict of a comparison if the conclusion of the cell supports
+// ConclusiveVerdict returns the verdict of a comparison if the conclusion of the slice supports
 // it, and VerdictInconclusive otherwise. The result selects the colour of the verdict.
-func (c *Cell) ConclusiveVerdict(of *Comparison) stats.Verdict {
+func (c *Slice) ConclusiveVerdict(of *Comparison) stats.Verdict {
 	if !c.Conclusion.HasDecision() {
 		return stats.VerdictInconclusive
 	}

@@ -15,7 +15,7 @@ import (
 // CumulateSteps returns the running sums of the steps as points.
 func CumulateSteps(p *plan.Plan, steps []moments.Step) []Point {
 	first, last := steps[0].Bucket, steps[len(steps)-1].Bucket
-	through := make([]cell, last-first+1)
+	through := make([]sliceSums, last-first+1)
 	sums := map[[2]int64]moments.Row{}
 	for bucket, i := first, 0; bucket <= last; bucket++ {
 		for ; i < len(steps) && steps[i].Bucket == bucket; i++ {
@@ -55,7 +55,7 @@ func NewPoint(p *plan.Plan, bucket int64, rows []moments.Row) Point {
 	return pointOf(p, bucket, &c)
 }
 
-func pointOf(p *plan.Plan, bucket int64, through *cell) Point {
+func pointOf(p *plan.Plan, bucket int64, through *sliceSums) Point {
 	return Point{Time: EndOf(p, bucket), Variations: through.compareVariations(p).Variations}
 }
 

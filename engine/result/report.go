@@ -31,13 +31,13 @@ type Report struct {
 	Stale             bool             `json:"stale"`
 	Looks             []Look           `json:"looks,omitzero"`     // only of the declared question about all visitors
 	NextLook          *NextLook        `json:"nextLook,omitempty"` // null: none follows
-	Cell
-	Breakdown []BreakdownCell `json:"breakdown,omitzero"` // only with a dimension
-	Series    []Point         `json:"series,omitzero"`    // only with an interval
-	Decision  *Decision       `json:"decision,omitempty"` // only with a scorecard about the declared question and all visitors
-	Scorecard []*ScorecardRow `json:"scorecard,omitzero"`
+	Slice
+	Breakdown []BreakdownSlice `json:"breakdown,omitzero"` // only with a dimension
+	Series    []Point          `json:"series,omitzero"`    // only with an interval
+	Decision  *Decision        `json:"decision,omitempty"` // only with a scorecard about the declared question and all visitors
+	Scorecard []*ScorecardRow  `json:"scorecard,omitzero"`
 
-	cells *breakdown // the cells of Breakdown
+	breakdown *breakdown // the slices of Breakdown
 }
 
 // Look has the results of all comparisons at the end of a week of full days, or of a full day.
@@ -97,13 +97,13 @@ type Window struct {
 	To   *time.Time `json:"to"`
 }
 
-// Cell has the results for all visitors, or for the visitors with one dimension value.
-type Cell struct {
+// Slice has the results for all visitors, or for the visitors with one dimension value.
+type Slice struct {
 	Totals     Counts             `json:"totals"`
 	Variations []VariationResults `json:"variations"`
 	Conclusion *Conclusion        `json:"conclusion"` // null: nothing is compared
 	Checks     Checks             `json:"checks"`
-	Power      *Power             `json:"power,omitempty"` // null in cells of a breakdown
+	Power      *Power             `json:"power,omitempty"` // null in slices of a breakdown
 }
 
 // Conclusion is the overall result of the comparison.
@@ -128,11 +128,11 @@ type Power struct {
 	Reason                  stats.Reason `json:"reason,omitempty"`
 }
 
-// BreakdownCell has the results of the visitors with one value of the
+// BreakdownSlice has the results of the visitors with one value of the
 // dimension.
-type BreakdownCell struct {
+type BreakdownSlice struct {
 	Value string `json:"value"`
-	Cell
+	Slice
 }
 
 // Counts are sums over the visitors and their counted events.

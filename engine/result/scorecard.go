@@ -24,8 +24,8 @@ type ScorecardRow struct {
 	Variations []ScorecardVariation `json:"variations"`
 
 	plan      *plan.Plan // of the metric and the goal
-	cell      *cell
-	result    cellResult
+	sums      *sliceSums
+	result    sliceResult
 	through   time.Time // acceptance time of the last event
 	guardrail int       // index in the declared guardrails; -1: not a guardrail
 	secondary int       // index in the declared secondary goals; -1: not secondary
@@ -72,7 +72,7 @@ func newScorecard(p *plan.Plan, goals []GoalRows) []*ScorecardRow {
 	for _, g := range goals {
 		all := sumRows(g.Rows.Whole, p.MultipleExposures)
 		for _, metric := range metricsOf(p, g.Plan) {
-			row := &ScorecardRow{Metric: metric, plan: g.Plan.WithMetric(metric), cell: &all, through: g.Rows.Through}
+			row := &ScorecardRow{Metric: metric, plan: g.Plan.WithMetric(metric), sums: &all, through: g.Rows.Through}
 			row.setRole(p)
 			if all.hasGoals() || row.Role != RoleOther || g.Plan.CountedGoal() == p.CountedGoal() {
 				rows = append(rows, row)
@@ -100,7 +100,7 @@ func metricsOf(p, goal *plan.Plan) []query.Metric {
 	return metrics
 }
 
-func (c *cell) hasGoals() bool {
+func (c *sliceSums) hasGoals() bool {
 	for _, m := range c.counted {
 		if m.GoalsReached() > 0 {
 			return true
@@ -137,7 +137,7 @@ func (r *ScorecardRow) setRole(p *plan.Plan) {
 
 // compareVariations computes the metric of the variations, and compares them with control.
 func (r *ScorecardRow) compareVariations() {
-	r.result = r.cell.compareVariations(r.plan)
+	r.result = r.sums.compareVariations(r.plan)
 	for i := range r.result.Variations {
 		v := &r.result.Variations[i]
 		if v.Comparison != nil {

@@ -197,11 +197,11 @@ func TestTheDashboardsSegments(t *testing.T) {
 	v.until(allThere + ` && document.querySelector(".segments")`)
 	cells := v.report("/v1/campaigns/13/results?dimension=browser").Breakdown
 	v.segmentsAre(cells)
-	visitors := func(c result.BreakdownCell) int64 { return c.Totals.Visitors }
-	slices.SortStableFunc(cells, func(a, b result.BreakdownCell) int { return cmp.Compare(visitors(a), visitors(b)) })
+	visitors := func(c result.BreakdownSlice) int64 { return c.Totals.Visitors }
+	slices.SortStableFunc(cells, func(a, b result.BreakdownSlice) int { return cmp.Compare(visitors(a), visitors(b)) })
 	v.click(".segments th:nth-child(2) button")
 	v.sortedBy("Visitors", "ascending", namesOf(cells))
-	slices.SortStableFunc(cells, func(a, b result.BreakdownCell) int { return strings.Compare(a.Value, b.Value) })
+	slices.SortStableFunc(cells, func(a, b result.BreakdownSlice) int { return strings.Compare(a.Value, b.Value) })
 	v.click(".segments th:nth-child(1) button")
 	v.sortedBy("Browser", "ascending", namesOf(cells))
 	v.click(".segments th:nth-child(5) button")
@@ -216,7 +216,7 @@ func TestTheDashboardsSegments(t *testing.T) {
 }
 
 // segmentsAre compares each row with the API.
-func (v *viewer) segmentsAre(cells []result.BreakdownCell) {
+func (v *viewer) segmentsAre(cells []result.BreakdownSlice) {
 	v.Helper()
 	for _, cell := range cells {
 		control := cell.Variations[0]
@@ -234,7 +234,7 @@ func (v *viewer) segmentsAre(cells []result.BreakdownCell) {
 }
 
 // namesOf returns the values of the cells, each once for each treatment.
-func namesOf(cells []result.BreakdownCell) []string {
+func namesOf(cells []result.BreakdownSlice) []string {
 	var names []string
 	for _, cell := range cells {
 		for range cell.Variations[1:] {

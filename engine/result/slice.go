@@ -14,7 +14,7 @@ import (
 )
 
 // New computes the body from the rows, without the series. a has the results of the looks at
-// the declared question; nil: there are none. Breakdown cells get their conclusions from
+// the declared question; nil: there are none. Breakdown slices get their conclusions from
 // ConcludeCells.
 func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 	all := sumRows(found.Whole, plan.MultipleExposures)
@@ -34,7 +34,7 @@ func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 		GeneratedAt:       time.Now().UTC().Truncate(time.Millisecond),
 		DataThrough:       optionalTime(found.Through),
 		NewestEvent:       optionalTime(found.Newest),
-		Cell:              result.Cell,
+		Slice:             result.Slice,
 	}
 	if plan.Operation == query.CampaignResults {
 		results.CampaignID = plan.Subject.ID
@@ -52,8 +52,8 @@ func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 	}
 	if plan.Dimension != "" {
 		results.Dimension = &plan.Dimension
-		results.cells = newBreakdown(plan, found)
-		results.ConcludeCells(nil)
+		results.breakdown = newBreakdown(plan, found)
+		results.ConcludeSlices(nil)
 	}
 	return results
 }
@@ -65,9 +65,9 @@ func optionalTime(t time.Time) *time.Time {
 	return &t
 }
 
-// cell holds the sums over all visitors, or over the visitors with one value of
+// sliceSums holds the sums over all visitors, or over the visitors with one value of
 // the dimension.
-type cell struct {
+type sliceSums struct {
 	counted       map[int64]moments.Moments // by variation, including unknown ones
 	firstViews    map[int64]firstViews      // by first variation, before exclusion
 	multiExposed  int64
@@ -83,8 +83,8 @@ type firstViews struct {
 
 // sumRows adds up rows. If the rule excludes multi-exposed visitors, the counted moments omit
 // them.
-func sumRows(rows []moments.Row, rule string) cell {
-	c := cell{counted: map[int64]moments.Moments{}, firstViews: map[int64]firstViews{}}
+func sumRows(rows []moments.Row, rule string) sliceSums {
+	c := sliceSums{counted: map[int64]moments.Moments{}, firstViews: map[int64]firstViews{}}
 	for _, r := range rows {
 		if r.ExposedBefore {
 			c.exposedBefore += r.Visitors
@@ -107,7 +107,7 @@ func sumRows(rows []moments.Row, rule string) cell {
 }
 
 // visitorsBeforeExclusion returns the number of visitors before exclusion.
-func (c *cell) visitorsBeforeExclusion() int64 {
+func (c *sliceSums) visitorsBeforeExclusion() int64 {
 	var n int64
 	for _, arrived := range c.firstViews {
 		n += arrived.visitors
@@ -115,17 +115,17 @@ func (c *cell) visitorsBeforeExclusion() int64 {
 	return n
 }
 
-// cellResult is the result of a cell without the conclusion.
-type cellResult struct {
-	Cell
+// sliceResult is the result of a slice without the conclusion.
+type sliceResult struct {
+	Slice
 	comparisons []stats.Comparison
 	mismatch    bool // of the sample ratio
 	control     stats.Sample
 	total       moments.Moments // over all variations
 }
 
-// computeResults computes the metrics, comparisons and checks of a cell.
-func (c *cell) computeResults(plan *plan.Plan, found *moments.Rows) cellResult {
+// computeResults computes the metrics, comparisons and checks of a slice.
+func (c *sliceSums) computeResults(plan *plan.Plan, found *moments.Rows) sliceResult {
 	j := c.compareVariations(plan)
 	j.Checks, j.Totals = c.runChecks(plan, found), newCounts(&j.total)
 	if len(j.Variations) == 0 || !plan.Rules.Compare {
@@ -136,8 +136,8 @@ func (c *cell) computeResults(plan *plan.Plan, found *moments.Rows) cellResult {
 }
 
 // compareVariations computes the metrics and comparisons of the variations.
-func (c *cell) compareVariations(plan *plan.Plan) cellResult {
-	j := cellResult{Cell: Cell{Variations: []VariationResults{}}}
+func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
+	j := sliceResult{Slice: Slice{Variations: []VariationResults{}}}
 	options := statsOptions(plan)
 	samples := make([]stats.Sample, 0, len(plan.Variations))
 	for _, v := range plan.Variations {
@@ -173,7 +173,7 @@ func statsOptions(p *plan.Plan) stats.Options {
 
 // computePower returns the progress towards the sample that detects the minimum effect at one of
 // the planned looks. first is the time of the subject's first view.
-func (j *cellResult) computePower(p *plan.Plan, first, through time.Time) *Power {
+func (j *sliceResult) computePower(p *plan.Plan, first, through time.Time) *Power {
 	if len(j.Variations) == 0 || !p.Rules.Compare {
 		return nil
 	}
@@ -186,7 +186,7 @@ func (j *cellResult) computePower(p *plan.Plan, first, through time.Time) *Power
 }
 
 // sampleSize returns the sample size calculation for the metric and the planned looks.
-func (j *cellResult) sampleSize(p *plan.Plan, daily float64) (*stats.SampleSize, stats.Reason) {
+func (j *sliceResult) sampleSize(p *plan.Plan, daily float64) (*stats.SampleSize, stats.Reason) {
 	o, capped := statsOptions(p), j.total.WithCappedValues()
 	return stats.NewSampleSize(stats.SamplePlan{
 		Control: j.control, NonNegative: looks.NeverNegative(&capped, p.Metric), Shares: o.Shares, Looks: plannedLooks(p, daily),

@@ -5,26 +5,26 @@ import (
 	"slices"
 )
 
-// WeakenAcrossCells withdraws verdicts of breakdown cells that do not hold across all cells, by
-// Holm's procedure at alpha. The p-value of a cell is the smallest p-value of its comparisons.
-// If a cell passes, its comparisons are tested at alpha divided by the cell's factor. Under the
+// WeakenAcrossSlices withdraws verdicts of breakdown slices that do not hold across all slices, by
+// Holm's procedure at alpha. The p-value of a slice is the smallest p-value of its comparisons.
+// If a slice passes, its comparisons are tested at alpha divided by the slice's factor. Under the
 // Bayesian methodology, p is twice the smaller of the chances to beat and not to beat control.
 // A withdrawn verdict is inconclusive, with the reason NOT_SIGNIFICANT_ACROSS_BREAKDOWN.
 //
-// It is for verdicts at a fixed horizon. For the looks of cells, see LookDesign.ForCell.
-func WeakenAcrossCells(cells [][]Comparison, o Options) {
-	smallest := make([]float64, len(cells))
-	for i, cell := range cells {
+// It is for verdicts at a fixed horizon. For the looks of slices, see LookDesign.ForSlice.
+func WeakenAcrossSlices(all [][]Comparison, o Options) {
+	smallest := make([]float64, len(all))
+	for i, slice := range all {
 		smallest[i] = math.NaN()
-		for _, c := range cell {
+		for _, c := range slice {
 			if p := c.familyP(); math.IsNaN(smallest[i]) || p < smallest[i] {
 				smallest[i] = p
 			}
 		}
 	}
 	for i, factor := range holmFactors(smallest, o.Alpha()) {
-		for j := range cells[i] {
-			cells[i][j].weakenVerdict(factor, o.Alpha())
+		for j := range all[i] {
+			all[i][j].weakenVerdict(factor, o.Alpha())
 		}
 	}
 }

@@ -14,30 +14,30 @@ func withP(p float64) Comparison {
 	return c
 }
 
-func TestWeakenAcrossCells(t *testing.T) {
+func TestWeakenAcrossSlices(t *testing.T) {
 	chance := 0.001
 	for _, test := range []struct {
-		name  string
-		cells [][]Comparison
-		want  []bool // whether the verdict of the first comparison remains
+		name string
+		all  [][]Comparison
+		want []bool // whether the verdict of the first comparison remains
 	}{
 		// .01 * 3, .03 * 2 = .06. The procedure stops at .06, before .04.
-		{"three cells", [][]Comparison{{withP(.04)}, {withP(.01)}, {withP(.03)}}, []bool{false, true, false}},
-		{"two cells", [][]Comparison{{withP(.04)}, {withP(.02)}}, []bool{true, true}},
-		{"cells without a p-value do not count", [][]Comparison{{}, {withP(.04)}, {{Verdict: VerdictInsufficientData}}}, []bool{false, true, false}},
-		{"the smallest p-value of a cell", [][]Comparison{{withP(.03), withP(.001)}, {withP(.04)}}, []bool{false, true}},
-		{"the rest of a cell that passes", [][]Comparison{{withP(.02), withP(.001)}, {withP(.04)}}, []bool{true, true}},
+		{"three slices", [][]Comparison{{withP(.04)}, {withP(.01)}, {withP(.03)}}, []bool{false, true, false}},
+		{"two slices", [][]Comparison{{withP(.04)}, {withP(.02)}}, []bool{true, true}},
+		{"slices without a p-value do not count", [][]Comparison{{}, {withP(.04)}, {{Verdict: VerdictInsufficientData}}}, []bool{false, true, false}},
+		{"the smallest p-value of a slice", [][]Comparison{{withP(.03), withP(.001)}, {withP(.04)}}, []bool{false, true}},
+		{"the rest of a slice that passes", [][]Comparison{{withP(.02), withP(.001)}, {withP(.04)}}, []bool{true, true}},
 		{"Bayesian", [][]Comparison{{{Bayesian: &Bayesian{ChanceToBeatControl: &chance}, Verdict: VerdictWorse}}, {withP(.04)}}, []bool{true, true}},
 	} {
-		given := slices.Clone(test.cells[0])
-		WeakenAcrossCells(test.cells, Options{SignificanceLevel: 95})
-		for i, cell := range test.cells {
-			if len(cell) == 0 || cell[0].Verdict == VerdictInsufficientData {
+		given := slices.Clone(test.all[0])
+		WeakenAcrossSlices(test.all, Options{SignificanceLevel: 95})
+		for i, part := range test.all {
+			if len(part) == 0 || part[0].Verdict == VerdictInsufficientData {
 				continue
 			}
-			remains := cell[0].Verdict != VerdictInconclusive
-			if remains != test.want[i] || remains == slices.Contains(cell[0].Reasons, ReasonNotSignificantAcrossBreakdown) {
-				t.Errorf("%s: cell %d: %+v", test.name, i, cell[0])
+			remains := part[0].Verdict != VerdictInconclusive
+			if remains != test.want[i] || remains == slices.Contains(part[0].Reasons, ReasonNotSignificantAcrossBreakdown) {
+				t.Errorf("%s: slice %d: %+v", test.name, i, part[0])
 			}
 		}
 		if len(given) > 0 && len(given[0].Reasons) > 0 {
@@ -45,7 +45,7 @@ func TestWeakenAcrossCells(t *testing.T) {
 		}
 	}
 	all := [][]Comparison{{withP(1e-9)}}
-	if WeakenAcrossCells(all, Options{SignificanceLevel: 100}); all[0][0].Verdict != VerdictInconclusive {
+	if WeakenAcrossSlices(all, Options{SignificanceLevel: 100}); all[0][0].Verdict != VerdictInconclusive {
 		t.Errorf("level 100: %+v", all[0][0])
 	}
 }

@@ -23,21 +23,21 @@ func (a *Analysis) LookWindows(l Look) []Window {
 	return windows
 }
 
-// Cells has the looks at the cells of a breakdown. The j-th cell that reaches enough visitors
+// Slices has the looks at the slices of a breakdown. The j-th slice that reaches enough visitors
 // in each variation gets the error budget alpha / (j (j + 1)), from that look on.
-type Cells struct {
+type Slices struct {
 	of    *Analysis
 	order []string
 	data  map[string][]lookData
 }
 
-// NewCells returns the cells of a breakdown of the declared question, without looks.
-func NewCells(a *Analysis) *Cells { return &Cells{of: a, data: map[string][]lookData{}} }
+// NewSlices returns the slices of a breakdown of the declared question, without looks.
+func NewSlices(a *Analysis) *Slices { return &Slices{of: a, data: map[string][]lookData{}} }
 
-// AddLook adds a look. large has the names of the cells with enough visitors, the most visited
-// first. rows returns the rows of a cell in each window of the look; nil: unknown, the cell is
+// AddLook adds a look. large has the names of the slices with enough visitors, the most visited
+// first. rows returns the rows of a slice in each window of the look; nil: unknown, the slice is
 // not in the look.
-func (c *Cells) AddLook(l Look, large []string, rows func(name string) [][]moments.Row) {
+func (c *Slices) AddLook(l Look, large []string, rows func(name string) [][]moments.Row) {
 	for _, name := range large {
 		if !slices.Contains(c.order, name) {
 			c.order = append(c.order, name)
@@ -66,8 +66,8 @@ func (c *Cells) AddLook(l Look, large []string, rows func(name string) [][]momen
 	}
 }
 
-// AnalyzeBreakdown returns the results of the looks at each cell, by name.
-func (a *Analyzer) AnalyzeBreakdown(c *Cells) map[string]*Analysis {
+// AnalyzeBreakdown returns the results of the looks at each slice, by name.
+func (a *Analyzer) AnalyzeBreakdown(c *Slices) map[string]*Analysis {
 	all := map[string]*Analysis{}
 	for i, name := range c.order {
 		found := &Analysis{Schedule: c.of.Schedule, Plan: c.of.Plan, Primary: a.analyzeSums(c.of.Plan, c.of.Schedule, i+1, c.data[name], nil)}

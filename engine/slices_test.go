@@ -45,12 +45,12 @@ func (x *trial) devices(day int, mobile [2]int, converted, others [2]int) {
 
 func byDevice(r *query.Request) { r.Dimension = query.ByDevice }
 
-// cellOf returns the cell of a value.
-func cellOf(t *testing.T, r *result.Report, value string) *result.BreakdownCell {
+// sliceOf returns the slice of a value.
+func sliceOf(t *testing.T, r *result.Report, value string) *result.BreakdownSlice {
 	t.Helper()
-	at := slices.IndexFunc(r.Breakdown, func(c result.BreakdownCell) bool { return c.Value == value })
+	at := slices.IndexFunc(r.Breakdown, func(c result.BreakdownSlice) bool { return c.Value == value })
 	if at < 0 {
-		t.Fatalf("no cell %s", value)
+		t.Fatalf("no part %s", value)
 	}
 	return &r.Breakdown[at]
 }
@@ -63,9 +63,9 @@ func analyzeNext(d stats.LookDesign, points *[]stats.LookPoint, tau float64, str
 	return found, sequence.PValue(last, found)
 }
 
-// TestLooksAtCells checks that the j-th cell with enough visitors has alpha / (j (j + 1)),
+// TestLooksAtSlices checks that the j-th slice with enough visitors has alpha / (j (j + 1)),
 // from the look on at which it has them, and that later looks do not withdraw a conclusion.
-func TestLooksAtCells(t *testing.T) {
+func TestLooksAtSlices(t *testing.T) {
 	x := newTrial(t, firstDay)
 	x.devices(0, [2]int{10, 10}, [2]int{}, [2]int{})
 	const few = 10 // mobile visitors a day in the first week
@@ -88,23 +88,23 @@ func TestLooksAtCells(t *testing.T) {
 		x.refresh()
 		r := x.report(byDevice)
 		tau := float64(week+1) / 4
-		want, p := analyzeNext(design.ForCell(1), &desktops, tau, stats.Stratum{Control: rate(d[0], d[1]), Treatment: rate(d[0], d[2]), SmallerShare: .5})
-		cell := cellOf(t, r, "desktop")
-		if got := cell.Variations[1].Comparison.Sequential; *got.Look != week+1 || *got.PValue != *p || got.Significant != want.Significant {
+		want, p := analyzeNext(design.ForSlice(1), &desktops, tau, stats.Stratum{Control: rate(d[0], d[1]), Treatment: rate(d[0], d[2]), SmallerShare: .5})
+		part := sliceOf(t, r, "desktop")
+		if got := part.Variations[1].Comparison.Sequential; *got.Look != week+1 || *got.PValue != *p || got.Significant != want.Significant {
 			t.Errorf("week %d, desktop: %s, want %+v", week+1, inJSON(t, got), want)
 		}
-		cell = cellOf(t, r, "mobile")
+		part = sliceOf(t, r, "mobile")
 		if week == 0 {
-			if got := cell.Variations[1].Comparison.Sequential; got.Look != nil {
+			if got := part.Variations[1].Comparison.Sequential; got.Look != nil {
 				t.Errorf("70 mobile visitors have a look: %s", inJSON(t, got))
 			}
 			continue
 		}
-		want, _ = analyzeNext(design.ForCell(2), &mobiles, tau, stats.Stratum{Control: rate(m[0], m[1]), Treatment: rate(m[0], m[2]), SmallerShare: .5})
-		if got := cell.Variations[1].Comparison.Sequential; *got.Improvement[0] != *want.Lift.Interval.Lower || got.Significant != want.Significant {
+		want, _ = analyzeNext(design.ForSlice(2), &mobiles, tau, stats.Stratum{Control: rate(m[0], m[1]), Treatment: rate(m[0], m[2]), SmallerShare: .5})
+		if got := part.Variations[1].Comparison.Sequential; *got.Improvement[0] != *want.Lift.Interval.Lower || got.Significant != want.Significant {
 			t.Errorf("week %d, mobile: %s, want %+v", week+1, inJSON(t, got), want)
 		}
-		if got, want := x.concluded(cell.Conclusion), "winner at look 2"; got != want {
+		if got, want := x.concluded(part.Conclusion), "winner at look 2"; got != want {
 			t.Errorf("week %d, mobile: %q, want %q", week+1, got, want)
 		}
 	}
@@ -112,14 +112,14 @@ func TestLooksAtCells(t *testing.T) {
 		byDevice(r)
 		r.Filters.Lists = []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}
 	})
-	if got, want := x.concluded(cellOf(t, filtered, "mobile").Conclusion), "inconclusive NOT_DECLARED"; got != want {
+	if got, want := x.concluded(sliceOf(t, filtered, "mobile").Conclusion), "inconclusive NOT_DECLARED"; got != want {
 		t.Errorf("filtered: %q, want %q", got, want)
 	}
 }
 
-// TestLooksAtCellsOfSeveralWindows has a pause, which breaks a week, and a change of shares in
+// TestLooksAtSlicesOfSeveralWindows has a pause, which breaks a week, and a change of shares in
 // the middle of a week.
-func TestLooksAtCellsOfSeveralWindows(t *testing.T) {
+func TestLooksAtSlicesOfSeveralWindows(t *testing.T) {
 	x := newTrial(t, firstDay)
 	for day := range 27 {
 		x.devices(day, [2]int{100, 100}, [2]int{10, 20}, [2]int{30, 31})
@@ -132,28 +132,28 @@ func TestLooksAtCellsOfSeveralWindows(t *testing.T) {
 	p.SharePeriods = []plan.SharePeriod{{Since: plan.OpenFrom, Shares: []float64{.5, .5}}, {Since: at(16, 0), Shares: []float64{.8, .2}}}
 	r := x.reportOf(p)
 	design := stats.NewLookDesign(0.05, []float64{.5, .5})
-	for i, cell := range []struct {
+	for i, part := range []struct {
 		name                         string
 		visitors, control, treatment int64 // of a day
 	}{{"desktop", 400, 30, 31}, {"mobile", 100, 10, 20}} {
 		stratum := func(days int64, smaller float64) stats.Stratum {
 			return stats.Stratum{
-				Control: stats.Rate{Visitors: days * cell.visitors, Converted: days * cell.control}, Treatment: stats.Rate{Visitors: days * cell.visitors, Converted: days * cell.treatment}, SmallerShare: smaller,
+				Control: stats.Rate{Visitors: days * part.visitors, Converted: days * part.control}, Treatment: stats.Rate{Visitors: days * part.visitors, Converted: days * part.treatment}, SmallerShare: smaller,
 			}
 		}
 		var points []stats.LookPoint
-		analyzeNext(design.ForCell(i+1), &points, .25, stratum(7, .5))                 // days 1 to 7
-		analyzeNext(design.ForCell(i+1), &points, .5, stratum(10, .5), stratum(4, .2)) // and 13 to 19
-		want, p := analyzeNext(design.ForCell(i+1), &points, .75, stratum(10, .5), stratum(11, .2))
-		got := cellOf(t, r, cell.name).Variations[1].Comparison.Sequential
+		analyzeNext(design.ForSlice(i+1), &points, .25, stratum(7, .5))                 // days 1 to 7
+		analyzeNext(design.ForSlice(i+1), &points, .5, stratum(10, .5), stratum(4, .2)) // and 13 to 19
+		want, p := analyzeNext(design.ForSlice(i+1), &points, .75, stratum(10, .5), stratum(11, .2))
+		got := sliceOf(t, r, part.name).Variations[1].Comparison.Sequential
 		if *got.Look != 3 || *got.PValue != *p || *got.Improvement[0] != *want.Lift.Interval.Lower || *got.Improvement[1] != *want.Lift.Interval.Upper {
-			t.Errorf("%s: %s, want %+v", cell.name, inJSON(t, got), want)
+			t.Errorf("%s: %s, want %+v", part.name, inJSON(t, got), want)
 		}
 	}
 }
 
-// TestLooksAtCellsAreKept counts the statements of breakdowns of an unchanged subject.
-func TestLooksAtCellsAreKept(t *testing.T) {
+// TestLooksAtSlicesAreKept counts the statements of breakdowns of an unchanged subject.
+func TestLooksAtSlicesAreKept(t *testing.T) {
 	x := newTrial(t, firstDay)
 	x.weeks([]int{50, 60}, []int{50, 60})
 	var statements atomic.Int64

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"os"
 
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/cmd/internal/terminal"
@@ -34,7 +33,7 @@ twice, and then bisects. A step misses the target if its p99 latency exceeds --t
 
 func (p *program) benchCommand() *cobra.Command {
 	o, mix := bench.Defaults, "mixed"
-	var jsonFile, reportFile string
+	var jsonFile string
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Load-test a server and report latency percentiles",
@@ -46,7 +45,7 @@ func (p *program) benchCommand() *cobra.Command {
 			if err = errors.Join(err, o.Validate()); err != nil {
 				return usageError{err}
 			}
-			return p.runBench(cmd.Context(), o, jsonFile, reportFile)
+			return p.runBench(cmd.Context(), o, jsonFile)
 		},
 	}
 	flags := cmd.Flags()
@@ -66,13 +65,12 @@ func (p *program) benchCommand() *cobra.Command {
 	bounds.Var(flags, &o.TargetP99, "target-p99", o.TargetP99, 0, bounds.MaxWait, "target p99 latency of --ladder")
 	bounds.Var(flags, &o.Seed, "seed", o.Seed, 0, math.MaxUint64, "seed of the arrivals and requests")
 	flags.StringVar(&jsonFile, "json", "", "write the result to this JSON file")
-	flags.StringVar(&reportFile, "report", "", "write a report with charts to this HTML file")
 	return cmd
 }
 
 // runBench runs a load test and writes its result. If the test fails or is
 // interrupted after the first step, the result so far is written too.
-func (p *program) runBench(ctx context.Context, o bench.Options, jsonFile, reportFile string) error {
+func (p *program) runBench(ctx context.Context, o bench.Options, jsonFile string) error {
 	display := &bench.Display{Out: p.out, ProgressOut: p.err, Terminal: terminal.Is(p.out)}
 	o.Progress, o.ProgressEvery = display.ShowProgress, display.ProgressPeriod()
 	o.StepDone = func(s bench.Step) { display.ShowStep(s, o.Ladder) }
@@ -83,13 +81,6 @@ func (p *program) runBench(ctx context.Context, o bench.Options, jsonFile, repor
 	display.ShowSummary(result)
 	if jsonFile != "" {
 		err = errors.Join(err, writeJSON(jsonFile, result))
-	}
-	if reportFile != "" {
-		page, reportErr := result.RenderHTML()
-		if reportErr == nil {
-			reportErr = os.WriteFile(reportFile, page, 0o600)
-		}
-		err = errors.Join(err, reportErr)
 	}
 	return errors.Join(err, result.Err())
 }

@@ -39,7 +39,7 @@ The subcommand decisions measures the error rates of conclusions, without a serv
 
 func (p *program) calibrateCommand() *cobra.Command {
 	o := calibration.Defaults
-	var store, jsonFile, plotFile string
+	var store, jsonFile string
 	cmd := &cobra.Command{
 		Use:   "calibrate",
 		Short: "Measure error rates and interval coverage against their nominal levels",
@@ -49,7 +49,7 @@ func (p *program) calibrateCommand() *cobra.Command {
 			if err := o.Validate(); err != nil {
 				return usageError{err}
 			}
-			return p.runCalibration(cmd.Context(), &o, store, jsonFile, plotFile)
+			return p.runCalibration(cmd.Context(), &o, store, jsonFile)
 		},
 	}
 	flags := cmd.Flags()
@@ -60,12 +60,11 @@ func (p *program) calibrateCommand() *cobra.Command {
 	bounds.Var(flags, &o.Parallel, "parallel", o.Parallel, 1, 64, "number of concurrent requests")
 	flags.StringVar(&store, "store", "", "empty directory for the store (default a temporary directory)")
 	flags.StringVar(&jsonFile, "json", "", "write the result to this JSON file")
-	flags.StringVar(&plotFile, "plot", "", "write a chart of the tested rates to this SVG file")
 	cmd.AddCommand(p.calibrateDecisionsCommand())
 	return cmd
 }
 
-func (p *program) runCalibration(ctx context.Context, o *calibration.Options, store, jsonFile, plotFile string) (err error) {
+func (p *program) runCalibration(ctx context.Context, o *calibration.Options, store, jsonFile string) (err error) {
 	if store == "" {
 		if store, err = os.MkdirTemp("", "lifthouse-calibrate-"); err != nil {
 			return err
@@ -96,13 +95,6 @@ func (p *program) runCalibration(ctx context.Context, o *calibration.Options, st
 	result.WriteTable(p.out)
 	if jsonFile != "" {
 		err = errors.Join(err, writeJSON(jsonFile, result))
-	}
-	if plotFile != "" {
-		plot, plotErr := result.PlotSVG()
-		if plotErr == nil {
-			plotErr = os.WriteFile(plotFile, plot, 0o600)
-		}
-		err = errors.Join(err, plotErr)
 	}
 	return errors.Join(err, result.Err())
 }

@@ -9,16 +9,15 @@ import (
 
 // Step is the result of a load at one rate.
 type Step struct {
-	Rate      float64    `json:"rate"`     // scheduled requests per second
-	Achieved  float64    `json:"achieved"` // successful requests per second, until the last response
-	Seconds   float64    `json:"seconds"`
-	All       Figures    `json:"all"`
-	Kinds     []Figures  `json:"kinds"`
-	SendDelay Latency    `json:"sendDelay"` // time from the scheduled to the actual start of requests
-	Curve     []Quantile `json:"curve"`     // of all latencies
-	Server    *Server    `json:"server,omitempty"`
-	Met       bool       `json:"met"`            // of a ladder: the step met the target
-	Miss      string     `json:"miss,omitempty"` // of a ladder: the reason why the step missed the target
+	Rate      float64   `json:"rate"`     // scheduled requests per second
+	Achieved  float64   `json:"achieved"` // successful requests per second, until the last response
+	Seconds   float64   `json:"seconds"`
+	All       Figures   `json:"all"`
+	Kinds     []Figures `json:"kinds"`
+	SendDelay Latency   `json:"sendDelay"` // time from the scheduled to the actual start of requests
+	Server    *Server   `json:"server,omitempty"`
+	Met       bool      `json:"met"`            // of a ladder: the step met the target
+	Miss      string    `json:"miss,omitempty"` // of a ladder: the reason why the step missed the target
 }
 
 // Progress has the figures of a step so far.
@@ -129,6 +128,6 @@ func (r *recorder) measuredStep(start time.Time, rate float64, duration time.Dur
 	elapsed := max(duration, r.last.Sub(start))
 	return Step{
 		Rate: rate, Achieved: float64(all.succeeded) / elapsed.Seconds(), Seconds: elapsed.Seconds(),
-		All: all.toFigures(""), Kinds: kinds, SendDelay: latencyOf(r.sendDelay), Curve: latencyQuantiles(all.latency),
+		All: all.toFigures(""), Kinds: kinds, SendDelay: latencyOf(r.sendDelay),
 	}
 }

@@ -49,12 +49,6 @@ func (f Figures) Failures() int64 {
 	return completed - f.Succeeded + f.NotSent
 }
 
-// Quantile is a point of a latency curve.
-type Quantile struct {
-	Share        float64 `json:"share"` // of the successful requests
-	Milliseconds float64 `json:"ms"`
-}
-
 // Range and precision of the histograms.
 const (
 	minMicroseconds = 1
@@ -167,16 +161,4 @@ func (r *recorder) figuresByKind() (kinds []Figures, all *counts) {
 		}
 	}
 	return kinds, all
-}
-
-// latencyQuantiles returns the latencies at shares that approach 1.
-func latencyQuantiles(h *hdrhistogram.Histogram) []Quantile {
-	var points []Quantile
-	if h.TotalCount() == 0 {
-		return points
-	}
-	for rest := 1.0; rest*float64(h.TotalCount()) >= 0.5; rest *= 0.8 {
-		points = append(points, Quantile{1 - rest, float64(h.ValueAtQuantile(100*(1-rest))) / 1000})
-	}
-	return points
 }

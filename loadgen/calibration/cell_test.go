@@ -195,19 +195,3 @@ func TestValidateReportsAllProblems(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func TestPlotHasAllTestedCells(t *testing.T) {
-	o := Defaults
-	r := &Result{Cells: cellsOf(drawTallies(&o, 2), &o)}
-	testCells(r)
-	plot, err := r.PlotSVG()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := bytes.Count(plot, []byte(", goalConversionRate, ")) + bytes.Count(plot, []byte(", valuePerVisitor, ")); n != r.Tested {
-		t.Errorf("%d rows, want %d", n, r.Tested)
-	}
-	if bytes.Count(plot, []byte(`fill="#c00000"`)) == 0 {
-		t.Error("the plot does not mark cells outside their bands")
-	}
-}

@@ -112,15 +112,12 @@ func (b *Benchmarks) DetailFiles() []string {
 
 // detailOutputs returns the tables and charts. Their paths are names of files.
 func (b *Benchmarks) detailOutputs() []output {
-	outputs := []output{{"competitors.md", b.templateFunc("competitors.md.tmpl")}, {"competitors.svg", b.competitorsChart().SVG}}
-	if b.Growth != nil {
-		outputs = append(outputs, output{"growth.md", b.templateFunc("growth.md.tmpl")}, output{"growth.svg", b.growthChart().SVG})
-	}
+	outputs := []output{{"competitors.md", b.templateFunc("competitors.md.tmpl")}}
 	if len(b.Loads) > 0 {
-		outputs = append(outputs, output{"load.md", b.templateFunc("load.md.tmpl")}, output{"load.svg", b.loadChart().SVG})
+		outputs = append(outputs, output{"load.md", b.templateFunc("load.md.tmpl")})
 	}
 	if b.Calibration != nil {
-		outputs = append(outputs, output{"calibration.md", b.templateFunc("calibration.md.tmpl")}, output{"calibration.svg", b.Calibration.PlotSVG})
+		outputs = append(outputs, output{"calibration.md", b.templateFunc("calibration.md.tmpl")})
 	}
 	if b.Decisions != nil {
 		outputs = append(outputs, output{"decisions.md", b.templateFunc("decisions.md.tmpl")})

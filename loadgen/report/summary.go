@@ -1,13 +1,11 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"lifthouse/loadgen/bench"
 	"lifthouse/loadgen/calibration"
-	"lifthouse/loadgen/chart"
 	"lifthouse/loadgen/competitors"
 )
 
@@ -55,73 +53,6 @@ func keepLeast(least *float64, figure float64) {
 	}
 }
 
-// competitorsChart draws the CPU time ratio of the cheapest computation of each group.
-func (b *Benchmarks) competitorsChart() *chart.Rows {
-	one := 1.0
-	kinds := []struct{ name, suffix, color string }{
-		{"cheapest tool that counts events", ", events", chart.Orange},
-		{"cheapest tool with precomputed tables", ", precomputed", chart.Blue},
-		{"DuckDB, a row per visitor", ", a row per visitor", chart.Green},
-	}
-	c := &chart.Rows{
-		Title: "CPU time of other tools relative to a report of Lifthouse (1 = Lifthouse)",
-		X:     chart.Axis{Label: "times the CPU time of Lifthouse", Log: true}, Reference: &one,
-	}
-	for _, kind := range kinds {
-		c.Legend = append(c.Legend, chart.LegendEntry{Name: kind.name, Color: kind.color})
-	}
-	groups := b.Groups()
-	for n, q := range b.Questions() {
-		if n > 0 {
-			c.Rows = append(c.Rows, chart.Row{}) // space between the questions
-		}
-		label := string(q.Question)
-		for _, kind := range kinds {
-			ratio := 0.0
-			for i, group := range groups {
-				if strings.HasSuffix(group, kind.suffix) {
-					keepLeast(&ratio, q.Ratios[i])
-				}
-			}
-			if ratio == 0 {
-				continue
-			}
-			c.Rows = append(c.Rows, chart.Row{Label: label, Bar: &chart.Bar{From: 1, To: ratio, Color: kind.color}, Value: fmt.Sprintf("%.1f ×", ratio)})
-			label = ""
-		}
-	}
-	return c
-}
-
-// growthChart draws the wall times of the fastest and of the slowest report by campaign size.
-func (b *Benchmarks) growthChart() *chart.Lines {
-	g := b.Growth
-	c := &chart.Lines{
-		Title: "Report time by campaign size",
-		X:     chart.Axis{Label: "visitors", Log: true},
-		Y:     chart.Axis{Label: "wall time in ms", Log: true},
-	}
-	add := func(name, color string, wall func(size int) float64) {
-		line := chart.Line{Name: name, Color: color, Dots: true}
-		for size, visitors := range g.Visitors {
-			line.Points = append(line.Points, chart.Point{X: float64(visitors), Y: wall(size)})
-		}
-		c.Lines = append(c.Lines, line)
-	}
-	if len(g.Rows) > 0 {
-		wallTimes := func(size int) []float64 {
-			var times []float64
-			for _, row := range g.Rows {
-				times = append(times, row.WallMS[size])
-			}
-			return times
-		}
-		add("slowest report", chart.Blue, func(size int) float64 { return slices.Max(wallTimes(size)) })
-		add("fastest report", chart.Green, func(size int) float64 { return slices.Min(wallTimes(size)) })
-	}
-	return c
-}
-
 // Best returns the step at the saturation rate, or nil if no rate met the
 // target.
 func (l *Load) Best() *bench.Step {
@@ -131,31 +62,6 @@ func (l *Load) Best() *bench.Step {
 		}
 	}
 	return nil
-}
-
-// loadChart draws the p99 latencies of all load tests by rate.
-func (b *Benchmarks) loadChart() *chart.Lines {
-	colors := []string{chart.Blue, chart.Orange, chart.Green, chart.Purple}
-	c := &chart.Lines{
-		Title: "p99 latency by request rate",
-		X:     chart.Axis{Label: "requests per second", Log: true},
-		Y:     chart.Axis{Label: "p99 latency in ms", Log: true},
-	}
-	for i := range b.Loads {
-		for _, line := range b.Loads[i].Result.LadderChart("").Lines {
-			line.Color = colors[i%len(colors)]
-			switch line.Name {
-			case bench.P99Line:
-				line.Name = b.Loads[i].Title
-			case bench.TargetLine:
-				line.Name = fmt.Sprintf("target %g ms", b.Loads[i].Result.TargetP99)
-			default:
-				continue
-			}
-			c.Lines = append(c.Lines, line)
-		}
-	}
-	return c
 }
 
 // CellGroup has the calibration cells of one measure.

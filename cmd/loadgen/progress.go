@@ -5,16 +5,16 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/terminal"
-	"lifthouse/loadgen/send"
+	"lifthouse/loadgen/population"
 
 	"github.com/schollz/progressbar/v3"
 )
 
 // sendProgress returns a function that shows how many visitors have been sent,
 // and a function that clears it.
-func (p *program) sendProgress(name string, visitors int) (update func(send.Progress), clearProgress func()) {
+func (p *program) sendProgress(name string, visitors int) (update func(population.Progress), clearProgress func()) {
 	show := terminal.NewProgress(p.err, name, false)
-	return func(now send.Progress) {
+	return func(now population.Progress) {
 		show.ShowAmounts(int64(now.Visitors), int64(visitors), func() {
 			p.printDiagnostic("%s: %d of %d visitors, %d events", name, now.Visitors, visitors, now.Events)
 		})

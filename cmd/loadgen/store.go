@@ -14,7 +14,6 @@ import (
 	"lifthouse/engine/source"
 	"lifthouse/loadgen/measure"
 	"lifthouse/loadgen/population"
-	"lifthouse/loadgen/send"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -29,7 +28,7 @@ func (p *program) withStore(ctx context.Context, address string, work func(*app.
 	store, err := app.OpenStore(ctx, home, app.Options{Limits: source.DefaultLimits, Times: ingest.DefaultTimes})
 	var locked *embedded.LockedError
 	if errors.As(err, &locked) {
-		return fmt.Errorf("%w; to send events to a running server, use loadgen generate --url", err)
+		return fmt.Errorf("%w; stop this process, or write the events with loadgen generate -o and import them with lifthouse import", err)
 	}
 	if err != nil {
 		return err
@@ -48,9 +47,9 @@ func checkEmbedded(address string) error {
 
 // insertScenario inserts the events of a scenario into a store and applies the
 // catalogue of the scenario.
-func (p *program) insertScenario(ctx context.Context, store *app.Store, s *population.Scenario) (send.Progress, error) {
+func (p *program) insertScenario(ctx context.Context, store *app.Store, s *population.Scenario) (population.Progress, error) {
 	update, clearProgress := p.sendProgress("store", s.TotalVisitors())
-	sent, err := send.InsertScenario(ctx, s, store.Writer, update)
+	sent, err := population.InsertScenario(ctx, s, store.Writer, update)
 	clearProgress()
 	if err != nil {
 		return sent, err

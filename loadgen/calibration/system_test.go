@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
@@ -73,6 +74,37 @@ func smallOptions() *Options {
 	o.Null, o.Effect, o.Visitors = 40, 20, 200
 	o.rules = []rule{{catalogue.Frequentist, 80, 12}, {catalogue.Bayesian, 100, 0}}
 	return &o
+}
+
+// TestEventsAreSentAgain uses a server that has no time for the first request, and rejects a line of the fourth.
+func TestEventsAreSentAgain(t *testing.T) {
+	requests := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		switch {
+		case requests == 1:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case r.Header.Get("Authorization") != "Bearer lh_x":
+			w.WriteHeader(http.StatusUnauthorized)
+		case requests == 4:
+			_, _ = w.Write([]byte(`{"accepted":1,"rejected":1,"lines":[{"line":1,"detail":"time: too old"}]}`))
+		default:
+			_, _ = w.Write([]byte(`{"accepted":2}`))
+		}
+	}))
+	defer server.Close()
+	s := &System{URL: server.URL, HTTP: server.Client(), tokens: Tokens{Ingest: "lh_x"}}
+	if err := s.postLines(t.Context(), []byte("{}\n{}\n"), 2); err != nil || requests != 2 {
+		t.Errorf("%d requests, error %v", requests, err)
+	}
+	s.tokens.Ingest = "lh_wrong"
+	if err := s.postLines(t.Context(), []byte("{}\n{}\n"), 2); err == nil || !strings.Contains(err.Error(), "401") || requests != 3 {
+		t.Errorf("wrong token: %d requests, error %v", requests, err)
+	}
+	s.tokens.Ingest = "lh_x"
+	if err := s.postLines(t.Context(), []byte("{}\n{}\n"), 2); err == nil || !strings.Contains(err.Error(), "1 of 2 events were accepted") || !strings.Contains(err.Error(), "time: too old") {
+		t.Errorf("rejected line: error %v", err)
+	}
 }
 
 func TestRun(t *testing.T) {

@@ -1,10 +1,6 @@
 package population
 
-import (
-	"cmp"
-
-	"lifthouse/schema/catalogue"
-)
+import "lifthouse/schema/catalogue"
 
 // CatalogueFile returns the catalogue of the scenario's websites, goals, campaigns
 // and widgets, in the format that lifthouse apply reads.
@@ -25,7 +21,7 @@ func (s *Scenario) catalogueWebsite(from *Website) catalogue.Website {
 	for _, c := range from.Campaigns {
 		campaign := catalogue.Campaign{
 			ID: c.ID, WebsiteID: site.ID, Name: c.Name, Type: "experiment", ControlShare: c.ControlShare, TrafficAllocation: 100, TargetMode: "live",
-			PrimaryGoalID: c.PrimaryGoalID, SignificanceLevel: cmp.Or(c.Level, 95), Methodology: cmp.Or(c.Methodology, catalogue.Frequentist), Power: 80, MDE: 20,
+			PrimaryGoalID: c.PrimaryGoalID, SignificanceLevel: 95, Methodology: catalogue.Frequentist, Power: 80, MDE: 20,
 			Initial: initial,
 		}
 		for i, v := range c.Variations {
@@ -34,7 +30,7 @@ func (s *Scenario) catalogueWebsite(from *Website) catalogue.Website {
 		site.Campaigns = append(site.Campaigns, campaign)
 	}
 	for _, w := range from.Widgets {
-		widget := catalogue.Widget{ID: w.ID, WebsiteID: site.ID, Name: w.Name, Type: cmp.Or(w.Type, "popup"), PrimaryGoalID: w.PrimaryGoalID, Initial: initial}
+		widget := catalogue.Widget{ID: w.ID, WebsiteID: site.ID, Name: w.Name, Type: "popup", PrimaryGoalID: w.PrimaryGoalID, Initial: initial}
 		for _, e := range w.Experiments {
 			experiment := catalogue.Experiment{
 				ID: e.ID, Name: e.Name, PrimaryMetric: e.PrimaryMetric, ControlShare: e.ControlShare, Active: true, CreateDate: &s.Start, StartDate: &s.Start,

@@ -7,10 +7,10 @@ import (
 	"lifthouse/schema"
 )
 
-// EncodeNDJSON encodes events as JSON lines in the server's own event format.
+// encodeNDJSON encodes events as JSON lines in the server's own event format.
 // Texts are not escaped: no generated text contains a character that JSON
-// escapes, and events do not contain names from the scenario.
-func EncodeNDJSON(events []Event) []byte {
+// escapes.
+func encodeNDJSON(events []Event) []byte {
 	lines := make([]byte, 0, 450*len(events))
 	for i := range events {
 		lines = appendLine(lines, &events[i])

@@ -60,7 +60,7 @@ func (s *Scenario) allSubjects() []*subject {
 			widget := &site.Widgets[i]
 			for j := range widget.Experiments {
 				e := &widget.Experiments[j]
-				add(site, schema.SubjectWidget, widget.ID, e.ID, widget.PrimaryGoalID, &e.Split, e.Actions.allActions())
+				add(site, schema.SubjectWidget, widget.ID, e.ID, widget.PrimaryGoalID, &e.Split, e.actions)
 			}
 		}
 	}
@@ -102,7 +102,7 @@ func (e *Effect) appliesTo(o *outcome, variation int64, a *schema.Attributes) bo
 	}
 	switch {
 	case e.Event != "":
-		if o.kind != schema.Kind(e.Event) {
+		if o.kind != e.Event {
 			return false
 		}
 	case o.Goal == nil || (e.Goal != 0 && e.Goal != o.ID):

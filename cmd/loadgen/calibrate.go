@@ -17,6 +17,7 @@ import (
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine/source"
 	"lifthouse/loadgen/calibration"
+	"lifthouse/loadgen/report"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -92,7 +93,7 @@ func (p *program) runCalibration(ctx context.Context, o *calibration.Options, st
 	if err != nil {
 		return err
 	}
-	result.WriteTable(p.out)
+	err = (&report.Benchmarks{Calibration: result}).WriteTables(p.out, "calibration")
 	if jsonFile != "" {
 		err = errors.Join(err, writeJSON(jsonFile, result))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/loadgen/calibration"
+	"lifthouse/loadgen/report"
 
 	"github.com/spf13/cobra"
 )
@@ -65,9 +66,9 @@ func (p *program) calibrateDecisions(ctx context.Context, o *calibration.Decisio
 	if err != nil {
 		return err
 	}
-	result.WriteTable(p.out)
+	err = (&report.Benchmarks{Decisions: result}).WriteTables(p.out, "decisions")
 	if jsonFile != "" {
-		err = writeJSON(jsonFile, result)
+		err = errors.Join(err, writeJSON(jsonFile, result))
 	}
 	return errors.Join(err, result.Err())
 }

@@ -12,6 +12,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/loadgen/measure"
 	"lifthouse/loadgen/population"
+	"lifthouse/loadgen/report"
 	"lifthouse/schema/catalogue"
 
 	"github.com/spf13/cobra"
@@ -73,7 +74,7 @@ func (p *program) measureGrowth(ctx context.Context, s *app.Store, scale float64
 			return err
 		}
 	}
-	return growth.WriteTable(p.out)
+	return (&report.Benchmarks{Growth: growth}).WriteTables(p.out, "growth")
 }
 
 // reporter computes reports.

@@ -2,26 +2,8 @@ package calibration
 
 import (
 	"fmt"
-	"io"
 	"strings"
-	"text/tabwriter"
 )
-
-// WriteTable writes a table with a line for each rate.
-func (d *Decisions) WriteTable(to io.Writer) {
-	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	part := ""
-	for _, r := range d.Rows {
-		if r.Part != part {
-			part = r.Part
-			_, _ = fmt.Fprintf(table, "\n%s\n  scenario\tmethodology\tplan\tmeasure\texperiments\tlimit\trate\tband\t\n", part)
-		}
-		_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%d\t%s\t%.4f ± %.4f\t%s\t%s\n", r.Scenario, r.Methodology, r.PlanText(), r.Measure, r.Experiments, r.LimitText(), r.Rate, r.Error, r.BandText(), r.Verdict())
-	}
-	_ = table.Flush()
-	_, _ = fmt.Fprintf(to, "\n%d experiments per scenario, seed %d, %.0f s.\n%d rates, %d outside their bands. A band is the limit and two standard errors.\n",
-		d.Experiments, d.Seed, d.Seconds, len(d.Rows), d.Outside)
-}
 
 // PlanText formats the planned sample.
 func (r DecisionRow) PlanText() string {

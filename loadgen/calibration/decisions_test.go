@@ -1,6 +1,7 @@
 package calibration
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -14,9 +15,12 @@ import (
 	"lifthouse/stats"
 )
 
+// decisionText returns the rows, one per line.
 func decisionText(d *Decisions) string {
 	var to strings.Builder
-	d.WriteTable(&to)
+	for _, r := range d.Rows {
+		fmt.Fprintf(&to, "%+v %s\n", r, r.Verdict())
+	}
 	return to.String()
 }
 

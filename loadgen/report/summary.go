@@ -2,7 +2,6 @@ package report
 
 import (
 	"slices"
-	"strings"
 
 	"lifthouse/loadgen/bench"
 	"lifthouse/loadgen/calibration"
@@ -64,46 +63,57 @@ func (l *Load) Best() *bench.Step {
 	return nil
 }
 
-// CellGroup has the calibration cells of one measure.
-type CellGroup struct {
-	Measure string
-	Cells   []calibration.Cell
+// Group has the observed rates of one measure, of one part of the table, or of one measure in one part.
+type Group[R any] struct {
+	Part, Measure   string
+	Rows            []R
+	Tested, Outside int     // rates with a band, and rates outside it
+	Lowest, Highest float64 // rates
 }
 
-// CellGroups returns the calibration cells grouped by measure.
-func (b *Benchmarks) CellGroups() []CellGroup {
-	var groups []CellGroup
-	for _, c := range b.Calibration.Cells {
-		if len(groups) == 0 || groups[len(groups)-1].Measure != c.Measure {
-			groups = append(groups, CellGroup{Measure: c.Measure})
+// observedRate is what groupRates needs of a row.
+type observedRate struct {
+	part, measure   string // of the group
+	tested, outside bool
+	rate            float64
+}
+
+func groupRates[R any](rows []R, observe func(*R) observedRate) []Group[R] {
+	var groups []Group[R]
+	for i := range rows {
+		o := observe(&rows[i])
+		at := slices.IndexFunc(groups, func(g Group[R]) bool { return g.Part == o.part && g.Measure == o.measure })
+		if at < 0 {
+			at, groups = len(groups), append(groups, Group[R]{Part: o.part, Measure: o.measure, Lowest: o.rate, Highest: o.rate})
 		}
-		g := &groups[len(groups)-1]
-		g.Cells = append(g.Cells, c)
+		g := &groups[at]
+		g.Rows = append(g.Rows, rows[i])
+		g.Lowest, g.Highest = min(g.Lowest, o.rate), max(g.Highest, o.rate)
+		if o.tested {
+			g.Tested++
+		}
+		if o.outside {
+			g.Outside++
+		}
 	}
 	return groups
 }
 
-// Tested returns the number of tested cells.
-func (g *CellGroup) Tested() int {
-	n := 0
-	for i := range g.Cells {
-		if g.Cells[i].Sense != calibration.Untested {
-			n++
-		}
-	}
-	return n
+// CellGroups returns the calibration cells grouped by measure.
+func (b *Benchmarks) CellGroups() []Group[calibration.Cell] {
+	return groupRates(b.Calibration.Cells, func(c *calibration.Cell) observedRate {
+		return observedRate{measure: c.Measure, tested: c.Sense != calibration.Untested, outside: c.Outside, rate: c.Observed}
+	})
 }
 
-// Outside returns the number of cells outside their acceptance bands.
-func (g *CellGroup) Outside() int {
-	n := 0
-	for i := range g.Cells {
-		if g.Cells[i].Outside {
-			n++
-		}
-	}
-	return n
+// DecisionParts returns the rates of decisions grouped by part.
+func (b *Benchmarks) DecisionParts() []Group[calibration.DecisionRow] {
+	return groupRates(b.Decisions.Rows, func(r *calibration.DecisionRow) observedRate { return observedRate{part: r.Part} })
 }
 
-// Title returns the measure with an initial capital.
-func (g *CellGroup) Title() string { return strings.ToUpper(g.Measure[:1]) + g.Measure[1:] }
+// DecisionMeasures returns the rates of decisions grouped by part and measure.
+func (b *Benchmarks) DecisionMeasures() []Group[calibration.DecisionRow] {
+	return groupRates(b.Decisions.Rows, func(r *calibration.DecisionRow) observedRate {
+		return observedRate{part: r.Part, measure: r.Measure, tested: true, outside: r.Outside, rate: r.Rate}
+	})
+}

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"time"
 
 	"lifthouse/api"
@@ -40,17 +39,17 @@ The subcommand decisions measures the error rates of conclusions, without a serv
 
 func (p *program) calibrateCommand() *cobra.Command {
 	o := calibration.Defaults
-	var store, jsonFile string
+	var jsonFile string
 	cmd := &cobra.Command{
 		Use:   "calibrate",
 		Short: "Measure error rates and interval coverage against their nominal levels",
 		Long:  calibrateHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.Validate(); err != nil {
-				return usageError{err}
+			if o.Null+o.Effect < calibration.MinExperiments {
+				return usageError{fmt.Errorf("invalid --experiments-aa and --experiments-ab: their sum must be at least %d", calibration.MinExperiments)}
 			}
-			return p.runCalibration(cmd.Context(), &o, store, jsonFile)
+			return p.runCalibration(cmd.Context(), &o, jsonFile)
 		},
 	}
 	flags := cmd.Flags()
@@ -58,25 +57,17 @@ func (p *program) calibrateCommand() *cobra.Command {
 	bounds.Var(flags, &o.Effect, "experiments-ab", o.Effect, 0, 100_000, "number of experiments with an effect")
 	bounds.Var(flags, &o.Visitors, "visitors", o.Visitors, 100, 15_000, "visitors of an experiment with two equal groups; other experiments have up to three times as many")
 	bounds.Var(flags, &o.Seed, "seed", o.Seed, 0, math.MaxUint64, "seed of all random numbers; equal seeds give equal tables")
-	bounds.Var(flags, &o.Parallel, "parallel", o.Parallel, 1, 64, "number of concurrent requests")
-	flags.StringVar(&store, "store", "", "empty directory for the store (default a temporary directory)")
 	flags.StringVar(&jsonFile, "json", "", "write the result to this JSON file")
 	cmd.AddCommand(p.calibrateDecisionsCommand())
 	return cmd
 }
 
-func (p *program) runCalibration(ctx context.Context, o *calibration.Options, store, jsonFile string) (err error) {
-	if store == "" {
-		if store, err = os.MkdirTemp("", "lifthouse-calibrate-"); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(store)) }()
-	} else if entries, readErr := os.ReadDir(store); readErr == nil && len(entries) > 0 {
-		return usageError{fmt.Errorf("invalid --store %q: must be an empty or missing directory", store)}
-	}
-	if store, err = filepath.Abs(store); err != nil {
+func (p *program) runCalibration(ctx context.Context, o *calibration.Options, jsonFile string) (err error) {
+	store, err := os.MkdirTemp("", "lifthouse-calibrate-")
+	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, os.RemoveAll(store)) }()
 	slog.SetDefault(slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	s, err := app.OpenStore(ctx, schema.Address{Dir: store}, app.Options{Limits: source.DefaultLimits, Times: ingest.DefaultTimes})
 	if err != nil {

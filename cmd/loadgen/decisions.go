@@ -45,16 +45,12 @@ func (p *program) calibrateDecisionsCommand() *cobra.Command {
 			if o.Only, err = regexp.Compile(only); err != nil {
 				return usageError{fmt.Errorf("invalid --only %q: must be a regular expression: %w", only, err)}
 			}
-			if err := o.Validate(); err != nil {
-				return usageError{err}
-			}
 			return p.calibrateDecisions(cmd.Context(), &o, jsonFile)
 		},
 	}
 	flags := cmd.Flags()
 	bounds.Var(flags, &o.Experiments, "experiments", o.Experiments, 1, 1_000_000, "number of campaigns of each scenario; some have 2.5 times as many")
 	bounds.Var(flags, &o.Seed, "seed", o.Seed, 0, math.MaxUint64, "seed of all random numbers; equal seeds give equal tables")
-	bounds.Var(flags, &o.Workers, "workers", o.Workers, 1, 1024, "number of concurrent simulations; does not change the table")
 	flags.StringVar(&only, "only", "", `regular expression for the scenarios to run, such as "A/A.*bayesian" (default all)`)
 	flags.StringVar(&jsonFile, "json", "", "write the result to this JSON file")
 	return cmd

@@ -2,12 +2,9 @@ package main
 
 import (
 	"fmt"
-	"time"
 
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/loadgen/population"
-
-	"github.com/schollz/progressbar/v3"
 )
 
 // sendProgress returns a function that shows how many visitors have been sent,
@@ -21,25 +18,20 @@ func (p *program) sendProgress(name string, visitors int) (update func(populatio
 	}, show.ClearBar
 }
 
-// phaseLinePeriod is the time between two lines of phaseProgress.
-const phaseLinePeriod = 10 * time.Second
-
-// phaseProgress returns a function that shows the progress of a phase: a
-// progress bar on a terminal, otherwise a line from time to time.
+// phaseProgress returns a function that shows the progress of phases, and a line at the end of each phase.
 func (p *program) phaseProgress() func(phase string, done, total int) {
-	var bar *progressbar.ProgressBar
-	isTerminal, current, lastLine := terminal.Is(p.err), "", time.Now()
+	var show *terminal.Progress
+	current := ""
 	return func(phase string, done, total int) {
-		switch {
-		case isTerminal && phase != current:
-			bar = terminal.NewBar(p.err, phase, int64(total), false)
-			fallthrough
-		case isTerminal:
-			_ = bar.Set(done)
-		case done == total || time.Since(lastLine) > phaseLinePeriod:
-			lastLine = time.Now()
-			_, _ = fmt.Fprintf(p.err, "%s: %d of %d\n", phase, done, total)
+		if phase != current {
+			show, current = terminal.NewProgress(p.err, phase, false), phase
 		}
-		current = phase
+		line := func() { _, _ = fmt.Fprintf(p.err, "%s: %d of %d\n", phase, done, total) }
+		if done < total {
+			show.ShowAmounts(int64(done), int64(total), line)
+			return
+		}
+		show.ClearBar()
+		line()
 	}
 }

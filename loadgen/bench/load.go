@@ -27,7 +27,6 @@ type Progress struct {
 	Elapsed time.Duration
 	Of      time.Duration
 	All     Figures
-	Kinds   []Figures
 }
 
 // load sends requests at a rate.
@@ -37,7 +36,6 @@ type load struct {
 	random   *rand.Rand    // of arrivals
 	inFlight chan struct{} // one element per request in flight
 	progress func(Progress)
-	every    time.Duration
 }
 
 // runStep sends requests for the given duration and waits for the last response.
@@ -104,13 +102,13 @@ func (l *load) reportProgress(ctx context.Context, r *recorder, p Progress, star
 	ctx, cancel := context.WithCancel(ctx)
 	var reporter sync.WaitGroup
 	reporter.Go(func() {
-		ticker := time.NewTicker(l.every)
+		ticker := time.NewTicker(5 * time.Second)
 		defer ticker.Stop()
 		for {
 			select {
 			case <-ticker.C:
-				kinds, all := r.figuresByKind()
-				p.Elapsed, p.Kinds, p.All = time.Since(start), kinds, all.toFigures("")
+				_, all := r.figuresByKind()
+				p.Elapsed, p.All = time.Since(start), all.toFigures("")
 				l.progress(p)
 			case <-ctx.Done():
 				return

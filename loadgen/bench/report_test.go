@@ -44,28 +44,21 @@ func TestPercentiles(t *testing.T) {
 	}
 }
 
-func TestDisplay(t *testing.T) {
+func TestTexts(t *testing.T) {
 	r := ladderResult()
-	progress := Progress{Phase: "up", Rate: 15, Elapsed: time.Second, Of: time.Minute, All: r.Steps[0].All, Kinds: r.Steps[0].Kinds}
-	var plain, terminal strings.Builder
-	d := &Display{Out: &plain}
-	d.ShowProgress(progress)
-	d.ShowStep(r.Steps[2], true)
-	d.ShowStep(r.Steps[0], false)
-	d.ShowSummary(r)
-	if strings.Contains(plain.String(), "\x1b") || strings.Count(strings.SplitN(plain.String(), "misses the target", 2)[0], "\n") != 1 || !strings.Contains(plain.String(), "Saturation: 15 ") {
-		t.Errorf("not on a terminal:\n%s", plain.String())
-	}
-	d = &Display{Out: &terminal, Terminal: true}
-	d.ShowProgress(progress)
-	first := terminal.Len()
-	if strings.Contains(terminal.String(), "\x1b[J") {
-		t.Error("the first table erases earlier text")
-	}
-	d.ShowProgress(progress)
-	want := "\x1b[5A\x1b[J" // lines: title, header, two kinds and all
-	if again := terminal.String()[first:]; !strings.HasPrefix(again, want) || strings.TrimPrefix(again, want) != terminal.String()[:first] {
-		t.Errorf("the table is not redrawn: %q", again)
+	progress := Progress{Phase: "step up", Rate: 15, Elapsed: time.Second, Of: time.Minute, All: r.Steps[0].All}
+	for text, wants := range map[string][]string{
+		progress.String():       {"step up at 15/s, 1s of 1m0s: 1000 succeeded", "1 failed or not sent"},
+		r.Steps[2].LadderText(): {"22.5/s", "misses the target: p99 118."},
+		r.Steps[0].LadderText(): {"meets the target\n"},
+		r.Steps[0].String():     {"kind", "dashboard", "filtered", "all", "by status: 200: 1000, 503: 1\n", "server: 1.50 cores, 1024 MiB", "results: hit: 3\n"},
+		r.String():              {"Saturation: 15 requests/s", "Note: a <note>.\n"},
+	} {
+		for _, want := range wants {
+			if !strings.Contains(text, want) {
+				t.Errorf("no %q in\n%s", want, text)
+			}
+		}
 	}
 }
 

@@ -182,16 +182,3 @@ func TestPowerCell(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
-
-func TestValidateReportsAllProblems(t *testing.T) {
-	o := Options{Null: -1}
-	for _, name := range []string{"experiments-aa -1", "sum of", "visitors 0", "parallel 0"} {
-		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("error %v does not contain %s", err, name)
-		}
-	}
-	o = Defaults
-	if err := o.Validate(); err != nil {
-		t.Error(err)
-	}
-}

@@ -2,12 +2,12 @@ package calibration
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -26,35 +26,6 @@ type DecisionOptions struct {
 
 // DecisionDefaults has the default options, except Workers.
 var DecisionDefaults = DecisionOptions{Experiments: 4000, Seed: 1}
-
-// Validate returns an error that lists all invalid options, or nil.
-func (o *DecisionOptions) Validate() error {
-	var errs []error
-	check := func(name string, value, least, most int) {
-		if value < least || value > most {
-			errs = append(errs, fmt.Errorf("invalid %s %d: must be from %d to %d", name, value, least, most))
-		}
-	}
-	check("experiments", o.Experiments, 1, 1_000_000)
-	check("workers", o.Workers, 1, 1024)
-	if len(o.selectScenarios(decisionScenarios())) == 0 {
-		errs = append(errs, fmt.Errorf("invalid only %q: must match a scenario", o.Only))
-	}
-	return errors.Join(errs...)
-}
-
-func (o *DecisionOptions) selectScenarios(all []scenario) []scenario {
-	if o.Only == nil {
-		return all
-	}
-	var selected []scenario
-	for _, s := range all {
-		if o.Only.MatchString(s.id()) {
-			selected = append(selected, s)
-		}
-	}
-	return selected
-}
 
 // Decisions is the result of a simulation of decisions.
 type Decisions struct {
@@ -121,7 +92,14 @@ func (s *scenario) id() string {
 // decisions with their limits. Equal seeds give equal rows for each scenario, whatever the number of
 // workers and the other scenarios.
 func RunDecisions(ctx context.Context, o *DecisionOptions) (*Decisions, error) {
-	return runScenarios(ctx, o.selectScenarios(decisionScenarios()), o)
+	selected := decisionScenarios()
+	if o.Only != nil {
+		selected = slices.DeleteFunc(selected, func(s scenario) bool { return !o.Only.MatchString(s.id()) })
+	}
+	if len(selected) == 0 {
+		return nil, fmt.Errorf("no scenario matches %q", o.Only)
+	}
+	return runScenarios(ctx, selected, o)
 }
 
 func runScenarios(ctx context.Context, scenarios []scenario, o *DecisionOptions) (*Decisions, error) {

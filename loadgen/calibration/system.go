@@ -39,10 +39,10 @@ const (
 // targetBodyBytes is the size from which on a request body is sent.
 const targetBodyBytes = 2 << 20
 
-// sendEvents sends the events of all experiments with o.Parallel concurrent requests.
+// sendEvents sends the events of all experiments concurrently.
 func (s *System) sendEvents(ctx context.Context, all []experiment, o *Options, p *progress) error {
 	var requests errgroup.Group
-	requests.SetLimit(o.Parallel)
+	requests.SetLimit(concurrentRequests)
 	requestCtx, cancel := context.WithCancelCause(ctx) // canceled when a request fails
 	defer cancel(nil)
 	for next := 0; next < len(all); {

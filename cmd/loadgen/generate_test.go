@@ -41,7 +41,7 @@ func TestGenerateUsageErrors(t *testing.T) {
 		`unexpected argument "x"`:                       {"generate", "x"},
 		"unknown flag: --visitor":                       {"generate", "--visitor", "1"},
 		"store \"x\": must be embedded:DIR":             {"generate", "--store", "x"},
-		"invalid --scale 0: must be above 0":            {"standard", "--store", "embedded:x", "--scale", "0"},
+		`--scale "0": must be a number from 0.0001`:     {"standard", "--store", "embedded:x", "--scale", "0"},
 		"missing --store: must be a new store":          {"standard"},
 	} {
 		if r := run(t, args...); r.code != exitUsage || !strings.Contains(r.err, want) || r.out != "" {

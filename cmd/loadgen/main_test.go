@@ -41,7 +41,7 @@ type outcome struct {
 func run(t *testing.T, args ...string) outcome {
 	t.Helper()
 	var out, err bytes.Buffer
-	p := &program{in: strings.NewReader(""), out: &out, err: &err}
+	p := &program{out: &out, err: &err}
 	code := p.runCommand(t.Context(), args)
 	return outcome{code, out.String(), err.String()}
 }

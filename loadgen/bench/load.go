@@ -38,6 +38,9 @@ type load struct {
 	progress func(Progress)
 }
 
+// progressPeriod is the time between two reports of progress.
+const progressPeriod = 5 * time.Second
+
 // runStep sends requests for the given duration and waits for the last response.
 // Arrivals are a Poisson process, as of independent users. The latency of a
 // request counts from its scheduled start. A stall of the server therefore
@@ -45,7 +48,7 @@ type load struct {
 func (l *load) runStep(ctx context.Context, phase string, rate float64, duration time.Duration) (Step, error) {
 	r := newRecorder()
 	start := time.Now()
-	defer l.reportProgress(ctx, r, Progress{Phase: phase, Rate: rate, Of: duration}, start)()
+	shown := start // time of the last progress
 	var requests sync.WaitGroup
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -53,6 +56,11 @@ func (l *load) runStep(ctx context.Context, phase string, rate float64, duration
 		scheduled := start.Add(offset)
 		if !waitUntil(ctx, timer, scheduled) {
 			break
+		}
+		if l.progress != nil && time.Since(shown) >= progressPeriod {
+			shown = time.Now()
+			_, all := r.figuresByKind()
+			l.progress(Progress{Phase: phase, Rate: rate, Elapsed: time.Since(start), Of: duration, All: all.toFigures("")})
 		}
 		t := l.workload.nextTask()
 		r.recordScheduled(t.kind, time.Since(scheduled))
@@ -64,9 +72,8 @@ func (l *load) runStep(ctx context.Context, phase string, rate float64, duration
 		}
 		requests.Go(func() {
 			defer func() { <-l.inFlight }()
-			sent := time.Now()
 			o := l.client.sendRequest(ctx, &t)
-			r.recordOutcome(t.kind, o, scheduled, sent, time.Now())
+			r.recordOutcome(t.kind, o, scheduled, time.Now())
 		})
 	}
 	requests.Wait()
@@ -90,34 +97,6 @@ func waitUntil(ctx context.Context, timer *time.Timer, at time.Time) bool {
 		return true
 	case <-ctx.Done():
 		return false
-	}
-}
-
-// reportProgress starts a goroutine that calls l.progress periodically. The
-// returned function stops the goroutine and waits for it.
-func (l *load) reportProgress(ctx context.Context, r *recorder, p Progress, start time.Time) (stop func()) {
-	if l.progress == nil {
-		return func() {}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	var reporter sync.WaitGroup
-	reporter.Go(func() {
-		ticker := time.NewTicker(5 * time.Second)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				_, all := r.figuresByKind()
-				p.Elapsed, p.All = time.Since(start), all.toFigures("")
-				l.progress(p)
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-	return func() {
-		cancel()
-		reporter.Wait()
 	}
 }
 

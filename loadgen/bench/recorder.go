@@ -28,7 +28,6 @@ type Figures struct {
 	NotSent   int64          `json:"notSent"`  // because too many requests were in flight
 	Statuses  map[string]int `json:"statuses"` // completed requests by status or error
 	Latency   Latency        `json:"latency"`  // of successful requests, from the scheduled start to the end of the response
-	Service   Latency        `json:"service"`  // of successful requests, from the actual start to the end of the response
 }
 
 // FailedShare returns the share of scheduled requests that did not succeed.
@@ -73,17 +72,17 @@ func latencyOf(h *hdrhistogram.Histogram) Latency {
 type counts struct {
 	scheduled, succeeded, notSent int64
 	statuses                      map[string]int
-	latency, service              *hdrhistogram.Histogram
+	latency                       *hdrhistogram.Histogram
 }
 
 func newCounts() *counts {
-	return &counts{statuses: map[string]int{}, latency: newHistogram(), service: newHistogram()}
+	return &counts{statuses: map[string]int{}, latency: newHistogram()}
 }
 
 func (c *counts) toFigures(kind Kind) Figures {
 	return Figures{
 		Kind: kind, Scheduled: c.scheduled, Succeeded: c.succeeded, NotSent: c.notSent, Statuses: maps.Clone(c.statuses),
-		Latency: latencyOf(c.latency), Service: latencyOf(c.service),
+		Latency: latencyOf(c.latency),
 	}
 }
 
@@ -95,7 +94,6 @@ func (c *counts) addCounts(other *counts) {
 		c.statuses[name] += n
 	}
 	c.latency.Merge(other.latency)
-	c.service.Merge(other.service)
 }
 
 // recorder records the requests of one step. It is safe for concurrent use.
@@ -133,7 +131,7 @@ func (r *recorder) notSent(kind Kind) {
 
 // recordOutcome records the outcome of a request. Only successful requests have a
 // latency, because fast error responses would lower the percentiles.
-func (r *recorder) recordOutcome(kind Kind, o outcome, scheduled, sent, now time.Time) {
+func (r *recorder) recordOutcome(kind Kind, o outcome, scheduled, now time.Time) {
 	r.Lock()
 	defer r.Unlock()
 	c := r.countsOf(kind)
@@ -146,7 +144,6 @@ func (r *recorder) recordOutcome(kind Kind, o outcome, scheduled, sent, now time
 	}
 	c.succeeded++
 	recordDuration(c.latency, now.Sub(scheduled))
-	recordDuration(c.service, now.Sub(sent))
 }
 
 // figuresByKind returns the figures of each kind and the counts of all kinds.

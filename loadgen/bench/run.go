@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
-	"runtime"
 	"slices"
 	"time"
 )
@@ -44,15 +43,14 @@ var Defaults = Options{
 
 // Result is the result of a load test.
 type Result struct {
-	URL        string         `json:"url"`
-	At         time.Time      `json:"at"`
-	Generator  map[string]any `json:"generator"` // the machine that sent the requests
-	Mix        string         `json:"mix"`
-	Seed       uint64         `json:"seed"`
-	Notes      []string       `json:"notes"`
-	TargetP99  float64        `json:"targetP99,omitempty"`  // of a ladder, in milliseconds
-	Saturation float64        `json:"saturation,omitempty"` // highest rate that met TargetP99; 0: none
-	Steps      []Step         `json:"steps"`                // in the order of measurement
+	URL        string    `json:"url"`
+	At         time.Time `json:"at"`
+	Mix        string    `json:"mix"`
+	Seed       uint64    `json:"seed"`
+	Notes      []string  `json:"notes"`
+	TargetP99  float64   `json:"targetP99,omitempty"`  // of a ladder, in milliseconds
+	Saturation float64   `json:"saturation,omitempty"` // highest rate that met TargetP99; 0: none
+	Steps      []Step    `json:"steps"`                // in the order of measurement
 }
 
 // Validate returns an error that lists all invalid options, or nil.
@@ -79,7 +77,6 @@ func (o *Options) Validate() error {
 func Run(ctx context.Context, o Options) (*Result, error) {
 	r := &Result{
 		URL: o.URL, At: time.Now().UTC().Truncate(time.Second), Mix: o.Mix.String(), Seed: o.Seed, Notes: []string{},
-		Generator: map[string]any{"cpus": runtime.NumCPU(), "go": runtime.Version(), "os": runtime.GOOS + "/" + runtime.GOARCH},
 	}
 	c := newClient(&o)
 	defer c.http.CloseIdleConnections()

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -61,6 +62,37 @@ type DecisionRow struct {
 	Lower       float64 `json:"lower"`   // of the band
 	Upper       float64 `json:"upper"`   // of the band
 	Outside     bool    `json:"outside"` // Rate is outside the band
+}
+
+// PlanText formats the planned sample.
+func (r DecisionRow) PlanText() string {
+	if r.Planned == 0 {
+		return "–"
+	}
+	return fmt.Sprint(r.Planned)
+}
+
+// LimitText formats the limits of the rate.
+func (r DecisionRow) LimitText() string {
+	number := func(rate float64) string { return strings.TrimRight(fmt.Sprintf("%.4f", rate), "0") }
+	switch {
+	case r.Least <= 0:
+		return "≤ " + number(r.Most)
+	case r.Most >= 1:
+		return "≥ " + number(r.Least)
+	}
+	return number(r.Least) + "–" + number(r.Most)
+}
+
+// BandText formats the band of the rate.
+func (r DecisionRow) BandText() string { return fmt.Sprintf("%.4f–%.4f", r.Lower, r.Upper) }
+
+// Verdict returns "ok" or "OUTSIDE".
+func (r DecisionRow) Verdict() string {
+	if r.Outside {
+		return "OUTSIDE"
+	}
+	return "ok"
 }
 
 // scenario is a simulated experiment that is repeated many times. Each part of the

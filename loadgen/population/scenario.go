@@ -1,3 +1,10 @@
+// Package population generates synthetic visitors and their events, with planted
+// effects whose size is known exactly.
+//
+// A Scenario describes websites, goals, campaigns, widgets and their effects.
+// GenerateEvents produces its events. Scenario.ComputeTruth computes the rates,
+// means and lifts that a correct report estimates. Scenario.CatalogueFile returns
+// the matching catalogue. SimpleCampaign is a smaller generator for tests and demos.
 package population
 
 import (
@@ -8,13 +15,15 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
+// Account is the id of the account of all scenarios.
+const Account = 1
+
 // Scenario describes the websites, campaigns and widgets to generate events
 // for. Equal scenarios generate the same events, byte for byte.
 type Scenario struct {
 	Seed     uint64
 	Start    catalogue.Date // first day with first visits
 	Days     int            // number of days with first visits
-	Account  int64
 	Websites []Website
 	Traffic  Traffic
 
@@ -52,19 +61,13 @@ type Campaign struct {
 	Split
 }
 
-// Widget is an on-site element with experiments.
+// Widget is an on-site element with an experiment. Its visitors reach goals and act on the widget.
 type Widget struct {
 	ID            int64
 	Name          string
 	PrimaryGoalID int64
-	Experiments   []Experiment
-}
-
-// Experiment compares variations of a widget. Its visitors reach goals and act
-// on the widget.
-type Experiment struct {
-	ID            int64
-	Name          string
+	Experiment    int64 // id
+	Title         string
 	PrimaryMetric string
 	actions       []action
 	Split
@@ -121,7 +124,8 @@ func DefaultScenario() Scenario {
 		return Split{Visitors: visitors, ControlShare: 50, Variations: []Variation{{1, name, 100}}, Effects: effects}
 	}
 	return Scenario{
-		Seed: 1, Start: catalogue.Date{Time: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}, Days: 28, Account: 1, Traffic: defaultTraffic,
+		Seed: 1, Start: catalogue.Date{Time: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}, Days: 28,
+		Traffic: Traffic{Views: 3, Returning: 0.3, MultipleExposures: 0.01, SourceChanges: 0.3, Late: 0.01, Duplicates: 0.005},
 		Websites: []Website{{
 			ID: 1, Domain: "shop.example.com",
 			Goals: []Goal{
@@ -139,20 +143,18 @@ func DefaultScenario() Scenario {
 					Visitors: 25_000, ControlShare: 34, Variations: []Variation{{1, "Green", 33}, {2, "Orange", 33}},
 				}},
 			},
-			Widgets: []Widget{{ID: 21, Name: "Newsletter popup", PrimaryGoalID: 4, Experiments: []Experiment{{
-				ID: 1, Name: "Discount in the headline", PrimaryMetric: "conversionRate",
+			Widgets: []Widget{{
+				ID: 21, Name: "Newsletter popup", PrimaryGoalID: 4, Experiment: 1, Title: "Discount in the headline", PrimaryMetric: "conversionRate",
 				actions: []action{
 					{schema.KindClick, 0.2}, {schema.KindSubmit, 0.09}, {schema.KindCompletion, 0.08}, {schema.KindConversion, 0.07}, {schema.KindContact, 0.06},
 				},
 				Split: Split{Visitors: 15_000, ControlShare: 50, Variations: []Variation{{2, "Discount", 100}}, Effects: []Effect{
 					{Variation: &two, Event: schema.KindConversion, Rate: 1.25},
 				}},
-			}}}},
+			}},
 		}},
 	}
 }
-
-var defaultTraffic = Traffic{Views: 3, Returning: 0.3, MultipleExposures: 0.01, SourceChanges: 0.3, Late: 0.01, Duplicates: 0.005}
 
 // eachSplit calls f for each split of the scenario.
 func (s *Scenario) eachSplit(f func(*Split)) {
@@ -162,9 +164,7 @@ func (s *Scenario) eachSplit(f func(*Split)) {
 			f(&site.Campaigns[c].Split)
 		}
 		for i := range site.Widgets {
-			for e := range site.Widgets[i].Experiments {
-				f(&site.Widgets[i].Experiments[e].Split)
-			}
+			f(&site.Widgets[i].Split)
 		}
 	}
 }
@@ -206,4 +206,45 @@ func (s *Split) sharedVariations() weightedTable[sharedVariation] {
 		all = append(all, sharedVariation{v.ID, rest * float64(v.Share) / float64(max(weights, 1))})
 	}
 	return newWeightedTable(all, func(v sharedVariation) float64 { return v.share })
+}
+
+// CatalogueFile returns the catalogue of the scenario's websites, goals, campaigns
+// and widgets, in the format that lifthouse apply reads.
+func (s *Scenario) CatalogueFile() catalogue.File {
+	account := catalogue.Account{ID: Account, Name: "Made by loadgen"}
+	for i := range s.Websites {
+		account.Websites = append(account.Websites, s.catalogueWebsite(&s.Websites[i]))
+	}
+	return catalogue.File{Accounts: []catalogue.Account{account}}
+}
+
+func (s *Scenario) catalogueWebsite(from *Website) catalogue.Website {
+	site := catalogue.Website{ID: from.ID, Domain: from.Domain}
+	initial := catalogue.Initial{Active: true, CreateDate: &s.Start, StartDate: &s.Start}
+	for i, g := range from.Goals {
+		site.Goals = append(site.Goals, catalogue.Goal{ID: g.ID, WebsiteID: site.ID, Name: g.Name, Default: i == 0})
+	}
+	for _, c := range from.Campaigns {
+		campaign := catalogue.Campaign{
+			ID: c.ID, WebsiteID: site.ID, Name: c.Name, Type: "experiment", ControlShare: c.ControlShare, TrafficAllocation: 100, TargetMode: "live",
+			PrimaryGoalID: c.PrimaryGoalID, SignificanceLevel: 95, Methodology: catalogue.Frequentist, Power: 80, MDE: 20,
+			Initial: initial,
+		}
+		for i, v := range c.Variations {
+			campaign.Variations = append(campaign.Variations, catalogue.Variation{ID: v.ID, Name: v.Name, Share: v.Share, Order: i + 1})
+		}
+		site.Campaigns = append(site.Campaigns, campaign)
+	}
+	for _, w := range from.Widgets {
+		experiment := catalogue.Experiment{
+			ID: w.Experiment, Name: w.Title, PrimaryMetric: w.PrimaryMetric, ControlShare: w.ControlShare, Active: true, CreateDate: &s.Start, StartDate: &s.Start,
+		}
+		for _, v := range w.Variations {
+			experiment.Variations = append(experiment.Variations, catalogue.WidgetVariation{ID: v.ID, Name: v.Name, Share: v.Share})
+		}
+		site.Widgets = append(site.Widgets, catalogue.Widget{
+			ID: w.ID, WebsiteID: site.ID, Name: w.Name, Type: "popup", PrimaryGoalID: w.PrimaryGoalID, Initial: initial, Experiments: []catalogue.Experiment{experiment},
+		})
+	}
+	return site
 }

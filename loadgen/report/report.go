@@ -19,6 +19,9 @@ import (
 	"lifthouse/loadgen/calibration"
 	"lifthouse/loadgen/competitors"
 	"lifthouse/loadgen/measure"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 )
 
 // Benchmarks has the measurements of a report.
@@ -114,19 +117,8 @@ func formatUnlessZero(format string, figure float64) string {
 	return fmt.Sprintf(format, figure)
 }
 
-// formatCount formats an integer that is not negative, with commas between groups
-// of three digits.
-func formatCount(n any) string {
-	digits := fmt.Sprint(n)
-	var b strings.Builder
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	return b.String()
-}
+// formatCount formats an integer with commas between groups of three digits.
+func formatCount(n any) string { return message.NewPrinter(language.English).Sprint(n) }
 
 // WriteTables writes the tables of a command's result: competitors, growth, calibration or decisions.
 func (b *Benchmarks) WriteTables(w io.Writer, command string) error {
@@ -139,11 +131,11 @@ func (b *Benchmarks) WriteFiles(page, details string) error {
 	if err := os.MkdirAll(details, 0o755); err != nil {
 		return err
 	}
-	relative, err := relativePath(page, details)
+	relative, err := filepath.Rel(filepath.Dir(page), details)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; set both paths relative to the current directory, or both absolute", err)
 	}
-	b.Details = relative
+	b.Details = filepath.ToSlash(relative)
 	errs := []error{b.writeFile(page, "page"), b.writeFile(filepath.Join(details, "competitors.md"), "competitors")}
 	if len(b.Loads) > 0 {
 		errs = append(errs, b.writeFile(filepath.Join(details, "load.md"), "load"))
@@ -164,19 +156,4 @@ func (b *Benchmarks) writeFile(path, name string) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return os.WriteFile(path, text.Bytes(), 0o644) //nolint:gosec // documentation is readable by everyone
-}
-
-// relativePath returns the path of a directory relative to the directory of a
-// page, with slashes.
-func relativePath(page, directory string) (string, error) {
-	from, err := filepath.Abs(filepath.Dir(page))
-	if err != nil {
-		return "", err
-	}
-	to, err := filepath.Abs(directory)
-	if err != nil {
-		return "", err
-	}
-	relative, err := filepath.Rel(from, to)
-	return filepath.ToSlash(relative), err
 }

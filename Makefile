@@ -42,12 +42,14 @@ test: engine ## run the short tests
 test-long: engine ## run all tests, including soak, crash, chaos, browser and calibration tests
 	LIFTHOUSE_LONG=1 go test -timeout 90m ./...
 
-# The packages with goroutines. Of the tests of whole processes, one runs all operations.
-CONCURRENT := ./api/... ./cmd/internal/... ./engine ./engine/embedded/... ./engine/facts ./engine/source ./loadgen/bench ./loadgen/send ./schema/...
+# The packages with goroutines. Of the tests of whole processes, one runs all operations. Of the tests of generated
+# events, one generates them on several cores.
+CONCURRENT := ./api/... ./cmd/internal/... ./engine ./engine/embedded/... ./engine/facts ./engine/source ./loadgen/bench ./schema/...
 
 race: engine ## run the short tests of packages with goroutines with the race detector
 	$(IN_MEMORY) go test -timeout 30m -race -short $(CONCURRENT)
 	$(IN_MEMORY) go test -timeout 30m -race -short -run 'TestAllOperationsOfAStartedProgram|TestEventsShowsWhatArrivesThroughTheSocket' ./cmd/lifthouse/e2e
+	$(IN_MEMORY) go test -timeout 30m -race -short -run TestSameSeedSameBytes ./loadgen/population
 
 assets: engine ## build the dashboard's script and style from api/dashboard/web
 	@bash .ci/assets api/dashboard/assets

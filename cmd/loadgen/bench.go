@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
-	"os"
+	"time"
 
 	"lifthouse/cmd/internal/bounds"
-	"lifthouse/cmd/internal/terminal"
 	"lifthouse/loadgen/bench"
 
 	"github.com/spf13/cobra"
@@ -26,7 +26,7 @@ dashboard=70,filtered=10,list=20. The kinds are:
   breakdown  requests results by dimension
   series     requests results by day or week
   list       requests lists of campaigns, widgets and goals
-  ingest     sends small batches of events; needs --ingest-token; the events remain in the store
+  ingest     sends small batches of events to the smallest campaign; needs --ingest-token; the events remain
 
 --ladder searches the saturation rate. It multiplies the rate by 1.5 until a step misses the target
 twice, and then bisects. A step misses the target if its p99 latency exceeds --target-p99 or more than
@@ -34,7 +34,7 @@ twice, and then bisects. A step misses the target if its p99 latency exceeds --t
 
 func (p *program) benchCommand() *cobra.Command {
 	o, mix := bench.Defaults, "mixed"
-	var jsonFile, reportFile string
+	var jsonFile string
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Load-test a server and report latency percentiles",
@@ -46,50 +46,46 @@ func (p *program) benchCommand() *cobra.Command {
 			if err = errors.Join(err, o.Validate()); err != nil {
 				return usageError{err}
 			}
-			return p.runBench(cmd.Context(), o, jsonFile, reportFile)
+			return p.runBench(cmd.Context(), o, jsonFile)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.URL, "url", o.URL, "URL of the server")
 	flags.StringVar(&o.Token, "token", "", "token with scope read (required)")
-	flags.StringVar(&o.IngestToken, "ingest-token", "", "token with scope ingest; without it no events are sent")
+	flags.StringVar(&o.IngestToken, "ingest-token", "", "token with scope ingest, for a mix with ingest")
 	flags.StringVar(&o.AdminURL, "admin-url", "", "URL of the admin listener with /metrics, such as http://127.0.0.1:8081; without it the server's metrics are not reported")
 	flags.StringVar(&mix, "mix", mix, "preset, or kinds with weights")
 	bounds.IDs(flags, &o.Campaigns, "campaign", "ids of the campaigns to request; without it, all")
-	bounds.Var(flags, &o.IngestCampaign, "ingest-campaign", 0, 0, bounds.MaxID, "id of the campaign that events are sent to (default the smallest)")
-	bounds.Var(flags, &o.Rate, "rate", o.Rate, 0, 1_000_000, "requests per second; with --ladder, of the first step")
-	bounds.Var(flags, &o.Duration, "duration", o.Duration, 0, bounds.MaxWait, "duration of each step")
+	bounds.Var(flags, &o.Rate, "rate", o.Rate, 0.001, 1_000_000, "requests per second; with --ladder, of the first step")
+	bounds.Var(flags, &o.Duration, "duration", o.Duration, time.Millisecond, bounds.MaxWait, "duration of each step")
 	bounds.Var(flags, &o.WarmUp, "warm-up", o.WarmUp, 0, bounds.MaxWait, "duration of the load before the first measured step")
-	bounds.Var(flags, &o.Timeout, "timeout", o.Timeout, 0, bounds.MaxWait, "timeout of a request")
+	bounds.Var(flags, &o.Timeout, "timeout", o.Timeout, time.Millisecond, bounds.MaxWait, "timeout of a request")
 	bounds.Var(flags, &o.MaxInFlight, "max-in-flight", o.MaxInFlight, 1, 1_000_000, "maximum number of requests in flight")
 	flags.BoolVar(&o.Ladder, "ladder", false, "search the highest rate that meets --target-p99")
-	bounds.Var(flags, &o.TargetP99, "target-p99", o.TargetP99, 0, bounds.MaxWait, "target p99 latency of --ladder")
+	bounds.Var(flags, &o.TargetP99, "target-p99", o.TargetP99, time.Microsecond, bounds.MaxWait, "target p99 latency of --ladder")
 	bounds.Var(flags, &o.Seed, "seed", o.Seed, 0, math.MaxUint64, "seed of the arrivals and requests")
 	flags.StringVar(&jsonFile, "json", "", "write the result to this JSON file")
-	flags.StringVar(&reportFile, "report", "", "write a report with charts to this HTML file")
 	return cmd
 }
 
 // runBench runs a load test and writes its result. If the test fails or is
 // interrupted after the first step, the result so far is written too.
-func (p *program) runBench(ctx context.Context, o bench.Options, jsonFile, reportFile string) error {
-	display := &bench.Display{Out: p.out, ProgressOut: p.err, Terminal: terminal.Is(p.out)}
-	o.Progress, o.ProgressEvery = display.ShowProgress, display.ProgressPeriod()
-	o.StepDone = func(s bench.Step) { display.ShowStep(s, o.Ladder) }
+func (p *program) runBench(ctx context.Context, o bench.Options, jsonFile string) error {
+	o.Progress = func(now bench.Progress) { p.printDiagnostic("%v", now) }
+	o.StepDone = func(s *bench.Step) {
+		text := s.String()
+		if o.Ladder {
+			text = s.LadderText()
+		}
+		_, _ = fmt.Fprint(p.out, text)
+	}
 	result, err := bench.Run(ctx, o)
 	if err != nil && len(result.Steps) == 0 {
 		return err
 	}
-	display.ShowSummary(result)
+	_, _ = fmt.Fprint(p.out, result)
 	if jsonFile != "" {
 		err = errors.Join(err, writeJSON(jsonFile, result))
-	}
-	if reportFile != "" {
-		page, reportErr := result.RenderHTML()
-		if reportErr == nil {
-			reportErr = os.WriteFile(reportFile, page, 0o600)
-		}
-		err = errors.Join(err, reportErr)
 	}
 	return errors.Join(err, result.Err())
 }

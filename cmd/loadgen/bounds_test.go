@@ -20,7 +20,7 @@ func TestFlagsHaveBounds(t *testing.T) {
 			"loadgen generate": {"--truth=" + out}, "loadgen bench": {"--token=t", "--url=http://127.0.0.1:1"},
 		},
 		Meaningful: map[string]string{
-			"seed=18446744073709551615": anySeed, "campaign=9223372036854775807": anyID, "ingest-campaign=9223372036854775807": anyID,
+			"seed=18446744073709551615": anySeed, "campaign=9223372036854775807": anyID,
 		},
 	}
 	p.CheckFlags(t)

@@ -9,7 +9,8 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
+	"regexp"
+	"runtime"
 	"time"
 
 	"lifthouse/api"
@@ -17,6 +18,7 @@ import (
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine/source"
 	"lifthouse/loadgen/calibration"
+	"lifthouse/loadgen/report"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -39,17 +41,17 @@ The subcommand decisions measures the error rates of conclusions, without a serv
 
 func (p *program) calibrateCommand() *cobra.Command {
 	o := calibration.Defaults
-	var store, jsonFile, plotFile string
+	var jsonFile string
 	cmd := &cobra.Command{
 		Use:   "calibrate",
 		Short: "Measure error rates and interval coverage against their nominal levels",
 		Long:  calibrateHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.Validate(); err != nil {
-				return usageError{err}
+			if o.Null+o.Effect < calibration.MinExperiments {
+				return usageError{fmt.Errorf("invalid --experiments-aa and --experiments-ab: their sum must be at least %d", calibration.MinExperiments)}
 			}
-			return p.runCalibration(cmd.Context(), &o, store, jsonFile, plotFile)
+			return p.runCalibration(cmd.Context(), &o, jsonFile)
 		},
 	}
 	flags := cmd.Flags()
@@ -57,26 +59,17 @@ func (p *program) calibrateCommand() *cobra.Command {
 	bounds.Var(flags, &o.Effect, "experiments-ab", o.Effect, 0, 100_000, "number of experiments with an effect")
 	bounds.Var(flags, &o.Visitors, "visitors", o.Visitors, 100, 15_000, "visitors of an experiment with two equal groups; other experiments have up to three times as many")
 	bounds.Var(flags, &o.Seed, "seed", o.Seed, 0, math.MaxUint64, "seed of all random numbers; equal seeds give equal tables")
-	bounds.Var(flags, &o.Parallel, "parallel", o.Parallel, 1, 64, "number of concurrent requests")
-	flags.StringVar(&store, "store", "", "empty directory for the store (default a temporary directory)")
 	flags.StringVar(&jsonFile, "json", "", "write the result to this JSON file")
-	flags.StringVar(&plotFile, "plot", "", "write a chart of the tested rates to this SVG file")
 	cmd.AddCommand(p.calibrateDecisionsCommand())
 	return cmd
 }
 
-func (p *program) runCalibration(ctx context.Context, o *calibration.Options, store, jsonFile, plotFile string) (err error) {
-	if store == "" {
-		if store, err = os.MkdirTemp("", "lifthouse-calibrate-"); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(store)) }()
-	} else if entries, readErr := os.ReadDir(store); readErr == nil && len(entries) > 0 {
-		return usageError{fmt.Errorf("invalid --store %q: must be an empty or missing directory", store)}
-	}
-	if store, err = filepath.Abs(store); err != nil {
+func (p *program) runCalibration(ctx context.Context, o *calibration.Options, jsonFile string) (err error) {
+	store, err := os.MkdirTemp("", "lifthouse-calibrate-")
+	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, os.RemoveAll(store)) }()
 	slog.SetDefault(slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	s, err := app.OpenStore(ctx, schema.Address{Dir: store}, app.Options{Limits: source.DefaultLimits, Times: ingest.DefaultTimes})
 	if err != nil {
@@ -93,16 +86,9 @@ func (p *program) runCalibration(ctx context.Context, o *calibration.Options, st
 	if err != nil {
 		return err
 	}
-	result.WriteTable(p.out)
+	err = (&report.Benchmarks{Calibration: result}).WriteTables(p.out, "calibration")
 	if jsonFile != "" {
 		err = errors.Join(err, writeJSON(jsonFile, result))
-	}
-	if plotFile != "" {
-		plot, plotErr := result.PlotSVG()
-		if plotErr == nil {
-			plotErr = os.WriteFile(plotFile, plot, 0o600)
-		}
-		err = errors.Join(err, plotErr)
 	}
 	return errors.Join(err, result.Err())
 }
@@ -142,4 +128,58 @@ func startServer(ctx context.Context, s *app.Store) (system *calibration.System,
 		<-done
 		cancel()
 	}, nil
+}
+
+const calibrateDecisionsHelp = `Decisions simulates campaigns with a clock of their own, without events and without a server: daily sums are
+drawn, and the schedule, the looks, the ledger and the report of the program decide. It compares the rates
+with their limits:
+
+  A/A        how often any weekly look names a winner or a loser, without an effect: by traffic, split, metric and
+             methodology, and with weekdays, outages, pauses, stops, late conversions, visitors of two variations
+             and changed shares
+  Power      how often the first four looks find an effect of the minimum size at the required sample
+  Guardrails how often a guardrail is safe or harmed, and how often the report says ship, roll back or no
+             difference where it should not
+  Ratio      how often a sample ratio mismatch is reported, with and without one
+  Breakdown  how often any look finds an effect in any cell, without one
+
+A band is the limit and two standard errors. About one correct rate of 40 that is exactly at its limit
+is outside its band. The exit status is 1 if a rate is outside its band.`
+
+func (p *program) calibrateDecisionsCommand() *cobra.Command {
+	o := calibration.DecisionDefaults
+	o.Workers = runtime.GOMAXPROCS(0)
+	var only, jsonFile string
+	cmd := &cobra.Command{
+		Use:   "decisions",
+		Short: "Measure error rates and power of conclusions by simulation",
+		Long:  calibrateDecisionsHelp,
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if o.Only, err = regexp.Compile(only); err != nil {
+				return usageError{fmt.Errorf("invalid --only %q: must be a regular expression: %w", only, err)}
+			}
+			return p.calibrateDecisions(cmd.Context(), &o, jsonFile)
+		},
+	}
+	flags := cmd.Flags()
+	bounds.Var(flags, &o.Experiments, "experiments", o.Experiments, 1, 1_000_000, "number of campaigns of each scenario; some have 2.5 times as many")
+	bounds.Var(flags, &o.Seed, "seed", o.Seed, 0, math.MaxUint64, "seed of all random numbers; equal seeds give equal tables")
+	flags.StringVar(&only, "only", "", `regular expression for the scenarios to run, such as "A/A.*bayesian" (default all)`)
+	flags.StringVar(&jsonFile, "json", "", "write the result to this JSON file")
+	return cmd
+}
+
+func (p *program) calibrateDecisions(ctx context.Context, o *calibration.DecisionOptions, jsonFile string) error {
+	o.Progress = p.phaseProgress()
+	result, err := calibration.RunDecisions(ctx, o)
+	if err != nil {
+		return err
+	}
+	err = (&report.Benchmarks{Decisions: result}).WriteTables(p.out, "decisions")
+	if jsonFile != "" {
+		err = errors.Join(err, writeJSON(jsonFile, result))
+	}
+	return errors.Join(err, result.Err())
 }

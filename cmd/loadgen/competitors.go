@@ -8,7 +8,6 @@ import (
 	"math/big"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"lifthouse/cmd/internal/app"
@@ -18,6 +17,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/loadgen/competitors"
 	"lifthouse/loadgen/population"
+	"lifthouse/loadgen/report"
 	"lifthouse/schema/catalogue"
 
 	"github.com/spf13/cobra"
@@ -226,26 +226,7 @@ func storedUnits(m result.Money) int64 {
 }
 
 func (p *program) printCompetitors(r *competitors.Result) error {
-	table := tabwriter.NewWriter(p.out, 0, 0, 3, ' ', tabwriter.AlignRight)
-	line := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format+"\t\n", args...) }
-	_, _ = fmt.Fprintf(p.out, "campaign %d, %d visitors, %d events, medians of %d rounds, ratios to Lifthouse\n", r.CampaignID, r.Visitors, r.Events, r.Rounds)
-	line("question\tsystem\ttable\twall ×\tCPU ×\tmemory ×\twall ms\tCPU ms\tpeak MB")
-	for _, row := range r.Rows {
-		line("%s\t%s\t%s\t%s\t%s\t%s\t%.0f\t%.0f\t%s", row.Question, row.System, row.Table,
-			unlessZero("%.2f", row.WallRatio), unlessZero("%.2f", row.CPURatio), unlessZero("%.2f", row.MemoryRatio),
-			row.Cost.WallMS, row.Cost.CPUMS, unlessZero("%.0f", row.Cost.PeakMB))
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(p.out, "%d numbers compared, %d differ\n", r.Compared, len(r.Differences))
+	err := (&report.Benchmarks{Competitors: *r}).WriteTables(p.out, "competitors")
+	_, _ = fmt.Fprintf(p.out, "\n%d numbers compared, %d differ\n", r.Compared, len(r.Differences))
 	return err
-}
-
-// unlessZero formats a figure. A figure of 0 is unknown and becomes a dash.
-func unlessZero(format string, figure float64) string {
-	if figure == 0 {
-		return "–"
-	}
-	return fmt.Sprintf(format, figure)
 }

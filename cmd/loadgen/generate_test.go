@@ -31,36 +31,18 @@ func TestGenerateToFiles(t *testing.T) {
 	}
 }
 
-// TestHelpExampleIsValid reads the scenario in the help text.
-func TestHelpExampleIsValid(t *testing.T) {
-	_, example, found := strings.Cut(generateHelp, "it is read from a YAML file:\n")
-	if !found {
-		t.Fatal("the help has no example")
-	}
-	path := filepath.Join(t.TempDir(), "scenario.yaml")
-	if err := os.WriteFile(path, []byte(strings.ReplaceAll(example, "\n  ", "\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r := run(t, "generate", "-f", path, "--visitors", "100", "--truth", filepath.Join(t.TempDir(), "t.json")).wantOK(t)
-	if r.out != "" {
-		t.Errorf("standard output: %q, want none", r.out)
-	}
-}
-
 func TestGenerateUsageErrors(t *testing.T) {
 	for want, args := range map[string][]string{
-		"missing destination":                             {"generate"},
-		"are mutually exclusive":                          {"generate", "-o", "x", "--store", "embedded:y"},
-		`--visitors "0": must be an integer from 1`:       {"generate", "--visitors", "0", "-o", "-"},
-		`invalid --start "May": must be a day`:            {"generate", "--start", "May", "-o", "-"},
-		`--days "0": must be an integer from 1 to 3650`:   {"generate", "--days", "0", "-o", "-"},
-		"--token needs --url":                             {"generate", "--token", "lh_x", "-o", "-"},
-		"missing --token with scope ingest for website 1": {"generate", "--url", "http://127.0.0.1:1"},
-		`unexpected argument "x"`:                         {"generate", "x"},
-		"unknown flag: --visitor":                         {"generate", "--visitor", "1"},
-		"store \"x\": must be embedded:DIR":               {"generate", "--store", "x"},
-		"invalid --scale 0: must be above 0":              {"standard", "--store", "embedded:x", "--scale", "0"},
-		"missing --store: must be a new store":            {"standard"},
+		"missing destination":                           {"generate"},
+		"are mutually exclusive":                        {"generate", "-o", "x", "--store", "embedded:y"},
+		`--visitors "0": must be an integer from 1`:     {"generate", "--visitors", "0", "-o", "-"},
+		`invalid --start "May": must be a day`:          {"generate", "--start", "May", "-o", "-"},
+		`--days "0": must be an integer from 1 to 3650`: {"generate", "--days", "0", "-o", "-"},
+		`unexpected argument "x"`:                       {"generate", "x"},
+		"unknown flag: --visitor":                       {"generate", "--visitor", "1"},
+		"store \"x\": must be embedded:DIR":             {"generate", "--store", "x"},
+		`--scale "0": must be a number from 0.0001`:     {"standard", "--store", "embedded:x", "--scale", "0"},
+		"missing --store: must be a new store":          {"standard"},
 	} {
 		if r := run(t, args...); r.code != exitUsage || !strings.Contains(r.err, want) || r.out != "" {
 			t.Errorf("%v: exit %d, %q; want %q", args, r.code, r.err, want)

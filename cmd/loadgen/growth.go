@@ -8,10 +8,11 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine"
-	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/result"
 	"lifthouse/loadgen/measure"
 	"lifthouse/loadgen/population"
+	"lifthouse/loadgen/report"
 	"lifthouse/schema/catalogue"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,7 @@ func (p *program) growthCommand() *cobra.Command {
 		Long:  growthHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(checkEmbedded(store), checkScale(scale)); err != nil {
+			if err := checkEmbedded(store); err != nil {
 				return usageError{err}
 			}
 			return p.withStore(cmd.Context(), store, func(s *app.Store) error { return p.measureGrowth(cmd.Context(), s, scale, rounds, jsonFile) })
@@ -38,7 +39,7 @@ func (p *program) growthCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&store, "store", "", "address of a store with the standard data set, such as embedded:./standard (required)")
-	bounds.Var(flags, &scale, "scale", 1, 0, 100, "factor of all numbers of visitors, as in loadgen standard")
+	bounds.Var(flags, &scale, "scale", 1, minScale, 100, "factor of all numbers of visitors, as in loadgen standard")
 	bounds.Var(flags, &rounds, "rounds", 21, 1, 1000, "number of measured rounds of each report")
 	flags.StringVar(&jsonFile, "json", "", "write the result to this JSON file")
 	return cmd
@@ -73,7 +74,7 @@ func (p *program) measureGrowth(ctx context.Context, s *app.Store, scale float64
 			return err
 		}
 	}
-	return growth.WriteTable(p.out)
+	return (&report.Benchmarks{Growth: growth}).WriteTables(p.out, "growth")
 }
 
 // reporter computes reports.
@@ -88,11 +89,7 @@ type reporter struct {
 func (r *reporter) countVisitors(ctx context.Context, campaigns []int64) ([]int64, error) {
 	var all []int64
 	for _, id := range campaigns {
-		plan, err := r.engine.PlanReport(query.Request{Operation: query.CampaignResults, AccountID: r.account, SubjectID: id})
-		if err != nil {
-			return nil, err
-		}
-		results, err := r.engine.ComputeReport(ctx, plan)
+		results, err := r.computeReport(ctx, id, func(*query.Request) {})
 		if err != nil {
 			return nil, err
 		}
@@ -103,45 +100,39 @@ func (r *reporter) countVisitors(ctx context.Context, campaigns []int64) ([]int6
 
 // measuredQueries returns the measured queries.
 func (r *reporter) measuredQueries() []measure.Query {
-	filter := func(request *query.Request, attributes ...string) {
-		values := map[string][]string{"device": {"mobile"}, "country": {"DE", "FR"}}
-		for _, attribute := range attributes {
-			request.Filters.Lists = append(request.Filters.Lists, query.ListFilter{Attribute: attribute, Values: values[attribute]})
-		}
+	var queries []measure.Query
+	add := func(name string, change func(*query.Request)) { // change modifies the unfiltered request
+		queries = append(queries, measure.Query{Name: name, Rounds: r.rounds, Run: func(ctx context.Context, campaign int64) error {
+			_, err := r.computeReport(ctx, campaign, change)
+			return err
+		}})
 	}
-	queries := []measure.Query{r.newQuery("unfiltered", func(*query.Request) {})}
+	mobile := query.ListFilter{Attribute: "device", Values: []string{"mobile"}}
+	countries := query.ListFilter{Attribute: "country", Values: []string{"DE", "FR"}}
+	add("unfiltered", func(*query.Request) {})
 	for goal := range int64(4) {
-		queries = append(queries, r.newQuery(fmt.Sprintf("goal %d", goal+2), func(request *query.Request) { request.GoalID += goal + 1 }))
+		add(fmt.Sprintf("goal %d", goal+2), func(request *query.Request) { request.GoalID += goal + 1 })
 	}
 	for _, dimension := range []query.Dimension{query.ByDevice, query.ByCountry, query.ByChannel, query.ByReferrer} {
-		queries = append(queries, r.newQuery("by "+string(dimension), func(request *query.Request) { request.Dimension = dimension }))
+		add("by "+string(dimension), func(request *query.Request) { request.Dimension = dimension })
 	}
-	return append(queries,
-		r.newQuery("mobile", func(request *query.Request) { filter(request, "device") }),
-		r.newQuery("mobile in DE, FR", func(request *query.Request) { filter(request, "device", "country") }),
-		r.newQuery("by day", func(request *query.Request) { request.Interval = query.Daily }),
-	)
+	add("mobile", func(request *query.Request) { request.Filters.Lists = []query.ListFilter{mobile} })
+	add("mobile in DE, FR", func(request *query.Request) { request.Filters.Lists = []query.ListFilter{mobile, countries} })
+	add("by day", func(request *query.Request) { request.Interval = query.Daily })
+	return queries
 }
 
-// planReport returns the plan of a campaign's report. change modifies the unfiltered
-// request.
-func (r *reporter) planReport(campaign int64, change func(*query.Request)) (*plan.Plan, error) {
+// computeReport computes the report of a campaign. change modifies the unfiltered request.
+func (r *reporter) computeReport(ctx context.Context, campaign int64, change func(*query.Request)) (*result.Report, error) {
 	_, c := findCampaign(r.snapshot, campaign)
 	if c == nil {
 		return nil, fmt.Errorf("the catalogue has no campaign %d", campaign)
 	}
 	request := query.Request{Operation: query.CampaignResults, AccountID: r.account, SubjectID: campaign, GoalID: c.PrimaryGoalID, Metric: query.ValuePerVisitor}
 	change(&request)
-	return r.engine.PlanReport(request)
-}
-
-// newQuery returns a query. The function change modifies the unfiltered request.
-func (r *reporter) newQuery(name string, change func(*query.Request)) measure.Query {
-	return measure.Query{Name: name, Rounds: r.rounds, Run: func(ctx context.Context, campaign int64) error {
-		plan, err := r.planReport(campaign, change)
-		if err == nil {
-			_, err = r.engine.ComputeReport(ctx, plan)
-		}
-		return err
-	}}
+	plan, err := r.engine.PlanReport(request)
+	if err != nil {
+		return nil, err
+	}
+	return r.engine.ComputeReport(ctx, plan)
 }

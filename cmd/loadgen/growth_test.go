@@ -23,7 +23,7 @@ func TestGrowth(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"must be an embedded store": {"growth", "--store", "http://127.0.0.1:1"},
-		"invalid --scale 0":         {"growth", "--store", store, "--scale", "0"},
+		`--scale "0"`:               {"growth", "--store", store, "--scale", "0"},
 	} {
 		if r := run(t, args...); r.code != exitUsage || !strings.Contains(r.err, want) {
 			t.Errorf("%v: exit %d, %s", args, r.code, r.err)

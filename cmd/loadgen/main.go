@@ -27,7 +27,6 @@ const (
 
 // program is one invocation of loadgen.
 type program struct {
-	in       io.Reader
 	out, err io.Writer
 }
 
@@ -37,7 +36,7 @@ type usageError struct{ error }
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal terminates the process
-	p := &program{in: os.Stdin, out: os.Stdout, err: os.Stderr}
+	p := &program{out: os.Stdout, err: os.Stderr}
 	code := p.runCommand(ctx, os.Args[1:])
 	stop()
 	if err := embedded.Shutdown(); err != nil {
@@ -50,7 +49,6 @@ func main() {
 func (p *program) runCommand(ctx context.Context, args []string) int {
 	root := p.rootCommand()
 	root.SetArgs(args)
-	root.SetIn(p.in)
 	root.SetOut(p.out)
 	root.SetErr(p.err)
 	err := root.ExecuteContext(ctx)
@@ -109,14 +107,6 @@ func (p *program) rootCommand() *cobra.Command {
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usageError{fmt.Errorf("%s: unexpected argument %q", cmd.CommandPath(), args[0])}
-	}
-	return nil
-}
-
-// checkScale checks the --scale flag.
-func checkScale(scale float64) error {
-	if !(scale > 0 && scale <= 100) {
-		return fmt.Errorf("invalid --scale %v: must be above 0 and at most 100", scale)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,71 +12,62 @@ import (
 	"lifthouse/loadgen/measure"
 )
 
-// reportFiles writes the inputs of a report and returns its arguments.
-func reportFiles(t *testing.T, dir string) []string {
+// writeResults writes the results that a report reads: the required ones, or all.
+func writeResults(t *testing.T, dir string, all bool) {
 	t.Helper()
-	write := func(name string, value any) string {
-		path := filepath.Join(dir, name)
-		if err := writeJSON(path, value); err != nil {
+	write := func(name string, value any) {
+		if err := writeJSON(filepath.Join(dir, name), value); err != nil {
 			t.Fatal(err)
 		}
-		return path
-	}
-	text := filepath.Join(dir, "import.txt")
-	if err := os.WriteFile(text, []byte("import: 12 s\n"), 0o600); err != nil {
-		t.Fatal(err)
 	}
 	step := bench.Step{Rate: 2531, Met: true, All: bench.Figures{Scheduled: 9, Succeeded: 9, Latency: bench.Latency{P50: 0.7, P99: 2.8}}}
 	missed := step
 	missed.Rate, missed.Met, missed.Miss, missed.All.Latency.P99 = 3797, false, "p99 122.9 ms", 122.9
-	return []string{
-		"report",
-		"--standard", write("standard.json", measure.Insertion{Scale: 0.5, Visitors: 10, Events: 5700, Seconds: 2, EventsPerSecond: 2850}),
-		"--competitors", write("competitors.json", competitors.Result{Visitors: 7, Events: 40, Rounds: 5, ClickHouse: "26.7", Compared: 148, Rows: []competitors.Row{
-			{Question: competitors.MeanValue, System: "Lifthouse", Table: "facts", Cost: measure.Cost{WallMS: 10, CPUMS: 20, PeakMB: 5}, WallRatio: 1, CPURatio: 1, MemoryRatio: 1},
-			{Question: competitors.MeanValue, System: "PostHog", Table: "by time", Cost: measure.Cost{WallMS: 33, CPUMS: 240}, WallRatio: 3.3, CPURatio: 12},
-			{Question: competitors.Mobile, System: "Lifthouse", Table: "facts", Cost: measure.Cost{CPUMS: 8}},
-		}}),
-		"--growth", write("growth.json", measure.Growth{Visitors: []int64{50, 5000}, Rows: []measure.GrowthRow{
-			{Name: "by country", WallMS: []float64{9, 900}, CPUMS: []float64{10, 1500}},
-			{Name: "unfiltered", WallMS: []float64{8, 8.5}, CPUMS: []float64{9, 9.9}},
-		}}),
-		"--load", "Polling dashboards=" + write("load.json", bench.Result{Mix: "dashboard=80", TargetP99: 5, Saturation: 2531, Steps: []bench.Step{step, missed}}),
-		"--calibration", write("calibration.json", calibration.Result{Null: 2000, Effect: 1000, Reports: 64, Tested: 1, Cells: []calibration.Cell{
-			{Measure: "false positives", Methodology: "frequentist", Level: 95, Metric: "goalConversionRate", Shape: "even", Nominal: 0.05, Sense: calibration.Exact, Count: 102, Experiments: 2000, Observed: 0.051, Lower: 0.03, Upper: 0.07},
-		}}),
-		"--decisions", write("decisions.json", calibration.Decisions{Experiments: 4000, Seed: 1, Rows: []calibration.DecisionRow{
-			{Part: "A/A", Scenario: "rate 5 %, 50/50", Methodology: "frequentist", Planned: 62462, Measure: "winner or loser", Experiments: 4000, Rate: 0.0437, Error: 0.0032, Most: 0.05, Upper: 0.0569},
-			{Part: "A/A", Scenario: "rate 1 %, 50/50", Methodology: "frequentist", Planned: 85381, Measure: "winner or loser", Experiments: 4000, Rate: 0.0415, Most: 0.054, Upper: 0.0611},
-		}}),
-		"--section", "Import=" + text,
-		"--command", "make benchmarks SCALE=0.5", "--revision", "abc123",
+	write("standard.json", measure.Insertion{Scale: 0.5, Visitors: 10, Events: 5700, Seconds: 2, EventsPerSecond: 2850})
+	write("competitors.json", competitors.Result{Visitors: 7, Events: 40, Rounds: 5, ClickHouse: "26.7", Compared: 148, Rows: []competitors.Row{
+		{Question: competitors.MeanValue, System: "Lifthouse", Table: "facts", Cost: measure.Cost{WallMS: 10, CPUMS: 20, PeakMB: 5}, WallRatio: 1, CPURatio: 1, MemoryRatio: 1},
+		{Question: competitors.MeanValue, System: "PostHog", Table: "by time", Cost: measure.Cost{WallMS: 33, CPUMS: 240}, WallRatio: 3.3, CPURatio: 12},
+		{Question: competitors.Mobile, System: "Lifthouse", Table: "facts", Cost: measure.Cost{CPUMS: 8}},
+	}})
+	if !all {
+		return
+	}
+	write("growth.json", measure.Growth{Visitors: []int64{50, 5000}, Rows: []measure.GrowthRow{
+		{Name: "by country", WallMS: []float64{9, 900}, CPUMS: []float64{10, 1500}},
+		{Name: "unfiltered", WallMS: []float64{8, 8.5}, CPUMS: []float64{9, 9.9}},
+	}})
+	write("cached.json", bench.Result{Mix: "dashboard=80", TargetP99: 5, Saturation: 2531, Steps: []bench.Step{step, missed}})
+	write("calibration.json", calibration.Result{Null: 2000, Effect: 1000, Reports: 64, Tested: 1, Cells: []calibration.Cell{
+		{Measure: "false positives", Methodology: "frequentist", Level: 95, Metric: "goalConversionRate", Shape: "even", Nominal: 0.05, Sense: calibration.Exact, Count: 102, Experiments: 2000, Observed: 0.051, Lower: 0.03, Upper: 0.07},
+	}})
+	write("decisions.json", calibration.Decisions{Experiments: 4000, Seed: 1, Rows: []calibration.DecisionRow{
+		{Part: "A/A", Scenario: "rate 5 %, 50/50", Methodology: "frequentist", Planned: 62462, Measure: "winner or loser", Experiments: 4000, Rate: 0.0437, Error: 0.0032, Most: 0.05, Upper: 0.0569},
+		{Part: "A/A", Scenario: "rate 1 %, 50/50", Methodology: "frequentist", Planned: 85381, Measure: "winner or loser", Experiments: 4000, Rate: 0.0415, Most: 0.054, Upper: 0.0611},
+	}})
+	if err := os.WriteFile(filepath.Join(dir, "import.txt"), []byte("import: 12 s\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
 	page, details := filepath.Join(dir, "B.md"), filepath.Join(dir, "docs", "benchmarks")
-	run(t, append(reportFiles(t, dir), "-o", page, "--details", details)...).wantOK(t)
+	writeResults(t, dir, true)
+	run(t, "report", "--results", dir, "--command", "make benchmarks SCALE=0.5", "--revision", "abc123", "-o", page, "--details", details).wantOK(t)
 	for file, wants := range map[string][]string{ // in this order
 		page: {
 			"`make benchmarks SCALE=0.5`", "[docs/benchmarks](docs/benchmarks)", "| ClickHouse | 26.7, embedded |", "abc123", "148 numbers", "| Question | PostHog, events | Lifthouse",
-			"| mean value | 12.0 × | 20 |", "| mean value, mobile | – | 8 |", "](docs/benchmarks/competitors.svg)", "](docs/benchmarks/growth.svg)",
-			"| Polling dashboards | 5 | 2531 | 0.7 | 2.8 |", "5,700 events of 10 visitors", "## Import\n\n```\nimport: 12 s\n```",
+			"| mean value | 12.0 × | 20 |", "| mean value, mobile | – | 8 |", "| Report | 50 | 5,000 | CPU ms | Ratio |\n|---|--:|--:|--:|--:|\n", "\n| unfiltered | 8.0 | 8.5 | 9.9 | 1.10 |\n",
+			"| Dashboards that poll | 5 | 2531 | 0.7 | 2.8 |", "5,700 events of 10 visitors", "## Import into a running server\n\n```\nimport: 12 s\n```",
 			"2,000 experiments without an effect", "| False positives | 1 | 0 |", "| A/A | winner or loser | 2 | 0 | 0.0415 | 0.0437 |",
 		},
 		filepath.Join(details, "competitors.md"): {
 			"| mean value | PostHog | by time | 3.3 × | 12.0 × | – |", "| mean value | Lifthouse | facts | 10 | 20 | 5 |",
 		},
-		filepath.Join(details, "competitors.svg"): {">mean value<", ">12.0 ×<"},
-		filepath.Join(details, "growth.md"):       {"| Report | 50 | 5,000 | CPU ms | Ratio |\n|---|--:|--:|--:|--:|\n", "\n| unfiltered | 8.0 | 8.5 | 9.9 | 1.10 |\n"},
-		filepath.Join(details, "growth.svg"):      {"slowest report", "fastest report"},
-		filepath.Join(details, "load.md"):         {"| 2531 | 0.7 |", "| met |", "missed: p99 122.9 ms"},
-		filepath.Join(details, "load.svg"):        {"Polling dashboards", "target 5 ms"},
+		filepath.Join(details, "load.md"): {"| 2531 | 0.7 |", "| met |", "missed: p99 122.9 ms"},
 		filepath.Join(details, "calibration.md"): {
 			"## False positives", "| frequentist | 95 | goalConversionRate | even | 2000 | = 0.05 | 0.0510 | 0.0300–0.0700 | ok |",
 		},
-		filepath.Join(details, "calibration.svg"): {"frequentist 95"},
 		filepath.Join(details, "decisions.md"): {
 			"Simulated campaigns, decided by the engine", "## A/A", "| rate 5 %, 50/50 | frequentist | 62462 | winner or loser | 4000 | ≤ 0.05 | 0.0437 | 0.0032 | 0.0000–0.0569 | ok |",
 		},
@@ -100,7 +90,8 @@ func TestReport(t *testing.T) {
 func TestReportWithoutOptionalInputs(t *testing.T) {
 	dir := t.TempDir()
 	page := filepath.Join(dir, "B.md")
-	run(t, append(reportFiles(t, dir)[:5], "-o", page, "--details", dir)...).wantOK(t)
+	writeResults(t, dir, false)
+	run(t, "report", "--results", dir, "-o", page, "--details", dir).wantOK(t)
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -112,57 +103,13 @@ func TestReportWithoutOptionalInputs(t *testing.T) {
 	}
 }
 
-func TestReportUsageErrors(t *testing.T) {
+func TestReportErrors(t *testing.T) {
 	dir := t.TempDir()
-	required := reportFiles(t, dir)[:5]
-	page := filepath.Join(dir, "B.md")
-	for want, args := range map[string][]string{
-		"missing --competitors: must be a JSON file": append(required[:3:3], "-o", page),
-		`invalid --section "x": must be TITLE=FILE`:  append(required[:5:5], "--section", "x", "-o", page),
-		`invalid --load "=y": must be TITLE=FILE`:    append(required[:5:5], "--load", "=y", "-o", page),
-		"missing --output":                           required,
-	} {
-		if r := run(t, args...); r.code != exitUsage || !strings.Contains(r.err, want) {
-			t.Errorf("%v: exit %d, %s; want %q", args, r.code, r.err, want)
-		}
+	if r := run(t, "report", "--results", dir); r.code != exitUsage || !strings.Contains(r.err, "missing --results or --output") {
+		t.Errorf("without --output: exit %d, %s", r.code, r.err)
 	}
-}
-
-// TestOutputsKeepInputs names each input of a command as an output.
-func TestOutputsKeepInputs(t *testing.T) {
-	dir := t.TempDir()
-	args := reportFiles(t, dir)
-	scenario := filepath.Join(dir, "scenario.yaml")
-	if err := os.WriteFile(scenario, []byte("seed: 1\nstart: 2026-03-01\ndays: 1\nwebsites: [{id: 1, domain: example.com, goals: [{id: 3, name: Buy, rate: 0.1}], campaigns: [{id: 1, name: A, primaryGoalId: 3, visitors: 10, controlShare: 50, variations: [{id: 1, name: B, share: 100}]}]}]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	section := filepath.Join(dir, "competitors.md")
-	if err := os.WriteFile(section, []byte("text\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for flag, c := range map[string]struct {
-		file string
-		args []string
-	}{
-		"--details":   {section, append(slices.Clone(args), "--section", "Competitors="+section, "-o", filepath.Join(dir, "B.md"), "--details", dir)},
-		"-o":          {filepath.Join(dir, "competitors.json"), append(slices.Clone(args), "-o", filepath.Join(dir, "competitors.json"), "--details", filepath.Join(dir, "d"))},
-		"--truth":     {scenario, []string{"generate", "-f", scenario, "--truth", scenario}},
-		"--catalogue": {scenario, []string{"generate", "-f", scenario, "--truth", filepath.Join(dir, "t"), "--catalogue", scenario}},
-		"--output":    {scenario, []string{"generate", "-f", scenario, "--output", scenario}},
-	} {
-		before, err := os.ReadFile(c.file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := run(t, c.args...)
-		if after, err := os.ReadFile(c.file); err != nil || string(after) != string(before) {
-			t.Errorf("%s: the input %s is now %.40q, %v", flag, c.file, after, err)
-		}
-		if flag == "-o" {
-			flag = "--output"
-		}
-		if want := flag + ` "` + c.file + `": is the input`; r.code != exitUsage || !strings.Contains(r.err, want) {
-			t.Errorf("exit %d, %q; want %q", r.code, r.err, want)
-		}
+	r := run(t, "report", "--results", dir, "-o", filepath.Join(dir, "B.md"), "--details", dir)
+	if r.code != exitFailed || !strings.Contains(r.err, "read standard.json, the --json file of another command") || !strings.Contains(r.err, "read competitors.json") {
+		t.Errorf("empty directory: exit %d, %s", r.code, r.err)
 	}
 }

@@ -25,6 +25,9 @@ campaigns with 3,700 to 17,000 visitors, on 10 websites and over 60 days. A visi
 minutes and days apart. 22 % of the events after the first view are goals of five kinds. The first goal
 has log-normal revenue. 1 % of the visitors see several variations. All attributes are set.`
 
+// minScale is the least scale of the standard data set.
+const minScale = 0.0001
+
 // standardOptions has the flags of the command.
 type standardOptions struct {
 	store    string
@@ -42,12 +45,8 @@ func (p *program) standardCommand() *cobra.Command {
 		Long:  standardHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var errs []error
 			if o.store == "" {
-				errs = append(errs, errors.New("missing --store: must be a new store, such as embedded:./standard"))
-			}
-			if err := errors.Join(append(errs, checkScale(o.scale))...); err != nil {
-				return usageError{err}
+				return usageError{errors.New("missing --store: must be a new store, such as embedded:./standard")}
 			}
 			return p.withStore(cmd.Context(), o.store, func(store *app.Store) error {
 				return p.insertStandard(cmd.Context(), store, &o)
@@ -56,7 +55,7 @@ func (p *program) standardCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.store, "store", "", "address of the new store, such as embedded:./standard (required)")
-	bounds.Var(flags, &o.scale, "scale", 1, 0, 100, "factor of all numbers of visitors")
+	bounds.Var(flags, &o.scale, "scale", 1, minScale, 100, "factor of all numbers of visitors")
 	bounds.Var(flags, &o.seed, "seed", 1, 0, math.MaxUint64, "seed of the random numbers")
 	flags.BoolVar(&o.optimize, "optimize", false, "merge the parts of the events table at the end")
 	flags.StringVar(&o.jsonFile, "json", "", "write the insertion rate to this JSON file")
@@ -88,7 +87,7 @@ func (p *program) insertStandard(ctx context.Context, store *app.Store, o *stand
 		}
 		p.printDiagnostic("merged parts in %.1f s", time.Since(started).Seconds())
 	}
-	token, _, err := store.Catalogue.CreateToken(ctx, catalogue.Token{AccountID: s.Account, Name: "standard", Scopes: []catalogue.Scope{catalogue.ScopeRead}})
+	token, _, err := store.Catalogue.CreateToken(ctx, catalogue.Token{AccountID: population.Account, Name: "standard", Scopes: []catalogue.Scope{catalogue.ScopeRead}})
 	if err != nil {
 		return err
 	}

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/embedded"
 	"lifthouse/engine/source"
 	"lifthouse/loadgen/measure"
 	"lifthouse/loadgen/population"
-	"lifthouse/loadgen/send"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -29,7 +29,7 @@ func (p *program) withStore(ctx context.Context, address string, work func(*app.
 	store, err := app.OpenStore(ctx, home, app.Options{Limits: source.DefaultLimits, Times: ingest.DefaultTimes})
 	var locked *embedded.LockedError
 	if errors.As(err, &locked) {
-		return fmt.Errorf("%w; to send events to a running server, use loadgen generate --url", err)
+		return fmt.Errorf("%w; stop this process, or write the events with loadgen generate -o and import them with lifthouse import", err)
 	}
 	if err != nil {
 		return err
@@ -48,9 +48,9 @@ func checkEmbedded(address string) error {
 
 // insertScenario inserts the events of a scenario into a store and applies the
 // catalogue of the scenario.
-func (p *program) insertScenario(ctx context.Context, store *app.Store, s *population.Scenario) (send.Progress, error) {
+func (p *program) insertScenario(ctx context.Context, store *app.Store, s *population.Scenario) (population.Progress, error) {
 	update, clearProgress := p.sendProgress("store", s.TotalVisitors())
-	sent, err := send.InsertScenario(ctx, s, store.Writer, update)
+	sent, err := population.InsertScenario(ctx, s, store.Writer, update)
 	clearProgress()
 	if err != nil {
 		return sent, err
@@ -106,4 +106,33 @@ func encodeJSON(w io.Writer, value any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(value)
+}
+
+// sendProgress returns a function that shows how many visitors have been sent,
+// and a function that clears it.
+func (p *program) sendProgress(name string, visitors int) (update func(population.Progress), clearProgress func()) {
+	show := terminal.NewProgress(p.err, name, false)
+	return func(now population.Progress) {
+		show.ShowAmounts(int64(now.Visitors), int64(visitors), func() {
+			p.printDiagnostic("%s: %d of %d visitors, %d events", name, now.Visitors, visitors, now.Events)
+		})
+	}, show.ClearBar
+}
+
+// phaseProgress returns a function that shows the progress of phases, and a line at the end of each phase.
+func (p *program) phaseProgress() func(phase string, done, total int) {
+	var show *terminal.Progress
+	current := ""
+	return func(phase string, done, total int) {
+		if phase != current {
+			show, current = terminal.NewProgress(p.err, phase, false), phase
+		}
+		line := func() { _, _ = fmt.Fprintf(p.err, "%s: %d of %d\n", phase, done, total) }
+		if done < total {
+			show.ShowAmounts(int64(done), int64(total), line)
+			return
+		}
+		show.ClearBar()
+		line()
+	}
 }

@@ -24,9 +24,6 @@ type client struct {
 	etags       sync.Map // last ETag by path
 }
 
-// maxResponseBytes limits the responses that the client decodes.
-const maxResponseBytes = 64 << 20
-
 func newClient(o *Options) *client {
 	transport := &http.Transport{
 		MaxIdleConnsPerHost: o.MaxInFlight, // new connections would add to the latencies
@@ -119,25 +116,31 @@ func errorName(err error) string {
 
 // fetchJSON requests a path and decodes the JSON response.
 func (c *client) fetchJSON(ctx context.Context, path string, into any) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+path, http.NoBody)
+	body, err := c.fetchBody(ctx, c.url+path)
 	if err != nil {
 		return err
-	}
-	request.Header.Set("Authorization", "Bearer "+c.token)
-	response, err := c.http.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponseBytes))
-	if err != nil {
-		return err
-	}
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("GET %s: %s: %s", path, response.Status, bytes.TrimSpace(body))
 	}
 	if err := json.Unmarshal(body, into); err != nil {
 		return fmt.Errorf("GET %s: %w", path, err)
 	}
 	return nil
+}
+
+// fetchBody requests an address and returns the body of the response.
+func (c *client) fetchBody(ctx context.Context, address string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+c.token)
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("GET %s: %s: %.1000s", address, response.Status, bytes.TrimSpace(body))
+	}
+	return body, err
 }

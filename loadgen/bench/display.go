@@ -1,128 +1,68 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
-	"io"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 )
 
-// Display shows the progress and the results of a load test as text. On a
-// terminal it redraws one table. Otherwise it writes lines.
-type Display struct {
-	Out         io.Writer
-	ProgressOut io.Writer // progress lines if Out is not a terminal; nil: Out
-	Terminal    bool      // Out is a terminal
-
-	drawnLines int // lines of the table on the terminal
+// String formats the figures of a running step as one line.
+func (p Progress) String() string {
+	return fmt.Sprintf("%s at %.4g/s, %s of %s: %d succeeded, p50 %.1f ms, p99 %.1f ms, %d failed or not sent",
+		p.Phase, p.Rate, p.Elapsed.Round(time.Second), p.Of, p.All.Succeeded, p.All.Latency.P50, p.All.Latency.P99, p.All.Failures())
 }
 
-// ProgressPeriod returns the time between two calls of ShowProgress.
-func (d *Display) ProgressPeriod() time.Duration {
-	if d.Terminal {
-		return 500 * time.Millisecond
-	}
-	return 5 * time.Second
-}
-
-// ShowProgress shows the figures of a running step.
-func (d *Display) ShowProgress(p Progress) {
-	head := fmt.Sprintf("%s at %.4g/s, %s of %s", p.Phase, p.Rate, p.Elapsed.Round(time.Second), p.Of)
-	if !d.Terminal {
-		f := &p.All
-		out := d.Out
-		if d.ProgressOut != nil {
-			out = d.ProgressOut
-		}
-		_, _ = fmt.Fprintf(out, "%s: %d succeeded, p50 %.1f ms, p99 %.1f ms, %d failed or not sent\n", head, f.Succeeded, f.Latency.P50, f.Latency.P99, f.Failures())
-		return
-	}
-	d.eraseTable()
-	table := head + "\n" + tableOf(append(slices.Clone(p.Kinds), p.All))
-	d.writeText("\x1b[?7l%s\x1b[?7h", table) // no line wrap: a wrapped table has more lines than eraseTable expects
-	d.drawnLines = strings.Count(table, "\n")
-}
-
-// ShowStep shows the result of a step: one line for a ladder, otherwise a table.
-func (d *Display) ShowStep(s Step, ladder bool) {
-	d.eraseTable()
-	if !ladder {
-		d.writeText("scheduled %.4g requests/s, succeeded %.4g requests/s\n%s", s.Rate, s.Achieved, tableOf(append(slices.Clone(s.Kinds), s.All)))
-		d.writeText("%s%s", statusText(&s.All), s.Server.metricsText())
-		return
-	}
+// LadderText formats a step of a ladder as one line.
+func (s *Step) LadderText() string {
 	verdict := "meets the target"
 	if !s.Met {
 		verdict = "misses the target: " + s.Miss
 	}
-	d.writeText("%8.4g/s   p50 %7.1f   p95 %7.1f   p99 %7.1f   max %7.1f ms   %s\n", s.Rate, s.All.Latency.P50, s.All.Latency.P95, s.All.Latency.P99, s.All.Latency.Max, verdict)
+	l := s.All.Latency
+	return fmt.Sprintf("%8.4g/s   p50 %7.1f   p95 %7.1f   p99 %7.1f   max %7.1f ms   %s\n", s.Rate, l.P50, l.P95, l.P99, l.Max, verdict)
 }
 
-// ShowSummary shows the saturation rate and the notes.
-func (d *Display) ShowSummary(r *Result) {
-	if r.isLadder() && r.Saturation > 0 {
-		d.writeText("Saturation: %.4g requests/s with a p99 of at most %g ms (mix %s).\n", r.Saturation, r.TargetP99, r.Mix)
-	}
-	for _, note := range r.Notes {
-		d.writeText("Note: %s.\n", note)
-	}
-}
-
-// eraseTable erases the table on the terminal.
-func (d *Display) eraseTable() {
-	if d.drawnLines > 0 {
-		d.writeText("\x1b[%dA\x1b[J", d.drawnLines)
-	}
-	d.drawnLines = 0
-}
-
-func (d *Display) writeText(format string, args ...any) {
-	_, _ = fmt.Fprintf(d.Out, format, args...)
-}
-
-// tableOf formats figures as a table with latencies in milliseconds.
-func tableOf(figures []Figures) string {
+// String formats the figures of a step as a table with latencies in milliseconds, and the server's metrics.
+func (s *Step) String() string {
 	var text strings.Builder
+	_, _ = fmt.Fprintf(&text, "scheduled %.4g requests/s, succeeded %.4g requests/s\n", s.Rate, s.Achieved)
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(table, "kind\tsucceeded\tfailed\tnot sent\tp50\tp90\tp95\tp99\tp99.9\tmax ms\t")
-	for _, f := range figures {
+	for _, f := range append(slices.Clone(s.Kinds), s.All) {
 		l := f.Latency
 		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n",
-			f.kindName(), f.Succeeded, f.Failures()-f.NotSent, f.NotSent, l.P50, l.P90, l.P95, l.P99, l.P999, l.Max)
+			cmp.Or(f.Kind, "all"), f.Succeeded, f.Failures()-f.NotSent, f.NotSent, l.P50, l.P90, l.P95, l.P99, l.P999, l.Max)
 	}
 	_ = table.Flush()
+	_, _ = fmt.Fprintf(&text, "by status: %s\n", countsText(s.All.Statuses))
+	if m := s.Server; m != nil {
+		_, _ = fmt.Fprintf(&text, "server: %.2f cores, %.0f MiB resident, %.0f store queries of %.1f ms, results: %s\n",
+			m.Cores, m.ResidentBytes/(1<<20), m.StoreQueries, m.StoreMean, countsText(m.Results))
+	}
 	return text.String()
 }
 
-// kindName returns the kind, or "all".
-func (f *Figures) kindName() string {
-	if f.Kind == "" {
-		return "all"
-	}
-	return string(f.Kind)
-}
-
-func statusText(f *Figures) string {
+// countsText formats counts by name, in the order of the names.
+func countsText[N int | float64](counts map[string]N) string {
 	var parts []string
-	for name, n := range f.Statuses {
-		parts = append(parts, fmt.Sprintf("%s: %d", name, n))
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%s: %v", name, counts[name]))
 	}
-	slices.Sort(parts)
-	return "by status: " + strings.Join(parts, ", ") + "\n"
+	return strings.Join(parts, ", ")
 }
 
-// metricsText formats the server's metrics, or returns "" if s is nil.
-func (s *Server) metricsText() string {
-	if s == nil {
-		return ""
+// String formats the saturation rate and the notes.
+func (r *Result) String() string {
+	var text strings.Builder
+	if r.isLadder() && r.Saturation > 0 {
+		_, _ = fmt.Fprintf(&text, "Saturation: %.4g requests/s with a p99 of at most %g ms (mix %s).\n", r.Saturation, r.TargetP99, r.Mix)
 	}
-	var outcomes []string
-	for name, n := range s.Results {
-		outcomes = append(outcomes, fmt.Sprintf("%s %.0f", name, n))
+	for _, note := range r.Notes {
+		_, _ = fmt.Fprintf(&text, "Note: %s.\n", note)
 	}
-	slices.Sort(outcomes)
-	return fmt.Sprintf("server: %.2f cores, %.0f MiB resident, %.0f store queries of %.1f ms, results: %s; %.0f shed, %.0f rate limited\n",
-		s.Cores, s.ResidentBytes/(1<<20), s.StoreQueries, s.StoreMean, strings.Join(outcomes, ", "), s.Shed, s.RateLimited)
+	return text.String()
 }

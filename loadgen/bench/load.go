@@ -9,16 +9,15 @@ import (
 
 // Step is the result of a load at one rate.
 type Step struct {
-	Rate      float64    `json:"rate"`     // scheduled requests per second
-	Achieved  float64    `json:"achieved"` // successful requests per second, until the last response
-	Seconds   float64    `json:"seconds"`
-	All       Figures    `json:"all"`
-	Kinds     []Figures  `json:"kinds"`
-	SendDelay Latency    `json:"sendDelay"` // time from the scheduled to the actual start of requests
-	Curve     []Quantile `json:"curve"`     // of all latencies
-	Server    *Server    `json:"server,omitempty"`
-	Met       bool       `json:"met"`            // of a ladder: the step met the target
-	Miss      string     `json:"miss,omitempty"` // of a ladder: the reason why the step missed the target
+	Rate      float64   `json:"rate"`     // scheduled requests per second
+	Achieved  float64   `json:"achieved"` // successful requests per second, until the last response
+	Seconds   float64   `json:"seconds"`
+	All       Figures   `json:"all"`
+	Kinds     []Figures `json:"kinds"`
+	SendDelay Latency   `json:"sendDelay"` // time from the scheduled to the actual start of requests
+	Server    *Server   `json:"server,omitempty"`
+	Met       bool      `json:"met"`            // of a ladder: the step met the target
+	Miss      string    `json:"miss,omitempty"` // of a ladder: the reason why the step missed the target
 }
 
 // Progress has the figures of a step so far.
@@ -28,7 +27,6 @@ type Progress struct {
 	Elapsed time.Duration
 	Of      time.Duration
 	All     Figures
-	Kinds   []Figures
 }
 
 // load sends requests at a rate.
@@ -38,8 +36,10 @@ type load struct {
 	random   *rand.Rand    // of arrivals
 	inFlight chan struct{} // one element per request in flight
 	progress func(Progress)
-	every    time.Duration
 }
+
+// progressPeriod is the time between two reports of progress.
+const progressPeriod = 5 * time.Second
 
 // runStep sends requests for the given duration and waits for the last response.
 // Arrivals are a Poisson process, as of independent users. The latency of a
@@ -48,7 +48,7 @@ type load struct {
 func (l *load) runStep(ctx context.Context, phase string, rate float64, duration time.Duration) (Step, error) {
 	r := newRecorder()
 	start := time.Now()
-	defer l.reportProgress(ctx, r, Progress{Phase: phase, Rate: rate, Of: duration}, start)()
+	shown := start // time of the last progress
 	var requests sync.WaitGroup
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -56,6 +56,11 @@ func (l *load) runStep(ctx context.Context, phase string, rate float64, duration
 		scheduled := start.Add(offset)
 		if !waitUntil(ctx, timer, scheduled) {
 			break
+		}
+		if l.progress != nil && time.Since(shown) >= progressPeriod {
+			shown = time.Now()
+			_, all := r.figuresByKind()
+			l.progress(Progress{Phase: phase, Rate: rate, Elapsed: time.Since(start), Of: duration, All: all.toFigures("")})
 		}
 		t := l.workload.nextTask()
 		r.recordScheduled(t.kind, time.Since(scheduled))
@@ -67,9 +72,8 @@ func (l *load) runStep(ctx context.Context, phase string, rate float64, duration
 		}
 		requests.Go(func() {
 			defer func() { <-l.inFlight }()
-			sent := time.Now()
 			o := l.client.sendRequest(ctx, &t)
-			r.recordOutcome(t.kind, o, scheduled, sent, time.Now())
+			r.recordOutcome(t.kind, o, scheduled, time.Now())
 		})
 	}
 	requests.Wait()
@@ -96,39 +100,11 @@ func waitUntil(ctx context.Context, timer *time.Timer, at time.Time) bool {
 	}
 }
 
-// reportProgress starts a goroutine that calls l.progress periodically. The
-// returned function stops the goroutine and waits for it.
-func (l *load) reportProgress(ctx context.Context, r *recorder, p Progress, start time.Time) (stop func()) {
-	if l.progress == nil {
-		return func() {}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	var reporter sync.WaitGroup
-	reporter.Go(func() {
-		ticker := time.NewTicker(l.every)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				kinds, all := r.figuresByKind()
-				p.Elapsed, p.Kinds, p.All = time.Since(start), kinds, all.toFigures("")
-				l.progress(p)
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-	return func() {
-		cancel()
-		reporter.Wait()
-	}
-}
-
 func (r *recorder) measuredStep(start time.Time, rate float64, duration time.Duration) Step {
 	kinds, all := r.figuresByKind()
 	elapsed := max(duration, r.last.Sub(start))
 	return Step{
 		Rate: rate, Achieved: float64(all.succeeded) / elapsed.Seconds(), Seconds: elapsed.Seconds(),
-		All: all.toFigures(""), Kinds: kinds, SendDelay: latencyOf(r.sendDelay), Curve: latencyQuantiles(all.latency),
+		All: all.toFigures(""), Kinds: kinds, SendDelay: latencyOf(r.sendDelay),
 	}
 }

@@ -1,9 +1,9 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/prometheus/common/expfmt"
@@ -12,15 +12,11 @@ import (
 
 // Server has the server's own metrics over a step.
 type Server struct {
-	CPUSeconds    float64            `json:"cpuSeconds"`
 	Cores         float64            `json:"cores"`         // CPU seconds per second
 	ResidentBytes float64            `json:"residentBytes"` // at the end of the step
 	StoreQueries  float64            `json:"storeQueries"`
 	StoreMean     float64            `json:"storeMean"` // milliseconds per store query
 	Results       map[string]float64 `json:"results"`   // by cache outcome: hit, miss, shared, not_modified, stale
-	Events        map[string]float64 `json:"events"`    // by verdict
-	Shed          float64            `json:"shed"`      // requests rejected because the server was overloaded
-	RateLimited   float64            `json:"rateLimited"`
 }
 
 // scrape has the sum of each metric by name, and by name and label value.
@@ -29,20 +25,12 @@ type scrape map[string]float64
 // scrapeMetrics reads the server's metrics.
 func (c *client) scrapeMetrics(ctx context.Context, admin string) (scrape, error) {
 	address := strings.TrimSuffix(strings.TrimRight(admin, "/"), "/metrics") + "/metrics"
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	body, err := c.fetchBody(ctx, address)
 	if err != nil {
 		return nil, err
-	}
-	response, err := c.http.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("GET %s: %s", address, response.Status)
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(response.Body)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("GET %s: %w", address, err)
 	}
@@ -88,18 +76,15 @@ func serverMetrics(before, after scrape, seconds float64) *Server {
 	increase := func(name string) float64 { return after[name] - before[name] }
 	const cpu, store = "process_cpu_seconds_total", "lifthouse_store_query_seconds"
 	s := &Server{
-		CPUSeconds: increase(cpu), Cores: increase(cpu) / seconds, ResidentBytes: after["process_resident_memory_bytes"],
-		StoreQueries: increase(store + "_count"), Shed: increase("lifthouse_shed_total"), RateLimited: increase("lifthouse_rate_limited_total"),
-		Results: map[string]float64{}, Events: map[string]float64{},
+		Cores: increase(cpu) / seconds, ResidentBytes: after["process_resident_memory_bytes"],
+		StoreQueries: increase(store + "_count"), Results: map[string]float64{},
 	}
 	if s.StoreQueries > 0 {
 		s.StoreMean = 1000 * increase(store+"_sum") / s.StoreQueries
 	}
-	for prefix, into := range map[string]map[string]float64{"lifthouse_results_total ": s.Results, "lifthouse_events_total ": s.Events} {
-		for name := range after {
-			if label, ok := strings.CutPrefix(name, prefix); ok && increase(name) > 0 {
-				into[label] = increase(name)
-			}
+	for name := range after {
+		if label, ok := strings.CutPrefix(name, "lifthouse_results_total "); ok && increase(name) > 0 {
+			s.Results[label] = increase(name)
 		}
 	}
 	return s

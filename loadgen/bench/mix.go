@@ -2,7 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -30,12 +29,12 @@ var Kinds = []Kind{Dashboard, Opened, Uncached, Filtered, Breakdown, Series, Lis
 // Mix has the relative frequency of each kind.
 type Mix map[Kind]int
 
-// Presets are the named mixes.
+// Presets are the named mixes. They send no events.
 var Presets = map[string]Mix{
 	"cached":   {Dashboard: 80, Opened: 20},
 	"uncached": {Uncached: 100},
 	"analyst":  {Filtered: 60, Breakdown: 25, Series: 10, List: 5},
-	"mixed":    {Dashboard: 70, Filtered: 10, Breakdown: 8, Series: 2, List: 8, Ingest: 2},
+	"mixed":    {Dashboard: 70, Filtered: 10, Breakdown: 8, Series: 2, List: 10},
 }
 
 // ParseMix parses the name of a preset, or kinds with weights such as
@@ -79,13 +78,6 @@ func (m Mix) String() string {
 		}
 	}
 	return strings.Join(parts, ",")
-}
-
-// withoutKind returns a copy of the mix without a kind.
-func (m Mix) withoutKind(kind Kind) Mix {
-	rest := maps.Clone(m)
-	delete(rest, kind)
-	return rest
 }
 
 func (m Mix) totalWeight() int {

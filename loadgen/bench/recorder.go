@@ -28,7 +28,6 @@ type Figures struct {
 	NotSent   int64          `json:"notSent"`  // because too many requests were in flight
 	Statuses  map[string]int `json:"statuses"` // completed requests by status or error
 	Latency   Latency        `json:"latency"`  // of successful requests, from the scheduled start to the end of the response
-	Service   Latency        `json:"service"`  // of successful requests, from the actual start to the end of the response
 }
 
 // FailedShare returns the share of scheduled requests that did not succeed.
@@ -47,12 +46,6 @@ func (f Figures) Failures() int64 {
 		completed += int64(n)
 	}
 	return completed - f.Succeeded + f.NotSent
-}
-
-// Quantile is a point of a latency curve.
-type Quantile struct {
-	Share        float64 `json:"share"` // of the successful requests
-	Milliseconds float64 `json:"ms"`
 }
 
 // Range and precision of the histograms.
@@ -79,17 +72,17 @@ func latencyOf(h *hdrhistogram.Histogram) Latency {
 type counts struct {
 	scheduled, succeeded, notSent int64
 	statuses                      map[string]int
-	latency, service              *hdrhistogram.Histogram
+	latency                       *hdrhistogram.Histogram
 }
 
 func newCounts() *counts {
-	return &counts{statuses: map[string]int{}, latency: newHistogram(), service: newHistogram()}
+	return &counts{statuses: map[string]int{}, latency: newHistogram()}
 }
 
 func (c *counts) toFigures(kind Kind) Figures {
 	return Figures{
 		Kind: kind, Scheduled: c.scheduled, Succeeded: c.succeeded, NotSent: c.notSent, Statuses: maps.Clone(c.statuses),
-		Latency: latencyOf(c.latency), Service: latencyOf(c.service),
+		Latency: latencyOf(c.latency),
 	}
 }
 
@@ -101,7 +94,6 @@ func (c *counts) addCounts(other *counts) {
 		c.statuses[name] += n
 	}
 	c.latency.Merge(other.latency)
-	c.service.Merge(other.service)
 }
 
 // recorder records the requests of one step. It is safe for concurrent use.
@@ -139,7 +131,7 @@ func (r *recorder) notSent(kind Kind) {
 
 // recordOutcome records the outcome of a request. Only successful requests have a
 // latency, because fast error responses would lower the percentiles.
-func (r *recorder) recordOutcome(kind Kind, o outcome, scheduled, sent, now time.Time) {
+func (r *recorder) recordOutcome(kind Kind, o outcome, scheduled, now time.Time) {
 	r.Lock()
 	defer r.Unlock()
 	c := r.countsOf(kind)
@@ -152,7 +144,6 @@ func (r *recorder) recordOutcome(kind Kind, o outcome, scheduled, sent, now time
 	}
 	c.succeeded++
 	recordDuration(c.latency, now.Sub(scheduled))
-	recordDuration(c.service, now.Sub(sent))
 }
 
 // figuresByKind returns the figures of each kind and the counts of all kinds.
@@ -167,16 +158,4 @@ func (r *recorder) figuresByKind() (kinds []Figures, all *counts) {
 		}
 	}
 	return kinds, all
-}
-
-// latencyQuantiles returns the latencies at shares that approach 1.
-func latencyQuantiles(h *hdrhistogram.Histogram) []Quantile {
-	var points []Quantile
-	if h.TotalCount() == 0 {
-		return points
-	}
-	for rest := 1.0; rest*float64(h.TotalCount()) >= 0.5; rest *= 0.8 {
-		points = append(points, Quantile{1 - rest, float64(h.ValueAtQuantile(100*(1-rest))) / 1000})
-	}
-	return points
 }

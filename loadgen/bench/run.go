@@ -9,21 +9,18 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
-	"runtime"
 	"slices"
-	"strings"
 	"time"
 )
 
 // Options configure a load test.
 type Options struct {
-	URL, Token     string
-	IngestToken    string // empty: no events are sent
-	AdminURL       string // of /metrics; empty: the server's metrics are not read
-	Mix            Mix
-	Campaigns      []int64 // campaigns to request reports of; empty: all
-	IngestCampaign int64   // campaign that events are sent to; 0: the smallest
-	Seed           uint64
+	URL, Token  string
+	IngestToken string // needed if the mix has events
+	AdminURL    string // of /metrics; empty: the server's metrics are not read
+	Mix         Mix
+	Campaigns   []int64 // campaigns to request reports of; empty: all. The smallest one receives the events
+	Seed        uint64
 
 	Rate        float64       // requests per second; with Ladder, of the first step
 	Duration    time.Duration // of each step
@@ -34,9 +31,8 @@ type Options struct {
 	Ladder    bool          // search the highest rate that meets TargetP99
 	TargetP99 time.Duration // of a ladder
 
-	Progress      func(Progress) // called every ProgressEvery while a step runs; nil: never
-	ProgressEvery time.Duration
-	StepDone      func(Step) // called after each measured step; nil: never
+	Progress func(Progress) // called every 5 seconds while a step runs; nil: never
+	StepDone func(*Step)    // called after each measured step; nil: never
 }
 
 // Defaults has the default options.
@@ -47,55 +43,41 @@ var Defaults = Options{
 
 // Result is the result of a load test.
 type Result struct {
-	URL        string         `json:"url"`
-	At         time.Time      `json:"at"`
-	Generator  map[string]any `json:"generator"` // the machine that sent the requests
-	Mix        string         `json:"mix"`
-	Seed       uint64         `json:"seed"`
-	Notes      []string       `json:"notes"`
-	TargetP99  float64        `json:"targetP99,omitempty"`  // of a ladder, in milliseconds
-	Saturation float64        `json:"saturation,omitempty"` // highest rate that met TargetP99; 0: none
-	Steps      []Step         `json:"steps"`                // in the order of measurement
+	URL        string    `json:"url"`
+	At         time.Time `json:"at"`
+	Mix        string    `json:"mix"`
+	Seed       uint64    `json:"seed"`
+	Notes      []string  `json:"notes"`
+	TargetP99  float64   `json:"targetP99,omitempty"`  // of a ladder, in milliseconds
+	Saturation float64   `json:"saturation,omitempty"` // highest rate that met TargetP99; 0: none
+	Steps      []Step    `json:"steps"`                // in the order of measurement
 }
 
 // Validate returns an error that lists all invalid options, or nil.
 func (o *Options) Validate() error {
-	var problems []string
-	check := func(valid bool, name string, value any, rule string) {
-		if !valid {
-			problems = append(problems, fmt.Sprintf("invalid %s %q: must be %s", name, fmt.Sprint(value), rule))
-		}
-	}
+	var errs []error
 	for name, address := range map[string]string{"url": o.URL, "admin-url": o.AdminURL} {
 		u, err := url.Parse(address)
 		absent := address == "" && name != "url"
-		check(absent || err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", name, address, "a URL such as http://127.0.0.1:8080")
+		if !absent && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+			errs = append(errs, fmt.Errorf("invalid %s %q: must be a URL such as http://127.0.0.1:8080", name, address))
+		}
 	}
-	check(o.Token != "", "token", "", "a token with scope read")
-	check(o.Rate > 0 && o.Rate <= 1e6, "rate", o.Rate, "requests per second, above 0 and at most 1000000")
-	check(o.Duration > 0, "duration", o.Duration, "positive")
-	check(o.WarmUp >= 0, "warm-up", o.WarmUp, "0 or positive")
-	check(o.Timeout > 0, "timeout", o.Timeout, "positive")
-	check(o.MaxInFlight >= 1, "max-in-flight", o.MaxInFlight, "at least 1")
-	check(!o.Ladder || o.TargetP99 > 0, "target-p99", o.TargetP99, "positive")
-	if len(problems) == 0 {
-		return nil
+	if o.Token == "" {
+		errs = append(errs, errors.New("missing token: must be a token with scope read"))
 	}
-	slices.Sort(problems)
-	return errors.New(strings.Join(problems, "; "))
+	if o.Mix[Ingest] > 0 && o.IngestToken == "" {
+		errs = append(errs, errors.New("missing ingest-token: the mix has events, which need a token with scope ingest"))
+	}
+	return errors.Join(errs...)
 }
 
 // Run runs a load test. If Run is interrupted, it returns the measured steps
 // with the error.
 func Run(ctx context.Context, o Options) (*Result, error) {
-	r := &Result{URL: o.URL, At: time.Now().UTC().Truncate(time.Second), Seed: o.Seed, Notes: []string{}, Generator: map[string]any{"cpus": runtime.NumCPU(), "go": runtime.Version(), "os": runtime.GOOS + "/" + runtime.GOARCH}}
-	if o.Mix[Ingest] > 0 && o.IngestToken == "" {
-		r.Notes = append(r.Notes, fmt.Sprintf("ingest=%d is left out because there is no ingest token", o.Mix[Ingest]))
-		if o.Mix = o.Mix.withoutKind(Ingest); o.Mix.totalWeight() == 0 {
-			return r, errors.New("the mix has only ingest requests: set --ingest-token")
-		}
+	r := &Result{
+		URL: o.URL, At: time.Now().UTC().Truncate(time.Second), Mix: o.Mix.String(), Seed: o.Seed, Notes: []string{},
 	}
-	r.Mix = o.Mix.String()
 	c := newClient(&o)
 	defer c.http.CloseIdleConnections()
 	found, err := c.findTargets(ctx, &o)
@@ -104,7 +86,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	l := &load{
 		client: c, workload: newWorkload(&o, found), random: rand.New(rand.NewPCG(o.Seed, 0)),
-		inFlight: make(chan struct{}, o.MaxInFlight), progress: o.Progress, every: o.ProgressEvery,
+		inFlight: make(chan struct{}, o.MaxInFlight), progress: o.Progress,
 	}
 	if o.WarmUp > 0 {
 		if _, err := l.runStep(ctx, "warm-up", o.Rate, o.WarmUp); err != nil {
@@ -130,7 +112,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 
 func (o *Options) stepDone(s *Step) {
 	if o.StepDone != nil {
-		o.StepDone(*s)
+		o.StepDone(s)
 	}
 }
 

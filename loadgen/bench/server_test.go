@@ -71,7 +71,7 @@ func TestRunSendsAllKinds(t *testing.T) {
 		t.Fatalf("%v; %+v; notes %q", err, step.All, r.Notes)
 	}
 	for _, f := range step.Kinds {
-		if f.Succeeded < 5 || f.Latency.P50 <= 0 || f.Latency.Max < f.Latency.P50 || f.Latency.Max < f.Service.P50 {
+		if f.Succeeded < 5 || f.Latency.P50 <= 0 || f.Latency.Max < f.Latency.P50 {
 			t.Errorf("%+v", f)
 		}
 		if notModified := f.Statuses["304"]; (f.Kind == bench.Dashboard) != (notModified > 0) {
@@ -79,18 +79,17 @@ func TestRunSendsAllKinds(t *testing.T) {
 		}
 	}
 	server := step.Server
-	if server.CPUSeconds <= 0 || server.ResidentBytes <= 0 || server.StoreQueries <= 0 || server.Results["miss"] <= 0 || server.Events["accepted"] <= 0 {
+	if server.Cores <= 0 || server.ResidentBytes <= 0 || server.StoreQueries <= 0 || server.Results["miss"] <= 0 {
 		t.Errorf("server metrics: %+v", server)
 	}
 }
 
-func TestIngestNeedsToken(t *testing.T) {
+func TestCampaigns(t *testing.T) {
 	s := newShop(t)
 	o := bench.Defaults
-	o.URL, o.Token, o.Mix = s.URL, s.Read, bench.Mix{bench.List: 1, bench.Ingest: 9}
+	o.URL, o.Token, o.Mix = s.URL, s.Read, bench.Mix{bench.List: 1}
 	o.Rate, o.Duration, o.WarmUp, o.Campaigns = 100, 200*time.Millisecond, 0, []int64{13}
-	r, err := bench.Run(t.Context(), o)
-	if err != nil || r.Mix != "list=1" || len(r.Notes) == 0 || r.Notes[0] != "ingest=9 is left out because there is no ingest token" || len(r.Steps[0].Kinds) != 1 {
+	if r, err := bench.Run(t.Context(), o); err != nil || r.Mix != "list=1" || len(r.Steps[0].Kinds) != 1 {
 		t.Errorf("%v: %+v", err, r)
 	}
 	o.Campaigns = []int64{99}

@@ -76,10 +76,10 @@ func (c *client) findTargets(ctx context.Context, o *Options) (*targets, error) 
 	if err := c.findFilterValues(ctx, t); err != nil {
 		return nil, err
 	}
-	if o.Mix[Ingest] == 0 || o.IngestToken == "" {
+	if o.Mix[Ingest] == 0 {
 		return t, nil
 	}
-	return t, c.chooseIngestCampaign(ctx, o, len(websites), t)
+	return t, c.chooseIngestCampaign(ctx, t)
 }
 
 // addWebsite adds the campaigns and widgets of a website.
@@ -158,18 +158,11 @@ func (c *client) findFilterValues(ctx context.Context, t *targets) error {
 	return nil
 }
 
-// chooseIngestCampaign chooses o.IngestCampaign, or the smallest campaign, and
-// reads its variations.
-func (c *client) chooseIngestCampaign(ctx context.Context, o *Options, websites int, t *targets) error {
+// chooseIngestCampaign chooses the smallest campaign and reads its variations.
+func (c *client) chooseIngestCampaign(ctx context.Context, t *targets) error {
 	chosen := t.campaigns[len(t.campaigns)-1]
-	i := slices.IndexFunc(t.campaigns, func(f campaign) bool { return f.ID == o.IngestCampaign })
-	switch {
-	case i >= 0:
-		chosen = t.campaigns[i]
-	case o.IngestCampaign != 0:
-		return fmt.Errorf("invalid ingest campaign %d: must be one of the campaigns to request", o.IngestCampaign)
-	case websites > 1:
-		return errors.New("the account has several websites: set --ingest-campaign to a campaign of the website of the ingest token")
+	if slices.ContainsFunc(t.campaigns, func(f campaign) bool { return f.websiteID != chosen.websiteID }) {
+		return errors.New("the campaigns belong to several websites: set --campaign to campaigns of the website of the ingest token")
 	}
 	website, goals := chosen.websiteID, chosen.goals
 	if err := c.fetchJSON(ctx, fmt.Sprintf("/v1/campaigns/%d", chosen.ID), &chosen); err != nil {

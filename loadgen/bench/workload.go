@@ -111,22 +111,6 @@ func (w *workload) filteredPath() string {
 	return f.resultsPath(w.drawMetric() + "&" + query.Encode())
 }
 
-// ingestEvent is an event in the server's own event format.
-type ingestEvent struct {
-	EventID     string  `json:"eventId"`
-	Time        int64   `json:"time"`
-	WebsiteID   int64   `json:"websiteId"`
-	Visitor     string  `json:"visitor"`
-	Event       string  `json:"event"`
-	CampaignID  int64   `json:"campaignId"`
-	VariationID int64   `json:"variationId"`
-	GoalID      int64   `json:"goalId,omitempty"`
-	Value       float64 `json:"value,omitempty"`
-	Device      string  `json:"device,omitempty"`
-	Country     string  `json:"country,omitempty"`
-	VisitorType string  `json:"visitorType,omitempty"`
-}
-
 // drawBatch returns the events of one to three new visitors as JSON lines.
 func (w *workload) drawBatch() []byte {
 	var lines bytes.Buffer
@@ -134,25 +118,26 @@ func (w *workload) drawBatch() []byte {
 	campaign := w.targets.ingest
 	for range 1 + w.random.IntN(3) {
 		w.visitors++
-		e := ingestEvent{
-			Time: w.now().UnixMilli(), WebsiteID: campaign.websiteID, Visitor: fmt.Sprintf("%s-%d", w.runID, w.visitors), CampaignID: campaign.ID,
-			VisitorType: drawFrom(w.random, w.targets.values["visitorType"]),
-		}
+		visitor := fmt.Sprintf("%s-%d", w.runID, w.visitors)
+		variation := int64(0)
 		if n := w.random.IntN(1 + len(campaign.Variations)); n > 0 {
-			e.VariationID = campaign.Variations[n-1].ID
+			variation = campaign.Variations[n-1].ID
 		}
-		if devices := w.targets.values["device"]; len(devices) > 0 {
-			e.Device = drawFrom(w.random, devices)
+		e := map[string]any{
+			"time": w.now().UnixMilli(), "websiteId": campaign.websiteID, "visitor": visitor, "campaignId": campaign.ID, "variationId": variation,
+			"visitorType": drawFrom(w.random, w.targets.values["visitorType"]),
 		}
-		if countries := w.targets.values["country"]; len(countries) > 0 {
-			e.Country = drawFrom(w.random, countries)
+		for _, attribute := range []string{"device", "country"} {
+			if values := w.targets.values[attribute]; len(values) > 0 {
+				e[attribute] = drawFrom(w.random, values)
+			}
 		}
 		for view := range 1 + w.random.IntN(3) {
-			e.EventID, e.Event = fmt.Sprintf("%s/%d", e.Visitor, view), "view"
+			e["eventId"], e["event"] = fmt.Sprintf("%s/%d", visitor, view), "view"
 			_ = encoder.Encode(e) // numbers and texts in memory: no error is possible
 		}
 		if campaign.PrimaryGoalID != 0 && w.random.IntN(10) == 0 {
-			e.EventID, e.Event, e.GoalID, e.Value = e.Visitor+"/goal", "goal", campaign.PrimaryGoalID, float64(100+w.random.IntN(20_000))/100
+			e["eventId"], e["event"], e["goalId"], e["value"] = visitor+"/goal", "goal", campaign.PrimaryGoalID, float64(100+w.random.IntN(20_000))/100
 			_ = encoder.Encode(e)
 		}
 	}

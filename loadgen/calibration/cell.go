@@ -1,7 +1,9 @@
 package calibration
 
 import (
+	"fmt"
 	"math"
+	"sort"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -41,6 +43,42 @@ type Cell struct {
 	Outside     bool    `json:"outside"`  // Observed is outside the acceptance band
 
 	least, most float64 // acceptable true rates, if most is positive
+}
+
+// NominalText formats the nominal rate with its sense.
+func (c Cell) NominalText() string {
+	switch c.Sense {
+	case Exact:
+		return fmt.Sprintf("= %.3g", c.Nominal)
+	case AtMost:
+		return fmt.Sprintf("≤ %.3g", c.Nominal)
+	case AtLeast:
+		return fmt.Sprintf("≥ %.3g", c.Nominal)
+	default:
+		if c.Measure == powerVerdicts { // has no nominal value
+			return ""
+		}
+		return fmt.Sprintf("≈ %.3g", c.Nominal)
+	}
+}
+
+// BandText formats the acceptance band, or returns "" for an untested cell.
+func (c Cell) BandText() string {
+	if c.Sense == Untested {
+		return ""
+	}
+	return fmt.Sprintf("%.4f–%.4f", c.Lower, c.Upper)
+}
+
+// Verdict returns "ok", "OUTSIDE" or "not tested".
+func (c Cell) Verdict() string {
+	switch {
+	case c.Sense == Untested:
+		return "not tested"
+	case c.Outside:
+		return "OUTSIDE"
+	}
+	return "ok"
 }
 
 // The measures. A verdict is "better" or "worse". Measures with "any day" read a report at the
@@ -238,15 +276,7 @@ func upperQuantile(n int, p, tail float64) int {
 		return n
 	}
 	b := distuv.Binomial{N: float64(n), P: p}
-	low, high := -1, n // P(X > low) > tail >= P(X > high)
-	for high-low > 1 {
-		if middle := (low + high) / 2; b.Survival(float64(middle)) > tail {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return high
+	return sort.Search(n, func(k int) bool { return b.Survival(float64(k)) <= tail })
 }
 
 // lowerQuantile returns the largest k with P(X < k) <= tail for a binomial X

@@ -182,32 +182,3 @@ func TestPowerCell(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
-
-func TestValidateReportsAllProblems(t *testing.T) {
-	o := Options{Null: -1}
-	for _, name := range []string{"experiments-aa -1", "sum of", "visitors 0", "parallel 0"} {
-		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("error %v does not contain %s", err, name)
-		}
-	}
-	o = Defaults
-	if err := o.Validate(); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestPlotHasAllTestedCells(t *testing.T) {
-	o := Defaults
-	r := &Result{Cells: cellsOf(drawTallies(&o, 2), &o)}
-	testCells(r)
-	plot, err := r.PlotSVG()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := bytes.Count(plot, []byte(", goalConversionRate, ")) + bytes.Count(plot, []byte(", valuePerVisitor, ")); n != r.Tested {
-		t.Errorf("%d rows, want %d", n, r.Tested)
-	}
-	if bytes.Count(plot, []byte(`fill="#c00000"`)) == 0 {
-		t.Error("the plot does not mark cells outside their bands")
-	}
-}

@@ -2,12 +2,13 @@ package calibration
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"regexp"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -26,35 +27,6 @@ type DecisionOptions struct {
 
 // DecisionDefaults has the default options, except Workers.
 var DecisionDefaults = DecisionOptions{Experiments: 4000, Seed: 1}
-
-// Validate returns an error that lists all invalid options, or nil.
-func (o *DecisionOptions) Validate() error {
-	var errs []error
-	check := func(name string, value, least, most int) {
-		if value < least || value > most {
-			errs = append(errs, fmt.Errorf("invalid %s %d: must be from %d to %d", name, value, least, most))
-		}
-	}
-	check("experiments", o.Experiments, 1, 1_000_000)
-	check("workers", o.Workers, 1, 1024)
-	if len(o.selectScenarios(decisionScenarios())) == 0 {
-		errs = append(errs, fmt.Errorf("invalid only %q: must match a scenario", o.Only))
-	}
-	return errors.Join(errs...)
-}
-
-func (o *DecisionOptions) selectScenarios(all []scenario) []scenario {
-	if o.Only == nil {
-		return all
-	}
-	var selected []scenario
-	for _, s := range all {
-		if o.Only.MatchString(s.id()) {
-			selected = append(selected, s)
-		}
-	}
-	return selected
-}
 
 // Decisions is the result of a simulation of decisions.
 type Decisions struct {
@@ -92,6 +64,37 @@ type DecisionRow struct {
 	Outside     bool    `json:"outside"` // Rate is outside the band
 }
 
+// PlanText formats the planned sample.
+func (r DecisionRow) PlanText() string {
+	if r.Planned == 0 {
+		return "–"
+	}
+	return fmt.Sprint(r.Planned)
+}
+
+// LimitText formats the limits of the rate.
+func (r DecisionRow) LimitText() string {
+	number := func(rate float64) string { return strings.TrimRight(fmt.Sprintf("%.4f", rate), "0") }
+	switch {
+	case r.Least <= 0:
+		return "≤ " + number(r.Most)
+	case r.Most >= 1:
+		return "≥ " + number(r.Least)
+	}
+	return number(r.Least) + "–" + number(r.Most)
+}
+
+// BandText formats the band of the rate.
+func (r DecisionRow) BandText() string { return fmt.Sprintf("%.4f–%.4f", r.Lower, r.Upper) }
+
+// Verdict returns "ok" or "OUTSIDE".
+func (r DecisionRow) Verdict() string {
+	if r.Outside {
+		return "OUTSIDE"
+	}
+	return "ok"
+}
+
 // scenario is a simulated experiment that is repeated many times. Each part of the
 // table contains one kind of scenario.
 type scenario struct {
@@ -121,7 +124,14 @@ func (s *scenario) id() string {
 // decisions with their limits. Equal seeds give equal rows for each scenario, whatever the number of
 // workers and the other scenarios.
 func RunDecisions(ctx context.Context, o *DecisionOptions) (*Decisions, error) {
-	return runScenarios(ctx, o.selectScenarios(decisionScenarios()), o)
+	selected := decisionScenarios()
+	if o.Only != nil {
+		selected = slices.DeleteFunc(selected, func(s scenario) bool { return !o.Only.MatchString(s.id()) })
+	}
+	if len(selected) == 0 {
+		return nil, fmt.Errorf("no scenario matches %q", o.Only)
+	}
+	return runScenarios(ctx, selected, o)
 }
 
 func runScenarios(ctx context.Context, scenarios []scenario, o *DecisionOptions) (*Decisions, error) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -35,20 +34,6 @@ func liftAtMargin(m stats.Margin) float64 {
 // withGuardrails returns the campaign with n identical guardrails.
 func (c *campaign) withGuardrails(m stats.Margin, n int) *campaign {
 	return c.changedCopy(func(c *campaign) { c.guardrails = slices.Repeat([]stats.Margin{m}, n) })
-}
-
-// ofGuardrails returns a scenario that counts the campaigns for which occurs is true
-// after all looks.
-func (c *campaign) ofGuardrails(detail, measure string, least, most float64, of nature, occurs func(*life) bool) scenario {
-	s := c.newScenario(partGuards, detail)
-	s.measure, s.least, s.most = measure, least, most
-	begin := c.newLifeFunc()
-	s.occurs = func(random *rand.Rand) bool {
-		l := begin(random)
-		l.addDays(of, daysOfWeek*c.weeks)
-		return occurs(l)
-	}
-	return s
 }
 
 // withMoreExperiments returns the scenario with 2.5 times as many campaigns, for
@@ -142,11 +127,11 @@ func guardrailScenarios() []scenario {
 		shipped := atMargin.changedCopy(func(c *campaign) { c.lifts, c.weeks = []float64{0, 2 * c.mde}, 2*weeksToPlan })
 		enough := one.changedCopy(func(c *campaign) { c.perWeek, c.weeks = (*required+weeksToPlan-1)/weeksToPlan, weeksToPlan })
 		all = append(all,
-			atMargin.ofGuardrails(describeGuardrail(m), "safe, at the margin", 0, decisionAlpha, ordinaryVisitors, hasSafeGuardrail),
-			withMoreExperiments(shipped.ofGuardrails(describeGuardrail(m), "ship, with a winner whose guardrail is at the margin", 0, decisionAlpha, ordinaryVisitors,
+			atMargin.finishedScenario(partGuards, describeGuardrail(m), "safe, at the margin", 0, decisionAlpha, ordinaryVisitors, hasSafeGuardrail),
+			withMoreExperiments(shipped.finishedScenario(partGuards, describeGuardrail(m), "ship, with a winner whose guardrail is at the margin", 0, decisionAlpha, ordinaryVisitors,
 				func(l *life) bool { return l.everDecides(result.DecisionShip) })),
-			enough.ofGuardrails(describeGuardrail(m), "safe, without an effect", decisionPower, 1, ordinaryVisitors, hasSafeGuardrail),
-			g.withGuardrails(m, 2).ofGuardrails(fmt.Sprintf("2 guardrails, %s", describeGuardrail(m)), "winner, loser or harm, without an effect", 0, most, ordinaryVisitors, hasFalseAlarm),
+			enough.finishedScenario(partGuards, describeGuardrail(m), "safe, without an effect", decisionPower, 1, ordinaryVisitors, hasSafeGuardrail),
+			g.withGuardrails(m, 2).finishedScenario(partGuards, fmt.Sprintf("2 guardrails, %s", describeGuardrail(m)), "winner, loser or harm, without an effect", 0, most, ordinaryVisitors, hasFalseAlarm),
 		)
 	}
 	const found = 0.95
@@ -159,24 +144,21 @@ func guardrailScenarios() []scenario {
 	}
 	halved := func(int) float64 { return -0.5 }
 	tenDays := guarded5.changedCopy(func(c *campaign) { c.weeks = 1 })
-	byDayTen := tenDays.ofGuardrails("margin 5 %, loss of 50 %", "harm found by day 10", found, 1, byDay(halved), nil)
-	begin := tenDays.newLifeFunc()
-	byDayTen.occurs = func(random *rand.Rand) bool {
-		l := begin(random)
+	byDayTen := tenDays.newScenario(partGuards, "margin 5 %, loss of 50 %", "harm found by day 10", found, 1, func(l *life) bool {
 		l.addDays(byDay(halved), 10)
 		return isHarmed(l.analyzeLooks(startOfDay(11)).Guardrails[0].Status[0])
-	}
+	})
 	equivalent := frequent.withShares(50, 50).changedCopy(func(c *campaign) {
 		c.equivalent, c.lifts, c.weeks = c.mde, []float64{0, c.mde}, 3*weeksToPlan
 	})
 	return append(all,
-		guarded5.ofGuardrails("margin 5 %, weekend -20 %, weekdays +8 %", "harm, without an effect over a week", 0, decisionAlpha, byDay(weekend), hasHarmedGuardrail),
-		withMoreExperiments(guarded5.ofGuardrails("margin 5 %, weekend -20 %, weekdays +8 %", "roll back, without an effect over a week", 0, decisionAlpha, byDay(weekend),
+		guarded5.finishedScenario(partGuards, "margin 5 %, weekend -20 %, weekdays +8 %", "harm, without an effect over a week", 0, decisionAlpha, byDay(weekend), hasHarmedGuardrail),
+		withMoreExperiments(guarded5.finishedScenario(partGuards, "margin 5 %, weekend -20 %, weekdays +8 %", "roll back, without an effect over a week", 0, decisionAlpha, byDay(weekend),
 			func(l *life) bool { return l.everDecides(result.DecisionRollBack) })),
-		guarded5.changedCopy(func(c *campaign) { c.lifts, c.harms = []float64{0, -0.05}, []float64{-0.05} }).ofGuardrails(
+		guarded5.changedCopy(func(c *campaign) { c.lifts, c.harms = []float64{0, -0.05}, []float64{-0.05} }).finishedScenario(partGuards,
 			"margin 5 %, guardrail and metric at -5 %, MDE 10 %", "harm, at the margin", 0, decisionAlpha, ordinaryVisitors, hasHarmedGuardrail),
 		byDayTen,
-		equivalent.ofGuardrails("equivalence margin 5 %", "no difference, at the margin", 0, decisionAlpha, ordinaryVisitors,
+		equivalent.finishedScenario(partGuards, "equivalence margin 5 %", "no difference, at the margin", 0, decisionAlpha, ordinaryVisitors,
 			func(l *life) bool { return l.everDecides(result.DecisionNoDifference) }),
 	)
 }
@@ -185,16 +167,14 @@ func guardrailScenarios() []scenario {
 // 1,000 visitors a day. Nothing can be significant, so only the ratio is computed.
 func mismatchScenario(weeks int, c *campaign, actual []float64, least, most float64) scenario {
 	c = c.withDailyVisitors(1000).changedCopy(func(c *campaign) { c.weeks = weeks })
-	s := c.newScenario(partRatio, fmt.Sprintf("%.3g actual, %d weeks", actual, weeks))
-	s.measure, s.least, s.most, s.planned = "mismatch", least, most, 0
-	begin := c.changedCopy(func(c *campaign) { c.buyers = 0 }).newLifeFunc()
-	s.occurs = func(random *rand.Rand) bool {
-		l := begin(random)
+	s := c.newScenario(partRatio, fmt.Sprintf("%.3g actual, %d weeks", actual, weeks), "mismatch", least, most, func(l *life) bool {
+		l.campaign = l.changedCopy(func(c *campaign) { c.buyers = 0 })
 		l.plan.Rules.SignificanceLevel = 100
 		l.addDays(atRandom(actual...), daysOfWeek*weeks)
 		p := l.inTheEnd().MismatchP
 		return p != nil && *p < stats.MismatchAlpha
-	}
+	})
+	s.planned = 0
 	return s
 }
 
@@ -212,16 +192,12 @@ func ratioScenarios() []scenario {
 // cell at any look. The first treatments have the given lifts; the others have no effect.
 func (c *campaign) breakdownScenario(cellShares []float64, lifts ...float64) scenario {
 	c = c.changedCopy(func(c *campaign) { c.lifts = slices.Concat([]float64{0}, lifts) })
-	s := c.newScenario(partBreakdown, fmt.Sprintf("%d cells", len(cellShares)))
-	name := "winner or loser"
+	measure := winnerOrLoser
 	if len(lifts) > 0 {
-		name += ", beside one with an effect"
+		measure += ", beside one with an effect"
 	}
-	s.measure, s.most = name, decisionAlpha
 	shares := slices.SortedFunc(slices.Values(cellShares), func(a, b float64) int { return cmp.Compare(b, a) })
-	begin := c.newLifeFunc()
-	s.occurs = func(random *rand.Rand) bool {
-		l := begin(random)
+	return c.newScenario(partBreakdown, fmt.Sprintf("%d cells", len(cellShares)), measure, 0, decisionAlpha, func(l *life) bool {
 		rows := make([][]moments.Row, c.weeks) // of the cells up to each look
 		for week := range c.weeks {
 			first := 1 + daysOfWeek*week
@@ -229,7 +205,7 @@ func (c *campaign) breakdownScenario(cellShares []float64, lifts ...float64) sce
 			for cell, share := range shares {
 				for arm, n := range arriving {
 					visitors := int64(math.Round(daysOfWeek * float64(n) * share / floats.Sum(shares)))
-					t := l.drawTotals(random, visitors, l.liftOf(arm))
+					t := l.drawTotals(l.random, visitors, l.liftOf(arm))
 					l.addTotals(goalID, arm, first, first, t, false)
 					row := moments.Row{RowKey: moments.RowKey{VariationID: int64(arm), Dimension: fmt.Sprintf("cell %02d", cell)}, Moments: t.toMoments()}
 					if week > 0 {
@@ -256,8 +232,7 @@ func (c *campaign) breakdownScenario(cellShares []float64, lifts ...float64) sce
 			}
 		}
 		return false
-	}
-	return s
+	})
 }
 
 func breakdownScenarios() []scenario {

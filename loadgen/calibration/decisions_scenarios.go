@@ -33,46 +33,52 @@ func decisionScenarios() []scenario {
 	return slices.Concat(noEffectScenarios(), movingScenarios(), powerScenarios(), guardrailScenarios(), ratioScenarios(), breakdownScenarios())
 }
 
-// newScenario returns a scenario without a measure. Its name includes the detail.
-func (c *campaign) newScenario(part, detail string) scenario {
-	s := scenario{part: part, name: c.String(), methodology: c.declaredMethodology(), planned: weeksToPlan * c.weeklyVisitors()}
+// newScenario returns a scenario that counts the campaigns for which occurs is true. Its rate must be from least to
+// most. Its name includes the detail.
+func (c *campaign) newScenario(part, detail, measure string, least, most float64, occurs func(*life) bool) scenario {
+	s := scenario{
+		part: part, name: c.String(), methodology: c.declaredMethodology(), planned: weeksToPlan * c.weeklyVisitors(),
+		measure: measure, least: least, most: most,
+	}
 	if detail != "" {
 		s.name += ", " + detail
 	}
 	if part != partPower && part != partRatio {
 		s.name += fmt.Sprintf(", %d looks", c.weeks)
 	}
+	begin := c.newLifeFunc()
+	s.occurs = func(random *rand.Rand) bool { return occurs(begin(random)) }
 	return s
 }
 
+// finishedScenario returns a scenario that counts the campaigns for which occurs is true after all looks.
+func (c *campaign) finishedScenario(part, detail, measure string, least, most float64, of nature, occurs func(*life) bool) scenario {
+	return c.newScenario(part, detail, measure, least, most, func(l *life) bool {
+		l.addDays(of, daysOfWeek*c.weeks)
+		return occurs(l)
+	})
+}
+
+const winnerOrLoser = "winner or loser"
+
+func hasOutcome(l *life) bool { return l.inTheEnd().Outcome != nil }
+
 // errorScenario counts campaigns that name a winner or a loser, although no treatment has an effect.
 func (c *campaign) errorScenario(part, detail string, of nature) scenario {
-	s := c.newScenario(part, detail)
-	s.measure, s.most = "winner or loser", decisionAlpha
-	begin := c.newLifeFunc()
-	s.occurs = func(random *rand.Rand) bool {
-		l := begin(random)
-		l.addDays(of, daysOfWeek*c.weeks)
-		return l.inTheEnd().Outcome != nil
-	}
-	return s
+	return c.finishedScenario(part, detail, winnerOrLoser, 0, decisionAlpha, of, hasOutcome)
 }
 
 // recordedScenario counts the same errors as errorScenario. The looks of its campaign are recorded
 // when they are mature, because the data change later.
 func (c *campaign) recordedScenario(detail string, of nature) scenario {
 	c = c.withFewerLooks()
-	s := c.errorScenario(partMoving, detail, of)
-	begin := c.newLifeFunc()
-	s.occurs = func(random *rand.Rand) bool {
-		l := begin(random)
+	return c.newScenario(partMoving, detail, winnerOrLoser, 0, decisionAlpha, func(l *life) bool {
 		for l.days <= daysOfWeek*c.weeks+1 {
 			l.addDays(of, l.days)
 			l.recordLooks(startOfDay(l.days))
 		}
-		return l.inTheEnd().Outcome != nil
-	}
-	return s
+		return hasOutcome(l)
+	})
 }
 
 // withFewerLooks returns the campaign with looks for three times the planned duration, for
@@ -228,11 +234,7 @@ func switchingVisitors(share float64) nature {
 // set, the campaign is stopped at the end of each day on which the current figures are significant.
 // Otherwise the pauses do not depend on the results.
 func (c *campaign) pausingScenario(detail string, significant bool) scenario {
-	s := c.newScenario(partMoving, detail)
-	s.measure, s.most = "winner or loser", decisionAlpha
-	begin := c.newLifeFunc()
-	s.occurs = func(random *rand.Rand) bool {
-		l := begin(random)
+	return c.newScenario(partMoving, detail, winnerOrLoser, 0, decisionAlpha, func(l *life) bool {
 		l.plan.Runs = slices.Clone(l.plan.Runs)
 		now, running := make([]totals, len(c.shares)), 0
 		for l.days <= daysOfWeek*c.weeks {
@@ -257,25 +259,18 @@ func (c *campaign) pausingScenario(detail string, significant bool) scenario {
 				l.plan.Runs, running = append(l.plan.Runs, again), 0
 			}
 		}
-		return l.inTheEnd().Outcome != nil
-	}
-	return s
+		return hasOutcome(l)
+	})
 }
 
 // powerScenario counts campaigns in which the first treatment wins by tau = 1. The first
 // treatment has the minimum effect, and the others have none.
 func (c *campaign) powerScenario(detail string, least float64) scenario {
 	c = c.changedCopy(func(c *campaign) { c.perWeek, c.weeks, c.lifts = c.weeklyVisitors(), weeksToPlan, []float64{0, c.mde} })
-	s := c.newScenario(partPower, detail)
-	s.measure, s.least, s.most = "winner", least, 1
-	begin := c.newLifeFunc()
-	s.occurs = func(random *rand.Rand) bool {
-		l := begin(random)
-		l.addDays(ordinaryVisitors, daysOfWeek*c.weeks)
+	return c.finishedScenario(partPower, detail, "winner", least, 1, ordinaryVisitors, func(l *life) bool {
 		found := l.inTheEnd().Outcome
 		return found != nil && found.Winner && found.Treatment == 0
-	}
-	return s
+	})
 }
 
 func powerScenarios() []scenario {

@@ -1,6 +1,7 @@
 package calibration
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -14,9 +15,12 @@ import (
 	"lifthouse/stats"
 )
 
+// decisionText returns the rows, one per line.
 func decisionText(d *Decisions) string {
 	var to strings.Builder
-	d.WriteTable(&to)
+	for _, r := range d.Rows {
+		fmt.Fprintf(&to, "%+v %s\n", r, r.Verdict())
+	}
 	return to.String()
 }
 
@@ -40,7 +44,7 @@ func TestDecisionsDependOnTheSeedOnly(t *testing.T) {
 	all := []scenario{
 		c.errorScenario(partNoEffect, "", ordinaryVisitors),
 		c.powerScenario("", decisionPower),
-		c.withGuardrails(stats.Margin{Relative: 0.1}, 1).ofGuardrails("", "safe", 0, 1, ordinaryVisitors, hasSafeGuardrail),
+		c.withGuardrails(stats.Margin{Relative: 0.1}, 1).finishedScenario(partGuards, "", "safe", 0, 1, ordinaryVisitors, hasSafeGuardrail),
 	}
 	one := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 7, Workers: 1}, all...)
 	if several := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 7, Workers: 5}, all...); !reflect.DeepEqual(one.Rows, several.Rows) {
@@ -194,15 +198,13 @@ func TestDecisionScenarios(t *testing.T) {
 		}
 		ids[s.id()] = true
 	}
-	o := DecisionOptions{Experiments: 4000, Workers: 1, Only: regexp.MustCompile("A/A.*bayesian")}
-	if found := len(o.selectScenarios(all)); o.Validate() != nil || found != 4 {
-		t.Errorf("%d scenarios", found)
+	o := DecisionOptions{Experiments: 1, Workers: 1, Only: regexp.MustCompile("Power.*bayesian")}
+	if d, err := RunDecisions(t.Context(), &o); err != nil || len(d.Rows) != 3 {
+		t.Errorf("%+v, error %v", d, err)
 	}
-	o = DecisionOptions{Only: regexp.MustCompile("no such scenario")}
-	for _, name := range []string{"experiments 0", "workers 0", `only "no such scenario"`} {
-		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("error %v does not contain %s", err, name)
-		}
+	o.Only = regexp.MustCompile("no such scenario")
+	if _, err := RunDecisions(t.Context(), &o); err == nil || !strings.Contains(err.Error(), `no scenario matches "no such scenario"`) {
+		t.Errorf("no scenario: error %v", err)
 	}
 }
 

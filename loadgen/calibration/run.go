@@ -6,7 +6,6 @@ package calibration
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -21,7 +20,6 @@ type Options struct {
 	Effect   int // experiments with an effect (A/B)
 	Visitors int // visitors of an experiment with two equal groups
 	Seed     uint64
-	Parallel int // concurrent requests
 
 	Progress func(phase string, done, total int) // called repeatedly; nil: never
 
@@ -29,23 +27,13 @@ type Options struct {
 }
 
 // Defaults has the default options.
-var Defaults = Options{Null: 2000, Effect: 1000, Visitors: 1000, Seed: 1, Parallel: 4, rules: allRules}
+var Defaults = Options{Null: 2000, Effect: 1000, Visitors: 1000, Seed: 1, rules: allRules}
 
-// Validate returns an error that lists all invalid options, or nil.
-func (o *Options) Validate() error {
-	var errs []error
-	check := func(name string, value, least, most int) {
-		if value < least || value > most {
-			errs = append(errs, fmt.Errorf("invalid %s %d: must be from %d to %d", name, value, least, most))
-		}
-	}
-	check("experiments-aa", o.Null, 0, 100_000)
-	check("experiments-ab", o.Effect, 0, 100_000)
-	check("sum of experiments-aa and experiments-ab", o.Null+o.Effect, len(shapes), 200_000)
-	check("visitors", o.Visitors, 100, 15_000)
-	check("parallel", o.Parallel, 1, 64)
-	return errors.Join(errs...)
-}
+// MinExperiments is the least number of experiments: one of each shape.
+var MinExperiments = len(shapes)
+
+// concurrentRequests is the number of concurrent requests.
+const concurrentRequests = 4
 
 // Result is the result of a calibration.
 type Result struct {
@@ -90,7 +78,7 @@ func Run(ctx context.Context, s *System, o *Options) (*Result, error) {
 		return nil, err
 	}
 	reports := 0
-	reading := reader{System: s, parallel: o.Parallel, progress: p, tallies: map[tallyKey]*tally{}}
+	reading := reader{System: s, progress: p, tallies: map[tallyKey]*tally{}}
 	for _, r := range o.rules {
 		if err := s.Apply(ctx, catalogueOf(all, o, r)); err != nil {
 			return nil, err
@@ -114,7 +102,6 @@ func Run(ctx context.Context, s *System, o *Options) (*Result, error) {
 // reader reads reports and adds them to the tallies.
 type reader struct {
 	*System
-	parallel int
 	progress *progress
 	mu       sync.Mutex // protects tallies
 	tallies  map[tallyKey]*tally
@@ -135,7 +122,7 @@ func (s *reader) readReports(ctx context.Context, all []experiment, r rule) erro
 		}
 		return nil
 	})
-	for range s.parallel {
+	for range concurrentRequests {
 		readers.Go(func() error {
 			var parser fastjson.Parser
 			for e := range next {

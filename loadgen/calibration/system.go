@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/valyala/fastjson"
 	"golang.org/x/sync/errgroup"
 
-	"lifthouse/loadgen/send"
 	"lifthouse/schema/catalogue"
 )
 
@@ -39,10 +39,10 @@ const (
 // targetBodyBytes is the size from which on a request body is sent.
 const targetBodyBytes = 2 << 20
 
-// sendEvents sends the events of all experiments with o.Parallel concurrent requests.
+// sendEvents sends the events of all experiments concurrently.
 func (s *System) sendEvents(ctx context.Context, all []experiment, o *Options, p *progress) error {
 	var requests errgroup.Group
-	requests.SetLimit(o.Parallel)
+	requests.SetLimit(concurrentRequests)
 	requestCtx, cancel := context.WithCancelCause(ctx) // canceled when a request fails
 	defer cancel(nil)
 	for next := 0; next < len(all); {
@@ -67,16 +67,30 @@ func (s *System) sendEvents(ctx context.Context, all []experiment, o *Options, p
 	return errors.Join(requests.Wait(), ctx.Err())
 }
 
-// postLines sends the lines. It returns an error unless all events are accepted.
+// maxAttempts is the number of attempts to send a request.
+const maxAttempts = 20
+
+// postLines sends the lines. It retries if the server has no time for the request. A retry does not count an event
+// twice, because events have ids. postLines returns an error unless all events are accepted.
 func (s *System) postLines(ctx context.Context, body []byte, lines int) error {
-	answer, err := send.PostEvents(ctx, s.HTTP, s.URL, s.tokens.Ingest, body)
-	if err != nil {
-		return err
+	for attempt := 1; ; attempt++ {
+		status, answer, err := s.sendRequest(ctx, http.MethodPost, "/events", s.tokens.Ingest, body)
+		switch accepted := fastjson.GetInt(answer, "accepted"); {
+		case err != nil:
+			return err
+		case status == http.StatusOK && accepted == lines:
+			return nil
+		case status == http.StatusOK:
+			return fmt.Errorf("%d of %d events were accepted: %.300s", accepted, lines, answer)
+		case status != http.StatusTooManyRequests && status < http.StatusInternalServerError, attempt == maxAttempts:
+			return fmt.Errorf("POST /events: status %d: %.1000s", status, answer)
+		}
+		select {
+		case <-time.After(time.Duration(attempt) * 200 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	if accepted := fastjson.GetInt(answer, "accepted"); accepted != lines {
-		return fmt.Errorf("%d of %d events were accepted: %.300s", accepted, lines, answer)
-	}
-	return nil
 }
 
 // readReport reads the results of an experiment. If days is set, the results
@@ -86,9 +100,12 @@ func (s *System) readReport(ctx context.Context, parser *fastjson.Parser, e *exp
 	if days {
 		path += "&interval=day"
 	}
-	answer, err := s.fetchBody(ctx, path)
+	status, answer, err := s.sendRequest(ctx, http.MethodGet, path, s.tokens.Read, nil)
 	if err != nil {
 		return nil, err
+	}
+	if status != http.StatusOK {
+		return nil, fmt.Errorf("GET %s: status %d: %.500s", path, status, answer)
 	}
 	body, err := parser.ParseBytes(answer)
 	if err != nil {
@@ -111,23 +128,22 @@ func (s *System) readReport(ctx context.Context, parser *fastjson.Parser, e *exp
 	return r, nil
 }
 
-func (s *System) fetchBody(ctx context.Context, path string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+path, http.NoBody)
+// sendRequest sends a request and reads the response. The body of a POST has JSON lines.
+func (s *System) sendRequest(ctx context.Context, method, path, token string, body []byte) (status int, answer []byte, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, s.URL+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
-	request.Header.Set("Authorization", "Bearer "+s.tokens.Read)
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Content-Type", "application/x-ndjson")
 	request.Header.Set("Accept-Encoding", "identity") // compression costs more than it saves on the same machine
 	response, err := s.HTTP.Do(request)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	answer, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("GET %s: %s: %.500s", path, response.Status, answer)
-	}
-	return answer, err
+	answer, err = io.ReadAll(response.Body)
+	return response.StatusCode, answer, err
 }
 
 // results has the comparisons of one report.

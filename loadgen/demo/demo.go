@@ -1,10 +1,13 @@
-// Package demo has the data of the demo store: a small shop with planted effects.
+// Package demo has the data and the mark of the demo store: a small shop with planted effects.
 package demo
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"iter"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -57,42 +60,22 @@ func supportRequests(of []schema.Event) (requests []schema.Event) {
 // campaign have a better variation. The second and the fourth have no effect. The
 // fifth does harm, and the sixth splits its traffic wrongly.
 func campaignPopulations(start time.Time) []population.SimpleCampaign {
+	of := func(id, goal int64, visitors, day, days int, variations ...population.SimpleVariation) population.SimpleCampaign {
+		return population.SimpleCampaign{
+			WebsiteID: 1, CampaignID: id, GoalID: goal, Visitors: visitors, Start: start.AddDate(0, 0, day), Days: days,
+			Variations: variations, MultipleExposures: 0.005, Seed: uint64(id), //nolint:gosec // the ids are constants
+		}
+	}
+	buyers := func(id int64, share int, rate float64) population.SimpleVariation {
+		return population.SimpleVariation{ID: id, Share: share, ConversionRate: rate, MeanValue: 54}
+	}
 	return []population.SimpleCampaign{
-		{
-			WebsiteID: 1, CampaignID: Campaign, GoalID: purchase, Visitors: 24_000, Start: start, Days: 28, MultipleExposures: 0.005, Seed: 12,
-			Variations: []population.SimpleVariation{
-				{ID: 0, Share: 50, ConversionRate: 0.060, MeanValue: 54},
-				{ID: 1, Share: 50, ConversionRate: 0.075, MeanValue: 54},
-			},
-		},
-		{
-			WebsiteID: 1, CampaignID: 13, GoalID: purchase, Visitors: 9_000, Start: start.AddDate(0, 0, 10), Days: 18, MultipleExposures: 0.005, Seed: 13,
-			Variations: []population.SimpleVariation{
-				{ID: 0, Share: 34, ConversionRate: 0.060, MeanValue: 54},
-				{ID: 1, Share: 33, ConversionRate: 0.060, MeanValue: 54},
-				{ID: 2, Share: 33, ConversionRate: 0.060, MeanValue: 54},
-			},
-		},
-		{
-			WebsiteID: 1, CampaignID: 14, GoalID: purchase, Visitors: 3_000, Start: start.AddDate(0, 0, 14), Days: 14, MultipleExposures: 0.005, Seed: 14,
-			Variations: []population.SimpleVariation{
-				{ID: 0, Share: 34, ConversionRate: 0.060, MeanValue: 54},
-				{ID: 1, Share: 33, ConversionRate: 0.090, MeanValue: 54},
-				{ID: 2, Share: 33, ConversionRate: 0.070, MeanValue: 54},
-			},
-		},
-		{
-			WebsiteID: 1, CampaignID: 15, GoalID: signUp, Visitors: 12_000, Start: start.AddDate(0, 0, 8), Days: 20, MultipleExposures: 0.005, Seed: 15,
-			Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.20}, {ID: 1, Share: 50, ConversionRate: 0.20}},
-		},
-		{
-			WebsiteID: 1, CampaignID: 16, GoalID: purchase, Visitors: 8_000, Start: start.AddDate(0, 0, 12), Days: 16, MultipleExposures: 0.005, Seed: 16,
-			Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.080, MeanValue: 54}, {ID: 1, Share: 50, ConversionRate: 0.055, MeanValue: 54}},
-		},
-		{
-			WebsiteID: 1, CampaignID: 17, GoalID: purchase, Visitors: 6_000, Start: start.AddDate(0, 0, 16), Days: 12, MultipleExposures: 0.005, Seed: 17,
-			Variations: []population.SimpleVariation{{ID: 0, Share: 55, ConversionRate: 0.060, MeanValue: 54}, {ID: 1, Share: 45, ConversionRate: 0.070, MeanValue: 54}},
-		},
+		of(Campaign, purchase, 24_000, 0, 28, buyers(0, 50, 0.060), buyers(1, 50, 0.075)),
+		of(13, purchase, 9_000, 10, 18, buyers(0, 34, 0.060), buyers(1, 33, 0.060), buyers(2, 33, 0.060)),
+		of(14, purchase, 3_000, 14, 14, buyers(0, 34, 0.060), buyers(1, 33, 0.090), buyers(2, 33, 0.070)),
+		of(15, signUp, 12_000, 8, 20, population.SimpleVariation{ID: 0, Share: 50, ConversionRate: 0.20}, population.SimpleVariation{ID: 1, Share: 50, ConversionRate: 0.20}),
+		of(16, purchase, 8_000, 12, 16, buyers(0, 50, 0.080), buyers(1, 50, 0.055)),
+		of(17, purchase, 6_000, 16, 12, buyers(0, 55, 0.060), buyers(1, 45, 0.070)),
 	}
 }
 
@@ -221,4 +204,30 @@ func popupWidget(start time.Time) catalogue.Widget {
 			Variations: []catalogue.WidgetVariation{{ID: 5, Name: "Short", Share: 50}},
 		}},
 	}
+}
+
+// mark is a file that marks a demo store.
+const mark = "lifthouse.demo"
+
+// IsClaimed reports whether a directory is a demo store.
+func IsClaimed(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, mark))
+	return err == nil
+}
+
+// ClaimDirectory marks a new directory as a demo store. It returns an error if the
+// directory has other content.
+func ClaimDirectory(dir string) error {
+	if IsClaimed(dir) {
+		return nil
+	}
+	if found, err := os.ReadDir(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	} else if len(found) > 0 {
+		return fmt.Errorf("%s is not a demo store: name an empty directory with --store, or serve this store with lifthouse serve", dir)
+	}
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, mark), nil, 0o600)
 }

@@ -3,9 +3,6 @@ package measure
 import (
 	"context"
 	"fmt"
-	"io"
-	"strings"
-	"text/tabwriter"
 )
 
 // Query is a report that GrowthOf requests for campaigns of each size.
@@ -53,26 +50,6 @@ func GrowthOf(ctx context.Context, visitors []int64, campaigns []int64, queries 
 		g.Rows = append(g.Rows, row)
 	}
 	return g, nil
-}
-
-// WriteTable writes a table of wall times. The last columns have the CPU time of the
-// largest campaign and its ratio to the CPU time of the smallest campaign.
-func (g *Growth) WriteTable(w io.Writer) error {
-	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
-	header := []string{"wall ms by visitors"}
-	for _, visitors := range g.Visitors {
-		header = append(header, fmt.Sprint(visitors))
-	}
-	_, _ = fmt.Fprintln(table, strings.Join(append(header, "CPU ms", "CPU ×", ""), "\t"))
-	for i := range g.Rows {
-		row := &g.Rows[i]
-		cells := []string{row.Name}
-		for _, wall := range row.WallMS {
-			cells = append(cells, fmt.Sprintf("%.1f", wall))
-		}
-		_, _ = fmt.Fprintln(table, strings.Join(append(cells, fmt.Sprintf("%.1f", row.LargestCPU()), fmt.Sprintf("%.2f", row.CPURatio()), ""), "\t"))
-	}
-	return table.Flush()
 }
 
 // LargestCPU returns the CPU time of the largest campaign, in milliseconds.

@@ -9,22 +9,6 @@ import (
 	"lifthouse/loadgen/measure"
 )
 
-func TestGrowthWrite(t *testing.T) {
-	g := measure.Growth{Visitors: []int64{50, 5000}, Rows: []measure.GrowthRow{
-		{Name: "from the events", WallMS: []float64{9, 900}, CPUMS: []float64{10, 1500}},
-		{Name: "unfiltered", WallMS: []float64{8, 8.5}, CPUMS: []float64{9, 9.9}},
-	}}
-	var table strings.Builder
-	if err := g.WriteTable(&table); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"50", "5000", "8.0", "8.5", "9.9", "1.10", "150.00"} {
-		if !strings.Contains(table.String(), want) {
-			t.Errorf("the table does not contain %s:\n%s", want, table.String())
-		}
-	}
-}
-
 func TestGrowthOf(t *testing.T) {
 	var calls []int64
 	query := measure.Query{Name: "unfiltered", Rounds: 3, Run: func(_ context.Context, campaign int64) error {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"strings"
 )
@@ -16,7 +15,7 @@ type Machine struct {
 	Memory   string // total, in GiB
 	System   string // operating system and architecture
 	Go       string // version
-	Revision string // version control revision of this program
+	Revision string // of this program; set by the caller
 }
 
 // ThisMachine describes the machine that runs this program. Facts that the
@@ -27,7 +26,7 @@ func ThisMachine() Machine {
 		Cores:  runtime.GOMAXPROCS(0),
 		Memory: toGibibytes(procField("/proc/meminfo", "MemTotal")),
 		System: runtime.GOOS + "/" + runtime.GOARCH,
-		Go:     runtime.Version(), Revision: buildRevision(),
+		Go:     runtime.Version(),
 	}
 }
 
@@ -55,22 +54,4 @@ func toGibibytes(amount string) string {
 		return amount
 	}
 	return fmt.Sprintf("%.1f GiB", kibibytes/(1<<20))
-}
-
-// buildRevision returns the version control revision from the build information.
-func buildRevision() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return unknown
-	}
-	revision, modified := unknown, ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			revision = s.Value
-		case s.Key == "vcs.modified" && s.Value == "true":
-			modified = ", modified"
-		}
-	}
-	return revision + modified
 }

@@ -2,7 +2,9 @@ package population
 
 import (
 	_ "embed"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -168,7 +170,7 @@ func allStrata() []stratum {
 		countries[p.country] += places.shares[i]
 	}
 	var all []stratum
-	for _, country := range sortedKeys(countries) {
+	for _, country := range slices.Sorted(maps.Keys(countries)) {
 		for i, c := range clients.rows {
 			for j, s := range sources.rows {
 				for k, t := range visitorTypes.rows {
@@ -189,5 +191,5 @@ func attributeValues(attribute string) []string {
 	for _, s := range allStrata() {
 		values[effectAttributes[attribute](&s.Attributes)] = true
 	}
-	return sortedKeys(values)
+	return slices.Sorted(maps.Keys(values))
 }

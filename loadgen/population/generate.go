@@ -2,6 +2,7 @@ package population
 
 import (
 	"context"
+	"errors"
 	"runtime"
 )
 
@@ -9,7 +10,6 @@ import (
 // experiment. Late events, and the second copies of duplicated events, are
 // sent after the events of many other visitors.
 type chunk struct {
-	websiteID    int64
 	visitors     int
 	prompt, late []Event
 }
@@ -23,12 +23,11 @@ const chunkVisitors = 1000
 // chunk.
 const lateChunks = 8
 
-// Batch is a number of encoded events of one website.
+// Batch is a number of encoded events.
 type Batch[T any] struct {
-	WebsiteID int64
-	Events    int
-	Visitors  int // visitors whose events, except late events, end with this batch
-	Data      T
+	Events   int
+	Visitors int // visitors whose events, except late events, end with this batch
+	Data     T
 }
 
 // encodedChunk is a chunk after encoding.
@@ -45,29 +44,28 @@ func GenerateEvents[T any](ctx context.Context, s *Scenario, encode func([]Event
 	var waiting []Batch[T]
 	for pending := range chunks {
 		c := <-pending
-		if err := put(c.prompt); err != nil {
-			return err
-		}
+		next := []Batch[T]{c.prompt}
 		if waiting = append(waiting, c.late); len(waiting) > lateChunks {
-			if err := putUnlessEmpty(waiting[0], put); err != nil {
-				return err
-			}
-			waiting = waiting[1:]
+			next, waiting = append(next, waiting[0]), waiting[1:]
 		}
-	}
-	for _, late := range waiting {
-		if err := putUnlessEmpty(late, put); err != nil {
+		if err := putBatches(next, put); err != nil {
 			return err
 		}
 	}
-	return ctx.Err()
+	return errors.Join(putBatches(waiting, put), ctx.Err())
 }
 
-func putUnlessEmpty[T any](b Batch[T], put func(Batch[T]) error) error {
-	if b.Events == 0 {
-		return nil
+// putBatches calls put for each batch that is not empty.
+func putBatches[T any](batches []Batch[T], put func(Batch[T]) error) error {
+	for _, b := range batches {
+		if b.Events+b.Visitors == 0 {
+			continue
+		}
+		if err := put(b); err != nil {
+			return err
+		}
 	}
-	return put(b)
+	return nil
 }
 
 // generateChunks sends one channel per chunk, in order, and generates up to
@@ -88,8 +86,8 @@ func generateChunks[T any](ctx context.Context, s *Scenario, encode func([]Event
 				defer func() { <-slots }()
 				c := subject.generateChunk(from, min(from+chunkVisitors, subject.visitors))
 				pending <- encodedChunk[T]{
-					Batch[T]{c.websiteID, len(c.prompt), c.visitors, encode(c.prompt)},
-					Batch[T]{c.websiteID, len(c.late), 0, encode(c.late)},
+					Batch[T]{len(c.prompt), c.visitors, encode(c.prompt)},
+					Batch[T]{len(c.late), 0, encode(c.late)},
 				}
 			}()
 		}
@@ -98,7 +96,7 @@ func generateChunks[T any](ctx context.Context, s *Scenario, encode func([]Event
 
 // generateChunk generates the visitors with the numbers from, from+1, …, to-1.
 func (s *subject) generateChunk(from, to int) *chunk {
-	c := &chunk{websiteID: s.website.ID, visitors: to - from, prompt: make([]Event, 0, 6*(to-from))}
+	c := &chunk{visitors: to - from, prompt: make([]Event, 0, 6*(to-from))}
 	g := newGenerator(s, c)
 	for n := from; n < to; n++ {
 		g.addVisitor(n)

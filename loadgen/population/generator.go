@@ -10,16 +10,14 @@ import (
 )
 
 // Event is an event with the texts from which its ids are computed. VisitorID
-// is the hash of Visitor, and EventID is the hash of ID.
+// is the hash of Visitor, and EventID is the hash of the text that appendID writes.
 type Event struct {
 	schema.Event
 	Visitor string
 	number  int // of the visitor's events
 }
 
-// ID returns the event id as the sender writes it.
-func (e *Event) ID() string { return string(e.appendID(nil)) }
-
+// appendID appends the event id as the sender writes it.
 func (e *Event) appendID(b []byte) []byte {
 	b = append(append(b, e.Visitor...), '/')
 	return strconv.AppendInt(b, int64(e.number), 10)
@@ -62,27 +60,15 @@ func (g *generator) addVisitor(n int) {
 	g.generateVisits()
 }
 
-// hour is an hour of the day in UTC.
-type hour struct {
-	number int
-	weight float64
-}
-
-// hours has few visits at night and most visits in the evening.
-var hours = newWeightedTable(hourWeights(), func(h hour) float64 { return h.weight })
-
-func hourWeights() []hour {
-	weights := [24]float64{2, 1.4, 1, 0.8, 0.8, 1.1, 2, 3.2, 4.2, 4.9, 5.3, 5.5, 5.6, 5.5, 5.4, 5.4, 5.5, 5.7, 6.1, 6.6, 6.8, 6.2, 4.8, 3.2}
-	all := make([]hour, len(weights))
-	for i, weight := range weights {
-		all[i] = hour{i, weight}
-	}
-	return all
-}
+// hours has few visits at night and most visits in the evening. Row n is hour n in UTC, with its weight.
+var hours = newWeightedTable(
+	[]float64{2, 1.4, 1, 0.8, 0.8, 1.1, 2, 3.2, 4.2, 4.9, 5.3, 5.5, 5.6, 5.5, 5.4, 5.4, 5.5, 5.7, 6.1, 6.6, 6.8, 6.2, 4.8, 3.2},
+	func(weight float64) float64 { return weight },
+)
 
 // drawTime draws a time of day. Day 0 is the scenario's first day.
 func (g *generator) drawTime(day int) time.Time {
-	sinceMidnight := time.Duration((float64(hours.drawRow(g.Rand).number) + g.Float64()) * float64(time.Hour))
+	sinceMidnight := time.Duration((float64(hours.drawIndex(g.Rand)) + g.Float64()) * float64(time.Hour))
 	return g.start.AddDate(0, 0, day).Add(sinceMidnight.Truncate(time.Millisecond))
 }
 

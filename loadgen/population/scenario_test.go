@@ -4,16 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"runtime"
-	"strings"
 	"testing"
 
 	"lifthouse/loadgen/population"
-	"lifthouse/loadgen/send"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
 )
 
-func noReport(send.Progress) {}
+func noReport(population.Progress) {}
 
 // lines returns all events of a scenario as JSON lines, generated with
 // GOMAXPROCS set to cores.
@@ -21,7 +19,7 @@ func lines(t *testing.T, s *population.Scenario, cores int) []byte {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
 	var all bytes.Buffer
-	if _, err := send.WriteNDJSON(t.Context(), s, &all, noReport); err != nil {
+	if _, err := population.WriteNDJSON(t.Context(), s, &all, noReport); err != nil {
 		t.Fatal(err)
 	}
 	return all.Bytes()
@@ -67,60 +65,6 @@ func TestLateEventsAreDelayed(t *testing.T) {
 	}
 }
 
-func TestReadScenario(t *testing.T) {
-	s, err := population.ReadScenario(strings.NewReader(`
-seed: 7
-websites:
-  - id: 2
-    domain: a.example.com
-    goals: [{id: 1, name: Purchase, rate: 0.1, value: 20}]
-    campaigns:
-      - id: 5
-        name: A
-        primaryGoalId: 1
-        visitors: 100
-        variations: [{id: 1, name: B, share: 100}]
-        effects: [{variation: 1, when: {device: mobile}, rate: 1.3}]
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c := s.Websites[0].Campaigns[0]; s.Seed != 7 || s.Days != 28 || c.ControlShare != 50 || c.Visitors != 100 || *c.Effects[0].Variation != 1 {
-		t.Errorf("read %+v", s)
-	}
-	if _, err := population.ReadScenario(strings.NewReader("sede: 1\n")); err == nil || !strings.Contains(err.Error(), `unknown field "sede"`) {
-		t.Errorf("unknown key: error %v", err)
-	}
-	_, err = population.ReadScenario(strings.NewReader("days: -1\nwebsites: [{id: 1, domain: a.example.com, campaigns: [{id: 1, visitor: 5}]}]\n"))
-	if err == nil || !strings.Contains(err.Error(), `unknown field "visitor"`) || !strings.Contains(err.Error(), "days: invalid value -1: must be from 1") {
-		t.Errorf("unknown key and invalid value: error %v", err)
-	}
-	_, err = population.ReadScenario(strings.NewReader(`
-days: 0
-traffic: {late: 2}
-websites:
-  - id: 2
-    domain: a.example.com
-    goals: [{id: 1, name: Purchase, rate: 1.5}]
-    campaigns:
-      - {id: 5, name: A, primaryGoalId: 9, visitors: 100, effects: [{variation: 3, goal: 4, event: click, when: {region: Bayern, device: fridge}}]}
-`))
-	if err == nil {
-		t.Fatal("no error")
-	}
-	for _, want := range []string{
-		"days: invalid value 0: must be from 1 to 3650", "traffic.late: invalid value 2", "goals[0].rate: invalid value 1.5",
-		"primaryGoalId: invalid value 9: must be a goal of the website: one of [1]",
-		"variations: invalid value with total share 0: must have a positive total share", "effects[0].variation: invalid value 3: must be one of [0]",
-		"effects[0].goal: invalid value 4", "effects[0].event", "when.region",
-		`when.device: invalid value "fridge": must be one of ["" "desktop" "mobile" "tablet"]`,
-	} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error does not contain %q:\n%v", want, err)
-		}
-	}
-}
-
 func TestSetVisitors(t *testing.T) {
 	s := population.DefaultScenario()
 	for _, visitors := range []int{1, 7, 10_000, 123_457} {
@@ -133,9 +77,6 @@ func TestSetVisitors(t *testing.T) {
 
 func TestCatalogueApplies(t *testing.T) {
 	for name, s := range map[string]population.Scenario{"default": population.DefaultScenario(), "standard": population.StandardScenario(0.01, 1)} {
-		if err := s.Validate(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
 		var text bytes.Buffer
 		if err := s.CatalogueFile().WriteYAML(&text); err != nil {
 			t.Fatal(err)

@@ -59,7 +59,7 @@ type simpleVisitor struct {
 func (c *SimpleCampaign) drawVisitor(random *rand.Rand, n int) *simpleVisitor {
 	return &simpleVisitor{
 		name:      fmt.Sprintf("%d-%d-%d", c.CampaignID, c.Seed, n),
-		variation: c.drawVariation(random),
+		variation: drawByWeight(random, c.Variations, func(v *SimpleVariation) int { return v.Share }),
 		first:     c.Start.Add(c.drawTime(random)),
 		Attributes: schema.Attributes{
 			Device:      drawValue(random, simpleDevices),
@@ -70,20 +70,6 @@ func (c *SimpleCampaign) drawVisitor(random *rand.Rand, n int) *simpleVisitor {
 			VisitorType: drawValue(random, simpleVisitorTypes),
 		},
 	}
-}
-
-func (c *SimpleCampaign) drawVariation(random *rand.Rand) *SimpleVariation {
-	total := 0
-	for _, v := range c.Variations {
-		total += v.Share
-	}
-	n := random.IntN(total)
-	for i := range c.Variations {
-		if n -= c.Variations[i].Share; n < 0 {
-			return &c.Variations[i]
-		}
-	}
-	panic("unreachable: n is less than the sum of the shares")
 }
 
 // drawTime draws a time since the start. The day is uniform, and the hour is

@@ -37,7 +37,7 @@ var growingVisitors = []int{50_000, 158_000, 500_000, 1_580_000}
 // Visitors have 1 to 80 events.
 func StandardScenario(scale float64, seed uint64) Scenario {
 	s := Scenario{
-		Seed: seed, Start: catalogue.Date{Time: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}, Days: standardDays, Account: 1, standard: true,
+		Seed: seed, Start: catalogue.Date{Time: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}, Days: standardDays, standard: true,
 		Traffic: Traffic{Views: 1, MultipleExposures: 0.01, SourceChanges: 0.03},
 	}
 	for w := range standardWebsites {

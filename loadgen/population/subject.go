@@ -57,11 +57,8 @@ func (s *Scenario) allSubjects() []*subject {
 			add(site, schema.SubjectCampaign, c.ID, 0, c.PrimaryGoalID, &c.Split, nil)
 		}
 		for i := range site.Widgets {
-			widget := &site.Widgets[i]
-			for j := range widget.Experiments {
-				e := &widget.Experiments[j]
-				add(site, schema.SubjectWidget, widget.ID, e.ID, widget.PrimaryGoalID, &e.Split, e.Actions.allActions())
-			}
+			w := &site.Widgets[i]
+			add(site, schema.SubjectWidget, w.ID, w.Experiment, w.PrimaryGoalID, &w.Split, w.actions)
 		}
 	}
 	return all
@@ -102,7 +99,7 @@ func (e *Effect) appliesTo(o *outcome, variation int64, a *schema.Attributes) bo
 	}
 	switch {
 	case e.Event != "":
-		if o.kind != schema.Kind(e.Event) {
+		if o.kind != e.Event {
 			return false
 		}
 	case o.Goal == nil || (e.Goal != 0 && e.Goal != o.ID):

@@ -90,7 +90,15 @@ func (s *Scenario) ComputeTruth() Truth {
 		}
 		segments := sub.segmentAttributes()
 		for i := range sub.outcomes {
-			truth.Outcomes = append(truth.Outcomes, sub.outcomeTruth(&sub.outcomes[i], segments, all))
+			o := &sub.outcomes[i]
+			outcome := OutcomeTruth{Event: o.kind}
+			if o.Goal != nil {
+				outcome.GoalID = o.ID
+			}
+			for _, when := range segments {
+				outcome.Segments = append(outcome.Segments, sub.segmentTruth(o, when, all))
+			}
+			truth.Outcomes = append(truth.Outcomes, outcome)
 		}
 		t.Subjects = append(t.Subjects, truth)
 	}
@@ -112,17 +120,6 @@ func (s *subject) segmentAttributes() []map[string]string {
 		}
 	}
 	return all
-}
-
-func (s *subject) outcomeTruth(o *outcome, segments []map[string]string, all []stratum) OutcomeTruth {
-	truth := OutcomeTruth{Event: o.kind}
-	if o.Goal != nil {
-		truth.GoalID = o.ID
-	}
-	for _, when := range segments {
-		truth.Segments = append(truth.Segments, s.segmentTruth(o, when, all))
-	}
-	return truth
 }
 
 func (s *subject) segmentTruth(o *outcome, when map[string]string, all []stratum) SegmentTruth {

@@ -11,7 +11,6 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/loadgen/population"
-	"lifthouse/loadgen/send"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
@@ -47,7 +46,7 @@ func TestTruthAndReportsAgree(t *testing.T) {
 	c := checker{T: t, long: long}
 	var writer *ingest.Writer
 	c.engine, writer = enginetest.Open(t, conn, live)
-	if _, err := send.InsertScenario(t.Context(), &s, writer, noReport); err != nil {
+	if _, err := population.InsertScenario(t.Context(), &s, writer, noReport); err != nil {
 		t.Fatal(err)
 	}
 	for _, subject := range s.ComputeTruth().Subjects {

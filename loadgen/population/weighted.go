@@ -3,7 +3,6 @@ package population
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"sort"
 )
 
@@ -29,10 +28,11 @@ func newWeightedTable[R any](rows []R, weight func(R) float64) weightedTable[R] 
 	return t
 }
 
-func (t *weightedTable[R]) drawRow(random *rand.Rand) *R {
-	i := sort.SearchFloat64s(t.cumulative, random.Float64())
-	return &t.rows[min(i, len(t.rows)-1)]
+func (t *weightedTable[R]) drawIndex(random *rand.Rand) int {
+	return min(sort.SearchFloat64s(t.cumulative, random.Float64()), len(t.rows)-1)
 }
+
+func (t *weightedTable[R]) drawRow(random *rand.Rand) *R { return &t.rows[t.drawIndex(random)] }
 
 // weightedValue is a text and its integer weight.
 type weightedValue struct {
@@ -42,14 +42,19 @@ type weightedValue struct {
 
 // drawValue draws one of the values in proportion to the weights.
 func drawValue(random *rand.Rand, values []weightedValue) string {
+	return drawByWeight(random, values, func(v *weightedValue) int { return v.weight }).value
+}
+
+// drawByWeight draws one of the rows in proportion to their integer weights.
+func drawByWeight[R any](random *rand.Rand, rows []R, weight func(*R) int) *R {
 	total := 0
-	for _, v := range values {
-		total += v.weight
+	for i := range rows {
+		total += weight(&rows[i])
 	}
 	n := random.IntN(total)
-	for _, v := range values {
-		if n -= v.weight; n < 0 {
-			return v.value
+	for i := range rows {
+		if n -= weight(&rows[i]); n < 0 {
+			return &rows[i]
 		}
 	}
 	panic("unreachable: n is less than the sum of the weights")
@@ -69,13 +74,4 @@ func harmonicShare(i, n int) float64 {
 // proportional to 1/(k+1), as for referring sites and search terms.
 func drawZipf(random *rand.Rand, n int) int64 {
 	return int64(math.Pow(float64(n+1), random.Float64())) - 1
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }

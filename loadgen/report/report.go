@@ -1,21 +1,27 @@
-// Package report writes the benchmark report: one page with summaries and
-// charts, and pages with the full tables.
+// Package report writes the benchmark report: one page with summaries, and pages
+// with the full tables.
 package report
 
 import (
 	"bytes"
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"text/template"
+	"time"
 
 	"lifthouse/loadgen/bench"
 	"lifthouse/loadgen/calibration"
 	"lifthouse/loadgen/competitors"
 	"lifthouse/loadgen/measure"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 )
 
 // Benchmarks has the measurements of a report.
@@ -29,9 +35,9 @@ type Benchmarks struct {
 	Loads       []Load                 // load tests
 	Calibration *calibration.Result    // nil: not measured
 	Decisions   *calibration.Decisions // nil: not measured
-	Sections    []Section              // texts that other commands printed
+	Import      string                 // text about an import into a running server; empty: not measured
 
-	Details string // path from the page to the directory with the tables and charts; set by WriteFiles
+	Details string // path from the page to the directory with the tables; set by WriteFiles
 }
 
 // Load is a load test with a ladder.
@@ -40,8 +46,53 @@ type Load struct {
 	Result bench.Result
 }
 
-// Section is a text with a title.
-type Section struct{ Title, Text string }
+// loads are the titles of the load tests, by the mix of their requests.
+var loads = []struct{ mix, title string }{
+	{"cached", "Dashboards that poll"}, {"uncached", "Small campaigns, uncached"}, {"analyst", "Analysts"},
+}
+
+// ReadResults reads the results of other commands from a directory. The results of standard and competitors are
+// required. The error lists all problems.
+func ReadResults(directory string) (*Benchmarks, error) {
+	b := &Benchmarks{Date: time.Now().UTC().Format(time.DateOnly), Machine: measure.ThisMachine()}
+	var errs []error
+	read := func(name string, into any) {
+		text, err := os.ReadFile(filepath.Join(directory, name+".json"))
+		if err == nil {
+			err = json.Unmarshal(text, into)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("read %s.json, the --json file of another command: %w", name, err))
+		}
+	}
+	exists := func(file string) bool {
+		_, err := os.Stat(filepath.Join(directory, file))
+		return err == nil
+	}
+	read("standard", &b.Insertion)
+	read("competitors", &b.Competitors)
+	if exists("growth.json") {
+		read("growth", &b.Growth)
+	}
+	for _, l := range loads {
+		if exists(l.mix + ".json") {
+			load := Load{Title: l.title}
+			read(l.mix, &load.Result)
+			b.Loads = append(b.Loads, load)
+		}
+	}
+	if exists("calibration.json") {
+		read("calibration", &b.Calibration)
+	}
+	if exists("decisions.json") {
+		read("decisions", &b.Decisions)
+	}
+	if exists("import.txt") {
+		text, err := os.ReadFile(filepath.Join(directory, "import.txt"))
+		b.Import, errs = strings.TrimRight(string(text), "\n"), append(errs, err)
+	}
+	return b, errors.Join(errs...)
+}
 
 //go:embed *.md.tmpl
 var files embed.FS
@@ -54,6 +105,7 @@ var templates = template.Must(template.New("").Option("missingkey=error").Funcs(
 	"rate":     func(figure float64) string { return fmt.Sprintf("%.4f", figure) },
 	"requests": func(rate float64) string { return fmt.Sprintf("%.4g", rate) },
 	"grouped":  formatCount,
+	"title":    func(measure string) string { return strings.ToUpper(measure[:1]) + measure[1:] },
 }).ParseFS(files, "*.md.tmpl"))
 
 // formatUnlessZero formats a figure. A figure of 0 is unknown and becomes a
@@ -65,103 +117,43 @@ func formatUnlessZero(format string, figure float64) string {
 	return fmt.Sprintf(format, figure)
 }
 
-// formatCount formats an integer that is not negative, with commas between groups
-// of three digits.
-func formatCount(n any) string {
-	digits := fmt.Sprint(n)
-	var b strings.Builder
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	return b.String()
+// formatCount formats an integer with commas between groups of three digits.
+func formatCount(n any) string { return message.NewPrinter(language.English).Sprint(n) }
+
+// WriteTables writes the tables of a command's result: competitors, growth, calibration or decisions.
+func (b *Benchmarks) WriteTables(w io.Writer, command string) error {
+	return templates.ExecuteTemplate(w, command+" tables", b)
 }
 
-// WriteFiles writes the page, and the tables and charts to the directory details. It
+// WriteFiles writes the page, and the tables to the directory details. It
 // creates the directory if it does not exist.
 func (b *Benchmarks) WriteFiles(page, details string) error {
 	if err := os.MkdirAll(details, 0o755); err != nil {
 		return err
 	}
-	relative, err := relativePath(page, details)
+	relative, err := filepath.Rel(filepath.Dir(page), details)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; set both paths relative to the current directory, or both absolute", err)
 	}
-	b.Details = relative
-	outputs := []output{{page, b.templateFunc("page.md.tmpl")}}
-	for _, o := range b.detailOutputs() {
-		outputs = append(outputs, output{filepath.Join(details, o.path), o.content})
+	b.Details = filepath.ToSlash(relative)
+	errs := []error{b.writeFile(page, "page"), b.writeFile(filepath.Join(details, "competitors.md"), "competitors")}
+	if len(b.Loads) > 0 {
+		errs = append(errs, b.writeFile(filepath.Join(details, "load.md"), "load"))
 	}
-	var errs []error
-	for _, o := range outputs {
-		errs = append(errs, o.writeFile())
+	if b.Calibration != nil {
+		errs = append(errs, b.writeFile(filepath.Join(details, "calibration.md"), "calibration"))
+	}
+	if b.Decisions != nil {
+		errs = append(errs, b.writeFile(filepath.Join(details, "decisions.md"), "decisions"))
 	}
 	return errors.Join(errs...)
 }
 
-// DetailFiles returns the names of the files that WriteFiles writes to the directory details.
-func (b *Benchmarks) DetailFiles() []string {
-	var names []string
-	for _, o := range b.detailOutputs() {
-		names = append(names, o.path)
+// writeFile executes the template of the name and writes the result to a file.
+func (b *Benchmarks) writeFile(path, name string) error {
+	var text bytes.Buffer
+	if err := templates.ExecuteTemplate(&text, name+".md.tmpl", b); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	return names
-}
-
-// detailOutputs returns the tables and charts. Their paths are names of files.
-func (b *Benchmarks) detailOutputs() []output {
-	outputs := []output{{"competitors.md", b.templateFunc("competitors.md.tmpl")}, {"competitors.svg", b.competitorsChart().SVG}}
-	if b.Growth != nil {
-		outputs = append(outputs, output{"growth.md", b.templateFunc("growth.md.tmpl")}, output{"growth.svg", b.growthChart().SVG})
-	}
-	if len(b.Loads) > 0 {
-		outputs = append(outputs, output{"load.md", b.templateFunc("load.md.tmpl")}, output{"load.svg", b.loadChart().SVG})
-	}
-	if b.Calibration != nil {
-		outputs = append(outputs, output{"calibration.md", b.templateFunc("calibration.md.tmpl")}, output{"calibration.svg", b.Calibration.PlotSVG})
-	}
-	if b.Decisions != nil {
-		outputs = append(outputs, output{"decisions.md", b.templateFunc("decisions.md.tmpl")})
-	}
-	return outputs
-}
-
-// output is a file of the report.
-type output struct {
-	path    string
-	content func() ([]byte, error)
-}
-
-func (o *output) writeFile() error {
-	content, err := o.content()
-	if err != nil {
-		return fmt.Errorf("%s: %w", o.path, err)
-	}
-	return os.WriteFile(o.path, content, 0o644) //nolint:gosec // documentation is readable by everyone
-}
-
-// templateFunc returns a function that executes a template.
-func (b *Benchmarks) templateFunc(name string) func() ([]byte, error) {
-	return func() ([]byte, error) {
-		var text bytes.Buffer
-		err := templates.ExecuteTemplate(&text, name, b)
-		return text.Bytes(), err
-	}
-}
-
-// relativePath returns the path of a directory relative to the directory of a
-// page, with slashes.
-func relativePath(page, directory string) (string, error) {
-	from, err := filepath.Abs(filepath.Dir(page))
-	if err != nil {
-		return "", err
-	}
-	to, err := filepath.Abs(directory)
-	if err != nil {
-		return "", err
-	}
-	relative, err := filepath.Rel(from, to)
-	return filepath.ToSlash(relative), err
+	return os.WriteFile(path, text.Bytes(), 0o644) //nolint:gosec // documentation is readable by everyone
 }

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/loadgen/demo"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
 )
@@ -21,13 +24,14 @@ const (
 )
 
 func (p *program) demoCommand() *cobra.Command {
-	var reset bool
+	var reset, traffic bool
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Serve a store with synthetic data",
 		Long: `Demo serves synthetic experiments of a small shop. The first start creates the store ` + demoStore + `, or the
 one that --store names, which may also be an empty database on a server. Later starts use it again. Each start creates a new
-token, revokes the previous one, and prints a request to paste.`,
+token, revokes the previous one, and prints a request to paste. While it is served, the shop has visitors; --traffic=false
+sends none.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if p.running != nil {
@@ -36,15 +40,16 @@ token, revokes the previous one, and prints a request to paste.`,
 			if !cmd.Flags().Changed("store") {
 				p.address = demoStore
 			}
-			return p.serveDemo(cmd.Context(), reset)
+			return p.serveDemo(cmd.Context(), reset, traffic)
 		},
 	}
 	p.serveFlags(cmd)
 	cmd.Flags().BoolVar(&reset, "reset", false, "delete the demo store and create it again")
+	cmd.Flags().BoolVar(&traffic, "traffic", true, "send the events of a few visitors per second while the demo is served")
 	return cmd
 }
 
-func (p *program) serveDemo(ctx context.Context, reset bool) error {
+func (p *program) serveDemo(ctx context.Context, reset, traffic bool) error {
 	address, err := schema.ParseAddress(p.address, p.getenv)
 	if err != nil {
 		return usageError{err}
@@ -76,13 +81,37 @@ func (p *program) serveDemo(ctx context.Context, reset bool) error {
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
+	visits, end := context.WithCancel(ctx)
+	var sending sync.WaitGroup
 	ready := func(_ *app.Store, url string) {
+		if traffic {
+			sending.Go(func() { sendTraffic(visits, s.Writer) })
+		}
 		p.printLine("Lifthouse demo answers at %s/v1 (store %s). Ctrl-C stops it. Try:\n", url, schema.ShowAddress(p.address))
 		p.printLine("  curl -s -H 'Authorization: Bearer %s' '%s/v1/campaigns/%d/results'\n", token, url, demo.Campaign)
 		p.printLine("Or look at %s/ in a browser, and sign in with the token.\n", url)
 		p.printLine("Use it in other commands with --store %s.", schema.ShowAddress(p.address))
 	}
-	return errors.Join(p.serveStore(ctx, s, ready), s.Close())
+	err = p.serveStore(ctx, s, ready)
+	end()
+	sending.Wait()
+	return errors.Join(err, s.Close())
+}
+
+// sendTraffic sends the events of visitors to the shop until the context ends.
+func sendTraffic(ctx context.Context, to *ingest.Writer) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for traffic := demo.NewTraffic(time.Now()); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			if err := to.WriteEvents(ctx, traffic.NextEvents(now)); err != nil && ctx.Err() == nil {
+				slog.WarnContext(ctx, "send the events of the demo failed", "err", err)
+			}
+		}
+	}
 }
 
 // demosOnly reports whether the catalogue is empty or contains only the demo account.

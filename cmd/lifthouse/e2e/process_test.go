@@ -62,9 +62,12 @@ func (b *safeBuffer) String() string {
 var answersAt = regexp.MustCompile(`answers at (https?://[^/]+)/v1`)
 
 // start runs a command that serves until the test ends. It returns when the
-// server answers.
+// server answers. A demo has no visitors unless args ask for them.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
+	if args[0] == "demo" && !slices.Contains(args, "--traffic") {
+		args = append(args, "--traffic=false")
+	}
 	p := &process{t: t, cmd: lifthouse(t, append(args, "--listen", "127.0.0.1:0")...), done: make(chan error, 1)}
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -397,4 +400,22 @@ func TestMissingLibraryTellsHowToInstallIt(t *testing.T) {
 	if err == nil || !strings.Contains(string(out), "npm ci") {
 		t.Errorf("%v, %q; want the command that installs it", err, out)
 	}
+}
+
+// TestTheDemoHasVisitors checks that visitors arrive at a demo while it is served.
+func TestTheDemoHasVisitors(t *testing.T) {
+	t.Parallel()
+	p := start(t, "demo", "--traffic", "--store=embedded:"+filepath.Join(t.TempDir(), "demo"))
+	token := regexp.MustCompile(`lh_[\w-]+`).FindString(p.said.String())
+	const planted = 24_000 // visitors of campaign 12
+	for visitors := int64(0); visitors <= planted; {
+		status, text := get(t, p.url+"/v1/campaigns/12/results", token)
+		var r result.Report
+		if err := json.Unmarshal([]byte(text), &r); err != nil || status != http.StatusOK {
+			t.Fatalf("%d, %v", status, err)
+		}
+		visitors = r.Totals.Visitors
+		time.Sleep(100 * time.Millisecond)
+	}
+	p.interrupt()
 }

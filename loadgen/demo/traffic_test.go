@@ -1,0 +1,48 @@
+package demo_test
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"lifthouse/loadgen/demo"
+	"lifthouse/schema"
+)
+
+// TestTraffic checks that visitors of every running experiment arrive, that each visit begins with a view, and that
+// each call returns the events since the last one.
+func TestTraffic(t *testing.T) {
+	start := time.Date(2026, 11, 1, 3, 0, 0, 0, time.UTC)
+	traffic, again := demo.NewTraffic(start), demo.NewTraffic(start)
+	visitors := map[uint64]bool{}
+	subjects := map[schema.Subject]map[int64]int{schema.SubjectCampaign: {}, schema.SubjectWidget: {}}
+	goals, last := 0, start
+	const seconds = 1800
+	for n := range seconds {
+		now := start.Add(time.Duration(n+1) * time.Second)
+		events := traffic.NextEvents(now)
+		if same := again.NextEvents(now); !reflect.DeepEqual(events, same) {
+			t.Fatalf("%v and %v from equal starts", events, same)
+		}
+		for _, e := range events {
+			if e.Time.Before(last) || e.Time.After(now) {
+				t.Fatalf("an event of %s after one of %s, at %s", e.Time, last, now)
+			}
+			last = e.Time
+			if !visitors[e.VisitorID] && e.Kind != schema.KindView {
+				t.Errorf("a visit begins with %s", e.Kind)
+			}
+			visitors[e.VisitorID] = true
+			subjects[e.Subject][e.SubjectID]++
+			if e.Kind == schema.KindGoal {
+				goals++
+			}
+		}
+	}
+	if n := len(visitors); n < 1.9*seconds || n > 2.1*seconds {
+		t.Errorf("%d visitors in %d seconds", n, seconds)
+	}
+	if len(subjects[schema.SubjectCampaign]) != 6 || len(subjects[schema.SubjectWidget]) != 1 || goals < 100 {
+		t.Errorf("events by subject %v, %d goals", subjects, goals)
+	}
+}

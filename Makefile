@@ -6,6 +6,8 @@ GOBIN := $(CURDIR)/bin
 
 GOLANGCI_LINT_VERSION := v2.15.0
 GOVULNCHECK_VERSION := v1.8.0
+HELM_VERSION := v3.22.0
+ACTIONLINT_VERSION := v1.7.12
 
 # Build flags of released programs, also used in Dockerfile and .ci/release. They leave out gin's MessagePack codec, the
 # symbol table and the paths of the build machine. They keep the build information, which has the version.
@@ -14,7 +16,7 @@ BUILD_FLAGS := -tags nomsgpack -trimpath -ldflags "-s -w"
 # npm ci creates this file. It is newer than the lock file once the packages are installed.
 ENGINE := node_modules/.package-lock.json
 
-.PHONY: run build engine test test-long race lint assets assets-check screenshot dashboard-check format format-check tidy-check vet vulnerabilities fuzz bench benchmarks release help
+.PHONY: run build engine test test-long race lint assets assets-check screenshot dashboard-check format format-check tidy-check vet vulnerabilities fuzz bench benchmarks release helm-check workflow-check help
 
 # On a terminal, the demo runs as its own job: Ctrl-C interrupts the demo only, and make exits after it.
 run: build ## build, create the demo store if there is none, and serve it
@@ -95,6 +97,12 @@ benchmarks: build ## write BENCHMARKS.md and docs/benchmarks from the standard d
 release: ## create archives for Linux and macOS with the ClickHouse library in dist/; VERSION names the release
 	@VERSION=$(VERSION) PLATFORMS="$(PLATFORMS)" bash .ci/release
 
+helm-check: $(GOBIN)/helm ## lint the Helm chart, and check the manifests that it renders
+	cd deploy/helm/check && go mod tidy -diff && go vet ./... && HELM=$(GOBIN)/helm go test -count=1 ./...
+
+workflow-check: $(GOBIN)/actionlint ## check the workflows of GitHub
+	$(GOBIN)/actionlint
+
 $(GOBIN)/golangci-lint:
 	@mkdir -p $(GOBIN)
 	GOBIN=$(GOBIN) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
@@ -102,6 +110,14 @@ $(GOBIN)/golangci-lint:
 $(GOBIN)/govulncheck:
 	@mkdir -p $(GOBIN)
 	GOBIN=$(GOBIN) go install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
+
+$(GOBIN)/helm:
+	@mkdir -p $(GOBIN)
+	GOBIN=$(GOBIN) go install helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
+
+$(GOBIN)/actionlint:
+	@mkdir -p $(GOBIN)
+	GOBIN=$(GOBIN) go install github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT_VERSION)
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 20

@@ -408,14 +408,15 @@ func TestTheDemoHasVisitors(t *testing.T) {
 	p := start(t, "demo", "--traffic", "--store=embedded:"+filepath.Join(t.TempDir(), "demo"))
 	token := regexp.MustCompile(`lh_[\w-]+`).FindString(p.said.String())
 	const planted = 24_000 // visitors of campaign 12
-	for visitors := int64(0); visitors <= planted; {
+	for range time.Tick(100 * time.Millisecond) {
 		status, text := get(t, p.url+"/v1/campaigns/12/results", token)
 		var r result.Report
 		if err := json.Unmarshal([]byte(text), &r); err != nil || status != http.StatusOK {
 			t.Fatalf("%d, %v", status, err)
 		}
-		visitors = r.Totals.Visitors
-		time.Sleep(100 * time.Millisecond)
+		if r.Totals.Visitors > planted {
+			break
+		}
 	}
 	p.interrupt()
 }

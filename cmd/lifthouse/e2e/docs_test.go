@@ -26,8 +26,8 @@ import (
 // checkout is the root of the repository, from this package's folder.
 const checkout = "../../.."
 
-// scriptedDocs are the documents whose marked blocks are run.
-var scriptedDocs = []string{"README.md", "docs/getting-started.md"}
+// tutorial is the document whose marked blocks are run in make test.
+const tutorial = "docs/getting-started.md"
 
 // docBlock is a fenced sh block of a document that a comment marks to be run:
 //
@@ -130,7 +130,7 @@ func (s *docScript) run(t *testing.T, limit time.Duration) (string, error) {
 // defaultAddress is where the documents' servers listen.
 const defaultAddress = "127.0.0.1:8080"
 
-// TestDocsBlocksRun pastes the marked blocks of each document into a shell, with
+// TestDocsBlocksRun pastes the marked blocks of the tutorial into a shell, with
 // lifthouse on the PATH.
 func TestDocsBlocksRun(t *testing.T) {
 	tier.SkipShort(t)
@@ -138,32 +138,28 @@ func TestDocsBlocksRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range scriptedDocs {
-		t.Run(path, func(t *testing.T) {
-			bin := t.TempDir()
-			if err := os.Symlink(binary, filepath.Join(bin, "lifthouse")); err != nil {
-				t.Fatal(err)
-			}
-			address := schematest.FreeAddress(t)
-			s := docScript{
-				path: path, replace: strings.NewReplacer(defaultAddress, address), ready: "http://" + address + "/readyz",
-				blocks: slices.DeleteFunc(docBlocks(t, path), func(b docBlock) bool { return b.network }),
-				env: []string{
-					"LIFTHOUSE_LISTEN=" + address, "LIFTHOUSE_LIBCHDB=" + library,
-					"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"),
-				},
-			}
-			if len(s.blocks) == 0 {
-				t.Fatal("no block is marked <!-- run -->")
-			}
-			out, err := s.run(t, 2*time.Minute)
-			if err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			if want := "Banner is better than Control"; !strings.Contains(out, want) {
-				t.Errorf("no verdict: the output does not contain %q\n%s", want, out)
-			}
-		})
+	bin := t.TempDir()
+	if err := os.Symlink(binary, filepath.Join(bin, "lifthouse")); err != nil {
+		t.Fatal(err)
+	}
+	address := schematest.FreeAddress(t)
+	s := docScript{
+		path: tutorial, replace: strings.NewReplacer(defaultAddress, address), ready: "http://" + address + "/readyz",
+		blocks: slices.DeleteFunc(docBlocks(t, tutorial), func(b docBlock) bool { return b.network }),
+		env: []string{
+			"LIFTHOUSE_LISTEN=" + address, "LIFTHOUSE_LIBCHDB=" + library,
+			"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"),
+		},
+	}
+	if len(s.blocks) == 0 {
+		t.Fatal("no block is marked <!-- run -->")
+	}
+	out, err := s.run(t, 2*time.Minute)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if want := "Banner is better than Control"; !strings.Contains(out, want) {
+		t.Errorf("no verdict: the output does not contain %q\n%s", want, out)
 	}
 }
 

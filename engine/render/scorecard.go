@@ -46,7 +46,7 @@ func (t *reportTable) writeScorecard() {
 	t.rowTitle = ""
 	if empty > 0 {
 		t.writeLine("")
-		t.writeParagraph("", fmt.Sprintf("%d metrics whose values are all 0 are omitted; --csv and --json print them.", empty))
+		t.writeParagraph("", fmt.Sprintf("Without metrics whose values are all 0 (%d); --csv and --json print them.", empty))
 	}
 }
 

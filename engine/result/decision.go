@@ -297,11 +297,8 @@ func (d *decider) noWinner() *Decision {
 		if len(rows) > 1 {
 			of = " for " + d.Variations[i+1].Name
 		}
-		switch {
-		case in.Upper != nil && in.Lower != nil:
-			ruled = append(ruled, fmt.Sprintf("an uplift above %s or below %s is ruled out%s", percentAt(*in.Upper), percentAt(*in.Lower), of))
-		case in.Lower != nil:
-			ruled = append(ruled, fmt.Sprintf("an uplift below %s is ruled out%s", percentAt(*in.Lower), of))
+		if lifts := excludedLifts(in.Lower, in.Upper); lifts != "" {
+			ruled = append(ruled, lifts+" is ruled out"+of)
 		}
 	}
 	if len(ruled) > 0 {
@@ -311,6 +308,21 @@ func (d *decider) noWinner() *Decision {
 		Status: DecisionNoWinner, DecidedAt: &rows[0].End, Text: text + ".",
 		Reasons: []DecisionReason{{Code: reasonPlanEnded, Text: "the plan or the campaign has ended"}},
 	}
+}
+
+// excludedLifts returns the lifts outside an interval in words; empty: there are none. nil is an open end, and so is a
+// lower end of -100 %, the lowest lift.
+func excludedLifts(lower, upper *float64) string {
+	hasLower := lower != nil && *lower > -1
+	switch {
+	case upper != nil && hasLower:
+		return fmt.Sprintf("an uplift above %s or below %s", percentAt(*upper), percentAt(*lower))
+	case upper != nil:
+		return "an uplift above " + percentAt(*upper)
+	case hasLower:
+		return "an uplift below " + percentAt(*lower)
+	}
+	return ""
 }
 
 func percentAt(lift float64) string { return FormatPercent(lift, 1, true) }

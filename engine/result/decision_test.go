@@ -1,0 +1,22 @@
+package result
+
+import "testing"
+
+func TestExcludedLifts(t *testing.T) {
+	at := func(lift float64) *float64 { return &lift }
+	for _, test := range []struct {
+		lower, upper *float64
+		want         string
+	}{
+		{nil, nil, ""},
+		{at(-1), nil, ""},
+		{at(-1), at(0.25), "an uplift above +25.0 %"},
+		{nil, at(0.25), "an uplift above +25.0 %"},
+		{at(-0.1), nil, "an uplift below -10.0 %"},
+		{at(-0.1), at(0.25), "an uplift above +25.0 % or below -10.0 %"},
+	} {
+		if got := excludedLifts(test.lower, test.upper); got != test.want {
+			t.Errorf("%v to %v: %q, want %q", test.lower, test.upper, got, test.want)
+		}
+	}
+}

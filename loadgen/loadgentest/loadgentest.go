@@ -38,7 +38,7 @@ func StartServer(tb testing.TB, file catalogue.File) *Server {
 	e, w := enginetest.Open(tb, conn, c)
 	options := api.DefaultOptions
 	options.TokenRate = 0
-	options.StoreQueue, options.StoreWait = 1<<20, time.Hour // no request is rejected on slow machines
+	options.Timeout, options.StoreQueue, options.StoreWait = time.Hour, 1<<20, time.Hour // no request fails on slow machines
 	collector := ingest.NewCollector(tb.Context(), w, options.WaitingEvents)
 	handler := api.New(e, c, api.Intake{Collector: collector, Journal: ingest.NewJournal(conn), Times: ingest.DefaultTimes}, options)
 	served, admin := httptest.NewServer(handler), httptest.NewServer(handler.AdminHandler())

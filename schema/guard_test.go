@@ -302,7 +302,7 @@ func TestCloseReturns(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("Close did not return")
 	}
 }

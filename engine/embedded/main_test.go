@@ -103,14 +103,14 @@ func one[T any](tb testing.TB, conn driver.Conn, sql string, args ...any) T {
 // eventually waits until a condition holds.
 func eventually(tb testing.TB, what string, condition func() bool) {
 	tb.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for !condition() {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			tb.Fatalf("not within 20 s: %s", what)
+			tb.Fatalf("not within a minute: %s", what)
 		}
 	}
 }

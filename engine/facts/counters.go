@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -162,9 +163,13 @@ func (r *Refresher) LostVisitors() int {
 	return len(r.lost)
 }
 
-// publishState makes the position and the given counters visible to readers. The counters replace all
-// others if all is true.
-func (r *Refresher) publishState(counters map[plan.Subject]SubjectCounters, all bool) {
+// publishState makes the position and the counters of some subjects visible to readers. all means that no other
+// subject has counters.
+func (r *Refresher) publishState(subjects iter.Seq[plan.Subject], all bool) {
+	counters := map[plan.Subject]SubjectCounters{}
+	for subject := range subjects {
+		counters[subject] = countersOf(maps.Clone(r.cells.allOf(subject))) // refreshes change the cells
+	}
 	r.read.Lock()
 	defer r.read.Unlock()
 	r.shown = r.position

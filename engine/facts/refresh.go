@@ -205,11 +205,7 @@ func (r *Refresher) loadState(ctx context.Context) error {
 	if r.cells, err = r.on.openCells(ctx, r.LeastVisitorsByDay); err != nil {
 		return err
 	}
-	counters := map[plan.Subject]SubjectCounters{}
-	for subject, cells := range r.cells.all {
-		counters[subject] = countersOf(maps.Clone(cells))
-	}
-	r.publishState(counters, true)
+	r.publishState(maps.Keys(r.cells.all), true)
 	r.known = true
 	return nil
 }
@@ -300,11 +296,7 @@ func (r *Refresher) storeChanges(ctx context.Context, changes []fold.Change, cha
 		return errOvertaken
 	}
 	r.position, r.readAt = next, time.Now()
-	counters := map[plan.Subject]SubjectCounters{}
-	for subject := range changed {
-		counters[subject] = countersOf(maps.Clone(r.cells.allOf(subject)))
-	}
-	r.publishState(counters, false)
+	r.publishState(maps.Keys(changed), false)
 	return nil
 }
 

@@ -215,7 +215,9 @@ func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*
 				p.Goal = &catalogue.Goal{ID: goal}
 			}
 			of.Plan = &p
-			s := Source{&of, x.Shards, x.states, x.held}.newSums()
+			about := x
+			about.ReportQuery = &of
+			s := about.newSums()
 			if err := s.countOnServers(ctx, (*counting).readGoals); err != nil {
 				return err
 			}

@@ -10,7 +10,7 @@ import (
 	"lifthouse/engine/result"
 )
 
-// csvColumn is a column of the CSV output: a path in the report, the cell, the
+// csvColumn is a column of the CSV output: a path in the report, the slice, the
 // point or the variation of a row.
 type csvColumn struct {
 	name string
@@ -18,17 +18,17 @@ type csvColumn struct {
 	path []string
 }
 
-// csvRow holds the JSON objects of a row. Rows of the whole report have no cell
+// csvRow holds the JSON objects of a row. Rows of the whole report have no slice
 // and no point.
 type csvRow struct {
-	report, concluded, cell, point, variation map[string]any
+	report, concluded, slice, point, variation map[string]any
 }
 
 var csvColumns = slices.Concat(
 	columnsIn(func(r *csvRow) map[string]any { return r.report }, "",
 		"campaignId", "widgetId", "experimentId", "goal.id", "goal.name", "compareMetric", "methodology", "significanceLevel",
 		"dimension", "window.from", "window.to", "dataThrough"),
-	columnsIn(func(r *csvRow) map[string]any { return r.cell }, "breakdown.", "value"),
+	columnsIn(func(r *csvRow) map[string]any { return r.slice }, "breakdown.", "value"),
 	columnsIn(func(r *csvRow) map[string]any { return r.point }, "series.", "time"),
 	columnsIn(func(r *csvRow) map[string]any { return r.variation }, "", variationPaths()...),
 	columnsIn(func(r *csvRow) map[string]any { return r.concluded }, "", "conclusion.status", "conclusion.variationId", "conclusion.look", "conclusion.decidedAt"),
@@ -43,12 +43,12 @@ func columnsIn(in func(*csvRow) map[string]any, prefix string, paths ...string) 
 }
 
 // scorecardCSV are the columns of a scorecard: the report, the decision, the goal and
-// metric of the row in place of a cell, and the variation.
+// metric of the row in place of a slice, and the variation.
 var scorecardCSV = slices.Concat(
 	columnsIn(func(r *csvRow) map[string]any { return r.report }, "",
 		"campaignId", "widgetId", "experimentId", "methodology", "significanceLevel", "window.from", "window.to", "dataThrough",
 		"decision.status", "decision.variationId", "decision.decidedAt"),
-	columnsIn(func(r *csvRow) map[string]any { return r.cell }, "", "goal.id", "goal.name", "metric", "role", "direction"),
+	columnsIn(func(r *csvRow) map[string]any { return r.slice }, "", "goal.id", "goal.name", "metric", "role", "direction"),
 	columnsIn(func(r *csvRow) map[string]any { return r.variation }, "", scorecardPaths()...),
 )
 
@@ -69,7 +69,7 @@ func scorecardRows(report map[string]any) []csvRow {
 		variations, _ := row["variations"].([]any)
 		for _, v := range variations {
 			variation, _ := v.(map[string]any)
-			rows = append(rows, csvRow{report: report, cell: row, variation: variation})
+			rows = append(rows, csvRow{report: report, slice: row, variation: variation})
 		}
 	}
 	return rows
@@ -157,10 +157,10 @@ func csvRows(report map[string]any) []csvRow {
 		}
 	}
 	add(report, csvRow{concluded: report})
-	cells, _ := report["breakdown"].([]any)
-	for _, c := range cells {
-		cell, _ := c.(map[string]any)
-		add(cell, csvRow{concluded: cell, cell: cell})
+	breakdown, _ := report["breakdown"].([]any)
+	for _, c := range breakdown {
+		slice, _ := c.(map[string]any)
+		add(slice, csvRow{concluded: slice, slice: slice})
 	}
 	points, _ := report["series"].([]any)
 	for _, p := range points {

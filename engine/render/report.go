@@ -75,7 +75,7 @@ type section struct {
 	verdicts  []judged
 }
 
-// addVariations appends the variations of a cell to the section.
+// addVariations appends the variations of a slice to the section.
 func (s *section) addVariations(value string, c *result.Slice, metric query.Metric) {
 	for i := range c.Variations {
 		v := &c.Variations[i]
@@ -157,10 +157,10 @@ func (t *reportTable) writeBreakdown() {
 	all := section{letters: t.maxLabelWidth()}
 	var notes []string
 	for i := range t.results.Breakdown {
-		cell := &t.results.Breakdown[i]
-		all.addVariations(cell.Value, &cell.Slice, t.comparedMetric())
-		if c := cell.Conclusion; c != nil && (c.VariationID != nil || c.Status == stats.StatusInvalid) {
-			notes = append(notes, PrintableText(cell.Value+": "+c.Text))
+		slice := &t.results.Breakdown[i]
+		all.addVariations(slice.Value, &slice.Slice, t.comparedMetric())
+		if c := slice.Conclusion; c != nil && (c.VariationID != nil || c.Status == stats.StatusInvalid) {
+			notes = append(notes, PrintableText(slice.Value+": "+c.Text))
 		}
 	}
 	t.writeLine("")

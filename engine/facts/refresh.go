@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -88,7 +89,7 @@ const (
 func (r *Refresher) RefreshFacts(ctx context.Context) (at Position, err error) {
 	return r.runExclusively(ctx, func(ctx context.Context) error {
 		var through int64
-		if err := r.on.QueryRow(ctx, r.on.lastAccepted).Scan(&through); err != nil {
+		if err := r.on.QueryRow(ctx, r.on.lastAccepted, clickhouse.Named("after", r.position.Through)).Scan(&through); err != nil {
 			return fmt.Errorf("read the last acceptance time: %w", err)
 		}
 		if through = max(through, r.position.Through); through == r.position.Through && r.alone {
@@ -324,17 +325,10 @@ func (r *Refresher) rowsOf(ctx context.Context, touched []Visitor, through int64
 	if r.position.Refresh == 0 {
 		return had, want, nil
 	}
-	expected, subjects := map[visitorOf]made{}, map[plan.Subject]bool{}
-	madeOfRows(had, expected)
+	subjects := map[plan.Subject]bool{}
 	for i := range want {
 		subjects[want[i].Subject] = true
 	}
-	stored, err := r.on.readMade(ctx, touched, subjects)
-	if err != nil {
-		return nil, nil, err
-	}
-	if wrong := differingVisitors(expected, stored); len(wrong) > 0 {
-		had, want, _, err = r.correctRows(ctx, wrong, had, want)
-	}
+	had, want, _, err = r.checkRows(ctx, touched, slices.Collect(maps.Keys(subjects)), had, want)
 	return had, want, err
 }

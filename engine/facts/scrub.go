@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"lifthouse/engine/fold"
+	"lifthouse/engine/plan"
 	"lifthouse/schema"
 )
 
@@ -74,20 +76,26 @@ func (r *Refresher) scrubRange(ctx context.Context, first, last uint64, correct 
 	return found, err
 }
 
-// scrubVisitors compares the facts of some visitors with their events.
+// scrubVisitors compares the facts of some visitors with their events. To correct facts, it compares the numbers and
+// the digests of events, as a refresh does. Otherwise, it compares whole rows, which reads nearly all facts.
 func (r *Refresher) scrubVisitors(ctx context.Context, visitors []Visitor, correct bool, found *Scrubbed) error {
 	of := setOf(visitors)
 	events, err := r.on.readEvents(ctx, visitors, r.position.Through)
 	if err != nil {
 		return err
 	}
-	var want []fold.Row
+	var had, want []fold.Row
 	eachVisitor(events, func(own []fold.Event) {
 		if of[visitorOfEvent(&own[0])] { // else a visitor of another website with the same id
 			want = fold.AppendVisitorRows(own, want)
 		}
 	})
-	had, want, lost, err := r.correctRows(ctx, of, nil, want)
+	var lost []Visitor
+	if correct {
+		had, want, lost, err = r.checkRows(ctx, visitors, slices.Collect(maps.Keys(r.cells.all)), slices.Clone(want), want)
+	} else {
+		had, want, lost, err = r.correctRows(ctx, of, nil, want)
+	}
 	if err != nil {
 		return err
 	}
@@ -107,6 +115,24 @@ func (r *Refresher) scrubVisitors(ctx context.Context, visitors []Visitor, corre
 		found.addResult(Scrubbed{len(visitors), len(wrong), lost})
 	}
 	return err
+}
+
+// checkRows compares the events of which the rows in had were computed with those of which the stored rows of some
+// subjects were made. Of visitors who differ, it corrects the rows, and returns those who lost events.
+func (r *Refresher) checkRows(ctx context.Context, visitors []Visitor, subjects []plan.Subject, had, want []fold.Row) (_, _ []fold.Row, lost []Visitor, err error) {
+	expected := map[visitorOf]made{}
+	madeOfRows(had, expected)
+	stored, err := r.on.readMade(ctx, visitors, subjects)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	wrong, right := differingVisitors(expected, stored), setOf(visitors)
+	maps.DeleteFunc(right, func(v Visitor, _ bool) bool { return wrong[v] })
+	r.noteLost(right, nil)
+	if len(wrong) == 0 {
+		return had, want, nil, nil
+	}
+	return r.correctRows(ctx, wrong, had, want)
 }
 
 // differingVisitors returns the visitors whose stored rows were not made of the expected events.

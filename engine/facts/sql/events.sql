@@ -16,7 +16,7 @@ SELECT
     toUnixTimestamp64Milli(ingested_at) AS accepted_ms,
     if(event = 'view', concatWithSeparator('\0', {{.Attributes}}), '')
 FROM {{.Sent}}
-WHERE website_id IN {websites:Array(Int64)}
-    AND visitor_id IN {visitors:Array(UInt64)}
-    AND accepted_ms <= {through:Int64}
-SETTINGS optimize_move_to_prewhere = 0, use_skip_indexes = 0 -- the key excludes nearly all other rows
+PREWHERE website_id IN {websites:Array(Int64)}
+    AND visitor_id IN {visitors:Array(UInt64)} -- then the other columns of few rows are read
+WHERE accepted_ms <= {through:Int64}
+SETTINGS use_skip_indexes = 0 -- the key excludes nearly all other rows

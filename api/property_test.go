@@ -22,13 +22,15 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest/tier"
+	"lifthouse/schema/schematest/worlds"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"pgregory.net/rapid"
 )
 
 // asker makes valid and invalid requests from the OpenAPI document.
 type asker struct {
-	*rand.Rand
+	worlds.Rand
 	contract *contract
 	tokens   []string // one that may everything first
 }
@@ -39,13 +41,11 @@ type ask struct {
 	right bool
 }
 
-func pick[T any](a *asker, from ...T) T { return from[a.IntN(len(from))] }
-
 func (a *asker) chance(percent int) bool { return a.IntN(100) < percent }
 
 // request returns a request; three of five are valid.
 func (a *asker) request() ask {
-	path := a.contract.paths[a.IntN(len(a.contract.paths))]
+	path := worlds.Pick(a, a.contract.paths...)
 	method := http.MethodGet
 	operation := path.item.Get
 	if path.item.Post != nil {
@@ -68,7 +68,7 @@ func (a *asker) request() ask {
 		method = http.MethodHead
 	}
 	if success := operation.Responses.Status(http.StatusOK); success != nil && a.chance(25) {
-		headers = append(headers, "Accept: "+pick(a, slices.Sorted(maps.Keys(success.Value.Content))...))
+		headers = append(headers, "Accept: "+worlds.Pick(a, slices.Sorted(maps.Keys(success.Value.Content))...))
 	}
 	wrong := a.chance(40)
 	if wrong {
@@ -85,11 +85,11 @@ func (a *asker) request() ask {
 	case operation.RequestBody != nil:
 		body = a.events()
 		if a.chance(30) {
-			wrong, body = true, pick(a, body[:a.IntN(len(body))], strings.ReplaceAll(body, "view", "\xff"), "["+body, strings.Repeat("{}\n", 200), "\x1f\x8b", strings.ReplaceAll(body, "1", "9e99"))
+			wrong, body = true, worlds.Pick(a, body[:a.IntN(len(body))], strings.ReplaceAll(body, "view", "\xff"), "["+body, strings.Repeat("{}\n", 200), "\x1f\x8b", strings.ReplaceAll(body, "1", "9e99"))
 		}
-		headers = append(headers, "Content-Type: "+pick(a, "application/x-ndjson", "text/plain"), fmt.Sprintf("Content-Length: %d", len(body)))
+		headers = append(headers, "Content-Type: "+worlds.Pick(a, "application/x-ndjson", "text/plain"), fmt.Sprintf("Content-Length: %d", len(body)))
 	case a.chance(5):
-		body = pick(a, "{}", `{"name": "x"}`, "\xff\x00", strings.Repeat("x", 3000))
+		body = worlds.Pick(a, "{}", `{"name": "x"}`, "\xff\x00", strings.Repeat("x", 3000))
 		headers = append(headers, fmt.Sprintf("Content-Length: %d", len(body)))
 	case method != http.MethodGet && method != http.MethodHead:
 		headers = append(headers, "Content-Length: 0")
@@ -112,7 +112,7 @@ func (a *asker) events() string {
 func (a *asker) target(path documentedPath) string {
 	name := ""
 	if p := path.item.Parameters.GetByInAndName(openapi3.ParameterInPath, "name"); p != nil {
-		name = pick(a, p.Schema.Value.Enum...).(string)
+		name = worlds.Pick(a, p.Schema.Value.Enum...).(string)
 	}
 	return strings.NewReplacer("{id}", a.idOf(path.template), "{experimentId}", "2", "{name}", name).Replace(path.template)
 }
@@ -120,13 +120,13 @@ func (a *asker) target(path documentedPath) string {
 func (a *asker) idOf(template string) string {
 	switch {
 	case strings.HasPrefix(template, "/v1/campaigns"):
-		return pick(a, "12", "13")
+		return worlds.Pick(a, "12", "13")
 	case strings.HasPrefix(template, "/v1/widgets"):
 		return "7"
 	case strings.HasPrefix(template, "/v1/goals"):
-		return pick(a, "3", "4")
+		return worlds.Pick(a, "3", "4")
 	}
-	return pick(a, "5", "6")
+	return worlds.Pick(a, "5", "6")
 }
 
 // rightly returns valid values of a parameter.
@@ -151,24 +151,24 @@ func (a *asker) value(name string, of *openapi3.Schema) string {
 	case name == "websiteId":
 		return "1"
 	case name == "goal":
-		return pick(a, "3", "4")
+		return worlds.Pick(a, "3", "4")
 	case strings.HasSuffix(name, "[dateFrom]"):
-		return pick(a, "2026-05-01", "1970-01-01", "2026-04-30T23:59:59.999999Z", "2026-05-01T02:00:00+02:00")
+		return worlds.Pick(a, "2026-05-01", "1970-01-01", "2026-04-30T23:59:59.999999Z", "2026-05-01T02:00:00+02:00")
 	case strings.HasSuffix(name, "[dateTo]"):
-		return pick(a, "2026-05-02", "2199-12-30", "2026-05-01T12:00:00-11:30")
+		return worlds.Pick(a, "2026-05-02", "2199-12-30", "2026-05-01T12:00:00-11:30")
 	case len(of.Enum) > 0:
-		return pick(a, of.Enum...).(string)
+		return worlds.Pick(a, of.Enum...).(string)
 	case of.Type.Is("integer"):
 		least, most := int64(*of.Min), int64(*of.Max)
-		return fmt.Sprint(pick(a, least, most, least+a.Int64N(most-least)))
+		return fmt.Sprint(worlds.Pick(a, least, most, least+a.Int64N(most-least)))
 	case of.Type.Is("number"):
-		return pick(a, "1", "0.5", "3e2", "999999999999999999999999", "2.25")
+		return worlds.Pick(a, "1", "0.5", "3e2", "999999999999999999999999", "2.25")
 	case name == "cap":
-		return pick(a, "p50", "p99.9", "p95", "0.0001", "500", "12.5", "999999999.9999")
+		return worlds.Pick(a, "p50", "p99.9", "p95", "0.0001", "500", "12.5", "999999999.9999")
 	case of.Pattern != "":
-		return pick(a, "US", "de", "")
+		return worlds.Pick(a, "US", "de", "")
 	}
-	return pick(a, "", "mobile", "L'Aquila", "*", "a*b", "%", "\\", "日本", "' OR 1=1 --", "{x:String}", strings.Repeat("y", 512), "a b+c&d=e", "\u2028")
+	return worlds.Pick(a, "", "mobile", "L'Aquila", "*", "a*b", "%", "\\", "日本", "' OR 1=1 --", "{x:String}", strings.Repeat("y", 512), "a b+c&d=e", "\u2028")
 }
 
 var wrongValues = []string{
@@ -183,7 +183,7 @@ func (a *asker) mutated(operation *openapi3.Operation, method, target string, qu
 	}
 	switch a.IntN(13) {
 	case 0:
-		query = append(query, pick(a, "colour", "websiteid", "Limit", "filters", "filters[]", "filters[device", "filters%5Bcolour%5D", "filters[device][x]", "filters[device][]x", "", "=", "%00", "%zz", "a;b")+"="+pick(a, wrongValues...))
+		query = append(query, worlds.Pick(a, "colour", "websiteid", "Limit", "filters", "filters[]", "filters[device", "filters%5Bcolour%5D", "filters[device][x]", "filters[device][]x", "", "=", "%00", "%zz", "a;b")+"="+worlds.Pick(a, wrongValues...))
 	case 1, 2:
 		var names []string
 		for _, parameter := range operation.Parameters {
@@ -192,38 +192,38 @@ func (a *asker) mutated(operation *openapi3.Operation, method, target string, qu
 			}
 		}
 		if len(names) > 0 {
-			query = append(query, pick(a, names...)+pick(a, "=", "=", "=", "[]=", "[0]=", "")+pick(a, wrongValues...))
+			query = append(query, worlds.Pick(a, names...)+worlds.Pick(a, "=", "=", "=", "[]=", "[0]=", "")+worlds.Pick(a, wrongValues...))
 		}
 	case 3:
 		query = append(query, query...)
 	case 4:
-		for i := range pick(a, 200, 10_000) {
+		for i := range worlds.Pick(a, 200, 10_000) {
 			query = append(query, fmt.Sprint("p", i, "=1"))
 		}
 		query = query[:min(len(query), 4000)] // what net/http takes as a whole
 	case 5:
 		before, id, _ := strings.Cut(target, "/v1/")
 		parts := strings.Split(id, "/")
-		parts[a.IntN(len(parts))] = pick(a, append([]string{"98", "99", "%2e%2e", "%2F", "12%2Fresults", "a%00b", "%E6%97%A5", "..", ".", "*", "{id}"}, wrongValues...)...)
+		parts[a.IntN(len(parts))] = worlds.Pick(a, append([]string{"98", "99", "%2e%2e", "%2F", "12%2Fresults", "a%00b", "%E6%97%A5", "..", ".", "*", "{id}"}, wrongValues...)...)
 		target = before + "/v1/" + strings.ReplaceAll(strings.Join(parts, "/"), " ", "%20")
 	case 6:
-		method = pick(a, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodTrace, http.MethodPost, http.MethodGet, http.MethodHead, "get", "FOO")
+		method = worlds.Pick(a, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodTrace, http.MethodPost, http.MethodGet, http.MethodHead, "get", "FOO")
 	case 7:
-		set("Authorization", pick(a, "", "Bearer", "Bearer ", "Basic eDp5", "Bearer lh_x", "Bearer "+strings.Repeat("a", 5000), "bearer "+a.tokens[0], "Bearer  "+a.tokens[0], "Bearer "+a.tokens[1], "Bearer "+a.tokens[2]))
+		set("Authorization", worlds.Pick(a, "", "Bearer", "Bearer ", "Basic eDp5", "Bearer lh_x", "Bearer "+strings.Repeat("a", 5000), "bearer "+a.tokens[0], "Bearer  "+a.tokens[0], "Bearer "+a.tokens[1], "Bearer "+a.tokens[2]))
 	case 8:
-		set("Accept", pick(a, "application/json", "*/*", "text/html", "text/csv", "text/*", "image/svg+xml", "image/*", "image/png", "application/sql", "application/sql;q=0.5, */*;q=0.1", "application/*", ";;;", "\xff", "application/json;q=0"))
+		set("Accept", worlds.Pick(a, "application/json", "*/*", "text/html", "text/csv", "text/*", "image/svg+xml", "image/*", "image/png", "application/sql", "application/sql;q=0.5, */*;q=0.1", "application/*", ";;;", "\xff", "application/json;q=0"))
 	case 9:
-		set(pick(a, "X-Request-Id", "If-None-Match", "Cache-Control", "Origin", "Range", "Content-Type", "Accept-Encoding", "If-Match", "If-Modified-Since", "Cookie", "X-Forwarded-For", "Access-Control-Request-Method"),
-			pick(a, "", "*", "a b", "no-cache", "https://evil.example", "https://shop.example.com", "bytes=0-1", "gzip", strings.Repeat("h", 3000), "\xfe", `W/"x"`, "null"))
+		set(worlds.Pick(a, "X-Request-Id", "If-None-Match", "Cache-Control", "Origin", "Range", "Content-Type", "Accept-Encoding", "If-Match", "If-Modified-Since", "Cookie", "X-Forwarded-For", "Access-Control-Request-Method"),
+			worlds.Pick(a, "", "*", "a b", "no-cache", "https://evil.example", "https://shop.example.com", "bytes=0-1", "gzip", strings.Repeat("h", 3000), "\xfe", `W/"x"`, "null"))
 	case 10:
-		target = pick(a, "/", "//v1/campaigns", "/v1", "/v1/", "/v2/campaigns", target+"/", "/v1/campaigns//results", "/v1/../v1/websites", "/%2e%2e/etc/passwd", "/v1/campaigns/12/results/x", "/V1/campaigns", target+"%20")
+		target = worlds.Pick(a, "/", "//v1/campaigns", "/v1", "/v1/", "/v2/campaigns", target+"/", "/v1/campaigns//results", "/v1/../v1/websites", "/%2e%2e/etc/passwd", "/v1/campaigns/12/results/x", "/V1/campaigns", target+"%20")
 	case 11:
 		method = http.MethodOptions
 		if a.chance(70) { // as a browser asks before the request of a page
 			headers = slices.DeleteFunc(headers, func(h string) bool { return strings.HasPrefix(h, "Authorization:") })
-			set("Origin", pick(a, "https://shop.example.com", "https://evil.example", "null", "*", "\xff", ""))
-			set("Access-Control-Request-Method", pick(a, http.MethodGet, http.MethodPost, http.MethodDelete, "get", "", "\xff"))
-			set("Access-Control-Request-Headers", pick(a, "authorization", "x-request-id, if-none-match", "*", strings.Repeat("x,", 1000), "\xff"))
+			set("Origin", worlds.Pick(a, "https://shop.example.com", "https://evil.example", "null", "*", "\xff", ""))
+			set("Access-Control-Request-Method", worlds.Pick(a, http.MethodGet, http.MethodPost, http.MethodDelete, "get", "", "\xff"))
+			set("Access-Control-Request-Headers", worlds.Pick(a, "authorization", "x-request-id, if-none-match", "*", strings.Repeat("x,", 1000), "\xff"))
 		}
 	case 12:
 		target = strings.Repeat("/"+strings.Repeat("d", 50), 1+a.IntN(15)) + target
@@ -281,7 +281,7 @@ func unzipped(body []byte) ([]byte, error) {
 }
 
 func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
-	requests := tier.Of(300, 300, 8_000)
+	requests := tier.Of(300, 8_000)
 	s, ingests := newTwoSites(t, func(o *api.Options) { o.Origins = []string{"https://shop.example.com"} })
 	events := []schema.Event{at(0, "a", 0, schema.KindView, 0), at(1, "b", 1, schema.KindView, 0), at(2, "b", 1, schema.KindGoal, 50_000), shown(0, "c", 2, 1, schema.KindView), shown(0, "d", 0, 1, schema.KindView)}
 	if err := s.writer.WriteEvents(t.Context(), events); err != nil {
@@ -292,11 +292,11 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &asker{Rand: rand.New(rand.NewPCG(5, 2026)), contract: c, tokens: []string{s.token, s.newToken(1, 0, catalogue.ScopeRead), ingests}}
+	tokens := []string{s.token, s.newToken(1, 0, catalogue.ScopeRead), ingests}
 	w := &wire{address: s.Listener.Addr().String()}
 	answers, warned := map[int]int{}, map[string]bool{"SILENT": false, "PLAN_CHANGED": false}
-	for range requests {
-		asked := a.request()
+	worlds.Check(t, requests, func(t *rapid.T, r worlds.Rand) {
+		asked := (&asker{r, c, tokens}).request()
 		request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(asked.text)))
 		unreadable := err != nil
 		if unreadable {
@@ -305,7 +305,7 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 		response, body, err := w.send(request, asked.text)
 		if errors.Is(err, syscall.ECONNRESET) && unreadable { // net/http refuses what is no HTTP and hangs up, perhaps before we have read why
 			w.hangUp()
-			continue
+			return
 		}
 		if err != nil {
 			t.Fatalf("%v to\n%.600s", err, asked.text)
@@ -316,7 +316,7 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 		}
 		switch {
 		case unreadable && response.status == http.StatusBadRequest && strings.HasPrefix(response.Get("Content-Type"), "text/plain"):
-			continue // by net/http, as the document says of what is no HTTP
+			return // by net/http, as the document says of what is no HTTP
 		case unreadable:
 			err = fmt.Errorf("want a plain 400: it is no HTTP")
 		case response.status >= http.StatusInternalServerError:
@@ -329,7 +329,7 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 		if err != nil {
 			t.Errorf("%d %.400s\nto\n%.600s\n%.1500v", response.status, bytes.TrimSpace(body), asked.text, err)
 		}
-	}
+	})
 	for _, status := range []int{200, 204, 400, 401, 404, 405} {
 		if answers[status] < 1+requests/250 {
 			t.Errorf("%d answers of %d: the requests are not as manifold as they should be; %v", answers[status], status, answers)

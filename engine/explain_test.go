@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -11,30 +10,26 @@ import (
 
 	"lifthouse/engine/query"
 	"lifthouse/engine/source"
-	"lifthouse/schema"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/tier"
+	"lifthouse/schema/schematest/worlds"
 )
 
 // tracedWorld returns an engine with the events of a campaign and a widget.
-func tracedWorld(t *testing.T, w world) *Engine {
+func tracedWorld(t *testing.T, w worlds.World) *Engine {
 	t.Helper()
 	in := newReferenceWorld(t, w, schematest.OpenMigrated(t), false)
-	var events []schema.Event
-	for range 300 {
-		events = append(events, w.event(1))
-	}
-	in.engine.Facts = newStored(t, in.conn, events).engine.Facts
+	in.engine.Facts = newStored(t, in.conn, w.Events(1, 300)).engine.Facts
 	return in.engine
 }
 
 // TestSQLRunsAsItStands runs the statements of Engine.SQL without parameters, and compares what they return with what
 // the bound statements of the report return.
 func TestSQLRunsAsItStands(t *testing.T) {
-	w := world{rand.New(rand.NewPCG(5, 5))}
+	w := worlds.New(5)
 	e := tracedWorld(t, w)
-	for range tier.Of(8, 30, 60) {
-		p := planOf(t, e, w.request(1))
+	for range tier.Of(8, 60) {
+		p := planOf(t, e, drawRequest(w, 1))
 		text, err := e.SQL(t.Context(), p)
 		if err != nil {
 			fatal(t, err)
@@ -60,11 +55,11 @@ func TestSQLRunsAsItStands(t *testing.T) {
 // TestStatementsDoNotDependOnValues checks that requests that differ in the values of filters have the same statements:
 // values are only bound.
 func TestStatementsDoNotDependOnValues(t *testing.T) {
-	w := world{rand.New(rand.NewPCG(6, 6))}
+	w := worlds.New(6)
 	e := tracedWorld(t, w)
 	const hostile = `'"\{website_id:Int64}; -- /`
-	for range tier.Of(8, 30, 60) {
-		r := w.request(1)
+	for range tier.Of(8, 60) {
+		r := drawRequest(w, 1)
 		r.Cap, r.Filters.ZScore, r.Dimension = nil, 0, "" // the statements depend on what was found
 		other := r
 		other.Filters.Lists, other.Filters.Texts = slices.Clone(r.Filters.Lists), slices.Clone(r.Filters.Texts)

@@ -6,7 +6,6 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -18,11 +17,12 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/worlds"
 )
 
 // checkForms checks that the CSV has a row for each variation, and that the SVG
 // is XML with valid numbers.
-func checkForms(t *testing.T, plan *plan.Plan, results *result.Report) {
+func checkForms(t worlds.TB, plan *plan.Plan, results *result.Report) {
 	t.Helper()
 	table, err := render.CSV(results)
 	if err != nil {
@@ -49,12 +49,9 @@ func checkForms(t *testing.T, plan *plan.Plan, results *result.Report) {
 // TestValuesAreThoseOfFirstViews compares the values of every attribute with
 // plain loops.
 func TestValuesAreThoseOfFirstViews(t *testing.T) {
-	w := world{rand.New(rand.NewPCG(9, 9))}
+	w := worlds.New(9)
 	conn := schematest.OpenMigrated(t)
-	var events []schema.Event
-	for range 900 {
-		events = append(events, w.event(1))
-	}
+	events := w.Events(1, 900)
 	newStored(t, conn, events)
 	c, err := catalogue.Open(t.Context(), conn)
 	if err != nil {

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"encoding/json"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -12,22 +11,15 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/worlds"
 )
 
 // TestOrderAndRepetitionChangeNothing writes the same events to two stores: in
 // order and at once, and shuffled in small batches with repetitions. Reports
 // must be byte-identical, also when requested twice.
 func TestOrderAndRepetitionChangeNothing(t *testing.T) {
-	w := world{rand.New(rand.NewPCG(8, 8))}
-	var events []schema.Event
-	for range 500 {
-		events = append(events, w.event(1))
-	}
-	site := catalogue.Website{
-		ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "one"}, {ID: 2, WebsiteID: 1, Name: "two"}},
-		Campaigns: []catalogue.Campaign{w.campaign(1)}, Widgets: []catalogue.Widget{w.widget(1)},
-	}
-	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}
+	w := worlds.New(8)
+	events, file := w.Events(1, 500), w.File(1)
 	filled := func(batches [][]schema.Event) *Engine {
 		conn := schematest.OpenMigrated(t)
 		c, err := catalogue.Open(t.Context(), conn)
@@ -65,8 +57,8 @@ func TestOrderAndRepetitionChangeNothing(t *testing.T) {
 		}
 		return string(text)
 	}
-	for range 40 {
-		r := w.request(1)
+	for range 12 {
+		r := drawRequest(w, 1)
 		first, second, third := answer(one, r), answer(other, r), answer(other, r)
 		if first != second || second != third {
 			t.Fatalf("the answers differ:\n%s\n%s\n%s", first, second, third)
@@ -77,22 +69,14 @@ func TestOrderAndRepetitionChangeNothing(t *testing.T) {
 // TestSlicesMergeToTheTotal checks for every dimension that the slices add up to
 // the whole report.
 func TestSlicesMergeToTheTotal(t *testing.T) {
-	w := world{rand.New(rand.NewPCG(9, 9))}
+	w := worlds.New(9)
 	conn := schematest.OpenMigrated(t)
-	var events []schema.Event
-	for range 600 {
-		events = append(events, w.event(1))
-	}
-	newStored(t, conn, events)
+	newStored(t, conn, w.Events(1, 600))
 	c, err := catalogue.Open(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	site := catalogue.Website{
-		ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "one"}, {ID: 2, WebsiteID: 1, Name: "two"}},
-		Campaigns: []catalogue.Campaign{w.campaign(1)},
-	}
-	if _, err := c.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
+	if _, err := c.ApplyFile(t.Context(), w.File(1), false); err != nil {
 		t.Fatal(err)
 	}
 	e, _ := openEngine(conn, c)

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"pgregory.net/rapid"
 
 	"lifthouse/engine/facts"
 	"lifthouse/engine/moments"
@@ -23,110 +23,32 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/tier"
+	"lifthouse/schema/schematest/worlds"
 )
 
 func TestMain(m *testing.M) { schematest.Main(m) }
 
-// world draws catalogues, events and requests from few values, so that edge
-// cases occur: ties in time, multi-exposed visitors, goals before views, events
-// at the ends of the window, empty and odd strings, huge and negative values.
-type world struct{ *rand.Rand }
-
-func (w world) oneOf(values ...string) string { return values[w.IntN(len(values))] }
-
-func (w world) odd() string {
-	return w.oneOf("", "a", "A", "ab", "a*b", `a\b`, "a'b", "a%b", "a_b", "ü", "a\tb", "a\nb", "(other)", "(none)", "{x:String}")
-}
-
-var start = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
-
-func (w world) instant() time.Time { return start.Add(time.Duration(w.IntN(40)) * time.Hour / 2) }
-
-// event returns an event of a campaign, of the widget with the same id, or of
-// its experiment.
-func (w world) event(subject int64) schema.Event {
-	kind := schema.KindView
-	if w.IntN(2) == 0 {
-		kind = schema.KindGoal
-	}
-	if w.IntN(8) == 0 {
-		kind = []schema.Kind{schema.KindClick, schema.KindSubmit, schema.KindCompletion, schema.KindConversion, schema.KindContact}[w.IntN(5)]
-	}
-	of := schema.SubjectCampaign
-	if w.IntN(2) == 0 {
-		of = schema.SubjectWidget
-	}
-	e := schema.Event{
-		EventID: w.Uint64(), Time: w.instant(), WebsiteID: 1, Subject: of, SubjectID: subject,
-		VariationID: w.Int64N(3), VisitorID: uint64(w.IntN(25)), Kind: kind,
-		Attributes: schema.Attributes{
-			Device: w.oneOf("mobile", "desktop", ""), Country: w.oneOf("FR", "DE", ""), Channel: w.odd(), Referrer: w.odd(),
-			Browser: w.odd(), City: w.odd(), UTMSource: w.odd(), VisitorType: w.oneOf("new", "returning", ""),
-		},
-	}
-	if of == schema.SubjectWidget {
-		e.ExperimentID = 4 * w.Int64N(2)
-	}
-	if w.IntN(15) == 0 {
-		e.VariationID = 90 + w.Int64N(2) // unknown
-	}
-	if kind == schema.KindGoal {
-		e.GoalID = 1 + w.Int64N(2)
-		const most = schema.MaxMoney * schema.MoneyScale
-		e.Value = []int64{0, 10_000, 199_900, -50_000, most, -most, w.Int64N(1_000_000)}[w.IntN(7)]
-		e.Profit, e.ExtraValue = w.Int64N(2001)-1000, w.Int64N(5)
-	}
-	return e
-}
-
-func (w world) campaign(id int64) catalogue.Campaign {
-	c := catalogue.Campaign{
-		ID: id, WebsiteID: 1, Name: "c", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist,
-		ControlShare: []int{0, 5, 34, 50, 100}[w.IntN(5)], SignificanceLevel: []int{80, 90, 95, 100}[w.IntN(4)], Power: 80, MDE: 20,
-		MultipleExposures: w.oneOf("", catalogue.ExcludeMultiExposed, catalogue.FirstVariation),
-	}
-	if w.IntN(3) > 0 {
-		c.PrimaryGoalID = 1
-	}
-	for v := int64(1); v <= 1+w.Int64N(2); v++ {
-		c.Variations = append(c.Variations, catalogue.Variation{ID: v, Name: "v", Share: 33, Order: w.IntN(3)})
-	}
-	return c
-}
-
-func (w world) widget(id int64) catalogue.Widget {
-	widget := catalogue.Widget{ID: id, WebsiteID: 1, Name: "w", Type: "popup", Variations: []catalogue.WidgetVariation{{ID: 1, Name: "v", Share: 100}}}
-	if w.IntN(2) == 0 {
-		widget.PrimaryGoalID = 2
-	}
-	e := catalogue.Experiment{ID: 4, Name: "e", PrimaryMetric: w.oneOf(append(catalogue.ExperimentMetrics, "")...), ControlShare: []int{0, 20, 50}[w.IntN(3)]}
-	for v := int64(1); v <= 1+w.Int64N(3); v++ {
-		e.Variations = append(e.Variations, catalogue.WidgetVariation{ID: v, Name: "v", Share: 100})
-	}
-	widget.Experiments = []catalogue.Experiment{e}
-	return widget
-}
-
-func (w world) request(subject int64) query.Request {
+// drawRequest draws a report of a campaign, a widget or an experiment.
+func drawRequest(w worlds.World, subject int64) query.Request {
 	r := query.Request{
-		Operation: []query.Operation{query.CampaignResults, query.CampaignResults, query.WidgetResults, query.ExperimentResults}[w.IntN(4)],
-		AccountID: 1, SubjectID: subject, GoalID: []int64{0, 1, 2}[w.IntN(3)],
+		Operation: worlds.Pick(w, query.CampaignResults, query.CampaignResults, query.WidgetResults, query.ExperimentResults),
+		AccountID: 1, SubjectID: subject, GoalID: w.Int64N(3),
 	}
 	if metrics := query.Comparable[r.Operation]; len(metrics) > 0 {
-		r.Metric = query.Metric(metrics[w.IntN(len(metrics))])
+		r.Metric = query.Metric(worlds.Pick(w, metrics...))
 	}
 	switch r.Operation {
 	case query.CampaignResults:
-		r.Dimension = query.Dimension(w.oneOf("", "device", "country", "channel", "referrer", "city"))
+		r.Dimension = query.Dimension(worlds.Pick(w, "", "device", "country", "channel", "referrer", "city"))
 	case query.ExperimentResults:
 		r.ExperimentID = 4
 	case query.WidgetResults:
 	}
 	if w.IntN(10) == 0 {
-		r.Interval = query.Interval(query.Intervals[w.IntN(len(query.Intervals))])
+		r.Interval = query.Interval(worlds.Pick(w, query.Intervals...))
 	}
 	if w.IntN(3) == 0 {
-		limit, err := schema.ParseCap(w.oneOf("p50", "p75.5", "p90", "p99", "0.0001", "3", "12.5", "900000"))
+		limit, err := schema.ParseCap(worlds.Pick(w, "p50", "p75.5", "p90", "p99", "0.0001", "3", "12.5", "900000"))
 		if err != nil {
 			panic(err)
 		}
@@ -136,13 +58,13 @@ func (w world) request(subject int64) query.Request {
 		r.Filters.GoalValue = big.NewRat(w.Int64N(400_000)-100_000, 10_000)
 	}
 	if w.IntN(6) == 0 {
-		r.Filters.ZScore = []float64{0.0001, 0.5, 1, 2, 5}[w.IntN(5)]
+		r.Filters.ZScore = worlds.Pick(w, 0.0001, 0.5, 1, 2, 5)
 	}
 	if w.IntN(2) == 0 {
-		r.Filters.From = w.instant()
+		r.Filters.From = w.Instant()
 	}
 	if w.IntN(2) == 0 {
-		r.Filters.To = w.instant()
+		r.Filters.To = w.Instant()
 		if !r.Filters.From.Before(r.Filters.To) {
 			r.Filters.From = time.Time{}
 		}
@@ -152,71 +74,57 @@ func (w world) request(subject int64) query.Request {
 			r.Filters.Lists = append(r.Filters.Lists, query.ListFilter{Attribute: name, Values: values})
 		}
 	}
-	list("device", w.oneOf("mobile", ""))
-	list("country", "FR", w.oneOf("DE", ""))
-	list("browser", w.odd(), w.odd(), w.odd())
-	list("city", w.odd(), w.odd(), w.odd(), w.odd())
+	list("device", worlds.Pick(w, "mobile", ""))
+	list("country", "FR", worlds.Pick(w, "DE", ""))
+	list("browser", worlds.OddText(w), worlds.OddText(w), worlds.OddText(w))
+	list("city", worlds.OddText(w), worlds.OddText(w), worlds.OddText(w), worlds.OddText(w))
 	text := func(name, pattern string) {
 		if w.IntN(6) == 0 {
 			r.Filters.Texts = append(r.Filters.Texts, query.TextFilter{Attribute: name, Pattern: pattern})
 		}
 	}
-	text("referrer", w.oneOf(w.odd(), "*", "a*", "*b", "*a*", `*\*`, "*%*", "*_*"))
-	text("utmSource", w.odd())
-	text("visitorType", w.oneOf("new", "returning"))
+	text("referrer", worlds.Pick(w, worlds.OddText(w), "*", "a*", "*b", "*a*", `*\*`, "*%*", "*_*"))
+	text("utmSource", worlds.OddText(w))
+	text("visitorType", worlds.Pick(w, "new", "returning"))
 	return r
 }
 
 // subjectsOfWorld is the number of campaigns, and of widgets, in one store.
 const subjectsOfWorld = 12
 
-// owned returns the resources of an account with the given campaigns and
-// widgets.
-func (w world) owned(ids ...int64) *catalogue.AccountResources {
+// drawResources draws the resources of an account with the given campaigns and widgets.
+func drawResources(w worlds.World, ids ...int64) *catalogue.AccountResources {
 	o := &catalogue.AccountResources{
 		Websites:  map[int64]catalogue.Website{1: {ID: 1}},
 		Goals:     map[int64]catalogue.Goal{1: {ID: 1, WebsiteID: 1, Name: "one"}, 2: {ID: 2, WebsiteID: 1, Name: "two"}},
 		Campaigns: map[int64]catalogue.LiveCampaign{}, Widgets: map[int64]catalogue.LiveWidget{},
 	}
 	for _, id := range ids {
-		campaign := catalogue.LiveCampaign{Campaign: w.campaign(id)}
+		campaign := catalogue.LiveCampaign{Campaign: w.Campaign(id)}
 		if w.IntN(3) == 0 { // the shares changed since then, and control had one
 			campaign.ShareHistory = map[int64][]catalogue.SharesSince{0: {
-				{Shares: catalogue.Shares{0: 50}}, {Since: w.instant(), Shares: campaign.DeclaredShares()},
+				{Shares: catalogue.Shares{0: 50}}, {Since: w.Instant(), Shares: campaign.DeclaredShares()},
 			}}
 		}
-		o.Campaigns[id], o.Widgets[id] = campaign, catalogue.LiveWidget{Widget: w.widget(id)}
+		o.Campaigns[id], o.Widgets[id] = campaign, catalogue.LiveWidget{Widget: w.Widget(id)}
 	}
 	return o
 }
 
 func TestReportEqualsTheFold(t *testing.T) {
-	requests := tier.Of(60, 120, 5_000)
-	w := world{rand.New(rand.NewPCG(20261120, 1))}
+	w := worlds.New(1)
 	var events []schema.Event
 	var ids []int64
 	for id := int64(1); id <= subjectsOfWorld; id++ {
 		ids = append(ids, id)
-		for range w.IntN(800) {
-			events = append(events, w.event(id))
-		}
+		events = append(events, w.Events(id, w.IntN(800))...)
 	}
 	w.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
 	in := newStored(t, schematest.OpenMigrated(t), events)
-	owned := w.owned(ids...)
-	const batches = 4
-	for batch := range uint64(batches) {
-		t.Run(fmt.Sprint(batch), func(t *testing.T) {
-			t.Parallel()
-			w := world{rand.New(rand.NewPCG(20261120, 2+batch))}
-			for i := range requests / batches {
-				compareWithFold(t, in, owned, w.request(1+w.Int64N(subjectsOfWorld)))
-				if t.Failed() {
-					t.Fatalf("case %d", i)
-				}
-			}
-		})
-	}
+	owned := drawResources(w, ids...)
+	worlds.Check(t, tier.Of(60, 5_000), func(t *rapid.T, r worlds.Rand) {
+		compareWithFold(t, in, owned, drawRequest(worlds.Of(r), 1+r.Int64N(subjectsOfWorld)))
+	})
 }
 
 // FuzzReport makes a world from a seed, and compares some of its reports with
@@ -228,22 +136,18 @@ func FuzzReport(f *testing.F) {
 	conn := schematest.OpenMigrated(f)
 	var subjects atomic.Int64
 	f.Fuzz(func(t *testing.T, seed uint64) {
-		w := world{rand.New(rand.NewPCG(seed, 0))}
+		w := worlds.New(seed)
 		id := subjects.Add(1)
-		var events []schema.Event
-		for range 1 + w.IntN(150) {
-			events = append(events, w.event(id))
-		}
-		in := newStored(t, conn, events)
-		owned := w.owned(id)
+		in := newStored(t, conn, w.Events(id, 1+w.IntN(150)))
+		owned := drawResources(w, id)
 		for range 3 {
-			compareWithFold(t, in, owned, w.request(id))
+			compareWithFold(t, in, owned, drawRequest(w, id))
 		}
 	})
 }
 
 // accepted is the acceptance time of the events of random worlds. The days before it have some of them.
-var accepted = start.AddDate(0, 0, 1).Add(time.Hour)
+var accepted = worlds.Start.AddDate(0, 0, 1).Add(time.Hour)
 
 // stored has events, and the engine that reads their facts.
 type stored struct {
@@ -277,7 +181,7 @@ func newStored(t *testing.T, conn driver.Conn, events []schema.Event) stored {
 }
 
 // read returns the rows of a plan, and its query with the bounds and the limit that the store has found.
-func (in stored) read(t *testing.T, x *source.ReportQuery) (*source.ReportQuery, *moments.Rows) {
+func (in stored) read(t worlds.TB, x *source.ReportQuery) (*source.ReportQuery, *moments.Rows) {
 	t.Helper()
 	found, err := in.engine.readRows(t.Context(), x)
 	if err != nil {
@@ -292,7 +196,7 @@ func (in stored) read(t *testing.T, x *source.ReportQuery) (*source.ReportQuery,
 }
 
 // compareWithFold compares the answer with the fold.
-func compareWithFold(t *testing.T, in stored, owned *catalogue.AccountResources, r query.Request) {
+func compareWithFold(t worlds.TB, in stored, owned *catalogue.AccountResources, r query.Request) {
 	t.Helper()
 	plan, err := plan.New(r, owned)
 	if err != nil {
@@ -324,7 +228,7 @@ func compareWithFold(t *testing.T, in stored, owned *catalogue.AccountResources,
 }
 
 // compareTop compares a breakdown into few values and others with that of the fold's values.
-func compareTop(t *testing.T, in stored, x *source.ReportQuery, found *moments.Rows) {
+func compareTop(t worlds.TB, in stored, x *source.ReportQuery, found *moments.Rows) {
 	t.Helper()
 	if x.Dimension == "" {
 		return
@@ -353,7 +257,7 @@ func compareTop(t *testing.T, in stored, x *source.ReportQuery, found *moments.R
 
 // compareSeries compares each point of a series with the report of a window
 // that ends there, and that with the fold.
-func compareSeries(t *testing.T, in stored, x *source.ReportQuery, whole *result.Report) {
+func compareSeries(t worlds.TB, in stored, x *source.ReportQuery, whole *result.Report) {
 	t.Helper()
 	if len(whole.Series) == 0 {
 		if whole.Totals.Visitors > 0 {
@@ -383,14 +287,14 @@ func unconcluded(variations []result.VariationResults) []result.VariationResults
 	return variations
 }
 
-func compareVariations(t *testing.T, where string, got, want []result.VariationResults) {
+func compareVariations(t worlds.TB, where string, got, want []result.VariationResults) {
 	t.Helper()
 	if g, w := written(t, got), written(t, want); g != w {
 		t.Errorf("%s\n got %s\nwant %s", where, g, w)
 	}
 }
 
-func written(t *testing.T, value any) string {
+func written(t worlds.TB, value any) string {
 	t.Helper()
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -401,7 +305,7 @@ func written(t *testing.T, value any) string {
 
 // compareOutliers compares the bounds with the definition: a value counts if it
 // is at most z standard deviations from the mean, in rational numbers.
-func compareOutliers(t *testing.T, plan *source.ReportQuery, events []schema.Event) {
+func compareOutliers(t worlds.TB, plan *source.ReportQuery, events []schema.Event) {
 	t.Helper()
 	values := foldPlainly(plan.WithoutOutliers(), events)[all].values
 	if plan.Outliers.Values != int64(len(values)) {
@@ -452,7 +356,7 @@ func sumOf(rows []moments.Row, rule string) folded {
 	return sum
 }
 
-func compareRows(t *testing.T, plan *source.ReportQuery, found *moments.Rows, events []schema.Event) {
+func compareRows(t worlds.TB, plan *source.ReportQuery, found *moments.Rows, events []schema.Event) {
 	t.Helper()
 	byValue := map[string][]moments.Row{all: found.Whole}
 	for _, r := range found.Slices {
@@ -478,7 +382,7 @@ func compareRows(t *testing.T, plan *source.ReportQuery, found *moments.Rows, ev
 }
 
 // fatal ends the test with the error of the store.
-func fatal(tb testing.TB, err error) {
+func fatal(tb worlds.TB, err error) {
 	tb.Helper()
 	var refused *source.StoreError
 	if errors.As(err, &refused) {

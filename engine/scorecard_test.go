@@ -2,7 +2,6 @@ package engine
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -12,25 +11,26 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest/tier"
+	"lifthouse/schema/schematest/worlds"
 	"lifthouse/stats"
 )
 
 // TestScorecardEqualsReports compares each row of random scorecards with the report
 // about its goal and metric. The scorecards are equal from all sources.
 func TestScorecardEqualsReports(t *testing.T) {
-	x := newTrial(t, start)
+	x := newTrial(t, worlds.Start)
 	x.campaign.Goals = &catalogue.Goals{
 		Secondary:  []catalogue.SecondaryGoal{{GoalID: 2, Metric: "goalConversionRate", Direction: catalogue.Up}, {GoalID: 2, Metric: "valuePerVisitor", Direction: catalogue.Down}},
 		Guardrails: []catalogue.Guardrail{{GoalID: 1, Metric: "averageValue", Margin: 5, Direction: catalogue.Up}, {GoalID: 2, Metric: "goalsPerVisitor", Direction: catalogue.Down}},
 	}
 	x.campaign.Variations = append(x.campaign.Variations, catalogue.Variation{ID: 2, Name: "Blue", Share: 50, Order: 2})
 	x.apply()
-	w := world{rand.New(rand.NewPCG(22, 1))}
+	w := worlds.New(22)
+	w.Visitors = 700
 	var events []schema.Event
 	for range 3000 {
-		e := w.event(1)
-		e.VisitorID = w.Uint64N(700)
-		e.Time = start.Add(time.Duration(w.IntN(10*24)) * time.Hour / 2)
+		e := w.Event(1)
+		e.Time = worlds.Start.Add(time.Duration(w.IntN(10*24)) * time.Hour / 2)
 		if e.Subject == schema.SubjectCampaign {
 			events = append(events, e)
 		}
@@ -39,13 +39,13 @@ func TestScorecardEqualsReports(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.refresh()
-	for i := range tier.Of(12, 12, 60) {
-		asked := w.request(1)
+	for i := range tier.Of(12, 60) {
+		asked := drawRequest(w, 1)
 		if i%3 == 0 { // cells can answer
 			asked.Filters, asked.Cap = query.Filters{}, nil
 		}
 		asked.Operation, asked.ExperimentID = query.CampaignResults, 0
-		asked.Metric = query.Metric(w.oneOf(query.Comparable[query.CampaignResults]...))
+		asked.Metric = query.Metric(worlds.Pick(w, query.Comparable[query.CampaignResults]...))
 		scorecard := x.report(func(r *query.Request) { *r = asked; r.Scorecard = true })
 		x.checkScorecard(scorecard, asked)
 		alone := x.report(func(r *query.Request) { *r = asked })

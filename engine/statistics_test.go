@@ -3,7 +3,6 @@ package engine
 import (
 	"math"
 	"math/big"
-	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -11,6 +10,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/worlds"
 	"lifthouse/stats"
 )
 
@@ -89,7 +89,7 @@ func float(r *big.Rat) float64 {
 
 // compareStatistics compares the metrics and the comparisons of a report and
 // its breakdown with formulas over single visitors.
-func compareStatistics(t *testing.T, plan *plan.Plan, results *result.Report, want map[string]*folded) {
+func compareStatistics(t worlds.TB, plan *plan.Plan, results *result.Report, want map[string]*folded) {
 	t.Helper()
 	compareSlice(t, plan, &results.Slice, want[all])
 	for i := range results.Breakdown {
@@ -101,7 +101,7 @@ func compareStatistics(t *testing.T, plan *plan.Plan, results *result.Report, wa
 	}
 }
 
-func compareSlice(t *testing.T, plan *plan.Plan, of *result.Slice, want *folded) {
+func compareSlice(t worlds.TB, plan *plan.Plan, of *result.Slice, want *folded) {
 	t.Helper()
 	for i := range of.Variations {
 		v := &of.Variations[i]
@@ -131,7 +131,7 @@ func compareSlice(t *testing.T, plan *plan.Plan, of *result.Slice, want *folded)
 	}
 }
 
-func compareEstimate(t *testing.T, plan *plan.Plan, metric query.Metric, got result.Estimate, s spread) {
+func compareEstimate(t worlds.TB, plan *plan.Plan, metric query.Metric, got result.Estimate, s spread) {
 	t.Helper()
 	if s.n == 0 {
 		if got.Value != nil || got.Reason != stats.ReasonNoVisitors {
@@ -200,7 +200,7 @@ func student(difference, standardError, freedom float64) (statistic, p float64) 
 // compareComparison checks the effect and the fixed-horizon test: Welch's test
 // for means, and the pooled one if the pair is uneven; the score test for rates. A
 // missing statistic must have a reason.
-func compareComparison(t *testing.T, plan *plan.Plan, c *result.Comparison, uneven bool, control, own spread) {
+func compareComparison(t worlds.TB, plan *plan.Plan, c *result.Comparison, uneven bool, control, own spread) {
 	t.Helper()
 	if control.n == 0 || own.n == 0 {
 		return
@@ -260,7 +260,7 @@ func compareComparison(t *testing.T, plan *plan.Plan, c *result.Comparison, unev
 	}
 }
 
-func near(t *testing.T, plan *plan.Plan, what string, got, want, scale float64) {
+func near(t worlds.TB, plan *plan.Plan, what string, got, want, scale float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= tolerance*math.Max(math.Abs(want), scale)) {
 		t.Errorf("%s is %v, want %v\n%s", what, got, want, plan)

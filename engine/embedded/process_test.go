@@ -151,7 +151,7 @@ func TestLibraryBesideWorkingDirectory(t *testing.T) {
 
 // TestKill checks that the rows of every acknowledged insert survive a SIGKILL.
 func TestKill(t *testing.T) {
-	rounds := tier.Of(1, 3, 3)
+	rounds := tier.Of(1, 3)
 	for round := range rounds {
 		dir := t.TempDir()
 		p := start(t, "insert", dir)

@@ -33,7 +33,7 @@ const childVariable = "LIFTHOUSE_TEST_FACTS"
 func TestKilledProcesses(t *testing.T) {
 	dir := t.TempDir()
 	random := rand.New(rand.NewPCG(20261126, 11))
-	for range tier.Of(2, 3, 20) {
+	for range tier.Of(2, 20) {
 		child := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
 		child.Env = append(os.Environ(), childVariable+"="+dir)
 		child.Stderr = os.Stderr
@@ -86,7 +86,7 @@ func runChild(dir string) error {
 	if found, err := r.ScrubFacts(ctx, 0, math.MaxUint64); err != nil || found.Wrong > 0 || len(found.Lost) > 0 {
 		return fmt.Errorf("%+v, %w", found, err)
 	}
-	w := &world{Rand: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1)), conn: conn} //nolint:gosec // any
+	w := &world{World: severalDays(uint64(time.Now().UnixNano())), conn: conn} //nolint:gosec // any
 	for {
 		w.at = time.Now().UTC().Truncate(time.Millisecond)
 		events := w.batch(1 + w.IntN(40))

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,11 +19,12 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/worlds"
 )
 
 // world has the events of a store, in the order in which they were accepted.
 type world struct {
-	*rand.Rand
+	worlds.World
 	conn driver.Conn
 	at   time.Time // last acceptance time
 	sent []schema.Event
@@ -45,44 +46,21 @@ func newWorldOn(t *testing.T, seed uint64, conn driver.Conn) *world {
 	if _, err := schema.Migrate(t.Context(), conn); err != nil {
 		t.Fatal(err)
 	}
-	return &world{Rand: rand.New(rand.NewPCG(20261126, seed)), conn: conn, at: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)}
+	return &world{World: severalDays(seed), conn: conn, at: worlds.Start.AddDate(0, 1, 0)}
 }
 
-func pick[T any](w *world, values ...T) T { return values[w.IntN(len(values))] }
-
-// event returns an event of one of a few visitors, or a repetition, perhaps with other content.
-func (w *world) event() schema.Event {
-	if len(w.sent) > 0 && w.IntN(6) == 0 {
-		e := pick(w, w.sent...)
-		if w.IntN(3) == 0 {
-			e.Time, e.Value, e.Device = e.Time.Add(time.Minute), e.Value+10_000, "tablet"
-		}
-		return e
-	}
-	e := schema.Event{
-		EventID: w.Uint64(), Time: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(w.Int64N(5*24*3600)) * time.Second), WebsiteID: 1 + w.Int64N(2),
-		Subject: schema.SubjectCampaign, SubjectID: 1 + w.Int64N(3), VariationID: w.Int64N(2), VisitorID: schema.HashID(fmt.Sprint(w.IntN(40))), Kind: schema.KindView,
-		Attributes: schema.Attributes{Device: pick(w, "mobile", "desktop"), Country: pick(w, "DE", "FR", ""), City: pick(w, "Berlin", "a'b", `\`), UTMTerm: pick(w, "", "x")},
-	}
-	if w.IntN(3) == 0 {
-		e.Subject, e.ExperimentID = schema.SubjectWidget, 4*w.Int64N(2)
-		e.Kind = pick(w, schema.KindView, schema.KindClick, schema.KindSubmit, schema.KindCompletion, schema.KindConversion, schema.KindContact)
-	}
-	if w.IntN(2) == 0 {
-		const most = schema.MaxMoney * schema.MoneyScale
-		e.Kind, e.GoalID, e.Value, e.Profit, e.ExtraValue = schema.KindGoal, 1+w.Int64N(2), pick(w, 0, 10_000, -5, most, -most, w.Int64N(1e6)), w.Int64N(2001)-1000, w.Int64N(3)
-		if w.IntN(3) == 0 {
-			e.Subject, e.SubjectID, e.ExperimentID, e.VariationID = schema.SubjectNone, 0, 0, 0
-		}
-	}
-	return e
+// severalDays returns a world of five days and two websites.
+func severalDays(seed uint64) worlds.World {
+	w := worlds.New(seed)
+	w.Websites, w.Visitors, w.Days = 2, 40, 5
+	return w
 }
 
 // batch returns events of different identities: of copies in a batch, a writer stores the first one.
 func (w *world) batch(n int) (events []schema.Event) {
 	has := map[uint64]bool{}
 	for range n {
-		e := w.event()
+		e := w.NextEvent(1+w.Int64N(3), w.sent)
 		if has[e.EventID] {
 			continue
 		}
@@ -122,7 +100,7 @@ func (w *world) wanted() []fold.Row {
 			At: e.Time.UnixMilli(), Variation: e.VariationID, Kind: kinds[e.Kind], Goal: e.GoalID, Amounts: [3]int64{e.Value, e.Profit, e.ExtraValue}, Accepted: e.at,
 		}
 		if e.Kind == schema.KindView {
-			folded.Attributes = fmt.Sprint(e.Device, "\x00", e.Country, "\x00\x00\x00\x00\x00\x00\x00\x00\x00", e.City, "\x00\x00\x00", e.UTMTerm, "\x00")
+			folded.Attributes = joined(&e.Attributes)
 		}
 		byVisitor[of] = append(byVisitor[of], folded)
 	}
@@ -131,6 +109,18 @@ func (w *world) wanted() []fold.Row {
 		rows = fold.AppendVisitorRows(events, rows)
 	}
 	return rows
+}
+
+// joined returns the attributes of a view as rows have them.
+func joined(a *schema.Attributes) string {
+	values := []string{
+		a.Device, a.Country, a.Channel, a.Browser, a.OS, a.VisitorType, a.Referrer, a.UTMSource, a.UTMMedium, a.UTMCampaign,
+		a.City, a.Region, a.UTMContent, a.UTMTerm, a.FirstVisitPage,
+	}
+	if strings.Join(values, "") == "" {
+		return ""
+	}
+	return strings.Join(values, string(fold.Separator))
 }
 
 // check compares the stored rows and cells with those of all events.

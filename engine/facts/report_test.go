@@ -37,7 +37,7 @@ func TestReportsDuringRefreshes(t *testing.T) {
 			var both errgroup.Group
 			both.Go(func() error {
 				defer close(done)
-				for visitor := range uint64(40) {
+				for visitor := range uint64(12) {
 					if err := convert(t, store.Conn, r, visitor); err != nil {
 						return err
 					}
@@ -74,7 +74,7 @@ func checkConverted(t *testing.T, name string, report facts.Source, running bool
 	for _, row := range found.Whole {
 		visitors, converted = visitors+row.Visitors, converted+row.Converted
 	}
-	if visitors != converted || !running && visitors != 40 {
+	if visitors != converted || !running && visitors != 12 {
 		t.Errorf("%s: %d visitors, %d of them converted", name, visitors, converted)
 	}
 }

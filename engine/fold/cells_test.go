@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 )
@@ -136,7 +138,7 @@ func groupsOf(visitors [][]Event) []group {
 }
 
 // checkCells checks all cells of visitors against the plain loops.
-func checkCells(t *testing.T, w world, cells Cells, visitors [][]Event) {
+func checkCells(t rapid.TB, w world, cells Cells, visitors [][]Event) {
 	t.Helper()
 	groups := groupsOf(visitors)
 	for key, sums := range cells {
@@ -167,7 +169,7 @@ func checkCells(t *testing.T, w world, cells Cells, visitors [][]Event) {
 	}
 }
 
-func checkAll(t *testing.T, cells Cells, groups []group, key CellKey) {
+func checkAll(t rapid.TB, cells Cells, groups []group, key CellKey) {
 	t.Helper()
 	got := &bigSums{}
 	if sums := cells[key]; sums != nil {
@@ -182,7 +184,7 @@ func checkAll(t *testing.T, cells Cells, groups []group, key CellKey) {
 
 // checkDays checks the sums until the end of each day, of the visitors of each first day and
 // of all of them.
-func checkDays(t *testing.T, w world, cells Cells, groups []group, key CellKey) {
+func checkDays(t rapid.TB, w world, cells Cells, groups []group, key CellKey) {
 	t.Helper()
 	from := w.start / day
 	for until := from; until < from+5; until++ {
@@ -204,7 +206,7 @@ func checkDays(t *testing.T, w world, cells Cells, groups []group, key CellKey) 
 
 // checkReturns checks, for each window of days, the number of visitors with events in the window whose first view was
 // before it.
-func checkReturns(t *testing.T, w world, cells Cells, groups []group) {
+func checkReturns(t rapid.TB, w world, cells Cells, groups []group) {
 	t.Helper()
 	start := w.start / day
 	for from := start; from < start+5; from++ {
@@ -228,7 +230,7 @@ func checkReturns(t *testing.T, w world, cells Cells, groups []group) {
 }
 
 func TestCellsEqualThePlainSums(t *testing.T) {
-	forWorlds(t, 300, func(w world) {
+	checkWorlds(t, 300, func(t *rapid.T, w world) {
 		visitors, cells := w.manyVisitors(), Cells{}
 		var together []Row
 		for _, events := range visitors {
@@ -244,7 +246,7 @@ func TestCellsEqualThePlainSums(t *testing.T) {
 }
 
 func TestSubtractedVisitorsLeaveTheCellsOfTheOthers(t *testing.T) {
-	forWorlds(t, 200, func(w world) {
+	checkWorlds(t, 200, func(t *rapid.T, w world) {
 		visitors, cells := w.manyVisitors(), Cells{}
 		for _, events := range visitors {
 			cells.AddRows(rowsOf(events), 1, true)
@@ -267,7 +269,7 @@ func TestSubtractedVisitorsLeaveTheCellsOfTheOthers(t *testing.T) {
 
 // A refresh subtracts the visitor's former rows and adds the new ones.
 func TestCellsFollowAVisitor(t *testing.T) {
-	forWorlds(t, 200, func(w world) {
+	checkWorlds(t, 200, func(t *rapid.T, w world) {
 		events, cells := w.visitor(7), Cells{}
 		var former []Row
 		for n := range events {
@@ -281,7 +283,7 @@ func TestCellsFollowAVisitor(t *testing.T) {
 }
 
 func TestCellsWithoutDays(t *testing.T) {
-	forWorlds(t, 100, func(w world) {
+	checkWorlds(t, 100, func(t *rapid.T, w world) {
 		visitors, cells, withDays := w.manyVisitors(), Cells{}, Cells{}
 		for _, events := range visitors {
 			cells.AddRows(rowsOf(events), 1, false)

@@ -5,6 +5,10 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"pgregory.net/rapid"
+
+	"lifthouse/schema/schematest/worlds"
 )
 
 // text returns all of a row. Rows with no and with empty lists are equal.
@@ -30,7 +34,7 @@ func apply(stored []Row, changes []Change) map[string]int {
 func (w world) drawn(rows []Row) []Row {
 	var some []Row
 	for _, r := range rows {
-		for range []int{0, 1, 1, 1, 2}[w.IntN(5)] {
+		for range worlds.Pick(w, 1, 0, 1, 1, 2) {
 			some = append(some, r)
 		}
 	}
@@ -38,7 +42,7 @@ func (w world) drawn(rows []Row) []Row {
 }
 
 // checkChanges checks that changes turn the stored rows into the wanted ones.
-func checkChanges(t *testing.T, stored, wanted []Row) {
+func checkChanges(t rapid.TB, stored, wanted []Row) {
 	t.Helper()
 	changes := AppendChanges(nil, stored, wanted)
 	before, after, want := apply(stored, nil), apply(stored, changes), apply(wanted, nil)
@@ -69,7 +73,7 @@ func checkChanges(t *testing.T, stored, wanted []Row) {
 }
 
 func TestChangesTurnStoredRowsIntoWantedOnes(t *testing.T) {
-	forWorlds(t, 500, func(w world) {
+	checkWorlds(t, 500, func(t *rapid.T, w world) {
 		events := w.visitor(7)
 		wanted := rowsOf(events)
 		checkChanges(t, rowsOf(events[:w.IntN(len(events)+1)]), wanted)

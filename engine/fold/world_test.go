@@ -2,14 +2,16 @@ package fold
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/worlds"
 )
 
 const (
@@ -35,24 +37,16 @@ const goalsOfWorld = 3
 // world draws events from few values, so that edge cases occur: copies, ties in time, several
 // variations, goals before the first view, no view at all, huge and negative amounts.
 type world struct {
-	*rand.Rand
+	worlds.Rand
 	start int64
 }
 
-func newWorld(seed uint64) world {
-	w := world{Rand: rand.New(rand.NewPCG(seed, 1))}
-	w.start = []int64{day, 20_575 * day}[w.IntN(2)] // in 1970 and 2026
-	return w
-}
+func newWorld(r worlds.Rand) world { return world{r, worlds.Pick[int64](r, day, 20_575*day)} } // in 1970 and 2026
 
-// forWorlds runs a test in worlds of fixed seeds.
-func forWorlds(t *testing.T, n uint64, test func(w world)) {
+// checkWorlds checks a property in random worlds.
+func checkWorlds(t *testing.T, n int, property func(t *rapid.T, w world)) {
 	t.Helper()
-	for seed := range n {
-		if test(newWorld(seed)); t.Failed() {
-			t.Fatalf("failed in the world of seed %d", seed)
-		}
-	}
+	worlds.Check(t, n, func(t *rapid.T, r worlds.Rand) { property(t, newWorld(r)) })
 }
 
 // at returns a time of four days.
@@ -77,9 +71,9 @@ func (w world) amount() int64 {
 	case 0:
 		return 0
 	case 1:
-		return []int64{-5, 5}[w.IntN(2)] // totals of 0 occur
+		return worlds.Pick[int64](w, -5, 5) // totals of 0 occur
 	case 2:
-		return []int64{-most, most}[w.IntN(2)]
+		return worlds.Pick[int64](w, -most, most)
 	case 3:
 		return w.Int64N(2*most+1) - most
 	default:
@@ -97,7 +91,7 @@ func (w world) content(e Event, views, variations int) Event {
 		case n < views:
 			e.Kind = moments.View
 		case n < views+2:
-			e.Kind = actions[w.IntN(len(actions))]
+			e.Kind = worlds.Pick(w, actions...)
 		}
 	}
 	switch e.Kind {
@@ -113,12 +107,12 @@ func (w world) content(e Event, views, variations int) Event {
 
 // visitor returns all events of a visitor, in any order and with copies.
 func (w world) visitor(id uint64) []Event {
-	views, variations := []int{0, 2, 5}[w.IntN(3)], 1+w.IntN(3)
+	views, variations := worlds.Pick(w, 0, 2, 5), 1+w.IntN(3)
 	var events []Event
 	for range w.IntN(30) {
 		e := Event{Subject: noSubject, Visitor: id, ID: 1 + w.Uint64N(40), Accepted: w.start + w.Int64N(4)} // equal ids occur, also in a subject
 		if w.IntN(4) > 0 {
-			e.Subject = subjects[w.IntN(len(subjects))]
+			e.Subject = worlds.Pick(w, subjects...)
 		}
 		events = append(events, w.content(e, views, variations))
 	}

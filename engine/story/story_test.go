@@ -97,7 +97,7 @@ type counts struct {
 // TestStoriesAddUpToReports compares the stories of all visitors with the reports of each
 // goal.
 func TestStoriesAddUpToReports(t *testing.T) {
-	for seed := range uint64(tier.Of(2, 3, 20)) {
+	for seed := range uint64(tier.Of(2, 20)) {
 		conn, c := openShop(t)
 		r := rand.New(rand.NewPCG(seed, 24))
 		events := make([]schema.Event, 1_500)

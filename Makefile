@@ -16,7 +16,7 @@ BUILD_FLAGS := -tags nomsgpack -trimpath -ldflags "-s -w"
 # npm ci creates this file. It is newer than the lock file once the packages are installed.
 ENGINE := node_modules/.package-lock.json
 
-.PHONY: run build engine test test-long race lint assets assets-check screenshot dashboard-check format format-check tidy-check vet vulnerabilities fuzz bench benchmarks release helm-check workflow-check help
+.PHONY: run build engine test test-long smoke race lint assets assets-check screenshot dashboard-check format format-check tidy-check vet vulnerabilities fuzz bench benchmarks release helm-check workflow-check help
 
 # On a terminal, the demo runs as its own job: Ctrl-C interrupts the demo only, and make exits after it.
 run: build ## build, create the demo store if there is none, and serve it
@@ -38,20 +38,28 @@ IN_MEMORY := $(shell [ -w /dev/shm ] && ! grep -q ' /dev/shm .*noexec' /proc/mou
 	[ "$$(df --output=avail /dev/shm | tail -1)" -gt 8000000 ] && echo TMPDIR=/dev/shm)
 
 # The target vet runs go vet, and no debugger needs the programs of the tests: linking takes half the time without its tables.
-test: engine ## run the short tests
-	$(IN_MEMORY) go test -timeout 30m -vet=off -ldflags=-w ./...
+test: engine ## run the short tests of the program
+	$(IN_MEMORY) go test -timeout 30m -vet=off -ldflags=-w ./api/... ./cmd/internal/... ./cmd/lifthouse/... ./engine/... ./schema/... ./stats
 
 test-long: engine ## run all tests, including soak, crash, chaos, browser and calibration tests
 	LIFTHOUSE_LONG=1 go test -timeout 90m ./...
 
-# The packages with goroutines. Of the tests of whole processes, one runs all operations. Of the tests of generated
+# A part of the long tier that runs before every change: a backup, damaged facts, a cluster, the tutorial and the page.
+SMOKE := TestABackupAnswersAsTheStoreDid|TestDamagedFactsAreRebuilt|TestAClusterAnswersAsAnEmbeddedStore|TestDocsBlocksRun|TestTheDashboardFromSignInToStop
+
+smoke: engine ## run a few tests of the long tier, and the short tests of loadgen
+	LIFTHOUSE_LONG=1 go test -timeout 30m -vet=off ./cmd/lifthouse/e2e -run '^($(SMOKE))$$'
+	$(IN_MEMORY) go test -timeout 30m -vet=off ./cmd/loadgen ./loadgen/...
+
+# The packages with goroutines, without their longest tests that have only one. Of the tests of whole processes, one runs all operations. Of the tests of generated
 # events, one generates them on several cores.
+ONE_GOROUTINE := TestDecisions|TestLooks.*|TestScorecardEqualsReports|TestReportEqualsTheFold|TestReportsThatDescribe|TestEachParameterWithEachWrongValue
 CONCURRENT := ./api/... ./cmd/internal/... ./engine ./engine/embedded/... ./engine/facts ./engine/source ./loadgen/bench ./schema/...
 
 race: engine ## run the short tests of packages with goroutines with the race detector
-	$(IN_MEMORY) go test -timeout 30m -race -short $(CONCURRENT)
-	$(IN_MEMORY) go test -timeout 30m -race -short -run 'TestAllOperationsOfAStartedProgram|TestEventsShowsWhatArrivesThroughTheSocket' ./cmd/lifthouse/e2e
-	$(IN_MEMORY) go test -timeout 30m -race -short -run TestSameSeedSameBytes ./loadgen/population
+	$(IN_MEMORY) go test -timeout 30m -race -skip '^($(ONE_GOROUTINE))$$' $(CONCURRENT)
+	$(IN_MEMORY) go test -timeout 30m -race -run 'TestAllOperationsOfAStartedProgram|TestEventsShowsWhatArrivesThroughTheSocket' ./cmd/lifthouse/e2e
+	$(IN_MEMORY) go test -timeout 30m -race -run TestSameSeedSameBytes ./loadgen/population
 
 assets: engine ## build the dashboard's script and style from api/dashboard/web
 	@bash .ci/assets api/dashboard/assets

@@ -82,7 +82,7 @@ func TestALargeBodyIsTakenInParts(t *testing.T) {
 // inflate to sixty megabytes. Few are processed at a time, the others get 503
 // with Retry-After, and small bodies are still stored.
 func TestTwelveBombsTakeLittleMemory(t *testing.T) {
-	tier.SkipShort(t)
+	tier.OnlyLong(t)
 	s := newServer(t)
 	token := s.newToken(1, 1, catalogue.ScopeIngest)
 	bomb := gzipped(strings.Repeat(eventLine("bomb", "")+"\n", 400_000))

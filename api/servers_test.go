@@ -66,7 +66,7 @@ func TestManyClientsStartStopAndApply(t *testing.T) {
 	if err := servers[1].catalogue.RefreshSnapshot(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	rounds := tier.Of(3, 5, 10)
+	rounds := tier.Of(3, 10)
 	var clients sync.WaitGroup
 	for client := range 10 {
 		s := servers[client%2]

@@ -157,9 +157,9 @@ func TestCSVHasWhatTheJSONHas(t *testing.T) {
 			}
 		}
 		compare(whole, "", "")
-		cells, _ := whole["breakdown"].([]any)
-		for _, cell := range cells {
-			compare(cell.(map[string]any), cell.(map[string]any)["value"].(string), "")
+		breakdown, _ := whole["breakdown"].([]any)
+		for _, slice := range breakdown {
+			compare(slice.(map[string]any), slice.(map[string]any)["value"].(string), "")
 		}
 		points, _ := whole["series"].([]any)
 		for _, point := range points {

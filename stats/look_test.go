@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+
+	"lifthouse/schema/schematest/tier"
 )
 
 func even(n, xc, xt int64) []Stratum {
@@ -143,6 +145,7 @@ func TestLookDuality(t *testing.T) {
 // TestErrorRateOfStrata simulates experiments without an effect whose shares change at half
 // time, with rates that change as well.
 func TestErrorRateOfStrata(t *testing.T) {
+	tier.OnlyLong(t)
 	r := rand.New(rand.NewPCG(11, 12))
 	const experiments = 1500
 	binomial := func(n int64, p float64) int64 {

@@ -11,7 +11,7 @@ import (
 
 // rounds returns the number of random inputs for a property.
 func rounds(full int) int {
-	return tier.Of(full/20, full/3, full)
+	return tier.Of(full/20, full)
 }
 
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 20261)) }

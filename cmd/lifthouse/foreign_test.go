@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest/tier"
 )
 
 // foreign are files as spreadsheets, databases and shops write them, what is found in them,
@@ -48,6 +49,7 @@ var foreign = []struct {
 // TestForeignFiles inspects and imports files. Their mappings are the drafts with other ids
 // and another zone.
 func TestForeignFiles(t *testing.T) {
+	tier.OnlyLong(t)
 	for _, c := range foreign {
 		t.Run(c.file, func(t *testing.T) {
 			h := newHouse(t)

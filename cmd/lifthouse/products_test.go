@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/parquet-go/parquet-go"
+
+	"lifthouse/schema/schematest/tier"
 )
 
 // action is a view of campaign 12 or an order.
@@ -261,6 +263,7 @@ func TestExportsOfRudderStack(t *testing.T) {
 
 // TestDraftsOfExports imports exports with the mappings that --inspect drafts.
 func TestDraftsOfExports(t *testing.T) {
+	tier.OnlyLong(t)
 	for file, written := range map[string]string{"ga4.ndjson": "2/1/15.25 3/2/75", "rudderstack.csv": "2/1/25.5 2/1/49.95"} {
 		path := filepath.Join(t.TempDir(), file)
 		if err := os.WriteFile(path, must[[]byte](t)(os.ReadFile(filepath.Join("testdata", file))), 0o600); err != nil {

@@ -85,8 +85,8 @@ func TestHillstromEqualsItsReference(t *testing.T) {
 	if len(total.Breakdown) != len(all.Segments["channel"]) {
 		t.Errorf("%d channels, want %d", len(total.Breakdown), len(all.Segments["channel"]))
 	}
-	for _, cell := range total.Breakdown {
-		compareSpend(t, "channel "+cell.Value, cell.Variations, all.Segments["channel"][cell.Value], names)
+	for _, slice := range total.Breakdown {
+		compareSpend(t, "channel "+slice.Value, slice.Variations, all.Segments["channel"][slice.Value], names)
 	}
 	segments := map[string]func(value string) string{
 		"zip_code":        func(v string) string { return "filters[region][]=" + url.QueryEscape(v) },
@@ -250,6 +250,7 @@ func sameThroughTheCommand(t *testing.T, h *house, path string, args ...string) 
 // (ttest_ind), and for value per goal the variance of the delta method with Welch's
 // degrees of freedom.
 func TestHillstromScorecardEqualsSciPy(t *testing.T) {
+	tier.OnlyLong(t)
 	readReference(t, "hillstrom", "all") // skips without the data
 	h := newHouse(t)
 	h.must("apply", "-f", "testdata/hillstrom.catalog.yaml")

@@ -84,12 +84,12 @@ func TestThirtyEventsByHand(t *testing.T) {
 	compareWithPaper(t, "France", query("&filters[country][]=fr").Variations, paper{4, 6, 1, 1, "12.5"}, paper{2, 2, 1, 2, "40"})
 	compareWithPaper(t, "no country", query("&filters[country][]=").Variations, paper{value: "0"}, paper{value: "0"})
 
-	cells := query("&dimension=device").Breakdown
-	if len(cells) != 2 || cells[0].Value != "mobile" || cells[1].Value != "desktop" {
-		t.Fatalf("devices = %+v", cells)
+	devices := query("&dimension=device").Breakdown
+	if len(devices) != 2 || devices[0].Value != "mobile" || devices[1].Value != "desktop" {
+		t.Fatalf("devices = %+v", devices)
 	}
-	compareWithPaper(t, "mobile", cells[0].Variations, paper{4, 5, 2, 3, "27.5"}, paper{3, 3, 2, 3, "45"})
-	compareWithPaper(t, "desktop", cells[1].Variations, paper{2, 3, 0, 0, "0"}, paper{1, 1, 1, 1, "25"})
+	compareWithPaper(t, "mobile", devices[0].Variations, paper{4, 5, 2, 3, "27.5"}, paper{3, 3, 2, 3, "45"})
+	compareWithPaper(t, "desktop", devices[1].Variations, paper{2, 3, 0, 0, "0"}, paper{1, 1, 1, 1, "25"})
 }
 
 func close12(got *float64, want float64) bool {

@@ -11,6 +11,7 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/loadgen/competitors"
 	"lifthouse/loadgen/population"
+	"lifthouse/schema/schematest/tier"
 )
 
 // startDuckDB returns a DuckDB, or nil if its npm packages are not installed.
@@ -33,6 +34,7 @@ func startDuckDB(t *testing.T) *competitors.DuckDB {
 // be equal. The second comparison uses reports in which some counts are wrong
 // by 1.
 func TestCompetitors(t *testing.T) {
+	tier.OnlyLong(t)
 	store := "embedded:" + filepath.Join(t.TempDir(), "store")
 	run(t, "standard", "--store", store, "--scale", "0.0006").wantOK(t)
 	var out, progress strings.Builder

@@ -4,10 +4,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"lifthouse/schema/schematest/tier"
 )
 
 // TestGrowth runs the command at a small scale, and again on the store that then has the campaigns.
 func TestGrowth(t *testing.T) {
+	tier.OnlyLong(t)
 	dir := t.TempDir()
 	store := "embedded:" + filepath.Join(dir, "store")
 	run(t, "standard", "--store", store, "--scale", "0.0006").wantOK(t)

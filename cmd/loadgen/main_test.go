@@ -11,6 +11,7 @@ import (
 
 	"lifthouse/engine/embedded"
 	"lifthouse/loadgen/calibration"
+	"lifthouse/schema/schematest/tier"
 )
 
 // asLoadgen is an environment variable that makes the test binary run loadgen. A
@@ -86,6 +87,7 @@ func TestUnreachableServer(t *testing.T) {
 }
 
 func TestCalibrate(t *testing.T) {
+	tier.OnlyLong(t)
 	dir := t.TempDir()
 	jsonFile := filepath.Join(dir, "result.json")
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "calibrate", "--experiments-aa", "4", "--experiments-ab", "0", "--visitors", "100", "--json", jsonFile)

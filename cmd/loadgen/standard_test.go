@@ -4,9 +4,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"lifthouse/schema/schematest/tier"
 )
 
 func TestStandard(t *testing.T) {
+	tier.OnlyLong(t)
 	store := "embedded:" + filepath.Join(t.TempDir(), "store")
 	r := run(t, "standard", "--store", store, "--scale", "0.0005", "--optimize").wantOK(t)
 	if !strings.HasPrefix(r.out, "lh_") || !strings.Contains(r.err, "merged parts") {

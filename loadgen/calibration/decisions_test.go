@@ -40,6 +40,7 @@ func mustDecide(t *testing.T, o DecisionOptions, scenarios ...scenario) *Decisio
 // TestDecisionsDependOnTheSeedOnly checks that neither the number of workers nor the
 // other scenarios change a row.
 func TestDecisionsDependOnTheSeedOnly(t *testing.T) {
+	tier.OnlyLong(t)
 	c := usual.withShares(50, 50).withDailyVisitors(1000)
 	all := []scenario{
 		c.errorScenario(partNoEffect, "", ordinaryVisitors),

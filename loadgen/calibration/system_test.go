@@ -110,6 +110,7 @@ func TestEventsAreSentAgain(t *testing.T) {
 }
 
 func TestRun(t *testing.T) {
+	tier.OnlyLong(t)
 	o := smallOptions()
 	left := map[string]int{}
 	o.Progress = func(phase string, done, of int) { left[phase] = of - done }
@@ -134,6 +135,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestWrongPValuesAreDetected(t *testing.T) {
+	tier.OnlyLong(t)
 	o := smallOptions()
 	o.Effect, o.rules = 0, []rule{{catalogue.Frequentist, 80, 0}}
 	r, err := Run(t.Context(), newSystem(t, pValueDivider(10)), o)
@@ -151,9 +153,7 @@ func TestWrongPValuesAreDetected(t *testing.T) {
 }
 
 func TestRunLong(t *testing.T) {
-	if !tier.IsLong() {
-		t.Skip("takes several minutes; set LIFTHOUSE_LONG=1")
-	}
+	tier.OnlyLong(t)
 	o := Defaults
 	o.Null, o.Effect = 400, 200
 	r, err := Run(t.Context(), newSystem(t, nil), &o)

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { schematest.Main(m) }
 // of its impact contains the planted one: the difference of the conversion rates, times
 // the visitors of a month.
 func TestDemoShowsEachDecision(t *testing.T) {
-	tier.SkipShort(t)
+	tier.OnlyLong(t)
 	start := time.Date(2026, 10, 30, 0, 0, 0, 0, time.UTC)
 	conn := schematest.OpenMigrated(t)
 	c, err := catalogue.Open(t.Context(), conn)

@@ -28,6 +28,7 @@ const maxZ = 4.5
 // of the events are late and 20 % are duplicated. There are 1 million visitors
 // with LIFTHOUSE_LONG and 50,000 otherwise.
 func TestTruthAndReportsAgree(t *testing.T) {
+	tier.OnlyLong(t)
 	s := population.DefaultScenario()
 	s.SetVisitors(50_000)
 	long := tier.IsLong()

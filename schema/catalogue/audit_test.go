@@ -16,13 +16,14 @@ import (
 // TestAuditOfTwoServers starts and stops one campaign by six clients of two servers. The
 // audit must have the changes that took effect only.
 func TestAuditOfTwoServers(t *testing.T) {
+	tier.OnlyLong(t)
 	for name, conn := range map[string]driver.Conn{"embedded": schematest.OpenMigrated(t), "server": schematest.SharedServer(t).OpenMigrated(t)} {
 		t.Run(name, func(t *testing.T) {
 			servers := twoServers(t, conn)
 			var clients sync.WaitGroup
 			for client := range 6 {
 				clients.Go(func() {
-					for round := range tier.Of(8, 20, 60) {
+					for round := range tier.Of(8, 60) {
 						if _, found, err := servers[client%2].SwitchCampaign(t.Context(), 1, 0, 13, round%2 == 0); err != nil || !found {
 							t.Errorf("%v, %v", found, err)
 						}

@@ -13,10 +13,11 @@ import (
 // TestCopyEvents copies random events from an embedded store to a server and back, twice each. The oracle is the
 // first store.
 func TestCopyEvents(t *testing.T) {
+	tier.OnlyLong(t)
 	r := rand.New(rand.NewPCG(61, 0))
 	from := schematest.OpenMigrated(t)
 	w := ingest.NewWriter(from, nil)
-	for visitor := range uint64(tier.Of(6, 8, 80)) {
+	for visitor := range uint64(tier.Of(6, 80)) {
 		for _, e := range arrivals(r, visitor) { // one by one, so that the order of their arrival counts
 			if err := w.WriteEvents(t.Context(), []schema.Event{e}); err != nil {
 				t.Fatal(err)

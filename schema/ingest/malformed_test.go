@@ -248,7 +248,7 @@ func TestDeeplyNestedBody(t *testing.T) {
 // of its memory. They are usually 51 and 13 MiB; a garbage collection empties the
 // pools of the decompressor and adds to them.
 func TestMemoryOfLongLine(t *testing.T) {
-	tier.SkipShort(t)
+	tier.OnlyLong(t)
 	const size = 1 << 30
 	w := ingest.NewWriter(schematest.OpenMigrated(t), nil)
 	for name, want := range map[string]string{

@@ -20,10 +20,10 @@ import (
 // TestProcessesImportOneFileAtOnce imports files with four processes through the server of an embedded
 // store. In half of the rounds one process is killed.
 func TestProcessesImportOneFileAtOnce(t *testing.T) {
-	tier.Parallel(t)
+	tier.OnlyLong(t)
 	dir := filepath.Join(t.TempDir(), "data")
 	start(t, "serve", "--store=embedded:"+dir)
-	importAtOnce(t, "embedded:"+dir, tier.Of(2, 2, 20), tier.Of(200, 200, 1_000))
+	importAtOnce(t, "embedded:"+dir, 20, 1_000)
 }
 
 // TestProcessesImportOneFileIntoAServerAtOnce does the same with a ClickHouse server.

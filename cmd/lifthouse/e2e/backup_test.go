@@ -6,11 +6,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"lifthouse/schema/schematest/tier"
 )
 
 // TestABackupAnswersAsTheStoreDid backs up a served store and compares the
 // reports of the restored store.
 func TestABackupAnswersAsTheStoreDid(t *testing.T) {
+	tier.OnlyLong(t)
 	t.Parallel()
 	at := t.TempDir()
 	stored, restored := "--store=embedded:"+filepath.Join(at, "data"), "--store=embedded:"+filepath.Join(at, "restored")

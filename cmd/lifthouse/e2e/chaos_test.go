@@ -133,9 +133,6 @@ func inAWorldOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := []string{"-rm", self, "-test.run=^" + t.Name() + "$", "-test.v", "-test.timeout=10m"}
-	if testing.Short() {
-		args = append(args, "-test.short")
-	}
 	cmd := exec.CommandContext(t.Context(), "unshare", args...)
 	cmd.Env = append(os.Environ(), aDisk+"="+t.TempDir())
 	said, err := cmd.CombinedOutput()

@@ -380,8 +380,8 @@ func wrongWith(got *result.Report, least, most [2]tally) string {
 		visitors += own.visitors
 	}
 	if len(got.Breakdown) > 0 {
-		for _, cell := range got.Breakdown {
-			visitors -= cell.Totals.Visitors
+		for _, slice := range got.Breakdown {
+			visitors -= slice.Totals.Visitors
 		}
 		if visitors != 0 {
 			return fmt.Sprintf("the breakdown has %d visitors less than the report", visitors)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 func file(t *testing.T, name, text string) string {
@@ -93,6 +94,7 @@ func TestAWrongConfigurationIsRefusedWithAllItsFaults(t *testing.T) {
 }
 
 func TestCheckSaysWhatIsWrong(t *testing.T) {
+	tier.OnlyLong(t)
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	store := "--store=embedded:" + dir

@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 // TestCopyAStore copies an embedded store to a server, in two tries with changes in between, and
 // the server's to another embedded store. The oracles are the reports and the tokens of the first
 // store.
 func TestCopyAStore(t *testing.T) {
+	tier.OnlyLong(t)
 	server := schematest.SharedServer(t)
 	first, last := "--store=embedded:"+t.TempDir(), "--store=embedded:"+t.TempDir()
 	address := server.DatabaseAddress(server.CreateDatabase(t))
@@ -63,6 +65,7 @@ func TestCopyAStore(t *testing.T) {
 
 // TestCopyRefusesAnotherCatalogue copies into a store that has other definitions of the same ids.
 func TestCopyRefusesAnotherCatalogue(t *testing.T) {
+	tier.OnlyLong(t)
 	server := schematest.SharedServer(t)
 	first := t.TempDir()
 	store := "--store=" + server.DatabaseAddress(server.CreateDatabase(t))

@@ -134,6 +134,7 @@ func (s *damagedStore) says(text string, parts ...string) {
 // TestDamagedEventsAreReported damages a part of the events. Reports keep what they counted, check finds the damage, and
 // the events can be imported again.
 func TestDamagedEventsAreReported(t *testing.T) {
+	tier.OnlyLong(t)
 	t.Parallel()
 	const views = 5000
 	store := newDamagedStore(t, views)
@@ -177,6 +178,7 @@ func (s *damagedStore) imports(views int64) {
 
 // TestAMissingPartIsNoticed removes the folder of a part, which ClickHouse itself does not notice.
 func TestAMissingPartIsNoticed(t *testing.T) {
+	tier.OnlyLong(t)
 	t.Parallel()
 	const views = 500
 	store := newDamagedStore(t, views)
@@ -198,6 +200,7 @@ func TestAMissingPartIsNoticed(t *testing.T) {
 
 // TestDamagedFactsAreRebuilt damages and removes the facts. The remedy is to fold the events again.
 func TestDamagedFactsAreRebuilt(t *testing.T) {
+	tier.OnlyLong(t)
 	t.Parallel()
 	const views = 500
 	for name, spoil := range map[string]func(part string) error{
@@ -237,6 +240,7 @@ func TestDamagedFactsAreRebuilt(t *testing.T) {
 // TestWhatAFullDiskSpoilsIsPutRight opens stores with an empty merged part and with an empty part of an
 // unacknowledged insert, of events and of facts, as a full disk leaves them.
 func TestWhatAFullDiskSpoilsIsPutRight(t *testing.T) {
+	tier.OnlyLong(t)
 	t.Parallel()
 	const views = 500
 	store := newDamagedStore(t, views)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"lifthouse/schema/schematest/tier"
 )
 
 // visible returns the operations that the page of the API shows.
@@ -149,6 +151,7 @@ func TestTheDocsPageWithoutAScript(t *testing.T) {
 
 // TestTheDocsPagesCommandIsPasted runs the command that the copy button copies.
 func TestTheDocsPagesCommandIsPasted(t *testing.T) {
+	tier.OnlyLong(t)
 	v := newViewer(t)
 	v.open("/docs#campaignResults")
 	v.until(`document.querySelector("#campaignResults .copy")`)

@@ -195,15 +195,15 @@ func TestTheDashboardsSegments(t *testing.T) {
 	v.until(allThere)
 	v.choose("[name=dimension]", "browser")
 	v.until(allThere + ` && document.querySelector(".segments")`)
-	cells := v.report("/v1/campaigns/13/results?dimension=browser").Breakdown
-	v.segmentsAre(cells)
+	segments := v.report("/v1/campaigns/13/results?dimension=browser").Breakdown
+	v.segmentsAre(segments)
 	visitors := func(c result.BreakdownSlice) int64 { return c.Totals.Visitors }
-	slices.SortStableFunc(cells, func(a, b result.BreakdownSlice) int { return cmp.Compare(visitors(a), visitors(b)) })
+	slices.SortStableFunc(segments, func(a, b result.BreakdownSlice) int { return cmp.Compare(visitors(a), visitors(b)) })
 	v.click(".segments th:nth-child(2) button")
-	v.sortedBy("Visitors", "ascending", namesOf(cells))
-	slices.SortStableFunc(cells, func(a, b result.BreakdownSlice) int { return strings.Compare(a.Value, b.Value) })
+	v.sortedBy("Visitors", "ascending", namesOf(segments))
+	slices.SortStableFunc(segments, func(a, b result.BreakdownSlice) int { return strings.Compare(a.Value, b.Value) })
 	v.click(".segments th:nth-child(1) button")
-	v.sortedBy("Browser", "ascending", namesOf(cells))
+	v.sortedBy("Browser", "ascending", namesOf(segments))
 	v.click(".segments th:nth-child(5) button")
 	v.upliftsFall()
 
@@ -216,29 +216,29 @@ func TestTheDashboardsSegments(t *testing.T) {
 }
 
 // segmentsAre compares each row with the API.
-func (v *viewer) segmentsAre(cells []result.BreakdownSlice) {
+func (v *viewer) segmentsAre(segments []result.BreakdownSlice) {
 	v.Helper()
-	for _, cell := range cells {
-		control := cell.Variations[0]
-		for _, variation := range cell.Variations[1:] {
-			values, _ := v.row(fmt.Sprintf(`.segments [data-value=%q][data-variation-id="%d"]`, cell.Value, variation.ID))
+	for _, segment := range segments {
+		control := segment.Variations[0]
+		for _, variation := range segment.Variations[1:] {
+			values, _ := v.row(fmt.Sprintf(`.segments [data-value=%q][data-variation-id="%d"]`, segment.Value, variation.ID))
 			want := []float64{
 				float64(variation.Visitors), float64(control.Visitors),
 				*control.Metrics.GoalConversionRate.Value, *variation.Metrics.GoalConversionRate.Value, *variation.Comparison.Improvement.Value,
 			}
 			if !slices.EqualFunc(values, want, same) {
-				v.Errorf("%s, %s: the page shows %q, want %v", cell.Value, variation.Name, values, want)
+				v.Errorf("%s, %s: the page shows %q, want %v", segment.Value, variation.Name, values, want)
 			}
 		}
 	}
 }
 
-// namesOf returns the values of the cells, each once for each treatment.
-func namesOf(cells []result.BreakdownSlice) []string {
+// namesOf returns the values of the segments, each once for each treatment.
+func namesOf(segments []result.BreakdownSlice) []string {
 	var names []string
-	for _, cell := range cells {
-		for range cell.Variations[1:] {
-			names = append(names, cell.Value)
+	for _, segment := range segments {
+		for range segment.Variations[1:] {
+			names = append(names, segment.Value)
 		}
 	}
 	return names

@@ -133,7 +133,7 @@ const defaultAddress = "127.0.0.1:8080"
 // TestDocsBlocksRun pastes the marked blocks of the tutorial into a shell, with
 // lifthouse on the PATH.
 func TestDocsBlocksRun(t *testing.T) {
-	tier.SkipShort(t)
+	tier.OnlyLong(t)
 	library, err := embedded.LocateLibrary("")
 	if err != nil {
 		t.Fatal(err)
@@ -169,9 +169,7 @@ var offline = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|EN
 // TestDocsNetworkBlocksRun follows the README from git clone to a report of the
 // demo.
 func TestDocsNetworkBlocksRun(t *testing.T) {
-	if !tier.IsLong() {
-		t.Skip("SKIP: one of the long tests, which downloads packages: make test-long")
-	}
+	tier.OnlyLong(t) // downloads packages
 	root, err := filepath.Abs(checkout)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"lifthouse/cmd/internal/arrivals"
+	"lifthouse/schema/schematest/tier"
 )
 
 // TestEventsShowsWhatArrivesThroughTheSocket follows a served store while
@@ -72,6 +73,7 @@ func TestEventsShowsWhatArrivesThroughTheSocket(t *testing.T) {
 }
 
 func TestEventsOfAStoreThatIsNotServed(t *testing.T) {
+	tier.OnlyLong(t)
 	t.Parallel()
 	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
 	if code, _, complaints := other(t, nil, "apply", "-f", "../testdata/thirty.catalog.yaml", store); code != exitOK {

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"lifthouse/schema/schematest/tier"
 )
 
 // raw sends bytes unchanged, and returns the response until the server closes
@@ -142,6 +144,7 @@ func TestServerSaysThatItIsAboutToStop(t *testing.T) {
 }
 
 func TestRequestsUnderWayAreAnsweredWhenTheServerStops(t *testing.T) {
+	tier.OnlyLong(t)
 	t.Parallel()
 	p, _, store := serving(t, "--store-concurrency=1", "--store-wait=20s", "--drain-timeout=20s", "--admin-address=127.0.0.1:0", "--log-format=json")
 	_, token, _ := other(t, nil, "token", "create", store)

@@ -22,6 +22,7 @@ import (
 
 	"lifthouse/cmd/internal/remote"
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/tier"
 )
 
 // process is a running lifthouse.
@@ -280,6 +281,7 @@ func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
 }
 
 func TestDemoIsMadeOnceAndServesWhatItPlanted(t *testing.T) {
+	tier.OnlyLong(t)
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "demo")
 	store := "--store=embedded:" + dir
@@ -404,6 +406,7 @@ func TestMissingLibraryTellsHowToInstallIt(t *testing.T) {
 
 // TestTheDemoHasVisitors checks that visitors arrive at a demo while it is served.
 func TestTheDemoHasVisitors(t *testing.T) {
+	tier.OnlyLong(t)
 	t.Parallel()
 	p := start(t, "demo", "--traffic", "--store=embedded:"+filepath.Join(t.TempDir(), "demo"))
 	token := regexp.MustCompile(`lh_[\w-]+`).FindString(p.said.String())

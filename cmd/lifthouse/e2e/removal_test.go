@@ -117,6 +117,7 @@ func TestAKilledRemovalIsFinished(t *testing.T) {
 // TestServersNoticeWhatAnotherProcessDeletes deletes a visitor, and then a campaign, by commands on a ClickHouse
 // server, and reads from a server of the API that runs at the same time.
 func TestServersNoticeWhatAnotherProcessDeletes(t *testing.T) {
+	tier.OnlyLong(t)
 	server := schematest.SharedServer(t)
 	store := "--store=" + server.DatabaseAddress(server.CreateDatabase(t))
 	must := func(args ...string) string {

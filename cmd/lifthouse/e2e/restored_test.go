@@ -8,10 +8,12 @@ import (
 
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 // TestTablesOfDifferentBackups restores events and facts that ClickHouse backed up at different times.
 func TestTablesOfDifferentBackups(t *testing.T) {
+	tier.OnlyLong(t)
 	server := schematest.SharedServer(t)
 	for _, c := range []struct {
 		name          string

@@ -6,11 +6,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lifthouse/schema/schematest/tier"
 )
 
 // TestRetentionErasesWhatEndedLongAgo has three campaigns with one visitor
 // each: a running one, and two that ended 40 and 10 days ago.
 func TestRetentionErasesWhatEndedLongAgo(t *testing.T) {
+	tier.OnlyLong(t)
 	t.Parallel()
 	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
 	run := func(stdin string, args ...string) (int, string) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/arrivals"
+	"lifthouse/schema/schematest/tier"
 )
 
 // snippet returns the snippet of docs/data-in.md with the URL and the token of
@@ -63,6 +64,7 @@ func browse(t *testing.T, url string) {
 // sends both again as another visit of the same visitor. A page of another
 // origin must be refused.
 func TestTheSnippetOfTheDocumentationInABrowser(t *testing.T) {
+	tier.OnlyLong(t)
 	var page atomic.Value // the snippet
 	refused := make(chan string, 1)
 	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

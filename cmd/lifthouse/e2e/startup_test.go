@@ -30,6 +30,7 @@ func TestTooFewOpenFilesAreRefused(t *testing.T) {
 // TestWhatCannotBeReadIsNamed checks that the error names the file and the
 // remedy.
 func TestWhatCannotBeReadIsNamed(t *testing.T) {
+	tier.OnlyLong(t)
 	t.Parallel()
 	dir := t.TempDir()
 	address := filepath.Join(dir, "data")
@@ -104,6 +105,7 @@ func TestALibraryThatIsCutOffIsNamed(t *testing.T) {
 // TestServeWaitsForAnImport checks that serve waits for an import that holds
 // the store, and reports it.
 func TestServeWaitsForAnImport(t *testing.T) {
+	tier.OnlyLong(t)
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	store := "--store=embedded:" + dir
@@ -154,9 +156,7 @@ func TestServeWaitsForAnImport(t *testing.T) {
 // accepts connections and sends nothing.
 func TestServersThatDoNotAnswerAreGivenUp(t *testing.T) {
 	t.Parallel()
-	if !tier.IsLong() {
-		t.Skip("SKIP: one of the long tests, which waits ten seconds: make test-long")
-	}
+	tier.OnlyLong(t) // waits ten seconds
 	p, dir, store := serving(t)
 	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/remote"
+	"lifthouse/schema/schematest/tier"
 )
 
 // serving starts a server with the catalogue of the thirty events.
@@ -60,6 +61,7 @@ func pipe(t *testing.T) (read, write *os.File) {
 var moreThanAPipe = strings.Repeat("# nothing\n", 20_000)
 
 func TestServeEndsWhileACommandWaits(t *testing.T) {
+	tier.OnlyLong(t)
 	t.Parallel()
 	for name, wait := range map[string]func(t *testing.T, dir, store string){
 		"silent connection": func(t *testing.T, dir, _ string) {

@@ -6,12 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"lifthouse/schema/schematest/tier"
 )
 
 // TestUnreadOutputEndsACommandCleanly closes the output of a command after its first line,
 // as head does. The store must be closed cleanly, and a command that follows a server must
 // end.
 func TestUnreadOutputEndsACommandCleanly(t *testing.T) {
+	tier.OnlyLong(t)
 	t.Parallel()
 	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
 	succeed(t, nil, "apply", "-f", "../testdata/thirty.catalog.yaml", store)

@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 // TestTheServingUserMayDoAllItNeeds runs the server with the grants of
 // lifthouse grants on a ClickHouse server, and checks that the user cannot
 // create tables.
 func TestTheServingUserMayDoAllItNeeds(t *testing.T) {
+	tier.OnlyLong(t)
 	server := schematest.SharedServer(t)
 	admin := schematest.OpenConnection(t, server.DatabaseAddress("default"))
 	if err := admin.Exec(t.Context(), "CREATE DATABASE "+schematest.Granted); err != nil {

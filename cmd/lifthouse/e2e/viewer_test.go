@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -37,24 +38,68 @@ type viewer struct {
 	problems []string // what the browser complains of
 }
 
-// newViewer serves the demo and opens a browser. It records every request.
-func newViewer(t *testing.T, arguments ...string) *viewer {
+// sharedBrowser is the browser of all tests, which each have their own cookies and storage in it. It ends with the test
+// program.
+var sharedBrowser struct {
+	sync.Once
+	ctx context.Context //nolint:containedctx // chromedp's handle of a browser
+}
+
+// openBrowser starts the browser for the first test that needs it.
+func openBrowser(t *testing.T) context.Context {
 	t.Helper()
-	if !tier.IsLong() {
-		t.Skip("SKIP: LIFTHOUSE_LONG is not set: the dashboard is not looked at in a browser")
-	}
 	program, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Skip("SKIP: chromium is not installed: the dashboard is not looked at in a browser")
 	}
-	v := &viewer{T: t, store: "--store=embedded:" + filepath.Join(t.TempDir(), "demo")}
+	b := &sharedBrowser
+	b.Do(func() {
+		options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program), chromedp.NoSandbox,
+			chromedp.UserDataDir(filepath.Join(filepath.Dir(binary), "browser")))
+		allocator, _ := chromedp.NewExecAllocator(context.Background(), options...)
+		b.ctx, _ = chromedp.NewContext(allocator)
+		err = chromedp.Do(b.ctx)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.ctx
+}
+
+// demoStore is the folder of a demo's store, which the tests copy.
+var demoStore struct {
+	sync.Once
+	dir string
+}
+
+// copyDemo returns the folder of a new copy of the demo's store.
+func copyDemo(t *testing.T) string {
+	t.Helper()
+	demoStore.Do(func() {
+		dir := filepath.Join(filepath.Dir(binary), "demo")
+		start(t, "demo", "--store=embedded:"+dir).interrupt()
+		demoStore.dir = dir
+	})
+	if demoStore.dir == "" {
+		t.Fatal("the demo was not created")
+	}
+	dir := filepath.Join(t.TempDir(), "demo")
+	if err := os.CopyFS(dir, os.DirFS(demoStore.dir)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// newViewer serves a copy of the demo, and opens it in the browser. It records every request.
+func newViewer(t *testing.T, arguments ...string) *viewer {
+	t.Helper()
+	tier.OnlyLong(t)
+	browser := openBrowser(t)
+	v := &viewer{T: t, store: "--store=embedded:" + copyDemo(t)}
 	v.server = start(t, append([]string{"demo", v.store}, arguments...)...)
 	v.site = v.server.url
 	v.token = regexp.MustCompile(`lh_[\w-]+`).FindString(v.server.said.String())
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program), chromedp.NoSandbox)
-	allocator, ended := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
-	t.Cleanup(ended)
-	tab, closed := chromedp.NewContext(allocator)
+	tab, closed := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
 	t.Cleanup(closed)
 	limited, late := context.WithTimeout(tab, 5*time.Minute)
 	t.Cleanup(late)

@@ -11,35 +11,14 @@ import (
 const Variable = "LIFTHOUSE_LONG"
 
 // IsLong reports whether the tests of the long tier run.
-func IsLong() bool { return os.Getenv(Variable) != "" && !testing.Short() }
+func IsLong() bool { return os.Getenv(Variable) != "" }
 
-// Of returns the size of a test: with -short, in make test, or in make test-long.
-func Of(short, usual, long int) int {
-	switch {
-	case testing.Short():
-		return short
-	case IsLong():
+// Of returns the size of a test in make test, or in make test-long.
+func Of(short, long int) int {
+	if IsLong() {
 		return long
 	}
-	return usual
-}
-
-// Parallel lets a test run beside others, except in the long tier, where it
-// needs the machine for itself.
-func Parallel(t *testing.T) {
-	t.Helper()
-	if !IsLong() {
-		t.Parallel()
-	}
-}
-
-// SkipShort skips a test with -short, because it takes long under the race
-// detector and has only one goroutine.
-func SkipShort(tb testing.TB) {
-	tb.Helper()
-	if testing.Short() {
-		tb.Skip("SKIP: -short; make test has it")
-	}
+	return short
 }
 
 // OnlyLong skips a test outside the long tier.

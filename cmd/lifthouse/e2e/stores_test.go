@@ -27,7 +27,7 @@ const storesOfReleases = "../testdata/stores"
 var reportedOfStore = map[string][]string{
 	"campaign.json":   {"report", "campaign", "12", "--scorecard"},
 	"breakdown.json":  {"report", "campaign", "12", "--dimension", "device", "--filter", "visitorType=new"},
-	"series.json":     {"report", "campaign", "13", "--interval", "day", "--metric", "valuePerVisitor"},
+	"series.json":     {"report", "campaign", "13", "--interval", "week", "--metric", "valuePerVisitor"},
 	"experiment.json": {"report", "experiment", "21/1"},
 	"looks.json":      {"looks", "campaign", "12"},
 	"catalog.yaml":    {"export"},
@@ -79,7 +79,7 @@ func recordStore(t *testing.T, to string) {
 	store := "--store=embedded:" + dir
 	shop := population.DefaultScenario()
 	shop.Start, shop.Days = catalogue.Date{Time: time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)}, 21
-	shop.SetVisitors(3000)
+	shop.SetVisitors(1500)
 	var declared, events bytes.Buffer
 	if err := shop.CatalogueFile().WriteYAML(&declared); err != nil {
 		t.Fatal(err)

@@ -1,5 +1,7 @@
 //go:build manual
 
+// Command lifthouse, built with the tag manual, writes the shell completions and man pages of the program into a folder.
+// So the released program does not contain the packages that render man pages.
 package main
 
 import (
@@ -13,8 +15,6 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// main writes the shell completions and man pages into a folder. With the build tag manual, it replaces the program, so
-// the released program does not contain the packages that render man pages.
 func main() {
 	if err := writeManual(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -216,7 +216,10 @@ func (r *scratchRoot) stat(name string) (mode os.FileMode, uid, gid uint32) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	owner := info.Sys().(*syscall.Stat_t) //nolint:errcheck,forcetypeassert // Linux
+	owner, is := info.Sys().(*syscall.Stat_t)
+	if !is {
+		r.t.Fatalf("%s has no owner", name)
+	}
 	return info.Mode().Perm(), owner.Uid, owner.Gid
 }
 

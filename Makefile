@@ -101,8 +101,9 @@ GORELEASER := PATH="$(GOBIN):$$PATH" $(if $(shell git remote),,GIT_CONFIG_COUNT=
 	$(GOBIN)/goreleaser release --clean
 
 release: $(GOBIN)/goreleaser $(GOBIN)/cyclonedx-gomod ## build the release of the tag of this commit in dist/
-	@tag=$$(git describe --tags --exact-match) && { [ -e "cmd/lifthouse/testdata/stores/$$tag" ] || case $$tag in *-*) ;; *) \
-		echo "cmd/lifthouse/testdata/stores has no store of $$tag: run make store-archive VERSION=$$tag, commit it, and move the tag"; exit 1 ;; esac; }
+	@tag=$$(git describe --tags --exact-match) || { echo "add a tag to this commit, or run make release-snapshot"; exit 1; }; \
+	case $$tag in *-*) ;; *) [ -e "cmd/lifthouse/testdata/stores/$$tag" ] || \
+		{ echo "cmd/lifthouse/testdata/stores has no store of $$tag: run make store-archive VERSION=$$tag, commit it, and move the tag"; exit 1; } ;; esac
 	$(GORELEASER) --skip=publish
 	@cp install.sh dist/homebrew/Formula/lifthouse.rb dist/
 

@@ -8,15 +8,17 @@ GOLANGCI_LINT_VERSION := v2.15.0
 GOVULNCHECK_VERSION := v1.8.0
 HELM_VERSION := v3.22.0
 ACTIONLINT_VERSION := v1.7.12
+GORELEASER_VERSION := v2.15.1
+CYCLONEDX_VERSION := v1.10.0
 
-# Build flags of released programs, also used in Dockerfile and .ci/release. They leave out gin's MessagePack codec, the
+# Build flags of released programs, also used in Dockerfile and .goreleaser.yaml. They leave out gin's MessagePack codec, the
 # symbol table and the paths of the build machine. They keep the build information, which has the version.
 BUILD_FLAGS := -tags nomsgpack -trimpath -ldflags "-s -w"
 
 # npm ci creates this file. It is newer than the lock file once the packages are installed.
 ENGINE := node_modules/.package-lock.json
 
-.PHONY: run build engine test test-long smoke race lint assets assets-check screenshot dashboard-check format format-check tidy-check vet vulnerabilities fuzz bench benchmarks release helm-check workflow-check help
+.PHONY: run build engine test test-long smoke race lint assets assets-check screenshot dashboard-check format format-check tidy-check vet vulnerabilities fuzz bench benchmarks release release-snapshot store-archive helm-check workflow-check help
 
 # On a terminal, the demo runs as its own job: Ctrl-C interrupts the demo only, and make exits after it.
 run: build ## build, create the demo store if there is none, and serve it
@@ -102,8 +104,30 @@ bench: engine ## run the Go benchmarks
 benchmarks: build ## write BENCHMARKS.md and docs/benchmarks from the standard data set times SCALE; needs an idle machine
 	@SCALE=$(SCALE) bash .ci/benchmarks
 
-release: ## create archives for Linux and macOS with the ClickHouse library in dist/; VERSION names the release
-	@VERSION=$(VERSION) PLATFORMS="$(PLATFORMS)" bash .ci/release
+# Goreleaser finds cyclonedx-gomod on the PATH. It also needs the address of a remote, which a checkout may not have.
+GORELEASER := PATH="$(GOBIN):$$PATH" $(if $(shell git remote),,GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=remote.origin.url GIT_CONFIG_VALUE_0=.) \
+	$(GOBIN)/goreleaser release --clean
+
+release: $(GOBIN)/goreleaser $(GOBIN)/cyclonedx-gomod ## build the release of the tag of this commit in dist/
+	@tag=$$(git describe --tags --exact-match) || { echo "add a tag to this commit, or run make release-snapshot"; exit 1; }; \
+	case $$tag in *-*) ;; *) [ -e "cmd/lifthouse/testdata/stores/$$tag" ] || \
+		{ echo "cmd/lifthouse/testdata/stores has no store of $$tag: run make store-archive VERSION=$$tag, commit it, and move the tag"; exit 1; } ;; esac
+	$(GORELEASER) --skip=publish
+	@cp install.sh dist/homebrew/Formula/lifthouse.rb dist/
+
+# Goreleaser has no option that limits a release to some platforms.
+SYSTEMS = $(shell go env GOOS)
+PROCESSORS = $(shell go env GOARCH)
+
+release-snapshot: $(GOBIN)/goreleaser $(GOBIN)/cyclonedx-gomod ## build a release of this commit for this platform in dist/; others: SYSTEMS=linux,darwin PROCESSORS=amd64,arm64
+	@mkdir -p bin/release
+	@sed -e 's/&systems .*/\&systems [$(SYSTEMS)]/' -e 's/&processors .*/\&processors [$(PROCESSORS)]/' .goreleaser.yaml >bin/release/snapshot.yaml
+	$(GORELEASER) --snapshot --config bin/release/snapshot.yaml
+	@cp install.sh dist/homebrew/Formula/lifthouse.rb dist/
+
+store-archive: engine ## archive a small store and its reports as those of release VERSION, for the tests of upgrades
+	@[ -n "$(VERSION)" ] || { echo "VERSION is missing: make store-archive VERSION=v1.0.0"; exit 2; }
+	go test -count=1 ./cmd/lifthouse/e2e -run '^TestStoresOfReleases' -record-store $(VERSION)
 
 helm-check: $(GOBIN)/helm ## lint the Helm chart, and check the manifests that it renders
 	cd deploy/helm/check && go mod tidy -diff && go vet ./... && HELM=$(GOBIN)/helm go test -count=1 ./...
@@ -122,6 +146,14 @@ $(GOBIN)/govulncheck:
 $(GOBIN)/helm:
 	@mkdir -p $(GOBIN)
 	GOBIN=$(GOBIN) go install helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
+
+$(GOBIN)/goreleaser:
+	@mkdir -p $(GOBIN)
+	GOBIN=$(GOBIN) go install github.com/goreleaser/goreleaser/v2@$(GORELEASER_VERSION)
+
+$(GOBIN)/cyclonedx-gomod:
+	@mkdir -p $(GOBIN)
+	GOBIN=$(GOBIN) go install github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@$(CYCLONEDX_VERSION)
 
 $(GOBIN)/actionlint:
 	@mkdir -p $(GOBIN)

@@ -195,7 +195,7 @@ func pendingMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]mi
 		if strings.HasPrefix(name, "0") {
 			return nil, errors.New("the store has the tables of a release before facts, which this release cannot read: use a new folder or database, and import the files again (for the demo: lifthouse demo --reset)")
 		}
-		return nil, fmt.Errorf("the store has migration %s, which this release does not know: use the release that ran it, or a newer one", name)
+		return nil, fmt.Errorf("the store was written by a newer release, which ran the migration %s: use that release or a later one, or restore a backup from before the upgrade", name)
 	}
 	return pending, nil
 }

@@ -41,7 +41,7 @@ func TestMigrateErrors(t *testing.T) {
 		want  string
 	}{
 		{"changed file", fstest.MapFS{"tables/a.sql": file(create + " -- changed")}, "a.sql was changed after it ran"},
-		{"newer store", fstest.MapFS{}, "a.sql, which this release does not know"},
+		{"newer store", fstest.MapFS{}, "the store was written by a newer release, which ran the migration a.sql: use that release or a later one"},
 		{"broken statement", fstest.MapFS{"tables/a.sql": file(create), "tables/b.sql": file("CREATE NONSENSE")}, "migration b.sql"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -12,7 +12,7 @@ func TestCheckOfTablesOfAnotherRelease(t *testing.T) {
 	if err := h.store.Conn.Exec(t.Context(), "INSERT INTO migrations (name, checksum) VALUES ('9999_newer.sql', '')"); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, _ := h.run("check"); code != exitFailed || !strings.Contains(out, "9999_newer.sql, which this release does not know: use the release that ran it, or a newer one") {
+	if code, out, _ := h.run("check"); code != exitFailed || !strings.Contains(out, "WRONG    the store was written by a newer release, which ran the migration 9999_newer.sql: use that release or a later one, or restore a backup from before the upgrade\n") {
 		t.Errorf("newer: exit %d\n%s", code, out)
 	}
 	if err := h.store.Conn.Exec(t.Context(), "TRUNCATE TABLE migrations"); err != nil {

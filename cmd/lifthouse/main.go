@@ -1,3 +1,5 @@
+//go:build !manual
+
 // Command lifthouse serves the API and the dashboard, and administers a store.
 package main
 

@@ -2,7 +2,7 @@ package main
 
 import "runtime/debug"
 
-// release is the version, set by make release.
+// release is the version, set by .goreleaser.yaml and the Dockerfile.
 var release string
 
 // buildVersion returns the version of the release or of the module. Without one, it

@@ -69,7 +69,13 @@ func start(t *testing.T, args ...string) *process {
 	if args[0] == "demo" && !slices.Contains(args, "--traffic") {
 		args = append(args, "--traffic=false")
 	}
-	p := &process{t: t, cmd: lifthouse(t, append(args, "--listen", "127.0.0.1:0")...), done: make(chan error, 1)}
+	return startCommand(t, lifthouse(t, append(args, "--listen", "127.0.0.1:0")...))
+}
+
+// startCommand is start for a command of another program or another user.
+func startCommand(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{t: t, cmd: cmd, done: make(chan error, 1)}
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +112,7 @@ func start(t *testing.T, args ...string) *process {
 		_, _ = io.Copy(io.Discard, out)
 		p.done <- p.cmd.Wait()
 	}()
-	if args[0] == "demo" {
+	if cmd.Args[1] == "demo" {
 		<-rest
 	}
 	return p

@@ -1,0 +1,315 @@
+package e2e
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"lifthouse/schema/schematest/tier"
+)
+
+// TestASnapshotOfTheRelease builds the release of this commit for this platform, twice, and installs it.
+func TestASnapshotOfTheRelease(t *testing.T) {
+	tier.OnlyLong(t)
+	needTools(t, "git", "make", "npm", "tar", "curl")
+	dist := buildSnapshot(t)
+	t.Run("is the same each time", func(t *testing.T) { compareChecksums(t, dist, buildSnapshot(t)) })
+	t.Run("is installed by install.sh", func(t *testing.T) { installSnapshot(t, dist) })
+	t.Run("is installed by dpkg", func(t *testing.T) { installPackage(t, dist) })
+}
+
+// needTools skips a test if a program is not installed.
+func needTools(t *testing.T, tools ...string) {
+	t.Helper()
+	for _, tool := range tools {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("SKIP: %s is not installed", tool)
+		}
+	}
+}
+
+// combinedOutput runs a command that must succeed.
+func combinedOutput(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, out)
+	}
+	return string(out)
+}
+
+// buildSnapshot runs make release-snapshot in a new clone, and returns its folder dist. It uses the tools of this
+// checkout if they are built.
+func buildSnapshot(t *testing.T) string {
+	t.Helper()
+	root, err := filepath.Abs(checkout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
+		t.Skip("SKIP: the source is not a git checkout, so that it cannot be cloned")
+	}
+	clone := filepath.Join(t.TempDir(), "lifthouse")
+	combinedOutput(t, exec.CommandContext(t.Context(), "git", "clone", "--quiet", root, clone))
+	build := exec.CommandContext(t.Context(), "make", "release-snapshot", "GOBIN="+filepath.Join(root, "bin"))
+	build.Dir = clone
+	out, err := build.CombinedOutput()
+	if err != nil && offline.Match(out) {
+		t.Skipf("SKIP: the network is unavailable: %v\n%s", err, out)
+	}
+	if err != nil {
+		t.Fatalf("make release-snapshot: %v\n%s", err, out)
+	}
+	return filepath.Join(clone, "dist")
+}
+
+// onlyFile returns the file of a folder that matches a pattern.
+func onlyFile(t *testing.T, dir, pattern string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%s: %q, %v; want one file", pattern, found, err)
+	}
+	return found[0]
+}
+
+// compareChecksums checks that two builds have the same files, byte for byte.
+func compareChecksums(t *testing.T, dist, again string) {
+	t.Helper()
+	var sums [2]string
+	for i, dir := range []string{dist, again} {
+		check := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS")
+		check.Dir = dir
+		combinedOutput(t, check)
+		text, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums[i] = string(text)
+	}
+	if sums[0] != sums[1] {
+		t.Errorf("the second build has\n%s\nthe first\n%s", sums[1], sums[0])
+	}
+	for _, suffix := range []string{".tar.gz", ".deb", ".rpm", ".cdx.json", "install.sh"} {
+		if !strings.Contains(sums[0], suffix+"\n") {
+			t.Errorf("SHA256SUMS has no %s:\n%s", suffix, sums[0])
+		}
+	}
+}
+
+// installSnapshot runs install.sh against a file server, and then the demo in an empty folder with an empty PATH.
+func installSnapshot(t *testing.T, dist string) {
+	t.Helper()
+	releases := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.ServeFile(w, r, filepath.Join(dist, path.Base(r.URL.Path)))
+	}))
+	defer releases.Close()
+	home := t.TempDir()
+	install := exec.CommandContext(t.Context(), "sh", filepath.Join(dist, "install.sh"))
+	install.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "LIFTHOUSE_RELEASES=" + releases.URL}
+	combinedOutput(t, install)
+	folder, err := filepath.EvalSymlinks(filepath.Join(home, ".local/bin/lifthouse"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder = filepath.Dir(folder)
+	for _, name := range []string{
+		"loadgen", "libchdb.*", "README.md", "SECURITY.md", "completions/lifthouse.bash", "completions/_lifthouse", "completions/lifthouse.fish",
+		"man/lifthouse.1", "man/lifthouse-serve.1",
+	} {
+		onlyFile(t, folder, name)
+	}
+
+	demo := exec.CommandContext(t.Context(), filepath.Join(home, ".local/bin/lifthouse"), "demo", "--listen", "127.0.0.1:0")
+	demo.Dir, demo.Env = t.TempDir(), []string{"PATH="}
+	p := startCommand(t, demo)
+	if status, text := get(t, p.url+"/readyz", ""); status != http.StatusOK {
+		t.Errorf("/readyz: %d %s", status, text)
+	}
+	token := regexp.MustCompile(`lh_[\w-]+`).FindString(p.said.String())
+	if status, text := get(t, p.url+"/v1/campaigns/12/results", token); status != http.StatusOK || !strings.Contains(text, `"verdict":"better"`) {
+		t.Errorf("a report of the demo: %d %.300s", status, text)
+	}
+	if status, text := get(t, p.url+"/", ""); status != http.StatusOK || !strings.Contains(text, "<title>") {
+		t.Errorf("the page: %d %.300s", status, text)
+	}
+	p.interrupt()
+}
+
+// scratchRoot is a root file system for dpkg, with the programs that the scripts of the package need.
+type scratchRoot struct {
+	t   *testing.T
+	dir string
+}
+
+func newScratchRoot(t *testing.T) *scratchRoot {
+	t.Helper()
+	r := &scratchRoot{t, t.TempDir()}
+	for _, dir := range []string{filepath.Dir(r.dir), r.dir} {
+		if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the user of the service must reach its files
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{
+		"etc/passwd": "root:x:0:0::/root:/bin/sh\n", "etc/group": "root:x:0:\n", "etc/shadow": "root:*:::::::\n", "etc/gshadow": "root:*::\n",
+		"dev/null": "", "tmp/empty": "", "var/lib/dpkg/status": "", "var/lib/dpkg/info/empty": "", "var/lib/dpkg/updates/../available": "",
+	} {
+		path := filepath.Join(r.dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // as in every root file system
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	libraries := regexp.MustCompile(`(/\S+) \(0x`)
+	for _, tool := range []string{"sh", "id", "useradd", "chgrp", "chown", "chmod", "mkdir"} {
+		path, err := exec.LookPath(tool)
+		if err != nil {
+			t.Skipf("SKIP: %s is not installed", tool)
+		}
+		r.copyFile(path, filepath.Join("/usr/bin", tool))
+		for _, library := range libraries.FindAllStringSubmatch(combinedOutput(t, exec.CommandContext(t.Context(), "ldd", path)), -1) {
+			r.copyFile(library[1], library[1])
+		}
+	}
+	if err := os.Symlink("usr/bin", filepath.Join(r.dir, "bin")); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (r *scratchRoot) copyFile(from, to string) {
+	r.t.Helper()
+	text, err := os.ReadFile(from)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	to = filepath.Join(r.dir, to)
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil { //nolint:gosec // as in every root file system
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(to, text, 0o755); err != nil { //nolint:gosec // a program or a library
+		r.t.Fatal(err)
+	}
+}
+
+// dpkg runs dpkg on the root. Its scripts run in a chroot. The packages on which Lifthouse depends are not installed.
+func (r *scratchRoot) dpkg(args ...string) string {
+	r.t.Helper()
+	return combinedOutput(r.t, exec.CommandContext(r.t.Context(), "dpkg", append([]string{"--root=" + r.dir, "--force-depends"}, args...)...))
+}
+
+// stat returns the mode and the owner of a file, with the ids of the root's users.
+func (r *scratchRoot) stat(name string) (mode os.FileMode, uid, gid uint32) {
+	r.t.Helper()
+	info, err := os.Stat(filepath.Join(r.dir, name))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	owner, is := info.Sys().(*syscall.Stat_t)
+	if !is {
+		r.t.Fatalf("%s has no owner", name)
+	}
+	return info.Mode().Perm(), owner.Uid, owner.Gid
+}
+
+// installPackage installs, upgrades and removes the package, and serves as the user of the service.
+func installPackage(t *testing.T, dist string) {
+	t.Helper()
+	needTools(t, "dpkg", "ldd")
+	if os.Geteuid() != 0 {
+		t.Skip("SKIP: dpkg needs root, also for a root file system of its own")
+	}
+	r, deb := newScratchRoot(t), onlyFile(t, dist, "*.deb")
+	if out := r.dpkg("--install", deb); !strings.Contains(out, "installed, but not started") {
+		t.Errorf("dpkg --install says\n%s", out)
+	}
+	users, err := os.ReadFile(filepath.Join(r.dir, "etc/passwd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := regexp.MustCompile(`(?m)^lifthouse:x:(\d+):(\d+):.*:/var/lib/lifthouse:/usr/sbin/nologin$`).FindSubmatch(users)
+	if user == nil {
+		t.Fatalf("the installation created no user:\n%s", users)
+	}
+	uid, gid := parseID(t, user[1]), parseID(t, user[2])
+	if mode, owner, group := r.stat("var/lib/lifthouse"); mode != 0o750 || owner != uid || group != gid {
+		t.Errorf("state directory: mode %o, owner %d:%d, want 750 and %d:%d", mode, owner, group, uid, gid)
+	}
+	const config = "etc/lifthouse/lifthouse.yaml"
+	if mode, owner, group := r.stat(config); mode != 0o640 || owner != 0 || group != gid {
+		t.Errorf("%s: mode %o, owner %d:%d, want 640 and 0:%d", config, mode, owner, group, gid)
+	}
+
+	serve := exec.CommandContext(t.Context(), filepath.Join(r.dir, "usr/bin/lifthouse"), "serve", "--listen", "127.0.0.1:0",
+		"--config", filepath.Join(r.dir, config), "--store", "embedded:"+filepath.Join(r.dir, "var/lib/lifthouse"))
+	serve.Dir, serve.Env = "/", []string{"PATH="}
+	serve.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: gid}}
+	p := startCommand(t, serve)
+	if status, text := get(t, p.url+"/readyz", ""); status != http.StatusOK {
+		t.Errorf("/readyz: %d %s", status, text)
+	}
+	p.interrupt()
+
+	verifyUnit(t, r)
+
+	changed := []byte("store: embedded:/var/lib/lifthouse\nlisten: 127.0.0.1:9999\n")
+	if err := os.WriteFile(filepath.Join(r.dir, config), changed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := r.dpkg("--install", deb); strings.Contains(out, "not started") {
+		t.Errorf("an upgrade says\n%s", out)
+	}
+	if text, err := os.ReadFile(filepath.Join(r.dir, config)); err != nil || !bytes.Equal(text, changed) {
+		t.Errorf("an upgrade changed the configuration: %v\n%s", err, text)
+	}
+	if out := r.dpkg("--purge", "lifthouse"); !strings.Contains(out, "The data remain in /var/lib/lifthouse") {
+		t.Errorf("dpkg --purge says\n%s", out)
+	}
+	for name, want := range map[string]bool{"usr/bin/lifthouse": false, "usr/lib/lifthouse": false, config: false, "var/lib/lifthouse/metadata": true} {
+		if _, err := os.Lstat(filepath.Join(r.dir, name)); (err == nil) != want {
+			t.Errorf("after the removal, %s: %v", name, err)
+		}
+	}
+}
+
+func parseID(t *testing.T, text []byte) uint32 {
+	t.Helper()
+	id, err := strconv.ParseUint(string(text), 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return uint32(id)
+}
+
+// verifyUnit lets systemd-analyze check the unit and its protection.
+func verifyUnit(t *testing.T, r *scratchRoot) {
+	t.Helper()
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Log("SKIP: systemd-analyze is not installed, so the unit is not verified")
+		return
+	}
+	text, err := os.ReadFile(filepath.Join(r.dir, "usr/lib/systemd/system/lifthouse.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The unit depends on units of this machine, and on the program in the other root.
+	unit := filepath.Join(t.TempDir(), "lifthouse.service")
+	if err := os.WriteFile(unit, bytes.ReplaceAll(text, []byte("ExecStart="), []byte("ExecStart="+r.dir)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := combinedOutput(t, exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", "--recursive-errors=one", unit)); out != "" {
+		t.Errorf("systemd-analyze verify says\n%s", out)
+	}
+	combinedOutput(t, exec.CommandContext(t.Context(), "systemd-analyze", "security", "--offline=yes", "--threshold=20", unit))
+}

@@ -1,0 +1,161 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lifthouse/loadgen/population"
+	"lifthouse/schema/catalogue"
+)
+
+var recordRelease = flag.String("record-store", "", "release whose store is recorded in testdata/stores, by make store-archive")
+
+// storesOfReleases has a folder for each release: the store that it wrote, and what it reported.
+const storesOfReleases = "../testdata/stores"
+
+// reportedOfStore are the commands whose output is kept beside an archived store, by file.
+var reportedOfStore = map[string][]string{
+	"campaign.json":   {"report", "campaign", "12", "--scorecard"},
+	"breakdown.json":  {"report", "campaign", "12", "--dimension", "device", "--filter", "visitorType=new"},
+	"series.json":     {"report", "campaign", "13", "--interval", "week", "--metric", "valuePerVisitor"},
+	"experiment.json": {"report", "experiment", "21/1"},
+	"looks.json":      {"looks", "campaign", "12"},
+	"catalog.yaml":    {"export"},
+}
+
+// TestStoresOfReleasesAreUpgraded opens the store that each release wrote. The reports must contain what that release
+// reported; later releases may add fields.
+func TestStoresOfReleasesAreUpgraded(t *testing.T) {
+	t.Parallel()
+	if *recordRelease != "" {
+		recordStore(t, filepath.Join(storesOfReleases, *recordRelease))
+	}
+	releases, err := os.ReadDir(storesOfReleases)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, release := range releases {
+		t.Run(release.Name(), func(t *testing.T) {
+			t.Parallel()
+			from, dir := filepath.Join(storesOfReleases, release.Name()), t.TempDir()
+			if out, err := exec.CommandContext(t.Context(), "tar", "-xzf", filepath.Join(from, "store.tar.gz"), "-C", dir).CombinedOutput(); err != nil {
+				t.Fatalf("tar: %v\n%s", err, out)
+			}
+			store := "--store=embedded:" + dir
+			p := start(t, "serve", store)
+			for name, args := range reportedOfStore {
+				want, err := os.ReadFile(filepath.Join(from, name))
+				if errors.Is(err, fs.ErrNotExist) {
+					continue // the release has no such report
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, _ := succeed(t, nil, append(args, store)...)
+				for _, difference := range compareReports(t, name, string(want), got) {
+					t.Errorf("lifthouse %s: %s", strings.Join(args, " "), difference)
+				}
+			}
+			succeed(t, nil, "check", "--deep", store)
+			p.interrupt()
+		})
+	}
+}
+
+// recordStore writes a small store with two campaigns and a widget, and its reports.
+func recordStore(t *testing.T, to string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "store")
+	store := "--store=embedded:" + dir
+	shop := population.DefaultScenario()
+	shop.Start, shop.Days = catalogue.Date{Time: time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)}, 21
+	shop.SetVisitors(1500)
+	var declared, events bytes.Buffer
+	if err := shop.CatalogueFile().WriteYAML(&declared); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := population.WriteNDJSON(t.Context(), &shop, &events, func(population.Progress) {}); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, "serve", store)
+	succeed(t, &declared, "apply", "-f", "-", store)
+	succeed(t, nil, "import", file(t, "events.ndjson", events.String()), store)
+	if err := os.MkdirAll(to, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	for name, args := range reportedOfStore {
+		out, _ := succeed(t, nil, append(args, store)...)
+		if err := os.WriteFile(filepath.Join(to, name), []byte(out), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.interrupt()
+	// The socket is absent from the archive, and so is everything that depends on this machine.
+	if out, err := exec.CommandContext(t.Context(), "tar", "--sort=name", "--owner=0", "--group=0", "--numeric-owner",
+		"-czf", filepath.Join(to, "store.tar.gz"), "-C", dir, ".").CombinedOutput(); err != nil {
+		t.Fatalf("tar: %v\n%s", err, out)
+	}
+}
+
+// compareReports returns what a report lacks of an earlier one. The times of computing reports differ.
+func compareReports(t *testing.T, name, want, got string) []string {
+	t.Helper()
+	if filepath.Ext(name) != ".json" {
+		if got != want {
+			return []string{fmt.Sprintf("it prints\n%s\nwant\n%s", got, want)}
+		}
+		return nil
+	}
+	decode := func(text string) (value any) {
+		decoder := json.NewDecoder(strings.NewReader(text))
+		decoder.UseNumber()
+		if err := decoder.Decode(&value); err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	before, now := decode(want), decode(got)
+	if report, is := before.(map[string]any); is {
+		delete(report, "generatedAt")
+	}
+	return findDifferences(name, before, now)
+}
+
+// findDifferences returns the paths at which a JSON value does not contain another one.
+func findDifferences(at string, want, got any) (differences []string) {
+	switch want := want.(type) {
+	case map[string]any:
+		got, is := got.(map[string]any)
+		for key, value := range want {
+			found, has := got[key]
+			if !is || !has {
+				differences = append(differences, fmt.Sprintf("%s has no %s", at, key))
+				continue
+			}
+			differences = append(differences, findDifferences(at+"."+key, value, found)...)
+		}
+	case []any:
+		got, is := got.([]any)
+		if !is || len(got) != len(want) {
+			return []string{fmt.Sprintf("%s is %v, want %v", at, got, want)}
+		}
+		for i := range want {
+			differences = append(differences, findDifferences(fmt.Sprintf("%s[%d]", at, i), want[i], got[i])...)
+		}
+	default:
+		if got != want {
+			return []string{fmt.Sprintf("%s is %v, want %v", at, got, want)}
+		}
+	}
+	return differences
+}

@@ -316,7 +316,7 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 		}
 		switch {
 		case unreadable && response.status == http.StatusBadRequest && strings.HasPrefix(response.Get("Content-Type"), "text/plain"):
-			return // by net/http, as the document says of what is no HTTP
+			return // the document says that net/http answers this
 		case unreadable:
 			err = fmt.Errorf("want a plain 400: it is no HTTP")
 		case response.status >= http.StatusInternalServerError:

@@ -135,7 +135,7 @@ func (c *cells) readDays(ctx context.Context, from *server, added fold.Cells) (f
 		return stored, nil
 	}
 	return stored, from.readCells(ctx, from.cellsOfDays, func(key fold.CellKey, cell *fold.Cell) { stored[key] = cell },
-		clickhouse.Named("sections", sectionsOf(slices.Collect(maps.Keys(subjects)), fold.OfDay)), clickhouse.Named("goals", slices.Collect(maps.Keys(goals))), clickhouse.Named("firsts", slices.Collect(maps.Keys(firsts))))
+		clickhouse.Named("sections", sectionsOf(maps.Keys(subjects), fold.OfDay)), clickhouse.Named("goals", slices.Collect(maps.Keys(goals))), clickhouse.Named("firsts", slices.Collect(maps.Keys(firsts))))
 }
 
 // visitorsWith returns the number of visitors of each subject after a change.

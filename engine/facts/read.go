@@ -5,6 +5,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"text/template"
@@ -173,7 +174,7 @@ func madeOfRows(rows []fold.Row, to map[visitorOf]made) {
 
 // readMade returns the number and the digest of the events in the stored rows, for the visitors
 // of some subjects.
-func (s *server) readMade(ctx context.Context, visitors []Visitor, subjects []plan.Subject) (map[visitorOf]made, error) {
+func (s *server) readMade(ctx context.Context, visitors []Visitor, subjects iter.Seq[plan.Subject]) (map[visitorOf]made, error) {
 	found := map[visitorOf]made{}
 	err := schema.EachRow(ctx, s, s.madeOf, func(row driver.Rows) error {
 		var of visitorOf
@@ -193,9 +194,9 @@ func (s *server) readMade(ctx context.Context, visitors []Visitor, subjects []pl
 }
 
 // sectionsOf returns the sections of the rows of a grain of some subjects.
-func sectionsOf(subjects []plan.Subject, grain fold.Grain) []uint64 {
+func sectionsOf(subjects iter.Seq[plan.Subject], grain fold.Grain) []uint64 {
 	sections := []uint64{}
-	for _, subject := range subjects {
+	for subject := range subjects {
 		sections = append(sections, SectionOf(subject, grain))
 	}
 	return sections

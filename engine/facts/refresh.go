@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -329,6 +328,6 @@ func (r *Refresher) rowsOf(ctx context.Context, touched []Visitor, through int64
 	for i := range want {
 		subjects[want[i].Subject] = true
 	}
-	had, want, _, err = r.checkRows(ctx, touched, slices.Collect(maps.Keys(subjects)), had, want)
+	had, want, _, err = r.checkRows(ctx, touched, maps.Keys(subjects), had, want)
 	return had, want, err
 }

@@ -3,6 +3,7 @@ package facts
 import (
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"slices"
@@ -25,8 +26,9 @@ func (s *Scrubbed) addResult(o Scrubbed) {
 	s.Visitors, s.Wrong, s.Lost = s.Visitors+o.Visitors, s.Wrong+o.Wrong, append(s.Lost, o.Lost...)
 }
 
-// ScrubFacts compares facts with events, for the visitors with ids from first to last, and
-// corrects the facts. It leaves the facts of visitors who lost events unchanged.
+// ScrubFacts compares the events of which facts were made with the stored events, for the
+// visitors with ids from first to last, and corrects the facts. It leaves the facts of visitors
+// who lost events unchanged.
 func (r *Refresher) ScrubFacts(ctx context.Context, first, last uint64) (found Scrubbed, err error) {
 	return r.scrubRange(ctx, first, last, true)
 }
@@ -92,13 +94,14 @@ func (r *Refresher) scrubVisitors(ctx context.Context, visitors []Visitor, corre
 	})
 	var lost []Visitor
 	if correct {
-		had, want, lost, err = r.checkRows(ctx, visitors, slices.Collect(maps.Keys(r.cells.all)), slices.Clone(want), want)
+		had, want, lost, err = r.checkRows(ctx, visitors, maps.Keys(r.cells.all), slices.Clone(want), want)
 	} else {
 		had, want, lost, err = r.correctRows(ctx, of, nil, want)
 	}
 	if err != nil {
 		return err
 	}
+	r.noteLost(of, setOf(lost)) // also that none of the others has lost events any more
 	wrong := map[Visitor]bool{}
 	for _, c := range fold.AppendChanges(nil, had, want) {
 		wrong[Visitor{c.Subject.WebsiteID, c.Visitor}] = true
@@ -119,20 +122,17 @@ func (r *Refresher) scrubVisitors(ctx context.Context, visitors []Visitor, corre
 
 // checkRows compares the events of which the rows in had were computed with those of which the stored rows of some
 // subjects were made. Of visitors who differ, it corrects the rows, and returns those who lost events.
-func (r *Refresher) checkRows(ctx context.Context, visitors []Visitor, subjects []plan.Subject, had, want []fold.Row) (_, _ []fold.Row, lost []Visitor, err error) {
+func (r *Refresher) checkRows(ctx context.Context, visitors []Visitor, subjects iter.Seq[plan.Subject], had, want []fold.Row) (_, _ []fold.Row, lost []Visitor, err error) {
 	expected := map[visitorOf]made{}
 	madeOfRows(had, expected)
 	stored, err := r.on.readMade(ctx, visitors, subjects)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	wrong, right := differingVisitors(expected, stored), setOf(visitors)
-	maps.DeleteFunc(right, func(v Visitor, _ bool) bool { return wrong[v] })
-	r.noteLost(right, nil)
-	if len(wrong) == 0 {
-		return had, want, nil, nil
+	if wrong := differingVisitors(expected, stored); len(wrong) > 0 {
+		return r.correctRows(ctx, wrong, had, want)
 	}
-	return r.correctRows(ctx, wrong, had, want)
+	return had, want, nil, nil
 }
 
 // differingVisitors returns the visitors whose stored rows were not made of the expected events.

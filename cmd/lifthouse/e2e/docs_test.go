@@ -100,11 +100,13 @@ func (s *docScript) run(t *testing.T, limit time.Duration) (string, error) {
 	var text strings.Builder
 	text.WriteString("set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n")
 	for _, block := range s.blocks {
-		fmt.Fprintf(&text, "echo %d >%s\n%s", block.line, at, s.replace.Replace(block.text))
+		fmt.Fprintf(&text, "echo %d >%s\n", block.line, at)
+		commands := s.replace.Replace(block.text)
 		if block.serves {
-			fmt.Fprintf(&text, " &\nuntil curl -sf %s >/dev/null; do kill -0 $!; sleep 0.2; done", s.ready)
+			commands = lastComment.ReplaceAllString(commands, "")
+			commands += fmt.Sprintf(" &\nuntil curl -sf %s >/dev/null; do kill -0 $!; sleep 0.2; done", s.ready)
 		}
-		text.WriteByte('\n')
+		text.WriteString(commands + "\n")
 	}
 	if err := os.WriteFile(script, []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
@@ -126,6 +128,9 @@ func (s *docScript) run(t *testing.T, limit time.Duration) (string, error) {
 	}
 	return string(out), err
 }
+
+// lastComment matches a comment after the last command of a block.
+var lastComment = regexp.MustCompile(`\s+#[^\n]*$`)
 
 // defaultAddress is where the documents' servers listen.
 const defaultAddress = "127.0.0.1:8080"

@@ -12,6 +12,8 @@ type Options struct {
 	Origins []string // origins whose pages may read responses; "*": any
 	MaxBody int64    // bytes of a request's body
 
+	PublicURL string // where people open the page, without a slash at the end; the base of links
+
 	MaxEvents     int64 // bytes of a body of events after decompression
 	WaitingEvents int64 // events that may wait to be written, at least 1
 

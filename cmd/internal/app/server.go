@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -42,6 +43,12 @@ func (s *Store) ServeAPI(ctx context.Context, o *ServerOptions) error {
 	defer background.Wait()
 	following, stop := context.WithCancel(context.WithoutCancel(ctx)) // ends after the last request
 	defer stop()
+	scheme := "http://"
+	if o.TLS != nil {
+		scheme = "https://"
+	}
+	address := scheme + listener.Addr().String()
+	o.API.PublicURL = cmp.Or(o.API.PublicURL, address)
 	handler := s.API(following, o.API)
 	s.startBackgroundTasks(following, o, handler, &background)
 	if o.Commands != nil {
@@ -58,15 +65,13 @@ func (s *Store) ServeAPI(ctx context.Context, o *ServerOptions) error {
 		defer func() { _ = admin.Close() }()
 	}
 	server := httpServer(handler, o)
-	url := "http://" + listener.Addr().String()
 	if o.TLS == nil {
 		background.Go(func() { failed <- server.Serve(listener) })
 	} else {
-		url = "https://" + listener.Addr().String()
 		server.TLSConfig = o.TLS
 		background.Go(func() { failed <- server.ServeTLS(listener, "", "") })
 	}
-	o.Ready(url)
+	o.Ready(address)
 	select {
 	case err := <-failed:
 		return errors.Join(err, server.Close())

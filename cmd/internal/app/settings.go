@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"strings"
 )
 
 // DefaultListen can be reached from this machine only.
@@ -20,6 +21,11 @@ func (o *ServerOptions) AddressFaults() []string {
 	for name, address := range map[string]string{"listen": o.Listen, "admin-address": o.Admin} {
 		if _, _, err := net.SplitHostPort(address); err != nil && (address != "" || name == "listen") {
 			fault(name, address, "host:port, such as "+DefaultListen)
+		}
+	}
+	if public := o.API.PublicURL; public != "" {
+		if u, err := url.Parse(public); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || strings.HasSuffix(public, "/") {
+			fault("public-url", public, "http:// or https:// with a host, without a slash at the end, such as https://lifthouse.example.com")
 		}
 	}
 	for _, origin := range o.API.Origins {

@@ -120,6 +120,7 @@ func (s *server) addRoutes(router *gin.Engine) {
 	get("/campaigns/:id/dimensions/:name", s.dimensionHandler(query.CampaignResults))
 	get("/widgets/:id/dimensions/:name", s.dimensionHandler(query.WidgetResults))
 	get("/widgets/:id/experiments/:experimentId/dimensions/:name", s.dimensionHandler(query.ExperimentResults))
+	getOf(router.Group("", s.requireScope(catalogue.ScopeRead), s.limitTime))("/deliveries", s.listDeliveries)
 	router.POST("/events", s.requireScope(catalogue.ScopeIngest), respondWith(s.takeEvents))
 	write := router.Group("/v1", s.requireScope(catalogue.ScopeWrite), s.limitTime)
 	write.POST("/campaigns/:id/start", respondWith(s.switchCampaign(true)))

@@ -41,6 +41,7 @@ type campaign struct {
 	MinDays    *int             `json:"minDays,omitempty"`
 	Hypothesis string           `json:"hypothesis,omitempty"`
 	Owner      string           `json:"owner,omitempty"`
+	AutoStop   string           `json:"autoStop,omitempty"`
 	Tags       []string         `json:"tags,omitempty"`
 
 	Status *status `json:"status,omitempty"` // only if requested
@@ -69,7 +70,7 @@ func newCampaign(c *catalogue.LiveCampaign, counters engine.CampaignCounters) ca
 		TargetID: c.TargetID, TargetMode: c.TargetMode, PrimaryGoalID: c.PrimaryGoalID,
 		SignificanceLevel: c.SignificanceLevel, Methodology: c.Methodology, Power: c.Power, MDE: c.MDE,
 		PrimaryMetric: c.PrimaryMetric, LookPlan: c.LookPlan,
-		Goals: c.Goals, MinDays: c.MinDays, Hypothesis: c.Hypothesis, Owner: c.Owner, Tags: c.Tags,
+		Goals: c.Goals, MinDays: c.MinDays, Hypothesis: c.Hypothesis, Owner: c.Owner, AutoStop: c.AutoStop, Tags: c.Tags,
 	}
 }
 

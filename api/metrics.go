@@ -15,6 +15,7 @@ import (
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
+	"lifthouse/schema/outbox"
 )
 
 // metrics are the Prometheus metrics of the server. Clients cannot create label
@@ -28,6 +29,7 @@ type metrics struct {
 	rateLimited  prometheus.Counter
 	events       *prometheus.CounterVec
 	inbox        *prometheus.CounterVec
+	deliveries   *prometheus.CounterVec
 	servers      *prometheus.GaugeVec
 }
 
@@ -55,6 +57,9 @@ func newMetrics() *metrics {
 	m.events = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "lifthouse_events_total", Help: "Events received over HTTP: accepted, rejected.",
 	}, []string{"verdict"})
+	m.deliveries = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "lifthouse_webhook_attempts_total", Help: "Attempts to deliver messages to webhooks: delivered, retrying, failed (no further attempt).",
+	}, []string{"outcome"})
 	m.inbox = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "lifthouse_inbox_rows_total", Help: "Rows moved out of events_inbox: accepted, rejected.",
 	}, []string{"verdict"})
@@ -62,7 +67,7 @@ func newMetrics() *metrics {
 		Name: "lifthouse_store_server_up", Help: "Whether a server of a cluster answers the others: 1 or 0.",
 	}, []string{"server"})
 	m.registry.MustRegister(
-		m.events, m.inbox, m.servers,
+		m.events, m.inbox, m.deliveries, m.servers,
 		m.requests, m.inFlight, m.storeQueries, m.rateLimited,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -80,6 +85,11 @@ func (a *API) CountInbox(moved ingest.Moved) {
 	rows := a.server.metrics.inbox
 	rows.WithLabelValues("accepted").Add(float64(moved.Accepted))
 	rows.WithLabelValues("rejected").Add(float64(moved.Rejected))
+}
+
+// CountDelivery counts an attempt to deliver a message to a webhook.
+func (a *API) CountDelivery(outcome outbox.Outcome) {
+	a.server.metrics.deliveries.WithLabelValues(string(outcome)).Inc()
 }
 
 // SetServers sets which servers of a cluster answer.

@@ -15,13 +15,13 @@ import (
 // that have become mature.
 const recordInterval = 10 * time.Minute
 
-// FollowLooks records the looks of all subjects until the context ends.
+// FollowLooks records the looks of all subjects, and what follows from them, until the context ends.
 func (e *Engine) FollowLooks(ctx context.Context) {
 	tick := time.NewTicker(recordInterval)
 	defer tick.Stop()
-	checked := map[plan.Subject]time.Time{}
+	days := newDaysChecked()
 	for {
-		e.recordLooks(ctx, time.Now(), checked)
+		e.recordLooks(ctx, time.Now(), days)
 		select {
 		case <-ctx.Done():
 			return
@@ -30,19 +30,37 @@ func (e *Engine) FollowLooks(ctx context.Context) {
 	}
 }
 
-// recordLooks records the looks that are mature now and any harm so far. checked has the day on
-// which each subject was last checked for harm.
-func (e *Engine) recordLooks(ctx context.Context, now time.Time, checked map[plan.Subject]time.Time) {
+// daysChecked has the day on which each subject was last checked for harm, and last judged.
+type daysChecked struct{ harm, judged map[plan.Subject]time.Time }
+
+func newDaysChecked() daysChecked {
+	return daysChecked{map[plan.Subject]time.Time{}, map[plan.Subject]time.Time{}}
+}
+
+// recordLooks records the looks that are mature now and any harm so far. Then it judges the subjects with new records,
+// and once a day all that can still change.
+func (e *Engine) recordLooks(ctx context.Context, now time.Time, days daysChecked) {
+	if _, err := e.Outbox.KnownMessages(ctx, true); err != nil && ctx.Err() == nil { // other servers may have written some
+		slog.WarnContext(ctx, "read messages failed", "err", err)
+	}
 	for _, owned := range e.catalogue.Snapshot().AllAccounts() {
 		for _, p := range declaredPlans(owned) {
-			n, err := e.recordLooksOf(ctx, p, now, checked)
-			switch {
-			case ctx.Err() != nil:
-				return
-			case err != nil:
-				slog.WarnContext(ctx, "record looks failed", "subject", p.Subject, "err", err)
-			case n > 0:
+			n, err := e.recordLooksOf(ctx, p, now, days.harm)
+			if n > 0 {
 				slog.InfoContext(ctx, "looks recorded", "subject", p.Subject, "rows", n)
+				delete(days.judged, p.Subject)
+			}
+			today := now.UTC().Truncate(24 * time.Hour)
+			if err == nil && days.judged[p.Subject].Before(today) && !isOver(p, now) {
+				if err = e.judgeSubject(ctx, owned, p.Subject, now); err == nil {
+					days.judged[p.Subject] = today
+				}
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			if err != nil {
+				slog.WarnContext(ctx, "record looks failed", "subject", p.Subject, "err", err)
 			}
 		}
 	}

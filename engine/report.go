@@ -15,13 +15,15 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/outbox"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // Engine computes reports from the facts of a store.
 type Engine struct {
-	Facts []*facts.Refresher // of the server, or of each shard
+	Facts  []*facts.Refresher // of the server, or of each shard
+	Outbox *outbox.Outbox     // messages about decisions, checks, starts and stops
 
 	store     *source.Store
 	catalogue *catalogue.Catalogue
@@ -50,7 +52,7 @@ func (e *Engine) ObserveQueries(query func(elapsed time.Duration, err error)) {
 // New returns the engine of a store with facts.
 func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits, of []*facts.Refresher) *Engine {
 	s := &source.Store{Conn: conn, Limits: limits}
-	return &Engine{Facts: of, store: s, catalogue: c, decisions: newDecisions(), ledger: looks.NewLedger(conn), statuses: newStatuses()}
+	return &Engine{Facts: of, store: s, catalogue: c, decisions: newDecisions(), ledger: looks.NewLedger(conn), statuses: newStatuses(), Outbox: outbox.New(conn)}
 }
 
 // PlanReport resolves a request against the catalogue. The error is an InvalidError or

@@ -49,6 +49,7 @@ func (p *program) serveFlags(cmd *cobra.Command) {
 	bounds.Var(flags, &o.API.MaxEvents, "max-events-body", d.MaxEvents, 0, bounds.MaxMemory, "maximum size of a body of events after decompression, in bytes; 0: no limit")
 	bounds.Var(flags, &o.API.WaitingEvents, "events-queue", d.WaitingEvents, 1, 100_000_000, "events that may wait to be written before POST /events returns 503")
 	p.timeFlags(cmd)
+	flags.BoolVar(&o.PrivateWebhooks, privateWebhooks, false, privateWebhooksHelp)
 	bounds.Var(flags, &o.RetentionDays, "retention-days", 0, 0, bounds.MaxDays, "days after which the events of a stopped campaign or widget are deleted, at start and every day; 0: never")
 	bounds.Var(flags, &o.API.ResultsAge, "results-age", d.ResultsAge, 0, bounds.MaxAge, "maximum age of a cached result while the data do not change; 0: no cache")
 	bounds.Var(flags, &o.API.ResultsMemory, "results-memory", d.ResultsMemory, 0, bounds.MaxMemory, "memory for cached results in bytes; 0: no cache")
@@ -63,6 +64,12 @@ func (p *program) serveFlags(cmd *cobra.Command) {
 const (
 	maxEventAge  = "max-event-age"
 	maxEventSkew = "max-event-skew"
+)
+
+// The setting for the addresses of webhooks.
+const (
+	privateWebhooks     = "webhook-private-addresses"
+	privateWebhooksHelp = "allow webhooks to private and loopback addresses"
 )
 
 // timeFlags adds the settings for the allowed times of events to a command.

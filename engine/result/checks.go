@@ -21,10 +21,10 @@ type WarningCode string
 const (
 	warningNoEvents                WarningCode = "NO_EVENTS"
 	warningSilent                  WarningCode = "SILENT"
-	warningSampleRatio             WarningCode = "SAMPLE_RATIO_MISMATCH"
+	WarningSampleRatio             WarningCode = "SAMPLE_RATIO_MISMATCH"
 	warningLeak                    WarningCode = "LEAK"
-	warningMultipleExposures       WarningCode = "MULTIPLE_EXPOSURES"
-	warningMultipleExposuresSkewed WarningCode = "MULTIPLE_EXPOSURES_SKEWED"
+	WarningMultipleExposures       WarningCode = "MULTIPLE_EXPOSURES"
+	WarningMultipleExposuresSkewed WarningCode = "MULTIPLE_EXPOSURES_SKEWED"
 	warningUnknownVariations       WarningCode = "UNKNOWN_VARIATIONS"
 	warningFewValues               WarningCode = "FEW_VALUES"
 	warningPlanChanged             WarningCode = "PLAN_CHANGED"
@@ -57,10 +57,10 @@ func (c *sliceSums) runChecks(plan *plan.Plan, found *moments.Rows) Checks {
 	}
 	m := checks.MultipleExposures
 	if m.Share > multipleExposuresWarning {
-		warn(warningMultipleExposures, "%.1f %% of the visitors were exposed to more than one variation", 100*m.Share)
+		warn(WarningMultipleExposures, "%.1f %% of the visitors were exposed to more than one variation", 100*m.Share)
 	}
 	if m.skewed {
-		warn(warningMultipleExposuresSkewed, "the share of multi-exposed visitors differs between variations (p = %s)", FormatPValue(*m.PValue))
+		warn(WarningMultipleExposuresSkewed, "the share of multi-exposed visitors differs between variations (p = %s)", FormatPValue(*m.PValue))
 	}
 	if len(checks.UnknownVariations) > 0 {
 		warn(warningUnknownVariations, "events have variation ids that the catalogue does not declare; their visitors are not in the report")
@@ -78,7 +78,7 @@ func (c *sliceSums) runChecks(plan *plan.Plan, found *moments.Rows) Checks {
 }
 
 func mismatchWarning(p float64) Warning {
-	return Warning{warningSampleRatio, fmt.Sprintf("sample ratio mismatch: the split of the visitors does not match the configured shares (p = %s); "+
+	return Warning{WarningSampleRatio, fmt.Sprintf("sample ratio mismatch: the split of the visitors does not match the configured shares (p = %s); "+
 		"visitors of a variation are lost or added, so no comparison is valid", FormatPValue(p))}
 }
 

@@ -72,3 +72,23 @@ func newImpact(p *plan.Plan, a *looks.Analysis, metric query.Metric, c *Comparis
 	}
 	return &Impact{PerMonth: e}
 }
+
+// ImpactOf returns the impact of a variation on the primary metric, or nil if the report has no scorecard.
+func (r *Report) ImpactOf(variation int64) *Impact {
+	for _, row := range r.Scorecard {
+		for i := range row.Variations {
+			if row.Role == RolePrimary && row.Variations[i].ID == variation {
+				return row.Variations[i].Impact
+			}
+		}
+	}
+	return nil
+}
+
+// InWords returns the impact with its interval at a level in per cent, or an empty text if it is not known.
+func (i *Impact) InWords(level int) string {
+	if i.PerMonth == nil || i.PerMonth.Value == nil {
+		return ""
+	}
+	return withInterval(*i.PerMonth, level, SpreadDecimals, FormatSigned) + " a month at today's traffic"
+}

@@ -2,6 +2,7 @@ package result
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"lifthouse/engine/looks"
@@ -75,8 +76,23 @@ func (r *Report) leadingVariation() *VariationResults {
 
 // HealthAt returns the codes of the warnings of a running or stopped subject at a time.
 func (s *Status) HealthAt(now time.Time, running bool) []WarningCode {
-	if running && SilenceDuration(s.first, s.newest, s.views, now) > 0 {
+	if running && s.SilenceAt(now) > 0 {
 		return append(s.Health[:len(s.Health):len(s.Health)], warningSilent)
 	}
 	return s.Health
+}
+
+// SilenceAt returns how long the subject has been silent at a time, or 0 if it is not silent.
+func (s *Status) SilenceAt(now time.Time) time.Duration {
+	return SilenceDuration(s.first, s.newest, s.views, now)
+}
+
+// WarningText returns the message of the first warning of the report with one of the codes, or an empty text.
+func (r *Report) WarningText(codes ...WarningCode) string {
+	for _, w := range r.Checks.Warnings {
+		if slices.Contains(codes, w.Code) {
+			return w.Message
+		}
+	}
+	return ""
 }

@@ -52,7 +52,7 @@ func (c *Catalogue) ApplyFile(ctx context.Context, file File, dryRun bool) ([]Ch
 		if err := file.validateAgainst(known); err != nil {
 			return nil, err
 		}
-		a := applier{now: now, known: known, declares: &file, current: make(map[key]row, len(current)), named: map[key]bool{}, plans: plans}
+		a := applier{now: now, author: authorOf(ctx), known: known, declares: &file, current: make(map[key]row, len(current)), named: map[key]bool{}, plans: plans}
 		for _, r := range current {
 			a.current[r.key] = r
 		}
@@ -75,6 +75,7 @@ func (c *Catalogue) ApplyFile(ctx context.Context, file File, dryRun bool) ([]Ch
 
 type applier struct {
 	now      time.Time
+	author   string
 	known    *Snapshot
 	declares *File
 	current  map[key]row
@@ -93,6 +94,11 @@ func (a *applier) applyFile(file *File) error {
 		for w := range account.Websites {
 			given := givenIn(file.lines, fmt.Sprintf("accounts[%d].websites[%d]", i, w))
 			if err := a.applyWebsite(account.ID, &account.Websites[w], given); err != nil {
+				return err
+			}
+		}
+		for h := range account.Webhooks {
+			if err := a.applyWebhook(account.ID, &account.Webhooks[h]); err != nil {
 				return err
 			}
 		}
@@ -150,6 +156,15 @@ func (a *applier) applyTarget(account int64, target *Target) error {
 		return err
 	}
 	return a.addState(&declared{resource{account, kindTarget, target.ID}, target.Name, Initial{CreateDate: target.CreateDate}, nil, nil}, changed)
+}
+
+// applyWebhook applies a webhook. Its state contains only dates: it receives the messages since its creation.
+func (a *applier) applyWebhook(account int64, hook *Webhook) error {
+	changed, err := a.defineResource(account, kindWebhook, hook.ID, hook.URL, hook)
+	if err != nil {
+		return err
+	}
+	return a.addState(&declared{resource: resource{account, kindWebhook, hook.ID}, name: hook.URL}, changed)
 }
 
 func (a *applier) applyCampaign(account int64, site *Website, i int, given given) error {
@@ -318,9 +333,9 @@ func (a *applier) addState(d *declared, changed bool) error {
 		state.StartDate = &a.now
 	}
 	if state.StartDate != nil {
-		state.Runs = []Run{{From: *state.StartDate, To: state.EndDate}}
+		state.Runs = []Run{{From: *state.StartDate, To: state.EndDate, StartedBy: a.author}}
 	}
-	if exists {
+	if exists && (d.kind != kindWebhook || !before.Archived) { // a webhook that was archived gets a new date of creation
 		if err := json.Unmarshal([]byte(before.Body), &state); err != nil {
 			return fmt.Errorf("state of %s %d: %w", d.kind, d.id, err)
 		}

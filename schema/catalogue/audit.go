@@ -29,7 +29,7 @@ type AuditEntry struct {
 	AccountID int64           `json:"accountId"`
 	At        time.Time       `json:"at"`
 	By        string          `json:"by"`
-	Kind      string          `json:"kind"` // account, token, website, goal, target, campaign or widget
+	Kind      string          `json:"kind"` // account, token, website, goal, target, campaign, widget or webhook
 	ID        int64           `json:"id"`
 	Change    string          `json:"change"` // created, changed, archived or revoked; for a state, active or inactive
 	Version   uint64          `json:"version"`

@@ -32,6 +32,7 @@ type Account struct {
 	ID       int64     `yaml:"id" json:"id"`
 	Name     string    `yaml:"name" json:"name"`
 	Websites []Website `yaml:"websites,omitempty" json:"-"`
+	Webhooks []Webhook `yaml:"webhooks,omitempty" json:"-"`
 }
 
 // Website owns goals, targets, campaigns and widgets. Its id is unique across all
@@ -90,7 +91,8 @@ type Campaign struct {
 	Prior             *Prior      `yaml:"prior,omitempty" json:"prior,omitempty"` // nil: by the MDE
 	MultipleExposures string      `yaml:"multipleExposures,omitempty" json:"multipleExposures,omitempty"`
 	Goals             *Goals      `yaml:"goals,omitempty" json:"goals,omitempty"`
-	MinDays           *int        `yaml:"minDays,omitempty" json:"minDays,omitempty"` // before a decision to ship; nil: DefaultMinDays
+	MinDays           *int        `yaml:"minDays,omitempty" json:"minDays,omitempty"`   // before a decision to ship; nil: DefaultMinDays
+	AutoStop          string      `yaml:"autoStop,omitempty" json:"autoStop,omitempty"` // of AutoStops; empty: only people stop the campaign
 	Hypothesis        string      `yaml:"hypothesis,omitempty" json:"hypothesis,omitempty"`
 	Owner             string      `yaml:"owner,omitempty" json:"owner,omitempty"`
 	Tags              []string    `yaml:"tags,omitempty" json:"tags,omitempty"`

@@ -21,6 +21,9 @@ func (s *Snapshot) CatalogueFile() File {
 		for _, site := range ByID(owned.Websites) {
 			account.Websites = append(account.Websites, owned.exportWebsite(site))
 		}
+		for _, hook := range ByID(owned.Webhooks) {
+			account.Webhooks = append(account.Webhooks, hook.Webhook)
+		}
 		file.Accounts = append(file.Accounts, account)
 	}
 	return file

@@ -31,6 +31,8 @@ func (s *Snapshot) nameOf(r row) string {
 		return owned.Campaigns[r.ID].Name
 	case kindWidget:
 		return owned.Widgets[r.ID].Name
+	case kindWebhook:
+		return owned.Webhooks[r.ID].URL
 	case kindToken:
 	}
 	return ""

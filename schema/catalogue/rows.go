@@ -22,6 +22,7 @@ const (
 	kindTarget   kind = "target"
 	kindCampaign kind = "campaign"
 	kindWidget   kind = "widget"
+	kindWebhook  kind = "webhook"
 )
 
 type part string

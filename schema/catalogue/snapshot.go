@@ -30,6 +30,7 @@ type AccountResources struct {
 	Targets   map[int64]LiveTarget
 	Campaigns map[int64]LiveCampaign
 	Widgets   map[int64]LiveWidget
+	Webhooks  map[int64]LiveWebhook
 }
 
 // LiveCampaign is the definition and the state of a campaign.
@@ -47,6 +48,12 @@ type LiveWidget struct {
 // LiveTarget is the definition and the dates of a target.
 type LiveTarget struct {
 	Target
+	State
+}
+
+// LiveWebhook is the definition and the dates of a webhook.
+type LiveWebhook struct {
+	Webhook
 	State
 }
 
@@ -151,7 +158,7 @@ func (s *Snapshot) ensureAccount(account int64) *AccountResources {
 		o = &AccountResources{
 			Account:  Account{ID: account},
 			Websites: map[int64]Website{}, Goals: map[int64]Goal{}, Targets: map[int64]LiveTarget{},
-			Campaigns: map[int64]LiveCampaign{}, Widgets: map[int64]LiveWidget{},
+			Campaigns: map[int64]LiveCampaign{}, Widgets: map[int64]LiveWidget{}, Webhooks: map[int64]LiveWebhook{},
 		}
 		s.accounts[account] = o
 	}
@@ -194,6 +201,11 @@ func (s *Snapshot) addRow(r row) error {
 		live := o.Widgets[r.ID]
 		err := unmarshalPart(r.Part, body, &live.Widget, &live.State)
 		o.Widgets[r.ID] = live
+		return err
+	case kindWebhook:
+		live := o.Webhooks[r.ID]
+		err := unmarshalPart(r.Part, body, &live.Webhook, &live.State)
+		o.Webhooks[r.ID] = live
 		return err
 	}
 	return fmt.Errorf("unknown kind %q: the store was written by a newer release", r.Kind)

@@ -29,8 +29,10 @@ type State struct {
 
 // Run is a period in which a campaign or a widget was active.
 type Run struct {
-	From time.Time  `json:"from"`
-	To   *time.Time `json:"to,omitempty"` // nil: still active
+	From      time.Time  `json:"from"`
+	To        *time.Time `json:"to,omitempty"` // nil: still active
+	StartedBy string     `json:"startedBy,omitempty"`
+	StoppedBy string     `json:"stoppedBy,omitempty"`
 }
 
 // Plan is what a campaign or a widget experiment declares about how its conclusion is

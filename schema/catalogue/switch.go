@@ -158,7 +158,7 @@ func switchRows(current []row, taken []*stateSwitch) ([]row, error) {
 		if !found || state.Active == s.active || slices.ContainsFunc(rows, func(r row) bool { return r.key == at }) {
 			continue
 		}
-		state.switchTo(s.active, now)
+		state.switchTo(s.active, now, s.author)
 		body, err := encodeJSON(state)
 		if err != nil {
 			return nil, err
@@ -172,17 +172,17 @@ func switchRows(current []row, taken []*stateSwitch) ([]row, error) {
 	return rows, nil
 }
 
-func (s *State) switchTo(active bool, now time.Time) {
+func (s *State) switchTo(active bool, now time.Time, author string) {
 	s.Active, s.UpdateDate, s.Runs = active, now, slices.Clone(s.Runs)
 	if !active {
 		s.EndDate = &now
 		if last := len(s.Runs) - 1; last >= 0 {
-			s.Runs[last].To = &now
+			s.Runs[last].To, s.Runs[last].StoppedBy = &now, author
 		}
 		return
 	}
 	s.EndDate = nil
-	s.Runs = append(s.Runs, Run{From: now})
+	s.Runs = append(s.Runs, Run{From: now, StartedBy: author})
 	if s.StartDate == nil {
 		s.StartDate = &now
 	}

@@ -100,6 +100,7 @@ func (f *File) validateAgainst(known *Snapshot) error {
 			}
 			c.checkWebsite(at, account.ID, &account.Websites[w], taken)
 		}
+		c.checkWebhooks(path, account.Webhooks)
 	}
 	faults := append(slices.Clone(f.faults), c.faults.independentFaults(f.faults, f.missing)...)
 	if len(faults) > 0 {
@@ -281,6 +282,9 @@ func (c *checker) checkCampaign(path string, campaign *Campaign, goals, targets 
 	c.checkReference(path+".targetId", campaign.TargetID, targets, "target")
 	c.checkGoals(path+".goals", campaign.Goals, campaign.PrimaryGoalID, cmp.Or(campaign.PrimaryMetric, defaultGoalMetric), goals)
 	c.minDays(path, campaign.MinDays)
+	if campaign.AutoStop != "" {
+		c.oneOf(path+".autoStop", campaign.AutoStop, AutoStops)
+	}
 	c.checkShownTexts(path, campaign.Hypothesis, campaign.Owner, campaign.Tags)
 	c.checkDates(path, campaign.Initial)
 	taken := ids{}

@@ -1,4 +1,4 @@
--- The configuration: accounts, tokens, websites, goals, targets, campaigns and widgets, one row per change.
+-- The configuration: accounts, tokens, websites, goals, targets, campaigns, widgets and webhooks, one row per change.
 -- Definition (what apply declares) and state (active, dates, history of shares) are separate facets. So starting a
 -- campaign and changing its text never overwrite each other. The highest version of an (account, kind, id, facet)
 -- counts.
@@ -6,7 +6,7 @@
 CREATE TABLE IF NOT EXISTS catalogue
 (
     account_id Int64                                          COMMENT 'owner; an account row carries its own id',
-    kind       LowCardinality(String)                         COMMENT 'account, token, website, goal, target, campaign or widget',
+    kind       LowCardinality(String)                         COMMENT 'account, token, website, goal, target, campaign, widget or webhook',
     id         Int64                                          COMMENT 'unique within account and kind; websites are unique over all accounts',
     facet      Enum8('definition' = 1, 'state' = 2),
     version    UInt64                                         COMMENT 'highest stands',

@@ -2,14 +2,17 @@ package app
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"strconv"
 	"sync"
 	"time"
 
 	"lifthouse/api"
+	"lifthouse/cmd/internal/webhook"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
+	"lifthouse/schema/outbox"
 )
 
 const (
@@ -31,6 +34,9 @@ func (s *Store) startBackgroundTasks(ctx context.Context, o *ServerOptions, hand
 	background.Go(func() { s.Journal.FlushPeriodically(ctx, journalInterval) })
 	background.Go(func() { s.Engine.FollowStatuses(ctx) })
 	background.Go(func() { s.Engine.FollowLooks(ctx) })
+	background.Go(func() { s.Engine.FollowRuns(ctx) })
+	sender := s.WebhookSender(webhook.Options{PublicURL: o.API.PublicURL, Release: o.API.Release, AllowPrivate: o.PrivateWebhooks, Count: handler.CountDelivery})
+	background.Go(func() { sender.FollowMessages(ctx) })
 	if o.RetentionDays > 0 {
 		background.Go(func() { s.followRetention(ctx, o.RetentionDays) })
 	}
@@ -38,6 +44,14 @@ func (s *Store) startBackgroundTasks(ctx context.Context, o *ServerOptions, hand
 	if cluster, _ := schema.ClusterOf(s.Conn); cluster != "" {
 		background.Go(func() { s.followServers(ctx, handler.SetServers) })
 	}
+}
+
+// WebhookSender returns the sender of webhooks. Of the servers of a store, one at a time delivers messages.
+func (s *Store) WebhookSender(o webhook.Options) *webhook.Sender {
+	if s.Dir == "" {
+		o.Lease = outbox.NewLease(s.Conn, "webhooks", rand.Text())
+	}
+	return webhook.NewSender(s.Engine.Outbox, s.Catalogue, o)
 }
 
 // followInbox moves events that other ClickHouse clients inserted into events_inbox.

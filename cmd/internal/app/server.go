@@ -28,6 +28,8 @@ type ServerOptions struct {
 	DrainDelay    time.Duration // time during which readiness fails and new requests are still accepted
 	RetentionDays int           // 0: no retention
 
+	PrivateWebhooks bool // whether webhooks may have private and loopback addresses
+
 	Ready    func(url string)          // called when the API can be reached
 	Commands func(ctx context.Context) // executes forwarded commands until the context ends; may be nil
 	Stopping func()                    // called when the server begins to stop; may be nil

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"lifthouse/cmd/internal/app"
-	"lifthouse/engine/facts"
+	"lifthouse/engine"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -49,7 +49,7 @@ func (r *Report) CheckStore(ctx context.Context, conn driver.Conn, address schem
 	if err != nil {
 		r.Fault("catalogue", err)
 	} else {
-		r.checkContents(ctx, s.Catalogue, s.Engine.Facts)
+		r.checkContents(ctx, s.Catalogue, s.Engine)
 	}
 	if err := s.CloseReplicas(); err != nil {
 		r.Fault("store", err)
@@ -66,7 +66,7 @@ func (r *Report) CheckServedStore(ctx context.Context, s *app.Store) {
 		r.Fault("catalogue", err)
 		return
 	}
-	r.checkContents(ctx, stored, s.Engine.Facts)
+	r.checkContents(ctx, stored, s.Engine)
 }
 
 // checkTables checks the servers, disks and tables. It returns false if nothing else can be checked.
@@ -83,12 +83,13 @@ func (r *Report) checkTables(ctx context.Context, conn driver.Conn) bool {
 	return true
 }
 
-// checkContents checks the catalogue and the facts.
-func (r *Report) checkContents(ctx context.Context, stored *catalogue.Catalogue, shards []*facts.Refresher) {
+// checkContents checks the catalogue, the facts and the webhooks.
+func (r *Report) checkContents(ctx context.Context, stored *catalogue.Catalogue, e *engine.Engine) {
 	r.checkCatalogue(stored.Snapshot())
-	for i, shard := range shards {
-		r.checkFacts(ctx, shard, i+1, len(shards))
+	for i, shard := range e.Facts {
+		r.checkFacts(ctx, shard, i+1, len(e.Facts))
 	}
+	r.checkWebhooks(ctx, e.Outbox, stored.Snapshot())
 }
 
 // checkSchema checks the form and the version of the tables. It returns false if

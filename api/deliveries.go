@@ -1,0 +1,59 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+
+	"lifthouse/engine/source"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/outbox"
+
+	"github.com/gin-gonic/gin"
+)
+
+// sentMessage is a message with the state of its deliveries.
+type sentMessage struct {
+	ID         string            `json:"id"`
+	Event      string            `json:"event"`
+	RecordedAt time.Time         `json:"recordedAt"`
+	Data       json.RawMessage   `json:"data"`
+	Path       string            `json:"path"` // of the page of the subject
+	Deliveries []webhookDelivery `json:"deliveries"`
+}
+
+// webhookDelivery is the state of the delivery of a message to a webhook.
+type webhookDelivery struct {
+	outbox.Delivery
+	Host string `json:"host"` // of the webhook; the rest of its URL may be a secret
+}
+
+// listedMessages is the number of messages in the list of deliveries.
+const listedMessages = 100
+
+// listDeliveries returns the latest messages, the latest first.
+func (s *server) listDeliveries(c *gin.Context) (any, error) {
+	if faults := parameterFaults(c); len(faults) > 0 {
+		return nil, invalidParameters(faults)
+	}
+	token := c.MustGet(tokenKey).(catalogue.Token) //nolint:forcetypeassert // authenticated sets it
+	sent, err := s.engine.Outbox.RecentMessages(c.Request.Context(), token.AccountID, token.WebsiteID, listedMessages)
+	if err != nil {
+		return nil, source.StoreFailure(c.Request.Context(), err)
+	}
+	owned, _ := s.accountResources(c)
+	list := make([]sentMessage, len(sent))
+	for i := range sent {
+		m := &sent[i]
+		var data outbox.Data
+		if err := json.Unmarshal(m.Body, &data); err != nil {
+			return nil, err
+		}
+		list[i] = sentMessage{ID: m.ID, Event: m.Event, RecordedAt: m.RecordedAt, Data: m.Body, Path: data.PagePath(), Deliveries: []webhookDelivery{}}
+		for _, d := range m.Deliveries {
+			if hook, known := owned.Webhooks[d.WebhookID]; known {
+				list[i].Deliveries = append(list[i].Deliveries, webhookDelivery{d, hook.Host()})
+			}
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,371 @@
+// Package webhook delivers messages of the outbox to webhooks over HTTP: each message at least once, in the order in which
+// the messages were recorded, with the same id in each attempt.
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/outbox"
+
+	"code.dny.dev/ssrf"
+	"github.com/cenkalti/backoff/v5"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"golang.org/x/sync/errgroup"
+)
+
+// Options configure a sender.
+type Options struct {
+	PublicURL    string               // base of the links in messages
+	Release      string               // version of the program
+	AllowPrivate bool                 // whether webhooks may have private and loopback addresses
+	Lease        *outbox.Lease        // nil: no other process uses the store
+	Count        func(outbox.Outcome) // called for each attempt; may be nil
+}
+
+// Sender delivers messages.
+type Sender struct {
+	Options
+	outbox    *outbox.Outbox
+	catalogue *catalogue.Catalogue
+	client    *http.Client
+}
+
+// The limits of an attempt. What a receiver sends beyond them is not read.
+const (
+	attemptTimeout = 10 * time.Second
+	maxHeaders     = 16 << 10
+	maxDetail      = 200 // bytes of the response that are kept
+)
+
+// NewSender returns a sender of the messages of a store.
+func NewSender(box *outbox.Outbox, c *catalogue.Catalogue, o Options) *Sender {
+	dialer := &net.Dialer{Timeout: attemptTimeout}
+	if !o.AllowPrivate {
+		// The address is checked when the connection is made, after DNS. So a name cannot lead to a private address.
+		dialer.Control = ssrf.New(ssrf.WithAnyPort()).Safe
+	}
+	return &Sender{Options: o, outbox: box, catalogue: c, client: &http.Client{
+		Timeout:       attemptTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			DialContext: dialer.DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeaders,
+			TLSHandshakeTimeout: attemptTimeout, ForceAttemptHTTP2: true,
+		},
+	}}
+}
+
+const (
+	// pollInterval is how often the tables are read on servers, where other processes may write messages.
+	pollInterval = 2 * time.Second
+	// idleInterval is how often they are read if only this process writes messages.
+	idleInterval = time.Minute
+	// roundTime is how long attempts are started after the lease was taken. Together with the last attempt, it is
+	// shorter than the lease.
+	roundTime = outbox.LeaseTime / 2
+	// concurrentWebhooks bounds the attempts at the same time. Receivers that do not respond are tried ever less often.
+	concurrentWebhooks = 16
+)
+
+// FollowMessages delivers messages until the context ends.
+func (s *Sender) FollowMessages(ctx context.Context) {
+	for {
+		added := s.outbox.Added()
+		wait := s.deliverRound(ctx)
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-added:
+			timer.Stop()
+		case <-timer.C:
+		}
+	}
+}
+
+// deliverRound delivers what is due if this process may, and returns how long to wait for the next round.
+func (s *Sender) deliverRound(ctx context.Context) time.Duration {
+	longest := idleInterval
+	if s.Lease != nil {
+		longest = pollInterval
+	}
+	if !hasWebhooks(s.catalogue.Snapshot()) {
+		return longest
+	}
+	now := time.Now()
+	if s.Lease != nil {
+		held, err := s.Lease.TakeLease(ctx)
+		if err != nil && ctx.Err() == nil {
+			slog.WarnContext(ctx, "deliver webhooks failed", "err", err)
+		}
+		if !held {
+			return longest
+		}
+	}
+	next, err := s.DeliverDue(ctx, now)
+	if err != nil && ctx.Err() == nil {
+		slog.WarnContext(ctx, "deliver webhooks failed", "err", err)
+	}
+	if next.IsZero() {
+		return longest
+	}
+	return max(0, min(longest, time.Until(next)))
+}
+
+func hasWebhooks(snapshot *catalogue.Snapshot) bool {
+	for _, owned := range snapshot.AllAccounts() {
+		if len(owned.Webhooks) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// DeliverDue delivers the messages that are due at a time, and returns when the next one is due; zero: none waits.
+func (s *Sender) DeliverDue(ctx context.Context, now time.Time) (time.Time, error) {
+	var group errgroup.Group
+	group.SetLimit(concurrentWebhooks)
+	nexts := make(chan time.Time, 1)
+	nexts <- time.Time{}
+	started := time.Now()
+	for _, owned := range s.catalogue.Snapshot().AllAccounts() {
+		for _, hook := range catalogue.ByID(owned.Webhooks) {
+			group.Go(func() error {
+				next, err := s.deliverTo(ctx, owned.ID, &hook, func() time.Time { return now.Add(time.Since(started)) }, now.Add(roundTime))
+				if first := <-nexts; first.IsZero() || !next.IsZero() && next.Before(first) {
+					nexts <- next
+				} else {
+					nexts <- first
+				}
+				return err
+			})
+		}
+	}
+	err := group.Wait()
+	return <-nexts, err
+}
+
+// batch is the number of messages that are read at a time.
+const batch = 100
+
+// deliverTo delivers the due messages to a webhook, in order. A message whose attempt failed delays the later ones. It
+// returns when the next attempt is due; zero: no message waits. With a lease, it starts no attempt after end.
+func (s *Sender) deliverTo(ctx context.Context, account int64, hook *catalogue.LiveWebhook, now func() time.Time, end time.Time) (time.Time, error) {
+	for {
+		pending, err := s.outbox.PendingMessages(ctx, account, hook.ID, hook.EventsTaken(), hook.CreateDate, batch)
+		if err != nil || len(pending) == 0 {
+			return time.Time{}, err
+		}
+		for i := range pending {
+			p := &pending[i]
+			if due := nextAttempt(p); due.After(now()) {
+				return due, nil
+			}
+			if s.Lease != nil && now().After(end) {
+				return now(), nil // renew the lease first
+			}
+			d := s.attemptDelivery(ctx, account, hook, &p.Message, now)
+			if ctx.Err() != nil {
+				return time.Time{}, ctx.Err()
+			}
+			if d.Outcome == outbox.Retrying && d.At.Sub(p.DueSince) >= retriedFor {
+				d.Outcome = outbox.Failed
+			}
+			if err := s.outbox.RecordDelivery(ctx, d); err != nil {
+				return time.Time{}, err
+			}
+			if s.Count != nil {
+				s.Count(d.Outcome)
+			}
+			if d.Outcome != outbox.Delivered {
+				slog.WarnContext(ctx, "webhook failed", "account", account, "webhook", hook.ID, "message", p.ID, "outcome", d.Outcome, "status", d.Status, "err", d.Detail)
+			}
+			if d.Outcome == outbox.Retrying {
+				return d.At.Add(pauseAfter(p.Retries + 1)), nil
+			}
+		}
+	}
+}
+
+// A message that is refused is sent again for a day, with pauses that grow from 5 seconds to an hour.
+const (
+	retriedFor   = 24 * time.Hour
+	firstPause   = 5 * time.Second
+	longestPause = time.Hour
+)
+
+// nextAttempt returns when a message is due.
+func nextAttempt(p *outbox.Pending) time.Time {
+	if p.Retries == 0 {
+		return p.DueSince
+	}
+	return p.LastAt.Add(pauseAfter(p.Retries))
+}
+
+// pauseAfter returns the pause after a number of failed attempts.
+func pauseAfter(retries uint64) time.Duration {
+	b := &backoff.ExponentialBackOff{InitialInterval: firstPause, Multiplier: 2, MaxInterval: longestPause}
+	pause := firstPause
+	for range min(retries, 64) {
+		pause = b.NextBackOff()
+	}
+	return pause
+}
+
+// attemptDelivery sends a message once and returns the outcome.
+func (s *Sender) attemptDelivery(ctx context.Context, account int64, hook *catalogue.LiveWebhook, m *outbox.Message, now func() time.Time) outbox.Delivery {
+	d := outbox.Delivery{AccountID: account, WebhookID: hook.ID, MessageID: m.ID}
+	status, gone, err := s.sendMessage(ctx, &hook.Webhook, m)
+	d.At, d.Status, d.Outcome = now().UTC().Truncate(time.Millisecond), status, outbox.Delivered
+	if err != nil {
+		d.Outcome, d.Detail = outbox.Retrying, describeFailure(err)
+	}
+	if gone {
+		d.Outcome = outbox.Failed
+	}
+	return d
+}
+
+// SendTest sends a test message to a webhook at once, and returns the outcome. The message is not stored.
+func (s *Sender) SendTest(ctx context.Context, account int64, hook *catalogue.LiveWebhook) (outbox.Delivery, error) {
+	id := outbox.MessageID(account, "test ", hook.ID, " ", time.Now().UnixNano())
+	m, err := outbox.NewMessage(id, account, "webhook.test", outbox.Subject{}, "", time.Now(), &outbox.Data{Name: "Test", Text: "This is a test message of Lifthouse."})
+	if err != nil {
+		return outbox.Delivery{}, err
+	}
+	return s.attemptDelivery(ctx, account, hook, &m, time.Now), nil
+}
+
+// sendMessage sends a message. It returns the status of the response, or 0, and whether the receiver does not want further
+// messages (410). Every status but 2xx is an error.
+func (s *Sender) sendMessage(ctx context.Context, hook *catalogue.Webhook, m *outbox.Message) (status uint16, gone bool, err error) {
+	body, err := s.encodeBody(hook.Format, m)
+	if err != nil {
+		return 0, false, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, hook.URL, bytes.NewReader(body))
+	if err != nil {
+		return 0, false, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("User-Agent", "Lifthouse/"+s.Release)
+	if hook.Format == catalogue.FormatStandard {
+		if err := signRequest(request, hook.SecretFile, m.ID, body); err != nil {
+			return 0, false, err
+		}
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		return 0, false, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	status = uint16(response.StatusCode) //nolint:gosec // three digits
+	switch {
+	case status >= 200 && status < 300:
+		return status, false, nil
+	case status >= 300 && status < 400:
+		return status, false, errors.New("the receiver redirects, which is not followed; enter the final URL")
+	}
+	text, _ := io.ReadAll(io.LimitReader(response.Body, maxDetail))
+	return status, status == http.StatusGone, fmt.Errorf("the receiver returned %s: %s", response.Status, text)
+}
+
+// minKey is the minimum length of a key in bytes (Standard Webhooks, "Signature scheme").
+const minKey = 24
+
+// signRequest adds the headers of Standard Webhooks: the id of the message, the time of the attempt, and the signature
+// HMAC-SHA256 of "id.time.body".
+func signRequest(request *http.Request, secretFile, id string, body []byte) error {
+	secret, err := os.ReadFile(secretFile)
+	if err != nil {
+		return fmt.Errorf("secretFile: %w", err)
+	}
+	const prefix = "whsec_"
+	text := strings.TrimSpace(string(secret))
+	signer, err := standardwebhooks.NewWebhook(text)
+	if err != nil || !strings.HasPrefix(text, prefix) || len(text) < len(prefix)+minKey*4/3 {
+		return fmt.Errorf("secretFile %s: must have whsec_ and the base64 encoding of at least %d bytes, such as from: echo whsec_$(openssl rand -base64 %d)", secretFile, minKey, minKey)
+	}
+	now := time.Now()
+	signature, err := signer.Sign(id, now, body)
+	if err != nil {
+		return err
+	}
+	request.Header.Set(standardwebhooks.HeaderWebhookID, id)
+	request.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
+	request.Header.Set(standardwebhooks.HeaderWebhookSignature, signature)
+	return nil
+}
+
+// describeFailure returns an error as text without the URL, which may have a secret.
+func describeFailure(err error) string {
+	for _, prohibited := range []error{ssrf.ErrProhibitedIP, ssrf.ErrProhibitedNetwork} {
+		if errors.Is(err, prohibited) {
+			return "the address is private or reserved; --webhook-private-addresses allows it"
+		}
+	}
+	text := err.Error()
+	var request *url.Error
+	if errors.As(err, &request) {
+		text = request.Err.Error()
+	}
+	return strings.ToValidUTF8(text[:min(len(text), 2*maxDetail)], "�")
+}
+
+// standardMessage is the body of a message in the format standard.
+type standardMessage struct {
+	Type      string       `json:"type"`
+	Timestamp time.Time    `json:"timestamp"` // when the message was recorded
+	Data      *outbox.Data `json:"data"`
+}
+
+// encodeBody returns the body of a request.
+func (s *Sender) encodeBody(format string, m *outbox.Message) ([]byte, error) {
+	var data outbox.Data
+	if err := json.Unmarshal(m.Body, &data); err != nil {
+		return nil, err
+	}
+	data.URL = s.PublicURL + data.PagePath()
+	if format == catalogue.FormatSlack {
+		return json.Marshal(map[string]string{"text": slackText(m, &data)})
+	}
+	return json.Marshal(standardMessage{m.Event, m.RecordedAt, &data})
+}
+
+// slackHeadings are the first words of messages to Slack.
+var slackHeadings = map[string]string{
+	catalogue.EventCheckFailed: "Check failed", catalogue.EventCheckCleared: "Check passed again",
+	catalogue.EventCampaignStarted: "Started", catalogue.EventCampaignStopped: "Stopped",
+	catalogue.EventDecisionChanged: "Decision",
+}
+
+// slackText returns a message in Slack's markup: a line with a link to the page, and the sentences.
+func slackText(m *outbox.Message, data *outbox.Data) string {
+	escape := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace
+	heading := slackHeadings[m.Event]
+	if heading == "" {
+		heading = "Test"
+	}
+	lines := []string{fmt.Sprintf("*%s: <%s|%s>*", heading, escape(data.URL), strings.ReplaceAll(escape(data.Name), "\n", " ")), escape(data.Text)}
+	if data.Sentence != "" {
+		lines = append(lines, escape(data.Sentence))
+	}
+	if data.Worth != "" {
+		lines = append(lines, escape("Worth "+data.Worth+"."))
+	}
+	return strings.Join(lines, "\n")
+}

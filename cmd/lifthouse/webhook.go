@@ -1,0 +1,225 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/bounds"
+	"lifthouse/cmd/internal/webhook"
+	"lifthouse/engine/render"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/outbox"
+
+	"github.com/spf13/cobra"
+)
+
+const webhookHelp = `Webhooks receive messages about decisions, failed checks, and starts and stops. They are declared in the catalogue:
+
+  accounts:
+    - id: 1
+      name: Shop
+      webhooks:
+        - {id: 1, url: "https://hooks.example.com/lifthouse", secretFile: /etc/lifthouse/webhook-1.key}
+        - {id: 2, url: "https://hooks.slack.com/services/…", format: slack, events: [decision.changed]}
+
+A server delivers each message at least once, in order, and tries again for a day. docs/webhooks.md describes the messages.`
+
+func (p *program) webhookCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "webhook",
+		Short: "List and test webhooks, list deliveries, and send messages again",
+		Long:  webhookHelp,
+		Args:  noArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(p.webhookListCommand(), p.webhookTestCommand(), p.webhookDeliveriesCommand(), p.webhookResendCommand())
+	return cmd
+}
+
+// withWebhooks runs work on the store with the webhooks of an account.
+func (p *program) withWebhooks(cmd *cobra.Command, account int64, work func(context.Context, *app.Store, *catalogue.AccountResources) error) error {
+	return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
+		if err := s.Catalogue.RefreshSnapshot(ctx); err != nil {
+			return err
+		}
+		id, err := accountOr(account, s.Catalogue.Snapshot())
+		if err != nil {
+			return err
+		}
+		return work(ctx, s, s.Catalogue.Snapshot().AccountResources(id))
+	})
+}
+
+func (p *program) webhookListCommand() *cobra.Command {
+	var account int64
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the webhooks of an account",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.withWebhooks(cmd, account, func(_ context.Context, _ *app.Store, owned *catalogue.AccountResources) error {
+				if len(owned.Webhooks) == 0 {
+					p.printLine("Account %d has no webhook; declare one in the catalogue (lifthouse webhook --help).", owned.ID)
+					return nil
+				}
+				table := tabwriter.NewWriter(p.out, 0, 0, 3, ' ', 0)
+				_, _ = fmt.Fprintln(table, "ID\tHOST\tFORMAT\tEVENTS\tSINCE")
+				for _, hook := range catalogue.ByID(owned.Webhooks) {
+					_, _ = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\n", hook.ID, hook.Host(), hook.Format,
+						cmp.Or(strings.Join(hook.Events, ","), "all"), hook.CreateDate.Format(time.RFC3339))
+				}
+				return table.Flush()
+			})
+		},
+	}
+	accountFlag(cmd, &account)
+	return cmd
+}
+
+func (p *program) webhookTestCommand() *cobra.Command {
+	var account int64
+	cmd := &cobra.Command{
+		Use:   "test ID",
+		Short: "Send a test message to a webhook",
+		Long:  "Test sends a message at once, and prints the response. If the receiver does not accept it, the exit status is 1.",
+		Args:  oneArg,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.withWebhooks(cmd, account, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources) error {
+				hook, err := findWebhook(owned, args[0])
+				if err != nil {
+					return err
+				}
+				sender := s.WebhookSender(webhook.Options{
+					PublicURL: cmp.Or(p.serving.API.PublicURL, "http://"+app.DefaultListen), Release: buildVersion(), AllowPrivate: p.serving.PrivateWebhooks,
+				})
+				d, err := sender.SendTest(ctx, owned.ID, hook)
+				if err != nil {
+					return err
+				}
+				if d.Outcome != outbox.Delivered {
+					return fmt.Errorf("webhook %d (%s) did not accept the message: %s", hook.ID, hook.Host(), d.Detail)
+				}
+				p.printLine("Webhook %d (%s) accepted the message with status %d.", hook.ID, hook.Host(), d.Status)
+				return nil
+			})
+		},
+	}
+	accountFlag(cmd, &account)
+	cmd.Flags().BoolVar(&p.serving.PrivateWebhooks, privateWebhooks, false, privateWebhooksHelp)
+	return cmd
+}
+
+// findWebhook returns the webhook with an id.
+func findWebhook(owned *catalogue.AccountResources, text string) (*catalogue.LiveWebhook, error) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	hook, known := owned.Webhooks[id]
+	if err != nil || !known {
+		return nil, fmt.Errorf("account %d has no webhook %q; lifthouse webhook list prints its webhooks", owned.ID, text)
+	}
+	return &hook, nil
+}
+
+// maxDeliveries is the maximum of --limit.
+const maxDeliveries = 10_000
+
+func (p *program) webhookDeliveriesCommand() *cobra.Command {
+	var account int64
+	var limit int
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "deliveries",
+		Short: "Print the latest messages and their deliveries",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.withWebhooks(cmd, account, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources) error {
+				sent, err := s.Engine.Outbox.RecentMessages(ctx, owned.ID, 0, limit)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return json.NewEncoder(p.out).Encode(sent)
+				}
+				return p.showDeliveries(sent)
+			})
+		},
+	}
+	accountFlag(cmd, &account)
+	bounds.Var(cmd.Flags(), &limit, "limit", 50, 1, maxDeliveries, "maximum number of messages")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the bodies of the messages")
+	return cmd
+}
+
+func (p *program) showDeliveries(sent []outbox.Sent) error {
+	if len(sent) == 0 {
+		p.printLine("There are no messages yet.")
+		return nil
+	}
+	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "recorded\tmessage\tevent\tabout\twebhook\toutcome\tattempts\tdetail")
+	for i := range sent {
+		m := &sent[i]
+		about := fmt.Sprintf("%s %d", m.Subject.Kind, m.Subject.ID)
+		line := func(webhook, outcome string, attempts uint64, detail string) {
+			_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", m.RecordedAt.Format(time.RFC3339), m.ID, m.Event, about, webhook, outcome, attempts, render.PrintableText(detail))
+		}
+		if len(m.Deliveries) == 0 {
+			line("-", "-", 0, "")
+		}
+		for _, d := range m.Deliveries {
+			line(strconv.FormatInt(d.WebhookID, 10), string(d.Outcome), d.Attempts, d.Detail)
+		}
+	}
+	return table.Flush()
+}
+
+func (p *program) webhookResendCommand() *cobra.Command {
+	var account, only int64
+	cmd := &cobra.Command{
+		Use:   "resend MESSAGE",
+		Short: "Deliver a message again",
+		Long:  "Resend makes the server deliver a message again, to all webhooks that take its event or to one of them. It keeps its id.",
+		Args:  oneArg,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.withWebhooks(cmd, account, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources) error {
+				known, err := s.Engine.Outbox.KnownMessages(ctx, true)
+				if err != nil {
+					return err
+				}
+				m := known[args[0]]
+				if m == nil || m.AccountID != owned.ID {
+					return fmt.Errorf("account %d has no message %q; lifthouse webhook deliveries prints the messages", owned.ID, args[0])
+				}
+				n := 0
+				for _, hook := range catalogue.ByID(owned.Webhooks) {
+					if only != hook.ID && (only != 0 || !slices.Contains(hook.EventsTaken(), m.Event)) {
+						continue
+					}
+					d := outbox.Delivery{
+						AccountID: owned.ID, WebhookID: hook.ID, MessageID: m.ID, At: time.Now().UTC(), Outcome: outbox.Requested, Detail: "lifthouse webhook resend",
+					}
+					if err := s.Engine.Outbox.RecordDelivery(ctx, d); err != nil {
+						return err
+					}
+					n++
+				}
+				if n == 0 {
+					return errors.New("no webhook takes the message; lifthouse webhook list prints the webhooks")
+				}
+				p.printLine("The message will be delivered again to %d of %d webhooks when a server runs.", n, len(owned.Webhooks))
+				return nil
+			})
+		},
+	}
+	accountFlag(cmd, &account)
+	bounds.Var(cmd.Flags(), &only, "webhook", 0, 0, bounds.MaxID, "id of the only webhook; 0: all that take the event")
+	return cmd
+}

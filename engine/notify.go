@@ -1,0 +1,318 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"lifthouse/engine/looks"
+	"lifthouse/engine/moments"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/result"
+	"lifthouse/engine/source"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/outbox"
+)
+
+// Messages report decisions, failed checks, and starts and stops. A subject is judged after its looks are recorded and
+// once after each day. The id of a message is a hash of what it reports. So each decision is reported once, even if the
+// process ends between recording a look and writing the message, or if several servers judge the subject.
+
+// reportedDecisions are the decisions that are reported. The others say that nothing is decided.
+var reportedDecisions = []result.DecisionStatus{result.DecisionShip, result.DecisionRollBack, result.DecisionNoDifference, result.DecisionInvalid}
+
+// judgedAfterEnd is how long a subject is judged after it ended: the longest maturity of a look and a day.
+const judgedAfterEnd = 8 * 24 * time.Hour
+
+// isOver reports whether nothing about a subject can be decided any more: it ended long ago.
+func isOver(p *plan.Plan, now time.Time) bool {
+	end, ended := lastEnd(p)
+	return ended && now.Sub(end) > judgedAfterEnd
+}
+
+// lastEnd returns when the subject ended. It returns false if the subject has not ended.
+func lastEnd(p *plan.Plan) (time.Time, bool) {
+	if !p.Ended || len(p.Runs) == 0 || p.Runs[len(p.Runs)-1].To == nil {
+		return time.Time{}, false
+	}
+	return *p.Runs[len(p.Runs)-1].To, true
+}
+
+// judgement is the state of a subject at a time.
+type judgement struct {
+	account int64
+	name    string // of the subject
+	plan    *plan.Plan
+	report  *result.Report
+	status  *result.Status
+	first   looks.FirstView
+	now     time.Time
+}
+
+// judgeSubject writes the messages about a subject that are due, and stops its campaign if the decision and the campaign
+// demand it.
+func (e *Engine) judgeSubject(ctx context.Context, owned *catalogue.AccountResources, of plan.Subject, now time.Time) error {
+	j := &judgement{account: owned.ID, name: nameOf(owned, of), now: now}
+	r := of.ResultsRequest(owned.ID)
+	r.Scorecard = true
+	p, err := plan.New(r, owned)
+	if err != nil {
+		return err
+	}
+	x, err := e.prepareReport(ctx, p)
+	if err != nil {
+		return err
+	}
+	var viewed bool
+	if j.first, viewed = e.firstView(of); !viewed {
+		return nil
+	}
+	if end, ended := lastEnd(p); ended && !end.After(j.first.Accepted) {
+		return nil // an imported past campaign
+	}
+	x.Stored.Ingested = now // days end on time, whether or not events arrive
+	var a *looks.Analysis
+	if j.report, a, err = e.summarizeSubject(ctx, x, e.readAnalysis); err != nil {
+		return err
+	}
+	j.plan, j.status = x.Plan, result.NewStatus(j.report, a)
+	known, err := e.Outbox.KnownMessages(ctx, false)
+	if err != nil {
+		return err
+	}
+	messages, err := j.checkMessages(known)
+	if err != nil {
+		return err
+	}
+	decided, err := j.decisionMessage()
+	if err != nil {
+		return err
+	}
+	if decided != nil {
+		messages = append(messages, *decided)
+	}
+	n, err := e.Outbox.WriteMessages(ctx, messages)
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		slog.InfoContext(ctx, "messages written", "subject", of, "messages", n)
+	}
+	if decided == nil {
+		return nil
+	}
+	return e.stopDecided(ctx, owned, j, decided)
+}
+
+// nameOf returns the name of a campaign, or of an experiment with its widget.
+func nameOf(owned *catalogue.AccountResources, of plan.Subject) string {
+	if of.Kind == schema.SubjectCampaign {
+		return owned.Campaigns[of.ID].Name
+	}
+	widget := owned.Widgets[of.ID]
+	name := widget.Name
+	for _, e := range widget.Experiments {
+		if e.ID == of.ExperimentID && e.Name != "" {
+			name += ": " + e.Name
+		}
+	}
+	return name
+}
+
+// summarizeSubject returns the report of the declared question with the scorecard of its goal, and the results of the
+// looks.
+func (e *Engine) summarizeSubject(ctx context.Context, x *source.ReportQuery, analyze func(context.Context, *source.ReportQuery) (*looks.Analysis, error)) (*result.Report, *looks.Analysis, error) {
+	plain := *x
+	withoutScorecard := *x.Plan
+	withoutScorecard.Scorecard = false
+	plain.Plan = &withoutScorecard
+	a, err := analyze(ctx, &plain)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := e.readRows(ctx, &plain)
+	if err != nil {
+		return nil, nil, err
+	}
+	report := result.New(plain.Plan, found, a)
+	report.AddScorecard(x.Plan, []result.GoalRows{{Plan: x.AboutGoal(x.CountedGoal()), Rows: &moments.Rows{Whole: found.Whole, Through: found.Through}}}, a)
+	return report, a, nil
+}
+
+// decisionMessage returns the message about the decision, or nil if there is none to report. Decisions of the time
+// before the first view was accepted are not reported: they are from an import.
+func (j *judgement) decisionMessage() (*outbox.Message, error) {
+	d := j.report.Decision
+	if d == nil || !slices.Contains(reportedDecisions, d.Status) || d.DecidedAt != nil && !d.DecidedAt.After(j.first.Accepted) {
+		return nil, nil
+	}
+	declared := looks.DeclarationOf(j.plan.DeclaredPlan(time.Time{}))
+	id := outbox.MessageID(j.account, "decision ", j.plan.Subject, " ", declared.Hash, " ", d.Status)
+	data := &outbox.Data{Text: d.Text, Metric: string(j.plan.Declared.Metric)}
+	var err error
+	if data.Decision, err = json.Marshal(d); err != nil {
+		return nil, err
+	}
+	if j.report.Conclusion != nil {
+		data.Sentence = j.report.Conclusion.Text
+	}
+	if d.VariationID != nil && j.status.Lift != nil {
+		if data.Lift, err = json.Marshal(j.status.Lift); err != nil {
+			return nil, err
+		}
+		if month := j.report.ImpactOf(*d.VariationID); month != nil && month.PerMonth != nil {
+			if data.PerMonth, err = json.Marshal(month.PerMonth); err != nil {
+				return nil, err
+			}
+			data.Worth = month.InWords(j.report.SignificanceLevel)
+		}
+	}
+	m, err := j.newMessage(id, catalogue.EventDecisionChanged, string(d.Status), data)
+	return &m, err
+}
+
+func (j *judgement) newMessage(id, event, state string, data *outbox.Data) (outbox.Message, error) {
+	data.Name = j.name
+	return outbox.NewMessage(id, j.account, event, outbox.Subject(j.plan.Subject), state, j.now, data)
+}
+
+// silentDay is how long a subject must be silent to be reported. With v views a day, a day without any comes by chance
+// with probability e^-v, and the subject must have been silent for ten times its mean gap, which has probability e^-10.
+const silentDay = 24 * time.Hour
+
+// checkMessages returns the messages about checks that failed, or were cleared, since the last message about them. Each
+// check has at most one message a day.
+func (j *judgement) checkMessages(known map[string]*outbox.Message) ([]outbox.Message, error) {
+	silent := j.status.SilenceAt(j.now)
+	var messages []outbox.Message
+	silence := ""
+	if j.plan.Running && silent >= silentDay {
+		silence = fmt.Sprintf("no event for %d hours, although the subject is active; check that tracking still works", int(silent.Hours()))
+	}
+	for _, check := range []struct{ name, failed, cleared string }{
+		{"sampleRatio", j.report.WarningText(result.WarningSampleRatio), "the split of the visitors matches the shares again"},
+		{"multipleExposures", j.report.WarningText(result.WarningMultipleExposures, result.WarningMultipleExposuresSkewed), "few visitors are exposed to more than one variation again"},
+		{"silence", silence, "events arrive again"},
+	} {
+		var last *outbox.Message
+		for m := range maps.Values(known) {
+			if m.AccountID == j.account && m.Subject == outbox.Subject(j.plan.Subject) && m.State == check.name && (last == nil || m.RecordedAt.After(last.RecordedAt)) {
+				last = m
+			}
+		}
+		failedBefore := last != nil && last.Event == catalogue.EventCheckFailed
+		day := j.now.UTC().Format(time.DateOnly)
+		if (check.failed != "") == failedBefore || last != nil && last.RecordedAt.Format(time.DateOnly) == day {
+			continue
+		}
+		event, text := catalogue.EventCheckFailed, check.failed
+		if check.failed == "" {
+			event, text = catalogue.EventCheckCleared, check.cleared
+		}
+		id := outbox.MessageID(j.account, "check ", j.plan.Subject, " ", check.name, " ", event, " ", day)
+		m, err := j.newMessage(id, event, check.name, &outbox.Data{Text: text, Check: check.name})
+		if err != nil {
+			return nil, err
+		}
+		messages = append(messages, m)
+	}
+	return messages, nil
+}
+
+// stopDecided stops the campaign of a decision if the campaign demands it. A campaign that was started after the
+// decision was reported is not stopped: whoever started it knew the decision.
+func (e *Engine) stopDecided(ctx context.Context, owned *catalogue.AccountResources, j *judgement, decided *outbox.Message) error {
+	campaign, known := owned.Campaigns[j.plan.Subject.ID]
+	if j.plan.Subject.Kind != schema.SubjectCampaign || !known || !campaign.Active || !campaign.StopsAt(decided.State) {
+		return nil
+	}
+	stored, err := e.Outbox.KnownMessages(ctx, false)
+	if err != nil {
+		return err
+	}
+	reported := stored[decided.ID]
+	if reported == nil || len(campaign.Runs) == 0 || !campaign.Runs[len(campaign.Runs)-1].From.Before(reported.RecordedAt) {
+		return nil
+	}
+	ctx = catalogue.WithAuthor(ctx, "auto-stop: "+decided.State)
+	if _, _, err := e.catalogue.SwitchCampaign(ctx, owned.ID, 0, campaign.ID, false); err != nil {
+		return fmt.Errorf("auto-stop: %w", err)
+	}
+	slog.InfoContext(ctx, "campaign stopped", "campaign", campaign.ID, "decision", decided.State)
+	return nil
+}
+
+// runsInterval is the time between two looks for starts and stops.
+const runsInterval = time.Second
+
+// reportedWithin is how long ago a start or a stop may be to be reported. Older ones are from an import, or from a time
+// when no server ran.
+const reportedWithin = 24 * time.Hour
+
+// FollowRuns reports the starts and stops of campaigns until the context ends.
+func (e *Engine) FollowRuns(ctx context.Context) {
+	tick := time.NewTicker(runsInterval)
+	defer tick.Stop()
+	var seen *catalogue.Snapshot
+	for {
+		if now := e.catalogue.Snapshot(); now != seen {
+			if err := e.reportRuns(ctx, now, time.Now()); err == nil {
+				seen = now
+			} else if ctx.Err() == nil {
+				slog.WarnContext(ctx, "report starts and stops failed", "err", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// reportRuns writes the messages about starts and stops that are not stored yet.
+func (e *Engine) reportRuns(ctx context.Context, snapshot *catalogue.Snapshot, now time.Time) error {
+	known, err := e.Outbox.KnownMessages(ctx, false)
+	if err != nil {
+		return err
+	}
+	var missing []outbox.Message
+	report := func(account int64, c *catalogue.LiveCampaign, event, verb, by string, at time.Time) error {
+		id := outbox.MessageID(account, event, " ", c.ID, " ", at.UnixMilli())
+		if age := now.Sub(at); age < 0 || age > reportedWithin || known[id] != nil {
+			return nil
+		}
+		text := fmt.Sprintf("The campaign was %s by %s.", verb, cmp.Or(by, "an unknown author"))
+		if reason, auto := strings.CutPrefix(by, "auto-stop: "); auto {
+			text = fmt.Sprintf("The campaign was stopped automatically, because the decision is %s.", reason)
+		}
+		of := outbox.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
+		m, err := outbox.NewMessage(id, account, event, of, "", at, &outbox.Data{Name: c.Name, Text: text, By: by})
+		missing = append(missing, m)
+		return err
+	}
+	for _, owned := range snapshot.AllAccounts() {
+		for _, c := range catalogue.ByID(owned.Campaigns) {
+			for _, run := range c.Runs {
+				if err := report(owned.ID, &c, catalogue.EventCampaignStarted, "started", run.StartedBy, run.From); err != nil {
+					return err
+				}
+				if run.To == nil {
+					continue
+				}
+				if err := report(owned.ID, &c, catalogue.EventCampaignStopped, "stopped", run.StoppedBy, *run.To); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	_, err = e.Outbox.WriteMessages(ctx, missing)
+	return err
+}

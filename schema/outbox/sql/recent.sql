@@ -1,0 +1,48 @@
+-- the latest messages of an account, with the state of their deliveries
+WITH
+    attempts AS (
+        SELECT
+            message_id,
+            webhook_id,
+            argMax(toString(outcome), (attempted_at, outcome != 'requested')) AS outcome,
+            countIf(outcome != 'requested')                                   AS attempts,
+            max(attempted_at)                                                 AS last_at,
+            argMax(status, (attempted_at, outcome != 'requested'))            AS status,
+            argMax(detail, (attempted_at, outcome != 'requested'))            AS detail
+        FROM deliveries
+        WHERE account_id = {account:Int64}
+        GROUP BY message_id, webhook_id
+    ),
+    latest AS (
+        SELECT *
+        FROM messages
+        WHERE account_id = {account:Int64}
+            AND {website:Int64} IN (0, website_id)
+        ORDER BY recorded_at, message_id
+        LIMIT 1 BY message_id
+    )
+SELECT
+    m.message_id,
+    m.event,
+    m.website_id,
+    m.subject,
+    m.subject_id,
+    m.experiment_id,
+    m.state,
+    m.recorded_at,
+    m.body,
+    a.webhook_id,
+    a.outcome,
+    a.attempts,
+    a.last_at,
+    a.status,
+    a.detail
+FROM
+(
+    SELECT *
+    FROM latest
+    ORDER BY recorded_at DESC, message_id
+    LIMIT {limit:UInt32}
+) AS m
+LEFT JOIN attempts AS a ON m.message_id = a.message_id
+ORDER BY m.recorded_at DESC, m.message_id, a.webhook_id

@@ -2,6 +2,7 @@
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ask, session } from "./api.js";
+import { Bell } from "./bell.jsx";
 import { List } from "./list.jsx";
 import { Fault } from "./parts.jsx";
 import { Results } from "./results.jsx";
@@ -66,7 +67,7 @@ function Page() {
   return (
     <>
       <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to content</a>
-      <div class="top"><a class="name" {...follow(go, "/")}><Logo />Lifthouse</a><span><a href="/docs">API docs</a> <button type="button" onClick={() => { say(undefined); leave(); }}>Sign out</button></span></div>
+      <div class="top"><a class="name" {...follow(go, "/")}><Logo />Lifthouse</a><span><Bell go={go} /><a href="/docs">API docs</a> <button type="button" onClick={() => { say(undefined); leave(); }}>Sign out</button></span></div>
       <main id="main" tabIndex={-1}>{subject ? <Results key={subject.path} {...{ subject, route, go }} /> : <List {...{ route, go }} />}</main>
     </>
   );

@@ -359,3 +359,12 @@ export interface Order {
 }
 
 export type Scale = ReturnType<typeof import("./scale.js").scaleOf>;
+
+/** Delivery is the state of the delivery of a message to a webhook. */
+export interface Delivery { webhookId: number; host: string; at: string; outcome: string; status: number; detail?: string; attempts: number }
+
+/** Message reports a decision, a failed check, or a start or stop. */
+export interface Message {
+  id: string; event: string; recordedAt: string; path: string; deliveries: Delivery[];
+  data: { name?: string; text: string; worth?: string };
+}

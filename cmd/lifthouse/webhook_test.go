@@ -1,0 +1,401 @@
+package main
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+
+	"lifthouse/cmd/internal/webhook"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/outbox"
+)
+
+// receiver is a server that receives webhooks.
+type receiver struct {
+	*httptest.Server
+	mu       sync.Mutex
+	received []request
+	answer   func(http.ResponseWriter, *http.Request) // nil: 204
+}
+
+// request is a received message.
+type request struct {
+	id   string
+	body string
+}
+
+const testKey = "lifthouse-tests-0123456789"
+
+// newReceiver serves a receiver that verifies signatures by the text of Standard Webhooks, not by a library.
+func newReceiver(t *testing.T) *receiver {
+	t.Helper()
+	r := &receiver{}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return
+		}
+		id, at := req.Header.Get("webhook-id"), req.Header.Get("webhook-timestamp")
+		if id != "" {
+			sum := hmac.New(sha256.New, []byte(testKey))
+			_, _ = fmt.Fprintf(sum, "%s.%s.%s", id, at, body)
+			if want := "v1," + base64.StdEncoding.EncodeToString(sum.Sum(nil)); req.Header.Get("webhook-signature") != want {
+				t.Errorf("signature %q, want %q", req.Header.Get("webhook-signature"), want)
+			}
+		}
+		r.mu.Lock()
+		r.received = append(r.received, request{id, string(body)})
+		answer := r.answer
+		r.mu.Unlock()
+		if answer != nil {
+			answer(w, req)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// take returns what was received since the last call.
+func (r *receiver) take() []request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.received
+	r.received = nil
+	return all
+}
+
+// responds sets the response to the next messages.
+func (r *receiver) responds(answer func(http.ResponseWriter, *http.Request)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer = answer
+}
+
+// hooked is a store with webhooks.
+type hooked struct {
+	*house
+	sender *webhook.Sender
+	counts map[outbox.Outcome]int
+}
+
+// newHooked declares a campaign and webhooks, as lines of a catalogue file. SECRET is the path of the key.
+func newHooked(t *testing.T, allowPrivate bool, hooks ...string) *hooked {
+	t.Helper()
+	h := &hooked{house: newHouse(t), counts: map[outbox.Outcome]int{}}
+	secret := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(secret, []byte("whsec_"+base64.StdEncoding.EncodeToString([]byte(testKey))+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := "accounts:\n- id: 1\n  name: Shop\n  websites: [{id: 1, domain: shop.example.com, campaigns: [{id: 12, name: Banner}]}]\n  webhooks:\n  - " + strings.Join(hooks, "\n  - ") + "\n"
+	h.input = file(t, "catalog.yaml", strings.ReplaceAll(text, "SECRET", secret))
+	h.must("apply", "-f", h.input)
+	h.sender = webhook.NewSender(h.store.Engine.Outbox, h.store.Catalogue, webhook.Options{
+		PublicURL: "https://lifthouse.example.com", Release: "v1", AllowPrivate: allowPrivate,
+		Count: func(o outbox.Outcome) { h.counts[o]++ },
+	})
+	return h
+}
+
+// write stores a message and returns its id.
+func (h *hooked) write(event, name string) string {
+	h.t.Helper()
+	m, err := outbox.NewMessage(outbox.MessageID(1, event, name), 1, event, outbox.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}, "", time.Now(), &outbox.Data{Name: name, Text: "Ship <it> & go."})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if _, err := h.store.Engine.Outbox.WriteMessages(h.t.Context(), []outbox.Message{m}); err != nil {
+		h.t.Fatal(err)
+	}
+	return m.ID
+}
+
+// deliver delivers what is due at a time, and returns when the next message is.
+func (h *hooked) deliver(now time.Time) time.Time {
+	h.t.Helper()
+	next, err := h.sender.DeliverDue(h.t.Context(), now)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return next
+}
+
+func TestWebhooksReceiveTheirEventsInOrder(t *testing.T) {
+	r, slack := newReceiver(t), newReceiver(t)
+	h := newHooked(t, true, "{id: 1, url: "+r.URL+"/in, secretFile: SECRET}", "{id: 2, url: "+slack.URL+", format: slack, events: [decision.changed]}")
+	h.write(catalogue.EventCampaignStarted, "First")
+	second := h.write(catalogue.EventDecisionChanged, "Second | *bold*")
+	if next := h.deliver(time.Now()); !next.IsZero() {
+		t.Errorf("another message is due at %s", next)
+	}
+	got := r.take()
+	var body struct {
+		Type      string
+		Timestamp time.Time
+		Data      outbox.Data
+	}
+	if len(got) != 2 || !strings.Contains(got[0].body, "First") || got[1].id != second {
+		t.Fatalf("%q", got)
+	}
+	if err := json.Unmarshal([]byte(got[1].body), &body); err != nil || body.Type != "decision.changed" || body.Data.CampaignID != 12 || body.Data.URL != "https://lifthouse.example.com/?campaign=12" {
+		t.Errorf("%s: %+v, %v", got[1].body, body, err)
+	}
+	want := `{"text":"*Decision: \u003chttps://lifthouse.example.com/?campaign=12|Second | *bold*\u003e*\nShip \u0026lt;it\u0026gt; \u0026amp; go."}`
+	if got := slack.take(); len(got) != 1 || got[0].body != want || got[0].id != "" {
+		t.Errorf("Slack got %q, want %s", got, want)
+	}
+	h.deliver(time.Now().Add(time.Hour))
+	if got := append(r.take(), slack.take()...); len(got) > 0 {
+		t.Errorf("again: %q", got)
+	}
+	if out := h.must("webhook", "list"); !strings.Contains(out, "slack") || strings.Contains(out, "/in") {
+		t.Errorf("list:\n%s", out)
+	}
+	if out := h.must("webhook", "resend", second, "--webhook", "1"); !strings.Contains(out, "1 of 2 webhooks") {
+		t.Error(out)
+	}
+	h.deliver(time.Now().Add(time.Minute))
+	if got := r.take(); len(got) != 1 || got[0].id != second {
+		t.Errorf("resent: %q", got)
+	}
+	if out := h.must("webhook", "deliveries"); strings.Count(out, "delivered") != 3 {
+		t.Errorf("deliveries:\n%s", out)
+	}
+	if code, _, complaints := h.run("webhook", "resend", "msg_0"); code != exitFailed || !strings.Contains(complaints, `no message "msg_0"`) {
+		t.Errorf("exit %d, %s", code, complaints)
+	}
+}
+
+// TestWebhooksAreTriedForADay refuses a message for an hour, another one for more than a day, and accepts the next.
+func TestWebhooksAreTriedForADay(t *testing.T) {
+	r := newReceiver(t)
+	h := newHooked(t, true, "{id: 1, url: "+r.URL+", secretFile: SECRET}")
+	first, second := h.write(catalogue.EventDecisionChanged, "First"), h.write(catalogue.EventDecisionChanged, "Second")
+	r.responds(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "busy", http.StatusServiceUnavailable) })
+	start := time.Now()
+	now, attempts := start, 0
+	for now.Before(start.Add(time.Hour)) {
+		next := h.deliver(now)
+		if pause := next.Sub(now); pause < 5*time.Second || pause > time.Hour+time.Minute {
+			t.Fatalf("pause %s after %d attempts", pause, attempts)
+		}
+		now, attempts = next.Add(time.Millisecond), attempts+1
+	}
+	if got := r.take(); len(got) != attempts || got[attempts-1].id != first || attempts < 8 || attempts > 12 {
+		t.Errorf("%d requests in an hour", len(got))
+	}
+	r.responds(nil)
+	h.deliver(now)
+	if got := r.take(); len(got) != 2 || got[0].id != first || got[1].id != second {
+		t.Errorf("after the hour: %q", got)
+	}
+	third := h.write(catalogue.EventDecisionChanged, "Third")
+	r.responds(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusTeapot) })
+	for now = time.Now(); ; {
+		next := h.deliver(now)
+		if next.IsZero() {
+			break
+		}
+		now = next.Add(time.Millisecond)
+	}
+	if spent := now.Sub(start); spent < 24*time.Hour || spent > 26*time.Hour {
+		t.Errorf("given up after %s", spent)
+	}
+	if h.counts[outbox.Failed] != 1 || h.counts[outbox.Delivered] != 2 {
+		t.Errorf("%v", h.counts)
+	}
+	fourth := h.write(catalogue.EventDecisionChanged, "Fourth")
+	r.responds(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })
+	r.take()
+	h.deliver(now)
+	if got := r.take(); len(got) != 1 || got[0].id != fourth || h.counts[outbox.Failed] != 2 {
+		t.Errorf("410: %q, %v", got, h.counts)
+	}
+	if out := h.must("webhook", "deliveries"); !strings.Contains(out, third) || strings.Count(out, "failed") != 2 || !strings.Contains(out, "no") {
+		t.Errorf("deliveries:\n%s", out)
+	}
+	if code, out, _ := h.run("check"); code != exitFailed || !strings.Contains(out, "did not receive 2 messages in the last 7 days") {
+		t.Errorf("check: exit %d\n%s", code, out)
+	}
+}
+
+// TestHostileReceiversCostNothing lets receivers hang, redirect, and send without end.
+func TestHostileReceiversCostNothing(t *testing.T) {
+	hung := make(chan struct{})
+	for name, test := range map[string]struct {
+		answer func(http.ResponseWriter, *http.Request)
+		detail string
+	}{
+		"redirects": {func(w http.ResponseWriter, req *http.Request) { http.Redirect(w, req, "http://169.254.169.254/", http.StatusFound) }, "redirects"},
+		"an endless body": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+			for {
+				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+					return
+				}
+			}
+		}, "500"},
+		"a large header": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Large", strings.Repeat("x", 1<<20))
+		}, "header"},
+		"a closed connection": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReceiver(t)
+			r.responds(test.answer)
+			h := newHooked(t, true, "{id: 1, url: "+r.URL+", secretFile: SECRET}")
+			h.write(catalogue.EventDecisionChanged, "First")
+			h.deliver(time.Now())
+			if out := h.must("webhook", "deliveries"); !strings.Contains(out, "retrying") || !strings.Contains(out, test.detail) {
+				t.Error(out)
+			}
+		})
+	}
+	t.Run("one that hangs does not delay another", func(t *testing.T) {
+		slow, fast := newReceiver(t), newReceiver(t)
+		slow.responds(func(_ http.ResponseWriter, req *http.Request) {
+			select {
+			case <-hung:
+			case <-req.Context().Done():
+			}
+		})
+		h := newHooked(t, true, "{id: 1, url: "+slow.URL+", secretFile: SECRET}", "{id: 2, url: "+fast.URL+", secretFile: SECRET}")
+		h.write(catalogue.EventDecisionChanged, "First")
+		ctx, cancel := context.WithCancel(t.Context())
+		fast.responds(func(http.ResponseWriter, *http.Request) { cancel() }) // the other one still hangs
+		if _, err := h.sender.DeliverDue(ctx, time.Now()); err == nil {
+			t.Error("not cancelled")
+		}
+		if len(fast.take()) != 1 {
+			t.Error("the other webhook got nothing")
+		}
+		close(hung)
+	})
+}
+
+// TestWebhooksToPrivateAddressesAreRefused tries addresses that only this machine or its network can reach, also behind
+// names. The address is checked when the connection is made, so it does not matter what a name was before.
+func TestWebhooksToPrivateAddressesAreRefused(t *testing.T) {
+	r := newReceiver(t)
+	_, port, err := net.SplitHostPort(r.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := newNameServer(t)
+	before := net.DefaultResolver
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "udp", server)
+	}}
+	t.Cleanup(func() { net.DefaultResolver = before })
+	for _, host := range []string{
+		"127.0.0.1", "127.1.2.3", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "192.0.0.1", "198.18.0.1", "224.0.0.1", "255.255.255.255",
+		"[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:a9fe:a9fe]", "[fe80::1]", "[fd00::1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "[2001:db8::1]",
+		"localhost", "private.example.com", "rebinding.example.com",
+	} {
+		t.Run(host, func(t *testing.T) {
+			h := newHooked(t, false, `{id: 1, url: "http://`+host+":"+port+`/", secretFile: SECRET}`)
+			code, _, complaints := h.run("webhook", "test", "1")
+			if code != exitFailed || !strings.Contains(complaints, "private or reserved") {
+				t.Errorf("exit %d: %s", code, complaints)
+			}
+		})
+	}
+	if got := r.take(); len(got) > 0 {
+		t.Errorf("received %q", got)
+	}
+	h := newHooked(t, false, "{id: 1, url: "+r.URL+", secretFile: SECRET}")
+	if out := h.must("webhook", "test", "1", "--webhook-private-addresses"); !strings.Contains(out, "accepted the message with status 204") || len(r.take()) != 1 {
+		t.Error(out)
+	}
+}
+
+// newNameServer answers that private.example.com is 10.0.0.1, and that rebinding.example.com is another private address
+// after each query. It returns its address.
+func newNameServer(t *testing.T) string {
+	t.Helper()
+	var listen net.ListenConfig
+	conn, err := listen.ListenPacket(t.Context(), "udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	go func() {
+		buffer, asked := make([]byte, 1500), 0
+		for {
+			n, from, err := conn.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			var m dnsmessage.Message
+			if m.Unpack(buffer[:n]) != nil || len(m.Questions) != 1 {
+				continue
+			}
+			q := m.Questions[0]
+			m.Header.Response = true
+			if q.Type == dnsmessage.TypeA {
+				ip := [4]byte{10, 0, 0, 1}
+				if strings.HasPrefix(q.Name.String(), "rebinding") {
+					ip = [4]byte{127, 0, 0, byte(asked%2 + 1)}
+					asked++
+				}
+				m.Answers = []dnsmessage.Resource{{Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}, Body: &dnsmessage.AResource{A: ip}}}
+			}
+			m.Additionals = nil
+			if reply, err := m.Pack(); err == nil {
+				_, _ = conn.WriteTo(reply, from)
+			}
+		}
+	}()
+	return conn.LocalAddr().String()
+}
+
+// TestOneProcessHoldsALease lets processes take a lease at once and one after the other.
+func TestOneProcessHoldsALease(t *testing.T) {
+	h := newHouse(t)
+	leases := make([]*outbox.Lease, 4)
+	for i := range leases {
+		leases[i] = outbox.NewLease(h.store.Conn, "job", fmt.Sprint("process ", i))
+	}
+	holders := func() (held []int) {
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		for i, l := range leases {
+			all.Go(func() {
+				is, err := l.TakeLease(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				if mu.Lock(); is {
+					held = append(held, i)
+				}
+				mu.Unlock()
+			})
+		}
+		all.Wait()
+		return held
+	}
+	first := holders()
+	for range 5 {
+		held := holders()
+		if len(held) > 1 || len(first) == 1 && (len(held) != 1 || held[0] != first[0]) {
+			t.Fatalf("held by %v, then by %v", first, held)
+		}
+	}
+}

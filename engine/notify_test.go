@@ -1,0 +1,243 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lifthouse/engine/facts"
+	"lifthouse/engine/source"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/outbox"
+)
+
+// past is a running campaign whose days are over, so that people can act after its decisions.
+type past struct {
+	*trial
+	days daysChecked
+}
+
+// newPast declares a campaign that started 30 days ago. change modifies it.
+func newPast(t *testing.T, change func(*catalogue.Campaign)) *past {
+	t.Helper()
+	p := &past{newTrial(t, time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -30)), newDaysChecked()}
+	p.campaign.ID, p.campaign.Active, p.campaign.StartDate = 2, true, &catalogue.Date{Time: p.first.Add(-time.Hour)}
+	if change != nil {
+		change(&p.campaign)
+	}
+	p.apply()
+	return p
+}
+
+// arrive stores a day, accepted at its end, with the given visitors and converted visitors of each variation.
+func (p *past) arrive(day int, visitors []int, converted ...int) {
+	p.t.Helper()
+	var events []schema.Event
+	for variation, n := range visitors {
+		for visitor := range n {
+			p.ids++
+			e := schema.Event{
+				EventID: 2 * p.ids, Time: p.first.AddDate(0, 0, day).Add(time.Hour + time.Duration(visitor)*time.Second), WebsiteID: 1,
+				Subject: schema.SubjectCampaign, SubjectID: 2, VisitorID: p.ids, VariationID: int64(variation), Kind: schema.KindView,
+			}
+			events = append(events, e)
+			if visitor < converted[variation] {
+				e.EventID, e.Kind, e.GoalID, e.Time = e.EventID+1, schema.KindGoal, 1, e.Time.Add(time.Minute)
+				events = append(events, e)
+			}
+		}
+	}
+	if err := schema.InsertEvents(p.t.Context(), p.conn, events, p.first.AddDate(0, 0, day).Add(23*time.Hour)); err != nil {
+		p.t.Fatal(err)
+	}
+	p.refresh()
+}
+
+// pass is a pass at an hour of a day. It returns the messages that it wrote, as event, state and text.
+func (p *past) pass(e *Engine, day, hour int) []string {
+	p.t.Helper()
+	before := p.messages()
+	e.recordLooks(p.t.Context(), p.first.AddDate(0, 0, day).Add(time.Duration(hour)*time.Hour), p.days)
+	var written []string
+	for _, m := range p.messages()[len(before):] {
+		var data outbox.Data
+		if err := json.Unmarshal(m.Body, &data); err != nil || data.CampaignID != 2 || data.Name != "Banner" || data.Text == "" {
+			p.t.Errorf("message %s: %v", m.Body, err)
+		}
+		written = append(written, strings.TrimSpace(m.Event+" "+m.State))
+	}
+	return written
+}
+
+// messages returns all messages, the earliest first.
+func (p *past) messages() []outbox.Sent {
+	p.t.Helper()
+	all, err := p.engine.Outbox.RecentMessages(p.t.Context(), 1, 0, 1000)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// otherEngine returns the engine of another process that knows nothing yet.
+func (p *past) otherEngine() *Engine {
+	p.t.Helper()
+	e := New(p.conn, p.catalogue, source.DefaultLimits, []*facts.Refresher{facts.NewRefresher(p.conn, false)})
+	if err := e.OpenFacts(p.t.Context()); err != nil {
+		p.t.Fatal(err)
+	}
+	return e
+}
+
+// TestDecisionsAreReportedOnce passes each day over a campaign with a winner. The message is written with the look, a day
+// after its end, and never again: not by later passes, nor by another server, nor after a restart.
+func TestDecisionsAreReportedOnce(t *testing.T) {
+	p := newPast(t, nil)
+	both := []int{500, 500}
+	for day := range 9 {
+		p.arrive(day, both, 50, 80)
+		if got := p.pass(p.engine, day, 23); got != nil {
+			t.Errorf("day %d: %q", day, got)
+		}
+	}
+	p.arrive(9, both, 50, 80)
+	if got := p.pass(p.engine, 9, 1); len(got) != 1 || got[0] != "decision.changed ship" {
+		t.Fatalf("after the look: %q", got)
+	}
+	var data outbox.Data
+	if err := json.Unmarshal(p.messages()[0].Body, &data); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(data.Text, "Ship Green") || !strings.Contains(data.Sentence, "interval") || !strings.Contains(data.Worth, "a month") || data.Lift == nil || data.PerMonth == nil {
+		t.Errorf("%+v", data)
+	}
+	p.days = newDaysChecked()
+	for name, e := range map[string]*Engine{"same": p.engine, "other": p.otherEngine()} {
+		for day := 9; day < 30; day++ {
+			if got := p.pass(e, day, 2); slices.Contains(got, "decision.changed ship") {
+				t.Errorf("%s server, day %d: %q", name, day, got)
+			}
+		}
+	}
+}
+
+// TestImportedDecisionsAreNotReported imports the events of a past campaign at once.
+func TestImportedDecisionsAreNotReported(t *testing.T) {
+	x := newTrial(t, firstDay)
+	x.weeks([]int{50, 80}, []int{50, 80})
+	x.engine.recordLooks(t.Context(), time.Now(), newDaysChecked())
+	if all, err := x.engine.Outbox.RecentMessages(t.Context(), 1, 0, 10); err != nil || len(all) > 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
+// TestAutoStop stops a campaign that is to be rolled back, once. A person who starts it again knows the decision.
+func TestAutoStop(t *testing.T) {
+	for _, autoStop := range []string{"", catalogue.AutoStopRollBack, catalogue.AutoStopInvalid, catalogue.AutoStopBoth} {
+		t.Run("autoStop "+autoStop, func(t *testing.T) {
+			p := newPast(t, func(c *catalogue.Campaign) { c.AutoStop = autoStop })
+			both := []int{500, 500}
+			for day := range 10 {
+				p.arrive(day, both, 80, 30)
+			}
+			if got := p.pass(p.engine, 10, 1); !slices.Contains(got, "decision.changed rollBack") {
+				t.Fatalf("%q", got)
+			}
+			state := func() catalogue.LiveCampaign { return p.catalogue.Snapshot().AccountResources(1).Campaigns[2] }
+			stops := autoStop == catalogue.AutoStopRollBack || autoStop == catalogue.AutoStopBoth
+			if state().Active == stops {
+				t.Fatalf("active %v", state().Active)
+			}
+			if !stops {
+				return
+			}
+			if run := state().Runs[0]; run.StoppedBy != "auto-stop: rollBack" {
+				t.Errorf("stopped by %q", run.StoppedBy)
+			}
+			log, err := p.catalogue.ReadAuditLog(t.Context(), 1, p.first, 1)
+			if err != nil || log[0].By != "auto-stop: rollBack" || log[0].Change != "inactive" {
+				t.Errorf("audit %+v, %v", log, err)
+			}
+			if err := p.engine.reportRuns(t.Context(), p.catalogue.Snapshot(), time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			if last := p.messages()[len(p.messages())-1]; last.Event != catalogue.EventCampaignStopped || !strings.Contains(string(last.Body), "stopped automatically, because the decision is rollBack") {
+				t.Errorf("%s %s", last.Event, last.Body)
+			}
+			if _, _, err := p.catalogue.SwitchCampaign(catalogue.WithAuthor(t.Context(), "a person"), 1, 0, 2, true); err != nil {
+				t.Fatal(err)
+			}
+			p.days = newDaysChecked()
+			for _, e := range []*Engine{p.engine, p.otherEngine()} {
+				p.pass(e, 12, 1)
+			}
+			if !state().Active {
+				t.Error("stopped again for the same decision")
+			}
+		})
+	}
+}
+
+// TestChecksHaveOneMessageADay lets the split of the visitors go wrong and the events stop and arrive again.
+func TestChecksHaveOneMessageADay(t *testing.T) {
+	p := newPast(t, nil)
+	var got []string
+	note := func(day, hour int) {
+		for _, m := range p.pass(p.engine, day, hour) {
+			got = append(got, fmt.Sprint(day, " ", m))
+		}
+	}
+	for day := range 3 {
+		p.arrive(day, []int{500, 300}, 50, 30)
+		note(day+1, 1)
+		note(day+1, 2)
+	}
+	for day := 4; day < 7; day++ { // no events on days 3 to 5
+		note(day, 23)
+	}
+	p.arrive(6, []int{500, 300}, 50, 30)
+	note(7, 0)
+	note(8, 0)
+	want := []string{"2 check.failed sampleRatio", "2 decision.changed invalid", "4 check.failed silence", "7 check.cleared silence"}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestStartsAndStopsAreReported starts and stops a campaign. Each start and stop has one message, also from another
+// server, with its author and its time.
+func TestStartsAndStopsAreReported(t *testing.T) {
+	p := newPast(t, nil)
+	report := func(e *Engine) {
+		t.Helper()
+		if err := e.reportRuns(t.Context(), p.catalogue.Snapshot(), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report(p.engine)
+	if got := p.messages(); len(got) > 0 {
+		t.Fatalf("a start of 30 days ago: %+v", got)
+	}
+	for i, active := range []bool{false, true, false} {
+		if _, _, err := p.catalogue.SwitchCampaign(catalogue.WithAuthor(t.Context(), "token 3 Ann"), 1, 0, 2, active); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range []*Engine{p.engine, p.otherEngine()} {
+			report(e)
+		}
+		got := p.messages()
+		if len(got) != i+1 {
+			t.Fatalf("%d messages after %d changes", len(got), i+1)
+		}
+		event := map[bool]string{true: catalogue.EventCampaignStarted, false: catalogue.EventCampaignStopped}[active]
+		if last := got[i]; last.Event != event || !strings.Contains(string(last.Body), `"by":"token 3 Ann"`) || time.Since(last.RecordedAt) > time.Minute {
+			t.Errorf("%s %s at %s", last.Event, last.Body, last.RecordedAt)
+		}
+	}
+}

@@ -18,13 +18,13 @@ import (
 // past is a running campaign whose days are over, so that people can act after its decisions.
 type past struct {
 	*trial
-	days daysChecked
+	recorders map[*Engine]*Recorder
 }
 
 // newPast declares a campaign that started 30 days ago. change modifies it.
 func newPast(t *testing.T, change func(*catalogue.Campaign)) *past {
 	t.Helper()
-	p := &past{newTrial(t, time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -30)), newDaysChecked()}
+	p := &past{newTrial(t, time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -30)), map[*Engine]*Recorder{}}
 	p.campaign.ID, p.campaign.Active, p.campaign.StartDate = 2, true, &catalogue.Date{Time: p.first.Add(-time.Hour)}
 	if change != nil {
 		change(&p.campaign)
@@ -61,7 +61,10 @@ func (p *past) arrive(day int, visitors []int, converted ...int) {
 func (p *past) pass(e *Engine, day, hour int) []string {
 	p.t.Helper()
 	before := p.messages()
-	e.recordLooks(p.t.Context(), p.first.AddDate(0, 0, day).Add(time.Duration(hour)*time.Hour), p.days)
+	if p.recorders[e] == nil {
+		p.recorders[e] = NewRecorder(e)
+	}
+	p.recorders[e].RecordDue(p.t.Context(), p.first.AddDate(0, 0, day).Add(time.Duration(hour)*time.Hour))
 	var written []string
 	for _, m := range p.messages()[len(before):] {
 		var data outbox.Data
@@ -116,7 +119,7 @@ func TestDecisionsAreReportedOnce(t *testing.T) {
 	if !strings.HasPrefix(data.Text, "Ship Green") || !strings.Contains(data.Sentence, "interval") || !strings.Contains(data.Worth, "a month") || data.Lift == nil || data.PerMonth == nil {
 		t.Errorf("%+v", data)
 	}
-	p.days = newDaysChecked()
+	clear(p.recorders) // as after a restart
 	for name, e := range map[string]*Engine{"same": p.engine, "other": p.otherEngine()} {
 		for day := 9; day < 30; day++ {
 			if got := p.pass(e, day, 2); slices.Contains(got, "decision.changed ship") {
@@ -130,7 +133,7 @@ func TestDecisionsAreReportedOnce(t *testing.T) {
 func TestImportedDecisionsAreNotReported(t *testing.T) {
 	x := newTrial(t, firstDay)
 	x.weeks([]int{50, 80}, []int{50, 80})
-	x.engine.recordLooks(t.Context(), time.Now(), newDaysChecked())
+	NewRecorder(x.engine).RecordDue(t.Context(), time.Now())
 	if all, err := x.engine.Outbox.RecentMessages(t.Context(), 1, 0, 10); err != nil || len(all) > 0 {
 		t.Errorf("%v, %v", all, err)
 	}
@@ -172,7 +175,7 @@ func TestAutoStop(t *testing.T) {
 			if _, _, err := p.catalogue.SwitchCampaign(catalogue.WithAuthor(t.Context(), "a person"), 1, 0, 2, true); err != nil {
 				t.Fatal(err)
 			}
-			p.days = newDaysChecked()
+			clear(p.recorders) // as after a restart
 			for _, e := range []*Engine{p.engine, p.otherEngine()} {
 				p.pass(e, 12, 1)
 			}

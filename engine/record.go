@@ -15,13 +15,24 @@ import (
 // that have become mature.
 const recordInterval = 10 * time.Minute
 
-// FollowLooks records the looks of all subjects, and what follows from them, until the context ends.
-func (e *Engine) FollowLooks(ctx context.Context) {
+// Recorder records over time what becomes final: looks, harm, and the messages about decisions and checks.
+type Recorder struct {
+	engine *Engine
+	harm   map[plan.Subject]time.Time // the day on which each subject was last checked for harm
+	judged map[plan.Subject]time.Time // the day on which it was last judged
+}
+
+// NewRecorder returns a recorder of an engine.
+func NewRecorder(e *Engine) *Recorder {
+	return &Recorder{e, map[plan.Subject]time.Time{}, map[plan.Subject]time.Time{}}
+}
+
+// FollowLooks records what is due, in regular passes, until the context ends.
+func (r *Recorder) FollowLooks(ctx context.Context) {
 	tick := time.NewTicker(recordInterval)
 	defer tick.Stop()
-	days := newDaysChecked()
 	for {
-		e.recordLooks(ctx, time.Now(), days)
+		r.RecordDue(ctx, time.Now())
 		select {
 		case <-ctx.Done():
 			return
@@ -30,30 +41,24 @@ func (e *Engine) FollowLooks(ctx context.Context) {
 	}
 }
 
-// daysChecked has the day on which each subject was last checked for harm, and last judged.
-type daysChecked struct{ harm, judged map[plan.Subject]time.Time }
-
-func newDaysChecked() daysChecked {
-	return daysChecked{map[plan.Subject]time.Time{}, map[plan.Subject]time.Time{}}
-}
-
-// recordLooks records the looks that are mature now and any harm so far. Then it judges the subjects with new records,
-// and once a day all that can still change.
-func (e *Engine) recordLooks(ctx context.Context, now time.Time, days daysChecked) {
+// RecordDue records the looks that are mature at a time and any harm so far. Then it judges the subjects with new records,
+// and once a day all that can still change. It logs errors, and the next pass tries again.
+func (r *Recorder) RecordDue(ctx context.Context, now time.Time) {
+	e := r.engine
 	if _, err := e.Outbox.KnownMessages(ctx, true); err != nil && ctx.Err() == nil { // other servers may have written some
 		slog.WarnContext(ctx, "read messages failed", "err", err)
 	}
 	for _, owned := range e.catalogue.Snapshot().AllAccounts() {
 		for _, p := range declaredPlans(owned) {
-			n, err := e.recordLooksOf(ctx, p, now, days.harm)
+			n, err := e.recordLooksOf(ctx, p, now, r.harm)
 			if n > 0 {
 				slog.InfoContext(ctx, "looks recorded", "subject", p.Subject, "rows", n)
-				delete(days.judged, p.Subject)
+				delete(r.judged, p.Subject)
 			}
 			today := now.UTC().Truncate(24 * time.Hour)
-			if err == nil && days.judged[p.Subject].Before(today) && !isOver(p, now) {
+			if err == nil && r.judged[p.Subject].Before(today) && !isOver(p, now) {
 				if err = e.judgeSubject(ctx, owned, p.Subject, now); err == nil {
-					days.judged[p.Subject] = today
+					r.judged[p.Subject] = today
 				}
 			}
 			if ctx.Err() != nil {

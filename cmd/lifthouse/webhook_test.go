@@ -243,7 +243,9 @@ func TestHostileReceiversCostNothing(t *testing.T) {
 		answer func(http.ResponseWriter, *http.Request)
 		detail string
 	}{
-		"redirects": {func(w http.ResponseWriter, req *http.Request) { http.Redirect(w, req, "http://169.254.169.254/", http.StatusFound) }, "redirects"},
+		"redirects": {func(w http.ResponseWriter, req *http.Request) {
+			http.Redirect(w, req, "http://169.254.169.254/", http.StatusFound)
+		}, "redirects"},
 		"an endless body": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusInternalServerError)
 			for {

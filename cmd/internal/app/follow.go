@@ -10,6 +10,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/cmd/internal/webhook"
+	"lifthouse/engine"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/outbox"
@@ -33,7 +34,7 @@ func (s *Store) startBackgroundTasks(ctx context.Context, o *ServerOptions, hand
 	}
 	background.Go(func() { s.Journal.FlushPeriodically(ctx, journalInterval) })
 	background.Go(func() { s.Engine.FollowStatuses(ctx) })
-	background.Go(func() { s.Engine.FollowLooks(ctx) })
+	background.Go(func() { engine.NewRecorder(s.Engine).FollowLooks(ctx) })
 	background.Go(func() { s.Engine.FollowRuns(ctx) })
 	sender := s.WebhookSender(webhook.Options{PublicURL: o.API.PublicURL, Release: o.API.Release, AllowPrivate: o.PrivateWebhooks, Count: handler.CountDelivery})
 	background.Go(func() { sender.FollowMessages(ctx) })

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/webhook"
+	"lifthouse/engine"
+	"lifthouse/engine/query"
+	"lifthouse/engine/source"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/outbox"
+	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
+)
+
+// shop is a simulated shop with campaigns, and two servers that share its store.
+type shop struct {
+	t         *testing.T
+	r         *rand.Rand
+	conn      driver.Conn
+	hooks     *receiver
+	first     time.Time
+	campaigns []simulated
+	servers   [2]*simulatedServer
+	ids       uint64
+	decided   map[string]bool // what reports say, as "campaign status"
+	kills     int
+}
+
+// simulated is a campaign: its visitors a day and conversion rate, by variation.
+type simulated struct {
+	visitors [2]int
+	rates    [2]float64
+}
+
+// simulatedServer is what a server does besides answering requests, with a simulated clock.
+type simulatedServer struct {
+	store    *app.Store
+	recorder *engine.Recorder
+	sender   *webhook.Sender
+	lease    *outbox.Lease
+	left     *int // operations until it is killed
+}
+
+// TestAShopsDecisionsArriveOnce follows the campaigns of a shop day by day. Two servers record and deliver; they are killed
+// in between, and the receiver refuses all messages for an hour. Each decision that a report shows arrives exactly once,
+// in the order in which the decisions were recorded.
+func TestAShopsDecisionsArriveOnce(t *testing.T) {
+	days := tier.Of(12, 60)
+	s := newShop(t, tier.Of(10, 200), days)
+	for day := range days {
+		s.liveDay(day)
+		now := s.first.AddDate(0, 0, day+1).Add(40 * time.Minute)
+		refused := day%7 == 3
+		if refused {
+			s.hooks.responds(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+		}
+		s.work(now)
+		if refused {
+			s.deliver(now.Add(time.Hour))
+			s.hooks.responds(nil)
+		}
+		s.noteDecisions()
+	}
+	end := s.first.AddDate(0, 0, days+1)
+	for len(s.missing()) > 0 { // after a kill, the other server waits for the lease
+		s.deliver(end)
+		end = end.Add(time.Hour)
+	}
+	s.checkReceived()
+	t.Logf("%d campaigns, %d days, %d decisions, %d kills", len(s.campaigns), days, len(s.decided), s.kills)
+}
+
+func newShop(t *testing.T, campaigns, days int) *shop {
+	t.Helper()
+	s := &shop{
+		t: t, r: rand.New(rand.NewPCG(1, 2)), hooks: newReceiver(t), decided: map[string]bool{},
+		first: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -days-2),
+	}
+	if tier.IsLong() {
+		s.conn = schematest.SharedServer(t).OpenMigrated(t)
+	} else {
+		s.conn = schematest.OpenMigrated(t)
+	}
+	site := catalogue.Website{ID: 1, Domain: "shop.example.com", Goals: []catalogue.Goal{{ID: 1, Name: "Purchase"}}}
+	for i := range campaigns {
+		n, rate := 60+s.r.IntN(100), 0.08+0.08*s.r.Float64()
+		c := simulated{[2]int{n, n}, [2]float64{rate, rate}}
+		declared := catalogue.Campaign{
+			ID: int64(i + 1), Name: fmt.Sprint("Campaign ", i+1), Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: 1,
+			ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, Variations: []catalogue.Variation{{ID: 1, Name: "New", Share: 50}},
+			Initial: catalogue.Initial{Active: true, StartDate: &catalogue.Date{Time: s.first.Add(-time.Hour)}},
+		}
+		switch i % 5 { // the others are harmless
+		case 0:
+			c.rates[1] *= 1.8
+		case 1:
+			c.rates[1] *= 0.4
+		case 2:
+			c.visitors[1] /= 2
+		case 3:
+			declared.Looks, declared.EquivalenceMargin = catalogue.DailyLooks, 40
+		}
+		s.campaigns = append(s.campaigns, c)
+		site.Campaigns = append(site.Campaigns, declared)
+	}
+	c, err := catalogue.Open(t.Context(), s.conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hook := catalogue.Webhook{ID: 1, URL: s.hooks.URL, Events: []string{catalogue.EventDecisionChanged}, Format: catalogue.FormatSlack}
+	account := catalogue.Account{ID: 1, Name: "Shop", Websites: []catalogue.Website{site}, Webhooks: []catalogue.Webhook{hook}}
+	if _, err := c.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{account}}, false); err != nil {
+		t.Fatal(err)
+	}
+	for i := range s.servers {
+		s.startServer(i, false)
+	}
+	return s
+}
+
+// startServer starts a server, which is killed after some operations if killed is true.
+func (s *shop) startServer(i int, killed bool) {
+	s.t.Helper()
+	server := &simulatedServer{}
+	conn := s.conn
+	store, err := app.NewStore(s.t.Context(), conn, schema.Address{}, app.Options{Limits: source.DefaultLimits})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if killed { // after it started
+		left := 1 + s.r.IntN(10*len(s.campaigns))
+		server.left, conn = &left, schematest.KilledConn{Conn: s.conn, Left: &left}
+		if store, err = app.NewStore(s.t.Context(), conn, schema.Address{}, app.Options{Limits: source.DefaultLimits}); err != nil {
+			s.kills++
+			s.startServer(i, false)
+			return
+		}
+	}
+	server.store, server.recorder, server.lease = store, engine.NewRecorder(store.Engine), outbox.NewLease(conn, "webhooks", fmt.Sprint(i, " ", s.r.Uint64()))
+	server.sender = webhook.NewSender(store.Engine.Outbox, store.Catalogue, webhook.Options{AllowPrivate: true, Lease: server.lease})
+	s.servers[i] = server
+}
+
+// liveDay stores the events of a day, accepted half an hour after its end.
+func (s *shop) liveDay(day int) {
+	s.t.Helper()
+	var events []schema.Event
+	for i, c := range s.campaigns {
+		for variation, n := range c.visitors {
+			for visitor := range n {
+				s.ids++
+				e := schema.Event{
+					EventID: 2 * s.ids, Time: s.first.AddDate(0, 0, day).Add(time.Hour + time.Duration(visitor)*time.Minute), WebsiteID: 1,
+					Subject: schema.SubjectCampaign, SubjectID: int64(i + 1), VisitorID: s.ids, VariationID: int64(variation), Kind: schema.KindView,
+				}
+				events = append(events, e)
+				if s.r.Float64() < c.rates[variation] {
+					e.EventID, e.Kind, e.GoalID, e.Time = e.EventID+1, schema.KindGoal, 1, e.Time.Add(time.Minute)
+					events = append(events, e)
+				}
+			}
+		}
+	}
+	if err := schema.InsertEvents(s.t.Context(), s.conn, events, s.first.AddDate(0, 0, day+1).Add(30*time.Minute)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// work lets both servers make a pass and deliver. Each is sometimes killed, and starts again.
+func (s *shop) work(now time.Time) {
+	s.t.Helper()
+	for i := range s.servers {
+		if s.r.IntN(3) == 0 {
+			s.startServer(i, true)
+		}
+		server := s.servers[i]
+		if err := server.store.Engine.RefreshFacts(s.t.Context()); err == nil || server.left == nil {
+			server.recorder.RecordDue(s.t.Context(), now)
+			s.deliverBy(server, now)
+		}
+		if server.left != nil {
+			s.kills++
+			s.startServer(i, false)
+			if err := s.servers[i].store.Engine.RefreshFacts(s.t.Context()); err != nil {
+				s.t.Fatal(err)
+			}
+			s.servers[i].recorder.RecordDue(s.t.Context(), now)
+		}
+	}
+	s.deliver(now)
+}
+
+// deliver lets the servers deliver what is due.
+func (s *shop) deliver(now time.Time) {
+	s.t.Helper()
+	for _, server := range s.servers {
+		s.deliverBy(server, now)
+	}
+}
+
+func (s *shop) deliverBy(server *simulatedServer, now time.Time) {
+	s.t.Helper()
+	held, err := server.lease.TakeLease(s.t.Context())
+	if held && err == nil {
+		_, err = server.sender.DeliverDue(s.t.Context(), now)
+	}
+	if err != nil && !errors.Is(err, schematest.ErrKilled) && server.left == nil {
+		s.t.Error(err)
+	}
+}
+
+// noteDecisions notes the decisions of today's reports.
+func (s *shop) noteDecisions() {
+	s.t.Helper()
+	e := s.servers[0].store.Engine
+	for i := range s.campaigns {
+		p, err := e.PlanReport(query.Request{AccountID: 1, SubjectID: int64(i + 1), Scorecard: true})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		r, err := e.ComputeReport(context.WithoutCancel(s.t.Context()), p)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if status := string(r.Decision.Status); slices.Contains([]string{"ship", "rollBack", "noDifference", "invalid"}, status) {
+			s.decided[fmt.Sprint(i+1, " ", status)] = true
+		}
+	}
+}
+
+// arrived returns the decisions in the order in which they were recorded and accepted by the receiver.
+func (s *shop) arrived() (found []string) {
+	s.t.Helper()
+	sent, err := s.servers[0].store.Engine.Outbox.RecentMessages(s.t.Context(), 1, 0, 10_000)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	slices.Reverse(sent)
+	for i := range sent {
+		for _, d := range sent[i].Deliveries {
+			if d.Outcome == outbox.Delivered {
+				found = append(found, fmt.Sprint(sent[i].Subject.ID, " ", sent[i].State))
+			}
+		}
+	}
+	return found
+}
+
+// missing returns the decisions that have not arrived.
+func (s *shop) missing() (missing []string) {
+	arrived := s.arrived()
+	for decision := range s.decided {
+		if !slices.Contains(arrived, decision) {
+			missing = append(missing, decision)
+		}
+	}
+	return missing
+}
+
+// checkReceived compares what the receiver got with the decisions of the reports. A message that a server delivered and
+// did not record before it was killed arrives again, directly after the first time or after a new start.
+func (s *shop) checkReceived() {
+	s.t.Helper()
+	arrived := s.arrived()
+	if len(arrived) != len(s.decided) {
+		s.t.Errorf("%d messages about %d decisions: %q", len(arrived), len(s.decided), arrived)
+	}
+	var order []string
+	for _, request := range s.hooks.take() {
+		var body struct{ Text string }
+		if err := json.Unmarshal([]byte(request.body), &body); err != nil {
+			s.t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(body.Text, "campaign=")
+		id, _, _ := strings.Cut(rest, "|")
+		if !slices.Contains(order, id) { // not refused before, nor sent again
+			order = append(order, id)
+		}
+	}
+	var want []string
+	for _, decision := range arrived {
+		id, _, _ := strings.Cut(decision, " ")
+		if !slices.Contains(want, id) {
+			want = append(want, id)
+		}
+	}
+	if !slices.Equal(order, want) {
+		s.t.Errorf("received in the order %q, recorded in the order %q", order, want)
+	}
+}

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const copyHelp = `Copy adds the catalogue, the tokens, the recorded looks and the events of another store to the store that --store
+const copyHelp = `Copy adds the catalogue, the tokens, the recorded looks, the messages to webhooks and the events of another store to the store that --store
 names. The other store is an embedded store, which no server may hold, or one on servers. It is not changed. One process can
 open one embedded store: between two embedded stores, use 'lifthouse backup' and 'lifthouse restore'.
 
@@ -93,6 +93,7 @@ func (p *program) copyStore(ctx context.Context, s *app.Store, source schema.Add
 	}
 	p.printLine("catalogue: %s copied", terminal.CountWithNoun(copied.Catalogue, "row"))
 	p.printLine("looks: %d copied", copied.Looks)
+	p.printLine("messages: %d copied", copied.Messages)
 	p.printLine("events: %s copied, %.1f s; each counts once, however often it is copied", terminal.CountWithNoun(copied.Events, "row"), time.Since(started).Seconds())
 	return nil
 }

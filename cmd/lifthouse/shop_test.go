@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/cmd/internal/app"
@@ -124,6 +125,13 @@ func newShop(t *testing.T, campaigns, days int) *shop {
 	hook := catalogue.Webhook{ID: 1, URL: s.hooks.URL, Events: []string{catalogue.EventDecisionChanged}, Format: catalogue.FormatSlack}
 	account := catalogue.Account{ID: 1, Name: "Shop", Websites: []catalogue.Website{site}, Webhooks: []catalogue.Webhook{hook}}
 	if _, err := c.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{account}}, false); err != nil {
+		t.Fatal(err)
+	}
+	// The webhook was declared before the first simulated day.
+	err = s.conn.Exec(t.Context(), "INSERT INTO catalogue (account_id, kind, id, facet, version, body, writer) "+
+		"SELECT account_id, kind, id, facet, version + 1, {body:String}, 'test' FROM catalogue WHERE kind = 'webhook' AND facet = 'state'",
+		clickhouse.Named("body", `{"createDate":"2020-01-01T00:00:00Z","updateDate":"2020-01-01T00:00:00Z"}`))
+	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range s.servers {
@@ -279,6 +287,7 @@ func (s *shop) checkReceived() {
 	if len(arrived) != len(s.decided) {
 		s.t.Errorf("%d messages about %d decisions: %q", len(arrived), len(s.decided), arrived)
 	}
+	accepted := 0
 	var order []string
 	for _, request := range s.hooks.take() {
 		var body struct{ Text string }
@@ -287,6 +296,9 @@ func (s *shop) checkReceived() {
 		}
 		_, rest, _ := strings.Cut(body.Text, "campaign=")
 		id, _, _ := strings.Cut(rest, "|")
+		if request.accepted {
+			accepted++
+		}
 		if !slices.Contains(order, id) { // not refused before, nor sent again
 			order = append(order, id)
 		}
@@ -297,6 +309,9 @@ func (s *shop) checkReceived() {
 		if !slices.Contains(want, id) {
 			want = append(want, id)
 		}
+	}
+	if again := accepted - len(arrived); again < 0 || again > s.kills {
+		s.t.Errorf("%d messages arrived again after %d kills", again, s.kills)
 	}
 	if !slices.Equal(order, want) {
 		s.t.Errorf("received in the order %q, recorded in the order %q", order, want)

@@ -36,8 +36,9 @@ type receiver struct {
 
 // request is a received message.
 type request struct {
-	id   string
-	body string
+	id       string
+	body     string
+	accepted bool
 }
 
 const testKey = "lifthouse-tests-0123456789"
@@ -60,8 +61,8 @@ func newReceiver(t *testing.T) *receiver {
 			}
 		}
 		r.mu.Lock()
-		r.received = append(r.received, request{id, string(body)})
 		answer := r.answer
+		r.received = append(r.received, request{id, string(body), answer == nil})
 		r.mu.Unlock()
 		if answer != nil {
 			answer(w, req)

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -173,16 +174,23 @@ type Delivery struct {
 
 // RecordDelivery stores an attempt or a request.
 func (o *Outbox) RecordDelivery(ctx context.Context, d Delivery) error {
-	err := schema.InsertRows(ctx, o.conn, insertDeliverySQL, []Delivery{d}, func(d *Delivery) []any {
-		return []any{d.AccountID, d.WebhookID, d.MessageID, d.At, string(d.Outcome), d.Status, d.Detail}
-	})
-	if err != nil {
-		return fmt.Errorf("record delivery: %w", err)
+	if err := o.insertDeliveries(ctx, []Delivery{d}); err != nil {
+		return err
 	}
 	if d.Outcome == Requested {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.signalAdded()
+	}
+	return nil
+}
+
+func (o *Outbox) insertDeliveries(ctx context.Context, deliveries []Delivery) error {
+	err := schema.InsertRows(ctx, o.conn, insertDeliverySQL, deliveries, func(d *Delivery) []any {
+		return []any{d.AccountID, d.WebhookID, d.MessageID, d.At, string(d.Outcome), d.Status, d.Detail}
+	})
+	if err != nil {
+		return fmt.Errorf("record delivery: %w", err)
 	}
 	return nil
 }
@@ -239,4 +247,35 @@ func (o *Outbox) RecentMessages(ctx context.Context, account, website int64, lim
 		return nil, fmt.Errorf("read messages: %w", err)
 	}
 	return all, nil
+}
+
+// CopyFrom adds the messages of accounts in another store that this store lacks, with the state of their deliveries, and
+// returns their number.
+func (o *Outbox) CopyFrom(ctx context.Context, from driver.Conn, accounts []int64) (int, error) {
+	known, err := o.KnownMessages(ctx, true)
+	if err != nil {
+		return 0, err
+	}
+	copied := 0
+	for _, account := range accounts {
+		sent, err := New(from).RecentMessages(ctx, account, 0, math.MaxUint32)
+		if err != nil {
+			return copied, err
+		}
+		var messages []Message
+		var deliveries []Delivery
+		for i := range sent {
+			if known[sent[i].ID] == nil {
+				messages, deliveries = append(messages, sent[i].Message), append(deliveries, sent[i].Deliveries...)
+			}
+		}
+		if err := o.insertDeliveries(ctx, deliveries); err != nil { // first, so a server of this store does not deliver again
+			return copied, err
+		}
+		n, err := o.WriteMessages(ctx, messages)
+		if copied += n; err != nil {
+			return copied, err
+		}
+	}
+	return copied, nil
 }

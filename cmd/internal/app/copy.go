@@ -17,10 +17,11 @@ import (
 type Copied struct {
 	Catalogue int    // rows
 	Looks     int    // rows
+	Messages  int
 	Events    uint64 // rows
 }
 
-// CopyFrom adds the catalogue, the recorded looks and the events of another store. It only reads
+// CopyFrom adds the catalogue, the recorded looks, the messages to webhooks and the events of another store. It only reads
 // the other store. progress is called after each insert of events.
 func (s *Store) CopyFrom(ctx context.Context, from schema.Address, progress func(done, total uint64)) (copied Copied, err error) {
 	conn, closeSource, err := openSource(ctx, from)
@@ -32,6 +33,13 @@ func (s *Store) CopyFrom(ctx context.Context, from schema.Address, progress func
 		return copied, err
 	}
 	if copied.Looks, err = looks.CopyRecords(ctx, s.Conn, conn); err != nil {
+		return copied, err
+	}
+	var accounts []int64
+	for _, owned := range s.Catalogue.Snapshot().AllAccounts() {
+		accounts = append(accounts, owned.ID)
+	}
+	if copied.Messages, err = s.Engine.Outbox.CopyFrom(ctx, conn, accounts); err != nil {
 		return copied, err
 	}
 	copied.Events, err = ingest.CopyEvents(ctx, s.Writer, conn, progress)

@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const copyHelp = `Copy adds the catalogue, the tokens, the recorded looks, the messages to webhooks and the events of another store to the store that --store
-names. The other store is an embedded store, which no server may hold, or one on servers. It is not changed. One process can
-open one embedded store: between two embedded stores, use 'lifthouse backup' and 'lifthouse restore'.
+const copyHelp = `Copy adds the catalogue, the tokens, the recorded looks, the messages to webhooks and the events of another store to the
+store that --store names. The other store is an embedded store, which no server may hold, or one on servers. It is not
+changed. One process can open one embedded store: between two embedded stores, use 'lifthouse backup' and 'lifthouse restore'.
 
   lifthouse copy --from ./data --store clickhouse://ch.example.com/lifthouse
 

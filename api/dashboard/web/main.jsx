@@ -67,7 +67,7 @@ function Page() {
   return (
     <>
       <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to content</a>
-      <div class="top"><a class="name" {...follow(go, "/")}><Logo />Lifthouse</a><span><Bell go={go} /><a href="/docs">API docs</a> <button type="button" onClick={() => { say(undefined); leave(); }}>Sign out</button></span></div>
+      <div class="top"><a class="name" {...follow(go, "/")}><Logo />Lifthouse</a><span><Bell go={go} /><a href="/docs">API docs</a> <button type="button" class="sign-out" onClick={() => { say(undefined); leave(); }}>Sign out</button></span></div>
       <main id="main" tabIndex={-1}>{subject ? <Results key={subject.path} {...{ subject, route, go }} /> : <List {...{ route, go }} />}</main>
     </>
   );

@@ -15,8 +15,8 @@ import (
 
 // Copied is the result of CopyFrom.
 type Copied struct {
-	Catalogue int    // rows
-	Looks     int    // rows
+	Catalogue int // rows
+	Looks     int // rows
 	Messages  int
 	Events    uint64 // rows
 }

@@ -271,7 +271,7 @@ func (v *viewer) stopsAndStarts() {
 	v.click("#confirm")
 	v.shows("● running")
 
-	v.click(".top button")
+	v.click(".top .sign-out")
 	v.signIn(v.newToken("read"))
 	v.until(allThere)
 	if evaluated[bool](v, `document.querySelector("#switch") !== null`) {

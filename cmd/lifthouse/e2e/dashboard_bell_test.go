@@ -16,7 +16,11 @@ func TestTheBellShowsWhatHappened(t *testing.T) {
 	v.shows("Stop “Free delivery banner”?")
 	v.click("#confirm")
 	v.shows("■ stopped")
-	v.until(`fetch("/deliveries", {headers: {Authorization: "Bearer " + sessionStorage.getItem("lifthouse.token")}}).then((r) => r.json()).then((m) => m.length === 1)`)
+	evaluated[bool](v, `new Promise(async (done) => {
+		const headers = {Authorization: "Bearer " + sessionStorage.getItem("lifthouse.token")};
+		while ((await (await fetch("/deliveries", {headers})).json()).length === 0);
+		done(true);
+	})`)
 	v.open("/")
 	v.until(`document.querySelector(".bell .count")?.textContent === "1"`)
 	v.click(".bell")

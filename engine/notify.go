@@ -57,8 +57,8 @@ type judgement struct {
 }
 
 // judgeSubject writes the messages about a subject that are due, and stops its campaign if the decision and the campaign
-// demand it.
-func (e *Engine) judgeSubject(ctx context.Context, owned *catalogue.AccountResources, of plan.Subject, now time.Time) error {
+// demand it. known has the results of the looks; nil: they are read.
+func (e *Engine) judgeSubject(ctx context.Context, owned *catalogue.AccountResources, of plan.Subject, known *looks.Analysis, now time.Time) error {
 	j := &judgement{account: owned.ID, name: nameOf(owned, of), now: now}
 	r := of.ResultsRequest(owned.ID)
 	r.Scorecard = true
@@ -78,16 +78,20 @@ func (e *Engine) judgeSubject(ctx context.Context, owned *catalogue.AccountResou
 		return nil // an imported past campaign
 	}
 	x.Stored.Ingested = now // days end on time, whether or not events arrive
+	analyze := e.readAnalysis
+	if known != nil {
+		analyze = func(context.Context, *source.ReportQuery) (*looks.Analysis, error) { return known, nil }
+	}
 	var a *looks.Analysis
-	if j.report, a, err = e.summarizeSubject(ctx, x, e.readAnalysis); err != nil {
+	if j.report, a, err = e.summarizeSubject(ctx, x, analyze); err != nil {
 		return err
 	}
 	j.plan, j.status = x.Plan, result.NewStatus(j.report, a)
-	known, err := e.Outbox.KnownMessages(ctx, false)
+	stored, err := e.Outbox.KnownMessages(ctx, false)
 	if err != nil {
 		return err
 	}
-	messages, err := j.checkMessages(known)
+	messages, err := j.checkMessages(stored)
 	if err != nil {
 		return err
 	}

@@ -50,14 +50,15 @@ func (r *Recorder) RecordDue(ctx context.Context, now time.Time) {
 	}
 	for _, owned := range e.catalogue.Snapshot().AllAccounts() {
 		for _, p := range declaredPlans(owned) {
-			n, err := e.recordLooksOf(ctx, p, now, r.harm)
+			n, a, err := e.recordLooksOf(ctx, p, now, r.harm)
 			if n > 0 {
 				slog.InfoContext(ctx, "looks recorded", "subject", p.Subject, "rows", n)
 				delete(r.judged, p.Subject)
+				a = nil // the records are part of the results of the looks
 			}
 			today := now.UTC().Truncate(24 * time.Hour)
 			if err == nil && r.judged[p.Subject].Before(today) && !isOver(p, now) {
-				if err = e.judgeSubject(ctx, owned, p.Subject, now); err == nil {
+				if err = e.judgeSubject(ctx, owned, p.Subject, a, now); err == nil {
 					r.judged[p.Subject] = today
 				}
 			}
@@ -92,20 +93,21 @@ func declaredPlans(owned *catalogue.AccountResources) []*plan.Plan {
 }
 
 // recordLooksOf records the mature looks of a subject and the harm at the end of its days, and
-// returns the number of rows. It reads the events only if a look is due or a day has ended.
-func (e *Engine) recordLooksOf(ctx context.Context, p *plan.Plan, now time.Time, checked map[plan.Subject]time.Time) (int, error) {
+// returns the number of rows. It reads the events only if a look is due or a day has ended, and then also returns the
+// results of the looks.
+func (e *Engine) recordLooksOf(ctx context.Context, p *plan.Plan, now time.Time, checked map[plan.Subject]time.Time) (int, *looks.Analysis, error) {
 	x, err := e.prepareReport(ctx, p)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	first, viewed := e.firstView(x.Subject)
 	if !viewed {
-		return 0, nil
+		return 0, nil, nil
 	}
 	declaration := x.DeclaredPlan(time.Time{})
 	recorded, err := e.ledger.RecordedLooks(ctx, looks.DeclarationOf(declaration))
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	due := looks.NewSchedule(declaration, first, now, x.Stored.Newest, recorded)
 	known := map[int]bool{}
@@ -118,17 +120,17 @@ func (e *Engine) recordLooksOf(ctx context.Context, p *plan.Plan, now time.Time,
 	}
 	ended := now.UTC().Truncate(24 * time.Hour)
 	if !isDue && (p.Ended || due.FullDays() == 0 || !checked[p.Subject].Before(ended)) {
-		return 0, nil
+		return 0, nil, nil
 	}
 	until := *x
 	until.Stored.Ingested = now // days end on time, whether or not events arrive
 	found, err := e.readAnalysis(ctx, &until)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	n, err := e.ledger.WriteRecords(ctx, found.UnrecordedLooks(now.UTC().Truncate(time.Millisecond)))
 	if err == nil {
 		checked[p.Subject] = ended
 	}
-	return n, err
+	return n, found, err
 }

@@ -106,7 +106,10 @@ func newHooked(t *testing.T, allowPrivate bool, hooks ...string) *hooked {
 		t.Fatal(err)
 	}
 	text := "accounts:\n- id: 1\n  name: Shop\n  websites: [{id: 1, domain: shop.example.com, campaigns: [{id: 12, name: Banner}]}]\n  webhooks:\n  - " + strings.Join(hooks, "\n  - ") + "\n"
-	h.input = file(t, "catalog.yaml", strings.ReplaceAll(text, "SECRET", secret))
+	h.input = filepath.Join(filepath.Dir(secret), "catalog.yaml")
+	if err := os.WriteFile(h.input, []byte(strings.ReplaceAll(text, "SECRET", secret)), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	h.must("apply", "-f", h.input)
 	h.sender = webhook.NewSender(h.store.Engine.Outbox, h.store.Catalogue, webhook.Options{
 		PublicURL: "https://lifthouse.example.com", Release: "v1", AllowPrivate: allowPrivate,
@@ -153,18 +156,18 @@ func TestWebhooksReceiveTheirEventsInOrder(t *testing.T) {
 		Data      outbox.Data
 	}
 	if len(got) != 2 || !strings.Contains(got[0].body, "First") || got[1].id != second {
-		t.Fatalf("%q", got)
+		t.Fatalf("%+v", got)
 	}
 	if err := json.Unmarshal([]byte(got[1].body), &body); err != nil || body.Type != "decision.changed" || body.Data.CampaignID != 12 || body.Data.URL != "https://lifthouse.example.com/?campaign=12" {
 		t.Errorf("%s: %+v, %v", got[1].body, body, err)
 	}
 	want := `{"text":"*Decision: \u003chttps://lifthouse.example.com/?campaign=12|Second | *bold*\u003e*\nShip \u0026lt;it\u0026gt; \u0026amp; go."}`
 	if got := slack.take(); len(got) != 1 || got[0].body != want || got[0].id != "" {
-		t.Errorf("Slack got %q, want %s", got, want)
+		t.Errorf("Slack got %+v, want %s", got, want)
 	}
 	h.deliver(time.Now().Add(time.Hour))
 	if got := append(r.take(), slack.take()...); len(got) > 0 {
-		t.Errorf("again: %q", got)
+		t.Errorf("again: %+v", got)
 	}
 	if out := h.must("webhook", "list"); !strings.Contains(out, "slack") || strings.Contains(out, "/in") {
 		t.Errorf("list:\n%s", out)
@@ -174,7 +177,7 @@ func TestWebhooksReceiveTheirEventsInOrder(t *testing.T) {
 	}
 	h.deliver(time.Now().Add(time.Minute))
 	if got := r.take(); len(got) != 1 || got[0].id != second {
-		t.Errorf("resent: %q", got)
+		t.Errorf("resent: %+v", got)
 	}
 	if out := h.must("webhook", "deliveries"); strings.Count(out, "delivered") != 3 {
 		t.Errorf("deliveries:\n%s", out)
@@ -205,7 +208,7 @@ func TestWebhooksAreTriedForADay(t *testing.T) {
 	r.responds(nil)
 	h.deliver(now)
 	if got := r.take(); len(got) != 2 || got[0].id != first || got[1].id != second {
-		t.Errorf("after the hour: %q", got)
+		t.Errorf("after the hour: %+v", got)
 	}
 	third := h.write(catalogue.EventDecisionChanged, "Third")
 	r.responds(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusTeapot) })
@@ -227,7 +230,7 @@ func TestWebhooksAreTriedForADay(t *testing.T) {
 	r.take()
 	h.deliver(now)
 	if got := r.take(); len(got) != 1 || got[0].id != fourth || h.counts[outbox.Failed] != 2 {
-		t.Errorf("410: %q, %v", got, h.counts)
+		t.Errorf("410: %+v, %v", got, h.counts)
 	}
 	if out := h.must("webhook", "deliveries"); !strings.Contains(out, third) || strings.Count(out, "failed") != 2 || !strings.Contains(out, "no") {
 		t.Errorf("deliveries:\n%s", out)
@@ -321,7 +324,7 @@ func TestWebhooksToPrivateAddressesAreRefused(t *testing.T) {
 		})
 	}
 	if got := r.take(); len(got) > 0 {
-		t.Errorf("received %q", got)
+		t.Errorf("received %+v", got)
 	}
 	h := newHooked(t, false, "{id: 1, url: "+r.URL+", secretFile: SECRET}")
 	if out := h.must("webhook", "test", "1", "--webhook-private-addresses"); !strings.Contains(out, "accepted the message with status 204") || len(r.take()) != 1 {

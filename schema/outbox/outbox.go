@@ -230,7 +230,7 @@ func (o *Outbox) RecentMessages(ctx context.Context, account, website int64, lim
 	err := schema.EachRow(ctx, o.conn, recentSQL, func(row driver.Rows) error {
 		var m Message
 		var d Delivery
-		if err := m.scanRow(row, &d.WebhookID, &d.Outcome, &d.Attempts, &d.At, &d.Status, &d.Detail); err != nil {
+		if err := m.scanRow(row, &d.WebhookID, (*string)(&d.Outcome), &d.Attempts, &d.At, &d.Status, &d.Detail); err != nil {
 			return err
 		}
 		if last := len(all) - 1; last < 0 || all[last].ID != m.ID {

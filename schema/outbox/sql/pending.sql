@@ -12,11 +12,11 @@ WITH
     ),
     attempts AS (
         SELECT
-            d.message_id                                                AS message_id,
-            argMax(d.outcome, (d.attempted_at, d.outcome != 'requested')) AS last,
-            max(d.attempted_at)                                         AS last_at,
-            countIf(d.outcome = 'retrying' AND d.attempted_at >= r.at)  AS retries,
-            max(r.at)                                                   AS requested_at
+            d.message_id                                                            AS message_id,
+            argMax(toString(d.outcome), (d.attempted_at, d.outcome != 'requested')) AS last,
+            max(d.attempted_at)                                                     AS last_at,
+            countIf(d.outcome = 'retrying' AND d.attempted_at >= r.at)              AS retries,
+            max(r.at)                                                               AS requested_at
         FROM deliveries AS d
         LEFT JOIN requested AS r ON d.message_id = r.message_id
         WHERE d.account_id = {account:Int64}

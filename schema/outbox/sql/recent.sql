@@ -4,11 +4,11 @@ WITH
         SELECT
             message_id,
             webhook_id,
-            argMax(toString(outcome), (attempted_at, outcome != 'requested')) AS outcome,
-            countIf(outcome != 'requested')                                   AS attempts,
+            argMax(toString(outcome), (attempted_at, outcome != 'requested')) AS last_outcome,
+            countIf(outcome != 'requested')                                   AS tries,
             max(attempted_at)                                                 AS last_at,
-            argMax(status, (attempted_at, outcome != 'requested'))            AS status,
-            argMax(detail, (attempted_at, outcome != 'requested'))            AS detail
+            argMax(status, (attempted_at, outcome != 'requested'))            AS last_status,
+            argMax(detail, (attempted_at, outcome != 'requested'))            AS last_detail
         FROM deliveries
         WHERE account_id = {account:Int64}
         GROUP BY message_id, webhook_id
@@ -22,6 +22,7 @@ WITH
         LIMIT 1 BY message_id
     )
 SELECT
+    m.account_id,
     m.message_id,
     m.event,
     m.website_id,
@@ -32,11 +33,11 @@ SELECT
     m.recorded_at,
     m.body,
     a.webhook_id,
-    a.outcome,
-    a.attempts,
+    a.last_outcome,
+    a.tries,
     a.last_at,
-    a.status,
-    a.detail
+    a.last_status,
+    a.last_detail
 FROM
 (
     SELECT *

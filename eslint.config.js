@@ -15,7 +15,7 @@ export default [
       globals: names(
         "AbortController", "Blob", "CustomEvent", "FormData", "ResizeObserver", "URL", "URLSearchParams",
         "addEventListener", "clearTimeout", "dispatchEvent", "document", "fetch", "getComputedStyle", "history", "location",
-        "matchMedia", "navigator", "print", "XMLSerializer", "removeEventListener", "scrollTo", "sessionStorage", "setTimeout",
+        "matchMedia", "navigator", "print", "XMLSerializer", "removeEventListener", "scrollTo", "sessionStorage", "localStorage", "setTimeout",
       ),
     },
   },

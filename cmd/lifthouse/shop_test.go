@@ -61,12 +61,12 @@ type simulatedServer struct {
 // in between, and the receiver refuses all messages for an hour. Each decision that a report shows arrives exactly once,
 // in the order in which the decisions were recorded.
 func TestAShopsDecisionsArriveOnce(t *testing.T) {
-	days := tier.Of(12, 60)
-	s := newShop(t, tier.Of(10, 200), days)
+	days := tier.Of(5, 60)
+	s := newShop(t, tier.Of(4, 200), days)
 	for day := range days {
 		s.liveDay(day)
 		now := s.first.AddDate(0, 0, day+1).Add(40 * time.Minute)
-		refused := day%7 == 3
+		refused := day%7 == 4
 		if refused {
 			s.hooks.responds(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 		}
@@ -112,7 +112,13 @@ func newShop(t *testing.T, campaigns, days int) *shop {
 		case 2:
 			c.visitors[1] /= 2
 		case 3:
-			declared.Looks, declared.EquivalenceMargin = catalogue.DailyLooks, 40
+			declared.EquivalenceMargin = 90
+		}
+		if i < 5 || i%2 == 0 { // decided within days
+			declared.Looks, declared.MinDays, declared.Maturity = catalogue.DailyLooks, new(int), new(int)
+		}
+		if i < 5 {
+			c.visitors[0], c.visitors[1] = 5*c.visitors[0], 5*c.visitors[1]
 		}
 		s.campaigns = append(s.campaigns, c)
 		site.Campaigns = append(site.Campaigns, declared)

@@ -25,7 +25,7 @@ ORDER BY (account_id, changed_at, kind, id, facet, version)
 CREATE TABLE IF NOT EXISTS catalogue ON CLUSTER `lift-1`
 (
     `account_id` Int64 COMMENT 'owner; an account row carries its own id',
-    `kind` LowCardinality(String) COMMENT 'account, token, website, goal, target, campaign or widget',
+    `kind` LowCardinality(String) COMMENT 'account, token, website, goal, target, campaign, widget or webhook',
     `id` Int64 COMMENT 'unique within account and kind; websites are unique over all accounts',
     `facet` Enum8('definition' = 1, 'state' = 2),
     `version` UInt64 COMMENT 'highest stands',
@@ -37,6 +37,19 @@ CREATE TABLE IF NOT EXISTS catalogue ON CLUSTER `lift-1`
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}', version)
 ORDER BY (account_id, kind, id, facet, writer)
+
+CREATE TABLE IF NOT EXISTS deliveries ON CLUSTER `lift-1`
+(
+    `account_id` Int64,
+    `webhook_id` Int64,
+    `message_id` String,
+    `attempted_at` DateTime64(3, 'UTC'),
+    `outcome` Enum8('delivered' = 1, 'retrying' = 2, 'failed' = 3, 'requested' = 4),
+    `status` UInt16 COMMENT 'HTTP status of the response; 0: no response',
+    `detail` String COMMENT 'why the attempt failed, or who requested it'
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
+ORDER BY (account_id, webhook_id, message_id, attempted_at)
 
 CREATE TABLE IF NOT EXISTS events_local ON CLUSTER `lift-1`
 (
@@ -173,6 +186,16 @@ SETTINGS index_granularity = 2048, non_replicated_deduplication_window = 10000, 
 CREATE TABLE IF NOT EXISTS facts ON CLUSTER `lift-1` AS facts_local
 ENGINE = Distributed('lift-1', currentDatabase(), 'facts_local', visitor_id)
 
+CREATE TABLE IF NOT EXISTS leases ON CLUSTER `lift-1`
+(
+    `name` LowCardinality(String),
+    `holder` String,
+    `version` UInt64,
+    `until` DateTime64(3, 'UTC')
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}', version)
+ORDER BY (name, holder)
+
 CREATE TABLE IF NOT EXISTS looks ON CLUSTER `lift-1`
 (
     `website_id` Int64,
@@ -190,6 +213,22 @@ CREATE TABLE IF NOT EXISTS looks ON CLUSTER `lift-1`
 )
 ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
 ORDER BY (website_id, subject, subject_id, experiment_id, question, goal_id, metric, variation_id, look, recorded_at)
+
+CREATE TABLE IF NOT EXISTS messages ON CLUSTER `lift-1`
+(
+    `account_id` Int64,
+    `recorded_at` DateTime64(3, 'UTC'),
+    `message_id` String COMMENT 'hash of the account, the subject and what happened',
+    `event` LowCardinality(String) COMMENT 'such as decision.changed',
+    `website_id` Int64,
+    `subject` LowCardinality(String) COMMENT 'campaign or widget',
+    `subject_id` Int64,
+    `experiment_id` Int64,
+    `state` LowCardinality(String) COMMENT 'the decision, or the check',
+    `body` String COMMENT 'JSON, as it is sent'
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
+ORDER BY (account_id, recorded_at, message_id)
 
 CREATE TABLE IF NOT EXISTS rejects ON CLUSTER `lift-1`
 (

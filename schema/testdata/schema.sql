@@ -19,7 +19,7 @@ CREATE MATERIALIZED VIEW audit_view TO audit (`account_id` Int64,
   `body` String) AS SELECT account_id, changed_at, changed_by, kind, id, facet, version, archived, body FROM catalogue
 
 CREATE TABLE catalogue (`account_id` Int64 COMMENT 'owner; an account row carries its own id',
-  `kind` LowCardinality(String) COMMENT 'account, token, website, goal, target, campaign or widget',
+  `kind` LowCardinality(String) COMMENT 'account, token, website, goal, target, campaign, widget or webhook',
   `id` Int64 COMMENT 'unique within account and kind; websites are unique over all accounts',
   `facet` Enum8('definition' = 1, 'state' = 2),
   `version` UInt64 COMMENT 'highest stands',
@@ -28,6 +28,14 @@ CREATE TABLE catalogue (`account_id` Int64 COMMENT 'owner; an account row carrie
   `changed_at` DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC'),
   `writer` String COMMENT 'process that wrote the row',
   `changed_by` String COMMENT 'token or command') ENGINE = ReplacingMergeTree(version) ORDER BY (account_id, kind, id, facet, writer) SETTINGS index_granularity = 8192
+
+CREATE TABLE deliveries (`account_id` Int64,
+  `webhook_id` Int64,
+  `message_id` String,
+  `attempted_at` DateTime64(3, 'UTC'),
+  `outcome` Enum8('delivered' = 1, 'retrying' = 2, 'failed' = 3, 'requested' = 4),
+  `status` UInt16 COMMENT 'HTTP status of the response; 0: no response',
+  `detail` String COMMENT 'why the attempt failed, or who requested it') ENGINE = MergeTree ORDER BY (account_id, webhook_id, message_id, attempted_at) SETTINGS index_granularity = 8192
 
 CREATE TABLE events (`website_id` Int64,
   `visitor_id` UInt64 COMMENT 'xxHash64 of the visitor as sent',
@@ -138,6 +146,11 @@ CREATE TABLE facts (`section` UInt64 COMMENT 'grain · 2^60 + hash of website, s
   `extra_value_before` Int64,
   `sums` Array(Int128) COMMENT 'of a cell: fold.Sums; then time of the first view, its acceptance time, and time of the latest event, in milliseconds since 1970') ENGINE = CollapsingMergeTree(sign) PRIMARY KEY (section, goal_id, device, country, os, region, city) ORDER BY (section, goal_id, device, country, os, region, city, browser, channel, first_time, visitor_id, since_ms, number) SETTINGS index_granularity = 2048, non_replicated_deduplication_window = 10000
 
+CREATE TABLE leases (`name` LowCardinality(String),
+  `holder` String,
+  `version` UInt64,
+  `until` DateTime64(3, 'UTC')) ENGINE = ReplacingMergeTree(version) ORDER BY (name, holder) SETTINGS index_granularity = 8192
+
 CREATE TABLE looks (`website_id` Int64,
   `subject` LowCardinality(String) COMMENT 'campaign or widget',
   `subject_id` Int64,
@@ -150,6 +163,17 @@ CREATE TABLE looks (`website_id` Int64,
   `ended_at` DateTime64(3, 'UTC') COMMENT 'end of the look',
   `body` String COMMENT 'JSON: counts, critical value, z, p, intervals',
   `recorded_at` DateTime64(3, 'UTC')) ENGINE = MergeTree ORDER BY (website_id, subject, subject_id, experiment_id, question, goal_id, metric, variation_id, look, recorded_at) SETTINGS index_granularity = 8192
+
+CREATE TABLE messages (`account_id` Int64,
+  `recorded_at` DateTime64(3, 'UTC'),
+  `message_id` String COMMENT 'hash of the account, the subject and what happened',
+  `event` LowCardinality(String) COMMENT 'such as decision.changed',
+  `website_id` Int64,
+  `subject` LowCardinality(String) COMMENT 'campaign or widget',
+  `subject_id` Int64,
+  `experiment_id` Int64,
+  `state` LowCardinality(String) COMMENT 'the decision, or the check',
+  `body` String COMMENT 'JSON, as it is sent') ENGINE = MergeTree ORDER BY (account_id, recorded_at, message_id) SETTINGS index_granularity = 8192
 
 CREATE TABLE migrations (`name` String,
   `checksum` String,

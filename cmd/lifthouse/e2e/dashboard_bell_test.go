@@ -1,6 +1,9 @@
 package e2e
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 // TestTheBellShowsWhatHappened stops a campaign on the page. The bell counts the message, lists it with its author, and
 // leads to the campaign.
@@ -10,17 +13,18 @@ func TestTheBellShowsWhatHappened(t *testing.T) {
 	v.signIn(v.token)
 	v.shows("Free delivery banner")
 	v.click(".bell")
-	v.shows("No decisions, failed checks, starts or stops yet.")
+	v.shows("Notifications")
+	before := evaluated[int](v, `document.querySelectorAll(".messages > li").length`)
 	v.click("dialog .buttons button")
 	v.click("#switch")
 	v.shows("Stop “Free delivery banner”?")
 	v.click("#confirm")
 	v.shows("■ stopped")
-	evaluated[bool](v, `new Promise(async (done) => {
+	evaluated[bool](v, fmt.Sprintf(`new Promise(async (done) => {
 		const headers = {Authorization: "Bearer " + sessionStorage.getItem("lifthouse.token")};
-		while ((await (await fetch("/deliveries", {headers})).json()).length === 0);
+		while ((await (await fetch("/deliveries", {headers})).json()).length === %d);
 		done(true);
-	})`)
+	})`, before))
 	v.open("/")
 	v.until(`document.querySelector(".bell .count")?.textContent === "1"`)
 	v.click(".bell")

@@ -13,7 +13,7 @@ import (
 
 // sentMessage is a message with the state of its deliveries.
 type sentMessage struct {
-	ID         string            `json:"id"`
+	ID         string            `json:"message"`
 	Event      string            `json:"event"`
 	RecordedAt time.Time         `json:"recordedAt"`
 	Data       json.RawMessage   `json:"data"`

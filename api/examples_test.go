@@ -14,6 +14,7 @@ import (
 	"lifthouse/loadgen/population"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/outbox"
 
 	"github.com/getkin/kin-openapi/openapi3"
 )
@@ -25,6 +26,7 @@ const exampleShop = `
 accounts:
   - id: 1
     name: Shop
+    webhooks: [{id: 1, url: "https://hooks.slack.com/services/T000/B000/XXXX", format: slack}]
     websites:
       - id: 1
         domain: shop.example.com
@@ -85,7 +87,25 @@ func newExampleServer(t *testing.T) *server {
 		}
 	}
 	s.fold(events...)
+	s.notify()
 	return s
+}
+
+// notify stores a message about the campaign and its delivery.
+func (s *server) notify() {
+	s.t.Helper()
+	at := time.Date(2025, 5, 15, 9, 0, 0, 0, time.UTC)
+	data := &outbox.Data{Name: "Free delivery banner", Text: "The campaign was stopped by token 2 Ann.", By: "token 2 Ann"}
+	m, err := outbox.NewMessage(outbox.MessageID(1, "example"), 1, catalogue.EventCampaignStopped, outbox.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}, "", at, data)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := s.engine.Outbox.WriteMessages(s.t.Context(), []outbox.Message{m}); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.engine.Outbox.RecordDelivery(s.t.Context(), outbox.Delivery{AccountID: 1, WebhookID: 1, MessageID: m.ID, At: at, Outcome: outbox.Delivered, Status: 200}); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 var (

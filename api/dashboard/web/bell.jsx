@@ -53,7 +53,7 @@ export function Bell({ go }) {
         <Dialog title="Notifications" onClose={close}>
           {body.length === 0 && <Empty>No decisions, failed checks, starts or stops yet.</Empty>}
           <ul class="messages">{body.map((m) => (
-            <li key={m.id}>
+            <li key={m.message}>
               <p><b>{events[m.event] ?? m.event}</b>: <a {...follow((to) => { close(); go(to); }, m.path)}>{m.data.name}</a> <span class="quiet">{minute(m.recordedAt)}</span></p>
               <p>{m.data.text}{m.data.worth && ` Worth ${m.data.worth}.`}</p>
               {m.deliveries.length > 0 && <ul>{m.deliveries.map((d) => <Outcome key={d.webhookId} of={d} />)}</ul>}

@@ -365,6 +365,6 @@ export interface Delivery { webhookId: number; host: string; at: string; outcome
 
 /** Message reports a decision, a failed check, or a start or stop. */
 export interface Message {
-  id: string; event: string; recordedAt: string; path: string; deliveries: Delivery[];
+  message: string; event: string; recordedAt: string; path: string; deliveries: Delivery[];
   data: { name?: string; text: string; worth?: string };
 }

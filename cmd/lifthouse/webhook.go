@@ -91,8 +91,11 @@ func (p *program) webhookTestCommand() *cobra.Command {
 		Use:   "test ID",
 		Short: "Send a test message to a webhook",
 		Long:  "Test sends a message at once, and prints the response. If the receiver does not accept it, the exit status is 1.",
-		Args:  oneArg,
+		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneArg(cmd, args); err != nil {
+				return err
+			}
 			return p.withWebhooks(cmd, account, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources) error {
 				hook, err := findWebhook(owned, args[0])
 				if err != nil {
@@ -187,8 +190,11 @@ func (p *program) webhookResendCommand() *cobra.Command {
 		Use:   "resend MESSAGE",
 		Short: "Deliver a message again",
 		Long:  "Resend makes the server deliver a message again, to all webhooks that take its event or to one of them. It keeps its id.",
-		Args:  oneArg,
+		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneArg(cmd, args); err != nil {
+				return err
+			}
 			return p.withWebhooks(cmd, account, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources) error {
 				known, err := s.Engine.Outbox.KnownMessages(ctx, true)
 				if err != nil {

@@ -231,7 +231,7 @@ func (j *judgement) checkMessages(known map[string]*outbox.Message) ([]outbox.Me
 }
 
 // stopDecided stops the campaign of a decision if the campaign demands it. A campaign that was started after the
-// decision was reported is not stopped: whoever started it knew the decision.
+// decision was reported is not stopped: a person who started it knew the decision.
 func (e *Engine) stopDecided(ctx context.Context, owned *catalogue.AccountResources, j *judgement, decided *outbox.Message) error {
 	campaign, known := owned.Campaigns[j.plan.Subject.ID]
 	if j.plan.Subject.Kind != schema.SubjectCampaign || !known || !campaign.Active || !campaign.StopsAt(decided.State) {

@@ -81,7 +81,7 @@ func (o *Outbox) Added() <-chan struct{} {
 	return o.added
 }
 
-// signalAdded wakes whoever waits. The caller holds the lock.
+// signalAdded wakes the callers that wait. The caller holds the lock.
 func (o *Outbox) signalAdded() {
 	close(o.added)
 	o.added = make(chan struct{})

@@ -133,7 +133,7 @@ func newShop(t *testing.T, campaigns, days int) *shop {
 		t.Fatal(err)
 	}
 	// The webhook was declared before the first simulated day.
-	err = s.conn.Exec(t.Context(), "INSERT INTO catalogue SELECT * REPLACE (version + 1 AS version, {body:String} AS body) FROM catalogue WHERE kind = 'webhook' AND JSONHas(body, 'createDate')",
+	err = s.conn.Exec(t.Context(), "INSERT INTO catalogue SELECT * REPLACE (version + 1 AS version, {body:String} AS body) FROM catalogue WHERE kind = 'webhook' AND JSONHas(catalogue.body, 'createDate')",
 		clickhouse.Named("body", `{"createDate":"2020-01-01T00:00:00Z","updateDate":"2020-01-01T00:00:00Z"}`))
 	if err != nil {
 		t.Fatal(err)

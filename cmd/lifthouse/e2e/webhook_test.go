@@ -115,7 +115,7 @@ func pastShop(t *testing.T, address, hook string, campaigns int, r *rand.Rand) m
 	if _, err := c.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{account}}, false); err != nil {
 		t.Fatal(err)
 	}
-	err = conn.Exec(t.Context(), "INSERT INTO catalogue SELECT * REPLACE (version + 1 AS version, {body:String} AS body) FROM catalogue WHERE kind = 'webhook' AND JSONHas(body, 'createDate')",
+	err = conn.Exec(t.Context(), "INSERT INTO catalogue SELECT * REPLACE (version + 1 AS version, {body:String} AS body) FROM catalogue WHERE kind = 'webhook' AND JSONHas(catalogue.body, 'createDate')",
 		clickhouse.Named("body", `{"createDate":"2020-01-01T00:00:00Z","updateDate":"2020-01-01T00:00:00Z"}`))
 	if err != nil {
 		t.Fatal(err)

@@ -22,14 +22,8 @@ const (
 // startBackgroundTasks starts the background tasks of a server. They run until the context
 // ends.
 func (s *Store) startBackgroundTasks(ctx context.Context, o *ServerOptions, handler *api.API, background *sync.WaitGroup) {
-	if s.Dir == "" { // other servers may change the catalogue
-		background.Go(func() { s.Catalogue.RefreshPeriodically(ctx, catalogueInterval) })
-	}
-	for _, shard := range s.Engine.Facts {
-		background.Go(func() { shard.FollowEvents(ctx) })
-	}
+	background.Go(func() { s.FollowChanges(ctx) })
 	background.Go(func() { s.Journal.FlushPeriodically(ctx, journalInterval) })
-	background.Go(func() { s.Engine.FollowStatuses(ctx) })
 	background.Go(func() { s.Engine.FollowLooks(ctx) })
 	if o.RetentionDays > 0 {
 		background.Go(func() { s.followRetention(ctx, o.RetentionDays) })
@@ -38,6 +32,19 @@ func (s *Store) startBackgroundTasks(ctx context.Context, o *ServerOptions, hand
 	if cluster, _ := schema.ClusterOf(s.Conn); cluster != "" {
 		background.Go(func() { s.followServers(ctx, handler.SetServers) })
 	}
+}
+
+// FollowChanges keeps the catalogue, the facts and the statuses up to date until the context ends.
+func (s *Store) FollowChanges(ctx context.Context) {
+	var all sync.WaitGroup
+	if s.Dir == "" { // other servers may change the catalogue
+		all.Go(func() { s.Catalogue.RefreshPeriodically(ctx, catalogueInterval) })
+	}
+	for _, shard := range s.Engine.Facts {
+		all.Go(func() { shard.FollowEvents(ctx) })
+	}
+	s.Engine.FollowStatuses(ctx)
+	all.Wait()
 }
 
 // followInbox moves events that other ClickHouse clients inserted into events_inbox.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync/atomic"
 
+	"lifthouse/api/mcp"
 	"lifthouse/api/negotiation"
 	"lifthouse/api/rates"
 	"lifthouse/api/results"
@@ -30,6 +31,7 @@ type server struct {
 	ready     readiness
 	draining  atomic.Bool
 	results   *results.Service
+	mcp       *mcp.Server
 	rates     *rates.Rates[catalogue.Digest] // nil: no limit
 	failures  *rates.Rates[netip.Prefix]     // failed authentications by address; nil: no limit
 	gate      *results.Admission             // for reports
@@ -49,6 +51,7 @@ func New(e *engine.Engine, c *catalogue.Catalogue, in Intake, o Options) *API {
 	queue := results.Queue{Slots: o.StoreSlots, Length: o.StoreQueue, Wait: o.StoreWait}
 	s.gate = results.NewAdmission(queue, s.metrics.results.Shed)
 	s.results = results.New(e, s.gate, results.Options{Age: o.ResultsAge, Memory: o.ResultsMemory, Timeout: o.Timeout}, s.metrics.results)
+	s.mcp = mcp.New(e, c, s.results, in.Journal, o.Release)
 	queue.Slots = changeSlots
 	s.changes = results.NewAdmission(queue, s.metrics.results.Shed)
 	s.rates = newTokenRates(o.TokenRate)
@@ -121,6 +124,7 @@ func (s *server) addRoutes(router *gin.Engine) {
 	get("/widgets/:id/dimensions/:name", s.dimensionHandler(query.WidgetResults))
 	get("/widgets/:id/experiments/:experimentId/dimensions/:name", s.dimensionHandler(query.ExperimentResults))
 	getOf(router.Group("", s.requireScope(catalogue.ScopeRead), s.limitTime))("/deliveries", s.listDeliveries)
+	router.POST("/mcp", s.requireScope(catalogue.ScopeRead), s.answerMCP)
 	router.POST("/events", s.requireScope(catalogue.ScopeIngest), respondWith(s.takeEvents))
 	write := router.Group("/v1", s.requireScope(catalogue.ScopeWrite), s.limitTime)
 	write.POST("/campaigns/:id/start", respondWith(s.switchCampaign(true)))

@@ -5,6 +5,7 @@ import (
 
 	"lifthouse/engine"
 	"lifthouse/engine/plan"
+	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 
@@ -44,7 +45,7 @@ type campaign struct {
 	AutoStop   string           `json:"autoStop,omitempty"`
 	Tags       []string         `json:"tags,omitempty"`
 
-	Status *status `json:"status,omitempty"` // only if requested
+	Status *result.ListedStatus `json:"status,omitempty"` // only if requested
 }
 
 // campaignDetail is a single campaign.
@@ -88,7 +89,7 @@ func (s *server) listCampaigns(c *gin.Context) (any, error) {
 	}
 	if l.status {
 		for i, found := range s.engine.LastStatuses(c.Request.Context(), l.owned.ID, subjects) {
-			list[i].Status = newStatus(found, page[i].Active)
+			list[i].Status = result.NewListedStatus(found, page[i].Active)
 		}
 	}
 	return list, nil

@@ -9,7 +9,7 @@ import (
 
 // Headers that a page of an allowed origin may send and read.
 const (
-	sentByPages = "Authorization, Accept, Cache-Control, Content-Encoding, Content-Type, Idempotency-Key, If-None-Match, X-Request-Id"
+	sentByPages = "Authorization, Accept, Cache-Control, Content-Encoding, Content-Type, Idempotency-Key, If-None-Match, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, X-Request-Id"
 	readByPages = "Content-Disposition, ETag, Link, Retry-After, Warning, WWW-Authenticate, X-Request-Id, X-Token-Scopes, X-Total-Count"
 )
 

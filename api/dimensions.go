@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"lifthouse/api/results"
 	"lifthouse/engine"
 	"lifthouse/engine/query"
 
@@ -34,10 +35,9 @@ func (s *server) dimensionHandler(operation query.Operation) func(*gin.Context) 
 			return nil, err
 		}
 		owned, bound := s.accountResources(c)
-		if request.WebsiteID, err = searchedWebsite(owned, bound, request.WebsiteID); err != nil {
+		if request, err = results.ScopeRequest(request, owned, bound); err != nil {
 			return nil, err
 		}
-		request.AccountID = owned.ID
 		asked, err := s.results.ValuesQuery(request, owned, attribute, most)
 		if err != nil {
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"lifthouse/api/results"
 	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
 
@@ -84,7 +85,7 @@ func (s *server) parsePlace(c *gin.Context) (place, error) {
 		return place{}, err
 	}
 	owned, bound := s.accountResources(c)
-	website, err := searchedWebsite(owned, bound, asked)
+	website, err := results.SearchedWebsite(owned, bound, asked)
 	return place{owned, website, id}, err
 }
 

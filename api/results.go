@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/gin-gonic/gin"
@@ -9,7 +8,6 @@ import (
 	"lifthouse/api/negotiation"
 	"lifthouse/api/results"
 	"lifthouse/engine/query"
-	"lifthouse/schema/catalogue"
 )
 
 // reportHandler returns the handler of an operation that returns a report.
@@ -26,13 +24,10 @@ func (s *server) reportHandler(operation query.Operation) func(*gin.Context) (an
 			return nil, err
 		}
 		owned, bound := s.accountResources(c)
-		if err := goalFault(owned, cmp.Or(bound, request.WebsiteID), request.GoalID); err != nil {
+		request.SubjectID = id
+		if request, err = results.ScopeRequest(request, owned, bound); err != nil {
 			return nil, err
 		}
-		if request.WebsiteID, err = searchedWebsite(owned, bound, request.WebsiteID); err != nil {
-			return nil, err
-		}
-		request.AccountID, request.SubjectID = owned.ID, id
 		asked, err := s.results.ReportQuery(request, owned, c.GetString(typeKey))
 		if err != nil {
 			return nil, err
@@ -91,20 +86,4 @@ func setDownloadHeaders(c *gin.Context, q *results.Query) {
 		c.Header("Content-Security-Policy", "sandbox")
 	}
 	c.Header("Content-Disposition", fmt.Sprintf(`%s; filename="%s-results.%s"`, how, name, extension))
-}
-
-// goalFault returns an error if the website has no such goal. It is checked before
-// resources are looked up, because 400 takes precedence over 404.
-func goalFault(owned *catalogue.AccountResources, website, id int64) error {
-	goal, known := owned.Goals[id]
-	if _, ours := owned.Websites[website]; id == 0 || known && (!ours || goal.WebsiteID == website) {
-		return nil
-	}
-	value := fmt.Sprint(id)
-	if id == query.NoID {
-		value = "0, or larger than any id"
-	}
-	return &query.InvalidError{Code: query.UnknownGoal, Faults: []query.Fault{
-		{Name: "goal", Value: value, Detail: "must be the id of a goal of the same website"},
-	}}
 }

@@ -80,6 +80,7 @@ func TestResultsOfPlantedVisitors(t *testing.T) {
 	s.plant()
 	t.Run("by methodology", func(t *testing.T) { checkMethodologies(t, s) })
 	t.Run("every null has a reason", func(t *testing.T) { checkNulls(t, s) })
+	t.Run("tools of MCP", func(t *testing.T) { checkMCP(t, s) })
 }
 
 func checkMethodologies(t *testing.T, s *server) {

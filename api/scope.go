@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"lifthouse/api/results"
 	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
 
@@ -38,22 +39,10 @@ func prependFault(before error, fault query.Fault) error {
 	return &query.InvalidError{Code: query.InvalidParameter, Faults: faults}
 }
 
-// searchedWebsite returns the website on which an operation looks for an id: the
-// requested website, the website of the token, or 0 for all websites of the account.
-func searchedWebsite(owned *catalogue.AccountResources, bound, asked int64) (int64, error) {
-	if asked == 0 {
-		return bound, nil
-	}
-	if _, known := owned.Websites[asked]; !known || bound != 0 && bound != asked {
-		return 0, &query.NotFoundError{Kind: "website", ID: asked}
-	}
-	return asked, nil
-}
-
-// listedWebsite returns the website of a list. It is like searchedWebsite, but
+// listedWebsite returns the website of a list. It is like results.SearchedWebsite, but
 // an account with several websites must name one.
 func listedWebsite(owned *catalogue.AccountResources, bound, asked int64) (int64, error) {
-	website, err := searchedWebsite(owned, bound, asked)
+	website, err := results.SearchedWebsite(owned, bound, asked)
 	if err != nil || website != 0 {
 		return website, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"lifthouse/engine"
 	"lifthouse/engine/plan"
+	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 
@@ -63,6 +64,12 @@ type widgetExperiment struct {
 	Goals         *catalogue.Goals  `json:"goals,omitempty"`
 	MinDays       *int              `json:"minDays,omitempty"`
 	catalogue.LookPlan
+}
+
+// experimentStatus is the status of an experiment of a widget.
+type experimentStatus struct {
+	ExperimentID int64 `json:"experimentId"`
+	*result.ListedStatus
 }
 
 func newWidget(w *catalogue.LiveWidget, counters *engine.WidgetCounters) widget {
@@ -132,7 +139,7 @@ func (s *server) experimentStatuses(c *gin.Context, account int64, w *catalogue.
 	}
 	shown := []experimentStatus{}
 	for i, found := range s.engine.LastStatuses(c.Request.Context(), account, subjects) {
-		shown = append(shown, experimentStatus{w.Experiments[i].ID, newStatus(found, w.Active && w.Experiments[i].Active)})
+		shown = append(shown, experimentStatus{w.Experiments[i].ID, result.NewListedStatus(found, w.Active && w.Experiments[i].Active)})
 	}
 	return shown
 }

@@ -120,7 +120,7 @@ func (s *Service) AnswerQuery(ctx context.Context, q *Query, is Version, newest 
 	}
 	if is.waiting != 0 {
 		_, _, err := s.folds.joinFlight(ctx, fmt.Sprint(is.waiting), func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, s.runAdmitted(ctx, s.engine.FoldNoted)
+			return struct{}{}, s.RunAdmitted(ctx, s.engine.FoldNoted)
 		})
 		if err != nil {
 			return s.lastGood(q, err)
@@ -147,10 +147,10 @@ func (s *Service) foldedVersion(ctx context.Context, q *Query) Version {
 	return v
 }
 
-// runAdmitted calls work with a slot of the gate and within the deadline. The work does not depend on the request that
+// RunAdmitted calls work with a slot of the gate and within the deadline. The work does not depend on the request that
 // started it, because other requests may wait for it.
-func (s *Service) runAdmitted(ctx context.Context, work func(context.Context) error) error {
-	ctx, cancel := WithDeadline(ctx, s.options.Timeout)
+func (s *Service) RunAdmitted(ctx context.Context, work func(context.Context) error) error {
+	ctx, cancel := s.LimitTime(ctx)
 	defer cancel()
 	leave, err := s.gate.AcquireSlot(ctx)
 	if err != nil {
@@ -169,7 +169,7 @@ func (s *Service) currentEntry(q *Query, is Version) (entry, bool) {
 // computeBody computes the body and caches it. The version was read before the data,
 // so a body may include newer data than its version, but never older.
 func (s *Service) computeBody(ctx context.Context, q *Query, is Version) (made entry, err error) {
-	err = s.runAdmitted(ctx, func(ctx context.Context) error {
+	err = s.RunAdmitted(ctx, func(ctx context.Context) error {
 		made = entry{version: is, at: time.Now()}
 		made.body, err = q.body(ctx)
 		return err
@@ -178,6 +178,11 @@ func (s *Service) computeBody(ctx context.Context, q *Query, is Version) (made e
 		s.cache.storeEntry(q.Key, made)
 	}
 	return made, err
+}
+
+// LimitTime returns a context that ends after the timeout of a computation.
+func (s *Service) LimitTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	return WithDeadline(ctx, s.options.Timeout)
 }
 
 // WithDeadline returns a context that ends after the timeout with the StoreError

@@ -86,7 +86,11 @@ func (q *eventsQuery) checkFlags(given func(string) bool) error {
 
 // printStory prints how reports count a visitor.
 func (p *program) printStory(ctx context.Context, s *app.Store, q eventsQuery) error {
-	of, err := ingest.ReadVisitor(ctx, s.Conn, q.visitor, q.Website)
+	var websites []int64 // none: all
+	if q.Website != 0 {
+		websites = []int64{q.Website}
+	}
+	of, err := s.Journal.ReadVisitor(ctx, q.visitor, websites)
 	if err != nil {
 		return err
 	}

@@ -152,7 +152,7 @@ func (p *program) rootCommand() *cobra.Command {
 	root.AddCommand(
 		p.serveCommand(), p.checkCommand(), p.demoCommand(), p.importCommand(), p.eventsCommand(), p.forgetCommand(), p.retainCommand(),
 		p.backupCommand(), p.restoreCommand(), p.copyCommand(), p.applyCommand(), p.exportCommand(), p.tokenCommand(), p.auditCommand(), p.migrateCommand(),
-		p.grantsCommand(), p.readyCommand(), p.factsCommand(), p.reportCommand(), p.looksCommand(), p.compareCommand(), p.webhookCommand())
+		p.grantsCommand(), p.readyCommand(), p.factsCommand(), p.reportCommand(), p.looksCommand(), p.compareCommand(), p.webhookCommand(), p.mcpCommand())
 	return root
 }
 

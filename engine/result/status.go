@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lifthouse/engine/looks"
+	"lifthouse/stats"
 )
 
 // Status is a report's summary for a list.
@@ -95,4 +96,35 @@ func (r *Report) WarningText(codes ...WarningCode) string {
 		}
 	}
 	return ""
+}
+
+// ListedStatus is the summary of the results of a campaign or an experiment in a list.
+type ListedStatus struct {
+	Decision    *Decision     `json:"decision"`
+	VariationID *int64        `json:"variationId"`
+	Lift        *Effect       `json:"lift"` // on the primary metric, with the interval of the last look
+	Visitors    *int64        `json:"visitors"`
+	Days        *int          `json:"days"` // full days since the first visitor
+	Health      []WarningCode `json:"health"`
+	ComputedAt  *time.Time    `json:"computedAt"`
+	Reason      stats.Reason  `json:"reason,omitempty"` // why there is no decision
+}
+
+// reasonNotComputed is the reason why a status has no decision yet. Clients may ask again.
+const reasonNotComputed stats.Reason = "NOT_COMPUTED"
+
+// NewListedStatus returns the status of a running or stopped subject. If s is nil, the status
+// is not computed yet.
+func NewListedStatus(s *Status, running bool) *ListedStatus {
+	if s == nil {
+		return &ListedStatus{Health: []WarningCode{}, Reason: reasonNotComputed}
+	}
+	shown := &ListedStatus{
+		Decision: s.Decision, VariationID: s.Variation, Lift: s.Lift, Visitors: &s.Visitors, Days: &s.Days,
+		Health: s.HealthAt(time.Now(), running), ComputedAt: &s.Computed,
+	}
+	if s.Decision == nil {
+		shown.Reason = reasonNothingToCompare
+	}
+	return shown
 }

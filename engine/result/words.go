@@ -57,6 +57,19 @@ func RangeInWords(in *Bounds, write func(float64) string) string {
 	return lower + ", " + upper
 }
 
+// FormatValue formats a value with the decimals that its interval permits, as the page does. A rate is in per cent.
+func FormatValue(x float64, in *Bounds, rate bool) string {
+	if rate {
+		return FormatPercent(x, PercentDecimals(HalfWidth(nil, in)), false)
+	}
+	return FormatNumber(x, SpreadDecimals(HalfWidth(nil, in)))
+}
+
+// FormatLift formats a lift with the decimals that its interval permits, as the page does.
+func FormatLift(x float64, in *Bounds) string {
+	return FormatPercent(x, PercentDecimals(HalfWidth(nil, in)), true)
+}
+
 // EstimateOf returns the estimate of a metric.
 func (m *Metrics) EstimateOf(metric query.Metric) Estimate {
 	switch metric {

@@ -12,7 +12,6 @@ import (
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 //go:embed sql/visitor_stored.sql
@@ -32,16 +31,16 @@ type OfVisitor struct {
 	Limited bool       // there are more than MaxOfVisitor events or rejected lines
 }
 
-// ReadVisitor reads what arrived about a visitor on one website, or on all websites if
-// website is 0. visitor is the id as it was sent.
-func ReadVisitor(ctx context.Context, conn driver.Conn, visitor string, website int64) (*OfVisitor, error) {
+// ReadVisitor reads what arrived about a visitor on the websites, or on all websites if
+// none is given. visitor is the id as it was sent.
+func (r *Journal) ReadVisitor(ctx context.Context, visitor string, websites []int64) (*OfVisitor, error) {
 	ids := visitorSpellings([]string{visitor})
-	params := []any{clickhouse.Named("visitor_id", schema.HashID(visitor)), clickhouse.Named("website_id", website), clickhouse.Named("limit", MaxOfVisitor), clickhouse.Named("spellings", ids)}
+	params := []any{clickhouse.Named("visitor_id", schema.HashID(visitor)), clickhouse.Named("website_ids", websites), clickhouse.Named("limit", MaxOfVisitor), clickhouse.Named("spellings", ids)}
 	v := &OfVisitor{}
 	var err error
-	v.Events, err = schema.QueryRows(ctx, conn, acceptedColumns+visitorStored, scanAccepted, params...)
+	v.Events, err = schema.QueryRows(ctx, r.conn, acceptedColumns+visitorStored, scanAccepted, params...)
 	if err == nil {
-		v.Rejects, err = schema.QueryRows(ctx, conn, rejectedColumns+visitorRejects, scanReject, params...)
+		v.Rejects, err = schema.QueryRows(ctx, r.conn, rejectedColumns+visitorRejects, scanReject, params...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the events of a visitor: %w", err)

@@ -26,14 +26,8 @@ const (
 // startBackgroundTasks starts the background tasks of a server. They run until the context
 // ends.
 func (s *Store) startBackgroundTasks(ctx context.Context, o *ServerOptions, handler *api.API, background *sync.WaitGroup) {
-	if s.Dir == "" { // other servers may change the catalogue
-		background.Go(func() { s.Catalogue.RefreshPeriodically(ctx, catalogueInterval) })
-	}
-	for _, shard := range s.Engine.Facts {
-		background.Go(func() { shard.FollowEvents(ctx) })
-	}
+	background.Go(func() { s.FollowChanges(ctx) })
 	background.Go(func() { s.Journal.FlushPeriodically(ctx, journalInterval) })
-	background.Go(func() { s.Engine.FollowStatuses(ctx) })
 	background.Go(func() { engine.NewRecorder(s.Engine).FollowLooks(ctx) })
 	background.Go(func() { s.Engine.FollowRuns(ctx) })
 	sender := s.WebhookSender(webhook.Options{PublicURL: o.API.PublicURL, Release: o.API.Release, AllowPrivate: o.PrivateWebhooks, Count: handler.CountDelivery})
@@ -53,6 +47,19 @@ func (s *Store) WebhookSender(o webhook.Options) *webhook.Sender {
 		o.Lease = outbox.NewLease(s.Conn, "webhooks", rand.Text())
 	}
 	return webhook.NewSender(s.Engine.Outbox, s.Catalogue, o)
+}
+
+// FollowChanges keeps the catalogue, the facts and the statuses up to date until the context ends.
+func (s *Store) FollowChanges(ctx context.Context) {
+	var all sync.WaitGroup
+	if s.Dir == "" { // other servers may change the catalogue
+		all.Go(func() { s.Catalogue.RefreshPeriodically(ctx, catalogueInterval) })
+	}
+	for _, shard := range s.Engine.Facts {
+		all.Go(func() { shard.FollowEvents(ctx) })
+	}
+	s.Engine.FollowStatuses(ctx)
+	all.Wait()
 }
 
 // followInbox moves events that other ClickHouse clients inserted into events_inbox.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lifthouse/api"
+	"lifthouse/api/mcp"
 	"lifthouse/engine"
 	"lifthouse/engine/embedded"
 	"lifthouse/engine/facts"
@@ -37,6 +38,7 @@ type Store struct {
 
 	replicas [][]driver.Conn // of a cluster, by shard
 	embedded *embedded.Engine
+	api      *api.API // of the running server; nil: not served
 }
 
 // Options configure a store.
@@ -174,9 +176,18 @@ func (e erasing) DropSubjects(ctx context.Context, subjects []ingest.Subject) er
 
 // API returns the handler of the API. It accepts events until the context ends.
 func (s *Store) API(ctx context.Context, o api.Options) *api.API {
-	return api.New(s.Engine, s.Catalogue, api.Intake{
+	s.api = api.New(s.Engine, s.Catalogue, api.Intake{
 		Collector: ingest.NewCollector(ctx, s.Writer, o.WaitingEvents), Journal: s.Journal, Times: s.Times,
 	}, o)
+	return s.api
+}
+
+// MCP returns the server of the Model Context Protocol: that of the running API, or else of a new one with the options.
+func (s *Store) MCP(ctx context.Context, o api.Options) *mcp.Server {
+	if s.api == nil {
+		return s.API(ctx, o).MCP()
+	}
+	return s.api.MCP()
 }
 
 // OpenEmbedded checks the files of an embedded store and opens its engine. If

@@ -1,5 +1,5 @@
 -- The rows of a visitor, in the order of time.
 WHERE visitor_id = {visitor_id:UInt64}
-    AND ({website_id:Int64} = 0 OR website_id = {website_id:Int64})
+    AND (empty({website_ids:Array(Int64)}) OR website_id IN {website_ids:Array(Int64)})
 ORDER BY website_id, subject, subject_id, experiment_id, time, event = 'goal', variation_id, event_id
 LIMIT {limit:UInt32}

@@ -1,0 +1,523 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"lifthouse/api/results"
+	"lifthouse/engine/calculator"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/render"
+	"lifthouse/engine/result"
+	"lifthouse/engine/source"
+	"lifthouse/engine/story"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+	"lifthouse/stats"
+)
+
+// The maximum sizes in bytes of JSON: of an answer of get_result without details, and of texts in answers.
+const (
+	maxAnswer   = 2 << 10
+	maxSentence = 400
+	longName    = 60
+	shortName   = 24
+)
+
+// experiment identifies a campaign or an experiment of a widget.
+type experiment struct {
+	CampaignID   int64  `json:"campaignId,omitempty"`
+	WidgetID     int64  `json:"widgetId,omitempty"`
+	ExperimentID int64  `json:"experimentId,omitempty"`
+	WebsiteID    int64  `json:"websiteId"`
+	Name         string `json:"name"`
+}
+
+func newExperiment(owned *catalogue.AccountResources, of plan.Subject, nameSize int) experiment {
+	if of.Kind == schema.SubjectCampaign {
+		return experiment{CampaignID: of.ID, WebsiteID: of.WebsiteID, Name: shorten(owned.Campaigns[of.ID].Name, nameSize)}
+	}
+	return experiment{WidgetID: of.ID, ExperimentID: of.ExperimentID, WebsiteID: of.WebsiteID, Name: shorten(owned.Widgets[of.ID].Name, nameSize)}
+}
+
+type listArguments struct {
+	WebsiteID int64 `json:"websiteId,omitempty" jsonschema:"id of a website; default: all websites"`
+	Active    bool  `json:"active,omitempty" jsonschema:"true: only running ones; false: only stopped ones; default: all"`
+	Offset    int   `json:"offset,omitempty" jsonschema:"number of items to skip"`
+	Limit     int   `json:"limit,omitempty" jsonschema:"maximum number of items: 1 to 200; default 50"`
+}
+
+// listed is a campaign or an experiment with its decision.
+type listed struct {
+	experiment
+	Active   bool   `json:"active"`
+	Sentence string `json:"sentence"`
+	*result.ListedStatus
+}
+
+// listExperiments returns campaigns and experiments of widgets, ordered by id, with their last computed decisions.
+func (s *Server) listExperiments(ctx context.Context, c Caller, a *arguments) (any, error) {
+	active, asked := a.OneOf("active", []string{"true", "false"}), a.ID("websiteId")
+	offset, limit := a.ParseInteger("offset", 0, 1<<31-1, 0), a.ParseInteger("limit", 1, 200, 50)
+	if err := a.Err(); err != nil {
+		return nil, err
+	}
+	owned := s.catalogue.Snapshot().AccountResources(c.AccountID)
+	website, err := results.SearchedWebsite(owned, c.WebsiteID, asked)
+	if err != nil {
+		return nil, err
+	}
+	all, subjects := []listed{}, []plan.Subject{}
+	add := func(of plan.Subject, running bool) {
+		if (website == 0 || website == of.WebsiteID) && (active == "" || (active == "true") == running) {
+			all, subjects = append(all, listed{experiment: newExperiment(owned, of, longName), Active: running}), append(subjects, of)
+		}
+	}
+	for _, of := range catalogue.ByID(owned.Campaigns) {
+		add(plan.Subject{WebsiteID: of.WebsiteID, Kind: schema.SubjectCampaign, ID: of.ID}, of.Active)
+	}
+	for _, of := range catalogue.ByID(owned.Widgets) {
+		for _, e := range of.Experiments {
+			add(plan.Subject{WebsiteID: of.WebsiteID, Kind: schema.SubjectWidget, ID: of.ID, ExperimentID: e.ID}, of.Active && e.Active)
+		}
+	}
+	from, to := min(offset, len(all)), min(offset+limit, len(all))
+	for i, status := range s.engine.LastStatuses(ctx, c.AccountID, subjects[from:to]) {
+		l := &all[from+i]
+		l.ListedStatus = result.NewListedStatus(status, l.Active)
+		l.Sentence = l.quoteStatus()
+	}
+	return map[string]any{"total": len(all), "experiments": all[from:to]}, nil
+}
+
+// quoteStatus returns a sentence with the decision.
+func (l *listed) quoteStatus() string {
+	switch {
+	case l.ComputedAt == nil:
+		return l.Name + ": the decision is not computed yet; call again in a few seconds."
+	case l.Decision == nil:
+		return l.Name + ": there is nothing to compare."
+	}
+	said := fmt.Sprintf("%s: %s %s visitors in %d full days", l.Name, shorten(l.Decision.Text, maxSentence), result.FormatCount(*l.Visitors), *l.Days)
+	if l.Lift != nil && l.Lift.Value != nil {
+		said += ", lift " + result.FormatLift(*l.Lift.Value, l.Lift.Interval)
+	}
+	return said + "."
+}
+
+// reportArguments select a report. Their names and values are those of the API.
+type reportArguments struct {
+	CampaignID    int64    `json:"campaignId,omitempty" jsonschema:"id of a campaign; give either campaignId, or widgetId and experimentId"`
+	WidgetID      int64    `json:"widgetId,omitempty" jsonschema:"id of a widget"`
+	ExperimentID  int64    `json:"experimentId,omitempty" jsonschema:"id of an experiment of the widget"`
+	WebsiteID     int64    `json:"websiteId,omitempty" jsonschema:"id of the only website to search"`
+	Goal          int64    `json:"goal,omitempty" jsonschema:"id of a goal; default: the primary goal, the only one with a conclusion"`
+	CompareMetric string   `json:"compareMetric,omitempty" jsonschema:"such as valuePerVisitor; default: the declared metric, the only one with a conclusion"`
+	Filters       []string `json:"filters,omitempty" jsonschema:"filters of visitors, such as country=US or dateFrom=2026-05-01; a filtered report has no conclusion"`
+}
+
+type resultArguments struct {
+	reportArguments
+	Details bool `json:"details,omitempty" jsonschema:"true: add the whole report, with all goals, metrics and looks, as a table and as JSON"`
+}
+
+type breakdownArguments struct {
+	reportArguments
+	Dimension string `json:"dimension" jsonschema:"attribute of the first view"`
+	Limit     int    `json:"limit,omitempty" jsonschema:"maximum number of values, the most visited first: 1 to 51; default 10"`
+}
+
+// reportAnswer is the answer of get_result and break_down.
+type reportAnswer struct {
+	experiment
+	Decision    result.DecisionStatus `json:"decision,omitempty"` // empty: the report describes
+	VariationID *int64                `json:"variationId,omitempty"`
+	Reasons     []stats.Reason        `json:"reasons,omitempty"`
+	Next        string                `json:"next,omitempty"`
+	Sentences   []string              `json:"sentences"`
+	Variations  []variation           `json:"variations,omitempty"`
+	Values      []value               `json:"values,omitempty"`
+	Omitted     int                   `json:"omitted,omitempty"` // variations or values
+	Warnings    []result.WarningCode  `json:"warnings,omitempty"`
+	DataThrough *time.Time            `json:"dataThrough"`
+	Stale       bool                  `json:"stale,omitempty"` // the store does not answer
+	Table       string                `json:"table,omitempty"`
+	Report      json.RawMessage       `json:"report,omitempty"` // of /v1
+}
+
+// value has the figures of one value of a dimension.
+type value struct {
+	Value      string       `json:"value"`
+	Conclusion stats.Status `json:"conclusion"`
+	Variations []variation  `json:"variations"`
+}
+
+// nextSteps are what to do after each decision.
+var nextSteps = map[result.DecisionStatus]string{
+	result.DecisionShip:         "Show the variation to all visitors, and stop the experiment.",
+	result.DecisionRollBack:     "Take the variation off the website, and stop the experiment.",
+	result.DecisionNoDifference: "Stop the experiment, and keep the simpler variation.",
+	result.DecisionNoWinner:     "Stop the experiment and keep control, or plan a longer one.",
+	result.DecisionKeepRunning:  "Do not decide yet: more visitors are needed.",
+	result.DecisionInvalid:      "Do not use these numbers: find out which visitors are lost or added.",
+}
+
+// getResult returns the decision and the figures behind it. Without details, it shortens names and omits variations
+// until the answer is small enough.
+func (s *Server) getResult(ctx context.Context, c Caller, a *arguments) (any, error) {
+	detailed := a.OneOf("details", []string{"true", "false"}) == "true"
+	r, of, body, err := s.readReport(ctx, c, a, url.Values{"scorecard": {"true"}})
+	if err != nil {
+		return nil, err
+	}
+	answer := newResultAnswer(r, of, longName, len(r.Variations))
+	if detailed {
+		answer.Table, answer.Report = render.Report(r, render.Screen{Width: render.MaxWidth}), body
+		return answer, nil
+	}
+	for shown := len(r.Variations); shown >= 0; shown-- {
+		if text, err := render.JSON(answer); err != nil || len(text) <= maxAnswer {
+			return answer, err
+		}
+		answer = newResultAnswer(r, of, shortName, shown)
+	}
+	return answer, nil
+}
+
+// readReport returns the report of a call, its subject, and its body as /v1 returns it.
+func (s *Server) readReport(ctx context.Context, c Caller, a *arguments, parameters url.Values) (r *result.Report, of experiment, body []byte, err error) {
+	owned := s.catalogue.Snapshot().AccountResources(c.AccountID)
+	request, err := a.parseRequest(parameters)
+	if err == nil {
+		request, err = results.ScopeRequest(request, owned, c.WebsiteID)
+	}
+	if err != nil {
+		return nil, of, nil, err
+	}
+	q, err := s.results.ReportQuery(request, owned, results.JSON)
+	if err != nil {
+		return nil, of, nil, err
+	}
+	found, err := s.results.AnswerQuery(ctx, q, s.results.DataVersion(ctx, q), false)
+	if err != nil {
+		return nil, of, nil, err
+	}
+	r = &result.Report{}
+	return r, newExperiment(owned, q.Plan.Subject, longName), found.Body, json.Unmarshal(found.Body, r)
+}
+
+// newResultAnswer returns an answer with some of the variations: control, that of the decision, then the others.
+func newResultAnswer(r *result.Report, of experiment, nameSize, shown int) *reportAnswer {
+	of.Name = shorten(of.Name, nameSize)
+	a := &reportAnswer{experiment: of, Reasons: r.Conclusion.Reasons, Omitted: len(r.Variations) - shown, DataThrough: r.DataThrough, Stale: r.Stale}
+	a.Next = "This report describes: omit goal, compareMetric and filters for a decision."
+	rank := map[int64]int{}
+	if d := r.Decision; d != nil {
+		a.Decision, a.VariationID, a.Next, a.Reasons = d.Status, d.VariationID, nextSteps[d.Status], nil
+		for _, reason := range d.Reasons {
+			a.Reasons = append(a.Reasons, reason.Code)
+		}
+		if r.NextLook != nil {
+			a.Next += " The next look is on " + r.NextLook.PublishedAt.UTC().Format("Monday, 2 January 2006") + "."
+		}
+		if d.VariationID != nil {
+			rank[*d.VariationID] = -1
+		}
+		a.Sentences = append(a.Sentences, shorten(d.Text, maxSentence))
+	}
+	if r.Decision == nil || !strings.Contains(strings.ToLower(r.Decision.Text), strings.ToLower(r.Conclusion.Text)) { // else the decision repeats the conclusion
+		a.Sentences = append(a.Sentences, shorten(r.Conclusion.Text, maxSentence))
+	}
+	a.Reasons = slices.Compact(slices.Sorted(slices.Values(a.Reasons)))
+	for _, w := range r.Checks.Warnings {
+		a.Warnings = append(a.Warnings, w.Code)
+	}
+	order := slices.Clone(r.Variations)
+	if len(order) > 0 {
+		rank[order[0].ID] = -2
+	}
+	slices.SortStableFunc(order, func(x, y result.VariationResults) int { return rank[x.ID] - rank[y.ID] })
+	a.Variations = a.quoteVariations(newQuoter(r, nameSize), order[:shown], "")
+	a.setConcludingLook(r)
+	return a
+}
+
+// setConcludingLook replaces the last look at a variation by the look whose interval the conclusion quotes.
+func (a *reportAnswer) setConcludingLook(r *result.Report) {
+	for i := range a.Variations {
+		for _, of := range r.Looks {
+			at := slices.IndexFunc(of.Variations, func(v result.LookVariation) bool { return v.ID == a.Variations[i].ID })
+			if d := r.Conclusion; d.HasDecision() && *d.VariationID == a.Variations[i].ID && *d.Look == of.Number && at >= 0 {
+				a.Variations[i].Look = &look{of.Number, of.Variations[at].Improvement.Interval, of.Variations[at].PValue}
+			}
+		}
+	}
+}
+
+// breakDown returns the figures of each value of a dimension.
+func (s *Server) breakDown(ctx context.Context, c Caller, a *arguments) (any, error) {
+	limit := a.ParseInteger("limit", 1, plan.MaxBreakdown+1, 10) // with "(other)"
+	if a.values["dimension"] == nil {
+		a.values.Set("dimension", "") // an invalid value
+	}
+	r, of, _, err := s.readReport(ctx, c, a, url.Values{})
+	if err != nil {
+		return nil, err
+	}
+	answer := &reportAnswer{experiment: of, Omitted: max(len(r.Breakdown)-limit, 0), DataThrough: r.DataThrough, Stale: r.Stale, Sentences: []string{
+		"All values share one error budget: only a value with the conclusion winner or loser has a result, and all other differences describe. More breakdowns mean more false positives.",
+	}}
+	q := newQuoter(r, longName)
+	if q.invalid {
+		answer.Sentences = append(answer.Sentences, shorten(r.Conclusion.Text, maxSentence))
+	}
+	for i := range r.Breakdown[:len(r.Breakdown)-answer.Omitted] {
+		slice := &r.Breakdown[i]
+		v := value{Value: shorten(slice.Value, longName), Conclusion: slice.Conclusion.Status}
+		prefix := fmt.Sprintf("%s %s: ", *r.Dimension, v.Value)
+		if q.invalid = isInvalid(r.Conclusion) || isInvalid(slice.Conclusion); isInvalid(slice.Conclusion) || slice.Conclusion.HasDecision() && !q.invalid {
+			answer.Sentences = append(answer.Sentences, prefix+shorten(slice.Conclusion.Text, maxSentence))
+		}
+		v.Variations = answer.quoteVariations(q, slice.Variations, prefix)
+		answer.Values = append(answer.Values, v)
+	}
+	return answer, nil
+}
+
+// variation has the figures of a variation that may be quoted, as /v1 returns them.
+type variation struct {
+	ID          int64          `json:"variationId"`
+	Name        string         `json:"name,omitempty"`
+	Visitors    int64          `json:"visitors"`
+	Converted   *int64         `json:"convertedVisitors,omitempty"`
+	Value       *float64       `json:"value"`
+	Improvement *result.Effect `json:"improvement,omitempty"` // on the data of today
+	Look        *look          `json:"look,omitempty"`        // that concluded, or else the last one
+	Chance      *float64       `json:"chanceToBeatControl,omitempty"`
+	Verdict     string         `json:"verdict,omitempty"`
+}
+
+// look has the figures of a look.
+type look struct {
+	Number   int            `json:"number"`
+	Interval *result.Bounds `json:"interval"` // of the lift
+	PValue   *float64       `json:"pValue"`
+}
+
+// quoter writes sentences about variations, with numbers formatted as on the page.
+type quoter struct {
+	compared        query.Metric
+	metric, control string // in words
+	rate            bool
+	invalid         bool // no comparison may be quoted
+	level           int  // of intervals, in per cent
+	nameSize        int  // maximum, in bytes
+}
+
+func newQuoter(r *result.Report, nameSize int) *quoter {
+	row := result.ScorecardRow{Metric: *r.CompareMetric, Goal: r.Goal}
+	q := &quoter{invalid: isInvalid(r.Conclusion), compared: row.Metric, metric: shorten(row.MetricInWords(), nameSize+len(row.Metric)), rate: result.IsRate(row.Metric), level: r.SignificanceLevel, nameSize: nameSize}
+	if len(r.Variations) > 0 {
+		q.control = shorten(r.Variations[0].Name, nameSize)
+	}
+	return q
+}
+
+// isInvalid reports whether the split of the visitors makes all comparisons invalid.
+func isInvalid(c *result.Conclusion) bool { return c.Status == stats.StatusInvalid }
+
+// quoteVariations returns the figures of variations, and adds the sentences that quote them to the answer.
+func (a *reportAnswer) quoteVariations(q *quoter, of []result.VariationResults, prefix string) []variation {
+	var all []variation
+	for i := range of {
+		v := variation{ID: of[i].ID, Name: shorten(of[i].Name, q.nameSize), Visitors: of[i].Visitors, Converted: &of[i].ConvertedVisitors}
+		estimate := of[i].Metrics.EstimateOf(q.compared)
+		for _, sentence := range q.quote(&v, &estimate, of[i].Comparison) {
+			a.Sentences = append(a.Sentences, prefix+sentence)
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// quote adds an estimate and its comparison with control to the figures of a variation. It returns the sentences that
+// quote them.
+func (q *quoter) quote(v *variation, e *result.Estimate, c *result.Comparison) []string {
+	said := "not known"
+	if v.Value = e.Value; e.Value != nil {
+		said = result.FormatValue(*e.Value, e.Interval, q.rate)
+	}
+	said = fmt.Sprintf("%s: %s %s, %s visitors", v.Name, q.metric, said, result.FormatCount(v.Visitors))
+	if v.Converted != nil {
+		said += fmt.Sprintf(", %s converted", result.FormatCount(*v.Converted))
+	}
+	if c == nil || q.invalid {
+		return []string{said + "."}
+	}
+	v.Improvement, v.Verdict = &c.Improvement, c.VerdictInWords()
+	lift := "no lift: " + result.ExplainReason(c.Improvement.Reason)
+	if x := c.Improvement; x.Value != nil {
+		lift = "lift " + result.FormatLift(*x.Value, x.Interval) + q.interval(x.Interval)
+	}
+	if b := c.Bayesian; b != nil && b.ChanceToBeatControl != nil {
+		v.Chance = b.ChanceToBeatControl
+		lift += ", chance to beat control " + result.FormatChance(*v.Chance)
+	}
+	sentences := []string{said + ".", fmt.Sprintf("%s against %s on the data of today: %s; %s.", v.Name, q.control, lift, v.Verdict)}
+	if s := c.Sequential; s != nil && s.Look != nil && s.Improvement != nil {
+		v.Look = &look{*s.Look, s.Improvement, s.PValue}
+		sentences = append(sentences, fmt.Sprintf("%s against %s at look %d: lift%s.", v.Name, q.control, *s.Look, q.interval(s.Improvement)))
+	}
+	return sentences
+}
+
+func (q *quoter) interval(in *result.Bounds) string {
+	if in == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (%d %% interval %s)", q.level, result.RangeInWords(in, func(x float64) string { return result.FormatLift(x, in) }))
+}
+
+// shorten returns a text with at most the given size in JSON. It cuts between words, because a number that is cut is
+// another number.
+func shorten(text string, most int) string {
+	size := func(text string) int { return len(text) + strings.Count(text, `"`) + strings.Count(text, `\`) }
+	if text = printableText(text); size(text) <= most {
+		return text
+	}
+	cut := text[:min(len(text), most)]
+	for size(cut) > most-len("…") {
+		cut = cut[:len(cut)-1]
+	}
+	if at := strings.LastIndexByte(cut, ' '); at > len(cut)/2 {
+		cut = cut[:at]
+	}
+	return strings.ToValidUTF8(cut, "") + "…"
+}
+
+type visitorArguments struct {
+	Visitor   string `json:"visitor" jsonschema:"id of the visitor as it was sent; upper and lower case differ"`
+	WebsiteID int64  `json:"websiteId,omitempty" jsonschema:"id of a website; default: all websites"`
+}
+
+// counted is whether a visitor counts in a report, and how many of the visitor's events do.
+type counted struct {
+	experiment
+	Counts      bool  `json:"counts"`
+	VariationID int64 `json:"variationId"` // of the first view
+	Events      int   `json:"events"`
+	Counted     int   `json:"countedEvents"`
+}
+
+// maxReasons is the maximum number of sentences about events that do not count, and about rejected lines.
+const maxReasons = 30
+
+// explainVisitor returns how the reports of the caller's websites count a visitor.
+func (s *Server) explainVisitor(ctx context.Context, c Caller, a *arguments) (any, error) {
+	visitor, given := a.SingleValue("visitor")
+	asked, err := a.ID("websiteId"), a.Err()
+	if err == nil && (!given || visitor == "") {
+		err = invalidArgument("visitor", visitor, "must be the id of a visitor")
+	}
+	if err != nil {
+		return nil, err
+	}
+	known := s.catalogue.Snapshot()
+	owned := known.AccountResources(c.AccountID)
+	website, err := results.SearchedWebsite(owned, c.WebsiteID, asked)
+	if err != nil {
+		return nil, err
+	}
+	websites := append(slices.Collect(maps.Keys(owned.Websites)), query.NoID) // no website at all would mean all websites
+	if website != 0 {
+		websites = []int64{website}
+	}
+	var found *ingest.OfVisitor
+	if err := s.results.RunAdmitted(ctx, func(ctx context.Context) (err error) {
+		found, err = s.journal.ReadVisitor(ctx, visitor, websites)
+		return source.StoreFailure(ctx, err)
+	}); err != nil {
+		return nil, err
+	}
+	events := make([]story.Event, len(found.Events))
+	for i, e := range found.Events {
+		events[i] = story.Event{AcceptedAt: e.At, Event: e.Event}
+	}
+	all, sentences, reasons := []counted{}, []string{}, []string{}
+	for _, chapter := range story.ExplainEvents(events, known) {
+		of := counted{experiment: newExperiment(owned, chapter.Subject, longName), Counts: chapter.Counts, VariationID: chapter.Variation, Events: len(chapter.Lines)}
+		title := fmt.Sprintf("Website %d, %s: ", of.WebsiteID, chapter.Subject.ShortName())
+		sentences = append(sentences, title+shorten(chapter.Why, maxSentence)+".")
+		for _, l := range chapter.Lines {
+			if l.Counts {
+				of.Counted++
+				continue
+			}
+			reasons = append(reasons, fmt.Sprintf("%s%s of %s does not count: %s.", title, l.Kind, l.Time.UTC().Format(time.DateTime), shorten(l.Why, maxSentence)))
+		}
+		all = append(all, of)
+	}
+	for _, r := range found.Rejects {
+		if slices.Contains(websites, r.WebsiteID) {
+			reasons = append(reasons, fmt.Sprintf("Website %d: a line was rejected at %s: %s.", r.WebsiteID, r.Time.UTC().Format(time.DateTime), shorten(r.Reason, maxSentence)))
+		}
+	}
+	if len(events) == 0 {
+		sentences = append(sentences, "No event of this visitor is stored.")
+	}
+	more := max(len(reasons)-maxReasons, 0)
+	return map[string]any{"visitor": shorten(visitor, longName), "sentences": append(sentences, reasons[:len(reasons)-more]...), "moreSentences": more, "limited": found.Limited, "experiments": all}, nil
+}
+
+// compareArguments are those of the calculator, which checks them.
+type compareArguments struct {
+	Metric            string           `json:"metric" jsonschema:"binary or mean"`
+	Variations        []map[string]any `json:"variations" jsonschema:"2 to 21 variations with n and converted (binary), or n, mean and variance of one visitor's value (mean); optional: id, control, share; the first is control"`
+	SignificanceLevel int              `json:"significanceLevel,omitempty" jsonschema:"80, 90, 95 or 100 per cent; default 90"`
+	Methodology       string           `json:"methodology,omitempty" jsonschema:"frequentist or bayesian; default frequentist"`
+	Power             int              `json:"power,omitempty" jsonschema:"60 to 99 per cent; default 80"`
+	MDE               float64          `json:"mde,omitempty" jsonschema:"minimum detectable effect, 1 to 100 per cent of control; default 20"`
+	PlannedDays       int              `json:"plannedDays,omitempty" jsonschema:"days to the planned end; default 28"`
+	PlannedVisitors   int64            `json:"plannedVisitors,omitempty" jsonschema:"visitors at the planned end, in place of days"`
+	Looks             []map[string]any `json:"looks,omitempty" jsonschema:"sums at the end of each week, in order: days (or tau, a fraction of the plan), and variations with n and converted, or n, mean and variance"`
+	Prior             any              `json:"prior,omitempty" jsonschema:"prior of lifts for bayesian: flat, or an object with mean and standardDeviation in per cent"`
+	NonNegative       bool             `json:"nonnegative,omitempty" jsonschema:"true if no visitor's value is below zero"`
+}
+
+// compareCounts compares variations by given sums. It takes a slot of the admission, because it uses the processor.
+func (s *Server) compareCounts(ctx context.Context, _ Caller, a *arguments) (any, error) {
+	input, err := calculator.ParseInput(a.text)
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Line      *int64   `json:"line,omitempty"` // hides that of the calculator
+		Sentences []string `json:"sentences"`
+		*calculator.Answer
+	}
+	if err := s.results.RunAdmitted(ctx, func(context.Context) error {
+		answer.Answer = input.ComputeAnswer()
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	answer.Sentences = []string{answer.Conclusion.Text}
+	name := func(id int64) string { return fmt.Sprintf("variation %d", id) }
+	q := quoter{metric: "mean", invalid: isInvalid(&answer.Conclusion), rate: input.Metric == calculator.MetricBinary, level: answer.SignificanceLevel, control: name(answer.Variations[0].ID)}
+	if q.rate {
+		q.metric = "rate"
+	}
+	for i := range answer.Variations {
+		v := &answer.Variations[i]
+		answer.Sentences = append(answer.Sentences, q.quote(&variation{Name: name(v.ID), Visitors: v.Visitors}, &v.Estimate, v.Comparison)...)
+	}
+	return answer, nil
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"lifthouse/cmd/internal/remote"
+	"lifthouse/engine/result"
+)
+
+// TestMCPOverStandardStreams asks the command, and the command that another process executes for it.
+func TestMCPOverStandardStreams(t *testing.T) {
+	h := thirtyHouse(t)
+	h.token = strings.TrimSpace(h.must("token", "create"))
+	var report result.Report
+	h.get("/v1/campaigns/1/results?scorecard=true", &report)
+	socket := filepath.Join(t.TempDir(), "s")
+	listener, err := remote.ListenSocket(t.Context(), socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan struct{})
+	go func() {
+		remote.ServeCommands(ctx, listener, func(ctx context.Context, c remote.Command) int { return runForwarded(ctx, c, h.store) })
+		close(served)
+	}()
+	for name, run := range map[string]func(in, out, complaints *os.File) int{
+		"on the store": func(in, out, complaints *os.File) int {
+			p := &program{in: in, out: out, err: complaints, dir: ".", args: []string{"mcp"}, getenv: func(string) string { return "" }, running: h.store}
+			return p.runCommand(t.Context())
+		},
+		"forwarded": func(in, out, complaints *os.File) int {
+			code, err := remote.RunCommand(t.Context(), socket, remote.Command{Dir: ".", Args: []string{"mcp", "--account=1"}, In: in, Out: out, Err: complaints})
+			if err != nil {
+				t.Error(err)
+			}
+			_, _ = in.Close(), out.Close()
+			return code
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, toCommand := pipe(t)
+			fromCommand, out := pipe(t)
+			complaints := capture(t)
+			ended := make(chan int, 1)
+			go func() { ended <- run(in, out, complaints.write) }()
+			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+			session, err := client.Connect(t.Context(), &mcp.IOTransport{Reader: fromCommand, Writer: toCommand}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_result", Arguments: map[string]any{"campaignId": 1}})
+			if err != nil || found.IsError {
+				t.Fatalf("%+v, %v", found, err)
+			}
+			var answer struct{ Sentences []string }
+			if text := found.Content[0].(*mcp.TextContent).Text; json.Unmarshal([]byte(text), &answer) != nil || !slices.Contains(answer.Sentences, report.Decision.Text) {
+				t.Errorf("the answer is %s, want %s", text, report.Decision.Text)
+			}
+			explained, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "explain_visitor", Arguments: map[string]any{"visitor": "nobody"}})
+			if err != nil || explained.IsError {
+				t.Errorf("%+v, %v", explained, err)
+			}
+			_ = session.Close()
+			if code, text := <-ended, complaints.text(); code != exitOK || text != "" {
+				t.Errorf("exit %d: %s", code, text)
+			}
+		})
+	}
+	stop()
+	<-served
+	if code, _, complaints := h.run("mcp", "--account=7"); code != exitFailed || !strings.Contains(complaints, "--account 7: no such account") {
+		t.Errorf("exit %d: %s", code, complaints)
+	}
+}
+
+// pipe returns the ends of a pipe.
+func pipe(t *testing.T) (read, write *os.File) {
+	t.Helper()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = read.Close(), write.Close() })
+	return read, write
+}

@@ -354,7 +354,7 @@ func newNameServer(t *testing.T) string {
 				continue
 			}
 			q := m.Questions[0]
-			m.Header.Response = true
+			m.Response = true
 			if q.Type == dnsmessage.TypeA {
 				ip := [4]byte{10, 0, 0, 1}
 				if strings.HasPrefix(q.Name.String(), "rebinding") {

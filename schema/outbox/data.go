@@ -39,6 +39,7 @@ func NewMessage(id string, account int64, event string, of Subject, state string
 		data.CampaignID = of.ID
 	case schema.SubjectWidget:
 		data.WidgetID, data.ExperimentID = of.ID, of.ExperimentID
+	case schema.SubjectNone: // a test message
 	}
 	body, err := json.Marshal(data)
 	return Message{ID: id, AccountID: account, Event: event, Subject: of, State: state, RecordedAt: now.UTC().Truncate(time.Millisecond), Body: body}, err

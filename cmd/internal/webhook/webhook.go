@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/outbox"
 
@@ -243,7 +244,7 @@ func (s *Sender) attemptDelivery(ctx context.Context, account int64, hook *catal
 // SendTest sends a test message to a webhook at once, and returns the outcome. The message is not stored.
 func (s *Sender) SendTest(ctx context.Context, account int64, hook *catalogue.LiveWebhook) (outbox.Delivery, error) {
 	id := outbox.MessageID(account, "test ", hook.ID, " ", time.Now().UnixNano())
-	m, err := outbox.NewMessage(id, account, "webhook.test", outbox.Subject{}, "", time.Now(), &outbox.Data{Name: "Test", Text: "This is a test message of Lifthouse."})
+	m, err := outbox.NewMessage(id, account, "webhook.test", outbox.Subject{Kind: schema.SubjectNone}, "", time.Now(), &outbox.Data{Name: "Test", Text: "This is a test message of Lifthouse."})
 	if err != nil {
 		return outbox.Delivery{}, err
 	}

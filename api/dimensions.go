@@ -33,7 +33,7 @@ func (s *server) dimensionHandler(operation query.Operation) func(*gin.Context) 
 		if err != nil {
 			return nil, err
 		}
-		owned, bound := s.accountResources(c)
+		owned, bound := s.reportedResources(c, operation)
 		if request.WebsiteID, err = searchedWebsite(owned, bound, request.WebsiteID); err != nil {
 			return nil, err
 		}

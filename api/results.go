@@ -25,7 +25,7 @@ func (s *server) reportHandler(operation query.Operation) func(*gin.Context) (an
 		if err != nil {
 			return nil, err
 		}
-		owned, bound := s.accountResources(c)
+		owned, bound := s.reportedResources(c, operation)
 		if err := goalFault(owned, cmp.Or(bound, request.WebsiteID), request.GoalID); err != nil {
 			return nil, err
 		}

@@ -23,7 +23,21 @@ type tree struct {
 	faults  Faults
 	// missing are the paths of fields that a misspelt name was probably meant to set.
 	missing []string
-	checked map[typed]bool // whether a node can be decoded; aliases may refer to a node many times, or to themselves
+	checked map[typed]*checkedNode // aliases may refer to a node many times, or to themselves
+	nodes   int                    // with all aliases written out
+}
+
+// maxNodes is the maximum number of nodes of a file with all aliases written out. A file of
+// maxFile bytes has fewer, unless it has many aliases.
+const maxNodes = 2 << 20
+
+// maxFaults is the maximum number of faults of a kind that are reported.
+const maxFaults = 1000
+
+// checkedNode is the result of the check of a node.
+type checkedNode struct {
+	fine  bool // the node can be decoded
+	nodes int  // in it; 0: the check still runs
 }
 
 // typed is a node with the type of its field.
@@ -33,10 +47,13 @@ type typed struct {
 }
 
 func newTree(invalid invalidText) *tree {
-	return &tree{invalid: invalid, anchors: map[string]ast.Node{}, lines: map[string]int{}, checked: map[typed]bool{}}
+	return &tree{invalid: invalid, anchors: map[string]ast.Node{}, lines: map[string]int{}, checked: map[typed]*checkedNode{}}
 }
 
 func (t *tree) addFault(path string, node ast.Node, value, detail string) {
+	if len(t.faults) == maxFaults {
+		return
+	}
 	if t.invalid.hasMarks(path) {
 		path = strings.Trim(strconv.Quote(t.invalid.restoreText(path)), `"`)
 	}
@@ -58,13 +75,29 @@ func (t *tree) checkNode(path string, node ast.Node, want reflect.Type) bool {
 	if value.Type() == ast.NullType {
 		return true
 	}
-	fine, known := t.checked[typed{value, want}]
-	if !known {
-		t.checked[typed{value, want}] = true
-		fine = t.checkValue(path, node, value, want)
-		t.checked[typed{value, want}] = fine
+	if t.nodes > maxNodes {
+		return false
 	}
-	return fine
+	t.nodes++
+	before, known := t.checked[typed{value, want}]
+	switch {
+	case !known:
+		before = &checkedNode{}
+		t.checked[typed{value, want}] = before
+		from := t.nodes
+		before.fine = t.checkValue(path, node, value, want)
+		before.nodes = t.nodes - from + 1
+	case before.nodes == 0:
+		t.addFault(path, node, "", "contains itself: write it out")
+		return false
+	default:
+		t.nodes += before.nodes
+	}
+	if t.nodes > maxNodes {
+		t.addFault(path, node, "", fmt.Sprintf("the file has more than %d values with all aliases written out: use fewer aliases", maxNodes))
+		return false
+	}
+	return before.fine
 }
 
 func (t *tree) checkValue(path string, node, value ast.Node, want reflect.Type) bool {

@@ -38,7 +38,7 @@ type bodies struct {
 	small *semaphore.Weighted // bytes
 	large *semaphore.Weighted // bodies
 	lines *semaphore.Weighted // lines parsed into events
-	files *semaphore.Weighted // catalogues that are parsed; a parsed file takes a hundred times its size
+	files *semaphore.Weighted // catalogues that are parsed; each takes hundreds of times its size
 	wait  time.Duration       // maximum time that a large body waits for other large ones
 }
 

@@ -41,8 +41,8 @@ const yamlType = "application/yaml"
 var yamlTypes = []string{yamlType, "application/x-yaml", "text/yaml", results.JSON}
 
 // maxCatalogue is the maximum size of a catalogue in bytes. 500 campaigns with 20 variations
-// take 1 MB.
-const maxCatalogue = 4 << 20
+// have this size, and take 200 MB while they are parsed.
+const maxCatalogue = 1 << 20
 
 // jsonTag ends the entity tag of the catalogue as JSON: a strong tag names one representation.
 const jsonTag = "-json"

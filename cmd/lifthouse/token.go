@@ -76,7 +76,7 @@ func (p *program) tokenListCommand() *cobra.Command {
 		Short: "List the tokens and share links of an account",
 		Long: `List prints the tokens of an account, including expired ones, without their secrets. A token of the
 scope share is a share link; its column WEBSITE has what it shows.`,
-		Args:  noArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.withStore(cmd.Context(), func(_ context.Context, s *app.Store) error {
 				return p.listTokens(s.Catalogue.Snapshot(), account)

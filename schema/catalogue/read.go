@@ -71,7 +71,7 @@ func decodeYAML(r io.Reader, into any) (*tree, error) {
 // parseDocument returns the only document of a file, or nil if there is none.
 func parseDocument(text []byte) (ast.Node, error) {
 	tokens := lexer.Tokenize(string(text))
-	if err := checkNesting(tokens); err != nil {
+	if err := checkStructure(tokens); err != nil {
 		return nil, err
 	}
 	parsed, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())

@@ -23,8 +23,10 @@ type tree struct {
 	faults  Faults
 	// missing are the paths of fields that a misspelt name was probably meant to set.
 	missing []string
-	checked map[typed]*checkedNode // aliases may refer to a node many times, or to themselves
-	nodes   int                    // with all aliases written out
+	checked map[typed]checkedNode // aliases may refer to a node many times
+	open    map[ast.Node]bool     // nodes whose check runs
+	nodes   int                   // with all aliases written out
+	full    bool                  // there are more than maxNodes
 }
 
 // maxNodes is the maximum number of nodes of a file with all aliases written out. A file of
@@ -37,7 +39,7 @@ const maxFaults = 1000
 // checkedNode is the result of the check of a node.
 type checkedNode struct {
 	fine  bool // the node can be decoded
-	nodes int  // in it; 0: the check still runs
+	nodes int  // in it, and itself
 }
 
 // typed is a node with the type of its field.
@@ -47,7 +49,7 @@ type typed struct {
 }
 
 func newTree(invalid invalidText) *tree {
-	return &tree{invalid: invalid, anchors: map[string]ast.Node{}, lines: map[string]int{}, checked: map[typed]*checkedNode{}}
+	return &tree{invalid: invalid, anchors: map[string]ast.Node{}, lines: map[string]int{}, checked: map[typed]checkedNode{}, open: map[ast.Node]bool{}}
 }
 
 func (t *tree) addFault(path string, node ast.Node, value, detail string) {
@@ -75,29 +77,27 @@ func (t *tree) checkNode(path string, node ast.Node, want reflect.Type) bool {
 	if value.Type() == ast.NullType {
 		return true
 	}
-	if t.nodes > maxNodes {
-		return false
-	}
-	t.nodes++
-	before, known := t.checked[typed{value, want}]
 	switch {
-	case !known:
-		before = &checkedNode{}
-		t.checked[typed{value, want}] = before
-		from := t.nodes
-		before.fine = t.checkValue(path, node, value, want)
-		before.nodes = t.nodes - from + 1
-	case before.nodes == 0:
+	case t.full:
+		return false
+	case t.open[value]:
 		t.addFault(path, node, "", "contains itself: write it out")
 		return false
-	default:
-		t.nodes += before.nodes
 	}
-	if t.nodes > maxNodes {
+	before, known := t.checked[typed{value, want}]
+	if !known {
+		from := t.nodes
+		t.open[value] = true
+		before.fine = t.checkValue(path, node, value, want)
+		delete(t.open, value)
+		before.nodes, t.nodes = t.nodes-from+1, from
+		t.checked[typed{value, want}] = before
+	}
+	if t.nodes += before.nodes; t.nodes > maxNodes && !t.full {
+		t.full = true
 		t.addFault(path, node, "", fmt.Sprintf("the file has more than %d values with all aliases written out: use fewer aliases", maxNodes))
-		return false
 	}
-	return before.fine
+	return before.fine && !t.full
 }
 
 func (t *tree) checkValue(path string, node, value ast.Node, want reflect.Type) bool {

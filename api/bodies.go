@@ -38,13 +38,15 @@ type bodies struct {
 	small *semaphore.Weighted // bytes
 	large *semaphore.Weighted // bodies
 	lines *semaphore.Weighted // lines parsed into events
-	files *semaphore.Weighted // catalogues that are parsed; each takes hundreds of times its size
 	wait  time.Duration       // maximum time that a large body waits for other large ones
+
+	parsed *semaphore.Weighted // bodies of YAML; a parsed one takes hundreds of times its size
 }
 
 func newBodies(wait time.Duration) *bodies {
 	return &bodies{
-		semaphore.NewWeighted(smallBodies), semaphore.NewWeighted(largeBodies), semaphore.NewWeighted(chunks * chunkLines), semaphore.NewWeighted(1), wait,
+		small: semaphore.NewWeighted(smallBodies), large: semaphore.NewWeighted(largeBodies), lines: semaphore.NewWeighted(chunks * chunkLines), wait: wait,
+		parsed: semaphore.NewWeighted(1),
 	}
 }
 

@@ -184,7 +184,7 @@ func (a *asker) mutated(operation *openapi3.Operation, method, target string, qu
 	set := func(name, value string) {
 		headers = append(slices.DeleteFunc(headers, func(h string) bool { return strings.HasPrefix(h, name+":") }), name+": "+value)
 	}
-	switch a.IntN(13) {
+	switch a.IntN(14) {
 	case 0:
 		query = append(query, worlds.Pick(a, "colour", "websiteid", "Limit", "filters", "filters[]", "filters[device", "filters%5Bcolour%5D", "filters[device][x]", "filters[device][]x", "", "=", "%00", "%zz", "a;b")+"="+worlds.Pick(a, wrongValues...))
 	case 1, 2:
@@ -211,7 +211,7 @@ func (a *asker) mutated(operation *openapi3.Operation, method, target string, qu
 		target = before + "/v1/" + strings.ReplaceAll(strings.Join(parts, "/"), " ", "%20")
 	case 6:
 		method = worlds.Pick(a, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodTrace, http.MethodPost, http.MethodGet, http.MethodHead, "get", "FOO")
-	case 7:
+	case 7, 13:
 		set("Authorization", worlds.Pick(a, "", "Bearer", "Bearer ", "Basic eDp5", "Bearer lh_x", "Bearer "+strings.Repeat("a", 5000), "bearer "+a.tokens[0], "Bearer  "+a.tokens[0], "Bearer "+a.tokens[1], "Bearer "+a.tokens[2]))
 	case 8:
 		set("Accept", worlds.Pick(a, "application/json", "*/*", "text/html", "text/csv", "text/*", "image/svg+xml", "image/*", "image/png", "application/sql", "application/sql;q=0.5, */*;q=0.1", "application/*", ";;;", "\xff", "application/json;q=0"))

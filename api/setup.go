@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -156,42 +157,56 @@ func (s *server) putCatalogue(c *gin.Context) (any, error) {
 			Detail: "send the header If-Match with the ETag of GET /catalogue, which protects the changes of others, or If-Match: * to overwrite them",
 		}}
 	}
-	var file catalogue.File
-	var faults catalogue.Faults // of ReadYAML: ApplyToVersion returns them with the faults that it finds
-	err := s.readYAML(c, maxCatalogue, func(text io.Reader) (err error) {
-		file, err = catalogue.ReadYAML(text)
+	var answered reply
+	err := s.useYAML(c, maxCatalogue, func(text io.Reader) (err error) {
+		if owned, _ := s.accountResources(c); versions != nil && !slices.Contains(versions, owned.Version) {
+			return versionChanged() // without parsing the body, so the retries of many clients are cheap
+		}
+		file, err := catalogue.ReadYAML(text)
+		var faults catalogue.Faults // ApplyToVersion returns them with the faults that it finds
+		if err != nil && !errors.As(err, &faults) {
+			return bodyProblem(err)
+		}
+		file.AccountID, file.Versions, file.Prune = tokenOf(c).AccountID, versions, prune
+		answered, err = s.applyCatalogue(c, file, dryRun)
 		return err
 	})
-	if err != nil && !errors.As(err, &faults) {
-		return nil, err
-	}
-	file.AccountID, file.Versions, file.Prune = tokenOf(c).AccountID, versions, prune
+	return answered, err
+}
+
+// applyCatalogue changes the account's catalogue and returns the changes.
+func (s *server) applyCatalogue(c *gin.Context, file catalogue.File, dryRun bool) (reply, error) {
 	var changes []catalogue.Change
 	var version uint64
 	ctx, cancel := results.WithDeadline(byToken(c), s.options.Timeout) // starts after the body was received from the client
 	defer cancel()
-	err = within(ctx, func() (err error) {
+	err := within(ctx, func() (err error) {
 		changes, version, err = s.catalogue.ApplyToVersion(ctx, file, dryRun)
 		return err
 	})
+	var faults catalogue.Faults
 	switch {
 	case errors.As(err, &faults):
-		return nil, bodyFaults("invalid_catalogue", faults)
+		return reply{}, bodyFaults("invalid_catalogue", faults)
 	case errors.Is(err, catalogue.ErrVersionChanged):
-		return nil, &problemError{&problem{
-			Status: http.StatusPreconditionFailed, Code: "precondition_failed",
-			Detail: "the catalogue has changed since the ETag in If-Match; nothing was changed: get it again, repeat your edit and send it with the new ETag",
-		}}
+		return reply{}, versionChanged()
 	case err != nil:
-		return nil, changeFailure(c, err, "get the catalogue to see whether it was")
+		return reply{}, changeFailure(c, err, "get the catalogue to see whether it was")
 	}
 	body, err := render.JSON(newAppliedFile(changes, dryRun))
 	return reply{kind: results.JSON, body: body, keep: notKept, tag: catalogueTag(version, yamlType)}, err
 }
 
-// readYAML calls decode with the body, which is YAML or JSON, of at most most bytes. One body
-// at a time is decoded. The error is a problem, or Faults of decode.
-func (s *server) readYAML(c *gin.Context, most int64, decode func(io.Reader) error) error {
+func versionChanged() error {
+	return &problemError{&problem{
+		Status: http.StatusPreconditionFailed, Code: "precondition_failed",
+		Detail: "the catalogue has changed since the ETag in If-Match; nothing was changed: get it again, repeat your edit and send it with the new ETag",
+	}}
+}
+
+// useYAML calls use with the body, which is YAML or JSON, of at most most bytes. It does so for
+// one request at a time, because a parsed body takes much memory.
+func (s *server) useYAML(c *gin.Context, most int64, use func(io.Reader) error) error {
 	if !hasContentType(c, yamlTypes) {
 		return &problemError{&problem{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Detail: "Content-Type must be application/yaml or application/json"}}
 	}
@@ -200,16 +215,11 @@ func (s *server) readYAML(c *gin.Context, most int64, decode func(io.Reader) err
 	if err := s.readBody(c.Request, held, most); err != nil {
 		return err
 	}
-	if err := s.bodies.files.Acquire(c.Request.Context(), 1); err != nil {
+	if err := s.bodies.parsed.Acquire(c.Request.Context(), 1); err != nil {
 		return err
 	}
-	defer s.bodies.files.Release(1)
-	err := decode(bytes.NewReader(held.text))
-	var faults catalogue.Faults
-	if err == nil || errors.As(err, &faults) {
-		return err
-	}
-	return bodyProblem(err)
+	defer s.bodies.parsed.Release(1)
+	return use(bytes.NewReader(held.text))
 }
 
 // maxFaultValue is the maximum length of the value of a fault in a response, in bytes.

@@ -151,11 +151,17 @@ func (s *server) readRequest(c *gin.Context, asked any, expires *string, otherwi
 	if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
 		return 0, err
 	}
-	err := s.readYAML(c, maxRequest, func(text io.Reader) error { return catalogue.DecodeYAML(text, asked) })
-	var faults catalogue.Faults
-	if errors.As(err, &faults) {
-		return 0, bodyFaults(query.InvalidParameter, faults)
-	}
+	err := s.useYAML(c, maxRequest, func(text io.Reader) error {
+		err := catalogue.DecodeYAML(text, asked)
+		var faults catalogue.Faults
+		switch {
+		case err == nil:
+			return nil
+		case errors.As(err, &faults):
+			return bodyFaults(query.InvalidParameter, faults)
+		}
+		return bodyProblem(err)
+	})
 	if err != nil || *expires == "" {
 		return otherwise, err
 	}

@@ -98,32 +98,27 @@ func (s *server) newRouter() http.Handler {
 
 // addRoutes adds every operation. Each GET route also answers HEAD.
 func (s *server) addRoutes(router *gin.Engine) {
-	getOf := func(group gin.IRoutes) func(string, func(*gin.Context) (any, error), ...string) {
-		return func(path string, handle func(*gin.Context) (any, error), types ...string) {
-			group.GET(path, respondWith(handle, types...))
-			group.HEAD(path, respondWith(handle, types...))
-		}
-	}
-	open := getOf(router)
+	open := getRoutes(router)
 	open("/healthz", checkLiveness)
 	open("/readyz", s.checkReadiness)
-	get := getOf(router.Group("/v1", s.requireScope(catalogue.ScopeRead), s.limitTime))
+	get := getRoutes(router.Group("/v1", s.requireScope(catalogue.ScopeRead), s.limitTime))
 	get("/campaigns", s.listCampaigns)
-	get("/campaigns/:id", s.getCampaign)
 	get("/widgets", s.listWidgets)
-	get("/widgets/:id", s.getWidget)
 	get("/goals", s.listGoals)
 	get("/goals/:id", s.getGoal)
 	get("/targets", s.listTargets)
 	get("/targets/:id", s.getTarget)
 	get("/websites", s.listWebsites)
-	get("/campaigns/:id/results", s.reportHandler(query.CampaignResults), results.Kinds...)
-	get("/widgets/:id/results", s.reportHandler(query.WidgetResults), results.Kinds...)
-	get("/widgets/:id/experiments/:experimentId/results", s.reportHandler(query.ExperimentResults), results.Kinds...)
-	get("/campaigns/:id/dimensions/:name", s.dimensionHandler(query.CampaignResults))
-	get("/widgets/:id/dimensions/:name", s.dimensionHandler(query.WidgetResults))
-	get("/widgets/:id/experiments/:experimentId/dimensions/:name", s.dimensionHandler(query.ExperimentResults))
-	getOf(router.Group("", s.requireScope(catalogue.ScopeRead), s.limitTime))("/deliveries", s.listDeliveries)
+	shared := getRoutes(router.Group("/v1", s.requireScope(catalogue.ScopeRead, catalogue.ScopeShare), s.limitTime))
+	shared("/campaigns/:id", s.getCampaign)
+	shared("/widgets/:id", s.getWidget)
+	shared("/campaigns/:id/results", s.reportHandler(query.CampaignResults), results.Kinds...)
+	shared("/widgets/:id/results", s.reportHandler(query.WidgetResults), results.Kinds...)
+	shared("/widgets/:id/experiments/:experimentId/results", s.reportHandler(query.ExperimentResults), results.Kinds...)
+	shared("/campaigns/:id/dimensions/:name", s.dimensionHandler(query.CampaignResults))
+	shared("/widgets/:id/dimensions/:name", s.dimensionHandler(query.WidgetResults))
+	shared("/widgets/:id/experiments/:experimentId/dimensions/:name", s.dimensionHandler(query.ExperimentResults))
+	getRoutes(router.Group("", s.requireScope(catalogue.ScopeRead), s.limitTime))("/deliveries", s.listDeliveries)
 	router.POST("/mcp", s.requireScope(catalogue.ScopeRead), s.answerMCP)
 	router.POST("/events", s.requireScope(catalogue.ScopeIngest), respondWith(s.takeEvents))
 	write := router.Group("/v1", s.requireScope(catalogue.ScopeWrite), s.limitTime)
@@ -131,7 +126,16 @@ func (s *server) addRoutes(router *gin.Engine) {
 	write.POST("/campaigns/:id/stop", respondWith(s.switchCampaign(false)))
 	write.POST("/widgets/:id/start", respondWith(s.switchWidget(true)))
 	write.POST("/widgets/:id/stop", respondWith(s.switchWidget(false)))
+	s.addSetup(router)
 	addPages(router)
+}
+
+// getRoutes returns a function that adds GET and HEAD routes to a group.
+func getRoutes(group gin.IRoutes) func(path string, handle func(*gin.Context) (any, error), types ...string) {
+	return func(path string, handle func(*gin.Context) (any, error), types ...string) {
+		group.GET(path, respondWith(handle, types...))
+		group.HEAD(path, respondWith(handle, types...))
+	}
 }
 
 // plain is a body that is not JSON.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
+	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
 
 	"github.com/gin-gonic/gin"
@@ -29,8 +31,9 @@ func scopesOf(token catalogue.Token) string {
 	return strings.Join(names, " ")
 }
 
-// requireScope accepts requests with a token that has the scope (RFC 6750).
-func (s *server) requireScope(scope catalogue.Scope) gin.HandlerFunc {
+// requireScope accepts requests with a token that has the scope, or one of the alternatives
+// (RFC 6750).
+func (s *server) requireScope(scope catalogue.Scope, alternatives ...catalogue.Scope) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		c.Writer.Header().Add("Vary", varies)
 		scheme, secret, _ := strings.Cut(c.GetHeader("Authorization"), " ")
@@ -57,7 +60,7 @@ func (s *server) requireScope(scope catalogue.Scope) gin.HandlerFunc {
 			writeProblem(c, p)
 			return
 		}
-		if !token.HasScope(scope) {
+		if !token.HasScope(scope) && !slices.ContainsFunc(alternatives, token.HasScope) {
 			c.Header("WWW-Authenticate", realm+`, error="insufficient_scope", scope="`+string(scope)+`"`)
 			writeProblem(c, &problem{Status: http.StatusForbidden, Code: "insufficient_scope", Detail: "the token lacks the scope " + string(scope)})
 			return
@@ -67,16 +70,33 @@ func (s *server) requireScope(scope catalogue.Scope) gin.HandlerFunc {
 	}
 }
 
-// accountResources returns the resources of the token's account. It also returns the
-// website of a token that is bound to one, or 0.
+// tokenOf returns the token of an authenticated request.
+func tokenOf(c *gin.Context) catalogue.Token { return c.MustGet(tokenKey).(catalogue.Token) }
+
+// accountResources returns the resources of the token's account, or those that its share
+// link shows. It also returns the website of a token that is bound to one, or 0.
 func (s *server) accountResources(c *gin.Context) (*catalogue.AccountResources, int64) {
-	token := c.MustGet(tokenKey).(catalogue.Token)
-	return s.catalogue.Snapshot().AccountResources(token.AccountID), token.WebsiteID
+	token := tokenOf(c)
+	owned := s.catalogue.Snapshot().AccountResources(token.AccountID)
+	if token.Shared != nil {
+		owned = owned.SharedView(token.Shared)
+	}
+	return owned, token.WebsiteID
+}
+
+// reportedResources is like accountResources, for reports of an operation. A share link of an
+// experiment reads the widget, but not the widget's own report.
+func (s *server) reportedResources(c *gin.Context, operation query.Operation) (*catalogue.AccountResources, int64) {
+	owned, bound := s.accountResources(c)
+	if shared := tokenOf(c).Shared; shared != nil && shared.ExperimentID != 0 && operation == query.WidgetResults {
+		owned.Widgets = nil
+	}
+	return owned, bound
 }
 
 // byToken returns the context of the request with its token as the author of
 // changes.
 func byToken(c *gin.Context) context.Context {
-	token := c.MustGet(tokenKey).(catalogue.Token) //nolint:forcetypeassert // authenticated sets it
+	token := tokenOf(c)
 	return catalogue.WithAuthor(c.Request.Context(), strings.TrimSpace(fmt.Sprintf("token %d %s", token.ID, token.Name)))
 }

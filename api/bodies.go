@@ -32,17 +32,22 @@ const (
 	chunks = 4
 )
 
-// bodies limits the memory of request bodies with events. A kilobyte of gzip can
-// contain a megabyte of events, which takes about ten megabytes of memory.
+// bodies limits the memory of request bodies with events and catalogues. A kilobyte of gzip
+// can contain a megabyte of events, which takes about ten megabytes of memory.
 type bodies struct {
 	small *semaphore.Weighted // bytes
 	large *semaphore.Weighted // bodies
 	lines *semaphore.Weighted // lines parsed into events
 	wait  time.Duration       // maximum time that a large body waits for other large ones
+
+	parsed *semaphore.Weighted // bodies of YAML; a parsed one takes hundreds of times its size
 }
 
 func newBodies(wait time.Duration) *bodies {
-	return &bodies{semaphore.NewWeighted(smallBodies), semaphore.NewWeighted(largeBodies), semaphore.NewWeighted(chunks * chunkLines), wait}
+	return &bodies{
+		small: semaphore.NewWeighted(smallBodies), large: semaphore.NewWeighted(largeBodies), lines: semaphore.NewWeighted(chunks * chunkLines), wait: wait,
+		parsed: semaphore.NewWeighted(1),
+	}
 }
 
 // body is a request body that is being processed. release returns its share of the
@@ -104,7 +109,7 @@ func (b *body) holdLines(lines int64) error {
 func bodiesBusy() error {
 	return &problemError{&problem{
 		Status: http.StatusServiceUnavailable, Code: string(source.Busy), retryAfter: retryAfter,
-		Detail: "too many large bodies of events at the same time: retry in a moment, or send fewer events per request",
+		Detail: "too many large bodies at the same time: retry in a moment, or send less per request",
 	}}
 }
 
@@ -112,16 +117,15 @@ func bodiesBusy() error {
 // unknown length. The buffer doubles as needed.
 const firstRead = 64 << 10
 
-// readBody reads and decompresses a body of events within the limits. It stops if
-// the client disconnects. Even after an error, the caller must release the body, and
-// may use the part that was read.
-func (s *server) readBody(request *http.Request, b *body) error {
+// readBody reads and decompresses a body of at most most bytes within the limits; 0: any
+// size. It stops if the client disconnects. Even after an error, the caller must release the
+// body, and may use the part that was read.
+func (s *server) readBody(request *http.Request, b *body, most int64) error {
 	plain, closePlain, err := decompressBody(request)
 	if err != nil {
 		return err
 	}
 	defer closePlain()
-	most := s.options.MaxEvents
 	room := int64(firstRead)
 	if known := request.ContentLength; known >= 0 && plain == io.Reader(request.Body) {
 		room = known + 1 // one more byte, to detect the end
@@ -195,7 +199,7 @@ func decompressBody(request *http.Request) (plain io.Reader, closePlain func(), 
 }
 
 func tooLong(most int64) error {
-	return &problemError{&problem{Status: http.StatusRequestEntityTooLarge, Code: "body_too_large", Detail: fmt.Sprintf("the body must have at most %d bytes; send fewer events per request", most)}}
+	return &problemError{&problem{Status: http.StatusRequestEntityTooLarge, Code: "body_too_large", Detail: fmt.Sprintf("the body must have at most %d bytes; send less per request", most)}}
 }
 
 // bodyProblem returns the problem for a body that cannot be read to its end.
@@ -208,7 +212,7 @@ func bodyProblem(err error) error {
 		return err
 	}
 	return &problemError{&problem{
-		Status: http.StatusBadRequest, Code: "invalid_body", Detail: "the body cannot be read; no event was stored",
+		Status: http.StatusBadRequest, Code: "invalid_body", Detail: "the body cannot be read; nothing was changed",
 		Errors: []fault{{"body", "", "", err.Error()}},
 	}}
 }

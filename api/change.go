@@ -12,7 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// changeSlots is the maximum number of concurrent starts and stops. Those that arrive at
+// changeSlots is the maximum number of concurrent changes. Starts and stops that arrive at
 // the same time are stored together.
 const changeSlots = 256
 
@@ -44,12 +44,19 @@ func setActive[R any](s *server, c *gin.Context, kind string, active bool, chang
 		return err
 	})
 	switch { // after an error, the change may still run and set live and found
-	case errors.Is(err, catalogue.ErrContested):
-		return none, &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "contested", Detail: err.Error(), retryAfter: retryAfter, cause: err}}
 	case err != nil:
-		return none, describeTimeout(source.StoreFailure(c.Request.Context(), err), "the store did not answer in time and the change may still be made: repeat the request, which is idempotent")
+		return none, changeFailure(c, err, "repeat the request, which is idempotent")
 	case !found:
 		return none, &query.NotFoundError{Kind: kind, ID: p.id}
 	}
 	return live, nil
+}
+
+// changeFailure returns the error of a change that the store did not make. next says what to
+// do after a timeout.
+func changeFailure(c *gin.Context, err error, next string) error {
+	if errors.Is(err, catalogue.ErrContested) {
+		return &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "contested", Detail: err.Error(), retryAfter: retryAfter, cause: err}}
+	}
+	return describeTimeout(source.StoreFailure(c.Request.Context(), err), "the store did not answer in time and the change may still be made: "+next)
 }

@@ -9,8 +9,8 @@ import (
 
 // Headers that a page of an allowed origin may send and read.
 const (
-	sentByPages = "Authorization, Accept, Cache-Control, Content-Encoding, Content-Type, Idempotency-Key, If-None-Match, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, X-Request-Id"
-	readByPages = "Content-Disposition, ETag, Link, Retry-After, Warning, WWW-Authenticate, X-Request-Id, X-Token-Scopes, X-Total-Count"
+	sentByPages = "Authorization, Accept, Cache-Control, Content-Encoding, Content-Type, Idempotency-Key, If-Match, If-None-Match, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, X-Request-Id"
+	readByPages = "Content-Disposition, ETag, Link, Location, Retry-After, Warning, WWW-Authenticate, X-Request-Id, X-Token-Scopes, X-Total-Count"
 )
 
 // setCORSHeaders lets pages of the configured origins read responses. Other origins get

@@ -19,6 +19,9 @@ func TestTheDashboardIsServedWithItsPolicy(t *testing.T) {
 		if response.status != http.StatusOK || text != string(f.Body) || response.Get("Content-Type") != f.Kind {
 			t.Errorf("%s: %d %s, %d bytes; want the file", path, response.status, response.Get("Content-Type"), len(text))
 		}
+		if robots := response.Get("X-Robots-Tag"); (robots == "noindex") != (f.Name == dashboard.Index) || f.Name == dashboard.Index && !strings.Contains(text, `<meta name="robots" content="noindex">`) {
+			t.Errorf("%s: X-Robots-Tag %q", path, robots)
+		}
 		policy := response.Get("Content-Security-Policy")
 		if !strings.HasPrefix(policy, "default-src 'none'; script-src 'self'; style-src 'self';") || strings.Contains(policy, "unsafe") {
 			t.Errorf("%s: the policy is %q", path, policy)

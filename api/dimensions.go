@@ -34,7 +34,7 @@ func (s *server) dimensionHandler(operation query.Operation) func(*gin.Context) 
 		if err != nil {
 			return nil, err
 		}
-		owned, bound := s.accountResources(c)
+		owned, bound := s.reportedResources(c, operation)
 		if request, err = results.ScopeRequest(request, owned, bound); err != nil {
 			return nil, err
 		}

@@ -67,17 +67,17 @@ var eventTypes = []string{"application/json", "application/x-ndjson", "text/plai
 
 // takeEvents stores the events of a body. It returns after they are stored.
 func (s *server) takeEvents(c *gin.Context) (any, error) {
-	token := c.MustGet(tokenKey).(catalogue.Token)
+	token := tokenOf(c)
 	events := ingest.Body{WebsiteID: token.WebsiteID, Key: c.GetHeader(keyHeader), Times: s.intake.Times}
 	if faults := eventFaults(c); len(faults) > 0 {
 		return nil, invalidParameters(faults)
 	}
-	if !isEvents(c.Request.Header.Values("Content-Type")) {
+	if !hasContentType(c, eventTypes) {
 		return nil, &problemError{&problem{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Detail: "Content-Type must be application/x-ndjson (one JSON object per line) or application/json (an array of objects)"}}
 	}
 	held := &body{of: s.bodies}
 	defer held.releaseMemory()
-	if err := s.readBody(c.Request, held); err != nil {
+	if err := s.readBody(c.Request, held, s.options.MaxEvents); err != nil {
 		return nil, s.rejectBody(token.WebsiteID, held.text, err)
 	}
 	d := &delivery{server: s, body: events, held: held, named: catalogue.NewEventNames()}
@@ -98,14 +98,14 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 	return d.received, nil
 }
 
-// isEvents reports whether a body of these content types can contain events. A
-// missing type is valid.
-func isEvents(types []string) bool {
+// hasContentType reports whether the body has one of the content types, or none.
+func hasContentType(c *gin.Context, allowed []string) bool {
+	types := c.Request.Header.Values("Content-Type")
 	if len(types) == 0 || len(types) == 1 && types[0] == "" {
 		return true
 	}
 	kind, _, err := mime.ParseMediaType(types[0])
-	return err == nil && len(types) == 1 && slices.Contains(eventTypes, kind)
+	return err == nil && len(types) == 1 && slices.Contains(allowed, kind)
 }
 
 // parameterFaults returns the faults of an operation without parameters.

@@ -64,7 +64,7 @@ func newExampleServer(t *testing.T) *server {
 	t.Helper()
 	s := newEmptyServer(t)
 	s.apply(exampleShop)
-	s.token = s.newToken(1, 0, catalogue.ScopeWrite)
+	s.token = s.newToken(1, 0, catalogue.ScopeAdmin)
 	start := time.Date(2025, 5, 1, 0, 0, 0, 0, time.UTC)
 	simulated := population.SimpleCampaign{
 		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 4000, Start: start, Days: 14, MultipleExposures: 0.005, Seed: 12,

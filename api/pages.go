@@ -14,14 +14,14 @@ import (
 // at / and its files under /dashboard.
 func addPages(router *gin.Engine) {
 	for _, d := range docs.All() {
-		addFile(router, d.Path, &file{d.Kind, d.Policy, d.Body})
+		addFile(router, d.Path, &file{d.Kind, d.Policy, "", d.Body})
 	}
 	for _, f := range dashboard.Files() {
-		path := "/dashboard/" + f.Name
+		path, robots := "/dashboard/"+f.Name, ""
 		if f.Name == dashboard.Index {
-			path = "/"
+			path, robots = "/", "noindex" // share links must not be found by search engines
 		}
-		addFile(router, path, &file{f.Kind, dashboard.Policy, func() ([]byte, error) { return f.Body, nil }})
+		addFile(router, path, &file{f.Kind, dashboard.Policy, robots, func() ([]byte, error) { return f.Body, nil }})
 	}
 }
 
@@ -29,6 +29,7 @@ func addPages(router *gin.Engine) {
 type file struct {
 	kind   string // content type
 	policy string // Content-Security-Policy; empty: none
+	robots string // X-Robots-Tag; empty: none
 	body   func() ([]byte, error)
 }
 
@@ -46,6 +47,9 @@ func (f *file) serveBody(c *gin.Context) {
 	tag := negotiation.EntityTag(string(body))
 	c.Header("ETag", tag)
 	c.Header("Cache-Control", "no-cache")
+	if f.robots != "" {
+		c.Header("X-Robots-Tag", f.robots)
+	}
 	if f.policy != "" {
 		c.Header("Content-Security-Policy", f.policy)
 		c.Header("X-Content-Type-Options", "nosniff")

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 
 	"lifthouse/api/negotiation"
@@ -10,11 +11,12 @@ import (
 
 // reply is a complete response body.
 type reply struct {
-	kind  string
-	body  []byte
-	tag   string // entity tag; empty: no conditional requests
-	keep  string // Cache-Control
-	stale bool
+	status int // 0: 200
+	kind   string
+	body   []byte
+	tag    string // entity tag; empty: no conditional requests
+	keep   string // Cache-Control
+	stale  bool
 }
 
 // Values of Cache-Control.
@@ -44,7 +46,12 @@ func sendReply(c *gin.Context, r reply) {
 	if r.stale {
 		c.Header("Warning", `110 lifthouse "Response is Stale"`)
 	}
-	c.Data(http.StatusOK, r.kind+"; charset=utf-8", r.body)
+	if r.status == http.StatusNoContent {
+		c.Status(r.status)
+		c.Writer.WriteHeaderNow()
+		return
+	}
+	c.Data(cmp.Or(r.status, http.StatusOK), r.kind+"; charset=utf-8", r.body)
 }
 
 func notModified(c *gin.Context) {

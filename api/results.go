@@ -23,7 +23,7 @@ func (s *server) reportHandler(operation query.Operation) func(*gin.Context) (an
 		if err != nil {
 			return nil, err
 		}
-		owned, bound := s.accountResources(c)
+		owned, bound := s.reportedResources(c, operation)
 		request.SubjectID = id
 		if request, err = results.ScopeRequest(request, owned, bound); err != nil {
 			return nil, err

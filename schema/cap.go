@@ -72,10 +72,18 @@ func (c Cap) MarshalYAML() (any, error) {
 }
 
 // UnmarshalYAML decodes a text or a number.
-func (c *Cap) UnmarshalYAML(text []byte) (err error) {
-	given := strings.Trim(strings.TrimSpace(string(text)), `"'`)
-	if *c, err = ParseCap(given); err != nil {
-		return fmt.Errorf("valueCap: %q: %w", given, err)
+func (c *Cap) UnmarshalYAML(decode func(any) error) error {
+	var given any
+	if err := decode(&given); err != nil {
+		return err
+	}
+	text := fmt.Sprint(given)
+	if amount, ok := given.(float64); ok {
+		text = strconv.FormatFloat(amount, 'f', -1, 64)
+	}
+	var err error
+	if *c, err = ParseCap(text); err != nil {
+		return fmt.Errorf("valueCap: %q: %w", text, err)
 	}
 	return nil
 }

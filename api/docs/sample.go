@@ -17,19 +17,24 @@ const authorization = ` -H "Authorization: Bearer $LIFTHOUSE_TOKEN"`
 // samplesOf returns a curl command for an operation, and one for each of its
 // x-samples.
 func samplesOf(operation node, method, path string, parameters []node) []docSample {
+	headers := ""
 	for _, parameter := range parameters {
-		if parameter.valueAt("in").Text() == "path" {
-			value := url.PathEscape(parameter.valueAt("example").Text())
-			path = strings.ReplaceAll(path, "{"+parameter.valueAt("name").Text()+"}", value)
+		example, name := parameter.valueAt("example").Text(), parameter.valueAt("name").Text()
+		switch in := parameter.valueAt("in").Text(); {
+		case in == "path":
+			path = strings.ReplaceAll(path, "{"+name+"}", url.PathEscape(example))
+		case in == "header" && example != "":
+			headers += ` -H '` + name + `: ` + example + `'`
 		}
 	}
 	options := ""
 	if scopeOf(operation) != "" {
 		options += authorization
 	}
+	options += headers
 	body := bodySample(operation)
-	if method == "POST" && body == "" {
-		options = " -X POST" + options
+	if method != "GET" && (method != "POST" || body == "") {
+		options = " -X " + method + options
 	}
 	samples := []docSample{{"", options, path + "'" + body}}
 	for _, more := range operation.valueAt("x-samples").childNodes() {
@@ -49,8 +54,9 @@ func samplesOf(operation node, method, path string, parameters []node) []docSamp
 // body.
 func bodySample(operation node) string {
 	for _, content := range operation.valueAt("requestBody", "content").childNodes() {
-		if example := content.valueAt("example").Text(); example != "" {
-			return " \\\n  -H 'Content-Type: " + content.key + "' --data-binary @- <<'END'\n" + strings.TrimSpace(example) + "\nEND"
+		example := content.valueAt("example")
+		if text, err := example.JSON(); err == nil && example.value != nil {
+			return " \\\n  -H 'Content-Type: " + content.key + "' --data-binary @- <<'END'\n" + strings.TrimSpace(text) + "\nEND"
 		}
 	}
 	return ""

@@ -117,8 +117,8 @@ func completeSubject(args []string, owned *catalogue.AccountResources) []complet
 	return found
 }
 
-// completeReport registers the completions of report.
-func (p *program) completeReport(cmd *cobra.Command) {
+// completeSubjects registers the completions of arguments that name a subject.
+func (p *program) completeSubjects(cmd *cobra.Command) {
 	ids := p.completeFrom(completeSubject)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) ([]completion, cobra.ShellCompDirective) {
 		if len(args) == 0 {
@@ -126,6 +126,11 @@ func (p *program) completeReport(cmd *cobra.Command) {
 		}
 		return ids(cmd, args, typed)
 	}
+}
+
+// completeReport registers the completions of report.
+func (p *program) completeReport(cmd *cobra.Command) {
+	p.completeSubjects(cmd)
 	registerCompletion(cmd, "goal", p.completeFrom(func(_ []string, owned *catalogue.AccountResources) []completion {
 		var found []completion
 		for _, g := range catalogue.ByID(owned.Goals) {

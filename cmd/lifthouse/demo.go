@@ -165,7 +165,7 @@ func renewDemoToken(ctx context.Context, s *app.Store) (string, error) {
 		}
 	}
 	secret, _, err := s.Catalogue.CreateToken(ctx, catalogue.Token{
-		AccountID: demo.Account, Name: demoTokenName, Scopes: []catalogue.Scope{catalogue.ScopeWrite},
+		AccountID: demo.Account, Name: demoTokenName, Scopes: []catalogue.Scope{catalogue.ScopeAdmin},
 	})
 	return secret, err
 }

@@ -29,7 +29,7 @@ func TestMCPOverStandardStreams(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan struct{})
 	go func() {
-		remote.ServeCommands(ctx, listener, func(ctx context.Context, c remote.Command) int { return runForwarded(ctx, c, h.store) })
+		remote.ServeCommands(ctx, listener, func(ctx context.Context, c remote.Command) int { return runForwarded(ctx, c, h.store, h.url) })
 		close(served)
 	}()
 	for name, run := range map[string]func(in, out, complaints *os.File) int{

@@ -46,6 +46,7 @@ type program struct {
 	getenv       func(string) string
 	environ      []string      // complete environment, to find misspelt variables
 	running      *app.Store    // store of the running server; nil: not forwarded
+	runningURL   string        // at which people open the dashboard of the running server
 	overdue      chan struct{} // closed when a server did not stop in time; nil: a forwarded command
 	serves       bool          // the store is opened to serve requests
 	stopMargin   time.Duration // additional time to stop after running requests
@@ -151,7 +152,7 @@ func (p *program) rootCommand() *cobra.Command {
 	bounds.Var(root.PersistentFlags(), &p.limits.Memory, "query-memory", p.limits.Memory, 0, bounds.MaxMemory, "maximum memory of a query in bytes; aggregations above half of it spill to disk; 0: no limit")
 	root.AddCommand(
 		p.serveCommand(), p.checkCommand(), p.demoCommand(), p.importCommand(), p.eventsCommand(), p.forgetCommand(), p.retainCommand(),
-		p.backupCommand(), p.restoreCommand(), p.copyCommand(), p.applyCommand(), p.exportCommand(), p.tokenCommand(), p.auditCommand(), p.migrateCommand(),
+		p.backupCommand(), p.restoreCommand(), p.copyCommand(), p.applyCommand(), p.exportCommand(), p.tokenCommand(), p.shareCommand(), p.auditCommand(), p.migrateCommand(),
 		p.grantsCommand(), p.readyCommand(), p.factsCommand(), p.reportCommand(), p.looksCommand(), p.compareCommand(), p.webhookCommand(), p.mcpCommand())
 	return root
 }

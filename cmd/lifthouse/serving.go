@@ -29,11 +29,13 @@ const (
 	logJSON = "json"
 )
 
+const publicURLFlag = "public-url"
+
 // serveFlags adds the settings of a server to a command.
 func (p *program) serveFlags(cmd *cobra.Command) {
 	o, flags, d := &p.serving, cmd.Flags(), api.DefaultOptions
 	flags.StringVar(&o.Listen, "listen", app.DefaultListen, "address of the API and the dashboard")
-	flags.StringVar(&o.API.PublicURL, "public-url", "", "URL at which people open the dashboard, for links in webhooks and share links; default: the address of --listen")
+	flags.StringVar(&o.API.PublicURL, publicURLFlag, "", "URL at which people open the dashboard, for links in webhooks and share links; default: the address of --listen")
 	flags.StringVar(&o.Admin, "admin-address", "", "address of /metrics and /debug/pprof, such as 127.0.0.1:8081; they require no token; default: not served")
 	flags.StringVar(&o.tlsCert, "tls-cert", "", "PEM file with the certificate chain; requires --tls-key")
 	flags.StringVar(&o.tlsKey, "tls-key", "", "PEM file with the private key of the certificate")

@@ -40,10 +40,7 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 			for _, scope := range scopes {
 				token.Scopes = append(token.Scopes, catalogue.Scope(scope))
 			}
-			if expires > 0 {
-				at := time.Now().UTC().Add(expires).Truncate(time.Second)
-				token.ExpiresAt = &at
-			}
+			token.SetLifetime(expires)
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				return p.createToken(ctx, s, token)
 			})
@@ -51,11 +48,11 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	accountFlag(cmd, &token.AccountID)
-	flags.StringSliceVar(&scopes, "scope", []string{string(catalogue.ScopeRead)}, "scopes: read, write (includes read), or ingest")
-	registerCompletion(cmd, "scope", fixedCompletions("read", "write", "ingest"))
+	flags.StringSliceVar(&scopes, "scope", []string{string(catalogue.ScopeRead)}, "scopes: read, write (includes read), admin (includes write), or ingest")
+	registerCompletion(cmd, "scope", fixedCompletions(catalogue.Scopes...))
 	bounds.Var(flags, &token.WebsiteID, "website", 0, 0, bounds.MaxID, "id of the only website that it may access; required for ingest")
 	flags.StringVar(&token.Name, "name", "", "name that describes its use")
-	bounds.Var(flags, &expires, "expires", 0, 0, bounds.MaxAge, "lifetime, such as 720h; 0: until it is revoked")
+	bounds.Var(flags, &expires, "expires", 0, 0, bounds.MaxAge, "lifetime, such as 30d or 12h; 0: until it is revoked")
 	return cmd
 }
 
@@ -66,7 +63,7 @@ func (p *program) createToken(ctx context.Context, s *app.Store, token catalogue
 	}
 	secret, _, err := s.Catalogue.CreateToken(ctx, token)
 	if err != nil {
-		return err
+		return fmt.Errorf("token: %w", err)
 	}
 	p.printLine("%s", secret)
 	return nil
@@ -76,9 +73,10 @@ func (p *program) tokenListCommand() *cobra.Command {
 	var account int64
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the tokens of an account",
-		Long:  "List prints the tokens of an account, including expired ones, without their secrets.",
-		Args:  noArgs,
+		Short: "List the tokens and share links of an account",
+		Long: `List prints the tokens of an account, including expired ones, without their secrets. A token of the
+scope share is a share link; its column WEBSITE has what it shows.`,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.withStore(cmd.Context(), func(_ context.Context, s *app.Store) error {
 				return p.listTokens(s.Catalogue.Snapshot(), account)
@@ -107,7 +105,10 @@ func (p *program) listTokens(s *catalogue.Snapshot, account int64) error {
 			scopes[i] = string(scope)
 		}
 		website, expires := "all", "never"
-		if token.WebsiteID != 0 {
+		switch {
+		case token.Shared != nil:
+			website = token.Shared.String()
+		case token.WebsiteID != 0:
 			website = strconv.FormatInt(token.WebsiteID, 10)
 		}
 		if token.ExpiresAt != nil {
@@ -126,8 +127,8 @@ func (p *program) tokenRevokeCommand() *cobra.Command {
 	var account int64
 	cmd := &cobra.Command{
 		Use:   "revoke ID",
-		Short: "Revoke a token",
-		Long:  "Revoke invalidates a token at once. ID is the number in the output of token list.",
+		Short: "Revoke a token or a share link",
+		Long:  "Revoke invalidates a token or a share link at once. ID is the number in the output of token list.",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {

@@ -102,7 +102,7 @@ func (p *program) webhookTestCommand() *cobra.Command {
 					return err
 				}
 				sender := s.WebhookSender(webhook.Options{
-					PublicURL: cmp.Or(p.serving.API.PublicURL, "http://"+app.DefaultListen), Release: buildVersion(), AllowPrivate: p.serving.PrivateWebhooks,
+					PublicURL: cmp.Or(p.runningURL, "http://"+app.DefaultListen), Release: buildVersion(), AllowPrivate: p.serving.PrivateWebhooks,
 				})
 				d, err := sender.SendTest(ctx, owned.ID, hook)
 				if err != nil {

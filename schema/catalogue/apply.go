@@ -3,6 +3,7 @@ package catalogue
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -41,10 +42,22 @@ type NamedShare struct {
 // change. If dryRun is true, ApplyFile changes nothing. If the file violates a
 // constraint, the error is of type Faults.
 func (c *Catalogue) ApplyFile(ctx context.Context, file File, dryRun bool) ([]Change, error) {
-	var changes []Change
+	changes, _, err := c.ApplyToVersion(ctx, file, dryRun)
+	return changes, err
+}
+
+// ErrVersionChanged means that File.Versions does not contain the current version of the
+// account.
+var ErrVersionChanged = errors.New("the catalogue of the account has changed")
+
+// ApplyToVersion is like ApplyFile, and also returns the version of the account
+// file.AccountID with these changes and no others. If file.Versions does not contain the
+// version before the changes, the error is ErrVersionChanged, and nothing changes.
+func (c *Catalogue) ApplyToVersion(ctx context.Context, file File, dryRun bool) (changes []Change, version uint64, err error) {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	plans := map[key]map[int64]Plan{}
-	err := c.changeRows(ctx, func(current []row) ([]row, error) {
+	retry := false // after a conflict: some rows are already stored, and the version was compared before
+	err = c.changeRows(ctx, func(current []row) ([]row, error) {
 		known, err := newSnapshot(current)
 		if err != nil {
 			return nil, err
@@ -62,15 +75,44 @@ func (c *Catalogue) ApplyFile(ctx context.Context, file File, dryRun bool) ([]Ch
 		if file.Prune {
 			a.pruneResources(current)
 		}
-		if changes == nil { // on a retry after a conflict, some changes are already stored
+		if !retry {
+			version = known.AccountResources(file.AccountID).Version
+			if file.Versions != nil && !slices.Contains(file.Versions, version) {
+				return nil, ErrVersionChanged
+			}
 			changes = a.changes
 		}
 		if dryRun {
 			return nil, nil
 		}
+		if !retry {
+			version += a.versionChange(file.AccountID)
+		}
+		retry = true
 		return a.rows, nil
 	})
-	return changes, err
+	if errors.Is(err, ErrVersionChanged) { // another server changed the account: show the change at once
+		return nil, 0, errors.Join(err, c.RefreshSnapshot(ctx))
+	}
+	return changes, version, err
+}
+
+// mayChange reports whether the file may change an account.
+func (f *File) mayChange(account int64) bool { return f.AccountID == 0 || f.AccountID == account }
+
+// versionChange returns what the new rows add to the version of an account.
+func (a *applier) versionChange(account int64) (sum uint64) {
+	for i := range a.rows {
+		r := &a.rows[i]
+		if r.AccountID != account || r.Kind == kindToken {
+			continue
+		}
+		sum += r.versionHash()
+		if before, exists := a.current[r.key]; exists {
+			sum -= before.versionHash()
+		}
+	}
+	return sum
 }
 
 type applier struct {

@@ -253,7 +253,7 @@ func TestTokens(t *testing.T) {
 	for _, wrong := range []catalogue.Token{
 		{AccountID: 2, Scopes: []catalogue.Scope{catalogue.ScopeRead}},
 		{AccountID: 1},
-		{AccountID: 1, Scopes: []catalogue.Scope{"admin"}},
+		{AccountID: 1, Scopes: []catalogue.Scope{"owner"}},
 		{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeIngest}},
 		{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}, WebsiteID: 9},
 	} {

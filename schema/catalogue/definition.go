@@ -22,6 +22,14 @@ type File struct {
 	// Prune archives the resources that the file does not name.
 	Prune bool `yaml:"-"`
 
+	// AccountID limits the file to one account: the file must not declare another one, and
+	// Prune archives only resources of this account. 0: no limit.
+	AccountID int64 `yaml:"-"`
+
+	// Versions are the values of AccountResources.Version of the account AccountID that the
+	// file may replace. nil: any.
+	Versions []uint64 `yaml:"-"`
+
 	faults  Faults         // of ReadYAML
 	missing []string       // paths of fields that misspelt names were probably meant to set
 	lines   map[string]int // by path

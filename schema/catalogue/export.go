@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,16 +18,21 @@ import (
 func (s *Snapshot) CatalogueFile() File {
 	var file File
 	for _, owned := range s.AllAccounts() {
-		account := owned.Account
-		for _, site := range ByID(owned.Websites) {
-			account.Websites = append(account.Websites, owned.exportWebsite(site))
-		}
-		for _, hook := range ByID(owned.Webhooks) {
-			account.Webhooks = append(account.Webhooks, hook.Webhook)
-		}
-		file.Accounts = append(file.Accounts, account)
+		file.Accounts = append(file.Accounts, owned.CatalogueFile().Accounts...)
 	}
 	return file
+}
+
+// CatalogueFile is like Snapshot.CatalogueFile, of one account.
+func (o *AccountResources) CatalogueFile() File {
+	account := o.Account
+	for _, site := range ByID(o.Websites) {
+		account.Websites = append(account.Websites, o.exportWebsite(site))
+	}
+	for _, hook := range ByID(o.Webhooks) {
+		account.Webhooks = append(account.Webhooks, hook.Webhook)
+	}
+	return File{Accounts: []Account{account}}
 }
 
 func (o *AccountResources) exportWebsite(site Website) Website {
@@ -98,6 +104,21 @@ func (f File) WriteYAML(w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("write catalogue: %w", err)
 	}
-	_, err = w.Write(slices.Concat([]byte("# The whole catalogue except tokens, for lifthouse apply.\n"), text))
+	_, err = w.Write(slices.Concat([]byte("# The catalogue without tokens, for lifthouse apply.\n"), text))
 	return err
+}
+
+// WriteJSON writes the file as JSON with the field names of YAML. ReadYAML can read it.
+func (f File) WriteJSON(w io.Writer) error {
+	var text bytes.Buffer
+	if err := f.WriteYAML(&text); err != nil {
+		return err
+	}
+	var fields any
+	if err := yaml.Unmarshal(text.Bytes(), &fields); err != nil {
+		return fmt.Errorf("write catalogue: %w", err)
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(fields)
 }

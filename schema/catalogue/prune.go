@@ -1,11 +1,11 @@
 package catalogue
 
-// pruneResources archives the current resources that the file does not name. The tokens of
-// an archived account are archived too.
+// pruneResources archives the current resources that the file does not name, of the accounts
+// that it may change. The tokens of an archived account are archived too.
 func (a *applier) pruneResources(current []row) {
 	for _, r := range current {
 		account := key{r.AccountID, kindAccount, r.AccountID, partDefinition}
-		if r.Archived || a.named[r.key] || r.Kind == kindToken && a.named[account] {
+		if r.Archived || a.named[r.key] || r.Kind == kindToken && a.named[account] || !a.declares.mayChange(r.AccountID) {
 			continue
 		}
 		a.rows = append(a.rows, r.archivedVersion())

@@ -16,13 +16,21 @@ import (
 // Scope is a permission of a token.
 type Scope string
 
-// The scopes. Write implies read. Ingest is bound to one website and does not
-// include read.
+// The scopes. Admin implies write, and write implies read. Ingest is bound to one website,
+// and share to one subject; neither includes read.
 const (
 	ScopeRead   Scope = "read"
 	ScopeWrite  Scope = "write"
+	ScopeAdmin  Scope = "admin"
 	ScopeIngest Scope = "ingest"
+	ScopeShare  Scope = "share"
 )
+
+// Scopes are the scopes that a new token can have. Share links have ScopeShare.
+var Scopes = []string{string(ScopeRead), string(ScopeWrite), string(ScopeAdmin), string(ScopeIngest)}
+
+// impliedScopes are the scopes that a scope implies.
+var impliedScopes = map[Scope][]Scope{ScopeWrite: {ScopeRead}, ScopeAdmin: {ScopeRead, ScopeWrite}}
 
 // Digest is the SHA-256 digest of a token. The token itself is not stored.
 type Digest [sha256.Size]byte
@@ -52,11 +60,21 @@ type Token struct {
 	WebsiteID int64      `json:"websiteId,omitempty"` // 0: every website of the account
 	CreatedAt time.Time  `json:"createdAt"`
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+
+	Shared *SharedSubject `json:"shared,omitempty"` // of a share link; nil: another token
 }
 
 // HasScope reports whether the token has the scope.
 func (t *Token) HasScope(scope Scope) bool {
-	return slices.Contains(t.Scopes, scope) || scope == ScopeRead && slices.Contains(t.Scopes, ScopeWrite)
+	return slices.ContainsFunc(t.Scopes, func(has Scope) bool { return has == scope || slices.Contains(impliedScopes[has], scope) })
+}
+
+// SetLifetime sets the time at which a new token expires. 0: never.
+func (t *Token) SetLifetime(lifetime time.Duration) {
+	if t.ExpiresAt = nil; lifetime > 0 {
+		at := time.Now().UTC().Add(lifetime).Truncate(time.Second)
+		t.ExpiresAt = &at
+	}
 }
 
 // tokenPrefix lets secret scanners recognize tokens.
@@ -75,7 +93,7 @@ func RedactTokens(text string) string {
 }
 
 // CreateToken creates a token and returns its secret, which has 256 random bits
-// and is not stored. The error states which field of the token is invalid.
+// and is not stored. If fields of the token are invalid, the error is of type Faults.
 func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token, error) {
 	random := make([]byte, 32)
 	if _, err := rand.Read(random); err != nil {
@@ -89,8 +107,12 @@ func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token
 		return "", Token{}, err
 	}
 	err = c.changeRows(ctx, func(current []row) ([]row, error) {
-		if err := checkToken(current, token); err != nil {
+		known, err := newSnapshot(current)
+		if err != nil {
 			return nil, err
+		}
+		if faults := token.validateFor(known.AccountResources(token.AccountID)); len(faults) > 0 {
+			return nil, faults
 		}
 		token.ID = 1
 		for _, r := range current {
@@ -107,33 +129,34 @@ func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token
 	return secret, token, err
 }
 
-func checkToken(rows []row, token Token) error {
-	if len(token.Scopes) == 0 {
-		return fmt.Errorf("token: must have at least one scope of %s, %s, %s", ScopeRead, ScopeWrite, ScopeIngest)
+// validateFor returns the faults of a new token of the account.
+func (t *Token) validateFor(owned *AccountResources) Faults {
+	c := checker{}
+	if owned.ID == 0 {
+		c.addFault("accountId", t.AccountID, "the account does not exist: apply a catalogue with it first")
+		return c.faults
 	}
-	for _, scope := range token.Scopes {
-		if scope != ScopeRead && scope != ScopeWrite && scope != ScopeIngest {
-			return fmt.Errorf("token: scope %q: must be %s, %s or %s", scope, ScopeRead, ScopeWrite, ScopeIngest)
-		}
+	c.checkText("name", t.Name, 0, 255)
+	if t.Shared != nil {
+		c.checkShare(t, owned)
+		return c.faults
 	}
-	ingests := slices.Contains(token.Scopes, ScopeIngest)
-	if ingests && (len(token.Scopes) > 1 || token.WebsiteID == 0) {
-		return fmt.Errorf("token: scope %s must be the only scope and requires a website", ScopeIngest)
+	if len(t.Scopes) == 0 {
+		c.addFault("scopes", "", "must have at least one of "+strings.Join(Scopes, ", "))
 	}
-	account, website := false, token.WebsiteID == 0
-	for _, r := range rows {
-		if r.AccountID == token.AccountID && !r.Archived {
-			account = account || r.Kind == kindAccount
-			website = website || r.Kind == kindWebsite && r.ID == token.WebsiteID
-		}
+	for i, scope := range t.Scopes {
+		c.oneOf(fmt.Sprintf("scopes[%d]", i), string(scope), Scopes)
 	}
-	if !account {
-		return fmt.Errorf("token: account %d does not exist: apply a catalogue with it first", token.AccountID)
+	_, known := owned.Websites[t.WebsiteID]
+	switch ingests := slices.Contains(t.Scopes, ScopeIngest); {
+	case t.WebsiteID != 0 && !known:
+		c.addFault("websiteId", t.WebsiteID, fmt.Sprintf("account %d has no such website", t.AccountID))
+	case ingests && (len(t.Scopes) > 1 || t.WebsiteID == 0):
+		c.addFault("scopes", ScopeIngest, "must be the only scope, and requires a website")
+	case t.WebsiteID != 0 && slices.Contains(t.Scopes, ScopeAdmin):
+		c.addFault("websiteId", t.WebsiteID, "must be omitted: the scope admin is for the whole account")
 	}
-	if !website {
-		return fmt.Errorf("token: account %d has no website %d", token.AccountID, token.WebsiteID)
-	}
-	return nil
+	return c.faults
 }
 
 // RevokeToken revokes a token. It returns false if the account has no such token.

@@ -23,7 +23,23 @@ type tree struct {
 	faults  Faults
 	// missing are the paths of fields that a misspelt name was probably meant to set.
 	missing []string
-	checked map[typed]bool // whether a node can be decoded; aliases may refer to a node many times, or to themselves
+	checked map[typed]checkedNode // aliases may refer to a node many times
+	open    map[ast.Node]bool     // nodes whose check runs
+	nodes   int                   // with all aliases written out
+	full    bool                  // there are more than maxNodes
+}
+
+// maxNodes is the maximum number of nodes of a file with all aliases written out. A file of
+// maxFile bytes has fewer, unless it has many aliases.
+const maxNodes = 2 << 20
+
+// maxFaults is the maximum number of faults of a kind that are reported.
+const maxFaults = 1000
+
+// checkedNode is the result of the check of a node.
+type checkedNode struct {
+	fine  bool // the node can be decoded
+	nodes int  // in it, and itself
 }
 
 // typed is a node with the type of its field.
@@ -33,10 +49,13 @@ type typed struct {
 }
 
 func newTree(invalid invalidText) *tree {
-	return &tree{invalid: invalid, anchors: map[string]ast.Node{}, lines: map[string]int{}, checked: map[typed]bool{}}
+	return &tree{invalid: invalid, anchors: map[string]ast.Node{}, lines: map[string]int{}, checked: map[typed]checkedNode{}, open: map[ast.Node]bool{}}
 }
 
 func (t *tree) addFault(path string, node ast.Node, value, detail string) {
+	if len(t.faults) == maxFaults {
+		return
+	}
 	if t.invalid.hasMarks(path) {
 		path = strings.Trim(strconv.Quote(t.invalid.restoreText(path)), `"`)
 	}
@@ -58,13 +77,27 @@ func (t *tree) checkNode(path string, node ast.Node, want reflect.Type) bool {
 	if value.Type() == ast.NullType {
 		return true
 	}
-	fine, known := t.checked[typed{value, want}]
-	if !known {
-		t.checked[typed{value, want}] = true
-		fine = t.checkValue(path, node, value, want)
-		t.checked[typed{value, want}] = fine
+	switch {
+	case t.full:
+		return false
+	case t.open[value]:
+		t.addFault(path, node, "", "contains itself: write it out")
+		return false
 	}
-	return fine
+	before, known := t.checked[typed{value, want}]
+	if !known {
+		from := t.nodes
+		t.open[value] = true
+		before.fine = t.checkValue(path, node, value, want)
+		delete(t.open, value)
+		before.nodes, t.nodes = t.nodes-from+1, from
+		t.checked[typed{value, want}] = before
+	}
+	if t.nodes += before.nodes; t.nodes > maxNodes && !t.full {
+		t.full = true
+		t.addFault(path, node, "", fmt.Sprintf("the file has more than %d values with all aliases written out: use fewer aliases", maxNodes))
+	}
+	return before.fine && !t.full
 }
 
 func (t *tree) checkValue(path string, node, value ast.Node, want reflect.Type) bool {

@@ -89,6 +89,10 @@ func (f *File) validateAgainst(known *Snapshot) error {
 	for a := range f.Accounts {
 		account := &f.Accounts[a]
 		path := fmt.Sprintf("accounts[%d]", a)
+		if !f.mayChange(account.ID) { // faults about its resources would describe another account
+			c.addFault(path+".id", account.ID, fmt.Sprintf("must be %d: the request may change only this account", f.AccountID))
+			continue
+		}
 		c.checkID(path, account.ID, accounts)
 		c.checkName(path, account.Name)
 		taken := map[string]ids{"goal": {}, "target": {}, "campaign": {}, "widget": {}}
@@ -124,6 +128,9 @@ type checker struct {
 }
 
 func (c *checker) addFault(path string, value any, detail string) {
+	if len(c.faults) == maxFaults {
+		return
+	}
 	c.faults = append(c.faults, Fault{Path: path, Value: fmt.Sprint(value), Detail: detail})
 }
 

@@ -1,19 +1,28 @@
 // @ts-check
-/** @import { Pairs, ProblemBody, RequestOptions, Response } from "./types.d.ts" */
+/** @import { Pairs, ProblemBody, RequestOptions, Response, SharedView } from "./types.d.ts" */
 
 // Requests to the API. The token is stored in the session storage of this tab and
 // sent in a header. It is never part of a URL.
 
-const key = "lifthouse.token";
+const key = "lifthouse.token", sharedKey = "lifthouse.shared";
 
 export const session = {
   get token() { return sessionStorage.getItem(key); },
-  /** @param {string} token */
-  open(token) { sessionStorage.setItem(key, token); },
-  close() { sessionStorage.removeItem(key); },
-  /** mayWrite reports whether the token may start and stop. The server says so with
-   * each response. */
+  /** shared is what the page shows if the token is of a share link.
+   * @returns {SharedView | undefined} */
+  get shared() { return JSON.parse(sessionStorage.getItem(sharedKey) ?? "null") ?? undefined; },
+  /** @param {string} token
+   * @param {SharedView} [shared] of a share link */
+  open(token, shared) {
+    session.close();
+    sessionStorage.setItem(key, token);
+    if (shared) sessionStorage.setItem(sharedKey, JSON.stringify(shared));
+  },
+  close() { sessionStorage.removeItem(key); sessionStorage.removeItem(sharedKey); },
+  /** mayWrite reports whether the token may start and stop, and mayShare whether it may
+   * create share links. The server says so with each response. */
   mayWrite: false,
+  mayShare: false,
 };
 
 /** Problem is an error response, or a request without a response (status 0). */
@@ -38,18 +47,24 @@ export class Problem extends Error {
  * @param {string} path
  * @param {RequestOptions} [options]
  * @returns {Promise<Response<any>>} */
-export async function ask(path, { method = "GET", accept = "application/json", etag, signal, token = session.token } = {}) {
+export async function ask(path, { method = "GET", body, match, accept = "application/json", etag, signal, token = session.token } = {}) {
   /** @type {Record<string, string>} */
   const headers = { Authorization: "Bearer " + token, Accept: accept + ", application/problem+json;q=0.5" };
   if (etag) headers["If-None-Match"] = etag;
+  if (match) headers["If-Match"] = match;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
   let response;
   try {
-    response = await fetch(path, { method, headers, signal, credentials: "omit" });
+    response = await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body), credentials: "omit" });
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new Problem(0, { title: "No response", detail: "The server does not respond. Check that it is running and that you are connected." });
   }
-  if (token === session.token) session.mayWrite = response.headers.get("X-Token-Scopes")?.split(" ").includes("write") ?? session.mayWrite;
+  const scopes = response.headers.get("X-Token-Scopes")?.split(" ");
+  if (scopes && token === session.token) {
+    session.mayShare = scopes.includes("admin");
+    session.mayWrite = session.mayShare || scopes.includes("write");
+  }
   if (response.status === 304) return { unchanged: true };
   if (!response.ok) {
     const problem = new Problem(response.status, await response.json().catch(() => ({ title: response.statusText })), Number(response.headers.get("Retry-After")) || 0);
@@ -57,9 +72,9 @@ export async function ask(path, { method = "GET", accept = "application/json", e
     if (response.status === 401 && token === session.token) dispatchEvent(new CustomEvent("lifthouse:signed-out", { detail: problem }));
     throw problem;
   }
-  const body = accept === "application/json" ? await response.json() : await response.text();
+  const text = accept !== "application/json" || response.status === 204;
   const stale = (response.headers.get("Warning") || "").startsWith("110");
-  return { body, stale, etag: response.headers.get("ETag"), total: Number(response.headers.get("X-Total-Count")) };
+  return { body: text ? await response.text() : await response.json(), stale, etag: response.headers.get("ETag"), total: Number(response.headers.get("X-Total-Count")) };
 }
 
 const most = 500; // elements of a page of a list

@@ -1,5 +1,5 @@
 // @ts-check
-import { query } from "./api.js";
+import { query, session } from "./api.js";
 import { everybody } from "./compare.jsx";
 import { Chips, NewFilter, dates } from "./filters.jsx";
 import { useAnswer } from "./hooks.js";
@@ -9,7 +9,7 @@ import { compareMetrics, metrics } from "./words.js";
 /** @import { TargetedEvent } from "preact" */
 /** @import { Answer } from "./hooks.js" */
 /** @import { Route } from "./route.js" */
-/** @import { Go, Goal, Subject } from "./types.d.ts" */
+/** @import { Go, Goal, Results, Subject } from "./types.d.ts" */
 
 const never = 1 << 30;
 
@@ -23,18 +23,24 @@ const Choice = ({ label, name, options, route, go }) => (
   </label>
 );
 
-/** Controls has the goal, metric, dates and filters of a report.
- * @param {{ subject: Subject, route: Route, go: Go, timezone?: string }} props */
-export function Controls({ subject, route, go, timezone }) {
+/** goalsIn returns the goals of a scorecard.
+ * @param {Results | undefined} scored */
+const goalsIn = (scored) => [...new Map((scored?.scorecard ?? []).flatMap(({ goal }) => (goal ? [[goal.id, goal]] : []))).values()];
+
+/** Controls has the goal, metric, dates and filters of a report. A share link cannot list the
+ * goals, so its page offers those of the scorecard.
+ * @param {{ subject: Subject, route: Route, go: Go, timezone?: string, scored?: Results }} props */
+export function Controls({ subject, route, go, timezone, scored }) {
   /** @type {Answer<Goal[]>} */
-  const goals = useAnswer("/v1/goals" + query([["websiteId", route.get("websiteId")]]), { every: never });
+  const goals = useAnswer(!session.shared && "/v1/goals" + query([["websiteId", route.get("websiteId")]]), { every: never });
+  const offeredGoals = session.shared ? goalsIn(scored) : goals.body ?? [];
   const offered = compareMetrics[subject.kind];
   /** @param {string} name @returns {(e: TargetedEvent<HTMLInputElement>) => void} */
   const set = (name) => (e) => go(route.with(name, e.currentTarget.value));
   return (
     <section class="controls" aria-label="Settings">
       <div class="choices">
-        <Choice label="Goal" name="goal" route={route} go={go} options={[["", subject.kind === "widget" ? "all goals" : "primary goal"], ...(goals.body || []).map((g) => /** @type {[string, string]} */ ([String(g.id), g.name]))]} />
+        <Choice label="Goal" name="goal" route={route} go={go} options={[["", subject.kind === "widget" ? "all goals" : "primary goal"], ...offeredGoals.map((g) => /** @type {[string, string]} */ ([String(g.id), g.name]))]} />
         {offered.length > 0 && <Choice label="Metric" name="compareMetric" route={route} go={go} options={[["", "default"], ...offered.map((m) => /** @type {[string, string]} */ ([m, metrics[m]]))]} />}
         <Period route={route} go={go} />
         <label>From <input type="date" name="dateFrom" value={route.get(dates[0])?.slice(0, 10) || ""} onChange={set(dates[0])} /></label>

@@ -1,8 +1,11 @@
 // @ts-check
 import { useEffect } from "preact/hooks";
+import { session } from "./api.js";
+import { AutoStop } from "./autostop.jsx";
 import { count, day } from "./format.js";
 import { Fault, Loading, Num, State } from "./parts.jsx";
 import { follow, to } from "./route.js";
+import { Share } from "./share.jsx";
 import { Switch } from "./switch.jsx";
 import { kind } from "./words.js";
 
@@ -23,12 +26,13 @@ export function Header({ subject, detail, route, go, fresh, said, scored }) {
   const name = experiment ? experiment.name || "Experiment " + experiment.id : body?.name;
   useEffect(() => { document.title = (name ? name + " · " : "") + "Lifthouse"; }, [name]);
   const back = subject.kind === "experiment" ? to([["widget", route.get("widget")]]) : to([["websiteId", route.get("websiteId") || undefined]]);
-  if (!body) return <header class="subject"><p><a {...follow(go, back)}>← Back</a></p>{error ? !said && <Fault error={error} again={detail.again} /> : <Loading what="details" />}</header>;
+  const listed = !session.shared; // a share link has no other pages
+  if (!body) return <header class="subject">{listed && <p><a {...follow(go, back)}>← Back</a></p>}{error ? !said && <Fault error={error} again={detail.again} /> : <Loading what="details" />}</header>;
   const shown = experiment || body;
   return (
     <header class="subject">
-      <p><a {...follow(go, back)}>← {subject.kind === "experiment" ? body.name : "Overview"}</a></p>
-      <div class="title"><h1>{name}</h1><State {...shown} />{!experiment && <Switch {...{ subject, body, scored }} done={detail.again} />}</div>
+      {listed && <p><a {...follow(go, back)}>← {subject.kind === "experiment" ? body.name : "Overview"}</a></p>}
+      <div class="title"><h1>{name}</h1><State {...shown} />{!experiment && <Switch {...{ subject, body, scored }} done={detail.again} />}{subject.kind === "campaign" && <AutoStop body={body} done={detail.again} />}<Share {...{ subject, body }} title={name ?? ""} /></div>
       {!experiment && body.hypothesis && <p class="hypothesis"><b>Hypothesis:</b> {body.hypothesis}</p>}
       <p class="quiet">{!experiment && body.owner && <>Owner: {body.owner} · </>}{!experiment && body.tags?.map((tag) => <span key={tag} class="flag plain">#{tag}</span>)}{experiment ? "Experiment" : capital(kind(body.type))} {shown.id}{experiment && <> of the widget {body.name}</>}{shown.startDate && <> · since {day(shown.startDate)}</>}{shown.endDate && <> · until {day(shown.endDate)}</>}
         {!experiment && <> · <Num value={body.views}>{count(body.views)}</Num> views and <Num value={body.goalsReached}>{count(body.goalsReached)}</Num> goals in total</>}{fresh}</p>

@@ -7,6 +7,7 @@ import { List } from "./list.jsx";
 import { Fault } from "./parts.jsx";
 import { Results } from "./results.jsx";
 import { follow, useRoute } from "./route.js";
+import { Ended, takeLink } from "./share.jsx";
 
 /** @import { TargetedSubmitEvent } from "preact" */
 /** @import { Problem } from "./api.js" */
@@ -46,7 +47,7 @@ function SignIn({ done, said }) {
         <button type="submit" class="strong" disabled={busy}>Sign in</button>
       </form>
       {error && <Fault error={error} />}
-      <p class="quiet">No token yet? Create one with <code>lifthouse token create --scope read</code>. Use <code>--scope write</code> to start and stop campaigns and widgets.</p>
+      <p class="quiet">No token yet? Create one with <code>lifthouse token create --scope read</code>. Use <code>--scope write</code> to start and stop campaigns and widgets, and <code>--scope admin</code> also to share pages.</p>
     </main>
   );
 }
@@ -58,19 +59,29 @@ function Page() {
   useEffect(() => {
     /** @param {Event} event */
     const refused = (event) => { say(/** @type {CustomEvent} */ (event).detail); leave(); };
+    const linked = () => { if (takeLink()) location.reload(); }; // a link that is opened in this tab
     addEventListener("lifthouse:signed-out", refused);
-    return () => removeEventListener("lifthouse:signed-out", refused);
+    addEventListener("hashchange", linked);
+    return () => {
+      removeEventListener("lifthouse:signed-out", refused);
+      removeEventListener("hashchange", linked);
+    };
   }, []);
-  const leave = () => { session.close(); setOpen(false); };
+  const leave = () => { if (!session.shared) session.close(); setOpen(false); };
+  const shared = session.shared;
+  useEffect(() => { if (shared && !route.subject) go(shared.address, { replace: true }); }, [route]);
+  if (!open && shared) return <Ended signIn={() => { session.close(); say(undefined); go("/", { replace: true }); }} />;
   if (!open) return <SignIn said={said} done={() => { say(undefined); setOpen(true); }} />;
   const subject = route.subject;
   return (
     <>
       <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to content</a>
-      <div class="top"><a class="name" {...follow(go, "/")}><Logo />Lifthouse</a><span><Bell go={go} /><a href="/docs">API docs</a> <button type="button" class="sign-out" onClick={() => { say(undefined); leave(); }}>Sign out</button></span></div>
-      <main id="main" tabIndex={-1}>{subject ? <Results key={subject.path} {...{ subject, route, go }} /> : <List {...{ route, go }} />}</main>
+      {shared ? <div class="top"><span class="name"><Logo />Lifthouse</span><span class="quiet">Shared page, read-only</span></div>
+        : <div class="top"><a class="name" {...follow(go, "/")}><Logo />Lifthouse</a><span><Bell go={go} /><a href="/docs">API docs</a> <button type="button" class="sign-out" onClick={() => { say(undefined); leave(); }}>Sign out</button></span></div>}
+      <main id="main" tabIndex={-1}>{subject ? <Results key={subject.path} {...{ subject, route, go }} /> : !shared && <List {...{ route, go }} />}</main>
     </>
   );
 }
 
+takeLink();
 render(<Page />, /** @type {HTMLElement} */ (document.getElementById("page")));

@@ -1,5 +1,5 @@
 // @ts-check
-import { query } from "./api.js";
+import { query, session } from "./api.js";
 import { Answer as Answered } from "./answer.jsx";
 import { Cause } from "./cause.jsx";
 import { Changed } from "./changed.jsx";
@@ -66,8 +66,8 @@ export function Results({ subject, route, go }) {
   const { body: results, error, loading, stale, again } = useAnswer(path);
   const scorecard = useScorecard(subject, route), scored = scorecard.body;
   /** @type {Answer<Website[]>} */
-  const websites = useAnswer("/v1/websites", { every: 60000 });
-  const website = websites.body?.find((w) => String(w.id) === route.get("websiteId")) ?? (websites.body?.length === 1 ? websites.body[0] : undefined);
+  const websites = useAnswer(!session.shared && "/v1/websites", { every: 60000 });
+  const website = session.shared ?? websites.body?.find((w) => String(w.id) === route.get("websiteId")) ?? (websites.body?.length === 1 ? websites.body[0] : undefined);
   // Parts appear together, so that none moves when another one arrives.
   const ready = results && (scored || scorecard.error || subject.kind === "widget");
   const empty = results?.totals.visitors === 0;
@@ -80,7 +80,7 @@ export function Results({ subject, route, go }) {
       {!ready && (loading || results) && !error && <div class="conclusion"><Loading what="results" /></div>}
       {ready && <Answered results={results} scored={scored} currency={website?.currency} />}
       {ready && results.conclusion && !empty && <TrustStrip results={results} scored={scored} />}
-      {(ready || error) && <Controls {...{ subject, route, go }} timezone={website?.timezone} />}
+      {(ready || error) && <Controls {...{ subject, route, go, scored }} timezone={website?.timezone} />}
       {ready && subject.kind !== "widget" && <Compare {...{ subject, results, route, go }} />}
       {ready && (
         <div class="results" aria-busy={loading}>

@@ -218,6 +218,7 @@ export interface Item extends Experiment {
   hypothesis?: string;
   owner?: string;
   tags?: string[];
+  autoStop?: string;
   status?: Status | Status[];
 }
 
@@ -284,10 +285,35 @@ export interface Response<T> {
 
 export interface RequestOptions {
   method?: string;
+  body?: unknown; // sent as JSON
+  match?: string; // the ETag that the change is based on
   accept?: string;
   etag?: string | null;
   signal?: AbortSignal;
   token?: string | null;
+}
+
+// SharedView is what the page of a share link shows: its address, and fields of the website,
+// which the link cannot request.
+export interface SharedView {
+  address: string;
+  currency?: string;
+  timezone?: string;
+}
+
+// ShareIds are the ids of what a share link shows.
+export interface ShareIds {
+  campaignId?: number;
+  widgetId?: number;
+  experimentId?: number;
+}
+
+// ShareLink is a share link. Only a new one has its url.
+export interface ShareLink extends ShareIds {
+  id: number;
+  createdAt: string;
+  expiresAt: string;
+  url?: string;
 }
 
 // Subject is a campaign, a widget or an experiment. home is the API path of the
@@ -368,3 +394,6 @@ export interface Message {
   message: string; event: string; recordedAt: string; path: string; deliveries: Delivery[];
   data: { name?: string; text: string; worth?: string };
 }
+
+/** Catalogue is the part of the catalogue that the page changes. */
+export interface Catalogue { accounts: { websites?: { campaigns?: { id: number; autoStop?: string }[] }[] }[] }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"lifthouse/schema"
 )
 
 // Upper bounds for several flags. They exceed all useful values, and are far too small
@@ -61,7 +63,7 @@ func (v *value[T]) Set(text string) error {
 	case float64:
 		parsed, err = strconv.ParseFloat(text, 64)
 	case time.Duration:
-		parsed, err = time.ParseDuration(text)
+		parsed, err = schema.ParseDuration(text)
 	}
 	if err != nil {
 		return errors.New(v.describeAllowed())
@@ -85,7 +87,7 @@ func (v *value[T]) describeAllowed() string {
 		return fmt.Sprintf("must be a number from %v to %v", v.least, v.most)
 	case time.Duration:
 		most, _ := any(v.most).(time.Duration)
-		return fmt.Sprintf("must be a duration such as 60s, from %s to %s", shortDuration(least), shortDuration(most))
+		return fmt.Sprintf("must be a duration such as 60s or 30d, from %s to %s", shortDuration(least), shortDuration(most))
 	}
 	return fmt.Sprintf("must be an integer from %v to %v", v.least, v.most)
 }

@@ -25,12 +25,9 @@ var operations = map[string]query.Operation{
 // ParseRequest parses the arguments, such as campaign 12, and the flags, using the
 // parser of the API. An error names the argument or the flag.
 func (q *Flags) ParseRequest(args []string) (query.Request, error) {
-	if len(args) != 2 {
-		return query.Request{}, errors.New("report: must be followed by campaign ID, widget ID or experiment WIDGET/ID")
-	}
-	operation, known := operations[args[0]]
-	if !known {
-		return query.Request{}, fmt.Errorf("report: %q: must be campaign, widget or experiment", args[0])
+	subject, err := ParseSubject("report", args)
+	if err != nil {
+		return query.Request{}, err
 	}
 	values := url.Values{}
 	for name, value := range map[string]string{"goal": q.Goal, "compareMetric": q.Metric, "dimension": q.Dimension, "interval": q.Interval, "cap": q.Cap} {
@@ -48,10 +45,22 @@ func (q *Flags) ParseRequest(args []string) (query.Request, error) {
 		}
 		values.Add("filters["+name+"]", value)
 	}
-	request, err := query.ParseReport(operation, values.Encode())
-	if err != nil {
-		return request, err
+	request, err := query.ParseReport(subject.Operation, values.Encode())
+	request.SubjectID, request.ExperimentID = subject.SubjectID, subject.ExperimentID
+	return request, err
+}
+
+// ParseSubject parses the arguments of a command that name a campaign, a widget or an
+// experiment. It sets only the fields of the request that identify the subject.
+func ParseSubject(command string, args []string) (query.Request, error) {
+	if len(args) != 2 {
+		return query.Request{}, fmt.Errorf("%s: must be followed by campaign ID, widget ID or experiment WIDGET/ID", command)
 	}
+	operation, known := operations[args[0]]
+	if !known {
+		return query.Request{}, fmt.Errorf("%s: %q: must be campaign, widget or experiment", command, args[0])
+	}
+	request := query.Request{Operation: operation}
 	id, experiment, nested := strings.Cut(args[1], "/")
 	var ok, both bool
 	request.SubjectID, ok = query.ParseID(id)
@@ -60,7 +69,7 @@ func (q *Flags) ParseRequest(args []string) (query.Request, error) {
 		ok = ok && both
 	}
 	if !ok || nested != (operation == query.ExperimentResults) {
-		return request, fmt.Errorf("report: %q: must be the id of a %s", args[1], args[0])
+		return query.Request{}, fmt.Errorf("%s: %q: must be the id of a %s", command, args[1], args[0])
 	}
 	return request, nil
 }

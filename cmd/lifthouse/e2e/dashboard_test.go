@@ -283,9 +283,7 @@ func (v *viewer) stopsAndStarts() {
 // keeps its data with a notice if the server is away.
 func (v *viewer) failures() {
 	v.Helper()
-	listed, _ := succeed(v.T, nil, "token", "list", v.store)
-	lines := strings.Split(strings.TrimSpace(listed), "\n")
-	succeed(v.T, nil, "token", "revoke", strings.Fields(lines[len(lines)-1])[0], v.store)
+	v.revokeLast()
 	v.until(`document.querySelector(".sign-in")`)
 	v.shows("the token is unknown, expired or revoked")
 	v.signIn(v.token)

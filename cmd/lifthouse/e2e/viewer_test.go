@@ -161,11 +161,16 @@ func (v *viewer) open(address string) {
 	v.do(chromedp.Navigate(v.site + address))
 }
 
-// until waits until a condition is true on the page.
+// until waits until a condition is true on the page, which may load again.
 func (v *viewer) until(condition string) {
 	v.Helper()
 	v.do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
-		if _, err := chromedp.Poll[bool]("Boolean("+condition+")", chromedp.WithPollingTimeout(30*time.Second))(ctx, t); err != nil {
+		poll := chromedp.Poll[bool]("Boolean("+condition+")", chromedp.WithPollingTimeout(30*time.Second))
+		_, err := poll(ctx, t)
+		for err != nil && (strings.Contains(err.Error(), "target navigated") || strings.Contains(err.Error(), "Cannot find context")) {
+			_, err = poll(ctx, t)
+		}
+		if err != nil {
 			return chromedp.Void{}, fmt.Errorf("waiting for %s: %w", condition, err)
 		}
 		return chromedp.Void{}, nil

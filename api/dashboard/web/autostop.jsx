@@ -1,0 +1,46 @@
+// @ts-check
+import { useState } from "preact/hooks";
+import { ask, session } from "./api.js";
+import { Fault } from "./parts.jsx";
+
+/** @import { Problem } from "./api.js" */
+/** @import { Catalogue, Item } from "./types.d.ts" */
+
+/** @type {Record<string, string>} */
+const choices = { "": "off", rollBack: "when it must be rolled back", invalid: "when it is invalid", both: "when it must be rolled back or is invalid" };
+
+/** setAutoStop changes one campaign of the catalogue. If another change is faster, it starts again.
+ * @param {number} id @param {string} autoStop
+ * @returns {Promise<unknown>} */
+async function setAutoStop(id, autoStop) {
+  for (;;) {
+    const { body, etag } = await ask("/catalogue");
+    const campaigns = /** @type {Catalogue} */ (body).accounts.flatMap((a) => a.websites ?? []).flatMap((w) => w.campaigns ?? []);
+    for (const campaign of campaigns) if (campaign.id === id) campaign.autoStop = autoStop || undefined;
+    try {
+      return await ask("/catalogue", { method: "PUT", body, match: etag ?? undefined });
+    } catch (error) {
+      if (/** @type {Problem} */ (error).status !== 412) throw error;
+    }
+  }
+}
+
+/** AutoStop shows at which decisions the server stops a campaign. With the scope admin, it changes them.
+ * @param {{ body: Item, done: () => unknown }} props */
+export function AutoStop({ body, done }) {
+  const [error, setError] = useState(/** @type {Problem | undefined} */ (undefined));
+  const [busy, setBusy] = useState(false);
+  const now = body.autoStop ?? "";
+  if (!session.mayShare) return now ? <span class="quiet">Auto-stop: {choices[now]}</span> : null;
+  /** @param {string} value */
+  const set = (value) => {
+    setBusy(true);
+    setAutoStop(body.id, value).then(() => { setError(undefined); done(); }, setError).finally(() => setBusy(false));
+  };
+  return (
+    <>
+      <label class="inline">Auto-stop <select name="autoStop" value={now} disabled={busy} onChange={(e) => set(e.currentTarget.value)}>{Object.entries(choices).map(([value, text]) => <option key={value} value={value}>{text}</option>)}</select></label>
+      {error && <Fault error={error} />}
+    </>
+  );
+}

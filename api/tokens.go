@@ -1,0 +1,173 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"lifthouse/api/results"
+	"lifthouse/engine/query"
+	"lifthouse/engine/render"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+
+	"github.com/gin-gonic/gin"
+)
+
+// token is a token or a share link, which is a token of the scope share.
+type token struct {
+	ID        int64             `json:"id"`
+	Name      string            `json:"name,omitempty"`
+	Scopes    []catalogue.Scope `json:"scopes"`
+	WebsiteID int64             `json:"websiteId,omitempty"`
+	*catalogue.SharedSubject
+	CreatedAt time.Time  `json:"createdAt"`
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+	Secret    string     `json:"secret,omitempty"` // only of a new token
+	URL       string     `json:"url,omitempty"`    // only of a new share link
+}
+
+func newToken(t *catalogue.Token) token {
+	return token{ID: t.ID, Name: t.Name, Scopes: t.Scopes, WebsiteID: t.WebsiteID, SharedSubject: t.Shared, CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt}
+}
+
+// listTokens returns the tokens of the account, or only its share links.
+func (s *server) listTokens(shares bool) func(*gin.Context) (any, error) {
+	return func(c *gin.Context) (any, error) {
+		if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
+			return nil, err
+		}
+		list := []token{}
+		for _, t := range s.catalogue.Snapshot().AccountTokens(tokenOf(c).AccountID) {
+			if !shares || t.Shared != nil {
+				list = append(list, newToken(&t))
+			}
+		}
+		c.Header("X-Total-Count", strconv.Itoa(len(list)))
+		body, err := render.JSON(list)
+		return reply{kind: results.JSON, body: body, keep: notKept}, err
+	}
+}
+
+// createToken creates a token of the account. The response has its secret, which cannot be
+// shown again.
+func (s *server) createToken(c *gin.Context) (any, error) {
+	var asked struct {
+		Name      string            `yaml:"name"`
+		Scopes    []catalogue.Scope `yaml:"scopes"`
+		WebsiteID int64             `yaml:"websiteId"`
+		Expires   string            `yaml:"expires"`
+	}
+	lifetime, err := s.readRequest(c, &asked, &asked.Expires, 0)
+	if err != nil {
+		return nil, err
+	}
+	made := catalogue.Token{AccountID: tokenOf(c).AccountID, Name: asked.Name, Scopes: asked.Scopes, WebsiteID: asked.WebsiteID}
+	made.SetLifetime(lifetime)
+	return s.storeToken(c, made, "/tokens/", func(shown *token, secret string) { shown.Secret = secret })
+}
+
+// createShare creates a share link. The response has its address, which cannot be shown
+// again.
+func (s *server) createShare(c *gin.Context) (any, error) {
+	var asked struct {
+		catalogue.SharedSubject `yaml:",inline"`
+
+		Name    string `yaml:"name"`
+		Expires string `yaml:"expires"`
+	}
+	lifetime, err := s.readRequest(c, &asked, &asked.Expires, catalogue.DefaultShareLifetime)
+	if err != nil {
+		return nil, err
+	}
+	owned, _ := s.accountResources(c)
+	made := catalogue.NewShare(owned.ID, asked.Name, asked.SharedSubject, lifetime)
+	return s.storeToken(c, made, "/shares/", func(shown *token, secret string) {
+		shown.URL = owned.ShareLink(s.options.PublicURL, made.Shared, secret)
+	})
+}
+
+// storeToken creates a token and returns it, with its secret as show sets it.
+func (s *server) storeToken(c *gin.Context, made catalogue.Token, place string, show func(shown *token, secret string)) (any, error) {
+	var secret string
+	ctx := byToken(c)
+	err := within(ctx, func() (err error) {
+		secret, made, err = s.catalogue.CreateToken(ctx, made)
+		return err
+	})
+	var faults catalogue.Faults
+	switch {
+	case errors.As(err, &faults):
+		return nil, bodyFaults(query.InvalidParameter, faults)
+	case err != nil: // the token may still be stored
+		return nil, changeFailure(c, err, "list the tokens to see whether there is one to revoke")
+	}
+	shown := newToken(&made)
+	show(&shown, secret)
+	c.Header("Location", fmt.Sprint(place, made.ID))
+	body, err := render.JSON(shown)
+	return reply{status: http.StatusCreated, kind: results.JSON, body: body, keep: notKept}, err
+}
+
+// revokeToken revokes a token of the account, or a share link.
+func (s *server) revokeToken(share bool) func(*gin.Context) (any, error) {
+	kind := "token"
+	if share {
+		kind = "share link"
+	}
+	return func(c *gin.Context) (any, error) {
+		id, err := pathID(c, pathIDName, query.ReadParameters(c.Request.URL.RawQuery).Err())
+		if err != nil {
+			return nil, err
+		}
+		account, revoked, ctx := tokenOf(c).AccountID, false, byToken(c)
+		isShare := func(t catalogue.Token) bool { return t.ID == id && t.Shared != nil }
+		if !share || slices.ContainsFunc(s.catalogue.Snapshot().AccountTokens(account), isShare) {
+			err = within(ctx, func() (err error) {
+				revoked, err = s.catalogue.RevokeToken(ctx, account, id)
+				return err
+			})
+		}
+		switch {
+		case err != nil:
+			return nil, changeFailure(c, err, "repeat the request")
+		case !revoked:
+			return nil, &query.NotFoundError{Kind: kind, ID: id}
+		}
+		return reply{status: http.StatusNoContent, keep: notKept}, nil
+	}
+}
+
+// maxRequest is the maximum size of a small body in bytes.
+const maxRequest = 64 << 10
+
+// readRequest decodes the body into asked. It returns the lifetime in its field expires, or
+// the default if the field is empty.
+func (s *server) readRequest(c *gin.Context, asked any, expires *string, otherwise time.Duration) (time.Duration, error) {
+	if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
+		return 0, err
+	}
+	err := s.useYAML(c, maxRequest, func(text io.Reader) error {
+		err := catalogue.DecodeYAML(text, asked)
+		var faults catalogue.Faults
+		switch {
+		case err == nil:
+			return nil
+		case errors.As(err, &faults):
+			return bodyFaults(query.InvalidParameter, faults)
+		}
+		return bodyProblem(err)
+	})
+	if err != nil || *expires == "" {
+		return otherwise, err
+	}
+	lifetime, err := schema.ParseDuration(*expires)
+	if err != nil || lifetime < time.Second {
+		return 0, bodyFaults(query.InvalidParameter, catalogue.Faults{{Path: "expires", Value: *expires, Detail: "must be a duration of a second or more, such as 30d or 12h, or be omitted"}})
+	}
+	return lifetime, nil
+}

@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/network"
+)
+
+// TestTheDashboardSharesAPage creates a share link on the page and opens it, and then one of
+// the command. A link shows one page without a token, until it is revoked.
+func TestTheDashboardSharesAPage(t *testing.T) {
+	v := newViewer(t)
+	v.open("/?campaign=12")
+	v.signIn(v.newToken("write"))
+	v.until(allThere)
+	if evaluated[bool](v, `document.querySelector("#share") !== null`) {
+		t.Error("a token of the scope write is offered to share")
+	}
+	v.click(".top button")
+	v.signIn(v.token)
+	v.until(allThere)
+	v.click("#share")
+	v.shows("Share “Free delivery banner”")
+	v.choose("[name=expires]", "7")
+	v.click("#create-link")
+	v.until(`document.querySelectorAll(".shares li").length === 1`)
+	link := evaluated[string](v, `document.querySelector("#link").value`)
+	if !strings.HasPrefix(link, v.server.url+"/?campaign=12#currency=EUR&share=lh_") {
+		t.Fatalf("the link is %s", link)
+	}
+	v.look("share-dialog")
+
+	before := len(v.requests())
+	v.open(link[len(v.site):]) // the page is open: only the fragment is new
+	v.showsSharedPage()
+	v.numbersAreTheAPIs("/v1/campaigns/12/results", "%.2f %%")
+	v.shows("EUR of value a month")
+	v.choose("[name=goal]", "3")
+	v.until(`location.search === "?campaign=12&goal=3"`)
+	v.until(allThere)
+	v.look("shared")
+	v.open("/")
+	v.until(`location.search === "?campaign=12"`)
+	v.showsSharedPage()
+	v.open("/?campaign=13")
+	v.shows("campaign 13 not found")
+	v.requestsOnly(v.requests()[before:])
+
+	v.open("/?campaign=12")
+	v.showsSharedPage()
+	v.revokeLast()
+	v.shows("This link has ended")
+	v.click("#main button")
+	v.until(`document.querySelector("[name=token]") && location.search === ""`)
+
+	out, said := succeed(t, nil, "share", "experiment", "7/2", "--expires", "30d", v.store)
+	if !strings.HasPrefix(out, v.server.url+"/?experiment=2&widget=7#") || !strings.Contains(said, "the link expires at ") || strings.Contains(said, "--public-url") {
+		t.Fatalf("the command says %q and %q", out, said)
+	}
+	v.open(strings.TrimSpace(out[len(v.server.url):]))
+	v.showsSharedPage()
+	v.numbersAreTheAPIs("/v1/widgets/7/experiments/2/results", "%.1f %%")
+	if len(v.problems) > 0 {
+		t.Errorf("the browser complains: %q", v.problems)
+	}
+}
+
+// showsSharedPage waits for the page of a share link, and checks that it offers nothing else
+// and that its address has no token.
+func (v *viewer) showsSharedPage() {
+	v.Helper()
+	v.shows("Shared page, read-only")
+	v.until(allThere)
+	if evaluated[bool](v, `location.hash !== "" || document.querySelector("#switch, #share, .top button, .top a, .subject a") !== null`) {
+		v.Errorf("the shared page at %s has links or actions", evaluated[string](v, `location.href`))
+	}
+	if !evaluated[bool](v, `sessionStorage.getItem("lifthouse.token").startsWith("lh_") && localStorage.length === 0 && document.querySelector("meta[name=robots]").content === "noindex"`) {
+		v.Error("the token is not in the session of the tab, or the page may be indexed")
+	}
+}
+
+// requestsOnly checks that a shared page requests its campaign only, and that no request has
+// the token in its address or names the page that it comes from.
+func (v *viewer) requestsOnly(asked []*network.Request) {
+	v.Helper()
+	for _, request := range asked {
+		path := strings.TrimPrefix(request.URL, v.server.url)
+		own := slices.ContainsFunc([]string{"/v1/campaigns/12", "/v1/campaigns/13", "/dashboard/", "/?campaign="}, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) || path == "/"
+		referer, _ := request.Headers["Referer"].(string)
+		if !own && !strings.HasPrefix(request.URL, "data:") || strings.Contains(request.URL, "lh_") || referer != "" {
+			v.Errorf("the shared page requests %s, with the headers %v", request.URL, request.Headers)
+		}
+	}
+}
+
+// revokeLast revokes the token that was created last.
+func (v *viewer) revokeLast() {
+	v.Helper()
+	listed, _ := succeed(v.T, nil, "token", "list", v.store)
+	lines := strings.Split(strings.TrimSpace(listed), "\n")
+	succeed(v.T, nil, "token", "revoke", strings.Fields(lines[len(lines)-1])[0], v.store)
+}

@@ -33,7 +33,8 @@ type server struct {
 	rates     *rates.Rates[catalogue.Digest] // nil: no limit
 	failures  *rates.Rates[netip.Prefix]     // failed authentications by address; nil: no limit
 	gate      *results.Admission             // for reports
-	changes   *results.Admission
+	changes   *results.Admission             // for starts and stops
+	setups    *results.Admission             // for other changes of the catalogue
 	bodies    *bodies
 }
 
@@ -51,6 +52,7 @@ func New(e *engine.Engine, c *catalogue.Catalogue, in Intake, o Options) *API {
 	s.results = results.New(e, s.gate, results.Options{Age: o.ResultsAge, Memory: o.ResultsMemory, Timeout: o.Timeout}, s.metrics.results)
 	queue.Slots = changeSlots
 	s.changes = results.NewAdmission(queue, s.metrics.results.Shed)
+	s.setups = results.NewAdmission(queue, s.metrics.results.Shed)
 	s.rates = newTokenRates(o.TokenRate)
 	s.failures = newFailureRates(o.AuthFailures)
 	s.bodies = newBodies(o.StoreWait)

@@ -106,7 +106,7 @@ func TestCatalogueIsReadEditedAndWritten(t *testing.T) {
 	if response, text := s.putCatalogue(admin, "", tag, edited); response.status != http.StatusPreconditionFailed || !strings.Contains(text, `"code":"precondition_failed"`) {
 		t.Errorf("with the old tag: %d %s, want 412", response.status, text)
 	}
-	for _, match := range []string{"*", "W/" + is, `"0", ` + is, strings.Trim(is, `"`)} {
+	for _, match := range []string{"*", "W/" + is, `"0", ` + is} {
 		if response, text := s.putCatalogue(admin, "", match, text); response.status != http.StatusOK {
 			t.Errorf("If-Match: %s = %d %s", match, response.status, text)
 		}
@@ -175,7 +175,7 @@ func TestHostileCatalogues(t *testing.T) {
 		{"half JSON", admin, "", tag, "application/json", `{"accounts": [{"id": 1`, 400, []string{"invalid_body"}},
 		{"another structure", admin, "", tag, yaml, "5", 400, []string{"must have fields: accounts"}},
 		{"nested", admin, "", tag, yaml, strings.Repeat("[", 100_000), 400, []string{"more than 100 levels"}},
-		{"omitted", admin, "", tag, yaml, strings.Repeat("-\n", 100_000), 400, []string{"more than 10000 omitted values"}},
+		{"omitted", admin, "", tag, yaml, strings.Repeat("-\n", 100_000), 400, []string{"10000 omitted values"}},
 		{"aliases", admin, "", tag, yaml, aliasBomb(), 400, []string{"use fewer aliases"}},
 		{"circular", admin, "", tag, yaml, "accounts: &a [{id: 1, websites: *a}]", 400, []string{"contains itself"}},
 		{"many faults", admin, "", tag, yaml, "accounts: [" + strings.Repeat("1,", 20_000) + "]", 400, []string{`accounts[999]`}},

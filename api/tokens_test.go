@@ -117,12 +117,12 @@ func TestInvalidTokensAndShareLinks(t *testing.T) {
 		{"lifetime", "/tokens", `{"scopes": ["read"], "expires": "soon"}`, []string{`"name":"expires","value":"soon","detail":"must be a duration of a second or more`}},
 		{"negative lifetime", "/shares", `{"campaignId": 12, "expires": "-1h"}`, []string{`"name":"expires"`}},
 		{"long lifetime", "/shares", `{"campaignId": 12, "expires": "366d"}`, []string{"must be at most 365d"}},
-		{"no subject", "/shares", `{}`, []string{"must name either a campaign or a widget"}},
-		{"two subjects", "/shares", `{"campaignId": 12, "widgetId": 7}`, []string{"must name either a campaign or a widget"}},
-		{"experiment of a campaign", "/shares", `{"campaignId": 12, "experimentId": 2}`, []string{"only widgets have experiments"}},
-		{"absent campaign", "/shares", `{"campaignId": 99}`, []string{`"name":"campaignId","value":"99","detail":"account 1 has no such campaign"`}},
-		{"absent widget", "/shares", `{"widgetId": 99}`, []string{"account 1 has no such widget"}},
-		{"absent experiment", "/shares", `{"widgetId": 7, "experimentId": 9}`, []string{"the widget has no such experiment"}},
+		{"no subject", "/shares", `{}`, []string{`"name":"widgetId"`, "must name one campaign, one widget, or one experiment of a widget, of account 1"}},
+		{"two subjects", "/shares", `{"campaignId": 12, "widgetId": 7}`, []string{`"name":"campaignId"`, "must name one campaign, one widget, or one experiment of a widget, of account 1"}},
+		{"experiment of a campaign", "/shares", `{"campaignId": 12, "experimentId": 2}`, []string{`"name":"campaignId"`, "must name one campaign, one widget, or one experiment of a widget, of account 1"}},
+		{"absent campaign", "/shares", `{"campaignId": 99}`, []string{`"name":"campaignId"`, "must name one campaign, one widget, or one experiment of a widget, of account 1"}},
+		{"absent widget", "/shares", `{"widgetId": 99}`, []string{`"name":"widgetId"`, "must name one campaign, one widget, or one experiment of a widget, of account 1"}},
+		{"absent experiment", "/shares", `{"widgetId": 7, "experimentId": 9}`, []string{`"name":"experimentId"`, "must name one campaign, one widget, or one experiment of a widget, of account 1"}},
 		{"no JSON", "/shares", `{"campaignId"`, []string{"invalid_body"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

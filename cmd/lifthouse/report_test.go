@@ -108,7 +108,7 @@ func TestReportForms(t *testing.T) {
 	}{
 		{[]string{"--csv", "--json"}, exitUsage, "--json and --csv: must be only one of them"},
 		{[]string{"--csv", "--watch", "--exit-code"}, exitUsage, "--watch prints a table or JSON, not --csv or --sql\nreport: --exit-code needs one report"},
-		{[]string{"--watch", "--every=10ms"}, exitUsage, `--every "10ms": must be a duration such as 60s, from 1s to 24h`},
+		{[]string{"--watch", "--every=10ms"}, exitUsage, `--every "10ms": must be a duration such as 60s or 30d, from 1s to 24h`},
 		{[]string{"--dimension=colour"}, exitUsage, "must be one of browser"},
 	} {
 		if code, out, complaints := h.run(append([]string{"report", "campaign", "1"}, c.args...)...); code != c.code || !strings.Contains(complaints, c.want) {

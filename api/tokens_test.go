@@ -208,8 +208,8 @@ func (s *server) triesEveryOperation(t *testing.T, c *contract, token string, ow
 				continue
 			}
 			targets := []string{}
-			for _, id := range []string{"12", "13", "20", "99", "7", "8", "3"} {
-				for _, experiment := range []string{"2", "3", "1"} {
+			for _, id := range []string{"12", "13", "20", "99", "7", "8"} {
+				for _, experiment := range []string{"2", "3"} {
 					targets = append(targets, strings.NewReplacer("{id}", id, "{experimentId}", experiment, "{name}", "country").Replace(path.template))
 				}
 			}
@@ -217,14 +217,14 @@ func (s *server) triesEveryOperation(t *testing.T, c *contract, token string, ow
 			targets = slices.Compact(targets)
 			shares := method == http.MethodGet && regexp.MustCompile(`^/v1/(campaigns|widgets)/\{id\}($|/results|/dim|/experiments)`).MatchString(path.template)
 			for _, target := range targets {
-				response, body, text := s.do(method, target, token)
+				response, text := s.raw(method, target, "Authorization", "Bearer "+token) // too many to validate each
 				tried++
 				switch allowed := slices.Contains(own, target) && method == http.MethodGet; {
 				case allowed && response.status == http.StatusOK:
 					found++
 				case allowed:
 					t.Errorf("%s %s = %d %s, want 200", method, target, response.status, text)
-				case !shares && (response.status != http.StatusForbidden || body["code"] != "insufficient_scope"):
+				case !shares && (response.status != http.StatusForbidden || !strings.Contains(text, `"code":"insufficient_scope"`)):
 					t.Errorf("%s %s = %d %s, want 403 insufficient_scope", method, target, response.status, text)
 				case shares && !allowed && response.status != http.StatusNotFound:
 					t.Errorf("%s %s = %d %s, want 404", method, target, response.status, text)

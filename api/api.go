@@ -35,7 +35,8 @@ type server struct {
 	rates     *rates.Rates[catalogue.Digest] // nil: no limit
 	failures  *rates.Rates[netip.Prefix]     // failed authentications by address; nil: no limit
 	gate      *results.Admission             // for reports
-	changes   *results.Admission
+	changes   *results.Admission             // for starts and stops
+	setups    *results.Admission             // for other changes of the catalogue
 	bodies    *bodies
 }
 
@@ -54,6 +55,7 @@ func New(e *engine.Engine, c *catalogue.Catalogue, in Intake, o Options) *API {
 	s.mcp = mcp.New(e, c, s.results, in.Journal, o.Release)
 	queue.Slots = changeSlots
 	s.changes = results.NewAdmission(queue, s.metrics.results.Shed)
+	s.setups = results.NewAdmission(queue, s.metrics.results.Shed)
 	s.rates = newTokenRates(o.TokenRate)
 	s.failures = newFailureRates(o.AuthFailures)
 	s.bodies = newBodies(o.StoreWait)

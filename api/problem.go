@@ -110,6 +110,11 @@ func invalidProblem(invalid *query.InvalidError) *problem {
 // problemError lets a handler return a problem as an error.
 type problemError struct{ *problem }
 
+// newRefusal returns a problem as an error.
+func newRefusal(status int, code, detail string) error {
+	return &problemError{&problem{Status: status, Code: code, Detail: detail}}
+}
+
 // Error returns the detail.
 func (p *problemError) Error() string { return p.Detail }
 

@@ -2,13 +2,10 @@ package api
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 
 	"lifthouse/api/results"
@@ -25,15 +22,18 @@ import (
 // addSetup adds the operations that need the scope admin.
 func (s *server) addSetup(router *gin.Engine) {
 	admin := router.Group("", s.requireScope(catalogue.ScopeAdmin))
+	limited := admin.Group("", s.limitTime)
+	change := func(handle func(*gin.Context) (any, error)) gin.HandlerFunc {
+		return respondWith(admitTo(&s.setups, handle))
+	}
 	getRoutes(admin)("/catalogue", s.getCatalogue, yamlType, results.JSON)
-	admin.PUT("/catalogue", respondWith(s.admitChange(s.putCatalogue)))
-	limited := router.Group("", s.requireScope(catalogue.ScopeAdmin), s.limitTime)
-	getRoutes(limited)("/tokens", s.listTokens(false))
-	limited.POST("/tokens", respondWith(s.admitChange(s.createToken)))
-	limited.DELETE("/tokens/:id", respondWith(s.admitChange(s.revokeToken(false))))
-	getRoutes(limited)("/shares", s.listTokens(true))
-	limited.POST("/shares", respondWith(s.admitChange(s.createShare)))
-	limited.DELETE("/shares/:id", respondWith(s.admitChange(s.revokeToken(true))))
+	admin.PUT("/catalogue", change(s.putCatalogue))
+	for path, shares := range map[string]bool{"/tokens": false, "/shares": true} {
+		getRoutes(limited)(path, s.listTokens(shares))
+		limited.DELETE(path+"/:id", change(s.revokeToken(shares)))
+	}
+	limited.POST("/tokens", change(s.createToken))
+	limited.POST("/shares", change(s.createShare))
 }
 
 const yamlType = "application/yaml"
@@ -57,22 +57,16 @@ func catalogueTag(version uint64, kind string) string {
 	return fmt.Sprintf(`"%016x%s"`, version, suffix)
 }
 
-// matchedVersions returns the versions that If-Match names, or nil for *. given is false
-// without the header. A proxy that compresses may have made the tag weak, and tools lose the
-// quotes: neither changes which version is meant.
-func matchedVersions(header http.Header) (versions []uint64, given bool) {
-	tags := strings.TrimSpace(strings.Join(header.Values("If-Match"), ","))
-	if tags == "" || tags == "*" {
-		return nil, tags != ""
-	}
-	versions = []uint64{}
+// matchesVersion reports whether If-Match names a version. A proxy that compresses may have made
+// the tag weak, which does not change the version that it means.
+func matchesVersion(tags string, version uint64) bool {
 	for tag := range strings.SplitSeq(tags, ",") {
-		tag = strings.Trim(strings.TrimPrefix(strings.TrimSpace(tag), "W/"), `"`)
-		if version, err := strconv.ParseUint(strings.TrimSuffix(tag, jsonTag), 16, 64); err == nil {
-			versions = append(versions, version)
+		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
+		if tag == "*" || tag == catalogueTag(version, yamlType) || tag == catalogueTag(version, results.JSON) {
+			return true
 		}
 	}
-	return versions, true
+	return false
 }
 
 // getCatalogue returns the catalogue of the token's account.
@@ -92,56 +86,6 @@ func (s *server) getCatalogue(c *gin.Context) (any, error) {
 	return reply{kind: kind, body: text.Bytes(), keep: revalidated, tag: catalogueTag(owned.Version, kind)}, nil
 }
 
-// appliedFile is the outcome of a new catalogue.
-type appliedFile struct {
-	DryRun  bool            `json:"dryRun"`
-	Changes []appliedChange `json:"changes"`
-}
-
-type appliedChange struct {
-	Kind   string         `json:"kind"`
-	ID     int64          `json:"id"`
-	Name   string         `json:"name"`
-	Change string         `json:"change"` // created, changed or archived
-	Fields []appliedField `json:"fields,omitempty"`
-	Shares []appliedShare `json:"shares,omitempty"`
-	Notes  []string       `json:"notes,omitempty"`
-}
-
-// appliedField is a field before and after the change. A field that is not set is absent.
-type appliedField struct {
-	Field  string          `json:"field"`
-	Before json.RawMessage `json:"before,omitempty"`
-	After  json.RawMessage `json:"after,omitempty"`
-}
-
-type appliedShare struct {
-	Name  string  `json:"name"`
-	Share float64 `json:"share"`
-}
-
-func newAppliedFile(changes []catalogue.Change, dryRun bool) appliedFile {
-	shown := appliedFile{DryRun: dryRun, Changes: []appliedChange{}}
-	for i := range changes {
-		change := &changes[i]
-		one := appliedChange{Kind: change.Kind, ID: change.ID, Name: change.Name, Change: "changed", Notes: change.Notes}
-		switch {
-		case change.Created:
-			one.Change = "created"
-		case change.Archived:
-			one.Change = "archived"
-		}
-		for _, f := range change.Fields {
-			one.Fields = append(one.Fields, appliedField{f.Field, json.RawMessage(f.Before), json.RawMessage(f.After)})
-		}
-		for _, share := range change.Shares {
-			one.Shares = append(one.Shares, appliedShare(share))
-		}
-		shown.Changes = append(shown.Changes, one)
-	}
-	return shown
-}
-
 // putCatalogue changes the account's catalogue to what the body declares.
 func (s *server) putCatalogue(c *gin.Context) (any, error) {
 	p := query.ReadParameters(c.Request.URL.RawQuery, "dryRun", "prune")
@@ -150,16 +94,15 @@ func (s *server) putCatalogue(c *gin.Context) (any, error) {
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
-	versions, given := matchedVersions(c.Request.Header)
-	if !given && !dryRun {
-		return nil, &problemError{&problem{
-			Status: http.StatusPreconditionRequired, Code: "precondition_required",
-			Detail: "send the header If-Match with the ETag of GET /catalogue, which protects the changes of others, or If-Match: * to overwrite them",
-		}}
+	tags := strings.Join(c.Request.Header.Values("If-Match"), ",")
+	if tags == "" && !dryRun {
+		return nil, newRefusal(http.StatusPreconditionRequired, "precondition_required",
+			"send the header If-Match with the ETag of GET /catalogue, which protects the changes of others, or If-Match: * to overwrite them")
 	}
+	replaces := func(version uint64) bool { return tags == "" || matchesVersion(tags, version) }
 	var answered reply
 	err := s.useYAML(c, maxCatalogue, func(text io.Reader) (err error) {
-		if owned, _ := s.accountResources(c); versions != nil && !slices.Contains(versions, owned.Version) {
+		if owned, _ := s.accountResources(c); !replaces(owned.Version) {
 			return versionChanged() // without parsing the body, so the retries of many clients are cheap
 		}
 		file, err := catalogue.ReadYAML(text)
@@ -167,7 +110,7 @@ func (s *server) putCatalogue(c *gin.Context) (any, error) {
 		if err != nil && !errors.As(err, &faults) {
 			return bodyProblem(err)
 		}
-		file.AccountID, file.Versions, file.Prune = tokenOf(c).AccountID, versions, prune
+		file.AccountID, file.Replaces, file.Prune = tokenOf(c).AccountID, replaces, prune
 		answered, err = s.applyCatalogue(c, file, dryRun)
 		return err
 	})
@@ -193,22 +136,23 @@ func (s *server) applyCatalogue(c *gin.Context, file catalogue.File, dryRun bool
 	case err != nil:
 		return reply{}, changeFailure(c, err, "get the catalogue to see whether it was")
 	}
-	body, err := render.JSON(newAppliedFile(changes, dryRun))
+	body, err := render.JSON(struct {
+		DryRun  bool               `json:"dryRun"`
+		Changes []catalogue.Change `json:"changes"`
+	}{dryRun, append([]catalogue.Change{}, changes...)})
 	return reply{kind: results.JSON, body: body, keep: notKept, tag: catalogueTag(version, yamlType)}, err
 }
 
 func versionChanged() error {
-	return &problemError{&problem{
-		Status: http.StatusPreconditionFailed, Code: "precondition_failed",
-		Detail: "the catalogue has changed since the ETag in If-Match; nothing was changed: get it again, repeat your edit and send it with the new ETag",
-	}}
+	return newRefusal(http.StatusPreconditionFailed, "precondition_failed",
+		"the catalogue has changed since the ETag in If-Match; nothing was changed: get it again, repeat your edit and send it with the new ETag")
 }
 
 // useYAML calls use with the body, which is YAML or JSON, of at most most bytes. It does so for
 // one request at a time, because a parsed body takes much memory.
 func (s *server) useYAML(c *gin.Context, most int64, use func(io.Reader) error) error {
 	if !hasContentType(c, yamlTypes) {
-		return &problemError{&problem{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Detail: "Content-Type must be application/yaml or application/json"}}
+		return newRefusal(http.StatusUnsupportedMediaType, "unsupported_media_type", "Content-Type must be application/yaml or application/json")
 	}
 	held := &body{of: s.bodies}
 	defer held.releaseMemory()

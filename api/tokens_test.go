@@ -117,12 +117,12 @@ func TestInvalidTokensAndShareLinks(t *testing.T) {
 		{"lifetime", "/tokens", `{"scopes": ["read"], "expires": "soon"}`, []string{`"name":"expires","value":"soon","detail":"must be a duration of a second or more`}},
 		{"negative lifetime", "/shares", `{"campaignId": 12, "expires": "-1h"}`, []string{`"name":"expires"`}},
 		{"long lifetime", "/shares", `{"campaignId": 12, "expires": "366d"}`, []string{"must be at most 365d"}},
-		{"no subject", "/shares", `{}`, []string{"must name either a campaign or a widget"}},
-		{"two subjects", "/shares", `{"campaignId": 12, "widgetId": 7}`, []string{"must name either a campaign or a widget"}},
-		{"experiment of a campaign", "/shares", `{"campaignId": 12, "experimentId": 2}`, []string{"only widgets have experiments"}},
-		{"absent campaign", "/shares", `{"campaignId": 99}`, []string{`"name":"campaignId","value":"99","detail":"account 1 has no such campaign"`}},
-		{"absent widget", "/shares", `{"widgetId": 99}`, []string{"account 1 has no such widget"}},
-		{"absent experiment", "/shares", `{"widgetId": 7, "experimentId": 9}`, []string{"the widget has no such experiment"}},
+		{"no subject", "/shares", `{}`, []string{`"name":"widgetId"`, "must name one campaign, one widget, or one experiment of a widget, of account 1"}},
+		{"two subjects", "/shares", `{"campaignId": 12, "widgetId": 7}`, []string{`"name":"campaignId"`, "must name one campaign, one widget, or one experiment of a widget, of account 1"}},
+		{"experiment of a campaign", "/shares", `{"campaignId": 12, "experimentId": 2}`, []string{`"name":"campaignId"`, "must name one campaign, one widget, or one experiment of a widget, of account 1"}},
+		{"absent campaign", "/shares", `{"campaignId": 99}`, []string{`"name":"campaignId"`, "must name one campaign, one widget, or one experiment of a widget, of account 1"}},
+		{"absent widget", "/shares", `{"widgetId": 99}`, []string{`"name":"widgetId"`, "must name one campaign, one widget, or one experiment of a widget, of account 1"}},
+		{"absent experiment", "/shares", `{"widgetId": 7, "experimentId": 9}`, []string{`"name":"experimentId"`, "must name one campaign, one widget, or one experiment of a widget, of account 1"}},
 		{"no JSON", "/shares", `{"campaignId"`, []string{"invalid_body"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -208,8 +208,8 @@ func (s *server) triesEveryOperation(t *testing.T, c *contract, token string, ow
 				continue
 			}
 			targets := []string{}
-			for _, id := range []string{"12", "13", "20", "99", "7", "8", "3"} {
-				for _, experiment := range []string{"2", "3", "1"} {
+			for _, id := range []string{"12", "13", "20", "99", "7", "8"} {
+				for _, experiment := range []string{"2", "3"} {
 					targets = append(targets, strings.NewReplacer("{id}", id, "{experimentId}", experiment, "{name}", "country").Replace(path.template))
 				}
 			}
@@ -217,14 +217,14 @@ func (s *server) triesEveryOperation(t *testing.T, c *contract, token string, ow
 			targets = slices.Compact(targets)
 			shares := method == http.MethodGet && regexp.MustCompile(`^/v1/(campaigns|widgets)/\{id\}($|/results|/dim|/experiments)`).MatchString(path.template)
 			for _, target := range targets {
-				response, body, text := s.do(method, target, token)
+				response, text := s.raw(method, target, "Authorization", "Bearer "+token) // too many to validate each
 				tried++
 				switch allowed := slices.Contains(own, target) && method == http.MethodGet; {
 				case allowed && response.status == http.StatusOK:
 					found++
 				case allowed:
 					t.Errorf("%s %s = %d %s, want 200", method, target, response.status, text)
-				case !shares && (response.status != http.StatusForbidden || body["code"] != "insufficient_scope"):
+				case !shares && (response.status != http.StatusForbidden || !strings.Contains(text, `"code":"insufficient_scope"`)):
 					t.Errorf("%s %s = %d %s, want 403 insufficient_scope", method, target, response.status, text)
 				case shares && !allowed && response.status != http.StatusNotFound:
 					t.Errorf("%s %s = %d %s, want 404", method, target, response.status, text)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -195,7 +196,7 @@ func (p *program) sayChange(change catalogue.Change) {
 	}
 	p.printLine("%s %s %d %q (%s)", sign, change.Kind, change.ID, change.Name, what)
 	for _, field := range change.Fields {
-		p.printLine("    %s: %s -> %s", field.Field, orNone(field.Before), orNone(field.After))
+		p.printLine("    %s: %s -> %s", field.Field, cmp.Or(field.Before, "none"), cmp.Or(field.After, "none"))
 	}
 	for _, share := range change.Shares {
 		p.printLine("    %5.1f %% %s", 100*share.Share, share.Name)
@@ -203,11 +204,4 @@ func (p *program) sayChange(change catalogue.Change) {
 	for _, note := range change.Notes {
 		p.printLine("    %s", note)
 	}
-}
-
-func orNone(text string) string {
-	if text == "" {
-		return "none"
-	}
-	return text
 }

@@ -32,15 +32,19 @@ func (p *program) shareCommand() *cobra.Command {
 		Short: "Create a link to one page, which needs no token",
 		Long:  shareHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			subject, err := report.ParseSubject("share", args)
+			named, err := report.ParseSubject("share", args)
 			if err != nil {
 				return usageError{err}
+			}
+			subject := catalogue.SharedSubject{WidgetID: named.SubjectID, ExperimentID: named.ExperimentID}
+			if named.Operation == query.CampaignResults {
+				subject = catalogue.SharedSubject{CampaignID: named.SubjectID}
 			}
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				if account, err = accountOr(account, s.Catalogue.Snapshot()); err != nil {
 					return err
 				}
-				return p.createShare(ctx, s, catalogue.NewShare(account, name, sharedSubject(subject), expires))
+				return p.createShare(ctx, s, catalogue.NewShare(account, name, subject, expires))
 			})
 		},
 	}
@@ -51,14 +55,6 @@ func (p *program) shareCommand() *cobra.Command {
 	flags.StringVar(&p.serving.API.PublicURL, publicURLFlag, "", "URL at which people open the dashboard; default: that of the running server, or http://"+app.DefaultListen)
 	p.completeSubjects(cmd)
 	return cmd
-}
-
-// sharedSubject returns the subject of a request.
-func sharedSubject(r query.Request) catalogue.SharedSubject {
-	if r.Operation == query.CampaignResults {
-		return catalogue.SharedSubject{CampaignID: r.SubjectID}
-	}
-	return catalogue.SharedSubject{WidgetID: r.SubjectID, ExperimentID: r.ExperimentID}
 }
 
 // createShare creates a share link and prints it.

@@ -48,7 +48,7 @@ func TestShareLinks(t *testing.T) {
 		{"no subject", []string{"share"}, exitUsage, "share: must be followed by campaign ID, widget ID or experiment WIDGET/ID"},
 		{"another kind", []string{"share", "goal", "3"}, exitUsage, `share: "goal": must be campaign, widget or experiment`},
 		{"no experiment", []string{"share", "experiment", "7"}, exitUsage, `share: "7": must be the id of a experiment`},
-		{"absent", []string{"share", "campaign", "987"}, exitFailed, `share: campaignId: "987": account`},
+		{"absent", []string{"share", "campaign", "987"}, exitFailed, `share: campaignId: "campaign 987": must name one campaign`},
 		{"too long", args("--expires", "366d"), exitUsage, `--expires "366d": must be a duration such as 60s or 30d, from 1s to 8760h`},
 		{"address", args("--public-url", "lift.example.com"), exitUsage, `public-url "lift.example.com": must be http:// or https://`},
 		{"scope", []string{"token", "create", "--scope", "share"}, exitFailed, `token: scopes[0]: "share": must be one of read, write, admin, ingest`},

@@ -15,25 +15,44 @@ import (
 
 // Change is a change of one resource that applying a file makes, or would make.
 type Change struct {
-	AccountID int64
-	Kind      string
-	ID        int64
-	Name      string
-	Created   bool
-	Archived  bool          // the file does not name the resource
-	Fields    []FieldChange // fields that changed in an existing resource
-	Shares    []NamedShare  // fractions of the campaign's traffic; nil for other resources
-	Notes     []string      // for a new campaign or widget: defaults that apply, and what is missing
+	AccountID int64         `json:"-"`
+	Kind      string        `json:"kind"`
+	ID        int64         `json:"id"`
+	Name      string        `json:"name"`
+	Created   bool          `json:"-"`
+	Archived  bool          `json:"-"`                // the file does not name the resource
+	Fields    []FieldChange `json:"fields,omitempty"` // fields that changed in an existing resource
+	Shares    []NamedShare  `json:"shares,omitempty"` // fractions of the campaign's traffic; nil for other resources
+	Notes     []string      `json:"notes,omitempty"`  // for a new campaign or widget: defaults that apply, and what is missing
 }
 
-// FieldChange is a changed field of a definition, before and after the change, as
-// JSON. A missing value is empty.
-type FieldChange struct{ Field, Before, After string }
+// MarshalJSON returns the change with the field change: created, changed or archived.
+func (c Change) MarshalJSON() ([]byte, error) {
+	type fields Change
+	text := map[[2]bool]string{{false, false}: "changed", {true, false}: "created", {false, true}: "archived"}[[2]bool{c.Created, c.Archived}]
+	return json.Marshal(struct {
+		fields
+		Change string `json:"change"`
+	}{fields(c), text})
+}
+
+// FieldChange is a changed field of a definition, before and after the change.
+type FieldChange struct {
+	Field  string   `json:"field"`
+	Before JSONText `json:"before,omitempty"`
+	After  JSONText `json:"after,omitempty"`
+}
+
+// JSONText is a value as JSON. A missing value is empty.
+type JSONText string
+
+// MarshalJSON returns the value.
+func (t JSONText) MarshalJSON() ([]byte, error) { return []byte(t), nil }
 
 // NamedShare is the fraction of a campaign's visitors that see a variation.
 type NamedShare struct {
-	Name  string
-	Share float64
+	Name  string  `json:"name"`
+	Share float64 `json:"share"`
 }
 
 // ApplyFile changes the store's catalogue to what the file declares, in one atomic
@@ -46,13 +65,12 @@ func (c *Catalogue) ApplyFile(ctx context.Context, file File, dryRun bool) ([]Ch
 	return changes, err
 }
 
-// ErrVersionChanged means that File.Versions does not contain the current version of the
-// account.
+// ErrVersionChanged means that File.Replaces does not accept the current version of the account.
 var ErrVersionChanged = errors.New("the catalogue of the account has changed")
 
 // ApplyToVersion is like ApplyFile, and also returns the version of the account
-// file.AccountID with these changes and no others. If file.Versions does not contain the
-// version before the changes, the error is ErrVersionChanged, and nothing changes.
+// file.AccountID with these changes and no others. If file.Replaces does not accept the version
+// before the changes, the error is ErrVersionChanged, and nothing changes.
 func (c *Catalogue) ApplyToVersion(ctx context.Context, file File, dryRun bool) (changes []Change, version uint64, err error) {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	plans := map[key]map[int64]Plan{}
@@ -77,7 +95,7 @@ func (c *Catalogue) ApplyToVersion(ctx context.Context, file File, dryRun bool) 
 		}
 		if !retry {
 			version = known.AccountResources(file.AccountID).Version
-			if file.Versions != nil && !slices.Contains(file.Versions, version) {
+			if file.Replaces != nil && !file.Replaces(version) {
 				return nil, ErrVersionChanged
 			}
 			changes = a.changes
@@ -398,7 +416,7 @@ func (a *applier) addState(d *declared, changed bool) error {
 		if err != nil {
 			return err
 		}
-		a.changes = append(a.changes, Change{AccountID: d.account, Kind: string(d.kind), ID: d.id, Name: d.name, Fields: []FieldChange{{"shareHistory", was, is}}})
+		a.changes = append(a.changes, Change{AccountID: d.account, Kind: string(d.kind), ID: d.id, Name: d.name, Fields: []FieldChange{{"shareHistory", JSONText(was), JSONText(is)}}})
 	}
 	state.UpdateDate = a.now
 	body, err := encodeJSON(state)
@@ -439,7 +457,7 @@ func fieldChanges(before, after string) ([]FieldChange, error) {
 	var changes []FieldChange
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
 		if string(was[field]) != string(is[field]) {
-			changes = append(changes, FieldChange{Field: field, Before: string(was[field]), After: string(is[field])})
+			changes = append(changes, FieldChange{Field: field, Before: JSONText(was[field]), After: JSONText(is[field])})
 		}
 	}
 	return changes, nil

@@ -26,9 +26,9 @@ type File struct {
 	// Prune archives only resources of this account. 0: no limit.
 	AccountID int64 `yaml:"-"`
 
-	// Versions are the values of AccountResources.Version of the account AccountID that the
-	// file may replace. nil: any.
-	Versions []uint64 `yaml:"-"`
+	// Replaces reports whether the file may replace a version of the account AccountID
+	// (AccountResources.Version). nil: any version.
+	Replaces func(version uint64) bool `yaml:"-"`
 
 	faults  Faults         // of ReadYAML
 	missing []string       // paths of fields that misspelt names were probably meant to set

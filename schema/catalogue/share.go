@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -42,20 +43,10 @@ func NewShare(account int64, name string, subject SharedSubject, lifetime time.D
 
 // checkShare checks the token of a share link.
 func (c *checker) checkShare(t *Token, owned *AccountResources) {
-	const absent = "account %d has no such %s"
-	s, view := t.Shared, owned.SharedView(t.Shared)
-	_, widget := owned.Widgets[s.WidgetID]
-	switch {
-	case s.CampaignID != 0 && s.WidgetID != 0, s.CampaignID == 0 && s.WidgetID == 0:
-		c.addFault("campaignId", s.CampaignID, "must name either a campaign or a widget")
-	case s.CampaignID != 0 && s.ExperimentID != 0:
-		c.addFault("experimentId", s.ExperimentID, "must be omitted: only widgets have experiments")
-	case s.CampaignID != 0 && len(view.Campaigns) == 0:
-		c.addFault("campaignId", s.CampaignID, fmt.Sprintf(absent, t.AccountID, "campaign"))
-	case s.WidgetID != 0 && !widget:
-		c.addFault("widgetId", s.WidgetID, fmt.Sprintf(absent, t.AccountID, "widget"))
-	case s.WidgetID != 0 && len(view.Widgets) == 0:
-		c.addFault("experimentId", s.ExperimentID, "the widget has no such experiment")
+	kind, _, _ := strings.Cut(t.Shared.String(), " ")
+	view := owned.SharedView(t.Shared)
+	if len(view.Campaigns)+len(view.Widgets) != 1 || t.Shared.CampaignID != 0 && t.Shared.ExperimentID != 0 {
+		c.addFault(kind+"Id", t.Shared, fmt.Sprintf("must name one campaign, one widget, or one experiment of a widget, of account %d", t.AccountID))
 	}
 	if t.ExpiresAt == nil || t.ExpiresAt.After(t.CreatedAt.Add(MaxShareLifetime)) {
 		c.addFault("expires", "", fmt.Sprintf("must be at most %dd", MaxShareLifetime/(24*time.Hour)))

@@ -19,17 +19,11 @@ const (
 // counted: they make the file long.
 func checkStructure(tokens token.Tokens) error {
 	tokens = slices.DeleteFunc(slices.Clone(tokens), func(t *token.Token) bool { return t.Type == token.CommentType })
+	tokens = append(tokens, &token.Token{Position: &token.Position{}}) // the end
 	var brackets []token.Type
 	chain, omitted := 0, 0 // a chain has tokens that contain each other, without brackets
-	none := &token.Token{Position: &token.Position{}}
-	for i, t := range tokens {
-		before, after := none, none
-		if i > 0 {
-			before = tokens[i-1]
-		}
-		if i+1 < len(tokens) {
-			after = tokens[i+1]
-		}
+	for i, t := range tokens[:len(tokens)-1] {
+		before, after := tokens[max(i-1, 0)], tokens[i+1]
 		prefix := t.Type == token.AnchorType || t.Type == token.TagType || t.Type == token.MappingKeyType
 		if len(brackets) == 0 && t.Position.Line != before.Position.Line && !prefix {
 			chain = 0
@@ -47,11 +41,8 @@ func checkStructure(tokens token.Tokens) error {
 		if omitsValue(before, t, after, brackets) {
 			omitted++
 		}
-		switch {
-		case len(brackets) > maxNesting, chain > maxNesting:
-			return fmt.Errorf("read YAML: line %d: more than %d levels of lists and mappings", t.Position.Line, maxNesting)
-		case omitted > maxOmitted:
-			return fmt.Errorf("read YAML: line %d: more than %d omitted values", t.Position.Line, maxOmitted)
+		if len(brackets) > maxNesting || chain > maxNesting || omitted > maxOmitted {
+			return fmt.Errorf("read YAML: line %d: more than %d levels of lists and mappings, or %d omitted values", t.Position.Line, maxNesting, maxOmitted)
 		}
 	}
 	return nil
@@ -59,8 +50,7 @@ func checkStructure(tokens token.Tokens) error {
 
 // omitsValue reports whether the value after a token is omitted.
 func omitsValue(before, t, after *token.Token, brackets []token.Type) bool {
-	ends := after.Type == token.CollectEntryType || after.Type == token.MappingEndType
-	switch {
+	switch ends := after.Type == token.CollectEntryType || after.Type == token.MappingEndType; {
 	case t.Type == token.TagType:
 		return true // it may have a value
 	case len(brackets) > 0 && t.Type == token.MappingValueType:

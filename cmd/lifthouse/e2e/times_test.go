@@ -58,7 +58,7 @@ func TestEventsAreHeldAgainstTheClock(t *testing.T) {
 	}
 	p.interrupt()
 
-	if code, out := run(events("j"), "import", "-", "--max-event-skew=-1h"); code != exitUsage || !strings.Contains(out, `--max-event-skew "-1h": must be a duration such as 60s, from 0`) {
+	if code, out := run(events("j"), "import", "-", "--max-event-skew=-1h"); code != exitUsage || !strings.Contains(out, `--max-event-skew "-1h": must be a duration such as 60s or 30d, from 0`) {
 		t.Errorf("a negative skew: exit %d, %s", code, out)
 	}
 	t.Setenv("LIFTHOUSE_MAX_EVENT_AGE", "1h")

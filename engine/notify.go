@@ -54,15 +54,17 @@ type judgement struct {
 	status  *result.Status
 	first   looks.FirstView
 	now     time.Time
+
+	observed bool // whether the server has run since an earlier pass, so that it could receive events
 }
 
 // judgeSubject writes the messages about a subject that are due, and stops its campaign if the decision and the campaign
 // demand it. known has the results of the looks; nil: they are read.
-func (e *Engine) judgeSubject(ctx context.Context, owned *catalogue.AccountResources, of plan.Subject, known *looks.Analysis, now time.Time) error {
-	j := &judgement{account: owned.ID, name: nameOf(owned, of), now: now}
-	r := of.ResultsRequest(owned.ID)
-	r.Scorecard = true
-	p, err := plan.New(r, owned)
+func (r *Recorder) judgeSubject(ctx context.Context, owned *catalogue.AccountResources, of plan.Subject, known *looks.Analysis, now time.Time) error {
+	e, j := r.engine, &judgement{account: owned.ID, name: nameOf(owned, of), now: now, observed: r.passes > 0}
+	request := of.ResultsRequest(owned.ID)
+	request.Scorecard = true
+	p, err := plan.New(request, owned)
 	if err != nil {
 		return err
 	}
@@ -205,6 +207,9 @@ func (j *judgement) checkMessages(known map[string]*outbox.Message) ([]outbox.Me
 		{"multipleExposures", j.report.WarningText(result.WarningMultipleExposures, result.WarningMultipleExposuresSkewed), "few visitors are exposed to more than one variation again"},
 		{"silence", silence, "events arrive again"},
 	} {
+		if check.name == "silence" && !j.observed {
+			continue
+		}
 		var last *outbox.Message
 		for m := range maps.Values(known) {
 			if m.AccountID == j.account && m.Subject == outbox.Subject(j.plan.Subject) && m.State == check.name && (last == nil || m.RecordedAt.After(last.RecordedAt)) {
@@ -221,7 +226,7 @@ func (j *judgement) checkMessages(known map[string]*outbox.Message) ([]outbox.Me
 			event, text = catalogue.EventCheckCleared, check.cleared
 		}
 		id := outbox.MessageID(j.account, "check ", j.plan.Subject, " ", check.name, " ", event, " ", day)
-		m, err := j.newMessage(id, event, check.name, &outbox.Data{Text: text, Check: check.name})
+		m, err := j.newMessage(id, event, check.name, &outbox.Data{Text: strings.ToUpper(text[:1]) + text[1:] + ".", Check: check.name})
 		if err != nil {
 			return nil, err
 		}

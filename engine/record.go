@@ -20,11 +20,12 @@ type Recorder struct {
 	engine *Engine
 	harm   map[plan.Subject]time.Time // the day on which each subject was last checked for harm
 	judged map[plan.Subject]time.Time // the day on which it was last judged
+	passes int                        // since this process started
 }
 
 // NewRecorder returns a recorder of an engine.
 func NewRecorder(e *Engine) *Recorder {
-	return &Recorder{e, map[plan.Subject]time.Time{}, map[plan.Subject]time.Time{}}
+	return &Recorder{engine: e, harm: map[plan.Subject]time.Time{}, judged: map[plan.Subject]time.Time{}}
 }
 
 // FollowLooks records what is due, in regular passes, until the context ends.
@@ -58,7 +59,7 @@ func (r *Recorder) RecordDue(ctx context.Context, now time.Time) {
 			}
 			today := now.UTC().Truncate(24 * time.Hour)
 			if err == nil && r.judged[p.Subject].Before(today) && !isOver(p, now) {
-				if err = e.judgeSubject(ctx, owned, p.Subject, a, now); err == nil {
+				if err = r.judgeSubject(ctx, owned, p.Subject, a, now); err == nil {
 					r.judged[p.Subject] = today
 				}
 			}
@@ -70,6 +71,7 @@ func (r *Recorder) RecordDue(ctx context.Context, now time.Time) {
 			}
 		}
 	}
+	r.passes++
 }
 
 // declaredPlans returns the plans of the declared questions of an account.

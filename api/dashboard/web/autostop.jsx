@@ -7,7 +7,7 @@ import { Fault } from "./parts.jsx";
 /** @import { Catalogue, Item } from "./types.d.ts" */
 
 /** @type {Record<string, string>} */
-const choices = { "": "off", rollBack: "when it must be rolled back", invalid: "when it is invalid", both: "when it must be rolled back or is invalid" };
+const choices = { "": "off", rollBack: "at roll back", invalid: "at invalid", both: "at roll back or invalid" };
 
 /** setAutoStop changes one campaign of the catalogue. If another change is faster, it starts again.
  * @param {number} id @param {string} autoStop

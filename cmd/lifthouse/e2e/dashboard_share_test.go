@@ -18,7 +18,7 @@ func TestTheDashboardSharesAPage(t *testing.T) {
 	if evaluated[bool](v, `document.querySelector("#share") !== null`) {
 		t.Error("a token of the scope write is offered to share")
 	}
-	v.click(".top button")
+	v.click(".top .sign-out")
 	v.signIn(v.token)
 	v.until(allThere)
 	v.click("#share")

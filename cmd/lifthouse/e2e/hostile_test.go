@@ -211,7 +211,7 @@ func TestTokensTakeEffectWithinASecond(t *testing.T) {
 		t.Errorf("a token that only ingests gives %d", status)
 	}
 	for want, args := range map[string][]string{
-		"requires a website": {"--scope", "ingest"}, "no website 77": {"--website", "77"}, "must be a duration": {"--expires=-1h"}, "must be the only scope": {"--scope", "ingest,read", "--website", "1"},
+		"requires a website": {"--scope", "ingest"}, "no such website": {"--website", "77"}, "must be a duration": {"--expires=-1h"}, "must be the only scope": {"--scope", "ingest,read", "--website", "1"},
 	} {
 		if code, _, complaints := other(t, nil, append([]string{"token", "create", store}, args...)...); code == exitOK || !strings.Contains(complaints, want) {
 			t.Errorf("token create %q: exit %d, %q, want %q", args, code, complaints, want)

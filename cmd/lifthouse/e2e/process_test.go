@@ -261,7 +261,7 @@ func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
 		{[]string{"serve"}, exitFailed, "is in use by process"},
 		{[]string{"apply", "-f", "absent.yaml"}, exitFailed, "absent.yaml"},
 		{[]string{"import"}, exitUsage, "no file given"},
-		{[]string{"token", "create", "--scope", "admin"}, exitFailed, `scope "admin"`},
+		{[]string{"token", "create", "--scope", "owner"}, exitFailed, `scopes[0]: "owner": must be one of read, write, admin, ingest`},
 	} {
 		code, _, complaints := other(t, nil, append(test.args, store)...)
 		if code != test.code || !strings.Contains(complaints, test.want) {

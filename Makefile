@@ -13,7 +13,9 @@ CYCLONEDX_VERSION := v1.10.0
 
 # Build flags of released programs, also used in Dockerfile and .goreleaser.yaml. They leave out gin's MessagePack codec, the
 # symbol table and the paths of the build machine. They keep the build information, which has the version.
-BUILD_FLAGS := -tags nomsgpack -trimpath -ldflags "-s -w"
+# Gin without MessagePack, which nothing uses: less to compile and to link.
+TAGS := -tags nomsgpack
+BUILD_FLAGS := $(TAGS) -trimpath -ldflags "-s -w"
 
 # npm ci creates this file. It is newer than the lock file once the packages are installed.
 ENGINE := node_modules/.package-lock.json
@@ -41,17 +43,17 @@ IN_MEMORY := $(shell [ -w /dev/shm ] && ! grep -q ' /dev/shm .*noexec' /proc/mou
 
 # The target vet runs go vet, and no debugger needs the programs of the tests: linking takes half the time without its tables.
 test: engine ## run the short tests of the program
-	$(IN_MEMORY) go test -timeout 30m -vet=off -ldflags=-w ./api/... ./cmd/internal/... ./cmd/lifthouse/... ./engine/... ./schema/... ./stats
+	$(IN_MEMORY) go test $(TAGS) -timeout 30m -vet=off -ldflags=-w ./api/... ./cmd/internal/... ./cmd/lifthouse/... ./engine/... ./schema/... ./stats
 
 test-long: engine ## run all tests, including soak, crash, chaos, browser and calibration tests
-	LIFTHOUSE_LONG=1 go test -timeout 90m ./...
+	LIFTHOUSE_LONG=1 go test $(TAGS) -timeout 90m ./...
 
 # A part of the long tier that runs before every change: a backup, damaged facts, a cluster, the tutorial and the page.
 SMOKE := TestABackupAnswersAsTheStoreDid|TestDamagedFactsAreRebuilt|TestAClusterAnswersAsAnEmbeddedStore|TestDocsBlocksRun|TestTheDashboardFromSignInToStop
 
 smoke: engine ## run a few tests of the long tier, and the short tests of loadgen
-	LIFTHOUSE_LONG=1 go test -timeout 30m -vet=off ./cmd/lifthouse/e2e -run '^($(SMOKE))$$'
-	$(IN_MEMORY) go test -timeout 30m -vet=off ./cmd/loadgen ./loadgen/...
+	LIFTHOUSE_LONG=1 go test $(TAGS) -timeout 30m -vet=off ./cmd/lifthouse/e2e -run '^($(SMOKE))$$'
+	$(IN_MEMORY) go test $(TAGS) -timeout 30m -vet=off ./cmd/loadgen ./loadgen/...
 
 # The packages with goroutines, without their longest tests that have only one. Of the tests of whole processes, one runs all operations. Of the tests of generated
 # events, one generates them on several cores.
@@ -59,9 +61,9 @@ ONE_GOROUTINE := TestDecisions|TestLooks.*|TestScorecardEqualsReports|TestReport
 CONCURRENT := ./api/... ./cmd/internal/... ./engine ./engine/embedded/... ./engine/facts ./engine/source ./loadgen/bench ./schema/...
 
 race: engine ## run the short tests of packages with goroutines with the race detector
-	$(IN_MEMORY) go test -timeout 30m -race -skip '^($(ONE_GOROUTINE))$$' $(CONCURRENT)
-	$(IN_MEMORY) go test -timeout 30m -race -run 'TestAllOperationsOfAStartedProgram|TestEventsShowsWhatArrivesThroughTheSocket' ./cmd/lifthouse/e2e
-	$(IN_MEMORY) go test -timeout 30m -race -run TestSameSeedSameBytes ./loadgen/population
+	$(IN_MEMORY) go test $(TAGS) -timeout 30m -race -skip '^($(ONE_GOROUTINE))$$' $(CONCURRENT)
+	$(IN_MEMORY) go test $(TAGS) -timeout 30m -race -run 'TestAllOperationsOfAStartedProgram|TestEventsShowsWhatArrivesThroughTheSocket' ./cmd/lifthouse/e2e
+	$(IN_MEMORY) go test $(TAGS) -timeout 30m -race -run TestSameSeedSameBytes ./loadgen/population
 
 assets: engine ## build the dashboard's script and style from api/dashboard/web
 	@bash .ci/assets api/dashboard/assets
@@ -99,7 +101,7 @@ fuzz: engine ## run each fuzz target for about five seconds times FACTOR
 	@bash .ci/fuzz $(FACTOR)
 
 bench: engine ## run the Go benchmarks
-	go test -run '^$$' -bench . -benchmem ./...
+	go test $(TAGS) -run '^$$' -bench . -benchmem ./...
 
 benchmarks: build ## write BENCHMARKS.md and docs/benchmarks from the standard data set times SCALE; needs an idle machine
 	@SCALE=$(SCALE) bash .ci/benchmarks
@@ -127,7 +129,7 @@ release-snapshot: $(GOBIN)/goreleaser $(GOBIN)/cyclonedx-gomod ## build a releas
 
 store-archive: engine ## archive a small store and its reports as those of release VERSION, for the tests of upgrades
 	@[ -n "$(VERSION)" ] || { echo "VERSION is missing: make store-archive VERSION=v1.0.0"; exit 2; }
-	go test -count=1 ./cmd/lifthouse/e2e -run '^TestStoresOfReleases' -record-store $(VERSION)
+	go test $(TAGS) -count=1 ./cmd/lifthouse/e2e -run '^TestStoresOfReleases' -record-store $(VERSION)
 
 helm-check: $(GOBIN)/helm ## lint the Helm chart, and check the manifests that it renders
 	cd deploy/helm/check && go mod tidy -diff && go vet ./... && HELM=$(GOBIN)/helm go test -count=1 ./...

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -114,7 +113,7 @@ func (r *Recorder) judgeSubject(ctx context.Context, owned *catalogue.AccountRes
 	if decided == nil {
 		return nil
 	}
-	return e.stopDecided(ctx, owned, j, decided)
+	return e.stopDecided(ctx, j, decided)
 }
 
 // nameOf returns the name of a campaign, or of an experiment with its widget.
@@ -195,7 +194,7 @@ const silentDay = 24 * time.Hour
 
 // checkMessages returns the messages about checks that failed, or were cleared, since the last message about them. Each
 // check has at most one message a day.
-func (j *judgement) checkMessages(known map[string]*outbox.Message) ([]outbox.Message, error) {
+func (j *judgement) checkMessages(known *outbox.Known) ([]outbox.Message, error) {
 	silent := j.status.SilenceAt(j.now)
 	var messages []outbox.Message
 	silence := ""
@@ -210,12 +209,7 @@ func (j *judgement) checkMessages(known map[string]*outbox.Message) ([]outbox.Me
 		if check.name == "silence" && !j.observed {
 			continue
 		}
-		var last *outbox.Message
-		for m := range maps.Values(known) {
-			if m.AccountID == j.account && m.Subject == outbox.Subject(j.plan.Subject) && m.State == check.name && (last == nil || m.RecordedAt.After(last.RecordedAt)) {
-				last = m
-			}
-		}
+		last := known.LastAbout(j.account, outbox.Subject(j.plan.Subject), check.name)
 		failedBefore := last != nil && last.Event == catalogue.EventCheckFailed
 		day := j.now.UTC().Format(time.DateOnly)
 		if (check.failed != "") == failedBefore || last != nil && last.RecordedAt.Format(time.DateOnly) == day {
@@ -237,8 +231,8 @@ func (j *judgement) checkMessages(known map[string]*outbox.Message) ([]outbox.Me
 
 // stopDecided stops the campaign of a decision if the campaign demands it. A campaign that was started after the
 // decision was reported is not stopped: a person who started it knew the decision.
-func (e *Engine) stopDecided(ctx context.Context, owned *catalogue.AccountResources, j *judgement, decided *outbox.Message) error {
-	campaign, known := owned.Campaigns[j.plan.Subject.ID]
+func (e *Engine) stopDecided(ctx context.Context, j *judgement, decided *outbox.Message) error {
+	campaign, known := e.catalogue.Snapshot().AccountResources(j.account).Campaigns[j.plan.Subject.ID] // as it is now
 	if j.plan.Subject.Kind != schema.SubjectCampaign || !known || !campaign.Active || !campaign.StopsAt(decided.State) {
 		return nil
 	}
@@ -246,12 +240,12 @@ func (e *Engine) stopDecided(ctx context.Context, owned *catalogue.AccountResour
 	if err != nil {
 		return err
 	}
-	reported := stored[decided.ID]
+	reported := stored.Message(decided.ID)
 	if reported == nil || len(campaign.Runs) == 0 || !campaign.Runs[len(campaign.Runs)-1].From.Before(reported.RecordedAt) {
 		return nil
 	}
 	ctx = catalogue.WithAuthor(ctx, "auto-stop: "+decided.State)
-	if _, _, err := e.catalogue.SwitchCampaign(ctx, owned.ID, 0, campaign.ID, false); err != nil {
+	if _, _, err := e.catalogue.SwitchCampaign(ctx, j.account, 0, campaign.ID, false); err != nil {
 		return fmt.Errorf("auto-stop: %w", err)
 	}
 	slog.InfoContext(ctx, "campaign stopped", "campaign", campaign.ID, "decision", decided.State)
@@ -295,7 +289,7 @@ func (e *Engine) reportRuns(ctx context.Context, snapshot *catalogue.Snapshot, n
 	var missing []outbox.Message
 	report := func(account int64, c *catalogue.LiveCampaign, event, verb, by string, at time.Time) error {
 		id := outbox.MessageID(account, event, " ", c.ID, " ", at.UnixMilli())
-		if age := now.Sub(at); age < 0 || age > reportedWithin || known[id] != nil {
+		if age := now.Sub(at); age < 0 || age > reportedWithin || known.Message(id) != nil {
 			return nil
 		}
 		text := fmt.Sprintf("The campaign was %s by %s.", verb, cmp.Or(by, "an unknown author"))

@@ -200,7 +200,7 @@ func (p *program) webhookResendCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				m := known[args[0]]
+				m := known.Message(args[0])
 				if m == nil || m.AccountID != owned.ID {
 					return fmt.Errorf("account %d has no message %q; lifthouse webhook deliveries prints the messages", owned.ID, args[0])
 				}

@@ -19,7 +19,7 @@ var (
 	takeLeaseSQL string
 )
 
-// LeaseTime is how long a lease lasts. A process that ends without releasing it delays the job by at most this time.
+// LeaseTime is how long a lease lasts. When the process that holds it ends, the job waits for at most this time.
 const LeaseTime = 30 * time.Second
 
 // Lease lets one process of a store at a time do a job.

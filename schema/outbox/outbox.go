@@ -67,7 +67,7 @@ type Outbox struct {
 	conn driver.Conn
 
 	mu    sync.Mutex // protects the following, and is held while messages are written
-	known map[string]*Message
+	known *Known
 	added chan struct{} // closed after messages were written, or a delivery was requested
 }
 
@@ -87,9 +87,30 @@ func (o *Outbox) signalAdded() {
 	o.added = make(chan struct{})
 }
 
-// KnownMessages returns the stored messages by id, without their bodies. It reads the table if this process has not read
-// it yet, or if again is true: other servers may have written messages.
-func (o *Outbox) KnownMessages(ctx context.Context, again bool) (map[string]*Message, error) {
+// Known are the stored messages without their bodies.
+type Known struct {
+	byID map[string]*Message
+	last map[topic]*Message
+}
+
+// topic is what a message says something new about: a decision or a check of a subject.
+type topic struct {
+	account int64
+	subject Subject
+	state   string
+}
+
+// Message returns the message with an id, or nil.
+func (k *Known) Message(id string) *Message { return k.byID[id] }
+
+// LastAbout returns the last message of an account about a subject with a state, or nil.
+func (k *Known) LastAbout(account int64, of Subject, state string) *Message {
+	return k.last[topic{account, of, state}]
+}
+
+// KnownMessages returns the stored messages. It reads the table if this process has not read it yet, or if again is true:
+// other servers may have written messages.
+func (o *Outbox) KnownMessages(ctx context.Context, again bool) (*Known, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.known == nil || again {
@@ -100,15 +121,16 @@ func (o *Outbox) KnownMessages(ctx context.Context, again bool) (map[string]*Mes
 	return o.known, nil
 }
 
-// readKnown reads the messages. The caller holds the lock. The map is replaced, because callers use the earlier one.
+// readKnown reads the messages, in the order in which they were recorded. The caller holds the lock.
 func (o *Outbox) readKnown(ctx context.Context) error {
 	all, err := schema.QueryRows(ctx, o.conn, knownSQL, func(row driver.Rows, m *Message) error { return m.scanRow(row) })
 	if err != nil {
 		return fmt.Errorf("read messages: %w", err)
 	}
-	o.known = make(map[string]*Message, len(all))
+	o.known = &Known{make(map[string]*Message, len(all)), make(map[topic]*Message, len(all))}
 	for i := range all {
-		o.known[all[i].ID] = &all[i]
+		m := &all[i]
+		o.known.byID[m.ID], o.known.last[topic{m.AccountID, m.Subject, m.State}] = m, m
 	}
 	return nil
 }
@@ -132,7 +154,7 @@ func (o *Outbox) WriteMessages(ctx context.Context, messages []Message) (int, er
 	if err := o.readKnown(ctx); err != nil {
 		return 0, err
 	}
-	missing := slices.DeleteFunc(slices.Clone(messages), func(m Message) bool { return o.known[m.ID] != nil })
+	missing := slices.DeleteFunc(slices.Clone(messages), func(m Message) bool { return o.known.Message(m.ID) != nil })
 	if len(missing) == 0 {
 		return 0, nil
 	}
@@ -265,7 +287,7 @@ func (o *Outbox) CopyFrom(ctx context.Context, from driver.Conn, accounts []int6
 		var messages []Message
 		var deliveries []Delivery
 		for i := range sent {
-			if known[sent[i].ID] == nil {
+			if known.Message(sent[i].ID) == nil {
 				messages, deliveries = append(messages, sent[i].Message), append(deliveries, sent[i].Deliveries...)
 			}
 		}

@@ -43,6 +43,7 @@ type Sender struct {
 	outbox    *outbox.Outbox
 	catalogue *catalogue.Catalogue
 	client    *http.Client
+	leased    time.Time // when this process last took the lease; zero: it does not hold it
 }
 
 // The limits of an attempt. What a receiver sends beyond them is not read.
@@ -74,9 +75,10 @@ const (
 	pollInterval = 2 * time.Second
 	// idleInterval is how often they are read if only this process writes messages.
 	idleInterval = time.Minute
-	// roundTime is how long attempts are started after the lease was taken. Together with the last attempt, it is
-	// shorter than the lease.
-	roundTime = outbox.LeaseTime / 2
+	// renewAfter is the age at which the lease is renewed, and roundTime is how long attempts are started in a round.
+	// Together with the last attempt, they are shorter than the lease.
+	renewAfter = outbox.LeaseTime / 3
+	roundTime  = outbox.LeaseTime / 4
 	// concurrentWebhooks bounds the attempts at the same time. Receivers that do not respond are tried ever less often.
 	concurrentWebhooks = 16
 )
@@ -107,17 +109,18 @@ func (s *Sender) deliverRound(ctx context.Context) time.Duration {
 	if !hasWebhooks(s.catalogue.Snapshot()) {
 		return longest
 	}
-	now := time.Now()
-	if s.Lease != nil {
+	if s.Lease != nil && time.Since(s.leased) > renewAfter {
+		taken := time.Now()
 		held, err := s.Lease.TakeLease(ctx)
 		if err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "deliver webhooks failed", "err", err)
 		}
-		if !held {
+		if s.leased = taken; !held {
+			s.leased = time.Time{}
 			return longest
 		}
 	}
-	next, err := s.DeliverDue(ctx, now)
+	next, err := s.DeliverDue(ctx, time.Now())
 	if err != nil && ctx.Err() == nil {
 		slog.WarnContext(ctx, "deliver webhooks failed", "err", err)
 	}

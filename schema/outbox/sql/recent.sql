@@ -1,5 +1,19 @@
 -- the latest messages of an account, with the state of their deliveries
 WITH
+    latest AS (
+        SELECT *
+        FROM
+        (
+            SELECT *
+            FROM messages
+            WHERE account_id = {account:Int64}
+                AND {website:Int64} IN (0, website_id)
+            ORDER BY recorded_at, message_id
+            LIMIT 1 BY message_id
+        )
+        ORDER BY recorded_at DESC, message_id
+        LIMIT {limit:UInt32}
+    ),
     attempts AS (
         SELECT
             message_id,
@@ -11,15 +25,8 @@ WITH
             argMax(detail, (attempted_at, outcome != 'requested'))            AS last_detail
         FROM deliveries
         WHERE account_id = {account:Int64}
+            AND message_id IN (SELECT message_id FROM latest)
         GROUP BY message_id, webhook_id
-    ),
-    latest AS (
-        SELECT *
-        FROM messages
-        WHERE account_id = {account:Int64}
-            AND {website:Int64} IN (0, website_id)
-        ORDER BY recorded_at, message_id
-        LIMIT 1 BY message_id
     )
 SELECT
     m.account_id,
@@ -38,12 +45,6 @@ SELECT
     a.last_at,
     a.last_status,
     a.last_detail
-FROM
-(
-    SELECT *
-    FROM latest
-    ORDER BY recorded_at DESC, message_id
-    LIMIT {limit:UInt32}
-) AS m
+FROM latest AS m
 LEFT JOIN attempts AS a ON m.message_id = a.message_id
 ORDER BY m.recorded_at DESC, m.message_id, a.webhook_id

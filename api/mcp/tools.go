@@ -365,7 +365,10 @@ func (q *quoter) quote(v *variation, e *result.Estimate, c *result.Comparison) [
 	v.Improvement, v.Verdict = &c.Improvement, c.VerdictInWords()
 	lift := "no lift: " + result.ExplainReason(c.Improvement.Reason)
 	if x := c.Improvement; x.Value != nil {
-		lift = "lift " + result.FormatLift(*x.Value, x.Interval) + q.interval(x.Interval)
+		lift = "lift " + result.FormatLift(*x.Value, x.Interval)
+		if x.Interval != nil {
+			lift += " (" + q.describeInterval(x.Interval) + ")"
+		}
 	}
 	if b := c.Bayesian; b != nil && b.ChanceToBeatControl != nil {
 		v.Chance = b.ChanceToBeatControl
@@ -374,16 +377,14 @@ func (q *quoter) quote(v *variation, e *result.Estimate, c *result.Comparison) [
 	sentences := []string{said + ".", fmt.Sprintf("%s against %s on the data of today: %s; %s.", v.Name, q.control, lift, v.Verdict)}
 	if s := c.Sequential; s != nil && s.Look != nil && s.Improvement != nil {
 		v.Look = &look{*s.Look, s.Improvement, s.PValue}
-		sentences = append(sentences, fmt.Sprintf("%s against %s at look %d: lift%s.", v.Name, q.control, *s.Look, q.interval(s.Improvement)))
+		sentences = append(sentences, fmt.Sprintf("%s against %s at look %d: the lift has the %s.", v.Name, q.control, *s.Look, q.describeInterval(s.Improvement)))
 	}
 	return sentences
 }
 
-func (q *quoter) interval(in *result.Bounds) string {
-	if in == nil {
-		return ""
-	}
-	return fmt.Sprintf(" (%d %% interval %s)", q.level, result.RangeInWords(in, func(x float64) string { return result.FormatLift(x, in) }))
+// describeInterval returns the interval of a lift with its level.
+func (q *quoter) describeInterval(in *result.Bounds) string {
+	return fmt.Sprintf("%d %% interval %s", q.level, result.RangeInWords(in, func(x float64) string { return result.FormatLift(x, in) }))
 }
 
 // shorten returns a text with at most the given size in JSON. It cuts between words, because a number that is cut is

@@ -13,6 +13,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/schema"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/cespare/xxhash/v2"
 )
@@ -96,6 +97,15 @@ func (l *Ledger) readTable(ctx context.Context) error {
 
 // ReadRecords returns the recorded looks of a store.
 func ReadRecords(ctx context.Context, conn driver.Conn) ([]Record, error) {
+	return readRecords(ctx, conn, nil)
+}
+
+// readRecords returns the recorded looks of a declaration; nil: of all.
+func readRecords(ctx context.Context, conn driver.Conn, only *Declaration) ([]Record, error) {
+	of := Declaration{}
+	if only != nil {
+		of = *only
+	}
 	records, err := schema.QueryRows(ctx, conn, recordedSQL, func(row driver.Rows, r *Record) error {
 		var kind, metric, body string
 		var number uint32
@@ -109,26 +119,45 @@ func ReadRecords(ctx context.Context, conn driver.Conn) ([]Record, error) {
 		}
 		s.Kind, r.Metric, r.RecordedAt = schema.Subject(kind), query.Metric(metric), recordedAt.UTC()
 		return nil
-	})
+	}, clickhouse.Named("all", only == nil), clickhouse.Named("website", of.Subject.WebsiteID), clickhouse.Named("subject", string(of.Subject.Kind)),
+		clickhouse.Named("id", of.Subject.ID), clickhouse.Named("experiment", of.Subject.ExperimentID), clickhouse.Named("question", of.Hash))
 	if err != nil {
 		return nil, fmt.Errorf("read the recorded looks: %w", err)
 	}
 	return records, nil
 }
 
-// WriteRecords writes the records that are not in the table yet, and returns their number.
+// WriteRecords writes the records that are not in the table yet, and returns their number. It reads only the looks of their
+// declarations, because the table grows with all campaigns.
 func (l *Ledger) WriteRecords(ctx context.Context, records []Record) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.readTable(ctx); err != nil {
-		return 0, err
+	byDeclaration := map[Declaration][]Record{}
+	for _, r := range records {
+		byDeclaration[r.Declaration] = append(byDeclaration[r.Declaration], r)
 	}
-	missing := slices.DeleteFunc(slices.Clone(records), func(r Record) bool { return slices.ContainsFunc(l.of[r.Declaration], r.isSame) })
-	if err := insertRecords(ctx, l.conn, missing); err != nil {
-		return 0, err
+	written := 0
+	for d, of := range byDeclaration {
+		stored, err := readRecords(ctx, l.conn, &d)
+		if err != nil {
+			return written, err
+		}
+		missing := slices.DeleteFunc(of, func(r Record) bool { return slices.ContainsFunc(stored, r.isSame) })
+		if err := insertRecords(ctx, l.conn, missing); err != nil {
+			return written, err
+		}
+		written += len(missing)
+		if len(missing) > 0 {
+			if stored, err = readRecords(ctx, l.conn, &d); err != nil {
+				l.readAt = time.Time{}
+				return written, err
+			}
+		}
+		if l.of != nil {
+			l.of[d] = stored
+		}
 	}
-	l.readAt = time.Time{}
-	return len(missing), nil
+	return written, nil
 }
 
 // isAbout reports whether the record is about the goal and the metric of a plan.

@@ -1,4 +1,4 @@
--- the recorded looks, one row per variation; of several rows of a look, the first one
+-- the recorded looks of all declarations, or of one, one row per variation; of several rows of a look, the first one
 SELECT
     website_id,
     subject,
@@ -13,5 +13,11 @@ SELECT
     body,
     recorded_at
 FROM looks
+WHERE {all:Bool}
+    OR website_id = {website:Int64}
+    AND subject = {subject:String}
+    AND subject_id = {id:Int64}
+    AND experiment_id = {experiment:Int64}
+    AND question = {question:UInt64}
 ORDER BY website_id, subject, subject_id, experiment_id, question, goal_id, metric, variation_id, look, recorded_at, body
 LIMIT 1 BY website_id, subject, subject_id, experiment_id, question, goal_id, metric, variation_id, look

@@ -192,10 +192,14 @@ func (s *shop) liveDay(day int) {
 	}
 }
 
-// work lets both servers make a pass and deliver. Each is sometimes killed, and starts again.
+// work lets one server or both make a pass and deliver. Each is sometimes killed, and starts again.
 func (s *shop) work(now time.Time) {
 	s.t.Helper()
+	away := s.r.IntN(2 * len(s.servers)) // in half of the days, one of them does not run
 	for i := range s.servers {
+		if i == away {
+			continue
+		}
 		if s.r.IntN(3) == 0 {
 			s.startServer(i, true)
 		}
@@ -249,6 +253,9 @@ func (s *shop) deliverBy(server *simulatedServer, now time.Time) {
 func (s *shop) noteDecisions() {
 	s.t.Helper()
 	e := s.servers[0].store.Engine
+	if err := e.RefreshFacts(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
 	for i := range s.campaigns {
 		p, err := e.PlanReport(query.Request{AccountID: 1, SubjectID: int64(i + 1), Scorecard: true})
 		if err != nil {

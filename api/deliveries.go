@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"lifthouse/engine/query"
 	"lifthouse/engine/source"
-	"lifthouse/schema/catalogue"
 	"lifthouse/schema/outbox"
 
 	"github.com/gin-gonic/gin"
@@ -32,10 +32,10 @@ const listedMessages = 100
 
 // listDeliveries returns the latest messages, the latest first.
 func (s *server) listDeliveries(c *gin.Context) (any, error) {
-	if faults := parameterFaults(c); len(faults) > 0 {
-		return nil, invalidParameters(faults)
+	if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
+		return nil, err
 	}
-	token := c.MustGet(tokenKey).(catalogue.Token) //nolint:forcetypeassert // authenticated sets it
+	token := tokenOf(c)
 	sent, err := s.engine.Outbox.RecentMessages(c.Request.Context(), token.AccountID, token.WebsiteID, listedMessages)
 	if err != nil {
 		return nil, source.StoreFailure(c.Request.Context(), err)

@@ -70,7 +70,7 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 	token := tokenOf(c)
 	events := ingest.Body{WebsiteID: token.WebsiteID, Key: c.GetHeader(keyHeader), Times: s.intake.Times}
 	if faults := eventFaults(c); len(faults) > 0 {
-		return nil, invalidParameters(faults)
+		return nil, &problemError{&problem{Status: http.StatusBadRequest, Code: "invalid_parameter", Detail: "the request is invalid; nothing was changed", Errors: faults}}
 	}
 	if !hasContentType(c, eventTypes) {
 		return nil, &problemError{&problem{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Detail: "Content-Type must be application/x-ndjson (one JSON object per line) or application/json (an array of objects)"}}
@@ -108,22 +108,12 @@ func hasContentType(c *gin.Context, allowed []string) bool {
 	return err == nil && len(types) == 1 && slices.Contains(allowed, kind)
 }
 
-// parameterFaults returns the faults of an operation without parameters.
-func parameterFaults(c *gin.Context) (faults []fault) {
+// eventFaults returns the errors of the query and the headers.
+func eventFaults(c *gin.Context) []fault {
+	var faults []fault
 	for name, values := range c.Request.URL.Query() {
 		faults = append(faults, fault{"query", name, strings.Join(values, ","), "unknown parameter; this operation has no parameters"})
 	}
-	return faults
-}
-
-// invalidParameters returns the problem for faults of parameters and headers.
-func invalidParameters(faults []fault) error {
-	return &problemError{&problem{Status: http.StatusBadRequest, Code: "invalid_parameter", Detail: "the request is invalid; nothing was changed", Errors: faults}}
-}
-
-// eventFaults returns the errors of the query and the headers.
-func eventFaults(c *gin.Context) []fault {
-	faults := parameterFaults(c)
 	if keys := c.Request.Header.Values(keyHeader); len(keys) > 1 || len(keys) == 1 && !keyPattern.MatchString(keys[0]) {
 		faults = append(faults, fault{"header", keyHeader, strings.Join(keys, ", "), "must be one key of 1 to 128 visible ASCII characters"})
 	}

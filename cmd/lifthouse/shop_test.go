@@ -42,11 +42,16 @@ type shop struct {
 	kills     int
 }
 
-// simulated is a campaign: its visitors a day and conversion rate, by variation.
+// simulated is a campaign: its first day and the day after its last, and its visitors a day and conversion rate, by
+// variation.
 type simulated struct {
-	visitors [2]int
-	rates    [2]float64
+	start, end int
+	visitors   [2]int
+	rates      [2]float64
 }
+
+// runsOn reports whether the campaign runs on a day.
+func (c *simulated) runsOn(day int) bool { return c.start <= day && day < c.end }
 
 // simulatedServer is what a server does besides answering requests, with a simulated clock.
 type simulatedServer struct {
@@ -75,7 +80,7 @@ func TestAShopsDecisionsArriveOnce(t *testing.T) {
 			s.deliver(now.Add(time.Hour))
 			s.hooks.responds(nil)
 		}
-		s.noteDecisions()
+		s.noteDecisions(day)
 	}
 	for hour := 0; hour < 48 && len(s.missing()) > 0; hour++ { // messages that were refused are due again
 		s.deliver(s.first.AddDate(0, 0, days+1).Add(time.Duration(hour) * time.Hour))
@@ -98,11 +103,17 @@ func newShop(t *testing.T, campaigns, days int) *shop {
 	site := catalogue.Website{ID: 1, Domain: "shop.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}}}
 	for i := range campaigns {
 		n, rate := 60+s.r.IntN(100), 0.08+0.08*s.r.Float64()
-		c := simulated{[2]int{n, n}, [2]float64{rate, rate}}
+		c := simulated{0, days, [2]int{n, n}, [2]float64{rate, rate}}
+		if i >= 5 { // most campaigns run for one or two weeks
+			c.start = i * 7 % (days - 10)
+			c.end = min(days, c.start+9+i%7)
+		}
 		declared := catalogue.Campaign{
 			ID: int64(i + 1), WebsiteID: 1, Name: fmt.Sprint("Campaign ", i+1), Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: 1,
 			ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, Variations: []catalogue.Variation{{ID: 1, Name: "New", Share: 50}},
-			Initial: catalogue.Initial{Active: true, StartDate: &catalogue.Date{Time: s.first.Add(-time.Hour)}},
+			Initial: catalogue.Initial{
+				StartDate: &catalogue.Date{Time: s.first.AddDate(0, 0, c.start).Add(-time.Hour)}, EndDate: &catalogue.Date{Time: s.first.AddDate(0, 0, c.end)},
+			},
 		}
 		switch i % 5 { // the others are harmless
 		case 0:
@@ -173,6 +184,9 @@ func (s *shop) liveDay(day int) {
 	var events []schema.Event
 	for i, c := range s.campaigns {
 		for variation, n := range c.visitors {
+			if !c.runsOn(day) {
+				n = 0
+			}
 			for visitor := range n {
 				s.ids++
 				e := schema.Event{
@@ -249,14 +263,17 @@ func (s *shop) deliverBy(server *simulatedServer, now time.Time) {
 	}
 }
 
-// noteDecisions notes the decisions of today's reports.
-func (s *shop) noteDecisions() {
+// noteDecisions notes the decisions of the reports on a day: of campaigns that run, or ended less than two days ago.
+func (s *shop) noteDecisions(day int) {
 	s.t.Helper()
 	e := s.servers[0].store.Engine
 	if err := e.RefreshFacts(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
-	for i := range s.campaigns {
+	for i, c := range s.campaigns {
+		if !c.runsOn(day) && !c.runsOn(day-2) {
+			continue
+		}
 		p, err := e.PlanReport(query.Request{AccountID: 1, SubjectID: int64(i + 1), Scorecard: true})
 		if err != nil {
 			s.t.Fatal(err)

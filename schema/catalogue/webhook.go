@@ -81,10 +81,17 @@ func (w *Webhook) UnmarshalYAML(decode func(any) error) error {
 	return nil
 }
 
-// maxURL is the maximum length of a webhook's URL in bytes.
-const maxURL = 2048
+// The maximum length of a webhook's URL in bytes, and the maximum number of webhooks of an account: a server polls each of
+// them.
+const (
+	maxURL      = 2048
+	maxWebhooks = 20
+)
 
 func (c *checker) checkWebhooks(path string, hooks []Webhook) {
+	if len(hooks) > maxWebhooks {
+		c.addFault(path+".webhooks", len(hooks), fmt.Sprintf("must have at most %d webhooks", maxWebhooks))
+	}
 	taken := ids{}
 	for i := range hooks {
 		hook, at := &hooks[i], fmt.Sprintf("%s.webhooks[%d]", path, i)

@@ -294,12 +294,11 @@ const minKey = 24
 // signRequest adds the headers of Standard Webhooks: the id of the message, the time of the attempt, and the signature
 // HMAC-SHA256 of "id.time.body".
 func signRequest(request *http.Request, secretFile, id string, body []byte) error {
-	secret, err := os.ReadFile(secretFile)
+	text, err := readSecret(secretFile)
 	if err != nil {
 		return fmt.Errorf("secretFile: %w", err)
 	}
 	const prefix = "whsec_"
-	text := strings.TrimSpace(string(secret))
 	signer, err := standardwebhooks.NewWebhook(text)
 	if err != nil || !strings.HasPrefix(text, prefix) || len(text) < len(prefix)+minKey*4/3 {
 		return fmt.Errorf("secretFile %s: must have whsec_ and the base64 encoding of at least %d bytes, such as from: echo whsec_$(openssl rand -base64 %d)", secretFile, minKey, minKey)
@@ -313,6 +312,22 @@ func signRequest(request *http.Request, secretFile, id string, body []byte) erro
 	request.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
 	request.Header.Set(standardwebhooks.HeaderWebhookSignature, signature)
 	return nil
+}
+
+// maxSecret is the maximum size of a file with a key, in bytes.
+const maxSecret = 1 << 10
+
+// readSecret returns the text of a file with a key. The catalogue may name any path, so a device or a pipe is not read.
+func readSecret(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxSecret {
+		return "", fmt.Errorf("%s: must be a file of at most %d bytes", path, maxSecret)
+	}
+	text, err := os.ReadFile(path)
+	return strings.TrimSpace(string(text)), err
 }
 
 // describeFailure returns an error as text without the URL, which may have a secret.

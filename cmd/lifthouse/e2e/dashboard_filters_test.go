@@ -120,7 +120,7 @@ func (v *viewer) download() [][]string {
 	}); err != nil {
 		v.Fatal(err)
 	}
-	behaviour := browser.SetDownloadBehaviorParams{Behavior: "allow", DownloadPath: folder, EventsEnabled: new(true)}
+	behaviour := browser.SetDownloadBehaviorParams{Behavior: "allow", DownloadPath: folder, BrowserContextID: chromedp.FromContext(v.ctx).BrowserContextID, EventsEnabled: new(true)}
 	if _, err := chromedp.CallBrowser(v.ctx, browser.SetDownloadBehavior, behaviour); err != nil {
 		v.Fatal(err)
 	}

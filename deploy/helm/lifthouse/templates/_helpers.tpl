@@ -240,6 +240,9 @@ spec:
         {{- include "lifthouse.securityContext" . | nindent 8 }}
       volumeMounts:
         - {name: tmp, mountPath: /tmp}
+        {{- if .Values.webhooks.existingSecret }}
+        - {name: webhooks, mountPath: /etc/lifthouse/webhooks, readOnly: true}
+        {{- end }}
         {{- if $embedded }}
         - {name: data, mountPath: /data}
         {{- else }}
@@ -253,6 +256,11 @@ spec:
   volumes:
     - name: tmp
       emptyDir: {}
+    {{- with .Values.webhooks.existingSecret }}
+    - name: webhooks
+      secret:
+        secretName: {{ . }}
+    {{- end }}
     {{- if not $embedded }}
     {{- with include "lifthouse.storeVolumes" $store | trim }}
     {{- . | nindent 4 }}

@@ -209,7 +209,7 @@ func (v *viewer) enter(selector, text string) {
 // choose sets the value of a select or a date.
 func (v *viewer) choose(selector, value string) {
 	v.Helper()
-	v.until("document.querySelector(" + strconv.Quote(selector) + ")")
+	v.until(fmt.Sprintf(`(() => { const e = document.querySelector(%q); return e && (!e.options || [...e.options].some((o) => o.value === %q)) })()`, selector, value)) // options may arrive later
 	evaluated[bool](v, fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.value = %q; e.dispatchEvent(new Event("change", {bubbles: true})); return e.value === %q })()`, selector, value, value))
 }
 

@@ -176,7 +176,7 @@ func (j *judgement) decisionMessage() (*outbox.Message, error) {
 			if data.PerMonth, err = json.Marshal(month.PerMonth); err != nil {
 				return nil, err
 			}
-			data.Worth = month.InWords(j.report.SignificanceLevel)
+			data.Worth = month.InWords(j.plan.Declared.Metric, j.report.SignificanceLevel)
 		}
 	}
 	m, err := j.newMessage(id, catalogue.EventDecisionChanged, string(d.Status), data)

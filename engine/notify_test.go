@@ -116,7 +116,7 @@ func TestDecisionsAreReportedOnce(t *testing.T) {
 	if err := json.Unmarshal(p.messages()[0].Body, &data); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(data.Text, "Ship Green") || !strings.Contains(data.Sentence, "interval") || !strings.Contains(data.Worth, "a month") || data.Lift == nil || data.PerMonth == nil {
+	if !strings.HasPrefix(data.Text, "Ship Green") || !strings.Contains(data.Sentence, "interval") || !strings.Contains(data.Worth, ") converted visitors a month") || data.Lift == nil || data.PerMonth == nil {
 		t.Errorf("%+v", data)
 	}
 	clear(p.recorders) // as after a restart

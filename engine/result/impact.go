@@ -85,10 +85,16 @@ func (r *Report) ImpactOf(variation int64) *Impact {
 	return nil
 }
 
-// InWords returns the impact with its interval at a level in per cent, or an empty text if it is not known.
-func (i *Impact) InWords(level int) string {
+// impactUnits are what an impact on a metric counts, in words.
+var impactUnits = map[query.Metric]string{
+	query.GoalConversionRate: "converted visitors", query.ConversionRate: "visitors with a conversion", query.CompletionRate: "visitors with a completion",
+	query.GoalsPerVisitor: "goals", query.ValuePerVisitor: "of value", query.ProfitPerVisitor: "of profit", query.ExtraValuePerVisitor: "of extra value",
+}
+
+// InWords returns the impact on a metric with its interval at a level in per cent, or an empty text if it is not known.
+func (i *Impact) InWords(metric query.Metric, level int) string {
 	if i.PerMonth == nil || i.PerMonth.Value == nil {
 		return ""
 	}
-	return withInterval(*i.PerMonth, level, SpreadDecimals, FormatSigned) + " a month at today's traffic"
+	return withInterval(*i.PerMonth, level, SpreadDecimals, FormatSigned) + " " + impactUnits[metric] + " a month at today's traffic"
 }

@@ -135,7 +135,7 @@ func printableText(text string) string {
 	}, text)))
 }
 
-// explainFailure returns all faults of a call, or why there is no answer. It logs failures of the server.
+// explainFailure returns all errors of a call, or the reason for a failure of the server, which it logs.
 func explainFailure(ctx context.Context, name string, err error) string {
 	var invalid *query.InvalidError
 	var missing *query.NotFoundError

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"lifthouse/engine/looks"
-	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
@@ -58,8 +57,8 @@ type judgement struct {
 }
 
 // judgeSubject writes the messages about a subject that are due, and stops its campaign if the decision and the campaign
-// demand it. known has the results of the looks; nil: they are read.
-func (r *Recorder) judgeSubject(ctx context.Context, owned *catalogue.AccountResources, of plan.Subject, known *looks.Analysis, now time.Time) error {
+// demand it. a has the results of the looks; nil: they are read.
+func (r *Recorder) judgeSubject(ctx context.Context, owned *catalogue.AccountResources, of plan.Subject, a *looks.Analysis, now time.Time) error {
 	e, j := r.engine, &judgement{account: owned.ID, name: nameOf(owned, of), now: now, observed: r.passes > 0}
 	request := of.ResultsRequest(owned.ID)
 	request.Scorecard = true
@@ -79,29 +78,33 @@ func (r *Recorder) judgeSubject(ctx context.Context, owned *catalogue.AccountRes
 		return nil // an imported past campaign
 	}
 	x.Stored.Ingested = now // days end on time, whether or not events arrive
-	analyze := e.readAnalysis
-	if known != nil {
-		analyze = func(context.Context, *source.ReportQuery) (*looks.Analysis, error) { return known, nil }
+	plain := withoutScorecard(x)
+	if a == nil {
+		if a, err = e.readAnalysis(ctx, plain); err != nil {
+			return err
+		}
 	}
-	var a *looks.Analysis
-	if j.report, a, err = e.summarizeSubject(ctx, x, analyze); err != nil {
-		return err
-	}
-	j.plan, j.status = x.Plan, result.NewStatus(j.report, a)
-	stored, err := e.Outbox.KnownMessages(ctx, false)
+	rows, err := e.readRows(ctx, plain)
 	if err != nil {
 		return err
 	}
-	messages, err := j.checkMessages(stored)
+	j.plan, j.report = x.Plan, result.New(plain.Plan, rows, a)
+	j.report.AddScorecard(x.Plan, []result.GoalRows{{Plan: x.AboutGoal(x.CountedGoal()), Rows: rows}}, a)
+	j.status = result.NewStatus(j.report, a)
+	if err := e.Outbox.LoadMessages(ctx); err != nil {
+		return err
+	}
+	messages, err := j.checkMessages(e.Outbox)
 	if err != nil {
 		return err
 	}
-	decided, err := j.decisionMessage()
-	if err != nil {
-		return err
-	}
-	if decided != nil {
-		messages = append(messages, *decided)
+	decision := j.decisionID()
+	if decision != "" && e.Outbox.FindMessage(decision) == nil {
+		m, err := j.decisionMessage(decision)
+		if err != nil {
+			return err
+		}
+		messages = append(messages, m)
 	}
 	n, err := e.Outbox.WriteMessages(ctx, messages)
 	if err != nil {
@@ -110,10 +113,10 @@ func (r *Recorder) judgeSubject(ctx context.Context, owned *catalogue.AccountRes
 	if n > 0 {
 		slog.InfoContext(ctx, "messages written", "subject", of, "messages", n)
 	}
-	if decided == nil {
+	if decision == "" {
 		return nil
 	}
-	return e.stopDecided(ctx, j, decided)
+	return e.stopDecided(ctx, j, e.Outbox.FindMessage(decision))
 }
 
 // nameOf returns the name of a campaign, or of an experiment with its widget.
@@ -131,56 +134,48 @@ func nameOf(owned *catalogue.AccountResources, of plan.Subject) string {
 	return name
 }
 
-// summarizeSubject returns the report of the declared question with the scorecard of its goal, and the results of the
-// looks.
-func (e *Engine) summarizeSubject(ctx context.Context, x *source.ReportQuery, analyze func(context.Context, *source.ReportQuery) (*looks.Analysis, error)) (*result.Report, *looks.Analysis, error) {
-	plain := *x
-	withoutScorecard := *x.Plan
-	withoutScorecard.Scorecard = false
-	plain.Plan = &withoutScorecard
-	a, err := analyze(ctx, &plain)
-	if err != nil {
-		return nil, nil, err
-	}
-	found, err := e.readRows(ctx, &plain)
-	if err != nil {
-		return nil, nil, err
-	}
-	report := result.New(plain.Plan, found, a)
-	report.AddScorecard(x.Plan, []result.GoalRows{{Plan: x.AboutGoal(x.CountedGoal()), Rows: &moments.Rows{Whole: found.Whole, Through: found.Through}}}, a)
-	return report, a, nil
+// withoutScorecard returns the query of the same report without its scorecard.
+func withoutScorecard(x *source.ReportQuery) *source.ReportQuery {
+	query, p := *x, *x.Plan
+	p.Scorecard = false
+	query.Plan = &p
+	return &query
 }
 
-// decisionMessage returns the message about the decision, or nil if there is none to report. Decisions of the time
-// before the first view was accepted are not reported: they are from an import.
-func (j *judgement) decisionMessage() (*outbox.Message, error) {
+// decisionID returns the id of the message about the decision, or an empty text if there is nothing to report. Decisions
+// of the time before the first view was accepted are not reported: they are from an import.
+func (j *judgement) decisionID() string {
 	d := j.report.Decision
 	if d == nil || !slices.Contains(reportedDecisions, d.Status) || d.DecidedAt != nil && !d.DecidedAt.After(j.first.Accepted) {
-		return nil, nil
+		return ""
 	}
 	declared := looks.DeclarationOf(j.plan.DeclaredPlan(time.Time{}))
-	id := outbox.MessageID(j.account, "decision ", j.plan.Subject, " ", declared.Hash, " ", d.Status)
+	return outbox.MessageID(j.account, "decision ", j.plan.Subject, " ", declared.Hash, " ", d.Status)
+}
+
+// decisionMessage returns the message about the decision.
+func (j *judgement) decisionMessage(id string) (outbox.Message, error) {
+	d := j.report.Decision
 	data := &outbox.Data{Text: d.Text, Metric: string(j.plan.Declared.Metric)}
 	var err error
 	if data.Decision, err = json.Marshal(d); err != nil {
-		return nil, err
+		return outbox.Message{}, err
 	}
 	if j.report.Conclusion != nil {
 		data.Sentence = j.report.Conclusion.Text
 	}
 	if d.VariationID != nil && j.status.Lift != nil {
 		if data.Lift, err = json.Marshal(j.status.Lift); err != nil {
-			return nil, err
+			return outbox.Message{}, err
 		}
 		if month := j.report.ImpactOf(*d.VariationID); month != nil && month.PerMonth != nil {
 			if data.PerMonth, err = json.Marshal(month.PerMonth); err != nil {
-				return nil, err
+				return outbox.Message{}, err
 			}
 			data.Worth = month.InWords(j.plan.Declared.Metric, j.report.SignificanceLevel)
 		}
 	}
-	m, err := j.newMessage(id, catalogue.EventDecisionChanged, string(d.Status), data)
-	return &m, err
+	return j.newMessage(id, catalogue.EventDecisionChanged, string(d.Status), data)
 }
 
 func (j *judgement) newMessage(id, event, state string, data *outbox.Data) (outbox.Message, error) {
@@ -194,24 +189,24 @@ const silentDay = 24 * time.Hour
 
 // checkMessages returns the messages about checks that failed, or were cleared, since the last message about them. Each
 // check has at most one message a day.
-func (j *judgement) checkMessages(known *outbox.Known) ([]outbox.Message, error) {
-	silent := j.status.SilenceAt(j.now)
-	var messages []outbox.Message
-	silence := ""
-	if j.plan.Running && silent >= silentDay {
-		silence = fmt.Sprintf("no event for %d hours, although the subject is active; check that tracking still works", int(silent.Hours()))
-	}
-	for _, check := range []struct{ name, failed, cleared string }{
+func (j *judgement) checkMessages(box *outbox.Outbox) ([]outbox.Message, error) {
+	type check struct{ name, failed, cleared string }
+	checks := []check{
 		{"sampleRatio", j.report.WarningText(result.WarningSampleRatio), "the split of the visitors matches the shares again"},
 		{"multipleExposures", j.report.WarningText(result.WarningMultipleExposures, result.WarningMultipleExposuresSkewed), "few visitors are exposed to more than one variation again"},
-		{"silence", silence, "events arrive again"},
-	} {
-		if check.name == "silence" && !j.observed {
-			continue
+	}
+	if j.observed {
+		silence := check{"silence", "", "events arrive again"}
+		if silent := j.status.SilenceAt(j.now); j.plan.Running && silent >= silentDay {
+			silence.failed = fmt.Sprintf("no event for %d hours, although the subject is active; check that tracking still works", int(silent.Hours()))
 		}
-		last := known.LastAbout(j.account, outbox.Subject(j.plan.Subject), check.name)
+		checks = append(checks, silence)
+	}
+	day := j.now.UTC().Format(time.DateOnly)
+	var messages []outbox.Message
+	for _, check := range checks {
+		last := box.LastAbout(j.account, outbox.Subject(j.plan.Subject), check.name)
 		failedBefore := last != nil && last.Event == catalogue.EventCheckFailed
-		day := j.now.UTC().Format(time.DateOnly)
 		if (check.failed != "") == failedBefore || last != nil && last.RecordedAt.Format(time.DateOnly) == day {
 			continue
 		}
@@ -229,30 +224,26 @@ func (j *judgement) checkMessages(known *outbox.Known) ([]outbox.Message, error)
 	return messages, nil
 }
 
-// stopDecided stops the campaign of a decision if the campaign demands it. A campaign that was started after the
+// autoStopAuthor begins the author of a stop by the server. The decision follows.
+const autoStopAuthor = "auto-stop: "
+
+// stopDecided stops the campaign of a reported decision if the campaign demands it. A campaign that was started after the
 // decision was reported is not stopped: a person who started it knew the decision.
-func (e *Engine) stopDecided(ctx context.Context, j *judgement, decided *outbox.Message) error {
+func (e *Engine) stopDecided(ctx context.Context, j *judgement, reported *outbox.Message) error {
 	campaign, known := e.catalogue.Snapshot().AccountResources(j.account).Campaigns[j.plan.Subject.ID] // as it is now
-	if j.plan.Subject.Kind != schema.SubjectCampaign || !known || !campaign.Active || !campaign.StopsAt(decided.State) {
+	if j.plan.Subject.Kind != schema.SubjectCampaign || !known || !campaign.Active || !campaign.StopsAt(reported.State) ||
+		len(campaign.Runs) == 0 || !campaign.Runs[len(campaign.Runs)-1].From.Before(reported.RecordedAt) {
 		return nil
 	}
-	stored, err := e.Outbox.KnownMessages(ctx, false)
-	if err != nil {
-		return err
-	}
-	reported := stored.Message(decided.ID)
-	if reported == nil || len(campaign.Runs) == 0 || !campaign.Runs[len(campaign.Runs)-1].From.Before(reported.RecordedAt) {
-		return nil
-	}
-	ctx = catalogue.WithAuthor(ctx, "auto-stop: "+decided.State)
+	ctx = catalogue.WithAuthor(ctx, autoStopAuthor+reported.State)
 	if _, _, err := e.catalogue.SwitchCampaign(ctx, j.account, 0, campaign.ID, false); err != nil {
 		return fmt.Errorf("auto-stop: %w", err)
 	}
-	slog.InfoContext(ctx, "campaign stopped", "campaign", campaign.ID, "decision", decided.State)
+	slog.InfoContext(ctx, "campaign stopped", "campaign", campaign.ID, "decision", reported.State)
 	return nil
 }
 
-// runsInterval is the time between two looks for starts and stops.
+// runsInterval is the time between two checks for starts and stops.
 const runsInterval = time.Second
 
 // reportedWithin is how long ago a start or a stop may be to be reported. Older ones are from an import, or from a time
@@ -282,18 +273,20 @@ func (e *Engine) FollowRuns(ctx context.Context) {
 
 // reportRuns writes the messages about starts and stops that are not stored yet.
 func (e *Engine) reportRuns(ctx context.Context, snapshot *catalogue.Snapshot, now time.Time) error {
-	known, err := e.Outbox.KnownMessages(ctx, false)
-	if err != nil {
+	if err := e.Outbox.LoadMessages(ctx); err != nil {
 		return err
 	}
 	var missing []outbox.Message
 	report := func(account int64, c *catalogue.LiveCampaign, event, verb, by string, at time.Time) error {
+		if age := now.Sub(at); age < 0 || age > reportedWithin {
+			return nil
+		}
 		id := outbox.MessageID(account, event, " ", c.ID, " ", at.UnixMilli())
-		if age := now.Sub(at); age < 0 || age > reportedWithin || known.Message(id) != nil {
+		if e.Outbox.FindMessage(id) != nil {
 			return nil
 		}
 		text := fmt.Sprintf("The campaign was %s by %s.", verb, cmp.Or(by, "an unknown author"))
-		if reason, auto := strings.CutPrefix(by, "auto-stop: "); auto {
+		if reason, auto := strings.CutPrefix(by, autoStopAuthor); auto {
 			text = fmt.Sprintf("The campaign was stopped automatically, because the decision is %s.", reason)
 		}
 		of := outbox.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
@@ -316,6 +309,6 @@ func (e *Engine) reportRuns(ctx context.Context, snapshot *catalogue.Snapshot, n
 			}
 		}
 	}
-	_, err = e.Outbox.WriteMessages(ctx, missing)
+	_, err := e.Outbox.WriteMessages(ctx, missing)
 	return err
 }

@@ -183,9 +183,16 @@ func (e *Engine) computeStatus(ctx context.Context, p *pending) (*result.Status,
 	if !canDecide(p.x.Plan) {
 		return result.NewStatus(nil, nil), nil
 	}
-	report, a, err := e.summarizeSubject(ctx, p.x, e.cachedAnalysis)
+	plain := withoutScorecard(p.x)
+	a, err := e.cachedAnalysis(ctx, plain)
 	if err != nil {
 		return nil, err
 	}
+	found, err := e.readRows(ctx, plain)
+	if err != nil {
+		return nil, err
+	}
+	report := result.New(plain.Plan, found, a)
+	report.AddScorecard(p.x.Plan, nil, a)
 	return result.NewStatus(report, a), nil
 }

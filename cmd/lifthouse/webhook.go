@@ -196,11 +196,10 @@ func (p *program) webhookResendCommand() *cobra.Command {
 				return err
 			}
 			return p.withWebhooks(cmd, account, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources) error {
-				known, err := s.Engine.Outbox.KnownMessages(ctx, true)
-				if err != nil {
+				if err := s.Engine.Outbox.ReloadMessages(ctx); err != nil {
 					return err
 				}
-				m := known.Message(args[0])
+				m := s.Engine.Outbox.FindMessage(args[0])
 				if m == nil || m.AccountID != owned.ID {
 					return fmt.Errorf("account %d has no message %q; lifthouse webhook deliveries prints the messages", owned.ID, args[0])
 				}

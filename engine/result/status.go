@@ -107,7 +107,7 @@ type ListedStatus struct {
 	Days        *int          `json:"days"` // full days since the first visitor
 	Health      []WarningCode `json:"health"`
 	ComputedAt  *time.Time    `json:"computedAt"`
-	Reason      stats.Reason  `json:"reason,omitempty"` // why there is no decision
+	Reason      stats.Reason  `json:"reason,omitempty"` // for a missing decision
 }
 
 // reasonNotComputed is the reason why a status has no decision yet. Clients may ask again.

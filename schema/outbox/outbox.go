@@ -39,7 +39,7 @@ type Message struct {
 	Subject    Subject
 	State      string // the decision, the check, or empty
 	RecordedAt time.Time
-	Body       json.RawMessage // as it is sent; empty in known messages
+	Body       json.RawMessage // as it is sent; empty in messages that were loaded
 }
 
 // Subject is what a message is about.
@@ -66,13 +66,24 @@ func MessageID(account int64, parts ...any) string {
 type Outbox struct {
 	conn driver.Conn
 
-	mu    sync.Mutex // protects the following, and is held while messages are written
-	known *Known
-	added chan struct{} // closed after messages were written, or a delivery was requested
+	mu     sync.Mutex // protects the following, and is held while messages are read and written
+	loaded bool
+	known  map[string]*Message // stored messages by id, without their bodies
+	last   map[topic]*Message  // the last of them about a topic
+	added  chan struct{}       // closed after messages were written, or a delivery was requested
+}
+
+// topic is what a message says something new about: a decision or a check of a subject.
+type topic struct {
+	account int64
+	subject Subject
+	state   string
 }
 
 // New returns the outbox of a store.
-func New(conn driver.Conn) *Outbox { return &Outbox{conn: conn, added: make(chan struct{})} }
+func New(conn driver.Conn) *Outbox {
+	return &Outbox{conn: conn, known: map[string]*Message{}, last: map[topic]*Message{}, added: make(chan struct{})}
+}
 
 // Added returns a channel that is closed when this process next adds something to deliver.
 func (o *Outbox) Added() <-chan struct{} {
@@ -87,51 +98,52 @@ func (o *Outbox) signalAdded() {
 	o.added = make(chan struct{})
 }
 
-// Known are the stored messages without their bodies.
-type Known struct {
-	byID map[string]*Message
-	last map[topic]*Message
-}
-
-// topic is what a message says something new about: a decision or a check of a subject.
-type topic struct {
-	account int64
-	subject Subject
-	state   string
-}
-
-// Message returns the message with an id, or nil.
-func (k *Known) Message(id string) *Message { return k.byID[id] }
-
-// LastAbout returns the last message of an account about a subject with a state, or nil.
-func (k *Known) LastAbout(account int64, of Subject, state string) *Message {
-	return k.last[topic{account, of, state}]
-}
-
-// KnownMessages returns the stored messages. It reads the table if this process has not read it yet, or if again is true:
-// other servers may have written messages.
-func (o *Outbox) KnownMessages(ctx context.Context, again bool) (*Known, error) {
+// LoadMessages reads the stored messages, if this process has not read them yet.
+func (o *Outbox) LoadMessages(ctx context.Context) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.known == nil || again {
-		if err := o.readKnown(ctx); err != nil {
-			return nil, err
-		}
+	if o.loaded {
+		return nil
 	}
-	return o.known, nil
+	return o.readKnown(ctx, nil)
 }
 
-// readKnown reads the messages, in the order in which they were recorded. The caller holds the lock.
-func (o *Outbox) readKnown(ctx context.Context) error {
-	all, err := schema.QueryRows(ctx, o.conn, knownSQL, func(row driver.Rows, m *Message) error { return m.scanRow(row) })
+// ReloadMessages reads the stored messages again, because other servers may have written some.
+func (o *Outbox) ReloadMessages(ctx context.Context) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.readKnown(ctx, nil)
+}
+
+// FindMessage returns the message with an id, without its body, or nil. The messages must be loaded.
+func (o *Outbox) FindMessage(id string) *Message {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.known[id]
+}
+
+// LastAbout returns the last message of an account about a subject with a state, or nil. The messages must be loaded.
+func (o *Outbox) LastAbout(account int64, of Subject, state string) *Message {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.last[topic{account, of, state}]
+}
+
+// readKnown reads the messages with some ids; none: all messages. The caller holds the lock.
+func (o *Outbox) readKnown(ctx context.Context, ids []string) error {
+	all, err := schema.QueryRows(ctx, o.conn, knownSQL, func(row driver.Rows, m *Message) error { return m.scanRow(row) },
+		clickhouse.Named("all", len(ids) == 0), clickhouse.Named("ids", ids))
 	if err != nil {
 		return fmt.Errorf("read messages: %w", err)
 	}
-	o.known = &Known{make(map[string]*Message, len(all)), make(map[topic]*Message, len(all))}
-	for i := range all {
+	for i := range all { // in the order in which they were recorded
 		m := &all[i]
-		o.known.byID[m.ID], o.known.last[topic{m.AccountID, m.Subject, m.State}] = m, m
+		o.known[m.ID] = m
+		if at := (topic{m.AccountID, m.Subject, m.State}); o.last[at] == nil || !m.RecordedAt.Before(o.last[at].RecordedAt) {
+			o.last[at] = m
+		}
 	}
+	o.loaded = o.loaded || len(ids) == 0
 	return nil
 }
 
@@ -149,12 +161,16 @@ func (o *Outbox) WriteMessages(ctx context.Context, messages []Message) (int, er
 	if len(messages) == 0 {
 		return 0, nil
 	}
+	ids := make([]string, len(messages))
+	for i := range messages {
+		ids[i] = messages[i].ID
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if err := o.readKnown(ctx); err != nil {
+	if err := o.readKnown(ctx, ids); err != nil {
 		return 0, err
 	}
-	missing := slices.DeleteFunc(slices.Clone(messages), func(m Message) bool { return o.known.Message(m.ID) != nil })
+	missing := slices.DeleteFunc(slices.Clone(messages), func(m Message) bool { return o.known[m.ID] != nil })
 	if len(missing) == 0 {
 		return 0, nil
 	}
@@ -165,9 +181,8 @@ func (o *Outbox) WriteMessages(ctx context.Context, messages []Message) (int, er
 	if err != nil {
 		return 0, fmt.Errorf("write messages: %w", err)
 	}
-	o.known = nil // the next call reads what is stored now
 	o.signalAdded()
-	return len(missing), nil
+	return len(missing), o.readKnown(ctx, ids) // another server may have been faster
 }
 
 // Outcome is the state of the delivery of a message to a webhook.
@@ -175,7 +190,6 @@ type Outcome string
 
 // The outcomes.
 const (
-	Waiting   Outcome = ""          // no attempt yet
 	Delivered Outcome = "delivered" // the receiver responded with 2xx
 	Retrying  Outcome = "retrying"  // the last attempt failed; another follows
 	Failed    Outcome = "failed"    // no further attempt
@@ -274,8 +288,7 @@ func (o *Outbox) RecentMessages(ctx context.Context, account, website int64, lim
 // CopyFrom adds the messages of accounts in another store that this store lacks, with the state of their deliveries, and
 // returns their number.
 func (o *Outbox) CopyFrom(ctx context.Context, from driver.Conn, accounts []int64) (int, error) {
-	known, err := o.KnownMessages(ctx, true)
-	if err != nil {
+	if err := o.ReloadMessages(ctx); err != nil {
 		return 0, err
 	}
 	copied := 0
@@ -287,7 +300,7 @@ func (o *Outbox) CopyFrom(ctx context.Context, from driver.Conn, accounts []int6
 		var messages []Message
 		var deliveries []Delivery
 		for i := range sent {
-			if known.Message(sent[i].ID) == nil {
+			if o.FindMessage(sent[i].ID) == nil {
 				messages, deliveries = append(messages, sent[i].Message), append(deliveries, sent[i].Deliveries...)
 			}
 		}

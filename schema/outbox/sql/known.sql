@@ -1,4 +1,4 @@
--- the messages of all accounts without their bodies; of several rows of a message, the first one
+-- all messages, or those with some ids, without their bodies; of several rows of a message, the first one
 SELECT
     account_id,
     message_id,
@@ -11,5 +11,7 @@ SELECT
     recorded_at,
     '' AS body
 FROM messages
+WHERE {all:Bool}
+    OR has({ids:Array(String)}, message_id)
 ORDER BY recorded_at, message_id
 LIMIT 1 BY message_id

@@ -20,13 +20,13 @@ const changeSlots = 256
 // admitChange wraps operations that change the store. They have an admission of
 // their own, so they never wait behind reports.
 func (s *server) admitChange(handle func(*gin.Context) (any, error)) func(*gin.Context) (any, error) {
-	return admitTo(&s.changes, handle)
+	return admitTo(s.changes, handle)
 }
 
 // admitTo wraps operations that need a slot of an admission.
-func admitTo(admission **results.Admission, handle func(*gin.Context) (any, error)) func(*gin.Context) (any, error) {
+func admitTo(admission *results.Admission, handle func(*gin.Context) (any, error)) func(*gin.Context) (any, error) {
 	return func(c *gin.Context) (any, error) {
-		leave, err := (*admission).AcquireSlot(c.Request.Context())
+		leave, err := admission.AcquireSlot(c.Request.Context())
 		if err != nil {
 			return nil, err
 		}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"lifthouse/api/mcp"
-	"lifthouse/schema/catalogue"
 
 	"github.com/gin-gonic/gin"
 )
@@ -34,7 +33,7 @@ func (s *server) answerMCP(c *gin.Context) {
 		return
 	}
 	c.Request.Body = io.NopCloser(bytes.NewReader(body))
-	token := c.MustGet(tokenKey).(catalogue.Token)
+	token := tokenOf(c)
 	s.mcp.ServeCaller(c.Writer, c.Request, mcp.Caller{AccountID: token.AccountID, WebsiteID: token.WebsiteID})
 }
 

@@ -24,7 +24,7 @@ func (s *server) addSetup(router *gin.Engine) {
 	admin := router.Group("", s.requireScope(catalogue.ScopeAdmin))
 	limited := admin.Group("", s.limitTime)
 	change := func(handle func(*gin.Context) (any, error)) gin.HandlerFunc {
-		return respondWith(admitTo(&s.setups, handle))
+		return respondWith(admitTo(s.setups, handle))
 	}
 	getRoutes(admin)("/catalogue", s.getCatalogue, yamlType, results.JSON)
 	admin.PUT("/catalogue", change(s.putCatalogue))

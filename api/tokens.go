@@ -24,7 +24,7 @@ type token struct {
 	Name      string            `json:"name,omitempty"`
 	Scopes    []catalogue.Scope `json:"scopes"`
 	WebsiteID int64             `json:"websiteId,omitempty"`
-	*catalogue.SharedSubject
+	*catalogue.PageSubject
 	CreatedAt time.Time  `json:"createdAt"`
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 	Secret    string     `json:"secret,omitempty"` // only of a new token
@@ -32,7 +32,7 @@ type token struct {
 }
 
 func newToken(t *catalogue.Token) token {
-	return token{ID: t.ID, Name: t.Name, Scopes: t.Scopes, WebsiteID: t.WebsiteID, SharedSubject: t.Shared, CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt}
+	return token{ID: t.ID, Name: t.Name, Scopes: t.Scopes, WebsiteID: t.WebsiteID, PageSubject: t.Shared, CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt}
 }
 
 // listTokens returns the tokens of the account, or only its share links.
@@ -75,7 +75,7 @@ func (s *server) createToken(c *gin.Context) (any, error) {
 // again.
 func (s *server) createShare(c *gin.Context) (any, error) {
 	var asked struct {
-		catalogue.SharedSubject `yaml:",inline"`
+		catalogue.PageSubject `yaml:",inline"`
 
 		Name    string `yaml:"name"`
 		Expires string `yaml:"expires"`
@@ -85,7 +85,7 @@ func (s *server) createShare(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	owned, _ := s.accountResources(c)
-	made := catalogue.NewShare(owned.ID, asked.Name, asked.SharedSubject, lifetime)
+	made := catalogue.NewShare(owned.ID, asked.Name, asked.PageSubject, lifetime)
 	return s.storeToken(c, made, "/shares/", func(shown *token, secret string) {
 		shown.URL = owned.ShareLink(s.options.PublicURL, made.Shared, secret)
 	})

@@ -269,7 +269,7 @@ func TestEndedShareLinks(t *testing.T) {
 	if experiments, _ := body["experiments"].([]any); len(experiments) != 1 {
 		t.Errorf("the link to an experiment shows %s", text)
 	}
-	expired := catalogue.NewShare(1, "", catalogue.SharedSubject{CampaignID: 12}, time.Hour)
+	expired := catalogue.NewShare(1, "", catalogue.PageSubject{CampaignID: 12}, time.Hour)
 	past := time.Now().Add(-time.Second)
 	expired.ExpiresAt = &past
 	secret, _, err := s.catalogue.CreateToken(t.Context(), expired)

@@ -36,9 +36,9 @@ func (p *program) shareCommand() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			subject := catalogue.SharedSubject{WidgetID: named.SubjectID, ExperimentID: named.ExperimentID}
+			subject := catalogue.PageSubject{WidgetID: named.SubjectID, ExperimentID: named.ExperimentID}
 			if named.Operation == query.CampaignResults {
-				subject = catalogue.SharedSubject{CampaignID: named.SubjectID}
+				subject = catalogue.PageSubject{CampaignID: named.SubjectID}
 			}
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				if account, err = accountOr(account, s.Catalogue.Snapshot()); err != nil {

@@ -15,16 +15,16 @@ const (
 	MaxShareLifetime     = 365 * 24 * time.Hour
 )
 
-// SharedSubject is what a share link shows: a campaign, a widget's own variations, or an
-// experiment of a widget. The other ids are 0.
-type SharedSubject struct {
+// PageSubject is what a page of the dashboard shows: a campaign, a widget's own variations, or
+// an experiment of a widget. The other ids are 0.
+type PageSubject struct {
 	CampaignID   int64 `yaml:"campaignId" json:"campaignId,omitempty"`
 	WidgetID     int64 `yaml:"widgetId" json:"widgetId,omitempty"`
 	ExperimentID int64 `yaml:"experimentId" json:"experimentId,omitempty"`
 }
 
 // String returns the subject as in the arguments of a command.
-func (s *SharedSubject) String() string {
+func (s *PageSubject) String() string {
 	switch {
 	case s.CampaignID != 0:
 		return fmt.Sprintf("campaign %d", s.CampaignID)
@@ -34,8 +34,22 @@ func (s *SharedSubject) String() string {
 	return fmt.Sprintf("widget %d", s.WidgetID)
 }
 
+// PagePath returns the path of the page of the subject, with its parameters. Without a subject, it is that of the first page.
+func (s *PageSubject) PagePath() string {
+	page := url.Values{}
+	for name, id := range map[string]int64{"campaign": s.CampaignID, "widget": s.WidgetID, "experiment": s.ExperimentID} {
+		if id != 0 {
+			page.Set(name, strconv.FormatInt(id, 10))
+		}
+	}
+	if len(page) == 0 {
+		return "/"
+	}
+	return "/?" + page.Encode()
+}
+
 // NewShare returns the token of a new share link, for CreateToken.
-func NewShare(account int64, name string, subject SharedSubject, lifetime time.Duration) Token {
+func NewShare(account int64, name string, subject PageSubject, lifetime time.Duration) Token {
 	t := Token{AccountID: account, Name: name, Scopes: []Scope{ScopeShare}, Shared: &subject}
 	t.SetLifetime(lifetime)
 	return t
@@ -55,7 +69,7 @@ func (c *checker) checkShare(t *Token, owned *AccountResources) {
 
 // SharedView returns the part of the account that a share link shows: the subject, its
 // website and the goals of the website. A widget has only the shared experiment.
-func (o *AccountResources) SharedView(s *SharedSubject) *AccountResources {
+func (o *AccountResources) SharedView(s *PageSubject) *AccountResources {
 	view := &AccountResources{
 		Account: o.Account, Version: o.Version,
 		Websites: map[int64]Website{}, Goals: map[int64]Goal{}, Campaigns: map[int64]LiveCampaign{}, Widgets: map[int64]LiveWidget{},
@@ -84,13 +98,8 @@ func (o *AccountResources) SharedView(s *SharedSubject) *AccountResources {
 // ShareLink returns the address of the page that a share link shows. base is the address of
 // the dashboard. The token is in the fragment, which browsers do not send to servers. The
 // page cannot read the website, so the fragment also has its currency and its time zone.
-func (o *AccountResources) ShareLink(base string, s *SharedSubject, secret string) string {
-	page, fragment := url.Values{}, url.Values{"share": {secret}}
-	for name, id := range map[string]int64{"campaign": s.CampaignID, "widget": s.WidgetID, "experiment": s.ExperimentID} {
-		if id != 0 {
-			page.Set(name, strconv.FormatInt(id, 10))
-		}
-	}
+func (o *AccountResources) ShareLink(base string, s *PageSubject, secret string) string {
+	fragment := url.Values{"share": {secret}}
 	for _, site := range o.SharedView(s).Websites {
 		for name, value := range map[string]string{"currency": site.Currency, "timezone": site.Timezone} {
 			if value != "" {
@@ -98,5 +107,5 @@ func (o *AccountResources) ShareLink(base string, s *SharedSubject, secret strin
 			}
 		}
 	}
-	return base + "/?" + page.Encode() + "#" + fragment.Encode()
+	return base + s.PagePath() + "#" + fragment.Encode()
 }

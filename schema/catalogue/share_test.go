@@ -15,14 +15,14 @@ func TestShareLinkAndView(t *testing.T) {
 	owned := c.Snapshot().AccountResources(1)
 	for _, test := range []struct {
 		name                         string
-		subject                      catalogue.SharedSubject
+		subject                      catalogue.PageSubject
 		link                         string
 		campaigns, widgets, websites int
 	}{
-		{"campaign", catalogue.SharedSubject{CampaignID: 12}, "https://lift.example.com/?campaign=12#currency=EUR&share=lh_x", 1, 0, 1},
-		{"widget", catalogue.SharedSubject{WidgetID: 7}, "https://lift.example.com/?widget=7#currency=EUR&share=lh_x", 0, 1, 1},
-		{"experiment", catalogue.SharedSubject{WidgetID: 7, ExperimentID: 2}, "https://lift.example.com/?experiment=2&widget=7#currency=EUR&share=lh_x", 0, 1, 1},
-		{"absent", catalogue.SharedSubject{WidgetID: 7, ExperimentID: 3}, "https://lift.example.com/?experiment=3&widget=7#share=lh_x", 0, 0, 0},
+		{"campaign", catalogue.PageSubject{CampaignID: 12}, "https://lift.example.com/?campaign=12#currency=EUR&share=lh_x", 1, 0, 1},
+		{"widget", catalogue.PageSubject{WidgetID: 7}, "https://lift.example.com/?widget=7#currency=EUR&share=lh_x", 0, 1, 1},
+		{"experiment", catalogue.PageSubject{WidgetID: 7, ExperimentID: 2}, "https://lift.example.com/?experiment=2&widget=7#currency=EUR&share=lh_x", 0, 1, 1},
+		{"absent", catalogue.PageSubject{WidgetID: 7, ExperimentID: 3}, "https://lift.example.com/?experiment=3&widget=7#share=lh_x", 0, 0, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := owned.ShareLink("https://lift.example.com", &test.subject, "lh_x"); got != test.link {

@@ -61,7 +61,7 @@ type Token struct {
 	CreatedAt time.Time  `json:"createdAt"`
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 
-	Shared *SharedSubject `json:"shared,omitempty"` // of a share link; nil: another token
+	Shared *PageSubject `json:"shared,omitempty"` // of a share link; nil: another token
 }
 
 // HasScope reports whether the token has the scope.

@@ -2,21 +2,19 @@ package outbox
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
 )
 
 // Data is the body of a message. Text is one sentence that needs no other field.
 type Data struct {
-	AccountID    int64  `json:"accountId"`
-	WebsiteID    int64  `json:"websiteId,omitzero"`
-	CampaignID   int64  `json:"campaignId,omitzero"`
-	WidgetID     int64  `json:"widgetId,omitzero"`
-	ExperimentID int64  `json:"experimentId,omitzero"`
-	Name         string `json:"name,omitempty"` // of the campaign, or of the widget and its experiment
-	Text         string `json:"text"`
+	AccountID int64 `json:"accountId"`
+	WebsiteID int64 `json:"websiteId,omitzero"`
+	catalogue.PageSubject
+	Name string `json:"name,omitempty"` // of the campaign, or of the widget and its experiment
+	Text string `json:"text"`
 
 	Decision json.RawMessage `json:"decision,omitempty"` // as in reports: status, variationId, decidedAt, reasons, text
 	Sentence string          `json:"sentence,omitempty"` // the conclusion, with the interval that carries it
@@ -43,17 +41,4 @@ func NewMessage(id string, account int64, event string, of Subject, state string
 	}
 	body, err := json.Marshal(data)
 	return Message{ID: id, AccountID: account, Event: event, Subject: of, State: state, RecordedAt: now.UTC().Truncate(time.Millisecond), Body: body}, err
-}
-
-// PagePath returns the path of the page of the subject, with its parameters.
-func (d *Data) PagePath() string {
-	switch {
-	case d.CampaignID != 0:
-		return fmt.Sprintf("/?campaign=%d", d.CampaignID)
-	case d.ExperimentID != 0:
-		return fmt.Sprintf("/?widget=%d&experiment=%d", d.WidgetID, d.ExperimentID)
-	case d.WidgetID != 0:
-		return fmt.Sprintf("/?widget=%d", d.WidgetID)
-	}
-	return "/"
 }

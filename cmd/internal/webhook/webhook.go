@@ -16,6 +16,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"lifthouse/schema"
@@ -109,16 +110,8 @@ func (s *Sender) deliverRound(ctx context.Context) time.Duration {
 	if !hasWebhooks(s.catalogue.Snapshot()) {
 		return longest
 	}
-	if s.Lease != nil && time.Since(s.leased) > renewAfter {
-		taken := time.Now()
-		held, err := s.Lease.TakeLease(ctx)
-		if err != nil && ctx.Err() == nil {
-			slog.WarnContext(ctx, "deliver webhooks failed", "err", err)
-		}
-		if s.leased = taken; !held {
-			s.leased = time.Time{}
-			return longest
-		}
+	if !s.holdsLease(ctx) {
+		return longest
 	}
 	next, err := s.DeliverDue(ctx, time.Now())
 	if err != nil && ctx.Err() == nil {
@@ -128,6 +121,23 @@ func (s *Sender) deliverRound(ctx context.Context) time.Duration {
 		return longest
 	}
 	return max(0, min(longest, time.Until(next)))
+}
+
+// holdsLease reports whether this process may deliver. It renews the lease if it is old.
+func (s *Sender) holdsLease(ctx context.Context) bool {
+	if s.Lease == nil || time.Since(s.leased) <= renewAfter {
+		return true
+	}
+	taken := time.Now()
+	held, err := s.Lease.TakeLease(ctx)
+	if err != nil && ctx.Err() == nil {
+		slog.WarnContext(ctx, "deliver webhooks failed", "err", err)
+	}
+	s.leased = time.Time{}
+	if held {
+		s.leased = taken
+	}
+	return held
 }
 
 func hasWebhooks(snapshot *catalogue.Snapshot) bool {
@@ -143,24 +153,24 @@ func hasWebhooks(snapshot *catalogue.Snapshot) bool {
 func (s *Sender) DeliverDue(ctx context.Context, now time.Time) (time.Time, error) {
 	var group errgroup.Group
 	group.SetLimit(concurrentWebhooks)
-	nexts := make(chan time.Time, 1)
-	nexts <- time.Time{}
+	var mu sync.Mutex // protects first
+	var first time.Time
 	started := time.Now()
 	for _, owned := range s.catalogue.Snapshot().AllAccounts() {
 		for _, hook := range catalogue.ByID(owned.Webhooks) {
 			group.Go(func() error {
 				next, err := s.deliverTo(ctx, owned.ID, &hook, func() time.Time { return now.Add(time.Since(started)) }, now.Add(roundTime))
-				if first := <-nexts; first.IsZero() || !next.IsZero() && next.Before(first) {
-					nexts <- next
-				} else {
-					nexts <- first
+				mu.Lock()
+				defer mu.Unlock()
+				if first.IsZero() || !next.IsZero() && next.Before(first) {
+					first = next
 				}
 				return err
 			})
 		}
 	}
 	err := group.Wait()
-	return <-nexts, err
+	return first, err
 }
 
 // batch is the number of messages that are read at a time.

@@ -33,7 +33,8 @@ type tables struct {
 	Attributes  string // columns, separated by commas
 	Where       string
 
-	position, lastAccepted, touched, events, madeOf, subjectsByDay, stored     string
+	position, lastAccepted, fingerprint, touched, events                       string
+	madeOf, subjectsByDay, stored                                              string
 	countRows                                                                  string
 	visitorRows, subjectRows, allRows, sectionCells, cellsOfGrain, cellsOfDays string
 	insert                                                                     string
@@ -42,7 +43,8 @@ type tables struct {
 func newTables(facts, sent string) *tables {
 	t := &tables{Facts: facts, Sent: sent, Attributes: strings.Join(fold.Attributes, ", ")}
 	t.position, t.lastAccepted = t.renderStatement("position.sql", ""), t.renderStatement("last_accepted.sql", "")
-	t.touched, t.events, t.stored = t.renderStatement("touched.sql", ""), t.renderStatement("events.sql", ""), t.renderStatement("stored_visitors.sql", "")
+	t.fingerprint, t.touched = t.renderStatement("fingerprint.sql", ""), t.renderStatement("touched.sql", "")
+	t.events, t.stored = t.renderStatement("events.sql", ""), t.renderStatement("stored_visitors.sql", "")
 	t.countRows = t.renderStatement("count_rows.sql", "")
 	t.madeOf, t.subjectsByDay = t.renderStatement("made_of.sql", ""), t.renderStatement("subjects_by_day.sql", "")
 	t.visitorRows = t.renderStatement("rows.sql", "grain IN ('visitor', 'goal') AND website_id IN {websites:Array(Int64)} AND visitor_id IN {visitors:Array(UInt64)}")

@@ -36,6 +36,7 @@ type Refresher struct {
 	lookedBack time.Time     // last refresh with longOverlap
 	position   Position
 	cells      cells
+	unchanged  map[foldedEvents]uint64 // fingerprints of the events
 
 	noting                    sync.Mutex // guards the following
 	noted, folded             int64      // last acceptance times of the noted and of the folded events, in milliseconds since 1970
@@ -53,7 +54,7 @@ type Refresher struct {
 // NewRefresher returns the refresher of a store on one server. alone means that no other process writes to the
 // store.
 func NewRefresher(conn driver.Conn, alone bool) *Refresher {
-	r := &Refresher{servers: []*server{{conn, ofServer}}, alone: alone, LeastVisitorsByDay: leastVisitorsByDay, busy: make(chan struct{}, 1), lost: map[Visitor]bool{}}
+	r := &Refresher{servers: []*server{{conn, ofServer}}, alone: alone, LeastVisitorsByDay: leastVisitorsByDay, busy: make(chan struct{}, 1), lost: map[Visitor]bool{}, unchanged: map[foldedEvents]uint64{}}
 	if alone {
 		r.noted = 1 // events that an earlier process stored may wait
 	}
@@ -62,7 +63,7 @@ func NewRefresher(conn driver.Conn, alone bool) *Refresher {
 
 // NewShardRefresher returns the refresher of a shard of a cluster, with connections to its replicas.
 func NewShardRefresher(replicas []driver.Conn) *Refresher {
-	r := &Refresher{LeastVisitorsByDay: leastVisitorsByDay, busy: make(chan struct{}, 1), lost: map[Visitor]bool{}}
+	r := &Refresher{LeastVisitorsByDay: leastVisitorsByDay, busy: make(chan struct{}, 1), lost: map[Visitor]bool{}, unchanged: map[foldedEvents]uint64{}}
 	for _, conn := range replicas {
 		r.servers = append(r.servers, &server{conn, ofShard})
 	}
@@ -83,8 +84,16 @@ const (
 	longOverlapInterval = 5 * time.Minute
 )
 
+// foldedEvents are the events that were accepted after a time, in milliseconds since 1970, and that facts with a
+// position include.
+type foldedEvents struct {
+	after int64
+	at    Position
+}
+
 // RefreshFacts folds the visitors with events accepted since the last refresh, and inserts the changes. It returns
-// the position of the facts.
+// the position of the facts. While no event arrives, it looks at the last events once more, and then only at their
+// fingerprint: after an import, these can be millions.
 func (r *Refresher) RefreshFacts(ctx context.Context) (at Position, err error) {
 	return r.runExclusively(ctx, func(ctx context.Context) error {
 		var through int64
@@ -102,14 +111,30 @@ func (r *Refresher) RefreshFacts(ctx context.Context) (at Position, err error) {
 		case !r.alone:
 			after -= overlap.Milliseconds()
 		}
-		touched, err := schema.QueryRows(ctx, r.on, r.on.touched, scanVisitor, clickhouse.Named("after", max(after, 0)), clickhouse.Named("through", through))
-		if err != nil {
-			return fmt.Errorf("read the visitors with new events: %w", err)
+		within := []any{clickhouse.Named("after", max(after, 0)), clickhouse.Named("through", through)}
+		last, fingerprint := foldedEvents{after, r.position}, uint64(0)
+		if through == r.position.Through {
+			if err := r.on.QueryRow(ctx, r.on.fingerprint, within...).Scan(&fingerprint); err != nil {
+				return fmt.Errorf("compute the fingerprint of the last events: %w", err)
+			}
 		}
-		if err = r.foldVisitors(ctx, touched, through); err == nil && looksBack {
+		if folded, ok := r.unchanged[last]; !ok || folded != fingerprint {
+			touched, err := schema.QueryRows(ctx, r.on, r.on.touched, scanVisitor, within...)
+			if err != nil {
+				return fmt.Errorf("read the visitors with new events: %w", err)
+			}
+			if err := r.foldVisitors(ctx, touched, through); err != nil {
+				return err
+			}
+			maps.DeleteFunc(r.unchanged, func(of foldedEvents, _ uint64) bool { return of.at != r.position })
+			if r.position == last.at { // events that were stored since the fingerprint change it
+				r.unchanged[last] = fingerprint
+			}
+		}
+		if looksBack {
 			r.lookedBack = began
 		}
-		return err
+		return nil
 	})
 }
 

@@ -192,6 +192,34 @@ func merge(t *testing.T, conn driver.Conn) {
 	}
 }
 
+// TestRefreshesWithoutNewEvents checks that refreshes of a server read no visitors again while no event arrives, and still
+// fold an event that another process accepted earlier and stored late.
+func TestRefreshesWithoutNewEvents(t *testing.T) {
+	w := newWorld(t, 9)
+	left := math.MaxInt
+	r := facts.NewRefresher(schematest.KilledConn{Conn: w.conn, Left: &left}, false)
+	_, through := w.send(t, 50)
+	for range 3 {
+		refresh(t, r, through)
+		before := left
+		refresh(t, r, through) // looks at the last events once more
+		if before-left < 2 {
+			t.Errorf("%d statements, want also those of visitors and events", before-left)
+		}
+		before = left
+		refresh(t, r, through)
+		if before-left > 1 {
+			t.Errorf("%d statements, want only that of the position", before-left)
+		}
+		now := w.at
+		w.at = w.at.Add(-5 * time.Second)
+		w.send(t, 20)
+		w.at = now
+	}
+	refresh(t, r, through)
+	w.check(t)
+}
+
 // TestKilledRefreshes kills refreshers after each of their operations. The next one continues.
 func TestKilledRefreshes(t *testing.T) {
 	w := newWorld(t, 2)

@@ -33,7 +33,7 @@ func TestTwoServersOnOneStore(t *testing.T) {
 	var following sync.WaitGroup
 	t.Cleanup(following.Wait)
 	for _, s := range []*server{one, other} {
-		following.Go(func() { s.catalogue.RefreshPeriodically(t.Context(), 400*time.Millisecond) })
+		following.Go(func() { s.catalogue.RefreshPeriodically(t.Context(), 50*time.Millisecond) })
 	}
 	one.apply(twoSites)
 	one.token = one.newToken(1, 0, catalogue.ScopeWrite)

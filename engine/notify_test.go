@@ -54,12 +54,12 @@ func (p *past) arrive(day int, visitors []int, converted ...int) {
 	if err := schema.InsertEvents(p.t.Context(), p.conn, events, p.first.AddDate(0, 0, day).Add(23*time.Hour)); err != nil {
 		p.t.Fatal(err)
 	}
-	p.refresh()
 }
 
-// pass is a pass at an hour of a day. It returns the messages that it wrote, as event, state and text.
+// pass folds the stored events and is a pass at an hour of a day. It returns the messages that it wrote, as event, state and text.
 func (p *past) pass(e *Engine, day, hour int) []string {
 	p.t.Helper()
+	p.refresh()
 	before := p.messages()
 	if p.recorders[e] == nil {
 		p.recorders[e] = NewRecorder(e)

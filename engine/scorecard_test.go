@@ -118,7 +118,6 @@ func (x *trial) refunds(day int, converted ...int) {
 	if err := x.writer.WriteEvents(x.t.Context(), events); err != nil {
 		x.t.Fatal(err)
 	}
-	x.refresh()
 }
 
 func scorecard(r *query.Request) { r.Scorecard = true }

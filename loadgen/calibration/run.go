@@ -77,8 +77,11 @@ func Run(ctx context.Context, s *System, o *Options) (*Result, error) {
 	if err := s.sendEvents(ctx, all, o, p); err != nil {
 		return nil, err
 	}
+	if err := s.Fold(ctx); err != nil {
+		return nil, err
+	}
 	reports := 0
-	reading := reader{System: s, progress: p, tallies: map[tallyKey]*tally{}}
+	reading := reader{System: s, options: o, progress: p, tallies: map[tallyKey]*tally{}}
 	for _, r := range o.rules {
 		if err := s.Apply(ctx, catalogueOf(all, o, r)); err != nil {
 			return nil, err
@@ -102,6 +105,7 @@ func Run(ctx context.Context, s *System, o *Options) (*Result, error) {
 // reader reads reports and adds them to the tallies.
 type reader struct {
 	*System
+	options  *Options
 	progress *progress
 	mu       sync.Mutex // protects tallies
 	tallies  map[tallyKey]*tally
@@ -130,6 +134,9 @@ func (s *reader) readReports(ctx context.Context, all []experiment, r rule) erro
 					report, err := s.readReport(ctx, &parser, e, metric, r.readsDays(e))
 					if err != nil {
 						return err
+					}
+					if sent := e.visitorCount(s.options); report.visitors != sent {
+						return fmt.Errorf("the results of campaign %d have %d visitors, want %d", e.id, report.visitors, sent)
 					}
 					s.mu.Lock()
 					key := tallyKey{r, metric, e.shape.name}

@@ -21,6 +21,7 @@ type System struct {
 	URL    string
 	HTTP   *http.Client
 	Apply  func(context.Context, catalogue.File) error
+	Fold   func(context.Context) error           // called after the events have been sent: the results count all of them
 	Tokens func(context.Context) (Tokens, error) // called after the catalogue has been applied
 
 	tokens Tokens
@@ -112,6 +113,9 @@ func (s *System) readReport(ctx context.Context, parser *fastjson.Parser, e *exp
 		return nil, fmt.Errorf("GET %s: %w", path, err)
 	}
 	r := &results{final: comparisonsOf(body.GetArray("variations"))}
+	for _, v := range body.GetArray("variations") {
+		r.visitors += v.GetInt("visitors")
+	}
 	for _, point := range body.GetArray("series") {
 		r.days = append(r.days, comparisonsOf(point.GetArray("variations")))
 	}
@@ -148,6 +152,8 @@ func (s *System) sendRequest(ctx context.Context, method, path, token string, bo
 
 // results has the comparisons of one report.
 type results struct {
+	visitors int
+
 	final []comparison   // by variation
 	days  [][]comparison // by day and variation
 	looks [][]comparison // by look and variation; only of the declared metric

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lifthouse/api"
+	"lifthouse/engine"
 	"lifthouse/engine/enginetest"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -18,6 +19,7 @@ import (
 type Server struct {
 	URL, AdminURL string
 	Read, Ingest  string // tokens of the first account and its first website
+	Engine        *engine.Engine
 	Writer        *ingest.Writer
 	Catalogue     *catalogue.Catalogue
 }
@@ -44,7 +46,7 @@ func StartServer(tb testing.TB, file catalogue.File) *Server {
 	served, admin := httptest.NewServer(handler), httptest.NewServer(handler.AdminHandler())
 	tb.Cleanup(served.Close)
 	tb.Cleanup(admin.Close)
-	s := &Server{URL: served.URL, AdminURL: admin.URL, Writer: w, Catalogue: c}
+	s := &Server{URL: served.URL, AdminURL: admin.URL, Engine: e, Writer: w, Catalogue: c}
 	account, website := file.Accounts[0].ID, file.Accounts[0].Websites[0].ID
 	token := func(website int64, scope catalogue.Scope) string {
 		secret, _, err := c.CreateToken(tb.Context(), catalogue.Token{AccountID: account, WebsiteID: website, Scopes: []catalogue.Scope{scope}})

@@ -112,13 +112,15 @@ func (r *Refresher) RefreshFacts(ctx context.Context) (at Position, err error) {
 			after -= overlap.Milliseconds()
 		}
 		within := []any{clickhouse.Named("after", max(after, 0)), clickhouse.Named("through", through)}
-		last, fingerprint := foldedEvents{after, r.position}, uint64(0)
+		last, fingerprint, isFolded := foldedEvents{after, r.position}, uint64(0), false
 		if through == r.position.Through {
 			if err := r.on.QueryRow(ctx, r.on.fingerprint, within...).Scan(&fingerprint); err != nil {
 				return fmt.Errorf("compute the fingerprint of the last events: %w", err)
 			}
+			folded, known := r.unchanged[last]
+			isFolded = known && folded == fingerprint
 		}
-		if folded, ok := r.unchanged[last]; !ok || folded != fingerprint {
+		if !isFolded {
 			touched, err := schema.QueryRows(ctx, r.on, r.on.touched, scanVisitor, within...)
 			if err != nil {
 				return fmt.Errorf("read the visitors with new events: %w", err)

@@ -198,6 +198,9 @@ func TestRefreshesWithoutNewEvents(t *testing.T) {
 	w := newWorld(t, 9)
 	left := math.MaxInt
 	r := facts.NewRefresher(schematest.KilledConn{Conn: w.conn, Left: &left}, false)
+	for range 3 {
+		refresh(t, r, 0) // an empty store
+	}
 	_, through := w.send(t, 50)
 	for range 3 {
 		refresh(t, r, through)

@@ -1,12 +1,15 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/facts"
 	"lifthouse/engine/source"
@@ -56,7 +59,7 @@ func (p *past) arrive(day int, visitors []int, converted ...int) {
 	}
 }
 
-// pass folds the stored events and is a pass at an hour of a day. It returns the messages that it wrote, as event, state and text.
+// pass folds the stored events, and passes at an hour of a day. It returns the messages that were written, as event and state.
 func (p *past) pass(e *Engine, day, hour int) []string {
 	p.t.Helper()
 	p.refresh()
@@ -183,6 +186,33 @@ func TestAutoStop(t *testing.T) {
 				t.Error("stopped again for the same decision")
 			}
 		})
+	}
+}
+
+// laggingConn reads the messages from a replica that has none yet.
+type laggingConn struct{ driver.Conn }
+
+func (c laggingConn) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
+	if strings.Contains(query, "FROM messages") {
+		query += " LIMIT 0"
+	}
+	return c.Conn.Query(ctx, query, args...)
+}
+
+// TestAutoStopWhileAReplicaLags stops a campaign although the message about its decision cannot be read yet.
+func TestAutoStopWhileAReplicaLags(t *testing.T) {
+	p := newPast(t, func(c *catalogue.Campaign) { c.AutoStop = catalogue.AutoStopRollBack })
+	for day := range 10 {
+		p.arrive(day, []int{500, 500}, 80, 30)
+	}
+	p.refresh()
+	e := p.otherEngine()
+	e.Outbox = outbox.New(laggingConn{p.conn})
+	if got := p.pass(e, 10, 1); !slices.Contains(got, "decision.changed rollBack") {
+		t.Errorf("%q", got)
+	}
+	if p.catalogue.Snapshot().AccountResources(1).Campaigns[2].Active {
+		t.Error("not stopped")
 	}
 }
 

@@ -137,14 +137,17 @@ func (o *Outbox) readKnown(ctx context.Context, ids []string) error {
 		return fmt.Errorf("read messages: %w", err)
 	}
 	for i := range all { // in the order in which they were recorded
-		m := &all[i]
-		o.known[m.ID] = m
-		if at := (topic{m.AccountID, m.Subject, m.State}); o.last[at] == nil || !m.RecordedAt.Before(o.last[at].RecordedAt) {
-			o.last[at] = m
-		}
+		o.addKnown(&all[i])
 	}
 	o.loaded = o.loaded || len(ids) == 0
 	return nil
+}
+
+func (o *Outbox) addKnown(m *Message) {
+	o.known[m.ID] = m
+	if at := (topic{m.AccountID, m.Subject, m.State}); o.last[at] == nil || !m.RecordedAt.Before(o.last[at].RecordedAt) {
+		o.last[at] = m
+	}
 }
 
 func (m *Message) scanRow(row driver.Rows, more ...any) error {
@@ -156,7 +159,7 @@ func (m *Message) scanRow(row driver.Rows, more ...any) error {
 	return err
 }
 
-// WriteMessages writes the messages that are not stored yet, and returns their number.
+// WriteMessages writes the messages that are not stored yet, and returns their number. Then FindMessage finds all of them.
 func (o *Outbox) WriteMessages(ctx context.Context, messages []Message) (int, error) {
 	if len(messages) == 0 {
 		return 0, nil
@@ -182,7 +185,16 @@ func (o *Outbox) WriteMessages(ctx context.Context, messages []Message) (int, er
 		return 0, fmt.Errorf("write messages: %w", err)
 	}
 	o.signalAdded()
-	return len(missing), o.readKnown(ctx, ids) // another server may have been faster
+	if err := o.readKnown(ctx, ids); err != nil { // another server may have been faster
+		return len(missing), err
+	}
+	for i := range missing {
+		if m := &missing[i]; o.known[m.ID] == nil { // another replica was read, which does not have it yet
+			m.Body = nil
+			o.addKnown(m)
+		}
+	}
+	return len(missing), nil
 }
 
 // Outcome is the state of the delivery of a message to a webhook.

@@ -150,9 +150,9 @@ func (s *System) sendRequest(ctx context.Context, method, path, token string, bo
 	return response.StatusCode, answer, err
 }
 
-// results has the comparisons of one report.
+// results has the visitors and the comparisons of one report.
 type results struct {
-	visitors int
+	visitors int // of all variations
 
 	final []comparison   // by variation
 	days  [][]comparison // by day and variation

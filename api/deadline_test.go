@@ -123,13 +123,8 @@ func TestNoRequestOutlivesItsTime(t *testing.T) {
 	}
 	_ = group.Wait()
 	store.stuck.Store(false)
-	for until := time.Now().Add(10 * time.Second); ; {
-		response, _, text := s.do("GET", bannerResults, reads)
-		if response.status == http.StatusOK {
-			break
-		}
-		if time.Now().After(until) {
-			t.Fatalf("a store that answers again: %d %s", response.status, text)
-		}
-	}
+	eventually(t, "a store that answers again", func() bool {
+		response, _, _ := s.do("GET", bannerResults, reads)
+		return response.status == http.StatusOK
+	})
 }

@@ -113,14 +113,7 @@ func TestStartAndStopShowAtOnce(t *testing.T) {
 func TestKeptResultsHaveAnAge(t *testing.T) {
 	s := newServer(t, func(o *api.Options) { o.ResultsAge = time.Millisecond })
 	first := s.poll(bannerResults)
-	for until := time.Now().Add(5 * time.Second); ; {
-		if again := s.poll(bannerResults); again.GeneratedAt.After(first.GeneratedAt) {
-			break
-		}
-		if time.Now().After(until) {
-			t.Fatal("the same answer for ever")
-		}
-	}
+	eventually(t, "another answer", func() bool { return s.poll(bannerResults).GeneratedAt.After(first.GeneratedAt) })
 }
 
 func TestWhatTheClientHasIsNotSentAgain(t *testing.T) {

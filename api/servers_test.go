@@ -14,14 +14,13 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// within polls a condition until it is true, for at most a second.
-func within(t *testing.T, what string, holds func() bool) {
+// eventually polls a condition until it is true.
+func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	until := time.Now().Add(time.Second)
+	until := time.Now().Add(20 * time.Second)
 	for !holds() {
 		if time.Now().After(until) {
-			t.Errorf("%s: not within a second", what)
-			return
+			t.Fatalf("%s: not within 20 s", what)
 		}
 	}
 }
@@ -41,19 +40,19 @@ func TestTwoServersOnOneStore(t *testing.T) {
 		response, body, _ := other.do("GET", path, one.token)
 		return response.status, body
 	}
-	within(t, "a token made", func() bool { code, _ := status("/v1/websites"); return code == http.StatusOK })
+	eventually(t, "a token made", func() bool { code, _ := status("/v1/websites"); return code == http.StatusOK })
 	for _, path := range []string{"/v1/campaigns/13", "/v1/widgets/7"} {
 		for _, verb := range []string{"start", "stop"} {
 			if response, _, text := one.do("POST", path+"/"+verb, one.token); response.status != http.StatusOK {
 				t.Fatalf("%d %s", response.status, text)
 			}
-			within(t, verb+" of "+path, func() bool { _, body := status(path); return body["active"] == (verb == "start") })
+			eventually(t, verb+" of "+path, func() bool { _, body := status(path); return body["active"] == (verb == "start") })
 		}
 	}
 	if _, err := one.catalogue.RevokeToken(t.Context(), 1, 1); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "a token revoked", func() bool { code, _ := status("/v1/websites"); return code == http.StatusUnauthorized })
+	eventually(t, "a token revoked", func() bool { code, _ := status("/v1/websites"); return code == http.StatusUnauthorized })
 }
 
 // TestManyClientsStartStopAndApply sends starts, stops and applies of one

@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -104,9 +103,8 @@ func signalsChild(args []string) {
 	say("ready")
 	<-interrupted
 	must(conn.Exec(ctx, "SELECT 1"))
-	start := time.Now()
 	must(e.Close())
-	say("interrupted; closed within a second:", time.Since(start) < time.Second)
+	say("interrupted and closed")
 	signal.Reset(os.Interrupt)
 	say("waiting")
 	select {}
@@ -159,9 +157,8 @@ func closeChild(args []string) {
 	for n := uint64(0); n < 3; {
 		must(conn.QueryRow(ctx, "SELECT count() FROM system.processes").Scan(&n))
 	}
-	start := time.Now()
-	must(e.Close())
-	say("closed within a second:", time.Since(start) < time.Second)
+	must(e.Close()) // the statements alone would run for ever
+	say("closed")
 	say("statements ended by it:", errors.Is(<-ended, ErrClosed), errors.Is(<-ended, ErrClosed))
 	say("later statement:", errors.Is(conn.Exec(ctx, "SELECT 1"), ErrClosed))
 	must(e.Close())

@@ -194,7 +194,7 @@ func TestSignals(t *testing.T) {
 	if err := p.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := p.line(t), "interrupted; closed within a second: true"; got != want {
+	if got, want := p.line(t), "interrupted and closed"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := p.line(t); got != "waiting" {
@@ -213,7 +213,7 @@ func TestClose(t *testing.T) {
 	first, second := t.TempDir(), t.TempDir()
 	got := start(t, "close", first, second).output(t)
 	want := fmt.Sprintf(`second: embedded: this process has %s open; close it before opening %s
-closed within a second: true
+closed
 statements ended by it: true true
 later statement: true
 opened again

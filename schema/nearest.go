@@ -8,11 +8,23 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// NearestName returns the name that is most similar to a misspelt one, ignoring case. It is
-// the first name with the smallest Levenshtein distance. names must not be empty.
+// NearestName returns the name that is most similar to a misspelt one, ignoring case: the first name with the smallest
+// Levenshtein distance. It returns an empty text if this distance is greater than a third of the misspelt name plus one.
 func NearestName(misspelt string, names []string) string {
-	misspelt = strings.ToLower(misspelt)
-	return slices.MinFunc(names, func(a, b string) int {
-		return cmp.Compare(levenshtein.ComputeDistance(misspelt, strings.ToLower(a)), levenshtein.ComputeDistance(misspelt, strings.ToLower(b)))
-	})
+	distance := func(name string) int {
+		return levenshtein.ComputeDistance(strings.ToLower(misspelt), strings.ToLower(name))
+	}
+	nearest := slices.MinFunc(names, func(a, b string) int { return cmp.Compare(distance(a), distance(b)) })
+	if misspelt == "" || distance(nearest) > len(misspelt)/3+1 {
+		return ""
+	}
+	return nearest
+}
+
+// SuggestName returns a question that suggests the nearest name, or all names if none is similar.
+func SuggestName(misspelt string, names []string) string {
+	if nearest := NearestName(misspelt, names); nearest != "" {
+		return "did you mean " + nearest + "?"
+	}
+	return "must be one of " + strings.Join(names, ", ")
 }

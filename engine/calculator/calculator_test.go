@@ -122,7 +122,7 @@ func TestCalculatorNamesEveryFault(t *testing.T) {
 			{Name: "plannedVisitor", Value: "3", Detail: "did you mean plannedVisitors"},
 		}},
 		{inVariation(`,"conversions":5,"shares":5`), []query.Fault{
-			{Name: "variations[1].conversions", Value: "5", Detail: "did you mean converted"}, {Name: "variations[1].shares", Value: "5", Detail: "did you mean share"},
+			{Name: "variations[1].conversions", Value: "5", Detail: "must be one of id, control, share, n, converted"}, {Name: "variations[1].shares", Value: "5", Detail: "did you mean share"},
 		}},
 		{more(`,"significanceLevel":0.95,"power":0.8,"mde":0.2,"plannedVisitors":0,"nonnegative":1,"methodology":"Bayesian"`), []query.Fault{
 			{Name: "significanceLevel", Value: "0.95", Detail: "must be one of 80, 90, 95, 100 per cent"},

@@ -47,7 +47,7 @@ func (r *inputReader) parseObject(path string, text json.RawMessage, names []str
 		case slices.Contains(names, name):
 			f.values[name] = value
 		default:
-			r.addFault(f.fieldPath(name), string(value), "unknown field; did you mean "+schema.NearestName(abridgeText(name), names)+"?")
+			r.addFault(f.fieldPath(name), string(value), "unknown field; "+schema.SuggestName(abridgeText(name), names))
 		}
 	}
 	return f, true

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/agnivade/levenshtein"
+	"lifthouse/schema"
 )
 
 // Limits of a query string. Real requests are far smaller.
@@ -53,7 +53,7 @@ func (p *Parameters) parseQuery(rawQuery string) {
 	}
 }
 
-// rejectUnknown adds an error that suggests the most similar valid name.
+// rejectUnknown adds an error that suggests a valid name.
 func (p *Parameters) rejectUnknown(name string) {
 	if len(p.names) == 0 {
 		p.addFault(name, p.values.Get(name), "unknown parameter; this operation has no parameters")
@@ -63,10 +63,7 @@ func (p *Parameters) rejectUnknown(name string) {
 		p.addFault(name, p.values.Get(name), "unknown parameter; write filters as filters[name]=value")
 		return
 	}
-	nearest := slices.MinFunc(p.names, func(a, b string) int {
-		return cmp.Compare(levenshtein.ComputeDistance(name, a), levenshtein.ComputeDistance(name, b))
-	})
-	p.addFault(name, p.values.Get(name), "unknown parameter; did you mean "+nearest+"?")
+	p.addFault(name, p.values.Get(name), "unknown parameter; "+schema.SuggestName(name, p.names))
 }
 
 func (p *Parameters) addFault(name, value, detail string) {

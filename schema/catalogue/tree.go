@@ -168,8 +168,11 @@ func (t *tree) checkMapping(path string, node, value ast.Node, want reflect.Type
 		of, known := fieldsOf(want)[name]
 		switch line, twice := given[name]; {
 		case !known:
-			misspelt = append(misspelt, schema.NearestName(name, fieldNames(want)))
-			t.addFault(at, pair.Key, "", unknownField(t.invalid.restoreText(name), fieldNames(want)))
+			if nearest := schema.NearestName(name, fieldNames(want)); nearest != "" {
+				misspelt = append(misspelt, nearest)
+			}
+			name = t.invalid.restoreText(name)
+			t.addFault(at, pair.Key, "", fmt.Sprintf("%s %q; %s", unknownPrefix, name, schema.SuggestName(name, fieldNames(want))))
 			return true
 		case twice:
 			t.addFault(at, pair.Key, "", fmt.Sprintf("%s; first in line %d", twicePrefix, line))
@@ -191,13 +194,6 @@ const (
 	unknownPrefix = "unknown field"
 	twicePrefix   = "given twice"
 )
-
-func unknownField(name string, fields []string) string {
-	if text := suggestValue(name, fields); text != "" {
-		return fmt.Sprintf("%s %q%s", unknownPrefix, name, text)
-	}
-	return fmt.Sprintf("%s %q: must be one of %s", unknownPrefix, name, strings.Join(fields, ", "))
-}
 
 // fieldsOf returns the types of the fields of a struct by their names in a file.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {

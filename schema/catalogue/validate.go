@@ -10,7 +10,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/agnivade/levenshtein"
 	"golang.org/x/text/currency"
 
 	"lifthouse/schema"
@@ -163,18 +162,12 @@ func (c *checker) checkRange(path string, value, minimum, maximum float64) {
 
 func (c *checker) oneOf(path, value string, allowed []string) {
 	if !slices.Contains(allowed, value) {
-		c.addFault(path, value, "must be one of "+strings.Join(allowed, ", ")+suggestValue(value, allowed))
+		detail := "must be one of " + strings.Join(allowed, ", ")
+		if nearest := schema.NearestName(value, allowed); nearest != "" {
+			detail += "; did you mean " + nearest + "?"
+		}
+		c.addFault(path, value, detail)
 	}
-}
-
-// suggestValue returns a question that suggests the most similar allowed value, or an
-// empty text if none is similar.
-func suggestValue(value string, allowed []string) string {
-	nearest := schema.NearestName(value, allowed)
-	if value == "" || levenshtein.ComputeDistance(strings.ToLower(value), strings.ToLower(nearest)) > len(value)/3+1 {
-		return ""
-	}
-	return "; did you mean " + nearest + "?"
 }
 
 // noSuch begins the detail of a reference to a resource that does not exist.

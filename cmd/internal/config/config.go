@@ -3,18 +3,17 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"lifthouse/cmd/internal/bounds"
+	"lifthouse/schema"
 )
 
 // Source is where the value of a setting comes from. A flag overrides the
@@ -133,7 +132,7 @@ func (s Settings) readFile(path string) []string {
 		name := fmt.Sprint(entry.Key)
 		at := slices.IndexFunc(s, func(s *Setting) bool { return s.Name == name })
 		if at < 0 {
-			faults = append(faults, fmt.Sprintf("%s: %s: unknown setting; did you mean %s?", path, name, s.nearestSetting(name).Name))
+			faults = append(faults, fmt.Sprintf("%s: %s: unknown setting; %s", path, name, schema.SuggestName(name, s.names())))
 			continue
 		}
 		setting := s[at]
@@ -171,24 +170,28 @@ func scalarTexts(value any) ([]string, bool) {
 	return values, true
 }
 
-// nearestSetting returns the setting with the most similar name.
-func (s Settings) nearestSetting(name string) *Setting {
-	return slices.MinFunc(s, func(a, b *Setting) int {
-		return cmp.Compare(levenshtein.ComputeDistance(name, a.Name), levenshtein.ComputeDistance(name, b.Name))
-	})
+// names returns the names of all settings.
+func (s Settings) names() []string {
+	var names []string
+	for _, setting := range s {
+		names = append(names, setting.Name)
+	}
+	return names
 }
 
 // UnknownVariables returns warnings about environment variables with Prefix that
 // are not settings. They are not errors, because other programs may use the
 // prefix.
 func (s Settings) UnknownVariables(environ []string) []string {
+	known := slices.Clone(otherVariables)
+	for _, setting := range s {
+		known = append(known, setting.VariableName())
+	}
 	var unknown []string
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")
-		known := slices.Contains(otherVariables, name) || slices.ContainsFunc(s, func(s *Setting) bool { return s.VariableName() == name })
-		if rest, ours := strings.CutPrefix(name, Prefix); ours && !known {
-			similar := s.nearestSetting(strings.ToLower(strings.ReplaceAll(rest, "_", "-")))
-			unknown = append(unknown, fmt.Sprintf("%s is not a setting; did you mean %s?", name, similar.VariableName()))
+		if strings.HasPrefix(name, Prefix) && !slices.Contains(known, name) {
+			unknown = append(unknown, fmt.Sprintf("%s is not a setting; %s", name, schema.SuggestName(name, known)))
 		}
 	}
 	slices.Sort(unknown)

@@ -1,9 +1,6 @@
 package api
 
 import (
-	"encoding/json"
-	"time"
-
 	"lifthouse/engine/query"
 	"lifthouse/engine/source"
 	"lifthouse/schema/outbox"
@@ -13,10 +10,7 @@ import (
 
 // sentMessage is a message with the state of its deliveries.
 type sentMessage struct {
-	ID         string            `json:"message"`
-	Event      string            `json:"event"`
-	RecordedAt time.Time         `json:"recordedAt"`
-	Data       json.RawMessage   `json:"data"`
+	outbox.Message
 	Path       string            `json:"path"` // of the page of the subject
 	Deliveries []webhookDelivery `json:"deliveries"`
 }
@@ -44,11 +38,7 @@ func (s *server) listDeliveries(c *gin.Context) (any, error) {
 	list := make([]sentMessage, len(sent))
 	for i := range sent {
 		m := &sent[i]
-		var data outbox.Data
-		if err := json.Unmarshal(m.Body, &data); err != nil {
-			return nil, err
-		}
-		list[i] = sentMessage{ID: m.ID, Event: m.Event, RecordedAt: m.RecordedAt, Data: m.Body, Path: data.PagePath(), Deliveries: []webhookDelivery{}}
+		list[i] = sentMessage{m.Message, m.Data.PagePath(), []webhookDelivery{}}
 		for _, d := range m.Deliveries {
 			if hook, known := owned.Webhooks[d.WebhookID]; known {
 				list[i].Deliveries = append(list[i].Deliveries, webhookDelivery{d, hook.Host()})

@@ -95,15 +95,12 @@ func newExampleServer(t *testing.T) *server {
 func (s *server) notify() {
 	s.t.Helper()
 	at := time.Date(2025, 5, 15, 9, 0, 0, 0, time.UTC)
-	data := &outbox.Data{Name: "Free delivery banner", Text: "The campaign was stopped by token 2 Ann.", By: "token 2 Ann"}
-	m, err := outbox.NewMessage(outbox.MessageID(1, "example"), 1, catalogue.EventCampaignStopped, outbox.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}, "", at, data)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	data := outbox.Data{Name: "Free delivery banner", Text: "The campaign was stopped by token 2 Ann.", By: "token 2 Ann"}
+	m := outbox.NewMessage(outbox.MessageID(1, "example"), 1, catalogue.EventCampaignStopped, outbox.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}, "", at, data)
 	if _, err := s.engine.Outbox.WriteMessages(s.t.Context(), []outbox.Message{m}); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := s.engine.Outbox.RecordDelivery(s.t.Context(), outbox.Delivery{AccountID: 1, WebhookID: 1, MessageID: m.ID, At: at, Outcome: outbox.Delivered, Status: 200}); err != nil {
+	if err := s.engine.Outbox.RecordDeliveries(s.t.Context(), outbox.Delivery{AccountID: 1, WebhookID: 1, MessageID: m.ID, At: at, Outcome: outbox.Delivered, Status: 200}); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -1,9 +1,9 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -91,20 +91,21 @@ func (r *Recorder) judgeSubject(ctx context.Context, owned *catalogue.AccountRes
 	j.plan, j.report = x.Plan, result.New(plain.Plan, rows, a)
 	j.report.AddScorecard(x.Plan, []result.GoalRows{{Plan: x.AboutGoal(x.CountedGoal()), Rows: rows}}, a)
 	j.status = result.NewStatus(j.report, a)
-	if err := e.Outbox.LoadMessages(ctx); err != nil {
-		return err
-	}
-	messages, err := j.checkMessages(e.Outbox)
+	stored, err := e.Outbox.ReadMessages(ctx, j.account, outbox.Subject(of))
 	if err != nil {
 		return err
 	}
-	decision := j.decisionID()
-	if decision != "" && e.Outbox.FindMessage(decision) == nil {
-		m, err := j.decisionMessage(decision)
-		if err != nil {
-			return err
+	messages := j.checkMessages(stored)
+	decision, err := j.decisionMessage()
+	if err != nil {
+		return err
+	}
+	if decision != nil {
+		if at := slices.IndexFunc(stored, func(m outbox.Message) bool { return m.ID == decision.ID }); at >= 0 {
+			decision = &stored[at] // with the time when it was recorded
+		} else {
+			messages = append(messages, *decision)
 		}
-		messages = append(messages, m)
 	}
 	n, err := e.Outbox.WriteMessages(ctx, messages)
 	if err != nil {
@@ -113,10 +114,10 @@ func (r *Recorder) judgeSubject(ctx context.Context, owned *catalogue.AccountRes
 	if n > 0 {
 		slog.InfoContext(ctx, "messages written", "subject", of, "messages", n)
 	}
-	if decision == "" {
+	if decision == nil {
 		return nil
 	}
-	return e.stopDecided(ctx, j, e.Outbox.FindMessage(decision))
+	return e.stopDecided(ctx, j, decision)
 }
 
 // nameOf returns the name of a campaign, or of an experiment with its widget.
@@ -142,43 +143,33 @@ func withoutScorecard(x *source.ReportQuery) *source.ReportQuery {
 	return &query
 }
 
-// decisionID returns the id of the message about the decision, or an empty text if there is nothing to report. Decisions
-// of the time before the first view was accepted are not reported: they are from an import.
-func (j *judgement) decisionID() string {
+// decisionMessage returns the message about the decision, or nil if there is nothing to report. Decisions of the time
+// before the first view was accepted are not reported: they are from an import.
+func (j *judgement) decisionMessage() (*outbox.Message, error) {
 	d := j.report.Decision
 	if d == nil || !slices.Contains(reportedDecisions, d.Status) || d.DecidedAt != nil && !d.DecidedAt.After(j.first.Accepted) {
-		return ""
+		return nil, nil
 	}
 	declared := looks.DeclarationOf(j.plan.DeclaredPlan(time.Time{}))
-	return outbox.MessageID(j.account, "decision ", j.plan.Subject, " ", declared.Hash, " ", d.Status)
-}
-
-// decisionMessage returns the message about the decision.
-func (j *judgement) decisionMessage(id string) (outbox.Message, error) {
-	d := j.report.Decision
-	data := &outbox.Data{Text: d.Text, Metric: string(j.plan.Declared.Metric)}
-	var err error
-	if data.Decision, err = json.Marshal(d); err != nil {
-		return outbox.Message{}, err
-	}
+	data := outbox.Data{Text: d.Text, Metric: string(j.plan.Declared.Metric)}
+	var errs [3]error
+	data.Decision, errs[0] = json.Marshal(d)
 	if j.report.Conclusion != nil {
 		data.Sentence = j.report.Conclusion.Text
 	}
 	if d.VariationID != nil && j.status.Lift != nil {
-		if data.Lift, err = json.Marshal(j.status.Lift); err != nil {
-			return outbox.Message{}, err
-		}
+		data.Lift, errs[1] = json.Marshal(j.status.Lift)
 		if month := j.report.ImpactOf(*d.VariationID); month != nil && month.PerMonth != nil {
-			if data.PerMonth, err = json.Marshal(month.PerMonth); err != nil {
-				return outbox.Message{}, err
-			}
+			data.PerMonth, errs[2] = json.Marshal(month.PerMonth)
 			data.Worth = month.InWords(j.plan.Declared.Metric, j.report.SignificanceLevel)
 		}
 	}
-	return j.newMessage(id, catalogue.EventDecisionChanged, string(d.Status), data)
+	id := outbox.MessageID(j.account, "decision ", j.plan.Subject, " ", declared.Hash, " ", d.Status)
+	m := j.newMessage(id, catalogue.EventDecisionChanged, string(d.Status), data)
+	return &m, errors.Join(errs[:]...)
 }
 
-func (j *judgement) newMessage(id, event, state string, data *outbox.Data) (outbox.Message, error) {
+func (j *judgement) newMessage(id, event, state string, data outbox.Data) outbox.Message {
 	data.Name = j.name
 	return outbox.NewMessage(id, j.account, event, outbox.Subject(j.plan.Subject), state, j.now, data)
 }
@@ -187,9 +178,9 @@ func (j *judgement) newMessage(id, event, state string, data *outbox.Data) (outb
 // with probability e^-v, and the subject must have been silent for ten times its mean gap, which has probability e^-10.
 const silentDay = 24 * time.Hour
 
-// checkMessages returns the messages about checks that failed, or were cleared, since the last message about them. Each
-// check has at most one message a day.
-func (j *judgement) checkMessages(box *outbox.Outbox) ([]outbox.Message, error) {
+// checkMessages returns the messages about checks that failed, or were cleared, since the last stored message about them.
+// Each check has at most one message a day.
+func (j *judgement) checkMessages(stored []outbox.Message) (messages []outbox.Message) {
 	type check struct{ name, failed, cleared string }
 	checks := []check{
 		{"sampleRatio", j.report.WarningText(result.WarningSampleRatio), "the split of the visitors matches the shares again"},
@@ -203,11 +194,14 @@ func (j *judgement) checkMessages(box *outbox.Outbox) ([]outbox.Message, error) 
 		checks = append(checks, silence)
 	}
 	day := j.now.UTC().Format(time.DateOnly)
-	var messages []outbox.Message
 	for _, check := range checks {
-		last := box.LastAbout(j.account, outbox.Subject(j.plan.Subject), check.name)
-		failedBefore := last != nil && last.Event == catalogue.EventCheckFailed
-		if (check.failed != "") == failedBefore || last != nil && last.RecordedAt.Format(time.DateOnly) == day {
+		var last outbox.Message
+		for _, m := range stored {
+			if m.State == check.name {
+				last = m
+			}
+		}
+		if (check.failed != "") == (last.Event == catalogue.EventCheckFailed) || last.RecordedAt.Format(time.DateOnly) == day {
 			continue
 		}
 		event, text := catalogue.EventCheckFailed, check.failed
@@ -215,13 +209,9 @@ func (j *judgement) checkMessages(box *outbox.Outbox) ([]outbox.Message, error) 
 			event, text = catalogue.EventCheckCleared, check.cleared
 		}
 		id := outbox.MessageID(j.account, "check ", j.plan.Subject, " ", check.name, " ", event, " ", day)
-		m, err := j.newMessage(id, event, check.name, &outbox.Data{Text: strings.ToUpper(text[:1]) + text[1:] + ".", Check: check.name})
-		if err != nil {
-			return nil, err
-		}
-		messages = append(messages, m)
+		messages = append(messages, j.newMessage(id, event, check.name, outbox.Data{Text: strings.ToUpper(text[:1]) + text[1:] + ".", Check: check.name}))
 	}
-	return messages, nil
+	return messages
 }
 
 // autoStopAuthor begins the author of a stop by the server. The decision follows.
@@ -255,10 +245,12 @@ func (e *Engine) FollowRuns(ctx context.Context) {
 	tick := time.NewTicker(runsInterval)
 	defer tick.Stop()
 	var seen *catalogue.Snapshot
+	var next time.Time // of the first planned start or stop, or zero
 	for {
-		if now := e.catalogue.Snapshot(); now != seen {
-			if err := e.reportRuns(ctx, now, time.Now()); err == nil {
-				seen = now
+		if snapshot, now := e.catalogue.Snapshot(), time.Now(); snapshot != seen || !next.IsZero() && !now.Before(next) {
+			planned, err := e.reportRuns(ctx, snapshot, now)
+			if err == nil {
+				seen, next = snapshot, planned
 			} else if ctx.Err() == nil {
 				slog.WarnContext(ctx, "report starts and stops failed", "err", err)
 			}
@@ -271,44 +263,40 @@ func (e *Engine) FollowRuns(ctx context.Context) {
 	}
 }
 
-// reportRuns writes the messages about starts and stops that are not stored yet.
-func (e *Engine) reportRuns(ctx context.Context, snapshot *catalogue.Snapshot, now time.Time) error {
-	if err := e.Outbox.LoadMessages(ctx); err != nil {
-		return err
-	}
-	var missing []outbox.Message
-	report := func(account int64, c *catalogue.LiveCampaign, event, verb, by string, at time.Time) error {
-		if age := now.Sub(at); age < 0 || age > reportedWithin {
-			return nil
-		}
-		id := outbox.MessageID(account, event, " ", c.ID, " ", at.UnixMilli())
-		if e.Outbox.FindMessage(id) != nil {
-			return nil
-		}
-		text := fmt.Sprintf("The campaign was %s by %s.", verb, cmp.Or(by, "an unknown author"))
-		if reason, auto := strings.CutPrefix(by, autoStopAuthor); auto {
-			text = fmt.Sprintf("The campaign was stopped automatically, because the decision is %s.", reason)
-		}
-		of := outbox.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
-		m, err := outbox.NewMessage(id, account, event, of, "", at, &outbox.Data{Name: c.Name, Text: text, By: by})
-		missing = append(missing, m)
-		return err
-	}
+// reportRuns writes the messages about starts and stops that are not stored yet. It returns the time of the first start
+// or stop that is planned, or zero.
+func (e *Engine) reportRuns(ctx context.Context, snapshot *catalogue.Snapshot, now time.Time) (next time.Time, err error) {
+	var messages []outbox.Message
 	for _, owned := range snapshot.AllAccounts() {
 		for _, c := range catalogue.ByID(owned.Campaigns) {
+			report := func(event, verb, by string, at time.Time) {
+				if at.After(now) && (next.IsZero() || at.Before(next)) {
+					next = at
+				}
+				if at.After(now) || now.Sub(at) > reportedWithin {
+					return
+				}
+				text := fmt.Sprintf("The campaign was %s by %s.", verb, by)
+				if reason, auto := strings.CutPrefix(by, autoStopAuthor); auto {
+					text = fmt.Sprintf("The campaign was stopped automatically, because the decision is %s.", reason)
+				}
+				if by == "" { // a declared end
+					text = fmt.Sprintf("The campaign was %s as planned.", verb)
+				}
+				of := outbox.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
+				id := outbox.MessageID(owned.ID, event, " ", c.ID, " ", at.UnixMilli())
+				messages = append(messages, outbox.NewMessage(id, owned.ID, event, of, "", at, outbox.Data{Name: c.Name, Text: text, By: by}))
+			}
 			for _, run := range c.Runs {
-				if err := report(owned.ID, &c, catalogue.EventCampaignStarted, "started", run.StartedBy, run.From); err != nil {
-					return err
+				if run.To != nil || c.Active { // else a date of start was declared, but the campaign has not been started
+					report(catalogue.EventCampaignStarted, "started", run.StartedBy, run.From)
 				}
-				if run.To == nil {
-					continue
-				}
-				if err := report(owned.ID, &c, catalogue.EventCampaignStopped, "stopped", run.StoppedBy, *run.To); err != nil {
-					return err
+				if run.To != nil {
+					report(catalogue.EventCampaignStopped, "stopped", run.StoppedBy, *run.To)
 				}
 			}
 		}
 	}
-	_, err := e.Outbox.WriteMessages(ctx, missing)
-	return err
+	_, err = e.Outbox.WriteMessages(ctx, messages)
+	return next, err
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,9 +69,8 @@ func (p *past) pass(e *Engine, day, hour int) []string {
 	p.recorders[e].RecordDue(p.t.Context(), p.first.AddDate(0, 0, day).Add(time.Duration(hour)*time.Hour))
 	var written []string
 	for _, m := range p.messages()[len(before):] {
-		var data outbox.Data
-		if err := json.Unmarshal(m.Body, &data); err != nil || data.CampaignID != 2 || data.Name != "Banner" || data.Text == "" {
-			p.t.Errorf("message %s: %v", m.Body, err)
+		if m.Data.CampaignID != 2 || m.Data.Name != "Banner" || m.Data.Text == "" {
+			p.t.Errorf("message %+v", m.Data)
 		}
 		written = append(written, strings.TrimSpace(m.Event+" "+m.State))
 	}
@@ -115,10 +113,7 @@ func TestDecisionsAreReportedOnce(t *testing.T) {
 	if got := p.pass(p.engine, 9, 1); len(got) != 1 || got[0] != "decision.changed ship" {
 		t.Fatalf("after the look: %q", got)
 	}
-	var data outbox.Data
-	if err := json.Unmarshal(p.messages()[0].Body, &data); err != nil {
-		t.Fatal(err)
-	}
+	data := p.messages()[0].Data
 	if !strings.HasPrefix(data.Text, "Ship Green") || !strings.Contains(data.Sentence, "interval") || !strings.Contains(data.Worth, ") converted visitors a month") || data.Lift == nil || data.PerMonth == nil {
 		t.Errorf("%+v", data)
 	}
@@ -169,11 +164,11 @@ func TestAutoStop(t *testing.T) {
 			if err != nil || log[0].By != "auto-stop: rollBack" || log[0].Change != "inactive" {
 				t.Errorf("audit %+v, %v", log, err)
 			}
-			if err := p.engine.reportRuns(t.Context(), p.catalogue.Snapshot(), time.Now()); err != nil {
+			if _, err := p.engine.reportRuns(t.Context(), p.catalogue.Snapshot(), time.Now()); err != nil {
 				t.Fatal(err)
 			}
-			if last := p.messages()[len(p.messages())-1]; last.Event != catalogue.EventCampaignStopped || !strings.Contains(string(last.Body), "stopped automatically, because the decision is rollBack") {
-				t.Errorf("%s %s", last.Event, last.Body)
+			if last := p.messages()[len(p.messages())-1]; last.Event != catalogue.EventCampaignStopped || !strings.Contains(last.Data.Text, "stopped automatically, because the decision is rollBack") {
+				t.Errorf("%s %+v", last.Event, last.Data)
 			}
 			if _, _, err := p.catalogue.SwitchCampaign(catalogue.WithAuthor(t.Context(), "a person"), 1, 0, 2, true); err != nil {
 				t.Fatal(err)
@@ -250,7 +245,7 @@ func TestStartsAndStopsAreReported(t *testing.T) {
 	p := newPast(t, nil)
 	report := func(e *Engine) {
 		t.Helper()
-		if err := e.reportRuns(t.Context(), p.catalogue.Snapshot(), time.Now()); err != nil {
+		if _, err := e.reportRuns(t.Context(), p.catalogue.Snapshot(), time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -270,8 +265,46 @@ func TestStartsAndStopsAreReported(t *testing.T) {
 			t.Fatalf("%d messages after %d changes", len(got), i+1)
 		}
 		event := map[bool]string{true: catalogue.EventCampaignStarted, false: catalogue.EventCampaignStopped}[active]
-		if last := got[i]; last.Event != event || !strings.Contains(string(last.Body), `"by":"token 3 Ann"`) || time.Since(last.RecordedAt) > time.Minute {
-			t.Errorf("%s %s at %s", last.Event, last.Body, last.RecordedAt)
+		if last := got[i]; last.Event != event || last.Data.By != "token 3 Ann" || time.Since(last.RecordedAt) > time.Minute {
+			t.Errorf("%s %+v at %s", last.Event, last.Data, last.RecordedAt)
 		}
+	}
+}
+
+// TestPlannedStartsAndEndsAreReported declares a start and an end in the future. They are reported when they come. A
+// campaign with a date of start that was never started is not.
+func TestPlannedStartsAndEndsAreReported(t *testing.T) {
+	now := time.Now().UTC().Truncate(time.Second)
+	start, end := now.Add(time.Hour), now.Add(48*time.Hour)
+	p := newPast(t, func(c *catalogue.Campaign) {
+		c.StartDate, c.EndDate = &catalogue.Date{Time: start}, &catalogue.Date{Time: end}
+	})
+	reported := func(at time.Time) (next time.Time, texts []string) {
+		t.Helper()
+		next, err := p.engine.reportRuns(t.Context(), p.catalogue.Snapshot(), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range p.messages() {
+			texts = append(texts, m.Event)
+		}
+		return next, texts
+	}
+	if next, got := reported(now); len(got) > 0 || !next.Equal(start) {
+		t.Errorf("before: %q, next at %s", got, next)
+	}
+	if next, got := reported(start); !slices.Equal(got, []string{catalogue.EventCampaignStarted}) || !next.Equal(end) {
+		t.Errorf("at the start: %q, next at %s", got, next)
+	}
+	if next, got := reported(end); !slices.Equal(got, []string{catalogue.EventCampaignStarted, catalogue.EventCampaignStopped}) || !next.IsZero() {
+		t.Errorf("at the end: %q, next at %s", got, next)
+	}
+	if all := p.messages(); all[1].Data.Text != "The campaign was stopped as planned." {
+		t.Errorf("%+v", all[1].Data)
+	}
+
+	never := newPast(t, func(c *catalogue.Campaign) { c.Active, c.StartDate = false, &catalogue.Date{Time: now} })
+	if _, err := never.engine.reportRuns(t.Context(), never.catalogue.Snapshot(), now.Add(time.Minute)); err != nil || len(never.messages()) > 0 {
+		t.Errorf("never started: %+v, %v", never.messages(), err)
 	}
 }

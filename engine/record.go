@@ -46,9 +46,6 @@ func (r *Recorder) FollowLooks(ctx context.Context) {
 // and once a day all that can still change. It logs errors, and the next pass tries again.
 func (r *Recorder) RecordDue(ctx context.Context, now time.Time) {
 	e := r.engine
-	if err := e.Outbox.ReloadMessages(ctx); err != nil && ctx.Err() == nil { // other servers may have written some
-		slog.WarnContext(ctx, "read messages failed", "err", err)
-	}
 	for _, owned := range e.catalogue.Snapshot().AllAccounts() {
 		for _, p := range declaredPlans(owned) {
 			n, a, err := e.recordLooksOf(ctx, p, now, r.harm)

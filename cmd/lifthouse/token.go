@@ -36,131 +36,112 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 		Short: "Create a token and print it",
 		Long:  "Create prints a new token. Only a digest is stored, so the token cannot be shown again.",
 		Args:  noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, scope := range scopes {
-				token.Scopes = append(token.Scopes, catalogue.Scope(scope))
-			}
-			token.SetLifetime(expires)
-			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-				return p.createToken(ctx, s, token)
-			})
-		},
 	}
 	flags := cmd.Flags()
-	accountFlag(cmd, &token.AccountID)
 	flags.StringSliceVar(&scopes, "scope", []string{string(catalogue.ScopeRead)}, "scopes: read, write (includes read), admin (includes write), or ingest")
 	registerCompletion(cmd, "scope", fixedCompletions(catalogue.Scopes...))
 	bounds.Var(flags, &token.WebsiteID, "website", 0, 0, bounds.MaxID, "id of the only website that it may access; required for ingest")
 	flags.StringVar(&token.Name, "name", "", "name that describes its use")
 	bounds.Var(flags, &expires, "expires", 0, 0, bounds.MaxAge, "lifetime, such as 30d or 12h; 0: until it is revoked")
-	return cmd
-}
-
-func (p *program) createToken(ctx context.Context, s *app.Store, token catalogue.Token) error {
-	var err error
-	if token.AccountID, err = accountOr(token.AccountID, s.Catalogue.Snapshot()); err != nil {
-		return err
-	}
-	secret, _, err := s.Catalogue.CreateToken(ctx, token)
-	if err != nil {
-		return fmt.Errorf("token: %w", err)
-	}
-	p.printLine("%s", secret)
-	return nil
+	return p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
+		for _, scope := range scopes {
+			token.Scopes = append(token.Scopes, catalogue.Scope(scope))
+		}
+		token.AccountID = owned.ID
+		token.SetLifetime(expires)
+		secret, _, err := s.Catalogue.CreateToken(ctx, token)
+		if err != nil {
+			return fmt.Errorf("token: %w", err)
+		}
+		p.printLine("%s", secret)
+		return nil
+	})
 }
 
 func (p *program) tokenListCommand() *cobra.Command {
-	var account int64
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the tokens and share links of an account",
 		Long: `List prints the tokens of an account, including expired ones, without their secrets. A token of the
 scope share is a share link; its column WEBSITE has what it shows.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.withStore(cmd.Context(), func(_ context.Context, s *app.Store) error {
-				return p.listTokens(s.Catalogue.Snapshot(), account)
-			})
-		},
 	}
-	accountFlag(cmd, &account)
-	return cmd
-}
-
-func (p *program) listTokens(s *catalogue.Snapshot, account int64) error {
-	account, err := accountOr(account, s)
-	if err != nil {
-		return err
-	}
-	tokens := s.AccountTokens(account)
-	if len(tokens) == 0 {
-		p.printLine("Account %d has no token; create one with lifthouse token create.", account)
-		return nil
-	}
-	table := tabwriter.NewWriter(p.out, 0, 0, 3, ' ', 0)
-	_, _ = fmt.Fprintln(table, "ID\tNAME\tSCOPES\tWEBSITE\tCREATED\tEXPIRES")
-	for _, token := range tokens {
-		scopes := make([]string, len(token.Scopes))
-		for i, scope := range token.Scopes {
-			scopes[i] = string(scope)
+	return p.onAccount(cmd, func(_ context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
+		tokens := s.Catalogue.Snapshot().AccountTokens(owned.ID)
+		if len(tokens) == 0 {
+			p.printLine("Account %d has no token; create one with lifthouse token create.", owned.ID)
+			return nil
 		}
-		website, expires := "all", "never"
-		switch {
-		case token.Shared != nil:
-			website = token.Shared.String()
-		case token.WebsiteID != 0:
-			website = strconv.FormatInt(token.WebsiteID, 10)
-		}
-		if token.ExpiresAt != nil {
-			expires = token.ExpiresAt.Format(time.RFC3339)
-			if !time.Now().Before(*token.ExpiresAt) {
-				expires += " (expired)"
+		table := tabwriter.NewWriter(p.out, 0, 0, 3, ' ', 0)
+		_, _ = fmt.Fprintln(table, "ID\tNAME\tSCOPES\tWEBSITE\tCREATED\tEXPIRES")
+		for _, token := range tokens {
+			scopes := make([]string, len(token.Scopes))
+			for i, scope := range token.Scopes {
+				scopes[i] = string(scope)
 			}
+			website, expires := "all", "never"
+			switch {
+			case token.Shared != nil:
+				website = token.Shared.String()
+			case token.WebsiteID != 0:
+				website = strconv.FormatInt(token.WebsiteID, 10)
+			}
+			if token.ExpiresAt != nil {
+				expires = token.ExpiresAt.Format(time.RFC3339)
+				if !time.Now().Before(*token.ExpiresAt) {
+					expires += " (expired)"
+				}
+			}
+			_, _ = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", token.ID, strings.Join(strings.Fields(token.Name), " "),
+				strings.Join(scopes, ","), website, token.CreatedAt.Format(time.DateOnly), expires)
 		}
-		_, _ = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", token.ID, strings.Join(strings.Fields(token.Name), " "),
-			strings.Join(scopes, ","), website, token.CreatedAt.Format(time.DateOnly), expires)
-	}
-	return table.Flush()
+		return table.Flush()
+	})
 }
 
 func (p *program) tokenRevokeCommand() *cobra.Command {
-	var account int64
+	var id int64
 	cmd := &cobra.Command{
 		Use:   "revoke ID",
 		Short: "Revoke a token or a share link",
 		Long:  "Revoke invalidates a token or a share link at once. ID is the number in the output of token list.",
-		Args:  cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError{fmt.Errorf("token revoke: takes one id, got %q; lifthouse token list prints the ids", args)}
+		Args: func(cmd *cobra.Command, args []string) (err error) {
+			if err := oneArg(cmd, args); err != nil {
+				return err
 			}
-			id, err := strconv.ParseInt(args[0], 10, 64)
-			if err != nil || id < 1 {
+			if id, err = strconv.ParseInt(args[0], 10, 64); err != nil || id < 1 {
 				return usageError{fmt.Errorf("token revoke: id %q: must be an integer from 1; lifthouse token list prints the ids", args[0])}
 			}
-			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-				return p.revokeToken(ctx, s, account, id)
-			})
+			return nil
 		},
 	}
-	accountFlag(cmd, &account)
-	return cmd
+	return p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
+		revoked, err := s.Catalogue.RevokeToken(ctx, owned.ID, id)
+		if err != nil {
+			return err
+		}
+		if !revoked {
+			return fmt.Errorf("account %d has no token %d; lifthouse token list prints its tokens", owned.ID, id)
+		}
+		p.printLine("Token %d of account %d is revoked.", id, owned.ID)
+		return nil
+	})
 }
 
-func (p *program) revokeToken(ctx context.Context, s *app.Store, account, id int64) error {
-	account, err := accountOr(account, s.Catalogue.Snapshot())
-	if err != nil {
-		return err
+// onAccount makes a command do work on the store and on the account that its flag --account names.
+func (p *program) onAccount(cmd *cobra.Command, work func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error) *cobra.Command {
+	var account int64
+	accountFlag(cmd, &account)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
+			id, err := accountOr(account, s.Catalogue.Snapshot())
+			if err != nil {
+				return err
+			}
+			return work(ctx, s, s.Catalogue.Snapshot().AccountResources(id), args)
+		})
 	}
-	revoked, err := s.Catalogue.RevokeToken(ctx, account, id)
-	if err != nil {
-		return err
-	}
-	if !revoked {
-		return fmt.Errorf("account %d has no token %d; lifthouse token list prints its tokens", account, id)
-	}
-	p.printLine("Token %d of account %d is revoked.", id, account)
-	return nil
+	return cmd
 }
 
 func accountFlag(cmd *cobra.Command, account *int64) {

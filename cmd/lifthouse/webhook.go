@@ -45,120 +45,68 @@ func (p *program) webhookCommand() *cobra.Command {
 	return cmd
 }
 
-// withWebhooks runs work on the store with the webhooks of an account.
-func (p *program) withWebhooks(cmd *cobra.Command, account int64, work func(context.Context, *app.Store, *catalogue.AccountResources) error) error {
-	return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-		if err := s.Catalogue.RefreshSnapshot(ctx); err != nil {
-			return err
+func (p *program) webhookListCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List the webhooks of an account", Args: noArgs}
+	return p.onAccount(cmd, func(_ context.Context, _ *app.Store, owned *catalogue.AccountResources, _ []string) error {
+		if len(owned.Webhooks) == 0 {
+			p.printLine("Account %d has no webhook; declare one in the catalogue (lifthouse webhook --help).", owned.ID)
+			return nil
 		}
-		id, err := accountOr(account, s.Catalogue.Snapshot())
-		if err != nil {
-			return err
+		table := tabwriter.NewWriter(p.out, 0, 0, 3, ' ', 0)
+		_, _ = fmt.Fprintln(table, "ID\tHOST\tFORMAT\tEVENTS\tSINCE")
+		for _, hook := range catalogue.ByID(owned.Webhooks) {
+			_, _ = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\n", hook.ID, hook.Host(), hook.Format,
+				cmp.Or(strings.Join(hook.Events, ","), "all"), hook.CreateDate.Format(time.RFC3339))
 		}
-		return work(ctx, s, s.Catalogue.Snapshot().AccountResources(id))
+		return table.Flush()
 	})
 }
 
-func (p *program) webhookListCommand() *cobra.Command {
-	var account int64
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the webhooks of an account",
-		Args:  noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.withWebhooks(cmd, account, func(_ context.Context, _ *app.Store, owned *catalogue.AccountResources) error {
-				if len(owned.Webhooks) == 0 {
-					p.printLine("Account %d has no webhook; declare one in the catalogue (lifthouse webhook --help).", owned.ID)
-					return nil
-				}
-				table := tabwriter.NewWriter(p.out, 0, 0, 3, ' ', 0)
-				_, _ = fmt.Fprintln(table, "ID\tHOST\tFORMAT\tEVENTS\tSINCE")
-				for _, hook := range catalogue.ByID(owned.Webhooks) {
-					_, _ = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\n", hook.ID, hook.Host(), hook.Format,
-						cmp.Or(strings.Join(hook.Events, ","), "all"), hook.CreateDate.Format(time.RFC3339))
-				}
-				return table.Flush()
-			})
-		},
-	}
-	accountFlag(cmd, &account)
-	return cmd
-}
-
 func (p *program) webhookTestCommand() *cobra.Command {
-	var account int64
 	cmd := &cobra.Command{
 		Use:   "test ID",
 		Short: "Send a test message to a webhook",
 		Long:  "Test sends a message at once, and prints the response. If the receiver does not accept it, the exit status is 1.",
-		Args:  cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := oneArg(cmd, args); err != nil {
-				return err
-			}
-			return p.withWebhooks(cmd, account, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources) error {
-				hook, err := findWebhook(owned, args[0])
-				if err != nil {
-					return err
-				}
-				sender := s.WebhookSender(webhook.Options{
-					PublicURL: cmp.Or(p.runningURL, "http://"+app.DefaultListen), Release: buildVersion(), AllowPrivate: p.serving.PrivateWebhooks,
-				})
-				d, err := sender.SendTest(ctx, owned.ID, hook)
-				if err != nil {
-					return err
-				}
-				if d.Outcome != outbox.Delivered {
-					return fmt.Errorf("webhook %d (%s) did not accept the message: %s", hook.ID, hook.Host(), d.Detail)
-				}
-				p.printLine("Webhook %d (%s) accepted the message with status %d.", hook.ID, hook.Host(), d.Status)
-				return nil
-			})
-		},
+		Args:  oneArg,
 	}
-	accountFlag(cmd, &account)
 	cmd.Flags().BoolVar(&p.serving.PrivateWebhooks, privateWebhooks, false, privateWebhooksHelp)
-	return cmd
-}
-
-// findWebhook returns the webhook with an id.
-func findWebhook(owned *catalogue.AccountResources, text string) (*catalogue.LiveWebhook, error) {
-	id, err := strconv.ParseInt(text, 10, 64)
-	hook, known := owned.Webhooks[id]
-	if err != nil || !known {
-		return nil, fmt.Errorf("account %d has no webhook %q; lifthouse webhook list prints its webhooks", owned.ID, text)
-	}
-	return &hook, nil
+	p.publicURLFlag(cmd.Flags())
+	return p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
+		id, err := strconv.ParseInt(args[0], 10, 64)
+		hook, known := owned.Webhooks[id]
+		if err != nil || !known {
+			return fmt.Errorf("account %d has no webhook %q; lifthouse webhook list prints its webhooks", owned.ID, args[0])
+		}
+		d := s.WebhookSender(webhook.Options{
+			PublicURL: cmp.Or(p.serving.API.PublicURL, p.runningURL, "http://"+app.DefaultListen), Release: buildVersion(), AllowPrivate: p.serving.PrivateWebhooks,
+		}).SendTest(ctx, owned.ID, &hook)
+		if d.Outcome != outbox.Delivered {
+			return fmt.Errorf("webhook %d (%s) did not accept the message: %s", hook.ID, hook.Host(), d.Detail)
+		}
+		p.printLine("Webhook %d (%s) accepted the message with status %d.", hook.ID, hook.Host(), d.Status)
+		return nil
+	})
 }
 
 // maxDeliveries is the maximum of --limit.
 const maxDeliveries = 10_000
 
 func (p *program) webhookDeliveriesCommand() *cobra.Command {
-	var account int64
 	var limit int
 	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "deliveries",
-		Short: "Print the latest messages and their deliveries",
-		Args:  noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.withWebhooks(cmd, account, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources) error {
-				sent, err := s.Engine.Outbox.RecentMessages(ctx, owned.ID, 0, limit)
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return json.NewEncoder(p.out).Encode(sent)
-				}
-				return p.showDeliveries(sent)
-			})
-		},
-	}
-	accountFlag(cmd, &account)
+	cmd := &cobra.Command{Use: "deliveries", Short: "Print the latest messages and their deliveries", Args: noArgs}
 	bounds.Var(cmd.Flags(), &limit, "limit", 50, 1, maxDeliveries, "maximum number of messages")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the bodies of the messages")
-	return cmd
+	return p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
+		sent, err := s.Engine.Outbox.RecentMessages(ctx, owned.ID, 0, limit)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return json.NewEncoder(p.out).Encode(sent)
+		}
+		return p.showDeliveries(sent)
+	})
 }
 
 func (p *program) showDeliveries(sent []outbox.Sent) error {
@@ -185,46 +133,34 @@ func (p *program) showDeliveries(sent []outbox.Sent) error {
 }
 
 func (p *program) webhookResendCommand() *cobra.Command {
-	var account, only int64
+	var only int64
 	cmd := &cobra.Command{
 		Use:   "resend MESSAGE",
 		Short: "Deliver a message again",
 		Long:  "Resend makes the server deliver a message again, to all webhooks that take its event or to one of them. It keeps its id.",
-		Args:  cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := oneArg(cmd, args); err != nil {
-				return err
-			}
-			return p.withWebhooks(cmd, account, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources) error {
-				if err := s.Engine.Outbox.ReloadMessages(ctx); err != nil {
-					return err
-				}
-				m := s.Engine.Outbox.FindMessage(args[0])
-				if m == nil || m.AccountID != owned.ID {
-					return fmt.Errorf("account %d has no message %q; lifthouse webhook deliveries prints the messages", owned.ID, args[0])
-				}
-				n := 0
-				for _, hook := range catalogue.ByID(owned.Webhooks) {
-					if only != hook.ID && (only != 0 || !slices.Contains(hook.EventsTaken(), m.Event)) {
-						continue
-					}
-					d := outbox.Delivery{
-						AccountID: owned.ID, WebhookID: hook.ID, MessageID: m.ID, At: time.Now().UTC(), Outcome: outbox.Requested, Detail: "lifthouse webhook resend",
-					}
-					if err := s.Engine.Outbox.RecordDelivery(ctx, d); err != nil {
-						return err
-					}
-					n++
-				}
-				if n == 0 {
-					return errors.New("no webhook takes the message; lifthouse webhook list prints the webhooks")
-				}
-				p.printLine("The message will be delivered again to %d of %d webhooks when a server runs.", n, len(owned.Webhooks))
-				return nil
-			})
-		},
+		Args:  oneArg,
 	}
-	accountFlag(cmd, &account)
 	bounds.Var(cmd.Flags(), &only, "webhook", 0, 0, bounds.MaxID, "id of the only webhook; 0: all that take the event")
-	return cmd
+	return p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
+		found, err := s.Engine.Outbox.ReadMessages(ctx, 0, outbox.Subject{}, args[0])
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 || found[0].AccountID != owned.ID {
+			return fmt.Errorf("account %d has no message %q; lifthouse webhook deliveries prints the messages", owned.ID, args[0])
+		}
+		var requests []outbox.Delivery
+		for _, hook := range catalogue.ByID(owned.Webhooks) {
+			if only == hook.ID || only == 0 && slices.Contains(hook.EventsTaken(), found[0].Event) {
+				requests = append(requests, outbox.Delivery{
+					AccountID: owned.ID, WebhookID: hook.ID, MessageID: args[0], At: time.Now().UTC(), Outcome: outbox.Requested, Detail: "lifthouse webhook resend",
+				})
+			}
+		}
+		if len(requests) == 0 {
+			return errors.New("no webhook takes the message; lifthouse webhook list prints the webhooks")
+		}
+		p.printLine("The message will be delivered again to %d of %d webhooks when a server runs.", len(requests), len(owned.Webhooks))
+		return s.Engine.Outbox.RecordDeliveries(ctx, requests...)
+	})
 }

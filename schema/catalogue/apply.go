@@ -87,11 +87,12 @@ func (c *Catalogue) ApplyToVersion(ctx context.Context, file File, dryRun bool) 
 		for _, r := range current {
 			a.current[r.key] = r
 		}
-		if err := a.applyFile(&file); err != nil {
-			return nil, err
-		}
+		a.applyFile(&file)
 		if file.Prune {
 			a.pruneResources(current)
+		}
+		if a.err != nil {
+			return nil, a.err
 		}
 		if !retry {
 			version = known.AccountResources(file.AccountID).Version
@@ -143,105 +144,76 @@ type applier struct {
 	plans    map[key]map[int64]Plan // plans of existing campaigns and widgets before the change, also on a retry
 	rows     []row
 	changes  []Change
+	err      error // a row cannot be encoded or decoded; the rows and changes are incomplete
 }
 
-func (a *applier) applyFile(file *File) error {
+func (a *applier) applyFile(file *File) {
 	for i := range file.Accounts {
 		account := &file.Accounts[i]
-		if _, err := a.defineResource(account.ID, kindAccount, account.ID, account.Name, account); err != nil {
-			return err
-		}
+		a.defineResource(account.ID, kindAccount, account.ID, account.Name, account)
 		for w := range account.Websites {
-			given := givenIn(file.lines, fmt.Sprintf("accounts[%d].websites[%d]", i, w))
-			if err := a.applyWebsite(account.ID, &account.Websites[w], given); err != nil {
-				return err
-			}
+			a.applyWebsite(account.ID, &account.Websites[w], givenIn(file.lines, fmt.Sprintf("accounts[%d].websites[%d]", i, w)))
 		}
 		for h := range account.Webhooks {
-			if err := a.applyWebhook(account.ID, &account.Webhooks[h]); err != nil {
-				return err
-			}
+			a.applyWebhook(account.ID, &account.Webhooks[h])
 		}
 	}
-	return nil
 }
 
-func (a *applier) applyWebsite(account int64, site *Website, given given) error {
-	if _, err := a.defineResource(account, kindWebsite, site.ID, site.Domain, site); err != nil {
-		return err
-	}
+func (a *applier) applyWebsite(account int64, site *Website, given given) {
+	a.defineResource(account, kindWebsite, site.ID, site.Domain, site)
 	for i := range site.Goals {
-		if _, err := a.defineResource(account, kindGoal, site.Goals[i].ID, site.Goals[i].Name, &site.Goals[i]); err != nil {
-			return err
-		}
+		site.Goals[i].WebsiteID = site.ID
+		a.defineResource(account, kindGoal, site.Goals[i].ID, site.Goals[i].Name, &site.Goals[i])
 	}
 	for i := range site.Targets {
-		if err := a.applyTarget(account, &site.Targets[i]); err != nil {
-			return err
-		}
+		site.Targets[i].WebsiteID = site.ID
+		a.applyTarget(account, &site.Targets[i])
 	}
 	for i := range site.Campaigns {
-		if err := a.applyCampaign(account, site, i, given.listElement("campaigns", i)); err != nil {
-			return err
-		}
+		site.Campaigns[i].WebsiteID = site.ID
+		a.applyCampaign(account, site, i, given.listElement("campaigns", i))
 	}
 	for i := range site.Widgets {
-		if err := a.applyWidget(account, site, &site.Widgets[i]); err != nil {
-			return err
-		}
+		site.Widgets[i].WebsiteID = site.ID
+		a.applyWidget(account, site, &site.Widgets[i])
 	}
-	return a.capsOfOthers(account, site)
+	a.capsOfOthers(account, site)
 }
 
-func (a *applier) applyWidget(account int64, site *Website, widget *Widget) error {
-	changed, err := a.defineResource(account, kindWidget, widget.ID, widget.Name, widget)
-	if err != nil {
-		return err
-	}
+func (a *applier) applyWidget(account int64, site *Website, widget *Widget) {
+	changed := a.defineResource(account, kindWidget, widget.ID, widget.Name, widget)
 	a.addNotes(changed, widget.creationNotes)
 	d := &declared{resource: resource{account, kindWidget, widget.ID}, name: widget.Name, initial: widget.Initial, shares: map[int64]Shares{}}
 	for i := range widget.Experiments {
 		d.shares[widget.Experiments[i].ID] = widget.Experiments[i].DeclaredShares()
 	}
-	if d.plans, err = a.changedPlans(d.resource, site, widget); err != nil {
-		return err
-	}
-	return a.addState(d, changed)
+	d.plans = a.changedPlans(d.resource, site, widget)
+	a.addState(d, changed)
 }
 
 // applyTarget applies a target. Its state contains only dates.
-func (a *applier) applyTarget(account int64, target *Target) error {
-	changed, err := a.defineResource(account, kindTarget, target.ID, target.Name, target)
-	if err != nil {
-		return err
-	}
-	return a.addState(&declared{resource{account, kindTarget, target.ID}, target.Name, Initial{CreateDate: target.CreateDate}, nil, nil}, changed)
+func (a *applier) applyTarget(account int64, target *Target) {
+	changed := a.defineResource(account, kindTarget, target.ID, target.Name, target)
+	a.addState(&declared{resource{account, kindTarget, target.ID}, target.Name, Initial{CreateDate: target.CreateDate}, nil, nil}, changed)
 }
 
 // applyWebhook applies a webhook. Its state contains only dates: it receives the messages since its creation.
-func (a *applier) applyWebhook(account int64, hook *Webhook) error {
-	changed, err := a.defineResource(account, kindWebhook, hook.ID, hook.URL, hook)
-	if err != nil {
-		return err
-	}
-	return a.addState(&declared{resource: resource{account, kindWebhook, hook.ID}, name: hook.URL}, changed)
+func (a *applier) applyWebhook(account int64, hook *Webhook) {
+	changed := a.defineResource(account, kindWebhook, hook.ID, hook.URL, hook)
+	a.addState(&declared{resource: resource{account, kindWebhook, hook.ID}, name: hook.URL}, changed)
 }
 
-func (a *applier) applyCampaign(account int64, site *Website, i int, given given) error {
+func (a *applier) applyCampaign(account int64, site *Website, i int, given given) {
 	campaign := &site.Campaigns[i]
-	changed, err := a.defineResource(account, kindCampaign, campaign.ID, campaign.Name, campaign)
-	if err != nil {
-		return err
-	}
+	changed := a.defineResource(account, kindCampaign, campaign.ID, campaign.Name, campaign)
 	if changed {
 		a.changes[len(a.changes)-1].Shares = campaign.namedShares()
 	}
 	a.addNotes(changed, func() []string { return campaign.creationNotes(given) })
 	d := &declared{resource{account, kindCampaign, campaign.ID}, campaign.Name, campaign.Initial, map[int64]Shares{0: campaign.DeclaredShares()}, nil}
-	if d.plans, err = a.changedPlans(d.resource, site, campaign); err != nil {
-		return err
-	}
-	return a.addState(d, changed)
+	d.plans = a.changedPlans(d.resource, site, campaign)
+	a.addState(d, changed)
 }
 
 // planned is a resource with plans: a campaign or a widget.
@@ -251,46 +223,36 @@ type planned interface {
 
 // changedPlans returns the plans of a resource before and after the file is applied. It
 // returns nil if the resource is new, or if its plans are replaced.
-func (a *applier) changedPlans(r resource, site *Website, after planned) (*[2]map[int64]Plan, error) {
-	before, err := a.plansBefore(key{r.account, r.kind, r.id, partDefinition})
-	if err != nil || before == nil || a.declares.ReplacePlans {
-		return nil, err
+func (a *applier) changedPlans(r resource, site *Website, after planned) *[2]map[int64]Plan {
+	before := a.plansBefore(key{r.account, r.kind, r.id, partDefinition})
+	if before == nil || a.declares.ReplacePlans {
+		return nil
 	}
-	return &[2]map[int64]Plan{before, after.plansByExperiment(func(goal int64) *schema.Cap { return a.capAfter(r.account, site, goal) })}, nil
+	return &[2]map[int64]Plan{before, after.plansByExperiment(func(goal int64) *schema.Cap { return a.capAfter(r.account, site, goal) })}
 }
 
 // capsOfOthers records the plans of campaigns and widgets that the file does not name, if the
 // cap of their primary goal changes. Pruned campaigns and widgets have no plans to record.
-func (a *applier) capsOfOthers(account int64, site *Website) error {
+func (a *applier) capsOfOthers(account int64, site *Website) {
 	if a.declares.Prune {
-		return nil
+		return
 	}
-	record := func(r resource, name string, of planned) error {
-		if a.named[key{r.account, r.kind, r.id, partDefinition}] {
-			return nil
+	record := func(kind kind, id, website int64, name string, of planned) {
+		r := resource{account, kind, id}
+		if website != site.ID || a.named[key{account, kind, id, partDefinition}] {
+			return
 		}
-		plans, err := a.changedPlans(r, site, of)
-		if err != nil || plans == nil || reflect.DeepEqual(plans[0], plans[1]) {
-			return err
+		if plans := a.changedPlans(r, site, of); plans != nil && !reflect.DeepEqual(plans[0], plans[1]) {
+			a.addState(&declared{resource: r, name: name, plans: plans}, false)
 		}
-		return a.addState(&declared{resource: r, name: name, plans: plans}, false)
 	}
 	owned := a.known.AccountResources(account)
 	for id, campaign := range owned.Campaigns {
-		if campaign.WebsiteID == site.ID {
-			if err := record(resource{account, kindCampaign, id}, campaign.Name, &campaign.Campaign); err != nil {
-				return err
-			}
-		}
+		record(kindCampaign, id, campaign.WebsiteID, campaign.Name, &campaign.Campaign)
 	}
 	for id, widget := range owned.Widgets {
-		if widget.WebsiteID == site.ID {
-			if err := record(resource{account, kindWidget, id}, widget.Name, &widget.Widget); err != nil {
-				return err
-			}
-		}
+		record(kindWidget, id, widget.WebsiteID, widget.Name, &widget.Widget)
 	}
-	return nil
 }
 
 // capBefore returns the cap of a goal before the file is applied.
@@ -310,23 +272,32 @@ func (a *applier) capAfter(account int64, site *Website, goal int64) *schema.Cap
 
 // plansBefore returns the plans of a campaign or a widget before the file is applied, or nil if
 // the resource is new. On a retry, the stored definition may already be the one in the file.
-func (a *applier) plansBefore(at key) (map[int64]Plan, error) {
-	if before, known := a.plans[at]; known {
-		return before, nil
-	}
+func (a *applier) plansBefore(at key) map[int64]Plan {
 	row, exists := a.current[at]
-	if !exists {
-		return nil, nil
+	if a.plans[at] == nil && exists {
+		var defined planned = &Campaign{}
+		if at.Kind == kindWidget {
+			defined = &Widget{}
+		}
+		a.decodeRow(&row, defined)
+		a.plans[at] = defined.plansByExperiment(func(goal int64) *schema.Cap { return a.capBefore(at.AccountID, goal) })
 	}
-	var defined planned = &Campaign{}
-	if at.Kind == kindWidget {
-		defined = &Widget{}
+	return a.plans[at]
+}
+
+// encodeBody returns the body of a row.
+func (a *applier) encodeBody(of any) string {
+	text, err := json.Marshal(of)
+	if err != nil {
+		a.err = err
 	}
-	if err := json.Unmarshal([]byte(row.Body), defined); err != nil {
-		return nil, fmt.Errorf("%s %d: %w", at.Kind, at.ID, err)
+	return string(text)
+}
+
+func (a *applier) decodeRow(r *row, into any) {
+	if err := json.Unmarshal([]byte(r.Body), into); err != nil {
+		a.err = fmt.Errorf("%s of %s %d: %w", r.Part, r.Kind, r.ID, err)
 	}
-	a.plans[at] = defined.plansByExperiment(func(goal int64) *schema.Cap { return a.capBefore(at.AccountID, goal) })
-	return a.plans[at], nil
 }
 
 // namedShares returns the fractions of the variations. Control gets its percentage.
@@ -346,28 +317,21 @@ func (c *Campaign) namedShares() []NamedShare {
 
 // defineResource adds a row for a definition that is new or has changed, and reports
 // whether it did.
-func (a *applier) defineResource(account int64, k kind, id int64, name string, definition any) (bool, error) {
-	body, err := encodeJSON(definition)
-	if err != nil {
-		return false, err
-	}
+func (a *applier) defineResource(account int64, k kind, id int64, name string, definition any) bool {
+	body := a.encodeBody(definition)
 	at := key{account, k, id, partDefinition}
 	a.named[at] = true
 	before, exists := a.current[at]
 	if exists && !before.Archived && before.Body == body {
-		return false, nil
+		return false
 	}
-	fields, err := fieldChanges(before.Body, body)
-	if err != nil {
-		return false, err
-	}
-	change := Change{AccountID: account, Kind: string(k), ID: id, Name: name, Created: !exists || before.Archived, Fields: fields}
-	if change.Created {
-		change.Fields = nil
+	change := Change{AccountID: account, Kind: string(k), ID: id, Name: name, Created: !exists || before.Archived}
+	if !change.Created {
+		change.Fields = a.fieldChanges(&before, body)
 	}
 	a.changes = append(a.changes, change)
 	a.rows = append(a.rows, row{key: at, Version: before.Version + 1, Body: body})
-	return true, nil
+	return true
 }
 
 // declared is a resource in the file that has a state.
@@ -381,7 +345,7 @@ type declared struct {
 
 // addState adds the first state of a resource. For an existing resource, it adds the
 // changed state if the definition changed or the shares are corrected.
-func (a *applier) addState(d *declared, changed bool) error {
+func (a *applier) addState(d *declared, changed bool) {
 	at := key{d.account, d.kind, d.id, partState}
 	a.named[at] = true
 	before, exists := a.current[at]
@@ -396,35 +360,22 @@ func (a *applier) addState(d *declared, changed bool) error {
 		state.Runs = []Run{{From: *state.StartDate, To: state.EndDate, StartedBy: a.author}}
 	}
 	if exists && (d.kind != kindWebhook || !before.Archived) { // a webhook that was archived gets a new date of creation
-		if err := json.Unmarshal([]byte(before.Body), &state); err != nil {
-			return fmt.Errorf("state of %s %d: %w", d.kind, d.id, err)
-		}
+		a.decodeRow(&before, &state)
 	}
-	was, err := encodeJSON(state.ShareHistory)
-	if err != nil {
-		return err
-	}
+	was := a.encodeBody(state.ShareHistory)
 	// The shares and the plan may differ even if the definition is unchanged: the shares
 	// are corrected, or another server's row has replaced the row that recorded them.
 	planned := d.plans != nil && state.recordPlans(d.plans[0], d.plans[1], a.now)
 	shared := state.recordShares(d.shares, a.now, a.declares.CorrectShares)
 	if exists && !changed && !planned && !shared {
-		return nil
+		return
 	}
 	if exists && !changed && shared {
-		is, err := encodeJSON(state.ShareHistory)
-		if err != nil {
-			return err
-		}
-		a.changes = append(a.changes, Change{AccountID: d.account, Kind: string(d.kind), ID: d.id, Name: d.name, Fields: []FieldChange{{"shareHistory", JSONText(was), JSONText(is)}}})
+		fields := []FieldChange{{"shareHistory", JSONText(was), JSONText(a.encodeBody(state.ShareHistory))}}
+		a.changes = append(a.changes, Change{AccountID: d.account, Kind: string(d.kind), ID: d.id, Name: d.name, Fields: fields})
 	}
 	state.UpdateDate = a.now
-	body, err := encodeJSON(state)
-	if err != nil {
-		return err
-	}
-	a.rows = append(a.rows, row{key: at, Version: before.Version + 1, Body: body})
-	return nil
+	a.rows = append(a.rows, row{key: at, Version: before.Version + 1, Body: a.encodeBody(state)})
 }
 
 func utcTime(d *Date) *time.Time {
@@ -435,30 +386,18 @@ func utcTime(d *Date) *time.Time {
 	return &u
 }
 
-// fieldChanges returns the differences of two JSON objects, ordered by field
-// name.
-func fieldChanges(before, after string) ([]FieldChange, error) {
+// fieldChanges returns the differences between a stored definition and another one, ordered by field name.
+func (a *applier) fieldChanges(before *row, after string) (changes []FieldChange) {
 	var was, is map[string]json.RawMessage
-	if before != "" {
-		if err := json.Unmarshal([]byte(before), &was); err != nil {
-			return nil, err
-		}
-	}
-	if err := json.Unmarshal([]byte(after), &is); err != nil {
-		return nil, err
-	}
-	fields := map[string]bool{}
-	for field := range was {
-		fields[field] = true
-	}
-	for field := range is {
-		fields[field] = true
-	}
-	var changes []FieldChange
+	a.decodeRow(before, &was)
+	a.decodeRow(&row{key: before.key, Body: after}, &is)
+	fields := map[string]json.RawMessage{}
+	maps.Copy(fields, was)
+	maps.Copy(fields, is)
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
 		if string(was[field]) != string(is[field]) {
 			changes = append(changes, FieldChange{Field: field, Before: JSONText(was[field]), After: JSONText(is[field])})
 		}
 	}
-	return changes, nil
+	return changes
 }

@@ -22,7 +22,6 @@ const maxFile = 16 << 20
 func ReadYAML(r io.Reader) (File, error) {
 	var file File
 	found, err := decodeYAML(r, &file)
-	file.setWebsites()
 	file.faults, file.missing, file.lines = found.faults, found.missing, found.lines
 	return file, err
 }
@@ -89,24 +88,4 @@ func parseDocument(text []byte) (ast.Node, error) {
 		body = doc.Body
 	}
 	return body, nil
-}
-
-func (f *File) setWebsites() {
-	for a := range f.Accounts {
-		for w := range f.Accounts[a].Websites {
-			site := &f.Accounts[a].Websites[w]
-			for i := range site.Goals {
-				site.Goals[i].WebsiteID = site.ID
-			}
-			for i := range site.Targets {
-				site.Targets[i].WebsiteID = site.ID
-			}
-			for i := range site.Campaigns {
-				site.Campaigns[i].WebsiteID = site.ID
-			}
-			for i := range site.Widgets {
-				site.Widgets[i].WebsiteID = site.ID
-			}
-		}
-	}
 }

@@ -113,22 +113,6 @@ func (s *Snapshot) AccountTokens(account int64) []Token {
 	return tokens
 }
 
-func (o *AccountResources) goalsOf(website int64) ids {
-	found := ids{}
-	for id, goal := range o.Goals {
-		found[id] = goal.WebsiteID == website
-	}
-	return found
-}
-
-func (o *AccountResources) targetsOf(website int64) ids {
-	found := ids{}
-	for id, target := range o.Targets {
-		found[id] = target.WebsiteID == website
-	}
-	return found
-}
-
 func newSnapshot(rows []row) (*Snapshot, error) {
 	s := &Snapshot{accounts: map[int64]*AccountResources{}, websites: map[int64]int64{}, archived: map[int64]int64{}, tokens: map[Digest]Token{}}
 	versions := map[int64]uint64{}

@@ -115,11 +115,6 @@ func (f *File) validateAgainst(known *Snapshot) error {
 
 type ids map[int64]bool
 
-// sortedIDs returns the ids in ascending order.
-func (i ids) sortedIDs() []int64 {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(i)), func(id int64) bool { return !i[id] })
-}
-
 type checker struct {
 	known  *Snapshot
 	prune  bool // resources that the file does not name are archived, so the file must not refer to them
@@ -178,7 +173,7 @@ func (c *checker) checkReference(path string, id int64, known ids, kind string) 
 		return
 	}
 	detail := noSuch + kind
-	if nearest := nearestID(id, known.sortedIDs()); nearest != nil {
+	if nearest := nearestID(id, slices.Sorted(maps.Keys(known))); nearest != nil {
 		detail += fmt.Sprintf("; the nearest is %d", *nearest)
 	}
 	c.addFault(path, id, detail)
@@ -214,7 +209,12 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 	c.checkLocale(path, site)
 	goals, targets := ids{}, ids{}
 	if !c.prune {
-		goals, targets = owner.goalsOf(site.ID), owner.targetsOf(site.ID)
+		for _, id := range declaredOf(owner.Goals, func(g Goal) bool { return g.WebsiteID == site.ID }) {
+			goals[id] = true
+		}
+		for _, id := range declaredOf(owner.Targets, func(t LiveTarget) bool { return t.WebsiteID == site.ID }) {
+			targets[id] = true
+		}
 	}
 	for i, goal := range site.Goals {
 		at := fmt.Sprintf("%s.goals[%d]", path, i)

@@ -1,7 +1,9 @@
 package outbox
 
 import (
+	"database/sql/driver"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"lifthouse/schema"
@@ -29,8 +31,17 @@ type Data struct {
 	URL string `json:"url,omitempty"` // of the page; set when the message is sent
 }
 
+// Value returns the data as JSON.
+func (d Data) Value() (driver.Value, error) {
+	text, err := json.Marshal(d)
+	return string(text), err
+}
+
+// Scan decodes the output of Value.
+func (d *Data) Scan(text any) error { return json.Unmarshal(fmt.Append(nil, text), d) }
+
 // NewMessage returns a message about a subject. It sets the ids of the data.
-func NewMessage(id string, account int64, event string, of Subject, state string, now time.Time, data *Data) (Message, error) {
+func NewMessage(id string, account int64, event string, of Subject, state string, now time.Time, data Data) Message {
 	data.AccountID, data.WebsiteID = account, of.WebsiteID
 	switch of.Kind {
 	case schema.SubjectCampaign:
@@ -39,6 +50,5 @@ func NewMessage(id string, account int64, event string, of Subject, state string
 		data.WidgetID, data.ExperimentID = of.ID, of.ExperimentID
 	case schema.SubjectNone: // a test message
 	}
-	body, err := json.Marshal(data)
-	return Message{ID: id, AccountID: account, Event: event, Subject: of, State: state, RecordedAt: now.UTC().Truncate(time.Millisecond), Body: body}, err
+	return Message{ID: id, AccountID: account, Event: event, Subject: of, State: state, RecordedAt: now.UTC().Truncate(time.Millisecond), Data: data}
 }

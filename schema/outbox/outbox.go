@@ -4,11 +4,9 @@ import (
 	"context"
 	_ "embed" // statements
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"lifthouse/schema"
@@ -33,13 +31,13 @@ var (
 
 // Message reports a decision, a failed check, or a start or stop.
 type Message struct {
-	ID         string // the same on all servers that find the same fact
-	AccountID  int64
-	Event      string // one of catalogue.WebhookEvents
-	Subject    Subject
-	State      string // the decision, the check, or empty
-	RecordedAt time.Time
-	Body       json.RawMessage // as it is sent; empty in messages that were loaded
+	ID         string    `json:"message"` // the same on all servers that find the same fact
+	AccountID  int64     `json:"-"`
+	Event      string    `json:"event"` // one of catalogue.WebhookEvents
+	Subject    Subject   `json:"-"`
+	State      string    `json:"-"` // the decision, the check, or empty
+	RecordedAt time.Time `json:"recordedAt"`
+	Data       Data      `json:"data"` // none in messages from ReadMessages
 }
 
 // Subject is what a message is about.
@@ -64,102 +62,44 @@ func MessageID(account int64, parts ...any) string {
 
 // Outbox is the tables messages and deliveries of a store.
 type Outbox struct {
-	conn driver.Conn
-
-	mu     sync.Mutex // protects the following, and is held while messages are read and written
-	loaded bool
-	known  map[string]*Message // stored messages by id, without their bodies
-	last   map[topic]*Message  // the last of them about a topic
-	added  chan struct{}       // closed after messages were written, or a delivery was requested
-}
-
-// topic is what a message says something new about: a decision or a check of a subject.
-type topic struct {
-	account int64
-	subject Subject
-	state   string
+	conn  driver.Conn
+	added chan struct{}
 }
 
 // New returns the outbox of a store.
-func New(conn driver.Conn) *Outbox {
-	return &Outbox{conn: conn, known: map[string]*Message{}, last: map[topic]*Message{}, added: make(chan struct{})}
-}
+func New(conn driver.Conn) *Outbox { return &Outbox{conn, make(chan struct{}, 1)} }
 
-// Added returns a channel that is closed when this process next adds something to deliver.
-func (o *Outbox) Added() <-chan struct{} {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.added
-}
+// Added returns a channel that has an element after this process added something to deliver.
+func (o *Outbox) Added() <-chan struct{} { return o.added }
 
-// signalAdded wakes the callers that wait. The caller holds the lock.
 func (o *Outbox) signalAdded() {
-	close(o.added)
-	o.added = make(chan struct{})
-}
-
-// LoadMessages reads the stored messages, if this process has not read them yet.
-func (o *Outbox) LoadMessages(ctx context.Context) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.loaded {
-		return nil
+	select {
+	case o.added <- struct{}{}:
+	default:
 	}
-	return o.readKnown(ctx, nil)
 }
 
-// ReloadMessages reads the stored messages again, because other servers may have written some.
-func (o *Outbox) ReloadMessages(ctx context.Context) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.readKnown(ctx, nil)
-}
-
-// FindMessage returns the message with an id, without its body, or nil. The messages must be loaded.
-func (o *Outbox) FindMessage(id string) *Message {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.known[id]
-}
-
-// LastAbout returns the last message of an account about a subject with a state, or nil. The messages must be loaded.
-func (o *Outbox) LastAbout(account int64, of Subject, state string) *Message {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.last[topic{account, of, state}]
-}
-
-// readKnown reads the messages with some ids; none: all messages. The caller holds the lock.
-func (o *Outbox) readKnown(ctx context.Context, ids []string) error {
-	all, err := schema.QueryRows(ctx, o.conn, knownSQL, func(row driver.Rows, m *Message) error { return m.scanRow(row) },
-		clickhouse.Named("all", len(ids) == 0), clickhouse.Named("ids", ids))
+// ReadMessages returns the stored messages about a subject of an account, and those with some ids, in the order in which
+// they were recorded, without their data.
+func (o *Outbox) ReadMessages(ctx context.Context, account int64, of Subject, ids ...string) ([]Message, error) {
+	found, err := schema.QueryRows(ctx, o.conn, knownSQL, func(row driver.Rows, m *Message) error { return m.scanRow(row) },
+		clickhouse.Named("account", account), clickhouse.Named("subject", string(of.Kind)), clickhouse.Named("id", of.ID),
+		clickhouse.Named("experiment", of.ExperimentID), clickhouse.Named("ids", ids))
 	if err != nil {
-		return fmt.Errorf("read messages: %w", err)
+		return nil, fmt.Errorf("read messages: %w", err)
 	}
-	for i := range all { // in the order in which they were recorded
-		o.addKnown(&all[i])
-	}
-	o.loaded = o.loaded || len(ids) == 0
-	return nil
-}
-
-func (o *Outbox) addKnown(m *Message) {
-	o.known[m.ID] = m
-	if at := (topic{m.AccountID, m.Subject, m.State}); o.last[at] == nil || !m.RecordedAt.Before(o.last[at].RecordedAt) {
-		o.last[at] = m
-	}
+	return found, nil
 }
 
 func (m *Message) scanRow(row driver.Rows, more ...any) error {
-	var kind, body string
 	s := &m.Subject
-	columns := []any{&m.AccountID, &m.ID, &m.Event, &s.WebsiteID, &kind, &s.ID, &s.ExperimentID, &m.State, &m.RecordedAt, &body}
+	columns := []any{&m.AccountID, &m.ID, &m.Event, &s.WebsiteID, (*string)(&s.Kind), &s.ID, &s.ExperimentID, &m.State, &m.RecordedAt, &m.Data}
 	err := row.Scan(append(columns, more...)...)
-	s.Kind, m.Body, m.RecordedAt = schema.Subject(kind), json.RawMessage(body), m.RecordedAt.UTC()
+	m.RecordedAt = m.RecordedAt.UTC()
 	return err
 }
 
-// WriteMessages writes the messages that are not stored yet, and returns their number. Then FindMessage finds all of them.
+// WriteMessages writes the messages that are not stored yet, and returns their number.
 func (o *Outbox) WriteMessages(ctx context.Context, messages []Message) (int, error) {
 	if len(messages) == 0 {
 		return 0, nil
@@ -168,32 +108,24 @@ func (o *Outbox) WriteMessages(ctx context.Context, messages []Message) (int, er
 	for i := range messages {
 		ids[i] = messages[i].ID
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if err := o.readKnown(ctx, ids); err != nil {
+	stored, err := o.ReadMessages(ctx, 0, Subject{}, ids...)
+	if err != nil {
 		return 0, err
 	}
-	missing := slices.DeleteFunc(slices.Clone(messages), func(m Message) bool { return o.known[m.ID] != nil })
+	missing := slices.DeleteFunc(slices.Clone(messages), func(m Message) bool {
+		return slices.ContainsFunc(stored, func(s Message) bool { return s.ID == m.ID })
+	})
 	if len(missing) == 0 {
 		return 0, nil
 	}
-	err := schema.InsertRows(ctx, o.conn, insertMessageSQL, missing, func(m *Message) []any {
+	err = schema.InsertRows(ctx, o.conn, insertMessageSQL, missing, func(m *Message) []any {
 		s := &m.Subject
-		return []any{m.AccountID, m.ID, m.Event, s.WebsiteID, string(s.Kind), s.ID, s.ExperimentID, m.State, m.RecordedAt, string(m.Body)}
+		return []any{m.AccountID, m.ID, m.Event, s.WebsiteID, string(s.Kind), s.ID, s.ExperimentID, m.State, m.RecordedAt, m.Data}
 	})
 	if err != nil {
 		return 0, fmt.Errorf("write messages: %w", err)
 	}
 	o.signalAdded()
-	if err := o.readKnown(ctx, ids); err != nil { // another server may have been faster
-		return len(missing), err
-	}
-	for i := range missing {
-		if m := &missing[i]; o.known[m.ID] == nil { // another replica was read, which does not have it yet
-			m.Body = nil
-			o.addKnown(m)
-		}
-	}
 	return len(missing), nil
 }
 
@@ -220,25 +152,16 @@ type Delivery struct {
 	Attempts  uint64    `json:"attempts"`         // in all; not stored
 }
 
-// RecordDelivery stores an attempt or a request.
-func (o *Outbox) RecordDelivery(ctx context.Context, d Delivery) error {
-	if err := o.insertDeliveries(ctx, []Delivery{d}); err != nil {
-		return err
-	}
-	if d.Outcome == Requested {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.signalAdded()
-	}
-	return nil
-}
-
-func (o *Outbox) insertDeliveries(ctx context.Context, deliveries []Delivery) error {
+// RecordDeliveries stores attempts or requests.
+func (o *Outbox) RecordDeliveries(ctx context.Context, deliveries ...Delivery) error {
 	err := schema.InsertRows(ctx, o.conn, insertDeliverySQL, deliveries, func(d *Delivery) []any {
 		return []any{d.AccountID, d.WebhookID, d.MessageID, d.At, string(d.Outcome), d.Status, d.Detail}
 	})
 	if err != nil {
 		return fmt.Errorf("record delivery: %w", err)
+	}
+	if slices.ContainsFunc(deliveries, func(d Delivery) bool { return d.Outcome == Requested }) {
+		o.signalAdded()
 	}
 	return nil
 }
@@ -268,7 +191,7 @@ func (o *Outbox) PendingMessages(ctx context.Context, account, webhook int64, ev
 // Sent is a message with its deliveries.
 type Sent struct {
 	Message
-	Deliveries []Delivery // by webhook; none: no webhook takes the event
+	Deliveries []Delivery `json:"deliveries"` // by webhook; none: no webhook takes the event
 }
 
 // RecentMessages returns the latest messages of an account, the latest first, with the state of their deliveries. If
@@ -300,11 +223,16 @@ func (o *Outbox) RecentMessages(ctx context.Context, account, website int64, lim
 // CopyFrom adds the messages of accounts in another store that this store lacks, with the state of their deliveries, and
 // returns their number.
 func (o *Outbox) CopyFrom(ctx context.Context, from driver.Conn, accounts []int64) (int, error) {
-	if err := o.ReloadMessages(ctx); err != nil {
-		return 0, err
-	}
 	copied := 0
 	for _, account := range accounts {
+		own, err := o.RecentMessages(ctx, account, 0, math.MaxUint32)
+		if err != nil {
+			return copied, err
+		}
+		known := map[string]bool{}
+		for i := range own {
+			known[own[i].ID] = true
+		}
 		sent, err := New(from).RecentMessages(ctx, account, 0, math.MaxUint32)
 		if err != nil {
 			return copied, err
@@ -312,11 +240,11 @@ func (o *Outbox) CopyFrom(ctx context.Context, from driver.Conn, accounts []int6
 		var messages []Message
 		var deliveries []Delivery
 		for i := range sent {
-			if o.FindMessage(sent[i].ID) == nil {
+			if !known[sent[i].ID] {
 				messages, deliveries = append(messages, sent[i].Message), append(deliveries, sent[i].Deliveries...)
 			}
 		}
-		if err := o.insertDeliveries(ctx, deliveries); err != nil { // first, so a server of this store does not deliver again
+		if err := o.RecordDeliveries(ctx, deliveries...); err != nil { // first, so a server of this store does not deliver again
 			return copied, err
 		}
 		n, err := o.WriteMessages(ctx, messages)

@@ -4,6 +4,7 @@ package webhook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -56,7 +58,7 @@ const (
 
 // NewSender returns a sender of the messages of a store.
 func NewSender(box *outbox.Outbox, c *catalogue.Catalogue, o Options) *Sender {
-	dialer := &net.Dialer{Timeout: attemptTimeout}
+	dialer := &net.Dialer{}
 	if !o.AllowPrivate {
 		// The address is checked when the connection is made, after DNS. So a name cannot lead to a private address.
 		dialer.Control = ssrf.New(ssrf.WithAnyPort()).Safe
@@ -64,10 +66,7 @@ func NewSender(box *outbox.Outbox, c *catalogue.Catalogue, o Options) *Sender {
 	return &Sender{Options: o, outbox: box, catalogue: c, client: &http.Client{
 		Timeout:       attemptTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			DialContext: dialer.DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeaders,
-			TLSHandshakeTimeout: attemptTimeout, ForceAttemptHTTP2: true,
-		},
+		Transport:     &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeaders},
 	}}
 }
 
@@ -87,16 +86,12 @@ const (
 // FollowMessages delivers messages until the context ends.
 func (s *Sender) FollowMessages(ctx context.Context) {
 	for {
-		added := s.outbox.Added()
 		wait := s.deliverRound(ctx)
-		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return
-		case <-added:
-			timer.Stop()
-		case <-timer.C:
+		case <-s.outbox.Added():
+		case <-time.After(wait):
 		}
 	}
 }
@@ -107,13 +102,11 @@ func (s *Sender) deliverRound(ctx context.Context) time.Duration {
 	if s.Lease != nil {
 		longest = pollInterval
 	}
-	if !hasWebhooks(s.catalogue.Snapshot()) {
-		return longest
+	var next time.Time
+	held, err := s.holdsLease(ctx)
+	if held {
+		next, err = s.DeliverDue(ctx, time.Now())
 	}
-	if !s.holdsLease(ctx) {
-		return longest
-	}
-	next, err := s.DeliverDue(ctx, time.Now())
 	if err != nil && ctx.Err() == nil {
 		slog.WarnContext(ctx, "deliver webhooks failed", "err", err)
 	}
@@ -123,30 +116,20 @@ func (s *Sender) deliverRound(ctx context.Context) time.Duration {
 	return max(0, min(longest, time.Until(next)))
 }
 
-// holdsLease reports whether this process may deliver. It renews the lease if it is old.
-func (s *Sender) holdsLease(ctx context.Context) bool {
+// holdsLease reports whether this process may deliver, if there are webhooks. It renews the lease if it is old.
+func (s *Sender) holdsLease(ctx context.Context) (bool, error) {
+	if !slices.ContainsFunc(s.catalogue.Snapshot().AllAccounts(), func(o *catalogue.AccountResources) bool { return len(o.Webhooks) > 0 }) {
+		return false, nil
+	}
 	if s.Lease == nil || time.Since(s.leased) <= renewAfter {
-		return true
+		return true, nil
 	}
 	taken := time.Now()
 	held, err := s.Lease.TakeLease(ctx)
-	if err != nil && ctx.Err() == nil {
-		slog.WarnContext(ctx, "deliver webhooks failed", "err", err)
+	if s.leased = taken; !held {
+		s.leased = time.Time{}
 	}
-	s.leased = time.Time{}
-	if held {
-		s.leased = taken
-	}
-	return held
-}
-
-func hasWebhooks(snapshot *catalogue.Snapshot) bool {
-	for _, owned := range snapshot.AllAccounts() {
-		if len(owned.Webhooks) > 0 {
-			return true
-		}
-	}
-	return false
+	return held, err
 }
 
 // DeliverDue delivers the messages that are due at a time, and returns when the next one is due; zero: none waits.
@@ -199,7 +182,7 @@ func (s *Sender) deliverTo(ctx context.Context, account int64, hook *catalogue.L
 			if d.Outcome == outbox.Retrying && d.At.Sub(p.DueSince) >= retriedFor {
 				d.Outcome = outbox.Failed
 			}
-			if err := s.outbox.RecordDelivery(ctx, d); err != nil {
+			if err := s.outbox.RecordDeliveries(ctx, d); err != nil {
 				return time.Time{}, err
 			}
 			if s.Count != nil {
@@ -255,13 +238,10 @@ func (s *Sender) attemptDelivery(ctx context.Context, account int64, hook *catal
 }
 
 // SendTest sends a test message to a webhook at once, and returns the outcome. The message is not stored.
-func (s *Sender) SendTest(ctx context.Context, account int64, hook *catalogue.LiveWebhook) (outbox.Delivery, error) {
+func (s *Sender) SendTest(ctx context.Context, account int64, hook *catalogue.LiveWebhook) outbox.Delivery {
 	id := outbox.MessageID(account, "test ", hook.ID, " ", time.Now().UnixNano())
-	m, err := outbox.NewMessage(id, account, "webhook.test", outbox.Subject{Kind: schema.SubjectNone}, "", time.Now(), &outbox.Data{Name: "Test", Text: "This is a test message of Lifthouse."})
-	if err != nil {
-		return outbox.Delivery{}, err
-	}
-	return s.attemptDelivery(ctx, account, hook, &m, time.Now), nil
+	m := outbox.NewMessage(id, account, "webhook.test", outbox.Subject{Kind: schema.SubjectNone}, "", time.Now(), outbox.Data{Name: "Test", Text: "This is a test message of Lifthouse."})
+	return s.attemptDelivery(ctx, account, hook, &m, time.Now)
 }
 
 // sendMessage sends a message. It returns the status of the response, or 0, and whether the receiver does not want further
@@ -342,10 +322,8 @@ func readSecret(path string) (string, error) {
 
 // describeFailure returns an error as text without the URL, which may have a secret.
 func describeFailure(err error) string {
-	for _, prohibited := range []error{ssrf.ErrProhibitedIP, ssrf.ErrProhibitedNetwork} {
-		if errors.Is(err, prohibited) {
-			return "the address is private or reserved; --webhook-private-addresses allows it"
-		}
+	if errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork) {
+		return "the address is private or reserved; --webhook-private-addresses allows it"
 	}
 	text := err.Error()
 	var request *url.Error
@@ -364,10 +342,7 @@ type standardMessage struct {
 
 // encodeBody returns the body of a request.
 func (s *Sender) encodeBody(format string, m *outbox.Message) ([]byte, error) {
-	var data outbox.Data
-	if err := json.Unmarshal(m.Body, &data); err != nil {
-		return nil, err
-	}
+	data := m.Data
 	data.URL = s.PublicURL + data.PagePath()
 	if format == catalogue.FormatSlack {
 		return json.Marshal(map[string]string{"text": slackText(m, &data)})
@@ -385,11 +360,7 @@ var slackHeadings = map[string]string{
 // slackText returns a message in Slack's markup: a line with a link to the page, and the sentences.
 func slackText(m *outbox.Message, data *outbox.Data) string {
 	escape := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace
-	heading := slackHeadings[m.Event]
-	if heading == "" {
-		heading = "Test"
-	}
-	lines := []string{fmt.Sprintf("*%s: <%s|%s>*", heading, escape(data.URL), strings.ReplaceAll(escape(data.Name), "\n", " ")), escape(data.Text)}
+	lines := []string{fmt.Sprintf("*%s: <%s|%s>*", cmp.Or(slackHeadings[m.Event], "Test"), escape(data.URL), strings.ReplaceAll(escape(data.Name), "\n", " ")), escape(data.Text)}
 	if data.Sentence != "" {
 		lines = append(lines, escape(data.Sentence))
 	}

@@ -382,7 +382,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"serve", "--lisen", "x"}, exitUsage, "unknown flag: --lisen"},
 		{[]string{"serve", "--store", "postgres://x"}, exitUsage, "must be embedded:DIR"},
 		{[]string{"apply"}, exitUsage, "no file given"},
-		{[]string{"token", "revoke"}, exitUsage, "takes one id"},
+		{[]string{"token", "revoke"}, exitUsage, "takes one argument"},
 		{[]string{"token", "revoke", "first"}, exitUsage, `id "first": must be an integer`},
 	} {
 		code, out, complaints := other(t, nil, test.args...)

@@ -40,8 +40,8 @@ SELECT
 FROM messages AS m
 LEFT JOIN attempts AS a ON m.message_id = a.message_id
 WHERE m.account_id = {account:Int64}
-    AND (m.recorded_at >= {since:DateTime64(3, 'UTC')} OR a.last = 'requested')
-    AND (has({events:Array(String)}, m.event) OR a.last = 'requested')
+    AND (m.recorded_at >= {since:DateTime64(3, 'UTC')} OR a.requested_at > toDateTime64(0, 3, 'UTC'))
+    AND (has({events:Array(String)}, m.event) OR a.requested_at > toDateTime64(0, 3, 'UTC'))
     AND a.last NOT IN ('delivered', 'failed')
 ORDER BY m.recorded_at, m.message_id
 LIMIT 1 BY m.message_id

@@ -28,11 +28,9 @@ func (s *server) addSetup(router *gin.Engine) {
 	}
 	getRoutes(admin)("/catalogue", s.getCatalogue, yamlType, results.JSON)
 	admin.PUT("/catalogue", change(s.putCatalogue))
-	for path, shares := range map[string]bool{"/tokens": false, "/shares": true} {
-		getRoutes(limited)(path, s.listTokens(shares))
-		limited.DELETE(path+"/:id", change(s.revokeToken(shares)))
-	}
+	getRoutes(limited)("/tokens", s.listTokens)
 	limited.POST("/tokens", change(s.createToken))
+	limited.DELETE("/tokens/:id", change(s.revokeToken))
 	limited.POST("/shares", change(s.createShare))
 }
 

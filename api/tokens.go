@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -35,22 +34,18 @@ func newToken(t *catalogue.Token) token {
 	return token{ID: t.ID, Name: t.Name, Scopes: t.Scopes, WebsiteID: t.WebsiteID, PageSubject: t.Shared, CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt}
 }
 
-// listTokens returns the tokens of the account, or only its share links.
-func (s *server) listTokens(shares bool) func(*gin.Context) (any, error) {
-	return func(c *gin.Context) (any, error) {
-		if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
-			return nil, err
-		}
-		list := []token{}
-		for _, t := range s.catalogue.Snapshot().AccountTokens(tokenOf(c).AccountID) {
-			if !shares || t.Shared != nil {
-				list = append(list, newToken(&t))
-			}
-		}
-		c.Header("X-Total-Count", strconv.Itoa(len(list)))
-		body, err := render.JSON(list)
-		return reply{kind: results.JSON, body: body, keep: notKept}, err
+// listTokens returns the tokens of the account, including its share links.
+func (s *server) listTokens(c *gin.Context) (any, error) {
+	if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
+		return nil, err
 	}
+	list := []token{}
+	for _, t := range s.catalogue.Snapshot().AccountTokens(tokenOf(c).AccountID) {
+		list = append(list, newToken(&t))
+	}
+	c.Header("X-Total-Count", strconv.Itoa(len(list)))
+	body, err := render.JSON(list)
+	return reply{kind: results.JSON, body: body, keep: notKept}, err
 }
 
 // createToken creates a token of the account. The response has its secret, which cannot be
@@ -68,7 +63,7 @@ func (s *server) createToken(c *gin.Context) (any, error) {
 	}
 	made := catalogue.Token{AccountID: tokenOf(c).AccountID, Name: asked.Name, Scopes: asked.Scopes, WebsiteID: asked.WebsiteID}
 	made.SetLifetime(lifetime)
-	return s.storeToken(c, made, "/tokens/", func(shown *token, secret string) { shown.Secret = secret })
+	return s.storeToken(c, made, func(shown *token, secret string) { shown.Secret = secret })
 }
 
 // createShare creates a share link. The response has its address, which cannot be shown
@@ -86,13 +81,13 @@ func (s *server) createShare(c *gin.Context) (any, error) {
 	}
 	owned, _ := s.accountResources(c)
 	made := catalogue.NewShare(owned.ID, asked.Name, asked.PageSubject, lifetime)
-	return s.storeToken(c, made, "/shares/", func(shown *token, secret string) {
+	return s.storeToken(c, made, func(shown *token, secret string) {
 		shown.URL = owned.ShareLink(s.options.PublicURL, made.Shared, secret)
 	})
 }
 
 // storeToken creates a token and returns it, with its secret as show sets it.
-func (s *server) storeToken(c *gin.Context, made catalogue.Token, place string, show func(shown *token, secret string)) (any, error) {
+func (s *server) storeToken(c *gin.Context, made catalogue.Token, show func(shown *token, secret string)) (any, error) {
 	var secret string
 	ctx := byToken(c)
 	err := within(ctx, func() (err error) {
@@ -108,38 +103,29 @@ func (s *server) storeToken(c *gin.Context, made catalogue.Token, place string, 
 	}
 	shown := newToken(&made)
 	show(&shown, secret)
-	c.Header("Location", fmt.Sprint(place, made.ID))
+	c.Header("Location", fmt.Sprint("/tokens/", made.ID))
 	body, err := render.JSON(shown)
 	return reply{status: http.StatusCreated, kind: results.JSON, body: body, keep: notKept}, err
 }
 
 // revokeToken revokes a token of the account, or a share link.
-func (s *server) revokeToken(share bool) func(*gin.Context) (any, error) {
-	kind := "token"
-	if share {
-		kind = "share link"
+func (s *server) revokeToken(c *gin.Context) (any, error) {
+	id, err := pathID(c, pathIDName, query.ReadParameters(c.Request.URL.RawQuery).Err())
+	if err != nil {
+		return nil, err
 	}
-	return func(c *gin.Context) (any, error) {
-		id, err := pathID(c, pathIDName, query.ReadParameters(c.Request.URL.RawQuery).Err())
-		if err != nil {
-			return nil, err
-		}
-		account, revoked, ctx := tokenOf(c).AccountID, false, byToken(c)
-		isShare := func(t catalogue.Token) bool { return t.ID == id && t.Shared != nil }
-		if !share || slices.ContainsFunc(s.catalogue.Snapshot().AccountTokens(account), isShare) {
-			err = within(ctx, func() (err error) {
-				revoked, err = s.catalogue.RevokeToken(ctx, account, id)
-				return err
-			})
-		}
-		switch {
-		case err != nil:
-			return nil, changeFailure(c, err, "repeat the request")
-		case !revoked:
-			return nil, &query.NotFoundError{Kind: kind, ID: id}
-		}
-		return reply{status: http.StatusNoContent, keep: notKept}, nil
+	account, revoked, ctx := tokenOf(c).AccountID, false, byToken(c)
+	err = within(ctx, func() (err error) {
+		revoked, err = s.catalogue.RevokeToken(ctx, account, id)
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, changeFailure(c, err, "repeat the request")
+	case !revoked:
+		return nil, &query.NotFoundError{Kind: "token", ID: id}
 	}
+	return reply{status: http.StatusNoContent, keep: notKept}, nil
 }
 
 // maxRequest is the maximum size of a small body in bytes.

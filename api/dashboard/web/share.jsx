@@ -41,7 +41,7 @@ function Links({ ids, answer, fail }) {
   const found = answer.body?.filter((s) => s.campaignId === ids.campaignId && s.widgetId === ids.widgetId && s.experimentId === ids.experimentId);
   if (!found?.length) return null;
   /** @param {number} id */
-  const revoke = (id) => ask("/shares/" + id, { method: "DELETE" }).then(answer.again, fail);
+  const revoke = (id) => ask("/tokens/" + id, { method: "DELETE" }).then(answer.again, fail);
   return (
     <>
       <h3>Links to this page</h3>
@@ -59,7 +59,7 @@ function ShareDialog({ title, ids, close }) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(/** @type {Problem | undefined} */ (undefined));
   /** @type {Answer<ShareLink[]>} */
-  const shares = useAnswer("/shares", { every: 60000 });
+  const shares = useAnswer("/tokens", { every: 60000 });
   const create = () => {
     setBusy(true);
     ask("/shares", { method: "POST", body: { ...ids, expires: days + "d" } })

@@ -51,7 +51,8 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 	if first.Time.IsZero() {
 		return s
 	}
-	var written time.Time // end of the last recorded look
+	imported := first.isImported() // before the time is replaced by the recorded day
+	var written time.Time          // end of the last recorded look
 	for _, r := range recorded {
 		first.Time = r.FirstDay
 		if r.Number > 0 && r.End.After(written) {
@@ -61,7 +62,7 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 	if written.After(through) {
 		through = written
 	}
-	for _, r := range runsOf(p, first, through) {
+	for _, r := range runsOf(p, first.Time, imported, through) {
 		if full := (span{ceilDay(r.from), r.to.Truncate(day)}); full.from.Before(full.to) {
 			s.days = append(s.days, full)
 		}
@@ -101,12 +102,12 @@ func (s *Schedule) lookInterval() time.Duration {
 
 // runsOf returns the periods in which the subject ran, from its first view on, up to a time.
 // The first run of imported data begins with the first view.
-func runsOf(p *plan.Plan, first FirstView, through time.Time) []span {
+func runsOf(p *plan.Plan, first time.Time, imported bool, through time.Time) []span {
 	var runs []span
 	for i, r := range p.Runs {
 		run := span{from: r.From, to: through}
-		if i == 0 && first.isImported() || run.from.Before(first.Time) {
-			run.from = first.Time
+		if i == 0 && imported || run.from.Before(first) {
+			run.from = first
 		}
 		if r.To != nil && r.To.Before(run.to) {
 			run.to = *r.To
@@ -116,7 +117,7 @@ func runsOf(p *plan.Plan, first FirstView, through time.Time) []span {
 		}
 	}
 	if len(p.Runs) == 0 {
-		runs = []span{{first.Time, through}}
+		runs = []span{{first, through}}
 	}
 	return runs
 }

@@ -69,6 +69,22 @@ func TestSchedule(t *testing.T) {
 
 // TestLooksEndWithTheNewestEvent checks that weeks without any event are no looks. All days of
 // a look are full, also those without events.
+// TestRecordedLooksFixTheFirstDay has a first view that was accepted a day late, after the start.
+func TestRecordedLooksFixTheFirstDay(t *testing.T) {
+	p := &plan.Plan{Runs: []catalogue.Run{run(at(3, 11), time.Time{})}, Running: true}
+	p.Rules.LookRules = plan.LookRules{PlannedDays: 28, Maturity: 24 * time.Hour}
+	first := FirstView{at(2, 10), at(3, 11)}
+	before := NewSchedule(p, first, at(12, 0), at(12, 0), nil)
+	if len(before.Looks) != 1 || !before.Looks[0].End.Equal(at(10, 0)) {
+		t.Fatalf("%+v", before.Looks)
+	}
+	recorded := []Record{{Row: Row{Look: Look{Number: 1, End: at(10, 0), Days: 7}, FirstDay: at(3, 0)}}}
+	after := NewSchedule(p, first, at(12, 0), at(12, 0), recorded)
+	if fmt.Sprint(after.Looks, after.Next) != fmt.Sprint(before.Looks, before.Next) {
+		t.Errorf("%v, then next %s; before the first look was recorded %v, then %s", after.Looks, after.Next, before.Looks, before.Next)
+	}
+}
+
 func TestLooksEndWithTheNewestEvent(t *testing.T) {
 	p := &plan.Plan{Runs: []catalogue.Run{run(at(2, 9), time.Time{})}, Running: true}
 	p.Rules.LookRules = plan.LookRules{PlannedDays: 28, Maturity: 24 * time.Hour}

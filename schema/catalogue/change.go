@@ -130,6 +130,9 @@ func (v versions) conflictingRows(written []row) []row {
 	var found []row
 	for _, mine := range written {
 		of := v[mine.key]
+		if len(of) == 0 {
+			continue // a replica was read that does not have the row yet
+		}
 		conflict := of[0]
 		if conflict.Writer == mine.Writer && v.isTied(mine.key) {
 			conflict = of[1]

@@ -114,7 +114,8 @@ func (in *Inspection) readCSV(r *bufio.Reader) (err error) {
 	if in.Separator, err = separatorOf(r); err != nil {
 		return err
 	}
-	records := csv.NewReader(&boundedReader{r: r, left: maxLine})
+	bounded := &boundedReader{r: r, left: maxLine}
+	records := csv.NewReader(bounded)
 	records.Comma, records.FieldsPerRecord = in.Separator, -1
 	header, err := records.Read()
 	if errors.Is(err, io.EOF) {
@@ -126,6 +127,7 @@ func (in *Inspection) readCSV(r *bufio.Reader) (err error) {
 	var rows [][]string
 	short := false
 	for len(rows) < maxInspected {
+		bounded.left = maxLine
 		row, err := records.Read()
 		if errors.Is(err, io.EOF) {
 			break

@@ -73,6 +73,14 @@ func TestInspectFindsTypesAndFields(t *testing.T) {
 	}
 }
 
+// TestInspectReadsMoreThanALine inspects a file that is longer than a line may be.
+func TestInspectReadsMoreThanALine(t *testing.T) {
+	in := inspected(t, "long.csv", "visitor,page\n"+strings.Repeat("v,"+strings.Repeat("x", 200)+"\n", 8000))
+	if len(in.Columns) != 2 || in.Columns[1].Distinct != 1 {
+		t.Errorf("%+v", in.Columns)
+	}
+}
+
 func TestDraftMapsControlToZero(t *testing.T) {
 	in := inspected(t, "x.csv", "visitor,ts,group,revenue\na,1777636800,New,1\nb,1777636801,Control,2\nc,1777636802,New,0\n")
 	draft := in.DraftMapping("x.csv")

@@ -80,7 +80,7 @@ func (o *Outbox) signalAdded() {
 }
 
 // ReadMessages returns the stored messages about a subject of an account, and those with some ids, in the order in which
-// they were recorded, without their data.
+// they were recorded, without their data. No message is about the zero subject.
 func (o *Outbox) ReadMessages(ctx context.Context, account int64, of Subject, ids ...string) ([]Message, error) {
 	found, err := schema.QueryRows(ctx, o.conn, knownSQL, func(row driver.Rows, m *Message) error { return m.scanRow(row) },
 		clickhouse.Named("account", account), clickhouse.Named("subject", string(of.Kind)), clickhouse.Named("id", of.ID),
@@ -101,20 +101,11 @@ func (m *Message) scanRow(row driver.Rows, more ...any) error {
 
 // WriteMessages writes the messages that are not stored yet, and returns their number.
 func (o *Outbox) WriteMessages(ctx context.Context, messages []Message) (int, error) {
-	if len(messages) == 0 {
-		return 0, nil
-	}
-	ids := make([]string, len(messages))
-	for i := range messages {
-		ids[i] = messages[i].ID
-	}
-	stored, err := o.ReadMessages(ctx, 0, Subject{}, ids...)
+	stored, err := o.readIDs(ctx, messages)
 	if err != nil {
 		return 0, err
 	}
-	missing := slices.DeleteFunc(slices.Clone(messages), func(m Message) bool {
-		return slices.ContainsFunc(stored, func(s Message) bool { return s.ID == m.ID })
-	})
+	missing := slices.DeleteFunc(slices.Clone(messages), func(m Message) bool { return stored[m.ID] })
 	if len(missing) == 0 {
 		return 0, nil
 	}
@@ -127,6 +118,22 @@ func (o *Outbox) WriteMessages(ctx context.Context, messages []Message) (int, er
 	}
 	o.signalAdded()
 	return len(missing), nil
+}
+
+// readIDs returns the ids of those messages that are stored.
+func (o *Outbox) readIDs(ctx context.Context, messages []Message) (map[string]bool, error) {
+	if len(messages) == 0 {
+		return nil, nil
+	}
+	ids, stored := make([]string, len(messages)), map[string]bool{}
+	for i := range messages {
+		ids[i] = messages[i].ID
+	}
+	found, err := o.ReadMessages(ctx, 0, Subject{}, ids...)
+	for i := range found {
+		stored[found[i].ID] = true
+	}
+	return stored, err
 }
 
 // Outcome is the state of the delivery of a message to a webhook.
@@ -225,23 +232,22 @@ func (o *Outbox) RecentMessages(ctx context.Context, account, website int64, lim
 func (o *Outbox) CopyFrom(ctx context.Context, from driver.Conn, accounts []int64) (int, error) {
 	copied := 0
 	for _, account := range accounts {
-		own, err := o.RecentMessages(ctx, account, 0, math.MaxUint32)
-		if err != nil {
-			return copied, err
-		}
-		known := map[string]bool{}
-		for i := range own {
-			known[own[i].ID] = true
-		}
 		sent, err := New(from).RecentMessages(ctx, account, 0, math.MaxUint32)
 		if err != nil {
 			return copied, err
 		}
-		var messages []Message
+		messages := make([]Message, len(sent))
+		for i := range sent {
+			messages[i] = sent[i].Message
+		}
+		stored, err := o.readIDs(ctx, messages)
+		if err != nil {
+			return copied, err
+		}
 		var deliveries []Delivery
 		for i := range sent {
-			if !known[sent[i].ID] {
-				messages, deliveries = append(messages, sent[i].Message), append(deliveries, sent[i].Deliveries...)
+			if !stored[sent[i].ID] {
+				deliveries = append(deliveries, sent[i].Deliveries...)
 			}
 		}
 		if err := o.RecordDeliveries(ctx, deliveries...); err != nil { // first, so a server of this store does not deliver again

@@ -9,36 +9,15 @@ import (
 	"lifthouse/stats"
 )
 
-// Figures of variations, and the sentences that quote them.
-
-// variation has the figures of a variation that may be quoted, as /v1 returns them.
-type variation struct {
-	ID          int64          `json:"variationId"`
-	Name        string         `json:"name,omitempty"`
-	Visitors    int64          `json:"visitors"`
-	Converted   *int64         `json:"convertedVisitors,omitempty"`
-	Value       *float64       `json:"value"`
-	Improvement *result.Effect `json:"improvement,omitempty"` // on the data of today
-	Look        *look          `json:"look,omitempty"`        // that concluded, or else the last one
-	Chance      *float64       `json:"chanceToBeatControl,omitempty"`
-	Verdict     string         `json:"verdict,omitempty"`
-}
-
-// look has the figures of a look.
-type look struct {
-	Number   int            `json:"number"`
-	Interval *result.Bounds `json:"interval"` // of the lift
-	PValue   *float64       `json:"pValue"`
-}
-
 // quoter writes sentences about variations, with numbers formatted as on the page.
 type quoter struct {
 	compared        query.Metric
 	metric, control string // in words
 	rate            bool
-	invalid         bool // no comparison may be quoted
-	level           int  // of intervals, in per cent
-	nameSize        int  // maximum, in bytes
+	invalid         bool   // no comparison may be quoted
+	level           int    // of intervals, in per cent
+	nameSize        int    // maximum, in bytes
+	prefix          string // of each sentence
 }
 
 func newQuoter(r *result.Report, nameSize int) *quoter {
@@ -53,35 +32,27 @@ func newQuoter(r *result.Report, nameSize int) *quoter {
 // isInvalid reports whether the split of the visitors makes all comparisons invalid.
 func isInvalid(c *result.Conclusion) bool { return c.Status == stats.StatusInvalid }
 
-// quoteVariations returns the figures of variations, and adds the sentences that quote them to the answer.
-func (a *reportAnswer) quoteVariations(q *quoter, of []result.VariationResults, prefix string) []variation {
-	var all []variation
-	for i := range of {
-		v := variation{ID: of[i].ID, Name: shorten(of[i].Name, q.nameSize), Visitors: of[i].Visitors, Converted: &of[i].ConvertedVisitors}
-		estimate := of[i].Metrics.EstimateOf(q.compared)
-		for _, sentence := range q.quote(&v, &estimate, of[i].Comparison) {
-			a.Sentences = append(a.Sentences, prefix+sentence)
-		}
-		all = append(all, v)
+// quoteVariations returns the sentences about variations.
+func (q *quoter) quoteVariations(all []result.VariationResults) (sentences []string) {
+	for i := range all {
+		v := &all[i]
+		said := fmt.Sprintf("%s converted", result.FormatCount(v.ConvertedVisitors))
+		sentences = append(sentences, q.quote(shorten(v.Name, q.nameSize), v.Visitors, v.Metrics.EstimateOf(q.compared), v.Comparison, said)...)
 	}
-	return all
+	return sentences
 }
 
-// quote adds an estimate and its comparison with control to the figures of a variation. It returns the sentences that
-// quote them.
-func (q *quoter) quote(v *variation, e *result.Estimate, c *result.Comparison) []string {
-	said := "not known"
-	if v.Value = e.Value; e.Value != nil {
-		said = result.FormatValue(*e.Value, e.Interval, q.rate)
+// quote returns the sentences about a variation: its estimate with further counts, and its comparison with control.
+func (q *quoter) quote(name string, visitors int64, e result.Estimate, c *result.Comparison, counts ...string) []string {
+	value := "not known"
+	if e.Value != nil {
+		value = result.FormatValue(*e.Value, e.Interval, q.rate)
 	}
-	said = fmt.Sprintf("%s: %s %s, %s visitors", v.Name, q.metric, said, result.FormatCount(v.Visitors))
-	if v.Converted != nil {
-		said += fmt.Sprintf(", %s converted", result.FormatCount(*v.Converted))
-	}
+	said := append([]string{q.metric + " " + value, result.FormatCount(visitors) + " visitors"}, counts...)
+	sentences := []string{fmt.Sprintf("%s%s: %s.", q.prefix, name, strings.Join(said, ", "))}
 	if c == nil || q.invalid {
-		return []string{said + "."}
+		return sentences
 	}
-	v.Improvement, v.Verdict = &c.Improvement, c.VerdictInWords()
 	lift := "no lift: " + result.ExplainReason(c.Improvement.Reason)
 	if x := c.Improvement; x.Value != nil {
 		lift = "lift " + result.FormatLift(*x.Value, x.Interval)
@@ -90,13 +61,12 @@ func (q *quoter) quote(v *variation, e *result.Estimate, c *result.Comparison) [
 		}
 	}
 	if b := c.Bayesian; b != nil && b.ChanceToBeatControl != nil {
-		v.Chance = b.ChanceToBeatControl
-		lift += ", chance to beat control " + result.FormatChance(*v.Chance)
+		lift += ", chance to beat control " + result.FormatChance(*b.ChanceToBeatControl)
 	}
-	sentences := []string{said + ".", fmt.Sprintf("%s against %s on the data of today: %s; %s.", v.Name, q.control, lift, v.Verdict)}
+	against := fmt.Sprintf("%s%s against %s", q.prefix, name, q.control)
+	sentences = append(sentences, fmt.Sprintf("%s on the data of today: %s; %s.", against, lift, c.VerdictInWords()))
 	if s := c.Sequential; s != nil && s.Look != nil && s.Improvement != nil {
-		v.Look = &look{*s.Look, s.Improvement, s.PValue}
-		sentences = append(sentences, fmt.Sprintf("%s against %s at look %d: the lift has the %s.", v.Name, q.control, *s.Look, q.describeInterval(s.Improvement)))
+		sentences = append(sentences, fmt.Sprintf("%s at look %d: the lift has the %s.", against, *s.Look, q.describeInterval(s.Improvement)))
 	}
 	return sentences
 }

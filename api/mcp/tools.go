@@ -143,21 +143,12 @@ type reportAnswer struct {
 	Reasons     []stats.Reason        `json:"reasons,omitempty"`
 	Next        string                `json:"next,omitempty"`
 	Sentences   []string              `json:"sentences"`
-	Variations  []variation           `json:"variations,omitempty"`
-	Values      []value               `json:"values,omitempty"`
 	Omitted     int                   `json:"omitted,omitempty"` // variations or values
 	Warnings    []result.WarningCode  `json:"warnings,omitempty"`
 	DataThrough *time.Time            `json:"dataThrough"`
 	Stale       bool                  `json:"stale,omitempty"` // the store does not answer
 	Table       string                `json:"table,omitempty"`
 	Report      json.RawMessage       `json:"report,omitempty"` // of /v1
-}
-
-// value has the figures of one value of a dimension.
-type value struct {
-	Value      string       `json:"value"`
-	Conclusion stats.Status `json:"conclusion"`
-	Variations []variation  `json:"variations"`
 }
 
 // nextSteps are what to do after each decision.
@@ -245,24 +236,11 @@ func newResultAnswer(r *result.Report, of experiment, nameSize, shown int) *repo
 		rank[order[0].ID] = -2
 	}
 	slices.SortStableFunc(order, func(x, y result.VariationResults) int { return rank[x.ID] - rank[y.ID] })
-	a.Variations = a.quoteVariations(newQuoter(r, nameSize), order[:shown], "")
-	a.setConcludingLook(r)
+	a.Sentences = append(a.Sentences, newQuoter(r, nameSize).quoteVariations(order[:shown])...)
 	return a
 }
 
-// setConcludingLook replaces the last look at a variation by the look whose interval the conclusion quotes.
-func (a *reportAnswer) setConcludingLook(r *result.Report) {
-	for i := range a.Variations {
-		for _, of := range r.Looks {
-			at := slices.IndexFunc(of.Variations, func(v result.LookVariation) bool { return v.ID == a.Variations[i].ID })
-			if d := r.Conclusion; d.HasDecision() && *d.VariationID == a.Variations[i].ID && *d.Look == of.Number && at >= 0 {
-				a.Variations[i].Look = &look{of.Number, of.Variations[at].Improvement.Interval, of.Variations[at].PValue}
-			}
-		}
-	}
-}
-
-// breakDown returns the figures of each value of a dimension.
+// breakDown returns sentences about each value of a dimension.
 func (s *Server) breakDown(ctx context.Context, c Caller, a *arguments) (any, error) {
 	limit := a.ParseInteger("limit", 1, plan.MaxBreakdown+1, 10) // with "(other)"
 	if a.values["dimension"] == nil {
@@ -281,13 +259,11 @@ func (s *Server) breakDown(ctx context.Context, c Caller, a *arguments) (any, er
 	}
 	for i := range r.Breakdown[:len(r.Breakdown)-answer.Omitted] {
 		slice := &r.Breakdown[i]
-		v := value{Value: shorten(slice.Value, longName), Conclusion: slice.Conclusion.Status}
-		prefix := fmt.Sprintf("%s %s: ", *r.Dimension, v.Value)
+		q.prefix = fmt.Sprintf("%s %s: ", *r.Dimension, shorten(slice.Value, longName))
 		if q.invalid = isInvalid(r.Conclusion) || isInvalid(slice.Conclusion); isInvalid(slice.Conclusion) || slice.Conclusion.HasDecision() && !q.invalid {
-			answer.Sentences = append(answer.Sentences, prefix+shorten(slice.Conclusion.Text, maxSentence))
+			answer.Sentences = append(answer.Sentences, q.prefix+shorten(slice.Conclusion.Text, maxSentence))
 		}
-		v.Variations = answer.quoteVariations(q, slice.Variations, prefix)
-		answer.Values = append(answer.Values, v)
+		answer.Sentences = append(answer.Sentences, q.quoteVariations(slice.Variations)...)
 	}
 	return answer, nil
 }
@@ -295,15 +271,6 @@ func (s *Server) breakDown(ctx context.Context, c Caller, a *arguments) (any, er
 type visitorArguments struct {
 	Visitor   string `json:"visitor" jsonschema:"id of the visitor as it was sent; upper and lower case differ"`
 	WebsiteID int64  `json:"websiteId,omitempty" jsonschema:"id of a website; default: all websites"`
-}
-
-// counted is whether a visitor counts in a report, and how many of the visitor's events do.
-type counted struct {
-	experiment
-	Counts      bool  `json:"counts"`
-	VariationID int64 `json:"variationId"` // of the first view
-	Events      int   `json:"events"`
-	Counted     int   `json:"countedEvents"`
 }
 
 // maxReasons is the maximum number of sentences about events that do not count, and about rejected lines.
@@ -340,19 +307,17 @@ func (s *Server) explainVisitor(ctx context.Context, c Caller, a *arguments) (an
 	for i, e := range found.Events {
 		events[i] = story.Event{AcceptedAt: e.At, Event: e.Event}
 	}
-	all, sentences, reasons := []counted{}, []string{}, []string{}
+	sentences, reasons := []string{}, []string{}
 	for _, chapter := range story.ExplainEvents(events, known) {
-		of := counted{experiment: newExperiment(owned, chapter.Subject, longName), Counts: chapter.Counts, VariationID: chapter.Variation, Events: len(chapter.Lines)}
-		title := fmt.Sprintf("Website %d, %s: ", of.WebsiteID, chapter.Subject.ShortName())
-		sentences = append(sentences, title+shorten(chapter.Why, maxSentence)+".")
+		title := fmt.Sprintf("Website %d, %s: ", chapter.Subject.WebsiteID, chapter.Subject.ShortName())
+		before := len(reasons)
 		for _, l := range chapter.Lines {
-			if l.Counts {
-				of.Counted++
-				continue
+			if !l.Counts {
+				reasons = append(reasons, fmt.Sprintf("%s%s of %s does not count: %s.", title, l.Kind, l.Time.UTC().Format(time.DateTime), shorten(l.Why, maxSentence)))
 			}
-			reasons = append(reasons, fmt.Sprintf("%s%s of %s does not count: %s.", title, l.Kind, l.Time.UTC().Format(time.DateTime), shorten(l.Why, maxSentence)))
 		}
-		all = append(all, of)
+		counted := len(chapter.Lines) - (len(reasons) - before)
+		sentences = append(sentences, fmt.Sprintf("%s%s; %d of %d events count.", title, shorten(chapter.Why, maxSentence), counted, len(chapter.Lines)))
 	}
 	for _, r := range found.Rejects {
 		if slices.Contains(websites, r.WebsiteID) {
@@ -363,7 +328,7 @@ func (s *Server) explainVisitor(ctx context.Context, c Caller, a *arguments) (an
 		sentences = append(sentences, "No event of this visitor is stored.")
 	}
 	more := max(len(reasons)-maxReasons, 0)
-	return map[string]any{"visitor": shorten(visitor, longName), "sentences": append(sentences, reasons[:len(reasons)-more]...), "moreSentences": more, "limited": found.Limited, "experiments": all}, nil
+	return map[string]any{"visitor": shorten(visitor, longName), "sentences": append(sentences, reasons[:len(reasons)-more]...), "moreSentences": more, "limited": found.Limited}, nil
 }
 
 // compareArguments are those of the calculator, which checks them.
@@ -406,7 +371,7 @@ func (s *Server) compareCounts(ctx context.Context, _ Caller, a *arguments) (any
 	}
 	for i := range answer.Variations {
 		v := &answer.Variations[i]
-		answer.Sentences = append(answer.Sentences, q.quote(&variation{Name: name(v.ID), Visitors: v.Visitors}, &v.Estimate, v.Comparison)...)
+		answer.Sentences = append(answer.Sentences, q.quote(name(v.ID), v.Visitors, v.Estimate, v.Comparison)...)
 	}
 	return answer, nil
 }

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -378,38 +379,49 @@ func newNameServer(t *testing.T) string {
 	return conn.LocalAddr().String()
 }
 
-// TestOneProcessHoldsALease lets processes take a lease at once and one after the other.
-func TestOneProcessHoldsALease(t *testing.T) {
+// TestOneProcessMayDeliver lets processes take the lease at once. At most one may deliver at a time, and soon it is the one
+// with the least name. When that one ends, the next one may.
+func TestOneProcessMayDeliver(t *testing.T) {
 	h := newHouse(t)
-	leases := make([]*outbox.Lease, 4)
-	for i := range leases {
-		leases[i] = outbox.NewLease(h.store.Conn, "job", fmt.Sprint("process ", i))
-	}
-	holders := func() (held []int) {
+	takeAll := func(names ...string) (held []string) {
 		var mu sync.Mutex
 		var all sync.WaitGroup
-		for i, l := range leases {
+		for _, name := range names {
 			all.Go(func() {
-				is, err := l.TakeLease(t.Context())
+				is, err := h.store.Engine.Outbox.TakeLease(t.Context(), name)
 				if err != nil {
 					t.Error(err)
 				}
 				if mu.Lock(); is {
-					held = append(held, i)
+					held = append(held, name)
 				}
 				mu.Unlock()
 			})
 		}
 		all.Wait()
+		if len(held) > 1 {
+			t.Fatalf("held by %q at the same time", held)
+		}
 		return held
 	}
-	first := holders()
-	for range 5 {
-		held := holders()
-		if len(held) > 1 || len(first) == 1 && (len(held) != 1 || held[0] != first[0]) {
-			t.Fatalf("held by %v, then by %v", first, held)
+	takeUntil := func(want string, names ...string) {
+		t.Helper()
+		for range 5 {
+			if slices.Equal(takeAll(names...), []string{want}) {
+				return
+			}
 		}
+		t.Fatalf("%s did not get the lease", want)
 	}
+	takeUntil("c", "c")
+	takeUntil("a", "d", "c", "b", "a")
+	if held := takeAll("b", "c", "d"); held != nil {
+		t.Fatalf("%q took the lease of another", held)
+	}
+	if err := h.store.Conn.Exec(t.Context(), "INSERT INTO leases SELECT 'a', now64(3), now64(3)"); err != nil { // as if its time had passed
+		t.Fatal(err)
+	}
+	takeUntil("b", "b", "c", "d")
 }
 
 // TestWebhooksOfACatalogueAreChecked declares webhooks with every fault, and keys that cannot be read.

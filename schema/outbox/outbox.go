@@ -27,6 +27,10 @@ var (
 	pendingSQL string
 	//go:embed sql/recent.sql
 	recentSQL string
+	//go:embed sql/take_lease.sql
+	takeLeaseSQL string
+	//go:embed sql/lease.sql
+	leaseSQL string
 )
 
 // Message reports a decision, a failed check, or a start or stop.
@@ -225,6 +229,24 @@ func (o *Outbox) RecentMessages(ctx context.Context, account, website int64, lim
 		return nil, fmt.Errorf("read messages: %w", err)
 	}
 	return all, nil
+}
+
+// LeaseTime is how long a process may deliver after TakeLease. If it ends, messages wait for at most this time.
+const LeaseTime = 30 * time.Second
+
+// TakeLease lets one process of a store at a time deliver messages. It reports whether this process may, for LeaseTime.
+// Holder is its name, which no other process has. Of several processes that have a lease, none may deliver until all but
+// the one with the least name gave theirs up, at their next call.
+func (o *Outbox) TakeLease(ctx context.Context, holder string) (bool, error) {
+	err := o.conn.Exec(ctx, takeLeaseSQL, clickhouse.Named("holder", holder), clickhouse.Named("seconds", uint32(LeaseTime/time.Second)))
+	var holders []string
+	if err == nil {
+		err = o.conn.QueryRow(ctx, leaseSQL).Scan(&holders)
+	}
+	if err != nil {
+		return false, fmt.Errorf("take the lease of deliveries: %w", err)
+	}
+	return slices.Equal(holders, []string{holder}), nil
 }
 
 // CopyFrom adds the messages of accounts in another store that this store lacks, with the state of their deliveries, and

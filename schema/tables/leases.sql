@@ -1,11 +1,10 @@
--- Which process does a job that only one process of a store may do at a time. The row with the highest version holds the
--- lease until it expires. If two processes write the same version, neither holds it.
+-- Which process of a store delivers messages. The row with the latest at of each holder counts, until its until. A process
+-- delivers while its row is the only one that counts.
 CREATE TABLE IF NOT EXISTS leases
 (
-    name    LowCardinality(String),
-    holder  String,
-    version UInt64,
-    until   DateTime64(3, 'UTC')
+    holder String,
+    at     DateTime64(3, 'UTC'),
+    until  DateTime64(3, 'UTC')
 )
-ENGINE = ReplacingMergeTree(version)
-ORDER BY (name, holder)
+ENGINE = ReplacingMergeTree(at)
+ORDER BY holder

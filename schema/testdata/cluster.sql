@@ -188,13 +188,12 @@ ENGINE = Distributed('lift-1', currentDatabase(), 'facts_local', visitor_id)
 
 CREATE TABLE IF NOT EXISTS leases ON CLUSTER `lift-1`
 (
-    `name` LowCardinality(String),
     `holder` String,
-    `version` UInt64,
+    `at` DateTime64(3, 'UTC'),
     `until` DateTime64(3, 'UTC')
 )
-ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}', version)
-ORDER BY (name, holder)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}', at)
+ORDER BY holder
 
 CREATE TABLE IF NOT EXISTS looks ON CLUSTER `lift-1`
 (

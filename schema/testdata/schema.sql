@@ -146,10 +146,9 @@ CREATE TABLE facts (`section` UInt64 COMMENT 'grain · 2^60 + hash of website, s
   `extra_value_before` Int64,
   `sums` Array(Int128) COMMENT 'of a cell: fold.Sums; then time of the first view, its acceptance time, and time of the latest event, in milliseconds since 1970') ENGINE = CollapsingMergeTree(sign) PRIMARY KEY (section, goal_id, device, country, os, region, city) ORDER BY (section, goal_id, device, country, os, region, city, browser, channel, first_time, visitor_id, since_ms, number) SETTINGS index_granularity = 2048, non_replicated_deduplication_window = 10000
 
-CREATE TABLE leases (`name` LowCardinality(String),
-  `holder` String,
-  `version` UInt64,
-  `until` DateTime64(3, 'UTC')) ENGINE = ReplacingMergeTree(version) ORDER BY (name, holder) SETTINGS index_granularity = 8192
+CREATE TABLE leases (`holder` String,
+  `at` DateTime64(3, 'UTC'),
+  `until` DateTime64(3, 'UTC')) ENGINE = ReplacingMergeTree(at) ORDER BY holder SETTINGS index_granularity = 8192
 
 CREATE TABLE looks (`website_id` Int64,
   `subject` LowCardinality(String) COMMENT 'campaign or widget',

@@ -13,7 +13,6 @@ import (
 	"lifthouse/engine"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
-	"lifthouse/schema/outbox"
 )
 
 const (
@@ -44,7 +43,7 @@ func (s *Store) startBackgroundTasks(ctx context.Context, o *ServerOptions, hand
 // WebhookSender returns the sender of webhooks. Of the servers of a store, one at a time delivers messages.
 func (s *Store) WebhookSender(o webhook.Options) *webhook.Sender {
 	if s.Dir == "" {
-		o.Lease = outbox.NewLease(s.Conn, "webhooks", rand.Text())
+		o.Holder = rand.Text()
 	}
 	return webhook.NewSender(s.Engine.Outbox, s.Catalogue, o)
 }

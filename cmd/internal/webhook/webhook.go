@@ -36,7 +36,7 @@ type Options struct {
 	PublicURL    string               // base of the links in messages
 	Release      string               // version of the program
 	AllowPrivate bool                 // whether webhooks may have private and loopback addresses
-	Lease        *outbox.Lease        // nil: no other process uses the store
+	Holder       string               // name of this process in leases; empty: no other process uses the store
 	Count        func(outbox.Outcome) // called for each attempt; may be nil
 }
 
@@ -99,7 +99,7 @@ func (s *Sender) FollowMessages(ctx context.Context) {
 // deliverRound delivers what is due if this process may, and returns how long to wait for the next round.
 func (s *Sender) deliverRound(ctx context.Context) time.Duration {
 	longest := idleInterval
-	if s.Lease != nil {
+	if s.Holder != "" {
 		longest = pollInterval
 	}
 	var next time.Time
@@ -121,11 +121,11 @@ func (s *Sender) holdsLease(ctx context.Context) (bool, error) {
 	if !slices.ContainsFunc(s.catalogue.Snapshot().AllAccounts(), func(o *catalogue.AccountResources) bool { return len(o.Webhooks) > 0 }) {
 		return false, nil
 	}
-	if s.Lease == nil || time.Since(s.leased) <= renewAfter {
+	if s.Holder == "" || time.Since(s.leased) <= renewAfter {
 		return true, nil
 	}
 	taken := time.Now()
-	held, err := s.Lease.TakeLease(ctx)
+	held, err := s.outbox.TakeLease(ctx, s.Holder)
 	if s.leased = taken; !held {
 		s.leased = time.Time{}
 	}
@@ -172,7 +172,7 @@ func (s *Sender) deliverTo(ctx context.Context, account int64, hook *catalogue.L
 			if due := nextAttempt(p); due.After(now()) {
 				return due, nil
 			}
-			if s.Lease != nil && now().After(end) {
+			if s.Holder != "" && now().After(end) {
 				return now(), nil // renew the lease first
 			}
 			d := s.attemptDelivery(ctx, account, hook, &p.Message, now)

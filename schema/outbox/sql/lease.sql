@@ -1,15 +1,9 @@
--- the rows of a lease with the highest version
-SELECT
-    holder,
-    version,
-    until > now64(3, 'UTC') AS unexpired
-FROM leases
-WHERE name = {name:String}
-    AND version =
-    (
-        SELECT max(version)
-        FROM leases
-        WHERE name = {name:String}
-    )
-GROUP BY holder, version, until
-ORDER BY holder
+-- the processes whose lease has not expired
+SELECT groupArray(holder)
+FROM
+(
+    SELECT holder
+    FROM leases
+    GROUP BY holder
+    HAVING argMax(until, at) > now64(3, 'UTC')
+)

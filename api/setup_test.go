@@ -74,6 +74,7 @@ func changesIn(t *testing.T, text string) (changes []string) {
 func TestCatalogueIsReadEditedAndWritten(t *testing.T) {
 	s, _ := newTwoSites(t)
 	admin := s.admin()
+	other := newServerOn(t, s.conn)
 	text, tag := s.getCatalogue(admin)
 	if strings.Contains(text, "Rival") || !strings.Contains(text, "Newsletter") || !regexp.MustCompile(`^"[0-9a-f]{16}"$`).MatchString(tag) {
 		t.Fatalf("the tag %s of\n%s", tag, text)
@@ -105,6 +106,9 @@ func TestCatalogueIsReadEditedAndWritten(t *testing.T) {
 	}
 	if response, text := s.putCatalogue(admin, "", tag, edited); response.status != http.StatusPreconditionFailed || !strings.Contains(text, `"code":"precondition_failed"`) {
 		t.Errorf("with the old tag: %d %s, want 412", response.status, text)
+	}
+	if response, text := other.putCatalogue(admin, "", is, text); response.status != http.StatusOK {
+		t.Errorf("another server, that has not read this version = %d %s", response.status, text)
 	}
 	for _, match := range []string{"*", "W/" + is, `"0", ` + is} {
 		if response, text := s.putCatalogue(admin, "", match, text); response.status != http.StatusOK {

@@ -178,10 +178,9 @@ func TestHostileCatalogues(t *testing.T) {
 		{"no YAML", admin, "", tag, yaml, "accounts: [", 400, []string{"invalid_body"}},
 		{"half JSON", admin, "", tag, "application/json", `{"accounts": [{"id": 1`, 400, []string{"invalid_body"}},
 		{"another structure", admin, "", tag, yaml, "5", 400, []string{"must have fields: accounts"}},
-		{"nested", admin, "", tag, yaml, strings.Repeat("[", 10_000), 400, []string{"more than 100 levels"}},
-		{"omitted", admin, "", tag, yaml, strings.Repeat("-\n", 11_000), 400, []string{"10000 omitted values"}},
-		{"aliases", admin, "", tag, yaml, aliasBomb(), 400, []string{"use fewer aliases"}},
-		{"circular", admin, "", tag, yaml, "accounts: &a [{id: 1, websites: *a}]", 400, []string{"contains itself"}},
+		{"nested", admin, "", tag, yaml, strings.Repeat("[", 100_000), 400, []string{"max depth"}},
+		{"omitted", admin, "", tag, yaml, strings.Repeat("-\n", 500_000), 400, []string{"must have fields: accounts"}},
+		{"circular", admin, "", tag, yaml, "accounts: &a [{id: 1, websites: *a}]", 400, []string{"aliases are not supported"}},
 		{"many faults", admin, "", tag, yaml, "accounts: [" + strings.Repeat("1,", 3000) + "]", 400, []string{`accounts[999]`}},
 		{"all faults at once", admin, "", tag, yaml, "accounts:\n- id: 1\n  nam: Shop\n  websites:\n  - id: 1\n    domain: Shop\n    campaigns:\n    - {id: 12, name: B, power: 5, primaryGoalId: 44}\n", 400, []string{
 			`"code":"invalid_catalogue"`, `{"in":"body","name":"accounts[0].nam","value":"","detail":"line 3: unknown field`,
@@ -211,12 +210,6 @@ func TestHostileCatalogues(t *testing.T) {
 	if rival := s.catalogue.Snapshot().AccountResources(2); rival.Name != "Rival" || len(rival.Campaigns) != 1 {
 		t.Errorf("the other account: %+v", rival)
 	}
-}
-
-// aliasBomb returns a short file with 2,000 goals of each of 2,000 websites.
-func aliasBomb() string {
-	return "accounts:\n- id: 1\n  name: A\n  websites:\n  - id: 1\n    domain: a.example.com\n    goals: &g [" + strings.Repeat("{id: 1},", 2000) + "]\n" +
-		strings.Repeat("  - {id: 2, domain: b.example.com, goals: *g}\n", 2000)
 }
 
 func TestPruneStaysInTheAccount(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/stats"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v4"
 )
 
 // TestPageLoadsOnlyOwnFiles checks that the page has no inline script or style and

@@ -6,8 +6,6 @@ import (
 	_ "embed" // the document and the files of its page
 	"html/template"
 	"sync"
-
-	"github.com/goccy/go-yaml"
 )
 
 //go:embed openapi.yaml
@@ -41,11 +39,20 @@ func All() []Document {
 	embedded := func(body []byte) func() ([]byte, error) { return func() ([]byte, error) { return body, nil } }
 	return []Document{
 		{"/openapi.yaml", "application/yaml", "", embedded(openapiYAML)},
-		{"/openapi.json", "application/json; charset=utf-8", "", sync.OnceValues(func() ([]byte, error) { return yaml.YAMLToJSON(openapiYAML) })},
+		{"/openapi.json", "application/json; charset=utf-8", "", sync.OnceValues(encodeJSON)},
 		{"/docs", "text/html; charset=utf-8", policy, sync.OnceValues(renderPage)},
 		{"/docs/page.css", "text/css; charset=utf-8", policy, embedded(pageStyle)},
 		{"/docs/page.js", "text/javascript; charset=utf-8", policy, embedded(pageScript)},
 	}
+}
+
+// encodeJSON returns the document as JSON.
+func encodeJSON() ([]byte, error) {
+	root, err := readNode(openapiYAML)
+	if err != nil {
+		return nil, err
+	}
+	return appendJSON(nil, root.value)
 }
 
 // renderPage returns the document as an HTML page. The page is complete without its

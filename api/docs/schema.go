@@ -109,7 +109,7 @@ func (n node) Type() template.HTML {
 	words := []string{n.baseType()}
 	if allowed := n.valueAt("enum").childNodes(); len(allowed) > 0 {
 		words = append(words, "one of "+joinedTypes(allowed, ", ", func(value node) string {
-			if value.value == nil {
+			if value.Text() == "null" {
 				return "null"
 			}
 			return "<code>" + html.EscapeString(value.Text()) + "</code>"
@@ -145,7 +145,7 @@ func (n node) baseType() string {
 		return "[" + joinedTypes(n.valueAt("prefixItems").childNodes(), ", ", link) + "]"
 	case n.valueAt("items").value != nil:
 		list := "list of " + link(n.valueAt("items"))
-		if strings.Contains(types.Text(), "null") {
+		if slices.ContainsFunc(types.childNodes(), func(of node) bool { return of.Text() == "null" }) {
 			list += " or null"
 		}
 		return list

@@ -5,11 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"time"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v4"
 )
 
 // CatalogueFile returns the catalogue as a file. Applying the file to the same store
@@ -85,22 +84,9 @@ func (d Date) MarshalYAML() (any, error) {
 	return d.UTC().Format(time.RFC3339Nano), nil
 }
 
-// plainText matches text that needs no quotes in YAML. The keywords of YAML, such
-// as false, have at most five letters.
-var plainText = regexp.MustCompile(`^[A-Za-z]{6,}( [A-Za-z]+)*$`)
-
-// quoteText encodes a text so that it is decoded unchanged. The encoder's default
-// loses line breaks and leaves text unquoted that YAML decodes as another type.
-func quoteText(text string) ([]byte, error) {
-	if plainText.MatchString(text) {
-		return []byte(text), nil
-	}
-	return json.Marshal(text)
-}
-
 // WriteYAML writes the file as YAML that ReadYAML can read.
 func (f File) WriteYAML(w io.Writer) error {
-	text, err := yaml.MarshalWithOptions(f, yaml.IndentSequence(true), yaml.CustomMarshaler(quoteText))
+	text, err := yaml.Dump(f, yaml.WithCompactSeqIndent(false), yaml.WithLineWidth(-1), yaml.WithQuotePreference(yaml.QuoteDouble))
 	if err != nil {
 		return fmt.Errorf("write catalogue: %w", err)
 	}
@@ -115,7 +101,7 @@ func (f File) WriteJSON(w io.Writer) error {
 		return err
 	}
 	var fields any
-	if err := yaml.Unmarshal(text.Bytes(), &fields); err != nil {
+	if err := yaml.Load(text.Bytes(), &fields); err != nil {
 		return fmt.Errorf("write catalogue: %w", err)
 	}
 	encoder := json.NewEncoder(w)

@@ -3,6 +3,8 @@ package catalogue_test
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -114,5 +116,31 @@ func TestExportKeepsNames(t *testing.T) {
 	}
 	if changes, err := c.ApplyFile(t.Context(), again, true); err != nil || len(changes) != 0 {
 		t.Errorf("applying it changes %s, %v", fmt.Sprintf("%.500v", changes), err)
+	}
+}
+
+// TestTextsSurviveAFile writes names that YAML could read as another type or layout, and random ones, and reads them back.
+func TestTextsSurviveAFile(t *testing.T) {
+	texts := []string{"yes", "null", "~", "True", "0x1F", "0o7", "1_000", "1e3", ".inf", "2026-05-01", "=", "<<", "- a", "a: b", "a #b", "", " a", "a ", "\n", "a\n\n", " a\nb", "---", "%YAML", "!!str a", "*a", "&a", "12:30:45"}
+	characters := []rune("ab \t\n\r\"'\\:#-?[]{},&*!|>%@`~=0.\u0085\u00a0\u2028\ufeff\x7f\x00\x1b\ufffd😀é\u202e/ud83d")
+	for range 500 {
+		text := make([]rune, rand.IntN(12))
+		for i := range text {
+			text[i] = characters[rand.IntN(len(characters))]
+		}
+		texts = append(texts, string(text))
+	}
+	for _, text := range texts {
+		file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: text, Websites: []catalogue.Website{{Campaigns: []catalogue.Campaign{{Tags: []string{text, text}}}}}}}}
+		for _, write := range []func(io.Writer) error{file.WriteYAML, file.WriteJSON} {
+			var written bytes.Buffer
+			if err := write(&written); err != nil {
+				t.Fatalf("%q: %v", text, err)
+			}
+			read, err := catalogue.ReadYAML(bytes.NewReader(written.Bytes()))
+			if err != nil || read.Accounts[0].Name != text || read.Accounts[0].Websites[0].Campaigns[0].Tags[1] != text {
+				t.Errorf("%q: %v\n%s", text, err, written.Bytes())
+			}
+		}
 	}
 }

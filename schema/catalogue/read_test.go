@@ -25,8 +25,9 @@ func TestReadConvertsNoScalars(t *testing.T) {
 		{`"name": 1.10`, `name: "1.10": must be a string: add quotes`},
 		{"name: true", `name: "true"`},
 		{"power: &p 80.5", `power: "80.5": must be an integer`},
-		{"mde: &p 8.5\n        power: *p", `line 4: accounts[0].websites[0].campaigns[0].power: "8.5": must be an integer`},
-		{"power: !!int 80.5", "power: "},
+		{"mde: &p 8.5\n        power: *p", `line 4: accounts[0].websites[0].campaigns[0].power: "*p": must be written out: aliases are not supported`},
+		{"power: !!int 80", `power: "!!int": must be written without a tag`},
+		{"<<: {power: 80}", `unknown field "<<"`},
 		{"mde: 010.5", `mde: "010.5"`},
 		{"active: 1", `active: "1": must be true or false`},
 	} {
@@ -42,13 +43,28 @@ func TestReadConvertsNoScalars(t *testing.T) {
 	}
 }
 
+// TestReadRefusesOtherEncodings reads files with bytes that are not UTF-8: Latin-1, a surrogate, and UTF-16.
+func TestReadRefusesOtherEncodings(t *testing.T) {
+	for text, want := range map[string]string{
+		"accounts:\n- {id: 1, name: caf\xe9}\n": "line 2: must be UTF-8: save the file as UTF-8", "accounts: # caf\xe9\n": "line 1: must be UTF-8",
+		"accounts:\n\n- {name: \"\xed\xa0\x80\"}": "line 3: must be UTF-8", "\xff\xfea\x00:\x00 \x00[\x00": "line 1: must be UTF-8",
+	} {
+		if _, err := catalogue.ReadYAML(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	file, err := catalogue.ReadYAML(strings.NewReader("accounts: [{name: \"Été \uFFFD \U00100080\"}]"))
+	if err != nil || file.Accounts[0].Name != "Été \uFFFD \U00100080" {
+		t.Errorf("%+v, %v", file, err)
+	}
+}
+
 func campaignWith(fields string) string {
 	return "accounts:\n- websites:\n  - campaigns: [{" + strings.ReplaceAll(fields, "\n", ",\n") + "}]"
 }
 
 func TestReadScalars(t *testing.T) {
-	file, err := catalogue.ReadYAML(strings.NewReader(`%YAML 1.2
----
+	file, err := catalogue.ReadYAML(strings.NewReader(`---
 accounts:
   - websites:
       - campaigns:
@@ -56,8 +72,7 @@ accounts:
             description: |
               010
             startDate: 2026-05-01
-            endDate: &end "2026-05-01T12:00:00.5+02:00"
-            createDate: *end
+            endDate: "2026-05-01T12:00:00.5+02:00"
             power: ~
             mde: 7.5
 ...
@@ -70,8 +85,8 @@ accounts:
 	if c.Name != "1.10" || c.Description != "010\n" || c.Power != 80 || c.MDE != 7.5 {
 		t.Errorf("campaign = %+v", c)
 	}
-	if !c.StartDate.Equal(time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)) || !c.EndDate.Equal(end) || !c.CreateDate.Equal(end) {
-		t.Errorf("dates = %v, %v, %v", c.StartDate, c.EndDate, c.CreateDate)
+	if !c.StartDate.Equal(time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)) || !c.EndDate.Equal(end) {
+		t.Errorf("dates = %v, %v", c.StartDate, c.EndDate)
 	}
 }
 

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"time"
 
-	"github.com/goccy/go-yaml/ast"
+	"go.yaml.in/yaml/v4"
 
 	"lifthouse/schema"
 )
@@ -42,21 +43,26 @@ var (
 	number      = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
 )
 
+// Tags that YAML gives to scalars.
+const (
+	nullTag = "!!null"
+	boolTag = "!!bool"
+)
+
+// stringTags are the tags of texts, with and without quotes. A date without quotes is a text, too.
+var stringTags = []string{"!!str", "!!timestamp"}
+
 // typeError returns what is allowed if the node is not a literal of the type, and an
-// empty string otherwise. A null is allowed and means the default.
-func typeError(want reflect.Type, node ast.Node) string {
-	if want == nil || node.Type() == ast.NullType {
-		return ""
-	}
-	text := node.GetToken().Value
-	quoted := node.Type() == ast.StringType || node.Type() == ast.LiteralType
+// empty string otherwise.
+func typeError(want reflect.Type, node *yaml.Node) string {
+	text, quoted := node.Value, slices.Contains(stringTags, node.Tag)
 	switch want.Kind() {
 	case reflect.String:
 		if !quoted {
 			return "must be a string: add quotes"
 		}
 	case reflect.Bool:
-		if node.Type() != ast.BoolType {
+		if node.Tag != boolTag {
 			return "must be true or false"
 		}
 	case reflect.Struct:

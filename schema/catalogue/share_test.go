@@ -90,23 +90,22 @@ func TestFileOfOneAccount(t *testing.T) {
 
 // TestFilesThatExhaustTheParser has short files that would take much memory or time.
 func TestFilesThatExhaustTheParser(t *testing.T) {
-	const n = 10_500
+	const n = 100_000
 	for _, test := range []struct{ name, text, want string }{
-		{"lists", strings.Repeat("[", n), "more than 100 levels"},
-		{"mappings", strings.Repeat("{a: ", n), "more than 100 levels"},
-		{"entries in a line", strings.Repeat("- ", n), "more than 100 levels"},
-		{"keys in a line", strings.Repeat("a: ", n), "more than 100 levels"},
-		{"keys in brackets", "{" + strings.Repeat("a:\n", n), "more than 100 levels"},
-		{"question marks", strings.Repeat("? ", n), "more than 100 levels"},
-		{"anchors", strings.Repeat("&a\n", n), "more than 100 levels"},
-		{"tags", strings.Repeat("!a\n", n), "more than 100 levels"},
-		{"empty entries", strings.Repeat("-\n", n), "10000 omitted values"},
-		{"empty keys", strings.Repeat("a:\n", n), "10000 omitted values"},
-		{"empty keys of entries", strings.Repeat("- a:\n", n), "10000 omitted values"},
-		{"empty keys in brackets", "{" + strings.Repeat("a:,", n) + "}", "10000 omitted values"},
-		{"keys without values", "{" + strings.Repeat("a,", n) + "}", "10000 omitted values"},
-		{"a list in itself", "accounts: &a [{websites: *a}]", "contains itself"},
-		{"a mapping in itself", "accounts: [&a {<<: *a}]", "contains itself"},
+		{"lists", strings.Repeat("[", n), "max depth"},
+		{"mappings", strings.Repeat("{a: ", n), "max depth"},
+		{"entries in a line", strings.Repeat("- ", n), "max depth"},
+		{"keys in a line", strings.Repeat("a: ", n), "not allowed"},
+		{"keys in brackets", "{" + strings.Repeat("a:\n", n), "expected"},
+		{"question marks", strings.Repeat("? ", n), "max depth"},
+		{"anchors", strings.Repeat("&a\n", n), "expected"},
+		{"tags", strings.Repeat("!a\n", n), "expected"},
+		{"empty entries", strings.Repeat("-\n", n), "must have fields"},
+		{"empty keys", strings.Repeat("a:\n", n), "unknown field"},
+		{"empty keys of entries", strings.Repeat("- a:\n", n), "must have fields"},
+		{"empty keys in brackets", "{" + strings.Repeat("a:,", n) + "}", "unknown field"},
+		{"keys without values", "{" + strings.Repeat("a,", n) + "}", "unknown field"},
+		{"a list in itself", "accounts: &a [{websites: *a}]", "aliases are not supported"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if _, err := catalogue.ReadYAML(strings.NewReader(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {

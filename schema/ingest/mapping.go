@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"time"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
+	"go.yaml.in/yaml/v4"
 )
 
 // Mapping defines how the columns of a file, or the keys of its JSON lines, are
@@ -47,12 +47,11 @@ type Condition struct {
 type conditions []Condition
 
 // UnmarshalYAML decodes one condition or a list of conditions.
-func (c *conditions) UnmarshalYAML(node ast.Node) error {
-	if node.Type() != ast.SequenceType {
-		*c = make(conditions, 1)
-		return yaml.NodeToValue(node, &(*c)[0], yaml.Strict())
+func (c *conditions) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind != yaml.SequenceNode {
+		node = &yaml.Node{Kind: yaml.SequenceNode, Line: node.Line, Content: []*yaml.Node{node}}
 	}
-	return yaml.NodeToValue(node, (*[]Condition)(c), yaml.Strict())
+	return node.Load((*[]Condition)(c), yaml.WithKnownFields())
 }
 
 // Source defines the value of a field. In YAML, a plain string is the name of a
@@ -72,18 +71,11 @@ type Source struct {
 type text string
 
 // UnmarshalYAML decodes a scalar. It returns an error for other nodes.
-func (t *text) UnmarshalYAML(node ast.Node) error {
-	switch node := node.(type) {
-	case *ast.LiteralNode:
-		*t = text(node.Value.Value)
-	case *ast.StringNode:
-		*t = text(node.Value)
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
-		*t = text(node.GetToken().Value)
-	default:
-		at := node.GetToken().Position
-		return fmt.Errorf("[%d:%d] %s: must be a string, a number or a boolean", at.Line, at.Column, node)
+func (t *text) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind != yaml.ScalarNode {
+		return fmt.Errorf("line %d: must be a string, a number or a boolean", node.Line)
 	}
+	*t = text(node.Value)
 	return nil
 }
 
@@ -96,15 +88,17 @@ type Lookup struct {
 }
 
 // UnmarshalYAML decodes the name of a column, or an object.
-func (s *Source) UnmarshalYAML(decode func(any) error) error {
-	var column text
-	if decode(&column) == nil {
-		s.Column = string(column)
+func (s *Source) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind == yaml.ScalarNode {
+		s.Column = node.Value
 		return nil
 	}
 	type object Source
-	return decode((*object)(s))
+	return node.Load((*object)(s), yaml.WithKnownFields())
 }
+
+// unknownField matches the error of the decoder about an unknown field.
+var unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
 
 // maxMapping is the maximum size of a mapping file, in bytes.
 const maxMapping = 16 << 20
@@ -120,9 +114,10 @@ func ReadMapping(r io.Reader) (*Mapping, error) {
 		return nil, fmt.Errorf("read mapping: the file is longer than %d bytes", maxMapping)
 	}
 	var m Mapping
-	decoder := yaml.NewDecoder(bytes.NewReader(content), yaml.Strict())
-	if err := decoder.Decode(&m); err != nil {
-		return nil, fmt.Errorf("read mapping: %w", err)
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&m); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read mapping: %s", unknownField.ReplaceAllString(err.Error(), "unknown field $1"))
 	}
 	if err := decoder.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("read mapping: the file has several documents: must have one")

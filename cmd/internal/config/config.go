@@ -3,14 +3,17 @@
 package config
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v4"
 
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/schema"
@@ -117,26 +120,41 @@ func (s Settings) LoadValues(file string, getenv func(string) string) (faults []
 	return faults
 }
 
+const mustHaveLines = ": must have lines of the form name: value, in one document"
+
 // readFile sets settings from a YAML file, and returns all errors.
 func (s Settings) readFile(path string) []string {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return []string{"--config: " + err.Error()}
 	}
-	var entries yaml.MapSlice
-	if err := yaml.Unmarshal(text, &entries); err != nil {
-		return []string{fmt.Sprintf("%s: must have lines of the form name: value; %v", path, err)}
+	var document yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	err = decoder.Decode(&document)
+	switch {
+	case errors.Is(err, io.EOF): // empty
+		return nil
+	case err == nil && (document.Content[0].Kind != yaml.MappingNode || !errors.Is(decoder.Decode(&yaml.Node{}), io.EOF)):
+		return []string{path + mustHaveLines}
+	case err != nil:
+		return []string{fmt.Sprintf("%s%s; %v", path, mustHaveLines, err)}
 	}
 	var faults []string
-	for _, entry := range entries {
-		name := fmt.Sprint(entry.Key)
+	given := map[string]bool{}
+	for entry := range slices.Chunk(document.Content[0].Content, 2) {
+		name := entry[0].Value
 		at := slices.IndexFunc(s, func(s *Setting) bool { return s.Name == name })
-		if at < 0 {
-			faults = append(faults, fmt.Sprintf("%s: %s: unknown setting; %s", path, name, schema.SuggestName(name, s.names())))
+		if at < 0 || given[name] {
+			reason := "given twice"
+			if at < 0 {
+				reason = "unknown setting; " + schema.SuggestName(name, s.names())
+			}
+			faults = append(faults, fmt.Sprintf("%s: %s: %s", path, name, reason))
 			continue
 		}
+		given[name] = true
 		setting := s[at]
-		values, ok := scalarTexts(entry.Value)
+		values, ok := scalarTexts(entry[1])
 		if _, list := setting.Value.(pflag.SliceValue); !ok || len(values) != 1 && !list {
 			faults = append(faults, fmt.Sprintf("%s: %s: must be one value", path, name))
 			continue
@@ -153,19 +171,17 @@ func (s Settings) readFile(path string) []string {
 
 // scalarTexts returns a scalar, or each scalar of a list, as text. It returns false
 // for other values.
-func scalarTexts(value any) ([]string, bool) {
-	list, isList := value.([]any)
-	if !isList {
-		list = []any{value}
+func scalarTexts(value *yaml.Node) ([]string, bool) {
+	list := []*yaml.Node{value}
+	if value.Kind == yaml.SequenceNode {
+		list = value.Content
 	}
 	values := []string{}
 	for _, item := range list {
-		switch item.(type) {
-		case string, bool, int, int64, uint64, float64:
-			values = append(values, fmt.Sprint(item))
-		default:
+		if item.Kind != yaml.ScalarNode || item.Tag == "!!null" {
 			return nil, false
 		}
+		values = append(values, item.Value)
 	}
 	return values, true
 }

@@ -83,7 +83,7 @@ func TestAWrongConfigurationIsRefusedWithAllItsFaults(t *testing.T) {
 			t.Errorf("exit %d, lacks %q:\n%s", code, want, out)
 		}
 	}
-	for text, want := range map[string]string{"- a\n": "must have lines of the form name: value", "rate-limit: .inf\n": `rate-limit "+Inf": must be a number from 0`, "listen: a:1\nlisten: b:2\n": "listen"} {
+	for text, want := range map[string]string{"- a\n": "must have lines of the form name: value", "rate-limit: .inf\n": `rate-limit ".inf": must be a number from 0`, "listen: a:1\nlisten: b:2\n": "listen: given twice", "a: 1\n---\nb: 2\n": "in one document", "a: [\n": "line 2"} {
 		if code, out := withEnv(t, nil, "serve", "--config", file(t, "c.yaml", text)); code != exitUsage || !strings.Contains(out, want) {
 			t.Errorf("%q: exit %d\n%s", text, code, out)
 		}

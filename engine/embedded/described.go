@@ -32,7 +32,7 @@ var (
 // keyOf returns the cache key of a statement that describes a table, or false for other
 // statements. The key omits the time limit, which varies but does not affect the answer.
 func (d *described) keyOf(q *request) (string, bool) {
-	if len(q.sql) > 1000 || q.rows != nil || len(q.external) > 0 || !describes.MatchString(q.sql) {
+	if len(q.sql) > 1000 || q.rows != nil || !describes.MatchString(q.sql) {
 		return "", false
 	}
 	key := fmt.Sprintf("%q %q %q %q", q.database, q.sql, q.format, q.parameters)

@@ -30,7 +30,6 @@ const closeTimeout = 10 * time.Second
 
 // Options configure the engine. The zero value has suitable defaults.
 type Options struct {
-	Library     string       // path of libchdb; empty: see LocateLibrary for the searched places
 	Connections int          // maximum number of concurrent statements; 0: 8
 	Threads     int          // max_threads of a query; 0: the engine's default, one per core
 	MemoryLimit int64        // memory limit of the whole engine in bytes; 0: half of the memory of the machine or its cgroup
@@ -85,7 +84,7 @@ func Open(ctx context.Context, dir string, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
-	path, err := LocateLibrary(o.Library)
+	path, err := LocateLibrary()
 	if err != nil {
 		return nil, err
 	}

@@ -95,11 +95,6 @@ func TestErrorInMidStream(t *testing.T) {
 			t.Errorf("the next statement returned %d", got)
 		}
 	}
-	// With wait_end_of_query the error is returned before any row.
-	_, err := conn.Query(with(t.Context(), clickhouse.Settings{"wait_end_of_query": 1}), "SELECT throwIf(number = 500000) FROM numbers(1000000)")
-	if code(err) != 395 {
-		t.Errorf("with wait_end_of_query: %v", err)
-	}
 }
 
 // TestExceptionMarkerInRows reads a row with the marker of an exception that

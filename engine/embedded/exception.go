@@ -10,7 +10,6 @@ import (
 // Error codes of ClickHouse that this package returns or checks.
 const (
 	codeBadArguments   = 36
-	codeSyntaxError    = 62
 	codeUnknownSetting = 115
 	codeNoData         = 108
 )

@@ -43,8 +43,6 @@ type library struct {
 	resultBuffer func(resultHandle) unsafe.Pointer
 	resultLength func(resultHandle) uintptr
 	resultError  func(resultHandle) string
-
-	classify func(conn uintptr, sql unsafe.Pointer, sqlLen uintptr, database unsafe.Pointer, databaseLen uintptr, out unsafe.Pointer) int32
 }
 
 var load struct {
@@ -109,7 +107,6 @@ func openLibrary(path string) (*library, error) {
 		{"chdb_result_buffer", &lib.resultBuffer},
 		{"chdb_result_length", &lib.resultLength},
 		{"chdb_result_error", &lib.resultError},
-		{"chdb_classify_query_n", &lib.classify},
 	} {
 		address, err := purego.Dlsym(dl, f.name)
 		if err != nil {
@@ -328,22 +325,3 @@ func (i *insertion) commitRows() error {
 func (i *insertion) discardRows() { i.lib.insertCancel(i.handle) }
 
 func (i *insertion) free() { i.lib.insertDestroy(i.handle) }
-
-// analysis is the library's chdb_query_analysis_v1.
-type analysis struct {
-	size       uint32
-	statements uint32
-	_          [2]uint32
-}
-
-// countStatements returns the number of statements in a text. It returns false if
-// the text cannot be parsed.
-func (c *conn) countStatements(sql string) (int, bool) {
-	var v vectors
-	defer v.pin.Unpin()
-	a := analysis{size: uint32(unsafe.Sizeof(analysis{}))}
-	if c.lib.classify(c.cPointer(), v.pinText(sql), uintptr(len(sql)), nil, 0, unsafe.Pointer(&a)) != 0 {
-		return 0, false
-	}
-	return int(a.statements), a.statements > 0
-}

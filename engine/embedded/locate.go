@@ -21,16 +21,12 @@ func (e *LibraryMissingError) Error() string {
 		libraryVariable, strings.Join(e.Looked, ", "))
 }
 
-// LocateLibrary returns the path of the library. It uses the first of the option, the
-// environment variable, the folder of the executable, and the npm package. The npm package is
-// searched in the node_modules folders of the ancestors of the executable and of the working
-// directory. A path from the option or the environment variable must exist, because no other
-// place is searched then.
-func LocateLibrary(option string) (string, error) {
-	for _, named := range []string{option, os.Getenv(libraryVariable)} {
-		if named == "" {
-			continue
-		}
+// LocateLibrary returns the path of the library. It uses the first of the environment variable,
+// the folder of the executable, and the npm package. The npm package is searched in the
+// node_modules folders of the ancestors of the executable and of the working directory. A path
+// from the environment variable must exist, because no other place is searched then.
+func LocateLibrary() (string, error) {
+	if named := os.Getenv(libraryVariable); named != "" {
 		if !isFile(named) {
 			return "", &LibraryMissingError{Looked: []string{named}}
 		}

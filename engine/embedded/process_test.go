@@ -33,7 +33,7 @@ func startIn(t *testing.T, dir string, env []string, child string, args ...strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	library, err := LocateLibrary("")
+	library, err := LocateLibrary()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,8 +144,8 @@ func TestLibraryBesideWorkingDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := LocateLibrary(""); err != nil || got != data.Name() && got != want {
-		t.Errorf("Locate() = %q, %v, want %q", got, err, want)
+	if got, err := LocateLibrary(); err != nil || got != data.Name() && got != want {
+		t.Errorf("LocateLibrary() = %q, %v, want %q", got, err, want)
 	}
 }
 

@@ -18,16 +18,13 @@ type request struct {
 	database   string
 	settings   map[string]string
 	parameters []parameter
-	external   []external
 	rows       io.ReadCloser // the rows of an INSERT; nil if the statement contains all its data
-	whole      bool          // the answer starts after the statement has ended
 }
 
 // notSettings are the parameters of a request's URL that are not settings.
 var notSettings = map[string]bool{
 	"database": true, "default_format": true, "client_protocol_version": true, "query": true,
-	"query_id": true, "quota_key": true, "wait_end_of_query": true, "buffer_size": true,
-	"user": true, "password": true, markSetting: true,
+	"query_id": true, "quota_key": true, "user": true, "password": true, markSetting: true,
 	// Inserts are synchronous: once an insert has returned, its rows survive the process. An
 	// asynchronous insert with waiting would not guarantee more.
 	"async_insert": true, "wait_for_async_insert": true,
@@ -40,6 +37,7 @@ var refused = map[string]string{
 	"decompress": "compression between driver and engine; leave Options.Compression empty",
 	"session_id": "HTTP sessions",
 	"role":       "roles",
+	"readonly":   "read-only sessions",
 }
 
 // insertFormat matches the format at the end of an INSERT.
@@ -55,13 +53,10 @@ func newRequest(r *http.Request) (*request, error) {
 	}
 	q := &request{
 		database: values.Get("database"), format: values.Get("default_format"),
-		settings: make(map[string]string), whole: values.Get("wait_end_of_query") == "1",
+		settings: make(map[string]string),
 	}
-	form := strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/")
-	if form {
-		if err := q.readForm(r, values); err != nil {
-			return nil, err
-		}
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
+		return nil, badRequest("the embedded engine does not support external tables")
 	}
 	for name := range values {
 		value := values.Get(name)
@@ -74,9 +69,6 @@ func newRequest(r *http.Request) (*request, error) {
 		case !notSettings[name]:
 			q.settings[name] = value
 		}
-	}
-	if form {
-		return q, nil
 	}
 	return q, q.readStatement(values.Get("query"), r.Body)
 }

@@ -78,37 +78,13 @@ func TestBadSettings(t *testing.T) {
 		{clickhouse.Settings{"max_block_size": 7, "max_threads": "many"}, 27},
 		{clickhouse.Settings{"session_id": "a"}, 36},
 		{clickhouse.Settings{"compress": 1}, 36},
+		{clickhouse.Settings{"readonly": 1}, 36},
 	} {
 		if err := conn.Exec(with(t.Context(), tt.settings), "SELECT 1"); code(err) != tt.code {
 			t.Errorf("%v: %v, want code %d", tt.settings, err, tt.code)
 		}
 		if got := setting(t, t.Context(), conn, "max_block_size"); got == "7" {
 			t.Errorf("%v: some of the settings remain", tt.settings)
-		}
-	}
-}
-
-// TestStatementsShareNoState checks that the state of a statement's session
-// does not affect the next statement.
-func TestStatementsShareNoState(t *testing.T) {
-	conn := database(t, func(o *clickhouse.Options) { o.MaxOpenConns = 1 })
-	name := one[string](t, conn, "SELECT currentDatabase()")
-	initial := setting(t, t.Context(), conn, "max_block_size")
-	for range 3 {
-		exec(t, conn, "/* a comment */ -- and another\n SET max_block_size = 123")
-		exec(t, conn, "USE system")
-		exec(t, conn, "CREATE TEMPORARY TABLE tmp (n UInt8)")
-		if err := conn.Exec(with(t.Context(), clickhouse.Settings{"readonly": 1}), "CREATE TABLE t (n UInt8) ENGINE = Memory"); code(err) != 164 {
-			t.Errorf("CREATE with readonly = 1: %v, want code 164 (READONLY)", err)
-		}
-		if got := one[string](t, conn, "SELECT currentDatabase()"); got != name {
-			t.Errorf("the current database is %s, want %s", got, name)
-		}
-		if got := setting(t, t.Context(), conn, "max_block_size"); got != initial {
-			t.Errorf("max_block_size = %s, want %s", got, initial)
-		}
-		if err := conn.Exec(t.Context(), "SELECT * FROM tmp"); code(err) != 60 {
-			t.Errorf("SELECT from another statement's temporary table: %v, want code 60 (UNKNOWN_TABLE)", err)
 		}
 	}
 }
@@ -129,26 +105,5 @@ func TestDatabases(t *testing.T) {
 		if err := conn.Exec(t.Context(), "SELECT 1"); code(err) != 81 {
 			t.Errorf("database %q: %v, want code 81 (UNKNOWN_DATABASE)", name, err)
 		}
-	}
-}
-
-func TestOneStatementAtATime(t *testing.T) {
-	conn := database(t)
-	for _, sql := range []string{
-		"SELECT 1; SELECT 2",
-		"CREATE TABLE a (n UInt8) ENGINE = Memory; CREATE TABLE b (n UInt8) ENGINE = Memory",
-		"SHOW TABLES; SET max_threads = 1",
-	} {
-		if err := conn.Exec(t.Context(), sql); code(err) != 62 {
-			t.Errorf("%s: %v, want code 62 (SYNTAX_ERROR)", sql, err)
-		}
-	}
-	if n := one[uint64](t, conn, "SELECT count() FROM system.tables WHERE database = currentDatabase()"); n != 0 {
-		t.Errorf("%d tables were created", n)
-	}
-	exec(t, conn, "CREATE TABLE a (s String) ENGINE = MergeTree ORDER BY s ;\n")
-	exec(t, conn, "INSERT INTO a VALUES ('a;b'), ('c')")
-	if n := one[uint64](t, conn, "SELECT count() FROM a;"); n != 2 {
-		t.Errorf("%d rows, want 2", n)
 	}
 }

@@ -25,9 +25,8 @@ func (e *Engine) runStatement(ctx context.Context, q *request, emit func(*result
 	err = e.runOn(ctx, s, q, emit)
 	// A session is not reused after an error. The library returns rows of a
 	// failed statement to the next statement of the connection, and keeps a
-	// cancelled insert in system.processes. A session is also not reused if the
-	// statement has changed it.
-	if err != nil || q.settings["readonly"] != "" || changesSession(q.sql) {
+	// cancelled insert in system.processes.
+	if err != nil {
 		e.pool.discardSession(s)
 	} else {
 		e.pool.returnSession(s)
@@ -45,23 +44,10 @@ func (e *Engine) runOn(ctx context.Context, s *session, q *request, emit func(*r
 	if err := s.applySettings(q.database, q.settings, e.initial); err != nil {
 		return err
 	}
-	if len(q.external) > 0 {
-		if err := e.createExternalTables(ctx, s, q.external); err != nil {
-			return err
-		}
-		if err := e.answerTo(ctx, s, q, emit); err != nil {
-			return err
-		}
-		return s.dropExternalTables(q.external)
-	}
-	return e.answerTo(ctx, s, q, emit)
-}
-
-func (e *Engine) answerTo(ctx context.Context, s *session, q *request, emit func(*result) error) error {
 	switch {
 	case q.rows != nil:
 		return e.insertRows(ctx, s, q)
-	case q.format == "Native" && !q.whole && isSelect(q.sql):
+	case q.format == "Native" && isSelect(q.sql):
 		if err := e.streamResult(ctx, s, q, emit); !notStreamable(err) {
 			return err
 		}
@@ -98,14 +84,6 @@ func (e *Engine) streamResult(ctx context.Context, s *session, q *request, emit 
 // runToEnd runs a statement to its end and then passes its complete result to
 // emit.
 func (e *Engine) runToEnd(ctx context.Context, s *session, q *request, emit func(*result) error) error {
-	if strings.Contains(strings.TrimRight(q.sql, "; \t\r\n"), ";") {
-		if n, ok := s.countStatements(q.sql); ok && n > 1 {
-			return &clickhouse.Exception{
-				Code: codeSyntaxError, Name: "DB::Exception", CodeName: "SYNTAX_ERROR",
-				Message: "Syntax error (Multi-statements are not allowed)",
-			}
-		}
-	}
 	var r *result
 	e.guardCall(ctx, s, func() { r = s.runQuery(q.sql, q.format, q.parameters) })
 	if err := r.err(); err != nil {
@@ -229,17 +207,12 @@ func (e *Engine) killStatement(s *session) {
 // Patterns of the beginning of a statement, after its comments.
 var (
 	selects = regexp.MustCompile(`(?is)^[\s(]*(SELECT|WITH|FROM)\b`)
-	changes = regexp.MustCompile(`(?is)^\s*(SET|USE|CREATE\s+(OR\s+REPLACE\s+)?TEMPORARY|REPLACE\s+TEMPORARY)\b`)
 	comment = regexp.MustCompile(`(?s)^\s*(--[^\n]*(\n|$)|#[ !][^\n]*(\n|$)|/\*.*?\*/)`)
 )
 
 // isSelect reports whether the library can stream the statement's result. It
 // streams only SELECT.
 func isSelect(sql string) bool { return selects.MatchString(skipComments(sql)) }
-
-// changesSession reports whether a statement changes state that the session's
-// next statement must not see.
-func changesSession(sql string) bool { return changes.MatchString(skipComments(sql)) }
 
 func skipComments(sql string) string {
 	for {

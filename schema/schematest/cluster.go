@@ -56,7 +56,7 @@ func NewCluster(tb testing.TB) *Cluster {
 			tb.Skipf("SKIP: a cluster needs %s", needed)
 		}
 	}
-	if c.lib, err = embedded.LocateLibrary(""); err != nil {
+	if c.lib, err = embedded.LocateLibrary(); err != nil {
 		tb.Fatal(err)
 	}
 	if out, err := exec.CommandContext(tb.Context(), "apt-get", "-qq", "update").CombinedOutput(); err != nil {

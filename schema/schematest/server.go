@@ -166,7 +166,7 @@ func startServer(ctx context.Context, dir string) (*ClickHouse, error) {
 			return nil, err
 		}
 	}
-	library, err := embedded.LocateLibrary("")
+	library, err := embedded.LocateLibrary()
 	if err != nil {
 		return nil, err
 	}
@@ -305,7 +305,7 @@ func grantedUsers(cluster string, serving, migrating schema.User) ([]grantedUser
 
 // runServer runs the process as a ClickHouse server.
 func runServer(configuration string) int {
-	library, err := embedded.LocateLibrary("")
+	library, err := embedded.LocateLibrary()
 	if err == nil {
 		err = server.Run(library, configuration)
 	}

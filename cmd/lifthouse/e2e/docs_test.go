@@ -139,7 +139,7 @@ const defaultAddress = "127.0.0.1:8080"
 // lifthouse on the PATH.
 func TestDocsBlocksRun(t *testing.T) {
 	tier.OnlyLong(t)
-	library, err := embedded.LocateLibrary("")
+	library, err := embedded.LocateLibrary()
 	if err != nil {
 		t.Fatal(err)
 	}

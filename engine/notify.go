@@ -13,7 +13,6 @@ import (
 	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/result"
-	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/outbox"
@@ -78,18 +77,15 @@ func (r *Recorder) judgeSubject(ctx context.Context, owned *catalogue.AccountRes
 		return nil // an imported past campaign
 	}
 	x.Stored.Ingested = now // days end on time, whether or not events arrive
-	plain := withoutScorecard(x)
 	if a == nil {
-		if a, err = e.readAnalysis(ctx, plain); err != nil {
+		if a, err = e.readAnalysis(ctx, withoutScorecard(x)); err != nil {
 			return err
 		}
 	}
-	rows, err := e.readRows(ctx, plain)
-	if err != nil {
+	j.plan = x.Plan
+	if j.report, err = e.decide(ctx, x, a); err != nil {
 		return err
 	}
-	j.plan, j.report = x.Plan, result.New(plain.Plan, rows, a)
-	j.report.AddScorecard(x.Plan, []result.GoalRows{{Plan: x.AboutGoal(x.CountedGoal()), Rows: rows}}, a)
 	j.status = result.NewStatus(j.report, a)
 	stored, err := e.Outbox.ReadMessages(ctx, j.account, outbox.Subject(of))
 	if err != nil {
@@ -133,14 +129,6 @@ func nameOf(owned *catalogue.AccountResources, of plan.Subject) string {
 		}
 	}
 	return name
-}
-
-// withoutScorecard returns the query of the same report without its scorecard.
-func withoutScorecard(x *source.ReportQuery) *source.ReportQuery {
-	query, p := *x, *x.Plan
-	p.Scorecard = false
-	query.Plan = &p
-	return &query
 }
 
 // decisionMessage returns the message about the decision, or nil if there is nothing to report. Decisions of the time

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
@@ -90,7 +91,10 @@ func (e *Engine) FollowStatuses(ctx context.Context) {
 			for {
 				select {
 				case key := <-e.statuses.queue:
-					e.computeStatuses(ctx, e.statuses.takeBatch(key))
+					var gone *query.NotFoundError
+					if err := e.computeStatus(ctx, key); err != nil && ctx.Err() == nil && !errors.As(err, &gone) {
+						slog.WarnContext(ctx, "compute status failed", "subject", key.subject, "err", err)
+					}
 				case <-ctx.Done():
 					return
 				}
@@ -100,99 +104,65 @@ func (e *Engine) FollowStatuses(ctx context.Context) {
 	workers.Wait()
 }
 
-// maxBatch is the maximum number of statuses that are computed together.
-const maxBatch = 50
+// maxStatusTime is the maximum time to compute a status.
+const maxStatusTime = time.Minute
 
-// takeBatch takes more statuses from the queue, as long as there are some.
-func (s *statuses) takeBatch(first statusKey) []statusKey {
-	keys := []statusKey{first}
-	for len(keys) < maxBatch {
-		select {
-		case key := <-s.queue:
-			keys = append(keys, key)
-		default:
-			return keys
-		}
-	}
-	return keys
-}
-
-// pending is a status that is being computed.
-type pending struct {
-	statusKey
-	keptStatus
-	x *source.ReportQuery
-}
-
-// computeStatuses computes statuses.
-func (e *Engine) computeStatuses(ctx context.Context, keys []statusKey) {
-	var all []*pending
-	for _, key := range keys {
-		e.statuses.mu.Lock()
-		delete(e.statuses.wanted, key) // a later change is queued again
-		e.statuses.mu.Unlock()
-		p, err := e.prepareStatus(ctx, key)
-		if err == nil && p != nil {
-			all = append(all, p)
-		}
-		e.complainOfStatus(ctx, key, err)
-	}
-	for _, p := range all {
-		status, err := e.computeStatus(ctx, p)
-		if err != nil {
-			e.complainOfStatus(ctx, p.statusKey, err)
-			continue
-		}
-		p.status = status
-		e.statuses.mu.Lock()
-		e.statuses.kept.Add(p.statusKey, p.keptStatus)
-		e.statuses.mu.Unlock()
-	}
-}
-
-func (e *Engine) complainOfStatus(ctx context.Context, key statusKey, err error) {
-	var gone *query.NotFoundError
-	if err != nil && ctx.Err() == nil && !errors.As(err, &gone) {
-		slog.WarnContext(ctx, "compute status failed", "subject", key.subject, "err", err)
-	}
-}
-
-// prepareStatus prepares the report of the declared question with a scorecard. It returns nil
-// if the store does not answer; the next list request tries again.
-func (e *Engine) prepareStatus(ctx context.Context, key statusKey) (*pending, error) {
-	p := &pending{statusKey: key}
-	p.catalogue = e.catalogue.Snapshot().AccountResources(key.account).Version
+// computeStatus computes and keeps the status of a queued subject. If the store does not answer, it keeps none, and the
+// next list request tries again.
+func (e *Engine) computeStatus(ctx context.Context, key statusKey) error {
+	ctx, cancel := context.WithTimeout(ctx, maxStatusTime)
+	defer cancel()
+	e.statuses.mu.Lock()
+	delete(e.statuses.wanted, key) // a later change is queued again
+	e.statuses.mu.Unlock()
+	kept := keptStatus{catalogue: e.catalogue.Snapshot().AccountResources(key.account).Version}
 	var known bool
-	if p.version, known = e.ResultsVersion(ctx, key.subject); !known {
-		return nil, nil
+	if kept.version, known = e.ResultsVersion(ctx, key.subject); !known {
+		return nil
 	}
 	r := key.subject.ResultsRequest(key.account)
 	r.Scorecard = true
-	of, err := e.PlanReport(r)
+	p, err := e.PlanReport(r)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	p.x, err = e.prepareReport(ctx, of)
-	return p, err
+	x, err := e.prepareReport(ctx, p)
+	if err != nil {
+		return err
+	}
+	var report *result.Report
+	var a *looks.Analysis
+	if canDecide(x.Plan) {
+		if a, err = e.cachedAnalysis(ctx, withoutScorecard(x)); err != nil {
+			return err
+		}
+		if report, err = e.decide(ctx, x, a); err != nil {
+			return err
+		}
+	}
+	kept.status = result.NewStatus(report, a)
+	e.statuses.mu.Lock()
+	e.statuses.kept.Add(key, kept)
+	e.statuses.mu.Unlock()
+	return nil
 }
 
-// computeStatus computes a status.
-func (e *Engine) computeStatus(ctx context.Context, p *pending) (*result.Status, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	if !canDecide(p.x.Plan) {
-		return result.NewStatus(nil, nil), nil
-	}
-	plain := withoutScorecard(p.x)
-	a, err := e.cachedAnalysis(ctx, plain)
+// decide returns the report of a declared question, whose scorecard has only the counted goal, with its decision.
+func (e *Engine) decide(ctx context.Context, x *source.ReportQuery, a *looks.Analysis) (*result.Report, error) {
+	plain := withoutScorecard(x)
+	rows, err := e.readRows(ctx, plain)
 	if err != nil {
 		return nil, err
 	}
-	found, err := e.readRows(ctx, plain)
-	if err != nil {
-		return nil, err
-	}
-	report := result.New(plain.Plan, found, a)
-	report.AddScorecard(p.x.Plan, nil, a)
-	return result.NewStatus(report, a), nil
+	report := result.New(plain.Plan, rows, a)
+	report.AddScorecard(x.Plan, []result.GoalRows{{Plan: x.AboutGoal(x.CountedGoal()), Rows: rows}}, a)
+	return report, nil
+}
+
+// withoutScorecard returns the query of the same report without its scorecard.
+func withoutScorecard(x *source.ReportQuery) *source.ReportQuery {
+	query, p := *x, *x.Plan
+	p.Scorecard = false
+	query.Plan = &p
+	return &query
 }

@@ -183,9 +183,7 @@ func (e *Engine) readWindow(ctx context.Context, x *source.ReportQuery, w looks.
 	both := &moments.Rows{Slices: slices.Clone(found.Slices)}
 	for _, r := range after.Slices {
 		if !r.ExposedBefore {
-			m := moments.NoMoments()
-			m.Subtract(&r.Moments)
-			r.Moments = m
+			r.Moments = moments.NoMoments().Subtract(r.Moments)
 			both.Slices = append(both.Slices, r)
 		}
 	}

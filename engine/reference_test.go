@@ -150,9 +150,8 @@ func scanCounted(row driver.Rows, first ...any) (r moments.Row, err error) {
 	if slices.Contains(row.Columns(), "clicks") {
 		to = append(to, &m.Clicks, &m.Submits, &m.Completions, &m.Completed, &m.Conversions, &m.Conversion, &m.Contacts)
 	}
-	var remainder source.ScannedRemainder
-	err = row.Scan(append(to, remainder.ScanTargets(row)...)...)
-	m.Goals, m.CappedRemainder = stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}, remainder.ScannedSums()
+	err = row.Scan(append(to, source.RemainderTargets(row, &m.CappedRemainder)...)...)
+	m.Goals = stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}
 	r.ExposedBefore, r.MultiExposed, r.Moments = exposedBefore == 1, multiExposed == 1, m
 	return r, err
 }

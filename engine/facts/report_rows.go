@@ -86,7 +86,7 @@ func (s *counting) addMoments(variation string, at key, m *moments.Moments) erro
 		s.of[at] = &none
 	}
 	if cancelling {
-		s.of[at].Subtract(m)
+		*s.of[at] = s.of[at].Subtract(*m)
 	} else {
 		*s.of[at] = s.of[at].Merge(*m)
 	}
@@ -157,12 +157,10 @@ func (s *counting) addGoals(row driver.Rows) error {
 	to = append(to, m.ValueGoals)
 	amount(&m.Profit)
 	amount(&m.ExtraValue)
-	var remainder source.ScannedRemainder
-	if err := row.Scan(append(to, remainder.ScanTargets(row)...)...); err != nil {
+	if err := row.Scan(append(to, source.RemainderTargets(row, &m.CappedRemainder)...)...); err != nil {
 		return err
 	}
 	m.Goals = stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}
-	m.CappedRemainder = remainder.ScannedSums()
 	return s.addMoments(variation, at, &m)
 }
 

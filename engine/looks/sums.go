@@ -161,8 +161,7 @@ func (s *stratum) addSigned(sum map[key]moments.Moments, sign int64, rule string
 		case sign > 0:
 			counted = m
 		default:
-			counted, m = moments.NoMoments().Merge(counted), moments.NoMoments().Merge(m)
-			counted.Subtract(&m)
+			counted = counted.Subtract(m)
 		}
 		s.counted[at.variation] = counted
 	}

@@ -1,6 +1,10 @@
 package moments
 
-import "math/big"
+import (
+	"math/big"
+
+	"lifthouse/stats"
+)
 
 // CappedRemainder has the amounts that a cap removes from the sums over visitors: the part of
 // each visitor's total value above the cap, and the same amount from the visitor's profit.
@@ -11,43 +15,15 @@ type CappedRemainder struct {
 	ValueSquares, ProfitSquares   *big.Int
 }
 
-func noRemainder() CappedRemainder {
-	return CappedRemainder{Value: new(big.Int), ValueSquares: new(big.Int), ProfitSquares: new(big.Int)}
-}
-
-func (e CappedRemainder) mergeRemainder(o CappedRemainder) CappedRemainder {
+func (e *CappedRemainder) combine(o *CappedRemainder, sign int64) CappedRemainder {
 	if e.Value == nil && o.Value == nil {
 		return CappedRemainder{}
 	}
-	sum := noRemainder()
-	sum.addSigned(&e, 1)
-	sum.addSigned(&o, 1)
-	return sum
-}
-
-// addSigned adds other sums, or subtracts them if sign is -1.
-func (e *CappedRemainder) addSigned(o *CappedRemainder, sign int64) {
-	if o.Value == nil {
-		return
-	}
-	if e.Value == nil {
-		*e = noRemainder()
-	}
-	e.Visitors += sign * o.Visitors
-	e.ProfitNonzero += sign * o.ProfitNonzero
-	e.ProfitNegative += sign * o.ProfitNegative
-	addBig(e.Value, o.Value, sign)
-	addBig(e.ValueSquares, o.ValueSquares, sign)
-	addBig(e.ProfitSquares, o.ProfitSquares, sign)
-}
-
-func addBig(to, from *big.Int, sign int64) {
-	switch {
-	case from.Sign() == 0:
-	case sign < 0:
-		to.Sub(to, from)
-	default:
-		to.Add(to, from)
+	values := combineSums(stats.Sums{Sum: e.Value, Squares: e.ValueSquares}, stats.Sums{Sum: o.Value, Squares: o.ValueSquares}, sign)
+	return CappedRemainder{
+		Visitors: e.Visitors + sign*o.Visitors, ProfitNonzero: e.ProfitNonzero + sign*o.ProfitNonzero, ProfitNegative: e.ProfitNegative + sign*o.ProfitNegative,
+		Value: values.Sum, ValueSquares: values.Squares,
+		ProfitSquares: combineSums(stats.Sums{Squares: e.ProfitSquares}, stats.Sums{Squares: o.ProfitSquares}, sign).Squares,
 	}
 }
 
@@ -57,11 +33,10 @@ func (m Moments) WithCappedValues() Moments {
 	if m.CappedRemainder.Visitors == 0 || m.CappedRemainder.Value == nil {
 		return m
 	}
-	capped := m.Merge(NoMoments())
 	removed := Amounts{Nonzero: m.CappedRemainder.ProfitNonzero, Negative: m.CappedRemainder.ProfitNegative}
 	removed.Sum, removed.Squares = m.CappedRemainder.Value, m.CappedRemainder.ProfitSquares
-	capped.Profit.subtractAmounts(&removed)
+	m.Profit = m.Profit.combine(&removed, -1)
 	removed.Nonzero, removed.Negative, removed.Squares = 0, 0, m.CappedRemainder.ValueSquares
-	capped.Value.subtractAmounts(&removed)
-	return capped
+	m.Value = m.Value.combine(&removed, -1)
+	return m
 }

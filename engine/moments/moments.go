@@ -34,13 +34,6 @@ type Actions struct {
 	Contacts    int64 `json:"contacts"`
 }
 
-func (a Actions) mergeActions(o Actions) Actions {
-	return Actions{
-		Clicks: a.Clicks + o.Clicks, Submits: a.Submits + o.Submits, Completions: a.Completions + o.Completions,
-		Conversions: a.Conversions + o.Conversions, Contacts: a.Contacts + o.Contacts,
-	}
-}
-
 // Amounts are sums over visitors of the visitor's total of a money column.
 type Amounts struct {
 	stats.Sums
@@ -49,60 +42,53 @@ type Amounts struct {
 }
 
 // Merge returns the moments of the union of two disjoint sets of visitors.
-func (m Moments) Merge(o Moments) Moments {
+func (m Moments) Merge(o Moments) Moments { return m.combine(&o, 1) }
+
+// Subtract returns the moments without those of a subset of the visitors.
+func (m Moments) Subtract(o Moments) Moments { return m.combine(&o, -1) }
+
+// combine returns the sums plus sign times other sums.
+func (m *Moments) combine(o *Moments, sign int64) Moments {
 	return Moments{
-		Visitors:        m.Visitors + o.Visitors,
-		SinceShares:     m.SinceShares + o.SinceShares,
-		Recent:          m.Recent + o.Recent,
-		Views:           m.Views + o.Views,
-		Actions:         m.mergeActions(o.Actions),
-		Converted:       m.Converted + o.Converted,
-		Completed:       m.Completed + o.Completed,
-		Conversion:      m.Conversion + o.Conversion,
-		Goals:           m.Goals.Merge(o.Goals),
-		Value:           m.Value.mergeAmounts(o.Value),
-		Profit:          m.Profit.mergeAmounts(o.Profit),
-		ExtraValue:      m.ExtraValue.mergeAmounts(o.ExtraValue),
-		ValueGoals:      stats.Sums{Sum: m.ValueGoals}.Merge(stats.Sums{Sum: o.ValueGoals}).Sum,
-		CappedRemainder: m.CappedRemainder.mergeRemainder(o.CappedRemainder),
+		Visitors:    m.Visitors + sign*o.Visitors,
+		SinceShares: m.SinceShares + sign*o.SinceShares,
+		Recent:      m.Recent + sign*o.Recent,
+		Views:       m.Views + sign*o.Views,
+		Actions: Actions{
+			Clicks:      m.Clicks + sign*o.Clicks,
+			Submits:     m.Submits + sign*o.Submits,
+			Completions: m.Completions + sign*o.Completions,
+			Conversions: m.Conversions + sign*o.Conversions,
+			Contacts:    m.Contacts + sign*o.Contacts,
+		},
+		Converted:       m.Converted + sign*o.Converted,
+		Completed:       m.Completed + sign*o.Completed,
+		Conversion:      m.Conversion + sign*o.Conversion,
+		Goals:           combineSums(m.Goals, o.Goals, sign),
+		Value:           m.Value.combine(&o.Value, sign),
+		Profit:          m.Profit.combine(&o.Profit, sign),
+		ExtraValue:      m.ExtraValue.combine(&o.ExtraValue, sign),
+		ValueGoals:      combineSums(stats.Sums{Sum: m.ValueGoals}, stats.Sums{Sum: o.ValueGoals}, sign).Sum,
+		CappedRemainder: m.CappedRemainder.combine(&o.CappedRemainder, sign),
 	}
 }
 
-// Subtract subtracts the moments of a subset of the visitors.
-func (m *Moments) Subtract(o *Moments) {
-	m.Visitors -= o.Visitors
-	m.SinceShares -= o.SinceShares
-	m.Recent -= o.Recent
-	m.Views -= o.Views
-	m.Clicks -= o.Clicks
-	m.Submits -= o.Submits
-	m.Completions -= o.Completions
-	m.Conversions -= o.Conversions
-	m.Contacts -= o.Contacts
-	m.Converted -= o.Converted
-	m.Completed -= o.Completed
-	m.Conversion -= o.Conversion
-	subtractSums(&m.Goals, o.Goals)
-	m.Value.subtractAmounts(&o.Value)
-	m.Profit.subtractAmounts(&o.Profit)
-	m.ExtraValue.subtractAmounts(&o.ExtraValue)
-	m.ValueGoals.Sub(m.ValueGoals, o.ValueGoals)
-	m.CappedRemainder.addSigned(&o.CappedRemainder, -1)
+func (a *Amounts) combine(o *Amounts, sign int64) Amounts {
+	return Amounts{Sums: combineSums(a.Sums, o.Sums, sign), Nonzero: a.Nonzero + sign*o.Nonzero, Negative: a.Negative + sign*o.Negative}
 }
 
-func (a *Amounts) subtractAmounts(o *Amounts) {
-	subtractSums(&a.Sums, o.Sums)
-	a.Nonzero -= o.Nonzero
-	a.Negative -= o.Negative
+func combineSums(a, b stats.Sums, sign int64) stats.Sums {
+	if sign < 0 {
+		b = stats.Sums{Sum: negate(b.Sum), Squares: negate(b.Squares)}
+	}
+	return a.Merge(b)
 }
 
-func subtractSums(from *stats.Sums, o stats.Sums) {
-	from.Sum.Sub(from.Sum, o.Sum)
-	from.Squares.Sub(from.Squares, o.Squares)
-}
-
-func (a Amounts) mergeAmounts(o Amounts) Amounts {
-	return Amounts{Sums: a.Merge(o.Sums), Nonzero: a.Nonzero + o.Nonzero, Negative: a.Negative + o.Negative}
+func negate(x *big.Int) *big.Int {
+	if x == nil {
+		return nil
+	}
+	return new(big.Int).Neg(x)
 }
 
 // NoMoments returns the moments of no visitors, whose sums the caller may modify.

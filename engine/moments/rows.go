@@ -58,11 +58,10 @@ func WithOthers(ranked, whole []Row, top int) []Row {
 	ranked = slices.DeleteFunc(ranked, func(r Row) bool { return !slices.Contains(values, r.Dimension) })
 	kept := len(ranked)
 	for _, others := range whole {
-		others.Others, others.Moments = true, others.Merge(NoMoments()) // whole must not change
-		others.Recent = 0
+		others.Others, others.Recent = true, 0
 		for i := range ranked[:kept] {
 			if r := &ranked[i]; r.VariationID == others.VariationID && r.MultiExposed == others.MultiExposed && r.ExposedBefore == others.ExposedBefore {
-				others.Subtract(&r.Moments)
+				others.Moments = others.Subtract(r.Moments)
 			}
 		}
 		if others.Visitors != 0 {

@@ -118,29 +118,12 @@ var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`)
 // likePattern converts the pattern of a filter to a LIKE pattern.
 func likePattern(pattern string) string { return likeEscaper.Replace(pattern) }
 
-// ScannedRemainder scans the columns of sql/capped_remainder.sql, which are the last ones of a
-// capped report.
-type ScannedRemainder struct {
-	capped                             bool
-	visitors, nonzero, negative        int64
-	value, valueSquares, profitSquares big.Int
-}
-
-// ScanTargets returns the destinations for the columns, or nil if the report is not capped.
-func (e *ScannedRemainder) ScanTargets(found driver.Rows) []any {
-	if e.capped = slices.Contains(found.Columns(), "capped_visitors"); !e.capped {
+// RemainderTargets returns the destinations in m for the columns of sql/capped_remainder.sql, which are the last ones of a
+// capped report. It returns nil if the report is not capped.
+func RemainderTargets(found driver.Rows, m *moments.CappedRemainder) []any {
+	if !slices.Contains(found.Columns(), "capped_visitors") {
 		return nil
 	}
-	return []any{&e.visitors, &e.value, &e.valueSquares, &e.profitSquares, &e.nonzero, &e.negative}
-}
-
-// ScannedSums returns the scanned sums.
-func (e *ScannedRemainder) ScannedSums() moments.CappedRemainder {
-	if !e.capped {
-		return moments.CappedRemainder{}
-	}
-	return moments.CappedRemainder{
-		Visitors: e.visitors, ProfitNonzero: e.nonzero, ProfitNegative: e.negative,
-		Value: &e.value, ValueSquares: &e.valueSquares, ProfitSquares: &e.profitSquares,
-	}
+	m.Value, m.ValueSquares, m.ProfitSquares = new(big.Int), new(big.Int), new(big.Int)
+	return []any{&m.Visitors, m.Value, m.ValueSquares, m.ProfitSquares, &m.ProfitNonzero, &m.ProfitNegative}
 }

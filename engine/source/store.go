@@ -214,27 +214,12 @@ func (s *Store) EachRow(ctx context.Context, q *Statement, scan func(driver.Rows
 	}
 	started := time.Now()
 	ctx, span := querySpan(ctx, q)
-	err := s.scanRows(ctx, q, scan)
+	err := StoreFailure(ctx, schema.EachRow(s.Limits.withLimits(ctx), s.Conn, q.SQL, scan, q.DriverArgs()...))
 	EndSpan(span, err)
 	if s.Observe != nil {
 		s.Observe(time.Since(started), err)
 	}
 	return err
-}
-
-func (s *Store) scanRows(ctx context.Context, q *Statement, scan func(driver.Rows) error) error {
-	limited := s.Limits.withLimits(ctx)
-	rows, err := s.Query(limited, q.SQL, q.DriverArgs()...)
-	if err != nil {
-		return StoreFailure(ctx, err)
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return StoreFailure(ctx, err)
-		}
-	}
-	return StoreFailure(ctx, rows.Err())
 }
 
 // Tracer makes the spans of a report: plan, query (one per statement) and

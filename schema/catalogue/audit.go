@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"lifthouse/schema"
+
 	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // author is the context key of the author.
@@ -43,27 +46,24 @@ var auditQuery string
 // account is 0. It returns at most limit changes, the latest first. If several servers made
 // the same change at the same time, it returns only the first.
 func (c *Catalogue) ReadAuditLog(ctx context.Context, account int64, since time.Time, limit int) ([]AuditEntry, error) {
-	rows, err := c.conn.Query(ctx, auditQuery, clickhouse.Named("account", account), clickhouse.DateNamed("since", since, clickhouse.MilliSeconds),
-		clickhouse.Named("limit", uint32(limit))) //nolint:gosec // bounded by the flag
-	if err != nil {
-		return nil, fmt.Errorf("read the audit log: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
 	all := []AuditEntry{}
-	for rows.Next() {
+	err := schema.EachRow(ctx, c.conn, auditQuery, func(row driver.Rows) error {
 		var a AuditEntry
 		var of, body string
 		var archived, switched bool
-		if err := rows.Scan(&a.AccountID, &a.At, &a.By, &a.Kind, &a.ID, &of, &a.Version, &archived, &body, &switched); err != nil {
-			return nil, fmt.Errorf("read the audit log: %w", err)
+		err := row.Scan(&a.AccountID, &a.At, &a.By, &a.Kind, &a.ID, &of, &a.Version, &archived, &body, &switched)
+		if err != nil {
+			return err
 		}
 		a.At, a.After = a.At.UTC(), json.RawMessage(body)
-		if a.Change, err = changeOf(&a, part(of), archived, switched); err != nil {
-			return nil, err
-		}
+		a.Change, err = changeOf(&a, part(of), archived, switched)
 		all = append(all, a)
+		return err
+	}, clickhouse.Named("account", account), clickhouse.DateNamed("since", since, clickhouse.MilliSeconds), clickhouse.Named("limit", uint32(limit))) //nolint:gosec // bounded by the flag
+	if err != nil {
+		return nil, fmt.Errorf("read the audit log: %w", err)
 	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // changeOf returns the value of AuditEntry.Change. A state that changed without a start
@@ -73,7 +73,7 @@ func changeOf(a *AuditEntry, of part, archived, switched bool) (string, error) {
 	case of == partState && switched:
 		var state State
 		if err := json.Unmarshal(a.After, &state); err != nil {
-			return "", fmt.Errorf("audit log: the state of %s %d: %w", a.Kind, a.ID, err)
+			return "", fmt.Errorf("the state of %s %d: %w", a.Kind, a.ID, err)
 		}
 		if state.Active {
 			return "active", nil

@@ -30,23 +30,18 @@ type SubjectID struct {
 // CountSubjects returns the number of stored events of each subject. Subjects
 // without stored events are not in the map.
 func (w *Writer) CountSubjects(ctx context.Context, subjects []SubjectID) (map[SubjectID]uint64, error) {
-	rows, err := w.conn.Query(ctx, subjectsStored, namedSubjects(subjects)...)
+	counts := map[SubjectID]uint64{}
+	err := schema.EachRow(ctx, w.conn, subjectsStored, func(row driver.Rows) error {
+		var s SubjectID
+		var events uint64
+		err := row.Scan(&s.WebsiteID, (*string)(&s.Subject), &s.ID, &events)
+		counts[s] = events
+		return err
+	}, namedSubjects(subjects)...)
 	if err != nil {
 		return nil, fmt.Errorf("count events of subjects: %w", err)
 	}
-	defer func() { _ = rows.Close() }()
-	counts := map[SubjectID]uint64{}
-	for rows.Next() {
-		var s SubjectID
-		var subjectName string
-		var events uint64
-		if err := rows.Scan(&s.WebsiteID, &subjectName, &s.ID, &events); err != nil {
-			return nil, fmt.Errorf("count events of subjects: %w", err)
-		}
-		s.Subject = schema.Subject(subjectName)
-		counts[s] = events
-	}
-	return counts, rows.Err()
+	return counts, nil
 }
 
 // DropSubjects deletes all events of the subjects, and then their facts. Unattributed goals remain, because they belong

@@ -54,23 +54,15 @@ func erasedOf(events map[Subject]uint64) Erased {
 
 // eventsOf returns the number of the visitors' events by subject.
 func (w *Writer) eventsOf(ctx context.Context, visitors []string, websites []int64) (map[Subject]uint64, error) {
-	rows, err := w.conn.Query(ctx, visitorEvents, namedVisitors(visitors, websites)...)
-	if err != nil {
-		return nil, fmt.Errorf("look up visitors: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
 	events := map[Subject]uint64{}
-	for rows.Next() {
+	err := schema.EachRow(ctx, w.conn, visitorEvents, func(row driver.Rows) error {
 		var s Subject
-		var subjectName string
 		var n uint64
-		if err := rows.Scan(&s.WebsiteID, &subjectName, &s.ID, &s.ExperimentID, &n); err != nil {
-			return nil, fmt.Errorf("look up visitors: %w", err)
-		}
-		s.Kind = schema.Subject(subjectName)
+		err := row.Scan(&s.WebsiteID, (*string)(&s.Kind), &s.ID, &s.ExperimentID, &n)
 		events[s] = n
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	}, namedVisitors(visitors, websites)...)
+	if err != nil {
 		return nil, fmt.Errorf("look up visitors: %w", err)
 	}
 	return events, nil

@@ -221,27 +221,22 @@ func (i *Inbox) buildEvent(id string, row *fields, owns func(int64) bool) (schem
 }
 
 func (i *Inbox) readRows(ctx context.Context, parts []string, from, until uint64, take func(id string, row *fields)) error {
-	rows, err := i.conn.Query(ctx, inboxRows, clickhouse.Named("parts", parts), clickhouse.Named("from", from), clickhouse.Named("until", until))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = rows.Close() }()
 	var id string
 	var row fields
 	targets := []any{&id}
 	for f := range row.values {
 		targets = append(targets, &row.values[f])
 	}
-	for rows.Next() {
-		if err := rows.Scan(targets...); err != nil {
-			return err
-		}
-		if at := &row.values[fieldTime]; *at != "" {
+	return schema.EachRow(ctx, i.conn, inboxRows, func(found driver.Rows) error {
+		err := found.Scan(targets...)
+		if at := &row.values[fieldTime]; err == nil && *at != "" {
 			*at = strings.Replace(*at, " ", "T", 1) + "Z"
 		}
-		take(id, &row)
-	}
-	return rows.Err()
+		if err == nil {
+			take(id, &row)
+		}
+		return err
+	}, clickhouse.Named("parts", parts), clickhouse.Named("from", from), clickhouse.Named("until", until))
 }
 
 // noSuchPart is the ClickHouse error code NO_SUCH_DATA_PART: the part was merged

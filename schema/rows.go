@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"sync"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -41,6 +42,28 @@ func EachRow(ctx context.Context, conn driver.Conn, query string, each func(driv
 	return found.Err()
 }
 
+// insertedColumns has the columns of each INSERT so far. They are constant, because the tables of a store change only before
+// it is opened.
+var insertedColumns sync.Map
+
+// prepareBatch returns a batch for a statement. Over HTTP and for an embedded store, the driver reads the columns of the
+// table before each batch, which takes as much CPU time as a small INSERT. It does so only once for each statement.
+func prepareBatch(ctx context.Context, conn driver.Conn, statement string) (driver.Batch, error) {
+	columns, known := insertedColumns.Load(statement)
+	if known {
+		ctx = clickhouse.Context(ctx, clickhouse.WithColumnNamesAndTypes(columns.([]clickhouse.ColumnNameAndType)))
+	}
+	batch, err := conn.PrepareBatch(ctx, statement)
+	if err == nil && !known {
+		var described []clickhouse.ColumnNameAndType
+		for _, c := range batch.Columns() {
+			described = append(described, clickhouse.ColumnNameAndType{Name: c.Name(), Type: string(c.Type())})
+		}
+		insertedColumns.Store(statement, described)
+	}
+	return batch, err
+}
+
 // InsertRows inserts rows in one block, which is atomic. values returns the values of a
 // row in the order of the statement's columns. If there are no rows, InsertRows does
 // nothing.
@@ -48,7 +71,7 @@ func InsertRows[R any](ctx context.Context, conn driver.Conn, statement string, 
 	if len(rows) == 0 {
 		return nil
 	}
-	batch, err := conn.PrepareBatch(ctx, statement)
+	batch, err := prepareBatch(ctx, conn, statement)
 	if err != nil {
 		return err
 	}
@@ -74,7 +97,7 @@ func ColumnValues[R, T any](rows []R, of func(*R) T) func() any {
 
 // InsertColumns sends columns as one block. Their values are computed concurrently.
 func InsertColumns(ctx context.Context, conn driver.Conn, settings clickhouse.Settings, statement string, columns []func() any) error {
-	batch, err := conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(settings)), statement)
+	batch, err := prepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(settings)), conn, statement)
 	if err != nil {
 		return err
 	}

@@ -51,9 +51,8 @@ type Engine struct {
 	timezone  string
 	marks     atomic.Int64
 
-	described described
-	pool      *pool
-	control   struct {
+	pool    *pool
+	control struct {
 		sync.Mutex
 		*session
 	}

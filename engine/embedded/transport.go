@@ -41,14 +41,6 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		t.greeted.Store(true)
 		return t.respondToGreeting(r)
 	}
-	if key, is := t.engine.described.keyOf(q); is {
-		return t.describeTable(r, q, key)
-	}
-	return t.respondToRequest(r, q)
-}
-
-// respondToRequest runs the statement of a request.
-func (t *transport) respondToRequest(r *http.Request, q *request) (*http.Response, error) {
 	a, err := t.engine.startStatement(r.Context(), q)
 	if err != nil {
 		return nil, err
@@ -133,7 +125,7 @@ func (e *Engine) startStatement(ctx context.Context, q *request) (*answer, error
 		defer runtime.UnlockOSThread()
 		defer e.running.Done()
 		defer unhook()
-		a.err = e.described.runAndInvalidate(q.sql, func() error { return e.runStatement(ctx, q, a.emitChunk) })
+		a.err = e.runStatement(ctx, q, a.emitChunk)
 		close(a.ended)
 	}()
 	return a, nil

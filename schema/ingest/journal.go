@@ -67,20 +67,20 @@ func (r *Journal) BufferRejects(rejects ...Reject) {
 	}
 }
 
-// FlushRejects stores the buffered lines.
+// FlushRejects stores the buffered lines. If there is an error, they stay in the buffer.
 func (r *Journal) FlushRejects(ctx context.Context) error {
 	r.mu.Lock()
 	rejects := r.pending
 	r.pending = nil
 	r.mu.Unlock()
-	return r.writeRejects(ctx, rejects)
-}
-
-func (r *Journal) writeRejects(ctx context.Context, rejects []Reject) error {
 	err := schema.InsertRows(ctx, r.conn, "INSERT INTO rejects (rejected_at, website_id, channel, file, line, reason, text)", rejects, func(j *Reject) []any {
 		return []any{j.Time.UTC(), j.WebsiteID, string(j.Channel), j.File, j.Line, j.Reason, j.Text}
 	})
 	if err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.pending = append(rejects, r.pending...)
+		r.pending = r.pending[:min(len(r.pending), maxRejects)]
 		return fmt.Errorf("store rejected lines: %w", err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package ingest_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -37,6 +38,24 @@ func TestRejectsAreLimited(t *testing.T) {
 				t.Errorf("line %d: %d bytes of reason, %d of text", k.Line, len(k.Reason), len(k.Text))
 			}
 		}
+	}
+}
+
+// TestRejectsSurviveAnUnavailableStore flushes lines to a store that is unavailable at first.
+func TestRejectsSurviveAnUnavailableStore(t *testing.T) {
+	conn, left := schematest.OpenMigrated(t), 0
+	r := ingest.NewJournal(schematest.KilledConn{Conn: conn, Left: &left})
+	r.BufferRejects(ingest.Reject{WebsiteID: 1, Channel: ingest.ChannelHTTP, Reason: "first"})
+	if err := r.FlushRejects(t.Context()); !errors.Is(err, schematest.ErrKilled) {
+		t.Fatalf("%v, want ErrKilled", err)
+	}
+	left = 10
+	r.BufferRejects(ingest.Reject{WebsiteID: 1, Channel: ingest.ChannelHTTP, Reason: "second"})
+	if err := r.FlushRejects(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := ingest.LastRejects(t.Context(), conn, 1, 10); err != nil || len(kept) != 2 {
+		t.Errorf("%+v, %v; want both", kept, err)
 	}
 }
 

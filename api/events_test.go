@@ -79,7 +79,7 @@ func TestEventsAreTaken(t *testing.T) {
 		{"gzip", ingest, gzipped(eventLine("e7", "")), encoded("gzip"), 200, `"accepted":1`},
 		{"zstd", ingest, zstandard(eventLine("e8", "")), encoded("zstd"), 200, `"accepted":1`},
 		{"a bare goal", ingest, `{"eventId":"g","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v","event":"goal","goalId":3}`, nil, 200, `"accepted":1`},
-		{"an undeclared goal", ingest, `{"eventId":"g2","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v","event":"goal","goalId":33}`, nil, 200, `"more":0,"undeclared":[{"websiteId":1,"kind":"goal","id":33,"events":1,"nearest":3,"detail":"the catalogue declares no goal 33 for website 1; the nearest is 3"}]}`},
+		{"an undeclared goal", ingest, `{"eventId":"g2","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v","event":"goal","goalId":33}`, nil, 200, `"more":0,"undeclared":[{"websiteId":1,"kind":"goal","id":33,"events":1,"detail":"the catalogue declares no goal 33 for website 1; it declares 3"}]}`},
 		{"a key for ids", ingest, withoutID, key("k1"), 200, `"accepted":1`},
 		{"the key again", ingest, withoutID, key("k1"), 200, `"accepted":1`},
 		{"the key, compressed", ingest, gzipped(withoutID), http.Header{"Idempotency-Key": {"k1"}, "Content-Encoding": {"gzip"}}, 200, `"accepted":1`},

@@ -5,11 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	"lifthouse/schema"
-
-	"github.com/agnivade/levenshtein"
 )
 
 // maxNames is the maximum number of different names that EventNames counts. Events
@@ -79,7 +76,6 @@ type Undeclared struct {
 	ID        int64  `json:"id"`           // the undeclared id
 	Of        string `json:"of,omitempty"` // what an experiment or a variation belongs to, such as campaign 12
 	Events    int    `json:"events"`       // events with the id
-	Nearest   *int64 `json:"nearest"`      // the most similar declared id; nil: none is declared
 	Detail    string `json:"detail"`
 
 	belongsTo int64 // another website that declares the id; 0: none
@@ -89,12 +85,9 @@ type Undeclared struct {
 // number of events, descending.
 func (s *Snapshot) UndeclaredNames(n *EventNames) []Undeclared {
 	found := map[Undeclared]int{}
-	nearest := map[Undeclared]*int64{}
 	note := func(u Undeclared, declared []int64, events int) {
+		u.Detail = u.describe(declared)
 		found[u] += events
-		if _, known := nearest[u]; !known {
-			nearest[u] = nearestID(u.ID, declared)
-		}
 	}
 	for name, events := range n.exposures {
 		if u, declared := s.undeclaredPart(name); u != nil {
@@ -110,8 +103,7 @@ func (s *Snapshot) UndeclaredNames(n *EventNames) []Undeclared {
 	}
 	all := make([]Undeclared, 0, len(found))
 	for u, events := range found {
-		u.Events, u.Nearest = events, nearest[u]
-		u.Detail = u.detailText()
+		u.Events = events
 		all = append(all, u)
 	}
 	slices.SortFunc(all, func(a, b Undeclared) int {
@@ -180,34 +172,31 @@ func variationIDs[V any](variations []V, id func(V) int64) []int64 {
 	return found
 }
 
-// nearestID returns the declared id that looks most like an id, and among these the
-// one with the smallest difference. It returns nil if none is declared.
-func nearestID(id int64, declared []int64) *int64 {
-	if len(declared) == 0 {
-		return nil
+func (u *Undeclared) describe(declared []int64) string {
+	if u.belongsTo != 0 {
+		return fmt.Sprintf("%s %d belongs to website %d, not to website %d", u.Kind, u.ID, u.belongsTo, u.WebsiteID)
 	}
-	distance := func(other int64) int {
-		return levenshtein.ComputeDistance(strconv.FormatInt(id, 10), strconv.FormatInt(other, 10))
-	}
-	nearest := slices.MinFunc(declared, func(a, b int64) int {
-		return cmp.Or(cmp.Compare(distance(a), distance(b)), cmp.Compare(max(a, id)-min(a, id), max(b, id)-min(b, id)))
-	})
-	return &nearest
-}
-
-func (u Undeclared) detailText() string {
 	name := fmt.Sprintf("%s %d", u.Kind, u.ID)
 	if u.Of != "" {
 		name += " of " + u.Of
 	}
-	text := fmt.Sprintf("the catalogue declares no %s for website %d", name, u.WebsiteID)
-	switch {
-	case u.belongsTo != 0:
-		return fmt.Sprintf("%s %d belongs to website %d, not to website %d", u.Kind, u.ID, u.belongsTo, u.WebsiteID)
-	case u.Nearest == nil:
-		return text + ", nor any other " + u.Kind
-	case u.Kind == "variation" && *u.Nearest == 0:
-		return text + "; the nearest is 0 (control)"
+	return fmt.Sprintf("the catalogue declares no %s for website %d; it declares %s", name, u.WebsiteID, listIDs(declared))
+}
+
+// maxListed is the maximum number of ids that a message lists.
+const maxListed = 10
+
+// listIDs returns ids in words.
+func listIDs(ids []int64) string {
+	if len(ids) == 0 {
+		return "none"
 	}
-	return fmt.Sprintf("%s; the nearest is %d", text, *u.Nearest)
+	text := fmt.Sprint(ids[0])
+	for _, id := range ids[1:min(len(ids), maxListed)] {
+		text += fmt.Sprint(", ", id)
+	}
+	if more := len(ids) - maxListed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }

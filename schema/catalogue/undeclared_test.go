@@ -10,7 +10,7 @@ import (
 )
 
 // TestUndeclaredNames checks which names of events are undeclared, how often they occur,
-// and which declared name is nearest.
+// and which names are declared.
 func TestUndeclaredNames(t *testing.T) {
 	c := open(t)
 	mustApply(t, c, `
@@ -55,16 +55,16 @@ accounts:
 	named.AddEvents(events[:9])
 	named.AddEvents(events[9:])
 	want := []string{
-		"3 the catalogue declares no campaign 21 for website 1; the nearest is 12",
+		"3 the catalogue declares no campaign 21 for website 1; it declares 12, 345",
 		"1 campaign 90 belongs to website 2, not to website 1",
-		"1 the catalogue declares no experiment 3 of widget 7 for website 1; the nearest is 2",
-		"1 the catalogue declares no goal 4 for website 1; the nearest is 3",
-		"1 the catalogue declares no goal 31 for website 1; the nearest is 30",
-		"1 the catalogue declares no variation 2 of campaign 12 for website 1; the nearest is 1",
-		"1 the catalogue declares no variation 1 of campaign 345 for website 1; the nearest is 0 (control)",
-		"1 the catalogue declares no variation 4 of widget 7 for website 1; the nearest is 1",
-		"1 the catalogue declares no variation 1 of widget 7, experiment 2 for website 1; the nearest is 0 (control)",
-		"1 the catalogue declares no widget 8 for website 1; the nearest is 7",
+		"1 the catalogue declares no experiment 3 of widget 7 for website 1; it declares 2",
+		"1 the catalogue declares no goal 4 for website 1; it declares 3, 30",
+		"1 the catalogue declares no goal 31 for website 1; it declares 3, 30",
+		"1 the catalogue declares no variation 2 of campaign 12 for website 1; it declares 0, 1",
+		"1 the catalogue declares no variation 1 of campaign 345 for website 1; it declares 0, 7",
+		"1 the catalogue declares no variation 4 of widget 7 for website 1; it declares 0, 1",
+		"1 the catalogue declares no variation 1 of widget 7, experiment 2 for website 1; it declares 0, 4",
+		"1 the catalogue declares no widget 8 for website 1; it declares 7",
 	}
 	var got []string
 	for _, u := range c.Snapshot().UndeclaredNames(named) {
@@ -82,7 +82,7 @@ func TestUndeclaredNamesAreLimited(t *testing.T) {
 	for id := range int64(30_000) {
 		named.AddEvents([]schema.Event{{WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: id + 1, Kind: schema.KindView}})
 	}
-	if found := c.Snapshot().UndeclaredNames(named); len(found) != 10_000 || found[0].Nearest != nil || !strings.HasSuffix(found[0].Detail, "nor any other campaign") {
+	if found := c.Snapshot().UndeclaredNames(named); len(found) != 10_000 || !strings.HasSuffix(found[0].Detail, "it declares none") {
 		t.Errorf("%d undeclared names, the first %+v; want 10,000 of a catalogue without campaigns", len(found), found[0])
 	}
 }

@@ -172,11 +172,7 @@ func (c *checker) checkReference(path string, id int64, known ids, kind string) 
 	if id == 0 || known[id] {
 		return
 	}
-	detail := noSuch + kind
-	if nearest := nearestID(id, slices.Sorted(maps.Keys(known))); nearest != nil {
-		detail += fmt.Sprintf("; the nearest is %d", *nearest)
-	}
-	c.addFault(path, id, detail)
+	c.addFault(path, id, noSuch+kind+"; it has "+listIDs(slices.Sorted(maps.Keys(known))))
 }
 
 // checkOwner rejects an id that belongs to another website of the account, because the

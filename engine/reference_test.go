@@ -319,7 +319,7 @@ func (in *referenceWorld) erase(t *testing.T) {
 		}
 	}
 	for _, r := range in.engine.Facts {
-		if err := r.EraseVisitors(t.Context(), []facts.Visitor{{Website: 1, ID: visitor}}); err != nil {
+		if err := r.EraseVisitors(t.Context(), []schema.Visitor{{WebsiteID: 1, ID: visitor}}); err != nil {
 			fatal(t, err)
 		}
 	}

@@ -28,6 +28,12 @@ const (
 	SubjectWidget   Subject = "widget"
 )
 
+// Visitor identifies a visitor of a website.
+type Visitor struct {
+	WebsiteID int64
+	ID        uint64
+}
+
 // Kind is the type of an event.
 type Kind string
 

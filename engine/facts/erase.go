@@ -15,7 +15,7 @@ import (
 
 // EraseVisitors deletes all facts of visitors whose events are already deleted. It cancels the facts, and returns
 // when a merge has removed them from the disks of all active replicas.
-func (r *Refresher) EraseVisitors(ctx context.Context, visitors []Visitor) error {
+func (r *Refresher) EraseVisitors(ctx context.Context, visitors []schema.Visitor) error {
 	_, err := r.runExclusively(ctx, func(ctx context.Context) error {
 		for some := range slices.Chunk(visitors, visitorsAtOnce) {
 			stored, err := r.readStored(ctx, setOf(some))
@@ -43,7 +43,7 @@ func (r *Refresher) moveOn(ctx context.Context) error {
 
 // removeCancelled merges all facts, which removes the cancelled rows. A merge does not change the sums that reports
 // read. A deletion would, because it changes one part after another.
-func (r *Refresher) removeCancelled(ctx context.Context, visitors []Visitor) error {
+func (r *Refresher) removeCancelled(ctx context.Context, visitors []schema.Visitor) error {
 	server := r.currentServer()
 	if err := r.changeStoredParts(ctx, server, "OPTIMIZE TABLE "+server.Facts+" FINAL SETTINGS optimize_throw_if_noop = 1"); err != nil {
 		return fmt.Errorf("remove the facts of erased visitors: %w", err)

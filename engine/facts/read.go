@@ -78,23 +78,17 @@ type server struct {
 	*tables
 }
 
-// Visitor identifies a visitor of a website.
-type Visitor struct {
-	Website int64
-	ID      uint64
-}
-
 // reading are the settings of the statements of a refresh. Compiling takes longer than most of
 // these statements, and a single thread leaves the other cores to reports.
 var reading = clickhouse.Settings{"max_threads": 1, "compile_expressions": 0, "compile_aggregate_expressions": 0, "compile_sort_description": 0}
 
 // visitorParams returns the parameters that select visitors. They may also select visitors of other
 // websites with the same ids, which is harmless.
-func visitorParams(visitors []Visitor) []any {
+func visitorParams(visitors []schema.Visitor) []any {
 	websites, ids := []int64{}, make([]uint64, len(visitors))
 	for i, v := range visitors {
-		if ids[i] = v.ID; !slices.Contains(websites, v.Website) {
-			websites = append(websites, v.Website)
+		if ids[i] = v.ID; !slices.Contains(websites, v.WebsiteID) {
+			websites = append(websites, v.WebsiteID)
 		}
 	}
 	return []any{clickhouse.Named("websites", websites), clickhouse.Named("visitors", ids)}
@@ -104,7 +98,7 @@ func visitorParams(visitors []Visitor) []any {
 var kindsOfSubjects = []schema.Subject{schema.SubjectNone, schema.SubjectCampaign, schema.SubjectWidget}
 
 // readEvents returns all events of the visitors that were accepted until a time, by visitor.
-func (s *server) readEvents(ctx context.Context, visitors []Visitor, through int64) ([]fold.Event, error) {
+func (s *server) readEvents(ctx context.Context, visitors []schema.Visitor, through int64) ([]fold.Event, error) {
 	var events []fold.Event
 	err := schema.EachRow(ctx, s, s.events, func(row driver.Rows) error {
 		e, err := scanEvent(row)
@@ -120,7 +114,9 @@ func (s *server) readEvents(ctx context.Context, visitors []Visitor, through int
 	return events, nil
 }
 
-func visitorOfEvent(e *fold.Event) Visitor { return Visitor{e.Subject.WebsiteID, e.Visitor} }
+func visitorOfEvent(e *fold.Event) schema.Visitor {
+	return schema.Visitor{WebsiteID: e.Subject.WebsiteID, ID: e.Visitor}
+}
 
 // eachVisitor calls each for the events of each visitor. Events are ordered by visitor.
 func eachVisitor(events []fold.Event, each func([]fold.Event)) {
@@ -132,8 +128,8 @@ func eachVisitor(events []fold.Event, each func([]fold.Event)) {
 }
 
 // setOf returns the set of visitors.
-func setOf(visitors []Visitor) map[Visitor]bool {
-	set := make(map[Visitor]bool, len(visitors))
+func setOf(visitors []schema.Visitor) map[schema.Visitor]bool {
+	set := make(map[schema.Visitor]bool, len(visitors))
 	for _, v := range visitors {
 		set[v] = true
 	}
@@ -176,7 +172,7 @@ func madeOfRows(rows []fold.Row, to map[visitorOf]made) {
 
 // readMade returns the number and the digest of the events in the stored rows, for the visitors
 // of some subjects.
-func (s *server) readMade(ctx context.Context, visitors []Visitor, subjects iter.Seq[plan.Subject]) (map[visitorOf]made, error) {
+func (s *server) readMade(ctx context.Context, visitors []schema.Visitor, subjects iter.Seq[plan.Subject]) (map[visitorOf]made, error) {
 	found := map[visitorOf]made{}
 	err := schema.EachRow(ctx, s, s.madeOf, func(row driver.Rows) error {
 		var of visitorOf

@@ -47,14 +47,14 @@ type Refresher struct {
 	read     sync.RWMutex // guards the following
 	shown    Position     // the last one that is stored
 	fresh    time.Time    // when the last refresh succeeded
-	lost     map[Visitor]bool
+	lost     map[schema.Visitor]bool
 	counters map[plan.Subject]SubjectCounters
 }
 
 // NewRefresher returns the refresher of a store on one server. alone means that no other process writes to the
 // store.
 func NewRefresher(conn driver.Conn, alone bool) *Refresher {
-	r := &Refresher{servers: []*server{{conn, ofServer}}, alone: alone, LeastVisitorsByDay: leastVisitorsByDay, busy: make(chan struct{}, 1), lost: map[Visitor]bool{}, unchanged: map[foldedEvents]uint64{}}
+	r := &Refresher{servers: []*server{{conn, ofServer}}, alone: alone, LeastVisitorsByDay: leastVisitorsByDay, busy: make(chan struct{}, 1), lost: map[schema.Visitor]bool{}, unchanged: map[foldedEvents]uint64{}}
 	if alone {
 		r.noted = 1 // events that an earlier process stored may wait
 	}
@@ -63,7 +63,7 @@ func NewRefresher(conn driver.Conn, alone bool) *Refresher {
 
 // NewShardRefresher returns the refresher of a shard of a cluster, with connections to its replicas.
 func NewShardRefresher(replicas []driver.Conn) *Refresher {
-	r := &Refresher{LeastVisitorsByDay: leastVisitorsByDay, busy: make(chan struct{}, 1), lost: map[Visitor]bool{}, unchanged: map[foldedEvents]uint64{}}
+	r := &Refresher{LeastVisitorsByDay: leastVisitorsByDay, busy: make(chan struct{}, 1), lost: map[schema.Visitor]bool{}, unchanged: map[foldedEvents]uint64{}}
 	for _, conn := range replicas {
 		r.servers = append(r.servers, &server{conn, ofShard})
 	}
@@ -140,7 +140,7 @@ func (r *Refresher) RefreshFacts(ctx context.Context) (at Position, err error) {
 	})
 }
 
-func scanVisitor(row driver.Rows, v *Visitor) error { return row.Scan(&v.Website, &v.ID) }
+func scanVisitor(row driver.Rows, v *schema.Visitor) error { return row.Scan(&v.WebsiteID, &v.ID) }
 
 // errOvertaken means that another process has inserted the refresh with the same number.
 var errOvertaken = errors.New("another process was faster; if this lasts for minutes, a replica was lost with the facts of a refresh: lifthouse facts --rebuild")
@@ -245,7 +245,7 @@ const longestRefresh = time.Minute
 var errTooLate = errors.New("the refresh took too long")
 
 // foldVisitors folds sorted visitors in batches. Only the last batch moves the position to through.
-func (r *Refresher) foldVisitors(ctx context.Context, touched []Visitor, through int64) error {
+func (r *Refresher) foldVisitors(ctx context.Context, touched []schema.Visitor, through int64) error {
 	for from := 0; ; from += visitorsAtOnce {
 		if from > 0 {
 			if err := r.confirmPosition(ctx); err != nil {
@@ -330,7 +330,7 @@ func (r *Refresher) storeChanges(ctx context.Context, changes []fold.Change, cha
 // rowsOf returns the stored rows of the visitors and the wanted rows. It computes the stored rows from
 // the events up to the last position, and checks each visitor's number of events and digest. It reads
 // the rows of visitors that fail the check.
-func (r *Refresher) rowsOf(ctx context.Context, touched []Visitor, through int64) (had, want []fold.Row, err error) {
+func (r *Refresher) rowsOf(ctx context.Context, touched []schema.Visitor, through int64) (had, want []fold.Row, err error) {
 	if len(touched) == 0 {
 		return nil, nil, nil
 	}

@@ -71,12 +71,12 @@ func (w *world) batch(n int) (events []schema.Event) {
 }
 
 // send stores some events, and returns their visitors and when they were accepted.
-func (w *world) send(t *testing.T, n int) (visitors []facts.Visitor, through int64) {
+func (w *world) send(t *testing.T, n int) (visitors []schema.Visitor, through int64) {
 	t.Helper()
 	w.at = w.at.Add(time.Millisecond)
 	events := w.batch(n)
 	for i := range events {
-		visitors = append(visitors, facts.Visitor{Website: events[i].WebsiteID, ID: events[i].VisitorID})
+		visitors = append(visitors, schema.Visitor{WebsiteID: events[i].WebsiteID, ID: events[i].VisitorID})
 	}
 	if err := schema.InsertEvents(t.Context(), w.conn, events, w.at); err != nil {
 		t.Fatal(err)
@@ -91,10 +91,10 @@ var kinds = map[schema.Kind]moments.Kind{
 
 // wanted returns the rows that the facts should have.
 func (w *world) wanted() []fold.Row {
-	byVisitor := map[facts.Visitor][]fold.Event{}
+	byVisitor := map[schema.Visitor][]fold.Event{}
 	for i := range w.all {
 		e := &w.all[i]
-		of := facts.Visitor{Website: e.WebsiteID, ID: e.VisitorID}
+		of := schema.Visitor{WebsiteID: e.WebsiteID, ID: e.VisitorID}
 		folded := fold.Event{
 			Subject: plan.Subject{WebsiteID: e.WebsiteID, Kind: e.Subject, ID: e.SubjectID, ExperimentID: e.ExperimentID}, Visitor: e.VisitorID, ID: e.EventID,
 			At: e.Time.UnixMilli(), Variation: e.VariationID, Kind: kinds[e.Kind], Goal: e.GoalID, Amounts: [3]int64{e.Value, e.Profit, e.ExtraValue}, Accepted: e.at,
@@ -295,7 +295,7 @@ func TestLostEventsAreReported(t *testing.T) {
 	kept := w.wanted()
 	victim := w.all[0]
 	execute(t, w.conn, fmt.Sprintf("ALTER TABLE events DELETE WHERE website_id = %d AND visitor_id = %d SETTINGS mutations_sync = 2", victim.WebsiteID, victim.VisitorID))
-	want := facts.Visitor{Website: victim.WebsiteID, ID: victim.VisitorID}
+	want := schema.Visitor{WebsiteID: victim.WebsiteID, ID: victim.VisitorID}
 	for range 2 {
 		if found := scrub(t, r); found.Wrong != 0 || len(found.Lost) != 1 || found.Lost[0] != want {
 			t.Errorf("%+v, want the visitor %+v", found, want)
@@ -330,18 +330,18 @@ func TestErasure(t *testing.T) {
 	r := facts.NewRefresher(w.conn, true)
 	visitors, through := w.send(t, 300)
 	refresh(t, r, through)
-	erased := map[facts.Visitor]bool{visitors[0]: true, visitors[7]: true}
+	erased := map[schema.Visitor]bool{visitors[0]: true, visitors[7]: true}
 	for v := range erased {
-		execute(t, w.conn, fmt.Sprintf("ALTER TABLE events DELETE WHERE website_id = %d AND visitor_id = %d SETTINGS mutations_sync = 2", v.Website, v.ID))
-		if err := r.EraseVisitors(t.Context(), []facts.Visitor{v}); err != nil {
+		execute(t, w.conn, fmt.Sprintf("ALTER TABLE events DELETE WHERE website_id = %d AND visitor_id = %d SETTINGS mutations_sync = 2", v.WebsiteID, v.ID))
+		if err := r.EraseVisitors(t.Context(), []schema.Visitor{v}); err != nil {
 			t.Fatal(err)
 		}
 		var left uint64
-		if err := w.conn.QueryRow(t.Context(), fmt.Sprintf("SELECT count() FROM facts WHERE grain IN ('visitor', 'goal') AND website_id = %d AND visitor_id = %d", v.Website, v.ID)).Scan(&left); err != nil || left > 0 {
+		if err := w.conn.QueryRow(t.Context(), fmt.Sprintf("SELECT count() FROM facts WHERE grain IN ('visitor', 'goal') AND website_id = %d AND visitor_id = %d", v.WebsiteID, v.ID)).Scan(&left); err != nil || left > 0 {
 			t.Errorf("%d rows are left, %v", left, err)
 		}
 	}
-	w.all = slices.DeleteFunc(w.all, func(e acceptedEvent) bool { return erased[facts.Visitor{Website: e.WebsiteID, ID: e.VisitorID}] })
+	w.all = slices.DeleteFunc(w.all, func(e acceptedEvent) bool { return erased[schema.Visitor{WebsiteID: e.WebsiteID, ID: e.VisitorID}] })
 	w.sent = nil
 	w.check(t)
 	if found := scrub(t, r); found.Wrong != 0 || len(found.Lost) != 0 {
@@ -415,11 +415,11 @@ func TestTotalsAfterAnotherProcessErases(t *testing.T) {
 	refresh(t, other, through)
 	var subjects []plan.Subject
 	one.EachSubject(func(of plan.Subject, _ facts.SubjectCounters) { subjects = append(subjects, of) })
-	dropped, visitor := subjects[0], facts.Visitor{Website: w.all[0].WebsiteID, ID: w.all[0].VisitorID}
+	dropped, visitor := subjects[0], schema.Visitor{WebsiteID: w.all[0].WebsiteID, ID: w.all[0].VisitorID}
 	if err := other.DropSubjects(t.Context(), []plan.Subject{dropped}); err != nil {
 		t.Fatal(err)
 	}
-	if err := other.EraseVisitors(t.Context(), []facts.Visitor{visitor}); err != nil {
+	if err := other.EraseVisitors(t.Context(), []schema.Visitor{visitor}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := one.OpenFacts(t.Context()); err != nil {

@@ -17,9 +17,9 @@ import (
 
 // Scrubbed is the result of a comparison of facts with events.
 type Scrubbed struct {
-	Visitors int       // number that was compared
-	Wrong    int       // visitors whose facts do not match their events
-	Lost     []Visitor // visitors whose facts were made of more events than are stored: events are lost
+	Visitors int              // number that was compared
+	Wrong    int              // visitors whose facts do not match their events
+	Lost     []schema.Visitor // visitors whose facts were made of more events than are stored: events are lost
 }
 
 func (s *Scrubbed) addResult(o Scrubbed) {
@@ -80,7 +80,7 @@ func (r *Refresher) scrubRange(ctx context.Context, first, last uint64, correct 
 
 // scrubVisitors compares the facts of some visitors with their events. To correct facts, it compares the numbers and
 // the digests of events, as a refresh does. Otherwise, it compares whole rows, which reads nearly all facts.
-func (r *Refresher) scrubVisitors(ctx context.Context, visitors []Visitor, correct bool, found *Scrubbed) error {
+func (r *Refresher) scrubVisitors(ctx context.Context, visitors []schema.Visitor, correct bool, found *Scrubbed) error {
 	of := setOf(visitors)
 	events, err := r.on.readEvents(ctx, visitors, r.position.Through)
 	if err != nil {
@@ -92,7 +92,7 @@ func (r *Refresher) scrubVisitors(ctx context.Context, visitors []Visitor, corre
 			want = fold.AppendVisitorRows(own, want)
 		}
 	})
-	var lost []Visitor
+	var lost []schema.Visitor
 	if correct {
 		had, want, lost, err = r.checkRows(ctx, visitors, maps.Keys(r.cells.all), slices.Clone(want), want)
 	} else {
@@ -102,9 +102,9 @@ func (r *Refresher) scrubVisitors(ctx context.Context, visitors []Visitor, corre
 		return err
 	}
 	r.noteLost(of, setOf(lost)) // also that none of the others has lost events any more
-	wrong := map[Visitor]bool{}
+	wrong := map[schema.Visitor]bool{}
 	for _, c := range fold.AppendChanges(nil, had, want) {
-		wrong[Visitor{c.Subject.WebsiteID, c.Visitor}] = true
+		wrong[schema.Visitor{WebsiteID: c.Subject.WebsiteID, ID: c.Visitor}] = true
 	}
 	switch {
 	case len(wrong) == 0:
@@ -122,7 +122,7 @@ func (r *Refresher) scrubVisitors(ctx context.Context, visitors []Visitor, corre
 
 // checkRows compares the events of which the rows in had were computed with those of which the stored rows of some
 // subjects were made. Of visitors who differ, it corrects the rows, and returns those who lost events.
-func (r *Refresher) checkRows(ctx context.Context, visitors []Visitor, subjects iter.Seq[plan.Subject], had, want []fold.Row) (_, _ []fold.Row, lost []Visitor, err error) {
+func (r *Refresher) checkRows(ctx context.Context, visitors []schema.Visitor, subjects iter.Seq[plan.Subject], had, want []fold.Row) (_, _ []fold.Row, lost []schema.Visitor, err error) {
 	expected := map[visitorOf]made{}
 	madeOfRows(had, expected)
 	stored, err := r.on.readMade(ctx, visitors, subjects)
@@ -136,16 +136,16 @@ func (r *Refresher) checkRows(ctx context.Context, visitors []Visitor, subjects 
 }
 
 // differingVisitors returns the visitors whose stored rows were not made of the expected events.
-func differingVisitors(expected, stored map[visitorOf]made) map[Visitor]bool {
-	wrong := map[Visitor]bool{}
+func differingVisitors(expected, stored map[visitorOf]made) map[schema.Visitor]bool {
+	wrong := map[schema.Visitor]bool{}
 	for of, m := range expected {
 		if stored[of] != m {
-			wrong[Visitor{of.Subject.WebsiteID, of.Visitor}] = true
+			wrong[schema.Visitor{WebsiteID: of.Subject.WebsiteID, ID: of.Visitor}] = true
 		}
 	}
 	for of, m := range stored {
 		if expected[of] != m {
-			wrong[Visitor{of.Subject.WebsiteID, of.Visitor}] = true
+			wrong[schema.Visitor{WebsiteID: of.Subject.WebsiteID, ID: of.Visitor}] = true
 		}
 	}
 	return wrong
@@ -154,7 +154,7 @@ func differingVisitors(expected, stored map[visitorOf]made) map[Visitor]bool {
 // correctRows replaces rows in had by the stored rows, for the visitors in wrong. A visitor whose
 // rows were made of more events than are stored has lost events. Such visitors are reported and
 // keep their rows.
-func (r *Refresher) correctRows(ctx context.Context, wrong map[Visitor]bool, had, want []fold.Row) (_, _ []fold.Row, lost []Visitor, err error) {
+func (r *Refresher) correctRows(ctx context.Context, wrong map[schema.Visitor]bool, had, want []fold.Row) (_, _ []fold.Row, lost []schema.Visitor, err error) {
 	stored, err := r.readStored(ctx, wrong)
 	if err != nil {
 		return nil, nil, nil, err
@@ -162,9 +162,9 @@ func (r *Refresher) correctRows(ctx context.Context, wrong map[Visitor]bool, had
 	wanted, found := map[visitorOf]made{}, map[visitorOf]made{}
 	madeOfRows(want, wanted)
 	madeOfRows(stored, found)
-	isLost := map[Visitor]bool{}
+	isLost := map[schema.Visitor]bool{}
 	for of, m := range found {
-		if v := (Visitor{of.Subject.WebsiteID, of.Visitor}); m.seen > wanted[of].seen && !isLost[v] {
+		if v := (schema.Visitor{WebsiteID: of.Subject.WebsiteID, ID: of.Visitor}); m.seen > wanted[of].seen && !isLost[v] {
 			isLost[v], lost = true, append(lost, v)
 		}
 	}
@@ -175,14 +175,14 @@ func (r *Refresher) correctRows(ctx context.Context, wrong map[Visitor]bool, had
 		slog.ErrorContext(ctx, "events of visitors are lost; reports keep what they counted: restore a backup", "visitors", len(lost), "one", lost[0])
 	}
 	r.noteLost(wrong, isLost)
-	without := func(rows []fold.Row, of map[Visitor]bool) []fold.Row {
-		return slices.DeleteFunc(rows, func(row fold.Row) bool { return of[Visitor{row.Subject.WebsiteID, row.Visitor}] })
+	without := func(rows []fold.Row, of map[schema.Visitor]bool) []fold.Row {
+		return slices.DeleteFunc(rows, func(row fold.Row) bool { return of[schema.Visitor{WebsiteID: row.Subject.WebsiteID, ID: row.Visitor}] })
 	}
 	return append(without(had, wrong), without(stored, isLost)...), without(want, isLost), lost, nil
 }
 
 // noteLost updates the set of visitors who lost events, for the visitors in of.
-func (r *Refresher) noteLost(of, lost map[Visitor]bool) {
+func (r *Refresher) noteLost(of, lost map[schema.Visitor]bool) {
 	r.read.Lock()
 	defer r.read.Unlock()
 	for v := range of {
@@ -195,13 +195,13 @@ func (r *Refresher) noteLost(of, lost map[Visitor]bool) {
 }
 
 // readStored returns the stored rows of the visitors, by visitor.
-func (r *Refresher) readStored(ctx context.Context, of map[Visitor]bool) (stored []fold.Row, err error) {
-	visitors := make([]Visitor, 0, len(of))
+func (r *Refresher) readStored(ctx context.Context, of map[schema.Visitor]bool) (stored []fold.Row, err error) {
+	visitors := make([]schema.Visitor, 0, len(of))
 	for v := range of {
 		visitors = append(visitors, v)
 	}
 	err = r.on.readRows(ctx, r.on.visitorRows, func(row *fold.Row) error {
-		if of[Visitor{row.Subject.WebsiteID, row.Visitor}] {
+		if of[schema.Visitor{WebsiteID: row.Subject.WebsiteID, ID: row.Visitor}] {
 			stored = append(stored, *row)
 		}
 		return nil

@@ -100,7 +100,7 @@ func (w *Writer) ForgetVisitors(ctx context.Context, visitors []string, websites
 // eraseFacts deletes the facts of the visitors, on the given websites or on all. It includes facts that a
 // running refresh still computes from the deleted events.
 func (w *Writer) eraseFacts(ctx context.Context, visitors []string, websites []int64, events map[Subject]uint64) error {
-	of, err := schema.QueryRows(ctx, w.conn, visitorFacts, func(row driver.Rows, v *WebsiteVisitor) error {
+	of, err := schema.QueryRows(ctx, w.conn, visitorFacts, func(row driver.Rows, v *schema.Visitor) error {
 		return row.Scan(&v.WebsiteID, &v.ID)
 	}, namedVisitors(visitors, websites)...)
 	if err != nil {
@@ -108,13 +108,13 @@ func (w *Writer) eraseFacts(ctx context.Context, visitors []string, websites []i
 	}
 	for subject := range events {
 		for _, visitor := range visitors {
-			of = append(of, WebsiteVisitor{subject.WebsiteID, schema.HashID(visitor)})
+			of = append(of, schema.Visitor{WebsiteID: subject.WebsiteID, ID: schema.HashID(visitor)})
 		}
 	}
 	if len(of) == 0 {
 		return nil
 	}
-	slices.SortFunc(of, func(a, b WebsiteVisitor) int {
+	slices.SortFunc(of, func(a, b schema.Visitor) int {
 		return cmp.Or(cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(a.ID, b.ID))
 	})
 	of = slices.Compact(of)

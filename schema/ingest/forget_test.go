@@ -17,14 +17,6 @@ import (
 // erasing deletes the facts of a store.
 type erasing struct{ *facts.Refresher }
 
-func (e erasing) EraseVisitors(ctx context.Context, visitors []ingest.WebsiteVisitor) error {
-	var of []facts.Visitor
-	for _, v := range visitors {
-		of = append(of, facts.Visitor{Website: v.WebsiteID, ID: v.ID})
-	}
-	return e.Refresher.EraseVisitors(ctx, of)
-}
-
 func (e erasing) DropSubjects(ctx context.Context, subjects []ingest.Subject) error {
 	var of []plan.Subject
 	for _, s := range subjects {

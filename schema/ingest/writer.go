@@ -24,15 +24,9 @@ type Writer struct {
 // Facts are the data computed from the events.
 type Facts interface {
 	// EraseVisitors deletes the facts of visitors whose events are deleted.
-	EraseVisitors(ctx context.Context, visitors []WebsiteVisitor) error
+	EraseVisitors(ctx context.Context, visitors []schema.Visitor) error
 	// DropSubjects deletes the facts of subjects whose events are deleted.
 	DropSubjects(ctx context.Context, subjects []Subject) error
-}
-
-// WebsiteVisitor identifies a visitor of a website.
-type WebsiteVisitor struct {
-	WebsiteID int64
-	ID        uint64
 }
 
 // NewWriter returns the writer of a store. A process must have only one writer

@@ -138,13 +138,9 @@ func (s *Store) openRefreshers(ctx context.Context, address schema.Address) ([]*
 type erasing struct{ shards []*facts.Refresher }
 
 // EraseVisitors implements ingest.Facts.
-func (e erasing) EraseVisitors(ctx context.Context, visitors []ingest.WebsiteVisitor) error {
-	of := make([]facts.Visitor, len(visitors))
-	for i, v := range visitors {
-		of[i] = facts.Visitor{Website: v.WebsiteID, ID: v.ID}
-	}
+func (e erasing) EraseVisitors(ctx context.Context, visitors []schema.Visitor) error {
 	for _, shard := range e.shards {
-		if err := shard.EraseVisitors(ctx, of); err != nil {
+		if err := shard.EraseVisitors(ctx, visitors); err != nil {
 			return err
 		}
 	}

@@ -117,29 +117,15 @@ func (c *sliceSums) sampleRatio(plan *plan.Plan) *SampleRatio {
 		observed[i] = c.firstViews[id].sinceShares
 	}
 	check := stats.SampleRatioMismatch([]stats.SharePeriod{{Split: split, Observed: observed}})
-	shown := SampleRatio{
-		PValue: check.PValue, Expected: check.Expected, Observed: observed,
-		Mismatch: check.Mismatch, Reason: check.Reason,
-	}
-	if shown.Expected == nil {
-		shown.Expected = []float64{}
-	}
-	shown = shown.inOrderOf(plan.Variations, ids)
-	return &shown
-}
-
-// inOrderOf sorts the visitors by the order of the variations in the report.
-func (s SampleRatio) inOrderOf(variations []plan.Variation, ids []int64) SampleRatio {
-	expected, observed := make([]float64, 0, len(variations)), make([]int64, 0, len(variations))
-	for _, v := range variations {
+	shown := &SampleRatio{PValue: check.PValue, Expected: []float64{}, Observed: []int64{}, Mismatch: check.Mismatch, Reason: check.Reason}
+	for _, v := range plan.Variations { // in the order of the report
 		at := slices.Index(ids, v.ID)
-		observed = append(observed, s.Observed[at])
-		if len(s.Expected) > at {
-			expected = append(expected, s.Expected[at])
+		shown.Observed = append(shown.Observed, observed[at])
+		if len(check.Expected) > at {
+			shown.Expected = append(shown.Expected, check.Expected[at])
 		}
 	}
-	s.Expected, s.Observed = expected, observed
-	return s
+	return shown
 }
 
 // multipleExposuresWarning is the share of multi-exposed visitors above which

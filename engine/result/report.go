@@ -378,31 +378,16 @@ func NewComparison(c stats.Comparison) *Comparison {
 	shown := &Comparison{
 		Difference:  newEffect(c.Difference),
 		Improvement: newEffect(c.Lift),
+		Frequentist: (*Frequentist)(c.Frequentist),
 		Significant: c.Significant,
 		Verdict:     c.Verdict,
 		Reasons:     append([]stats.Reason{}, c.Reasons...),
 	}
-	if f := c.Frequentist; f != nil {
-		shown.Frequentist = &Frequentist{
-			Test: f.Test, Statistic: f.Statistic, DegreesOfFreedom: f.DegreesOfFreedom,
-			PValue: f.PValue, AdjustedPValue: f.AdjustedPValue, Correction: f.Correction, Reason: f.Reason,
-		}
-	}
 	if b := c.Bayesian; b != nil {
 		shown.Bayesian = &Bayesian{
 			ChanceToBeatControl: b.ChanceToBeatControl, ChanceToBeBest: b.ChanceToBeBest,
-			ExpectedLoss: b.ExpectedLoss, ExpectedLossControl: b.ExpectedLossControl, Reason: b.Reason,
-		}
-		if p := b.Prior; p != nil {
-			shown.Bayesian.Prior = &Prior{Mean: p.Mean, StandardDeviation: p.StandardDeviation}
+			ExpectedLoss: b.ExpectedLoss, ExpectedLossControl: b.ExpectedLossControl, Prior: (*Prior)(b.Prior), Reason: b.Reason,
 		}
 	}
 	return shown
-}
-
-func newPower(p stats.SampleProgress) *Power {
-	return &Power{
-		RequiredVisitors: p.RequiredVisitors, Progress: p.Progress, RemainingVisitors: p.RemainingVisitors,
-		DaysRemaining: p.DaysRemaining, MinimumDetectableEffect: p.MinimumDetectableEffect, Power: p.Power, Reason: p.Reason,
-	}
 }

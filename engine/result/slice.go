@@ -182,7 +182,7 @@ func (j *sliceResult) computePower(p *plan.Plan, first, through time.Time) *Powe
 	if reason != "" {
 		return &Power{Reason: reason}
 	}
-	return newPower(size.ProgressTowards(p.Rules.MDE/100, j.total.Visitors, daily))
+	return new(Power(size.ProgressTowards(p.Rules.MDE/100, j.total.Visitors, daily)))
 }
 
 // sampleSize returns the sample size calculation for the metric and the planned looks.

@@ -84,17 +84,17 @@ type Campaign struct {
 	WebsiteID         int64   `yaml:"-" json:"websiteId"`
 	Name              string  `yaml:"name" json:"name"`
 	Description       string  `yaml:"description,omitempty" json:"description,omitempty"`
-	Type              string  `yaml:"type" json:"type"`
-	ControlShare      int     `yaml:"controlShare" json:"controlShare"`
-	TrafficAllocation int     `yaml:"trafficAllocation" json:"trafficAllocation"`
+	Type              string  `yaml:"type" json:"type" default:"personalization"`
+	ControlShare      int     `yaml:"controlShare" json:"controlShare" default:"5"`
+	TrafficAllocation int     `yaml:"trafficAllocation" json:"trafficAllocation" default:"10"`
 	TargetID          int64   `yaml:"targetId,omitempty" json:"targetId,omitempty"`
-	TargetMode        string  `yaml:"targetMode" json:"targetMode"`
+	TargetMode        string  `yaml:"targetMode" json:"targetMode" default:"live"`
 	PrimaryGoalID     int64   `yaml:"primaryGoalId,omitempty" json:"primaryGoalId,omitempty"`
 	PrimaryMetric     string  `yaml:"primaryMetric,omitempty" json:"primaryMetric,omitempty"` // of GoalMetrics; empty: goalConversionRate
-	SignificanceLevel int     `yaml:"significanceLevel" json:"significanceLevel"`
-	Methodology       string  `yaml:"methodology" json:"methodology"`
-	Power             int     `yaml:"power" json:"power"`
-	MDE               float64 `yaml:"mde" json:"mde"`
+	SignificanceLevel int     `yaml:"significanceLevel" json:"significanceLevel" default:"90"`
+	Methodology       string  `yaml:"methodology" json:"methodology" default:"frequentist"`
+	Power             int     `yaml:"power" json:"power" default:"80"`
+	MDE               float64 `yaml:"mde" json:"mde" default:"20"`
 	LookPlan          `yaml:",inline"`
 	Prior             *Prior      `yaml:"prior,omitempty" json:"prior,omitempty"` // nil: by the MDE
 	MultipleExposures string      `yaml:"multipleExposures,omitempty" json:"multipleExposures,omitempty"`
@@ -189,7 +189,7 @@ type Widget struct {
 type WidgetVariation struct {
 	ID    int64  `yaml:"id" json:"id"`
 	Name  string `yaml:"name" json:"name"`
-	Share int    `yaml:"share" json:"share"`
+	Share int    `yaml:"share" json:"share" default:"100"`
 }
 
 // Experiment compares variations of a widget.
@@ -248,31 +248,6 @@ const (
 	ExcludeMultiExposed = "exclude"
 	FirstVariation      = "first"
 )
-
-// UnmarshalYAML decodes a campaign and sets the documented defaults.
-func (c *Campaign) UnmarshalYAML(decode func(any) error) error {
-	type fields Campaign
-	f := fields{
-		Type: "personalization", ControlShare: 5, TrafficAllocation: 10, TargetMode: "live",
-		SignificanceLevel: 90, Methodology: Frequentist, Power: 80, MDE: 20,
-	}
-	if err := decode(&f); err != nil {
-		return err
-	}
-	*c = Campaign(f)
-	return nil
-}
-
-// UnmarshalYAML decodes a variation and sets the documented default of the share.
-func (v *WidgetVariation) UnmarshalYAML(decode func(any) error) error {
-	type fields WidgetVariation
-	f := fields{Share: 100}
-	if err := decode(&f); err != nil {
-		return err
-	}
-	*v = WidgetVariation(f)
-	return nil
-}
 
 // DeclaredShares returns the percentage of control, with key 0, and the weights by which
 // the variations divide the rest. The weights need not add up to 100.

@@ -16,18 +16,18 @@ type Goals struct {
 // SecondaryGoal is a metric of a goal that should improve but does not decide.
 type SecondaryGoal struct {
 	GoalID    int64  `yaml:"goalId" json:"goalId"`
-	Metric    string `yaml:"metric" json:"metric"`
-	Direction string `yaml:"direction" json:"direction"` // up or down: the direction that is good
+	Metric    string `yaml:"metric" json:"metric" default:"goalConversionRate"`
+	Direction string `yaml:"direction" json:"direction" default:"up"` // up or down: the direction that is good
 }
 
 // Guardrail is a metric of a goal that must not be harmed by more than a margin. If
 // both margins are 0, the campaign's minimum detectable effect is the margin.
 type Guardrail struct {
 	GoalID         int64   `yaml:"goalId" json:"goalId"`
-	Metric         string  `yaml:"metric" json:"metric"`
+	Metric         string  `yaml:"metric" json:"metric" default:"goalConversionRate"`
 	Margin         float64 `yaml:"margin,omitempty" json:"margin,omitempty"`                 // a lift, in per cent
 	AbsoluteMargin float64 `yaml:"absoluteMargin,omitempty" json:"absoluteMargin,omitempty"` // in the unit of the metric; a fraction for a rate
-	Direction      string  `yaml:"direction" json:"direction"`
+	Direction      string  `yaml:"direction" json:"direction" default:"up"`
 }
 
 // The directions: higher values are good, or lower ones.
@@ -44,45 +44,6 @@ var GoalMetrics = []string{defaultGoalMetric, "goalsPerVisitor", "valuePerVisito
 
 // perVisitor maps the older names of primary metrics to goal metrics.
 var perVisitor = map[string]string{"goalsReached": defaultGoalMetric, "value": "valuePerVisitor", "profit": "profitPerVisitor"}
-
-// UnmarshalYAML decodes a secondary goal and sets the documented defaults.
-func (s *SecondaryGoal) UnmarshalYAML(decode func(any) error) error {
-	type fields SecondaryGoal
-	f := fields{Metric: defaultGoalMetric, Direction: Up}
-	if err := decode(&f); err != nil {
-		return err
-	}
-	*s = SecondaryGoal(f)
-	return nil
-}
-
-// UnmarshalYAML decodes a guardrail and sets the documented defaults.
-func (g *Guardrail) UnmarshalYAML(decode func(any) error) error {
-	type fields Guardrail
-	f := fields{Metric: defaultGoalMetric, Direction: Up}
-	if err := decode(&f); err != nil {
-		return err
-	}
-	*g = Guardrail(f)
-	return nil
-}
-
-// UnmarshalYAML decodes the goals. Empty lists are omitted.
-func (g *Goals) UnmarshalYAML(decode func(any) error) error {
-	type fields Goals
-	var f fields
-	if err := decode(&f); err != nil {
-		return err
-	}
-	*g = Goals(f)
-	if len(g.Secondary) == 0 {
-		g.Secondary = nil
-	}
-	if len(g.Guardrails) == 0 {
-		g.Guardrails = nil
-	}
-	return nil
-}
 
 // withoutPrimary returns the goals without the primary one, or nil if there are none.
 func (g *Goals) withoutPrimary() *Goals {

@@ -88,8 +88,13 @@ func (t *tree) checkList(path string, node *yaml.Node, want reflect.Type) bool {
 }
 
 func (t *tree) checkMapping(path string, node *yaml.Node, want reflect.Type) bool {
-	fields := fieldsOf(want)
+	fields, defaults := fieldsOf(want), map[string]string{}
 	names := slices.Sorted(maps.Keys(fields))
+	for name, field := range fields {
+		if value, has := field.Tag.Lookup("default"); has {
+			defaults[name] = value
+		}
+	}
 	if node.Kind != yaml.MappingNode {
 		t.addFault(path, node, node.Value, "must have fields: "+strings.Join(names, ", "))
 		return false
@@ -111,10 +116,14 @@ func (t *tree) checkMapping(path string, node *yaml.Node, want reflect.Type) boo
 			t.addFault(at, key, "", fmt.Sprintf("%s; first in line %d", twicePrefix, line))
 		default:
 			given[key.Value] = key.Line
-			if t.checkNode(at, value, of) {
+			if t.checkNode(at, value, of.Type) && value.Tag != nullTag && (value.Kind != yaml.SequenceNode || len(value.Content) > 0) {
 				fine = append(fine, key, value)
+				delete(defaults, key.Value)
 			}
 		}
+	}
+	for name, value := range defaults {
+		fine = append(fine, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, &yaml.Node{Kind: yaml.ScalarNode, Value: value})
 	}
 	node.Content = fine
 	for _, name := range misspelt {
@@ -131,16 +140,16 @@ const (
 	twicePrefix   = "given twice"
 )
 
-// fieldsOf returns the types of the fields of a struct by their names in a file.
-func fieldsOf(t reflect.Type) map[string]reflect.Type {
-	fields := map[string]reflect.Type{}
+// fieldsOf returns the fields of a struct by their names in a file. The tag default has the value of an omitted field.
+func fieldsOf(t reflect.Type) map[string]reflect.StructField {
+	fields := map[string]reflect.StructField{}
 	for field := range t.Fields() {
 		name, options, _ := strings.Cut(field.Tag.Get("yaml"), ",")
 		switch {
 		case options == "inline":
 			maps.Copy(fields, fieldsOf(field.Type))
 		case name != "-" && name != "":
-			fields[name] = field.Type
+			fields[name] = field
 		}
 	}
 	return fields

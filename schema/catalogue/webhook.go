@@ -13,7 +13,7 @@ type Webhook struct {
 	ID         int64    `yaml:"id" json:"id"`
 	URL        string   `yaml:"url" json:"url"`
 	Events     []string `yaml:"events,omitempty" json:"events,omitempty"`         // of WebhookEvents; empty: all
-	Format     string   `yaml:"format" json:"format"`                             // of WebhookFormats
+	Format     string   `yaml:"format" json:"format" default:"standard"`          // of WebhookFormats
 	SecretFile string   `yaml:"secretFile,omitempty" json:"secretFile,omitempty"` // path on the server, of the key that signs the messages
 }
 
@@ -68,17 +68,6 @@ func (w *Webhook) Host() string {
 		return u.Host
 	}
 	return ""
-}
-
-// UnmarshalYAML decodes a webhook and sets the documented default of the format.
-func (w *Webhook) UnmarshalYAML(decode func(any) error) error {
-	type fields Webhook
-	f := fields{Format: FormatStandard}
-	if err := decode(&f); err != nil {
-		return err
-	}
-	*w = Webhook(f)
-	return nil
 }
 
 // The maximum length of a webhook's URL in bytes, and the maximum number of webhooks of an account: a server polls each of

@@ -15,10 +15,9 @@ import (
 
 // Catalogue changes the stored catalogue and keeps a Snapshot of it in memory.
 type Catalogue struct {
-	conn       driver.Conn
-	writer     string // identifies the rows of this process
-	snapshot   atomic.Pointer[Snapshot]
-	afterWrite func(context.Context)
+	conn     driver.Conn
+	writer   string // identifies the rows of this process
+	snapshot atomic.Pointer[Snapshot]
 
 	changing chan struct{} // holds an element while rows are read and changed
 	switches switches
@@ -30,16 +29,12 @@ type Catalogue struct {
 
 // Open reads the catalogue of a store.
 func Open(ctx context.Context, conn driver.Conn) (*Catalogue, error) {
-	c := &Catalogue{conn: conn, writer: rand.Text(), afterWrite: func(context.Context) {}, changing: make(chan struct{}, 1)}
+	c := &Catalogue{conn: conn, writer: rand.Text(), changing: make(chan struct{}, 1)}
 	if err := schema.SyncReplica(ctx, conn, "catalogue"); err != nil { // for example if Keeper is unavailable; the local rows are used then
 		slog.WarnContext(ctx, "synchronize catalogue failed", "err", err)
 	}
 	return c, c.RefreshSnapshot(ctx)
 }
-
-// AfterWrite sets a function that is called after each stored change. It must be
-// called before the first change.
-func (c *Catalogue) AfterWrite(f func(context.Context)) { c.afterWrite = f }
 
 // Snapshot returns the catalogue that was last read.
 func (c *Catalogue) Snapshot() *Snapshot { return c.snapshot.Load() }

@@ -48,11 +48,6 @@ func (c *Catalogue) readVersions(ctx context.Context, of []resource) (versions, 
 	return c.queryVersions(ctx, selectRows, of)
 }
 
-// readBack is like readVersions, without the bodies.
-func (c *Catalogue) readBack(ctx context.Context, of []resource) (versions, error) {
-	return c.queryVersions(ctx, selectVersions, of)
-}
-
 func (c *Catalogue) queryVersions(ctx context.Context, columns string, of []resource) (versions, error) {
 	if of == nil {
 		return versionsByKey(queryRows(ctx, c.conn, columns+fromAll))
@@ -190,8 +185,7 @@ func (c *Catalogue) changeAlone(ctx context.Context, of []resource, compute func
 		if err := insertRows(ctx, c.conn, rows); err != nil {
 			return nil, err
 		}
-		c.afterWrite(ctx)
-		back, err := c.readBack(ctx, of)
+		back, err := c.queryVersions(ctx, selectVersions, of)
 		if err != nil {
 			return nil, err
 		}

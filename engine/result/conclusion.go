@@ -14,11 +14,11 @@ import (
 // keepMismatch restores the alarm of a sample ratio mismatch that was found at the end of an
 // earlier day.
 func (j *sliceResult) keepMismatch(p *plan.Plan, a *looks.Analysis) {
-	if a == nil || a.MismatchP == nil || isDescriptive(p) || j.mismatch || j.Checks.SampleRatio == nil || *a.MismatchP >= stats.MismatchAlpha {
+	check := j.Checks.SampleRatio
+	if a == nil || a.MismatchP == nil || isDescriptive(p) || check == nil || check.Mismatch || *a.MismatchP >= stats.MismatchAlpha {
 		return
 	}
-	j.mismatch = true
-	j.Checks.SampleRatio.PValue, j.Checks.SampleRatio.Mismatch = a.MismatchP, true
+	check.PValue, check.Mismatch = a.MismatchP, true
 	j.Checks.Warnings = append(j.Checks.Warnings, mismatchWarning(*a.MismatchP))
 }
 
@@ -48,7 +48,7 @@ func (j *sliceResult) setConclusion(p *plan.Plan, a *looks.Analysis) {
 	j.Conclusion = &Conclusion{Status: stats.StatusInconclusive, Reasons: []stats.Reason{}}
 	c := j.Conclusion
 	switch row := concludingRow(a); {
-	case j.mismatch:
+	case j.Checks.SampleRatio.Mismatch:
 		c.Status, c.Reasons = stats.StatusInvalid, append(c.Reasons, stats.ReasonSampleRatioMismatch)
 	case len(j.Variations) < 2:
 		c.Status, c.Reasons = stats.StatusInsufficientData, append(c.Reasons, reasonNothingToCompare)

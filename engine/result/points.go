@@ -16,17 +16,11 @@ import (
 func CumulateSteps(p *plan.Plan, steps []moments.Step) []Point {
 	first, last := steps[0].Bucket, steps[len(steps)-1].Bucket
 	through := make([]sliceSums, last-first+1)
-	sums := map[[2]int64]moments.Row{}
+	sums := map[moments.RowKey]moments.Row{}
 	for bucket, i := first, 0; bucket <= last; bucket++ {
 		for ; i < len(steps) && steps[i].Bucket == bucket; i++ {
-			key := [2]int64{steps[i].VariationID}
-			if steps[i].MultiExposed {
-				key[1] = 1
-			}
-			sum := sums[key]
-			sum.VariationID, sum.MultiExposed = steps[i].VariationID, steps[i].MultiExposed
-			sum.Moments = sum.Merge(steps[i].Moments)
-			sums[key] = sum
+			key := moments.RowKey{VariationID: steps[i].VariationID, MultiExposed: steps[i].MultiExposed}
+			sums[key] = moments.Row{RowKey: key, Moments: sums[key].Merge(steps[i].Moments)}
 		}
 		through[bucket-first] = sumRows(slices.Collect(maps.Values(sums)), p.MultipleExposures)
 	}

@@ -15,7 +15,7 @@ import (
 
 // New computes the body from the rows, without the series. a has the results of the looks at
 // the declared question; nil: there are none. Breakdown slices get their conclusions from
-// ConcludeCells.
+// ConcludeSlices.
 func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 	all := sumRows(found.Whole, plan.MultipleExposures)
 	result := all.computeResults(plan, found)
@@ -119,7 +119,6 @@ func (c *sliceSums) visitorsBeforeExclusion() int64 {
 type sliceResult struct {
 	Slice
 	comparisons []stats.Comparison
-	mismatch    bool // of the sample ratio
 	control     stats.Sample
 	total       moments.Moments // over all variations
 }
@@ -128,10 +127,6 @@ type sliceResult struct {
 func (c *sliceSums) computeResults(plan *plan.Plan, found *moments.Rows) sliceResult {
 	j := c.compareVariations(plan)
 	j.Checks, j.Totals = c.runChecks(plan, found), newCounts(&j.total)
-	if len(j.Variations) == 0 || !plan.Rules.Compare {
-		return j
-	}
-	j.mismatch = j.Checks.SampleRatio != nil && j.Checks.SampleRatio.Mismatch
 	return j
 }
 

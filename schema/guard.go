@@ -202,12 +202,6 @@ func (g *guarded) QueryRow(ctx context.Context, query string, args ...any) drive
 	return row
 }
 
-// Select implements driver.Conn.
-func (g *guarded) Select(ctx context.Context, dest any, query string, args ...any) error {
-	_, err := retryCall(ctx, g, nothingSent, func() (any, error) { return nil, g.Conn.Select(ctx, dest, query, args...) })
-	return err
-}
-
 // Ping implements driver.Conn.
 func (g *guarded) Ping(ctx context.Context) error {
 	_, err := retryCall(ctx, g, IsUnreachable, func() (any, error) { return nil, g.Conn.Ping(ctx) })

@@ -201,16 +201,15 @@ func pendingMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]mi
 }
 
 func recordedChecksums(ctx context.Context, conn driver.Conn) (map[string]string, error) {
-	var rows []struct {
-		Name     string `ch:"name"`
-		Checksum string `ch:"checksum"`
-	}
-	if err := conn.Select(ctx, &rows, "SELECT name, checksum FROM migrations ORDER BY name, applied_at"); err != nil {
+	recorded := map[string]string{}
+	err := EachRow(ctx, conn, "SELECT name, checksum FROM migrations ORDER BY name, applied_at", func(row driver.Rows) error {
+		var name, checksum string
+		err := row.Scan(&name, &checksum)
+		recorded[name] = checksum
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("read migrations table: %w", err)
-	}
-	recorded := make(map[string]string, len(rows))
-	for _, row := range rows {
-		recorded[row.Name] = row.Checksum
 	}
 	return recorded, nil
 }

@@ -65,19 +65,18 @@ func OpenMigrated(ctx context.Context, address Address) (driver.Conn, error) {
 // CheckTableForm returns an error if the store has the tables of a cluster and the
 // address has no cluster, or vice versa.
 func CheckTableForm(ctx context.Context, conn driver.Conn) error {
-	var of []struct {
-		Engine string `ch:"engine"`
-	}
-	if err := conn.Select(ctx, &of, "SELECT engine FROM system.tables WHERE database = currentDatabase() AND name = 'events'"); err != nil {
+	const query = "SELECT engine FROM system.tables WHERE database = currentDatabase() AND name = 'events'"
+	of, err := QueryRows(ctx, conn, query, func(row driver.Rows, engine *string) error { return row.Scan(engine) })
+	if err != nil {
 		return fmt.Errorf("read the tables: %w", err)
 	}
 	cluster, _ := ClusterOf(conn)
 	switch {
 	case len(of) == 0:
 		return nil
-	case of[0].Engine == "Distributed" && cluster == "":
+	case of[0] == "Distributed" && cluster == "":
 		return errors.New("the store has the tables of a cluster: add the cluster to the address, ?cluster=NAME")
-	case of[0].Engine != "Distributed" && cluster != "":
+	case of[0] != "Distributed" && cluster != "":
 		return fmt.Errorf("the store has the tables of one server: remove cluster=%s from the address, or use a new database", cluster)
 	}
 	return nil

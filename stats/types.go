@@ -114,14 +114,6 @@ type Interval struct {
 	Lower, Upper *float64
 }
 
-// Excludes reports whether x lies outside the interval.
-func (i *Interval) Excludes(x float64) bool {
-	if i == nil {
-		return false
-	}
-	return (i.Lower != nil && x < *i.Lower) || (i.Upper != nil && x > *i.Upper)
-}
-
 // Effect is the effect of a treatment relative to control: a difference in the metric's unit,
 // or a lift as a fraction of the control's absolute value. Value is the observed effect. Under
 // a prior of the lift, Value is the posterior mean, and Observed is the observed effect. Reason

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"lifthouse/engine/facts"
@@ -180,11 +178,6 @@ func (e *Engine) firstView(of plan.Subject) (looks.FirstView, bool) {
 		return looks.FirstView{}, false
 	}
 	return looks.FirstView{Time: time.UnixMilli(extent.FirstView).UTC(), Accepted: time.UnixMilli(extent.FirstAccepted).UTC()}, true
-}
-
-// observedGoals returns the ids of the goals with stored events of a subject.
-func (e *Engine) observedGoals(of plan.Subject) []int64 {
-	return slices.Collect(maps.Keys(e.SubjectCounters(of).Goals))
 }
 
 // ResultsVersion returns a number that changes whenever the results of the subject may

@@ -61,7 +61,7 @@ func (e *Engine) goalsOf(p *plan.Plan) []int64 {
 	for _, g := range p.Declared.Guardrails {
 		goals = append(goals, g.GoalID)
 	}
-	for _, id := range e.observedGoals(p.Subject) {
+	for id := range e.SubjectCounters(p.Subject).Goals {
 		if slices.ContainsFunc(p.Goals, func(g catalogue.Goal) bool { return g.ID == id }) {
 			goals = append(goals, id)
 		}

@@ -221,7 +221,7 @@ func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*
 			if err := s.countOnServers(ctx, (*counting).readGoals); err != nil {
 				return err
 			}
-			s.mergeSums(visitors)
+			mergeSums(s.of, visitors.of)
 			stored := x.Stored.OrNone()
 			rows := &moments.Rows{Through: stored.Ingested, Newest: stored.Newest}
 			rows.Whole, rows.Slices = s.reportRows()

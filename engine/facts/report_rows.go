@@ -38,9 +38,9 @@ type key struct {
 
 func (x Source) newSums() *sums { return &sums{Source: x, of: map[key]*moments.Moments{}} }
 
-func (s *sums) mergeSums(o *sums) {
-	for at, m := range o.of {
-		moments.AddTo(s.of, at, m)
+func mergeSums(into, others map[key]*moments.Moments) {
+	for at, m := range others {
+		moments.AddTo(into, at, m)
 	}
 }
 
@@ -64,7 +64,7 @@ func (s *sums) countOnServers(ctx context.Context, count func(*counting, context
 		return err
 	}
 	for _, counted := range all {
-		s.mergeSums(&sums{of: counted.of})
+		mergeSums(s.of, counted.of)
 	}
 	return nil
 }
@@ -105,9 +105,7 @@ func (s *counting) readSums(ctx context.Context) error {
 	if err := reading.Wait(); err != nil {
 		return err
 	}
-	for at, m := range goals.of {
-		moments.AddTo(s.of, at, m)
-	}
+	mergeSums(s.of, goals.of)
 	return nil
 }
 

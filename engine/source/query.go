@@ -68,7 +68,7 @@ func (q *Statement) VisitorFilters(filters *query.Filters, s *Slots) {
 		param := "filter_" + Columns[filter.Attribute]
 		operator, value := Expr(" = "), filter.Pattern
 		if strings.Contains(value, "*") {
-			operator, value = " LIKE ", likePattern(value)
+			operator, value = " LIKE ", likeEscaper.Replace(value)
 		}
 		conditions = append(conditions, string(Columns[filter.Attribute]+operator+"{"+param+":String}"))
 		q.Params = append(q.Params, Param{string(param), value})
@@ -113,10 +113,8 @@ func leastUnits(amount *big.Rat) int64 {
 	return up.Int64()
 }
 
+// likeEscaper converts the pattern of a filter to a LIKE pattern.
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`)
-
-// likePattern converts the pattern of a filter to a LIKE pattern.
-func likePattern(pattern string) string { return likeEscaper.Replace(pattern) }
 
 // RemainderTargets returns the destinations in m for the columns of sql/capped_remainder.sql, which are the last ones of a
 // capped report. It returns nil if the report is not capped.

@@ -79,7 +79,7 @@ func ImportFile(ctx context.Context, w *Writer, path string, o Options) (Report,
 		i.journal = o.Journal
 	}
 	err = i.importFile(ctx, w, path, file)
-	i.writeJournal(context.WithoutCancel(ctx), (*Journal).FlushRejects)
+	i.flushJournal(context.WithoutCancel(ctx))
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("the file is truncated: %w", err)
 	}
@@ -314,16 +314,16 @@ func (i *importer) reportRejected(ctx context.Context, lines []rejected) {
 			i.journal.BufferRejects(Reject{WebsiteID: r.website, Channel: ChannelImport, File: i.name, Line: r.line, Reason: r.reason, Text: r.text})
 		}
 	}
-	i.writeJournal(ctx, (*Journal).FlushRejects)
+	i.flushJournal(ctx)
 }
 
-// writeJournal writes the journal, if there is one. It returns no error, because
+// flushJournal writes the journal, if there is one. It returns no error, because
 // Reject has already received the rejected lines.
-func (i *importer) writeJournal(ctx context.Context, write func(*Journal, context.Context) error) {
+func (i *importer) flushJournal(ctx context.Context) {
 	if i.journal == nil {
 		return
 	}
-	if err := write(i.journal, ctx); err != nil {
+	if err := i.journal.FlushRejects(ctx); err != nil {
 		slog.WarnContext(ctx, "write journal of events failed", "err", err)
 	}
 }

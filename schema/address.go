@@ -1,10 +1,12 @@
 package schema
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -202,18 +204,13 @@ func (p *addressParser) parseServer(u *url.URL, hosts string) (Address, error) {
 }
 
 func setTimes(o *clickhouse.Options) {
-	if o.DialTimeout == 0 {
-		o.DialTimeout = dialTimeout
+	readTimeout := nativeReadTimeout
+	if o.Protocol == clickhouse.HTTP {
+		readTimeout = httpReadTimeout
 	}
-	if o.ReadTimeout == 0 {
-		o.ReadTimeout = nativeReadTimeout
-		if o.Protocol == clickhouse.HTTP {
-			o.ReadTimeout = httpReadTimeout
-		}
-	}
-	if o.ConnMaxLifetime == 0 {
-		o.ConnMaxLifetime = connLifetime
-	}
+	o.DialTimeout = cmp.Or(o.DialTimeout, dialTimeout)
+	o.ReadTimeout = cmp.Or(o.ReadTimeout, readTimeout)
+	o.ConnMaxLifetime = cmp.Or(o.ConnMaxLifetime, connLifetime)
 }
 
 // takeParameter returns a parameter and removes it from the query, because the driver does
@@ -266,20 +263,17 @@ var parameters = map[string]string{
 // validParameter reports whether the value of a parameter has the type, or is in
 // the list of values.
 func validParameter(value, want string) bool {
-	var err error
 	switch want {
 	case aText:
 		return value != ""
 	case aDuration:
-		var d time.Duration
-		d, err = time.ParseDuration(value)
+		d, err := time.ParseDuration(value)
 		return err == nil && d > 0
 	case aNumber:
-		var n int
-		n, err = strconv.Atoi(value)
+		n, err := strconv.Atoi(value)
 		return err == nil && n > 0
 	case aBool:
-		_, err = strconv.ParseBool(value)
+		_, err := strconv.ParseBool(value)
 		return err == nil
 	}
 	return slices.Contains(strings.FieldsFunc(want, func(r rune) bool { return r == ',' || r == ' ' }), value) && value != "or"
@@ -290,12 +284,7 @@ func validParameter(value, want string) bool {
 const maxTypos = 2
 
 func (p *addressParser) checkParameters() {
-	names := make([]string, 0, len(p.query))
-	for name := range p.query {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(p.query)) {
 		values := p.query[name]
 		want, known := parameters[name]
 		switch {

@@ -196,16 +196,12 @@ func (r *Refresher) noteLost(of, lost map[schema.Visitor]bool) {
 
 // readStored returns the stored rows of the visitors, by visitor.
 func (r *Refresher) readStored(ctx context.Context, of map[schema.Visitor]bool) (stored []fold.Row, err error) {
-	visitors := make([]schema.Visitor, 0, len(of))
-	for v := range of {
-		visitors = append(visitors, v)
-	}
 	err = r.on.readRows(ctx, r.on.visitorRows, func(row *fold.Row) error {
 		if of[schema.Visitor{WebsiteID: row.Subject.WebsiteID, ID: row.Visitor}] {
 			stored = append(stored, *row)
 		}
 		return nil
-	}, visitorParams(visitors)...)
+	}, visitorParams(slices.Collect(maps.Keys(of)))...)
 	if err != nil {
 		return nil, fmt.Errorf("read the facts of visitors: %w", err)
 	}

@@ -1,6 +1,7 @@
 package looks
 
 import (
+	"maps"
 	"slices"
 	"sort"
 	"time"
@@ -98,11 +99,7 @@ func cumulateSteps(steps []moments.Step) []through {
 		if i+1 < len(steps) && steps[i+1].Bucket == step.Bucket {
 			continue
 		}
-		copied := make(map[key]moments.Moments, len(sum))
-		for at, m := range sum {
-			copied[at] = m
-		}
-		all = append(all, through{end: time.UnixMilli((step.Bucket + 1) * day.Milliseconds()).UTC(), sum: copied})
+		all = append(all, through{end: time.UnixMilli((step.Bucket + 1) * day.Milliseconds()).UTC(), sum: maps.Clone(sum)})
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"lifthouse/engine/result"
@@ -196,10 +197,7 @@ func csvCell(value any) string {
 	case json.Number:
 		return value.String()
 	case bool:
-		if value {
-			return "true"
-		}
-		return "false"
+		return strconv.FormatBool(value)
 	case string:
 		return escapeFormula(value)
 	case []any:

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"lifthouse/schema"
@@ -81,11 +83,7 @@ func rowsToCopy(current, others []row, copied map[key]bool) ([]row, error) {
 	if len(differ) > 0 {
 		return nil, errors.New("the catalogues differ, nothing was copied: " + strings.Join(differ, ", ") + "; copy into a new store")
 	}
-	all := make([]row, 0, len(stored))
-	for _, r := range stored {
-		all = append(all, r)
-	}
-	together, err := newSnapshot(all)
+	together, err := newSnapshot(slices.Collect(maps.Values(stored)))
 	if err == nil {
 		err = together.Validate()
 	}

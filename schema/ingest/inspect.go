@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -55,10 +56,7 @@ func InspectFile(ctx context.Context, path string, o Options) (*Inspection, erro
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	in := &Inspection{Format: o.Format}
-	if in.Format == "" {
-		in.Format = formatOf(path)
-	}
+	in := &Inspection{Format: cmp.Or(o.Format, formatOf(path))}
 	read := in.readCSV
 	switch in.Format {
 	case formatParquet:

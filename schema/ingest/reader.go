@@ -183,10 +183,7 @@ func (l *jsonLines) readLine() ([]byte, error) {
 	if len(line) > 0 {
 		l.number++
 	}
-	if errors.Is(err, io.EOF) && len(line) > 0 {
-		return line, nil
-	}
-	if err == nil {
+	if err == nil || errors.Is(err, io.EOF) && len(line) > 0 {
 		return line, nil
 	}
 	if !errors.Is(err, bufio.ErrBufferFull) {

@@ -247,6 +247,21 @@ func TestWebhooksAreTriedForADay(t *testing.T) {
 	}
 }
 
+// TestMessagesOutliveADayWithoutAServer sends a message for the first time when it is older than a day.
+func TestMessagesOutliveADayWithoutAServer(t *testing.T) {
+	r := newReceiver(t)
+	h := newHooked(t, true, "{id: 1, url: "+r.URL+", secretFile: SECRET}")
+	h.write(catalogue.EventDecisionChanged, "First")
+	r.responds(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "busy", http.StatusServiceUnavailable) })
+	next := h.deliver(time.Now().Add(30 * time.Hour))
+	next = h.deliver(next.Add(time.Millisecond))
+	r.responds(nil)
+	h.deliver(next.Add(time.Millisecond))
+	if h.counts[outbox.Failed] != 0 || h.counts[outbox.Delivered] != 1 {
+		t.Errorf("%v, want one delivery", h.counts)
+	}
+}
+
 // TestHostileReceiversCostNothing lets receivers hang, redirect, and send without end.
 func TestHostileReceiversCostNothing(t *testing.T) {
 	hung := make(chan struct{})

@@ -47,6 +47,7 @@ type Sender struct {
 	catalogue *catalogue.Catalogue
 	client    *http.Client
 	leased    time.Time // when this process last took the lease; zero: it does not hold it
+	failing   sync.Map  // by account and webhook, since when this process has seen no attempt that succeeded
 }
 
 // The limits of an attempt. What a receiver sends beyond them is not read.
@@ -179,7 +180,9 @@ func (s *Sender) deliverTo(ctx context.Context, account int64, hook *catalogue.L
 			if ctx.Err() != nil {
 				return time.Time{}, ctx.Err()
 			}
-			if d.Outcome == outbox.Retrying && d.At.Sub(p.DueSince) >= retriedFor {
+			if receiver := [2]int64{account, hook.ID}; d.Outcome == outbox.Delivered {
+				s.failing.Delete(receiver)
+			} else if since, _ := s.failing.LoadOrStore(receiver, d.At); d.Outcome == outbox.Retrying && d.At.Sub(schema.LaterTime(p.DueSince, since.(time.Time))) >= retriedFor {
 				d.Outcome = outbox.Failed
 			}
 			if err := s.outbox.RecordDeliveries(ctx, d); err != nil {
@@ -198,7 +201,8 @@ func (s *Sender) deliverTo(ctx context.Context, account int64, hook *catalogue.L
 	}
 }
 
-// A message that is refused is sent again for a day, with pauses that grow from 5 seconds to an hour.
+// A message that is refused is sent again for a day, with pauses that grow from 5 seconds to an hour. The time in which no
+// server tried does not count.
 const (
 	retriedFor   = 24 * time.Hour
 	firstPause   = 5 * time.Second

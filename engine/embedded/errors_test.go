@@ -18,6 +18,7 @@ func TestErrorsHaveTheirCodes(t *testing.T) {
 		name     string
 	}{
 		{"SELEC 1", nil, 62, "SYNTAX_ERROR"},
+		{"DROP TABLE t; SELECT 1", nil, 62, "SYNTAX_ERROR"},
 		{"SELECT * FROM missing", nil, 60, "UNKNOWN_TABLE"},
 		{"SELECT missing", nil, 47, "UNKNOWN_IDENTIFIER"},
 		{"CREATE TABLE t (id UInt64) ENGINE = Memory", nil, 57, "TABLE_ALREADY_EXISTS"},

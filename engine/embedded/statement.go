@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"regexp"
 	"strings"
 	"time"
 
@@ -44,10 +43,10 @@ func (e *Engine) runOn(ctx context.Context, s *session, q *request, emit func(*r
 	if err := s.applySettings(q.database, q.settings, e.initial); err != nil {
 		return err
 	}
-	switch {
-	case q.rows != nil:
+	if q.rows != nil {
 		return e.insertRows(ctx, s, q)
-	case q.format == "Native" && isSelect(q.sql):
+	}
+	if q.format == "Native" {
 		if err := e.streamResult(ctx, s, q, emit); !notStreamable(err) {
 			return err
 		}
@@ -204,28 +203,8 @@ func (e *Engine) killStatement(s *session) {
 	_ = e.control.execStatement("KILL QUERY WHERE Settings[" + quoteText(markSetting) + "] = " + quoteText(s.mark) + " ASYNC")
 }
 
-// Patterns of the beginning of a statement, after its comments.
-var (
-	selects = regexp.MustCompile(`(?is)^[\s(]*(SELECT|WITH|FROM)\b`)
-	comment = regexp.MustCompile(`(?s)^\s*(--[^\n]*(\n|$)|#[ !][^\n]*(\n|$)|/\*.*?\*/)`)
-)
-
-// isSelect reports whether the library can stream the statement's result. It
-// streams only SELECT.
-func isSelect(sql string) bool { return selects.MatchString(skipComments(sql)) }
-
-func skipComments(sql string) string {
-	for {
-		m := comment.FindString(sql)
-		if m == "" {
-			return sql
-		}
-		sql = sql[len(m):]
-	}
-}
-
-// notStreamable reports whether the library refused to stream a statement that
-// only resembles a SELECT. The library refuses before it runs the statement.
+// notStreamable reports whether the library refused to stream a statement. It
+// streams only SELECT, and refuses other statements before it runs them.
 func notStreamable(err error) bool {
 	var e *clickhouse.Exception
 	return errors.As(err, &e) && e.Code == codeBadArguments && strings.HasPrefix(e.Message, "Streaming query is not supported")

@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"lifthouse/engine/embedded"
-	"lifthouse/engine/embedded/server"
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/server"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )

@@ -175,11 +175,6 @@ func (e *Engine) guardCall(ctx context.Context, s *session, call func()) {
 	stop := context.AfterFunc(ctx, func() {
 		defer close(quiet)
 		for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-			select {
-			case <-ended:
-				return
-			default:
-			}
 			e.killStatement(s)
 			select {
 			case <-ended:

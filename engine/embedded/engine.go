@@ -31,8 +31,6 @@ const closeTimeout = 10 * time.Second
 // Options configure the engine. The zero value has suitable defaults.
 type Options struct {
 	Connections int          // maximum number of concurrent statements; 0: 8
-	Threads     int          // max_threads of a query; 0: the engine's default, one per core
-	MemoryLimit int64        // memory limit of the whole engine in bytes; 0: half of the memory of the machine or its cgroup
 	BeforeStart func() error // called after the folder is locked and before its files are opened; Open returns its error
 	Fsync       bool         // an insert returns after its rows are synced to disk; they then survive a power failure
 }
@@ -135,16 +133,9 @@ func (e *Engine) startLibrary(path string) error {
 		"clickhouse",
 		"--path=" + e.dir,
 		"--config-file=" + config,
-		"--async_insert=0",    // once an insert has returned, its rows survive the process
-		"--implicit_select=0", // as on a server: "1 + 1" is a syntax error
-	}
-	if e.options.MemoryLimit > 0 {
-		e.arguments = append(e.arguments, "--max_server_memory_usage="+strconv.FormatInt(e.options.MemoryLimit, 10))
-	} else {
-		e.arguments = append(e.arguments, "--max_server_memory_usage_to_ram_ratio=0.5")
-	}
-	if e.options.Threads > 0 {
-		e.arguments = append(e.arguments, "--max_threads="+strconv.Itoa(e.options.Threads))
+		"--async_insert=0",                           // once an insert has returned, its rows survive the process
+		"--implicit_select=0",                        // as on a server: "1 + 1" is a syntax error
+		"--max_server_memory_usage_to_ram_ratio=0.5", // half of the memory of the machine or its cgroup
 	}
 	e.pool = newPool(e.options.Connections, e.openSession)
 	e.control.session, err = e.openSession()

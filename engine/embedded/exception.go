@@ -9,9 +9,8 @@ import (
 
 // Error codes of ClickHouse that this package returns or checks.
 const (
-	codeBadArguments   = 36
-	codeUnknownSetting = 115
-	codeNoData         = 108
+	codeBadArguments = 36
+	codeNoData       = 108
 )
 
 var (

@@ -236,17 +236,16 @@ func TestForeignConfiguration(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := startIn(t, dir, []string{"HOME=" + home}, "options", t.TempDir(), "0", "0", "0").output(t)
+	got := startIn(t, dir, []string{"HOME=" + home}, "options", t.TempDir(), "0").output(t)
 	if strings.Contains(got, "memory 1000000\n") || !strings.Contains(got, fmt.Sprintf("connections %d\n", defaultConnections)) {
 		t.Errorf("with a foreign configuration: %q", got)
 	}
 }
 
 func TestOptions(t *testing.T) {
-	got := start(t, "options", t.TempDir(), "3", "1", "800000000").output(t)
-	want := "memory 800000000\nthreads 1\nconnections 3\ntoo much: 241\n"
-	if got != want {
-		t.Errorf("got %q, want %q", got, want)
+	got := start(t, "options", t.TempDir(), "3").output(t)
+	if !strings.HasSuffix(got, "connections 3\n") {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -24,7 +24,7 @@ type request struct {
 // notSettings are the parameters of a request's URL that are not settings.
 var notSettings = map[string]bool{
 	"database": true, "default_format": true, "client_protocol_version": true, "query": true,
-	"query_id": true, "quota_key": true, "user": true, "password": true, markSetting: true,
+	"query_id": true, markSetting: true,
 	// Inserts are synchronous: once an insert has returned, its rows survive the process. An
 	// asynchronous insert with waiting would not guarantee more.
 	"async_insert": true, "wait_for_async_insert": true,

@@ -2,14 +2,10 @@ package embedded
 
 import (
 	"context"
-	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
 // session is a connection of the library with the state that its statements see. The library
@@ -28,9 +24,6 @@ const markSetting = "http_headers_progress_interval_ms"
 
 const defaultDatabase = "default"
 
-// identifier matches a valid name of a setting.
-var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
-
 // applySettings sets the database and the settings of the session. After an error the
 // session must be discarded.
 func (s *session) applySettings(database string, settings, initial map[string]string) error {
@@ -43,9 +36,9 @@ func (s *session) applySettings(database string, settings, initial map[string]st
 		}
 		s.database = database
 	}
-	changes, err := s.settingChanges(settings, initial)
-	if err != nil || len(changes) == 0 {
-		return err
+	changes := s.settingChanges(settings, initial)
+	if len(changes) == 0 {
+		return nil
 	}
 	if err := s.execStatement("SET " + strings.Join(changes, ", ")); err != nil {
 		return err
@@ -56,17 +49,11 @@ func (s *session) applySettings(database string, settings, initial map[string]st
 
 // settingChanges returns the assignments for SET that give the session the settings,
 // and reset all other settings to their initial values.
-func (s *session) settingChanges(settings, initial map[string]string) ([]string, error) {
+func (s *session) settingChanges(settings, initial map[string]string) []string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
-		if !identifier.MatchString(name) {
-			return nil, &clickhouse.Exception{
-				Code: codeUnknownSetting, Name: "DB::Exception", CodeName: "UNKNOWN_SETTING",
-				Message: fmt.Sprintf("Unknown setting %q", name),
-			}
-		}
 		if value, ok := s.settings[name]; !ok || value != settings[name] {
-			list = append(list, name+" = "+quoteText(settings[name]))
+			list = append(list, quoteName(name)+" = "+quoteText(settings[name]))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.settings)) {
@@ -74,12 +61,12 @@ func (s *session) settingChanges(settings, initial map[string]string) ([]string,
 			continue
 		}
 		if value, ok := initial[name]; ok {
-			list = append(list, name+" = "+quoteText(value))
+			list = append(list, quoteName(name)+" = "+quoteText(value))
 		} else {
-			list = append(list, name+" = DEFAULT")
+			list = append(list, quoteName(name)+" = DEFAULT")
 		}
 	}
-	return list, nil
+	return list
 }
 
 // execStatement runs a statement and discards its result.

@@ -220,8 +220,10 @@ func (g *guarded) Exec(ctx context.Context, query string, args ...any) error {
 	return err
 }
 
-// PrepareBatch implements driver.Conn. It sends no rows, so it can be retried.
+// PrepareBatch implements driver.Conn. It sends no rows, so it can be retried. It reads the columns of the table also if they
+// are known, which finds out whether the connection is broken before rows are sent.
 func (g *guarded) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
+	ctx = clickhouse.Context(ctx, clickhouse.WithColumnNamesAndTypes(nil))
 	return retryCall(ctx, g, IsUnreachable, func() (driver.Batch, error) { return g.Conn.PrepareBatch(ctx, query, opts...) })
 }
 

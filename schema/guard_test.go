@@ -199,6 +199,27 @@ func TestOnlyReadsAreRetried(t *testing.T) {
 	}
 }
 
+// TestInsertsNoticeBrokenConnections breaks the connection before a second insert by the same statement.
+func TestInsertsNoticeBrokenConnections(t *testing.T) {
+	var b *faultyHandler
+	server, database := serve(t, func(h http.Handler) http.Handler { b = &faultyHandler{Handler: h, text: "rejects"}; return b })
+	conn, err := reach(t, server.URL+"/"+database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for website := range int64(2) {
+		b.left.Store(1)
+		if err := schema.InsertRows(t.Context(), conn, "INSERT INTO rejects (rejected_at, website_id)", []int64{website}, func(id *int64) []any { return []any{time.Now(), *id} }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var stored uint64
+	b.left.Store(0)
+	if err := conn.QueryRow(t.Context(), "SELECT count() FROM rejects").Scan(&stored); err != nil || stored != 2 {
+		t.Errorf("%d rows, %v, want 2", stored, err)
+	}
+}
+
 // TestInsertRetryIsIdempotent breaks the connection of an insert before or after
 // the insert is executed. A copy that the retry stores has the same key and time of acceptance.
 func TestInsertRetryIsIdempotent(t *testing.T) {

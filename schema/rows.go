@@ -46,8 +46,8 @@ func EachRow(ctx context.Context, conn driver.Conn, query string, each func(driv
 // it is opened.
 var insertedColumns sync.Map
 
-// prepareBatch returns a batch for a statement. Over HTTP and for an embedded store, the driver reads the columns of the
-// table before each batch, which takes as much CPU time as a small INSERT. It does so only once for each statement.
+// prepareBatch returns a batch for a statement. For an embedded store, the driver would read the columns of the table before
+// each batch, which takes as much CPU time as a small INSERT. It does so only once for each statement.
 func prepareBatch(ctx context.Context, conn driver.Conn, statement string) (driver.Batch, error) {
 	columns, known := insertedColumns.Load(statement)
 	if known {

@@ -90,7 +90,7 @@ func TestFileOfOneAccount(t *testing.T) {
 
 // TestFilesThatExhaustTheParser has short files that would take much memory or time.
 func TestFilesThatExhaustTheParser(t *testing.T) {
-	const n = 100_000
+	const n = 30_000
 	for _, test := range []struct{ name, text, want string }{
 		{"lists", strings.Repeat("[", n), "max depth"},
 		{"mappings", strings.Repeat("{a: ", n), "max depth"},

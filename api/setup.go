@@ -100,14 +100,11 @@ func (s *server) putCatalogue(c *gin.Context) (any, error) {
 	replaces := func(version uint64) bool { return tags == "" || matchesVersion(tags, version) }
 	var answered reply
 	err := s.useYAML(c, maxCatalogue, func(text io.Reader) (err error) {
-		isCurrent := func() bool { owned, _ := s.accountResources(c); return replaces(owned.Version) }
-		if !isCurrent() { // another server may have made this version
-			if err := s.catalogue.RefreshSnapshot(c.Request.Context()); err != nil {
-				return changeFailure(c, err, "repeat the request")
-			}
-			if !isCurrent() {
-				return versionChanged() // without parsing the body, so the retries of many clients are cheap
-			}
+		if err := s.catalogue.RefreshSnapshot(c.Request.Context()); err != nil { // another server may have changed it
+			return changeFailure(c, err, "repeat the request")
+		}
+		if owned, _ := s.accountResources(c); !replaces(owned.Version) {
+			return versionChanged() // without parsing the body, so the retries of many clients are cheap
 		}
 		file, err := catalogue.ReadYAML(text)
 		var faults catalogue.Faults // ApplyToVersion returns them with the faults that it finds

@@ -310,13 +310,14 @@ func (s *Server) explainVisitor(ctx context.Context, c Caller, a *arguments) (an
 	sentences, reasons := []string{}, []string{}
 	for _, chapter := range story.ExplainEvents(events, known) {
 		title := fmt.Sprintf("Website %d, %s: ", chapter.Subject.WebsiteID, chapter.Subject.ShortName())
-		before := len(reasons)
+		counted := 0
 		for _, l := range chapter.Lines {
-			if !l.Counts {
-				reasons = append(reasons, fmt.Sprintf("%s%s of %s does not count: %s.", title, l.Kind, l.Time.UTC().Format(time.DateTime), shorten(l.Why, maxSentence)))
+			if l.Counts {
+				counted++
+				continue
 			}
+			reasons = append(reasons, fmt.Sprintf("%s%s of %s does not count: %s.", title, l.Kind, l.Time.UTC().Format(time.DateTime), shorten(l.Why, maxSentence)))
 		}
-		counted := len(chapter.Lines) - (len(reasons) - before)
 		sentences = append(sentences, fmt.Sprintf("%s%s; %d of %d events count.", title, shorten(chapter.Why, maxSentence), counted, len(chapter.Lines)))
 	}
 	for _, r := range found.Rejects {

@@ -228,14 +228,14 @@ func (i *Inbox) readRows(ctx context.Context, parts []string, from, until uint64
 		targets = append(targets, &row.values[f])
 	}
 	return schema.EachRow(ctx, i.conn, inboxRows, func(found driver.Rows) error {
-		err := found.Scan(targets...)
-		if at := &row.values[fieldTime]; err == nil && *at != "" {
+		if err := found.Scan(targets...); err != nil {
+			return err
+		}
+		if at := &row.values[fieldTime]; *at != "" {
 			*at = strings.Replace(*at, " ", "T", 1) + "Z"
 		}
-		if err == nil {
-			take(id, &row)
-		}
-		return err
+		take(id, &row)
+		return nil
 	}, clickhouse.Named("parts", parts), clickhouse.Named("from", from), clickhouse.Named("until", until))
 }
 

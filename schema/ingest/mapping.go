@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"lifthouse/schema"
 )
 
 // Mapping defines how the columns of a file, or the keys of its JSON lines, are
@@ -113,14 +114,13 @@ func ReadMapping(r io.Reader) (*Mapping, error) {
 	if len(content) > maxMapping {
 		return nil, fmt.Errorf("read mapping: the file is longer than %d bytes", maxMapping)
 	}
+	body, err := schema.ParseYAML(content)
 	var m Mapping
-	decoder := yaml.NewDecoder(bytes.NewReader(content))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(&m); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read mapping: %s", unknownField.ReplaceAllString(err.Error(), "unknown field $1"))
+	if err == nil && body != nil {
+		err = body.Load(&m, yaml.WithKnownFields())
 	}
-	if err := decoder.Decode(new(any)); !errors.Is(err, io.EOF) {
-		return nil, errors.New("read mapping: the file has several documents: must have one")
+	if err != nil {
+		return nil, fmt.Errorf("read mapping: %s", unknownField.ReplaceAllString(err.Error(), "unknown field $1"))
 	}
 	if len(m.Events) == 0 {
 		m.Events = []EventMapping{{}}

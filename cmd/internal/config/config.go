@@ -3,10 +3,7 @@
 package config
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -120,28 +117,25 @@ func (s Settings) LoadValues(file string, getenv func(string) string) (faults []
 	return faults
 }
 
-const mustHaveLines = ": must have lines of the form name: value, in one document"
-
 // readFile sets settings from a YAML file, and returns all errors.
 func (s Settings) readFile(path string) []string {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return []string{"--config: " + err.Error()}
 	}
-	var document yaml.Node
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	err = decoder.Decode(&document)
-	switch {
-	case errors.Is(err, io.EOF): // empty
+	body, err := schema.ParseYAML(text)
+	if err == nil && body == nil { // empty
 		return nil
-	case err == nil && (document.Content[0].Kind != yaml.MappingNode || !errors.Is(decoder.Decode(&yaml.Node{}), io.EOF)):
-		return []string{path + mustHaveLines}
-	case err != nil:
-		return []string{fmt.Sprintf("%s%s; %v", path, mustHaveLines, err)}
+	}
+	if err == nil && body.Kind != yaml.MappingNode {
+		err = fmt.Errorf("line %d is not such a line", body.Line)
+	}
+	if err != nil {
+		return []string{fmt.Sprintf("%s: must have lines of the form name: value, in one document; %v", path, err)}
 	}
 	var faults []string
 	given := map[string]bool{}
-	for entry := range slices.Chunk(document.Content[0].Content, 2) {
+	for entry := range slices.Chunk(body.Content, 2) {
 		name := entry[0].Value
 		at := slices.IndexFunc(s, func(s *Setting) bool { return s.Name == name })
 		if at < 0 || given[name] {

@@ -180,9 +180,12 @@ func (s *Sender) deliverTo(ctx context.Context, account int64, hook *catalogue.L
 			if ctx.Err() != nil {
 				return time.Time{}, ctx.Err()
 			}
-			if receiver := [2]int64{account, hook.ID}; d.Outcome == outbox.Delivered {
+			receiver := [2]int64{account, hook.ID}
+			failing, _ := s.failing.LoadOrStore(receiver, d.At)
+			switch {
+			case d.Outcome == outbox.Delivered:
 				s.failing.Delete(receiver)
-			} else if since, _ := s.failing.LoadOrStore(receiver, d.At); d.Outcome == outbox.Retrying && d.At.Sub(schema.LaterTime(p.DueSince, since.(time.Time))) >= retriedFor {
+			case d.Outcome == outbox.Retrying && d.At.Sub(schema.LaterTime(p.DueSince, failing.(time.Time))) >= retriedFor:
 				d.Outcome = outbox.Failed
 			}
 			if err := s.outbox.RecordDeliveries(ctx, d); err != nil {

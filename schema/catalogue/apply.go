@@ -349,17 +349,9 @@ func (a *applier) addState(d *declared, changed bool) {
 	at := key{d.account, d.kind, d.id, partState}
 	a.named[at] = true
 	before, exists := a.current[at]
-	state := State{Active: d.initial.Active, CreateDate: a.now, StartDate: utcTime(d.initial.StartDate), EndDate: utcTime(d.initial.EndDate)}
-	if d.initial.CreateDate != nil {
-		state.CreateDate = *utcTime(d.initial.CreateDate)
-	}
-	if state.Active && state.StartDate == nil {
-		state.StartDate = &a.now
-	}
-	if state.StartDate != nil {
-		state.Runs = []Run{{From: *state.StartDate, To: state.EndDate, StartedBy: a.author}}
-	}
+	state := a.initialState(&d.initial)
 	if exists && (d.kind != kindWebhook || !before.Archived) { // a webhook that was archived gets a new date of creation
+		state = State{}
 		a.decodeRow(&before, &state)
 	}
 	was := a.encodeBody(state.ShareHistory)
@@ -376,6 +368,23 @@ func (a *applier) addState(d *declared, changed bool) {
 	}
 	state.UpdateDate = a.now
 	a.rows = append(a.rows, row{key: at, Version: before.Version + 1, Body: a.encodeBody(state)})
+}
+
+// initialState returns the state of a new resource. An active one without a date of start starts now.
+func (a *applier) initialState(declared *Initial) State {
+	state := State{Active: declared.Active, CreateDate: a.now, StartDate: utcTime(declared.StartDate), EndDate: utcTime(declared.EndDate)}
+	if declared.CreateDate != nil {
+		state.CreateDate = *utcTime(declared.CreateDate)
+	}
+	if state.Active && state.StartDate == nil {
+		start := a.now
+		state.StartDate = &start
+	}
+	if state.StartDate != nil {
+		isDeclared := declared.StartDate != nil
+		state.Runs = []Run{{From: *state.StartDate, To: state.EndDate, StartedBy: a.author, Declared: isDeclared}}
+	}
+	return state
 }
 
 func utcTime(d *Date) *time.Time {

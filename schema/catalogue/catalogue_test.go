@@ -146,6 +146,56 @@ accounts:
 	}
 }
 
+// TestLaterApplyIsDatedNow applies a file without the date of start of a campaign that runs since January: the changes
+// of its plan and shares, and the start of a new campaign after it in the file, are dated at the time of each call.
+func TestLaterApplyIsDatedNow(t *testing.T) {
+	c := open(t)
+	file := func(level, control int, start, others string) string {
+		return fmt.Sprintf(`
+accounts:
+  - id: 1
+    name: Shop
+    websites:
+      - id: 1
+        domain: shop.example.com
+        campaigns:
+          - {id: 12, name: Banner, active: true, significanceLevel: %d, controlShare: %d%s, variations: [{id: 1, name: A, share: 50}]}
+%s`, level, control, start, others)
+	}
+	const other = "          - {id: 13, name: New, active: true, controlShare: 50, variations: [{id: 1, name: A, share: 50}]}\n"
+	began := time.Now().Truncate(time.Millisecond)
+	mustApply(t, c, file(95, 50, ", startDate: 2026-01-05", ""))
+	mustApply(t, c, file(80, 40, "", other))
+	live := c.Snapshot().AccountResources(1).Campaigns
+	state, added := live[12].State, live[13].State
+	if want := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC); !state.StartDate.Equal(want) || !state.Runs[0].From.Equal(want) || !state.Runs[0].Declared {
+		t.Errorf("start %v, runs %+v; want the declared date", state.StartDate, state.Runs)
+	}
+	for name, at := range map[string]time.Time{
+		"update": state.UpdateDate, "plan": state.PlanHistory[0][1].Since, "shares": state.ShareHistory[0][1].Since,
+		"start of the new campaign": *added.StartDate, "run of the new campaign": added.Runs[0].From,
+	} {
+		if at.Before(began) {
+			t.Errorf("%s is dated %s, before %s", name, at, began)
+		}
+	}
+
+	archive, err := catalogue.ReadYAML(strings.NewReader("accounts: [{id: 1, name: Shop}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive.Prune = true
+	if _, err := c.ApplyFile(t.Context(), archive, false); err != nil {
+		t.Fatal(err)
+	}
+	declared := time.Now().Truncate(time.Millisecond)
+	mustApply(t, c, file(90, 50, "", ""))
+	again := c.Snapshot().AccountResources(1).Campaigns[12].State
+	if n := len(again.PlanHistory[0]); n != 3 || again.PlanHistory[0][2].Since.Before(declared) || again.ShareHistory[0][2].Since.Before(declared) {
+		t.Errorf("declared again: plans %+v, shares %+v", again.PlanHistory, again.ShareHistory)
+	}
+}
+
 func TestApplyKeepsOtherResources(t *testing.T) {
 	c := open(t)
 	mustApply(t, c, valid)

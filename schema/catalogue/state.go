@@ -30,7 +30,8 @@ type State struct {
 // Run is a period in which a campaign or a widget was active.
 type Run struct {
 	From      time.Time  `json:"from"`
-	To        *time.Time `json:"to,omitempty"` // nil: still active
+	To        *time.Time `json:"to,omitempty"`       // nil: still active
+	Declared  bool       `json:"declared,omitempty"` // From is a declared date, not the time of a command
 	StartedBy string     `json:"startedBy,omitempty"`
 	StoppedBy string     `json:"stoppedBy,omitempty"`
 }

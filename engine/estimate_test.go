@@ -47,7 +47,7 @@ func TestEstimatePlans(t *testing.T) {
 	// The traffic of the whole website is 1,000 visitors a day, of which the campaign has half.
 	want := func(shares []float64, looks int, n float64) float64 {
 		size, reason := stats.NewSampleSize(stats.SamplePlan{
-			Control: stats.Rate{Visitors: 5000, Converted: 500}, NonNegative: true, Shares: shares, Looks: looks, Power: 0.8,
+			Control: stats.Rate{Visitors: 5000, Converted: 500}, Shares: shares, Looks: looks, Power: 0.8,
 		}, stats.NewLookDesign(0.05, shares))
 		if reason != "" {
 			t.Fatal(reason)

@@ -266,7 +266,7 @@ func TestRequiredVisitorsOfAGuardrail(t *testing.T) {
 	}
 	shares := []float64{50, 50}
 	size, _ := stats.NewSampleSize(stats.SamplePlan{
-		Control: stats.Rate{Visitors: 8 * dailyVisitors, Converted: 8 * 20}, NonNegative: true, Shares: shares, Looks: 4, Power: .8,
+		Control: stats.Rate{Visitors: 8 * dailyVisitors, Converted: 8 * 20}, Shares: shares, Looks: 4, Power: .8,
 	}, stats.NewLookDesign(.05, shares))
 	want, _ := size.RequiredForMargin(stats.Margin{Relative: .5, Down: true})
 	if got := guardrailOf(x.report(scorecard)).RequiredVisitors; got == nil || *got != *want {

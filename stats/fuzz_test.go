@@ -83,7 +83,7 @@ func FuzzCompareMeans(f *testing.F) {
 		mustSound(t, control, []Sample{one, two}, o)
 		mustFinite(t, EstimateMean(control, o))
 		mustFinite(t, analyzed([]Stratum{{control, one, 0}, {control, two, 0.3}}, o))
-		plan := SamplePlan{Control: control, Shares: []float64{m1, v1, m2}, Looks: 1, Power: m2, Prior: o.Prior, NonNegative: o.NonNegative}
+		plan := SamplePlan{Control: control, Shares: []float64{m1, v1, m2}, Looks: 1, Power: m2, Prior: o.Prior}
 		mustFinite(t, progress(plan, o, v2, planned, v1))
 	})
 }

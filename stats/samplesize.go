@@ -13,8 +13,6 @@ const mostPlannedLooks = 100
 type SamplePlan struct {
 	// Control is the observed sample of control: the baseline and its variance.
 	Control Sample
-	// NonNegative reports whether values are never below zero.
-	NonNegative bool
 	// Shares are the traffic shares, control first, in any unit.
 	Shares []float64
 	// Looks is the number of equal looks up to tau = 1, at least 1.
@@ -38,7 +36,8 @@ type SamplePlan struct {
 //	vc/share_c + vt/share_t    and that of the pooled variance
 //
 // where mc and vc are the mean and the variance of control. For rates, vt is the variance of
-// the lifted rate. For means it is vc, or vc (1 + lift) if values are never negative.
+// the lifted rate. For means it is vc (1 + lift)²: every value is larger by the lift. More buyers
+// of the same values would need less, vc (1 + lift).
 //
 // Under a prior N(mean, sd²) of the lift, the upper bound of look k is
 //
@@ -178,8 +177,8 @@ func (s *SampleSize) largestSpread(h hypothesis) (float64, Reason) {
 		return 0, ReasonLiftImpossible
 	case isRate:
 		vt = lifted * (1 - lifted)
-	case s.plan.NonNegative:
-		vt = vc * (1 + h.lift)
+	default: // every value of a visitor is larger by the lift
+		vt = vc * (1 + h.lift) * (1 + h.lift)
 	}
 	for _, share := range s.shares[1:] {
 		if share == 0 {

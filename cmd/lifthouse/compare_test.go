@@ -217,9 +217,8 @@ Variation 2: there are too few visitors (a verdict needs 100 in each
 The p-value is that of a single test. Conclusions come from the looks.
 p-values and intervals of lifts are corrected for the number of comparisons
   (Dunnett's method).
-Sample: detecting a lift of 20 % with 80 % power requires 44,144,817,251
-  visitors; the sample has under 1 % of them and can detect a lift of
-  7,270,085 %.
+Sample: detecting a lift of 20 % with 80 % power requires 52,908,056,407
+  visitors; the sample has under 1 % of them.
 `},
 		{[]string{"--control", "500/10000", "--treatment", "430/9950", "--treatment", "510/10020", "--methodology", "bayesian", "--mde", "10"}, `
 No conclusion: pass the sums at each weekly look to conclude.

@@ -257,7 +257,7 @@ func expectedShares(variations []Variation, order []int) []float64 {
 // split if there are no shares. The plan has a look each week.
 func (q *Input) computePower(control stats.Sample, o stats.Options) AnswerPower {
 	plan := stats.SamplePlan{
-		Control: control, NonNegative: o.NonNegative, Shares: o.Shares, Looks: max(q.PlannedDays/daysOfWeek, 1),
+		Control: control, Shares: o.Shares, Looks: max(q.PlannedDays/daysOfWeek, 1),
 		Power: float64(q.Power) / 100, Prior: q.Prior,
 	}
 	size, reason := stats.NewSampleSize(plan, stats.NewLookDesign(o.Alpha(), o.Shares))

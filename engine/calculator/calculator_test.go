@@ -263,7 +263,7 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 		a := answerTo(t, test.line)
 		comparisons := stats.Compare(test.samples[0], test.samples[1:], test.o)
 		size, _ := stats.NewSampleSize(stats.SamplePlan{
-			Control: test.samples[0], NonNegative: test.o.NonNegative, Shares: test.o.Shares, Looks: 4, Power: 0.8, Prior: test.o.Prior,
+			Control: test.samples[0], Shares: test.o.Shares, Looks: 4, Power: 0.8, Prior: test.o.Prior,
 		}, stats.NewLookDesign(test.o.Alpha(), test.o.Shares))
 		power := size.ProgressTowards(0.2, 12050, 1)
 		for place, i := range []int{1, 0, 2} {

@@ -24,12 +24,15 @@ type audience struct {
 	buyers  float64 // share of the visitors of control who convert
 	revenue bool    // the metric is revenue; otherwise the conversion rate
 	limit   float64 // cap of the revenue of a visitor; 0: none
+	cost    float64 // of an order; then the metric is profit, which may be negative
+	larger  bool    // a lift makes orders larger; otherwise it makes more visitors buy
 	shares  []float64
 }
 
 // totals are the sums over the visitors of a variation.
 type totals struct {
 	visitors, converted int64
+	negative            int64   // visitors below zero
 	sum, squares        float64 // of orders
 }
 
@@ -37,6 +40,7 @@ type totals struct {
 func (t totals) addScaled(other totals, factor int64) totals {
 	t.visitors += factor * other.visitors
 	t.converted += factor * other.converted
+	t.negative += factor * other.negative
 	t.sum += float64(factor) * other.sum
 	t.squares += float64(factor) * other.squares
 	return t
@@ -46,6 +50,12 @@ func (a *audience) String() string {
 	text := fmt.Sprintf("rate %g %%", 100*a.buyers)
 	if a.revenue {
 		text = fmt.Sprintf("revenue, %g %% buyers", 100*a.buyers)
+	}
+	if a.cost > 0 {
+		text = fmt.Sprintf("profit, %g %% buyers, cost %g", 100*a.buyers, a.cost)
+	}
+	if a.larger {
+		text += ", larger orders"
 	}
 	if a.limit > 0 {
 		text += fmt.Sprintf(", cap %g", a.limit)
@@ -57,8 +67,12 @@ func (a *audience) String() string {
 	return text + ", " + strings.Join(shares, "/")
 }
 
-// drawTotals returns the totals of visitors. The lift changes the share of buyers.
+// drawTotals returns the totals of visitors. The lift changes the share of buyers, or the amounts of their orders.
 func (a *audience) drawTotals(random *rand.Rand, visitors int64, lift float64) totals {
+	scale := 1.0
+	if a.larger {
+		scale, lift = 1+lift, 0
+	}
 	t := totals{visitors: visitors, converted: drawBinomial(random, visitors, min(max(a.buyers*(1+lift), 0), 1))}
 	if !a.revenue {
 		return t
@@ -67,6 +81,9 @@ func (a *audience) drawTotals(random *rand.Rand, visitors int64, lift float64) t
 		order := math.Exp(orderMu + orderSigma*random.NormFloat64())
 		if a.limit > 0 {
 			order = min(order, a.limit)
+		}
+		if order = scale * (order - a.cost); order < 0 {
+			t.negative++
 		}
 		t.sum += order
 		t.squares += order * order
@@ -122,5 +139,6 @@ func (a *audience) expectedSample() stats.Sample {
 		at := (math.Log(a.limit) - orderMu) / orderSigma
 		return whole*distuv.UnitNormal.CDF(at-power*orderSigma) + math.Pow(a.limit, power)*distuv.UnitNormal.Survival(at)
 	}
-	return a.sampleOf(totals{visitors: visitors, converted: int64(math.Round(n)), sum: n * moment(1), squares: n * moment(2)})
+	sum, squares := n*(moment(1)-a.cost), n*(moment(2)-2*a.cost*moment(1)+a.cost*a.cost)
+	return a.sampleOf(totals{visitors: visitors, converted: int64(math.Round(n)), sum: sum, squares: squares})
 }

@@ -26,6 +26,9 @@ var (
 	frequent = campaign{audience: audience{buyers: 0.2}, mde: 0.05}
 	revenue  = campaign{audience: audience{buyers: 0.02, revenue: true}, mde: 0.5}
 	capped   = campaign{audience: audience{buyers: 0.02, revenue: true, limit: 2000}, mde: 0.25}
+	larger   = campaign{audience: audience{buyers: 0.02, revenue: true, limit: 2000, larger: true}, mde: 0.25}
+	profit   = campaign{audience: audience{buyers: 0.02, revenue: true, limit: 2000, cost: 30}, mde: 0.25}
+	richer   = campaign{audience: audience{buyers: 0.02, revenue: true, limit: 2000, cost: 30, larger: true}, mde: 0.25}
 )
 
 // decisionScenarios returns all scenarios in the order of the table.
@@ -284,6 +287,12 @@ func powerScenarios() []scenario {
 		usual.withShares(50, 50).asBayesian(), usual.withShares(25, 25, 25, 25).asBayesian(), capped.withShares(50, 50).asBayesian(),
 	} {
 		all = append(all, c.powerScenario("", decisionPower))
+	}
+	for _, c := range []*campaign{&larger, &profit, &richer} {
+		for _, shares := range [][]float64{{50, 50}, {75, 25}} {
+			even := c.withShares(shares...)
+			all = append(all, even.powerScenario("", decisionPower), even.asBayesian().powerScenario("", decisionPower))
+		}
 	}
 	ramp := usual.withShares(50, 50).changedCopy(func(c *campaign) { c.ramp = [][]float64{{95, 5}, {50, 50}} })
 	return append(all, ramp.powerScenario("first week 95/5", ramped))

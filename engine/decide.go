@@ -79,6 +79,15 @@ func (e *Engine) readAnalysis(ctx context.Context, x *source.ReportQuery) (*look
 	if err != nil {
 		return nil, source.StoreFailure(ctx, err)
 	}
+	if first.Imported && len(recorded) == 0 {
+		of := *x
+		of.Plan, of.Outliers, of.CapLimit = p, nil, nil
+		found, err := e.readRows(ctx, &of)
+		if err != nil {
+			return nil, err
+		}
+		first = first.WithHistory(found.Steps)
+	}
 	if to := x.Filters.To; !to.IsZero() {
 		recorded = slices.DeleteFunc(slices.Clone(recorded), func(r looks.Record) bool { return r.End.After(to) })
 	}
@@ -121,25 +130,21 @@ func (e *Engine) readSlices(ctx context.Context, x *source.ReportQuery, a *looks
 	p, bySlice := x.DeclaredPlan(time.Time{}), looks.NewSlices(a)
 	p.Dimension, p.Interval = x.Dimension, ""
 	for _, look := range a.Looks {
-		windows, whole := []*moments.Rows{}, &moments.Rows{}
+		whole := &moments.Rows{}
 		unknown := map[string]bool{} // slices that are in "(other)" for part of a window
 		for _, w := range a.LookWindows(look) {
 			found, err := e.readWindow(ctx, x, w, look.End, unknown)
 			if err != nil {
 				return nil, err
 			}
-			windows, whole.Slices = append(windows, found), append(whole.Slices, found.Slices...)
+			whole.Slices = append(whole.Slices, found.Slices...)
 		}
 		large := slices.DeleteFunc(result.LargeSlices(p, whole), func(name string) bool { return unknown[name] })
-		bySlice.AddLook(look, large, func(name string) [][]moments.Row {
+		bySlice.AddLook(look, large, func(name string) []moments.Row {
 			if unknown[name] {
 				return nil
 			}
-			rows := make([][]moments.Row, len(windows))
-			for i, found := range windows {
-				rows[i] = result.RowsOfSlice(found, name)
-			}
-			return rows
+			return result.RowsOfSlice(whole, name)
 		})
 	}
 	return e.decisions.analyzer.AnalyzeBreakdown(bySlice), nil
@@ -206,15 +211,12 @@ func analysisKey(p *plan.Plan) string {
 	return string(key)
 }
 
-// asOfFirstView returns the plan as it was in force when the first view of the subject
+// AsOfFirstView returns the plan as it was in force when the first view of the subject
 // was accepted.
-func (e *Engine) asOfFirstView(p *plan.Plan) *plan.Plan {
-	if !p.PlanChanged() {
-		return p
-	}
+func (e *Engine) AsOfFirstView(p *plan.Plan) *plan.Plan {
 	first, viewed := e.firstView(p.Subject)
 	if !viewed {
 		return p // a change before the first view counts
 	}
-	return p.AsOf(first.Accepted)
+	return p.AsOf(first.Time, first.Accepted)
 }

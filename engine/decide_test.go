@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -34,6 +35,7 @@ type trial struct {
 	other     *Engine // of another process
 	refresher *facts.Refresher
 	ids       uint64
+	live      bool // the events of a day are accepted at its end
 }
 
 const dailyVisitors = 500
@@ -106,7 +108,13 @@ func (x *trial) store(day int, converted ...int) {
 			}
 		}
 	}
-	if err := x.writer.WriteEvents(x.t.Context(), events); err != nil {
+	write := x.writer.WriteEvents
+	if x.live {
+		write = func(ctx context.Context, events []schema.Event) error {
+			return schema.InsertEvents(ctx, x.conn, events, at.Add(22*time.Hour))
+		}
+	}
+	if err := write(x.t.Context(), events); err != nil {
 		x.t.Fatal(err)
 	}
 }

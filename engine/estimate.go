@@ -31,7 +31,7 @@ func (e *Engine) EstimatePlans(ctx context.Context, owned *catalogue.AccountReso
 		if err != nil {
 			continue // a dry run may declare a goal that is not stored
 		}
-		p = e.asOfFirstView(p)
+		p = e.AsOfFirstView(p)
 		of := e.mostVisited(p, owned)
 		if of == nil {
 			continue
@@ -89,5 +89,5 @@ func (e *Engine) readTraffic(ctx context.Context, p *plan.Plan) (*traffic, error
 	}
 	first, _ := e.firstView(p.Subject)
 	found, err := e.readRows(ctx, x)
-	return &traffic{x.Plan, found, first.Time}, err
+	return &traffic{x.Plan, found, first.Start()}, err
 }

@@ -20,10 +20,19 @@ import (
 const all = "\x00all"
 
 type folded struct {
-	values                                []int64 // of the goals that count, before outliers are left out
-	moments                               map[int64]moments.Moments
+	values                                []int64                            // of the goals that count, before outliers are left out
+	moments                               map[[2]int64]moments.Moments       // by variation and period of equal shares
 	visits                                map[int64][]map[query.Metric]int64 // of each variation's visitors: what the metrics are means of
 	visitors, multiExposed, exposedBefore int64
+}
+
+// periods returns the periods of equal shares with visitors.
+func (c *folded) periods() map[int64]bool {
+	found := map[int64]bool{}
+	for at := range c.moments {
+		found[at[1]] = true
+	}
+	return found
 }
 
 func foldPlainly(p *source.ReportQuery, events []schema.Event) map[string]*folded {
@@ -33,7 +42,7 @@ func foldPlainly(p *source.ReportQuery, events []schema.Event) map[string]*folde
 			byVisitor[e.VisitorID] = append(byVisitor[e.VisitorID], e)
 		}
 	}
-	cells := map[string]*folded{all: {moments: map[int64]moments.Moments{}, visits: map[int64][]map[query.Metric]int64{}}}
+	cells := map[string]*folded{all: {moments: map[[2]int64]moments.Moments{}, visits: map[int64][]map[query.Metric]int64{}}}
 	for _, own := range byVisitor {
 		var views []schema.Event
 		for _, e := range own {
@@ -52,7 +61,7 @@ func foldPlainly(p *source.ReportQuery, events []schema.Event) map[string]*folde
 		}
 		value := attribute(string(p.Dimension), &first)
 		if cells[value] == nil {
-			cells[value] = &folded{moments: map[int64]moments.Moments{}, visits: map[int64][]map[query.Metric]int64{}}
+			cells[value] = &folded{moments: map[[2]int64]moments.Moments{}, visits: map[int64][]map[query.Metric]int64{}}
 		}
 		for _, c := range []*folded{cells[all], cells[value]} {
 			c.add(p, first, views, own)
@@ -110,13 +119,16 @@ func (c *folded) add(p *source.ReportQuery, first schema.Event, views, own []sch
 	if goals > 0 {
 		one.Converted = 1
 	}
-	if !first.Time.Before(p.SharesSince) {
-		one.SinceShares = 1
+	at := [2]int64{first.VariationID, 0}
+	for i := 1; i < len(p.SharePeriods); i++ {
+		if !first.Time.Before(p.SharePeriods[i].Since) {
+			at[1] = int64(i)
+		}
 	}
 	if from, to := plan.RecentPeriod(p.Stored.Ingested); !first.Time.Before(from) && first.Time.Before(to) {
 		one.Recent = 1
 	}
-	c.moments[first.VariationID] = c.moments[first.VariationID].Merge(one)
+	c.moments[at] = c.moments[at].Merge(one)
 	c.visits[first.VariationID] = append(c.visits[first.VariationID], map[query.Metric]int64{
 		query.GoalConversionRate: one.Converted, query.ConversionRate: one.Conversion, query.CompletionRate: one.Completed, query.GoalsPerVisitor: goals,
 		query.ValuePerVisitor: value, query.ProfitPerVisitor: profit, query.ExtraValuePerVisitor: extra,

@@ -339,7 +339,7 @@ func compareOutliers(t worlds.TB, plan *source.ReportQuery, events []schema.Even
 
 // sumOf adds up rows.
 func sumOf(rows []moments.Row, rule string) folded {
-	sum := folded{moments: map[int64]moments.Moments{}}
+	sum := folded{moments: map[[2]int64]moments.Moments{}}
 	for _, r := range rows {
 		switch {
 		case r.ExposedBefore:
@@ -350,7 +350,8 @@ func sumOf(rows []moments.Row, rule string) folded {
 		}
 		sum.visitors += r.Visitors
 		if !r.MultiExposed || rule != catalogue.ExcludeMultiExposed {
-			sum.moments[r.VariationID] = sum.moments[r.VariationID].Merge(r.Moments)
+			at := [2]int64{r.VariationID, int64(r.Period)}
+			sum.moments[at] = sum.moments[at].Merge(r.Moments)
 		}
 	}
 	return sum
@@ -392,8 +393,8 @@ func fatal(tb worlds.TB, err error) {
 }
 
 // readable omits variations without visitors and formats big integers.
-func readable(sums map[int64]moments.Moments) map[int64]string {
-	texts := map[int64]string{}
+func readable(sums map[[2]int64]moments.Moments) map[[2]int64]string {
+	texts := map[[2]int64]string{}
 	for id, m := range sums {
 		if m.CappedRemainder.Visitors == 0 {
 			m.CappedRemainder = moments.CappedRemainder{} // no sums, or sums of 0

@@ -103,6 +103,13 @@ func (e *Engine) recordLooksOf(ctx context.Context, p *plan.Plan, now time.Time,
 	if !viewed {
 		return 0, nil, nil
 	}
+	if first.Imported {
+		a, err := e.cachedAnalysis(ctx, withoutScorecard(x))
+		if err != nil {
+			return 0, nil, err
+		}
+		first = a.FirstView
+	}
 	declaration := x.DeclaredPlan(time.Time{})
 	recorded, err := e.ledger.RecordedLooks(ctx, looks.DeclarationOf(declaration))
 	if err != nil {

@@ -50,6 +50,10 @@ func eachCounted(t *testing.T, x *source.ReportQuery, file string, scan func(dri
 	p := x.Plan
 	recentFrom, recentTo := plan.RecentPeriod(x.Stored.Ingested)
 	width, shift := p.Interval.BucketGrid()
+	changes := []int64{}
+	for i := 1; i < len(p.SharePeriods); i++ {
+		changes = append(changes, p.SharePeriods[i].Since.UnixMilli())
+	}
 	var compared []int64
 	for _, v := range p.Variations {
 		compared = append(compared, v.ID)
@@ -61,7 +65,7 @@ func eachCounted(t *testing.T, x *source.ReportQuery, file string, scan func(dri
 		{Name: "experiment_id", Value: p.Subject.ExperimentID},
 		{Name: "from", Value: p.WindowStart()},
 		{Name: "to", Value: p.WindowEnd()},
-		{Name: "shares_since", Value: p.SharesSince.UnixMilli()},
+		{Name: "share_changes", Value: changes},
 		{Name: "recent_from", Value: recentFrom.UnixMilli()},
 		{Name: "recent_to", Value: recentTo.UnixMilli()},
 		{Name: "width", Value: width.Milliseconds()},
@@ -138,10 +142,10 @@ func countRows(t *testing.T, x *source.ReportQuery) *moments.Rows {
 
 // scanCounted scans a row of moments.sql or series.sql. Its first columns are scanned into first.
 func scanCounted(row driver.Rows, first ...any) (r moments.Row, err error) {
-	var exposedBefore, multiExposed uint8
+	var exposedBefore, multiExposed, period uint8
 	var goals, goalsSquares int64
 	m := moments.NoMoments()
-	to := slices.Concat(first, []any{&r.VariationID, &r.Dimension, &exposedBefore, &multiExposed, &m.Visitors, &m.SinceShares, &m.Recent, &m.Views, &m.Converted, &goals, &goalsSquares})
+	to := slices.Concat(first, []any{&r.VariationID, &r.Dimension, &exposedBefore, &multiExposed, &m.Visitors, &period, &m.Recent, &m.Views, &m.Converted, &goals, &goalsSquares})
 	amount := func(a *moments.Amounts) { to = append(to, a.Sum, a.Squares, &a.Nonzero, &a.Negative) }
 	amount(&m.Value)
 	to = append(to, m.ValueGoals)
@@ -152,6 +156,7 @@ func scanCounted(row driver.Rows, first ...any) (r moments.Row, err error) {
 	}
 	err = row.Scan(append(to, source.RemainderTargets(row, &m.CappedRemainder)...)...)
 	m.Goals = stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}
+	r.Period = int(period)
 	r.ExposedBefore, r.MultiExposed, r.Moments = exposedBefore == 1, multiExposed == 1, m
 	return r, err
 }

@@ -112,7 +112,7 @@ func (e *Engine) prepareReport(ctx context.Context, p *plan.Plan) (*source.Repor
 		return nil, err
 	}
 	stored, err := e.storedEvents(ctx, p.Subject)
-	return &source.ReportQuery{Plan: e.asOfFirstView(p), Store: e.store, Stored: stored}, err
+	return &source.ReportQuery{Plan: e.AsOfFirstView(p), Store: e.store, Stored: stored}, err
 }
 
 // RefreshFacts folds all stored events.
@@ -170,26 +170,36 @@ func (e *Engine) SubjectCounters(of plan.Subject) facts.SubjectCounters {
 	return all
 }
 
-// firstView returns when the first view of a subject happened, and when the first one was accepted. It returns false
+// firstView returns when the first views of a subject happened, and when the first one was accepted. It returns false
 // if there is none.
 func (e *Engine) firstView(of plan.Subject) (looks.FirstView, bool) {
 	extent := e.SubjectCounters(of).Extent
 	if extent.FirstView == 0 {
 		return looks.FirstView{}, false
 	}
-	return looks.FirstView{Time: time.UnixMilli(extent.FirstView).UTC(), Accepted: time.UnixMilli(extent.FirstAccepted).UTC()}, true
+	at := func(ms int64) time.Time {
+		if ms == 0 {
+			return time.Time{}
+		}
+		return time.UnixMilli(ms).UTC()
+	}
+	first := looks.FirstView{Time: at(extent.FirstView), OnTime: at(extent.FirstOnTime), Accepted: at(extent.FirstAccepted())}
+	first.Imported = extent.AcceptedLate != 0 && (extent.AcceptedOnTime == 0 || extent.AcceptedLate <= extent.AcceptedOnTime)
+	return first, true
 }
 
 // ResultsVersion returns a number that changes whenever the results of the subject may
-// change: with its facts, and with the day of the last acceptance. Versions agree between servers of a store. It returns
+// change: with its facts, and with the day. Versions agree between servers of a store. It returns
 // false if the version is not known because the store does not answer.
 func (e *Engine) ResultsVersion(ctx context.Context, of plan.Subject) (version uint64, known bool) {
 	day, known := e.lastDay(ctx)
 	return e.versionOn(day, of), known
 }
 
-// lastDay returns the day of the last acceptance, in days since 1970. It returns false if the store does not answer.
+// lastDay returns the later of today and the day of the last acceptance, in days since 1970. It returns false if the
+// store does not answer.
 func (e *Engine) lastDay(ctx context.Context) (day int64, known bool) {
+	day = fold.DayOf(time.Now().UnixMilli())
 	for _, shard := range e.Facts {
 		at, err := shard.StoredPosition(ctx)
 		if err != nil {

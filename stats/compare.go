@@ -12,7 +12,46 @@ func Compare(control Sample, treatments []Sample, o Options) []Comparison {
 	for i, treatment := range treatments {
 		pairs[i] = newPair(control, treatment, o.pairRules(i))
 	}
-	comparisons := make([]Comparison, len(treatments))
+	return comparePairs(pairs, o)
+}
+
+// Period has the samples of the visitors whose first view is in one period of equal shares, control
+// first, and the shares of that period, in any unit.
+type Period struct {
+	Samples []Sample
+	Shares  []float64
+}
+
+// ComparePeriods is like Compare for visitors whose shares changed. pooled has the samples of all
+// periods together, control first. A treatment is compared within the periods that have
+// MinimumVisitors in both variations, see strata: pooled visitors would show a change over time
+// as an effect. Without such a period there is no effect. If only one has them, the test is that
+// of this period. Otherwise the statistic is z, also for means.
+//
+// A posterior uses z of all periods, too. Without a prior, or without a lift, it uses the last
+// period only.
+func ComparePeriods(pooled []Sample, periods []Period, o Options) []Comparison {
+	pairs := make([]pair, len(pooled)-1)
+	for i := range pairs {
+		all := make([]Stratum, len(periods))
+		for k, period := range periods {
+			of := o
+			of.Shares = period.Shares
+			all[k] = Stratum{period.Samples[0], period.Samples[i+1], of.pairRules(i).smallerShare}
+		}
+		s, reason := newStrata(all, o.NonNegative)
+		if o.Methodology == MethodologyBayesian && reason == "" && (o.Prior == nil || !s.hasLift()) {
+			last := periods[len(periods)-1]
+			o.Shares = last.Shares
+			return Compare(last.Samples[0], last.Samples[1:], o)
+		}
+		pairs[i] = s.newPair(pooled[0], pooled[i+1], reason)
+	}
+	return comparePairs(pairs, o)
+}
+
+func comparePairs(pairs []pair, o Options) []Comparison {
+	comparisons := make([]Comparison, len(pairs))
 	if o.Methodology == MethodologyBayesian {
 		compareBayesian(comparisons, pairs, o)
 	} else {
@@ -29,6 +68,7 @@ type pair struct {
 	reason             Reason
 	test               Test
 	statistic, nu, p   float64
+	stratified         bool // the shares changed, so the pooled samples show no effect
 }
 
 func newPair(control, treatment Sample, rules pairRules) pair {
@@ -115,7 +155,7 @@ func (c pair) withoutTest(o Options) Comparison {
 	} else {
 		out.Frequentist = &Frequentist{Test: c.test, Correction: CorrectionNone, Reason: c.reason}
 	}
-	if checkSample(c.control) == "" && checkSample(c.treatment) == "" && sameKind(c.control, c.treatment) {
+	if !c.stratified && checkSample(c.control) == "" && checkSample(c.treatment) == "" && sameKind(c.control, c.treatment) {
 		mc, d := c.control.observedValue(), c.treatment.observedValue()-c.control.observedValue()
 		out.Difference.Value = numberOrNil(d)
 		if mc != 0 {

@@ -101,6 +101,17 @@ func liftsOf(c contrast, prior Prior) (lifts, bool) {
 			return lifts{}, false
 		}
 		l.z = c.zOfLift
+	case strata:
+		if !c.hasLift() {
+			return lifts{}, false
+		}
+		l.z = func(lift float64) float64 { return c.z(lift, onLift) }
+		if _, rate := c.firstContrast().(rates); rate {
+			l.from = -1
+		}
+		if math.IsNaN(observed) {
+			observed = prior.Mean
+		}
 	}
 	l.observed = observed
 	l.findMode()

@@ -94,7 +94,9 @@ func (m means) baseline() float64 { return m.mc }
 // degrees of freedom, and an uneven pair has the larger standard error. Such a bound needs a
 // clock that is proportional to I. The clock is the number of visitors that the shares of the
 // first stratum would need for I.
-func (s strata) alwaysValid() strata {
+func (s strata) alwaysValid() contrast { return s.withLargerErrors() }
+
+func (s strata) withLargerErrors() strata {
 	contrasts := make([]contrast, len(s.contrasts))
 	for i, c := range s.contrasts {
 		if c == nil {
@@ -109,6 +111,68 @@ func (s strata) alwaysValid() strata {
 	}
 	s.contrasts = contrasts
 	return s
+}
+
+// newPair returns the pair of control and a treatment, whose contrast is that of the strata. reason is why they have
+// none.
+func (s strata) newPair(control, treatment Sample, reason Reason) pair {
+	c := pair{control: control, treatment: treatment, test: TestScore, reason: reason, stratified: true}
+	if _, ok := control.(Mean); ok {
+		c.test = TestWelch
+	}
+	if reason != "" {
+		return c
+	}
+	c.contrast, c.reason = s, s.weak
+	if len(s.contrasts) == 1 {
+		c.contrast = s.contrasts[0]
+	}
+	c.test, c.statistic, c.nu, c.p = c.contrast.testResult()
+	return c
+}
+
+// hasLift reports whether the baselines of the strata have the same sign.
+func (s strata) hasLift() bool {
+	for _, c := range s.contrasts {
+		if mean, ok := c.(interface{ baseline() float64 }); ok && mean.baseline() == 0 {
+			return false
+		}
+	}
+	return !s.mixed
+}
+
+func (s strata) testResult() (name Test, statistic, nu, p float64) {
+	name, _, _, _ = s.firstContrast().testResult()
+	z := s.z(0, onDifference)
+	return name, z, math.NaN(), 2 * normalSurvival(math.Abs(z))
+}
+
+func (s strata) quantile(tail float64) float64 { return normalQuantile(tail) }
+
+func (s strata) observedDifference() float64 { return s.estimateEffect(onDifference) }
+
+func (s strata) observedLift() float64 { return s.estimateEffect(onLift) }
+
+func (s strata) differenceBounds(q float64, significant bool) bounds {
+	in, _ := s.effectInterval(q, significant, onDifference)
+	return in
+}
+
+func (s strata) liftBounds(q float64, significant bool) (bounds, Reason) {
+	return s.effectInterval(q, significant, onLift)
+}
+
+// controlCorrelation returns sqrt(Σ (I_s / I) λ_s²). With it, λ_i λ_j is the correlation of the z of two treatments if
+// their shares changed in proportion, and above it otherwise.
+func (s strata) controlCorrelation() float64 {
+	sum := 0.0
+	for i, c := range s.contrasts {
+		if c != nil {
+			lambda := s.roots[i] * c.controlCorrelation()
+			sum += lambda * lambda
+		}
+	}
+	return math.Sqrt(sum)
 }
 
 // scale is the scale of an effect.

@@ -19,6 +19,7 @@ const (
 	ReasonLevel100                      Reason = "LEVEL_100"
 	ReasonTooEarly                      Reason = "TOO_EARLY"
 	ReasonNotDeclared                   Reason = "NOT_DECLARED"
+	ReasonPlanChanged                   Reason = "PLAN_CHANGED"
 	ReasonLiftImpossible                Reason = "LIFT_IMPOSSIBLE"
 	ReasonSampleRatioMismatch           Reason = "SAMPLE_RATIO_MISMATCH"
 	ReasonNotSignificantAcrossBreakdown Reason = "NOT_SIGNIFICANT_ACROSS_BREAKDOWN"

@@ -308,7 +308,7 @@ func (s *Server) explainVisitor(ctx context.Context, c Caller, a *arguments) (an
 		events[i] = story.Event{AcceptedAt: e.At, Event: e.Event}
 	}
 	sentences, reasons := []string{}, []string{}
-	for _, chapter := range story.ExplainEvents(events, known) {
+	for _, chapter := range story.ExplainEvents(events, known, s.engine.AsOfFirstView) {
 		title := fmt.Sprintf("Website %d, %s: ", chapter.Subject.WebsiteID, chapter.Subject.ShortName())
 		counted := 0
 		for _, l := range chapter.Lines {

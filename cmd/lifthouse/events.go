@@ -94,7 +94,7 @@ func (p *program) printStory(ctx context.Context, s *app.Store, q eventsQuery) e
 	if err != nil {
 		return err
 	}
-	story := arrivals.StoryOf(q.visitor, of, s.Catalogue.Snapshot())
+	story := arrivals.StoryOf(q.visitor, of, s.Catalogue.Snapshot(), s.Engine)
 	if q.raw {
 		return json.NewEncoder(p.out).Encode(story)
 	}

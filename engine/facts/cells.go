@@ -233,24 +233,36 @@ func scanCell(row driver.Rows) (key fold.CellKey, cell *fold.Cell, copies int64,
 	return key, cell, copies, err
 }
 
+// extentTimes returns the times of the extent of a cell, in the order of the column sums.
+func extentTimes(c *fold.Cell) []*int64 {
+	return []*int64{&c.FirstView, &c.FirstOnTime, &c.AcceptedOnTime, &c.AcceptedLate, &c.Newest}
+}
+
 // sumsColumn returns the column sums of a cell: its sums, and its extent.
 func sumsColumn(c *fold.Change) []*big.Int {
 	if c.Cell == nil {
 		return nil
 	}
-	sums := make([]*big.Int, 0, fold.NumberOfSums+3)
+	sums := make([]*big.Int, 0, fold.NumberOfSums+len(extentTimes(c.Cell)))
 	for i := range c.Cell.Sums {
 		sums = append(sums, c.Cell.Sums[i].BigInt())
 	}
-	return append(sums, big.NewInt(c.Cell.FirstView), big.NewInt(c.Cell.FirstAccepted), big.NewInt(c.Cell.Newest))
+	for _, at := range extentTimes(c.Cell) {
+		sums = append(sums, big.NewInt(*at))
+	}
+	return sums
 }
 
 // cellOf returns the cell for a value of the column sums.
 func cellOf(sums []*big.Int) (*fold.Cell, error) {
-	if len(sums) != fold.NumberOfSums+3 {
+	c := &fold.Cell{}
+	times := extentTimes(c)
+	if len(sums) != fold.NumberOfSums+len(times) {
 		return nil, fmt.Errorf("facts: a cell has %d sums", len(sums))
 	}
-	c := &fold.Cell{Extent: fold.Extent{FirstView: sums[fold.NumberOfSums].Int64(), FirstAccepted: sums[fold.NumberOfSums+1].Int64(), Newest: sums[fold.NumberOfSums+2].Int64()}}
+	for i, at := range times {
+		*at = sums[fold.NumberOfSums+i].Int64()
+	}
 	for i := range c.Sums {
 		c.Sums[i] = fold.ToInt128(sums[i])
 	}

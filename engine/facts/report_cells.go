@@ -3,13 +3,13 @@ package facts
 import (
 	"context"
 	"math/big"
+	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/fold"
 	"lifthouse/engine/moments"
-	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
@@ -21,12 +21,12 @@ import (
 // day. Subjects with fewer visitors than leastVisitorsByDay have none by day.
 func (x part) hasCells() (byDay, has bool) {
 	switch f := &x.Filters; {
-	case len(f.Lists) > 0, len(f.Texts) > 0, f.GoalValue != nil, f.ZScore != 0, x.Cap != nil, x.Dimension != "":
+	case len(f.Lists) > 0, len(f.Texts) > 0, f.GoalValue != nil, f.ZScore != 0, x.Cap != nil, x.Dimension != "", len(x.SharePeriods) > 1:
 		return false, false
 	case f.From.IsZero() && f.To.IsZero() && x.Interval == "":
 		return false, true
 	}
-	return true, isWholeDay(x.Filters.From) && isWholeDay(x.Filters.To) && x.days && x.Interval != query.Hourly && !x.SharesSince.After(plan.OpenFrom)
+	return true, isWholeDay(x.Filters.From) && isWholeDay(x.Filters.To) && x.days && x.Interval != query.Hourly
 }
 
 // isWholeDay reports whether an end of a window is open or at midnight UTC.
@@ -38,7 +38,7 @@ func (s *counting) readCells(ctx context.Context, byDay bool) error {
 		if err := s.addAll(); err != nil {
 			return err
 		}
-	} else if err := s.addDays(ctx, false); err != nil {
+	} else if err := s.addDays(ctx, false, false); err != nil {
 		return err
 	}
 	if !s.Filters.From.IsZero() {
@@ -47,13 +47,13 @@ func (s *counting) readCells(ctx context.Context, byDay bool) error {
 		}
 	}
 	file := "recent.sql"
-	if s.days && !s.SharesSince.After(plan.OpenFrom) {
+	if s.days {
 		file = "recent_days.sql"
 	}
 	return s.runStatement(ctx, file, func(row driver.Rows) error {
 		var variation string
 		m := moments.NoMoments()
-		if err := row.Scan(&variation, &m.SinceShares, &m.Recent); err != nil {
+		if err := row.Scan(&variation, &m.Recent); err != nil {
 			return err
 		}
 		return s.addMoments(variation, key{}, &m)
@@ -86,8 +86,19 @@ func (s *counting) addAll() error {
 	return nil
 }
 
-// addDays adds the sums of the cells by day, by the buckets of the series if series is true.
-func (s *counting) addDays(ctx context.Context, series bool) error {
+// hasCrossers reports whether any visitor is multi-exposed.
+func (s *counting) hasCrossers() bool {
+	for of := range s.all {
+		if strings.HasSuffix(of.Variation, fold.MultiExposed) {
+			return true
+		}
+	}
+	return false
+}
+
+// addDays adds the sums of the cells by day, by the buckets of the series if series is true. If oneVariation is true, it
+// leaves out multi-exposed visitors.
+func (s *counting) addDays(ctx context.Context, series, oneVariation bool) error {
 	q, slots := s.newQuery()
 	goals := []int64{0}
 	if slots.Series = series; series {
@@ -108,6 +119,9 @@ func (s *counting) addDays(ctx context.Context, series bool) error {
 		if err := row.Scan(&variation, &goal, &at.bucket, &large); err != nil {
 			return err
 		}
+		if oneVariation && strings.HasSuffix(strings.TrimSuffix(variation, cancels), fold.MultiExposed) {
+			return nil
+		}
 		cell, err := cellOf(large)
 		if err != nil {
 			return err
@@ -126,9 +140,5 @@ func (s *counting) cellMoments(goal int64, cell fold.Cell) moments.Moments {
 	if s.Subject.Kind != schema.SubjectWidget { // reports of campaigns have views and goals only
 		clear(cell.Sums[fold.Clicks : fold.Conversed+1])
 	}
-	m := cell.AsMoments()
-	if !s.SharesSince.After(plan.OpenFrom) {
-		m.SinceShares = m.Visitors
-	}
-	return m
+	return cell.AsMoments()
 }

@@ -33,8 +33,14 @@ type sums struct {
 type key struct {
 	bucket int64
 	rank   uint16 // of the value of the dimension, from 1; 0: another value, or no dimension
+	// crossed is the bucket of a multi-exposed visitor's first view of another variation, if the plan reads crossings. In
+	// a report without a series, it is crossedLater, or 0.
+	crossed int64
 	moments.RowKey
 }
+
+// crossedLater marks multi-exposed visitors who saw another variation after the end of the window only.
+const crossedLater = -1
 
 func (x Source) newSums() *sums { return &sums{Source: x, of: map[key]*moments.Moments{}} }
 
@@ -81,6 +87,9 @@ func (s *counting) addMoments(variation string, at key, m *moments.Moments) erro
 	if at.VariationID, err = strconv.ParseInt(variation, 10, 64); err != nil {
 		return fmt.Errorf("facts: variation %q: %w", variation, err)
 	}
+	if at.crossed == crossedLater {
+		at.MultiExposed, at.crossed = false, 0
+	}
 	if s.of[at] == nil {
 		none := moments.NoMoments()
 		s.of[at] = &none
@@ -122,11 +131,13 @@ func (s *counting) readVisitors(ctx context.Context) error {
 	return s.runStatement(ctx, "visitors.sql", func(row driver.Rows) error {
 		var variation string
 		var at key
+		var period uint8
 		m := moments.NoMoments()
-		to := []any{&variation, &at.ExposedBefore, &at.rank, &m.Visitors, &m.SinceShares, &m.Recent, &m.Views}
+		to := []any{&variation, &at.ExposedBefore, &at.rank, &period, &at.crossed, &m.Visitors, &m.Recent, &m.Views}
 		if err := row.Scan(append(to, actionTargets(&m)[:len(row.Columns())-len(to)]...)...); err != nil {
 			return err
 		}
+		at.Period = int(period)
 		return s.addMoments(variation, at, &m)
 	})
 }
@@ -147,9 +158,10 @@ func (s *counting) readGoals(ctx context.Context) error {
 func (s *counting) addGoals(row driver.Rows) error {
 	var variation string
 	var at key
+	var period uint8
 	var goals, goalsSquares int64
 	m := moments.NoMoments()
-	to := []any{&variation, &at.bucket, &at.rank, &m.Converted, &goals, &goalsSquares}
+	to := []any{&variation, &at.bucket, &at.rank, &period, &at.crossed, &m.Converted, &goals, &goalsSquares}
 	amount := func(a *moments.Amounts) { to = append(to, a.Sum, a.Squares, &a.Nonzero, &a.Negative) }
 	amount(&m.Value)
 	to = append(to, m.ValueGoals)
@@ -158,7 +170,7 @@ func (s *counting) addGoals(row driver.Rows) error {
 	if err := row.Scan(append(to, source.RemainderTargets(row, &m.CappedRemainder)...)...); err != nil {
 		return err
 	}
-	m.Goals = stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}
+	at.Period, m.Goals = int(period), stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}
 	return s.addMoments(variation, at, &m)
 }
 
@@ -172,22 +184,31 @@ func (x Source) readSteps(ctx context.Context) ([]moments.Step, error) {
 }
 
 func (s *counting) readSteps(ctx context.Context) error {
+	q, slots := s.newQuery()
 	if byDay, has := s.hasCells(); has && byDay {
-		return s.addDays(ctx, true)
-	}
-	err := s.runStatement(ctx, "visitor_steps.sql", func(row driver.Rows) error {
-		var variation string
-		var at key
-		m := moments.NoMoments()
-		if err := row.Scan(append([]any{&variation, &at.bucket, &m.Visitors, &m.Views}, actionTargets(&m)...)...); err != nil {
+		slots.Crossers = slots.ByCrossing && s.hasCrossers()
+		if err := s.addDays(ctx, true, slots.Crossers); err != nil || !slots.Crossers {
 			return err
 		}
+	}
+	if err := q.RenderFrom(reportTemplates, "visitor_steps.sql", slots); err != nil {
+		return err
+	}
+	err := s.Store.EachRow(ctx, q, func(row driver.Rows) error {
+		var variation string
+		var at key
+		var period uint8
+		m := moments.NoMoments()
+		to := []any{&variation, &at.bucket, &period, &at.crossed, &m.Visitors, &m.Views}
+		if err := row.Scan(append(to, actionTargets(&m)...)...); err != nil {
+			return err
+		}
+		at.Period = int(period)
 		return s.addMoments(variation, at, &m)
 	})
 	if err != nil {
 		return err
 	}
-	q, slots := s.newQuery()
 	slots.Series, slots.Numbered = true, !s.isEveryEvent()
 	slots.Bucket = "toInt64(intDiv(toUnixTimestamp64Milli(first_time) + toInt64(since_ms) + {shift:Int64}, {width:Int64}))"
 	if slots.Numbered {
@@ -203,7 +224,7 @@ func (s *counting) readSteps(ctx context.Context) error {
 func (s *sums) bucketSteps() (steps []moments.Step) {
 	for at, m := range s.of {
 		if !m.IsEmpty() {
-			steps = append(steps, moments.Step{Bucket: at.bucket, Row: moments.Row{RowKey: at.RowKey, Moments: *m}})
+			steps = append(steps, moments.Step{Bucket: at.bucket, Crossed: at.crossed, Row: moments.Row{RowKey: at.RowKey, Moments: *m}})
 		}
 	}
 	slices.SortFunc(steps, func(a, b moments.Step) int { return cmp.Compare(a.Bucket, b.Bucket) })
@@ -230,7 +251,7 @@ func (s *sums) reportRows() (whole, cells []moments.Row) {
 func sortedRows(of map[moments.RowKey]*moments.Moments) []moments.Row {
 	rows := []moments.Row{}
 	for _, at := range slices.SortedFunc(maps.Keys(of), func(a, b moments.RowKey) int {
-		return cmp.Or(cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(a.Dimension, b.Dimension))
+		return cmp.Or(cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(a.Dimension, b.Dimension), cmp.Compare(a.Period, b.Period))
 	}) {
 		if of[at].Visitors != 0 {
 			rows = append(rows, moments.Row{RowKey: at, Moments: *of[at]})
@@ -244,10 +265,14 @@ type slots struct {
 	source.Slots
 	Facts       source.Expr   // table
 	From, To    bool          // whether the window has a start, and an end before the newest event
-	Shares      bool          // some visitors were exposed before the current shares took effect
 	Counts      []source.Expr // of a visitor: columns with the events until the end of the window
 	Rank        source.Expr   // of the value of the dimension
 	ByDimension bool
+	Period      source.Expr // index of the period of equal shares of the first view
+	ByPeriod    bool        // the shares changed
+	Crossed     source.Expr // see key.crossed
+	ByCrossing  bool
+	Crossers    bool        // only multi-exposed visitors
 	OneGoal     bool        // events of one goal count, {goal_id}
 	Series      bool        // group by the bucket
 	Bucket      source.Expr // of a goal event
@@ -277,8 +302,8 @@ func (s *counting) newQuery() (*source.Statement, slots) {
 	param("days", SectionOf(p.Subject, fold.OfDay))
 	slot := slots{
 		Slots: source.Slots{Filters: "true", Goals: "true", Widget: p.Subject.Kind == schema.SubjectWidget}, Facts: s.facts,
-		From: !p.Filters.From.IsZero(), To: s.endsEarly(), Shares: p.SharesSince.After(plan.OpenFrom), OneGoal: p.Goal != nil,
-		Rank: "toUInt16(0)", Bucket: "toInt64(0)", Few: s.visitors < leastVisitorsByDay,
+		From: !p.Filters.From.IsZero(), To: s.endsEarly(), OneGoal: p.Goal != nil,
+		Rank: "toUInt16(0)", Bucket: "toInt64(0)", Period: "toUInt8(0)", Crossed: "toInt64(0)", Few: s.visitors < leastVisitorsByDay,
 	}
 	q.VisitorFilters(&p.Filters, &slot.Slots)
 	q.ValueFilters(s.ReportQuery, &slot.Slots)
@@ -295,8 +320,13 @@ func (s *counting) newQuery() (*source.Statement, slots) {
 	if slot.To {
 		param("to_ms", p.WindowEnd().UnixMilli())
 	}
-	if slot.Shares {
-		param("shares_since", p.SharesSince.UnixMilli())
+	if slot.ByPeriod = len(p.SharePeriods) > 1; slot.ByPeriod {
+		var changes []int64
+		for _, period := range p.SharePeriods[1:] {
+			changes = append(changes, period.Since.UnixMilli())
+		}
+		param("share_changes", changes)
+		slot.Period = "toUInt8(arrayCount(change -> toUnixTimestamp64Milli(first_time) >= change, {share_changes:Array(Int64)}))"
 	}
 	recentFrom, recentTo := plan.RecentPeriod(s.Stored.Ingested)
 	param("recent_from", recentFrom.Format(time.DateOnly))
@@ -306,6 +336,14 @@ func (s *counting) newQuery() (*source.Statement, slots) {
 		param("width", width.Milliseconds())
 		param("shift", shift.Milliseconds())
 	}
+	switch {
+	case !p.Crossings:
+	case p.Interval != "":
+		slot.Crossed = "toInt64(intDiv(toUnixTimestamp64Milli(multi_exposed_at) + {shift:Int64}, {width:Int64}))"
+	case slot.To:
+		slot.Crossed = "-toInt64(toUnixTimestamp64Milli(multi_exposed_at) >= {to_ms:Int64})"
+	}
+	slot.ByCrossing = slot.Crossed != "toInt64(0)"
 	if p.Dimension != "" {
 		slot.Dimension = source.Columns[string(p.Dimension)]
 	}

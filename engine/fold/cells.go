@@ -3,6 +3,7 @@ package fold
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
@@ -35,19 +36,41 @@ type Cell struct {
 // Extent is the time range of the events in a cell of the grain OfAll and goal 0. It never shrinks, because erasing
 // the first visitor must not move the schedule of the looks.
 type Extent struct {
-	FirstView     int64 // time of the first view, in milliseconds since 1970; 0: none
-	FirstAccepted int64 // when the first view was accepted
-	Newest        int64 // time of the latest event
+	FirstView      int64 // time of the first view, in milliseconds since 1970, as all times; 0: none
+	FirstOnTime    int64 // time of the first view that was accepted on time, see onTime
+	AcceptedOnTime int64 // when the first of these was accepted
+	AcceptedLate   int64 // when the first other view was accepted
+	Newest         int64 // time of the latest event
+}
+
+// onTime is the largest difference, in milliseconds, between the time of a view and its acceptance if the view is on
+// time. Other views come from a wrong clock, or from a file.
+const onTime = int64(24 * time.Hour / time.Millisecond)
+
+// extendByView extends the extent to include a view.
+func (e *Extent) extendByView(at, accepted int64) {
+	view := Extent{FirstView: at, AcceptedLate: accepted}
+	if accepted-at <= onTime && at-accepted <= onTime {
+		view = Extent{FirstView: at, FirstOnTime: at, AcceptedOnTime: accepted}
+	}
+	e.ExtendBy(&view)
+}
+
+// FirstAccepted returns when the first view was accepted; 0: there is none.
+func (e *Extent) FirstAccepted() int64 { return earlierTime(e.AcceptedOnTime, e.AcceptedLate) }
+
+// earlierTime returns the earlier of two times; 0 is none.
+func earlierTime(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // ExtendBy extends the extent to include another one.
 func (e *Extent) ExtendBy(o *Extent) {
-	if e.FirstView == 0 || o.FirstView != 0 && o.FirstView < e.FirstView {
-		e.FirstView = o.FirstView
-	}
-	if e.FirstAccepted == 0 || o.FirstAccepted != 0 && o.FirstAccepted < e.FirstAccepted {
-		e.FirstAccepted = o.FirstAccepted
-	}
+	e.FirstView, e.FirstOnTime = earlierTime(e.FirstView, o.FirstView), earlierTime(e.FirstOnTime, o.FirstOnTime)
+	e.AcceptedOnTime, e.AcceptedLate = earlierTime(e.AcceptedOnTime, o.AcceptedOnTime), earlierTime(e.AcceptedLate, o.AcceptedLate)
 	e.Newest = max(e.Newest, o.Newest)
 }
 
@@ -100,11 +123,10 @@ func (c Cells) addVisitor(v *Row, goals []Row, sign int64) {
 	cell := c.findOrAdd(CellKey{Subject: v.Subject, Grain: OfAll, Variation: v.Variation})
 	cell.AddSigned(&own, sign)
 	if sign > 0 {
-		extent := Extent{Newest: v.First + int64(v.Since)} //nolint:gosec // milliseconds
 		if v.Variation != "" {
-			extent.FirstView, extent.FirstAccepted = v.First, v.Accepted
+			cell.ExtendBy(&v.Views)
 		}
-		cell.ExtendBy(&extent)
+		cell.ExtendBy(&Extent{Newest: v.First + int64(v.Since)}) //nolint:gosec // milliseconds
 	}
 }
 

@@ -67,7 +67,7 @@ func (e *Event) compareTime(o *Event) int {
 
 // foldVersion must change whenever AppendVisitorRows returns different rows for the same events. Stored rows of an
 // earlier version then have different digests and are replaced.
-const foldVersion = 1
+const foldVersion = 2
 
 // contentHash returns a hash of the content of an event.
 func (e *Event) contentHash() uint64 {

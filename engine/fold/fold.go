@@ -44,14 +44,15 @@ type Row struct {
 	Since      uint64 // time of the goal event, or of the visitor's last event, in milliseconds after First
 	Number     uint32 // of a goal event among those of the visitor and goal, from 1
 
+	MultiExposed int64 // time of the visitor's first view of another variation; 0: none
+
 	// Of a visitor:
-	MultiExposed int64     // time of the first view of another variation; 0: none
-	Seen         uint32    // number of the subject's own events that the row is made of
-	Digest       uint64    // XOR of their digests
-	Accepted     int64     // when the first of the views was accepted; it is not stored
-	Counts       [6]uint32 // events by kind, from moments.View to moments.Contact
-	Later        []uint64  // times of the events except the first view, in milliseconds after First, ascending
-	LaterKinds   []uint8   // their kinds
+	Seen       uint32    // number of the subject's own events that the row is made of
+	Digest     uint64    // XOR of their digests
+	Views      Extent    // of the views; it is not stored
+	Counts     [6]uint32 // events by kind, from moments.View to moments.Contact
+	Later      []uint64  // times of the events except the first view, in milliseconds after First, ascending
+	LaterKinds []uint8   // their kinds
 
 	// Of a goal event:
 	Amounts [3]int64 // value, profit and extra value, in 1/schema.MoneyScale
@@ -165,8 +166,8 @@ func appendRows(rows []Row, events []*Event, firstView *Event) []Row {
 		} else {
 			v.Counts[e.Kind-moments.View]++
 		}
-		if e.Kind == moments.View && (v.Accepted == 0 || e.Accepted < v.Accepted) {
-			v.Accepted = e.Accepted
+		if e.Kind == moments.View {
+			v.Views.extendByView(e.At, e.Accepted)
 		}
 		if firstView != nil && e.Kind == moments.View && e.Variation != firstView.Variation && !multi {
 			v.MultiExposed, multi = e.At, true
@@ -186,7 +187,8 @@ func appendGoals(rows []Row, goals []*Event) []Row {
 	slices.SortStableFunc(goals, func(a, b *Event) int { return cmp.Compare(a.Goal, b.Goal) })
 	for i, e := range goals {
 		r := Row{
-			Subject: v.Subject, Grain: OfGoal, Goal: e.Goal, Visitor: v.Visitor, First: v.First, Since: uint64(e.At - v.First), Number: 1, Amounts: e.Amounts, //nolint:gosec // not before the first one
+			Subject: v.Subject, Grain: OfGoal, Goal: e.Goal, Visitor: v.Visitor, First: v.First, MultiExposed: v.MultiExposed,
+			Since: uint64(e.At - v.First), Number: 1, Amounts: e.Amounts, //nolint:gosec // not before the first one
 		}
 		if i > 0 && goals[i-1].Goal == e.Goal {
 			last := &rows[len(rows)-1]

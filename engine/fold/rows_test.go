@@ -27,6 +27,23 @@ func naiveRows(events []Event) []Row {
 	return rows
 }
 
+// naiveExtent returns the extent with another view.
+func naiveExtent(x Extent, e Event) Extent {
+	least := func(to *int64, ms int64) {
+		if *to == 0 || ms < *to {
+			*to = ms
+		}
+	}
+	least(&x.FirstView, e.At)
+	if late := e.Accepted - e.At; -86_400_000 <= late && late <= 86_400_000 {
+		least(&x.FirstOnTime, e.At)
+		least(&x.AcceptedOnTime, e.Accepted)
+	} else {
+		least(&x.AcceptedLate, e.Accepted)
+	}
+	return x
+}
+
 func naiveVisitorRow(g group) Row {
 	r := Row{Subject: g.subject, Grain: OfVisitor, Variation: g.variation, Visitor: g.events[0].Visitor, First: g.from}
 	if g.first != nil {
@@ -40,9 +57,7 @@ func naiveVisitorRow(g group) Row {
 		default: // goals have rows of their own
 		case moments.View:
 			r.Counts[0]++
-			if r.Accepted == 0 || e.Accepted < r.Accepted {
-				r.Accepted = e.Accepted
-			}
+			r.Views = naiveExtent(r.Views, e)
 			if g.first != nil && e.Variation != g.first.Variation && (r.MultiExposed == 0 || e.At < r.MultiExposed) {
 				r.MultiExposed = e.At
 			}
@@ -71,13 +86,14 @@ func naiveVisitorRow(g group) Row {
 func naiveGoalRows(g group, goal int64) []Row {
 	var rows []Row
 	var before [3]int64
+	multiExposed := naiveVisitorRow(g).MultiExposed
 	for _, e := range g.events {
 		if e.Kind != moments.Goal || e.Goal != goal {
 			continue
 		}
 		r := Row{
 			Subject: g.subject, Grain: OfGoal, Goal: goal, Variation: g.variation, Visitor: e.Visitor,
-			First: g.from, Since: uint64(e.At - g.from), Number: uint32(len(rows) + 1), Amounts: e.Amounts, Before: before,
+			First: g.from, Since: uint64(e.At - g.from), Number: uint32(len(rows) + 1), MultiExposed: multiExposed, Amounts: e.Amounts, Before: before,
 		}
 		if g.first != nil {
 			r.Attributes = g.first.Attributes
@@ -302,9 +318,10 @@ func TestRowsOfAVisitor(t *testing.T) {
 	goalRow := func(of Row, goal int64, since uint64, number uint32, amounts, before [3]int64) Row {
 		return Row{
 			Subject: of.Subject, Grain: OfGoal, Goal: goal, Variation: of.Variation, Visitor: 7, Attributes: of.Attributes,
-			First: of.First, Since: since, Number: number, Amounts: amounts, Before: before,
+			First: of.First, Since: since, Number: number, MultiExposed: of.MultiExposed, Amounts: amounts, Before: before,
 		}
 	}
+	counted.Views = Extent{FirstView: counted.First}
 	want := []Row{
 		before,
 		goalRow(before, 3, 0, 1, [3]int64{20, 10, 1}, [3]int64{}),

@@ -2,6 +2,7 @@ package looks
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -75,13 +76,33 @@ func (q *Question) FindOutcome(alpha float64) *stats.Outcome {
 	return stats.ConcludeLooks(findings)
 }
 
-// LastLook returns the last look at a variation, or nil if there is none.
+// LastLook returns the last look at a variation that has a boundary, or else the last one; nil: there is none. A look
+// without new visitors has no boundary, and the look before it stays valid.
 func (q *Question) LastLook(treatment int) *Row {
 	if q == nil || len(q.Rows) == 0 {
 		return nil
 	}
+	for _, rows := range slices.Backward(q.Rows) {
+		if row := &rows[treatment]; row.hasBoundary() {
+			return row
+		}
+	}
 	return &q.Rows[len(q.Rows)-1][treatment]
 }
+
+// LastLook returns the last look with a boundary for any treatment, or else the last one. There must be a look.
+func (a *Analysis) LastLook() Look {
+	last := a.Looks[len(a.Looks)-1]
+	for k, rows := range slices.Backward(a.Primary.Rows) {
+		if slices.ContainsFunc(rows, func(r Row) bool { return r.hasBoundary() }) {
+			return a.Looks[k]
+		}
+	}
+	return last
+}
+
+// hasBoundary reports whether the look could be significant.
+func (r *Row) hasBoundary() bool { return r.Critical != nil && r.Difference.Interval != nil }
 
 // Analysis has the results of all looks of a subject.
 type Analysis struct {
@@ -94,6 +115,13 @@ type Analysis struct {
 	SecondaryP [][]float64       // of the last look, by declared secondary goal and treatment; NaN: unknown
 	MismatchP  *float64          // the smallest p-value of the sample ratio at the end of any full day; nil: unknown
 	Visitors   int64             // of all full days
+	Days       []DayVisitors     // all full days, in order
+}
+
+// DayVisitors has the visitors whose first view is on a day, by variation.
+type DayVisitors struct {
+	Start    time.Time
+	Visitors map[int64]int64
 }
 
 // Analyzer analyzes looks. It caches results by the sums of the looks, which only late events
@@ -156,7 +184,7 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 	}
 	slices.Sort(goals)
 	goals = slices.Compact(goals)
-	cuts, steps := s.SeriesCuts(p), map[int64][][]moments.Step{}
+	cuts, steps := s.SeriesCuts(), map[int64][][]moments.Step{}
 	for _, cut := range cuts {
 		found, err := series(cut, goals)
 		if err != nil {
@@ -178,19 +206,27 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 	}
 	for _, g := range p.Declared.Secondary {
 		if len(s.Looks) > 0 {
-			found.SecondaryP = append(found.SecondaryP, adjustedP(s, sumsOf(g.GoalID, g.Metric)))
+			found.SecondaryP = append(found.SecondaryP, adjustedP(s, found.LastLook(), sumsOf(g.GoalID, g.Metric)))
 		}
 	}
 	var days [][]stats.SharePeriod
+	before := map[int64]int64{} // visitors by variation
 	for _, end := range s.fullDays() {
 		var periods []stats.SharePeriod
+		today := DayVisitors{Start: end.Add(-day), Visitors: map[int64]int64{}}
 		found.Visitors = 0
 		for _, st := range primary.strataUntil(s.days, end) {
-			periods = append(periods, sharePeriod(p, &st))
-			for _, n := range st.firstViews {
+			periods = append(periods, p.ObservedSplit(st.period, func(variation int64) int64 { return st.firstViews[variation] }))
+			for variation, n := range st.firstViews {
 				found.Visitors += n
+				today.Visitors[variation] += n
 			}
 		}
+		so := maps.Clone(today.Visitors)
+		for variation, n := range before {
+			today.Visitors[variation] -= n
+		}
+		found.Days, before = append(found.Days, today), so
 		days = append(days, periods)
 	}
 	found.MismatchP = computeOnce(a.kept, func() *float64 { return smallestMismatchP(days) }, "mismatch", days)
@@ -207,28 +243,6 @@ func smallestMismatchP(days [][]stats.SharePeriod) *float64 {
 		}
 	}
 	return least
-}
-
-// sharePeriod returns the visitors of a stratum with the split of its period.
-func sharePeriod(p *plan.Plan, s *stratum) stats.SharePeriod {
-	shares := p.SharePeriods[s.period].Shares
-	period := stats.SharePeriod{}
-	rest := 0.0
-	for i, v := range p.Variations {
-		if v.ID == 0 {
-			period.Split.Control = 100 * shares[i]
-		} else {
-			rest += shares[i]
-		}
-	}
-	period.Observed = []int64{s.firstViews[0]}
-	for i, v := range p.Variations {
-		if v.ID != 0 {
-			period.Split.Variations = append(period.Split.Variations, shares[i]/max(rest, 1e-300))
-			period.Observed = append(period.Observed, s.firstViews[v.ID])
-		}
-	}
-	return period
 }
 
 func alphaOf(p *plan.Plan) float64 {
@@ -315,7 +329,7 @@ func (a *Analyzer) analyzeGoal(s *Schedule, sums *Sums, recorded []Record) Quest
 // slice. Recorded results do not change. If later data give another result at the same critical
 // value, Recomputed has it.
 func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, rank int, data []lookData, recorded []Row) Question {
-	shares := p.SharePeriods[partsOf(p, s.days)[0].period].Shares
+	shares := s.firstShares(p)
 	treatments := len(p.Variations) - 1
 	compute := func() Question {
 		q := Question{Rows: make([][]Row, len(data))}
@@ -324,6 +338,16 @@ func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, rank int, data []lookD
 		}
 		for t := range treatments {
 			id := p.Variations[t+1].ID
+			if p.Variations[t+1].Added {
+				for k, look := range data {
+					none := stats.Effect{Reason: stats.ReasonPlanChanged}
+					q.Rows[k][t] = Row{
+						Look: look.Look, VariationID: id, Visitors: look.Visitors, Tau: look.Tau, FirstDay: s.days[0].from,
+						LookResult: stats.LookResult{Difference: none, Lift: none, Reason: none.Reason},
+					}
+				}
+				continue
+			}
 			known := map[int]Row{}
 			results := map[int]stats.LookResult{}
 			for _, r := range recorded {
@@ -392,17 +416,23 @@ func visitorsOf(s stats.Sample) int64 {
 	return 0
 }
 
-// addChances adds the chances to beat control at a look. If the shares changed, the chances are
-// of the last period only, while the sequential result includes all periods.
+// addChances adds the chances to beat control at a look.
 func addChances(p *plan.Plan, rows []Row, strata []stratumData) {
 	if len(strata) == 0 {
 		return
 	}
 	last := strata[len(strata)-1]
-	AddChances(rows, stats.Compare(last.Samples[0], last.Samples[1:], stats.Options{
-		SignificanceLevel: p.Rules.SignificanceLevel, Methodology: stats.MethodologyBayesian, Prior: p.Rules.Prior,
-		Shares: last.Shares, NonNegative: last.NonNegative,
-	}))
+	o := stats.Options{SignificanceLevel: p.Rules.SignificanceLevel, Methodology: stats.MethodologyBayesian, Prior: p.Rules.Prior, NonNegative: true}
+	periods := make([]stats.Period, len(strata))
+	for i, s := range strata {
+		periods[i], o.NonNegative = stats.Period{Samples: s.Samples, Shares: s.Shares}, o.NonNegative && s.NonNegative
+	}
+	if len(periods) > 1 {
+		AddChances(rows, stats.ComparePeriods(last.Samples, periods, o)) // the chances need no pooled samples
+		return
+	}
+	o.Shares = last.Shares
+	AddChances(rows, stats.Compare(last.Samples[0], last.Samples[1:], o))
 }
 
 // AddChances adds the chances to beat control to the unrecorded rows of a look. Without data,
@@ -419,11 +449,10 @@ func AddChances(rows []Row, compared []stats.Comparison) {
 	}
 }
 
-// adjustedP returns the fixed-horizon p-values of all visitors of the last look, adjusted for
+// adjustedP returns the fixed-horizon p-values of all visitors of a look, adjusted for
 // the number of treatments.
-func adjustedP(s *Schedule, sums *Sums) []float64 {
+func adjustedP(s *Schedule, last Look, sums *Sums) []float64 {
 	p := sums.plan
-	last := s.Looks[len(s.Looks)-1]
 	all := map[int64]moments.Moments{}
 	for _, st := range sums.strataUntil(s.inLooks(last.End), last.End) {
 		for id, m := range st.counted {

@@ -43,7 +43,12 @@ func (a *Analyzer) analyzeGuardrail(s *Schedule, sums *Sums, margin stats.Margin
 // Recorded harm is permanent.
 func (a *Analyzer) guardrailOf(s *Schedule, sums *Sums, margin stats.Margin, looks *Question, recorded []Record) []GuardrailStatus {
 	p := sums.plan
-	treatments := len(p.Variations) - 1
+	treatments, planned := len(p.Variations)-1, 0
+	for _, v := range p.Variations[1:] {
+		if !v.Added {
+			planned++
+		}
+	}
 	type dayData struct {
 		End    time.Time
 		Strata []stratumData
@@ -64,13 +69,18 @@ func (a *Analyzer) guardrailOf(s *Schedule, sums *Sums, margin stats.Margin, loo
 		all := make([]GuardrailStatus, treatments)
 		for t := range all {
 			status := GuardrailStatus{Status: NotYetKnown, Reason: stats.ReasonTooFewVisitors}
+			if p.Variations[t+1].Added {
+				status.Reason = stats.ReasonPlanChanged
+				all[t] = status
+				continue
+			}
 			for _, rows := range looks.Rows {
 				if margin.IsSafe(rows[t].LookResult) {
 					status.Status, status.DecidedAt = Safe, rows[t].End
 					break
 				}
 			}
-			rule := stats.HarmRule{Alpha: alphaOf(p), Treatments: treatments, Guardrails: len(p.Declared.Guardrails), PlannedVisitors: pairPlanned(p, t)}
+			rule := stats.HarmRule{Alpha: alphaOf(p), Treatments: planned, Guardrails: len(p.Declared.Guardrails), PlannedVisitors: s.pairPlanned(p, t)}
 			for _, d := range days {
 				strata, nonNegative := strataOf(d.Strata, t)
 				h := margin.HarmBound(strata, nonNegative, rule)
@@ -96,8 +106,11 @@ func (a *Analyzer) guardrailOf(s *Schedule, sums *Sums, margin stats.Margin, loo
 }
 
 // pairPlanned returns the planned visitors of control and a treatment; 0: none are planned.
-func pairPlanned(p *plan.Plan, treatment int) float64 {
-	shares := p.ExpectedShares()
+func (s *Schedule) pairPlanned(p *plan.Plan, treatment int) float64 {
+	if len(s.days) == 0 {
+		return 0
+	}
+	shares := s.firstShares(p)
 	pair, total := shares[0]+shares[treatment+1], 0.0
 	for _, share := range shares {
 		total += share

@@ -48,7 +48,9 @@ func DeclarationOf(p *plan.Plan) Declaration {
 		of = append(of, p.Declared.Cap.String())
 	}
 	for _, v := range p.Variations {
-		of = append(of, v.ID)
+		if !v.Added {
+			of = append(of, v.ID)
+		}
 	}
 	return Declaration{Subject: p.Subject, Hash: xxhash.Sum64String(fmt.Sprint(of...))}
 }

@@ -3,6 +3,7 @@ package looks
 import (
 	"time"
 
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 )
 
@@ -11,13 +12,56 @@ const (
 	daysOfWeek = 7
 )
 
-// FirstView is the first view of a subject.
+// FirstView says when the first views of a subject happened, and when the first one was accepted.
 type FirstView struct {
-	Time, Accepted time.Time
+	Time     time.Time // of the first view, which may have a wrong clock
+	OnTime   time.Time // of the first view that was accepted within a day of its own time; zero: none
+	Accepted time.Time // when the first view was accepted
+	Imported bool      // no view on time was accepted before the first late one
+	Clock    time.Time // the start of the clock of imported views, see WithHistory; zero: Time
 }
 
-// isImported reports whether the first view was stored long after it happened.
-func (f FirstView) isImported() bool { return f.Accepted.Sub(f.Time) > day }
+// Start returns the time from which the clock of the looks runs: the first view on time. A wrong clock, or a file that
+// arrives later, does not move it. Imported views start it themselves.
+func (f FirstView) Start() time.Time {
+	switch {
+	case !f.Imported:
+		return f.OnTime
+	case !f.Clock.IsZero():
+		return f.Clock
+	}
+	return f.Time
+}
+
+const (
+	// strayGap is the number of full days without a view after which earlier views are stray ones.
+	strayGap = 7
+	// leastHistory is the number of visitors from which earlier views are no stray ones.
+	leastHistory = 100
+)
+
+// WithHistory returns the first view of imported data with the start of their clock: the date of the first view. If 7
+// full days without any view follow before 100 visitors were seen, the earlier views are stray, and it is the next view.
+// The data are not imported if fewer than 100 visitors were seen before the first view on time. steps has the daily
+// series of all visitors.
+func (f FirstView) WithHistory(steps []moments.Step) FirstView {
+	f.Clock = f.Time
+	var visitors, last int64
+	for _, step := range steps {
+		if visitors >= leastHistory || step.Views == 0 {
+			continue
+		}
+		switch start := time.Unix(step.Bucket*int64(day/time.Second), 1).UTC(); {
+		case !f.OnTime.IsZero() && !start.Before(f.OnTime.Truncate(day)):
+			f.Imported = false
+			return f
+		case last != 0 && step.Bucket-last > strayGap:
+			f.Clock, visitors = start, 0
+		}
+		visitors, last = visitors+step.Visitors, step.Bucket
+	}
+	return f
+}
 
 // Schedule has the full days of a subject and the looks that have ended. A full day is a day in
 // UTC during all of which the subject ran, with or without views. The first day is partial, so
@@ -29,6 +73,7 @@ type Schedule struct {
 	FirstView FirstView
 	days      []span    // full days without a break, in order
 	last      time.Time // end of the day of the newest event, or of the last look if that is later
+	newest    time.Time // event
 	rules     plan.LookRules
 }
 
@@ -47,14 +92,14 @@ type span struct{ from, to time.Time }
 // the newest event, because it would have no new visitors. A look has ended once it is mature,
 // or if the subject has ended. Recorded looks have ended, and fix the first full day.
 func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recorded []Record) *Schedule {
-	s := &Schedule{FirstView: first, last: ceilDay(newest), rules: p.Rules.LookRules}
+	s := &Schedule{FirstView: first, last: ceilDay(newest), newest: newest, rules: p.Rules.LookRules}
 	if first.Time.IsZero() {
 		return s
 	}
-	imported := first.isImported() // before the time is replaced by the recorded day
-	var written time.Time          // end of the last recorded look
+	start := first.Start()
+	var written time.Time // end of the last recorded look
 	for _, r := range recorded {
-		first.Time = r.FirstDay
+		start = r.FirstDay
 		if r.Number > 0 && r.End.After(written) {
 			written = r.End
 		}
@@ -62,7 +107,7 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 	if written.After(through) {
 		through = written
 	}
-	for _, r := range runsOf(p, first.Time, imported, through) {
+	for _, r := range runsOf(p, start, first.Imported, through) {
 		if full := (span{ceilDay(r.from), r.to.Truncate(day)}); full.from.Before(full.to) {
 			s.days = append(s.days, full)
 		}
@@ -84,12 +129,33 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 		}
 	}
 	if len(s.days) == 0 && p.Running {
-		s.Next = ceilDay(first.Time).Add(length)
+		s.Next = ceilDay(start).Add(length)
 	}
 	if n := len(s.Looks); n > 0 && s.Looks[n-1].End.After(s.last) {
 		s.last = s.Looks[n-1].End
 	}
 	return s
+}
+
+// firstShares returns the shares at the first full day, which decide the error budget of each comparison.
+func (s *Schedule) firstShares(p *plan.Plan) []float64 {
+	return p.SharePeriods[plan.PeriodAt(p.SharePeriods, s.days[0].from)].Shares
+}
+
+// NextAfter returns the number and the end of the first look that is published after a time. Weeks without any event
+// are no looks. It returns the zero time if none follows.
+func (s *Schedule) NextAfter(now time.Time) (number int, end time.Time) {
+	number, end = len(s.Looks)+1, s.Next
+	for ; !end.IsZero(); end = end.Add(s.lookInterval()) {
+		hasEvents := s.newest.After(end.Add(-s.lookInterval()))
+		switch isOver := !end.After(now); {
+		case isOver && hasEvents && !end.Add(s.rules.Maturity).After(now):
+			number++ // it is due
+		case !isOver || hasEvents:
+			return number, end
+		}
+	}
+	return number, end
 }
 
 // lookInterval returns the time between two looks.
@@ -100,14 +166,14 @@ func (s *Schedule) lookInterval() time.Duration {
 	return daysOfWeek * day
 }
 
-// runsOf returns the periods in which the subject ran, from its first view on, up to a time.
-// The first run of imported data begins with the first view.
-func runsOf(p *plan.Plan, first time.Time, imported bool, through time.Time) []span {
+// runsOf returns the periods in which the subject ran, from the start of the clock on, up to a time. The first run of
+// imported data begins there, too, unless a date of start is declared.
+func runsOf(p *plan.Plan, start time.Time, imported bool, through time.Time) []span {
 	var runs []span
 	for i, r := range p.Runs {
 		run := span{from: r.From, to: through}
-		if i == 0 && imported || run.from.Before(first) {
-			run.from = first
+		if i == 0 && imported && !r.Declared || run.from.Before(start) {
+			run.from = start
 		}
 		if r.To != nil && r.To.Before(run.to) {
 			run.to = *r.To
@@ -117,7 +183,7 @@ func runsOf(p *plan.Plan, first time.Time, imported bool, through time.Time) []s
 		}
 	}
 	if len(p.Runs) == 0 {
-		runs = []span{{first, through}}
+		runs = []span{{start, through}}
 	}
 	return runs
 }

@@ -6,12 +6,16 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/schema/catalogue"
 )
 
 // at returns a time in March 2026: day and hour.
 func at(d, hour int) time.Time { return time.Date(2026, 3, d, hour, 0, 0, 0, time.UTC) }
+
+// live returns the first view of a subject whose views are on time.
+func live(first time.Time) FirstView { return FirstView{Time: first, OnTime: first, Accepted: first} }
 
 func run(from, to time.Time) catalogue.Run {
 	if to.IsZero() {
@@ -33,18 +37,18 @@ func TestSchedule(t *testing.T) {
 		ended   bool
 		want    string // ends of looks, number of full days, next look
 	}{
-		{"before the first midnight", []catalogue.Run{run(at(2, 9), never)}, false, FirstView{at(2, 10), at(2, 10)}, at(2, 20), false, "looks; 0 days; next 10"},
-		{"a week that is not mature", []catalogue.Run{run(at(2, 9), never)}, false, FirstView{at(2, 10), at(2, 10)}, at(10, 23), false, "looks; 7 days; next 10"},
-		{"a mature week", []catalogue.Run{run(at(2, 9), never)}, false, FirstView{at(2, 10), at(2, 10)}, at(11, 0), false, "looks 10; 8 days; next 17"},
-		{"a start at midnight", []catalogue.Run{run(at(2, 0), never)}, false, FirstView{at(2, 0), at(2, 0)}, at(11, 0), false, "looks 9; 9 days; next 16"},
-		{"views before the start do not count", []catalogue.Run{run(at(4, 12), never)}, false, FirstView{at(2, 10), at(2, 10)}, at(14, 0), false, "looks 12; 9 days; next 19"},
-		{"the first view after the start", []catalogue.Run{run(at(2, 9), never)}, false, FirstView{at(5, 10), at(5, 10)}, at(14, 0), false, "looks 13; 8 days; next 20"},
-		{"imported data begin with the first view", []catalogue.Run{run(at(25, 9), never)}, false, FirstView{at(2, 10), at(25, 10)}, at(26, 0), false, "looks 10 17 24; 23 days; next 31"},
-		{"no run is known", nil, false, FirstView{at(2, 10), at(2, 10)}, at(18, 12), false, "looks 10 17; 15 days; next 24"},
-		{"a stop within the second week breaks it", []catalogue.Run{run(at(2, 9), at(13, 12)), run(at(14, 8), never)}, false, FirstView{at(2, 10), at(2, 10)}, at(23, 0), false, "looks 10 22; 18 days; next 29"},
-		{"a stop on the last day", []catalogue.Run{run(at(2, 9), at(9, 23))}, false, FirstView{at(2, 10), at(2, 10)}, at(20, 0), true, "looks; 6 days; next -"},
-		{"a stop after the last day", []catalogue.Run{run(at(2, 9), at(10, 1))}, false, FirstView{at(2, 10), at(2, 10)}, at(10, 2), true, "looks 10; 7 days; next -"},
-		{"daily looks", []catalogue.Run{run(at(2, 9), never)}, true, FirstView{at(2, 10), at(2, 10)}, at(6, 1), false, "looks 4 5; 3 days; next 6"},
+		{"before the first midnight", []catalogue.Run{run(at(2, 9), never)}, false, live(at(2, 10)), at(2, 20), false, "looks; 0 days; next 10"},
+		{"a week that is not mature", []catalogue.Run{run(at(2, 9), never)}, false, live(at(2, 10)), at(10, 23), false, "looks; 7 days; next 10"},
+		{"a mature week", []catalogue.Run{run(at(2, 9), never)}, false, live(at(2, 10)), at(11, 0), false, "looks 10; 8 days; next 17"},
+		{"a start at midnight", []catalogue.Run{run(at(2, 0), never)}, false, live(at(2, 0)), at(11, 0), false, "looks 9; 9 days; next 16"},
+		{"views before the start do not count", []catalogue.Run{run(at(4, 12), never)}, false, live(at(2, 10)), at(14, 0), false, "looks 12; 9 days; next 19"},
+		{"the first view after the start", []catalogue.Run{run(at(2, 9), never)}, false, live(at(5, 10)), at(14, 0), false, "looks 13; 8 days; next 20"},
+		{"imported data begin with the first view", []catalogue.Run{run(at(25, 9), never)}, false, FirstView{Time: at(2, 10), Accepted: at(25, 10), Imported: true}, at(26, 0), false, "looks 10 17 24; 23 days; next 31"},
+		{"no run is known", nil, false, live(at(2, 10)), at(18, 12), false, "looks 10 17; 15 days; next 24"},
+		{"a stop within the second week breaks it", []catalogue.Run{run(at(2, 9), at(13, 12)), run(at(14, 8), never)}, false, live(at(2, 10)), at(23, 0), false, "looks 10 22; 18 days; next 29"},
+		{"a stop on the last day", []catalogue.Run{run(at(2, 9), at(9, 23))}, false, live(at(2, 10)), at(20, 0), true, "looks; 6 days; next -"},
+		{"a stop after the last day", []catalogue.Run{run(at(2, 9), at(10, 1))}, false, live(at(2, 10)), at(10, 2), true, "looks 10; 7 days; next -"},
+		{"daily looks", []catalogue.Run{run(at(2, 9), never)}, true, live(at(2, 10)), at(6, 1), false, "looks 4 5; 3 days; next 6"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := &plan.Plan{Runs: test.runs, Ended: test.ended, Running: !test.ended}
@@ -67,13 +71,11 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// TestLooksEndWithTheNewestEvent checks that weeks without any event are no looks. All days of
-// a look are full, also those without events.
 // TestRecordedLooksFixTheFirstDay has a first view that was accepted a day late, after the start.
 func TestRecordedLooksFixTheFirstDay(t *testing.T) {
 	p := &plan.Plan{Runs: []catalogue.Run{run(at(3, 11), time.Time{})}, Running: true}
 	p.Rules.LookRules = plan.LookRules{PlannedDays: 28, Maturity: 24 * time.Hour}
-	first := FirstView{at(2, 10), at(3, 11)}
+	first := FirstView{Time: at(2, 10), Accepted: at(3, 11), Imported: true}
 	before := NewSchedule(p, first, at(12, 0), at(12, 0), nil)
 	if len(before.Looks) != 1 || !before.Looks[0].End.Equal(at(10, 0)) {
 		t.Fatalf("%+v", before.Looks)
@@ -85,43 +87,88 @@ func TestRecordedLooksFixTheFirstDay(t *testing.T) {
 	}
 }
 
+// TestLooksEndWithTheNewestEvent checks that weeks without any event are no looks. All days of
+// a look are full, also those without events.
 func TestLooksEndWithTheNewestEvent(t *testing.T) {
 	p := &plan.Plan{Runs: []catalogue.Run{run(at(2, 9), time.Time{})}, Running: true}
 	p.Rules.LookRules = plan.LookRules{PlannedDays: 28, Maturity: 24 * time.Hour}
-	s := NewSchedule(p, FirstView{at(2, 10), at(2, 10)}, at(31, 0), at(11, 12), nil)
+	s := NewSchedule(p, live(at(2, 10)), at(31, 0), at(11, 12), nil)
 	if len(s.Looks) != 2 || s.FullDays() != 14 {
 		t.Errorf("%d looks, %d full days", len(s.Looks), s.FullDays())
 	}
 }
 
-// TestParts checks the periods of first views of a look: whole weeks, divided by changes of
-// shares, and the full days since.
-func TestParts(t *testing.T) {
+// TestPeriodsOfLooks checks the periods of first views of a look: whole weeks, and the full days since.
+func TestPeriodsOfLooks(t *testing.T) {
 	p := &plan.Plan{Runs: []catalogue.Run{run(at(2, 9), at(13, 12)), run(at(14, 8), time.Time{})}, Running: true}
 	p.Rules.LookRules = plan.LookRules{PlannedDays: 28, Maturity: 24 * time.Hour}
-	p.SharePeriods = []plan.SharePeriod{{Since: plan.OpenFrom}, {Since: at(5, 7)}, {Since: at(18, 0)}}
-	s := NewSchedule(p, FirstView{at(2, 10), at(2, 10)}, at(25, 0), at(25, 0), nil)
+	s := NewSchedule(p, live(at(2, 10)), at(25, 0), at(25, 0), nil)
 	describe := func(spans []span) string {
 		var all []string
-		for _, part := range partsOf(p, spans) {
-			all = append(all, fmt.Sprintf("%s-%s:%d", part.from.Format("2.15"), part.to.Format("2.15"), part.period))
+		for _, part := range spans {
+			all = append(all, fmt.Sprintf("%d-%d", part.from.Day(), part.to.Day()))
 		}
 		return strings.Join(all, " ")
 	}
-	if got, want := describe(s.inLooks(at(22, 0))), "3.00-5.07:0 5.07-10.00:1 15.00-18.00:1 18.00-22.00:2"; got != want {
+	if got, want := describe(s.inLooks(at(22, 0))), "3-10 15-22"; got != want {
 		t.Errorf("in looks %s, want %s", got, want)
 	}
-	if got, want := describe(s.sinceLooks(at(24, 0))), "3.00-5.07:0 5.07-10.00:1 15.00-18.00:1 18.00-24.00:2"; got != want {
+	if got, want := describe(s.sinceLooks(at(24, 0))), "3-10 15-24"; got != want {
 		t.Errorf("since looks %s, want %s", got, want)
 	}
-	if got, want := describe(s.sinceLooks(at(12, 0))), "3.00-5.07:0 5.07-12.00:1"; got != want {
+	if got, want := describe(s.sinceLooks(at(12, 0))), "3-12"; got != want {
 		t.Errorf("within the broken week %s, want %s", got, want)
 	}
 	var cuts []string
-	for _, cut := range s.SeriesCuts(p) {
+	for _, cut := range s.SeriesCuts() {
 		cuts = append(cuts, cut.Format("2.15"))
 	}
-	if got, want := strings.Join(cuts, " "), "3.00 5.07 10.00 15.00 18.00"; got != want {
+	if got, want := strings.Join(cuts, " "), "3.00 10.00 15.00"; got != want {
 		t.Errorf("cuts %s, want %s", got, want)
+	}
+}
+
+// TestNextLookFollowsNow checks the next look of a running subject whose events stopped on 5 March.
+func TestNextLookFollowsNow(t *testing.T) {
+	p := &plan.Plan{Runs: []catalogue.Run{run(at(2, 9), time.Time{})}, Running: true}
+	p.Rules.LookRules = plan.LookRules{PlannedDays: 28, Maturity: 24 * time.Hour}
+	s := NewSchedule(p, live(at(2, 10)), at(5, 12), at(5, 12), nil)
+	for _, test := range []struct {
+		now         time.Time
+		number, end int
+	}{{at(5, 12), 1, 10}, {at(10, 1), 1, 10}, {at(11, 1), 2, 17}, {at(17, 1), 2, 24}, {at(30, 1), 2, 31}} {
+		if number, end := s.NextAfter(test.now); number != test.number || !end.Equal(at(test.end, 0)) {
+			t.Errorf("on %s: look %d on %s, want %d on the %d", test.now, number, end, test.number, test.end)
+		}
+	}
+}
+
+// TestClockOfImportedViews checks where the clock of imported views starts, with stray views before the others.
+func TestClockOfImportedViews(t *testing.T) {
+	dayOf := func(d int) int64 { return at(d, 0).Unix() / int64(day/time.Second) }
+	for _, test := range []struct {
+		name   string
+		onTime time.Time
+		days   [][2]int64 // day and visitors
+		want   string
+	}{
+		{"from the first day on", time.Time{}, [][2]int64{{2, 40}, {3, 40}}, "2.10"},
+		{"a stray view", time.Time{}, [][2]int64{{2, 1}, {10, 40}, {11, 40}}, "10.00"},
+		{"two stray views", time.Time{}, [][2]int64{{2, 1}, {10, 1}, {18, 40}}, "18.00"},
+		{"a gap of six full days", time.Time{}, [][2]int64{{2, 1}, {9, 40}}, "2.10"},
+		{"a gap after 100 visitors", time.Time{}, [][2]int64{{2, 100}, {20, 40}}, "2.10"},
+		{"few views before those on time", at(5, 6), [][2]int64{{2, 50}, {3, 49}, {5, 400}}, "5.06"},
+		{"a genuine backlog", at(5, 6), [][2]int64{{2, 50}, {3, 50}, {5, 400}}, "2.10"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var steps []moments.Step
+			for _, d := range test.days {
+				steps = append(steps, moments.Step{Bucket: dayOf(int(d[0])), Row: moments.Row{Moments: moments.Moments{Visitors: d[1], Views: d[1]}}})
+			}
+			f := FirstView{Time: at(2, 10), OnTime: test.onTime, Imported: true}.WithHistory(steps)
+			if got := f.Start().Format("2.15"); got != test.want {
+				t.Errorf("%s, want %s", got, test.want)
+			}
+		})
 	}
 }

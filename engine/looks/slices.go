@@ -7,18 +7,14 @@ import (
 	"lifthouse/engine/moments"
 )
 
-// Window is a period of first views with equal shares.
-type Window struct {
-	From, To time.Time
-	period   int
-}
+// Window is a period of first views.
+type Window struct{ From, To time.Time }
 
-// LookWindows returns the periods of first views in a look. Changes of shares and broken weeks
-// divide them.
+// LookWindows returns the periods of first views in a look. Broken weeks divide them.
 func (a *Analysis) LookWindows(l Look) []Window {
 	var windows []Window
-	for _, p := range partsOf(a.Plan, a.inLooks(l.End)) {
-		windows = append(windows, Window{p.from, p.to, p.period})
+	for _, part := range a.inLooks(l.End) {
+		windows = append(windows, Window{part.from, part.to})
 	}
 	return windows
 }
@@ -35,29 +31,25 @@ type Slices struct {
 func NewSlices(a *Analysis) *Slices { return &Slices{of: a, data: map[string][]lookData{}} }
 
 // AddLook adds a look. large has the names of the slices with enough visitors, the most visited
-// first. rows returns the rows of a slice in each window of the look; nil: unknown, the slice is
+// first. rows returns the rows of a slice in the windows of the look; nil: unknown, the slice is
 // not in the look.
-func (c *Slices) AddLook(l Look, large []string, rows func(name string) [][]moments.Row) {
+func (c *Slices) AddLook(l Look, large []string, rows func(name string) []moments.Row) {
 	for _, name := range large {
 		if !slices.Contains(c.order, name) {
 			c.order = append(c.order, name)
 		}
 	}
-	windows := c.of.LookWindows(l)
 	for _, name := range c.order {
 		found := lookData{Look: l, Tau: c.of.Primary.Rows[l.Number-1][0].Tau}
-		var strata []stratum
-		for i, of := range rows(name) {
-			sum := map[key]moments.Moments{}
-			for _, r := range of {
-				if !r.ExposedBefore {
-					at := key{r.VariationID, r.MultiExposed}
-					sum[at] = sum[at].Merge(r.Moments)
-				}
+		sum := map[key]moments.Moments{}
+		for _, r := range rows(name) {
+			if !r.ExposedBefore {
+				at := keyOf(&r, 0)
+				sum[at] = sum[at].Merge(r.Moments)
 			}
-			s := stratumOf(&strata, windows[i].period)
-			s.addSigned(sum, 1, c.of.Plan.MultipleExposures)
 		}
+		var strata []stratum
+		addSigned(&strata, sum, 1, c.of.Plan.MultipleExposures, l.End)
 		for i := range strata {
 			data, visitors := samplesOf(c.of.Plan, &strata[i])
 			found.Strata, found.Visitors = append(found.Strata, data), found.Visitors+visitors

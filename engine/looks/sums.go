@@ -1,6 +1,7 @@
 package looks
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sort"
@@ -13,10 +14,10 @@ import (
 
 // SeriesCuts returns the times since which a daily series must be read (see newSums): the start
 // of each period of first views, and its end if the look or day ends later.
-func (s *Schedule) SeriesCuts(p *plan.Plan) []time.Time {
+func (s *Schedule) SeriesCuts() []time.Time {
 	var cuts []time.Time
 	add := func(end time.Time, spans []span) {
-		for _, part := range partsOf(p, spans) {
+		for _, part := range spans {
 			cuts = append(cuts, part.from)
 			if part.to.Before(end) {
 				cuts = append(cuts, part.to)
@@ -33,32 +34,6 @@ func (s *Schedule) SeriesCuts(p *plan.Plan) []time.Time {
 	return slices.CompactFunc(cuts, time.Time.Equal)
 }
 
-// part is a period of first views in one period of equal shares.
-type part struct {
-	span
-	period int // index
-}
-
-// partsOf divides periods of first views by the periods of equal shares.
-func partsOf(p *plan.Plan, spans []span) []part {
-	var parts []part
-	for _, s := range spans {
-		for i, period := range p.SharePeriods {
-			from, to := s.from, s.to
-			if period.Since.After(from) {
-				from = period.Since
-			}
-			if i+1 < len(p.SharePeriods) {
-				to = minTime(to, p.SharePeriods[i+1].Since)
-			}
-			if from.Before(to) {
-				parts = append(parts, part{span{from, to}, i})
-			}
-		}
-	}
-	return parts
-}
-
 // Sums are sums over the visitors of a subject for one goal. They are by period of the first
 // view, up to the end of any full day.
 type Sums struct {
@@ -72,10 +47,18 @@ type through struct {
 	sum map[key]moments.Moments
 }
 
-// key identifies visitors by the variation of their first view.
+// key identifies visitors by the variation and the period of equal shares of their first view, and by the day on which
+// they saw another variation.
 type key struct {
 	variation    int64
+	period       int
 	multiExposed bool
+	crossed      int64 // day, in days since 1970
+}
+
+// keyOf returns the key of a row.
+func keyOf(r *moments.Row, crossed int64) key {
+	return key{r.VariationID, r.Period, r.MultiExposed, crossed}
 }
 
 // newSums returns the sums. For each cut, steps has the daily series of the visitors whose
@@ -93,7 +76,7 @@ func cumulateSteps(steps []moments.Step) []through {
 	sum := map[key]moments.Moments{}
 	for i, step := range steps {
 		if !step.ExposedBefore {
-			at := key{step.VariationID, step.MultiExposed}
+			at := keyOf(&step.Row, step.Crossed)
 			sum[at] = sum[at].Merge(step.Moments)
 		}
 		if i+1 < len(steps) && steps[i+1].Bucket == step.Bucket {
@@ -121,34 +104,29 @@ type stratum struct {
 }
 
 // strataUntil returns the sums up to a time for some periods of first views, by period of equal
-// shares.
+// shares, in order.
 func (s *Sums) strataUntil(spans []span, end time.Time) []stratum {
 	var all []stratum
-	for _, part := range partsOf(s.plan, spans) {
-		into := stratumOf(&all, part.period)
-		into.addSigned(s.sumsSince(part.from, end), 1, s.plan.MultipleExposures)
+	for _, part := range spans {
+		addSigned(&all, s.sumsSince(part.from, end), 1, s.plan.MultipleExposures, end)
 		if part.to.Before(end) {
-			into.addSigned(s.sumsSince(part.to, end), -1, s.plan.MultipleExposures)
+			addSigned(&all, s.sumsSince(part.to, end), -1, s.plan.MultipleExposures, end)
 		}
 	}
 	return all
 }
 
-// stratumOf returns the stratum of a period, and adds it if it is missing.
-func stratumOf(all *[]stratum, period int) *stratum {
-	at := slices.IndexFunc(*all, func(s stratum) bool { return s.period == period })
-	if at < 0 {
-		at = len(*all)
-		*all = append(*all, stratum{period, map[int64]moments.Moments{}, map[int64]int64{}})
-	}
-	return &(*all)[at]
-}
-
-// addSigned adds sums, or subtracts them.
-func (s *stratum) addSigned(sum map[key]moments.Moments, sign int64, rule string) {
+// addSigned adds sums to the strata of their periods, or subtracts them. If the rule excludes multi-exposed visitors,
+// they are those who saw another variation before the end.
+func addSigned(all *[]stratum, sum map[key]moments.Moments, sign int64, rule string, end time.Time) {
 	for at, m := range sum {
+		i, found := slices.BinarySearchFunc(*all, at.period, func(s stratum, period int) int { return cmp.Compare(s.period, period) })
+		if !found {
+			*all = slices.Insert(*all, i, stratum{at.period, map[int64]moments.Moments{}, map[int64]int64{}})
+		}
+		s := &(*all)[i]
 		s.firstViews[at.variation] += sign * m.Visitors
-		if at.multiExposed && rule == catalogue.ExcludeMultiExposed {
+		if at.multiExposed && rule == catalogue.ExcludeMultiExposed && at.crossed < end.Unix()/int64(day/time.Second) {
 			continue
 		}
 		counted, has := s.counted[at.variation]

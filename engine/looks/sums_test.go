@@ -15,17 +15,20 @@ import (
 
 // visitor has the days of a visitor's first view and goals, in hours since March 2.
 type visitor struct {
-	variation    int64
-	multiExposed bool
-	first        int
-	goals        []int
+	variation int64
+	crossed   int // 0: never
+	first     int
+	goals     []int
 }
 
 // randomVisitors returns visitors of variations 0 to 2 over 24 days.
 func randomVisitors(r *rand.Rand) []visitor {
 	all := make([]visitor, 400)
 	for i := range all {
-		all[i] = visitor{variation: r.Int64N(3), multiExposed: r.IntN(20) == 0, first: r.IntN(24 * 24)}
+		all[i] = visitor{variation: r.Int64N(3), first: r.IntN(24 * 24)}
+		if r.IntN(20) == 0 {
+			all[i].crossed = all[i].first + 1 + r.IntN(400)
+		}
 		for range r.IntN(3) {
 			all[i].goals = append(all[i].goals, all[i].first+r.IntN(200))
 		}
@@ -36,7 +39,7 @@ func randomVisitors(r *rand.Rand) []visitor {
 func hour(h int) time.Time { return at(2, 0).Add(time.Duration(h) * time.Hour) }
 
 // stepsSince returns the daily series of the visitors whose first view is at or after a cut.
-func stepsSince(all []visitor, cut time.Time) []moments.Step {
+func stepsSince(p *plan.Plan, all []visitor, cut time.Time) []moments.Step {
 	add := map[int64]map[key]*moments.Moments{}
 	of := func(h int, at key) *moments.Moments {
 		bucket := hour(h).UnixMilli() / day.Milliseconds()
@@ -53,7 +56,10 @@ func stepsSince(all []visitor, cut time.Time) []moments.Step {
 		if hour(v.first).Before(cut) {
 			continue
 		}
-		at := key{v.variation, v.multiExposed}
+		at := key{variation: v.variation, period: plan.PeriodAt(p.SharePeriods, hour(v.first)), multiExposed: v.crossed != 0}
+		if at.multiExposed {
+			at.crossed = hour(v.crossed).UnixMilli() / day.Milliseconds()
+		}
 		of(v.first, at).Visitors++
 		if len(v.goals) > 0 {
 			of(slices.Min(v.goals), at).Converted++
@@ -62,7 +68,9 @@ func stepsSince(all []visitor, cut time.Time) []moments.Step {
 	var steps []moments.Step
 	for bucket, of := range add {
 		for at, m := range of {
-			steps = append(steps, moments.Step{Bucket: bucket, Row: moments.Row{RowKey: moments.RowKey{VariationID: at.variation, MultiExposed: at.multiExposed}, Moments: *m}})
+			steps = append(steps, moments.Step{Bucket: bucket, Crossed: at.crossed, Row: moments.Row{
+				RowKey: moments.RowKey{VariationID: at.variation, MultiExposed: at.multiExposed, Period: at.period}, Moments: *m,
+			}})
 		}
 	}
 	slices.SortFunc(steps, func(a, b moments.Step) int { return int(a.Bucket - b.Bucket) })
@@ -82,11 +90,11 @@ func TestStrataEqualTheFold(t *testing.T) {
 			Variations:        []plan.Variation{{ID: 0}, {ID: 1}, {ID: 2}},
 		}
 		p.Rules.LookRules = plan.LookRules{PlannedDays: 28, Maturity: 0}
-		s := NewSchedule(p, FirstView{hour(10), hour(10)}, hour(24*25), hour(24*25), nil)
-		cuts := s.SeriesCuts(p)
+		s := NewSchedule(p, live(hour(10)), hour(24*25), hour(24*25), nil)
+		cuts := s.SeriesCuts()
 		steps := make([][]moments.Step, len(cuts))
 		for i, cut := range cuts {
-			steps[i] = stepsSince(all, cut)
+			steps[i] = stepsSince(p, all, cut)
 		}
 		sums := newSums(p, cuts, steps)
 		check := func(spans []span, end time.Time) {
@@ -95,10 +103,10 @@ func TestStrataEqualTheFold(t *testing.T) {
 					var want stats.Rate
 					for _, v := range all {
 						first := hour(v.first)
-						in := slices.ContainsFunc(partsOf(p, spans), func(o part) bool {
-							return o.period == st.period && !first.Before(o.from) && first.Before(o.to)
-						})
-						if !in || !first.Before(end) || v.variation != id || v.multiExposed && p.MultipleExposures == catalogue.ExcludeMultiExposed {
+						in := plan.PeriodAt(p.SharePeriods, first) == st.period &&
+							slices.ContainsFunc(spans, func(o span) bool { return !first.Before(o.from) && first.Before(o.to) })
+						crossed := v.crossed != 0 && hour(v.crossed).Before(end) // a later view of another variation does not matter
+						if !in || !first.Before(end) || v.variation != id || crossed && p.MultipleExposures == catalogue.ExcludeMultiExposed {
 							continue
 						}
 						want.Visitors++

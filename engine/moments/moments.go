@@ -9,10 +9,9 @@ import (
 // Moments are exact sums over a set of visitors. Every number of a report is
 // computed from them. Money is in 1/schema.MoneyScale.
 type Moments struct {
-	Visitors    int64
-	SinceShares int64 // visitors first exposed since the current shares took effect
-	Recent      int64 // visitors first exposed in the last plan.RecentDays full days
-	Views       int64
+	Visitors int64
+	Recent   int64 // visitors first exposed in the last plan.RecentDays full days
+	Views    int64
 	Actions
 	Converted       int64 // visitors with at least one counted goal
 	Completed       int64 // visitors with at least one completion
@@ -50,10 +49,9 @@ func (m Moments) Subtract(o Moments) Moments { return m.combine(&o, -1) }
 // combine returns the sums plus sign times other sums.
 func (m *Moments) combine(o *Moments, sign int64) Moments {
 	return Moments{
-		Visitors:    m.Visitors + sign*o.Visitors,
-		SinceShares: m.SinceShares + sign*o.SinceShares,
-		Recent:      m.Recent + sign*o.Recent,
-		Views:       m.Views + sign*o.Views,
+		Visitors: m.Visitors + sign*o.Visitors,
+		Recent:   m.Recent + sign*o.Recent,
+		Views:    m.Views + sign*o.Views,
 		Actions: Actions{
 			Clicks:      m.Clicks + sign*o.Clicks,
 			Submits:     m.Submits + sign*o.Submits,

@@ -11,8 +11,15 @@ import (
 type RowKey struct {
 	VariationID   int64
 	Dimension     string
+	Period        int  // index of the period of equal shares of the first view, see plan.Plan.SharePeriods
 	ExposedBefore bool // active in the window, but first exposed before it
 	MultiExposed  bool // exposed to more than one variation
+}
+
+// withoutDimension returns the key of the same visitors with any value of the dimension.
+func (k RowKey) withoutDimension() RowKey {
+	k.Dimension = ""
+	return k
 }
 
 // Row holds the sums over the visitors of one segment.
@@ -24,7 +31,8 @@ type Row struct {
 
 // Step has the sums that one bucket adds to a cumulative report.
 type Step struct {
-	Bucket int64
+	Bucket  int64
+	Crossed int64 // of multi-exposed visitors: the bucket of the first view of another variation; only in steps of looks
 	Row
 }
 
@@ -60,7 +68,7 @@ func WithOthers(ranked, whole []Row, top int) []Row {
 	for _, others := range whole {
 		others.Others, others.Recent = true, 0
 		for i := range ranked[:kept] {
-			if r := &ranked[i]; r.VariationID == others.VariationID && r.MultiExposed == others.MultiExposed && r.ExposedBefore == others.ExposedBefore {
+			if r := &ranked[i]; r.RowKey.withoutDimension() == others.RowKey {
 				others.Moments = others.Subtract(r.Moments)
 			}
 		}

@@ -22,9 +22,8 @@ type Plan struct {
 	Goal              *catalogue.Goal  // nil: all goals count
 	Variations        []Variation      // control first
 	MultipleExposures string           // catalogue.ExcludeMultiExposed or FirstVariation
-	SharesSince       time.Time        // when the current shares took effect
 	ControlShare      int              // relative weight of variation 0, which may not be in the report
-	SharePeriods      []SharePeriod    // all periods of equal shares, in order
+	SharePeriods      []SharePeriod    // periods of equal shares, in order; with visitors, those since the first view
 	Runs              []catalogue.Run  // periods in which the subject was active; none: not known
 	Ended             bool             // no more events are expected
 	Running           bool             // events are expected
@@ -33,6 +32,10 @@ type Plan struct {
 	Allocation        float64          // share of all traffic that takes part, as a fraction
 	Goals             []catalogue.Goal // of the website, by id; only for a scorecard
 	Top               int              // number of dimension values with separate slices
+
+	// Crossings makes only views before the end of the window, or of a bucket of the series, expose a visitor to several
+	// variations. Looks have it: a later view must not move them.
+	Crossings bool
 
 	defaultMetric bool                  // the request names none
 	history       []catalogue.PlanSince // of the subject's declarations; empty: they never changed
@@ -43,7 +46,8 @@ type Variation struct {
 	ID      int64
 	Name    string
 	Control bool
-	Share   int // relative weight
+	Share   int  // relative weight
+	Added   bool // declared after the first accepted view: it has no looks
 }
 
 // OpenFrom and openTo replace the open ends of a window. They are the limits of
@@ -109,39 +113,72 @@ const equalShares = 0.015
 // defaultMultipleExposures returns the rule for multi-exposed visitors: exclude
 // if the expected shares are equal. With unequal shares, exclusion would bias
 // the comparison.
-func defaultMultipleExposures(p *Plan) string {
-	taken := slices.DeleteFunc(p.ExpectedShares(), func(share float64) bool { return share == 0 })
+func defaultMultipleExposures(shares []float64) string {
+	taken := slices.DeleteFunc(slices.Clone(shares), func(share float64) bool { return share == 0 })
 	if len(taken) > 0 && slices.Max(taken)-slices.Min(taken) <= equalShares {
 		return catalogue.ExcludeMultiExposed
 	}
 	return catalogue.FirstVariation
 }
 
-// TrafficSplit returns the configured split of the traffic and its variation ids.
-// Variation 0 is first, even if it is not in the report.
-func (p *Plan) TrafficSplit() (stats.Split, []int64) {
-	split, ids := stats.Split{Control: float64(p.ControlShare)}, []int64{0}
+// SplitOrder returns the ids of the variations in the order of a split of the traffic. Variation 0 is first, even if it
+// is not in the report.
+func (p *Plan) SplitOrder() []int64 {
+	ids := []int64{0}
 	for _, v := range p.Variations {
 		if v.ID != 0 {
-			split.Variations = append(split.Variations, float64(v.Share))
 			ids = append(ids, v.ID)
 		}
 	}
-	return split, ids
+	return ids
+}
+
+// ObservedSplit returns the visitors in a period of equal shares, in the order of SplitOrder, with the split of the
+// period. visitors returns those whose first view is of a variation.
+func (p *Plan) ObservedSplit(period int, visitors func(variation int64) int64) stats.SharePeriod {
+	shares, rest := p.SharePeriods[period].Shares, 1.0
+	found := stats.SharePeriod{Split: stats.Split{Control: 0}, Observed: []int64{visitors(0)}}
+	for i, v := range p.Variations {
+		if v.ID == 0 {
+			found.Split.Control, rest = 100*shares[i], 1-shares[i]
+		}
+	}
+	for i, v := range p.Variations {
+		if v.ID != 0 {
+			found.Split.Variations = append(found.Split.Variations, shares[i]/max(rest, 1e-300))
+			found.Observed = append(found.Observed, visitors(v.ID))
+		}
+	}
+	return found
 }
 
 // ExpectedShares returns the expected share of the traffic of each variation.
 // All shares are 0 if the configured shares are invalid.
 func (p *Plan) ExpectedShares() []float64 {
-	split, ids := p.TrafficSplit()
-	expected := split.ExpectedShares()
-	shares := make([]float64, len(p.Variations))
-	for i, v := range p.Variations {
-		if at := slices.Index(ids, v.ID); at < len(expected) {
-			shares[i] = expected[at]
+	shares := catalogue.Shares{0: p.ControlShare}
+	for _, v := range p.Variations {
+		if v.ID != 0 {
+			shares[v.ID] = v.Share
 		}
 	}
-	return shares
+	return p.dividedShares(shares)
+}
+
+// dividedShares returns the fraction of the traffic of each variation under some shares.
+func (p *Plan) dividedShares(shares catalogue.Shares) []float64 {
+	ids := p.SplitOrder()
+	split := stats.Split{Control: float64(shares[0])}
+	for _, id := range ids[1:] {
+		split.Variations = append(split.Variations, float64(shares[id]))
+	}
+	expected := split.ExpectedShares()
+	divided := make([]float64, len(p.Variations))
+	for i, v := range p.Variations {
+		if at := slices.Index(ids, v.ID); at < len(expected) {
+			divided[i] = expected[at]
+		}
+	}
+	return divided
 }
 
 // RecentDays is the number of full days from which the visitors per day are estimated. They end
@@ -237,8 +274,9 @@ type Declared struct {
 }
 
 // setDeclared sets everything that the plan of a campaign or an experiment declares, except its
-// primary goal. The variations must already be set.
-func (p *Plan) setDeclared(d catalogue.Plan) {
+// primary goal. The variations must already be set. shares are those that decide the default rule for multi-exposed
+// visitors.
+func (p *Plan) setDeclared(d catalogue.Plan, shares []float64) {
 	p.Rules = Rules{
 		Compare: true, Methodology: d.Methodology, SignificanceLevel: d.SignificanceLevel,
 		Power: d.Power, MDE: d.MDE, Prior: priorOf(&d), LookRules: lookRules(&d.LookPlan),
@@ -252,21 +290,30 @@ func (p *Plan) setDeclared(d catalogue.Plan) {
 	if p.defaultMetric {
 		p.Metric = metric
 	}
-	p.MultipleExposures = cmp.Or(d.MultipleExposures, defaultMultipleExposures(p))
+	p.MultipleExposures = cmp.Or(d.MultipleExposures, defaultMultipleExposures(shares))
 }
 
-// PlanChanged reports whether the plan of the subject ever changed. If so, the rules
-// of the report depend on the time of the first view, see AsOf.
-func (p *Plan) PlanChanged() bool { return len(p.history) > 0 }
-
-// AsOf returns the plan with the rules and the primary goal that were in force when the first
-// view was accepted. Later changes must not move the looks, because people may make them after
-// seeing the results.
-func (p *Plan) AsOf(firstView time.Time) *Plan {
-	first, now := catalogue.PlanAt(p.history, firstView), p.Declared.plan
+// AsOf returns the plan with the rules, the primary goal and the shares that were in force when the first view was
+// accepted. Later changes must not move the looks, because people may make them after seeing the results. Variations
+// that had no share then are Added. Shares that were replaced before the first view, at its own time, do not matter.
+func (p *Plan) AsOf(viewed, accepted time.Time) *Plan {
+	if !p.Rules.Compare {
+		return p
+	}
+	now := p.Declared.plan
 	now.ValueCap = p.Declared.Cap
-	asOf := *p
-	asOf.setDeclared(first)
+	first := now
+	if len(p.history) > 0 {
+		first = catalogue.PlanAt(p.history, accepted)
+	}
+	asOf, shares := *p, p.SharePeriods[PeriodAt(p.SharePeriods, accepted)].Shares
+	asOf.setDeclared(first, shares)
+	asOf.Variations = slices.Clone(p.Variations)
+	for i := range asOf.Variations {
+		asOf.Variations[i].Added = i > 0 && shares[i] == 0 && slices.Max(shares) > 0
+	}
+	asOf.SharePeriods = slices.Clone(p.SharePeriods[PeriodAt(p.SharePeriods, viewed):])
+	asOf.SharePeriods[0].Since = OpenFrom
 	asOf.Declared.GoalID, asOf.Declared.Cap = first.PrimaryGoalID, first.ValueCap
 	if asOf.Goal != nil && asOf.Goal.ID == first.PrimaryGoalID && asOf.Request.Cap == nil {
 		asOf.Cap = first.ValueCap
@@ -299,8 +346,16 @@ func (p *Plan) OfAll() *Plan {
 	return &all
 }
 
+// SharesSince returns when the current shares took effect; OpenFrom: they never changed.
+func (p *Plan) SharesSince() time.Time {
+	if n := len(p.SharePeriods); n > 0 {
+		return p.SharePeriods[n-1].Since
+	}
+	return OpenFrom
+}
+
 // HasEarlierShares reports whether the window starts before the current shares took effect.
-func (p *Plan) HasEarlierShares() bool { return p.SharesSince.After(p.WindowStart()) }
+func (p *Plan) HasEarlierShares() bool { return p.SharesSince().After(p.WindowStart()) }
 
 // DeclaredPlan returns the plan of the declared question's daily series, for visitors first
 // exposed since a time.
@@ -311,6 +366,6 @@ func (p *Plan) DeclaredPlan(since time.Time) *Plan {
 	if id := p.Declared.GoalID; id != 0 {
 		declared.Goal = &catalogue.Goal{ID: id}
 	}
-	declared.Filters = query.Filters{From: since}
+	declared.Filters, declared.Crossings = query.Filters{From: since}, true
 	return &declared
 }

@@ -146,7 +146,7 @@ func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
 	}
 	setControlAndShares(p, c.ControlShare, c.ShareHistory[0])
 	p.history = c.PlanHistory[0]
-	p.setDeclared(c.DeclaredPlan(nil))
+	p.setDeclared(c.DeclaredPlan(nil), p.ExpectedShares())
 }
 
 // ofWidget sets the variations of a widget itself. No visitor is excluded, and there is no
@@ -154,7 +154,6 @@ func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
 func ofWidget(p *Plan, w *catalogue.LiveWidget) {
 	p.Rules = widgetRules
 	p.MultipleExposures = catalogue.FirstVariation
-	p.SharesSince = OpenFrom
 	for _, v := range widgetVariations(w.Variations) {
 		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
 	}
@@ -169,7 +168,7 @@ func ofExperiment(p *Plan, w *catalogue.LiveWidget, e *catalogue.Experiment) {
 	}
 	setControlAndShares(p, e.ControlShare, w.ShareHistory[e.ID])
 	p.history = w.PlanHistory[e.ID]
-	p.setDeclared(e.DeclaredPlan(w.PrimaryGoalID, nil))
+	p.setDeclared(e.DeclaredPlan(w.PrimaryGoalID, nil), p.ExpectedShares())
 }
 
 func widgetVariations(declared []catalogue.WidgetVariation) []catalogue.WidgetVariation {
@@ -189,33 +188,13 @@ func setControlAndShares(p *Plan, controlShare int, history []catalogue.SharesSi
 	if len(p.Variations) > 0 {
 		p.Variations[0].Control = true
 	}
-	p.SharesSince = OpenFrom
-	if n := len(history); n > 1 {
-		p.SharesSince = history[n-1].Since
+	for _, since := range history {
+		p.SharePeriods = append(p.SharePeriods, SharePeriod{Since: since.Since, Shares: p.dividedShares(since.Shares)})
 	}
-	p.SharePeriods = []SharePeriod{{Since: OpenFrom, Shares: p.ExpectedShares()}}
-	for i, since := range history {
-		period := SharePeriod{Since: since.Since, Shares: make([]float64, len(p.Variations))}
-		total := 0
-		for _, v := range p.Variations {
-			if v.ID != 0 {
-				total += since.Shares[v.ID]
-			}
-		}
-		for at, v := range p.Variations {
-			switch {
-			case v.ID == 0:
-				period.Shares[at] = float64(since.Shares[0]) / 100
-			case total > 0:
-				period.Shares[at] = float64(100-since.Shares[0]) / 100 * float64(since.Shares[v.ID]) / float64(total)
-			}
-		}
-		if i == 0 {
-			period.Since = OpenFrom
-			p.SharePeriods = p.SharePeriods[:0]
-		}
-		p.SharePeriods = append(p.SharePeriods, period)
+	if len(history) == 0 {
+		p.SharePeriods = []SharePeriod{{Shares: p.ExpectedShares()}}
 	}
+	p.SharePeriods[0].Since = OpenFrom
 }
 
 // SharePeriod is a period of equal shares, as fractions in the order of the variations. It ends
@@ -223,4 +202,13 @@ func setControlAndShares(p *Plan, controlShare int, history []catalogue.SharesSi
 type SharePeriod struct {
 	Since  time.Time
 	Shares []float64
+}
+
+// PeriodAt returns the index of the period in force at a time.
+func PeriodAt(periods []SharePeriod, at time.Time) int {
+	i := len(periods) - 1
+	for i > 0 && periods[i].Since.After(at) {
+		i--
+	}
+	return i
 }

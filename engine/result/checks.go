@@ -29,6 +29,9 @@ const (
 	warningFewValues               WarningCode = "FEW_VALUES"
 	warningPlanChanged             WarningCode = "PLAN_CHANGED"
 	warningSharesChanged           WarningCode = "SHARES_CHANGED"
+	warningEarlyViews              WarningCode = "EARLY_VIEWS"
+	warningEmptyDays               WarningCode = "DAYS_WITHOUT_VISITORS"
+	warningEmptyVariation          WarningCode = "VARIATION_WITHOUT_VISITORS"
 )
 
 func (c *sliceSums) runChecks(plan *plan.Plan, found *moments.Rows) Checks {
@@ -72,7 +75,7 @@ func (c *sliceSums) runChecks(plan *plan.Plan, found *moments.Rows) Checks {
 		warn(warningPlanChanged, "the catalogue declares another %s since the first view; results use what was declared before it", strings.Join(changed, ", "))
 	}
 	if plan.HasEarlierShares() {
-		warn(warningSharesChanged, "the shares changed at %s; earlier visitors were split differently", query.FormatInstant(plan.SharesSince))
+		warn(warningSharesChanged, "the shares changed at %s; comparisons are made within each period of equal shares", query.FormatInstant(plan.SharesSince()))
 	}
 	return checks
 }
@@ -111,18 +114,16 @@ func (c *CapCheck) InWords() string {
 }
 
 func (c *sliceSums) sampleRatio(plan *plan.Plan) *SampleRatio {
-	split, ids := plan.TrafficSplit()
-	observed := make([]int64, len(ids))
-	for i, id := range ids {
-		observed[i] = c.firstViews[id].sinceShares
+	var periods []stats.SharePeriod
+	for i := range plan.SharePeriods {
+		periods = append(periods, plan.ObservedSplit(i, func(variation int64) int64 { return c.firstViews[variation].periods[i] }))
 	}
-	check := stats.SampleRatioMismatch([]stats.SharePeriod{{Split: split, Observed: observed}})
+	check := stats.SampleRatioMismatch(periods)
 	shown := &SampleRatio{PValue: check.PValue, Expected: []float64{}, Observed: []int64{}, Mismatch: check.Mismatch, Reason: check.Reason}
+	ids := plan.SplitOrder()
 	for _, v := range plan.Variations { // in the order of the report
-		at := slices.Index(ids, v.ID)
-		shown.Observed = append(shown.Observed, observed[at])
-		if len(check.Expected) > at {
-			shown.Expected = append(shown.Expected, check.Expected[at])
+		if at := slices.Index(ids, v.ID); at < len(check.Observed) {
+			shown.Observed, shown.Expected = append(shown.Observed, check.Observed[at]), append(shown.Expected, check.Expected[at])
 		}
 	}
 	return shown

@@ -121,7 +121,7 @@ func (j *sliceResult) conclusionText(p *plan.Plan, a *looks.Analysis) string {
 		return "There was no look yet" + whenNext(a) + "."
 	default:
 	}
-	last := &a.Looks[len(a.Looks)-1]
+	last := a.LastLook()
 	return fmt.Sprintf("No variation differed significantly from %s at look %d on %s%s.", j.Variations[0].Name, last.Number, lastDay(last.End), whenNext(a))
 }
 

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,6 +48,7 @@ func newGuardrail(g *plan.Guardrail, a *looks.Analysis, guardrail, treatment int
 		}
 		switch {
 		case in == nil:
+			shown.Reason = cmp.Or(shown.Reason, last.Reason, last.Lift.Reason, last.Difference.Reason)
 		case !g.Down:
 			shown.Lower = in.Lower
 		case in.Upper != nil:
@@ -289,7 +291,7 @@ func (d *decider) noWinner() *Decision {
 	text := fmt.Sprintf("No winner after %d days", rows[0].Days)
 	var ruled []string
 	for i := range rows {
-		in := rows[i].Lift.Interval
+		in := d.looks.Primary.LastLook(i).Lift.Interval
 		if in == nil {
 			continue
 		}

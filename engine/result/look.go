@@ -48,10 +48,14 @@ func NewSequential(r *looks.Row, missing stats.Reason) *Sequential {
 
 // nextLook returns the next look of a running subject, or nil.
 func nextLook(a *looks.Analysis) *NextLook {
-	if a == nil || a.Next.IsZero() {
+	if a == nil {
 		return nil
 	}
-	return &NextLook{Number: len(a.Looks) + 1, End: a.Next, PublishedAt: a.Next.Add(a.Plan.Rules.Maturity)}
+	number, end := a.NextAfter(time.Now())
+	if end.IsZero() {
+		return nil
+	}
+	return &NextLook{Number: number, End: end, PublishedAt: end.Add(a.Plan.Rules.Maturity)}
 }
 
 // isDescriptive reports whether a report is not about the declared question and all visitors.

@@ -29,6 +29,7 @@ var explanations = map[stats.Reason]string{
 	stats.ReasonLevel100:                      "at significance level 100 no result is significant and there are no intervals",
 	stats.ReasonTooEarly:                      "there was no look yet",
 	stats.ReasonNotDeclared:                   "only the primary metric of all visitors has looks",
+	stats.ReasonPlanChanged:                   "the variation was added after the first view, so it has no looks",
 	stats.ReasonLiftImpossible:                "the planned lift would exceed a rate of 100 %",
 	stats.ReasonSampleRatioMismatch:           "the split of the visitors does not match the configured shares (sample ratio mismatch)",
 	stats.ReasonNotSignificantAcrossBreakdown: "the effect is not significant after correction for the number of values in the breakdown",

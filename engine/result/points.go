@@ -19,7 +19,7 @@ func CumulateSteps(p *plan.Plan, steps []moments.Step) []Point {
 	sums := map[moments.RowKey]moments.Row{}
 	for bucket, i := first, 0; bucket <= last; bucket++ {
 		for ; i < len(steps) && steps[i].Bucket == bucket; i++ {
-			key := moments.RowKey{VariationID: steps[i].VariationID, MultiExposed: steps[i].MultiExposed}
+			key := steps[i].RowKey
 			sums[key] = moments.Row{RowKey: key, Moments: sums[key].Merge(steps[i].Moments)}
 		}
 		through[bucket-first] = sumRows(slices.Collect(maps.Values(sums)), p.MultipleExposures)

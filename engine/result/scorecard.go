@@ -226,7 +226,7 @@ func (r *ScorecardRow) requiredVisitors(p *plan.Plan, a *looks.Analysis) *int64 
 	if r.guardrail < 0 || a == nil || isDescriptive(p) {
 		return nil
 	}
-	size, reason := r.result.sampleSize(r.plan, perDay(&r.result.total, a.FirstView.Time, r.through))
+	size, reason := r.result.sampleSize(r.plan, perDay(&r.result.total, a.FirstView.Start(), r.through))
 	if reason != "" {
 		return nil
 	}

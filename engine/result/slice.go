@@ -21,9 +21,10 @@ func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 	result := all.computeResults(plan, found)
 	result.Checks.Outliers = outliersCheck(found.Outliers, result.Totals.GoalsReached)
 	result.keepMismatch(plan, a)
+	result.checkDays(plan, a)
 	result.setConclusion(plan, a)
 	if a != nil {
-		result.Power = result.computePower(plan, a.FirstView.Time, found.Through)
+		result.Power = result.computePower(plan, a.FirstView.Start(), found.Through)
 	}
 	results := &Report{
 		Methodology:       plan.Rules.Methodology,
@@ -68,8 +69,9 @@ func optionalTime(t time.Time) *time.Time {
 // sliceSums holds the sums over all visitors, or over the visitors with one value of
 // the dimension.
 type sliceSums struct {
-	counted       map[int64]moments.Moments // by variation, including unknown ones
-	firstViews    map[int64]firstViews      // by first variation, before exclusion
+	counted       map[int64]moments.Moments   // by variation, including unknown ones
+	periods       []map[int64]moments.Moments // the same, by period of equal shares
+	firstViews    map[int64]firstViews        // by first variation, before exclusion
 	multiExposed  int64
 	exposedBefore int64
 }
@@ -77,8 +79,8 @@ type sliceSums struct {
 // firstViews counts the visitors whose first view was of a given variation.
 type firstViews struct {
 	visitors     int64
-	sinceShares  int64 // first exposed since the current shares took effect
-	multiExposed int64 // multi-exposed visitors
+	periods      map[int]int64 // visitors by period of equal shares
+	multiExposed int64
 }
 
 // sumRows adds up rows. If the rule excludes multi-exposed visitors, the counted moments omit
@@ -92,7 +94,10 @@ func sumRows(rows []moments.Row, rule string) sliceSums {
 		}
 		arrived := c.firstViews[r.VariationID]
 		arrived.visitors += r.Visitors
-		arrived.sinceShares += r.SinceShares
+		if arrived.periods == nil {
+			arrived.periods = map[int]int64{}
+		}
+		arrived.periods[r.Period] += r.Visitors
 		if r.MultiExposed {
 			c.multiExposed += r.Visitors
 			arrived.multiExposed += r.Visitors
@@ -102,6 +107,10 @@ func sumRows(rows []moments.Row, rule string) sliceSums {
 			continue
 		}
 		c.counted[r.VariationID] = c.counted[r.VariationID].Merge(r.Moments)
+		for len(c.periods) <= r.Period {
+			c.periods = append(c.periods, map[int64]moments.Moments{})
+		}
+		c.periods[r.Period][r.VariationID] = c.periods[r.Period][r.VariationID].Merge(r.Moments)
 	}
 	return c
 }
@@ -149,12 +158,34 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 	}
 	capped := j.total.WithCappedValues()
 	options.NonNegative = looks.NeverNegative(&capped, plan.Metric)
-	j.comparisons = stats.Compare(samples[0], samples[1:], options)
+	if periods := c.periodSamples(plan); len(periods) > 1 {
+		j.comparisons = stats.ComparePeriods(samples, periods, options)
+	} else {
+		j.comparisons = stats.Compare(samples[0], samples[1:], options)
+	}
 	for i, comparison := range j.comparisons {
 		j.Variations[i+1].Comparison = NewComparison(comparison)
 	}
 	j.control = samples[0]
 	return j
+}
+
+// periodSamples returns the samples of each period of equal shares with visitors.
+func (c *sliceSums) periodSamples(p *plan.Plan) []stats.Period {
+	var periods []stats.Period
+	for i, counted := range c.periods {
+		period := stats.Period{Shares: p.SharePeriods[i].Shares}
+		var visitors int64
+		for _, v := range p.Variations {
+			m := counted[v.ID]
+			visitors += m.Visitors
+			period.Samples = append(period.Samples, looks.SampleOf(&m, p.Metric))
+		}
+		if visitors > 0 {
+			periods = append(periods, period)
+		}
+	}
+	return periods
 }
 
 func statsOptions(p *plan.Plan) stats.Options {
@@ -182,9 +213,9 @@ func (j *sliceResult) computePower(p *plan.Plan, first, through time.Time) *Powe
 
 // sampleSize returns the sample size calculation for the metric and the planned looks.
 func (j *sliceResult) sampleSize(p *plan.Plan, daily float64) (*stats.SampleSize, stats.Reason) {
-	o, capped := statsOptions(p), j.total.WithCappedValues()
+	o := statsOptions(p)
 	return stats.NewSampleSize(stats.SamplePlan{
-		Control: j.control, NonNegative: looks.NeverNegative(&capped, p.Metric), Shares: o.Shares, Looks: plannedLooks(p, daily),
+		Control: j.control, Shares: o.Shares, Looks: plannedLooks(p, daily),
 		Power: float64(p.Rules.Power) / 100, Prior: o.Prior,
 	}, stats.NewLookDesign(o.Alpha(), o.Shares))
 }

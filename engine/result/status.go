@@ -40,7 +40,7 @@ func NewStatus(r *Report, a *looks.Analysis) *Status {
 		}
 	}
 	if r.NewestEvent != nil && a != nil {
-		s.first, s.newest = a.FirstView.Time, *r.NewestEvent
+		s.first, s.newest = a.FirstView.Start(), *r.NewestEvent
 	}
 	if v := r.leadingVariation(); v != nil {
 		s.Variation, s.Lift = &v.ID, &Effect{Value: v.Comparison.Improvement.Value, Observed: v.Comparison.Improvement.Observed, Reason: v.Comparison.Improvement.Reason}

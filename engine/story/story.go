@@ -41,8 +41,9 @@ type Line struct {
 }
 
 // ExplainEvents explains all stored events of one visitor, including copies. It returns a chapter for each
-// campaign, widget and experiment, and one for the unattributed goals of each website.
-func ExplainEvents(events []Event, known *catalogue.Snapshot) []Chapter {
+// campaign, widget and experiment, and one for the unattributed goals of each website. asOf returns a plan as it was in
+// force at the first view of its subject.
+func ExplainEvents(events []Event, known *catalogue.Snapshot, asOf func(*plan.Plan) *plan.Plan) []Chapter {
 	bySubject, copies := map[plan.Subject][]Event{}, map[plan.Subject][]Line{}
 	first := map[identity]Event{}
 	for _, e := range slices.SortedStableFunc(slices.Values(events), func(a, b Event) int { return a.AcceptedAt.Compare(b.AcceptedAt) }) {
@@ -59,7 +60,7 @@ func ExplainEvents(events []Event, known *catalogue.Snapshot) []Chapter {
 		if subject.Kind != schema.SubjectNone {
 			own = append(own, attributedTo(subject, own, bySubject, first)...)
 			slices.SortStableFunc(own, inOrder)
-			c := newNarrator(subject, own, known).buildChapter(own)
+			c := newNarrator(subject, own, known, asOf).buildChapter(own)
 			c.Lines = append(c.Lines, copies[subject]...)
 			chapters = append(chapters, c)
 			continue
@@ -144,11 +145,11 @@ type narrator struct {
 	excluded string // why the visitor is not in the report; empty: the visitor is
 }
 
-func newNarrator(subject plan.Subject, own []Event, known *catalogue.Snapshot) *narrator {
+func newNarrator(subject plan.Subject, own []Event, known *catalogue.Snapshot, asOf func(*plan.Plan) *plan.Plan) *narrator {
 	account, _ := known.AccountOfWebsite(subject.WebsiteID)
 	n := &narrator{subject: subject, owned: known.AccountResources(account)}
 	if p, err := plan.New(subject.ResultsRequest(account), n.owned); err == nil {
-		n.plan = p
+		n.plan = asOf(p)
 	} else {
 		named := catalogue.NewEventNames()
 		named.AddRows(&schema.Event{WebsiteID: subject.WebsiteID, Subject: subject.Kind, SubjectID: subject.ID, ExperimentID: subject.ExperimentID}, 1)

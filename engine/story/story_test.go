@@ -112,7 +112,7 @@ func TestStoriesAddUpToReports(t *testing.T) {
 		}
 		stories := map[plan.Subject][]story.Chapter{}
 		for visitor := range uint64(120) {
-			for _, chapter := range story.ExplainEvents(storedOf(t, conn, visitor), c.Snapshot()) {
+			for _, chapter := range story.ExplainEvents(storedOf(t, conn, visitor), c.Snapshot(), e.AsOfFirstView) {
 				stories[chapter.Subject] = append(stories[chapter.Subject], chapter)
 			}
 		}

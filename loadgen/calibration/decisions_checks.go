@@ -220,7 +220,7 @@ func (c *campaign) breakdownScenario(cellShares []float64, lifts ...float64) sce
 		cells := looks.NewSlices(a)
 		for week, look := range a.Looks {
 			found := &moments.Rows{Whole: rows[week], Slices: rows[week]}
-			cells.AddLook(look, result.LargeSlices(l.plan, found), func(name string) [][]moments.Row { return [][]moments.Row{result.RowsOfSlice(found, name)} })
+			cells.AddLook(look, result.LargeSlices(l.plan, found), func(name string) []moments.Row { return result.RowsOfSlice(found, name) })
 		}
 		for _, cell := range l.analyzer.AnalyzeBreakdown(cells) {
 			var without looks.Question // results without the treatments that have an effect

@@ -78,7 +78,7 @@ func (c *campaign) declaredMethodology() string {
 
 // sampleSize returns the required sample of the campaign.
 func (c *campaign) sampleSize() *stats.SampleSize {
-	p := stats.SamplePlan{Control: c.expectedSample(), NonNegative: c.revenue, Shares: c.shares, Looks: weeksToPlan, Power: decisionPower}
+	p := stats.SamplePlan{Control: c.expectedSample(), Shares: c.shares, Looks: weeksToPlan, Power: decisionPower}
 	if c.bayesian {
 		p.Prior = stats.DefaultPrior(c.mde)
 	}
@@ -263,6 +263,9 @@ func (l *life) addTotals(goal int64, variation, first, arrives int, t totals, mu
 	a := arrival{first: first, arrives: arrives}
 	a.Bucket = startOfDay(first).UnixMilli() / day.Milliseconds()
 	a.VariationID, a.MultiExposed, a.Moments = int64(variation), multiExposed, t.toMoments()
+	if a.Period = plan.PeriodAt(l.plan.SharePeriods, startOfDay(first)); multiExposed {
+		a.Crossed = startOfDay(arrives).UnixMilli() / day.Milliseconds()
+	}
 	l.series[goal] = append(l.series[goal], a)
 }
 
@@ -286,7 +289,7 @@ func (t totals) toMoments() moments.Moments {
 	m := moments.NoMoments()
 	m.Visitors, m.Views, m.Converted = t.visitors, t.visitors, t.converted
 	m.Goals = stats.Sums{Sum: big.NewInt(t.converted), Squares: big.NewInt(t.converted)}
-	m.Value = moments.Amounts{Sums: stats.Sums{Sum: amount(t.sum, scale), Squares: amount(t.squares, scale*scale)}, Nonzero: t.converted}
+	m.Value = moments.Amounts{Sums: stats.Sums{Sum: amount(t.sum, scale), Squares: amount(t.squares, scale*scale)}, Nonzero: t.converted, Negative: t.negative}
 	return m
 }
 
@@ -314,7 +317,7 @@ func (l *life) newestEvent(now time.Time) time.Time {
 
 func (l *life) newSchedule(now time.Time) *looks.Schedule {
 	first := noon.Add(time.Minute)
-	return looks.NewSchedule(l.plan.DeclaredPlan(time.Time{}), looks.FirstView{Time: first, Accepted: first}, now, l.newestEvent(now), l.recorded)
+	return looks.NewSchedule(l.plan.DeclaredPlan(time.Time{}), looks.FirstView{Time: first, OnTime: first, Accepted: first}, now, l.newestEvent(now), l.recorded)
 }
 
 // analyzeLooks returns the findings of the looks, based on what the store has at a time.

@@ -159,7 +159,7 @@ CREATE TABLE IF NOT EXISTS facts_local ON CLUSTER `lift-1`
     `first_day` Date32 MATERIALIZED toDate32(first_time) COMMENT 'cheaper to read than the time',
     `since_ms` UInt64 COMMENT 'time of the goal event, or of the last event of the visitor, in milliseconds after first_time' CODEC(T64, LZ4),
     `number` UInt32 COMMENT 'of a goal event among those of the visitor and goal, from 1; of a position: number of the refresh; its visitor_id is random' CODEC(T64, LZ4),
-    `multi_exposed_at` DateTime64(3, 'UTC') COMMENT 'time of the first view of another variation; 1970: none' CODEC(ZSTD(1)),
+    `multi_exposed_at` DateTime64(3, 'UTC') COMMENT 'time of the visitor\'s first view of another variation; 1970: none' CODEC(ZSTD(1)),
     `seen` UInt32 COMMENT 'of a visitor: number of events of the subject that the row is made of' CODEC(T64, LZ4),
     `digest` UInt64 COMMENT 'XOR of their hashes',
     `views` UInt32 CODEC(T64, LZ4),
@@ -176,7 +176,7 @@ CREATE TABLE IF NOT EXISTS facts_local ON CLUSTER `lift-1`
     `value_before` Int64 COMMENT 'sum over the earlier events of the visitor and goal',
     `profit_before` Int64,
     `extra_value_before` Int64,
-    `sums` Array(Int128) COMMENT 'of a cell: fold.Sums; then time of the first view, its acceptance time, and time of the latest event, in milliseconds since 1970'
+    `sums` Array(Int128) COMMENT 'of a cell: fold.Sums; then fold.Extent'
 )
 ENGINE = ReplicatedCollapsingMergeTree('/clickhouse/lifthouse/{uuid}/{shard}', '{replica}', sign)
 PRIMARY KEY (section, goal_id, device, country, os, region, city)

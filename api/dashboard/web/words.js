@@ -50,7 +50,7 @@ export const guardrails = { safe: "✓ safe", harmed: "✗ harmed", notYetKnown:
 
 /** The codes of warnings, in a few words.
  * @type {Record<string, string>} */
-export const health = { SAMPLE_RATIO_MISMATCH: "sample ratio mismatch", SILENT: "no recent events", MULTIPLE_EXPOSURES: "multi-exposed", UNKNOWN_VARIATIONS: "unknown variations", LEAK: "unexpected visitors" };
+export const health = { SAMPLE_RATIO_MISMATCH: "sample ratio mismatch", SILENT: "no recent events", MULTIPLE_EXPOSURES: "multi-exposed", UNKNOWN_VARIATIONS: "unknown variations", LEAK: "unexpected visitors", DAYS_WITHOUT_VISITORS: "days without visitors", VARIATION_WITHOUT_VISITORS: "variation without visitors" };
 
 /** The texts of reasons, equal to those of the engine.
  * @type {Record<string, string>} */
@@ -68,6 +68,7 @@ const reasons = {
   NO_NEW_VISITORS: "no new visitors have come since the look before",
   NO_ALPHA_SPENT: "this look comes too early in the plan to spend a part of alpha",
   NOT_DECLARED: "only the primary metric of all visitors has looks",
+  PLAN_CHANGED: "the variation was added after the first view, so it has no looks",
   LIFT_IMPOSSIBLE: "the planned lift would exceed a rate of 100 %",
   SAMPLE_RATIO_MISMATCH: "the split of the visitors does not match the configured shares (sample ratio mismatch)",
   NOT_SIGNIFICANT_ACROSS_BREAKDOWN: "the effect is not significant after correction for the number of values in the breakdown",

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"lifthouse/engine"
 	"lifthouse/engine/render"
 	"lifthouse/engine/story"
 	"lifthouse/schema"
@@ -63,13 +64,13 @@ type refusal struct {
 }
 
 // StoryOf returns the story of a visitor.
-func StoryOf(visitor string, of *ingest.OfVisitor, known *catalogue.Snapshot) *Story {
+func StoryOf(visitor string, of *ingest.OfVisitor, known *catalogue.Snapshot, e *engine.Engine) *Story {
 	s := &Story{Visitor: visitor, Hash: fmt.Sprintf("%016x", schema.HashID(visitor)), Chapters: []chapter{}, Rejected: []refusal{}, Limited: of.Limited}
 	events := make([]story.Event, len(of.Events))
 	for i, e := range of.Events {
 		events[i] = story.Event{AcceptedAt: e.At, Event: e.Event}
 	}
-	for _, c := range story.ExplainEvents(events, known) {
+	for _, c := range story.ExplainEvents(events, known, e.AsOfFirstView) {
 		s.Chapters = append(s.Chapters, chapterOf(c))
 	}
 	for _, r := range of.Rejects {

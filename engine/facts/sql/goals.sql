@@ -1,10 +1,12 @@
 {{if .Numbered}}WITH
     {{template "numbered.sql" .}}
-{{end}}-- one row per {{if .Series}}bucket and {{end}}variation{{if .ByDimension}} and rank of the dimension value{{end}}: the sums over visitors that the counted goal events add
+{{end}}-- one row per {{if .Series}}bucket and {{end}}variation{{if .ByDimension}} and rank of the dimension value{{end}}{{if .ByPeriod}} and period{{end}}{{if .ByCrossing}} and crossing{{end}}: the sums over visitors that the counted goal events add
 SELECT
     variation,
     {{.Bucket}}                                             AS bucket,
     {{.Rank}}                                               AS rank,
+    {{if and .Numbered .ByPeriod}}of_period{{else}}{{.Period}}{{end}} AS period,
+    {{if and .Numbered .ByCrossing}}of_crossing{{else}}{{.Crossed}}{{end}} AS crossed,
     toInt64(countIf(number = 1))                            AS converted_visitors,
     toInt64({{if .Numbered}}sum(copies){{else}}count(){{end}}) AS goals_reached,
     toInt64(sum(2 * toInt64(number) - 1))                   AS goals_reached_squares,
@@ -22,5 +24,5 @@ SELECT
 {{- end}}
 FROM {{if .Numbered}}numbered{{else}}{{.Facts}}
 WHERE {{template "goals_where.sql" .}}{{end}}
-GROUP BY variation{{if .Series}}, bucket{{end}}{{if .ByDimension}}, rank{{end}}
+GROUP BY variation{{if .Series}}, bucket{{end}}{{if .ByDimension}}, rank{{end}}{{if .ByPeriod}}, period{{end}}{{if .ByCrossing}}, crossed{{end}}
 {{template "settings.sql" .}}

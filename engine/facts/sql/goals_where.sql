@@ -4,6 +4,9 @@ section = {goals:UInt64}
     {{- end}}
     AND ({{.Goals}})
     AND ({{.Filters}})
+    {{- if .Crossers}}
+    AND multi_exposed_at != toDateTime64(0, 3)
+    {{- end}}
     {{- if .From}}
     AND toUnixTimestamp64Milli(first_time) >= {from_ms:Int64}
     {{- end}}

@@ -5,6 +5,8 @@ live AS (  -- one row per counted goal event that is not cancelled
             goal_id,
             toUnixTimestamp64Milli(first_time) + since_ms   AS at_ms,
             number                                          AS of_goal,
+            {{.Period}}                                     AS of_period,
+            {{.Crossed}}                                    AS of_crossing,
             value,
             profit,
             extra_value,
@@ -12,13 +14,15 @@ live AS (  -- one row per counted goal event that is not cancelled
         FROM {{.Facts}}
         WHERE {{template "goals_where.sql" .}}
             AND variation NOT IN ('', '-')
-        GROUP BY visitor_id, of_variation, goal_id, at_ms, of_goal, value, profit, extra_value
+        GROUP BY visitor_id, of_variation, goal_id, at_ms, of_goal, of_period, of_crossing, value, profit, extra_value
         HAVING copies != 0
     ),
     numbered AS (  -- the same rows, with the event's number among all counted events of the visitor, and sums over the earlier events
         SELECT
             of_variation                                    AS variation,
             at_ms,
+            of_period,
+            of_crossing,
             copies,
             row_number() OVER of_visitor                    AS number,
             value,

@@ -1,7 +1,6 @@
 -- one row per variation: visitors first exposed in the recent days
 SELECT
     variation,
-    toInt64(0)                                              AS visitors_since_shares,
     toInt64(sum(sums[1]))                                   AS visitors_recent
 FROM {{.Facts}}
 WHERE section = {days:UInt64}

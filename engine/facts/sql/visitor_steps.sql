@@ -2,6 +2,8 @@ WITH
     seen AS (  -- one row per counted event other than goals: time, kind, and number among the visitor's events of this kind
         SELECT
             variation,
+            {{.Period}}                                     AS of_period,
+            {{.Crossed}}                                    AS of_crossing,
             {{- if .Widget}}
             arrayJoin(arrayMap(
                 (ms, kind, number) -> (toUnixTimestamp64Milli(first_time) + ms, kind, number),
@@ -24,10 +26,12 @@ WITH
             AND toUnixTimestamp64Milli(first_time) < {to_ms:Int64}
             {{- end}}
     )
--- one row per variation and bucket: the sums that the bucket adds
+-- one row per variation, bucket, period of equal shares and crossing: the sums that the bucket adds
 SELECT
     variation,
     toInt64(intDiv(e.1 + {shift:Int64}, {width:Int64}))     AS bucket,
+    of_period                                               AS period,
+    of_crossing                                             AS crossed,
     toInt64(countIf(e.2 = 1 AND e.3 = 1))                   AS visitors,
     toInt64(countIf(e.2 = 1))                               AS views,
     toInt64(countIf(e.2 = 2))                               AS clicks,
@@ -42,5 +46,5 @@ WHERE e.2 {{if .Widget}}<= 6{{else}}= 1{{end}}
 {{- if .To}}
     AND e.1 < {to_ms:Int64}
 {{- end}}
-GROUP BY variation, bucket
+GROUP BY variation, bucket, period, crossed
 {{template "settings.sql" .}}

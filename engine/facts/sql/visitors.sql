@@ -1,10 +1,11 @@
--- one row per variation, exposed_before and rank of the dimension value: sums over its visitors
+-- one row per variation, exposed_before, rank of the dimension value, period of equal shares and crossing: sums over its visitors
 SELECT
     variation,
     {{if .From}}toUnixTimestamp64Milli(first_time) < {from_ms:Int64}{{else}}false{{end}} AS exposed_before,
     {{.Rank}}                                               AS rank,
+    {{.Period}}                                             AS period,
+    {{.Crossed}}                                            AS crossed,
     toInt64(count())                                        AS visitors,
-    {{if .Shares}}toInt64(countIf(toUnixTimestamp64Milli(first_time) >= {shares_since:Int64})){{else}}visitors{{end}} AS visitors_since_shares,
     toInt64(sum(first_day >= {recent_from:Date32} AND first_day < {recent_to:Date32})) AS visitors_recent,
     toInt64(sum(views))                                     AS all_views
 {{- if .Widget}},
@@ -40,5 +41,5 @@ WHERE {{template "visitors_where.sql" .}}
     {{- if .From}}
     AND toUnixTimestamp64Milli(first_time) + since_ms >= {from_ms:Int64}
     {{- end}}{{end}}
-GROUP BY variation{{if .From}}, exposed_before{{end}}{{if .ByDimension}}, rank{{end}}
+GROUP BY variation{{if .From}}, exposed_before{{end}}{{if .ByDimension}}, rank{{end}}{{if .ByPeriod}}, period{{end}}{{if .ByCrossing}}, crossed{{end}}
 {{template "settings.sql" .}}

@@ -7,7 +7,7 @@ SELECT
     toUInt8(c.exposed_before)                                                              AS exposed_before,
     toUInt8(c.multi_exposed)                                                               AS multi_exposed,
     toInt64(count())                                                                       AS visitors,
-    toInt64(countIf(c.first_at >= {shares_since:Int64}))                                   AS visitors_since_shares,
+    toUInt8(arrayCount(change -> c.first_at >= change, {share_changes:Array(Int64)}))      AS period,
     toInt64(countIf(c.first_at >= {recent_from:Int64} AND c.first_at < {recent_to:Int64})) AS visitors_recent,
     toInt64(sum(c.views))                                                                  AS views,
     toInt64(countIf(c.goals_reached > 0))                                                  AS converted_visitors,
@@ -44,5 +44,5 @@ SELECT
     sum({{template "profit_negative_removed" pair "c.value" "c.profit"}}) AS profit_negative_removed
 {{- end}}
 FROM counted AS c
-GROUP BY variation_id, dimension, exposed_before, multi_exposed
-ORDER BY variation_id, dimension, exposed_before, multi_exposed
+GROUP BY variation_id, dimension, exposed_before, multi_exposed, period
+ORDER BY variation_id, dimension, exposed_before, multi_exposed, period

@@ -5,6 +5,7 @@ WITH
             variation_id,
             dimension,
             multi_exposed,
+            first_at,
             intDiv(toUnixTimestamp64Milli(exposed_at) + {shift:Int64}, {width:Int64})                              AS first_bucket,
             arrayMap(at -> intDiv(toUnixTimestamp64Milli(at) + {shift:Int64}, {width:Int64}), view_times)           AS view_buckets,
             arrayMap(e -> (intDiv(toUnixTimestamp64Milli(e.1) + {shift:Int64}, {width:Int64}), e.2, e.3, e.4, e.5), reached) AS bucketed,
@@ -34,7 +35,7 @@ SELECT
     toUInt8(0)                                                                            AS exposed_before,
     s.multi_exposed                                                                           AS multi_exposed,
     toInt64(countIf(s.bucket = s.first_bucket))                                           AS visitors,
-    toInt64(0)                                                                            AS visitors_since_shares,
+    toUInt8(arrayCount(change -> s.first_at >= change, {share_changes:Array(Int64)}))     AS period,
     toInt64(0)                                                                            AS visitors_recent,
     toInt64(sum(s.views))                                                                 AS views,
     toInt64(countIf(s.goals_reached_before = 0 AND s.goals_reached_after > 0))            AS converted_visitors,
@@ -71,5 +72,5 @@ SELECT
     sum({{template "profit_negative_removed" pair "s.value_after" "s.profit_after"}} - {{template "profit_negative_removed" pair "s.value_before" "s.profit_before"}}) AS profit_negative_removed
 {{- end}}
 FROM steps AS s
-GROUP BY bucket, variation_id, multi_exposed
-ORDER BY bucket, variation_id, multi_exposed
+GROUP BY bucket, variation_id, multi_exposed, period
+ORDER BY bucket, variation_id, multi_exposed, period

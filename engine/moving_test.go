@@ -1,0 +1,313 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/result"
+	"lifthouse/engine/source"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/stats"
+)
+
+// These tests move what must not move the looks: shares, late events, wrong clocks, and views of other variations.
+
+// TestChangedSharesKeepRecordedLooks changes the shares twice after a winner was recorded, with late conversions of
+// control. The default rule for multi-exposed visitors follows the shares at the first view, and so does the ledger.
+func TestChangedSharesKeepRecordedLooks(t *testing.T) {
+	x := newTrial(t, time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -10))
+	x.live = true
+	x.weeks([]int{50, 75})
+	if n := x.recordAt(t, x.engine, time.Now()); n != 1 {
+		t.Fatalf("%d rows recorded, want 1", n)
+	}
+	before := x.report(nil)
+	if got, want := x.decided(before), "winner at look 1"; got != want {
+		t.Fatalf("%s, want %s", got, want)
+	}
+	for _, control := range []int{40, 50} {
+		x.campaign.ControlShare, x.campaign.Variations[0].Share = control, 100-control
+		x.apply()
+		x.live = false
+		x.store(3, 90, 0) // late conversions of control
+		x.refresh()
+		after := x.report(nil)
+		if after.Looks[0].RecordedAt == nil || after.Checks.MultipleExposures.Rule != catalogue.ExcludeMultiExposed {
+			t.Errorf("control %d %%: look %s, rule %s", control, inJSON(t, after.Looks), after.Checks.MultipleExposures.Rule)
+		}
+		after.Looks[0].Variations[0].Recomputed = nil
+		if got, want := inJSON(t, after.Looks)+x.decided(after), inJSON(t, before.Looks)+x.decided(before); got != want {
+			t.Errorf("control %d %%: %s, want %s", control, got, want)
+		}
+	}
+	// A variation that is added later is in today's figures, but in no look.
+	x.campaign.Variations = append(x.campaign.Variations, catalogue.Variation{ID: 2, Name: "Blue", Share: 50, Order: 2})
+	x.apply()
+	after := x.report(nil)
+	if look := after.Looks[0].Variations; x.decided(after) != x.decided(before) || look[0].Z == nil || *look[0].Z != *before.Looks[0].Variations[0].Z || look[1].Reason != stats.ReasonPlanChanged {
+		t.Errorf("with an added variation: %s, looks %s", x.decided(after), inJSON(t, after.Looks))
+	}
+}
+
+// storeViews stores n views of each variation, from a time on, as accepted at another time.
+func (x *trial) storeViews(n int, from, accepted time.Time) {
+	x.t.Helper()
+	var events []schema.Event
+	for i := range 2 * n {
+		x.ids++
+		events = append(events, schema.Event{
+			EventID: 2 * x.ids, Time: from.Add(time.Duration(i) * time.Second), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
+			VisitorID: x.ids, VariationID: int64(i % 2), Kind: schema.KindView,
+		})
+	}
+	if err := schema.InsertEvents(x.t.Context(), x.conn, events, accepted); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// TestStrayViewsDoNotMoveTheLooks stores views with wrong clocks, and backlogs, before and after the first look.
+func TestStrayViewsDoNotMoveTheLooks(t *testing.T) {
+	const day = 24 * time.Hour
+	type batch struct {
+		n              int
+		from, accepted int // days after the first one
+	}
+	live := []batch{{200, 0, 0}, {200, 3, 3}, {200, 8, 8}, {200, 10, 10}}
+	for _, test := range []struct {
+		name    string
+		batches []batch
+		want    string // ends of the looks, in days
+		warned  bool   // of early views
+	}{
+		{"live", live, "8", false},
+		{"a stray view first", append([]batch{{1, -40, 0}}, live...), "8", false},
+		{"a stray view of last week first", append([]batch{{1, -3, 0}}, live...), "8", false},
+		{"a stray view on the second day", slices.Insert(slices.Clone(live), 1, batch{1, -40, 1}), "8", false},
+		{"a late file on the second day", slices.Insert(slices.Clone(live), 1, batch{300, -20, 1}), "8", false},
+		{"a stray view after the look", append(slices.Clone(live), batch{1, -40, 10}), "8", false},
+		{"a backlog first", append([]batch{{100, -9, 0}, {100, -5, 0}}, live...), "-1 6", false},
+		{"imported", []batch{{200, 0, 60}, {200, 3, 60}, {200, 8, 60}, {200, 10, 60}}, "8 15", false},
+		{"imported, with a stray view", []batch{{1, -40, 60}, {200, 0, 60}, {200, 3, 60}, {200, 8, 60}, {200, 10, 60}}, "8 15", true},
+		{"imported until now", []batch{{200, 0, 10}, {200, 3, 10}, {200, 8, 10}, {200, 10, 10}}, "8", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			x := newTrial(t, time.Now().UTC().Truncate(day).AddDate(0, 0, -100))
+			for i, b := range test.batches {
+				from := x.first.AddDate(0, 0, b.from).Add(time.Hour)
+				x.storeViews(b.n, from, x.first.AddDate(0, 0, b.accepted).Add(time.Hour+time.Duration(i)*time.Minute))
+			}
+			x.refresh()
+			r := x.report(nil)
+			var ends []string
+			for _, l := range r.Looks {
+				ends = append(ends, fmt.Sprint(int(l.End.Sub(x.first)/day)))
+			}
+			if got := strings.Join(ends, " "); got != test.want {
+				t.Errorf("looks after %s days, want %s", got, test.want)
+			}
+			warned := slices.ContainsFunc(r.Checks.Warnings, func(w result.Warning) bool { return w.Code == "EARLY_VIEWS" })
+			if warned != test.warned {
+				t.Errorf("warnings %v", r.Checks.Warnings)
+			}
+		})
+	}
+}
+
+// TestLooksExcludeByViewsBeforeTheirEnd compares looks with plain counts of visitors, some of whom see the other
+// variation later. A view after the end of a look changes nothing in it.
+func TestLooksExcludeByViewsBeforeTheirEnd(t *testing.T) {
+	for _, large := range []bool{false, true} { // with cells by day
+		x := newTrial(t, firstDay)
+		if !large {
+			x.refresher.LeastVisitorsByDay, x.other.Facts[0].LeastVisitorsByDay = 1e9, 1e9
+		}
+		random := rand.New(rand.NewPCG(54, 4))
+		type visitor struct {
+			variation      int64
+			first, crossed time.Time
+			goal           time.Time
+		}
+		var visitors []visitor
+		end := func(look int) time.Time { return firstDay.AddDate(0, 0, 1+7*look) }
+		var all, late []schema.Event
+		for range 3000 {
+			x.ids++
+			v := visitor{variation: random.Int64N(2), first: firstDay.Add(time.Duration(random.Int64N(int64(22 * 24 * time.Hour))))}
+			e := schema.Event{EventID: 4 * x.ids, Time: v.first, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: x.ids, VariationID: v.variation, Kind: schema.KindView}
+			all = append(all, e)
+			if random.IntN(4) == 0 {
+				v.goal = v.first.Add(time.Duration(random.Int64N(int64(5 * 24 * time.Hour))))
+				e.EventID, e.Kind, e.GoalID, e.Time = 4*x.ids+1, schema.KindGoal, 1, v.goal
+				all = append(all, e)
+			}
+			if random.IntN(25) == 0 {
+				v.crossed = v.first.Add(time.Duration(random.Int64N(int64(15 * 24 * time.Hour))))
+				e.EventID, e.Kind, e.GoalID, e.Time, e.VariationID = 4*x.ids+2, schema.KindView, 0, v.crossed, 1-v.variation
+				if v.crossed.Before(end(3)) {
+					all = append(all, e)
+				} else {
+					late = append(late, e)
+				}
+			}
+			visitors = append(visitors, v)
+		}
+		if err := x.writer.WriteEvents(t.Context(), all); err != nil {
+			t.Fatal(err)
+		}
+		x.refresh()
+		before := x.report(nil)
+		looks := before.Looks[:3] // goals go on in the fourth week
+		design, points := stats.NewLookDesign(0.05, []float64{0.5, 0.5}), []stats.LookPoint(nil)
+		for i, look := range looks {
+			var rates [2]stats.Rate
+			for _, v := range visitors {
+				if v.first.Before(end(0)) || !v.first.Before(end(i+1)) || !v.crossed.IsZero() && v.crossed.Before(end(i+1)) {
+					continue
+				}
+				rates[v.variation].Visitors++
+				if !v.goal.IsZero() && v.goal.Before(end(i+1)) {
+					rates[v.variation].Converted++
+				}
+			}
+			want, _ := analyzeNext(design, &points, float64(i+1)/4, stats.Stratum{Control: rates[0], Treatment: rates[1], SmallerShare: 0.5})
+			if got := look.Variations[0]; look.Visitors != rates[0].Visitors+rates[1].Visitors || *got.Z != *want.Z {
+				t.Errorf("large %v, look %d: %d visitors, z %v; want %d, %v", large, i+1, look.Visitors, *got.Z, rates[0].Visitors+rates[1].Visitors, *want.Z)
+			}
+		}
+		if err := x.writer.WriteEvents(t.Context(), late); err != nil {
+			t.Fatal(err)
+		}
+		x.refresh()
+		after := x.report(nil)
+		if got, want := inJSON(t, after.Looks[:3]), inJSON(t, looks); got != want {
+			t.Errorf("large %v: %d later views of the other variation changed the looks:\n%s\n%s", large, len(late), got, want)
+		}
+		if after.Checks.MultipleExposures.Visitors <= before.Checks.MultipleExposures.Visitors {
+			t.Error("no later view of the other variation is in today's figures")
+		}
+	}
+}
+
+// TestTodaysFiguresTakeStrata has no effect, a rate that grows from 10 to 20 %, and shares that change from 5 to 50 %.
+// Pooled, the variation that most late visitors see would look better.
+func TestTodaysFiguresTakeStrata(t *testing.T) {
+	x := newTrial(t, firstDay)
+	periods := []struct {
+		visitors  [2]int64
+		converted [2]int64
+	}{{[2]int64{9500, 500}, [2]int64{950, 50}}, {[2]int64{5000, 5000}, [2]int64{1000, 1000}}}
+	var events []schema.Event
+	for i, period := range periods {
+		for variation := range 2 {
+			for visitor := range period.visitors[variation] {
+				x.ids++
+				e := schema.Event{
+					EventID: 2 * x.ids, Time: firstDay.AddDate(0, 0, 5*i).Add(time.Hour), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
+					VisitorID: x.ids, VariationID: int64(variation), Kind: schema.KindView, Attributes: schema.Attributes{Device: "mobile"},
+				}
+				events = append(events, e)
+				if visitor < period.converted[variation] {
+					e.EventID, e.Kind, e.GoalID, e.Value = e.EventID+1, schema.KindGoal, 1, 10000
+					events = append(events, e)
+				}
+			}
+		}
+	}
+	if err := x.writer.WriteEvents(t.Context(), events); err != nil {
+		t.Fatal(err)
+	}
+	x.refresh()
+	for _, bayesian := range []bool{false, true} {
+		for _, metric := range []query.Metric{query.GoalConversionRate, query.ValuePerVisitor} {
+			p := planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1, Metric: metric, Dimension: "device", Interval: query.Daily, Scorecard: true})
+			p.SharePeriods = []plan.SharePeriod{{Since: plan.OpenFrom, Shares: []float64{.95, .05}}, {Since: firstDay.AddDate(0, 0, 3), Shares: []float64{.5, .5}}}
+			if bayesian {
+				p.Rules.Methodology, p.Rules.Prior = catalogue.Bayesian, stats.DefaultPrior(0.2)
+			}
+			r := computeOf(t, x.engine, p)
+			last := r.Series[len(r.Series)-1]
+			for name, c := range map[string]*result.Comparison{
+				"report": r.Variations[1].Comparison, "last point": last.Variations[1].Comparison, "slice": r.Breakdown[0].Variations[1].Comparison,
+				"scorecard": r.Scorecard[0].Variations[1].Comparison,
+			} {
+				if c.Significant || c.Improvement.Value == nil || *c.Improvement.Value > .002 || *c.Improvement.Value < -.002 {
+					t.Errorf("%s of %s, Bayesian %v: %s", name, metric, bayesian, inJSON(t, c))
+				}
+			}
+			if ratio := r.Checks.SampleRatio; ratio.Mismatch || ratio.Observed[0] != 14500 {
+				t.Errorf("sample ratio %s", inJSON(t, ratio))
+			}
+		}
+	}
+}
+
+// computeOf returns the report of a plan as it is, without the state at the first view.
+func computeOf(t *testing.T, e *Engine, p *plan.Plan) *result.Report {
+	t.Helper()
+	stored, err := e.storedEvents(t.Context(), p.Subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &source.ReportQuery{Plan: p, Store: e.store, Stored: stored}
+	a, err := e.readAnalysis(t.Context(), withoutScorecard(x))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := e.scorecardReport(t.Context(), x, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestAWeekWithoutVisitorsKeepsTheLastLook has a winner at the first look, and then late goals only.
+func TestAWeekWithoutVisitorsKeepsTheLastLook(t *testing.T) {
+	x := newTrial(t, firstDay)
+	x.weeks([]int{50, 75})
+	goal := schema.Event{EventID: 1, Time: firstDay.AddDate(0, 0, 18), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: 1, Kind: schema.KindGoal, GoalID: 1}
+	if err := x.writer.WriteEvents(t.Context(), []schema.Event{goal}); err != nil {
+		t.Fatal(err)
+	}
+	x.refresh()
+	r := x.report(func(r *query.Request) { r.Scorecard = true })
+	if n := len(r.Looks); n != 3 || r.Looks[1].Variations[0].Reason != stats.ReasonNoNewVisitors {
+		t.Fatalf("looks %s", inJSON(t, r.Looks))
+	}
+	if s := r.Variations[1].Comparison.Sequential; *s.Look != 1 || s.PValue == nil || s.Improvement == nil || !s.Significant {
+		t.Errorf("sequential %s, want that of look 1", inJSON(t, s))
+	}
+}
+
+// TestDaysWithoutVisitorsAreReported has a day without visitors, and one without visitors of a variation.
+func TestDaysWithoutVisitorsAreReported(t *testing.T) {
+	x := newTrial(t, firstDay)
+	for day := range 9 {
+		switch day {
+		case 3:
+		case 5:
+			x.store(day, 50)
+		default:
+			x.store(day, 50, 50)
+		}
+	}
+	x.refresh()
+	want := map[result.WarningCode]string{
+		"DAYS_WITHOUT_VISITORS":      "no visitors on 2026-03-05, between days with many; check that tracking worked",
+		"VARIATION_WITHOUT_VISITORS": "Green had no visitors on 2026-03-07, although the other variations had many; check that it was shown",
+	}
+	for _, w := range x.report(nil).Checks.Warnings {
+		if text, is := want[w.Code]; is && text == w.Message {
+			delete(want, w.Code)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("missing warnings %v in %v", want, x.report(nil).Checks.Warnings)
+	}
+}

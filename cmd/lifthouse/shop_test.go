@@ -66,7 +66,7 @@ type simulatedServer struct {
 // in between, and the receiver refuses all messages for an hour. Each decision that a report shows arrives exactly once,
 // in the order in which the decisions were recorded.
 func TestAShopsDecisionsArriveOnce(t *testing.T) {
-	days := tier.Of(5, 60)
+	days := tier.Of(11, 60)
 	s := newShop(t, tier.Of(4, 200), days)
 	for day := range days {
 		s.liveDay(day)
@@ -125,8 +125,8 @@ func newShop(t *testing.T, campaigns, days int) *shop {
 		case 3:
 			declared.EquivalenceMargin = 90
 		}
-		if i < 5 || i%2 == 0 { // decided within days
-			declared.Looks, declared.MinDays, declared.Maturity = catalogue.DailyLooks, new(int), new(int)
+		if i < 5 || i%2 == 0 { // decided at the end of a week
+			declared.MinDays, declared.Maturity = new(int), new(int)
 		}
 		if i < 5 {
 			c.visitors[0], c.visitors[1] = 5*c.visitors[0], 5*c.visitors[1]

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	day        = 24 * time.Hour
-	daysOfWeek = 7
+	day  = 24 * time.Hour
+	week = 7 * day
 )
 
 // FirstView says when the first views of a subject happened, and when the first one was accepted.
@@ -78,7 +78,7 @@ type Schedule struct {
 }
 
 // Look is the state at the end of a week of full days. It includes all visitors whose first
-// view is in a whole week so far. With daily looks, it is the state at the end of a full day.
+// view is in a whole week so far.
 type Look struct {
 	Number int
 	End    time.Time
@@ -112,13 +112,12 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 			s.days = append(s.days, full)
 		}
 	}
-	length := s.lookInterval()
 	days, number := 0, 0
 	for i, run := range s.days {
-		for end := run.from.Add(length); ; end = end.Add(length) {
+		for end := run.from.Add(week); ; end = end.Add(week) {
 			isMature := !through.Before(end.Add(s.rules.Maturity)) || p.Ended || !end.After(written)
-			if !end.After(run.to) && isMature && (!end.Add(-length).After(newest) || !end.After(written)) {
-				number, days = number+1, days+int(length/day)
+			if !end.After(run.to) && isMature && (!end.Add(-week).After(newest) || !end.After(written)) {
+				number, days = number+1, days+int(week/day)
 				s.Looks = append(s.Looks, Look{Number: number, End: end, Days: days})
 				continue
 			}
@@ -129,7 +128,7 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 		}
 	}
 	if len(s.days) == 0 && p.Running {
-		s.Next = ceilDay(start).Add(length)
+		s.Next = ceilDay(start).Add(week)
 	}
 	if n := len(s.Looks); n > 0 && s.Looks[n-1].End.After(s.last) {
 		s.last = s.Looks[n-1].End
@@ -146,8 +145,8 @@ func (s *Schedule) firstShares(p *plan.Plan) []float64 {
 // are no looks. It returns the zero time if none follows.
 func (s *Schedule) NextAfter(now time.Time) (number int, end time.Time) {
 	number, end = len(s.Looks)+1, s.Next
-	for ; !end.IsZero(); end = end.Add(s.lookInterval()) {
-		hasEvents := s.newest.After(end.Add(-s.lookInterval()))
+	for ; !end.IsZero(); end = end.Add(week) {
+		hasEvents := s.newest.After(end.Add(-week))
 		switch isOver := !end.After(now); {
 		case isOver && hasEvents && !end.Add(s.rules.Maturity).After(now):
 			number++ // it is due
@@ -156,14 +155,6 @@ func (s *Schedule) NextAfter(now time.Time) (number int, end time.Time) {
 		}
 	}
 	return number, end
-}
-
-// lookInterval returns the time between two looks.
-func (s *Schedule) lookInterval() time.Duration {
-	if s.rules.Daily {
-		return day
-	}
-	return daysOfWeek * day
 }
 
 // runsOf returns the periods in which the subject ran, from the start of the clock on, up to a time. The first run of
@@ -206,13 +197,12 @@ func (s *Schedule) lookTau(l Look, most int64) float64 {
 	return float64(l.Days) / float64(s.rules.PlannedDays)
 }
 
-// inLooks returns the periods of first views in the look at a time: whole weeks, or full days
-// for daily looks.
+// inLooks returns the periods of first views in the look at a time: whole weeks.
 func (s *Schedule) inLooks(end time.Time) []span {
 	var found []span
 	for _, run := range s.days {
 		to := minTime(run.to, end)
-		if whole := to.Sub(run.from) / s.lookInterval() * s.lookInterval(); whole > 0 {
+		if whole := to.Sub(run.from) / week * week; whole > 0 {
 			found = append(found, span{run.from, run.from.Add(whole)})
 		}
 	}

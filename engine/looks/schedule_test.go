@@ -31,28 +31,26 @@ func TestSchedule(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		runs    []catalogue.Run
-		daily   bool
 		first   FirstView
 		through time.Time
 		ended   bool
 		want    string // ends of looks, number of full days, next look
 	}{
-		{"before the first midnight", []catalogue.Run{run(at(2, 9), never)}, false, live(at(2, 10)), at(2, 20), false, "looks; 0 days; next 10"},
-		{"a week that is not mature", []catalogue.Run{run(at(2, 9), never)}, false, live(at(2, 10)), at(10, 23), false, "looks; 7 days; next 10"},
-		{"a mature week", []catalogue.Run{run(at(2, 9), never)}, false, live(at(2, 10)), at(11, 0), false, "looks 10; 8 days; next 17"},
-		{"a start at midnight", []catalogue.Run{run(at(2, 0), never)}, false, live(at(2, 0)), at(11, 0), false, "looks 9; 9 days; next 16"},
-		{"views before the start do not count", []catalogue.Run{run(at(4, 12), never)}, false, live(at(2, 10)), at(14, 0), false, "looks 12; 9 days; next 19"},
-		{"the first view after the start", []catalogue.Run{run(at(2, 9), never)}, false, live(at(5, 10)), at(14, 0), false, "looks 13; 8 days; next 20"},
-		{"imported data begin with the first view", []catalogue.Run{run(at(25, 9), never)}, false, FirstView{Time: at(2, 10), Accepted: at(25, 10), Imported: true}, at(26, 0), false, "looks 10 17 24; 23 days; next 31"},
-		{"no run is known", nil, false, live(at(2, 10)), at(18, 12), false, "looks 10 17; 15 days; next 24"},
-		{"a stop within the second week breaks it", []catalogue.Run{run(at(2, 9), at(13, 12)), run(at(14, 8), never)}, false, live(at(2, 10)), at(23, 0), false, "looks 10 22; 18 days; next 29"},
-		{"a stop on the last day", []catalogue.Run{run(at(2, 9), at(9, 23))}, false, live(at(2, 10)), at(20, 0), true, "looks; 6 days; next -"},
-		{"a stop after the last day", []catalogue.Run{run(at(2, 9), at(10, 1))}, false, live(at(2, 10)), at(10, 2), true, "looks 10; 7 days; next -"},
-		{"daily looks", []catalogue.Run{run(at(2, 9), never)}, true, live(at(2, 10)), at(6, 1), false, "looks 4 5; 3 days; next 6"},
+		{"before the first midnight", []catalogue.Run{run(at(2, 9), never)}, live(at(2, 10)), at(2, 20), false, "looks; 0 days; next 10"},
+		{"a week that is not mature", []catalogue.Run{run(at(2, 9), never)}, live(at(2, 10)), at(10, 23), false, "looks; 7 days; next 10"},
+		{"a mature week", []catalogue.Run{run(at(2, 9), never)}, live(at(2, 10)), at(11, 0), false, "looks 10; 8 days; next 17"},
+		{"a start at midnight", []catalogue.Run{run(at(2, 0), never)}, live(at(2, 0)), at(11, 0), false, "looks 9; 9 days; next 16"},
+		{"views before the start do not count", []catalogue.Run{run(at(4, 12), never)}, live(at(2, 10)), at(14, 0), false, "looks 12; 9 days; next 19"},
+		{"the first view after the start", []catalogue.Run{run(at(2, 9), never)}, live(at(5, 10)), at(14, 0), false, "looks 13; 8 days; next 20"},
+		{"imported data begin with the first view", []catalogue.Run{run(at(25, 9), never)}, FirstView{Time: at(2, 10), Accepted: at(25, 10), Imported: true}, at(26, 0), false, "looks 10 17 24; 23 days; next 31"},
+		{"no run is known", nil, live(at(2, 10)), at(18, 12), false, "looks 10 17; 15 days; next 24"},
+		{"a stop within the second week breaks it", []catalogue.Run{run(at(2, 9), at(13, 12)), run(at(14, 8), never)}, live(at(2, 10)), at(23, 0), false, "looks 10 22; 18 days; next 29"},
+		{"a stop on the last day", []catalogue.Run{run(at(2, 9), at(9, 23))}, live(at(2, 10)), at(20, 0), true, "looks; 6 days; next -"},
+		{"a stop after the last day", []catalogue.Run{run(at(2, 9), at(10, 1))}, live(at(2, 10)), at(10, 2), true, "looks 10; 7 days; next -"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := &plan.Plan{Runs: test.runs, Ended: test.ended, Running: !test.ended}
-			p.Rules.LookRules = plan.LookRules{PlannedDays: 28, Maturity: 24 * time.Hour, Daily: test.daily}
+			p.Rules.LookRules = plan.LookRules{PlannedDays: 28, Maturity: 24 * time.Hour}
 			s := NewSchedule(p, test.first, test.through, test.through, nil)
 			got := "looks"
 			for _, l := range s.Looks {

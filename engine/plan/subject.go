@@ -62,9 +62,8 @@ type Rules struct {
 
 // LookRules define the times of the looks and the end of the plan.
 type LookRules struct {
-	PlannedDays       int           // a whole number of weeks unless Daily
+	PlannedDays       int           // a whole number of weeks
 	PlannedVisitors   int64         // measures the time instead of days; 0: none
-	Daily             bool          // a look at the end of each full day, not of each week
 	Maturity          time.Duration // from the end of a look until it is recorded
 	EquivalenceMargin float64       // a lift, as a fraction; 0: none
 }
@@ -74,15 +73,13 @@ const daysPerWeek = 7
 // lookRules returns the rules with their defaults. Days are rounded up to whole weeks.
 func lookRules(p *catalogue.LookPlan) LookRules {
 	r := LookRules{
-		PlannedDays: cmp.Or(p.PlannedDays, catalogue.DefaultPlannedDays), PlannedVisitors: p.PlannedVisitors, Daily: p.Looks == catalogue.DailyLooks,
+		PlannedDays: cmp.Or(p.PlannedDays, catalogue.DefaultPlannedDays), PlannedVisitors: p.PlannedVisitors,
 		Maturity: catalogue.DefaultMaturity * time.Hour, EquivalenceMargin: p.EquivalenceMargin / 100,
 	}
 	if p.Maturity != nil {
 		r.Maturity = time.Duration(*p.Maturity) * time.Hour
 	}
-	if !r.Daily {
-		r.PlannedDays = (r.PlannedDays + daysPerWeek - 1) / daysPerWeek * daysPerWeek
-	}
+	r.PlannedDays = (r.PlannedDays + daysPerWeek - 1) / daysPerWeek * daysPerWeek
 	return r
 }
 

@@ -238,9 +238,7 @@ func plannedLooks(p *plan.Plan, perDay float64) int {
 	if p.Rules.PlannedVisitors > 0 && perDay > 0 {
 		days = float64(p.Rules.PlannedVisitors) / perDay
 	}
-	if !p.Rules.Daily {
-		days /= 7
-	}
+	days /= 7
 	const most = 100 // more looks change the sample by less than 1 %
 	return int(math.Max(1, math.Min(math.Ceil(days), most)))
 }

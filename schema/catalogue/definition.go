@@ -213,7 +213,6 @@ type Experiment struct {
 type LookPlan struct {
 	PlannedDays       int     `yaml:"plannedDays,omitempty" json:"plannedDays,omitempty"`             // 0: DefaultPlannedDays
 	PlannedVisitors   int64   `yaml:"plannedVisitors,omitempty" json:"plannedVisitors,omitempty"`     // number of visitors that replaces the number of days as the clock; 0: none
-	Looks             string  `yaml:"looks,omitempty" json:"looks,omitempty"`                         // WeeklyLooks or DailyLooks; empty: weekly
 	Maturity          *int    `yaml:"maturity,omitempty" json:"maturity,omitempty"`                   // hours from the end of a look to its recording; nil: DefaultMaturity
 	EquivalenceMargin float64 `yaml:"equivalenceMargin,omitempty" json:"equivalenceMargin,omitempty"` // a lift, in per cent; 0: none
 }
@@ -223,13 +222,6 @@ type LookPlan struct {
 const (
 	DefaultPlannedDays = 28
 	DefaultMaturity    = 24
-)
-
-// The values of LookPlan.Looks: a look after each week of full days, or after each full
-// day.
-const (
-	WeeklyLooks = "weekly"
-	DailyLooks  = "daily"
 )
 
 // DefaultMinDays is the default number of full days before a decision to ship. It

@@ -138,7 +138,7 @@ line 18: accounts[0].websites[0].campaigns[0].tags[2]: "true": must be a string:
 line 20: accounts[0].websites[0].campaigns[0].variations[0].weight: unknown field "weight"; must be one of id, name, order, share, targetId
 line 21: accounts[0].websites[0].campaigns[0].variations[1].id: "1": is not unique
 line 21: accounts[0].websites[0].campaigns[0].variations[1].name: "": must have 1 to 255 characters, has 0
-line 22: accounts[0].websites[0].campaigns[1]: "7": must have fields: active, autoStop, controlShare, createDate, description, endDate, equivalenceMargin, goals, hypothesis, id, looks, maturity, mde, methodology, minDays, multipleExposures, name, owner, plannedDays, plannedVisitors, power, primaryGoalId, primaryMetric, prior, significanceLevel, startDate, tags, targetId, targetMode, trafficAllocation, type, variations
+line 22: accounts[0].websites[0].campaigns[1]: "7": must have fields: active, autoStop, controlShare, createDate, description, endDate, equivalenceMargin, goals, hypothesis, id, maturity, mde, methodology, minDays, multipleExposures, name, owner, plannedDays, plannedVisitors, power, primaryGoalId, primaryMetric, prior, significanceLevel, startDate, tags, targetId, targetMode, trafficAllocation, type, variations
 line 23: accounts[0].websites[0].widgets: "": must be a list`
 	got := ""
 	if err != nil {

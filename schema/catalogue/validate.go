@@ -300,9 +300,6 @@ func (c *checker) lookPlan(path string, p *LookPlan) {
 	if p.PlannedVisitors < 0 {
 		c.addFault(path+".plannedVisitors", p.PlannedVisitors, "must be an integer from 1, or 0 for none")
 	}
-	if p.Looks != "" {
-		c.oneOf(path+".looks", p.Looks, []string{WeeklyLooks, DailyLooks})
-	}
 	if p.Maturity != nil {
 		c.checkRange(path+".maturity", float64(*p.Maturity), 0, 168)
 	}

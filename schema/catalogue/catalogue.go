@@ -20,7 +20,6 @@ type Catalogue struct {
 	snapshot atomic.Pointer[Snapshot]
 
 	changing chan struct{} // holds an element while rows are read and changed
-	switches switches
 
 	refreshing sync.Mutex
 	rows       map[key]row // of the snapshot

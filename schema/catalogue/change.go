@@ -1,7 +1,6 @@
 package catalogue
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -43,22 +42,17 @@ type resource struct {
 // versions are the stored rows by key, the current one first.
 type versions map[key][]row
 
-// readVersions reads the rows of resources, or of all resources if of is nil.
-func (c *Catalogue) readVersions(ctx context.Context, of []resource) (versions, error) {
+// readVersions reads the rows of a resource, or of all resources if of is nil.
+func (c *Catalogue) readVersions(ctx context.Context, of *resource) (versions, error) {
 	return c.queryVersions(ctx, selectRows, of)
 }
 
-func (c *Catalogue) queryVersions(ctx context.Context, columns string, of []resource) (versions, error) {
+func (c *Catalogue) queryVersions(ctx context.Context, columns string, of *resource) (versions, error) {
 	if of == nil {
 		return versionsByKey(queryRows(ctx, c.conn, columns+fromAll))
 	}
-	var accounts, ids []int64
-	var kinds []string
-	for _, r := range of {
-		accounts, kinds, ids = append(accounts, r.account), append(kinds, string(r.kind)), append(ids, r.id)
-	}
-	return versionsByKey(queryRows(ctx, c.conn, columns+fromResources,
-		clickhouse.Named("accounts", sortDistinct(accounts)), clickhouse.Named("kinds", sortDistinct(kinds)), clickhouse.Named("ids", sortDistinct(ids))))
+	return versionsByKey(queryRows(ctx, c.conn, columns+fromResource,
+		clickhouse.Named("account", of.account), clickhouse.Named("kind", string(of.kind)), clickhouse.Named("id", of.id)))
 }
 
 func versionsByKey(rows []row, err error) (versions, error) {
@@ -70,12 +64,6 @@ func versionsByKey(rows []row, err error) (versions, error) {
 		slices.SortFunc(of, row.compareVersion)
 	}
 	return all, err
-}
-
-// sortDistinct sorts values and removes duplicates.
-func sortDistinct[T cmp.Ordered](values []T) []T {
-	slices.Sort(values)
-	return slices.Compact(values)
 }
 
 // latestRows returns the current rows, ordered by key.
@@ -154,9 +142,9 @@ func (c *Catalogue) changeRows(ctx context.Context, compute func(current []row) 
 }
 
 // changeAlone is like changeRows for a caller that holds c.changing. It returns the
-// current rows of the resources, or of all resources if of is nil. compute is called
+// current rows of the resource, or of all resources if of is nil. compute is called
 // again after a conflict and must make the same change to whatever rows it gets.
-func (c *Catalogue) changeAlone(ctx context.Context, of []resource, compute func(current []row) ([]row, error)) ([]row, error) {
+func (c *Catalogue) changeAlone(ctx context.Context, of *resource, compute func(current []row) ([]row, error)) ([]row, error) {
 	all, err := c.readResolved(ctx, of)
 	if err != nil {
 		return nil, err
@@ -209,7 +197,7 @@ func (c *Catalogue) changeAlone(ctx context.Context, of []resource, compute func
 
 // readResolved reads the rows and waits until no key is tied. If a tie remains, the
 // writer that caused it has died, and the first row is the current one.
-func (c *Catalogue) readResolved(ctx context.Context, of []resource) (versions, error) {
+func (c *Catalogue) readResolved(ctx context.Context, of *resource) (versions, error) {
 	all, err := c.readVersions(ctx, of)
 	for attempt := 0; err == nil && attempt < maxRaces && all.anyTied(); attempt++ {
 		all, err = c.readLater(ctx, of, attempt)
@@ -228,7 +216,7 @@ func (v versions) anyTied() bool {
 
 // readLater reads the rows after a random wait of up to 2 ms, or up to 64 ms for
 // later attempts.
-func (c *Catalogue) readLater(ctx context.Context, of []resource, attempt int) (versions, error) {
+func (c *Catalogue) readLater(ctx context.Context, of *resource, attempt int) (versions, error) {
 	maxWait := 2 * time.Millisecond << min(attempt, 5)
 	select {
 	case <-ctx.Done():

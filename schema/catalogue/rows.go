@@ -97,10 +97,9 @@ SELECT account_id, kind, id, facet, writer, version, '' AS body, archived, chang
 `
 	sinceTime = `WHERE changed_at >= {since:DateTime64(3, 'UTC')}`
 
-	// fromResources selects the rows of the given resources, and possibly of others. It
-	// reads one granule of a part; a second thread and PREWHERE would cost more than they
-	// save.
-	fromResources = fromAll + `WHERE account_id IN {accounts:Array(Int64)} AND kind IN {kinds:Array(String)} AND id IN {ids:Array(Int64)}
+	// fromResource selects the rows of a resource. It reads one granule of a part; a second thread and PREWHERE would
+	// cost more than they save.
+	fromResource = fromAll + `WHERE account_id = {account:Int64} AND kind = {kind:String} AND id = {id:Int64}
 SETTINGS max_threads = 1, optimize_move_to_prewhere = 0`
 )
 

@@ -307,7 +307,7 @@ func (i *insertion) err() error {
 }
 
 // appendBytes passes the next bytes to the engine. It reports whether the insertion
-// can continue. If not, done returns the reason.
+// can continue. If not, commitRows returns the reason.
 func (i *insertion) appendBytes(data []byte) bool {
 	state := i.lib.insertAppend(i.handle, unsafe.Pointer(unsafe.SliceData(data)), uintptr(len(data)))
 	runtime.KeepAlive(data)

@@ -126,7 +126,7 @@ func (e *Engine) insertRows(ctx context.Context, s *session, q *request) error {
 }
 
 // appendRows appends all bytes of rows and returns their number. If it returns
-// errRefused, done returns the reason.
+// errRefused, commitRows returns the reason.
 func (e *Engine) appendRows(ctx context.Context, s *session, rows io.ReadCloser, i *insertion) (int64, error) {
 	unblock := context.AfterFunc(ctx, func() { _ = rows.Close() }) // ends a Read that waits for rows
 	defer unblock()

@@ -23,7 +23,7 @@ type Event struct {
 	Goal       int64
 	Amounts    [3]int64 // value, profit and extra value, in 1/schema.MoneyScale
 	Accepted   int64    // milliseconds since 1970
-	Attributes string   // of a view: the values of Attributes, see Join
+	Attributes string   // of a view: the values of Attributes, each after the first one after a Separator
 }
 
 // Attributes are the columns of the attributes of a first view.

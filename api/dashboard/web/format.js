@@ -1,5 +1,5 @@
 // @ts-check
-// Formats of numbers, equal to those of the engine (calculator_text.go), except for
+// Formats of numbers, equal to those of the engine (engine/result/numbers.go), except for
 // no-break spaces. engine/testdata/formats.json has examples.
 
 /** @import { Interval } from "./types.d.ts" */

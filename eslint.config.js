@@ -1,4 +1,4 @@
-// The linter of the dashboard (api/dashboard/web) and of the page of the API (api/docs/page.js): ESLint's recommended rules.
+// The linter of the dashboard (api/dashboard/web): ESLint's recommended rules.
 import js from "@eslint/js";
 
 const names = (...all) => Object.fromEntries(all.map((name) => [name, "readonly"]));
@@ -17,13 +17,6 @@ export default [
         "addEventListener", "clearTimeout", "dispatchEvent", "document", "fetch", "getComputedStyle", "history", "location",
         "matchMedia", "navigator", "print", "XMLSerializer", "removeEventListener", "scrollTo", "sessionStorage", "localStorage", "setTimeout",
       ),
-    },
-  },
-  {
-    files: ["api/docs/page.js"],
-    languageOptions: {
-      sourceType: "script",
-      globals: names("Element", "HTMLDetailsElement", "HTMLElement", "IntersectionObserver", "document", "location", "matchMedia", "navigator", "setTimeout"),
     },
   },
 ];

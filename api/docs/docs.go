@@ -3,27 +3,30 @@ package docs
 
 import (
 	"bytes"
+	"compress/gzip"
 	_ "embed" // the document and the files of its page
-	"html/template"
+	"io"
 	"sync"
 )
 
 //go:embed openapi.yaml
 var openapiYAML []byte
 
-//go:embed page.html
-var pageTemplate string
+//go:embed redoc.html
+var page []byte
 
-//go:embed page.css
-var pageStyle []byte
+//go:embed start.js
+var startScript []byte
 
-//go:embed page.js
-var pageScript []byte
+// viewer is Redoc, compressed. The script .ci/redoc fetches it from npm.
+//
+//go:embed redoc.js.gz
+var viewer []byte
 
-// policy is the Content-Security-Policy of the page. It allows only the page's own
-// script, style and icon: nothing inline, no other host, no requests by the script,
-// and no frame around the page.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// policy is the Content-Security-Policy of the page. It allows only scripts of this server, no other host, and no frame
+// around the page. Redoc writes its styles into the page, and searches in a worker that it creates itself.
+const policy = "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; worker-src blob:; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // Document is a representation of the document, or a file of its page.
 type Document struct {
@@ -33,46 +36,23 @@ type Document struct {
 	Body   func() ([]byte, error)
 }
 
-// All returns the document as YAML, as JSON and as an HTML page, and the files
-// of the page. A representation is built on first use.
+// All returns the document as YAML and as JSON, and the files of an HTML page that shows it. A representation is built on
+// first use.
 func All() []Document {
 	embedded := func(body []byte) func() ([]byte, error) { return func() ([]byte, error) { return body, nil } }
 	return []Document{
 		{"/openapi.yaml", "application/yaml", "", embedded(openapiYAML)},
 		{"/openapi.json", "application/json; charset=utf-8", "", sync.OnceValues(encodeJSON)},
-		{"/docs", "text/html; charset=utf-8", policy, sync.OnceValues(renderPage)},
-		{"/docs/page.css", "text/css; charset=utf-8", policy, embedded(pageStyle)},
-		{"/docs/page.js", "text/javascript; charset=utf-8", policy, embedded(pageScript)},
+		{"/docs", "text/html; charset=utf-8", policy, embedded(page)},
+		{"/docs/start.js", "text/javascript; charset=utf-8", policy, embedded(startScript)},
+		{"/docs/redoc.js", "text/javascript; charset=utf-8", policy, sync.OnceValues(decompressViewer)},
 	}
 }
 
-// encodeJSON returns the document as JSON.
-func encodeJSON() ([]byte, error) {
-	root, err := readNode(openapiYAML)
+func decompressViewer() ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(viewer))
 	if err != nil {
 		return nil, err
 	}
-	return appendJSON(nil, root.value)
-}
-
-// renderPage returns the document as an HTML page. The page is complete without its
-// script.
-func renderPage() ([]byte, error) {
-	root, err := readNode(openapiYAML)
-	if err != nil {
-		return nil, err
-	}
-	parsed, err := template.New("docs").Funcs(template.FuncMap{"prose": proseHTML, "inline": inlineHTML}).Parse(pageTemplate)
-	if err != nil {
-		return nil, err
-	}
-	tags := operationsByTag(root)
-	var out bytes.Buffer
-	err = parsed.Execute(&out, map[string]any{
-		"Info": root.valueAt("info"), "Tags": tags, "Statuses": usedBy(tags),
-		"First":  docSample{Options: authorization, Rest: "/v1/websites'"},
-		"Shared": responsesOf(root.valueAt("components", "responses")), "Schemas": schemasOf(root),
-		"Security": root.valueAt("components", "securitySchemes", "bearer", "description"),
-	})
-	return out.Bytes(), err
+	return io.ReadAll(r)
 }

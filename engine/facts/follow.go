@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"sync"
 	"time"
 )
 
@@ -54,8 +55,29 @@ const (
 	scrubParts    = 24 * 60
 )
 
+// FindLosses compares the facts of all visitors with their events if a subject has fewer events than were folded: then
+// events are lost. Other losses are found by the scrub.
+func (r *Refresher) FindLosses(ctx context.Context) error {
+	var short uint64
+	if err := r.currentServer().QueryRow(ctx, r.currentServer().shortSubjects).Scan(&short); err != nil {
+		return fmt.Errorf("count the events of subjects: %w", err)
+	}
+	if short == 0 {
+		return nil
+	}
+	_, err := r.VerifyFacts(ctx, func(float64) {})
+	return err
+}
+
 // FollowEvents keeps the facts up to date with the events until the context ends, and scrubs them.
 func (r *Refresher) FollowEvents(ctx context.Context) {
+	var losses sync.WaitGroup
+	defer losses.Wait()
+	losses.Go(func() {
+		if err := r.FindLosses(ctx); err != nil && ctx.Err() == nil {
+			slog.WarnContext(ctx, "look for lost events failed", "err", err)
+		}
+	})
 	refresh, scrub := time.NewTicker(refreshInterval), time.NewTicker(scrubInterval)
 	defer refresh.Stop()
 	defer scrub.Stop()

@@ -34,7 +34,7 @@ type tables struct {
 	Where       string
 
 	position, lastAccepted, fingerprint, touched, events                       string
-	madeOf, subjectsByDay, stored                                              string
+	madeOf, subjectsByDay, stored, shortSubjects                               string
 	countRows                                                                  string
 	visitorRows, subjectRows, allRows, sectionCells, cellsOfGrain, cellsOfDays string
 	insert                                                                     string
@@ -45,6 +45,7 @@ func newTables(facts, sent string) *tables {
 	t.position, t.lastAccepted = t.renderStatement("position.sql", ""), t.renderStatement("last_accepted.sql", "")
 	t.fingerprint, t.touched = t.renderStatement("fingerprint.sql", ""), t.renderStatement("touched.sql", "")
 	t.events, t.stored = t.renderStatement("events.sql", ""), t.renderStatement("stored_visitors.sql", "")
+	t.shortSubjects = t.renderStatement("short_subjects.sql", "")
 	t.countRows = t.renderStatement("count_rows.sql", "")
 	t.madeOf, t.subjectsByDay = t.renderStatement("made_of.sql", ""), t.renderStatement("subjects_by_day.sql", "")
 	t.visitorRows = t.renderStatement("rows.sql", "grain IN ('visitor', 'goal') AND website_id IN {websites:Array(Int64)} AND visitor_id IN {visitors:Array(UInt64)}")
@@ -118,6 +119,10 @@ func visitorOfEvent(e *fold.Event) schema.Visitor {
 	return schema.Visitor{WebsiteID: e.Subject.WebsiteID, ID: e.Visitor}
 }
 
+func visitorOfRow(r *fold.Row) schema.Visitor {
+	return schema.Visitor{WebsiteID: r.Subject.WebsiteID, ID: r.Visitor}
+}
+
 // eachVisitor calls each for the events of each visitor. Events are ordered by visitor.
 func eachVisitor(events []fold.Event, each func([]fold.Event)) {
 	for from, to := 0, 0; from < len(events); from = to {
@@ -157,6 +162,10 @@ type made struct {
 type visitorOf struct {
 	Subject plan.Subject
 	Visitor uint64
+}
+
+func (of visitorOf) visitor() schema.Visitor {
+	return schema.Visitor{WebsiteID: of.Subject.WebsiteID, ID: of.Visitor}
 }
 
 // madeOfRows adds the number and the digest of the events in the rows to each visitor's entry.

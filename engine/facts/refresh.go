@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -42,6 +43,7 @@ type Refresher struct {
 	noted, folded             int64      // last acceptance times of the noted and of the folded events, in milliseconds since 1970
 	notedEvents, foldedEvents int        // numbers of both since the start
 
+	deleting  sync.RWMutex // held while events are deleted before their facts
 	inserting sync.RWMutex // held while facts are stored, when the position of the store is unknown; reports may hold it off
 
 	read     sync.RWMutex // guards the following
@@ -229,6 +231,15 @@ func (r *Refresher) loadState(ctx context.Context) error {
 		return nil
 	}
 	r.known, r.position = false, stored
+	if stored.Refresh == 0 {
+		var events uint64
+		if err := r.on.QueryRow(ctx, "SELECT count() FROM "+r.on.Sent).Scan(&events); err != nil {
+			return fmt.Errorf("count the events: %w", err)
+		}
+		if events > 0 {
+			slog.WarnContext(ctx, "the store has no facts: all events are folded", "events", events)
+		}
+	}
 	if r.cells, err = r.on.openCells(ctx, r.LeastVisitorsByDay); err != nil {
 		return err
 	}
@@ -355,6 +366,11 @@ func (r *Refresher) rowsOf(ctx context.Context, touched []schema.Visitor, throug
 	for i := range want {
 		subjects[want[i].Subject] = true
 	}
-	had, want, _, err = r.checkRows(ctx, touched, maps.Keys(subjects), had, want)
+	if r.LostVisitors() > 0 { // a goal without exposures may count for a subject without stored events
+		for subject := range r.cells.all {
+			subjects[subject] = true
+		}
+	}
+	had, want, _, err = r.checkRows(ctx, touched, maps.Keys(subjects), events, had, want)
 	return had, want, err
 }

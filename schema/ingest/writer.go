@@ -23,6 +23,8 @@ type Writer struct {
 
 // Facts are the data computed from the events.
 type Facts interface {
+	// HoldScrubs holds off comparisons of facts with events, while these are deleted, until release is called.
+	HoldScrubs() (release func())
 	// EraseVisitors deletes the facts of visitors whose events are deleted.
 	EraseVisitors(ctx context.Context, visitors []schema.Visitor) error
 	// DropSubjects deletes the facts of subjects whose events are deleted.

@@ -137,6 +137,19 @@ func (s *Store) openRefreshers(ctx context.Context, address schema.Address) ([]*
 // erasing deletes facts on all shards.
 type erasing struct{ shards []*facts.Refresher }
 
+// HoldScrubs implements ingest.Facts.
+func (e erasing) HoldScrubs() (release func()) {
+	var held []func()
+	for _, shard := range e.shards {
+		held = append(held, shard.HoldScrubs())
+	}
+	return func() {
+		for _, release := range held {
+			release()
+		}
+	}
+}
+
 // EraseVisitors implements ingest.Facts.
 func (e erasing) EraseVisitors(ctx context.Context, visitors []schema.Visitor) error {
 	for _, shard := range e.shards {

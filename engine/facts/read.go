@@ -33,7 +33,7 @@ type tables struct {
 	Attributes  string // columns, separated by commas
 	Where       string
 
-	position, lastAccepted, fingerprint, touched, events                       string
+	position, lastAccepted, waiting, fingerprint, touched, events              string
 	madeOf, subjectsByDay, stored, shortSubjects                               string
 	countRows                                                                  string
 	visitorRows, subjectRows, allRows, sectionCells, cellsOfGrain, cellsOfDays string
@@ -43,6 +43,7 @@ type tables struct {
 func newTables(facts, sent string) *tables {
 	t := &tables{Facts: facts, Sent: sent, Attributes: strings.Join(fold.Attributes, ", ")}
 	t.position, t.lastAccepted = t.renderStatement("position.sql", ""), t.renderStatement("last_accepted.sql", "")
+	t.waiting = t.renderStatement("waiting.sql", "")
 	t.fingerprint, t.touched = t.renderStatement("fingerprint.sql", ""), t.renderStatement("touched.sql", "")
 	t.events, t.stored = t.renderStatement("events.sql", ""), t.renderStatement("stored_visitors.sql", "")
 	t.shortSubjects = t.renderStatement("short_subjects.sql", "")

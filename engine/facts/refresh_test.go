@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -487,7 +488,7 @@ func TestNotedEventsWaitUntilTheyAreStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.send(t, 30)
-	r.NoteEvents(len(w.all), w.at)
+	r.NoteEvents(w.at)
 	left = 5 // last acceptance, visitors, events, what is stored, then the insert
 	var refreshes errgroup.Group
 	refreshes.Go(func() error { return r.RefreshNoted(t.Context()) })
@@ -512,6 +513,47 @@ func TestNotedEventsWaitUntilTheyAreStored(t *testing.T) {
 	w.check(t)
 }
 
+// TestReportsDoNotWaitLong holds up the refresh of a server. A report waits for a limited time and then says how many
+// events wait, and the next report does not wait at all. If the disk is full, reports say so. They do not wait any more
+// once the events are folded.
+func TestReportsDoNotWaitLong(t *testing.T) {
+	w := newWorld(t, 14)
+	conn := schematest.HeldConn{Conn: w.conn, Held: make(chan error)}
+	r := facts.NewRefresher(conn, true)
+	w.send(t, 30)
+	r.NoteEvents(w.at)
+	ctx, stop := context.WithCancel(t.Context())
+	var server errgroup.Group
+	server.Go(func() error {
+		r.FollowEvents(ctx)
+		return nil
+	})
+	for !r.IsFollowing() {
+		runtime.Gosched()
+	}
+	says := func(want moments.Waiting) {
+		t.Helper()
+		if waits, err := r.AwaitNoted(t.Context()); err != nil || waits != want {
+			t.Errorf("%+v, %v; want %+v", waits, err, want)
+		}
+	}
+	r.LongestWait = time.Nanosecond
+	says(moments.Waiting{Events: int64(len(w.all)), Reason: moments.Folding})
+	r.LongestWait = time.Hour
+	says(moments.Waiting{Events: int64(len(w.all)), Reason: moments.Folding})
+	conn.Held <- schematest.ErrFull
+	conn.Held <- schematest.ErrFull // the first failure has ended
+	says(moments.Waiting{Events: int64(len(w.all)), Reason: moments.DiskFull})
+	close(conn.Held)
+	if err := r.FoldAccepted(t.Context(), func(int, int) {}); err != nil {
+		t.Fatal(err)
+	}
+	says(moments.Waiting{})
+	w.check(t)
+	stop()
+	_ = server.Wait()
+}
+
 // TestNotedEventsAreFolded checks that a refresh folds the visitors of noted events, and finds them again
 // after one that failed.
 func TestNotedEventsAreFolded(t *testing.T) {
@@ -519,9 +561,8 @@ func TestNotedEventsAreFolded(t *testing.T) {
 	left := math.MaxInt
 	r := facts.NewRefresher(schematest.KilledConn{Conn: w.conn, Left: &left}, true)
 	for round := range 6 {
-		before := len(w.all)
 		w.send(t, 30)
-		r.NoteEvents(len(w.all)-before, w.at)
+		r.NoteEvents(w.at)
 		if r.LastUnfoldedTime() != w.at.UnixMilli() {
 			t.Error("noted events do not wait")
 		}
@@ -540,13 +581,11 @@ func TestNotedEventsAreFolded(t *testing.T) {
 		}
 		w.check(t)
 	}
-	before := len(w.all)
 	w.send(t, 30)
 	at := w.at
-	events := len(w.all) - before
 	_, through := w.send(t, 30)
 	refresh(t, r, through) // includes the last events, which are noted only now
-	r.NoteEvents(events, at)
+	r.NoteEvents(at)
 	if err := r.RefreshNoted(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -15,10 +15,10 @@ import (
 type Writer struct {
 	conn         driver.Conn
 	facts        Facts
-	writeLock    chan struct{}                        // held by an insert or a deletion
-	written      func(events int, accepted time.Time) // called after each insert
-	lastAccepted time.Time                            // guarded by writeLock
-	ahead        time.Duration                        // how far the clock of the store is ahead of that of the process
+	writeLock    chan struct{}            // held by an insert or a deletion
+	written      func(accepted time.Time) // called after each insert
+	lastAccepted time.Time                // guarded by writeLock
+	ahead        time.Duration            // how far the clock of the store is ahead of that of the process
 }
 
 // Facts are the data computed from the events.
@@ -34,12 +34,12 @@ type Facts interface {
 // NewWriter returns the writer of a store. A process must have only one writer
 // per store. The facts may be nil if no events are deleted.
 func NewWriter(conn driver.Conn, facts Facts) *Writer {
-	return &Writer{conn: conn, facts: facts, writeLock: make(chan struct{}, 1), written: func(int, time.Time) {}}
+	return &Writer{conn: conn, facts: facts, writeLock: make(chan struct{}, 1), written: func(time.Time) {}}
 }
 
 // AfterInsert sets a function that is called after each insert, before the events are acknowledged, with
-// their number and their acceptance time, in the order of the inserts. It must be set before the first write.
-func (w *Writer) AfterInsert(f func(events int, accepted time.Time)) { w.written = f }
+// their acceptance time, in the order of the inserts. It must be set before the first write.
+func (w *Writer) AfterInsert(f func(accepted time.Time)) { w.written = f }
 
 // SetClock makes the writer take acceptance times from the clock of the store, which all processes share. The times
 // are later than those of the stored events, even if the clock was set back.
@@ -95,7 +95,7 @@ func (w *Writer) insertEvents(ctx context.Context, events []schema.Event) error 
 	if err := schema.InsertEvents(context.WithoutCancel(ctx), w.conn, events, accepted); err != nil {
 		return err
 	}
-	w.written(len(events), accepted)
+	w.written(accepted)
 	return nil
 }
 

@@ -61,7 +61,7 @@ func TestAcceptanceTimesRise(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := ahead
-	w.AfterInsert(func(_ int, accepted time.Time) {
+	w.AfterInsert(func(accepted time.Time) {
 		if !accepted.After(last) {
 			t.Errorf("accepted at %s, after %s", accepted, last)
 		}

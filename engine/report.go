@@ -171,6 +171,16 @@ func (e *Engine) LastUnfoldedTime() (last int64) {
 	return last
 }
 
+// FoldedThrough returns the latest acceptance time of the events that the facts include, as this process last read it.
+func (e *Engine) FoldedThrough() (last time.Time) {
+	for _, shard := range e.Facts {
+		if at := shard.ShownPosition().FoldedThrough(); at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
+
 // storedEvents returns what is known of the stored events of a subject.
 func (e *Engine) storedEvents(ctx context.Context, of plan.Subject) (source.Stored, error) {
 	var s source.Stored

@@ -97,7 +97,7 @@ func (r *Refresher) AwaitNoted(ctx context.Context) (moments.Waiting, error) {
 func (r *Refresher) countWaiting(ctx context.Context, reason string) (moments.Waiting, error) {
 	server := r.currentServer()
 	waits := moments.Waiting{Reason: reason}
-	if err := server.QueryRow(ctx, server.waiting, clickhouse.Named("after", r.shownPosition().Through)).Scan(&waits.Events); err != nil {
+	if err := server.QueryRow(ctx, server.waiting, clickhouse.Named("after", r.ShownPosition().Through)).Scan(&waits.Events); err != nil {
 		return waits, fmt.Errorf("count the events that wait: %w", err)
 	}
 	return waits, nil

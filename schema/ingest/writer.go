@@ -42,11 +42,15 @@ func NewWriter(conn driver.Conn, facts Facts) *Writer {
 func (w *Writer) AfterInsert(f func(accepted time.Time)) { w.written = f }
 
 // SetClock makes the writer take acceptance times from the clock of the store, which all processes share. The times
-// are later than those of the stored events, even if the clock was set back.
-func (w *Writer) SetClock(ctx context.Context) error {
+// are later than those of the stored events, and later than folded, up to which events were folded, even if the clock was
+// set back and the last events were erased.
+func (w *Writer) SetClock(ctx context.Context, folded time.Time) error {
 	var now time.Time
 	if err := w.conn.QueryRow(ctx, "SELECT max(ingested_at), now64(3) FROM events").Scan(&w.lastAccepted, &now); err != nil {
 		return fmt.Errorf("read the last acceptance time: %w", err)
+	}
+	if folded.After(w.lastAccepted) {
+		w.lastAccepted = folded
 	}
 	w.ahead = time.Until(now)
 	return nil

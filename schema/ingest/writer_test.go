@@ -57,7 +57,7 @@ func TestAcceptanceTimesRise(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := ingest.NewWriter(conn, nil)
-	if err := w.SetClock(t.Context()); err != nil {
+	if err := w.SetClock(t.Context(), time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	last := ahead

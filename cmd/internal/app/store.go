@@ -72,7 +72,7 @@ func OpenStore(ctx context.Context, address schema.Address, o Options) (*Store, 
 	if err := s.createComponents(ctx, address, o); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	if err := s.Writer.SetClock(ctx); err != nil {
+	if err := s.Writer.SetClock(ctx, s.Engine.FoldedThrough()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

@@ -145,7 +145,7 @@ func setOf(visitors []schema.Visitor) map[schema.Visitor]bool {
 func scanEvent(row driver.Rows) (e fold.Event, err error) {
 	var kind, event uint8
 	err = row.Scan(&e.Subject.WebsiteID, &e.Visitor, &kind, &e.Subject.ID, &e.Subject.ExperimentID, &e.ID, &e.At, &e.Variation, &event, &e.Goal,
-		&e.Amounts[0], &e.Amounts[1], &e.Amounts[2], &e.Accepted, &e.Attributes)
+		&e.Amounts[0], &e.Amounts[1], &e.Amounts[2], &e.Accepted, &e.Version, &e.Attributes)
 	if err == nil {
 		e.Subject.Kind, e.Kind, e.Attributes = kindsOfSubjects[kind], moments.Kind(event), withoutNone(e.Attributes)
 	}

@@ -210,7 +210,7 @@ func TestRefreshesWithoutNewEvents(t *testing.T) {
 		refresh(t, r, 0) // an empty store
 	}
 	_, through := w.send(t, 50)
-	for range 3 {
+	for round := range 3 {
 		refresh(t, r, through)
 		before := left
 		refresh(t, r, through) // looks at the last events once more
@@ -223,7 +223,7 @@ func TestRefreshesWithoutNewEvents(t *testing.T) {
 			t.Errorf("%d statements, want only that of the position", before-left)
 		}
 		now := w.at
-		w.at = w.at.Add(-5 * time.Second)
+		w.at = w.at.Add(time.Duration(round)*time.Millisecond - 5*time.Second)
 		w.send(t, 20)
 		w.at = now
 	}
@@ -592,5 +592,40 @@ func TestNotedEventsAreFolded(t *testing.T) {
 	w.check(t)
 	if now, err := r.StoredPosition(t.Context()); err != nil || now.Through != through {
 		t.Errorf("%+v, %v; want events until %d", now, err, through)
+	}
+}
+
+// TestTiesOfCopies stores copies of events with other content, accepted in the same millisecond, by one insert or by two.
+// Of each event, facts have the same copy before and after a merge.
+func TestTiesOfCopies(t *testing.T) {
+	for name, inserts := range map[string]int{"one insert": 1, "two inserts": 2} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 15)
+			both := [2][]schema.Event{}
+			distinct := w.batch(200)
+			for _, e := range distinct {
+				other := e
+				other.Time, other.Value, other.Device = e.Time.Add(time.Minute), e.Value/2, "tablet"
+				first := w.IntN(2)
+				both[first], both[1-first] = append(both[first], e), append(both[1-first], other)
+			}
+			if inserts == 1 {
+				both = [2][]schema.Event{slices.Concat(both[0], both[1])}
+			}
+			for _, events := range both[:inserts] {
+				if err := schema.InsertEvents(t.Context(), w.conn, events, w.at); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := facts.NewRefresher(w.conn, false)
+			refresh(t, r, w.at.UnixMilli())
+			merge(t, w.conn)
+			if left := countOf(t, w.conn, "SELECT count() FROM events"); left != len(distinct) {
+				t.Fatalf("%d rows are left after a merge", left)
+			}
+			if found, err := r.VerifyFacts(t.Context(), func(float64) {}); err != nil || found.Wrong != 0 || len(found.Lost) != 0 {
+				t.Errorf("%d visitors count another copy after a merge, %d lost events, %v", found.Wrong, len(found.Lost), err)
+			}
+		})
 	}
 }

@@ -1,10 +1,12 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -53,9 +55,53 @@ func (s *server) write(events ...schema.Event) {
 func (s *server) fold(events ...schema.Event) {
 	s.t.Helper()
 	s.write(events...)
-	if err := s.engine.FoldNoted(s.t.Context()); err != nil {
+	if _, err := s.engine.FoldNoted(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// TestReportsSayHowManyEventsWait holds up the folds of a server. Its reports are those of the last fold, say how many
+// events wait and why, and are neither kept nor confirmed.
+func TestReportsSayHowManyEventsWait(t *testing.T) {
+	conn := schematest.HeldConn{Conn: schematest.OpenMigrated(t), Held: make(chan error)}
+	s := newServerOn(t, conn)
+	s.apply(twoAccounts)
+	s.token = s.newToken(1, 0, catalogue.ScopeRead)
+	go func() { conn.Held <- nil }()
+	s.fold(at(0, "a", 0, schema.KindView, 0))
+	tag := s.poll(bannerResults).Get("ETag")
+	shard := s.engine.Facts[0]
+	shard.LongestWait = time.Nanosecond
+	ctx, stop := context.WithCancel(t.Context())
+	var following sync.WaitGroup
+	following.Go(func() { shard.FollowEvents(ctx) })
+	for !shard.IsFollowing() {
+		runtime.Gosched()
+	}
+	s.write(at(1, "b", 0, schema.KindView, 0), at(2, "c", 0, schema.KindView, 0))
+	says := func(reason, message string) {
+		t.Helper()
+		got := s.poll(bannerResults, "If-None-Match", tag)
+		waiting := fmt.Sprintf(`"stale":true,"waiting":{"events":2,"reason":%q}`, reason)
+		if got.Totals.Visitors != 1 || !strings.Contains(got.text, waiting) || !strings.Contains(got.text, "2 accepted events are not in this report yet: "+message) ||
+			got.Get("ETag") != "" || got.Get("Cache-Control") != "no-store" || !strings.HasPrefix(got.Get("Warning"), "110") {
+			t.Errorf("%d %v\n%s", got.status, got.Header, got.text)
+		}
+	}
+	says("folding", "the server is still folding them")
+	shard.LongestWait = time.Hour
+	conn.Held <- schematest.ErrFull
+	conn.Held <- schematest.ErrFull // the first failure has ended
+	says("full", "the disk of the store is full")
+	close(conn.Held)
+	if err := shard.FoldAccepted(t.Context(), func(int, int) {}); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.poll(bannerResults, "If-None-Match", tag); got.Totals.Visitors != 3 || got.Stale || got.Get("ETag") == "" {
+		t.Errorf("%d %v, %d visitors", got.status, got.Header, got.Totals.Visitors)
+	}
+	stop()
+	following.Wait()
 }
 
 func TestResultsAreKeptWhileNothingChanges(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 // most events. A campaign is missing from the map if its website has no visitors, or if no rate
 // or mean can be estimated from them.
 func (e *Engine) EstimatePlans(ctx context.Context, owned *catalogue.AccountResources, campaigns []int64) (map[int64]*result.PlanEstimate, error) {
-	if err := e.FoldNoted(ctx); err != nil {
+	if _, err := e.FoldNoted(ctx); err != nil {
 		return nil, err
 	}
 	type question struct {

@@ -65,7 +65,7 @@ func (r *Recorder) judgeSubject(ctx context.Context, owned *catalogue.AccountRes
 	if err != nil {
 		return err
 	}
-	x, err := e.prepareReport(ctx, p)
+	x, err := e.prepareJudgement(ctx, p)
 	if err != nil {
 		return err
 	}

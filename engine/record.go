@@ -95,7 +95,7 @@ func declaredPlans(owned *catalogue.AccountResources) []*plan.Plan {
 // returns the number of rows. It reads the events only if a look is due or a day has ended, and then also returns the
 // results of the looks.
 func (e *Engine) recordLooksOf(ctx context.Context, p *plan.Plan, now time.Time, checked map[plan.Subject]time.Time) (int, *looks.Analysis, error) {
-	x, err := e.prepareReport(ctx, p)
+	x, err := e.prepareJudgement(ctx, p)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"lifthouse/engine/facts"
@@ -66,6 +67,14 @@ func (e *Engine) ComputeReport(ctx context.Context, p *plan.Plan) (*result.Repor
 	if err != nil {
 		return nil, err
 	}
+	report, err := e.computePrepared(ctx, x)
+	if err == nil {
+		report.AddWaiting(x.Waiting)
+	}
+	return report, err
+}
+
+func (e *Engine) computePrepared(ctx context.Context, x *source.ReportQuery) (_ *result.Report, err error) {
 	var a *looks.Analysis
 	if canDecide(x.Plan) {
 		if a, err = e.cachedAnalysis(ctx, x); err != nil {
@@ -103,16 +112,25 @@ func (e *Engine) reportFrom(ctx context.Context, x *source.ReportQuery, found *m
 	return results, err
 }
 
-// prepareReport folds the waiting events and returns the query of a plan.
+// prepareReport waits until events are folded, see FoldNoted, and returns the query of a plan.
 func (e *Engine) prepareReport(ctx context.Context, p *plan.Plan) (*source.ReportQuery, error) {
 	ctx, span := source.Tracer.Start(ctx, "plan")
-	err := e.FoldNoted(ctx)
+	waits, err := e.FoldNoted(ctx)
 	source.EndSpan(span, err)
 	if err != nil {
 		return nil, err
 	}
 	stored, err := e.storedEvents(ctx, p.Subject)
-	return &source.ReportQuery{Plan: e.AsOfFirstView(p), Store: e.store, Stored: stored}, err
+	return &source.ReportQuery{Plan: e.AsOfFirstView(p), Store: e.store, Stored: stored, Waiting: waits}, err
+}
+
+// prepareJudgement is prepareReport for what is recorded and told: no event may wait.
+func (e *Engine) prepareJudgement(ctx context.Context, p *plan.Plan) (*source.ReportQuery, error) {
+	x, err := e.prepareReport(ctx, p)
+	if err == nil && x.Waiting.Events > 0 {
+		err = fmt.Errorf("%d events wait to be folded", x.Waiting.Events)
+	}
+	return x, err
 }
 
 // RefreshFacts folds all stored events.
@@ -125,23 +143,40 @@ func (e *Engine) RefreshFacts(ctx context.Context) error {
 	return nil
 }
 
-// FoldNoted folds the events that this process stored since the last refresh.
-func (e *Engine) FoldNoted(ctx context.Context) error {
+// FoldNoted waits until the events that this process stored are folded. A server waits for a short time only, and returns
+// the events that still wait.
+func (e *Engine) FoldNoted(ctx context.Context) (all moments.Waiting, err error) {
 	for _, shard := range e.Facts {
-		if shard.LastUnfoldedTime() != 0 {
-			if err := shard.RefreshNoted(ctx); err != nil {
-				return source.StoreFailure(ctx, err)
-			}
+		waits, err := shard.AwaitNoted(ctx)
+		if err != nil {
+			return all, source.StoreFailure(ctx, err)
+		}
+		if waits.Events > 0 {
+			all.Events += waits.Events
+			all.Reason = waits.Reason
 		}
 	}
-	return nil
+	return all, nil
 }
+
+// IsFollowing reports whether this process keeps the facts up to date.
+func (e *Engine) IsFollowing() bool { return len(e.Facts) > 0 && e.Facts[0].IsFollowing() }
 
 // LastUnfoldedTime returns the acceptance time of the last event that this process stored and has not folded yet,
 // in milliseconds since 1970; 0: all are folded.
 func (e *Engine) LastUnfoldedTime() (last int64) {
 	for _, shard := range e.Facts {
 		last = max(last, shard.LastUnfoldedTime())
+	}
+	return last
+}
+
+// FoldedThrough returns the latest acceptance time of the events that the facts include, as this process last read it.
+func (e *Engine) FoldedThrough() (last time.Time) {
+	for _, shard := range e.Facts {
+		if at := shard.ShownPosition().FoldedThrough(); at.After(last) {
+			last = at
+		}
 	}
 	return last
 }

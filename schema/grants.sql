@@ -17,6 +17,8 @@ GRANT{{.On}} SELECT ON system.tables TO {{.Serving}};
 
 GRANT{{.On}} SELECT ON system.parts TO {{.Serving}};
 
+GRANT{{.On}} SELECT ON system.detached_parts TO {{.Serving}};
+
 GRANT{{.On}} SELECT ON system.disks TO {{.Serving}};
 
 GRANT{{.On}} SELECT ON system.build_options TO {{.Serving}};

@@ -146,7 +146,7 @@ type reportAnswer struct {
 	Omitted     int                   `json:"omitted,omitempty"` // variations or values
 	Warnings    []result.WarningCode  `json:"warnings,omitempty"`
 	DataThrough *time.Time            `json:"dataThrough"`
-	Stale       bool                  `json:"stale,omitempty"` // the store does not answer
+	Stale       bool                  `json:"stale,omitempty"` // accepted events wait, or the store does not answer
 	Table       string                `json:"table,omitempty"`
 	Report      json.RawMessage       `json:"report,omitempty"` // of /v1
 }

@@ -36,7 +36,6 @@ type Service struct {
 	options Options
 	metrics *Metrics
 	cache   *cache
-	folds   flightGroup[struct{}]
 	flights flightGroup[entry]
 	gate    *Admission
 }
@@ -53,7 +52,7 @@ type Query struct {
 	Key  string // everything in the request, including the account
 
 	catalogue uint64 // version of the account's resources
-	body      func(context.Context) ([]byte, error)
+	body      func(context.Context) (body []byte, stale bool, err error)
 }
 
 // ReportQuery returns the query for a report. The error is a NotFoundError or an
@@ -63,7 +62,7 @@ func (s *Service) ReportQuery(request query.Request, owned *catalogue.AccountRes
 	if err != nil {
 		return nil, err
 	}
-	q.body = func(ctx context.Context) ([]byte, error) { return s.computeReport(ctx, q) }
+	q.body = func(ctx context.Context) ([]byte, bool, error) { return s.computeReport(ctx, q) }
 	return q, nil
 }
 
@@ -75,12 +74,13 @@ func (s *Service) ValuesQuery(request query.Request, owned *catalogue.AccountRes
 		return nil, err
 	}
 	q.Key = fmt.Sprintf("values of %s, %d, %s", attribute, most, q.Key)
-	q.body = func(ctx context.Context) ([]byte, error) {
+	q.body = func(ctx context.Context) ([]byte, bool, error) {
 		values, err := s.engine.ReadValues(ctx, q.Plan, attribute, most)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		return render.JSON(values)
+		body, err := render.JSON(values)
+		return body, false, err
 	}
 	return q, nil
 }
@@ -106,7 +106,7 @@ func (s *Service) DataVersion(ctx context.Context, q *Query) Version {
 type Answer struct {
 	Body    []byte
 	Version Version // of Body
-	Stale   bool    // the store failed; Body is the last successful one
+	Stale   bool    // accepted events are not in Body yet, or the store failed and Body is the last successful one
 }
 
 // AnswerQuery returns the body for a version of the data, or for newer data. If
@@ -119,13 +119,14 @@ func (s *Service) AnswerQuery(ctx context.Context, q *Query, is Version, newest 
 		return Answer{Body: last.body, Version: last.version}, nil
 	}
 	if is.waiting != 0 {
-		_, _, err := s.folds.joinFlight(ctx, fmt.Sprint(is.waiting), func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, s.RunAdmitted(ctx, s.engine.FoldNoted)
-		})
+		folded, err := s.foldedVersion(ctx, q)
 		if err != nil {
 			return s.lastGood(q, err)
 		}
-		return s.AnswerQuery(ctx, q, s.foldedVersion(ctx, q), newest)
+		if folded.waiting == 0 {
+			return s.AnswerQuery(ctx, q, folded, newest)
+		}
+		is = folded
 	}
 	found, joined, err := s.flights.joinFlight(ctx, is.String()+" "+q.Key, func(ctx context.Context) (entry, error) { return s.computeBody(ctx, q, is) })
 	switch {
@@ -136,15 +137,20 @@ func (s *Service) AnswerQuery(ctx context.Context, q *Query, is Version, newest 
 	default:
 		s.metrics.CountOutcome(Miss)
 	}
-	return Answer{Body: found.body, Version: found.version}, nil
+	return Answer{Body: found.body, Version: found.version, Stale: found.stale}, nil
 }
 
-// foldedVersion returns the version of the data that the query reads, once the waiting events are folded. It does not
-// wait for events that arrived during the fold.
-func (s *Service) foldedVersion(ctx context.Context, q *Query) Version {
+// foldedVersion returns the version of the data that the query reads, once the waiting events are folded, or if they wait
+// for too long. It does not wait for events that arrived during the fold.
+func (s *Service) foldedVersion(ctx context.Context, q *Query) (Version, error) {
+	ctx, cancel := s.LimitTime(ctx)
+	defer cancel()
+	waits, err := s.engine.FoldNoted(ctx)
 	v := s.DataVersion(ctx, q)
-	v.waiting = 0
-	return v
+	if waits.Events == 0 {
+		v.waiting = 0
+	}
+	return v, err
 }
 
 // RunAdmitted calls work with a slot of the gate and within the deadline. The work does not depend on the request that
@@ -171,10 +177,10 @@ func (s *Service) currentEntry(q *Query, is Version) (entry, bool) {
 func (s *Service) computeBody(ctx context.Context, q *Query, is Version) (made entry, err error) {
 	err = s.RunAdmitted(ctx, func(ctx context.Context) error {
 		made = entry{version: is, at: time.Now()}
-		made.body, err = q.body(ctx)
+		made.body, made.stale, err = q.body(ctx)
 		return err
 	})
-	if err == nil {
+	if err == nil && !made.stale {
 		s.cache.storeEntry(q.Key, made)
 	}
 	return made, err
@@ -235,25 +241,27 @@ var Kinds = []string{JSON, SQL, CSV, SVG}
 
 var tracer = otel.Tracer("lifthouse/api")
 
-// computeReport computes the body of a report.
-func (s *Service) computeReport(ctx context.Context, q *Query) ([]byte, error) {
+// computeReport computes the body of a report, and reports whether accepted events are not in it yet.
+func (s *Service) computeReport(ctx context.Context, q *Query) (body []byte, stale bool, err error) {
 	if q.Kind == SQL {
 		text, err := s.engine.SQL(ctx, q.Plan)
-		return []byte(text), err
+		return []byte(text), false, err
 	}
 	report, err := s.engine.ComputeReport(ctx, q.Plan)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	_, span := tracer.Start(ctx, "encode")
 	defer span.End()
 	switch q.Kind {
 	case CSV:
-		return render.CSV(report)
+		body, err = render.CSV(report)
 	case SVG:
-		return render.ForestPlot(report)
+		body, err = render.ForestPlot(report)
+	default:
+		body, err = render.JSON(report)
 	}
-	return render.JSON(report)
+	return body, report.Stale, err
 }
 
 // markStale sets the field stale in a body. In JSON, the first such field belongs to
@@ -272,6 +280,7 @@ func markStale(kind string, body []byte) []byte {
 type entry struct {
 	body    []byte
 	version Version
+	stale   bool // accepted events are not in the body yet
 	at      time.Time
 }
 

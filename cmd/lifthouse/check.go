@@ -83,7 +83,11 @@ func (p *program) checkStore(ctx context.Context, r *check.Report) error {
 			r.Note("store", "%s does not exist yet; lifthouse serve creates it", dir)
 			return nil
 		}
-		held, err := app.OpenEmbedded(ctx, dir, p.fsync, 0)
+		var held *embedded.Engine
+		err := p.awaitHolder(ctx, commandTimeout, func() (err error) {
+			held, err = app.OpenEmbedded(ctx, dir, p.fsync, 0)
+			return err
+		})
 		var locked *embedded.LockedError
 		if errors.As(err, &locked) {
 			return p.checkByHolder(ctx, r, locked)

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/bounds"
 	"lifthouse/cmd/internal/check"
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/facts"
@@ -16,20 +18,36 @@ const factsHelp = `Facts folds the events that arrived since the last refresh in
 server does so by itself, and so do lifthouse report and looks.
 
 --verify compares the facts of all visitors with their events and exits with 1 if any differ; it changes nothing. --rebuild
-deletes all facts and folds all events again, one minute for ten million events; reports are incomplete until then.`
+deletes all facts and folds all events again, one minute for ten million events; reports are incomplete until then. Facts
+still count events that are lost, so --rebuild refuses to delete them, unless --accept-loss is the number of the visitors
+who lost events. The audit log says who accepted the loss.`
+
+// factsOptions are the flags of the command.
+type factsOptions struct {
+	rebuild, verify bool
+	acceptLoss      int
+}
 
 func (p *program) factsCommand() *cobra.Command {
-	var rebuild, verify bool
+	var o factsOptions
 	cmd := &cobra.Command{
 		Use:   "facts",
 		Short: "Refresh, verify or rebuild the facts, from which reports are computed",
 		Long:  factsHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p.unreadFacts = rebuild
+			if o.acceptLoss > 0 && !o.rebuild {
+				return usageError{errors.New("--accept-loss: needs --rebuild")}
+			}
+			p.unreadFacts = o.rebuild
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
+				if o.rebuild {
+					if err := p.acceptLoss(ctx, s, o.acceptLoss); err != nil {
+						return err
+					}
+				}
 				for _, shard := range s.Engine.Facts {
-					if err := p.refreshFacts(ctx, shard, rebuild, verify); err != nil {
+					if err := p.refreshFacts(ctx, shard, o); err != nil {
 						return err
 					}
 				}
@@ -37,15 +55,56 @@ func (p *program) factsCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&rebuild, "rebuild", false, "delete all facts and fold all events again")
-	cmd.Flags().BoolVar(&verify, "verify", false, "compare the facts of all visitors with their events")
+	cmd.Flags().BoolVar(&o.rebuild, "rebuild", false, "delete all facts and fold all events again")
+	cmd.Flags().BoolVar(&o.verify, "verify", false, "compare the facts of all visitors with their events")
+	bounds.Var(cmd.Flags(), &o.acceptLoss, "accept-loss", 0, 0, bounds.MaxCount, "with --rebuild: number of visitors whose lost events no report will count any more")
 	return cmd
 }
 
+// acceptLoss returns an error unless the given number of visitors have lost events. It adds the loss to the audit log.
+func (p *program) acceptLoss(ctx context.Context, s *app.Store, accepted int) error {
+	lost, byWebsite := 0, map[int64]int{}
+	for _, shard := range s.Engine.Facts {
+		_, _ = shard.RefreshFacts(ctx) // includes events that were sent again; a rebuild is the remedy for some errors
+		found, err := shard.VerifyFacts(ctx, p.showVerified())
+		if err != nil {
+			p.printDiagnostic("the facts cannot be read, so they do not tell whether events are lost: %v", err)
+		}
+		for _, v := range found.Lost {
+			byWebsite[v.WebsiteID]++
+			lost++
+		}
+	}
+	switch {
+	case lost == accepted:
+	case lost == 0:
+		return errors.New("--accept-loss: no stored events are lost")
+	default:
+		return fmt.Errorf("stored events of %s are lost, and only the facts still count them: restore a backup (lifthouse restore), or send the events again; "+
+			"to rebuild the facts without them, use --accept-loss %d", terminal.CountWithNoun(lost, "visitor"), lost)
+	}
+	for website, visitors := range byWebsite {
+		if err := s.Catalogue.RecordAcceptedLoss(ctx, website, visitors); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// showVerified returns a function that shows the progress of a comparison.
+func (p *program) showVerified() func(share float64) {
+	show := terminal.NewProgress(p.err, "verify", false)
+	return func(share float64) {
+		if show.ShowAmounts(int64(100*share), 100, func() { p.printDiagnostic("%.0f %%", 100*share) }); share == 1 {
+			show.ClearBar()
+		}
+	}
+}
+
 // refreshFacts refreshes or rebuilds the facts of a shard, and then verifies them.
-func (p *program) refreshFacts(ctx context.Context, shard *facts.Refresher, rebuild, verify bool) error {
+func (p *program) refreshFacts(ctx context.Context, shard *facts.Refresher, o factsOptions) error {
 	refresh := shard.RefreshFacts
-	if rebuild {
+	if o.rebuild {
 		refresh = shard.RebuildFacts
 	}
 	at, err := refresh(ctx)
@@ -53,14 +112,10 @@ func (p *program) refreshFacts(ctx context.Context, shard *facts.Refresher, rebu
 		return err
 	}
 	p.printLine("The facts include all events that were accepted until %s.", at.FoldedThrough().Format(timeOfFacts))
-	if !verify {
+	if !o.verify {
 		return nil
 	}
-	show := terminal.NewProgress(p.err, "verify", false)
-	visitors, faults, err := check.VerifyFacts(ctx, shard, func(share float64) {
-		show.ShowAmounts(int64(100*share), 100, func() { p.printDiagnostic("%.0f %%", 100*share) })
-	})
-	show.ClearBar()
+	visitors, faults, err := check.VerifyFacts(ctx, shard, p.showVerified())
 	if err := errors.Join(append(faults, err)...); err != nil {
 		return err
 	}

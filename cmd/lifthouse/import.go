@@ -70,7 +70,7 @@ func (p *program) importCommand() *cobra.Command {
 					return err
 				}
 				if rejects == "" {
-					return p.importFiles(ctx, s, files, options, io.Discard)
+					return errors.Join(p.importFiles(ctx, s, files, options, io.Discard), p.foldImported(ctx, s, dryRun))
 				}
 				if err := p.importInputs(files, mapping, options).CheckOutput("--rejects", rejects, p.absolutePath(rejects)); err != nil {
 					return usageError{err}
@@ -79,7 +79,7 @@ func (p *program) importCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return errors.Join(p.importFiles(ctx, s, files, options, all), all.Close())
+				return errors.Join(p.importFiles(ctx, s, files, options, all), all.Close(), p.foldImported(ctx, s, dryRun))
 			})
 		},
 	}
@@ -209,6 +209,26 @@ func (p *program) importFiles(ctx context.Context, s *app.Store, files []string,
 	}
 	if rejected.count > 0 {
 		return &exitError{exitRejected}
+	}
+	return nil
+}
+
+// foldImported folds the accepted events, so that reports include them.
+func (p *program) foldImported(ctx context.Context, s *app.Store, dryRun bool) error {
+	if dryRun || ctx.Err() != nil {
+		return nil
+	}
+	show := terminal.NewProgress(p.err, "reports", false)
+	defer show.ClearBar()
+	for _, shard := range s.Engine.Facts {
+		err := shard.FoldAccepted(ctx, func(done, touched int) {
+			show.ShowAmounts(int64(done), int64(touched), func() {
+				p.printDiagnostic("folding into reports: %d of %s", done, terminal.CountWithNoun(touched, "visitor"))
+			})
+		})
+		if err != nil {
+			return fmt.Errorf("the accepted events are stored, but reports do not include all of them yet: %w", err)
+		}
 	}
 	return nil
 }

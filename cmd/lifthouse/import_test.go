@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"lifthouse/engine/plan"
+	"lifthouse/schema"
 )
 
 func TestImportKeepsEveryRejectedLine(t *testing.T) {
@@ -26,6 +29,18 @@ func TestImportKeepsEveryRejectedLine(t *testing.T) {
 	}
 	if shown := strings.Count(complaints, ": line "); shown != shownRejects || !strings.Contains(complaints, "20 lines rejected besides") {
 		t.Errorf("%d lines are shown: %s", shown, complaints)
+	}
+}
+
+// TestImportsEndInReports checks that the facts include the events when an import ends.
+func TestImportsEndInReports(t *testing.T) {
+	h := newHouse(t)
+	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
+	h.must("import", "testdata/thirty.ndjson", "--dry-run")
+	h.must("import", "testdata/thirty.ndjson")
+	of := plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1}
+	if n := h.store.Engine.SubjectCounters(of).Visitors; n == 0 {
+		t.Error("reports do not include the imported events")
 	}
 }
 

@@ -113,7 +113,8 @@ const longHelp = `Lifthouse computes the results of on-site experiments: which v
 It stores events in ClickHouse, within this process or on servers, and serves results over HTTP under /v1.
 First steps: 'lifthouse demo' serves synthetic data; 'lifthouse serve' serves your own.
 
-One process at a time can hold an embedded store. Commands for the same store are forwarded to the running server.
+One process at a time can hold an embedded store. Commands for the same store are forwarded to the running server,
+and wait while it starts.
 
 Exit status: 0 success, 1 failure, 2 invalid command line or configuration, 3 success with rejected input.`
 

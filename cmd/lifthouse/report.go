@@ -118,8 +118,10 @@ func (p *program) computeReport(ctx context.Context, s *app.Store, request query
 	if err != nil {
 		return "", "", err
 	}
-	if err := s.Engine.RefreshFacts(ctx); err != nil {
-		return "", "", err
+	if !s.Engine.IsFollowing() { // else the report waits for the server's fold
+		if err := s.Engine.RefreshFacts(ctx); err != nil {
+			return "", "", err
+		}
 	}
 	if as.SQL {
 		text, err = s.Engine.SQL(ctx, plan)
@@ -128,6 +130,9 @@ func (p *program) computeReport(ctx context.Context, s *app.Store, request query
 	results, err := s.Engine.ComputeReport(ctx, plan)
 	if err != nil {
 		return "", "", err
+	}
+	if results.Waiting != nil && as.CSV { // which has no warnings
+		p.printDiagnostic("%s", results.WarningText(result.WarningWaiting))
 	}
 	if results.Decision != nil {
 		decision = results.Decision.Status

@@ -43,32 +43,41 @@ func (p *program) serveCommand() *cobra.Command {
 	return cmd
 }
 
-// A server waits for a store that another process holds if that process will end by
-// itself, as an import does.
+// A server waits for a store that another process holds if that process will end by itself, as an import does. A command
+// waits if that process will end or serve soon, as a starting server does.
 const (
-	holderTimeout = time.Minute
-	holderPoll    = 200 * time.Millisecond
+	holderTimeout  = time.Minute
+	commandTimeout = 10 * time.Second
+	holderPoll     = 200 * time.Millisecond
 )
 
 // openToServe opens the store. It waits while the store is held by a process that
 // does not serve it.
-func (p *program) openToServe(ctx context.Context) (*app.Store, error) {
-	waiting := false
+func (p *program) openToServe(ctx context.Context) (s *app.Store, err error) {
 	p.serves = true
-	for until := time.Now().Add(holderTimeout); ; {
-		s, err := p.openStore(ctx)
+	return s, p.awaitHolder(ctx, holderTimeout, func() error {
+		s, err = p.openStore(ctx)
+		return err
+	})
+}
+
+// awaitHolder calls open again while the store is held by a process that does not serve it, for at most a time.
+func (p *program) awaitHolder(ctx context.Context, most time.Duration, open func() error) error {
+	waiting := false
+	for until := time.Now().Add(most); ; {
+		err := open()
 		var locked *embedded.LockedError
 		if !errors.As(err, &locked) || remote.IsServed(ctx, filepath.Join(locked.Dir, remote.SocketName)) || time.Now().After(until) {
-			return s, err
+			return err
 		}
 		if !waiting {
 			waiting = true
-			p.printDiagnostic("process %d holds %s, as an import does; waiting for it for at most %v", locked.PID, locked.Dir, holderTimeout)
+			p.printDiagnostic("process %d holds %s, as a starting server or an import does; waiting for it for at most %v", locked.PID, locked.Dir, most)
 		}
 		select {
 		case <-time.After(holderPoll):
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
 }

@@ -43,12 +43,16 @@ func isEmpty(dir string) bool {
 }
 
 // withStoreMade runs work on the store, which it creates if necessary. If another
-// process holds the store, it forwards the command to that process.
+// process holds the store, it forwards the command to that process, and waits while that process starts.
 func (p *program) withStoreMade(ctx context.Context, work func(context.Context, *app.Store) error) error {
 	if p.running != nil {
 		return work(ctx, p.running)
 	}
-	s, err := p.openStore(ctx)
+	var s *app.Store
+	err := p.awaitHolder(ctx, commandTimeout, func() (err error) {
+		s, err = p.openStore(ctx)
+		return err
+	})
 	var locked *embedded.LockedError
 	if errors.As(err, &locked) {
 		code, delegateErr := p.forwardCommand(ctx, locked)

@@ -3,7 +3,6 @@ package enginetest
 
 import (
 	"testing"
-	"time"
 
 	"lifthouse/engine"
 	"lifthouse/engine/facts"
@@ -20,7 +19,7 @@ func Open(tb testing.TB, conn driver.Conn, c *catalogue.Catalogue) (*engine.Engi
 	tb.Helper()
 	refresher := facts.NewRefresher(conn, true)
 	e, w := engine.New(conn, c, source.DefaultLimits, []*facts.Refresher{refresher}), ingest.NewWriter(conn, nil)
-	w.AfterInsert(func(_ int, accepted time.Time) { refresher.NoteEvents(0, accepted) }) // a report waits for any number of events
+	w.AfterInsert(refresher.NoteEvents)
 	if err := e.OpenFacts(tb.Context()); err != nil {
 		tb.Fatal(err)
 	}

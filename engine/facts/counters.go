@@ -137,10 +137,11 @@ func (r *Refresher) positionOn(ctx context.Context, server *server) (Position, e
 	}
 	r.inserting.RLock()
 	defer r.inserting.RUnlock()
-	return r.shownPosition(), nil
+	return r.ShownPosition(), nil
 }
 
-func (r *Refresher) shownPosition() Position {
+// ShownPosition returns the position that this process stored or read last.
+func (r *Refresher) ShownPosition() Position {
 	r.read.RLock()
 	defer r.read.RUnlock()
 	return r.shown

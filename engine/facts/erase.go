@@ -13,6 +13,13 @@ import (
 	"lifthouse/schema"
 )
 
+// HoldScrubs holds off comparisons of facts with events until release is called: events that are deleted before their
+// facts are not lost.
+func (r *Refresher) HoldScrubs() (release func()) {
+	r.deleting.Lock()
+	return r.deleting.Unlock
+}
+
 // EraseVisitors deletes all facts of visitors whose events are already deleted. It cancels the facts, and returns
 // when a merge has removed them from the disks of all active replicas.
 func (r *Refresher) EraseVisitors(ctx context.Context, visitors []schema.Visitor) error {
@@ -26,7 +33,7 @@ func (r *Refresher) EraseVisitors(ctx context.Context, visitors []schema.Visitor
 				return err
 			}
 		}
-		r.noteLost(setOf(visitors), nil)
+		r.noteLost(ctx, setOf(visitors), nil)
 		return r.moveOn(ctx)
 	})
 	if err != nil {

@@ -5,44 +5,157 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"sync"
 	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"lifthouse/engine/moments"
+	"lifthouse/engine/source"
 )
 
 // NoteEvents notes that this process stored events of a store that no other process writes to, all accepted at one
 // time. Calls must be in the order of the inserts.
-func (r *Refresher) NoteEvents(events int, accepted time.Time) {
+func (r *Refresher) NoteEvents(accepted time.Time) {
 	r.noting.Lock()
 	defer r.noting.Unlock()
-	r.noted, r.notedEvents = accepted.UnixMilli(), r.notedEvents+events
+	r.noted = accepted.UnixMilli()
 }
 
-// mostAwaited is the maximum number of noted events that a report waits for, which takes about two seconds. During
-// an import more events are waiting, and reports show the state of the last refresh.
-const mostAwaited = 200_000
+// longestWait is the default of Refresher.LongestWait.
+const longestWait = 2 * time.Second
 
-// LastUnfoldedTime returns the acceptance time of the last noted event that is not folded yet, in milliseconds
-// since 1970. It returns 0 if all events are folded, or if there are more than a report waits for.
+// LastUnfoldedTime returns a time, in milliseconds since 1970, that changes with the events that wait to be folded: the
+// acceptance time of the last noted one, or the start of a refresh that takes long. It returns 0 if no event waits.
 func (r *Refresher) LastUnfoldedTime() int64 {
 	r.noting.Lock()
 	defer r.noting.Unlock()
-	if r.noted <= r.folded || r.notedEvents-r.foldedEvents > mostAwaited {
-		return 0
+	switch {
+	case r.noted > r.folded:
+		return r.noted
+	case r.isSlow():
+		return r.began.UnixMilli()
 	}
-	return r.noted
+	return 0
+}
+
+// isSlow reports whether the running refresh takes longer than a report waits. The caller must hold noting.
+func (r *Refresher) isSlow() bool { return r.running > 0 && time.Since(r.began) > r.LongestWait }
+
+// IsFollowing reports whether FollowEvents keeps the facts up to date.
+func (r *Refresher) IsFollowing() bool { return r.following.Load() }
+
+// AwaitNoted waits until the events that were noted before the call are folded. If FollowEvents folds them, it waits for
+// at most LongestWait, and not at all while an earlier call has waited in vain. It returns the events that still wait.
+func (r *Refresher) AwaitNoted(ctx context.Context) (moments.Waiting, error) {
+	if !r.IsFollowing() {
+		if r.LastUnfoldedTime() == 0 {
+			return moments.Waiting{}, nil
+		}
+		return moments.Waiting{}, r.RefreshNoted(ctx)
+	}
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+	r.noting.Lock()
+	noted, before := r.noted, r.refreshes
+	r.noting.Unlock()
+	deadline := time.NewTimer(r.LongestWait)
+	defer deadline.Stop()
+	for {
+		r.noting.Lock()
+		failed, changed, isFolded := r.failed, r.changed, r.folded >= noted
+		hasFailed := failed != nil && (r.isLate || isFolded || r.refreshes > before)
+		isLate := !isFolded && r.isLate || r.isSlow()
+		r.isLate = isLate && !isFolded
+		r.noting.Unlock()
+		isFull := source.IsFull(failed)
+		switch {
+		case hasFailed && isFull:
+			return r.countWaiting(ctx, moments.DiskFull)
+		case hasFailed && !isFolded:
+			return moments.Waiting{}, failed
+		case isLate:
+			return r.countWaiting(ctx, moments.Folding)
+		case isFolded:
+			return moments.Waiting{}, nil
+		}
+		select {
+		case <-changed:
+		case <-deadline.C:
+			r.noting.Lock()
+			r.isLate = r.folded < noted
+			r.noting.Unlock()
+		case <-ctx.Done():
+			return moments.Waiting{}, context.Cause(ctx)
+		}
+	}
+}
+
+// countWaiting returns the events that wait for a reason.
+func (r *Refresher) countWaiting(ctx context.Context, reason string) (moments.Waiting, error) {
+	server := r.currentServer()
+	waits := moments.Waiting{Reason: reason}
+	if err := server.QueryRow(ctx, server.waiting, clickhouse.Named("after", r.ShownPosition().Through)).Scan(&waits.Events); err != nil {
+		return waits, fmt.Errorf("count the events that wait: %w", err)
+	}
+	return waits, nil
 }
 
 // RefreshNoted folds all events that were noted before the call.
 func (r *Refresher) RefreshNoted(ctx context.Context) error {
 	r.noting.Lock()
-	noted, events := r.noted, r.notedEvents
-	r.noting.Unlock()
-	if _, err := r.RefreshFacts(ctx); err != nil {
-		return err
+	noted := r.noted
+	if r.running++; r.running == 1 {
+		r.began = time.Now()
 	}
+	r.noting.Unlock()
+	_, err := r.RefreshFacts(ctx)
 	r.noting.Lock()
 	defer r.noting.Unlock()
-	r.folded, r.foldedEvents = max(r.folded, noted), max(r.foldedEvents, events)
-	return nil
+	r.running--
+	if ctx.Err() != nil {
+		return err
+	}
+	if r.failed = err; err == nil {
+		r.folded = max(r.folded, noted)
+		r.isLate = r.isLate && r.folded < r.noted
+	}
+	r.refreshes++
+	close(r.changed)
+	r.changed = make(chan struct{})
+	return err
+}
+
+// setProgress notes how many of the visitors of the running refresh are folded.
+func (r *Refresher) setProgress(done, touched int) {
+	r.noting.Lock()
+	defer r.noting.Unlock()
+	r.done, r.touched = done, touched
+}
+
+// progressInterval is the time between two calls of the function that shows the progress of a refresh.
+const progressInterval = 100 * time.Millisecond
+
+// FoldAccepted folds all events that were accepted before the call. It calls progress with the numbers of visitors that
+// the running refresh has folded and will fold.
+func (r *Refresher) FoldAccepted(ctx context.Context, progress func(done, touched int)) error {
+	folded := make(chan error, 1)
+	go func() { folded <- r.RefreshNoted(ctx) }()
+	tick := time.NewTicker(progressInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-folded:
+			return err
+		case <-tick.C:
+			r.noting.Lock()
+			done, touched := r.done, r.touched
+			r.noting.Unlock()
+			progress(done, touched)
+		}
+	}
 }
 
 const (
@@ -54,8 +167,31 @@ const (
 	scrubParts    = 24 * 60
 )
 
+// FindLosses compares the facts of all visitors with their events if a subject has fewer events than were folded: then
+// events are lost. Other losses are found by the scrub.
+func (r *Refresher) FindLosses(ctx context.Context) error {
+	var short uint64
+	if err := r.currentServer().QueryRow(ctx, r.currentServer().shortSubjects).Scan(&short); err != nil {
+		return fmt.Errorf("count the events of subjects: %w", err)
+	}
+	if short == 0 {
+		return nil
+	}
+	_, err := r.VerifyFacts(ctx, func(float64) {})
+	return err
+}
+
 // FollowEvents keeps the facts up to date with the events until the context ends, and scrubs them.
 func (r *Refresher) FollowEvents(ctx context.Context) {
+	r.following.Store(true)
+	defer r.following.Store(false)
+	var losses sync.WaitGroup
+	defer losses.Wait()
+	losses.Go(func() {
+		if err := r.FindLosses(ctx); err != nil && ctx.Err() == nil {
+			slog.WarnContext(ctx, "look for lost events failed", "err", err)
+		}
+	})
 	refresh, scrub := time.NewTicker(refreshInterval), time.NewTicker(scrubInterval)
 	defer refresh.Stop()
 	defer scrub.Stop()
@@ -70,6 +206,7 @@ func (r *Refresher) FollowEvents(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-refresh.C:
+		case <-r.wake:
 		case <-scrub.C:
 			first, last := visitorRange(part, scrubParts)
 			if _, err := r.ScrubFacts(ctx, first, last); err != nil && ctx.Err() == nil {

@@ -33,8 +33,8 @@ type tables struct {
 	Attributes  string // columns, separated by commas
 	Where       string
 
-	position, lastAccepted, fingerprint, touched, events                       string
-	madeOf, subjectsByDay, stored                                              string
+	position, lastAccepted, waiting, fingerprint, touched, events              string
+	madeOf, subjectsByDay, stored, shortSubjects                               string
 	countRows                                                                  string
 	visitorRows, subjectRows, allRows, sectionCells, cellsOfGrain, cellsOfDays string
 	insert                                                                     string
@@ -43,8 +43,10 @@ type tables struct {
 func newTables(facts, sent string) *tables {
 	t := &tables{Facts: facts, Sent: sent, Attributes: strings.Join(fold.Attributes, ", ")}
 	t.position, t.lastAccepted = t.renderStatement("position.sql", ""), t.renderStatement("last_accepted.sql", "")
+	t.waiting = t.renderStatement("waiting.sql", "")
 	t.fingerprint, t.touched = t.renderStatement("fingerprint.sql", ""), t.renderStatement("touched.sql", "")
 	t.events, t.stored = t.renderStatement("events.sql", ""), t.renderStatement("stored_visitors.sql", "")
+	t.shortSubjects = t.renderStatement("short_subjects.sql", "")
 	t.countRows = t.renderStatement("count_rows.sql", "")
 	t.madeOf, t.subjectsByDay = t.renderStatement("made_of.sql", ""), t.renderStatement("subjects_by_day.sql", "")
 	t.visitorRows = t.renderStatement("rows.sql", "grain IN ('visitor', 'goal') AND website_id IN {websites:Array(Int64)} AND visitor_id IN {visitors:Array(UInt64)}")
@@ -118,6 +120,10 @@ func visitorOfEvent(e *fold.Event) schema.Visitor {
 	return schema.Visitor{WebsiteID: e.Subject.WebsiteID, ID: e.Visitor}
 }
 
+func visitorOfRow(r *fold.Row) schema.Visitor {
+	return schema.Visitor{WebsiteID: r.Subject.WebsiteID, ID: r.Visitor}
+}
+
 // eachVisitor calls each for the events of each visitor. Events are ordered by visitor.
 func eachVisitor(events []fold.Event, each func([]fold.Event)) {
 	for from, to := 0, 0; from < len(events); from = to {
@@ -139,7 +145,7 @@ func setOf(visitors []schema.Visitor) map[schema.Visitor]bool {
 func scanEvent(row driver.Rows) (e fold.Event, err error) {
 	var kind, event uint8
 	err = row.Scan(&e.Subject.WebsiteID, &e.Visitor, &kind, &e.Subject.ID, &e.Subject.ExperimentID, &e.ID, &e.At, &e.Variation, &event, &e.Goal,
-		&e.Amounts[0], &e.Amounts[1], &e.Amounts[2], &e.Accepted, &e.Attributes)
+		&e.Amounts[0], &e.Amounts[1], &e.Amounts[2], &e.Accepted, &e.Version, &e.Attributes)
 	if err == nil {
 		e.Subject.Kind, e.Kind, e.Attributes = kindsOfSubjects[kind], moments.Kind(event), withoutNone(e.Attributes)
 	}
@@ -157,6 +163,10 @@ type made struct {
 type visitorOf struct {
 	Subject plan.Subject
 	Visitor uint64
+}
+
+func (of visitorOf) visitor() schema.Visitor {
+	return schema.Visitor{WebsiteID: of.Subject.WebsiteID, ID: of.Visitor}
 }
 
 // madeOfRows adds the number and the digest of the events in the rows to each visitor's entry.

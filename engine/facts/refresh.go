@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,8 @@ type Refresher struct {
 	// LeastVisitorsByDay is the number of visitors from which a subject has cells by day. It must
 	// be set before the first refresh.
 	LeastVisitorsByDay int64
+	// LongestWait is the maximum time that a report of a server waits until events are folded.
+	LongestWait time.Duration
 
 	servers []*server // the only one, or the replicas of a shard, which have the same facts
 	alone   bool      // no other process writes to the store
@@ -38,10 +41,20 @@ type Refresher struct {
 	cells      cells
 	unchanged  map[foldedEvents]uint64 // fingerprints of the events
 
-	noting                    sync.Mutex // guards the following
-	noted, folded             int64      // last acceptance times of the noted and of the folded events, in milliseconds since 1970
-	notedEvents, foldedEvents int        // numbers of both since the start
+	wake      chan struct{} // makes FollowEvents refresh at once
+	following atomic.Bool   // FollowEvents runs
 
+	noting        sync.Mutex    // guards the following
+	noted, folded int64         // last acceptance times of the noted and of the folded events, in milliseconds since 1970
+	running       int           // number of refreshes that have begun and not ended; one at a time proceeds
+	began         time.Time     // when the first of them began
+	refreshes     int           // number of those that have ended
+	failed        error         // of the last one
+	isLate        bool          // a report did not wait any longer, and its events are not folded yet
+	changed       chan struct{} // closed when a refresh ends
+	done, touched int           // visitors of the running refresh: those that are folded, and all
+
+	deleting  sync.RWMutex // held while events are deleted before their facts
 	inserting sync.RWMutex // held while facts are stored, when the position of the store is unknown; reports may hold it off
 
 	read     sync.RWMutex // guards the following
@@ -51,10 +64,18 @@ type Refresher struct {
 	counters map[plan.Subject]SubjectCounters
 }
 
+func newRefresher() *Refresher {
+	return &Refresher{
+		LeastVisitorsByDay: leastVisitorsByDay, LongestWait: longestWait, busy: make(chan struct{}, 1), wake: make(chan struct{}, 1), changed: make(chan struct{}),
+		lost: map[schema.Visitor]bool{}, unchanged: map[foldedEvents]uint64{},
+	}
+}
+
 // NewRefresher returns the refresher of a store on one server. alone means that no other process writes to the
 // store.
 func NewRefresher(conn driver.Conn, alone bool) *Refresher {
-	r := &Refresher{servers: []*server{{conn, ofServer}}, alone: alone, LeastVisitorsByDay: leastVisitorsByDay, busy: make(chan struct{}, 1), lost: map[schema.Visitor]bool{}, unchanged: map[foldedEvents]uint64{}}
+	r := newRefresher()
+	r.servers, r.alone = []*server{{conn, ofServer}}, alone
 	if alone {
 		r.noted = 1 // events that an earlier process stored may wait
 	}
@@ -63,7 +84,7 @@ func NewRefresher(conn driver.Conn, alone bool) *Refresher {
 
 // NewShardRefresher returns the refresher of a shard of a cluster, with connections to its replicas.
 func NewShardRefresher(replicas []driver.Conn) *Refresher {
-	r := &Refresher{LeastVisitorsByDay: leastVisitorsByDay, busy: make(chan struct{}, 1), lost: map[schema.Visitor]bool{}, unchanged: map[foldedEvents]uint64{}}
+	r := newRefresher()
 	for _, conn := range replicas {
 		r.servers = append(r.servers, &server{conn, ofShard})
 	}
@@ -215,7 +236,8 @@ func (r *Refresher) loadState(ctx context.Context) error {
 	if r.known && r.alone {
 		return nil
 	}
-	if !r.opened {
+	isFirst := !r.opened
+	if isFirst {
 		if err := r.on.awaitDeletions(ctx); err != nil {
 			return err
 		}
@@ -229,6 +251,15 @@ func (r *Refresher) loadState(ctx context.Context) error {
 		return nil
 	}
 	r.known, r.position = false, stored
+	if isFirst && stored.Refresh == 0 {
+		var events uint64
+		if err := r.on.QueryRow(ctx, "SELECT count() FROM "+r.on.Sent).Scan(&events); err != nil {
+			return fmt.Errorf("count the events: %w", err)
+		}
+		if events > 0 {
+			slog.WarnContext(ctx, "the store has no facts: all events are folded", "events", events)
+		}
+	}
 	if r.cells, err = r.on.openCells(ctx, r.LeastVisitorsByDay); err != nil {
 		return err
 	}
@@ -253,6 +284,7 @@ func (r *Refresher) foldVisitors(ctx context.Context, touched []schema.Visitor, 
 			}
 		}
 		to := min(from+visitorsAtOnce, len(touched))
+		r.setProgress(from, len(touched))
 		had, want, err := r.rowsOf(ctx, touched[from:to], through)
 		if err != nil {
 			return err
@@ -355,6 +387,11 @@ func (r *Refresher) rowsOf(ctx context.Context, touched []schema.Visitor, throug
 	for i := range want {
 		subjects[want[i].Subject] = true
 	}
-	had, want, _, err = r.checkRows(ctx, touched, maps.Keys(subjects), had, want)
+	if r.LostVisitors() > 0 { // a goal without exposures may count for a subject without stored events
+		for subject := range r.cells.all {
+			subjects[subject] = true
+		}
+	}
+	had, want, _, err = r.checkRows(ctx, touched, maps.Keys(subjects), events, had, want)
 	return had, want, err
 }

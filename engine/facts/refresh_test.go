@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -134,6 +135,13 @@ func (w *world) check(t *testing.T) {
 	if changes := fold.AppendChanges(nil, stored, want); len(changes) > 0 {
 		t.Fatalf("%d of %d rows differ, such as %+v", len(changes), len(want), changes[0])
 	}
+	w.checkSums(t)
+}
+
+// checkSums compares the stored cells with the sums over all events.
+func (w *world) checkSums(t *testing.T) {
+	t.Helper()
+	want := w.wanted()
 	cells := fold.Cells{}
 	for from, to := 0, 0; from < len(want); from = to {
 		for to = from + 1; to < len(want) && want[to].Subject == want[from].Subject && want[to].Visitor == want[from].Visitor; to++ {
@@ -202,7 +210,7 @@ func TestRefreshesWithoutNewEvents(t *testing.T) {
 		refresh(t, r, 0) // an empty store
 	}
 	_, through := w.send(t, 50)
-	for range 3 {
+	for round := range 3 {
 		refresh(t, r, through)
 		before := left
 		refresh(t, r, through) // looks at the last events once more
@@ -215,7 +223,7 @@ func TestRefreshesWithoutNewEvents(t *testing.T) {
 			t.Errorf("%d statements, want only that of the position", before-left)
 		}
 		now := w.at
-		w.at = w.at.Add(-5 * time.Second)
+		w.at = w.at.Add(time.Duration(round)*time.Millisecond - 5*time.Second)
 		w.send(t, 20)
 		w.at = now
 	}
@@ -285,36 +293,70 @@ func scrub(t *testing.T, r *facts.Refresher) facts.Scrubbed {
 	return found
 }
 
-// TestLostEventsAreReported deletes stored events. The facts keep what they counted, in scrubs and in
-// refreshes of the visitors.
+// TestLostEventsAreReported deletes stored events of some visitors: all events, all views, the goals, or those that
+// were accepted first. Facts keep what they counted and add new events, in refreshes and in scrubs, until the lost events
+// are sent again.
 func TestLostEventsAreReported(t *testing.T) {
-	w := newWorld(t, 5)
-	r := facts.NewRefresher(w.conn, true)
-	_, through := w.send(t, 300)
-	refresh(t, r, through)
-	kept := w.wanted()
-	victim := w.all[0]
-	execute(t, w.conn, fmt.Sprintf("ALTER TABLE events DELETE WHERE website_id = %d AND visitor_id = %d SETTINGS mutations_sync = 2", victim.WebsiteID, victim.VisitorID))
-	want := schema.Visitor{WebsiteID: victim.WebsiteID, ID: victim.VisitorID}
-	for range 2 {
-		if found := scrub(t, r); found.Wrong != 0 || len(found.Lost) != 1 || found.Lost[0] != want {
-			t.Errorf("%+v, want the visitor %+v", found, want)
-		}
+	for name, lost := range map[string]string{
+		"all": "true", "views": "event = 'view'", "goals": "event = 'goal'", "first": "ingested_at = (SELECT min(ingested_at) FROM events)", "without exposures": "subject = 'none'",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 5)
+			r := facts.NewRefresher(w.conn, true)
+			for range 2 {
+				w.sent = nil // no copies
+				_, through := w.send(t, 150)
+				refresh(t, r, through)
+			}
+			lost := "visitor_id % 3 = 0 AND " + lost
+			victims := countOf(t, w.conn, "SELECT uniqExact(website_id, visitor_id) FROM events WHERE "+lost)
+			execute(t, w.conn, fmt.Sprintf("ALTER TABLE events DELETE WHERE %s SETTINGS mutations_sync = 2", lost))
+			reported := func(want int) {
+				t.Helper()
+				verified, err := r.VerifyFacts(t.Context(), func(float64) {})
+				if found := scrub(t, r); err != nil || found.Wrong+verified.Wrong != 0 || len(found.Lost) != want || len(verified.Lost) != want || r.LostVisitors() != want {
+					t.Errorf("%d wrong, %d, %d and %d lost, %v; want %d lost", found.Wrong+verified.Wrong, len(found.Lost), len(verified.Lost), r.LostVisitors(), err, want)
+				}
+			}
+			before := w.all
+			reported(victims)
+			w.checkSums(t)
+			r = facts.NewRefresher(w.conn, true)
+			if err := r.FindLosses(t.Context()); err != nil || r.LostVisitors() != victims {
+				t.Errorf("%d of %d lost visitors are found, %v", r.LostVisitors(), victims, err)
+			}
+			for range 3 {
+				w.sent = nil
+				_, through := w.send(t, 60)
+				refresh(t, r, through)
+				reported(victims)
+				w.checkSums(t)
+			}
+			w.at = w.at.Add(time.Millisecond)
+			var again []schema.Event
+			for i := range before {
+				again = append(again, before[i].Event)
+			}
+			if err := schema.InsertEvents(t.Context(), w.conn, again, w.at); err != nil {
+				t.Fatal(err)
+			}
+			refresh(t, r, w.at.UnixMilli())
+			reported(0)
+			w.check(t)
+			if err := r.FindLosses(t.Context()); err != nil || r.LostVisitors() > 0 {
+				t.Errorf("%d lost visitors after all events were sent again, %v", r.LostVisitors(), err)
+			}
+		})
 	}
-	again := victim.Event
-	again.EventID++
-	w.at = w.at.Add(time.Millisecond)
-	if err := schema.InsertEvents(t.Context(), w.conn, []schema.Event{again}, w.at); err != nil {
+}
+
+func countOf(t *testing.T, conn driver.Conn, statement string) int {
+	t.Helper()
+	var n uint64
+	if err := conn.QueryRow(t.Context(), statement).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
-	refresh(t, r, w.at.UnixMilli())
-	stored, err := facts.ReadAll(t.Context(), w.conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if changes := fold.AppendChanges(nil, stored, kept); len(changes) > 0 {
-		t.Errorf("%d rows differ from those before the loss", len(changes))
-	}
+	return int(n) //nolint:gosec // few
 }
 
 func execute(t *testing.T, conn driver.Conn, statement string) {
@@ -446,7 +488,7 @@ func TestNotedEventsWaitUntilTheyAreStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.send(t, 30)
-	r.NoteEvents(len(w.all), w.at)
+	r.NoteEvents(w.at)
 	left = 5 // last acceptance, visitors, events, what is stored, then the insert
 	var refreshes errgroup.Group
 	refreshes.Go(func() error { return r.RefreshNoted(t.Context()) })
@@ -471,6 +513,47 @@ func TestNotedEventsWaitUntilTheyAreStored(t *testing.T) {
 	w.check(t)
 }
 
+// TestReportsDoNotWaitLong holds up the refresh of a server. A report waits for a limited time and then says how many
+// events wait, and the next report does not wait at all. If the disk is full, reports say so. They do not wait any more
+// once the events are folded.
+func TestReportsDoNotWaitLong(t *testing.T) {
+	w := newWorld(t, 14)
+	conn := schematest.HeldConn{Conn: w.conn, Held: make(chan error)}
+	r := facts.NewRefresher(conn, true)
+	w.send(t, 30)
+	r.NoteEvents(w.at)
+	ctx, stop := context.WithCancel(t.Context())
+	var server errgroup.Group
+	server.Go(func() error {
+		r.FollowEvents(ctx)
+		return nil
+	})
+	for !r.IsFollowing() {
+		runtime.Gosched()
+	}
+	says := func(want moments.Waiting) {
+		t.Helper()
+		if waits, err := r.AwaitNoted(t.Context()); err != nil || waits != want {
+			t.Errorf("%+v, %v; want %+v", waits, err, want)
+		}
+	}
+	r.LongestWait = time.Nanosecond
+	says(moments.Waiting{Events: int64(len(w.all)), Reason: moments.Folding})
+	r.LongestWait = time.Hour
+	says(moments.Waiting{Events: int64(len(w.all)), Reason: moments.Folding})
+	conn.Held <- schematest.ErrFull
+	conn.Held <- schematest.ErrFull // the first failure has ended
+	says(moments.Waiting{Events: int64(len(w.all)), Reason: moments.DiskFull})
+	close(conn.Held)
+	if err := r.FoldAccepted(t.Context(), func(int, int) {}); err != nil {
+		t.Fatal(err)
+	}
+	says(moments.Waiting{})
+	w.check(t)
+	stop()
+	_ = server.Wait()
+}
+
 // TestNotedEventsAreFolded checks that a refresh folds the visitors of noted events, and finds them again
 // after one that failed.
 func TestNotedEventsAreFolded(t *testing.T) {
@@ -478,9 +561,8 @@ func TestNotedEventsAreFolded(t *testing.T) {
 	left := math.MaxInt
 	r := facts.NewRefresher(schematest.KilledConn{Conn: w.conn, Left: &left}, true)
 	for round := range 6 {
-		before := len(w.all)
 		w.send(t, 30)
-		r.NoteEvents(len(w.all)-before, w.at)
+		r.NoteEvents(w.at)
 		if r.LastUnfoldedTime() != w.at.UnixMilli() {
 			t.Error("noted events do not wait")
 		}
@@ -499,18 +581,51 @@ func TestNotedEventsAreFolded(t *testing.T) {
 		}
 		w.check(t)
 	}
-	before := len(w.all)
 	w.send(t, 30)
 	at := w.at
-	events := len(w.all) - before
 	_, through := w.send(t, 30)
 	refresh(t, r, through) // includes the last events, which are noted only now
-	r.NoteEvents(events, at)
+	r.NoteEvents(at)
 	if err := r.RefreshNoted(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	w.check(t)
 	if now, err := r.StoredPosition(t.Context()); err != nil || now.Through != through {
 		t.Errorf("%+v, %v; want events until %d", now, err, through)
+	}
+}
+
+// TestTiesOfCopies stores copies of events with other content, accepted in the same millisecond, by one insert or by two.
+// Of each event, facts have the same copy before and after a merge.
+func TestTiesOfCopies(t *testing.T) {
+	for name, inserts := range map[string]int{"one insert": 1, "two inserts": 2} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 15)
+			both := [2][]schema.Event{}
+			distinct := w.batch(200)
+			for _, e := range distinct {
+				other := e
+				other.Time, other.Value, other.Device = e.Time.Add(time.Minute), e.Value/2, "tablet"
+				first := w.IntN(2)
+				both[first], both[1-first] = append(both[first], e), append(both[1-first], other)
+			}
+			if inserts == 1 {
+				both = [2][]schema.Event{slices.Concat(both[0], both[1])}
+			}
+			for _, events := range both[:inserts] {
+				if err := schema.InsertEvents(t.Context(), w.conn, events, w.at); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := facts.NewRefresher(w.conn, false)
+			refresh(t, r, w.at.UnixMilli())
+			merge(t, w.conn)
+			if left := countOf(t, w.conn, "SELECT count() FROM events"); left != len(distinct) {
+				t.Fatalf("%d rows are left after a merge", left)
+			}
+			if found, err := r.VerifyFacts(t.Context(), func(float64) {}); err != nil || found.Wrong != 0 || len(found.Lost) != 0 {
+				t.Errorf("%d visitors count another copy after a merge, %d lost events, %v", found.Wrong, len(found.Lost), err)
+			}
+		})
 	}
 }

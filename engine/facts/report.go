@@ -115,7 +115,7 @@ func (x Source) readOnce(ctx context.Context, hold bool, read func(Source) error
 // positionOn returns the position of a shard on a server.
 func (x Source) positionOn(ctx context.Context, shard *Refresher, server *server) (Position, error) {
 	if x.held {
-		return shard.shownPosition(), nil
+		return shard.ShownPosition(), nil
 	}
 	return shard.positionOn(ctx, server)
 }

@@ -27,9 +27,13 @@ func (s *Scrubbed) addResult(o Scrubbed) {
 }
 
 // ScrubFacts compares the events of which facts were made with the stored events, for the
-// visitors with ids from first to last, and corrects the facts. It leaves the facts of visitors
-// who lost events unchanged.
+// visitors with ids from first to last, and corrects the facts. The facts of visitors who lost events keep what they
+// counted. While events are deleted, it does nothing.
 func (r *Refresher) ScrubFacts(ctx context.Context, first, last uint64) (found Scrubbed, err error) {
+	if !r.deleting.TryRLock() {
+		return found, nil
+	}
+	defer r.deleting.RUnlock()
 	return r.scrubRange(ctx, first, last, true)
 }
 
@@ -43,7 +47,9 @@ func (r *Refresher) VerifyFacts(ctx context.Context, progress func(share float64
 	parts := min(1+events/eventsOfPart, mostParts)
 	for part := range parts {
 		first, last := visitorRange(part, parts)
+		r.deleting.RLock()
 		some, err := r.scrubRange(ctx, first, last, false)
+		r.deleting.RUnlock()
 		if err != nil {
 			return found, err
 		}
@@ -92,37 +98,40 @@ func (r *Refresher) scrubVisitors(ctx context.Context, visitors []schema.Visitor
 			want = fold.AppendVisitorRows(own, want)
 		}
 	})
-	var lost []schema.Visitor
+	had = slices.Clone(want)
+	var lost map[schema.Visitor]bool
 	if correct {
-		had, want, lost, err = r.checkRows(ctx, visitors, maps.Keys(r.cells.all), slices.Clone(want), want)
+		had, want, lost, err = r.checkRows(ctx, visitors, maps.Keys(r.cells.all), events, had, want)
 	} else {
-		had, want, lost, err = r.correctRows(ctx, of, nil, want)
+		had, want, lost, err = r.correctRows(ctx, of, events, had, want)
 	}
 	if err != nil {
 		return err
 	}
-	r.noteLost(of, setOf(lost)) // also that none of the others has lost events any more
+	r.noteLost(ctx, of, lost) // also that none of the others has lost events any more
 	wrong := map[schema.Visitor]bool{}
 	for _, c := range fold.AppendChanges(nil, had, want) {
-		wrong[schema.Visitor{WebsiteID: c.Subject.WebsiteID, ID: c.Visitor}] = true
+		if v := visitorOfRow(&c.Row); !lost[v] {
+			wrong[v] = true
+		}
 	}
-	switch {
-	case len(wrong) == 0:
-	case correct:
-		slog.WarnContext(ctx, "facts were not those of the events, and are corrected", "visitors", len(wrong))
+	if correct {
+		if len(wrong) > 0 {
+			slog.WarnContext(ctx, "facts were not those of the events, and are corrected", "visitors", len(wrong))
+		}
 		err = r.replaceRows(ctx, had, want, r.position.nextRefresh(r.position.Through))
-	default:
+	} else if len(wrong) > 0 {
 		err = r.confirmPosition(ctx)
 	}
 	if err == nil {
-		found.addResult(Scrubbed{len(visitors), len(wrong), lost})
+		found.addResult(Scrubbed{len(visitors), len(wrong), slices.Collect(maps.Keys(lost))})
 	}
 	return err
 }
 
 // checkRows compares the events of which the rows in had were computed with those of which the stored rows of some
 // subjects were made. Of visitors who differ, it corrects the rows, and returns those who lost events.
-func (r *Refresher) checkRows(ctx context.Context, visitors []schema.Visitor, subjects iter.Seq[plan.Subject], had, want []fold.Row) (_, _ []fold.Row, lost []schema.Visitor, err error) {
+func (r *Refresher) checkRows(ctx context.Context, visitors []schema.Visitor, subjects iter.Seq[plan.Subject], events []fold.Event, had, want []fold.Row) (_, _ []fold.Row, lost map[schema.Visitor]bool, err error) {
 	expected := map[visitorOf]made{}
 	madeOfRows(had, expected)
 	stored, err := r.on.readMade(ctx, visitors, subjects)
@@ -130,7 +139,7 @@ func (r *Refresher) checkRows(ctx context.Context, visitors []schema.Visitor, su
 		return nil, nil, nil, err
 	}
 	if wrong := differingVisitors(expected, stored); len(wrong) > 0 {
-		return r.correctRows(ctx, wrong, had, want)
+		return r.correctRows(ctx, wrong, events, had, want)
 	}
 	return had, want, nil, nil
 }
@@ -140,64 +149,91 @@ func differingVisitors(expected, stored map[visitorOf]made) map[schema.Visitor]b
 	wrong := map[schema.Visitor]bool{}
 	for of, m := range expected {
 		if stored[of] != m {
-			wrong[schema.Visitor{WebsiteID: of.Subject.WebsiteID, ID: of.Visitor}] = true
+			wrong[of.visitor()] = true
 		}
 	}
 	for of, m := range stored {
 		if expected[of] != m {
-			wrong[schema.Visitor{WebsiteID: of.Subject.WebsiteID, ID: of.Visitor}] = true
+			wrong[of.visitor()] = true
 		}
 	}
 	return wrong
 }
 
-// correctRows replaces rows in had by the stored rows, for the visitors in wrong. A visitor whose
-// rows were made of more events than are stored has lost events. Such visitors are reported and
-// keep their rows.
-func (r *Refresher) correctRows(ctx context.Context, wrong map[schema.Visitor]bool, had, want []fold.Row) (_, _ []fold.Row, lost []schema.Visitor, err error) {
+// correctRows replaces the rows in had, which are those of the events up to the position, by the stored rows, for the
+// visitors in wrong. A visitor whose stored rows were made of more events than that has lost events, unless they were
+// sent again. It returns these visitors. Their rows in want keep the lost events.
+func (r *Refresher) correctRows(ctx context.Context, wrong map[schema.Visitor]bool, events []fold.Event, had, want []fold.Row) (_, _ []fold.Row, lost map[schema.Visitor]bool, err error) {
 	stored, err := r.readStored(ctx, wrong)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	wanted, found := map[visitorOf]made{}, map[visitorOf]made{}
-	madeOfRows(want, wanted)
+	expected, found := map[visitorOf]made{}, map[visitorOf]made{}
+	madeOfRows(had, expected)
 	madeOfRows(stored, found)
-	isLost := map[schema.Visitor]bool{}
+	short := map[schema.Visitor][]fold.Event{}
 	for of, m := range found {
-		if v := (schema.Visitor{WebsiteID: of.Subject.WebsiteID, ID: of.Visitor}); m.seen > wanted[of].seen && !isLost[v] {
-			isLost[v], lost = true, append(lost, v)
+		if m.seen > expected[of].seen {
+			short[of.visitor()] = nil
+		}
+	}
+	eachVisitor(events, func(own []fold.Event) {
+		if _, isShort := short[visitorOfEvent(&own[0])]; isShort {
+			short[visitorOfEvent(&own[0])] = own
+		}
+	})
+	lost = map[schema.Visitor]bool{}
+	var kept []fold.Row // of the visitors in lost
+	for from, to := 0, 0; from < len(stored); from = to {
+		v := visitorOfRow(&stored[from])
+		for to = from + 1; to < len(stored) && visitorOfRow(&stored[to]) == v; to++ {
+		}
+		own, isShort := short[v]
+		if !isShort {
+			continue
+		}
+		gone := fold.LostEvents(stored[from:to], own, func(s plan.Subject) bool {
+			of := visitorOf{s, v.ID}
+			return found[of].seen > expected[of].seen
+		})
+		if len(gone) > 0 {
+			lost[v], kept = true, fold.AppendVisitorRows(append(gone, own...), kept)
 		}
 	}
 	if len(lost) > 0 {
 		if err := r.confirmPosition(ctx); err != nil { // another process may have folded newer events
 			return nil, nil, nil, err
 		}
-		slog.ErrorContext(ctx, "events of visitors are lost; reports keep what they counted: restore a backup", "visitors", len(lost), "one", lost[0])
 	}
-	r.noteLost(wrong, isLost)
+	r.noteLost(ctx, wrong, lost)
 	without := func(rows []fold.Row, of map[schema.Visitor]bool) []fold.Row {
-		return slices.DeleteFunc(rows, func(row fold.Row) bool { return of[schema.Visitor{WebsiteID: row.Subject.WebsiteID, ID: row.Visitor}] })
+		return slices.DeleteFunc(rows, func(row fold.Row) bool { return of[visitorOfRow(&row)] })
 	}
-	return append(without(had, wrong), without(stored, isLost)...), without(want, isLost), lost, nil
+	return append(without(had, wrong), stored...), append(without(want, lost), kept...), lost, nil
 }
 
 // noteLost updates the set of visitors who lost events, for the visitors in of.
-func (r *Refresher) noteLost(of, lost map[schema.Visitor]bool) {
+func (r *Refresher) noteLost(ctx context.Context, of, lost map[schema.Visitor]bool) {
 	r.read.Lock()
 	defer r.read.Unlock()
+	var found []schema.Visitor // that were not known
 	for v := range of {
-		if lost[v] {
-			r.lost[v] = true
-		} else {
+		switch {
+		case !lost[v]:
 			delete(r.lost, v)
+		case !r.lost[v]:
+			r.lost[v], found = true, append(found, v)
 		}
+	}
+	if len(found) > 0 {
+		slog.ErrorContext(ctx, "stored events of visitors are lost; reports keep what they counted: restore a backup, or send the events again", "visitors", len(found), "one", found[0])
 	}
 }
 
 // readStored returns the stored rows of the visitors, by visitor.
 func (r *Refresher) readStored(ctx context.Context, of map[schema.Visitor]bool) (stored []fold.Row, err error) {
 	err = r.on.readRows(ctx, r.on.visitorRows, func(row *fold.Row) error {
-		if of[schema.Visitor{WebsiteID: row.Subject.WebsiteID, ID: row.Visitor}] {
+		if of[visitorOfRow(row)] {
 			stored = append(stored, *row)
 		}
 		return nil

@@ -23,6 +23,7 @@ type Event struct {
 	Goal       int64
 	Amounts    [3]int64 // value, profit and extra value, in 1/schema.MoneyScale
 	Accepted   int64    // milliseconds since 1970
+	Version    uint64   // of copies that arrived in the same millisecond, merges keep the one with the highest
 	Attributes string   // of a view: the values of Attributes, each after the first one after a Separator
 }
 
@@ -45,11 +46,11 @@ func compareSubjects(a, b *plan.Subject) int {
 }
 
 // compareArrival orders copies of an event: the first copy counts. Copies that arrived in the
-// same millisecond are ordered by their content, so the result does not depend on the order of
-// the events.
+// same millisecond are ordered by their version, which is a hash of their content, and then by their content. So the
+// result depends neither on the order of the events nor on merges.
 func (e *Event) compareArrival(o *Event) int {
 	return cmp.Or(
-		cmp.Compare(e.Accepted, o.Accepted), cmp.Compare(e.At, o.At), cmp.Compare(e.Kind, o.Kind), cmp.Compare(e.Variation, o.Variation),
+		cmp.Compare(e.Accepted, o.Accepted), cmp.Compare(o.Version, e.Version), cmp.Compare(e.At, o.At), cmp.Compare(e.Kind, o.Kind), cmp.Compare(e.Variation, o.Variation),
 		cmp.Compare(e.Goal, o.Goal), slices.Compare(e.Amounts[:], o.Amounts[:]), cmp.Compare(e.Attributes, o.Attributes),
 	)
 }

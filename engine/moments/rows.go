@@ -47,6 +47,18 @@ type Rows struct {
 	Cap      *Cap      // limit of the total values of visitors; nil: none
 }
 
+// Waiting are accepted events that no report includes yet.
+type Waiting struct {
+	Events int64  `json:"events"`
+	Reason string `json:"reason"` // Folding or DiskFull
+}
+
+// Reasons why events wait.
+const (
+	Folding  = "folding"
+	DiskFull = "full"
+)
+
 // MostVisited returns the values sorted by visitors, descending.
 func MostVisited(visitors map[string]int64) []string {
 	return slices.SortedFunc(maps.Keys(visitors), func(a, b string) int {

@@ -19,6 +19,7 @@ type WarningCode string
 
 // The codes of the warnings.
 const (
+	WarningWaiting                 WarningCode = "EVENTS_WAITING"
 	warningNoEvents                WarningCode = "NO_EVENTS"
 	warningSilent                  WarningCode = "SILENT"
 	WarningSampleRatio             WarningCode = "SAMPLE_RATIO_MISMATCH"
@@ -78,6 +79,20 @@ func (c *sliceSums) runChecks(plan *plan.Plan, found *moments.Rows) Checks {
 		warn(warningSharesChanged, "the shares changed at %s; comparisons are made within each period of equal shares", query.FormatInstant(plan.SharesSince()))
 	}
 	return checks
+}
+
+// AddWaiting adds that the report does not include some accepted events yet.
+func (r *Report) AddWaiting(waits moments.Waiting) {
+	if waits.Events == 0 {
+		return
+	}
+	why := "the server is still folding them"
+	if waits.Reason == moments.DiskFull {
+		why = "the disk of the store is full, so free some space"
+	}
+	r.Stale, r.Waiting = true, &waits
+	stored := slices.DeleteFunc(r.Checks.Warnings, func(w Warning) bool { return w.Code == warningNoEvents })
+	r.Checks.Warnings = append(stored, Warning{WarningWaiting, fmt.Sprintf("%s accepted events are not in this report yet: %s", FormatCount(waits.Events), why)})
 }
 
 func mismatchWarning(p float64) Warning {

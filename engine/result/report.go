@@ -29,6 +29,7 @@ type Report struct {
 	DataThrough       *time.Time       `json:"dataThrough"` // null: the subject has no events
 	NewestEvent       *time.Time       `json:"newestEvent"`
 	Stale             bool             `json:"stale"`
+	Waiting           *moments.Waiting `json:"waiting,omitempty"`  // accepted events that the report does not include yet; nil: none
 	Looks             []Look           `json:"looks,omitzero"`     // only of the declared question about all visitors
 	NextLook          *NextLook        `json:"nextLook,omitempty"` // null: none follows
 	Slice

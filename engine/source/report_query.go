@@ -15,6 +15,7 @@ type ReportQuery struct {
 	Stored   Stored
 	Outliers *moments.Outliers // bounds of goal values; nil: no z-score
 	CapLimit *moments.Cap      // the cap of the report, once it is known; nil: none
+	Waiting  moments.Waiting   // events that the report does not include yet
 }
 
 // WithoutOutliers returns the query without bounds of goal values.

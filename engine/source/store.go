@@ -159,6 +159,9 @@ func faultOf(err error) StoreFault {
 	return Bug
 }
 
+// IsFull reports whether the disk of the store was full.
+func IsFull(err error) bool { return err != nil && faultOf(err) == Full }
+
 // Statement is a statement with its parameters.
 type Statement struct {
 	SQL    string

@@ -32,11 +32,24 @@ type AuditEntry struct {
 	AccountID int64           `json:"accountId"`
 	At        time.Time       `json:"at"`
 	By        string          `json:"by"`
-	Kind      string          `json:"kind"` // account, token, website, goal, target, campaign, widget or webhook
+	Kind      string          `json:"kind"` // account, token, website, goal, target, campaign, widget or webhook; facts, with the id of a website
 	ID        int64           `json:"id"`
-	Change    string          `json:"change"` // created, changed, archived or revoked; for a state, active or inactive
+	Change    string          `json:"change"` // created, changed, archived or revoked; for a state, active or inactive; for facts, loss accepted
 	Version   uint64          `json:"version"`
 	After     json.RawMessage `json:"after"` // the definition or the state
+}
+
+//go:embed accepted_loss.sql
+var insertAcceptedLoss string
+
+// RecordAcceptedLoss adds to the audit log that a person accepts the loss of stored events of some visitors of a website.
+func (c *Catalogue) RecordAcceptedLoss(ctx context.Context, website int64, visitors int) error {
+	err := c.conn.Exec(ctx, insertAcceptedLoss, clickhouse.Named("account", c.Snapshot().ownerOf(website)), clickhouse.Named("website", website),
+		clickhouse.Named("visitors", visitors), clickhouse.Named("author", authorOf(ctx)))
+	if err != nil {
+		return fmt.Errorf("write the audit log: %w", err)
+	}
+	return nil
 }
 
 //go:embed audit.sql
@@ -79,6 +92,8 @@ func changeOf(a *AuditEntry, of part, archived, switched bool) (string, error) {
 			return "active", nil
 		}
 		return "inactive", nil
+	case a.Kind == "facts":
+		return "loss accepted", nil
 	case archived && kind(a.Kind) == kindToken:
 		return "revoked", nil
 	case archived:

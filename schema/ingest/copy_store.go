@@ -32,7 +32,7 @@ func CopyEvents(ctx context.Context, w *Writer, from driver.Conn, progress func(
 		progress(copied, total)
 		return err
 	}
-	err = schema.EachRow(ctx, from, eventColumns+"ORDER BY ingested_at, website_id, visitor_id", func(row driver.Rows) error {
+	err = schema.EachRow(ctx, from, eventColumns+"ORDER BY version DESC, website_id, visitor_id", func(row driver.Rows) error {
 		var e schema.Event
 		if err := scanEvent(row, &e); err != nil {
 			return err

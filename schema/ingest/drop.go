@@ -49,6 +49,7 @@ func (w *Writer) CountSubjects(ctx context.Context, subjects []SubjectID) (map[S
 func (w *Writer) DropSubjects(ctx context.Context, subjects []SubjectID) error {
 	return w.PauseWrites(ctx, func() error {
 		ctx := context.WithoutCancel(ctx)
+		defer w.facts.HoldScrubs()()
 		all, err := schema.QueryRows(ctx, w.conn, experimentsStored, func(row driver.Rows, s *Subject) error {
 			return row.Scan(&s.WebsiteID, (*string)(&s.Kind), &s.ID, &s.ExperimentID)
 		}, namedSubjects(subjects)...)

@@ -74,6 +74,7 @@ func (w *Writer) eventsOf(ctx context.Context, visitors []string, websites []int
 func (w *Writer) ForgetVisitors(ctx context.Context, visitors []string, websites []int64) (found Erased, err error) {
 	err = w.PauseWrites(ctx, func() error {
 		ctx := context.WithoutCancel(ctx)
+		defer w.facts.HoldScrubs()()
 		stored, err := w.eventsOf(ctx, visitors, websites)
 		if err != nil {
 			return err

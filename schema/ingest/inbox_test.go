@@ -159,7 +159,7 @@ func TestInboxDropsOnlyMovedParts(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	w := ingest.NewWriter(merging{Conn: conn}, nil)
 	inbox := ingest.NewInbox(conn, w)
-	w.AfterInsert(func(int, time.Time) {
+	w.AfterInsert(func(time.Time) {
 		exec(t, conn, inboxView+`('later', '2026-05-01 12:00:00', 1, 'v', 'view', 12, 0)`)
 	})
 	exec(t, conn, inboxView+`('a', '2026-05-01 12:00:00', 1, 'v', 'view', 12, 0)`)

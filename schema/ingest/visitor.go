@@ -26,7 +26,7 @@ const MaxOfVisitor = 10_000
 
 // OfVisitor holds everything that arrived about a visitor.
 type OfVisitor struct {
-	Events  []Accepted // by subject and time, with their copies; only some fields are set
+	Events  []Accepted // in the order of their arrival, with copies; only some fields are set
 	Rejects []Reject   // rejected lines of the last week with the visitor's id; not all of a large delivery
 	Limited bool       // there are more than MaxOfVisitor events or rejected lines
 }

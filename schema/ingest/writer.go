@@ -15,14 +15,16 @@ import (
 type Writer struct {
 	conn         driver.Conn
 	facts        Facts
-	writeLock    chan struct{}                        // held by an insert or a deletion
-	written      func(events int, accepted time.Time) // called after each insert
-	lastAccepted time.Time                            // guarded by writeLock
-	ahead        time.Duration                        // how far the clock of the store is ahead of that of the process
+	writeLock    chan struct{}            // held by an insert or a deletion
+	written      func(accepted time.Time) // called after each insert
+	lastAccepted time.Time                // guarded by writeLock
+	ahead        time.Duration            // how far the clock of the store is ahead of that of the process
 }
 
 // Facts are the data computed from the events.
 type Facts interface {
+	// HoldScrubs holds off comparisons of facts with events, while these are deleted, until release is called.
+	HoldScrubs() (release func())
 	// EraseVisitors deletes the facts of visitors whose events are deleted.
 	EraseVisitors(ctx context.Context, visitors []schema.Visitor) error
 	// DropSubjects deletes the facts of subjects whose events are deleted.
@@ -32,19 +34,23 @@ type Facts interface {
 // NewWriter returns the writer of a store. A process must have only one writer
 // per store. The facts may be nil if no events are deleted.
 func NewWriter(conn driver.Conn, facts Facts) *Writer {
-	return &Writer{conn: conn, facts: facts, writeLock: make(chan struct{}, 1), written: func(int, time.Time) {}}
+	return &Writer{conn: conn, facts: facts, writeLock: make(chan struct{}, 1), written: func(time.Time) {}}
 }
 
 // AfterInsert sets a function that is called after each insert, before the events are acknowledged, with
-// their number and their acceptance time, in the order of the inserts. It must be set before the first write.
-func (w *Writer) AfterInsert(f func(events int, accepted time.Time)) { w.written = f }
+// their acceptance time, in the order of the inserts. It must be set before the first write.
+func (w *Writer) AfterInsert(f func(accepted time.Time)) { w.written = f }
 
 // SetClock makes the writer take acceptance times from the clock of the store, which all processes share. The times
-// are later than those of the stored events, even if the clock was set back.
-func (w *Writer) SetClock(ctx context.Context) error {
+// are later than those of the stored events, and later than folded, up to which events were folded, even if the clock was
+// set back and the last events were erased.
+func (w *Writer) SetClock(ctx context.Context, folded time.Time) error {
 	var now time.Time
 	if err := w.conn.QueryRow(ctx, "SELECT max(ingested_at), now64(3) FROM events").Scan(&w.lastAccepted, &now); err != nil {
 		return fmt.Errorf("read the last acceptance time: %w", err)
+	}
+	if folded.After(w.lastAccepted) {
+		w.lastAccepted = folded
 	}
 	w.ahead = time.Until(now)
 	return nil
@@ -93,7 +99,7 @@ func (w *Writer) insertEvents(ctx context.Context, events []schema.Event) error 
 	if err := schema.InsertEvents(context.WithoutCancel(ctx), w.conn, events, accepted); err != nil {
 		return err
 	}
-	w.written(len(events), accepted)
+	w.written(accepted)
 	return nil
 }
 

@@ -57,11 +57,11 @@ func TestAcceptanceTimesRise(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := ingest.NewWriter(conn, nil)
-	if err := w.SetClock(t.Context()); err != nil {
+	if err := w.SetClock(t.Context(), time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	last := ahead
-	w.AfterInsert(func(_ int, accepted time.Time) {
+	w.AfterInsert(func(accepted time.Time) {
 		if !accepted.After(last) {
 			t.Errorf("accepted at %s, after %s", accepted, last)
 		}

@@ -1,6 +1,7 @@
 -- The events as they were sent: a row per event and exposure. Copies are harmless, because only the fold
 -- (engine/fold) reads events, and it removes copies. Merges remove copies, too. Of several copies, the first one
--- to arrive counts: it has the highest version.
+-- to arrive counts: it has the highest version. The last 16 bits of the version are a hash of the content, so that of
+-- copies with other content that arrived in the same millisecond, merges and the fold keep the same one.
 --
 -- ORDER BY: all events of a visitor are in one range, including goals without exposures. The rest of the key is
 -- the identity of an event. The time is not part of the key, so an event that is sent again with another time is a
@@ -38,7 +39,11 @@ CREATE TABLE IF NOT EXISTS events
     first_visit_page String                 CODEC(ZSTD(1)),
     visitor_type     LowCardinality(String) COMMENT 'new, returning or empty',
     ingested_at      DateTime64(3, 'UTC')   COMMENT 'acceptance time, by the clock of the server' CODEC(Delta, ZSTD(1)),
-    version          UInt64                 MATERIALIZED 18446744073709551615 - toUnixTimestamp64Milli(ingested_at) CODEC(Delta, ZSTD(1)),
+    version          UInt64                 MATERIALIZED 18446744073709551615
+        - bitShiftLeft(toUInt64(toUnixTimestamp64Milli(ingested_at)), 16)
+        - bitAnd(cityHash64(time, variation_id, event, goal_id, value, profit, extra_value, device, browser, os,
+            country, region, city, channel, referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term,
+            first_visit_page, visitor_type), 65535) CODEC(Delta, ZSTD(1)),
     INDEX ingested_at ingested_at TYPE minmax GRANULARITY 1
 )
 ENGINE = ReplacingMergeTree(version)

@@ -82,7 +82,7 @@ CREATE TABLE IF NOT EXISTS events_local ON CLUSTER `lift-1`
     `first_visit_page` String CODEC(ZSTD(1)),
     `visitor_type` LowCardinality(String) COMMENT 'new, returning or empty',
     `ingested_at` DateTime64(3, 'UTC') COMMENT 'acceptance time, by the clock of the server' CODEC(Delta, ZSTD(1)),
-    `version` UInt64 MATERIALIZED 18446744073709551615 - toUnixTimestamp64Milli(ingested_at) CODEC(Delta, ZSTD(1)),
+    `version` UInt64 MATERIALIZED (18446744073709551615 - bitShiftLeft(toUInt64(toUnixTimestamp64Milli(ingested_at)), 16)) - bitAnd(cityHash64(time, variation_id, event, goal_id, value, profit, extra_value, device, browser, os, country, region, city, channel, referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type), 65535) CODEC(Delta, ZSTD(1)),
     INDEX ingested_at ingested_at TYPE minmax GRANULARITY 1
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{uuid}/{shard}', '{replica}', version)

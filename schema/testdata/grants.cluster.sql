@@ -17,6 +17,8 @@ GRANT ON CLUSTER `lift` SELECT ON system.tables TO `o\`dd`;
 
 GRANT ON CLUSTER `lift` SELECT ON system.parts TO `o\`dd`;
 
+GRANT ON CLUSTER `lift` SELECT ON system.detached_parts TO `o\`dd`;
+
 GRANT ON CLUSTER `lift` SELECT ON system.disks TO `o\`dd`;
 
 GRANT ON CLUSTER `lift` SELECT ON system.build_options TO `o\`dd`;

@@ -35,7 +35,7 @@ function SampleRatio({ check, variations }) {
  * @param {{ results: Results }} props */
 export function Checks({ results }) {
   const { checks } = results, several = checks.multipleExposures;
-  const warnings = checks.warnings.filter((w) => w.code !== "SAMPLE_RATIO_MISMATCH"); // SampleRatio shows it
+  const warnings = checks.warnings.filter((w) => !["SAMPLE_RATIO_MISMATCH", "EVENTS_WAITING"].includes(w.code)); // shown elsewhere
   return (
     <section aria-labelledby="health">
       <h2 id="health">Health</h2>
@@ -50,7 +50,7 @@ export function Checks({ results }) {
         {checks.cap && <Check good title="Cap" of="cap">{checks.cap.amount === null ? `Nothing is capped: fewer than one converted visitor is above ${checks.cap.rule}.` : `At most ${money(checks.cap.amount)} counts for each visitor (${checks.cap.rule}). ${count(checks.cap.visitors)} visitors have more; ${money(checks.cap.valueRemoved)} was removed.`}</Check>}
         {checks.window.earlierVisitors > 0 && <Check good title="Exposed before the window" of="earlier">{count(checks.window.earlierVisitors)} visitors of the window were first exposed before it. They are excluded.</Check>}
         <Check good={!results.stale} open={!results.dataThrough} title="Freshness" of="dataThrough">
-          {results.stale ? "The store is unavailable. These are the last available results. " : ""}{results.dataThrough ? <>Includes events accepted until <span class="at">{minute(results.dataThrough)}</span>. The newest event is of <span class="at">{minute(results.newestEvent)}</span>.</> : "No events yet."}
+          {results.stale && !results.waiting ? "The store is unavailable. These are the last available results. " : ""}{results.dataThrough ? <>Includes events accepted until <span class="at">{minute(results.dataThrough)}</span>. The newest event is of <span class="at">{minute(results.newestEvent)}</span>.</> : "No events yet."}
         </Check>
       </ul>
       {warnings.length > 0 && <div class="notice warn"><b>Warnings</b><ul>{warnings.map((w) => <li key={w.code}>{w.message}</li>)}</ul></div>}

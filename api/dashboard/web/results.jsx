@@ -38,10 +38,10 @@ function Experiments({ widget, go }) {
   );
 }
 
-/** @param {{ at: string }} props */
-const Stale = ({ at }) => (
+/** @param {{ results: Report }} props */
+const Stale = ({ results: { waiting, generatedAt, checks } }) => (
   <div class="notice warn" role="status">
-    <p><b>Not up to date</b>: the store is unavailable. These are the last available results, from {minute(at)}. This page retries automatically.</p>
+    <p><b>Not up to date</b>: {waiting ? checks.warnings.find((w) => w.code === "EVENTS_WAITING")?.message : <>the store is unavailable. These are the last available results, from {minute(generatedAt)}</>}. This page retries automatically.</p>
   </div>
 );
 
@@ -76,7 +76,7 @@ export function Results({ subject, route, go }) {
     <>
       <Header {...{ subject, detail, route, go, fresh, scored }} said={error} />
       {error && <Fault error={error} again={again} reset={follow(go, route.plain.address)} />}
-      {results && (stale || results.stale) && <Stale at={results.generatedAt} />}
+      {results && (stale || results.stale) && <Stale results={results} />}
       {!ready && (loading || results) && !error && <div class="conclusion"><Loading what="results" /></div>}
       {ready && <Answered results={results} scored={scored} currency={website?.currency} />}
       {ready && results.conclusion && !empty && <TrustStrip results={results} scored={scored} />}

@@ -187,6 +187,7 @@ export interface Results extends Cell {
   dataThrough: string | null;
   newestEvent: string | null;
   stale: boolean;
+  waiting?: { events: number; reason: "folding" | "full" };
   looks?: Look[];
   nextLook?: { number: number; end: string; publishedAt: string };
   power?: Power;

@@ -31,7 +31,7 @@ func BenchmarkLoneEvent(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	if err := e.FoldNoted(b.Context()); err != nil {
+	if _, err := e.FoldNoted(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	var writing, folding time.Duration
@@ -45,7 +45,7 @@ func BenchmarkLoneEvent(b *testing.B) {
 			b.Fatal(err)
 		}
 		stored := cpuTime(b)
-		if err := e.FoldNoted(b.Context()); err != nil {
+		if _, err := e.FoldNoted(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 		writing, folding = writing+stored-began, folding+cpuTime(b)-stored

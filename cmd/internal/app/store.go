@@ -72,7 +72,7 @@ func OpenStore(ctx context.Context, address schema.Address, o Options) (*Store, 
 	if err := s.createComponents(ctx, address, o); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	if err := s.Writer.SetClock(ctx); err != nil {
+	if err := s.Writer.SetClock(ctx, s.Engine.FoldedThrough()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -136,6 +136,19 @@ func (s *Store) openRefreshers(ctx context.Context, address schema.Address) ([]*
 
 // erasing deletes facts on all shards.
 type erasing struct{ shards []*facts.Refresher }
+
+// HoldScrubs implements ingest.Facts.
+func (e erasing) HoldScrubs() (release func()) {
+	var held []func()
+	for _, shard := range e.shards {
+		held = append(held, shard.HoldScrubs())
+	}
+	return func() {
+		for _, release := range held {
+			release()
+		}
+	}
+}
 
 // EraseVisitors implements ingest.Facts.
 func (e erasing) EraseVisitors(ctx context.Context, visitors []schema.Visitor) error {

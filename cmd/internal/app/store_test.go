@@ -61,3 +61,51 @@ func TestSeveralProcessesOpenANewStoreOnAServer(t *testing.T) {
 		}
 	}
 }
+
+// TestEventsCountAfterAWrongClockAndAnErasure stores an event while the clock is two hours ahead, and erases its visitor.
+// Events that are accepted once the clock is right count at once.
+func TestEventsCountAfterAWrongClockAndAnErasure(t *testing.T) {
+	server := schematest.SharedServer(t)
+	address := server.DatabaseAddress(server.CreateDatabase(t))
+	open := func() *app.Store {
+		t.Helper()
+		home, err := schema.ParseAddress(address, func(string) string { return "" })
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := app.OpenStore(t.Context(), home, app.Options{Limits: source.DefaultLimits, Times: ingest.DefaultTimes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	event := schema.Event{EventID: 1, Time: time.UnixMilli(1_800_000_000_000), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: schema.HashID("v"), Kind: schema.KindView}
+	s := open()
+	ahead := time.Now().Add(2 * time.Hour)
+	if err := schema.InsertEvents(t.Context(), s.Conn, []schema.Event{event}, ahead); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Engine.RefreshFacts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Writer.ForgetVisitors(t.Context(), []string{"v"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open()
+	event.VisitorID = 7
+	if err := s.Writer.WriteEvents(t.Context(), []schema.Event{event}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Engine.RefreshFacts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if of := s.Engine.SubjectCounters(plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1}); of.Visitors != 1 || !s.Engine.FoldedThrough().After(ahead) {
+		t.Errorf("%d visitors, folded until %s", of.Visitors, s.Engine.FoldedThrough())
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -77,6 +77,7 @@ func (r *Report) checkTables(ctx context.Context, conn driver.Conn) bool {
 	if !r.checkSchema(ctx, conn) {
 		return false
 	}
+	r.checkDetached(ctx, conn)
 	if r.Deep {
 		r.checkData(ctx, conn)
 	}
@@ -110,6 +111,24 @@ func (r *Report) checkSchema(ctx context.Context, conn driver.Conn) bool {
 	}
 	r.OK("schema", "is up to date")
 	return true
+}
+
+// shownDetached is the maximum number of detached parts to name.
+const shownDetached = 10
+
+// checkDetached names the parts that ClickHouse has set aside. Whether rows are lost with them, a deep check says.
+func (r *Report) checkDetached(ctx context.Context, conn driver.Conn) {
+	parts, err := schema.ReadDetachedParts(ctx, conn)
+	if err != nil {
+		r.Note("data", "%v", err)
+	}
+	for i, p := range parts {
+		if i == shownDetached {
+			r.Note("data", "ClickHouse has set aside %d parts more", len(parts)-i)
+			return
+		}
+		r.Note("data", "ClickHouse has set aside a part of %s (%s): %s; if --deep finds no lost events, delete it", p.Table, p.Reason, p.Path)
+	}
 }
 
 // checkData checks the checksums of all parts.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -196,6 +197,84 @@ func TestAMissingPartIsNoticed(t *testing.T) {
 	store.do(exitOK, "check", "--deep")
 	move(store.part, aside)
 	store.imports(views)
+}
+
+// goals writes a file with one goal event of each of the first visitors, and returns its path.
+func (s *damagedStore) goals(name string, visitors, value int) (file string) {
+	s.t.Helper()
+	var lines bytes.Buffer
+	for i := range visitors {
+		fmt.Fprintf(&lines, `{"eventId":"%s%d","time":"2026-06-01T10:00:00Z","websiteId":1,"visitor":"v%[2]d","event":"goal","goalId":1,"value":%[3]d,"campaignId":1,"variationId":%[4]d}`+"\n",
+			name, i, value, i%2)
+	}
+	file = filepath.Join(s.dir, name+".ndjson")
+	if err := os.WriteFile(file, lines.Bytes(), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	return file
+}
+
+// value checks the sum of the values in a report.
+func (s *damagedStore) value(want string) {
+	s.t.Helper()
+	var r result.Report
+	_, out, _ := other(s.t, nil, "report", "campaign", "1", "--store=embedded:"+s.address)
+	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Totals.Value.String() != want {
+		s.t.Errorf("the report has the value %v, %v; want %v", r.Totals.Value, err, want)
+	}
+}
+
+// TestALossIsNotHealed damages a part with goals, which ClickHouse sets aside. Reports keep these goals and add new goals
+// of their visitors. The loss is reported until the goals are sent again, or a person accepts the loss.
+func TestALossIsNotHealed(t *testing.T) {
+	t.Parallel()
+	const views, lost = 1000, 100
+	store := newDamagedStore(t, views)
+	store.do(exitOK, "import", store.goals("kept", views, 1))
+	parts := partsOf(t, store.address, "events")
+	damaged := store.goals("lost", lost, 1000)
+	store.do(exitOK, "import", damaged)
+	store.value("101000")
+	for _, part := range partsOf(t, store.address, "events") {
+		if !slices.Contains(parts, part) {
+			if err := os.Truncate(filepath.Join(part, "columns.txt"), 3); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	store.value("101000")
+	server := start(t, "serve", "--store=embedded:"+store.address, "--admin-address=127.0.0.1:0")
+	store.do(exitOK, "import", store.goals("new", lost, 1))
+	store.value("101100")
+	store.says(server.log.String(), "has set aside a part", "broken-on-start", "stored events of visitors are lost", "visitors=100")
+	if _, text, err := send(t.Context(), http.DefaultClient, http.MethodGet, adminAt.FindString(server.log.String()), "", ""); err != nil || !strings.Contains(text, "\nlifthouse_lost_visitors 100\n") {
+		t.Errorf("metrics: %v\n%s", err, text)
+	}
+	server.interrupt()
+	store.says(store.do(exitFailed, "check", "--deep"), "WRONG    stored events of 100 visitors are lost", "has set aside a part of events (broken-on-start)")
+	if said := store.do(exitFailed, "facts", "--verify"); strings.Contains(said, "--rebuild at once") || !strings.Contains(said, "stored events of 100 visitors are lost") {
+		t.Error(said)
+	}
+	store.says(store.do(exitFailed, "facts", "--rebuild"), "only the facts still count them", "--accept-loss 100")
+	store.do(exitFailed, "facts", "--rebuild", "--accept-loss", "99")
+	store.value("101100")
+
+	whole := filepath.Join(store.dir, "whole") // a copy, of which the loss is accepted
+	if err := os.CopyFS(whole, os.DirFS(store.address)); err != nil {
+		t.Fatal(err)
+	}
+	store.do(exitOK, "facts", "--rebuild", "--verify", "--accept-loss", "100")
+	store.value("1100")
+	store.says(store.do(exitOK, "audit"), "facts     1   loss accepted  lifthouse facts")
+	store.do(exitOK, "check", "--deep")
+
+	store.address = whole
+	store.do(exitOK, "import", damaged)
+	store.value("101100")
+	store.do(exitOK, "facts", "--verify")
+	store.do(exitOK, "check", "--deep")
+	store.do(exitOK, "facts", "--rebuild", "--verify")
+	store.value("101100")
 }
 
 // TestDamagedFactsAreRebuilt damages and removes the facts. The remedy is to fold the events again.

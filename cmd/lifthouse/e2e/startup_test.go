@@ -102,6 +102,48 @@ func TestALibraryThatIsCutOffIsNamed(t *testing.T) {
 	}
 }
 
+// TestCommandsWaitForAStartingServer starts commands while a process holds the store and does not serve it yet. Once it
+// serves the store, or has ended, the commands are done.
+func TestCommandsWaitForAStartingServer(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	store := "--store=embedded:" + dir
+	ended(t, exitOK, "apply", "-f", "../testdata/thirty.catalog.yaml", store)
+	lock, err := os.OpenFile(filepath.Join(dir, "lifthouse.lock"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lock.Close() }()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	var commands []*exec.Cmd
+	for _, args := range [][]string{{"export"}, {"check"}, {"serve", "--listen=127.0.0.1:0"}} {
+		cmd := lifthouse(t, append(args, store)...)
+		var log safeBuffer
+		cmd.Stderr = &log
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = cmd.Process.Kill() }()
+		for !strings.Contains(log.String(), "waiting for it for at most") {
+			if cmd.ProcessState != nil || strings.Contains(log.String(), "in use by") {
+				t.Fatalf("lifthouse %q does not wait: %s", args, log.String())
+			}
+			<-time.After(5 * time.Millisecond)
+		}
+		commands = append(commands, cmd)
+	}
+	if err := lock.Close(); err != nil { // releases the lock
+		t.Fatal(err)
+	}
+	for _, cmd := range commands[:2] {
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%q: %v", cmd.Args, err)
+		}
+	}
+}
+
 // TestServeWaitsForAnImport checks that serve waits for an import that holds
 // the store, and reports it.
 func TestServeWaitsForAnImport(t *testing.T) {

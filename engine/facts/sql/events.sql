@@ -14,6 +14,7 @@ SELECT
     profit,
     extra_value,
     toUnixTimestamp64Milli(ingested_at) AS accepted_ms,
+    version,
     if(event = 'view', concatWithSeparator('\0', {{.Attributes}}), '')
 FROM {{.Sent}}
 PREWHERE website_id IN {websites:Array(Int64)}

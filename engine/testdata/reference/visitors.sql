@@ -2,7 +2,7 @@ arrived AS (  -- one row per event of the website: the copy that arrived first
         SELECT *
         FROM events
         WHERE website_id = {website_id:Int64}
-        ORDER BY ingested_at
+        ORDER BY version DESC
         LIMIT 1 BY visitor_id, subject, subject_id, experiment_id, event_id
     ),
     own AS (  -- the events of the subject

@@ -1,0 +1,134 @@
+package fold
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"lifthouse/engine/moments"
+	"lifthouse/engine/plan"
+	"lifthouse/schema"
+)
+
+// content is what the rows of a visitor tell of an event.
+type content struct {
+	Subject plan.Subject
+	Kind    moments.Kind
+	At      int64
+	Goal    int64    // of a goal event
+	Amounts [3]int64 // of a goal event
+}
+
+func (e *Event) content() content {
+	if e.Kind != moments.Goal {
+		return content{Subject: e.Subject, Kind: e.Kind, At: e.At}
+	}
+	return content{e.Subject, e.Kind, e.At, e.Goal, e.Amounts}
+}
+
+// LostEvents returns the events of which the stored rows of a visitor were made, and which are not among the visitor's
+// stored events: from both together, AppendVisitorRows returns what the stored rows count. isShort reports whether rows
+// of a subject were made of more events than are stored. The ids of lost events are not known, so they have others. The
+// rows must be in the order of AppendVisitorRows, those of goals without exposures first.
+func LostEvents(stored []Row, events []Event, isShort func(plan.Subject) bool) []Event {
+	l := losses{events: events, present: map[content]int{}, missing: map[content]int{}, bare: map[content]int{}}
+	isCounted := map[string]bool{} // copies count once
+	for i := range events {
+		c := events[i].content()
+		if copied := fmt.Sprint(events[i].ID, c); !isCounted[copied] {
+			isCounted[copied] = true
+			l.present[c]++
+			if events[i].isBare() {
+				l.bare[c]++
+			}
+		}
+	}
+	for rows := stored; len(rows) > 0; {
+		n := 1
+		for n < len(rows) && rows[n].Grain == OfGoal {
+			n++
+		}
+		if isShort(rows[0].Subject) {
+			l.addRows(&rows[0], rows[1:n])
+		}
+		rows = rows[n:]
+	}
+	return l.lost
+}
+
+// losses are the events that stored rows were made of and that are not stored.
+type losses struct {
+	events           []Event
+	present, missing map[content]int // numbers of events
+	bare             map[content]int // those without exposures, stored or lost
+	lost             []Event
+}
+
+// addRows adds the lost events of a visitor's row, and of the rows of the goal events.
+func (l *losses) addRows(v *Row, goals []Row) {
+	var variation int64
+	var bare map[content]int // goals that count for the subject, too
+	if v.Variation != "" {
+		bare = maps.Clone(l.bare)
+		variation, _ = strconv.ParseInt(strings.TrimSuffix(v.Variation, MultiExposed), 10, 64)
+		l.addFirstView(v, variation)
+	}
+	for i, later := range v.Later {
+		e := Event{Subject: v.Subject, Visitor: v.Visitor, At: v.First + int64(later), Kind: moments.Kind(v.LaterKinds[i])} //nolint:gosec // milliseconds
+		if e.Kind == moments.View {
+			e.Attributes = v.Attributes
+			if e.Variation = variation; e.At == v.MultiExposed {
+				e.Variation = math.MaxInt64 // another one; of views at the same time, it is not the first
+			}
+		}
+		if e.Kind != moments.Goal {
+			l.addUnlessPresent(&e, nil)
+		}
+	}
+	for i := range goals {
+		r := &goals[i]
+		e := Event{Subject: r.Subject, Visitor: r.Visitor, At: r.First + int64(r.Since), Kind: moments.Goal, Goal: r.Goal, Amounts: r.Amounts} //nolint:gosec // milliseconds
+		l.addUnlessPresent(&e, bare)
+	}
+}
+
+// addFirstView adds the first view of a visitor of a subject, if it is lost.
+func (l *losses) addFirstView(v *Row, variation int64) {
+	first := Event{Subject: v.Subject, Visitor: v.Visitor, At: v.First, Kind: moments.View, Variation: variation, Attributes: v.Attributes}
+	if slices.ContainsFunc(l.events, func(e Event) bool {
+		return e.content() == first.content() && e.Variation == variation && e.Attributes == v.Attributes
+	}) {
+		l.present[first.content()]--
+		return
+	}
+	l.lost = append(l.lost, first) // with the least id: of views at the same time, it is the first
+}
+
+// addUnlessPresent adds an event that is lost. bare are goals without exposures that the subject of the event counts.
+func (l *losses) addUnlessPresent(e *Event, bare map[content]int) {
+	c := e.content()
+	without := c
+	without.Subject = plan.Subject{WebsiteID: c.Subject.WebsiteID, Kind: schema.SubjectNone}
+	switch {
+	case l.present[c] > 0:
+		l.present[c]--
+		return
+	case bare[without] > 0:
+		bare[without]--
+		return
+	}
+	l.missing[c]++
+	e.ID = schema.HashID(fmt.Sprint(c, l.missing[c]))
+	if e.isBare() {
+		l.bare[c]++
+		for i := range l.events { // the same goal with an exposure counts once
+			if o := l.events[i].content(); o.Kind == c.Kind && o.At == c.At && o.Goal == c.Goal && o.Amounts == c.Amounts {
+				e.ID = l.events[i].ID
+			}
+		}
+	}
+	l.lost = append(l.lost, *e)
+}

@@ -1,0 +1,84 @@
+package fold
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"lifthouse/engine/plan"
+)
+
+// TestLostEvents loses random events of a visitor. The stored events and the lost ones, which LostEvents takes from the
+// rows, count as before, also together with later events. Once they are stored again, none is lost.
+func TestLostEvents(t *testing.T) {
+	checkWorlds(t, 300, func(t *rapid.T, w world) {
+		events, later := w.distinctVisitor(0), w.distinctVisitor(1000)
+		kept := slices.DeleteFunc(slices.Clone(events), func(Event) bool { return w.IntN(3) == 0 })
+		rows := AppendVisitorRows(events, nil)
+		isShort := func(of plan.Subject) bool { return seenOf(AppendVisitorRows(kept, nil), of) < seenOf(rows, of) }
+		lost := LostEvents(rows, kept, isShort)
+		if len(lost) != len(events)-len(kept) {
+			t.Fatalf("%d events are lost, want %d", len(lost), len(events)-len(kept))
+		}
+		checkSameSums(t, AppendVisitorRows(append(lost, kept...), nil), rows)
+		again := AppendVisitorRows(append(lost, kept...), nil)
+		if found := AppendVisitorRows(append(LostEvents(again, kept, isShort), kept...), nil); !reflect.DeepEqual(found, again) {
+			t.Fatalf("the rows do not stay the same: %+v, then %+v", again, found)
+		}
+		checkSameSums(t, AppendVisitorRows(slices.Concat(lost, kept, later), nil), AppendVisitorRows(slices.Concat(events, later), nil))
+		if left := LostEvents(again, w.shuffled(slices.Concat(kept, events)), isShort); len(left) > 0 {
+			t.Fatalf("lost although they are stored again: %+v", left)
+		}
+	})
+}
+
+// distinctVisitor returns events of a visitor without copies. Goals without exposures have ids of their own.
+func (w world) distinctVisitor(ids uint64) []Event {
+	events := naiveDistinct(w.visitor(7))
+	for i := range events {
+		if events[i].ID += ids; events[i].isBare() {
+			events[i].ID += 500
+		}
+	}
+	return events
+}
+
+func seenOf(rows []Row, of plan.Subject) (n uint32) {
+	for i := range rows {
+		if rows[i].Subject == of {
+			n += rows[i].Seen
+		}
+	}
+	return n
+}
+
+// checkSameSums compares rows except for what depends on the ids of events.
+func checkSameSums(t *rapid.T, found, want []Row) {
+	t.Helper()
+	cells := func(rows []Row) Cells {
+		c := Cells{}
+		for from, to := 0, 0; from < len(rows); from = to {
+			for to = from + 1; to < len(rows) && rows[to].Subject == rows[from].Subject; to++ {
+			}
+			c.AddRows(rows[from:to], 1, true)
+		}
+		for _, cell := range c {
+			cell.FirstOnTime, cell.AcceptedOnTime, cell.AcceptedLate = 0, 0, 0 // of lost views, they are not known
+		}
+		return c
+	}
+	visitors := func(rows []Row) (visitors []Row) {
+		for _, r := range rows {
+			if r.Grain == OfVisitor {
+				r.Digest, r.Views = 0, Extent{}
+				visitors = append(visitors, r)
+			}
+		}
+		return visitors
+	}
+	if !reflect.DeepEqual(cells(found), cells(want)) || !reflect.DeepEqual(visitors(found), visitors(want)) {
+		t.Fatalf("%+v\nwant %+v", found, want)
+	}
+}

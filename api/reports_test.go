@@ -103,7 +103,7 @@ func TestWidgetAndExperimentResults(t *testing.T) {
 	}
 }
 
-func TestSeriesAndSQLOverHTTP(t *testing.T) {
+func TestSeriesOverHTTP(t *testing.T) {
 	s := newServer(t)
 	s.apply(popupShop)
 	event := func(minute int, visitor string, kind schema.Kind) schema.Event {
@@ -129,13 +129,10 @@ func TestSeriesAndSQLOverHTTP(t *testing.T) {
 		t.Errorf("interval=month: %d %v", response.status, body)
 	}
 
-	for accept, want := range map[string]int{"application/sql": 200, "application/json": 200, "*/*": 200, "image/png": 406} {
-		response, _, text := s.with("GET", "/v1/campaigns/40/results?filters%5Bcity%5D%5B%5D=L%27Aquila", s.token, http.Header{"Accept": {accept}})
+	for accept, want := range map[string]int{"application/sql": 406, "application/json": 200, "*/*": 200, "image/png": 406} {
+		response, _, _ := s.with("GET", "/v1/campaigns/40/results?filters%5Bcity%5D%5B%5D=L%27Aquila", s.token, http.Header{"Accept": {accept}})
 		if response.status != want {
 			t.Errorf("Accept: %s = %d, want %d", accept, response.status, want)
-		}
-		if accept == "application/sql" && !strings.Contains(text, `city IN ['L\'Aquila']`) {
-			t.Errorf("the SQL lacks its filter:\n%s", text)
 		}
 	}
 }

@@ -36,7 +36,8 @@ func TestVisitorsOverHTTP(t *testing.T) {
 		return e
 	}
 	if err := s.writer.WriteEvents(t.Context(), []schema.Event{
-		event(0, "a", schema.KindView, "mobile"), event(70, "a", schema.KindGoal, ""), event(130, "b", schema.KindView, "desktop"), event(250, "a", schema.KindGoal, ""),
+		event(0, "a", schema.KindView, "mobile"), event(70, "a", schema.KindGoal, ""),
+		event(130, "b", schema.KindView, "desktop"), event(250, "a", schema.KindGoal, ""),
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,8 @@ func TestVisitorsOverHTTP(t *testing.T) {
 		t.Fatalf("%d rows, want 2", len(rows))
 	}
 	rows = s.visitorsOf(path + "?filters%5Bdevice%5D%5B%5D=mobile&cap=1.5")
-	if len(rows) != 1 || rows[0].ID != schema.HashID("a") || rows[0].Device != "mobile" || rows[0].GoalsReached != 2 || rows[0].UncappedValue != 2 || rows[0].Value != 1.5 || rows[0].Views != 1 {
+	if len(rows) != 1 || rows[0].ID != schema.HashID("a") || rows[0].Device != "mobile" || rows[0].Views != 1 ||
+		rows[0].GoalsReached != 2 || rows[0].UncappedValue != 2 || rows[0].Value != 1.5 {
 		t.Errorf("rows %+v", rows)
 	}
 	if rows = s.visitorsOf(path + "?filters%5BdateTo%5D=2020-01-01"); len(rows) != 0 {

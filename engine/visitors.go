@@ -27,11 +27,13 @@ func (e *Engine) WriteVisitors(ctx context.Context, p *plan.Plan, to io.Writer) 
 
 func (e *Engine) writeVisitors(ctx context.Context, x *source.ReportQuery, to io.Writer) error {
 	rows := make([]facts.Visitor, 0, 1000)
-	file := parquet.NewGenericWriter[facts.Visitor](to, parquet.MaxRowsPerRowGroup(rowGroup), parquet.Compression(&parquet.Zstd))
+	file := parquet.NewGenericWriter[facts.Visitor](to,
+		parquet.MaxRowsPerRowGroup(rowGroup), parquet.Compression(&parquet.Zstd))
+	var failed error // not an error of the store
 	write := func() error {
-		_, err := file.Write(rows)
+		_, failed = file.Write(rows)
 		rows = rows[:0]
-		return err
+		return failed
 	}
 	err := facts.Source{ReportQuery: x, Shards: e.Facts}.EachVisitor(ctx, func(v *facts.Visitor) error {
 		if rows = append(rows, *v); len(rows) < cap(rows) {
@@ -39,6 +41,9 @@ func (e *Engine) writeVisitors(ctx context.Context, x *source.ReportQuery, to io
 		}
 		return write()
 	})
+	if failed != nil {
+		return failed
+	}
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"math"
 	"math/big"
@@ -15,6 +16,7 @@ import (
 	"lifthouse/engine/facts"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
@@ -67,7 +69,8 @@ func compareVisitors(t worlds.TB, e *Engine, x *source.ReportQuery, found *momen
 	for i := range visitors {
 		m := momentsOf(x, &visitors[i], found.Through)
 		moments.AddTo(whole, moments.RowKey{VariationID: visitors[i].VariationID}, &m)
-		moments.AddTo(sliced, moments.RowKey{VariationID: visitors[i].VariationID, Dimension: attributeOf(&visitors[i], string(x.Dimension))}, &m)
+		of := moments.RowKey{VariationID: visitors[i].VariationID, Dimension: attributeOf(&visitors[i], string(x.Dimension))}
+		moments.AddTo(sliced, of, &m)
 	}
 	again := *found
 	again.Whole, again.Slices = rowsOfSums(whole), rowsOfSums(sliced)
@@ -110,11 +113,14 @@ func momentsOf(x *source.ReportQuery, v *facts.Visitor, through time.Time) momen
 	}
 	from, to := plan.RecentPeriod(through)
 	m := moments.Moments{
-		Visitors: 1, SinceShares: count(!v.FirstView.Before(x.SharesSince)), Recent: count(!v.FirstView.Before(from) && v.FirstView.Before(to)), Views: int64(v.Views),
+		Visitors: 1, SinceShares: count(!v.FirstView.Before(x.SharesSince)),
+		Recent: count(!v.FirstView.Before(from) && v.FirstView.Before(to)), Views: int64(v.Views),
 		Actions: moments.Actions{
-			Clicks: int64(v.Clicks), Submits: int64(v.Submits), Completions: int64(v.Completions), Conversions: int64(v.Conversions), Contacts: int64(v.Contacts),
+			Clicks: int64(v.Clicks), Submits: int64(v.Submits), Completions: int64(v.Completions),
+			Conversions: int64(v.Conversions), Contacts: int64(v.Contacts),
 		},
-		Converted: count(v.GoalsReached > 0), Completed: count(v.Completions > 0), Conversion: count(v.Conversions > 0), Goals: sums(big.NewInt(int64(v.GoalsReached))),
+		Converted: count(v.GoalsReached > 0), Completed: count(v.Completions > 0), Conversion: count(v.Conversions > 0),
+		Goals: sums(big.NewInt(int64(v.GoalsReached))),
 		Value: amounts(v.UncappedValue), Profit: amounts(v.UncappedProfit), ExtraValue: amounts(v.ExtraValue),
 		ValueGoals: new(big.Int).Mul(units(v.UncappedValue), big.NewInt(int64(v.GoalsReached))),
 	}
@@ -132,7 +138,9 @@ func momentsOf(x *source.ReportQuery, v *facts.Visitor, through time.Time) momen
 
 // attributeOf returns the value of an attribute, or "" for no attribute.
 func attributeOf(v *facts.Visitor, name string) string {
-	return map[string]string{"device": v.Device, "country": v.Country, "channel": v.Channel, "referrer": v.Referrer, "city": v.City}[name]
+	return map[string]string{
+		"device": v.Device, "country": v.Country, "channel": v.Channel, "referrer": v.Referrer, "city": v.City,
+	}[name]
 }
 
 // TestVisitorsEndWithTheirReader checks that the reading of visitors ends when the file cannot be written.
@@ -141,11 +149,12 @@ func TestVisitorsEndWithTheirReader(t *testing.T) {
 	in := newStored(t, schematest.OpenMigrated(t), w.Events(1, 300))
 	reader, writer := io.Pipe()
 	_ = reader.Close()
-	p, err := plan.New(drawRequest(w, 1), drawResources(w, 1))
+	p, err := plan.New(query.Request{AccountID: 1, SubjectID: 1}, drawResources(w, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := in.engine.writeVisitors(t.Context(), &source.ReportQuery{Plan: p, Store: in.engine.store}, writer); err == nil {
-		t.Error("no error")
+	x := &source.ReportQuery{Plan: p, Store: in.engine.store}
+	if err := in.engine.writeVisitors(t.Context(), x, writer); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("%v, want the error of the writer", err)
 	}
 }

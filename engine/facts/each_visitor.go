@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lifthouse/engine/fold"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -83,13 +84,14 @@ func scanReportVisitor(row driver.Rows, each func(*Visitor) error) error {
 	var variation, attributes string
 	var first int64
 	var value, profit, extra, countedValue, countedProfit int64
-	err := row.Scan(&v.ID, &variation, &first, &attributes, &v.Views, &v.Clicks, &v.Submits, &v.Completions, &v.Conversions, &v.Contacts,
-		&v.GoalsReached, &value, &profit, &extra, &countedValue, &countedProfit)
+	err := row.Scan(&v.ID, &variation, &first, &attributes,
+		&v.Views, &v.Clicks, &v.Submits, &v.Completions, &v.Conversions, &v.Contacts, &v.GoalsReached,
+		&value, &profit, &extra, &countedValue, &countedProfit)
 	if err != nil {
 		return err
 	}
-	if v.Views == 0 {
-		return fmt.Errorf("facts: visitor %d has goal events without a first view: %w", v.ID, ErrIncomplete)
+	if v.Views == 0 { // a replica lacks the visitor's row
+		return &source.StoreError{Fault: source.Busy}
 	}
 	variation, v.MultiExposed = strings.CutSuffix(variation, fold.MultiExposed)
 	if v.VariationID, err = strconv.ParseInt(variation, 10, 64); err != nil {
@@ -98,8 +100,8 @@ func scanReportVisitor(row driver.Rows, each func(*Visitor) error) error {
 	v.FirstView = time.UnixMilli(first).UTC()
 	values := strings.Split(attributes, string(fold.Separator))
 	for i, to := range []*string{
-		&v.Device, &v.Country, &v.Channel, &v.Browser, &v.OS, &v.VisitorType, &v.Referrer, &v.UTMSource, &v.UTMMedium, &v.UTMCampaign,
-		&v.City, &v.Region, &v.UTMContent, &v.UTMTerm, &v.FirstVisitPage,
+		&v.Device, &v.Country, &v.Channel, &v.Browser, &v.OS, &v.VisitorType, &v.Referrer,
+		&v.UTMSource, &v.UTMMedium, &v.UTMCampaign, &v.City, &v.Region, &v.UTMContent, &v.UTMTerm, &v.FirstVisitPage,
 	} {
 		*to = values[i]
 	}

@@ -2,6 +2,9 @@ package api
 
 import (
 	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -90,14 +93,22 @@ func setDownloadHeaders(c *gin.Context, q *results.Query) {
 		how = "inline"
 		c.Header("Content-Security-Policy", "sandbox")
 	}
-	c.Header("Content-Disposition", fmt.Sprintf(`%s; filename="%s-results.%s"`, how, fileName(q.Plan.Subject), extension))
+	c.Header("Content-Disposition", fmt.Sprintf(`%s; filename="%s.%s"`, how, fileName(q.Plan.Subject, "results", c.Request.URL.RawQuery), extension))
 }
 
-// fileName returns the start of the name of a file about a subject.
-func fileName(of plan.Subject) string {
+// notInNames matches what the name of a file does not have.
+var notInNames = regexp.MustCompile(`[^\w.]+`)
+
+// maxViewName is the maximum length of the parameters in the name of a file.
+const maxViewName = 100
+
+// fileName returns the name of a file about a subject, with the parameters of its request.
+func fileName(of plan.Subject, what, rawQuery string) string {
 	name := fmt.Sprintf("%s-%d", of.Kind, of.ID)
 	if of.ExperimentID != 0 {
 		name += fmt.Sprintf("-experiment-%d", of.ExperimentID)
 	}
-	return name
+	view, _ := url.QueryUnescape(rawQuery) // it was parsed before
+	view = notInNames.ReplaceAllString(strings.ReplaceAll(view, "filters[", "["), "-")
+	return strings.TrimRight(name+"-"+what+"-"+strings.Trim(view[:min(len(view), maxViewName)], "-"), "-")
 }

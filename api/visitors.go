@@ -57,7 +57,7 @@ func (s *server) planVisitors(c *gin.Context, operation query.Operation) (*plan.
 
 func setFileHeaders(c *gin.Context, p *plan.Plan) {
 	c.Header("Content-Type", parquetType)
-	c.Header("Content-Disposition", `attachment; filename="`+fileName(p.Subject)+`-visitors.parquet"`)
+	c.Header("Content-Disposition", `attachment; filename="`+fileName(p.Subject, "visitors", c.Request.URL.RawQuery)+`.parquet"`)
 	c.Header("Cache-Control", notKept)
 	c.Header(gzhttp.HeaderNoCompression, "1")
 }

@@ -58,6 +58,10 @@ func TestVisitorsOverHTTP(t *testing.T) {
 	if got := response.Get("Content-Disposition"); response.status != http.StatusOK || got != `attachment; filename="campaign-40-visitors.parquet"` {
 		t.Errorf("HEAD = %d, %s", response.status, got)
 	}
+	response, _ = s.send(http.MethodHead, path+"?filters%5Bcountry%5D%5B%5D=US&filters%5BdateFrom%5D=2026-05-01&cap=p99", http.NoBody, s.withToken()...)
+	if got := response.Get("Content-Disposition"); got != `attachment; filename="campaign-40-visitors-country-US-dateFrom-2026-05-01-cap-p99.parquet"` {
+		t.Errorf("with filters: %s", got)
+	}
 	for _, c := range []struct{ path, accept, want string }{
 		{path + "?dimension=device", "*/*", "unknown parameter"},
 		{path + "?goal=99", "*/*", "must be the id of a goal"},

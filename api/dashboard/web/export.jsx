@@ -9,8 +9,8 @@ import { plotOf } from "./plot.js";
 
 /** Export shows the API requests of the report and of its visitors, saves the results as CSV and the plot of the
  * uplifts as SVG, and prints the page.
- * @param {{ path: string, title: string, plot: boolean }} props */
-export function Export({ path, title, plot }) {
+ * @param {{ path: string, title: string, view: string, plot: boolean }} props */
+export function Export({ path, title, view, plot }) {
   const [shown, show] = useState(/** @type {{ saved?: string, error?: Problem } | undefined} */ (undefined));
   const visitors = visitorsOf(path);
   useEffect(() => show(undefined), [path]);
@@ -18,7 +18,7 @@ export function Export({ path, title, plot }) {
   const svg = () => {
     const rows = [...document.querySelectorAll(".scorecard tbody tr[data-metric]")].map((row) => plotted(row)).filter((row) => row !== undefined);
     document.documentElement.dataset.paper = ""; // a file has light colours in both schemes
-    const plot = plotOf(rows, title);
+    const plot = plotOf(rows, title, view);
     delete document.documentElement.dataset.paper;
     show({ saved: save(plot, "image/svg+xml", nameOf(path) + ".svg") });
   };
@@ -51,9 +51,9 @@ function visitorsOf(path) {
   return resource.replace(/results$/, "visitors.parquet") + (kept.size ? "?" + kept : "");
 }
 
-/** nameOf returns the name of a file with the results of a path.
+/** nameOf returns the name of a file with the results of a path, as the server names it.
  * @param {string} path */
-const nameOf = (path) => path.replace(/\?.*/, "").replace("/v1/", "").replaceAll("/", "-");
+const nameOf = (path) => decodeURIComponent(path).replace("/v1/", "").replaceAll("filters[", "[").slice(0, 130).replace(/[^\w.]+/g, "-").replace(/-$/, "");
 
 /** plotted returns the text and the plot of a row of the scorecard.
  * @param {Element} row

@@ -177,6 +177,7 @@ export interface Point {
 }
 
 export interface Results extends Cell {
+  goal: { id: number; name: string } | null;
   compareMetric: MetricName | null;
   methodology: "frequentist" | "bayesian";
   significanceLevel: number;

@@ -1,5 +1,5 @@
 // @ts-check
-/** @import { MetricName, Subject } from "./types.d.ts" */
+/** @import { MetricName, Results, Subject } from "./types.d.ts" */
 
 export const metrics = {
   goalConversionRate: "Goal conversion rate",
@@ -51,6 +51,15 @@ export const guardrails = { safe: "✓ safe", harmed: "✗ harmed", notYetKnown:
 /** The codes of warnings, in a few words.
  * @type {Record<string, string>} */
 export const health = { SAMPLE_RATIO_MISMATCH: "sample ratio mismatch", SILENT: "no recent events", MULTIPLE_EXPOSURES: "multi-exposed", UNKNOWN_VARIATIONS: "unknown variations", LEAK: "unexpected visitors" };
+
+/** viewOf describes a report: goal, dates, filters and breakdown.
+ * @param {Results} results */
+export const viewOf = ({ goal, window: { from, to }, filters: chosen, dimension }) => [
+  goal ? "Goal: " + goal.name : "All goals",
+  ...(from ? ["from " + from] : []), ...(to ? ["until " + to] : []),
+  ...Object.entries(chosen).map(([name, values]) => `${filters[name] ?? name}: ${[values].flat().map((v) => (v === "" ? "not set" : v)).join(", ")}`),
+  ...(dimension ? ["by " + (filters[dimension] ?? dimension)] : []),
+].join(" · ");
 
 /** The texts of reasons, equal to those of the engine.
  * @type {Record<string, string>} */

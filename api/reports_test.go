@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -100,6 +101,22 @@ func TestWidgetAndExperimentResults(t *testing.T) {
 	}
 	if _, body, _ := s.do("GET", "/v1/widgets/x/experiments/y/results?goal=z", s.token); len(body["errors"].([]any)) != 3 {
 		t.Errorf("faults = %v, want those of both ids and the goal", body["errors"])
+	}
+}
+
+// TestManyFaultsAreBounded checks the size of the problem for a query string full of unknown parameters.
+func TestManyFaultsAreBounded(t *testing.T) {
+	s := newServer(t)
+	for _, path := range []string{"/v1/campaigns/12/results", "/v1/campaigns", "/v1/campaigns/12/visitors.parquet"} {
+		query := "?"
+		for i := range 800 {
+			query += fmt.Sprintf("x%d=&", i)
+		}
+		response, body, text := s.do("GET", path+query, s.token)
+		faults, _ := body["errors"].([]any)
+		if response.status != http.StatusBadRequest || len(text) > 20<<10 || len(faults) != 21 || !strings.Contains(text, "780 more faults") {
+			t.Errorf("%s = %d, %d bytes, %d faults", path, response.status, len(text), len(faults))
+		}
 	}
 }
 

@@ -3,6 +3,7 @@
 export type Interval = [number | null, number | null];
 
 export interface Estimate {
+  uncapped?: number;
   value: number | null;
   standardError: number | null;
   interval: Interval | null;

@@ -21,7 +21,7 @@ func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 	result := all.computeResults(plan, found)
 	result.Checks.Outliers = outliersCheck(found.Outliers, result.Totals.GoalsReached)
 	result.keepMismatch(plan, a)
-	result.setConclusion(plan, a)
+	result.setConclusion(plan, a, false)
 	if a != nil {
 		result.Power = result.computePower(plan, a.FirstView.Time, found.Through)
 	}

@@ -25,13 +25,13 @@ export const compareMetrics = {
 export const verdicts = {
   better: ["▲", "better"],
   worse: ["▼", "worse"],
-  ahead: ["△", "ahead, not conclusive"],
-  behind: ["▽", "behind, not conclusive"],
+  ahead: ["△", "ahead"],
+  behind: ["▽", "behind"],
   inconclusive: ["◆", "inconclusive"],
   insufficientData: ["…", "not enough data"],
 };
 
-/** Replaces verdicts that are not conclusive yet.
+/** Replaces verdicts without a look that supports them.
  * @type {Record<string, string>} */
 export const inconclusive = { better: "ahead", worse: "behind" };
 

@@ -31,7 +31,9 @@ func TestMCPOverStandardStreams(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan struct{})
 	go func() {
-		remote.ServeCommands(ctx, listener, func(ctx context.Context, c remote.Command) int { return runForwarded(ctx, c, h.store, app.ServerOptions{}) })
+		remote.ServeCommands(ctx, listener, func(ctx context.Context, c remote.Command) int {
+			return runForwarded(ctx, c, h.store, app.ServerOptions{})
+		})
 		close(served)
 	}()
 	for name, run := range map[string]func(in, out, complaints *os.File) int{

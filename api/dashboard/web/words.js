@@ -50,7 +50,7 @@ export const guardrails = { safe: "✓ safe", harmed: "✗ harmed", notYetKnown:
 
 /** The codes of warnings, in a few words.
  * @type {Record<string, string>} */
-export const health = { SAMPLE_RATIO_MISMATCH: "sample ratio mismatch", SILENT: "no recent events", MULTIPLE_EXPOSURES: "multi-exposed", UNKNOWN_VARIATIONS: "unknown variations", LEAK: "unexpected visitors" };
+export const health = { SAMPLE_RATIO_MISMATCH: "sample ratio mismatch", SILENT: "no recent events", NO_EVENTS: "no events yet", MULTIPLE_EXPOSURES: "multi-exposed", UNKNOWN_VARIATIONS: "unknown variations", LEAK: "unexpected visitors" };
 
 /** viewOf describes a report: goal, dates, filters and breakdown.
  * @param {Results} results */

@@ -126,7 +126,8 @@ func (s *server) addRoutes(router *gin.Engine) {
 	getRoutes(router.Group("", s.requireScope(catalogue.ScopeRead), s.limitTime))("/deliveries", s.listDeliveries)
 	files := router.Group("/v1", s.requireScope(catalogue.ScopeRead)) // without the time limit of reports
 	for path, operation := range map[string]query.Operation{
-		"/campaigns/:id": query.CampaignResults, "/widgets/:id": query.WidgetResults, "/widgets/:id/experiments/:experimentId": query.ExperimentResults,
+		"/campaigns/:id": query.CampaignResults, "/widgets/:id": query.WidgetResults,
+		"/widgets/:id/experiments/:experimentId": query.ExperimentResults,
 	} {
 		files.GET(path+"/visitors.parquet", s.sendVisitors(operation))
 		files.HEAD(path+"/visitors.parquet", s.sendVisitors(operation))

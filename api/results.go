@@ -35,9 +35,11 @@ func (s *server) reportHandler(operation query.Operation) func(*gin.Context) (an
 }
 
 // scopedRequest parses the request of an operation, within the resources that the token may read.
-func (s *server) scopedRequest(c *gin.Context, operation query.Operation, parse func(query.Operation, string) (query.Request, error)) (query.Request, *catalogue.AccountResources, error) {
+func (s *server) scopedRequest(
+	c *gin.Context, operation query.Operation, parse func(query.Operation, string) (query.Request, error),
+) (request query.Request, owned *catalogue.AccountResources, err error) {
 	_, span := tracer.Start(c.Request.Context(), "parse")
-	request, err := parse(operation, c.Request.URL.RawQuery)
+	request, err = parse(operation, c.Request.URL.RawQuery)
 	span.End()
 	id, err := pathID(c, pathIDName, err)
 	if operation == query.ExperimentResults {
@@ -93,7 +95,8 @@ func setDownloadHeaders(c *gin.Context, q *results.Query) {
 		how = "inline"
 		c.Header("Content-Security-Policy", "sandbox")
 	}
-	c.Header("Content-Disposition", fmt.Sprintf(`%s; filename="%s.%s"`, how, fileName(q.Plan.Subject, "results", c.Request.URL.RawQuery), extension))
+	name := fileName(q.Plan.Subject, "results", c.Request.URL.RawQuery)
+	c.Header("Content-Disposition", fmt.Sprintf(`%s; filename="%s.%s"`, how, name, extension))
 }
 
 // notInNames matches what the name of a file does not have.

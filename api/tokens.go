@@ -62,7 +62,8 @@ func (s *server) createToken(c *gin.Context) (any, error) {
 	}
 	var fields bodyFields
 	made := catalogue.Token{
-		AccountID: tokenOf(c).AccountID, Name: asked.Name, Scopes: asked.Scopes, WebsiteID: fields.id("websiteId", asked.WebsiteID),
+		AccountID: tokenOf(c).AccountID, Name: asked.Name, Scopes: asked.Scopes,
+		WebsiteID: fields.id("websiteId", asked.WebsiteID),
 	}
 	lifetime := fields.lifetime(asked.Expires, 0)
 	if err := fields.err(); err != nil {
@@ -180,7 +181,9 @@ func (f *bodyFields) id(name string, given *int64) int64 {
 		return 0
 	}
 	if *given < 1 {
-		f.faults = append(f.faults, catalogue.Fault{Path: name, Value: fmt.Sprint(*given), Detail: "must be an id, which is 1 or more, or be omitted"})
+		f.faults = append(f.faults, catalogue.Fault{
+			Path: name, Value: fmt.Sprint(*given), Detail: "must be an id, which is 1 or more, or be omitted",
+		})
 	}
 	return *given
 }

@@ -14,8 +14,8 @@ import (
 // parquetType is the content type of Parquet files.
 const parquetType = "application/vnd.apache.parquet"
 
-// visitorSlots is the maximum number of concurrent files of visitors. They have an admission of their own, because a slow
-// client must not hold up reports.
+// visitorSlots is the maximum number of concurrent files of visitors. They have an admission of their own, because a
+// slow client must not hold up reports.
 const visitorSlots = 2
 
 // sendVisitors returns the handler of an operation that sends the visitors of a report as a Parquet file. It sends the
@@ -57,7 +57,8 @@ func (s *server) planVisitors(c *gin.Context, operation query.Operation) (*plan.
 
 func setFileHeaders(c *gin.Context, p *plan.Plan) {
 	c.Header("Content-Type", parquetType)
-	c.Header("Content-Disposition", `attachment; filename="`+fileName(p.Subject, "visitors", c.Request.URL.RawQuery)+`.parquet"`)
+	name := fileName(p.Subject, "visitors", c.Request.URL.RawQuery)
+	c.Header("Content-Disposition", `attachment; filename="`+name+`.parquet"`)
 	c.Header("Cache-Control", notKept)
 	c.Header(gzhttp.HeaderNoCompression, "1")
 }

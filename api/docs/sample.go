@@ -32,6 +32,9 @@ func samplesOf(operation node, method, path string, parameters []node) []docSamp
 		options += authorization
 	}
 	options += headers
+	if strings.HasSuffix(path, ".parquet") {
+		options += " -OJ" // saves the file under its name
+	}
 	body := bodySample(operation)
 	if method != "GET" && (method != "POST" || body == "") {
 		options = " -X " + method + options

@@ -143,7 +143,7 @@ func (p *program) makeDemo(ctx context.Context, s *app.Store) error {
 	}
 	p.printLine("Creating the demo store …")
 	now := time.Now().UTC()
-	start := now.Truncate(24*time.Hour).AddDate(0, 0, -demo.Days) // up to yesterday; visitors of today arrive while it is served
+	start := now.Truncate(24*time.Hour).AddDate(0, 0, -demo.Days) // up to yesterday; visitors of today arrive later
 	events := slices.DeleteFunc(demo.ShopEvents(start), func(e schema.Event) bool { return e.Time.After(now) })
 	if err := s.Writer.WriteEvents(ctx, events); err != nil {
 		return err

@@ -24,7 +24,9 @@ var operations = map[string]query.Operation{
 
 // ParseRequest parses the arguments, such as campaign 12, and the flags, using a
 // parser of the API. An error names the argument or the flag.
-func (q *Flags) ParseRequest(args []string, parse func(query.Operation, string) (query.Request, error)) (query.Request, error) {
+func (q *Flags) ParseRequest(
+	args []string, parse func(query.Operation, string) (query.Request, error),
+) (query.Request, error) {
 	subject, err := ParseSubject("report", args)
 	if err != nil {
 		return query.Request{}, err

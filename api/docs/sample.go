@@ -33,7 +33,7 @@ func samplesOf(operation node, method, path string, parameters []node) []docSamp
 	}
 	options += headers
 	if strings.HasSuffix(path, ".parquet") {
-		options += " -OJ" // saves the file under its name
+		options += " -o visitors.parquet"
 	}
 	body := bodySample(operation)
 	if method != "GET" && (method != "POST" || body == "") {

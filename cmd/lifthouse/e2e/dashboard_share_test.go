@@ -36,6 +36,8 @@ func TestTheDashboardSharesAPage(t *testing.T) {
 	v.open("/?campaign=12&goal=3&filters%5Bdevice%5D%5B%5D=mobile&filters%5BdateFrom%5D=2026-01-01&dimension=country")
 	v.until(allThere)
 	v.click("#share")
+	v.shows("Share “Free delivery banner”")
+	v.until(`document.querySelectorAll(".shares li").length === 1`)
 	v.click("#create-link")
 	v.until(`document.querySelector("#link")`)
 	viewed := evaluated[string](v, `document.querySelector("#link").value`)

@@ -37,6 +37,7 @@ type server struct {
 	gate      *results.Admission             // for reports
 	changes   *results.Admission             // for starts and stops
 	setups    *results.Admission             // for other changes of the catalogue
+	files     *results.Admission             // for files of visitors
 	bodies    *bodies
 }
 
@@ -56,6 +57,8 @@ func New(e *engine.Engine, c *catalogue.Catalogue, in Intake, o Options) *API {
 	queue.Slots = changeSlots
 	s.changes = results.NewAdmission(queue, s.metrics.results.Shed)
 	s.setups = results.NewAdmission(queue, s.metrics.results.Shed)
+	queue.Slots = visitorSlots
+	s.files = results.NewAdmission(queue, s.metrics.results.Shed)
 	s.rates = newTokenRates(o.TokenRate)
 	s.failures = newFailureRates(o.AuthFailures)
 	s.bodies = newBodies(o.StoreWait)
@@ -121,6 +124,14 @@ func (s *server) addRoutes(router *gin.Engine) {
 	shared("/widgets/:id/dimensions/:name", s.dimensionHandler(query.WidgetResults))
 	shared("/widgets/:id/experiments/:experimentId/dimensions/:name", s.dimensionHandler(query.ExperimentResults))
 	getRoutes(router.Group("", s.requireScope(catalogue.ScopeRead), s.limitTime))("/deliveries", s.listDeliveries)
+	files := router.Group("/v1", s.requireScope(catalogue.ScopeRead)) // without the time limit of reports
+	for path, operation := range map[string]query.Operation{
+		"/campaigns/:id": query.CampaignResults, "/widgets/:id": query.WidgetResults,
+		"/widgets/:id/experiments/:experimentId": query.ExperimentResults,
+	} {
+		files.GET(path+"/visitors.parquet", s.sendVisitors(operation))
+		files.HEAD(path+"/visitors.parquet", s.sendVisitors(operation))
+	}
 	router.POST("/mcp", s.requireScope(catalogue.ScopeRead), s.answerMCP)
 	router.POST("/events", s.requireScope(catalogue.ScopeIngest), respondWith(s.takeEvents))
 	write := router.Group("/v1", s.requireScope(catalogue.ScopeWrite), s.limitTime)

@@ -41,7 +41,7 @@ func init() {
 		read, err := io.ReadAll(body)
 		return string(read), err
 	}
-	for _, kind := range []string{"application/sql", "application/yaml", "application/x-yaml", "text/yaml", "text/html", "text/css", "text/javascript", "application/x-ndjson", "text/csv", "image/svg+xml"} {
+	for _, kind := range []string{"application/vnd.apache.parquet", "application/yaml", "application/x-yaml", "text/yaml", "text/html", "text/css", "text/javascript", "application/x-ndjson", "text/csv", "image/svg+xml"} {
 		openapi3filter.RegisterBodyDecoder(kind, text)
 	}
 }

@@ -125,22 +125,22 @@ func TestAcceptIsWeighed(t *testing.T) {
 	s := newServer(t)
 	const results, list = "/v1/campaigns/12/results", "/v1/campaigns"
 	for _, test := range []struct{ path, accept, want string }{
-		{results, "application/sql;q=0.5, application/json;q=0.9", "application/json; charset=utf-8"},
-		{results, "application/sql;q=0.9, application/json;q=0.5", "application/sql; charset=utf-8"},
+		{results, "text/csv;q=0.5, application/json;q=0.9", "application/json; charset=utf-8"},
+		{results, "text/csv;q=0.9, application/json;q=0.5", "text/csv; charset=utf-8"},
 		{results, "application/*", "application/json; charset=utf-8"},
-		{results, "*/*, application/json;q=0", "application/sql; charset=utf-8"},
-		{results, "application/*;q=0.1, APPLICATION/SQL", "application/sql; charset=utf-8"},
+		{results, "*/*, application/json;q=0", "text/csv; charset=utf-8"},
+		{results, "application/*;q=0.1, TEXT/CSV", "text/csv; charset=utf-8"},
 		{results, "text/html, */*;q=0.1", "application/json; charset=utf-8"},
 		{list, "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8", "application/json; charset=utf-8"},
 		{list, "", "application/json; charset=utf-8"},
 		{list, "nonsense, application/json", "application/json; charset=utf-8"},
-		{list, "application/sql", ""},
+		{list, "text/csv", ""},
 		{list, "*/*;q=0", ""},
 		{results, "application/json;q=2", ""},
 		{results, "text/*", "text/csv; charset=utf-8"},
 		{results, "image/avif, image/*;q=0.8", "image/svg+xml; charset=utf-8"},
 		{results, "image/png", ""},
-		{list, "text/csv", ""},
+		{results, "application/sql", ""},
 	} {
 		response, text := s.send(http.MethodGet, test.path, http.NoBody, s.withToken("Accept", test.accept)...)
 		if test.want == "" && (response.status != http.StatusNotAcceptable || !strings.Contains(text, "application/json")) {

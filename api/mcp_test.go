@@ -217,9 +217,9 @@ func TestMCPRefusals(t *testing.T) {
 		{"another account's website of a visitor", "explain_visitor", `{"visitor":"a","websiteId":2}`, session, []string{"website 2 not found"}},
 		{"another account's goal", "get_result", `{"campaignId":12,"goal":9}`, session, []string{"goal", "must be the id of a goal of the same website"}},
 		{"unknown argument", "get_result", `{"campaignId":12,"detail":true}`, session, []string{`detail: "true": unknown parameter; did you mean details?`}},
-		{"all errors at once", "break_down", `{"campaignId":12,"widgetId":7,"dimension":"colour","limit":99,"goal":-1,"filters":["size=1","dateFrom=tomorrow"],"x":{}}`, session, []string{
+		{"all errors at once", "break_down", `{"campaignId":12,"widgetId":7,"dimension":"colour","limit":99,"goal":-1,"filters":["size=1","dateFrom=tomorrow","country","device"],"x":{}}`, session, []string{
 			"campaignId: ", "must be given alone", `dimension: "colour": must be one of browser`, `limit: "99": must be an integer from 1 to 51`, `goal: "-1": must be a number`,
-			"filters[size]", `filters[dateFrom]: "tomorrow": must be a date`, `x: "{}": unknown parameter`,
+			`filters: "country": must be name=value`, `filters: "device": must be name=value`, "filters[size]", `filters[dateFrom]: "tomorrow": must be a date`, `x: "{}": unknown parameter`,
 		}},
 		{"no dimension", "break_down", `{"campaignId":12}`, session, []string{`dimension: "": must be one of browser`}},
 		{"no subject", "get_result", `{}`, session, []string{"campaignId"}},

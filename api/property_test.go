@@ -214,7 +214,7 @@ func (a *asker) mutated(operation *openapi3.Operation, method, target string, qu
 	case 7, 13:
 		set("Authorization", worlds.Pick(a, "", "Bearer", "Bearer ", "Basic eDp5", "Bearer lh_x", "Bearer "+strings.Repeat("a", 5000), "bearer "+a.tokens[0], "Bearer  "+a.tokens[0], "Bearer "+a.tokens[1], "Bearer "+a.tokens[2]))
 	case 8:
-		set("Accept", worlds.Pick(a, "application/json", "*/*", "text/html", "text/csv", "text/*", "image/svg+xml", "image/*", "image/png", "application/sql", "application/sql;q=0.5, */*;q=0.1", "application/*", ";;;", "\xff", "application/json;q=0"))
+		set("Accept", worlds.Pick(a, "application/json", "*/*", "text/html", "text/csv", "text/*", "image/svg+xml", "image/*", "image/png", "application/sql", "text/csv;q=0.5, */*;q=0.1", "application/*", ";;;", "\xff", "application/json;q=0"))
 	case 9:
 		set(worlds.Pick(a, "X-Request-Id", "If-None-Match", "Cache-Control", "Origin", "Range", "Content-Type", "Accept-Encoding", "If-Match", "If-Modified-Since", "Cookie", "X-Forwarded-For", "Access-Control-Request-Method"),
 			worlds.Pick(a, "", "*", "a b", "no-cache", "https://evil.example", "https://shop.example.com", "bytes=0-1", "gzip", strings.Repeat("h", 3000), "\xfe", `W/"x"`, "null"))

@@ -184,9 +184,9 @@ func TestWhatTheClientHasIsNotSentAgain(t *testing.T) {
 			t.Errorf("%s, have another: %d", path, response.status)
 		}
 	}
-	first, sql := s.poll(bannerResults), s.must(bannerResults, "Accept", "application/sql")
-	if first.Get("ETag") == sql.Get("ETag") {
-		t.Error("JSON and SQL have the same tag")
+	first, table := s.poll(bannerResults), s.must(bannerResults, "Accept", "text/csv")
+	if first.Get("ETag") == table.Get("ETag") {
+		t.Error("JSON and CSV have the same tag")
 	}
 }
 
@@ -286,7 +286,7 @@ func TestTheLastGoodAnswerIsGivenWhenTheStoreFails(t *testing.T) {
 	s.token = s.newToken(1, 0, catalogue.ScopeRead)
 	s.write(at(0, "a", 0, schema.KindView, 0))
 	good := s.poll(bannerResults)
-	sql := s.must(bannerResults, "Accept", "application/sql")
+	table := s.must(bannerResults, "Accept", "text/csv")
 	exec := func(statement string) {
 		t.Helper()
 		if err := conn.Exec(t.Context(), statement); err != nil {
@@ -309,8 +309,8 @@ func TestTheLastGoodAnswerIsGivenWhenTheStoreFails(t *testing.T) {
 		t.Error("nothing changed, and the kept answer is not given")
 	}
 	stale("without the table")
-	if _, text := s.send(http.MethodGet, bannerResults, http.NoBody, s.withToken("Accept", "application/sql", "If-None-Match", sql.Get("ETag"))...); text != "" {
-		t.Error("the SQL is what the client has, and is sent")
+	if _, text := s.send(http.MethodGet, bannerResults, http.NoBody, s.withToken("Accept", "text/csv", "If-None-Match", table.Get("ETag"))...); text != "" {
+		t.Error("the table is what the client has, and is sent")
 	}
 	exec("RENAME TABLE elsewhere TO facts")
 	if p := s.poll(bannerResults, "Cache-Control", "no-cache"); p.Stale || p.Get("Warning") != "" || p.Get("ETag") != good.Get("ETag") {

@@ -2,30 +2,24 @@ package api
 
 import (
 	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
 	"lifthouse/api/negotiation"
 	"lifthouse/api/results"
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/schema/catalogue"
 )
 
 // reportHandler returns the handler of an operation that returns a report.
 func (s *server) reportHandler(operation query.Operation) func(*gin.Context) (any, error) {
 	return func(c *gin.Context) (any, error) {
-		_, span := tracer.Start(c.Request.Context(), "parse")
-		request, err := query.ParseReport(operation, c.Request.URL.RawQuery)
-		span.End()
-		id, err := pathID(c, pathIDName, err)
-		if operation == query.ExperimentResults {
-			request.ExperimentID, err = pathID(c, experimentIDName, err)
-		}
+		request, owned, err := s.scopedRequest(c, operation, query.ParseReport)
 		if err != nil {
-			return nil, err
-		}
-		owned, bound := s.reportedResources(c, operation)
-		request.SubjectID = id
-		if request, err = results.ScopeRequest(request, owned, bound); err != nil {
 			return nil, err
 		}
 		asked, err := s.results.ReportQuery(request, owned, c.GetString(typeKey))
@@ -38,6 +32,26 @@ func (s *server) reportHandler(operation query.Operation) func(*gin.Context) (an
 		}
 		return ready, err
 	}
+}
+
+// scopedRequest parses the request of an operation, within the resources that the token may read.
+func (s *server) scopedRequest(
+	c *gin.Context, operation query.Operation, parse func(query.Operation, string) (query.Request, error),
+) (request query.Request, owned *catalogue.AccountResources, err error) {
+	_, span := tracer.Start(c.Request.Context(), "parse")
+	request, err = parse(operation, c.Request.URL.RawQuery)
+	span.End()
+	id, err := pathID(c, pathIDName, err)
+	if operation == query.ExperimentResults {
+		request.ExperimentID, err = pathID(c, experimentIDName, err)
+	}
+	if err != nil {
+		return request, nil, err
+	}
+	owned, bound := s.reportedResources(c, operation)
+	request.SubjectID = id
+	request, err = results.ScopeRequest(request, owned, bound)
+	return request, owned, err
 }
 
 // answerQuery returns 304 if the client has the current response, and the response
@@ -76,14 +90,28 @@ func setDownloadHeaders(c *gin.Context, q *results.Query) {
 	if extension == "" {
 		return
 	}
-	name := fmt.Sprintf("%s-%d", q.Plan.Subject.Kind, q.Plan.Subject.ID)
-	if q.Plan.Subject.ExperimentID != 0 {
-		name += fmt.Sprintf("-experiment-%d", q.Plan.Subject.ExperimentID)
-	}
 	how := "attachment"
 	if q.Kind == results.SVG {
 		how = "inline"
 		c.Header("Content-Security-Policy", "sandbox")
 	}
-	c.Header("Content-Disposition", fmt.Sprintf(`%s; filename="%s-results.%s"`, how, name, extension))
+	name := fileName(q.Plan.Subject, "results", c.Request.URL.RawQuery)
+	c.Header("Content-Disposition", fmt.Sprintf(`%s; filename="%s.%s"`, how, name, extension))
+}
+
+// notInNames matches what the name of a file does not have.
+var notInNames = regexp.MustCompile(`[^\w.]+`)
+
+// maxViewName is the maximum length of the parameters in the name of a file.
+const maxViewName = 100
+
+// fileName returns the name of a file about a subject, with the parameters of its request.
+func fileName(of plan.Subject, what, rawQuery string) string {
+	name := fmt.Sprintf("%s-%d", of.Kind, of.ID)
+	if of.ExperimentID != 0 {
+		name += fmt.Sprintf("-experiment-%d", of.ExperimentID)
+	}
+	view, _ := url.QueryUnescape(rawQuery) // it was parsed before
+	view = notInNames.ReplaceAllString(strings.ReplaceAll(view, "filters[", "["), "-")
+	return strings.TrimRight(name+"-"+what+"-"+strings.Trim(view[:min(len(view), maxViewName)], "-"), "-")
 }

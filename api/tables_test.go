@@ -109,9 +109,9 @@ func flat(prefix string, value any, into map[string]string) {
 func TestCSVHasWhatTheJSONHas(t *testing.T) {
 	s := newOddServer(t)
 	for path, name := range map[string]string{
-		"/v1/campaigns/12/results?dimension=device&interval=hour": "campaign-12-results.csv",
-		"/v1/campaigns/12/results?filters%5Bdevice%5D=nothing":    "campaign-12-results.csv",
-		"/v1/widgets/7/results?interval=day":                      "widget-7-results.csv",
+		"/v1/campaigns/12/results?dimension=device&interval=hour": "campaign-12-results-dimension-device-interval-hour.csv",
+		"/v1/campaigns/12/results?filters%5Bdevice%5D=nothing":    "campaign-12-results-device-nothing.csv",
+		"/v1/widgets/7/results?interval=day":                      "widget-7-results-interval-day.csv",
 	} {
 		response, text := s.as("text/csv", path)
 		if got := response.Get("Content-Disposition"); got != `attachment; filename="`+name+`"` || response.Get("Content-Type") != "text/csv; charset=utf-8" {

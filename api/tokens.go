@@ -54,14 +54,21 @@ func (s *server) createToken(c *gin.Context) (any, error) {
 	var asked struct {
 		Name      string            `yaml:"name"`
 		Scopes    []catalogue.Scope `yaml:"scopes"`
-		WebsiteID int64             `yaml:"websiteId"`
-		Expires   string            `yaml:"expires"`
+		WebsiteID *int64            `yaml:"websiteId"`
+		Expires   *string           `yaml:"expires"`
 	}
-	lifetime, err := s.readRequest(c, &asked, &asked.Expires, 0)
-	if err != nil {
+	if err := s.readRequest(c, &asked); err != nil {
 		return nil, err
 	}
-	made := catalogue.Token{AccountID: tokenOf(c).AccountID, Name: asked.Name, Scopes: asked.Scopes, WebsiteID: asked.WebsiteID}
+	var fields bodyFields
+	made := catalogue.Token{
+		AccountID: tokenOf(c).AccountID, Name: asked.Name, Scopes: asked.Scopes,
+		WebsiteID: fields.id("websiteId", asked.WebsiteID),
+	}
+	lifetime := fields.lifetime(asked.Expires, 0)
+	if err := fields.err(); err != nil {
+		return nil, err
+	}
 	made.SetLifetime(lifetime)
 	return s.storeToken(c, made, func(shown *token, secret string) { shown.Secret = secret })
 }
@@ -70,17 +77,26 @@ func (s *server) createToken(c *gin.Context) (any, error) {
 // again.
 func (s *server) createShare(c *gin.Context) (any, error) {
 	var asked struct {
-		catalogue.PageSubject `yaml:",inline"`
-
-		Name    string `yaml:"name"`
-		Expires string `yaml:"expires"`
+		CampaignID   *int64  `yaml:"campaignId"`
+		WidgetID     *int64  `yaml:"widgetId"`
+		ExperimentID *int64  `yaml:"experimentId"`
+		Name         string  `yaml:"name"`
+		Expires      *string `yaml:"expires"`
 	}
-	lifetime, err := s.readRequest(c, &asked, &asked.Expires, catalogue.DefaultShareLifetime)
-	if err != nil {
+	if err := s.readRequest(c, &asked); err != nil {
+		return nil, err
+	}
+	var fields bodyFields
+	subject := catalogue.PageSubject{
+		CampaignID: fields.id("campaignId", asked.CampaignID), WidgetID: fields.id("widgetId", asked.WidgetID),
+		ExperimentID: fields.id("experimentId", asked.ExperimentID),
+	}
+	lifetime := fields.lifetime(asked.Expires, catalogue.DefaultShareLifetime)
+	if err := fields.err(); err != nil {
 		return nil, err
 	}
 	owned, _ := s.accountResources(c)
-	made := catalogue.NewShare(owned.ID, asked.Name, asked.PageSubject, lifetime)
+	made := catalogue.NewShare(owned.ID, asked.Name, subject, lifetime)
 	return s.storeToken(c, made, func(shown *token, secret string) {
 		shown.URL = owned.ShareLink(s.options.PublicURL, made.Shared, secret)
 	})
@@ -131,13 +147,12 @@ func (s *server) revokeToken(c *gin.Context) (any, error) {
 // maxRequest is the maximum size of a small body in bytes.
 const maxRequest = 64 << 10
 
-// readRequest decodes the body into asked. It returns the lifetime in its field expires, or
-// the default if the field is empty.
-func (s *server) readRequest(c *gin.Context, asked any, expires *string, otherwise time.Duration) (time.Duration, error) {
+// readRequest decodes the body into asked.
+func (s *server) readRequest(c *gin.Context, asked any) error {
 	if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
-		return 0, err
+		return err
 	}
-	err := s.useYAML(c, maxRequest, func(text io.Reader) error {
+	return s.useYAML(c, maxRequest, func(text io.Reader) error {
 		err := catalogue.DecodeYAML(text, asked)
 		var faults catalogue.Faults
 		switch {
@@ -148,12 +163,41 @@ func (s *server) readRequest(c *gin.Context, asked any, expires *string, otherwi
 		}
 		return bodyProblem(err)
 	})
-	if err != nil || *expires == "" {
-		return otherwise, err
+}
+
+// bodyFields collects the faults of optional fields.
+type bodyFields struct{ faults catalogue.Faults }
+
+func (f *bodyFields) err() error {
+	if len(f.faults) == 0 {
+		return nil
 	}
-	lifetime, err := schema.ParseDuration(*expires)
+	return bodyFaults(query.InvalidParameter, f.faults)
+}
+
+// id returns an id, or 0 if it is omitted.
+func (f *bodyFields) id(name string, given *int64) int64 {
+	if given == nil {
+		return 0
+	}
+	if *given < 1 {
+		f.faults = append(f.faults, catalogue.Fault{
+			Path: name, Value: fmt.Sprint(*given), Detail: "must be an id, which is 1 or more, or be omitted",
+		})
+	}
+	return *given
+}
+
+// lifetime returns the lifetime in the field expires, or the default if it is omitted.
+func (f *bodyFields) lifetime(given *string, otherwise time.Duration) time.Duration {
+	if given == nil {
+		return otherwise
+	}
+	lifetime, err := schema.ParseDuration(*given)
 	if err != nil || lifetime < time.Second {
-		return 0, bodyFaults(query.InvalidParameter, catalogue.Faults{{Path: "expires", Value: *expires, Detail: "must be a duration of a second or more, such as 30d or 12h, or be omitted"}})
+		f.faults = append(f.faults, catalogue.Fault{
+			Path: "expires", Value: *given, Detail: "must be a duration of a second or more, such as 30d or 12h, or be omitted",
+		})
 	}
-	return lifetime, nil
+	return lifetime
 }

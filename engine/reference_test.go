@@ -368,6 +368,7 @@ func (in *referenceWorld) compare(t *testing.T, r query.Request) {
 		fatal(t, err)
 	}
 	in.compareBodies(t, x, found)
+	compareVisitors(t, in.engine, x, found)
 	undivided, err := in.engine.prepareReport(t.Context(), planOf(t, in.engine, query.Request{Operation: r.Operation, AccountID: 1, SubjectID: r.SubjectID, ExperimentID: r.ExperimentID}))
 	if err != nil {
 		fatal(t, err)

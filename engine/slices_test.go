@@ -115,6 +115,17 @@ func TestLooksAtSlices(t *testing.T) {
 	if got, want := x.concluded(sliceOf(t, filtered, "mobile").Conclusion), "inconclusive NOT_DECLARED"; got != want {
 		t.Errorf("filtered: %q, want %q", got, want)
 	}
+	whole := x.report(byDevice)
+	for name, c := range map[string]*result.Comparison{
+		"in the breakdown": sliceOf(t, whole, "mobile").Variations[1].Comparison, "when filtered": filtered.Variations[1].Comparison,
+	} {
+		if got := c.VerdictInWords(); got != "ahead" || c.Conclusive != nil {
+			t.Errorf("%s, mobile is %q, conclusive %v; want ahead, and no conclusive", name, got, c.Conclusive)
+		}
+	}
+	if c := whole.Variations[1].Comparison; c.Conclusive == nil {
+		t.Error("the verdict about all visitors is not said to be conclusive or not")
+	}
 }
 
 // TestLooksAtSlicesOfSeveralWindows has a pause, which breaks a week, and a change of shares in

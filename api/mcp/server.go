@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -81,11 +80,6 @@ func withCall(ctx context.Context, c Caller) context.Context {
 // ServeCaller answers an HTTP request.
 func (s *Server) ServeCaller(w http.ResponseWriter, r *http.Request, c Caller) {
 	s.http.ServeHTTP(w, r.WithContext(withCall(r.Context(), c)))
-}
-
-// ServeStreams answers messages, one per line, until the input or the context ends. It closes both streams.
-func (s *Server) ServeStreams(ctx context.Context, c Caller, in io.ReadCloser, out io.WriteCloser) error {
-	return s.sdk.Run(withCall(ctx, c), &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: MaxMessage})
 }
 
 // addTool adds a tool. The fields of Arguments define the schema of its arguments. The error of answer may be an
@@ -185,7 +179,8 @@ func invalidArgument(name, value, detail string) error {
 // parseRequest returns the request of a report, with further parameters of the API. The error has all faults.
 func (a *arguments) parseRequest(parameters url.Values) (query.Request, error) {
 	campaign, widget, experiment := a.ID("campaignId"), a.ID("widgetId"), a.ID("experimentId")
-	operation, unclear := query.CampaignResults, error(nil)
+	operation := query.CampaignResults
+	var unclear, unreadable error
 	if campaign == 0 {
 		operation = query.ExperimentResults
 	}
@@ -198,10 +193,15 @@ func (a *arguments) parseRequest(parameters url.Values) (query.Request, error) {
 		}
 	}
 	for _, filter := range a.values["filters"] {
-		name, value, _ := strings.Cut(filter, "=")
+		name, value, found := strings.Cut(filter, "=")
+		if !found {
+			const detail = "must be name=value, such as country=US; country= selects visitors without a country"
+			unreadable = errors.Join(unreadable, invalidArgument("filters", filter, detail))
+			continue
+		}
 		parameters.Add("filters["+name+"]", value)
 	}
 	request, err := query.ParseReport(operation, parameters.Encode())
 	request.SubjectID, request.ExperimentID = cmp.Or(campaign, widget), experiment
-	return request, errors.Join(unclear, a.Err(), err)
+	return request, errors.Join(unclear, unreadable, a.Err(), err)
 }

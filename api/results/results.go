@@ -231,22 +231,17 @@ func (v Version) isSame(as Version) bool { return v.IsCurrent() && v == as }
 // Content types of results.
 const (
 	JSON = "application/json"
-	SQL  = "application/sql"
 	CSV  = "text/csv"
 	SVG  = "image/svg+xml"
 )
 
 // Kinds are all content types of results, the default first.
-var Kinds = []string{JSON, SQL, CSV, SVG}
+var Kinds = []string{JSON, CSV, SVG}
 
 var tracer = otel.Tracer("lifthouse/api")
 
 // computeReport computes the body of a report, and reports whether accepted events are not in it yet.
 func (s *Service) computeReport(ctx context.Context, q *Query) (body []byte, stale bool, err error) {
-	if q.Kind == SQL {
-		text, err := s.engine.SQL(ctx, q.Plan)
-		return []byte(text), false, err
-	}
 	report, err := s.engine.ComputeReport(ctx, q.Plan)
 	if err != nil {
 		return nil, false, err
@@ -267,10 +262,7 @@ func (s *Service) computeReport(ctx context.Context, q *Query) (body []byte, sta
 // markStale sets the field stale in a body. In JSON, the first such field belongs to
 // the report, because quotes in earlier texts are escaped.
 func markStale(kind string, body []byte) []byte {
-	switch kind {
-	case SQL:
-		return append([]byte("-- stale: the store does not answer\n"), body...)
-	case CSV, SVG:
+	if kind != JSON {
 		return body // the Warning header reports it
 	}
 	return bytes.Replace(body, []byte(`"stale":false`), []byte(`"stale":true`), 1)

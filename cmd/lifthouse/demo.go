@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -141,9 +142,10 @@ func (p *program) makeDemo(ctx context.Context, s *app.Store) error {
 		return nil
 	}
 	p.printLine("Creating the demo store …")
-	today := time.Now().UTC().Truncate(24 * time.Hour)
-	start := today.AddDate(0, 0, -29)
-	if err := s.Writer.WriteEvents(ctx, demo.ShopEvents(start)); err != nil {
+	now := time.Now().UTC()
+	start := now.Truncate(24*time.Hour).AddDate(0, 0, -demo.Days) // up to yesterday; visitors of today arrive later
+	events := slices.DeleteFunc(demo.ShopEvents(start), func(e schema.Event) bool { return e.Time.After(now) })
+	if err := s.Writer.WriteEvents(ctx, events); err != nil {
 		return err
 	}
 	for _, shard := range s.Engine.Facts { // reports do not wait until so many events are folded

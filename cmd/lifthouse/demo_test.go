@@ -1,8 +1,12 @@
 package main
 
 import (
+	"encoding/json"
+	"strconv"
 	"testing"
+	"time"
 
+	"lifthouse/engine/result"
 	"lifthouse/loadgen/demo"
 	"lifthouse/schema/catalogue"
 )
@@ -21,5 +25,35 @@ func TestDemoLeavesOtherStoresAlone(t *testing.T) {
 	}
 	if demosOnly(owned("My shop")) || demosOnly(owned(demo.Name, "My shop")) {
 		t.Error("takes another's")
+	}
+}
+
+// TestDemoHasVisitorsOnEachDay checks that no day up to yesterday lacks visitors, and that no event is in the future.
+func TestDemoHasVisitorsOnEachDay(t *testing.T) {
+	h := newHouse(t)
+	p := &program{out: capture(t).write, running: h.store}
+	if err := p.makeDemo(t.Context(), h.store); err != nil {
+		t.Fatal(err)
+	}
+	var r result.Report
+	if err := json.Unmarshal([]byte(h.must("report", "campaign", strconv.Itoa(demo.Campaign), "--interval=day")), &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.NewestEvent.After(r.GeneratedAt) {
+		t.Errorf("the newest event is of %s", r.NewestEvent)
+	}
+	visitors, through := int64(0), r.GeneratedAt.Truncate(24*time.Hour) // the end of yesterday
+	for _, point := range r.Series {
+		sum := int64(0)
+		for _, v := range point.Variations {
+			sum += v.Visitors
+		}
+		if sum == visitors && !point.Time.After(through) {
+			t.Errorf("no visitors on the day before %s", point.Time)
+		}
+		visitors = sum
+	}
+	if len(r.Series) < demo.Days || r.Series[len(r.Series)-1].Time.Before(through) {
+		t.Errorf("%d days, to %s", len(r.Series), r.Series[len(r.Series)-1].Time)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/report"
 	"lifthouse/cmd/internal/terminal"
+	"lifthouse/engine/query"
 	"lifthouse/engine/render"
 )
 
@@ -28,7 +29,7 @@ func (p *program) looksCommand() *cobra.Command {
 		Short: "Print what each look at a campaign or an experiment found",
 		Long:  looksHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			request, err := (&report.Flags{}).ParseRequest(args)
+			request, err := (&report.Flags{}).ParseRequest(args, query.ParseReport)
 			if err != nil {
 				return usageError{err}
 			}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/remote"
 	"lifthouse/engine/result"
 )
@@ -29,7 +31,9 @@ func TestMCPOverStandardStreams(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan struct{})
 	go func() {
-		remote.ServeCommands(ctx, listener, func(ctx context.Context, c remote.Command) int { return runForwarded(ctx, c, h.store, h.url) })
+		remote.ServeCommands(ctx, listener, func(ctx context.Context, c remote.Command) int {
+			return runForwarded(ctx, c, h.store, app.ServerOptions{})
+		})
 		close(served)
 	}()
 	for name, run := range map[string]func(in, out, complaints *os.File) int{
@@ -79,6 +83,29 @@ func TestMCPOverStandardStreams(t *testing.T) {
 	<-served
 	if code, _, complaints := h.run("mcp", "--account=7"); code != exitFailed || !strings.Contains(complaints, "--account 7: no such account") {
 		t.Errorf("exit %d: %s", code, complaints)
+	}
+}
+
+// TestMCPAnswersBeforeItEnds checks that requests are answered if the input ends right after them.
+func TestMCPAnswersBeforeItEnds(t *testing.T) {
+	h := thirtyHouse(t)
+	h.must("token", "create")
+	in, toCommand := pipe(t)
+	fromCommand, out := pipe(t)
+	const messages = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get_result","arguments":{"campaignId":1}}}
+{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"explain_visitor","arguments":{"visitor":"nobody"}}}` // without a line break
+	if _, err := toCommand.WriteString(messages); err != nil {
+		t.Fatal(err)
+	}
+	_ = toCommand.Close()
+	p := &program{in: in, out: out, err: capture(t).write, dir: ".", args: []string{"mcp"}, getenv: func(string) string { return "" }, running: h.store}
+	ended := make(chan int, 1)
+	go func() { ended <- p.runCommand(t.Context()) }()
+	text, err := io.ReadAll(fromCommand)
+	if err != nil || <-ended != exitOK || strings.Count(string(text), "\n") != 3 || strings.Count(string(text), `"structuredContent"`) != 2 {
+		t.Errorf("%v, %s", err, text)
 	}
 }
 

@@ -44,12 +44,12 @@ type program struct {
 	dir          string // base of relative paths
 	args         []string
 	getenv       func(string) string
-	environ      []string      // complete environment, to find misspelt variables
-	running      *app.Store    // store of the running server; nil: not forwarded
-	runningURL   string        // at which people open the dashboard of the running server
-	overdue      chan struct{} // closed when a server did not stop in time; nil: a forwarded command
-	serves       bool          // the store is opened to serve requests
-	stopMargin   time.Duration // additional time to stop after running requests
+	environ      []string          // complete environment, to find misspelt variables
+	running      *app.Store        // store of the running server; nil: not forwarded
+	server       app.ServerOptions // of the running server
+	overdue      chan struct{}     // closed when a server did not stop in time; nil: a forwarded command
+	serves       bool              // the store is opened to serve requests
+	stopMargin   time.Duration     // additional time to stop after running requests
 
 	config      string // file
 	address     string // of the store

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,9 +21,10 @@ import (
 )
 
 const reportHelp = `Report prints the results of a campaign, a widget, or an experiment of a widget. On a terminal it prints a table
-with the lifts and their intervals as bars; otherwise it prints the JSON of the API. Flags select another format. --sql
-prints the SQL that computes the results from the events. --watch repeats the report until interrupted: it updates the table
-on a terminal, or prints one line of JSON each time. NO_COLOR disables colours.
+with the lifts and their intervals as bars; otherwise it prints the JSON of the API. Flags select another format. --watch
+repeats the report until interrupted: it updates the table on a terminal, or prints one line of JSON each time. NO_COLOR
+disables colours. --visitors writes a Parquet file with one row for each visitor of the report, from which all its numbers
+can be computed.
 
   lifthouse report campaign 12 --dimension device --filter country=US --filter country=CA
   lifthouse report campaign 12 --metric valuePerVisitor --filter dateFrom=2026-05-01 --filter dateTo=2026-05-31
@@ -31,7 +33,7 @@ on a terminal, or prints one line of JSON each time. NO_COLOR disables colours.
   lifthouse report campaign 12 --dimension device --csv > by-device.csv
   lifthouse report campaign 12 --watch --every 10s
   lifthouse report campaign 12 --scorecard
-  lifthouse report campaign 12 --sql
+  lifthouse report campaign 12 --filter device=mobile --visitors mobile.parquet
 
 With --exit-code, the exit code is the decision of the scorecard:
 
@@ -49,7 +51,11 @@ func (p *program) reportCommand() *cobra.Command {
 		Long:  reportHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Scorecard = q.Scorecard || as.ExitCode
-			request, err := q.ParseRequest(args)
+			parse := query.ParseReport
+			if as.Visitors != "" {
+				parse = query.ParseVisitors
+			}
+			request, err := q.ParseRequest(args, parse)
 			if err != nil {
 				return usageError{err}
 			}
@@ -80,7 +86,7 @@ func (p *program) reportCommand() *cobra.Command {
 	flags.BoolVar(&as.Table, "table", false, "print a table, also into a pipe")
 	flags.BoolVar(&as.JSON, "json", false, "print JSON, also on a terminal")
 	flags.BoolVar(&as.CSV, "csv", false, "print CSV")
-	flags.BoolVar(&as.SQL, "sql", false, "print the SQL instead of the results")
+	flags.StringVar(&as.Visitors, "visitors", "", "write the visitors of the report to a Parquet file instead")
 	flags.BoolVar(&as.Watch, "watch", false, "repeat the report until interrupted")
 	bounds.Var(flags, &as.Every, "every", report.DefaultEvery, report.ShortestEvery, bounds.MaxWait, "interval of --watch")
 	p.completeReport(cmd)
@@ -92,7 +98,10 @@ func (p *program) printReport(ctx context.Context, s *app.Store, request query.R
 	if request.AccountID, err = accountOr(request.AccountID, s.Catalogue.Snapshot()); err != nil {
 		return err
 	}
-	as.Table = as.Table || !as.JSON && !as.CSV && !as.SQL && terminal.Is(p.out)
+	as.Table = as.Table || !as.JSON && !as.CSV && terminal.Is(p.out)
+	if as.Visitors != "" {
+		return p.writeVisitors(ctx, s, request, as.Visitors)
+	}
 	if as.Watch {
 		return p.watchReport(ctx, s, request, as)
 	}
@@ -123,10 +132,6 @@ func (p *program) computeReport(ctx context.Context, s *app.Store, request query
 			return "", "", err
 		}
 	}
-	if as.SQL {
-		text, err = s.Engine.SQL(ctx, plan)
-		return text, "", err
-	}
 	results, err := s.Engine.ComputeReport(ctx, plan)
 	if err != nil {
 		return "", "", err
@@ -139,6 +144,25 @@ func (p *program) computeReport(ctx context.Context, s *app.Store, request query
 	}
 	text, err = p.formatReport(results, as)
 	return text, decision, err
+}
+
+// writeVisitors writes the visitors of a report to a file, or leaves no file.
+func (p *program) writeVisitors(ctx context.Context, s *app.Store, request query.Request, name string) error {
+	plan, err := s.Engine.PlanReport(request)
+	if err != nil {
+		return err
+	}
+	if err := s.Engine.RefreshFacts(ctx); err != nil {
+		return err
+	}
+	file, err := os.Create(p.absolutePath(name))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(s.Engine.WriteVisitors(ctx, plan, file), file.Close()); err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
+	}
+	return nil
 }
 
 // formatReport returns the report in the selected format.

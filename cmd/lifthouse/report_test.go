@@ -4,10 +4,14 @@ import (
 	"bufio"
 	"encoding/json"
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+
+	"lifthouse/engine/facts"
 	"lifthouse/engine/result"
 )
 
@@ -107,9 +111,33 @@ func TestReportForms(t *testing.T) {
 		want string
 	}{
 		{[]string{"--csv", "--json"}, exitUsage, "--json and --csv: must be only one of them"},
-		{[]string{"--csv", "--watch", "--exit-code"}, exitUsage, "--watch prints a table or JSON, not --csv or --sql\nreport: --exit-code needs one report"},
+		{[]string{"--csv", "--watch", "--exit-code"}, exitUsage, "--watch prints a table or JSON, not --csv or --visitors\nreport: --exit-code needs one report"},
 		{[]string{"--watch", "--every=10ms"}, exitUsage, `--every "10ms": must be a duration such as 60s or 30d, from 1s to 24h`},
 		{[]string{"--dimension=colour"}, exitUsage, "must be one of browser"},
+	} {
+		if code, out, complaints := h.run(append([]string{"report", "campaign", "1"}, c.args...)...); code != c.code || !strings.Contains(complaints, c.want) {
+			t.Errorf("%q: exit %d, %s%s; want %d and %s", c.args, code, out, complaints, c.code, c.want)
+		}
+	}
+}
+
+// TestVisitorsFile checks the file of a report's visitors, which the serving process writes.
+func TestVisitorsFile(t *testing.T) {
+	h := thirtyHouse(t)
+	name := filepath.Join(t.TempDir(), "mobile.parquet")
+	h.must("report", "campaign", "1", "--filter", "device=mobile", "--visitors", name)
+	rows, err := parquet.ReadFile[facts.Visitor](name)
+	if err != nil || len(rows) != 7 {
+		t.Errorf("%d visitors, %v; want 7", len(rows), err)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--visitors=x", "--json"}, exitUsage, "--json and --visitors: must be only one of them"},
+		{[]string{"--visitors=x", "--dimension=device"}, exitUsage, "dimension"},
+		{[]string{"--visitors=" + filepath.Join(name, "x")}, exitFailed, "not a directory"},
 	} {
 		if code, out, complaints := h.run(append([]string{"report", "campaign", "1"}, c.args...)...); code != c.code || !strings.Contains(complaints, c.want) {
 			t.Errorf("%q: exit %d, %s%s; want %d and %s", c.args, code, out, complaints, c.code, c.want)

@@ -106,7 +106,7 @@ func (p *program) serveStore(ctx context.Context, s *app.Store, ready func(s *ap
 		} else {
 			defer func() { _ = listener.Close() }()
 			o.Commands = func(ctx context.Context) {
-				remote.ServeCommands(ctx, listener, func(ctx context.Context, c remote.Command) int { return runForwarded(ctx, c, s, o.API.PublicURL) })
+				remote.ServeCommands(ctx, listener, func(ctx context.Context, c remote.Command) int { return runForwarded(ctx, c, s, o) })
 			}
 		}
 	}
@@ -114,14 +114,14 @@ func (p *program) serveStore(ctx context.Context, s *app.Store, ready func(s *ap
 }
 
 // runForwarded runs a command line of another process on the store of this server.
-func runForwarded(ctx context.Context, c remote.Command, s *app.Store, publicURL string) int {
+func runForwarded(ctx context.Context, c remote.Command, s *app.Store, o app.ServerOptions) int {
 	getenv := func(name string) string {
 		if slices.Contains(remote.Env, name) {
 			return c.Env[name]
 		}
 		return ""
 	}
-	p := &program{in: c.In, out: c.Out, err: c.Err, dir: c.Dir, args: c.Args, getenv: getenv, running: s, runningURL: publicURL}
+	p := &program{in: c.In, out: c.Out, err: c.Err, dir: c.Dir, args: c.Args, getenv: getenv, running: s, server: o}
 	return p.runCommand(ctx)
 }
 

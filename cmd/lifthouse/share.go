@@ -54,7 +54,7 @@ func (p *program) shareCommand() *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("share: %w", err)
 		}
-		base := cmp.Or(p.serving.API.PublicURL, p.runningURL)
+		base := cmp.Or(p.serving.API.PublicURL, p.server.API.PublicURL)
 		if base == "" {
 			base = "http://" + app.DefaultListen
 			p.printDiagnostic("the link is for this machine; if people open the dashboard at another URL, name it with --%s", publicURLFlag)

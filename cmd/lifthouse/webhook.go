@@ -78,7 +78,8 @@ func (p *program) webhookTestCommand() *cobra.Command {
 			return fmt.Errorf("account %d has no webhook %q; lifthouse webhook list prints its webhooks", owned.ID, args[0])
 		}
 		d := s.WebhookSender(webhook.Options{
-			PublicURL: cmp.Or(p.serving.API.PublicURL, p.runningURL, "http://"+app.DefaultListen), Release: buildVersion(), AllowPrivate: p.serving.PrivateWebhooks,
+			PublicURL: cmp.Or(p.serving.API.PublicURL, p.server.API.PublicURL, "http://"+app.DefaultListen), Release: buildVersion(),
+			AllowPrivate: p.serving.PrivateWebhooks || p.server.PrivateWebhooks,
 		}).SendTest(ctx, owned.ID, &hook)
 		if d.Outcome != outbox.Delivered {
 			return fmt.Errorf("webhook %d (%s) did not accept the message: %s", hook.ID, hook.Host(), d.Detail)

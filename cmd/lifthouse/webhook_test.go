@@ -21,6 +21,8 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/remote"
 	"lifthouse/cmd/internal/webhook"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -351,6 +353,12 @@ func TestWebhooksToPrivateAddressesAreRefused(t *testing.T) {
 	h := newHooked(t, false, "{id: 1, url: "+r.URL+", secretFile: SECRET}")
 	if out := h.must("webhook", "test", "1", "--webhook-private-addresses"); !strings.Contains(out, "accepted the message with status 204") || len(r.take()) != 1 {
 		t.Error(out)
+	}
+	out, complaints := capture(t), capture(t)
+	command := remote.Command{Dir: ".", Args: []string{"webhook", "test", "1"}, Out: out.write, Err: complaints.write}
+	code := runForwarded(t.Context(), command, h.store, app.ServerOptions{PrivateWebhooks: true}) // as the server delivers
+	if said := complaints.text(); code != exitOK || len(r.take()) != 1 {
+		t.Errorf("exit %d: %s%s", code, out.text(), said)
 	}
 }
 

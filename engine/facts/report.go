@@ -45,7 +45,7 @@ func (x Source) serverParts() []part {
 	parts := make([]part, len(x.Shards))
 	for i, shard := range x.Shards {
 		server, counters := x.states[i].server, &x.states[i].SubjectCounters
-		of, store := *x.ReportQuery, source.Store{Conn: server.Conn, Limits: x.Store.Limits, Observe: x.Store.Observe, Trace: x.Store.Trace}
+		of, store := *x.ReportQuery, source.Store{Conn: server.Conn, Limits: x.Store.Limits, Observe: x.Store.Observe}
 		of.Store = &store
 		parts[i] = part{&of, source.Expr(server.Facts), counters.all, counters.Visitors, counters.Visitors >= shard.LeastVisitorsByDay}
 	}
@@ -172,13 +172,19 @@ func (x Source) otherReplica(err error) (others bool) {
 	return others || errors.Is(err, ErrIncomplete)
 }
 
-func (x Source) readReport(ctx context.Context) (found *moments.Rows, err error) {
+// withLimits returns the source with the bounds of goal values and the cap of the report.
+func (x Source) withLimits(ctx context.Context) (_ Source, err error) {
 	asked := *x.ReportQuery
 	x.ReportQuery = &asked
 	if x.Outliers, err = x.readOutliers(ctx); err != nil {
-		return nil, err
+		return x, err
 	}
-	if x.CapLimit, err = x.readCap(ctx); err != nil {
+	x.CapLimit, err = x.readCap(ctx)
+	return x, err
+}
+
+func (x Source) readReport(ctx context.Context) (found *moments.Rows, err error) {
+	if x, err = x.withLimits(ctx); err != nil {
 		return nil, err
 	}
 	stored := x.Stored.OrNone()
@@ -310,19 +316,24 @@ func (x Source) readCap(ctx context.Context) (*moments.Cap, error) {
 	return moments.NewCap(*x.Cap, totals), nil
 }
 
-// eachCompared runs a statement about the counted goal events of the visitors of the declared
-// variations.
-func (x Source) eachCompared(ctx context.Context, file string, scan func(driver.Rows) error) error {
-	var variations []string
+// countedVariations returns the values of the column variation of the visitors that the report compares.
+func (x Source) countedVariations() source.Param {
+	variations := []string{}
 	for _, v := range x.Variations {
 		variations = append(variations, fold.VariationOf(v.ID, false))
 		if x.MultipleExposures == catalogue.FirstVariation {
 			variations = append(variations, fold.VariationOf(v.ID, true))
 		}
 	}
+	return source.Param{Name: "variations", Value: variations}
+}
+
+// eachCompared runs a statement about the counted goal events of the visitors of the declared
+// variations.
+func (x Source) eachCompared(ctx context.Context, file string, scan func(driver.Rows) error) error {
 	for _, part := range x.serverParts() {
 		q, slots := (&counting{part: part}).newQuery()
-		q.Params = append(q.Params, source.Param{Name: "variations", Value: variations})
+		q.Params = append(q.Params, x.countedVariations())
 		if err := q.RenderFrom(reportTemplates, file, slots); err != nil {
 			return err
 		}

@@ -279,6 +279,7 @@ type slots struct {
 	Numbered    bool        // number the counted events of each visitor again
 	Most        bool        // at most {most} values
 	Few         bool        // the statement reads few rows: one thread suffices
+	Attributes  string      // columns, separated by commas
 }
 
 // isEveryEvent reports whether every event of one goal counts. If so, the sums in the rows are

@@ -70,7 +70,11 @@ func (p *Parameters) addFault(name, value, detail string) {
 	p.faults = append(p.faults, Fault{name, strings.ToValidUTF8(value, "�"), detail})
 }
 
-// Err returns an InvalidError with all faults, or nil.
+// maxFaults is the maximum number of faults that an error lists. Real requests have far fewer.
+const maxFaults = 20
+
+// Err returns an InvalidError with all faults, or nil. Of more than maxFaults, it has the first ones and the number of
+// the others.
 func (p *Parameters) Err() error {
 	if len(p.faults) == 0 {
 		return nil
@@ -78,6 +82,9 @@ func (p *Parameters) Err() error {
 	slices.SortFunc(p.faults, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value))
 	})
+	if more := len(p.faults) - maxFaults; more > 0 {
+		p.faults = append(p.faults[:maxFaults:maxFaults], Fault{Name: "query", Detail: fmt.Sprintf("%d more faults", more)})
+	}
 	return &InvalidError{Code: InvalidParameter, Faults: p.faults}
 }
 

@@ -37,9 +37,19 @@ var parametersOf = map[Operation][]string{
 // parameters. The error is an InvalidError with all faults. Metric is empty if
 // it is not given and depends on the subject.
 func ParseReport(operation Operation, rawQuery string) (Request, error) {
+	return parseRequest(operation, rawQuery, parametersOf[operation])
+}
+
+// ParseVisitors parses the query string of a request for the visitors of a report: the parameters that select
+// visitors and goal events. The error is an InvalidError with all faults.
+func ParseVisitors(operation Operation, rawQuery string) (Request, error) {
+	return parseRequest(operation, rawQuery, []string{paramWebsite, ParamGoal, paramCap})
+}
+
+func parseRequest(operation Operation, rawQuery string, names []string) (Request, error) {
 	p := parser{Parameters: &Parameters{
-		known: func(name string) bool { return slices.Contains(parametersOf[operation], name) || isFilter(name) },
-		names: append(slices.Clone(parametersOf[operation]), filterParameters()...),
+		known: func(name string) bool { return slices.Contains(names, name) || isFilter(name) },
+		names: append(slices.Clone(names), filterParameters()...),
 	}}
 	p.parseQuery(rawQuery)
 	p.request = Request{

@@ -28,7 +28,7 @@ type csvRow struct {
 var csvColumns = slices.Concat(
 	columnsIn(func(r *csvRow) map[string]any { return r.report }, "",
 		"campaignId", "widgetId", "experimentId", "goal.id", "goal.name", "compareMetric", "methodology", "significanceLevel",
-		"dimension", "window.from", "window.to", "dataThrough"),
+		"dimension", "filters", "window.from", "window.to", "dataThrough"),
 	columnsIn(func(r *csvRow) map[string]any { return r.slice }, "breakdown.", "value"),
 	columnsIn(func(r *csvRow) map[string]any { return r.point }, "series.", "time"),
 	columnsIn(func(r *csvRow) map[string]any { return r.variation }, "", variationPaths()...),
@@ -47,8 +47,8 @@ func columnsIn(in func(*csvRow) map[string]any, prefix string, paths ...string) 
 // metric of the row in place of a slice, and the variation.
 var scorecardCSV = slices.Concat(
 	columnsIn(func(r *csvRow) map[string]any { return r.report }, "",
-		"campaignId", "widgetId", "experimentId", "methodology", "significanceLevel", "window.from", "window.to", "dataThrough",
-		"decision.status", "decision.variationId", "decision.decidedAt"),
+		"campaignId", "widgetId", "experimentId", "methodology", "significanceLevel", "filters", "window.from", "window.to",
+		"dataThrough", "decision.status", "decision.variationId", "decision.decidedAt"),
 	columnsIn(func(r *csvRow) map[string]any { return r.slice }, "", "goal.id", "goal.name", "metric", "role", "direction"),
 	columnsIn(func(r *csvRow) map[string]any { return r.variation }, "", scorecardPaths()...),
 )
@@ -206,6 +206,10 @@ func csvCell(value any) string {
 			words[i] = csvCell(value[i])
 		}
 		return strings.Join(words, " ")
+	case map[string]any: // filters
+		if text, err := json.Marshal(value); err == nil && len(value) > 0 {
+			return string(text)
+		}
 	}
 	return ""
 }

@@ -2,10 +2,13 @@ package render
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // the picture's template
 	"encoding/xml"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -162,8 +165,11 @@ func ReportSubtitle(r *result.Report) string {
 	}
 	add("%s, %d %%", r.Methodology, r.SignificanceLevel)
 	add("%s visitors", result.FormatCount(r.Totals.Visitors))
-	if len(r.Filters) > 0 {
-		add("filtered")
+	for _, name := range slices.Sorted(maps.Keys(r.Filters)) {
+		add("%s: %s", name, valuesInWords(r.Filters[name]))
+	}
+	if r.Checks.Cap != nil {
+		add("cap %s", r.Checks.Cap.Rule)
 	}
 	if r.Window.From != nil {
 		add("from %s", query.FormatInstant(*r.Window.From))
@@ -175,6 +181,19 @@ func ReportSubtitle(r *result.Report) string {
 		add("data through %s", r.DataThrough.UTC().Format("2006-01-02 15:04"))
 	}
 	return strings.Join(parts, " · ")
+}
+
+// valuesInWords returns the values of a filter. An empty text means not set.
+func valuesInWords(of any) string {
+	values, several := of.([]string)
+	if !several {
+		values = []string{fmt.Sprint(of)}
+	}
+	words := make([]string, len(values))
+	for i, value := range values {
+		words[i] = cmp.Or(value, "not set")
+	}
+	return strings.Join(words, ", ")
 }
 
 func collectEffects(r *result.Report) []effect {

@@ -1,11 +1,14 @@
 package render
 
 import (
+	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -161,6 +164,29 @@ func TestReportNotesTheLooks(t *testing.T) {
 
 // TestWideNamesAreAligned has a name whose characters take two columns each: the
 // next cell of each row ends in the same column.
+// TestReportsNameTheirView checks that the table, the plot and CSV say which visitors they are about.
+func TestReportsNameTheirView(t *testing.T) {
+	r := &result.Report{CampaignID: 12, Filters: map[string]any{"device": []string{"mobile", ""}, "goalValue": 2.5, "utmSource": "a*"}}
+	r.Checks.Cap = &result.CapCheck{Rule: "p99"}
+	r.Variations = []result.VariationResults{{Name: "Control", Control: true}}
+	const want = "device: mobile, not set · goalValue: 2.5 · utmSource: a* · cap p99"
+	if got := ReportSubtitle(r); !strings.Contains(got, want) {
+		t.Errorf("the subtitle is %q, want %q", got, want)
+	}
+	text, err := CSV(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const filters = `{"device":["mobile",""],"goalValue":2.5,"utmSource":"a*"}`
+	if at := slices.Index(rows[0], "filters"); at < 0 || at > 10 || rows[1][at] != filters {
+		t.Errorf("the column filters is %d:\n%s", at, text)
+	}
+}
+
 func TestWideNamesAreAligned(t *testing.T) {
 	r := results(t)
 	for _, name := range []string{"チェックアウト", "Größe 👍", "plain"} {

@@ -49,7 +49,7 @@ func (r *Report) ConcludeSlices(found map[string]*looks.Analysis) {
 		for t, c := range weakened {
 			j.Variations[t+1].Comparison = NewComparison(c)
 		}
-		j.setConclusion(b.plan, found[b.names[i]])
+		j.setConclusion(b.plan, found[b.names[i]], true)
 		r.Breakdown[i] = BreakdownSlice{Value: b.names[i], Slice: j.Slice}
 	}
 }

@@ -22,10 +22,11 @@ func (j *sliceResult) keepMismatch(p *plan.Plan, a *looks.Analysis) {
 	j.Checks.Warnings = append(j.Checks.Warnings, mismatchWarning(*a.MismatchP))
 }
 
-// setConclusion sets the conclusion of the report from the looks at the declared question. A
+// setConclusion sets the conclusion of the report, or of a segment, from the looks at the declared question. A
 // report about any other question only describes. A sample ratio mismatch makes every report
-// invalid.
-func (j *sliceResult) setConclusion(p *plan.Plan, a *looks.Analysis) {
+// invalid. A verdict is conclusive, or not, only in the report about all visitors: a segment has the same verdict in
+// a breakdown as when a filter selects it.
+func (j *sliceResult) setConclusion(p *plan.Plan, a *looks.Analysis, segment bool) {
 	if !p.Rules.Compare {
 		return
 	}
@@ -42,8 +43,10 @@ func (j *sliceResult) setConclusion(p *plan.Plan, a *looks.Analysis) {
 			last = a.Primary.LastLook(i - 1)
 		}
 		c.Sequential = NewSequential(last, missingLook(p))
-		conclusive := supportsVerdict(a, i-1, c.Verdict)
-		c.Conclusive = &conclusive
+		if !segment && !isDescriptive(p) {
+			conclusive := supportsVerdict(a, i-1, c.Verdict)
+			c.Conclusive = &conclusive
+		}
 	}
 	j.Conclusion = &Conclusion{Status: stats.StatusInconclusive, Reasons: []stats.Reason{}}
 	c := j.Conclusion

@@ -201,12 +201,17 @@ type Comparison struct {
 	Bayesian    *Bayesian      `json:"bayesian,omitempty"`
 	Significant bool           `json:"significant"`
 	Verdict     stats.Verdict  `json:"verdict"`
-	Conclusive  *bool          `json:"conclusive,omitempty"` // whether a look supports the verdict; nil in a series
+	Conclusive  *bool          `json:"conclusive,omitempty"` // whether a look supports the verdict; nil: the verdict only describes
 	Reasons     []stats.Reason `json:"reasons"`
 }
 
-// isConclusive reports whether the verdict is final.
-func (c *Comparison) isConclusive() bool { return c.Conclusive == nil || *c.Conclusive }
+// isConclusive reports whether a look supports the verdict. That of a verdict that only describes is the last one.
+func (c *Comparison) isConclusive() bool {
+	if c.Conclusive == nil {
+		return c.Sequential != nil && c.Sequential.Significant
+	}
+	return *c.Conclusive
+}
 
 // Frequentist is the result of the fixed-horizon test.
 type Frequentist struct {

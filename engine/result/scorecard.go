@@ -141,7 +141,6 @@ func (r *ScorecardRow) compareVariations() {
 	for i := range r.result.Variations {
 		v := &r.result.Variations[i]
 		if v.Comparison != nil {
-			v.Comparison.Conclusive = new(bool)
 			v.Comparison.Sequential = NewSequential(nil, stats.ReasonNotDeclared)
 		}
 		r.Variations = append(r.Variations, ScorecardVariation{ID: v.ID, Name: v.Name, Control: v.Control, Estimate: v.Metrics.EstimateOf(r.Metric), Comparison: v.Comparison})

@@ -22,7 +22,7 @@ func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 	result.Checks.Outliers = outliersCheck(found.Outliers, result.Totals.GoalsReached)
 	result.keepMismatch(plan, a)
 	result.checkDays(plan, a)
-	result.setConclusion(plan, a)
+	result.setConclusion(plan, a, false)
 	if a != nil {
 		result.Power = result.computePower(plan, a.FirstView.Start(), found.Through)
 	}

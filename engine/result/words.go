@@ -8,19 +8,22 @@ import (
 )
 
 // VerdictInWords returns a verdict as text. A verdict that is not conclusive
-// reads as a preliminary result.
+// reads as a preliminary result, and one that only describes as the state of today.
 func (c *Comparison) VerdictInWords() string {
+	words := func(conclusive, today string) string {
+		switch {
+		case c.Conclusive == nil:
+			return today
+		case *c.Conclusive:
+			return conclusive
+		}
+		return today + ", not conclusive"
+	}
 	switch v := c.Verdict; v {
 	case stats.VerdictBetter:
-		if !c.isConclusive() {
-			return "ahead, not conclusive"
-		}
-		return "better"
+		return words("better", "ahead")
 	case stats.VerdictWorse:
-		if !c.isConclusive() {
-			return "behind, not conclusive"
-		}
-		return "worse"
+		return words("worse", "behind")
 	case stats.VerdictInconclusive:
 		return "inconclusive"
 	case stats.VerdictInsufficientData:

@@ -207,14 +207,10 @@ type Store struct {
 	driver.Conn
 	Limits  Limits
 	Observe func(elapsed time.Duration, err error)
-	Trace   func(*Statement) // called before each query; may be nil
 }
 
 // EachRow runs a query and calls scan for each row.
 func (s *Store) EachRow(ctx context.Context, q *Statement, scan func(driver.Rows) error) error {
-	if s.Trace != nil {
-		s.Trace(q)
-	}
 	started := time.Now()
 	ctx, span := querySpan(ctx, q)
 	err := StoreFailure(ctx, schema.EachRow(s.Limits.withLimits(ctx), s.Conn, q.SQL, scan, q.DriverArgs()...))

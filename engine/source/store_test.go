@@ -96,3 +96,21 @@ func TestFaultOf(t *testing.T) {
 		}
 	}
 }
+
+// FuzzParameter checks that the store returns every bound text unchanged.
+func FuzzParameter(f *testing.F) {
+	for _, seed := range []string{"", "'", `\`, `\N`, "a\x00b", "\n\r\t", "{x:String}", "NULL", "[", "ü", strings.Repeat("\\", 512)} {
+		f.Add(seed)
+	}
+	s := &Store{Conn: schematest.OpenEmpty(f), Limits: Limits{}}
+	f.Fuzz(func(t *testing.T, text string) {
+		var alone, listed string
+		q := &Statement{SQL: "SELECT {text:String}, {texts:Array(String)}[1]", Params: []Param{{"text", text}, {"texts", []string{text, "'"}}}}
+		if err := s.EachRow(t.Context(), q, func(row driver.Rows) error { return row.Scan(&alone, &listed) }); err != nil {
+			t.Fatal(err)
+		}
+		if alone != text || listed != text {
+			t.Errorf("%q reads back as %q and %q", text, alone, listed)
+		}
+	})
+}

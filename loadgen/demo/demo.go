@@ -21,6 +21,7 @@ const (
 	Account  = 1
 	Name     = "Demo shop" // of the account
 	Campaign = 12
+	Days     = 28 // with events
 
 	widget     = 7
 	experiment = 2

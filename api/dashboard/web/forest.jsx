@@ -7,7 +7,8 @@ import { scaleOf } from "./scale.js";
 /** @import { Comparison, Interval, Results, Scale } from "./types.d.ts" */
 
 /** liftScale returns a scale that contains the intervals of the single tests. Wider
- * intervals of the last look may exceed the scale; an arrow marks the cut end.
+ * intervals of the last look may exceed the scale; an arrow marks the cut end. Those beside
+ * credible intervals, which a prior makes shorter, do not count at all.
  * @param {Comparison[]} comparisons
  * @param {number[]} [margins] of guardrails */
 export function liftScale(comparisons, margins = []) {
@@ -16,7 +17,7 @@ export function liftScale(comparisons, margins = []) {
   for (const c of comparisons) {
     const { value, interval } = c.improvement;
     ends.push(value, ...(interval || []));
-    const look = c.sequential?.improvement;
+    const look = !c.bayesian && c.sequential?.improvement;
     if (look && bounded(interval)) {
       const reach = interval[1] - interval[0];
       ends.push(look[0] === null ? interval[0] - reach : Math.max(look[0], interval[0] - reach));

@@ -13,16 +13,25 @@ export const groups = /** @type {const} */ ({
 
 /** @typedef {keyof typeof groups} Group */
 
+/** placeOf returns the parameters of the page with the decision of an item: that of a widget is
+ * the decision of an experiment.
+ * @param {Listed} item
+ * @returns {[string, string | number][]} */
+export const placeOf = ({ kind, id, status }) => [[kind, id], ...(status?.experimentId ? [/** @type {[string, number]} */ (["experiment", status.experimentId])] : [])];
+
+/** The warnings about missing events, which do not make the numbers wrong. */
+const quiet = ["SILENT", "NO_EVENTS"];
+
 const decided = ["ship", "rollBack", "noDifference", "noWinner"];
 
-/** groupOf returns the group of a campaign or widget. Silence is shown, but it does
- * not make the numbers wrong, so it is no reason for the group "Needs attention".
+/** groupOf returns the group of a campaign or widget. Missing events are shown, but are
+ * no reason for the group "Needs attention".
  * @param {Listed} item
  * @returns {Group} */
 export function groupOf({ active, startDate, status }) {
   if (!active) return startDate ? "done" : "notStarted";
   if (status?.reason === "NOT_COMPUTED") return "computing";
-  if (status?.decision?.status === "invalid" || status?.health.some((code) => code !== "SILENT")) return "attention";
+  if (status?.decision?.status === "invalid" || status?.health.some((code) => !quiet.includes(code))) return "attention";
   return decided.includes(status?.decision?.status ?? "") ? "decide" : "running";
 }
 

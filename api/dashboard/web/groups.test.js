@@ -1,7 +1,7 @@
 // @ts-check
 import assert from "node:assert/strict";
 import test from "node:test";
-import { groupOf, listed, matches, sorted } from "./groups.js";
+import { groupOf, listed, matches, placeOf, sorted } from "./groups.js";
 
 /** @param {string | null} decision @param {object} [more] */
 const status = (decision, more = {}) => ({ decision: decision && { status: decision, variationId: null, reasons: [], text: "" }, variationId: null, lift: null, visitors: 1, days: 1, health: [], computedAt: null, ...more });
@@ -17,6 +17,7 @@ test("each campaign is in one group", () => {
     ["attention", { status: status("invalid") }],
     ["attention", { status: status("ship", { health: ["SAMPLE_RATIO_MISMATCH"] }) }],
     ["running", { status: status("keepRunning", { health: ["SILENT"] }) }],
+    ["running", { status: status("keepRunning", { health: ["NO_EVENTS"] }) }],
     ["running", { status: status(null) }],
     ["running", {}],
     ["computing", { status: status(null, { reason: "NOT_COMPUTED" }) }],
@@ -24,6 +25,13 @@ test("each campaign is in one group", () => {
     ["done", { active: false, status: status("noWinner") }],
     ["notStarted", { active: false, startDate: undefined }],
   ])) assert.equal(groupOf(campaign(more)), group, JSON.stringify(more));
+});
+
+test("the row of a widget leads to the experiment with its decision", () => {
+  const widget = listed("widget", /** @type {any} */ ({ id: 7, status: [status("keepRunning", { experimentId: 1 }), status("ship", { experimentId: 2 })] }));
+  assert.deepEqual(placeOf(widget), [["widget", 7], ["experiment", 2]]);
+  assert.deepEqual(placeOf(listed("widget", /** @type {any} */ ({ id: 8, status: [] }))), [["widget", 8]]);
+  assert.deepEqual(placeOf(campaign({ status: status("ship") })), [["campaign", 1]]);
 });
 
 test("a widget shows its most urgent experiment", () => {

@@ -1,7 +1,7 @@
 // @ts-check
 import { useEffect } from "preact/hooks";
 import { all } from "./api.js";
-import { groupOf, groups, listed, matches, sorted } from "./groups.js";
+import { groupOf, groups, listed, matches, placeOf, sorted } from "./groups.js";
 import { useAnswer } from "./hooks.js";
 import { Listing } from "./listing.jsx";
 import { Empty, Fault, Loading } from "./parts.jsx";
@@ -97,7 +97,7 @@ export function List({ route, go }) {
   const { active, type, ...texts } = Object.fromEntries(["active", "type", "search", "owner", "tag"].map((name) => [name, route.get(name)]));
   const shown = items?.filter((item) => matches(item, texts) && (!active || String(item.active) === active) && (!type || item.type === type));
   /** @param {Listed} item */
-  const link = (item) => to([[item.kind, item.id], ...(several ? [/** @type {[string, string | undefined]} */ (["websiteId", website])] : [])]);
+  const link = (item) => to([...placeOf(item), ...(several ? [/** @type {[string, string | undefined]} */ (["websiteId", website])] : [])]);
   /** @param {string} name */
   const other = (name) => to([["websiteId", route.get("websiteId")], ["show", name || undefined]]);
   const what = show || "campaigns or widgets";

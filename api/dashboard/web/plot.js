@@ -4,7 +4,7 @@
 /** @typedef {{ plot: Element, name: string, uplift: string }} PlotRow */
 
 const space = "http://www.w3.org/2000/svg";
-const sizes = { width: 900, label: 330, figure: 100, row: 40, head: 50 };
+const sizes = { width: 900, label: 330, figure: 100, row: 40, head: 70 };
 const shown = ["stroke", "stroke-width", "stroke-dasharray", "fill", "font-size", "font-weight", "opacity"];
 
 /** put appends an SVG element and returns it.
@@ -28,16 +28,17 @@ function copied(element) {
   return copy;
 }
 
-/** plotOf returns an SVG document with a title and one row for each uplift. Texts are
+/** plotOf returns an SVG document with a title, a line about the view and one row for each uplift. Texts are
  * escaped by the serializer.
- * @param {PlotRow[]} rows @param {string} title */
-export function plotOf(rows, title) {
+ * @param {PlotRow[]} rows @param {string} title @param {string} view */
+export function plotOf(rows, title, view) {
   const height = sizes.head + rows.length * sizes.row + 10, ink = getComputedStyle(document.body);
   const root = document.createElementNS(space, "svg");
   for (const [name, value] of Object.entries({ width: sizes.width, height, viewBox: `0 0 ${sizes.width} ${height}`, "font-family": "system-ui, sans-serif" })) root.setAttribute(name, String(value));
   put(root, "title", {}, title);
   put(root, "rect", { width: "100%", height: "100%", fill: getComputedStyle(document.querySelector("section") ?? document.body).backgroundColor });
   put(root, "text", { x: 16, y: 30, fill: ink.color, "font-size": 17, "font-weight": 600 }, title);
+  put(root, "text", { x: 16, y: 52, fill: ink.color, "font-size": 13 }, view);
   rows.forEach(({ plot, name, uplift }, i) => {
     const y = sizes.head + i * sizes.row;
     put(root, "text", { x: 16, y: y + 20, fill: ink.color, "font-size": 13 }, name);

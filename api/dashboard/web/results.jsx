@@ -20,6 +20,7 @@ import { Segments } from "./segments.jsx";
 import { OverTime } from "./series.jsx";
 import { Variations } from "./table.jsx";
 import { TrustStrip } from "./trust.jsx";
+import { viewOf } from "./words.js";
 
 /** @import { Answer } from "./hooks.js" */
 /** @import { Route } from "./route.js" */
@@ -75,6 +76,7 @@ export function Results({ subject, route, go }) {
   return (
     <>
       <Header {...{ subject, detail, route, go, fresh, scored }} said={error} />
+      {results && <p class="printed">{viewOf(results)}</p>}
       {error && <Fault error={error} again={again} reset={follow(go, route.plain.address)} />}
       {results && (stale || results.stale) && <Stale results={results} />}
       {!ready && (loading || results) && !error && <div class="conclusion"><Loading what="results" /></div>}
@@ -98,7 +100,7 @@ export function Results({ subject, route, go }) {
           <Posterior results={results} />
           {subject.kind === "widget" && !empty && <OverTime {...{ subject, route, go }} />}
           <div class="pair"><Checks results={results} />{!empty && <Progress results={results} scored={scored} />}</div>
-          <Export path={path} title={detail.body?.name ?? "Lifthouse"} plot={!empty && subject.kind !== "widget"} />
+          <Export path={path} title={detail.body?.name ?? "Lifthouse"} view={viewOf(results)} plot={!empty && subject.kind !== "widget"} />
           <section aria-label="Terms"><Glossary /></section>
         </div>
       )}

@@ -118,7 +118,7 @@ function Outcome({ row, v, comparison: c }) {
   const up = c.verdict === "better", moved = (up || c.verdict === "worse") && c.conclusive;
   if (!moved) {
     const [sign, words] = verdicts[c.verdict === "better" ? "ahead" : c.verdict === "worse" ? "behind" : c.verdict];
-    return <span class="verdict inconclusive">{sign} {words}</span>;
+    return <span class="verdict inconclusive">{sign} {words}{words !== verdicts[c.verdict][1] && c.conclusive === false && ", not conclusive"}</span>;
   }
   const good = up === (row.direction === "up");
   return <span class={"verdict " + (good ? "better" : "worse")}>{up ? "▲ higher" : "▼ lower"}{good ? ", good" : ", bad"}</span>;

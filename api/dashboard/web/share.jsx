@@ -52,6 +52,14 @@ function Links({ ids, answer, fail }) {
   );
 }
 
+/** viewed returns a link with the view of this page: goal, metric, dates, filters and breakdown.
+ * @param {string} url */
+function viewed(url) {
+  const link = new URL(url);
+  link.search = location.search;
+  return link.href;
+}
+
 /** @param {{ title: string, ids: ShareIds, close: () => void }} props */
 function ShareDialog({ title, ids, close }) {
   const [days, setDays] = useState("30");
@@ -63,12 +71,12 @@ function ShareDialog({ title, ids, close }) {
   const create = () => {
     setBusy(true);
     ask("/shares", { method: "POST", body: { ...ids, expires: days + "d" } })
-      .then(({ body }) => { setLink(body.url); setError(undefined); shares.again(); }, setError)
+      .then(({ body }) => { setLink(viewed(body.url)); setError(undefined); shares.again(); }, setError)
       .finally(() => setBusy(false));
   };
   return (
     <Dialog title={`Share “${title}”`} onClose={close}>
-      <p>Everybody with the link can read this page, without a token. The link shows nothing else and changes nothing.</p>
+      <p>Everybody with the link can read this page, without a token. The link opens the page as you see it, with its goal, dates and filters. It shows nothing else and changes nothing.</p>
       <p class="buttons"><label>Expires after <select name="expires" value={days} onChange={(e) => setDays(e.currentTarget.value)}>{["7", "30", "90", "365"].map((d) => <option key={d} value={d}>{d} days</option>)}</select></label>
         <button type="button" id="create-link" class="strong" disabled={busy} onClick={create}>Create link</button></p>
       {link && <><p><input id="link" aria-label="Link" readOnly size={60} value={link} onFocus={(e) => e.currentTarget.select()} /></p><p class="quiet">Copy the link now: it cannot be shown again.</p><Copied text={link} label="Copy link" /></>}

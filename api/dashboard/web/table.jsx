@@ -23,16 +23,18 @@ function Bar({ scale, estimate, index, name }) {
   );
 }
 
-/** Verdict shows a verdict. It has a colour only if it is conclusive and there is a
- * conclusion: only the primary metric of all visitors has one.
+/** Verdict shows a verdict: of the primary metric of all visitors, whether it is conclusive;
+ * of anything else, which only describes, the state of today. It has a colour only if a look
+ * supports it and there is a conclusion.
  * @param {{ comparison: Comparison, conclusion: Conclusion | null }} props */
 export function Verdict({ comparison, conclusion }) {
   const verdict = !comparison.conclusive && inconclusive[comparison.verdict] || comparison.verdict;
   const [sign, word] = verdicts[verdict];
   const alone = verdict in inconclusive && !hasDecision(conclusion);
+  const found = comparison.conclusive === undefined && hasDecision(conclusion) && comparison.sequential?.significant;
   return (
-    <span class={"verdict " + (alone ? "inconclusive" : verdict)}>
-      <span aria-hidden="true">{sign}</span> {word}{alone && <small>(no conclusion)</small>}
+    <span class={"verdict " + (alone ? "inconclusive" : found ? comparison.verdict : verdict)}>
+      <span aria-hidden="true">{sign}</span> {word}{verdict !== comparison.verdict && comparison.conclusive === false && ", not conclusive"}{alone && <small>(no conclusion)</small>}
     </span>
   );
 }

@@ -3,6 +3,7 @@
 export type Interval = [number | null, number | null];
 
 export interface Estimate {
+  uncapped?: number;
   value: number | null;
   standardError: number | null;
   interval: Interval | null;
@@ -177,6 +178,7 @@ export interface Point {
 }
 
 export interface Results extends Cell {
+  goal: { id: number; name: string } | null;
   compareMetric: MetricName | null;
   methodology: "frequentist" | "bayesian";
   significanceLevel: number;

@@ -1,5 +1,5 @@
 // @ts-check
-/** @import { MetricName, Subject } from "./types.d.ts" */
+/** @import { MetricName, Results, Subject } from "./types.d.ts" */
 
 export const metrics = {
   goalConversionRate: "Goal conversion rate",
@@ -25,13 +25,13 @@ export const compareMetrics = {
 export const verdicts = {
   better: ["▲", "better"],
   worse: ["▼", "worse"],
-  ahead: ["△", "ahead, not conclusive"],
-  behind: ["▽", "behind, not conclusive"],
+  ahead: ["△", "ahead"],
+  behind: ["▽", "behind"],
   inconclusive: ["◆", "inconclusive"],
   insufficientData: ["…", "not enough data"],
 };
 
-/** Replaces verdicts that are not conclusive yet.
+/** Replaces verdicts without a look that supports them.
  * @type {Record<string, string>} */
 export const inconclusive = { better: "ahead", worse: "behind" };
 
@@ -50,7 +50,16 @@ export const guardrails = { safe: "✓ safe", harmed: "✗ harmed", notYetKnown:
 
 /** The codes of warnings, in a few words.
  * @type {Record<string, string>} */
-export const health = { SAMPLE_RATIO_MISMATCH: "sample ratio mismatch", SILENT: "no recent events", MULTIPLE_EXPOSURES: "multi-exposed", UNKNOWN_VARIATIONS: "unknown variations", LEAK: "unexpected visitors", DAYS_WITHOUT_VISITORS: "days without visitors", VARIATION_WITHOUT_VISITORS: "variation without visitors" };
+export const health = { SAMPLE_RATIO_MISMATCH: "sample ratio mismatch", SILENT: "no recent events", NO_EVENTS: "no events yet", MULTIPLE_EXPOSURES: "multi-exposed", UNKNOWN_VARIATIONS: "unknown variations", LEAK: "unexpected visitors", DAYS_WITHOUT_VISITORS: "days without visitors", VARIATION_WITHOUT_VISITORS: "variation without visitors" };
+
+/** viewOf describes a report: goal, dates, filters and breakdown.
+ * @param {Results} results */
+export const viewOf = ({ goal, window: { from, to }, filters: chosen, dimension }) => [
+  goal ? "Goal: " + goal.name : "All goals",
+  ...(from ? ["from " + from] : []), ...(to ? ["until " + to] : []),
+  ...Object.entries(chosen).map(([name, values]) => `${filters[name] ?? name}: ${[values].flat().map((v) => (v === "" ? "not set" : v)).join(", ")}`),
+  ...(dimension ? ["by " + (filters[dimension] ?? dimension)] : []),
+].join(" · ");
 
 /** The texts of reasons, equal to those of the engine.
  * @type {Record<string, string>} */

@@ -22,9 +22,11 @@ var operations = map[string]query.Operation{
 	"campaign": query.CampaignResults, "widget": query.WidgetResults, "experiment": query.ExperimentResults,
 }
 
-// ParseRequest parses the arguments, such as campaign 12, and the flags, using the
+// ParseRequest parses the arguments, such as campaign 12, and the flags, using a
 // parser of the API. An error names the argument or the flag.
-func (q *Flags) ParseRequest(args []string) (query.Request, error) {
+func (q *Flags) ParseRequest(
+	args []string, parse func(query.Operation, string) (query.Request, error),
+) (query.Request, error) {
 	subject, err := ParseSubject("report", args)
 	if err != nil {
 		return query.Request{}, err
@@ -45,7 +47,7 @@ func (q *Flags) ParseRequest(args []string) (query.Request, error) {
 		}
 		values.Add("filters["+name+"]", value)
 	}
-	request, err := query.ParseReport(subject.Operation, values.Encode())
+	request, err := parse(subject.Operation, values.Encode())
 	request.SubjectID, request.ExperimentID = subject.SubjectID, subject.ExperimentID
 	return request, err
 }
@@ -76,10 +78,11 @@ func ParseSubject(command string, args []string) (query.Request, error) {
 
 // Form is the format of a report, and how it is repeated. At most one format is set.
 type Form struct {
-	Table, JSON, CSV, SQL bool
-	Watch                 bool
-	Every                 time.Duration
-	ExitCode              bool // the exit code expresses the decision
+	Table, JSON, CSV bool
+	Visitors         string // path of a Parquet file with the visitors
+	Watch            bool
+	Every            time.Duration
+	ExitCode         bool // the exit code expresses the decision
 }
 
 const (
@@ -95,7 +98,7 @@ func (f *Form) CheckCombinations() error {
 	for _, form := range []struct {
 		name  string
 		asked bool
-	}{{"--table", f.Table}, {"--json", f.JSON}, {"--csv", f.CSV}, {"--sql", f.SQL}} {
+	}{{"--table", f.Table}, {"--json", f.JSON}, {"--csv", f.CSV}, {"--visitors", f.Visitors != ""}} {
 		if form.asked {
 			asked = append(asked, form.name)
 		}
@@ -104,11 +107,11 @@ func (f *Form) CheckCombinations() error {
 	if len(asked) > 1 {
 		faults = append(faults, fmt.Errorf("report: %s: must be only one of them", strings.Join(asked, " and ")))
 	}
-	if f.Watch && (f.CSV || f.SQL) {
-		faults = append(faults, errors.New("report: --watch prints a table or JSON, not --csv or --sql"))
+	if f.Watch && (f.CSV || f.Visitors != "") {
+		faults = append(faults, errors.New("report: --watch prints a table or JSON, not --csv or --visitors"))
 	}
-	if f.ExitCode && (f.Watch || f.SQL) {
-		faults = append(faults, errors.New("report: --exit-code needs one report, without --watch and --sql"))
+	if f.ExitCode && (f.Watch || f.Visitors != "") {
+		faults = append(faults, errors.New("report: --exit-code needs one report, without --watch and --visitors"))
 	}
 	return errors.Join(faults...)
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -110,6 +111,20 @@ func TestTheDashboardOfABayesianCampaign(t *testing.T) {
 	if !strings.HasSuffix(shown[3], " points") {
 		t.Errorf("the expected loss of a rate is shown as %q, want points of percentage", shown[3])
 	}
+	factors := evaluated[[]float64](v, `[...document.querySelectorAll(".causes .term b data")].map((e) => Number(e.value))`)
+	if len(factors) != 3*len(r.Variations[1:]) {
+		t.Errorf("%d factors", len(factors))
+	}
+	for of := range slices.Chunk(factors, 3) {
+		if math.Abs((1+of[0])*(1+of[1])-1-of[2]) > 1e-12 {
+			t.Errorf("the factors %v do not multiply", of)
+		}
+	}
+	const share = `(() => { const e = document.querySelector("[data-role=primary] .forest-row line.thick"); return parseFloat(e.getAttribute("x2")) - parseFloat(e.getAttribute("x1")) })()`
+	if width := evaluated[float64](v, share); width < 30 {
+		t.Errorf("the credible interval has %v %% of the axis", width)
+	}
+	v.picture("bayesian")
 	if len(v.problems) > 0 {
 		t.Errorf("the browser complains: %q", v.problems)
 	}

@@ -32,6 +32,24 @@ func TestTheDashboardSharesAPage(t *testing.T) {
 	}
 	v.look("share-dialog")
 
+	v.click("dialog .buttons:last-child button")
+	v.open("/?campaign=12&goal=3&filters%5Bdevice%5D%5B%5D=mobile&filters%5BdateFrom%5D=2026-01-01&dimension=country")
+	v.until(allThere)
+	v.click("#share")
+	v.shows("Share “Free delivery banner”")
+	v.until(`document.querySelectorAll(".shares li").length === 1`)
+	v.click("#create-link")
+	v.until(`document.querySelector("#link")`)
+	viewed := evaluated[string](v, `document.querySelector("#link").value`)
+	if !strings.HasPrefix(viewed, v.server.url+"/?campaign=12&goal=3&filters%5Bdevice%5D%5B%5D=mobile&filters%5BdateFrom%5D=2026-01-01&dimension=country#currency=EUR&share=lh_") {
+		t.Errorf("the link with a view is %s", viewed)
+	}
+	if got := evaluated[string](v, `document.querySelector(".printed").textContent`); !strings.Contains(got, "from 2026-01-01T00:00:00Z · Device: mobile · by Country") {
+		t.Errorf("the print says %q", got)
+	}
+	v.revokeLast()
+	v.click("dialog .buttons:last-child button")
+
 	before := len(v.requests())
 	v.open(link[len(v.site):]) // the page is open: only the fragment is new
 	v.showsSharedPage()

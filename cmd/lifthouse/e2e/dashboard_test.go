@@ -212,8 +212,10 @@ func (v *viewer) requestsCanBeTaken() {
 	if want := v.server.url + "/v1/campaigns/12/results'"; !strings.HasSuffix(curl, want) || strings.Contains(curl, "lh_") {
 		v.Errorf("the request is %s, want one of %s and no token", curl, want)
 	}
-	v.click("#show-sql")
-	v.until(`document.querySelector("#sql")?.innerText.includes("SELECT")`)
+	visitors := evaluated[string](v, `document.querySelector("#curl-visitors").innerText`)
+	if want := v.server.url + "/v1/campaigns/12/visitors.parquet'"; !strings.HasSuffix(visitors, want) {
+		v.Errorf("the request for the visitors is %s, want one of %s", visitors, want)
+	}
 
 	folder := v.TempDir()
 	if _, err := chromedp.CallBrowser(v.ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{Behavior: "allow", DownloadPath: folder}); err != nil {

@@ -1,0 +1,100 @@
+package api_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"lifthouse/engine/facts"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// visitorsOf returns the rows of a file of visitors.
+func (s *server) visitorsOf(path string) []facts.Visitor {
+	s.t.Helper()
+	response := s.must(path)
+	if got := response.Get("Content-Type"); got != "application/vnd.apache.parquet" {
+		s.t.Errorf("%s is %s", path, got)
+	}
+	_, text := s.send(http.MethodGet, path, http.NoBody, s.withToken("Accept-Encoding", "gzip")...)
+	rows, err := parquet.Read[facts.Visitor](strings.NewReader(text), int64(len(text)))
+	if err != nil {
+		s.t.Fatalf("%s: %v", path, err)
+	}
+	return rows
+}
+
+func TestVisitorsOverHTTP(t *testing.T) {
+	s := newServer(t)
+	s.apply(popupShop)
+	event := func(minute int, visitor string, kind schema.Kind, device string) schema.Event {
+		e := at(minute, visitor, 0, kind, 10_000)
+		e.SubjectID, e.Device = 40, device
+		return e
+	}
+	if err := s.writer.WriteEvents(t.Context(), []schema.Event{
+		event(0, "a", schema.KindView, "mobile"), event(70, "a", schema.KindGoal, ""),
+		event(130, "b", schema.KindView, "desktop"), event(250, "a", schema.KindGoal, ""),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	const path = "/v1/campaigns/40/visitors.parquet"
+	rows := s.visitorsOf(path)
+	if len(rows) != 2 {
+		t.Fatalf("%d rows, want 2", len(rows))
+	}
+	rows = s.visitorsOf(path + "?filters%5Bdevice%5D%5B%5D=mobile&cap=1.5")
+	if len(rows) != 1 || rows[0].ID != schema.HashID("a") || rows[0].Device != "mobile" || rows[0].Views != 1 ||
+		rows[0].GoalsReached != 2 || rows[0].UncappedValue != 2 || rows[0].Value != 1.5 {
+		t.Errorf("rows %+v", rows)
+	}
+	if rows = s.visitorsOf(path + "?filters%5BdateTo%5D=2020-01-01"); len(rows) != 0 {
+		t.Errorf("%d rows before the first view", len(rows))
+	}
+	response, _ := s.send(http.MethodHead, path, http.NoBody, s.withToken()...)
+	if got := response.Get("Content-Disposition"); response.status != http.StatusOK || got != `attachment; filename="campaign-40-visitors.parquet"` {
+		t.Errorf("HEAD = %d, %s", response.status, got)
+	}
+	response, _ = s.send(http.MethodHead, path+"?filters%5Bcountry%5D%5B%5D=US&filters%5BdateFrom%5D=2026-05-01&cap=p99", http.NoBody, s.withToken()...)
+	if got := response.Get("Content-Disposition"); got != `attachment; filename="campaign-40-visitors-country-US-dateFrom-2026-05-01-cap-p99.parquet"` {
+		t.Errorf("with filters: %s", got)
+	}
+	for _, c := range []struct{ path, accept, want string }{
+		{path + "?dimension=device", "*/*", "unknown parameter"},
+		{path + "?goal=99", "*/*", "must be the id of a goal"},
+		{path, "application/json", "have application/vnd.apache.parquet"},
+		{"/v1/campaigns/41/visitors.parquet", "*/*", "not_found"},
+	} {
+		if response, text := s.send(http.MethodGet, c.path, http.NoBody, s.withToken("Accept", c.accept)...); response.status < 400 || !strings.Contains(text, c.want) {
+			t.Errorf("%s = %d %s, want %q", c.path, response.status, text, c.want)
+		}
+	}
+}
+
+func TestVisitorsOfWidgetsOverHTTP(t *testing.T) {
+	s, _ := newTwoSites(t)
+	s.token = s.newToken(1, 0, catalogue.ScopeRead)
+	var events []schema.Event
+	for i, kind := range []schema.Kind{schema.KindView, schema.KindClick, schema.KindCompletion} {
+		for _, experiment := range []int64{0, 2} {
+			e := at(i, "a", 0, kind, 0)
+			e.Subject, e.SubjectID, e.ExperimentID, e.VariationID = schema.SubjectWidget, 7, experiment, 1
+			events = append(events, e)
+		}
+	}
+	s.write(events...)
+	for _, path := range []string{"/v1/widgets/7", "/v1/widgets/7/experiments/2"} {
+		r, _ := s.results(path + "/results")
+		if rows := s.visitorsOf(path + "/visitors.parquet"); r.Totals.Visitors != 1 || len(rows) != 1 || rows[0].Clicks != 1 || rows[0].Completions != 1 {
+			t.Errorf("%s: %+v, want the visitor of %+v", path, rows, r.Totals)
+		}
+	}
+	_, made, _ := s.create(s.admin(), "/shares", `{"campaignId": 12, "expires": "7d"}`)
+	_, token, _ := strings.Cut(made.URL, "lh_")
+	if response, text := s.send(http.MethodGet, "/v1/campaigns/12/visitors.parquet", http.NoBody, "Authorization", "Bearer lh_"+token); response.status != http.StatusForbidden {
+		t.Errorf("with a share link: %d %s", response.status, text)
+	}
+}

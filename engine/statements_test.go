@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/engine/query"
+	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
+	"lifthouse/schema/schematest/worlds"
+)
+
+// recorder records the statements that a connection runs.
+type recorder struct {
+	driver.Conn
+	adding     sync.Mutex
+	statements []string
+}
+
+func (r *recorder) Query(ctx context.Context, statement string, args ...any) (driver.Rows, error) {
+	r.adding.Lock()
+	r.statements = append(r.statements, statement)
+	r.adding.Unlock()
+	return r.Conn.Query(ctx, statement, args...)
+}
+
+// TestStatementsDoNotDependOnValues checks that requests that differ in the values of filters have the same statements:
+// values are only bound.
+func TestStatementsDoNotDependOnValues(t *testing.T) {
+	w := worlds.New(6)
+	r := &recorder{Conn: schematest.OpenMigrated(t)}
+	e := newReferenceWorld(t, w, r, false).engine
+	e.Facts = newStored(t, r, w.Events(1, 300)).engine.Facts
+	statementsOf := func(q query.Request) []string {
+		r.statements = nil
+		x, err := e.prepareReport(t.Context(), planOf(t, e, q))
+		if err != nil {
+			fatal(t, err)
+		}
+		if _, err := e.readRows(t.Context(), x); err != nil {
+			fatal(t, err)
+		}
+		slices.Sort(r.statements)
+		return r.statements
+	}
+	const hostile = `'"\{website_id:Int64}; -- /`
+	for range tier.Of(8, 60) {
+		q := drawRequest(w, 1)
+		q.Cap, q.Filters.ZScore, q.Dimension = nil, 0, "" // the statements depend on what was found
+		other := q
+		other.Filters.Lists, other.Filters.Texts = slices.Clone(q.Filters.Lists), slices.Clone(q.Filters.Texts)
+		for i := range other.Filters.Lists {
+			other.Filters.Lists[i].Values = []string{hostile, "'", hostile}
+		}
+		for i, f := range q.Filters.Texts {
+			other.Filters.Texts[i].Pattern = hostile
+			if strings.Contains(f.Pattern, "*") {
+				other.Filters.Texts[i].Pattern = "*" + hostile
+			}
+		}
+		if got, want := statementsOf(other), statementsOf(q); !slices.Equal(got, want) {
+			t.Fatalf("statements %q, want %q", got, want)
+		}
+	}
+}

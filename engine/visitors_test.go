@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"lifthouse/engine/facts"
+	"lifthouse/engine/moments"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/result"
+	"lifthouse/engine/source"
+	"lifthouse/schema"
+	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/worlds"
+	"lifthouse/stats"
+)
+
+// TestReportsEqualTheirVisitors computes random reports again from the files of their visitors.
+func TestReportsEqualTheirVisitors(t *testing.T) {
+	w := worlds.New(3)
+	w.Visitors = 400
+	events := append(w.Events(1, 3000), w.Events(2, 3000)...)
+	in := newStored(t, schematest.OpenMigrated(t), events)
+	owned := drawResources(w, 1, 2)
+	visitors := 0
+	for i := range 500 {
+		r := drawRequest(w, 1+w.Int64N(2))
+		r.Interval = ""
+		if i%3 > 0 { // few visitors have the values of all filters
+			r.Filters.Lists, r.Filters.Texts = nil, nil
+		}
+		p, err := plan.New(r, owned)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, found := in.read(t, &source.ReportQuery{Plan: p, Store: in.engine.store, Stored: source.Stored{Ingested: accepted}})
+		visitors += compareVisitors(t, in.engine, x, found)
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+	if visitors < 10_000 {
+		t.Errorf("the files have %d visitors", visitors)
+	}
+}
+
+// compareVisitors compares the results of a report with results from the file of its visitors, and returns their number.
+func compareVisitors(t worlds.TB, e *Engine, x *source.ReportQuery, found *moments.Rows) int {
+	t.Helper()
+	var file bytes.Buffer
+	if err := e.writeVisitors(t.Context(), x, &file); err != nil {
+		fatal(t, err)
+	}
+	visitors, err := parquet.Read[facts.Visitor](bytes.NewReader(file.Bytes()), int64(file.Len()))
+	if err != nil {
+		fatal(t, err)
+	}
+	whole, sliced := map[moments.RowKey]*moments.Moments{}, map[moments.RowKey]*moments.Moments{}
+	for i := range visitors {
+		m := momentsOf(x, &visitors[i], found.Through)
+		of := moments.RowKey{VariationID: visitors[i].VariationID}
+		if len(x.SharePeriods) > 0 {
+			of.Period = plan.PeriodAt(x.SharePeriods, visitors[i].FirstView)
+		}
+		moments.AddTo(whole, of, &m)
+		of.Dimension = attributeOf(&visitors[i], string(x.Dimension))
+		moments.AddTo(sliced, of, &m)
+	}
+	again := *found
+	again.Whole, again.Slices = rowsOfSums(whole), rowsOfSums(sliced)
+	got, want := result.New(x.Plan, &again, nil), result.New(x.Plan, found, nil)
+	text := func(r *result.Report) string {
+		shown := []string{written(t, r.Totals) + written(t, r.Variations)}
+		for _, s := range r.Breakdown {
+			if s.Totals.Visitors > 0 { // a value may have only visitors who do not count
+				shown = append(shown, s.Value+written(t, s.Totals)+written(t, s.Variations))
+			}
+		}
+		slices.Sort(shown) // values with equal numbers of visitors may differ in those who do not count
+		return strings.Join(shown, "\n")
+	}
+	if g, w := text(got), text(want); g != w {
+		t.Errorf("from the visitors\n%s\nthe report\n%s\n%s", g, w, x.Plan)
+	}
+	return len(visitors)
+}
+
+func rowsOfSums(of map[moments.RowKey]*moments.Moments) (rows []moments.Row) {
+	for key, m := range of {
+		rows = append(rows, moments.Row{RowKey: key, Moments: *m})
+	}
+	return rows
+}
+
+// momentsOf returns the sums of one visitor.
+func momentsOf(x *source.ReportQuery, v *facts.Visitor, through time.Time) moments.Moments {
+	count := func(is bool) (n int64) {
+		if is {
+			n = 1
+		}
+		return n
+	}
+	units := func(amount float64) *big.Int { return big.NewInt(int64(math.Round(amount * schema.MoneyScale))) }
+	sums := func(n *big.Int) stats.Sums { return stats.Sums{Sum: n, Squares: new(big.Int).Mul(n, n)} }
+	amounts := func(amount float64) moments.Amounts {
+		return moments.Amounts{Sums: sums(units(amount)), Nonzero: count(amount != 0), Negative: count(amount < 0)}
+	}
+	from, to := plan.RecentPeriod(through)
+	m := moments.Moments{
+		Visitors: 1, Recent: count(!v.FirstView.Before(from) && v.FirstView.Before(to)), Views: int64(v.Views),
+		Actions: moments.Actions{
+			Clicks: int64(v.Clicks), Submits: int64(v.Submits), Completions: int64(v.Completions),
+			Conversions: int64(v.Conversions), Contacts: int64(v.Contacts),
+		},
+		Converted: count(v.GoalsReached > 0), Completed: count(v.Completions > 0), Conversion: count(v.Conversions > 0),
+		Goals: sums(big.NewInt(int64(v.GoalsReached))),
+		Value: amounts(v.UncappedValue), Profit: amounts(v.UncappedProfit), ExtraValue: amounts(v.ExtraValue),
+		ValueGoals: new(big.Int).Mul(units(v.UncappedValue), big.NewInt(int64(v.GoalsReached))),
+	}
+	if x.CapLimit != nil {
+		value, profit := amounts(v.Value), amounts(v.Profit)
+		m.CappedRemainder = moments.CappedRemainder{
+			Visitors: count(v.Value != v.UncappedValue),
+			Value:    new(big.Int).Sub(m.Value.Sum, value.Sum), ValueSquares: new(big.Int).Sub(m.Value.Squares, value.Squares),
+			ProfitSquares: new(big.Int).Sub(m.Profit.Squares, profit.Squares),
+			ProfitNonzero: m.Profit.Nonzero - profit.Nonzero, ProfitNegative: m.Profit.Negative - profit.Negative,
+		}
+	}
+	return m
+}
+
+// attributeOf returns the value of an attribute, or "" for no attribute.
+func attributeOf(v *facts.Visitor, name string) string {
+	return map[string]string{
+		"device": v.Device, "country": v.Country, "channel": v.Channel, "referrer": v.Referrer, "city": v.City,
+	}[name]
+}
+
+// TestVisitorsEndWithTheirReader checks that the reading of visitors ends when the file cannot be written.
+func TestVisitorsEndWithTheirReader(t *testing.T) {
+	w := worlds.New(4)
+	in := newStored(t, schematest.OpenMigrated(t), w.Events(1, 300))
+	reader, writer := io.Pipe()
+	_ = reader.Close()
+	p, err := plan.New(query.Request{AccountID: 1, SubjectID: 1}, drawResources(w, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &source.ReportQuery{Plan: p, Store: in.engine.store}
+	if err := in.engine.writeVisitors(t.Context(), x, writer); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("%v, want the error of the writer", err)
+	}
+}

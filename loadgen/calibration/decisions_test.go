@@ -200,7 +200,7 @@ func TestDecisionScenarios(t *testing.T) {
 		ids[s.id()] = true
 	}
 	o := DecisionOptions{Experiments: 1, Workers: 1, Only: regexp.MustCompile("Power.*bayesian")}
-	if d, err := RunDecisions(t.Context(), &o); err != nil || len(d.Rows) != 3 {
+	if d, err := RunDecisions(t.Context(), &o); err != nil || len(d.Rows) != 9 {
 		t.Errorf("%+v, error %v", d, err)
 	}
 	o.Only = regexp.MustCompile("no such scenario")

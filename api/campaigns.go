@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"lifthouse/engine"
-	"lifthouse/engine/plan"
 	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -82,10 +81,10 @@ func (s *server) listCampaigns(c *gin.Context) (any, error) {
 	}
 	page := pageOf(c, l, l.owned.Campaigns, func(c catalogue.LiveCampaign) bool { return l.matchesFilters(c.WebsiteID, c.Active, c.Type) })
 	list := make([]campaign, len(page))
-	subjects := make([]plan.Subject, len(page))
+	subjects := make([]schema.Subject, len(page))
 	for i := range page {
 		list[i] = s.countedCampaign(&page[i])
-		subjects[i] = plan.Subject{WebsiteID: page[i].WebsiteID, Kind: schema.SubjectCampaign, ID: page[i].ID}
+		subjects[i] = schema.Subject{WebsiteID: page[i].WebsiteID, Kind: schema.SubjectCampaign, ID: page[i].ID}
 	}
 	if l.status {
 		for i, found := range s.engine.LastStatuses(c.Request.Context(), l.owned.ID, subjects) {

@@ -17,7 +17,7 @@ func TestDeliveriesAreListed(t *testing.T) {
 	s.apply(strings.Replace(twoAccounts, "name: Shop\n", "name: Shop\n    webhooks: [{id: 4, url: \"https://hooks.example.com/secret\", format: slack}]\n", 1))
 	write := func(account, website, campaign int64, event string) string {
 		t.Helper()
-		of := outbox.Subject{WebsiteID: website, Kind: schema.SubjectCampaign, ID: campaign}
+		of := schema.Subject{WebsiteID: website, Kind: schema.SubjectCampaign, ID: campaign}
 		m := outbox.NewMessage(outbox.MessageID(account, event, campaign), account, event, of, "", time.Now(), outbox.Data{Name: "Banner", Text: "It was stopped.", By: "Ann"})
 		if n, err := s.engine.Outbox.WriteMessages(t.Context(), []outbox.Message{m}); n != 1 || err != nil {
 			t.Fatal(n, err)

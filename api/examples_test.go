@@ -96,7 +96,7 @@ func (s *server) notify() {
 	s.t.Helper()
 	at := time.Date(2025, 5, 15, 9, 0, 0, 0, time.UTC)
 	data := outbox.Data{Name: "Free delivery banner", Text: "The campaign was stopped by token 2 Ann.", By: "token 2 Ann"}
-	m := outbox.NewMessage(outbox.MessageID(1, "example"), 1, catalogue.EventCampaignStopped, outbox.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}, "", at, data)
+	m := outbox.NewMessage(outbox.MessageID(1, "example"), 1, catalogue.EventCampaignStopped, schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}, "", at, data)
 	if _, err := s.engine.Outbox.WriteMessages(s.t.Context(), []outbox.Message{m}); err != nil {
 		s.t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 
 	"lifthouse/api/negotiation"
 	"lifthouse/api/results"
-	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 )
 
@@ -106,7 +106,7 @@ var notInNames = regexp.MustCompile(`[^\w.]+`)
 const maxViewName = 100
 
 // fileName returns the name of a file about a subject, with the parameters of its request.
-func fileName(of plan.Subject, what, rawQuery string) string {
+func fileName(of schema.Subject, what, rawQuery string) string {
 	name := fmt.Sprintf("%s-%d", of.Kind, of.ID)
 	if of.ExperimentID != 0 {
 		name += fmt.Sprintf("-experiment-%d", of.ExperimentID)

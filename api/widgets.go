@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"lifthouse/engine"
-	"lifthouse/engine/plan"
 	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -133,9 +132,9 @@ func (s *server) listWidgets(c *gin.Context) (any, error) {
 
 // experimentStatuses returns the statuses of the experiments of a widget.
 func (s *server) experimentStatuses(c *gin.Context, account int64, w *catalogue.LiveWidget) []experimentStatus {
-	var subjects []plan.Subject
+	var subjects []schema.Subject
 	for _, e := range w.Experiments {
-		subjects = append(subjects, plan.Subject{WebsiteID: w.WebsiteID, Kind: schema.SubjectWidget, ID: w.ID, ExperimentID: e.ID})
+		subjects = append(subjects, schema.Subject{WebsiteID: w.WebsiteID, Kind: schema.SubjectWidget, ID: w.ID, ExperimentID: e.ID})
 	}
 	shown := []experimentStatus{}
 	for i, found := range s.engine.LastStatuses(c.Request.Context(), account, subjects) {

@@ -341,7 +341,7 @@ func TestRecordedHarmStays(t *testing.T) {
 // recordAt records the looks that are mature at a time, and returns the number of rows.
 func (x *trial) recordAt(t *testing.T, e *Engine, now time.Time) int {
 	t.Helper()
-	n, _, err := e.recordLooksOf(t.Context(), planOf(t, e, query.Request{AccountID: 1, SubjectID: 1}), now, map[plan.Subject]time.Time{})
+	n, _, err := e.recordLooksOf(t.Context(), planOf(t, e, query.Request{AccountID: 1, SubjectID: 1}), now, map[schema.Subject]time.Time{})
 	if err != nil {
 		fatal(t, err)
 	}

@@ -58,7 +58,7 @@ func (e *Engine) mostVisited(p *plan.Plan, owned *catalogue.AccountResources) *p
 		if c.WebsiteID != p.Subject.WebsiteID {
 			continue
 		}
-		of := plan.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
+		of := schema.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
 		counters := e.SubjectCounters(of)
 		if of == p.Subject && counters.AllEvents() > 0 {
 			return p
@@ -66,7 +66,7 @@ func (e *Engine) mostVisited(p *plan.Plan, owned *catalogue.AccountResources) *p
 		if counters.AllEvents() <= events {
 			continue
 		}
-		request := of.ResultsRequest(owned.ID)
+		request := plan.ResultsRequest(owned.ID, of)
 		request.GoalID, request.Metric = p.Declared.GoalID, p.Declared.Metric
 		if other, err := plan.New(request, owned); err == nil && other.Allocation > 0 {
 			most, events = other, counters.AllEvents()

@@ -57,9 +57,9 @@ type judgement struct {
 
 // judgeSubject writes the messages about a subject that are due, and stops its campaign if the decision and the campaign
 // demand it. a has the results of the looks; nil: they are read.
-func (r *Recorder) judgeSubject(ctx context.Context, owned *catalogue.AccountResources, of plan.Subject, a *looks.Analysis, now time.Time) error {
+func (r *Recorder) judgeSubject(ctx context.Context, owned *catalogue.AccountResources, of schema.Subject, a *looks.Analysis, now time.Time) error {
 	e, j := r.engine, &judgement{account: owned.ID, name: nameOf(owned, of), now: now, observed: r.passes > 0}
-	request := of.ResultsRequest(owned.ID)
+	request := plan.ResultsRequest(owned.ID, of)
 	request.Scorecard = true
 	p, err := plan.New(request, owned)
 	if err != nil {
@@ -87,7 +87,7 @@ func (r *Recorder) judgeSubject(ctx context.Context, owned *catalogue.AccountRes
 		return err
 	}
 	j.status = result.NewStatus(j.report, a)
-	stored, err := e.Outbox.ReadMessages(ctx, j.account, outbox.Subject(of))
+	stored, err := e.Outbox.ReadMessages(ctx, j.account, of)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (r *Recorder) judgeSubject(ctx context.Context, owned *catalogue.AccountRes
 }
 
 // nameOf returns the name of a campaign, or of an experiment with its widget.
-func nameOf(owned *catalogue.AccountResources, of plan.Subject) string {
+func nameOf(owned *catalogue.AccountResources, of schema.Subject) string {
 	if of.Kind == schema.SubjectCampaign {
 		return owned.Campaigns[of.ID].Name
 	}
@@ -159,7 +159,7 @@ func (j *judgement) decisionMessage() (*outbox.Message, error) {
 
 func (j *judgement) newMessage(id, event, state string, data outbox.Data) outbox.Message {
 	data.Name = j.name
-	return outbox.NewMessage(id, j.account, event, outbox.Subject(j.plan.Subject), state, j.now, data)
+	return outbox.NewMessage(id, j.account, event, j.plan.Subject, state, j.now, data)
 }
 
 // silentDay is how long a subject must be silent to be reported. With v views a day, a day without any comes by chance
@@ -271,7 +271,7 @@ func (e *Engine) reportRuns(ctx context.Context, snapshot *catalogue.Snapshot, n
 				if by == "" { // a declared end
 					text = fmt.Sprintf("The campaign was %s as planned.", verb)
 				}
-				of := outbox.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
+				of := schema.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
 				id := outbox.MessageID(owned.ID, event, " ", c.ID, " ", at.UnixMilli())
 				messages = append(messages, outbox.NewMessage(id, owned.ID, event, of, "", at, outbox.Data{Name: c.Name, Text: text, By: by}))
 			}

@@ -18,14 +18,14 @@ const recordInterval = 10 * time.Minute
 // Recorder records over time what becomes final: looks, harm, and the messages about decisions and checks.
 type Recorder struct {
 	engine *Engine
-	harm   map[plan.Subject]time.Time // the day on which each subject was last checked for harm
-	judged map[plan.Subject]time.Time // the day on which it was last judged
-	passes int                        // since this process started
+	harm   map[schema.Subject]time.Time // the day on which each subject was last checked for harm
+	judged map[schema.Subject]time.Time // the day on which it was last judged
+	passes int                          // since this process started
 }
 
 // NewRecorder returns a recorder of an engine.
 func NewRecorder(e *Engine) *Recorder {
-	return &Recorder{engine: e, harm: map[plan.Subject]time.Time{}, judged: map[plan.Subject]time.Time{}}
+	return &Recorder{engine: e, harm: map[schema.Subject]time.Time{}, judged: map[schema.Subject]time.Time{}}
 }
 
 // FollowLooks records what is due, in regular passes, until the context ends.
@@ -73,18 +73,18 @@ func (r *Recorder) RecordDue(ctx context.Context, now time.Time) {
 
 // declaredPlans returns the plans of the declared questions of an account.
 func declaredPlans(owned *catalogue.AccountResources) []*plan.Plan {
-	var subjects []plan.Subject
+	var subjects []schema.Subject
 	for _, c := range catalogue.ByID(owned.Campaigns) {
-		subjects = append(subjects, plan.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID})
+		subjects = append(subjects, schema.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID})
 	}
 	for _, w := range catalogue.ByID(owned.Widgets) {
 		for _, e := range w.Experiments {
-			subjects = append(subjects, plan.Subject{WebsiteID: w.WebsiteID, Kind: schema.SubjectWidget, ID: w.ID, ExperimentID: e.ID})
+			subjects = append(subjects, schema.Subject{WebsiteID: w.WebsiteID, Kind: schema.SubjectWidget, ID: w.ID, ExperimentID: e.ID})
 		}
 	}
 	var plans []*plan.Plan
 	for _, s := range subjects {
-		if p, err := plan.New(s.ResultsRequest(owned.ID), owned); err == nil && canDecide(p) {
+		if p, err := plan.New(plan.ResultsRequest(owned.ID, s), owned); err == nil && canDecide(p) {
 			plans = append(plans, p)
 		}
 	}
@@ -94,7 +94,7 @@ func declaredPlans(owned *catalogue.AccountResources) []*plan.Plan {
 // recordLooksOf records the mature looks of a subject and the harm at the end of its days, and
 // returns the number of rows. It reads the events only if a look is due or a day has ended, and then also returns the
 // results of the looks.
-func (e *Engine) recordLooksOf(ctx context.Context, p *plan.Plan, now time.Time, checked map[plan.Subject]time.Time) (int, *looks.Analysis, error) {
+func (e *Engine) recordLooksOf(ctx context.Context, p *plan.Plan, now time.Time, checked map[schema.Subject]time.Time) (int, *looks.Analysis, error) {
 	x, err := e.prepareJudgement(ctx, p)
 	if err != nil {
 		return 0, nil, err

@@ -451,9 +451,9 @@ func (in *referenceWorld) verify(t *testing.T) {
 }
 
 // counts returns the sums of the cells of all subjects with events.
-func counts(r *facts.Refresher) map[plan.Subject]facts.SubjectCounters {
-	all := map[plan.Subject]facts.SubjectCounters{}
-	r.EachSubject(func(of plan.Subject, totals facts.SubjectCounters) {
+func counts(r *facts.Refresher) map[schema.Subject]facts.SubjectCounters {
+	all := map[schema.Subject]facts.SubjectCounters{}
+	r.EachSubject(func(of schema.Subject, totals facts.SubjectCounters) {
 		if totals.AllEvents() > 0 {
 			all[of] = facts.SubjectCounters{Visitors: totals.Visitors, Events: totals.Events, Goals: totals.Goals} // an extent never shrinks
 		}

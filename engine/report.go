@@ -13,6 +13,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/outbox"
 
@@ -182,7 +183,7 @@ func (e *Engine) FoldedThrough() (last time.Time) {
 }
 
 // storedEvents returns what is known of the stored events of a subject.
-func (e *Engine) storedEvents(ctx context.Context, of plan.Subject) (source.Stored, error) {
+func (e *Engine) storedEvents(ctx context.Context, of schema.Subject) (source.Stored, error) {
 	var s source.Stored
 	for _, shard := range e.Facts {
 		at, err := shard.StoredPosition(ctx)
@@ -196,7 +197,7 @@ func (e *Engine) storedEvents(ctx context.Context, of plan.Subject) (source.Stor
 }
 
 // SubjectCounters returns the counters of a subject on all shards.
-func (e *Engine) SubjectCounters(of plan.Subject) facts.SubjectCounters {
+func (e *Engine) SubjectCounters(of schema.Subject) facts.SubjectCounters {
 	all := facts.SubjectCounters{}
 	for _, shard := range e.Facts {
 		on := shard.SubjectCounters(of)
@@ -207,7 +208,7 @@ func (e *Engine) SubjectCounters(of plan.Subject) facts.SubjectCounters {
 
 // firstView returns when the first views of a subject happened, and when the first one was accepted. It returns false
 // if there is none.
-func (e *Engine) firstView(of plan.Subject) (looks.FirstView, bool) {
+func (e *Engine) firstView(of schema.Subject) (looks.FirstView, bool) {
 	extent := e.SubjectCounters(of).Extent
 	if extent.FirstView == 0 {
 		return looks.FirstView{}, false
@@ -226,7 +227,7 @@ func (e *Engine) firstView(of plan.Subject) (looks.FirstView, bool) {
 // ResultsVersion returns a number that changes whenever the results of the subject may
 // change: with its facts, and with the day. Versions agree between servers of a store. It returns
 // false if the version is not known because the store does not answer.
-func (e *Engine) ResultsVersion(ctx context.Context, of plan.Subject) (version uint64, known bool) {
+func (e *Engine) ResultsVersion(ctx context.Context, of schema.Subject) (version uint64, known bool) {
 	day, known := e.lastDay(ctx)
 	return e.versionOn(day, of), known
 }
@@ -246,7 +247,7 @@ func (e *Engine) lastDay(ctx context.Context) (day int64, known bool) {
 }
 
 // versionOn returns the version of a subject on a day.
-func (e *Engine) versionOn(day int64, of plan.Subject) uint64 {
+func (e *Engine) versionOn(day int64, of schema.Subject) uint64 {
 	version := uint64(day) //nolint:gosec // not negative
 	for _, shard := range e.Facts {
 		version ^= shard.SubjectCounters(of).Version

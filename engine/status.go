@@ -13,6 +13,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
+	"lifthouse/schema"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
@@ -28,7 +29,7 @@ type statuses struct {
 // statusKey is a subject of an account.
 type statusKey struct {
 	account int64
-	subject plan.Subject
+	subject schema.Subject
 }
 
 // keptStatus is a status at a version of the events and of the catalogue.
@@ -51,7 +52,7 @@ func newStatuses() *statuses {
 // LastStatuses returns the last computed status of each subject at once. A subject whose status
 // was never computed has none. If the events or definitions of a subject have changed, its
 // status is outdated. In both cases, FollowStatuses computes a new status.
-func (e *Engine) LastStatuses(ctx context.Context, account int64, subjects []plan.Subject) []*result.Status {
+func (e *Engine) LastStatuses(ctx context.Context, account int64, subjects []schema.Subject) []*result.Status {
 	defined := e.catalogue.Snapshot().AccountResources(account).Version
 	found := make([]*result.Status, len(subjects))
 	day, known := e.lastDay(ctx)
@@ -120,7 +121,7 @@ func (e *Engine) computeStatus(ctx context.Context, key statusKey) error {
 	if kept.version, known = e.ResultsVersion(ctx, key.subject); !known {
 		return nil
 	}
-	r := key.subject.ResultsRequest(key.account)
+	r := plan.ResultsRequest(key.account, key.subject)
 	r.Scorecard = true
 	p, err := e.PlanReport(r)
 	if err != nil {

@@ -18,14 +18,14 @@ const MoneyScale = 10_000
 // MaxMoney is the maximum absolute amount of one event, in currency units.
 const MaxMoney = 1_000_000_000
 
-// Subject is the kind of subject that an event belongs to.
-type Subject string
+// SubjectKind is the kind of a subject.
+type SubjectKind string
 
 // The kinds of subjects. SubjectNone marks an unattributed goal.
 const (
-	SubjectNone     Subject = "none"
-	SubjectCampaign Subject = "campaign"
-	SubjectWidget   Subject = "widget"
+	SubjectNone     SubjectKind = "none"
+	SubjectCampaign SubjectKind = "campaign"
+	SubjectWidget   SubjectKind = "widget"
 )
 
 // Visitor identifies a visitor of a website.
@@ -53,7 +53,7 @@ type Event struct {
 	EventID      uint64
 	Time         time.Time // UTC, whole milliseconds
 	WebsiteID    int64
-	Subject      Subject
+	Subject      SubjectKind
 	SubjectID    int64
 	ExperimentID int64 // experiment of a widget; 0: none
 	VariationID  int64 // 0: control

@@ -41,7 +41,7 @@ type experiment struct {
 	Name         string `json:"name"`
 }
 
-func newExperiment(owned *catalogue.AccountResources, of plan.Subject, nameSize int) experiment {
+func newExperiment(owned *catalogue.AccountResources, of schema.Subject, nameSize int) experiment {
 	if of.Kind == schema.SubjectCampaign {
 		return experiment{CampaignID: of.ID, WebsiteID: of.WebsiteID, Name: shorten(owned.Campaigns[of.ID].Name, nameSize)}
 	}
@@ -75,18 +75,18 @@ func (s *Server) listExperiments(ctx context.Context, c Caller, a *arguments) (a
 	if err != nil {
 		return nil, err
 	}
-	all, subjects := []listed{}, []plan.Subject{}
-	add := func(of plan.Subject, running bool) {
+	all, subjects := []listed{}, []schema.Subject{}
+	add := func(of schema.Subject, running bool) {
 		if (website == 0 || website == of.WebsiteID) && (active == "" || (active == "true") == running) {
 			all, subjects = append(all, listed{experiment: newExperiment(owned, of, longName), Active: running}), append(subjects, of)
 		}
 	}
 	for _, of := range catalogue.ByID(owned.Campaigns) {
-		add(plan.Subject{WebsiteID: of.WebsiteID, Kind: schema.SubjectCampaign, ID: of.ID}, of.Active)
+		add(schema.Subject{WebsiteID: of.WebsiteID, Kind: schema.SubjectCampaign, ID: of.ID}, of.Active)
 	}
 	for _, of := range catalogue.ByID(owned.Widgets) {
 		for _, e := range of.Experiments {
-			add(plan.Subject{WebsiteID: of.WebsiteID, Kind: schema.SubjectWidget, ID: of.ID, ExperimentID: e.ID}, of.Active && e.Active)
+			add(schema.Subject{WebsiteID: of.WebsiteID, Kind: schema.SubjectWidget, ID: of.ID, ExperimentID: e.ID}, of.Active && e.Active)
 		}
 	}
 	from, to := min(offset, len(all)), min(offset+limit, len(all))

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/engine/plan"
 	"lifthouse/schema"
 )
 
@@ -38,7 +37,7 @@ func TestImportsEndInReports(t *testing.T) {
 	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
 	h.must("import", "testdata/thirty.ndjson", "--dry-run")
 	h.must("import", "testdata/thirty.ndjson")
-	of := plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1}
+	of := schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1}
 	if n := h.store.Engine.SubjectCounters(of).Visitors; n == 0 {
 		t.Error("reports do not include the imported events")
 	}

@@ -49,7 +49,7 @@ func (p *program) applyRetention(ctx context.Context, s *app.Store, days int, dr
 	var events uint64
 	for _, e := range found {
 		events += e.Events
-		p.printLine("%s %d %q of website %d, ended %s: %s", e.Subject, e.ID, e.Name, e.WebsiteID, e.EndDate.Format(time.DateOnly), terminal.CountWithNoun(e.Events, "event"))
+		p.printLine("%s %d %q of website %d, ended %s: %s", e.Kind, e.ID, e.Name, e.WebsiteID, e.EndDate.Format(time.DateOnly), terminal.CountWithNoun(e.Events, "event"))
 	}
 	switch {
 	case len(found) == 0:

@@ -16,6 +16,7 @@ import (
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/cmd/internal/webhook"
 	"lifthouse/engine/render"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/outbox"
 
@@ -143,7 +144,7 @@ func (p *program) webhookResendCommand() *cobra.Command {
 	}
 	bounds.Var(cmd.Flags(), &only, "webhook", 0, 0, bounds.MaxID, "id of the only webhook; 0: all that take the event")
 	return p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
-		found, err := s.Engine.Outbox.ReadMessages(ctx, 0, outbox.Subject{}, args[0])
+		found, err := s.Engine.Outbox.ReadMessages(ctx, 0, schema.Subject{}, args[0])
 		if err != nil {
 			return err
 		}

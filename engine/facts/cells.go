@@ -12,15 +12,14 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/fold"
-	"lifthouse/engine/plan"
 	"lifthouse/schema"
 )
 
 // cells has the part of the stored cells that refreshes need.
 type cells struct {
-	leastByDay int64                       // number of visitors from which a subject has cells by day
-	byDay      map[plan.Subject]bool       // subjects with cells by day
-	all        map[plan.Subject]fold.Cells // cells of the grain fold.OfAll
+	leastByDay int64                         // number of visitors from which a subject has cells by day
+	byDay      map[schema.Subject]bool       // subjects with cells by day
+	all        map[schema.Subject]fold.Cells // cells of the grain fold.OfAll
 }
 
 // leastVisitorsByDay is the number of visitors from which a subject has cells by day. Smaller
@@ -29,9 +28,9 @@ const leastVisitorsByDay = 20_000
 
 // openCells returns the cells of a store.
 func (s *server) openCells(ctx context.Context, leastByDay int64) (cells, error) {
-	c := cells{leastByDay: leastByDay, byDay: map[plan.Subject]bool{}, all: map[plan.Subject]fold.Cells{}}
+	c := cells{leastByDay: leastByDay, byDay: map[schema.Subject]bool{}, all: map[schema.Subject]fold.Cells{}}
 	err := schema.EachRow(ctx, s, s.subjectsByDay, func(row driver.Rows) error {
-		var of plan.Subject
+		var of schema.Subject
 		var kind uint8
 		err := row.Scan(&of.WebsiteID, &kind, &of.ID, &of.ExperimentID)
 		of.Kind = kindsOfSubjects[kind]
@@ -45,7 +44,7 @@ func (s *server) openCells(ctx context.Context, leastByDay int64) (cells, error)
 }
 
 // allOf returns the cells of the grain fold.OfAll of a subject.
-func (c *cells) allOf(subject plan.Subject) fold.Cells {
+func (c *cells) allOf(subject schema.Subject) fold.Cells {
 	if c.all[subject] == nil {
 		c.all[subject] = fold.Cells{}
 	}
@@ -54,7 +53,7 @@ func (c *cells) allOf(subject plan.Subject) fold.Cells {
 
 // appendSumChanges appends the changes of the cells if the rows of visitors change from had to want. It adds the
 // subjects of these rows to subjects, and updates the cells in memory.
-func (c *cells) appendSumChanges(ctx context.Context, from *server, subjects map[plan.Subject]bool, changes []fold.Change, had, want []fold.Row) ([]fold.Change, error) {
+func (c *cells) appendSumChanges(ctx context.Context, from *server, subjects map[schema.Subject]bool, changes []fold.Change, had, want []fold.Row) ([]fold.Change, error) {
 	added := fold.Cells{}
 	eachChanged(had, want, func(rows []fold.Row, sign int64) {
 		subjects[rows[0].Subject] = true
@@ -124,7 +123,7 @@ func appendCell(changes []fold.Change, key fold.CellKey, added *fold.Cell, store
 // readDays returns the stored cells by day that the added cells change, and possibly other
 // cells.
 func (c *cells) readDays(ctx context.Context, from *server, added fold.Cells) (fold.Cells, error) {
-	subjects, goals, firsts := map[plan.Subject]bool{}, map[int64]bool{}, map[int64]bool{}
+	subjects, goals, firsts := map[schema.Subject]bool{}, map[int64]bool{}, map[int64]bool{}
 	for key := range added {
 		if key.Grain == fold.OfDay {
 			subjects[key.Subject], goals[key.Goal], firsts[key.First*day] = true, true, true
@@ -139,8 +138,8 @@ func (c *cells) readDays(ctx context.Context, from *server, added fold.Cells) (f
 }
 
 // visitorsWith returns the number of visitors of each subject after a change.
-func (c *cells) visitorsWith(added fold.Cells) map[plan.Subject]int64 {
-	visitors := map[plan.Subject]int64{}
+func (c *cells) visitorsWith(added fold.Cells) map[schema.Subject]int64 {
+	visitors := map[schema.Subject]int64{}
 	count := func(cells fold.Cells) {
 		for key, cell := range cells {
 			if key.Grain == fold.OfAll && key.Goal == 0 && key.Variation != "" {
@@ -157,7 +156,7 @@ func (c *cells) visitorsWith(added fold.Cells) map[plan.Subject]int64 {
 
 // addDays adds the first cells by day of a subject: the sums of its stored visitors, changed
 // from had to want.
-func (s *server) addDays(ctx context.Context, subject plan.Subject, added fold.Cells, had, want []fold.Row) error {
+func (s *server) addDays(ctx context.Context, subject schema.Subject, added fold.Cells, had, want []fold.Row) error {
 	byDay := fold.Cells{}
 	var rows []fold.Row // of one visitor
 	end := func() {

@@ -14,7 +14,7 @@ import (
 
 	"lifthouse/engine/fold"
 	"lifthouse/engine/moments"
-	"lifthouse/engine/plan"
+	"lifthouse/schema"
 )
 
 // SubjectCounters are totals of a subject that need no rows. They include stored events that no report counts.
@@ -97,7 +97,7 @@ func (t *SubjectCounters) AllEvents() (n uint64) {
 }
 
 // readCountersOn returns the counters of a subject on a server at the moment.
-func (r *Refresher) readCountersOn(ctx context.Context, server *server, subject plan.Subject) (SubjectCounters, error) {
+func (r *Refresher) readCountersOn(ctx context.Context, server *server, subject schema.Subject) (SubjectCounters, error) {
 	if r.alone {
 		return r.SubjectCounters(subject), nil
 	}
@@ -107,18 +107,18 @@ func (r *Refresher) readCountersOn(ctx context.Context, server *server, subject 
 }
 
 // SubjectCounters returns the counters of a subject at the last refresh.
-func (r *Refresher) SubjectCounters(subject plan.Subject) SubjectCounters {
+func (r *Refresher) SubjectCounters(subject schema.Subject) SubjectCounters {
 	r.read.RLock()
 	defer r.read.RUnlock()
 	return r.counters[subject]
 }
 
 // EachSubject calls each for the counters of all subjects of a kind, in the order of their ids.
-func (r *Refresher) EachSubject(each func(plan.Subject, SubjectCounters)) {
+func (r *Refresher) EachSubject(each func(schema.Subject, SubjectCounters)) {
 	r.read.RLock()
 	all := maps.Clone(r.counters)
 	r.read.RUnlock()
-	for _, subject := range slices.SortedFunc(maps.Keys(all), func(a, b plan.Subject) int {
+	for _, subject := range slices.SortedFunc(maps.Keys(all), func(a, b schema.Subject) int {
 		return cmp.Or(cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID), cmp.Compare(a.ExperimentID, b.ExperimentID))
 	}) {
 		each(subject, all[subject])
@@ -166,8 +166,8 @@ func (r *Refresher) LostVisitors() int {
 
 // publishState makes the position and the counters of some subjects visible to readers. all means that no other
 // subject has counters.
-func (r *Refresher) publishState(subjects iter.Seq[plan.Subject], all bool) {
-	counters := map[plan.Subject]SubjectCounters{}
+func (r *Refresher) publishState(subjects iter.Seq[schema.Subject], all bool) {
+	counters := map[schema.Subject]SubjectCounters{}
 	for subject := range subjects {
 		counters[subject] = countersOf(maps.Clone(r.cells.allOf(subject))) // refreshes change the cells
 	}

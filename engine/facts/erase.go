@@ -9,7 +9,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"lifthouse/engine/fold"
-	"lifthouse/engine/plan"
 	"lifthouse/schema"
 )
 
@@ -68,7 +67,7 @@ func (r *Refresher) removeCancelled(ctx context.Context, visitors []schema.Visit
 }
 
 // DropSubjects deletes all facts of subjects whose events are already deleted.
-func (r *Refresher) DropSubjects(ctx context.Context, subjects []plan.Subject) error {
+func (r *Refresher) DropSubjects(ctx context.Context, subjects []schema.Subject) error {
 	var sections []uint64
 	for _, subject := range subjects {
 		for grain := fold.OfVisitor; grain < fold.OfPosition; grain++ {

@@ -9,7 +9,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"lifthouse/engine/fold"
-	"lifthouse/engine/plan"
 	"lifthouse/schema"
 )
 
@@ -36,7 +35,7 @@ var grains = map[fold.Grain]string{fold.OfVisitor: "visitor", fold.OfGoal: "goal
 
 // section identifies all rows of a grain of a subject.
 type section struct {
-	plan.Subject
+	schema.Subject
 	fold.Grain
 }
 
@@ -45,7 +44,7 @@ type section struct {
 const hashBits = 60
 
 // SectionOf returns the section of the rows of a grain of a subject.
-func SectionOf(subject plan.Subject, grain fold.Grain) uint64 {
+func SectionOf(subject schema.Subject, grain fold.Grain) uint64 {
 	of := uint64(grain) << hashBits
 	if grain == fold.OfPosition {
 		return of

@@ -10,7 +10,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/fold"
-	"lifthouse/engine/plan"
 	"lifthouse/schema"
 )
 
@@ -52,5 +51,5 @@ func (p Position) nextRefresh(through int64) Position {
 
 // asRow returns the row of a position.
 func (p Position) asRow() fold.Row {
-	return fold.Row{Subject: plan.Subject{Kind: schema.SubjectNone}, Grain: fold.OfPosition, Visitor: p.Attempt, First: p.Through, Number: p.Refresh}
+	return fold.Row{Subject: schema.Subject{Kind: schema.SubjectNone}, Grain: fold.OfPosition, Visitor: p.Attempt, First: p.Through, Number: p.Refresh}
 }

@@ -15,7 +15,6 @@ import (
 
 	"lifthouse/engine/fold"
 	"lifthouse/engine/moments"
-	"lifthouse/engine/plan"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 )
@@ -97,7 +96,7 @@ func visitorParams(visitors []schema.Visitor) []any {
 }
 
 // kindsOfSubjects are the kinds of subjects by their number in the column subject.
-var kindsOfSubjects = []schema.Subject{schema.SubjectNone, schema.SubjectCampaign, schema.SubjectWidget}
+var kindsOfSubjects = []schema.SubjectKind{schema.SubjectNone, schema.SubjectCampaign, schema.SubjectWidget}
 
 // readEvents returns all events of the visitors that were accepted until a time, by visitor.
 func (s *server) readEvents(ctx context.Context, visitors []schema.Visitor, through int64) ([]fold.Event, error) {
@@ -161,7 +160,7 @@ type made struct {
 
 // visitorOf identifies a visitor of a subject.
 type visitorOf struct {
-	Subject plan.Subject
+	Subject schema.Subject
 	Visitor uint64
 }
 
@@ -182,7 +181,7 @@ func madeOfRows(rows []fold.Row, to map[visitorOf]made) {
 
 // readMade returns the number and the digest of the events in the stored rows, for the visitors
 // of some subjects.
-func (s *server) readMade(ctx context.Context, visitors []schema.Visitor, subjects iter.Seq[plan.Subject]) (map[visitorOf]made, error) {
+func (s *server) readMade(ctx context.Context, visitors []schema.Visitor, subjects iter.Seq[schema.Subject]) (map[visitorOf]made, error) {
 	found := map[visitorOf]made{}
 	err := schema.EachRow(ctx, s, s.madeOf, func(row driver.Rows) error {
 		var of visitorOf
@@ -202,7 +201,7 @@ func (s *server) readMade(ctx context.Context, visitors []schema.Visitor, subjec
 }
 
 // sectionsOf returns the sections of the rows of a grain of some subjects.
-func sectionsOf(subjects iter.Seq[plan.Subject], grain fold.Grain) []uint64 {
+func sectionsOf(subjects iter.Seq[schema.Subject], grain fold.Grain) []uint64 {
 	sections := []uint64{}
 	for subject := range subjects {
 		sections = append(sections, SectionOf(subject, grain))

@@ -14,7 +14,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/fold"
-	"lifthouse/engine/plan"
 	"lifthouse/schema"
 )
 
@@ -61,7 +60,7 @@ type Refresher struct {
 	shown    Position     // the last one that is stored
 	fresh    time.Time    // when the last refresh succeeded
 	lost     map[schema.Visitor]bool
-	counters map[plan.Subject]SubjectCounters
+	counters map[schema.Subject]SubjectCounters
 }
 
 func newRefresher() *Refresher {
@@ -319,7 +318,7 @@ func (r *Refresher) replaceRows(ctx context.Context, had, want []fold.Row, next 
 	if len(changes) == 0 && next.Through == r.position.Through {
 		return nil
 	}
-	changed := map[plan.Subject]bool{}
+	changed := map[schema.Subject]bool{}
 	if len(changes) > 0 {
 		if changes, err = r.cells.appendSumChanges(ctx, r.on, changed, changes, had, want); err != nil {
 			return err
@@ -330,7 +329,7 @@ func (r *Refresher) replaceRows(ctx context.Context, had, want []fold.Row, next 
 
 // storeChanges inserts changes of rows and cells, together with the next position. changed has the subjects of the
 // cells.
-func (r *Refresher) storeChanges(ctx context.Context, changes []fold.Change, changed map[plan.Subject]bool, next Position) error {
+func (r *Refresher) storeChanges(ctx context.Context, changes []fold.Change, changed map[schema.Subject]bool, next Position) error {
 	if r.position.Refresh > 0 {
 		changes = append(changes, fold.Change{Row: r.position.asRow(), Cancels: true})
 	}
@@ -383,7 +382,7 @@ func (r *Refresher) rowsOf(ctx context.Context, touched []schema.Visitor, throug
 	if r.position.Refresh == 0 {
 		return had, want, nil
 	}
-	subjects := map[plan.Subject]bool{}
+	subjects := map[schema.Subject]bool{}
 	for i := range want {
 		subjects[want[i].Subject] = true
 	}

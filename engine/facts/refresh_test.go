@@ -17,7 +17,6 @@ import (
 	"lifthouse/engine/facts"
 	"lifthouse/engine/fold"
 	"lifthouse/engine/moments"
-	"lifthouse/engine/plan"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/worlds"
@@ -97,7 +96,7 @@ func (w *world) wanted() []fold.Row {
 		e := &w.all[i]
 		of := schema.Visitor{WebsiteID: e.WebsiteID, ID: e.VisitorID}
 		folded := fold.Event{
-			Subject: plan.Subject{WebsiteID: e.WebsiteID, Kind: e.Subject, ID: e.SubjectID, ExperimentID: e.ExperimentID}, Visitor: e.VisitorID, ID: e.EventID,
+			Subject: schema.Subject{WebsiteID: e.WebsiteID, Kind: e.Subject, ID: e.SubjectID, ExperimentID: e.ExperimentID}, Visitor: e.VisitorID, ID: e.EventID,
 			At: e.Time.UnixMilli(), Variation: e.VariationID, Kind: kinds[e.Kind], Goal: e.GoalID, Amounts: [3]int64{e.Value, e.Profit, e.ExtraValue}, Accepted: e.at,
 		}
 		if e.Kind == schema.KindView {
@@ -455,10 +454,10 @@ func TestTotalsAfterAnotherProcessErases(t *testing.T) {
 	one, other := facts.NewRefresher(w.conn, false), facts.NewRefresher(w.conn, false)
 	refresh(t, one, through)
 	refresh(t, other, through)
-	var subjects []plan.Subject
-	one.EachSubject(func(of plan.Subject, _ facts.SubjectCounters) { subjects = append(subjects, of) })
+	var subjects []schema.Subject
+	one.EachSubject(func(of schema.Subject, _ facts.SubjectCounters) { subjects = append(subjects, of) })
 	dropped, visitor := subjects[0], schema.Visitor{WebsiteID: w.all[0].WebsiteID, ID: w.all[0].VisitorID}
-	if err := other.DropSubjects(t.Context(), []plan.Subject{dropped}); err != nil {
+	if err := other.DropSubjects(t.Context(), []schema.Subject{dropped}); err != nil {
 		t.Fatal(err)
 	}
 	if err := other.EraseVisitors(t.Context(), []schema.Visitor{visitor}); err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"lifthouse/engine/fold"
-	"lifthouse/engine/plan"
 	"lifthouse/schema"
 )
 
@@ -131,7 +130,7 @@ func (r *Refresher) scrubVisitors(ctx context.Context, visitors []schema.Visitor
 
 // checkRows compares the events of which the rows in had were computed with those of which the stored rows of some
 // subjects were made. Of visitors who differ, it corrects the rows, and returns those who lost events.
-func (r *Refresher) checkRows(ctx context.Context, visitors []schema.Visitor, subjects iter.Seq[plan.Subject], events []fold.Event, had, want []fold.Row) (_, _ []fold.Row, lost map[schema.Visitor]bool, err error) {
+func (r *Refresher) checkRows(ctx context.Context, visitors []schema.Visitor, subjects iter.Seq[schema.Subject], events []fold.Event, had, want []fold.Row) (_, _ []fold.Row, lost map[schema.Visitor]bool, err error) {
 	expected := map[visitorOf]made{}
 	madeOfRows(had, expected)
 	stored, err := r.on.readMade(ctx, visitors, subjects)
@@ -192,7 +191,7 @@ func (r *Refresher) correctRows(ctx context.Context, wrong map[schema.Visitor]bo
 		if !isShort {
 			continue
 		}
-		gone := fold.LostEvents(stored[from:to], own, func(s plan.Subject) bool {
+		gone := fold.LostEvents(stored[from:to], own, func(s schema.Subject) bool {
 			of := visitorOf{s, v.ID}
 			return found[of].seen > expected[of].seen
 		})

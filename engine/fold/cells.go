@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"lifthouse/engine/moments"
-	"lifthouse/engine/plan"
+	"lifthouse/schema"
 )
 
 // CellKey identifies a cell: sums over the visitors of a variation of a subject. Goal 0 has the
@@ -15,7 +15,7 @@ import (
 // the sums over all days up to a day are the sums as of that day. Cells of the goal Returns are
 // of the grain OfDay, too.
 type CellKey struct {
-	Subject   plan.Subject
+	Subject   schema.Subject
 	Grain     Grain
 	Goal      int64
 	Variation string

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"lifthouse/engine/moments"
-	"lifthouse/engine/plan"
+	"lifthouse/schema"
 )
 
 // bigSums are sums in the order of the column sums.
@@ -97,7 +97,7 @@ func (s *bigSums) addGoals(goals int64, totals *[3]big.Int) {
 
 // visitorsOf returns the visitors of a subject and variation, those of the first view's day;
 // -1: of all days.
-func visitorsOf(groups []group, subject plan.Subject, variation string, first int64) []group {
+func visitorsOf(groups []group, subject schema.Subject, variation string, first int64) []group {
 	var some []group
 	for _, g := range groups {
 		if g.subject == subject && g.variation == variation && (first < 0 || g.from/day == first) {
@@ -108,7 +108,7 @@ func visitorsOf(groups []group, subject plan.Subject, variation string, first in
 }
 
 // sumOfDays returns the sums of the cells of a first day with events until a day.
-func (c Cells) sumOfDays(subject plan.Subject, goal int64, variation string, first, until int64) *bigSums {
+func (c Cells) sumOfDays(subject schema.Subject, goal int64, variation string, first, until int64) *bigSums {
 	s := &bigSums{}
 	for key, sums := range c {
 		if key.Grain == OfDay && key.Subject == subject && key.Goal == goal && key.Variation == variation && key.First == first && key.First+key.Day <= until {
@@ -150,7 +150,7 @@ func checkCells(t rapid.TB, w world, cells Cells, visitors [][]Event) {
 		}
 	}
 	type cell struct {
-		subject   plan.Subject
+		subject   schema.Subject
 		variation string
 	}
 	checked := map[cell]bool{}

@@ -8,13 +8,12 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"lifthouse/engine/moments"
-	"lifthouse/engine/plan"
 	"lifthouse/schema"
 )
 
 // Event is a stored event of a visitor, perhaps one of several copies.
 type Event struct {
-	Subject    plan.Subject // of the kind schema.SubjectNone: a goal without exposures
+	Subject    schema.Subject // of the kind schema.SubjectNone: a goal without exposures
 	Visitor    uint64
 	ID         uint64
 	At         int64 // milliseconds since 1970
@@ -41,7 +40,7 @@ func (e *Event) compareIdentity(o *Event) int {
 	return cmp.Or(compareSubjects(&e.Subject, &o.Subject), cmp.Compare(e.ID, o.ID))
 }
 
-func compareSubjects(a, b *plan.Subject) int {
+func compareSubjects(a, b *schema.Subject) int {
 	return cmp.Or(cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID), cmp.Compare(a.ExperimentID, b.ExperimentID))
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"lifthouse/engine/moments"
-	"lifthouse/engine/plan"
+	"lifthouse/schema"
 )
 
 // Grain is the kind of a row, with the values of the column grain.
@@ -34,7 +34,7 @@ const (
 //
 // Goals without exposures also have such rows, under a subject of their own.
 type Row struct {
-	Subject    plan.Subject
+	Subject    schema.Subject
 	Grain      Grain
 	Goal       int64  // of a goal event
 	Variation  string // of the first view, see VariationOf; empty: the events do not count

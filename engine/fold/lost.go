@@ -9,13 +9,12 @@ import (
 	"strings"
 
 	"lifthouse/engine/moments"
-	"lifthouse/engine/plan"
 	"lifthouse/schema"
 )
 
 // content is what the rows of a visitor tell of an event.
 type content struct {
-	Subject plan.Subject
+	Subject schema.Subject
 	Kind    moments.Kind
 	At      int64
 	Goal    int64    // of a goal event
@@ -33,7 +32,7 @@ func (e *Event) content() content {
 // stored events: from both together, AppendVisitorRows returns what the stored rows count. isShort reports whether rows
 // of a subject were made of more events than are stored. The ids of lost events are not known, so they have others. The
 // rows must be in the order of AppendVisitorRows, those of goals without exposures first.
-func LostEvents(stored []Row, events []Event, isShort func(plan.Subject) bool) []Event {
+func LostEvents(stored []Row, events []Event, isShort func(schema.Subject) bool) []Event {
 	l := losses{events: events, present: map[content]int{}, missing: map[content]int{}, bare: map[content]int{}}
 	isCounted := map[string]bool{} // copies count once
 	for i := range events {
@@ -111,7 +110,7 @@ func (l *losses) addFirstView(v *Row, variation int64) {
 func (l *losses) addUnlessPresent(e *Event, bare map[content]int) {
 	c := e.content()
 	without := c
-	without.Subject = plan.Subject{WebsiteID: c.Subject.WebsiteID, Kind: schema.SubjectNone}
+	without.Subject = schema.Subject{WebsiteID: c.Subject.WebsiteID, Kind: schema.SubjectNone}
 	switch {
 	case l.present[c] > 0:
 		l.present[c]--

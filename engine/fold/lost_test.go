@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"pgregory.net/rapid"
+	"lifthouse/schema"
 
-	"lifthouse/engine/plan"
+	"pgregory.net/rapid"
 )
 
 // TestLostEvents loses random events of a visitor. The stored events and the lost ones, which LostEvents takes from the
@@ -17,7 +17,7 @@ func TestLostEvents(t *testing.T) {
 		events, later := w.distinctVisitor(0), w.distinctVisitor(1000)
 		kept := slices.DeleteFunc(slices.Clone(events), func(Event) bool { return w.IntN(3) == 0 })
 		rows := AppendVisitorRows(events, nil)
-		isShort := func(of plan.Subject) bool { return seenOf(AppendVisitorRows(kept, nil), of) < seenOf(rows, of) }
+		isShort := func(of schema.Subject) bool { return seenOf(AppendVisitorRows(kept, nil), of) < seenOf(rows, of) }
 		lost := LostEvents(rows, kept, isShort)
 		if len(lost) != len(events)-len(kept) {
 			t.Fatalf("%d events are lost, want %d", len(lost), len(events)-len(kept))
@@ -45,7 +45,7 @@ func (w world) distinctVisitor(ids uint64) []Event {
 	return events
 }
 
-func seenOf(rows []Row, of plan.Subject) (n uint32) {
+func seenOf(rows []Row, of schema.Subject) (n uint32) {
 	for i := range rows {
 		if rows[i].Subject == of {
 			n += rows[i].Seen

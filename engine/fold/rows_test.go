@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"lifthouse/engine/moments"
-	"lifthouse/engine/plan"
 	"lifthouse/schema"
 )
 
@@ -224,7 +223,7 @@ func digestOf(e Event) uint64 { return AppendVisitorRows([]Event{e}, nil)[0].Dig
 func TestDigestsCombineTheOwnEvents(t *testing.T) {
 	checkWorlds(t, 300, func(t *rapid.T, w world) {
 		events := w.visitor(7)
-		want := map[plan.Subject]map[string]uint64{}
+		want := map[schema.Subject]map[string]uint64{}
 		for _, g := range naiveGroups(events) {
 			var digest uint64
 			for _, e := range g.events {
@@ -286,8 +285,8 @@ func TestRowsOfAVisitor(t *testing.T) {
 	at := func(day, hour, minute int) int64 {
 		return time.Date(2026, 5, day, hour, minute, 0, 0, time.UTC).UnixMilli()
 	}
-	campaign := plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}
-	goal := func(of plan.Subject, id uint64, at, goal, value int64) Event {
+	campaign := schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}
+	goal := func(of schema.Subject, id uint64, at, goal, value int64) Event {
 		return Event{Subject: of, Visitor: 7, ID: id, At: at, Kind: moments.Goal, Goal: goal, Amounts: [3]int64{value, value / 2, 1}, Accepted: at}
 	}
 	copied := goal(campaign, 8, at(3, 23, 0), 3, 999)
@@ -306,7 +305,7 @@ func TestRowsOfAVisitor(t *testing.T) {
 		goal(noSubject, 1, at(1, 9, 0), 3, 10),
 	}
 	const minute = 60 * 1000
-	visitor := func(of plan.Subject, first int64) Row {
+	visitor := func(of schema.Subject, first int64) Row {
 		return Row{Subject: of, Grain: OfVisitor, Visitor: 7, First: first}
 	}
 	before, bare, counted := visitor(campaign, at(1, 10, 29)), visitor(noSubject, at(1, 9, 0)), visitor(campaign, at(1, 10, 30))

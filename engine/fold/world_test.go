@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	"lifthouse/engine/moments"
-	"lifthouse/engine/plan"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest/worlds"
 )
@@ -21,8 +20,8 @@ const (
 
 // The subjects of worlds. noSubject is that of goals without exposures.
 var (
-	noSubject = plan.Subject{WebsiteID: 1, Kind: schema.SubjectNone}
-	subjects  = []plan.Subject{
+	noSubject = schema.Subject{WebsiteID: 1, Kind: schema.SubjectNone}
+	subjects  = []schema.Subject{
 		{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1},
 		{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 2},
 		{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 3},
@@ -136,7 +135,7 @@ func (w world) shuffled(events []Event) []Event {
 
 // group has the events of a visitor that are counted together, in a loop over all of them.
 type group struct {
-	subject   plan.Subject
+	subject   schema.Subject
 	variation string  // as in rows
 	first     *Event  // the first view; nil: the events do not count
 	from      int64   // time of the first view, or of the first event
@@ -147,7 +146,7 @@ type group struct {
 func naiveGroups(events []Event) []group {
 	kept := naiveDistinct(events)
 	var groups []group
-	for _, subject := range append([]plan.Subject{noSubject}, subjects...) {
+	for _, subject := range append([]schema.Subject{noSubject}, subjects...) {
 		groups = append(groups, naiveGroupsOf(subject, kept)...)
 	}
 	return groups
@@ -183,7 +182,7 @@ func naiveArrivesBefore(a, b Event) bool {
 	return a.Attributes < b.Attributes
 }
 
-func naiveGroupsOf(subject plan.Subject, kept []Event) []group {
+func naiveGroupsOf(subject schema.Subject, kept []Event) []group {
 	ids := map[uint64]bool{}
 	var first *Event
 	for _, e := range kept {

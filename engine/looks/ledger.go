@@ -34,7 +34,7 @@ type Record struct {
 
 // Declaration identifies what a subject declares for its conclusion.
 type Declaration struct {
-	Subject plan.Subject
+	Subject schema.Subject
 	Hash    uint64
 }
 
@@ -119,7 +119,7 @@ func readRecords(ctx context.Context, conn driver.Conn, only *Declaration) ([]Re
 		if err := json.Unmarshal([]byte(body), &r.Row); err != nil {
 			return fmt.Errorf("look %d of %s: %w", number, s, err)
 		}
-		s.Kind, r.Metric, r.RecordedAt = schema.Subject(kind), query.Metric(metric), recordedAt.UTC()
+		s.Kind, r.Metric, r.RecordedAt = schema.SubjectKind(kind), query.Metric(metric), recordedAt.UTC()
 		return nil
 	}, clickhouse.Named("all", only == nil), clickhouse.Named("website", of.Subject.WebsiteID), clickhouse.Named("subject", string(of.Subject.Kind)),
 		clickhouse.Named("id", of.Subject.ID), clickhouse.Named("experiment", of.Subject.ExperimentID), clickhouse.Named("question", of.Hash))

@@ -17,7 +17,7 @@ import (
 // which variations are compared. It is immutable, and does not depend on the stored events.
 type Plan struct {
 	query.Request
-	Subject           Subject
+	Subject           schema.Subject
 	Rules             Rules
 	Goal              *catalogue.Goal  // nil: all goals count
 	Variations        []Variation      // control first

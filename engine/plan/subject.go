@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -12,32 +11,8 @@ import (
 	"lifthouse/stats"
 )
 
-// Subject identifies a campaign, a widget or an experiment of a widget.
-type Subject struct {
-	WebsiteID    int64
-	Kind         schema.Subject
-	ID           int64
-	ExperimentID int64 // 0: the widget's own variations
-}
-
-// String returns the subject as text.
-func (s Subject) String() string {
-	if s.ExperimentID != 0 {
-		return fmt.Sprintf("experiment %d of %s %d of website %d", s.ExperimentID, s.Kind, s.ID, s.WebsiteID)
-	}
-	return fmt.Sprintf("%s %d of website %d", s.Kind, s.ID, s.WebsiteID)
-}
-
-// ShortName returns the subject as text without its website.
-func (s Subject) ShortName() string {
-	if s.ExperimentID != 0 {
-		return fmt.Sprintf("%s %d, experiment %d", s.Kind, s.ID, s.ExperimentID)
-	}
-	return fmt.Sprintf("%s %d", s.Kind, s.ID)
-}
-
-// ResultsRequest returns a request for the results of the subject.
-func (s Subject) ResultsRequest(account int64) query.Request {
+// ResultsRequest returns a request for the results of a subject.
+func ResultsRequest(account int64, s schema.Subject) query.Request {
 	r := query.Request{AccountID: account, WebsiteID: s.WebsiteID, SubjectID: s.ID, ExperimentID: s.ExperimentID}
 	switch {
 	case s.Kind == schema.SubjectCampaign:
@@ -104,7 +79,7 @@ func resolveSubject(p *Plan, owned *catalogue.AccountResources) (primaryGoal int
 	if !known || p.WebsiteID != 0 && widget.WebsiteID != p.WebsiteID {
 		return 0, &query.NotFoundError{Kind: "widget", ID: p.SubjectID}
 	}
-	p.Subject = Subject{WebsiteID: widget.WebsiteID, Kind: schema.SubjectWidget, ID: widget.ID}
+	p.Subject = schema.Subject{WebsiteID: widget.WebsiteID, Kind: schema.SubjectWidget, ID: widget.ID}
 	if p.Operation == query.WidgetResults {
 		ofWidget(p, &widget)
 		return 0, nil
@@ -131,7 +106,7 @@ func priorOf(d *catalogue.Plan) *stats.Prior {
 }
 
 func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
-	p.Subject = Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
+	p.Subject = schema.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
 	p.Allocation = float64(c.TrafficAllocation) / 100
 	p.Ended, p.Running, p.Runs = !c.Active && c.EndDate != nil, c.Active, c.Runs
 	declared := slices.Clone(c.Variations)

@@ -23,7 +23,7 @@ type Event struct {
 // Chapter explains how the report of a campaign, widget or experiment counts a visitor. The
 // report has neither filters nor a window.
 type Chapter struct {
-	Subject   plan.Subject
+	Subject   schema.Subject
 	Name      string    // of the campaign, widget or experiment; empty: not declared, or unattributed goals
 	Counts    bool      // the visitor is in the report
 	Why       string    // why the visitor is in the report, or is not
@@ -44,10 +44,10 @@ type Line struct {
 // campaign, widget and experiment, and one for the unattributed goals of each website. asOf returns a plan as it was in
 // force at the first view of its subject.
 func ExplainEvents(events []Event, known *catalogue.Snapshot, asOf func(*plan.Plan) *plan.Plan) []Chapter {
-	bySubject, copies := map[plan.Subject][]Event{}, map[plan.Subject][]Line{}
+	bySubject, copies := map[schema.Subject][]Event{}, map[schema.Subject][]Line{}
 	first := map[identity]Event{}
 	for _, e := range slices.SortedStableFunc(slices.Values(events), func(a, b Event) int { return a.AcceptedAt.Compare(b.AcceptedAt) }) {
-		s, id := subjectOf(&e), identity{subjectOf(&e), e.EventID}
+		s, id := e.SubjectOf(), identity{e.SubjectOf(), e.EventID}
 		if counted, is := first[id]; is {
 			copies[s] = append(copies[s], Line{Event: e, Why: copyOf(&counted, &e), Arrival: arrivalNote(&e)})
 			continue
@@ -84,12 +84,8 @@ func ExplainEvents(events []Event, known *catalogue.Snapshot, asOf func(*plan.Pl
 
 // identity identifies an event of a visitor.
 type identity struct {
-	plan.Subject
+	schema.Subject
 	id uint64
-}
-
-func subjectOf(e *Event) plan.Subject {
-	return plan.Subject{WebsiteID: e.WebsiteID, Kind: e.Subject, ID: e.SubjectID, ExperimentID: e.ExperimentID}
 }
 
 // copyOf says why a copy of an event does not count.
@@ -103,7 +99,7 @@ func copyOf(counted, e *Event) string {
 
 // attributedTo returns the visitor's unattributed goals that count for a subject: all since the first view,
 // except goals with the id of an event of the subject.
-func attributedTo(subject plan.Subject, own []Event, bySubject map[plan.Subject][]Event, first map[identity]Event) []Event {
+func attributedTo(subject schema.Subject, own []Event, bySubject map[schema.Subject][]Event, first map[identity]Event) []Event {
 	var firstView *Event
 	for i := range own {
 		if own[i].Kind == schema.KindView && (firstView == nil || inOrder(own[i], *firstView) < 0) {
@@ -114,7 +110,7 @@ func attributedTo(subject plan.Subject, own []Event, bySubject map[plan.Subject]
 		return nil
 	}
 	var goals []Event
-	for _, e := range bySubject[plan.Subject{WebsiteID: subject.WebsiteID, Kind: schema.SubjectNone}] {
+	for _, e := range bySubject[schema.Subject{WebsiteID: subject.WebsiteID, Kind: schema.SubjectNone}] {
 		if _, has := first[identity{subject, e.EventID}]; !has && !e.Time.Before(firstView.Time) {
 			e.Subject, e.SubjectID, e.ExperimentID, e.VariationID = subject.Kind, subject.ID, subject.ExperimentID, firstView.VariationID
 			e.unattributed = true
@@ -137,7 +133,7 @@ func inOrder(a, b Event) int {
 
 // narrator explains how the report of a subject counts a visitor.
 type narrator struct {
-	subject  plan.Subject
+	subject  schema.Subject
 	plan     *plan.Plan // nil: the subject is not declared
 	fault    string     // why the subject is not declared
 	owned    *catalogue.AccountResources
@@ -145,10 +141,10 @@ type narrator struct {
 	excluded string // why the visitor is not in the report; empty: the visitor is
 }
 
-func newNarrator(subject plan.Subject, own []Event, known *catalogue.Snapshot, asOf func(*plan.Plan) *plan.Plan) *narrator {
+func newNarrator(subject schema.Subject, own []Event, known *catalogue.Snapshot, asOf func(*plan.Plan) *plan.Plan) *narrator {
 	account, _ := known.AccountOfWebsite(subject.WebsiteID)
 	n := &narrator{subject: subject, owned: known.AccountResources(account)}
-	if p, err := plan.New(subject.ResultsRequest(account), n.owned); err == nil {
+	if p, err := plan.New(plan.ResultsRequest(account, subject), n.owned); err == nil {
 		n.plan = asOf(p)
 	} else {
 		named := catalogue.NewEventNames()
@@ -300,7 +296,7 @@ func formatTime(t time.Time) string { return t.UTC().Format(time.DateTime) }
 
 // unattributedChapter returns the chapter of the goals without an exposure. Each goal counts
 // for the subjects whose chapters include it.
-func unattributedChapter(subject plan.Subject, own []Event, attributed []Chapter, known *catalogue.Snapshot) Chapter {
+func unattributedChapter(subject schema.Subject, own []Event, attributed []Chapter, known *catalogue.Snapshot) Chapter {
 	c := Chapter{Subject: subject, Why: "goals that name no campaign or widget"}
 	account, _ := known.AccountOfWebsite(subject.WebsiteID)
 	goals := known.AccountResources(account).Goals

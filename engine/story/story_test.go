@@ -110,13 +110,13 @@ func TestStoriesAddUpToReports(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		stories := map[plan.Subject][]story.Chapter{}
+		stories := map[schema.Subject][]story.Chapter{}
 		for visitor := range uint64(120) {
 			for _, chapter := range story.ExplainEvents(storedOf(t, conn, visitor), c.Snapshot(), e.AsOfFirstView) {
 				stories[chapter.Subject] = append(stories[chapter.Subject], chapter)
 			}
 		}
-		for _, subject := range []plan.Subject{
+		for _, subject := range []schema.Subject{
 			{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12},
 			{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 13},
 			{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 14},
@@ -150,10 +150,10 @@ func storedOf(t *testing.T, conn driver.Conn, visitor uint64) []story.Event {
 	return events
 }
 
-func compare(t *testing.T, e *engine.Engine, subject plan.Subject, chapters []story.Chapter) {
+func compare(t *testing.T, e *engine.Engine, subject schema.Subject, chapters []story.Chapter) {
 	t.Helper()
 	for _, goal := range []int64{0, 3, 4} {
-		request := subject.ResultsRequest(1)
+		request := plan.ResultsRequest(1, subject)
 		request.GoalID = goal
 		p, err := e.PlanReport(request)
 		if err != nil {

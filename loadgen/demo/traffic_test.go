@@ -15,7 +15,7 @@ func TestTraffic(t *testing.T) {
 	start := time.Date(2026, 11, 1, 3, 0, 0, 0, time.UTC)
 	traffic, again := demo.NewTraffic(start), demo.NewTraffic(start)
 	visitors := map[uint64]bool{}
-	subjects := map[schema.Subject]map[int64]int{schema.SubjectCampaign: {}, schema.SubjectWidget: {}}
+	subjects := map[schema.SubjectKind]map[int64]int{schema.SubjectCampaign: {}, schema.SubjectWidget: {}}
 	goals, last := 0, start
 	const seconds = 1800
 	for n := range seconds {

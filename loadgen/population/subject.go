@@ -13,7 +13,7 @@ type subject struct {
 	website       *Website
 	key           string // unique within the scenario
 	visitors      int
-	kind          schema.Subject
+	kind          schema.SubjectKind
 	id            int64 // of the campaign or widget
 	experimentID  int64 // 0 for a campaign
 	primaryGoalID int64
@@ -35,7 +35,7 @@ type outcome struct {
 // order of the scenario.
 func (s *Scenario) allSubjects() []*subject {
 	var all []*subject
-	add := func(site *Website, kind schema.Subject, id, experimentID, primaryGoalID int64, split *Split, actions []action) {
+	add := func(site *Website, kind schema.SubjectKind, id, experimentID, primaryGoalID int64, split *Split, actions []action) {
 		sub := &subject{
 			scenario: s, website: site, visitors: split.Visitors, kind: kind, id: id, experimentID: experimentID, primaryGoalID: primaryGoalID,
 			variations: split.sharedVariations(), effects: split.Effects, start: s.Start.UTC(),

@@ -8,11 +8,9 @@ import (
 
 // Ended is a campaign, or a widget with its experiments, that has ended.
 type Ended struct {
-	WebsiteID int64
-	Subject   schema.Subject
-	ID        int64
-	Name      string
-	EndDate   time.Time
+	schema.Subject
+	Name    string
+	EndDate time.Time
 }
 
 // EndedSubjects returns the campaigns and widgets that are inactive and whose end date is
@@ -20,17 +18,17 @@ type Ended struct {
 // end date.
 func (s *Snapshot) EndedSubjects(at time.Time) []Ended {
 	var ended []Ended
-	add := func(of schema.Subject, website, id int64, name string, state State) {
+	add := func(of schema.Subject, name string, state State) {
 		if !state.Active && state.EndDate != nil && !state.EndDate.After(at) {
-			ended = append(ended, Ended{website, of, id, name, *state.EndDate})
+			ended = append(ended, Ended{of, name, *state.EndDate})
 		}
 	}
 	for _, owned := range s.AllAccounts() {
 		for _, c := range ByID(owned.Campaigns) {
-			add(schema.SubjectCampaign, c.WebsiteID, c.ID, c.Name, c.State)
+			add(schema.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}, c.Name, c.State)
 		}
 		for _, w := range ByID(owned.Widgets) {
-			add(schema.SubjectWidget, w.WebsiteID, w.ID, w.Name, w.State)
+			add(schema.Subject{WebsiteID: w.WebsiteID, Kind: schema.SubjectWidget, ID: w.ID}, w.Name, w.State)
 		}
 	}
 	return ended

@@ -44,7 +44,7 @@ accounts:
 	}
 	got := ""
 	for _, e := range c.Snapshot().EndedSubjects(time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)) {
-		got += fmt.Sprintf("%s %d/%d %q %s; ", e.Subject, e.WebsiteID, e.ID, e.Name, e.EndDate.Format(time.DateOnly))
+		got += fmt.Sprintf("%s %d/%d %q %s; ", e.Kind, e.WebsiteID, e.ID, e.Name, e.EndDate.Format(time.DateOnly))
 	}
 	if want := `campaign 1/1 "Ended" 2026-05-01; widget 1/7 "Ended widget" 2026-04-02; `; got != want {
 		t.Errorf("ended: %s want %s", got, want)

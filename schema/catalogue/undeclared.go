@@ -23,7 +23,7 @@ type EventNames struct {
 
 type exposureName struct {
 	website               int64
-	subject               schema.Subject
+	subject               schema.SubjectKind
 	id, experiment, shown int64
 }
 

@@ -111,7 +111,7 @@ func storedRows(t *testing.T, conn driver.Conn) model {
 		if err := rows.Scan(&e.WebsiteID, &of, &e.SubjectID, &e.ExperimentID, &e.VisitorID, &e.EventID, &e.Time, &e.VariationID, &kind, &e.GoalID, &e.Value); err != nil {
 			t.Fatal(err)
 		}
-		e.Subject, e.Kind, e.Time = schema.Subject(of), schema.Kind(kind), e.Time.UTC()
+		e.Subject, e.Kind, e.Time = schema.SubjectKind(of), schema.Kind(kind), e.Time.UTC()
 		if key := identity(&e); stored[key] != (schema.Event{}) {
 			t.Errorf("%s is stored twice", key)
 		}

@@ -209,13 +209,13 @@ func (b *builder) appendRows(rows []schema.Event, event *schema.Event) []schema.
 }
 
 func (b *builder) addExposures(rows []schema.Event, event *schema.Event) []schema.Event {
-	seen := make(map[Subject]bool, len(b.in.exposures))
+	seen := make(map[schema.Subject]bool, len(b.in.exposures))
 	for i, e := range b.in.exposures {
 		prefix := fmt.Sprintf("exposures[%d].", i)
 		rows = append(rows, *event)
 		row := &rows[len(rows)-1]
 		b.setExposure(prefix, e, row)
-		of := identityOf(row).Subject
+		of := row.SubjectOf()
 		if seen[of] {
 			b.addFault(prefix+"campaignId", e.campaignID+e.widgetID, "the event has two exposures of this subject")
 		}

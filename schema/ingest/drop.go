@@ -20,21 +20,14 @@ var dropEvents string
 //go:embed sql/experiments.sql
 var experimentsStored string
 
-// SubjectID identifies a campaign, or a widget including its experiments.
-type SubjectID struct {
-	WebsiteID int64
-	Subject   schema.Subject
-	ID        int64
-}
-
 // CountSubjects returns the number of stored events of each subject. Subjects
 // without stored events are not in the map.
-func (w *Writer) CountSubjects(ctx context.Context, subjects []SubjectID) (map[SubjectID]uint64, error) {
-	counts := map[SubjectID]uint64{}
+func (w *Writer) CountSubjects(ctx context.Context, subjects []schema.Subject) (map[schema.Subject]uint64, error) {
+	counts := map[schema.Subject]uint64{}
 	err := schema.EachRow(ctx, w.conn, subjectsStored, func(row driver.Rows) error {
-		var s SubjectID
+		var s schema.Subject
 		var events uint64
-		err := row.Scan(&s.WebsiteID, (*string)(&s.Subject), &s.ID, &events)
+		err := row.Scan(&s.WebsiteID, (*string)(&s.Kind), &s.ID, &events)
 		counts[s] = events
 		return err
 	}, namedSubjects(subjects)...)
@@ -46,19 +39,17 @@ func (w *Writer) CountSubjects(ctx context.Context, subjects []SubjectID) (map[S
 
 // DropSubjects deletes all events of the subjects, and then their facts. Unattributed goals remain, because they belong
 // to the website. Writes wait until DropSubjects returns. To finish an interrupted deletion, call it again.
-func (w *Writer) DropSubjects(ctx context.Context, subjects []SubjectID) error {
+func (w *Writer) DropSubjects(ctx context.Context, subjects []schema.Subject) error {
 	return w.PauseWrites(ctx, func() error {
 		ctx := context.WithoutCancel(ctx)
 		defer w.facts.HoldScrubs()()
-		all, err := schema.QueryRows(ctx, w.conn, experimentsStored, func(row driver.Rows, s *Subject) error {
+		all, err := schema.QueryRows(ctx, w.conn, experimentsStored, func(row driver.Rows, s *schema.Subject) error {
 			return row.Scan(&s.WebsiteID, (*string)(&s.Kind), &s.ID, &s.ExperimentID)
 		}, namedSubjects(subjects)...)
 		if err != nil {
 			return fmt.Errorf("list the experiments of subjects: %w", err)
 		}
-		for _, s := range subjects { // do so even if the events were deleted before
-			all = append(all, Subject{s.WebsiteID, s.Subject, s.ID, 0})
-		}
+		all = append(all, subjects...) // even if the events were deleted before
 		if err := w.conn.Exec(ctx, dropEvents, namedSubjects(subjects)...); err != nil {
 			return fmt.Errorf("drop subjects: %w", err)
 		}
@@ -66,10 +57,11 @@ func (w *Writer) DropSubjects(ctx context.Context, subjects []SubjectID) error {
 	})
 }
 
-func namedSubjects(subjects []SubjectID) []any {
+// namedSubjects returns the parameters of campaigns and widgets. A widget includes its experiments.
+func namedSubjects(subjects []schema.Subject) []any {
 	websites, kinds, ids := make([]int64, len(subjects)), make([]string, len(subjects)), make([]int64, len(subjects))
 	for i, s := range subjects {
-		websites[i], kinds[i], ids[i] = s.WebsiteID, string(s.Subject), s.ID
+		websites[i], kinds[i], ids[i] = s.WebsiteID, string(s.Kind), s.ID
 	}
 	return []any{clickhouse.Named("website_ids", websites), clickhouse.Named("subjects", kinds), clickhouse.Named("subject_ids", ids)}
 }

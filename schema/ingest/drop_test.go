@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"lifthouse/schema"
-	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
 )
 
@@ -45,9 +44,9 @@ func TestDropSubjects(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	campaign, widget := ingest.SubjectID{WebsiteID: 2, Subject: schema.SubjectCampaign, ID: 12}, ingest.SubjectID{WebsiteID: 2, Subject: schema.SubjectWidget, ID: 12}
-	subjects := []ingest.SubjectID{campaign, widget, {WebsiteID: 9, Subject: schema.SubjectCampaign, ID: 12}}
-	for _, want := range []map[ingest.SubjectID]uint64{{campaign: 2, widget: 4}, {}} {
+	campaign, widget := schema.Subject{WebsiteID: 2, Kind: schema.SubjectCampaign, ID: 12}, schema.Subject{WebsiteID: 2, Kind: schema.SubjectWidget, ID: 12}
+	subjects := []schema.Subject{campaign, widget, {WebsiteID: 9, Kind: schema.SubjectCampaign, ID: 12}}
+	for _, want := range []map[schema.Subject]uint64{{campaign: 2, widget: 4}, {}} {
 		if got, err := w.CountSubjects(t.Context(), subjects); err != nil || !maps.Equal(got, want) {
 			t.Errorf("stored %v, %v; want %v", got, err, want)
 		}
@@ -72,16 +71,16 @@ func TestDropSubjectsAfterCrash(t *testing.T) {
 	if _, err := r.RefreshFacts(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	subject := ingest.SubjectID{WebsiteID: 1, Subject: schema.SubjectCampaign, ID: 12}
+	subject := schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}
 	left := 2 // the query for the experiments, and the deletion of the events
 	killed, _ := newEraser(schematest.KilledConn{Conn: conn, Left: &left})
-	if err := killed.DropSubjects(t.Context(), []ingest.SubjectID{subject}); err == nil {
+	if err := killed.DropSubjects(t.Context(), []schema.Subject{subject}); err == nil {
 		t.Fatal("the process was not killed")
 	}
 	if left := number(t, conn, "SELECT count() FROM events"); left != 0 {
 		t.Fatalf("%d events remain", left)
 	}
-	if err := w.DropSubjects(t.Context(), []ingest.SubjectID{subject}); err != nil {
+	if err := w.DropSubjects(t.Context(), []schema.Subject{subject}); err != nil {
 		t.Fatal(err)
 	}
 	if left := number(t, conn, "SELECT sum(sign) FROM facts WHERE grain != 'position'"); left != 0 {

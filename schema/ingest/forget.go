@@ -44,7 +44,7 @@ func (w *Writer) CountVisitors(ctx context.Context, visitors []string, websites 
 	return erasedOf(found), err
 }
 
-func erasedOf(events map[Subject]uint64) Erased {
+func erasedOf(events map[schema.Subject]uint64) Erased {
 	erased := Erased{Subjects: uint64(len(events))}
 	for _, n := range events {
 		erased.Events += n
@@ -53,10 +53,10 @@ func erasedOf(events map[Subject]uint64) Erased {
 }
 
 // eventsOf returns the number of the visitors' events by subject.
-func (w *Writer) eventsOf(ctx context.Context, visitors []string, websites []int64) (map[Subject]uint64, error) {
-	events := map[Subject]uint64{}
+func (w *Writer) eventsOf(ctx context.Context, visitors []string, websites []int64) (map[schema.Subject]uint64, error) {
+	events := map[schema.Subject]uint64{}
 	err := schema.EachRow(ctx, w.conn, visitorEvents, func(row driver.Rows) error {
-		var s Subject
+		var s schema.Subject
 		var n uint64
 		err := row.Scan(&s.WebsiteID, (*string)(&s.Kind), &s.ID, &s.ExperimentID, &n)
 		events[s] = n
@@ -100,7 +100,7 @@ func (w *Writer) ForgetVisitors(ctx context.Context, visitors []string, websites
 
 // eraseFacts deletes the facts of the visitors, on the given websites or on all. It includes facts that a
 // running refresh still computes from the deleted events.
-func (w *Writer) eraseFacts(ctx context.Context, visitors []string, websites []int64, events map[Subject]uint64) error {
+func (w *Writer) eraseFacts(ctx context.Context, visitors []string, websites []int64, events map[schema.Subject]uint64) error {
 	of, err := schema.QueryRows(ctx, w.conn, visitorFacts, func(row driver.Rows, v *schema.Visitor) error {
 		return row.Scan(&v.WebsiteID, &v.ID)
 	}, namedVisitors(visitors, websites)...)

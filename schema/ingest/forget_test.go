@@ -1,34 +1,21 @@
 package ingest_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/facts"
-	"lifthouse/engine/plan"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
 )
 
-// erasing deletes the facts of a store.
-type erasing struct{ *facts.Refresher }
-
-func (e erasing) DropSubjects(ctx context.Context, subjects []ingest.Subject) error {
-	var of []plan.Subject
-	for _, s := range subjects {
-		of = append(of, plan.Subject(s))
-	}
-	return e.Refresher.DropSubjects(ctx, of)
-}
-
 // newEraser returns a writer that can delete events, and the facts of the store.
 func newEraser(conn driver.Conn) (*ingest.Writer, *facts.Refresher) {
 	r := facts.NewRefresher(conn, false)
-	return ingest.NewWriter(conn, erasing{r}), r
+	return ingest.NewWriter(conn, r), r
 }
 
 // digests returns hashes of all events and of the facts.

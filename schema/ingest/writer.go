@@ -28,7 +28,7 @@ type Facts interface {
 	// EraseVisitors deletes the facts of visitors whose events are deleted.
 	EraseVisitors(ctx context.Context, visitors []schema.Visitor) error
 	// DropSubjects deletes the facts of subjects whose events are deleted.
-	DropSubjects(ctx context.Context, subjects []Subject) error
+	DropSubjects(ctx context.Context, subjects []schema.Subject) error
 }
 
 // NewWriter returns the writer of a store. A process must have only one writer
@@ -117,9 +117,11 @@ func (w *Writer) acceptanceTime() time.Time {
 
 // identity identifies an event.
 type identity struct {
-	Subject
+	schema.Subject
 	visitorID, eventID uint64
 }
+
+func identityOf(e *schema.Event) identity { return identity{e.SubjectOf(), e.VisitorID, e.EventID} }
 
 // distinctEvents returns the first event of each identity. The first event to arrive counts, and all events of an
 // insert have the same acceptance time. The result may be the given slice.

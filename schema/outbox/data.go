@@ -41,7 +41,7 @@ func (d Data) Value() (driver.Value, error) {
 func (d *Data) Scan(text any) error { return json.Unmarshal(fmt.Append(nil, text), d) }
 
 // NewMessage returns a message about a subject. It sets the ids of the data.
-func NewMessage(id string, account int64, event string, of Subject, state string, now time.Time, data Data) Message {
+func NewMessage(id string, account int64, event string, of schema.Subject, state string, now time.Time, data Data) Message {
 	data.AccountID, data.WebsiteID = account, of.WebsiteID
 	switch of.Kind {
 	case schema.SubjectCampaign:

@@ -35,21 +35,13 @@ var (
 
 // Message reports a decision, a failed check, or a start or stop.
 type Message struct {
-	ID         string    `json:"message"` // the same on all servers that find the same fact
-	AccountID  int64     `json:"-"`
-	Event      string    `json:"event"` // one of catalogue.WebhookEvents
-	Subject    Subject   `json:"-"`
-	State      string    `json:"-"` // the decision, the check, or empty
-	RecordedAt time.Time `json:"recordedAt"`
-	Data       Data      `json:"data"` // none in messages from ReadMessages
-}
-
-// Subject is what a message is about.
-type Subject struct {
-	WebsiteID    int64
-	Kind         schema.Subject
-	ID           int64
-	ExperimentID int64 // 0: a campaign
+	ID         string         `json:"message"` // the same on all servers that find the same fact
+	AccountID  int64          `json:"-"`
+	Event      string         `json:"event"` // one of catalogue.WebhookEvents
+	Subject    schema.Subject `json:"-"`
+	State      string         `json:"-"` // the decision, the check, or empty
+	RecordedAt time.Time      `json:"recordedAt"`
+	Data       Data           `json:"data"` // none in messages from ReadMessages
 }
 
 // MessageID returns the id of a message about a fact. Parts identify the fact within the account: equal parts give equal
@@ -85,7 +77,7 @@ func (o *Outbox) signalAdded() {
 
 // ReadMessages returns the stored messages about a subject of an account, and those with some ids, in the order in which
 // they were recorded, without their data. No message is about the zero subject.
-func (o *Outbox) ReadMessages(ctx context.Context, account int64, of Subject, ids ...string) ([]Message, error) {
+func (o *Outbox) ReadMessages(ctx context.Context, account int64, of schema.Subject, ids ...string) ([]Message, error) {
 	found, err := schema.QueryRows(ctx, o.conn, knownSQL, func(row driver.Rows, m *Message) error { return m.scanRow(row) },
 		clickhouse.Named("account", account), clickhouse.Named("subject", string(of.Kind)), clickhouse.Named("id", of.ID),
 		clickhouse.Named("experiment", of.ExperimentID), clickhouse.Named("ids", ids))
@@ -133,7 +125,7 @@ func (o *Outbox) readIDs(ctx context.Context, messages []Message) (map[string]bo
 	for i := range messages {
 		ids[i] = messages[i].ID
 	}
-	found, err := o.ReadMessages(ctx, 0, Subject{}, ids...)
+	found, err := o.ReadMessages(ctx, 0, schema.Subject{}, ids...)
 	for i := range found {
 		stored[found[i].ID] = true
 	}

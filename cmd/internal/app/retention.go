@@ -6,9 +6,8 @@ import (
 	"time"
 
 	"lifthouse/engine/facts"
-	"lifthouse/engine/plan"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
-	"lifthouse/schema/ingest"
 )
 
 // Expired is a campaign or widget whose retention period is over, with its number of
@@ -16,10 +15,6 @@ import (
 type Expired struct {
 	catalogue.Ended
 	Events uint64
-}
-
-func (e *Expired) subjectID() ingest.SubjectID {
-	return ingest.SubjectID{WebsiteID: e.WebsiteID, Subject: e.Subject, ID: e.ID}
 }
 
 // ExpiredSubjects returns the subjects that ended at least the given number of days ago and still have events, or facts
@@ -30,10 +25,10 @@ func (s *Store) ExpiredSubjects(ctx context.Context, days int, now time.Time) ([
 		return nil, err
 	}
 	var ended []Expired
-	var subjects []ingest.SubjectID
+	var subjects []schema.Subject
 	for _, e := range s.Catalogue.Snapshot().EndedSubjects(now.AddDate(0, 0, -days)) {
 		ended = append(ended, Expired{Ended: e})
-		subjects = append(subjects, ended[len(ended)-1].subjectID())
+		subjects = append(subjects, e.Subject)
 	}
 	if len(ended) == 0 {
 		return nil, nil
@@ -45,7 +40,7 @@ func (s *Store) ExpiredSubjects(ctx context.Context, days int, now time.Time) ([
 	folded := s.subjectsWithFacts()
 	var found []Expired
 	for _, e := range ended {
-		if events, stored := counts[e.subjectID()]; stored || folded[e.subjectID()] {
+		if events, stored := counts[e.Subject]; stored || folded[e.Subject] {
 			e.Events = events
 			found = append(found, e)
 		}
@@ -54,11 +49,11 @@ func (s *Store) ExpiredSubjects(ctx context.Context, days int, now time.Time) ([
 }
 
 // subjectsWithFacts returns the subjects with facts.
-func (s *Store) subjectsWithFacts() map[ingest.SubjectID]bool {
-	found := map[ingest.SubjectID]bool{}
+func (s *Store) subjectsWithFacts() map[schema.Subject]bool {
+	found := map[schema.Subject]bool{}
 	for _, shard := range s.Engine.Facts {
-		shard.EachSubject(func(of plan.Subject, _ facts.SubjectCounters) {
-			found[ingest.SubjectID{WebsiteID: of.WebsiteID, Subject: of.Kind, ID: of.ID}] = true
+		shard.EachSubject(func(of schema.Subject, _ facts.SubjectCounters) {
+			found[schema.Subject{WebsiteID: of.WebsiteID, Kind: of.Kind, ID: of.ID}] = true
 		})
 	}
 	return found
@@ -66,9 +61,9 @@ func (s *Store) subjectsWithFacts() map[ingest.SubjectID]bool {
 
 // EraseSubjects deletes the events of the subjects.
 func (s *Store) EraseSubjects(ctx context.Context, found []Expired) error {
-	subjects := make([]ingest.SubjectID, len(found))
+	subjects := make([]schema.Subject, len(found))
 	for i := range found {
-		subjects[i] = found[i].subjectID()
+		subjects[i] = found[i].Subject
 	}
 	return s.Writer.DropSubjects(ctx, subjects)
 }

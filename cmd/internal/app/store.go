@@ -16,7 +16,6 @@ import (
 	"lifthouse/engine"
 	"lifthouse/engine/embedded"
 	"lifthouse/engine/facts"
-	"lifthouse/engine/plan"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -162,14 +161,14 @@ func (e erasing) EraseVisitors(ctx context.Context, visitors []schema.Visitor) e
 
 // DropSubjects implements ingest.Facts. It drops the experiments of a widget with the widget, even if their events
 // were deleted before.
-func (e erasing) DropSubjects(ctx context.Context, subjects []ingest.Subject) error {
-	dropped := map[plan.Subject]bool{}
+func (e erasing) DropSubjects(ctx context.Context, subjects []schema.Subject) error {
+	dropped := map[schema.Subject]bool{}
 	for _, s := range subjects {
-		dropped[plan.Subject(s)] = true
+		dropped[s] = true
 	}
 	for _, shard := range e.shards {
-		shard.EachSubject(func(of plan.Subject, _ facts.SubjectCounters) {
-			if dropped[plan.Subject{WebsiteID: of.WebsiteID, Kind: of.Kind, ID: of.ID}] {
+		shard.EachSubject(func(of schema.Subject, _ facts.SubjectCounters) {
+			if dropped[schema.Subject{WebsiteID: of.WebsiteID, Kind: of.Kind, ID: of.ID}] {
 				dropped[of] = true
 			}
 		})

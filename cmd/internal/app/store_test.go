@@ -7,7 +7,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"lifthouse/cmd/internal/app"
-	"lifthouse/engine/plan"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
@@ -52,7 +51,7 @@ func TestSeveralProcessesOpenANewStoreOnAServer(t *testing.T) {
 		if _, err := s.Engine.Facts[0].RefreshFacts(t.Context()); err != nil { // reads what the others stored
 			t.Error(err)
 		}
-		totals := s.Engine.SubjectCounters(plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1})
+		totals := s.Engine.SubjectCounters(schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1})
 		if s.Dir != "" || totals.Visitors != 1 || totals.AllEvents() != 1 {
 			t.Errorf("%d visitors, %d events; want 1", totals.Visitors, totals.AllEvents())
 		}
@@ -102,7 +101,7 @@ func TestEventsCountAfterAWrongClockAndAnErasure(t *testing.T) {
 	if err := s.Engine.RefreshFacts(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if of := s.Engine.SubjectCounters(plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1}); of.Visitors != 1 || !s.Engine.FoldedThrough().After(ahead) {
+	if of := s.Engine.SubjectCounters(schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1}); of.Visitors != 1 || !s.Engine.FoldedThrough().After(ahead) {
 		t.Errorf("%d visitors, folded until %s", of.Visitors, s.Engine.FoldedThrough())
 	}
 	if err := s.Close(); err != nil {

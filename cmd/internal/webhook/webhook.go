@@ -247,7 +247,7 @@ func (s *Sender) attemptDelivery(ctx context.Context, account int64, hook *catal
 // SendTest sends a test message to a webhook at once, and returns the outcome. The message is not stored.
 func (s *Sender) SendTest(ctx context.Context, account int64, hook *catalogue.LiveWebhook) outbox.Delivery {
 	id := outbox.MessageID(account, "test ", hook.ID, " ", time.Now().UnixNano())
-	m := outbox.NewMessage(id, account, "webhook.test", outbox.Subject{Kind: schema.SubjectNone}, "", time.Now(), outbox.Data{Name: "Test", Text: "This is a test message of Lifthouse."})
+	m := outbox.NewMessage(id, account, "webhook.test", schema.Subject{Kind: schema.SubjectNone}, "", time.Now(), outbox.Data{Name: "Test", Text: "This is a test message of Lifthouse."})
 	return s.attemptDelivery(ctx, account, hook, &m, time.Now)
 }
 

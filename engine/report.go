@@ -143,8 +143,8 @@ func (e *Engine) RefreshFacts(ctx context.Context) error {
 	return nil
 }
 
-// FoldNoted waits until the events that this process stored are folded. A server waits for a short time only, and returns
-// the events that still wait.
+// FoldNoted waits until the events that this process stored are folded. A server waits for a short time only, and
+// returns the events that still wait.
 func (e *Engine) FoldNoted(ctx context.Context) (all moments.Waiting, err error) {
 	for _, shard := range e.Facts {
 		waits, err := shard.AwaitNoted(ctx)

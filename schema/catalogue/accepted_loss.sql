@@ -9,4 +9,5 @@ SELECT
     'definition',
     toUnixTimestamp64Milli(at),
     false,
-    format('{{"lostVisitors":{}, "acceptedAt":"{}"}}', toString({visitors:Int64}), formatDateTime(at, '%Y-%m-%dT%H:%i:%SZ', 'UTC'))
+    format('{{"lostVisitors":{}, "acceptedAt":"{}"}}',
+        toString({visitors:Int64}), formatDateTime(at, '%Y-%m-%dT%H:%i:%SZ', 'UTC'))

@@ -124,7 +124,7 @@ func (e *Engine) prepareReport(ctx context.Context, p *plan.Plan) (*source.Repor
 	return &source.ReportQuery{Plan: e.asOfFirstView(p), Store: e.store, Stored: stored, Waiting: waits}, err
 }
 
-// prepareJudgement is prepareReport for what is recorded and told: no event may wait.
+// prepareJudgement is prepareReport for looks and messages, for which no event may wait.
 func (e *Engine) prepareJudgement(ctx context.Context, p *plan.Plan) (*source.ReportQuery, error) {
 	x, err := e.prepareReport(ctx, p)
 	if err == nil && x.Waiting.Events > 0 {

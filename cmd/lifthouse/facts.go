@@ -68,7 +68,7 @@ func (p *program) acceptLoss(ctx context.Context, s *app.Store, accepted int) er
 		_, _ = shard.RefreshFacts(ctx) // includes events that were sent again; a rebuild is the remedy for some errors
 		found, err := shard.VerifyFacts(ctx, p.showVerified())
 		if err != nil {
-			p.printDiagnostic("the facts cannot be read, so they do not tell whether events are lost: %v", err)
+			p.printDiagnostic("the facts cannot be read, so it is not known whether events are lost: %v", err)
 		}
 		for _, v := range found.Lost {
 			byWebsite[v.WebsiteID]++

@@ -13,7 +13,7 @@ import (
 	"lifthouse/schema"
 )
 
-// content is what the rows of a visitor tell of an event.
+// content is what the rows of a visitor contain of an event.
 type content struct {
 	Subject plan.Subject
 	Kind    moments.Kind

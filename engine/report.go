@@ -125,7 +125,7 @@ func (e *Engine) prepareReport(ctx context.Context, p *plan.Plan) (*source.Repor
 	return &source.ReportQuery{Plan: e.AsOfFirstView(p), Store: e.store, Stored: stored, Waiting: waits}, err
 }
 
-// prepareJudgement is prepareReport for what is recorded and told: no event may wait.
+// prepareJudgement is prepareReport for looks and messages, for which no event may wait.
 func (e *Engine) prepareJudgement(ctx context.Context, p *plan.Plan) (*source.ReportQuery, error) {
 	x, err := e.prepareReport(ctx, p)
 	if err == nil && x.Waiting.Events > 0 {
@@ -144,8 +144,8 @@ func (e *Engine) RefreshFacts(ctx context.Context) error {
 	return nil
 }
 
-// FoldNoted waits until the events that this process stored are folded. A server waits for a short time only, and returns
-// the events that still wait.
+// FoldNoted waits until the events that this process stored are folded. A server waits for a short time only, and
+// returns the events that still wait.
 func (e *Engine) FoldNoted(ctx context.Context) (all moments.Waiting, err error) {
 	for _, shard := range e.Facts {
 		waits, err := shard.AwaitNoted(ctx)

@@ -36,7 +36,10 @@ type DetachedPart struct{ Table, Name, Reason, Path string }
 
 // ReadDetachedParts returns the parts that ClickHouse has set aside on the connected server, or in the embedded engine.
 func ReadDetachedParts(ctx context.Context, conn driver.Conn) ([]DetachedPart, error) {
-	const query = `SELECT table, name, ifNull(reason, ''), path FROM system.detached_parts WHERE database = currentDatabase() ORDER BY table, name`
+	const query = `SELECT table, name, ifNull(reason, ''), path
+		FROM system.detached_parts
+		WHERE database = currentDatabase()
+		ORDER BY table, name`
 	parts, err := QueryRows(ctx, conn, query, func(row driver.Rows, p *DetachedPart) error {
 		return row.Scan(&p.Table, &p.Name, &p.Reason, &p.Path)
 	})

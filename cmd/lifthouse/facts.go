@@ -68,20 +68,20 @@ func (p *program) acceptLoss(ctx context.Context, s *app.Store, accepted int) er
 		_, _ = shard.RefreshFacts(ctx) // includes events that were sent again; a rebuild is the remedy for some errors
 		found, err := shard.VerifyFacts(ctx, p.showVerified())
 		if err != nil {
-			p.printDiagnostic("the facts cannot be read, so they do not tell whether events are lost: %v", err)
+			p.printDiagnostic("the facts cannot be read, so it is not known whether events are lost: %v", err)
 		}
 		for _, v := range found.Lost {
 			byWebsite[v.WebsiteID]++
 			lost++
 		}
 	}
-	switch {
-	case lost == accepted:
-	case lost == 0:
+	switch lost {
+	case accepted:
+	case 0:
 		return errors.New("--accept-loss: no stored events are lost")
 	default:
-		return fmt.Errorf("stored events of %s are lost, and only the facts still count them: restore a backup (lifthouse restore), or send the events again; "+
-			"to rebuild the facts without them, use --accept-loss %d", terminal.CountWithNoun(lost, "visitor"), lost)
+		return fmt.Errorf("stored events of %s are lost, and only the facts still count them: "+
+			"restore a backup (lifthouse restore), or send the events again; to rebuild the facts without them, use --accept-loss %d", terminal.CountWithNoun(lost, "visitor"), lost)
 	}
 	for website, visitors := range byWebsite {
 		if err := s.Catalogue.RecordAcceptedLoss(ctx, website, visitors); err != nil {

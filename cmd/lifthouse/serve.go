@@ -72,7 +72,8 @@ func (p *program) awaitHolder(ctx context.Context, most time.Duration, open func
 		}
 		if !waiting {
 			waiting = true
-			p.printDiagnostic("process %d holds %s, as a starting server or an import does; waiting for it for at most %v", locked.PID, locked.Dir, most)
+			p.printDiagnostic("process %d holds %s, as a starting server or an import does; waiting for it for at most %v",
+				locked.PID, locked.Dir, most)
 		}
 		select {
 		case <-time.After(holderPoll):

@@ -45,8 +45,9 @@ func (r *Refresher) isSlow() bool { return r.running > 0 && time.Since(r.began) 
 // IsFollowing reports whether FollowEvents keeps the facts up to date.
 func (r *Refresher) IsFollowing() bool { return r.following.Load() }
 
-// AwaitNoted waits until the events that were noted before the call are folded. If FollowEvents folds them, it waits for
-// at most LongestWait, and not at all while an earlier call has waited in vain. It returns the events that still wait.
+// AwaitNoted waits until the events that were noted before the call are folded. If FollowEvents folds them, it waits
+// for at most LongestWait, and not at all while an earlier call has waited in vain. It returns the events that still
+// wait.
 func (r *Refresher) AwaitNoted(ctx context.Context) (moments.Waiting, error) {
 	if !r.IsFollowing() {
 		if r.LastUnfoldedTime() == 0 {
@@ -96,8 +97,8 @@ func (r *Refresher) AwaitNoted(ctx context.Context) (moments.Waiting, error) {
 // countWaiting returns the events that wait for a reason.
 func (r *Refresher) countWaiting(ctx context.Context, reason string) (moments.Waiting, error) {
 	server := r.currentServer()
-	waits := moments.Waiting{Reason: reason}
-	if err := server.QueryRow(ctx, server.waiting, clickhouse.Named("after", r.ShownPosition().Through)).Scan(&waits.Events); err != nil {
+	waits, after := moments.Waiting{Reason: reason}, clickhouse.Named("after", r.ShownPosition().Through)
+	if err := server.QueryRow(ctx, server.waiting, after).Scan(&waits.Events); err != nil {
 		return waits, fmt.Errorf("count the events that wait: %w", err)
 	}
 	return waits, nil

@@ -65,7 +65,8 @@ type Refresher struct {
 
 func newRefresher() *Refresher {
 	return &Refresher{
-		LeastVisitorsByDay: leastVisitorsByDay, LongestWait: longestWait, busy: make(chan struct{}, 1), wake: make(chan struct{}, 1), changed: make(chan struct{}),
+		LeastVisitorsByDay: leastVisitorsByDay, LongestWait: longestWait,
+		busy: make(chan struct{}, 1), wake: make(chan struct{}, 1), changed: make(chan struct{}),
 		lost: map[schema.Visitor]bool{}, unchanged: map[foldedEvents]uint64{},
 	}
 }

@@ -130,7 +130,9 @@ func (r *Refresher) scrubVisitors(ctx context.Context, visitors []schema.Visitor
 
 // checkRows compares the events of which the rows in had were computed with those of which the stored rows of some
 // subjects were made. Of visitors who differ, it corrects the rows, and returns those who lost events.
-func (r *Refresher) checkRows(ctx context.Context, visitors []schema.Visitor, subjects iter.Seq[schema.Subject], events []fold.Event, had, want []fold.Row) (_, _ []fold.Row, lost map[schema.Visitor]bool, err error) {
+func (r *Refresher) checkRows(
+	ctx context.Context, visitors []schema.Visitor, subjects iter.Seq[schema.Subject], events []fold.Event, had, want []fold.Row,
+) (_, _ []fold.Row, lost map[schema.Visitor]bool, err error) {
 	expected := map[visitorOf]made{}
 	madeOfRows(had, expected)
 	stored, err := r.on.readMade(ctx, visitors, subjects)
@@ -162,7 +164,9 @@ func differingVisitors(expected, stored map[visitorOf]made) map[schema.Visitor]b
 // correctRows replaces the rows in had, which are those of the events up to the position, by the stored rows, for the
 // visitors in wrong. A visitor whose stored rows were made of more events than that has lost events, unless they were
 // sent again. It returns these visitors. Their rows in want keep the lost events.
-func (r *Refresher) correctRows(ctx context.Context, wrong map[schema.Visitor]bool, events []fold.Event, had, want []fold.Row) (_, _ []fold.Row, lost map[schema.Visitor]bool, err error) {
+func (r *Refresher) correctRows(
+	ctx context.Context, wrong map[schema.Visitor]bool, events []fold.Event, had, want []fold.Row,
+) (_, _ []fold.Row, lost map[schema.Visitor]bool, err error) {
 	stored, err := r.readStored(ctx, wrong)
 	if err != nil {
 		return nil, nil, nil, err
@@ -225,7 +229,8 @@ func (r *Refresher) noteLost(ctx context.Context, of, lost map[schema.Visitor]bo
 		}
 	}
 	if len(found) > 0 {
-		slog.ErrorContext(ctx, "stored events of visitors are lost; reports keep what they counted: restore a backup, or send the events again", "visitors", len(found), "one", found[0])
+		const text = "stored events of visitors are lost; reports keep what they counted: restore a backup, or send the events again"
+		slog.ErrorContext(ctx, text, "visitors", len(found), "one", found[0])
 	}
 }
 

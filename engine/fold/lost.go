@@ -12,7 +12,7 @@ import (
 	"lifthouse/schema"
 )
 
-// content is what the rows of a visitor tell of an event.
+// content is what the rows of a visitor contain of an event.
 type content struct {
 	Subject schema.Subject
 	Kind    moments.Kind
@@ -76,7 +76,8 @@ func (l *losses) addRows(v *Row, goals []Row) {
 		l.addFirstView(v, variation)
 	}
 	for i, later := range v.Later {
-		e := Event{Subject: v.Subject, Visitor: v.Visitor, At: v.First + int64(later), Kind: moments.Kind(v.LaterKinds[i])} //nolint:gosec // milliseconds
+		at := v.First + int64(later) //nolint:gosec // milliseconds
+		e := Event{Subject: v.Subject, Visitor: v.Visitor, At: at, Kind: moments.Kind(v.LaterKinds[i])}
 		if e.Kind == moments.View {
 			e.Attributes = v.Attributes
 			if e.Variation = variation; e.At == v.MultiExposed {
@@ -89,14 +90,17 @@ func (l *losses) addRows(v *Row, goals []Row) {
 	}
 	for i := range goals {
 		r := &goals[i]
-		e := Event{Subject: r.Subject, Visitor: r.Visitor, At: r.First + int64(r.Since), Kind: moments.Goal, Goal: r.Goal, Amounts: r.Amounts} //nolint:gosec // milliseconds
+		at := r.First + int64(r.Since) //nolint:gosec // milliseconds
+		e := Event{Subject: r.Subject, Visitor: r.Visitor, At: at, Kind: moments.Goal, Goal: r.Goal, Amounts: r.Amounts}
 		l.addUnlessPresent(&e, bare)
 	}
 }
 
 // addFirstView adds the first view of a visitor of a subject, if it is lost.
 func (l *losses) addFirstView(v *Row, variation int64) {
-	first := Event{Subject: v.Subject, Visitor: v.Visitor, At: v.First, Kind: moments.View, Variation: variation, Attributes: v.Attributes}
+	first := Event{
+		Subject: v.Subject, Visitor: v.Visitor, At: v.First, Kind: moments.View, Variation: variation, Attributes: v.Attributes,
+	}
 	if slices.ContainsFunc(l.events, func(e Event) bool {
 		return e.content() == first.content() && e.Variation == variation && e.Attributes == v.Attributes
 	}) {

@@ -81,6 +81,11 @@ func (c *sliceSums) runChecks(plan *plan.Plan, found *moments.Rows) Checks {
 	return checks
 }
 
+func mismatchWarning(p float64) Warning {
+	return Warning{WarningSampleRatio, fmt.Sprintf("sample ratio mismatch: the split of the visitors does not match the configured shares (p = %s); "+
+		"visitors of a variation are lost or added, so no comparison is valid", FormatPValue(p))}
+}
+
 // AddWaiting adds that the report does not include some accepted events yet.
 func (r *Report) AddWaiting(waits moments.Waiting) {
 	if waits.Events == 0 {
@@ -91,13 +96,9 @@ func (r *Report) AddWaiting(waits moments.Waiting) {
 		why = "the disk of the store is full, so free some space"
 	}
 	r.Stale, r.Waiting = true, &waits
-	stored := slices.DeleteFunc(r.Checks.Warnings, func(w Warning) bool { return w.Code == warningNoEvents })
-	r.Checks.Warnings = append(stored, Warning{WarningWaiting, fmt.Sprintf("%s accepted events are not in this report yet: %s", FormatCount(waits.Events), why)})
-}
-
-func mismatchWarning(p float64) Warning {
-	return Warning{WarningSampleRatio, fmt.Sprintf("sample ratio mismatch: the split of the visitors does not match the configured shares (p = %s); "+
-		"visitors of a variation are lost or added, so no comparison is valid", FormatPValue(p))}
+	r.Checks.Warnings = slices.DeleteFunc(r.Checks.Warnings, func(w Warning) bool { return w.Code == warningNoEvents })
+	text := fmt.Sprintf("%s accepted events are not in this report yet: %s", FormatCount(waits.Events), why)
+	r.Checks.Warnings = append(r.Checks.Warnings, Warning{WarningWaiting, text})
 }
 
 // capCheck returns what the cap removed from the counted visitors.

@@ -42,9 +42,10 @@ type AuditEntry struct {
 //go:embed accepted_loss.sql
 var insertAcceptedLoss string
 
-// RecordAcceptedLoss adds to the audit log that a person accepts the loss of stored events of some visitors of a website.
+// RecordAcceptedLoss adds to the audit log that a person accepts the loss of stored events of visitors of a website.
 func (c *Catalogue) RecordAcceptedLoss(ctx context.Context, website int64, visitors int) error {
-	err := c.conn.Exec(ctx, insertAcceptedLoss, clickhouse.Named("account", c.Snapshot().ownerOf(website)), clickhouse.Named("website", website),
+	err := c.conn.Exec(ctx, insertAcceptedLoss,
+		clickhouse.Named("account", c.Snapshot().ownerOf(website)), clickhouse.Named("website", website),
 		clickhouse.Named("visitors", visitors), clickhouse.Named("author", authorOf(ctx)))
 	if err != nil {
 		return fmt.Errorf("write the audit log: %w", err)

@@ -94,7 +94,8 @@ func (s *Store) warnOfDetachedParts(ctx context.Context) {
 		slog.WarnContext(ctx, err.Error())
 	}
 	for _, p := range parts {
-		slog.WarnContext(ctx, "ClickHouse has set aside a part; lifthouse check --deep says whether events are lost", "table", p.Table, "reason", p.Reason, "path", p.Path)
+		slog.WarnContext(ctx, "ClickHouse has set aside a part; lifthouse check --deep says whether events are lost",
+			"table", p.Table, "reason", p.Reason, "path", p.Path)
 	}
 }
 

@@ -51,11 +51,12 @@ func VerifyFacts(ctx context.Context, shard *facts.Refresher, progress func(shar
 		if len(found.Lost) > 0 { // only the facts still count what is lost
 			remedy = ""
 		}
-		faults = append(faults, fmt.Errorf("the facts of %s are not those of their events: a server corrects them within a day%s", terminal.CountWithNoun(found.Wrong, "visitor"), remedy))
+		faults = append(faults, fmt.Errorf("the facts of %s are not those of their events: a server corrects them within a day%s",
+			terminal.CountWithNoun(found.Wrong, "visitor"), remedy))
 	}
 	if len(found.Lost) > 0 {
-		faults = append(faults, fmt.Errorf("stored events of %s are lost; reports keep what they counted: restore a backup (lifthouse restore), or send the events again; "+
-			"to accept the loss: lifthouse facts --rebuild --accept-loss N", terminal.CountWithNoun(len(found.Lost), "visitor")))
+		faults = append(faults, fmt.Errorf("stored events of %s are lost; reports keep what they counted: "+
+			"restore a backup (lifthouse restore), or send the events again; to accept the loss: lifthouse facts --rebuild --accept-loss N", terminal.CountWithNoun(len(found.Lost), "visitor")))
 	}
 	return found.Visitors, faults, nil
 }

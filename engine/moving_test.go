@@ -120,7 +120,7 @@ func TestStrayViewsDoNotMoveTheLooks(t *testing.T) {
 	}
 }
 
-// TestLooksExcludeByViewsBeforeTheirEnd compares looks with plain counts of visitors, some of whom see the other
+// TestLooksExcludeByViewsBeforeTheirEnd compares looks with plain counts of visitors, of which some see the other
 // variation later. A view after the end of a look changes nothing in it.
 func TestLooksExcludeByViewsBeforeTheirEnd(t *testing.T) {
 	for _, large := range []bool{false, true} { // with cells by day

@@ -171,14 +171,12 @@ func (s *SampleSize) largestSpread(h hypothesis) (float64, Reason) {
 	largest, control := 0.0, s.shares[0]
 	rate, isRate := s.plan.Control.(Rate)
 	m, vc := s.plan.Control.observedValue(), s.plan.Control.variance()
-	vt := vc
+	vt := vc * (1 + h.lift) * (1 + h.lift) // every value of a visitor is larger by the lift
 	switch lifted := m * (1 + h.lift); {
 	case isRate && (lifted >= 1 || m*h.ratio >= 1):
 		return 0, ReasonLiftImpossible
 	case isRate:
 		vt = lifted * (1 - lifted)
-	default: // every value of a visitor is larger by the lift
-		vt = vc * (1 + h.lift) * (1 + h.lift)
 	}
 	for _, share := range s.shares[1:] {
 		if share == 0 {

@@ -80,7 +80,7 @@ func WithOthers(ranked, whole []Row, top int) []Row {
 	for _, others := range whole {
 		others.Others, others.Recent = true, 0
 		for i := range ranked[:kept] {
-			if r := &ranked[i]; r.RowKey.withoutDimension() == others.RowKey {
+			if r := &ranked[i]; r.withoutDimension() == others.RowKey {
 				others.Moments = others.Subtract(r.Moments)
 			}
 		}

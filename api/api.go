@@ -63,7 +63,6 @@ func New(e *engine.Engine, c *catalogue.Catalogue, in Intake, o Options) *API {
 	s.failures = newFailureRates(o.AuthFailures)
 	s.bodies = newBodies(o.StoreWait)
 	e.ObserveQueries(s.metrics.observeQuery)
-	s.metrics.registerFactsGauges(e)
 	compressed, err := gzhttp.NewWrapper(gzhttp.MinSize(compressFrom), gzhttp.EnableZstd(true))
 	if err != nil {
 		panic(err) // the options are constants

@@ -13,6 +13,7 @@ import (
 	"lifthouse/api"
 	"lifthouse/engine"
 	"lifthouse/engine/enginetest"
+	"lifthouse/engine/facts"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -53,6 +54,7 @@ type server struct {
 	*httptest.Server
 	api       *api.API
 	engine    *engine.Engine
+	facts     facts.Shards
 	catalogue *catalogue.Catalogue
 	writer    *ingest.Writer
 	conn      driver.Conn
@@ -86,9 +88,10 @@ func newServerOn(tb testing.TB, conn driver.Conn, change ...func(*api.Options)) 
 	for _, set := range change {
 		set(&options)
 	}
-	e, w := enginetest.Open(tb, conn, c)
+	e, w, shards := enginetest.OpenWithFacts(tb, conn, c)
 	in := api.Intake{Collector: ingest.NewCollector(tb.Context(), w, options.WaitingEvents), Journal: ingest.NewJournal(conn)}
-	s := &server{t: tb, api: api.New(e, c, in, options), engine: e, catalogue: c, writer: w, conn: conn}
+	s := &server{t: tb, api: api.New(e, c, in, options), engine: e, facts: shards, catalogue: c, writer: w, conn: conn}
+	s.api.ExportFacts(shards)
 	s.Server = httptest.NewServer(s.api)
 	tb.Cleanup(s.Close)
 	return s

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"lifthouse/api/results"
-	"lifthouse/engine"
+	"lifthouse/engine/facts"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
@@ -103,12 +103,13 @@ func (a *API) SetServers(servers []schema.Server) {
 	}
 }
 
-// registerFactsGauges exports how far the facts lag behind the events, and the number of visitors who lost events.
-func (m *metrics) registerFactsGauges(of *engine.Engine) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+// ExportFacts exports how far the facts lag behind the events, and the number of visitors who lost events.
+func (a *API) ExportFacts(of facts.Shards) {
+	registry := a.server.metrics.registry
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "lifthouse_facts_lag_seconds", Help: "Time since the last refresh of facts that succeeded.",
-	}, func() float64 { return of.FactsLag().Seconds() }))
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	}, func() float64 { return of.RefreshLag().Seconds() }))
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "lifthouse_lost_visitors", Help: "Visitors of the last scrubs whose stored events are fewer than those that their facts were made of.",
 	}, func() float64 { return float64(of.LostVisitors()) }))
 }

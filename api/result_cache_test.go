@@ -70,7 +70,7 @@ func TestReportsSayHowManyEventsWait(t *testing.T) {
 	go func() { conn.Held <- nil }()
 	s.fold(at(0, "a", 0, schema.KindView, 0))
 	tag := s.poll(bannerResults).Get("ETag")
-	shard := s.engine.Facts[0]
+	shard := s.facts[0]
 	shard.LongestWait = time.Nanosecond
 	ctx, stop := context.WithCancel(t.Context())
 	var following sync.WaitGroup

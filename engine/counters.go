@@ -19,7 +19,7 @@ type CampaignCounters struct {
 
 // CountersOfCampaign returns the live counters of a campaign.
 func (e *Engine) CountersOfCampaign(c *catalogue.LiveCampaign) CampaignCounters {
-	t := e.SubjectCounters(schema.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID})
+	t := e.shards.SubjectCounters(schema.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID})
 	goal := t.Goals[c.PrimaryGoalID]
 	return CampaignCounters{Views: t.Events[moments.View], GoalsReached: goal.Events, Value: wholeMoney(goal.Value)}
 }
@@ -36,7 +36,7 @@ type WidgetCounters struct {
 func (e *Engine) CountersOfWidget(w *catalogue.LiveWidget) WidgetCounters {
 	var t facts.SubjectCounters
 	for _, experiment := range append([]catalogue.Experiment{{}}, w.Experiments...) {
-		of := e.SubjectCounters(schema.Subject{WebsiteID: w.WebsiteID, Kind: schema.SubjectWidget, ID: w.ID, ExperimentID: experiment.ID})
+		of := e.shards.SubjectCounters(schema.Subject{WebsiteID: w.WebsiteID, Kind: schema.SubjectWidget, ID: w.ID, ExperimentID: experiment.ID})
 		t.Merge(&of)
 	}
 	var goals facts.GoalCounters

@@ -57,7 +57,7 @@ func newTrial(t *testing.T, first time.Time) *trial {
 	x.apply()
 	x.engine, x.refresher = openEngine(conn, c)
 	x.refresher.LeastVisitorsByDay = 2*dailyVisitors + 1 // after the first day
-	x.other = New(conn, c, source.DefaultLimits, []*facts.Refresher{facts.NewRefresher(conn, false)})
+	x.other = New(conn, c, source.DefaultLimits, facts.Shards{facts.NewRefresher(conn, false)})
 	return x
 }
 
@@ -82,7 +82,7 @@ func (x *trial) day(day int, converted ...int) {
 // refresh folds the stored events.
 func (x *trial) refresh() {
 	x.t.Helper()
-	for _, r := range []*facts.Refresher{x.refresher, x.other.Facts[0]} {
+	for _, r := range []*facts.Refresher{x.refresher, x.other.shards[0]} {
 		if _, err := r.RefreshFacts(x.t.Context()); err != nil {
 			x.t.Fatal(err)
 		}

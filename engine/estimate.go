@@ -59,7 +59,7 @@ func (e *Engine) mostVisited(p *plan.Plan, owned *catalogue.AccountResources) *p
 			continue
 		}
 		of := schema.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
-		counters := e.SubjectCounters(of)
+		counters := e.shards.SubjectCounters(of)
 		if of == p.Subject && counters.AllEvents() > 0 {
 			return p
 		}

@@ -126,7 +126,7 @@ func TestLooksExcludeByViewsBeforeTheirEnd(t *testing.T) {
 	for _, large := range []bool{false, true} { // with cells by day
 		x := newTrial(t, firstDay)
 		if !large {
-			x.refresher.LeastVisitorsByDay, x.other.Facts[0].LeastVisitorsByDay = 1e9, 1e9
+			x.refresher.LeastVisitorsByDay, x.other.shards[0].LeastVisitorsByDay = 1e9, 1e9
 		}
 		random := rand.New(rand.NewPCG(54, 4))
 		type visitor struct {
@@ -251,7 +251,7 @@ func TestTodaysFiguresTakeStrata(t *testing.T) {
 // computeOf returns the report of a plan as it is, without the state at the first view.
 func computeOf(t *testing.T, e *Engine, p *plan.Plan) *result.Report {
 	t.Helper()
-	stored, err := e.storedEvents(t.Context(), p.Subject)
+	stored, err := e.shards.StoredEvents(t.Context(), p.Subject)
 	if err != nil {
 		t.Fatal(err)
 	}

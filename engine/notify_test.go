@@ -91,8 +91,8 @@ func (p *past) messages() []outbox.Sent {
 // otherEngine returns the engine of another process that knows nothing yet.
 func (p *past) otherEngine() *Engine {
 	p.t.Helper()
-	e := New(p.conn, p.catalogue, source.DefaultLimits, []*facts.Refresher{facts.NewRefresher(p.conn, false)})
-	if err := e.OpenFacts(p.t.Context()); err != nil {
+	e := New(p.conn, p.catalogue, source.DefaultLimits, facts.Shards{facts.NewRefresher(p.conn, false)})
+	if err := e.shards.OpenFacts(p.t.Context()); err != nil {
 		p.t.Fatal(err)
 	}
 	return e

@@ -159,7 +159,7 @@ type stored struct {
 func openEngine(conn driver.Conn, c *catalogue.Catalogue) (*Engine, *facts.Refresher) {
 	r := facts.NewRefresher(conn, true)
 	r.LeastVisitorsByDay = 40
-	return New(conn, c, source.DefaultLimits, []*facts.Refresher{r}), r
+	return New(conn, c, source.DefaultLimits, facts.Shards{r}), r
 }
 
 // inserts numbers the inserts of newStored, whose acceptance times must rise.

@@ -183,7 +183,7 @@ func TestReportsEqualTheReference(t *testing.T) {
 func TestReportsOfAServerEqualTheReference(t *testing.T) {
 	conn := schematest.SharedServer(t).OpenMigrated(t)
 	in := newReferenceWorld(t, worlds.New(11), conn, false)
-	in.engine.Facts = []*facts.Refresher{facts.NewRefresher(conn, false)}
+	in.engine.shards = facts.Shards{facts.NewRefresher(conn, false)}
 	in.compareReports(t, tier.Of(4, 100))
 	in.verify(t)
 }
@@ -207,7 +207,7 @@ func TestReportsOfAClusterEqualTheReference(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = schema.CloseReplicas(shards) })
 	for _, replicas := range shards {
-		in.engine.Facts = append(in.engine.Facts, facts.NewShardRefresher(replicas))
+		in.engine.shards = append(in.engine.shards, facts.NewShardRefresher(replicas))
 	}
 	in.compareReports(t, 50)
 	in.verify(t)
@@ -261,7 +261,7 @@ func (in *referenceWorld) addShard(t *testing.T) {
 	in.databases = append(in.databases, database)
 	r := facts.NewShardRefresher([]driver.Conn{conn})
 	r.LeastVisitorsByDay = 20
-	in.engine.Facts = append(in.engine.Facts, r)
+	in.engine.shards = append(in.engine.shards, r)
 }
 
 // compareReports compares some reports while events arrive.
@@ -304,7 +304,7 @@ func (in *referenceWorld) send(t *testing.T, n int) {
 			fatal(t, err)
 		}
 	}
-	for _, r := range in.engine.Facts {
+	for _, r := range in.engine.shards {
 		if _, err := r.RefreshFacts(t.Context()); err != nil {
 			fatal(t, err)
 		}
@@ -323,7 +323,7 @@ func (in *referenceWorld) erase(t *testing.T) {
 			fatal(t, err)
 		}
 	}
-	for _, r := range in.engine.Facts {
+	for _, r := range in.engine.shards {
 		if err := r.EraseVisitors(t.Context(), []schema.Visitor{{WebsiteID: 1, ID: visitor}}); err != nil {
 			fatal(t, err)
 		}
@@ -435,7 +435,7 @@ func (in *referenceWorld) compareValues(t *testing.T, x *source.ReportQuery) {
 // verify checks that the facts are those of the events, and that folding all events again gives the same totals.
 func (in *referenceWorld) verify(t *testing.T) {
 	t.Helper()
-	for _, r := range in.engine.Facts {
+	for _, r := range in.engine.shards {
 		found, err := r.VerifyFacts(t.Context(), func(float64) {})
 		if err != nil || found.Wrong > 0 || len(found.Lost) > 0 {
 			t.Errorf("%+v, %v", found, err)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"lifthouse/engine/facts"
-	"lifthouse/engine/fold"
 	"lifthouse/engine/looks"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
@@ -22,25 +21,14 @@ import (
 
 // Engine computes reports from the facts of a store.
 type Engine struct {
-	Facts  []*facts.Refresher // of the server, or of each shard
-	Outbox *outbox.Outbox     // messages about decisions, checks, starts and stops
+	Outbox *outbox.Outbox // messages about decisions, checks, starts and stops
 
+	shards    facts.Shards
 	store     *source.Store
 	catalogue *catalogue.Catalogue
 	decisions *decisions
 	ledger    *looks.Ledger
 	statuses  *statuses
-}
-
-// OpenFacts reads the state of the facts that the engine needs. It must be called before the first
-// report.
-func (e *Engine) OpenFacts(ctx context.Context) error {
-	for _, shard := range e.Facts {
-		if _, err := shard.OpenFacts(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // ObserveQueries sets a function that is called with the duration and the error of each
@@ -50,9 +38,9 @@ func (e *Engine) ObserveQueries(query func(elapsed time.Duration, err error)) {
 }
 
 // New returns the engine of a store with facts.
-func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits, of []*facts.Refresher) *Engine {
+func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits, shards facts.Shards) *Engine {
 	s := &source.Store{Conn: conn, Limits: limits}
-	return &Engine{Facts: of, store: s, catalogue: c, decisions: newDecisions(), ledger: looks.NewLedger(conn), statuses: newStatuses(), Outbox: outbox.New(conn)}
+	return &Engine{shards: shards, store: s, catalogue: c, decisions: newDecisions(), ledger: looks.NewLedger(conn), statuses: newStatuses(), Outbox: outbox.New(conn)}
 }
 
 // PlanReport resolves a request against the catalogue. The error is an InvalidError or
@@ -94,7 +82,7 @@ func (e *Engine) computePrepared(ctx context.Context, x *source.ReportQuery) (_ 
 
 // readRows returns the rows of a report.
 func (e *Engine) readRows(ctx context.Context, x *source.ReportQuery) (*moments.Rows, error) {
-	return facts.Source{ReportQuery: x, Shards: e.Facts}.ReadRows(ctx)
+	return facts.Source{ReportQuery: x, Shards: e.shards}.ReadRows(ctx)
 }
 
 // reportFrom computes a report from its rows and the results of the subject's looks; nil: there are none.
@@ -121,7 +109,7 @@ func (e *Engine) prepareReport(ctx context.Context, p *plan.Plan) (*source.Repor
 	if err != nil {
 		return nil, err
 	}
-	stored, err := e.storedEvents(ctx, p.Subject)
+	stored, err := e.shards.StoredEvents(ctx, p.Subject)
 	return &source.ReportQuery{Plan: e.AsOfFirstView(p), Store: e.store, Stored: stored, Waiting: waits}, err
 }
 
@@ -134,82 +122,18 @@ func (e *Engine) prepareJudgement(ctx context.Context, p *plan.Plan) (*source.Re
 	return x, err
 }
 
-// RefreshFacts folds all stored events.
-func (e *Engine) RefreshFacts(ctx context.Context) error {
-	for _, shard := range e.Facts {
-		if _, err := shard.RefreshFacts(ctx); err != nil {
-			return source.StoreFailure(ctx, err)
-		}
-	}
-	return nil
+// FoldNoted waits until the events that this process stored are folded, see facts.Shards.AwaitNoted.
+func (e *Engine) FoldNoted(ctx context.Context) (moments.Waiting, error) {
+	return e.shards.AwaitNoted(ctx)
 }
 
-// FoldNoted waits until the events that this process stored are folded. A server waits for a short time only, and
-// returns the events that still wait.
-func (e *Engine) FoldNoted(ctx context.Context) (all moments.Waiting, err error) {
-	for _, shard := range e.Facts {
-		waits, err := shard.AwaitNoted(ctx)
-		if err != nil {
-			return all, source.StoreFailure(ctx, err)
-		}
-		if waits.Events > 0 {
-			all.Events += waits.Events
-			all.Reason = waits.Reason
-		}
-	}
-	return all, nil
-}
-
-// IsFollowing reports whether this process keeps the facts up to date.
-func (e *Engine) IsFollowing() bool { return len(e.Facts) > 0 && e.Facts[0].IsFollowing() }
-
-// LastUnfoldedTime returns the acceptance time of the last event that this process stored and has not folded yet,
-// in milliseconds since 1970; 0: all are folded.
-func (e *Engine) LastUnfoldedTime() (last int64) {
-	for _, shard := range e.Facts {
-		last = max(last, shard.LastUnfoldedTime())
-	}
-	return last
-}
-
-// FoldedThrough returns the latest acceptance time of the events that the facts include, as this process last read it.
-func (e *Engine) FoldedThrough() (last time.Time) {
-	for _, shard := range e.Facts {
-		if at := shard.ShownPosition().FoldedThrough(); at.After(last) {
-			last = at
-		}
-	}
-	return last
-}
-
-// storedEvents returns what is known of the stored events of a subject.
-func (e *Engine) storedEvents(ctx context.Context, of schema.Subject) (source.Stored, error) {
-	var s source.Stored
-	for _, shard := range e.Facts {
-		at, err := shard.StoredPosition(ctx)
-		if err != nil {
-			return source.Stored{}, source.StoreFailure(ctx, err)
-		}
-		counters := shard.SubjectCounters(of)
-		s = s.WithEvents(counters.AllEvents(), time.UnixMilli(at.Through), time.UnixMilli(counters.Newest))
-	}
-	return s.OrNone(), nil
-}
-
-// SubjectCounters returns the counters of a subject on all shards.
-func (e *Engine) SubjectCounters(of schema.Subject) facts.SubjectCounters {
-	all := facts.SubjectCounters{}
-	for _, shard := range e.Facts {
-		on := shard.SubjectCounters(of)
-		all.Merge(&on)
-	}
-	return all
-}
+// LastUnfoldedTime returns the acceptance time of the last event that this process stored and has not folded yet.
+func (e *Engine) LastUnfoldedTime() int64 { return e.shards.LastUnfoldedTime() }
 
 // firstView returns when the first views of a subject happened, and when the first one was accepted. It returns false
 // if there is none.
 func (e *Engine) firstView(of schema.Subject) (looks.FirstView, bool) {
-	extent := e.SubjectCounters(of).Extent
+	extent := e.shards.SubjectCounters(of).Extent
 	if extent.FirstView == 0 {
 		return looks.FirstView{}, false
 	}
@@ -228,45 +152,6 @@ func (e *Engine) firstView(of schema.Subject) (looks.FirstView, bool) {
 // change: with its facts, and with the day. Versions agree between servers of a store. It returns
 // false if the version is not known because the store does not answer.
 func (e *Engine) ResultsVersion(ctx context.Context, of schema.Subject) (version uint64, known bool) {
-	day, known := e.lastDay(ctx)
-	return e.versionOn(day, of), known
-}
-
-// lastDay returns the later of today and the day of the last acceptance, in days since 1970. It returns false if the
-// store does not answer.
-func (e *Engine) lastDay(ctx context.Context) (day int64, known bool) {
-	day = fold.DayOf(time.Now().UnixMilli())
-	for _, shard := range e.Facts {
-		at, err := shard.StoredPosition(ctx)
-		if err != nil {
-			return 0, false
-		}
-		day = max(day, fold.DayOf(at.Through))
-	}
-	return day, true
-}
-
-// versionOn returns the version of a subject on a day.
-func (e *Engine) versionOn(day int64, of schema.Subject) uint64 {
-	version := uint64(day) //nolint:gosec // not negative
-	for _, shard := range e.Facts {
-		version ^= shard.SubjectCounters(of).Version
-	}
-	return version
-}
-
-// FactsLag returns the longest time since the last refresh that succeeded, of a server or shard.
-func (e *Engine) FactsLag() (longest time.Duration) {
-	for _, shard := range e.Facts {
-		longest = max(longest, shard.RefreshLag())
-	}
-	return longest
-}
-
-// LostVisitors returns the number of visitors of the last scrubs who lost events.
-func (e *Engine) LostVisitors() (n int) {
-	for _, shard := range e.Facts {
-		n += shard.LostVisitors()
-	}
-	return n
+	day, known := e.shards.LastDay(ctx)
+	return e.shards.VersionOn(day, of), known
 }

@@ -33,7 +33,7 @@ func (e *Engine) readGoals(ctx context.Context, x *source.ReportQuery, goals []i
 		}
 	}
 	if len(together) > 1 {
-		several, err := facts.Source{ReportQuery: about(together[0]), Shards: e.Facts}.ReadGoals(ctx, together)
+		several, err := facts.Source{ReportQuery: about(together[0]), Shards: e.shards}.ReadGoals(ctx, together)
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func (e *Engine) goalsOf(p *plan.Plan) []int64 {
 	for _, g := range p.Declared.Guardrails {
 		goals = append(goals, g.GoalID)
 	}
-	for id := range e.SubjectCounters(p.Subject).Goals {
+	for id := range e.shards.SubjectCounters(p.Subject).Goals {
 		if slices.ContainsFunc(p.Goals, func(g catalogue.Goal) bool { return g.ID == id }) {
 			goals = append(goals, id)
 		}

@@ -35,7 +35,7 @@ func TestStatementsDoNotDependOnValues(t *testing.T) {
 	w := worlds.New(6)
 	r := &recorder{Conn: schematest.OpenMigrated(t)}
 	e := newReferenceWorld(t, w, r, false).engine
-	e.Facts = newStored(t, r, w.Events(1, 300)).engine.Facts
+	e.shards = newStored(t, r, w.Events(1, 300)).engine.shards
 	statementsOf := func(q query.Request) []string {
 		r.statements = nil
 		x, err := e.prepareReport(t.Context(), planOf(t, e, q))

@@ -55,10 +55,10 @@ func newStatuses() *statuses {
 func (e *Engine) LastStatuses(ctx context.Context, account int64, subjects []schema.Subject) []*result.Status {
 	defined := e.catalogue.Snapshot().AccountResources(account).Version
 	found := make([]*result.Status, len(subjects))
-	day, known := e.lastDay(ctx)
+	day, known := e.shards.LastDay(ctx)
 	for i, subject := range subjects {
 		key := statusKey{account, subject}
-		version := e.versionOn(day, subject)
+		version := e.shards.VersionOn(day, subject)
 		e.statuses.mu.Lock()
 		last, computed := e.statuses.kept.Get(key)
 		if computed {

@@ -39,7 +39,7 @@ type ObservedValue struct {
 // ReadValues returns the most frequent values of an attribute for the subject of
 // the plan, at most the given number. It ignores the filters of the plan.
 func (e *Engine) ReadValues(ctx context.Context, plan *plan.Plan, attribute string, most int) (*Values, error) {
-	stored, err := e.storedEvents(ctx, plan.Subject)
+	stored, err := e.shards.StoredEvents(ctx, plan.Subject)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (e *Engine) ReadValues(ctx context.Context, plan *plan.Plan, attribute stri
 	} else {
 		found.WidgetID, found.ExperimentID = plan.Subject.ID, plan.Subject.ExperimentID
 	}
-	values, err := facts.Source{ReportQuery: &source.ReportQuery{Plan: plan, Store: e.store}, Shards: e.Facts}.ReadValues(ctx, attribute)
+	values, err := facts.Source{ReportQuery: &source.ReportQuery{Plan: plan, Store: e.store}, Shards: e.shards}.ReadValues(ctx, attribute)
 	for i, v := range values {
 		if found.Visitors += v.Visitors; i < most {
 			found.Values = append(found.Values, ObservedValue(v))

@@ -35,7 +35,7 @@ func (e *Engine) writeVisitors(ctx context.Context, x *source.ReportQuery, to io
 		rows = rows[:0]
 		return failed
 	}
-	err := facts.Source{ReportQuery: x, Shards: e.Facts}.EachVisitor(ctx, func(v *facts.Visitor) error {
+	err := facts.Source{ReportQuery: x, Shards: e.shards}.EachVisitor(ctx, func(v *facts.Visitor) error {
 		if rows = append(rows, *v); len(rows) < cap(rows) {
 			return nil
 		}

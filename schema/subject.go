@@ -16,6 +16,12 @@ func (e *Event) SubjectOf() Subject {
 	return Subject{e.WebsiteID, e.Subject, e.SubjectID, e.ExperimentID}
 }
 
+// WithoutExperiment returns the widget of an experiment, and otherwise the subject.
+func (s Subject) WithoutExperiment() Subject {
+	s.ExperimentID = 0
+	return s
+}
+
 // String returns the subject as text.
 func (s Subject) String() string {
 	if s.ExperimentID != 0 {

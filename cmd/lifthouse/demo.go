@@ -148,10 +148,8 @@ func (p *program) makeDemo(ctx context.Context, s *app.Store) error {
 	if err := s.Writer.WriteEvents(ctx, events); err != nil {
 		return err
 	}
-	for _, shard := range s.Engine.Facts { // reports do not wait until so many events are folded
-		if err := shard.RefreshNoted(ctx); err != nil {
-			return err
-		}
+	if err := s.Facts.FoldAccepted(ctx, func(int, int) {}); err != nil { // reports do not wait until so many events are folded
+		return err
 	}
 	_, err := s.Catalogue.ApplyFile(ctx, demo.ShopCatalogue(start), false)
 	return err

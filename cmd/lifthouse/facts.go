@@ -46,7 +46,7 @@ func (p *program) factsCommand() *cobra.Command {
 						return err
 					}
 				}
-				for _, shard := range s.Engine.Facts {
+				for _, shard := range s.Facts {
 					if err := p.refreshFacts(ctx, shard, o); err != nil {
 						return err
 					}
@@ -64,7 +64,7 @@ func (p *program) factsCommand() *cobra.Command {
 // acceptLoss returns an error unless the given number of visitors have lost events. It adds the loss to the audit log.
 func (p *program) acceptLoss(ctx context.Context, s *app.Store, accepted int) error {
 	lost, byWebsite := 0, map[int64]int{}
-	for _, shard := range s.Engine.Facts {
+	for _, shard := range s.Facts {
 		_, _ = shard.RefreshFacts(ctx) // includes events that were sent again; a rebuild is the remedy for some errors
 		found, err := shard.VerifyFacts(ctx, p.showVerified())
 		if err != nil {

@@ -220,15 +220,13 @@ func (p *program) foldImported(ctx context.Context, s *app.Store, dryRun bool) e
 	}
 	show := terminal.NewProgress(p.err, "reports", false)
 	defer show.ClearBar()
-	for _, shard := range s.Engine.Facts {
-		err := shard.FoldAccepted(ctx, func(done, touched int) {
-			show.ShowAmounts(int64(done), int64(touched), func() {
-				p.printDiagnostic("folding into reports: %d of %s", done, terminal.CountWithNoun(touched, "visitor"))
-			})
+	err := s.Facts.FoldAccepted(ctx, func(done, touched int) {
+		show.ShowAmounts(int64(done), int64(touched), func() {
+			p.printDiagnostic("folding into reports: %d of %s", done, terminal.CountWithNoun(touched, "visitor"))
 		})
-		if err != nil {
-			return fmt.Errorf("the accepted events are stored, but reports do not include all of them yet: %w", err)
-		}
+	})
+	if err != nil {
+		return fmt.Errorf("the accepted events are stored, but reports do not include all of them yet: %w", err)
 	}
 	return nil
 }

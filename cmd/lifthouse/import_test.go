@@ -38,7 +38,7 @@ func TestImportsEndInReports(t *testing.T) {
 	h.must("import", "testdata/thirty.ndjson", "--dry-run")
 	h.must("import", "testdata/thirty.ndjson")
 	of := schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1}
-	if n := h.store.Engine.SubjectCounters(of).Visitors; n == 0 {
+	if n := h.store.Facts.SubjectCounters(of).Visitors; n == 0 {
 		t.Error("reports do not include the imported events")
 	}
 }

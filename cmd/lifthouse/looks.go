@@ -42,7 +42,7 @@ func (p *program) looksCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := s.Engine.RefreshFacts(ctx); err != nil {
+				if err := s.Facts.RefreshFacts(ctx); err != nil {
 					return err
 				}
 				results, err := s.Engine.ComputeReport(ctx, plan)

@@ -100,7 +100,7 @@ func (c *captured) text() string {
 // get sends a request and decodes the response, which must be 200, into body.
 func (h *house) get(path string, body any) {
 	h.t.Helper()
-	if err := h.store.Engine.RefreshFacts(h.t.Context()); err != nil { // as a server does
+	if err := h.store.Facts.RefreshFacts(h.t.Context()); err != nil { // as a server does
 		h.t.Fatal(err)
 	}
 	request, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, h.url+path, http.NoBody)

@@ -127,8 +127,8 @@ func (p *program) computeReport(ctx context.Context, s *app.Store, request query
 	if err != nil {
 		return "", "", err
 	}
-	if !s.Engine.IsFollowing() { // else the report waits for the server's fold
-		if err := s.Engine.RefreshFacts(ctx); err != nil {
+	if !s.Facts.IsFollowing() { // else the report waits for the server's fold
+		if err := s.Facts.RefreshFacts(ctx); err != nil {
 			return "", "", err
 		}
 	}
@@ -152,7 +152,7 @@ func (p *program) writeVisitors(ctx context.Context, s *app.Store, request query
 	if err != nil {
 		return err
 	}
-	if err := s.Engine.RefreshFacts(ctx); err != nil {
+	if err := s.Facts.RefreshFacts(ctx); err != nil {
 		return err
 	}
 	file, err := os.Create(p.absolutePath(name))

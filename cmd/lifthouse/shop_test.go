@@ -218,7 +218,7 @@ func (s *shop) work(now time.Time) {
 			s.startServer(i, true)
 		}
 		server := s.servers[i]
-		if err := server.store.Engine.RefreshFacts(s.t.Context()); err == nil || server.left == nil {
+		if err := server.store.Facts.RefreshFacts(s.t.Context()); err == nil || server.left == nil {
 			server.recorder.RecordDue(s.t.Context(), now)
 			s.deliverBy(server, now)
 		}
@@ -226,7 +226,7 @@ func (s *shop) work(now time.Time) {
 			s.kills++
 			s.expireLease()
 			s.startServer(i, false)
-			if err := s.servers[i].store.Engine.RefreshFacts(s.t.Context()); err != nil {
+			if err := s.servers[i].store.Facts.RefreshFacts(s.t.Context()); err != nil {
 				s.t.Fatal(err)
 			}
 			s.servers[i].recorder.RecordDue(s.t.Context(), now)
@@ -270,7 +270,7 @@ func (s *shop) deliverBy(server *simulatedServer, now time.Time) {
 func (s *shop) noteDecisions(day int) {
 	s.t.Helper()
 	e := s.servers[0].store.Engine
-	if err := e.RefreshFacts(s.t.Context()); err != nil {
+	if err := s.servers[0].store.Facts.RefreshFacts(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
 	for i, c := range s.campaigns {

@@ -117,7 +117,7 @@ func startServer(ctx context.Context, s *app.Store) (system *calibration.System,
 			_, err := s.Catalogue.ApplyFile(ctx, file, false)
 			return err
 		},
-		Fold: s.Engine.RefreshFacts,
+		Fold: s.Facts.RefreshFacts,
 		Tokens: func(ctx context.Context) (calibration.Tokens, error) {
 			read, _, readErr := s.Catalogue.CreateToken(ctx, catalogue.Token{AccountID: calibration.AccountID, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
 			send, _, sendErr := s.Catalogue.CreateToken(ctx, catalogue.Token{AccountID: calibration.AccountID, WebsiteID: calibration.WebsiteID, Scopes: []catalogue.Scope{catalogue.ScopeIngest}})

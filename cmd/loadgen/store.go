@@ -64,10 +64,8 @@ func (p *program) insertScenario(ctx context.Context, store *app.Store, s *popul
 func (p *program) foldAndMerge(ctx context.Context, s *app.Store) error {
 	p.printDiagnostic("folding the events")
 	started := time.Now()
-	for _, shard := range s.Engine.Facts {
-		if _, err := shard.RefreshFacts(ctx); err != nil {
-			return err
-		}
+	if err := s.Facts.RefreshFacts(ctx); err != nil {
+		return err
 	}
 	p.printDiagnostic("folded the events in %s", time.Since(started).Round(time.Millisecond))
 	if err := measure.MergeParts(ctx, s.Conn); err != nil {

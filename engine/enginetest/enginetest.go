@@ -17,11 +17,18 @@ import (
 // writer has stored.
 func Open(tb testing.TB, conn driver.Conn, c *catalogue.Catalogue) (*engine.Engine, *ingest.Writer) {
 	tb.Helper()
-	refresher := facts.NewRefresher(conn, true)
-	e, w := engine.New(conn, c, source.DefaultLimits, []*facts.Refresher{refresher}), ingest.NewWriter(conn, nil)
-	w.AfterInsert(refresher.NoteEvents)
-	if err := e.OpenFacts(tb.Context()); err != nil {
+	e, w, _ := OpenWithFacts(tb, conn, c)
+	return e, w
+}
+
+// OpenWithFacts is like Open, and also returns the facts.
+func OpenWithFacts(tb testing.TB, conn driver.Conn, c *catalogue.Catalogue) (*engine.Engine, *ingest.Writer, facts.Shards) {
+	tb.Helper()
+	shards := facts.Shards{facts.NewRefresher(conn, true)}
+	e, w := engine.New(conn, c, source.DefaultLimits, shards), ingest.NewWriter(conn, nil)
+	w.AfterInsert(shards[0].NoteEvents)
+	if err := shards.OpenFacts(tb.Context()); err != nil {
 		tb.Fatal(err)
 	}
-	return e, w
+	return e, w, shards
 }

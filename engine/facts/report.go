@@ -18,7 +18,7 @@ import (
 // Source reads the rows of a report from the facts of a server, or of the shards of a cluster.
 type Source struct {
 	*source.ReportQuery
-	Shards []*Refresher
+	Shards Shards
 
 	states []state // of the shards, at the moment of the report
 	held   bool    // no refresh stores facts during the report

@@ -38,7 +38,7 @@ func newSystem(t *testing.T, transport http.RoundTripper) *System {
 			_, err := s.Catalogue.ApplyFile(ctx, file, false)
 			return err
 		},
-		Fold:   s.Engine.RefreshFacts,
+		Fold:   s.Facts.RefreshFacts,
 		Tokens: func(context.Context) (Tokens, error) { return Tokens{Read: s.Read, Ingest: s.Ingest}, nil },
 	}
 }

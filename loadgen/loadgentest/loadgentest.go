@@ -10,6 +10,7 @@ import (
 	"lifthouse/api"
 	"lifthouse/engine"
 	"lifthouse/engine/enginetest"
+	"lifthouse/engine/facts"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
@@ -20,6 +21,7 @@ type Server struct {
 	URL, AdminURL string
 	Read, Ingest  string // tokens of the first account and its first website
 	Engine        *engine.Engine
+	Facts         facts.Shards
 	Writer        *ingest.Writer
 	Catalogue     *catalogue.Catalogue
 }
@@ -37,7 +39,7 @@ func StartServer(tb testing.TB, file catalogue.File) *Server {
 	if _, err := c.ApplyFile(tb.Context(), file, false); err != nil {
 		tb.Fatal(err)
 	}
-	e, w := enginetest.Open(tb, conn, c)
+	e, w, shards := enginetest.OpenWithFacts(tb, conn, c)
 	options := api.DefaultOptions
 	options.TokenRate = 0
 	options.Timeout, options.StoreQueue, options.StoreWait = time.Hour, 1<<20, time.Hour // no request fails on slow machines
@@ -46,7 +48,7 @@ func StartServer(tb testing.TB, file catalogue.File) *Server {
 	served, admin := httptest.NewServer(handler), httptest.NewServer(handler.AdminHandler())
 	tb.Cleanup(served.Close)
 	tb.Cleanup(admin.Close)
-	s := &Server{URL: served.URL, AdminURL: admin.URL, Engine: e, Writer: w, Catalogue: c}
+	s := &Server{URL: served.URL, AdminURL: admin.URL, Engine: e, Facts: shards, Writer: w, Catalogue: c}
 	account, website := file.Accounts[0].ID, file.Accounts[0].Websites[0].ID
 	token := func(website int64, scope catalogue.Scope) string {
 		secret, _, err := c.CreateToken(tb.Context(), catalogue.Token{AccountID: account, WebsiteID: website, Scopes: []catalogue.Scope{scope}})

@@ -54,9 +54,7 @@ func (s *Store) FollowChanges(ctx context.Context) {
 	if s.Dir == "" { // other servers may change the catalogue
 		all.Go(func() { s.Catalogue.RefreshPeriodically(ctx, catalogueInterval) })
 	}
-	for _, shard := range s.Engine.Facts {
-		all.Go(func() { shard.FollowEvents(ctx) })
-	}
+	all.Go(func() { s.Facts.FollowEvents(ctx) })
 	s.Engine.FollowStatuses(ctx)
 	all.Wait()
 }

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"lifthouse/engine/facts"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 )
@@ -37,7 +36,10 @@ func (s *Store) ExpiredSubjects(ctx context.Context, days int, now time.Time) ([
 	if err != nil {
 		return nil, err
 	}
-	folded := s.subjectsWithFacts()
+	folded := map[schema.Subject]bool{}
+	for of := range s.Facts.StoredSubjects() {
+		folded[of.WithoutExperiment()] = true
+	}
 	var found []Expired
 	for _, e := range ended {
 		if events, stored := counts[e.Subject]; stored || folded[e.Subject] {
@@ -46,17 +48,6 @@ func (s *Store) ExpiredSubjects(ctx context.Context, days int, now time.Time) ([
 		}
 	}
 	return found, nil
-}
-
-// subjectsWithFacts returns the subjects with facts.
-func (s *Store) subjectsWithFacts() map[schema.Subject]bool {
-	found := map[schema.Subject]bool{}
-	for _, shard := range s.Engine.Facts {
-		shard.EachSubject(func(of schema.Subject, _ facts.SubjectCounters) {
-			found[schema.Subject{WebsiteID: of.WebsiteID, Kind: of.Kind, ID: of.ID}] = true
-		})
-	}
-	return found
 }
 
 // EraseSubjects deletes the events of the subjects.

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"time"
 
 	"lifthouse/api"
@@ -33,6 +31,7 @@ type Store struct {
 	Writer    *ingest.Writer
 	Journal   *ingest.Journal
 	Engine    *engine.Engine
+	Facts     facts.Shards
 	Times     ingest.Times // allowed times of events
 
 	replicas [][]driver.Conn // of a cluster, by shard
@@ -71,7 +70,7 @@ func OpenStore(ctx context.Context, address schema.Address, o Options) (*Store, 
 	if err := s.createComponents(ctx, address, o); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	if err := s.Writer.SetClock(ctx, s.Engine.FoldedThrough()); err != nil {
+	if err := s.Writer.SetClock(ctx, s.Facts.FoldedThrough()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -96,28 +95,26 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 	if s.Catalogue, err = catalogue.Open(ctx, s.Conn); err != nil {
 		return err
 	}
-	refreshers, err := s.openRefreshers(ctx, address)
-	if err != nil {
+	if s.Facts, err = s.openFacts(ctx, address); err != nil {
 		return err
 	}
 	s.Times = o.Times
-	s.Engine = engine.New(s.Conn, s.Catalogue, o.Limits, refreshers)
-	s.Writer = ingest.NewWriter(s.Conn, erasing{refreshers})
+	s.Engine = engine.New(s.Conn, s.Catalogue, o.Limits, s.Facts)
+	s.Writer = ingest.NewWriter(s.Conn, s.Facts)
 	s.Journal = ingest.NewJournal(s.Conn)
 	if s.Dir != "" { // no other process writes to the store
-		s.Writer.AfterInsert(refreshers[0].NoteEvents)
+		s.Writer.AfterInsert(s.Facts[0].NoteEvents)
 	}
 	if o.UnreadFacts {
 		return nil
 	}
-	return s.Engine.OpenFacts(ctx)
+	return s.Facts.OpenFacts(ctx)
 }
 
-// openRefreshers returns the refreshers of the store's facts: a single one, or one for each
-// shard.
-func (s *Store) openRefreshers(ctx context.Context, address schema.Address) ([]*facts.Refresher, error) {
+// openFacts returns the facts of the store's only server, or of each shard.
+func (s *Store) openFacts(ctx context.Context, address schema.Address) (facts.Shards, error) {
 	if address.Cluster == "" {
-		return []*facts.Refresher{facts.NewRefresher(s.Conn, s.Dir != "")}, nil
+		return facts.Shards{facts.NewRefresher(s.Conn, s.Dir != "")}, nil
 	}
 	var err error
 	if s.replicas, err = schema.OpenReplicas(ctx, s.Conn, address); err != nil {
@@ -126,60 +123,11 @@ func (s *Store) openRefreshers(ctx context.Context, address schema.Address) ([]*
 	if s.replicas == nil {
 		return nil, errors.New("a cluster needs the native protocol: use an address clickhouse://… with cluster=NAME")
 	}
-	var all []*facts.Refresher
+	var all facts.Shards
 	for _, replicas := range s.replicas {
 		all = append(all, facts.NewShardRefresher(replicas))
 	}
 	return all, nil
-}
-
-// erasing deletes facts on all shards.
-type erasing struct{ shards []*facts.Refresher }
-
-// HoldScrubs implements ingest.Facts.
-func (e erasing) HoldScrubs() (release func()) {
-	var held []func()
-	for _, shard := range e.shards {
-		held = append(held, shard.HoldScrubs())
-	}
-	return func() {
-		for _, release := range held {
-			release()
-		}
-	}
-}
-
-// EraseVisitors implements ingest.Facts.
-func (e erasing) EraseVisitors(ctx context.Context, visitors []schema.Visitor) error {
-	for _, shard := range e.shards {
-		if err := shard.EraseVisitors(ctx, visitors); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// DropSubjects implements ingest.Facts. It drops the experiments of a widget with the widget, even if their events
-// were deleted before.
-func (e erasing) DropSubjects(ctx context.Context, subjects []schema.Subject) error {
-	dropped := map[schema.Subject]bool{}
-	for _, s := range subjects {
-		dropped[s] = true
-	}
-	for _, shard := range e.shards {
-		shard.EachSubject(func(of schema.Subject, _ facts.SubjectCounters) {
-			if dropped[schema.Subject{WebsiteID: of.WebsiteID, Kind: of.Kind, ID: of.ID}] {
-				dropped[of] = true
-			}
-		})
-	}
-	of := slices.Collect(maps.Keys(dropped))
-	for _, shard := range e.shards {
-		if err := shard.DropSubjects(ctx, of); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // API returns the handler of the API. It accepts events until the context ends.
@@ -187,6 +135,7 @@ func (s *Store) API(ctx context.Context, o api.Options) *api.API {
 	s.api = api.New(s.Engine, s.Catalogue, api.Intake{
 		Collector: ingest.NewCollector(ctx, s.Writer, o.WaitingEvents), Journal: s.Journal, Times: s.Times,
 	}, o)
+	s.api.ExportFacts(s.Facts)
 	return s.api
 }
 

@@ -37,7 +37,7 @@ func TestSeveralProcessesOpenANewStoreOnAServer(t *testing.T) {
 			if err := stores[i].Writer.WriteEvents(t.Context(), []schema.Event{event}); err != nil {
 				return err
 			}
-			_, err = stores[i].Engine.Facts[0].RefreshFacts(t.Context())
+			_, err = stores[i].Facts[0].RefreshFacts(t.Context())
 			return err
 		})
 	}
@@ -48,10 +48,10 @@ func TestSeveralProcessesOpenANewStoreOnAServer(t *testing.T) {
 		t.Errorf("%d connections, want those of 3 requests and %d more", got, schema.SpareConns)
 	}
 	for _, s := range stores {
-		if _, err := s.Engine.Facts[0].RefreshFacts(t.Context()); err != nil { // reads what the others stored
+		if _, err := s.Facts[0].RefreshFacts(t.Context()); err != nil { // reads what the others stored
 			t.Error(err)
 		}
-		totals := s.Engine.SubjectCounters(schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1})
+		totals := s.Facts.SubjectCounters(schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1})
 		if s.Dir != "" || totals.Visitors != 1 || totals.AllEvents() != 1 {
 			t.Errorf("%d visitors, %d events; want 1", totals.Visitors, totals.AllEvents())
 		}
@@ -84,7 +84,7 @@ func TestEventsCountAfterAWrongClockAndAnErasure(t *testing.T) {
 	if err := schema.InsertEvents(t.Context(), s.Conn, []schema.Event{event}, ahead); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Engine.RefreshFacts(t.Context()); err != nil {
+	if err := s.Facts.RefreshFacts(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Writer.ForgetVisitors(t.Context(), []string{"v"}, nil); err != nil {
@@ -98,11 +98,11 @@ func TestEventsCountAfterAWrongClockAndAnErasure(t *testing.T) {
 	if err := s.Writer.WriteEvents(t.Context(), []schema.Event{event}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Engine.RefreshFacts(t.Context()); err != nil {
+	if err := s.Facts.RefreshFacts(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if of := s.Engine.SubjectCounters(schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1}); of.Visitors != 1 || !s.Engine.FoldedThrough().After(ahead) {
-		t.Errorf("%d visitors, folded until %s", of.Visitors, s.Engine.FoldedThrough())
+	if of := s.Facts.SubjectCounters(schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1}); of.Visitors != 1 || !s.Facts.FoldedThrough().After(ahead) {
+		t.Errorf("%d visitors, folded until %s", of.Visitors, s.Facts.FoldedThrough())
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

@@ -9,10 +9,11 @@ import (
 	"strings"
 
 	"lifthouse/cmd/internal/app"
-	"lifthouse/engine"
+	"lifthouse/engine/facts"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/outbox"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -49,7 +50,7 @@ func (r *Report) CheckStore(ctx context.Context, conn driver.Conn, address schem
 	if err != nil {
 		r.Fault("catalogue", err)
 	} else {
-		r.checkContents(ctx, s.Catalogue, s.Engine)
+		r.checkContents(ctx, s.Catalogue, s.Facts, s.Engine.Outbox)
 	}
 	if err := s.CloseReplicas(); err != nil {
 		r.Fault("store", err)
@@ -66,7 +67,7 @@ func (r *Report) CheckServedStore(ctx context.Context, s *app.Store) {
 		r.Fault("catalogue", err)
 		return
 	}
-	r.checkContents(ctx, stored, s.Engine)
+	r.checkContents(ctx, stored, s.Facts, s.Engine.Outbox)
 }
 
 // checkTables checks the servers, disks and tables. It returns false if nothing else can be checked.
@@ -85,12 +86,12 @@ func (r *Report) checkTables(ctx context.Context, conn driver.Conn) bool {
 }
 
 // checkContents checks the catalogue, the facts and the webhooks.
-func (r *Report) checkContents(ctx context.Context, stored *catalogue.Catalogue, e *engine.Engine) {
+func (r *Report) checkContents(ctx context.Context, stored *catalogue.Catalogue, shards facts.Shards, messages *outbox.Outbox) {
 	r.checkCatalogue(stored.Snapshot())
-	for i, shard := range e.Facts {
-		r.checkFacts(ctx, shard, i+1, len(e.Facts))
+	for i, shard := range shards {
+		r.checkFacts(ctx, shard, i+1, len(shards))
 	}
-	r.checkWebhooks(ctx, e.Outbox, stored.Snapshot())
+	r.checkWebhooks(ctx, messages, stored.Snapshot())
 }
 
 // checkSchema checks the form and the version of the tables. It returns false if

@@ -40,7 +40,7 @@ func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
 		if err := store.Writer.WriteEvents(t.Context(), demo.ShopEvents(start)); err != nil {
 			t.Fatal(err)
 		}
-		for _, shard := range store.Engine.Facts {
+		for _, shard := range store.Facts {
 			if _, err := shard.RefreshFacts(t.Context()); err != nil {
 				t.Fatal(err)
 			}

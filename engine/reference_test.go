@@ -122,7 +122,7 @@ func countRows(t *testing.T, x *source.ReportQuery) *moments.Rows {
 		eachCounted(t, &of, "totals.sql", func(row driver.Rows) error { return row.Scan(&totals) })
 		x.CapLimit = moments.NewCap(*x.Cap, totals)
 	}
-	found := &moments.Rows{Outliers: x.Outliers, Cap: x.CapLimit, Through: x.Stored.Ingested, Newest: x.Stored.Newest}
+	found := &moments.Rows{Outliers: x.Outliers, Cap: x.CapLimit, First: x.Stored.First, Through: x.Stored.Ingested, Newest: x.Stored.Newest}
 	eachCounted(t, x, "moments.sql", func(row driver.Rows) error {
 		r, err := scanCounted(row)
 		found.Whole = append(found.Whole, r)

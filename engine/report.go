@@ -65,7 +65,7 @@ func (e *Engine) ComputeReport(ctx context.Context, p *plan.Plan) (*result.Repor
 
 func (e *Engine) computePrepared(ctx context.Context, x *source.ReportQuery) (_ *result.Report, err error) {
 	var a *looks.Analysis
-	if canDecide(x.Plan) {
+	if canDecide(x.Plan) && (x.Scorecard || x.IsDeclared() && x.OfAllVisitors()) {
 		if a, err = e.cachedAnalysis(ctx, x); err != nil {
 			return nil, err
 		}

@@ -88,6 +88,15 @@ func hashOf(key *fold.CellKey, cell *fold.Cell) uint64 {
 	return xxhash.Sum64String(fmt.Sprint(key.Goal, " ", key.Variation, cell.Sums, cell.Extent))
 }
 
+// firstView returns the time of the first view on time, or else of the first view; zero: there is none.
+func (t *SubjectCounters) firstView() time.Time {
+	ms := cmp.Or(t.FirstOnTime, t.FirstView)
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
 // AllEvents returns the number of events.
 func (t *SubjectCounters) AllEvents() (n uint64) {
 	for _, of := range t.Events {

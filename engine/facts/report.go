@@ -136,7 +136,7 @@ func (x Source) withCurrentState(ctx context.Context) (Source, error) {
 			return x, err
 		}
 		x.states[i] = state{server, at, counters}
-		x.Stored = x.Stored.WithEvents(counters.AllEvents(), time.UnixMilli(at.Through).UTC(), time.UnixMilli(counters.Newest).UTC())
+		x.Stored = x.Stored.WithEvents(counters.AllEvents(), time.UnixMilli(at.Through).UTC(), time.UnixMilli(counters.Newest).UTC(), counters.firstView())
 	}
 	return x, nil
 }
@@ -188,7 +188,7 @@ func (x Source) readReport(ctx context.Context) (found *moments.Rows, err error)
 		return nil, err
 	}
 	stored := x.Stored.OrNone()
-	found = &moments.Rows{Through: stored.Ingested, Newest: stored.Newest, Outliers: x.Outliers, Cap: x.CapLimit}
+	found = &moments.Rows{First: stored.First, Through: stored.Ingested, Newest: stored.Newest, Outliers: x.Outliers, Cap: x.CapLimit}
 	s := x.newSums()
 	if x.Dimension != "" {
 		if s.top, err = x.readTop(ctx); err != nil {
@@ -229,7 +229,7 @@ func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*
 			}
 			mergeSums(s.of, visitors.of)
 			stored := x.Stored.OrNone()
-			rows := &moments.Rows{Through: stored.Ingested, Newest: stored.Newest}
+			rows := &moments.Rows{First: stored.First, Through: stored.Ingested, Newest: stored.Newest}
 			rows.Whole, rows.Slices = s.reportRows()
 			found[goal] = rows
 		}

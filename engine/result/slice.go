@@ -23,8 +23,12 @@ func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 	result.keepMismatch(plan, a)
 	result.checkDays(plan, a)
 	result.setConclusion(plan, a, false)
-	if a != nil {
-		result.Power = result.computePower(plan, a.FirstView.Start(), found.Through)
+	if len(plan.Variations) > 1 {
+		first := found.First
+		if a != nil {
+			first = a.FirstView.Start()
+		}
+		result.Power = result.computePower(plan, first, found.Through)
 	}
 	results := &Report{
 		Methodology:       plan.Rules.Methodology,

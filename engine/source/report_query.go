@@ -37,11 +37,15 @@ func (x *ReportQuery) EndingAt(end time.Time) *ReportQuery {
 type Stored struct {
 	Events           uint64
 	Ingested, Newest time.Time // last acceptance time and latest event time
+	First            time.Time // of the first view on time, or else of the first view; zero: none
 }
 
-// WithEvents returns the totals with more events.
-func (s Stored) WithEvents(events uint64, ingested, newest time.Time) Stored {
+// WithEvents returns the totals with more events. first is zero if they have no view.
+func (s Stored) WithEvents(events uint64, ingested, newest, first time.Time) Stored {
 	s.Events += events
+	if s.First.IsZero() || !first.IsZero() && first.Before(s.First) {
+		s.First = first
+	}
 	if ingested.After(s.Ingested) {
 		s.Ingested = ingested
 	}

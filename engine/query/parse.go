@@ -47,11 +47,7 @@ func ParseVisitors(operation Operation, rawQuery string) (Request, error) {
 }
 
 func parseRequest(operation Operation, rawQuery string, names []string) (Request, error) {
-	p := parser{Parameters: &Parameters{
-		known: func(name string) bool { return slices.Contains(names, name) || isFilter(name) },
-		names: append(slices.Clone(names), filterParameters()...),
-	}}
-	p.parseQuery(rawQuery)
+	p := parser{Parameters: ReadParameters(rawQuery, append(slices.Clone(names), filterParameters()...)...)}
 	p.request = Request{
 		Operation: operation,
 		WebsiteID: p.ID(paramWebsite),
@@ -98,14 +94,10 @@ func filterOf(parameter string) (name string, listed bool) {
 	return key[1], key[2] != ""
 }
 
-func isFilter(parameter string) bool {
-	name, _ := filterOf(parameter)
-	for _, filter := range filterTable {
-		if filter.name == name {
-			return true
-		}
-	}
-	return false
+// isFilter reports whether a known parameter sets the filter.
+func isFilter(known, filter string) bool {
+	name, _ := filterOf(known)
+	return name != "" && name == filter
 }
 
 // filterParameters returns the parameter names of the filters.

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"lifthouse/schema"
+	"lifthouse/schema/faults"
 )
 
 // tree checks the nodes of a catalogue file against the types of its fields. It removes
@@ -108,10 +109,10 @@ func (t *tree) checkMapping(path string, node *yaml.Node, want reflect.Type) boo
 		of, known := fields[key.Value]
 		switch line, twice := given[key.Value]; {
 		case !known || key.Kind != yaml.ScalarNode:
-			if nearest := schema.NearestName(key.Value, names); nearest != "" {
+			if nearest := faults.NearestName(key.Value, names); nearest != "" {
 				misspelt = append(misspelt, nearest)
 			}
-			t.addFault(at, key, "", fmt.Sprintf("%s %q; %s", unknownPrefix, key.Value, schema.SuggestName(key.Value, names)))
+			t.addFault(at, key, "", fmt.Sprintf("%s %q; %s", unknownPrefix, key.Value, faults.SuggestName(key.Value, names)))
 		case twice:
 			t.addFault(at, key, "", fmt.Sprintf("%s; first in line %d", twicePrefix, line))
 		default:

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/currency"
 
 	"lifthouse/schema"
+	"lifthouse/schema/faults"
 )
 
 // Fault is an error in a catalogue file.
@@ -158,7 +159,7 @@ func (c *checker) checkRange(path string, value, minimum, maximum float64) {
 func (c *checker) oneOf(path, value string, allowed []string) {
 	if !slices.Contains(allowed, value) {
 		detail := "must be one of " + strings.Join(allowed, ", ")
-		if nearest := schema.NearestName(value, allowed); nearest != "" {
+		if nearest := faults.NearestName(value, allowed); nearest != "" {
 			detail += "; did you mean " + nearest + "?"
 		}
 		c.addFault(path, value, detail)

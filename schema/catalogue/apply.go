@@ -59,7 +59,7 @@ type NamedShare struct {
 // insert, and returns the changes. Resources that the file does not name remain,
 // unless file.Prune is set. The state of existing resources (active, dates) does not
 // change. If dryRun is true, ApplyFile changes nothing. If the file violates a
-// constraint, the error is of type Faults.
+// constraint, the error is a faults.List.
 func (c *Catalogue) ApplyFile(ctx context.Context, file File, dryRun bool) ([]Change, error) {
 	changes, _, err := c.ApplyToVersion(ctx, file, dryRun)
 	return changes, err

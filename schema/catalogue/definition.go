@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"lifthouse/schema"
+	"lifthouse/schema/faults"
 )
 
 // File is a catalogue file, the input of `lifthouse apply`.
@@ -30,7 +31,7 @@ type File struct {
 	// (AccountResources.Version). nil: any version.
 	Replaces func(version uint64) bool `yaml:"-"`
 
-	faults  Faults         // of ReadYAML
+	faults  faults.List    // of ReadYAML
 	missing []string       // paths of fields that misspelt names were probably meant to set
 	lines   map[string]int // by path
 }

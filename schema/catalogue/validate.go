@@ -16,33 +16,6 @@ import (
 	"lifthouse/schema/faults"
 )
 
-// Fault is an error in a catalogue file.
-type Fault struct {
-	Path   string // accounts[0].websites[0].campaigns[2].power
-	Line   int    // of the file; 0: unknown
-	Value  string // the invalid value
-	Detail string // what is allowed
-}
-
-// Faults are all the errors in a catalogue file.
-type Faults []Fault
-
-// Error returns the faults, one per line.
-func (f Faults) Error() string {
-	lines := make([]string, len(f))
-	for i, fault := range f {
-		if fault.Line > 0 {
-			lines[i] = fmt.Sprintf("line %d: ", fault.Line)
-		}
-		lines[i] += fault.Path + ": "
-		if fault.Value != "" || !strings.HasPrefix(fault.Detail, unknownPrefix) && !strings.HasPrefix(fault.Detail, twicePrefix) {
-			lines[i] += fmt.Sprintf("%q: ", fault.Value)
-		}
-		lines[i] += fault.Detail
-	}
-	return strings.Join(lines, "\n")
-}
-
 // CampaignTypes are the types of campaigns.
 var CampaignTypes = []string{
 	"personalization", "themePersonalization", "productPersonalization", "shippingPersonalization",
@@ -77,20 +50,20 @@ func validDomain(domain string) bool {
 	return !slices.ContainsFunc(strings.Split(domain, "."), func(label string) bool { return len(label) > 63 })
 }
 
-// validateAgainst returns nil or Faults. It checks all constraints of the API contract,
+// validateAgainst returns nil or a list of faults. It checks all constraints of the API contract,
 // and that ids are set and unique. Ids must not belong to another account or website.
 // References must name resources in the file or in the store.
 func (f *File) validateAgainst(known *Snapshot) error {
-	c := checker{known: known, prune: f.Prune}
+	c := checker{known: known, prune: f.Prune, Collector: faults.Collector{Most: maxFaults}}
 	if len(f.Accounts) == 0 {
-		c.addFault("accounts", "", "must have at least one account")
+		c.Add("accounts", "", "must have at least one account")
 	}
 	accounts, websites := ids{}, ids{}
 	for a := range f.Accounts {
 		account := &f.Accounts[a]
 		path := fmt.Sprintf("accounts[%d]", a)
 		if !f.mayChange(account.ID) { // faults about its resources would describe another account
-			c.addFault(path+".id", account.ID, fmt.Sprintf("must be %d: the request may change only this account", f.AccountID))
+			c.Add(path+".id", account.ID, fmt.Sprintf("must be %d: the request may change only this account", f.AccountID))
 			continue
 		}
 		c.checkID(path, account.ID, accounts)
@@ -100,51 +73,41 @@ func (f *File) validateAgainst(known *Snapshot) error {
 			at := fmt.Sprintf("%s.websites[%d]", path, w)
 			c.checkID(at, account.Websites[w].ID, websites)
 			if owner := known.ownerOf(account.Websites[w].ID); owner != 0 && owner != account.ID {
-				c.addFault(at+".id", account.Websites[w].ID, "belongs to another account; website ids are unique over all accounts")
+				c.Add(at+".id", account.Websites[w].ID, "belongs to another account; website ids are unique over all accounts")
 			}
 			c.checkWebsite(at, account.ID, &account.Websites[w], taken)
 		}
 		c.checkWebhooks(path, account.Webhooks)
 	}
-	faults := append(slices.Clone(f.faults), c.faults.independentFaults(f.faults, f.missing)...)
-	if len(faults) > 0 {
-		faults.setLines(f.lines)
-		return faults
-	}
-	return nil
+	found := append(slices.Clone(f.faults), independentFaults(c.List, f.faults, f.missing)...)
+	setLines(found, f.lines)
+	return found.Err()
 }
 
 type ids map[int64]bool
 
 type checker struct {
-	known  *Snapshot
-	prune  bool // resources that the file does not name are archived, so the file must not refer to them
-	faults Faults
-}
-
-func (c *checker) addFault(path string, value any, detail string) {
-	if len(c.faults) == maxFaults {
-		return
-	}
-	c.faults = append(c.faults, Fault{Path: path, Value: fmt.Sprint(value), Detail: detail})
+	known *Snapshot
+	prune bool // resources that the file does not name are archived, so the file must not refer to them
+	faults.Collector
 }
 
 func (c *checker) checkID(path string, id int64, taken ids) {
 	switch {
 	case id < 1:
-		c.addFault(path+".id", id, "must be an integer from 1")
+		c.Add(path+".id", id, "must be an integer from 1")
 	case taken[id]:
-		c.addFault(path+".id", id, "is not unique")
+		c.Add(path+".id", id, "is not unique")
 	}
 	taken[id] = true
 }
 
 func (c *checker) checkText(path, value string, minimum, maximum int) {
 	if n := utf8.RuneCountInString(value); n < minimum || n > maximum {
-		c.addFault(path, value, fmt.Sprintf("must have %d to %d characters, has %d", minimum, maximum, n))
+		c.Add(path, value, fmt.Sprintf("must have %d to %d characters, has %d", minimum, maximum, n))
 	}
 	if !utf8.ValidString(value) {
-		c.addFault(path, value, "must be UTF-8")
+		c.Add(path, value, "must be UTF-8")
 	}
 }
 
@@ -152,17 +115,17 @@ func (c *checker) checkName(path, name string) { c.checkText(path+".name", name,
 
 func (c *checker) checkRange(path string, value, minimum, maximum float64) {
 	if !(value >= minimum && value <= maximum) {
-		c.addFault(path, value, fmt.Sprintf("must be from %v to %v", minimum, maximum))
+		c.Add(path, value, fmt.Sprintf("must be from %v to %v", minimum, maximum))
 	}
 }
 
 func (c *checker) oneOf(path, value string, allowed []string) {
 	if !slices.Contains(allowed, value) {
-		detail := "must be one of " + strings.Join(allowed, ", ")
+		detail := faults.OneOf(allowed...)
 		if nearest := faults.NearestName(value, allowed); nearest != "" {
 			detail += "; did you mean " + nearest + "?"
 		}
-		c.addFault(path, value, detail)
+		c.Add(path, value, detail)
 	}
 }
 
@@ -173,14 +136,14 @@ func (c *checker) checkReference(path string, id int64, known ids, kind string) 
 	if id == 0 || known[id] {
 		return
 	}
-	c.addFault(path, id, noSuch+kind+"; it has "+listIDs(slices.Sorted(maps.Keys(known))))
+	c.Add(path, id, noSuch+kind+"; it has "+listIDs(slices.Sorted(maps.Keys(known))))
 }
 
 // checkOwner rejects an id that belongs to another website of the account, because the
 // events of the resource cannot move.
 func (c *checker) checkOwner(path string, id, website, wants int64) {
 	if website != 0 && website != wants {
-		c.addFault(path+".id", id, fmt.Sprintf("belongs to website %d; a resource cannot move", website))
+		c.Add(path+".id", id, fmt.Sprintf("belongs to website %d; a resource cannot move", website))
 	}
 }
 
@@ -190,18 +153,18 @@ func (c *checker) checkDates(path string, initial Initial) {
 		given *Date
 	}{{"createDate", initial.CreateDate}, {"startDate", initial.StartDate}, {"endDate", initial.EndDate}} {
 		if date.given != nil && !schema.IsStorable(date.given.Time) {
-			c.addFault(path+"."+date.field, date.given.Format(time.RFC3339), "must be in a year from 1970 to 2199")
+			c.Add(path+"."+date.field, date.given.Format(time.RFC3339), "must be in a year from 1970 to 2199")
 		}
 	}
 	if start, end := initial.StartDate, initial.EndDate; start != nil && end != nil && end.Before(start.Time) {
-		c.addFault(path+".endDate", end.Format(time.RFC3339), "must not be before startDate, "+start.Format(time.RFC3339))
+		c.Add(path+".endDate", end.Format(time.RFC3339), "must not be before startDate, "+start.Format(time.RFC3339))
 	}
 }
 
 func (c *checker) checkWebsite(path string, account int64, site *Website, taken map[string]ids) {
 	owner := c.known.AccountResources(account)
 	if !validDomain(site.Domain) {
-		c.addFault(path+".domain", site.Domain, "must be a lower-case domain name such as shop.example.com")
+		c.Add(path+".domain", site.Domain, "must be a lower-case domain name such as shop.example.com")
 	}
 	c.checkLocale(path, site)
 	goals, targets := ids{}, ids{}
@@ -246,12 +209,12 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 func (c *checker) checkLocale(path string, site *Website) {
 	if site.Currency != "" {
 		if _, err := currency.ParseISO(site.Currency); err != nil || site.Currency != strings.ToUpper(site.Currency) {
-			c.addFault(path+".currency", site.Currency, "must be a currency code of ISO 4217 such as EUR, or be omitted")
+			c.Add(path+".currency", site.Currency, "must be a currency code of ISO 4217 such as EUR, or be omitted")
 		}
 	}
 	if site.Timezone != "" {
 		if _, err := time.LoadLocation(site.Timezone); err != nil || site.Timezone == "Local" {
-			c.addFault(path+".timezone", site.Timezone, "must be a time zone of the IANA database such as Europe/Berlin, or be omitted")
+			c.Add(path+".timezone", site.Timezone, "must be a time zone of the IANA database such as Europe/Berlin, or be omitted")
 		}
 	}
 }
@@ -299,13 +262,13 @@ func (c *checker) lookPlan(path string, p *LookPlan) {
 		c.checkRange(path+".plannedDays", float64(p.PlannedDays), 1, 730)
 	}
 	if p.PlannedVisitors < 0 {
-		c.addFault(path+".plannedVisitors", p.PlannedVisitors, "must be an integer from 1, or 0 for none")
+		c.Add(path+".plannedVisitors", p.PlannedVisitors, "must be an integer from 1, or 0 for none")
 	}
 	if p.Maturity != nil {
 		c.checkRange(path+".maturity", float64(*p.Maturity), 0, 168)
 	}
 	if p.EquivalenceMargin != 0 && !(p.EquivalenceMargin > 0 && p.EquivalenceMargin < 100) {
-		c.addFault(path+".equivalenceMargin", p.EquivalenceMargin, "must be above 0 and below 100, in per cent, or be omitted")
+		c.Add(path+".equivalenceMargin", p.EquivalenceMargin, "must be above 0 and below 100, in per cent, or be omitted")
 	}
 }
 
@@ -314,7 +277,7 @@ func (c *checker) checkPrior(path string, campaign *Campaign) {
 	switch {
 	case p == nil:
 	case campaign.Methodology != Bayesian:
-		c.addFault(path+".prior", p.String(), "must be omitted unless methodology is bayesian")
+		c.Add(path+".prior", p.String(), "must be omitted unless methodology is bayesian")
 	case !p.Flat:
 		c.checkRange(path+".prior.mean", p.Mean, -90, 1000)
 		c.checkRange(path+".prior.standardDeviation", p.StandardDeviation, 0.1, 1000)

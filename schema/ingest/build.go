@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"lifthouse/schema"
+	"lifthouse/schema/faults"
 )
 
 // maxText is the maximum size of every string of an event, in bytes.
@@ -43,12 +44,7 @@ func (b *builder) addFault(name, value, detail string) {
 }
 
 // clipText returns the beginning of a text for an error message.
-func clipText(text string) string {
-	if len(text) > 64 {
-		return strings.ToValidUTF8(text[:64], "�") + "…"
-	}
-	return text
-}
+func clipText(text string) string { return faults.Clip(text, 64) }
 
 func (b *builder) buildEvent(fallbackID string) schema.Event {
 	id := b.textField(fieldEventID)

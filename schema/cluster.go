@@ -50,25 +50,28 @@ func formOf(cluster string, replicated bool) tableForm {
 	return tableForm{}
 }
 
-// fillSlots returns the statements of a template.
-func (f tableForm) fillSlots(text string) ([]string, error) {
-	slots, err := template.New("").Parse(text)
+// fillSlots returns a template with values in its slots.
+func fillSlots(text string, slots any) (string, error) {
+	parsed, err := template.New("").Parse(text)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	var filled strings.Builder
-	err = slots.Execute(&filled, f)
-	return strings.Split(filled.String(), ";\n\n"), err
+	err = parsed.Execute(&filled, slots)
+	return filled.String(), err
 }
+
+// splitStatements returns the statements of a text, which semicolons and empty lines separate.
+func splitStatements(text string) []string { return strings.Split(text, ";\n\n") }
 
 // DeleteEvents executes a deletion from the table events, a template, and waits for the active replicas. One replica of
 // each shard executes it. That replica must not wait for the others. If one were inactive, the statement would fail, and
 // ClickHouse would retry it forever and block all later ON CLUSTER statements.
 func DeleteEvents(ctx context.Context, conn driver.Conn, deletion string, args ...any) error {
 	cluster, database := ClusterOf(conn)
-	statements, err := formOf(cluster, false).fillSlots(deletion)
+	statement, err := fillSlots(deletion, formOf(cluster, false))
 	if err == nil {
-		err = conn.Exec(ctx, statements[0], args...)
+		err = conn.Exec(ctx, statement, args...)
 	}
 	if err != nil || cluster == "" {
 		return err

@@ -22,11 +22,11 @@ func Statements(cluster string, replicated bool) ([]string, error) {
 	}
 	var all []string
 	for _, text := range texts {
-		statements, err := formOf(cluster, replicated).fillSlots(text)
+		filled, err := fillSlots(text, formOf(cluster, replicated))
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, statements...)
+		all = append(all, splitStatements(filled)...)
 	}
 	return all, err
 }

@@ -50,9 +50,11 @@ func runMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]string
 	}
 	cluster, _ := ClusterOf(conn)
 	run := func(text string) error {
-		statements, err := formOf(cluster, replicated).fillSlots(text)
-		for i := 0; i < len(statements) && err == nil; i++ {
-			err = retryConcurrent(ctx, func() error { return conn.Exec(ctx, statements[i]) })
+		filled, err := fillSlots(text, formOf(cluster, replicated))
+		for _, statement := range splitStatements(filled) {
+			if err == nil {
+				err = retryConcurrent(ctx, func() error { return conn.Exec(ctx, statement) })
+			}
 		}
 		return err
 	}
@@ -183,11 +185,11 @@ func pendingMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]mi
 		if err != nil {
 			return nil, err
 		}
-		single, err := tableForm{}.fillSlots(string(text))
+		single, err := fillSlots(string(text), tableForm{})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		sum := sha256.Sum256([]byte(single[0]))
+		sum := sha256.Sum256([]byte(single))
 		m := migration{name: path.Base(name), checksum: hex.EncodeToString(sum[:]), statement: string(text)}
 		switch was, ran := recorded[m.name]; {
 		case !ran:

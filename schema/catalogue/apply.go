@@ -152,7 +152,7 @@ func (a *applier) applyFile(file *File) {
 		account := &file.Accounts[i]
 		a.defineResource(account.ID, kindAccount, account.ID, account.Name, account)
 		for w := range account.Websites {
-			a.applyWebsite(account.ID, &account.Websites[w], givenIn(file.lines, fmt.Sprintf("accounts[%d].websites[%d]", i, w)))
+			a.applyWebsite(account.ID, &account.Websites[w], givenIn(file.read.lines, fmt.Sprintf("accounts[%d].websites[%d]", i, w)))
 		}
 		for h := range account.Webhooks {
 			a.applyWebhook(account.ID, &account.Webhooks[h])

@@ -22,7 +22,7 @@ const maxFile = 16 << 20
 func ReadYAML(r io.Reader) (File, error) {
 	var file File
 	found, err := decodeYAML(r, &file)
-	file.faults, file.missing, file.lines = found.faults.List, found.missing, found.lines
+	file.read = *found
 	return file, err
 }
 

@@ -79,8 +79,8 @@ func (f *File) validateAgainst(known *Snapshot) error {
 		}
 		c.checkWebhooks(path, account.Webhooks)
 	}
-	found := append(slices.Clone(f.faults), independentFaults(c.List, f.faults, f.missing)...)
-	setLines(found, f.lines)
+	found := append(slices.Clone(f.read.faults.List), independentFaults(c.List, f.read.faults.List, f.read.missing)...)
+	setLines(found, f.read.lines)
 	return found.Err()
 }
 

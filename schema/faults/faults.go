@@ -10,10 +10,10 @@ import (
 
 // Fault is an error in an input.
 type Fault struct {
-	Name   string // of a parameter, or the path of a field: accounts[0].websites[0].campaigns[2].power
-	Line   int    // of the file; 0: unknown, or not a file
-	Value  string // as given
-	Detail string // what is allowed
+	Name   string `json:"field"`  // of a parameter, or the path of a field: accounts[0].websites[0].campaigns[2].power
+	Line   int    `json:"-"`      // of the file; 0: unknown, or not a file
+	Value  string `json:"value"`  // as given
+	Detail string `json:"detail"` // what is allowed
 }
 
 // The beginnings of details about a field and not about its value.

@@ -40,8 +40,12 @@ func ReadParameters(rawQuery string, names ...string) *Parameters {
 	p.values = values
 	for name := range values {
 		filter, _ := filterOf(name)
+		isKnown := func(known string) bool {
+			of, _ := filterOf(known)
+			return known == name || filter != "" && filter == of
+		}
 		switch {
-		case slices.ContainsFunc(names, func(known string) bool { return known == name || isFilter(known, filter) }):
+		case slices.ContainsFunc(names, isKnown):
 		case len(names) == 0:
 			p.addFault(name, values.Get(name), "unknown parameter; this operation has no parameters")
 		case name == "filters" || name == "filters[]":

@@ -94,12 +94,6 @@ func filterOf(parameter string) (name string, listed bool) {
 	return key[1], key[2] != ""
 }
 
-// isFilter reports whether a known parameter sets the filter.
-func isFilter(known, filter string) bool {
-	name, _ := filterOf(known)
-	return name != "" && name == filter
-}
-
 // filterParameters returns the parameter names of the filters.
 func filterParameters() []string {
 	names := make([]string, len(filterTable))
@@ -131,12 +125,10 @@ func (p *parser) parseFilters() {
 		switch filter.kind {
 		case oneInstant:
 			p.parseWindowTime(name, text, filter.name == "dateTo")
-		case oneVisitorType:
-			if p.OneOf(name, []string{"new", "returning"}) != "" {
+		case oneText, oneVisitorType:
+			if filter.kind == oneText || p.OneOf(name, []string{"new", "returning"}) != "" {
 				p.request.Filters.Texts = append(p.request.Filters.Texts, TextFilter{filter.name, text})
 			}
-		case oneText:
-			p.request.Filters.Texts = append(p.request.Filters.Texts, TextFilter{filter.name, text})
 		case oneAmount:
 			p.parseGoalValue(name, text)
 		case oneDeviation:

@@ -129,6 +129,13 @@ func (c *checker) oneOf(path, value string, allowed []string) {
 	}
 }
 
+// noneOrOneOf is like oneOf, and also accepts an empty value.
+func (c *checker) noneOrOneOf(path, value string, allowed []string) {
+	if value != "" {
+		c.oneOf(path, value, allowed)
+	}
+}
+
 // noSuch begins the detail of a reference to a resource that does not exist.
 const noSuch = "the website has no such "
 
@@ -139,9 +146,10 @@ func (c *checker) checkReference(path string, id int64, known ids, kind string) 
 	c.Add(path, id, noSuch+kind+"; it has "+listIDs(slices.Sorted(maps.Keys(known))))
 }
 
-// checkOwner rejects an id that belongs to another website of the account, because the
-// events of the resource cannot move.
-func (c *checker) checkOwner(path string, id, website, wants int64) {
+// checkResource also rejects an id that belongs to another website of the account, because the events of the resource
+// cannot move. website is that of the store, or 0.
+func (c *checker) checkResource(path string, id int64, taken ids, website, wants int64) {
+	c.checkID(path, id, taken)
 	if website != 0 && website != wants {
 		c.Add(path+".id", id, fmt.Sprintf("belongs to website %d; a resource cannot move", website))
 	}
@@ -178,29 +186,25 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 	}
 	for i, goal := range site.Goals {
 		at := fmt.Sprintf("%s.goals[%d]", path, i)
-		c.checkID(at, goal.ID, taken["goal"])
-		c.checkOwner(at, goal.ID, owner.Goals[goal.ID].WebsiteID, site.ID)
+		c.checkResource(at, goal.ID, taken["goal"], owner.Goals[goal.ID].WebsiteID, site.ID)
 		c.checkName(at, goal.Name)
 		goals[goal.ID] = true
 	}
 	for i, target := range site.Targets {
 		at := fmt.Sprintf("%s.targets[%d]", path, i)
-		c.checkID(at, target.ID, taken["target"])
-		c.checkOwner(at, target.ID, owner.Targets[target.ID].WebsiteID, site.ID)
+		c.checkResource(at, target.ID, taken["target"], owner.Targets[target.ID].WebsiteID, site.ID)
 		c.checkName(at, target.Name)
 		c.checkDates(at, Initial{CreateDate: target.CreateDate})
 		targets[target.ID] = true
 	}
 	for i := range site.Campaigns {
 		at := fmt.Sprintf("%s.campaigns[%d]", path, i)
-		c.checkID(at, site.Campaigns[i].ID, taken["campaign"])
-		c.checkOwner(at, site.Campaigns[i].ID, owner.Campaigns[site.Campaigns[i].ID].WebsiteID, site.ID)
+		c.checkResource(at, site.Campaigns[i].ID, taken["campaign"], owner.Campaigns[site.Campaigns[i].ID].WebsiteID, site.ID)
 		c.checkCampaign(at, &site.Campaigns[i], goals, targets)
 	}
 	for i := range site.Widgets {
 		at := fmt.Sprintf("%s.widgets[%d]", path, i)
-		c.checkID(at, site.Widgets[i].ID, taken["widget"])
-		c.checkOwner(at, site.Widgets[i].ID, owner.Widgets[site.Widgets[i].ID].WebsiteID, site.ID)
+		c.checkResource(at, site.Widgets[i].ID, taken["widget"], owner.Widgets[site.Widgets[i].ID].WebsiteID, site.ID)
 		c.checkWidget(at, &site.Widgets[i], goals)
 	}
 }
@@ -230,21 +234,15 @@ func (c *checker) checkCampaign(path string, campaign *Campaign, goals, targets 
 	c.oneOf(path+".methodology", campaign.Methodology, []string{Frequentist, Bayesian})
 	c.checkRange(path+".power", float64(campaign.Power), 60, 99)
 	c.checkRange(path+".mde", campaign.MDE, 1, 100)
-	if campaign.PrimaryMetric != "" {
-		c.oneOf(path+".primaryMetric", campaign.PrimaryMetric, GoalMetrics)
-	}
+	c.noneOrOneOf(path+".primaryMetric", campaign.PrimaryMetric, GoalMetrics)
 	c.lookPlan(path, &campaign.LookPlan)
 	c.checkPrior(path, campaign)
-	if campaign.MultipleExposures != "" {
-		c.oneOf(path+".multipleExposures", campaign.MultipleExposures, []string{ExcludeMultiExposed, FirstVariation})
-	}
+	c.noneOrOneOf(path+".multipleExposures", campaign.MultipleExposures, []string{ExcludeMultiExposed, FirstVariation})
 	c.checkReference(path+".primaryGoalId", campaign.PrimaryGoalID, goals, "goal")
 	c.checkReference(path+".targetId", campaign.TargetID, targets, "target")
 	c.checkGoals(path+".goals", campaign.Goals, campaign.PrimaryGoalID, cmp.Or(campaign.PrimaryMetric, defaultGoalMetric), goals)
 	c.minDays(path, campaign.MinDays)
-	if campaign.AutoStop != "" {
-		c.oneOf(path+".autoStop", campaign.AutoStop, AutoStops)
-	}
+	c.noneOrOneOf(path+".autoStop", campaign.AutoStop, AutoStops)
 	c.checkShownTexts(path, campaign.Hypothesis, campaign.Owner, campaign.Tags)
 	c.checkDates(path, campaign.Initial)
 	taken := ids{}
@@ -308,9 +306,7 @@ func (c *checker) checkWidget(path string, widget *Widget, goals ids) {
 		c.checkID(at, experiment.ID, experiments)
 		c.checkText(at+".name", experiment.Name, 0, 255)
 		c.checkRange(at+".controlShare", float64(experiment.ControlShare), 0, 100)
-		if experiment.PrimaryMetric != "" {
-			c.oneOf(at+".primaryMetric", experiment.PrimaryMetric, ExperimentMetrics)
-		}
+		c.noneOrOneOf(at+".primaryMetric", experiment.PrimaryMetric, ExperimentMetrics)
 		c.checkDates(at, Initial{CreateDate: experiment.CreateDate, StartDate: experiment.StartDate, EndDate: experiment.EndDate})
 		taken := ids{}
 		for j, v := range experiment.Variations {

@@ -140,7 +140,7 @@ func (s Settings) readFile(path string) []string {
 		name := entry[0].Value
 		at := slices.IndexFunc(s, func(s *Setting) bool { return s.Name == name })
 		if at < 0 || given[name] {
-			reason := "given twice"
+			reason := faults.GivenTwice
 			if at < 0 {
 				reason = "unknown setting; " + faults.SuggestName(name, s.names())
 			}

@@ -80,7 +80,7 @@ func (c *Catalogue) ApplyToVersion(ctx context.Context, file File, dryRun bool) 
 		if err != nil {
 			return nil, err
 		}
-		if err := file.validateAgainst(known); err != nil {
+		if err := file.validateAgainst(known).Err(); err != nil {
 			return nil, err
 		}
 		a := applier{now: now, author: authorOf(ctx), known: known, declares: &file, current: make(map[key]row, len(current)), named: map[key]bool{}, plans: plans}

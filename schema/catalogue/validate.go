@@ -50,10 +50,10 @@ func validDomain(domain string) bool {
 	return !slices.ContainsFunc(strings.Split(domain, "."), func(label string) bool { return len(label) > 63 })
 }
 
-// validateAgainst returns nil or a list of faults. It checks all constraints of the API contract,
+// validateAgainst returns the faults of the file. It checks all constraints of the API contract,
 // and that ids are set and unique. Ids must not belong to another account or website.
 // References must name resources in the file or in the store.
-func (f *File) validateAgainst(known *Snapshot) error {
+func (f *File) validateAgainst(known *Snapshot) faults.List {
 	c := checker{known: known, prune: f.Prune, Collector: faults.Collector{Most: maxFaults}}
 	if len(f.Accounts) == 0 {
 		c.Add("accounts", "", "must have at least one account")
@@ -81,7 +81,7 @@ func (f *File) validateAgainst(known *Snapshot) error {
 	}
 	found := append(slices.Clone(f.read.faults.List), independentFaults(c.List, f.read.faults.List, f.read.missing)...)
 	setLines(found, f.read.lines)
-	return found.Err()
+	return found
 }
 
 type ids map[int64]bool

@@ -17,11 +17,7 @@ func (s *Snapshot) Validate() error {
 	}
 	file := s.CatalogueFile()
 	file.Prune = true // the file is the whole catalogue
-	found := s.orphanFaults()
-	if invalid, ok := file.validateAgainst(s).(faults.List); ok { //nolint:errorlint // it returns a list or nil
-		found = append(found, invalid...)
-	}
-	return found.Err()
+	return append(s.orphanFaults(), file.validateAgainst(s)...).Err()
 }
 
 // orphanFaults returns a fault for each resource whose website does not exist.

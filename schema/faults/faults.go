@@ -80,7 +80,7 @@ func (c *Collector) Add(name string, value any, detail string) {
 	c.Append(Fault{Name: name, Value: fmt.Sprint(value), Detail: detail})
 }
 
-// WithRest returns the faults, and one about those beyond the limit, in which %d stands for their number.
+// WithRest returns the faults, and one about those beyond the limit. rest has %d for their number.
 func (c *Collector) WithRest(name, rest string) List {
 	if c.More == 0 {
 		return c.List

@@ -30,6 +30,10 @@ func (t *tree) addFault(path string, node *yaml.Node, value, detail string) {
 	t.faults.Append(faults.Fault{Name: path, Line: node.Line, Value: strings.TrimSpace(value), Detail: detail})
 }
 
+func (t *tree) addField(path string, key *yaml.Node, detail string, values ...any) {
+	t.faults.Append(faults.Fault{Name: path, Line: key.Line, Detail: fmt.Sprintf(detail, values...), WithoutValue: true})
+}
+
 // checkNode checks a node against the type of its field. It returns false if the node cannot
 // be decoded.
 func (t *tree) checkNode(path string, node *yaml.Node, want reflect.Type) bool {
@@ -108,9 +112,9 @@ func (t *tree) checkMapping(path string, node *yaml.Node, want reflect.Type) boo
 			if nearest := faults.NearestName(key.Value, names); nearest != "" {
 				misspelt = append(misspelt, nearest)
 			}
-			t.addFault(at, key, "", fmt.Sprintf("%s %q; %s", faults.UnknownField, key.Value, faults.SuggestName(key.Value, names)))
+			t.addField(at, key, "%s %q; %s", faults.UnknownField, key.Value, faults.SuggestName(key.Value, names))
 		case twice:
-			t.addFault(at, key, "", fmt.Sprintf("%s; first in line %d", faults.GivenTwice, line))
+			t.addField(at, key, "%s; first in line %d", faults.GivenTwice, line)
 		default:
 			given[key.Value] = key.Line
 			if t.checkNode(at, value, of.Type) && value.Tag != nullTag && (value.Kind != yaml.SequenceNode || len(value.Content) > 0) {

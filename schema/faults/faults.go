@@ -14,22 +14,24 @@ type Fault struct {
 	Line   int    `json:"-"`      // of the file; 0: unknown, or not a file
 	Value  string `json:"value"`  // as given
 	Detail string `json:"detail"` // what is allowed
+
+	WithoutValue bool `json:"-"` // the fault is about the field and not about its value
 }
 
-// The beginnings of details about a field and not about its value.
+// The beginnings of details about a field.
 const (
 	UnknownField = "unknown field"
 	GivenTwice   = "given twice"
 )
 
-// String returns the fault in words. It omits the value if the fault is about the field.
+// String returns the fault in words.
 func (f *Fault) String() string {
-	where, value := f.Name+": ", fmt.Sprintf("%q: ", f.Value)
+	where, value := f.Name+": ", ""
 	if f.Line > 0 {
 		where = fmt.Sprintf("line %d: %s", f.Line, where)
 	}
-	if f.Value == "" && (strings.HasPrefix(f.Detail, UnknownField) || strings.HasPrefix(f.Detail, GivenTwice)) {
-		value = ""
+	if !f.WithoutValue {
+		value = fmt.Sprintf("%q: ", f.Value)
 	}
 	return where + value + f.Detail
 }
@@ -78,6 +80,11 @@ func (c *Collector) Append(faults ...Fault) {
 // Add adds a fault without a line.
 func (c *Collector) Add(name string, value any, detail string) {
 	c.Append(Fault{Name: name, Value: fmt.Sprint(value), Detail: detail})
+}
+
+// AddField adds a fault about a field, whose detail fmt.Sprintf formats.
+func (c *Collector) AddField(name, detail string, values ...any) {
+	c.Append(Fault{Name: name, Detail: fmt.Sprintf(detail, values...), WithoutValue: true})
 }
 
 // WithRest returns the faults, and one about those beyond the limit. rest has %d for their number.

@@ -12,7 +12,7 @@ func TestCollectorNamesAllFaultsUpToALimit(t *testing.T) {
 	if c.List.Err() != nil {
 		t.Error("no faults are an error")
 	}
-	c.Append(faults.Fault{Name: "a.nam", Line: 7, Detail: faults.UnknownField + "; " + faults.SuggestName("nam", []string{"id", "name"})})
+	c.Append(faults.Fault{Name: "a.nam", Line: 7, WithoutValue: true, Detail: faults.UnknownField + "; " + faults.SuggestName("nam", []string{"id", "name"})})
 	c.Add("b", 5, faults.OneOf("1", "2"))
 	for range 3 {
 		c.Add("c", "", "must be set")

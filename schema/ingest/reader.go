@@ -323,10 +323,10 @@ const maxExposures = 100
 // names all fields that are unknown, duplicate or of the wrong type.
 func (r *jsonReader) readFields(object *fastjson.Object) (fields, error) {
 	var f fields
-	var found []string
+	var found faults.Collector
 	var seen [fieldCount + 1]bool // the last element is for exposures
 	object.Visit(func(key []byte, v *fastjson.Value) {
-		if len(found) >= maxFaults {
+		if len(found.List) == maxFaults {
 			return
 		}
 		at, known := fieldsByName[string(key)]
@@ -335,18 +335,18 @@ func (r *jsonReader) readFields(object *fastjson.Object) (fields, error) {
 		}
 		switch {
 		case !known:
-			found = append(found, fmt.Sprintf("%s: %s; %s", clipText(string(key)), faults.UnknownField, faults.OneOf(append(fieldNames[:], exposuresName)...)))
+			found.AddField(clipText(string(key)), "%s; %s", faults.UnknownField, faults.OneOf(append(fieldNames[:], exposuresName)...))
 		case seen[at]:
-			found = append(found, clipText(string(key))+": "+faults.GivenTwice)
+			found.AddField(clipText(string(key)), faults.GivenTwice)
 		default:
 			seen[at] = true
 			if err := r.setField(&f, at, v); err != nil {
-				found = append(found, fmt.Sprintf("%s: %v", key, err))
+				found.AddField(string(key), "%v", err)
 			}
 		}
 	})
-	if len(found) > 0 {
-		return f, errors.New(strings.Join(found, "; "))
+	if len(found.List) > 0 {
+		return f, errors.New(found.List.Join("; "))
 	}
 	return f, nil
 }

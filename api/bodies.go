@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lifthouse/engine/source"
+	"lifthouse/schema/faults"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -205,10 +206,11 @@ func tooLong(most int64) error {
 // bodyProblem returns the problem for a body that cannot be read to its end.
 func bodyProblem(err error) error {
 	var long *http.MaxBytesError
+	var found faults.List
 	switch {
 	case errors.As(err, &long):
 		return tooLong(long.Limit)
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled), errors.As(err, &found):
 		return err
 	}
 	return &problemError{&problem{

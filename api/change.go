@@ -9,6 +9,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/source"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/faults"
 
 	"github.com/gin-gonic/gin"
 )
@@ -61,6 +62,9 @@ func setActive[R any](s *server, c *gin.Context, kind string, active bool, chang
 // changeFailure returns the error of a change that the store did not make. next says what to
 // do after a timeout.
 func changeFailure(c *gin.Context, err error, next string) error {
+	if found := faults.List(nil); errors.As(err, &found) {
+		return found
+	}
 	if errors.Is(err, catalogue.ErrContested) {
 		return &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "contested", Detail: err.Error(), retryAfter: retryAfter, cause: err}}
 	}

@@ -2,11 +2,11 @@ package api
 
 import (
 	"slices"
-	"strings"
 
 	"lifthouse/api/results"
 	"lifthouse/engine"
 	"lifthouse/engine/query"
+	"lifthouse/schema/faults"
 
 	"github.com/gin-gonic/gin"
 )
@@ -25,7 +25,7 @@ func (s *server) dimensionHandler(operation query.Operation) func(*gin.Context) 
 		err := p.Err()
 		attribute := c.Param(attributeName)
 		if all := engine.AttributeNames(); !slices.Contains(all, attribute) {
-			err = prependFault(err, query.Fault{Name: attributeName, Value: attribute, Detail: "must be one of " + strings.Join(all, ", ")})
+			err = prependFault(err, faults.Fault{Name: attributeName, Value: attribute, Detail: faults.OneOf(all...)})
 		}
 		request.SubjectID, err = pathID(c, pathIDName, err)
 		if operation == query.ExperimentResults {

@@ -14,6 +14,7 @@ import (
 	"lifthouse/engine/render"
 	"lifthouse/engine/source"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/faults"
 
 	"github.com/gin-gonic/gin"
 )
@@ -57,11 +58,14 @@ func problemOf(err error) *problem {
 	var missing *query.NotFoundError
 	var store *source.StoreError
 	var refused *problemError
+	var found faults.List
 	switch {
 	case errors.As(err, &refused):
 		return refused.problem
 	case errors.As(err, &invalid):
 		return invalidProblem(invalid)
+	case errors.As(err, &found):
+		return bodyFaults(query.InvalidParameter, found)
 	case errors.As(err, &missing):
 		return notFound(missing.Error())
 	case errors.As(err, &store):

@@ -10,6 +10,7 @@ import (
 	"lifthouse/api/results"
 	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/faults"
 
 	"github.com/gin-gonic/gin"
 )
@@ -26,17 +27,17 @@ func pathID(c *gin.Context, name string, before error) (int64, error) {
 	if id, ok := query.ParseID(text); ok {
 		return id, before
 	}
-	return 0, prependFault(before, query.Fault{Name: name, Value: text, Detail: "must be a number; digits only"})
+	return 0, prependFault(before, faults.Fault{Name: name, Value: text, Detail: "must be a number; digits only"})
 }
 
 // prependFault inserts a path error before earlier errors.
-func prependFault(before error, fault query.Fault) error {
-	faults := []query.Fault{fault}
+func prependFault(before error, fault faults.Fault) error {
+	all := faults.List{fault}
 	var invalid *query.InvalidError
 	if errors.As(before, &invalid) {
-		faults = append(faults, invalid.Faults...)
+		all = append(all, invalid.Faults...)
 	}
-	return &query.InvalidError{Code: query.InvalidParameter, Faults: faults}
+	return query.InvalidParameters(all...)
 }
 
 // listedWebsite returns the website of a list. It is like results.SearchedWebsite, but
@@ -57,7 +58,7 @@ func listedWebsite(owned *catalogue.AccountResources, bound, asked int64) (int64
 	for i, w := range websites {
 		ids[i] = strconv.FormatInt(w.ID, 10)
 	}
-	return 0, &query.InvalidError{Code: "website_required", Faults: []query.Fault{
+	return 0, &query.InvalidError{Code: "website_required", Faults: faults.List{
 		{Name: websiteIDName, Detail: fmt.Sprintf("the account has %d websites; name one of them: %s", len(ids), strings.Join(ids, ", "))},
 	}}
 }

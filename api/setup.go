@@ -12,6 +12,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/faults"
 
 	"github.com/gin-gonic/gin"
 )
@@ -107,8 +108,8 @@ func (s *server) putCatalogue(c *gin.Context) (any, error) {
 			return versionChanged() // without parsing the body, so the retries of many clients are cheap
 		}
 		file, err := catalogue.ReadYAML(text)
-		var faults catalogue.Faults // ApplyToVersion returns them with the faults that it finds
-		if err != nil && !errors.As(err, &faults) {
+		var found faults.List // ApplyToVersion returns them with the faults that it finds
+		if err != nil && !errors.As(err, &found) {
 			return bodyProblem(err)
 		}
 		file.AccountID, file.Replaces, file.Prune = tokenOf(c).AccountID, replaces, prune
@@ -128,10 +129,10 @@ func (s *server) applyCatalogue(c *gin.Context, file catalogue.File, dryRun bool
 		changes, version, err = s.catalogue.ApplyToVersion(ctx, file, dryRun)
 		return err
 	})
-	var faults catalogue.Faults
+	var found faults.List
 	switch {
-	case errors.As(err, &faults):
-		return reply{}, bodyFaults("invalid_catalogue", faults)
+	case errors.As(err, &found):
+		return reply{}, &problemError{bodyFaults("invalid_catalogue", found)}
 	case errors.Is(err, catalogue.ErrVersionChanged):
 		return reply{}, versionChanged()
 	case err != nil:
@@ -171,16 +172,13 @@ func (s *server) useYAML(c *gin.Context, most int64, use func(io.Reader) error) 
 const maxFaultValue = 200
 
 // bodyFaults returns the problem for a body with faults.
-func bodyFaults(code string, faults catalogue.Faults) error {
+func bodyFaults(code string, found faults.List) *problem {
 	p := &problem{Status: http.StatusBadRequest, Code: code, Detail: "the body is invalid; nothing was changed"}
-	for _, f := range faults {
+	for _, f := range found {
 		if f.Line > 0 {
 			f.Detail = fmt.Sprintf("line %d: %s", f.Line, f.Detail)
 		}
-		if len(f.Value) > maxFaultValue {
-			f.Value = strings.ToValidUTF8(f.Value[:maxFaultValue], "") + "…"
-		}
-		p.Errors = append(p.Errors, fault{"body", f.Path, f.Value, f.Detail})
+		p.Errors = append(p.Errors, fault{"body", f.Name, faults.Clip(f.Value, maxFaultValue), f.Detail})
 	}
-	return &problemError{p}
+	return p
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"lifthouse/engine/render"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/faults"
 
 	"github.com/gin-gonic/gin"
 )
@@ -66,7 +66,7 @@ func (s *server) createToken(c *gin.Context) (any, error) {
 		WebsiteID: fields.id("websiteId", asked.WebsiteID),
 	}
 	lifetime := fields.lifetime(asked.Expires, 0)
-	if err := fields.err(); err != nil {
+	if err := fields.List.Err(); err != nil {
 		return nil, err
 	}
 	made.SetLifetime(lifetime)
@@ -92,7 +92,7 @@ func (s *server) createShare(c *gin.Context) (any, error) {
 		ExperimentID: fields.id("experimentId", asked.ExperimentID),
 	}
 	lifetime := fields.lifetime(asked.Expires, catalogue.DefaultShareLifetime)
-	if err := fields.err(); err != nil {
+	if err := fields.List.Err(); err != nil {
 		return nil, err
 	}
 	owned, _ := s.accountResources(c)
@@ -110,11 +110,7 @@ func (s *server) storeToken(c *gin.Context, made catalogue.Token, show func(show
 		secret, made, err = s.catalogue.CreateToken(ctx, made)
 		return err
 	})
-	var faults catalogue.Faults
-	switch {
-	case errors.As(err, &faults):
-		return nil, bodyFaults(query.InvalidParameter, faults)
-	case err != nil: // the token may still be stored
+	if err != nil { // the token may still be stored
 		return nil, changeFailure(c, err, "list the tokens to see whether there is one to revoke")
 	}
 	shown := newToken(&made)
@@ -153,27 +149,15 @@ func (s *server) readRequest(c *gin.Context, asked any) error {
 		return err
 	}
 	return s.useYAML(c, maxRequest, func(text io.Reader) error {
-		err := catalogue.DecodeYAML(text, asked)
-		var faults catalogue.Faults
-		switch {
-		case err == nil:
-			return nil
-		case errors.As(err, &faults):
-			return bodyFaults(query.InvalidParameter, faults)
+		if err := catalogue.DecodeYAML(text, asked); err != nil {
+			return bodyProblem(err)
 		}
-		return bodyProblem(err)
+		return nil
 	})
 }
 
 // bodyFields collects the faults of optional fields.
-type bodyFields struct{ faults catalogue.Faults }
-
-func (f *bodyFields) err() error {
-	if len(f.faults) == 0 {
-		return nil
-	}
-	return bodyFaults(query.InvalidParameter, f.faults)
-}
+type bodyFields struct{ faults.Collector }
 
 // id returns an id, or 0 if it is omitted.
 func (f *bodyFields) id(name string, given *int64) int64 {
@@ -181,9 +165,7 @@ func (f *bodyFields) id(name string, given *int64) int64 {
 		return 0
 	}
 	if *given < 1 {
-		f.faults = append(f.faults, catalogue.Fault{
-			Path: name, Value: fmt.Sprint(*given), Detail: "must be an id, which is 1 or more, or be omitted",
-		})
+		f.Add(name, *given, "must be an id, which is 1 or more, or be omitted")
 	}
 	return *given
 }
@@ -195,9 +177,7 @@ func (f *bodyFields) lifetime(given *string, otherwise time.Duration) time.Durat
 	}
 	lifetime, err := schema.ParseDuration(*given)
 	if err != nil || lifetime < time.Second {
-		f.faults = append(f.faults, catalogue.Fault{
-			Path: "expires", Value: *given, Detail: "must be a duration of a second or more, such as 30d or 12h, or be omitted",
-		})
+		f.Add("expires", *given, "must be a duration of a second or more, such as 30d or 12h, or be omitted")
 	}
 	return lifetime
 }

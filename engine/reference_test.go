@@ -315,11 +315,13 @@ func (in *referenceWorld) send(t *testing.T, n int) {
 func (in *referenceWorld) erase(t *testing.T) {
 	t.Helper()
 	visitor := in.sent[in.IntN(len(in.sent))].VisitorID
-	for _, table := range append([]string{"events"}, in.databases...) {
-		if table != "events" {
-			table += ".events_local"
-		}
-		if err := in.conn.Exec(t.Context(), fmt.Sprintf("ALTER TABLE %s DELETE WHERE visitor_id = %d SETTINGS mutations_sync = 2", table, visitor)); err != nil {
+	tables := []string{"events{{.Local}}{{.On}}"}
+	for _, database := range in.databases {
+		tables = append(tables, database+".events_local")
+	}
+	for _, table := range tables {
+		deletion := fmt.Sprintf("ALTER TABLE %s DELETE WHERE visitor_id = %d SETTINGS mutations_sync = {{if .Cluster}}1{{else}}2{{end}}", table, visitor)
+		if err := schema.DeleteEvents(t.Context(), in.conn, deletion); err != nil {
 			fatal(t, err)
 		}
 	}

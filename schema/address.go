@@ -18,6 +18,8 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/agnivade/levenshtein"
+
+	"lifthouse/schema/faults"
 )
 
 const embeddedPrefix = "embedded:"
@@ -151,11 +153,7 @@ type addressParser struct {
 	query  url.Values
 	getenv func(string) string
 	secure bool
-	faults []string
-}
-
-func (p *addressParser) addFault(format string, args ...any) {
-	p.faults = append(p.faults, fmt.Sprintf(format, args...))
+	faults.Collector
 }
 
 func (p *addressParser) parseServer(u *url.URL, hosts string) (Address, error) {
@@ -170,14 +168,14 @@ func (p *addressParser) parseServer(u *url.URL, hosts string) (Address, error) {
 	certificates := p.loadCertificates()
 	cluster := p.takeParameter("cluster")
 	if cluster != "" && !identifierForm.MatchString(cluster) {
-		p.addFault("cluster=%q: must be a name of letters, digits, _ and -", cluster)
+		p.AddField(fmt.Sprintf("cluster=%q", cluster), "must be a name of letters, digits, _ and -")
 	}
 	if database := strings.TrimPrefix(u.Path, "/"); database != "" && !identifierForm.MatchString(database) {
-		p.addFault("database %q: must be a name of letters, digits, _ and -", database)
+		p.AddField(fmt.Sprintf("database %q", database), "must be a name of letters, digits, _ and -")
 	}
 	password := p.readPassword()
-	if len(p.faults) > 0 {
-		return Address{}, fmt.Errorf("store %s:\n  %s", p.shown, strings.Join(p.faults, "\n  "))
+	if len(p.List) > 0 {
+		return Address{}, fmt.Errorf("store %s:\n  %s", p.shown, p.List.Join("\n  "))
 	}
 	p.query.Del("secure")
 	if p.secure {
@@ -233,9 +231,9 @@ func (p *addressParser) parseHosts(list string) []string {
 		n, err := strconv.Atoi(given)
 		switch {
 		case host == "":
-			p.addFault("host %q: must be host:port; separate several hosts with commas", one)
+			p.AddField(fmt.Sprintf("host %q", one), "must be host:port; separate several hosts with commas")
 		case err != nil || n < 1 || n > 65535:
-			p.addFault("host %q: the port must be from 1 to 65535", one)
+			p.AddField(fmt.Sprintf("host %q", one), "the port must be from 1 to 65535")
 		}
 		addresses = append(addresses, net.JoinHostPort(host, given))
 	}
@@ -291,19 +289,19 @@ func (p *addressParser) checkParameters() {
 		case !known:
 			for other := range parameters {
 				if len(name) > maxTypos+1 && levenshtein.ComputeDistance(name, other) <= maxTypos {
-					p.addFault("%s: unknown parameter; did you mean %s?", name, other)
+					p.AddField(name, "unknown parameter; did you mean %s?", other)
 				}
 			}
 		case len(values) > 1:
-			p.addFault("%s: must be given once, is given %d times", name, len(values))
+			p.AddField(name, "must be given once, is given %d times", len(values))
 		case !validParameter(values[0], want) && name == "password":
-			p.addFault("password: must be %s", want)
+			p.AddField("password", "must be %s", want)
 		case !validParameter(values[0], want):
-			p.addFault("%s=%q: must be %s", name, values[0], want)
+			p.AddField(fmt.Sprintf("%s=%q", name, values[0]), "must be %s", want)
 		}
 	}
 	if secure, err := strconv.ParseBool(p.query.Get("secure")); err == nil && (secure && p.scheme == "http" || !secure && schemes[p.scheme].secure) {
-		p.addFault("secure=%v: contradicts %s://", secure, p.scheme)
+		p.AddField(fmt.Sprintf("secure=%v", secure), "contradicts %s://", p.scheme)
 	}
 }
 
@@ -315,12 +313,12 @@ func (p *addressParser) loadCertificates() *tls.Config {
 		given[name] = p.takeParameter(name)
 		switch {
 		case given[name] != "" && !p.secure:
-			p.addFault("%s: requires TLS; use clickhouses:// or https://", name)
+			p.AddField(name, "requires TLS; use clickhouses:// or https://")
 		case given[name] == "" && p.secure:
 			given[name] = p.getenv(variable)
 		}
 	}
-	slices.Sort(p.faults)
+	slices.SortFunc(p.List, func(a, b faults.Fault) int { return strings.Compare(a.String(), b.String()) })
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if !p.secure {
 		return config
@@ -329,17 +327,17 @@ func (p *addressParser) loadCertificates() *tls.Config {
 		text, err := os.ReadFile(file)
 		config.RootCAs = x509.NewCertPool()
 		if err != nil {
-			p.addFault("ca: %v", err)
+			p.AddField("ca", "%v", err)
 		} else if !config.RootCAs.AppendCertsFromPEM(text) {
-			p.addFault("ca: %s contains no PEM certificate", file)
+			p.AddField("ca", "%s contains no PEM certificate", file)
 		}
 	}
 	if (given["cert"] == "") != (given["key"] == "") {
-		p.addFault("cert, key: must be given together")
+		p.AddField("cert, key", "must be given together")
 	} else if given["cert"] != "" {
 		pair, err := tls.LoadX509KeyPair(given["cert"], given["key"])
 		if err != nil {
-			p.addFault("cert, key: %v", err)
+			p.AddField("cert, key", "%v", err)
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
@@ -355,7 +353,7 @@ func (p *addressParser) readPassword() string {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		p.addFault("%s: %v", passwordFileVariable, err)
+		p.AddField(passwordFileVariable, "%v", err)
 	}
 	return strings.TrimRight(string(text), "\r\n")
 }

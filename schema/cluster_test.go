@@ -1,6 +1,7 @@
 package schema_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,15 +19,11 @@ import (
 // clusterStatements returns the statements that create the tables of a cluster.
 func clusterStatements(t *testing.T) []string {
 	t.Helper()
-	statements, err := schema.Statements()
+	statements, err := schema.Statements("lift-1", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []string
-	for _, statement := range statements {
-		all = append(all, schema.OnCluster("lift-1", statement)...)
-	}
-	return all
+	return statements
 }
 
 // TestClusterStatementsEqualGoldenFile also checks that ClickHouse can parse the
@@ -106,15 +103,30 @@ func columnsOf(t *testing.T, conn driver.Conn, table string) string {
 	return columns
 }
 
-// TestOnClusterAlter checks that ALTER statements change the local tables.
-func TestOnClusterAlter(t *testing.T) {
-	for statement, want := range map[string]string{
-		"-- why\nALTER TABLE events DELETE\nWHERE x = 1": "-- why\nALTER TABLE events_local ON CLUSTER `c` DELETE\nWHERE x = 1",
-		"ALTER TABLE events_inbox DROP PART {p:String}":  "ALTER TABLE events_inbox DROP PART {p:String}", // replicated
-		"INSERT INTO events SELECT 1":                    "INSERT INTO events SELECT 1",
+// execs records statements.
+type execs struct {
+	driver.Conn
+	statements []string
+}
+
+func (e *execs) Exec(_ context.Context, statement string, _ ...any) error {
+	e.statements = append(e.statements, statement)
+	return nil
+}
+
+// TestDeleteEventsOnCluster checks that deletions change the local tables, and wait for the replicas.
+func TestDeleteEventsOnCluster(t *testing.T) {
+	const deletion = "-- why\nALTER TABLE events{{.Local}}{{.On}} DELETE\nWHERE x = 1\nSETTINGS mutations_sync = {{if .Cluster}}1{{else}}2{{end}}"
+	for cluster, want := range map[string]string{
+		"":  "-- why\nALTER TABLE events DELETE\nWHERE x = 1\nSETTINGS mutations_sync = 2",
+		"c": "-- why\nALTER TABLE events_local ON CLUSTER `c` DELETE\nWHERE x = 1\nSETTINGS mutations_sync = 1; SYSTEM SYNC REPLICA ON CLUSTER `c` `default`.events_local",
 	} {
-		if got := strings.Join(schema.OnCluster("c", statement), "; "); got != want {
-			t.Errorf("%q becomes %q, want %q", statement, got, want)
+		conn := &execs{}
+		if err := schema.DeleteEvents(t.Context(), schema.Clustered(conn, cluster), deletion); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(conn.statements, "; "); got != want {
+			t.Errorf("cluster %q: %q, want %q", cluster, got, want)
 		}
 	}
 }
@@ -159,26 +171,17 @@ func TestCheckTableForm(t *testing.T) {
 // TestReplicatedEngine checks that only the engine changes. The database sets the
 // Keeper path.
 func TestReplicatedEngine(t *testing.T) {
-	files, err := filepath.Glob("tables/*.sql")
+	single, err := schema.Statements("", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	created := 0
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := schema.ReplicatedEngine(string(text))
-		want := regexp.MustCompile(`(?m)^ENGINE = `).ReplaceAllString(string(text), "ENGINE = Replicated")
-		if got != want {
-			t.Errorf("%s:\n%s", file, got)
-		}
-		if got != string(text) {
-			created++
-		}
+	replicated, err := schema.Statements("", true)
+	if err != nil || len(replicated) != len(single) {
+		t.Fatalf("%d statements, want %d; %v", len(replicated), len(single), err)
 	}
-	if created < 5 {
-		t.Errorf("%d statements create tables, want at least 5", created)
+	for i, statement := range single {
+		if want := strings.Replace(statement, "\nENGINE = ", "\nENGINE = Replicated", 1); replicated[i] != want {
+			t.Errorf("%s\nwant\n%s", replicated[i], want)
+		}
 	}
 }

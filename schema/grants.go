@@ -5,13 +5,10 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"strings"
-	"text/template"
 )
 
 //go:embed grants.sql
 var grantsText string
-
-var grantsTemplate = template.Must(template.New("grants").Parse(grantsText))
 
 // User is a ClickHouse user.
 type User struct{ Name, Password string }
@@ -36,21 +33,17 @@ func (g Grants) SQLStatements() ([]string, error) {
 		Database, On, Serving, ServingHash, Migrating, MigratingHash string
 		Engines                                                      []string
 	}{
-		Database: quoteIdentifier(g.Database), Serving: quoteIdentifier(g.Serving.Name), Migrating: quoteIdentifier(g.Migrating.Name),
+		Database: quoteIdentifier(g.Database), On: formOf(g.Cluster, false).On, Serving: quoteIdentifier(g.Serving.Name), Migrating: quoteIdentifier(g.Migrating.Name),
 		ServingHash: passwordDigest(g.Serving.Password), MigratingHash: passwordDigest(g.Migrating.Password), Engines: engines,
 	}
 	if g.Cluster != "" {
-		slots.On = " ON CLUSTER " + quoteIdentifier(g.Cluster)
 		slots.Engines = []string{"Distributed"}
 		for _, engine := range engines {
 			slots.Engines = append(slots.Engines, "Replicated"+engine)
 		}
 	}
-	var text strings.Builder
-	if err := grantsTemplate.Execute(&text, slots); err != nil {
-		return nil, err
-	}
-	return strings.Split(strings.TrimSuffix(strings.TrimSpace(text.String()), ";"), ";\n\n"), nil
+	text, err := fillSlots(grantsText, slots)
+	return splitStatements(strings.TrimSuffix(strings.TrimSpace(text), ";")), err
 }
 
 func passwordDigest(password string) string {

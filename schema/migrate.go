@@ -21,13 +21,13 @@ import (
 var tables embed.FS
 
 const createMigrations = `
-CREATE TABLE IF NOT EXISTS migrations
+CREATE TABLE IF NOT EXISTS migrations{{.On}}
 (
     name       String,
     checksum   String,
     applied_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC')
 )
-ENGINE = ReplacingMergeTree
+ENGINE = {{.Replicated}}ReplacingMergeTree{{with .All}}({{.}}){{end}}
 ORDER BY name`
 
 // Migrate runs the pending migrations: the embedded statements that the store has
@@ -48,11 +48,15 @@ func runMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]string
 	if err != nil {
 		return nil, err
 	}
-	run := func(statement string) error {
-		if replicated {
-			statement = replicatedEngine(statement)
+	cluster, _ := ClusterOf(conn)
+	run := func(text string) error {
+		filled, err := fillSlots(text, formOf(cluster, replicated))
+		for _, statement := range splitStatements(filled) {
+			if err == nil {
+				err = retryConcurrent(ctx, func() error { return conn.Exec(ctx, statement) })
+			}
 		}
-		return retryConcurrent(ctx, func() error { return conn.Exec(ctx, statement) })
+		return err
 	}
 	if !exists { // the serving user may not create tables
 		if err := allServers(ctx, conn); err != nil {
@@ -181,7 +185,11 @@ func pendingMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]mi
 		if err != nil {
 			return nil, err
 		}
-		sum := sha256.Sum256(text)
+		single, err := fillSlots(string(text), tableForm{})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		sum := sha256.Sum256([]byte(single))
 		m := migration{name: path.Base(name), checksum: hex.EncodeToString(sum[:]), statement: string(text)}
 		switch was, ran := recorded[m.name]; {
 		case !ran:

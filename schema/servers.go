@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/template"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -46,33 +45,27 @@ func (s *Server) String() string {
 //go:embed servers.sql
 var serversText string
 
-var serversTemplate = template.Must(template.New("servers").Option("missingkey=error").Parse(serversText))
-
 //go:embed places.sql
 var placesQuery string
-
-// literal is a text literal of SQL.
-type literal string
 
 // ReadServers returns the servers of the store, by shard and replica. Every server reads its own
 // system tables, because functions for the version and the host name may return those of the
 // connected server.
 func ReadServers(ctx context.Context, conn driver.Conn) ([]Server, error) {
 	cluster, database := ClusterOf(conn)
-	slots := struct{ Cluster, Database literal }{Database: "currentDatabase()"}
+	slots := struct{ Cluster, Database string }{Database: "currentDatabase()"}
 	if cluster != "" {
-		slots.Cluster, slots.Database = literal(quoteString(cluster)), literal(quoteString(database))
+		slots.Cluster, slots.Database = quoteString(cluster), quoteString(database)
 	}
-	var query strings.Builder
-	if err := serversTemplate.Execute(&query, slots); err != nil {
+	statement, err := fillSlots(serversText, slots)
+	if err != nil {
 		return nil, err
 	}
-	statement := query.String()
 	if cluster != "" {
 		statement = "SELECT * FROM clusterAllReplicas(" + quoteString(cluster) + ", view(\n" + statement + "))\nSETTINGS skip_unavailable_shards = 1"
 	}
 	var servers []Server
-	err := EachRow(ctx, conn, statement, func(row driver.Rows) error {
+	err = EachRow(ctx, conn, statement, func(row driver.Rows) error {
 		s := Server{Answers: true}
 		err := row.Scan(&s.Machine, &s.Version, &s.Host, &s.Port, &s.Shard, &s.Replica, &s.Events, &s.Facts, &s.Bytes)
 		servers = append(servers, s)

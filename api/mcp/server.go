@@ -23,6 +23,7 @@ import (
 	"lifthouse/engine/render"
 	"lifthouse/engine/source"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/faults"
 	"lifthouse/schema/ingest"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -173,7 +174,7 @@ func readArguments(text json.RawMessage, names []string) (*arguments, error) {
 }
 
 func invalidArgument(name, value, detail string) error {
-	return &query.InvalidError{Code: query.InvalidParameter, Faults: []query.Fault{{Name: name, Value: value, Detail: detail}}}
+	return query.InvalidParameters(faults.Fault{Name: name, Value: value, Detail: detail})
 }
 
 // parseRequest returns the request of a report, with further parameters of the API. The error has all faults.

@@ -2,7 +2,6 @@ package results
 
 import (
 	"cmp"
-	"fmt"
 
 	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
@@ -39,11 +38,5 @@ func goalFault(owned *catalogue.AccountResources, website, id int64) error {
 	if _, ours := owned.Websites[website]; id == 0 || known && (!ours || goal.WebsiteID == website) {
 		return nil
 	}
-	value := fmt.Sprint(id)
-	if id == query.NoID {
-		value = "0, or larger than any id"
-	}
-	return &query.InvalidError{Code: query.UnknownGoal, Faults: []query.Fault{
-		{Name: "goal", Value: value, Detail: "must be the id of a goal of the same website"},
-	}}
+	return query.GoalFault(id)
 }

@@ -15,6 +15,7 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/faults"
 
 	"github.com/spf13/cobra"
 )
@@ -70,9 +71,9 @@ func (p *program) applyCatalogue(ctx context.Context, s *app.Store, path string,
 	declared.CorrectShares, declared.Prune = how.correctShares, how.prune
 	change := func(dryRun bool) ([]catalogue.Change, error) {
 		changes, err := s.Catalogue.ApplyFile(ctx, declared, dryRun)
-		var faults catalogue.Faults
-		if errors.As(err, &faults) {
-			err = fmt.Errorf("%s: nothing was changed:\n%w", path, faults)
+		var found faults.List
+		if errors.As(err, &found) {
+			err = fmt.Errorf("%s: nothing was changed:\n%w", path, found)
 		}
 		return changes, err
 	}
@@ -101,8 +102,8 @@ func (p *program) readCatalogue(ctx context.Context, path string) (catalogue.Fil
 		in = file
 	}
 	declared, err := catalogue.ReadYAML(in)
-	var faults catalogue.Faults // ApplyFile returns them with the faults that it finds
-	if err != nil && !errors.As(err, &faults) {
+	var found faults.List // ApplyFile returns them with the faults that it finds
+	if err != nil && !errors.As(err, &found) {
 		return declared, fmt.Errorf("%s: %w", path, err)
 	}
 	return declared, nil

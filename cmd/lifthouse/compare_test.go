@@ -3,14 +3,15 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"lifthouse/engine/calculator"
+	"lifthouse/schema/faults"
 )
 
 // runCompare runs the command without a store.
@@ -60,12 +61,12 @@ func TestCompareAnswersLinesAroundABadOne(t *testing.T) {
 	if last.Variations[1].Comparison.Bayesian == nil || last.Variations[1].Comparison.Frequentist != nil {
 		t.Errorf("comparison %+v, want the Bayesian blocks only", last.Variations[1].Comparison)
 	}
-	faults := []calculator.Fault{
-		{Field: "variations[1].shares", Value: "50", Detail: "unknown field; did you mean share?"},
-		{Field: "variations[1].converted", Value: "12011", Detail: "must be at most n, which is 12010"},
+	refused := faults.List{
+		{Name: "variations[1].shares", Value: "50", Detail: "unknown field; did you mean share?"},
+		{Name: "variations[1].converted", Value: "12011", Detail: "must be at most n, which is 12010"},
 	}
-	if fmt.Sprint(second.Errors) != fmt.Sprint(faults) {
-		t.Errorf("faults %+v, want %+v", second.Errors, faults)
+	if !slices.Equal(second.Errors, refused) {
+		t.Errorf("faults %+v, want %+v", second.Errors, refused)
 	}
 	const message = `lifthouse: line 3: variations[1].shares: "50": unknown field; did you mean share?; ` +
 		`variations[1].converted: "12011": must be at most n, which is 12010` + "\n"

@@ -3,6 +3,7 @@ package calculator
 import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/schema/faults"
 	"lifthouse/stats"
 )
 
@@ -102,25 +103,14 @@ type AnswerPower struct {
 
 // Refusal is the output for an invalid line of input.
 type Refusal struct {
-	Line   int64   `json:"line"`
-	Error  string  `json:"error"`
-	Errors []Fault `json:"errors"`
-}
-
-// Fault is one error in an input. Field is a path.
-type Fault struct {
-	Field  string `json:"field"`
-	Value  string `json:"value"`
-	Detail string `json:"detail"`
+	Line   int64       `json:"line"`
+	Error  string      `json:"error"`
+	Errors faults.List `json:"errors"`
 }
 
 // RefuseLine returns the output for an invalid line.
 func RefuseLine(line int64, err *query.InvalidError) *Refusal {
-	refusal := &Refusal{Line: line, Error: err.Error(), Errors: []Fault{}}
-	for _, f := range err.Faults {
-		refusal.Errors = append(refusal.Errors, Fault{Field: f.Name, Value: f.Value, Detail: f.Detail})
-	}
-	return refusal
+	return &Refusal{Line: line, Error: err.Error(), Errors: err.Faults}
 }
 
 // ComputeAnswer compares every variation with control.

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"lifthouse/schema"
+	"lifthouse/schema/faults"
 )
 
 // givenFields holds the fields of a JSON object.
@@ -47,7 +47,7 @@ func (r *inputReader) parseObject(path string, text json.RawMessage, names []str
 		case slices.Contains(names, name):
 			f.values[name] = value
 		default:
-			r.addFault(f.fieldPath(name), string(value), "unknown field; "+schema.SuggestName(abridgeText(name), names))
+			r.addFault(f.fieldPath(name), string(value), "unknown field; "+faults.SuggestName(faults.Clip(name, maxShown), names))
 		}
 	}
 	return f, true
@@ -121,6 +121,17 @@ func (v givenValue) plainText() string {
 	return string(v.text)
 }
 
+// parseList returns the elements of a list with a number of elements within bounds.
+func (v givenValue) parseList(least, most int, want string) (elements []json.RawMessage) {
+	switch {
+	case v.text == nil || json.Unmarshal(v.text, &elements) != nil:
+		v.mustBe(want)
+	case len(elements) < least || len(elements) > most:
+		v.mustBe(fmt.Sprintf("%s, have %d", want, len(elements)))
+	}
+	return elements
+}
+
 func (v givenValue) oneOf(allowed ...string) string {
 	var text string
 	if v.text == nil || json.Unmarshal(v.text, &text) != nil || !slices.Contains(allowed, text) {
@@ -141,11 +152,7 @@ func (v givenValue) parseBoolean() bool {
 func (v givenValue) integerOf(allowed ...int64) int64 {
 	n, ok := wholeNumber(v.text)
 	if !ok || !slices.Contains(allowed, n) {
-		texts := make([]string, len(allowed))
-		for i, n := range allowed {
-			texts[i] = strconv.FormatInt(n, 10)
-		}
-		v.wantNumber("one of " + strings.Join(texts, ", "))
+		v.wantNumber("one of " + strings.Trim(strings.ReplaceAll(fmt.Sprint(allowed), " ", ", "), "[]"))
 	}
 	return n
 }

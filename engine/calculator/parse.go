@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"lifthouse/engine/query"
+	"lifthouse/schema/faults"
 	"lifthouse/stats"
 )
 
@@ -45,39 +46,20 @@ var (
 // fields. null means absent, and 5.0 is an integer. The error is an
 // InvalidError with all faults.
 func ParseInput(line []byte) (*Input, error) {
-	r := &inputReader{}
+	r := &inputReader{faults: faults.Collector{Most: maxFaults}}
 	input := r.parseLine(line)
-	if r.unlisted > 0 {
-		r.faults = append(r.faults, query.Fault{Name: wholeLine, Value: "", Detail: fmt.Sprintf("and %d more errors", r.unlisted)})
-	}
-	if len(r.faults) > 0 {
-		return nil, &query.InvalidError{Code: query.InvalidParameter, Faults: r.faults}
-	}
-	return input, nil
+	return input, query.InvalidParameters(r.faults.WithRest(wholeLine, "and %d more errors")...)
 }
 
 // inputReader collects all errors of an input.
 type inputReader struct {
-	given    int           // number of variations
-	valid    []validCounts // by variation
-	faults   []query.Fault
-	unlisted int
+	given  int           // number of variations
+	valid  []validCounts // by variation
+	faults faults.Collector
 }
 
 func (r *inputReader) addFault(field, value, detail string) {
-	if len(r.faults) == maxFaults {
-		r.unlisted++
-		return
-	}
-	r.faults = append(r.faults, query.Fault{Name: abridgeText(field), Value: abridgeText(value), Detail: detail})
-}
-
-// abridgeText cuts a text that is too long for an error message.
-func abridgeText(text string) string {
-	if len(text) <= maxShown {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxShown], "") + "…"
+	r.faults.Add(faults.Clip(field, maxShown), faults.Clip(value, maxShown), detail)
 }
 
 func (r *inputReader) parseLine(line []byte) *Input {
@@ -148,16 +130,8 @@ func (r *inputReader) parsePrior(q *Input, given givenValue) *stats.Prior {
 }
 
 func (r *inputReader) parseVariations(q *Input, list givenValue) {
-	var texts []json.RawMessage
-	want := fmt.Sprintf("an array of %d to %d variations", leastVariations, maxVariations)
-	if list.text == nil || json.Unmarshal(list.text, &texts) != nil {
-		list.mustBe(want)
-		return
-	}
+	texts := list.parseList(leastVariations, maxVariations, fmt.Sprintf("an array of %d to %d variations", leastVariations, maxVariations))
 	r.given = len(texts)
-	if len(texts) < leastVariations || len(texts) > maxVariations {
-		list.mustBe(fmt.Sprintf("%s, have %d", want, len(texts)))
-	}
 	whole := true
 	for i, text := range texts[:min(len(texts), maxVariations)] {
 		given, ok := r.parseObject(fmt.Sprintf("%s[%d]", list.path, i), text, variationFields)
@@ -251,7 +225,7 @@ func (r *inputReader) checkShares(q *Input, path string) {
 			given++
 		}
 	}
-	if given > 0 && total == 0 && len(r.faults) == 0 {
+	if given > 0 && total == 0 && len(r.faults.List) == 0 {
 		r.addFault(path, "", "at least one share must be above 0")
 	}
 	for i, v := range q.Variations {

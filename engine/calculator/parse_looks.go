@@ -1,7 +1,7 @@
 package calculator
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -20,15 +20,7 @@ func (r *inputReader) parseLooks(q *Input, list givenValue) {
 	if list.text == nil || len(q.Variations) == 0 {
 		return
 	}
-	var texts []json.RawMessage
-	want := fmt.Sprintf("an array of 1 to %d looks", maxLooks)
-	if json.Unmarshal(list.text, &texts) != nil {
-		list.mustBe(want)
-		return
-	}
-	if len(texts) < 1 || len(texts) > maxLooks {
-		list.mustBe(fmt.Sprintf("%s, have %d", want, len(texts)))
-	}
+	texts := list.parseList(1, maxLooks, fmt.Sprintf("an array of 1 to %d looks", maxLooks))
 	var before []earlierSums
 	last := 0.0
 	for i, text := range texts[:min(len(texts), maxLooks)] {
@@ -84,15 +76,7 @@ type earlierSums struct {
 
 // lookSums reads the sums of a look. before has the sums of the previous look.
 func (r *inputReader) lookSums(q *Input, list givenValue, before []earlierSums, isLast bool) ([]Variation, []earlierSums) {
-	var texts []json.RawMessage
-	want := fmt.Sprintf("an array of %d variations, in the order of variations", r.given)
-	if list.text == nil || json.Unmarshal(list.text, &texts) != nil {
-		list.mustBe(want)
-		return nil, nil
-	}
-	if len(texts) != r.given {
-		list.mustBe(fmt.Sprintf("%s, have %d", want, len(texts)))
-	}
+	texts := list.parseList(r.given, r.given, fmt.Sprintf("an array of %d variations, in the order of variations", r.given))
 	variations := make([]Variation, len(q.Variations))
 	sums := make([]earlierSums, len(q.Variations))
 	for i, text := range texts[:min(len(texts), len(q.Variations))] {
@@ -111,31 +95,21 @@ func (r *inputReader) lookSums(q *Input, list givenValue, before []earlierSums, 
 		sums[i] = earlierSums{validCounts: r.parseSums(q, given, v), path: given.path}
 		sums[i].Variation = *v
 		if i < len(before) {
-			given.notBelow(sums[i], before[i])
+			given.compareSums(sums[i], before[i], -1, "at least")
 		}
 		if isLast {
-			given.notAbove(sums[i], earlierSums{*today, r.valid[i], fmt.Sprintf("variations[%d]", i)})
+			given.compareSums(sums[i], earlierSums{*today, r.valid[i], fmt.Sprintf("variations[%d]", i)}, 1, "at most")
 		}
 	}
 	return variations, sums
 }
 
-// notBelow rejects sums below those of the previous look.
-func (f givenFields) notBelow(now, before earlierSums) {
-	if now.visitors && before.visitors && now.Visitors < before.Visitors {
-		f.fieldValue("n").mustBe(fmt.Sprintf("at least %d, which is n of %s", before.Visitors, before.path))
+// compareSums rejects sums that are below (-1) or above (1) those of the previous look or of today.
+func (f givenFields) compareSums(now, other earlierSums, wrong int, bound string) {
+	if now.visitors && other.visitors && cmp.Compare(now.Visitors, other.Visitors) == wrong {
+		f.fieldValue("n").mustBe(fmt.Sprintf("%s %d, which is n of %s", bound, other.Visitors, other.path))
 	}
-	if now.converted && before.converted && now.Converted < before.Converted {
-		f.fieldValue("converted").mustBe(fmt.Sprintf("at least %d, which is converted of %s", before.Converted, before.path))
-	}
-}
-
-// notAbove rejects sums above those of today.
-func (f givenFields) notAbove(now, today earlierSums) {
-	if now.visitors && today.visitors && now.Visitors > today.Visitors {
-		f.fieldValue("n").mustBe(fmt.Sprintf("at most %d, which is n of %s", today.Visitors, today.path))
-	}
-	if now.converted && today.converted && now.Converted > today.Converted {
-		f.fieldValue("converted").mustBe(fmt.Sprintf("at most %d, which is converted of %s", today.Converted, today.path))
+	if now.converted && other.converted && cmp.Compare(now.Converted, other.Converted) == wrong {
+		f.fieldValue("converted").mustBe(fmt.Sprintf("%s %d, which is converted of %s", bound, other.Converted, other.path))
 	}
 }

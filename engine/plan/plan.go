@@ -64,7 +64,7 @@ const MaxBreakdown = 50
 // an InvalidError or a NotFoundError.
 func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	if _, known := owned.Goals[r.GoalID]; r.GoalID != 0 && !known {
-		return nil, unknownGoal(r.GoalID)
+		return nil, query.GoalFault(r.GoalID)
 	}
 	plan := &Plan{Request: r, Top: MaxBreakdown, defaultMetric: r.Metric == ""}
 	primaryGoal, err := resolveSubject(plan, owned)
@@ -81,16 +81,6 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	return plan, resolveGoal(plan, primaryGoal, owned)
 }
 
-func unknownGoal(id int64) error {
-	value := fmt.Sprint(id)
-	if id == query.NoID {
-		value = "0, or larger than any id"
-	}
-	return &query.InvalidError{Code: query.UnknownGoal, Faults: []query.Fault{
-		{Name: query.ParamGoal, Value: value, Detail: "must be the id of a goal of the same website"},
-	}}
-}
-
 func resolveGoal(p *Plan, primaryGoal int64, owned *catalogue.AccountResources) error {
 	p.Cap = p.Request.Cap
 	id := cmp.Or(p.GoalID, primaryGoal)
@@ -99,7 +89,7 @@ func resolveGoal(p *Plan, primaryGoal int64, owned *catalogue.AccountResources) 
 	}
 	goal, known := owned.Goals[id]
 	if !known || goal.WebsiteID != p.Subject.WebsiteID {
-		return unknownGoal(id)
+		return query.GoalFault(id)
 	}
 	p.Goal = &goal
 	p.Cap = cmp.Or(p.Request.Cap, goal.ValueCap)

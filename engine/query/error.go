@@ -2,29 +2,37 @@ package query
 
 import (
 	"fmt"
-	"strings"
+
+	"lifthouse/schema/faults"
 )
 
-// Fault is one error in a request.
-type Fault struct {
-	Name   string // parameter
-	Value  string // as given
-	Detail string // what is allowed
-}
+// Fault is an error in a request.
+type Fault = faults.Fault
 
 // InvalidError has all errors of a request.
 type InvalidError struct {
 	Code   string // invalid_parameter or unknown_goal
-	Faults []Fault
+	Faults faults.List
 }
 
 // Error returns the faults as text.
-func (e *InvalidError) Error() string {
-	texts := make([]string, len(e.Faults))
-	for i, f := range e.Faults {
-		texts[i] = fmt.Sprintf("%s: %q: %s", f.Name, f.Value, f.Detail)
+func (e *InvalidError) Error() string { return e.Faults.Join("; ") }
+
+// InvalidParameters returns an InvalidError with the faults, or nil if there are none.
+func InvalidParameters(all ...Fault) error {
+	if len(all) == 0 {
+		return nil
 	}
-	return strings.Join(texts, "; ")
+	return &InvalidError{Code: InvalidParameter, Faults: all}
+}
+
+// GoalFault returns the error of a goal that the website does not have.
+func GoalFault(id int64) error {
+	value := fmt.Sprint(id)
+	if id == NoID {
+		value = "0, or larger than any id"
+	}
+	return &InvalidError{Code: UnknownGoal, Faults: faults.List{{Name: ParamGoal, Value: value, Detail: "must be the id of a goal of the same website"}}}
 }
 
 // The values of InvalidError.Code.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"lifthouse/schema"
+	"lifthouse/schema/faults"
 )
 
 // Limits of a query string. Real requests are far smaller.
@@ -22,52 +22,43 @@ const (
 // Parameters parses a query string strictly and collects all errors.
 type Parameters struct {
 	values url.Values
-	known  func(name string) bool
-	names  []string // that errors may suggest
-	faults []Fault
+	faults.Collector
 }
 
-// ReadParameters parses a query string. Only the given names are valid.
+// ReadParameters parses a query string. Only the given names are valid, and filters[x][7] if filters[x][] is.
 func ReadParameters(rawQuery string, names ...string) *Parameters {
-	p := &Parameters{known: func(name string) bool { return slices.Contains(names, name) }, names: names}
-	p.parseQuery(rawQuery)
-	return p
-}
-
-// parseQuery parses the query string and rejects unknown names.
-func (p *Parameters) parseQuery(rawQuery string) {
+	p := &Parameters{}
 	if len(rawQuery) > maxQuery {
 		p.addFault("query", rawQuery[:64]+"…", fmt.Sprintf("must have at most %d bytes; it has %d", maxQuery, len(rawQuery)))
-		return
+		return p
 	}
 	values, err := url.ParseQuery(rawQuery)
 	if err != nil {
 		p.addFault("query", rawQuery, "cannot be parsed ("+err.Error()+"); separate parameters by & and percent-encode special characters")
-		return
+		return p
 	}
 	p.values = values
 	for name := range values {
-		if !p.known(name) {
-			p.rejectUnknown(name)
+		filter, _ := filterOf(name)
+		isKnown := func(known string) bool {
+			of, _ := filterOf(known)
+			return known == name || filter != "" && filter == of
+		}
+		switch {
+		case slices.ContainsFunc(names, isKnown):
+		case len(names) == 0:
+			p.addFault(name, values.Get(name), "unknown parameter; this operation has no parameters")
+		case name == "filters" || name == "filters[]":
+			p.addFault(name, values.Get(name), "unknown parameter; write filters as filters[name]=value")
+		default:
+			p.addFault(name, values.Get(name), "unknown parameter; "+faults.SuggestName(name, names))
 		}
 	}
-}
-
-// rejectUnknown adds an error that suggests a valid name.
-func (p *Parameters) rejectUnknown(name string) {
-	if len(p.names) == 0 {
-		p.addFault(name, p.values.Get(name), "unknown parameter; this operation has no parameters")
-		return
-	}
-	if name == "filters" || name == "filters[]" {
-		p.addFault(name, p.values.Get(name), "unknown parameter; write filters as filters[name]=value")
-		return
-	}
-	p.addFault(name, p.values.Get(name), "unknown parameter; "+schema.SuggestName(name, p.names))
+	return p
 }
 
 func (p *Parameters) addFault(name, value, detail string) {
-	p.faults = append(p.faults, Fault{name, strings.ToValidUTF8(value, "�"), detail})
+	p.Add(name, strings.ToValidUTF8(value, "�"), detail)
 }
 
 // maxFaults is the maximum number of faults that an error lists. Real requests have far fewer.
@@ -76,16 +67,12 @@ const maxFaults = 20
 // Err returns an InvalidError with all faults, or nil. Of more than maxFaults, it has the first ones and the number of
 // the others.
 func (p *Parameters) Err() error {
-	if len(p.faults) == 0 {
-		return nil
-	}
-	slices.SortFunc(p.faults, func(a, b Fault) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value))
+	slices.SortFunc(p.List, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value), cmp.Compare(a.Detail, b.Detail))
 	})
-	if more := len(p.faults) - maxFaults; more > 0 {
-		p.faults = append(p.faults[:maxFaults:maxFaults], Fault{Name: "query", Detail: fmt.Sprintf("%d more faults", more)})
-	}
-	return &InvalidError{Code: InvalidParameter, Faults: p.faults}
+	first := faults.Collector{Most: maxFaults}
+	first.Append(p.List...)
+	return InvalidParameters(first.WithRest("query", "%d more faults")...)
 }
 
 // SingleValue returns the value of a parameter. It returns false if the parameter is
@@ -123,7 +110,7 @@ func (p *Parameters) OneOf(name string, allowed []string) string {
 		return ""
 	}
 	if !slices.Contains(allowed, value) {
-		p.addFault(name, value, "must be one of "+strings.Join(allowed, ", "))
+		p.addFault(name, value, faults.OneOf(allowed...))
 		return ""
 	}
 	return value

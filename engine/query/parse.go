@@ -47,11 +47,7 @@ func ParseVisitors(operation Operation, rawQuery string) (Request, error) {
 }
 
 func parseRequest(operation Operation, rawQuery string, names []string) (Request, error) {
-	p := parser{Parameters: &Parameters{
-		known: func(name string) bool { return slices.Contains(names, name) || isFilter(name) },
-		names: append(slices.Clone(names), filterParameters()...),
-	}}
-	p.parseQuery(rawQuery)
+	p := parser{Parameters: ReadParameters(rawQuery, append(slices.Clone(names), filterParameters()...)...)}
 	p.request = Request{
 		Operation: operation,
 		WebsiteID: p.ID(paramWebsite),
@@ -98,16 +94,6 @@ func filterOf(parameter string) (name string, listed bool) {
 	return key[1], key[2] != ""
 }
 
-func isFilter(parameter string) bool {
-	name, _ := filterOf(parameter)
-	for _, filter := range filterTable {
-		if filter.name == name {
-			return true
-		}
-	}
-	return false
-}
-
 // filterParameters returns the parameter names of the filters.
 func filterParameters() []string {
 	names := make([]string, len(filterTable))
@@ -139,12 +125,10 @@ func (p *parser) parseFilters() {
 		switch filter.kind {
 		case oneInstant:
 			p.parseWindowTime(name, text, filter.name == "dateTo")
-		case oneVisitorType:
-			if p.OneOf(name, []string{"new", "returning"}) != "" {
+		case oneText, oneVisitorType:
+			if filter.kind == oneText || p.OneOf(name, []string{"new", "returning"}) != "" {
 				p.request.Filters.Texts = append(p.request.Filters.Texts, TextFilter{filter.name, text})
 			}
-		case oneText:
-			p.request.Filters.Texts = append(p.request.Filters.Texts, TextFilter{filter.name, text})
 		case oneAmount:
 			p.parseGoalValue(name, text)
 		case oneDeviation:

@@ -59,7 +59,7 @@ type NamedShare struct {
 // insert, and returns the changes. Resources that the file does not name remain,
 // unless file.Prune is set. The state of existing resources (active, dates) does not
 // change. If dryRun is true, ApplyFile changes nothing. If the file violates a
-// constraint, the error is of type Faults.
+// constraint, the error is a faults.List.
 func (c *Catalogue) ApplyFile(ctx context.Context, file File, dryRun bool) ([]Change, error) {
 	changes, _, err := c.ApplyToVersion(ctx, file, dryRun)
 	return changes, err
@@ -80,7 +80,7 @@ func (c *Catalogue) ApplyToVersion(ctx context.Context, file File, dryRun bool) 
 		if err != nil {
 			return nil, err
 		}
-		if err := file.validateAgainst(known); err != nil {
+		if err := file.validateAgainst(known).Err(); err != nil {
 			return nil, err
 		}
 		a := applier{now: now, author: authorOf(ctx), known: known, declares: &file, current: make(map[key]row, len(current)), named: map[key]bool{}, plans: plans}
@@ -152,7 +152,7 @@ func (a *applier) applyFile(file *File) {
 		account := &file.Accounts[i]
 		a.defineResource(account.ID, kindAccount, account.ID, account.Name, account)
 		for w := range account.Websites {
-			a.applyWebsite(account.ID, &account.Websites[w], givenIn(file.lines, fmt.Sprintf("accounts[%d].websites[%d]", i, w)))
+			a.applyWebsite(account.ID, &account.Websites[w], givenIn(file.read.lines, fmt.Sprintf("accounts[%d].websites[%d]", i, w)))
 		}
 		for h := range account.Webhooks {
 			a.applyWebhook(account.ID, &account.Webhooks[h])

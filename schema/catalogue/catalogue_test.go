@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/faults"
 	"lifthouse/schema/schematest"
 )
 
@@ -343,7 +344,7 @@ func TestReadErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var faults catalogue.Faults
+	var faults faults.List
 	if _, err := open(t).ApplyFile(t.Context(), file, false); !errors.As(err, &faults) {
 		t.Errorf("an empty file gives %v, want faults", err)
 	}

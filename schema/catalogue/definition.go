@@ -30,9 +30,7 @@ type File struct {
 	// (AccountResources.Version). nil: any version.
 	Replaces func(version uint64) bool `yaml:"-"`
 
-	faults  Faults         // of ReadYAML
-	missing []string       // paths of fields that misspelt names were probably meant to set
-	lines   map[string]int // by path
+	read tree // what ReadYAML found
 }
 
 // Account owns websites and tokens.

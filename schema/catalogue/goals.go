@@ -67,7 +67,7 @@ func (c *checker) checkGoals(path string, g *Goals, primary int64, metric string
 		return
 	}
 	if g.Primary != 0 && g.Primary != primary {
-		c.addFault(path+".primary", g.Primary, fmt.Sprintf("must equal primaryGoalId, %d, or be omitted", primary))
+		c.Add(path+".primary", g.Primary, fmt.Sprintf("must equal primaryGoalId, %d, or be omitted", primary))
 	}
 	type measured struct {
 		goal   int64
@@ -76,13 +76,13 @@ func (c *checker) checkGoals(path string, g *Goals, primary int64, metric string
 	taken := map[measured]string{{primary, cmp.Or(perVisitor[metric], metric)}: "the primary metric"}
 	one := func(at string, goal int64, metric, direction string) {
 		if goal < 1 {
-			c.addFault(at+".goalId", goal, "must be the id of a goal")
+			c.Add(at+".goalId", goal, "must be the id of a goal")
 		}
 		c.checkReference(at+".goalId", goal, known, "goal")
 		c.oneOf(at+".metric", metric, GoalMetrics)
 		c.oneOf(at+".direction", direction, []string{Up, Down})
 		if other, is := taken[measured{goal, metric}]; is {
-			c.addFault(at, fmt.Sprintf("%s of goal %d", metric, goal), "is also "+other)
+			c.Add(at, fmt.Sprintf("%s of goal %d", metric, goal), "is also "+other)
 		}
 		taken[measured{goal, metric}] = at
 	}
@@ -99,13 +99,13 @@ func (c *checker) checkGoals(path string, g *Goals, primary int64, metric string
 func (c *checker) checkMargins(at string, r *Guardrail) {
 	switch {
 	case r.Margin != 0 && r.AbsoluteMargin != 0:
-		c.addFault(at+".absoluteMargin", r.AbsoluteMargin, "must be omitted if margin is given")
+		c.Add(at+".absoluteMargin", r.AbsoluteMargin, "must be omitted if margin is given")
 	case r.Margin != 0 && !(r.Margin > 0 && r.Margin < 100):
-		c.addFault(at+".margin", r.Margin, "must be above 0 and below 100, in per cent, or be omitted")
+		c.Add(at+".margin", r.Margin, "must be above 0 and below 100, in per cent, or be omitted")
 	case r.AbsoluteMargin != 0 && !(r.AbsoluteMargin > 0):
-		c.addFault(at+".absoluteMargin", r.AbsoluteMargin, "must be above 0, or be omitted")
+		c.Add(at+".absoluteMargin", r.AbsoluteMargin, "must be above 0, or be omitted")
 	case r.Metric == defaultGoalMetric && r.AbsoluteMargin >= 1:
-		c.addFault(at+".absoluteMargin", r.AbsoluteMargin, "must be below 1: it is a fraction of the visitors")
+		c.Add(at+".absoluteMargin", r.AbsoluteMargin, "must be below 1: it is a fraction of the visitors")
 	}
 }
 
@@ -114,12 +114,12 @@ func (c *checker) checkShownTexts(path, hypothesis, owner string, tags []string)
 	c.checkText(path+".hypothesis", hypothesis, 0, maxHypothesis)
 	c.checkText(path+".owner", owner, 0, 255)
 	if len(tags) > maxTags {
-		c.addFault(path+".tags", len(tags), fmt.Sprintf("must have at most %d tags", maxTags))
+		c.Add(path+".tags", len(tags), fmt.Sprintf("must have at most %d tags", maxTags))
 	}
 	for i, tag := range tags {
 		c.checkText(fmt.Sprintf("%s.tags[%d]", path, i), tag, 1, maxTag)
 		if slices.Index(tags, tag) < i {
-			c.addFault(fmt.Sprintf("%s.tags[%d]", path, i), tag, "is not unique")
+			c.Add(fmt.Sprintf("%s.tags[%d]", path, i), tag, "is not unique")
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/faults"
 	"lifthouse/schema/schematest"
 )
 
@@ -124,7 +125,7 @@ func TestFaultsOfGoals(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.ApplyFile(t.Context(), file, false)
-	var faults catalogue.Faults
+	var faults faults.List
 	if !errors.As(err, &faults) {
 		t.Fatalf("error %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"lifthouse/schema"
+	"lifthouse/schema/faults"
 )
 
 // maxFile is the maximum size of a catalogue file in bytes. 500 campaigns with 20
@@ -15,26 +16,26 @@ import (
 const maxFile = 16 << 20
 
 // ReadYAML decodes a catalogue file. If the file has unknown fields, duplicate fields or
-// values of the wrong type, the error is of type Faults, and the returned file has the
+// values of the wrong type, the error is a faults.List, and the returned file has the
 // remaining fields. ApplyFile reports these faults together with those that it finds in
 // the rest.
 func ReadYAML(r io.Reader) (File, error) {
 	var file File
 	found, err := decodeYAML(r, &file)
-	file.faults, file.missing, file.lines = found.faults, found.missing, found.lines
+	file.read = *found
 	return file, err
 }
 
 // DecodeYAML decodes a YAML or JSON document into a struct. If the document has unknown
-// fields, duplicate fields or values of the wrong type, the error is of type Faults.
+// fields, duplicate fields or values of the wrong type, the error is a faults.List.
 func DecodeYAML(r io.Reader, into any) error {
 	_, err := decodeYAML(r, into)
 	return err
 }
 
-// decodeYAML is like DecodeYAML. After Faults, into has the remaining fields.
+// decodeYAML is like DecodeYAML. After faults, into has the remaining fields.
 func decodeYAML(r io.Reader, into any) (*tree, error) {
-	found := newTree()
+	found := &tree{lines: map[string]int{}, faults: faults.Collector{Most: maxFaults}}
 	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err == nil && len(text) > maxFile {
 		err = fmt.Errorf("the file is larger than %d MiB", maxFile>>20)
@@ -54,13 +55,10 @@ func decodeYAML(r io.Reader, into any) (*tree, error) {
 		err = body.Decode(into)
 	}
 	switch {
-	case err != nil && len(found.faults) == 0:
+	case err != nil && len(found.faults.List) == 0:
 		return found, fmt.Errorf("read YAML: %w", err)
 	case err != nil: // the rest alone cannot be decoded
 		target.SetZero()
 	}
-	if len(found.faults) > 0 {
-		return found, found.faults
-	}
-	return found, nil
+	return found, found.faults.List.Err()
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/faults"
 )
 
 func TestReadConvertsNoScalars(t *testing.T) {
@@ -118,7 +119,7 @@ func TestAllFaultsOfAFileAreReportedAtOnce(t *testing.T) {
           - 7
         widgets: {id: 7}
 `))
-	var faults catalogue.Faults
+	var faults faults.List
 	if !errors.As(err, &faults) {
 		t.Fatalf("error = %v, want faults", err)
 	}

@@ -60,10 +60,10 @@ func (c *checker) checkShare(t *Token, owned *AccountResources) {
 	kind, _, _ := strings.Cut(t.Shared.String(), " ")
 	view := owned.SharedView(t.Shared)
 	if len(view.Campaigns)+len(view.Widgets) != 1 || t.Shared.CampaignID != 0 && t.Shared.ExperimentID != 0 {
-		c.addFault(kind+"Id", t.Shared, fmt.Sprintf("must name one campaign, one widget, or one experiment of a widget, of account %d", t.AccountID))
+		c.Add(kind+"Id", t.Shared, fmt.Sprintf("must name one campaign, one widget, or one experiment of a widget, of account %d", t.AccountID))
 	}
 	if t.ExpiresAt == nil || t.ExpiresAt.After(t.CreatedAt.Add(MaxShareLifetime)) {
-		c.addFault("expires", "", fmt.Sprintf("must be at most %dd", MaxShareLifetime/(24*time.Hour)))
+		c.Add("expires", "", fmt.Sprintf("must be at most %dd", MaxShareLifetime/(24*time.Hour)))
 	}
 }
 

@@ -93,7 +93,7 @@ func RedactTokens(text string) string {
 }
 
 // CreateToken creates a token and returns its secret, which has 256 random bits
-// and is not stored. If fields of the token are invalid, the error is of type Faults.
+// and is not stored. If fields of the token are invalid, the error is a faults.List.
 func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token, error) {
 	random := make([]byte, 32)
 	if _, err := rand.Read(random); err != nil {
@@ -111,8 +111,8 @@ func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token
 		if err != nil {
 			return nil, err
 		}
-		if faults := token.validateFor(known.AccountResources(token.AccountID)); len(faults) > 0 {
-			return nil, faults
+		if err := token.validateFor(known.AccountResources(token.AccountID)); err != nil {
+			return nil, err
 		}
 		token.ID = 1
 		for _, r := range current {
@@ -130,19 +130,19 @@ func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token
 }
 
 // validateFor returns the faults of a new token of the account.
-func (t *Token) validateFor(owned *AccountResources) Faults {
+func (t *Token) validateFor(owned *AccountResources) error {
 	c := checker{}
 	if owned.ID == 0 {
-		c.addFault("accountId", t.AccountID, "the account does not exist: apply a catalogue with it first")
-		return c.faults
+		c.Add("accountId", t.AccountID, "the account does not exist: apply a catalogue with it first")
+		return c.List.Err()
 	}
 	c.checkText("name", t.Name, 0, 255)
 	if t.Shared != nil {
 		c.checkShare(t, owned)
-		return c.faults
+		return c.List.Err()
 	}
 	if len(t.Scopes) == 0 {
-		c.addFault("scopes", "", "must have at least one of "+strings.Join(Scopes, ", "))
+		c.Add("scopes", "", "must have at least one of "+strings.Join(Scopes, ", "))
 	}
 	for i, scope := range t.Scopes {
 		c.oneOf(fmt.Sprintf("scopes[%d]", i), string(scope), Scopes)
@@ -150,13 +150,13 @@ func (t *Token) validateFor(owned *AccountResources) Faults {
 	_, known := owned.Websites[t.WebsiteID]
 	switch ingests := slices.Contains(t.Scopes, ScopeIngest); {
 	case t.WebsiteID != 0 && !known:
-		c.addFault("websiteId", t.WebsiteID, fmt.Sprintf("account %d has no such website", t.AccountID))
+		c.Add("websiteId", t.WebsiteID, fmt.Sprintf("account %d has no such website", t.AccountID))
 	case ingests && (len(t.Scopes) > 1 || t.WebsiteID == 0):
-		c.addFault("scopes", ScopeIngest, "must be the only scope, and requires a website")
+		c.Add("scopes", ScopeIngest, "must be the only scope, and requires a website")
 	case t.WebsiteID != 0 && slices.Contains(t.Scopes, ScopeAdmin):
-		c.addFault("websiteId", t.WebsiteID, "must be omitted: the scope admin is for the whole account")
+		c.Add("websiteId", t.WebsiteID, "must be omitted: the scope admin is for the whole account")
 	}
-	return c.faults
+	return c.List.Err()
 }
 
 // RevokeToken revokes a token. It returns false if the account has no such token.

@@ -11,13 +11,14 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"lifthouse/schema"
+	"lifthouse/schema/faults"
 )
 
 // tree checks the nodes of a catalogue file against the types of its fields. It removes
 // the pairs with errors, so the rest can still be decoded and validated.
 type tree struct {
 	lines  map[string]int // by path
-	faults Faults
+	faults faults.Collector
 	// missing are the paths of fields that a misspelt name was probably meant to set.
 	missing []string
 }
@@ -25,12 +26,12 @@ type tree struct {
 // maxFaults is the maximum number of faults of a kind that are reported.
 const maxFaults = 1000
 
-func newTree() *tree { return &tree{lines: map[string]int{}} }
-
 func (t *tree) addFault(path string, node *yaml.Node, value, detail string) {
-	if len(t.faults) < maxFaults {
-		t.faults = append(t.faults, Fault{Path: path, Line: node.Line, Value: strings.TrimSpace(value), Detail: detail})
-	}
+	t.faults.Append(faults.Fault{Name: path, Line: node.Line, Value: strings.TrimSpace(value), Detail: detail})
+}
+
+func (t *tree) addField(path string, key *yaml.Node, detail string, values ...any) {
+	t.faults.Append(faults.Fault{Name: path, Line: key.Line, Detail: fmt.Sprintf(detail, values...), WithoutValue: true})
 }
 
 // checkNode checks a node against the type of its field. It returns false if the node cannot
@@ -108,12 +109,12 @@ func (t *tree) checkMapping(path string, node *yaml.Node, want reflect.Type) boo
 		of, known := fields[key.Value]
 		switch line, twice := given[key.Value]; {
 		case !known || key.Kind != yaml.ScalarNode:
-			if nearest := schema.NearestName(key.Value, names); nearest != "" {
+			if nearest := faults.NearestName(key.Value, names); nearest != "" {
 				misspelt = append(misspelt, nearest)
 			}
-			t.addFault(at, key, "", fmt.Sprintf("%s %q; %s", unknownPrefix, key.Value, schema.SuggestName(key.Value, names)))
+			t.addField(at, key, "%s %q; %s", faults.UnknownField, key.Value, faults.SuggestName(key.Value, names))
 		case twice:
-			t.addFault(at, key, "", fmt.Sprintf("%s; first in line %d", twicePrefix, line))
+			t.addField(at, key, "%s; first in line %d", faults.GivenTwice, line)
 		default:
 			given[key.Value] = key.Line
 			if t.checkNode(at, value, of.Type) && value.Tag != nullTag && (value.Kind != yaml.SequenceNode || len(value.Content) > 0) {
@@ -134,12 +135,6 @@ func (t *tree) checkMapping(path string, node *yaml.Node, want reflect.Type) boo
 	return true
 }
 
-// unknownPrefix and twicePrefix begin the details of faults about a field name.
-const (
-	unknownPrefix = "unknown field"
-	twicePrefix   = "given twice"
-)
-
 // fieldsOf returns the fields of a struct by their names in a file. The tag default has the value of an omitted field.
 func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 	fields := map[string]reflect.StructField{}
@@ -155,28 +150,32 @@ func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 	return fields
 }
 
-// independentFaults returns the faults that do not follow from earlier faults of the same file. A
-// fault follows from a field that could not be decoded.
-func (f Faults) independentFaults(earlier Faults, missing []string) Faults {
-	idWrong := slices.ContainsFunc(earlier, func(e Fault) bool { return strings.HasSuffix(e.Path, ".id") }) ||
-		slices.ContainsFunc(missing, func(path string) bool { return strings.HasSuffix(path, ".id") })
-	return slices.DeleteFunc(f, func(fault Fault) bool {
-		follows := func(path string) bool {
-			rest, within := strings.CutPrefix(fault.Path, path)
-			return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
+// independentFaults returns the faults of validation that do not follow from earlier faults of the same file. A fault
+// follows from a field that could not be decoded.
+func independentFaults(found, earlier faults.List, missing []string) faults.List {
+	idWrong := slices.ContainsFunc(missing, func(path string) bool { return strings.HasSuffix(path, ".id") })
+	missing = slices.Clip(missing)
+	for _, e := range earlier {
+		idWrong = idWrong || strings.HasSuffix(e.Name, ".id")
+		if !strings.HasPrefix(e.Detail, faults.GivenTwice) {
+			missing = append(missing, e.Name)
 		}
-		return idWrong && strings.HasPrefix(fault.Detail, noSuch) || slices.ContainsFunc(missing, follows) ||
-			slices.ContainsFunc(earlier, func(e Fault) bool { return !strings.HasPrefix(e.Detail, twicePrefix) && follows(e.Path) })
+	}
+	return slices.DeleteFunc(found, func(fault faults.Fault) bool {
+		return idWrong && strings.HasPrefix(fault.Detail, noSuch) || slices.ContainsFunc(missing, func(path string) bool {
+			rest, within := strings.CutPrefix(fault.Name, path)
+			return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
+		})
 	})
 }
 
-// setLines sets the line of each fault: the line of its path, or of the nearest enclosing
-// part.
-func (f Faults) setLines(lines map[string]int) {
-	for i := range f {
-		for path := f[i].Path; f[i].Line == 0 && path != ""; path = path[:max(0, strings.LastIndexAny(path, ".["))] {
-			f[i].Line = lines[path]
+// setLines sets the line of each fault: the line of its path, or of the nearest enclosing part.
+func setLines(found faults.List, lines map[string]int) {
+	for i := range found {
+		f := &found[i]
+		for path := f.Name; f.Line == 0 && path != ""; path = path[:max(0, strings.LastIndexAny(path, ".["))] {
+			f.Line = lines[path]
 		}
 	}
-	slices.SortStableFunc(f, func(a, b Fault) int { return cmp.Compare(a.Line, b.Line) })
+	slices.SortStableFunc(found, func(a, b faults.Fault) int { return cmp.Compare(a.Line, b.Line) })
 }

@@ -13,34 +13,8 @@ import (
 	"golang.org/x/text/currency"
 
 	"lifthouse/schema"
+	"lifthouse/schema/faults"
 )
-
-// Fault is an error in a catalogue file.
-type Fault struct {
-	Path   string // accounts[0].websites[0].campaigns[2].power
-	Line   int    // of the file; 0: unknown
-	Value  string // the invalid value
-	Detail string // what is allowed
-}
-
-// Faults are all the errors in a catalogue file.
-type Faults []Fault
-
-// Error returns the faults, one per line.
-func (f Faults) Error() string {
-	lines := make([]string, len(f))
-	for i, fault := range f {
-		if fault.Line > 0 {
-			lines[i] = fmt.Sprintf("line %d: ", fault.Line)
-		}
-		lines[i] += fault.Path + ": "
-		if fault.Value != "" || !strings.HasPrefix(fault.Detail, unknownPrefix) && !strings.HasPrefix(fault.Detail, twicePrefix) {
-			lines[i] += fmt.Sprintf("%q: ", fault.Value)
-		}
-		lines[i] += fault.Detail
-	}
-	return strings.Join(lines, "\n")
-}
 
 // CampaignTypes are the types of campaigns.
 var CampaignTypes = []string{
@@ -76,20 +50,20 @@ func validDomain(domain string) bool {
 	return !slices.ContainsFunc(strings.Split(domain, "."), func(label string) bool { return len(label) > 63 })
 }
 
-// validateAgainst returns nil or Faults. It checks all constraints of the API contract,
+// validateAgainst returns the faults of the file. It checks all constraints of the API contract,
 // and that ids are set and unique. Ids must not belong to another account or website.
 // References must name resources in the file or in the store.
-func (f *File) validateAgainst(known *Snapshot) error {
-	c := checker{known: known, prune: f.Prune}
+func (f *File) validateAgainst(known *Snapshot) faults.List {
+	c := checker{known: known, prune: f.Prune, Collector: faults.Collector{Most: maxFaults}}
 	if len(f.Accounts) == 0 {
-		c.addFault("accounts", "", "must have at least one account")
+		c.Add("accounts", "", "must have at least one account")
 	}
 	accounts, websites := ids{}, ids{}
 	for a := range f.Accounts {
 		account := &f.Accounts[a]
 		path := fmt.Sprintf("accounts[%d]", a)
 		if !f.mayChange(account.ID) { // faults about its resources would describe another account
-			c.addFault(path+".id", account.ID, fmt.Sprintf("must be %d: the request may change only this account", f.AccountID))
+			c.Add(path+".id", account.ID, fmt.Sprintf("must be %d: the request may change only this account", f.AccountID))
 			continue
 		}
 		c.checkID(path, account.ID, accounts)
@@ -99,51 +73,41 @@ func (f *File) validateAgainst(known *Snapshot) error {
 			at := fmt.Sprintf("%s.websites[%d]", path, w)
 			c.checkID(at, account.Websites[w].ID, websites)
 			if owner := known.ownerOf(account.Websites[w].ID); owner != 0 && owner != account.ID {
-				c.addFault(at+".id", account.Websites[w].ID, "belongs to another account; website ids are unique over all accounts")
+				c.Add(at+".id", account.Websites[w].ID, "belongs to another account; website ids are unique over all accounts")
 			}
 			c.checkWebsite(at, account.ID, &account.Websites[w], taken)
 		}
 		c.checkWebhooks(path, account.Webhooks)
 	}
-	faults := append(slices.Clone(f.faults), c.faults.independentFaults(f.faults, f.missing)...)
-	if len(faults) > 0 {
-		faults.setLines(f.lines)
-		return faults
-	}
-	return nil
+	found := append(slices.Clone(f.read.faults.List), independentFaults(c.List, f.read.faults.List, f.read.missing)...)
+	setLines(found, f.read.lines)
+	return found
 }
 
 type ids map[int64]bool
 
 type checker struct {
-	known  *Snapshot
-	prune  bool // resources that the file does not name are archived, so the file must not refer to them
-	faults Faults
-}
-
-func (c *checker) addFault(path string, value any, detail string) {
-	if len(c.faults) == maxFaults {
-		return
-	}
-	c.faults = append(c.faults, Fault{Path: path, Value: fmt.Sprint(value), Detail: detail})
+	known *Snapshot
+	prune bool // resources that the file does not name are archived, so the file must not refer to them
+	faults.Collector
 }
 
 func (c *checker) checkID(path string, id int64, taken ids) {
 	switch {
 	case id < 1:
-		c.addFault(path+".id", id, "must be an integer from 1")
+		c.Add(path+".id", id, "must be an integer from 1")
 	case taken[id]:
-		c.addFault(path+".id", id, "is not unique")
+		c.Add(path+".id", id, "is not unique")
 	}
 	taken[id] = true
 }
 
 func (c *checker) checkText(path, value string, minimum, maximum int) {
 	if n := utf8.RuneCountInString(value); n < minimum || n > maximum {
-		c.addFault(path, value, fmt.Sprintf("must have %d to %d characters, has %d", minimum, maximum, n))
+		c.Add(path, value, fmt.Sprintf("must have %d to %d characters, has %d", minimum, maximum, n))
 	}
 	if !utf8.ValidString(value) {
-		c.addFault(path, value, "must be UTF-8")
+		c.Add(path, value, "must be UTF-8")
 	}
 }
 
@@ -151,17 +115,24 @@ func (c *checker) checkName(path, name string) { c.checkText(path+".name", name,
 
 func (c *checker) checkRange(path string, value, minimum, maximum float64) {
 	if !(value >= minimum && value <= maximum) {
-		c.addFault(path, value, fmt.Sprintf("must be from %v to %v", minimum, maximum))
+		c.Add(path, value, fmt.Sprintf("must be from %v to %v", minimum, maximum))
 	}
 }
 
 func (c *checker) oneOf(path, value string, allowed []string) {
 	if !slices.Contains(allowed, value) {
-		detail := "must be one of " + strings.Join(allowed, ", ")
-		if nearest := schema.NearestName(value, allowed); nearest != "" {
+		detail := faults.OneOf(allowed...)
+		if nearest := faults.NearestName(value, allowed); nearest != "" {
 			detail += "; did you mean " + nearest + "?"
 		}
-		c.addFault(path, value, detail)
+		c.Add(path, value, detail)
+	}
+}
+
+// noneOrOneOf is like oneOf, and also accepts an empty value.
+func (c *checker) noneOrOneOf(path, value string, allowed []string) {
+	if value != "" {
+		c.oneOf(path, value, allowed)
 	}
 }
 
@@ -172,14 +143,15 @@ func (c *checker) checkReference(path string, id int64, known ids, kind string) 
 	if id == 0 || known[id] {
 		return
 	}
-	c.addFault(path, id, noSuch+kind+"; it has "+listIDs(slices.Sorted(maps.Keys(known))))
+	c.Add(path, id, noSuch+kind+"; it has "+listIDs(slices.Sorted(maps.Keys(known))))
 }
 
-// checkOwner rejects an id that belongs to another website of the account, because the
-// events of the resource cannot move.
-func (c *checker) checkOwner(path string, id, website, wants int64) {
+// checkResource also rejects an id that belongs to another website of the account, because the events of the resource
+// cannot move. website is that of the store, or 0.
+func (c *checker) checkResource(path string, id int64, taken ids, website, wants int64) {
+	c.checkID(path, id, taken)
 	if website != 0 && website != wants {
-		c.addFault(path+".id", id, fmt.Sprintf("belongs to website %d; a resource cannot move", website))
+		c.Add(path+".id", id, fmt.Sprintf("belongs to website %d; a resource cannot move", website))
 	}
 }
 
@@ -189,18 +161,18 @@ func (c *checker) checkDates(path string, initial Initial) {
 		given *Date
 	}{{"createDate", initial.CreateDate}, {"startDate", initial.StartDate}, {"endDate", initial.EndDate}} {
 		if date.given != nil && !schema.IsStorable(date.given.Time) {
-			c.addFault(path+"."+date.field, date.given.Format(time.RFC3339), "must be in a year from 1970 to 2199")
+			c.Add(path+"."+date.field, date.given.Format(time.RFC3339), "must be in a year from 1970 to 2199")
 		}
 	}
 	if start, end := initial.StartDate, initial.EndDate; start != nil && end != nil && end.Before(start.Time) {
-		c.addFault(path+".endDate", end.Format(time.RFC3339), "must not be before startDate, "+start.Format(time.RFC3339))
+		c.Add(path+".endDate", end.Format(time.RFC3339), "must not be before startDate, "+start.Format(time.RFC3339))
 	}
 }
 
 func (c *checker) checkWebsite(path string, account int64, site *Website, taken map[string]ids) {
 	owner := c.known.AccountResources(account)
 	if !validDomain(site.Domain) {
-		c.addFault(path+".domain", site.Domain, "must be a lower-case domain name such as shop.example.com")
+		c.Add(path+".domain", site.Domain, "must be a lower-case domain name such as shop.example.com")
 	}
 	c.checkLocale(path, site)
 	goals, targets := ids{}, ids{}
@@ -214,29 +186,25 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 	}
 	for i, goal := range site.Goals {
 		at := fmt.Sprintf("%s.goals[%d]", path, i)
-		c.checkID(at, goal.ID, taken["goal"])
-		c.checkOwner(at, goal.ID, owner.Goals[goal.ID].WebsiteID, site.ID)
+		c.checkResource(at, goal.ID, taken["goal"], owner.Goals[goal.ID].WebsiteID, site.ID)
 		c.checkName(at, goal.Name)
 		goals[goal.ID] = true
 	}
 	for i, target := range site.Targets {
 		at := fmt.Sprintf("%s.targets[%d]", path, i)
-		c.checkID(at, target.ID, taken["target"])
-		c.checkOwner(at, target.ID, owner.Targets[target.ID].WebsiteID, site.ID)
+		c.checkResource(at, target.ID, taken["target"], owner.Targets[target.ID].WebsiteID, site.ID)
 		c.checkName(at, target.Name)
 		c.checkDates(at, Initial{CreateDate: target.CreateDate})
 		targets[target.ID] = true
 	}
 	for i := range site.Campaigns {
 		at := fmt.Sprintf("%s.campaigns[%d]", path, i)
-		c.checkID(at, site.Campaigns[i].ID, taken["campaign"])
-		c.checkOwner(at, site.Campaigns[i].ID, owner.Campaigns[site.Campaigns[i].ID].WebsiteID, site.ID)
+		c.checkResource(at, site.Campaigns[i].ID, taken["campaign"], owner.Campaigns[site.Campaigns[i].ID].WebsiteID, site.ID)
 		c.checkCampaign(at, &site.Campaigns[i], goals, targets)
 	}
 	for i := range site.Widgets {
 		at := fmt.Sprintf("%s.widgets[%d]", path, i)
-		c.checkID(at, site.Widgets[i].ID, taken["widget"])
-		c.checkOwner(at, site.Widgets[i].ID, owner.Widgets[site.Widgets[i].ID].WebsiteID, site.ID)
+		c.checkResource(at, site.Widgets[i].ID, taken["widget"], owner.Widgets[site.Widgets[i].ID].WebsiteID, site.ID)
 		c.checkWidget(at, &site.Widgets[i], goals)
 	}
 }
@@ -245,12 +213,12 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 func (c *checker) checkLocale(path string, site *Website) {
 	if site.Currency != "" {
 		if _, err := currency.ParseISO(site.Currency); err != nil || site.Currency != strings.ToUpper(site.Currency) {
-			c.addFault(path+".currency", site.Currency, "must be a currency code of ISO 4217 such as EUR, or be omitted")
+			c.Add(path+".currency", site.Currency, "must be a currency code of ISO 4217 such as EUR, or be omitted")
 		}
 	}
 	if site.Timezone != "" {
 		if _, err := time.LoadLocation(site.Timezone); err != nil || site.Timezone == "Local" {
-			c.addFault(path+".timezone", site.Timezone, "must be a time zone of the IANA database such as Europe/Berlin, or be omitted")
+			c.Add(path+".timezone", site.Timezone, "must be a time zone of the IANA database such as Europe/Berlin, or be omitted")
 		}
 	}
 }
@@ -266,21 +234,15 @@ func (c *checker) checkCampaign(path string, campaign *Campaign, goals, targets 
 	c.oneOf(path+".methodology", campaign.Methodology, []string{Frequentist, Bayesian})
 	c.checkRange(path+".power", float64(campaign.Power), 60, 99)
 	c.checkRange(path+".mde", campaign.MDE, 1, 100)
-	if campaign.PrimaryMetric != "" {
-		c.oneOf(path+".primaryMetric", campaign.PrimaryMetric, GoalMetrics)
-	}
+	c.noneOrOneOf(path+".primaryMetric", campaign.PrimaryMetric, GoalMetrics)
 	c.lookPlan(path, &campaign.LookPlan)
 	c.checkPrior(path, campaign)
-	if campaign.MultipleExposures != "" {
-		c.oneOf(path+".multipleExposures", campaign.MultipleExposures, []string{ExcludeMultiExposed, FirstVariation})
-	}
+	c.noneOrOneOf(path+".multipleExposures", campaign.MultipleExposures, []string{ExcludeMultiExposed, FirstVariation})
 	c.checkReference(path+".primaryGoalId", campaign.PrimaryGoalID, goals, "goal")
 	c.checkReference(path+".targetId", campaign.TargetID, targets, "target")
 	c.checkGoals(path+".goals", campaign.Goals, campaign.PrimaryGoalID, cmp.Or(campaign.PrimaryMetric, defaultGoalMetric), goals)
 	c.minDays(path, campaign.MinDays)
-	if campaign.AutoStop != "" {
-		c.oneOf(path+".autoStop", campaign.AutoStop, AutoStops)
-	}
+	c.noneOrOneOf(path+".autoStop", campaign.AutoStop, AutoStops)
 	c.checkShownTexts(path, campaign.Hypothesis, campaign.Owner, campaign.Tags)
 	c.checkDates(path, campaign.Initial)
 	taken := ids{}
@@ -298,13 +260,13 @@ func (c *checker) lookPlan(path string, p *LookPlan) {
 		c.checkRange(path+".plannedDays", float64(p.PlannedDays), 1, 730)
 	}
 	if p.PlannedVisitors < 0 {
-		c.addFault(path+".plannedVisitors", p.PlannedVisitors, "must be an integer from 1, or 0 for none")
+		c.Add(path+".plannedVisitors", p.PlannedVisitors, "must be an integer from 1, or 0 for none")
 	}
 	if p.Maturity != nil {
 		c.checkRange(path+".maturity", float64(*p.Maturity), 0, 168)
 	}
 	if p.EquivalenceMargin != 0 && !(p.EquivalenceMargin > 0 && p.EquivalenceMargin < 100) {
-		c.addFault(path+".equivalenceMargin", p.EquivalenceMargin, "must be above 0 and below 100, in per cent, or be omitted")
+		c.Add(path+".equivalenceMargin", p.EquivalenceMargin, "must be above 0 and below 100, in per cent, or be omitted")
 	}
 }
 
@@ -313,7 +275,7 @@ func (c *checker) checkPrior(path string, campaign *Campaign) {
 	switch {
 	case p == nil:
 	case campaign.Methodology != Bayesian:
-		c.addFault(path+".prior", p.String(), "must be omitted unless methodology is bayesian")
+		c.Add(path+".prior", p.String(), "must be omitted unless methodology is bayesian")
 	case !p.Flat:
 		c.checkRange(path+".prior.mean", p.Mean, -90, 1000)
 		c.checkRange(path+".prior.standardDeviation", p.StandardDeviation, 0.1, 1000)
@@ -344,9 +306,7 @@ func (c *checker) checkWidget(path string, widget *Widget, goals ids) {
 		c.checkID(at, experiment.ID, experiments)
 		c.checkText(at+".name", experiment.Name, 0, 255)
 		c.checkRange(at+".controlShare", float64(experiment.ControlShare), 0, 100)
-		if experiment.PrimaryMetric != "" {
-			c.oneOf(at+".primaryMetric", experiment.PrimaryMetric, ExperimentMetrics)
-		}
+		c.noneOrOneOf(at+".primaryMetric", experiment.PrimaryMetric, ExperimentMetrics)
 		c.checkDates(at, Initial{CreateDate: experiment.CreateDate, StartDate: experiment.StartDate, EndDate: experiment.EndDate})
 		taken := ids{}
 		for j, v := range experiment.Variations {

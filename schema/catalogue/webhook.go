@@ -79,29 +79,29 @@ const (
 
 func (c *checker) checkWebhooks(path string, hooks []Webhook) {
 	if len(hooks) > maxWebhooks {
-		c.addFault(path+".webhooks", len(hooks), fmt.Sprintf("must have at most %d webhooks", maxWebhooks))
+		c.Add(path+".webhooks", len(hooks), fmt.Sprintf("must have at most %d webhooks", maxWebhooks))
 	}
 	taken := ids{}
 	for i := range hooks {
 		hook, at := &hooks[i], fmt.Sprintf("%s.webhooks[%d]", path, i)
 		c.checkID(at, hook.ID, taken)
 		if u, err := url.Parse(hook.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" || len(hook.URL) > maxURL {
-			c.addFault(at+".url", hook.URL, fmt.Sprintf("must be an http:// or https:// URL of at most %d bytes, without a user and a fragment", maxURL))
+			c.Add(at+".url", hook.URL, fmt.Sprintf("must be an http:// or https:// URL of at most %d bytes, without a user and a fragment", maxURL))
 		}
 		for j, event := range hook.Events {
 			c.oneOf(fmt.Sprintf("%s.events[%d]", at, j), event, WebhookEvents)
 			if slices.Index(hook.Events, event) < j {
-				c.addFault(fmt.Sprintf("%s.events[%d]", at, j), event, "is not unique")
+				c.Add(fmt.Sprintf("%s.events[%d]", at, j), event, "is not unique")
 			}
 		}
 		c.oneOf(at+".format", hook.Format, WebhookFormats)
 		switch {
 		case hook.Format == FormatSlack && hook.SecretFile != "":
-			c.addFault(at+".secretFile", hook.SecretFile, "must be omitted: messages to Slack are not signed")
+			c.Add(at+".secretFile", hook.SecretFile, "must be omitted: messages to Slack are not signed")
 		case hook.Format == FormatStandard && hook.SecretFile == "":
-			c.addFault(at+".secretFile", "", "is required: the path on the server of a file with the key that signs the messages, such as from: echo whsec_$(openssl rand -base64 24)")
+			c.Add(at+".secretFile", "", "is required: the path on the server of a file with the key that signs the messages, such as from: echo whsec_$(openssl rand -base64 24)")
 		case hook.SecretFile != "" && (!filepath.IsAbs(hook.SecretFile) || strings.ContainsRune(hook.SecretFile, 0)):
-			c.addFault(at+".secretFile", hook.SecretFile, "must be an absolute path")
+			c.Add(at+".secretFile", hook.SecretFile, "must be an absolute path")
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"lifthouse/schema"
+	"lifthouse/schema/faults"
 )
 
 // maxText is the maximum size of every string of an event, in bytes.
@@ -16,9 +17,9 @@ const maxText = 512
 
 // builder builds rows from the fields of an event and collects the errors.
 type builder struct {
-	in     *fields
-	times  Times
-	faults []string
+	in    *fields
+	times Times
+	faults.Collector
 }
 
 // buildRows validates the fields of an event and appends one row per exposure. The
@@ -28,27 +29,22 @@ func buildRows(rows []schema.Event, in *fields, fallbackID string, times Times) 
 	b := builder{in: in, times: times}
 	event := b.buildEvent(fallbackID)
 	built := b.appendRows(rows, &event)
-	if len(b.faults) > 0 {
-		return rows, fmt.Errorf("%s", strings.Join(b.faults, "; "))
+	if len(b.List) > 0 {
+		return rows, errors.New(b.List.Join("; "))
 	}
 	return built, nil
 }
 
 func (b *builder) addFault(name, value, detail string) {
 	if value == "" {
-		b.faults = append(b.faults, fmt.Sprintf("%s: missing: %s", name, detail))
+		b.AddField(name, "missing: %s", detail)
 		return
 	}
-	b.faults = append(b.faults, fmt.Sprintf("%s: %q: %s", name, clipText(value), detail))
+	b.Add(name, clipText(value), detail)
 }
 
 // clipText returns the beginning of a text for an error message.
-func clipText(text string) string {
-	if len(text) > 64 {
-		return strings.ToValidUTF8(text[:64], "�") + "…"
-	}
-	return text
-}
+func clipText(text string) string { return faults.Clip(text, 64) }
 
 func (b *builder) buildEvent(fallbackID string) schema.Event {
 	id := b.textField(fieldEventID)

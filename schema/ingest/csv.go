@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"lifthouse/schema/faults"
 )
 
 type csvLines struct {
@@ -68,7 +70,7 @@ func headerMapper(header []string) (*mapper, error) {
 	m := &Mapping{Fields: map[string]Source{}, Events: []EventMapping{{}}}
 	for _, column := range header {
 		if _, known := fieldByName(column); !known {
-			return nil, fmt.Errorf("column %q is not a field of an event: must be one of %s; for other names use a mapping file", column, strings.Join(fieldNames[:], ", "))
+			return nil, fmt.Errorf("column %q is not a field of an event: %s; for other names use a mapping file", column, faults.OneOf(fieldNames[:]...))
 		}
 		m.Fields[column] = Source{Column: column}
 	}

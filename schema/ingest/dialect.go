@@ -66,16 +66,11 @@ func firstLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// knownEncoding returns an error unless the name is empty or that of an encoding of the
-// WHATWG encoding standard, such as latin1, windows-1252 or utf-16le.
-func knownEncoding(name string) error {
-	if name == "" {
-		return nil
-	}
-	if _, err := htmlindex.Get(name); err != nil {
-		return fmt.Errorf("encoding %q: must be a name such as utf-8, latin1, windows-1252 or utf-16le", name)
-	}
-	return nil
+// isEncoding reports whether the name is empty or that of an encoding of the WHATWG encoding standard, such as latin1,
+// windows-1252 or utf-16le.
+func isEncoding(name string) bool {
+	_, err := htmlindex.Get(name)
+	return name == "" || err == nil
 }
 
 var utf16Marks = [][]byte{{0xff, 0xfe}, {0xfe, 0xff}}

@@ -50,7 +50,7 @@ func (w *Writer) DropSubjects(ctx context.Context, subjects []schema.Subject) er
 			return fmt.Errorf("list the experiments of subjects: %w", err)
 		}
 		all = append(all, subjects...) // even if the events were deleted before
-		if err := w.conn.Exec(ctx, dropEvents, namedSubjects(subjects)...); err != nil {
+		if err := schema.DeleteEvents(ctx, w.conn, dropEvents, namedSubjects(subjects)...); err != nil {
 			return fmt.Errorf("drop subjects: %w", err)
 		}
 		return w.facts.DropSubjects(ctx, all)

@@ -81,17 +81,15 @@ func (w *Writer) ForgetVisitors(ctx context.Context, visitors []string, websites
 		}
 		found = erasedOf(stored)
 		of := namedVisitors(visitors, websites)
-		for _, deletion := range []struct {
-			statement string
-			params    []any
-		}{
-			{forgetInbox, of},
-			{forgetRejects, []any{clickhouse.Named("visitors", visitorSpellings(visitors)), clickhouse.Named("website_ids", websites)}},
-			{forget, of},
-		} {
-			if err := w.conn.Exec(ctx, deletion.statement, deletion.params...); err != nil {
-				return fmt.Errorf("erase visitors: %w", err)
-			}
+		err = w.conn.Exec(ctx, forgetInbox, of...)
+		if err == nil {
+			err = w.conn.Exec(ctx, forgetRejects, clickhouse.Named("visitors", visitorSpellings(visitors)), clickhouse.Named("website_ids", websites))
+		}
+		if err == nil {
+			err = schema.DeleteEvents(ctx, w.conn, forget, of...)
+		}
+		if err != nil {
+			return fmt.Errorf("erase visitors: %w", err)
 		}
 		return w.eraseFacts(ctx, visitors, websites, stored)
 	})

@@ -15,17 +15,14 @@ const (
 	formatUnixMicroseconds = "unixMicroseconds"
 )
 
-// checkFormat returns an error unless the format is that of a time with a year.
-func checkFormat(format string) error {
+// isFormat reports whether the format is that of a time with a year, or empty.
+func isFormat(format string) bool {
 	switch format {
 	case "", formatUnix, formatUnixMilliseconds, formatUnixMicroseconds:
-		return nil
+		return true
 	}
 	one := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
-	if one.Format(format) == one.AddDate(1, 0, 0).Format(format) {
-		return fmt.Errorf("format %q: must be unix, unixMilliseconds, unixMicroseconds or a Go layout with a year, such as 2006-01-02 15:04:05", format)
-	}
-	return nil
+	return one.Format(format) != one.AddDate(1, 0, 0).Format(format)
 }
 
 // toUnixMilliseconds converts a time in the format to Unix milliseconds, rounded down. zone

@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -13,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"lifthouse/schema"
+	"lifthouse/schema/faults"
 )
 
 // Mapping defines how the columns of a file, or the keys of its JSON lines, are
@@ -129,68 +129,66 @@ func ReadMapping(r io.Reader) (*Mapping, error) {
 }
 
 func (m *Mapping) checkFields() error {
-	var faults []error
+	var found faults.Collector
 	if m.Format != "" && m.Format != formatCSV && m.Format != formatNDJSON && m.Format != formatParquet {
-		faults = append(faults, fmt.Errorf("format %q: must be csv, ndjson or parquet", m.Format))
+		found.AddField(fmt.Sprintf("format %q", m.Format), "must be csv, ndjson or parquet")
 	}
 	if len([]rune(m.Separator)) > 1 {
-		faults = append(faults, fmt.Errorf("separator %q: must be one character", m.Separator))
+		found.AddField(fmt.Sprintf("separator %q", m.Separator), "must be one character")
 	}
 	if m.Decimal != "" && m.Decimal != decimalPoint && m.Decimal != decimalComma {
-		faults = append(faults, fmt.Errorf("decimal %q: must be . or ,", m.Decimal))
+		found.AddField(fmt.Sprintf("decimal %q", m.Decimal), "must be . or ,")
 	}
-	if err := knownEncoding(m.Encoding); err != nil {
-		faults = append(faults, err)
+	if !isEncoding(m.Encoding) {
+		found.AddField(fmt.Sprintf("encoding %q", m.Encoding), "must be a name such as utf-8, latin1, windows-1252 or utf-16le")
 	}
-	faults = append(faults, checkSources("fields", m.Fields)...)
+	checkSources(&found, "fields", m.Fields)
 	if _, shared := m.Fields[fieldNames[fieldEventID]]; shared && len(m.Events) > 1 {
-		faults = append(faults, fmt.Errorf("fields.eventId: the %d events of a line would have the same id and count once: set eventId in the fields of each event, or not at all", len(m.Events)))
+		found.AddField("fields.eventId", "the %d events of a line would have the same id and count once: set eventId in the fields of each event, or not at all", len(m.Events))
 	}
 	for i, event := range m.Events {
 		at := fmt.Sprintf("events[%d]", i)
-		faults = append(faults, checkSources(at+".fields", event.Fields)...)
+		checkSources(&found, at+".fields", event.Fields)
 		for _, w := range event.When {
 			if w.Column == "" || count(w.Equals != nil, w.Not != nil, w.Above != nil) != 1 {
-				faults = append(faults, fmt.Errorf("%s.when: must have column and one of equals, not, above, or be a list of such conditions", at))
+				found.AddField(at+".when", "must have column and one of equals, not, above, or be a list of such conditions")
 			}
 		}
 	}
-	if len(faults) > 0 {
-		return fmt.Errorf("mapping: %w", errors.Join(faults...))
+	if err := found.List.Err(); err != nil {
+		return fmt.Errorf("mapping: %w", err)
 	}
 	return nil
 }
 
-func checkSources(path string, sources map[string]Source) []error {
-	var faults []error
+func checkSources(found *faults.Collector, path string, sources map[string]Source) {
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		s, at := sources[name], path+"."+name
 		if _, known := fieldByName(name); !known {
-			faults = append(faults, fmt.Errorf("%s: unknown field; must be one of %v", at, fieldNames))
+			found.AddField(at, "%s; must be one of %v", faults.UnknownField, fieldNames)
 		}
 		if count(s.Column != "", s.Value != "", s.RowNumber) != 1 {
-			faults = append(faults, fmt.Errorf("%s: must have one of column, value, rowNumber", at))
+			found.AddField(at, "must have one of column, value, rowNumber")
 		}
 		if s.Default != nil && s.Column == "" {
-			faults = append(faults, fmt.Errorf("%s.default: requires a column", at))
+			found.AddField(at+".default", "requires a column")
 		}
 		if s.Column == "" && (s.Map != nil || s.Format != "") {
-			faults = append(faults, fmt.Errorf("%s: map and format require a column", at))
+			found.AddField(at, "map and format require a column")
 		}
-		if err := checkFormat(s.Format); err != nil {
-			faults = append(faults, fmt.Errorf("%s.%w", at, err))
+		if !isFormat(s.Format) {
+			found.AddField(fmt.Sprintf("%s.format %q", at, s.Format), "must be unix, unixMilliseconds, unixMicroseconds or a Go layout with a year, such as 2006-01-02 15:04:05")
 		}
 		if (s.Format != "" || s.Zone != "") && name != fieldNames[fieldTime] {
-			faults = append(faults, fmt.Errorf("%s: format and zone are only allowed for time", at))
+			found.AddField(at, "format and zone are only allowed for time")
 		}
 		if _, err := time.LoadLocation(s.Zone); err != nil {
-			faults = append(faults, fmt.Errorf("%s.zone %q: must be a name such as Europe/Paris", at, s.Zone))
+			found.AddField(fmt.Sprintf("%s.zone %q", at, s.Zone), "must be a name such as Europe/Paris")
 		}
 		if l := s.Lookup; l != nil && (l.File == "" || l.Key == "" || l.Column == "" || s.Column == "") {
-			faults = append(faults, fmt.Errorf("%s.lookup: must have file, key and column, and requires a column to look up", at))
+			found.AddField(at+".lookup", "must have file, key and column, and requires a column to look up")
 		}
 	}
-	return faults
 }
 
 func count(conditions ...bool) int {

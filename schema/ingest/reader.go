@@ -17,6 +17,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/valyala/fastjson"
+
+	"lifthouse/schema/faults"
 )
 
 // The formats of a file.
@@ -321,10 +323,10 @@ const maxExposures = 100
 // names all fields that are unknown, duplicate or of the wrong type.
 func (r *jsonReader) readFields(object *fastjson.Object) (fields, error) {
 	var f fields
-	var faults []string
+	var found faults.Collector
 	var seen [fieldCount + 1]bool // the last element is for exposures
 	object.Visit(func(key []byte, v *fastjson.Value) {
-		if len(faults) >= maxFaults {
+		if len(found.List) == maxFaults {
 			return
 		}
 		at, known := fieldsByName[string(key)]
@@ -333,18 +335,18 @@ func (r *jsonReader) readFields(object *fastjson.Object) (fields, error) {
 		}
 		switch {
 		case !known:
-			faults = append(faults, fmt.Sprintf("%s: unknown field; must be one of %s, %s", clipText(string(key)), strings.Join(fieldNames[:], ", "), exposuresName))
+			found.AddField(clipText(string(key)), "%s; %s", faults.UnknownField, faults.OneOf(append(fieldNames[:], exposuresName)...))
 		case seen[at]:
-			faults = append(faults, clipText(string(key))+": given twice")
+			found.AddField(clipText(string(key)), faults.GivenTwice)
 		default:
 			seen[at] = true
 			if err := r.setField(&f, at, v); err != nil {
-				faults = append(faults, fmt.Sprintf("%s: %v", key, err))
+				found.AddField(string(key), "%v", err)
 			}
 		}
 	})
-	if len(faults) > 0 {
-		return f, errors.New(strings.Join(faults, "; "))
+	if len(found.List) > 0 {
+		return f, errors.New(found.List.Join("; "))
 	}
 	return f, nil
 }
@@ -378,7 +380,7 @@ func (r *jsonReader) readExposures(v *fastjson.Value) ([]exposure, error) {
 				return
 			}
 			if seen[string(key)] {
-				err = fmt.Errorf("%s: given twice", clipText(string(key)))
+				err = fmt.Errorf("%s: %s", clipText(string(key)), faults.GivenTwice)
 				return
 			}
 			seen[string(key)] = true
@@ -396,7 +398,7 @@ func (r *jsonReader) readExposures(v *fastjson.Value) ([]exposure, error) {
 			case "variationId":
 				list[i].variationID = text
 			default:
-				err = fmt.Errorf("unknown field %q", clipText(string(key)))
+				err = fmt.Errorf("%s %q", faults.UnknownField, clipText(string(key)))
 			}
 		})
 		if err != nil {

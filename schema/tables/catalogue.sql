@@ -3,7 +3,7 @@
 -- campaign and changing its text never overwrite each other. The highest version of an (account, kind, id, facet)
 -- counts.
 -- The writer is part of the key, which keeps rows of two writers with the same version: each writer must see the race.
-CREATE TABLE IF NOT EXISTS catalogue
+CREATE TABLE IF NOT EXISTS catalogue{{.On}}
 (
     account_id Int64                                          COMMENT 'owner; an account row carries its own id',
     kind       LowCardinality(String)                         COMMENT 'account, token, website, goal, target, campaign, widget or webhook',
@@ -16,5 +16,5 @@ CREATE TABLE IF NOT EXISTS catalogue
     writer     String                                         COMMENT 'process that wrote the row',
     changed_by String                                         COMMENT 'token or command'
 )
-ENGINE = ReplacingMergeTree(version)
+ENGINE = {{.Replicated}}ReplacingMergeTree({{with .All}}{{.}}, {{end}}version)
 ORDER BY (account_id, kind, id, facet, writer)

@@ -1,6 +1,6 @@
 -- The attempts to deliver messages to webhooks, and the requests of people to deliver a message again. The last row of a
 -- message and a webhook is its state. Without rows, the message waits for its first attempt.
-CREATE TABLE IF NOT EXISTS deliveries
+CREATE TABLE IF NOT EXISTS deliveries{{.On}}
 (
     account_id   Int64,
     webhook_id   Int64,
@@ -10,5 +10,5 @@ CREATE TABLE IF NOT EXISTS deliveries
     status       UInt16 COMMENT 'HTTP status of the response; 0: no response',
     detail       String COMMENT 'why the attempt failed, or who requested it'
 )
-ENGINE = MergeTree
+ENGINE = {{.Replicated}}MergeTree{{with .All}}({{.}}){{end}}
 ORDER BY (account_id, webhook_id, message_id, attempted_at)

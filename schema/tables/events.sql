@@ -8,7 +8,7 @@
 -- copy.
 -- No partitions: the rows of a visitor are in few parts, and a late event is not in a part of its own.
 -- index_granularity: a refresh reads a few dozen rows around a visitor.
-CREATE TABLE IF NOT EXISTS events
+CREATE TABLE IF NOT EXISTS events{{.Local}}{{.On}}
 (
     website_id       Int64,
     visitor_id       UInt64                 COMMENT 'xxHash64 of the visitor as sent',
@@ -46,6 +46,9 @@ CREATE TABLE IF NOT EXISTS events
             first_visit_page, visitor_type), 65535) CODEC(Delta, ZSTD(1)),
     INDEX ingested_at ingested_at TYPE minmax GRANULARITY 1
 )
-ENGINE = ReplacingMergeTree(version)
+ENGINE = {{.Replicated}}ReplacingMergeTree({{with .Shard}}{{.}}, {{end}}version)
 ORDER BY (website_id, visitor_id, subject, subject_id, experiment_id, event_id)
-SETTINGS index_granularity = 512
+SETTINGS index_granularity = 512{{if .Cluster}}, replicated_deduplication_window = 1000;
+
+CREATE TABLE IF NOT EXISTS events{{.On}} AS events_local
+ENGINE = Distributed({{.Cluster}}, currentDatabase(), 'events_local', visitor_id){{end}}

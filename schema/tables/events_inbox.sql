@@ -6,7 +6,7 @@
 -- No ORDER BY: rows are read in the order of arrival, and the first row of an identity counts.
 -- Whole parts are dropped, so parts must not be merged before. Merges begin only if so many parts accumulate that
 -- apparently no process moves them.
-CREATE TABLE IF NOT EXISTS events_inbox
+CREATE TABLE IF NOT EXISTS events_inbox{{.On}}
 (
     website_id       Int64                 COMMENT 'has to be in the catalogue',
     event_id         String                COMMENT 'as sent; where empty, each row is an event of its own, also one that is inserted twice',
@@ -38,6 +38,6 @@ CREATE TABLE IF NOT EXISTS events_inbox
     visitor_type     String                COMMENT 'new, returning or empty',
     row_id           UUID MATERIALIZED generateUUIDv4() COMMENT 'ours: the id of an event without one, the same however often the row is moved'
 )
-ENGINE = MergeTree
+ENGINE = {{.Replicated}}MergeTree{{with .All}}({{.}}){{end}}
 ORDER BY tuple()
 SETTINGS min_parts_to_merge_at_once = 500, max_parts_to_merge_at_once = 1000, parts_to_delay_insert = 5000, parts_to_throw_insert = 10000

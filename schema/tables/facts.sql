@@ -21,7 +21,7 @@
 -- ORDER BY: attributes with few values come first, so a report with filters reads few granules. An attribute that
 -- depends on another follows it, so columns compress well. Twins have equal keys, and different rows have different
 -- keys.
-CREATE TABLE IF NOT EXISTS facts
+CREATE TABLE IF NOT EXISTS facts{{.Local}}{{.On}}
 (
     section            UInt64                  COMMENT 'grain · 2^60 + hash of website, subject and experiment, see facts.SectionOf',
     website_id         Int64,
@@ -71,8 +71,11 @@ CREATE TABLE IF NOT EXISTS facts
     extra_value_before Int64,
     sums               Array(Int128)           COMMENT 'of a cell: fold.Sums; then fold.Extent'
 )
-ENGINE = CollapsingMergeTree(sign)
+ENGINE = {{.Replicated}}CollapsingMergeTree({{with .Shard}}{{.}}, {{end}}sign)
 PRIMARY KEY (section, goal_id, device, country, os, region, city)
 ORDER BY (section, goal_id, device, country, os, region, city, browser, channel,
     first_time, visitor_id, since_ms, number)
-SETTINGS index_granularity = 2048, non_replicated_deduplication_window = 10000
+SETTINGS index_granularity = 2048, non_replicated_deduplication_window = 10000{{if .Cluster}}, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
+
+CREATE TABLE IF NOT EXISTS facts{{.On}} AS facts_local
+ENGINE = Distributed({{.Cluster}}, currentDatabase(), 'facts_local', visitor_id){{end}}

@@ -1,6 +1,6 @@
 -- One row per look of a declared question at a variation, with the figures at the time of the look. A row is written
 -- once and never changed. Two servers may write the same look; the first row counts.
-CREATE TABLE IF NOT EXISTS looks
+CREATE TABLE IF NOT EXISTS looks{{.On}}
 (
     website_id    Int64,
     subject       LowCardinality(String)  COMMENT 'campaign or widget',
@@ -15,5 +15,5 @@ CREATE TABLE IF NOT EXISTS looks
     body          String                  COMMENT 'JSON: counts, critical value, z, p, intervals',
     recorded_at   DateTime64(3, 'UTC')
 )
-ENGINE = MergeTree
+ENGINE = {{.Replicated}}MergeTree{{with .All}}({{.}}){{end}}
 ORDER BY (website_id, subject, subject_id, experiment_id, question, goal_id, metric, variation_id, look, recorded_at)

@@ -1,6 +1,6 @@
 -- What people and programs outside are notified of: decisions, failed checks, starts and stops. One row per message,
 -- written once and never changed. Two servers may write the same message with the same id; the first row counts.
-CREATE TABLE IF NOT EXISTS messages
+CREATE TABLE IF NOT EXISTS messages{{.On}}
 (
     account_id    Int64,
     recorded_at   DateTime64(3, 'UTC'),
@@ -13,5 +13,5 @@ CREATE TABLE IF NOT EXISTS messages
     state         LowCardinality(String) COMMENT 'the decision, or the check',
     body          String                 COMMENT 'JSON, as it is sent'
 )
-ENGINE = MergeTree
+ENGINE = {{.Replicated}}MergeTree{{with .All}}({{.}}){{end}}
 ORDER BY (account_id, recorded_at, message_id)

@@ -2,7 +2,7 @@
 -- few hundred are stored, which suffices to recognize a sender whose events are all invalid.
 --
 -- ORDER BY: the last lines are read from the end.
-CREATE TABLE IF NOT EXISTS rejects
+CREATE TABLE IF NOT EXISTS rejects{{.On}}
 (
     rejected_at DateTime64(3, 'UTC')  COMMENT 'server clock' CODEC(Delta, ZSTD(1)),
     website_id  Int64                 COMMENT 'of the token, or as the line says; 0: it does not',
@@ -12,6 +12,6 @@ CREATE TABLE IF NOT EXISTS rejects
     reason      String                CODEC(ZSTD(1)),
     text        String                COMMENT 'beginning of the line, without what looks like a secret' CODEC(ZSTD(1))
 )
-ENGINE = MergeTree
+ENGINE = {{.Replicated}}MergeTree{{with .All}}({{.}}){{end}}
 ORDER BY (rejected_at, website_id)
 TTL toDateTime(rejected_at) + INTERVAL 7 DAY

@@ -13,6 +13,7 @@ import (
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/faults"
 	"lifthouse/schema/outbox"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -169,10 +170,10 @@ func (r *Report) checkDisks(ctx context.Context, conn driver.Conn) {
 
 // checkCatalogue checks the definitions.
 func (r *Report) checkCatalogue(s *catalogue.Snapshot) {
-	var faults catalogue.Faults
-	if errors.As(s.Validate(), &faults) {
-		for _, fault := range faults {
-			r.Fault("catalogue", catalogue.Faults{fault})
+	var found faults.List
+	if errors.As(s.Validate(), &found) {
+		for _, fault := range found {
+			r.Fault("catalogue", faults.List{fault})
 		}
 		r.Note("catalogue", "lifthouse export writes the catalogue: correct the faults in that file and apply it")
 	}

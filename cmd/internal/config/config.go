@@ -14,6 +14,7 @@ import (
 
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/schema"
+	"lifthouse/schema/faults"
 )
 
 // Source is where the value of a setting comes from. A flag overrides the
@@ -133,34 +134,34 @@ func (s Settings) readFile(path string) []string {
 	if err != nil {
 		return []string{fmt.Sprintf("%s: must have lines of the form name: value, in one document; %v", path, err)}
 	}
-	var faults []string
+	var found []string
 	given := map[string]bool{}
 	for entry := range slices.Chunk(body.Content, 2) {
 		name := entry[0].Value
 		at := slices.IndexFunc(s, func(s *Setting) bool { return s.Name == name })
 		if at < 0 || given[name] {
-			reason := "given twice"
+			reason := faults.GivenTwice
 			if at < 0 {
-				reason = "unknown setting; " + schema.SuggestName(name, s.names())
+				reason = "unknown setting; " + faults.SuggestName(name, s.names())
 			}
-			faults = append(faults, fmt.Sprintf("%s: %s: %s", path, name, reason))
+			found = append(found, fmt.Sprintf("%s: %s: %s", path, name, reason))
 			continue
 		}
 		given[name] = true
 		setting := s[at]
 		values, ok := scalarTexts(entry[1])
 		if _, list := setting.Value.(pflag.SliceValue); !ok || len(values) != 1 && !list {
-			faults = append(faults, fmt.Sprintf("%s: %s: must be one value", path, name))
+			found = append(found, fmt.Sprintf("%s: %s: must be one value", path, name))
 			continue
 		}
 		if setting.Source == FromFlag {
 			continue
 		}
 		if fault := setting.setValues(values, FromFile); fault != "" {
-			faults = append(faults, fmt.Sprintf("%s: %s %s", path, name, fault))
+			found = append(found, fmt.Sprintf("%s: %s %s", path, name, fault))
 		}
 	}
-	return faults
+	return found
 }
 
 // scalarTexts returns a scalar, or each scalar of a list, as text. It returns false
@@ -201,7 +202,7 @@ func (s Settings) UnknownVariables(environ []string) []string {
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")
 		if strings.HasPrefix(name, Prefix) && !slices.Contains(known, name) {
-			unknown = append(unknown, fmt.Sprintf("%s is not a setting; %s", name, schema.SuggestName(name, known)))
+			unknown = append(unknown, fmt.Sprintf("%s is not a setting; %s", name, faults.SuggestName(name, known)))
 		}
 	}
 	slices.Sort(unknown)

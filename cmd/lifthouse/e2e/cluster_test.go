@@ -190,7 +190,7 @@ func TestTablesChangeWhileAReplicaIsAway(t *testing.T) {
 	must("migrate")
 	cluster.KillReplica(2, 2)
 	conn := connectTo(t, address)
-	if err := conn.Exec(t.Context(), "ALTER TABLE events ADD COLUMN IF NOT EXISTS later String"); err != nil {
+	if err := conn.Exec(t.Context(), "ALTER TABLE events_local ON CLUSTER lift ADD COLUMN IF NOT EXISTS later String"); err != nil {
 		t.Fatal(err)
 	}
 	must("apply", "-f", "../testdata/thirty.catalog.yaml")

@@ -1,4 +1,4 @@
-package schema
+package faults
 
 import (
 	"cmp"
@@ -27,5 +27,8 @@ func SuggestName(misspelt string, names []string) string {
 	if nearest := NearestName(misspelt, names); nearest != "" {
 		return "did you mean " + nearest + "?"
 	}
-	return "must be one of " + strings.Join(names, ", ")
+	return OneOf(names...)
 }
+
+// OneOf lists the allowed values.
+func OneOf(allowed ...string) string { return "must be one of " + strings.Join(allowed, ", ") }

@@ -1,0 +1,51 @@
+package faults_test
+
+import (
+	"strings"
+	"testing"
+
+	"lifthouse/schema/faults"
+)
+
+func TestCollectorNamesAllFaultsUpToALimit(t *testing.T) {
+	c := faults.Collector{Most: 3}
+	if c.List.Err() != nil {
+		t.Error("no faults are an error")
+	}
+	c.Append(faults.Fault{Name: "a.nam", Line: 7, WithoutValue: true, Detail: faults.UnknownField + "; " + faults.SuggestName("nam", []string{"id", "name"})})
+	c.Add("b", 5, faults.OneOf("1", "2"))
+	for range 3 {
+		c.Add("c", "", "must be set")
+	}
+	const want = `line 7: a.nam: unknown field; did you mean name?
+b: "5": must be one of 1, 2
+c: "": must be set
+query: "": 2 more`
+	if got := c.WithRest("query", "%d more").Error(); got != want {
+		t.Errorf("faults are\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestSuggestName(t *testing.T) {
+	names := []string{"device", "country", "utmSource"}
+	for misspelt, want := range map[string]string{
+		"Contry": "did you mean country?", "utm_source": "did you mean utmSource?", "size": "must be one of device, country, utmSource", "": "must be one of device, country, utmSource",
+	} {
+		if got := faults.SuggestName(misspelt, names); got != want {
+			t.Errorf("%q: %q, want %q", misspelt, got, want)
+		}
+	}
+}
+
+func TestClipKeepsWholeCharacters(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "1234567": "1234567", "12345678": "1234567…", "123456é": "123456…", "12345é8": "12345é…", "1\xff345678": "1�34567…",
+	} {
+		if got := faults.Clip(text, 7); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	if got := faults.Clip(strings.Repeat("\x80", 20), 7); got != "…" {
+		t.Errorf("%q", got)
+	}
+}

@@ -127,9 +127,7 @@ func (r *Refresher) EachSubject(each func(schema.Subject, SubjectCounters)) {
 	r.read.RLock()
 	all := maps.Clone(r.counters)
 	r.read.RUnlock()
-	for _, subject := range slices.SortedFunc(maps.Keys(all), func(a, b schema.Subject) int {
-		return cmp.Or(cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID), cmp.Compare(a.ExperimentID, b.ExperimentID))
-	}) {
+	for _, subject := range slices.SortedFunc(maps.Keys(all), schema.Subject.Compare) {
 		each(subject, all[subject])
 	}
 }

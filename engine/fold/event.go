@@ -35,13 +35,11 @@ var Attributes = []string{
 // Separator separates the values of joined attributes, which contain no control characters.
 const Separator = '\x00'
 
-// compareIdentity orders events of a visitor by subject and id. Equal events are copies.
+// compareIdentity orders events of a visitor of a website by subject and id, goals without exposures first. Equal
+// events are copies.
 func (e *Event) compareIdentity(o *Event) int {
-	return cmp.Or(compareSubjects(&e.Subject, &o.Subject), cmp.Compare(e.ID, o.ID))
-}
-
-func compareSubjects(a, b *schema.Subject) int {
-	return cmp.Or(cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID), cmp.Compare(a.ExperimentID, b.ExperimentID))
+	bare := cmp.Compare(oneIf(o.isBare()), oneIf(e.isBare()))
+	return cmp.Or(bare, e.Subject.Compare(o.Subject), cmp.Compare(e.ID, o.ID))
 }
 
 // compareArrival orders copies of an event: the first copy counts. Copies that arrived in the
@@ -79,12 +77,23 @@ func (e *Event) contentHash() uint64 {
 	return xxhash.Sum64(append(content, e.Attributes...))
 }
 
-// distinctEvents sorts the events of a visitor by subject and id, and returns the first arrived copy
-// of each event.
-func distinctEvents(events []Event) []Event {
-	events = slices.Clone(events)
-	slices.SortFunc(events, func(a, b Event) int { return cmp.Or(a.compareIdentity(&b), a.compareArrival(&b)) })
-	return slices.CompactFunc(events, func(a, b Event) bool { return a.compareIdentity(&b) == 0 })
+// distinctEvents returns the first arrived copy of each event of a visitor: goals without exposures first, then by
+// subject and id. It explains the other copies unless explain is nil.
+func distinctEvents(events []Event, explain func(Explained)) []*Event {
+	all := make([]*Event, len(events))
+	for i := range events {
+		all[i] = &events[i]
+	}
+	slices.SortFunc(all, func(a, b *Event) int { return cmp.Or(a.compareIdentity(b), a.compareArrival(b)) })
+	distinct := all[:0]
+	for i, e := range all {
+		if i == 0 || distinct[len(distinct)-1].compareIdentity(e) != 0 {
+			distinct = append(distinct, e)
+		} else if explain != nil {
+			explain(Explained{Event: e, Subject: e.Subject, Reason: Copied, Basis: distinct[len(distinct)-1]})
+		}
+	}
+	return distinct
 }
 
 // isBare reports whether an event is a goal without exposures.

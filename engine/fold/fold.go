@@ -76,41 +76,30 @@ func VariationOf(id int64, multi bool) string {
 
 // AppendVisitorRows appends the rows of a visitor of a website. events must have all stored events of
 // the visitor, in any order, including copies.
-func AppendVisitorRows(events []Event, rows []Row) []Row {
-	events = distinctEvents(events)
-	var bare []Event
-	for from, to := 0, 0; from < len(events); from = to {
-		for to = from + 1; to < len(events) && events[to].Subject == events[from].Subject; to++ {
+func AppendVisitorRows(events []Event, rows []Row) []Row { return ExplainVisitor(events, rows, nil) }
+
+// ExplainVisitor is like AppendVisitorRows, and explains each event, in no particular order, unless explain is nil.
+func ExplainVisitor(events []Event, rows []Row, explain func(Explained)) []Row {
+	distinct := distinctEvents(events, explain)
+	var bare []*Event
+	for from, to := 0, 0; from < len(distinct); from = to {
+		for to = from + 1; to < len(distinct) && distinct[to].Subject == distinct[from].Subject; to++ {
 		}
-		if of := events[from:to]; of[0].isBare() {
-			bare = of
-			rows = appendRows(rows, eventPointers(of), nil)
-		}
-	}
-	for from, to := 0, 0; from < len(events); from = to {
-		for to = from + 1; to < len(events) && events[to].Subject == events[from].Subject; to++ {
-		}
-		if of := events[from:to]; !of[0].isBare() {
-			rows = subjectRows(rows, of, bare)
+		rows = subjectRows(rows, distinct[from:to], bare, explain)
+		if distinct[from].isBare() {
+			bare = distinct[from:to]
 		}
 	}
 	return rows
 }
 
-func eventPointers(events []Event) []*Event {
-	all := make([]*Event, len(events))
-	for i := range events {
-		all[i] = &events[i]
-	}
-	return all
-}
-
-// subjectRows appends the rows of a visitor of a subject, whose events are sorted by id.
-func subjectRows(rows []Row, events, bare []Event) []Row {
+// subjectRows appends the rows of a visitor of a subject, whose events are sorted by id. bare are the visitor's goals
+// without exposures; they have no view, and so do not count under their own subject.
+func subjectRows(rows []Row, own, bare []*Event, explain func(Explained)) []Row {
 	var first *Event // the first view
 	multi := false
-	for i := range events {
-		if e := &events[i]; e.Kind == moments.View {
+	for _, e := range own {
+		if e.Kind == moments.View {
 			multi = multi || first != nil && e.Variation != first.Variation
 			if first == nil || e.compareView(first) < 0 {
 				first = e
@@ -118,22 +107,22 @@ func subjectRows(rows []Row, events, bare []Event) []Row {
 		}
 	}
 	var counted, others []*Event
-	for i := range events {
-		if e := &events[i]; first != nil && e.At >= first.At {
+	for _, e := range own {
+		if first != nil && e.At >= first.At {
 			counted = append(counted, e)
 		} else {
 			others = append(others, e)
 		}
 	}
+	explainEvents(others, own[0].Subject, first, "", explain)
 	if len(others) > 0 {
 		rows = appendRows(rows, others, nil)
 	}
 	if first == nil {
 		return rows
 	}
-	for i := range bare {
-		e := &bare[i]
-		_, stamped := slices.BinarySearchFunc(events, e.ID, func(o Event, id uint64) int { return cmp.Compare(o.ID, id) })
+	for _, e := range bare {
+		_, stamped := slices.BinarySearchFunc(own, e.ID, func(o *Event, id uint64) int { return cmp.Compare(o.ID, id) })
 		if e.At >= first.At && !stamped {
 			counted = append(counted, e)
 		}
@@ -145,6 +134,7 @@ func subjectRows(rows []Row, events, bare []Event) []Row {
 		r := &rows[at+i]
 		r.Variation, r.Attributes = variation, first.Attributes
 	}
+	explainEvents(counted, first.Subject, first, variation, explain)
 	return rows
 }
 

@@ -58,7 +58,7 @@ func (r *Refresher) VerifyFacts(ctx context.Context, progress func(share float64
 	return found, nil
 }
 
-// Verify reads the visitors in parts, between which refreshes run. The ids of a part must fit into memory.
+// VerifyFacts reads the visitors in parts, between which refreshes run. The ids of a part must fit into memory.
 const (
 	eventsOfPart = 500_000
 	mostParts    = 64

@@ -40,7 +40,11 @@ func (s *server) openCells(ctx context.Context, leastByDay int64) (cells, error)
 	if err != nil {
 		return c, fmt.Errorf("read the subjects with cells by day: %w", err)
 	}
-	return c, s.readCells(ctx, s.cellsOfGrain, func(key fold.CellKey, cell *fold.Cell) { c.allOf(key.Subject)[key] = cell }, sectionsOfGrain(fold.OfAll)...)
+	all, err := s.readCells(ctx, s.cellsOfGrain, sectionsOfGrain(fold.OfAll)...)
+	for key, cell := range all {
+		c.allOf(key.Subject)[key] = cell
+	}
+	return c, err
 }
 
 // allOf returns the cells of the grain fold.OfAll of a subject.
@@ -129,12 +133,11 @@ func (c *cells) readDays(ctx context.Context, from *server, added fold.Cells) (f
 			subjects[key.Subject], goals[key.Goal], firsts[key.First*day] = true, true, true
 		}
 	}
-	stored := fold.Cells{}
 	if len(subjects) == 0 {
-		return stored, nil
+		return fold.Cells{}, nil
 	}
-	return stored, from.readCells(ctx, from.cellsOfDays, func(key fold.CellKey, cell *fold.Cell) { stored[key] = cell },
-		clickhouse.Named("sections", sectionsOf(maps.Keys(subjects), fold.OfDay)), clickhouse.Named("goals", slices.Collect(maps.Keys(goals))), clickhouse.Named("firsts", slices.Collect(maps.Keys(firsts))))
+	return from.readCells(ctx, from.cellsOfDays, clickhouse.Named("sections", sectionsOf(maps.Keys(subjects), fold.OfDay)),
+		clickhouse.Named("goals", slices.Collect(maps.Keys(goals))), clickhouse.Named("firsts", slices.Collect(maps.Keys(firsts))))
 }
 
 // visitorsWith returns the number of visitors of each subject after a change.
@@ -197,25 +200,21 @@ func cellRow(key *fold.CellKey, cell *fold.Cell) fold.Row {
 	}
 }
 
-// readCells calls each for the stored cells that a statement selects. The error may be ErrIncomplete.
-func (s *server) readCells(ctx context.Context, statement string, each func(fold.CellKey, *fold.Cell), params ...any) error {
-	seen := map[fold.CellKey]bool{}
+// readCells returns the stored cells that a statement selects. The error may be ErrIncomplete.
+func (s *server) readCells(ctx context.Context, statement string, params ...any) (fold.Cells, error) {
+	cells := fold.Cells{}
 	err := schema.EachRow(ctx, s, statement, func(row driver.Rows) error {
 		key, cell, copies, err := scanCell(row)
-		if err != nil {
-			return err
+		if err == nil && (copies != 1 || cells[key] != nil) {
+			err = fmt.Errorf("a cell of %s is stored %d times: %w", key.Subject, copies, ErrIncomplete)
 		}
-		if copies != 1 || seen[key] {
-			return fmt.Errorf("a cell of %s is stored %d times: %w", key.Subject, copies, ErrIncomplete)
-		}
-		seen[key] = true
-		each(key, cell)
-		return nil
+		cells[key] = cell
+		return err
 	}, params...)
 	if err != nil {
-		return fmt.Errorf("read cells: %w", err)
+		return nil, fmt.Errorf("read cells: %w", err)
 	}
-	return nil
+	return cells, nil
 }
 
 func scanCell(row driver.Rows) (key fold.CellKey, cell *fold.Cell, copies int64, err error) {

@@ -110,8 +110,8 @@ func (r *Refresher) readCountersOn(ctx context.Context, server *server, subject 
 	if r.alone {
 		return r.SubjectCounters(subject), nil
 	}
-	cells := fold.Cells{}
-	err := server.readCells(ctx, server.sectionCells, func(key fold.CellKey, cell *fold.Cell) { cells[key] = cell }, clickhouse.Named("sections", []uint64{SectionOf(subject, fold.OfAll)}))
+	sections := []uint64{SectionOf(subject, fold.OfAll)}
+	cells, err := server.readCells(ctx, server.sectionCells, clickhouse.Named("sections", sections))
 	return countersOf(cells), err
 }
 

@@ -39,8 +39,7 @@ func ReadAllCellsOfShard(ctx context.Context, conn driver.Conn) (fold.Cells, err
 }
 
 func readAllCells(ctx context.Context, s *server) (fold.Cells, error) {
-	all := fold.Cells{}
-	return all, s.readCells(ctx, s.renderStatement("cells.sql", "grain IN ('all', 'day')"), func(key fold.CellKey, cell *fold.Cell) { all[key] = cell })
+	return s.readCells(ctx, s.renderStatement("cells.sql", "grain IN ('all', 'day')"))
 }
 
 // FoldAll returns the rows of all stored events.

@@ -31,9 +31,7 @@ func (s *server) openCells(ctx context.Context, leastByDay int64) (cells, error)
 	c := cells{leastByDay: leastByDay, byDay: map[schema.Subject]bool{}, all: map[schema.Subject]fold.Cells{}}
 	err := schema.EachRow(ctx, s, s.subjectsByDay, func(row driver.Rows) error {
 		var of schema.Subject
-		var kind uint8
-		err := row.Scan(&of.WebsiteID, &kind, &of.ID, &of.ExperimentID)
-		of.Kind = kindsOfSubjects[kind]
+		err := row.Scan(&of.WebsiteID, (*scannedKind)(&of.Kind), &of.ID, &of.ExperimentID)
 		c.byDay[of] = true
 		return err
 	}, sectionsOfGrain(fold.OfDay)...)
@@ -57,7 +55,9 @@ func (c *cells) allOf(subject schema.Subject) fold.Cells {
 
 // appendSumChanges appends the changes of the cells if the rows of visitors change from had to want. It adds the
 // subjects of these rows to subjects, and updates the cells in memory.
-func (c *cells) appendSumChanges(ctx context.Context, from *server, subjects map[schema.Subject]bool, changes []fold.Change, had, want []fold.Row) ([]fold.Change, error) {
+func (c *cells) appendSumChanges(
+	ctx context.Context, from *server, subjects map[schema.Subject]bool, changes []fold.Change, had, want []fold.Row,
+) ([]fold.Change, error) {
 	added := fold.Cells{}
 	eachChanged(had, want, func(rows []fold.Row, sign int64) {
 		subjects[rows[0].Subject] = true
@@ -136,8 +136,10 @@ func (c *cells) readDays(ctx context.Context, from *server, added fold.Cells) (f
 	if len(subjects) == 0 {
 		return fold.Cells{}, nil
 	}
-	return from.readCells(ctx, from.cellsOfDays, clickhouse.Named("sections", sectionsOf(maps.Keys(subjects), fold.OfDay)),
-		clickhouse.Named("goals", slices.Collect(maps.Keys(goals))), clickhouse.Named("firsts", slices.Collect(maps.Keys(firsts))))
+	return from.readCells(ctx, from.cellsOfDays,
+		clickhouse.Named("sections", sectionsOf(maps.Keys(subjects), fold.OfDay)),
+		clickhouse.Named("goals", slices.Collect(maps.Keys(goals))),
+		clickhouse.Named("firsts", slices.Collect(maps.Keys(firsts))))
 }
 
 // visitorsWith returns the number of visitors of each subject after a change.
@@ -195,8 +197,8 @@ const day = 24 * int64(time.Hour/time.Millisecond)
 // cellRow returns the row of a cell.
 func cellRow(key *fold.CellKey, cell *fold.Cell) fold.Row {
 	return fold.Row{
-		Subject: key.Subject, Grain: key.Grain, Goal: key.Goal, Variation: key.Variation, Visitor: schema.HashID(key.Variation),
-		First: key.First * day, Since: uint64(key.Day * day), Cell: cell, //nolint:gosec // not negative
+		Subject: key.Subject, Grain: key.Grain, Goal: key.Goal, Variation: key.Variation, First: key.First * day, Cell: cell,
+		Visitor: schema.HashID(key.Variation), Since: uint64(key.Day * day), //nolint:gosec // not negative
 	}
 }
 
@@ -218,15 +220,16 @@ func (s *server) readCells(ctx context.Context, statement string, params ...any)
 }
 
 func scanCell(row driver.Rows) (key fold.CellKey, cell *fold.Cell, copies int64, err error) {
-	var kind, grain uint8
 	var first int64
 	var since uint64
 	var large []*big.Int
-	err = row.Scan(&key.Subject.WebsiteID, &kind, &key.Subject.ID, &key.Subject.ExperimentID, &grain, &key.Goal, &key.Variation, &first, &since, &large, &copies)
+	s := &key.Subject
+	err = row.Scan(&s.WebsiteID, (*scannedKind)(&s.Kind), &s.ID, &s.ExperimentID,
+		(*uint8)(&key.Grain), &key.Goal, &key.Variation, &first, &since, &large, &copies)
 	if err != nil {
 		return key, nil, 0, err
 	}
-	key.Subject.Kind, key.Grain, key.First, key.Day = kindsOfSubjects[kind], fold.Grain(grain), first/day, int64(since)/day //nolint:gosec // milliseconds
+	key.First, key.Day = first/day, int64(since)/day //nolint:gosec // milliseconds
 	cell, err = cellOf(large)
 	return key, cell, copies, err
 }

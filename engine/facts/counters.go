@@ -106,12 +106,12 @@ func (t *SubjectCounters) AllEvents() (n uint64) {
 }
 
 // readCountersOn returns the counters of a subject on a server at the moment.
-func (r *Refresher) readCountersOn(ctx context.Context, server *server, subject schema.Subject) (SubjectCounters, error) {
+func (r *Refresher) readCountersOn(ctx context.Context, on *server, subject schema.Subject) (SubjectCounters, error) {
 	if r.alone {
 		return r.SubjectCounters(subject), nil
 	}
 	sections := []uint64{SectionOf(subject, fold.OfAll)}
-	cells, err := server.readCells(ctx, server.sectionCells, clickhouse.Named("sections", sections))
+	cells, err := on.readCells(ctx, on.sectionCells, clickhouse.Named("sections", sections))
 	return countersOf(cells), err
 }
 

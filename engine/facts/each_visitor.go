@@ -22,7 +22,7 @@ type Visitor struct {
 	FirstView    time.Time `parquet:"firstView,timestamp(millisecond)"`
 	MultiExposed bool      `parquet:"multiExposed"`
 
-	Device         string `parquet:"device,dict"` // of the first view, like all attributes, in the order of fold.Attributes
+	Device         string `parquet:"device,dict"` // of the first view, as all attributes, in the order of fold.Attributes
 	Country        string `parquet:"country,dict"`
 	Channel        string `parquet:"channel,dict"`
 	Browser        string `parquet:"browser,dict"`
@@ -72,7 +72,7 @@ func (x Source) EachVisitor(ctx context.Context, each func(*Visitor) error) erro
 		if err := q.RenderFrom(reportTemplates, "each_visitor.sql", slots); err != nil {
 			return err
 		}
-		if err := part.Store.EachRow(ctx, q, func(row driver.Rows) error { return scanReportVisitor(row, each) }); err != nil {
+		if err := part.Store.EachRow(ctx, q, func(r driver.Rows) error { return scanReportVisitor(r, each) }); err != nil {
 			return err
 		}
 	}

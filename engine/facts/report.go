@@ -47,7 +47,8 @@ func (x Source) serverParts() []part {
 		server, counters := x.states[i].server, &x.states[i].SubjectCounters
 		of, store := *x.ReportQuery, source.Store{Conn: server.Conn, Limits: x.Store.Limits, Observe: x.Store.Observe}
 		of.Store = &store
-		parts[i] = part{&of, source.Expr(server.Facts), counters.all, counters.Visitors, counters.Visitors >= shard.LeastVisitorsByDay}
+		byDay := counters.Visitors >= shard.LeastVisitorsByDay
+		parts[i] = part{&of, source.Expr(server.Facts), counters.all, counters.Visitors, byDay}
 	}
 	return parts
 }
@@ -136,7 +137,8 @@ func (x Source) withCurrentState(ctx context.Context) (Source, error) {
 			return x, err
 		}
 		x.states[i] = state{server, at, counters}
-		x.Stored = x.Stored.WithEvents(counters.AllEvents(), time.UnixMilli(at.Through).UTC(), time.UnixMilli(counters.Newest).UTC(), counters.firstView())
+		newest := time.UnixMilli(counters.Newest).UTC()
+		x.Stored = x.Stored.WithEvents(counters.AllEvents(), at.FoldedThrough(), newest, counters.firstView())
 	}
 	return x, nil
 }

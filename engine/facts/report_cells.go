@@ -21,7 +21,9 @@ import (
 // day. Subjects with fewer visitors than leastVisitorsByDay have none by day.
 func (x part) hasCells() (byDay, has bool) {
 	switch f := &x.Filters; {
-	case len(f.Lists) > 0, len(f.Texts) > 0, f.GoalValue != nil, f.ZScore != 0, x.Cap != nil, x.Dimension != "", len(x.SharePeriods) > 1:
+	case len(f.Lists) > 0, len(f.Texts) > 0, f.GoalValue != nil, f.ZScore != 0:
+		return false, false
+	case x.Cap != nil, x.Dimension != "", len(x.SharePeriods) > 1:
 		return false, false
 	case f.From.IsZero() && f.To.IsZero() && x.Interval == "":
 		return false, true
@@ -96,13 +98,14 @@ func (s *counting) hasCrossers() bool {
 	return false
 }
 
-// addDays adds the sums of the cells by day, by the buckets of the series if series is true. If oneVariation is true, it
-// leaves out multi-exposed visitors.
+// addDays adds the sums of the cells by day, by the buckets of the series if series is true. If oneVariation is true,
+// it leaves out multi-exposed visitors.
 func (s *counting) addDays(ctx context.Context, series, oneVariation bool) error {
 	q, slots := s.newQuery()
 	goals := []int64{0}
 	if slots.Series = series; series {
-		slots.Bucket = "toInt64(intDiv(toUnixTimestamp64Milli(first_time) + toInt64(since_ms) + {shift:Int64}, {width:Int64}))"
+		const shifted = "toUnixTimestamp64Milli(first_time) + toInt64(since_ms) + {shift:Int64}"
+		slots.Bucket = "toInt64(intDiv(" + shifted + ", {width:Int64}))"
 	}
 	if s.Goal != nil {
 		goals = append(goals, s.Goal.ID)

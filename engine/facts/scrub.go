@@ -131,7 +131,8 @@ func (r *Refresher) scrubVisitors(ctx context.Context, visitors []schema.Visitor
 // checkRows compares the events of which the rows in had were computed with those of which the stored rows of some
 // subjects were made. Of visitors who differ, it corrects the rows, and returns those who lost events.
 func (r *Refresher) checkRows(
-	ctx context.Context, visitors []schema.Visitor, subjects iter.Seq[schema.Subject], events []fold.Event, had, want []fold.Row,
+	ctx context.Context, visitors []schema.Visitor, subjects iter.Seq[schema.Subject], events []fold.Event,
+	had, want []fold.Row,
 ) (_, _ []fold.Row, lost map[schema.Visitor]bool, err error) {
 	expected := map[visitorOf]made{}
 	madeOfRows(had, expected)
@@ -229,7 +230,8 @@ func (r *Refresher) noteLost(ctx context.Context, of, lost map[schema.Visitor]bo
 		}
 	}
 	if len(found) > 0 {
-		const text = "stored events of visitors are lost; reports keep what they counted: restore a backup, or send the events again"
+		const text = "stored events of visitors are lost; reports keep what they counted: " +
+			"restore a backup, or send the events again"
 		slog.ErrorContext(ctx, text, "visitors", len(found), "one", found[0])
 	}
 }

@@ -90,18 +90,12 @@ func (c *cells) appendSumChanges(
 // eachChanged calls each for the rows of each visitor of each subject: with the sign -1 for the old rows, and with
 // 1 for the wanted rows.
 func eachChanged(had, want []fold.Row, each func(rows []fold.Row, sign int64)) {
-	for _, of := range []struct {
-		rows []fold.Row
-		sign int64
-	}{{had, -1}, {want, 1}} {
-		for rows := of.rows; len(rows) > 0; {
-			n := 1
-			for n < len(rows) && rows[n].Subject == rows[0].Subject && rows[n].Visitor == rows[0].Visitor {
-				n++
-			}
-			each(rows[:n], of.sign)
-			rows = rows[n:]
-		}
+	isSame := func(a, b *fold.Row) bool { return a.Subject == b.Subject && a.Visitor == b.Visitor }
+	for rows := range fold.SplitRuns(had, isSame) {
+		each(rows, -1)
+	}
+	for rows := range fold.SplitRuns(want, isSame) {
+		each(rows, 1)
 	}
 }
 

@@ -50,7 +50,9 @@ func FoldAll(ctx context.Context, conn driver.Conn) (rows []fold.Row, err error)
 		return nil, err
 	}
 	events, err := s.readEvents(ctx, visitors, math.MaxInt64)
-	eachVisitor(events, func(own []fold.Event) { rows = fold.AppendVisitorRows(own, rows) })
+	for own := range splitVisitors(events) {
+		rows = fold.AppendVisitorRows(own, rows)
+	}
 	return rows, err
 }
 

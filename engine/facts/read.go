@@ -136,13 +136,9 @@ func visitorOfRow(r *fold.Row) schema.Visitor {
 	return schema.Visitor{WebsiteID: r.Subject.WebsiteID, ID: r.Visitor}
 }
 
-// eachVisitor calls each for the events of each visitor. Events are ordered by visitor.
-func eachVisitor(events []fold.Event, each func([]fold.Event)) {
-	for from, to := 0, 0; from < len(events); from = to {
-		for to = from + 1; to < len(events) && visitorOfEvent(&events[to]) == visitorOfEvent(&events[from]); to++ {
-		}
-		each(events[from:to])
-	}
+// splitVisitors returns the events of each visitor. Events are ordered by visitor.
+func splitVisitors(events []fold.Event) iter.Seq[[]fold.Event] {
+	return fold.SplitRuns(events, func(a, b *fold.Event) bool { return visitorOfEvent(a) == visitorOfEvent(b) })
 }
 
 // setOf returns the set of visitors.

@@ -377,7 +377,7 @@ func (r *Refresher) rowsOf(
 		return nil, nil, err
 	}
 	var before []fold.Event
-	eachVisitor(events, func(own []fold.Event) {
+	for own := range splitVisitors(events) {
 		before = before[:0]
 		for i := range own {
 			if own[i].Accepted <= r.position.Through {
@@ -385,7 +385,7 @@ func (r *Refresher) rowsOf(
 			}
 		}
 		had, want = fold.AppendVisitorRows(before, had), fold.AppendVisitorRows(own, want)
-	})
+	}
 	if r.position.Refresh == 0 {
 		return had, want, nil
 	}

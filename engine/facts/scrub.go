@@ -92,11 +92,11 @@ func (r *Refresher) scrubVisitors(ctx context.Context, visitors []schema.Visitor
 		return err
 	}
 	var had, want []fold.Row
-	eachVisitor(events, func(own []fold.Event) {
+	for own := range splitVisitors(events) {
 		if of[visitorOfEvent(&own[0])] { // else a visitor of another website with the same id
 			want = fold.AppendVisitorRows(own, want)
 		}
-	})
+	}
 	had = slices.Clone(want)
 	var lost map[schema.Visitor]bool
 	if correct {
@@ -181,22 +181,21 @@ func (r *Refresher) correctRows(
 			short[of.visitor()] = nil
 		}
 	}
-	eachVisitor(events, func(own []fold.Event) {
+	for own := range splitVisitors(events) {
 		if _, isShort := short[visitorOfEvent(&own[0])]; isShort {
 			short[visitorOfEvent(&own[0])] = own
 		}
-	})
+	}
 	lost = map[schema.Visitor]bool{}
 	var kept []fold.Row // of the visitors in lost
-	for from, to := 0, 0; from < len(stored); from = to {
-		v := visitorOfRow(&stored[from])
-		for to = from + 1; to < len(stored) && visitorOfRow(&stored[to]) == v; to++ {
-		}
+	isSame := func(a, b *fold.Row) bool { return visitorOfRow(a) == visitorOfRow(b) }
+	for rows := range fold.SplitRuns(stored, isSame) {
+		v := visitorOfRow(&rows[0])
 		own, isShort := short[v]
 		if !isShort {
 			continue
 		}
-		gone := fold.LostEvents(stored[from:to], own, func(s schema.Subject) bool {
+		gone := fold.LostEvents(rows, own, func(s schema.Subject) bool {
 			of := visitorOf{s, v.ID}
 			return found[of].seen > expected[of].seen
 		})

@@ -3,6 +3,7 @@ package fold
 import (
 	"cmp"
 	"encoding/binary"
+	"iter"
 	"slices"
 	"strconv"
 	"time"
@@ -80,17 +81,29 @@ func AppendVisitorRows(events []Event, rows []Row) []Row { return ExplainVisitor
 
 // ExplainVisitor is like AppendVisitorRows, and explains each event, in no particular order, unless explain is nil.
 func ExplainVisitor(events []Event, rows []Row, explain func(Explained)) []Row {
-	distinct := distinctEvents(events, explain)
 	var bare []*Event
-	for from, to := 0, 0; from < len(distinct); from = to {
-		for to = from + 1; to < len(distinct) && distinct[to].Subject == distinct[from].Subject; to++ {
-		}
-		rows = subjectRows(rows, distinct[from:to], bare, explain)
-		if distinct[from].isBare() {
-			bare = distinct[from:to]
+	isSame := func(a, b **Event) bool { return (*a).Subject == (*b).Subject }
+	for own := range SplitRuns(distinctEvents(events, explain), isSame) {
+		rows = subjectRows(rows, own, bare, explain)
+		if own[0].isBare() {
+			bare = own
 		}
 	}
 	return rows
+}
+
+// SplitRuns returns the runs of neighbours that belong together: isNext reports whether an element continues the run of
+// the one before it.
+func SplitRuns[T any](all []T, isNext func(before, e *T) bool) iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
+		for from, to := 0, 0; from < len(all); from = to {
+			for to = from + 1; to < len(all) && isNext(&all[to-1], &all[to]); to++ {
+			}
+			if !yield(all[from:to]) {
+				return
+			}
+		}
+	}
 }
 
 // subjectRows appends the rows of a visitor of a subject, whose events are sorted by id. bare are the visitor's goals

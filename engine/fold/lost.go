@@ -45,15 +45,10 @@ func LostEvents(stored []Row, events []Event, isShort func(schema.Subject) bool)
 			}
 		}
 	}
-	for rows := stored; len(rows) > 0; {
-		n := 1
-		for n < len(rows) && rows[n].Grain == OfGoal {
-			n++
-		}
+	for rows := range SplitRuns(stored, func(_, r *Row) bool { return r.Grain == OfGoal }) {
 		if isShort(rows[0].Subject) {
-			l.addRows(&rows[0], rows[1:n])
+			l.addRows(&rows[0], rows[1:])
 		}
-		rows = rows[n:]
 	}
 	return l.lost
 }

@@ -28,8 +28,8 @@ type Event struct {
 
 // Attributes are the columns of the attributes of a first view.
 var Attributes = []string{
-	"device", "country", "channel", "browser", "os", "visitor_type", "referrer", "utm_source", "utm_medium", "utm_campaign",
-	"city", "region", "utm_content", "utm_term", "first_visit_page",
+	"device", "country", "channel", "browser", "os", "visitor_type", "referrer", "utm_source", "utm_medium",
+	"utm_campaign", "city", "region", "utm_content", "utm_term", "first_visit_page",
 }
 
 // Separator separates the values of joined attributes, which contain no control characters.
@@ -71,8 +71,9 @@ const foldVersion = 2
 // contentHash returns a hash of the content of an event.
 func (e *Event) contentHash() uint64 {
 	content := make([]byte, 0, 512)
-	for _, n := range []uint64{foldVersion, e.ID, uint64(e.At), uint64(e.Variation), uint64(e.Kind), uint64(e.Goal), uint64(e.Amounts[0]), uint64(e.Amounts[1]), uint64(e.Amounts[2])} { //nolint:gosec // bits
-		content = binary.LittleEndian.AppendUint64(content, n)
+	id, a := int64(e.ID), &e.Amounts //nolint:gosec // bits
+	for _, n := range []int64{foldVersion, id, e.At, e.Variation, int64(e.Kind), e.Goal, a[0], a[1], a[2]} {
+		content = binary.LittleEndian.AppendUint64(content, uint64(n)) //nolint:gosec // bits
 	}
 	return xxhash.Sum64(append(content, e.Attributes...))
 }

@@ -247,23 +247,20 @@ func AppendChanges(changes []Change, stored, wanted []Row) []Change {
 // contentKey encodes the whole row of a visitor or of a goal event. Equal rows have equal keys.
 func (r *Row) contentKey() string {
 	b := make([]byte, 0, 256+9*len(r.Later))
-	number := func(n uint64) { b = binary.LittleEndian.AppendUint64(b, n) }
-	text := func(s string) { b = append(append(binary.AppendUvarint(b, uint64(len(s))), s...), 0) }
-	number(uint64(r.Subject.WebsiteID)) //nolint:gosec // bits, as the following
-	text(string(r.Subject.Kind))
-	number(uint64(r.Subject.ID))           //nolint:gosec // bits
-	number(uint64(r.Subject.ExperimentID)) //nolint:gosec // bits
-	text(r.Variation)
-	text(r.Attributes)
-	for _, n := range []uint64{uint64(r.Grain), uint64(r.Goal), r.Visitor, uint64(r.First), r.Since, uint64(r.Number), uint64(r.MultiExposed), uint64(r.Seen), r.Digest} { //nolint:gosec // bits
-		number(n)
+	for _, text := range []string{string(r.Subject.Kind), r.Variation, r.Attributes} {
+		b = append(append(binary.AppendUvarint(b, uint64(len(text))), text...), 0)
 	}
+	numbers := func(all ...int64) {
+		for _, n := range all {
+			b = binary.LittleEndian.AppendUint64(b, uint64(n)) //nolint:gosec // bits
+		}
+	}
+	numbers(r.Subject.WebsiteID, r.Subject.ID, r.Subject.ExperimentID, int64(r.Grain), r.Goal, r.First, r.MultiExposed)
+	numbers(int64(r.Visitor), int64(r.Since), int64(r.Number), int64(r.Seen), int64(r.Digest)) //nolint:gosec // bits
+	numbers(r.Amounts[:]...)
+	numbers(r.Before[:]...)
 	for _, n := range r.Counts {
 		b = binary.LittleEndian.AppendUint32(b, n)
-	}
-	for i := range r.Amounts {
-		number(uint64(r.Amounts[i])) //nolint:gosec // bits
-		number(uint64(r.Before[i]))  //nolint:gosec // bits
 	}
 	for i, later := range r.Later {
 		b = append(binary.LittleEndian.AppendUint64(b, later), r.LaterKinds[i])

@@ -93,9 +93,8 @@ func (l *losses) addRows(v *Row, goals []Row) {
 
 // addFirstView adds the first view of a visitor of a subject, if it is lost.
 func (l *losses) addFirstView(v *Row, variation int64) {
-	first := Event{
-		Subject: v.Subject, Visitor: v.Visitor, At: v.First, Kind: moments.View, Variation: variation, Attributes: v.Attributes,
-	}
+	first := Event{Subject: v.Subject, Visitor: v.Visitor, At: v.First, Kind: moments.View, Variation: variation}
+	first.Attributes = v.Attributes
 	if slices.ContainsFunc(l.events, func(e Event) bool {
 		return e.content() == first.content() && e.Variation == variation && e.Attributes == v.Attributes
 	}) {

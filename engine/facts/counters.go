@@ -43,29 +43,22 @@ func (g GoalCounters) Plus(o GoalCounters) GoalCounters {
 func countersOf(cells fold.Cells) SubjectCounters {
 	t := SubjectCounters{Goals: map[int64]GoalCounters{}, all: cells}
 	for key, cell := range cells {
-		t.addSum(&key, cell)
+		t.Version ^= hashOf(&key, cell)
+		t.ExtendBy(&cell.Extent)
+		if key.Goal != 0 {
+			of := GoalCounters{cell.CountAt(fold.Goals), cell.AmountSum(0), cell.AmountSum(2)}
+			t.Goals[key.Goal] = t.Goals[key.Goal].Plus(of)
+			continue
+		}
+		if key.Variation != "" {
+			t.Visitors += cell.CountAt(fold.Visitors)
+		}
+		for kind := moments.View; kind < moments.Goal; kind++ {
+			t.Events[kind] += cell.CountAt(fold.Views + int(kind-moments.View))
+		}
+		t.Events[moments.Goal] += cell.CountAt(fold.Goals)
 	}
 	return t
-}
-
-// addSum adds a cell. The order of the cells does not matter.
-func (t *SubjectCounters) addSum(key *fold.CellKey, cell *fold.Cell) {
-	t.Version ^= hashOf(key, cell)
-	t.ExtendBy(&cell.Extent)
-	if key.Goal != 0 {
-		g := t.Goals[key.Goal]
-		g.Events += cell.CountAt(fold.Goals)
-		g.Value, g.ExtraValue = g.Value.Plus(cell.AmountSum(0)), g.ExtraValue.Plus(cell.AmountSum(2))
-		t.Goals[key.Goal] = g
-		return
-	}
-	if key.Variation != "" {
-		t.Visitors += cell.CountAt(fold.Visitors)
-	}
-	for kind := moments.View; kind < moments.Goal; kind++ {
-		t.Events[kind] += cell.CountAt(fold.Views + int(kind-moments.View))
-	}
-	t.Events[moments.Goal] += cell.CountAt(fold.Goals)
 }
 
 // Merge adds the counters of other visitors, on another shard.

@@ -149,14 +149,11 @@ func (r *Refresher) checkRows(
 // differingVisitors returns the visitors whose stored rows were not made of the expected events.
 func differingVisitors(expected, stored map[visitorOf]made) map[schema.Visitor]bool {
 	wrong := map[schema.Visitor]bool{}
-	for of, m := range expected {
-		if stored[of] != m {
-			wrong[of.visitor()] = true
-		}
-	}
-	for of, m := range stored {
-		if expected[of] != m {
-			wrong[of.visitor()] = true
+	for _, all := range []map[visitorOf]made{expected, stored} {
+		for of := range all {
+			if expected[of] != stored[of] {
+				wrong[of.visitor()] = true
+			}
 		}
 	}
 	return wrong

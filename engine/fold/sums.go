@@ -158,7 +158,8 @@ func (s *Sums) AsMoments() moments.Moments {
 	}
 	return moments.Moments{
 		Visitors: n(Visitors), Views: n(Views), Actions: moments.Actions{
-			Clicks: n(Clicks), Submits: n(Submits), Completions: n(Completions), Conversions: n(Conversions), Contacts: n(Contacts),
+			Clicks: n(Clicks), Submits: n(Submits), Completions: n(Completions), Conversions: n(Conversions),
+			Contacts: n(Contacts),
 		},
 		Completed: n(Completed), Conversion: n(Conversed), Converted: n(Converted),
 		Goals: stats.Sums{Sum: s[Goals].BigInt(), Squares: s[GoalsSquares].BigInt()},

@@ -126,8 +126,9 @@ func (c *Chapter) explainReport(known *catalogue.Snapshot, asOf func(*plan.Plan)
 	p, err := plan.New(plan.ResultsRequest(c.owned.ID, c.Subject), c.owned)
 	if err != nil {
 		named := catalogue.NewEventNames()
-		s := c.Subject
-		named.AddRows(&schema.Event{WebsiteID: s.WebsiteID, Subject: s.Kind, SubjectID: s.ID, ExperimentID: s.ExperimentID}, 1)
+		e := schema.Event{WebsiteID: c.Subject.WebsiteID, Subject: c.Subject.Kind, SubjectID: c.Subject.ID}
+		e.ExperimentID = c.Subject.ExperimentID
+		named.AddRows(&e, 1)
 		for _, u := range known.UndeclaredNames(named) {
 			c.Why = u.Detail
 		}
@@ -245,19 +246,18 @@ func arrivalNote(e *ingest.Accepted) string {
 	return ""
 }
 
-// formatDuration writes a duration in its largest unit.
+// formatDuration writes a duration of at least a minute in its largest unit.
 func formatDuration(d time.Duration) string {
-	for _, unit := range []struct {
-		of   time.Duration
-		name string
-	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}} {
-		if n := int(d / unit.of); n == 1 {
-			return "1 " + unit.name
-		} else if n > 1 {
-			return fmt.Sprintf("%d %ss", n, unit.name)
-		}
+	n, unit := int(d/time.Minute), "minute"
+	if d >= 24*time.Hour {
+		n, unit = int(d/(24*time.Hour)), "day"
+	} else if d >= time.Hour {
+		n, unit = int(d/time.Hour), "hour"
 	}
-	return "less than a minute"
+	if n > 1 {
+		unit += "s"
+	}
+	return fmt.Sprint(n, " ", unit)
 }
 
 func formatTime(t time.Time) string { return t.UTC().Format(time.DateTime) }

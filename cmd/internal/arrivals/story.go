@@ -120,7 +120,9 @@ func (s *Story) WriteText(to io.Writer) error {
 			if c.CampaignID == 0 && c.WidgetID == 0 {
 				variation = ""
 			}
-			_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Time.Format(time.DateTime), kindOf(e.Event, e.GoalID), variation, e.Value, yesOrNo(e.Counts), e.Why, e.Arrival)
+			counts := map[bool]string{true: "yes", false: "no"}[e.Counts]
+			_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+				e.Time.Format(time.DateTime), kindOf(e.Event, e.GoalID), variation, e.Value, counts, e.Why, e.Arrival)
 		}
 		_ = table.Flush()
 	}
@@ -132,11 +134,4 @@ func (s *Story) WriteText(to io.Writer) error {
 	}
 	_, err := io.WriteString(to, render.PrintableText(out.String()))
 	return err
-}
-
-func yesOrNo(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
 }

@@ -334,12 +334,7 @@ func (x Source) countedVariations() source.Param {
 // variations.
 func (x Source) eachCompared(ctx context.Context, file string, scan func(driver.Rows) error) error {
 	for _, part := range x.serverParts() {
-		q, slots := (&counting{part: part}).newQuery()
-		q.Params = append(q.Params, x.countedVariations())
-		if err := q.RenderFrom(reportTemplates, file, slots); err != nil {
-			return err
-		}
-		if err := part.Store.EachRow(ctx, q, scan); err != nil {
+		if err := (&counting{part: part}).runStatement(ctx, file, scan, x.countedVariations()); err != nil {
 			return err
 		}
 	}

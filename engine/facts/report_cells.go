@@ -44,7 +44,8 @@ func (s *counting) readCells(ctx context.Context, byDay bool) error {
 		return err
 	}
 	if !s.Filters.From.IsZero() {
-		if err := s.readBefore(ctx); err != nil {
+		before := key{RowKey: moments.RowKey{ExposedBefore: true}}
+		if err := s.readCount(ctx, "before.sql", before, func(m *moments.Moments) any { return &m.Visitors }); err != nil {
 			return err
 		}
 	}
@@ -52,25 +53,18 @@ func (s *counting) readCells(ctx context.Context, byDay bool) error {
 	if s.days {
 		file = "recent_days.sql"
 	}
+	return s.readCount(ctx, file, key{}, func(m *moments.Moments) any { return &m.Recent })
+}
+
+// readCount reads a number of visitors of each variation. target returns where to scan it.
+func (s *counting) readCount(ctx context.Context, file string, at key, target func(*moments.Moments) any) error {
 	return s.runStatement(ctx, file, func(row driver.Rows) error {
 		var variation string
 		m := moments.NoMoments()
-		if err := row.Scan(&variation, &m.Recent); err != nil {
+		if err := row.Scan(&variation, target(&m)); err != nil {
 			return err
 		}
-		return s.addMoments(variation, key{}, &m)
-	})
-}
-
-// readBefore reads the visitors who were first exposed before the window.
-func (s *counting) readBefore(ctx context.Context) error {
-	return s.runStatement(ctx, "before.sql", func(row driver.Rows) error {
-		var variation string
-		m := moments.NoMoments()
-		if err := row.Scan(&variation, &m.Visitors); err != nil {
-			return err
-		}
-		return s.addMoments(variation, key{RowKey: moments.RowKey{ExposedBefore: true}}, &m)
+		return s.addMoments(variation, at, &m)
 	})
 }
 

@@ -118,9 +118,12 @@ func (s *counting) readSums(ctx context.Context) error {
 	return nil
 }
 
-// runStatement runs a statement and calls add for each row.
-func (s *counting) runStatement(ctx context.Context, file string, add func(driver.Rows) error) error {
+// runStatement runs a statement with more parameters, and calls add for each row.
+func (s *counting) runStatement(
+	ctx context.Context, file string, add func(driver.Rows) error, params ...source.Param,
+) error {
 	q, slots := s.newQuery()
+	q.Params = append(q.Params, params...)
 	if err := q.RenderFrom(reportTemplates, file, slots); err != nil {
 		return err
 	}

@@ -222,15 +222,15 @@ func AppendChanges(changes []Change, stored, wanted []Row) []Change {
 	for i := range stored {
 		surplus[stored[i].contentKey()]++
 	}
-	var added []Row
+	var added []Change
 	for i := range wanted {
-		if content := ""; len(stored) > 0 {
-			if content = wanted[i].contentKey(); surplus[content] > 0 {
+		if len(stored) > 0 {
+			if content := wanted[i].contentKey(); surplus[content] > 0 {
 				surplus[content]--
 				continue
 			}
 		}
-		added = append(added, wanted[i])
+		added = append(added, Change{wanted[i], false})
 	}
 	for i := range stored {
 		if content := stored[i].contentKey(); surplus[content] > 0 {
@@ -238,10 +238,7 @@ func AppendChanges(changes []Change, stored, wanted []Row) []Change {
 			changes = append(changes, Change{stored[i], true})
 		}
 	}
-	for i := range added {
-		changes = append(changes, Change{added[i], false})
-	}
-	return changes
+	return append(changes, added...)
 }
 
 // contentKey encodes the whole row of a visitor or of a goal event. Equal rows have equal keys.

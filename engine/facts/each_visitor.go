@@ -66,13 +66,8 @@ func (x Source) EachVisitor(ctx context.Context, each func(*Visitor) error) erro
 	for _, part := range x.serverParts() {
 		part.Store.Limits.Time = 0
 		part.Stored.Newest = schema.EndOfTime // of events that may arrive now
-		q, slots := (&counting{part: part}).newQuery()
-		slots.Attributes = strings.Join(fold.Attributes, ", ")
-		q.Params = append(q.Params, x.countedVariations())
-		if err := q.RenderFrom(reportTemplates, "each_visitor.sql", slots); err != nil {
-			return err
-		}
-		if err := part.Store.EachRow(ctx, q, func(r driver.Rows) error { return scanReportVisitor(r, each) }); err != nil {
+		scan := func(row driver.Rows) error { return scanReportVisitor(row, each) }
+		if err := (&counting{part: part}).runStatement(ctx, "each_visitor.sql", scan, x.countedVariations()); err != nil {
 			return err
 		}
 	}

@@ -310,6 +310,7 @@ func (s *counting) newQuery() (*source.Statement, slots) {
 		Slots: source.Slots{Filters: "true", Goals: "true", Widget: p.Subject.Kind == schema.SubjectWidget}, Facts: s.facts,
 		From: !p.Filters.From.IsZero(), To: s.endsEarly(), OneGoal: p.Goal != nil, Few: s.visitors < leastVisitorsByDay,
 		Rank: "toUInt16(0)", Bucket: "toInt64(0)", Period: "toUInt8(0)", Crossed: "toInt64(0)",
+		Attributes: ofServer.Attributes,
 	}
 	q.VisitorFilters(&p.Filters, &slot.Slots)
 	q.ValueFilters(s.ReportQuery, &slot.Slots)

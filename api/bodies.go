@@ -51,7 +51,7 @@ func newBodies(wait time.Duration) *bodies {
 	}
 }
 
-// body is a request body that is being processed. release returns its share of the
+// body is a request body that is being processed. releaseMemory returns its share of the
 // limits.
 type body struct {
 	of      *bodies

@@ -1,6 +1,9 @@
 package schema
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Subject identifies what events are about: a campaign, a widget, or an experiment of a widget. Goals without exposures
 // are about the kind SubjectNone.
@@ -20,6 +23,12 @@ func (e *Event) SubjectOf() Subject {
 func (s Subject) WithoutExperiment() Subject {
 	s.ExperimentID = 0
 	return s
+}
+
+// Compare orders subjects by website, kind, id and experiment.
+func (s Subject) Compare(o Subject) int {
+	byID := cmp.Or(cmp.Compare(s.ID, o.ID), cmp.Compare(s.ExperimentID, o.ExperimentID))
+	return cmp.Or(cmp.Compare(s.WebsiteID, o.WebsiteID), cmp.Compare(s.Kind, o.Kind), byID)
 }
 
 // String returns the subject as text.

@@ -303,12 +303,8 @@ func (s *Server) explainVisitor(ctx context.Context, c Caller, a *arguments) (an
 	}); err != nil {
 		return nil, err
 	}
-	events := make([]story.Event, len(found.Events))
-	for i, e := range found.Events {
-		events[i] = story.Event{AcceptedAt: e.At, Event: e.Event}
-	}
 	sentences, reasons := []string{}, []string{}
-	for _, chapter := range story.ExplainEvents(events, known, s.engine.AsOfFirstView) {
+	for _, chapter := range story.ExplainEvents(found.Events, known, s.engine.AsOfFirstView) {
 		title := fmt.Sprintf("Website %d, %s: ", chapter.Subject.WebsiteID, chapter.Subject.ShortName())
 		counted := 0
 		for _, l := range chapter.Lines {
@@ -325,7 +321,7 @@ func (s *Server) explainVisitor(ctx context.Context, c Caller, a *arguments) (an
 			reasons = append(reasons, fmt.Sprintf("Website %d: a line was rejected at %s: %s.", r.WebsiteID, r.Time.UTC().Format(time.DateTime), shorten(r.Reason, maxSentence)))
 		}
 	}
-	if len(events) == 0 {
+	if len(found.Events) == 0 {
 		sentences = append(sentences, "No event of this visitor is stored.")
 	}
 	more := max(len(reasons)-maxReasons, 0)

@@ -31,16 +31,18 @@ func (s *server) openCells(ctx context.Context, leastByDay int64) (cells, error)
 	c := cells{leastByDay: leastByDay, byDay: map[schema.Subject]bool{}, all: map[schema.Subject]fold.Cells{}}
 	err := schema.EachRow(ctx, s, s.subjectsByDay, func(row driver.Rows) error {
 		var of schema.Subject
-		var kind uint8
-		err := row.Scan(&of.WebsiteID, &kind, &of.ID, &of.ExperimentID)
-		of.Kind = kindsOfSubjects[kind]
+		err := row.Scan(&of.WebsiteID, (*scannedKind)(&of.Kind), &of.ID, &of.ExperimentID)
 		c.byDay[of] = true
 		return err
 	}, sectionsOfGrain(fold.OfDay)...)
 	if err != nil {
 		return c, fmt.Errorf("read the subjects with cells by day: %w", err)
 	}
-	return c, s.readCells(ctx, s.cellsOfGrain, func(key fold.CellKey, cell *fold.Cell) { c.allOf(key.Subject)[key] = cell }, sectionsOfGrain(fold.OfAll)...)
+	all, err := s.readCells(ctx, s.cellsOfGrain, sectionsOfGrain(fold.OfAll)...)
+	for key, cell := range all {
+		c.allOf(key.Subject)[key] = cell
+	}
+	return c, err
 }
 
 // allOf returns the cells of the grain fold.OfAll of a subject.
@@ -53,7 +55,9 @@ func (c *cells) allOf(subject schema.Subject) fold.Cells {
 
 // appendSumChanges appends the changes of the cells if the rows of visitors change from had to want. It adds the
 // subjects of these rows to subjects, and updates the cells in memory.
-func (c *cells) appendSumChanges(ctx context.Context, from *server, subjects map[schema.Subject]bool, changes []fold.Change, had, want []fold.Row) ([]fold.Change, error) {
+func (c *cells) appendSumChanges(
+	ctx context.Context, from *server, subjects map[schema.Subject]bool, changes []fold.Change, had, want []fold.Row,
+) ([]fold.Change, error) {
 	added := fold.Cells{}
 	eachChanged(had, want, func(rows []fold.Row, sign int64) {
 		subjects[rows[0].Subject] = true
@@ -86,18 +90,12 @@ func (c *cells) appendSumChanges(ctx context.Context, from *server, subjects map
 // eachChanged calls each for the rows of each visitor of each subject: with the sign -1 for the old rows, and with
 // 1 for the wanted rows.
 func eachChanged(had, want []fold.Row, each func(rows []fold.Row, sign int64)) {
-	for _, of := range []struct {
-		rows []fold.Row
-		sign int64
-	}{{had, -1}, {want, 1}} {
-		for rows := of.rows; len(rows) > 0; {
-			n := 1
-			for n < len(rows) && rows[n].Subject == rows[0].Subject && rows[n].Visitor == rows[0].Visitor {
-				n++
-			}
-			each(rows[:n], of.sign)
-			rows = rows[n:]
-		}
+	isSame := func(a, b *fold.Row) bool { return a.Subject == b.Subject && a.Visitor == b.Visitor }
+	for rows := range fold.SplitRuns(had, isSame) {
+		each(rows, -1)
+	}
+	for rows := range fold.SplitRuns(want, isSame) {
+		each(rows, 1)
 	}
 }
 
@@ -129,12 +127,13 @@ func (c *cells) readDays(ctx context.Context, from *server, added fold.Cells) (f
 			subjects[key.Subject], goals[key.Goal], firsts[key.First*day] = true, true, true
 		}
 	}
-	stored := fold.Cells{}
 	if len(subjects) == 0 {
-		return stored, nil
+		return fold.Cells{}, nil
 	}
-	return stored, from.readCells(ctx, from.cellsOfDays, func(key fold.CellKey, cell *fold.Cell) { stored[key] = cell },
-		clickhouse.Named("sections", sectionsOf(maps.Keys(subjects), fold.OfDay)), clickhouse.Named("goals", slices.Collect(maps.Keys(goals))), clickhouse.Named("firsts", slices.Collect(maps.Keys(firsts))))
+	return from.readCells(ctx, from.cellsOfDays,
+		clickhouse.Named("sections", sectionsOf(maps.Keys(subjects), fold.OfDay)),
+		clickhouse.Named("goals", slices.Collect(maps.Keys(goals))),
+		clickhouse.Named("firsts", slices.Collect(maps.Keys(firsts))))
 }
 
 // visitorsWith returns the number of visitors of each subject after a change.
@@ -192,42 +191,39 @@ const day = 24 * int64(time.Hour/time.Millisecond)
 // cellRow returns the row of a cell.
 func cellRow(key *fold.CellKey, cell *fold.Cell) fold.Row {
 	return fold.Row{
-		Subject: key.Subject, Grain: key.Grain, Goal: key.Goal, Variation: key.Variation, Visitor: schema.HashID(key.Variation),
-		First: key.First * day, Since: uint64(key.Day * day), Cell: cell, //nolint:gosec // not negative
+		Subject: key.Subject, Grain: key.Grain, Goal: key.Goal, Variation: key.Variation, First: key.First * day, Cell: cell,
+		Visitor: schema.HashID(key.Variation), Since: uint64(key.Day * day), //nolint:gosec // not negative
 	}
 }
 
-// readCells calls each for the stored cells that a statement selects. The error may be ErrIncomplete.
-func (s *server) readCells(ctx context.Context, statement string, each func(fold.CellKey, *fold.Cell), params ...any) error {
-	seen := map[fold.CellKey]bool{}
+// readCells returns the stored cells that a statement selects. The error may be ErrIncomplete.
+func (s *server) readCells(ctx context.Context, statement string, params ...any) (fold.Cells, error) {
+	cells := fold.Cells{}
 	err := schema.EachRow(ctx, s, statement, func(row driver.Rows) error {
 		key, cell, copies, err := scanCell(row)
-		if err != nil {
-			return err
+		if err == nil && (copies != 1 || cells[key] != nil) {
+			err = fmt.Errorf("a cell of %s is stored %d times: %w", key.Subject, copies, ErrIncomplete)
 		}
-		if copies != 1 || seen[key] {
-			return fmt.Errorf("a cell of %s is stored %d times: %w", key.Subject, copies, ErrIncomplete)
-		}
-		seen[key] = true
-		each(key, cell)
-		return nil
+		cells[key] = cell
+		return err
 	}, params...)
 	if err != nil {
-		return fmt.Errorf("read cells: %w", err)
+		return nil, fmt.Errorf("read cells: %w", err)
 	}
-	return nil
+	return cells, nil
 }
 
 func scanCell(row driver.Rows) (key fold.CellKey, cell *fold.Cell, copies int64, err error) {
-	var kind, grain uint8
 	var first int64
 	var since uint64
 	var large []*big.Int
-	err = row.Scan(&key.Subject.WebsiteID, &kind, &key.Subject.ID, &key.Subject.ExperimentID, &grain, &key.Goal, &key.Variation, &first, &since, &large, &copies)
+	s := &key.Subject
+	err = row.Scan(&s.WebsiteID, (*scannedKind)(&s.Kind), &s.ID, &s.ExperimentID,
+		(*uint8)(&key.Grain), &key.Goal, &key.Variation, &first, &since, &large, &copies)
 	if err != nil {
 		return key, nil, 0, err
 	}
-	key.Subject.Kind, key.Grain, key.First, key.Day = kindsOfSubjects[kind], fold.Grain(grain), first/day, int64(since)/day //nolint:gosec // milliseconds
+	key.First, key.Day = first/day, int64(since)/day //nolint:gosec // milliseconds
 	cell, err = cellOf(large)
 	return key, cell, copies, err
 }

@@ -43,29 +43,22 @@ func (g GoalCounters) Plus(o GoalCounters) GoalCounters {
 func countersOf(cells fold.Cells) SubjectCounters {
 	t := SubjectCounters{Goals: map[int64]GoalCounters{}, all: cells}
 	for key, cell := range cells {
-		t.addSum(&key, cell)
+		t.Version ^= hashOf(&key, cell)
+		t.ExtendBy(&cell.Extent)
+		if key.Goal != 0 {
+			of := GoalCounters{cell.CountAt(fold.Goals), cell.AmountSum(0), cell.AmountSum(2)}
+			t.Goals[key.Goal] = t.Goals[key.Goal].Plus(of)
+			continue
+		}
+		if key.Variation != "" {
+			t.Visitors += cell.CountAt(fold.Visitors)
+		}
+		for kind := moments.View; kind < moments.Goal; kind++ {
+			t.Events[kind] += cell.CountAt(fold.Views + int(kind-moments.View))
+		}
+		t.Events[moments.Goal] += cell.CountAt(fold.Goals)
 	}
 	return t
-}
-
-// addSum adds a cell. The order of the cells does not matter.
-func (t *SubjectCounters) addSum(key *fold.CellKey, cell *fold.Cell) {
-	t.Version ^= hashOf(key, cell)
-	t.ExtendBy(&cell.Extent)
-	if key.Goal != 0 {
-		g := t.Goals[key.Goal]
-		g.Events += cell.CountAt(fold.Goals)
-		g.Value, g.ExtraValue = g.Value.Plus(cell.AmountSum(0)), g.ExtraValue.Plus(cell.AmountSum(2))
-		t.Goals[key.Goal] = g
-		return
-	}
-	if key.Variation != "" {
-		t.Visitors += cell.CountAt(fold.Visitors)
-	}
-	for kind := moments.View; kind < moments.Goal; kind++ {
-		t.Events[kind] += cell.CountAt(fold.Views + int(kind-moments.View))
-	}
-	t.Events[moments.Goal] += cell.CountAt(fold.Goals)
 }
 
 // Merge adds the counters of other visitors, on another shard.
@@ -106,12 +99,12 @@ func (t *SubjectCounters) AllEvents() (n uint64) {
 }
 
 // readCountersOn returns the counters of a subject on a server at the moment.
-func (r *Refresher) readCountersOn(ctx context.Context, server *server, subject schema.Subject) (SubjectCounters, error) {
+func (r *Refresher) readCountersOn(ctx context.Context, on *server, subject schema.Subject) (SubjectCounters, error) {
 	if r.alone {
 		return r.SubjectCounters(subject), nil
 	}
-	cells := fold.Cells{}
-	err := server.readCells(ctx, server.sectionCells, func(key fold.CellKey, cell *fold.Cell) { cells[key] = cell }, clickhouse.Named("sections", []uint64{SectionOf(subject, fold.OfAll)}))
+	sections := []uint64{SectionOf(subject, fold.OfAll)}
+	cells, err := on.readCells(ctx, on.sectionCells, clickhouse.Named("sections", sections))
 	return countersOf(cells), err
 }
 
@@ -127,9 +120,7 @@ func (r *Refresher) EachSubject(each func(schema.Subject, SubjectCounters)) {
 	r.read.RLock()
 	all := maps.Clone(r.counters)
 	r.read.RUnlock()
-	for _, subject := range slices.SortedFunc(maps.Keys(all), func(a, b schema.Subject) int {
-		return cmp.Or(cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID), cmp.Compare(a.ExperimentID, b.ExperimentID))
-	}) {
+	for _, subject := range slices.SortedFunc(maps.Keys(all), schema.Subject.Compare) {
 		each(subject, all[subject])
 	}
 }

@@ -22,7 +22,7 @@ type Visitor struct {
 	FirstView    time.Time `parquet:"firstView,timestamp(millisecond)"`
 	MultiExposed bool      `parquet:"multiExposed"`
 
-	Device         string `parquet:"device,dict"` // of the first view, like all attributes, in the order of fold.Attributes
+	Device         string `parquet:"device,dict"` // of the first view, as all attributes, in the order of fold.Attributes
 	Country        string `parquet:"country,dict"`
 	Channel        string `parquet:"channel,dict"`
 	Browser        string `parquet:"browser,dict"`
@@ -66,13 +66,8 @@ func (x Source) EachVisitor(ctx context.Context, each func(*Visitor) error) erro
 	for _, part := range x.serverParts() {
 		part.Store.Limits.Time = 0
 		part.Stored.Newest = schema.EndOfTime // of events that may arrive now
-		q, slots := (&counting{part: part}).newQuery()
-		slots.Attributes = strings.Join(fold.Attributes, ", ")
-		q.Params = append(q.Params, x.countedVariations())
-		if err := q.RenderFrom(reportTemplates, "each_visitor.sql", slots); err != nil {
-			return err
-		}
-		if err := part.Store.EachRow(ctx, q, func(row driver.Rows) error { return scanReportVisitor(row, each) }); err != nil {
+		scan := func(row driver.Rows) error { return scanReportVisitor(row, each) }
+		if err := (&counting{part: part}).runStatement(ctx, "each_visitor.sql", scan, x.countedVariations()); err != nil {
 			return err
 		}
 	}

@@ -51,7 +51,8 @@ func (r *Refresher) moveOn(ctx context.Context) error {
 // read. A deletion would, because it changes one part after another.
 func (r *Refresher) removeCancelled(ctx context.Context, visitors []schema.Visitor) error {
 	server := r.currentServer()
-	if err := r.changeStoredParts(ctx, server, "OPTIMIZE TABLE "+server.Facts+" FINAL SETTINGS optimize_throw_if_noop = 1"); err != nil {
+	merge := "OPTIMIZE TABLE " + server.Facts + " FINAL SETTINGS optimize_throw_if_noop = 1"
+	if err := r.changeStoredParts(ctx, server, merge); err != nil {
 		return fmt.Errorf("remove the facts of erased visitors: %w", err)
 	}
 	for some := range slices.Chunk(visitors, visitorsAtOnce) {
@@ -75,8 +76,8 @@ func (r *Refresher) DropSubjects(ctx context.Context, subjects []schema.Subject)
 		}
 	}
 	_, err := r.runExclusively(ctx, func(ctx context.Context) error {
-		err := r.changeStoredParts(ctx, r.on, "ALTER TABLE "+r.on.Facts+" DELETE WHERE section IN {sections:Array(UInt64)} SETTINGS mutations_sync = 1", clickhouse.Named("sections", sections))
-		if err != nil {
+		del := "ALTER TABLE " + r.on.Facts + " DELETE WHERE section IN {sections:Array(UInt64)} SETTINGS mutations_sync = 1"
+		if err := r.changeStoredParts(ctx, r.on, del, clickhouse.Named("sections", sections)); err != nil {
 			return fmt.Errorf("delete facts: %w", err)
 		}
 		r.known = false
@@ -105,7 +106,9 @@ func (r *Refresher) changeStoredParts(ctx context.Context, on *server, statement
 // awaitDeletions waits until the deletions of an interrupted process are done.
 func (s *server) awaitDeletions(ctx context.Context) error {
 	var unfinished uint64
-	err := s.QueryRow(ctx, "SELECT count() FROM system.mutations WHERE database = currentDatabase() AND table = {table:String} AND NOT is_done", clickhouse.Named("table", s.Facts)).Scan(&unfinished)
+	const running = "database = currentDatabase() AND table = {table:String} AND NOT is_done"
+	count := "SELECT count() FROM system.mutations WHERE " + running
+	err := s.QueryRow(ctx, count, clickhouse.Named("table", s.Facts)).Scan(&unfinished)
 	if err == nil && unfinished > 0 { // mutations run in order, so this one waits for the others
 		err = s.Exec(ctx, "ALTER TABLE "+s.Facts+" DELETE WHERE false SETTINGS mutations_sync = 1")
 	}

@@ -39,8 +39,7 @@ func ReadAllCellsOfShard(ctx context.Context, conn driver.Conn) (fold.Cells, err
 }
 
 func readAllCells(ctx context.Context, s *server) (fold.Cells, error) {
-	all := fold.Cells{}
-	return all, s.readCells(ctx, s.renderStatement("cells.sql", "grain IN ('all', 'day')"), func(key fold.CellKey, cell *fold.Cell) { all[key] = cell })
+	return s.readCells(ctx, s.renderStatement("cells.sql", "grain IN ('all', 'day')"))
 }
 
 // FoldAll returns the rows of all stored events.
@@ -51,7 +50,9 @@ func FoldAll(ctx context.Context, conn driver.Conn) (rows []fold.Row, err error)
 		return nil, err
 	}
 	events, err := s.readEvents(ctx, visitors, math.MaxInt64)
-	eachVisitor(events, func(own []fold.Event) { rows = fold.AppendVisitorRows(own, rows) })
+	for own := range splitVisitors(events) {
+		rows = fold.AppendVisitorRows(own, rows)
+	}
 	return rows, err
 }
 

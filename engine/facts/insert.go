@@ -12,9 +12,10 @@ import (
 	"lifthouse/schema"
 )
 
-const insertedColumns = "section, website_id, subject, subject_id, experiment_id, grain, goal_id, sign, variation, visitor_id, first_time, since_ms, number, " +
-	"multi_exposed_at, seen, digest, views, clicks, submits, completions, conversions, contacts, later_ms, later_kinds, " +
-	"value, profit, extra_value, value_before, profit_before, extra_value_before, sums"
+const insertedColumns = "section, website_id, subject, subject_id, experiment_id, grain, goal_id, sign, variation, " +
+	"visitor_id, first_time, since_ms, number, multi_exposed_at, seen, digest, views, clicks, submits, completions, " +
+	"conversions, contacts, later_ms, later_kinds, value, profit, extra_value, value_before, profit_before, " +
+	"extra_value_before, sums"
 
 // oneBlock returns the settings of an insert that stores all its rows as one part, or none. Of several inserts with
 // the same token, only the first is stored. An empty token equals no other.
@@ -30,8 +31,10 @@ func oneBlock(token string) clickhouse.Settings {
 	return settings
 }
 
-// grains are the values of the column grain.
-var grains = map[fold.Grain]string{fold.OfVisitor: "visitor", fold.OfGoal: "goal", fold.OfAll: "all", fold.OfDay: "day", fold.OfPosition: "position"}
+// grains are the values of the column grain by fold.Grain.
+var grains = []string{
+	fold.OfVisitor: "visitor", fold.OfGoal: "goal", fold.OfAll: "all", fold.OfDay: "day", fold.OfPosition: "position",
+}
 
 // section identifies all rows of a grain of a subject.
 type section struct {
@@ -45,11 +48,11 @@ const hashBits = 60
 
 // SectionOf returns the section of the rows of a grain of a subject.
 func SectionOf(subject schema.Subject, grain fold.Grain) uint64 {
-	of := uint64(grain) << hashBits
+	of, s := uint64(grain)<<hashBits, subject
 	if grain == fold.OfPosition {
 		return of
 	}
-	return of | schema.HashID(fmt.Sprintf("%d %s %d %d", subject.WebsiteID, subject.Kind, subject.ID, subject.ExperimentID))>>(64-hashBits)
+	return of | schema.HashID(fmt.Sprintf("%d %s %d %d", s.WebsiteID, s.Kind, s.ID, s.ExperimentID))>>(64-hashBits)
 }
 
 // sectionsOfGrain returns the parameters first_section and last_section, the range of the sections

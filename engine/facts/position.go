@@ -25,7 +25,8 @@ func (p Position) FoldedThrough() time.Time { return time.UnixMilli(p.Through).U
 
 // ErrIncomplete means that the server does not have all parts of the facts yet. If this persists, the server has
 // lost parts, or facts were inserted during a rebuild.
-var ErrIncomplete = errors.New("the server does not have all facts yet; if this lasts for minutes, rebuild them: lifthouse facts --rebuild")
+var ErrIncomplete = errors.New("the server does not have all facts yet; " +
+	"if this lasts for minutes, rebuild them: lifthouse facts --rebuild")
 
 // readPosition returns the position of the facts of a server. The error may be ErrIncomplete.
 func (s *server) readPosition(ctx context.Context) (Position, error) {
@@ -51,5 +52,6 @@ func (p Position) nextRefresh(through int64) Position {
 
 // asRow returns the row of a position.
 func (p Position) asRow() fold.Row {
-	return fold.Row{Subject: schema.Subject{Kind: schema.SubjectNone}, Grain: fold.OfPosition, Visitor: p.Attempt, First: p.Through, Number: p.Refresh}
+	none := schema.Subject{Kind: schema.SubjectNone}
+	return fold.Row{Subject: none, Grain: fold.OfPosition, Visitor: p.Attempt, First: p.Through, Number: p.Refresh}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/fold"
-	"lifthouse/engine/moments"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 )
@@ -48,11 +47,13 @@ func newTables(facts, sent string) *tables {
 	t.shortSubjects = t.renderStatement("short_subjects.sql", "")
 	t.countRows = t.renderStatement("count_rows.sql", "")
 	t.madeOf, t.subjectsByDay = t.renderStatement("made_of.sql", ""), t.renderStatement("subjects_by_day.sql", "")
-	t.visitorRows = t.renderStatement("rows.sql", "grain IN ('visitor', 'goal') AND website_id IN {websites:Array(Int64)} AND visitor_id IN {visitors:Array(UInt64)}")
-	t.subjectRows, t.allRows = t.renderStatement("rows.sql", "section IN {sections:Array(UInt64)}"), t.renderStatement("rows.sql", "grain IN ('visitor', 'goal')")
-	t.sectionCells = t.renderStatement("cells.sql", "section IN {sections:Array(UInt64)}")
+	const ofVisitors, inSections = "grain IN ('visitor', 'goal')", "section IN {sections:Array(UInt64)}"
+	const ofSome = ofVisitors + " AND website_id IN {websites:Array(Int64)} AND visitor_id IN {visitors:Array(UInt64)}"
+	const ofDays = " AND goal_id IN {goals:Array(Int64)} AND toUnixTimestamp64Milli(first_time) IN {firsts:Array(Int64)}"
+	t.visitorRows, t.allRows = t.renderStatement("rows.sql", ofSome), t.renderStatement("rows.sql", ofVisitors)
+	t.subjectRows, t.sectionCells = t.renderStatement("rows.sql", inSections), t.renderStatement("cells.sql", inSections)
 	t.cellsOfGrain = t.renderStatement("cells.sql", "section BETWEEN {first_section:UInt64} AND {last_section:UInt64}")
-	t.cellsOfDays = t.renderStatement("cells.sql", "section IN {sections:Array(UInt64)} AND goal_id IN {goals:Array(Int64)} AND toUnixTimestamp64Milli(first_time) IN {firsts:Array(Int64)}")
+	t.cellsOfDays = t.renderStatement("cells.sql", inSections+ofDays)
 	t.insert = "INSERT INTO " + facts + " (" + insertedColumns + ", " + t.Attributes + ")"
 	return t
 }
@@ -81,7 +82,9 @@ type server struct {
 
 // reading are the settings of the statements of a refresh. Compiling takes longer than most of
 // these statements, and a single thread leaves the other cores to reports.
-var reading = clickhouse.Settings{"max_threads": 1, "compile_expressions": 0, "compile_aggregate_expressions": 0, "compile_sort_description": 0}
+var reading = clickhouse.Settings{
+	"max_threads": 1, "compile_expressions": 0, "compile_aggregate_expressions": 0, "compile_sort_description": 0,
+}
 
 // visitorParams returns the parameters that select visitors. They may also select visitors of other
 // websites with the same ids, which is harmless.
@@ -97,6 +100,16 @@ func visitorParams(visitors []schema.Visitor) []any {
 
 // kindsOfSubjects are the kinds of subjects by their number in the column subject.
 var kindsOfSubjects = []schema.SubjectKind{schema.SubjectNone, schema.SubjectCampaign, schema.SubjectWidget}
+
+// scannedKind is the kind of a subject that is read as a number.
+type scannedKind schema.SubjectKind
+
+// Scan implements sql.Scanner.
+func (k *scannedKind) Scan(number any) error {
+	n, _ := number.(uint8)
+	*k = scannedKind(kindsOfSubjects[n])
+	return nil
+}
 
 // readEvents returns all events of the visitors that were accepted until a time, by visitor.
 func (s *server) readEvents(ctx context.Context, visitors []schema.Visitor, through int64) ([]fold.Event, error) {
@@ -123,13 +136,9 @@ func visitorOfRow(r *fold.Row) schema.Visitor {
 	return schema.Visitor{WebsiteID: r.Subject.WebsiteID, ID: r.Visitor}
 }
 
-// eachVisitor calls each for the events of each visitor. Events are ordered by visitor.
-func eachVisitor(events []fold.Event, each func([]fold.Event)) {
-	for from, to := 0, 0; from < len(events); from = to {
-		for to = from + 1; to < len(events) && visitorOfEvent(&events[to]) == visitorOfEvent(&events[from]); to++ {
-		}
-		each(events[from:to])
-	}
+// splitVisitors returns the events of each visitor. Events are ordered by visitor.
+func splitVisitors(events []fold.Event) iter.Seq[[]fold.Event] {
+	return fold.SplitRuns(events, func(a, b *fold.Event) bool { return visitorOfEvent(a) == visitorOfEvent(b) })
 }
 
 // setOf returns the set of visitors.
@@ -142,12 +151,10 @@ func setOf(visitors []schema.Visitor) map[schema.Visitor]bool {
 }
 
 func scanEvent(row driver.Rows) (e fold.Event, err error) {
-	var kind, event uint8
-	err = row.Scan(&e.Subject.WebsiteID, &e.Visitor, &kind, &e.Subject.ID, &e.Subject.ExperimentID, &e.ID, &e.At, &e.Variation, &event, &e.Goal,
-		&e.Amounts[0], &e.Amounts[1], &e.Amounts[2], &e.Accepted, &e.Version, &e.Attributes)
-	if err == nil {
-		e.Subject.Kind, e.Kind, e.Attributes = kindsOfSubjects[kind], moments.Kind(event), withoutNone(e.Attributes)
-	}
+	s := &e.Subject
+	err = row.Scan(&s.WebsiteID, &e.Visitor, (*scannedKind)(&s.Kind), &s.ID, &s.ExperimentID, &e.ID, &e.At, &e.Variation,
+		(*uint8)(&e.Kind), &e.Goal, &e.Amounts[0], &e.Amounts[1], &e.Amounts[2], &e.Accepted, &e.Version, &e.Attributes)
+	e.Attributes = withoutNone(e.Attributes)
 	return e, err
 }
 
@@ -181,18 +188,17 @@ func madeOfRows(rows []fold.Row, to map[visitorOf]made) {
 
 // readMade returns the number and the digest of the events in the stored rows, for the visitors
 // of some subjects.
-func (s *server) readMade(ctx context.Context, visitors []schema.Visitor, subjects iter.Seq[schema.Subject]) (map[visitorOf]made, error) {
+func (s *server) readMade(
+	ctx context.Context, visitors []schema.Visitor, subjects iter.Seq[schema.Subject],
+) (map[visitorOf]made, error) {
 	found := map[visitorOf]made{}
 	err := schema.EachRow(ctx, s, s.madeOf, func(row driver.Rows) error {
 		var of visitorOf
-		var kind uint8
 		var m made
-		if err := row.Scan(&of.Subject.WebsiteID, &of.Visitor, &kind, &of.Subject.ID, &of.Subject.ExperimentID, &m.seen, &m.digest); err != nil {
-			return err
-		}
-		of.Subject.Kind = kindsOfSubjects[kind]
+		s := &of.Subject
+		err := row.Scan(&s.WebsiteID, &of.Visitor, (*scannedKind)(&s.Kind), &s.ID, &s.ExperimentID, &m.seen, &m.digest)
 		found[of] = m
-		return nil
+		return err
 	}, append(visitorParams(visitors), clickhouse.Named("sections", sectionsOf(subjects, fold.OfVisitor)))...)
 	if err != nil {
 		return nil, fmt.Errorf("read what the facts are made of: %w", err)
@@ -218,7 +224,8 @@ func (s *server) readRows(ctx context.Context, statement string, each func(*fold
 			return err
 		}
 		if copies < 0 {
-			return fmt.Errorf("facts: a row of visitor %d of %s is cancelled without being stored: %w", r.Visitor, r.Subject, ErrIncomplete)
+			const text = "facts: a row of visitor %d of %s is cancelled without being stored: %w"
+			return fmt.Errorf(text, r.Visitor, r.Subject, ErrIncomplete)
 		}
 		for range copies {
 			if err := each(&r); err != nil {
@@ -230,10 +237,10 @@ func (s *server) readRows(ctx context.Context, statement string, each func(*fold
 }
 
 func scanFact(row driver.Rows) (r fold.Row, copies int64, err error) {
-	var kind, grain uint8
+	s := &r.Subject
 	to := []any{
-		&r.Subject.WebsiteID, &r.Visitor, &kind, &r.Subject.ID, &r.Subject.ExperimentID, &grain, &r.Goal, &r.Variation, &r.Attributes, &r.First, &r.Since, &r.Number,
-		&r.MultiExposed, &r.Seen, &r.Digest,
+		&s.WebsiteID, &r.Visitor, (*scannedKind)(&s.Kind), &s.ID, &s.ExperimentID, (*uint8)(&r.Grain), &r.Goal, &r.Variation,
+		&r.Attributes, &r.First, &r.Since, &r.Number, &r.MultiExposed, &r.Seen, &r.Digest,
 	}
 	for i := range r.Counts {
 		to = append(to, &r.Counts[i])
@@ -248,7 +255,7 @@ func scanFact(row driver.Rows) (r fold.Row, copies int64, err error) {
 	if err := row.Scan(append(to, &copies)...); err != nil {
 		return r, 0, err
 	}
-	r.Subject.Kind, r.Grain, r.Attributes = kindsOfSubjects[kind], fold.Grain(grain), withoutNone(r.Attributes)
+	r.Attributes = withoutNone(r.Attributes)
 	return r, copies, nil
 }
 

@@ -54,7 +54,7 @@ type Refresher struct {
 	done, touched int           // visitors of the running refresh: those that are folded, and all
 
 	deleting  sync.RWMutex // held while events are deleted before their facts
-	inserting sync.RWMutex // held while facts are stored, when the position of the store is unknown; reports may hold it off
+	inserting sync.RWMutex // held while facts are stored: the position of the store is unknown; reports may hold it off
 
 	read     sync.RWMutex // guards the following
 	shown    Position     // the last one that is stored
@@ -118,7 +118,8 @@ type foldedEvents struct {
 func (r *Refresher) RefreshFacts(ctx context.Context) (at Position, err error) {
 	return r.runExclusively(ctx, func(ctx context.Context) error {
 		var through int64
-		if err := r.on.QueryRow(ctx, r.on.lastAccepted, clickhouse.Named("after", r.position.Through)).Scan(&through); err != nil {
+		row := r.on.QueryRow(ctx, r.on.lastAccepted, clickhouse.Named("after", r.position.Through))
+		if err := row.Scan(&through); err != nil {
 			return fmt.Errorf("read the last acceptance time: %w", err)
 		}
 		if through = max(through, r.position.Through); through == r.position.Through && r.alone {
@@ -164,7 +165,8 @@ func (r *Refresher) RefreshFacts(ctx context.Context) (at Position, err error) {
 func scanVisitor(row driver.Rows, v *schema.Visitor) error { return row.Scan(&v.WebsiteID, &v.ID) }
 
 // errOvertaken means that another process has inserted the refresh with the same number.
-var errOvertaken = errors.New("another process was faster; if this lasts for minutes, a replica was lost with the facts of a refresh: lifthouse facts --rebuild")
+var errOvertaken = errors.New("another process was faster; " +
+	"if this lasts for minutes, a replica was lost with the facts of a refresh: lifthouse facts --rebuild")
 
 // mostOvertaken is the number of times in a row that a refresh may be overtaken.
 const mostOvertaken = 20
@@ -330,7 +332,9 @@ func (r *Refresher) replaceRows(ctx context.Context, had, want []fold.Row, next 
 
 // storeChanges inserts changes of rows and cells, together with the next position. changed has the subjects of the
 // cells.
-func (r *Refresher) storeChanges(ctx context.Context, changes []fold.Change, changed map[schema.Subject]bool, next Position) error {
+func (r *Refresher) storeChanges(
+	ctx context.Context, changes []fold.Change, changed map[schema.Subject]bool, next Position,
+) error {
 	if r.position.Refresh > 0 {
 		changes = append(changes, fold.Change{Row: r.position.asRow(), Cancels: true})
 	}
@@ -340,7 +344,7 @@ func (r *Refresher) storeChanges(ctx context.Context, changes []fold.Change, cha
 		if elapsedSince(r.readAt) > longestRefresh {
 			return errTooLate
 		}
-		token = fmt.Sprintf("%d after %x", next.Refresh, r.position.Attempt) // equal for processes that read the same position
+		token = fmt.Sprintf("%d after %x", next.Refresh, r.position.Attempt) // equal in processes at the same position
 	}
 	ctx = context.WithoutCancel(ctx) // an abandoned insert may still be stored
 	r.inserting.Lock()
@@ -362,7 +366,9 @@ func (r *Refresher) storeChanges(ctx context.Context, changes []fold.Change, cha
 // rowsOf returns the stored rows of the visitors and the wanted rows. It computes the stored rows from
 // the events up to the last position, and checks each visitor's number of events and digest. It reads
 // the rows of visitors that fail the check.
-func (r *Refresher) rowsOf(ctx context.Context, touched []schema.Visitor, through int64) (had, want []fold.Row, err error) {
+func (r *Refresher) rowsOf(
+	ctx context.Context, touched []schema.Visitor, through int64,
+) (had, want []fold.Row, err error) {
 	if len(touched) == 0 {
 		return nil, nil, nil
 	}
@@ -371,7 +377,7 @@ func (r *Refresher) rowsOf(ctx context.Context, touched []schema.Visitor, throug
 		return nil, nil, err
 	}
 	var before []fold.Event
-	eachVisitor(events, func(own []fold.Event) {
+	for own := range splitVisitors(events) {
 		before = before[:0]
 		for i := range own {
 			if own[i].Accepted <= r.position.Through {
@@ -379,7 +385,7 @@ func (r *Refresher) rowsOf(ctx context.Context, touched []schema.Visitor, throug
 			}
 		}
 		had, want = fold.AppendVisitorRows(before, had), fold.AppendVisitorRows(own, want)
-	})
+	}
 	if r.position.Refresh == 0 {
 		return had, want, nil
 	}

@@ -47,7 +47,8 @@ func (x Source) serverParts() []part {
 		server, counters := x.states[i].server, &x.states[i].SubjectCounters
 		of, store := *x.ReportQuery, source.Store{Conn: server.Conn, Limits: x.Store.Limits, Observe: x.Store.Observe}
 		of.Store = &store
-		parts[i] = part{&of, source.Expr(server.Facts), counters.all, counters.Visitors, counters.Visitors >= shard.LeastVisitorsByDay}
+		byDay := counters.Visitors >= shard.LeastVisitorsByDay
+		parts[i] = part{&of, source.Expr(server.Facts), counters.all, counters.Visitors, byDay}
 	}
 	return parts
 }
@@ -136,7 +137,8 @@ func (x Source) withCurrentState(ctx context.Context) (Source, error) {
 			return x, err
 		}
 		x.states[i] = state{server, at, counters}
-		x.Stored = x.Stored.WithEvents(counters.AllEvents(), time.UnixMilli(at.Through).UTC(), time.UnixMilli(counters.Newest).UTC(), counters.firstView())
+		newest := time.UnixMilli(counters.Newest).UTC()
+		x.Stored = x.Stored.WithEvents(counters.AllEvents(), at.FoldedThrough(), newest, counters.firstView())
 	}
 	return x, nil
 }
@@ -332,12 +334,7 @@ func (x Source) countedVariations() source.Param {
 // variations.
 func (x Source) eachCompared(ctx context.Context, file string, scan func(driver.Rows) error) error {
 	for _, part := range x.serverParts() {
-		q, slots := (&counting{part: part}).newQuery()
-		q.Params = append(q.Params, x.countedVariations())
-		if err := q.RenderFrom(reportTemplates, file, slots); err != nil {
-			return err
-		}
-		if err := part.Store.EachRow(ctx, q, scan); err != nil {
+		if err := (&counting{part: part}).runStatement(ctx, file, scan, x.countedVariations()); err != nil {
 			return err
 		}
 	}

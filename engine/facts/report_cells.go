@@ -21,7 +21,9 @@ import (
 // day. Subjects with fewer visitors than leastVisitorsByDay have none by day.
 func (x part) hasCells() (byDay, has bool) {
 	switch f := &x.Filters; {
-	case len(f.Lists) > 0, len(f.Texts) > 0, f.GoalValue != nil, f.ZScore != 0, x.Cap != nil, x.Dimension != "", len(x.SharePeriods) > 1:
+	case len(f.Lists) > 0, len(f.Texts) > 0, f.GoalValue != nil, f.ZScore != 0:
+		return false, false
+	case x.Cap != nil, x.Dimension != "", len(x.SharePeriods) > 1:
 		return false, false
 	case f.From.IsZero() && f.To.IsZero() && x.Interval == "":
 		return false, true
@@ -42,7 +44,8 @@ func (s *counting) readCells(ctx context.Context, byDay bool) error {
 		return err
 	}
 	if !s.Filters.From.IsZero() {
-		if err := s.readBefore(ctx); err != nil {
+		before := key{RowKey: moments.RowKey{ExposedBefore: true}}
+		if err := s.readCount(ctx, "before.sql", before, func(m *moments.Moments) any { return &m.Visitors }); err != nil {
 			return err
 		}
 	}
@@ -50,25 +53,18 @@ func (s *counting) readCells(ctx context.Context, byDay bool) error {
 	if s.days {
 		file = "recent_days.sql"
 	}
+	return s.readCount(ctx, file, key{}, func(m *moments.Moments) any { return &m.Recent })
+}
+
+// readCount reads a number of visitors of each variation. target returns where to scan it.
+func (s *counting) readCount(ctx context.Context, file string, at key, target func(*moments.Moments) any) error {
 	return s.runStatement(ctx, file, func(row driver.Rows) error {
 		var variation string
 		m := moments.NoMoments()
-		if err := row.Scan(&variation, &m.Recent); err != nil {
+		if err := row.Scan(&variation, target(&m)); err != nil {
 			return err
 		}
-		return s.addMoments(variation, key{}, &m)
-	})
-}
-
-// readBefore reads the visitors who were first exposed before the window.
-func (s *counting) readBefore(ctx context.Context) error {
-	return s.runStatement(ctx, "before.sql", func(row driver.Rows) error {
-		var variation string
-		m := moments.NoMoments()
-		if err := row.Scan(&variation, &m.Visitors); err != nil {
-			return err
-		}
-		return s.addMoments(variation, key{RowKey: moments.RowKey{ExposedBefore: true}}, &m)
+		return s.addMoments(variation, at, &m)
 	})
 }
 
@@ -96,13 +92,14 @@ func (s *counting) hasCrossers() bool {
 	return false
 }
 
-// addDays adds the sums of the cells by day, by the buckets of the series if series is true. If oneVariation is true, it
-// leaves out multi-exposed visitors.
+// addDays adds the sums of the cells by day, by the buckets of the series if series is true. If oneVariation is true,
+// it leaves out multi-exposed visitors.
 func (s *counting) addDays(ctx context.Context, series, oneVariation bool) error {
 	q, slots := s.newQuery()
 	goals := []int64{0}
 	if slots.Series = series; series {
-		slots.Bucket = "toInt64(intDiv(toUnixTimestamp64Milli(first_time) + toInt64(since_ms) + {shift:Int64}, {width:Int64}))"
+		const shifted = "toUnixTimestamp64Milli(first_time) + toInt64(since_ms) + {shift:Int64}"
+		slots.Bucket = "toInt64(intDiv(" + shifted + ", {width:Int64}))"
 	}
 	if s.Goal != nil {
 		goals = append(goals, s.Goal.ID)

@@ -118,9 +118,12 @@ func (s *counting) readSums(ctx context.Context) error {
 	return nil
 }
 
-// runStatement runs a statement and calls add for each row.
-func (s *counting) runStatement(ctx context.Context, file string, add func(driver.Rows) error) error {
+// runStatement runs a statement with more parameters, and calls add for each row.
+func (s *counting) runStatement(
+	ctx context.Context, file string, add func(driver.Rows) error, params ...source.Param,
+) error {
 	q, slots := s.newQuery()
+	q.Params = append(q.Params, params...)
 	if err := q.RenderFrom(reportTemplates, file, slots); err != nil {
 		return err
 	}
@@ -224,7 +227,8 @@ func (s *counting) readSteps(ctx context.Context) error {
 func (s *sums) bucketSteps() (steps []moments.Step) {
 	for at, m := range s.of {
 		if !m.IsEmpty() {
-			steps = append(steps, moments.Step{Bucket: at.bucket, Crossed: at.crossed, Row: moments.Row{RowKey: at.RowKey, Moments: *m}})
+			row := moments.Row{RowKey: at.RowKey, Moments: *m}
+			steps = append(steps, moments.Step{Bucket: at.bucket, Crossed: at.crossed, Row: row})
 		}
 	}
 	slices.SortFunc(steps, func(a, b moments.Step) int { return cmp.Compare(a.Bucket, b.Bucket) })
@@ -251,7 +255,8 @@ func (s *sums) reportRows() (whole, cells []moments.Row) {
 func sortedRows(of map[moments.RowKey]*moments.Moments) []moments.Row {
 	rows := []moments.Row{}
 	for _, at := range slices.SortedFunc(maps.Keys(of), func(a, b moments.RowKey) int {
-		return cmp.Or(cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(a.Dimension, b.Dimension), cmp.Compare(a.Period, b.Period))
+		byVariation := cmp.Compare(a.VariationID, b.VariationID)
+		return cmp.Or(byVariation, cmp.Compare(a.Dimension, b.Dimension), cmp.Compare(a.Period, b.Period))
 	}) {
 		if of[at].Visitors != 0 {
 			rows = append(rows, moments.Row{RowKey: at, Moments: *of[at]})
@@ -303,8 +308,9 @@ func (s *counting) newQuery() (*source.Statement, slots) {
 	param("days", SectionOf(p.Subject, fold.OfDay))
 	slot := slots{
 		Slots: source.Slots{Filters: "true", Goals: "true", Widget: p.Subject.Kind == schema.SubjectWidget}, Facts: s.facts,
-		From: !p.Filters.From.IsZero(), To: s.endsEarly(), OneGoal: p.Goal != nil,
-		Rank: "toUInt16(0)", Bucket: "toInt64(0)", Period: "toUInt8(0)", Crossed: "toInt64(0)", Few: s.visitors < leastVisitorsByDay,
+		From: !p.Filters.From.IsZero(), To: s.endsEarly(), OneGoal: p.Goal != nil, Few: s.visitors < leastVisitorsByDay,
+		Rank: "toUInt16(0)", Bucket: "toInt64(0)", Period: "toUInt8(0)", Crossed: "toInt64(0)",
+		Attributes: ofServer.Attributes,
 	}
 	q.VisitorFilters(&p.Filters, &slot.Slots)
 	q.ValueFilters(s.ReportQuery, &slot.Slots)
@@ -327,7 +333,7 @@ func (s *counting) newQuery() (*source.Statement, slots) {
 			changes = append(changes, period.Since.UnixMilli())
 		}
 		param("share_changes", changes)
-		slot.Period = "toUInt8(arrayCount(change -> toUnixTimestamp64Milli(first_time) >= change, {share_changes:Array(Int64)}))"
+		slot.Period = "toUInt8(arrayCount(ms -> toUnixTimestamp64Milli(first_time) >= ms, {share_changes:Array(Int64)}))"
 	}
 	recentFrom, recentTo := plan.RecentPeriod(s.Stored.Ingested)
 	param("recent_from", recentFrom.Format(time.DateOnly))
@@ -355,10 +361,13 @@ func (s *counting) newQuery() (*source.Statement, slots) {
 		}
 		param("top", s.top)
 		param("ranks", ranks)
-		slot.ByDimension, slot.Rank = true, "transform(toString("+slot.Dimension+"), {top:Array(String)}, {ranks:Array(UInt16)}, toUInt16(0))"
+		slot.ByDimension = true
+		slot.Rank = "transform(toString(" + slot.Dimension + "), {top:Array(String)}, {ranks:Array(UInt16)}, toUInt16(0))"
 	}
 	for i, column := range []string{"views", "clicks", "submits", "completions", "conversions", "contacts"} {
-		counted := fmt.Sprintf("arrayCount((ms, kind) -> kind = %d AND toUnixTimestamp64Milli(first_time) + ms < {to_ms:Int64}, later_ms, later_kinds)", i+int(moments.View))
+		const text = "arrayCount((ms, kind) -> kind = %d AND toUnixTimestamp64Milli(first_time) + ms < {to_ms:Int64}, " +
+			"later_ms, later_kinds)"
+		counted := fmt.Sprintf(text, i+int(moments.View))
 		if column == "views" {
 			counted = "1 + " + counted // the first view
 		}

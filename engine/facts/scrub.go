@@ -58,7 +58,7 @@ func (r *Refresher) VerifyFacts(ctx context.Context, progress func(share float64
 	return found, nil
 }
 
-// Verify reads the visitors in parts, between which refreshes run. The ids of a part must fit into memory.
+// VerifyFacts reads the visitors in parts, between which refreshes run. The ids of a part must fit into memory.
 const (
 	eventsOfPart = 500_000
 	mostParts    = 64
@@ -92,11 +92,11 @@ func (r *Refresher) scrubVisitors(ctx context.Context, visitors []schema.Visitor
 		return err
 	}
 	var had, want []fold.Row
-	eachVisitor(events, func(own []fold.Event) {
+	for own := range splitVisitors(events) {
 		if of[visitorOfEvent(&own[0])] { // else a visitor of another website with the same id
 			want = fold.AppendVisitorRows(own, want)
 		}
-	})
+	}
 	had = slices.Clone(want)
 	var lost map[schema.Visitor]bool
 	if correct {
@@ -131,7 +131,8 @@ func (r *Refresher) scrubVisitors(ctx context.Context, visitors []schema.Visitor
 // checkRows compares the events of which the rows in had were computed with those of which the stored rows of some
 // subjects were made. Of visitors who differ, it corrects the rows, and returns those who lost events.
 func (r *Refresher) checkRows(
-	ctx context.Context, visitors []schema.Visitor, subjects iter.Seq[schema.Subject], events []fold.Event, had, want []fold.Row,
+	ctx context.Context, visitors []schema.Visitor, subjects iter.Seq[schema.Subject], events []fold.Event,
+	had, want []fold.Row,
 ) (_, _ []fold.Row, lost map[schema.Visitor]bool, err error) {
 	expected := map[visitorOf]made{}
 	madeOfRows(had, expected)
@@ -148,14 +149,11 @@ func (r *Refresher) checkRows(
 // differingVisitors returns the visitors whose stored rows were not made of the expected events.
 func differingVisitors(expected, stored map[visitorOf]made) map[schema.Visitor]bool {
 	wrong := map[schema.Visitor]bool{}
-	for of, m := range expected {
-		if stored[of] != m {
-			wrong[of.visitor()] = true
-		}
-	}
-	for of, m := range stored {
-		if expected[of] != m {
-			wrong[of.visitor()] = true
+	for _, all := range []map[visitorOf]made{expected, stored} {
+		for of := range all {
+			if expected[of] != stored[of] {
+				wrong[of.visitor()] = true
+			}
 		}
 	}
 	return wrong
@@ -180,22 +178,21 @@ func (r *Refresher) correctRows(
 			short[of.visitor()] = nil
 		}
 	}
-	eachVisitor(events, func(own []fold.Event) {
+	for own := range splitVisitors(events) {
 		if _, isShort := short[visitorOfEvent(&own[0])]; isShort {
 			short[visitorOfEvent(&own[0])] = own
 		}
-	})
+	}
 	lost = map[schema.Visitor]bool{}
 	var kept []fold.Row // of the visitors in lost
-	for from, to := 0, 0; from < len(stored); from = to {
-		v := visitorOfRow(&stored[from])
-		for to = from + 1; to < len(stored) && visitorOfRow(&stored[to]) == v; to++ {
-		}
+	isSame := func(a, b *fold.Row) bool { return visitorOfRow(a) == visitorOfRow(b) }
+	for rows := range fold.SplitRuns(stored, isSame) {
+		v := visitorOfRow(&rows[0])
 		own, isShort := short[v]
 		if !isShort {
 			continue
 		}
-		gone := fold.LostEvents(stored[from:to], own, func(s schema.Subject) bool {
+		gone := fold.LostEvents(rows, own, func(s schema.Subject) bool {
 			of := visitorOf{s, v.ID}
 			return found[of].seen > expected[of].seen
 		})
@@ -229,7 +226,8 @@ func (r *Refresher) noteLost(ctx context.Context, of, lost map[schema.Visitor]bo
 		}
 	}
 	if len(found) > 0 {
-		const text = "stored events of visitors are lost; reports keep what they counted: restore a backup, or send the events again"
+		const text = "stored events of visitors are lost; reports keep what they counted: " +
+			"restore a backup, or send the events again"
 		slog.ErrorContext(ctx, text, "visitors", len(found), "one", found[0])
 	}
 }

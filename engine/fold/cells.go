@@ -70,7 +70,8 @@ func earlierTime(a, b int64) int64 {
 // ExtendBy extends the extent to include another one.
 func (e *Extent) ExtendBy(o *Extent) {
 	e.FirstView, e.FirstOnTime = earlierTime(e.FirstView, o.FirstView), earlierTime(e.FirstOnTime, o.FirstOnTime)
-	e.AcceptedOnTime, e.AcceptedLate = earlierTime(e.AcceptedOnTime, o.AcceptedOnTime), earlierTime(e.AcceptedLate, o.AcceptedLate)
+	e.AcceptedOnTime = earlierTime(e.AcceptedOnTime, o.AcceptedOnTime)
+	e.AcceptedLate = earlierTime(e.AcceptedLate, o.AcceptedLate)
 	e.Newest = max(e.Newest, o.Newest)
 }
 
@@ -81,13 +82,10 @@ type Cells map[CellKey]*Cell
 // variation must be in the order of AppendVisitorRows. If byDay is true, AddRows also adds them to the cells
 // by day.
 func (c Cells) AddRows(rows []Row, sign int64, byDay bool) {
-	for from, to := 0, 0; from < len(rows); from = to {
-		v := &rows[from]
-		for to = from + 1; to < len(rows) && rows[to].Grain == OfGoal; to++ {
-		}
-		c.addVisitor(v, rows[from+1:to], sign)
-		if byDay && v.Variation != "" {
-			c.addDays(v, rows[from+1:to], sign)
+	for own := range SplitRuns(rows, func(_, r *Row) bool { return r.Grain == OfGoal }) {
+		c.addVisitor(&own[0], own[1:], sign)
+		if byDay && own[0].Variation != "" {
+			c.addDays(&own[0], own[1:], sign)
 		}
 	}
 }
@@ -111,16 +109,17 @@ func (c Cells) addVisitor(v *Row, goals []Row, sign int64) {
 	own.addAt(Completed, oneIf(v.Counts[moments.Completion-moments.View] > 0))
 	own.addAt(Conversed, oneIf(v.Counts[moments.Conversion-moments.View] > 0))
 	var all totals
-	for from, to := 0, 0; from < len(goals); from = to {
+	key := CellKey{Subject: v.Subject, Grain: OfAll, Variation: v.Variation}
+	cell := c.findOrAdd(key)
+	for rows := range SplitRuns(goals, func(a, b *Row) bool { return a.Goal == b.Goal }) {
 		var of Sums
 		var total totals
-		for to = from; to < len(goals) && goals[to].Goal == goals[from].Goal; to++ {
-			total = of.addGoal(total, &goals[to].Amounts)
-			all = own.addGoal(all, &goals[to].Amounts)
+		for i := range rows {
+			total, all = of.addGoal(total, &rows[i].Amounts), own.addGoal(all, &rows[i].Amounts)
 		}
-		c.findOrAdd(CellKey{Subject: v.Subject, Grain: OfAll, Goal: goals[from].Goal, Variation: v.Variation}).AddSigned(&of, sign)
+		key.Goal = rows[0].Goal
+		c.findOrAdd(key).AddSigned(&of, sign)
 	}
-	cell := c.findOrAdd(CellKey{Subject: v.Subject, Grain: OfAll, Variation: v.Variation})
 	cell.AddSigned(&own, sign)
 	if sign > 0 {
 		if v.Variation != "" {

@@ -28,20 +28,18 @@ type Event struct {
 
 // Attributes are the columns of the attributes of a first view.
 var Attributes = []string{
-	"device", "country", "channel", "browser", "os", "visitor_type", "referrer", "utm_source", "utm_medium", "utm_campaign",
-	"city", "region", "utm_content", "utm_term", "first_visit_page",
+	"device", "country", "channel", "browser", "os", "visitor_type", "referrer", "utm_source", "utm_medium",
+	"utm_campaign", "city", "region", "utm_content", "utm_term", "first_visit_page",
 }
 
 // Separator separates the values of joined attributes, which contain no control characters.
 const Separator = '\x00'
 
-// compareIdentity orders events of a visitor by subject and id. Equal events are copies.
+// compareIdentity orders events of a visitor of a website by subject and id, goals without exposures first. Equal
+// events are copies.
 func (e *Event) compareIdentity(o *Event) int {
-	return cmp.Or(compareSubjects(&e.Subject, &o.Subject), cmp.Compare(e.ID, o.ID))
-}
-
-func compareSubjects(a, b *schema.Subject) int {
-	return cmp.Or(cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID), cmp.Compare(a.ExperimentID, b.ExperimentID))
+	bare := cmp.Compare(oneIf(o.isBare()), oneIf(e.isBare()))
+	return cmp.Or(bare, e.Subject.Compare(o.Subject), cmp.Compare(e.ID, o.ID))
 }
 
 // compareArrival orders copies of an event: the first copy counts. Copies that arrived in the
@@ -73,18 +71,30 @@ const foldVersion = 2
 // contentHash returns a hash of the content of an event.
 func (e *Event) contentHash() uint64 {
 	content := make([]byte, 0, 512)
-	for _, n := range []uint64{foldVersion, e.ID, uint64(e.At), uint64(e.Variation), uint64(e.Kind), uint64(e.Goal), uint64(e.Amounts[0]), uint64(e.Amounts[1]), uint64(e.Amounts[2])} { //nolint:gosec // bits
-		content = binary.LittleEndian.AppendUint64(content, n)
+	id, a := int64(e.ID), &e.Amounts //nolint:gosec // bits
+	for _, n := range []int64{foldVersion, id, e.At, e.Variation, int64(e.Kind), e.Goal, a[0], a[1], a[2]} {
+		content = binary.LittleEndian.AppendUint64(content, uint64(n)) //nolint:gosec // bits
 	}
 	return xxhash.Sum64(append(content, e.Attributes...))
 }
 
-// distinctEvents sorts the events of a visitor by subject and id, and returns the first arrived copy
-// of each event.
-func distinctEvents(events []Event) []Event {
-	events = slices.Clone(events)
-	slices.SortFunc(events, func(a, b Event) int { return cmp.Or(a.compareIdentity(&b), a.compareArrival(&b)) })
-	return slices.CompactFunc(events, func(a, b Event) bool { return a.compareIdentity(&b) == 0 })
+// distinctEvents returns the first arrived copy of each event of a visitor: goals without exposures first, then by
+// subject and id. It explains the other copies unless explain is nil.
+func distinctEvents(events []Event, explain func(Explained)) []*Event {
+	all := make([]*Event, len(events))
+	for i := range events {
+		all[i] = &events[i]
+	}
+	slices.SortFunc(all, func(a, b *Event) int { return cmp.Or(a.compareIdentity(b), a.compareArrival(b)) })
+	distinct := all[:0]
+	for i, e := range all {
+		if i == 0 || distinct[len(distinct)-1].compareIdentity(e) != 0 {
+			distinct = append(distinct, e)
+		} else if explain != nil {
+			explain(Explained{Event: e, Subject: e.Subject, Reason: Copied, Basis: distinct[len(distinct)-1]})
+		}
+	}
+	return distinct
 }
 
 // isBare reports whether an event is a goal without exposures.

@@ -3,6 +3,7 @@ package fold
 import (
 	"cmp"
 	"encoding/binary"
+	"iter"
 	"slices"
 	"strconv"
 	"time"
@@ -76,41 +77,42 @@ func VariationOf(id int64, multi bool) string {
 
 // AppendVisitorRows appends the rows of a visitor of a website. events must have all stored events of
 // the visitor, in any order, including copies.
-func AppendVisitorRows(events []Event, rows []Row) []Row {
-	events = distinctEvents(events)
-	var bare []Event
-	for from, to := 0, 0; from < len(events); from = to {
-		for to = from + 1; to < len(events) && events[to].Subject == events[from].Subject; to++ {
-		}
-		if of := events[from:to]; of[0].isBare() {
-			bare = of
-			rows = appendRows(rows, eventPointers(of), nil)
-		}
-	}
-	for from, to := 0, 0; from < len(events); from = to {
-		for to = from + 1; to < len(events) && events[to].Subject == events[from].Subject; to++ {
-		}
-		if of := events[from:to]; !of[0].isBare() {
-			rows = subjectRows(rows, of, bare)
+func AppendVisitorRows(events []Event, rows []Row) []Row { return ExplainVisitor(events, rows, nil) }
+
+// ExplainVisitor is like AppendVisitorRows, and explains each event, in no particular order, unless explain is nil.
+func ExplainVisitor(events []Event, rows []Row, explain func(Explained)) []Row {
+	var bare []*Event
+	isSame := func(a, b **Event) bool { return (*a).Subject == (*b).Subject }
+	for own := range SplitRuns(distinctEvents(events, explain), isSame) {
+		rows = subjectRows(rows, own, bare, explain)
+		if own[0].isBare() {
+			bare = own
 		}
 	}
 	return rows
 }
 
-func eventPointers(events []Event) []*Event {
-	all := make([]*Event, len(events))
-	for i := range events {
-		all[i] = &events[i]
+// SplitRuns returns the runs of neighbours that belong together: isNext reports whether an element continues the run of
+// the one before it.
+func SplitRuns[T any](all []T, isNext func(before, e *T) bool) iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
+		for from, to := 0, 0; from < len(all); from = to {
+			for to = from + 1; to < len(all) && isNext(&all[to-1], &all[to]); to++ {
+			}
+			if !yield(all[from:to]) {
+				return
+			}
+		}
 	}
-	return all
 }
 
-// subjectRows appends the rows of a visitor of a subject, whose events are sorted by id.
-func subjectRows(rows []Row, events, bare []Event) []Row {
+// subjectRows appends the rows of a visitor of a subject, whose events are sorted by id. bare are the visitor's goals
+// without exposures; they have no view, and so do not count under their own subject.
+func subjectRows(rows []Row, own, bare []*Event, explain func(Explained)) []Row {
 	var first *Event // the first view
 	multi := false
-	for i := range events {
-		if e := &events[i]; e.Kind == moments.View {
+	for _, e := range own {
+		if e.Kind == moments.View {
 			multi = multi || first != nil && e.Variation != first.Variation
 			if first == nil || e.compareView(first) < 0 {
 				first = e
@@ -118,22 +120,22 @@ func subjectRows(rows []Row, events, bare []Event) []Row {
 		}
 	}
 	var counted, others []*Event
-	for i := range events {
-		if e := &events[i]; first != nil && e.At >= first.At {
+	for _, e := range own {
+		if first != nil && e.At >= first.At {
 			counted = append(counted, e)
 		} else {
 			others = append(others, e)
 		}
 	}
+	explainEvents(others, own[0].Subject, first, "", explain)
 	if len(others) > 0 {
 		rows = appendRows(rows, others, nil)
 	}
 	if first == nil {
 		return rows
 	}
-	for i := range bare {
-		e := &bare[i]
-		_, stamped := slices.BinarySearchFunc(events, e.ID, func(o Event, id uint64) int { return cmp.Compare(o.ID, id) })
+	for _, e := range bare {
+		_, stamped := slices.BinarySearchFunc(own, e.ID, func(o *Event, id uint64) int { return cmp.Compare(o.ID, id) })
 		if e.At >= first.At && !stamped {
 			counted = append(counted, e)
 		}
@@ -145,6 +147,7 @@ func subjectRows(rows []Row, events, bare []Event) []Row {
 		r := &rows[at+i]
 		r.Variation, r.Attributes = variation, first.Attributes
 	}
+	explainEvents(counted, first.Subject, first, variation, explain)
 	return rows
 }
 
@@ -219,15 +222,15 @@ func AppendChanges(changes []Change, stored, wanted []Row) []Change {
 	for i := range stored {
 		surplus[stored[i].contentKey()]++
 	}
-	var added []Row
+	var added []Change
 	for i := range wanted {
-		if content := ""; len(stored) > 0 {
-			if content = wanted[i].contentKey(); surplus[content] > 0 {
+		if len(stored) > 0 {
+			if content := wanted[i].contentKey(); surplus[content] > 0 {
 				surplus[content]--
 				continue
 			}
 		}
-		added = append(added, wanted[i])
+		added = append(added, Change{wanted[i], false})
 	}
 	for i := range stored {
 		if content := stored[i].contentKey(); surplus[content] > 0 {
@@ -235,32 +238,26 @@ func AppendChanges(changes []Change, stored, wanted []Row) []Change {
 			changes = append(changes, Change{stored[i], true})
 		}
 	}
-	for i := range added {
-		changes = append(changes, Change{added[i], false})
-	}
-	return changes
+	return append(changes, added...)
 }
 
 // contentKey encodes the whole row of a visitor or of a goal event. Equal rows have equal keys.
 func (r *Row) contentKey() string {
 	b := make([]byte, 0, 256+9*len(r.Later))
-	number := func(n uint64) { b = binary.LittleEndian.AppendUint64(b, n) }
-	text := func(s string) { b = append(append(binary.AppendUvarint(b, uint64(len(s))), s...), 0) }
-	number(uint64(r.Subject.WebsiteID)) //nolint:gosec // bits, as the following
-	text(string(r.Subject.Kind))
-	number(uint64(r.Subject.ID))           //nolint:gosec // bits
-	number(uint64(r.Subject.ExperimentID)) //nolint:gosec // bits
-	text(r.Variation)
-	text(r.Attributes)
-	for _, n := range []uint64{uint64(r.Grain), uint64(r.Goal), r.Visitor, uint64(r.First), r.Since, uint64(r.Number), uint64(r.MultiExposed), uint64(r.Seen), r.Digest} { //nolint:gosec // bits
-		number(n)
+	for _, text := range []string{string(r.Subject.Kind), r.Variation, r.Attributes} {
+		b = append(append(binary.AppendUvarint(b, uint64(len(text))), text...), 0)
 	}
+	numbers := func(all ...int64) {
+		for _, n := range all {
+			b = binary.LittleEndian.AppendUint64(b, uint64(n)) //nolint:gosec // bits
+		}
+	}
+	numbers(r.Subject.WebsiteID, r.Subject.ID, r.Subject.ExperimentID, int64(r.Grain), r.Goal, r.First, r.MultiExposed)
+	numbers(int64(r.Visitor), int64(r.Since), int64(r.Number), int64(r.Seen), int64(r.Digest)) //nolint:gosec // bits
+	numbers(r.Amounts[:]...)
+	numbers(r.Before[:]...)
 	for _, n := range r.Counts {
 		b = binary.LittleEndian.AppendUint32(b, n)
-	}
-	for i := range r.Amounts {
-		number(uint64(r.Amounts[i])) //nolint:gosec // bits
-		number(uint64(r.Before[i]))  //nolint:gosec // bits
 	}
 	for i, later := range r.Later {
 		b = append(binary.LittleEndian.AppendUint64(b, later), r.LaterKinds[i])

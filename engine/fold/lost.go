@@ -45,15 +45,10 @@ func LostEvents(stored []Row, events []Event, isShort func(schema.Subject) bool)
 			}
 		}
 	}
-	for rows := stored; len(rows) > 0; {
-		n := 1
-		for n < len(rows) && rows[n].Grain == OfGoal {
-			n++
-		}
+	for rows := range SplitRuns(stored, func(_, r *Row) bool { return r.Grain == OfGoal }) {
 		if isShort(rows[0].Subject) {
-			l.addRows(&rows[0], rows[1:n])
+			l.addRows(&rows[0], rows[1:])
 		}
-		rows = rows[n:]
 	}
 	return l.lost
 }
@@ -98,9 +93,8 @@ func (l *losses) addRows(v *Row, goals []Row) {
 
 // addFirstView adds the first view of a visitor of a subject, if it is lost.
 func (l *losses) addFirstView(v *Row, variation int64) {
-	first := Event{
-		Subject: v.Subject, Visitor: v.Visitor, At: v.First, Kind: moments.View, Variation: variation, Attributes: v.Attributes,
-	}
+	first := Event{Subject: v.Subject, Visitor: v.Visitor, At: v.First, Kind: moments.View, Variation: variation}
+	first.Attributes = v.Attributes
 	if slices.ContainsFunc(l.events, func(e Event) bool {
 		return e.content() == first.content() && e.Variation == variation && e.Attributes == v.Attributes
 	}) {

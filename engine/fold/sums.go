@@ -130,7 +130,8 @@ func (s *Sums) addGoal(before totals, amounts *[3]int64) totals {
 		s.addAt(at+nonzeroOf, oneIf(is != 0)-oneIf(was != 0))
 		s.addAt(at+negativeOf, oneIf(is < 0)-oneIf(was < 0))
 	}
-	s[ValueGoals] = s[ValueGoals].Plus(exactProduct(after.amounts[0], after.events)).Plus(exactProduct(before.amounts[0], before.events).negative())
+	now, was := exactProduct(after.amounts[0], after.events), exactProduct(before.amounts[0], before.events)
+	s[ValueGoals] = s[ValueGoals].Plus(now).Plus(was.negative())
 	return after
 }
 
@@ -152,13 +153,16 @@ func (s *Sums) AsMoments() moments.Moments {
 	n := s.CountAt
 	amount := func(k int) moments.Amounts {
 		at := Value + k*sumsOfAmount
-		return moments.Amounts{Sums: stats.Sums{Sum: s[at+sumOf].BigInt(), Squares: s[at+squaresOf].BigInt()}, Nonzero: n(at + nonzeroOf), Negative: n(at + negativeOf)}
+		sums := stats.Sums{Sum: s[at+sumOf].BigInt(), Squares: s[at+squaresOf].BigInt()}
+		return moments.Amounts{Sums: sums, Nonzero: n(at + nonzeroOf), Negative: n(at + negativeOf)}
 	}
 	return moments.Moments{
-		Visitors: n(Visitors), Views: n(Views),
-		Actions:   moments.Actions{Clicks: n(Clicks), Submits: n(Submits), Completions: n(Completions), Conversions: n(Conversions), Contacts: n(Contacts)},
+		Visitors: n(Visitors), Views: n(Views), Actions: moments.Actions{
+			Clicks: n(Clicks), Submits: n(Submits), Completions: n(Completions), Conversions: n(Conversions),
+			Contacts: n(Contacts),
+		},
 		Completed: n(Completed), Conversion: n(Conversed), Converted: n(Converted),
-		Goals: stats.Sums{Sum: s[Goals].BigInt(), Squares: s[GoalsSquares].BigInt()}, Value: amount(0), Profit: amount(1), ExtraValue: amount(2),
-		ValueGoals: s[ValueGoals].BigInt(),
+		Goals: stats.Sums{Sum: s[Goals].BigInt(), Squares: s[GoalsSquares].BigInt()},
+		Value: amount(0), Profit: amount(1), ExtraValue: amount(2), ValueGoals: s[ValueGoals].BigInt(),
 	}
 }

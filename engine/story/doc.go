@@ -1,4 +1,3 @@
-// Package story explains in words how reports count one visitor: where the visitor counts,
-// which events count, and why other events do not. It restates the definitions that reports
-// compute. Tests compare its results with reports.
+// Package story puts in words how reports count one visitor: where the visitor counts, which events count, and why
+// other events do not. The reasons are those of package fold, and of the plan of each report.
 package story

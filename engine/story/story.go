@@ -3,271 +3,240 @@ package story
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"lifthouse/engine/fold"
+	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
 )
-
-// Event is a stored event with the time of its acceptance.
-type Event struct {
-	AcceptedAt time.Time
-	schema.Event
-
-	unattributed bool // a goal without exposures, in the chapter of a subject for which it counts
-}
 
 // Chapter explains how the report of a campaign, widget or experiment counts a visitor. The
 // report has neither filters nor a window.
 type Chapter struct {
-	Subject   schema.Subject
-	Name      string    // of the campaign, widget or experiment; empty: not declared, or unattributed goals
-	Counts    bool      // the visitor is in the report
-	Why       string    // why the visitor is in the report, or is not
-	FirstView time.Time // zero: no view
-	Variation int64     // of the first view
-	Lines     []Line
+	Subject schema.Subject
+	Name    string // of the campaign, widget or experiment; empty: not declared, or unattributed goals
+	Counts  bool   // the visitor is in the report
+	Why     string // why the visitor is in the report, or is not
+	First   *Line  // the first view; nil: none
+	Lines   []*Line
+
+	owned *catalogue.AccountResources // of the website
 }
 
-// Line is an event of a chapter.
+// Line is an event of a chapter. An unattributed goal that counts for the subject has the variation of the first view.
 type Line struct {
-	Event
+	ingest.Accepted
 	Counts  bool // the event counts in the report of its goal
 	Why     string
 	Arrival string // note that the event arrived late or before its time; empty: neither
+
+	folded fold.Explained
 }
 
 // ExplainEvents explains all stored events of one visitor, including copies. It returns a chapter for each
 // campaign, widget and experiment, and one for the unattributed goals of each website. asOf returns a plan as it was in
 // force at the first view of its subject.
-func ExplainEvents(events []Event, known *catalogue.Snapshot, asOf func(*plan.Plan) *plan.Plan) []Chapter {
-	bySubject, copies := map[schema.Subject][]Event{}, map[schema.Subject][]Line{}
-	first := map[identity]Event{}
-	for _, e := range slices.SortedStableFunc(slices.Values(events), func(a, b Event) int { return a.AcceptedAt.Compare(b.AcceptedAt) }) {
-		s, id := e.SubjectOf(), identity{e.SubjectOf(), e.EventID}
-		if counted, is := first[id]; is {
-			copies[s] = append(copies[s], Line{Event: e, Why: copyOf(&counted, &e), Arrival: arrivalNote(&e)})
-			continue
-		}
-		first[id] = e
-		bySubject[s] = append(bySubject[s], e)
+func ExplainEvents(events []ingest.Accepted, known *catalogue.Snapshot, asOf func(*plan.Plan) *plan.Plan) []*Chapter {
+	stored, ofWebsite := map[fold.Event]*ingest.Accepted{}, map[int64][]fold.Event{}
+	for i := range events {
+		e := eventToFold(&events[i])
+		stored[e], ofWebsite[e.Subject.WebsiteID] = &events[i], append(ofWebsite[e.Subject.WebsiteID], e)
 	}
-	var chapters []Chapter
-	for subject, own := range bySubject {
-		if subject.Kind != schema.SubjectNone {
-			own = append(own, attributedTo(subject, own, bySubject, first)...)
-			slices.SortStableFunc(own, inOrder)
-			c := newNarrator(subject, own, known, asOf).buildChapter(own)
-			c.Lines = append(c.Lines, copies[subject]...)
-			chapters = append(chapters, c)
-			continue
-		}
-		slices.SortStableFunc(own, inOrder)
+	chapters, attributed := map[schema.Subject]*Chapter{}, map[*fold.Event][]*Line{}
+	for website, own := range ofWebsite {
+		account, _ := known.AccountOfWebsite(website)
+		fold.ExplainVisitor(own, nil, func(x fold.Explained) {
+			line := &Line{Accepted: *stored[*x.Event], folded: x}
+			line.Arrival = arrivalNote(&line.Accepted)
+			if chapters[x.Subject] == nil {
+				chapters[x.Subject] = &Chapter{Subject: x.Subject, owned: known.AccountResources(account)}
+			}
+			c := chapters[x.Subject]
+			c.Lines = append(c.Lines, line)
+			switch {
+			case x.Reason == fold.Copied:
+				line.Why = copyNote(stored[*x.Basis], &line.Accepted)
+			case x.Reason == fold.FirstView:
+				c.First = line
+			case x.Subject != x.Event.Subject:
+				line.VariationID, attributed[x.Event] = x.Basis.Variation, append(attributed[x.Event], line)
+			}
+		})
 	}
-	attributed := chapters
-	for subject, own := range bySubject {
-		if subject.Kind == schema.SubjectNone {
-			c := unattributedChapter(subject, own, attributed, known)
-			c.Lines = append(c.Lines, copies[subject]...)
-			chapters = append(chapters, c)
-		}
-	}
-	slices.SortFunc(chapters, func(a, b Chapter) int {
-		x, y := a.Subject, b.Subject
-		return cmp.Or(cmp.Compare(x.WebsiteID, y.WebsiteID), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.ID, y.ID), cmp.Compare(x.ExperimentID, y.ExperimentID))
-	})
-	return chapters
-}
-
-// identity identifies an event of a visitor.
-type identity struct {
-	schema.Subject
-	id uint64
-}
-
-// copyOf says why a copy of an event does not count.
-func copyOf(counted, e *Event) string {
-	same := e.Event
-	if same == counted.Event {
-		return "a copy of an event that arrived before, " + formatTime(counted.AcceptedAt)
-	}
-	return "a copy, with other content, of an event that arrived before, " + formatTime(counted.AcceptedAt) + "; the first arrival counts"
-}
-
-// attributedTo returns the visitor's unattributed goals that count for a subject: all since the first view,
-// except goals with the id of an event of the subject.
-func attributedTo(subject schema.Subject, own []Event, bySubject map[schema.Subject][]Event, first map[identity]Event) []Event {
-	var firstView *Event
-	for i := range own {
-		if own[i].Kind == schema.KindView && (firstView == nil || inOrder(own[i], *firstView) < 0) {
-			firstView = &own[i]
+	for _, c := range chapters {
+		slices.SortFunc(c.Lines, compareLines)
+		if c.Subject.Kind != schema.SubjectNone {
+			c.explainReport(known, asOf)
 		}
 	}
-	if firstView == nil {
-		return nil
-	}
-	var goals []Event
-	for _, e := range bySubject[schema.Subject{WebsiteID: subject.WebsiteID, Kind: schema.SubjectNone}] {
-		if _, has := first[identity{subject, e.EventID}]; !has && !e.Time.Before(firstView.Time) {
-			e.Subject, e.SubjectID, e.ExperimentID, e.VariationID = subject.Kind, subject.ID, subject.ExperimentID, firstView.VariationID
-			e.unattributed = true
-			goals = append(goals, e)
+	for _, c := range chapters {
+		if c.Subject.Kind == schema.SubjectNone {
+			c.explainUnattributed(attributed)
 		}
 	}
-	return goals
+	return slices.SortedFunc(maps.Values(chapters), func(a, b *Chapter) int { return a.Subject.Compare(b.Subject) })
 }
 
-// inOrder orders events by time. At the same time, views come first.
-func inOrder(a, b Event) int {
-	rank := func(e Event) int {
-		if e.Kind == schema.KindView {
-			return 0
-		}
-		return 1
+// kinds are the kinds of events as the fold reads them.
+var kinds = map[schema.Kind]moments.Kind{
+	schema.KindView: moments.View, schema.KindClick: moments.Click, schema.KindSubmit: moments.Submit,
+	schema.KindCompletion: moments.Completion, schema.KindConversion: moments.Conversion,
+	schema.KindContact: moments.Contact, schema.KindGoal: moments.Goal,
+}
+
+// eventToFold returns a stored event as the fold reads it. Equal events of the fold were equal as they were read.
+func eventToFold(e *ingest.Accepted) fold.Event {
+	return fold.Event{
+		Subject: e.SubjectOf(), Visitor: e.VisitorID, ID: e.EventID, At: e.Time.UnixMilli(), Variation: e.VariationID,
+		Kind: kinds[e.Kind], Goal: e.GoalID, Amounts: [3]int64{e.Value},
+		Accepted: e.At.UnixMilli(), Version: e.Version, Attributes: e.Device + string(fold.Separator) + e.Country,
 	}
-	return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(rank(a), rank(b)), cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(a.EventID, b.EventID))
 }
 
-// narrator explains how the report of a subject counts a visitor.
-type narrator struct {
-	subject  schema.Subject
-	plan     *plan.Plan // nil: the subject is not declared
-	fault    string     // why the subject is not declared
-	owned    *catalogue.AccountResources
-	first    *Event // the first view; nil: none
-	excluded string // why the visitor is not in the report; empty: the visitor is
+// copyNote says why a copy of an event does not count.
+func copyNote(counted, e *ingest.Accepted) string {
+	arrived := "of an event that arrived before, " + formatTime(counted.At)
+	if e.Event == counted.Event {
+		return "a copy " + arrived
+	}
+	return "a copy, with other content, " + arrived + "; the first arrival counts"
 }
 
-func newNarrator(subject schema.Subject, own []Event, known *catalogue.Snapshot, asOf func(*plan.Plan) *plan.Plan) *narrator {
-	account, _ := known.AccountOfWebsite(subject.WebsiteID)
-	n := &narrator{subject: subject, owned: known.AccountResources(account)}
-	if p, err := plan.New(plan.ResultsRequest(account, subject), n.owned); err == nil {
-		n.plan = asOf(p)
-	} else {
+// compareLines orders events by time, and at the same time views first. After them come the copies, by arrival.
+func compareLines(a, b *Line) int {
+	switch copied := b.folded.Reason == fold.Copied; {
+	case copied != (a.folded.Reason == fold.Copied):
+		return cmp.Compare(b.folded.Reason, a.folded.Reason) // Copied is the least
+	case copied:
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(b.Version, a.Version), cmp.Compare(a.EventID, b.EventID))
+	}
+	x, y := min(a.folded.Event.Kind, moments.Click), min(b.folded.Event.Kind, moments.Click)
+	byID := cmp.Or(cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(a.EventID, b.EventID))
+	return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(x, y), byID)
+}
+
+// explainReport explains how the report of the subject counts the visitor.
+func (c *Chapter) explainReport(known *catalogue.Snapshot, asOf func(*plan.Plan) *plan.Plan) {
+	p, err := plan.New(plan.ResultsRequest(c.owned.ID, c.Subject), c.owned)
+	if err != nil {
 		named := catalogue.NewEventNames()
-		named.AddRows(&schema.Event{WebsiteID: subject.WebsiteID, Subject: subject.Kind, SubjectID: subject.ID, ExperimentID: subject.ExperimentID}, 1)
+		e := schema.Event{WebsiteID: c.Subject.WebsiteID, Subject: c.Subject.Kind, SubjectID: c.Subject.ID}
+		e.ExperimentID = c.Subject.ExperimentID
+		named.AddRows(&e, 1)
 		for _, u := range known.UndeclaredNames(named) {
-			n.fault = u.Detail
+			c.Why = u.Detail
+		}
+		p = nil
+	} else {
+		p = asOf(p)
+		c.explainVisitor(p)
+	}
+	for _, l := range c.Lines {
+		if l.folded.Reason != fold.Copied {
+			l.Counts, l.Why = c.explainEvent(l, p)
 		}
 	}
-	var seen []int64 // variations
-	for i := range own {
-		if own[i].Kind != schema.KindView {
-			continue
-		}
-		if n.first == nil {
-			n.first = &own[i]
-		}
-		if !slices.Contains(seen, own[i].VariationID) {
-			seen = append(seen, own[i].VariationID)
-		}
-	}
-	n.excluded = n.exclusionReason(seen)
-	return n
 }
 
-// exclusionReason returns why the visitor is not in the report, or an empty text.
-func (n *narrator) exclusionReason(seen []int64) string {
+// explainVisitor says whether the visitor is in the report, and why.
+func (c *Chapter) explainVisitor(p *plan.Plan) {
+	c.Name = c.owned.Widgets[c.Subject.ID].Name
+	if c.Subject.Kind == schema.SubjectCampaign {
+		c.Name = c.owned.Campaigns[c.Subject.ID].Name
+	}
+	if c.First == nil {
+		c.Why = "without a view, the visitor is in no report"
+		return
+	}
+	isMulti := strings.HasSuffix(c.First.folded.Variation, fold.MultiExposed)
+	at := slices.IndexFunc(p.Variations, func(v plan.Variation) bool { return v.ID == c.First.VariationID })
 	switch {
-	case n.plan == nil:
-		return n.fault
-	case n.first == nil:
-		return "without a view, the visitor is in no report"
-	case len(seen) > 1 && n.plan.MultipleExposures == catalogue.ExcludeMultiExposed:
-		return fmt.Sprintf("the visitor saw the variations %s; multi-exposed visitors are excluded", listIDs(seen))
-	case !slices.ContainsFunc(n.plan.Variations, func(v plan.Variation) bool { return v.ID == n.first.VariationID }):
-		return fmt.Sprintf("the first view is of variation %d, which the report does not have", n.first.VariationID)
+	case isMulti && p.MultipleExposures == catalogue.ExcludeMultiExposed:
+		var seen []string // variations
+		for _, l := range c.Lines {
+			id, isView := fmt.Sprint(l.VariationID), l.Kind == schema.KindView && l.folded.Reason != fold.Copied
+			if isView && !slices.Contains(seen, id) {
+				seen = append(seen, id)
+			}
+		}
+		last := len(seen) - 1
+		shown := strings.Join(seen[:last], ", ") + " and " + seen[last]
+		c.Why = fmt.Sprintf("the visitor saw the variations %s; multi-exposed visitors are excluded", shown)
+	case at < 0:
+		c.Why = fmt.Sprintf("the first view is of variation %d, which the report does not have", c.First.VariationID)
+	default:
+		label := fmt.Sprint(c.First.VariationID)
+		if name := p.Variations[at].Name; name != "" {
+			label += fmt.Sprintf(" (%s)", name)
+		}
+		c.Counts = true
+		c.Why = "the visitor counts for variation " + label + " since the first view, " + formatTime(c.First.Time)
 	}
-	return ""
 }
 
-func listIDs(ids []int64) string {
-	texts := make([]string, len(ids))
-	for i, id := range ids {
-		texts[i] = fmt.Sprint(id)
-	}
-	return strings.Join(texts[:len(texts)-1], ", ") + " and " + texts[len(texts)-1]
-}
-
-func (n *narrator) buildChapter(own []Event) Chapter {
-	c := Chapter{Subject: n.subject, Name: n.subjectName(), Counts: n.excluded == "", Why: n.excluded}
-	if n.first != nil {
-		c.FirstView, c.Variation = n.first.Time, n.first.VariationID
-	}
-	if c.Counts {
-		c.Why = fmt.Sprintf("the visitor counts for variation %s since the first view, %s", n.variationLabel(n.first.VariationID), formatTime(n.first.Time))
-	}
-	for i := range own {
-		counts, why := n.explainEvent(&own[i])
-		c.Lines = append(c.Lines, Line{Event: own[i], Counts: counts, Why: why, Arrival: arrivalNote(&own[i])})
-	}
-	return c
-}
-
-// explainEvent returns whether an event counts, and why.
-func (n *narrator) explainEvent(e *Event) (counts bool, why string) {
+// explainEvent returns whether an event counts, and why. p is nil if the subject is not declared.
+func (c *Chapter) explainEvent(l *Line, p *plan.Plan) (counts bool, why string) {
 	switch {
-	case n.plan == nil:
-		return false, n.subject.ShortName() + " is not declared"
-	case n.first == nil:
+	case p == nil:
+		return false, c.Subject.ShortName() + " is not declared"
+	case l.folded.Reason == fold.WithoutView:
 		return false, "the visitor has no view"
-	case e.Time.Before(n.first.Time):
-		return false, "before the first view, " + formatTime(n.first.Time)
-	case n.excluded != "" && e.Kind == schema.KindView && e.VariationID != n.first.VariationID:
-		return false, fmt.Sprintf("a view of another variation than the first view, %d", n.first.VariationID)
-	case n.excluded != "":
+	case l.folded.Reason == fold.BeforeFirstView:
+		return false, "before the first view, " + formatTime(c.First.Time)
+	case !c.Counts && l.Kind == schema.KindView && l.VariationID != c.First.VariationID:
+		return false, fmt.Sprintf("a view of another variation than the first view, %d", c.First.VariationID)
+	case !c.Counts:
 		return false, "the visitor is not in the report"
-	case e == n.first:
+	case l.folded.Reason == fold.FirstView:
 		return true, "the first view"
+	case l.Kind == schema.KindGoal && p.Goal != nil && c.owned.Goals[l.GoalID].WebsiteID != l.WebsiteID:
+		return false, fmt.Sprintf("goal %d is not declared for website %d", l.GoalID, l.WebsiteID)
 	}
-	elsewhere := ""
-	if e.VariationID != n.first.VariationID {
-		elsewhere = fmt.Sprintf("; the event names variation %d, but the variation of the first view counts", e.VariationID)
+	why = "after the first view"
+	if l.Kind == schema.KindGoal && p.Goal == nil {
+		why += "; the report counts all goals"
+	} else if l.Kind == schema.KindGoal && p.Goal.ID != l.GoalID {
+		why = fmt.Sprintf("in reports of goal %d; the primary goal is %d", l.GoalID, p.Goal.ID)
 	}
-	if e.Kind != schema.KindGoal {
-		return true, "after the first view" + elsewhere
+	if l.VariationID != c.First.VariationID {
+		why += fmt.Sprintf("; the event names variation %d, but the variation of the first view counts", l.VariationID)
 	}
-	switch {
-	case n.plan.Goal == nil:
-		return true, "after the first view; the report counts all goals" + elsewhere
-	case n.owned.Goals[e.GoalID].WebsiteID != e.WebsiteID:
-		return false, fmt.Sprintf("goal %d is not declared for website %d", e.GoalID, e.WebsiteID)
-	case n.plan.Goal.ID != e.GoalID:
-		return true, fmt.Sprintf("in reports of goal %d; the primary goal is %d", e.GoalID, n.plan.Goal.ID) + elsewhere
-	}
-	return true, "after the first view" + elsewhere
+	return true, why
 }
 
-// subjectName returns the name of the subject, or an empty text if it is not declared.
-func (n *narrator) subjectName() string {
-	switch {
-	case n.plan == nil:
-		return ""
-	case n.subject.Kind == schema.SubjectCampaign:
-		return n.owned.Campaigns[n.subject.ID].Name
-	}
-	return n.owned.Widgets[n.subject.ID].Name
-}
-
-// variationLabel returns the id and the name of a variation of the report.
-func (n *narrator) variationLabel(id int64) string {
-	for _, v := range n.plan.Variations {
-		if v.ID == id && v.Name != "" {
-			return fmt.Sprintf("%d (%s)", id, v.Name)
+// explainUnattributed explains goals without an exposure. attributed has their lines in the chapters that include them.
+func (c *Chapter) explainUnattributed(attributed map[*fold.Event][]*Line) {
+	c.Why = "goals that name no campaign or widget"
+	for _, l := range c.Lines {
+		var names []string // of the subjects
+		for _, other := range attributed[l.folded.Event] {
+			names, l.Counts = append(names, other.folded.Subject.ShortName()), l.Counts || other.Counts
+		}
+		slices.Sort(names)
+		switch {
+		case l.folded.Reason == fold.Copied:
+		case c.owned.Goals[l.GoalID].WebsiteID != l.WebsiteID:
+			l.Why = fmt.Sprintf("goal %d is not declared for website %d", l.GoalID, l.WebsiteID)
+		case len(names) > 0:
+			l.Why = "attributed to " + strings.Join(names, ", ")
+		default:
+			l.Why = "no campaign or widget was seen before it"
 		}
 	}
-	return fmt.Sprint(id)
 }
 
 // lateAfter is the time from which an event is called late.
 const lateAfter = time.Hour
 
 // arrivalNote says whether an event arrived late or before its time, or returns an empty text.
-func arrivalNote(e *Event) string {
-	late := e.AcceptedAt.Sub(e.Time)
+func arrivalNote(e *ingest.Accepted) string {
+	late := e.At.Sub(e.Time)
 	switch {
 	case late > lateAfter:
 		return formatDuration(late) + " late"
@@ -277,48 +246,18 @@ func arrivalNote(e *Event) string {
 	return ""
 }
 
-// formatDuration writes a duration in its largest unit.
+// formatDuration writes a duration of at least a minute in its largest unit.
 func formatDuration(d time.Duration) string {
-	for _, unit := range []struct {
-		of   time.Duration
-		name string
-	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}} {
-		if n := int(d / unit.of); n == 1 {
-			return "1 " + unit.name
-		} else if n > 1 {
-			return fmt.Sprintf("%d %ss", n, unit.name)
-		}
+	n, unit := int(d/time.Minute), "minute"
+	if d >= 24*time.Hour {
+		n, unit = int(d/(24*time.Hour)), "day"
+	} else if d >= time.Hour {
+		n, unit = int(d/time.Hour), "hour"
 	}
-	return "less than a minute"
+	if n > 1 {
+		unit += "s"
+	}
+	return fmt.Sprint(n, " ", unit)
 }
 
 func formatTime(t time.Time) string { return t.UTC().Format(time.DateTime) }
-
-// unattributedChapter returns the chapter of the goals without an exposure. Each goal counts
-// for the subjects whose chapters include it.
-func unattributedChapter(subject schema.Subject, own []Event, attributed []Chapter, known *catalogue.Snapshot) Chapter {
-	c := Chapter{Subject: subject, Why: "goals that name no campaign or widget"}
-	account, _ := known.AccountOfWebsite(subject.WebsiteID)
-	goals := known.AccountResources(account).Goals
-	for _, e := range own {
-		line := Line{Event: e, Why: "no campaign or widget was seen before it", Arrival: arrivalNote(&e)}
-		var of []string
-		for _, chapter := range attributed {
-			for _, other := range chapter.Lines {
-				if chapter.Subject.WebsiteID == e.WebsiteID && other.unattributed && other.EventID == e.EventID {
-					of = append(of, chapter.Subject.ShortName())
-					line.Counts = line.Counts || other.Counts
-				}
-			}
-		}
-		if len(of) > 0 {
-			slices.Sort(of)
-			line.Why = "attributed to " + strings.Join(of, ", ")
-		}
-		if goals[e.GoalID].WebsiteID != e.WebsiteID {
-			line.Why = fmt.Sprintf("goal %d is not declared for website %d", e.GoalID, e.WebsiteID)
-		}
-		c.Lines = append(c.Lines, line)
-	}
-	return c
-}

@@ -28,7 +28,8 @@ var (
 
 // Accepted is an event with its acceptance time.
 type Accepted struct {
-	At time.Time
+	At      time.Time
+	Version uint64 // of events accepted at the same time, the one with the highest version arrived first
 	schema.Event
 }
 
@@ -66,7 +67,7 @@ func EventsSince(ctx context.Context, conn driver.Conn, website int64, since tim
 }
 
 func scanAccepted(rows driver.Rows, e *Accepted) error {
-	return rows.Scan(slices.Concat([]any{&e.At}, commonColumns(&e.Event), []any{&e.Device, &e.Country})...)
+	return rows.Scan(slices.Concat([]any{&e.At, &e.Version}, commonColumns(&e.Event), []any{&e.Device, &e.Country})...)
 }
 
 // commonColumns returns the targets of the columns of an event.

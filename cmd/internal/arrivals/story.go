@@ -66,11 +66,7 @@ type refusal struct {
 // StoryOf returns the story of a visitor.
 func StoryOf(visitor string, of *ingest.OfVisitor, known *catalogue.Snapshot, e *engine.Engine) *Story {
 	s := &Story{Visitor: visitor, Hash: fmt.Sprintf("%016x", schema.HashID(visitor)), Chapters: []chapter{}, Rejected: []refusal{}, Limited: of.Limited}
-	events := make([]story.Event, len(of.Events))
-	for i, e := range of.Events {
-		events[i] = story.Event{AcceptedAt: e.At, Event: e.Event}
-	}
-	for _, c := range story.ExplainEvents(events, known, e.AsOfFirstView) {
+	for _, c := range story.ExplainEvents(of.Events, known, e.AsOfFirstView) {
 		s.Chapters = append(s.Chapters, chapterOf(c))
 	}
 	for _, r := range of.Rejects {
@@ -79,7 +75,7 @@ func StoryOf(visitor string, of *ingest.OfVisitor, known *catalogue.Snapshot, e 
 	return s
 }
 
-func chapterOf(c story.Chapter) chapter {
+func chapterOf(c *story.Chapter) chapter {
 	out := chapter{WebsiteID: c.Subject.WebsiteID, ExperimentID: c.Subject.ExperimentID, Name: c.Name, Counts: c.Counts, Why: c.Why}
 	out.title = fmt.Sprintf("Website %d, %s", c.Subject.WebsiteID, c.Subject.ShortName())
 	switch c.Subject.Kind {
@@ -93,13 +89,13 @@ func chapterOf(c story.Chapter) chapter {
 	if c.Name != "" {
 		out.title += fmt.Sprintf(" (%s)", c.Name)
 	}
-	if !c.FirstView.IsZero() {
-		first := c.FirstView.UTC()
-		out.FirstView, out.VariationID = &first, &c.Variation
+	if c.First != nil {
+		first := c.First.Time.UTC()
+		out.FirstView, out.VariationID = &first, &c.First.VariationID
 	}
 	for _, l := range c.Lines {
 		out.Events = append(out.Events, eventLine{
-			Time: l.Time.UTC(), AcceptedAt: l.AcceptedAt.UTC(), Event: l.Kind, GoalID: l.GoalID, Variation: l.VariationID, Value: jsonAmount(l.Value), Counts: l.Counts, Why: l.Why, Arrival: l.Arrival,
+			Time: l.Time.UTC(), AcceptedAt: l.At.UTC(), Event: l.Kind, GoalID: l.GoalID, Variation: l.VariationID, Value: jsonAmount(l.Value), Counts: l.Counts, Why: l.Why, Arrival: l.Arrival,
 		})
 	}
 	return out
@@ -124,7 +120,9 @@ func (s *Story) WriteText(to io.Writer) error {
 			if c.CampaignID == 0 && c.WidgetID == 0 {
 				variation = ""
 			}
-			_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Time.Format(time.DateTime), kindOf(e.Event, e.GoalID), variation, e.Value, yesOrNo(e.Counts), e.Why, e.Arrival)
+			counts := map[bool]string{true: "yes", false: "no"}[e.Counts]
+			_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+				e.Time.Format(time.DateTime), kindOf(e.Event, e.GoalID), variation, e.Value, counts, e.Why, e.Arrival)
 		}
 		_ = table.Flush()
 	}
@@ -136,11 +134,4 @@ func (s *Story) WriteText(to io.Writer) error {
 	}
 	_, err := io.WriteString(to, render.PrintableText(out.String()))
 	return err
-}
-
-func yesOrNo(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
 }

@@ -1,6 +1,7 @@
 -- One row is an accepted event. A WHERE clause follows.
 SELECT
     ingested_at,
+    version,
     website_id,
     subject,
     subject_id,

@@ -1,0 +1,95 @@
+package fold
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"lifthouse/schema"
+)
+
+// groupsOfReasons returns the groups of a visitor's events that the reasons make.
+func groupsOfReasons(explained []Explained) []group {
+	type key struct {
+		subject   schema.Subject
+		variation string
+	}
+	var groups []group
+	found := map[key]int{}
+	for _, x := range explained {
+		if x.Reason == Copied {
+			continue
+		}
+		k := key{x.Subject, x.Variation}
+		if _, is := found[k]; !is {
+			found[k], groups = len(groups), append(groups, group{subject: x.Subject, variation: x.Variation, from: x.Event.At})
+		}
+		g := &groups[found[k]]
+		g.events, g.from = append(g.events, *x.Event), min(g.from, x.Event.At)
+		if x.Reason == FirstView {
+			g.first = x.Event
+		}
+	}
+	for i := range groups {
+		naiveSort(groups[i].events)
+	}
+	slices.SortStableFunc(groups, func(a, b group) int { return len(a.variation) - len(b.variation) }) // events that do not count first
+	return groups
+}
+
+// Each event has a reason for its own subject, and the events make the rows that their reasons say.
+func TestReasonsAddUpToTheRows(t *testing.T) {
+	checkWorlds(t, 2000, func(t *rapid.T, w world) {
+		events := w.visitor(7)
+		var explained []Explained
+		rows := ExplainVisitor(events, nil, func(x Explained) { explained = append(explained, x) })
+		if want := rowsOf(events); !reflect.DeepEqual(rows, want) {
+			t.Fatalf("events %+v\nrows with reasons %+v\nwithout %+v", events, rows, want)
+		}
+		var sums []Row
+		for _, g := range groupsOfReasons(explained) {
+			sums = append(sums, naiveVisitorRow(g))
+			for goal := int64(1); goal <= goalsOfWorld; goal++ {
+				sums = append(sums, naiveGoalRows(g, goal)...)
+			}
+		}
+		if got := bySubject(withoutDigests(rows)); !reflect.DeepEqual(bySubject(sums), got) {
+			t.Fatalf("events %+v\nrows of the reasons %+v\nwant %+v", events, sums, got)
+		}
+		times := map[*Event]int{}
+		for _, x := range explained {
+			if x.Subject == x.Event.Subject {
+				times[x.Event]++
+			}
+			checkReason(t, x)
+		}
+		for i := range events {
+			if times[&events[i]] != 1 {
+				t.Errorf("%d reasons for %+v", times[&events[i]], events[i])
+			}
+		}
+	})
+}
+
+// checkReason checks a reason against the event on which it is based.
+func checkReason(t rapid.TB, x Explained) {
+	t.Helper()
+	var is bool
+	switch x.Reason {
+	case Copied:
+		is = x.Basis.compareIdentity(x.Event) == 0 && x.Basis != x.Event && !naiveArrivesBefore(*x.Event, *x.Basis)
+	case WithoutView:
+		is = x.Basis == nil
+	case BeforeFirstView:
+		is = x.Event.At < x.Basis.At && x.Basis.Subject == x.Subject
+	case FirstView:
+		is = x.Event == x.Basis
+	case SinceFirstView:
+		is = x.Event.At >= x.Basis.At && x.Basis.Subject == x.Subject && x.Event != x.Basis
+	}
+	if counts := x.Reason >= FirstView; !is || counts != (x.Variation != "") {
+		t.Errorf("wrong reason: %+v of %+v", x, *x.Event)
+	}
+}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -67,7 +66,7 @@ func compareVisitors(t worlds.TB, e *Engine, x *source.ReportQuery, found *momen
 	}
 	whole, sliced := map[moments.RowKey]*moments.Moments{}, map[moments.RowKey]*moments.Moments{}
 	for i := range visitors {
-		m := momentsOf(x, &visitors[i], found.Through)
+		m := momentsOf(found, &visitors[i])
 		of := moments.RowKey{VariationID: visitors[i].VariationID}
 		if len(x.SharePeriods) > 0 {
 			of.Period = plan.PeriodAt(x.SharePeriods, visitors[i].FirstView)
@@ -102,8 +101,8 @@ func rowsOfSums(of map[moments.RowKey]*moments.Moments) (rows []moments.Row) {
 	return rows
 }
 
-// momentsOf returns the sums of one visitor.
-func momentsOf(x *source.ReportQuery, v *facts.Visitor, through time.Time) moments.Moments {
+// momentsOf returns the sums of one visitor of a report.
+func momentsOf(found *moments.Rows, v *facts.Visitor) moments.Moments {
 	count := func(is bool) (n int64) {
 		if is {
 			n = 1
@@ -115,7 +114,7 @@ func momentsOf(x *source.ReportQuery, v *facts.Visitor, through time.Time) momen
 	amounts := func(amount float64) moments.Amounts {
 		return moments.Amounts{Sums: sums(units(amount)), Nonzero: count(amount != 0), Negative: count(amount < 0)}
 	}
-	from, to := plan.RecentPeriod(through)
+	from, to := plan.RecentPeriod(found.Through)
 	m := moments.Moments{
 		Visitors: 1, Recent: count(!v.FirstView.Before(from) && v.FirstView.Before(to)), Views: int64(v.Views),
 		Actions: moments.Actions{
@@ -127,7 +126,7 @@ func momentsOf(x *source.ReportQuery, v *facts.Visitor, through time.Time) momen
 		Value: amounts(v.UncappedValue), Profit: amounts(v.UncappedProfit), ExtraValue: amounts(v.ExtraValue),
 		ValueGoals: new(big.Int).Mul(units(v.UncappedValue), big.NewInt(int64(v.GoalsReached))),
 	}
-	if x.CapLimit != nil {
+	if found.Cap != nil {
 		value, profit := amounts(v.Value), amounts(v.Profit)
 		m.CappedRemainder = moments.CappedRemainder{
 			Visitors: count(v.Value != v.UncappedValue),

@@ -170,8 +170,14 @@ func TestTheDashboardSaysWhatWaitingCosts(t *testing.T) {
 	v.shows("each week of waiting costs about")
 	v.open("/?campaign=17")
 	v.until(allThere)
-	if got := evaluated[[]string](v, `[...document.querySelectorAll(".trust li")].map((e) => e.className)`); !slices.Equal(got, []string{"bad", "fine", "fine", "warn", "fine"}) {
-		t.Errorf("the trust strip is %q", got)
+	newest := "fine" // in the first hour of a day, as the demo ends at midnight
+	for _, w := range v.report("/v1/campaigns/17/results").Checks.Warnings {
+		if w.Code == "SILENT" {
+			newest = "warn"
+		}
+	}
+	if got := evaluated[[]string](v, `[...document.querySelectorAll(".trust li")].map((e) => e.className)`); !slices.Equal(got, []string{"bad", "fine", "fine", newest, "fine"}) {
+		t.Errorf("the trust strip is %q, want the newest event to be %s", got, newest)
 	}
 }
 

@@ -103,17 +103,17 @@ func (e *Engine) recordLooksOf(ctx context.Context, p *plan.Plan, now time.Time,
 	if !viewed {
 		return 0, nil, nil
 	}
-	if first.Imported {
+	declaration := x.DeclaredPlan(time.Time{})
+	recorded, err := e.ledger.RecordedLooks(ctx, looks.DeclarationOf(declaration))
+	if err != nil {
+		return 0, nil, err
+	}
+	if first.Imported && len(recorded) == 0 { // recorded looks have the start of the clock
 		a, err := e.cachedAnalysis(ctx, withoutScorecard(x))
 		if err != nil {
 			return 0, nil, err
 		}
 		first = a.FirstView
-	}
-	declaration := x.DeclaredPlan(time.Time{})
-	recorded, err := e.ledger.RecordedLooks(ctx, looks.DeclarationOf(declaration))
-	if err != nil {
-		return 0, nil, err
 	}
 	due := looks.NewSchedule(declaration, first, now, x.Stored.Newest, recorded)
 	known := map[int]bool{}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lifthouse/engine/facts"
+	"lifthouse/engine/fold"
 	"lifthouse/engine/looks"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
@@ -137,13 +138,9 @@ func (e *Engine) firstView(of schema.Subject) (looks.FirstView, bool) {
 	if extent.FirstView == 0 {
 		return looks.FirstView{}, false
 	}
-	at := func(ms int64) time.Time {
-		if ms == 0 {
-			return time.Time{}
-		}
-		return time.UnixMilli(ms).UTC()
+	first := looks.FirstView{
+		Time: fold.TimeOf(extent.FirstView), OnTime: fold.TimeOf(extent.FirstOnTime), Accepted: fold.TimeOf(extent.FirstAccepted()),
 	}
-	first := looks.FirstView{Time: at(extent.FirstView), OnTime: at(extent.FirstOnTime), Accepted: at(extent.FirstAccepted())}
 	first.Imported = extent.AcceptedLate != 0 && (extent.AcceptedOnTime == 0 || extent.AcceptedLate <= extent.AcceptedOnTime)
 	return first, true
 }

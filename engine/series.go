@@ -8,6 +8,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
+	"lifthouse/schema/faults"
 )
 
 // Limits of a series. With a z-score, each point is a separate report.
@@ -29,7 +30,7 @@ func (e *Engine) computeSeries(ctx context.Context, x *source.ReportQuery, found
 		most = maxZScorePoints
 	}
 	if n := last - first + 1; n > most {
-		return nil, &query.InvalidError{Code: query.InvalidParameter, Faults: []query.Fault{
+		return nil, &query.InvalidError{Code: query.InvalidParameter, Faults: []faults.Fault{
 			{Name: query.ParamInterval, Value: string(x.Interval), Detail: fmt.Sprintf("would return %d points, the maximum is %d: choose a longer interval or a shorter window", n, most)},
 		}}
 	}

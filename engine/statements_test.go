@@ -1,13 +1,9 @@
 package engine
 
 import (
-	"context"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/query"
 	"lifthouse/schema/schematest"
@@ -15,29 +11,15 @@ import (
 	"lifthouse/schema/schematest/worlds"
 )
 
-// recorder records the statements that a connection runs.
-type recorder struct {
-	driver.Conn
-	adding     sync.Mutex
-	statements []string
-}
-
-func (r *recorder) Query(ctx context.Context, statement string, args ...any) (driver.Rows, error) {
-	r.adding.Lock()
-	r.statements = append(r.statements, statement)
-	r.adding.Unlock()
-	return r.Conn.Query(ctx, statement, args...)
-}
-
 // TestStatementsDoNotDependOnValues checks that requests that differ in the values of filters have the same statements:
 // values are only bound.
 func TestStatementsDoNotDependOnValues(t *testing.T) {
 	w := worlds.New(6)
-	r := &recorder{Conn: schematest.OpenMigrated(t)}
+	r := &schematest.RecordingConn{Conn: schematest.OpenMigrated(t)}
 	e := newReferenceWorld(t, w, r, false).engine
 	e.shards = newStored(t, r, w.Events(1, 300)).engine.shards
 	statementsOf := func(q query.Request) []string {
-		r.statements = nil
+		_ = r.TakeQueries()
 		x, err := e.prepareReport(t.Context(), planOf(t, e, q))
 		if err != nil {
 			fatal(t, err)
@@ -45,8 +27,7 @@ func TestStatementsDoNotDependOnValues(t *testing.T) {
 		if _, err := e.readRows(t.Context(), x); err != nil {
 			fatal(t, err)
 		}
-		slices.Sort(r.statements)
-		return r.statements
+		return slices.Sorted(slices.Values(r.TakeQueries()))
 	}
 	const hostile = `'"\{website_id:Int64}; -- /`
 	for range tier.Of(8, 60) {

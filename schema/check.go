@@ -32,16 +32,16 @@ func CheckData(ctx context.Context, conn driver.Conn) (faults []string, err erro
 
 // DetachedPart is a part of a table that ClickHouse has set aside, for example because it cannot read it. No query
 // reads its rows.
-type DetachedPart struct{ Table, Name, Reason, Path string }
+type DetachedPart struct{ Table, Reason, Path string }
 
 // ReadDetachedParts returns the parts that ClickHouse has set aside on the connected server, or in the embedded engine.
 func ReadDetachedParts(ctx context.Context, conn driver.Conn) ([]DetachedPart, error) {
-	const query = `SELECT table, name, ifNull(reason, ''), path
+	const query = `SELECT table, ifNull(reason, ''), path
 		FROM system.detached_parts
 		WHERE database = currentDatabase()
 		ORDER BY table, name`
 	parts, err := QueryRows(ctx, conn, query, func(row driver.Rows, p *DetachedPart) error {
-		return row.Scan(&p.Table, &p.Name, &p.Reason, &p.Path)
+		return row.Scan(&p.Table, &p.Reason, &p.Path)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the parts that are set aside: %w", err)

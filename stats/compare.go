@@ -25,7 +25,7 @@ type Period struct {
 // ComparePeriods is like Compare for visitors whose shares changed. pooled has the samples of all
 // periods together, control first. A treatment is compared within the periods that have
 // MinimumVisitors in both variations, see strata: pooled visitors would show a change over time
-// as an effect. Without such a period there is no effect. If only one has them, the test is that
+// as an effect. The effect is unknown if no period has them. If only one has them, the test is that
 // of this period. Otherwise the statistic is z, also for means.
 //
 // A posterior uses z of all periods, too. Without a prior, or without a lift, it uses the last

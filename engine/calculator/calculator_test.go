@@ -12,6 +12,7 @@ import (
 
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/schema/faults"
 	"lifthouse/stats"
 )
 
@@ -93,38 +94,38 @@ func TestCalculatorNamesEveryFault(t *testing.T) {
 		return `{"metric":"` + metric + `","variations":[` + strings.Join(variations, ",") + `]}`
 	}
 	var many strings.Builder
-	manyFaults := []query.Fault{}
+	manyFaults := []faults.Fault{}
 	for i := range 2 * maxFaults {
 		fmt.Fprintf(&many, `,"x%d":0`, i)
 		if i < maxFaults {
-			manyFaults = append(manyFaults, query.Fault{Name: fmt.Sprintf("x%d", i), Value: "0", Detail: "unknown field"})
+			manyFaults = append(manyFaults, faults.Fault{Name: fmt.Sprintf("x%d", i), Value: "0", Detail: "unknown field"})
 		}
 	}
 	for _, test := range []struct {
 		line string
-		want []query.Fault
+		want []faults.Fault
 	}{
-		{``, []query.Fault{{Name: "line", Value: "", Detail: "unexpected end of JSON input"}}},
-		{`{`, []query.Fault{{Name: "line", Value: "{", Detail: "unexpected end of JSON input, at byte 1"}}},
-		{`{"metric":NaN}`, []query.Fault{{Name: "line", Value: `{"metric":N`, Detail: "invalid character 'N'"}}},
-		{asking("binary") + ` {}`, []query.Fault{{Name: "line", Value: `","variations":[]} {`, Detail: "after top-level value"}}},
-		{"{\"metric\":\"\xff\"}", []query.Fault{{Name: "line", Value: "", Detail: "must be UTF-8"}}},
-		{strings.Repeat("[", 20000), []query.Fault{{Name: "line", Value: strings.Repeat("[", 20), Detail: "exceeded max depth"}}},
-		{strings.Repeat(" ", MaxInput+1), []query.Fault{{Name: "line", Value: "", Detail: "at most 1048576 bytes"}}},
-		{`[1]`, []query.Fault{{Name: "line", Value: "[1]", Detail: `must be an object: {"metric": …}`}}},
-		{`null`, []query.Fault{{Name: "line", Value: "null", Detail: "must be an object"}}},
-		{`{}`, []query.Fault{{Name: "metric", Value: "", Detail: "is missing: must be one of binary, mean"}, {Name: "variations", Value: "", Detail: "is missing: must be an array of 2 to 21"}}},
-		{more(`,"metric":"mean"`), []query.Fault{{Name: "metric", Value: `"mean"`, Detail: "must be given once"}}},
-		{inVariation(`,"n":7`), []query.Fault{{Name: "variations[1].n", Value: "7", Detail: "must be given once"}}},
-		{more(`,"Power":80,"significancelevel":95,"plannedVisitor":3`), []query.Fault{
+		{``, []faults.Fault{{Name: "line", Value: "", Detail: "unexpected end of JSON input"}}},
+		{`{`, []faults.Fault{{Name: "line", Value: "{", Detail: "unexpected end of JSON input, at byte 1"}}},
+		{`{"metric":NaN}`, []faults.Fault{{Name: "line", Value: `{"metric":N`, Detail: "invalid character 'N'"}}},
+		{asking("binary") + ` {}`, []faults.Fault{{Name: "line", Value: `","variations":[]} {`, Detail: "after top-level value"}}},
+		{"{\"metric\":\"\xff\"}", []faults.Fault{{Name: "line", Value: "", Detail: "must be UTF-8"}}},
+		{strings.Repeat("[", 20000), []faults.Fault{{Name: "line", Value: strings.Repeat("[", 20), Detail: "exceeded max depth"}}},
+		{strings.Repeat(" ", MaxInput+1), []faults.Fault{{Name: "line", Value: "", Detail: "at most 1048576 bytes"}}},
+		{`[1]`, []faults.Fault{{Name: "line", Value: "[1]", Detail: `must be an object: {"metric": …}`}}},
+		{`null`, []faults.Fault{{Name: "line", Value: "null", Detail: "must be an object"}}},
+		{`{}`, []faults.Fault{{Name: "metric", Value: "", Detail: "is missing: must be one of binary, mean"}, {Name: "variations", Value: "", Detail: "is missing: must be an array of 2 to 21"}}},
+		{more(`,"metric":"mean"`), []faults.Fault{{Name: "metric", Value: `"mean"`, Detail: "must be given once"}}},
+		{inVariation(`,"n":7`), []faults.Fault{{Name: "variations[1].n", Value: "7", Detail: "must be given once"}}},
+		{more(`,"Power":80,"significancelevel":95,"plannedVisitor":3`), []faults.Fault{
 			{Name: "Power", Value: "80", Detail: "did you mean power"},
 			{Name: "significancelevel", Value: "95", Detail: "did you mean significanceLevel"},
 			{Name: "plannedVisitor", Value: "3", Detail: "did you mean plannedVisitors"},
 		}},
-		{inVariation(`,"conversions":5,"shares":5`), []query.Fault{
+		{inVariation(`,"conversions":5,"shares":5`), []faults.Fault{
 			{Name: "variations[1].conversions", Value: "5", Detail: "must be one of id, control, share, n, converted"}, {Name: "variations[1].shares", Value: "5", Detail: "did you mean share"},
 		}},
-		{more(`,"significanceLevel":0.95,"power":0.8,"mde":0.2,"plannedVisitors":0,"nonnegative":1,"methodology":"Bayesian"`), []query.Fault{
+		{more(`,"significanceLevel":0.95,"power":0.8,"mde":0.2,"plannedVisitors":0,"nonnegative":1,"methodology":"Bayesian"`), []faults.Fault{
 			{Name: "significanceLevel", Value: "0.95", Detail: "must be one of 80, 90, 95, 100 per cent"},
 			{Name: "methodology", Value: "Bayesian", Detail: "must be one of frequentist, bayesian"},
 			{Name: "mde", Value: "0.2", Detail: "must be a number from 1 to 100 per cent"},
@@ -132,56 +133,56 @@ func TestCalculatorNamesEveryFault(t *testing.T) {
 			{Name: "power", Value: "0.8", Detail: "must be an integer from 60 to 99 per cent"},
 			{Name: "plannedVisitors", Value: "0", Detail: "must be an integer from 1 to 1000000000000"},
 		}},
-		{more(`,"mde":"20","power":"80","significanceLevel":"90"`), []query.Fault{
+		{more(`,"mde":"20","power":"80","significanceLevel":"90"`), []faults.Fault{
 			{Name: "significanceLevel", Value: "90", Detail: "per cent, without quotes"}, {Name: "mde", Value: "20", Detail: "per cent, without quotes"}, {Name: "power", Value: "80", Detail: "per cent, without quotes"},
 		}},
-		{more(`,"plannedDays":1.5,"looks":{}`), []query.Fault{
+		{more(`,"plannedDays":1.5,"looks":{}`), []faults.Fault{
 			{Name: "plannedDays", Value: "1.5", Detail: "must be an integer from 1 to 3650"}, {Name: "looks", Value: "{}", Detail: "must be an array of 1 to 200 looks"},
 		}},
-		{more(`,"plannedDays":28,"plannedVisitors":500`), []query.Fault{{Name: "plannedDays", Value: "28", Detail: "must be omitted, because plannedVisitors measures the time"}}},
-		{asking("ratio", `{"n":1,"converted":2}`, `{"n":-1}`), []query.Fault{
+		{more(`,"plannedDays":28,"plannedVisitors":500`), []faults.Fault{{Name: "plannedDays", Value: "28", Detail: "must be omitted, because plannedVisitors measures the time"}}},
+		{asking("ratio", `{"n":1,"converted":2}`, `{"n":-1}`), []faults.Fault{
 			{Name: "metric", Value: "ratio", Detail: "must be one of binary, mean"}, {Name: "variations[1].n", Value: "-1", Detail: "must be an integer from 0 to 1000000000000"},
 		}},
-		{`{"metric":"binary","variations":{}}`, []query.Fault{{Name: "variations", Value: "{}", Detail: "must be an array of 2 to 21"}}},
-		{asking("binary"), []query.Fault{{Name: "variations", Value: "[]", Detail: "2 to 21 variations, have 0"}}},
-		{asking("binary", `{"n":1,"converted":3}`), []query.Fault{
+		{`{"metric":"binary","variations":{}}`, []faults.Fault{{Name: "variations", Value: "{}", Detail: "must be an array of 2 to 21"}}},
+		{asking("binary"), []faults.Fault{{Name: "variations", Value: "[]", Detail: "2 to 21 variations, have 0"}}},
+		{asking("binary", `{"n":1,"converted":3}`), []faults.Fault{
 			{Name: "variations", Value: `[{"n":1,"converted":3}]`, Detail: "2 to 21 variations, have 1"}, {Name: "variations[0].converted", Value: "3", Detail: "must be at most n, which is 1"},
 		}},
-		{asking("binary", strings.Repeat(first+",", 21)+first), []query.Fault{
+		{asking("binary", strings.Repeat(first+",", 21)+first), []faults.Fault{
 			{Name: "variations", Value: ("[" + strings.Repeat(first+",", 21))[:maxShown] + "…", Detail: "2 to 21 variations, have 22"},
 		}},
-		{asking("binary", `7`, `{"n":1.5,"converted":1}`), []query.Fault{
+		{asking("binary", `7`, `{"n":1.5,"converted":1}`), []faults.Fault{
 			{Name: "variations[0]", Value: "7", Detail: `must be an object: {"id": …}`}, {Name: "variations[1].n", Value: "1.5", Detail: "must be an integer"},
 		}},
-		{asking("binary", first, `{"n":1000000000001,"converted":-1}`), []query.Fault{
+		{asking("binary", first, `{"n":1000000000001,"converted":-1}`), []faults.Fault{
 			{Name: "variations[1].n", Value: "1000000000001", Detail: "to 1000000000000"}, {Name: "variations[1].converted", Value: "-1", Detail: "must be an integer from 0"},
 		}},
-		{asking("mean", `{"n":5,"mean":1e999,"variance":-1}`, `{"n":2,"converted":1}`), []query.Fault{
+		{asking("mean", `{"n":5,"mean":1e999,"variance":-1}`, `{"n":2,"converted":1}`), []faults.Fault{
 			{Name: "variations[0].mean", Value: "1e999", Detail: "must be a number"},
 			{Name: "variations[0].variance", Value: "-1", Detail: "must be a number from 0"},
 			{Name: "variations[1].converted", Value: "1", Detail: `is only valid for the metric "binary"`},
 			{Name: "variations[1].mean", Value: "", Detail: "is missing: must be a number"},
 			{Name: "variations[1].variance", Value: "", Detail: "is missing: must be a number from 0"},
 		}},
-		{inVariation(`,"mean":1`), []query.Fault{{Name: "variations[1].mean", Value: "1", Detail: `is only valid for the metric "mean"`}}},
-		{inVariation(`,"id":0`), []query.Fault{{Name: "variations[1].id", Value: "0", Detail: "must be unique: variations[0] has the same id"}}},
-		{inVariation(`,"id":-3`), []query.Fault{{Name: "variations[1].id", Value: "-3", Detail: "must be an integer from 0"}}},
-		{inVariation(`,"id":9223372036854775808`), []query.Fault{{Name: "variations[1].id", Value: "9223372036854775808", Detail: "must be an integer from 0"}}},
-		{asking("binary", `{"n":1,"converted":1,"control":true}`, `{"n":1,"converted":1,"control":true}`), []query.Fault{
+		{inVariation(`,"mean":1`), []faults.Fault{{Name: "variations[1].mean", Value: "1", Detail: `is only valid for the metric "mean"`}}},
+		{inVariation(`,"id":0`), []faults.Fault{{Name: "variations[1].id", Value: "0", Detail: "must be unique: variations[0] has the same id"}}},
+		{inVariation(`,"id":-3`), []faults.Fault{{Name: "variations[1].id", Value: "-3", Detail: "must be an integer from 0"}}},
+		{inVariation(`,"id":9223372036854775808`), []faults.Fault{{Name: "variations[1].id", Value: "9223372036854775808", Detail: "must be an integer from 0"}}},
+		{asking("binary", `{"n":1,"converted":1,"control":true}`, `{"n":1,"converted":1,"control":true}`), []faults.Fault{
 			{Name: "variations[1].control", Value: "true", Detail: "must be false: variations[0] is control already"},
 		}},
-		{inVariation(`,"share":50`), []query.Fault{{Name: "variations[0].share", Value: "", Detail: "either all variations must have a share, or none"}}},
-		{inVariation(`,"share":101`), []query.Fault{
+		{inVariation(`,"share":50`), []faults.Fault{{Name: "variations[0].share", Value: "", Detail: "either all variations must have a share, or none"}}},
+		{inVariation(`,"share":101`), []faults.Fault{
 			{Name: "variations[1].share", Value: "101", Detail: "must be a number from 0 to 100 per cent"}, {Name: "variations[0].share", Value: "", Detail: "all variations must have a share"},
 		}},
-		{asking("binary", `{"n":1,"converted":1,"share":0}`, `{"n":1,"converted":1,"share":0}`), []query.Fault{{Name: "variations", Value: "", Detail: "at least one share must be above 0"}}},
-		{`{"nonnegative":true,` + asking("mean", `{"n":5,"mean":-1,"variance":1}`, `{"n":5,"mean":1,"variance":1}`)[1:], []query.Fault{
+		{asking("binary", `{"n":1,"converted":1,"share":0}`, `{"n":1,"converted":1,"share":0}`), []faults.Fault{{Name: "variations", Value: "", Detail: "at least one share must be above 0"}}},
+		{`{"nonnegative":true,` + asking("mean", `{"n":5,"mean":-1,"variance":1}`, `{"n":5,"mean":1,"variance":1}`)[1:], []faults.Fault{
 			{Name: "variations[0].mean", Value: "-1", Detail: "must be at least 0"},
 		}},
-		{more(`,"` + strings.Repeat("x", 200) + `":"` + strings.Repeat("y", 200) + `"`), []query.Fault{
+		{more(`,"` + strings.Repeat("x", 200) + `":"` + strings.Repeat("y", 200) + `"`), []faults.Fault{
 			{Name: strings.Repeat("x", maxShown) + "…", Value: `"` + strings.Repeat("y", maxShown-1) + "…", Detail: "unknown field"},
 		}},
-		{more(many.String()), append(manyFaults, query.Fault{Name: "line", Value: "", Detail: "and 100 more errors"})},
+		{more(many.String()), append(manyFaults, faults.Fault{Name: "line", Value: "", Detail: "and 100 more errors"})},
 	} {
 		_, err := ParseInput([]byte(test.line))
 		var invalid *query.InvalidError

@@ -152,7 +152,11 @@ func (v givenValue) parseBoolean() bool {
 func (v givenValue) integerOf(allowed ...int64) int64 {
 	n, ok := wholeNumber(v.text)
 	if !ok || !slices.Contains(allowed, n) {
-		v.wantNumber("one of " + strings.Trim(strings.ReplaceAll(fmt.Sprint(allowed), " ", ", "), "[]"))
+		texts := make([]string, len(allowed))
+		for i, n := range allowed {
+			texts[i] = strconv.FormatInt(n, 10)
+		}
+		v.wantNumber("one of " + strings.Join(texts, ", "))
 	}
 	return n
 }

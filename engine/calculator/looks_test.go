@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"lifthouse/engine/query"
+	"lifthouse/schema/faults"
 	"lifthouse/stats"
 )
 
@@ -158,33 +159,33 @@ func TestFaultsOfLooks(t *testing.T) {
 	const valid = `"variations":[{"n":50,"converted":5},{"n":50,"converted":6}]`
 	for _, test := range []struct {
 		looks string
-		want  []query.Fault
+		want  []faults.Fault
 	}{
-		{`true`, []query.Fault{{Name: "looks", Value: "true", Detail: "must be an array of 1 to 200 looks"}}},
-		{`[]`, []query.Fault{{Name: "looks", Value: "[]", Detail: "must be an array of 1 to 200 looks, have 0"}}},
-		{`[5]`, []query.Fault{{Name: "looks[0]", Value: "5", Detail: `must be an object: {"tau": …}`}}},
-		{`[{"tua":1}]`, []query.Fault{
+		{`true`, []faults.Fault{{Name: "looks", Value: "true", Detail: "must be an array of 1 to 200 looks"}}},
+		{`[]`, []faults.Fault{{Name: "looks", Value: "[]", Detail: "must be an array of 1 to 200 looks, have 0"}}},
+		{`[5]`, []faults.Fault{{Name: "looks[0]", Value: "5", Detail: `must be an object: {"tau": …}`}}},
+		{`[{"tua":1}]`, []faults.Fault{
 			{Name: "looks[0].tua", Value: "1", Detail: "did you mean tau?"},
 			{Name: "looks[0].variations", Detail: "is missing: must be an array of 2 variations"},
 			{Name: "looks[0].days", Detail: "is missing: must be an integer from 1 to 3650"},
 		}},
-		{`[{"tau":0,` + valid + `},{"tau":1,"days":7,` + valid + `},{"days":-1,` + valid + `}]`, []query.Fault{
+		{`[{"tau":0,` + valid + `},{"tau":1,"days":7,` + valid + `},{"days":-1,` + valid + `}]`, []faults.Fault{
 			{Name: "looks[0].tau", Value: "0", Detail: "must be above 0"},
 			{Name: "looks[1].tau", Value: "1", Detail: "must be omitted, because days is given"},
 			{Name: "looks[2].days", Value: "-1", Detail: "must be an integer from 1"},
 		}},
-		{`[{"days":14,` + valid + `},{"days":14,` + valid + `},{"tau":0.4,` + valid + `}]`, []query.Fault{
+		{`[{"days":14,` + valid + `},{"days":14,` + valid + `},{"tau":0.4,` + valid + `}]`, []faults.Fault{
 			{Name: "looks[1].days", Value: "14", Detail: "must be later than the look before"}, {Name: "looks[2].tau", Value: "0.4", Detail: "must be later"},
 		}},
-		{`[{"days":7,` + valid + `}],"plannedVisitors":100`, []query.Fault{{Name: "looks[0].days", Value: "7", Detail: "must be omitted, because plannedVisitors measures the time"}}},
-		{`[{"days":7,"variations":[{"n":1,"converted":1}]}]`, []query.Fault{{Name: "looks[0].variations", Value: `[{"n":1,"converted":1}]`, Detail: "have 1"}}},
-		{`[{"days":7,"variations":[{"n":60,"converted":5},{"n":50,"converted":6}]},{"days":14,"variations":[{"n":50,"converted":4},{"n":91,"converted":7}]}]`, []query.Fault{
+		{`[{"days":7,` + valid + `}],"plannedVisitors":100`, []faults.Fault{{Name: "looks[0].days", Value: "7", Detail: "must be omitted, because plannedVisitors measures the time"}}},
+		{`[{"days":7,"variations":[{"n":1,"converted":1}]}]`, []faults.Fault{{Name: "looks[0].variations", Value: `[{"n":1,"converted":1}]`, Detail: "have 1"}}},
+		{`[{"days":7,"variations":[{"n":60,"converted":5},{"n":50,"converted":6}]},{"days":14,"variations":[{"n":50,"converted":4},{"n":91,"converted":7}]}]`, []faults.Fault{
 			{Name: "looks[1].variations[0].n", Value: "50", Detail: "must be at least 60, which is n of looks[0].variations[0]"},
 			{Name: "looks[1].variations[0].converted", Value: "4", Detail: "must be at least 5, which is converted of looks[0]"},
 			{Name: "looks[1].variations[1].n", Value: "91", Detail: "must be at most 90, which is n of variations[1]"},
 			{Name: "looks[1].variations[1].converted", Value: "7", Detail: "must be at most 6, which is converted of variations[1]"},
 		}},
-		{`[{"days":7,"variations":[{"id":3,"n":"5","converted":5,"mean":1},{"id":7,"n":4,"converted":5,"share":50}]}]`, []query.Fault{
+		{`[{"days":7,"variations":[{"id":3,"n":"5","converted":5,"mean":1},{"id":7,"n":4,"converted":5,"share":50}]}]`, []faults.Fault{
 			{Name: "looks[0].variations[0].id", Value: "3", Detail: "must be 7, the id of variations[0]"},
 			{Name: "looks[0].variations[0].n", Value: "5", Detail: "without quotes"},
 			{Name: "looks[0].variations[0].mean", Value: "1", Detail: `is only valid for the metric "mean"`},

@@ -14,6 +14,7 @@ import (
 
 	"lifthouse/engine/fold"
 	"lifthouse/engine/moments"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 )
 
@@ -81,13 +82,11 @@ func hashOf(key *fold.CellKey, cell *fold.Cell) uint64 {
 	return xxhash.Sum64String(fmt.Sprint(key.Goal, " ", key.Variation, cell.Sums, cell.Extent))
 }
 
-// firstView returns the time of the first view on time, or else of the first view; zero: there is none.
-func (t *SubjectCounters) firstView() time.Time {
-	ms := cmp.Or(t.FirstOnTime, t.FirstView)
-	if ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms).UTC()
+// addTo returns the totals of stored events with those of the subject on a shard at a position. The first view is the
+// first one on time, or else the first one.
+func (t *SubjectCounters) addTo(stored source.Stored, at Position) source.Stored {
+	first := fold.TimeOf(cmp.Or(t.FirstOnTime, t.FirstView))
+	return stored.WithEvents(t.AllEvents(), at.FoldedThrough(), time.UnixMilli(t.Newest).UTC(), first)
 }
 
 // AllEvents returns the number of events.

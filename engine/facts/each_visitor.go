@@ -54,7 +54,7 @@ type Visitor struct {
 }
 
 // EachVisitor calls each for the visitors of the report that count, in no particular order. All visitors of a server
-// are read from the same facts. There is no time limit, because each may wait for the reader of a file.
+// are read from the same facts. It has no time limit, because each may wait for a client that downloads a file.
 func (x Source) EachVisitor(ctx context.Context, each func(*Visitor) error) error {
 	err := x.atOnePosition(ctx, func(now Source) (err error) {
 		x, err = now.withLimits(ctx)

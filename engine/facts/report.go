@@ -137,8 +137,7 @@ func (x Source) withCurrentState(ctx context.Context) (Source, error) {
 			return x, err
 		}
 		x.states[i] = state{server, at, counters}
-		newest := time.UnixMilli(counters.Newest).UTC()
-		x.Stored = x.Stored.WithEvents(counters.AllEvents(), at.FoldedThrough(), newest, counters.firstView())
+		x.Stored = counters.addTo(x.Stored, at)
 	}
 	return x, nil
 }

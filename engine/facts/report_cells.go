@@ -98,8 +98,7 @@ func (s *counting) addDays(ctx context.Context, series, oneVariation bool) error
 	q, slots := s.newQuery()
 	goals := []int64{0}
 	if slots.Series = series; series {
-		const shifted = "toUnixTimestamp64Milli(first_time) + toInt64(since_ms) + {shift:Int64}"
-		slots.Bucket = "toInt64(intDiv(" + shifted + ", {width:Int64}))"
+		slots.Bucket = bucketOf(factTime)
 	}
 	if s.Goal != nil {
 		goals = append(goals, s.Goal.ID)

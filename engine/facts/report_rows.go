@@ -213,14 +213,22 @@ func (s *counting) readSteps(ctx context.Context) error {
 		return err
 	}
 	slots.Series, slots.Numbered = true, !s.isEveryEvent()
-	slots.Bucket = "toInt64(intDiv(toUnixTimestamp64Milli(first_time) + toInt64(since_ms) + {shift:Int64}, {width:Int64}))"
+	slots.Bucket = bucketOf(factTime)
 	if slots.Numbered {
-		slots.Bucket = "toInt64(intDiv(toInt64(at_ms) + {shift:Int64}, {width:Int64}))"
+		slots.Bucket = bucketOf("toInt64(at_ms)")
 	}
 	if err := q.RenderFrom(reportTemplates, "goals.sql", slots); err != nil {
 		return err
 	}
 	return s.Store.EachRow(ctx, q, s.addGoals)
+}
+
+// factTime is the time of a fact, in milliseconds since 1970.
+const factTime source.Expr = "toUnixTimestamp64Milli(first_time) + toInt64(since_ms)"
+
+// bucketOf returns the bucket of the series at a time in milliseconds since 1970.
+func bucketOf(ms source.Expr) source.Expr {
+	return "toInt64(intDiv(" + ms + " + {shift:Int64}, {width:Int64}))"
 }
 
 // bucketSteps returns the sums by bucket.
@@ -346,7 +354,7 @@ func (s *counting) newQuery() (*source.Statement, slots) {
 	switch {
 	case !p.Crossings:
 	case p.Interval != "":
-		slot.Crossed = "toInt64(intDiv(toUnixTimestamp64Milli(multi_exposed_at) + {shift:Int64}, {width:Int64}))"
+		slot.Crossed = bucketOf("toUnixTimestamp64Milli(multi_exposed_at)")
 	case slot.To:
 		slot.Crossed = "-toInt64(toUnixTimestamp64Milli(multi_exposed_at) >= {to_ms:Int64})"
 	}

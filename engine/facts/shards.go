@@ -102,7 +102,7 @@ func (s Shards) StoredEvents(ctx context.Context, of schema.Subject) (source.Sto
 			return source.Stored{}, source.StoreFailure(ctx, err)
 		}
 		counters := shard.SubjectCounters(of)
-		stored = stored.WithEvents(counters.AllEvents(), time.UnixMilli(at.Through), time.UnixMilli(counters.Newest), counters.firstView())
+		stored = counters.addTo(stored, at)
 	}
 	return stored.OrNone(), nil
 }

@@ -59,6 +59,14 @@ func (e *Extent) extendByView(at, accepted int64) {
 // FirstAccepted returns when the first view was accepted; 0: there is none.
 func (e *Extent) FirstAccepted() int64 { return earlierTime(e.AcceptedOnTime, e.AcceptedLate) }
 
+// TimeOf returns a time of an extent; zero: none.
+func TimeOf(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
 // earlierTime returns the earlier of two times; 0 is none.
 func earlierTime(a, b int64) int64 {
 	if a == 0 || b != 0 && b < a {
@@ -82,7 +90,7 @@ type Cells map[CellKey]*Cell
 // variation must be in the order of AppendVisitorRows. If byDay is true, AddRows also adds them to the cells
 // by day.
 func (c Cells) AddRows(rows []Row, sign int64, byDay bool) {
-	for own := range SplitRuns(rows, func(_, r *Row) bool { return r.Grain == OfGoal }) {
+	for own := range splitBySubject(rows) {
 		c.addVisitor(&own[0], own[1:], sign)
 		if byDay && own[0].Variation != "" {
 			c.addDays(&own[0], own[1:], sign)

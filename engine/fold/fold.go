@@ -106,6 +106,11 @@ func SplitRuns[T any](all []T, isNext func(before, e *T) bool) iter.Seq[[]T] {
 	}
 }
 
+// splitBySubject returns the rows of each visitor of a subject: the visitor's row, and those of the goal events.
+func splitBySubject(rows []Row) iter.Seq[[]Row] {
+	return SplitRuns(rows, func(_, r *Row) bool { return r.Grain == OfGoal })
+}
+
 // subjectRows appends the rows of a visitor of a subject, whose events are sorted by id. bare are the visitor's goals
 // without exposures; they have no view, and so do not count under their own subject.
 func subjectRows(rows []Row, own, bare []*Event, explain func(Explained)) []Row {

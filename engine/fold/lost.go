@@ -34,18 +34,22 @@ func (e *Event) content() content {
 // rows must be in the order of AppendVisitorRows, those of goals without exposures first.
 func LostEvents(stored []Row, events []Event, isShort func(schema.Subject) bool) []Event {
 	l := losses{events: events, present: map[content]int{}, missing: map[content]int{}, bare: map[content]int{}}
-	isCounted := map[string]bool{} // copies count once
+	type copied struct {
+		id uint64
+		content
+	}
+	isCounted := map[copied]bool{} // copies count once
 	for i := range events {
 		c := events[i].content()
-		if copied := fmt.Sprint(events[i].ID, c); !isCounted[copied] {
-			isCounted[copied] = true
+		if of := (copied{events[i].ID, c}); !isCounted[of] {
+			isCounted[of] = true
 			l.present[c]++
 			if events[i].isBare() {
 				l.bare[c]++
 			}
 		}
 	}
-	for rows := range SplitRuns(stored, func(_, r *Row) bool { return r.Grain == OfGoal }) {
+	for rows := range splitBySubject(stored) {
 		if isShort(rows[0].Subject) {
 			l.addRows(&rows[0], rows[1:])
 		}

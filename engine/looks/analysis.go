@@ -422,10 +422,13 @@ func addChances(p *plan.Plan, rows []Row, strata []stratumData) {
 		return
 	}
 	last := strata[len(strata)-1]
-	o := stats.Options{SignificanceLevel: p.Rules.SignificanceLevel, Methodology: stats.MethodologyBayesian, Prior: p.Rules.Prior, NonNegative: true}
+	o := stats.Options{
+		SignificanceLevel: p.Rules.SignificanceLevel, Methodology: stats.MethodologyBayesian, Prior: p.Rules.Prior,
+	}
+	_, o.NonNegative = strataOf(strata, 0)
 	periods := make([]stats.Period, len(strata))
 	for i, s := range strata {
-		periods[i], o.NonNegative = stats.Period{Samples: s.Samples, Shares: s.Shares}, o.NonNegative && s.NonNegative
+		periods[i] = stats.Period{Samples: s.Samples, Shares: s.Shares}
 	}
 	if len(periods) > 1 {
 		AddChances(rows, stats.ComparePeriods(last.Samples, periods, o)) // the chances need no pooled samples

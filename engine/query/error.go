@@ -6,9 +6,6 @@ import (
 	"lifthouse/schema/faults"
 )
 
-// Fault is an error in a request.
-type Fault = faults.Fault
-
 // InvalidError has all errors of a request.
 type InvalidError struct {
 	Code   string // invalid_parameter or unknown_goal
@@ -19,7 +16,7 @@ type InvalidError struct {
 func (e *InvalidError) Error() string { return e.Faults.Join("; ") }
 
 // InvalidParameters returns an InvalidError with the faults, or nil if there are none.
-func InvalidParameters(all ...Fault) error {
+func InvalidParameters(all ...faults.Fault) error {
 	if len(all) == 0 {
 		return nil
 	}

@@ -67,7 +67,7 @@ const maxFaults = 20
 // Err returns an InvalidError with all faults, or nil. Of more than maxFaults, it has the first ones and the number of
 // the others.
 func (p *Parameters) Err() error {
-	slices.SortFunc(p.List, func(a, b Fault) int {
+	slices.SortFunc(p.List, func(a, b faults.Fault) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value), cmp.Compare(a.Detail, b.Detail))
 	})
 	first := faults.Collector{Most: maxFaults}

@@ -23,8 +23,8 @@ func newFullWeeks(days int) *FullWeeks {
 }
 
 const (
-	// leastExpected is the number of visitors from which a day, or a variation on a day, without any is no accident:
-	// with 20 expected visitors, none come in 2 of 10^9 days.
+	// leastExpected is the smallest expected number of visitors of a day, or of a variation on a day, at which a count of
+	// 0 is a warning. With 20 expected visitors, the probability of 0 is 2·10⁻⁹ (Poisson).
 	leastExpected = 20
 	// usualDays is the number of days with visitors before a day whose mean is expected on it.
 	usualDays = 7

@@ -1,11 +1,9 @@
 package catalogue_test
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -14,27 +12,12 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// recordingConn records the queries that read rows.
-type recordingConn struct {
-	driver.Conn
-	mu      sync.Mutex
-	queries []string
-}
-
-// Query records the query.
-func (c *recordingConn) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
-	c.mu.Lock()
-	c.queries = append(c.queries, query)
-	c.mu.Unlock()
-	return c.Conn.Query(ctx, query, args...)
-}
-
 // TestSwitchReadsItsResourcesOnly starts a campaign. Neither the change nor the poll of
 // another server may read the whole catalogue.
 func TestSwitchReadsItsResourcesOnly(t *testing.T) {
-	conn := &recordingConn{Conn: schematest.OpenMigrated(t)}
+	conn := &schematest.RecordingConn{Conn: schematest.OpenMigrated(t)}
 	servers := twoServers(t, conn)
-	conn.queries = nil
+	_ = conn.TakeQueries()
 	live, _, err := servers[0].SwitchCampaign(t.Context(), 1, 0, 12, !servers[0].Snapshot().AccountResources(1).Campaigns[12].Active)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +25,7 @@ func TestSwitchReadsItsResourcesOnly(t *testing.T) {
 	if err := servers[1].RefreshSnapshot(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, query := range conn.queries {
+	for _, query := range conn.TakeQueries() {
 		if !strings.Contains(query, "WHERE") {
 			t.Errorf("reads all rows: %s", query)
 		}

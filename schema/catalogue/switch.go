@@ -21,8 +21,8 @@ func (c *Catalogue) SwitchWidget(ctx context.Context, account, website, id int64
 	return owned.Widgets[id], found, err
 }
 
-// switchState starts or stops a resource, and returns the resources of its account. found is false if there is no such
-// resource of the website.
+// switchState starts or stops a resource, and returns the resources of its account. found is false if the
+// website does not have the resource.
 func (c *Catalogue) switchState(ctx context.Context, of resource, website int64, active bool) (owned *AccountResources, found bool, err error) {
 	owned = &AccountResources{}
 	select {

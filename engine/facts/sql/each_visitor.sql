@@ -19,12 +19,7 @@ FROM (
         AND (
             {{template "goals_where.sql" .}}
             OR {{template "visitors_where.sql" .}}
-            {{- if .From}}
-            AND toUnixTimestamp64Milli(first_time) >= {from_ms:Int64}
-            {{- end}}
-            {{- if .To}}
-            AND toUnixTimestamp64Milli(first_time) < {to_ms:Int64}
-            {{- end}}
+            {{- template "first_view_where.sql" .}}
         )
 )
 GROUP BY visitor_id

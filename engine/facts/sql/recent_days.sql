@@ -7,11 +7,6 @@ WHERE section = {days:UInt64}
     AND goal_id = 0
     AND first_day >= {recent_from:Date32}
     AND first_day < {recent_to:Date32}
-    {{- if .From}}
-    AND toUnixTimestamp64Milli(first_time) >= {from_ms:Int64}
-    {{- end}}
-    {{- if .To}}
-    AND toUnixTimestamp64Milli(first_time) < {to_ms:Int64}
-    {{- end}}
+    {{- template "first_view_where.sql" .}}
 GROUP BY variation
 {{template "settings.sql" .}}

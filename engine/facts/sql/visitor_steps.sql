@@ -19,12 +19,7 @@ WITH
             {{- end}}
         FROM {{.Facts}}
         WHERE {{template "visitors_where.sql" .}}
-            {{- if .From}}
-            AND toUnixTimestamp64Milli(first_time) >= {from_ms:Int64}
-            {{- end}}
-            {{- if .To}}
-            AND toUnixTimestamp64Milli(first_time) < {to_ms:Int64}
-            {{- end}}
+            {{- template "first_view_where.sql" .}}
     )
 -- one row per variation, bucket, period of equal shares and crossing: the sums that the bucket adds
 SELECT

@@ -1,0 +1,6 @@
+    {{- if .From}}
+    AND toUnixTimestamp64Milli(first_time) >= {from_ms:Int64}
+    {{- end}}
+    {{- if .To}}
+    AND toUnixTimestamp64Milli(first_time) < {to_ms:Int64}
+    {{- end}}

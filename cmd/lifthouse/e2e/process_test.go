@@ -60,6 +60,30 @@ func (b *safeBuffer) String() string {
 	return b.text.String()
 }
 
+// startAndAwaitLog starts a command, and returns its log once a line of it contains a text. It fails the test if the
+// command ends before that.
+func startAndAwaitLog(t *testing.T, cmd *exec.Cmd, text string) *safeBuffer {
+	t.Helper()
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	log := &safeBuffer{}
+	lines := bufio.NewScanner(io.TeeReader(stderr, log))
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), text) {
+			go func() { _, _ = io.Copy(log, stderr) }()
+			return log
+		}
+	}
+	t.Fatalf("%q ended without the line %q: %s", cmd.Args, text, log.String())
+	return nil
+}
+
 var answersAt = regexp.MustCompile(`answers at (https?://[^/]+)/v1`)
 
 // start runs a command that serves until the test ends. It returns when the

@@ -120,18 +120,7 @@ func TestCommandsWaitForAStartingServer(t *testing.T) {
 	var commands []*exec.Cmd
 	for _, args := range [][]string{{"export"}, {"check"}, {"serve", "--listen=127.0.0.1:0"}} {
 		cmd := lifthouse(t, append(args, store)...)
-		var log safeBuffer
-		cmd.Stderr = &log
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = cmd.Process.Kill() }()
-		for !strings.Contains(log.String(), "waiting for it for at most") {
-			if cmd.ProcessState != nil || strings.Contains(log.String(), "in use by") {
-				t.Fatalf("lifthouse %q does not wait: %s", args, log.String())
-			}
-			<-time.After(5 * time.Millisecond)
-		}
+		startAndAwaitLog(t, cmd, "waiting for it for at most")
 		commands = append(commands, cmd)
 	}
 	if err := lock.Close(); err != nil { // releases the lock
@@ -158,19 +147,11 @@ func TestServeWaitsForAnImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := lifthouse(t, "serve", "--listen=127.0.0.1:0", store)
-	var log safeBuffer
-	server.Stderr = &log
 	out, err := server.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = server.Process.Kill() }()
-	for !strings.Contains(log.String(), "waiting for it for at most 1m0s") {
-		<-time.After(5 * time.Millisecond)
-	}
+	log := startAndAwaitLog(t, server, "waiting for it for at most 1m0s")
 	events, err := os.ReadFile("../testdata/thirty.ndjson")
 	if err != nil {
 		t.Fatal(err)

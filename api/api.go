@@ -15,7 +15,10 @@ import (
 	"lifthouse/engine"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
+	"lifthouse/engine/watch"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/outbox"
 
 	"github.com/gin-gonic/gin"
 	"github.com/klauspost/compress/gzhttp"
@@ -23,22 +26,20 @@ import (
 
 // server has the handlers of the API.
 type server struct {
-	engine    *engine.Engine
-	catalogue *catalogue.Catalogue
-	intake    Intake
-	options   Options
-	metrics   *metrics
-	ready     readiness
-	draining  atomic.Bool
-	results   *results.Service
-	mcp       *mcp.Server
-	rates     *rates.Rates[catalogue.Digest] // nil: no limit
-	failures  *rates.Rates[netip.Prefix]     // failed authentications by address; nil: no limit
-	gate      *results.Admission             // for reports
-	changes   *results.Admission             // for starts and stops
-	setups    *results.Admission             // for other changes of the catalogue
-	files     *results.Admission             // for files of visitors
-	bodies    *bodies
+	Parts
+	options  Options
+	metrics  *metrics
+	ready    readiness
+	draining atomic.Bool
+	results  *results.Service
+	mcp      *mcp.Server
+	rates    *rates.Rates[catalogue.Digest] // nil: no limit
+	failures *rates.Rates[netip.Prefix]     // failed authentications by address; nil: no limit
+	gate     *results.Admission             // for reports
+	changes  *results.Admission             // for starts and stops
+	setups   *results.Admission             // for other changes of the catalogue
+	files    *results.Admission             // for files of visitors
+	bodies   *bodies
 }
 
 // API is the handler of the API.
@@ -47,13 +48,24 @@ type API struct {
 	server *server
 }
 
-// New returns the API of an engine. It passes events to the intake.
-func New(e *engine.Engine, c *catalogue.Catalogue, in Intake, o Options) *API {
-	s := &server{engine: e, catalogue: c, intake: in, options: o, metrics: newMetrics()}
+// Parts are what the API serves.
+type Parts struct {
+	Engine    *engine.Engine
+	Catalogue *catalogue.Catalogue
+	Statuses  *watch.Statuses
+	Outbox    *outbox.Outbox
+	Collector *ingest.Collector // stores events
+	Journal   *ingest.Journal   // of rejected lines
+	Times     ingest.Times      // allowed times of events
+}
+
+// New returns the API of a store.
+func New(parts Parts, o Options) *API {
+	s := &server{Parts: parts, options: o, metrics: newMetrics()}
 	queue := results.Queue{Slots: o.StoreSlots, Length: o.StoreQueue, Wait: o.StoreWait}
 	s.gate = results.NewAdmission(queue, s.metrics.results.Shed)
-	s.results = results.New(e, s.gate, results.Options{Age: o.ResultsAge, Memory: o.ResultsMemory, Timeout: o.Timeout}, s.metrics.results)
-	s.mcp = mcp.New(e, c, s.results, in.Journal, o.Release)
+	s.results = results.New(s.Engine, s.gate, results.Options{Age: o.ResultsAge, Memory: o.ResultsMemory, Timeout: o.Timeout}, s.metrics.results)
+	s.mcp = mcp.New(s.Engine, s.Statuses, s.Catalogue, s.results, s.Journal, o.Release)
 	queue.Slots = changeSlots
 	s.changes = results.NewAdmission(queue, s.metrics.results.Shed)
 	s.setups = results.NewAdmission(queue, s.metrics.results.Shed)
@@ -62,7 +74,7 @@ func New(e *engine.Engine, c *catalogue.Catalogue, in Intake, o Options) *API {
 	s.rates = newTokenRates(o.TokenRate)
 	s.failures = newFailureRates(o.AuthFailures)
 	s.bodies = newBodies(o.StoreWait)
-	e.ObserveQueries(s.metrics.observeQuery)
+	s.Engine.ObserveQueries(s.metrics.observeQuery)
 	compressed, err := gzhttp.NewWrapper(gzhttp.MinSize(compressFrom), gzhttp.EnableZstd(true))
 	if err != nil {
 		panic(err) // the options are constants

@@ -14,9 +14,11 @@ import (
 	"lifthouse/engine"
 	"lifthouse/engine/enginetest"
 	"lifthouse/engine/facts"
+	"lifthouse/engine/watch"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
+	"lifthouse/schema/outbox"
 	"lifthouse/schema/schematest"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -54,6 +56,8 @@ type server struct {
 	*httptest.Server
 	api       *api.API
 	engine    *engine.Engine
+	listed    *watch.Statuses
+	outbox    *outbox.Outbox
 	facts     facts.Shards
 	catalogue *catalogue.Catalogue
 	writer    *ingest.Writer
@@ -89,8 +93,11 @@ func newServerOn(tb testing.TB, conn driver.Conn, change ...func(*api.Options)) 
 		set(&options)
 	}
 	e, w, shards := enginetest.OpenWithFacts(tb, conn, c)
-	in := api.Intake{Collector: ingest.NewCollector(tb.Context(), w, options.WaitingEvents), Journal: ingest.NewJournal(conn)}
-	s := &server{t: tb, api: api.New(e, c, in, options), engine: e, facts: shards, catalogue: c, writer: w, conn: conn}
+	s := &server{t: tb, engine: e, listed: watch.NewStatuses(e, c), outbox: outbox.New(conn), facts: shards, catalogue: c, writer: w, conn: conn}
+	s.api = api.New(api.Parts{
+		Engine: e, Catalogue: c, Statuses: s.listed, Outbox: s.outbox,
+		Collector: ingest.NewCollector(tb.Context(), w, options.WaitingEvents), Journal: ingest.NewJournal(conn),
+	}, options)
 	s.api.ExportFacts(shards)
 	s.Server = httptest.NewServer(s.api)
 	tb.Cleanup(s.Close)

@@ -42,7 +42,7 @@ func (s *server) requireScope(scope catalogue.Scope, alternatives ...catalogue.S
 			writeProblem(c, &problem{Status: http.StatusUnauthorized, Code: "unauthenticated", Detail: "send the header Authorization: Bearer <token>; create a token with lifthouse token create"})
 			return
 		}
-		token, known := s.catalogue.Snapshot().FindToken(catalogue.DigestOf(strings.TrimSpace(secret)), time.Now())
+		token, known := s.Catalogue.Snapshot().FindToken(catalogue.DigestOf(strings.TrimSpace(secret)), time.Now())
 		if !known {
 			if p := s.checkFailureRate(c.Request); p != nil {
 				s.metrics.rateLimited.Inc()
@@ -77,7 +77,7 @@ func tokenOf(c *gin.Context) catalogue.Token { return c.MustGet(tokenKey).(catal
 // link shows. It also returns the website of a token that is bound to one, or 0.
 func (s *server) accountResources(c *gin.Context) (*catalogue.AccountResources, int64) {
 	token := tokenOf(c)
-	owned := s.catalogue.Snapshot().AccountResources(token.AccountID)
+	owned := s.Catalogue.Snapshot().AccountResources(token.AccountID)
 	if token.Shared != nil {
 		owned = owned.SharedView(token.Shared)
 	}

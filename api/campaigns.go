@@ -84,10 +84,10 @@ func (s *server) listCampaigns(c *gin.Context) (any, error) {
 	subjects := make([]schema.Subject, len(page))
 	for i := range page {
 		list[i] = s.countedCampaign(&page[i])
-		subjects[i] = schema.Subject{WebsiteID: page[i].WebsiteID, Kind: schema.SubjectCampaign, ID: page[i].ID}
+		subjects[i] = page[i].Subject()
 	}
 	if l.status {
-		for i, found := range s.engine.LastStatuses(c.Request.Context(), l.owned.ID, subjects) {
+		for i, found := range s.Statuses.LastStatuses(c.Request.Context(), l.owned.ID, subjects) {
 			list[i].Status = result.NewListedStatus(found, page[i].Active)
 		}
 	}
@@ -96,7 +96,7 @@ func (s *server) listCampaigns(c *gin.Context) (any, error) {
 
 // countedCampaign returns a campaign with its counters.
 func (s *server) countedCampaign(live *catalogue.LiveCampaign) campaign {
-	return newCampaign(live, s.engine.CountersOfCampaign(live))
+	return newCampaign(live, s.Engine.CountersOfCampaign(live))
 }
 
 func (s *server) getCampaign(c *gin.Context) (any, error) {
@@ -114,7 +114,7 @@ func (s *server) getCampaign(c *gin.Context) (any, error) {
 // switchCampaign starts or stops a campaign.
 func (s *server) switchCampaign(active bool) func(*gin.Context) (any, error) {
 	return s.admitChange(func(c *gin.Context) (any, error) {
-		live, err := setActive(s, c, "campaign", active, s.catalogue.SwitchCampaign)
+		live, err := setActive(s, c, "campaign", active, s.Catalogue.SwitchCampaign)
 		if err != nil {
 			return nil, err
 		}

@@ -30,7 +30,7 @@ func (s *server) listDeliveries(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	token := tokenOf(c)
-	sent, err := s.engine.Outbox.RecentMessages(c.Request.Context(), token.AccountID, token.WebsiteID, listedMessages)
+	sent, err := s.Outbox.RecentMessages(c.Request.Context(), token.AccountID, token.WebsiteID, listedMessages)
 	if err != nil {
 		return nil, source.StoreFailure(c.Request.Context(), err)
 	}

@@ -19,7 +19,7 @@ func TestDeliveriesAreListed(t *testing.T) {
 		t.Helper()
 		of := schema.Subject{WebsiteID: website, Kind: schema.SubjectCampaign, ID: campaign}
 		m := outbox.NewMessage(outbox.MessageID(account, event, campaign), account, event, of, "", time.Now(), outbox.Data{Name: "Banner", Text: "It was stopped.", By: "Ann"})
-		if n, err := s.engine.Outbox.WriteMessages(t.Context(), []outbox.Message{m}); n != 1 || err != nil {
+		if n, err := s.outbox.WriteMessages(t.Context(), []outbox.Message{m}); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}
 		return m.ID
@@ -29,7 +29,7 @@ func TestDeliveriesAreListed(t *testing.T) {
 	id := write(1, 1, 12, catalogue.EventCampaignStopped)
 	for _, outcome := range []outbox.Outcome{outbox.Retrying, outbox.Delivered} {
 		d := outbox.Delivery{AccountID: 1, WebhookID: 4, MessageID: id, At: time.Now(), Outcome: outcome, Status: 204}
-		if err := s.engine.Outbox.RecordDeliveries(t.Context(), d); err != nil {
+		if err := s.outbox.RecordDeliveries(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -41,7 +41,7 @@ func (d *delivery) validateLines(ctx context.Context) error {
 		}
 		if line.Fault != nil {
 			d.rejectLine(&line)
-			d.server.intake.Journal.BufferRejects(ingest.Reject{WebsiteID: d.body.WebsiteID, Channel: ingest.ChannelHTTP, Line: line.Number, Reason: line.Fault.Error(), Text: line.Text})
+			d.server.Journal.BufferRejects(ingest.Reject{WebsiteID: d.body.WebsiteID, Channel: ingest.ChannelHTTP, Line: line.Number, Reason: line.Fault.Error(), Text: line.Text})
 		}
 		if d.lines <= chunkLines {
 			d.whole = append(d.whole, line)
@@ -89,7 +89,7 @@ func (d *delivery) storePart(ctx context.Context, lines []ingest.Line) error {
 		events = append(events, lines[i].Events...)
 	}
 	d.named.AddEvents(events)
-	if err := d.server.intake.Collector.WriteEvents(ctx, events); err != nil {
+	if err := d.server.Collector.WriteEvents(ctx, events); err != nil {
 		return err
 	}
 	for i := range lines {

@@ -17,13 +17,6 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Intake stores events.
-type Intake struct {
-	Collector *ingest.Collector
-	Times     ingest.Times // allowed times of events
-	Journal   *ingest.Journal
-}
-
 // Received is the outcome of a request with events.
 type Received struct {
 	Accepted int            `json:"accepted"` // lines that are stored; an event counts once however often it is sent
@@ -68,7 +61,7 @@ var eventTypes = []string{"application/json", "application/x-ndjson", "text/plai
 // takeEvents stores the events of a body. It returns after they are stored.
 func (s *server) takeEvents(c *gin.Context) (any, error) {
 	token := tokenOf(c)
-	events := ingest.Body{WebsiteID: token.WebsiteID, Key: c.GetHeader(keyHeader), Times: s.intake.Times}
+	events := ingest.Body{WebsiteID: token.WebsiteID, Key: c.GetHeader(keyHeader), Times: s.Times}
 	if faults := eventFaults(c); len(faults) > 0 {
 		return nil, &problemError{&problem{Status: http.StatusBadRequest, Code: "invalid_parameter", Detail: "the request is invalid; nothing was changed", Errors: faults}}
 	}
@@ -92,7 +85,7 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 	if err := d.storeLines(ctx); err != nil {
 		return nil, s.intakeProblem(c, err)
 	}
-	undeclared := s.catalogue.Snapshot().UndeclaredNames(d.named)
+	undeclared := s.Catalogue.Snapshot().UndeclaredNames(d.named)
 	d.received.Undeclared = undeclared[:min(len(undeclared), maxUndeclared)]
 	s.metrics.countEvents(&d.received)
 	return d.received, nil
@@ -135,7 +128,7 @@ func (s *server) rejectBody(websiteID int64, text []byte, err error) error {
 		for _, e := range wrong.Errors {
 			reason += ": " + e.Detail
 		}
-		s.intake.Journal.BufferRejects(ingest.Reject{WebsiteID: websiteID, Channel: ingest.ChannelHTTP, Reason: reason, Text: string(text[:min(len(text), keptOfBody)])})
+		s.Journal.BufferRejects(ingest.Reject{WebsiteID: websiteID, Channel: ingest.ChannelHTTP, Reason: reason, Text: string(text[:min(len(text), keptOfBody)])})
 	}
 	return err
 }

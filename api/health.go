@@ -23,7 +23,7 @@ func (s *server) checkReadiness(c *gin.Context) (any, error) {
 	if s.draining.Load() {
 		return nil, &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "draining", Detail: "the server is stopping"}}
 	}
-	if err := s.ready.checkStore(c.Request.Context(), s.engine.CheckReady); err != nil {
+	if err := s.ready.checkStore(c.Request.Context(), s.Engine.CheckReady); err != nil {
 		return nil, &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "not_ready", Detail: "the store is not ready; run lifthouse check for details", cause: err}}
 	}
 	return healthy, nil

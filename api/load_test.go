@@ -139,7 +139,7 @@ func TestWaitingForTheStoreEnds(t *testing.T) {
 func TestAClientThatLeftIsInTheLogOnly(t *testing.T) {
 	log := logged(t)
 	s := newServer(t, func(o *api.Options) { o.StoreSlots, o.StoreQueue, o.StoreWait = 1, 8, time.Minute })
-	if _, err := s.engine.FoldNoted(t.Context()); err != nil { // both requests would wait for one fold
+	if _, err := s.facts.AwaitNoted(t.Context()); err != nil { // both requests would wait for one fold
 		t.Fatal(err)
 	}
 	release, err := s.api.Occupy(t.Context())

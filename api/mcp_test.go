@@ -346,7 +346,7 @@ func TestMCPTools(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		var following sync.WaitGroup
-		following.Go(func() { s.engine.FollowStatuses(ctx) })
+		following.Go(func() { s.listed.FollowQueue(ctx) })
 		defer following.Wait()
 		defer stop()
 		campaigns := s.statuses("campaigns")

@@ -55,7 +55,7 @@ func (s *server) write(events ...schema.Event) {
 func (s *server) fold(events ...schema.Event) {
 	s.t.Helper()
 	s.write(events...)
-	if _, err := s.engine.FoldNoted(s.t.Context()); err != nil {
+	if _, err := s.facts.AwaitNoted(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
 }

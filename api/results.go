@@ -58,26 +58,22 @@ func (s *server) scopedRequest(
 // otherwise. If the store fails, the response has no entity tag, so a conditional
 // request cannot confirm it.
 func (s *server) answerQuery(c *gin.Context, q *results.Query) (reply, error) {
-	ctx, newest := c.Request.Context(), negotiation.WantsNew(c.Request)
-	is := s.results.DataVersion(ctx, q)
-	if tag := s.entityTag(q, is); tag != "" && !newest && negotiation.MatchesTag(c.Request, tag) {
-		s.metrics.results.CountOutcome(results.NotModified)
-		return reply{kind: q.Kind, keep: briefly, tag: tag}, nil
+	found, err := s.results.AnswerQuery(c.Request.Context(), q, negotiation.WantsNew(c.Request), func(v results.Version) bool {
+		return negotiation.MatchesTag(c.Request, s.entityTag(q, v))
+	})
+	if found.Stale || err != nil {
+		return reply{kind: q.Kind, keep: notKept, stale: true, body: found.Body}, err
 	}
-	got, err := s.results.AnswerQuery(ctx, q, is, newest)
-	if got.Stale {
-		return reply{kind: q.Kind, keep: notKept, stale: true, body: got.Body}, err
+	answered := reply{kind: q.Kind, keep: briefly, body: found.Body}
+	if found.Version.IsCurrent() {
+		answered.tag = s.entityTag(q, found.Version)
 	}
-	return reply{kind: q.Kind, keep: briefly, tag: s.entityTag(q, got.Version), body: got.Body}, err
+	return answered, nil
 }
 
-// entityTag returns the entity tag of a response. It returns "" if waiting events may change the response, or if the
-// store does not answer.
-func (s *server) entityTag(q *results.Query, of results.Version) string {
-	if !of.IsCurrent() {
-		return ""
-	}
-	return negotiation.EntityTag(s.options.Release, q.Key, of.String())
+// entityTag returns the entity tag of a response. A response without all accepted events has none.
+func (s *server) entityTag(q *results.Query, v results.Version) string {
+	return negotiation.EntityTag(s.options.Release, q.Key, v.String())
 }
 
 // extensions has the file extensions of downloads.

@@ -101,7 +101,7 @@ func (s *server) putCatalogue(c *gin.Context) (any, error) {
 	replaces := func(version uint64) bool { return tags == "" || matchesVersion(tags, version) }
 	var answered reply
 	err := s.useYAML(c, maxCatalogue, func(text io.Reader) (err error) {
-		if err := s.catalogue.RefreshSnapshot(c.Request.Context()); err != nil { // another server may have changed it
+		if err := s.Catalogue.RefreshSnapshot(c.Request.Context()); err != nil { // another server may have changed it
 			return changeFailure(c, err, "repeat the request")
 		}
 		if owned, _ := s.accountResources(c); !replaces(owned.Version) {
@@ -126,7 +126,7 @@ func (s *server) applyCatalogue(c *gin.Context, file catalogue.File, dryRun bool
 	ctx, cancel := results.WithDeadline(byToken(c), s.options.Timeout) // starts after the body was received from the client
 	defer cancel()
 	err := within(ctx, func() (err error) {
-		changes, version, err = s.catalogue.ApplyToVersion(ctx, file, dryRun)
+		changes, version, err = s.Catalogue.ApplyToVersion(ctx, file, dryRun)
 		return err
 	})
 	var found faults.List

@@ -63,7 +63,7 @@ func TestListsHaveStatuses(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
-		s.engine.FollowStatuses(ctx)
+		s.listed.FollowQueue(ctx)
 		close(ended)
 	}()
 	for _, item := range s.statuses("campaigns") {

@@ -40,7 +40,7 @@ func (s *server) listTokens(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	list := []token{}
-	for _, t := range s.catalogue.Snapshot().AccountTokens(tokenOf(c).AccountID) {
+	for _, t := range s.Catalogue.Snapshot().AccountTokens(tokenOf(c).AccountID) {
 		list = append(list, newToken(&t))
 	}
 	c.Header("X-Total-Count", strconv.Itoa(len(list)))
@@ -107,7 +107,7 @@ func (s *server) storeToken(c *gin.Context, made catalogue.Token, show func(show
 	var secret string
 	ctx := byToken(c)
 	err := within(ctx, func() (err error) {
-		secret, made, err = s.catalogue.CreateToken(ctx, made)
+		secret, made, err = s.Catalogue.CreateToken(ctx, made)
 		return err
 	})
 	if err != nil { // the token may still be stored
@@ -128,7 +128,7 @@ func (s *server) revokeToken(c *gin.Context) (any, error) {
 	}
 	account, revoked, ctx := tokenOf(c).AccountID, false, byToken(c)
 	err = within(ctx, func() (err error) {
-		revoked, err = s.catalogue.RevokeToken(ctx, account, id)
+		revoked, err = s.Catalogue.RevokeToken(ctx, account, id)
 		return err
 	})
 	switch {

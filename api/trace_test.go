@@ -36,7 +36,7 @@ func TestATraceTellsWhatAReportTook(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"GET /v1/campaigns/:id/results", "parse", "plan", "query", "stats", "encode"} {
+	for _, want := range []string{"GET /v1/campaigns/:id/results", "parse", "fold", "query", "stats", "encode"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("no span %q in %v", want, names)
 		}

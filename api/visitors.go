@@ -27,7 +27,7 @@ func (s *server) sendVisitors(operation query.Operation) gin.HandlerFunc {
 			var leave func()
 			if leave, err = s.files.AcquireSlot(c.Request.Context()); err == nil {
 				defer leave()
-				err = s.engine.WriteVisitors(c.Request.Context(), p, &fileWriter{c, p})
+				err = s.Engine.WriteVisitors(c.Request.Context(), p, &fileWriter{c, p})
 			}
 		}
 		switch {

@@ -134,10 +134,10 @@ func (s *server) listWidgets(c *gin.Context) (any, error) {
 func (s *server) experimentStatuses(c *gin.Context, account int64, w *catalogue.LiveWidget) []experimentStatus {
 	var subjects []schema.Subject
 	for _, e := range w.Experiments {
-		subjects = append(subjects, schema.Subject{WebsiteID: w.WebsiteID, Kind: schema.SubjectWidget, ID: w.ID, ExperimentID: e.ID})
+		subjects = append(subjects, w.Subject(e.ID))
 	}
 	shown := []experimentStatus{}
-	for i, found := range s.engine.LastStatuses(c.Request.Context(), account, subjects) {
+	for i, found := range s.Statuses.LastStatuses(c.Request.Context(), account, subjects) {
 		shown = append(shown, experimentStatus{w.Experiments[i].ID, result.NewListedStatus(found, w.Active && w.Experiments[i].Active)})
 	}
 	return shown
@@ -145,7 +145,7 @@ func (s *server) experimentStatuses(c *gin.Context, account int64, w *catalogue.
 
 // countedWidget returns a widget with its counters.
 func (s *server) countedWidget(w *catalogue.LiveWidget) widget {
-	of := s.engine.CountersOfWidget(w)
+	of := s.Engine.CountersOfWidget(w)
 	return newWidget(w, &of)
 }
 
@@ -165,7 +165,7 @@ func (s *server) getWidget(c *gin.Context) (any, error) {
 // switchWidget starts or stops a widget.
 func (s *server) switchWidget(active bool) func(*gin.Context) (any, error) {
 	return s.admitChange(func(c *gin.Context) (any, error) {
-		live, err := setActive(s, c, "widget", active, s.catalogue.SwitchWidget)
+		live, err := setActive(s, c, "widget", active, s.Catalogue.SwitchWidget)
 		if err != nil {
 			return nil, err
 		}

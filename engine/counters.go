@@ -19,7 +19,7 @@ type CampaignCounters struct {
 
 // CountersOfCampaign returns the live counters of a campaign.
 func (e *Engine) CountersOfCampaign(c *catalogue.LiveCampaign) CampaignCounters {
-	t := e.shards.SubjectCounters(schema.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID})
+	t := e.facts.SubjectCounters(c.Subject())
 	goal := t.Goals[c.PrimaryGoalID]
 	return CampaignCounters{Views: t.Events[moments.View], GoalsReached: goal.Events, Value: wholeMoney(goal.Value)}
 }
@@ -36,8 +36,8 @@ type WidgetCounters struct {
 func (e *Engine) CountersOfWidget(w *catalogue.LiveWidget) WidgetCounters {
 	var t facts.SubjectCounters
 	for _, experiment := range append([]catalogue.Experiment{{}}, w.Experiments...) {
-		of := e.shards.SubjectCounters(schema.Subject{WebsiteID: w.WebsiteID, Kind: schema.SubjectWidget, ID: w.ID, ExperimentID: experiment.ID})
-		t.Merge(&of)
+		own := e.facts.SubjectCounters(w.Subject(experiment.ID))
+		t.Merge(&own)
 	}
 	var goals facts.GoalCounters
 	for id, goal := range t.Goals {

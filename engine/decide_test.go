@@ -82,7 +82,7 @@ func (x *trial) day(day int, converted ...int) {
 // refresh folds the stored events.
 func (x *trial) refresh() {
 	x.t.Helper()
-	for _, r := range []*facts.Refresher{x.refresher, x.other.shards[0]} {
+	for _, r := range []*facts.Refresher{x.refresher, x.other.facts.Shards[0]} {
 		if _, err := r.RefreshFacts(x.t.Context()); err != nil {
 			x.t.Fatal(err)
 		}
@@ -341,7 +341,14 @@ func TestRecordedHarmStays(t *testing.T) {
 // recordAt records the looks that are mature at a time, and returns the number of rows.
 func (x *trial) recordAt(t *testing.T, e *Engine, now time.Time) int {
 	t.Helper()
-	n, _, err := e.recordLooksOf(t.Context(), planOf(t, e, query.Request{AccountID: 1, SubjectID: 1}), now, map[schema.Subject]time.Time{})
+	j, err := e.OpenJudgement(t.Context(), planOf(t, e, query.Request{AccountID: 1, SubjectID: 1}), now)
+	if err != nil {
+		fatal(t, err)
+	}
+	if err := j.AnalyzeLooks(t.Context()); err != nil {
+		fatal(t, err)
+	}
+	n, err := j.RecordLooks(t.Context(), now)
 	if err != nil {
 		fatal(t, err)
 	}

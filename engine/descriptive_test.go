@@ -13,11 +13,11 @@ func TestDescribingReportsAnalyzeNoLooks(t *testing.T) {
 	x.report(func(r *query.Request) {
 		r.Filters.Lists = []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}
 	})
-	if n := x.engine.decisions.analyses.Len(); n != 0 {
-		t.Errorf("%d analyses of looks after a report with a filter", n)
+	if n, _, _ := x.engine.cache.Usage(); n != 0 {
+		t.Errorf("%d results of looks after a report with a filter", n)
 	}
 	x.report(nil)
-	if n := x.engine.decisions.analyses.Len(); n != 1 {
-		t.Errorf("%d analyses of looks after a report of the declared question", n)
+	if n, _, _ := x.engine.cache.Usage(); n == 0 {
+		t.Errorf("%d results of looks after a report of the declared question", n)
 	}
 }

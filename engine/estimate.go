@@ -8,7 +8,6 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
-	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 )
 
@@ -17,7 +16,7 @@ import (
 // most events. A campaign is missing from the map if its website has no visitors, or if no rate
 // or mean can be estimated from them.
 func (e *Engine) EstimatePlans(ctx context.Context, owned *catalogue.AccountResources, campaigns []int64) (map[int64]*result.PlanEstimate, error) {
-	if _, err := e.FoldNoted(ctx); err != nil {
+	if _, err := e.facts.AwaitNoted(ctx); err != nil {
 		return nil, err
 	}
 	type question struct {
@@ -58,15 +57,15 @@ func (e *Engine) mostVisited(p *plan.Plan, owned *catalogue.AccountResources) *p
 		if c.WebsiteID != p.Subject.WebsiteID {
 			continue
 		}
-		of := schema.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
-		counters := e.shards.SubjectCounters(of)
-		if of == p.Subject && counters.AllEvents() > 0 {
+		subject := c.Subject()
+		counters := e.facts.SubjectCounters(subject)
+		if subject == p.Subject && counters.AllEvents() > 0 {
 			return p
 		}
 		if counters.AllEvents() <= events {
 			continue
 		}
-		request := plan.ResultsRequest(owned.ID, of)
+		request := plan.ResultsRequest(owned.ID, subject)
 		request.GoalID, request.Metric = p.Declared.GoalID, p.Declared.Metric
 		if other, err := plan.New(request, owned); err == nil && other.Allocation > 0 {
 			most, events = other, counters.AllEvents()
@@ -83,11 +82,8 @@ type traffic struct {
 }
 
 func (e *Engine) readTraffic(ctx context.Context, p *plan.Plan) (*traffic, error) {
-	x, err := e.prepareReport(ctx, p)
-	if err != nil {
-		return nil, err
-	}
+	p = e.AsOfFirstView(p)
 	first, _ := e.firstView(p.Subject)
-	found, err := e.readRows(ctx, x)
-	return &traffic{x.Plan, found, first.Start()}, err
+	found, err := e.facts.ReadRows(ctx, p.Question)
+	return &traffic{p, found, first.Start()}, err
 }

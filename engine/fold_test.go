@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"math/big"
 	"slices"
+	"testing"
 
+	"lifthouse/engine/facts"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
@@ -35,7 +37,44 @@ func (c *folded) periods() map[int64]bool {
 	return found
 }
 
-func foldPlainly(p *source.ReportQuery, events []schema.Event) map[string]*folded {
+// reportQuery is a plan in force at the first view, with what the naive fold and the reference need.
+type reportQuery struct {
+	*plan.Plan
+	Store    *source.Store
+	Stored   facts.Stored
+	Outliers *moments.Outliers
+	CapLimit *moments.Cap
+}
+
+// about returns the same query about another plan, before bounds and limits are known.
+func (x *reportQuery) about(p *plan.Plan) *reportQuery {
+	return &reportQuery{Plan: p, Store: x.Store, Stored: x.Stored}
+}
+
+// ofAll returns the query without filters of visitors, breakdown and series. It keeps the bounds.
+func (x *reportQuery) ofAll() *reportQuery {
+	p := *x.Plan
+	p.Filters.Lists, p.Filters.Texts, p.Dimension, p.Interval = nil, nil, "", ""
+	whole := x.about(&p)
+	whole.Outliers = x.Outliers
+	return whole
+}
+
+// prepareQuery folds what waits, and returns the query of a request.
+func prepareQuery(t *testing.T, e *Engine, r query.Request) *reportQuery {
+	t.Helper()
+	if _, err := e.facts.AwaitNoted(t.Context()); err != nil {
+		fatal(t, err)
+	}
+	p := e.AsOfFirstView(planOf(t, e, r))
+	stored, err := e.facts.StoredEvents(t.Context(), p.Subject)
+	if err != nil {
+		fatal(t, err)
+	}
+	return &reportQuery{Plan: p, Store: e.facts.Store, Stored: stored}
+}
+
+func foldPlainly(p *reportQuery, events []schema.Event) map[string]*folded {
 	byVisitor := map[uint64][]schema.Event{}
 	for _, e := range events {
 		if e.WebsiteID == p.Subject.WebsiteID && e.Subject == p.Subject.Kind && e.SubjectID == p.Subject.ID && e.ExperimentID == p.Subject.ExperimentID {
@@ -70,7 +109,7 @@ func foldPlainly(p *source.ReportQuery, events []schema.Event) map[string]*folde
 	return cells
 }
 
-func (c *folded) add(p *source.ReportQuery, first schema.Event, views, own []schema.Event) {
+func (c *folded) add(p *reportQuery, first schema.Event, views, own []schema.Event) {
 	if first.Time.Before(p.WindowStart()) {
 		if slices.ContainsFunc(own, func(e schema.Event) bool { return !e.Time.Before(p.WindowStart()) && e.Time.Before(p.WindowEnd()) }) {
 			c.exposedBefore++
@@ -94,7 +133,7 @@ func (c *folded) add(p *source.ReportQuery, first schema.Event, views, own []sch
 		case schema.KindView:
 			one.Views++
 		case schema.KindGoal:
-			if p.Goal != nil && e.GoalID != p.Goal.ID || below(e.Value, p.Filters.GoalValue) {
+			if p.GoalID != 0 && e.GoalID != p.GoalID || below(e.Value, p.Filters.GoalValue) {
 				continue
 			}
 			if slices.ContainsFunc(p.Variations, func(v plan.Variation) bool { return v.ID == first.VariationID }) {
@@ -156,14 +195,12 @@ func remainderOf(value, profit, limit int64) (e moments.CappedRemainder, cappedV
 // limitOf returns the limit of the cap of a report: the smallest total value of a
 // converted visitor that at least the percentile of them do not exceed; 0: none is
 // above it.
-func limitOf(p *source.ReportQuery, events []schema.Event) int64 {
+func limitOf(p *reportQuery, events []schema.Event) int64 {
 	if p.Cap.Percentile == 0 {
 		return p.Cap.Units
 	}
-	all1 := *p
-	all1.Plan, all1.CapLimit = p.OfAll(), nil
 	var totals []int64
-	for id, visits := range foldPlainly(&all1, events)[all].visits {
+	for id, visits := range foldPlainly(p.ofAll(), events)[all].visits {
 		if !slices.ContainsFunc(p.Variations, func(v plan.Variation) bool { return v.ID == id }) {
 			continue
 		}

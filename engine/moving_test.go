@@ -11,7 +11,6 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
-	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
@@ -126,7 +125,7 @@ func TestLooksExcludeByViewsBeforeTheirEnd(t *testing.T) {
 	for _, large := range []bool{false, true} { // with cells by day
 		x := newTrial(t, firstDay)
 		if !large {
-			x.refresher.LeastVisitorsByDay, x.other.shards[0].LeastVisitorsByDay = 1e9, 1e9
+			x.refresher.LeastVisitorsByDay, x.other.facts.Shards[0].LeastVisitorsByDay = 1e9, 1e9
 		}
 		random := rand.New(rand.NewPCG(54, 4))
 		type visitor struct {
@@ -251,16 +250,7 @@ func TestTodaysFiguresTakeStrata(t *testing.T) {
 // computeOf returns the report of a plan as it is, without the state at the first view.
 func computeOf(t *testing.T, e *Engine, p *plan.Plan) *result.Report {
 	t.Helper()
-	stored, err := e.shards.StoredEvents(t.Context(), p.Subject)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := &source.ReportQuery{Plan: p, Store: e.store, Stored: stored}
-	a, err := e.readAnalysis(t.Context(), withoutScorecard(x))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := e.scorecardReport(t.Context(), x, a)
+	r, err := e.computeReport(t.Context(), p, Version{})
 	if err != nil {
 		t.Fatal(err)
 	}

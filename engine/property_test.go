@@ -181,17 +181,15 @@ func newStored(t *testing.T, conn driver.Conn, events []schema.Event) stored {
 }
 
 // read returns the rows of a plan, and its query with the bounds and the limit that the store has found.
-func (in stored) read(t worlds.TB, x *source.ReportQuery) (*source.ReportQuery, *moments.Rows) {
+func (in stored) read(t worlds.TB, x *reportQuery) (*reportQuery, *moments.Rows) {
 	t.Helper()
-	found, err := in.engine.readRows(t.Context(), x)
+	found, err := in.engine.facts.ReadRows(t.Context(), x.Question)
 	if err != nil {
 		fatal(t, err)
 	}
 	bounded := *x
 	bounded.Outliers = found.Outliers
-	if x.CapLimit == nil {
-		bounded.CapLimit = found.Cap
-	}
+	bounded.CapLimit = found.Cap
 	return &bounded, found
 }
 
@@ -202,7 +200,7 @@ func compareWithFold(t worlds.TB, in stored, owned *catalogue.AccountResources, 
 	if err != nil {
 		fatal(t, err)
 	}
-	x, found := in.read(t, &source.ReportQuery{Plan: plan, Store: in.engine.store, Stored: source.Stored{Ingested: accepted}})
+	x, found := in.read(t, &reportQuery{Plan: plan, Store: in.engine.facts.Store, Stored: facts.Stored{Ingested: accepted}})
 	if x.Outliers != nil {
 		compareOutliers(t, x, in.events)
 	}
@@ -215,7 +213,7 @@ func compareWithFold(t worlds.TB, in stored, owned *catalogue.AccountResources, 
 	compareTop(t, in, x, found)
 	results := result.New(plan, found, nil)
 	compareStatistics(t, plan, results, foldPlainly(x, in.events))
-	if results.Series, err = in.engine.computeSeries(t.Context(), x, found); err != nil {
+	if results.Series, err = in.engine.computeSeries(t.Context(), x.Plan, found); err != nil {
 		fatal(t, err)
 	}
 	if _, err := json.Marshal(results); err != nil {
@@ -228,16 +226,14 @@ func compareWithFold(t worlds.TB, in stored, owned *catalogue.AccountResources, 
 }
 
 // compareTop compares a breakdown into few values and others with that of the fold's values.
-func compareTop(t worlds.TB, in stored, x *source.ReportQuery, found *moments.Rows) {
+func compareTop(t worlds.TB, in stored, x *reportQuery, found *moments.Rows) {
 	t.Helper()
 	if x.Dimension == "" {
 		return
 	}
 	plan := *x.Plan
 	plan.Top = 1 + len(found.Slices)%3
-	few := *x
-	few.Plan = &plan
-	_, limited := in.read(t, &few)
+	_, limited := in.read(t, x.about(&plan))
 	wanted := result.New(&plan, found, nil).Breakdown
 	if len(wanted) > plan.Top { // found lacks values without visitors in the window, whose earlier visitors are among the others
 		others := &wanted[plan.Top].Checks.Window.EarlierVisitors
@@ -257,7 +253,7 @@ func compareTop(t worlds.TB, in stored, x *source.ReportQuery, found *moments.Ro
 
 // compareSeries compares each point of a series with the report of a window
 // that ends there, and that with the fold.
-func compareSeries(t worlds.TB, in stored, x *source.ReportQuery, whole *result.Report) {
+func compareSeries(t worlds.TB, in stored, x *reportQuery, whole *result.Report) {
 	t.Helper()
 	if len(whole.Series) == 0 {
 		if whole.Totals.Visitors > 0 {
@@ -266,7 +262,9 @@ func compareSeries(t worlds.TB, in stored, x *source.ReportQuery, whole *result.
 		return
 	}
 	for _, point := range whole.Series {
-		at, found := in.read(t, x.EndingAt(point.Time))
+		until := *x.Plan
+		until.Filters.To, until.Interval = point.Time, ""
+		at, found := in.read(t, x.about(&until))
 		compareRows(t, at, found, in.events)
 		compareVariations(t, fmt.Sprintf("%s\nat %s", x.Plan, point.Time), point.Variations, unconcluded(result.New(at.Plan, found, nil).Variations))
 	}
@@ -305,9 +303,9 @@ func written(t worlds.TB, value any) string {
 
 // compareOutliers compares the bounds with the definition: a value counts if it
 // is at most z standard deviations from the mean, in rational numbers.
-func compareOutliers(t worlds.TB, plan *source.ReportQuery, events []schema.Event) {
+func compareOutliers(t worlds.TB, plan *reportQuery, events []schema.Event) {
 	t.Helper()
-	values := foldPlainly(plan.WithoutOutliers(), events)[all].values
+	values := foldPlainly(plan.about(plan.Plan), events)[all].values
 	if plan.Outliers.Values != int64(len(values)) {
 		t.Errorf("%d goal values, want %d\n%s", plan.Outliers.Values, len(values), plan)
 	}
@@ -357,7 +355,7 @@ func sumOf(rows []moments.Row, rule string) folded {
 	return sum
 }
 
-func compareRows(t worlds.TB, plan *source.ReportQuery, found *moments.Rows, events []schema.Event) {
+func compareRows(t worlds.TB, plan *reportQuery, found *moments.Rows, events []schema.Event) {
 	t.Helper()
 	byValue := map[string][]moments.Row{all: found.Whole}
 	for _, r := range found.Slices {

@@ -45,7 +45,7 @@ type referenceSlots struct {
 }
 
 // eachCounted runs a statement of testdata/reference.
-func eachCounted(t *testing.T, x *source.ReportQuery, file string, scan func(driver.Rows) error) {
+func eachCounted(t *testing.T, x *reportQuery, file string, scan func(driver.Rows) error) {
 	t.Helper()
 	p := x.Plan
 	recentFrom, recentTo := plan.RecentPeriod(x.Stored.Ingested)
@@ -81,11 +81,11 @@ func eachCounted(t *testing.T, x *source.ReportQuery, file string, scan func(dri
 		s.Dimension = "toString(" + source.Columns[string(p.Dimension)] + ")"
 	}
 	q.VisitorFilters(&p.Filters, &s.Slots)
-	if p.Goal != nil {
+	if p.GoalID != 0 {
 		s.Goals += " AND goal_id = {goal_id:Int64}"
-		q.Params = append(q.Params, source.Param{Name: "goal_id", Value: p.Goal.ID})
+		q.Params = append(q.Params, source.Param{Name: "goal_id", Value: p.GoalID})
 	}
-	q.ValueFilters(x, &s.Slots)
+	q.ValueFilters(&p.Filters, x.Outliers, &s.Slots)
 	if x.CapLimit != nil {
 		q.SetCap(x.CapLimit.Limit, &s.Slots)
 	}
@@ -103,23 +103,19 @@ func eachCounted(t *testing.T, x *source.ReportQuery, file string, scan func(dri
 }
 
 // countRows counts the rows of a report from the events. Outliers are removed first; a cap is a percentile of what remains.
-func countRows(t *testing.T, x *source.ReportQuery) *moments.Rows {
+func countRows(t *testing.T, x *reportQuery) *moments.Rows {
 	t.Helper()
 	counted := *x
 	x = &counted
 	if x.Filters.ZScore != 0 {
 		var n int64
 		var sum, squares big.Int
-		of := x.WithoutOutliers()
-		of.CapLimit = nil
-		eachCounted(t, of, "outliers.sql", func(row driver.Rows) error { return row.Scan(&n, &sum, &squares) })
+		eachCounted(t, x.about(x.Plan), "outliers.sql", func(row driver.Rows) error { return row.Scan(&n, &sum, &squares) })
 		x.Outliers = moments.NewOutliers(n, &sum, &squares, x.Filters.ZScore)
 	}
 	if x.Cap != nil && x.CapLimit == nil {
-		of := *x
-		of.Plan = x.OfAll()
 		var totals []int64
-		eachCounted(t, &of, "totals.sql", func(row driver.Rows) error { return row.Scan(&totals) })
+		eachCounted(t, x.ofAll(), "totals.sql", func(row driver.Rows) error { return row.Scan(&totals) })
 		x.CapLimit = moments.NewCap(*x.Cap, totals)
 	}
 	found := &moments.Rows{Outliers: x.Outliers, Cap: x.CapLimit, First: x.Stored.First, Through: x.Stored.Ingested, Newest: x.Stored.Newest}
@@ -183,7 +179,7 @@ func TestReportsEqualTheReference(t *testing.T) {
 func TestReportsOfAServerEqualTheReference(t *testing.T) {
 	conn := schematest.SharedServer(t).OpenMigrated(t)
 	in := newReferenceWorld(t, worlds.New(11), conn, false)
-	in.engine.shards = facts.Shards{facts.NewRefresher(conn, false)}
+	in.engine.facts.Shards = facts.Shards{facts.NewRefresher(conn, false)}
 	in.compareReports(t, tier.Of(4, 100))
 	in.verify(t)
 }
@@ -207,7 +203,7 @@ func TestReportsOfAClusterEqualTheReference(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = schema.CloseReplicas(shards) })
 	for _, replicas := range shards {
-		in.engine.shards = append(in.engine.shards, facts.NewShardRefresher(replicas))
+		in.engine.facts.Shards = append(in.engine.facts.Shards, facts.NewShardRefresher(replicas))
 	}
 	in.compareReports(t, 50)
 	in.verify(t)
@@ -261,7 +257,7 @@ func (in *referenceWorld) addShard(t *testing.T) {
 	in.databases = append(in.databases, database)
 	r := facts.NewShardRefresher([]driver.Conn{conn})
 	r.LeastVisitorsByDay = 20
-	in.engine.shards = append(in.engine.shards, r)
+	in.engine.facts.Shards = append(in.engine.facts.Shards, r)
 }
 
 // compareReports compares some reports while events arrive.
@@ -304,7 +300,7 @@ func (in *referenceWorld) send(t *testing.T, n int) {
 			fatal(t, err)
 		}
 	}
-	for _, r := range in.engine.shards {
+	for _, r := range in.engine.facts.Shards {
 		if _, err := r.RefreshFacts(t.Context()); err != nil {
 			fatal(t, err)
 		}
@@ -325,7 +321,7 @@ func (in *referenceWorld) erase(t *testing.T) {
 			fatal(t, err)
 		}
 	}
-	for _, r := range in.engine.shards {
+	for _, r := range in.engine.facts.Shards {
 		if err := r.EraseVisitors(t.Context(), []schema.Visitor{{WebsiteID: 1, ID: visitor}}); err != nil {
 			fatal(t, err)
 		}
@@ -361,47 +357,38 @@ func (in *referenceWorld) recentRequest() query.Request {
 // reference.
 func (in *referenceWorld) compare(t *testing.T, r query.Request) {
 	t.Helper()
-	x, err := in.engine.prepareReport(t.Context(), planOf(t, in.engine, r))
-	if err != nil {
-		fatal(t, err)
-	}
-	found, err := in.engine.readRows(t.Context(), x)
+	x := prepareQuery(t, in.engine, r)
+	found, err := in.engine.facts.ReadRows(t.Context(), x.Question)
 	if err != nil {
 		fatal(t, err)
 	}
 	in.compareBodies(t, x, found)
 	compareVisitors(t, in.engine, x, found)
-	undivided, err := in.engine.prepareReport(t.Context(), planOf(t, in.engine, query.Request{Operation: r.Operation, AccountID: 1, SubjectID: r.SubjectID, ExperimentID: r.ExperimentID}))
-	if err != nil {
-		fatal(t, err)
-	}
-	in.compareValues(t, undivided)
+	in.compareValues(t, prepareQuery(t, in.engine, query.Request{Operation: r.Operation, AccountID: 1, SubjectID: r.SubjectID, ExperimentID: r.ExperimentID}))
 	if in.IntN(6) > 0 {
 		return
 	}
-	x.Plan = x.AboutGoal(x.CountedGoal())
+	x.Plan = x.AboutGoal(x.GoalID)
 	goals := []int64{0, 1, 2}
-	several, err := in.engine.readGoals(t.Context(), x, goals)
+	several, err := in.engine.readGoals(t.Context(), x.Plan, goals)
 	if err != nil {
 		fatal(t, err)
 	}
 	for _, goal := range goals {
-		of := *x
-		of.Plan = x.AboutGoal(goal)
-		in.compareBodies(t, &of, several[goal])
+		in.compareBodies(t, x.about(x.AboutGoal(goal)), several[goal])
 	}
 }
 
 // compareBodies compares the body of a report of the rows with that of the reference.
-func (in *referenceWorld) compareBodies(t *testing.T, x *source.ReportQuery, found *moments.Rows) {
+func (in *referenceWorld) compareBodies(t *testing.T, x *reportQuery, found *moments.Rows) {
 	t.Helper()
 	wanted := countRows(t, x)
 	got, want := result.New(x.Plan, found, nil), result.New(x.Plan, wanted, nil)
 	got.GeneratedAt = want.GeneratedAt
 	if x.Interval != "" && x.Filters.ZScore == 0 {
 		var invalid, err error
-		got.Series, invalid = in.engine.computeSeries(t.Context(), x, found)
-		want.Series, err = in.engine.computeSeries(t.Context(), x, wanted)
+		got.Series, invalid = in.engine.computeSeries(t.Context(), x.Plan, found)
+		want.Series, err = in.engine.computeSeries(t.Context(), x.Plan, wanted)
 		if fmt.Sprint(invalid) != fmt.Sprint(err) {
 			t.Errorf("series: %v, want %v", invalid, err)
 		}
@@ -412,7 +399,7 @@ func (in *referenceWorld) compareBodies(t *testing.T, x *source.ReportQuery, fou
 }
 
 // compareValues compares the values of an attribute of a subject with those of the reference.
-func (in *referenceWorld) compareValues(t *testing.T, x *source.ReportQuery) {
+func (in *referenceWorld) compareValues(t *testing.T, x *reportQuery) {
 	t.Helper()
 	by := *x.Plan
 	by.Dimension = "city"
@@ -437,7 +424,7 @@ func (in *referenceWorld) compareValues(t *testing.T, x *source.ReportQuery) {
 // verify checks that the facts are those of the events, and that folding all events again gives the same totals.
 func (in *referenceWorld) verify(t *testing.T) {
 	t.Helper()
-	for _, r := range in.engine.shards {
+	for _, r := range in.engine.facts.Shards {
 		found, err := r.VerifyFacts(t.Context(), func(float64) {})
 		if err != nil || found.Wrong > 0 || len(found.Lost) > 0 {
 			t.Errorf("%+v, %v", found, err)

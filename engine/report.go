@@ -2,153 +2,96 @@ package engine
 
 import (
 	"context"
-	"fmt"
-	"time"
+	"slices"
 
-	"lifthouse/engine/facts"
-	"lifthouse/engine/fold"
 	"lifthouse/engine/looks"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
-	"lifthouse/schema"
-	"lifthouse/schema/catalogue"
-	"lifthouse/schema/outbox"
-
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
-
-// Engine computes reports from the facts of a store.
-type Engine struct {
-	Outbox *outbox.Outbox // messages about decisions, checks, starts and stops
-
-	shards    facts.Shards
-	store     *source.Store
-	catalogue *catalogue.Catalogue
-	decisions *decisions
-	ledger    *looks.Ledger
-	statuses  *statuses
-}
-
-// ObserveQueries sets a function that is called with the duration and the error of each
-// query. It must be called before the first report.
-func (e *Engine) ObserveQueries(query func(elapsed time.Duration, err error)) {
-	e.store.Observe = query
-}
-
-// New returns the engine of a store with facts.
-func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits, shards facts.Shards) *Engine {
-	s := &source.Store{Conn: conn, Limits: limits}
-	return &Engine{shards: shards, store: s, catalogue: c, decisions: newDecisions(), ledger: looks.NewLedger(conn), statuses: newStatuses(), Outbox: outbox.New(conn)}
-}
-
-// PlanReport resolves a request against the catalogue. The error is an InvalidError or
-// a NotFoundError.
-func (e *Engine) PlanReport(r query.Request) (*plan.Plan, error) {
-	return plan.New(r, e.catalogue.Snapshot().AccountResources(r.AccountID))
-}
 
 // ComputeReport computes a report, including the results of the subject's looks. The error is an InvalidError, a
 // StoreError, or the error of the context.
 func (e *Engine) ComputeReport(ctx context.Context, p *plan.Plan) (*result.Report, error) {
-	x, err := e.prepareReport(ctx, p)
+	version, err := e.ReadVersion(ctx, p.Subject)
 	if err != nil {
 		return nil, err
 	}
-	report, err := e.computePrepared(ctx, x)
-	if err == nil {
-		report.AddWaiting(x.Waiting)
-	}
-	return report, err
+	return e.ComputeReportAt(ctx, p, version)
 }
 
-func (e *Engine) computePrepared(ctx context.Context, x *source.ReportQuery) (_ *result.Report, err error) {
+// ComputeReportAt computes a report from the data of a version, or from newer data.
+func (e *Engine) ComputeReportAt(ctx context.Context, p *plan.Plan, version Version) (*result.Report, error) {
+	return e.computeReport(ctx, e.AsOfFirstView(p), version)
+}
+
+// computeReport computes the report of a plan in force at the first view.
+func (e *Engine) computeReport(ctx context.Context, p *plan.Plan, version Version) (*result.Report, error) {
 	var a *looks.Analysis
-	if canDecide(x.Plan) && (x.Scorecard || x.IsDeclared() && x.OfAllVisitors()) {
-		if a, err = e.cachedAnalysis(ctx, x); err != nil {
+	if canDecide(p) && (p.Scorecard || p.IsDeclared() && p.OfAllVisitors()) {
+		judged, err := e.judgeAt(ctx, p, version)
+		if err != nil {
 			return nil, err
 		}
-		if x.Scorecard {
-			return e.scorecardReport(ctx, x, a)
-		}
+		a = judged.Looks
 	}
-	found, err := e.readRows(ctx, x)
+	rows, byGoal, err := e.readReport(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	return e.reportFrom(ctx, x, found, a)
-}
-
-// readRows returns the rows of a report.
-func (e *Engine) readRows(ctx context.Context, x *source.ReportQuery) (*moments.Rows, error) {
-	return facts.Source{ReportQuery: x, Shards: e.shards}.ReadRows(ctx)
-}
-
-// reportFrom computes a report from its rows and the results of the subject's looks; nil: there are none.
-func (e *Engine) reportFrom(ctx context.Context, x *source.ReportQuery, found *moments.Rows, a *looks.Analysis) (results *result.Report, err error) {
 	_, span := source.Tracer.Start(ctx, "stats")
-	results = result.New(x.Plan, found, a)
+	report := result.New(p, rows, a)
 	span.End()
-	if x.Interval != "" {
-		if results.Series, err = e.computeSeries(ctx, x, found); err != nil {
+	if p.Interval != "" {
+		if report.Series, err = e.computeSeries(ctx, p, rows); err != nil {
 			return nil, err
 		}
 	}
-	if a != nil && x.Dimension != "" && x.IsDeclared() && x.OfAllVisitors() {
-		err = e.concludeSlices(ctx, x, a, results)
+	if a != nil && p.Dimension != "" && p.IsDeclared() && p.OfAllVisitors() {
+		if err := e.concludeSlices(ctx, p, version, a, report); err != nil {
+			return nil, err
+		}
 	}
-	return results, err
+	if byGoal != nil {
+		report.AddScorecard(p, byGoal, a)
+	}
+	report.AddWaiting(version.Waiting)
+	return report, nil
 }
 
-// prepareReport waits until events are folded, see FoldNoted, and returns the query of a plan.
-func (e *Engine) prepareReport(ctx context.Context, p *plan.Plan) (*source.ReportQuery, error) {
-	ctx, span := source.Tracer.Start(ctx, "plan")
-	waits, err := e.FoldNoted(ctx)
-	source.EndSpan(span, err)
+// readReport returns the rows of a report and those of the goals of its scorecard; nil: it has none.
+func (e *Engine) readReport(ctx context.Context, p *plan.Plan) (*moments.Rows, []result.GoalRows, error) {
+	if !p.Scorecard || !canDecide(p) {
+		rows, err := e.facts.ReadRows(ctx, p.Question)
+		return rows, nil, err
+	}
+	goals := e.scorecardGoals(p)
+	found, err := e.readGoals(ctx, p.AboutGoal(p.GoalID), goals)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	stored, err := e.shards.StoredEvents(ctx, p.Subject)
-	return &source.ReportQuery{Plan: e.AsOfFirstView(p), Store: e.store, Stored: stored, Waiting: waits}, err
+	var byGoal []result.GoalRows
+	for _, goal := range goals {
+		byGoal = append(byGoal, result.GoalRows{Plan: p.AboutGoal(goal), Rows: found[goal]})
+	}
+	rows := found[p.GoalID]
+	if p.Dimension != "" || p.Interval != "" {
+		rows, err = e.facts.ReadRows(ctx, p.Question)
+	}
+	return rows, byGoal, err
 }
 
-// prepareJudgement is prepareReport for looks and messages, for which no event may wait.
-func (e *Engine) prepareJudgement(ctx context.Context, p *plan.Plan) (*source.ReportQuery, error) {
-	x, err := e.prepareReport(ctx, p)
-	if err == nil && x.Waiting.Events > 0 {
-		err = fmt.Errorf("%d events wait to be folded", x.Waiting.Events)
+// scorecardGoals returns the goals of a scorecard: the goals that the subject declares, the goal of
+// the report, and all goals of the website with events of the subject.
+func (e *Engine) scorecardGoals(p *plan.Plan) []int64 {
+	goals := p.Declared.AllGoals()
+	goals = append(goals, p.GoalID)
+	for id := range e.facts.SubjectCounters(p.Subject).Goals {
+		if _, known := p.FindGoal(id); known {
+			goals = append(goals, id)
+		}
 	}
-	return x, err
-}
-
-// FoldNoted waits until the events that this process stored are folded, see facts.Shards.AwaitNoted.
-func (e *Engine) FoldNoted(ctx context.Context) (moments.Waiting, error) {
-	return e.shards.AwaitNoted(ctx)
-}
-
-// LastUnfoldedTime returns the acceptance time of the last event that this process stored and has not folded yet.
-func (e *Engine) LastUnfoldedTime() int64 { return e.shards.LastUnfoldedTime() }
-
-// firstView returns when the first views of a subject happened, and when the first one was accepted. It returns false
-// if there is none.
-func (e *Engine) firstView(of schema.Subject) (looks.FirstView, bool) {
-	extent := e.shards.SubjectCounters(of).Extent
-	if extent.FirstView == 0 {
-		return looks.FirstView{}, false
-	}
-	first := looks.FirstView{
-		Time: fold.TimeOf(extent.FirstView), OnTime: fold.TimeOf(extent.FirstOnTime), Accepted: fold.TimeOf(extent.FirstAccepted()),
-	}
-	first.Imported = extent.AcceptedLate != 0 && (extent.AcceptedOnTime == 0 || extent.AcceptedLate <= extent.AcceptedOnTime)
-	return first, true
-}
-
-// ResultsVersion returns a number that changes whenever the results of the subject may
-// change: with its facts, and with the day. Versions agree between servers of a store. It returns
-// false if the version is not known because the store does not answer.
-func (e *Engine) ResultsVersion(ctx context.Context, of schema.Subject) (version uint64, known bool) {
-	day, known := e.shards.LastDay(ctx)
-	return e.shards.VersionOn(day, of), known
+	slices.Sort(goals)
+	return slices.Compact(goals)
 }

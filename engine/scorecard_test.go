@@ -279,3 +279,42 @@ func TestRequiredVisitorsOfAGuardrail(t *testing.T) {
 		t.Errorf("of some visitors: %d", *got)
 	}
 }
+
+// TestLooksTakeTheCapOfTheGoal checks that the looks of a capped goal are the same with and without a scorecard, and the
+// same as recorded: with the cap.
+func TestLooksTakeTheCapOfTheGoal(t *testing.T) {
+	x := newTrial(t, firstDay)
+	x.campaign.PrimaryMetric = string(query.ValuePerVisitor)
+	site := catalogue.Website{
+		ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase", ValueCap: &schema.Cap{Units: 20_000}}},
+		Campaigns: []catalogue.Campaign{x.campaign},
+	}
+	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}
+	if _, err := x.catalogue.ApplyFile(t.Context(), file, false); err != nil {
+		t.Fatal(err)
+	}
+	x.weeks([]int{50, 80}, []int{50, 80})
+	var events []schema.Event
+	for visitor := range uint64(40) { // large orders of control
+		events = append(events, schema.Event{
+			EventID: 1<<50 + visitor, Time: firstDay.AddDate(0, 0, 6), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
+			VisitorID: dailyVisitors*2 + 1 + visitor, Kind: schema.KindGoal, GoalID: 1, Value: 90_000_000,
+		})
+	}
+	if err := x.writer.WriteEvents(t.Context(), events); err != nil {
+		t.Fatal(err)
+	}
+	x.refresh()
+	looksOf := func(change func(*query.Request)) string {
+		x.engine, _ = openEngine(x.conn, x.catalogue) // has no kept results
+		x.refresh()
+		r := x.report(func(r *query.Request) { r.Metric = query.ValuePerVisitor; change(r) })
+		if len(r.Looks) == 0 || r.Looks[0].Variations[0].Difference.Value == nil {
+			t.Fatalf("no looks: %s", inJSON(t, r.Looks))
+		}
+		return inJSON(t, r.Looks)
+	}
+	if plain, all := looksOf(func(*query.Request) {}), looksOf(scorecard); plain != all {
+		t.Errorf("looks %s\nwith a scorecard %s", plain, all)
+	}
+}

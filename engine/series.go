@@ -5,9 +5,10 @@ import (
 	"fmt"
 
 	"lifthouse/engine/moments"
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
-	"lifthouse/engine/source"
+	"lifthouse/schema"
 	"lifthouse/schema/faults"
 )
 
@@ -19,39 +20,42 @@ const (
 
 // computeSeries returns a point at the end of each bucket, including empty ones, from
 // the first visitor to the last counted event. The last point equals the report.
-func (e *Engine) computeSeries(ctx context.Context, x *source.ReportQuery, found *moments.Rows) ([]result.Point, error) {
+func (e *Engine) computeSeries(ctx context.Context, p *plan.Plan, found *moments.Rows) ([]result.Point, error) {
 	steps := found.Steps
 	if len(steps) == 0 {
 		return []result.Point{}, nil
 	}
 	first, last := steps[0].Bucket, steps[len(steps)-1].Bucket
 	most := int64(maxPoints)
-	if x.Filters.ZScore != 0 {
+	if p.Filters.ZScore != 0 {
 		most = maxZScorePoints
 	}
 	if n := last - first + 1; n > most {
+		const detail = "would return %d points, the maximum is %d: choose a longer interval or a shorter window"
 		return nil, &query.InvalidError{Code: query.InvalidParameter, Faults: []faults.Fault{
-			{Name: query.ParamInterval, Value: string(x.Interval), Detail: fmt.Sprintf("would return %d points, the maximum is %d: choose a longer interval or a shorter window", n, most)},
+			{Name: query.ParamInterval, Value: string(p.Interval), Detail: fmt.Sprintf(detail, n, most)},
 		}}
 	}
-	if x.Filters.ZScore != 0 {
-		return e.pointReports(ctx, x, found, first, last)
+	if p.Filters.ZScore != 0 {
+		return e.readPoints(ctx, p, found.Cap, first, last)
 	}
-	return result.CumulateSteps(x.Plan, steps), nil
+	return result.CumulateSteps(p, steps), nil
 }
 
-// pointReports computes a separate report for each point. All points use the cap of the whole
-// report.
-func (e *Engine) pointReports(ctx context.Context, x *source.ReportQuery, whole *moments.Rows, first, last int64) ([]result.Point, error) {
+// readPoints computes a separate report for each point. All points use the cap of the whole report.
+func (e *Engine) readPoints(ctx context.Context, p *plan.Plan, limit *moments.Cap, first, last int64) ([]result.Point, error) {
 	var points []result.Point
 	for bucket := first; bucket <= last; bucket++ {
-		until := x.EndingAt(result.EndOf(x.Plan, bucket))
-		until.CapLimit = whole.Cap
-		found, err := e.readRows(ctx, until)
+		until := p.Question
+		until.Filters.To, until.Interval, until.Cap = result.EndOf(p, bucket), "", nil
+		if limit != nil && limit.Limit > 0 {
+			until.Cap = &schema.Cap{Units: limit.Limit}
+		}
+		found, err := e.facts.ReadRows(ctx, until)
 		if err != nil {
 			return nil, err
 		}
-		points = append(points, result.NewPoint(x.Plan, bucket, found.Whole))
+		points = append(points, result.NewPoint(p, bucket, found.Whole))
 	}
 	return points, nil
 }

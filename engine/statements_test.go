@@ -17,14 +17,11 @@ func TestStatementsDoNotDependOnValues(t *testing.T) {
 	w := worlds.New(6)
 	r := &schematest.RecordingConn{Conn: schematest.OpenMigrated(t)}
 	e := newReferenceWorld(t, w, r, false).engine
-	e.shards = newStored(t, r, w.Events(1, 300)).engine.shards
+	e.facts.Shards = newStored(t, r, w.Events(1, 300)).engine.facts.Shards
 	statementsOf := func(q query.Request) []string {
 		_ = r.TakeQueries()
-		x, err := e.prepareReport(t.Context(), planOf(t, e, q))
-		if err != nil {
-			fatal(t, err)
-		}
-		if _, err := e.readRows(t.Context(), x); err != nil {
+		x := prepareQuery(t, e, q)
+		if _, err := e.facts.ReadRows(t.Context(), x.Question); err != nil {
 			fatal(t, err)
 		}
 		return slices.Sorted(slices.Values(r.TakeQueries()))

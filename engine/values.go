@@ -6,10 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"lifthouse/engine/facts"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/query"
 	"lifthouse/engine/source"
+	"lifthouse/schema"
 )
 
 // AttributeNames returns the names of all attributes of a first view, sorted.
@@ -39,7 +38,7 @@ type ObservedValue struct {
 // ReadValues returns the most frequent values of an attribute for the subject of
 // the plan, at most the given number. It ignores the filters of the plan.
 func (e *Engine) ReadValues(ctx context.Context, plan *plan.Plan, attribute string, most int) (*Values, error) {
-	stored, err := e.shards.StoredEvents(ctx, plan.Subject)
+	stored, err := e.facts.StoredEvents(ctx, plan.Subject)
 	if err != nil {
 		return nil, err
 	}
@@ -47,12 +46,12 @@ func (e *Engine) ReadValues(ctx context.Context, plan *plan.Plan, attribute stri
 	if through := stored.Ingested; !through.IsZero() {
 		found.DataThrough = &through
 	}
-	if plan.Operation == query.CampaignResults {
+	if plan.Subject.Kind == schema.SubjectCampaign {
 		found.CampaignID = plan.Subject.ID
 	} else {
 		found.WidgetID, found.ExperimentID = plan.Subject.ID, plan.Subject.ExperimentID
 	}
-	values, err := facts.Source{ReportQuery: &source.ReportQuery{Plan: plan, Store: e.store}, Shards: e.shards}.ReadValues(ctx, attribute)
+	values, err := e.facts.ReadValues(ctx, plan.Question, attribute)
 	for i, v := range values {
 		if found.Visitors += v.Visitors; i < most {
 			found.Values = append(found.Values, ObservedValue(v))

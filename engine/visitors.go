@@ -6,7 +6,6 @@ import (
 
 	"lifthouse/engine/facts"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/source"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -18,14 +17,13 @@ const rowGroup = 50_000
 // visitors. The error is an InvalidError, a StoreError, or the error of the context or of the writer. A file that
 // is not complete has no footer, so it cannot be read.
 func (e *Engine) WriteVisitors(ctx context.Context, p *plan.Plan, to io.Writer) error {
-	x, err := e.prepareReport(ctx, p)
-	if err != nil {
+	if _, err := e.facts.AwaitNoted(ctx); err != nil {
 		return err
 	}
-	return e.writeVisitors(ctx, x, to)
+	return e.writeVisitors(ctx, e.AsOfFirstView(p).Question, to)
 }
 
-func (e *Engine) writeVisitors(ctx context.Context, x *source.ReportQuery, to io.Writer) error {
+func (e *Engine) writeVisitors(ctx context.Context, q plan.Question, to io.Writer) error {
 	rows := make([]facts.Visitor, 0, 1000)
 	file := parquet.NewGenericWriter[facts.Visitor](to,
 		parquet.MaxRowsPerRowGroup(rowGroup), parquet.Compression(&parquet.Zstd))
@@ -35,7 +33,7 @@ func (e *Engine) writeVisitors(ctx context.Context, x *source.ReportQuery, to io
 		rows = rows[:0]
 		return failed
 	}
-	err := facts.Source{ReportQuery: x, Shards: e.shards}.EachVisitor(ctx, func(v *facts.Visitor) error {
+	err := e.facts.EachVisitor(ctx, q, func(v *facts.Visitor) error {
 		if rows = append(rows, *v); len(rows) < cap(rows) {
 			return nil
 		}

@@ -17,7 +17,6 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
-	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/worlds"
@@ -42,7 +41,7 @@ func TestReportsEqualTheirVisitors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, found := in.read(t, &source.ReportQuery{Plan: p, Store: in.engine.store, Stored: source.Stored{Ingested: accepted}})
+		x, found := in.read(t, &reportQuery{Plan: p, Store: in.engine.facts.Store, Stored: facts.Stored{Ingested: accepted}})
 		visitors += compareVisitors(t, in.engine, x, found)
 		if t.Failed() {
 			t.FailNow()
@@ -54,10 +53,10 @@ func TestReportsEqualTheirVisitors(t *testing.T) {
 }
 
 // compareVisitors compares the results of a report with results from the file of its visitors, and returns their number.
-func compareVisitors(t worlds.TB, e *Engine, x *source.ReportQuery, found *moments.Rows) int {
+func compareVisitors(t worlds.TB, e *Engine, x *reportQuery, found *moments.Rows) int {
 	t.Helper()
 	var file bytes.Buffer
-	if err := e.writeVisitors(t.Context(), x, &file); err != nil {
+	if err := e.writeVisitors(t.Context(), x.Question, &file); err != nil {
 		fatal(t, err)
 	}
 	visitors, err := parquet.Read[facts.Visitor](bytes.NewReader(file.Bytes()), int64(file.Len()))
@@ -155,8 +154,8 @@ func TestVisitorsEndWithTheirReader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &source.ReportQuery{Plan: p, Store: in.engine.store}
-	if err := in.engine.writeVisitors(t.Context(), x, writer); !errors.Is(err, io.ErrClosedPipe) {
+	x := &reportQuery{Plan: p, Store: in.engine.facts.Store}
+	if err := in.engine.writeVisitors(t.Context(), x.Question, writer); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("%v, want the error of the writer", err)
 	}
 }

@@ -82,15 +82,15 @@ func (s *Server) listExperiments(ctx context.Context, c Caller, a *arguments) (a
 		}
 	}
 	for _, of := range catalogue.ByID(owned.Campaigns) {
-		add(schema.Subject{WebsiteID: of.WebsiteID, Kind: schema.SubjectCampaign, ID: of.ID}, of.Active)
+		add(of.Subject(), of.Active)
 	}
 	for _, of := range catalogue.ByID(owned.Widgets) {
 		for _, e := range of.Experiments {
-			add(schema.Subject{WebsiteID: of.WebsiteID, Kind: schema.SubjectWidget, ID: of.ID, ExperimentID: e.ID}, of.Active && e.Active)
+			add(of.Subject(e.ID), of.Active && e.Active)
 		}
 	}
 	from, to := min(offset, len(all)), min(offset+limit, len(all))
-	for i, status := range s.engine.LastStatuses(ctx, c.AccountID, subjects[from:to]) {
+	for i, status := range s.statuses.LastStatuses(ctx, c.AccountID, subjects[from:to]) {
 		l := &all[from+i]
 		l.ListedStatus = result.NewListedStatus(status, l.Active)
 		l.Sentence = l.quoteStatus()
@@ -197,7 +197,7 @@ func (s *Server) readReport(ctx context.Context, c Caller, a *arguments, paramet
 	if err != nil {
 		return nil, of, nil, err
 	}
-	found, err := s.results.AnswerQuery(ctx, q, s.results.DataVersion(ctx, q), false)
+	found, err := s.results.AnswerQuery(ctx, q, false, nil)
 	if err != nil {
 		return nil, of, nil, err
 	}

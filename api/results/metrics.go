@@ -1,6 +1,10 @@
 package results
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"lifthouse/engine/cache"
+)
 
 // Outcome says where a response comes from.
 type Outcome string
@@ -19,33 +23,38 @@ const (
 type Metrics struct {
 	Shed prometheus.Counter // requests that an admission rejected
 
-	outcomes  *prometheus.CounterVec
-	evictions prometheus.Counter
-	bytes     prometheus.Gauge
-	bodies    prometheus.Gauge
+	outcomes *prometheus.CounterVec
+	registry prometheus.Registerer
 }
 
 // NewMetrics returns the metrics, registered.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
+		registry: registry,
 		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lifthouse_results_total", Help: "Responses with results: not_modified, hit (cached), shared (computed for another request), miss (computed), stale (the store failed).",
 		}, []string{"outcome"}),
-		evictions: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lifthouse_results_evictions_total", Help: "Cached results that were evicted.",
-		}),
-		bytes: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "lifthouse_results_kept_bytes", Help: "Memory of cached results.",
-		}),
-		bodies: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "lifthouse_results_kept", Help: "Cached results.",
-		}),
 		Shed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lifthouse_shed_total", Help: "Requests rejected because too many requests use the store.",
 		}),
 	}
-	registry.MustRegister(m.outcomes, m.evictions, m.bytes, m.bodies, m.Shed)
+	registry.MustRegister(m.outcomes, m.Shed)
 	return m
+}
+
+// observeCache registers the metrics of the cached bodies.
+func (m *Metrics) observeCache(c *cache.Cache) {
+	m.registry.MustRegister(
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "lifthouse_results_evictions_total", Help: "Cached results that were evicted.",
+		}, func() float64 { _, _, evicted := c.Usage(); return float64(evicted) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "lifthouse_results_kept_bytes", Help: "Memory of cached results.",
+		}, func() float64 { _, bytes, _ := c.Usage(); return float64(bytes) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "lifthouse_results_kept", Help: "Cached results.",
+		}, func() float64 { values, _, _ := c.Usage(); return float64(values) }),
+	)
 }
 
 // CountOutcome counts a response.

@@ -9,17 +9,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"lifthouse/engine"
+	"lifthouse/engine/cache"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
 	"lifthouse/engine/source"
 	"lifthouse/schema/catalogue"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"go.opentelemetry.io/otel"
 )
 
@@ -35,14 +34,16 @@ type Service struct {
 	engine  *engine.Engine
 	options Options
 	metrics *Metrics
-	cache   *cache
+	cache   *cache.Cache
 	flights flightGroup[entry]
 	gate    *Admission
 }
 
 // New returns the service of an engine. gate limits the concurrent computations.
 func New(e *engine.Engine, gate *Admission, o Options, m *Metrics) *Service {
-	return &Service{engine: e, options: o, metrics: m, cache: newCache(o.Memory, m), gate: gate}
+	s := &Service{engine: e, options: o, metrics: m, cache: cache.New(o.Memory), gate: gate}
+	m.observeCache(s.cache)
+	return s
 }
 
 // Query is a request for results in canonical form.
@@ -52,7 +53,7 @@ type Query struct {
 	Key  string // everything in the request, including the account
 
 	catalogue uint64 // version of the account's resources
-	body      func(context.Context) (body []byte, stale bool, err error)
+	compute   func(context.Context, engine.Version) (body []byte, err error)
 }
 
 // ReportQuery returns the query for a report. The error is a NotFoundError or an
@@ -62,7 +63,9 @@ func (s *Service) ReportQuery(request query.Request, owned *catalogue.AccountRes
 	if err != nil {
 		return nil, err
 	}
-	q.body = func(ctx context.Context) ([]byte, bool, error) { return s.computeReport(ctx, q) }
+	q.compute = func(ctx context.Context, version engine.Version) ([]byte, error) {
+		return s.computeReport(ctx, q, version)
+	}
 	return q, nil
 }
 
@@ -74,13 +77,12 @@ func (s *Service) ValuesQuery(request query.Request, owned *catalogue.AccountRes
 		return nil, err
 	}
 	q.Key = fmt.Sprintf("values of %s, %d, %s", attribute, most, q.Key)
-	q.body = func(ctx context.Context) ([]byte, bool, error) {
+	q.compute = func(ctx context.Context, _ engine.Version) ([]byte, error) {
 		values, err := s.engine.ReadValues(ctx, q.Plan, attribute, most)
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
-		body, err := render.JSON(values)
-		return body, false, err
+		return render.JSON(values)
 	}
 	return q, nil
 }
@@ -94,41 +96,52 @@ func newQuery(request query.Request, owned *catalogue.AccountResources, kind str
 	return &Query{Plan: resolved, Kind: kind, catalogue: owned.Version, Key: kind + " " + string(canonical)}, err
 }
 
-// DataVersion returns the version of the data that the query reads. The version is unknown if the store does not
-// answer.
-func (s *Service) DataVersion(ctx context.Context, q *Query) Version {
-	v := Version{catalogue: q.catalogue, waiting: s.engine.LastUnfoldedTime()}
-	v.data, v.known = s.engine.ResultsVersion(ctx, q.Plan.Subject)
-	return v
+// Version identifies the data of a body.
+type Version struct {
+	engine.Version
+	catalogue uint64
 }
+
+// IsCurrent reports whether a body of this version includes all accepted events. Only such a body is cached.
+func (v Version) IsCurrent() bool { return v.Known && v.Waiting.Events == 0 }
+
+// String returns the version as text.
+func (v Version) String() string { return fmt.Sprint(v.catalogue, v.Version) }
 
 // Answer is the answer to a query.
 type Answer struct {
-	Body    []byte
-	Version Version // of Body
-	Stale   bool    // accepted events are not in Body yet, or the store failed and Body is the last successful one
+	Body      []byte
+	Version   Version // of Body
+	Stale     bool    // accepted events are not in Body yet, or the store failed and Body is the last successful one
+	Unchanged bool    // the client has the body of this version
 }
 
-// AnswerQuery returns the body for a version of the data, or for newer data. If
-// newest is set, it does not use a cached body. If the store fails, it returns the
-// last successful body, marked as stale. Without such a body, it returns the error
-// of the engine, the admission or the context.
-func (s *Service) AnswerQuery(ctx context.Context, q *Query, is Version, newest bool) (Answer, error) {
-	if last, found := s.currentEntry(q, is); found && !newest {
-		s.metrics.CountOutcome(Hit)
-		return Answer{Body: last.body, Version: last.version}, nil
+// AnswerQuery returns the body of a query for the current version of the data, or for newer data. has reports whether the
+// client has the body of a version; nil: it has none. If newest is set, no cached body is used. If the store fails, it
+// returns the last successful body, marked as stale. Without such a body, it returns the error of the engine, the
+// admission or the context.
+func (s *Service) AnswerQuery(ctx context.Context, q *Query, newest bool, has func(Version) bool) (Answer, error) {
+	limited, cancel := s.LimitTime(ctx)
+	defer cancel()
+	data, err := s.engine.ReadVersion(limited, q.Plan.Subject)
+	if err != nil {
+		return s.lastGood(q, err)
 	}
-	if is.waiting != 0 {
-		folded, err := s.foldedVersion(ctx, q)
-		if err != nil {
-			return s.lastGood(q, err)
+	version := Version{data, q.catalogue}
+	if version.IsCurrent() && !newest {
+		if has != nil && has(version) {
+			s.metrics.CountOutcome(NotModified)
+			return Answer{Version: version, Unchanged: true}, nil
 		}
-		if folded.waiting == 0 {
-			return s.AnswerQuery(ctx, q, folded, newest)
+		last, madeFrom := s.cache.LastValue(q.Key)
+		if kept, found := last.(entry); found && madeFrom == version && time.Since(kept.at) < s.options.Age {
+			s.metrics.CountOutcome(Hit)
+			return Answer{Body: kept.body, Version: version}, nil
 		}
-		is = folded
 	}
-	found, joined, err := s.flights.joinFlight(ctx, is.String()+" "+q.Key, func(ctx context.Context) (entry, error) { return s.computeBody(ctx, q, is) })
+	found, joined, err := s.flights.joinFlight(ctx, version.String()+" "+q.Key, func(ctx context.Context) (entry, error) {
+		return s.computeBody(ctx, q, version)
+	})
 	switch {
 	case err != nil:
 		return s.lastGood(q, err)
@@ -137,20 +150,7 @@ func (s *Service) AnswerQuery(ctx context.Context, q *Query, is Version, newest 
 	default:
 		s.metrics.CountOutcome(Miss)
 	}
-	return Answer{Body: found.body, Version: found.version, Stale: found.stale}, nil
-}
-
-// foldedVersion returns the version of the data that the query reads, once the waiting events are folded, or if they wait
-// for too long. It does not wait for events that arrived during the fold.
-func (s *Service) foldedVersion(ctx context.Context, q *Query) (Version, error) {
-	ctx, cancel := s.LimitTime(ctx)
-	defer cancel()
-	waits, err := s.engine.FoldNoted(ctx)
-	v := s.DataVersion(ctx, q)
-	if waits.Events == 0 {
-		v.waiting = 0
-	}
-	return v, err
+	return Answer{Body: found.body, Version: version, Stale: version.Waiting.Events > 0}, nil
 }
 
 // RunAdmitted calls work with a slot of the gate and within the deadline. The work does not depend on the request that
@@ -166,22 +166,16 @@ func (s *Service) RunAdmitted(ctx context.Context, work func(context.Context) er
 	return work(ctx)
 }
 
-// currentEntry returns the cached body if it has the given version and is not too old.
-func (s *Service) currentEntry(q *Query, is Version) (entry, bool) {
-	last, found := s.cache.lastEntry(q.Key)
-	return last, found && last.version.isSame(is) && time.Since(last.at) < s.options.Age
-}
-
 // computeBody computes the body and caches it. The version was read before the data,
 // so a body may include newer data than its version, but never older.
-func (s *Service) computeBody(ctx context.Context, q *Query, is Version) (made entry, err error) {
+func (s *Service) computeBody(ctx context.Context, q *Query, version Version) (made entry, err error) {
 	err = s.RunAdmitted(ctx, func(ctx context.Context) error {
-		made = entry{version: is, at: time.Now()}
-		made.body, made.stale, err = q.body(ctx)
+		made.at = time.Now()
+		made.body, err = q.compute(ctx, version.Version)
 		return err
 	})
-	if err == nil && !made.stale {
-		s.cache.storeEntry(q.Key, made)
+	if err == nil && version.Waiting.Events == 0 {
+		s.cache.StoreValue(q.Key, version, made, int64(len(q.Key)+len(made.body)))
 	}
 	return made, err
 }
@@ -200,33 +194,17 @@ func WithDeadline(ctx context.Context, timeout time.Duration) (context.Context, 
 	return context.WithTimeoutCause(ctx, timeout, &source.StoreError{Fault: source.TooSlow})
 }
 
-// lastGood returns the last successful body, marked as stale, if the store
-// failed.
+// lastGood returns the last successful body, marked as stale, if the store failed.
 func (s *Service) lastGood(q *Query, err error) (Answer, error) {
-	var store *source.StoreError
-	last, found := s.cache.lastEntry(q.Key)
-	if !found || !errors.As(err, &store) {
+	var failed *source.StoreError
+	last, _ := s.cache.LastValue(q.Key)
+	kept, found := last.(entry)
+	if !found || !errors.As(err, &failed) {
 		return Answer{}, err
 	}
 	s.metrics.CountOutcome(Stale)
-	return Answer{Body: markStale(q.Kind, last.body), Stale: true}, nil
+	return Answer{Body: markStale(q.Kind, kept.body), Stale: true}, nil
 }
-
-// Version identifies the data of a body.
-type Version struct {
-	known           bool
-	catalogue, data uint64
-	waiting         int64 // acceptance time of the last event that is not folded yet; 0: none waits
-}
-
-// IsCurrent reports whether a body of this version includes all the data that a report
-// must wait for.
-func (v Version) IsCurrent() bool { return v.known && v.waiting == 0 }
-
-// String returns the version as text.
-func (v Version) String() string { return fmt.Sprint(v.known, v.catalogue, v.data, v.waiting) }
-
-func (v Version) isSame(as Version) bool { return v.IsCurrent() && v == as }
 
 // Content types of results.
 const (
@@ -240,23 +218,21 @@ var Kinds = []string{JSON, CSV, SVG}
 
 var tracer = otel.Tracer("lifthouse/api")
 
-// computeReport computes the body of a report, and reports whether accepted events are not in it yet.
-func (s *Service) computeReport(ctx context.Context, q *Query) (body []byte, stale bool, err error) {
-	report, err := s.engine.ComputeReport(ctx, q.Plan)
+// computeReport computes the body of a report.
+func (s *Service) computeReport(ctx context.Context, q *Query, version engine.Version) ([]byte, error) {
+	report, err := s.engine.ComputeReportAt(ctx, q.Plan, version)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	_, span := tracer.Start(ctx, "encode")
 	defer span.End()
 	switch q.Kind {
 	case CSV:
-		body, err = render.CSV(report)
+		return render.CSV(report)
 	case SVG:
-		body, err = render.ForestPlot(report)
-	default:
-		body, err = render.JSON(report)
+		return render.ForestPlot(report)
 	}
-	return body, report.Stale, err
+	return render.JSON(report)
 }
 
 // markStale sets the field stale in a body. In JSON, the first such field belongs to
@@ -268,61 +244,8 @@ func markStale(kind string, body []byte) []byte {
 	return bytes.Replace(body, []byte(`"stale":false`), []byte(`"stale":true`), 1)
 }
 
-// entry is the last successful body of a query.
+// entry is a body.
 type entry struct {
-	body    []byte
-	version Version
-	stale   bool // accepted events are not in the body yet
-	at      time.Time
-}
-
-// cache keeps the last successful body of each query, up to a total size. It evicts
-// the least recently used entries. It also keeps outdated bodies, which are served
-// when the store is unavailable.
-type cache struct {
-	mu      sync.Mutex
-	lru     *simplelru.LRU[string, entry]
-	bytes   int64
-	limit   int64
-	metrics *Metrics
-}
-
-// overhead is the approximate memory of an entry without its key and body, in
-// bytes.
-const overhead = 256
-
-func newCache(limit int64, m *Metrics) *cache {
-	a := &cache{limit: limit, metrics: m}
-	lru, err := simplelru.NewLRU(1<<30, func(key string, k entry) { a.bytes -= sizeOf(key, k) })
-	if err != nil {
-		panic(err) // only for a size below 1
-	}
-	a.lru = lru
-	return a
-}
-
-func sizeOf(key string, k entry) int64 { return int64(len(key)+len(k.body)) + overhead }
-
-// lastEntry returns the last successful body.
-func (a *cache) lastEntry(key string) (entry, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.lru.Get(key)
-}
-
-// storeEntry replaces the body of a query, and evicts least recently used entries.
-func (a *cache) storeEntry(key string, k entry) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.lru.Remove(key)
-	if size := sizeOf(key, k); size <= a.limit/4 { // a large body must not evict all others
-		a.lru.Add(key, k)
-		a.bytes += size
-	}
-	for a.bytes > a.limit {
-		a.lru.RemoveOldest()
-		a.metrics.evictions.Inc()
-	}
-	a.metrics.bytes.Set(float64(a.bytes))
-	a.metrics.bodies.Set(float64(a.lru.Len()))
+	body []byte
+	at   time.Time // when it was computed
 }

@@ -43,7 +43,7 @@ func houseOn(t *testing.T, conn driver.Conn) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(api.New(s.Engine, s.Catalogue, api.Intake{}, api.DefaultOptions))
+	server := httptest.NewServer(s.API(t.Context(), api.DefaultOptions))
 	t.Cleanup(server.Close)
 	return &house{t: t, store: s, url: server.URL}
 }

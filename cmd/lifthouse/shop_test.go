@@ -17,10 +17,9 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/cmd/internal/app"
-	"lifthouse/cmd/internal/webhook"
-	"lifthouse/engine"
 	"lifthouse/engine/query"
 	"lifthouse/engine/source"
+	"lifthouse/engine/watch"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/outbox"
@@ -56,8 +55,8 @@ func (c *simulated) runsOn(day int) bool { return c.start <= day && day < c.end 
 // simulatedServer is what a server does besides answering requests, with a simulated clock.
 type simulatedServer struct {
 	store    *app.Store
-	recorder *engine.Recorder
-	sender   *webhook.Sender
+	recorder *watch.Recorder
+	sender   *watch.Sender
 	holder   string
 	left     *int // operations until it is killed
 }
@@ -173,8 +172,8 @@ func (s *shop) startServer(i int, killed bool) {
 			return
 		}
 	}
-	server.store, server.recorder, server.holder = store, engine.NewRecorder(store.Engine), fmt.Sprint(s.r.Uint64())
-	server.sender = webhook.NewSender(store.Engine.Outbox, store.Catalogue, webhook.Options{AllowPrivate: true, Holder: server.holder})
+	server.store, server.recorder, server.holder = store, watch.NewRecorder(store.Engine, store.Catalogue, store.Outbox), fmt.Sprint(s.r.Uint64())
+	server.sender = watch.NewSender(store.Outbox, store.Catalogue, watch.SenderOptions{AllowPrivate: true, Holder: server.holder})
 	s.servers[i] = server
 }
 
@@ -257,7 +256,7 @@ func (s *shop) deliver(now time.Time) {
 
 func (s *shop) deliverBy(server *simulatedServer, now time.Time) {
 	s.t.Helper()
-	held, err := server.store.Engine.Outbox.TakeLease(s.t.Context(), server.holder)
+	held, err := server.store.Outbox.TakeLease(s.t.Context(), server.holder)
 	if held && err == nil {
 		_, err = server.sender.DeliverDue(s.t.Context(), now)
 	}
@@ -294,7 +293,7 @@ func (s *shop) noteDecisions(day int) {
 // arrived returns the decisions in the order in which they were recorded and accepted by the receiver.
 func (s *shop) arrived() (found []string) {
 	s.t.Helper()
-	sent, err := s.servers[0].store.Engine.Outbox.RecentMessages(s.t.Context(), 1, 0, 10_000)
+	sent, err := s.servers[0].store.Outbox.RecentMessages(s.t.Context(), 1, 0, 10_000)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
-	"lifthouse/cmd/internal/webhook"
 	"lifthouse/engine/render"
+	"lifthouse/engine/watch"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/outbox"
@@ -78,7 +78,7 @@ func (p *program) webhookTestCommand() *cobra.Command {
 		if err != nil || !known {
 			return fmt.Errorf("account %d has no webhook %q; lifthouse webhook list prints its webhooks", owned.ID, args[0])
 		}
-		d := s.WebhookSender(webhook.Options{
+		d := s.WebhookSender(watch.SenderOptions{
 			PublicURL: cmp.Or(p.serving.API.PublicURL, p.server.API.PublicURL, "http://"+app.DefaultListen), Release: buildVersion(),
 			AllowPrivate: p.serving.PrivateWebhooks || p.server.PrivateWebhooks,
 		}).SendTest(ctx, owned.ID, &hook)
@@ -100,7 +100,7 @@ func (p *program) webhookDeliveriesCommand() *cobra.Command {
 	bounds.Var(cmd.Flags(), &limit, "limit", 50, 1, maxDeliveries, "maximum number of messages")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the bodies of the messages")
 	return p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
-		sent, err := s.Engine.Outbox.RecentMessages(ctx, owned.ID, 0, limit)
+		sent, err := s.Outbox.RecentMessages(ctx, owned.ID, 0, limit)
 		if err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func (p *program) webhookResendCommand() *cobra.Command {
 	}
 	bounds.Var(cmd.Flags(), &only, "webhook", 0, 0, bounds.MaxID, "id of the only webhook; 0: all that take the event")
 	return p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
-		found, err := s.Engine.Outbox.ReadMessages(ctx, 0, schema.Subject{}, args[0])
+		found, err := s.Outbox.ReadMessages(ctx, 0, schema.Subject{}, args[0])
 		if err != nil {
 			return err
 		}
@@ -163,6 +163,6 @@ func (p *program) webhookResendCommand() *cobra.Command {
 			return errors.New("no webhook takes the message; lifthouse webhook list prints the webhooks")
 		}
 		p.printLine("The message will be delivered again to %d of %d webhooks when a server runs.", len(requests), len(owned.Webhooks))
-		return s.Engine.Outbox.RecordDeliveries(ctx, requests...)
+		return s.Outbox.RecordDeliveries(ctx, requests...)
 	})
 }

@@ -23,7 +23,7 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/remote"
-	"lifthouse/cmd/internal/webhook"
+	"lifthouse/engine/watch"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/outbox"
@@ -96,7 +96,7 @@ func (r *receiver) responds(answer func(http.ResponseWriter, *http.Request)) {
 // hooked is a store with webhooks.
 type hooked struct {
 	*house
-	sender *webhook.Sender
+	sender *watch.Sender
 	counts map[outbox.Outcome]int
 }
 
@@ -114,7 +114,7 @@ func newHooked(t *testing.T, allowPrivate bool, hooks ...string) *hooked {
 		t.Fatal(err)
 	}
 	h.must("apply", "-f", h.input)
-	h.sender = webhook.NewSender(h.store.Engine.Outbox, h.store.Catalogue, webhook.Options{
+	h.sender = watch.NewSender(h.store.Outbox, h.store.Catalogue, watch.SenderOptions{
 		PublicURL: "https://lifthouse.example.com", Release: "v1", AllowPrivate: allowPrivate,
 		Count: func(o outbox.Outcome) { h.counts[o]++ },
 	})
@@ -125,7 +125,7 @@ func newHooked(t *testing.T, allowPrivate bool, hooks ...string) *hooked {
 func (h *hooked) write(event, name string) string {
 	h.t.Helper()
 	m := outbox.NewMessage(outbox.MessageID(1, event, name), 1, event, schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}, "", time.Now(), outbox.Data{Name: name, Text: "Ship <it> & go."})
-	if _, err := h.store.Engine.Outbox.WriteMessages(h.t.Context(), []outbox.Message{m}); err != nil {
+	if _, err := h.store.Outbox.WriteMessages(h.t.Context(), []outbox.Message{m}); err != nil {
 		h.t.Fatal(err)
 	}
 	return m.ID
@@ -411,7 +411,7 @@ func TestOneProcessMayDeliver(t *testing.T) {
 		var all sync.WaitGroup
 		for _, name := range names {
 			all.Go(func() {
-				is, err := h.store.Engine.Outbox.TakeLease(t.Context(), name)
+				is, err := h.store.Outbox.TakeLease(t.Context(), name)
 				if err != nil {
 					t.Error(err)
 				}

@@ -189,7 +189,7 @@ func benchReport(b *testing.B, conn driver.Conn, of *facts.Refresher, campaign i
 	reports := 0
 	for b.Loop() {
 		started := cpu()
-		if _, err := report.ReadRows(b.Context()); err != nil {
+		if _, err := report.ReadRows(b.Context(), report.Question); err != nil {
 			b.Fatal(err)
 		}
 		used += cpu() - started

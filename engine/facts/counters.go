@@ -14,7 +14,6 @@ import (
 
 	"lifthouse/engine/fold"
 	"lifthouse/engine/moments"
-	"lifthouse/engine/source"
 	"lifthouse/schema"
 )
 
@@ -84,7 +83,7 @@ func hashOf(key *fold.CellKey, cell *fold.Cell) uint64 {
 
 // addTo returns the totals of stored events with those of the subject on a shard at a position. The first view is the
 // first one on time, or else the first one.
-func (t *SubjectCounters) addTo(stored source.Stored, at Position) source.Stored {
+func (t *SubjectCounters) addTo(stored Stored, at Position) Stored {
 	first := fold.TimeOf(cmp.Or(t.FirstOnTime, t.FirstView))
 	return stored.WithEvents(t.AllEvents(), at.FoldedThrough(), time.UnixMilli(t.Newest).UTC(), first)
 }
@@ -178,4 +177,35 @@ func (r *Refresher) publishState(subjects iter.Seq[schema.Subject], all bool) {
 		return
 	}
 	maps.Copy(r.counters, counters)
+}
+
+// Stored are the totals of the stored events of a subject.
+type Stored struct {
+	Events           uint64
+	Ingested, Newest time.Time // last acceptance time and latest event time
+	First            time.Time // of the first view on time, or else of the first view; zero: none
+}
+
+// WithEvents returns the totals with more events. first is zero if they have no view.
+func (s Stored) WithEvents(events uint64, ingested, newest, first time.Time) Stored {
+	s.Events += events
+	if s.First.IsZero() || !first.IsZero() && first.Before(s.First) {
+		s.First = first
+	}
+	if ingested.After(s.Ingested) {
+		s.Ingested = ingested
+	}
+	if newest.After(s.Newest) {
+		s.Newest = newest
+	}
+	return s
+}
+
+// OrNone returns zero times for a subject without events.
+func (s Stored) OrNone() Stored {
+	if s.Events == 0 {
+		return Stored{}
+	}
+	s.Ingested, s.Newest = s.Ingested.UTC(), s.Newest.UTC()
+	return s
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lifthouse/engine/fold"
+	"lifthouse/engine/plan"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 
@@ -55,8 +56,9 @@ type Visitor struct {
 
 // EachVisitor calls each for the visitors of the report that count, in no particular order. All visitors of a server
 // are read from the same facts. It has no time limit, because each may wait for a client that downloads a file.
-func (x Source) EachVisitor(ctx context.Context, each func(*Visitor) error) error {
-	err := x.atOnePosition(ctx, func(now Source) (err error) {
+func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Visitor) error) error {
+	var x answer
+	err := r.newAnswer(q).atOnePosition(ctx, func(now answer) (err error) {
 		x, err = now.withLimits(ctx)
 		return err
 	})
@@ -64,8 +66,8 @@ func (x Source) EachVisitor(ctx context.Context, each func(*Visitor) error) erro
 		return err
 	}
 	for _, part := range x.serverParts() {
-		part.Store.Limits.Time = 0
-		part.Stored.Newest = schema.EndOfTime // of events that may arrive now
+		part.store.Limits.Time = 0
+		part.stored.Newest = schema.EndOfTime // of events that may arrive now
 		scan := func(row driver.Rows) error { return scanReportVisitor(row, each) }
 		if err := (&counting{part: part}).runStatement(ctx, "each_visitor.sql", scan, x.countedVariations()); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/fold"
+	"lifthouse/engine/plan"
 	"lifthouse/schema"
 )
 
@@ -57,6 +58,6 @@ func FoldAll(ctx context.Context, conn driver.Conn) (rows []fold.Row, err error)
 }
 
 // AtOnePosition calls read until the subject's facts do not change during a call.
-func (x Source) AtOnePosition(ctx context.Context, read func(Source) error) error {
-	return x.atOnePosition(ctx, read)
+func (r Reader) AtOnePosition(ctx context.Context, q plan.Question, read func() error) error {
+	return r.newAnswer(q).atOnePosition(ctx, func(answer) error { return read() })
 }

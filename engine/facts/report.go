@@ -10,18 +10,32 @@ import (
 
 	"lifthouse/engine/fold"
 	"lifthouse/engine/moments"
+	"lifthouse/engine/plan"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 )
 
-// Source reads the rows of a report from the facts of a server, or of the shards of a cluster.
-type Source struct {
-	*source.ReportQuery
-	Shards Shards
+// Reader answers questions from the facts of a store.
+type Reader struct {
+	Shards
+	Store *source.Store
+}
 
-	states []state // of the shards, at the moment of the report
-	held   bool    // no refresh stores facts during the report
+// asked is a question with what its statements need to know.
+type asked struct {
+	plan.Question
+	stored   Stored            // totals of the stored events of the subject
+	outliers *moments.Outliers // bounds of goal values; nil: no z-score, or they are not read yet
+	limit    *moments.Cap      // of the total values of visitors; nil: no cap, or it is not read yet
+}
+
+// answer reads the answer to a question.
+type answer struct {
+	asked
+	Reader
+	states []state // of the shards, at the moment of the answer
+	held   bool    // no refresh stores facts while the answer is read
 }
 
 // state is the state of a report's subject on a server. All statements of the report read this server.
@@ -33,7 +47,8 @@ type state struct {
 
 // part reads the facts of one server.
 type part struct {
-	*source.ReportQuery
+	asked
+	store    source.Store
 	facts    source.Expr // table
 	all      fold.Cells  // of the grain fold.OfAll
 	visitors int64       // number of the subject
@@ -41,14 +56,13 @@ type part struct {
 }
 
 // serverParts returns the parts of the report, one for each server.
-func (x Source) serverParts() []part {
+func (x answer) serverParts() []part {
 	parts := make([]part, len(x.Shards))
 	for i, shard := range x.Shards {
 		server, counters := x.states[i].server, &x.states[i].SubjectCounters
-		of, store := *x.ReportQuery, source.Store{Conn: server.Conn, Limits: x.Store.Limits, Observe: x.Store.Observe}
-		of.Store = &store
+		store := source.Store{Conn: server.Conn, Limits: x.Store.Limits, Observe: x.Store.Observe}
 		byDay := counters.Visitors >= shard.LeastVisitorsByDay
-		parts[i] = part{&of, source.Expr(server.Facts), counters.all, counters.Visitors, byDay}
+		parts[i] = part{x.asked, store, source.Expr(server.Facts), counters.all, counters.Visitors, byDay}
 	}
 	return parts
 }
@@ -64,9 +78,14 @@ const (
 	patience = 50 * time.Millisecond
 )
 
-// ReadRows returns the rows of the report.
-func (x Source) ReadRows(ctx context.Context) (found *moments.Rows, err error) {
-	err = x.atOnePosition(ctx, func(x Source) (err error) {
+// newAnswer returns the answer to a question, before anything is read.
+func (r Reader) newAnswer(q plan.Question) answer {
+	return answer{asked: asked{Question: q}, Reader: r}
+}
+
+// ReadRows returns the sums of the visitors that a question is about.
+func (r Reader) ReadRows(ctx context.Context, q plan.Question) (found *moments.Rows, err error) {
+	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) (err error) {
 		found, err = x.readReport(ctx)
 		return err
 	})
@@ -76,7 +95,7 @@ func (x Source) ReadRows(ctx context.Context) (found *moments.Rows, err error) {
 // atOnePosition calls read until the subject's facts do not change during a call. Each statement reads the facts
 // that are stored at that moment. If the position is the same before and after all statements, they have read the
 // same facts.
-func (x Source) atOnePosition(ctx context.Context, read func(Source) error) error {
+func (x answer) atOnePosition(ctx context.Context, read func(answer) error) error {
 	for try := range mostTries {
 		moved, err := x.readOnce(ctx, try >= holdingTry, read)
 		switch {
@@ -97,7 +116,7 @@ func (x Source) atOnePosition(ctx context.Context, read func(Source) error) erro
 
 // readOnce calls read, and reports whether the subject's facts have changed during the call. If hold is true, no
 // refresh of this process stores facts during the call.
-func (x Source) readOnce(ctx context.Context, hold bool, read func(Source) error) (moved bool, err error) {
+func (x answer) readOnce(ctx context.Context, hold bool, read func(answer) error) (moved bool, err error) {
 	if shard := x.Shards[0]; hold && shard.alone {
 		shard.inserting.RLock()
 		defer shard.inserting.RUnlock()
@@ -114,7 +133,7 @@ func (x Source) readOnce(ctx context.Context, hold bool, read func(Source) error
 }
 
 // positionOn returns the position of a shard on a server.
-func (x Source) positionOn(ctx context.Context, shard *Refresher, server *server) (Position, error) {
+func (x answer) positionOn(ctx context.Context, shard *Refresher, server *server) (Position, error) {
 	if x.held {
 		return shard.ShownPosition(), nil
 	}
@@ -122,10 +141,8 @@ func (x Source) positionOn(ctx context.Context, shard *Refresher, server *server
 }
 
 // withCurrentState returns the source with the current state of the subject on the servers.
-func (x Source) withCurrentState(ctx context.Context) (Source, error) {
-	asked := *x.ReportQuery
-	x.ReportQuery, x.states = &asked, make([]state, len(x.Shards))
-	x.Stored = source.Stored{}
+func (x answer) withCurrentState(ctx context.Context) (answer, error) {
+	x.stored, x.states = Stored{}, make([]state, len(x.Shards))
 	for i, shard := range x.Shards {
 		server := shard.currentServer()
 		at, err := x.positionOn(ctx, shard, server)
@@ -137,13 +154,13 @@ func (x Source) withCurrentState(ctx context.Context) (Source, error) {
 			return x, err
 		}
 		x.states[i] = state{server, at, counters}
-		x.Stored = counters.addTo(x.Stored, at)
+		x.stored = counters.addTo(x.stored, at)
 	}
 	return x, nil
 }
 
 // hasMoved reports whether the facts of the subject have changed since x.states was read.
-func (x Source) hasMoved(ctx context.Context) (bool, error) {
+func (x answer) hasMoved(ctx context.Context) (bool, error) {
 	for i, shard := range x.Shards {
 		was := &x.states[i]
 		at, err := x.positionOn(ctx, shard, was.server)
@@ -162,7 +179,7 @@ func (x Source) hasMoved(ctx context.Context) (bool, error) {
 
 // otherReplica reports whether a retry after an error may succeed. It makes every shard use its
 // next replica, because the failed server is not known.
-func (x Source) otherReplica(err error) (others bool) {
+func (x answer) otherReplica(err error) (others bool) {
 	if !errors.Is(err, ErrIncomplete) && !schema.IsUnreachable(err) {
 		return false
 	}
@@ -174,22 +191,19 @@ func (x Source) otherReplica(err error) (others bool) {
 }
 
 // withLimits returns the source with the bounds of goal values and the cap of the report.
-func (x Source) withLimits(ctx context.Context) (_ Source, err error) {
-	asked := *x.ReportQuery
-	x.ReportQuery = &asked
-	if x.Outliers, err = x.readOutliers(ctx); err != nil {
+func (x answer) withLimits(ctx context.Context) (_ answer, err error) {
+	if x.outliers, err = x.readOutliers(ctx); err != nil {
 		return x, err
 	}
-	x.CapLimit, err = x.readCap(ctx)
+	x.limit, err = x.readCap(ctx)
 	return x, err
 }
 
-func (x Source) readReport(ctx context.Context) (found *moments.Rows, err error) {
+func (x answer) readReport(ctx context.Context) (found *moments.Rows, err error) {
 	if x, err = x.withLimits(ctx); err != nil {
 		return nil, err
 	}
-	stored := x.Stored.OrNone()
-	found = &moments.Rows{First: stored.First, Through: stored.Ingested, Newest: stored.Newest, Outliers: x.Outliers, Cap: x.CapLimit}
+	found = x.newRows()
 	s := x.newSums()
 	if x.Dimension != "" {
 		if s.top, err = x.readTop(ctx); err != nil {
@@ -206,31 +220,29 @@ func (x Source) readReport(ctx context.Context) (found *moments.Rows, err error)
 	return found, err
 }
 
-// ReadGoals reads the rows of the report for each of several goals. Visitors are read
-// once. Goal 0 has the goal events of all goals. The plan must have no dimension, no
-// series, no z-score and no cap.
-func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*moments.Rows, err error) {
-	err = x.atOnePosition(ctx, func(x Source) error {
+// newRows returns the rows of the answer, without sums.
+func (x answer) newRows() *moments.Rows {
+	stored := x.stored.OrNone()
+	return &moments.Rows{First: stored.First, Through: stored.Ingested, Newest: stored.Newest, Outliers: x.outliers, Cap: x.limit}
+}
+
+// ReadGoals reads the sums for each of several goals. Visitors are read once. Goal 0 has the goal events of all goals. The
+// question must have no dimension, no series, no z-score and no cap.
+func (r Reader) ReadGoals(ctx context.Context, q plan.Question, goals []int64) (found map[int64]*moments.Rows, err error) {
+	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) error {
 		visitors := x.newSums()
 		if err := visitors.countOnServers(ctx, (*counting).readVisitors); err != nil {
 			return err
 		}
 		found = map[int64]*moments.Rows{}
 		for _, goal := range goals {
-			of, p := *x.ReportQuery, *x.Plan
-			if p.Goal = nil; goal != 0 {
-				p.Goal = &catalogue.Goal{ID: goal}
-			}
-			of.Plan = &p
-			about := x
-			about.ReportQuery = &of
-			s := about.newSums()
+			x.GoalID = goal
+			s := x.newSums()
 			if err := s.countOnServers(ctx, (*counting).readGoals); err != nil {
 				return err
 			}
 			mergeSums(s.of, visitors.of)
-			stored := x.Stored.OrNone()
-			rows := &moments.Rows{First: stored.First, Through: stored.Ingested, Newest: stored.Newest}
+			rows := x.newRows()
 			rows.Whole, rows.Slices = s.reportRows()
 			found[goal] = rows
 		}
@@ -240,7 +252,7 @@ func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*
 }
 
 // readTop returns the most frequent values of the dimension.
-func (x Source) readTop(ctx context.Context) ([]string, error) {
+func (x answer) readTop(ctx context.Context) ([]string, error) {
 	counts := map[string]int64{}
 	for _, part := range x.serverParts() {
 		q, slots := (&counting{part: part}).newQuery()
@@ -260,7 +272,7 @@ func (x part) countValues(ctx context.Context, q *source.Statement, slots slots,
 	if err := q.RenderFrom(reportTemplates, "top.sql", slots); err != nil {
 		return err
 	}
-	return x.Store.EachRow(ctx, q, func(row driver.Rows) error {
+	return x.store.EachRow(ctx, q, func(row driver.Rows) error {
 		var value string
 		var visitors int64
 		err := row.Scan(&value, &visitors)
@@ -270,11 +282,10 @@ func (x part) countValues(ctx context.Context, q *source.Statement, slots slots,
 }
 
 // readOutliers returns the bounds of the requested z-score, or nil if there is none.
-func (x Source) readOutliers(ctx context.Context) (*moments.Outliers, error) {
+func (x answer) readOutliers(ctx context.Context) (*moments.Outliers, error) {
 	if x.Filters.ZScore == 0 {
 		return nil, nil
 	}
-	x.ReportQuery = x.WithoutOutliers()
 	var total int64
 	var totalSum, totalSquares big.Int
 	err := x.eachCompared(ctx, "outliers.sql", func(row driver.Rows) error {
@@ -294,16 +305,14 @@ func (x Source) readOutliers(ctx context.Context) (*moments.Outliers, error) {
 
 // readCap returns the cap of the report, or nil if there is none. A percentile ignores filters
 // of visitors.
-func (x Source) readCap(ctx context.Context) (*moments.Cap, error) {
+func (x answer) readCap(ctx context.Context) (*moments.Cap, error) {
 	switch {
-	case x.Cap == nil || x.CapLimit != nil:
-		return x.CapLimit, nil
+	case x.Cap == nil:
+		return nil, nil
 	case x.Cap.Percentile == 0:
 		return moments.NewCap(*x.Cap, nil), nil
 	}
-	all := *x.ReportQuery
-	all.Plan = x.OfAll()
-	x.ReportQuery = &all
+	x.Filters.Lists, x.Filters.Texts, x.Dimension, x.Interval = nil, nil, "", ""
 	var totals []int64
 	err := x.eachCompared(ctx, "totals.sql", func(row driver.Rows) error {
 		var some []int64
@@ -318,7 +327,7 @@ func (x Source) readCap(ctx context.Context) (*moments.Cap, error) {
 }
 
 // countedVariations returns the values of the column variation of the visitors that the report compares.
-func (x Source) countedVariations() source.Param {
+func (x answer) countedVariations() source.Param {
 	variations := []string{}
 	for _, v := range x.Variations {
 		variations = append(variations, fold.VariationOf(v.ID, false))
@@ -331,7 +340,7 @@ func (x Source) countedVariations() source.Param {
 
 // eachCompared runs a statement about the counted goal events of the visitors of the declared
 // variations.
-func (x Source) eachCompared(ctx context.Context, file string, scan func(driver.Rows) error) error {
+func (x answer) eachCompared(ctx context.Context, file string, scan func(driver.Rows) error) error {
 	for _, part := range x.serverParts() {
 		if err := (&counting{part: part}).runStatement(ctx, file, scan, x.countedVariations()); err != nil {
 			return err
@@ -347,8 +356,8 @@ type Value struct {
 }
 
 // ReadValues returns the values of an attribute of a subject, the most frequent first.
-func (x Source) ReadValues(ctx context.Context, attribute string) ([]Value, error) {
-	x, err := x.withCurrentState(ctx)
+func (r Reader) ReadValues(ctx context.Context, q plan.Question, attribute string) ([]Value, error) {
+	x, err := r.newAnswer(q).withCurrentState(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func (s *counting) readCount(ctx context.Context, file string, at key, target fu
 // addAll adds the sums of the cells of all visitors.
 func (s *counting) addAll() error {
 	for of, cell := range s.all {
-		if of.Goal != 0 && (s.Goal == nil || of.Goal != s.Goal.ID) {
+		if of.Goal != 0 && (of.Goal != s.GoalID) {
 			continue
 		}
 		m := s.cellMoments(of.Goal, *cell)
@@ -100,14 +100,14 @@ func (s *counting) addDays(ctx context.Context, series, oneVariation bool) error
 	if slots.Series = series; series {
 		slots.Bucket = bucketOf(factTime)
 	}
-	if s.Goal != nil {
-		goals = append(goals, s.Goal.ID)
+	if s.GoalID != 0 {
+		goals = append(goals, s.GoalID)
 	}
 	q.Params = append(q.Params, source.Param{Name: "cell_goals", Value: goals})
 	if err := q.RenderFrom(reportTemplates, "day_cells.sql", slots); err != nil {
 		return err
 	}
-	return s.Store.EachRow(ctx, q, func(row driver.Rows) error {
+	return s.store.EachRow(ctx, q, func(row driver.Rows) error {
 		var variation string
 		var goal int64
 		var at key
@@ -130,7 +130,7 @@ func (s *counting) addDays(ctx context.Context, series, oneVariation bool) error
 // cellMoments returns the moments of a cell that belong to the report: of visitors, and of the
 // report's goal or of all goals.
 func (s *counting) cellMoments(goal int64, cell fold.Cell) moments.Moments {
-	if goal == 0 && s.Goal != nil {
+	if goal == 0 && s.GoalID != 0 {
 		clear(cell.Sums[fold.Goals:])
 	}
 	if s.Subject.Kind != schema.SubjectWidget { // reports of campaigns have views and goals only

@@ -24,7 +24,7 @@ import (
 
 // sums adds up the rows of a report.
 type sums struct {
-	Source
+	answer
 	top []string // most frequent values of the dimension, in the order of their ranks
 	of  map[key]*moments.Moments
 }
@@ -42,7 +42,7 @@ type key struct {
 // crossedLater marks multi-exposed visitors who saw another variation after the end of the window only.
 const crossedLater = -1
 
-func (x Source) newSums() *sums { return &sums{Source: x, of: map[key]*moments.Moments{}} }
+func (x answer) newSums() *sums { return &sums{answer: x, of: map[key]*moments.Moments{}} }
 
 func mergeSums(into, others map[key]*moments.Moments) {
 	for at, m := range others {
@@ -127,7 +127,7 @@ func (s *counting) runStatement(
 	if err := q.RenderFrom(reportTemplates, file, slots); err != nil {
 		return err
 	}
-	return s.Store.EachRow(ctx, q, add)
+	return s.store.EachRow(ctx, q, add)
 }
 
 func (s *counting) readVisitors(ctx context.Context) error {
@@ -179,8 +179,8 @@ func (s *counting) addGoals(row driver.Rows) error {
 
 // readSteps returns the sums that each bucket of the series adds, before the removal of
 // outliers.
-func (x Source) readSteps(ctx context.Context) ([]moments.Step, error) {
-	x.ReportQuery = x.WithoutOutliers()
+func (x answer) readSteps(ctx context.Context) ([]moments.Step, error) {
+	x.outliers = nil
 	s := x.newSums()
 	err := s.countOnServers(ctx, (*counting).readSteps)
 	return s.bucketSteps(), err
@@ -197,7 +197,7 @@ func (s *counting) readSteps(ctx context.Context) error {
 	if err := q.RenderFrom(reportTemplates, "visitor_steps.sql", slots); err != nil {
 		return err
 	}
-	err := s.Store.EachRow(ctx, q, func(row driver.Rows) error {
+	err := s.store.EachRow(ctx, q, func(row driver.Rows) error {
 		var variation string
 		var at key
 		var period uint8
@@ -220,7 +220,7 @@ func (s *counting) readSteps(ctx context.Context) error {
 	if err := q.RenderFrom(reportTemplates, "goals.sql", slots); err != nil {
 		return err
 	}
-	return s.Store.EachRow(ctx, q, s.addGoals)
+	return s.store.EachRow(ctx, q, s.addGoals)
 }
 
 // factTime is the time of a fact, in milliseconds since 1970.
@@ -298,17 +298,17 @@ type slots struct {
 // isEveryEvent reports whether every event of one goal counts. If so, the sums in the rows are
 // the sums of the report.
 func (x part) isEveryEvent() bool {
-	return x.Goal != nil && x.Filters.GoalValue == nil && x.Outliers == nil
+	return x.GoalID != 0 && x.Filters.GoalValue == nil && x.outliers == nil
 }
 
 // endsEarly reports whether the window excludes events at its end.
 func (x part) endsEarly() bool {
-	return !x.Filters.To.IsZero() && !x.Filters.To.After(x.Stored.Newest)
+	return !x.Filters.To.IsZero() && !x.Filters.To.After(x.stored.Newest)
 }
 
 // newQuery returns the parameters and slots that all statements of the report share.
 func (s *counting) newQuery() (*source.Statement, slots) {
-	p := s.Plan
+	p := &s.Question
 	q := &source.Statement{}
 	param := func(name string, value any) { q.Params = append(q.Params, source.Param{Name: name, Value: value}) }
 	param("visitors", SectionOf(p.Subject, fold.OfVisitor))
@@ -316,18 +316,18 @@ func (s *counting) newQuery() (*source.Statement, slots) {
 	param("days", SectionOf(p.Subject, fold.OfDay))
 	slot := slots{
 		Slots: source.Slots{Filters: "true", Goals: "true", Widget: p.Subject.Kind == schema.SubjectWidget}, Facts: s.facts,
-		From: !p.Filters.From.IsZero(), To: s.endsEarly(), OneGoal: p.Goal != nil, Few: s.visitors < leastVisitorsByDay,
+		From: !p.Filters.From.IsZero(), To: s.endsEarly(), OneGoal: s.GoalID != 0, Few: s.visitors < leastVisitorsByDay,
 		Rank: "toUInt16(0)", Bucket: "toInt64(0)", Period: "toUInt8(0)", Crossed: "toInt64(0)",
 		Attributes: ofServer.Attributes,
 	}
 	q.VisitorFilters(&p.Filters, &slot.Slots)
-	q.ValueFilters(s.ReportQuery, &slot.Slots)
+	q.ValueFilters(&s.Filters, s.outliers, &slot.Slots)
 	slot.Goals = source.Expr(strings.TrimPrefix(string(slot.Goals), "true AND "))
-	if s.CapLimit != nil {
-		q.SetCap(s.CapLimit.Limit, &slot.Slots)
+	if s.limit != nil {
+		q.SetCap(s.limit.Limit, &slot.Slots)
 	}
-	if p.Goal != nil {
-		param("goal_id", p.Goal.ID)
+	if s.GoalID != 0 {
+		param("goal_id", s.GoalID)
 	}
 	if slot.From {
 		param("from_ms", p.WindowStart().UnixMilli())
@@ -343,7 +343,7 @@ func (s *counting) newQuery() (*source.Statement, slots) {
 		param("share_changes", changes)
 		slot.Period = "toUInt8(arrayCount(ms -> toUnixTimestamp64Milli(first_time) >= ms, {share_changes:Array(Int64)}))"
 	}
-	recentFrom, recentTo := plan.RecentPeriod(s.Stored.Ingested)
+	recentFrom, recentTo := plan.RecentPeriod(s.stored.Ingested)
 	param("recent_from", recentFrom.Format(time.DateOnly))
 	param("recent_to", recentTo.Format(time.DateOnly))
 	if p.Interval != "" {

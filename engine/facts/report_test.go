@@ -29,9 +29,9 @@ func TestReportsDuringRefreshes(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := facts.NewRefresher(store.Conn, store.alone)
-			reports := map[string]facts.Source{
-				"rows":  sourceOf(t, store.Conn, r, query.Filters{Lists: []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}}),
-				"cells": sourceOf(t, store.Conn, r, query.Filters{}),
+			reports := map[string]reported{
+				"rows":  reportOf(t, store.Conn, r, query.Filters{Lists: []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}}),
+				"cells": reportOf(t, store.Conn, r, query.Filters{}),
 			}
 			done := make(chan struct{})
 			var both errgroup.Group
@@ -64,9 +64,9 @@ func TestReportsDuringRefreshes(t *testing.T) {
 }
 
 // checkConverted checks that every visitor of a report is converted, and that the last report has all of them.
-func checkConverted(t *testing.T, name string, report facts.Source, running bool) {
+func checkConverted(t *testing.T, name string, report reported, running bool) {
 	t.Helper()
-	found, err := report.ReadRows(t.Context())
+	found, err := report.ReadRows(t.Context(), report.Question)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,14 +96,20 @@ func convert(t *testing.T, conn driver.Conn, r *facts.Refresher, visitor uint64)
 	return err
 }
 
-// sourceOf returns the source of a report about campaign 12 with goal 3.
-func sourceOf(tb testing.TB, conn driver.Conn, r *facts.Refresher, filters query.Filters) facts.Source {
+// reported is a report on a store.
+type reported struct {
+	facts.Reader
+	plan.Question
+}
+
+// reportOf returns a report about campaign 12 with goal 3.
+func reportOf(tb testing.TB, conn driver.Conn, r *facts.Refresher, filters query.Filters) reported {
 	tb.Helper()
 	return requested(tb, conn, r, query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: 12, GoalID: 3, Metric: query.GoalConversionRate, Filters: filters})
 }
 
-// requested returns the source of a report about a campaign with two variations.
-func requested(tb testing.TB, conn driver.Conn, of *facts.Refresher, r query.Request) facts.Source {
+// requested returns a report about a campaign with two variations.
+func requested(tb testing.TB, conn driver.Conn, of *facts.Refresher, r query.Request) reported {
 	tb.Helper()
 	p, err := plan.New(r, &catalogue.AccountResources{
 		Websites: map[int64]catalogue.Website{1: {ID: 1}}, Goals: map[int64]catalogue.Goal{3: {ID: 3, WebsiteID: 1, Name: "Purchase"}},
@@ -115,8 +121,7 @@ func requested(tb testing.TB, conn driver.Conn, of *facts.Refresher, r query.Req
 	if err != nil {
 		tb.Fatal(err)
 	}
-	x := &source.ReportQuery{Plan: p, Store: &source.Store{Conn: conn, Limits: source.DefaultLimits}}
-	return facts.Source{ReportQuery: x, Shards: []*facts.Refresher{of}}
+	return reported{facts.Reader{Shards: facts.Shards{of}, Store: &source.Store{Conn: conn, Limits: source.DefaultLimits}}, p.Question}
 }
 
 // TestAReportEndsWhileFactsChange checks that a report of an embedded store is read at most three times, although a
@@ -136,7 +141,7 @@ func TestAReportEndsWhileFactsChange(t *testing.T) {
 	}
 	tries := 0
 	x := requested(t, w.conn, r, query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: 1, GoalID: 3, Metric: query.GoalConversionRate})
-	err := x.AtOnePosition(t.Context(), func(facts.Source) error {
+	err := x.AtOnePosition(t.Context(), x.Question, func() error {
 		tries++
 		if change(); tries < 3 {
 			return refreshes.Wait() // later refreshes wait for the report

@@ -94,12 +94,12 @@ func (s Shards) FoldedThrough() (last time.Time) {
 }
 
 // StoredEvents returns what is known of the stored events of a subject.
-func (s Shards) StoredEvents(ctx context.Context, of schema.Subject) (source.Stored, error) {
-	var stored source.Stored
+func (s Shards) StoredEvents(ctx context.Context, of schema.Subject) (Stored, error) {
+	var stored Stored
 	for _, shard := range s {
 		at, err := shard.StoredPosition(ctx)
 		if err != nil {
-			return source.Stored{}, source.StoreFailure(ctx, err)
+			return Stored{}, source.StoreFailure(ctx, err)
 		}
 		counters := shard.SubjectCounters(of)
 		stored = counters.addTo(stored, at)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"lifthouse/engine/cache"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
@@ -14,7 +15,6 @@ import (
 	"lifthouse/stats"
 
 	"github.com/cespare/xxhash/v2"
-	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // Row is the result of a look for one variation, on one metric of one goal.
@@ -124,47 +124,35 @@ type DayVisitors struct {
 	Visitors map[int64]int64
 }
 
-// Analyzer analyzes looks. It caches results by the sums of the looks, which only late events
-// change.
-type Analyzer struct {
-	kept      *lru.Cache[uint64, any]
-	sequences *lru.Cache[uint64, any]
-}
-
-// The limits bound the memory to some 100 MB at 50 looks at each of several variations: about 1
-// KiB for each look and variation, and 50 KiB for the critical values of a comparison.
+// lookBytes is the approximate size of a look at a variation on one metric, and sequenceBytes that of the critical values of
+// a comparison, both for 50 looks.
 const (
-	maxKept      = 1000
-	maxSequences = 500
+	lookBytes     = 1 << 10
+	sequenceBytes = 50 << 10
 )
 
-// NewAnalyzer returns an Analyzer.
-func NewAnalyzer() *Analyzer {
-	kept, err := lru.New[uint64, any](maxKept)
-	if err != nil {
-		panic(err) // only for a size below 1
-	}
-	sequences, err := lru.New[uint64, any](maxSequences)
-	if err != nil {
-		panic(err)
-	}
-	return &Analyzer{kept: kept, sequences: sequences}
+// Bytes returns the approximate size of the analysis.
+func (a *Analysis) Bytes() int64 {
+	metrics := 1 + len(a.Guardrails)
+	return int64(metrics*len(a.Looks)*len(a.Plan.Variations)+len(a.Days)) * lookBytes
 }
 
-// computeOnce returns the cached result for equal inputs, or calls compute.
-func computeOnce[T any](kept *lru.Cache[uint64, any], compute func() T, inputs ...any) T {
+// Analyzer analyzes looks. It caches results by the sums of the looks, which only late events
+// change.
+type Analyzer struct{ cache *cache.Cache }
+
+// NewAnalyzer returns an Analyzer.
+func NewAnalyzer(results *cache.Cache) *Analyzer { return &Analyzer{results} }
+
+// computeOnce returns the cached result for equal inputs, or calls compute. bytes is the size of the result.
+func computeOnce[T any](a *Analyzer, bytes int, compute func() T, inputs ...any) T {
+	type digest uint64
 	text, err := json.Marshal(inputs)
 	if err != nil {
 		return compute()
 	}
-	at := xxhash.Sum64(text)
-	found, _ := kept.Get(at)
-	if result, is := found.(T); is {
-		return result
-	}
-	result := compute()
-	kept.Add(at, result)
-	return result
+	found, _ := cache.ValueAt(a.cache, digest(xxhash.Sum64(text)), nil, func() (T, int64, error) { return compute(), int64(bytes), nil })
+	return found
 }
 
 // Series returns the daily series of goals: for each goal, the steps of the visitors whose
@@ -175,15 +163,7 @@ type Series func(since time.Time, goals []int64) (map[int64][]moments.Step, erro
 // question, see plan.Plan.DeclaredPlan. recorded has the looks in the ledger, whose results do
 // not change.
 func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, series Series) (*Analysis, error) {
-	goals := []int64{p.CountedGoal()}
-	for _, g := range p.Declared.Guardrails {
-		goals = append(goals, g.GoalID)
-	}
-	for _, g := range p.Declared.Secondary {
-		goals = append(goals, g.GoalID)
-	}
-	slices.Sort(goals)
-	goals = slices.Compact(goals)
+	goals := p.Declared.AllGoals()
 	cuts, steps := s.SeriesCuts(), map[int64][][]moments.Step{}
 	for _, cut := range cuts {
 		found, err := series(cut, goals)
@@ -197,7 +177,7 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 	sumsOf := func(goal int64, metric query.Metric) *Sums {
 		return newSums(p.AboutGoal(goal).WithMetric(metric), cuts, steps[goal])
 	}
-	primary := newSums(p, cuts, steps[p.CountedGoal()])
+	primary := newSums(p, cuts, steps[p.GoalID])
 	found := &Analysis{Schedule: s, Plan: p, Primary: a.analyzeGoal(s, primary, recorded)}
 	found.Outcome = found.Primary.FindOutcome(alphaOf(p))
 	found.Harm = a.guardrailOf(s, primary, stats.Margin{Relative: p.Rules.MDE / 100}, &found.Primary, recorded)
@@ -229,7 +209,7 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 		found.Days, before = append(found.Days, today), so
 		days = append(days, periods)
 	}
-	found.MismatchP = computeOnce(a.kept, func() *float64 { return smallestMismatchP(days) }, "mismatch", days)
+	found.MismatchP = computeOnce(a, 0, func() *float64 { return smallestMismatchP(days) }, "mismatch", days)
 	return found, nil
 }
 
@@ -388,7 +368,7 @@ func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, rank int, data []lookD
 		}
 		return q
 	}
-	return computeOnce(a.kept, compute, "looks", rank, p.Rules.Methodology, p.Rules.SignificanceLevel, p.Rules.Prior, shares, p.Metric, p.Variations, data, s.days[0].from, recorded)
+	return computeOnce(a, len(data)*treatments*lookBytes, compute, "looks", rank, p.Rules.Methodology, p.Rules.SignificanceLevel, p.Rules.Prior, shares, p.Metric, p.Variations, data, s.days[0].from, recorded)
 }
 
 // lookSequence returns the critical values of looks. It caches them by the numbers of visitors,
@@ -401,7 +381,7 @@ func (a *Analyzer) lookSequence(p *plan.Plan, shares []float64, rank int, points
 		}
 		return d.NewSequence(points, known)
 	}
-	return computeOnce(a.sequences, compute, alphaOf(p), shares, rank, points, known)
+	return computeOnce(a, sequenceBytes, compute, "sequence", alphaOf(p), shares, rank, points, known)
 }
 
 func equalNumber(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
@@ -482,7 +462,7 @@ func (a *Analysis) UnrecordedLooks(now time.Time) []Record {
 		record := func(row Row) {
 			if row.RecordedAt.IsZero() && row.End.After(a.FirstView.Accepted) {
 				row.RecordedAt = now
-				records = append(records, Record{DeclarationOf(a.Plan), p.CountedGoal(), p.Metric, row})
+				records = append(records, Record{DeclarationOf(a.Plan), p.GoalID, p.Metric, row})
 			}
 		}
 		for _, rows := range q.Rows {

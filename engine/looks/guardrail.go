@@ -94,7 +94,7 @@ func (a *Analyzer) guardrailOf(s *Schedule, sums *Sums, margin stats.Margin, loo
 		}
 		return all
 	}
-	all := slices.Clone(computeOnce(a.kept, compute, "guardrail", margin, p.Rules.SignificanceLevel, p.Rules.PlannedVisitors, len(p.Declared.Guardrails), p.Metric, p.Variations, days, looks.Rows))
+	all := slices.Clone(computeOnce(a, (len(days)+1)*treatments*lookBytes, compute, "guardrail", margin, p.Rules.SignificanceLevel, p.Rules.PlannedVisitors, len(p.Declared.Guardrails), p.Metric, p.Variations, days, looks.Rows))
 	for t := range all {
 		for _, r := range recorded {
 			if r.isAbout(p) && r.Number == 0 && r.VariationID == p.Variations[t+1].ID {

@@ -164,7 +164,7 @@ func (l *Ledger) WriteRecords(ctx context.Context, records []Record) (int, error
 
 // isAbout reports whether the record is about the goal and the metric of a plan.
 func (r Record) isAbout(p *plan.Plan) bool {
-	return r.GoalID == p.CountedGoal() && r.Metric == p.Metric
+	return r.GoalID == p.GoalID && r.Metric == p.Metric
 }
 
 // isSame reports whether two records are about the same look at the same variation.

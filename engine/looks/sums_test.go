@@ -85,10 +85,10 @@ func TestStrataEqualTheFold(t *testing.T) {
 		all := randomVisitors(r)
 		p := &plan.Plan{
 			Runs: []catalogue.Run{run(hour(9), hour(24*r.IntN(14)+60)), run(hour(24*16+r.IntN(48)), time.Time{})}, Running: true,
-			MultipleExposures: []string{catalogue.ExcludeMultiExposed, catalogue.FirstVariation}[r.IntN(2)],
-			SharePeriods:      []plan.SharePeriod{{Since: plan.OpenFrom}, {Since: hour(r.IntN(24 * 20))}},
-			Variations:        []plan.Variation{{ID: 0}, {ID: 1}, {ID: 2}},
 		}
+		p.MultipleExposures = []string{catalogue.ExcludeMultiExposed, catalogue.FirstVariation}[r.IntN(2)]
+		p.SharePeriods = []plan.SharePeriod{{Since: plan.OpenFrom}, {Since: hour(r.IntN(24 * 20))}}
+		p.Variations = []plan.Variation{{ID: 0}, {ID: 1}, {ID: 2}}
 		p.Rules.LookRules = plan.LookRules{PlannedDays: 28, Maturity: 0}
 		s := NewSchedule(p, live(hour(10)), hour(24*25), hour(24*25), nil)
 		cuts := s.SeriesCuts()

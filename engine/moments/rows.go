@@ -41,7 +41,7 @@ type Rows struct {
 	Whole    []Row     // the rows of the whole report
 	Slices   []Row     // the rows of the breakdown; equal to whole unless they are incomplete
 	Steps    []Step    // sums that each bucket of the series adds; with a z-score, before the removal of outliers
-	First    time.Time // first view, see source.Stored; zero: no view
+	First    time.Time // first view, see facts.Stored; zero: no view
 	Through  time.Time // acceptance time of the last event; zero: no events
 	Newest   time.Time // latest event time; zero: no events
 	Outliers *Outliers // bounds of goal values; nil: no z-score

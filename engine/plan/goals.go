@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
@@ -51,29 +52,36 @@ func (d *Declared) setGoals(g *catalogue.Goals, minDays *int, mde float64) {
 // catalogue. The name of such a goal is its number.
 func (p *Plan) AboutGoal(goal int64) *Plan {
 	about := *p
-	about.Goal, about.Cap, about.Dimension, about.Interval = nil, p.Request.Cap, "", ""
+	about.GoalID, about.GoalName, about.Cap, about.Dimension, about.Interval = goal, "", p.asked.Cap, "", ""
 	if goal != 0 {
-		about.Goal = &catalogue.Goal{ID: goal, Name: fmt.Sprint("goal ", goal)}
+		about.GoalName = fmt.Sprint("goal ", goal)
 	}
-	for i := range p.Goals {
-		if g := &p.Goals[i]; g.ID == goal {
-			about.Goal = g
-			if goal == p.Declared.GoalID {
-				about.Cap = cmp.Or(about.Cap, p.Declared.Cap)
-			} else {
-				about.Cap = cmp.Or(about.Cap, g.ValueCap)
-			}
-		}
+	if g, known := p.FindGoal(goal); known {
+		about.GoalName, about.Cap = g.Name, cmp.Or(p.asked.Cap, g.ValueCap)
+	}
+	if goal == p.Declared.GoalID {
+		about.Cap = cmp.Or(p.asked.Cap, p.Declared.Cap)
 	}
 	return &about
 }
 
-// CountedGoal returns the id of the goal of the report; 0: all goals count.
-func (p *Plan) CountedGoal() int64 {
-	if p.Goal == nil {
-		return 0
+// FindGoal returns a goal of the website of the subject.
+func (p *Plan) FindGoal(id int64) (catalogue.Goal, bool) {
+	goal, known := p.goals[id]
+	return goal, known && goal.WebsiteID == p.Subject.WebsiteID
+}
+
+// AllGoals returns the ids of the declared goals, in order; 0: all goals count.
+func (d *Declared) AllGoals() []int64 {
+	goals := []int64{d.GoalID}
+	for _, g := range d.Guardrails {
+		goals = append(goals, g.GoalID)
 	}
-	return p.Goal.ID
+	for _, g := range d.Secondary {
+		goals = append(goals, g.GoalID)
+	}
+	slices.Sort(goals)
+	return slices.Compact(goals)
 }
 
 // WithMetric returns the plan with another metric.

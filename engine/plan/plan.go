@@ -13,32 +13,43 @@ import (
 	"lifthouse/stats"
 )
 
-// Plan is a request resolved against the catalogue: what is counted, for which visitors, and
-// which variations are compared. It is immutable, and does not depend on the stored events.
+// Plan is a request resolved against the catalogue: a question, and what decides it. It is immutable, and does not depend
+// on the stored events.
 type Plan struct {
-	query.Request
+	Question
+	GoalName     string // "" if all goals count
+	Rules        Rules
+	ControlShare int             // relative weight of variation 0, which may not be in the report
+	Runs         []catalogue.Run // periods in which the subject was active; none: not known
+	Ended        bool            // no more events are expected
+	Running      bool            // events are expected
+	Declared     Declared        // declarations for the conclusion
+	Allocation   float64         // share of all traffic that takes part, as a fraction
+	Scorecard    bool            // also compare the other goals and metrics, and decide
+
+	asked   query.Request            // what the request left open has its zero value
+	goals   map[int64]catalogue.Goal // of the account
+	history []catalogue.PlanSince    // of the subject's declarations; empty: they never changed
+}
+
+// Question is what a report asks of the facts: sums over the visitors of a subject, by variation. A copy with other fields
+// is another question.
+type Question struct {
 	Subject           schema.Subject
-	Rules             Rules
-	Goal              *catalogue.Goal  // nil: all goals count
-	Variations        []Variation      // control first
-	MultipleExposures string           // catalogue.ExcludeMultiExposed or FirstVariation
-	ControlShare      int              // relative weight of variation 0, which may not be in the report
-	SharePeriods      []SharePeriod    // periods of equal shares, in order; with visitors, those since the first view
-	Runs              []catalogue.Run  // periods in which the subject was active; none: not known
-	Ended             bool             // no more events are expected
-	Running           bool             // events are expected
-	Declared          Declared         // declarations for the conclusion
-	Cap               *schema.Cap      // limit of the total value of each visitor; nil: none
-	Allocation        float64          // share of all traffic that takes part, as a fraction
-	Goals             []catalogue.Goal // of the website, by id; only for a scorecard
-	Top               int              // number of dimension values with separate slices
+	GoalID            int64        // the goal whose events count; 0: those of all goals count
+	Metric            query.Metric // on which variations are compared
+	Filters           query.Filters
+	Dimension         query.Dimension // empty: no breakdown
+	Top               int             // number of dimension values with separate slices
+	Interval          query.Interval  // empty: no series
+	Cap               *schema.Cap     // limit of the total value of each visitor; nil: none
+	Variations        []Variation     // control first
+	MultipleExposures string          // catalogue.ExcludeMultiExposed or FirstVariation
+	SharePeriods      []SharePeriod   // periods of equal shares, in order; with visitors, those since the first view
 
 	// Crossings makes only views before the end of the window, or of a bucket of the series, expose a visitor to several
 	// variations. Looks have it: a later view must not move them.
 	Crossings bool
-
-	defaultMetric bool                  // the request names none
-	history       []catalogue.PlanSince // of the subject's declarations; empty: they never changed
 }
 
 // Variation is a variation of the report.
@@ -66,7 +77,10 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	if _, known := owned.Goals[r.GoalID]; r.GoalID != 0 && !known {
 		return nil, query.GoalFault(r.GoalID)
 	}
-	plan := &Plan{Request: r, Top: MaxBreakdown, defaultMetric: r.Metric == ""}
+	plan := &Plan{asked: r, Scorecard: r.Scorecard, goals: owned.Goals}
+	plan.Question = Question{
+		GoalID: r.GoalID, Metric: r.Metric, Filters: r.Filters, Dimension: r.Dimension, Interval: r.Interval, Top: MaxBreakdown,
+	}
 	primaryGoal, err := resolveSubject(plan, owned)
 	if err != nil {
 		return nil, err
@@ -75,24 +89,19 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	if declared, known := owned.Goals[primaryGoal]; known {
 		plan.Declared.Cap = declared.ValueCap
 	}
-	if r.Scorecard {
-		plan.Goals = slices.DeleteFunc(catalogue.ByID(owned.Goals), func(g catalogue.Goal) bool { return g.WebsiteID != plan.Subject.WebsiteID })
-	}
-	return plan, resolveGoal(plan, primaryGoal, owned)
+	return plan, resolveGoal(plan, primaryGoal)
 }
 
-func resolveGoal(p *Plan, primaryGoal int64, owned *catalogue.AccountResources) error {
-	p.Cap = p.Request.Cap
-	id := cmp.Or(p.GoalID, primaryGoal)
-	if id == 0 {
+func resolveGoal(p *Plan, primaryGoal int64) error {
+	p.Cap, p.GoalID = p.asked.Cap, cmp.Or(p.GoalID, primaryGoal)
+	if p.GoalID == 0 {
 		return nil
 	}
-	goal, known := owned.Goals[id]
-	if !known || goal.WebsiteID != p.Subject.WebsiteID {
-		return query.GoalFault(id)
+	goal, known := p.FindGoal(p.GoalID)
+	if !known {
+		return query.GoalFault(p.GoalID)
 	}
-	p.Goal = &goal
-	p.Cap = cmp.Or(p.Request.Cap, goal.ValueCap)
+	p.GoalName, p.Cap = goal.Name, cmp.Or(p.asked.Cap, goal.ValueCap)
 	return nil
 }
 
@@ -184,19 +193,11 @@ func RecentPeriod(through time.Time) (from, to time.Time) {
 	return to.AddDate(0, 0, -RecentDays), to
 }
 
-// WithWindowEnd returns the plan of the report with the window ending at the given time,
-// without a series.
-func (p *Plan) WithWindowEnd(end time.Time) *Plan {
-	until := *p
-	until.Filters.To, until.Interval = end, ""
-	return &until
-}
-
 // WindowStart returns the start of the window.
-func (p *Plan) WindowStart() time.Time { return orElse(p.Filters.From, OpenFrom) }
+func (q *Question) WindowStart() time.Time { return orElse(q.Filters.From, OpenFrom) }
 
 // WindowEnd returns the end of the window.
-func (p *Plan) WindowEnd() time.Time { return orElse(p.Filters.To, openTo) }
+func (q *Question) WindowEnd() time.Time { return orElse(q.Filters.To, openTo) }
 
 func orElse(t, instead time.Time) time.Time {
 	if t.IsZero() {
@@ -212,13 +213,13 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&b, "%-11s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	line("subject", "%s %d of website %d", p.Subject.Kind, p.Subject.ID, p.Subject.WebsiteID)
-	if p.Operation == query.ExperimentResults {
+	if p.Subject.ExperimentID != 0 {
 		line("experiment", "%d", p.Subject.ExperimentID)
 	}
-	if p.Goal == nil {
+	if p.GoalID == 0 {
 		line("goal", "all")
 	} else {
-		line("goal", "%d %q", p.Goal.ID, p.Goal.Name)
+		line("goal", "%d %q", p.GoalID, p.GoalName)
 	}
 	line("metric", "%s", cmp.Or(string(p.Metric), "none"))
 	line("dimension", "%s", cmp.Or(string(p.Dimension), "none"))
@@ -272,12 +273,12 @@ func (p *Plan) setDeclared(d catalogue.Plan, shares []float64) {
 		Power: d.Power, MDE: d.MDE, Prior: priorOf(&d), LookRules: lookRules(&d.LookPlan),
 	}
 	metric := cmp.Or(query.Metric(d.PrimaryMetric), query.GoalConversionRate)
-	if p.Operation == query.ExperimentResults {
+	if p.Subject.ExperimentID != 0 {
 		metric = cmp.Or(query.ExperimentMetric[d.PrimaryMetric], query.Metric(d.PrimaryMetric))
 	}
 	p.Declared = Declared{Metric: metric, plan: d}
 	p.Declared.setGoals(d.Goals, d.MinDays, d.MDE)
-	if p.defaultMetric {
+	if p.asked.Metric == "" {
 		p.Metric = metric
 	}
 	p.MultipleExposures = cmp.Or(d.MultipleExposures, defaultMultipleExposures(shares))
@@ -305,7 +306,7 @@ func (p *Plan) AsOf(viewed, accepted time.Time) *Plan {
 	asOf.SharePeriods = slices.Clone(p.SharePeriods[PeriodAt(p.SharePeriods, viewed):])
 	asOf.SharePeriods[0].Since = OpenFrom
 	asOf.Declared.GoalID, asOf.Declared.Cap = first.PrimaryGoalID, first.ValueCap
-	if asOf.Goal != nil && asOf.Goal.ID == first.PrimaryGoalID && asOf.Request.Cap == nil {
+	if asOf.GoalID != 0 && asOf.GoalID == first.PrimaryGoalID && asOf.asked.Cap == nil {
 		asOf.Cap = first.ValueCap
 	}
 	asOf.Declared.Superseded = first.ChangedFields(now)
@@ -315,25 +316,13 @@ func (p *Plan) AsOf(viewed, accepted time.Time) *Plan {
 // IsDeclared reports whether the report is about the declared goal, metric and cap. Only
 // such a report has a conclusion. Filters of visitors may restrict it.
 func (p *Plan) IsDeclared() bool {
-	goal := int64(0)
-	if p.Goal != nil {
-		goal = p.Goal.ID
-	}
-	return p.Rules.Compare && p.Cap.Equal(p.Declared.Cap) && goal == p.Declared.GoalID && p.Metric == p.Declared.Metric && p.Filters.GoalValue == nil && p.Filters.ZScore == 0
+	return p.Rules.Compare && p.GoalID == p.Declared.GoalID && p.Metric == p.Declared.Metric && p.Cap.Equal(p.Declared.Cap) &&
+		p.Filters.GoalValue == nil && p.Filters.ZScore == 0
 }
 
-// OfAllVisitors reports whether the report has all visitors up to the end of its
-// window.
-func (p *Plan) OfAllVisitors() bool {
-	return p.Filters.From.IsZero() && len(p.Filters.Lists)+len(p.Filters.Texts) == 0
-}
-
-// OfAll returns the plan without filters of visitors, breakdown and series.
-func (p *Plan) OfAll() *Plan {
-	all := *p
-	all.Filters.Lists, all.Filters.Texts = nil, nil
-	all.Dimension, all.Interval = "", ""
-	return &all
+// OfAllVisitors reports whether the question is about all visitors up to the end of its window.
+func (q *Question) OfAllVisitors() bool {
+	return q.Filters.From.IsZero() && len(q.Filters.Lists)+len(q.Filters.Texts) == 0
 }
 
 // SharesSince returns when the current shares took effect; OpenFrom: they never changed.
@@ -347,15 +336,11 @@ func (p *Plan) SharesSince() time.Time {
 // HasEarlierShares reports whether the window starts before the current shares took effect.
 func (p *Plan) HasEarlierShares() bool { return p.SharesSince().After(p.WindowStart()) }
 
-// DeclaredPlan returns the plan of the declared question's daily series, for visitors first
-// exposed since a time.
-func (p *Plan) DeclaredPlan(since time.Time) *Plan {
+// DeclaredPlan returns the plan of the daily series of the declared question.
+func (p *Plan) DeclaredPlan() *Plan {
 	declared := *p
-	declared.Metric, declared.Dimension, declared.Interval = p.Declared.Metric, "", query.Daily
-	declared.Goal, declared.Cap = nil, p.Declared.Cap
-	if id := p.Declared.GoalID; id != 0 {
-		declared.Goal = &catalogue.Goal{ID: id}
-	}
-	declared.Filters, declared.Crossings = query.Filters{From: since}, true
+	declared.GoalID, declared.Metric, declared.Cap = p.Declared.GoalID, p.Declared.Metric, p.Declared.Cap
+	declared.Filters, declared.Dimension, declared.Interval, declared.Crossings = query.Filters{}, "", query.Daily, true
+	declared.asked.Cap = nil
 	return &declared
 }

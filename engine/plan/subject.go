@@ -64,29 +64,30 @@ var widgetRules = Rules{Methodology: catalogue.Frequentist, SignificanceLevel: 9
 // resolveSubject sets the subject and its variations, and returns its primary goal. The
 // error is a NotFoundError.
 func resolveSubject(p *Plan, owned *catalogue.AccountResources) (primaryGoal int64, err error) {
-	if _, known := owned.Websites[p.WebsiteID]; p.WebsiteID != 0 && !known {
-		return 0, &query.NotFoundError{Kind: "website", ID: p.WebsiteID}
+	r := &p.asked
+	if _, known := owned.Websites[r.WebsiteID]; r.WebsiteID != 0 && !known {
+		return 0, &query.NotFoundError{Kind: "website", ID: r.WebsiteID}
 	}
-	if p.Operation == query.CampaignResults {
-		campaign, known := owned.Campaigns[p.SubjectID]
-		if !known || p.WebsiteID != 0 && campaign.WebsiteID != p.WebsiteID {
-			return 0, &query.NotFoundError{Kind: "campaign", ID: p.SubjectID}
+	if r.Operation == query.CampaignResults {
+		campaign, known := owned.Campaigns[r.SubjectID]
+		if !known || r.WebsiteID != 0 && campaign.WebsiteID != r.WebsiteID {
+			return 0, &query.NotFoundError{Kind: "campaign", ID: r.SubjectID}
 		}
 		ofCampaign(p, &campaign)
 		return campaign.PrimaryGoalID, nil
 	}
-	widget, known := owned.Widgets[p.SubjectID]
-	if !known || p.WebsiteID != 0 && widget.WebsiteID != p.WebsiteID {
-		return 0, &query.NotFoundError{Kind: "widget", ID: p.SubjectID}
+	widget, known := owned.Widgets[r.SubjectID]
+	if !known || r.WebsiteID != 0 && widget.WebsiteID != r.WebsiteID {
+		return 0, &query.NotFoundError{Kind: "widget", ID: r.SubjectID}
 	}
-	p.Subject = schema.Subject{WebsiteID: widget.WebsiteID, Kind: schema.SubjectWidget, ID: widget.ID}
-	if p.Operation == query.WidgetResults {
+	p.Subject = widget.Subject(r.ExperimentID)
+	if r.Operation == query.WidgetResults {
 		ofWidget(p, &widget)
 		return 0, nil
 	}
-	at := slices.IndexFunc(widget.Experiments, func(e catalogue.Experiment) bool { return e.ID == p.ExperimentID })
+	at := slices.IndexFunc(widget.Experiments, func(e catalogue.Experiment) bool { return e.ID == r.ExperimentID })
 	if at < 0 {
-		return 0, &query.NotFoundError{Kind: "experiment", ID: p.ExperimentID}
+		return 0, &query.NotFoundError{Kind: "experiment", ID: r.ExperimentID}
 	}
 	ofExperiment(p, &widget, &widget.Experiments[at])
 	return widget.PrimaryGoalID, nil
@@ -106,7 +107,7 @@ func priorOf(d *catalogue.Plan) *stats.Prior {
 }
 
 func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
-	p.Subject = schema.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
+	p.Subject = c.Subject()
 	p.Allocation = float64(c.TrafficAllocation) / 100
 	p.Ended, p.Running, p.Runs = !c.Active && c.EndDate != nil, c.Active, c.Runs
 	declared := slices.Clone(c.Variations)
@@ -132,7 +133,6 @@ func ofWidget(p *Plan, w *catalogue.LiveWidget) {
 }
 
 func ofExperiment(p *Plan, w *catalogue.LiveWidget, e *catalogue.Experiment) {
-	p.Subject.ExperimentID = e.ID
 	p.Allocation = 1
 	p.Ended, p.Running, p.Runs = !w.Active && w.EndDate != nil, w.Active && e.Active, w.Runs
 	for _, v := range widgetVariations(e.Variations) {

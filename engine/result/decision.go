@@ -189,10 +189,8 @@ func (d *decider) harmDecision(treatment int) *Decision {
 // guardrailName returns the metric and the goal of a guardrail.
 func (d *decider) guardrailName(i int) string {
 	g := d.plan.Declared.Guardrails[i]
-	for j := range d.plan.Goals {
-		if d.plan.Goals[j].ID == g.GoalID {
-			return fmt.Sprintf("%s of %s", metricInWords[g.Metric], d.plan.Goals[j].Name)
-		}
+	if goal, known := d.plan.FindGoal(g.GoalID); known {
+		return fmt.Sprintf("%s of %s", metricInWords[g.Metric], goal.Name)
 	}
 	return metricInWords[g.Metric]
 }

@@ -74,14 +74,14 @@ func newScorecard(p *plan.Plan, goals []GoalRows) []*ScorecardRow {
 		for _, metric := range metricsOf(p, g.Plan) {
 			row := &ScorecardRow{Metric: metric, plan: g.Plan.WithMetric(metric), sums: &all, through: g.Rows.Through}
 			row.setRole(p)
-			if all.hasGoals() || row.Role != RoleOther || g.Plan.CountedGoal() == p.CountedGoal() {
+			if all.hasGoals() || row.Role != RoleOther || g.Plan.GoalID == p.GoalID {
 				rows = append(rows, row)
 			}
 		}
 	}
 	onAllCores(len(rows), func(i int) { rows[i].compareVariations() })
 	slices.SortStableFunc(rows, func(a, b *ScorecardRow) int {
-		return cmp.Or(cmp.Compare(slices.Index(roles, a.Role), slices.Index(roles, b.Role)), cmp.Compare(a.plan.CountedGoal(), b.plan.CountedGoal()))
+		return cmp.Or(cmp.Compare(slices.Index(roles, a.Role), slices.Index(roles, b.Role)), cmp.Compare(a.plan.GoalID, b.plan.GoalID))
 	})
 	return rows
 }
@@ -91,11 +91,11 @@ func newScorecard(p *plan.Plan, goals []GoalRows) []*ScorecardRow {
 func metricsOf(p, goal *plan.Plan) []query.Metric {
 	metrics := slices.Clone(query.GoalMetrics)
 	add := func(of int64, m query.Metric) {
-		if goal.CountedGoal() == of && !slices.Contains(metrics, m) {
+		if goal.GoalID == of && !slices.Contains(metrics, m) {
 			metrics = append(metrics, m)
 		}
 	}
-	add(p.CountedGoal(), p.Metric)
+	add(p.GoalID, p.Metric)
 	add(p.Declared.GoalID, p.Declared.Metric)
 	return metrics
 }
@@ -111,9 +111,9 @@ func (c *sliceSums) hasGoals() bool {
 
 // setRole sets the goal, the role and the direction of a row of the report.
 func (r *ScorecardRow) setRole(p *plan.Plan) {
-	id := r.plan.CountedGoal()
+	id := r.plan.GoalID
 	if id != 0 {
-		r.Goal = &GoalName{id, r.plan.Goal.Name}
+		r.Goal = &GoalName{id, r.plan.GoalName}
 	}
 	r.Role, r.Direction, r.guardrail, r.secondary = RoleOther, catalogue.Up, -1, -1
 	down := false

@@ -7,7 +7,6 @@ import (
 	"lifthouse/engine/looks"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/query"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
@@ -41,7 +40,7 @@ func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 		NewestEvent:       optionalTime(found.Newest),
 		Slice:             result.Slice,
 	}
-	if plan.Operation == query.CampaignResults {
+	if plan.Subject.Kind == schema.SubjectCampaign {
 		results.CampaignID = plan.Subject.ID
 	} else {
 		results.WidgetID, results.ExperimentID = plan.Subject.ID, plan.Subject.ExperimentID
@@ -52,8 +51,8 @@ func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 			results.Looks, results.NextLook = newLooks(a), nextLook(a)
 		}
 	}
-	if plan.Goal != nil {
-		results.Goal = &GoalName{plan.Goal.ID, plan.Goal.Name}
+	if plan.GoalID != 0 {
+		results.Goal = &GoalName{plan.GoalID, plan.GoalName}
 	}
 	if plan.Dimension != "" {
 		results.Dimension = &plan.Dimension

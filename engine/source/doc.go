@@ -1,3 +1,3 @@
-// Package source runs the statements of reports: a Statement has the text and the bound parameters,
-// a ReportQuery is a plan on a store, and a StoreError says why a store did not answer.
+// Package source runs the statements of reports: a Statement has the text and the bound parameters, and a StoreError says
+// why a store did not answer.
 package source

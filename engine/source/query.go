@@ -85,16 +85,16 @@ func (q *Statement) SetCap(limit int64, s *Slots) {
 	}
 }
 
-// ValueFilters adds the filters on the values of goal events to the slot of goals,
-// and their parameters.
-func (q *Statement) ValueFilters(x *ReportQuery, s *Slots) {
-	if x.Filters.GoalValue != nil {
+// ValueFilters adds the filters on the values of goal events to the slot of goals, and their parameters. bounds are those
+// of the requested z-score; nil: none.
+func (q *Statement) ValueFilters(filters *query.Filters, bounds *moments.Outliers, s *Slots) {
+	if filters.GoalValue != nil {
 		s.Goals += " AND value >= {goal_value:Int64}"
-		q.Params = append(q.Params, Param{"goal_value", leastUnits(x.Filters.GoalValue)})
+		q.Params = append(q.Params, Param{"goal_value", leastUnits(filters.GoalValue)})
 	}
-	if o := x.Outliers; o != nil && !o.Open {
+	if bounds != nil && !bounds.Open {
 		s.Goals += " AND value >= {outlier_least:Int64} AND value <= {outlier_most:Int64}"
-		q.Params = append(q.Params, Param{"outlier_least", o.Least}, Param{"outlier_most", o.Most})
+		q.Params = append(q.Params, Param{"outlier_least", bounds.Least}, Param{"outlier_most", bounds.Most})
 	}
 }
 

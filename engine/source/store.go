@@ -221,7 +221,7 @@ func (s *Store) EachRow(ctx context.Context, q *Statement, scan func(driver.Rows
 	return err
 }
 
-// Tracer makes the spans of a report: plan, query (one per statement) and
+// Tracer makes the spans of a report: fold, query (one per statement) and
 // stats. They are dropped unless the program configures an exporter.
 var Tracer = otel.Tracer("lifthouse/engine")
 

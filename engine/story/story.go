@@ -195,14 +195,14 @@ func (c *Chapter) explainEvent(l *Line, p *plan.Plan) (counts bool, why string) 
 		return false, "the visitor is not in the report"
 	case l.folded.Reason == fold.FirstView:
 		return true, "the first view"
-	case l.Kind == schema.KindGoal && p.Goal != nil && c.owned.Goals[l.GoalID].WebsiteID != l.WebsiteID:
+	case l.Kind == schema.KindGoal && p.GoalID != 0 && c.owned.Goals[l.GoalID].WebsiteID != l.WebsiteID:
 		return false, fmt.Sprintf("goal %d is not declared for website %d", l.GoalID, l.WebsiteID)
 	}
 	why = "after the first view"
-	if l.Kind == schema.KindGoal && p.Goal == nil {
+	if l.Kind == schema.KindGoal && p.GoalID == 0 {
 		why += "; the report counts all goals"
-	} else if l.Kind == schema.KindGoal && p.Goal.ID != l.GoalID {
-		why = fmt.Sprintf("in reports of goal %d; the primary goal is %d", l.GoalID, p.Goal.ID)
+	} else if l.Kind == schema.KindGoal && p.GoalID != l.GoalID {
+		why = fmt.Sprintf("in reports of goal %d; the primary goal is %d", l.GoalID, p.GoalID)
 	}
 	if l.VariationID != c.First.VariationID {
 		why += fmt.Sprintf("; the event names variation %d, but the variation of the first view counts", l.VariationID)

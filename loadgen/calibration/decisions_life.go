@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"lifthouse/engine/cache"
 	"lifthouse/engine/looks"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
@@ -198,8 +199,11 @@ type arrival struct {
 // nature adds the visitors of a day to a life.
 type nature func(l *life, day int)
 
+// analyzerMemory bounds the memory of cached looks in bytes.
+const analyzerMemory = 64 << 20
+
 // analyzer returns the analyzer that all campaigns share. Its caches are bounded.
-var analyzer = sync.OnceValue(looks.NewAnalyzer)
+var analyzer = sync.OnceValue(func() *looks.Analyzer { return looks.NewAnalyzer(cache.New(analyzerMemory)) })
 
 // newLifeFunc returns a function that creates a life of the campaign, still without
 // visitors.
@@ -317,12 +321,12 @@ func (l *life) newestEvent(now time.Time) time.Time {
 
 func (l *life) newSchedule(now time.Time) *looks.Schedule {
 	first := noon.Add(time.Minute)
-	return looks.NewSchedule(l.plan.DeclaredPlan(time.Time{}), looks.FirstView{Time: first, OnTime: first, Accepted: first}, now, l.newestEvent(now), l.recorded)
+	return looks.NewSchedule(l.plan.DeclaredPlan(), looks.FirstView{Time: first, OnTime: first, Accepted: first}, now, l.newestEvent(now), l.recorded)
 }
 
 // analyzeLooks returns the findings of the looks, based on what the store has at a time.
 func (l *life) analyzeLooks(now time.Time) *looks.Analysis {
-	found, err := l.analyzer.AnalyzeLooks(l.plan.DeclaredPlan(time.Time{}), l.newSchedule(now), l.recorded, func(since time.Time, goals []int64) (map[int64][]moments.Step, error) {
+	found, err := l.analyzer.AnalyzeLooks(l.plan.DeclaredPlan(), l.newSchedule(now), l.recorded, func(since time.Time, goals []int64) (map[int64][]moments.Step, error) {
 		all := map[int64][]moments.Step{}
 		for _, goal := range goals {
 			all[goal] = l.storedSteps(goal, since, now)
@@ -367,8 +371,8 @@ func (l *life) decisionAt(now time.Time) *result.Decision {
 	}
 	r := result.New(l.plan, rowsOf(goalID), a)
 	var goals []result.GoalRows
-	for _, g := range l.plan.Goals {
-		goals = append(goals, result.GoalRows{Plan: l.plan.AboutGoal(g.ID), Rows: rowsOf(g.ID)})
+	for _, goal := range l.plan.Declared.AllGoals() {
+		goals = append(goals, result.GoalRows{Plan: l.plan.AboutGoal(goal), Rows: rowsOf(goal)})
 	}
 	r.AddScorecard(l.plan, goals, a)
 	return r.Decision

@@ -11,8 +11,10 @@ import (
 	"lifthouse/engine"
 	"lifthouse/engine/enginetest"
 	"lifthouse/engine/facts"
+	"lifthouse/engine/watch"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
+	"lifthouse/schema/outbox"
 	"lifthouse/schema/schematest"
 )
 
@@ -43,8 +45,10 @@ func StartServer(tb testing.TB, file catalogue.File) *Server {
 	options := api.DefaultOptions
 	options.TokenRate = 0
 	options.Timeout, options.StoreQueue, options.StoreWait = time.Hour, 1<<20, time.Hour // no request fails on slow machines
-	collector := ingest.NewCollector(tb.Context(), w, options.WaitingEvents)
-	handler := api.New(e, c, api.Intake{Collector: collector, Journal: ingest.NewJournal(conn), Times: ingest.DefaultTimes}, options)
+	handler := api.New(api.Parts{
+		Engine: e, Catalogue: c, Statuses: watch.NewStatuses(e, c), Outbox: outbox.New(conn), Times: ingest.DefaultTimes,
+		Collector: ingest.NewCollector(tb.Context(), w, options.WaitingEvents), Journal: ingest.NewJournal(conn),
+	}, options)
 	served, admin := httptest.NewServer(handler), httptest.NewServer(handler.AdminHandler())
 	tb.Cleanup(served.Close)
 	tb.Cleanup(admin.Close)

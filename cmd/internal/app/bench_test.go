@@ -21,7 +21,7 @@ func BenchmarkLoneEvent(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	e, w := enginetest.Open(b, conn, c)
+	_, w, shards := enginetest.OpenWithFacts(b, conn, c)
 	simulated := population.SimpleCampaign{
 		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 60_000, Start: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), Days: 28, Seed: 1,
 		Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.066, MeanValue: 50}},
@@ -31,7 +31,7 @@ func BenchmarkLoneEvent(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	if _, err := e.FoldNoted(b.Context()); err != nil {
+	if _, err := shards.AwaitNoted(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	var writing, folding time.Duration
@@ -45,7 +45,7 @@ func BenchmarkLoneEvent(b *testing.B) {
 			b.Fatal(err)
 		}
 		stored := cpuTime(b)
-		if _, err := e.FoldNoted(b.Context()); err != nil {
+		if _, err := shards.AwaitNoted(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 		writing, folding = writing+stored-began, folding+cpuTime(b)-stored

@@ -39,7 +39,7 @@ func (s *Store) CopyFrom(ctx context.Context, from schema.Address, progress func
 	for _, owned := range s.Catalogue.Snapshot().AllAccounts() {
 		accounts = append(accounts, owned.ID)
 	}
-	if copied.Messages, err = s.Engine.Outbox.CopyFrom(ctx, conn, accounts); err != nil {
+	if copied.Messages, err = s.Outbox.CopyFrom(ctx, conn, accounts); err != nil {
 		return copied, err
 	}
 	copied.Events, err = ingest.CopyEvents(ctx, s.Writer, conn, progress)

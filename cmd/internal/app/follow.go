@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"lifthouse/api"
-	"lifthouse/cmd/internal/webhook"
-	"lifthouse/engine"
+	"lifthouse/engine/watch"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 )
@@ -27,9 +26,11 @@ const (
 func (s *Store) startBackgroundTasks(ctx context.Context, o *ServerOptions, handler *api.API, background *sync.WaitGroup) {
 	background.Go(func() { s.FollowChanges(ctx) })
 	background.Go(func() { s.Journal.FlushPeriodically(ctx, journalInterval) })
-	background.Go(func() { engine.NewRecorder(s.Engine).FollowLooks(ctx) })
-	background.Go(func() { s.Engine.FollowRuns(ctx) })
-	sender := s.WebhookSender(webhook.Options{PublicURL: o.API.PublicURL, Release: o.API.Release, AllowPrivate: o.PrivateWebhooks, Count: handler.CountDelivery})
+	background.Go(func() { watch.NewRecorder(s.Engine, s.Catalogue, s.Outbox).FollowLooks(ctx) })
+	background.Go(func() { watch.FollowRuns(ctx, s.Catalogue, s.Outbox) })
+	sender := s.WebhookSender(watch.SenderOptions{
+		PublicURL: o.API.PublicURL, Release: o.API.Release, AllowPrivate: o.PrivateWebhooks, Count: handler.CountDelivery,
+	})
 	background.Go(func() { sender.FollowMessages(ctx) })
 	if o.RetentionDays > 0 {
 		background.Go(func() { s.followRetention(ctx, o.RetentionDays) })
@@ -41,11 +42,11 @@ func (s *Store) startBackgroundTasks(ctx context.Context, o *ServerOptions, hand
 }
 
 // WebhookSender returns the sender of webhooks. Of the servers of a store, one at a time delivers messages.
-func (s *Store) WebhookSender(o webhook.Options) *webhook.Sender {
+func (s *Store) WebhookSender(o watch.SenderOptions) *watch.Sender {
 	if s.Dir == "" {
 		o.Holder = rand.Text()
 	}
-	return webhook.NewSender(s.Engine.Outbox, s.Catalogue, o)
+	return watch.NewSender(s.Outbox, s.Catalogue, o)
 }
 
 // FollowChanges keeps the catalogue, the facts and the statuses up to date until the context ends.
@@ -55,7 +56,7 @@ func (s *Store) FollowChanges(ctx context.Context) {
 		all.Go(func() { s.Catalogue.RefreshPeriodically(ctx, catalogueInterval) })
 	}
 	all.Go(func() { s.Facts.FollowEvents(ctx) })
-	s.Engine.FollowStatuses(ctx)
+	s.Statuses.FollowQueue(ctx)
 	all.Wait()
 }
 

@@ -15,9 +15,11 @@ import (
 	"lifthouse/engine/embedded"
 	"lifthouse/engine/facts"
 	"lifthouse/engine/source"
+	"lifthouse/engine/watch"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
+	"lifthouse/schema/outbox"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -31,6 +33,8 @@ type Store struct {
 	Writer    *ingest.Writer
 	Journal   *ingest.Journal
 	Engine    *engine.Engine
+	Outbox    *outbox.Outbox
+	Statuses  *watch.Statuses
 	Facts     facts.Shards
 	Times     ingest.Times // allowed times of events
 
@@ -100,6 +104,7 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 	}
 	s.Times = o.Times
 	s.Engine = engine.New(s.Conn, s.Catalogue, o.Limits, s.Facts)
+	s.Outbox, s.Statuses = outbox.New(s.Conn), watch.NewStatuses(s.Engine, s.Catalogue)
 	s.Writer = ingest.NewWriter(s.Conn, s.Facts)
 	s.Journal = ingest.NewJournal(s.Conn)
 	if s.Dir != "" { // no other process writes to the store
@@ -132,7 +137,8 @@ func (s *Store) openFacts(ctx context.Context, address schema.Address) (facts.Sh
 
 // API returns the handler of the API. It accepts events until the context ends.
 func (s *Store) API(ctx context.Context, o api.Options) *api.API {
-	s.api = api.New(s.Engine, s.Catalogue, api.Intake{
+	s.api = api.New(api.Parts{
+		Engine: s.Engine, Catalogue: s.Catalogue, Statuses: s.Statuses, Outbox: s.Outbox,
 		Collector: ingest.NewCollector(ctx, s.Writer, o.WaitingEvents), Journal: s.Journal, Times: s.Times,
 	}, o)
 	s.api.ExportFacts(s.Facts)

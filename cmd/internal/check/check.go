@@ -51,7 +51,7 @@ func (r *Report) CheckStore(ctx context.Context, conn driver.Conn, address schem
 	if err != nil {
 		r.Fault("catalogue", err)
 	} else {
-		r.checkContents(ctx, s.Catalogue, s.Facts, s.Engine.Outbox)
+		r.checkContents(ctx, s.Catalogue, s.Facts, s.Outbox)
 	}
 	if err := s.CloseReplicas(); err != nil {
 		r.Fault("store", err)
@@ -68,7 +68,7 @@ func (r *Report) CheckServedStore(ctx context.Context, s *app.Store) {
 		r.Fault("catalogue", err)
 		return
 	}
-	r.checkContents(ctx, stored, s.Facts, s.Engine.Outbox)
+	r.checkContents(ctx, stored, s.Facts, s.Outbox)
 }
 
 // checkTables checks the servers, disks and tables. It returns false if nothing else can be checked.

@@ -49,7 +49,7 @@ func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		server := httptest.NewServer(api.New(store.Engine, store.Catalogue, api.Intake{}, api.DefaultOptions))
+		server := httptest.NewServer(store.API(t.Context(), api.DefaultOptions))
 		defer server.Close()
 		all := map[string]string{}
 		for _, path := range reportPaths() {

@@ -1,4 +1,4 @@
-package engine
+package watch_test
 
 import (
 	"context"
@@ -8,37 +8,92 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
+	"lifthouse/engine"
 	"lifthouse/engine/facts"
 	"lifthouse/engine/source"
+	"lifthouse/engine/watch"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/outbox"
+	"lifthouse/schema/schematest"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
+
+func TestMain(m *testing.M) { schematest.Main(m) }
 
 // past is a running campaign whose days are over, so that people can act after its decisions.
 type past struct {
-	*trial
-	recorders map[*Engine]*Recorder
+	t         *testing.T
+	first     time.Time
+	conn      driver.Conn
+	catalogue *catalogue.Catalogue
+	campaign  catalogue.Campaign
+	ids       uint64
+	server    *server
+}
+
+// server is what a process has of the store.
+type server struct {
+	*engine.Engine
+	facts    facts.Shards
+	outbox   *outbox.Outbox
+	recorder *watch.Recorder
 }
 
 // newPast declares a campaign that started 30 days ago. change modifies it.
 func newPast(t *testing.T, change func(*catalogue.Campaign)) *past {
 	t.Helper()
-	p := &past{newTrial(t, time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -30)), map[*Engine]*Recorder{}}
-	p.campaign.ID, p.campaign.Active, p.campaign.StartDate, p.campaign.TrafficAllocation = 2, true, &catalogue.Date{Time: p.first.Add(-time.Hour)}, 100
+	conn := schematest.OpenMigrated(t)
+	c, err := catalogue.Open(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &past{t: t, conn: conn, catalogue: c, first: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -30)}
+	p.campaign = catalogue.Campaign{
+		ID: 2, WebsiteID: 1, Name: "Banner", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: 1,
+		ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, TrafficAllocation: 100,
+		Initial:    catalogue.Initial{Active: true, StartDate: &catalogue.Date{Time: p.first.Add(-time.Hour)}},
+		Variations: []catalogue.Variation{{ID: 1, Name: "Green", Share: 50, Order: 1}},
+	}
 	if change != nil {
 		change(&p.campaign)
 	}
-	p.apply()
+	site := catalogue.Website{
+		ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}}, Campaigns: []catalogue.Campaign{p.campaign},
+	}
+	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}
+	if _, err := c.ApplyFile(t.Context(), file, false); err != nil {
+		t.Fatal(err)
+	}
+	p.server = p.newServer(outbox.New(conn))
 	return p
 }
+
+// newServer returns a server that knows nothing yet.
+func (p *past) newServer(box *outbox.Outbox) *server {
+	p.t.Helper()
+	shards := facts.Shards{facts.NewRefresher(p.conn, false)}
+	if err := shards.OpenFacts(p.t.Context()); err != nil {
+		p.t.Fatal(err)
+	}
+	e := engine.New(p.conn, p.catalogue, source.DefaultLimits, shards)
+	return &server{e, shards, box, watch.NewRecorder(e, p.catalogue, box)}
+}
+
+// restart returns the same server after a restart.
+func (p *past) restart() *server { return p.newServer(outbox.New(p.conn)) }
 
 // arrive stores a day, accepted at its end, with the given visitors and converted visitors of each variation.
 func (p *past) arrive(day int, visitors []int, converted ...int) {
 	p.t.Helper()
-	var events []schema.Event
+	accepted := p.first.AddDate(0, 0, day).Add(23 * time.Hour)
+	if err := schema.InsertEvents(p.t.Context(), p.conn, p.eventsOf(day, visitors, converted...), accepted); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *past) eventsOf(day int, visitors []int, converted ...int) (events []schema.Event) {
 	for variation, n := range visitors {
 		for visitor := range n {
 			p.ids++
@@ -53,20 +108,17 @@ func (p *past) arrive(day int, visitors []int, converted ...int) {
 			}
 		}
 	}
-	if err := schema.InsertEvents(p.t.Context(), p.conn, events, p.first.AddDate(0, 0, day).Add(23*time.Hour)); err != nil {
-		p.t.Fatal(err)
-	}
+	return events
 }
 
 // pass folds the stored events, and passes at an hour of a day. It returns the messages that were written, as event and state.
-func (p *past) pass(e *Engine, day, hour int) []string {
+func (p *past) pass(by *server, day, hour int) []string {
 	p.t.Helper()
-	p.refresh()
-	before := p.messages()
-	if p.recorders[e] == nil {
-		p.recorders[e] = NewRecorder(e)
+	if err := by.facts.RefreshFacts(p.t.Context()); err != nil {
+		p.t.Fatal(err)
 	}
-	p.recorders[e].RecordDue(p.t.Context(), p.first.AddDate(0, 0, day).Add(time.Duration(hour)*time.Hour))
+	before := p.messages()
+	by.recorder.RecordDue(p.t.Context(), p.first.AddDate(0, 0, day).Add(time.Duration(hour)*time.Hour))
 	var written []string
 	for _, m := range p.messages()[len(before):] {
 		if m.Data.CampaignID != 2 || m.Data.Name != "Banner" || m.Data.Text == "" {
@@ -80,7 +132,7 @@ func (p *past) pass(e *Engine, day, hour int) []string {
 // messages returns all messages, the earliest first.
 func (p *past) messages() []outbox.Sent {
 	p.t.Helper()
-	all, err := p.engine.Outbox.RecentMessages(p.t.Context(), 1, 0, 1000)
+	all, err := outbox.New(p.conn).RecentMessages(p.t.Context(), 1, 0, 1000)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -88,14 +140,14 @@ func (p *past) messages() []outbox.Sent {
 	return all
 }
 
-// otherEngine returns the engine of another process that knows nothing yet.
-func (p *past) otherEngine() *Engine {
+// reportRuns reports the starts and stops up to a time, and returns the next planned one.
+func (p *past) reportRuns(now time.Time) time.Time {
 	p.t.Helper()
-	e := New(p.conn, p.catalogue, source.DefaultLimits, facts.Shards{facts.NewRefresher(p.conn, false)})
-	if err := e.shards.OpenFacts(p.t.Context()); err != nil {
+	next, err := watch.ReportRuns(p.t.Context(), p.catalogue.Snapshot(), outbox.New(p.conn), now)
+	if err != nil {
 		p.t.Fatal(err)
 	}
-	return e
+	return next
 }
 
 // TestDecisionsAreReportedOnce passes each day over a campaign with a winner. The message is written with the look, a day
@@ -105,23 +157,22 @@ func TestDecisionsAreReportedOnce(t *testing.T) {
 	both := []int{500, 500}
 	for day := range 9 {
 		p.arrive(day, both, 50, 80)
-		if got := p.pass(p.engine, day, 23); got != nil {
+		if got := p.pass(p.server, day, 23); got != nil {
 			t.Errorf("day %d: %q", day, got)
 		}
 	}
 	p.arrive(9, both, 50, 80)
-	if got := p.pass(p.engine, 9, 1); len(got) != 1 || got[0] != "decision.changed ship" {
+	if got := p.pass(p.server, 9, 1); len(got) != 1 || got[0] != "decision.changed ship" {
 		t.Fatalf("after the look: %q", got)
 	}
 	data := p.messages()[0].Data
 	if !strings.HasPrefix(data.Text, "Ship Green") || !strings.Contains(data.Sentence, "interval") || !strings.Contains(data.Worth, ") converted visitors a month") || data.Lift == nil || data.PerMonth == nil {
 		t.Errorf("%+v", data)
 	}
-	clear(p.recorders) // as after a restart
-	for name, e := range map[string]*Engine{"same": p.engine, "other": p.otherEngine()} {
+	for _, other := range []*server{p.restart(), p.restart()} {
 		for _, day := range []int{9, 10, 29} {
-			if got := p.pass(e, day, 2); slices.Contains(got, "decision.changed ship") {
-				t.Errorf("%s server, day %d: %q", name, day, got)
+			if got := p.pass(other, day, 2); slices.Contains(got, "decision.changed ship") {
+				t.Errorf("day %d: %q", day, got)
 			}
 		}
 	}
@@ -129,11 +180,16 @@ func TestDecisionsAreReportedOnce(t *testing.T) {
 
 // TestImportedDecisionsAreNotReported imports the events of a past campaign at once.
 func TestImportedDecisionsAreNotReported(t *testing.T) {
-	x := newTrial(t, firstDay)
-	x.weeks([]int{50, 80}, []int{50, 80})
-	NewRecorder(x.engine).RecordDue(t.Context(), time.Now())
-	if all, err := x.engine.Outbox.RecentMessages(t.Context(), 1, 0, 10); err != nil || len(all) > 0 {
-		t.Errorf("%v, %v", all, err)
+	p := newPast(t, nil)
+	var events []schema.Event
+	for day := range 15 {
+		events = append(events, p.eventsOf(day, []int{500, 500}, 50, 80)...)
+	}
+	if err := schema.InsertEvents(t.Context(), p.conn, events, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.pass(p.server, 30, 1); len(got) > 0 {
+		t.Errorf("%q", got)
 	}
 }
 
@@ -146,7 +202,7 @@ func TestAutoStop(t *testing.T) {
 			for day := range 10 {
 				p.arrive(day, both, 80, 30)
 			}
-			if got := p.pass(p.engine, 10, 1); !slices.Contains(got, "decision.changed rollBack") {
+			if got := p.pass(p.server, 10, 1); !slices.Contains(got, "decision.changed rollBack") {
 				t.Fatalf("%q", got)
 			}
 			state := func() catalogue.LiveCampaign { return p.catalogue.Snapshot().AccountResources(1).Campaigns[2] }
@@ -164,19 +220,14 @@ func TestAutoStop(t *testing.T) {
 			if err != nil || log[0].By != "auto-stop: rollBack" || log[0].Change != "inactive" {
 				t.Errorf("audit %+v, %v", log, err)
 			}
-			if _, err := p.engine.reportRuns(t.Context(), p.catalogue.Snapshot(), time.Now()); err != nil {
-				t.Fatal(err)
-			}
+			p.reportRuns(time.Now())
 			if last := p.messages()[len(p.messages())-1]; last.Event != catalogue.EventCampaignStopped || !strings.Contains(last.Data.Text, "stopped automatically, because the decision is rollBack") {
 				t.Errorf("%s %+v", last.Event, last.Data)
 			}
 			if _, _, err := p.catalogue.SwitchCampaign(catalogue.WithAuthor(t.Context(), "a person"), 1, 0, 2, true); err != nil {
 				t.Fatal(err)
 			}
-			clear(p.recorders) // as after a restart
-			for _, e := range []*Engine{p.engine, p.otherEngine()} {
-				p.pass(e, 12, 1)
-			}
+			p.pass(p.restart(), 12, 1)
 			if !state().Active {
 				t.Error("stopped again for the same decision")
 			}
@@ -200,10 +251,8 @@ func TestAutoStopWhileAReplicaLags(t *testing.T) {
 	for day := range 10 {
 		p.arrive(day, []int{500, 500}, 80, 30)
 	}
-	p.refresh()
-	e := p.otherEngine()
-	e.Outbox = outbox.New(laggingConn{p.conn})
-	if got := p.pass(e, 10, 1); !slices.Contains(got, "decision.changed rollBack") {
+	lagging := p.newServer(outbox.New(laggingConn{p.conn}))
+	if got := p.pass(lagging, 10, 1); !slices.Contains(got, "decision.changed rollBack") {
 		t.Errorf("%q", got)
 	}
 	if p.catalogue.Snapshot().AccountResources(1).Campaigns[2].Active {
@@ -216,7 +265,7 @@ func TestChecksHaveOneMessageADay(t *testing.T) {
 	p := newPast(t, nil)
 	var got []string
 	note := func(day, hour int) {
-		for _, m := range p.pass(p.engine, day, hour) {
+		for _, m := range p.pass(p.server, day, hour) {
 			got = append(got, fmt.Sprint(day, " ", m))
 		}
 	}
@@ -243,13 +292,7 @@ func TestChecksHaveOneMessageADay(t *testing.T) {
 // server, with its author and its time.
 func TestStartsAndStopsAreReported(t *testing.T) {
 	p := newPast(t, nil)
-	report := func(e *Engine) {
-		t.Helper()
-		if _, err := e.reportRuns(t.Context(), p.catalogue.Snapshot(), time.Now()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	report(p.engine)
+	p.reportRuns(time.Now())
 	if got := p.messages(); len(got) > 0 {
 		t.Fatalf("a start of 30 days ago: %+v", got)
 	}
@@ -257,8 +300,8 @@ func TestStartsAndStopsAreReported(t *testing.T) {
 		if _, _, err := p.catalogue.SwitchCampaign(catalogue.WithAuthor(t.Context(), "token 3 Ann"), 1, 0, 2, active); err != nil {
 			t.Fatal(err)
 		}
-		for _, e := range []*Engine{p.engine, p.otherEngine()} {
-			report(e)
+		for range 2 { // another server
+			p.reportRuns(time.Now())
 		}
 		got := p.messages()
 		if len(got) != i+1 {
@@ -281,10 +324,7 @@ func TestPlannedStartsAndEndsAreReported(t *testing.T) {
 	})
 	reported := func(at time.Time) (next time.Time, texts []string) {
 		t.Helper()
-		next, err := p.engine.reportRuns(t.Context(), p.catalogue.Snapshot(), at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		next = p.reportRuns(at)
 		for _, m := range p.messages() {
 			texts = append(texts, m.Event)
 		}
@@ -304,7 +344,7 @@ func TestPlannedStartsAndEndsAreReported(t *testing.T) {
 	}
 
 	never := newPast(t, func(c *catalogue.Campaign) { c.Active, c.StartDate = false, &catalogue.Date{Time: now} })
-	if _, err := never.engine.reportRuns(t.Context(), never.catalogue.Snapshot(), now.Add(time.Minute)); err != nil || len(never.messages()) > 0 {
-		t.Errorf("never started: %+v, %v", never.messages(), err)
+	if never.reportRuns(now.Add(time.Minute)); len(never.messages()) > 0 {
+		t.Errorf("never started: %+v", never.messages())
 	}
 }

@@ -1,6 +1,4 @@
-// Package webhook delivers messages of the outbox to webhooks over HTTP: each message at least once, in the order in which
-// the messages were recorded, with the same id in each attempt.
-package webhook
+package watch
 
 import (
 	"bytes"
@@ -31,8 +29,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Options configure a sender.
-type Options struct {
+// SenderOptions configure a sender.
+type SenderOptions struct {
 	PublicURL    string               // base of the links in messages
 	Release      string               // version of the program
 	AllowPrivate bool                 // whether webhooks may have private and loopback addresses
@@ -40,9 +38,10 @@ type Options struct {
 	Count        func(outbox.Outcome) // called for each attempt; may be nil
 }
 
-// Sender delivers messages.
+// Sender delivers messages of the outbox to webhooks over HTTP: each message at least once, in the order in which the
+// messages were recorded, with the same id in each attempt.
 type Sender struct {
-	Options
+	SenderOptions
 	outbox    *outbox.Outbox
 	catalogue *catalogue.Catalogue
 	client    *http.Client
@@ -58,13 +57,13 @@ const (
 )
 
 // NewSender returns a sender of the messages of a store.
-func NewSender(box *outbox.Outbox, c *catalogue.Catalogue, o Options) *Sender {
+func NewSender(box *outbox.Outbox, c *catalogue.Catalogue, o SenderOptions) *Sender {
 	dialer := &net.Dialer{}
 	if !o.AllowPrivate {
 		// The address is checked when the connection is made, after DNS. So a name cannot lead to a private address.
 		dialer.Control = ssrf.New(ssrf.WithAnyPort()).Safe
 	}
-	return &Sender{Options: o, outbox: box, catalogue: c, client: &http.Client{
+	return &Sender{SenderOptions: o, outbox: box, catalogue: c, client: &http.Client{
 		Timeout:       attemptTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport:     &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeaders},

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"mime"
 	"net/http"
@@ -11,6 +13,7 @@ import (
 
 	"lifthouse/api/results"
 	"lifthouse/engine/source"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 
@@ -73,22 +76,69 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 	if err := s.readBody(c.Request, held, s.options.MaxEvents); err != nil {
 		return nil, s.rejectBody(token.WebsiteID, held.text, err)
 	}
-	d := &delivery{server: s, body: events, held: held, named: catalogue.NewEventNames()}
-	if err := d.validateLines(c.Request.Context()); err != nil {
+	// Each event has a brace.
+	if err := held.holdLines(min(int64(bytes.Count(held.text, []byte("{")))+1, chunkLines)); err != nil {
 		return nil, s.rejectBody(token.WebsiteID, held.text, err)
 	}
-	if d.received.Rejected == d.lines {
-		return nil, noneTaken(&d.received)
-	}
-	ctx, cancel := results.WithDeadline(c.Request.Context(), s.options.Timeout) // starts after the body was received from the client
+	ctx, cancel := results.WithDeadline(c.Request.Context(), s.options.Timeout) // the body has arrived
 	defer cancel()
-	if err := d.storeLines(ctx); err != nil {
+	w := &eventWriter{server: s, named: catalogue.NewEventNames(), received: Received{Lines: []RejectedLine{}}}
+	var unread *ingest.BodyError
+	switch err := w.storeLines(ctx, events, held.text); {
+	case errors.As(err, &unread):
+		return nil, s.rejectBody(token.WebsiteID, held.text, bodyProblem(err))
+	case err != nil:
 		return nil, s.intakeProblem(c, err)
+	case w.received.Accepted == 0:
+		return nil, noneTaken(&w.received)
 	}
-	undeclared := s.Catalogue.Snapshot().UndeclaredNames(d.named)
-	d.received.Undeclared = undeclared[:min(len(undeclared), maxUndeclared)]
-	s.metrics.countEvents(&d.received)
-	return d.received, nil
+	undeclared := s.Catalogue.Snapshot().UndeclaredNames(w.named)
+	w.received.Undeclared = undeclared[:min(len(undeclared), maxUndeclared)]
+	s.metrics.countEvents(&w.received)
+	return w.received, nil
+}
+
+// eventWriter stores the valid lines of a body, in parts of chunkLines lines, and records the rejected ones.
+type eventWriter struct {
+	server   *server
+	received Received
+	named    *catalogue.EventNames // names in the stored lines
+	part     []schema.Event
+	lines    int // in the part
+}
+
+// storeLines stores the valid lines in order.
+func (w *eventWriter) storeLines(ctx context.Context, body ingest.Body, text []byte) error {
+	err := body.ParseLines(text, func(line ingest.Line) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if line.Reason != "" {
+			w.received.rejectLine(line.Line, line.Reason)
+			w.server.Journal.BufferRejects(line.Reject)
+			return nil
+		}
+		w.part = append(w.part, line.Events...)
+		if w.lines++; w.lines < chunkLines {
+			return nil
+		}
+		return w.storePart(ctx)
+	})
+	if err != nil || w.lines == 0 {
+		return err
+	}
+	return w.storePart(ctx)
+}
+
+// storePart stores the events of the part.
+func (w *eventWriter) storePart(ctx context.Context) error {
+	w.named.AddEvents(w.part)
+	if err := w.server.Collector.WriteEvents(ctx, w.part); err != nil {
+		return err
+	}
+	w.received.Accepted += w.lines
+	w.part, w.lines = nil, 0 // the collector may still hold the events
+	return nil
 }
 
 // hasContentType reports whether the body has one of the content types, or none.

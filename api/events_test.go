@@ -100,7 +100,7 @@ func TestEventsAreTaken(t *testing.T) {
 		{"a wrong sum", ingest, gzipped(eventLine("e9", ""))[:len(gzipped(eventLine("e9", "")))-8] + "12345678", encoded("gzip"), 400, "invalid checksum"},
 		{"zstd cut off", ingest, zstandard(eventLine("e9", ""))[:60], encoded("zstd"), 400, "invalid_body"},
 		{"zstd that asks for 2 GiB", ingest, "\x28\xb5\x2f\xfd\x00\xa8\x29\x00\x00hello", encoded("zstd"), 400, "window size exceeded"},
-		{"too deep", ingest, strings.Repeat("[", 3_000), nil, 400, "not JSON: unexpected EOF"},
+		{"too deep", ingest, strings.Repeat("[", 3_000), nil, 400, "not JSON: unexpected end of JSON input"},
 		{"deeper", ingest, gzipped(strings.Repeat("[", 19_000)), encoded("gzip"), 400, "exceeded max depth"},
 		{"a bomb of zstd", ingest, zstandard(strings.Repeat(" ", 20_001)), encoded("zstd"), 413, "at most 20000 bytes"},
 	} {
@@ -127,6 +127,31 @@ func TestAZstdBodyMayBeLongerThanItsWindow(t *testing.T) {
 	body := zstandard(eventLine("e1", "") + strings.Repeat("\n", 40<<20))
 	if response, text := s.post(s.newToken(1, 1, catalogue.ScopeIngest), body, http.Header{"Content-Encoding": {"zstd"}}); response.status != http.StatusOK || !strings.Contains(text, `"accepted":1`) {
 		t.Errorf("%d %.300s", response.status, text)
+	}
+}
+
+// TestALargeBodyIsStoredInParts sends more lines than are parsed at once, as lines and as an array.
+func TestALargeBodyIsStoredInParts(t *testing.T) {
+	s := newServer(t)
+	token := s.newToken(1, 1, catalogue.ScopeIngest)
+	lines := make([]string, 45_000)
+	for i := range lines {
+		lines[i] = eventLine(fmt.Sprint("large", i%44_000), "")
+	}
+	lines[0], lines[len(lines)-1] = "{}", "7"
+	for _, body := range []string{strings.Join(lines, "\n"), "[" + strings.Join(lines, ",") + "]"} {
+		_, text := s.post(token, body, nil)
+		if want := `"accepted":44998,"rejected":2,"lines":[{"line":1,`; !strings.Contains(text, want) || !strings.Contains(text, `{"line":45000,"detail":"must be a JSON object"}`) {
+			t.Errorf("%.600s; want %s", text, want)
+		}
+	}
+	other := strings.ReplaceAll(strings.Join(lines, ","), `"large`, `"broken`)
+	if response, text := s.post(token, "["+other, nil); response.status != http.StatusBadRequest {
+		t.Errorf("an unclosed array: %d %.300s", response.status, text)
+	}
+	var stored uint64
+	if err := s.conn.QueryRow(t.Context(), "SELECT uniqExact(event_id) FROM events").Scan(&stored); err != nil || stored != 44_000 {
+		t.Errorf("%d events are stored, %v; want 44000", stored, err)
 	}
 }
 

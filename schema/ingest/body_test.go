@@ -20,6 +20,7 @@ func TestBodyEach(t *testing.T) {
 		{"an array", "", " [" + event(id) + ",\n" + event(id) + "]", "1: 1 rows; 2: 1 rows; "},
 		{"several exposures", "", strings.Replace(event(id), `"campaignId":1,"variationId":0`, `"exposures":[{"campaignId":1,"variationId":0},{"widgetId":1,"variationId":0}]`, 1), "1: 2 rows; "},
 		{"no id", "", event(""), "1: eventId: missing: must be an id that is the same in every retry, unless the request has the header Idempotency-Key; "},
+		{"no id and another fault", "", strings.Replace(event(""), `"v"`, `""`, 1), "1: eventId: missing: must be an id that is the same in every retry, unless the request has the header Idempotency-Key; visitor: missing: "},
 		{"no id under a key", "k", event(""), "1: 1 rows; "},
 		{"another's website", "", strings.Replace(event(id), `"websiteId":1`, `"websiteId":2`, 1), "1: unknown_website: websiteId 2 is not the website of the token; "},
 		{"a wrong line among others", "", event(id) + "\nnonsense\n" + event(id), "1: 1 rows; 2: not JSON: "},
@@ -42,10 +43,10 @@ func TestBodyEach(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, line := range lines {
-				if line.Fault != nil {
-					got += fmt.Sprintf("%d: %v; ", line.Number, line.Fault)
+				if line.Reason != "" {
+					got += fmt.Sprintf("%d: %v; ", line.Line, line.Reason)
 				} else {
-					got += fmt.Sprintf("%d: %d rows; ", line.Number, len(line.Events))
+					got += fmt.Sprintf("%d: %d rows; ", line.Line, len(line.Events))
 				}
 			}
 			if !strings.HasPrefix(got, c.want) {
@@ -64,12 +65,12 @@ func FuzzBody(f *testing.F) {
 			return
 		}
 		for _, line := range lines {
-			if (line.Fault == nil) != (len(line.Events) > 0) {
-				t.Errorf("line %d: %d rows, fault %v", line.Number, len(line.Events), line.Fault)
+			if (line.Reason == "") != (len(line.Events) > 0) {
+				t.Errorf("line %d: %d rows, fault %v", line.Line, len(line.Events), line.Reason)
 			}
 			for i := range line.Events {
 				if line.Events[i].WebsiteID != 1 {
-					t.Errorf("line %d: website %d", line.Number, line.Events[i].WebsiteID)
+					t.Errorf("line %d: website %d", line.Line, line.Events[i].WebsiteID)
 				}
 			}
 		}

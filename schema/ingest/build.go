@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -15,24 +16,36 @@ import (
 // maxText is the maximum size of every string of an event, in bytes.
 const maxText = 512
 
-// builder builds rows from the fields of an event and collects the errors.
-type builder struct {
-	in    *fields
-	times Times
-	faults.Collector
+// rules say which events are accepted.
+type rules struct {
+	times   Times
+	website int64                      // the only accepted one; 0: those that owns reports
+	owns    func(websiteID int64) bool // nil: all websites
 }
 
-// buildRows validates the fields of an event and appends one row per exposure. The
-// error names each invalid field, its value and what is allowed. fallbackID is
-// the id of an event without eventId.
-func buildRows(rows []schema.Event, in *fields, fallbackID string, times Times) ([]schema.Event, error) {
-	b := builder{in: in, times: times}
-	event := b.buildEvent(fallbackID)
-	built := b.appendRows(rows, &event)
-	if len(b.List) > 0 {
+// validate checks the fields of an event and appends one row per exposure. The error names
+// each invalid field, its value and what is allowed. fallbackID is the id of an event without
+// eventId; if it is empty, eventId is required.
+func (r *rules) validate(rows []schema.Event, event *fields, fallbackID string) ([]schema.Event, error) {
+	b := builder{given: event, times: r.times}
+	row := b.buildEvent(fallbackID)
+	built := b.appendRows(rows, &row)
+	switch id := row.WebsiteID; {
+	case len(b.List) > 0:
 		return rows, errors.New(b.List.Join("; "))
+	case r.website != 0 && id != r.website:
+		return rows, fmt.Errorf("unknown_website: websiteId %d is not the website of the token", id)
+	case r.owns != nil && !r.owns(id):
+		return rows, fmt.Errorf("unknown_website: websiteId %d is not in the catalogue: apply a catalogue with it first", id)
 	}
 	return built, nil
+}
+
+// builder builds rows from the fields of an event and collects the errors.
+type builder struct {
+	given *fields
+	times Times
+	faults.Collector
 }
 
 func (b *builder) addFault(name, value, detail string) {
@@ -48,17 +61,18 @@ func clipText(text string) string { return faults.Clip(text, 64) }
 
 func (b *builder) buildEvent(fallbackID string) schema.Event {
 	id := b.textField(fieldEventID)
-	if id == "" {
-		id = fallbackID
+	if id == "" && fallbackID == "" {
+		b.addFault("eventId", "",
+			"must be an id that is the same in every retry, unless the request has the header Idempotency-Key")
 	}
 	visitor := b.textField(fieldVisitor)
 	if visitor == "" {
 		b.addFault("visitor", "", "must be the id of the visitor")
 	}
 	return schema.Event{
-		EventID:    schema.HashID(id),
+		EventID:    schema.HashID(cmp.Or(id, fallbackID)),
 		Time:       b.eventTime(),
-		WebsiteID:  b.parseID("websiteId", b.in.values[fieldWebsiteID], 1),
+		WebsiteID:  b.parseID("websiteId", b.given.values[fieldWebsiteID], 1),
 		VisitorID:  schema.HashID(visitor),
 		Kind:       b.eventKind(),
 		GoalID:     b.goalID(),
@@ -70,7 +84,7 @@ func (b *builder) buildEvent(fallbackID string) schema.Event {
 }
 
 func (b *builder) textField(f field) string {
-	value := b.in.values[f]
+	value := b.given.values[f]
 	if len(value) > maxText {
 		b.addFault(fieldNames[f], value, fmt.Sprintf("must have at most %d bytes, has %d", maxText, len(value)))
 	}
@@ -92,7 +106,7 @@ func (b *builder) parseID(name, value string, least int64) int64 {
 }
 
 func (b *builder) eventTime() time.Time {
-	value := b.in.values[fieldTime]
+	value := b.given.values[fieldTime]
 	t, err := parseTime(value)
 	if err != nil {
 		b.addFault("time", value, err.Error())
@@ -120,7 +134,7 @@ func parseTime(value string) (time.Time, error) {
 }
 
 func (b *builder) eventKind() schema.Kind {
-	kind := schema.Kind(b.in.values[fieldEvent])
+	kind := schema.Kind(b.given.values[fieldEvent])
 	switch kind {
 	case schema.KindView, schema.KindClick, schema.KindSubmit, schema.KindCompletion,
 		schema.KindConversion, schema.KindContact, schema.KindGoal:
@@ -131,8 +145,8 @@ func (b *builder) eventKind() schema.Kind {
 }
 
 func (b *builder) goalID() int64 {
-	value := b.in.values[fieldGoalID]
-	if b.in.values[fieldEvent] == string(schema.KindGoal) {
+	value := b.given.values[fieldGoalID]
+	if b.given.values[fieldEvent] == string(schema.KindGoal) {
 		return b.parseID("goalId", value, 1)
 	}
 	if value != "" {
@@ -142,7 +156,7 @@ func (b *builder) goalID() int64 {
 }
 
 func (b *builder) moneyField(f field) int64 {
-	value := b.in.values[f]
+	value := b.given.values[f]
 	if value == "" {
 		return 0
 	}
@@ -170,10 +184,10 @@ func (b *builder) eventAttributes() schema.Attributes {
 		UTMContent:     b.textField(fieldUTMContent),
 		UTMTerm:        b.textField(fieldUTMTerm),
 		FirstVisitPage: b.textField(fieldFirstVisitPage),
-		VisitorType:    b.in.values[fieldVisitorType],
+		VisitorType:    b.given.values[fieldVisitorType],
 	}
 	if c := a.Country; c != "" && (len(c) != 2 || c[0] < 'A' || c[0] > 'Z' || c[1] < 'A' || c[1] > 'Z') {
-		b.addFault("country", b.in.values[fieldCountry], "must be two letters, as in ISO 3166")
+		b.addFault("country", b.given.values[fieldCountry], "must be two letters, as in ISO 3166")
 	}
 	if a.VisitorType != "" && a.VisitorType != "new" && a.VisitorType != "returning" {
 		b.addFault("visitorType", a.VisitorType, "must be new or returning")
@@ -184,13 +198,13 @@ func (b *builder) eventAttributes() schema.Attributes {
 // appendRows appends the event once per exposure, or once if it is an unattributed
 // goal.
 func (b *builder) appendRows(rows []schema.Event, event *schema.Event) []schema.Event {
-	v := &b.in.values
+	v := &b.given.values
 	single := exposure{v[fieldCampaignID], v[fieldWidgetID], v[fieldExperimentID], v[fieldVariationID]}
 	switch {
-	case b.in.exposures != nil && single != exposure{}:
-		b.addFault(exposuresName, fmt.Sprintf("%d elements", len(b.in.exposures)), "must not be combined with campaignId, widgetId, experimentId or variationId")
+	case b.given.exposures != nil && single != exposure{}:
+		b.addFault(exposuresName, fmt.Sprintf("%d elements", len(b.given.exposures)), "must not be combined with campaignId, widgetId, experimentId or variationId")
 		return rows
-	case b.in.exposures != nil:
+	case b.given.exposures != nil:
 		return b.addExposures(rows, event)
 	case single != exposure{}:
 		rows = append(rows, *event)
@@ -205,8 +219,8 @@ func (b *builder) appendRows(rows []schema.Event, event *schema.Event) []schema.
 }
 
 func (b *builder) addExposures(rows []schema.Event, event *schema.Event) []schema.Event {
-	seen := make(map[schema.Subject]bool, len(b.in.exposures))
-	for i, e := range b.in.exposures {
+	seen := make(map[schema.Subject]bool, len(b.given.exposures))
+	for i, e := range b.given.exposures {
 		prefix := fmt.Sprintf("exposures[%d].", i)
 		rows = append(rows, *event)
 		row := &rows[len(rows)-1]

@@ -40,7 +40,7 @@ func event(changes ...string) *fields {
 }
 
 func TestBuild(t *testing.T) {
-	rows, err := buildRows(nil, event("time=2026-05-01t12:00:00.123z", "device=Mobile", "country=fr", "city= Lyon", "event=goal", "goalId=3", "value=19.9", "profit=-0.0001"), "unused", Times{})
+	rows, err := (&rules{}).validate(nil, event("time=2026-05-01t12:00:00.123z", "device=Mobile", "country=fr", "city= Lyon", "event=goal", "goalId=3", "value=19.9", "profit=-0.0001"), "unused")
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("build = %v, %v", rows, err)
 	}
@@ -88,11 +88,11 @@ func TestBuildErrors(t *testing.T) {
 		{"variationId=", "variationId: missing"},
 		{"variationId=-1", "must be an integer from 0"},
 	} {
-		if _, err := buildRows(nil, event(test.change), "id", Times{}); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := (&rules{}).validate(nil, event(test.change), "id"); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%.40s: error = %v, want %q", test.change, err, test.want)
 		}
 	}
-	_, err := buildRows(nil, event("visitor=", "time=x", "event=x", "country=x"), "id", Times{})
+	_, err := (&rules{}).validate(nil, event("visitor=", "time=x", "event=x", "country=x"), "id")
 	if n := strings.Count(fmt.Sprint(err), ";"); n != 3 {
 		t.Errorf("an event with four errors gives %v", err)
 	}
@@ -101,16 +101,16 @@ func TestBuildErrors(t *testing.T) {
 func TestBuildExposures(t *testing.T) {
 	f := event("campaignId=", "variationId=")
 	f.exposures = []exposure{{campaignID: "12", variationID: "1"}, {widgetID: "7", experimentID: "2", variationID: "0"}}
-	rows, err := buildRows(nil, f, "id", Times{})
+	rows, err := (&rules{}).validate(nil, f, "id")
 	if err != nil || len(rows) != 2 || rows[1].Subject != schema.SubjectWidget || rows[1].ExperimentID != 2 || rows[0].EventID != rows[1].EventID {
 		t.Errorf("build = %+v, %v", rows, err)
 	}
 	f.exposures[1] = f.exposures[0]
-	if _, err := buildRows(nil, f, "id", Times{}); err == nil || !strings.Contains(err.Error(), "two exposures of this subject") {
+	if _, err := (&rules{}).validate(nil, f, "id"); err == nil || !strings.Contains(err.Error(), "two exposures of this subject") {
 		t.Errorf("the same exposure twice gives %v", err)
 	}
 	f.values[fieldCampaignID] = "12"
-	if _, err := buildRows(nil, f, "id", Times{}); err == nil || !strings.Contains(err.Error(), "must not be combined") {
+	if _, err := (&rules{}).validate(nil, f, "id"); err == nil || !strings.Contains(err.Error(), "must not be combined") {
 		t.Errorf("exposures and campaignId give %v", err)
 	}
 }

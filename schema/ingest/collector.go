@@ -30,13 +30,13 @@ type Collector struct {
 	writer     *Writer
 	maxWaiting int64 // events that may wait
 	capacity   *semaphore.Weighted
-	queue      chan *delivery
+	queue      chan *writeRequest
 	ended      chan struct{}
 	grouped    bool // the previous group had several senders
 }
 
-// delivery is the pending request of one sender.
-type delivery struct {
+// writeRequest has the events of one sender, who waits until they are stored.
+type writeRequest struct {
 	ctx    context.Context // ends when the sender disconnects
 	events []schema.Event
 	weight int64
@@ -48,7 +48,7 @@ type delivery struct {
 // then writes those that it has accepted. maxWaiting is the maximum number of events
 // that wait to be written.
 func NewCollector(ctx context.Context, w *Writer, maxWaiting int64) *Collector {
-	c := &Collector{writer: w, maxWaiting: maxWaiting, capacity: semaphore.NewWeighted(maxWaiting), queue: make(chan *delivery), ended: make(chan struct{})}
+	c := &Collector{writer: w, maxWaiting: maxWaiting, capacity: semaphore.NewWeighted(maxWaiting), queue: make(chan *writeRequest), ended: make(chan struct{})}
 	go c.writeGroups(ctx)
 	return c
 }
@@ -60,9 +60,9 @@ func (c *Collector) WriteEvents(ctx context.Context, events []schema.Event) erro
 	if !c.capacity.TryAcquire(weight) {
 		return ErrFull
 	}
-	d := &delivery{ctx: ctx, events: events, weight: weight, done: make(chan struct{})}
+	r := &writeRequest{ctx: ctx, events: events, weight: weight, done: make(chan struct{})}
 	select {
-	case c.queue <- d:
+	case c.queue <- r:
 	case <-c.ended:
 		c.capacity.Release(weight)
 		return ErrFull
@@ -71,8 +71,8 @@ func (c *Collector) WriteEvents(ctx context.Context, events []schema.Event) erro
 		return context.Cause(ctx)
 	}
 	select {
-	case <-d.done:
-		return d.err
+	case <-r.done:
+		return r.err
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -91,15 +91,15 @@ func (c *Collector) writeGroups(ctx context.Context) {
 	}
 }
 
-// gatherGroup returns a group of the first delivery and the waiting ones. If the
-// previous group had several senders, gatherGroup also waits for more deliveries.
-func (c *Collector) gatherGroup(first *delivery) []*delivery {
-	group, size := []*delivery{first}, len(first.events)
+// gatherGroup returns a group of the first request and the waiting ones. If the
+// previous group had several senders, gatherGroup also waits for more requests.
+func (c *Collector) gatherGroup(first *writeRequest) []*writeRequest {
+	group, size := []*writeRequest{first}, len(first.events)
 	var ended <-chan time.Time
 	for size < groupSize {
 		select {
-		case d := <-c.queue:
-			group, size = append(group, d), size+len(d.events)
+		case r := <-c.queue:
+			group, size = append(group, r), size+len(r.events)
 			continue
 		default:
 		}
@@ -110,8 +110,8 @@ func (c *Collector) gatherGroup(first *delivery) []*delivery {
 			ended = time.After(groupWait)
 		}
 		select {
-		case d := <-c.queue:
-			group, size = append(group, d), size+len(d.events)
+		case r := <-c.queue:
+			group, size = append(group, r), size+len(r.events)
 			continue
 		case <-ended:
 		}
@@ -122,18 +122,18 @@ func (c *Collector) gatherGroup(first *delivery) []*delivery {
 }
 
 // dropAbandoned reports whether the sender has disconnected. If so, it completes the
-// delivery without writing its events.
-func (c *Collector) dropAbandoned(d *delivery) bool {
-	if d.ctx.Err() == nil {
+// request without writing its events.
+func (c *Collector) dropAbandoned(r *writeRequest) bool {
+	if r.ctx.Err() == nil {
 		return false
 	}
-	d.err = context.Cause(d.ctx)
-	c.capacity.Release(d.weight)
-	close(d.done)
+	r.err = context.Cause(r.ctx)
+	c.capacity.Release(r.weight)
+	close(r.done)
 	return true
 }
 
-func (c *Collector) writeGroup(ctx context.Context, group []*delivery) {
+func (c *Collector) writeGroup(ctx context.Context, group []*writeRequest) {
 	group = slices.DeleteFunc(group, c.dropAbandoned)
 	if len(group) == 0 {
 		return
@@ -141,14 +141,14 @@ func (c *Collector) writeGroup(ctx context.Context, group []*delivery) {
 	events := group[0].events
 	if len(group) > 1 {
 		events = nil
-		for _, d := range group {
-			events = append(events, d.events...)
+		for _, r := range group {
+			events = append(events, r.events...)
 		}
 	}
 	err := c.writer.WriteEvents(ctx, events)
-	for _, d := range group {
-		d.err = err
-		c.capacity.Release(d.weight)
-		close(d.done)
+	for _, r := range group {
+		r.err = err
+		c.capacity.Release(r.weight)
+		close(r.done)
 	}
 }

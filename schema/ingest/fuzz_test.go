@@ -72,7 +72,7 @@ func survives(t *testing.T, v verdict) {
 		return
 	}
 	for i := range v.events {
-		rows, err := buildRows(nil, &v.events[i], "fallback", Times{})
+		rows, err := (&rules{}).validate(nil, &v.events[i], "fallback")
 		if err != nil {
 			continue
 		}
@@ -81,7 +81,7 @@ func survives(t *testing.T, v verdict) {
 		if err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
-		if same, err := buildRows(nil, &again, "fallback", Times{}); err != nil || !slices.Equal(same, rows) {
+		if same, err := (&rules{}).validate(nil, &again, "fallback"); err != nil || !slices.Equal(same, rows) {
 			t.Fatalf("%s: %+v, %v; was %+v", line, same, err, rows)
 		}
 	}
@@ -205,7 +205,7 @@ func FuzzMapping(f *testing.F) {
 					t.Errorf("line %d has %d events of %d", line.number, len(events), len(m.Events))
 				}
 				for i := range events {
-					_, fault := buildRows(nil, &events[i], "fallback", Times{})
+					_, fault := (&rules{}).validate(nil, &events[i], "fallback")
 					if fault == nil && !utf8.ValidString(events[i].values[fieldVisitor]) {
 						t.Errorf("the visitor %q is accepted", events[i].values[fieldVisitor])
 					}

@@ -74,12 +74,11 @@ func ImportFile(ctx context.Context, w *Writer, path string, o Options) (Report,
 		return Report{}, err
 	}
 	defer func() { _ = file.Close() }()
-	i := importer{options: o, name: filepath.Base(path), first: true}
+	i := importer{options: o, rules: rules{times: o.Times, owns: o.Owns}, name: filepath.Base(path), first: true}
 	if !o.DryRun {
 		i.journal = o.Journal
 	}
 	err = i.importFile(ctx, w, path, file)
-	i.flushJournal(context.WithoutCancel(ctx))
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("the file is truncated: %w", err)
 	}
@@ -169,6 +168,7 @@ func (o *Options) LookupFiles() []string {
 
 type importer struct {
 	options Options
+	rules   rules
 	name    string   // file name
 	journal *Journal // nil: nothing is kept
 	read    *contextReader
@@ -183,16 +183,9 @@ type importer struct {
 type batch struct {
 	events   []schema.Event
 	lines    int64
-	rejected []rejected
+	rejected []Reject
 	bytes    int64 // bytes of the file up to the last line
 	err      error // why no further lines can be read; io.EOF at the end of the file
-}
-
-type rejected struct {
-	line    int64
-	reason  string
-	text    string // the beginning of the line; only set for the first rejected lines
-	website int64
 }
 
 func (b *batch) isFull() bool { return len(b.events)+len(b.rejected) >= batchSize }
@@ -279,7 +272,7 @@ func (i *importer) writeBatch(ctx context.Context, w *Writer, b batch) error {
 			return err
 		}
 	}
-	i.reportRejected(ctx, b.rejected)
+	i.reportRejected(context.WithoutCancel(ctx), b.rejected)
 	if i.tooMany(b) {
 		return fmt.Errorf("%w: %d lines", ErrTooManyRejected, i.report.Rejected+int64(len(b.rejected)))
 	}
@@ -304,25 +297,18 @@ func (i *importer) writeBatch(ctx context.Context, w *Writer, b batch) error {
 	return b.err
 }
 
-// reportRejected reports and stores rejected lines.
-func (i *importer) reportRejected(ctx context.Context, lines []rejected) {
-	for _, r := range lines {
-		if i.options.Reject != nil {
-			i.options.Reject(r.line, r.reason)
-		}
-		if i.journal != nil {
-			i.journal.BufferRejects(Reject{WebsiteID: r.website, Channel: ChannelImport, File: i.name, Line: r.line, Reason: r.reason, Text: r.text})
+// reportRejected reports and stores rejected lines. It returns no error of the journal,
+// because Options.Reject has received the lines.
+func (i *importer) reportRejected(ctx context.Context, lines []Reject) {
+	if i.options.Reject != nil {
+		for _, r := range lines {
+			i.options.Reject(r.Line, r.Reason)
 		}
 	}
-	i.flushJournal(ctx)
-}
-
-// flushJournal writes the journal, if there is one. It returns no error, because
-// Reject has already received the rejected lines.
-func (i *importer) flushJournal(ctx context.Context) {
 	if i.journal == nil {
 		return
 	}
+	i.journal.BufferRejects(lines...)
 	if err := i.journal.FlushRejects(ctx); err != nil {
 		slog.WarnContext(ctx, "write journal of events failed", "err", err)
 	}
@@ -346,32 +332,32 @@ func (i *importer) parseBatch(parse parse, read int64, err error) batch {
 	parse(func(line origin, events []fields, err error) {
 		b.lines++
 		before := len(b.events)
-		for at := range events {
+		for n := range events {
 			if err == nil {
-				err = i.appendEvent(&b, line.number, at, &events[at])
+				err = i.appendEvent(&b, line.number, n, &events[n])
 			}
 		}
 		if err != nil {
 			b.events = b.events[:before]
-			b.rejectLine(line, events, err)
+			i.rejectLine(&b, line, events, err)
 		}
 	})
 	return b
 }
 
-func (b *batch) rejectLine(line origin, events []fields, err error) {
-	r := rejected{line: line.number, reason: err.Error()}
+func (i *importer) rejectLine(b *batch, line origin, events []fields, err error) {
+	r := Reject{Channel: ChannelImport, File: i.name, Line: line.number, Reason: err.Error()}
 	if len(b.rejected) < maxRejects {
-		r.text = line.rejectText()
+		r.Text = line.rejectText()
 	}
 	if len(events) > 0 {
-		r.website, _ = strconv.ParseInt(events[0].values[fieldWebsiteID], 10, 64) // 0 if missing or invalid
+		r.WebsiteID, _ = strconv.ParseInt(events[0].values[fieldWebsiteID], 10, 64) // 0 if missing or invalid
 	}
 	b.rejected = append(b.rejected, r)
 }
 
-// appendEvent validates an event of a line and appends its rows.
-func (i *importer) appendEvent(b *batch, line int64, at int, event *fields) error {
+// appendEvent validates the event of a line with the index n, and appends its rows.
+func (i *importer) appendEvent(b *batch, line int64, n int, event *fields) (err error) {
 	fallback := ""
 	if event.values[fieldEventID] == "" {
 		digest, err := i.digest()
@@ -379,16 +365,8 @@ func (i *importer) appendEvent(b *batch, line int64, at int, event *fields) erro
 			b.err = err
 			return err
 		}
-		fallback = fmt.Sprintf("%x:%d:%d", digest, line, at)
+		fallback = fmt.Sprintf("%x:%d:%d", digest, line, n)
 	}
-	before := len(b.events)
-	rows, err := buildRows(b.events, event, fallback, i.options.Times)
-	if err != nil {
-		return err
-	}
-	if owns := i.options.Owns; owns != nil && !owns(rows[before].WebsiteID) {
-		return fmt.Errorf("unknown_website: websiteId %d is not in the catalogue: apply a catalogue with it first", rows[before].WebsiteID)
-	}
-	b.events = rows
-	return nil
+	b.events, err = i.rules.validate(b.events, event, fallback)
+	return err
 }

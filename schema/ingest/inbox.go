@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,15 +37,9 @@ type Inbox struct {
 	Owns func(ctx context.Context) (func(websiteID int64) bool, error)
 	// Reject, if not nil, is called for every rejected row. After a crash, it may be
 	// called for the same row again.
-	Reject func(InboxReject)
+	Reject func(...Reject)
 	// Moved, if not nil, is called after each page of rows.
 	Moved func(Moved)
-}
-
-// InboxReject is a rejected row of events_inbox.
-type InboxReject struct {
-	RowID, WebsiteID, EventID string // unchanged values of the row
-	Reason                    string
 }
 
 // Moved counts the rows of events_inbox by outcome.
@@ -84,7 +79,7 @@ func (i *Inbox) MoveRows(ctx context.Context) (Moved, error) {
 	if err != nil || len(parts) == 0 {
 		return moved, err
 	}
-	owns := func(int64) bool { return true }
+	var owns func(websiteID int64) bool
 	if i.Owns != nil {
 		if owns, err = i.Owns(ctx); err != nil {
 			return moved, err
@@ -180,17 +175,19 @@ func (i *Inbox) movePausedPage(ctx context.Context, parts []string, from, until 
 	var moved Moved
 	var events []schema.Event
 	var reason string
+	accepted := rules{times: i.Times, owns: owns}
 	err := i.readRows(ctx, parts, from, until, func(id string, row *fields) {
-		event, err := i.buildEvent(id, row, owns)
-		if err == nil {
-			events = append(events, event)
+		var err error
+		if events, err = accepted.validate(events, row, "inbox:"+id); err == nil {
 			return
 		}
 		if moved.Rejected++; reason == "" {
 			reason = err.Error()
 		}
 		if i.Reject != nil {
-			i.Reject(InboxReject{id, row.values[fieldWebsiteID], row.values[fieldEventID], err.Error()})
+			r := Reject{Channel: ChannelInbox, Reason: err.Error(), Text: "event_id=" + row.values[fieldEventID] + " row_id=" + id}
+			r.WebsiteID, _ = strconv.ParseInt(row.values[fieldWebsiteID], 10, 64) // 0: the row has no valid website id
+			i.Reject(r)
 		}
 	})
 	if err != nil {
@@ -206,18 +203,6 @@ func (i *Inbox) movePausedPage(ctx context.Context, parts []string, from, until 
 		slog.WarnContext(ctx, "rows of events_inbox rejected", "rejected", moved.Rejected, "rows", moved.Rejected+int64(len(events)), "firstReason", reason)
 	}
 	return moved, nil
-}
-
-// buildEvent validates a row of the inbox and returns a row of the events table.
-func (i *Inbox) buildEvent(id string, row *fields, owns func(int64) bool) (schema.Event, error) {
-	rows, err := buildRows(nil, row, "inbox:"+id, i.Times)
-	if err != nil {
-		return schema.Event{}, err
-	}
-	if !owns(rows[0].WebsiteID) {
-		return schema.Event{}, fmt.Errorf("unknown_website: websiteId %d is not in the catalogue: apply a catalogue with it first", rows[0].WebsiteID)
-	}
-	return rows[0], nil
 }
 
 func (i *Inbox) readRows(ctx context.Context, parts []string, from, until uint64, take func(id string, row *fields)) error {

@@ -85,7 +85,12 @@ func TestInboxRejectsInvalidRows(t *testing.T) {
 	inbox := ingest.NewInbox(conn, ingest.NewWriter(conn, nil))
 	inbox.Times = ingest.Times{Now: func() time.Time { return time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC) }}
 	inbox.Owns = func(context.Context) (func(int64) bool, error) { return func(id int64) bool { return id == 1 }, nil }
-	inbox.Reject = func(r ingest.InboxReject) { reasons[r.EventID] = r.WebsiteID + " " + r.Reason }
+	inbox.Reject = func(rejects ...ingest.Reject) {
+		for _, r := range rejects {
+			id, _, _ := strings.Cut(strings.TrimPrefix(r.Text, "event_id="), " row_id=")
+			reasons[id] = fmt.Sprint(r.WebsiteID, " ", r.Reason)
+		}
+	}
 	var moved ingest.Moved
 	inbox.Moved = func(m ingest.Moved) { moved = m }
 	want := ingest.Moved{Accepted: 1, Rejected: 5}

@@ -202,11 +202,11 @@ func TestMalformedBodies(t *testing.T) {
 			}
 			good, got := 0, []string{""}
 			for _, line := range lines {
-				if line.Fault == nil {
+				if line.Reason == "" {
 					good++
 					continue
 				}
-				got = append(got, fmt.Sprintf("%d: %v", line.Number, line.Fault))
+				got = append(got, fmt.Sprintf("%d: %v", line.Line, line.Reason))
 			}
 			got[0] = fmt.Sprintf("%d stored", good)
 			judge(t, got, c.verdict)

@@ -24,7 +24,7 @@ func TestFloatNoiseIsRounded(t *testing.T) {
 		}
 	}
 	lines, err := readBody(ingest.Body{WebsiteID: 1}, `{"eventId":"body","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v","event":"goal","goalId":3,"value":18.990000000000002,"profit":-0.00005,"extraValue":0.30000000000000004}`)
-	if err != nil || lines[0].Fault != nil {
+	if err != nil || lines[0].Reason != "" {
 		t.Fatal(err, lines)
 	}
 	if err := w.WriteEvents(t.Context(), lines[0].Events); err != nil {

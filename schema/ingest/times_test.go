@@ -28,7 +28,7 @@ func TestTimesOfEvents(t *testing.T) {
 		{"out of all bounds", Times{MaxAge: day, MaxSkew: 100 * 365 * day, Now: clock}, "2200-01-01T00:00:00Z", "must be in a year from 1970 to 2199"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := buildRows(nil, event("time="+c.event), "id", c.times)
+			_, err := (&rules{times: c.times}).validate(nil, event("time="+c.event), "id")
 			switch {
 			case c.want == "" && err != nil:
 				t.Errorf("rejected: %v", err)

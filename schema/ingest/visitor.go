@@ -27,7 +27,7 @@ const MaxOfVisitor = 10_000
 // OfVisitor holds everything that arrived about a visitor.
 type OfVisitor struct {
 	Events  []Accepted // in the order of their arrival, with copies; only some fields are set
-	Rejects []Reject   // rejected lines of the last week with the visitor's id; not all of a large delivery
+	Rejects []Reject   // rejected lines of the last week with the visitor's id; not all of a large body
 	Limited bool       // there are more than MaxOfVisitor events or rejected lines
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
-	"strconv"
 	"sync"
 	"time"
 
@@ -65,11 +64,7 @@ func (s *Store) FollowChanges(ctx context.Context) {
 // restored from a server's backup.
 func (s *Store) followInbox(ctx context.Context, moved func(ingest.Moved)) {
 	inbox := ingest.NewInbox(s.Conn, s.Writer)
-	inbox.Times, inbox.Moved = s.Times, moved
-	inbox.Reject = func(r ingest.InboxReject) {
-		website, _ := strconv.ParseInt(r.WebsiteID, 10, 64) // 0: the row has no valid website id
-		s.Journal.BufferRejects(ingest.Reject{WebsiteID: website, Channel: ingest.ChannelInbox, Reason: r.Reason, Text: "event_id=" + r.EventID + " row_id=" + r.RowID})
-	}
+	inbox.Times, inbox.Moved, inbox.Reject = s.Times, moved, s.Journal.BufferRejects
 	inbox.Owns = func(ctx context.Context) (func(int64) bool, error) {
 		err := s.Catalogue.RefreshSnapshot(ctx) // a website may have been declared just before its events
 		return s.HasWebsite, err

@@ -2,61 +2,87 @@ package ingest
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"lifthouse/schema/faults"
+
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 )
 
-type csvLines struct {
-	records *csv.Reader
+// csvTable is a CSV file, of which the header was read.
+type csvTable struct {
+	*csv.Reader
+	header  []string
 	bounded *boundedReader
-	mapper  *mapper
-	places  []place // columns of the file for the mapper's columns
-	header  int     // number of columns
-	decoded bool    // the file has another encoding than UTF-8
-	pad     bool    // rows may lack cells at their end
-	record  int64
-	ended   int // the line on which the last record ended
+	decoded bool // the file has another encoding than UTF-8
 }
 
-func newCSVLines(r *bufio.Reader, m *Mapping, compiled *mapper) (*csvLines, error) {
-	if m == nil {
-		m = &Mapping{}
-	}
-	plain := r
-	r, err := decodeText(plain, m.Encoding)
+// openTable reads the header. An empty separator is detected in the first line.
+func openTable(r *bufio.Reader, encoding, separator string) (*csvTable, error) {
+	text, err := decodeText(r, encoding)
 	if err != nil {
 		return nil, err
 	}
-	separator, _ := utf8.DecodeRuneInString(m.Separator)
-	if m.Separator == "" {
-		if separator, err = separatorOf(r); err != nil {
+	comma, _ := utf8.DecodeRuneInString(separator)
+	if separator == "" {
+		if comma, err = separatorOf(text); err != nil {
 			return nil, err
 		}
 	}
-	bounded := &boundedReader{r: r, left: maxLine}
-	records := csv.NewReader(bounded)
-	records.ReuseRecord, records.Comma, records.FieldsPerRecord = true, separator, -1
-	header, err := records.Read()
+	t := &csvTable{bounded: &boundedReader{r: text}, decoded: text != r}
+	t.Reader = csv.NewReader(t.bounded)
+	t.Comma, t.FieldsPerRecord = comma, -1
+	t.header, err = t.readCells()
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("the file is empty: must have a header with the names of the columns")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read header: %w", err)
 	}
+	return t, nil
+}
+
+// readCells reads the next record.
+func (t *csvTable) readCells() ([]string, error) {
+	t.bounded.left = maxLine
+	return t.Read()
+}
+
+type csvLines struct {
+	*csvTable
+	mapper *mapper
+	places []place // columns of the file for the mapper's columns
+	pad    bool    // rows may lack cells at their end
+	record int64
+	ended  int // the line on which the last record ended
+}
+
+func newCSVLines(r *bufio.Reader, m *Mapping, compiled *mapper) (*csvLines, error) {
+	if m == nil {
+		m = &Mapping{}
+	}
+	table, err := openTable(r, m.Encoding, m.Separator)
+	if err != nil {
+		return nil, err
+	}
 	if compiled == nil {
-		if compiled, err = headerMapper(header); err != nil {
+		if compiled, err = headerMapper(table.header); err != nil {
 			return nil, err
 		}
 	}
-	l := &csvLines{records: records, bounded: bounded, mapper: compiled, header: len(header), decoded: r != plain, pad: m.ShortRows, ended: 1}
-	if l.places, err = columnPlaces(compiled, header); err != nil {
-		return nil, errors.Join(err, encodingFault("header", strings.Join(header, string(separator)), r != plain))
+	table.ReuseRecord = true
+	l := &csvLines{csvTable: table, mapper: compiled, pad: m.ShortRows, ended: 1}
+	if l.places, err = columnPlaces(compiled, l.header); err != nil {
+		return nil, errors.Join(err, encodingFault("header", strings.Join(l.header, string(l.Comma)), l.decoded))
 	}
 	return l, nil
 }
@@ -80,7 +106,7 @@ func headerMapper(header []string) (*mapper, error) {
 func (l *csvLines) readPart() (parse, error) {
 	rows := newRows(l.mapper, l.places)
 	rows.text, rows.converted = true, l.decoded
-	for begun := l.records.InputOffset(); rows.rowCount() < partRows && l.records.InputOffset()-begun < partSize; {
+	for begun := l.InputOffset(); rows.rowCount() < partRows && l.InputOffset()-begun < partSize; {
 		if err := l.readRecord(rows); err != nil {
 			return rows.parseRows, err
 		}
@@ -90,14 +116,13 @@ func (l *csvLines) readPart() (parse, error) {
 
 // readRecord reads one record. It returns io.EOF after the last record.
 func (l *csvLines) readRecord(rows *rows) error {
-	l.bounded.left = maxLine
-	record, err := l.records.Read()
+	record, err := l.readCells()
 	if errors.Is(err, io.EOF) {
 		return err
 	}
 	l.record++
 	if err == nil {
-		l.ended, _ = l.records.FieldPos(len(record) - 1)
+		l.ended, _ = l.FieldPos(len(record) - 1)
 		l.ended += strings.Count(record[len(record)-1], "\n")
 		record, err = l.fitRecord(record)
 	}
@@ -119,7 +144,7 @@ func (l *csvLines) readRecord(rows *rows) error {
 	if err != nil {
 		return err
 	}
-	line, _ := l.records.FieldPos(0)
+	line, _ := l.FieldPos(0)
 	cells := rows.addRow(int64(line), l.record)
 	for i, place := range l.places {
 		cells[i] = record[place.column]
@@ -130,18 +155,18 @@ func (l *csvLines) readRecord(rows *rows) error {
 // fitRecord returns a record with as many cells as the header. It returns an error if extra
 // cells have values, or if cells are missing and the mapping does not allow short rows.
 func (l *csvLines) fitRecord(record []string) ([]string, error) {
-	n := len(record)
-	if n == l.header || n > l.header && strings.Join(record[l.header:], "") == "" {
+	n, columns := len(record), len(l.header)
+	if n == columns || n > columns && strings.Join(record[columns:], "") == "" {
 		return record, nil
 	}
-	reason := fmt.Errorf("%w: %d, the header has %d", csv.ErrFieldCount, n, l.header)
-	if n < l.header && l.pad {
-		return append(record, make([]string, l.header-n)...), nil
+	reason := fmt.Errorf("%w: %d, the header has %d", csv.ErrFieldCount, n, columns)
+	if n < columns && l.pad {
+		return append(record, make([]string, columns-n)...), nil
 	}
-	if n < l.header {
+	if n < columns {
 		reason = fmt.Errorf("%w: if empty cells at the end are left out, set shortRows: true in the mapping", reason)
 	}
-	line, _ := l.records.FieldPos(0)
+	line, _ := l.FieldPos(0)
 	return record, &csv.ParseError{StartLine: line, Line: line, Column: 1, Err: reason}
 }
 
@@ -176,4 +201,135 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	b.left -= n
 	return n, err
+}
+
+// separators are the separators that are detected. A file with one column gets the
+// first one.
+var separators = []byte{',', ';', '\t', '|'}
+
+// maxHeader is the maximum number of bytes that are read to find the end of the first
+// line.
+const maxHeader = 64 << 10
+
+// separatorOf returns the separator that occurs most often in the first line, outside
+// quotes.
+func separatorOf(r *bufio.Reader) (rune, error) {
+	header, err := firstLine(r)
+	if err != nil {
+		return 0, err
+	}
+	counts, quoted := map[byte]int{}, false
+	for _, c := range header {
+		if c == '"' {
+			quoted = !quoted
+		}
+		if !quoted {
+			counts[c]++
+		}
+	}
+	found := separators[0]
+	for _, c := range separators {
+		if counts[c] > counts[found] {
+			found = c
+		}
+	}
+	return rune(found), nil
+}
+
+// firstLine returns the first line, or its first maxHeader bytes, without consuming it. It
+// waits for no more input than the line needs.
+func firstLine(r *bufio.Reader) ([]byte, error) {
+	for n := 1; ; n = min(r.Buffered()+1, maxHeader) {
+		_, err := r.Peek(n)
+		text, _ := r.Peek(min(r.Buffered(), maxHeader))
+		if line, _, found := bytes.Cut(text, []byte("\n")); found {
+			return line, nil
+		}
+		if errors.Is(err, io.EOF) || len(text) == maxHeader {
+			return text, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// isEncoding reports whether the name is empty or that of an encoding of the WHATWG encoding standard, such as latin1,
+// windows-1252 or utf-16le.
+func isEncoding(name string) bool {
+	_, err := htmlindex.Get(name)
+	return name == "" || err == nil
+}
+
+var utf16Marks = [][]byte{{0xff, 0xfe}, {0xfe, 0xff}}
+
+// decodeText converts a text to UTF-8. A text that begins with the byte order mark of UTF-16 is
+// UTF-16, whatever the given encoding.
+func decodeText(r *bufio.Reader, name string) (*bufio.Reader, error) {
+	start, err := r.Peek(len(utf16Marks[0]))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	for _, mark := range utf16Marks {
+		if bytes.Equal(start, mark) {
+			decoder := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder()
+			return bufio.NewReaderSize(transform.NewReader(r, decoder), maxLine), nil
+		}
+	}
+	if name == "" {
+		return r, nil
+	}
+	encoding, err := htmlindex.Get(name)
+	if err != nil {
+		return nil, err
+	}
+	if canonical, _ := htmlindex.Name(encoding); canonical == "utf-8" {
+		return r, nil // do not replace invalid bytes
+	}
+	return bufio.NewReaderSize(transform.NewReader(r, encoding.NewDecoder()), maxLine), nil
+}
+
+// The values of Mapping.Decimal.
+const (
+	decimalPoint = "."
+	decimalComma = ","
+)
+
+// withDecimalPoint returns a number that has a decimal comma with a decimal point.
+func withDecimalPoint(value string) (string, error) {
+	if strings.ContainsAny(value, ".' \u00a0\u202f") {
+		return "", fmt.Errorf("%q: must have no thousands separators and, because the mapping has decimal: \",\", no decimal point", clipText(value))
+	}
+	return strings.Replace(value, ",", ".", 1), nil
+}
+
+var (
+	commaNumber   = regexp.MustCompile(`^-?[0-9]*,[0-9]+$`)
+	groupedNumber = regexp.MustCompile(`^-?[1-9][0-9]{0,2}([.,'’ \x{a0}\x{202f}][0-9]{3})+([.,][0-9]+)?$`)
+)
+
+// numberHint returns a hint to append to the error about a value that is not a number.
+func numberHint(value string) string {
+	comma, grouped := commaNumber.MatchString(value), groupedNumber.MatchString(value)
+	switch {
+	case comma && grouped:
+		return `; if the comma is the decimal separator, set decimal: "," in the mapping; if it separates thousands, export the numbers without it`
+	case comma:
+		return `; for decimal commas, set decimal: "," in the mapping`
+	case grouped:
+		return "; export the numbers without thousands separators"
+	}
+	return ""
+}
+
+// encodingFault returns an error if a cell is not text in the encoding of the file. converted
+// is true if the file had another encoding than UTF-8.
+func encodingFault(column, cell string, converted bool) error {
+	switch {
+	case !utf8.ValidString(cell):
+		return fmt.Errorf("%s: %q: must be UTF-8: if the file has another encoding, name it in the mapping, for example encoding: windows-1252", column, clipText(strings.ToValidUTF8(cell, "�")))
+	case converted && strings.ContainsRune(cell, utf8.RuneError):
+		return fmt.Errorf("%s: %q: has characters that could not be decoded: check encoding in the mapping", column, clipText(cell))
+	}
+	return nil
 }

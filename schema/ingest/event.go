@@ -13,6 +13,76 @@ import (
 	"lifthouse/schema/faults"
 )
 
+// field is a field of an incoming event, except exposures.
+type field int
+
+const (
+	fieldEventID field = iota
+	fieldTime
+	fieldWebsiteID
+	fieldCampaignID
+	fieldWidgetID
+	fieldExperimentID
+	fieldVariationID
+	fieldVisitor
+	fieldEvent
+	fieldGoalID
+	fieldValue
+	fieldProfit
+	fieldExtraValue
+	fieldDevice
+	fieldBrowser
+	fieldOS
+	fieldCountry
+	fieldRegion
+	fieldCity
+	fieldChannel
+	fieldReferrer
+	fieldUTMSource
+	fieldUTMMedium
+	fieldUTMCampaign
+	fieldUTMContent
+	fieldUTMTerm
+	fieldFirstVisitPage
+	fieldVisitorType
+	fieldCount
+)
+
+var fieldNames = [fieldCount]string{
+	"eventId", "time", "websiteId", "campaignId", "widgetId", "experimentId", "variationId", "visitor", "event",
+	"goalId", "value", "profit", "extraValue", "device", "browser", "os", "country", "region", "city", "channel",
+	"referrer", "utmSource", "utmMedium", "utmCampaign", "utmContent", "utmTerm", "firstVisitPage", "visitorType",
+}
+
+// exposuresName is the name of the field that contains a list.
+const exposuresName = "exposures"
+
+var fieldsByName = func() map[string]field {
+	byName := make(map[string]field, fieldCount)
+	for f, name := range fieldNames {
+		byName[name] = field(f)
+	}
+	return byName
+}()
+
+func fieldByName(name string) (field, bool) {
+	f, known := fieldsByName[name]
+	return f, known
+}
+
+// fields are the values of an incoming event as text. An empty text means that
+// the field is not set.
+type fields struct {
+	values    [fieldCount]string
+	exposures []exposure // the list of exposures, or nil
+}
+
+// exposure is an exposure of an incoming event.
+type exposure struct{ campaignID, widgetID, experimentID, variationID string }
+
+// isAmount reports whether the field is an amount of money.
+func (f field) isAmount() bool { return f == fieldValue || f == fieldProfit || f == fieldExtraValue }
+
 // maxText is the maximum size of every string of an event, in bytes.
 const maxText = 512
 
@@ -254,4 +324,107 @@ func (b *builder) setExposure(prefix string, e exposure, event *schema.Event) {
 			event.ExperimentID = b.parseID(prefix+"experimentId", e.experimentID, 0)
 		}
 	}
+}
+
+// moneyDecimals is the number of decimals of a stored amount,
+// log10(schema.MoneyScale).
+const moneyDecimals = 4
+
+// parseMoney reads a decimal number ("12.5", "-3", "1.2e3", "18.990000000000002") and returns it in units of
+// 1/schema.MoneyScale, rounded half away from zero. It works on the decimal digits, so the result is exact. It returns
+// false if the text is not a decimal number or its absolute value exceeds schema.MaxMoney.
+func parseMoney(text string) (int64, bool) {
+	mantissa, exponentText, scientific := strings.Cut(strings.ToLower(text), "e")
+	exponent := 0
+	if scientific {
+		var ok bool
+		if exponent, ok = parseExponent(exponentText); !ok {
+			return 0, false
+		}
+	}
+	mantissa, negative := strings.CutPrefix(mantissa, "-")
+	whole, decimals, _ := strings.Cut(mantissa, ".")
+	if whole+decimals == "" || strings.Trim(whole+decimals, "0123456789") != "" {
+		return 0, false
+	}
+	digits := strings.TrimLeft(whole+decimals, "0")
+	if digits == "" {
+		return 0, true
+	}
+	// The amount is 0.digits times 10^kept, so the first kept digits are whole units.
+	kept := len(digits) - len(decimals) + exponent + moneyDecimals
+	switch {
+	case kept < 0:
+		return 0, true
+	case kept > maxMoneyDigits:
+		return 0, false
+	case kept > len(digits):
+		digits += strings.Repeat("0", kept-len(digits))
+	}
+	amount := int64(0)
+	for _, digit := range digits[:kept] {
+		amount = 10*amount + int64(digit-'0')
+	}
+	rest := digits[kept:]
+	const limit = schema.MaxMoney * schema.MoneyScale
+	if amount > limit || amount == limit && strings.Trim(rest, "0") != "" {
+		return 0, false
+	}
+	if rest != "" && rest[0] >= '5' {
+		amount++
+	}
+	if negative {
+		amount = -amount
+	}
+	return amount, true
+}
+
+// maxMoneyDigits is the number of digits of schema.MaxMoney in units of 1/schema.MoneyScale.
+const maxMoneyDigits = len("1000000000") + moneyDecimals
+
+// maxExponent exceeds the number of digits of any text that is read, so larger exponents have the same effect.
+const maxExponent = 1 << 40
+
+// parseExponent reads the exponent of a number in scientific notation and limits its absolute value to maxExponent.
+func parseExponent(text string) (int, bool) {
+	exponent, err := strconv.Atoi(text)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, false
+	}
+	return max(-maxExponent, min(exponent, maxExponent)), true
+}
+
+// leastMilliseconds is the smallest integer that is read as Unix milliseconds, the
+// first instant of 1971. Smaller integers are probably Unix seconds.
+const leastMilliseconds = 365 * 24 * 60 * 60 * 1000
+
+// Times is the range of accepted event times. The zero value accepts all times
+// from 1970 to 2199.
+type Times struct {
+	MaxAge  time.Duration    // maximum time before now; 0: no maximum
+	MaxSkew time.Duration    // maximum time after now
+	Now     func() time.Time // the clock; nil: MaxAge and MaxSkew do not apply
+}
+
+// DefaultTimes accepts all past times, and times up to 24 hours ahead, which covers
+// clock skew and time zone errors.
+var DefaultTimes = Times{MaxSkew: 24 * time.Hour, Now: time.Now}
+
+// timeFault returns what is allowed instead of the time, or an empty string if the
+// time is accepted.
+func (t Times) timeFault(at time.Time) string {
+	if !schema.IsStorable(at) {
+		return "must be in a year from 1970 to 2199"
+	}
+	if t.Now == nil {
+		return ""
+	}
+	now := t.Now().UTC().Truncate(time.Millisecond)
+	if at.After(now.Add(t.MaxSkew)) {
+		return fmt.Sprintf("must be at most %v after now, which is %s (max-event-skew)", t.MaxSkew, now.Format(time.RFC3339))
+	}
+	if t.MaxAge > 0 && at.Before(now.Add(-t.MaxAge)) {
+		return fmt.Sprintf("must be at most %v before now, which is %s (max-event-age)", t.MaxAge, now.Format(time.RFC3339))
+	}
+	return ""
 }

@@ -1,0 +1,207 @@
+package ingest
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+var (
+	//go:embed sql/accepted_columns.sql
+	acceptedColumns string
+	//go:embed sql/last_events.sql
+	lastEvents string
+	//go:embed sql/rejected_columns.sql
+	rejectedColumns string
+	//go:embed sql/last_rejects.sql
+	lastRejects string
+	//go:embed sql/newest_event.sql
+	newestEvent string
+)
+
+// Accepted is an event with its acceptance time.
+type Accepted struct {
+	At      time.Time
+	Version uint64 // of events accepted at the same time, the one with the highest version arrived first
+	schema.Event
+}
+
+// lookBack lists the windows before the newest event in which the last events are
+// searched, one after the other. The first window usually suffices.
+var lookBack = []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour, 30 * 24 * time.Hour}
+
+// beforeAll precedes every acceptance time.
+var beforeAll = time.UnixMilli(0).UTC()
+
+// LastEvents returns the limit most recently accepted events of a website, or of
+// all websites if website is 0, in descending order. Only some fields of the
+// events are set.
+func LastEvents(ctx context.Context, conn driver.Conn, website int64, limit int) ([]Accepted, error) {
+	var newest time.Time
+	if err := conn.QueryRow(ctx, newestEvent, clickhouse.Named("website_id", website)).Scan(&newest); err != nil {
+		return nil, fmt.Errorf("read the last events: %w", err)
+	}
+	for _, back := range lookBack {
+		events, err := EventsSince(ctx, conn, website, newest.Add(-back), limit)
+		if err != nil || len(events) == limit {
+			return events, err
+		}
+	}
+	return EventsSince(ctx, conn, website, beforeAll, limit)
+}
+
+// EventsSince is like LastEvents, for events accepted at or after a time.
+func EventsSince(ctx context.Context, conn driver.Conn, website int64, since time.Time, limit int) ([]Accepted, error) {
+	events, err := schema.QueryRows(ctx, conn, acceptedColumns+lastEvents, scanAccepted, lastOf(website, since, limit)...)
+	if err != nil {
+		return nil, fmt.Errorf("read the last events: %w", err)
+	}
+	return events, nil
+}
+
+func scanAccepted(rows driver.Rows, e *Accepted) error {
+	return rows.Scan(slices.Concat([]any{&e.At, &e.Version}, commonColumns(&e.Event), []any{&e.Device, &e.Country})...)
+}
+
+// commonColumns returns the targets of the columns of an event.
+func commonColumns(e *schema.Event) []any {
+	return []any{
+		&e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID, &e.VariationID, &e.VisitorID, &e.EventID, (*string)(&e.Kind), &e.GoalID, &e.Value, &e.Time,
+	}
+}
+
+// LastRejects returns the limit most recently rejected lines of a website, or of
+// all websites if website is 0, in descending order. Lines of unknown websites
+// are always included.
+func LastRejects(ctx context.Context, conn driver.Conn, website int64, limit int) ([]Reject, error) {
+	return RejectsSince(ctx, conn, website, beforeAll, limit)
+}
+
+// RejectsSince is like LastRejects, for lines rejected at or after a time.
+func RejectsSince(ctx context.Context, conn driver.Conn, website int64, since time.Time, limit int) ([]Reject, error) {
+	rejects, err := schema.QueryRows(ctx, conn, rejectedColumns+lastRejects, scanReject, lastOf(website, since, limit)...)
+	if err != nil {
+		return nil, fmt.Errorf("read the last rejects: %w", err)
+	}
+	return rejects, nil
+}
+
+func scanReject(rows driver.Rows, r *Reject) error {
+	return rows.Scan(&r.Time, &r.WebsiteID, (*string)(&r.Channel), &r.File, &r.Line, &r.Reason, &r.Text)
+}
+
+func lastOf(website int64, since time.Time, limit int) []any {
+	return []any{
+		clickhouse.Named("website_id", website),
+		clickhouse.DateNamed("since", since, clickhouse.MilliSeconds),
+		clickhouse.Named("limit", limit),
+	}
+}
+
+//go:embed sql/received_stored.sql
+var receivedStored string
+
+// Windows are counts for the last hour, day and week. Each window includes the shorter
+// ones.
+type Windows struct {
+	Hour uint64 `json:"hour"`
+	Day  uint64 `json:"day"`
+	Week uint64 `json:"week"`
+}
+
+// AddCounts adds the other counts.
+func (w *Windows) AddCounts(o Windows) {
+	w.Hour, w.Day, w.Week = w.Hour+o.Hour, w.Day+o.Day, w.Week+o.Week
+}
+
+// StoredRows counts the accepted rows of the same website, subject, experiment, variation
+// and goal.
+type StoredRows struct {
+	schema.Event // the website, subject, experiment, variation and goal
+	Accepted     Windows
+	Late         Windows // accepted more than an hour after they happened
+}
+
+// CountReceived counts the arrivals of the week before now, on one website, or on all websites
+// if website is 0.
+func CountReceived(ctx context.Context, conn driver.Conn, website int64, now time.Time) (stored []StoredRows, err error) {
+	ago := func(name string, hours int) driver.NamedDateValue {
+		return clickhouse.DateNamed(name, now.Add(-time.Duration(hours)*time.Hour), clickhouse.MilliSeconds)
+	}
+	params := []any{clickhouse.Named("website_id", website), ago("hour", 1), ago("day", 24), ago("week", 7*24)}
+	if stored, err = schema.QueryRows(ctx, conn, receivedStored, scanStored, params...); err != nil {
+		return nil, fmt.Errorf("count received events: %w", err)
+	}
+	return stored, nil
+}
+
+func scanStored(rows driver.Rows, s *StoredRows) error {
+	return rows.Scan(&s.WebsiteID, (*string)(&s.Subject), &s.SubjectID, &s.ExperimentID, &s.VariationID, &s.GoalID,
+		&s.Accepted.Hour, &s.Accepted.Day, &s.Accepted.Week, &s.Late.Hour, &s.Late.Day, &s.Late.Week)
+}
+
+//go:embed sql/visitor_stored.sql
+var visitorStored string
+
+//go:embed sql/visitor_rejects.sql
+var visitorRejects string
+
+// MaxOfVisitor is the maximum number of a visitor's events, and of rejected lines,
+// that ReadVisitor returns. Only bots have more.
+const MaxOfVisitor = 10_000
+
+// OfVisitor holds everything that arrived about a visitor.
+type OfVisitor struct {
+	Events  []Accepted // in the order of their arrival, with copies; only some fields are set
+	Rejects []Reject   // rejected lines of the last week with the visitor's id; not all of a large body
+	Limited bool       // there are more than MaxOfVisitor events or rejected lines
+}
+
+// ReadVisitor reads what arrived about a visitor on the websites, or on all websites if
+// none is given. visitor is the id as it was sent.
+func (r *Journal) ReadVisitor(ctx context.Context, visitor string, websites []int64) (*OfVisitor, error) {
+	ids := visitorSpellings([]string{visitor})
+	params := []any{clickhouse.Named("visitor_id", schema.HashID(visitor)), clickhouse.Named("website_ids", websites), clickhouse.Named("limit", MaxOfVisitor), clickhouse.Named("spellings", ids)}
+	v := &OfVisitor{}
+	var err error
+	v.Events, err = schema.QueryRows(ctx, r.conn, acceptedColumns+visitorStored, scanAccepted, params...)
+	if err == nil {
+		v.Rejects, err = schema.QueryRows(ctx, r.conn, rejectedColumns+visitorRejects, scanReject, params...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the events of a visitor: %w", err)
+	}
+	v.Limited = max(len(v.Events), len(v.Rejects)) == MaxOfVisitor
+	v.Rejects = slices.DeleteFunc(v.Rejects, func(r Reject) bool {
+		return !slices.ContainsFunc(ids, func(id string) bool { return containsWord(r.Text, id) })
+	})
+	return v, nil
+}
+
+// containsWord reports whether a text contains a word that is not part of a longer
+// word.
+func containsWord(text, word string) bool {
+	inWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' }
+	for rest, at := text, 0; ; {
+		at = strings.Index(rest, word)
+		if at < 0 {
+			return false
+		}
+		before, _ := utf8.DecodeLastRuneInString(rest[:at])
+		after, _ := utf8.DecodeRuneInString(rest[at+len(word):])
+		if !inWord(before) && !inWord(after) {
+			return true
+		}
+		rest = rest[at+1:]
+	}
+}

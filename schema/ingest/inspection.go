@@ -1,0 +1,567 @@
+package ingest
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/valyala/fastjson"
+	"golang.org/x/text/encoding/charmap"
+)
+
+// Inspection describes a file before it is imported.
+type Inspection struct {
+	Format    string
+	Separator rune   // of a CSV file
+	Encoding  string // of a CSV file; empty: UTF-8 or UTF-16
+	ShortRows bool   // rows of a CSV file lack cells at their end
+	Rows      int    // rows that were read, at most maxInspected
+	Columns   []Column
+	First     [][]string // the first rows, in the order of Columns
+}
+
+// Column is a column of a file, or a key of its JSON lines.
+type Column struct {
+	Name     string
+	Type     ColumnType
+	Layout   string // format of a time for a mapping; empty: none is needed
+	Comma    bool   // numbers have a decimal comma
+	Grouped  string // a number with thousands separators, or empty
+	Empty    int    // rows without a value
+	Distinct int    // different values, at most maxDistinct
+	More     bool   // there are more different values
+	Values   []string
+}
+
+const (
+	maxInspected = 10_000 // number of rows on which types and guesses are based
+	maxDistinct  = 1_000
+	shownRows    = 10
+	shownValues  = 8
+)
+
+// InspectFile reads the first rows of a file and returns its columns with their types.
+func InspectFile(ctx context.Context, path string, o Options) (*Inspection, error) {
+	file, err := o.openSource(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	in := &Inspection{Format: cmp.Or(o.Format, formatOf(path))}
+	read := in.readCSV
+	switch in.Format {
+	case formatParquet:
+		err = in.readParquet(ctx, file)
+		return in, err
+	case formatNDJSON:
+		read = in.readNDJSON
+	}
+	plain, err := decompressReader(file)
+	if err == nil {
+		err = read(plain)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return in, nil
+}
+
+// collectColumns completes the columns from the rows that were read.
+func (in *Inspection) collectColumns(names []string, rows [][]string) {
+	in.Rows, in.First = len(rows), rows[:min(shownRows, len(rows))]
+	for i, name := range names {
+		empty := 0
+		var examples []string
+		more := false
+		values := make([]string, 0, len(rows))
+		seen := map[string]bool{}
+		for _, row := range rows {
+			value := row[i]
+			if value == "" {
+				empty++
+				continue
+			}
+			values = append(values, value)
+			more = more || !seen[value] && len(seen) == maxDistinct
+			if !seen[value] && len(seen) < maxDistinct {
+				seen[value] = true
+				if len(examples) < shownValues {
+					examples = append(examples, value)
+				}
+			}
+		}
+		c := typeOf(values)
+		c.Name, c.Empty, c.Distinct, c.More, c.Values = name, empty, len(seen), more, examples
+		in.Columns = append(in.Columns, c)
+	}
+}
+
+func (in *Inspection) readCSV(r *bufio.Reader) (err error) {
+	table, err := openTable(r, "", "")
+	if err != nil {
+		return err
+	}
+	in.Separator = table.Comma
+	header, rows := table.header, [][]string(nil)
+	short := false
+	for len(rows) < maxInspected {
+		row, err := table.readCells()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		in.ShortRows, short = in.ShortRows || short, len(row) < len(header) // the last row that was read may be cut off
+		rows = append(rows, append(row, make([]string, max(0, len(header)-len(row)))...)[:len(header)])
+	}
+	in.decodeCells(append([][]string{header}, rows...))
+	in.collectColumns(header, rows)
+	return nil
+}
+
+// decodeCells converts cells that are not UTF-8 from Windows-1252, the Western European
+// encoding of Windows.
+func (in *Inspection) decodeCells(rows [][]string) {
+	if !slices.ContainsFunc(rows, func(row []string) bool {
+		return slices.ContainsFunc(row, func(cell string) bool { return !utf8.ValidString(cell) })
+	}) {
+		return
+	}
+	in.Encoding = "windows-1252"
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i], _ = charmap.Windows1252.NewDecoder().String(cell) // cannot fail
+		}
+	}
+}
+
+// readNDJSON reads JSON lines. The keys of a nested object have the names that a mapping
+// uses: properties.plan.
+func (in *Inspection) readNDJSON(r *bufio.Reader) error {
+	var names []string
+	var objects []map[string]string
+	var parser fastjson.Parser
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLine)
+	for number := 1; lines.Scan() && len(objects) < maxInspected; number++ {
+		if len(strings.TrimSpace(lines.Text())) == 0 {
+			continue
+		}
+		object, err := parser.ParseBytes(lines.Bytes())
+		if err != nil || object.Type() != fastjson.TypeObject {
+			return fmt.Errorf("line %d: must be a JSON object", number)
+		}
+		cells := map[string]string{}
+		flattenObject(object, "", cells, &names)
+		objects = append(objects, cells)
+	}
+	if err := lines.Err(); err != nil {
+		return err
+	}
+	rows := make([][]string, len(objects))
+	for i, cells := range objects {
+		for _, name := range names {
+			rows[i] = append(rows[i], cells[name])
+		}
+	}
+	in.collectColumns(names, rows)
+	return nil
+}
+
+// flattenObject adds the scalars of an object by name. It skips lists, except lists of objects
+// with key and value.
+func flattenObject(v *fastjson.Value, name string, cells map[string]string, names *[]string) {
+	switch v.Type() {
+	case fastjson.TypeObject:
+		v.GetObject().Visit(func(key []byte, inner *fastjson.Value) {
+			full := string(key)
+			if name != "" {
+				full = name + "." + full
+			}
+			flattenObject(inner, full, cells, names)
+		})
+		return
+	case fastjson.TypeArray:
+		for _, e := range v.GetArray() {
+			if key := e.Get("key"); key != nil && key.Type() == fastjson.TypeString && name != "" {
+				if value := typedValue(e.Get("value")); value != nil && value.Type() != fastjson.TypeObject && value.Type() != fastjson.TypeArray {
+					flattenObject(value, name+"."+string(key.GetStringBytes()), cells, names)
+				}
+			}
+		}
+		return
+	case fastjson.TypeNull:
+		cells[name] = ""
+	case fastjson.TypeString:
+		cells[name] = string(v.GetStringBytes())
+	default:
+		cells[name] = v.String()
+	}
+	if !slices.Contains(*names, name) {
+		*names = append(*names, name)
+	}
+}
+
+// readParquet reads the columns without lists.
+func (in *Inspection) readParquet(ctx context.Context, file *os.File) (err error) {
+	defer recoverError(&err)
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	opened, err := parquet.OpenFile(file, info.Size())
+	if err != nil {
+		return fmt.Errorf("not Parquet: %w", err)
+	}
+	var names []string
+	for _, leaf := range leavesOf(opened.Root(), nil) {
+		if leaf.MaxRepetitionLevel() == 0 {
+			names = append(names, strings.Join(leaf.Path(), "."))
+		}
+	}
+	l, err := newParquetLines(ctx, file, &contextReader{ctx: ctx, r: file}, &mapper{columns: names})
+	if err != nil {
+		return err
+	}
+	var rows [][]string
+	for len(rows) < maxInspected {
+		parse, err := l.readPart()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		parse(func(line origin, _ []fields, _ error) { rows = append(rows, slices.Clone(line.cells)) })
+		if err != nil {
+			break
+		}
+	}
+	in.collectColumns(names, rows[:min(len(rows), maxInspected)])
+	return nil
+}
+
+// ColumnType is what the values of a column are.
+type ColumnType string
+
+// The types of columns.
+const (
+	ColumnEmpty   ColumnType = "empty"
+	ColumnText    ColumnType = "text"
+	ColumnInteger ColumnType = "integer"
+	ColumnNumber  ColumnType = "number"
+	ColumnTime    ColumnType = "time"
+	ColumnBoolean ColumnType = "boolean"
+)
+
+var (
+	integerPattern = regexp.MustCompile(`^-?[0-9]{1,18}$`)
+	secondsPattern = regexp.MustCompile(`^[0-9]{1,18}(\.[0-9]+)?$`)
+	numberPattern  = regexp.MustCompile(`^-?[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?$`)
+)
+
+// layouts are the time formats that are tried, in this order. The first is the
+// default, which a mapping need not name. Dates with slashes are read with the month
+// first, unless the first number of a value is too large for a month.
+var layouts = []string{
+	time.RFC3339Nano, "2006-01-02 15:04:05", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05-07", "2006-01-02 15:04:05-07:00", "2006-01-02 15:04:05 MST", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02",
+	"02.01.2006 15:04:05", "02.01.2006 15:04", "02.01.2006", "01/02/2006 15:04:05", "01/02/2006 15:04", "01/02/2006", "02/01/2006 15:04:05", "02/01/2006 15:04", "02/01/2006", "20060102",
+}
+
+// typeOf returns the type that all values have. It also sets the format of times and
+// the way numbers are written.
+func typeOf(values []string) Column {
+	all := func(is func(string) bool) bool {
+		return !slices.ContainsFunc(values, func(v string) bool { return !is(v) })
+	}
+	if len(values) == 0 {
+		return Column{Type: ColumnEmpty}
+	}
+	for i, layout := range layouts {
+		if all(func(v string) bool { _, err := time.Parse(layout, v); return err == nil }) {
+			if i == 0 {
+				layout = ""
+			}
+			return Column{Type: ColumnTime, Layout: layout}
+		}
+	}
+	if format, are := unixTimes(values); are {
+		return Column{Type: ColumnTime, Layout: format}
+	}
+	switch {
+	case all(integerPattern.MatchString):
+		return Column{Type: ColumnInteger}
+	case all(isNumber):
+		return numberColumn(values)
+	case all(func(v string) bool { _, err := strconv.ParseBool(v); return err == nil }):
+		return Column{Type: ColumnBoolean}
+	}
+	return Column{Type: ColumnText}
+}
+
+// isNumber reports whether a value is a number, with a point or a comma, and with or without
+// thousands separators.
+func isNumber(v string) bool {
+	return numberPattern.MatchString(v) || commaNumber.MatchString(v) || groupedNumber.MatchString(v)
+}
+
+// numberColumn returns a column of numbers, or of text if some values have a decimal point and
+// others a decimal comma. A number such as 1,234 may be of either kind, so the other numbers
+// decide.
+func numberColumn(values []string) Column {
+	c := Column{Type: ColumnNumber, Comma: slices.ContainsFunc(values, func(v string) bool { return decimalOf(v) == ',' })}
+	if c.Comma && slices.ContainsFunc(values, func(v string) bool { return decimalOf(v) == '.' }) {
+		return Column{Type: ColumnText}
+	}
+	at := slices.IndexFunc(values, func(v string) bool {
+		if c.Comma {
+			_, err := withDecimalPoint(v)
+			return err != nil
+		}
+		return !numberPattern.MatchString(v)
+	})
+	if at >= 0 {
+		c.Grouped = values[at]
+	}
+	return c
+}
+
+// decimalOf returns the decimal separator of a number. It returns 0 if there is none,
+// or if the separator may be one of thousands.
+func decimalOf(v string) byte {
+	at := strings.LastIndexAny(v, ".,")
+	if at < 0 {
+		return 0
+	}
+	others := strings.Map(func(r rune) rune {
+		if r == '-' || r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, v[:at])
+	if groupedNumber.MatchString(v) && len(v)-at == len(".000") && (others == "" || strings.IndexByte(others, v[at]) >= 0) {
+		return 0
+	}
+	return v[at]
+}
+
+// unixTimes reports whether all numbers are Unix times from 2001 to 2065, and in which
+// format: seconds, microseconds, or the default of milliseconds.
+func unixTimes(values []string) (format string, are bool) {
+	const first, last = 1e9, 3e9
+	for _, unit := range []struct {
+		format  string
+		pattern *regexp.Regexp
+		second  int64
+	}{{formatUnix, secondsPattern, 1}, {"", integerPattern, 1_000}, {formatUnixMicroseconds, integerPattern, 1_000_000}} {
+		if !slices.ContainsFunc(values, func(v string) bool {
+			whole, _, _ := strings.Cut(v, ".")
+			n, err := strconv.ParseInt(whole, 10, 64)
+			return err != nil || !unit.pattern.MatchString(v) || n < first*unit.second || n >= last*unit.second
+		}) {
+			return unit.format, true
+		}
+	}
+	return "", false
+}
+
+// guessed lists the usual column names of each field, the most specific first.
+var guessed = []struct {
+	field string
+	types []ColumnType // nil: any
+	names []string
+}{
+	{"visitor", nil, []string{"visitor", "visitorid", "userpseudoid", "anonymousid", "anonymoususerid", "distinctid", "deviceid", "clientid", "cookieid", "userid", "user", "customerid", "customer", "email", "kunde", "kundennummer", "kundennr", "besucher", "uid"}},
+	{"time", []ColumnType{ColumnTime}, []string{"time", "timestamp", "eventtimestamp", "eventtime", "originaltimestamp", "ts", "datetime", "createdat", "processedat", "receivedat", "sentat", "date", "zeit", "zeitpunkt", "datum", "bestelldatum"}},
+	{"variationId", nil, []string{"variationid", "variation", "variationkey", "variant", "variantid", "testgroup", "testgruppe", "experimentgroup", "treatment", "bucket", "group", "arm", "gruppe", "variante"}},
+	{"value", []ColumnType{ColumnInteger, ColumnNumber}, []string{"revenue", "purchaserevenue", "value", "amount", "total", "totalprice", "subtotal", "ordervalue", "eventvalueinusd", "price", "spend", "sales", "umsatz", "betrag"}},
+	{"eventId", nil, []string{"eventid", "messageid", "insertid", "uuid", "orderid", "transactionid", "bestellnummer", "bestellnr", "id", "name"}},
+	{"experiment", nil, []string{"experimentid", "experimentkey", "experimentname"}},
+	{"country", []ColumnType{ColumnText}, []string{"country", "countrycode", "geocountry", "billingcountry", "land"}},
+	{"device", []ColumnType{ColumnText}, []string{"device", "devicecategory", "devicetype", "geraet"}},
+	{"browser", []ColumnType{ColumnText}, []string{"browser", "devicewebinfobrowser", "browsername"}},
+}
+
+// GuessColumns returns the columns that probably contain the event fields visitor, time,
+// variationId, value, eventId, country, device and browser, and the experiment. It decides
+// by the names, without case, punctuation and the names of enclosing objects. It uses a
+// column at most once.
+func (in *Inspection) GuessColumns() map[string]Column {
+	found, used := map[string]Column{}, map[string]bool{}
+	for _, g := range guessed {
+		for _, name := range g.names {
+			at := slices.IndexFunc(in.Columns, func(c Column) bool {
+				return !used[c.Name] && in.fitsField(c, g.field) && (g.types == nil || slices.Contains(g.types, c.Type)) && (plainName(c.Name) == name || plainName(c.Name[strings.LastIndexByte(c.Name, '.')+1:]) == name)
+			})
+			if at >= 0 {
+				found[g.field], used[in.Columns[at].Name] = in.Columns[at], true
+				break
+			}
+		}
+	}
+	return found
+}
+
+// fitsField reports whether the values of a column suit a field: event ids must be unique, and
+// countries must have two letters.
+func (in *Inspection) fitsField(c Column, field string) bool {
+	switch field {
+	case "eventId":
+		return c.Distinct == min(in.Rows, maxDistinct) && c.Empty == 0
+	case "country":
+		return !slices.ContainsFunc(c.Values, func(v string) bool { return len(v) != 2 })
+	}
+	return true
+}
+
+var punctuation = regexp.MustCompile(`[^a-z0-9]`)
+
+var umlauts = strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue", "ß", "ss")
+
+func plainName(name string) string {
+	return punctuation.ReplaceAllString(umlauts.Replace(strings.ToLower(name)), "")
+}
+
+// maxMapped is the largest number of values that a drafted mapping of variations lists.
+const maxMapped = shownValues
+
+// controls are the usual names of control, in lower case.
+var controls = []string{"control", "0", "a", "base", "baseline", "original", "kontrolle", "off", "false"}
+
+// DraftMapping returns a mapping file with the guessed columns. Comments mark what the user must
+// fill in: the ids of the website, campaign and goal.
+func (in *Inspection) DraftMapping(name string) string {
+	var b strings.Builder
+	line := func(format string, values ...any) { _, _ = fmt.Fprintf(&b, format+"\n", values...) }
+	guess := in.GuessColumns()
+	column := func(field, missing string) string {
+		if c, known := guess[field]; known {
+			return strconv.Quote(c.Name)
+		}
+		return missing
+	}
+	line("# Mapping of %s for lifthouse import, guessed from its columns. Check the lines with a comment.", strings.Map(printableRune, name))
+	if in.Separator != 0 && in.Separator != rune(separators[0]) {
+		line("separator: %s", strconv.Quote(string(in.Separator)))
+	}
+	if in.Encoding != "" {
+		line("encoding: %-26s # check that names with accents are right", in.Encoding)
+	}
+	if in.ShortRows {
+		line("shortRows: true                     # some rows have fewer cells than the header")
+	}
+	if value, known := guess["value"]; known && value.Comma {
+		line(`decimal: ","`)
+	}
+	when := viewConditions(guess)
+	line("fields:")
+	line("  websiteId: {value: 1}             # the id of the website in the catalogue")
+	if when == "" {
+		line("  campaignId: {value: 1}            # the id of the campaign")
+	}
+	line("  visitor: %s", column("visitor", `""                       # the column with the id of the visitor`))
+	line("  time: %s", timeSource(guess))
+	if when == "" {
+		line("  variationId: %s", variationSource(guess))
+	}
+	for _, field := range []string{"country", "device", "browser"} {
+		if c, known := guess[field]; known {
+			line("  %s: %s", field, strconv.Quote(c.Name))
+		}
+	}
+	line("events:")
+	if when == "" {
+		line("  - fields: {event: {value: view}}")
+	} else {
+		line("  - when: [%s] # the rows with a view", when)
+		line("    fields:")
+		line("      event: {value: view}")
+		line("      campaignId: {value: 1}        # the id of the campaign")
+		line("      variationId: %s", variationSource(guess))
+	}
+	if value, known := guess["value"]; known {
+		line("  - when: {column: %s, above: 0}", strconv.Quote(value.Name))
+		line("    fields: {event: {value: goal}, goalId: {value: 1}, value: %s} # the id of the goal", strconv.Quote(value.Name))
+		if value.Grouped != "" {
+			line("# %s has numbers such as %s: export them without thousands separators.", strings.Map(printableRune, value.Name), strings.Map(printableRune, value.Grouped))
+		}
+	}
+	return b.String()
+}
+
+// viewConditions returns the conditions that select the rows with a view, if not all rows
+// have one. Goals of rows without a view count for the campaigns that their visitors saw.
+func viewConditions(guess map[string]Column) string {
+	var when []string
+	if c, known := guess["experiment"]; known && (c.Distinct > 1 || c.Empty > 0) && len(c.Values) > 0 {
+		when = append(when, fmt.Sprintf("{column: %s, equals: %s}", strconv.Quote(c.Name), strconv.Quote(c.Values[0])))
+	}
+	if c, known := guess["variationId"]; known && c.Empty > 0 {
+		when = append(when, fmt.Sprintf(`{column: %s, not: ""}`, strconv.Quote(c.Name)))
+	}
+	return strings.Join(when, ", ")
+}
+
+// timeSource returns the source of the time.
+func timeSource(guess map[string]Column) string {
+	c, known := guess["time"]
+	switch {
+	case !known:
+		return `""                          # the column with the time`
+	case c.Layout == "":
+		return strconv.Quote(c.Name)
+	}
+	zone, comment := "", ""
+	if c.Layout != formatUnix && c.Layout != formatUnixMicroseconds && !strings.Contains(c.Layout, "-07") {
+		zone, comment = ", zone: UTC", " # the zone may be a place, such as Europe/Paris"
+	}
+	if strings.HasPrefix(c.Layout, "0") && strings.Contains(c.Layout, "/") {
+		comment += "; 01 is the month and 02 the day: check the order"
+	}
+	return fmt.Sprintf("{column: %s, format: %s%s}%s", strconv.Quote(c.Name), strconv.Quote(c.Layout), zone, comment)
+}
+
+// variationSource returns the source of the variation: the column, or a map of its values
+// to ids. Control gets 0, the other values 1, 2, ….
+func variationSource(guess map[string]Column) string {
+	c, known := guess["variationId"]
+	switch {
+	case !known:
+		return `""                   # the column with the variation; 0 is control`
+	case c.Type == ColumnInteger:
+		return strconv.Quote(c.Name) + " # 0 is control"
+	case c.Distinct > maxMapped:
+		return strconv.Quote(c.Name) + " # map its values to ids: {column: …, map: {control: 0, …}}"
+	}
+	values := slices.Clone(c.Values)
+	slices.SortStableFunc(values, func(x, y string) int { return controlRank(x) - controlRank(y) })
+	ids := make([]string, len(values))
+	for i, v := range values {
+		ids[i] = fmt.Sprintf("%s: %d", strconv.Quote(v), i)
+	}
+	return fmt.Sprintf("{column: %s, map: {%s}} # 0 is control", strconv.Quote(c.Name), strings.Join(ids, ", "))
+}
+
+func controlRank(value string) int {
+	if at := slices.Index(controls, strings.ToLower(value)); at >= 0 {
+		return at
+	}
+	return len(controls)
+}
+
+// printableRune replaces characters that would end a comment.
+func printableRune(r rune) rune {
+	if !strconv.IsPrint(r) {
+		return '?'
+	}
+	return r
+}

@@ -85,11 +85,11 @@ func InsertRows[R any](ctx context.Context, conn driver.Conn, statement string, 
 }
 
 // ColumnValues returns a function that returns one column: a value of each row.
-func ColumnValues[R, T any](rows []R, of func(*R) T) func() any {
+func ColumnValues[R, T any](rows []R, value func(*R) T) func() any {
 	return func() any {
 		values := make([]T, len(rows))
 		for i := range rows {
-			values[i] = of(&rows[i])
+			values[i] = value(&rows[i])
 		}
 		return values
 	}

@@ -72,8 +72,8 @@ func (q *quoter) quote(name string, visitors int64, e result.Estimate, c *result
 }
 
 // describeInterval returns the interval of a lift with its level.
-func (q *quoter) describeInterval(in *result.Bounds) string {
-	return fmt.Sprintf("%d %% interval %s", q.level, result.RangeInWords(in, func(x float64) string { return result.FormatLift(x, in) }))
+func (q *quoter) describeInterval(interval *result.Bounds) string {
+	return fmt.Sprintf("%d %% interval %s", q.level, result.RangeInWords(interval, func(x float64) string { return result.FormatLift(x, interval) }))
 }
 
 // shorten returns a text with at most the given size in JSON. It cuts between words, because a number that is cut is

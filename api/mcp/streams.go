@@ -12,12 +12,12 @@ import (
 
 // ServeStreams answers messages, one per line, until the input or the context ends. It closes both streams. The end of
 // the input reaches the SDK when all requests are answered, because the SDK cancels those in progress.
-func (s *Server) ServeStreams(ctx context.Context, c Caller, in io.ReadCloser, out io.WriteCloser) error {
+func (s *Server) ServeStreams(ctx context.Context, c Caller, requests io.ReadCloser, out io.WriteCloser) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	u := &unanswered{ids: map[string]bool{}, answered: make(chan struct{}, 1)}
 	return s.sdk.Run(withCall(ctx, c), &sdk.IOTransport{
-		Reader:        &input{ReadCloser: in, lines: lines{each: u.addRequest}, end: func() { u.awaitAnswers(ctx) }},
+		Reader:        &input{ReadCloser: requests, lines: lines{each: u.addRequest}, end: func() { u.awaitAnswers(ctx) }},
 		Writer:        &output{WriteCloser: out, lines: lines{each: u.removeAnswered}},
 		MaxLineLength: MaxMessage,
 	})
@@ -30,12 +30,12 @@ type input struct {
 	end func()
 }
 
-func (i *input) Read(to []byte) (int, error) {
-	n, err := i.ReadCloser.Read(to)
-	if err != nil && n == 0 && len(i.line) > 0 && len(to) > 0 {
-		n, err = copy(to, "\n"), nil
+func (i *input) Read(text []byte) (int, error) {
+	n, err := i.ReadCloser.Read(text)
+	if err != nil && n == 0 && len(i.line) > 0 && len(text) > 0 {
+		n, err = copy(text, "\n"), nil
 	}
-	i.addText(to[:n])
+	i.addText(text[:n])
 	if err != nil && n == 0 {
 		i.end()
 	}

@@ -41,11 +41,11 @@ type experiment struct {
 	Name         string `json:"name"`
 }
 
-func newExperiment(owned *catalogue.AccountResources, of schema.Subject, nameSize int) experiment {
-	if of.Kind == schema.SubjectCampaign {
-		return experiment{CampaignID: of.ID, WebsiteID: of.WebsiteID, Name: shorten(owned.Campaigns[of.ID].Name, nameSize)}
+func newExperiment(owned *catalogue.AccountResources, subject schema.Subject, nameSize int) experiment {
+	if subject.Kind == schema.SubjectCampaign {
+		return experiment{CampaignID: subject.ID, WebsiteID: subject.WebsiteID, Name: shorten(owned.Campaigns[subject.ID].Name, nameSize)}
 	}
-	return experiment{WidgetID: of.ID, ExperimentID: of.ExperimentID, WebsiteID: of.WebsiteID, Name: shorten(owned.Widgets[of.ID].Name, nameSize)}
+	return experiment{WidgetID: subject.ID, ExperimentID: subject.ExperimentID, WebsiteID: subject.WebsiteID, Name: shorten(owned.Widgets[subject.ID].Name, nameSize)}
 }
 
 type listArguments struct {
@@ -76,9 +76,9 @@ func (s *Server) listExperiments(ctx context.Context, c Caller, a *arguments) (a
 		return nil, err
 	}
 	all, subjects := []listed{}, []schema.Subject{}
-	add := func(of schema.Subject, running bool) {
-		if (website == 0 || website == of.WebsiteID) && (active == "" || (active == "true") == running) {
-			all, subjects = append(all, listed{experiment: newExperiment(owned, of, longName), Active: running}), append(subjects, of)
+	add := func(subject schema.Subject, running bool) {
+		if (website == 0 || website == subject.WebsiteID) && (active == "" || (active == "true") == running) {
+			all, subjects = append(all, listed{experiment: newExperiment(owned, subject, longName), Active: running}), append(subjects, subject)
 		}
 	}
 	for _, of := range catalogue.ByID(owned.Campaigns) {
@@ -184,31 +184,31 @@ func (s *Server) getResult(ctx context.Context, c Caller, a *arguments) (any, er
 }
 
 // readReport returns the report of a call, its subject, and its body as /v1 returns it.
-func (s *Server) readReport(ctx context.Context, c Caller, a *arguments, parameters url.Values) (r *result.Report, of experiment, body []byte, err error) {
+func (s *Server) readReport(ctx context.Context, c Caller, a *arguments, parameters url.Values) (r *result.Report, named experiment, body []byte, err error) {
 	owned := s.catalogue.Snapshot().AccountResources(c.AccountID)
 	request, err := a.parseRequest(parameters)
 	if err == nil {
 		request, err = results.ScopeRequest(request, owned, c.WebsiteID)
 	}
 	if err != nil {
-		return nil, of, nil, err
+		return nil, named, nil, err
 	}
 	q, err := s.results.ReportQuery(request, owned, results.JSON)
 	if err != nil {
-		return nil, of, nil, err
+		return nil, named, nil, err
 	}
 	found, err := s.results.AnswerQuery(ctx, q, false, nil)
 	if err != nil {
-		return nil, of, nil, err
+		return nil, named, nil, err
 	}
 	r = &result.Report{}
 	return r, newExperiment(owned, q.Plan.Subject, longName), found.Body, json.Unmarshal(found.Body, r)
 }
 
 // newResultAnswer returns an answer with some of the variations: control, that of the decision, then the others.
-func newResultAnswer(r *result.Report, of experiment, nameSize, shown int) *reportAnswer {
-	of.Name = shorten(of.Name, nameSize)
-	a := &reportAnswer{experiment: of, Reasons: r.Conclusion.Reasons, Omitted: len(r.Variations) - shown, DataThrough: r.DataThrough, Stale: r.Stale}
+func newResultAnswer(r *result.Report, named experiment, nameSize, shown int) *reportAnswer {
+	named.Name = shorten(named.Name, nameSize)
+	a := &reportAnswer{experiment: named, Reasons: r.Conclusion.Reasons, Omitted: len(r.Variations) - shown, DataThrough: r.DataThrough, Stale: r.Stale}
 	a.Next = "This report describes: omit goal, compareMetric and filters for a decision."
 	rank := map[int64]int{}
 	if d := r.Decision; d != nil {

@@ -91,7 +91,7 @@ func (p *program) applyCatalogue(ctx context.Context, s *app.Store, path string,
 }
 
 func (p *program) readCatalogue(ctx context.Context, path string) (catalogue.File, error) {
-	in := p.in
+	in := p.stdin
 	if path != "-" {
 		file, err := os.Open(p.absolutePath(path))
 		if err != nil {
@@ -122,8 +122,8 @@ func (p *program) confirmArchiving(change func(dryRun bool) ([]catalogue.Change,
 	for _, change := range archived {
 		p.sayChange(change)
 	}
-	_, _ = fmt.Fprintf(p.out, "Archive %s that the file does not have? Their events are kept. [y/N] ", terminal.CountWithNoun(len(archived), "resource"))
-	answer, err := bufio.NewReader(p.in).ReadString('\n')
+	_, _ = fmt.Fprintf(p.stdout, "Archive %s that the file does not have? Their events are kept. [y/N] ", terminal.CountWithNoun(len(archived), "resource"))
+	answer, err := bufio.NewReader(p.stdin).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return false, err
 	}

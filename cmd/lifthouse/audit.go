@@ -43,7 +43,7 @@ func (p *program) auditCommand() *cobra.Command {
 					return err
 				}
 				if asJSON {
-					return json.NewEncoder(p.out).Encode(changes)
+					return json.NewEncoder(p.stdout).Encode(changes)
 				}
 				return p.showAudit(changes)
 			})
@@ -61,7 +61,7 @@ func (p *program) showAudit(changes []catalogue.AuditEntry) error {
 		p.printLine("There are no changes.")
 		return nil
 	}
-	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "time\taccount\twhat\tid\tchange\tby")
 	for i := range changes {
 		c := &changes[i]

@@ -24,7 +24,7 @@ func runAlone(t *testing.T, env map[string]string, args ...string) (code int, co
 	end()
 	dir := t.TempDir()
 	stderr := capture(t)
-	p := &program{out: stderr.write, err: stderr.write, dir: dir, args: args, getenv: func(name string) string { return env[name] }}
+	p := &program{stdout: stderr.write, stderr: stderr.write, dir: dir, args: args, getenv: func(name string) string { return env[name] }}
 	code = p.runCommand(ctx)
 	complaints = stderr.text()
 	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {

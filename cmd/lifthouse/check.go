@@ -21,7 +21,7 @@ are up to date, and that the catalogue is valid. It reports each fault with a re
 computed, with their events: one minute for ten million events. Check changes nothing.`
 
 func (p *program) checkCommand() *cobra.Command {
-	r := &check.Report{To: p.out}
+	r := &check.Report{To: p.stdout}
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Validate configuration, store and catalogue",
@@ -48,7 +48,7 @@ func (p *program) runChecks(ctx context.Context, r *check.Report) error {
 }
 
 func (p *program) showSettings() {
-	table := tabwriter.NewWriter(p.out, 0, 0, 3, ' ', 0)
+	table := tabwriter.NewWriter(p.stdout, 0, 0, 3, ' ', 0)
 	for _, s := range p.settings {
 		_, _ = fmt.Fprintf(table, "%s\t%s\t(%s)\n", s.Name, shownValue(s), s.Source)
 	}

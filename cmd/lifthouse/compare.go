@@ -70,7 +70,7 @@ func (p *program) compareCommand() *cobra.Command {
 			if asJSON && asTable {
 				return usageError{errors.New("compare: --table and --json: must be only one of them")}
 			}
-			asJSON = asJSON || !asTable && !terminal.Is(p.out)
+			asJSON = asJSON || !asTable && !terminal.Is(p.stdout)
 			if f.Control != "" || len(f.Treatments) > 0 {
 				return p.compareFlags(&f, cmd.Flags().Changed, asJSON)
 			}
@@ -121,19 +121,19 @@ func (p *program) compareFlags(f *compare.Flags, changed func(name string) bool,
 	if asJSON {
 		return p.writeJSON(answer)
 	}
-	_, err = io.WriteString(p.out, render.Comparison(input, answer, terminal.ScreenOf(p.out, p.getenv)))
+	_, err = io.WriteString(p.stdout, render.Comparison(input, answer, terminal.ScreenOf(p.stdout, p.getenv)))
 	return err
 }
 
 // compareLines answers the lines of standard input one by one.
 func (p *program) compareLines(ctx context.Context, inJSON bool) error {
-	if terminal.Is(p.in) {
+	if terminal.Is(p.stdin) {
 		p.printDiagnostic("type an input as one line of JSON; Ctrl-D ends; 'lifthouse compare --help' describes the format")
 	}
 	lines := make(chan compare.Line)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	go compare.ReadLines(ctx, p.in, lines)
+	go compare.ReadLines(ctx, p.stdin, lines)
 	rejected := false
 	for {
 		var line compare.Line
@@ -174,7 +174,7 @@ func (p *program) answerLine(line compare.Line, inJSON bool) (answered bool, err
 	if inJSON {
 		return true, p.writeJSON(answer)
 	}
-	_, err = fmt.Fprintf(p.out, "line %d\n\n%s\n", line.Number, render.Comparison(input, answer, terminal.ScreenOf(p.out, p.getenv)))
+	_, err = fmt.Fprintf(p.stdout, "line %d\n\n%s\n", line.Number, render.Comparison(input, answer, terminal.ScreenOf(p.stdout, p.getenv)))
 	return true, err
 }
 
@@ -183,6 +183,6 @@ func (p *program) writeJSON(body any) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.out.Write(text)
+	_, err = p.stdout.Write(text)
 	return err
 }

@@ -27,7 +27,7 @@ func runCompare(t *testing.T, stdin string, args ...string) (code int, out, comp
 	}
 	defer func() { _ = in.Close() }()
 	stdout, stderr := capture(t), capture(t)
-	p := &program{in: in, out: stdout.write, err: stderr.write, dir: ".", args: append([]string{"compare"}, args...), getenv: func(string) string { return "" }}
+	p := &program{stdin: in, stdout: stdout.write, stderr: stderr.write, dir: ".", args: append([]string{"compare"}, args...), getenv: func(string) string { return "" }}
 	code = p.runCommand(t.Context())
 	return code, stdout.text(), stderr.text()
 }
@@ -314,7 +314,7 @@ func TestCompareEndsWhileItWaits(t *testing.T) {
 	stdout, stderr := capture(t), capture(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	p := &program{in: in, out: stdout.write, err: stderr.write, args: []string{"compare"}, getenv: func(string) string { return "" }}
+	p := &program{stdin: in, stdout: stdout.write, stderr: stderr.write, args: []string{"compare"}, getenv: func(string) string { return "" }}
 	if code := p.runCommand(ctx); code != exitFailed || stdout.text() != "" || stderr.text() != "lifthouse: interrupted\n" {
 		t.Errorf("exit %d, want %d", code, exitFailed)
 	}

@@ -30,12 +30,12 @@ func newCompletion(id int64, name string) completion { return fmt.Sprintf("%d\t%
 
 // completeFrom returns a function that completes an argument or a flag from the
 // catalogue. If another process holds the store, that process completes.
-func (p *program) completeFrom(of func(args []string, owned *catalogue.AccountResources) []completion) cobra.CompletionFunc {
+func (p *program) completeFrom(list func(args []string, owned *catalogue.AccountResources) []completion) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]completion, cobra.ShellCompDirective) {
 		var found []completion
 		collect := func(s *app.Store) {
 			for _, owned := range s.Catalogue.Snapshot().AllAccounts() {
-				found = append(found, of(args, owned)...)
+				found = append(found, list(args, owned)...)
 			}
 		}
 		if p.running != nil {

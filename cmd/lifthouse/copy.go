@@ -48,14 +48,14 @@ func (p *program) copyCommand() *cobra.Command {
 }
 
 // sourceOf parses the address of the store to copy.
-func (p *program) sourceOf(from string) (source schema.Address, err error) {
-	if from == "" {
+func (p *program) sourceOf(given string) (source schema.Address, err error) {
+	if given == "" {
 		return source, usageError{errors.New("--from: must be the folder or the address of the store to copy")}
 	}
-	if isFolder(p.absolutePath(from)) {
-		from = "embedded:" + from
+	if isFolder(p.absolutePath(given)) {
+		given = "embedded:" + given
 	}
-	if source, err = schema.ParseAddress(from, p.getenv); err != nil {
+	if source, err = schema.ParseAddress(given, p.getenv); err != nil {
 		return source, usageError{fmt.Errorf("--from: %w", err)}
 	}
 	if source.Dir == "" {
@@ -77,7 +77,7 @@ func isFolder(path string) bool {
 
 func (p *program) copyStore(ctx context.Context, s *app.Store, source schema.Address) error {
 	started := time.Now()
-	show := terminal.NewProgress(p.err, "copy", false)
+	show := terminal.NewProgress(p.stderr, "copy", false)
 	copied, err := s.CopyFrom(ctx, source, func(done, total uint64) {
 		show.ShowAmounts(int64(done), int64(total), func() { //nolint:gosec // fewer than 2^63
 			p.printDiagnostic("%d of %d events, %.0f %%", done, total, 100*float64(done)/float64(max(total, 1)))

@@ -100,7 +100,7 @@ func (p *program) serveDemo(ctx context.Context, reset, traffic bool) error {
 }
 
 // sendTraffic sends the events of visitors to the shop until the context ends.
-func sendTraffic(ctx context.Context, to *ingest.Writer) {
+func sendTraffic(ctx context.Context, w *ingest.Writer) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for traffic := demo.NewTraffic(time.Now()); ; {
@@ -108,7 +108,7 @@ func sendTraffic(ctx context.Context, to *ingest.Writer) {
 		case <-ctx.Done():
 			return
 		case now := <-tick.C:
-			if err := to.WriteEvents(ctx, traffic.NextEvents(now)); err != nil && ctx.Err() == nil {
+			if err := w.WriteEvents(ctx, traffic.NextEvents(now)); err != nil && ctx.Err() == nil {
 				slog.WarnContext(ctx, "send the events of the demo failed", "err", err)
 			}
 		}

@@ -31,7 +31,7 @@ func TestDemoLeavesOtherStoresAlone(t *testing.T) {
 // TestDemoHasVisitorsOnEachDay checks that no day up to yesterday lacks visitors, and that no event is in the future.
 func TestDemoHasVisitorsOnEachDay(t *testing.T) {
 	h := newHouse(t)
-	p := &program{out: capture(t).write, running: h.store}
+	p := &program{stdout: capture(t).write, running: h.store}
 	if err := p.makeDemo(t.Context(), h.store); err != nil {
 		t.Fatal(err)
 	}

@@ -96,9 +96,9 @@ func (p *program) printStory(ctx context.Context, s *app.Store, q eventsQuery) e
 	}
 	story := arrivals.StoryOf(q.visitor, of, s.Catalogue.Snapshot(), s.Engine)
 	if q.raw {
-		return json.NewEncoder(p.out).Encode(story)
+		return json.NewEncoder(p.stdout).Encode(story)
 	}
-	return story.WriteText(p.out)
+	return story.WriteText(p.stdout)
 }
 
 // printArrivalCounts prints the number of arrivals of each website.
@@ -110,7 +110,7 @@ func (p *program) printArrivalCounts(ctx context.Context, s *app.Store, q events
 	all := arrivals.ReceivedOf(stored, s.Catalogue.Snapshot())
 	for i, r := range all {
 		if q.raw {
-			if err := json.NewEncoder(p.out).Encode(r); err != nil {
+			if err := json.NewEncoder(p.stdout).Encode(r); err != nil {
 				return err
 			}
 			continue
@@ -118,7 +118,7 @@ func (p *program) printArrivalCounts(ctx context.Context, s *app.Store, q events
 		if i > 0 {
 			p.printLine("")
 		}
-		r.WriteText(p.out)
+		r.WriteText(p.stdout)
 	}
 	if len(all) == 0 && !q.raw {
 		p.printLine("Nothing was accepted in the last week.")
@@ -141,7 +141,7 @@ func (p *program) printEvents(ctx context.Context, s *app.Store, q eventsQuery) 
 	if err != nil {
 		return err
 	}
-	if err := arrivals.WriteAll(p.out, last, q.raw); err != nil {
+	if err := arrivals.WriteAll(p.stdout, last, q.raw); err != nil {
 		return err
 	}
 	if !q.follow {
@@ -162,7 +162,7 @@ func (p *program) printEvents(ctx context.Context, s *app.Store, q eventsQuery) 
 		if err != nil {
 			return err
 		}
-		if err := arrivals.WriteAll(p.out, more, q.raw); err != nil {
+		if err := arrivals.WriteAll(p.stdout, more, q.raw); err != nil {
 			return err
 		}
 	}

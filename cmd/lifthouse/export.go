@@ -21,7 +21,7 @@ catalogue. The file has no tokens and no history of shares.`,
 				if err := s.Catalogue.RefreshSnapshot(ctx); err != nil {
 					return err
 				}
-				return s.Catalogue.Snapshot().CatalogueFile().WriteYAML(p.out)
+				return s.Catalogue.Snapshot().CatalogueFile().WriteYAML(p.stdout)
 			})
 		},
 	}

@@ -65,7 +65,7 @@ func (p *program) forgetVisitors(ctx context.Context, w *ingest.Writer, visitors
 // confirmDeletion reads the answer to a confirmation prompt. It returns an error unless
 // the answer is yes.
 func (p *program) confirmDeletion() error {
-	answer, _ := bufio.NewReader(p.in).ReadString('\n')
+	answer, _ := bufio.NewReader(p.stdin).ReadString('\n')
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
 		return fmt.Errorf("nothing was deleted; answer y or use --yes")
 	}

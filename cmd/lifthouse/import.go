@@ -120,7 +120,7 @@ func isFile(path string) bool {
 }
 
 func (p *program) importOptions(s *app.Store, mapping, format string) (ingest.Options, error) {
-	options := ingest.Options{Format: format, Input: p.in, Times: p.timesOf(s), Journal: s.Journal, Owns: s.HasWebsite}
+	options := ingest.Options{Format: format, Input: p.stdin, Times: p.timesOf(s), Journal: s.Journal, Owns: s.HasWebsite}
 	if format != "" && !slices.Contains([]string{"csv", "ndjson", "parquet"}, format) {
 		return options, usageError{fmt.Errorf("--format %q: must be csv, ndjson or parquet", format)}
 	}
@@ -146,7 +146,7 @@ func (p *program) importInputs(files []string, mapping string, options ingest.Op
 		switch file {
 		case "":
 		case "-":
-			read.AddOpen("standard input", p.in)
+			read.AddOpen("standard input", p.stdin)
 		default:
 			read.AddPath(file, p.absolutePath(file))
 		}
@@ -218,7 +218,7 @@ func (p *program) foldImported(ctx context.Context, s *app.Store, dryRun bool) e
 	if dryRun || ctx.Err() != nil {
 		return nil
 	}
-	show := terminal.NewProgress(p.err, "reports", false)
+	show := terminal.NewProgress(p.stderr, "reports", false)
 	defer show.ClearBar()
 	err := s.Facts.FoldAccepted(ctx, func(done, touched int) {
 		show.ShowAmounts(int64(done), int64(touched), func() {
@@ -233,7 +233,7 @@ func (p *program) foldImported(ctx context.Context, s *app.Store, dryRun bool) e
 
 func (p *program) importFile(ctx context.Context, s *app.Store, file string, options ingest.Options, rejected *rejections) error {
 	started := time.Now()
-	show := terminal.NewProgress(p.err, filepath.Base(file), true)
+	show := terminal.NewProgress(p.stderr, filepath.Base(file), true)
 	options.Progress = func(r ingest.Report) {
 		show.ShowAmounts(r.Bytes, r.TotalBytes, func() {
 			p.printDiagnostic("%s: %d rows, %.0f %%", file, r.Rows, 100*float64(r.Bytes)/float64(max(r.TotalBytes, 1)))

@@ -176,7 +176,7 @@ func TestRestoreKeepsItsBackup(t *testing.T) {
 	}
 	for _, store := range []string{dir, link} {
 		stderr := capture(t)
-		p := &program{out: stderr.write, err: stderr.write, dir: ".", args: []string{"restore", dir, "--store", "embedded:" + store}, getenv: func(string) string { return "" }}
+		p := &program{stdout: stderr.write, stderr: stderr.write, dir: ".", args: []string{"restore", dir, "--store", "embedded:" + store}, getenv: func(string) string { return "" }}
 		code := p.runCommand(t.Context())
 		if text := stderr.text(); code != exitUsage || !strings.Contains(text, `--store "`+store+`": is the input`) {
 			t.Errorf("restore into %s: exit %d, %s", store, code, text)

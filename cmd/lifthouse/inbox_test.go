@@ -16,7 +16,7 @@ func TestServeMovesTheInboxOn(t *testing.T) {
 	h := newHouse(t)
 	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
 	h.token = strings.TrimSpace(h.must("token", "create"))
-	p := &program{out: os.Stdout, err: os.Stderr, getenv: os.Getenv}
+	p := &program{stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}
 	p.rootCommand() // sets the defaults
 	p.serving.Listen, p.serving.logLevel = "127.0.0.1:0", "error"
 	ctx, stop := context.WithCancel(t.Context())

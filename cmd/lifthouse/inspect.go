@@ -38,23 +38,23 @@ func (p *program) inspectFiles(ctx context.Context, files []string, format strin
 	return nil
 }
 
-func (p *program) showInspection(file string, in *ingest.Inspection) error {
+func (p *program) showInspection(file string, i *ingest.Inspection) error {
 	separated := ""
-	if in.Separator != 0 {
-		separated = fmt.Sprintf(", separator %q", in.Separator)
+	if i.Separator != 0 {
+		separated = fmt.Sprintf(", separator %q", i.Separator)
 	}
-	if in.Encoding != "" {
-		separated += ", encoding " + in.Encoding
+	if i.Encoding != "" {
+		separated += ", encoding " + i.Encoding
 	}
-	p.printLine("%s: %s%s, the first %s", file, in.Format, separated, terminal.CountWithNoun(in.Rows, "row"))
+	p.printLine("%s: %s%s, the first %s", file, i.Format, separated, terminal.CountWithNoun(i.Rows, "row"))
 	fields := map[string]string{}
-	for field, column := range in.GuessColumns() {
+	for field, column := range i.GuessColumns() {
 		fields[column.Name] = field
 	}
 	p.printLine("")
-	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "COLUMN\tTYPE\tEMPTY\tVALUES\tPROBABLY\tEXAMPLES")
-	for _, c := range in.Columns {
+	for _, c := range i.Columns {
 		kind := string(c.Type)
 		if c.Comma {
 			kind += ", decimal comma"
@@ -72,7 +72,7 @@ func (p *program) showInspection(file string, in *ingest.Inspection) error {
 		return err
 	}
 	p.printLine("\nThe first rows:\n")
-	for _, row := range in.First {
+	for _, row := range i.First {
 		shown := make([]string, len(row))
 		for i, value := range row {
 			shown[i] = tableCell(value)
@@ -100,7 +100,7 @@ func tableCell(value string) string {
 }
 
 // draftMapping writes a mapping beside a file. It does not overwrite an existing mapping.
-func (p *program) draftMapping(path, file string, in *ingest.Inspection) error {
+func (p *program) draftMapping(path, file string, i *ingest.Inspection) error {
 	mapping, shown := path+".mapping.yaml", file+".mapping.yaml"
 	f, err := os.OpenFile(mapping, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // the user edits and shares it
 	if errors.Is(err, fs.ErrExist) {
@@ -110,7 +110,7 @@ func (p *program) draftMapping(path, file string, in *ingest.Inspection) error {
 	if err != nil {
 		return err
 	}
-	if _, err = f.WriteString(in.DraftMapping(filepath.Base(path))); err != nil {
+	if _, err = f.WriteString(i.DraftMapping(filepath.Base(path))); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	p.printLine("\nWrote %s. Check it, then: lifthouse import --dry-run -m %s %s", shown, shown, file)

@@ -52,10 +52,10 @@ func (p *program) looksCommand() *cobra.Command {
 				if results.Looks == nil {
 					return errors.New("looks: nothing is compared: it needs a campaign or an experiment with at least two variations")
 				}
-				if asJSON || !terminal.Is(p.out) {
-					return json.NewEncoder(p.out).Encode(results.Looks)
+				if asJSON || !terminal.Is(p.stdout) {
+					return json.NewEncoder(p.stdout).Encode(results.Looks)
 				}
-				_, err = p.out.WriteString(render.Looks(results))
+				_, err = p.stdout.WriteString(render.Looks(results))
 				return err
 			})
 		},

@@ -57,7 +57,7 @@ func (h *house) run(args ...string) (code int, out, complaints string) {
 	}
 	defer func() { _ = in.Close() }()
 	stdout, stderr := capture(h.t), capture(h.t)
-	p := &program{in: in, out: stdout.write, err: stderr.write, dir: ".", args: args, getenv: func(string) string { return "" }, running: h.store}
+	p := &program{stdin: in, stdout: stdout.write, stderr: stderr.write, dir: ".", args: args, getenv: func(string) string { return "" }, running: h.store}
 	code = p.runCommand(h.t.Context())
 	return code, stdout.text(), stderr.text()
 }

@@ -29,7 +29,7 @@ func (p *program) mcpCommand() *cobra.Command {
 		Long:  mcpHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if terminal.Is(p.in) {
+			if terminal.Is(p.stdin) {
 				p.printDiagnostic("an AI assistant starts this command; 'lifthouse mcp --help' describes how; Ctrl-D ends")
 			}
 			p.orDemo()
@@ -58,5 +58,5 @@ func (p *program) answerMCP(ctx context.Context, s *app.Store, account int64) er
 	}
 	defer background.Wait()
 	defer stop()
-	return s.MCP(following, p.serving.API).ServeStreams(ctx, mcp.Caller{AccountID: account}, p.in, p.out)
+	return s.MCP(following, p.serving.API).ServeStreams(ctx, mcp.Caller{AccountID: account}, p.stdin, p.stdout)
 }

@@ -38,7 +38,7 @@ func TestMCPOverStandardStreams(t *testing.T) {
 	}()
 	for name, run := range map[string]func(in, out, complaints *os.File) int{
 		"on the store": func(in, out, complaints *os.File) int {
-			p := &program{in: in, out: out, err: complaints, dir: ".", args: []string{"mcp"}, getenv: func(string) string { return "" }, running: h.store}
+			p := &program{stdin: in, stdout: out, stderr: complaints, dir: ".", args: []string{"mcp"}, getenv: func(string) string { return "" }, running: h.store}
 			return p.runCommand(t.Context())
 		},
 		"forwarded": func(in, out, complaints *os.File) int {
@@ -100,7 +100,7 @@ func TestMCPAnswersBeforeItEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = toCommand.Close()
-	p := &program{in: in, out: out, err: capture(t).write, dir: ".", args: []string{"mcp"}, getenv: func(string) string { return "" }, running: h.store}
+	p := &program{stdin: in, stdout: out, stderr: capture(t).write, dir: ".", args: []string{"mcp"}, getenv: func(string) string { return "" }, running: h.store}
 	ended := make(chan int, 1)
 	go func() { ended <- p.runCommand(t.Context()) }()
 	text, err := io.ReadAll(fromCommand)

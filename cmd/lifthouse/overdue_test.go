@@ -38,7 +38,7 @@ func TestAServerThatDoesNotStopIsCutOff(t *testing.T) {
 	conn := &deafStore{Conn: schematest.OpenMigrated(t), asked: make(chan struct{}, 1), released: make(chan struct{})}
 	h := houseOn(t, conn)
 	out := capture(t)
-	p := &program{in: os.Stdin, out: out.write, err: out.write, dir: ".", getenv: func(string) string { return "" }, overdue: make(chan struct{}), stopMargin: 100 * time.Millisecond}
+	p := &program{stdin: os.Stdin, stdout: out.write, stderr: out.write, dir: ".", getenv: func(string) string { return "" }, overdue: make(chan struct{}), stopMargin: 100 * time.Millisecond}
 	p.rootCommand() // sets what the flags have by default
 	p.serving.Listen, p.serving.DrainTimeout, p.serving.logLevel = "127.0.0.1:0", 50*time.Millisecond, "error"
 	ctx, stop := context.WithCancel(t.Context())

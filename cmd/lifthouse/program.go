@@ -40,16 +40,16 @@ var exitDecisions = map[result.DecisionStatus]int{
 // program is one invocation of a command. A shell runs it, or another process
 // forwards it to the process that holds the store.
 type program struct {
-	in, out, err *os.File
-	dir          string // base of relative paths
-	args         []string
-	getenv       func(string) string
-	environ      []string          // complete environment, to find misspelt variables
-	running      *app.Store        // store of the running server; nil: not forwarded
-	server       app.ServerOptions // of the running server
-	overdue      chan struct{}     // closed when a server did not stop in time; nil: a forwarded command
-	serves       bool              // the store is opened to serve requests
-	stopMargin   time.Duration     // additional time to stop after running requests
+	stdin, stdout, stderr *os.File
+	dir                   string // base of relative paths
+	args                  []string
+	getenv                func(string) string
+	environ               []string          // complete environment, to find misspelt variables
+	running               *app.Store        // store of the running server; nil: not forwarded
+	server                app.ServerOptions // of the running server
+	overdue               chan struct{}     // closed when a server did not stop in time; nil: a forwarded command
+	serves                bool              // the store is opened to serve requests
+	stopMargin            time.Duration     // additional time to stop after running requests
 
 	config      string // file
 	address     string // of the store
@@ -72,9 +72,9 @@ type usageError struct{ error }
 func (p *program) runCommand(ctx context.Context) int {
 	root := p.rootCommand()
 	root.SetArgs(p.args)
-	root.SetIn(p.in)
-	root.SetOut(p.out)
-	root.SetErr(p.err)
+	root.SetIn(p.stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
 	err := root.ExecuteContext(ctx)
 	var exit *exitError
 	var usage usageError
@@ -99,11 +99,11 @@ func (p *program) runCommand(ctx context.Context) int {
 }
 
 func (p *program) printDiagnostic(format string, args ...any) {
-	_, _ = fmt.Fprintf(p.err, "lifthouse: "+format+"\n", args...)
+	_, _ = fmt.Fprintf(p.stderr, "lifthouse: "+format+"\n", args...)
 }
 
 func (p *program) printLine(format string, args ...any) {
-	_, _ = fmt.Fprintf(p.out, format+"\n", args...)
+	_, _ = fmt.Fprintf(p.stdout, format+"\n", args...)
 }
 
 const storeFlag = "store"

@@ -93,23 +93,23 @@ func (p *program) reportCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) printReport(ctx context.Context, s *app.Store, request query.Request, as report.Form) error {
+func (p *program) printReport(ctx context.Context, s *app.Store, request query.Request, form report.Form) error {
 	var err error
 	if request.AccountID, err = accountOr(request.AccountID, s.Catalogue.Snapshot()); err != nil {
 		return err
 	}
-	as.Table = as.Table || !as.JSON && !as.CSV && terminal.Is(p.out)
-	if as.Visitors != "" {
-		return p.writeVisitors(ctx, s, request, as.Visitors)
+	form.Table = form.Table || !form.JSON && !form.CSV && terminal.Is(p.stdout)
+	if form.Visitors != "" {
+		return p.writeVisitors(ctx, s, request, form.Visitors)
 	}
-	if as.Watch {
-		return p.watchReport(ctx, s, request, as)
+	if form.Watch {
+		return p.watchReport(ctx, s, request, form)
 	}
-	text, decision, err := p.computeReport(ctx, s, request, as)
+	text, decision, err := p.computeReport(ctx, s, request, form)
 	if err != nil {
 		return err
 	}
-	if _, err = p.out.WriteString(text); err != nil || !as.ExitCode {
+	if _, err = p.stdout.WriteString(text); err != nil || !form.ExitCode {
 		return err
 	}
 	switch code := exitDecisions[decision]; {
@@ -122,7 +122,7 @@ func (p *program) printReport(ctx context.Context, s *app.Store, request query.R
 }
 
 // computeReport computes a report and returns it in the selected format, with its decision.
-func (p *program) computeReport(ctx context.Context, s *app.Store, request query.Request, as report.Form) (text string, decision result.DecisionStatus, err error) {
+func (p *program) computeReport(ctx context.Context, s *app.Store, request query.Request, form report.Form) (text string, decision result.DecisionStatus, err error) {
 	plan, err := s.Engine.PlanReport(request)
 	if err != nil {
 		return "", "", err
@@ -136,13 +136,13 @@ func (p *program) computeReport(ctx context.Context, s *app.Store, request query
 	if err != nil {
 		return "", "", err
 	}
-	if results.Waiting != nil && as.CSV { // which has no warnings
+	if results.Waiting != nil && form.CSV { // which has no warnings
 		p.printDiagnostic("%s", results.WarningText(result.WarningWaiting))
 	}
 	if results.Decision != nil {
 		decision = results.Decision.Status
 	}
-	text, err = p.formatReport(results, as)
+	text, err = p.formatReport(results, form)
 	return text, decision, err
 }
 
@@ -166,16 +166,16 @@ func (p *program) writeVisitors(ctx context.Context, s *app.Store, request query
 }
 
 // formatReport returns the report in the selected format.
-func (p *program) formatReport(results *result.Report, as report.Form) (string, error) {
+func (p *program) formatReport(results *result.Report, form report.Form) (string, error) {
 	switch {
-	case as.CSV:
+	case form.CSV:
 		text, err := render.CSV(results)
 		return string(text), err
-	case as.Table:
-		return render.Report(results, terminal.ScreenOf(p.out, p.getenv)), nil
+	case form.Table:
+		return render.Report(results, terminal.ScreenOf(p.stdout, p.getenv)), nil
 	}
 	text, err := render.JSON(results)
-	if err != nil || as.Watch {
+	if err != nil || form.Watch {
 		return string(text), err
 	}
 	var indented bytes.Buffer
@@ -185,26 +185,26 @@ func (p *program) formatReport(results *result.Report, as report.Form) (string, 
 
 // watchReport repeats the report until the context ends. The last report remains on the
 // terminal.
-func (p *program) watchReport(ctx context.Context, s *app.Store, request query.Request, as report.Form) error {
+func (p *program) watchReport(ctx context.Context, s *app.Store, request query.Request, form report.Form) error {
 	if p.running == nil && s.Dir != "" {
 		return errors.New("--watch: this store is not served, so nothing can change; start 'lifthouse serve' first")
 	}
-	over := as.Table && terminal.Is(p.out)
+	over := form.Table && terminal.Is(p.stdout)
 	if over {
-		_, _ = p.out.WriteString(render.ClearScreen)
+		_, _ = p.stdout.WriteString(render.ClearScreen)
 	}
-	tick := time.NewTicker(as.Every)
+	tick := time.NewTicker(form.Every)
 	defer tick.Stop()
 	for {
-		text, _, err := p.computeReport(ctx, s, request, as)
+		text, _, err := p.computeReport(ctx, s, request, form)
 		if err != nil {
 			return err
 		}
 		if over {
-			foot := fmt.Sprintf("%s · every %s · Ctrl-C ends", time.Now().UTC().Format(time.TimeOnly+" UTC"), as.Every)
-			text = render.Frame(text, foot, terminal.ScreenOf(p.out, p.getenv).Height)
+			foot := fmt.Sprintf("%s · every %s · Ctrl-C ends", time.Now().UTC().Format(time.TimeOnly+" UTC"), form.Every)
+			text = render.Frame(text, foot, terminal.ScreenOf(p.stdout, p.getenv).Height)
 		}
-		if _, err := p.out.WriteString(text); err != nil {
+		if _, err := p.stdout.WriteString(text); err != nil {
 			return err
 		}
 		select {

@@ -86,7 +86,7 @@ func (p *program) awaitHolder(ctx context.Context, most time.Duration, open func
 // serveStore answers requests and executes forwarded commands until the context ends.
 // It calls ready with the URL once the API can be reached.
 func (p *program) serveStore(ctx context.Context, s *app.Store, ready func(s *app.Store, url string)) error {
-	slog.SetDefault(app.NewLogger(p.err, p.serving.logLevel, p.serving.logFormat == logJSON))
+	slog.SetDefault(app.NewLogger(p.stderr, p.serving.logLevel, p.serving.logFormat == logJSON))
 	p.logSettings(ctx)
 	endTraces, err := app.StartTracing(ctx, buildVersion(), p.getenv)
 	if err != nil {
@@ -122,7 +122,7 @@ func runForwarded(ctx context.Context, c remote.Command, s *app.Store, o app.Ser
 		}
 		return ""
 	}
-	p := &program{in: c.In, out: c.Out, err: c.Err, dir: c.Dir, args: c.Args, getenv: getenv, running: s, server: o}
+	p := &program{stdin: c.In, stdout: c.Out, stderr: c.Err, dir: c.Dir, args: c.Args, getenv: getenv, running: s, server: o}
 	return p.runCommand(ctx)
 }
 

@@ -73,7 +73,7 @@ func (p *program) withStoreMade(ctx context.Context, work func(context.Context, 
 // forwardCommand executes this command line in the process that holds the store, and
 // returns its exit code.
 func (p *program) forwardCommand(ctx context.Context, holder *embedded.LockedError) (int, error) {
-	c := remote.Command{Dir: p.dir, Args: p.args, Env: map[string]string{}, In: p.in, Out: p.out, Err: p.err}
+	c := remote.Command{Dir: p.dir, Args: p.args, Env: map[string]string{}, In: p.stdin, Out: p.stdout, Err: p.stderr}
 	for _, name := range remote.Env {
 		c.Env[name] = p.getenv(name)
 	}

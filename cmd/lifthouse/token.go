@@ -72,7 +72,7 @@ scope share is a share link; its column WEBSITE has what it shows.`,
 			p.printLine("Account %d has no token; create one with lifthouse token create.", owned.ID)
 			return nil
 		}
-		table := tabwriter.NewWriter(p.out, 0, 0, 3, ' ', 0)
+		table := tabwriter.NewWriter(p.stdout, 0, 0, 3, ' ', 0)
 		_, _ = fmt.Fprintln(table, "ID\tNAME\tSCOPES\tWEBSITE\tCREATED\tEXPIRES")
 		for _, token := range tokens {
 			scopes := make([]string, len(token.Scopes))

@@ -53,7 +53,7 @@ func (p *program) webhookListCommand() *cobra.Command {
 			p.printLine("Account %d has no webhook; declare one in the catalogue (lifthouse webhook --help).", owned.ID)
 			return nil
 		}
-		table := tabwriter.NewWriter(p.out, 0, 0, 3, ' ', 0)
+		table := tabwriter.NewWriter(p.stdout, 0, 0, 3, ' ', 0)
 		_, _ = fmt.Fprintln(table, "ID\tHOST\tFORMAT\tEVENTS\tSINCE")
 		for _, hook := range catalogue.ByID(owned.Webhooks) {
 			_, _ = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\n", hook.ID, hook.Host(), hook.Format,
@@ -105,7 +105,7 @@ func (p *program) webhookDeliveriesCommand() *cobra.Command {
 			return err
 		}
 		if asJSON {
-			return json.NewEncoder(p.out).Encode(sent)
+			return json.NewEncoder(p.stdout).Encode(sent)
 		}
 		return p.showDeliveries(sent)
 	})
@@ -116,7 +116,7 @@ func (p *program) showDeliveries(sent []outbox.Sent) error {
 		p.printLine("There are no messages yet.")
 		return nil
 	}
-	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "recorded\tmessage\tevent\tabout\twebhook\toutcome\tattempts\tdetail")
 	for i := range sent {
 		m := &sent[i]

@@ -14,9 +14,9 @@ import (
 // csvColumn is a column of the CSV output: a path in the report, the slice, the
 // point or the variation of a row.
 type csvColumn struct {
-	name string
-	in   func(*csvRow) map[string]any
-	path []string
+	name   string
+	object func(*csvRow) map[string]any
+	path   []string
 }
 
 // csvRow holds the JSON objects of a row. Rows of the whole report have no slice
@@ -35,10 +35,10 @@ var csvColumns = slices.Concat(
 	columnsIn(func(r *csvRow) map[string]any { return r.concluded }, "", "conclusion.status", "conclusion.variationId", "conclusion.look", "conclusion.decidedAt"),
 )
 
-func columnsIn(in func(*csvRow) map[string]any, prefix string, paths ...string) []csvColumn {
+func columnsIn(object func(*csvRow) map[string]any, prefix string, paths ...string) []csvColumn {
 	columns := make([]csvColumn, len(paths))
 	for i, path := range paths {
-		columns[i] = csvColumn{prefix + path, in, strings.Split(path, ".")}
+		columns[i] = csvColumn{prefix + path, object, strings.Split(path, ".")}
 	}
 	return columns
 }
@@ -139,7 +139,7 @@ func CSV(r *result.Report) ([]byte, error) {
 	_ = table.Write(record) // in memory; Error reports failures
 	for _, row := range rows(report) {
 		for i, c := range columns {
-			record[i] = csvCell(valueAt(c.in(&row), c.path))
+			record[i] = csvCell(valueAt(c.object(&row), c.path))
 		}
 		_ = table.Write(record)
 	}
@@ -149,9 +149,9 @@ func CSV(r *result.Report) ([]byte, error) {
 
 func csvRows(report map[string]any) []csvRow {
 	var rows []csvRow
-	add := func(of map[string]any, row csvRow) {
+	add := func(object map[string]any, row csvRow) {
 		row.report = report
-		variations, _ := of["variations"].([]any)
+		variations, _ := object["variations"].([]any)
 		for _, v := range variations {
 			row.variation, _ = v.(map[string]any)
 			rows = append(rows, row)
@@ -173,8 +173,8 @@ func csvRows(report map[string]any) []csvRow {
 
 // valueAt returns the value at a path. The ends of an interval are named lower and
 // upper.
-func valueAt(from map[string]any, path []string) any {
-	var found any = from
+func valueAt(object map[string]any, path []string) any {
+	var found any = object
 	for _, name := range path {
 		switch in := found.(type) {
 		case map[string]any:

@@ -184,10 +184,10 @@ func ReportSubtitle(r *result.Report) string {
 }
 
 // valuesInWords returns the values of a filter. An empty text means not set.
-func valuesInWords(of any) string {
-	values, several := of.([]string)
+func valuesInWords(filter any) string {
+	values, several := filter.([]string)
 	if !several {
-		values = []string{fmt.Sprint(of)}
+		values = []string{fmt.Sprint(filter)}
 	}
 	words := make([]string, len(values))
 	for i, value := range values {
@@ -308,16 +308,16 @@ func (f *forest) addRow(e effect) {
 
 // addBar adds an interval. An arrow marks an end that is unbounded or outside the
 // scale.
-func (f *forest) addBar(row *forestDrawn, in *result.Bounds, thick int) {
-	if in == nil || in[0] == nil && in[1] == nil {
+func (f *forest) addBar(row *forestDrawn, interval *result.Bounds, thick int) {
+	if interval == nil || interval[0] == nil && interval[1] == nil {
 		return
 	}
 	bar := forestBar{From: forestLeft, To: forestRight, OpenLeft: true, OpenRight: true, Y: row.Y, Thick: thick, Colour: row.Colour}
-	if in[0] != nil && *in[0] >= f.least {
-		bar.From, bar.OpenLeft = f.positionX(*in[0]), false
+	if interval[0] != nil && *interval[0] >= f.least {
+		bar.From, bar.OpenLeft = f.positionX(*interval[0]), false
 	}
-	if in[1] != nil && *in[1] <= f.most {
-		bar.To, bar.OpenRight = f.positionX(*in[1]), false
+	if interval[1] != nil && *interval[1] <= f.most {
+		bar.To, bar.OpenRight = f.positionX(*interval[1]), false
 	}
 	row.Bars = append(row.Bars, bar)
 }

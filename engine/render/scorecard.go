@@ -38,7 +38,7 @@ func (t *reportTable) writeScorecard() {
 	for _, r := range rows {
 		label := ShortenText(PrintableText(r.MetricInWords()), t.maxLabelWidth()+10)
 		if several {
-			label += " · " + ShortenText(PrintableText(r.of.Name), t.maxLabelWidth())
+			label += " · " + ShortenText(PrintableText(r.treatment.Name), t.maxLabelWidth())
 		}
 		t.labels = append(t.labels, label)
 	}
@@ -53,7 +53,7 @@ func (t *reportTable) writeScorecard() {
 // scorecardRow is a variation in a row of the scorecard.
 type scorecardRow struct {
 	*result.ScorecardRow
-	control, of *result.ScorecardVariation
+	control, treatment *result.ScorecardVariation
 }
 
 // scorecardColumns returns the columns of the scorecard.
@@ -65,9 +65,9 @@ func scorecardColumns(rows []scorecardRow) []column {
 		role.cells = append(role.cells, string(r.Role))
 		write := r.valueFormatter()
 		control.cells = append(control.cells, formatOptional(r.control.Estimate.Value, write))
-		value.cells = append(value.cells, formatOptional(r.of.Estimate.Value, write))
+		value.cells = append(value.cells, formatOptional(r.treatment.Estimate.Value, write))
 		liftCell, intervalCell, pCell, word, colour := none, none, none, "", ""
-		if c := r.of.Comparison; c != nil {
+		if c := r.treatment.Comparison; c != nil {
 			claim := c.Improvement.Interval
 			switch {
 			case c.Sequential != nil && c.Sequential.Look != nil:
@@ -100,7 +100,7 @@ func (r *scorecardRow) valueFormatter() func(float64) string {
 // verdictWords returns the verdict of the row in words, and its colour. Only conclusive
 // verdicts are coloured, by whether the effect is good.
 func (r *scorecardRow) verdictWords(c *result.Comparison) (words, colour string) {
-	if g := r.of.Guardrail; g != nil {
+	if g := r.treatment.Guardrail; g != nil {
 		switch g.Status {
 		case looks.Safe:
 			return "safe", green
@@ -120,17 +120,17 @@ func (r *scorecardRow) verdictWords(c *result.Comparison) (words, colour string)
 			words, colour = words+" *", green
 		}
 	}
-	if r.of.QValue != nil {
-		words += fmt.Sprintf(" (q %s)", result.FormatPValue(*r.of.QValue))
+	if r.treatment.QValue != nil {
+		words += fmt.Sprintf(" (q %s)", result.FormatPValue(*r.treatment.QValue))
 	}
 	return words, colour
 }
 
 // perMonth returns the impact of the variation.
 func (r *scorecardRow) perMonth() string {
-	if r.of.Impact == nil || r.of.Impact.PerMonth == nil || r.of.Impact.PerMonth.Value == nil {
+	if r.treatment.Impact == nil || r.treatment.Impact.PerMonth == nil || r.treatment.Impact.PerMonth.Value == nil {
 		return none
 	}
-	e := r.of.Impact.PerMonth
+	e := r.treatment.Impact.PerMonth
 	return result.FormatSigned(*e.Value, result.SpreadDecimals(result.HalfWidth(e.Value, e.Interval)))
 }

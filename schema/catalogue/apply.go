@@ -237,12 +237,12 @@ func (a *applier) capsOfOthers(account int64, site *Website) {
 	if a.declares.Prune {
 		return
 	}
-	record := func(kind kind, id, website int64, name string, of planned) {
+	record := func(kind kind, id, website int64, name string, definition planned) {
 		r := resource{account, kind, id}
 		if website != site.ID || a.named[key{account, kind, id, partDefinition}] {
 			return
 		}
-		if plans := a.changedPlans(r, site, of); plans != nil && !reflect.DeepEqual(plans[0], plans[1]) {
+		if plans := a.changedPlans(r, site, definition); plans != nil && !reflect.DeepEqual(plans[0], plans[1]) {
 			a.addState(&declared{resource: r, name: name, plans: plans}, false)
 		}
 	}
@@ -272,22 +272,22 @@ func (a *applier) capAfter(account int64, site *Website, goal int64) *schema.Cap
 
 // plansBefore returns the plans of a campaign or a widget before the file is applied, or nil if
 // the resource is new. On a retry, the stored definition may already be the one in the file.
-func (a *applier) plansBefore(at key) map[int64]Plan {
-	row, exists := a.current[at]
-	if a.plans[at] == nil && exists {
+func (a *applier) plansBefore(k key) map[int64]Plan {
+	row, exists := a.current[k]
+	if a.plans[k] == nil && exists {
 		var defined planned = &Campaign{}
-		if at.Kind == kindWidget {
+		if k.Kind == kindWidget {
 			defined = &Widget{}
 		}
 		a.decodeRow(&row, defined)
-		a.plans[at] = defined.plansByExperiment(func(goal int64) *schema.Cap { return a.capBefore(at.AccountID, goal) })
+		a.plans[k] = defined.plansByExperiment(func(goal int64) *schema.Cap { return a.capBefore(k.AccountID, goal) })
 	}
-	return a.plans[at]
+	return a.plans[k]
 }
 
 // encodeBody returns the body of a row.
-func (a *applier) encodeBody(of any) string {
-	text, err := json.Marshal(of)
+func (a *applier) encodeBody(body any) string {
+	text, err := json.Marshal(body)
 	if err != nil {
 		a.err = err
 	}

@@ -82,9 +82,9 @@ func (c *Catalogue) ReadAuditLog(ctx context.Context, account int64, since time.
 
 // changeOf returns the value of AuditEntry.Change. A state that changed without a start
 // or a stop has other shares or another plan.
-func changeOf(a *AuditEntry, of part, archived, switched bool) (string, error) {
+func changeOf(a *AuditEntry, changed part, archived, switched bool) (string, error) {
 	switch {
-	case of == partState && switched:
+	case changed == partState && switched:
 		var state State
 		if err := json.Unmarshal(a.After, &state); err != nil {
 			return "", fmt.Errorf("the state of %s %d: %w", a.Kind, a.ID, err)
@@ -99,7 +99,7 @@ func changeOf(a *AuditEntry, of part, archived, switched bool) (string, error) {
 		return "revoked", nil
 	case archived:
 		return "archived", nil
-	case of == partDefinition && a.Version == 1:
+	case changed == partDefinition && a.Version == 1:
 		return "created", nil
 	}
 	return "changed", nil

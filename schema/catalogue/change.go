@@ -42,17 +42,17 @@ type resource struct {
 // versions are the stored rows by key, the current one first.
 type versions map[key][]row
 
-// readVersions reads the rows of a resource, or of all resources if of is nil.
-func (c *Catalogue) readVersions(ctx context.Context, of *resource) (versions, error) {
-	return c.queryVersions(ctx, selectRows, of)
+// readVersions reads the rows of a resource, or of all resources if only is nil.
+func (c *Catalogue) readVersions(ctx context.Context, only *resource) (versions, error) {
+	return c.queryVersions(ctx, selectRows, only)
 }
 
-func (c *Catalogue) queryVersions(ctx context.Context, columns string, of *resource) (versions, error) {
-	if of == nil {
+func (c *Catalogue) queryVersions(ctx context.Context, columns string, only *resource) (versions, error) {
+	if only == nil {
 		return versionsByKey(queryRows(ctx, c.conn, columns+fromAll))
 	}
 	return versionsByKey(queryRows(ctx, c.conn, columns+fromResource,
-		clickhouse.Named("account", of.account), clickhouse.Named("kind", string(of.kind)), clickhouse.Named("id", of.id)))
+		clickhouse.Named("account", only.account), clickhouse.Named("kind", string(only.kind)), clickhouse.Named("id", only.id)))
 }
 
 func versionsByKey(rows []row, err error) (versions, error) {
@@ -77,8 +77,8 @@ func (v versions) latestRows() []row {
 }
 
 // isTied reports whether different rows of two writers have the highest version.
-func (v versions) isTied(at key) bool {
-	of := v[at]
+func (v versions) isTied(k key) bool {
+	of := v[k]
 	return len(of) > 1 && of[1].Version == of[0].Version && !of[1].sameContent(of[0])
 }
 
@@ -142,10 +142,10 @@ func (c *Catalogue) changeRows(ctx context.Context, compute func(current []row) 
 }
 
 // changeAlone is like changeRows for a caller that holds c.changing. It returns the
-// current rows of the resource, or of all resources if of is nil. compute is called
+// current rows of the resource, or of all resources if only is nil. compute is called
 // again after a conflict and must make the same change to whatever rows it gets.
-func (c *Catalogue) changeAlone(ctx context.Context, of *resource, compute func(current []row) ([]row, error)) ([]row, error) {
-	all, err := c.readResolved(ctx, of)
+func (c *Catalogue) changeAlone(ctx context.Context, only *resource, compute func(current []row) ([]row, error)) ([]row, error) {
+	all, err := c.readResolved(ctx, only)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (c *Catalogue) changeAlone(ctx context.Context, of *resource, compute func(
 		if err := insertRows(ctx, c.conn, rows); err != nil {
 			return nil, err
 		}
-		back, err := c.queryVersions(ctx, selectVersions, of)
+		back, err := c.queryVersions(ctx, selectVersions, only)
 		if err != nil {
 			return nil, err
 		}
@@ -181,13 +181,13 @@ func (c *Catalogue) changeAlone(ctx context.Context, of *resource, compute func(
 			current := back.withTimes(rows, all.latestRows())
 			return current, c.updateSnapshot(current)
 		}
-		if all, err = c.readVersions(ctx, of); err != nil {
+		if all, err = c.readVersions(ctx, only); err != nil {
 			return nil, err
 		}
 		if len(all.conflictingRows(rows)) == 0 {
 			return all.latestRows(), c.updateSnapshot(all.latestRows())
 		}
-		if all, err = c.readLater(ctx, of, attempt); err != nil {
+		if all, err = c.readLater(ctx, only, attempt); err != nil {
 			return nil, err
 		}
 		conflicts = all.conflictingRows(rows)
@@ -197,10 +197,10 @@ func (c *Catalogue) changeAlone(ctx context.Context, of *resource, compute func(
 
 // readResolved reads the rows and waits until no key is tied. If a tie remains, the
 // writer that caused it has died, and the first row is the current one.
-func (c *Catalogue) readResolved(ctx context.Context, of *resource) (versions, error) {
-	all, err := c.readVersions(ctx, of)
+func (c *Catalogue) readResolved(ctx context.Context, only *resource) (versions, error) {
+	all, err := c.readVersions(ctx, only)
 	for attempt := 0; err == nil && attempt < maxRaces && all.anyTied(); attempt++ {
-		all, err = c.readLater(ctx, of, attempt)
+		all, err = c.readLater(ctx, only, attempt)
 	}
 	return all, err
 }
@@ -216,13 +216,13 @@ func (v versions) anyTied() bool {
 
 // readLater reads the rows after a random wait of up to 2 ms, or up to 64 ms for
 // later attempts.
-func (c *Catalogue) readLater(ctx context.Context, of *resource, attempt int) (versions, error) {
+func (c *Catalogue) readLater(ctx context.Context, only *resource, attempt int) (versions, error) {
 	maxWait := 2 * time.Millisecond << min(attempt, 5)
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-time.After(rand.N(maxWait)):
-		return c.readVersions(ctx, of)
+		return c.readVersions(ctx, only)
 	}
 }
 

@@ -27,8 +27,8 @@ HAVING startsWith(argMax(changed_by, (version, changed_at)), '` + copiedBy + `')
 // insert. It returns the number of rows that it wrote. Rows that an earlier CopyFrom wrote are
 // updated from the other store. If other rows differ, CopyFrom changes nothing and returns an error
 // that names them.
-func (c *Catalogue) CopyFrom(ctx context.Context, from driver.Conn) (written int, err error) {
-	others, err := readRows(ctx, from)
+func (c *Catalogue) CopyFrom(ctx context.Context, source driver.Conn) (written int, err error) {
+	others, err := readRows(ctx, source)
 	if err != nil {
 		return 0, err
 	}

@@ -14,13 +14,13 @@ type Ended struct {
 }
 
 // EndedSubjects returns the campaigns and widgets that are inactive and whose end date is
-// not later than at. Active and archived resources are not included, nor those without an
+// not later than now. Active and archived resources are not included, nor those without an
 // end date.
-func (s *Snapshot) EndedSubjects(at time.Time) []Ended {
+func (s *Snapshot) EndedSubjects(now time.Time) []Ended {
 	var ended []Ended
-	add := func(of schema.Subject, name string, state State) {
-		if !state.Active && state.EndDate != nil && !state.EndDate.After(at) {
-			ended = append(ended, Ended{of, name, *state.EndDate})
+	add := func(subject schema.Subject, name string, state State) {
+		if !state.Active && state.EndDate != nil && !state.EndDate.After(now) {
+			ended = append(ended, Ended{subject, name, *state.EndDate})
 		}
 	}
 	for _, owned := range s.AllAccounts() {

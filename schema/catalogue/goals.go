@@ -74,17 +74,17 @@ func (c *checker) checkGoals(path string, g *Goals, primary int64, metric string
 		metric string
 	}
 	taken := map[measured]string{{primary, cmp.Or(perVisitor[metric], metric)}: "the primary metric"}
-	one := func(at string, goal int64, metric, direction string) {
+	one := func(path string, goal int64, metric, direction string) {
 		if goal < 1 {
-			c.Add(at+".goalId", goal, "must be the id of a goal")
+			c.Add(path+".goalId", goal, "must be the id of a goal")
 		}
-		c.checkReference(at+".goalId", goal, known, "goal")
-		c.oneOf(at+".metric", metric, GoalMetrics)
-		c.oneOf(at+".direction", direction, []string{Up, Down})
+		c.checkReference(path+".goalId", goal, known, "goal")
+		c.oneOf(path+".metric", metric, GoalMetrics)
+		c.oneOf(path+".direction", direction, []string{Up, Down})
 		if other, is := taken[measured{goal, metric}]; is {
-			c.Add(at, fmt.Sprintf("%s of goal %d", metric, goal), "is also "+other)
+			c.Add(path, fmt.Sprintf("%s of goal %d", metric, goal), "is also "+other)
 		}
-		taken[measured{goal, metric}] = at
+		taken[measured{goal, metric}] = path
 	}
 	for i, s := range g.Secondary {
 		one(fmt.Sprintf("%s.secondary[%d]", path, i), s.GoalID, s.Metric, s.Direction)
@@ -96,16 +96,16 @@ func (c *checker) checkGoals(path string, g *Goals, primary int64, metric string
 	}
 }
 
-func (c *checker) checkMargins(at string, r *Guardrail) {
+func (c *checker) checkMargins(path string, r *Guardrail) {
 	switch {
 	case r.Margin != 0 && r.AbsoluteMargin != 0:
-		c.Add(at+".absoluteMargin", r.AbsoluteMargin, "must be omitted if margin is given")
+		c.Add(path+".absoluteMargin", r.AbsoluteMargin, "must be omitted if margin is given")
 	case r.Margin != 0 && !(r.Margin > 0 && r.Margin < 100):
-		c.Add(at+".margin", r.Margin, "must be above 0 and below 100, in per cent, or be omitted")
+		c.Add(path+".margin", r.Margin, "must be above 0 and below 100, in per cent, or be omitted")
 	case r.AbsoluteMargin != 0 && !(r.AbsoluteMargin > 0):
-		c.Add(at+".absoluteMargin", r.AbsoluteMargin, "must be above 0, or be omitted")
+		c.Add(path+".absoluteMargin", r.AbsoluteMargin, "must be above 0, or be omitted")
 	case r.Metric == defaultGoalMetric && r.AbsoluteMargin >= 1:
-		c.Add(at+".absoluteMargin", r.AbsoluteMargin, "must be below 1: it is a fraction of the visitors")
+		c.Add(path+".absoluteMargin", r.AbsoluteMargin, "must be below 1: it is a fraction of the visitors")
 	}
 }
 

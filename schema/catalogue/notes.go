@@ -15,8 +15,8 @@ type given struct {
 func givenIn(lines map[string]int, path string) given { return given{lines, path} }
 
 // listElement returns the fields that an element of a list sets.
-func (g given) listElement(list string, at int) given {
-	return given{g.lines, fmt.Sprintf("%s.%s[%d]", g.path, list, at)}
+func (g given) listElement(list string, index int) given {
+	return given{g.lines, fmt.Sprintf("%s.%s[%d]", g.path, list, index)}
 }
 
 func (g given) hasField(field string) bool { return g.lines == nil || g.lines[g.path+"."+field] > 0 }

@@ -136,10 +136,10 @@ func (s *State) recordPlans(before, after map[int64]Plan, now time.Time) bool {
 
 // PlanAt returns the plan in effect at a time, or the first plan if the time precedes the
 // whole history. The history must not be empty.
-func PlanAt(history []PlanSince, at time.Time) Plan {
+func PlanAt(history []PlanSince, t time.Time) Plan {
 	plan := history[0].Plan
 	for _, p := range history {
-		if !p.Since.After(at) {
+		if !p.Since.After(t) {
 			plan = p.Plan
 		}
 	}

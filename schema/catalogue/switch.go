@@ -23,7 +23,7 @@ func (c *Catalogue) SwitchWidget(ctx context.Context, account, website, id int64
 
 // switchState starts or stops a resource, and returns the resources of its account. found is false if the
 // website does not have the resource.
-func (c *Catalogue) switchState(ctx context.Context, of resource, website int64, active bool) (owned *AccountResources, found bool, err error) {
+func (c *Catalogue) switchState(ctx context.Context, r resource, website int64, active bool) (owned *AccountResources, found bool, err error) {
 	owned = &AccountResources{}
 	select {
 	case c.changing <- struct{}{}:
@@ -31,14 +31,14 @@ func (c *Catalogue) switchState(ctx context.Context, of resource, website int64,
 		return owned, false, context.Cause(ctx)
 	}
 	defer func() { <-c.changing }()
-	now, at := time.Now().UTC().Truncate(time.Millisecond), key{of.account, of.kind, of.id, partState}
-	current, err := c.changeAlone(ctx, &of, func(current []row) ([]row, error) {
+	now, at := time.Now().UTC().Truncate(time.Millisecond), key{r.account, r.kind, r.id, partState}
+	current, err := c.changeAlone(ctx, &r, func(current []row) ([]row, error) {
 		known, err := newSnapshot(current)
 		if err != nil {
 			return nil, err
 		}
 		var state State
-		if state, found = known.stateOf(of, website); !found || state.Active == active {
+		if state, found = known.stateOf(r, website); !found || state.Active == active {
 			return nil, nil
 		}
 		state.switchTo(active, now, authorOf(ctx))
@@ -56,17 +56,17 @@ func (c *Catalogue) switchState(ctx context.Context, of resource, website int64,
 	if err != nil {
 		return owned, false, err
 	}
-	return known.AccountResources(of.account), found, nil
+	return known.AccountResources(r.account), found, nil
 }
 
 // stateOf returns the state of a campaign or a widget of a website; 0: of any website.
-func (s *Snapshot) stateOf(of resource, website int64) (state State, found bool) {
-	owned, at := s.AccountResources(of.account), int64(0)
-	if of.kind == kindCampaign {
-		live, exists := owned.Campaigns[of.id]
+func (s *Snapshot) stateOf(r resource, website int64) (state State, found bool) {
+	owned, at := s.AccountResources(r.account), int64(0)
+	if r.kind == kindCampaign {
+		live, exists := owned.Campaigns[r.id]
 		at, state, found = live.WebsiteID, live.State, exists
 	} else {
-		live, exists := owned.Widgets[of.id]
+		live, exists := owned.Widgets[r.id]
 		at, state, found = live.WebsiteID, live.State, exists
 	}
 	return state, found && (website == 0 || website == at)

@@ -61,11 +61,11 @@ func (n *EventNames) addExposure(row *schema.Event, rows int) {
 	}
 }
 
-func addCount[K comparable](counts map[K]*int, name K, by int) {
+func addCount[K comparable](counts map[K]*int, name K, rows int) {
 	if n := counts[name]; n != nil {
-		*n += by
+		*n += rows
 	} else if len(counts) < maxNames {
-		counts[name] = &by
+		counts[name] = &rows
 	}
 }
 
@@ -116,11 +116,11 @@ func (s *Snapshot) UndeclaredNames(n *EventNames) []Undeclared {
 // ids in its place, or nil.
 func (s *Snapshot) undeclaredPart(n exposureName) (*Undeclared, []int64) {
 	owned := s.AccountResources(s.ownerOf(n.website))
-	missing := func(kind string, id int64, of string, declared []int64) (*Undeclared, []int64) {
+	missing := func(kind string, id int64, owner string, declared []int64) (*Undeclared, []int64) {
 		if slices.Contains(declared, id) {
 			return nil, nil
 		}
-		return &Undeclared{WebsiteID: n.website, Kind: kind, ID: id, Of: of}, declared
+		return &Undeclared{WebsiteID: n.website, Kind: kind, ID: id, Of: owner}, declared
 	}
 	of := fmt.Sprintf("%s %d", n.subject, n.id)
 	if n.subject == schema.SubjectCampaign {
@@ -152,10 +152,10 @@ func (s *Snapshot) undeclaredPart(n exposureName) (*Undeclared, []int64) {
 }
 
 // declaredOf returns the ids of the resources of a website, in ascending order.
-func declaredOf[R any](resources map[int64]R, of func(R) bool) []int64 {
+func declaredOf[R any](resources map[int64]R, belongs func(R) bool) []int64 {
 	var found []int64
 	for _, id := range slices.Sorted(maps.Keys(resources)) {
-		if of(resources[id]) {
+		if belongs(resources[id]) {
 			found = append(found, id)
 		}
 	}

@@ -412,18 +412,18 @@ var DefaultTimes = Times{MaxSkew: 24 * time.Hour, Now: time.Now}
 
 // timeFault returns what is allowed instead of the time, or an empty string if the
 // time is accepted.
-func (t Times) timeFault(at time.Time) string {
-	if !schema.IsStorable(at) {
+func (t Times) timeFault(happened time.Time) string {
+	if !schema.IsStorable(happened) {
 		return "must be in a year from 1970 to 2199"
 	}
 	if t.Now == nil {
 		return ""
 	}
 	now := t.Now().UTC().Truncate(time.Millisecond)
-	if at.After(now.Add(t.MaxSkew)) {
+	if happened.After(now.Add(t.MaxSkew)) {
 		return fmt.Sprintf("must be at most %v after now, which is %s (max-event-skew)", t.MaxSkew, now.Format(time.RFC3339))
 	}
-	if t.MaxAge > 0 && at.Before(now.Add(-t.MaxAge)) {
+	if t.MaxAge > 0 && happened.Before(now.Add(-t.MaxAge)) {
 		return fmt.Sprintf("must be at most %v before now, which is %s (max-event-age)", t.MaxAge, now.Format(time.RFC3339))
 	}
 	return ""

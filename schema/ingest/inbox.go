@@ -163,20 +163,20 @@ func (i *Inbox) moveParts(ctx context.Context, parts []inboxPart, owns func(int6
 
 // movePage validates and writes the rows of some parts with offsets from from to
 // until-1. Erasures wait until it returns: a row must not be written after the erasure of its visitor.
-func (i *Inbox) movePage(ctx context.Context, parts []string, from, until uint64, owns func(int64) bool) (moved Moved, err error) {
+func (i *Inbox) movePage(ctx context.Context, parts []string, first, until uint64, owns func(int64) bool) (moved Moved, err error) {
 	err = i.writer.PauseWrites(ctx, func() error {
-		moved, err = i.movePausedPage(ctx, parts, from, until, owns)
+		moved, err = i.movePausedPage(ctx, parts, first, until, owns)
 		return err
 	})
 	return moved, err
 }
 
-func (i *Inbox) movePausedPage(ctx context.Context, parts []string, from, until uint64, owns func(int64) bool) (Moved, error) {
+func (i *Inbox) movePausedPage(ctx context.Context, parts []string, first, until uint64, owns func(int64) bool) (Moved, error) {
 	var moved Moved
 	var events []schema.Event
 	var reason string
 	accepted := rules{times: i.Times, owns: owns}
-	err := i.readRows(ctx, parts, from, until, func(id string, row *fields) {
+	err := i.readRows(ctx, parts, first, until, func(id string, row *fields) {
 		var err error
 		if events, err = accepted.validate(events, row, "inbox:"+id); err == nil {
 			return
@@ -205,7 +205,7 @@ func (i *Inbox) movePausedPage(ctx context.Context, parts []string, from, until 
 	return moved, nil
 }
 
-func (i *Inbox) readRows(ctx context.Context, parts []string, from, until uint64, take func(id string, row *fields)) error {
+func (i *Inbox) readRows(ctx context.Context, parts []string, first, until uint64, take func(id string, row *fields)) error {
 	var id string
 	var row fields
 	targets := []any{&id}
@@ -221,7 +221,7 @@ func (i *Inbox) readRows(ctx context.Context, parts []string, from, until uint64
 		}
 		take(id, &row)
 		return nil
-	}, clickhouse.Named("parts", parts), clickhouse.Named("from", from), clickhouse.Named("until", until))
+	}, clickhouse.Named("parts", parts), clickhouse.Named("from", first), clickhouse.Named("until", until))
 }
 
 // noSuchPart is the ClickHouse error code NO_SUCH_DATA_PART: the part was merged

@@ -78,16 +78,16 @@ func InspectFile(ctx context.Context, path string, o Options) (*Inspection, erro
 }
 
 // collectColumns completes the columns from the rows that were read.
-func (in *Inspection) collectColumns(names []string, rows [][]string) {
-	in.Rows, in.First = len(rows), rows[:min(shownRows, len(rows))]
-	for i, name := range names {
+func (i *Inspection) collectColumns(names []string, rows [][]string) {
+	i.Rows, i.First = len(rows), rows[:min(shownRows, len(rows))]
+	for n, name := range names {
 		empty := 0
 		var examples []string
 		more := false
 		values := make([]string, 0, len(rows))
 		seen := map[string]bool{}
 		for _, row := range rows {
-			value := row[i]
+			value := row[n]
 			if value == "" {
 				empty++
 				continue
@@ -103,16 +103,16 @@ func (in *Inspection) collectColumns(names []string, rows [][]string) {
 		}
 		c := typeOf(values)
 		c.Name, c.Empty, c.Distinct, c.More, c.Values = name, empty, len(seen), more, examples
-		in.Columns = append(in.Columns, c)
+		i.Columns = append(i.Columns, c)
 	}
 }
 
-func (in *Inspection) readCSV(r *bufio.Reader) (err error) {
+func (i *Inspection) readCSV(r *bufio.Reader) (err error) {
 	table, err := openTable(r, "", "")
 	if err != nil {
 		return err
 	}
-	in.Separator = table.Comma
+	i.Separator = table.Comma
 	header, rows := table.header, [][]string(nil)
 	short := false
 	for len(rows) < maxInspected {
@@ -123,23 +123,23 @@ func (in *Inspection) readCSV(r *bufio.Reader) (err error) {
 		if err != nil {
 			return err
 		}
-		in.ShortRows, short = in.ShortRows || short, len(row) < len(header) // the last row that was read may be cut off
+		i.ShortRows, short = i.ShortRows || short, len(row) < len(header) // the last row that was read may be cut off
 		rows = append(rows, append(row, make([]string, max(0, len(header)-len(row)))...)[:len(header)])
 	}
-	in.decodeCells(append([][]string{header}, rows...))
-	in.collectColumns(header, rows)
+	i.decodeCells(append([][]string{header}, rows...))
+	i.collectColumns(header, rows)
 	return nil
 }
 
 // decodeCells converts cells that are not UTF-8 from Windows-1252, the Western European
 // encoding of Windows.
-func (in *Inspection) decodeCells(rows [][]string) {
+func (i *Inspection) decodeCells(rows [][]string) {
 	if !slices.ContainsFunc(rows, func(row []string) bool {
 		return slices.ContainsFunc(row, func(cell string) bool { return !utf8.ValidString(cell) })
 	}) {
 		return
 	}
-	in.Encoding = "windows-1252"
+	i.Encoding = "windows-1252"
 	for _, row := range rows {
 		for i, cell := range row {
 			row[i], _ = charmap.Windows1252.NewDecoder().String(cell) // cannot fail
@@ -149,7 +149,7 @@ func (in *Inspection) decodeCells(rows [][]string) {
 
 // readNDJSON reads JSON lines. The keys of a nested object have the names that a mapping
 // uses: properties.plan.
-func (in *Inspection) readNDJSON(r *bufio.Reader) error {
+func (i *Inspection) readNDJSON(r *bufio.Reader) error {
 	var names []string
 	var objects []map[string]string
 	var parser fastjson.Parser
@@ -176,7 +176,7 @@ func (in *Inspection) readNDJSON(r *bufio.Reader) error {
 			rows[i] = append(rows[i], cells[name])
 		}
 	}
-	in.collectColumns(names, rows)
+	i.collectColumns(names, rows)
 	return nil
 }
 
@@ -215,7 +215,7 @@ func flattenObject(v *fastjson.Value, name string, cells map[string]string, name
 }
 
 // readParquet reads the columns without lists.
-func (in *Inspection) readParquet(ctx context.Context, file *os.File) (err error) {
+func (i *Inspection) readParquet(ctx context.Context, file *os.File) (err error) {
 	defer recoverError(&err)
 	info, err := file.Stat()
 	if err != nil {
@@ -246,7 +246,7 @@ func (in *Inspection) readParquet(ctx context.Context, file *os.File) (err error
 			break
 		}
 	}
-	in.collectColumns(names, rows[:min(len(rows), maxInspected)])
+	i.collectColumns(names, rows[:min(len(rows), maxInspected)])
 	return nil
 }
 
@@ -280,8 +280,8 @@ var layouts = []string{
 // typeOf returns the type that all values have. It also sets the format of times and
 // the way numbers are written.
 func typeOf(values []string) Column {
-	all := func(is func(string) bool) bool {
-		return !slices.ContainsFunc(values, func(v string) bool { return !is(v) })
+	all := func(holds func(string) bool) bool {
+		return !slices.ContainsFunc(values, func(v string) bool { return !holds(v) })
 	}
 	if len(values) == 0 {
 		return Column{Type: ColumnEmpty}
@@ -395,15 +395,15 @@ var guessed = []struct {
 // variationId, value, eventId, country, device and browser, and the experiment. It decides
 // by the names, without case, punctuation and the names of enclosing objects. It uses a
 // column at most once.
-func (in *Inspection) GuessColumns() map[string]Column {
+func (i *Inspection) GuessColumns() map[string]Column {
 	found, used := map[string]Column{}, map[string]bool{}
 	for _, g := range guessed {
 		for _, name := range g.names {
-			at := slices.IndexFunc(in.Columns, func(c Column) bool {
-				return !used[c.Name] && in.fitsField(c, g.field) && (g.types == nil || slices.Contains(g.types, c.Type)) && (plainName(c.Name) == name || plainName(c.Name[strings.LastIndexByte(c.Name, '.')+1:]) == name)
+			at := slices.IndexFunc(i.Columns, func(c Column) bool {
+				return !used[c.Name] && i.fitsField(c, g.field) && (g.types == nil || slices.Contains(g.types, c.Type)) && (plainName(c.Name) == name || plainName(c.Name[strings.LastIndexByte(c.Name, '.')+1:]) == name)
 			})
 			if at >= 0 {
-				found[g.field], used[in.Columns[at].Name] = in.Columns[at], true
+				found[g.field], used[i.Columns[at].Name] = i.Columns[at], true
 				break
 			}
 		}
@@ -413,10 +413,10 @@ func (in *Inspection) GuessColumns() map[string]Column {
 
 // fitsField reports whether the values of a column suit a field: event ids must be unique, and
 // countries must have two letters.
-func (in *Inspection) fitsField(c Column, field string) bool {
+func (i *Inspection) fitsField(c Column, field string) bool {
 	switch field {
 	case "eventId":
-		return c.Distinct == min(in.Rows, maxDistinct) && c.Empty == 0
+		return c.Distinct == min(i.Rows, maxDistinct) && c.Empty == 0
 	case "country":
 		return !slices.ContainsFunc(c.Values, func(v string) bool { return len(v) != 2 })
 	}
@@ -439,10 +439,10 @@ var controls = []string{"control", "0", "a", "base", "baseline", "original", "ko
 
 // DraftMapping returns a mapping file with the guessed columns. Comments mark what the user must
 // fill in: the ids of the website, campaign and goal.
-func (in *Inspection) DraftMapping(name string) string {
+func (i *Inspection) DraftMapping(name string) string {
 	var b strings.Builder
 	line := func(format string, values ...any) { _, _ = fmt.Fprintf(&b, format+"\n", values...) }
-	guess := in.GuessColumns()
+	guess := i.GuessColumns()
 	column := func(field, missing string) string {
 		if c, known := guess[field]; known {
 			return strconv.Quote(c.Name)
@@ -450,13 +450,13 @@ func (in *Inspection) DraftMapping(name string) string {
 		return missing
 	}
 	line("# Mapping of %s for lifthouse import, guessed from its columns. Check the lines with a comment.", strings.Map(printableRune, name))
-	if in.Separator != 0 && in.Separator != rune(separators[0]) {
-		line("separator: %s", strconv.Quote(string(in.Separator)))
+	if i.Separator != 0 && i.Separator != rune(separators[0]) {
+		line("separator: %s", strconv.Quote(string(i.Separator)))
 	}
-	if in.Encoding != "" {
-		line("encoding: %-26s # check that names with accents are right", in.Encoding)
+	if i.Encoding != "" {
+		line("encoding: %-26s # check that names with accents are right", i.Encoding)
 	}
-	if in.ShortRows {
+	if i.ShortRows {
 		line("shortRows: true                     # some rows have fewer cells than the header")
 	}
 	if value, known := guess["value"]; known && value.Comma {

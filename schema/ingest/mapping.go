@@ -422,16 +422,16 @@ func (f *mappedField) cellValue(record int64, cells []string) (string, error) {
 	return value, nil
 }
 
-// replaceValue returns the replacement by if the value is known, and the default of
+// replaceValue returns the replacement if the value is known, and the default of
 // the field otherwise. It returns an error if the field has no default.
-func (f *mappedField) replaceValue(value string, by text, known bool, in string) (string, error) {
+func (f *mappedField) replaceValue(value string, replacement text, known bool, table string) (string, error) {
 	if known {
-		return string(by), nil
+		return string(replacement), nil
 	}
 	if f.source.Default != nil {
 		return string(*f.source.Default), nil
 	}
-	return "", fmt.Errorf("%s: column %s: %q is not in %s: add the value, or set a default", fieldNames[f.field], f.source.Column, clipText(value), in)
+	return "", fmt.Errorf("%s: column %s: %q is not in %s: add the value, or set a default", fieldNames[f.field], f.source.Column, clipText(value), table)
 }
 
 // Formats of times, in addition to Go's layouts.

@@ -154,18 +154,18 @@ func (l *parquetLines) readRows(rows *rows) (err error) {
 }
 
 // addRow adds a row.
-func (l *parquetLines) addRow(rows *rows, of parquet.Row) {
+func (l *parquetLines) addRow(rows *rows, values parquet.Row) {
 	cells := rows.addRow(l.number, l.number)
 	for i, place := range l.places {
 		var err error
 		if list := l.lists[i]; list != nil {
-			if cells[i], err = list.entryValue(of); err != nil {
+			if cells[i], err = list.entryValue(values); err != nil {
 				rows.setFault(fmt.Errorf("%s: %w", l.mapper.columns[i], err))
 				return
 			}
 			continue
 		}
-		value := of[slices.IndexFunc(of, func(v parquet.Value) bool { return v.Column() == place.column })]
+		value := values[slices.IndexFunc(values, func(v parquet.Value) bool { return v.Column() == place.column })]
 		if value.IsNull() {
 			continue
 		}
@@ -177,8 +177,8 @@ func (l *parquetLines) addRow(rows *rows, of parquet.Row) {
 }
 
 // textOf returns the function that converts values of the type to text.
-func textOf(of parquet.Type) func(parquet.Value) (string, error) {
-	if logical := of.LogicalType(); logical != nil {
+func textOf(stored parquet.Type) func(parquet.Value) (string, error) {
+	if logical := stored.LogicalType(); logical != nil {
 		switch t := logical.Value.(type) {
 		case *format.TimestampType:
 			return func(v parquet.Value) (string, error) { return timestampText(t, v.Int64()) }

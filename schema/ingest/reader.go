@@ -352,12 +352,12 @@ func (r *jsonReader) readFields(object *fastjson.Object) (fields, error) {
 	return f, nil
 }
 
-func (r *jsonReader) setField(f *fields, at field, v *fastjson.Value) (err error) {
-	if at == fieldCount {
+func (r *jsonReader) setField(f *fields, name field, v *fastjson.Value) (err error) {
+	if name == fieldCount {
 		f.exposures, err = r.readExposures(v)
 		return err
 	}
-	f.values[at], err = r.scalarText(v)
+	f.values[name], err = r.scalarText(v)
 	return err
 }
 
@@ -426,8 +426,8 @@ type row struct {
 	fault  error // the reason if the cells could not be read
 }
 
-func newRows(m *mapper, at []place) *rows {
-	return &rows{mapper: m, places: at, lines: make([]row, 0, partRows), cells: make([]string, 0, partRows*len(m.columns))}
+func newRows(m *mapper, places []place) *rows {
+	return &rows{mapper: m, places: places, lines: make([]row, 0, partRows), cells: make([]string, 0, partRows*len(m.columns))}
 }
 
 func (r *rows) rowCount() int { return len(r.lines) }

@@ -153,9 +153,9 @@ const copyBatch = 50_000 // events of an insert when a store is copied
 
 // CopyEvents writes the events of another store, in the order in which they were accepted. An interrupted copy can be
 // repeated. progress is called after each insert.
-func CopyEvents(ctx context.Context, w *Writer, from driver.Conn, progress func(done, total uint64)) (copied uint64, err error) {
+func CopyEvents(ctx context.Context, w *Writer, source driver.Conn, progress func(done, total uint64)) (copied uint64, err error) {
 	var total uint64
-	if err := from.QueryRow(ctx, "SELECT count() FROM events").Scan(&total); err != nil {
+	if err := source.QueryRow(ctx, "SELECT count() FROM events").Scan(&total); err != nil {
 		return 0, fmt.Errorf("count the events to copy: %w", err)
 	}
 	batch := make([]schema.Event, 0, copyBatch)
@@ -168,7 +168,7 @@ func CopyEvents(ctx context.Context, w *Writer, from driver.Conn, progress func(
 		progress(copied, total)
 		return err
 	}
-	err = schema.EachRow(ctx, from, eventColumns+"ORDER BY version DESC, website_id, visitor_id", func(row driver.Rows) error {
+	err = schema.EachRow(ctx, source, eventColumns+"ORDER BY version DESC, website_id, visitor_id", func(row driver.Rows) error {
 		var e schema.Event
 		if err := scanEvent(row, &e); err != nil {
 			return err

@@ -138,8 +138,8 @@ func knownWebsite(id int64) string {
 
 // WriteAll prints arrivals in the order of their time, each as a line of text or as
 // a JSON object on a line. The error is the error of the writer.
-func WriteAll(to io.Writer, all []Arrival, asJSON bool) error {
-	encoder := json.NewEncoder(to)
+func WriteAll(w io.Writer, all []Arrival, asJSON bool) error {
+	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	slices.SortStableFunc(all, func(a, b Arrival) int { return a.At.Compare(b.At) })
 	for _, a := range all {
@@ -149,7 +149,7 @@ func WriteAll(to io.Writer, all []Arrival, asJSON bool) error {
 			}
 			continue
 		}
-		if _, err := fmt.Fprintln(to, a.textLine()); err != nil {
+		if _, err := fmt.Fprintln(w, a.textLine()); err != nil {
 			return err
 		}
 	}

@@ -111,15 +111,15 @@ func (s *stream) unseenArrivals(read []Arrival, most int) []Arrival {
 	}
 	if next.After(s.since) {
 		s.since = next
-		maps.DeleteFunc(s.shown, func(_ string, at time.Time) bool { return at.Before(next) })
+		maps.DeleteFunc(s.shown, func(_ string, accepted time.Time) bool { return accepted.Before(next) })
 	}
 	return fresh
 }
 
-func toArrivals[T any](of []T, as func(T) Arrival) []Arrival {
-	all := make([]Arrival, len(of))
-	for i := range of {
-		all[i] = as(of[i])
+func toArrivals[T any](found []T, convert func(T) Arrival) []Arrival {
+	all := make([]Arrival, len(found))
+	for i := range found {
+		all[i] = convert(found[i])
 	}
 	return all
 }

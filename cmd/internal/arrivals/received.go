@@ -56,16 +56,16 @@ func ReceivedOf(stored []ingest.StoredRows, known *catalogue.Snapshot) []*Receiv
 const shownNames = 10
 
 // WriteText prints the counts of a website as text.
-func (r *Received) WriteText(to io.Writer) {
+func (r *Received) WriteText(out io.Writer) {
 	website := fmt.Sprintf("Website %d", r.WebsiteID)
 	row := func(name string, w ingest.Windows) {
-		_, _ = fmt.Fprintf(to, "  %-50s %10d %10d %10d\n", name, w.Hour, w.Day, w.Week)
+		_, _ = fmt.Fprintf(out, "  %-50s %10d %10d %10d\n", name, w.Hour, w.Day, w.Week)
 	}
-	_, _ = fmt.Fprintf(to, "%-52s %10s %10s %10s\n", website, "hour", "day", "week")
+	_, _ = fmt.Fprintf(out, "%-52s %10s %10s %10s\n", website, "hour", "day", "week")
 	row("accepted", r.Accepted)
 	row("  late: more than an hour after they happened", r.Late)
 	row("  undeclared: a name is not in the catalogue", r.Undeclared)
 	for _, u := range r.Names[:min(len(r.Names), shownNames)] {
-		_, _ = fmt.Fprintf(to, "  %d in the last week: %s\n", u.Events, u.Detail)
+		_, _ = fmt.Fprintf(out, "  %d in the last week: %s\n", u.Events, u.Detail)
 	}
 }

@@ -64,12 +64,12 @@ type refusal struct {
 }
 
 // StoryOf returns the story of a visitor.
-func StoryOf(visitor string, of *ingest.OfVisitor, known *catalogue.Snapshot, e *engine.Engine) *Story {
-	s := &Story{Visitor: visitor, Hash: fmt.Sprintf("%016x", schema.HashID(visitor)), Chapters: []chapter{}, Rejected: []refusal{}, Limited: of.Limited}
-	for _, c := range story.ExplainEvents(of.Events, known, e.AsOfFirstView) {
+func StoryOf(visitor string, arrived *ingest.OfVisitor, known *catalogue.Snapshot, e *engine.Engine) *Story {
+	s := &Story{Visitor: visitor, Hash: fmt.Sprintf("%016x", schema.HashID(visitor)), Chapters: []chapter{}, Rejected: []refusal{}, Limited: arrived.Limited}
+	for _, c := range story.ExplainEvents(arrived.Events, known, e.AsOfFirstView) {
 		s.Chapters = append(s.Chapters, chapterOf(c))
 	}
-	for _, r := range of.Rejects {
+	for _, r := range arrived.Rejects {
 		s.Rejected = append(s.Rejected, refusal{At: r.Time, Channel: r.Channel, File: r.File, Line: r.Line, Why: r.Reason, Text: r.Text})
 	}
 	return s
@@ -102,7 +102,7 @@ func chapterOf(c *story.Chapter) chapter {
 }
 
 // WriteText prints the story as text.
-func (s *Story) WriteText(to io.Writer) error {
+func (s *Story) WriteText(w io.Writer) error {
 	var out strings.Builder
 	_, _ = fmt.Fprintf(&out, "Visitor %s, stored as %s\n", s.Visitor, s.Hash)
 	if len(s.Chapters)+len(s.Rejected) == 0 {
@@ -132,6 +132,6 @@ func (s *Story) WriteText(to io.Writer) error {
 	for _, r := range s.Rejected {
 		_, _ = fmt.Fprintf(&out, "  %s  %s: %s\n", r.At.UTC().Format(time.DateTime), lineOrigin(r.Channel, r.File, r.Line), r.Why)
 	}
-	_, err := io.WriteString(to, render.PrintableText(out.String()))
+	_, err := io.WriteString(w, render.PrintableText(out.String()))
 	return err
 }

@@ -32,9 +32,9 @@ type number interface {
 
 // Var defines a flag whose value must be from least to most. The preset may be outside
 // these bounds if the flag is required.
-func Var[T number](flags *pflag.FlagSet, to *T, name string, preset, least, most T, usage string) {
-	*to = preset
-	flags.Var(&value[T]{to: to, least: least, most: most}, name, usage)
+func Var[T number](flags *pflag.FlagSet, target *T, name string, preset, least, most T, usage string) {
+	*target = preset
+	flags.Var(&value[T]{target: target, least: least, most: most}, name, usage)
 	if preset == 0 {
 		flags.Lookup(name).DefValue = "0" // the usage omits this default
 	}
@@ -42,7 +42,7 @@ func Var[T number](flags *pflag.FlagSet, to *T, name string, preset, least, most
 
 // value is the value of a flag.
 type value[T number] struct {
-	to          *T
+	target      *T
 	least, most T
 	text        string // as given
 }
@@ -68,13 +68,13 @@ func (v *value[T]) Set(text string) error {
 	if err != nil {
 		return errors.New(v.describeAllowed())
 	}
-	*v.to, v.text = parsed.(T), text //nolint:forcetypeassert // the switch has all types
+	*v.target, v.text = parsed.(T), text //nolint:forcetypeassert // the switch has all types
 	return nil
 }
 
 // check returns an error if the value is outside the bounds or NaN.
 func (v *value[T]) check() error {
-	if *v.to >= v.least && *v.to <= v.most {
+	if *v.target >= v.least && *v.target <= v.most {
 		return nil
 	}
 	return fmt.Errorf("%q: %s", v.text, v.describeAllowed())
@@ -109,10 +109,10 @@ func shortDuration(d time.Duration) string {
 
 // String returns the value as text.
 func (v *value[T]) String() string {
-	if v.to == nil {
+	if v.target == nil {
 		return ""
 	}
-	return fmt.Sprint(*v.to)
+	return fmt.Sprint(*v.target)
 }
 
 // Type returns the name of the type, for the usage.
@@ -124,11 +124,11 @@ func (v *value[T]) Type() string {
 }
 
 // IDs defines a flag that takes a list of ids.
-func IDs(flags *pflag.FlagSet, to *[]int64, name, usage string) {
-	flags.Var(&ids{to}, name, usage)
+func IDs(flags *pflag.FlagSet, target *[]int64, name, usage string) {
+	flags.Var(&ids{target}, name, usage)
 }
 
-type ids struct{ to *[]int64 }
+type ids struct{ target *[]int64 }
 
 // Set appends ids that are separated by commas.
 func (v *ids) Set(text string) error {
@@ -137,17 +137,17 @@ func (v *ids) Set(text string) error {
 		if err != nil || id < 1 {
 			return fmt.Errorf("must be ids, which are integers from 1 to %d", int64(MaxID))
 		}
-		*v.to = append(*v.to, id)
+		*v.target = append(*v.target, id)
 	}
 	return nil
 }
 
 // String returns the ids as text.
 func (v *ids) String() string {
-	if v.to == nil || len(*v.to) == 0 {
+	if v.target == nil || len(*v.target) == 0 {
 		return ""
 	}
-	return strings.Trim(fmt.Sprint(*v.to), "[]")
+	return strings.Trim(fmt.Sprint(*v.target), "[]")
 }
 
 // Type returns the name of the type, for the usage.

@@ -98,11 +98,11 @@ func (f *Flags) JSON(changed func(name string) bool) ([]byte, error) {
 
 // encodableNumber returns a number that JSON can encode. NaN and infinities become text, which
 // the calculator rejects.
-func encodableNumber(of float64) any {
-	if math.IsNaN(of) || math.IsInf(of, 0) {
-		return strconv.FormatFloat(of, 'g', -1, 64)
+func encodableNumber(number float64) any {
+	if math.IsNaN(number) || math.IsInf(number, 0) {
+		return strconv.FormatFloat(number, 'g', -1, 64)
 	}
-	return of
+	return number
 }
 
 // readPrior returns the prior in the form of the JSON input.
@@ -185,8 +185,8 @@ type Line struct {
 
 // ReadLines sends the lines that are not blank and, last, the error that ended the
 // input. It stops when the context ends.
-func ReadLines(ctx context.Context, in io.Reader, lines chan<- Line) {
-	reader := bufio.NewReaderSize(in, 64<<10)
+func ReadLines(ctx context.Context, input io.Reader, lines chan<- Line) {
+	reader := bufio.NewReaderSize(input, 64<<10)
 	for number := int64(1); ; number++ {
 		text, err := readLine(reader)
 		send := func(line Line) bool {

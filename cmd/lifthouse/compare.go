@@ -1,26 +1,30 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
+	"regexp"
 	"strings"
 
-	"lifthouse/cmd/internal/compare"
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/calculator"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
+	"lifthouse/schema/faults"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 const compareHelp = `Compare is a calculator: it compares variations from counts, or from means and variances. It needs no store.
 
-With flags, it compares one input. On a terminal it prints a table; otherwise it prints the JSON of the comparison. --table
-and --json select the format. A rate is converted/visitors. A mean is visitors:mean:variance, where the variance is that
+With flags, it compares one input. On a terminal it prints a table; otherwise it prints the JSON of the comparison, which
+also has the checks and the required sample. --table and --json select the format. A rate is converted/visitors. A mean is visitors:mean:variance, where the variance is that
 of one visitor's value (the squared standard deviation):
 
   lifthouse compare --control 500/10000 --treatment 560/10000 --treatment 545/10000
@@ -58,9 +62,16 @@ significanceLevel and share are repeated as given.
 An invalid line is answered by {"line", "error", "errors": [{"field", "value", "detail"}]} and a message. The other lines
 are answered, and the exit status is 3. Invalid flags give exit status 2.`
 
+// fieldOfFlag maps flags to fields of the JSON input.
+var fieldOfFlag = map[string]string{
+	"level": "significanceLevel", "methodology": "methodology", "power": "power", "mde": "mde", "prior": "prior",
+	"nonnegative": "nonnegative", "tau": "looks[0].tau", "share": "share",
+}
+
 func (p *program) compareCommand() *cobra.Command {
-	var f compare.Flags
 	var asJSON, asTable bool
+	var control string
+	var treatments, shares []string
 	cmd := &cobra.Command{
 		Use:   "compare",
 		Short: "Compare variations by their counts or means, without a store",
@@ -71,26 +82,35 @@ func (p *program) compareCommand() *cobra.Command {
 				return usageError{errors.New("compare: --table and --json: must be only one of them")}
 			}
 			asJSON = asJSON || !asTable && !terminal.Is(p.stdout)
-			if f.Control != "" || len(f.Treatments) > 0 {
-				return p.compareFlags(&f, cmd.Flags().Changed, asJSON)
+			if control != "" || len(treatments) > 0 {
+				return p.compareFlags(cmd.Flags(), control, treatments, shares, asJSON)
 			}
-			if err := f.CheckAlone(cmd.Flags().Changed); err != nil {
-				return usageError{fmt.Errorf("compare: %w", err)}
+			var err error
+			cmd.Flags().Visit(func(f *pflag.Flag) {
+				if field, is := fieldOfFlag[f.Name]; is && err == nil {
+					err = usageError{fmt.Errorf("compare: --%s requires --control and --treatment; "+
+						"a line of standard input has its own %s", f.Name, field)}
+				}
+			})
+			if err != nil {
+				return err
 			}
 			return p.compareLines(cmd.Context(), asJSON)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.Control, "control", "", "`numbers` of control: converted/visitors (500/10000) or visitors:mean:variance (10000:4.2:81)")
-	flags.StringArrayVar(&f.Treatments, "treatment", nil, "`numbers` of a variation, in the same form; repeat the flag for more variations")
-	flags.StringSliceVar(&f.Shares, "share", nil, "`shares` of the traffic, control first: 50,50 or 1,1")
-	flags.IntVar(&f.Level, "level", 90, "significance level in `percent`: 80, 90, 95 or 100")
-	flags.StringVar(&f.Methodology, "methodology", "frequentist", "`name` of the methodology: frequentist or bayesian")
-	flags.IntVar(&f.Power, "power", 80, "statistical power in `percent`: 60 to 99")
-	flags.Float64Var(&f.MDE, "mde", 20, "minimum detectable effect in `percent` of control: 1 to 100")
-	flags.Float64Var(&f.Tau, "tau", 0, "`time` at which the numbers are the first look: above 0, where 1 is the planned end (default no look)")
-	flags.StringVar(&f.Prior, "prior", "", "`prior` of lifts, for bayesian: flat, or mean:deviation in percent (0:5) (default by --mde)")
-	flags.BoolVar(&f.NonNegative, "nonnegative", false, "no visitor's value is below zero")
+	flags.StringVar(&control, "control", "",
+		"`numbers` of control: converted/visitors (500/10000) or visitors:mean:variance (10000:4.2:81)")
+	flags.StringArrayVar(&treatments, "treatment", nil,
+		"`numbers` of a variation, in the same form; repeat the flag for more variations")
+	flags.StringSliceVar(&shares, "share", nil, "`shares` of the traffic, control first: 50,50 or 1,1")
+	flags.Int("level", 90, "significance level in `percent`: 80, 90, 95 or 100")
+	flags.String("methodology", "frequentist", "`name` of the methodology: frequentist or bayesian")
+	flags.Int("power", 80, "statistical power in `percent`: 60 to 99")
+	flags.Float64("mde", 20, "minimum detectable effect in `percent` of control: 1 to 100")
+	flags.Float64("tau", 0, "`time` at which the numbers are the first look: above 0, where 1 is the planned end (default no look)")
+	flags.String("prior", "", "`prior` of lifts, for bayesian: flat, or mean:deviation in percent (0:5) (default by --mde)")
+	flags.Bool("nonnegative", false, "no visitor's value is below zero")
 	flags.BoolVar(&asTable, "table", false, "print tables, also into a pipe")
 	flags.BoolVar(&asJSON, "json", false, "print JSON lines, also on a terminal")
 	registerCompletion(cmd, "methodology", fixedCompletions("frequentist", "bayesian"))
@@ -99,83 +119,192 @@ func (p *program) compareCommand() *cobra.Command {
 }
 
 // compareFlags answers the question that the flags describe.
-func (p *program) compareFlags(f *compare.Flags, changed func(name string) bool, asJSON bool) error {
-	line, err := f.JSON(changed)
+func (p *program) compareFlags(flags *pflag.FlagSet, control string, treatments, shares []string, asJSON bool) error {
+	given, err := inputOfFlags(flags, control, treatments, shares)
 	if err != nil {
 		return usageError{fmt.Errorf("compare: %w", err)}
+	}
+	line, err := json.Marshal(given)
+	if err != nil {
+		return err
 	}
 	input, err := calculator.ParseInput(line)
 	var invalid *query.InvalidError
 	if errors.As(err, &invalid) {
-		var faults []string
+		var found faults.List
 		for _, fault := range invalid.Faults {
-			// If the numbers are also those of a look, each fault occurs twice.
-			if text := f.FlagOf(fault.Name, fault.Value) + ": " + fault.Detail; !slices.Contains(faults, text) {
-				faults = append(faults, text)
+			for flag, field := range fieldOfFlag {
+				if fault.Name == field {
+					fault.Name = "--" + flag
+				}
+			}
+			if !strings.HasPrefix(fault.Name, "looks[0].variations") { // the same numbers as those of the variations
+				found = append(found, fault)
 			}
 		}
-		return usageError{fmt.Errorf("compare: %s", strings.Join(faults, "; "))}
+		return usageError{fmt.Errorf("compare: %s", found.Join("; "))}
 	}
-	answer := input.ComputeAnswer()
-	answer.Line = 1
-	if asJSON {
-		return p.writeJSON(answer)
-	}
-	_, err = io.WriteString(p.stdout, render.Comparison(input, answer, terminal.ScreenOf(p.stdout, p.getenv)))
-	return err
+	return p.answerInput(input, 1, asJSON)
 }
 
-// compareLines answers the lines of standard input one by one.
-func (p *program) compareLines(ctx context.Context, inJSON bool) error {
+// inputOfFlags returns the flags in the form of the JSON input. variations[0] is control.
+func inputOfFlags(flags *pflag.FlagSet, control string, treatments, shares []string) (map[string]any, error) {
+	if control == "" || len(treatments) == 0 {
+		return nil, errors.New("--control and at least one --treatment are required")
+	}
+	if n := 1 + len(treatments); len(shares) > 0 && len(shares) != n {
+		return nil, fmt.Errorf("--share: must have %d values, one for control and one per --treatment; it has %d", n, len(shares))
+	}
+	input := map[string]any{}
+	var variations, look []map[string]any
+	for i, text := range append([]string{control}, treatments...) {
+		metric, sums, err := readSums(text)
+		switch {
+		case i == 0 && err != nil:
+			return nil, fmt.Errorf("--control %w", err)
+		case i == 0:
+			input["metric"] = metric
+		case err != nil:
+			return nil, fmt.Errorf("--treatment %w", err)
+		case input["metric"] != metric:
+			return nil, fmt.Errorf("--treatment %s: must have the form of --control %s", text, control)
+		}
+		look = append(look, sums)
+		variation := map[string]any{}
+		for name, number := range sums {
+			variation[name] = number
+		}
+		if len(shares) > 0 {
+			variation["share"] = jsonValue(shares[i])
+		}
+		variations = append(variations, variation)
+	}
+	input["variations"] = variations
+	flags.Visit(func(f *pflag.Flag) {
+		mean, deviation, isNormal := strings.Cut(f.Value.String(), ":")
+		switch field, is := fieldOfFlag[f.Name]; {
+		case f.Name == "tau":
+			input["looks"] = []any{map[string]any{"tau": jsonValue(f.Value.String()), "variations": look}}
+		case f.Name == "prior" && isNormal:
+			input[field] = map[string]any{"mean": jsonValue(mean), "standardDeviation": jsonValue(deviation)}
+		case is && f.Name != "share":
+			input[field] = jsonValue(f.Value.String())
+		}
+	})
+	return input, nil
+}
+
+// jsonValue returns a number or a boolean as JSON, and another text as a string, which the parser rejects.
+func jsonValue(text string) any {
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	return text
+}
+
+// jsonNumber matches a number in JSON.
+var jsonNumber = regexp.MustCompile(`^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$`)
+
+// readSums parses the numbers of a variation.
+func readSums(text string) (calculator.Metric, map[string]any, error) {
+	metric, names, numbers := calculator.MetricBinary, []string{"converted", "n"}, strings.Split(text, "/")
+	if len(numbers) == 1 {
+		metric, names, numbers = calculator.MetricMean, []string{"n", "mean", "variance"}, strings.Split(text, ":")
+	}
+	if len(numbers) != len(names) {
+		return "", nil, fmt.Errorf("%s: must be converted/visitors (500/10000) or visitors:mean:variance (10000:4.2:81)", text)
+	}
+	sums := map[string]any{}
+	for i, name := range names {
+		number := strings.TrimSpace(numbers[i])
+		if !jsonNumber.MatchString(number) {
+			return "", nil, fmt.Errorf("%s: %q is not a number; use digits only, as in 500/10000 or 10000:4.2:81", text, number)
+		}
+		sums[name] = json.Number(number)
+	}
+	return metric, sums, nil
+}
+
+// inputLine is a line of standard input, or the error that ended the input.
+type inputLine struct {
+	text []byte
+	err  error
+}
+
+// compareLines answers the lines of standard input one by one. A goroutine reads them, because a read from a terminal
+// does not end with the context.
+func (p *program) compareLines(ctx context.Context, asJSON bool) error {
 	if terminal.Is(p.stdin) {
 		p.printDiagnostic("type an input as one line of JSON; Ctrl-D ends; 'lifthouse compare --help' describes the format")
 	}
-	lines := make(chan compare.Line)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	go compare.ReadLines(ctx, p.stdin, lines)
+	lines := make(chan inputLine)
+	go func() {
+		for reader := bufio.NewReader(p.stdin); ; {
+			text, err := reader.ReadBytes('\n')
+			select {
+			case lines <- inputLine{bytes.TrimSuffix(text, []byte("\n")), err}:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
 	rejected := false
-	for {
-		var line compare.Line
+	for number := int64(1); ; number++ {
+		var line inputLine
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case line = <-lines:
 		}
+		if len(bytes.TrimSpace(line.text)) > 0 {
+			answered, err := p.answerLine(number, line.text, asJSON)
+			if err != nil {
+				return err
+			}
+			rejected = rejected || !answered
+		}
 		switch {
-		case errors.Is(line.Err, io.EOF) && rejected:
+		case errors.Is(line.err, io.EOF) && rejected:
 			return &exitError{exitRejected}
-		case errors.Is(line.Err, io.EOF):
+		case errors.Is(line.err, io.EOF):
 			return nil
-		case line.Err != nil:
-			return line.Err
+		case line.err != nil:
+			return line.err
 		}
-		answered, err := p.answerLine(line, inJSON)
-		if err != nil {
-			return err
-		}
-		rejected = rejected || !answered
 	}
 }
 
 // answerLine answers one line. It returns false if the line is invalid.
-func (p *program) answerLine(line compare.Line, inJSON bool) (answered bool, err error) {
-	input, err := calculator.ParseInput(line.Text)
+func (p *program) answerLine(number int64, text []byte, asJSON bool) (answered bool, err error) {
+	input, err := calculator.ParseInput(text)
 	var invalid *query.InvalidError
 	if errors.As(err, &invalid) {
-		p.printDiagnostic("line %d: %v", line.Number, invalid)
-		if inJSON {
-			return false, p.writeJSON(calculator.RefuseLine(line.Number, invalid))
+		p.printDiagnostic("line %d: %v", number, invalid)
+		if asJSON {
+			return false, p.writeJSON(calculator.RefuseLine(number, invalid))
 		}
 		return false, nil
 	}
-	answer := input.ComputeAnswer()
-	answer.Line = line.Number
-	if inJSON {
-		return true, p.writeJSON(answer)
+	if !asJSON {
+		p.printLine("line %d\n", number)
 	}
-	_, err = fmt.Fprintf(p.stdout, "line %d\n\n%s\n", line.Number, render.Comparison(input, answer, terminal.ScreenOf(p.stdout, p.getenv)))
-	return true, err
+	return true, p.answerInput(input, number, asJSON)
+}
+
+// answerInput prints the comparison of an input as JSON or as a table.
+func (p *program) answerInput(input *calculator.Input, line int64, asJSON bool) error {
+	answer := input.ComputeAnswer()
+	answer.Line = line
+	if asJSON {
+		return p.writeJSON(answer)
+	}
+	_, err := io.WriteString(p.stdout, render.Comparison(input, answer, terminal.ScreenOf(p.stdout, p.getenv)))
+	return err
 }
 
 func (p *program) writeJSON(body any) error {

@@ -135,28 +135,28 @@ func TestCompareUsage(t *testing.T) {
 		{[]string{"--control", "5/10"}, exitUsage, "--control and at least one --treatment are required"},
 		{[]string{"--treatment", "5/10"}, exitUsage, "--control and at least one --treatment are required"},
 		{[]string{"--control", "5 %", "--treatment", "5/10"}, exitUsage, "--control 5 %: must be converted/visitors (500/10000) or visitors:mean:variance"},
-		{[]string{"--control", "5/10", "--treatment", "5/10:3"}, exitUsage, "--treatment 5/10:3: must be converted/visitors"},
+		{[]string{"--control", "5/10", "--treatment", "5/10:3"}, exitUsage, `--treatment 5/10:3: "10:3" is not a number`},
 		{[]string{"--control", "5/10", "--treatment", "1,000/10000"}, exitUsage, `"1,000" is not a number`},
 		{[]string{"--control", "5/10", "--treatment", "10:3:nan"}, exitUsage, `"nan" is not a number`},
 		{[]string{"--control", "5/10", "--treatment", "10:3:1"}, exitUsage, "--treatment 10:3:1: must have the form of --control 5/10"},
 		{
 			[]string{"--control", "50/10", "--treatment", "5/-10", "--level", "99", "--mde", "0.2"},
 			exitUsage,
-			`--level "99": must be one of 80, 90, 95, 100 per cent; --mde "0.2": must be a number from 1 to 100 per cent; ` +
-				"--control 50/10: converted: must be at most n, which is 10; --treatment 5/-10: n: must be an integer from 0",
+			`--level: "99": must be one of 80, 90, 95, 100 per cent; --mde: "0.2": must be a number from 1 to 100 per cent; ` +
+				`variations[0].converted: "50": must be at most n, which is 10; variations[1].n: "-10": must be an integer from 0`,
 		},
 		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "50"}, exitUsage, "--share: must have 2 values, one for control and one per --treatment; it has 1"},
-		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "50,half"}, exitUsage, `--share 50,half: "half" is not a number`},
-		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "500,500"}, exitUsage, "--share: must be a number from 0 to 100 per cent"},
+		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "50,half"}, exitUsage, `variations[1].share: "half": must be a number from 0 to 100 per cent`},
+		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "500,500"}, exitUsage, `variations[0].share: "500": must be a number from 0 to 100 per cent`},
 		{[]string{"--tau", "1"}, exitUsage, "--tau requires --control and --treatment; a line of standard input has its own looks"},
 		{
 			[]string{"--control", "50/10", "--treatment", "5/10", "--tau", "0"},
 			exitUsage,
-			"compare: --control 50/10: converted: must be at most n, which is 10; --tau \"0\": must be above 0\n",
+			`compare: variations[0].converted: "50": must be at most n, which is 10; --tau: "0": must be above 0` + "\n",
 		},
-		{[]string{"--control", "5/10", "--treatment", "5/10", "--tau", "-1"}, exitUsage, `--tau "-1": must be a number from 0 to 1000`},
+		{[]string{"--control", "5/10", "--treatment", "5/10", "--tau", "-1"}, exitUsage, `--tau: "-1": must be a number from 0 to 1000`},
 		{[]string{"--control", "5/10", "--treatment", "5/10", "--level", "high"}, exitUsage, `--level "high": must be a number`},
-		{append([]string{"--control", "5/10"}, strings.Fields(strings.Repeat("--treatment 5/10 ", 21))...), exitUsage, "--treatment: must be an array of 2 to 21"},
+		{append([]string{"--control", "5/10"}, strings.Fields(strings.Repeat("--treatment 5/10 ", 21))...), exitUsage, "must be an array of 2 to 21 variations, have 22"},
 	} {
 		code, out, complaints := runCompare(t, "", test.args...)
 		if code != test.code || !strings.Contains(out+complaints, test.want) {
@@ -173,29 +173,15 @@ func TestCompareTable(t *testing.T) {
 		{[]string{"--control", "716/11927", "--treatment", "900/12010", "--level", "95", "--share", "50,50"}, `
 No conclusion: pass the sums at each weekly look to conclude.
 
-rate = converted / visitors, in % · frequentist, 95 % · 23,937 visitors
-
 variation  visitors    rate     95 % interval
 0 control    11,927  6.00 %  [5.59 %, 6.44 %]
 1            12,010  7.49 %  [7.04 %, 7.98 %]
 
 variation     lift       95 % interval          p  verdict
 1          +24.8 %  [+13.5 %, +37.2 %]  0.0000043  ahead, not conclusive
-
-1             │                     ├──────────────────●────────────────────┤
-lift       ───┼───────────────┴────────────────┴────────────────┴───────────────
-             0 %            +10 %            +20 %            +30 %
-
-The p-value is that of a single test. Conclusions come from the looks.
-Shares: the visitors match the configured shares: observed 11,927 : 12,010,
-  expected 11,968 : 11,968 (p = 1.0000).
-Sample: detecting a lift of 20 % with 80 % power requires 13,939 visitors; the
-  sample has 172 % of them and can detect a lift of 15.1 %.
 `},
 		{[]string{"--control", "10000:0.01:81", "--treatment", "10000:4.6:90", "--treatment", "90:2.1:77", "--nonnegative"}, `
 No conclusion: pass the sums at each weekly look to conclude.
-
-mean per visitor, in the metric's unit · frequentist, 90 % · 20,090 visitors
 
 variation  visitors  mean  90 % interval
 0 control    10,000  0.01  [-0.14, 0.16]
@@ -205,26 +191,9 @@ variation  visitors  mean  90 % interval
 variation       lift  90 % interval  adjusted p  verdict
 1          +45,900 %  [+2,380 %, ∞)    1.2e-261  ahead, not conclusive
 2          +20,900 %    [+405 %, ∞)      0.0557  not enough data
-
-1             │  ├──────────────────────────────────────────────────────────●──▶
-2             ├───────────────────────────●────────────────────────────────────▶
-lift       ───┼────────────┴─────────────┴─────────────┴────────────┴───────────
-             0 %       +10,000 %     +20,000 %     +30,000 %    +40,000 %
-
-Variations 1, 2: the metric of control is not distinguishable from 0, so the
-  lift is unbounded.
-Variation 2: there are too few visitors (a verdict needs 100 in each
-  variation).
-The p-value is that of a single test. Conclusions come from the looks.
-p-values and intervals of lifts are corrected for the number of comparisons
-  (Dunnett's method).
-Sample: detecting a lift of 20 % with 80 % power requires 52,908,056,407
-  visitors; the sample has under 1 % of them.
 `},
 		{[]string{"--control", "500/10000", "--treatment", "430/9950", "--treatment", "510/10020", "--methodology", "bayesian", "--mde", "10"}, `
 No conclusion: pass the sums at each weekly look to conclude.
-
-rate = converted / visitors, in % · bayesian, 90 % · 29,970 visitors
 
 variation  visitors    rate     90 % interval
 0 control    10,000  5.00 %  [4.65 %, 5.37 %]
@@ -238,25 +207,9 @@ variation    lift      90 % interval  chance to beat control
 variation  verdict
 1          behind, not conclusive
 2          inconclusive
-
-1             ├─────────────────●─────────────────┤
-2                                       ├─────────┼───────●─────────────────┤
-lift       ──────────┴──────────────┴─────────────┼──────────────┴──────────────
-                   -10 %          -5 %           0 %           +5 %
-
-Conclusions come from the looks.
-Chances and intervals are not corrected for the number of comparisons.
-Lifts are means of the posterior. The prior expects 95 % of all lifts between
-  -10.0 % and +10.0 %.
-Sample: detecting a lift of 10 % with 80 % power requires 95,098 visitors; the
-  sample has 32 % of them and can detect a lift of 22.6 %.
 `},
 		{[]string{"--control", "200/2000", "--treatment", "239/2000", "--level", "95", "--tau", "1"}, `
-No variation differs significantly from control by look 1 (95 % level); 3,974
-more visitors are needed to detect a lift of 20 %. This rules out a lift above
-+42.9 % or below -0.1 %.
-
-rate = converted / visitors, in % · frequentist, 95 % · 4,000 visitors
+No variation differs significantly from control by look 1 (95 % level).
 
 variation  visitors    rate     95 % interval
 0 control     2,000  10.0 %   [8.8 %, 11.4 %]
@@ -267,20 +220,10 @@ variation     lift      95 % interval       p  p at look 1
 
 variation  verdict
 1          ahead, not conclusive
-
-1             ├───────────────────────────●─────────────────────────────────┤
-lift       ───┼─────────────┴──────────────┴──────────────┴──────────────┴──────
-             0 %          +10 %          +20 %          +30 %          +40 %
-
-The p-value is that of a single test. Conclusions come from the looks.
-Sample: detecting a lift of 20 % with 80 % power requires 7,974 visitors; the
-  sample has 50 % of them and can detect a lift of 28.7 %.
 `},
 		{[]string{"--control", "0/50", "--treatment", "7/50", "--level", "100"}, `
 No conclusion is possible: at significance level 100 no result is significant
 and there are no intervals.
-
-rate = converted / visitors, in % · frequentist, 100 % · 100 visitors
 
 variation  visitors    rate  100 % interval
 0 control        50   0.0 %               –
@@ -288,14 +231,6 @@ variation  visitors    rate  100 % interval
 
 variation  lift  100 % interval       p  verdict
 1             –               –  0.0063  not enough data
-
-Variations 0 control, 1: at significance level 100 no result is significant
-  and there are no intervals.
-Variation 1: there are too few visitors (a verdict needs 100 in each
-  variation).
-The p-value is that of a single test. Conclusions come from the looks.
-Sample: the required size cannot be computed: at significance level 100 no
-  result is significant and there are no intervals.
 `},
 	} {
 		code, out, complaints := runCompare(t, "", append(test.args, "--table")...)

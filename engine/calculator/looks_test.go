@@ -49,7 +49,7 @@ func TestLooksConclude(t *testing.T) {
 			"later looks do not withdraw it", weekly("", rateSums(4000, 200, 240), rateSums(8000, 400, 500), rateSums(12000, 600, 610)),
 			stats.StatusWinner, 1, 2,
 			[]bool{false},
-			"Variation 1 is better than control at look 2 of 3: a lift of +25.0 % (95 % interval +3.9 % to +50.3 %).",
+			"Variation 1 is better than control at look 2: a lift of +25.0 % (95 % interval +3.9 % to +50.3 %).",
 		},
 		{
 			"a winner follows a loser", weekly("", rateSums(4000, 400, 270, 410), rateSums(8000, 800, 600, 1100)),
@@ -61,14 +61,13 @@ func TestLooksConclude(t *testing.T) {
 			"too early for the same lift", weekly("", rateSums(8000, 400, 480)),
 			stats.StatusInconclusive, 0, 0,
 			[]bool{false},
-			"No variation differs significantly from control by look 1 (95 % level); 934 more visitors are needed to detect a lift of 20 %.",
+			"No variation differs significantly from control by look 1 (95 % level).",
 		},
 		{
 			"the end of the plan", weekly("", rateSums(4000, 400, 400), rateSums(8000, 800, 800), rateSums(12000, 1200, 1200), rateSums(16000, 1600, 1600)),
 			stats.StatusInconclusive, 0, 0,
 			[]bool{false},
-			"No variation differs significantly from control by look 4 (95 % level); the sample is large enough to detect a lift of 20 %. " +
-				"This rules out a lift above +7.1 % or below -6.6 %.",
+			"No variation differs significantly from control by look 4 (95 % level).",
 		},
 		{
 			"no new visitors", weekly("", rateSums(8000, 400, 480), rateSums(8000, 400, 480)),
@@ -80,7 +79,7 @@ func TestLooksConclude(t *testing.T) {
 			"Bayesian", weekly(`"methodology":"bayesian",`, rateSums(8000, 400, 520)),
 			stats.StatusWinner, 1, 1,
 			[]bool{true},
-			"Variation 1 is better than control at look 1: a lift of +30.0 % (95 % interval +6.0 % to +59.5 %), with a chance of 99.97 % to beat control.",
+			"Variation 1 is better than control at look 1: a lift of +30.0 % (95 % interval +6.0 % to +59.5 %).",
 		},
 		{
 			"too few visitors", weekly("", rateSums(90, 5, 6)),

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -115,29 +116,82 @@ func (t *reportTable) writeSection(s *section) {
 func (t *reportTable) writeReportNotes() {
 	notes := t.reasonNotes()
 	if t.results.CompareMetric != nil && t.results.Methodology == string(stats.MethodologyFrequentist) {
-		notes = append(notes, t.validityNote())
+		notes = append(notes, "The p-value is that of a single test. Conclusions come from the looks.")
 	}
-	var comparisons []*result.Comparison
-	for i := range t.results.Variations {
-		comparisons = append(comparisons, t.results.Variations[i].Comparison)
-	}
-	notes = append(notes, priorNote(comparisons)...)
+	notes = append(notes, t.priorNote())
 	if check := t.results.Checks.Cap; check != nil {
 		notes = append(notes, check.InWords())
 	}
 	for _, warning := range t.results.Checks.Warnings {
 		notes = append(notes, "Warning: "+PrintableText(warning.Message))
 	}
-	if text := t.results.LooksInWords(); text != "" {
-		notes = append(notes, text)
-	}
-	if text := t.progressNote(); text != "" {
-		notes = append(notes, text)
-	}
+	notes = append(notes, t.results.LooksInWords(), t.progressNote())
 	if n := len(t.results.Series); n > 0 {
 		notes = append(notes, fmt.Sprintf("The series has %d points; --csv and --json print them.", n))
 	}
-	t.writeNoteLines(notes)
+	t.writeNoteLines(slices.DeleteFunc(notes, func(note string) bool { return note == "" }))
+}
+
+// reasonNotes returns a note per reason, with the variations that it applies to.
+func (t *table) reasonNotes() []string {
+	var order []stats.Reason
+	concerned := map[stats.Reason][]string{}
+	add := func(i int, reasons ...stats.Reason) {
+		for _, reason := range reasons {
+			if reason == "" {
+				continue
+			}
+			if !slices.Contains(order, reason) {
+				order = append(order, reason)
+			}
+			if label := t.labels[i]; !slices.Contains(concerned[reason], label) {
+				concerned[reason] = append(concerned[reason], label)
+			}
+		}
+	}
+	for i, v := range t.answer.Variations {
+		add(i, v.Reason)
+		if c := v.Comparison; c != nil {
+			add(i, c.Reasons...)
+		}
+	}
+	notes := make([]string, len(order))
+	for i, reason := range order {
+		who := "Variation "
+		if len(concerned[reason]) > 1 {
+			who = "Variations "
+		}
+		notes[i] = who + strings.Join(concerned[reason], ", ") + ": " + result.ExplainReason(reason) + "."
+	}
+	return notes
+}
+
+// writeNoteLines writes each note on its own lines.
+func (t *table) writeNoteLines(notes []string) {
+	if len(notes) == 0 {
+		return
+	}
+	t.writeLine("")
+	for _, note := range notes {
+		for i, line := range WrapText(note, t.Width-len(gap)) {
+			if i > 0 {
+				line = gap + line
+			}
+			t.writeLine(line)
+		}
+	}
+}
+
+// priorNote returns a note on the prior of lifts, or an empty text.
+func (t *reportTable) priorNote() string {
+	for i := range t.results.Variations {
+		if c := t.results.Variations[i].Comparison; c != nil && c.Bayesian != nil && c.Bayesian.Prior != nil {
+			p, reach := c.Bayesian.Prior, 1.96*c.Bayesian.Prior.StandardDeviation
+			return fmt.Sprintf("Lifts are means of the posterior. The prior expects 95 %% of all lifts between %s and %s.",
+				result.FormatPercent(p.Mean-reach, 1, true), result.FormatPercent(p.Mean+reach, 1, true))
+		}
+	}
+	return ""
 }
 
 func (t *reportTable) progressNote() string {

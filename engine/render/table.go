@@ -61,8 +61,7 @@ type table struct {
 	out       strings.Builder
 }
 
-// Comparison returns the calculator's answer as text: the conclusion, one row
-// per variation, the lifts as bars, and notes.
+// Comparison returns the calculator's answer as text: the conclusion, and a table with one row per variation.
 func Comparison(input *calculator.Input, a *calculator.Answer, s Screen) string {
 	t := &table{Screen: s, input: input, answer: a}
 	for _, v := range a.Variations {
@@ -76,27 +75,11 @@ func Comparison(input *calculator.Input, a *calculator.Answer, s Screen) string 
 		t.writeLine(t.paintText(bold, line))
 	}
 	t.writeLine("")
-	t.writeLine(strings.Join(WrapText(t.subtitleText(), t.Width), "\n"))
-	t.writeLine("")
 	t.writeRows()
-	t.writeBars()
-	t.writeNotes()
 	return t.out.String()
 }
 
 func (t *table) writeLine(text string) { t.out.WriteString(strings.TrimRight(text, " ") + "\n") }
-
-func (t *table) subtitleText() string {
-	what := "rate = converted / visitors, in %"
-	if t.input.Metric == calculator.MetricMean {
-		what = "mean per visitor, in the metric's unit"
-	}
-	var visitors int64
-	for _, v := range t.answer.Variations {
-		visitors += v.Visitors
-	}
-	return fmt.Sprintf("%s · %s, %d %% · %s visitors", what, t.answer.Methodology, t.answer.SignificanceLevel, result.FormatCount(visitors))
-}
 
 // column is a column of a table.
 type column struct {

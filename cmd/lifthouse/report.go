@@ -21,7 +21,7 @@ import (
 )
 
 const reportHelp = `Report prints the results of a campaign, a widget, or an experiment of a widget. On a terminal it prints a table
-with the lifts and their intervals as bars; otherwise it prints the JSON of the API. Flags select another format. --watch
+with the lifts and their intervals; otherwise it prints the JSON of the API. Flags select another format. --watch
 repeats the report until interrupted: it updates the table on a terminal, or prints one line of JSON each time. NO_COLOR
 disables colours. --visitors writes a Parquet file with one row for each visitor of the report, from which all its numbers
 can be computed.

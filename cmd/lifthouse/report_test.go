@@ -40,10 +40,6 @@ New               4          3  75.0 %  [30.1 %, 95.4 %]
 variation    lift    95 % interval       p  p at look 1  verdict
 New        +125 %  [-39 %, +786 %]  0.2207            –  not enough data
 
-New         ├──┼────────●───────────────────────────────────────────────────┤
-lift     ──────┼──────────────┴───────────────┴───────────────┴───────────────┴─
-              0 %          +200 %          +400 %          +600 %         +800 %
-
 Variation New: there are too few visitors (a verdict needs 100 in each
   variation).
 The p-value is that of a single test. Conclusions come from the looks.
@@ -64,11 +60,6 @@ desktop · New             1          1  100.0 %  [20.7 %, 100.0 %]
 variation           lift    95 % interval       p  verdict
 mobile · New       +33 %  [-69 %, +455 %]  0.6831  not enough data
 desktop · New          –       [-48 %, ∞)  0.1573  not enough data
-
-mobile · New         ├───────┼──●────────────────────────────────────────────┤
-desktop · New          ├─────┼─────────────────────────────────────────────────▶
-lift               ──────────┼────────────────────┴────────────────────┴────────
-                            0 %                +200 %               +400 %
 `
 	h := thirtyHouse(t)
 	got := acceptedAt.ReplaceAllString(h.must("report", "campaign", "1", "--dimension", "device", "--table"), "data through T")

@@ -25,9 +25,8 @@ type reportTable struct {
 	results *result.Report
 }
 
-// Report returns a report as text: the conclusion, one row per variation, the
-// lifts as bars, and notes. With a dimension, a second table has one row per
-// value and variation.
+// Report returns a report as text: the conclusion, one row per variation, and notes. With a dimension, a second table
+// has one row per value and variation.
 func Report(r *result.Report, s Screen) string {
 	t := &reportTable{&table{Screen: s}, r}
 	whole := section{letters: t.maxLabelWidth()}
@@ -67,7 +66,7 @@ func (t *reportTable) comparedMetric() query.Metric {
 	return *t.results.CompareMetric
 }
 
-// section holds rows that share one table and one scale.
+// section holds rows that share one table.
 type section struct {
 	letters   int // maximum width of a name, in columns
 	labels    []string
@@ -109,7 +108,6 @@ func (t *reportTable) writeSection(s *section) {
 		return
 	}
 	t.writeRows()
-	t.writeBars()
 }
 
 // writeReportNotes writes the reasons, the warnings and the sample size.
@@ -206,7 +204,7 @@ func (t *reportTable) progressNote() string {
 	return text + "."
 }
 
-// writeBreakdown writes all values on one scale, and notes the conclusive ones.
+// writeBreakdown writes all values in one table, and notes the conclusive ones.
 func (t *reportTable) writeBreakdown() {
 	all := section{letters: t.maxLabelWidth()}
 	var notes []string

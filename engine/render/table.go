@@ -1,4 +1,4 @@
-// Package render writes answers of the engine: as tables and bars for a terminal, as CSV, and as a forest plot in SVG.
+// Package render writes answers of the engine: as tables for a terminal, as CSV, and as a forest plot in SVG.
 // It measures widths in terminal columns, which aligns names in Chinese, Japanese or Korean and names with emoji.
 package render
 

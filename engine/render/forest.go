@@ -27,19 +27,18 @@ var forestTemplate = template.Must(template.New("").Funcs(template.FuncMap{
 		err := xml.EscapeText(&b, []byte(text))
 		return b.String(), err
 	},
-	"px": func(x float64) string { return fmt.Sprintf("%.1f", x) },
+	"px":  func(x float64) string { return fmt.Sprintf("%.1f", x) },
+	"add": func(x, y int) int { return x + y },
 }).Parse(forestSVG))
 
-// The dimensions of a forest plot in pixels, and of its texts in characters.
+// The dimensions of a forest plot in pixels, and of its texts in characters. The other positions are in the template.
 const (
-	forestWidth   = 960
-	forestIndent  = 20
 	forestLeft    = 310 // of the scale
 	forestRight   = 600
-	forestRow     = 26
+	forestHeight  = 26  // of a row
 	forestLetters = 105 // of a line
 	forestLabel   = 26
-	forestTicks   = 5
+	forestTicks   = 6
 )
 
 // Colours that colour-blind readers can distinguish.
@@ -52,25 +51,21 @@ const (
 // forest holds the data of the template. The y coordinate of a text is its
 // baseline.
 type forest struct {
-	Summary, ValueHead          string
-	Width, Height               int
-	HeadY, Top, Bottom, TickY   int
-	VisitorsX, ValueX, VerdictX int
-	Lines                       []forestText
-	Ticks                       []forestTick
-	Rows                        []forestDrawn
-	Legend                      []forestText
-	least, most                 float64
-	next                        int // y of the next element
-	results                     *result.Report
-	write                       func(float64) string
+	axis
+	Summary, ValueHead    string
+	Height, HeadY, Bottom int
+	Lines, Legend         []forestText
+	Ticks                 []forestTick
+	Rows                  []forestRow
+	results               *result.Report
+	write                 func(float64) string
 }
 
 type forestText struct {
-	Text         string
-	Y            int
-	Bold         bool
-	LineY, Thick int // of a legend
+	Text  string
+	Y     int
+	Bold  bool
+	Thick int // of the line of a legend
 }
 
 type forestTick struct {
@@ -79,13 +74,12 @@ type forestTick struct {
 	Zero  bool
 }
 
-type forestDrawn struct {
+type forestRow struct {
 	Heading                                 bool
 	Label, Visitors, Value, Verdict, Colour string
-	Indent, Y, TextY                        int
+	Indent, Y                               int
 	Bars                                    []forestBar
-	HasPoint                                bool
-	Point                                   float64
+	Point                                   *float64
 }
 
 type forestBar struct {
@@ -110,27 +104,32 @@ type effect struct {
 // conversion rates.
 func ForestPlot(r *result.Report) ([]byte, error) {
 	effects := collectEffects(r)
-	f := &forest{
-		results: r, Width: forestWidth, VisitorsX: forestLeft - 20, ValueX: forestRight + 20, VerdictX: forestWidth - forestIndent,
-		ValueHead: "improvement", Summary: headlineText(r),
-	}
+	f := &forest{results: r, ValueHead: "improvement", Summary: headlineText(r)}
 	if r.CompareMetric == nil {
 		f.ValueHead = result.MetricInWords(query.GoalConversionRate)
 	}
 	f.setScale(effects)
-	f.addTexts()
-	f.HeadY = f.next
-	f.next += 10
-	f.Top = f.next
-	for _, e := range effects {
-		f.addRow(e)
+	y := 34
+	addLines := func(text string, letters, height int, bold bool) {
+		for _, line := range WrapText(text, letters) {
+			f.Lines = append(f.Lines, forestText{Text: line, Y: y, Bold: bold})
+			y += height
+		}
 	}
-	f.Bottom = f.next + 4
-	f.TickY = f.Bottom + 18
-	f.addTicks()
-	f.next = f.TickY + 28
-	f.addLegend()
-	f.Height = f.next
+	addLines(f.Summary, forestLetters, 20, true)
+	addLines(ReportSubtitle(r), forestLetters+forestLetters/7, 18, false)
+	f.HeadY = y + 16
+	y = f.HeadY + 10
+	for _, e := range effects {
+		f.Rows = append(f.Rows, f.newRow(e, y+forestHeight/2))
+		y += forestHeight
+	}
+	f.Bottom = y + 4
+	for _, x := range f.ticks() {
+		label := result.FormatPercent(x, stepDecimals(f.step), x != 0 && r.CompareMetric != nil)
+		f.Ticks = append(f.Ticks, forestTick{X: f.positionX(x), Label: label, Zero: x == 0})
+	}
+	f.addLegend(f.Bottom + 46)
 	var svg bytes.Buffer
 	err := forestTemplate.Execute(&svg, f)
 	return svg.Bytes(), err
@@ -234,112 +233,79 @@ func collectEffects(r *result.Report) []effect {
 // setScale sets a scale that covers all estimates and the intervals of their single tests. The
 // intervals of looks may be wider.
 func (f *forest) setScale(effects []effect) {
-	var ends []float64
-	spread := math.Inf(1)
+	ends, spread := []float64{0}, math.Inf(1)
 	for _, e := range effects {
 		if e.estimate == nil {
 			continue
 		}
 		reaching := []*float64{e.estimate.Value}
-		if in := e.estimate.Interval; in != nil {
-			reaching = append(reaching, in[0], in[1])
+		if e.estimate.Interval != nil {
+			reaching = append(reaching, e.estimate.Interval[:]...)
 		}
 		for _, x := range reaching {
 			if x != nil {
 				ends = append(ends, *x)
 			}
 		}
-		if half := result.HalfWidth(e.estimate.Value, e.estimate.Interval); half > 0 {
-			spread = min(spread, half)
-		}
+		spread = narrowerSpread(spread, result.HalfWidth(e.estimate.Value, e.estimate.Interval))
 	}
-	f.least, f.most, _ = LiftRange(ends)
+	f.axis = newAxis(ends, forestTicks)
 	f.write = func(x float64) string {
 		return result.FormatPercent(x, result.PercentDecimals(spread), f.results.CompareMetric != nil)
 	}
 }
 
-func (f *forest) addTexts() {
-	f.next = 34
-	for _, line := range WrapText(f.Summary, forestLetters) {
-		f.Lines = append(f.Lines, forestText{Text: line, Y: f.next, Bold: true})
-		f.next += 20
+// newRow returns a row with its middle at y.
+func (f *forest) newRow(e effect, y int) forestRow {
+	row := forestRow{
+		Heading: e.estimate == nil, Label: ShortenText(e.label, forestLabel), Visitors: result.FormatCount(e.visitors),
+		Colour: forestOther, Y: y, Value: none, Verdict: e.verdict.words,
 	}
-	for _, line := range WrapText(ReportSubtitle(f.results), forestLetters+forestLetters/7) {
-		f.Lines = append(f.Lines, forestText{Text: line, Y: f.next})
-		f.next += 18
-	}
-	f.next += 16
-}
-
-func (f *forest) addRow(e effect) {
-	row := forestDrawn{
-		Label: ShortenText(e.label, forestLabel), Visitors: result.FormatCount(e.visitors), Colour: forestOther,
-		Indent: forestIndent, Y: f.next + forestRow/2, TextY: f.next + forestRow/2 + 5,
-	}
-	f.next += forestRow
-	if e.estimate == nil {
-		row.Heading = true
-		f.Rows = append(f.Rows, row)
-		return
+	if row.Heading {
+		return row
 	}
 	if f.results.Dimension != nil {
-		row.Indent += 14
+		row.Indent = 14
 	}
-	if e.compared != nil {
-		switch e.verdict.verdict {
-		case stats.VerdictBetter:
-			row.Colour = forestBetter
-		case stats.VerdictWorse:
-			row.Colour = forestWorse
-		case stats.VerdictInconclusive, stats.VerdictInsufficientData:
-		}
-		row.Verdict = e.verdict.words
+	switch e.verdict.verdict {
+	case stats.VerdictBetter:
+		row.Colour = forestBetter
+	case stats.VerdictWorse:
+		row.Colour = forestWorse
+	case stats.VerdictInconclusive, stats.VerdictInsufficientData:
 	}
 	f.addBar(&row, e.look, 1)
 	f.addBar(&row, e.estimate.Interval, 5)
-	row.Value = "–"
-	if e.estimate.Value != nil {
-		row.HasPoint, row.Point = true, f.positionX(*e.estimate.Value)
-		row.Value = f.write(*e.estimate.Value) + "  " + result.RangeInWords(e.estimate.Interval, f.write)
+	if value := e.estimate.Value; value != nil {
+		x := f.positionX(*value)
+		row.Point, row.Value = &x, f.write(*value)+"  "+result.RangeInWords(e.estimate.Interval, f.write)
 	}
-	f.Rows = append(f.Rows, row)
+	return row
 }
 
 // addBar adds an interval. An arrow marks an end that is unbounded or outside the
 // scale.
-func (f *forest) addBar(row *forestDrawn, interval *result.Bounds, thick int) {
+func (f *forest) addBar(row *forestRow, interval *result.Bounds, thick int) {
 	if interval == nil || interval[0] == nil && interval[1] == nil {
 		return
 	}
 	bar := forestBar{From: forestLeft, To: forestRight, OpenLeft: true, OpenRight: true, Y: row.Y, Thick: thick, Colour: row.Colour}
-	if interval[0] != nil && *interval[0] >= f.least {
+	if interval[0] != nil && *interval[0] >= f.low {
 		bar.From, bar.OpenLeft = f.positionX(*interval[0]), false
 	}
-	if interval[1] != nil && *interval[1] <= f.most {
+	if interval[1] != nil && *interval[1] <= f.high {
 		bar.To, bar.OpenRight = f.positionX(*interval[1]), false
 	}
 	row.Bars = append(row.Bars, bar)
 }
 
 func (f *forest) positionX(value float64) float64 {
-	share := (value - f.least) / (f.most - f.least)
+	share := (value - f.low) / (f.high - f.low)
 	return forestLeft + min(max(share, 0), 1)*(forestRight-forestLeft)
 }
 
-func (f *forest) addTicks() {
-	step := NiceStep((f.most - f.least) / forestTicks)
-	for k := math.Ceil(f.least/step) + 0; k*step <= f.most; k++ {
-		label := result.FormatPercent(k*step, StepDecimals(step), k != 0 && f.results.CompareMetric != nil)
-		f.Ticks = append(f.Ticks, forestTick{X: f.positionX(k * step), Label: label, Zero: k == 0})
-	}
-}
-
-func (f *forest) addLegend() {
-	add := func(thick int, text string) {
-		f.Legend = append(f.Legend, forestText{Text: text, Y: f.next, LineY: f.next - 4, Thick: thick})
-		f.next += 18
-	}
+// addLegend adds the legend, which begins at y.
+func (f *forest) addLegend(y int) {
 	kind := "valid for a single look at the planned end"
 	if f.results.Methodology == string(stats.MethodologyBayesian) {
 		kind = "of the posterior"
@@ -347,10 +313,13 @@ func (f *forest) addLegend() {
 	if f.results.CompareMetric == nil {
 		kind = "of the rate"
 	}
-	add(5, fmt.Sprintf("%d %% interval %s", f.results.SignificanceLevel, kind))
+	level := f.results.SignificanceLevel
+	f.Legend = []forestText{{Text: fmt.Sprintf("%d %% interval %s", level, kind), Y: y, Thick: 5}}
 	if name := sequenceName(f.results); name != "" {
-		add(1, fmt.Sprintf("%d %% %s; arrows point beyond the scale", f.results.SignificanceLevel, name))
+		text := fmt.Sprintf("%d %% %s; arrows point beyond the scale", level, name)
+		f.Legend = append(f.Legend, forestText{Text: text, Y: y + 18, Thick: 1})
 	}
+	f.Height = y + 18*len(f.Legend)
 }
 
 // sequenceName returns the name of the intervals of the last look, or "" if there are none.
@@ -361,4 +330,41 @@ func sequenceName(r *result.Report) string {
 		}
 	}
 	return ""
+}
+
+// axis is the scale of a plot. scale.js of the page computes the same; testdata/formats.json has examples.
+type axis struct{ low, high, step float64 }
+
+// newAxis returns a scale that covers the numbers, with a margin at both ends, and about as many ticks.
+func newAxis(numbers []float64, ticks float64) axis {
+	a := axis{low: slices.Min(numbers), high: slices.Max(numbers)}
+	if a.low == a.high {
+		a.low, a.high = a.low-0.5, a.high+0.5
+	}
+	margin := 0.06 * (a.high - a.low)
+	a.low, a.high = a.low-margin, a.high+margin
+	rough := (a.high - a.low) / ticks
+	power := math.Pow(10, math.Floor(math.Log10(rough)))
+	a.step = 10 * power
+	for _, times := range []float64{5, 2, 1} {
+		if times*power >= rough {
+			a.step = times * power
+		}
+	}
+	return a
+}
+
+// ticks returns the multiples of the step.
+func (a axis) ticks() []float64 {
+	var all []float64
+	for k := math.Ceil(a.low/a.step) + 0; k*a.step <= a.high; k++ { // + 0: not minus zero
+		all = append(all, k*a.step)
+	}
+	return all
+}
+
+// stepDecimals returns the number of decimals needed to distinguish multiples of a step in per
+// cent. The step is a fraction.
+func stepDecimals(step float64) int {
+	return min(max(0, -int(math.Floor(math.Log10(step)+1e-9))-2), 9)
 }

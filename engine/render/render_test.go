@@ -222,3 +222,23 @@ func TestFrameFitsTheTerminal(t *testing.T) {
 		}
 	}
 }
+
+// TestAxisIsThatOfThePage checks examples with which the page's scale.js is tested, too.
+func TestAxisIsThatOfThePage(t *testing.T) {
+	text, err := os.ReadFile("../testdata/formats.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var examples struct {
+		Scale []struct{ Numbers, Ticks []float64 }
+	}
+	if err := json.Unmarshal(text, &examples); err != nil || len(examples.Scale) == 0 {
+		t.Fatal(err)
+	}
+	for _, e := range examples.Scale {
+		got := newAxis(e.Numbers, forestTicks).ticks()
+		if !slices.EqualFunc(got, e.Ticks, func(x, y float64) bool { return math.Abs(x-y) < 1e-9 }) {
+			t.Errorf("%v: %v, want %v", e.Numbers, got, e.Ticks)
+		}
+	}
+}

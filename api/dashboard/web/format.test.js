@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { chance, count, decimals, number, percent, percentDecimals, probability, signedPercent } from "./format.js";
+import { scaleOf } from "./scale.js";
 
 const examples = JSON.parse(readFileSync(new URL("../../../engine/testdata/formats.json", import.meta.url), "utf8"));
 
@@ -17,6 +18,7 @@ const formats = {
   chance: ({ p, text }) => [plain(chance(p)), text],
   grouped: ({ n, text }) => [count(n), text],
   decimals: (e) => [[decimals(e.spread), percentDecimals(e.spread)], [e.decimals, e.percentDecimals]],
+  scale: ({ numbers, ticks }) => [scaleOf(numbers, 6).ticks.map((x) => Number(x.toPrecision(12)) + 0), ticks],
 };
 
 test("every kind of example has a format", () => assert.deepEqual(Object.keys(examples).sort(), Object.keys(formats).sort()));

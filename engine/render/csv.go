@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,104 +12,52 @@ import (
 	"lifthouse/engine/result"
 )
 
-// csvColumn is a column of the CSV output: a path in the report, the slice, the
-// point or the variation of a row.
-type csvColumn struct {
-	name   string
-	object func(*csvRow) map[string]any
-	path   []string
-}
-
-// csvRow holds the JSON objects of a row. Rows of the whole report have no slice
-// and no point.
-type csvRow struct {
-	report, concluded, slice, point, variation map[string]any
-}
-
-var csvColumns = slices.Concat(
-	columnsIn(func(r *csvRow) map[string]any { return r.report }, "",
-		"campaignId", "widgetId", "experimentId", "goal.id", "goal.name", "compareMetric", "methodology", "significanceLevel",
-		"dimension", "filters", "window.from", "window.to", "dataThrough"),
-	columnsIn(func(r *csvRow) map[string]any { return r.slice }, "breakdown.", "value"),
-	columnsIn(func(r *csvRow) map[string]any { return r.point }, "series.", "time"),
-	columnsIn(func(r *csvRow) map[string]any { return r.variation }, "", variationPaths()...),
-	columnsIn(func(r *csvRow) map[string]any { return r.concluded }, "", "conclusion.status", "conclusion.variationId", "conclusion.look", "conclusion.decidedAt"),
+// The columns of the CSV output are paths in a row: see csvRows and scorecardRows.
+var (
+	reportCSV = slices.Concat(
+		under("", "campaignId widgetId experimentId goal.id goal.name compareMetric methodology significanceLevel dimension filters"),
+		under("", "window.from window.to dataThrough breakdown.value series.time id name control share visitors views"),
+		under("", "convertedVisitors goalsReached value profit extraValue clicks submits completions conversions contacts"),
+		estimateUnder("metrics.goalConversionRate."), estimateUnder("metrics.conversionRate."),
+		estimateUnder("metrics.completionRate."), estimateUnder("metrics.goalsPerVisitor."),
+		estimateUnder("metrics.valuePerVisitor."), estimateUnder("metrics.profitPerVisitor."),
+		estimateUnder("metrics.extraValuePerVisitor."), estimateUnder("metrics.averageValue."),
+		comparisonCSV,
+		under("conclusion.", "status variationId look decidedAt"),
+	)
+	scorecardCSV = slices.Concat(
+		under("", "campaignId widgetId experimentId methodology significanceLevel filters window.from window.to dataThrough"),
+		under("decision.", "status variationId decidedAt"),
+		under("", "goal.id goal.name metric role direction id name control"),
+		estimateUnder("estimate."),
+		comparisonCSV,
+		under("", "qValue discovered"),
+		under("guardrail.", "status margin absoluteMargin lower upper requiredVisitors decidedAt reason"),
+		under("impact.", "perMonth.value perMonth.interval.lower perMonth.interval.upper reason"),
+	)
+	comparisonCSV = slices.Concat(
+		under("comparison.difference.", "value observed interval.lower interval.upper reason"),
+		under("comparison.improvement.", "value observed interval.lower interval.upper reason"),
+		under("comparison.frequentist.", "test statistic degreesOfFreedom pValue adjustedPValue correction reason"),
+		under("comparison.sequential.", "look end pValue difference.lower difference.upper improvement.lower improvement.upper"),
+		under("comparison.sequential.", "significant reason improvementReason"),
+		under("comparison.bayesian.", "chanceToBeatControl chanceToBeBest expectedLoss expectedLossControl"),
+		under("comparison.bayesian.", "prior.mean prior.standardDeviation reason"),
+		under("comparison.", "significant verdict conclusive reasons"),
+	)
 )
 
-func columnsIn(object func(*csvRow) map[string]any, prefix string, paths ...string) []csvColumn {
-	columns := make([]csvColumn, len(paths))
-	for i, path := range paths {
-		columns[i] = csvColumn{prefix + path, object, strings.Split(path, ".")}
-	}
-	return columns
-}
-
-// scorecardCSV are the columns of a scorecard: the report, the decision, the goal and
-// metric of the row in place of a slice, and the variation.
-var scorecardCSV = slices.Concat(
-	columnsIn(func(r *csvRow) map[string]any { return r.report }, "",
-		"campaignId", "widgetId", "experimentId", "methodology", "significanceLevel", "filters", "window.from", "window.to",
-		"dataThrough", "decision.status", "decision.variationId", "decision.decidedAt"),
-	columnsIn(func(r *csvRow) map[string]any { return r.slice }, "", "goal.id", "goal.name", "metric", "role", "direction"),
-	columnsIn(func(r *csvRow) map[string]any { return r.variation }, "", scorecardPaths()...),
-)
-
-func scorecardPaths() []string {
-	paths := []string{"id", "name", "control"}
-	paths = append(paths, pathsUnder("estimate.", "value", "uncapped", "standardError", "interval.lower", "interval.upper", "reason")...)
-	paths = append(paths, comparisonPaths()...)
-	paths = append(paths, "qValue", "discovered")
-	paths = append(paths, pathsUnder("guardrail.", "status", "margin", "absoluteMargin", "lower", "upper", "requiredVisitors", "decidedAt", "reason")...)
-	return append(paths, pathsUnder("impact.", "perMonth.value", "perMonth.interval.lower", "perMonth.interval.upper", "reason")...)
-}
-
-func scorecardRows(report map[string]any) []csvRow {
-	var rows []csvRow
-	scorecard, _ := report["scorecard"].([]any)
-	for _, r := range scorecard {
-		row, _ := r.(map[string]any)
-		variations, _ := row["variations"].([]any)
-		for _, v := range variations {
-			variation, _ := v.(map[string]any)
-			rows = append(rows, csvRow{report: report, slice: row, variation: variation})
-		}
-	}
-	return rows
-}
-
-// pathsUnder returns the paths below a prefix.
-func pathsUnder(prefix string, names ...string) []string {
-	paths := make([]string, len(names))
-	for i, name := range names {
+// under returns the paths of names below a prefix.
+func under(prefix, names string) []string {
+	paths := strings.Fields(names)
+	for i, name := range paths {
 		paths[i] = prefix + name
 	}
 	return paths
 }
 
-func variationPaths() []string {
-	paths := []string{
-		"id", "name", "control", "share", "visitors", "views", "convertedVisitors", "goalsReached", "value", "profit", "extraValue",
-		"clicks", "submits", "completions", "conversions", "contacts",
-	}
-	for _, metric := range []string{
-		"goalConversionRate", "conversionRate", "completionRate", "goalsPerVisitor",
-		"valuePerVisitor", "profitPerVisitor", "extraValuePerVisitor", "averageValue",
-	} {
-		paths = append(paths, pathsUnder("metrics."+metric+".", "value", "uncapped", "standardError", "interval.lower", "interval.upper", "reason")...)
-	}
-	return append(paths, comparisonPaths()...)
-}
-
-func comparisonPaths() []string {
-	var paths []string
-	of := func(prefix string, names ...string) { paths = append(paths, pathsUnder(prefix, names...)...) }
-	of("comparison.difference.", "value", "observed", "interval.lower", "interval.upper", "reason")
-	of("comparison.improvement.", "value", "observed", "interval.lower", "interval.upper", "reason")
-	of("comparison.frequentist.", "test", "statistic", "degreesOfFreedom", "pValue", "adjustedPValue", "correction", "reason")
-	of("comparison.sequential.", "look", "end", "pValue", "difference.lower", "difference.upper", "improvement.lower", "improvement.upper", "significant", "reason", "improvementReason")
-	of("comparison.bayesian.", "chanceToBeatControl", "chanceToBeBest", "expectedLoss", "expectedLossControl", "prior.mean", "prior.standardDeviation", "reason")
-	of("comparison.", "significant", "verdict", "conclusive", "reasons")
-	return paths
+func estimateUnder(prefix string) []string {
+	return under(prefix, "value uncapped standardError interval.lower interval.upper reason")
 }
 
 // CSV returns the results as CSV with a header: one row per variation of the
@@ -126,20 +75,17 @@ func CSV(r *result.Report) ([]byte, error) {
 	if err := decoder.Decode(&report); err != nil {
 		return nil, err
 	}
-	columns, rows := csvColumns, csvRows
+	columns, rows := reportCSV, csvRows
 	if r.Scorecard != nil {
 		columns, rows = scorecardCSV, scorecardRows
 	}
 	var text bytes.Buffer
 	table := csv.NewWriter(&text)
-	record := make([]string, len(columns))
-	for i, c := range columns {
-		record[i] = c.name
-	}
-	_ = table.Write(record) // in memory; Error reports failures
+	_ = table.Write(columns) // in memory; Error reports failures
 	for _, row := range rows(report) {
-		for i, c := range columns {
-			record[i] = csvCell(valueAt(c.object(&row), c.path))
+		record := make([]string, len(columns))
+		for i, path := range columns {
+			record[i] = csvCell(valueAt(row, strings.Split(path, ".")))
 		}
 		_ = table.Write(record)
 	}
@@ -147,28 +93,50 @@ func CSV(r *result.Report) ([]byte, error) {
 	return text.Bytes(), table.Error()
 }
 
-func csvRows(report map[string]any) []csvRow {
-	var rows []csvRow
-	add := func(object map[string]any, row csvRow) {
-		row.report = report
-		variations, _ := object["variations"].([]any)
-		for _, v := range variations {
-			row.variation, _ = v.(map[string]any)
-			rows = append(rows, row)
-		}
+// csvRows returns a row for each variation: the fields of the report and of the variation, with the value of the
+// dimension, the point of the series, and the conclusion about the variation.
+func csvRows(report map[string]any) []map[string]any {
+	rows := rowsOf(report, report, map[string]any{"breakdown": nil, "series": nil})
+	for _, slice := range objectsIn(report, "breakdown") {
+		rows = append(rows, rowsOf(report, slice, map[string]any{
+			"breakdown": slice, "series": nil, "conclusion": slice["conclusion"],
+		})...)
 	}
-	add(report, csvRow{concluded: report})
-	breakdown, _ := report["breakdown"].([]any)
-	for _, c := range breakdown {
-		slice, _ := c.(map[string]any)
-		add(slice, csvRow{concluded: slice, slice: slice})
-	}
-	points, _ := report["series"].([]any)
-	for _, p := range points {
-		point, _ := p.(map[string]any)
-		add(point, csvRow{point: point})
+	for _, point := range objectsIn(report, "series") {
+		rows = append(rows, rowsOf(report, point, map[string]any{"breakdown": nil, "series": point, "conclusion": nil})...)
 	}
 	return rows
+}
+
+// scorecardRows returns a row for each variation in a row of the scorecard, with the fields of all three.
+func scorecardRows(report map[string]any) []map[string]any {
+	var rows []map[string]any
+	for _, row := range objectsIn(report, "scorecard") {
+		row["goal"] = row["goal"] // that of the report is another one, if there is none
+		rows = append(rows, rowsOf(report, row, row)...)
+	}
+	return rows
+}
+
+// rowsOf returns the fields of the report, the given fields, and those of a variation of an object, for each variation.
+func rowsOf(report, object, fields map[string]any) []map[string]any {
+	var rows []map[string]any
+	for _, variation := range objectsIn(object, "variations") {
+		row := maps.Clone(report)
+		maps.Copy(row, fields)
+		maps.Copy(row, variation)
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func objectsIn(object map[string]any, name string) []map[string]any {
+	list, _ := object[name].([]any)
+	objects := make([]map[string]any, len(list))
+	for i := range list {
+		objects[i], _ = list[i].(map[string]any)
+	}
+	return objects
 }
 
 // valueAt returns the value at a path. The ends of an interval are named lower and

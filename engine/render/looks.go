@@ -2,7 +2,6 @@ package render
 
 import (
 	"strconv"
-	"strings"
 	"time"
 
 	"lifthouse/engine/result"
@@ -53,17 +52,5 @@ func Looks(r *result.Report) string {
 			}
 		}
 	}
-	var b strings.Builder
-	line := func(cell func(c column) string) {
-		cells := make([]string, len(columns))
-		for i, c := range columns {
-			cells[i] = padText(cell(c), c.textWidth(), c.left)
-		}
-		b.WriteString(strings.TrimRight(strings.Join(cells, gap), " ") + "\n")
-	}
-	line(func(c column) string { return c.title })
-	for row := range columns[0].cells {
-		line(func(c column) string { return c.cells[row] })
-	}
-	return b.String() + "\n" + r.LooksInWords() + "\n"
+	return Screen{}.gridText(columns, allRows) + "\n" + r.LooksInWords() + "\n"
 }

@@ -104,7 +104,7 @@ func (t *reportTable) writeSection(s *section) {
 	t.labels, t.converted, t.verdicts = s.labels, s.converted, s.verdicts
 	t.writeLine("")
 	if t.results.CompareMetric == nil {
-		t.writeGrids(t.observedColumns(), func(int) bool { return true })
+		t.writeGrids(t.observedColumns(), allRows)
 		return
 	}
 	t.writeRows()

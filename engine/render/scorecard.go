@@ -42,7 +42,7 @@ func (t *reportTable) writeScorecard() {
 		}
 		t.labels = append(t.labels, label)
 	}
-	t.writeGrids(scorecardColumns(rows), func(int) bool { return true })
+	t.writeGrids(scorecardColumns(rows), allRows)
 	t.rowTitle = ""
 	if empty > 0 {
 		t.writeLine("")

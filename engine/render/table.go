@@ -105,12 +105,11 @@ const gap = "  "
 // observed values first and the comparison with control below.
 func (t *table) writeRows() {
 	observed, compared := t.observedColumns(), t.comparedColumns()
-	all := func(int) bool { return true }
 	if columns := slices.Concat(observed, compared); t.countFitting(columns) == len(columns) {
-		t.writeGrid(columns, all)
+		t.writeGrid(columns, allRows)
 		return
 	}
-	t.writeGrids(observed, all)
+	t.writeGrids(observed, allRows)
 	t.writeLine("")
 	t.writeGrids(compared, func(row int) bool { return t.answer.Variations[row].Comparison != nil })
 }
@@ -143,26 +142,35 @@ func (t *table) labelColumn() column {
 }
 
 func (t *table) writeGrid(columns []column, shown func(row int) bool) {
-	columns = append([]column{t.labelColumn()}, columns...)
-	heads := make([]string, len(columns))
-	for i, c := range columns {
-		heads[i] = padText(c.title, c.textWidth(), c.left)
-	}
-	t.writeLine(strings.Join(heads, gap))
-	for row := range t.answer.Variations {
-		if !shown(row) {
-			continue
-		}
-		cells := make([]string, len(columns))
-		for i, c := range columns {
-			cells[i] = padText(c.cells[row], c.textWidth(), c.left)
-			if c.colours != nil {
-				cells[i] = t.paintText(c.colours[row], cells[i])
-			}
-		}
-		t.writeLine(strings.Join(cells, gap))
-	}
+	t.out.WriteString(t.gridText(append([]column{t.labelColumn()}, columns...), shown))
 }
+
+// gridText returns the columns with their titles and the rows that are shown.
+func (s Screen) gridText(columns []column, shown func(row int) bool) string {
+	var text strings.Builder
+	addRow := func(cell func(c *column) string) {
+		cells := make([]string, len(columns))
+		for i := range columns {
+			cells[i] = cell(&columns[i])
+		}
+		text.WriteString(strings.TrimRight(strings.Join(cells, gap), " ") + "\n")
+	}
+	addRow(func(c *column) string { return padText(c.title, c.textWidth(), c.left) })
+	for row := range columns[0].cells {
+		if shown(row) {
+			addRow(func(c *column) string {
+				cell := padText(c.cells[row], c.textWidth(), c.left)
+				if c.colours != nil {
+					cell = s.paintText(c.colours[row], cell)
+				}
+				return cell
+			})
+		}
+	}
+	return text.String()
+}
+
+func allRows(int) bool { return true }
 
 func padText(text string, width int, left bool) string {
 	space := strings.Repeat(" ", max(width-uniseg.StringWidth(text), 0))

@@ -20,6 +20,7 @@ import (
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/outbox"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -83,10 +84,7 @@ func newEmptyServer(tb testing.TB, change ...func(*api.Options)) *server {
 // newServerOn serves an existing store.
 func newServerOn(tb testing.TB, conn driver.Conn, change ...func(*api.Options)) *server {
 	tb.Helper()
-	c, err := catalogue.Open(tb.Context(), conn)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	c := must.Get(catalogue.Open(tb.Context(), conn))(tb)
 	options := api.DefaultOptions
 	options.AuthFailures = 0 // tests present many
 	for _, set := range change {
@@ -129,10 +127,7 @@ func (s *server) do(method, path, token string) (answer, map[string]any, string)
 // with is like do, with additional headers.
 func (s *server) with(method, path, token string, header http.Header) (answer, map[string]any, string) {
 	s.t.Helper()
-	request, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+path, http.NoBody)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	request := must.Get(http.NewRequestWithContext(s.t.Context(), method, s.URL+path, http.NoBody))(s.t)
 	if header != nil {
 		request.Header = header
 	}
@@ -352,9 +347,7 @@ func TestTokenOfOneWebsite(t *testing.T) {
 
 func TestRevokedTokenIsRefused(t *testing.T) {
 	s := newServer(t)
-	if _, err := s.catalogue.RevokeToken(t.Context(), 1, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.catalogue.RevokeToken(t.Context(), 1, 1))(t)
 	if response, _, _ := s.do("GET", "/v1/campaigns", s.token); response.status != http.StatusUnauthorized {
 		t.Errorf("a revoked token gives %d", response.status)
 	}

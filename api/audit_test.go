@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 )
 
 func TestStartAndStopAreInTheAuditLog(t *testing.T) {
@@ -15,10 +16,7 @@ func TestStartAndStopAreInTheAuditLog(t *testing.T) {
 			t.Fatalf("%s = %d %s", path, response.status, text)
 		}
 	}
-	changes, err := s.catalogue.ReadAuditLog(t.Context(), 1, time.Unix(0, 0), 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	changes := must.Get(s.catalogue.ReadAuditLog(t.Context(), 1, time.Unix(0, 0), 100))(t)
 	byToken := slices.DeleteFunc(changes, func(c catalogue.AuditEntry) bool { return c.By != "token 1" })
 	want := []string{"widget active", "campaign inactive", "campaign active"} // stopping what is stopped changes nothing
 	if len(byToken) != len(want) {

@@ -8,6 +8,7 @@ import (
 
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestAStoreThatIsAwayIsSaidSo stops the ClickHouse server of a store. Clients
@@ -22,9 +23,7 @@ func TestAStoreThatIsAwayIsSaidSo(t *testing.T) {
 	if got, _, body := s.do(http.MethodGet, results, read); got.status != http.StatusOK {
 		t.Fatalf("while the store is there: %d\n%s", got.status, body)
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, store.Close())
 	for range 5 {
 		got, body, text := s.do(http.MethodGet, results+"&compareMetric=valuePerVisitor", read)
 		if got.status != http.StatusServiceUnavailable || got.Get("Retry-After") == "" || body["code"] != "down" {

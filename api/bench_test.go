@@ -12,6 +12,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/loadgen/population"
+	"lifthouse/schema/schematest/must"
 )
 
 // BenchmarkResults measures requests for results of a million events over HTTP,
@@ -24,9 +25,7 @@ func BenchmarkResults(b *testing.B) {
 		Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.066, MeanValue: 50}},
 	}
 	for part := range slices.Chunk(slices.Collect(simulated.GenerateEvents()), 100_000) {
-		if err := s.writer.WriteEvents(b.Context(), part); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, s.writer.WriteEvents(b.Context(), part))
 	}
 	for _, query := range []string{"?compareMetric=valuePerVisitor", "?compareMetric=valuePerVisitor&dimension=device"} {
 		b.Run(query, func(b *testing.B) {
@@ -75,9 +74,7 @@ func (s *server) plantOne(b *testing.B) {
 		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 20_000, Start: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), Days: 14, Seed: 1,
 		Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.066, MeanValue: 50}},
 	}
-	if err := s.writer.WriteEvents(b.Context(), slices.Collect(simulated.GenerateEvents())); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, s.writer.WriteEvents(b.Context(), slices.Collect(simulated.GenerateEvents())))
 }
 
 // BenchmarkCachedResultsOpenLoop sends 200 requests per second without waiting

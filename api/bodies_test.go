@@ -13,6 +13,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -148,9 +149,7 @@ func TestABodyWhoseClientLeavesIsNotWritten(t *testing.T) {
 		left <- err
 	}()
 	for range 3 {
-		if _, err := io.WriteString(write, manyLines(0, 10)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.WriteString(write, manyLines(0, 10)))(t)
 	}
 	_ = write.CloseWithError(io.ErrClosedPipe)
 	if err := <-left; err == nil {

@@ -8,15 +8,14 @@ import (
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"lifthouse/schema/schematest/must"
 )
 
 // TestBoundsOfBodyFields sends a value beyond each bound of the document for each field of a body.
 func TestBoundsOfBodyFields(t *testing.T) {
 	s, ingests := newTwoSites(t)
-	c, err := theContract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(theContract())(t)
 	admin := s.admin()
 	for _, body := range []struct {
 		schema, path string
@@ -40,10 +39,7 @@ func TestBoundsOfBodyFields(t *testing.T) {
 						sent[other] = right
 					}
 				}
-				text, err := json.Marshal(sent)
-				if err != nil {
-					t.Fatal(err)
-				}
+				text := must.Get(json.Marshal(sent))(t)
 				headers := append([]string{"Content-Type", "application/json"}, body.headers...)
 				response, answer := s.send(http.MethodPost, body.path, strings.NewReader(string(text)), headers...)
 				if response.status != http.StatusBadRequest || !strings.Contains(answer, name) {

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"lifthouse/schema/schematest/must"
 )
 
 // code matches the codes of reasons and warnings.
@@ -25,10 +27,7 @@ var code = regexp.MustCompile(`^[A-Z][A-Z0-9_]{2,}$`)
 // the program, by type, and that the program has no other code.
 func TestCodesAreDocumented(t *testing.T) {
 	constants := constantsByType(t, "../stats", "../engine/result", ".")
-	c, err := theContract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(theContract())(t)
 	schemas := c.doc.Components.Schemas
 	field := func(schema, name string) map[string]bool { return enumerated(schemas[schema].Value.Properties[name]) }
 	reasons := map[string]bool{}
@@ -64,14 +63,8 @@ func TestCodesAreDocumented(t *testing.T) {
 
 // TestDimensionsAreDocumented checks that docs/api.md lists each dimension of the document.
 func TestDimensionsAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../docs/api.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := theContract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../docs/api.md"))(t)
+	c := must.Get(theContract())(t)
 	for _, path := range []string{"/v1/campaigns/{id}/results", "/v1/widgets/{id}/experiments/{experimentId}/results"} {
 		var names []string
 		for _, value := range c.doc.Paths.Value(path).Get.Parameters.GetByInAndName("query", "dimension").Schema.Value.Enum {
@@ -118,10 +111,7 @@ func constantsByType(t *testing.T, folders ...string) map[string]map[string]bool
 			if strings.HasSuffix(name, "_test.go") {
 				continue
 			}
-			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := must.Get(parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution))(t)
 			typed := map[ast.Node]bool{}
 			ast.Inspect(file, func(n ast.Node) bool {
 				switch n := n.(type) {

@@ -20,6 +20,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
+
+	"lifthouse/schema/schematest/must"
 )
 
 // contract is the OpenAPI document. Every request and response of these tests
@@ -236,25 +238,14 @@ func fieldsOf(schema *openapi3.Schema, fields map[string]*openapi3.Schema) (open
 // both against the document.
 func exchange(tb testing.TB, request *http.Request) (answer, []byte) {
 	tb.Helper()
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	response := must.Get(http.DefaultClient.Do(request))(tb)
 	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	body := must.Get(io.ReadAll(response.Body))(tb)
 	answered := answer{status: response.StatusCode, Header: response.Header}
 	if request.GetBody != nil {
-		if request.Body, err = request.GetBody(); err != nil {
-			tb.Fatal(err)
-		}
+		request.Body = must.Get(request.GetBody())(tb)
 	}
-	c, err := theContract()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	c := must.Get(theContract())(tb)
 	if err := c.check(request, answered, body); err != nil {
 		tb.Errorf("%s %s = %d\n%.400s\nis not as the document says: %.1500v", request.Method, request.URL.RequestURI(), answered.status, bytes.TrimSpace(body), err)
 	}

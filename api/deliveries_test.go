@@ -9,6 +9,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/outbox"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestDeliveriesAreListed lists messages and what became of them, for each account and website on its own.
@@ -29,9 +30,7 @@ func TestDeliveriesAreListed(t *testing.T) {
 	id := write(1, 1, 12, catalogue.EventCampaignStopped)
 	for _, outcome := range []outbox.Outcome{outbox.Retrying, outbox.Delivered} {
 		d := outbox.Delivery{AccountID: 1, WebhookID: 4, MessageID: id, At: time.Now(), Outcome: outcome, Status: 204}
-		if err := s.outbox.RecordDeliveries(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.outbox.RecordDeliveries(t.Context(), d))
 	}
 	response, _, text := s.do(http.MethodGet, "/deliveries", s.token)
 	if response.status != http.StatusOK || !strings.Contains(text, `"path":"/?campaign=12","deliveries":[{"webhookId":4`) || !strings.Contains(text, `"outcome":"delivered","status":204,"attempts":2,"host":"hooks.example.com"`) || strings.Contains(text, "secret") || strings.Count(text, "msg_") != 1 {

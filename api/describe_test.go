@@ -10,15 +10,13 @@ import (
 	"testing"
 
 	"lifthouse/api"
+	"lifthouse/schema/schematest/must"
 
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
 func TestRoutesAndDocumentAreTheSame(t *testing.T) {
-	c, err := theContract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(theContract())(t)
 	parameter := regexp.MustCompile(`:(\w+)`)
 	var routed, heads, documented []string
 	for _, route := range api.Routes() {
@@ -72,14 +70,8 @@ func TestServedDocuments(t *testing.T) {
 	}
 
 	_, _, text = s.do("GET", "/openapi.json", "")
-	fromJSON, err := readContract([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	fromYAML, err := theContract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fromJSON := must.Get(readContract([]byte(text)))(t)
+	fromYAML := must.Get(theContract())(t)
 	if was, is := marshalled(t, fromYAML.doc), marshalled(t, fromJSON.doc); was != is {
 		t.Error("/openapi.json says something else than /openapi.yaml")
 	}
@@ -90,19 +82,13 @@ func TestServedDocuments(t *testing.T) {
 
 func marshalled(t *testing.T, doc *openapi3.T) string {
 	t.Helper()
-	text, err := json.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(doc))(t)
 	return string(text)
 }
 
 // TestTheContractCanRefuse validates wrong exchanges.
 func TestTheContractCanRefuse(t *testing.T) {
-	c, err := theContract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(theContract())(t)
 	const goal = `{"id":3,"name":"Purchase","system":false,"default":true}`
 	problem := `{"type":"about:blank","title":"x","status":404,"instance":"/","code":"not_found","requestId":"x"}`
 	for _, test := range []struct {
@@ -128,15 +114,12 @@ func TestTheContractCanRefuse(t *testing.T) {
 		{"path unknown and answered", "/v1/goal/3", 200, "application/json", goal, nil, true},
 		{"problem without a code", "/v1/goals/9", 404, "application/problem+json", strings.Replace(problem, `"code":"not_found",`, "", 1), nil, true},
 	} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://h"+test.path, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://h"+test.path, http.NoBody))(t)
 		header := http.Header{"Content-Type": {test.kind}, "X-Request-Id": {"x"}}
 		for name, values := range test.header {
 			header[name] = values
 		}
-		err = c.check(request, answer{status: test.status, Header: header}, []byte(test.body))
+		err := c.check(request, answer{status: test.status, Header: header}, []byte(test.body))
 		if (err != nil) != test.wrong {
 			t.Errorf("%s: %v", test.name, err)
 		}

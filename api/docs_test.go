@@ -9,14 +9,13 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"lifthouse/schema/schematest/must"
 )
 
 // TestFieldsAreDescribed checks that each schema, each of its fields and each parameter has a description.
 func TestFieldsAreDescribed(t *testing.T) {
-	c, err := theContract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(theContract())(t)
 	for name, schema := range c.doc.Components.Schemas {
 		if schema.Value.Description == "" {
 			t.Errorf("the schema %s has no description", name)
@@ -58,10 +57,7 @@ func TestDocsPageLoadsOnlyOwnFiles(t *testing.T) {
 
 // TestOperationsAreDescribed checks the texts of operations.
 func TestOperationsAreDescribed(t *testing.T) {
-	c, err := theContract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(theContract())(t)
 	var ids, summaries []string
 	for _, path := range c.paths {
 		for method, operation := range path.item.Operations() {
@@ -107,10 +103,7 @@ func schemasIn(name string, schema *openapi3.SchemaRef, visit func(name string, 
 // TestIntervalsAreTuplesAndIDsAreIntegers checks the types of all fields and
 // parameters.
 func TestIntervalsAreTuplesAndIDsAreIntegers(t *testing.T) {
-	c, err := theContract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(theContract())(t)
 	const interval = "#/components/schemas/Interval"
 	id := regexp.MustCompile(`^id$|^\w+Id$`)
 	ids, intervals := 0, 0
@@ -145,9 +138,7 @@ func TestIntervalsAreTuplesAndIDsAreIntegers(t *testing.T) {
 	}
 	for text, valid := range map[string]bool{"1,2": true, "null,2": true, "1,null": true, "null,null": true, "1": false, "1,2,3": false, `1,"2"`: false, "": false} {
 		var value any
-		if err := json.Unmarshal([]byte("["+text+"]"), &value); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal([]byte("["+text+"]"), &value))
 		if err := tuple.VisitJSON(value, openapi3.EnableJSONSchema2020()); (err == nil) != valid {
 			t.Errorf("[%s]: %v", text, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest/must"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -27,10 +28,7 @@ func eventLine(id, more string) string {
 // post sends a body of events.
 func (s *server) post(token, body string, header http.Header) (answer, string) {
 	s.t.Helper()
-	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+"/events", strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	request := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+"/events", strings.NewReader(body)))(s.t)
 	request.Header.Set("Content-Type", "application/x-ndjson")
 	for name, values := range header {
 		request.Header[name] = values
@@ -112,9 +110,7 @@ func TestEventsAreTaken(t *testing.T) {
 		})
 	}
 	var rows, bare uint64
-	if err := s.conn.QueryRow(t.Context(), "SELECT count(), countIf(subject = 'none') FROM events FINAL").Scan(&rows, &bare); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.conn.QueryRow(t.Context(), "SELECT count(), countIf(subject = 'none') FROM events FINAL").Scan(&rows, &bare))
 	if rows != 11 || bare != 2 {
 		t.Errorf("%d rows stored, %d of no subject; want 11 and 2", rows, bare)
 	}

@@ -15,6 +15,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/outbox"
+	"lifthouse/schema/schematest/must"
 
 	"github.com/getkin/kin-openapi/openapi3"
 )
@@ -97,12 +98,8 @@ func (s *server) notify() {
 	at := time.Date(2025, 5, 15, 9, 0, 0, 0, time.UTC)
 	data := outbox.Data{Name: "Free delivery banner", Text: "The campaign was stopped by token 2 Ann.", By: "token 2 Ann"}
 	m := outbox.NewMessage(outbox.MessageID(1, "example"), 1, catalogue.EventCampaignStopped, schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}, "", at, data)
-	if _, err := s.outbox.WriteMessages(s.t.Context(), []outbox.Message{m}); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := s.outbox.RecordDeliveries(s.t.Context(), outbox.Delivery{AccountID: 1, WebhookID: 1, MessageID: m.ID, At: at, Outcome: outbox.Delivered, Status: 200}); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Get(s.outbox.WriteMessages(s.t.Context(), []outbox.Message{m}))(s.t)
+	must.OK(s.t, s.outbox.RecordDeliveries(s.t.Context(), outbox.Delivery{AccountID: 1, WebhookID: 1, MessageID: m.ID, At: at, Outcome: outbox.Delivered, Status: 200}))
 }
 
 var (
@@ -126,10 +123,7 @@ func TestExamplesAreRealAnswers(t *testing.T) {
 	since := time.Now().Add(-time.Hour)
 	s := newExampleServer(t)
 	reader := s.newToken(1, 0, catalogue.ScopeRead)
-	is, err := os.ReadFile(documentFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is := must.Get(os.ReadFile(documentFile))(t)
 	examples := 0
 	want := exampleLine.ReplaceAllStringFunc(string(is), func(lines string) string {
 		examples++
@@ -168,10 +162,7 @@ func TestExamplesAreRealAnswers(t *testing.T) {
 }
 
 func TestTheDocumentIsValid(t *testing.T) {
-	c, err := theContract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(theContract())(t)
 	if err := c.doc.Validate(t.Context(), openapi3.SetRegexCompiler(compile), openapi3.EnableExamplesValidation()); err != nil {
 		t.Errorf("%.2000v", err)
 	}

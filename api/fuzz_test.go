@@ -10,6 +10,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/must"
 )
 
 // shopOfFewVisitors returns a server with some views and goals with very
@@ -25,9 +26,7 @@ func shopOfFewVisitors(tb testing.TB) *server {
 			events = append(events, at(i+1, visitor, int64(i%2), schema.KindGoal, int64(i*i*i)*1000-schema.MoneyScale))
 		}
 	}
-	if err := s.writer.WriteEvents(tb.Context(), events); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, s.writer.WriteEvents(tb.Context(), events))
 	return s
 }
 

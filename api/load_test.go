@@ -15,6 +15,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 )
 
 func TestEachTokenHasItsRate(t *testing.T) {
@@ -84,10 +85,7 @@ func TestNoRateIsNoBound(t *testing.T) {
 func TestABusyStoreTurnsRequestsAway(t *testing.T) {
 	s := newServer(t, func(o *api.Options) { o.StoreSlots, o.StoreQueue, o.StoreWait = 1, 1, time.Minute })
 	good := s.poll(bannerResults)
-	release, err := s.api.Occupy(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	release := must.Get(s.api.Occupy(t.Context()))(t)
 	queued := make(chan polled)
 	go func() { queued <- s.poll("/v1/campaigns/13/results") }()
 	for s.api.Waiting() < 1 {
@@ -125,10 +123,7 @@ func TestABusyStoreTurnsRequestsAway(t *testing.T) {
 
 func TestWaitingForTheStoreEnds(t *testing.T) {
 	s := newServer(t, func(o *api.Options) { o.StoreSlots, o.StoreQueue, o.StoreWait = 1, 1, time.Millisecond })
-	release, err := s.api.Occupy(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	release := must.Get(s.api.Occupy(t.Context()))(t)
 	defer release()
 	response, text := s.send(http.MethodGet, bannerResults, http.NoBody, s.withToken()...)
 	if response.status != http.StatusServiceUnavailable || !strings.Contains(text, `"code":"busy"`) {
@@ -142,10 +137,7 @@ func TestAClientThatLeftIsInTheLogOnly(t *testing.T) {
 	if _, err := s.facts.AwaitNoted(t.Context()); err != nil { // both requests would wait for one fold
 		t.Fatal(err)
 	}
-	release, err := s.api.Occupy(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	release := must.Get(s.api.Occupy(t.Context()))(t)
 	ctx, leave := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
 	for _, path := range []string{"/v1/campaigns/14/results", bannerResults} {

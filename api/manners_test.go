@@ -14,6 +14,7 @@ import (
 	"lifthouse/api"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -29,24 +30,15 @@ func (s *server) send(method, path string, body io.Reader, headers ...string) (a
 // raw is like send, for compressed responses.
 func (s *server) raw(method, path string, headers ...string) (answer, string) {
 	s.t.Helper()
-	response, err := http.DefaultClient.Do(s.request(method, path, http.NoBody, headers...))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	response := must.Get(http.DefaultClient.Do(s.request(method, path, http.NoBody, headers...)))(s.t)
 	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	text := must.Get(io.ReadAll(response.Body))(s.t)
 	return answer{status: response.StatusCode, Header: response.Header}, string(text)
 }
 
 func (s *server) request(method, path string, body io.Reader, headers ...string) *http.Request {
 	s.t.Helper()
-	request, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+path, body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	request := must.Get(http.NewRequestWithContext(s.t.Context(), method, s.URL+path, body))(s.t)
 	request.Header.Set("Accept-Encoding", "identity")
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
@@ -216,9 +208,7 @@ func TestProbes(t *testing.T) {
 	if response, _ := s.send(http.MethodGet, "/v1/campaigns", http.NoBody, s.withToken()...); response.status != http.StatusOK {
 		t.Errorf("while draining requests are answered with %d, want 200", response.status)
 	}
-	if err := conn.Exec(t.Context(), "INSERT INTO migrations (name, checksum) VALUES ('9999_newer.sql', '')"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.Exec(t.Context(), "INSERT INTO migrations (name, checksum) VALUES ('9999_newer.sql', '')"))
 	newer := newServerOn(t, conn)
 	if response, text := newer.send(http.MethodGet, "/readyz", http.NoBody); response.status != http.StatusServiceUnavailable || !strings.Contains(text, "not_ready") {
 		t.Errorf("with another release's tables: %d %s", response.status, text)
@@ -285,14 +275,8 @@ func (s *server) metrics() string {
 	s.t.Helper()
 	admin := httptest.NewServer(s.api.AdminHandler())
 	defer admin.Close()
-	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, admin.URL+"/metrics", http.NoBody)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	request := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodGet, admin.URL+"/metrics", http.NoBody))(s.t)
+	response := must.Get(http.DefaultClient.Do(request))(s.t)
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK {

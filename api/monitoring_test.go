@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v4"
+
+	"lifthouse/schema/schematest/must"
 )
 
 var (
@@ -63,19 +65,14 @@ func TestMonitoringUsesExistingMetrics(t *testing.T) {
 
 func dashboardExpressions(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile("monitoring/grafana.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("monitoring/grafana.json"))(t)
 	var dashboard struct {
 		Panels []struct {
 			Title, Description string
 			Targets            []struct{ Expr string }
 		}
 	}
-	if err := json.Unmarshal(text, &dashboard); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(text, &dashboard))
 	var all []string
 	for _, panel := range dashboard.Panels {
 		if panel.Title == "" || panel.Description == "" {
@@ -93,10 +90,7 @@ func dashboardExpressions(t *testing.T) []string {
 
 func alertExpressions(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile("monitoring/alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("monitoring/alerts.yaml"))(t)
 	var file struct {
 		Groups []struct {
 			Rules []struct {
@@ -106,9 +100,7 @@ func alertExpressions(t *testing.T) []string {
 			}
 		}
 	}
-	if err := yaml.Unmarshal(text, &file); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, yaml.Unmarshal(text, &file))
 	var all []string
 	for _, group := range file.Groups {
 		for _, rule := range group.Rules {

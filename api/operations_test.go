@@ -12,6 +12,7 @@ import (
 	"lifthouse/api"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 )
 
 // twoSites declares an account with two websites, and another account with the
@@ -224,9 +225,7 @@ func TestDefaultsOfTheLists(t *testing.T) {
 			ID: id, WebsiteID: 1, Name: "C", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, SignificanceLevel: 90, Power: 80, MDE: 20,
 		})
 	}
-	if _, err := s.catalogue.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "A", Websites: []catalogue.Website{site}}}}, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.catalogue.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "A", Websites: []catalogue.Website{site}}}}, false))(t)
 	s.token = s.newToken(1, 0, catalogue.ScopeRead)
 	for path, want := range map[string]int{
 		"campaigns": 100, "widgets": 100, "goals": 500, "targets": 500, // one website: it need not be named
@@ -284,9 +283,7 @@ func TestWidgetWithItsCountersVariationsAndExperiments(t *testing.T) {
 	var nested struct {
 		Variations, Experiments json.RawMessage
 	}
-	if err := json.Unmarshal([]byte(text), &nested); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(text), &nested))
 	if got := string(nested.Variations); got != `[{"id":1,"share":60,"name":"Plain"},{"id":9,"share":100,"name":"Bold"}]` {
 		t.Errorf("variations = %s", got)
 	}
@@ -341,10 +338,7 @@ func TestStartAndStop(t *testing.T) {
 	for _, path := range []string{"/v1/campaigns/13", "/v1/widgets/7"} {
 		change := func(verb string) map[string]any {
 			t.Helper()
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+path+"/"+verb, strings.NewReader(`{"a body": "is not read"}`))
-			if err != nil {
-				t.Fatal(err)
-			}
+			request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+path+"/"+verb, strings.NewReader(`{"a body": "is not read"}`)))(t)
 			request.Header.Set("Authorization", "Bearer "+s.token)
 			response, text := exchange(t, request)
 			var body map[string]any

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/gin-gonic/gin"
+
+	"lifthouse/schema/schematest/must"
 )
 
 func TestPanicIsAProblemWhoseCauseIsInTheLog(t *testing.T) {
@@ -22,19 +24,11 @@ func TestPanicIsAProblemWhoseCauseIsInTheLog(t *testing.T) {
 	router := s.newRouter().(*gin.Engine)
 	router.GET("/wrong/:id", func(*gin.Context) { panic("index of lh_0123456789abcdef0123456789abcdef") })
 	listening := httptest.NewServer(s.accessLog(router))
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, listening.URL+"/wrong/7", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, listening.URL+"/wrong/7", http.NoBody))(t)
+	response := must.Get(http.DefaultClient.Do(request))(t)
 	defer func() { _ = response.Body.Close() }()
 	var got problem
-	if err := json.NewDecoder(response.Body).Decode(&got); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.NewDecoder(response.Body).Decode(&got))
 	listening.Close()
 	if response.StatusCode != http.StatusInternalServerError || got.Code != "internal_error" || got.RequestID != response.Header.Get(requestIDHeader) {
 		t.Errorf("%s %+v", response.Status, got)

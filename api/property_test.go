@@ -21,6 +21,7 @@ import (
 	"lifthouse/api"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/schema/schematest/worlds"
 
@@ -287,14 +288,9 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 	requests := tier.Of(300, 8_000)
 	s, ingests := newTwoSites(t, func(o *api.Options) { o.Origins = []string{"https://shop.example.com"} })
 	events := []schema.Event{at(0, "a", 0, schema.KindView, 0), at(1, "b", 1, schema.KindView, 0), at(2, "b", 1, schema.KindGoal, 50_000), shown(0, "c", 2, 1, schema.KindView), shown(0, "d", 0, 1, schema.KindView)}
-	if err := s.writer.WriteEvents(t.Context(), events); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.writer.WriteEvents(t.Context(), events))
 	s.apply(strings.Replace(twoSites, "name: Banner,", "name: Banner, mde: 7, methodology: bayesian,", 1)) // warns of a changed plan
-	c, err := theContract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(theContract())(t)
 	tokens := []string{s.newToken(1, 0, catalogue.ScopeAdmin), s.newToken(1, 0, catalogue.ScopeRead), ingests}
 	w := &wire{address: s.Listener.Addr().String()}
 	answers, warned := map[int]int{}, map[string]bool{"SILENT": false, "PLAN_CHANGED": false}
@@ -350,10 +346,7 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 // parameter that is not a plain text, outside the long tier a third of them.
 func TestEachParameterWithEachWrongValue(t *testing.T) {
 	s, _ := newTwoSites(t)
-	c, err := theContract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(theContract())(t)
 	a := &asker{Rand: rand.New(rand.NewPCG(5, 1)), contract: c}
 	w := &wire{address: s.Listener.Addr().String()}
 	sent := 0 // parameters

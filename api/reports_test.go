@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )
 
@@ -49,9 +50,7 @@ func TestWidgetAndExperimentResults(t *testing.T) {
 		shown(0, "d", 2, 0, schema.KindView), shown(1, "d", 2, 0, schema.KindCompletion), shown(2, "d", 2, 0, schema.KindCompletion),
 		shown(0, "e", 2, 1, schema.KindView), shown(1, "e", 2, 1, schema.KindGoal),
 	}
-	if err := s.writer.WriteEvents(t.Context(), events); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.writer.WriteEvents(t.Context(), events))
 
 	r, raw := s.results("/v1/widgets/7/results")
 	v := r.Variations[0]
@@ -128,11 +127,9 @@ func TestSeriesOverHTTP(t *testing.T) {
 		e.SubjectID = 40
 		return e
 	}
-	if err := s.writer.WriteEvents(t.Context(), []schema.Event{
+	must.OK(t, s.writer.WriteEvents(t.Context(), []schema.Event{
 		event(0, "a", schema.KindView), event(70, "a", schema.KindGoal), event(130, "b", schema.KindView), event(250, "a", schema.KindGoal),
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	r, _ := s.results("/v1/campaigns/40/results?interval=hour")
 	var got []string
 	for _, p := range r.Series {

@@ -17,6 +17,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 const bannerResults = "/v1/campaigns/12/results"
@@ -37,27 +38,21 @@ func (s *server) poll(path string, headers ...string) polled {
 	var p polled
 	p.answer, p.text = s.send(http.MethodGet, path, http.NoBody, s.withToken(headers...)...)
 	if p.status == http.StatusOK {
-		if err := json.Unmarshal([]byte(p.text), &p); err != nil {
-			s.t.Fatal(err)
-		}
+		must.OK(s.t, json.Unmarshal([]byte(p.text), &p))
 	}
 	return p
 }
 
 func (s *server) write(events ...schema.Event) {
 	s.t.Helper()
-	if err := s.writer.WriteEvents(s.t.Context(), events); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, s.writer.WriteEvents(s.t.Context(), events))
 }
 
 // fold writes and folds events, which a server does within refreshInterval.
 func (s *server) fold(events ...schema.Event) {
 	s.t.Helper()
 	s.write(events...)
-	if _, err := s.facts.AwaitNoted(s.t.Context()); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Get(s.facts.AwaitNoted(s.t.Context()))(s.t)
 }
 
 // TestReportsSayHowManyEventsWait holds up the folds of a server. Its reports are those of the last fold, say how many
@@ -94,9 +89,7 @@ func TestReportsSayHowManyEventsWait(t *testing.T) {
 	conn.Held <- schematest.ErrFull // the first failure has ended
 	says("full", "the disk of the store is full")
 	close(conn.Held)
-	if err := shard.FoldAccepted(t.Context(), func(int, int) {}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, shard.FoldAccepted(t.Context(), func(int, int) {}))
 	if got := s.poll(bannerResults, "If-None-Match", tag); got.Totals.Visitors != 3 || got.Stale || got.Get("ETag") == "" {
 		t.Errorf("%d %v, %d visitors", got.status, got.Header, got.Totals.Visitors)
 	}
@@ -247,10 +240,7 @@ func (s *server) counted(metric string) int {
 	if found == nil {
 		return 0
 	}
-	value, err := strconv.ParseFloat(found[1], 64)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	value := must.Get(strconv.ParseFloat(found[1], 64))(s.t)
 	return int(value)
 }
 
@@ -289,9 +279,7 @@ func TestTheLastGoodAnswerIsGivenWhenTheStoreFails(t *testing.T) {
 	table := s.must(bannerResults, "Accept", "text/csv")
 	exec := func(statement string) {
 		t.Helper()
-		if err := conn.Exec(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, conn.Exec(t.Context(), statement))
 	}
 	stale := func(when string) {
 		t.Helper()
@@ -318,9 +306,7 @@ func TestTheLastGoodAnswerIsGivenWhenTheStoreFails(t *testing.T) {
 	} else {
 		good = p
 	}
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.Close())
 	stale("without the store")
 	if got := s.outcomes("stale"); got != 2 {
 		t.Errorf("%d stale answers counted, want 2", got)

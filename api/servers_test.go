@@ -11,6 +11,7 @@ import (
 
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -49,9 +50,7 @@ func TestTwoServersOnOneStore(t *testing.T) {
 			eventually(t, verb+" of "+path, func() bool { _, body := status(path); return body["active"] == (verb == "start") })
 		}
 	}
-	if _, err := one.catalogue.RevokeToken(t.Context(), 1, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(one.catalogue.RevokeToken(t.Context(), 1, 1))(t)
 	eventually(t, "a token revoked", func() bool { code, _ := status("/v1/websites"); return code == http.StatusUnauthorized })
 }
 
@@ -62,9 +61,7 @@ func TestManyClientsStartStopAndApply(t *testing.T) {
 	servers := []*server{newServerOn(t, conn), newServerOn(t, conn)}
 	servers[0].apply(twoSites)
 	token := servers[0].newToken(1, 0, catalogue.ScopeWrite)
-	if err := servers[1].catalogue.RefreshSnapshot(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, servers[1].catalogue.RefreshSnapshot(t.Context()))
 	rounds := tier.Of(3, 10)
 	var clients sync.WaitGroup
 	for client := range 10 {
@@ -106,9 +103,7 @@ func TestManyClientsStartStopAndApply(t *testing.T) {
 	clients.Wait()
 	var seen []string
 	for _, s := range servers {
-		if err := s.catalogue.RefreshSnapshot(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.catalogue.RefreshSnapshot(t.Context()))
 		_, c, campaign := s.do("GET", "/v1/campaigns/12", token)
 		_, w, widget := s.do("GET", "/v1/widgets/7", token)
 		if name, _ := c["name"].(string); !strings.HasSuffix(name, fmt.Sprint(" ", rounds-1)) || c["targetId"] != 5.0 || len(c["variations"].([]any)) != 2 {
@@ -134,9 +129,7 @@ func TestAStoreThatIsAway(t *testing.T) {
 	s := newServerOn(t, conn)
 	s.apply(twoSites)
 	s.token = s.newToken(1, 0, catalogue.ScopeWrite)
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.Close())
 	for _, o := range operations {
 		path, want := o.path+"?websiteId=1", http.StatusServiceUnavailable
 		if !o.list {

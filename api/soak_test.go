@@ -18,6 +18,7 @@ import (
 	"lifthouse/loadgen/population"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -246,8 +247,6 @@ func TestRevocationReachesAnotherServerWithinASecond(t *testing.T) {
 	s.token = s.newToken(1, 0, catalogue.ScopeRead)
 	status(http.StatusOK)
 	tokens := s.catalogue.Snapshot().AccountTokens(1)
-	if _, err := s.catalogue.RevokeToken(t.Context(), 1, tokens[len(tokens)-1].ID); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.catalogue.RevokeToken(t.Context(), 1, tokens[len(tokens)-1].ID))(t)
 	status(http.StatusUnauthorized)
 }

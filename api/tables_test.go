@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/must"
 )
 
 const oddShop = `
@@ -46,9 +47,7 @@ func newOddServer(t *testing.T) *server {
 		}
 	}
 	events = append(events, shown(0, "w", 0, 1, schema.KindView), shown(1, "w", 0, 1, schema.KindClick))
-	if err := s.writer.WriteEvents(t.Context(), events); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.writer.WriteEvents(t.Context(), events))
 	return s
 }
 
@@ -122,9 +121,7 @@ func TestCSVHasWhatTheJSONHas(t *testing.T) {
 		decoder := json.NewDecoder(strings.NewReader(body))
 		decoder.UseNumber()
 		var whole map[string]any
-		if err := decoder.Decode(&whole); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, decoder.Decode(&whole))
 		compare := func(in map[string]any, value, time string) {
 			for _, v := range in["variations"].([]any) {
 				if len(rows) == 0 {
@@ -268,9 +265,7 @@ func TestObservedValuesOfAnAttribute(t *testing.T) {
 	}
 	event := at(400, "new", 0, schema.KindView, 0)
 	event.Device = "watch"
-	if err := s.writer.WriteEvents(t.Context(), []schema.Event{event}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.writer.WriteEvents(t.Context(), []schema.Event{event}))
 	if _, _, text := s.do("GET", "/v1/campaigns/12/dimensions/device", s.token); !strings.Contains(text, `"visitors":301`) {
 		t.Errorf("after another visitor: %s", text)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 )
 
 // createdToken is a token in a response.
@@ -152,10 +153,7 @@ func TestShareLinksReadOnlyTheirSubject(t *testing.T) {
 	s, _ := newTwoSites(t, func(o *api.Options) { o.PublicURL = "https://lift.example.com" })
 	s.apply(strings.Replace(twoSites, "domain: shop.example.com", "domain: shop.example.com\n        currency: EUR\n        timezone: Europe/Berlin", 1))
 	admin := s.admin()
-	c, err := theContract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(theContract())(t)
 	const widget, campaign = "/v1/widgets/7", "/v1/campaigns/12"
 	for _, test := range []struct {
 		body, address string
@@ -175,10 +173,7 @@ func TestShareLinksReadOnlyTheirSubject(t *testing.T) {
 			if days := made.ExpiresAt.Sub(made.CreatedAt).Hours() / 24; days < 29.9 || days > 30 {
 				t.Errorf("it is valid for %v days, want 30", days)
 			}
-			fragment, err := url.ParseQuery(link.EscapedFragment())
-			if err != nil {
-				t.Fatal(err)
-			}
+			fragment := must.Get(url.ParseQuery(link.EscapedFragment()))(t)
 			token := fragment.Get("share")
 			s.triesEveryOperation(t, c, token, test.own)
 			s.readsInEveryForm(t, token, test.own[1])

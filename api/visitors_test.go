@@ -8,6 +8,7 @@ import (
 	"lifthouse/engine/facts"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -35,12 +36,10 @@ func TestVisitorsOverHTTP(t *testing.T) {
 		e.SubjectID, e.Device = 40, device
 		return e
 	}
-	if err := s.writer.WriteEvents(t.Context(), []schema.Event{
+	must.OK(t, s.writer.WriteEvents(t.Context(), []schema.Event{
 		event(0, "a", schema.KindView, "mobile"), event(70, "a", schema.KindGoal, ""),
 		event(130, "b", schema.KindView, "desktop"), event(250, "a", schema.KindGoal, ""),
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	const path = "/v1/campaigns/40/visitors.parquet"
 	rows := s.visitorsOf(path)
 	if len(rows) != 2 {

@@ -8,6 +8,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/must"
 )
 
 func none(string) string { return "" }
@@ -90,10 +91,7 @@ func TestParseAddressReportsAllErrors(t *testing.T) {
 }
 
 func TestParseServerAddress(t *testing.T) {
-	store, err := schema.ParseAddress("clickhouse://u:p%40@a,b:9001,[::1]/db?cluster=c&dial_timeout=1s&max_threads=3", none)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(schema.ParseAddress("clickhouse://u:p%40@a,b:9001,[::1]/db?cluster=c&dial_timeout=1s&max_threads=3", none))(t)
 	o := store.Options
 	if got := strings.Join(o.Addr, " "); got != "a:9000 b:9001 [::1]:9000" {
 		t.Errorf("hosts = %s", got)

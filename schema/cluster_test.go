@@ -14,15 +14,13 @@ import (
 
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 // clusterStatements returns the statements that create the tables of a cluster.
 func clusterStatements(t *testing.T) []string {
 	t.Helper()
-	statements, err := schema.Statements("lift-1", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	statements := must.Get(schema.Statements("lift-1", false))(t)
 	return statements
 }
 
@@ -43,14 +41,9 @@ func TestClusterStatementsEqualGoldenFile(t *testing.T) {
 	}
 	golden := filepath.Join("testdata", "cluster.sql")
 	if *update {
-		if err := os.WriteFile(golden, []byte(got.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(golden, []byte(got.String()), 0o600))
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(golden))(t)
 	if got.String() != string(want) {
 		t.Errorf("the statements differ from %s (go test -update writes it):\n%s", golden, got.String())
 	}
@@ -84,9 +77,7 @@ func TestClusterTablesHaveSameColumns(t *testing.T) {
 	if got, want := columnsOf(t, cluster, schema.LocalTable("events")), columnsOf(t, one, "events"); got != want {
 		t.Errorf("events_local is\n%s\nwant\n%s", got, want)
 	}
-	if err := cluster.Exec(t.Context(), "INSERT INTO events_local (website_id, event, visitor_id) SELECT 1, 'view', number FROM numbers(3)"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cluster.Exec(t.Context(), "INSERT INTO events_local (website_id, event, visitor_id) SELECT 1, 'view', number FROM numbers(3)"))
 	var events uint64
 	if err := cluster.QueryRow(t.Context(), "SELECT count() FROM events").Scan(&events); err != nil || events != 3 {
 		t.Errorf("%d events, %v; want 3", events, err)
@@ -96,10 +87,8 @@ func TestClusterTablesHaveSameColumns(t *testing.T) {
 func columnsOf(t *testing.T, conn driver.Conn, table string) string {
 	t.Helper()
 	var columns string
-	if err := conn.QueryRow(t.Context(), "SELECT arrayStringConcat(groupArray(name || ' ' || type || ' ' || comment), '\n') FROM (SELECT * FROM system.columns WHERE database = currentDatabase() AND table = {t:String} ORDER BY position)",
-		clickhouse.Named("t", table)).Scan(&columns); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.QueryRow(t.Context(), "SELECT arrayStringConcat(groupArray(name || ' ' || type || ' ' || comment), '\n') FROM (SELECT * FROM system.columns WHERE database = currentDatabase() AND table = {t:String} ORDER BY position)",
+		clickhouse.Named("t", table)).Scan(&columns))
 	return columns
 }
 
@@ -122,9 +111,7 @@ func TestDeleteEventsOnCluster(t *testing.T) {
 		"c": "-- why\nALTER TABLE events_local ON CLUSTER `c` DELETE\nWHERE x = 1\nSETTINGS mutations_sync = 1; SYSTEM SYNC REPLICA ON CLUSTER `c` `default`.events_local",
 	} {
 		conn := &execs{}
-		if err := schema.DeleteEvents(t.Context(), schema.Clustered(conn, cluster), deletion); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, schema.DeleteEvents(t.Context(), schema.Clustered(conn, cluster), deletion))
 		if got := strings.Join(conn.statements, "; "); got != want {
 			t.Errorf("cluster %q: %q, want %q", cluster, got, want)
 		}
@@ -142,9 +129,7 @@ func TestConcurrentMigrate(t *testing.T) {
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, group.Wait())
 	if pending, err := schema.PendingMigrations(t.Context(), together); err != nil || len(pending) > 0 {
 		t.Errorf("pending = %v, %v", pending, err)
 	}
@@ -171,10 +156,7 @@ func TestCheckTableForm(t *testing.T) {
 // TestReplicatedEngine checks that only the engine changes. The database sets the
 // Keeper path.
 func TestReplicatedEngine(t *testing.T) {
-	single, err := schema.Statements("", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	single := must.Get(schema.Statements("", false))(t)
 	replicated, err := schema.Statements("", true)
 	if err != nil || len(replicated) != len(single) {
 		t.Fatalf("%d statements, want %d; %v", len(replicated), len(single), err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestCheckFilesNamesMissingDefinitions also checks stores that are incomplete but not damaged: new ones, and those whose
@@ -32,12 +33,8 @@ func TestCheckFilesNamesMissingDefinitions(t *testing.T) {
 			dir := t.TempDir()
 			for _, file := range c.files {
 				path := filepath.Join(dir, file)
-				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte("ATTACH "), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+				must.OK(t, os.WriteFile(path, []byte("ATTACH "), 0o600))
 			}
 			said := ""
 			if err := schema.CheckFiles(dir); err != nil {

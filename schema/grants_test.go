@@ -10,6 +10,7 @@ import (
 
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestGrantsEqualGoldenFile also checks that ClickHouse can parse the statements.
@@ -17,13 +18,10 @@ import (
 func TestGrantsEqualGoldenFile(t *testing.T) {
 	conn := schematest.OpenEmpty(t)
 	for name, cluster := range map[string]string{"grants.sql": "", "grants.cluster.sql": "lift"} {
-		statements, err := schema.Grants{
+		statements := must.Get(schema.Grants{
 			Database: "lifthouse", Cluster: cluster,
 			Serving: schema.User{Name: "o`dd", Password: "serving-secret"}, Migrating: schema.User{Name: "migrating", Password: "migrating-secret"},
-		}.SQLStatements()
-		if err != nil {
-			t.Fatal(err)
-		}
+		}.SQLStatements())(t)
 		for _, statement := range statements {
 			var formatted string
 			if err := conn.QueryRow(t.Context(), "SELECT formatQuery({q:String})", clickhouse.Named("q", statement)).Scan(&formatted); err != nil {
@@ -39,9 +37,7 @@ func TestGrantsEqualGoldenFile(t *testing.T) {
 		}
 		golden := filepath.Join("testdata", name)
 		if *update {
-			if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(golden, []byte(got), 0o600))
 		}
 		want, err := os.ReadFile(golden)
 		if err != nil || got != string(want) {

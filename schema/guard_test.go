@@ -20,16 +20,14 @@ import (
 
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 // listen accepts connections until the test ends, calls do for each, and counts
 // them.
 func listen(t *testing.T, do func(net.Conn)) (address string, count *atomic.Int64) {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = listener.Close() })
 	count = new(atomic.Int64)
 	go func() {
@@ -50,10 +48,7 @@ func closeConn(conn net.Conn) { _ = conn.Close() }
 
 func reach(t *testing.T, address string) (driver.Conn, error) {
 	t.Helper()
-	home, err := schema.ParseAddress(address, none)
-	if err != nil {
-		t.Fatal(err)
-	}
+	home := must.Get(schema.ParseAddress(address, none))(t)
 	conn, err := schema.OpenConnection(t.Context(), home)
 	if conn != nil {
 		t.Cleanup(func() { _ = conn.Close() })
@@ -90,10 +85,7 @@ func unchanged(h http.Handler) http.Handler { return h }
 // a connection, after connections have failed.
 func TestFailedStoreIsNotContacted(t *testing.T) {
 	server, database := serve(t, unchanged)
-	conn, err := reach(t, server.URL+"/"+database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(reach(t, server.URL+"/"+database))(t)
 	address := server.Listener.Addr().String()
 	server.Close()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
@@ -183,10 +175,7 @@ func (b *faultyHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestOnlyReadsAreRetried(t *testing.T) {
 	var b *faultyHandler
 	server, database := serve(t, func(h http.Handler) http.Handler { b = &faultyHandler{Handler: h, text: "marked"}; return b })
-	conn, err := reach(t, server.URL+"/"+database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(reach(t, server.URL+"/"+database))(t)
 	b.left.Store(1)
 	var one uint8
 	if err := conn.QueryRow(t.Context(), "SELECT 1 /* marked */").Scan(&one); err != nil || one != 1 || b.requests.Load() != 2 {
@@ -203,15 +192,10 @@ func TestOnlyReadsAreRetried(t *testing.T) {
 func TestInsertsNoticeBrokenConnections(t *testing.T) {
 	var b *faultyHandler
 	server, database := serve(t, func(h http.Handler) http.Handler { b = &faultyHandler{Handler: h, text: "rejects"}; return b })
-	conn, err := reach(t, server.URL+"/"+database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(reach(t, server.URL+"/"+database))(t)
 	for website := range int64(2) {
 		b.left.Store(1)
-		if err := schema.InsertRows(t.Context(), conn, "INSERT INTO rejects (rejected_at, website_id)", []int64{website}, func(id *int64) []any { return []any{time.Now(), *id} }); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, schema.InsertRows(t.Context(), conn, "INSERT INTO rejects (rejected_at, website_id)", []int64{website}, func(id *int64) []any { return []any{time.Now(), *id} }))
 	}
 	var stored uint64
 	b.left.Store(0)
@@ -229,19 +213,12 @@ func TestInsertRetryIsIdempotent(t *testing.T) {
 			b = &faultyHandler{Handler: h, text: "INSERT+INTO+events", done: done}
 			return b
 		})
-		conn, err := reach(t, server.URL+"/"+database)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(reach(t, server.URL+"/"+database))(t)
 		b.left.Store(1)
 		event := schema.Event{EventID: 1, Time: time.UnixMilli(1_800_000_000_000), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: 7, Kind: schema.KindView}
-		if err := schema.InsertEvents(t.Context(), conn, []schema.Event{event}, time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, schema.InsertEvents(t.Context(), conn, []schema.Event{event}, time.Now()))
 		var events uint64
-		if err := conn.QueryRow(t.Context(), "SELECT count() FROM events FINAL").Scan(&events); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, conn.QueryRow(t.Context(), "SELECT count() FROM events FINAL").Scan(&events))
 		if events != 1 || b.requests.Load() < 2 {
 			t.Errorf("done %v: %d events, %d requests", done, events, b.requests.Load())
 		}
@@ -252,10 +229,7 @@ func TestInsertRetryIsIdempotent(t *testing.T) {
 // the circuit breaker.
 func TestCanceledRequestsAreNotFailures(t *testing.T) {
 	server, database := serve(t, unchanged)
-	conn, err := reach(t, server.URL+"/"+database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(reach(t, server.URL+"/"+database))(t)
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 10 {
@@ -271,10 +245,7 @@ func TestCanceledRequestsAreNotFailures(t *testing.T) {
 // TestTLS connects with certificates of the server and the client.
 func TestTLS(t *testing.T) {
 	certFile, keyFile, certificate := schematest.WriteCertificate(t)
-	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := must.Get(tls.LoadX509KeyPair(certFile, keyFile))(t)
 	clients := x509.NewCertPool()
 	clients.AddCert(certificate)
 	server := httptest.NewUnstartedServer(schematest.SharedServer(t).ProxyHandler())
@@ -282,10 +253,7 @@ func TestTLS(t *testing.T) {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	address := "https://admin:secret@" + server.Listener.Addr().String() + "/default?dial_timeout=2s&"
-	conn, err := reach(t, address+"ca="+certFile+"&cert="+certFile+"&key="+keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(reach(t, address+"ca="+certFile+"&cert="+certFile+"&key="+keyFile))(t)
 	if err := conn.Exec(t.Context(), "SELECT 1"); err != nil {
 		t.Error(err)
 	}

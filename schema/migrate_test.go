@@ -12,6 +12,7 @@ import (
 
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 var update = flag.Bool("update", false, "write golden files")
@@ -46,9 +47,7 @@ func TestMigrateErrors(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			conn := schematest.OpenEmpty(t)
-			if _, err := schema.MigrateFrom(t.Context(), conn, ran); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(schema.MigrateFrom(t.Context(), conn, ran))(t)
 			_, err := schema.MigrateFrom(t.Context(), conn, test.files)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error = %v, want %q", err, test.want)
@@ -74,38 +73,24 @@ func TestMigrateResumesAfterAFailure(t *testing.T) {
 // migration or by a release of ClickHouse.
 func TestTablesEqualGoldenFile(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
-	rows, err := conn.Query(t.Context(), "SELECT name, create_table_query FROM system.tables WHERE database = currentDatabase() ORDER BY name")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(conn.Query(t.Context(), "SELECT name, create_table_query FROM system.tables WHERE database = currentDatabase() ORDER BY name"))(t)
 	defer func() { _ = rows.Close() }()
 	var got strings.Builder
 	var database string
-	if err := conn.QueryRow(t.Context(), "SELECT currentDatabase()").Scan(&database); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.QueryRow(t.Context(), "SELECT currentDatabase()").Scan(&database))
 	for rows.Next() {
 		var name, create string
-		if err := rows.Scan(&name, &create); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Scan(&name, &create))
 		create = strings.ReplaceAll(create, database+".", "")
 		create = strings.ReplaceAll(create, ", `", ",\n  `")
 		got.WriteString(create + "\n\n")
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, rows.Err())
 	golden := filepath.Join("testdata", "schema.sql")
 	if *update {
-		if err := os.WriteFile(golden, []byte(got.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(golden, []byte(got.String()), 0o600))
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(golden))(t)
 	if got.String() != string(want) {
 		t.Errorf("the tables differ from %s (go test -update writes it):\n%s", golden, got.String())
 	}
@@ -117,9 +102,7 @@ func TestHashEqualsXXHash64(t *testing.T) {
 	conn := schematest.OpenEmpty(t)
 	for _, id := range []string{"", "v1", "ü", strings.Repeat("long", 200)} {
 		var want uint64
-		if err := conn.QueryRow(t.Context(), "SELECT xxHash64({id:String})", clickhouse.Named("id", id)).Scan(&want); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, conn.QueryRow(t.Context(), "SELECT xxHash64({id:String})", clickhouse.Named("id", id)).Scan(&want))
 		if got := schema.HashID(id); got != want {
 			t.Errorf("Hash(%q) = %d, xxHash64 returns %d", id, got, want)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestServersOfAServer checks the only server of a store, as the serving user too. The oracles
@@ -13,13 +14,9 @@ import (
 func TestServersOfAServer(t *testing.T) {
 	server := schematest.SharedServer(t)
 	conn := server.OpenMigrated(t)
-	if err := conn.Exec(t.Context(), "INSERT INTO events (time, event, event_id) SELECT '2026-01-01', 'view', number FROM numbers(3)"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.Exec(t.Context(), "INSERT INTO events (time, event, event_id) SELECT '2026-01-01', 'view', number FROM numbers(3)"))
 	var want schema.Server
-	if err := conn.QueryRow(t.Context(), "SELECT hostName(), version()").Scan(&want.Machine, &want.Version); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.QueryRow(t.Context(), "SELECT hostName(), version()").Scan(&want.Machine, &want.Version))
 	got, err := schema.ReadServers(t.Context(), conn)
 	if err != nil || len(got) != 1 {
 		t.Fatal(got, err)
@@ -35,12 +32,8 @@ func TestServersOfAServer(t *testing.T) {
 func TestServersOfACluster(t *testing.T) {
 	cluster := schematest.NewCluster(t)
 	conn := schematest.OpenConnection(t, cluster.Address)
-	if _, err := schema.Migrate(t.Context(), conn); err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.Exec(t.Context(), "INSERT INTO events (time, event, visitor_id, event_id) SELECT '2026-01-01', 'view', number % 2, number FROM numbers(3)"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(schema.Migrate(t.Context(), conn))(t)
+	must.OK(t, conn.Exec(t.Context(), "INSERT INTO events (time, event, visitor_id, event_id) SELECT '2026-01-01', 'view', number % 2, number FROM numbers(3)"))
 	schematest.SyncReplicas(t, cluster.Address)
 	check := func(silent uint32) {
 		t.Helper()

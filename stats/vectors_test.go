@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"lifthouse/schema/schematest/must"
 )
 
 const vectorsDir = "../../shared/vectors"
@@ -20,9 +22,7 @@ func readVectors(t *testing.T, name string, into any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(content, into); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(content, into))
 }
 
 type vector struct {
@@ -51,12 +51,8 @@ func ourVectors(t *testing.T, method string) []vector {
 
 func (v vector) decode(t *testing.T, input, expected any) {
 	t.Helper()
-	if err := json.Unmarshal(v.Input, input); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(v.Expected, expected); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(v.Input, input))
+	must.OK(t, json.Unmarshal(v.Expected, expected))
 }
 
 // worst holds the largest relative error so far, for the log.

@@ -12,6 +12,7 @@ import (
 
 	"lifthouse/api/dashboard"
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 
 	"go.yaml.in/yaml/v4"
@@ -58,12 +59,8 @@ func TestPageIsSmall(t *testing.T) {
 	var packed bytes.Buffer
 	for _, f := range dashboard.Files() {
 		w := gzip.NewWriter(&packed)
-		if _, err := w.Write(f.Body); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.Write(f.Body))(t)
+		must.OK(t, w.Close())
 	}
 	if n := packed.Len(); n > 200_000 {
 		t.Errorf("%d bytes, want 200,000 at most", n)
@@ -73,10 +70,7 @@ func TestPageIsSmall(t *testing.T) {
 // TestPageHasTextForEveryCode checks that the page has a text for each code of
 // the API.
 func TestPageHasTextForEveryCode(t *testing.T) {
-	text, err := os.ReadFile("../docs/openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../docs/openapi.yaml"))(t)
 	var document struct {
 		Components struct {
 			Schemas map[string]struct {
@@ -84,17 +78,9 @@ func TestPageHasTextForEveryCode(t *testing.T) {
 			} `yaml:"schemas"`
 		} `yaml:"components"`
 	}
-	if err := yaml.Unmarshal(text, &document); err != nil {
-		t.Fatal(err)
-	}
-	words, err := os.ReadFile("web/words.js")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lists, err := os.ReadFile("web/list.jsx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, yaml.Unmarshal(text, &document))
+	words := must.Get(os.ReadFile("web/words.js"))(t)
+	lists := must.Get(os.ReadFile("web/list.jsx"))(t)
 	for _, where := range []struct{ schema, form, in string }{
 		{"Reason", "  %s: \"", string(words)},
 		{"Metric", "  %s: \"", string(words)},
@@ -116,10 +102,7 @@ func TestPageHasTextForEveryCode(t *testing.T) {
 // TestReasonTextsMatchEngine checks that the page explains reasons with the same
 // texts as the engine.
 func TestReasonTextsMatchEngine(t *testing.T) {
-	words, err := os.ReadFile("web/words.js")
-	if err != nil {
-		t.Fatal(err)
-	}
+	words := must.Get(os.ReadFile("web/words.js"))(t)
 	compared := 0
 	for _, line := range regexp.MustCompile(`(?m)^  ([A-Z_0-9]+): "(.*)",$`).FindAllStringSubmatch(string(words), -1) {
 		want := result.ExplainReason(stats.Reason(line[1]))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -73,14 +74,9 @@ func compareSums(t *testing.T, got []result.VariationResults, want reference, na
 func TestUdacityWithTheFirstGroupOfEachVisitor(t *testing.T) {
 	tier.OnlyLong(t)
 	want := readReference(t, "udacity_ab", "first_group_by_time_any_conversion")
-	text, err := os.ReadFile("testdata/udacity.catalog.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("testdata/udacity.catalog.yaml"))(t)
 	first := filepath.Join(t.TempDir(), "first.yaml")
-	if err := os.WriteFile(first, []byte(strings.Replace(string(text), "controlShare: 50", "controlShare: 50\n            multipleExposures: first", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(first, []byte(strings.Replace(string(text), "controlShare: 50", "controlShare: 50\n            multipleExposures: first", 1)), 0o600))
 	h := newHouse(t)
 	h.must("apply", "-f", first)
 	h.must("import", "-m", "testdata/udacity.mapping.yaml", realData+"/udacity_ab/ab_data.csv.gz")

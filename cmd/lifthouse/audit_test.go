@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 )
 
 func TestAuditSaysWhoChangedWhat(t *testing.T) {
@@ -18,9 +19,7 @@ func TestAuditSaysWhoChangedWhat(t *testing.T) {
 	h.must("token", "create", "--scope", "read", "--name", "\x1b[2Jevil")
 	h.must("token", "revoke", "--account", "1", "1")
 	var changes []catalogue.AuditEntry
-	if err := json.Unmarshal([]byte(h.must("audit", "--json")), &changes); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(h.must("audit", "--json")), &changes))
 	if len(changes) < 5 {
 		t.Fatalf("%d changes: %v", len(changes), changes)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"lifthouse/cmd/internal/bounds/boundstest"
 	"lifthouse/cmd/internal/config"
+	"lifthouse/schema/schematest/must"
 )
 
 const anyID = "an id is any positive integer of 64 bits"
@@ -52,9 +53,7 @@ func TestSettingsHaveBounds(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lifthouse.yaml")
 	for _, s := range config.SettingsOf((&program{getenv: func(string) string { return "" }}).rootCommand()) {
 		for _, value := range boundstest.ExtremeValues(s.Flag) {
-			if err := os.WriteFile(file, []byte(s.Name+": "+value+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(file, []byte(s.Name+": "+value+"\n"), 0o600))
 			code, complaints := runAlone(t, map[string]string{s.VariableName(): value}, "check")
 			if want := fmt.Sprintf("%s %q: must be ", s.VariableName(), value); code != exitUsage || !strings.Contains(complaints, want) {
 				t.Errorf("exit %d, %q; want %d and %q", code, complaints, exitUsage, want)

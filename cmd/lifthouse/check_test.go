@@ -5,19 +5,17 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"lifthouse/schema/schematest/must"
 )
 
 func TestCheckOfTablesOfAnotherRelease(t *testing.T) {
 	h := newHouse(t)
-	if err := h.store.Conn.Exec(t.Context(), "INSERT INTO migrations (name, checksum) VALUES ('9999_newer.sql', '')"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, h.store.Conn.Exec(t.Context(), "INSERT INTO migrations (name, checksum) VALUES ('9999_newer.sql', '')"))
 	if code, out, _ := h.run("check"); code != exitFailed || !strings.Contains(out, "WRONG    the store was written by a newer release, which ran the migration 9999_newer.sql: use that release or a later one, or restore a backup from before the upgrade\n") {
 		t.Errorf("newer: exit %d\n%s", code, out)
 	}
-	if err := h.store.Conn.Exec(t.Context(), "TRUNCATE TABLE migrations"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, h.store.Conn.Exec(t.Context(), "TRUNCATE TABLE migrations"))
 	if code, out, _ := h.run("check"); code != exitOK || !strings.Contains(out, "pending migrations: audit.sql, ") {
 		t.Errorf("older: exit %d\n%s", code, out)
 	}
@@ -36,9 +34,7 @@ func TestCheckOfACatalogueThatApplyWouldRefuse(t *testing.T) {
 		id           int
 		before, then string
 	}{{1, `"power":80`, `"power":59`}, {77, `"websiteId":1`, `"websiteId":5`}} {
-		if err := h.store.Conn.Exec(t.Context(), fmt.Sprintf(insert, row.id, row.before, row.then)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, h.store.Conn.Exec(t.Context(), fmt.Sprintf(insert, row.id, row.before, row.then)))
 	}
 	code, out, _ := h.run("check")
 	for _, want := range []string{

@@ -13,20 +13,15 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/must"
 )
 
 // composed reads docker-compose.yml as docker compose config does: schema,
 // variables, references and dependencies.
 func composed(t *testing.T, profiles ...string) *types.Project {
 	t.Helper()
-	options, err := cli.NewProjectOptions([]string{"../../docker-compose.yml"}, cli.WithProfiles(profiles), cli.WithInterpolation(true), cli.WithConsistency(true))
-	if err != nil {
-		t.Fatal(err)
-	}
-	project, err := options.LoadProject(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	options := must.Get(cli.NewProjectOptions([]string{"../../docker-compose.yml"}, cli.WithProfiles(profiles), cli.WithInterpolation(true), cli.WithConsistency(true)))(t)
+	project := must.Get(options.LoadProject(t.Context()))(t)
 	return project
 }
 
@@ -118,10 +113,7 @@ func TestConfigurationsOfTheClusterAreXML(t *testing.T) {
 
 // TestDockerfile checks the interface of the image.
 func TestDockerfile(t *testing.T) {
-	text, err := os.ReadFile("../../Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../Dockerfile"))(t)
 	stages := map[string]bool{}
 	var user, health bool
 	for line := range strings.Lines(string(text)) {

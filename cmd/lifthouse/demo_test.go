@@ -9,6 +9,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/loadgen/demo"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestDemoLeavesOtherStoresAlone also checks stores without a mark file.
@@ -32,13 +33,9 @@ func TestDemoLeavesOtherStoresAlone(t *testing.T) {
 func TestDemoHasVisitorsOnEachDay(t *testing.T) {
 	h := newHouse(t)
 	p := &program{stdout: capture(t).write, running: h.store}
-	if err := p.makeDemo(t.Context(), h.store); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.makeDemo(t.Context(), h.store))
 	var r result.Report
-	if err := json.Unmarshal([]byte(h.must("report", "campaign", strconv.Itoa(demo.Campaign), "--interval=day")), &r); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(h.must("report", "campaign", strconv.Itoa(demo.Campaign), "--interval=day")), &r))
 	if r.NewestEvent.After(r.GeneratedAt) {
 		t.Errorf("the newest event is of %s", r.NewestEvent)
 	}

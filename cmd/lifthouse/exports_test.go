@@ -9,15 +9,14 @@ import (
 	"testing"
 
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/must"
 )
 
 // reported returns visitors/converted/value of each variation in a report.
 func (h *house) reported(args ...string) string {
 	h.t.Helper()
 	var r result.Report
-	if err := json.Unmarshal([]byte(h.must(append([]string{"report"}, args...)...)), &r); err != nil {
-		h.t.Fatal(err)
-	}
+	must.OK(h.t, json.Unmarshal([]byte(h.must(append([]string{"report"}, args...)...)), &r))
 	var counts []string
 	for _, v := range r.Variations {
 		counts = append(counts, fmt.Sprintf("%d/%d/%s", v.Visitors, v.ConvertedVisitors, v.Value))
@@ -78,28 +77,16 @@ func TestExportsOfPostHog(t *testing.T) {
 
 func propertiesAsText(t *testing.T) string {
 	t.Helper()
-	lines, err := os.ReadFile("testdata/posthog.ndjson")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := must.Get(os.ReadFile("testdata/posthog.ndjson"))(t)
 	var out strings.Builder
 	for line := range strings.Lines(string(lines)) {
 		var event map[string]any
-		if err := json.Unmarshal([]byte(line), &event); err != nil {
-			t.Fatal(err)
-		}
-		text, err := json.Marshal(event["properties"])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal([]byte(line), &event))
+		text := must.Get(json.Marshal(event["properties"]))(t)
 		event["properties"] = string(text)
-		if err := json.NewEncoder(&out).Encode(event); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.NewEncoder(&out).Encode(event))
 	}
 	path := filepath.Join(t.TempDir(), "text.ndjson")
-	if err := os.WriteFile(path, []byte(out.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(out.String()), 0o600))
 	return path
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -58,16 +59,14 @@ func TestForeignFiles(t *testing.T) {
 			if got := guessesOf(t, data); got != c.guesses {
 				t.Errorf("guesses %q, want %q", got, c.guesses)
 			}
-			committed := string(must[[]byte](t)(os.ReadFile(mapping)))
+			committed := string(must.Get(os.ReadFile(mapping))(t))
 			if draft := editedDraft(t, h, data); draft != committed {
 				t.Errorf("the edited draft is\n%s\nwant\n%s", draft, committed)
 			}
 			if c.removed != "" {
 				without := filepath.Join(t.TempDir(), "mapping.yaml")
 				lines := slices.DeleteFunc(strings.SplitAfter(committed, "\n"), func(l string) bool { return strings.HasPrefix(l, c.removed) })
-				if err := os.WriteFile(without, []byte(strings.Join(lines, "")), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(without, []byte(strings.Join(lines, "")), 0o600))
 				if code, _, complaints := h.run("import", "--dry-run", "-m", without, data); code != exitRejected || !strings.Contains(complaints, c.reason+"\n") {
 					t.Errorf("without %s exit %d: %s\nwant %s", c.removed, code, complaints, c.reason)
 				}
@@ -90,7 +89,7 @@ func TestForeignFiles(t *testing.T) {
 
 func guessesOf(t *testing.T, path string) string {
 	t.Helper()
-	guess := must[*ingest.Inspection](t)(ingest.InspectFile(t.Context(), path, ingest.Options{})).GuessColumns()
+	guess := must.Get(ingest.InspectFile(t.Context(), path, ingest.Options{}))(t).GuessColumns()
 	var found []string
 	for _, field := range []string{"visitor", "time", "variationId", "value"} {
 		found = append(found, strings.TrimSpace(fmt.Sprint(guess[field].Name, " ", guess[field].Layout)))
@@ -103,11 +102,9 @@ func editedDraft(t *testing.T, h *house, path string) string {
 	t.Helper()
 	name := filepath.Base(path)
 	beside := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(beside, must[[]byte](t)(os.ReadFile(path)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(beside, must.Get(os.ReadFile(path))(t), 0o600))
 	h.must("import", "--inspect", beside)
-	_, draft, _ := strings.Cut(string(must[[]byte](t)(os.ReadFile(beside+".mapping.yaml"))), "\n")
+	_, draft, _ := strings.Cut(string(must.Get(os.ReadFile(beside+".mapping.yaml"))(t)), "\n")
 	zone := "zone: UTC}"
 	if name == "umlauts.csv" {
 		zone = "zone: Europe/Berlin}"

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"lifthouse/schema/schematest/must"
 )
 
 func TestForgetAsksAndErases(t *testing.T) {
@@ -23,9 +25,7 @@ func TestForgetAsksAndErases(t *testing.T) {
 		{[]string{"--visitor=c1", "--yes"}, "", exitOK, "deleted 0 events of 0 subjects"},
 	} {
 		h.input = filepath.Join(t.TempDir(), "in")
-		if err := os.WriteFile(h.input, []byte(c.in), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(h.input, []byte(c.in), 0o600))
 		code, out, complaints := h.run(append([]string{"forget"}, c.args...)...)
 		if code != c.code || !strings.Contains(out+complaints, c.want) {
 			t.Errorf("forget %q: exit %d, %q; want %d and %q", c.args, code, out+complaints, c.code, c.want)

@@ -8,15 +8,14 @@ import (
 	"testing"
 
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/must"
 )
 
 func TestImportKeepsEveryRejectedLine(t *testing.T) {
 	h := newHouse(t)
 	dir := t.TempDir()
 	file, rejects := filepath.Join(dir, "bad.ndjson"), filepath.Join(dir, "rejects.ndjson")
-	if err := os.WriteFile(file, []byte(strings.Repeat("{}\n", 2*shownRejects)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(strings.Repeat("{}\n", 2*shownRejects)), 0o600))
 	code, _, complaints := h.run("import", file, "--rejects", rejects)
 	kept, err := os.ReadFile(rejects)
 	if err != nil || code != exitRejected {
@@ -46,18 +45,13 @@ func TestImportsEndInReports(t *testing.T) {
 func TestImportTriesGivesUpAndTakesPatterns(t *testing.T) {
 	h := newHouse(t)
 	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
-	events, err := os.ReadFile("testdata/thirty.ndjson")
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := must.Get(os.ReadFile("testdata/thirty.ndjson"))(t)
 	dir := t.TempDir()
 	lines := strings.SplitAfter(string(events), "\n")
 	for name, text := range map[string]string{
 		"a.ndjson": strings.Join(lines[:10], ""), "b.ndjson": strings.Join(lines[10:], ""), "wrong.ndjson": strings.Repeat("{}\n", 9),
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	for _, c := range []struct {
 		args []string
@@ -81,9 +75,7 @@ func TestRejectedLinesTellByExitCode(t *testing.T) {
 	h := newHouse(t)
 	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
 	file := filepath.Join(t.TempDir(), "bad.ndjson")
-	if err := os.WriteFile(file, []byte("{}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte("{}\n"), 0o600))
 	code, _, complaints := h.run("import", file)
 	if code != exitRejected || !strings.Contains(complaints, "line 1: ") {
 		t.Errorf("exit %d, %q; want %d and the line", code, complaints, exitRejected)
@@ -94,19 +86,14 @@ func TestRejectedLinesTellByExitCode(t *testing.T) {
 func TestImportWarnsOfUndeclaredNames(t *testing.T) {
 	h := newHouse(t)
 	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
-	events, err := os.ReadFile("testdata/thirty.ndjson")
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := must.Get(os.ReadFile("testdata/thirty.ndjson"))(t)
 	code, _, complaints := h.run("import", "testdata/thirty.ndjson")
 	if want := "warning: 2 events: the catalogue declares no variation 7 of campaign 1 for website 1; it declares 0, 1\n"; code != exitOK || strings.Count(complaints, "warning") != 1 || !strings.Contains(complaints, want) {
 		t.Errorf("exit %d, %q; want only %q", code, complaints, want)
 	}
 	file := filepath.Join(t.TempDir(), "typo.ndjson")
 	typo := strings.NewReplacer(`"campaignId":1,`, `"campaignId":11,`).Replace(string(events))
-	if err := os.WriteFile(file, []byte(typo), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(typo), 0o600))
 	for _, dry := range []string{"--dry-run=true", "--dry-run=false"} {
 		code, _, complaints := h.run("import", dry, file)
 		if want := "warning: 30 events: the catalogue declares no campaign 11 for website 1; it declares 1\n"; code != exitOK || !strings.Contains(complaints, want) {
@@ -125,21 +112,11 @@ func TestImportKeepsItsInputs(t *testing.T) {
 		"a.ndjson": "{}\n", "b.csv": "id,who\n1,x\n", "c.csv": "k,v\nx,visitor\n", "conf.yaml": "log-level: info\n",
 		"m.yaml": "fields: {visitor: {column: who, lookup: {file: c.csv, key: k, column: v}}, time: {value: '2026-05-01T12:00:00Z'}, websiteId: {value: 1}, campaignId: {value: 1}, variationId: {value: 1}, event: {value: view}}\n",
 	} {
-		if err := os.WriteFile(at(name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(at(name), []byte(text), 0o600))
 	}
-	if err := errors.Join(os.Symlink(at("a.ndjson"), at("symbolic")), os.Link(at("a.ndjson"), at("hard"))); err != nil {
-		t.Fatal(err)
-	}
-	wd, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	relative, err := filepath.Rel(wd, at("a.ndjson"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(os.Symlink(at("a.ndjson"), at("symbolic")), os.Link(at("a.ndjson"), at("hard"))))
+	wd := must.Get(os.Getwd())(t)
+	relative := must.Get(filepath.Rel(wd, at("a.ndjson")))(t)
 	h.input = at("a.ndjson")
 	for _, args := range [][]string{
 		{"--rejects", at("a.ndjson"), at("a.ndjson")},
@@ -167,13 +144,9 @@ func TestImportKeepsItsInputs(t *testing.T) {
 // TestRestoreKeepsItsBackup restores a backup into the folder of the backup.
 func TestRestoreKeepsItsBackup(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "metadata"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(filepath.Join(dir, "metadata"), 0o700))
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(dir, link); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(dir, link))
 	for _, store := range []string{dir, link} {
 		stderr := capture(t)
 		p := &program{stdout: stderr.write, stderr: stderr.write, dir: ".", args: []string{"restore", dir, "--store", "embedded:" + store}, getenv: func(string) string { return "" }}

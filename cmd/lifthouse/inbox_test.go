@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestServeMovesTheInboxOn inserts rows into events_inbox like another
@@ -29,10 +30,8 @@ func TestServeMovesTheInboxOn(t *testing.T) {
 		}
 	}()
 	h.url = <-ready
-	if err := h.store.Conn.Exec(t.Context(), `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, campaign_id, variation_id) VALUES
-		('1', '2026-05-01 12:00:00', 1, 'a', 'view', 1, 0), ('2', '2026-05-01 12:00:00', 1, 'b', 'view', 1, 1), ('3', '2026-05-01 12:00:00', 5, 'c', 'view', 1, 1)`); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, h.store.Conn.Exec(t.Context(), `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, campaign_id, variation_id) VALUES
+		('1', '2026-05-01 12:00:00', 1, 'a', 'view', 1, 0), ('2', '2026-05-01 12:00:00', 1, 'b', 'view', 1, 1), ('3', '2026-05-01 12:00:00', 5, 'c', 'view', 1, 1)`))
 	var results struct{ Totals struct{ Visitors int } }
 	for look := time.NewTicker(20 * time.Millisecond); results.Totals.Visitors < 2; <-look.C {
 		h.get("/v1/campaigns/1/results", &results)

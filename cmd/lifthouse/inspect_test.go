@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"lifthouse/schema/schematest/must"
 )
 
 // TestInspectDraftsAMappingThatImports goes from a spreadsheet to stored events with the
@@ -13,9 +15,7 @@ func TestInspectDraftsAMappingThatImports(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "shop.csv")
 	content := "Kunde;Datum;Gruppe;Umsatz\r\nJürgen;02.05.2026 14:00;kontrolle;0\r\nAna;02.05.2026 15:10;neu;1234,56\r\nBo;03.05.2026 09:00;neu;1.234,5\r\n"
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(content), 0o600))
 	h := newHouse(t)
 	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
 	out := h.must("import", "--inspect", file)
@@ -28,10 +28,7 @@ func TestInspectDraftsAMappingThatImports(t *testing.T) {
 		t.Errorf("a second time: %s", again)
 	}
 	mapping := file + ".mapping.yaml"
-	edited, err := os.ReadFile(mapping)
-	if err != nil {
-		t.Fatal(err)
-	}
+	edited := must.Get(os.ReadFile(mapping))(t)
 	if want := `# Umsatz has numbers such as 1.234,5: export them without thousands separators.`; !strings.Contains(string(edited), want) {
 		t.Errorf("the draft lacks %q:\n%s", want, edited)
 	}

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"lifthouse/schema/schematest/must"
 )
 
 // releases serves the files of releases by path, as install.sh requests them.
@@ -40,19 +42,11 @@ func (r releases) addRelease(t *testing.T, version, platform string) {
 	archive := tar.NewWriter(compressed)
 	for path, text := range map[string]string{"lifthouse": "#!/bin/sh\necho lifthouse version " + version + "\n", "libchdb.so": "library"} {
 		header := &tar.Header{Name: name + "/" + path, Mode: 0o755, Size: int64(len(text))}
-		if err := archive.WriteHeader(header); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := archive.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, archive.WriteHeader(header))
+		must.Get(archive.Write([]byte(text)))(t)
 	}
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := compressed.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, archive.Close())
+	must.OK(t, compressed.Close())
 	r["/download/"+version+"/"+name+".tar.gz"] = packed.Bytes()
 	sums := fmt.Appendf(nil, "%064x  lifthouse-%s-other-platform.tar.gz\n%x  %s.tar.gz\n", 0, version, sha256.Sum256(packed.Bytes()), name)
 	r["/download/"+version+"/SHA256SUMS"], r["/latest/download/SHA256SUMS"] = sums, sums
@@ -86,9 +80,7 @@ func newInstaller(t *testing.T, downloader string) *installer {
 		path, err := exec.LookPath(tool)
 		switch {
 		case err == nil:
-			if err := os.Symlink(path, filepath.Join(i.tools, tool)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Symlink(path, filepath.Join(i.tools, tool)))
 		case tool == downloader:
 			t.Skipf("SKIP: %s is not installed", tool)
 		case tool != "sha256sum" && tool != "shasum": // one of them is enough
@@ -103,18 +95,13 @@ func newInstaller(t *testing.T, downloader string) *installer {
 func (i *installer) setPlatform(system, machine string) {
 	i.t.Helper()
 	text := fmt.Sprintf("#!/bin/sh\ncase $1 in -s) echo %s ;; -m) echo %s ;; esac\n", system, machine)
-	if err := os.WriteFile(filepath.Join(i.tools, "uname"), []byte(text), 0o700); err != nil {
-		i.t.Fatal(err)
-	}
+	must.OK(i.t, os.WriteFile(filepath.Join(i.tools, "uname"), []byte(text), 0o700))
 }
 
 // run runs install.sh as curl … | sh does, and returns its output.
 func (i *installer) run(env ...string) (string, error) {
 	i.t.Helper()
-	script, err := os.Open("../../install.sh")
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	script := must.Get(os.Open("../../install.sh"))(i.t)
 	defer func() { _ = script.Close() }()
 	cmd := exec.CommandContext(i.t.Context(), "sh")
 	cmd.Stdin = script
@@ -149,7 +136,7 @@ func (i *installer) mustFail(message string, env ...string) {
 func (i *installer) listFiles() string {
 	i.t.Helper()
 	var list strings.Builder
-	err := filepath.WalkDir(i.home, func(path string, entry os.DirEntry, err error) error {
+	must.OK(i.t, filepath.WalkDir(i.home, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -157,10 +144,7 @@ func (i *installer) listFiles() string {
 		text, err := os.ReadFile(path)
 		fmt.Fprintf(&list, "%s\n%s%s\n", path, target, text)
 		return err
-	})
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	}))
 	return list.String()
 }
 
@@ -209,19 +193,11 @@ func TestInstallScriptTakesAnotherFolder(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a folder")
 	// A folder of the user's that happens to have the same form is not removed.
 	own := filepath.Join(folder, "own")
-	if err := os.MkdirAll(own, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(own, "lifthouse"), []byte("#!/bin/sh\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(own, 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(own, "lifthouse"), []byte("#!/bin/sh\n"), 0o700))
 	bin := filepath.Join(i.home, ".local/bin")
-	if err := os.MkdirAll(bin, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(own, "lifthouse"), filepath.Join(bin, "lifthouse")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(bin, 0o700))
+	must.OK(t, os.Symlink(filepath.Join(own, "lifthouse"), filepath.Join(bin, "lifthouse")))
 	if out, err := i.run("LIFTHOUSE_INSTALL_DIR=" + folder); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -319,18 +295,12 @@ func (i *installer) putInstallation() {
 	i.t.Helper()
 	folder, bin := filepath.Join(i.home, ".local/share/lifthouse/v1"), filepath.Join(i.home, ".local/bin")
 	for _, dir := range []string{folder, bin} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			i.t.Fatal(err)
-		}
+		must.OK(i.t, os.MkdirAll(dir, 0o700))
 	}
 	for name, text := range map[string]string{"lifthouse": "#!/bin/sh\necho lifthouse version v1\n", ".installed": ""} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o700); err != nil {
-			i.t.Fatal(err)
-		}
+		must.OK(i.t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o700))
 	}
-	if err := os.Symlink(filepath.Join(folder, "lifthouse"), filepath.Join(bin, "lifthouse")); err != nil {
-		i.t.Fatal(err)
-	}
+	must.OK(i.t, os.Symlink(filepath.Join(folder, "lifthouse"), filepath.Join(bin, "lifthouse")))
 }
 
 // remove removes a tool from PATH.
@@ -346,12 +316,8 @@ func TestInstallScriptKeepsAProgramOfTheUser(t *testing.T) {
 	t.Parallel()
 	i := newInstaller(t, "curl")
 	bin := filepath.Join(i.home, ".local/bin")
-	if err := os.MkdirAll(bin, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(bin, "lifthouse"), []byte("#!/bin/sh\necho own\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(bin, 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(bin, "lifthouse"), []byte("#!/bin/sh\necho own\n"), 0o700))
 	i.mustFail("is not a link to a program")
 }
 
@@ -359,10 +325,7 @@ func TestInstallScriptKeepsAProgramOfTheUser(t *testing.T) {
 func TestInstallScriptDoesNothingInPart(t *testing.T) {
 	t.Parallel()
 	i := newInstaller(t, "curl")
-	text, err := os.ReadFile("../../install.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../install.sh"))(t)
 	whole := strings.TrimSuffix(string(text), "main\n")
 	if whole == string(text) {
 		t.Fatal("the last line of install.sh is not main")

@@ -17,6 +17,7 @@ import (
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 func TestMain(m *testing.M) {
@@ -39,10 +40,7 @@ func newHouse(t *testing.T) *house {
 
 func houseOn(t *testing.T, conn driver.Conn) *house {
 	t.Helper()
-	s, err := app.NewStore(t.Context(), conn, schema.Address{}, app.Options{Limits: source.DefaultLimits})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(app.NewStore(t.Context(), conn, schema.Address{}, app.Options{Limits: source.DefaultLimits}))(t)
 	server := httptest.NewServer(s.API(t.Context(), api.DefaultOptions))
 	t.Cleanup(server.Close)
 	return &house{t: t, store: s, url: server.URL}
@@ -51,10 +49,7 @@ func houseOn(t *testing.T, conn driver.Conn) *house {
 // run executes a command line and returns its exit code and output.
 func (h *house) run(args ...string) (code int, out, complaints string) {
 	h.t.Helper()
-	in, err := os.Open(cmp.Or(h.input, os.DevNull))
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	in := must.Get(os.Open(cmp.Or(h.input, os.DevNull)))(h.t)
 	defer func() { _ = in.Close() }()
 	stdout, stderr := capture(h.t), capture(h.t)
 	p := &program{stdin: in, stdout: stdout.write, stderr: stderr.write, dir: ".", args: args, getenv: func(string) string { return "" }, running: h.store}
@@ -103,22 +98,13 @@ func (h *house) get(path string, body any) {
 	if err := h.store.Facts.RefreshFacts(h.t.Context()); err != nil { // as a server does
 		h.t.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, h.url+path, http.NoBody)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	request := must.Get(http.NewRequestWithContext(h.t.Context(), http.MethodGet, h.url+path, http.NoBody))(h.t)
 	if h.token != "" {
 		request.Header.Set("Authorization", "Bearer "+h.token)
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	response := must.Get(http.DefaultClient.Do(request))(h.t)
 	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	text := must.Get(io.ReadAll(response.Body))(h.t)
 	if response.StatusCode != http.StatusOK {
 		h.t.Fatalf("GET %s = %d\n%.500s", path, response.StatusCode, text)
 	}

@@ -15,6 +15,7 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/remote"
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestMCPOverStandardStreams asks the command, and the command that another process executes for it.
@@ -24,10 +25,7 @@ func TestMCPOverStandardStreams(t *testing.T) {
 	var report result.Report
 	h.get("/v1/campaigns/1/results?scorecard=true", &report)
 	socket := filepath.Join(t.TempDir(), "s")
-	listener, err := remote.ListenSocket(t.Context(), socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(remote.ListenSocket(t.Context(), socket))(t)
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan struct{})
 	go func() {
@@ -57,10 +55,7 @@ func TestMCPOverStandardStreams(t *testing.T) {
 			ended := make(chan int, 1)
 			go func() { ended <- run(in, out, complaints.write) }()
 			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-			session, err := client.Connect(t.Context(), &mcp.IOTransport{Reader: fromCommand, Writer: toCommand}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			session := must.Get(client.Connect(t.Context(), &mcp.IOTransport{Reader: fromCommand, Writer: toCommand}, nil))(t)
 			found, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_result", Arguments: map[string]any{"campaignId": 1}})
 			if err != nil || found.IsError {
 				t.Fatalf("%+v, %v", found, err)
@@ -96,9 +91,7 @@ func TestMCPAnswersBeforeItEnds(t *testing.T) {
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get_result","arguments":{"campaignId":1}}}
 {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"explain_visitor","arguments":{"visitor":"nobody"}}}` // without a line break
-	if _, err := toCommand.WriteString(messages); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(toCommand.WriteString(messages))(t)
 	_ = toCommand.Close()
 	p := &program{stdin: in, stdout: out, stderr: capture(t).write, dir: ".", args: []string{"mcp"}, getenv: func(string) string { return "" }, running: h.store}
 	ended := make(chan int, 1)

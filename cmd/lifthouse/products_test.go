@@ -15,6 +15,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -64,21 +65,10 @@ func counted(actions []action) string {
 	return strings.Join(text, " ")
 }
 
-func must[T any](t *testing.T) func(T, error) T {
-	t.Helper()
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
 // records returns the rows of a CSV file by their columns.
 func records(t *testing.T, path string) []map[string]string {
 	t.Helper()
-	rows := must[[][]string](t)(csv.NewReader(bytes.NewReader(must[[]byte](t)(os.ReadFile(path)))).ReadAll())
+	rows := must.Get(csv.NewReader(bytes.NewReader(must.Get(os.ReadFile(path))(t))).ReadAll())(t)
 	var found []map[string]string
 	for _, row := range rows[1:] {
 		record := map[string]string{}
@@ -94,11 +84,9 @@ func records(t *testing.T, path string) []map[string]string {
 func jsonLinesOf[T any](t *testing.T, path string) []T {
 	t.Helper()
 	var found []T
-	for line := range bytes.Lines(must[[]byte](t)(os.ReadFile(path))) {
+	for line := range bytes.Lines(must.Get(os.ReadFile(path))(t)) {
 		var v T
-		if err := json.Unmarshal(line, &v); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(line, &v))
 		found = append(found, v)
 	}
 	return found
@@ -157,7 +145,7 @@ func ga4Actions(t *testing.T, events []ga4Event) []action {
 		a := action{visitor: e.Visitor, at: time.UnixMicro(e.Timestamp), value: e.Ecommerce.Revenue}
 		switch {
 		case e.Name == "experiment_viewed" && e.param("experiment_id") == "checkout-layout":
-			a.view, a.variation = true, must[int](t)(strconv.Atoi(e.param("variation_id")))
+			a.view, a.variation = true, must.Get(strconv.Atoi(e.param("variation_id")))(t)
 		case e.Name == "purchase":
 			a.id = *e.Ecommerce.Transaction
 		default:
@@ -175,12 +163,12 @@ func trackActions(t *testing.T, id, event, visitor, at, experiment, variation, r
 	if strings.Contains(at, "T") && !strings.HasSuffix(at, "UTC") {
 		layout = time.RFC3339
 	}
-	a := action{id: id, visitor: visitor, at: must[time.Time](t)(time.Parse(layout, at))}
+	a := action{id: id, visitor: visitor, at: must.Get(time.Parse(layout, at))(t)}
 	switch {
 	case event == "Experiment Viewed" && experiment == "checkout-layout":
-		a.view, a.variation = true, must[int](t)(strconv.Atoi(variation))
+		a.view, a.variation = true, must.Get(strconv.Atoi(variation))(t)
 	case event == "Order Completed":
-		a.value = must[float64](t)(strconv.ParseFloat(revenue, 64))
+		a.value = must.Get(strconv.ParseFloat(revenue, 64))(t)
 	default:
 		return nil
 	}
@@ -203,13 +191,9 @@ func imported(t *testing.T, rejected string, files ...[2]string) (*house, string
 func TestExportsOfGA4(t *testing.T) {
 	events := jsonLinesOf[ga4Event](t, "testdata/ga4.ndjson")
 	var table bytes.Buffer
-	if err := parquet.Write(&table, events); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, parquet.Write(&table, events))
 	asParquet := filepath.Join(t.TempDir(), "ga4.parquet")
-	if err := os.WriteFile(asParquet, table.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(asParquet, table.Bytes(), 0o600))
 	const written = "2/1/15.25 3/2/75"
 	if want := counted(ga4Actions(t, events)); want != written {
 		t.Fatalf("the test counts %s, want %s", want, written)
@@ -266,15 +250,11 @@ func TestDraftsOfExports(t *testing.T) {
 	tier.OnlyLong(t)
 	for file, written := range map[string]string{"ga4.ndjson": "2/1/15.25 3/2/75", "rudderstack.csv": "2/1/25.5 2/1/49.95"} {
 		path := filepath.Join(t.TempDir(), file)
-		if err := os.WriteFile(path, must[[]byte](t)(os.ReadFile(filepath.Join("testdata", file))), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, must.Get(os.ReadFile(filepath.Join("testdata", file)))(t), 0o600))
 		newHouse(t).must("import", "--inspect", path)
 		mapping := path + ".mapping.yaml"
 		edit := strings.NewReplacer("campaignId: {value: 1}", "campaignId: {value: 12}", "goalId: {value: 1}", "goalId: {value: 3}")
-		if err := os.WriteFile(mapping, []byte(edit.Replace(string(must[[]byte](t)(os.ReadFile(mapping))))), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(mapping, []byte(edit.Replace(string(must.Get(os.ReadFile(mapping))(t)))), 0o600))
 		if _, got := imported(t, " 0 of 14 lines rejected", [2]string{path, mapping}); got != written {
 			t.Errorf("%s: %s, want %s", file, got, written)
 		}
@@ -287,7 +267,7 @@ func TestExportsOfShopify(t *testing.T) {
 	var actions []action
 	for _, r := range records(t, "testdata/shopify.views.csv") {
 		variation := map[string]int{"control": 0, "new": 1}[r["variation"]]
-		actions = append(actions, action{visitor: r["visitor_id"], at: must[time.Time](t)(time.Parse(time.RFC3339, r["viewed_at"])), view: true, variation: variation})
+		actions = append(actions, action{visitor: r["visitor_id"], at: must.Get(time.Parse(time.RFC3339, r["viewed_at"]))(t), view: true, variation: variation})
 	}
 	for _, r := range records(t, "testdata/shopify.orders.csv") {
 		_, visitor, attributed := strings.Cut(r["Note Attributes"], "visitor_id: ")
@@ -295,8 +275,8 @@ func TestExportsOfShopify(t *testing.T) {
 		if r["Total"] == "" || !attributed || r["Cancelled at"] != "" {
 			continue
 		}
-		at := must[time.Time](t)(time.Parse("2006-01-02 15:04:05 -0700", r["Created at"]))
-		actions = append(actions, action{visitor: visitor, at: at, value: must[float64](t)(strconv.ParseFloat(r["Total"], 64))})
+		at := must.Get(time.Parse("2006-01-02 15:04:05 -0700", r["Created at"]))(t)
+		actions = append(actions, action{visitor: visitor, at: at, value: must.Get(strconv.ParseFloat(r["Total"], 64))(t)})
 	}
 	const written = "3/2/99.8 3/1/54.8"
 	if want := counted(actions); want != written {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -48,13 +49,9 @@ func readReference(t *testing.T, dataset, analysis string) reference {
 			Analyses map[string]json.RawMessage `json:"analyses"`
 		} `json:"datasets"`
 	}
-	if err := json.Unmarshal(text, &all); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(text, &all))
 	var r reference
-	if err := json.Unmarshal(all.Datasets[dataset].Analyses[analysis], &r); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(all.Datasets[dataset].Analyses[analysis], &r))
 	return r
 }
 
@@ -228,18 +225,10 @@ func sameThroughTheCommand(t *testing.T, h *house, path string, args ...string) 
 	t.Helper()
 	var fromAPI, fromCommand result.Report
 	h.get(path, &fromAPI)
-	if err := json.Unmarshal([]byte(h.must(append([]string{"report"}, args...)...)), &fromCommand); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(h.must(append([]string{"report"}, args...)...)), &fromCommand))
 	fromCommand.GeneratedAt = fromAPI.GeneratedAt
-	one, err := json.Marshal(fromAPI)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := json.Marshal(fromCommand)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := must.Get(json.Marshal(fromAPI))(t)
+	other := must.Get(json.Marshal(fromCommand))(t)
 	if string(one) != string(other) {
 		t.Errorf("lifthouse report %s differs from %s:\n%.300s\n%.300s", strings.Join(args, " "), path, other, one)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"lifthouse/engine/facts"
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/must"
 )
 
 func thirtyHouse(t *testing.T) *house {
@@ -79,20 +80,12 @@ func TestReportForms(t *testing.T) {
 			t.Errorf("%q: %d visitors, %v; want 10", args, r.Totals.Visitors, err)
 		}
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+"/v1/campaigns/1/results?dimension=device&interval=day", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+"/v1/campaigns/1/results?dimension=device&interval=day", http.NoBody))(t)
 	request.Header = http.Header{"Authorization": {"Bearer " + h.token}, "Accept": {"text/csv"}}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Get(http.DefaultClient.Do(request))(t)
 	defer func() { _ = response.Body.Close() }()
 	var fromAPI strings.Builder
-	if _, err := bufio.NewReader(response.Body).WriteTo(&fromAPI); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(bufio.NewReader(response.Body).WriteTo(&fromAPI))(t)
 	if got := h.must("report", "campaign", "1", "--dimension=device", "--interval=day", "--csv"); got != fromAPI.String() || strings.Count(got, "\n") < 8 {
 		t.Errorf("--csv has\n%.300s\nthe API\n%.300s", got, fromAPI.String())
 	}

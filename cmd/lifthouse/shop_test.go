@@ -24,6 +24,7 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/outbox"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -133,21 +134,13 @@ func newShop(t *testing.T, campaigns, days int) *shop {
 		s.campaigns = append(s.campaigns, c)
 		site.Campaigns = append(site.Campaigns, declared)
 	}
-	c, err := catalogue.Open(t.Context(), s.conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(catalogue.Open(t.Context(), s.conn))(t)
 	hook := catalogue.Webhook{ID: 1, URL: s.hooks.URL, Events: []string{catalogue.EventDecisionChanged}, Format: catalogue.FormatSlack}
 	account := catalogue.Account{ID: 1, Name: "Shop", Websites: []catalogue.Website{site}, Webhooks: []catalogue.Webhook{hook}}
-	if _, err := c.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{account}}, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{account}}, false))(t)
 	// The webhook was declared before the first simulated day.
-	err = s.conn.Exec(t.Context(), "INSERT INTO catalogue SELECT * REPLACE (version + 1 AS version, {body:String} AS body) FROM catalogue WHERE kind = 'webhook' AND JSONHas(catalogue.body, 'createDate')",
-		clickhouse.Named("body", `{"createDate":"2020-01-01T00:00:00Z","updateDate":"2020-01-01T00:00:00Z"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.conn.Exec(t.Context(), "INSERT INTO catalogue SELECT * REPLACE (version + 1 AS version, {body:String} AS body) FROM catalogue WHERE kind = 'webhook' AND JSONHas(catalogue.body, 'createDate')",
+		clickhouse.Named("body", `{"createDate":"2020-01-01T00:00:00Z","updateDate":"2020-01-01T00:00:00Z"}`)))
 	for i := range s.servers {
 		s.startServer(i, false)
 	}
@@ -160,9 +153,7 @@ func (s *shop) startServer(i int, killed bool) {
 	server := &simulatedServer{}
 	conn := s.conn
 	store, err := app.NewStore(s.t.Context(), conn, schema.Address{}, app.Options{Limits: source.DefaultLimits})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	if killed { // after it started
 		left := 1 + s.r.IntN(10*len(s.campaigns))
 		server.left, conn = &left, schematest.KilledConn{Conn: s.conn, Left: &left}
@@ -200,9 +191,7 @@ func (s *shop) liveDay(day int) {
 			}
 		}
 	}
-	if err := schema.InsertEvents(s.t.Context(), s.conn, events, s.first.AddDate(0, 0, day+1).Add(30*time.Minute)); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, schema.InsertEvents(s.t.Context(), s.conn, events, s.first.AddDate(0, 0, day+1).Add(30*time.Minute)))
 }
 
 // work lets one server or both make a pass and deliver. Each is sometimes killed, and starts again.
@@ -225,9 +214,7 @@ func (s *shop) work(now time.Time) {
 			s.kills++
 			s.expireLease()
 			s.startServer(i, false)
-			if err := s.servers[i].store.Facts.RefreshFacts(s.t.Context()); err != nil {
-				s.t.Fatal(err)
-			}
+			must.OK(s.t, s.servers[i].store.Facts.RefreshFacts(s.t.Context()))
 			s.servers[i].recorder.RecordDue(s.t.Context(), now)
 		}
 	}
@@ -237,10 +224,7 @@ func (s *shop) work(now time.Time) {
 // expireLease lets the lease of a killed server expire, without waiting for that.
 func (s *shop) expireLease() {
 	s.t.Helper()
-	err := s.conn.Exec(s.t.Context(), "TRUNCATE TABLE leases")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, s.conn.Exec(s.t.Context(), "TRUNCATE TABLE leases"))
 }
 
 // deliver lets the servers deliver what is due. In the first round, none may hold the lease: one gives it up, and another
@@ -269,21 +253,13 @@ func (s *shop) deliverBy(server *simulatedServer, now time.Time) {
 func (s *shop) noteDecisions(day int) {
 	s.t.Helper()
 	e := s.servers[0].store.Engine
-	if err := s.servers[0].store.Facts.RefreshFacts(s.t.Context()); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, s.servers[0].store.Facts.RefreshFacts(s.t.Context()))
 	for i, c := range s.campaigns {
 		if !c.runsOn(day) && !c.runsOn(day-2) {
 			continue
 		}
-		p, err := e.PlanReport(query.Request{AccountID: 1, SubjectID: int64(i + 1), Scorecard: true})
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		r, err := e.ComputeReport(context.WithoutCancel(s.t.Context()), p)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		p := must.Get(e.PlanReport(query.Request{AccountID: 1, SubjectID: int64(i + 1), Scorecard: true}))(s.t)
+		r := must.Get(e.ComputeReport(context.WithoutCancel(s.t.Context()), p))(s.t)
 		if status := string(r.Decision.Status); slices.Contains([]string{"ship", "rollBack", "noDifference", "invalid"}, status) {
 			s.decided[fmt.Sprint(i+1, " ", status)] = true
 		}
@@ -293,10 +269,7 @@ func (s *shop) noteDecisions(day int) {
 // arrived returns the decisions in the order in which they were recorded and accepted by the receiver.
 func (s *shop) arrived() (found []string) {
 	s.t.Helper()
-	sent, err := s.servers[0].store.Outbox.RecentMessages(s.t.Context(), 1, 0, 10_000)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	sent := must.Get(s.servers[0].store.Outbox.RecentMessages(s.t.Context(), 1, 0, 10_000))(s.t)
 	slices.SortFunc(sent, func(a, b outbox.Sent) int { return cmp.Or(a.RecordedAt.Compare(b.RecordedAt), cmp.Compare(a.ID, b.ID)) })
 	for i := range sent {
 		for _, d := range sent[i].Deliveries {
@@ -331,9 +304,7 @@ func (s *shop) checkReceived() {
 	var order []string
 	for _, request := range s.hooks.take() {
 		var body struct{ Text string }
-		if err := json.Unmarshal([]byte(request.body), &body); err != nil {
-			s.t.Fatal(err)
-		}
+		must.OK(s.t, json.Unmarshal([]byte(request.body), &body))
 		_, rest, _ := strings.Cut(body.Text, "campaign=")
 		id, _, _ := strings.Cut(rest, "|")
 		if request.accepted {

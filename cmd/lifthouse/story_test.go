@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lifthouse/schema/schematest/must"
 )
 
 const storyCatalogue = `
@@ -30,9 +32,7 @@ func TestAVisitorsStoryExplainsTypicalMistakes(t *testing.T) {
 	h := newHouse(t)
 	dir := t.TempDir()
 	catalog := filepath.Join(dir, "catalog.yaml")
-	if err := os.WriteFile(catalog, []byte(storyCatalogue), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(catalog, []byte(storyCatalogue), 0o600))
 	h.must("apply", "-f", catalog)
 	now := time.Now().UTC().Truncate(time.Second)
 	at := func(ago time.Duration) string { return now.Add(-ago).Format(time.RFC3339) }
@@ -60,9 +60,7 @@ func TestAVisitorsStoryExplainsTypicalMistakes(t *testing.T) {
 	file := filepath.Join(dir, "mistakes.ndjson")
 	imported := func(want int) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o600))
 		if code, _, complaints := h.run("import", "--max-event-skew=24h", file); code != want {
 			t.Fatalf("exit %d: %s", code, complaints)
 		}

@@ -27,6 +27,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/outbox"
+	"lifthouse/schema/schematest/must"
 )
 
 // receiver is a server that receives webhooks.
@@ -105,14 +106,10 @@ func newHooked(t *testing.T, allowPrivate bool, hooks ...string) *hooked {
 	t.Helper()
 	h := &hooked{house: newHouse(t), counts: map[outbox.Outcome]int{}}
 	secret := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(secret, []byte("whsec_"+base64.StdEncoding.EncodeToString([]byte(testKey))+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(secret, []byte("whsec_"+base64.StdEncoding.EncodeToString([]byte(testKey))+"\n"), 0o600))
 	text := "accounts:\n- id: 1\n  name: Shop\n  websites: [{id: 1, domain: shop.example.com, campaigns: [{id: 12, name: Banner}]}]\n  webhooks:\n  - " + strings.Join(hooks, "\n  - ") + "\n"
 	h.input = filepath.Join(filepath.Dir(secret), "catalog.yaml")
-	if err := os.WriteFile(h.input, []byte(strings.ReplaceAll(text, "SECRET", secret)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(h.input, []byte(strings.ReplaceAll(text, "SECRET", secret)), 0o600))
 	h.must("apply", "-f", h.input)
 	h.sender = watch.NewSender(h.store.Outbox, h.store.Catalogue, watch.SenderOptions{
 		PublicURL: "https://lifthouse.example.com", Release: "v1", AllowPrivate: allowPrivate,
@@ -125,19 +122,14 @@ func newHooked(t *testing.T, allowPrivate bool, hooks ...string) *hooked {
 func (h *hooked) write(event, name string) string {
 	h.t.Helper()
 	m := outbox.NewMessage(outbox.MessageID(1, event, name), 1, event, schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}, "", time.Now(), outbox.Data{Name: name, Text: "Ship <it> & go."})
-	if _, err := h.store.Outbox.WriteMessages(h.t.Context(), []outbox.Message{m}); err != nil {
-		h.t.Fatal(err)
-	}
+	must.Get(h.store.Outbox.WriteMessages(h.t.Context(), []outbox.Message{m}))(h.t)
 	return m.ID
 }
 
 // deliver delivers what is due at a time, and returns when the next message is.
 func (h *hooked) deliver(now time.Time) time.Time {
 	h.t.Helper()
-	next, err := h.sender.DeliverDue(h.t.Context(), now)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	next := must.Get(h.sender.DeliverDue(h.t.Context(), now))(h.t)
 	return next
 }
 
@@ -367,10 +359,7 @@ func TestWebhooksToPrivateAddressesAreRefused(t *testing.T) {
 func newNameServer(t *testing.T) string {
 	t.Helper()
 	var listen net.ListenConfig
-	conn, err := listen.ListenPacket(t.Context(), "udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(listen.ListenPacket(t.Context(), "udp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	go func() {
 		buffer, asked := make([]byte, 1500), 0
@@ -455,9 +444,7 @@ func TestWebhooksOfACatalogueAreChecked(t *testing.T) {
 		`{id: 1, url: "ftp://a", secretFile: /k}`, `{id: 1, url: "https://u:p@a/", secretFile: k}`, `{id: 2, url: "https://a", format: slack, secretFile: /k}`,
 		`{id: 3, url: "https://a", events: [decision.changed, decision.changed, ship], secretFile: /k}`, `{id: 4, url: "https://a"}`, `{id: 5, url: "https://a", format: teams}`,
 	}
-	if err := os.WriteFile(h.input, []byte("accounts:\n- {id: 1, name: Shop, webhooks: ["+strings.Join(hooks, ", ")+"]}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(h.input, []byte("accounts:\n- {id: 1, name: Shop, webhooks: ["+strings.Join(hooks, ", ")+"]}\n"), 0o600))
 	_, _, complaints := h.run("apply", "-f", h.input)
 	for _, want := range []string{
 		`webhooks[0].url: "ftp://a": must be`, `webhooks[1].id: "1": is not unique`, `webhooks[1].url`, `webhooks[1].secretFile: "k": must be an absolute path`, `webhooks[2].secretFile: "/k": must be omitted`,
@@ -468,9 +455,7 @@ func TestWebhooksOfACatalogueAreChecked(t *testing.T) {
 		}
 	}
 	empty := filepath.Join(t.TempDir(), "empty")
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(empty, nil, 0o600))
 	for secret, want := range map[string]string{"/dev/zero": "must be a file of at most 1024 bytes", "/no/such/file": "no such file", empty: "must have whsec_"} {
 		h := newHooked(t, true, `{id: 1, url: "http://127.0.0.1:1/", secretFile: `+secret+`}`)
 		if code, _, complaints := h.run("webhook", "test", "1", "--webhook-private-addresses"); code != exitFailed || !strings.Contains(complaints, want) {

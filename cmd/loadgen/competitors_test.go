@@ -11,6 +11,7 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/loadgen/competitors"
 	"lifthouse/loadgen/population"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -39,7 +40,7 @@ func TestCompetitors(t *testing.T) {
 	run(t, "standard", "--store", store, "--scale", "0.0006").wantOK(t)
 	var out, progress strings.Builder
 	p := &program{out: &out, err: &progress}
-	err := p.withStore(t.Context(), store, func(s *app.Store) error {
+	must.OK(t, p.withStore(t.Context(), store, func(s *app.Store) error {
 		goals := []int64{1, 2, 3, 4, 5}
 		correct := campaignReport(s.Engine, 1, population.StandardCampaign, goals)
 		options := competitors.Options{
@@ -83,10 +84,7 @@ func TestCompetitors(t *testing.T) {
 			t.Errorf("%d differences, want %d: %v", len(result.Differences), differences, result.Differences)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if !strings.Contains(out.String(), "numbers compared, 0 differ") || !strings.Contains(out.String(), "PostHog") {
 		t.Errorf("table:\n%s", out.String())
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"lifthouse/loadgen/population"
+	"lifthouse/schema/schematest/must"
 )
 
 func TestGenerateToFiles(t *testing.T) {
@@ -18,10 +19,7 @@ func TestGenerateToFiles(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.out), &truth); err != nil || truth.Visitors != 1000 || len(truth.Subjects) != 3 {
 		t.Errorf("truth on standard output: error %v, %d visitors, %d subjects", err, truth.Visitors, len(truth.Subjects))
 	}
-	onDisk, err := os.ReadFile(events)
-	if err != nil {
-		t.Fatal(err)
-	}
+	onDisk := must.Get(os.ReadFile(events))(t)
 	piped := run(t, "generate", "--visitors", "1000", "-o", "-").wantOK(t)
 	if piped.out != string(onDisk) {
 		t.Error("events on standard output and in the file differ")

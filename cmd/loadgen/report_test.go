@@ -10,15 +10,14 @@ import (
 	"lifthouse/loadgen/calibration"
 	"lifthouse/loadgen/competitors"
 	"lifthouse/loadgen/measure"
+	"lifthouse/schema/schematest/must"
 )
 
 // writeResults writes the results that a report reads: the required ones, or all.
 func writeResults(t *testing.T, dir string, all bool) {
 	t.Helper()
 	write := func(name string, value any) {
-		if err := writeJSON(filepath.Join(dir, name), value); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, writeJSON(filepath.Join(dir, name), value))
 	}
 	step := bench.Step{Rate: 2531, Met: true, All: bench.Figures{Scheduled: 9, Succeeded: 9, Latency: bench.Latency{P50: 0.7, P99: 2.8}}}
 	missed := step
@@ -44,9 +43,7 @@ func writeResults(t *testing.T, dir string, all bool) {
 		{Part: "A/A", Scenario: "rate 5 %, 50/50", Methodology: "frequentist", Planned: 62462, Measure: "winner or loser", Experiments: 4000, Rate: 0.0437, Error: 0.0032, Most: 0.05, Upper: 0.0569},
 		{Part: "A/A", Scenario: "rate 1 %, 50/50", Methodology: "frequentist", Planned: 85381, Measure: "winner or loser", Experiments: 4000, Rate: 0.0415, Most: 0.054, Upper: 0.0611},
 	}})
-	if err := os.WriteFile(filepath.Join(dir, "import.txt"), []byte("import: 12 s\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "import.txt"), []byte("import: 12 s\n"), 0o600))
 }
 
 func TestReport(t *testing.T) {
@@ -72,10 +69,7 @@ func TestReport(t *testing.T) {
 			"Simulated campaigns, decided by the engine", "## A/A", "| rate 5 %, 50/50 | frequentist | 62462 | winner or loser | 4000 | ≤ 0.05 | 0.0437 | 0.0032 | 0.0000–0.0569 | ok |",
 		},
 	} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(t)
 		at := -1
 		for _, want := range wants {
 			next := strings.Index(string(text), want)
@@ -92,10 +86,7 @@ func TestReportWithoutOptionalInputs(t *testing.T) {
 	page := filepath.Join(dir, "B.md")
 	writeResults(t, dir, false)
 	run(t, "report", "--results", dir, "-o", page, "--details", dir).wantOK(t)
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(page))(t)
 	for _, unwanted := range []string{"growth", "load.md", "calibration", "Error rates", "decisions"} {
 		if strings.Contains(string(text), unwanted) {
 			t.Errorf("the page contains %q:\n%s", unwanted, text)

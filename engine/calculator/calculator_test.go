@@ -13,6 +13,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/schema/faults"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )
 
@@ -324,9 +325,7 @@ func FuzzCalculator(f *testing.F) {
 			if !errors.As(err, &invalid) || len(invalid.Faults) == 0 {
 				t.Fatalf("ParseQuestion(%q) = %v, want faults", line, err)
 			}
-			if _, err := json.Marshal(RefuseLine(1, invalid)); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(json.Marshal(RefuseLine(1, invalid)))(t)
 			return
 		}
 		text, err := json.Marshal(input.ComputeAnswer())

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )
 
@@ -67,10 +68,7 @@ func TestCalculatorConcludesInOneSentence(t *testing.T) {
 func TestCalculatorExplainsEveryReason(t *testing.T) {
 	var source []byte
 	for _, file := range []string{"types.go", "look.go"} {
-		text, err := os.ReadFile("../../stats/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile("../../stats/" + file))(t)
 		source = append(source, text...)
 	}
 	reasons := regexp.MustCompile(`Reason = "([A-Z_0-9]+)"`).FindAllStringSubmatch(string(source), -1)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"lifthouse/schema/schematest/must"
 )
 
 func BenchmarkSelectOne(b *testing.B) {
@@ -28,15 +30,10 @@ func BenchmarkStream(b *testing.B) {
 	conn := connect(b)
 	b.SetBytes(8 * n)
 	for b.Loop() {
-		rows, err := conn.Query(b.Context(), "SELECT number FROM numbers(10000000)")
-		if err != nil {
-			b.Fatal(err)
-		}
+		rows := must.Get(conn.Query(b.Context(), "SELECT number FROM numbers(10000000)"))(b)
 		var v, count uint64
 		for ; rows.Next(); count++ {
-			if err := rows.Scan(&v); err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, rows.Scan(&v))
 		}
 		if err := rows.Err(); err != nil || count != n {
 			b.Fatal(count, err)
@@ -51,11 +48,8 @@ func BenchmarkStreamBytes(b *testing.B) {
 	b.SetBytes(8 * n)
 	buffer := make([]byte, 64<<10)
 	for b.Loop() {
-		a, err := engine.startStatement(b.Context(), &request{sql: "SELECT number FROM numbers(10000000)", format: "Native"})
-		if err != nil {
-			b.Fatal(err)
-		}
-		total := 0
+		a := must.Get(engine.startStatement(b.Context(), &request{sql: "SELECT number FROM numbers(10000000)", format: "Native"}))(b)
+		total, err := 0, error(nil)
 		for err == nil {
 			var k int
 			k, err = a.Read(buffer)
@@ -64,9 +58,7 @@ func BenchmarkStreamBytes(b *testing.B) {
 		if total < 8*n {
 			b.Fatal(total, err)
 		}
-		if err := a.Close(); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, a.Close())
 	}
 }
 
@@ -88,21 +80,13 @@ func BenchmarkInsert(b *testing.B) {
 	properties := []map[string]string{{"plan": "free", "device": "phone"}, {"plan": "pro"}, {}}
 	for b.Loop() {
 		for k := range batches {
-			batch, err := conn.PrepareBatch(b.Context(), "INSERT INTO events")
-			if err != nil {
-				b.Fatal(err)
-			}
+			batch := must.Get(conn.PrepareBatch(b.Context(), "INSERT INTO events"))(b)
 			for i := range size {
 				n := k*size + i
-				err := batch.Append(start.Add(time.Duration(n)*time.Millisecond), fmt.Sprintf("visitor-%07d", n%50_000),
-					names[n%len(names)], float64(n%1000)/10, countries[n%len(countries)], properties[n%len(properties)])
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.OK(b, batch.Append(start.Add(time.Duration(n)*time.Millisecond), fmt.Sprintf("visitor-%07d", n%50_000),
+					names[n%len(names)], float64(n%1000)/10, countries[n%len(countries)], properties[n%len(properties)]))
 			}
-			if err := batch.Send(); err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, batch.Send())
 		}
 	}
 	b.ReportMetric(float64(b.N)*batches*size/b.Elapsed().Seconds(), "rows/s")

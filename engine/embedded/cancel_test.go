@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -62,10 +63,7 @@ func TestCancelStream(t *testing.T) {
 	watch := connect(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	rows, err := conn.Query(ctx, "SELECT number AS streamed FROM system.numbers")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(conn.Query(ctx, "SELECT number AS streamed FROM system.numbers"))(t)
 	for range 1000 {
 		if !rows.Next() {
 			t.Fatal(rows.Err())
@@ -157,9 +155,7 @@ func TestCancelInsertThatWaitsForRows(t *testing.T) {
 		r, w := io.Pipe()
 		ended := make(chan error, 1)
 		go func() { ended <- conn.InsertFormat(ctx, "CSV", "INSERT INTO t", r) }()
-		if _, err := w.Write([]byte("1\n2\n")); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.Write([]byte("1\n2\n")))(t)
 		eventually(t, "the insert runs", func() bool { return running(t, conn, "INSERT INTO t") == 1 })
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {

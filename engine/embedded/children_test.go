@@ -33,7 +33,7 @@ const batchRows = 1000
 
 func say(words ...any) { _, _ = fmt.Fprintln(os.Stdout, words...) }
 
-func must(err error) {
+func demand(err error) {
 	if err != nil {
 		say("failed:", err)
 		os.Exit(1)
@@ -42,16 +42,16 @@ func must(err error) {
 
 func mustOpen(dir string) (*Engine, driver.Conn) {
 	e, err := Open(context.Background(), dir, Options{})
-	must(err)
+	demand(err)
 	conn, err := clickhouse.Open(e.ClientOptions())
-	must(err)
+	demand(err)
 	return e, conn
 }
 
 func openChild(args []string) {
 	e, err := Open(context.Background(), args[0], Options{})
-	must(err)
-	must(e.Close())
+	demand(err)
+	demand(e.Close())
 	say("opened")
 }
 
@@ -60,8 +60,8 @@ func holdChild(args []string) {
 	e, _ := mustOpen(args[0])
 	say("ready")
 	_, err := io.Copy(io.Discard, os.Stdin)
-	must(err)
-	must(e.Close())
+	demand(err)
+	demand(e.Close())
 }
 
 // insertChild inserts batches until it is killed, and reports each
@@ -69,14 +69,14 @@ func holdChild(args []string) {
 func insertChild(args []string) {
 	_, conn := mustOpen(args[0])
 	ctx := context.Background()
-	must(conn.Exec(ctx, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id"))
+	demand(conn.Exec(ctx, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id"))
 	for n := uint64(0); ; n += batchRows {
 		batch, err := conn.PrepareBatch(ctx, "INSERT INTO t (id, name)")
-		must(err)
+		demand(err)
 		for i := range uint64(batchRows) {
-			must(batch.Append(n+i, "x"))
+			demand(batch.Append(n+i, "x"))
 		}
-		must(batch.Send())
+		demand(batch.Send())
 		say("acknowledged", n+batchRows)
 	}
 }
@@ -84,8 +84,8 @@ func insertChild(args []string) {
 func countChild(args []string) {
 	e, conn := mustOpen(args[0])
 	var n, distinct uint64
-	must(conn.QueryRow(context.Background(), "SELECT count(), uniqExact(id) FROM t").Scan(&n, &distinct))
-	must(e.Close())
+	demand(conn.QueryRow(context.Background(), "SELECT count(), uniqExact(id) FROM t").Scan(&n, &distinct))
+	demand(e.Close())
 	say(n, distinct)
 }
 
@@ -93,17 +93,17 @@ func countChild(args []string) {
 func signalsChild(args []string) {
 	e, conn := mustOpen(args[0])
 	ctx := context.Background()
-	must(conn.Exec(ctx, "SELECT count() FROM numbers(1000000) WHERE NOT ignore(sipHash64(number))"))
+	demand(conn.Exec(ctx, "SELECT count() FROM numbers(1000000) WHERE NOT ignore(sipHash64(number))"))
 	for range 3 {
-		must(dereferenceNil())
+		demand(dereferenceNil())
 	}
 	preempt()
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt)
 	say("ready")
 	<-interrupted
-	must(conn.Exec(ctx, "SELECT 1"))
-	must(e.Close())
+	demand(conn.Exec(ctx, "SELECT 1"))
+	demand(e.Close())
 	say("interrupted and closed")
 	signal.Reset(os.Interrupt)
 	say("waiting")
@@ -155,17 +155,17 @@ func closeChild(args []string) {
 		ended <- conn.InsertFormat(ctx, "CSV", "INSERT INTO FUNCTION null('n UInt8')", r)
 	}()
 	for n := uint64(0); n < 3; {
-		must(conn.QueryRow(ctx, "SELECT count() FROM system.processes").Scan(&n))
+		demand(conn.QueryRow(ctx, "SELECT count() FROM system.processes").Scan(&n))
 	}
-	must(e.Close()) // the statements alone would run for ever
+	demand(e.Close()) // the statements alone would run for ever
 	say("closed")
 	say("statements ended by it:", errors.Is(<-ended, ErrClosed), errors.Is(<-ended, ErrClosed))
 	say("later statement:", errors.Is(conn.Exec(ctx, "SELECT 1"), ErrClosed))
-	must(e.Close())
+	demand(e.Close())
 	for _, dir := range []string{args[1], args[0], args[0]} {
 		e, conn := mustOpen(dir)
-		must(conn.Ping(ctx))
-		must(e.Close())
+		demand(conn.Ping(ctx))
+		demand(e.Close())
 	}
 	say("opened again")
 }
@@ -173,36 +173,36 @@ func closeChild(args []string) {
 // optionsChild reports the settings of an engine with a number of connections.
 func optionsChild(args []string) {
 	connections, err := strconv.Atoi(args[1])
-	must(err)
+	demand(err)
 	e, err := Open(context.Background(), args[0], Options{Connections: connections})
-	must(err)
+	demand(err)
 	options := e.ClientOptions()
 	conn, err := clickhouse.Open(options)
-	must(err)
+	demand(err)
 	var memory string
-	must(conn.QueryRow(context.Background(), "SELECT value FROM system.server_settings WHERE name = 'max_server_memory_usage'").Scan(&memory))
+	demand(conn.QueryRow(context.Background(), "SELECT value FROM system.server_settings WHERE name = 'max_server_memory_usage'").Scan(&memory))
 	say("memory", memory)
 	say("connections", options.MaxOpenConns)
-	must(e.Close())
+	demand(e.Close())
 }
 
 // fsyncChild reports the fsync settings of tables, with or without
 // Options.Fsync, and the number of fsyncs.
 func fsyncChild(args []string) {
 	e, err := Open(context.Background(), args[0], Options{Fsync: args[1] == "true"})
-	must(err)
+	demand(err)
 	conn, err := clickhouse.Open(e.ClientOptions())
-	must(err)
+	demand(err)
 	ctx := context.Background()
-	must(conn.Exec(ctx, "CREATE DATABASE d"))
-	must(conn.Exec(ctx, "CREATE TABLE d.t (n UInt64) ENGINE = MergeTree ORDER BY n"))
+	demand(conn.Exec(ctx, "CREATE DATABASE d"))
+	demand(conn.Exec(ctx, "CREATE TABLE d.t (n UInt64) ENGINE = MergeTree ORDER BY n"))
 	const syncs = "SELECT sum(value) FROM system.events WHERE event IN ('FileSync', 'DirectorySync')"
 	var before, after uint64
-	must(conn.QueryRow(ctx, syncs).Scan(&before))
-	must(conn.Exec(ctx, "INSERT INTO d.t SELECT number FROM numbers(10)"))
-	must(conn.QueryRow(ctx, syncs).Scan(&after))
+	demand(conn.QueryRow(ctx, syncs).Scan(&before))
+	demand(conn.Exec(ctx, "INSERT INTO d.t SELECT number FROM numbers(10)"))
+	demand(conn.QueryRow(ctx, syncs).Scan(&after))
 	say("synced", after > before+1)
-	must(e.Close())
+	demand(e.Close())
 }
 
 // endChild shuts the library down. The library cannot be started again.
@@ -211,9 +211,9 @@ func endChild(args []string) {
 	if err := Shutdown(); err == nil {
 		say("failed: shut down under an open engine")
 	}
-	must(e.Close())
-	must(Shutdown())
-	must(Shutdown())
+	demand(e.Close())
+	demand(Shutdown())
+	demand(Shutdown())
 	if _, err := Open(context.Background(), args[0], Options{}); !errors.Is(err, ErrShutDown) {
 		say("failed: Open after Shutdown:", err)
 	}

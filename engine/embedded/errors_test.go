@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"lifthouse/schema/schematest/must"
 )
 
 func TestErrorsHaveTheirCodes(t *testing.T) {
@@ -41,14 +43,9 @@ func TestErrorsHaveTheirCodes(t *testing.T) {
 func TestErrorInBatch(t *testing.T) {
 	conn := database(t)
 	exec(t, conn, "CREATE TABLE t (id UInt64, name String, CONSTRAINT small CHECK id < 1000) ENGINE = MergeTree ORDER BY id")
-	batch, err := conn.PrepareBatch(t.Context(), "INSERT INTO t (id, name)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	batch := must.Get(conn.PrepareBatch(t.Context(), "INSERT INTO t (id, name)"))(t)
 	for i := range uint64(1001) {
-		if err := batch.Append(i, "x"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, batch.Append(i, "x"))
 	}
 	if err := batch.Send(); code(err) != 469 {
 		t.Errorf("got %v, want code 469 (VIOLATED_CONSTRAINT)", err)

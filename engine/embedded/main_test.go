@@ -10,6 +10,8 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/schema/schematest/must"
 )
 
 // engine is the only engine of the test process.
@@ -53,10 +55,7 @@ func connect(tb testing.TB, change ...func(*clickhouse.Options)) driver.Conn {
 	for _, c := range change {
 		c(options)
 	}
-	conn, err := clickhouse.Open(options)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	conn := must.Get(clickhouse.Open(options))(tb)
 	tb.Cleanup(func() {
 		if err := conn.Close(); err != nil {
 			tb.Errorf("close the driver: %v", err)

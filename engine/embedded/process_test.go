@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -29,30 +30,17 @@ func start(t *testing.T, child string, args ...string) *process {
 
 func startIn(t *testing.T, dir string, env []string, child string, args ...string) *process {
 	t.Helper()
-	binary, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	library, err := LocateLibrary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := must.Get(os.Executable())(t)
+	library := must.Get(LocateLibrary())(t)
 	p := &process{Cmd: osexec.CommandContext(t.Context(), binary, args...)}
 	p.Dir = dir
 	p.Env = append(os.Environ(), childVariable+"="+child, libraryVariable+"="+library)
 	p.Env = append(p.Env, env...)
 	p.Stderr = os.Stderr
-	if p.in, err = p.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := p.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p.in = must.Get(p.StdinPipe())(t)
+	out := must.Get(p.StdoutPipe())(t)
 	p.lines = bufio.NewScanner(out)
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.Start())
 	return p
 }
 
@@ -113,9 +101,7 @@ func TestLibraryMissing(t *testing.T) {
 		t.Errorf("with a wrong %s: %q", libraryVariable, got)
 	}
 	text := filepath.Join(t.TempDir(), "text.so")
-	if err := os.WriteFile(text, []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(text, []byte("text"), 0o600))
 	got = startIn(t, "", []string{libraryVariable + "=" + text}, "open", t.TempDir()).output(t)
 	if !strings.Contains(got, text) {
 		t.Errorf("with a file that is not a library: %q", got)
@@ -127,23 +113,13 @@ func TestLibraryBesideWorkingDirectory(t *testing.T) {
 	modules := filepath.Join(root, "node_modules", "@chdb", npmPackage())
 	below := filepath.Join(root, "a", "b")
 	for _, dir := range []string{modules, below} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(dir, 0o755))
 	}
-	data, err := os.Create(filepath.Join(modules, "libchdb.so"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := data.Close(); err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.Create(filepath.Join(modules, "libchdb.so")))(t)
+	must.OK(t, data.Close())
 	t.Chdir(below)
 	t.Setenv(libraryVariable, "")
-	want, err := filepath.EvalSymlinks(data.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(filepath.EvalSymlinks(data.Name()))(t)
 	if got, err := LocateLibrary(); err != nil || got != data.Name() && got != want {
 		t.Errorf("LocateLibrary() = %q, %v, want %q", got, err, want)
 	}
@@ -157,15 +133,10 @@ func TestKill(t *testing.T) {
 		p := start(t, "insert", dir)
 		var acknowledged uint64
 		for range 5 + 10*round {
-			n, err := strconv.ParseUint(strings.TrimPrefix(p.line(t), "acknowledged "), 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := must.Get(strconv.ParseUint(strings.TrimPrefix(p.line(t), "acknowledged "), 10, 64))(t)
 			acknowledged = n
 		}
-		if err := p.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, p.Process.Kill())
 		for p.lines.Scan() {
 			if n, err := strconv.ParseUint(strings.TrimPrefix(p.lines.Text(), "acknowledged "), 10, 64); err == nil {
 				acknowledged = n
@@ -191,18 +162,14 @@ func TestSignals(t *testing.T) {
 	if got := p.line(t); got != "ready" {
 		t.Fatal(got)
 	}
-	if err := p.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.Process.Signal(os.Interrupt))
 	if got, want := p.line(t), "interrupted and closed"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := p.line(t); got != "waiting" {
 		t.Fatal(got)
 	}
-	if err := p.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.Process.Signal(os.Interrupt))
 	_ = p.Wait()
 	if status, ok := p.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGINT {
 		t.Errorf("without signal.Notify SIGINT gives %v", p.ProcessState)
@@ -228,13 +195,9 @@ opened again
 func TestForeignConfiguration(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
 	const foreign = "<clickhouse><max_server_memory_usage>1000000</max_server_memory_usage></clickhouse>"
-	if err := os.Mkdir(filepath.Join(home, ".clickhouse-local"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(filepath.Join(home, ".clickhouse-local"), 0o755))
 	for _, path := range []string{filepath.Join(dir, "config.xml"), filepath.Join(home, ".clickhouse-local", "config.xml")} {
-		if err := os.WriteFile(path, []byte(foreign), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(foreign), 0o600))
 	}
 	got := startIn(t, dir, []string{"HOME=" + home}, "options", t.TempDir(), "0").output(t)
 	if strings.Contains(got, "memory 1000000\n") || !strings.Contains(got, fmt.Sprintf("connections %d\n", defaultConnections)) {

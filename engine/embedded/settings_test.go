@@ -6,14 +6,14 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/schema/schematest/must"
 )
 
 func setting(t *testing.T, ctx context.Context, conn driver.Conn, name string) string {
 	t.Helper()
 	var value string
-	if err := conn.QueryRow(ctx, "SELECT toString(getSetting({name:String}))", clickhouse.Named("name", name)).Scan(&value); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.QueryRow(ctx, "SELECT toString(getSetting({name:String}))", clickhouse.Named("name", name)).Scan(&value))
 	return value
 }
 
@@ -52,16 +52,9 @@ func TestSettingsClauseIsOfOneStatement(t *testing.T) {
 	if got := one[uint64](t, conn, "SELECT max(blockSize()) FROM numbers(100) SETTINGS max_block_size = 11"); got != 11 {
 		t.Errorf("the largest block has %d rows, want 11", got)
 	}
-	batch, err := conn.PrepareBatch(t.Context(), "INSERT INTO t (n) SETTINGS max_block_size = 11")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := batch.Append(uint64(1)); err != nil {
-		t.Fatal(err)
-	}
-	if err := batch.Send(); err != nil {
-		t.Fatal(err)
-	}
+	batch := must.Get(conn.PrepareBatch(t.Context(), "INSERT INTO t (n) SETTINGS max_block_size = 11"))(t)
+	must.OK(t, batch.Append(uint64(1)))
+	must.OK(t, batch.Send())
 	if got := setting(t, t.Context(), conn, "max_block_size"); got != initial {
 		t.Errorf("max_block_size = %s after statements with a SETTINGS clause, want %s", got, initial)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -16,36 +17,22 @@ import (
 
 func TestDriver(t *testing.T) {
 	conn := database(t)
-	if err := conn.Ping(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	v, err := conn.ServerVersion()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.Ping(t.Context()))
+	v := must.Get(conn.ServerVersion())(t)
 	if want := one[string](t, conn, "SELECT version()"); !strings.HasPrefix(want, v.Version.String()) {
 		t.Errorf("the version is %v, want %s", v.Version, want)
 	}
 	exec(t, conn, "CREATE TABLE t (id UInt64, name String, note Nullable(String) DEFAULT 'none') ENGINE = MergeTree ORDER BY id")
-	batch, err := conn.PrepareBatch(t.Context(), "INSERT INTO t (id, name)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	batch := must.Get(conn.PrepareBatch(t.Context(), "INSERT INTO t (id, name)"))(t)
 	type row struct {
 		ID   uint64  `ch:"id"`
 		Name string  `ch:"name"`
 		Note *string `ch:"note"`
 	}
-	if err := batch.AppendStruct(&row{ID: 7, Name: "seven"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := batch.Send(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, batch.AppendStruct(&row{ID: 7, Name: "seven"}))
+	must.OK(t, batch.Send())
 	var rows []row
-	if err := conn.Select(t.Context(), &rows, "SELECT * FROM t"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.Select(t.Context(), &rows, "SELECT * FROM t"))
 	if len(rows) != 1 || rows[0].ID != 7 || rows[0].Name != "seven" || rows[0].Note == nil || *rows[0].Note != "none" {
 		t.Errorf("got %+v", rows)
 	}
@@ -73,18 +60,13 @@ func TestFormats(t *testing.T) {
 	conn := database(t)
 	exec(t, conn, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
 	data := "1,\"a,b\"\n2,\"c\"\n"
-	if err := conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t (id, name)", strings.NewReader(data)); err != nil {
-		t.Fatal(err)
-	}
-	r, err := conn.QueryFormat(t.Context(), "CSV", "SELECT * FROM t ORDER BY id")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t (id, name)", strings.NewReader(data)))
+	r := must.Get(conn.QueryFormat(t.Context(), "CSV", "SELECT * FROM t ORDER BY id"))(t)
 	defer func() { _ = r.Close() }()
 	if got, err := io.ReadAll(r); err != nil || string(got) != data {
 		t.Errorf("got %q, %v, want %q", got, err, data)
 	}
-	err = conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t (id, name)", strings.NewReader("1,a\nx,b\n"))
+	err := conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t (id, name)", strings.NewReader("1,a\nx,b\n"))
 	if code(err) != 27 && code(err) != 117 && code(err) != 72 {
 		t.Errorf("rows that do not parse: %v", err)
 	}
@@ -116,17 +98,12 @@ func TestLargeBatchAndStream(t *testing.T) {
 	for i := range uint64(3) {
 		fill(t, conn, i*n, n)
 	}
-	rows, err := conn.Query(t.Context(), "SELECT id, name FROM t ORDER BY id")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(conn.Query(t.Context(), "SELECT id, name FROM t ORDER BY id"))(t)
 	defer func() { _ = rows.Close() }()
 	var id, want uint64
 	var name string
 	for ; rows.Next(); want++ {
-		if err := rows.Scan(&id, &name); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Scan(&id, &name))
 		if id != want || name != fmt.Sprint("visitor ", want) {
 			t.Fatalf("row %d is %d, %q", want, id, name)
 		}

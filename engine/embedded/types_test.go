@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"lifthouse/schema/schematest/must"
 )
 
 func bigInt(s string) big.Int {
@@ -96,23 +98,14 @@ func TestTypesRoundTrip(t *testing.T) {
 	for _, typ := range everyType() {
 		t.Run(typ.name, func(t *testing.T) {
 			exec(t, conn, "CREATE OR REPLACE TABLE t (id UInt32, v "+typ.name+") ENGINE = MergeTree ORDER BY id")
-			batch, err := conn.PrepareBatch(t.Context(), "INSERT INTO t (id, v)")
-			if err != nil {
-				t.Fatal(err)
-			}
+			batch := must.Get(conn.PrepareBatch(t.Context(), "INSERT INTO t (id, v)"))(t)
 			for i, v := range typ.values {
-				if err := batch.Append(uint32(i), v); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, batch.Append(uint32(i), v))
 			}
-			if err := batch.Send(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, batch.Send())
 			for i, v := range typ.values {
 				got := reflect.New(reflect.TypeOf(v))
-				if err := conn.QueryRow(t.Context(), "SELECT v FROM t WHERE id = {id:UInt32}", clickhouse.Named("id", i)).Scan(got.Interface()); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, conn.QueryRow(t.Context(), "SELECT v FROM t WHERE id = {id:UInt32}", clickhouse.Named("id", i)).Scan(got.Interface()))
 				if !same(got.Elem().Interface(), v) {
 					t.Errorf("%#v came back as %#v", v, got.Elem().Interface())
 				}
@@ -150,22 +143,12 @@ func TestWideTable(t *testing.T) {
 	exec(t, conn, "CREATE TABLE t (id UInt32"+create+") ENGINE = MergeTree ORDER BY id")
 	const n = 3000
 	ctx := with(t.Context(), clickhouse.Settings{"max_block_size": 1000})
-	batch, err := conn.PrepareBatch(ctx, "INSERT INTO t (id"+query+")")
-	if err != nil {
-		t.Fatal(err)
-	}
+	batch := must.Get(conn.PrepareBatch(ctx, "INSERT INTO t (id"+query+")"))(t)
 	for i := range n {
-		if err := batch.Append(append([]any{uint32(i)}, row...)...); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, batch.Append(append([]any{uint32(i)}, row...)...))
 	}
-	if err := batch.Send(); err != nil {
-		t.Fatal(err)
-	}
-	rows, err := conn.Query(ctx, "SELECT id"+query+" FROM t ORDER BY id")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, batch.Send())
+	rows := must.Get(conn.Query(ctx, "SELECT id"+query+" FROM t ORDER BY id"))(t)
 	defer func() { _ = rows.Close() }()
 	got := make([]any, len(row)+1)
 	got[0] = new(uint32)
@@ -174,18 +157,14 @@ func TestWideTable(t *testing.T) {
 	}
 	count := 0
 	for ; rows.Next(); count++ {
-		if err := rows.Scan(got...); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Scan(got...))
 		for i, v := range row {
 			if back := reflect.ValueOf(got[i+1]).Elem().Interface(); !same(back, v) {
 				t.Fatalf("row %d, %s: %#v came back as %#v", count, everyType()[i].name, v, back)
 			}
 		}
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, rows.Err())
 	if count != n {
 		t.Errorf("%d rows came back, want %d", count, n)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"lifthouse/engine/moments"
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestNewCap checks the nearest rank: the smallest total that at least the percentile
@@ -35,10 +36,7 @@ func TestNewCap(t *testing.T) {
 		{"p50", []int64{-3, -2, 5}, 0},
 		{"12.5", nil, 125_000},
 	} {
-		rule, err := schema.ParseCap(test.rule)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rule := must.Get(schema.ParseCap(test.rule))(t)
 		if got := moments.NewCap(rule, test.totals); got.Limit != test.want {
 			t.Errorf("%s of %d totals: %d, want %d", test.rule, len(test.totals), got.Limit, test.want)
 		}

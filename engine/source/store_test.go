@@ -14,6 +14,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 func ignore(driver.Rows) error { return nil }
@@ -59,9 +60,7 @@ func TestEndedRequestStopsItsQuery(t *testing.T) {
 	}()
 	running := func() (n uint64) {
 		t.Helper()
-		if err := s.QueryRow(t.Context(), "SELECT count() FROM system.processes WHERE query LIKE '%endedRequest%' AND query NOT LIKE '%system.processes%'").Scan(&n); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.QueryRow(t.Context(), "SELECT count() FROM system.processes WHERE query LIKE '%endedRequest%' AND query NOT LIKE '%system.processes%'").Scan(&n))
 		return n
 	}
 	for running() == 0 {
@@ -106,9 +105,7 @@ func FuzzParameter(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var alone, listed string
 		q := &Statement{SQL: "SELECT {text:String}, {texts:Array(String)}[1]", Params: []Param{{"text", text}, {"texts", []string{text, "'"}}}}
-		if err := s.EachRow(t.Context(), q, func(row driver.Rows) error { return row.Scan(&alone, &listed) }); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.EachRow(t.Context(), q, func(row driver.Rows) error { return row.Scan(&alone, &listed) }))
 		if alone != text || listed != text {
 			t.Errorf("%q reads back as %q and %q", text, alone, listed)
 		}

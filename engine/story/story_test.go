@@ -16,6 +16,7 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -49,17 +50,9 @@ accounts:
 func openShop(t *testing.T) (driver.Conn, *catalogue.Catalogue) {
 	t.Helper()
 	conn := schematest.OpenMigrated(t)
-	c, err := catalogue.Open(t.Context(), conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := catalogue.ReadYAML(strings.NewReader(shop))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.ApplyFile(t.Context(), file, false); err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(catalogue.Open(t.Context(), conn))(t)
+	file := must.Get(catalogue.ReadYAML(strings.NewReader(shop)))(t)
+	must.Get(c.ApplyFile(t.Context(), file, false))(t)
 	return conn, c
 }
 
@@ -112,9 +105,7 @@ func TestStoriesAddUpToReports(t *testing.T) {
 		}
 		e, w := enginetest.Open(t, conn, c)
 		for part := 0; part < len(events); part += 500 {
-			if err := w.WriteEvents(t.Context(), events[part:part+500]); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, w.WriteEvents(t.Context(), events[part:part+500]))
 		}
 		stories := map[schema.Subject][]*story.Chapter{}
 		for visitor := range uint64(120) {
@@ -137,22 +128,15 @@ func TestStoriesAddUpToReports(t *testing.T) {
 // storedOf reads the events of a visitor by its hash.
 func storedOf(t *testing.T, conn driver.Conn, visitor uint64) []ingest.Accepted {
 	t.Helper()
-	rows, err := conn.Query(t.Context(), fmt.Sprintf("SELECT ingested_at, version, event_id, time, website_id, toString(subject), subject_id, experiment_id, variation_id, visitor_id, toString(event), goal_id, value FROM events WHERE visitor_id = %d", visitor))
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(conn.Query(t.Context(), fmt.Sprintf("SELECT ingested_at, version, event_id, time, website_id, toString(subject), subject_id, experiment_id, variation_id, visitor_id, toString(event), goal_id, value FROM events WHERE visitor_id = %d", visitor)))(t)
 	defer func() { _ = rows.Close() }()
 	var events []ingest.Accepted
 	for rows.Next() {
 		var e ingest.Accepted
-		if err := rows.Scan(&e.At, &e.Version, &e.EventID, &e.Time, &e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID, &e.VariationID, &e.VisitorID, (*string)(&e.Kind), &e.GoalID, &e.Value); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Scan(&e.At, &e.Version, &e.EventID, &e.Time, &e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID, &e.VariationID, &e.VisitorID, (*string)(&e.Kind), &e.GoalID, &e.Value))
 		events = append(events, e)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, rows.Err())
 	return events
 }
 
@@ -161,14 +145,8 @@ func compare(t *testing.T, e *engine.Engine, subject schema.Subject, chapters []
 	for _, goal := range []int64{0, 3, 4} {
 		request := plan.ResultsRequest(1, subject)
 		request.GoalID = goal
-		p, err := e.PlanReport(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		report, err := e.ComputeReport(t.Context(), p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(e.PlanReport(request))(t)
+		report := must.Get(e.ComputeReport(t.Context(), p))(t)
 		sums := map[int64]counts{}
 		for _, chapter := range chapters {
 			if chapter.Counts {

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"lifthouse/schema/schematest/must"
 )
 
 // newLoad returns a load of list requests to a server with the handler.
@@ -48,10 +50,7 @@ func TestStallLengthensLatencies(t *testing.T) {
 			arrived.Wait()
 		}
 	})
-	step, err := l.runStep(t.Context(), "", rate, 400*time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
+	step := must.Get(l.runStep(t.Context(), "", rate, 400*time.Millisecond))(t)
 	same := &load{random: rand.New(rand.NewPCG(o.Seed, 0))}
 	var scheduled [stalled]time.Duration
 	at := time.Duration(0)
@@ -95,10 +94,7 @@ func TestFailuresHaveNoLatency(t *testing.T) {
 }
 
 func TestMixShares(t *testing.T) {
-	mix, err := ParseMix("dashboard=70, list=28,uncached=2,series=0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	mix := must.Get(ParseMix("dashboard=70, list=28,uncached=2,series=0"))(t)
 	small := campaign{ID: 7}
 	found := &targets{campaigns: []campaign{small}, small: []campaign{small}, results: []string{"/results"}, lists: []string{"/list"}}
 	w, same := newWorkload(&Options{Mix: mix, Seed: 3}, found), newWorkload(&Options{Mix: mix, Seed: 3}, found)

@@ -11,6 +11,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 func TestMain(m *testing.M) {
@@ -47,9 +48,7 @@ func newShop(t *testing.T) *loadgentest.Server {
 	for e := range simulated.GenerateEvents() {
 		events = append(events, e)
 	}
-	if err := s.Writer.WriteEvents(t.Context(), events); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Writer.WriteEvents(t.Context(), events))
 	return s
 }
 
@@ -62,10 +61,7 @@ func TestRunSendsAllKinds(t *testing.T) {
 		o.Mix[kind] = 1
 	}
 	o.Rate, o.Duration, o.WarmUp = 200, 500*time.Millisecond, 300*time.Millisecond // the number of requests depends only on the seed
-	r, err := bench.Run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(bench.Run(t.Context(), o))(t)
 	step := r.Steps[0]
 	if err := r.Err(); err != nil || step.All.FailedShare() != 0 || len(step.Kinds) != len(bench.Kinds) {
 		t.Fatalf("%v; %+v; notes %q", err, step.All, r.Notes)

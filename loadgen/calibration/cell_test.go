@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 )
 
 func TestQuantiles(t *testing.T) {
@@ -144,9 +145,7 @@ func TestEventsMatchTheTruth(t *testing.T) {
 				VariationID int
 				Value       float64
 			}
-			if err := json.Unmarshal([]byte(line), &event); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, json.Unmarshal([]byte(line), &event))
 			if event.Event == "view" {
 				visitors[event.VariationID]++
 			} else {

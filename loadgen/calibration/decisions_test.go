@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/stats"
 )
@@ -30,10 +31,7 @@ func mustDecide(t *testing.T, o DecisionOptions, scenarios ...scenario) *Decisio
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	d, err := runScenarios(t.Context(), scenarios, &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(runScenarios(t.Context(), scenarios, &o))(t)
 	return d
 }
 

@@ -17,6 +17,7 @@ import (
 	"lifthouse/loadgen/loadgentest"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -115,10 +116,7 @@ func TestRun(t *testing.T) {
 	o := smallOptions()
 	left := map[string]int{}
 	o.Progress = func(phase string, done, of int) { left[phase] = of - done }
-	r, err := Run(t.Context(), newSystem(t, nil), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Run(t.Context(), newSystem(t, nil), o))(t)
 	if r.Err() != nil || r.Tested == 0 || r.Reports != 240 {
 		t.Errorf("%v, %d reports\n%s", r.Err(), r.Reports, text(r))
 	}
@@ -139,10 +137,7 @@ func TestWrongPValuesAreDetected(t *testing.T) {
 	tier.OnlyLong(t)
 	o := smallOptions()
 	o.Effect, o.rules = 0, []rule{{catalogue.Frequentist, 80, 0}}
-	r, err := Run(t.Context(), newSystem(t, pValueDivider(10)), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Run(t.Context(), newSystem(t, pValueDivider(10)), o))(t)
 	if r.Err() == nil || r.Outside == 0 {
 		t.Errorf("p-values divided by 10: no cell is outside its band\n%s", text(r))
 	}
@@ -157,15 +152,12 @@ func TestRunLong(t *testing.T) {
 	tier.OnlyLong(t)
 	o := Defaults
 	o.Null, o.Effect = 400, 200
-	r, err := Run(t.Context(), newSystem(t, nil), &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Run(t.Context(), newSystem(t, nil), &o))(t)
 	if r.Err() != nil {
 		t.Fatalf("%v\n%s", r.Err(), text(r))
 	}
 	o.Effect, o.rules = 0, []rule{{catalogue.Frequentist, 80, 0}, {catalogue.Frequentist, 90, 0}}
-	r, err = Run(t.Context(), newSystem(t, pValueDivider(2)), &o)
+	r, err := Run(t.Context(), newSystem(t, pValueDivider(2)), &o)
 	if err != nil || r.Err() == nil {
 		t.Errorf("error %v; p-values divided by 2: no cell is outside its band\n%s", err, text(r))
 	}

@@ -11,6 +11,7 @@ import (
 	"lifthouse/loadgen/demo"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -23,17 +24,10 @@ func TestDemoShowsEachDecision(t *testing.T) {
 	tier.OnlyLong(t)
 	start := time.Date(2026, 10, 30, 0, 0, 0, 0, time.UTC)
 	conn := schematest.OpenMigrated(t)
-	c, err := catalogue.Open(t.Context(), conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.ApplyFile(t.Context(), demo.ShopCatalogue(start), false); err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(catalogue.Open(t.Context(), conn))(t)
+	must.Get(c.ApplyFile(t.Context(), demo.ShopCatalogue(start), false))(t)
 	e, w := enginetest.Open(t, conn, c)
-	if err := w.WriteEvents(t.Context(), demo.ShopEvents(start)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.WriteEvents(t.Context(), demo.ShopEvents(start)))
 	for _, test := range []struct {
 		campaign int64
 		decision result.DecisionStatus
@@ -48,14 +42,8 @@ func TestDemoShowsEachDecision(t *testing.T) {
 		{16, result.DecisionRollBack, []float64{-0.025}, 8_000, 16},
 		{17, result.DecisionInvalid, []float64{0.010}, 6_000, 12},
 	} {
-		p, err := e.PlanReport(query.Request{AccountID: demo.Account, SubjectID: test.campaign, Metric: query.GoalConversionRate, Scorecard: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := e.ComputeReport(t.Context(), p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(e.PlanReport(query.Request{AccountID: demo.Account, SubjectID: test.campaign, Metric: query.GoalConversionRate, Scorecard: true}))(t)
+		r := must.Get(e.ComputeReport(t.Context(), p))(t)
 		if r.Decision.Status != test.decision {
 			t.Errorf("campaign %d: %s: %s", test.campaign, r.Decision.Status, r.Decision.Text)
 		}

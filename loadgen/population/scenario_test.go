@@ -9,6 +9,7 @@ import (
 	"lifthouse/loadgen/population"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 func noReport(population.Progress) {}
@@ -19,9 +20,7 @@ func lines(t *testing.T, s *population.Scenario, cores int) []byte {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
 	var all bytes.Buffer
-	if _, err := population.WriteNDJSON(t.Context(), s, &all, noReport); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(population.WriteNDJSON(t.Context(), s, &all, noReport))(t)
 	return all.Bytes()
 }
 
@@ -78,17 +77,9 @@ func TestSetVisitors(t *testing.T) {
 func TestCatalogueApplies(t *testing.T) {
 	for name, s := range map[string]population.Scenario{"default": population.DefaultScenario(), "standard": population.StandardScenario(0.01, 1)} {
 		var text bytes.Buffer
-		if err := s.CatalogueFile().WriteYAML(&text); err != nil {
-			t.Fatal(err)
-		}
-		file, err := catalogue.ReadYAML(&text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := catalogue.Open(t.Context(), schematest.OpenMigrated(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.CatalogueFile().WriteYAML(&text))
+		file := must.Get(catalogue.ReadYAML(&text))(t)
+		c := must.Get(catalogue.Open(t.Context(), schematest.OpenMigrated(t)))(t)
 		if _, err := c.ApplyFile(t.Context(), file, false); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

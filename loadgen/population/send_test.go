@@ -9,6 +9,7 @@ import (
 	"lifthouse/loadgen/population"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestFileAndStoreAgree inserts events into a store and imports the same events from a file, which must be
@@ -19,14 +20,9 @@ func TestFileAndStoreAgree(t *testing.T) {
 	s.Traffic.Duplicates = 0.1
 	conn := schematest.OpenMigrated(t)
 	writer := ingest.NewWriter(conn, nil)
-	sent, err := population.InsertScenario(t.Context(), &s, writer, noReport)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sent := must.Get(population.InsertScenario(t.Context(), &s, writer, noReport))(t)
 	digest := func() (rows, hash uint64) {
-		if err := conn.QueryRow(t.Context(), "SELECT count(), sum(cityHash64(* EXCEPT ingested_at)) FROM events FINAL").Scan(&rows, &hash); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, conn.QueryRow(t.Context(), "SELECT count(), sum(cityHash64(* EXCEPT ingested_at)) FROM events FINAL").Scan(&rows, &hash))
 		return rows, hash
 	}
 	events, want := digest()
@@ -34,22 +30,12 @@ func TestFileAndStoreAgree(t *testing.T) {
 		t.Fatalf("sent %+v, %d events", sent, events)
 	}
 	path := filepath.Join(t.TempDir(), "events.ndjson")
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := population.WriteNDJSON(t.Context(), &s, file, noReport); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
-	report, err := ingest.ImportFile(t.Context(), writer, path, ingest.Options{Reject: func(line int64, reason string) {
+	file := must.Get(os.Create(path))(t)
+	must.Get(population.WriteNDJSON(t.Context(), &s, file, noReport))(t)
+	must.OK(t, file.Close())
+	report := must.Get(ingest.ImportFile(t.Context(), writer, path, ingest.Options{Reject: func(line int64, reason string) {
 		t.Errorf("line %d: %s", line, reason)
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	if rows, hash := digest(); report.Rows != int64(sent.Events) || rows != events || hash != want {
 		t.Errorf("%+v, %d events; want copies of %d", report, rows, events)
 	}
@@ -62,10 +48,7 @@ func BenchmarkNDJSON(b *testing.B) {
 	s.SetVisitors(50_000)
 	events := 0
 	for b.Loop() {
-		p, err := population.WriteNDJSON(b.Context(), &s, io.Discard, noReport)
-		if err != nil {
-			b.Fatal(err)
-		}
+		p := must.Get(population.WriteNDJSON(b.Context(), &s, io.Discard, noReport))(b)
 		events += p.Events
 	}
 	b.ReportMetric(float64(events)/b.Elapsed().Seconds(), "events/s")

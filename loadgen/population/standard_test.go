@@ -6,6 +6,7 @@ import (
 
 	"lifthouse/loadgen/population"
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestStandardShape checks the proportions of the standard data set at a small
@@ -19,7 +20,7 @@ func TestStandardShape(t *testing.T) {
 	campaigns := map[int64]bool{}
 	most := 0
 	var value int64
-	err := population.GenerateEvents(t.Context(), &s, func(events []population.Event) []population.Event { return events }, func(b population.Batch[[]population.Event]) error {
+	must.OK(t, population.GenerateEvents(t.Context(), &s, func(events []population.Event) []population.Event { return events }, func(b population.Batch[[]population.Event]) error {
 		for _, e := range b.Data {
 			campaigns[e.SubjectID] = true
 			if e.SubjectID != population.StandardCampaign {
@@ -51,10 +52,7 @@ func TestStandardShape(t *testing.T) {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	about := func(what string, have, want, within float64) {
 		t.Helper()
 		if math.Abs(have-want) > within {

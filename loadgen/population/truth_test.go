@@ -14,6 +14,7 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -37,19 +38,12 @@ func TestTruthAndReportsAgree(t *testing.T) {
 	}
 	s.Traffic.Late, s.Traffic.Duplicates, s.Traffic.MultipleExposures = 0.1, 0.2, 0.05
 	conn := schematest.OpenMigrated(t)
-	live, err := catalogue.Open(t.Context(), conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := live.ApplyFile(t.Context(), s.CatalogueFile(), false); err != nil {
-		t.Fatal(err)
-	}
+	live := must.Get(catalogue.Open(t.Context(), conn))(t)
+	must.Get(live.ApplyFile(t.Context(), s.CatalogueFile(), false))(t)
 	c := checker{T: t, long: long}
 	var writer *ingest.Writer
 	c.engine, writer = enginetest.Open(t, conn, live)
-	if _, err := population.InsertScenario(t.Context(), &s, writer, noReport); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(population.InsertScenario(t.Context(), &s, writer, noReport))(t)
 	for _, subject := range s.ComputeTruth().Subjects {
 		c.subject(&subject)
 	}
@@ -72,14 +66,8 @@ type checker struct {
 func (c *checker) report(r query.Request) *result.Report {
 	c.Helper()
 	r.AccountID = 1
-	plan, err := c.engine.PlanReport(r)
-	if err != nil {
-		c.Fatal(err)
-	}
-	results, err := c.engine.ComputeReport(c.Context(), plan)
-	if err != nil {
-		c.Fatal(err)
-	}
+	plan := must.Get(c.engine.PlanReport(r))(c)
+	results := must.Get(c.engine.ComputeReport(c.Context(), plan))(c)
 	return results
 }
 

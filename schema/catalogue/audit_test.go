@@ -10,6 +10,7 @@ import (
 
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -51,10 +52,7 @@ func TestAuditOfTwoServers(t *testing.T) {
 // TestAuditOfARace stores what two servers wrote at the same time.
 func TestAuditOfARace(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
-	c, err := catalogue.Open(t.Context(), conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(catalogue.Open(t.Context(), conn))(t)
 	mustApply(t, c, whole)
 	const insert = `INSERT INTO audit (account_id, changed_at, changed_by, kind, id, facet, version, body) VALUES
 (1, '2030-01-01 00:00:00.000', 'one', 'campaign', 13, 'state', 2, '{"active":true,"updateDate":"2030-01-01T00:00:00Z"}'),
@@ -62,9 +60,7 @@ func TestAuditOfARace(t *testing.T) {
 (1, '2030-01-01 00:00:00.002', 'two', 'campaign', 13, 'state', 3, '{"active":true,"updateDate":"2030-01-01T00:00:00Z"}'),
 (1, '2030-01-01 00:00:00.003', 'one', 'campaign', 13, 'state', 4, '{"active":true,"shareHistory":{"0":[]}}'),
 (1, '2030-01-01 00:00:00.003', 'one', 'campaign', 13, 'state', 5, '{"active":false,"shareHistory":{"0":[]}}')`
-	if err := conn.Exec(t.Context(), insert); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.Exec(t.Context(), insert))
 	var got []string
 	for _, entry := range campaignAudit(t, c, 13) {
 		got = append(got, entry.By+" "+entry.Change)
@@ -77,9 +73,6 @@ func TestAuditOfARace(t *testing.T) {
 // campaignAudit returns the changes of the state of a campaign, the latest first.
 func campaignAudit(t *testing.T, c *catalogue.Catalogue, id int64) []catalogue.AuditEntry {
 	t.Helper()
-	all, err := c.ReadAuditLog(t.Context(), 1, time.Unix(0, 0), 1_000_000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(c.ReadAuditLog(t.Context(), 1, time.Unix(0, 0), 1_000_000))(t)
 	return slices.DeleteFunc(all, func(e catalogue.AuditEntry) bool { return e.Kind != "campaign" || e.ID != id || e.Change == "created" })
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestBounds applies each field at its bounds and beyond them.
@@ -46,12 +47,9 @@ func TestBounds(t *testing.T) {
 		{"domain", func(w *catalogue.Website, to any) { w.Domain = to.(string) }, []any{"a.bc"}, []any{"", "a", "A.bc"}},
 	} {
 		try := func(to any) error {
-			file, err := catalogue.ReadYAML(strings.NewReader(whole))
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := must.Get(catalogue.ReadYAML(strings.NewReader(whole)))(t)
 			test.set(&file.Accounts[0].Websites[0], to)
-			_, err = c.ApplyFile(t.Context(), file, true)
+			_, err := c.ApplyFile(t.Context(), file, true)
 			return err
 		}
 		for _, to := range test.right {

@@ -10,6 +10,7 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 func TestMain(m *testing.M) { schematest.Main(m) }
@@ -44,10 +45,7 @@ accounts:
 
 func open(t *testing.T) *catalogue.Catalogue {
 	t.Helper()
-	c, err := catalogue.Open(t.Context(), schematest.OpenMigrated(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(catalogue.Open(t.Context(), schematest.OpenMigrated(t)))(t)
 	return c
 }
 
@@ -62,10 +60,7 @@ func apply(t *testing.T, c *catalogue.Catalogue, text string) ([]catalogue.Chang
 
 func mustApply(t *testing.T, c *catalogue.Catalogue, text string) []catalogue.Change {
 	t.Helper()
-	changes, err := apply(t, c, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	changes := must.Get(apply(t, c, text))(t)
 	return changes
 }
 
@@ -102,20 +97,14 @@ func TestShareHistory(t *testing.T) {
 	c := open(t)
 	shares := func(correct bool, control int, weights string) int {
 		t.Helper()
-		file, err := catalogue.ReadYAML(strings.NewReader(fmt.Sprintf(`
+		file := must.Get(catalogue.ReadYAML(strings.NewReader(fmt.Sprintf(`
 accounts:
   - id: 1
     name: Shop
     websites: [{id: 1, domain: shop.example.com, campaigns: [{id: 12, name: Banner, controlShare: %d, variations: [%s]}]}]
-`, control, weights)))
-		if err != nil {
-			t.Fatal(err)
-		}
+`, control, weights))))(t)
 		file.CorrectShares = correct
-		changes, err := c.ApplyFile(t.Context(), file, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		changes := must.Get(c.ApplyFile(t.Context(), file, false))(t)
 		return len(changes)
 	}
 	const thirds, halves, other = "{id: 1, name: A, share: 33}, {id: 2, name: B, share: 33}",
@@ -181,14 +170,9 @@ accounts:
 		}
 	}
 
-	archive, err := catalogue.ReadYAML(strings.NewReader("accounts: [{id: 1, name: Shop}]"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	archive := must.Get(catalogue.ReadYAML(strings.NewReader("accounts: [{id: 1, name: Shop}]")))(t)
 	archive.Prune = true
-	if _, err := c.ApplyFile(t.Context(), archive, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.ApplyFile(t.Context(), archive, false))(t)
 	declared := time.Now().Truncate(time.Millisecond)
 	mustApply(t, c, file(90, 50, "", ""))
 	again := c.Snapshot().AccountResources(1).Campaigns[12].State
@@ -262,10 +246,7 @@ func TestApplyReportsAllFaultsAndChangesNothing(t *testing.T) {
 
 func TestDryRunChangesNothing(t *testing.T) {
 	c := open(t)
-	file, err := catalogue.ReadYAML(strings.NewReader(valid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(catalogue.ReadYAML(strings.NewReader(valid)))(t)
 	changes, err := c.ApplyFile(t.Context(), file, true)
 	if err != nil || len(changes) != 6 || len(c.Snapshot().AllAccounts()) != 0 {
 		t.Errorf("dry run: %d changes, %v, %d accounts; want 6, nil, 0", len(changes), err, len(c.Snapshot().AllAccounts()))
@@ -317,18 +298,10 @@ func TestTokens(t *testing.T) {
 // TestRefresh has two catalogues of one store.
 func TestRefresh(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
-	one, err := catalogue.Open(t.Context(), conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := catalogue.Open(t.Context(), conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := must.Get(catalogue.Open(t.Context(), conn))(t)
+	other := must.Get(catalogue.Open(t.Context(), conn))(t)
 	mustApply(t, one, valid)
-	if err := other.RefreshSnapshot(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, other.RefreshSnapshot(t.Context()))
 	if len(other.Snapshot().AccountResources(1).Campaigns) != 1 {
 		t.Error("the other catalogue does not have the campaign")
 	}
@@ -340,10 +313,7 @@ func TestReadErrors(t *testing.T) {
 			t.Errorf("Read(%q) gives no error", text)
 		}
 	}
-	file, err := catalogue.ReadYAML(strings.NewReader(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(catalogue.ReadYAML(strings.NewReader("")))(t)
 	var faults faults.List
 	if _, err := open(t).ApplyFile(t.Context(), file, false); !errors.As(err, &faults) {
 		t.Errorf("an empty file gives %v, want faults", err)

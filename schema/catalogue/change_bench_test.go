@@ -10,6 +10,7 @@ import (
 
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 // BenchmarkChange starts and stops campaigns of catalogues of several sizes: one after the
@@ -48,10 +49,7 @@ func BenchmarkChange(b *testing.B) {
 func openWith(tb testing.TB, n int) *catalogue.Catalogue {
 	tb.Helper()
 	conn := schematest.OpenMigrated(tb)
-	c, err := catalogue.Open(tb.Context(), conn)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	c := must.Get(catalogue.Open(tb.Context(), conn))(tb)
 	site := catalogue.Website{ID: 1, Domain: "example.com"}
 	for id := range n {
 		campaign := catalogue.Campaign{
@@ -64,17 +62,13 @@ func openWith(tb testing.TB, n int) *catalogue.Catalogue {
 		site.Campaigns = append(site.Campaigns, campaign)
 	}
 	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "Shop", Websites: []catalogue.Website{site}}}}
-	if _, err := c.ApplyFile(tb.Context(), file, false); err != nil {
-		tb.Fatal(err)
-	}
+	must.Get(c.ApplyFile(tb.Context(), file, false))(tb)
 	return c
 }
 
 func cpuTime(tb testing.TB) time.Duration {
 	tb.Helper()
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		tb.Fatal(err)
-	}
+	must.OK(tb, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -11,6 +11,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -25,9 +26,7 @@ func TestPruneWithAnotherCap(t *testing.T) {
 	goal := slices.IndexFunc(site.Goals, func(g catalogue.Goal) bool { return g.ID == site.Campaigns[at].PrimaryGoalID })
 	site.Campaigns = slices.Delete(site.Campaigns, at, at+1)
 	site.Goals[goal].ValueCap = &schema.Cap{Percentile: 99}
-	if _, err := c.ApplyFile(t.Context(), file, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.ApplyFile(t.Context(), file, false))(t)
 	if left, is := c.Snapshot().AccountResources(1).Campaigns[12]; is {
 		t.Errorf("the pruned campaign: %+v", left)
 	}
@@ -56,10 +55,7 @@ func TestPrune(t *testing.T) {
 	site.Campaigns[0].TargetID, site.Campaigns[0].Variations[0].TargetID = 0, 0
 
 	for _, dryRun := range []bool{true, false} {
-		changes, err := c.ApplyFile(t.Context(), file, dryRun)
-		if err != nil {
-			t.Fatal(err)
-		}
+		changes := must.Get(c.ApplyFile(t.Context(), file, dryRun))(t)
 		var archived []string
 		for _, change := range changes {
 			if change.Archived {
@@ -135,10 +131,7 @@ func TestConcurrentChanges(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	var servers []*catalogue.Catalogue
 	for range 2 {
-		c, err := catalogue.Open(t.Context(), conn)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(catalogue.Open(t.Context(), conn))(t)
 		servers = append(servers, c)
 	}
 	mustApply(t, servers[0], whole)
@@ -179,9 +172,7 @@ func TestConcurrentChanges(t *testing.T) {
 	}
 	clients.Wait()
 	for _, server := range servers {
-		if err := server.RefreshSnapshot(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, server.RefreshSnapshot(t.Context()))
 	}
 	is := servers[0].Snapshot().AccountResources(1).Campaigns[12]
 	if other := servers[1].Snapshot().AccountResources(1).Campaigns[12]; fmt.Sprint(is) != fmt.Sprint(other) && is.UpdateDate != other.UpdateDate {

@@ -6,16 +6,14 @@ import (
 
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestCopy copies a catalogue with states and tokens, and follows its changes until the copy is
 // changed itself.
 func TestCopy(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
-	first, err := catalogue.Open(t.Context(), conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(catalogue.Open(t.Context(), conn))(t)
 	second := open(t)
 	mustApply(t, first, valid)
 	secret, _, err := first.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Name: "dashboard", Scopes: []catalogue.Scope{catalogue.ScopeRead}})
@@ -57,10 +55,7 @@ func TestCopy(t *testing.T) {
 // TestCopyRefusesAWebsiteOfAnotherAccount checks constraints over all accounts.
 func TestCopyRefusesAWebsiteOfAnotherAccount(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
-	first, err := catalogue.Open(t.Context(), conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(catalogue.Open(t.Context(), conn))(t)
 	second := open(t)
 	mustApply(t, first, valid)
 	mustApply(t, second, strings.Replace(valid, "id: 1\n    name: Shop", "id: 2\n    name: Shop", 1))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 )
 
 func TestEnded(t *testing.T) {
@@ -33,15 +34,10 @@ accounts:
 	if _, found, err := c.SwitchCampaign(t.Context(), 1, 0, 6, true); !found || err != nil {
 		t.Fatal(found, err)
 	}
-	pruned, err := catalogue.ReadYAML(strings.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pruned := must.Get(catalogue.ReadYAML(strings.NewReader(file)))(t)
 	pruned.Accounts[0].Websites[0].Campaigns = slices.Delete(pruned.Accounts[0].Websites[0].Campaigns, 4, 5)
 	pruned.Prune = true
-	if _, err := c.ApplyFile(t.Context(), pruned, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.ApplyFile(t.Context(), pruned, false))(t)
 	got := ""
 	for _, e := range c.Snapshot().EndedSubjects(time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)) {
 		got += fmt.Sprintf("%s %d/%d %q %s; ", e.Kind, e.WebsiteID, e.ID, e.Name, e.EndDate.Format(time.DateOnly))

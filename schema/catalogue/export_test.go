@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 )
 
 const whole = `
@@ -61,9 +62,7 @@ accounts:
 func export(t *testing.T, c *catalogue.Catalogue) string {
 	t.Helper()
 	var text bytes.Buffer
-	if err := c.Snapshot().CatalogueFile().WriteYAML(&text); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Snapshot().CatalogueFile().WriteYAML(&text))
 	return text.String()
 }
 
@@ -101,9 +100,7 @@ func TestExportKeepsNames(t *testing.T) {
 		goals = append(goals, catalogue.Goal{ID: int64(i + 1), WebsiteID: 1, Name: name, Action: name})
 	}
 	file.Accounts = []catalogue.Account{{ID: 1, Name: "Shop", Websites: []catalogue.Website{{ID: 1, Domain: "shop.example.com", Goals: goals}}}}
-	if _, err := c.ApplyFile(t.Context(), file, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.ApplyFile(t.Context(), file, false))(t)
 	text := export(t, c)
 	again, err := catalogue.ReadYAML(strings.NewReader(text))
 	if err != nil {

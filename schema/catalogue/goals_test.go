@@ -8,6 +8,7 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 const withGoals = `
@@ -45,17 +46,9 @@ accounts:
 // TestGoalsAreReadAndWritten checks the defaults, and that the exported file is the
 // same catalogue.
 func TestGoalsAreReadAndWritten(t *testing.T) {
-	file, err := catalogue.ReadYAML(strings.NewReader(withGoals))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := catalogue.Open(t.Context(), schematest.OpenMigrated(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.ApplyFile(t.Context(), file, false); err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(catalogue.ReadYAML(strings.NewReader(withGoals)))(t)
+	c := must.Get(catalogue.Open(t.Context(), schematest.OpenMigrated(t)))(t)
+	must.Get(c.ApplyFile(t.Context(), file, false))(t)
 	owned := c.Snapshot().AccountResources(1)
 	g := owned.Campaigns[12].Goals
 	if s := g.Secondary[0]; s.Metric != "goalConversionRate" || s.Direction != catalogue.Up {
@@ -71,9 +64,7 @@ func TestGoalsAreReadAndWritten(t *testing.T) {
 		t.Errorf("experiment %+v", e)
 	}
 	var text strings.Builder
-	if err := c.Snapshot().CatalogueFile().WriteYAML(&text); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Snapshot().CatalogueFile().WriteYAML(&text))
 	again, err := catalogue.ReadYAML(strings.NewReader(text.String()))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text.String())
@@ -89,9 +80,7 @@ func TestGoalsAreReadAndWritten(t *testing.T) {
 	if file, err = catalogue.ReadYAML(strings.NewReader(changed)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.ApplyFile(t.Context(), file, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.ApplyFile(t.Context(), file, false))(t)
 	h := c.Snapshot().AccountResources(1).Campaigns[12].PlanHistory[0]
 	if len(h) != 2 || h[0].Goals.Guardrails[0].Margin != 10 || h[1].Goals.Guardrails[0].Margin != 20 {
 		t.Errorf("plan history after another margin: %+v", h)
@@ -116,15 +105,9 @@ func TestFaultsOfGoals(t *testing.T) {
 		"absoluteMargin: 2.5", "absoluteMargin: 2.5, margin: 3",
 		"metric: goalsPerVisitor", "absoluteMargin: 1",
 	).Replace(withGoals)
-	file, err := catalogue.ReadYAML(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := catalogue.Open(t.Context(), schematest.OpenMigrated(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = c.ApplyFile(t.Context(), file, false)
+	file := must.Get(catalogue.ReadYAML(strings.NewReader(text)))(t)
+	c := must.Get(catalogue.Open(t.Context(), schematest.OpenMigrated(t)))(t)
+	_, err := c.ApplyFile(t.Context(), file, false)
 	var faults faults.List
 	if !errors.As(err, &faults) {
 		t.Fatalf("error %v", err)

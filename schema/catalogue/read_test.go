@@ -8,6 +8,7 @@ import (
 
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
+	"lifthouse/schema/schematest/must"
 )
 
 func TestReadConvertsNoScalars(t *testing.T) {
@@ -65,7 +66,7 @@ func campaignWith(fields string) string {
 }
 
 func TestReadScalars(t *testing.T) {
-	file, err := catalogue.ReadYAML(strings.NewReader(`---
+	file := must.Get(catalogue.ReadYAML(strings.NewReader(`---
 accounts:
   - websites:
       - campaigns:
@@ -77,10 +78,7 @@ accounts:
             power: ~
             mde: 7.5
 ...
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`)))(t)
 	c := file.Accounts[0].Websites[0].Campaigns[0]
 	end := time.Date(2026, 5, 1, 10, 0, 0, 500_000_000, time.UTC)
 	if c.Name != "1.10" || c.Description != "010\n" || c.Power != 80 || c.MDE != 7.5 {

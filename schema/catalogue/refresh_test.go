@@ -10,6 +10,7 @@ import (
 
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestSwitchReadsItsResourcesOnly starts a campaign. Neither the change nor the poll of
@@ -22,9 +23,7 @@ func TestSwitchReadsItsResourcesOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := servers[1].RefreshSnapshot(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, servers[1].RefreshSnapshot(t.Context()))
 	for _, query := range conn.TakeQueries() {
 		if !strings.Contains(query, "WHERE") {
 			t.Errorf("reads all rows: %s", query)
@@ -47,10 +46,8 @@ func TestRefreshFindsEveryChange(t *testing.T) {
 	insert := func(changedAt string, version int, active bool) {
 		t.Helper()
 		writers++
-		if err := conn.Exec(t.Context(), fmt.Sprintf(`INSERT INTO catalogue (account_id, kind, id, facet, version, body, archived, writer, changed_at)
-VALUES (1, 'campaign', 12, 'state', %d, '{"active":%v,"createDate":"2026-01-01T00:00:00Z","updateDate":"2026-01-01T00:00:00Z"}', false, 'w%d', '%s')`, version, active, writers, changedAt)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, conn.Exec(t.Context(), fmt.Sprintf(`INSERT INTO catalogue (account_id, kind, id, facet, version, body, archived, writer, changed_at)
+VALUES (1, 'campaign', 12, 'state', %d, '{"active":%v,"createDate":"2026-01-01T00:00:00Z","updateDate":"2026-01-01T00:00:00Z"}', false, 'w%d', '%s')`, version, active, writers, changedAt)))
 	}
 	for _, c := range []struct {
 		name   string
@@ -87,9 +84,7 @@ VALUES (1, 'campaign', 12, 'state', %d, '{"active":%v,"createDate":"2026-01-01T0
 		t.Run(c.name, func(t *testing.T) {
 			c.change()
 			for _, server := range servers {
-				if err := server.RefreshSnapshot(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, server.RefreshSnapshot(t.Context()))
 			}
 			requireEqual(t, conn, servers)
 		})
@@ -100,26 +95,18 @@ func twoServers(t *testing.T, conn driver.Conn) []*catalogue.Catalogue {
 	t.Helper()
 	var servers []*catalogue.Catalogue
 	for range 2 {
-		c, err := catalogue.Open(t.Context(), conn)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(catalogue.Open(t.Context(), conn))(t)
 		servers = append(servers, c)
 	}
 	mustApply(t, servers[0], whole)
-	if err := servers[1].RefreshSnapshot(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, servers[1].RefreshSnapshot(t.Context()))
 	return servers
 }
 
 // requireEqual compares the snapshots with that of a new server.
 func requireEqual(t *testing.T, conn driver.Conn, servers []*catalogue.Catalogue) {
 	t.Helper()
-	fresh, err := catalogue.Open(t.Context(), conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fresh := must.Get(catalogue.Open(t.Context(), conn))(t)
 	for _, server := range servers {
 		if !reflect.DeepEqual(server.Snapshot(), fresh.Snapshot()) {
 			t.Errorf("a server has\n%+v, want\n%+v", server.Snapshot().AccountResources(1), fresh.Snapshot().AccountResources(1))

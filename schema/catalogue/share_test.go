@@ -7,6 +7,7 @@ import (
 
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 func TestShareLinkAndView(t *testing.T) {
@@ -74,10 +75,7 @@ func TestApplyToVersion(t *testing.T) {
 func TestFileOfOneAccount(t *testing.T) {
 	c := open(t)
 	mustApply(t, c, "accounts: [{id: 1, name: A}, {id: 2, name: B, websites: [{id: 2, domain: b.example.com}]}]")
-	file, err := catalogue.ReadYAML(strings.NewReader("accounts: [{id: 1, name: A}]"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(catalogue.ReadYAML(strings.NewReader("accounts: [{id: 1, name: A}]")))(t)
 	file.AccountID, file.Prune = 1, true
 	if changes, err := c.ApplyFile(t.Context(), file, false); err != nil || len(changes) != 0 {
 		t.Errorf("changes %+v, %v, want none: the other account stays", changes, err)

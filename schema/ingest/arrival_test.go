@@ -12,6 +12,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -70,9 +71,7 @@ func TestFirstArrivalsRemain(t *testing.T) {
 		}
 	}
 	for _, events := range calls {
-		if err := w.WriteEvents(t.Context(), events); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, w.WriteEvents(t.Context(), events))
 	}
 	compareRows(t, storedRows(t, conn), want)
 }
@@ -98,27 +97,20 @@ func compareRows(t *testing.T, got, want model) {
 // storedRows returns the stored rows of the test's visitors, as merges leave them.
 func storedRows(t *testing.T, conn driver.Conn) model {
 	t.Helper()
-	rows, err := conn.Query(t.Context(), `SELECT website_id, toString(subject), subject_id, experiment_id, visitor_id, event_id, time, variation_id,
-		toString(event), goal_id, value FROM events FINAL`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(conn.Query(t.Context(), `SELECT website_id, toString(subject), subject_id, experiment_id, visitor_id, event_id, time, variation_id,
+		toString(event), goal_id, value FROM events FINAL`))(t)
 	defer func() { _ = rows.Close() }()
 	stored := model{}
 	for rows.Next() {
 		var e schema.Event
 		var of, kind string
-		if err := rows.Scan(&e.WebsiteID, &of, &e.SubjectID, &e.ExperimentID, &e.VisitorID, &e.EventID, &e.Time, &e.VariationID, &kind, &e.GoalID, &e.Value); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Scan(&e.WebsiteID, &of, &e.SubjectID, &e.ExperimentID, &e.VisitorID, &e.EventID, &e.Time, &e.VariationID, &kind, &e.GoalID, &e.Value))
 		e.Subject, e.Kind, e.Time = schema.SubjectKind(of), schema.Kind(kind), e.Time.UTC()
 		if key := identity(&e); stored[key] != (schema.Event{}) {
 			t.Errorf("%s is stored twice", key)
 		}
 		stored[identity(&e)] = e
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, rows.Err())
 	return stored
 }

@@ -7,6 +7,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -19,9 +20,7 @@ func TestCopyEvents(t *testing.T) {
 	w := ingest.NewWriter(from, nil)
 	for visitor := range uint64(tier.Of(6, 80)) {
 		for _, e := range arrivals(r, visitor) { // one by one, so that the order of their arrival counts
-			if err := w.WriteEvents(t.Context(), []schema.Event{e}); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, w.WriteEvents(t.Context(), []schema.Event{e}))
 		}
 	}
 	want := storedRows(t, from)

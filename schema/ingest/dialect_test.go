@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/unicode"
+
+	"lifthouse/schema/schematest/must"
 )
 
 func TestSeparatorOf(t *testing.T) {
@@ -54,14 +56,8 @@ events: [{when: {column: Umsatz, above: 1.5}, fields: {}}]
 		"utf-8": {"utf-8", german}, "with a byte order mark": {`""`, "\ufeff" + german}, "Excel, Latin-1": {"latin1", latin},
 		"Excel, Unicode text": {`""`, utf16}, "pipes": {`""`, strings.ReplaceAll(german, ";", "|")},
 	} {
-		m, err := ReadMapping(strings.NewReader(strings.Replace(mapping, "%", file[0], 1)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		compiled, err := newMapper(m, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(ReadMapping(strings.NewReader(strings.Replace(mapping, "%", file[0], 1))))(t)
+		compiled := must.Get(newMapper(m, nil))(t)
 		l, err := openLines(strings.NewReader(file[1]), formatCSV, m, compiled)
 		if err != nil {
 			t.Fatal(name, err)
@@ -124,14 +120,8 @@ func TestFaultsOfEncodings(t *testing.T) {
 		{"encoding: latin1\n" + sources, "Kunde;Gruppe\nJ\xfcrgen;f\xfcr\n", ""},
 		{sources, "Kunde;Gruppe\nJ\ufffdrgen;für\n", ""}, // a damaged name, but valid UTF-8
 	} {
-		m, err := ReadMapping(strings.NewReader(test.mapping))
-		if err != nil {
-			t.Fatal(err)
-		}
-		compiled, err := newMapper(m, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(ReadMapping(strings.NewReader(test.mapping)))(t)
+		compiled := must.Get(newMapper(m, nil))(t)
 		var got string
 		l, err := openLines(strings.NewReader(test.file), formatCSV, m, compiled)
 		if err != nil {

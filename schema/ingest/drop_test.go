@@ -7,6 +7,7 @@ import (
 
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestDropSubjects compares the store after dropping subjects with a store that
@@ -32,17 +33,11 @@ func TestDropSubjects(t *testing.T) {
 		}
 	}
 	other, otherFacts := newEraser(never)
-	if err := other.WriteEvents(t.Context(), others); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, other.WriteEvents(t.Context(), others))
 	w, r := newEraser(knew)
 	for _, events := range [][]schema.Event{others, own} {
-		if err := w.WriteEvents(t.Context(), events); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.RefreshFacts(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, w.WriteEvents(t.Context(), events))
+		must.Get(r.RefreshFacts(t.Context()))(t)
 	}
 	campaign, widget := schema.Subject{WebsiteID: 2, Kind: schema.SubjectCampaign, ID: 12}, schema.Subject{WebsiteID: 2, Kind: schema.SubjectWidget, ID: 12}
 	subjects := []schema.Subject{campaign, widget, {WebsiteID: 9, Kind: schema.SubjectCampaign, ID: 12}}
@@ -50,9 +45,7 @@ func TestDropSubjects(t *testing.T) {
 		if got, err := w.CountSubjects(t.Context(), subjects); err != nil || !maps.Equal(got, want) {
 			t.Errorf("stored %v, %v; want %v", got, err, want)
 		}
-		if err := w.DropSubjects(t.Context(), subjects); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, w.DropSubjects(t.Context(), subjects))
 	}
 	wantEvents, wantFacts := digests(t, never, otherFacts)
 	if events, folded := digests(t, knew, r); events != wantEvents || folded != wantFacts {
@@ -65,12 +58,8 @@ func TestDropSubjects(t *testing.T) {
 func TestDropSubjectsAfterCrash(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	w, r := newEraser(conn)
-	if err := w.WriteEvents(t.Context(), []schema.Event{view("e")}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.RefreshFacts(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.WriteEvents(t.Context(), []schema.Event{view("e")}))
+	must.Get(r.RefreshFacts(t.Context()))(t)
 	subject := schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}
 	left := 2 // the query for the experiments, and the deletion of the events
 	killed, _ := newEraser(schematest.KilledConn{Conn: conn, Left: &left})
@@ -80,9 +69,7 @@ func TestDropSubjectsAfterCrash(t *testing.T) {
 	if left := number(t, conn, "SELECT count() FROM events"); left != 0 {
 		t.Fatalf("%d events remain", left)
 	}
-	if err := w.DropSubjects(t.Context(), []schema.Subject{subject}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.DropSubjects(t.Context(), []schema.Subject{subject}))
 	if left := number(t, conn, "SELECT sum(sign) FROM facts WHERE grain != 'position'"); left != 0 {
 		t.Errorf("%d facts remain", left)
 	}

@@ -10,6 +10,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 // newEraser returns a writer that can delete events, and the facts of the store.
@@ -21,17 +22,13 @@ func newEraser(conn driver.Conn) (*ingest.Writer, *facts.Refresher) {
 // digests returns hashes of all events and of the facts.
 func digests(t *testing.T, conn driver.Conn, r *facts.Refresher) (events, folded uint64) {
 	t.Helper()
-	if _, err := r.RefreshFacts(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(r.RefreshFacts(t.Context()))(t)
 	for statement, to := range map[string]*uint64{
 		"SELECT sum(cityHash64(* EXCEPT (ingested_at))) FROM events FINAL": &events,
 		`SELECT sum(cityHash64(row)) FROM (
 			SELECT tuple(* EXCEPT (sign, refresh)) AS row, sum(sign) AS n FROM facts WHERE grain IN ('visitor', 'goal') GROUP BY row HAVING n > 0)`: &folded,
 	} {
-		if err := conn.QueryRow(t.Context(), statement).Scan(to); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, conn.QueryRow(t.Context(), statement).Scan(to))
 	}
 	return events, folded
 }
@@ -57,17 +54,11 @@ func TestForget(t *testing.T) {
 	}
 	never, knew := schematest.OpenMigrated(t), schematest.OpenMigrated(t)
 	other, otherFacts := newEraser(never)
-	if err := other.WriteEvents(t.Context(), others); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, other.WriteEvents(t.Context(), others))
 	w, r := newEraser(knew)
 	for _, events := range [][]schema.Event{others, own} {
-		if err := w.WriteEvents(t.Context(), events); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.RefreshFacts(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, w.WriteEvents(t.Context(), events))
+		must.Get(r.RefreshFacts(t.Context()))(t)
 	}
 	for _, want := range []ingest.Erased{{Events: 2, Subjects: 2}, {}} {
 		if got, err := w.ForgetVisitors(t.Context(), []string{"forgotten"}, []int64{2}); err != nil || got != want {

@@ -4,13 +4,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lifthouse/schema/schematest/must"
 )
 
 func TestMilliseconds(t *testing.T) {
-	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	berlin := must.Get(time.LoadLocation("Europe/Berlin"))(t)
 	const noon = 1777636800000 // 2026-05-01 12:00 UTC
 	for _, test := range []struct {
 		value, format string

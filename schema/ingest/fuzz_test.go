@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"lifthouse/schema/schematest/must"
 )
 
 // verdict is the result of parsing a line: its events, or an error.
@@ -57,10 +59,7 @@ func written(t *testing.T, event *fields) []byte {
 		}
 		object[exposuresName] = list
 	}
-	line, err := json.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := must.Get(json.Marshal(object))(t)
 	return line
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 // exported is an event of an exported history.
@@ -84,10 +85,7 @@ func BenchmarkImport(b *testing.B) {
 
 func exportHistory(b *testing.B, path string, events int) {
 	b.Helper()
-	file, err := os.Create(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	file := must.Get(os.Create(path))(b)
 	buffered := bufio.NewWriterSize(file, 1<<20)
 	switch filepath.Ext(path) {
 	case ".ndjson":
@@ -109,35 +107,21 @@ func exportHistory(b *testing.B, path string, events int) {
 	case ".parquet":
 		w := parquet.NewGenericWriter[exported](buffered, parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(1_000_000))
 		history(events, func(e *exported) {
-			if _, err := w.Write([]exported{*e}); err != nil {
-				b.Fatal(err)
-			}
+			must.Get(w.Write([]exported{*e}))(b)
 		})
-		if err := w.Close(); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, w.Close())
 	}
-	if err := buffered.Flush(); err != nil {
-		b.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, buffered.Flush())
+	must.OK(b, file.Close())
 }
 
 // residentPeak returns the peak memory of the process in MiB.
 func residentPeak(b *testing.B) float64 {
 	b.Helper()
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		b.Fatal(err)
-	}
+	status := must.Get(os.ReadFile("/proc/self/status"))(b)
 	for line := range strings.Lines(string(status)) {
 		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kib, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 64)
-			if err != nil {
-				b.Fatal(err)
-			}
+			kib := must.Get(strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 64))(b)
 			return kib / 1024
 		}
 	}

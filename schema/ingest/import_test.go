@@ -15,6 +15,7 @@ import (
 
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 func TestMain(m *testing.M) { schematest.Main(m) }
@@ -26,17 +27,13 @@ const twoEvents = `{"eventId":"e1","time":"2026-05-01T12:00:00Z","websiteId":1,"
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
 func count(t *testing.T, conn driver.Conn) (rows uint64) {
 	t.Helper()
-	if err := conn.QueryRow(t.Context(), "SELECT count() FROM events FINAL").Scan(&rows); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.QueryRow(t.Context(), "SELECT count() FROM events FINAL").Scan(&rows))
 	return rows
 }
 
@@ -46,10 +43,7 @@ func TestImportOfCopies(t *testing.T) {
 	w := ingest.NewWriter(conn, nil)
 	run := func(text string) ingest.Report {
 		t.Helper()
-		report, err := ingest.ImportFile(t.Context(), w, write(t, "e.ndjson", text), ingest.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := must.Get(ingest.ImportFile(t.Context(), w, write(t, "e.ndjson", text), ingest.Options{}))(t)
 		return report
 	}
 	for _, test := range []struct {
@@ -142,10 +136,7 @@ func TestImportReadsCompressedFilesAndCSV(t *testing.T) {
 	z := gzip.NewWriter(&zipped)
 	_, _ = z.Write([]byte(twoEvents))
 	_ = z.Close()
-	p, err := zstd.NewWriter(&packed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(zstd.NewWriter(&packed))(t)
 	_, _ = p.Write([]byte(twoEvents))
 	_ = p.Close()
 	csv := "\ufeffeventId,time,websiteId,visitor,event,campaignId,variationId,city\r\ne1,2026-05-01T12:00:00Z,1,v1,view,12,1,\"Paris, the\r\nother\"\r\n"
@@ -213,14 +204,9 @@ events:
 `
 
 func TestMappingOfRows(t *testing.T) {
-	m, err := ingest.ReadMapping(strings.NewReader(mapping))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(ingest.ReadMapping(strings.NewReader(mapping)))(t)
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "countries.csv"), []byte("lang,country\nfr,FR\nde,DE\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "countries.csv"), []byte("lang,country\nfr,FR\nde,DE\n"), 0o600))
 	conn := schematest.OpenMigrated(t)
 	var rejects []string
 	report, err := ingest.ImportFile(t.Context(), ingest.NewWriter(conn, nil), write(t, "rows.csv", mappedCSV), ingest.Options{
@@ -230,9 +216,7 @@ func TestMappingOfRows(t *testing.T) {
 		t.Fatalf("report = %+v, %v, rejects %q", report, err, rejects)
 	}
 	var got string
-	if err := conn.QueryRow(t.Context(), "SELECT arrayStringConcat(groupArray(concat(toString(time), ' ', toString(variation_id), ' ', event, ' ', toString(value), ' ', country)), '; ') FROM (SELECT * FROM events ORDER BY time, event)").Scan(&got); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.QueryRow(t.Context(), "SELECT arrayStringConcat(groupArray(concat(toString(time), ' ', toString(variation_id), ' ', event, ' ', toString(value), ' ', country)), '; ') FROM (SELECT * FROM events ORDER BY time, event)").Scan(&got))
 	want := "2026-05-01 12:00:00.000 1 view 0 FR; 2026-05-01 12:00:00.000 1 goal 125000 FR; 2026-05-01 12:30:00.000 0 view 0 DE"
 	if got != want {
 		t.Errorf("stored %q, want %q", got, want)
@@ -240,7 +224,7 @@ func TestMappingOfRows(t *testing.T) {
 }
 
 func TestMappingOfJSONLines(t *testing.T) {
-	m, err := ingest.ReadMapping(strings.NewReader(`
+	m := must.Get(ingest.ReadMapping(strings.NewReader(`
 fields:
   websiteId: {value: 1}
   campaignId: {value: 12}
@@ -248,10 +232,7 @@ fields:
   time: {column: ts, format: unix}
   variationId: {column: flag, map: {"true": 1, "false": 0}}
   event: {value: view}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`)))(t)
 	conn := schematest.OpenMigrated(t)
 	report, err := ingest.ImportFile(t.Context(), ingest.NewWriter(conn, nil), write(t, "rows.ndjson", `{"distinct_id":7,"ts":1777777777.5,"flag":true}`+"\n"), ingest.Options{Mapping: m})
 	if err != nil || report.Rows != 1 {
@@ -265,13 +246,10 @@ fields:
 }
 
 func TestImportOfMissingKeyStoresNothing(t *testing.T) {
-	m, err := ingest.ReadMapping(strings.NewReader("fields: {websiteId: websiteId, visitor: visitor, time: time, event: event, campaignId: campaignId, variationId: variationId, country: contry}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(ingest.ReadMapping(strings.NewReader("fields: {websiteId: websiteId, visitor: visitor, time: time, event: event, campaignId: campaignId, variationId: variationId, country: contry}")))(t)
 	conn := schematest.OpenMigrated(t)
 	line := `{"time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v1","event":"view","campaignId":12,"variationId":1,"%s":"FR"}` + "\n"
-	_, err = ingest.ImportFile(t.Context(), ingest.NewWriter(conn, nil), write(t, "e.ndjson", fmt.Sprintf(line, "country")), ingest.Options{Mapping: m})
+	_, err := ingest.ImportFile(t.Context(), ingest.NewWriter(conn, nil), write(t, "e.ndjson", fmt.Sprintf(line, "country")), ingest.Options{Mapping: m})
 	if err == nil || !strings.Contains(err.Error(), `no line has the key "contry"; the lines have campaignId, country, `) || count(t, conn) != 0 {
 		t.Errorf("%v, %d rows", err, count(t, conn))
 	}

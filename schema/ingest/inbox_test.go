@@ -15,6 +15,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 func exec(t *testing.T, conn driver.Conn, statement string) {
@@ -57,9 +58,7 @@ func TestInboxRowsEqualLines(t *testing.T) {
 {"eventId":"g","time":"2026-05-01T13:00:00Z","websiteId":1,"visitor":"ü","event":"goal","goalId":3,"value":19.9,"profit":-0.0001,"extraValue":7.5}
 `
 	move(t, ingest.NewInbox(byRow, ingest.NewWriter(byRow, nil)), ingest.Moved{Accepted: 4})
-	if _, err := ingest.ImportFile(t.Context(), ingest.NewWriter(byLine, nil), "-", ingest.Options{Input: strings.NewReader(lines)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(ingest.ImportFile(t.Context(), ingest.NewWriter(byLine, nil), "-", ingest.Options{Input: strings.NewReader(lines)}))(t)
 	wantEvents, wantFacts := digests(t, byLine, facts.NewRefresher(byLine, false))
 	if events, folded := digests(t, byRow, facts.NewRefresher(byRow, false)); events != wantEvents || folded != wantFacts {
 		t.Errorf("events %d, facts %d; want %d, %d", events, folded, wantEvents, wantFacts)
@@ -137,9 +136,7 @@ func TestInboxKilled(t *testing.T) {
 		if !errors.Is(err, schematest.ErrKilled) {
 			t.Fatal(err)
 		}
-		if _, err := ingest.NewInbox(conn, ingest.NewWriter(conn, nil)).MoveRows(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(ingest.NewInbox(conn, ingest.NewWriter(conn, nil)).MoveRows(t.Context()))(t)
 		stored, left2 := number(t, conn, "SELECT count() FROM events FINAL"), number(t, conn, "SELECT count() FROM events_inbox")
 		if stored != rows || left2 != 0 {
 			t.Errorf("killed after %d statements: %d stored, %d left; want %d, 0", statements, stored, left2, rows)
@@ -174,9 +171,7 @@ func TestInboxDropsOnlyMovedParts(t *testing.T) {
 		t.Errorf("%d rows are left, want 3", left)
 	}
 	move(t, inbox, ingest.Moved{Accepted: 3})
-	if _, err := ingest.NewInbox(conn, ingest.NewWriter(conn, nil)).MoveRows(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(ingest.NewInbox(conn, ingest.NewWriter(conn, nil)).MoveRows(t.Context()))(t)
 	if stored, left := number(t, conn, "SELECT count() FROM events FINAL"), number(t, conn, "SELECT count() FROM events_inbox"); stored != 3 || left != 0 {
 		t.Errorf("%d stored, %d left; want 3 and 0", stored, left)
 	}
@@ -221,9 +216,7 @@ func TestForgetDeletesInboxRows(t *testing.T) {
 		exec(t, conn, inboxView+fmt.Sprintf("('e', '2026-05-01 12:00:00', 1, '%s', 'view', 12, 0)", visitor))
 	}
 	w, _ := newEraser(conn)
-	if _, err := w.ForgetVisitors(t.Context(), []string{"forgotten"}, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.ForgetVisitors(t.Context(), []string{"forgotten"}, nil))(t)
 	move(t, ingest.NewInbox(conn, w), ingest.Moved{Accepted: 1})
 	if known := number(t, conn, fmt.Sprintf("SELECT count() FROM events WHERE visitor_id = %d", schema.HashID("forgotten"))); known != 0 {
 		t.Error("a forgotten visitor was moved from the inbox")

@@ -5,19 +5,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"lifthouse/schema/schematest/must"
 )
 
 // inspected returns the inspection of a file with the content.
 func inspected(t *testing.T, name, content string) *Inspection {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	in, err := InspectFile(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(content), 0o600))
+	in := must.Get(InspectFile(t.Context(), path, Options{}))(t)
 	return in
 }
 
@@ -104,9 +101,7 @@ func FuzzInspect(f *testing.F) {
 			name = "f.ndjson"
 		}
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(content), 0o600))
 		in, err := InspectFile(t.Context(), path, Options{})
 		if err != nil {
 			return

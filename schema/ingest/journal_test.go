@@ -8,6 +8,7 @@ import (
 
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 func TestRejectsAreLimited(t *testing.T) {
@@ -20,13 +21,9 @@ func TestRejectsAreLimited(t *testing.T) {
 	for range 2 { // the second time the buffer is full
 		r.BufferRejects(many...)
 	}
-	if err := r.FlushRejects(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.FlushRejects(t.Context()))
 	r.BufferRejects(ingest.Reject{WebsiteID: 2, Channel: ingest.ChannelInbox, Reason: "later"})
-	if err := r.FlushRejects(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.FlushRejects(t.Context()))
 	for website, want := range map[int64]string{0: "301 later", 1: "300 rrrr", 2: "1 later"} {
 		kept, err := ingest.LastRejects(t.Context(), conn, website, 1000)
 		if err != nil || len(kept) == 0 || !strings.HasPrefix(fmt.Sprint(len(kept), " ", kept[0].Reason), want) {
@@ -51,9 +48,7 @@ func TestRejectsSurviveAnUnavailableStore(t *testing.T) {
 	}
 	left = 10
 	r.BufferRejects(ingest.Reject{WebsiteID: 1, Channel: ingest.ChannelHTTP, Reason: "second"})
-	if err := r.FlushRejects(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.FlushRejects(t.Context()))
 	if kept, err := ingest.LastRejects(t.Context(), conn, 1, 10); err != nil || len(kept) != 2 {
 		t.Errorf("%+v, %v; want both", kept, err)
 	}
@@ -76,9 +71,7 @@ func TestRejectsContainNoSecrets(t *testing.T) {
 	} {
 		r.BufferRejects(ingest.Reject{WebsiteID: 1, Channel: ingest.ChannelHTTP, Reason: text, Text: text})
 		r.BufferRejects(ingest.Reject{WebsiteID: 2, Channel: ingest.ChannelHTTP, Reason: `apiKey: "hunter2": want none; city: "lh_hunter2 ?token=hunter2&a"`})
-		if err := r.FlushRejects(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, r.FlushRejects(t.Context()))
 		reasons, err := ingest.LastRejects(t.Context(), conn, 2, 1)
 		if want := `apiKey: …: want none; city: "lh_… ?token=…&a"`; err != nil || reasons[0].Reason != want {
 			t.Errorf("a reason is stored as %q, %v; want %q", reasons[0].Reason, err, want)
@@ -87,9 +80,7 @@ func TestRejectsContainNoSecrets(t *testing.T) {
 		if err != nil || kept[0].Text != want || strings.Contains(kept[0].Text, "hunter2") || strings.Contains(text, "unknown") && kept[0].Reason != text {
 			t.Errorf("%.80s is stored as %q, %v; want %q", text, kept[0].Text, err, want)
 		}
-		if err := conn.Exec(t.Context(), "TRUNCATE TABLE rejects"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, conn.Exec(t.Context(), "TRUNCATE TABLE rejects"))
 	}
 }
 
@@ -100,9 +91,7 @@ func TestForgetDeletesRejects(t *testing.T) {
 	table := "websiteId,visitor,event\n8,jane,view\n"
 	for _, dry := range []bool{true, false} {
 		for name, text := range map[string]string{"e.ndjson": lines, "e.csv": table} {
-			if _, err := ingest.ImportFile(t.Context(), w, write(t, name, text), ingest.Options{DryRun: dry, Journal: ingest.NewJournal(conn)}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(ingest.ImportFile(t.Context(), w, write(t, name, text), ingest.Options{DryRun: dry, Journal: ingest.NewJournal(conn)}))(t)
 		}
 		kept, err := ingest.LastRejects(t.Context(), conn, 0, 10)
 		if err != nil || dry != (len(kept) == 0) {
@@ -110,10 +99,7 @@ func TestForgetDeletesRejects(t *testing.T) {
 		}
 	}
 	storedRejects := func() (all []string) {
-		kept, err := ingest.LastRejects(t.Context(), conn, 0, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		kept := must.Get(ingest.LastRejects(t.Context(), conn, 0, 10))(t)
 		for _, k := range kept {
 			all = append(all, fmt.Sprintf("%d %s %s:%d %.7s %s", k.WebsiteID, k.Channel, k.File, k.Line, k.Reason, k.Text))
 		}
@@ -130,9 +116,7 @@ func TestForgetDeletesRejects(t *testing.T) {
 		website int64
 		left    int
 	}{{`jane "j" doe`, 8, 3}, {`jane "j" doe`, 7, 2}, {"", 7, 2}, {"nobody", 8, 2}, {"jane", 8, 1}} {
-		if _, err := w.ForgetVisitors(t.Context(), []string{c.visitor}, []int64{c.website}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.ForgetVisitors(t.Context(), []string{c.visitor}, []int64{c.website}))(t)
 		if left := storedRejects(); len(left) != c.left {
 			t.Errorf("without %q on %d: %q, want %d", c.visitor, c.website, left, c.left)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 // storeForAMonth stores 300,000 events of two websites, one every nine seconds,
@@ -24,9 +25,7 @@ func storeForAMonth(t *testing.T, conn driver.Conn) (last time.Time) {
 		SELECT 1 + number % 2, 'campaign', 12, intHash64(number), toDateTime64('2026-05-01 00:00:00', 3, 'UTC') + intDiv(number, 9), number, 1, 'view', toDateTime64('2026-05-01 00:00:00', 3, 'UTC') + number * 8 FROM numbers(300000)`,
 		"OPTIMIZE TABLE events FINAL",
 	} {
-		if err := conn.Exec(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, conn.Exec(t.Context(), statement))
 	}
 	return time.Date(2026, 5, 1, 0, 0, 8*299_999, 0, time.UTC)
 }
@@ -40,10 +39,7 @@ func TestLastEvents(t *testing.T) {
 		first   uint64
 		steps   time.Duration
 	}{{0, 20, 299_999, 1}, {1, 20, 299_998, 2}, {2, 1, 299_999, 2}, {3, 5, 0, 0}, {0, 5000, 299_999, 1}} {
-		events, err := ingest.LastEvents(t.Context(), conn, c.website, c.most)
-		if err != nil {
-			t.Fatal(err)
-		}
+		events := must.Get(ingest.LastEvents(t.Context(), conn, c.website, c.most))(t)
 		if c.first == 0 {
 			if len(events) != 0 {
 				t.Errorf("%+v: %d events", c, len(events))
@@ -61,10 +57,7 @@ func TestLastEvents(t *testing.T) {
 	}
 	query := ""
 	for _, part := range []string{"sql/accepted_columns.sql", "sql/last_events.sql"} {
-		text, err := os.ReadFile(part)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(part))(t)
 		query += string(text)
 	}
 	read, all := granules(t, conn, query, last.Add(-time.Minute))
@@ -77,19 +70,14 @@ func TestLastEvents(t *testing.T) {
 // reads after all indexes, and the number of all granules.
 func granules(t *testing.T, conn driver.Conn, query string, since time.Time) (read, all int) {
 	t.Helper()
-	rows, err := conn.Query(t.Context(), "EXPLAIN indexes = 1 "+query,
-		clickhouse.Named("website_id", int64(0)), clickhouse.DateNamed("since", since, clickhouse.MilliSeconds), clickhouse.Named("limit", 20))
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(conn.Query(t.Context(), "EXPLAIN indexes = 1 "+query,
+		clickhouse.Named("website_id", int64(0)), clickhouse.DateNamed("since", since, clickhouse.MilliSeconds), clickhouse.Named("limit", 20)))(t)
 	defer func() { _ = rows.Close() }()
 	pattern := regexp.MustCompile(`Granules: (\d+)/(\d+)`)
 	plan := ""
 	for rows.Next() {
 		var line string
-		if err := rows.Scan(&line); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Scan(&line))
 		plan += line + "\n"
 		if found := pattern.FindStringSubmatch(line); found != nil {
 			read, _ = strconv.Atoi(found[1])

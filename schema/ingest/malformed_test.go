@@ -14,6 +14,7 @@ import (
 
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -145,9 +146,7 @@ func TestMalformedFiles(t *testing.T) {
 	w := ingest.NewWriter(conn, nil)
 	for _, c := range malformed {
 		t.Run(c.name, func(t *testing.T) {
-			if err := conn.Exec(t.Context(), "TRUNCATE TABLE events"); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, conn.Exec(t.Context(), "TRUNCATE TABLE events"))
 			var got []string
 			report, err := ingest.ImportFile(t.Context(), w, write(t, c.file, c.text), ingest.Options{
 				Reject: func(line int64, reason string) { got = append(got, fmt.Sprintf("%d: %s", line, reason)) },
@@ -256,21 +255,14 @@ func TestMemoryOfLongLine(t *testing.T) {
 		"e.csv.zst":    "read header: the record is longer than 1048576 bytes",
 	} {
 		var bomb bytes.Buffer
-		z, err := zstd.NewWriter(&bomb, zstd.WithEncoderLevel(zstd.SpeedFastest))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.CopyN(z, endless{}, size); err != nil {
-			t.Fatal(err)
-		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
+		z := must.Get(zstd.NewWriter(&bomb, zstd.WithEncoderLevel(zstd.SpeedFastest)))(t)
+		must.Get(io.CopyN(z, endless{}, size))(t)
+		must.OK(t, z.Close())
 		path := write(t, name, bomb.String())
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		got := ""
-		_, err = ingest.ImportFile(t.Context(), w, path, ingest.Options{Reject: func(line int64, reason string) { got = fmt.Sprintf("%d: %s", line, reason) }})
+		_, err := ingest.ImportFile(t.Context(), w, path, ingest.Options{Reject: func(line int64, reason string) { got = fmt.Sprintf("%d: %s", line, reason) }})
 		if err != nil {
 			got = err.Error()
 		}

@@ -3,10 +3,12 @@ package ingest
 import (
 	"strings"
 	"testing"
+
+	"lifthouse/schema/schematest/must"
 )
 
 func TestMappingScalarsAreLiteral(t *testing.T) {
-	m, err := ReadMapping(strings.NewReader(`
+	m := must.Get(ReadMapping(strings.NewReader(`
 fields:
   visitor: 007
   websiteId: {value: 010}
@@ -21,10 +23,7 @@ fields:
 events:
   - when: {column: d, equals: 08}
   - when: {column: d, not: .50}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`)))(t)
 	f := m.Fields
 	for want, have := range map[string]string{
 		"007":        f["visitor"].Column,

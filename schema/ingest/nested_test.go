@@ -7,16 +7,14 @@ import (
 
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestMappingOfNestedObjects maps the name a.b.c to the region of a view.
 func TestMappingOfNestedObjects(t *testing.T) {
-	m, err := ingest.ReadMapping(strings.NewReader(`
+	m := must.Get(ingest.ReadMapping(strings.NewReader(`
 fields: {websiteId: {value: 1}, campaignId: {value: 12}, variationId: {value: 0}, event: {value: view}, time: {value: "2026-05-01T12:00:00Z"}, visitor: {rowNumber: true},
-  region: {column: a.b.c, default: "(none)"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+  region: {column: a.b.c, default: "(none)"}}`)))(t)
 	conn := schematest.OpenMigrated(t)
 	w := ingest.NewWriter(conn, nil)
 	for i, c := range []struct{ file, text, want string }{
@@ -63,12 +61,8 @@ fields: {websiteId: {value: 1}, campaignId: {value: 12}, variationId: {value: 0}
 		case err != nil:
 			got = err.Error()
 		case report.Rows == 1:
-			if err := conn.QueryRow(t.Context(), "SELECT region FROM events").Scan(&got); err != nil {
-				t.Fatal(err)
-			}
-			if err := conn.Exec(t.Context(), "TRUNCATE TABLE events"); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, conn.QueryRow(t.Context(), "SELECT region FROM events").Scan(&got))
+			must.OK(t, conn.Exec(t.Context(), "TRUNCATE TABLE events"))
 		}
 		if !strings.Contains(got, c.want) {
 			t.Errorf("%d, %s: %q, want %q", i, c.text, got, c.want)

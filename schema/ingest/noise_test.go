@@ -9,6 +9,7 @@ import (
 
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestFloatNoiseIsRounded sends amounts that JavaScript computes (3*6.33,
@@ -27,12 +28,10 @@ func TestFloatNoiseIsRounded(t *testing.T) {
 	if err != nil || lines[0].Reason != "" {
 		t.Fatal(err, lines)
 	}
-	if err := w.WriteEvents(t.Context(), lines[0].Events); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.WriteEvents(t.Context(), lines[0].Events))
 	imported("e.csv", "eventId,time,websiteId,visitor,event,goalId,value,profit,extraValue\ncsv,2026-05-01T12:00:00Z,1,v,goal,3,18.990000000000002,-5e-5,0.30000000000000004\n")
 	var file bytes.Buffer
-	if err := parquet.Write(&file, []struct {
+	must.OK(t, parquet.Write(&file, []struct {
 		EventID    string    `parquet:"eventId"`
 		Time       time.Time `parquet:"time,timestamp(microsecond)"`
 		WebsiteID  int64     `parquet:"websiteId"`
@@ -42,9 +41,7 @@ func TestFloatNoiseIsRounded(t *testing.T) {
 		Value      float64   `parquet:"value"`
 		Profit     float64   `parquet:"profit"`
 		ExtraValue int64     `parquet:"extraValue,decimal(17:18)"`
-	}{{"parquet", time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), 1, "v", "goal", 3, 18.990000000000002, -0.00005, 30_000_000_000_000_004}}); err != nil {
-		t.Fatal(err)
-	}
+	}{{"parquet", time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), 1, "v", "goal", 3, 18.990000000000002, -0.00005, 30_000_000_000_000_004}}))
 	imported("e.parquet", file.String())
 	exec(t, conn, `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, goal_id, value, profit, extra_value)
 		VALUES ('inbox', '2026-05-01 12:00:00', 1, 'v', 'goal', 3, 18.990000000000002, '-0.00005', '0.30000000000000004')`)

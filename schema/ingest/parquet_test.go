@@ -12,6 +12,7 @@ import (
 
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 type parquetEvent struct {
@@ -36,9 +37,7 @@ func parquetFile(t *testing.T, events []parquetEvent) string {
 func parquetBytes(t *testing.T, events []parquetEvent) string {
 	t.Helper()
 	var file bytes.Buffer
-	if err := parquet.Write(&file, events); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, parquet.Write(&file, events))
 	return file.String()
 }
 
@@ -77,16 +76,11 @@ func TestImportParquet(t *testing.T) {
 // result must be an error or other events, but no panic.
 func TestImportInvalidParquet(t *testing.T) {
 	path := parquetFile(t, []parquetEvent{{EventID: "e", Time: time.Unix(1e9, 0), WebsiteID: 1, Visitor: "v", Event: "view", CampaignID: 1}})
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(path))(t)
 	w := ingest.NewWriter(schematest.OpenMigrated(t), nil)
 	failed := 0
 	try := func(content []byte) {
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, content, 0o600))
 		if _, err := ingest.ImportFile(t.Context(), w, path, ingest.Options{DryRun: true}); err != nil {
 			failed++
 			if errors.Is(err, os.ErrNotExist) {

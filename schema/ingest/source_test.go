@@ -15,15 +15,14 @@ import (
 
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 func TestImportOfStreams(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	w := ingest.NewWriter(conn, nil)
 	pipe := filepath.Join(t.TempDir(), "pipe.ndjson")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, syscall.Mkfifo(pipe, 0o600))
 	go func() {
 		if f, err := os.OpenFile(pipe, os.O_WRONLY, 0); err == nil {
 			_, _ = io.WriteString(f, twoEvents)

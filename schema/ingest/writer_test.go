@@ -12,6 +12,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 // cancelling is a connection that cancels the writer's context during an insert.
@@ -37,9 +38,7 @@ func TestWriterCompletesCanceledInsert(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	w := ingest.NewWriter(cancelling{Conn: conn, cancel: cancel}, nil)
-	if err := w.WriteEvents(ctx, []schema.Event{view("e")}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.WriteEvents(ctx, []schema.Event{view("e")}))
 	if stored := number(t, conn, "SELECT count() FROM events"); stored != 1 {
 		t.Errorf("%d stored, want 1", stored)
 	}
@@ -53,13 +52,9 @@ func TestWriterCompletesCanceledInsert(t *testing.T) {
 func TestAcceptanceTimesRise(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	ahead := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
-	if err := schema.InsertEvents(t.Context(), conn, []schema.Event{view("ahead")}, ahead); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, schema.InsertEvents(t.Context(), conn, []schema.Event{view("ahead")}, ahead))
 	w := ingest.NewWriter(conn, nil)
-	if err := w.SetClock(t.Context(), time.Time{}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.SetClock(t.Context(), time.Time{}))
 	last := ahead
 	w.AfterInsert(func(accepted time.Time) {
 		if !accepted.After(last) {
@@ -68,9 +63,7 @@ func TestAcceptanceTimesRise(t *testing.T) {
 		last = accepted
 	})
 	for i := range 3 {
-		if err := w.WriteEvents(t.Context(), []schema.Event{view(fmt.Sprint(i))}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, w.WriteEvents(t.Context(), []schema.Event{view(fmt.Sprint(i))}))
 	}
 	if last != ahead.Add(3*time.Millisecond) {
 		t.Errorf("last accepted at %s", last)

@@ -8,6 +8,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 func TestMain(m *testing.M) { schematest.Main(m) }
@@ -25,9 +26,7 @@ func TestFollowerSkipsOldArrivals(t *testing.T) {
 			Kind: schema.KindView, Time: time.Now().Add(-time.Hour),
 		})
 	}
-	if err := w.WriteEvents(t.Context(), events); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.WriteEvents(t.Context(), events))
 	for round, shown := range []int{maxNew, 0} {
 		got, err := f.NewArrivals(t.Context())
 		if err != nil || len(got) != shown {

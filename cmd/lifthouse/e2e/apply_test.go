@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"lifthouse/schema/schematest/must"
 )
 
 func TestExportApplyAndPruneThroughARunningServer(t *testing.T) {
@@ -22,9 +24,7 @@ func TestExportApplyAndPruneThroughARunningServer(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "catalog.yaml")
 	save := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	save(exported)
 	if out := run("", exitOK, "apply", "-f", file, "--prune"); !strings.Contains(out, "No changes") {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -43,22 +44,20 @@ func TestProcessesImportOneFileIntoAClusterAtOnce(t *testing.T) {
 func importAtOnce(t *testing.T, address string, rounds, visitors int) {
 	t.Helper()
 	shared, alone := "--store="+address, "--store=embedded:"+filepath.Join(t.TempDir(), "alone")
-	must := func(args ...string) string {
+	do := func(args ...string) string {
 		t.Helper()
 		out, _ := succeed(t, nil, args...)
 		return out
 	}
 	for _, store := range []string{shared, alone} {
-		must("apply", "-f", "../testdata/thirty.catalog.yaml", store)
+		do("apply", "-f", "../testdata/thirty.catalog.yaml", store)
 	}
 	r := rand.New(rand.NewPCG(seedOf(t), 17))
 	killed := 0
 	for round := range rounds {
 		path := filepath.Join(t.TempDir(), "events.ndjson")
-		if err := os.WriteFile(path, []byte(exposedVisitors(round, visitors)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		must("import", path, alone)
+		must.OK(t, os.WriteFile(path, []byte(exposedVisitors(round, visitors)), 0o600))
+		do("import", path, alone)
 		var importing sync.WaitGroup
 		for i := range 4 {
 			cmd := lifthouse(t, "import", path, shared)
@@ -79,11 +78,11 @@ func importAtOnce(t *testing.T, address string, rounds, visitors int) {
 		}
 		importing.Wait()
 	}
-	must("facts", shared)
-	must("check", "--deep", shared)
+	do("facts", shared)
+	do("check", "--deep", shared)
 	for _, extra := range [][]string{nil, {"--dimension=device"}, {"--interval=day"}, {"--filter=zScore=1"}, {"--metric=valuePerVisitor", "--filter=dateFrom=1980-01-01"}} {
 		args := append([]string{"report", "campaign", "1", "--json"}, extra...)
-		if got, want := timeless(t, must(append(args, shared)...)), timeless(t, must(append(args, alone)...)); got != want {
+		if got, want := timeless(t, do(append(args, shared)...)), timeless(t, do(append(args, alone)...)); got != want {
 			t.Errorf("%q\n%s\nwant\n%s", args, got, want)
 		}
 	}
@@ -106,15 +105,10 @@ func killedAfter(ctx context.Context, cmd *exec.Cmd, after time.Duration) bool {
 func timeless(t *testing.T, report string) string {
 	t.Helper()
 	var body map[string]any
-	if err := json.Unmarshal([]byte(report), &body); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(report), &body))
 	delete(body, "generatedAt")
 	delete(body, "dataThrough")
-	text, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(body))(t)
 	return string(text)
 }
 

@@ -18,17 +18,17 @@ func TestABackupAnswersAsTheStoreDid(t *testing.T) {
 	at := t.TempDir()
 	stored, restored := "--store=embedded:"+filepath.Join(at, "data"), "--store=embedded:"+filepath.Join(at, "restored")
 	backup := filepath.Join(at, `a back'up \ here`)
-	must := func(args ...string) string {
+	do := func(args ...string) string {
 		t.Helper()
 		out, _ := succeed(t, nil, args...)
 		return out
 	}
-	must("apply", "-f", "../testdata/thirty.catalog.yaml", stored)
-	must("import", "../testdata/thirty.ndjson", stored)
-	token := strings.TrimSpace(must("token", "create", stored))
+	do("apply", "-f", "../testdata/thirty.catalog.yaml", stored)
+	do("import", "../testdata/thirty.ndjson", stored)
+	token := strings.TrimSpace(do("token", "create", stored))
 	served := start(t, "serve", stored)
-	must("backup", backup, stored)
-	must("restore", backup, restored)
+	do("backup", backup, stored)
+	do("restore", backup, restored)
 	for _, args := range [][]string{
 		{"report", "campaign", "1", "--dimension=device"},
 		{"report", "campaign", "1", "--interval=day", "--metric=valuePerVisitor"},
@@ -36,7 +36,7 @@ func TestABackupAnswersAsTheStoreDid(t *testing.T) {
 		{"token", "list"},
 	} {
 		generated := regexp.MustCompile(`"generatedAt": .*`)
-		if got, want := generated.ReplaceAllString(must(append(args, restored)...), ""), generated.ReplaceAllString(must(append(args, stored)...), ""); got != want {
+		if got, want := generated.ReplaceAllString(do(append(args, restored)...), ""), generated.ReplaceAllString(do(append(args, stored)...), ""); got != want {
 			t.Errorf("%q of the restored store:\n%.600s\nwant\n%.600s", args, got, want)
 		}
 	}
@@ -44,12 +44,12 @@ func TestABackupAnswersAsTheStoreDid(t *testing.T) {
 	if got, want := again.results(token), served.results(token); fmt.Sprint(got.Totals) != fmt.Sprint(want.Totals) || got.Totals.Visitors == 0 {
 		t.Errorf("totals %+v, want %+v", got.Totals, want.Totals)
 	}
-	must("import", "../testdata/thirty.ndjson", restored)
+	do("import", "../testdata/thirty.ndjson", restored)
 	if got, want := again.results(token), served.results(token); fmt.Sprint(got.Totals) != fmt.Sprint(want.Totals) {
 		t.Errorf("imported again: totals %+v, want %+v", got.Totals, want.Totals)
 	}
-	must("check", "--deep", restored)
-	must("apply", "-f", "../testdata/thirty.catalog.yaml", "--store=embedded:"+filepath.Join(at, "third"))
+	do("check", "--deep", restored)
+	do("apply", "-f", "../testdata/thirty.catalog.yaml", "--store=embedded:"+filepath.Join(at, "third"))
 	for _, c := range []struct{ name, dir, store, want string }{
 		{"backup", backup, "third", "exists already"},
 		{"restore", backup, "third", "has tables already"},

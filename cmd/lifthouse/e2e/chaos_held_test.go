@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"lifthouse/schema/schematest/must"
 )
 
 var adminAt = regexp.MustCompile(`http://[^" ]+/metrics`)
@@ -29,10 +31,7 @@ func (p *process) held() (held [2]int) {
 		p.t.Fatalf("no goroutines in\n%s", text)
 	}
 	held[0], _ = strconv.Atoi(found[1])
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.cmd.Process.Pid))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.cmd.Process.Pid)))(p.t)
 	for _, file := range files {
 		if to, err := os.Readlink(file); err == nil && !strings.Contains(to, "/task/") {
 			held[1]++

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -20,9 +21,7 @@ const oldCampaign = `accounts: [{id: 1, name: Paper, websites: [{id: 1, domain: 
 func (w *world) declareOld() {
 	w.t.Helper()
 	file := filepath.Join(w.t.TempDir(), "old.yaml")
-	if err := os.WriteFile(file, []byte(oldCampaign), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	must.OK(w.t, os.WriteFile(file, []byte(oldCampaign), 0o600))
 	w.must("apply", "-f", file)
 }
 
@@ -98,9 +97,7 @@ func (w *world) retain(r *rand.Rand, p *process, restart func() *process) *proce
 		text.WriteString(strings.Replace(visitorLines("old", 3*n), `"campaignId":1`, `"campaignId":2`, 1))
 	}
 	file := filepath.Join(w.t.TempDir(), "old.ndjson")
-	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	must.OK(w.t, os.WriteFile(file, []byte(text.String()), 0o600))
 	w.must("import", file)
 	args := []string{"retain", "--days=30", "--yes", w.store}
 	if r.IntN(2) == 0 {

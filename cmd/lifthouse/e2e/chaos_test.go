@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -53,9 +54,7 @@ func TestAServerInChaos(t *testing.T) {
 		inAWorldOfItsOwn(t)
 		return
 	}
-	if err := syscall.Mount("none", disk, "tmpfs", 0, "size=1g"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, syscall.Mount("none", disk, "tmpfs", 0, "size=1g"))
 	seed := seedOf(t)
 	r := rand.New(rand.NewPCG(seed, 26))
 	w := newWorld(t, "--store=embedded:"+filepath.Join(disk, "data"))
@@ -128,10 +127,7 @@ func TestAServerInChaos(t *testing.T) {
 func inAWorldOfItsOwn(t *testing.T) {
 	t.Helper()
 	needsADisk(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	args := []string{"-rm", self, "-test.run=^" + t.Name() + "$", "-test.v", "-test.timeout=10m"}
 	cmd := exec.CommandContext(t.Context(), "unshare", args...)
 	cmd.Env = append(os.Environ(), aDisk+"="+t.TempDir())
@@ -154,9 +150,7 @@ func wait(r *rand.Rand, least, most int) {
 // kill ends the process with SIGKILL.
 func (p *process) kill() {
 	p.t.Helper()
-	if err := p.cmd.Process.Kill(); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, p.cmd.Process.Kill())
 	if err := <-p.done; err == nil {
 		p.t.Fatal("it ended by itself")
 	}
@@ -166,9 +160,7 @@ func (p *process) kill() {
 func (p *process) standStill(r *rand.Rand) {
 	p.t.Helper()
 	for _, signal := range []os.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
-		if err := p.cmd.Process.Signal(signal); err != nil {
-			p.t.Fatal(err)
-		}
+		must.OK(p.t, p.cmd.Process.Signal(signal))
 		if signal == syscall.SIGSTOP {
 			wait(r, 50, 1200)
 		}
@@ -184,18 +176,14 @@ func fillDisk(t *testing.T, disk string, r *rand.Rand) {
 		return // it is full already
 	}
 	var room syscall.Statfs_t
-	if err := syscall.Statfs(disk, &room); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, syscall.Statfs(disk, &room))
 	_ = syscall.Fallocate(int(f.Fd()), 0, 0, int64(room.Bavail)*room.Bsize) //nolint:gosec // of a small disk
 	for block := make([]byte, 4<<10); err == nil; {
 		_, err = f.Write(block)
 	}
 	wait(r, 200, 1500)
 	_ = f.Close()
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(filler))
 }
 
 // TestServersInChaos does the same with two servers on one store. The store is

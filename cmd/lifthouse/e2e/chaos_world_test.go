@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/must"
 )
 
 // tally has the expected counts of a variation.
@@ -399,9 +400,7 @@ func (w *world) file(visitors int) *load {
 	l := loadOf("file"+strconv.Itoa(len(w.loads))+"-", 0, visitors)
 	l.begun, l.file = time.Now(), filepath.Join(w.t.TempDir(), "events.ndjson")
 	w.loads = append(w.loads, l)
-	if err := os.WriteFile(l.file, []byte(l.text), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	must.OK(w.t, os.WriteFile(l.file, []byte(l.text), 0o600))
 	return l
 }
 

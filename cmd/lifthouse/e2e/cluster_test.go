@@ -21,6 +21,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestAClusterAnswersAsAnEmbeddedStore compares reports of a cluster with two
@@ -29,21 +30,12 @@ func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
 	cluster := schematest.NewCluster(t)
 	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	answers := func(conn driver.Conn, address schema.Address) map[string]string {
-		store, err := app.NewStore(t.Context(), conn, address, app.Options{Limits: source.DefaultLimits})
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must.Get(app.NewStore(t.Context(), conn, address, app.Options{Limits: source.DefaultLimits}))(t)
 		defer func() { _ = store.CloseReplicas() }()
-		if _, err := store.Catalogue.ApplyFile(t.Context(), demo.ShopCatalogue(start), false); err != nil {
-			t.Fatal(err)
-		}
-		if err := store.Writer.WriteEvents(t.Context(), demo.ShopEvents(start)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(store.Catalogue.ApplyFile(t.Context(), demo.ShopCatalogue(start), false))(t)
+		must.OK(t, store.Writer.WriteEvents(t.Context(), demo.ShopEvents(start)))
 		for _, shard := range store.Facts {
-			if _, err := shard.RefreshFacts(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(shard.RefreshFacts(t.Context()))(t)
 		}
 		token, _, err := store.Catalogue.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
 		if err != nil {
@@ -59,10 +51,7 @@ func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
 		}
 		return all
 	}
-	address, err := schema.ParseAddress(cluster.Address, os.Getenv)
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := must.Get(schema.ParseAddress(cluster.Address, os.Getenv))(t)
 	want, got := answers(schematest.OpenMigrated(t), schema.Address{}), answers(connectTo(t, cluster.Address), address)
 	for request, text := range want {
 		if got[request] != text {
@@ -76,9 +65,7 @@ func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
 func connectTo(t *testing.T, address string) driver.Conn {
 	t.Helper()
 	conn := schematest.OpenConnection(t, address)
-	if _, err := schema.Migrate(t.Context(), conn); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(schema.Migrate(t.Context(), conn))(t)
 	return conn
 }
 
@@ -87,9 +74,7 @@ func connectTo(t *testing.T, address string) driver.Conn {
 func newDatabase(t *testing.T, cluster *schematest.Cluster, name string) (address string, admin driver.Conn) {
 	t.Helper()
 	admin = schematest.OpenConnection(t, strings.Replace(cluster.Address, "/lifthouse?", "/default?", 1))
-	if err := admin.Exec(t.Context(), "CREATE DATABASE "+name+" ON CLUSTER lift"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, admin.Exec(t.Context(), "CREATE DATABASE "+name+" ON CLUSTER lift"))
 	return strings.Replace(cluster.Address, "/lifthouse?", "/"+name+"?", 1), admin
 }
 
@@ -176,7 +161,7 @@ func TestAClusterInChaos(t *testing.T) {
 func TestTablesChangeWhileAReplicaIsAway(t *testing.T) {
 	cluster := schematest.NewCluster(t)
 	address, admin := newDatabase(t, cluster, "away")
-	must := func(args ...string) string {
+	do := func(args ...string) string {
 		t.Helper()
 		out, _ := succeed(t, nil, append(args, "--store="+address)...)
 		return out
@@ -187,17 +172,15 @@ func TestTablesChangeWhileAReplicaIsAway(t *testing.T) {
 	}
 	cluster.RestartReplica(2, 2)
 	waitFor(t, admin, "SELECT count() FROM clusterAllReplicas('lift', system.databases) WHERE name = 'away'")
-	must("migrate")
+	do("migrate")
 	cluster.KillReplica(2, 2)
 	conn := connectTo(t, address)
-	if err := conn.Exec(t.Context(), "ALTER TABLE events_local ON CLUSTER lift ADD COLUMN IF NOT EXISTS later String"); err != nil {
-		t.Fatal(err)
-	}
-	must("apply", "-f", "../testdata/thirty.catalog.yaml")
-	must("import", "../testdata/thirty.ndjson")
-	must("facts")
-	must("forget", "--visitor=nobody", "--visitor=c1", "--visitor=c2", "--visitor=c3", "--yes")
-	want := timeless(t, must("report", "campaign", "1", "--json"))
+	must.OK(t, conn.Exec(t.Context(), "ALTER TABLE events_local ON CLUSTER lift ADD COLUMN IF NOT EXISTS later String"))
+	do("apply", "-f", "../testdata/thirty.catalog.yaml")
+	do("import", "../testdata/thirty.ndjson")
+	do("facts")
+	do("forget", "--visitor=nobody", "--visitor=c1", "--visitor=c2", "--visitor=c3", "--yes")
+	want := timeless(t, do("report", "campaign", "1", "--json"))
 	alone := "--store=embedded:" + filepath.Join(t.TempDir(), "alone")
 	for _, command := range [][]string{{"apply", "-f", "../testdata/thirty.catalog.yaml"}, {"import", "../testdata/thirty.ndjson"}, {"forget", "--visitor=c1", "--visitor=c2", "--visitor=c3", "--yes"}} {
 		succeed(t, nil, append(command, alone)...)
@@ -209,12 +192,12 @@ func TestTablesChangeWhileAReplicaIsAway(t *testing.T) {
 	waitFor(t, admin, "SELECT count() FROM clusterAllReplicas('lift', system.columns) WHERE database = 'away' AND table = 'events_local' AND name = 'later'")
 	schematest.SyncReplicas(t, address)
 	cluster.KillReplica(2, 1)
-	if got := timeless(t, must("report", "campaign", "1", "--json")); got != want {
+	if got := timeless(t, do("report", "campaign", "1", "--json")); got != want {
 		t.Errorf("from the server that was away:\n%s\nwant\n%s", got, want)
 	}
 	cluster.RestartReplica(2, 1)
 	waitFor(t, admin, "SELECT count() FROM clusterAllReplicas('lift', system.one)")
-	must("check", "--deep")
+	do("check", "--deep")
 }
 
 // waitFor waits until a query counts all four servers.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -18,19 +19,19 @@ func TestCopyAStore(t *testing.T) {
 	address := server.DatabaseAddress(server.CreateDatabase(t))
 	onServer := "--store=" + address
 	from := "--from=" + strings.TrimPrefix(first, "--store=embedded:")
-	must := func(args ...string) string {
+	do := func(args ...string) string {
 		t.Helper()
 		out, _ := succeed(t, nil, args...)
 		return out
 	}
-	must("apply", "-f", "../testdata/thirty.catalog.yaml", first)
-	must("import", "../testdata/thirty.ndjson", first)
-	must("token", "create", "--name=dashboard", first)
+	do("apply", "-f", "../testdata/thirty.catalog.yaml", first)
+	do("import", "../testdata/thirty.ndjson", first)
+	do("token", "create", "--name=dashboard", first)
 	want := map[string]string{}
 	asked := [][]string{{"report", "campaign", "1", "--json"}, {"token", "list"}, {"export"}}
 	answer := func(args []string, store string) string {
 		t.Helper()
-		out := must(append(args, store)...)
+		out := do(append(args, store)...)
 		if args[0] == "report" {
 			return timeless(t, out)
 		}
@@ -48,19 +49,19 @@ func TestCopyAStore(t *testing.T) {
 		}
 	}
 
-	must("copy", from, onServer)
-	must("facts", onServer)
+	do("copy", from, onServer)
+	do("facts", onServer)
 	equal(onServer)
-	must("forget", "--visitor=v1", "--visitor=v2", "--yes", onServer) // as if the copy had been interrupted
+	do("forget", "--visitor=v1", "--visitor=v2", "--yes", onServer) // as if the copy had been interrupted
 	for range 2 {                                                     // the second changes nothing
-		must("copy", from, onServer)
-		must("facts", "--verify", onServer)
+		do("copy", from, onServer)
+		do("facts", "--verify", onServer)
 		equal(onServer)
 	}
-	must("check", "--deep", onServer)
-	must("copy", "--from="+address, last)
+	do("check", "--deep", onServer)
+	do("copy", "--from="+address, last)
 	equal(last)
-	must("check", "--deep", last)
+	do("check", "--deep", last)
 }
 
 // TestCopyRefusesAnotherCatalogue copies into a store that has other definitions of the same ids.
@@ -73,9 +74,7 @@ func TestCopyRefusesAnotherCatalogue(t *testing.T) {
 	succeed(t, nil, "import", "../testdata/thirty.ndjson", "--store=embedded:"+first)
 	conn := schematest.OpenConnection(t, strings.TrimPrefix(store, "--store="))
 	succeed(t, nil, "apply", "-f", "../testdata/thirty.catalog.yaml", store)
-	if err := conn.Exec(t.Context(), "INSERT INTO catalogue (account_id, kind, id, facet, version, body) SELECT account_id, kind, id, facet, version + 1, replace(body, '\"power\":80', '\"power\":90') FROM catalogue WHERE kind = 'campaign' AND facet = 'definition'"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.Exec(t.Context(), "INSERT INTO catalogue (account_id, kind, id, facet, version, body) SELECT account_id, kind, id, facet, version + 1, replace(body, '\"power\":80', '\"power\":90') FROM catalogue WHERE kind = 'campaign' AND facet = 'definition'"))
 	code, out, complaints := other(t, nil, "copy", "--from="+first, store)
 	if code != exitFailed || !strings.Contains(complaints, "definition of campaign 1 of account 1") {
 		t.Errorf("exit %d\n%s%s", code, out, complaints)

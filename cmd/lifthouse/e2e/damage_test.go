@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -40,9 +41,7 @@ func writeHistory(t *testing.T, dir string, views int) (events, declared string)
 	}
 	events, declared = filepath.Join(dir, "views.ndjson"), filepath.Join(dir, "catalog.yaml")
 	for path, text := range map[string][]byte{events: lines.Bytes(), declared: []byte(oneCampaign)} {
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, text, 0o600))
 	}
 	return events, declared
 }
@@ -72,10 +71,7 @@ func newDamagedStore(t *testing.T, views int) *damagedStore {
 // partsOf returns the folders of the parts of a table of an embedded store.
 func partsOf(t *testing.T, dir, table string) []string {
 	t.Helper()
-	parts, err := filepath.Glob(filepath.Join(tableDir(t, dir, table), "all_*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := must.Get(filepath.Glob(filepath.Join(tableDir(t, dir, table), "all_*")))(t)
 	return parts
 }
 
@@ -84,10 +80,7 @@ var uuid = regexp.MustCompile(`UUID '((...)[^']+)'`)
 // tableDir returns the folder of a table of an embedded store.
 func tableDir(t *testing.T, dir, table string) string {
 	t.Helper()
-	definition, err := os.ReadFile(filepath.Join(dir, "metadata", "lifthouse", table+".sql"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	definition := must.Get(os.ReadFile(filepath.Join(dir, "metadata", "lifthouse", table+".sql")))(t)
 	found := uuid.FindSubmatch(definition)
 	if found == nil {
 		t.Fatalf("no UUID in\n%s", definition)
@@ -142,18 +135,13 @@ func TestDamagedEventsAreReported(t *testing.T) {
 	store.reports(views)
 	store.says(store.do(exitOK, "check", "--deep"), "the checksums of all parts match", "of all 5000 visitors are those of their events")
 	data := filepath.Join(store.part, "data.bin")
-	whole, err := os.ReadFile(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(data))(t)
 	damaged := bytes.Clone(whole)
 	for i := range damaged {
 		damaged[i] ^= 0x55
 	}
 	replace := func(content []byte) {
-		if err := os.WriteFile(data, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(data, content, 0o600))
 	}
 	replace(damaged)
 	store.says(store.do(exitFailed, "report", "campaign", "1"), "stored data are damaged", "check --deep")
@@ -187,9 +175,7 @@ func TestAMissingPartIsNoticed(t *testing.T) {
 	aside := filepath.Join(store.dir, "aside")
 	move := func(from, to string) {
 		t.Helper()
-		if err := os.Rename(from, to); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Rename(from, to))
 	}
 	move(store.part, aside)
 	store.says(store.do(exitFailed, "check", "--deep"), "stored events of 500 visitors are lost")
@@ -208,9 +194,7 @@ func (s *damagedStore) goals(name string, visitors, value int) (file string) {
 			name, i, value, i%2)
 	}
 	file = filepath.Join(s.dir, name+".ndjson")
-	if err := os.WriteFile(file, lines.Bytes(), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, os.WriteFile(file, lines.Bytes(), 0o600))
 	return file
 }
 
@@ -237,9 +221,7 @@ func TestALossIsNotHealed(t *testing.T) {
 	store.value("101000")
 	for _, part := range partsOf(t, store.address, "events") {
 		if !slices.Contains(parts, part) {
-			if err := os.Truncate(filepath.Join(part, "columns.txt"), 3); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Truncate(filepath.Join(part, "columns.txt"), 3))
 		}
 	}
 	store.value("101000")
@@ -260,9 +242,7 @@ func TestALossIsNotHealed(t *testing.T) {
 	store.value("101100")
 
 	whole := filepath.Join(store.dir, "whole") // a copy, of which the loss is accepted
-	if err := os.CopyFS(whole, os.DirFS(store.address)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.CopyFS(whole, os.DirFS(store.address)))
 	store.do(exitOK, "facts", "--rebuild", "--verify", "--accept-loss", "100")
 	store.value("1100")
 	store.says(store.do(exitOK, "audit"), "facts     1   loss accepted  lifthouse facts")
@@ -302,9 +282,7 @@ func TestDamagedFactsAreRebuilt(t *testing.T) {
 				t.Fatal("no facts")
 			}
 			for _, part := range parts {
-				if err := spoil(part); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, spoil(part))
 			}
 			if name == "damaged" {
 				store.says(store.do(exitFailed, "check"), "facts      WRONG", "catalogue  ok")
@@ -327,9 +305,7 @@ func TestWhatAFullDiskSpoilsIsPutRight(t *testing.T) {
 	spoil := func(part string, first, last, level int) {
 		t.Helper()
 		to := filepath.Join(filepath.Dir(part), fmt.Sprintf("all_%d_%d_%d", first, last, level))
-		if err := os.CopyFS(to, os.DirFS(part)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.CopyFS(to, os.DirFS(part)))
 		files, err := filepath.Glob(filepath.Join(to, "*"))
 		for _, file := range files {
 			err = errors.Join(err, os.Truncate(file, 0))
@@ -340,9 +316,7 @@ func TestWhatAFullDiskSpoilsIsPutRight(t *testing.T) {
 	}
 	for _, part := range append(partsOf(t, store.address, "facts"), store.part) {
 		var first, last, level int
-		if _, err := fmt.Sscanf(filepath.Base(part), "all_%d_%d_%d", &first, &last, &level); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(fmt.Sscanf(filepath.Base(part), "all_%d_%d_%d", &first, &last, &level))(t)
 		spoil(part, last+90, last+90, 0)
 		spoil(part, first, last, level+1)
 	}
@@ -377,9 +351,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	const views = 150_000
 	events, declared := writeHistory(t, dir, views)
 	disk, report := filepath.Join(dir, "disk"), filepath.Join(dir, "report.json")
-	if err := os.Mkdir(disk, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(disk, 0o700))
 	program := lifthouse(t)
 	cmd := exec.CommandContext(t.Context(), "unshare", "-rm", "sh", "-c", fullDisk)
 	cmd.Env = slices.Concat(program.Env, []string{"SELF=" + program.Path, "DISK=" + disk, "EVENTS=" + events, "DECLARED=" + declared, "REPORT=" + report, "LIFTHOUSE_STORE=embedded:" + filepath.Join(disk, "data")})
@@ -387,10 +359,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	if err != nil || !bytes.Contains(said, []byte("the disk of the store is full: free space")) {
 		t.Fatalf("%v\n%s", err, said)
 	}
-	text, err := os.ReadFile(report)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(report))(t)
 	var r result.Report
 	if err := json.Unmarshal(text, &r); err != nil || r.Totals.Visitors != views || r.Totals.Views != views {
 		t.Errorf("%+v, %v; want %d visitors\n%s", r.Totals, err, views, said)
@@ -400,9 +369,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 func TestAFolderThatCannotBeWrittenIsNamed(t *testing.T) {
 	t.Parallel()
 	at := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(at, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(at, nil, 0o600))
 	code, _, complaints := other(t, nil, "report", "campaign", "1", "--store=embedded:"+filepath.Join(at, "data"))
 	if code != exitFailed || !strings.Contains(complaints, at) || !strings.Contains(complaints, "not a directory") {
 		t.Errorf("exit %d, %s", code, complaints)

@@ -13,6 +13,7 @@ import (
 
 	"lifthouse/engine"
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/must"
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
@@ -108,7 +109,7 @@ func (v *viewer) download() [][]string {
 	v.Helper()
 	folder, saved := v.TempDir(), make(chan string, 1)
 	begun := ""
-	if err := chromedp.ListenBrowser(v.ctx, func(event any) {
+	must.OK(v, chromedp.ListenBrowser(v.ctx, func(event any) {
 		switch e := event.(type) {
 		case *browser.EventDownloadWillBegin:
 			begun = e.SuggestedFilename
@@ -117,13 +118,9 @@ func (v *viewer) download() [][]string {
 				saved <- begun
 			}
 		}
-	}); err != nil {
-		v.Fatal(err)
-	}
+	}))
 	behaviour := browser.SetDownloadBehaviorParams{Behavior: "allow", DownloadPath: folder, BrowserContextID: chromedp.FromContext(v.ctx).BrowserContextID, EventsEnabled: new(true)}
-	if _, err := chromedp.CallBrowser(v.ctx, browser.SetDownloadBehavior, behaviour); err != nil {
-		v.Fatal(err)
-	}
+	must.Get(chromedp.CallBrowser(v.ctx, browser.SetDownloadBehavior, behaviour))(v)
 	v.click("#csv")
 	var name string
 	select {
@@ -131,14 +128,8 @@ func (v *viewer) download() [][]string {
 	case <-time.After(30 * time.Second):
 		v.Fatal("the CSV was never saved")
 	}
-	file, err := os.Open(filepath.Join(folder, name))
-	if err != nil {
-		v.Fatal(err)
-	}
+	file := must.Get(os.Open(filepath.Join(folder, name)))(v)
 	defer func() { _ = file.Close() }()
-	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		v.Fatal(err)
-	}
+	rows := must.Get(csv.NewReader(file).ReadAll())(v)
 	return rows
 }

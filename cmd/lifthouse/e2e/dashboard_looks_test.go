@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/must"
 
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
@@ -62,10 +63,7 @@ func TestTheDashboardForEverybody(t *testing.T) {
 // nothing is wider than the screen.
 func (v *viewer) look(name string) {
 	v.Helper()
-	axe, err := os.ReadFile("../../../node_modules/axe-core/axe.min.js")
-	if err != nil {
-		v.Fatal(err)
-	}
+	axe := must.Get(os.ReadFile("../../../node_modules/axe-core/axe.min.js"))(v)
 	for _, width := range []int64{900, 1000, 1100} {
 		v.sized(width, 800)
 		if wide := evaluated[int64](v, `document.documentElement.scrollWidth`); wide > width {
@@ -240,11 +238,6 @@ func (v *viewer) picture(name string) {
 	if folder == "" {
 		return
 	}
-	shot, err := chromedp.Run(v.ctx, chromedp.FullScreenshot(100))
-	if err != nil {
-		v.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, name+".png"), shot, 0o600); err != nil {
-		v.Fatal(err)
-	}
+	shot := must.Get(chromedp.Run(v.ctx, chromedp.FullScreenshot(100)))(v)
+	must.OK(v, os.WriteFile(filepath.Join(folder, name+".png"), shot, 0o600))
 }

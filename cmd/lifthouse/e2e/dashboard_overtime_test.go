@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/must"
 
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
@@ -150,9 +151,7 @@ func (v *viewer) pointsAt(view string, r *result.Report, at int) {
 	evaluated[bool](v, `document.activeElement.blur(); document.querySelector(".overtime .chart").scrollIntoView({ block: "center" }); true`)
 	var box [4]float64
 	before := evaluated[string](v, place)
-	if err := json.Unmarshal([]byte(before), &box); err != nil {
-		v.Fatal(err)
-	}
+	must.OK(v, json.Unmarshal([]byte(before), &box))
 	x := box[0] + box[2]*placeOf(view, r, at)
 	v.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x-3, box[1]+20), chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, box[1]+40))
 	v.readoutIs(view, series, at)

@@ -9,6 +9,7 @@ import (
 
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/must"
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
@@ -94,10 +95,7 @@ func (v *viewer) numbersAreTheAPIs(address, rate string) {
 	}
 	for i, variation := range r.Variations {
 		values, shown := v.row(fmt.Sprintf(`[data-variation="%d"]`, variation.ID))
-		value, err := strconv.ParseFloat(variation.Value.String(), 64)
-		if err != nil {
-			v.Fatal(err)
-		}
+		value := must.Get(strconv.ParseFloat(variation.Value.String(), 64))(v)
 		metric := compared(&r, i)
 		want := []float64{float64(variation.Visitors), float64(variation.ConvertedVisitors), float64(variation.GoalsReached), value, metric}
 		texts := []string{thousands(variation.Visitors), thousands(variation.ConvertedVisitors), thousands(variation.GoalsReached), "", fmt.Sprintf(rate, 100*metric)}
@@ -218,9 +216,7 @@ func (v *viewer) requestsCanBeTaken() {
 	}
 
 	folder := v.TempDir()
-	if _, err := chromedp.CallBrowser(v.ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{Behavior: "allow", DownloadPath: folder}); err != nil {
-		v.Fatal(err)
-	}
+	must.Get(chromedp.CallBrowser(v.ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{Behavior: "allow", DownloadPath: folder}))(v)
 	v.click("#csv")
 	asked := func() bool {
 		for _, request := range v.requests() {

@@ -20,6 +20,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"lifthouse/schema/schematest/must"
 )
 
 // tabTo presses Tab until an element has the focus, and checks that the focus
@@ -121,10 +123,7 @@ type gateway struct {
 
 func (g *gateway) before(t *testing.T, server string) string {
 	t.Helper()
-	target, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(url.Parse(server))(t)
 	through := httputil.NewSingleHostReverseProxy(target)
 	through.ModifyResponse = g.aged
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -281,9 +280,7 @@ func (v *viewer) changes(was, is string) {
 		v.Fatalf("the demo has another catalogue:\n%s", declared)
 	}
 	file := filepath.Join(v.TempDir(), "catalog.yaml")
-	if err := os.WriteFile(file, []byte(strings.Replace(declared, was, is, 1)), 0o600); err != nil {
-		v.Fatal(err)
-	}
+	must.OK(v, os.WriteFile(file, []byte(strings.Replace(declared, was, is, 1)), 0o600))
 	if code, out, complaints := other(v.T, nil, "apply", "-f", file, v.store); code != exitOK {
 		v.Fatalf("apply: exit %d, %s %s", code, out, complaints)
 	}
@@ -293,9 +290,7 @@ func (v *viewer) changes(was, is string) {
 func (v *viewer) imports(lines string) {
 	v.Helper()
 	file := filepath.Join(v.TempDir(), "events.ndjson")
-	if err := os.WriteFile(file, []byte(lines), 0o600); err != nil {
-		v.Fatal(err)
-	}
+	must.OK(v, os.WriteFile(file, []byte(lines), 0o600))
 	if code, _, complaints := other(v.T, nil, "import", file, v.store); code != exitOK {
 		v.Fatalf("import: exit %d, %s", code, complaints)
 	}

@@ -20,6 +20,7 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -45,10 +46,7 @@ var markerPattern = regexp.MustCompile(`^<!-- run(?:: ([a-z, ]+))? -->$`)
 // docBlocks returns the marked blocks of a document, in order.
 func docBlocks(t *testing.T, path string) []docBlock {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(checkout, path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(checkout, path)))(t)
 	lines := strings.Split(string(text), "\n")
 	var blocks []docBlock
 	for i, line := range lines {
@@ -108,9 +106,7 @@ func (s *docScript) run(t *testing.T, limit time.Duration) (string, error) {
 		}
 		text.WriteString(commands + "\n")
 	}
-	if err := os.WriteFile(script, []byte(text.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(script, []byte(text.String()), 0o600))
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", script)
@@ -139,14 +135,9 @@ const defaultAddress = "127.0.0.1:8080"
 // lifthouse on the PATH.
 func TestDocsBlocksRun(t *testing.T) {
 	tier.OnlyLong(t)
-	library, err := embedded.LocateLibrary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	library := must.Get(embedded.LocateLibrary())(t)
 	bin := t.TempDir()
-	if err := os.Symlink(binary, filepath.Join(bin, "lifthouse")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(binary, filepath.Join(bin, "lifthouse")))
 	address := schematest.FreeAddress(t)
 	s := docScript{
 		path: tutorial, replace: strings.NewReplacer(defaultAddress, address), ready: "http://" + address + "/readyz",
@@ -175,10 +166,7 @@ var offline = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|EN
 // demo.
 func TestDocsNetworkBlocksRun(t *testing.T) {
 	tier.OnlyLong(t) // downloads packages
-	root, err := filepath.Abs(checkout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(filepath.Abs(checkout))(t)
 	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
 		t.Skip("SKIP: the source is not a git checkout, so that it cannot be cloned")
 	}
@@ -206,10 +194,7 @@ func TestDocsNetworkBlocksRun(t *testing.T) {
 
 // TestDocsReadmeIsShort bounds the README.
 func TestDocsReadmeIsShort(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(checkout, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(checkout, "README.md")))(t)
 	if lines := strings.Count(string(text), "\n"); lines > 150 {
 		t.Errorf("README.md has %d lines, want at most 150: move details to docs/", lines)
 	}
@@ -224,24 +209,15 @@ var (
 // TestDocsLinksResolve checks that files and headings to which documents link
 // exist.
 func TestDocsLinksResolve(t *testing.T) {
-	documents, err := filepath.Glob(filepath.Join(checkout, "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = filepath.WalkDir(filepath.Join(checkout, "docs"), func(path string, _ fs.DirEntry, err error) error {
+	documents := must.Get(filepath.Glob(filepath.Join(checkout, "*.md")))(t)
+	must.OK(t, filepath.WalkDir(filepath.Join(checkout, "docs"), func(path string, _ fs.DirEntry, err error) error {
 		if filepath.Ext(path) == ".md" {
 			documents = append(documents, path)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for _, document := range documents {
-		text, err := os.ReadFile(document)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(document))(t)
 		for _, link := range linkPattern.FindAllStringSubmatch(fencePattern.ReplaceAllString(string(text), ""), -1) {
 			if strings.Contains(link[1], "://") {
 				continue
@@ -283,12 +259,9 @@ func anchors(document string) []string {
 
 // TestDocsSecurityNamesTests checks that the tests that SECURITY.md names exist.
 func TestDocsSecurityNamesTests(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(checkout, "SECURITY.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(checkout, "SECURITY.md")))(t)
 	var declared strings.Builder
-	err = filepath.WalkDir(checkout, func(path string, entry fs.DirEntry, err error) error {
+	must.OK(t, filepath.WalkDir(checkout, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -302,10 +275,7 @@ func TestDocsSecurityNamesTests(t *testing.T) {
 			declared.Write(append(declaration, '\n'))
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for _, name := range regexp.MustCompile(`Test[A-Z]\w+`).FindAllString(string(text), -1) {
 		if !strings.Contains(declared.String(), "func "+name+"(") {
 			t.Errorf("SECURITY.md names %s, which is not declared", name)
@@ -330,10 +300,7 @@ func TestDocsListEverySetting(t *testing.T) {
 		"docs/catalogue.md":  yamlKeys(reflect.TypeFor[catalogue.File]()),
 		"docs/data-in.md":    yamlKeys(reflect.TypeFor[ingest.Mapping]()),
 	} {
-		text, err := os.ReadFile(filepath.Join(checkout, document))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(checkout, document)))(t)
 		if len(names) < 5 {
 			t.Fatalf("%s: only %q to look for", document, names)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"lifthouse/cmd/internal/arrivals"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -58,9 +59,7 @@ func TestEventsShowsWhatArrivesThroughTheSocket(t *testing.T) {
 	if wrong == nil || wrong.Channel != "http" || wrong.Line != 2 || !strings.Contains(wrong.Reason, "password: unknown field") || !strings.Contains(wrong.Text, `"visitor"`) || strings.Contains(wrong.Text, "hunter2") {
 		t.Errorf("the rejected line is shown as %+v", wrong)
 	}
-	if err := follow.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, follow.Process.Signal(os.Interrupt))
 	if err := follow.Wait(); err != nil {
 		t.Errorf("interrupted, it ends with %v, want exit 0", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -24,15 +25,10 @@ import (
 func (p *process) raw(text string, end bool) (string, time.Duration) {
 	p.t.Helper()
 	var dialer net.Dialer
-	conn, err := dialer.DialContext(p.t.Context(), "tcp", strings.TrimPrefix(p.url, "http://"))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	conn := must.Get(dialer.DialContext(p.t.Context(), "tcp", strings.TrimPrefix(p.url, "http://")))(p.t)
 	defer func() { _ = conn.Close() }()
 	started := time.Now()
-	if err := conn.SetDeadline(started.Add(20 * time.Second)); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, conn.SetDeadline(started.Add(20*time.Second)))
 	_, _ = io.WriteString(conn, text) // the server may not want all of it
 	if end {
 		_ = conn.(*net.TCPConn).CloseWrite()
@@ -126,9 +122,7 @@ func TestServerSaysThatItIsAboutToStop(t *testing.T) {
 	if status := ready(); status != http.StatusOK {
 		t.Fatalf("ready: %d", status)
 	}
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	said := 0
 	for status := http.StatusOK; status != 0; status = ready() {
 		if status == http.StatusServiceUnavailable {
@@ -177,9 +171,7 @@ func TestRequestsUnderWayAreAnsweredWhenTheServerStops(t *testing.T) {
 		done = metric("http_request_duration_seconds_count") - before // first: none is counted twice
 		under = metric("http_requests_in_flight")
 	}
-	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.cmd.Process.Signal(os.Interrupt))
 	running.Wait()
 	if under == 0 {
 		t.Error("all of them were answered before the server was stopped")

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"lifthouse/schema/schematest/must"
 )
 
 func TestImportThroughTheSocketReadsTheClientsInput(t *testing.T) {
@@ -14,10 +16,7 @@ func TestImportThroughTheSocketReadsTheClientsInput(t *testing.T) {
 	if code, out, complaints := other(t, nil, "apply", "-f", "../testdata/thirty.catalog.yaml", store); code != exitOK {
 		t.Fatalf("apply: exit %d\n%s%s", code, out, complaints)
 	}
-	events, err := os.ReadFile("../testdata/thirty.ndjson")
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := must.Get(os.ReadFile("../testdata/thirty.ndjson"))(t)
 	for _, test := range []struct {
 		path string
 		code int

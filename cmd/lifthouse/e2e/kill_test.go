@@ -13,6 +13,7 @@ import (
 
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -164,22 +165,20 @@ func TestAKilledServerOfAClickHouseServerLosesAndDoublesNothing(t *testing.T) {
 
 func loseAndDoubleNothing(t *testing.T, store string, kills int) {
 	t.Helper()
-	must := func(args ...string) string {
+	do := func(args ...string) string {
 		t.Helper()
 		out, _ := succeed(t, nil, append(args, store)...)
 		return strings.TrimSpace(out)
 	}
-	must("apply", "-f", "../testdata/thirty.catalog.yaml")
-	reads, writes := must("token", "create"), must("token", "create", "--scope=ingest", "--website=1")
+	do("apply", "-f", "../testdata/thirty.catalog.yaml")
+	reads, writes := do("token", "create"), do("token", "create", "--scope=ingest", "--website=1")
 	const fromFile = 100_000
 	var lines strings.Builder
 	for n := range fromFile {
 		lines.WriteString(visitorLines("file", n))
 	}
 	file := filepath.Join(t.TempDir(), "events.ndjson")
-	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(lines.String()), 0o600))
 
 	r := rand.New(rand.NewPCG(30, 9))
 	var o outbox
@@ -207,11 +206,11 @@ func loseAndDoubleNothing(t *testing.T, store string, kills int) {
 			t.Fatal("a server that lives took no events")
 		}
 	}
-	must("import", file)
-	must("facts", "--verify")
+	do("import", file)
+	do("facts", "--verify")
 	compareAll(t, p.results(reads), o.next, fromFile)
 	p.interrupt()
-	must("check", "--deep")
+	do("check", "--deep")
 }
 
 // TestAKilledImportIsRepeated kills a process that imports into an embedded store, and imports again. Counters and
@@ -227,9 +226,7 @@ func TestAKilledImportIsRepeated(t *testing.T) {
 	importing := begin(t, nil, nil, "import", events, store)
 	for len(partsOf(t, dir, "events")) == 0 {
 	}
-	if err := importing.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, importing.Process.Kill())
 	if err := importing.Wait(); err == nil {
 		t.Fatal("it was not killed")
 	}

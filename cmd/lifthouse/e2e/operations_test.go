@@ -21,15 +21,15 @@ func TestAllOperationsOfAStartedProgram(t *testing.T) {
 	t.Parallel()
 	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
 	p := start(t, "serve", store)
-	must := func(stdin string, args ...string) string {
+	do := func(stdin string, args ...string) string {
 		t.Helper()
 		out, _ := succeed(t, strings.NewReader(stdin), append(args, store)...)
 		return strings.TrimSpace(out)
 	}
-	must("", "apply", "-f", "../testdata/operated.catalog.yaml")
-	must(operatedEvents, "import", "-")
-	must("", "facts")
-	write, read := must("", "token", "create", "--scope", "write"), must("", "token", "create")
+	do("", "apply", "-f", "../testdata/operated.catalog.yaml")
+	do(operatedEvents, "import", "-")
+	do("", "facts")
+	write, read := do("", "token", "create", "--scope", "write"), do("", "token", "create")
 	ask := func(method, path, token string) (int, string) {
 		t.Helper()
 		status, text, err := send(t.Context(), http.DefaultClient, method, p.url+path, token, "")
@@ -79,7 +79,7 @@ func TestAllOperationsOfAStartedProgram(t *testing.T) {
 		t.Errorf("/openapi.json = %d %.100s", status, body)
 	}
 
-	must("", "token", "revoke", "1")
+	do("", "token", "revoke", "1")
 	if status, _ := ask("GET", "/v1/websites", write); status != http.StatusUnauthorized {
 		t.Errorf("a revoked token gives %d", status)
 	}
@@ -88,7 +88,7 @@ func TestAllOperationsOfAStartedProgram(t *testing.T) {
 	if _, body := ask("GET", "/v1/campaigns/12", read); !strings.Contains(body, `"active":false`) || !strings.Contains(body, `"startDate"`) {
 		t.Errorf("after a second start: %s", body)
 	}
-	if out := must("", "export"); !strings.Contains(out, "startDate:") {
+	if out := do("", "export"); !strings.Contains(out, "startDate:") {
 		t.Errorf("the state is not in what is exported:\n%s", out)
 	}
 }

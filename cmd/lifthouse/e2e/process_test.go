@@ -22,6 +22,7 @@ import (
 
 	"lifthouse/cmd/internal/remote"
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -64,13 +65,8 @@ func (b *safeBuffer) String() string {
 // command ends before that.
 func startAndAwaitLog(t *testing.T, cmd *exec.Cmd, text string) *safeBuffer {
 	t.Helper()
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stderr := must.Get(cmd.StderrPipe())(t)
+	must.OK(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	log := &safeBuffer{}
 	lines := bufio.NewScanner(io.TeeReader(stderr, log))
@@ -100,14 +96,9 @@ func start(t *testing.T, args ...string) *process {
 func startCommand(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{t: t, cmd: cmd, done: make(chan error, 1)}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(p.cmd.StdoutPipe())(t)
 	p.cmd.Stderr = &p.log
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.cmd.Start())
 	t.Cleanup(func() {
 		_ = p.cmd.Process.Kill()
 		if t.Failed() {
@@ -152,9 +143,7 @@ func lastLines(text string, most int) string {
 func (p *process) interrupt() time.Duration {
 	p.t.Helper()
 	started := time.Now()
-	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, p.cmd.Process.Signal(os.Interrupt))
 	if err := <-p.done; err != nil {
 		p.t.Errorf("it ended with %v, want exit 0", err)
 	}
@@ -248,29 +237,26 @@ func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
 		t.Errorf("socket: %v, %v; want mode 0600", info, err)
 	}
 
-	must := func(stdin io.Reader, args ...string) string {
+	do := func(stdin io.Reader, args ...string) string {
 		t.Helper()
 		out, _ := succeed(t, stdin, append(args, store)...)
 		return out
 	}
-	catalog, err := os.ReadFile("../testdata/thirty.catalog.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out := must(bytes.NewReader(catalog), "apply", "-f", "-"); !strings.Contains(out, `+ campaign 1 "Thirty events"`) {
+	catalog := must.Get(os.ReadFile("../testdata/thirty.catalog.yaml"))(t)
+	if out := do(bytes.NewReader(catalog), "apply", "-f", "-"); !strings.Contains(out, `+ campaign 1 "Thirty events"`) {
 		t.Errorf("apply from standard input says %q", out)
 	}
-	must(nil, "import", "../testdata/thirty.ndjson")
-	token := strings.TrimSpace(must(nil, "token", "create"))
+	do(nil, "import", "../testdata/thirty.ndjson")
+	token := strings.TrimSpace(do(nil, "token", "create"))
 	if r := p.results(token); r.Totals.Visitors != 10 {
 		t.Errorf("%d visitors, want 10", r.Totals.Visitors)
 	}
 
-	spare := strings.TrimSpace(must(nil, "token", "create", "--name", "spare part", "--expires", "720h"))
-	if list := must(nil, "token", "list"); !strings.Contains(list, "spare part") || strings.Contains(list, spare) {
+	spare := strings.TrimSpace(do(nil, "token", "create", "--name", "spare part", "--expires", "720h"))
+	if list := do(nil, "token", "list"); !strings.Contains(list, "spare part") || strings.Contains(list, spare) {
 		t.Errorf("token list says\n%s", list)
 	}
-	must(nil, "token", "revoke", "2")
+	do(nil, "token", "revoke", "2")
 	if status := p.status(spare); status != http.StatusUnauthorized {
 		t.Errorf("a revoked token gives %d", status)
 	}
@@ -303,9 +289,9 @@ func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
 	}
 	p.interrupt()
 
-	must(nil, "import", "../testdata/thirty.ndjson")
+	do(nil, "import", "../testdata/thirty.ndjson")
 	var again result.Report
-	if err := json.Unmarshal([]byte(must(nil, "report", "campaign", "1")), &again); err != nil || fmt.Sprint(again.Totals) != fmt.Sprint(totals) {
+	if err := json.Unmarshal([]byte(do(nil, "report", "campaign", "1")), &again); err != nil || fmt.Sprint(again.Totals) != fmt.Sprint(totals) {
 		t.Errorf("imported again, without a server: %+v, %v; want %+v", again.Totals, err, totals)
 	}
 }
@@ -357,9 +343,7 @@ func TestDemoIsMadeOnceAndServesWhatItPlanted(t *testing.T) {
 	if code, _, complaints := other(t, nil, "demo", "--reset", store); code != exitFailed || !strings.Contains(complaints, "in use by process") {
 		t.Errorf("reset under a running demo: exit %d, %q", code, complaints)
 	}
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	if err := <-p.done; err != nil {
 		t.Errorf("SIGTERM ended it with %v", err)
 	}
@@ -369,9 +353,7 @@ func TestDemoResetLeavesOtherFoldersAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	kept := filepath.Join(dir, "kept")
-	if err := os.WriteFile(kept, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(kept, nil, 0o600))
 	code, _, complaints := other(t, nil, "demo", "--reset", "--store=embedded:"+dir)
 	if _, err := os.Stat(kept); err != nil || code != exitFailed || !strings.Contains(complaints, "not a demo store") {
 		t.Errorf("exit %d, %q, %v; want a refusal", code, complaints, err)

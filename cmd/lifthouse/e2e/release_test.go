@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -51,10 +52,7 @@ func combinedOutput(t *testing.T, cmd *exec.Cmd) string {
 // checkout if they are built.
 func buildSnapshot(t *testing.T) string {
 	t.Helper()
-	root, err := filepath.Abs(checkout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(filepath.Abs(checkout))(t)
 	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
 		t.Skip("SKIP: the source is not a git checkout, so that it cannot be cloned")
 	}
@@ -90,10 +88,7 @@ func compareChecksums(t *testing.T, dist, again string) {
 		check := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS")
 		check.Dir = dir
 		combinedOutput(t, check)
-		text, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, "SHA256SUMS")))(t)
 		sums[i] = string(text)
 	}
 	if sums[0] != sums[1] {
@@ -117,10 +112,7 @@ func installSnapshot(t *testing.T, dist string) {
 	install := exec.CommandContext(t.Context(), "sh", filepath.Join(dist, "install.sh"))
 	install.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "LIFTHOUSE_RELEASES=" + releases.URL}
 	combinedOutput(t, install)
-	folder, err := filepath.EvalSymlinks(filepath.Join(home, ".local/bin/lifthouse"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := must.Get(filepath.EvalSymlinks(filepath.Join(home, ".local/bin/lifthouse")))(t)
 	folder = filepath.Dir(folder)
 	for _, name := range []string{
 		"loadgen", "libchdb.*", "README.md", "SECURITY.md", "completions/lifthouse.bash", "completions/_lifthouse", "completions/lifthouse.fish",
@@ -167,9 +159,7 @@ func newScratchRoot(t *testing.T) *scratchRoot {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // as in every root file system
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	libraries := regexp.MustCompile(`(/\S+) \(0x`)
 	for _, tool := range []string{"sh", "id", "useradd", "chgrp", "chown", "chmod", "mkdir"} {
@@ -182,18 +172,13 @@ func newScratchRoot(t *testing.T) *scratchRoot {
 			r.copyFile(library[1], library[1])
 		}
 	}
-	if err := os.Symlink("usr/bin", filepath.Join(r.dir, "bin")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink("usr/bin", filepath.Join(r.dir, "bin")))
 	return r
 }
 
 func (r *scratchRoot) copyFile(from, to string) {
 	r.t.Helper()
-	text, err := os.ReadFile(from)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(from))(r.t)
 	to = filepath.Join(r.dir, to)
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil { //nolint:gosec // as in every root file system
 		r.t.Fatal(err)
@@ -212,10 +197,7 @@ func (r *scratchRoot) dpkg(args ...string) string {
 // stat returns the mode and the owner of a file, with the ids of the root's users.
 func (r *scratchRoot) stat(name string) (mode os.FileMode, uid, gid uint32) {
 	r.t.Helper()
-	info, err := os.Stat(filepath.Join(r.dir, name))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	info := must.Get(os.Stat(filepath.Join(r.dir, name)))(r.t)
 	owner, is := info.Sys().(*syscall.Stat_t)
 	if !is {
 		r.t.Fatalf("%s has no owner", name)
@@ -234,10 +216,7 @@ func installPackage(t *testing.T, dist string) {
 	if out := r.dpkg("--install", deb); !strings.Contains(out, "installed, but not started") {
 		t.Errorf("dpkg --install says\n%s", out)
 	}
-	users, err := os.ReadFile(filepath.Join(r.dir, "etc/passwd"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	users := must.Get(os.ReadFile(filepath.Join(r.dir, "etc/passwd")))(t)
 	user := regexp.MustCompile(`(?m)^lifthouse:x:(\d+):(\d+):.*:/var/lib/lifthouse:/usr/sbin/nologin$`).FindSubmatch(users)
 	if user == nil {
 		t.Fatalf("the installation created no user:\n%s", users)
@@ -264,9 +243,7 @@ func installPackage(t *testing.T, dist string) {
 	verifyUnit(t, r)
 
 	changed := []byte("store: embedded:/var/lib/lifthouse\nlisten: 127.0.0.1:9999\n")
-	if err := os.WriteFile(filepath.Join(r.dir, config), changed, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(r.dir, config), changed, 0o600))
 	if out := r.dpkg("--install", deb); strings.Contains(out, "not started") {
 		t.Errorf("an upgrade says\n%s", out)
 	}
@@ -285,10 +262,7 @@ func installPackage(t *testing.T, dist string) {
 
 func parseID(t *testing.T, text []byte) uint32 {
 	t.Helper()
-	id, err := strconv.ParseUint(string(text), 10, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := must.Get(strconv.ParseUint(string(text), 10, 32))(t)
 	return uint32(id)
 }
 
@@ -299,15 +273,10 @@ func verifyUnit(t *testing.T, r *scratchRoot) {
 		t.Log("SKIP: systemd-analyze is not installed, so the unit is not verified")
 		return
 	}
-	text, err := os.ReadFile(filepath.Join(r.dir, "usr/lib/systemd/system/lifthouse.service"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(r.dir, "usr/lib/systemd/system/lifthouse.service")))(t)
 	// The unit depends on units of this machine, and on the program in the other root.
 	unit := filepath.Join(t.TempDir(), "lifthouse.service")
-	if err := os.WriteFile(unit, bytes.ReplaceAll(text, []byte("ExecStart="), []byte("ExecStart="+r.dir)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(unit, bytes.ReplaceAll(text, []byte("ExecStart="), []byte("ExecStart="+r.dir)), 0o600))
 	if out := combinedOutput(t, exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", "--recursive-errors=one", unit)); out != "" {
 		t.Errorf("systemd-analyze verify says\n%s", out)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -91,9 +92,7 @@ func TestAKilledRemovalIsFinished(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &removals{t, filepath.Join(t.TempDir(), "data")}
-			if err := os.CopyFS(r.dir, os.DirFS(whole)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.CopyFS(r.dir, os.DirFS(whole)))
 			if r.killed(kill.when, kill.args...) {
 				killed++
 			}
@@ -120,19 +119,19 @@ func TestServersNoticeWhatAnotherProcessDeletes(t *testing.T) {
 	tier.OnlyLong(t)
 	server := schematest.SharedServer(t)
 	store := "--store=" + server.DatabaseAddress(server.CreateDatabase(t))
-	must := func(args ...string) string {
+	do := func(args ...string) string {
 		t.Helper()
 		out, _ := succeed(t, nil, append(args, store)...)
 		return strings.TrimSpace(out)
 	}
-	must("apply", "-f", file(t, "catalog.yaml", twoCampaigns))
+	do("apply", "-f", file(t, "catalog.yaml", twoCampaigns))
 	var events strings.Builder
 	for i := range 20 {
 		_, _ = fmt.Fprintf(&events, `{"eventId":"%[1]d","time":"2026-01-02T10:00:00Z","websiteId":1,"visitor":"v%[1]d","event":"view","campaignId":%[2]d,"variationId":0}`+"\n", i/2, 1+i%2)
 	}
-	must("import", file(t, "events.ndjson", events.String()))
-	must("facts")
-	token := must("token", "create")
+	do("import", file(t, "events.ndjson", events.String()))
+	do("facts")
+	token := do("token", "create")
 	p := start(t, "serve", store, "--rate-limit=0")
 	shows := func(want string) {
 		t.Helper()
@@ -144,9 +143,7 @@ func TestServersNoticeWhatAnotherProcessDeletes(t *testing.T) {
 				p.get(fmt.Sprintf("/v1/campaigns/%d", id), token, &campaign)
 				var report struct{ Totals struct{ Views int64 } }
 				_, text := get(t, fmt.Sprintf("%s/v1/campaigns/%d/results", p.url, id), token)
-				if err := json.Unmarshal([]byte(text), &report); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, json.Unmarshal([]byte(text), &report))
 				counted, reported = counted+fmt.Sprint(campaign.Views, " "), reported+fmt.Sprint(report.Totals.Views, " ")
 			}
 			if counted == want && reported == want {
@@ -156,14 +153,14 @@ func TestServersNoticeWhatAnotherProcessDeletes(t *testing.T) {
 		t.Errorf("%q views are counted, and the reports have %q; want %q", counted, reported, want)
 	}
 	shows("10 10 ")
-	must("forget", "--visitor=v7", "--yes")
+	do("forget", "--visitor=v7", "--yes")
 	shows("9 9 ")
-	must("retain", "--days=30", "--yes")
+	do("retain", "--days=30", "--yes")
 	shows("0 9 ")
-	must("import", file(t, "events.ndjson", events.String()))
+	do("import", file(t, "events.ndjson", events.String()))
 	shows("10 10 ")
 	p.interrupt()
-	must("check", "--deep")
+	do("check", "--deep")
 }
 
 // agree compares the counters of both campaigns with their reports.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestReportWatchesThroughTheSocket watches a served store while events arrive,
@@ -41,9 +42,7 @@ func TestReportWatchesThroughTheSocket(t *testing.T) {
 			t.Fatalf("%d visitors, want 10", n)
 		}
 	}
-	if err := watch.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, watch.Process.Signal(os.Interrupt))
 	if err := watch.Wait(); err != nil {
 		t.Errorf("interrupted, it ends with %v, want exit 0", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -28,29 +29,27 @@ func TestTablesOfDifferentBackups(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			database := server.CreateMigrated(t)
 			store, conn := "--store="+server.DatabaseAddress(database), schematest.OpenConnection(t, server.DatabaseAddress(database))
-			must := func(args ...string) string {
+			do := func(args ...string) string {
 				t.Helper()
 				out, _ := succeed(t, nil, append(args, store)...)
 				return out
 			}
 			exec := func(statement string, args ...any) {
 				t.Helper()
-				if err := conn.Exec(t.Context(), fmt.Sprintf(statement, args...)); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, conn.Exec(t.Context(), fmt.Sprintf(statement, args...)))
 			}
 			reports := func(visitors int64) {
 				t.Helper()
 				var r result.Report
-				if err := json.Unmarshal([]byte(must("report", "campaign", "1", "--json")), &r); err != nil || r.Totals.Visitors != visitors {
+				if err := json.Unmarshal([]byte(do("report", "campaign", "1", "--json")), &r); err != nil || r.Totals.Visitors != visitors {
 					t.Errorf("the report counts %d visitors, %v; want %d", r.Totals.Visitors, err, visitors)
 				}
 			}
-			must("apply", "-f", "../testdata/thirty.catalog.yaml")
+			do("apply", "-f", "../testdata/thirty.catalog.yaml")
 			for backup, visitors := range []int{10, 30} {
 				lines := file(t, "events", exposedVisitors(0, visitors))
-				must("import", lines)
-				must("facts")
+				do("import", lines)
+				do("facts")
 				for _, table := range []string{"events", "facts"} {
 					exec("BACKUP TABLE %[1]s.%[2]s TO File('%[1]s %[2]s %[3]d')", database, table, backup+1)
 				}
@@ -59,16 +58,16 @@ func TestTablesOfDifferentBackups(t *testing.T) {
 				exec("DROP TABLE %s SYNC", table)
 				exec("RESTORE TABLE %[1]s.%[2]s FROM File('%[1]s %[2]s %[3]d')", database, table, backup)
 			}
-			must("facts")
+			do("facts")
 			reports(c.visitors)
 			code, out, complaints := other(t, nil, "check", "--deep", store)
 			if lost := strings.Contains(out, "stored events of 20 visitors are lost"); lost != c.lost || (code == exitOK) == c.lost {
 				t.Errorf("check --deep: exit %d\n%s%s", code, out, complaints)
 			}
-			must("import", file(t, "events", exposedVisitors(0, 40)))
-			must("facts", "--verify")
+			do("import", file(t, "events", exposedVisitors(0, 40)))
+			do("facts", "--verify")
 			reports(40)
-			must("check", "--deep")
+			do("check", "--deep")
 		})
 	}
 }

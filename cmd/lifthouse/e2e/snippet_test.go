@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/arrivals"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -23,10 +24,7 @@ import (
 // a server.
 func snippet(t *testing.T, url, token string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/data-in.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../../docs/data-in.md"))(t)
 	_, rest, found := strings.Cut(string(text), "```html\n")
 	script, _, _ := strings.Cut(rest, "```")
 	if lines := strings.Count(script, "\n"); !found || lines > 20 {
@@ -49,9 +47,7 @@ func browse(t *testing.T, url string) {
 	}
 	browser := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-port=0", "--user-data-dir="+profile, url)
 	browser.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with all that it starts
-	if err := browser.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, browser.Start())
 	t.Cleanup(func() {
 		_ = syscall.Kill(-browser.Process.Pid, syscall.SIGKILL)
 		_ = browser.Wait()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/remote"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -63,23 +64,17 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := c.spoil(c.path); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, c.spoil(c.path))
 			code, out, said := other(t, nil, "report", "campaign", "1", store)
 			if code != exitFailed || !strings.Contains(said, c.want) || strings.Count(said, "\n") != 1 || out != "" {
 				t.Errorf("exit %d, %s%s; want %q", code, out, said, c.want)
 			}
-			if err := os.RemoveAll(c.path); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.RemoveAll(c.path))
 			from := kept
 			if _, err := os.Stat(kept); err != nil {
 				from = c.path + ".kept"
 			}
-			if err := os.Rename(from, c.path); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Rename(from, c.path))
 		})
 	}
 	ended(t, exitOK, "report", "campaign", "1", store)
@@ -90,9 +85,7 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 func TestALibraryThatIsCutOffIsNamed(t *testing.T) {
 	for name, content := range map[string]string{"text": "no library", "empty": "", "cut off": "\x7fELF\x02\x01\x01"} {
 		path := filepath.Join(t.TempDir(), "libchdb.so")
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(content), 0o600))
 		cmd := lifthouse(t, "apply", "-f", "../testdata/thirty.catalog.yaml", "--store=embedded:"+t.TempDir())
 		cmd.Env = append(cmd.Env, "LIFTHOUSE_LIBCHDB="+path)
 		said, err := cmd.CombinedOutput()
@@ -109,14 +102,9 @@ func TestCommandsWaitForAStartingServer(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	store := "--store=embedded:" + dir
 	ended(t, exitOK, "apply", "-f", "../testdata/thirty.catalog.yaml", store)
-	lock, err := os.OpenFile(filepath.Join(dir, "lifthouse.lock"), os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := must.Get(os.OpenFile(filepath.Join(dir, "lifthouse.lock"), os.O_RDWR, 0))(t)
 	defer func() { _ = lock.Close() }()
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
 	var commands []*exec.Cmd
 	for _, args := range [][]string{{"export"}, {"check"}, {"serve", "--listen=127.0.0.1:0"}} {
 		cmd := lifthouse(t, append(args, store)...)
@@ -147,22 +135,12 @@ func TestServeWaitsForAnImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := lifthouse(t, "serve", "--listen=127.0.0.1:0", store)
-	out, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(server.StdoutPipe())(t)
 	log := startAndAwaitLog(t, server, "waiting for it for at most 1m0s")
-	events, err := os.ReadFile("../testdata/thirty.ndjson")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := write.Write(events); err != nil {
-		t.Fatal(err)
-	}
+	events := must.Get(os.ReadFile("../testdata/thirty.ndjson"))(t)
+	must.Get(write.Write(events))(t)
 	_ = write.Close()
-	if err := importing.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, importing.Wait())
 	said := make([]byte, 1024)
 	n, err := io.ReadAtLeast(out, said, 20)
 	if err != nil || !answersAt.Match(said[:n]) {
@@ -181,14 +159,9 @@ func TestServersThatDoNotAnswerAreGivenUp(t *testing.T) {
 	t.Parallel()
 	tier.OnlyLong(t) // waits ten seconds
 	p, dir, store := serving(t)
-	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.cmd.Process.Signal(syscall.SIGSTOP))
 	var config net.ListenConfig
-	silent, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	silent := must.Get(config.Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = silent.Close() }()
 	type result struct {
 		name, said, want string
@@ -208,8 +181,6 @@ func TestServersThatDoNotAnswerAreGivenUp(t *testing.T) {
 			t.Errorf("%s: exit %d after %v: %s", r.name, r.code, r.took, r.said)
 		}
 	}
-	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.cmd.Process.Signal(syscall.SIGCONT))
 	p.interrupt()
 }

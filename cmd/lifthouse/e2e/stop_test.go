@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/remote"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -34,9 +35,7 @@ func begin(t *testing.T, stdin, stdout *os.File, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := lifthouse(t, args...)
 	cmd.Stdin, cmd.Stdout = stdin, stdout
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -67,26 +66,19 @@ func TestServeEndsWhileACommandWaits(t *testing.T) {
 		"silent connection": func(t *testing.T, dir, _ string) {
 			t.Helper()
 			var dialer net.Dialer
-			conn, err := dialer.DialContext(t.Context(), "unix", filepath.Join(dir, remote.SocketName))
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := must.Get(dialer.DialContext(t.Context(), "unix", filepath.Join(dir, remote.SocketName)))(t)
 			t.Cleanup(func() { _ = conn.Close() })
 		},
 		"open pipe": func(t *testing.T, _, store string) {
 			t.Helper()
 			read, write := pipe(t)
 			begin(t, read, nil, "apply", "-f", "-", store)
-			if _, err := io.WriteString(write, moreThanAPipe); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(io.WriteString(write, moreThanAPipe))(t)
 		},
 		"FIFO": func(t *testing.T, dir, store string) {
 			t.Helper()
 			fifo := filepath.Join(dir, "fifo")
-			if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, syscall.Mkfifo(fifo, 0o600))
 			begin(t, nil, nil, "apply", "-f", fifo, store)
 			write, err := os.OpenFile(fifo, os.O_WRONLY, 0) // waits for the reader
 			if err != nil {
@@ -97,16 +89,12 @@ func TestServeEndsWhileACommandWaits(t *testing.T) {
 		"full output": func(t *testing.T, dir, store string) {
 			t.Helper()
 			_, write := pipe(t)
-			if err := write.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, write.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
 			if _, err := io.WriteString(write, moreThanAPipe); !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Fatalf("the pipe is not full: %v", err)
 			}
 			file := filepath.Join(dir, "second.yaml")
-			if err := os.WriteFile(file, []byte("accounts: [{id: 2, name: Second}]"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(file, []byte("accounts: [{id: 2, name: Second}]"), 0o600))
 			begin(t, nil, write, "apply", "-f", file, store)
 			for done := false; !done; { // the change is applied before the response is sent
 				code, _, _ := other(t, nil, "token", "create", "--account", "2", store)
@@ -133,12 +121,8 @@ func TestServerLeavesTheStreamsOfAClientThatIsGone(t *testing.T) {
 		t.Skip("there is no /proc to see open files in, nor to reopen them")
 	}
 	client := begin(t, read, nil, "apply", "-f", "-", store)
-	if _, err := io.WriteString(write, moreThanAPipe); err != nil {
-		t.Fatal(err)
-	}
-	if err := client.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(write, moreThanAPipe))(t)
+	must.OK(t, client.Process.Signal(os.Interrupt))
 	_ = client.Wait()
 	until := time.Now().Add(2 * time.Second)
 	for holds(t, p.cmd.Process.Pid, its) {
@@ -167,9 +151,7 @@ func TestSecondInterruptKills(t *testing.T) {
 	t.Parallel()
 	read, write := pipe(t)
 	cmd := begin(t, read, nil, "apply", "-f", "-", "--store=embedded:"+t.TempDir())
-	if _, err := io.WriteString(write, moreThanAPipe); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(write, moreThanAPipe))(t)
 	ended := make(chan struct{})
 	go func() {
 		_ = cmd.Wait()
@@ -198,9 +180,7 @@ func TestSocketPathThatIsTooLong(t *testing.T) {
 	cmd.Stdout = write
 	var complaints strings.Builder
 	cmd.Stderr = &complaints
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	_ = write.Close()
 	said := make([]byte, 1024)
 	n, _ := read.Read(said)

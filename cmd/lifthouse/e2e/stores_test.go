@@ -17,6 +17,7 @@ import (
 
 	"lifthouse/loadgen/population"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 )
 
 var recordRelease = flag.String("record-store", "", "release whose store is recorded in testdata/stores, by make store-archive")
@@ -41,10 +42,7 @@ func TestStoresOfReleasesAreUpgraded(t *testing.T) {
 	if *recordRelease != "" {
 		recordStore(t, filepath.Join(storesOfReleases, *recordRelease))
 	}
-	releases, err := os.ReadDir(storesOfReleases)
-	if err != nil {
-		t.Fatal(err)
-	}
+	releases := must.Get(os.ReadDir(storesOfReleases))(t)
 	for _, release := range releases {
 		t.Run(release.Name(), func(t *testing.T) {
 			t.Parallel()
@@ -82,23 +80,15 @@ func recordStore(t *testing.T, to string) {
 	shop.Start, shop.Days = catalogue.Date{Time: time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)}, 21
 	shop.SetVisitors(1500)
 	var declared, events bytes.Buffer
-	if err := shop.CatalogueFile().WriteYAML(&declared); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := population.WriteNDJSON(t.Context(), &shop, &events, func(population.Progress) {}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, shop.CatalogueFile().WriteYAML(&declared))
+	must.Get(population.WriteNDJSON(t.Context(), &shop, &events, func(population.Progress) {}))(t)
 	p := start(t, "serve", store)
 	succeed(t, &declared, "apply", "-f", "-", store)
 	succeed(t, nil, "import", file(t, "events.ndjson", events.String()), store)
-	if err := os.MkdirAll(to, 0o750); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(to, 0o750))
 	for name, args := range reportedOfStore {
 		out, _ := succeed(t, nil, append(args, store)...)
-		if err := os.WriteFile(filepath.Join(to, name), []byte(out), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(to, name), []byte(out), 0o600))
 	}
 	p.interrupt()
 	// The socket is absent from the archive, and so is everything that depends on this machine.
@@ -124,9 +114,7 @@ func compareReports(t *testing.T, name, want, got string) []string {
 	decode := func(text string) (value any) {
 		decoder := json.NewDecoder(strings.NewReader(silence.ReplaceAllString(text, "no event")))
 		decoder.UseNumber()
-		if err := decoder.Decode(&value); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, decoder.Decode(&value))
 		return value
 	}
 	before, now := decode(want), decode(got)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -27,15 +28,10 @@ func TestUnreadOutputEndsACommandCleanly(t *testing.T) {
 	readOne := func(args ...string) {
 		t.Helper()
 		cmd := lifthouse(t, args...)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(cmd.StdoutPipe())(t)
 		var complaints strings.Builder
 		cmd.Stderr = &complaints
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, cmd.Start())
 		first, err := bufio.NewReader(out).ReadString('\n')
 		if err != nil || !strings.Contains(first, "campaign 1 variation 1") {
 			t.Errorf("the first line is %q, %v", first, err)

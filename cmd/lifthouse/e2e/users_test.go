@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -15,9 +16,7 @@ func TestTheServingUserMayDoAllItNeeds(t *testing.T) {
 	tier.OnlyLong(t)
 	server := schematest.SharedServer(t)
 	admin := schematest.OpenConnection(t, server.DatabaseAddress("default"))
-	if err := admin.Exec(t.Context(), "CREATE DATABASE "+schematest.Granted); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, admin.Exec(t.Context(), "CREATE DATABASE "+schematest.Granted))
 	serving := "--store=" + server.UserAddress(schematest.Serving)
 	if code, _, complaints := other(t, nil, "migrate", serving); code != exitFailed || !strings.Contains(complaints, "privileges") {
 		t.Errorf("the serving user migrates: exit %d, %s", code, complaints)

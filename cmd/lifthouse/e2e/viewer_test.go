@@ -21,6 +21,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -84,9 +85,7 @@ func copyDemo(t *testing.T) string {
 		t.Fatal("the demo was not created")
 	}
 	dir := filepath.Join(t.TempDir(), "demo")
-	if err := os.CopyFS(dir, os.DirFS(demoStore.dir)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.CopyFS(dir, os.DirFS(demoStore.dir)))
 	return dir
 }
 
@@ -104,9 +103,7 @@ func newViewer(t *testing.T, arguments ...string) *viewer {
 	limited, late := context.WithTimeout(tab, 5*time.Minute)
 	t.Cleanup(late)
 	v.ctx = limited
-	if err := chromedp.Listen(v.ctx, v.saw); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, chromedp.Listen(v.ctx, v.saw))
 	call(v, network.Enable, network.EnableParams{})
 	call(v, runtime.Enable, cdp.Empty{})
 	call(v, log.Enable, cdp.Empty{})
@@ -117,9 +114,7 @@ func newViewer(t *testing.T, arguments ...string) *viewer {
 
 func call[P, R any](v *viewer, command cdp.Command[P, R], parameters P) {
 	v.Helper()
-	if _, err := chromedp.Call(v.ctx, command, parameters); err != nil {
-		v.Fatal(err)
-	}
+	must.Get(chromedp.Call(v.ctx, command, parameters))(v)
 }
 
 // saw records requests of the page and errors of the browser.

@@ -19,6 +19,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -105,21 +106,13 @@ func pastShop(t *testing.T, address, hook string, campaigns int, r *rand.Rand) m
 			Initial: catalogue.Initial{Active: true, StartDate: &catalogue.Date{Time: first.Add(-time.Hour)}},
 		})
 	}
-	c, err := catalogue.Open(t.Context(), conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(catalogue.Open(t.Context(), conn))(t)
 	account := catalogue.Account{ID: 1, Name: "Shop", Websites: []catalogue.Website{site}, Webhooks: []catalogue.Webhook{
 		{ID: 1, URL: hook, Events: []string{catalogue.EventDecisionChanged}, Format: catalogue.FormatStandard, SecretFile: key},
 	}}
-	if _, err := c.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{account}}, false); err != nil {
-		t.Fatal(err)
-	}
-	err = conn.Exec(t.Context(), "INSERT INTO catalogue SELECT * REPLACE (version + 1 AS version, {body:String} AS body) FROM catalogue WHERE kind = 'webhook' AND JSONHas(catalogue.body, 'createDate')",
-		clickhouse.Named("body", `{"createDate":"2020-01-01T00:00:00Z","updateDate":"2020-01-01T00:00:00Z"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{account}}, false))(t)
+	must.OK(t, conn.Exec(t.Context(), "INSERT INTO catalogue SELECT * REPLACE (version + 1 AS version, {body:String} AS body) FROM catalogue WHERE kind = 'webhook' AND JSONHas(catalogue.body, 'createDate')",
+		clickhouse.Named("body", `{"createDate":"2020-01-01T00:00:00Z","updateDate":"2020-01-01T00:00:00Z"}`)))
 	id := uint64(0)
 	for day := range days {
 		var events []schema.Event
@@ -141,21 +134,13 @@ func pastShop(t *testing.T, address, hook string, campaigns int, r *rand.Rand) m
 				}
 			}
 		}
-		if err := schema.InsertEvents(t.Context(), conn, events, first.AddDate(0, 0, day).Add(23*time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, schema.InsertEvents(t.Context(), conn, events, first.AddDate(0, 0, day).Add(23*time.Hour)))
 	}
 	e, _ := enginetest.Open(t, conn, c)
 	expected := map[string]bool{}
 	for i := range campaigns {
-		p, err := e.PlanReport(query.Request{AccountID: 1, SubjectID: int64(i + 1), Scorecard: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		report, err := e.ComputeReport(t.Context(), p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(e.PlanReport(query.Request{AccountID: 1, SubjectID: int64(i + 1), Scorecard: true}))(t)
+		report := must.Get(e.ComputeReport(t.Context(), p))(t)
 		if status := string(report.Decision.Status); slices.Contains([]string{"ship", "rollBack", "noDifference", "invalid"}, status) {
 			expected[fmt.Sprint(i+1, " ", status)] = true
 		}

@@ -8,32 +8,7 @@ import (
 
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
-	"lifthouse/schema/schematest/must"
 )
-
-// TestAStoreThatIsAwayIsSaidSo stops the ClickHouse server of a store. Clients
-// must get 503 with Retry-After.
-func TestAStoreThatIsAwayIsSaidSo(t *testing.T) {
-	server := schematest.SharedServer(t)
-	store := schematest.NewProxy(t, server.Native.ListenAddress(), nil)
-	s := newServerOn(t, schematest.OpenConnection(t, "clickhouse://admin:secret@"+store.ListenAddress()+"/"+server.CreateMigrated(t)+"?dial_timeout=1s"))
-	s.apply(twoAccounts)
-	read := s.newToken(1, 0, catalogue.ScopeRead)
-	const results = "/v1/campaigns/12/results?websiteId=1"
-	if got, _, body := s.do(http.MethodGet, results, read); got.status != http.StatusOK {
-		t.Fatalf("while the store is there: %d\n%s", got.status, body)
-	}
-	must.OK(t, store.Close())
-	for range 5 {
-		got, body, text := s.do(http.MethodGet, results+"&compareMetric=valuePerVisitor", read)
-		if got.status != http.StatusServiceUnavailable || got.Get("Retry-After") == "" || body["code"] != "down" {
-			t.Errorf("status %d, Retry-After %q\n%s", got.status, got.Get("Retry-After"), text)
-		}
-	}
-	if got, _, _ := s.do(http.MethodGet, "/readyz", ""); got.status != http.StatusServiceUnavailable {
-		t.Errorf("/readyz: %d", got.status)
-	}
-}
 
 // TestEveryStatementMayLoseItsStore cuts the connections of a report after each number of
 // pieces of data. A statement that fails for want of the store gives 503, and never says that

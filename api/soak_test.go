@@ -18,7 +18,6 @@ import (
 	"lifthouse/loadgen/population"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
-	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -221,32 +220,4 @@ func (s *soaking) keepApplying(ctx context.Context, t *testing.T) {
 		case <-tick.C:
 		}
 	}
-}
-
-func TestRevocationReachesAnotherServerWithinASecond(t *testing.T) {
-	s := newServer(t)
-	other := newServerOn(t, s.conn)
-	ctx, stop := context.WithCancel(t.Context())
-	var following sync.WaitGroup
-	following.Go(func() { other.catalogue.RefreshPeriodically(ctx, 400*time.Millisecond) })
-	defer following.Wait()
-	defer stop()
-	status := func(want int) {
-		t.Helper()
-		since := time.Now()
-		for {
-			response, _, _ := other.do("GET", "/v1/campaigns", s.token)
-			if response.status == want {
-				return
-			}
-			if time.Since(since) > time.Second {
-				t.Fatalf("after a second %d, want %d", response.status, want)
-			}
-		}
-	}
-	s.token = s.newToken(1, 0, catalogue.ScopeRead)
-	status(http.StatusOK)
-	tokens := s.catalogue.Snapshot().AccountTokens(1)
-	must.Get(s.catalogue.RevokeToken(t.Context(), 1, tokens[len(tokens)-1].ID))(t)
-	status(http.StatusUnauthorized)
 }

@@ -102,7 +102,8 @@ func (h *house) get(path string, body any) {
 	if h.token != "" {
 		request.Header.Set("Authorization", "Bearer "+h.token)
 	}
-	response := must.Get(http.DefaultClient.Do(request))(h.t)
+	response, err := http.DefaultClient.Do(request)
+	must.OK(h.t, err)
 	defer func() { _ = response.Body.Close() }()
 	text := must.Get(io.ReadAll(response.Body))(h.t)
 	if response.StatusCode != http.StatusOK {

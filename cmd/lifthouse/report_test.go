@@ -82,7 +82,8 @@ func TestReportForms(t *testing.T) {
 	}
 	request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+"/v1/campaigns/1/results?dimension=device&interval=day", http.NoBody))(t)
 	request.Header = http.Header{"Authorization": {"Bearer " + h.token}, "Accept": {"text/csv"}}
-	response := must.Get(http.DefaultClient.Do(request))(t)
+	response, err := http.DefaultClient.Do(request)
+	must.OK(t, err)
 	defer func() { _ = response.Body.Close() }()
 	var fromAPI strings.Builder
 	must.Get(bufio.NewReader(response.Body).WriteTo(&fromAPI))(t)

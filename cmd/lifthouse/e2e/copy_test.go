@@ -53,7 +53,7 @@ func TestCopyAStore(t *testing.T) {
 	do("facts", onServer)
 	equal(onServer)
 	do("forget", "--visitor=v1", "--visitor=v2", "--yes", onServer) // as if the copy had been interrupted
-	for range 2 {                                                     // the second changes nothing
+	for range 2 {                                                   // the second changes nothing
 		do("copy", from, onServer)
 		do("facts", "--verify", onServer)
 		equal(onServer)

@@ -435,31 +435,3 @@ func TestOneProcessMayDeliver(t *testing.T) {
 	}
 	takeUntil("b", "b", "c", "d")
 }
-
-// TestWebhooksOfACatalogueAreChecked declares webhooks with every fault, and keys that cannot be read.
-func TestWebhooksOfACatalogueAreChecked(t *testing.T) {
-	h := newHouse(t)
-	h.input = filepath.Join(t.TempDir(), "catalog.yaml")
-	hooks := []string{
-		`{id: 1, url: "ftp://a", secretFile: /k}`, `{id: 1, url: "https://u:p@a/", secretFile: k}`, `{id: 2, url: "https://a", format: slack, secretFile: /k}`,
-		`{id: 3, url: "https://a", events: [decision.changed, decision.changed, ship], secretFile: /k}`, `{id: 4, url: "https://a"}`, `{id: 5, url: "https://a", format: teams}`,
-	}
-	must.OK(t, os.WriteFile(h.input, []byte("accounts:\n- {id: 1, name: Shop, webhooks: ["+strings.Join(hooks, ", ")+"]}\n"), 0o600))
-	_, _, complaints := h.run("apply", "-f", h.input)
-	for _, want := range []string{
-		`webhooks[0].url: "ftp://a": must be`, `webhooks[1].id: "1": is not unique`, `webhooks[1].url`, `webhooks[1].secretFile: "k": must be an absolute path`, `webhooks[2].secretFile: "/k": must be omitted`,
-		`webhooks[3].events[1]: "decision.changed": is not unique`, `webhooks[3].events[2]: "ship": must be one of decision.changed`, `webhooks[4].secretFile: "": is required`, `webhooks[5].format: "teams": must be one of standard, slack`,
-	} {
-		if !strings.Contains(complaints, want) {
-			t.Errorf("no %s in\n%s", want, complaints)
-		}
-	}
-	empty := filepath.Join(t.TempDir(), "empty")
-	must.OK(t, os.WriteFile(empty, nil, 0o600))
-	for secret, want := range map[string]string{"/dev/zero": "must be a file of at most 1024 bytes", "/no/such/file": "no such file", empty: "must have whsec_"} {
-		h := newHooked(t, true, `{id: 1, url: "http://127.0.0.1:1/", secretFile: `+secret+`}`)
-		if code, _, complaints := h.run("webhook", "test", "1", "--webhook-private-addresses"); code != exitFailed || !strings.Contains(complaints, want) {
-			t.Errorf("%s: exit %d, %s", secret, code, complaints)
-		}
-	}
-}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"text/template"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/mattn/go-shellwords"
+
+	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/must"
+)
+
+// TestScripts runs the scripts of testdata/scripts. go test ./cmd/lifthouse -run TestScripts -rewrite records the outputs.
+// The commands are:
+//
+//	store [FILE]   a new store, with a catalogue of testdata
+//	file NAME      writes the input to a file in $DIR
+//	sh             executes a script of the shell in $DIR
+//	sql            executes statements
+//	run            executes a command line per line: ARGUMENTS [<<< STDIN] [?? REGEXP]. The output is the exit code if it
+//	               is not 0, the standard output and the errors, or only their lines that match the expression.
+//
+// The command line numbers SUBJECT is a report of which only visitors/converted/value of each variation are shown.
+// An input is a template with ago, a time, and repeat. Times of this run and tokens are replaced in outputs.
+func TestScripts(t *testing.T) {
+	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
+		t.Helper()
+		s := &script{dir: t.TempDir(), now: time.Now().UTC().Truncate(time.Second)}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			t.Helper()
+			return s.run(t, d)
+		})
+	})
+}
+
+// script is the state of a script.
+type script struct {
+	*house
+	dir string
+	now time.Time
+}
+
+func (s *script) run(t *testing.T, d *datadriven.TestData) string {
+	t.Helper()
+	if s.house != nil {
+		s.t = t
+	}
+	input := s.expand(t, d.Input)
+	switch d.Cmd {
+	case "store":
+		s.house = newHouse(t)
+		for _, arg := range d.CmdArgs {
+			s.must("apply", "-f", "testdata/"+arg.Key)
+		}
+	case "file":
+		must.OK(t, os.WriteFile(filepath.Join(s.dir, d.CmdArgs[0].Key), []byte(input+"\n"), 0o600))
+	case "sh": // in $DIR
+		command := exec.CommandContext(t.Context(), "sh", "-ec", input)
+		command.Dir = s.dir
+		return string(must.Get(command.CombinedOutput())(t))
+	case "sql":
+		for statement := range strings.SplitSeq(input, ";\n") {
+			must.OK(t, s.store.Conn.Exec(t.Context(), statement))
+		}
+	case "run":
+		var out strings.Builder
+		for line := range strings.SplitSeq(input, "\n") {
+			s.execute(t, &out, line)
+		}
+		return out.String()
+	default:
+		t.Fatalf("%s: no such command", d.Pos)
+	}
+	return ""
+}
+
+func (s *script) expand(t *testing.T, text string) string {
+	t.Helper()
+	var expanded strings.Builder
+	functions := template.FuncMap{"repeat": strings.Repeat, "relative": s.relative, "ago": func(ago string) string {
+		return s.now.Add(-must.Get(time.ParseDuration(ago))(t)).Format(time.RFC3339)
+	}}
+	must.OK(t, must.Get(template.New("").Funcs(functions).Parse(strings.ReplaceAll(text, "$DIR", s.dir)))(t).Execute(&expanded, nil))
+	return expanded.String()
+}
+
+func (s *script) execute(t *testing.T, out *strings.Builder, line string) {
+	t.Helper()
+	line, pattern, _ := strings.Cut(line, " ?? ")
+	line, input, given := strings.Cut(line, " <<< ")
+	if s.input = ""; given {
+		s.input = filepath.Join(s.dir, "stdin")
+		must.OK(t, os.WriteFile(s.input, []byte(input+"\n"), 0o600))
+	}
+	args := must.Get(shellwords.Parse(line))(t)
+	if args[0] == "numbers" {
+		fmt.Fprintln(out, s.reported(args[1:]...))
+		return
+	}
+	code, printed, complaints := s.house.run(args...)
+	if code != exitOK {
+		fmt.Fprintln(out, "exit", code)
+	}
+	shown := regexp.MustCompile(pattern)
+	for text := range strings.Lines(s.mask(printed + strings.Replace(complaints, seeHelp, "", 1))) {
+		if text = strings.TrimRight(text, " \n"); shown.MatchString(text) {
+			fmt.Fprintln(out, text)
+		}
+	}
+}
+
+const seeHelp = "Run 'lifthouse --help' for the commands and their flags.\n"
+
+var (
+	secret    = regexp.MustCompile(`lh_[\w-]{43}`)
+	hash      = regexp.MustCompile(`"sha256":"\w+"`)
+	speed     = regexp.MustCompile(`, \d+\.\d s, \d+ rows/s`)
+	timeOfRun = regexp.MustCompile(`20\d\d-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?(\.\d+)?Z?)?`)
+)
+
+// mask replaces what differs from run to run: the folder, tokens, durations, and times by their distance from the start
+// of the script.
+func (s *script) mask(text string) string {
+	text = strings.NewReplacer(s.dir, "$DIR", s.relative(), "$REL").Replace(text)
+	text = hash.ReplaceAllString(text, `"sha256":"HASH"`)
+	text = speed.ReplaceAllString(secret.ReplaceAllString(text, "lh_TOKEN"), "")
+	return timeOfRun.ReplaceAllStringFunc(text, func(text string) string {
+		plain := strings.Replace(strings.TrimSuffix(text, "Z"), "T", " ", 1)
+		layout := time.DateTime[:min(len(plain), len(time.DateTime))]
+		at, err := time.Parse(layout, plain)
+		switch ago := s.now.Sub(at); {
+		case err != nil || ago.Abs() > 60*24*time.Hour:
+			return text
+		case layout == time.DateOnly:
+			return "(date)"
+		case ago.Abs() < 2*time.Minute:
+			return "(now)"
+		default:
+			return fmt.Sprintf("(now %s)", -ago.Round(5*time.Minute))
+		}
+	})
+}
+
+// relative returns the path of the folder from the working directory.
+func (s *script) relative() string {
+	working, err := os.Getwd()
+	must.OK(s.t, err)
+	return must.Get(filepath.Rel(working, s.dir))(s.t)
+}
+
+// reported returns visitors/converted/value of each variation in a report.
+func (h *house) reported(args ...string) string {
+	h.t.Helper()
+	var r result.Report
+	must.OK(h.t, json.Unmarshal([]byte(h.must(append([]string{"report"}, args...)...)), &r))
+	var counts []string
+	for _, v := range r.Variations {
+		counts = append(counts, fmt.Sprintf("%d/%d/%s", v.Visitors, v.ConvertedVisitors, v.Value))
+	}
+	return strings.Join(counts, " ")
+}

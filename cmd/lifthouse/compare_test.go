@@ -142,7 +142,7 @@ func TestCompareUsage(t *testing.T) {
 		{
 			[]string{"--control", "50/10", "--treatment", "5/-10", "--level", "99", "--mde", "0.2"},
 			exitUsage,
-			`--level: "99": must be one of 80, 90, 95, 100 per cent; --mde: "0.2": must be a number from 1 to 100 per cent; ` +
+			`--level "99": must be one of 80, 90, 95, 100 per cent; --mde "0.2": must be a number from 1 to 100 per cent; ` +
 				`variations[0].converted: "50": must be at most n, which is 10; variations[1].n: "-10": must be an integer from 0`,
 		},
 		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "50"}, exitUsage, "--share: must have 2 values, one for control and one per --treatment; it has 1"},
@@ -152,9 +152,9 @@ func TestCompareUsage(t *testing.T) {
 		{
 			[]string{"--control", "50/10", "--treatment", "5/10", "--tau", "0"},
 			exitUsage,
-			`compare: variations[0].converted: "50": must be at most n, which is 10; --tau: "0": must be above 0` + "\n",
+			`compare: variations[0].converted: "50": must be at most n, which is 10; --tau "0": must be above 0` + "\n",
 		},
-		{[]string{"--control", "5/10", "--treatment", "5/10", "--tau", "-1"}, exitUsage, `--tau: "-1": must be a number from 0 to 1000`},
+		{[]string{"--control", "5/10", "--treatment", "5/10", "--tau", "-1"}, exitUsage, `--tau "-1": must be a number from 0 to 1000`},
 		{[]string{"--control", "5/10", "--treatment", "5/10", "--level", "high"}, exitUsage, `--level "high": must be a number`},
 		{append([]string{"--control", "5/10"}, strings.Fields(strings.Repeat("--treatment 5/10 ", 21))...), exitUsage, "must be an array of 2 to 21 variations, have 22"},
 	} {

@@ -1,8 +1,14 @@
 package schema
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -65,4 +71,92 @@ func ReadDisks(ctx context.Context, conn driver.Conn) ([]DiskSpace, error) {
 		return nil, fmt.Errorf("read the disks: %w", err)
 	}
 	return disks, nil
+}
+
+// CheckFiles returns an error if files of the embedded store in dir cannot be read.
+// It runs before the engine opens the store. The engine reports unreadable files
+// less clearly, and creates a new database if the database definition is missing. A
+// missing or empty folder is a new store.
+func CheckFiles(dir string) error {
+	parts, err := filepath.Glob(filepath.Join(dir, "store", "*", "*", "*_*_*_*"))
+	if err != nil {
+		return err
+	}
+	return errors.Join(checkDefinitions(dir, len(parts) > 0), checkParts(parts))
+}
+
+// EmbeddedDatabase is the database of an embedded store. It is not the engine's
+// database "default", which treats the names of missing tables as files.
+const EmbeddedDatabase = "lifthouse"
+
+// metadataDir contains the definition of the database, DATABASE.sql, and the
+// definitions of its tables, DATABASE/TABLE.sql. For a table with rows, the engine
+// writes the definition and then creates a link dataDir/DATABASE/TABLE. So the links
+// show which definitions must exist. This also holds for a store of an older
+// release, or one whose creation was interrupted.
+const (
+	metadataDir = "metadata"
+	dataDir     = "data"
+)
+
+// checkDefinitions reads the definitions of the database and its tables. The
+// database definition must exist if there are tables or parts of tables.
+func checkDefinitions(dir string, parts bool) error {
+	of := func(table string) string { return filepath.Join(dir, metadataDir, EmbeddedDatabase, table) + ".sql" }
+	paths, err := filepath.Glob(of("*"))
+	if err != nil {
+		return err
+	}
+	links, err := filepath.Glob(filepath.Join(dir, dataDir, EmbeddedDatabase, "*"))
+	if err != nil {
+		return err
+	}
+	for _, link := range links {
+		paths = append(paths, of(filepath.Base(link)))
+	}
+	database := filepath.Join(dir, metadataDir, EmbeddedDatabase+".sql")
+	if _, err := os.Lstat(database); err == nil || parts || len(paths) > 0 {
+		paths = append(paths, database)
+	}
+	slices.Sort(paths)
+	var wrong []error
+	for _, path := range slices.Compact(paths) {
+		what := "the definition of a table"
+		if path == database {
+			what = "the definition of the database"
+		}
+		text, err := os.ReadFile(path)
+		switch {
+		case err != nil:
+			wrong = append(wrong, unreadableError(what, path, err))
+		case !bytes.HasPrefix(text, []byte("ATTACH ")):
+			wrong = append(wrong, fmt.Errorf("%s, %s, is damaged: restore a backup (lifthouse restore)", what, path))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// checkParts reads the folder of every part.
+func checkParts(parts []string) error {
+	var wrong []error
+	for _, part := range parts {
+		if _, err := os.ReadDir(part); err != nil {
+			wrong = append(wrong, unreadableError("a part of a table", part, err))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+func unreadableError(what, path string, err error) error {
+	var cause *fs.PathError
+	if errors.As(err, &cause) {
+		err = cause.Err
+	}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s, %s, cannot be read (%w): give the user who runs lifthouse access to it", what, path, err)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s, %s, is missing: put it back, or restore a backup (lifthouse restore)", what, path)
+	}
+	return fmt.Errorf("%s, %s, cannot be read (%w): restore a backup (lifthouse restore)", what, path, err)
 }

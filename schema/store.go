@@ -1,3 +1,9 @@
+// Package schema defines the tables of a store: migrations, connections to
+// embedded stores and to ClickHouse servers, and the event row.
+//
+// Subpackages: catalogue (accounts with their websites, goals, targets, campaigns, widgets,
+// webhooks and tokens), ingest (validates events and stores them as they were sent), outbox
+// (messages to webhooks, and their attempts) and schematest (migrated stores for tests).
 package schema
 
 import (
@@ -151,3 +157,12 @@ func SettingLimit(ctx context.Context, conn driver.Conn, setting string) (most i
 
 // ServerTimeout is the maximum time for a server to respond to a simple request.
 const ServerTimeout = 10 * time.Second
+
+// VerifiedRelease is the ClickHouse release that the tests run on: embedded, as a
+// server and as a cluster. The embedded engine has the same release.
+const VerifiedRelease = "26.7"
+
+// IsVerified reports whether a version of ClickHouse belongs to VerifiedRelease.
+func IsVerified(version string) bool {
+	return version == VerifiedRelease || strings.HasPrefix(version, VerifiedRelease+".")
+}

@@ -2,16 +2,21 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"lifthouse/api"
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/bounds"
 	"lifthouse/cmd/internal/remote"
 	"lifthouse/engine/embedded"
 	"lifthouse/schema"
+	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
 )
@@ -157,4 +162,102 @@ The store is empty. From a second terminal:
   lifthouse apply -f catalog.yaml              declare accounts, websites, goals and campaigns
   lifthouse import events.ndjson               import events
   lifthouse token create --scope read          create a token for the API`)
+}
+
+// serveOptions are the settings of commands that serve.
+type serveOptions struct {
+	app.ServerOptions
+	tlsCert, tlsKey     string // paths
+	logFormat, logLevel string
+	times               ingest.Times // allowed times of events
+}
+
+// The values of --log-format.
+const (
+	logText = "text"
+	logJSON = "json"
+)
+
+const publicURLFlag = "public-url"
+
+// serveFlags adds the settings of a server to a command.
+func (p *program) serveFlags(cmd *cobra.Command) {
+	o, flags, d := &p.serving, cmd.Flags(), api.DefaultOptions
+	flags.StringVar(&o.Listen, "listen", app.DefaultListen, "address of the API and the dashboard")
+	flags.StringVar(&o.API.PublicURL, publicURLFlag, "", "URL at which people open the dashboard, for links in webhooks and share links; default: the address of --listen")
+	flags.StringVar(&o.Admin, "admin-address", "", "address of /metrics and /debug/pprof, such as 127.0.0.1:8081; they require no token; default: not served")
+	flags.StringVar(&o.tlsCert, "tls-cert", "", "PEM file with the certificate chain; requires --tls-key")
+	flags.StringVar(&o.tlsKey, "tls-key", "", "PEM file with the private key of the certificate")
+	flags.StringVar(&o.logFormat, "log-format", logText, "text or json")
+	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info (each request), warn or error")
+	bounds.Var(flags, &o.HeaderTimeout, "header-timeout", 10*time.Second, 0, bounds.MaxWait, "maximum time for a client to send the request headers")
+	bounds.Var(flags, &o.ReadTimeout, "read-timeout", time.Minute, 0, bounds.MaxWait, "maximum time for a client to send a request")
+	bounds.Var(flags, &o.IdleTimeout, "idle-timeout", 2*time.Minute, 0, bounds.MaxWait, "time after which an idle connection is closed")
+	bounds.Var(flags, &o.DrainTimeout, "drain-timeout", 5*time.Second, 0, bounds.MaxWait, "time for running requests to finish when the server stops")
+	bounds.Var(flags, &o.DrainDelay, "drain-delay", 0, 0, bounds.MaxWait, "time for which /readyz returns 503 before the server stops accepting requests")
+	flags.StringSliceVar(&o.API.Origins, "cors-origin", nil, "origins that may read responses (CORS), such as https://dash.example.com; *: any")
+	bounds.Var(flags, &o.API.MaxBody, "max-body", d.MaxBody, 0, bounds.MaxMemory, "maximum size of a request body in bytes; 0: no limit")
+	bounds.Var(flags, &o.API.MaxEvents, "max-events-body", d.MaxEvents, 0, bounds.MaxMemory, "maximum size of a body of events after decompression, in bytes; 0: no limit")
+	bounds.Var(flags, &o.API.WaitingEvents, "events-queue", d.WaitingEvents, 1, 100_000_000, "events that may wait to be written before POST /events returns 503")
+	p.timeFlags(cmd)
+	flags.BoolVar(&o.PrivateWebhooks, privateWebhooks, false, privateWebhooksHelp)
+	bounds.Var(flags, &o.RetentionDays, "retention-days", 0, 0, bounds.MaxDays, "days after which the events of a stopped campaign or widget are deleted, at start and every day; 0: never")
+	bounds.Var(flags, &o.API.ResultsAge, "results-age", d.ResultsAge, 0, bounds.MaxAge, "maximum age of a cached result while the data do not change; 0: no cache")
+	bounds.Var(flags, &o.API.ResultsMemory, "results-memory", d.ResultsMemory, 0, bounds.MaxMemory, "memory for cached results in bytes; 0: no cache")
+	bounds.Var(flags, &o.API.TokenRate, "rate-limit", d.TokenRate, 0, 1_000_000, "requests per second of a token, with bursts of twice as many; 0: no limit")
+	bounds.Var(flags, &o.API.AuthFailures, "auth-failures", d.AuthFailures, 0, 1_000_000, "unknown tokens per minute from one address before it gets 429; valid tokens are never refused; 0: no limit")
+	bounds.Var(flags, &o.API.StoreSlots, "store-concurrency", d.StoreSlots, 0, 10_000, "requests that may query the store at the same time; 0: no limit")
+	bounds.Var(flags, &o.API.StoreQueue, "store-queue", d.StoreQueue, 0, 1_000_000, "requests that may wait for a free slot of --store-concurrency")
+	bounds.Var(flags, &o.API.StoreWait, "store-wait", d.StoreWait, 0, bounds.MaxWait, "maximum time that a request waits for a slot before it gets 503")
+}
+
+// The names of the settings for the allowed times of events.
+const (
+	maxEventAge  = "max-event-age"
+	maxEventSkew = "max-event-skew"
+)
+
+// The setting for the addresses of webhooks.
+const (
+	privateWebhooks     = "webhook-private-addresses"
+	privateWebhooksHelp = "allow webhooks to private and loopback addresses"
+)
+
+// timeFlags adds the settings for the allowed times of events to a command.
+func (p *program) timeFlags(cmd *cobra.Command) {
+	p.serving.times = ingest.DefaultTimes
+	bounds.Var(cmd.Flags(), &p.serving.times.MaxAge, maxEventAge, ingest.DefaultTimes.MaxAge, 0, bounds.MaxAge, "maximum age of an event, such as 2160h; 0: any time since 1970")
+	bounds.Var(cmd.Flags(), &p.serving.times.MaxSkew, maxEventSkew, ingest.DefaultTimes.MaxSkew, 0, bounds.MaxAge, "how far in the future the time of an event may be")
+}
+
+// settingFaults returns all invalid settings, sorted by name.
+func (o *serveOptions) settingFaults() []string {
+	var faults []string
+	fault := func(name string, value any, want string) {
+		faults = append(faults, fmt.Sprintf("%s %q: must be %s", name, fmt.Sprint(value), want))
+	}
+	if (o.tlsCert == "") != (o.tlsKey == "") {
+		faults = append(faults, "tls-cert, tls-key: both are required")
+	}
+	if o.logFormat != logText && o.logFormat != logJSON {
+		fault("log-format", o.logFormat, logText+" or "+logJSON)
+	}
+	if err := new(slog.Level).UnmarshalText([]byte(o.logLevel)); err != nil {
+		fault("log-level", o.logLevel, "debug, info, warn or error")
+	}
+	faults = append(faults, o.AddressFaults()...)
+	slices.Sort(faults)
+	return faults
+}
+
+// loadTLSConfig returns the TLS configuration, or nil if TLS is off.
+func (p *program) loadTLSConfig() (*tls.Config, error) {
+	if p.serving.tlsCert == "" {
+		return nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(p.absolutePath(p.serving.tlsCert), p.absolutePath(p.serving.tlsKey))
+	if err != nil {
+		return nil, fmt.Errorf("--tls-cert %s, --tls-key %s: %w", p.serving.tlsCert, p.serving.tlsKey, err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }

@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"time"
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/remote"
 	"lifthouse/engine/embedded"
 	"lifthouse/schema"
+
+	"github.com/spf13/cobra"
 )
 
 // openStore opens a store and brings its tables up to date.
@@ -78,4 +83,60 @@ func (p *program) forwardCommand(ctx context.Context, holder *embedded.LockedErr
 		c.Env[name] = p.getenv(name)
 	}
 	return remote.RunCommand(ctx, filepath.Join(holder.Dir, remote.SocketName), c)
+}
+
+// readyTimeout is shorter than the timeout of a container's health check.
+const readyTimeout = 3 * time.Second
+
+func (p *program) readyCommand() *cobra.Command {
+	var url string
+	cmd := &cobra.Command{
+		Use:   "ready",
+		Short: "Check whether a server is ready, for health checks",
+		Long:  "Ready requests /readyz of a server. The exit status is 0 if the server is ready, and 1 otherwise.",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.checkReadiness(cmd.Context(), url+"/readyz")
+		},
+	}
+	cmd.Flags().StringVar(&url, "url", "http://"+app.DefaultListen, "URL of the server")
+	return cmd
+}
+
+func (p *program) checkReadiness(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return usageError{err}
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, answer.Status)
+	}
+	return answer.Body.Close()
+}
+
+// release is the version, set by .goreleaser.yaml and the Dockerfile.
+var release string
+
+// buildVersion returns the version of the release or of the module. Without one, it
+// returns the version of the module and the commit that the program was built from.
+func buildVersion() string {
+	if release != "" {
+		return release
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			return info.Main.Version + " " + setting.Value
+		}
+	}
+	return info.Main.Version
 }

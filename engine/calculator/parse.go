@@ -1,6 +1,8 @@
 package calculator
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -233,4 +235,300 @@ func (r *inputReader) checkShares(q *Input, path string) {
 			r.addFault(fmt.Sprintf("%s[%d].share", path, i), "", "is missing: either all variations must have a share, or none")
 		}
 	}
+}
+
+// The limits of the looks of an input.
+const (
+	maxLooks = 200
+	maxDays  = 3650
+	maxTau   = 1000
+)
+
+// parseLooks reads the looks. The numbers of visitors and converted visitors must not decrease
+// from look to look, nor exceed those of the variations. Values are not checked, because refunds
+// can reduce them.
+func (r *inputReader) parseLooks(q *Input, list givenValue) {
+	if list.text == nil || len(q.Variations) == 0 {
+		return
+	}
+	texts := list.parseList(1, maxLooks, fmt.Sprintf("an array of 1 to %d looks", maxLooks))
+	var before []earlierSums
+	last := 0.0
+	for i, text := range texts[:min(len(texts), maxLooks)] {
+		given, ok := r.parseObject(fmt.Sprintf("%s[%d]", list.path, i), text, lookFields)
+		if !ok {
+			continue
+		}
+		look := Look{}
+		look.Variations, before = r.lookSums(q, given.fieldValue("variations"), before, i == len(texts)-1)
+		look.Tau = r.parseTau(q, given, last, visitorsOf(look.Variations))
+		last = math.Max(last, look.Tau)
+		q.Looks = append(q.Looks, look)
+	}
+}
+
+// parseTau reads the time of a look, which must be later than the previous look. If
+// plannedVisitors measure the time, it never decreases.
+func (r *inputReader) parseTau(q *Input, given givenFields, last float64, visitors int64) float64 {
+	days, tau := given.fieldValue("days"), given.fieldValue("tau")
+	if q.PlannedVisitors > 0 {
+		for _, v := range []givenValue{days, tau} {
+			if v.text != nil {
+				v.mustBe("omitted, because plannedVisitors measures the time")
+			}
+		}
+		return math.Max(last, float64(visitors)/float64(q.PlannedVisitors))
+	}
+	var found float64
+	switch {
+	case days.text != nil && tau.text != nil:
+		tau.mustBe("omitted, because days is given")
+		return 0
+	case tau.text != nil:
+		if found = tau.parseNumber(0, maxTau); found == 0 && string(tau.text) == "0" {
+			tau.mustBe("above 0")
+		}
+	default:
+		whole, _ := days.parseInteger(1, maxDays)
+		found, tau = float64(whole)/float64(max(q.PlannedDays, 1)), days
+	}
+	if found > 0 && found <= last {
+		tau.mustBe("later than the look before")
+	}
+	return found
+}
+
+// earlierSums are the sums of a variation at a look, and their path in the input.
+type earlierSums struct {
+	Variation
+	validCounts
+	path string
+}
+
+// lookSums reads the sums of a look. before has the sums of the previous look.
+func (r *inputReader) lookSums(q *Input, list givenValue, before []earlierSums, isLast bool) ([]Variation, []earlierSums) {
+	texts := list.parseList(r.given, r.given, fmt.Sprintf("an array of %d variations, in the order of variations", r.given))
+	variations := make([]Variation, len(q.Variations))
+	sums := make([]earlierSums, len(q.Variations))
+	for i, text := range texts[:min(len(texts), len(q.Variations))] {
+		given, ok := r.parseObject(fmt.Sprintf("%s[%d]", list.path, i), text, sumsFields)
+		if !ok {
+			continue
+		}
+		today := &q.Variations[i]
+		v := &variations[i]
+		*v = Variation{ID: today.ID, Control: today.Control, Share: today.Share}
+		if id := given.fieldValue("id"); id.text != nil && today.ID >= 0 {
+			if n, isWhole := wholeNumber(id.text); !isWhole || n != today.ID {
+				id.mustBe(fmt.Sprintf("%d, the id of variations[%d]", today.ID, i))
+			}
+		}
+		sums[i] = earlierSums{validCounts: r.parseSums(q, given, v), path: given.path}
+		sums[i].Variation = *v
+		if i < len(before) {
+			given.compareSums(sums[i], before[i], -1, "at least")
+		}
+		if isLast {
+			given.compareSums(sums[i], earlierSums{*today, r.valid[i], fmt.Sprintf("variations[%d]", i)}, 1, "at most")
+		}
+	}
+	return variations, sums
+}
+
+// compareSums rejects sums that are below (-1) or above (1) those of the previous look or of today.
+func (f givenFields) compareSums(now, other earlierSums, wrong int, bound string) {
+	if now.visitors && other.visitors && cmp.Compare(now.Visitors, other.Visitors) == wrong {
+		f.fieldValue("n").mustBe(fmt.Sprintf("%s %d, which is n of %s", bound, other.Visitors, other.path))
+	}
+	if now.converted && other.converted && cmp.Compare(now.Converted, other.Converted) == wrong {
+		f.fieldValue("converted").mustBe(fmt.Sprintf("%s %d, which is converted of %s", bound, other.Converted, other.path))
+	}
+}
+
+// givenFields holds the fields of a JSON object.
+type givenFields struct {
+	reader *inputReader
+	path   string
+	values map[string]json.RawMessage
+}
+
+// parseObject parses the fields of an object. It returns false if the text is not an
+// object.
+func (r *inputReader) parseObject(path string, text json.RawMessage, names []string) (givenFields, bool) {
+	f := givenFields{r, path, map[string]json.RawMessage{}}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
+		r.addFault(cmp.Or(path, wholeLine), string(text), `must be an object: {"`+names[0]+`": …}`)
+		return f, false
+	}
+	for decoder.More() {
+		token, err := decoder.Token()
+		name, isName := token.(string)
+		var value json.RawMessage
+		if err == nil && isName {
+			err = decoder.Decode(&value)
+		}
+		if err != nil {
+			r.addFault(cmp.Or(path, wholeLine), "", "must be one JSON object: "+err.Error())
+			return f, false
+		}
+		_, repeated := f.values[name]
+		switch {
+		case repeated:
+			r.addFault(f.fieldPath(name), string(value), "must be given once")
+		case slices.Contains(names, name):
+			f.values[name] = value
+		default:
+			r.addFault(f.fieldPath(name), string(value), "unknown field; "+faults.SuggestName(faults.Clip(name, maxShown), names))
+		}
+	}
+	return f, true
+}
+
+func (f givenFields) fieldPath(name string) string {
+	if f.path == "" {
+		return name
+	}
+	return f.path + "." + name
+}
+
+// fieldValue returns the value of a field. The text is nil if the field is absent.
+func (f givenFields) fieldValue(name string) givenValue { return f.valueOr(name, "") }
+
+// valueOr returns the value of a field, or a default if the field is absent.
+func (f givenFields) valueOr(name, otherwise string) givenValue {
+	v := givenValue{reader: f.reader, path: f.fieldPath(name), text: f.values[name]}
+	if v.text == nil || string(v.text) == "null" {
+		v.text = nil
+		if otherwise != "" {
+			v.text = json.RawMessage(otherwise)
+		}
+	}
+	return v
+}
+
+// refuseField adds an error if a field that is only valid for the given metric is present.
+func (f givenFields) refuseField(name string, metric Metric) {
+	if v := f.fieldValue(name); v.text != nil {
+		f.reader.addFault(v.path, v.plainText(), fmt.Sprintf("is only valid for the metric %q", metric))
+	}
+}
+
+// givenValue is the JSON text of a field; nil if the field is absent.
+type givenValue struct {
+	reader *inputReader
+	path   string
+	text   json.RawMessage
+	unit   string // in error messages
+}
+
+// perCent adds the unit to error messages: 20, not 0.2.
+func (v givenValue) perCent() givenValue {
+	v.unit = " per cent"
+	return v
+}
+
+func (v givenValue) mustBe(what string) {
+	what = "must be " + what + v.unit
+	if v.text == nil {
+		what = "is missing: " + what
+	}
+	v.reader.addFault(v.path, v.plainText(), what)
+}
+
+// wantNumber adds an error about a number, with a hint if the value has quotes.
+func (v givenValue) wantNumber(what string) {
+	if bytes.HasPrefix(v.text, []byte(`"`)) {
+		v.unit += ", without quotes"
+	}
+	v.mustBe(what)
+}
+
+// plainText returns the value as given; strings without their quotes.
+func (v givenValue) plainText() string {
+	var text string
+	if json.Unmarshal(v.text, &text) == nil {
+		return text
+	}
+	return string(v.text)
+}
+
+// parseList returns the elements of a list with a number of elements within bounds.
+func (v givenValue) parseList(least, most int, want string) (elements []json.RawMessage) {
+	switch {
+	case v.text == nil || json.Unmarshal(v.text, &elements) != nil:
+		v.mustBe(want)
+	case len(elements) < least || len(elements) > most:
+		v.mustBe(fmt.Sprintf("%s, have %d", want, len(elements)))
+	}
+	return elements
+}
+
+func (v givenValue) oneOf(allowed ...string) string {
+	var text string
+	if v.text == nil || json.Unmarshal(v.text, &text) != nil || !slices.Contains(allowed, text) {
+		v.mustBe("one of " + strings.Join(allowed, ", "))
+		return ""
+	}
+	return text
+}
+
+func (v givenValue) parseBoolean() bool {
+	text := string(v.text)
+	if text != "true" && text != "false" {
+		v.mustBe("true or false")
+	}
+	return text == "true"
+}
+
+func (v givenValue) integerOf(allowed ...int64) int64 {
+	n, ok := wholeNumber(v.text)
+	if !ok || !slices.Contains(allowed, n) {
+		texts := make([]string, len(allowed))
+		for i, n := range allowed {
+			texts[i] = strconv.FormatInt(n, 10)
+		}
+		v.wantNumber("one of " + strings.Join(texts, ", "))
+	}
+	return n
+}
+
+// parseInteger parses an integer within bounds. It returns false if the value is
+// invalid or absent.
+func (v givenValue) parseInteger(least, most int64) (int64, bool) {
+	n, ok := wholeNumber(v.text)
+	if !ok || n < least || n > most {
+		v.wantNumber(fmt.Sprintf("an integer from %d to %d", least, most))
+		return 0, false
+	}
+	return n, true
+}
+
+// parseNumber parses a number within bounds. It returns 0 if the value is invalid or
+// absent.
+func (v givenValue) parseNumber(least, most float64) float64 {
+	x, err := strconv.ParseFloat(string(v.text), 64)
+	if err == nil && least <= x && x <= most {
+		return x
+	}
+	what := "a number"
+	if least != -math.MaxFloat64 {
+		what += fmt.Sprintf(" from %v", least)
+	}
+	if most != math.MaxFloat64 {
+		what += fmt.Sprintf(" to %v", most)
+	}
+	v.wantNumber(what)
+	return 0
+}
+
+// wholeNumber parses a JSON number whose value is an integer: 5, 5.0 and 5e0
+// are equal.
+func wholeNumber(text json.RawMessage) (int64, bool) {
+	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
+		return n, true
+	}
+	x, err := strconv.ParseFloat(string(text), 64)
+	const reference = 1 << 53
+	return int64(x), err == nil && x == math.Trunc(x) && math.Abs(x) <= reference
 }

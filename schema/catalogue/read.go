@@ -1,14 +1,20 @@
 package catalogue
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
-
-	"go.yaml.in/yaml/v4"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
 
 	"lifthouse/schema"
 	"lifthouse/schema/faults"
+
+	"go.yaml.in/yaml/v4"
 )
 
 // maxFile is the maximum size of a catalogue file in bytes. 500 campaigns with 20
@@ -61,4 +67,245 @@ func decodeYAML(r io.Reader, into any) (*tree, error) {
 		target.SetZero()
 	}
 	return found, found.faults.List.Err()
+}
+
+// tree checks the nodes of a catalogue file against the types of its fields. It removes
+// the pairs with errors, so the rest can still be decoded and validated.
+type tree struct {
+	lines  map[string]int // by path
+	faults faults.Collector
+	// missing are the paths of fields that a misspelt name was probably meant to set.
+	missing []string
+}
+
+// maxFaults is the maximum number of faults of a kind that are reported.
+const maxFaults = 1000
+
+func (t *tree) addFault(path string, node *yaml.Node, value, detail string) {
+	t.faults.Append(faults.Fault{Name: path, Line: node.Line, Value: strings.TrimSpace(value), Detail: detail})
+}
+
+func (t *tree) addField(path string, key *yaml.Node, detail string, values ...any) {
+	t.faults.Append(faults.Fault{Name: path, Line: key.Line, Detail: fmt.Sprintf(detail, values...), WithoutValue: true})
+}
+
+// checkNode checks a node against the type of its field. It returns false if the node cannot
+// be decoded.
+func (t *tree) checkNode(path string, node *yaml.Node, want reflect.Type) bool {
+	for want.Kind() == reflect.Pointer {
+		want = want.Elem()
+	}
+	if _, known := t.lines[path]; !known {
+		t.lines[path] = node.Line
+	}
+	switch {
+	case node.Kind == yaml.AliasNode:
+		t.addFault(path, node, "*"+node.Value, "must be written out: aliases are not supported")
+		return false
+	case node.Style&yaml.TaggedStyle != 0:
+		t.addFault(path, node, node.Tag, "must be written without a tag")
+		return false
+	case node.Tag == nullTag: // the default
+		return true
+	case isScalar(want):
+		if detail := typeError(want, node); detail != "" {
+			t.addFault(path, node, node.Value, detail)
+			return false
+		}
+		return true
+	case want == reflect.TypeFor[Prior]() && node.Kind == yaml.ScalarNode:
+		if node.Value != flatPrior {
+			t.addFault(path, node, node.Value, "must be flat, or have mean and standardDeviation")
+			return false
+		}
+		return true
+	case want.Kind() == reflect.Slice:
+		return t.checkList(path, node, want.Elem())
+	}
+	return t.checkMapping(path, node, want)
+}
+
+// isScalar reports whether a field of the type has one value.
+func isScalar(t reflect.Type) bool {
+	return t == reflect.TypeFor[Date]() || t == reflect.TypeFor[schema.Cap]() || t.Kind() != reflect.Struct && t.Kind() != reflect.Slice
+}
+
+func (t *tree) checkList(path string, node *yaml.Node, want reflect.Type) bool {
+	if node.Kind != yaml.SequenceNode {
+		t.addFault(path, node, node.Value, "must be a list")
+		return false
+	}
+	for i, element := range node.Content {
+		if !t.checkNode(fmt.Sprintf("%s[%d]", path, i), element, want) {
+			node.Content[i] = &yaml.Node{Kind: yaml.ScalarNode, Tag: nullTag} // the other elements keep their places
+		}
+	}
+	return true
+}
+
+func (t *tree) checkMapping(path string, node *yaml.Node, want reflect.Type) bool {
+	fields, defaults := fieldsOf(want), map[string]string{}
+	names := slices.Sorted(maps.Keys(fields))
+	for name, field := range fields {
+		if value, has := field.Tag.Lookup("default"); has {
+			defaults[name] = value
+		}
+	}
+	if node.Kind != yaml.MappingNode {
+		t.addFault(path, node, node.Value, "must have fields: "+strings.Join(names, ", "))
+		return false
+	}
+	given := map[string]int{} // lines by field
+	var misspelt []string     // the fields that unknown ones were probably meant to be
+	var fine []*yaml.Node     // the keys and values that can be decoded
+	for pair := range slices.Chunk(node.Content, 2) {
+		key, value := pair[0], pair[1]
+		at := strings.TrimPrefix(path+"."+key.Value, ".")
+		of, known := fields[key.Value]
+		switch line, twice := given[key.Value]; {
+		case !known || key.Kind != yaml.ScalarNode:
+			if nearest := faults.NearestName(key.Value, names); nearest != "" {
+				misspelt = append(misspelt, nearest)
+			}
+			t.addField(at, key, "%s %q; %s", faults.UnknownField, key.Value, faults.SuggestName(key.Value, names))
+		case twice:
+			t.addField(at, key, "%s; first in line %d", faults.GivenTwice, line)
+		default:
+			given[key.Value] = key.Line
+			if t.checkNode(at, value, of.Type) && value.Tag != nullTag && (value.Kind != yaml.SequenceNode || len(value.Content) > 0) {
+				fine = append(fine, key, value)
+				delete(defaults, key.Value)
+			}
+		}
+	}
+	for name, value := range defaults {
+		fine = append(fine, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, &yaml.Node{Kind: yaml.ScalarNode, Value: value})
+	}
+	node.Content = fine
+	for _, name := range misspelt {
+		if given[name] == 0 {
+			t.missing = append(t.missing, strings.TrimPrefix(path+"."+name, "."))
+		}
+	}
+	return true
+}
+
+// fieldsOf returns the fields of a struct by their names in a file. The tag default has the value of an omitted field.
+func fieldsOf(t reflect.Type) map[string]reflect.StructField {
+	fields := map[string]reflect.StructField{}
+	for field := range t.Fields() {
+		name, options, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+		switch {
+		case options == "inline":
+			maps.Copy(fields, fieldsOf(field.Type))
+		case name != "-" && name != "":
+			fields[name] = field
+		}
+	}
+	return fields
+}
+
+// independentFaults returns the faults of validation that do not follow from earlier faults of the same file. A fault
+// follows from a field that could not be decoded.
+func independentFaults(found, earlier faults.List, missing []string) faults.List {
+	idWrong := slices.ContainsFunc(missing, func(path string) bool { return strings.HasSuffix(path, ".id") })
+	missing = slices.Clip(missing)
+	for _, e := range earlier {
+		idWrong = idWrong || strings.HasSuffix(e.Name, ".id")
+		if !strings.HasPrefix(e.Detail, faults.GivenTwice) {
+			missing = append(missing, e.Name)
+		}
+	}
+	return slices.DeleteFunc(found, func(fault faults.Fault) bool {
+		return idWrong && strings.HasPrefix(fault.Detail, noSuch) || slices.ContainsFunc(missing, func(path string) bool {
+			rest, within := strings.CutPrefix(fault.Name, path)
+			return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
+		})
+	})
+}
+
+// setLines sets the line of each fault: the line of its path, or of the nearest enclosing part.
+func setLines(found faults.List, lines map[string]int) {
+	for i := range found {
+		f := &found[i]
+		for path := f.Name; f.Line == 0 && path != ""; path = path[:max(0, strings.LastIndexAny(path, ".["))] {
+			f.Line = lines[path]
+		}
+	}
+	slices.SortStableFunc(found, func(a, b faults.Fault) int { return cmp.Compare(a.Line, b.Line) })
+}
+
+// Date is a time in a catalogue file: RFC 3339, or a day, which means its start
+// in UTC.
+type Date struct{ time.Time }
+
+const dateFormat = "must be RFC 3339 such as 2026-05-01T12:00:00Z, or a day such as 2026-05-01"
+
+func parseDate(text string) (Date, error) {
+	for _, parse := range []func(string) (time.Time, error){schema.ParseTime, func(text string) (time.Time, error) { return time.Parse(time.DateOnly, text) }} {
+		if t, err := parse(text); err == nil {
+			return Date{t.UTC()}, nil
+		}
+	}
+	return Date{}, fmt.Errorf("%q: %s", text, dateFormat)
+}
+
+// UnmarshalYAML parses a date.
+func (d *Date) UnmarshalYAML(decode func(any) error) error {
+	var text string
+	if err := decode(&text); err != nil {
+		return err
+	}
+	var err error
+	*d, err = parseDate(text)
+	return err
+}
+
+var (
+	wholeNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
+	number      = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
+)
+
+// Tags that YAML gives to scalars.
+const (
+	nullTag = "!!null"
+	boolTag = "!!bool"
+)
+
+// stringTags are the tags of texts, with and without quotes. A date without quotes is a text, too.
+var stringTags = []string{"!!str", "!!timestamp"}
+
+// typeError returns what is allowed if the node is not a literal of the type, and an
+// empty string otherwise.
+func typeError(want reflect.Type, node *yaml.Node) string {
+	text, quoted := node.Value, slices.Contains(stringTags, node.Tag)
+	switch want.Kind() {
+	case reflect.String:
+		if !quoted {
+			return "must be a string: add quotes"
+		}
+	case reflect.Bool:
+		if node.Tag != boolTag {
+			return "must be true or false"
+		}
+	case reflect.Struct:
+		if want == reflect.TypeFor[schema.Cap]() {
+			if _, err := schema.ParseCap(text); err != nil {
+				return err.Error()
+			}
+			return ""
+		}
+		if _, err := parseDate(text); !quoted || err != nil {
+			return dateFormat
+		}
+	case reflect.Float64:
+		if quoted || !number.MatchString(text) {
+			return "must be a number in decimal digits, without quotes or leading zeros"
+		}
+	default:
+		if quoted || !wholeNumber.MatchString(text) {
+			return "must be an integer in decimal digits, without quotes or leading zeros"
+		}
+	}
+	return ""
 }

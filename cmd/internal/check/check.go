@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/facts"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
@@ -186,6 +188,120 @@ func (r *Report) checkCatalogue(s *catalogue.Snapshot) {
 			a.ID, a.Name, len(a.Websites), len(a.Goals), len(a.Targets), len(a.Campaigns), len(a.Widgets))
 		if len(s.AccountTokens(a.ID)) == 0 {
 			r.Note("catalogue", "account %d has no token: create one with lifthouse token create --account %d", a.ID, a.ID)
+		}
+	}
+}
+
+// checkFacts checks that the facts of a shard can be read. In a deep check, it also checks that they match the events.
+func (r *Report) checkFacts(ctx context.Context, shard *facts.Refresher, number, shards int) {
+	where := ""
+	if shards > 1 {
+		where = fmt.Sprintf("of shard %d ", number)
+	}
+	at, err := shard.OpenFacts(ctx)
+	switch {
+	case err != nil:
+		r.Fault("facts", err)
+		return
+	case at.Through == 0:
+		r.OK("facts", "%sare empty", where)
+		return
+	}
+	r.OK("facts", "%sinclude the events accepted until %s", where, at.FoldedThrough().Format(time.RFC3339))
+	if !r.Deep {
+		return
+	}
+	visitors, faults, err := VerifyFacts(ctx, shard, func(float64) {})
+	for _, fault := range append(faults, err) {
+		if fault != nil {
+			r.Fault("facts", fault)
+		}
+	}
+	if err == nil && len(faults) == 0 {
+		r.OK("facts", "%sof all %s are those of their events", where, terminal.CountWithNoun(visitors, "visitor"))
+	}
+}
+
+// VerifyFacts compares the facts of a shard with its events. It returns the number of visitors, and an error
+// with the remedy for each kind of difference. progress is called with the share that has been compared.
+func VerifyFacts(ctx context.Context, shard *facts.Refresher, progress func(share float64)) (visitors int, faults []error, err error) {
+	found, err := shard.VerifyFacts(ctx, progress)
+	if err != nil {
+		return 0, nil, err
+	}
+	if found.Wrong > 0 {
+		remedy := ", lifthouse facts --rebuild at once"
+		if len(found.Lost) > 0 { // only the facts still count what is lost
+			remedy = ""
+		}
+		faults = append(faults, fmt.Errorf("the facts of %s are not those of their events: a server corrects them within a day%s",
+			terminal.CountWithNoun(found.Wrong, "visitor"), remedy))
+	}
+	if len(found.Lost) > 0 {
+		faults = append(faults, fmt.Errorf("stored events of %s are lost; reports keep what they counted: "+
+			"restore a backup (lifthouse restore), or send the events again; to accept the loss: lifthouse facts --rebuild --accept-loss N", terminal.CountWithNoun(len(found.Lost), "visitor")))
+	}
+	return found.Visitors, faults, nil
+}
+
+// checkServers lists the servers of the store, and checks that they answer and run the verified
+// ClickHouse release.
+func (r *Report) checkServers(ctx context.Context, conn driver.Conn) {
+	servers, err := schema.ReadServers(ctx, conn)
+	if err != nil {
+		r.Note("store", "%v", err)
+		return
+	}
+	for i := range servers {
+		s := &servers[i]
+		switch {
+		case !s.Answers:
+			r.Fault("store", fmt.Errorf("%s does not answer; reports use the other replicas of its shard", s))
+		case schema.IsVerified(s.Version):
+			r.OK("store", "ClickHouse %s on %s: %s", s.Version, s, storedSize(s))
+		default:
+			r.Note("store", "ClickHouse %s on %s is not verified, the tests of Lifthouse run on %s: %s", s.Version, s, schema.VerifiedRelease, storedSize(s))
+		}
+	}
+}
+
+// storedSize returns how much a server stores.
+func storedSize(s *schema.Server) string {
+	return fmt.Sprintf("%d rows of events, %d of facts, %d MB in all", s.Events, s.Facts, s.Bytes>>20)
+}
+
+// The messages in which failed deliveries are looked for.
+const (
+	checkedMessages = 1000
+	checkedDays     = 7
+)
+
+// checkWebhooks checks that the webhooks received the messages of the last week.
+func (r *Report) checkWebhooks(ctx context.Context, box *outbox.Outbox, snapshot *catalogue.Snapshot) {
+	for _, owned := range snapshot.AllAccounts() {
+		if len(owned.Webhooks) == 0 {
+			continue
+		}
+		sent, err := box.RecentMessages(ctx, owned.ID, 0, checkedMessages)
+		if err != nil {
+			r.Fault("webhooks", err)
+			continue
+		}
+		failed := map[int64]int{}
+		for i := range sent {
+			for _, d := range sent[i].Deliveries {
+				if d.Outcome == outbox.Failed && time.Since(d.At) < checkedDays*24*time.Hour {
+					failed[d.WebhookID]++
+				}
+			}
+		}
+		for _, hook := range catalogue.ByID(owned.Webhooks) {
+			if n := failed[hook.ID]; n > 0 {
+				r.Fault("webhooks", fmt.Errorf("account %d: webhook %d (%s) did not receive %s in the last %d days: lifthouse webhook deliveries has the reasons, lifthouse webhook resend sends them again",
+					owned.ID, hook.ID, hook.Host(), terminal.CountWithNoun(n, "message"), checkedDays))
+				continue
+			}
+			r.OK("webhooks", "account %d: webhook %d (%s)", owned.ID, hook.ID, hook.Host())
 		}
 	}
 }

@@ -1,2 +1,0 @@
-// Package calculator compares variations from given sums, without a store.
-package calculator

@@ -78,8 +78,8 @@ func (p *program) compareCommand() *cobra.Command {
 		Long:  compareHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if asJSON && asTable {
-				return usageError{errors.New("compare: --table and --json: must be only one of them")}
+			if err := onlyOne(cmd, "table", "json"); err != nil {
+				return err
 			}
 			asJSON = asJSON || !asTable && !terminal.Is(p.stdout)
 			if control != "" || len(treatments) > 0 {

@@ -190,8 +190,8 @@ func (p *program) useDemo() bool {
 	return true
 }
 
-// orDemo selects the demo store like useDemo, and prints a notice.
-func (p *program) orDemo() {
+// orDemo selects the demo store like useDemo, and prints a notice. It runs before a command that reads a store.
+func (p *program) orDemo(*cobra.Command, []string) {
 	if p.useDemo() {
 		p.printDiagnostic("the folder has no ./data: this is the demo store (--store %s)", demoStore)
 	}

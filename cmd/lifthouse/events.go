@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,15 +41,20 @@ const maxShown = 10_000
 func (p *program) eventsCommand() *cobra.Command {
 	var q eventsQuery
 	cmd := &cobra.Command{
-		Use:   "events",
-		Short: "Print the last events and rejected lines, a visitor's story, or a summary",
-		Long:  eventsHelp,
-		Args:  noArgs,
+		Use:    "events",
+		Short:  "Print the last events and rejected lines, a visitor's story, or a summary",
+		Long:   eventsHelp,
+		Args:   noArgs,
+		PreRun: p.orDemo,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := q.checkFlags(cmd.Flags().Changed); err != nil {
-				return err
+			for _, other := range []string{"last", "follow", "rejects"} {
+				if err := onlyOne(cmd, "visitor", "summary", other); err != nil {
+					return err
+				}
 			}
-			p.orDemo()
+			if cmd.Flags().Changed("visitor") && q.visitor == "" {
+				return usageError{errors.New("--visitor: must be the id of a visitor")}
+			}
 			err := p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error { return p.printEvents(ctx, s, q) })
 			if q.follow && cmd.Context().Err() != nil {
 				err = nil // the user ended it
@@ -67,21 +71,6 @@ func (p *program) eventsCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&q.raw, "json", false, "print one JSON object per line")
 	p.completeWebsite(cmd)
 	return cmd
-}
-
-// checkFlags rejects flags that exclude each other.
-func (q *eventsQuery) checkFlags(given func(string) bool) error {
-	for _, one := range []string{"visitor", "summary"} {
-		for _, other := range []string{"summary", "last", "follow", "rejects"} {
-			if one != other && given(one) && given(other) {
-				return usageError{fmt.Errorf("--%s has no --%s", one, other)}
-			}
-		}
-	}
-	if given("visitor") && q.visitor == "" {
-		return usageError{errors.New("--visitor: must be the id of a visitor")}
-	}
-	return nil
 }
 
 // printStory prints how reports count a visitor.

@@ -10,6 +10,7 @@ import (
 	"lifthouse/api/mcp"
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/terminal"
+	"lifthouse/schema/catalogue"
 )
 
 const mcpHelp = `Mcp lets an AI assistant read results: it answers the Model Context Protocol over standard input and output, until the
@@ -22,35 +23,31 @@ A running server executes the command. Without a server, the command holds an em
 also answers the protocol at /mcp, with a token of scope read.`
 
 func (p *program) mcpCommand() *cobra.Command {
-	var account int64
 	cmd := &cobra.Command{
-		Use:   "mcp",
-		Short: "Let an AI assistant read results, over standard input and output",
-		Long:  mcpHelp,
-		Args:  noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if terminal.Is(p.stdin) {
-				p.printDiagnostic("an AI assistant starts this command; 'lifthouse mcp --help' describes how; Ctrl-D ends")
-			}
-			p.orDemo()
-			p.serving.API = api.DefaultOptions
-			p.serving.API.Release, p.serving.API.Timeout = buildVersion(), p.limits.Time
-			err := p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error { return p.answerMCP(ctx, s, account) })
-			if cmd.Context().Err() != nil {
-				err = nil // the assistant ended the command
-			}
-			return err
-		},
+		Use:    "mcp",
+		Short:  "Let an AI assistant read results, over standard input and output",
+		Long:   mcpHelp,
+		Args:   noArgs,
+		PreRun: p.orDemo,
 	}
-	accountFlag(cmd, &account)
+	p.onAccount(cmd, p.answerMCP)
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if terminal.Is(p.stdin) {
+			p.printDiagnostic("an AI assistant starts this command; 'lifthouse mcp --help' describes how; Ctrl-D ends")
+		}
+		err := run(cmd, args)
+		if cmd.Context().Err() != nil {
+			err = nil // the assistant ended the command
+		}
+		return err
+	}
 	return cmd
 }
 
-func (p *program) answerMCP(ctx context.Context, s *app.Store, account int64) error {
-	account, err := accountOr(account, s.Catalogue.Snapshot())
-	if err != nil {
-		return err
-	}
+func (p *program) answerMCP(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
+	p.serving.API = api.DefaultOptions
+	p.serving.API.Release, p.serving.API.Timeout = buildVersion(), p.limits.Time
 	following, stop := context.WithCancel(ctx)
 	var background sync.WaitGroup
 	if p.running == nil { // no server keeps the store up to date
@@ -58,5 +55,5 @@ func (p *program) answerMCP(ctx context.Context, s *app.Store, account int64) er
 	}
 	defer background.Wait()
 	defer stop()
-	return s.MCP(following, p.serving.API).ServeStreams(ctx, mcp.Caller{AccountID: account}, p.stdin, p.stdout)
+	return s.MCP(following, p.serving.API).ServeStreams(ctx, mcp.Caller{AccountID: owned.ID}, p.stdin, p.stdout)
 }

@@ -210,6 +210,20 @@ func someArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// onlyOne returns an error if several of the flags are set.
+func onlyOne(cmd *cobra.Command, names ...string) error {
+	var given []string
+	for _, name := range names {
+		if cmd.Flags().Changed(name) {
+			given = append(given, "--"+name)
+		}
+	}
+	if len(given) < 2 {
+		return nil
+	}
+	return usageError{fmt.Errorf("%s: %s: must be only one of them", cmd.Name(), strings.Join(given, " and "))}
+}
+
 // absolutePath returns a path of the command line as an absolute path.
 func (p *program) absolutePath(path string) string {
 	if filepath.IsAbs(path) {

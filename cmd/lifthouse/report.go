@@ -6,16 +6,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
-	"lifthouse/cmd/internal/report"
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
 	"lifthouse/engine/result"
+	"lifthouse/schema/catalogue"
 
 	"github.com/spf13/cobra"
 )
@@ -41,118 +43,194 @@ With --exit-code, the exit code is the decision of the scorecard:
 
 An error still has exit code 1, and an invalid command line 2.`
 
+// reportForm is the format of a report, and how it is repeated.
+type reportForm struct {
+	table, json, csv bool
+	visitors         string // path of a Parquet file with the visitors
+	watch            bool
+	every            time.Duration
+	exitCode         bool // the exit code expresses the decision
+}
+
 func (p *program) reportCommand() *cobra.Command {
-	var q report.Flags
-	var account int64
-	var as report.Form
+	var form reportForm
+	var request query.Request
 	cmd := &cobra.Command{
 		Use:   "report campaign ID | widget ID | experiment WIDGET/ID",
 		Short: "Print the results of a campaign, a widget or an experiment",
 		Long:  reportHelp,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			q.Scorecard = q.Scorecard || as.ExitCode
+		Args: func(cmd *cobra.Command, args []string) (err error) {
 			parse := query.ParseReport
-			if as.Visitors != "" {
+			if form.visitors != "" {
 				parse = query.ParseVisitors
 			}
-			request, err := q.ParseRequest(args, parse)
+			if request, err = parseRequest(cmd, args, parse); err == nil {
+				err = form.checkCombinations(cmd)
+			}
 			if err != nil {
 				return usageError{err}
 			}
-			if err := as.CheckCombinations(); err != nil {
-				return usageError{err}
-			}
-			p.orDemo()
-			err = p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-				request.AccountID = account
-				return p.printReport(ctx, s, request, as)
-			})
-			if as.Watch && cmd.Context().Err() != nil {
-				err = nil // the user ended the command
-			}
-			return err
+			return nil
 		},
+		PreRun: p.orDemo,
 	}
 	flags := cmd.Flags()
-	accountFlag(cmd, &account)
-	flags.StringVar(&q.Goal, "goal", "", "id of the goal; default: the primary goal")
-	flags.StringVar(&q.Metric, "metric", "", "metric to compare (compareMetric of the API)")
-	flags.StringVar(&q.Dimension, "dimension", "", "attribute of the first view, such as device, country or utmSource (dimension of the API)")
-	flags.StringVar(&q.Interval, "interval", "", "hour, day or week: add a series")
-	flags.StringVar(&q.Cap, "cap", "", "limit of the total value of a visitor: an amount, or a percentile such as p99")
-	flags.BoolVar(&q.Scorecard, "scorecard", false, "also compare all goals and metrics, and decide: ship, roll back, no difference, no winner, or keep running")
-	flags.BoolVar(&as.ExitCode, "exit-code", false, "exit with the code of the decision; implies --scorecard")
-	flags.StringArrayVar(&q.Filters, "filter", nil, "name=value (filters[name] of the API); can be repeated")
-	flags.BoolVar(&as.Table, "table", false, "print a table, also into a pipe")
-	flags.BoolVar(&as.JSON, "json", false, "print JSON, also on a terminal")
-	flags.BoolVar(&as.CSV, "csv", false, "print CSV")
-	flags.StringVar(&as.Visitors, "visitors", "", "write the visitors of the report to a Parquet file instead")
-	flags.BoolVar(&as.Watch, "watch", false, "repeat the report until interrupted")
-	bounds.Var(flags, &as.Every, "every", report.DefaultEvery, report.ShortestEvery, bounds.MaxWait, "interval of --watch")
+	flags.String("goal", "", "id of the goal; default: the primary goal")
+	flags.String("metric", "", "metric to compare (compareMetric of the API)")
+	flags.String("dimension", "", "attribute of the first view, such as device, country or utmSource (dimension of the API)")
+	flags.String("interval", "", "hour, day or week: add a series")
+	flags.String("cap", "", "limit of the total value of a visitor: an amount, or a percentile such as p99")
+	flags.Bool("scorecard", false,
+		"also compare all goals and metrics, and decide: ship, roll back, no difference, no winner, or keep running")
+	flags.BoolVar(&form.exitCode, "exit-code", false, "exit with the code of the decision; implies --scorecard")
+	flags.StringArray("filter", nil, "name=value (filters[name] of the API); can be repeated")
+	flags.BoolVar(&form.table, "table", false, "print a table, also into a pipe")
+	flags.BoolVar(&form.json, "json", false, "print JSON, also on a terminal")
+	flags.BoolVar(&form.csv, "csv", false, "print CSV")
+	flags.StringVar(&form.visitors, "visitors", "", "write the visitors of the report to a Parquet file instead")
+	flags.BoolVar(&form.watch, "watch", false, "repeat the report until interrupted")
+	// The data are refreshed every second.
+	bounds.Var(flags, &form.every, "every", 5*time.Second, time.Second, bounds.MaxWait, "interval of --watch")
+	p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
+		request.AccountID = owned.ID
+		form.table = form.table || !form.json && !form.csv && terminal.Is(p.stdout)
+		switch {
+		case form.visitors != "":
+			return p.writeVisitors(ctx, s, request, form.visitors)
+		case form.watch:
+			return p.watchReport(ctx, s, request, form)
+		}
+		return p.printReport(ctx, s, request, form)
+	})
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := run(cmd, args)
+		if form.watch && cmd.Context().Err() != nil {
+			err = nil // the user ended the command
+		}
+		return err
+	}
 	p.completeReport(cmd)
 	return cmd
 }
 
-func (p *program) printReport(ctx context.Context, s *app.Store, request query.Request, form report.Form) error {
-	var err error
-	if request.AccountID, err = accountOr(request.AccountID, s.Catalogue.Snapshot()); err != nil {
-		return err
+// checkCombinations rejects invalid combinations of flags.
+func (f *reportForm) checkCombinations(cmd *cobra.Command) error {
+	err := onlyOne(cmd, "table", "json", "csv", "visitors")
+	if f.watch && (f.csv || f.visitors != "") {
+		err = errors.Join(err, errors.New("report: --watch prints a table or JSON, not --csv or --visitors"))
 	}
-	form.Table = form.Table || !form.JSON && !form.CSV && terminal.Is(p.stdout)
-	if form.Visitors != "" {
-		return p.writeVisitors(ctx, s, request, form.Visitors)
+	if f.exitCode && (f.watch || f.visitors != "") {
+		err = errors.Join(err, errors.New("report: --exit-code needs one report, without --watch and --visitors"))
 	}
-	if form.Watch {
-		return p.watchReport(ctx, s, request, form)
+	return err
+}
+
+// parameterOfFlag maps flags of report to parameters of the API.
+var parameterOfFlag = map[string]string{
+	"goal": "goal", "metric": "compareMetric", "dimension": "dimension", "interval": "interval", "cap": "cap", "scorecard": "scorecard",
+}
+
+// parseRequest parses the arguments, such as campaign 12, and the flags, using a parser of the API. An error names the
+// argument, the flag or the parameter.
+func parseRequest(
+	cmd *cobra.Command, args []string, parse func(query.Operation, string) (query.Request, error),
+) (query.Request, error) {
+	subject, err := parseSubject(cmd.Name(), args)
+	if err != nil {
+		return query.Request{}, err
 	}
-	text, decision, err := p.computeReport(ctx, s, request, form)
+	values := url.Values{}
+	for name, parameter := range parameterOfFlag {
+		if cmd.Flags().Changed(name) {
+			values.Set(parameter, cmd.Flags().Lookup(name).Value.String())
+		}
+	}
+	if cmd.Flags().Changed("exit-code") {
+		values.Set("scorecard", "true")
+	}
+	filters, _ := cmd.Flags().GetStringArray("filter") // none: another command
+	for _, filter := range filters {
+		name, value, ok := strings.Cut(filter, "=")
+		if !ok {
+			return query.Request{}, fmt.Errorf("report: --filter %q: must be name=value", filter)
+		}
+		values.Add("filters["+name+"]", value)
+	}
+	request, err := parse(subject.Operation, values.Encode())
+	request.SubjectID, request.ExperimentID = subject.SubjectID, subject.ExperimentID
+	return request, err
+}
+
+var operations = map[string]query.Operation{
+	"campaign": query.CampaignResults, "widget": query.WidgetResults, "experiment": query.ExperimentResults,
+}
+
+// parseSubject parses the arguments of a command that name a campaign, a widget or an
+// experiment. It sets only the fields of the request that identify the subject.
+func parseSubject(command string, args []string) (query.Request, error) {
+	if len(args) != 2 {
+		return query.Request{}, fmt.Errorf("%s: must be followed by campaign ID, widget ID or experiment WIDGET/ID", command)
+	}
+	operation, known := operations[args[0]]
+	if !known {
+		return query.Request{}, fmt.Errorf("%s: %q: must be campaign, widget or experiment", command, args[0])
+	}
+	request := query.Request{Operation: operation}
+	id, experiment, nested := strings.Cut(args[1], "/")
+	var ok, both bool
+	request.SubjectID, ok = query.ParseID(id)
+	if operation == query.ExperimentResults {
+		request.ExperimentID, both = query.ParseID(experiment)
+		ok = ok && both
+	}
+	if !ok || nested != (operation == query.ExperimentResults) {
+		return query.Request{}, fmt.Errorf("%s: %q: must be the id of a %s", command, args[1], args[0])
+	}
+	return request, nil
+}
+
+// printReport prints a report, and returns an exitError for a decision other than to ship, if the exit code is to say it.
+func (p *program) printReport(ctx context.Context, s *app.Store, request query.Request, form reportForm) error {
+	results, err := computeReport(ctx, s, request)
 	if err != nil {
 		return err
 	}
-	if _, err = p.stdout.WriteString(text); err != nil || !form.ExitCode {
-		return err
+	text, err := p.formatReport(results, form)
+	if err == nil {
+		_, err = p.stdout.WriteString(text)
 	}
-	switch code := exitDecisions[decision]; {
-	case decision == "":
-		return errors.New("report: there is no decision: --exit-code needs a report about the primary goal and metric and all visitors")
-	case code != exitOK:
-		return &exitError{code}
+	switch {
+	case err != nil || !form.exitCode:
+		return err
+	case results.Decision == nil:
+		return errors.New("report: there is no decision: --exit-code needs a report about the primary goal and metric " +
+			"and all visitors")
+	case exitDecisions[results.Decision.Status] != exitOK:
+		return &exitError{exitDecisions[results.Decision.Status]}
 	}
 	return nil
 }
 
-// computeReport computes a report and returns it in the selected format, with its decision.
-func (p *program) computeReport(ctx context.Context, s *app.Store, request query.Request, form report.Form) (text string, decision result.DecisionStatus, err error) {
+// computeReport computes a report of all stored events.
+func computeReport(ctx context.Context, s *app.Store, request query.Request) (*result.Report, error) {
 	plan, err := s.Engine.PlanReport(request)
+	if err == nil && !s.Facts.IsFollowing() { // else the report waits for the server's fold
+		err = s.Facts.RefreshFacts(ctx)
+	}
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
-	if !s.Facts.IsFollowing() { // else the report waits for the server's fold
-		if err := s.Facts.RefreshFacts(ctx); err != nil {
-			return "", "", err
-		}
-	}
-	results, err := s.Engine.ComputeReport(ctx, plan)
-	if err != nil {
-		return "", "", err
-	}
-	if results.Waiting != nil && form.CSV { // which has no warnings
-		p.printDiagnostic("%s", results.WarningText(result.WarningWaiting))
-	}
-	if results.Decision != nil {
-		decision = results.Decision.Status
-	}
-	text, err = p.formatReport(results, form)
-	return text, decision, err
+	return s.Engine.ComputeReport(ctx, plan)
 }
 
 // writeVisitors writes the visitors of a report to a file, or leaves no file.
 func (p *program) writeVisitors(ctx context.Context, s *app.Store, request query.Request, name string) error {
 	plan, err := s.Engine.PlanReport(request)
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.Facts.RefreshFacts(ctx)
 	}
-	if err := s.Facts.RefreshFacts(ctx); err != nil {
+	if err != nil {
 		return err
 	}
 	file, err := os.Create(p.absolutePath(name))
@@ -166,16 +244,19 @@ func (p *program) writeVisitors(ctx context.Context, s *app.Store, request query
 }
 
 // formatReport returns the report in the selected format.
-func (p *program) formatReport(results *result.Report, form report.Form) (string, error) {
+func (p *program) formatReport(results *result.Report, form reportForm) (string, error) {
 	switch {
-	case form.CSV:
+	case form.csv:
+		if results.Waiting != nil { // CSV has no warnings
+			p.printDiagnostic("%s", results.WarningText(result.WarningWaiting))
+		}
 		text, err := render.CSV(results)
 		return string(text), err
-	case form.Table:
+	case form.table:
 		return render.Report(results, terminal.ScreenOf(p.stdout, p.getenv)), nil
 	}
 	text, err := render.JSON(results)
-	if err != nil || form.Watch {
+	if err != nil || form.watch {
 		return string(text), err
 	}
 	var indented bytes.Buffer
@@ -185,23 +266,27 @@ func (p *program) formatReport(results *result.Report, form report.Form) (string
 
 // watchReport repeats the report until the context ends. The last report remains on the
 // terminal.
-func (p *program) watchReport(ctx context.Context, s *app.Store, request query.Request, form report.Form) error {
+func (p *program) watchReport(ctx context.Context, s *app.Store, request query.Request, form reportForm) error {
 	if p.running == nil && s.Dir != "" {
 		return errors.New("--watch: this store is not served, so nothing can change; start 'lifthouse serve' first")
 	}
-	over := form.Table && terminal.Is(p.stdout)
+	over := form.table && terminal.Is(p.stdout)
 	if over {
 		_, _ = p.stdout.WriteString(render.ClearScreen)
 	}
-	tick := time.NewTicker(form.Every)
+	tick := time.NewTicker(form.every)
 	defer tick.Stop()
 	for {
-		text, _, err := p.computeReport(ctx, s, request, form)
+		results, err := computeReport(ctx, s, request)
+		if err != nil {
+			return err
+		}
+		text, err := p.formatReport(results, form)
 		if err != nil {
 			return err
 		}
 		if over {
-			foot := fmt.Sprintf("%s · every %s · Ctrl-C ends", time.Now().UTC().Format(time.TimeOnly+" UTC"), form.Every)
+			foot := fmt.Sprintf("%s · every %s · Ctrl-C ends", time.Now().UTC().Format(time.TimeOnly+" UTC"), form.every)
 			text = render.Frame(text, foot, terminal.ScreenOf(p.stdout, p.getenv).Height)
 		}
 		if _, err := p.stdout.WriteString(text); err != nil {
@@ -223,46 +308,33 @@ server recorded is computed from the events.
   lifthouse looks experiment 7/2 --json`
 
 func (p *program) looksCommand() *cobra.Command {
-	var account int64
 	var asJSON bool
+	var request query.Request
 	cmd := &cobra.Command{
 		Use:   "looks campaign ID | experiment WIDGET/ID",
 		Short: "Print what each look at a campaign or an experiment found",
 		Long:  looksHelp,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			request, err := (&report.Flags{}).ParseRequest(args, query.ParseReport)
-			if err != nil {
-				return usageError{err}
+		Args: func(cmd *cobra.Command, args []string) (err error) {
+			if request, err = parseRequest(cmd, args, query.ParseReport); err != nil {
+				err = usageError{err}
 			}
-			p.orDemo()
-			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-				if request.AccountID, err = accountOr(account, s.Catalogue.Snapshot()); err != nil {
-					return err
-				}
-				plan, err := s.Engine.PlanReport(request)
-				if err != nil {
-					return err
-				}
-				if err := s.Facts.RefreshFacts(ctx); err != nil {
-					return err
-				}
-				results, err := s.Engine.ComputeReport(ctx, plan)
-				if err != nil {
-					return err
-				}
-				if results.Looks == nil {
-					return errors.New("looks: nothing is compared: it needs a campaign or an experiment with at least two variations")
-				}
-				if asJSON || !terminal.Is(p.stdout) {
-					return json.NewEncoder(p.stdout).Encode(results.Looks)
-				}
-				_, err = p.stdout.WriteString(render.Looks(results))
-				return err
-			})
+			return err
 		},
+		PreRun: p.orDemo,
 	}
-	flags := cmd.Flags()
-	accountFlag(cmd, &account)
-	flags.BoolVar(&asJSON, "json", false, "print JSON, also on a terminal")
-	return cmd
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, also on a terminal")
+	return p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
+		request.AccountID = owned.ID
+		results, err := computeReport(ctx, s, request)
+		switch {
+		case err != nil:
+			return err
+		case results.Looks == nil:
+			return errors.New("looks: nothing is compared: it needs a campaign or an experiment with at least two variations")
+		case asJSON || !terminal.Is(p.stdout):
+			return p.writeJSON(results.Looks)
+		}
+		_, err = p.stdout.WriteString(render.Looks(results))
+		return err
+	})
 }

@@ -12,7 +12,6 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
-	"lifthouse/cmd/internal/report"
 	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
 
@@ -188,7 +187,7 @@ func (p *program) shareCommand() *cobra.Command {
 		Short: "Create a link to one page, which needs no token",
 		Long:  shareHelp,
 		Args: func(_ *cobra.Command, args []string) error {
-			named, err := report.ParseSubject("share", args)
+			named, err := parseSubject("share", args)
 			if err != nil {
 				return usageError{err}
 			}

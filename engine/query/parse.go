@@ -47,8 +47,12 @@ func ParseVisitors(operation Operation, rawQuery string) (Request, error) {
 }
 
 func parseRequest(operation Operation, rawQuery string, names []string) (Request, error) {
-	p := parser{Parameters: ReadParameters(rawQuery, append(slices.Clone(names), filterParameters()...)...)}
-	p.request = Request{
+	names = slices.Clone(names)
+	for _, filter := range filterTable {
+		names = append(names, filter.parameter())
+	}
+	p := ReadParameters(rawQuery, names...)
+	r := Request{
 		Operation: operation,
 		WebsiteID: p.ID(paramWebsite),
 		GoalID:    p.ID(ParamGoal),
@@ -57,28 +61,20 @@ func parseRequest(operation Operation, rawQuery string, names []string) (Request
 		Interval:  Interval(p.OneOf(ParamInterval, Intervals)),
 		Scorecard: p.OneOf(paramScorecard, []string{"true", "false"}) == "true",
 	}
-	p.parseCap()
-	p.parseFilters()
-	return p.request, p.Err()
-}
-
-// parseCap parses the cap of the total values of visitors.
-func (p *parser) parseCap() {
-	text, given := p.SingleValue(paramCap)
-	if !given {
-		return
+	if text, given := p.SingleValue(paramCap); given {
+		limit, err := schema.ParseCap(text)
+		if err != nil {
+			p.addFault(paramCap, text, err.Error())
+		}
+		r.Cap = &limit
 	}
-	limit, err := schema.ParseCap(text)
-	if err != nil {
-		p.addFault(paramCap, text, err.Error())
-		return
+	for _, filter := range filterTable {
+		p.parseFilter(filter.name, filter.kind, filter.parameter(), &r.Filters)
 	}
-	p.request.Cap = &limit
-}
-
-type parser struct {
-	*Parameters
-	request Request
+	if f := &r.Filters; !f.From.IsZero() && !f.To.IsZero() && !f.From.Before(f.To) {
+		p.addFault("filters[dateTo]", p.values.Get("filters[dateTo]"), "must be after dateFrom, "+FormatInstant(f.From))
+	}
+	return r, p.Err()
 }
 
 // filterKey matches filters[name], filters[name][] and filters[name][7].
@@ -94,64 +90,88 @@ func filterOf(parameter string) (name string, listed bool) {
 	return key[1], key[2] != ""
 }
 
-// filterParameters returns the parameter names of the filters.
-func filterParameters() []string {
-	names := make([]string, len(filterTable))
-	for i, filter := range filterTable {
-		names[i] = "filters[" + filter.name + "]"
-		if filter.kind == listOfText {
-			names[i] += "[]"
+// decimal matches a decimal number, but not NaN, Inf or hexadecimal numbers,
+// which the standard parsers accept.
+var decimal = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$`)
+
+// parseFilter adds the filter of a parameter, if it is given.
+func (p *Parameters) parseFilter(name string, kind filterKind, parameter string, filters *Filters) {
+	if kind == listOfText {
+		p.parseList(name, parameter, filters)
+		return
+	}
+	for given := range p.values {
+		if other, listed := filterOf(given); listed && other == name {
+			p.addFault(given, p.values.Get(given), "must be one value, written as "+parameter)
 		}
 	}
-	return names
-}
-
-func (p *parser) parseFilters() {
-	for _, filter := range filterTable {
-		if filter.kind == listOfText {
-			p.parseList(filter.name)
-			continue
-		}
-		name := "filters[" + filter.name + "]"
-		for given := range p.values {
-			if of, listed := filterOf(given); listed && of == filter.name {
-				p.addFault(given, p.values.Get(given), "must be one value, written as "+name)
-			}
-		}
-		text, ok := p.SingleValue(name)
+	text, given := p.SingleValue(parameter)
+	if !given {
+		return
+	}
+	number, err := strconv.ParseFloat(text, 64)
+	isNumber := err == nil && decimal.MatchString(text)
+	switch kind {
+	case oneInstant:
+		at, ok := parseInstant(text, name == "dateTo")
 		if !ok {
-			continue
+			p.addFault(parameter, text, "must be a date (2026-05-01) or RFC 3339 with an offset (2026-05-01T00:00:00Z), in a year from 1970 to 2199")
+			return
 		}
-		switch filter.kind {
-		case oneInstant:
-			p.parseWindowTime(name, text, filter.name == "dateTo")
-		case oneText, oneVisitorType:
-			if filter.kind == oneText || p.OneOf(name, []string{"new", "returning"}) != "" {
-				p.request.Filters.Texts = append(p.request.Filters.Texts, TextFilter{filter.name, text})
-			}
-		case oneAmount:
-			p.parseGoalValue(name, text)
-		case oneDeviation:
-			p.parseZScore(name, text)
-		case listOfText:
+		if name == "dateTo" {
+			filters.To = at
+		} else {
+			filters.From = at
 		}
-	}
-	f := &p.request.Filters
-	if !f.From.IsZero() && !f.To.IsZero() && !f.From.Before(f.To) {
-		p.addFault("filters[dateTo]", p.values.Get("filters[dateTo]"), "must be after dateFrom, "+FormatInstant(f.From))
+	case oneText:
+		filters.Texts = append(filters.Texts, TextFilter{name, text})
+	case oneVisitorType:
+		if p.OneOf(parameter, []string{"new", "returning"}) != "" {
+			filters.Texts = append(filters.Texts, TextFilter{name, text})
+		}
+	case oneAmount:
+		amount, ok := new(big.Rat), isNumber
+		if ok {
+			amount, ok = amount.SetString(text)
+		}
+		if !ok || number == 0 && amount.Sign() != 0 { // the response repeats the value as a float64
+			p.addFault(parameter, text, "must be a number")
+			return
+		}
+		filters.GoalValue = amount
+	case oneDeviation:
+		if !isNumber || number <= 0 {
+			p.addFault(parameter, text, "must be a number above 0")
+			return
+		}
+		filters.ZScore = number
+	case listOfText:
 	}
 }
 
-// parseList parses a list filter. The values are sorted and unique.
-func (p *parser) parseList(name string) {
+var countryCode = regexp.MustCompile(`^([A-Z]{2})?$`)
+
+// parseList adds a list filter. The values have the form of stored attributes, are sorted and unique.
+func (p *Parameters) parseList(name, parameter string, filters *Filters) {
 	var all []string
 	for given, texts := range p.values {
-		if of, _ := filterOf(given); of == name {
-			for _, text := range texts {
-				if p.checkValue(given, text) {
-					all = append(all, p.normalizeValue(given, name, text))
+		if other, _ := filterOf(given); other != name {
+			continue
+		}
+		for _, text := range texts {
+			if !p.checkValue(given, text) {
+				continue
+			}
+			value := text
+			switch name {
+			case "device", "browser", "os":
+				value = strings.ToLower(text)
+			case "country":
+				if value = strings.ToUpper(text); !countryCode.MatchString(value) {
+					p.addFault(given, text, "must be two letters (ISO 3166), or empty for unknown")
 				}
 			}
+			all = append(all, value)
 		}
 	}
 	if len(all) == 0 {
@@ -160,43 +180,13 @@ func (p *parser) parseList(name string) {
 	slices.Sort(all)
 	all = slices.Compact(all)
 	if len(all) > maxValues {
-		p.addFault("filters["+name+"][]", fmt.Sprintf("%d values", len(all)), fmt.Sprintf("must have at most %d values", maxValues))
+		p.addFault(parameter, fmt.Sprintf("%d values", len(all)), fmt.Sprintf("must have at most %d values", maxValues))
 	}
-	p.request.Filters.Lists = append(p.request.Filters.Lists, ListFilter{name, all})
+	filters.Lists = append(filters.Lists, ListFilter{name, all})
 }
 
-var countryCode = regexp.MustCompile(`^([A-Z]{2})?$`)
-
-// normalizeValue returns a value in the form of stored attributes.
-func (p *parser) normalizeValue(given, name, text string) string {
-	switch name {
-	case "device", "browser", "os":
-		return strings.ToLower(text)
-	case "country":
-		upper := strings.ToUpper(text)
-		if !countryCode.MatchString(upper) {
-			p.addFault(given, text, "must be two letters (ISO 3166), or empty for unknown")
-		}
-		return upper
-	}
-	return text
-}
-
-// parseWindowTime parses RFC 3339 with an offset, or a date. A date means its start in
+// parseInstant parses RFC 3339 with an offset, or a date. A date means its start in
 // UTC, or the end of the day if it ends the window.
-func (p *parser) parseWindowTime(name, text string, end bool) {
-	t, ok := parseInstant(text, end)
-	if !ok {
-		p.addFault(name, text, "must be a date (2026-05-01) or RFC 3339 with an offset (2026-05-01T00:00:00Z), in a year from 1970 to 2199")
-		return
-	}
-	if end {
-		p.request.Filters.To = t
-	} else {
-		p.request.Filters.From = t
-	}
-}
-
 func parseInstant(text string, end bool) (time.Time, bool) {
 	if day, err := time.Parse(time.DateOnly, text); err == nil {
 		if end {
@@ -217,30 +207,3 @@ func parseInstant(text string, end bool) (time.Time, bool) {
 
 // FormatInstant formats a time in UTC, with milliseconds if there are any.
 func FormatInstant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999Z07:00") }
-
-// decimal matches a decimal number, but not NaN, Inf or hexadecimal numbers,
-// which the standard parsers accept.
-var decimal = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$`)
-
-func (p *parser) parseGoalValue(name, text string) {
-	amount := new(big.Rat)
-	near, err := strconv.ParseFloat(text, 64) // the response repeats the value as a float64
-	ok := err == nil && decimal.MatchString(text)
-	if ok {
-		amount, ok = amount.SetString(text)
-	}
-	if !ok || near == 0 && amount.Sign() != 0 {
-		p.addFault(name, text, "must be a number")
-		return
-	}
-	p.request.Filters.GoalValue = amount
-}
-
-func (p *parser) parseZScore(name, text string) {
-	z, err := strconv.ParseFloat(text, 64)
-	if err != nil || !decimal.MatchString(text) || z <= 0 {
-		p.addFault(name, text, "must be a number above 0")
-		return
-	}
-	p.request.Filters.ZScore = z
-}

@@ -179,11 +179,22 @@ const (
 	oneDeviation
 )
 
-// filterTable has all filters of the API in parse order.
-var filterTable = []struct {
+// filter is a filter of the API.
+type filter struct {
 	name string
 	kind filterKind
-}{
+}
+
+// parameter returns the name of the parameter that sets the filter.
+func (f filter) parameter() string {
+	if f.kind == listOfText {
+		return "filters[" + f.name + "][]"
+	}
+	return "filters[" + f.name + "]"
+}
+
+// filterTable has all filters of the API in parse order.
+var filterTable = []filter{
 	{"dateFrom", oneInstant},
 	{"dateTo", oneInstant},
 	{"device", listOfText},

@@ -3,11 +3,21 @@
 package api
 
 import (
+	"bytes"
+	"context"
+	"io"
 	"net/http"
 	"net/netip"
+	"net/url"
+	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
+	"lifthouse/api/dashboard"
+	"lifthouse/api/docs"
 	"lifthouse/api/mcp"
 	"lifthouse/api/negotiation"
 	"lifthouse/api/rates"
@@ -15,6 +25,7 @@ import (
 	"lifthouse/engine"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
+	"lifthouse/engine/source"
 	"lifthouse/engine/watch"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -212,4 +223,170 @@ func replyOf(c *gin.Context, body any) (reply, error) {
 	account := recordOf(c.Request.Context()).token.AccountID
 	r.tag = negotiation.EntityTag(strconv.FormatInt(account, 10), c.Request.URL.RequestURI(), c.Writer.Header().Get("X-Total-Count"), r.kind, string(r.body))
 	return r, nil
+}
+
+// Options configure the API. The zero value of a limit means no limit.
+type Options struct {
+	Release string   // version of the program; part of entity tags
+	Origins []string // origins whose pages may read responses; "*": any
+	MaxBody int64    // bytes of a request's body
+
+	PublicURL string // where people open the page, without a slash at the end; the base of links
+
+	MaxEvents     int64 // bytes of a body of events after decompression
+	WaitingEvents int64 // events that may wait to be written, at least 1
+
+	ResultsAge    time.Duration // maximum age of cached results of unchanged data; 0: no cache
+	ResultsMemory int64         // bytes of cached results; 0: no cache
+
+	Timeout time.Duration // of a request, from its first use of the store, including waits; 0: no limit
+
+	TokenRate float64 // requests per second of a token; bursts may be twice as large
+	// AuthFailures is the maximum number of unknown tokens per minute from one address.
+	AuthFailures int
+	StoreSlots   int           // concurrent requests to the store
+	StoreQueue   int           // waiting requests
+	StoreWait    time.Duration // maximum wait
+}
+
+// DefaultOptions suit dashboards and a few scripts.
+var DefaultOptions = Options{
+	MaxBody:       16 << 20,
+	MaxEvents:     64 << 20,
+	WaitingEvents: 500_000,
+	ResultsAge:    time.Minute,
+	ResultsMemory: 64 << 20,
+	Timeout:       source.DefaultLimits.Time,
+	TokenRate:     500,
+	AuthFailures:  20, // more than typing errors, too few to guess tokens or to fill a log
+	StoreSlots:    8,  // connections for requests; everything else uses the other schema.SpareConns
+	StoreQueue:    64,
+	StoreWait:     2 * time.Second,
+}
+
+// addPages adds the routes of the OpenAPI document, and of the dashboard: its page
+// at / and its files under /dashboard.
+func addPages(router *gin.Engine) {
+	for _, d := range docs.All() {
+		addFile(router, d.Path, &file{d.Kind, d.Policy, "", d.Body})
+	}
+	for _, f := range dashboard.Files() {
+		path, robots := "/dashboard/"+f.Name, ""
+		if f.Name == dashboard.Index {
+			path, robots = "/", "noindex" // share links must not be found by search engines
+		}
+		addFile(router, path, &file{f.Kind, dashboard.Policy, robots, func() ([]byte, error) { return f.Body, nil }})
+	}
+}
+
+// file is a body that is the same for all clients.
+type file struct {
+	kind   string // content type
+	policy string // Content-Security-Policy; empty: none
+	robots string // X-Robots-Tag; empty: none
+	body   func() ([]byte, error)
+}
+
+func addFile(router *gin.Engine, path string, f *file) {
+	router.GET(path, f.serveBody)
+	router.HEAD(path, f.serveBody)
+}
+
+func (f *file) serveBody(c *gin.Context) {
+	body, err := f.body()
+	if err != nil {
+		writeProblem(c, problemOf(err))
+		return
+	}
+	tag := negotiation.EntityTag(string(body))
+	c.Header("ETag", tag)
+	c.Header("Cache-Control", "no-cache")
+	if f.robots != "" {
+		c.Header("X-Robots-Tag", f.robots)
+	}
+	if f.policy != "" {
+		c.Header("Content-Security-Policy", f.policy)
+		c.Header("X-Content-Type-Options", "nosniff")
+		c.Header("Referrer-Policy", "no-referrer")
+	}
+	if negotiation.MatchesTag(c.Request, tag) {
+		notModified(c)
+		return
+	}
+	c.Data(http.StatusOK, f.kind, body)
+}
+
+// healthy is the successful response of both probes. Clients must not cache it.
+var healthy = reply{kind: results.JSON, keep: notKept, body: []byte(`{"status":"ok"}` + "\n")}
+
+// checkLiveness is the liveness probe.
+func checkLiveness(*gin.Context) (any, error) { return healthy, nil }
+
+// checkReadiness is the readiness probe. It fails while the server drains, the store is
+// unavailable, or the tables are out of date.
+func (s *server) checkReadiness(c *gin.Context) (any, error) {
+	if s.draining.Load() {
+		return nil, &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "draining", Detail: "the server is stopping"}}
+	}
+	if err := s.ready.checkStore(c.Request.Context(), s.Engine.CheckReady); err != nil {
+		return nil, &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "not_ready", Detail: "the store is not ready; run lifthouse check for details", cause: err}}
+	}
+	return healthy, nil
+}
+
+const (
+	readyTimeout = 2 * time.Second
+	readyMaxAge  = time.Second
+)
+
+// readiness briefly caches the state of the store, so unauthenticated probes cannot
+// overload it.
+type readiness struct {
+	mu    sync.Mutex
+	asked time.Time
+	err   error
+}
+
+func (r *readiness) checkStore(ctx context.Context, store func(context.Context) error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.asked) < readyMaxAge {
+		return r.err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
+	defer cancel()
+	r.err = store(ctx)
+	r.asked = time.Now()
+	return r.err
+}
+
+// MCP returns the server of the Model Context Protocol.
+func (a *API) MCP() *mcp.Server { return a.server.mcp }
+
+// answerMCP answers a message of the Model Context Protocol. It rejects batches, because the rate of a token counts
+// requests.
+func (s *server) answerMCP(c *gin.Context) {
+	if origin := c.GetHeader("Origin"); origin != "" && !s.allowsOrigin(origin) {
+		writeProblem(c, &problem{Status: http.StatusForbidden, Code: "origin_not_allowed", Detail: "the Origin must be that of --public-url or one of --cors-origin"})
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, mcp.MaxMessage))
+	if err != nil {
+		writeProblem(c, problemOf(bodyProblem(err)))
+		return
+	}
+	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
+		writeProblem(c, &problem{Status: http.StatusBadRequest, Code: "invalid_body", Detail: "the body must be one message, not a batch"})
+		return
+	}
+	c.Request.Body = io.NopCloser(bytes.NewReader(body))
+	token := tokenOf(c)
+	s.mcp.ServeCaller(c.Writer, c.Request, mcp.Caller{AccountID: token.AccountID, WebsiteID: token.WebsiteID})
+}
+
+// allowsOrigin reports whether pages of an origin may call tools. Comparing it with the host is not enough: a page can
+// give its own host name the address of this server (DNS rebinding).
+func (s *server) allowsOrigin(origin string) bool {
+	public, err := url.Parse(s.options.PublicURL)
+	return err == nil && strings.EqualFold(origin, public.Scheme+"://"+public.Host) || slices.Contains(s.options.Origins, "*") || slices.Contains(s.options.Origins, origin)
 }

@@ -1,12 +1,20 @@
 package api
 
 import (
+	"errors"
+	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"lifthouse/api/results"
+	"lifthouse/engine"
 	"lifthouse/engine/query"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/faults"
 
 	"github.com/gin-gonic/gin"
 )
@@ -101,4 +109,205 @@ func findResource[R any](s *server, c *gin.Context, kind string, all func(*catal
 		return found, &query.NotFoundError{Kind: kind, ID: p.id}
 	}
 	return found, nil
+}
+
+const (
+	websiteIDName    = "websiteId"
+	pathIDName       = "id"
+	experimentIDName = "experimentId"
+)
+
+// pathID parses an id in the path. It combines its error with earlier errors.
+func pathID(c *gin.Context, name string, before error) (int64, error) {
+	text := c.Param(name)
+	if id, ok := query.ParseID(text); ok {
+		return id, before
+	}
+	return 0, prependFault(before, faults.Fault{Name: name, Value: text, Detail: "must be a number; digits only"})
+}
+
+// prependFault inserts a path error before earlier errors.
+func prependFault(before error, fault faults.Fault) error {
+	all := faults.List{fault}
+	var invalid *query.InvalidError
+	if errors.As(before, &invalid) {
+		all = append(all, invalid.Faults...)
+	}
+	return query.InvalidParameters(all...)
+}
+
+// listedWebsite returns the website of a list. It is like results.SearchedWebsite, but
+// an account with several websites must name one.
+func listedWebsite(owned *catalogue.AccountResources, bound, asked int64) (int64, error) {
+	website, err := results.SearchedWebsite(owned, bound, asked)
+	if err != nil || website != 0 {
+		return website, err
+	}
+	websites := catalogue.ByID(owned.Websites)
+	switch len(websites) {
+	case 0:
+		return 0, nil
+	case 1:
+		return websites[0].ID, nil
+	}
+	ids := make([]string, len(websites))
+	for i, w := range websites {
+		ids[i] = strconv.FormatInt(w.ID, 10)
+	}
+	return 0, &query.InvalidError{Code: "website_required", Faults: faults.List{
+		{Name: websiteIDName, Detail: fmt.Sprintf("the account has %d websites; name one of them: %s", len(ids), strings.Join(ids, ", "))},
+	}}
+}
+
+// setPaginationHeaders sets the pagination headers (RFC 8288).
+func setPaginationHeaders(c *gin.Context, offset, limit, total int) {
+	c.Header("X-Total-Count", strconv.Itoa(total))
+	query := c.Request.URL.Query()
+	link := func(rel string, offset int) string {
+		query.Set("offset", strconv.Itoa(offset))
+		query.Set("limit", strconv.Itoa(limit))
+		to := url.URL{Path: c.Request.URL.Path, RawQuery: query.Encode()}
+		return fmt.Sprintf(`<%s>; rel=%q`, to.String(), rel)
+	}
+	// The last page starts a whole number of pages away from the requested one. If all
+	// such pages are beyond the end, it is the first page.
+	last := offset % limit
+	if last >= total {
+		last = 0
+	} else {
+		last += (total - 1 - last) / limit * limit
+	}
+	links := []string{link("first", 0)}
+	if offset > 0 {
+		links = append(links, link("prev", min(max(offset-limit, 0), last)))
+	}
+	if offset+limit < total {
+		links = append(links, link("next", offset+limit))
+	}
+	links = append(links, link("last", last))
+	c.Header("Link", strings.Join(links, ", "))
+}
+
+type goal struct {
+	ID      int64  `json:"id"`
+	Name    string `json:"name"`
+	System  bool   `json:"system"`
+	Action  string `json:"action,omitempty"`
+	Default bool   `json:"default"`
+	Value   *int64 `json:"value,omitempty"`
+
+	ValueCap *schema.Cap `json:"valueCap,omitempty"`
+}
+
+func newGoal(g *catalogue.Goal) goal {
+	return goal{ID: g.ID, Name: g.Name, System: g.System, Action: g.Action, Default: g.Default, Value: g.Value, ValueCap: g.ValueCap}
+}
+
+func (s *server) listGoals(c *gin.Context) (any, error) {
+	l, err := s.parseListing(c, ofOthers, nil)
+	if err != nil {
+		return nil, err
+	}
+	list := []goal{}
+	for _, found := range pageOf(c, l, l.owned.Goals, func(g catalogue.Goal) bool { return g.WebsiteID == l.website }) {
+		list = append(list, newGoal(&found))
+	}
+	return list, nil
+}
+
+func (s *server) getGoal(c *gin.Context) (any, error) {
+	found, err := findResource(s, c, "goal", func(o *catalogue.AccountResources) map[int64]catalogue.Goal { return o.Goals }, func(g *catalogue.Goal) int64 { return g.WebsiteID })
+	if err != nil {
+		return nil, err
+	}
+	return newGoal(&found), nil
+}
+
+type target struct {
+	ID         int64     `json:"id"`
+	Name       string    `json:"name"`
+	CreateDate time.Time `json:"createDate,omitzero"`
+	UpdateDate time.Time `json:"updateDate,omitzero"`
+}
+
+func newTarget(t *catalogue.LiveTarget) target {
+	return target{ID: t.ID, Name: t.Name, CreateDate: t.State.CreateDate, UpdateDate: t.UpdateDate}
+}
+
+func (s *server) listTargets(c *gin.Context) (any, error) {
+	l, err := s.parseListing(c, ofOthers, nil)
+	if err != nil {
+		return nil, err
+	}
+	list := []target{}
+	for _, found := range pageOf(c, l, l.owned.Targets, func(t catalogue.LiveTarget) bool { return t.WebsiteID == l.website }) {
+		list = append(list, newTarget(&found))
+	}
+	return list, nil
+}
+
+func (s *server) getTarget(c *gin.Context) (any, error) {
+	found, err := findResource(s, c, "target", func(o *catalogue.AccountResources) map[int64]catalogue.LiveTarget { return o.Targets }, func(t *catalogue.LiveTarget) int64 { return t.WebsiteID })
+	if err != nil {
+		return nil, err
+	}
+	return newTarget(&found), nil
+}
+
+type website struct {
+	ID       int64  `json:"id"`
+	Domain   string `json:"domain"`
+	Currency string `json:"currency,omitempty"`
+	Timezone string `json:"timezone,omitempty"`
+}
+
+// listWebsites returns all websites that the token may read, on one page.
+func (s *server) listWebsites(c *gin.Context) (any, error) {
+	if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
+		return nil, err
+	}
+	owned, bound := s.accountResources(c)
+	list := []website{}
+	for _, w := range catalogue.ByID(owned.Websites) {
+		if bound == 0 || bound == w.ID {
+			list = append(list, website{ID: w.ID, Domain: w.Domain, Currency: w.Currency, Timezone: w.Timezone})
+		}
+	}
+	c.Header("X-Total-Count", strconv.Itoa(len(list)))
+	return list, nil
+}
+
+// ofValues is the maximum and the default number of values in a response.
+var ofValues = bounds{1000, 100}
+
+const attributeName = "name"
+
+// dimensionHandler returns the observed values of an attribute.
+func (s *server) dimensionHandler(operation query.Operation) func(*gin.Context) (any, error) {
+	return func(c *gin.Context) (any, error) {
+		p := query.ReadParameters(c.Request.URL.RawQuery, websiteIDName, "limit")
+		request := query.Request{Operation: operation, WebsiteID: p.ID(websiteIDName)}
+		most := p.ParseInteger("limit", 1, ofValues.most, ofValues.otherwise)
+		err := p.Err()
+		attribute := c.Param(attributeName)
+		if all := engine.AttributeNames(); !slices.Contains(all, attribute) {
+			err = prependFault(err, faults.Fault{Name: attributeName, Value: attribute, Detail: faults.OneOf(all...)})
+		}
+		request.SubjectID, err = pathID(c, pathIDName, err)
+		if operation == query.ExperimentResults {
+			request.ExperimentID, err = pathID(c, experimentIDName, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		owned, bound := s.reportedResources(c, operation)
+		if request, err = results.ScopeRequest(request, owned, bound); err != nil {
+			return nil, err
+		}
+		asked, err := s.results.ValuesQuery(request, owned, attribute, most)
+		if err != nil {
+			return nil, err
+		}
+		return s.answerQuery(c, asked)
+	}
 }

@@ -2,9 +2,21 @@ package api
 
 import (
 	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
 
 	"lifthouse/api/negotiation"
+	"lifthouse/engine/query"
+	"lifthouse/engine/render"
+	"lifthouse/engine/source"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/faults"
 
 	"github.com/gin-gonic/gin"
 )
@@ -57,4 +69,165 @@ func sendReply(c *gin.Context, r reply) {
 func notModified(c *gin.Context) {
 	c.Status(http.StatusNotModified)
 	c.Writer.WriteHeaderNow()
+}
+
+// typeKey is the context key of the negotiated content type.
+const typeKey = "type"
+
+// negotiateType selects the content type of the response.
+func negotiateType(c *gin.Context, offers []string) error {
+	kind := negotiation.PreferredType(c.Request.Header.Values("Accept"), offers)
+	if kind == "" {
+		return &problemError{&problem{Status: http.StatusNotAcceptable, Code: "not_acceptable", Detail: "have " + strings.Join(offers, ", ")}}
+	}
+	c.Set(typeKey, kind)
+	return nil
+}
+
+// problem is the body of an error response (RFC 9457).
+type problem struct {
+	Type      string  `json:"type"`
+	Title     string  `json:"title"`
+	Status    int     `json:"status"`
+	Detail    string  `json:"detail,omitempty"`
+	Instance  string  `json:"instance"`
+	Code      string  `json:"code"`
+	RequestID string  `json:"requestId"`
+	Errors    []fault `json:"errors,omitempty"`
+	More      int     `json:"more,omitempty"` // further errors
+
+	retryAfter int   // seconds; 0: no header
+	cause      error // for the log
+}
+
+// fault is one error of a request.
+type fault struct {
+	In     string `json:"in"`
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Detail string `json:"detail"`
+}
+
+// statusClientClosed is logged if the client disconnected, as in nginx. No
+// client receives it.
+const statusClientClosed = 499
+
+func notFound(detail string) *problem {
+	return &problem{Status: http.StatusNotFound, Code: "not_found", Detail: detail}
+}
+
+// problemOf maps an error to a problem. It is the only place that determines
+// the status.
+func problemOf(err error) *problem {
+	var invalid *query.InvalidError
+	var missing *query.NotFoundError
+	var store *source.StoreError
+	var refused *problemError
+	var found faults.List
+	switch {
+	case errors.As(err, &refused):
+		return refused.problem
+	case errors.As(err, &invalid):
+		return invalidProblem(invalid)
+	case errors.As(err, &found):
+		return bodyFaults(query.InvalidParameter, found)
+	case errors.As(err, &missing):
+		return notFound(missing.Error())
+	case errors.As(err, &store):
+		return storeProblem(store)
+	case errors.Is(err, context.Canceled):
+		return &problem{Status: statusClientClosed, Code: "client_closed_request", cause: err}
+	}
+	return &problem{Status: http.StatusInternalServerError, Code: "internal_error", Detail: "internal error; this is a bug; the log has the cause under the request id", cause: err}
+}
+
+// retryAfter is the Retry-After, in seconds, if the store is overloaded.
+const retryAfter = 2
+
+// retryAfterFull is the Retry-After, in seconds, if the disk is full. An operator
+// must free space.
+const retryAfterFull = 60
+
+func storeProblem(err *source.StoreError) *problem {
+	p := &problem{Status: http.StatusServiceUnavailable, Code: string(err.Fault), Detail: err.Error(), retryAfter: retryAfter, cause: err.Unwrap()}
+	switch err.Fault {
+	case source.TooSlow:
+		p.Status = http.StatusGatewayTimeout
+	case source.Bug:
+		p.Status, p.retryAfter, p.Code = http.StatusInternalServerError, 0, "internal_error"
+	case source.Damaged:
+		p.Status, p.retryAfter = http.StatusInternalServerError, 0
+	case source.Full:
+		p.retryAfter = retryAfterFull
+	case source.TooLarge, source.Busy, source.Down:
+	}
+	return p
+}
+
+func invalidProblem(invalid *query.InvalidError) *problem {
+	p := &problem{Status: http.StatusBadRequest, Code: invalid.Code, Detail: "the request is invalid; nothing was changed"}
+	for _, f := range invalid.Faults {
+		in := "query"
+		if f.Name == pathIDName || f.Name == experimentIDName || f.Name == attributeName {
+			in = "path"
+		}
+		p.Errors = append(p.Errors, fault{in, f.Name, f.Value, f.Detail})
+	}
+	return p
+}
+
+// problemError lets a handler return a problem as an error.
+type problemError struct{ *problem }
+
+// newRefusal returns a problem as an error.
+func newRefusal(status int, code, detail string) error {
+	return &problemError{&problem{Status: status, Code: code, Detail: detail}}
+}
+
+// Error returns the detail.
+func (p *problemError) Error() string { return p.Detail }
+
+// writeProblem sends a problem and ends the request. It masks tokens that a client
+// put in the wrong place, such as the query string.
+func writeProblem(c *gin.Context, p *problem) {
+	if p.Status == statusClientClosed && c.Request.Context().Err() == nil {
+		p = problemOf(errors.New("cancelled, but not by the client: " + p.cause.Error()))
+	}
+	p.Type = "about:blank"
+	p.Title = http.StatusText(p.Status)
+	p.Instance = strings.ToValidUTF8(c.Request.URL.Path[:min(len(c.Request.URL.Path), maxPath)], "�")
+	p.RequestID = c.GetString(requestIDKey)
+	if p.Status >= http.StatusInternalServerError {
+		slog.ErrorContext(c.Request.Context(), "request failed", "requestId", p.RequestID, "route", c.FullPath(), "status", p.Status,
+			"code", p.Code, "err", catalogue.RedactTokens(fmt.Sprint(p.cause)))
+	}
+	c.Header("Cache-Control", "no-store")
+	if p.retryAfter > 0 {
+		c.Header("Retry-After", strconv.Itoa(p.retryAfter))
+	}
+	body, err := render.JSON(p)
+	if err != nil {
+		body = []byte(`{"status":500,"code":"internal_error"}`)
+	}
+	c.Abort()
+	c.Data(p.Status, "application/problem+json", []byte(catalogue.RedactTokens(string(body))))
+}
+
+// recoverPanic converts a panic to a problem and logs its stack.
+func recoverPanic(c *gin.Context) {
+	defer func() {
+		cause := recover()
+		if cause == nil {
+			return
+		}
+		if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+			panic(cause) // net/http aborts the connection
+		}
+		slog.ErrorContext(c.Request.Context(), "panic", "requestId", c.GetString(requestIDKey), "route", c.FullPath(),
+			"panic", catalogue.RedactTokens(fmt.Sprint(cause)), "stack", string(debug.Stack()))
+		if !c.Writer.Written() {
+			writeProblem(c, problemOf(errors.New("panic")))
+		}
+	}()
+	c.Next()
 }

@@ -2,17 +2,23 @@ package api
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
-
-	"github.com/gin-gonic/gin"
+	"time"
 
 	"lifthouse/api/negotiation"
 	"lifthouse/api/results"
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/outbox"
+
+	"github.com/gin-gonic/gin"
+	"github.com/klauspost/compress/gzhttp"
 )
 
 // reportHandler returns the handler of an operation that returns a report.
@@ -110,4 +116,115 @@ func fileName(of schema.Subject, what, rawQuery string) string {
 	view, _ := url.QueryUnescape(rawQuery) // it was parsed before
 	view = notInNames.ReplaceAllString(strings.ReplaceAll(view, "filters[", "["), "-")
 	return strings.TrimRight(name+"-"+what+"-"+strings.Trim(view[:min(len(view), maxViewName)], "-"), "-")
+}
+
+// parquetType is the content type of Parquet files.
+const parquetType = "application/vnd.apache.parquet"
+
+// visitorSlots is the maximum number of concurrent files of visitors. They have an admission of their own, because a
+// slow client must not hold up reports.
+const visitorSlots = 2
+
+// sendVisitors returns the handler of an operation that sends the visitors of a report as a Parquet file. It sends the
+// file while it reads the visitors. If that fails, it aborts the connection.
+func (s *server) sendVisitors(operation query.Operation) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		p, err := s.planVisitors(c, operation)
+		if err == nil && c.Request.Method != http.MethodHead {
+			var leave func()
+			if leave, err = s.files.AcquireSlot(c.Request.Context()); err == nil {
+				defer leave()
+				err = s.Engine.WriteVisitors(c.Request.Context(), p, &fileWriter{c, p})
+			}
+		}
+		switch {
+		case err == nil:
+			setFileHeaders(c, p)
+			c.Writer.WriteHeaderNow()
+		case c.Writer.Written():
+			_ = c.Error(err)
+			panic(http.ErrAbortHandler)
+		default:
+			writeProblem(c, problemOf(err))
+		}
+	}
+}
+
+// planVisitors returns the plan of the report whose visitors are requested.
+func (s *server) planVisitors(c *gin.Context, operation query.Operation) (*plan.Plan, error) {
+	if err := negotiateType(c, []string{parquetType}); err != nil {
+		return nil, err
+	}
+	request, owned, err := s.scopedRequest(c, operation, query.ParseVisitors)
+	if err != nil {
+		return nil, err
+	}
+	return plan.New(request, owned)
+}
+
+func setFileHeaders(c *gin.Context, p *plan.Plan) {
+	c.Header("Content-Type", parquetType)
+	name := fileName(p.Subject, "visitors", c.Request.URL.RawQuery)
+	c.Header("Content-Disposition", `attachment; filename="`+name+`.parquet"`)
+	c.Header("Cache-Control", notKept)
+	c.Header(gzhttp.HeaderNoCompression, "1")
+}
+
+// fileWriter sends a file. Its headers are set with the first bytes, because an error before them is a problem.
+type fileWriter struct {
+	*gin.Context
+	plan *plan.Plan
+}
+
+// sendTime is the maximum time to send a part of a file.
+const sendTime = time.Minute
+
+func (w *fileWriter) Write(part []byte) (int, error) {
+	if !w.Writer.Written() {
+		setFileHeaders(w.Context, w.plan)
+	}
+	if err := http.NewResponseController(w.Writer).SetWriteDeadline(time.Now().Add(sendTime)); err != nil {
+		return 0, err
+	}
+	return w.Writer.Write(part)
+}
+
+// sentMessage is a message with the state of its deliveries.
+type sentMessage struct {
+	outbox.Message
+	Path       string            `json:"path"` // of the page of the subject
+	Deliveries []webhookDelivery `json:"deliveries"`
+}
+
+// webhookDelivery is the state of the delivery of a message to a webhook.
+type webhookDelivery struct {
+	outbox.Delivery
+	Host string `json:"host"` // of the webhook; the rest of its URL may be a secret
+}
+
+// listedMessages is the number of messages in the list of deliveries.
+const listedMessages = 100
+
+// listDeliveries returns the latest messages, the latest first.
+func (s *server) listDeliveries(c *gin.Context) (any, error) {
+	if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
+		return nil, err
+	}
+	token := tokenOf(c)
+	sent, err := s.Outbox.RecentMessages(c.Request.Context(), token.AccountID, token.WebsiteID, listedMessages)
+	if err != nil {
+		return nil, source.StoreFailure(c.Request.Context(), err)
+	}
+	owned, _ := s.accountResources(c)
+	list := make([]sentMessage, len(sent))
+	for i := range sent {
+		m := &sent[i]
+		list[i] = sentMessage{m.Message, m.Data.PagePath(), []webhookDelivery{}}
+		for _, d := range m.Deliveries {
+			if hook, known := owned.Webhooks[d.WebhookID]; known {
+				list[i].Deliveries = append(list[i].Deliveries, webhookDelivery{d, hook.Host()})
+			}
+		}
+	}
+	return list, nil
 }

@@ -1,8 +1,28 @@
+// Package engine computes reports. A report passes through these packages, in one
+// direction:
+//
+//  1. query: ParseReport parses a query string into a Request. It is strict and returns all
+//     errors together. It knows API names but no tables.
+//  2. plan: New resolves the Request against the catalogue into a Plan: a Question (the
+//     population, the window, the goal, the variations) and what decides it.
+//  3. facts: Reader.ReadRows answers the Question with rows. Each row has the moments of one variation and one
+//     dimension value. Moments are exact sums over visitors, so totals need no second query.
+//     Package moments defines them.
+//  4. result: New merges rows into slices. Package stats compares the variations of
+//     a slice with control. A Report is the body of the response.
+//  5. render: writes a Report as CSV, as a forest plot or as terminal tables.
+//
+// The results of the looks at the declared question are part of a report. Judgement has them; package watch records them
+// and reports and carries out the decision.
+//
+// Package fold defines which visitors and events count. Package stats has the formulas. Package calculator computes
+// the same comparisons from given sums.
 package engine
 
 import (
 	"context"
 	"fmt"
+	"math/big"
 	"strings"
 	"time"
 
@@ -119,4 +139,56 @@ func (e *Engine) CheckReady(ctx context.Context) error {
 		err = fmt.Errorf("pending migrations: %s", strings.Join(pending, ", "))
 	}
 	return err
+}
+
+// CampaignCounters are the live counters of a campaign. They count all folded events,
+// including those that a report excludes. Goals and value are those of the
+// primary goal.
+type CampaignCounters struct {
+	Views, GoalsReached, Value int64
+}
+
+// CountersOfCampaign returns the live counters of a campaign.
+func (e *Engine) CountersOfCampaign(c *catalogue.LiveCampaign) CampaignCounters {
+	t := e.facts.SubjectCounters(c.Subject())
+	goal := t.Goals[c.PrimaryGoalID]
+	return CampaignCounters{Views: t.Events[moments.View], GoalsReached: goal.Events, Value: wholeMoney(goal.Value)}
+}
+
+// WidgetCounters are the live counters of a widget and its experiments. Goals
+// and values are those of the primary goal, or of all goals if there is no
+// primary goal.
+type WidgetCounters struct {
+	Views, Clicks, Submits, Completions, Conversions, Contacts int64
+	GoalsReached, Value, ExtraValue                            int64
+}
+
+// CountersOfWidget returns the live counters of a widget, with those of its experiments.
+func (e *Engine) CountersOfWidget(w *catalogue.LiveWidget) WidgetCounters {
+	var t facts.SubjectCounters
+	for _, experiment := range append([]catalogue.Experiment{{}}, w.Experiments...) {
+		own := e.facts.SubjectCounters(w.Subject(experiment.ID))
+		t.Merge(&own)
+	}
+	var goals facts.GoalCounters
+	for id, goal := range t.Goals {
+		if w.PrimaryGoalID == 0 || id == w.PrimaryGoalID {
+			goals = goals.Plus(goal)
+		}
+	}
+	return WidgetCounters{
+		Views: t.Events[moments.View], Clicks: t.Events[moments.Click], Submits: t.Events[moments.Submit],
+		Completions: t.Events[moments.Completion], Conversions: t.Events[moments.Conversion], Contacts: t.Events[moments.Contact],
+		GoalsReached: goals.Events, Value: wholeMoney(goals.Value), ExtraValue: wholeMoney(goals.ExtraValue),
+	}
+}
+
+// wholeMoney rounds an amount to an integer, half away from zero.
+func wholeMoney(units fold.Int128) int64 {
+	half := big.NewInt(schema.MoneyScale / 2)
+	amount := units.BigInt()
+	if amount.Sign() < 0 {
+		half.Neg(half)
+	}
+	return half.Quo(half.Add(amount, half), big.NewInt(schema.MoneyScale)).Int64()
 }

@@ -161,3 +161,112 @@ func (f family) criticalValue(alpha float64) float64 {
 	}
 	return findRoot(excess, bracket{lower, upper, low, high}, 1e-13)
 }
+
+// ascendingOrder returns the indexes of the valid p-values in ascending order of p.
+func ascendingOrder(p []float64) []int {
+	var order []int
+	for i, x := range p {
+		if x >= 0 && x <= 1 {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		switch {
+		case p[i] < p[j]:
+			return -1
+		case p[i] > p[j]:
+			return 1
+		}
+		return 0
+	})
+	return order
+}
+
+// holmFactors returns the factor of each p-value at its step of Holm's
+// procedure. The factor is 0 if the procedure stops at alpha before or at this
+// p-value. A p-value that is not in [0, 1] is not part of the family.
+//
+// See Holm (1979).
+func holmFactors(p []float64, alpha float64) []float64 {
+	factors := make([]float64, len(p))
+	order := ascendingOrder(p)
+	for rank, i := range order {
+		factor := float64(len(order) - rank)
+		if p[i]*factor >= alpha {
+			break
+		}
+		factors[i] = factor
+	}
+	return factors
+}
+
+// FalseDiscovery returns the q-values of a family by Benjamini and Hochberg, in the order of p:
+//
+//	q(i) = min over j >= i of p(j) m / j,  at most 1,
+//
+// where p(1) <= p(2) <= … are the m sorted p-values. If the p-values are independent or
+// positively dependent, the expected share of false results among those with q below alpha is
+// at most alpha. A p-value that is not in [0, 1] is not part of the family, and its q-value is
+// NaN.
+//
+// See Benjamini and Hochberg (1995).
+func FalseDiscovery(p []float64) []float64 {
+	q := make([]float64, len(p))
+	for i := range q {
+		q[i] = math.NaN()
+	}
+	order := ascendingOrder(p)
+	least := 1.0
+	for rank := len(order); rank > 0; rank-- {
+		i := order[rank-1]
+		least = math.Min(least, p[i]*float64(len(order))/float64(rank))
+		q[i] = least
+	}
+	return q
+}
+
+// WeakenAcrossSlices withdraws verdicts of breakdown slices that do not hold across all slices, by
+// Holm's procedure at alpha. The p-value of a slice is the smallest p-value of its comparisons.
+// If a slice passes, its comparisons are tested at alpha divided by the slice's factor. Under the
+// Bayesian methodology, p is twice the smaller of the chances to beat and not to beat control.
+// A withdrawn verdict is inconclusive, with the reason NOT_SIGNIFICANT_ACROSS_BREAKDOWN.
+//
+// It is for verdicts at a fixed horizon. For the looks of slices, see LookDesign.ForSlice.
+func WeakenAcrossSlices(all [][]Comparison, o Options) {
+	smallest := make([]float64, len(all))
+	for i, slice := range all {
+		smallest[i] = math.NaN()
+		for _, c := range slice {
+			if p := c.familyP(); math.IsNaN(smallest[i]) || p < smallest[i] {
+				smallest[i] = p
+			}
+		}
+	}
+	for i, factor := range holmFactors(smallest, o.Alpha()) {
+		for j := range all[i] {
+			all[i][j].weakenVerdict(factor, o.Alpha())
+		}
+	}
+}
+
+// familyP returns the p-value that decides the significance of a comparison, or
+// NaN if there is none.
+func (c Comparison) familyP() float64 {
+	switch {
+	case c.Frequentist != nil && c.Frequentist.AdjustedPValue != nil:
+		return *c.Frequentist.AdjustedPValue
+	case c.Bayesian != nil && c.Bayesian.ChanceToBeatControl != nil:
+		chance := *c.Bayesian.ChanceToBeatControl
+		return 2 * math.Min(chance, 1-chance)
+	}
+	return math.NaN()
+}
+
+// weakenVerdict withdraws a verdict that does not hold at alpha divided by the factor. A factor
+// of 0 withdraws every verdict.
+func (c *Comparison) weakenVerdict(factor, alpha float64) {
+	if !(factor > 0 && c.familyP()*factor < alpha) && (c.Verdict == VerdictBetter || c.Verdict == VerdictWorse) {
+		c.Verdict = VerdictInconclusive
+		c.Reasons = append(slices.Clone(c.Reasons), ReasonNotSignificantAcrossBreakdown)
+	}
+}

@@ -5,6 +5,7 @@ package results
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"lifthouse/engine/source"
 	"lifthouse/schema/catalogue"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel"
 )
 
@@ -249,3 +251,91 @@ type entry struct {
 	body []byte
 	at   time.Time // when it was computed
 }
+
+// ScopeRequest restricts a request to an account, or to the website of a token that is bound to one. The error is an
+// InvalidError or a NotFoundError.
+func ScopeRequest(r query.Request, owned *catalogue.AccountResources, bound int64) (query.Request, error) {
+	if err := goalFault(owned, cmp.Or(bound, r.WebsiteID), r.GoalID); err != nil {
+		return r, err
+	}
+	var err error
+	r.AccountID = owned.ID
+	r.WebsiteID, err = SearchedWebsite(owned, bound, r.WebsiteID)
+	return r, err
+}
+
+// SearchedWebsite returns the website on which an operation looks for an id: the
+// requested website, the website of the token, or 0 for all websites of the account.
+func SearchedWebsite(owned *catalogue.AccountResources, bound, asked int64) (int64, error) {
+	if asked == 0 {
+		return bound, nil
+	}
+	if _, known := owned.Websites[asked]; !known || bound != 0 && bound != asked {
+		return 0, &query.NotFoundError{Kind: "website", ID: asked}
+	}
+	return asked, nil
+}
+
+// goalFault returns an error if the website has no such goal. It is checked before
+// resources are looked up, because 400 takes precedence over 404.
+func goalFault(owned *catalogue.AccountResources, website, id int64) error {
+	goal, known := owned.Goals[id]
+	if _, ours := owned.Websites[website]; id == 0 || known && (!ours || goal.WebsiteID == website) {
+		return nil
+	}
+	return query.GoalFault(id)
+}
+
+// Outcome says where a response comes from.
+type Outcome string
+
+// The outcomes.
+const (
+	NotModified Outcome = "not_modified"
+	Hit         Outcome = "hit"
+	Shared      Outcome = "shared"
+	Miss        Outcome = "miss"
+	Stale       Outcome = "stale"
+)
+
+// Metrics are the Prometheus metrics of the service. Clients cannot create label
+// values.
+type Metrics struct {
+	Shed prometheus.Counter // requests that an admission rejected
+
+	outcomes *prometheus.CounterVec
+	registry prometheus.Registerer
+}
+
+// NewMetrics returns the metrics, registered.
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		registry: registry,
+		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lifthouse_results_total", Help: "Responses with results: not_modified, hit (cached), shared (computed for another request), miss (computed), stale (the store failed).",
+		}, []string{"outcome"}),
+		Shed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lifthouse_shed_total", Help: "Requests rejected because too many requests use the store.",
+		}),
+	}
+	registry.MustRegister(m.outcomes, m.Shed)
+	return m
+}
+
+// observeCache registers the metrics of the cached bodies.
+func (m *Metrics) observeCache(c *cache.Cache) {
+	m.registry.MustRegister(
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "lifthouse_results_evictions_total", Help: "Cached results that were evicted.",
+		}, func() float64 { _, _, evicted := c.Usage(); return float64(evicted) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "lifthouse_results_kept_bytes", Help: "Memory of cached results.",
+		}, func() float64 { _, bytes, _ := c.Usage(); return float64(bytes) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "lifthouse_results_kept", Help: "Cached results.",
+		}, func() float64 { values, _, _ := c.Usage(); return float64(values) }),
+	)
+}
+
+// CountOutcome counts a response.
+func (m *Metrics) CountOutcome(o Outcome) { m.outcomes.WithLabelValues(string(o)).Inc() }

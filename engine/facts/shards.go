@@ -1,7 +1,10 @@
 package facts
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -11,6 +14,9 @@ import (
 	"lifthouse/engine/moments"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/cespare/xxhash/v2"
 )
 
 // Shards are the facts of a store: those of its only server, or of the shards of a cluster.
@@ -196,4 +202,197 @@ func (s Shards) DropSubjects(ctx context.Context, subjects []schema.Subject) err
 	}
 	of := slices.Collect(maps.Keys(dropped))
 	return s.each(func(shard *Refresher) error { return shard.DropSubjects(ctx, of) })
+}
+
+// SubjectCounters are totals of a subject that need no rows. They include stored events that no report counts.
+type SubjectCounters struct {
+	Visitors int64                   // that a report counts
+	Events   [moments.Goal + 1]int64 // by kind
+	Goals    map[int64]GoalCounters
+	fold.Extent
+	Version uint64 // changes whenever a report may change; the same on all servers
+
+	all fold.Cells // of which these are the totals
+}
+
+// GoalCounters are the events of a goal, and the sums of their amounts.
+type GoalCounters struct {
+	Events            int64
+	Value, ExtraValue fold.Int128 // in 1/schema.MoneyScale
+}
+
+// Plus returns the counters of two sets of events.
+func (g GoalCounters) Plus(o GoalCounters) GoalCounters {
+	return GoalCounters{g.Events + o.Events, g.Value.Plus(o.Value), g.ExtraValue.Plus(o.ExtraValue)}
+}
+
+// countersOf returns the counters of a subject with these cells of the grain fold.OfAll.
+func countersOf(cells fold.Cells) SubjectCounters {
+	t := SubjectCounters{Goals: map[int64]GoalCounters{}, all: cells}
+	for key, cell := range cells {
+		t.Version ^= hashOf(&key, cell)
+		t.ExtendBy(&cell.Extent)
+		if key.Goal != 0 {
+			of := GoalCounters{cell.CountAt(fold.Goals), cell.AmountSum(0), cell.AmountSum(2)}
+			t.Goals[key.Goal] = t.Goals[key.Goal].Plus(of)
+			continue
+		}
+		if key.Variation != "" {
+			t.Visitors += cell.CountAt(fold.Visitors)
+		}
+		for kind := moments.View; kind < moments.Goal; kind++ {
+			t.Events[kind] += cell.CountAt(fold.Views + int(kind-moments.View))
+		}
+		t.Events[moments.Goal] += cell.CountAt(fold.Goals)
+	}
+	return t
+}
+
+// Merge adds the counters of other visitors, on another shard.
+func (t *SubjectCounters) Merge(o *SubjectCounters) {
+	if t.Goals == nil {
+		t.Goals = map[int64]GoalCounters{}
+	}
+	t.Visitors += o.Visitors
+	for kind, n := range o.Events {
+		t.Events[kind] += n
+	}
+	for goal, of := range o.Goals {
+		t.Goals[goal] = t.Goals[goal].Plus(of)
+	}
+	t.ExtendBy(&o.Extent)
+	t.Version ^= o.Version
+}
+
+func hashOf(key *fold.CellKey, cell *fold.Cell) uint64 {
+	return xxhash.Sum64String(fmt.Sprint(key.Goal, " ", key.Variation, cell.Sums, cell.Extent))
+}
+
+// addTo returns the totals of stored events with those of the subject on a shard at a position. The first view is the
+// first one on time, or else the first one.
+func (t *SubjectCounters) addTo(stored Stored, at Position) Stored {
+	first := fold.TimeOf(cmp.Or(t.FirstOnTime, t.FirstView))
+	return stored.WithEvents(t.AllEvents(), at.FoldedThrough(), time.UnixMilli(t.Newest).UTC(), first)
+}
+
+// AllEvents returns the number of events.
+func (t *SubjectCounters) AllEvents() (n uint64) {
+	for _, of := range t.Events {
+		n += uint64(of) //nolint:gosec // not negative
+	}
+	return n
+}
+
+// readCountersOn returns the counters of a subject on a server at the moment.
+func (r *Refresher) readCountersOn(ctx context.Context, on *server, subject schema.Subject) (SubjectCounters, error) {
+	if r.alone {
+		return r.SubjectCounters(subject), nil
+	}
+	sections := []uint64{SectionOf(subject, fold.OfAll)}
+	cells, err := on.readCells(ctx, on.sectionCells, clickhouse.Named("sections", sections))
+	return countersOf(cells), err
+}
+
+// SubjectCounters returns the counters of a subject at the last refresh.
+func (r *Refresher) SubjectCounters(subject schema.Subject) SubjectCounters {
+	r.read.RLock()
+	defer r.read.RUnlock()
+	return r.counters[subject]
+}
+
+// EachSubject calls each for the counters of all subjects of a kind, in the order of their ids.
+func (r *Refresher) EachSubject(each func(schema.Subject, SubjectCounters)) {
+	r.read.RLock()
+	all := maps.Clone(r.counters)
+	r.read.RUnlock()
+	for _, subject := range slices.SortedFunc(maps.Keys(all), schema.Subject.Compare) {
+		each(subject, all[subject])
+	}
+}
+
+// StoredPosition returns the position of the stored facts. It waits while a refresh stores
+// facts.
+func (r *Refresher) StoredPosition(ctx context.Context) (Position, error) {
+	return r.positionOn(ctx, r.currentServer())
+}
+
+func (r *Refresher) positionOn(ctx context.Context, server *server) (Position, error) {
+	if !r.alone {
+		return server.readPosition(ctx)
+	}
+	r.inserting.RLock()
+	defer r.inserting.RUnlock()
+	return r.ShownPosition(), nil
+}
+
+// ShownPosition returns the position that this process stored or read last.
+func (r *Refresher) ShownPosition() Position {
+	r.read.RLock()
+	defer r.read.RUnlock()
+	return r.shown
+}
+
+// RefreshLag returns the time since the last refresh or scrub that succeeded; 0: there was none yet.
+func (r *Refresher) RefreshLag() time.Duration {
+	r.read.RLock()
+	defer r.read.RUnlock()
+	if r.fresh.IsZero() {
+		return 0
+	}
+	return time.Since(r.fresh)
+}
+
+// LostVisitors returns the number of visitors who were found to have lost events.
+func (r *Refresher) LostVisitors() int {
+	r.read.RLock()
+	defer r.read.RUnlock()
+	return len(r.lost)
+}
+
+// publishState makes the position and the counters of some subjects visible to readers. all means that no other
+// subject has counters.
+func (r *Refresher) publishState(subjects iter.Seq[schema.Subject], all bool) {
+	counters := map[schema.Subject]SubjectCounters{}
+	for subject := range subjects {
+		counters[subject] = countersOf(maps.Clone(r.cells.allOf(subject))) // refreshes change the cells
+	}
+	r.read.Lock()
+	defer r.read.Unlock()
+	r.shown = r.position
+	if all {
+		r.counters = counters
+		return
+	}
+	maps.Copy(r.counters, counters)
+}
+
+// Stored are the totals of the stored events of a subject.
+type Stored struct {
+	Events           uint64
+	Ingested, Newest time.Time // last acceptance time and latest event time
+	First            time.Time // of the first view on time, or else of the first view; zero: none
+}
+
+// WithEvents returns the totals with more events. first is zero if they have no view.
+func (s Stored) WithEvents(events uint64, ingested, newest, first time.Time) Stored {
+	s.Events += events
+	if s.First.IsZero() || !first.IsZero() && first.Before(s.First) {
+		s.First = first
+	}
+	if ingested.After(s.Ingested) {
+		s.Ingested = ingested
+	}
+	if newest.After(s.Newest) {
+		s.Newest = newest
+	}
+	return s
+}
+
+// OrNone returns zero times for a subject without events.
+func (s Stored) OrNone() Stored {
+	if s.Events == 0 {
+		return Stored{}
+	}
+	s.Ingested, s.Newest = s.Ingested.UTC(), s.Newest.UTC()
+	return s
 }

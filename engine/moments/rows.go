@@ -3,8 +3,12 @@ package moments
 import (
 	"cmp"
 	"maps"
+	"math"
+	"math/big"
 	"slices"
 	"time"
+
+	"lifthouse/schema"
 )
 
 // RowKey identifies the visitors that a row counts.
@@ -93,4 +97,105 @@ func WithOthers(ranked, whole []Row, top int) []Row {
 		return ranked[:kept] // no other value has visitors of the window
 	}
 	return ranked
+}
+
+// Cap is the limit of the total value of each visitor of a report.
+type Cap struct {
+	schema.Cap
+	Limit     int64 // in 1/schema.MoneyScale; 0: nothing is capped, because the percentile is not reached
+	Converted int64 // of a percentile: converted visitors
+}
+
+// NewCap returns the cap of a report. totals has the total values of the converted visitors;
+// NewCap sorts it. A percentile is the value at the nearest rank. It is not reached if fewer
+// than one visitor is above it, or if it is not above 0.
+func NewCap(rule schema.Cap, totals []int64) *Cap {
+	c := &Cap{Cap: rule, Limit: rule.Units}
+	if rule.Percentile == 0 {
+		return c
+	}
+	c.Converted = int64(len(totals))
+	rank, reached := rankOf(rule.Percentile, c.Converted)
+	if !reached {
+		return c
+	}
+	slices.Sort(totals)
+	c.Limit = max(totals[rank-1], 0)
+	return c
+}
+
+// rankOf returns the nearest rank, from 1, of a percentile among n totals. It returns false if
+// fewer than one total is above the percentile.
+func rankOf(percentile float64, n int64) (rank int64, reached bool) {
+	const thousand = 1000 // percentiles have one decimal
+	above := n * (thousand - int64(math.Round(10*percentile))) / thousand
+	return n - above, above > 0
+}
+
+// Outliers are the bounds of the goal values that count. They follow from the
+// z-score of the whole report.
+type Outliers struct {
+	Values       int64   // goal events before removal
+	Lower, Upper float64 // in the sender's unit, inclusive; infinite if a float64 overflows
+	Least, Most  int64   // the same in 1/schema.MoneyScale, rounded inwards
+	Open         bool    // fewer than two values or no deviation: nothing is removed
+}
+
+// NewOutliers returns the bounds mean ± z·sd of n values with sum s and sum of
+// squares ss; sd is the standard deviation with n-1. A value v counts if
+//
+//	(n v - s)² (n - 1) <= z² n (n ss - s²)
+//
+// which is evaluated in exact arithmetic.
+func NewOutliers(n int64, s, ss *big.Int, z float64) *Outliers {
+	o := &Outliers{Values: n}
+	count := big.NewInt(n)
+	spread := new(big.Int).Mul(count, ss)
+	spread.Sub(spread, new(big.Int).Mul(s, s))
+	if n < 2 || spread.Sign() <= 0 {
+		o.Open = true
+		return o
+	}
+	limit := new(big.Rat).SetFloat64(z)
+	limit.Mul(limit, limit).Mul(limit, new(big.Rat).SetInt(new(big.Int).Mul(count, spread)))
+	counts := func(v *big.Int) bool {
+		d := new(big.Int).Mul(count, v)
+		d.Sub(d, s)
+		d.Mul(d, d).Mul(d, big.NewInt(n-1))
+		return new(big.Rat).SetInt(d).Cmp(limit) <= 0
+	}
+	mean := new(big.Float).SetPrec(256).SetInt(s)
+	mean.Quo(mean, new(big.Float).SetInt(count))
+	width := new(big.Float).SetPrec(256).SetInt(spread)
+	width.Quo(width, new(big.Float).SetInt(new(big.Int).Mul(count, big.NewInt(n-1))))
+	width.Sqrt(width).Mul(width, big.NewFloat(z))
+	low, high := new(big.Float).Sub(mean, width), new(big.Float).Add(mean, width)
+	o.Lower, o.Upper = inUnits(low), inUnits(high)
+	o.Least, o.Most = outermostInteger(low, counts, 1), outermostInteger(high, counts, -1)
+	return o
+}
+
+func inUnits(x *big.Float) float64 {
+	unit, _ := new(big.Float).Quo(x, big.NewFloat(schema.MoneyScale)).Float64()
+	return unit
+}
+
+// outermostInteger returns the outermost integer near the bound that counts. It searches
+// inwards by step, from the largest possible amount if the bound is beyond it. If there is no
+// integer between the bounds, it returns one beyond the opposite bound, which makes the range
+// empty.
+func outermostInteger(bound *big.Float, counts func(*big.Int) bool, step int64) int64 {
+	const most = schema.MaxMoney * schema.MoneyScale
+	v, _ := bound.Int(nil)
+	if v.Cmp(big.NewInt(most)) > 0 || v.Cmp(big.NewInt(-most)) < 0 {
+		return -step * most
+	}
+	near := v.Int64() - 2*step
+	for range 4 {
+		if counts(big.NewInt(near)) {
+			return near
+		}
+		near += step
+	}
+	return near
 }

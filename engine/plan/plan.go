@@ -1,3 +1,5 @@
+// Package plan resolves a request against the catalogue into a plan: what is
+// counted, for which visitors, and which variations are compared.
 package plan
 
 import (
@@ -343,4 +345,259 @@ func (p *Plan) DeclaredPlan() *Plan {
 	declared.Filters, declared.Dimension, declared.Interval, declared.Crossings = query.Filters{}, "", query.Daily, true
 	declared.asked.Cap = nil
 	return &declared
+}
+
+// ResultsRequest returns a request for the results of a subject.
+func ResultsRequest(account int64, s schema.Subject) query.Request {
+	r := query.Request{AccountID: account, WebsiteID: s.WebsiteID, SubjectID: s.ID, ExperimentID: s.ExperimentID}
+	switch {
+	case s.Kind == schema.SubjectCampaign:
+	case s.ExperimentID == 0:
+		r.Operation = query.WidgetResults
+	default:
+		r.Operation = query.ExperimentResults
+	}
+	return r
+}
+
+// Rules are the statistical settings of a subject. A widget's own variations are not compared.
+type Rules struct {
+	Compare           bool
+	Methodology       string
+	SignificanceLevel int
+	Power             int          // per cent
+	MDE               float64      // per cent
+	Prior             *stats.Prior // of lifts, as fractions; nil: flat priors
+	LookRules
+}
+
+// LookRules define the times of the looks and the end of the plan.
+type LookRules struct {
+	PlannedDays       int           // a whole number of weeks
+	PlannedVisitors   int64         // measures the time instead of days; 0: none
+	Maturity          time.Duration // from the end of a look until it is recorded
+	EquivalenceMargin float64       // a lift, as a fraction; 0: none
+}
+
+const daysPerWeek = 7
+
+// lookRules returns the rules with their defaults. Days are rounded up to whole weeks.
+func lookRules(p *catalogue.LookPlan) LookRules {
+	r := LookRules{
+		PlannedDays: cmp.Or(p.PlannedDays, catalogue.DefaultPlannedDays), PlannedVisitors: p.PlannedVisitors,
+		Maturity: catalogue.DefaultMaturity * time.Hour, EquivalenceMargin: p.EquivalenceMargin / 100,
+	}
+	if p.Maturity != nil {
+		r.Maturity = time.Duration(*p.Maturity) * time.Hour
+	}
+	r.PlannedDays = (r.PlannedDays + daysPerWeek - 1) / daysPerWeek * daysPerWeek
+	return r
+}
+
+// widgetRules are the rules for the intervals of a widget's own results.
+var widgetRules = Rules{Methodology: catalogue.Frequentist, SignificanceLevel: 95}
+
+// resolveSubject sets the subject and its variations, and returns its primary goal. The
+// error is a NotFoundError.
+func resolveSubject(p *Plan, owned *catalogue.AccountResources) (primaryGoal int64, err error) {
+	r := &p.asked
+	if _, known := owned.Websites[r.WebsiteID]; r.WebsiteID != 0 && !known {
+		return 0, &query.NotFoundError{Kind: "website", ID: r.WebsiteID}
+	}
+	if r.Operation == query.CampaignResults {
+		campaign, known := owned.Campaigns[r.SubjectID]
+		if !known || r.WebsiteID != 0 && campaign.WebsiteID != r.WebsiteID {
+			return 0, &query.NotFoundError{Kind: "campaign", ID: r.SubjectID}
+		}
+		ofCampaign(p, &campaign)
+		return campaign.PrimaryGoalID, nil
+	}
+	widget, known := owned.Widgets[r.SubjectID]
+	if !known || r.WebsiteID != 0 && widget.WebsiteID != r.WebsiteID {
+		return 0, &query.NotFoundError{Kind: "widget", ID: r.SubjectID}
+	}
+	p.Subject = widget.Subject(r.ExperimentID)
+	if r.Operation == query.WidgetResults {
+		ofWidget(p, &widget)
+		return 0, nil
+	}
+	at := slices.IndexFunc(widget.Experiments, func(e catalogue.Experiment) bool { return e.ID == r.ExperimentID })
+	if at < 0 {
+		return 0, &query.NotFoundError{Kind: "experiment", ID: r.ExperimentID}
+	}
+	ofExperiment(p, &widget, &widget.Experiments[at])
+	return widget.PrimaryGoalID, nil
+}
+
+// priorOf returns the prior of the lifts; nil: flat priors.
+func priorOf(d *catalogue.Plan) *stats.Prior {
+	switch {
+	case d.Methodology != catalogue.Bayesian:
+		return nil
+	case d.Prior == nil:
+		return stats.DefaultPrior(d.MDE / 100)
+	case d.Prior.Flat:
+		return nil
+	}
+	return &stats.Prior{Mean: d.Prior.Mean / 100, StandardDeviation: d.Prior.StandardDeviation / 100}
+}
+
+func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
+	p.Subject = c.Subject()
+	p.Allocation = float64(c.TrafficAllocation) / 100
+	p.Ended, p.Running, p.Runs = !c.Active && c.EndDate != nil, c.Active, c.Runs
+	declared := slices.Clone(c.Variations)
+	slices.SortStableFunc(declared, func(a, b catalogue.Variation) int {
+		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID))
+	})
+	for _, v := range declared {
+		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
+	}
+	setControlAndShares(p, c.ControlShare, c.ShareHistory[0])
+	p.history = c.PlanHistory[0]
+	p.setDeclared(c.DeclaredPlan(nil), p.ExpectedShares())
+}
+
+// ofWidget sets the variations of a widget itself. No visitor is excluded, and there is no
+// control.
+func ofWidget(p *Plan, w *catalogue.LiveWidget) {
+	p.Rules = widgetRules
+	p.MultipleExposures = catalogue.FirstVariation
+	for _, v := range widgetVariations(w.Variations) {
+		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
+	}
+}
+
+func ofExperiment(p *Plan, w *catalogue.LiveWidget, e *catalogue.Experiment) {
+	p.Allocation = 1
+	p.Ended, p.Running, p.Runs = !w.Active && w.EndDate != nil, w.Active && e.Active, w.Runs
+	for _, v := range widgetVariations(e.Variations) {
+		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
+	}
+	setControlAndShares(p, e.ControlShare, w.ShareHistory[e.ID])
+	p.history = w.PlanHistory[e.ID]
+	p.setDeclared(e.DeclaredPlan(w.PrimaryGoalID, nil), p.ExpectedShares())
+}
+
+func widgetVariations(declared []catalogue.WidgetVariation) []catalogue.WidgetVariation {
+	return slices.SortedStableFunc(slices.Values(declared), func(a, b catalogue.WidgetVariation) int {
+		return cmp.Compare(a.ID, b.ID)
+	})
+}
+
+// setControlAndShares determines control and the shares. Control is variation 0 if it has or
+// had a share of the traffic, and otherwise the first variation.
+func setControlAndShares(p *Plan, controlShare int, history []catalogue.SharesSince) {
+	p.ControlShare = controlShare
+	hadControl := controlShare > 0 || slices.ContainsFunc(history, func(s catalogue.SharesSince) bool { return s.Shares[0] > 0 })
+	if hadControl {
+		p.Variations = slices.Insert(p.Variations, 0, Variation{ID: 0, Name: "Control", Share: controlShare})
+	}
+	if len(p.Variations) > 0 {
+		p.Variations[0].Control = true
+	}
+	for _, since := range history {
+		p.SharePeriods = append(p.SharePeriods, SharePeriod{Since: since.Since, Shares: p.dividedShares(since.Shares)})
+	}
+	if len(history) == 0 {
+		p.SharePeriods = []SharePeriod{{Shares: p.ExpectedShares()}}
+	}
+	p.SharePeriods[0].Since = OpenFrom
+}
+
+// SharePeriod is a period of equal shares, as fractions in the order of the variations. It ends
+// when the next period begins.
+type SharePeriod struct {
+	Since  time.Time
+	Shares []float64
+}
+
+// PeriodAt returns the index of the period in force at a time.
+func PeriodAt(periods []SharePeriod, at time.Time) int {
+	i := len(periods) - 1
+	for i > 0 && periods[i].Since.After(at) {
+		i--
+	}
+	return i
+}
+
+// Secondary is a metric of a goal that should improve but does not decide.
+type Secondary struct {
+	GoalID int64
+	Metric query.Metric
+	Down   bool // lower values are good
+}
+
+// Guardrail is a metric of a goal that must not be harmed.
+type Guardrail struct {
+	GoalID int64
+	Metric query.Metric
+	stats.Margin
+}
+
+// setGoals sets the roles of the goals. The default margin of a guardrail is the
+// minimum detectable effect, in per cent.
+func (d *Declared) setGoals(g *catalogue.Goals, minDays *int, mde float64) {
+	d.MinDays, d.Secondary, d.Guardrails = catalogue.DefaultMinDays, nil, nil
+	if minDays != nil {
+		d.MinDays = *minDays
+	}
+	if g == nil {
+		return
+	}
+	for _, s := range g.Secondary {
+		d.Secondary = append(d.Secondary, Secondary{s.GoalID, query.Metric(s.Metric), s.Direction == catalogue.Down})
+	}
+	for _, r := range g.Guardrails {
+		of := stats.Margin{Relative: r.Margin / 100, Absolute: r.AbsoluteMargin, Down: r.Direction == catalogue.Down}
+		if r.Margin == 0 && r.AbsoluteMargin == 0 {
+			of.Relative = mde / 100
+		}
+		d.Guardrails = append(d.Guardrails, Guardrail{r.GoalID, query.Metric(r.Metric), of})
+	}
+}
+
+// AboutGoal returns the plan of the report about another goal, without breakdown and series.
+// Goal 0 means that all goals count. A cap of the request applies to all goals; otherwise each
+// goal has its own. The plan as of the first view may refer to a goal that was removed from the
+// catalogue. The name of such a goal is its number.
+func (p *Plan) AboutGoal(goal int64) *Plan {
+	about := *p
+	about.GoalID, about.GoalName, about.Cap, about.Dimension, about.Interval = goal, "", p.asked.Cap, "", ""
+	if goal != 0 {
+		about.GoalName = fmt.Sprint("goal ", goal)
+	}
+	if g, known := p.FindGoal(goal); known {
+		about.GoalName, about.Cap = g.Name, cmp.Or(p.asked.Cap, g.ValueCap)
+	}
+	if goal == p.Declared.GoalID {
+		about.Cap = cmp.Or(p.asked.Cap, p.Declared.Cap)
+	}
+	return &about
+}
+
+// FindGoal returns a goal of the website of the subject.
+func (p *Plan) FindGoal(id int64) (catalogue.Goal, bool) {
+	goal, known := p.goals[id]
+	return goal, known && goal.WebsiteID == p.Subject.WebsiteID
+}
+
+// AllGoals returns the ids of the declared goals, in order; 0: all goals count.
+func (d *Declared) AllGoals() []int64 {
+	goals := []int64{d.GoalID}
+	for _, g := range d.Guardrails {
+		goals = append(goals, g.GoalID)
+	}
+	for _, g := range d.Secondary {
+		goals = append(goals, g.GoalID)
+	}
+	slices.Sort(goals)
+	return slices.Compact(goals)
+}
+
+// WithMetric returns the plan with another metric.
+func (p *Plan) WithMetric(m query.Metric) *Plan {
+	with := *p
+	with.Metric = m
+	return &with
 }

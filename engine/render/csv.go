@@ -112,7 +112,6 @@ func csvRows(report map[string]any) []map[string]any {
 func scorecardRows(report map[string]any) []map[string]any {
 	var rows []map[string]any
 	for _, row := range objectsIn(report, "scorecard") {
-		row["goal"] = row["goal"] // that of the report is another one, if there is none
 		rows = append(rows, rowsOf(report, row, row)...)
 	}
 	return rows

@@ -248,3 +248,215 @@ func (r *ScorecardRow) lookOf(a *looks.Analysis, treatment int) *looks.Row {
 	}
 	return a.Primary.LastLook(treatment)
 }
+
+// Impact is the monthly effect of showing a variation to everybody instead of control.
+type Impact struct {
+	PerMonth *Effect      `json:"perMonth"` // in the unit of the metric; null: see Reason
+	Reason   stats.Reason `json:"reason,omitempty"`
+}
+
+// The period of an impact, and the minimum number of full days: a week includes each weekday.
+const (
+	daysPerMonth  = 30
+	minImpactDays = 7
+)
+
+// The reasons why there is no impact.
+const (
+	reasonTooFewDays stats.Reason = "TOO_FEW_DAYS"
+	reasonNotASum    stats.Reason = "NOT_A_SUM" // the metric is not a sum over visitors
+	reasonFiltered   stats.Reason = "FILTERED"  // the report is not about all visitors
+)
+
+// newImpact returns the impact of a variation:
+//
+//	d N 30 / D / allocation
+//
+// where d is the difference per visitor with its interval: of the concluding look, else of the
+// last look, else of today. N is the number of visitors of all variations in D full days.
+// allocation is the share of the traffic that takes part. The impact assumes that traffic stays
+// as in these days, without seasons.
+func newImpact(p *plan.Plan, a *looks.Analysis, metric query.Metric, c *Comparison, row *looks.Row) *Impact {
+	days := 0
+	if a != nil {
+		days = a.FullDays()
+	}
+	switch {
+	case metric == query.AverageValue:
+		return &Impact{Reason: reasonNotASum}
+	case !p.OfAllVisitors():
+		return &Impact{Reason: reasonFiltered}
+	case days < minImpactDays:
+		return &Impact{Reason: reasonTooFewDays}
+	case p.Allocation <= 0:
+		return &Impact{Reason: stats.ReasonNoTraffic}
+	case c == nil || c.Difference.Value == nil && c.Difference.Observed == nil:
+		return &Impact{Reason: stats.ReasonNoVisitors}
+	}
+	difference := c.Difference
+	if difference.Observed != nil {
+		difference.Value = difference.Observed
+	}
+	if row != nil && row.Difference.Value != nil {
+		difference = newEffect(row.Difference)
+	}
+	by := float64(a.Visitors) * daysPerMonth / float64(days) / p.Allocation
+	scaled := func(x *float64) *float64 {
+		if x == nil {
+			return nil
+		}
+		y := *x * by
+		return &y
+	}
+	e := &Effect{Value: scaled(difference.Value), Reason: difference.Reason}
+	if difference.Interval != nil {
+		e.Interval = &Bounds{scaled(difference.Interval[0]), scaled(difference.Interval[1])}
+	}
+	return &Impact{PerMonth: e}
+}
+
+// ImpactOf returns the impact of a variation on the primary metric, or nil if the report has no scorecard.
+func (r *Report) ImpactOf(variation int64) *Impact {
+	for _, row := range r.Scorecard {
+		for i := range row.Variations {
+			if row.Role == RolePrimary && row.Variations[i].ID == variation {
+				return row.Variations[i].Impact
+			}
+		}
+	}
+	return nil
+}
+
+// impactUnits are what an impact on a metric counts, in words.
+var impactUnits = map[query.Metric]string{
+	query.GoalConversionRate: "converted visitors", query.ConversionRate: "visitors with a conversion", query.CompletionRate: "visitors with a completion",
+	query.GoalsPerVisitor: "goals", query.ValuePerVisitor: "of value", query.ProfitPerVisitor: "of profit", query.ExtraValuePerVisitor: "of extra value",
+}
+
+// InWords returns the impact on a metric with its interval at a level in per cent, or an empty text if it is not known.
+func (i *Impact) InWords(metric query.Metric, level int) string {
+	if i.PerMonth == nil || i.PerMonth.Value == nil {
+		return ""
+	}
+	return withInterval(*i.PerMonth, level, SpreadDecimals, FormatSigned) + " " + impactUnits[metric] + " a month at today's traffic"
+}
+
+// Status is a report's summary for a list.
+type Status struct {
+	Decision  *Decision // nil: nothing is compared
+	Variation *int64    // of the lift; nil: there is none
+	Lift      *Effect
+	Visitors  int64
+	Days      int           // full days since the first visitor
+	Health    []WarningCode // codes of the warnings other than silence
+	Computed  time.Time
+
+	first, newest time.Time
+	views         int64
+}
+
+// NewStatus returns the status for a report and the results of its looks; nil: nothing is
+// compared.
+func NewStatus(r *Report, a *looks.Analysis) *Status {
+	s := &Status{Health: []WarningCode{}, Computed: time.Now().UTC().Truncate(time.Millisecond)}
+	if r == nil {
+		return s
+	}
+	s.Decision, s.Visitors, s.views = r.Decision, r.Totals.Visitors, r.Totals.Views
+	if r.Checks.FullWeeks != nil {
+		s.Days = r.Checks.FullWeeks.Days
+	}
+	for _, w := range r.Checks.Warnings {
+		if w.Code != warningSilent {
+			s.Health = append(s.Health, w.Code)
+		}
+	}
+	if r.NewestEvent != nil && a != nil {
+		s.first, s.newest = a.FirstView.Start(), *r.NewestEvent
+	}
+	if v := r.leadingVariation(); v != nil {
+		s.Variation, s.Lift = &v.ID, &Effect{Value: v.Comparison.Improvement.Value, Observed: v.Comparison.Improvement.Observed, Reason: v.Comparison.Improvement.Reason}
+		if look := v.Comparison.Sequential; look != nil {
+			s.Lift.Interval, s.Lift.Reason = look.Improvement, look.ImprovementReason
+		}
+	}
+	return s
+}
+
+// leadingVariation returns the variation of the decision, or else the variation with the
+// smallest p-value at the last look. It returns nil if nothing is compared.
+func (r *Report) leadingVariation() *VariationResults {
+	var found *VariationResults
+	least := math.Inf(1)
+	for i := range r.Variations {
+		v := &r.Variations[i]
+		if v.Comparison == nil {
+			continue
+		}
+		if r.Decision != nil && r.Decision.VariationID != nil && *r.Decision.VariationID == v.ID {
+			return v
+		}
+		p := 1.0
+		if s := v.Comparison.Sequential; s != nil && s.PValue != nil {
+			p = *s.PValue
+		}
+		if p < least {
+			found, least = v, p
+		}
+	}
+	return found
+}
+
+// HealthAt returns the codes of the warnings of a running or stopped subject at a time.
+func (s *Status) HealthAt(now time.Time, running bool) []WarningCode {
+	if running && s.SilenceAt(now) > 0 {
+		return append(s.Health[:len(s.Health):len(s.Health)], warningSilent)
+	}
+	return s.Health
+}
+
+// SilenceAt returns how long the subject has been silent at a time, or 0 if it is not silent.
+func (s *Status) SilenceAt(now time.Time) time.Duration {
+	return SilenceDuration(s.first, s.newest, s.views, now)
+}
+
+// WarningText returns the message of the first warning of the report with one of the codes, or an empty text.
+func (r *Report) WarningText(codes ...WarningCode) string {
+	for _, w := range r.Checks.Warnings {
+		if slices.Contains(codes, w.Code) {
+			return w.Message
+		}
+	}
+	return ""
+}
+
+// ListedStatus is the summary of the results of a campaign or an experiment in a list.
+type ListedStatus struct {
+	Decision    *Decision     `json:"decision"`
+	VariationID *int64        `json:"variationId"`
+	Lift        *Effect       `json:"lift"` // on the primary metric, with the interval of the last look
+	Visitors    *int64        `json:"visitors"`
+	Days        *int          `json:"days"` // full days since the first visitor
+	Health      []WarningCode `json:"health"`
+	ComputedAt  *time.Time    `json:"computedAt"`
+	Reason      stats.Reason  `json:"reason,omitempty"` // for a missing decision
+}
+
+// reasonNotComputed is the reason why a status has no decision yet. Clients may ask again.
+const reasonNotComputed stats.Reason = "NOT_COMPUTED"
+
+// NewListedStatus returns the status of a running or stopped subject. If s is nil, the status
+// is not computed yet.
+func NewListedStatus(s *Status, running bool) *ListedStatus {
+	if s == nil {
+		return &ListedStatus{Health: []WarningCode{}, Reason: reasonNotComputed}
+	}
+	shown := &ListedStatus{
+		Decision: s.Decision, VariationID: s.Variation, Lift: s.Lift, Visitors: &s.Visitors, Days: &s.Days,
+		Health: s.HealthAt(time.Now(), running), ComputedAt: &s.Computed,
+	}
+	if s.Decision == nil {
+		shown.Reason = reasonNothingToCompare
+	}
+	return shown
+}

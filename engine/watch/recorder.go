@@ -1,13 +1,19 @@
+// Package watch does what happens without a request: it records looks, computes the statuses of lists, writes messages about
+// decisions, checks, starts and stops, stops campaigns that are decided, and delivers messages to webhooks.
 package watch
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"lifthouse/engine"
+	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/result"
 	"lifthouse/schema"
@@ -193,4 +199,170 @@ func (r *Recorder) stopCampaign(ctx context.Context, account int64, subject sche
 	}
 	slog.InfoContext(ctx, "campaign stopped", "campaign", campaign.ID, "decision", reported.State)
 	return nil
+}
+
+// runsInterval is the time between two checks for starts and stops.
+const runsInterval = time.Second
+
+// reportedWithin is how long ago a start or a stop may be to be reported. Older ones are from an import, or from a time
+// when no server ran.
+const reportedWithin = 24 * time.Hour
+
+// FollowRuns reports the starts and stops of campaigns until the context ends.
+func FollowRuns(ctx context.Context, c *catalogue.Catalogue, box *outbox.Outbox) {
+	tick := time.NewTicker(runsInterval)
+	defer tick.Stop()
+	var seen *catalogue.Snapshot
+	var next time.Time // of the first planned start or stop, or zero
+	for {
+		if snapshot, now := c.Snapshot(), time.Now(); snapshot != seen || !next.IsZero() && !now.Before(next) {
+			planned, err := ReportRuns(ctx, snapshot, box, now)
+			if err == nil {
+				seen, next = snapshot, planned
+			} else if ctx.Err() == nil {
+				slog.WarnContext(ctx, "report starts and stops failed", "err", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// ReportRuns writes the messages about starts and stops that are not stored yet. It returns the time of the first start
+// or stop that is planned, or zero.
+func ReportRuns(ctx context.Context, snapshot *catalogue.Snapshot, box *outbox.Outbox, now time.Time) (next time.Time, err error) {
+	var messages []outbox.Message
+	for _, owned := range snapshot.AllAccounts() {
+		for _, c := range catalogue.ByID(owned.Campaigns) {
+			addMessage := func(event, verb, author string, when time.Time) {
+				if when.After(now) && (next.IsZero() || when.Before(next)) {
+					next = when
+				}
+				if when.After(now) || now.Sub(when) > reportedWithin {
+					return
+				}
+				id := outbox.MessageID(owned.ID, event, " ", c.ID, " ", when.UnixMilli())
+				data := outbox.Data{Name: c.Name, Text: describeRun(verb, author), By: author}
+				messages = append(messages, outbox.NewMessage(id, owned.ID, event, c.Subject(), "", when, data))
+			}
+			for _, run := range c.Runs {
+				if run.To != nil || c.Active { // else a date of start was declared, but the campaign has not been started
+					addMessage(catalogue.EventCampaignStarted, "started", run.StartedBy, run.From)
+				}
+				if run.To != nil {
+					addMessage(catalogue.EventCampaignStopped, "stopped", run.StoppedBy, *run.To)
+				}
+			}
+		}
+	}
+	_, err = box.WriteMessages(ctx, messages)
+	return next, err
+}
+
+// describeRun returns the sentence about a start or a stop. The author of a declared one is empty.
+func describeRun(verb, author string) string {
+	if decision, isAuto := strings.CutPrefix(author, autoStopAuthor); isAuto {
+		return fmt.Sprintf("The campaign was stopped automatically, because the decision is %s.", decision)
+	}
+	if author == "" {
+		return fmt.Sprintf("The campaign was %s as planned.", verb)
+	}
+	return fmt.Sprintf("The campaign was %s by %s.", verb, author)
+}
+
+// Messages report decisions, failed checks, and starts and stops. A subject is judged after its looks are recorded and
+// once after each day. The id of a message is a hash of what it reports. So each decision is reported once, even if the
+// process ends between recording a look and writing the message, or if several servers judge the subject.
+
+// decided is a judgement with the decision that messages report.
+type decided struct {
+	*engine.Judgement
+	account  int64
+	name     string // of the subject
+	report   *result.Report
+	status   *result.Status
+	now      time.Time
+	observed bool // whether the server has run since an earlier pass, so that it could receive events
+}
+
+// reportedDecisions are the decisions that are reported. The others say that nothing is decided.
+var reportedDecisions = []result.DecisionStatus{result.DecisionShip, result.DecisionRollBack, result.DecisionNoDifference, result.DecisionInvalid}
+
+// decisionMessage returns the message about the decision, or nil if there is nothing to report. Decisions of the time
+// before the first view was accepted are not reported: they are from an import.
+func (d *decided) decisionMessage() (*outbox.Message, error) {
+	found := d.report.Decision
+	if found == nil || !slices.Contains(reportedDecisions, found.Status) || found.DecidedAt != nil && !found.DecidedAt.After(d.FirstView.Accepted) {
+		return nil, nil
+	}
+	data := outbox.Data{Text: found.Text, Metric: string(d.Plan.Declared.Metric)}
+	var errs [3]error
+	data.Decision, errs[0] = json.Marshal(found)
+	if d.report.Conclusion != nil {
+		data.Sentence = d.report.Conclusion.Text
+	}
+	if found.VariationID != nil && d.status.Lift != nil {
+		data.Lift, errs[1] = json.Marshal(d.status.Lift)
+		if month := d.report.ImpactOf(*found.VariationID); month != nil && month.PerMonth != nil {
+			data.PerMonth, errs[2] = json.Marshal(month.PerMonth)
+			data.Worth = month.InWords(d.Plan.Declared.Metric, d.report.SignificanceLevel)
+		}
+	}
+	declared := looks.DeclarationOf(d.Looks.Plan)
+	id := outbox.MessageID(d.account, "decision ", d.Plan.Subject, " ", declared.Hash, " ", found.Status)
+	m := d.newMessage(id, catalogue.EventDecisionChanged, string(found.Status), data)
+	return &m, errors.Join(errs[:]...)
+}
+
+func (d *decided) newMessage(id, event, state string, data outbox.Data) outbox.Message {
+	data.Name = d.name
+	return outbox.NewMessage(id, d.account, event, d.Plan.Subject, state, d.now, data)
+}
+
+// silentDay is how long a subject must be silent to be reported. With v views a day, a day without any comes by chance
+// with probability e^-v, and the subject must have been silent for ten times its mean gap, which has probability e^-10.
+const silentDay = 24 * time.Hour
+
+// checkMessages returns the messages about checks that failed, or were cleared, since the last stored message about them.
+// Each check has at most one message a day.
+func (d *decided) checkMessages(stored []outbox.Message) (messages []outbox.Message) {
+	type check struct{ name, failed, cleared string }
+	checks := []check{
+		{"sampleRatio", d.report.WarningText(result.WarningSampleRatio), "the split of the visitors matches the shares again"},
+		{
+			"multipleExposures", d.report.WarningText(result.WarningMultipleExposures, result.WarningMultipleExposuresSkewed),
+			"few visitors are exposed to more than one variation again",
+		},
+	}
+	if d.observed {
+		silence := check{"silence", "", "events arrive again"}
+		if silent := d.status.SilenceAt(d.now); d.Plan.Running && silent >= silentDay {
+			const text = "no event for %d hours, although the subject is active; check that tracking still works"
+			silence.failed = fmt.Sprintf(text, int(silent.Hours()))
+		}
+		checks = append(checks, silence)
+	}
+	day := d.now.UTC().Format(time.DateOnly)
+	for _, check := range checks {
+		var last outbox.Message
+		for _, m := range stored {
+			if m.State == check.name {
+				last = m
+			}
+		}
+		if (check.failed != "") == (last.Event == catalogue.EventCheckFailed) || last.RecordedAt.Format(time.DateOnly) == day {
+			continue
+		}
+		event, text := catalogue.EventCheckFailed, check.failed
+		if check.failed == "" {
+			event, text = catalogue.EventCheckCleared, check.cleared
+		}
+		id := outbox.MessageID(d.account, "check ", d.Plan.Subject, " ", check.name, " ", event, " ", day)
+		data := outbox.Data{Text: strings.ToUpper(text[:1]) + text[1:] + ".", Check: check.name}
+		messages = append(messages, d.newMessage(id, event, check.name, data))
+	}
+	return messages
 }

@@ -3,17 +3,29 @@ package app
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 	"time"
 
 	"lifthouse/api"
+	"lifthouse/engine/watch"
 	"lifthouse/schema"
+	"lifthouse/schema/ingest"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 )
 
 // ServerOptions configure a server.
@@ -158,4 +170,183 @@ func drainServer(ctx context.Context, handler *api.API, server *http.Server, o *
 		return server.Close()
 	}
 	return nil
+}
+
+const (
+	// catalogueInterval must be shorter than a second: within a second, every server
+	// must apply a change that another server made.
+	catalogueInterval = 400 * time.Millisecond
+	journalInterval   = 500 * time.Millisecond // time until a rejected line can be looked up
+)
+
+// startBackgroundTasks starts the background tasks of a server. They run until the context
+// ends.
+func (s *Store) startBackgroundTasks(ctx context.Context, o *ServerOptions, handler *api.API, background *sync.WaitGroup) {
+	background.Go(func() { s.FollowChanges(ctx) })
+	background.Go(func() { s.Journal.FlushPeriodically(ctx, journalInterval) })
+	background.Go(func() { watch.NewRecorder(s.Engine, s.Catalogue, s.Outbox).FollowLooks(ctx) })
+	background.Go(func() { watch.FollowRuns(ctx, s.Catalogue, s.Outbox) })
+	sender := s.WebhookSender(watch.SenderOptions{
+		PublicURL: o.API.PublicURL, Release: o.API.Release, AllowPrivate: o.PrivateWebhooks, Count: handler.CountDelivery,
+	})
+	background.Go(func() { sender.FollowMessages(ctx) })
+	if o.RetentionDays > 0 {
+		background.Go(func() { s.followRetention(ctx, o.RetentionDays) })
+	}
+	background.Go(func() { s.followInbox(ctx, handler.CountInbox) })
+	if cluster, _ := schema.ClusterOf(s.Conn); cluster != "" {
+		background.Go(func() { s.followServers(ctx, handler.SetServers) })
+	}
+}
+
+// WebhookSender returns the sender of webhooks. Of the servers of a store, one at a time delivers messages.
+func (s *Store) WebhookSender(o watch.SenderOptions) *watch.Sender {
+	if s.Dir == "" {
+		o.Holder = rand.Text()
+	}
+	return watch.NewSender(s.Outbox, s.Catalogue, o)
+}
+
+// FollowChanges keeps the catalogue, the facts and the statuses up to date until the context ends.
+func (s *Store) FollowChanges(ctx context.Context) {
+	var all sync.WaitGroup
+	if s.Dir == "" { // other servers may change the catalogue
+		all.Go(func() { s.Catalogue.RefreshPeriodically(ctx, catalogueInterval) })
+	}
+	all.Go(func() { s.Facts.FollowEvents(ctx) })
+	s.Statuses.FollowQueue(ctx)
+	all.Wait()
+}
+
+// followInbox moves events that other ClickHouse clients inserted into events_inbox.
+// An embedded store has no other clients. Its inbox has rows only if the store was
+// restored from a server's backup.
+func (s *Store) followInbox(ctx context.Context, moved func(ingest.Moved)) {
+	inbox := ingest.NewInbox(s.Conn, s.Writer)
+	inbox.Times, inbox.Moved, inbox.Reject = s.Times, moved, s.Journal.BufferRejects
+	inbox.Owns = func(ctx context.Context) (func(int64) bool, error) {
+		err := s.Catalogue.RefreshSnapshot(ctx) // a website may have been declared just before its events
+		return s.HasWebsite, err
+	}
+	if s.Dir == "" {
+		inbox.MovePeriodically(ctx, catalogueInterval)
+		return
+	}
+	if _, err := inbox.MoveRows(ctx); err != nil && ctx.Err() == nil {
+		slog.WarnContext(ctx, "move events from events_inbox failed", "err", err)
+	}
+}
+
+// serversInterval is the time between two listings of the servers of a cluster.
+const serversInterval = 15 * time.Second
+
+// followServers lists the servers of a cluster until the context ends.
+func (s *Store) followServers(ctx context.Context, set func([]schema.Server)) {
+	tick := time.NewTicker(serversInterval)
+	defer tick.Stop()
+	for {
+		servers, err := schema.ReadServers(ctx, s.Conn)
+		switch {
+		case err == nil:
+			set(servers)
+		case ctx.Err() == nil:
+			slog.WarnContext(ctx, "list the servers of the cluster failed", "err", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// DefaultListen can be reached from this machine only.
+const DefaultListen = "127.0.0.1:8080"
+
+// AddressFaults returns the invalid addresses and origins.
+func (o *ServerOptions) AddressFaults() []string {
+	var faults []string
+	fault := func(name string, value any, want string) {
+		faults = append(faults, fmt.Sprintf("%s %q: must be %s", name, fmt.Sprint(value), want))
+	}
+	for name, address := range map[string]string{"listen": o.Listen, "admin-address": o.Admin} {
+		if _, _, err := net.SplitHostPort(address); err != nil && (address != "" || name == "listen") {
+			fault(name, address, "host:port, such as "+DefaultListen)
+		}
+	}
+	if public := o.API.PublicURL; public != "" {
+		if u, err := url.Parse(public); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || strings.HasSuffix(public, "/") {
+			fault("public-url", public, "http:// or https:// with a host, without a slash at the end, such as https://lifthouse.example.com")
+		}
+	}
+	for _, origin := range o.API.Origins {
+		if u, err := url.Parse(origin); origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host) {
+			fault("cors-origin", origin, "scheme://host or scheme://host:port, or *")
+		}
+	}
+	return faults
+}
+
+// NetworkWarnings returns warnings about addresses that other machines can reach.
+func (o *ServerOptions) NetworkWarnings(hasTLS bool) []string {
+	var warnings []string
+	if !isLocal(o.Listen) && !hasTLS {
+		warnings = append(warnings, "listen "+o.Listen+" can be reached from other machines without TLS, so tokens are sent in clear text; "+
+			"set --tls-cert and --tls-key, or listen at "+DefaultListen+" behind a proxy with TLS")
+	}
+	if o.Admin != "" && !isLocal(o.Admin) {
+		warnings = append(warnings, "admin-address "+o.Admin+" can be reached from other machines and requires no token")
+	}
+	return warnings
+}
+
+// isLocal reports whether an address can be reached from this machine only.
+func isLocal(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// NewLogger returns a logger with a level and a format: JSON or text.
+func NewLogger(to io.Writer, level string, asJSON bool) *slog.Logger {
+	var least slog.Level
+	_ = least.UnmarshalText([]byte(level)) // the caller has validated the level
+	options := &slog.HandlerOptions{Level: least}
+	if asJSON {
+		return slog.New(slog.NewJSONHandler(to, options))
+	}
+	return slog.New(slog.NewTextHandler(to, options))
+}
+
+// traceFlush is the time to send the remaining spans when the server stops.
+const traceFlush = 5 * time.Second
+
+// StartTracing exports spans by OTLP over HTTP if one of OpenTelemetry's environment
+// variables names a collector. Otherwise nothing is traced. end sends the remaining
+// spans.
+func StartTracing(ctx context.Context, release string, getenv func(string) string) (end func(), err error) {
+	if getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
+		return func() {}, nil
+	}
+	exporter, err := otlptracehttp.New(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
+	}
+	about, err := resource.New(ctx, resource.WithFromEnv(), resource.WithTelemetrySDK(),
+		resource.WithAttributes(semconv.ServiceName("lifthouse"), semconv.ServiceVersion(release)), resource.WithFromEnv())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err), exporter.Shutdown(ctx))
+	}
+	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(about))
+	otel.SetTracerProvider(provider)
+	return func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), traceFlush)
+		defer cancel()
+		if err := provider.Shutdown(ctx); err != nil {
+			slog.WarnContext(ctx, "send remaining spans failed", "err", err)
+		}
+	}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"lifthouse/api"
@@ -14,6 +15,7 @@ import (
 	"lifthouse/engine"
 	"lifthouse/engine/embedded"
 	"lifthouse/engine/facts"
+	"lifthouse/engine/looks"
 	"lifthouse/engine/source"
 	"lifthouse/engine/watch"
 	"lifthouse/schema"
@@ -224,4 +226,179 @@ func (s *Store) Close() error {
 		errs = append(errs, s.embedded.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// Copied is the result of CopyFrom.
+type Copied struct {
+	Catalogue int // rows
+	Looks     int // rows
+	Messages  int
+	Events    uint64 // rows
+}
+
+// CopyFrom adds the catalogue, the recorded looks, the messages to webhooks and the events of another store. It only reads
+// the other store. progress is called after each insert of events.
+func (s *Store) CopyFrom(ctx context.Context, from schema.Address, progress func(done, total uint64)) (copied Copied, err error) {
+	conn, closeSource, err := openSource(ctx, from)
+	if err != nil {
+		return copied, err
+	}
+	defer func() { err = errors.Join(err, closeSource()) }()
+	if copied.Catalogue, err = s.Catalogue.CopyFrom(ctx, conn); err != nil {
+		return copied, err
+	}
+	if copied.Looks, err = looks.CopyRecords(ctx, s.Conn, conn); err != nil {
+		return copied, err
+	}
+	var accounts []int64
+	for _, owned := range s.Catalogue.Snapshot().AllAccounts() {
+		accounts = append(accounts, owned.ID)
+	}
+	if copied.Messages, err = s.Outbox.CopyFrom(ctx, conn, accounts); err != nil {
+		return copied, err
+	}
+	copied.Events, err = ingest.CopyEvents(ctx, s.Writer, conn, progress)
+	return copied, err
+}
+
+// openSource opens a store for reading and does not change it.
+func openSource(ctx context.Context, from schema.Address) (_ driver.Conn, closeSource func() error, err error) {
+	closeEngine := func() error { return nil }
+	if from.Dir != "" {
+		held, err := OpenEmbedded(ctx, from.Dir, false, 0)
+		if err != nil {
+			return nil, nil, err
+		}
+		closeEngine = held.Close
+		if from.Options, err = EmbeddedOptions(ctx, held); err != nil {
+			return nil, nil, errors.Join(err, closeEngine())
+		}
+	}
+	conn, err := schema.OpenConnection(ctx, from)
+	if err != nil {
+		return nil, nil, errors.Join(err, closeEngine())
+	}
+	closeSource = func() error { return errors.Join(conn.Close(), closeEngine()) }
+	if err := checkSource(ctx, conn); err != nil {
+		return nil, nil, errors.Join(err, closeSource())
+	}
+	return conn, closeSource, nil
+}
+
+// checkSource returns an error if a store does not have the tables of this release.
+func checkSource(ctx context.Context, conn driver.Conn) error {
+	if err := schema.CheckTableForm(ctx, conn); err != nil {
+		return err
+	}
+	pending, err := schema.PendingMigrations(ctx, conn)
+	switch {
+	case err != nil:
+		return err
+	case len(pending) > 0:
+		return fmt.Errorf("the store to copy has pending migrations: %s: run lifthouse migrate on it first", strings.Join(pending, ", "))
+	}
+	return nil
+}
+
+// RestoreBackup creates an embedded store in a directory from a backup.
+func RestoreBackup(ctx context.Context, dir, from string) (err error) {
+	e, err := embedded.Open(ctx, dir, embedded.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	options, err := EmbeddedOptions(ctx, e)
+	if err != nil {
+		return err
+	}
+	conn, err := schema.OpenConnection(ctx, schema.Address{Dir: dir, Options: options})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	if err := schema.RestoreBackup(ctx, conn, from); err != nil {
+		return err
+	}
+	if _, err := schema.Migrate(ctx, conn); err != nil {
+		return fmt.Errorf("migrate the restored tables: %w", err)
+	}
+	return nil
+}
+
+// Expired is a campaign or widget whose retention period is over, with its number of
+// events.
+type Expired struct {
+	catalogue.Ended
+	Events uint64
+}
+
+// ExpiredSubjects returns the subjects that ended at least the given number of days ago and still have events, or facts
+// if a deletion was interrupted. It reads the catalogue first, because another server may just have restarted a
+// subject.
+func (s *Store) ExpiredSubjects(ctx context.Context, days int, now time.Time) ([]Expired, error) {
+	if err := s.Catalogue.RefreshSnapshot(ctx); err != nil {
+		return nil, err
+	}
+	var ended []Expired
+	var subjects []schema.Subject
+	for _, e := range s.Catalogue.Snapshot().EndedSubjects(now.AddDate(0, 0, -days)) {
+		ended = append(ended, Expired{Ended: e})
+		subjects = append(subjects, e.Subject)
+	}
+	if len(ended) == 0 {
+		return nil, nil
+	}
+	counts, err := s.Writer.CountSubjects(ctx, subjects)
+	if err != nil {
+		return nil, err
+	}
+	folded := map[schema.Subject]bool{}
+	for of := range s.Facts.StoredSubjects() {
+		folded[of.WithoutExperiment()] = true
+	}
+	var found []Expired
+	for _, e := range ended {
+		if events, stored := counts[e.Subject]; stored || folded[e.Subject] {
+			e.Events = events
+			found = append(found, e)
+		}
+	}
+	return found, nil
+}
+
+// EraseSubjects deletes the events of the subjects.
+func (s *Store) EraseSubjects(ctx context.Context, found []Expired) error {
+	subjects := make([]schema.Subject, len(found))
+	for i := range found {
+		subjects[i] = found[i].Subject
+	}
+	return s.Writer.DropSubjects(ctx, subjects)
+}
+
+const retentionInterval = 24 * time.Hour
+
+// followRetention deletes the events of expired subjects, first at once and then
+// every day, until the context ends.
+func (s *Store) followRetention(ctx context.Context, days int) {
+	tick := time.NewTicker(retentionInterval)
+	defer tick.Stop()
+	for {
+		found, err := s.ExpiredSubjects(ctx, days, time.Now())
+		if err == nil && len(found) > 0 {
+			err = s.EraseSubjects(ctx, found)
+		}
+		if err != nil && ctx.Err() == nil {
+			slog.WarnContext(ctx, "delete events past their retention period failed", "err", err)
+		}
+		for _, e := range found {
+			if err == nil {
+				slog.InfoContext(ctx, "deleted events past their retention period", "subject", e.Subject, "id", e.ID, "website", e.WebsiteID, "ended", e.EndDate, "events", e.Events)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }

@@ -1,0 +1,288 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"lifthouse/api/results"
+	"lifthouse/engine/source"
+	"lifthouse/schema/catalogue"
+
+	"github.com/gin-gonic/gin"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// record holds what logs and metrics show about a request. It omits the path and the
+// query string, because they may contain secrets of the client.
+type record struct {
+	route     string // template
+	requestID string
+	token     catalogue.Token // zero before authentication
+}
+
+type recordKey struct{}
+
+// recordOf returns the record of a running request. Handlers set its fields.
+func recordOf(ctx context.Context) *record {
+	if r, ok := ctx.Value(recordKey{}).(*record); ok {
+		return r
+	}
+	return &record{}
+}
+
+// noRoute is the route of unknown paths.
+const noRoute = "none"
+
+// accessLog logs and counts the responses of a handler as they are sent.
+func (s *server) accessLog(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		started := time.Now()
+		request, span := startRequestSpan(request)
+		r := &record{route: noRoute}
+		sent := &sentWriter{ResponseWriter: w}
+		s.metrics.inFlight.Inc()
+		defer func() {
+			s.metrics.inFlight.Dec()
+			s.logRequest(request, r, sent, time.Since(started))
+			endTrace(span, request, r, sent.status)
+		}()
+		handler.ServeHTTP(sent, request.WithContext(context.WithValue(request.Context(), recordKey{}, r)))
+	})
+}
+
+func (s *server) logRequest(request *http.Request, r *record, sent *sentWriter, elapsed time.Duration) {
+	status := sent.status
+	if status == 0 {
+		status = http.StatusOK
+	}
+	if status == statusClientClosed && s.draining.Load() {
+		status = http.StatusServiceUnavailable // the server is stopping
+	}
+	s.metrics.requests.WithLabelValues(knownMethod(request.Method), r.route, strconv.Itoa(status)).Observe(elapsed.Seconds())
+	slog.LogAttrs(request.Context(), slog.LevelInfo, "request",
+		slog.String("method", knownMethod(request.Method)), slog.String("route", r.route), slog.Int("status", status),
+		slog.Float64("milliseconds", float64(elapsed.Microseconds())/1000), slog.Int64("bytes", sent.bytes),
+		slog.String("requestId", r.requestID), slog.Int64("account", r.token.AccountID), slog.Int64("token", r.token.ID))
+}
+
+// knownMethod returns the method if it is standard, so clients cannot create metric
+// labels.
+func knownMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return method
+	}
+	return "other"
+}
+
+// sentWriter counts the bytes of a response.
+type sentWriter struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+// WriteHeader records the status.
+func (w *sentWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write counts the bytes.
+func (w *sentWriter) Write(body []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(body)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap supports http.ResponseController.
+func (w *sentWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// tracer creates the spans of requests. Spans are dropped unless the program
+// configures an exporter.
+var tracer = otel.Tracer("lifthouse/api")
+
+// startRequestSpan starts the span of a request, within the trace of the client if there
+// is one (W3C Trace Context).
+func startRequestSpan(request *http.Request) (*http.Request, trace.Span) {
+	ctx := propagation.TraceContext{}.Extract(request.Context(), propagation.HeaderCarrier(request.Header))
+	ctx, span := tracer.Start(ctx, "request", trace.WithSpanKind(trace.SpanKindServer))
+	return request.WithContext(ctx), span
+}
+
+// endTrace ends the span and names it after the route template. The span contains
+// neither path nor query string.
+func endTrace(span trace.Span, request *http.Request, r *record, status int) {
+	if status == 0 {
+		status = http.StatusOK
+	}
+	method := knownMethod(request.Method)
+	span.SetName(method + " " + r.route)
+	span.SetAttributes(
+		attribute.String("http.request.method", method), attribute.String("http.route", r.route),
+		attribute.Int("http.response.status_code", status), attribute.String("lifthouse.request_id", r.requestID),
+		attribute.Int64("lifthouse.account", r.token.AccountID))
+	if status >= http.StatusInternalServerError {
+		span.SetStatus(codes.Error, http.StatusText(status))
+	}
+	span.End()
+}
+
+const (
+	requestIDKey    = "requestId"
+	requestIDHeader = "X-Request-Id"
+)
+
+// safeRequestID matches ids that are safe in logs.
+var safeRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
+
+// requestID sets the id of a request in its response, its problem and the log. It
+// uses the client's id if that is safe, and a new one otherwise.
+func requestID(c *gin.Context) {
+	id := c.GetHeader(requestIDHeader)
+	if !safeRequestID.MatchString(id) || catalogue.RedactTokens(id) != id {
+		id = rand.Text()
+	}
+	r := recordOf(c.Request.Context())
+	r.requestID = id
+	if route := c.FullPath(); route != "" {
+		r.route = route
+	}
+	c.Set(requestIDKey, id)
+	c.Header(requestIDHeader, id)
+	c.Header("X-Content-Type-Options", "nosniff")
+	c.Next()
+}
+
+// Headers that a page of an allowed origin may send and read.
+const (
+	sentByPages = "Authorization, Accept, Cache-Control, Content-Encoding, Content-Type, Idempotency-Key, If-Match, If-None-Match, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, X-Request-Id"
+	readByPages = "Content-Disposition, ETag, Link, Location, Retry-After, Warning, WWW-Authenticate, X-Request-Id, X-Token-Scopes, X-Total-Count"
+)
+
+// setCORSHeaders lets pages of the configured origins read responses. Other origins get
+// responses without the CORS headers, so browsers hide them from the page.
+// Credentials are never allowed: a page sets the token in a header.
+func (s *server) setCORSHeaders(c *gin.Context) {
+	if len(s.options.Origins) == 0 {
+		return
+	}
+	c.Writer.Header().Add("Vary", "Origin")
+	origin := c.GetHeader("Origin")
+	switch {
+	case origin == "":
+		return
+	case slices.Contains(s.options.Origins, "*"):
+		origin = "*"
+	case !slices.Contains(s.options.Origins, origin):
+		return
+	}
+	c.Header("Access-Control-Allow-Origin", origin)
+	c.Header("Access-Control-Expose-Headers", readByPages)
+}
+
+// optionsOf answers OPTIONS requests, including CORS preflight requests.
+func (s *server) optionsOf(c *gin.Context, allow string) {
+	if c.Writer.Header().Get("Access-Control-Allow-Origin") != "" && c.GetHeader("Access-Control-Request-Method") != "" {
+		c.Header("Access-Control-Allow-Methods", allow)
+		c.Header("Access-Control-Allow-Headers", sentByPages)
+		c.Header("Access-Control-Max-Age", "600")
+	}
+	c.AbortWithStatus(http.StatusNoContent)
+}
+
+// limitTime sets the deadline of a request from Options.Timeout. At the deadline,
+// everything that waits or runs for the request ends with the StoreError TooSlow.
+func (s *server) limitTime(c *gin.Context) {
+	ctx, cancel := results.WithDeadline(c.Request.Context(), s.options.Timeout)
+	defer cancel()
+	c.Request = c.Request.WithContext(ctx)
+	c.Next()
+}
+
+// within returns the error of work, or the error of the context if the context ends
+// first. In that case work continues, because a change to the store may have to be
+// completed.
+func within(ctx context.Context, work func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- work() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// describeTimeout replaces the message of a change that timed out, because the
+// engine's message is about reports.
+func describeTimeout(err error, detail string) error {
+	var store *source.StoreError
+	if !errors.As(err, &store) || store.Fault != source.TooSlow {
+		return err
+	}
+	p := storeProblem(store)
+	p.Detail = detail
+	return &problemError{p}
+}
+
+// Limits of the parts of a request other than the body. They are below
+// http.Server.MaxHeaderBytes, above which net/http answers with a plain 431.
+const (
+	maxPath    = 1 << 10
+	maxQuery   = 8 << 10
+	maxHeaders = 32 << 10
+)
+
+// limitSize rejects requests that are too large. The error for an unknown path or
+// method takes precedence.
+func (s *server) limitSize(c *gin.Context) {
+	if c.FullPath() == "" {
+		return
+	}
+	var headers int64
+	for name, values := range c.Request.Header {
+		for _, value := range values {
+			headers += int64(len(name) + len(value))
+		}
+	}
+	path, query, body := int64(len(c.Request.URL.EscapedPath())), int64(len(c.Request.URL.RawQuery)), s.options.MaxBody
+	switch {
+	case query > maxQuery:
+		tooLarge(c, http.StatusRequestURITooLong, "query", maxQuery, query)
+	case path > maxPath:
+		tooLarge(c, http.StatusRequestURITooLong, "path", maxPath, path)
+	case headers > maxHeaders:
+		tooLarge(c, http.StatusRequestHeaderFieldsTooLarge, "headers", maxHeaders, headers)
+	case body > 0 && c.Request.ContentLength > body:
+		tooLarge(c, http.StatusRequestEntityTooLarge, "body", body, c.Request.ContentLength)
+	case body > 0:
+		c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, body)
+	}
+}
+
+var tooLargeCodes = map[int]string{
+	http.StatusRequestURITooLong: "uri_too_long", http.StatusRequestHeaderFieldsTooLarge: "headers_too_large", http.StatusRequestEntityTooLarge: "body_too_large",
+}
+
+func tooLarge(c *gin.Context, status int, what string, most, has int64) {
+	c.Header("Connection", "close") // the rest of the request is not read
+	writeProblem(c, &problem{Status: status, Code: tooLargeCodes[status], Detail: fmt.Sprintf("the %s must have at most %d bytes; it has %d", what, most, has)})
+}

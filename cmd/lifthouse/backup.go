@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/app"
-	"lifthouse/cmd/internal/inputs"
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/embedded"
 	"lifthouse/schema"
@@ -65,10 +64,8 @@ func (p *program) restoreCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var backup inputs.Files
-			backup.AddPath(args[0], from)
-			if err := backup.CheckOutput("--store", address.Dir, p.absolutePath(address.Dir)); err != nil {
-				return usageError{err}
+			if err := p.checkOutput("--store", address.Dir, args); err != nil {
+				return err
 			}
 			if err := app.RestoreBackup(cmd.Context(), p.absolutePath(address.Dir), from); err != nil {
 				return err

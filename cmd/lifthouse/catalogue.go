@@ -1,24 +1,18 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"slices"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/cmd/internal/terminal"
-	"lifthouse/engine/render"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
 
@@ -127,12 +121,7 @@ func (p *program) confirmArchiving(change func(dryRun bool) ([]catalogue.Change,
 	for _, change := range archived {
 		p.sayChange(change)
 	}
-	_, _ = fmt.Fprintf(p.stdout, "Archive %s that the file does not have? Their events are kept. [y/N] ", terminal.CountWithNoun(len(archived), "resource"))
-	answer, err := bufio.NewReader(p.stdin).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return false, err
-	}
-	if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
+	if p.confirm("Archive %s that the file does not have? Their events are kept.", terminal.CountWithNoun(len(archived), "resource")) {
 		return true, nil
 	}
 	p.printLine("Nothing was changed.")
@@ -259,9 +248,17 @@ func (p *program) auditCommand() *cobra.Command {
 					return err
 				}
 				if asJSON {
-					return json.NewEncoder(p.stdout).Encode(changes)
+					return p.writeJSON(changes)
 				}
-				return p.showAudit(changes)
+				if len(changes) == 0 {
+					p.printLine("There are no changes.")
+					return nil
+				}
+				rows := [][]any{{"time", "account", "what", "id", "change", "by"}}
+				for _, c := range changes {
+					rows = append(rows, []any{c.At.Format(time.RFC3339), c.AccountID, c.Kind, c.ID, c.Change, c.By})
+				}
+				return p.printTable(rows)
 			})
 		},
 	}
@@ -270,18 +267,4 @@ func (p *program) auditCommand() *cobra.Command {
 	bounds.Var(cmd.Flags(), &limit, "limit", 100, 1, maxAudited, "maximum number of changes")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the definition or state after each change")
 	return cmd
-}
-
-func (p *program) showAudit(changes []catalogue.AuditEntry) error {
-	if len(changes) == 0 {
-		p.printLine("There are no changes.")
-		return nil
-	}
-	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "time\taccount\twhat\tid\tchange\tby")
-	for i := range changes {
-		c := &changes[i]
-		_, _ = fmt.Fprintf(table, "%s\t%d\t%s\t%d\t%s\t%s\n", c.At.Format(time.RFC3339), c.AccountID, c.Kind, c.ID, c.Change, render.PrintableText(c.By))
-	}
-	return table.Flush()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"text/tabwriter"
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/check"
@@ -48,11 +47,11 @@ func (p *program) runChecks(ctx context.Context, r *check.Report) error {
 }
 
 func (p *program) showSettings() {
-	table := tabwriter.NewWriter(p.stdout, 0, 0, 3, ' ', 0)
+	var rows [][]any
 	for _, s := range p.settings {
-		_, _ = fmt.Fprintf(table, "%s\t%s\t(%s)\n", s.Name, shownValue(s), s.Source)
+		rows = append(rows, []any{s.Name, shownValue(s), fmt.Sprintf("(%s)", s.Source)})
 	}
-	_ = table.Flush()
+	_ = p.printTable(rows)
 	p.printLine("")
 }
 

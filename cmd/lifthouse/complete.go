@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,9 +12,7 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/config"
-	"lifthouse/cmd/internal/remote"
 	"lifthouse/engine"
-	"lifthouse/engine/embedded"
 	"lifthouse/engine/query"
 	"lifthouse/loadgen/demo"
 	"lifthouse/schema"
@@ -31,65 +27,42 @@ func newCompletion(id int64, name string) completion { return fmt.Sprintf("%d\t%
 // completeFrom returns a function that completes an argument or a flag from the
 // catalogue. If another process holds the store, that process completes.
 func (p *program) completeFrom(list func(args []string, owned *catalogue.AccountResources) []completion) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]completion, cobra.ShellCompDirective) {
-		var found []completion
-		collect := func(s *app.Store) {
+	return func(cmd *cobra.Command, args []string, _ string) (found []completion, directive cobra.ShellCompDirective) {
+		collect := func(_ context.Context, s *app.Store) error {
 			for _, owned := range s.Catalogue.Snapshot().AllAccounts() {
 				found = append(found, list(args, owned)...)
 			}
+			return nil
 		}
+		directive = cobra.ShellCompDirectiveNoFileComp
 		if p.running != nil {
-			collect(p.running)
-			return found, cobra.ShellCompDirectiveNoFileComp
+			_ = collect(cmd.Context(), p.running)
+			return found, directive
 		}
-		if p.resolveSettings(cmd) != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+		output, err := os.CreateTemp("", "lifthouse-completion-")
+		if err != nil {
+			return nil, directive
 		}
+		defer func() { _ = errors.Join(output.Close(), os.Remove(output.Name())) }()
+		quiet, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+		if err != nil || p.resolveSettings(cmd) != nil {
+			return nil, directive
+		}
+		defer func() { _ = quiet.Close() }()
 		p.useDemo()
-		address, err := schema.ParseAddress(p.address, p.getenv)
-		if err != nil || address.Dir != "" && isEmpty(p.absolutePath(address.Dir)) {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+		asking := *p
+		asking.stdin, asking.stdout, asking.stderr = quiet, output, quiet
+		if asking.withStore(cmd.Context(), collect) != nil {
+			return nil, directive
 		}
-		s, err := p.openStore(cmd.Context())
-		var locked *embedded.LockedError
-		switch {
-		case errors.As(err, &locked):
-			found = p.completedBy(cmd.Context(), locked)
-		case err == nil:
-			collect(s)
-			_ = s.Close()
+		text, _ := os.ReadFile(output.Name()) // written by the other process, with its own directive
+		for line := range strings.Lines(string(text)) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, ":") {
+				found = append(found, line)
+			}
 		}
-		return found, cobra.ShellCompDirectiveNoFileComp
+		return found, directive
 	}
-}
-
-// completedBy returns the completions of the process that holds the store.
-func (p *program) completedBy(ctx context.Context, holder *embedded.LockedError) []completion {
-	out, in, err := os.Pipe()
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = out.Close() }()
-	quiet, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = quiet.Close() }()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_, _ = remote.RunCommand(ctx, filepath.Join(holder.Dir, remote.SocketName), remote.Command{Dir: p.dir, Args: p.args, Env: map[string]string{}, In: quiet, Out: in, Err: quiet})
-		_ = in.Close()
-	}()
-	var found []completion
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if line := lines.Text(); line != "" && !strings.HasPrefix(line, ":") { // the directive of the other process
-			found = append(found, line)
-		}
-	}
-	<-done
-	return found
 }
 
 // completeSubject completes the arguments of report: a kind, and an id.

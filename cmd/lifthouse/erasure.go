@@ -50,9 +50,9 @@ func (p *program) forgetVisitors(ctx context.Context, w *ingest.Writer, visitors
 		if err != nil {
 			return err
 		}
-		p.printLine("Stored: %s of %s. Delete permanently? [y/N]", terminal.CountWithNoun(found.Events, "event"), terminal.CountWithNoun(found.Subjects, "subject"))
-		if err := p.confirmDeletion(); err != nil {
-			return err
+		if !p.confirm("Stored: %s of %s. Delete permanently?",
+			terminal.CountWithNoun(found.Events, "event"), terminal.CountWithNoun(found.Subjects, "subject")) {
+			return errNotConfirmed
 		}
 	}
 	erased, err := w.ForgetVisitors(ctx, visitors, websites)
@@ -63,14 +63,14 @@ func (p *program) forgetVisitors(ctx context.Context, w *ingest.Writer, visitors
 	return nil
 }
 
-// confirmDeletion reads the answer to a confirmation prompt. It returns an error unless
-// the answer is yes.
-func (p *program) confirmDeletion() error {
+var errNotConfirmed = errors.New("nothing was deleted; answer y or use --yes")
+
+// confirm asks a question, and reports whether the answer is yes.
+func (p *program) confirm(question string, values ...any) bool {
+	p.printLine(question+" [y/N]", values...)
 	answer, _ := bufio.NewReader(p.stdin).ReadString('\n')
-	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
-		return fmt.Errorf("nothing was deleted; answer y or use --yes")
-	}
-	return nil
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
 }
 
 const retainHelp = `Retain deletes the events of campaigns and widgets, with their experiments, that ended at least the given number of
@@ -107,27 +107,25 @@ func (p *program) applyRetention(ctx context.Context, s *app.Store, days int, dr
 	if err != nil {
 		return err
 	}
-	var events uint64
+	var total uint64
 	for _, e := range found {
-		events += e.Events
+		total += e.Events
 		p.printLine("%s %d %q of website %d, ended %s: %s", e.Kind, e.ID, e.Name, e.WebsiteID, e.EndDate.Format(time.DateOnly), terminal.CountWithNoun(e.Events, "event"))
 	}
+	events, subjects := terminal.CountWithNoun(total, "event"), terminal.CountWithNoun(len(found), "subject")
 	switch {
 	case len(found) == 0:
 		p.printLine("No events are past the retention period of %s.", terminal.CountWithNoun(days, "day"))
 		return nil
 	case dryRun:
-		p.printLine("Dry run: %s of %s would be deleted; nothing was deleted.", terminal.CountWithNoun(events, "event"), terminal.CountWithNoun(len(found), "subject"))
+		p.printLine("Dry run: %s of %s would be deleted; nothing was deleted.", events, subjects)
 		return nil
-	case !yes:
-		p.printLine("Delete %s of %s permanently? [y/N]", terminal.CountWithNoun(events, "event"), terminal.CountWithNoun(len(found), "subject"))
-		if err := p.confirmDeletion(); err != nil {
-			return err
-		}
+	case !yes && !p.confirm("Delete %s of %s permanently?", events, subjects):
+		return errNotConfirmed
 	}
 	if err := s.EraseSubjects(ctx, found); err != nil {
 		return err
 	}
-	p.printLine("deleted %s of %s", terminal.CountWithNoun(events, "event"), terminal.CountWithNoun(len(found), "subject"))
+	p.printLine("deleted %s of %s", events, subjects)
 	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -85,7 +84,7 @@ func (p *program) printStory(ctx context.Context, s *app.Store, q eventsQuery) e
 	}
 	story := arrivals.StoryOf(q.visitor, of, s.Catalogue.Snapshot(), s.Engine)
 	if q.raw {
-		return json.NewEncoder(p.stdout).Encode(story)
+		return p.writeJSON(story)
 	}
 	return story.WriteText(p.stdout)
 }
@@ -99,7 +98,7 @@ func (p *program) printArrivalCounts(ctx context.Context, s *app.Store, q events
 	all := arrivals.ReceivedOf(stored, s.Catalogue.Snapshot())
 	for i, r := range all {
 		if q.raw {
-			if err := json.NewEncoder(p.stdout).Encode(r); err != nil {
+			if err := p.writeJSON(r); err != nil {
 				return err
 			}
 			continue

@@ -12,13 +12,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/cmd/internal/config"
-	"lifthouse/cmd/internal/inputs"
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -75,8 +73,9 @@ func (p *program) importCommand() *cobra.Command {
 				if rejects == "" {
 					return errors.Join(p.importFiles(ctx, s, files, options, io.Discard), p.foldImported(ctx, s, dryRun))
 				}
-				if err := p.importInputs(files, mapping, options).CheckOutput("--rejects", rejects, p.absolutePath(rejects)); err != nil {
-					return usageError{err}
+				inputs := slices.Concat(files, []string{mapping, p.configFile()}, options.LookupFiles())
+				if err := p.checkOutput("--rejects", rejects, inputs); err != nil {
+					return err
 				}
 				all, err := ingest.CreateFile(p.absolutePath(rejects))
 				if err != nil {
@@ -142,22 +141,24 @@ func (p *program) importOptions(s *app.Store, mapping, format string) (ingest.Op
 	return options, nil
 }
 
-// importInputs returns the files that an import reads.
-func (p *program) importInputs(files []string, mapping string, options ingest.Options) inputs.Files {
-	var read inputs.Files
-	for _, file := range append(slices.Clone(files), mapping, p.configFile()) {
-		switch file {
-		case "":
-		case "-":
-			read.AddOpen("standard input", p.stdin)
-		default:
-			read.AddPath(file, p.absolutePath(file))
+// checkOutput returns an error if the output at a path is one of the input files, even through a link or another path.
+// flag is the flag that names the output. Devices and pipes cannot be overwritten.
+func (p *program) checkOutput(flag, output string, inputs []string) error {
+	written, err := os.Stat(p.absolutePath(output))
+	if err != nil {
+		return nil //nolint:nilerr // a new file, or one that cannot be opened
+	}
+	for _, name := range inputs {
+		read, err := os.Stat(p.absolutePath(name))
+		if name == "-" {
+			name = "standard input"
+			read, err = p.stdin.Stat()
+		}
+		if name != "" && err == nil && (read.Mode().IsRegular() || read.IsDir()) && os.SameFile(written, read) {
+			return usageError{fmt.Errorf("%s %q: is the input %q, which would be overwritten: must be another file", flag, output, name)}
 		}
 	}
-	for _, file := range options.LookupFiles() {
-		read.AddPath(file, file)
-	}
-	return read
+	return nil
 }
 
 // timesOf returns the allowed times of events, from the store or from flags of this
@@ -333,8 +334,7 @@ func (p *program) showInspection(file string, i *ingest.Inspection) error {
 		fields[column.Name] = field
 	}
 	p.printLine("")
-	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "COLUMN\tTYPE\tEMPTY\tVALUES\tPROBABLY\tEXAMPLES")
+	rows := [][]any{{"COLUMN", "TYPE", "EMPTY", "VALUES", "PROBABLY", "EXAMPLES"}}
 	for _, c := range i.Columns {
 		kind := string(c.Type)
 		if c.Comma {
@@ -347,20 +347,22 @@ func (p *program) showInspection(file string, i *ingest.Inspection) error {
 		if c.More {
 			distinct += "+"
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\n", tableCell(c.Name), kind, c.Empty, distinct, fields[c.Name], tableCell(strings.Join(c.Values[:min(3, len(c.Values))], ", ")))
+		examples := strings.Join(c.Values[:min(3, len(c.Values))], ", ")
+		rows = append(rows, []any{tableCell(c.Name), kind, c.Empty, distinct, fields[c.Name], tableCell(examples)})
 	}
-	if err := table.Flush(); err != nil {
+	if err := p.printTable(rows); err != nil {
 		return err
 	}
 	p.printLine("\nThe first rows:\n")
+	rows = nil
 	for _, row := range i.First {
-		shown := make([]string, len(row))
+		shown := make([]any, len(row))
 		for i, value := range row {
 			shown[i] = tableCell(value)
 		}
-		_, _ = fmt.Fprintln(table, "  "+strings.Join(shown, "\t"))
+		rows = append(rows, append([]any{""}, shown...))
 	}
-	return table.Flush()
+	return p.printTable(rows)
 }
 
 // maxCell is the number of characters of a cell that are shown.

@@ -10,13 +10,16 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/cmd/internal/config"
+	"lifthouse/engine/render"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
@@ -208,6 +211,19 @@ func someArgs(cmd *cobra.Command, args []string) error {
 		return usageError{fmt.Errorf("%s: no file given; usage: %s", cmd.CommandPath(), cmd.UseLine())}
 	}
 	return nil
+}
+
+// printTable prints rows of cells in aligned columns. Control characters in a cell become spaces.
+func (p *program) printTable(rows [][]any) error {
+	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = strings.Join(strings.FieldsFunc(render.PrintableText(fmt.Sprint(cell)), unicode.IsControl), " ")
+		}
+		_, _ = fmt.Fprintln(table, strings.Join(cells, "\t"))
+	}
+	return table.Flush()
 }
 
 // onlyOne returns an error if several of the flags are set.

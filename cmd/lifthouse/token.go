@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"lifthouse/cmd/internal/app"
@@ -75,8 +74,7 @@ scope share is a share link; its column WEBSITE has what it shows.`,
 			p.printLine("Account %d has no token; create one with lifthouse token create.", owned.ID)
 			return nil
 		}
-		table := tabwriter.NewWriter(p.stdout, 0, 0, 3, ' ', 0)
-		_, _ = fmt.Fprintln(table, "ID\tNAME\tSCOPES\tWEBSITE\tCREATED\tEXPIRES")
+		rows := [][]any{{"ID", "NAME", "SCOPES", "WEBSITE", "CREATED", "EXPIRES"}}
 		for _, token := range tokens {
 			scopes := make([]string, len(token.Scopes))
 			for i, scope := range token.Scopes {
@@ -95,10 +93,11 @@ scope share is a share link; its column WEBSITE has what it shows.`,
 					expires += " (expired)"
 				}
 			}
-			_, _ = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", token.ID, strings.Join(strings.Fields(token.Name), " "),
-				strings.Join(scopes, ","), website, token.CreatedAt.Format(time.DateOnly), expires)
+			rows = append(rows, []any{
+				token.ID, token.Name, strings.Join(scopes, ","), website, token.CreatedAt.Format(time.DateOnly), expires,
+			})
 		}
-		return table.Flush()
+		return p.printTable(rows)
 	})
 }
 

@@ -3,18 +3,15 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
-	"lifthouse/engine/render"
 	"lifthouse/engine/watch"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -53,13 +50,13 @@ func (p *program) webhookListCommand() *cobra.Command {
 			p.printLine("Account %d has no webhook; declare one in the catalogue (lifthouse webhook --help).", owned.ID)
 			return nil
 		}
-		table := tabwriter.NewWriter(p.stdout, 0, 0, 3, ' ', 0)
-		_, _ = fmt.Fprintln(table, "ID\tHOST\tFORMAT\tEVENTS\tSINCE")
+		rows := [][]any{{"ID", "HOST", "FORMAT", "EVENTS", "SINCE"}}
 		for _, hook := range catalogue.ByID(owned.Webhooks) {
-			_, _ = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\n", hook.ID, hook.Host(), hook.Format,
-				cmp.Or(strings.Join(hook.Events, ","), "all"), hook.CreateDate.Format(time.RFC3339))
+			rows = append(rows, []any{
+				hook.ID, hook.Host(), hook.Format, cmp.Or(strings.Join(hook.Events, ","), "all"), hook.CreateDate.Format(time.RFC3339),
+			})
 		}
-		return table.Flush()
+		return p.printTable(rows)
 	})
 }
 
@@ -105,7 +102,7 @@ func (p *program) webhookDeliveriesCommand() *cobra.Command {
 			return err
 		}
 		if asJSON {
-			return json.NewEncoder(p.stdout).Encode(sent)
+			return p.writeJSON(sent)
 		}
 		return p.showDeliveries(sent)
 	})
@@ -116,22 +113,18 @@ func (p *program) showDeliveries(sent []outbox.Sent) error {
 		p.printLine("There are no messages yet.")
 		return nil
 	}
-	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "recorded\tmessage\tevent\tabout\twebhook\toutcome\tattempts\tdetail")
+	rows := [][]any{{"recorded", "message", "event", "about", "webhook", "outcome", "attempts", "detail"}}
 	for i := range sent {
 		m := &sent[i]
-		about := fmt.Sprintf("%s %d", m.Subject.Kind, m.Subject.ID)
-		line := func(webhook, outcome string, attempts uint64, detail string) {
-			_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", m.RecordedAt.Format(time.RFC3339), m.ID, m.Event, about, webhook, outcome, attempts, render.PrintableText(detail))
-		}
+		message := []any{m.RecordedAt.Format(time.RFC3339), m.ID, m.Event, fmt.Sprintf("%s %d", m.Subject.Kind, m.Subject.ID)}
 		if len(m.Deliveries) == 0 {
-			line("-", "-", 0, "")
+			rows = append(rows, append(slices.Clone(message), "-", "-", 0, ""))
 		}
 		for _, d := range m.Deliveries {
-			line(strconv.FormatInt(d.WebhookID, 10), string(d.Outcome), d.Attempts, d.Detail)
+			rows = append(rows, append(slices.Clone(message), d.WebhookID, d.Outcome, d.Attempts, d.Detail))
 		}
 	}
-	return table.Flush()
+	return p.printTable(rows)
 }
 
 func (p *program) webhookResendCommand() *cobra.Command {

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,9 +22,9 @@ import (
 // per row, and small enough for frequent progress reports and low memory.
 const batchSize = 100_000
 
-// batchesAhead is the number of parsed batches that may wait to be written. With it,
+// partsAhead is the number of parsed parts that may wait to be written, about one batch. With it,
 // parsing continues while the store merges.
-const batchesAhead = 1
+const partsAhead = batchSize / partRows
 
 // Options are the options of ImportFile.
 type Options struct {
@@ -124,22 +123,18 @@ func (o *Options) openReader(ctx context.Context, path string, file *os.File, co
 	if kind == "" {
 		kind = formatOf(path)
 	}
-	compiled, err := o.compileMapping()
-	if err != nil {
-		return nil, err
+	var compiled *mapper
+	if o.Mapping != nil {
+		var err error
+		open := func(name string) (io.ReadCloser, error) { return OpenFile(o.lookupPath(name)) }
+		if compiled, err = newMapper(o.Mapping, open); err != nil {
+			return nil, err
+		}
 	}
 	if kind == formatParquet {
 		return newParquetLines(ctx, file, counted, compiled)
 	}
 	return openLines(counted, kind, o.Mapping, compiled)
-}
-
-// compileMapping returns the compiled mapping, or nil if there is none.
-func (o *Options) compileMapping() (*mapper, error) {
-	if o.Mapping == nil {
-		return nil, nil
-	}
-	return newMapper(o.Mapping, func(name string) (io.ReadCloser, error) { return OpenFile(o.lookupPath(name)) })
 }
 
 // lookupPath returns the path of a look-up file.
@@ -180,7 +175,6 @@ type importer struct {
 	digest  func() (uint64, error) // digest of the decompressed content of the file
 	first   bool                   // no batch was written yet
 	report  Report
-	parsed  sync.Pool // of *[]schema.Event: buffers for the events of parts
 }
 
 // batch is the result of parsing some lines.
@@ -192,32 +186,26 @@ type batch struct {
 	err      error // why no further lines can be read; io.EOF at the end of the file
 }
 
-func (b *batch) isFull() bool { return len(b.events)+len(b.rejected) >= batchSize }
-
-func (b *batch) appendBatch(o batch) {
-	b.events = append(b.events, o.events...)
-	b.rejected = append(b.rejected, o.rejected...)
-	b.lines += o.lines
-	b.bytes, b.err = o.bytes, o.err
-}
-
 // importLines reads lines, parses them in parallel, and writes the events in the order of
 // the file. The three steps run concurrently.
 func (i *importer) importLines(ctx context.Context, w *Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	parts := make(chan chan batch, runtime.GOMAXPROCS(0))
+	parts := make(chan chan batch, partsAhead)
 	go i.readAll(ctx, parts)
-	batches, written := make(chan batch, batchesAhead), make(chan []schema.Event, 1)
-	go i.gatherBatches(ctx, parts, batches, written)
-	for b := range batches {
-		if err := i.writeBatch(ctx, w, b); err != nil {
+	pending := batch{events: make([]schema.Event, 0, batchSize+batchSize/8)}
+	for part := range parts {
+		next := <-part
+		pending.events = append(pending.events, next.events...)
+		pending.rejected = append(pending.rejected, next.rejected...)
+		pending.lines, pending.bytes, pending.err = pending.lines+next.lines, next.bytes, next.err
+		if len(pending.events)+len(pending.rejected) < batchSize && pending.err == nil {
+			continue
+		}
+		if err := i.writeBatch(ctx, w, pending); err != nil {
 			return err
 		}
-		select {
-		case written <- b.events[:0]:
-		default:
-		}
+		pending = batch{events: pending.events[:0]}
 	}
 	return ctx.Err()
 }
@@ -242,32 +230,6 @@ func (i *importer) readAll(ctx context.Context, parts chan<- chan batch) {
 	}
 }
 
-// gatherBatches combines parts, in order, into batches, while earlier batches are
-// written. It reuses the buffers of written batches.
-func (i *importer) gatherBatches(ctx context.Context, parts <-chan chan batch, batches chan<- batch, written <-chan []schema.Event) {
-	defer close(batches)
-	var pending batch
-	for part := range parts {
-		next := <-part
-		pending.appendBatch(next)
-		next.events = next.events[:0]
-		i.parsed.Put(&next.events)
-		if pending.isFull() || pending.err != nil {
-			select {
-			case batches <- pending:
-			case <-ctx.Done():
-				return
-			}
-			select {
-			case room := <-written:
-				pending = batch{events: room}
-			default:
-				pending = batch{events: make([]schema.Event, 0, batchSize+batchSize/8)}
-			}
-		}
-	}
-}
-
 // writeBatch writes a batch and adds it to the report.
 func (i *importer) writeBatch(ctx context.Context, w *Writer, b batch) error {
 	if i.first {
@@ -277,8 +239,9 @@ func (i *importer) writeBatch(ctx context.Context, w *Writer, b batch) error {
 		}
 	}
 	i.reportRejected(context.WithoutCancel(ctx), b.rejected)
-	if i.tooMany(b) {
-		return fmt.Errorf("%w: %d lines", ErrTooManyRejected, i.report.Rejected+int64(len(b.rejected)))
+	rejected, most := i.report.Rejected+int64(len(b.rejected)), i.options.MaxErrors
+	if most > 0 && rejected >= most { // no row of the batch is stored
+		return fmt.Errorf("%w: %d lines", ErrTooManyRejected, rejected)
 	}
 	if i.options.Accepted != nil {
 		i.options.Accepted(b.events)
@@ -290,7 +253,7 @@ func (i *importer) writeBatch(ctx context.Context, w *Writer, b batch) error {
 	}
 	i.report.Rows += int64(len(b.events))
 	i.report.Lines += b.lines
-	i.report.Rejected += int64(len(b.rejected))
+	i.report.Rejected = rejected
 	i.report.Bytes = b.bytes
 	if i.options.Progress != nil {
 		i.options.Progress(i.report)
@@ -318,21 +281,9 @@ func (i *importer) reportRejected(ctx context.Context, lines []Reject) {
 	}
 }
 
-// tooMany reports whether the rejected lines of the batch end the import. In that
-// case no row of the batch is stored.
-func (i *importer) tooMany(b batch) bool {
-	limit := i.options.MaxErrors
-	return limit > 0 && i.report.Rejected+int64(len(b.rejected)) >= limit
-}
-
 // parseBatch parses and validates the lines of a part.
 func (i *importer) parseBatch(parse parse, read int64, err error) batch {
-	b := batch{bytes: read, err: err}
-	if room, known := i.parsed.Get().(*[]schema.Event); known {
-		b.events = *room
-	} else {
-		b.events = make([]schema.Event, 0, partRows)
-	}
+	b := batch{events: make([]schema.Event, 0, partRows), bytes: read, err: err}
 	parse(func(line origin, events []fields, err error) {
 		b.lines++
 		before := len(b.events)

@@ -26,7 +26,8 @@ func TestMain(m *testing.M) {
 
 // house is a store with its API, on which commands are executed.
 type house struct {
-	input string // file that commands read; empty: nothing
+	input string            // file that commands read; empty: nothing
+	env   map[string]string // of commands
 	t     *testing.T
 	store *app.Store
 	url   string
@@ -52,7 +53,7 @@ func (h *house) run(args ...string) (code int, out, complaints string) {
 	in := must.Get(os.Open(cmp.Or(h.input, os.DevNull)))(h.t)
 	defer func() { _ = in.Close() }()
 	stdout, stderr := capture(h.t), capture(h.t)
-	p := &program{stdin: in, stdout: stdout.write, stderr: stderr.write, dir: ".", args: args, getenv: func(string) string { return "" }, running: h.store}
+	p := &program{stdin: in, stdout: stdout.write, stderr: stderr.write, dir: ".", args: args, getenv: func(name string) string { return h.env[name] }, running: h.store}
 	code = p.runCommand(h.t.Context())
 	return code, stdout.text(), stderr.text()
 }

@@ -26,7 +26,7 @@ import (
 //	file NAME      writes the input to a file in $DIR
 //	sh             executes a script of the shell in $DIR
 //	sql            executes statements
-//	run            executes a command line per line: ARGUMENTS [<<< STDIN] [?? REGEXP]. The output is the exit code if it
+//	run [env=…]    executes a command line per line, on the store if there is one: ARGUMENTS [<<< STDIN] [?? REGEXP]. The output is the exit code if it
 //	               is not 0, the standard output and the errors, or only their lines that match the expression.
 //
 // The command line numbers SUBJECT is a report of which only visitors/converted/value of each variation are shown.
@@ -73,8 +73,15 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		}
 	case "run":
 		var out strings.Builder
+		env := map[string]string{}
+		if arg, given := d.Arg("env"); given {
+			for _, pair := range arg.Vals {
+				name, value, _ := strings.Cut(strings.ReplaceAll(pair, "$DIR", s.dir), "=")
+				env[name] = value
+			}
+		}
 		for line := range strings.SplitSeq(input, "\n") {
-			s.execute(t, &out, line)
+			s.execute(t, &out, line, env)
 		}
 		return out.String()
 	default:
@@ -93,20 +100,26 @@ func (s *script) expand(t *testing.T, text string) string {
 	return expanded.String()
 }
 
-func (s *script) execute(t *testing.T, out *strings.Builder, line string) {
+func (s *script) execute(t *testing.T, out *strings.Builder, line string, env map[string]string) {
 	t.Helper()
 	line, pattern, _ := strings.Cut(line, " ?? ")
 	line, input, given := strings.Cut(line, " <<< ")
-	if s.input = ""; given {
-		s.input = filepath.Join(s.dir, "stdin")
-		must.OK(t, os.WriteFile(s.input, []byte(input+"\n"), 0o600))
+	if given {
+		text := input + "\n"
+		input = filepath.Join(s.dir, "stdin")
+		must.OK(t, os.WriteFile(input, []byte(text), 0o600))
 	}
 	args := must.Get(shellwords.Parse(line))(t)
 	if args[0] == "numbers" {
 		fmt.Fprintln(out, s.reported(args[1:]...))
 		return
 	}
-	code, printed, complaints := s.house.run(args...)
+	h := s.house
+	if h == nil {
+		h = &house{}
+	}
+	h.t, h.input, h.env = t, input, env
+	code, printed, complaints := h.run(args...)
 	if code != exitOK {
 		fmt.Fprintln(out, "exit", code)
 	}
@@ -122,7 +135,9 @@ const seeHelp = "Run 'lifthouse --help' for the commands and their flags.\n"
 
 var (
 	secret    = regexp.MustCompile(`lh_[\w-]{43}`)
-	hash      = regexp.MustCompile(`"sha256":"\w+"`)
+	hash      = regexp.MustCompile(`[0-9a-f]{64}`)
+	password  = regexp.MustCompile(`: [A-Z0-9]{26}\n`)
+	setting   = regexp.MustCompile(` +(\S+) +(\((?:flag|environment|file|default)\)\n)`)
 	speed     = regexp.MustCompile(`, \d+\.\d s, \d+ rows/s`)
 	timeOfRun = regexp.MustCompile(`20\d\d-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?(\.\d+)?Z?)?`)
 )
@@ -131,7 +146,8 @@ var (
 // of the script.
 func (s *script) mask(text string) string {
 	text = strings.NewReplacer(s.dir, "$DIR", s.relative(), "$REL").Replace(text)
-	text = hash.ReplaceAllString(text, `"sha256":"HASH"`)
+	text = password.ReplaceAllString(hash.ReplaceAllString(text, "HASH"), ": PASSWORD\n")
+	text = setting.ReplaceAllString(text, " $1 $2") // the columns are as wide as the name of the folder
 	text = speed.ReplaceAllString(secret.ReplaceAllString(text, "lh_TOKEN"), "")
 	return timeOfRun.ReplaceAllStringFunc(text, func(text string) string {
 		plain := strings.Replace(strings.TrimSuffix(text, "Z"), "T", " ", 1)
@@ -152,9 +168,9 @@ func (s *script) mask(text string) string {
 
 // relative returns the path of the folder from the working directory.
 func (s *script) relative() string {
-	working, err := os.Getwd()
-	must.OK(s.t, err)
-	return must.Get(filepath.Rel(working, s.dir))(s.t)
+	working, _ := os.Getwd()
+	path, _ := filepath.Rel(working, s.dir)
+	return path
 }
 
 // reported returns visitors/converted/value of each variation in a report.

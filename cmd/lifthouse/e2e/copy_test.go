@@ -83,12 +83,4 @@ func TestCopyRefusesAnotherCatalogue(t *testing.T) {
 	if err := conn.QueryRow(t.Context(), "SELECT count() FROM events").Scan(&events); err != nil || events > 0 {
 		t.Errorf("%d events were copied, %v", events, err)
 	}
-	for from, want := range map[string]string{"": "--from", "nowhere": "must be embedded:DIR", "embedded:nowhere": "there is no store"} {
-		if code, _, complaints := other(t, nil, "copy", "--from="+from, store); code != exitUsage || !strings.Contains(complaints, want) {
-			t.Errorf("--from=%s: exit %d, %s", from, code, complaints)
-		}
-	}
-	if code, _, complaints := other(t, nil, "copy", "--from="+first, "--store=embedded:"+t.TempDir()); code != exitUsage || !strings.Contains(complaints, "both stores are embedded") {
-		t.Errorf("exit %d, %s", code, complaints)
-	}
 }

@@ -375,14 +375,3 @@ func TestAFolderThatCannotBeWrittenIsNamed(t *testing.T) {
 		t.Errorf("exit %d, %s", code, complaints)
 	}
 }
-
-func TestAMisspeltFolderIsNotMadeAStore(t *testing.T) {
-	t.Parallel()
-	at := filepath.Join(t.TempDir(), "dta")
-	for _, args := range [][]string{{"report", "campaign", "1"}, {"events"}, {"export"}, {"token", "list"}, {"import", "../testdata/thirty.ndjson"}, {"backup", at + "-backup"}} {
-		code, _, complaints := other(t, nil, append(args, "--store=embedded:"+at)...)
-		if _, err := os.Stat(at); code != exitFailed || !strings.Contains(complaints, "there is no store at "+at) || !os.IsNotExist(err) {
-			t.Errorf("%q: exit %d, %s(%v)", args, code, complaints, err)
-		}
-	}
-}

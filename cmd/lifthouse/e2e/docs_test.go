@@ -257,7 +257,7 @@ func anchors(document string) []string {
 	return ids
 }
 
-// TestDocsSecurityNamesTests checks that the tests that SECURITY.md names exist.
+// TestDocsSecurityNamesTests checks that the tests and scripts that SECURITY.md names exist.
 func TestDocsSecurityNamesTests(t *testing.T) {
 	text := must.Get(os.ReadFile(filepath.Join(checkout, "SECURITY.md")))(t)
 	var declared strings.Builder
@@ -276,6 +276,11 @@ func TestDocsSecurityNamesTests(t *testing.T) {
 		}
 		return err
 	}))
+	for _, script := range regexp.MustCompile(`TestScripts/(\w+)`).FindAllStringSubmatch(string(text), -1) {
+		if found, err := filepath.Glob(filepath.Join(checkout, "*", "testdata", "scripts", script[1]+".txt")); err != nil || len(found) == 0 {
+			t.Errorf("SECURITY.md names %s, which does not exist: %v", script[0], err)
+		}
+	}
 	for _, name := range regexp.MustCompile(`Test[A-Z]\w+`).FindAllString(string(text), -1) {
 		if !strings.Contains(declared.String(), "func "+name+"(") {
 			t.Errorf("SECURITY.md names %s, which is not declared", name)

@@ -2,6 +2,7 @@ package catalogue_test
 
 import (
 	"bytes"
+	_ "embed"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -12,52 +13,8 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-const whole = `
-accounts:
-  - id: 1
-    name: Shop
-    websites:
-      - id: 1
-        domain: xn--bcher-kva.example.com
-        goals: [{id: 3, name: Purchase, system: true, action: buy, default: true, value: 0, valueCap: p99.5}, {id: 4, name: Signup, valueCap: 12.5}]
-        targets: [{id: 5, name: Everyone, createDate: 2025-01-02}, {id: 6, name: Nobody}]
-        campaigns:
-          - id: 12
-            name: Banner
-            description: |
-              Two lines,
-              the second one: with a colon
-            type: templateExperiment
-            primaryGoalId: 3
-            targetId: 5
-            targetMode: draft
-            controlShare: 0
-            trafficAllocation: 0
-            significanceLevel: 100
-            methodology: bayesian
-            power: 99
-            mde: 1.5
-            plannedVisitors: 10
-            prior: {mean: -1.5, standardDeviation: 4}
-            multipleExposures: first
-            active: true
-            startDate: 2025-05-01T12:00:00.25Z
-            variations: [{id: 1, name: New, share: 0, targetId: 6, order: -1}, {id: 2, name: Newer, share: 7}]
-          - {id: 13, name: Plain, endDate: 2025-06-01}
-          - {id: 14, name: Flat, methodology: bayesian, prior: flat}
-        widgets:
-          - id: 7
-            name: Newsletter
-            type: bar
-            primaryGoalId: 4
-            createDate: 2025-01-03
-            variations: [{id: 1, name: Plain, share: 0}, {id: 2, name: Other}]
-            experiments:
-              - {id: 2, name: Wording, primaryMetric: value, controlShare: 40, active: true, createDate: 2025-01-04, startDate: 2025-01-05, endDate: 2025-01-06, variations: [{id: 1, name: Short}]}
-              - {id: 3, name: ""}
-      - {id: 2, domain: empty.example.com}
-  - {id: 9, name: No websites}
-`
+//go:embed testdata/whole.yaml
+var whole string
 
 func export(t *testing.T, c *catalogue.Catalogue) string {
 	t.Helper()

@@ -7,7 +7,6 @@ import (
 
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
-	"lifthouse/schema/schematest/must"
 )
 
 func TestShareLinkAndView(t *testing.T) {
@@ -69,50 +68,5 @@ func TestApplyToVersion(t *testing.T) {
 	}
 	if _, dry, err := servers[1].ApplyToVersion(t.Context(), file("Second"), true); err != nil || dry != version {
 		t.Errorf("dry run: version %d, %v, want %d", dry, err, version)
-	}
-}
-
-func TestFileOfOneAccount(t *testing.T) {
-	c := open(t)
-	mustApply(t, c, "accounts: [{id: 1, name: A}, {id: 2, name: B, websites: [{id: 2, domain: b.example.com}]}]")
-	file := must.Get(catalogue.ReadYAML(strings.NewReader("accounts: [{id: 1, name: A}]")))(t)
-	file.AccountID, file.Prune = 1, true
-	if changes, err := c.ApplyFile(t.Context(), file, false); err != nil || len(changes) != 0 {
-		t.Errorf("changes %+v, %v, want none: the other account stays", changes, err)
-	}
-	file.AccountID = 2
-	if _, err := c.ApplyFile(t.Context(), file, false); err == nil || !strings.Contains(err.Error(), "must be 2") {
-		t.Errorf("another account: %v", err)
-	}
-}
-
-// TestFilesThatExhaustTheParser has short files that would take much memory or time.
-func TestFilesThatExhaustTheParser(t *testing.T) {
-	const n = 30_000
-	for _, test := range []struct{ name, text, want string }{
-		{"lists", strings.Repeat("[", n), "max depth"},
-		{"mappings", strings.Repeat("{a: ", n), "max depth"},
-		{"entries in a line", strings.Repeat("- ", n), "max depth"},
-		{"keys in a line", strings.Repeat("a: ", n), "not allowed"},
-		{"keys in brackets", "{" + strings.Repeat("a:\n", n), "expected"},
-		{"question marks", strings.Repeat("? ", n), "max depth"},
-		{"anchors", strings.Repeat("&a\n", n), "expected"},
-		{"tags", strings.Repeat("!a\n", n), "expected"},
-		{"empty entries", strings.Repeat("-\n", n), "must have fields"},
-		{"empty keys", strings.Repeat("a:\n", n), "unknown field"},
-		{"empty keys of entries", strings.Repeat("- a:\n", n), "must have fields"},
-		{"empty keys in brackets", "{" + strings.Repeat("a:,", n) + "}", "unknown field"},
-		{"keys without values", "{" + strings.Repeat("a,", n) + "}", "unknown field"},
-		{"a list in itself", "accounts: &a [{websites: *a}]", "aliases are not supported"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			if _, err := catalogue.ReadYAML(strings.NewReader(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%.300v, want %s", err, test.want)
-			}
-		})
-	}
-	const fine = "accounts: # lists may begin at the column of their key\n- id: 1\n  name: A\n  websites:\n  - id: 1\n    domain: a.example.com\n    goals:\n"
-	if file, err := catalogue.ReadYAML(strings.NewReader(fine + strings.Repeat("    - {id: 1, name: A}\n", 2000))); err != nil || len(file.Accounts[0].Websites[0].Goals) != 2000 {
-		t.Errorf("a long file: %.300v", err)
 	}
 }

@@ -12,59 +12,6 @@ import (
 	"lifthouse/stats"
 )
 
-func TestCalculatorConcludesInOneSentence(t *testing.T) {
-	input := func(metric, options, control, treatment string) string {
-		sums := `"variations":[{` + control + `},{` + treatment + `}]`
-		return `{"metric":"` + metric + `",` + options + sums + `}`
-	}
-	atOnce := func(metric, options, control, treatment string) string { // at the planned end
-		return input(metric, options+`"looks":[{"tau":1,"variations":[{`+control+`},{`+treatment+`}]}],`, control, treatment)
-	}
-	for _, test := range []struct {
-		line   string
-		status stats.Status
-		want   string
-	}{
-		{
-			input("binary", ``, `"n":20000,"converted":1000`, `"n":20000,"converted":1200`), stats.StatusInconclusive,
-			"No conclusion: pass the sums at each weekly look to conclude.",
-		},
-		{
-			atOnce("binary", ``, `"n":1000,"converted":0`, `"n":1000,"converted":50`), stats.StatusWinner,
-			"Variation 1 is better than control at look 1: a difference of +5.0 percentage points (90 % interval +4.0 percentage points to +6.3 percentage points).",
-		},
-		{
-			atOnce("mean", ``, `"n":9000,"mean":0,"variance":4`, `"n":9000,"mean":1,"variance":4`), stats.StatusWinner,
-			"Variation 1 is better than control at look 1: a difference of +1.000 (90 % interval +0.950 to +1.050).",
-		},
-		{
-			atOnce("mean", `"nonnegative":true,`, `"n":9000,"mean":0.01,"variance":4`, `"n":9000,"mean":1,"variance":4`), stats.StatusWinner,
-			"Variation 1 is better than control at look 1: a lift of +9,900 % (90 % interval from +2,111 % upward).",
-		},
-		{
-			atOnce("binary", ``, `"n":20000,"converted":1000`, `"n":20000,"converted":850`), stats.StatusLoser,
-			"Variation 1 is worse than control at look 1: a lift of -15.0 % (90 % interval -21.2 % to -8.3 %).",
-		},
-		{
-			atOnce("binary", `"significanceLevel":100,`, `"n":2000,"converted":100`, `"n":2000,"converted":903`), stats.StatusInconclusive,
-			"No conclusion is possible: at significance level 100 no result is significant and there are no intervals.",
-		},
-		{
-			input("binary", ``, `"n":20,"converted":1`, `"n":20,"converted":13`), stats.StatusInsufficientData,
-			"Not enough data for a verdict: there are too few visitors (a verdict needs 100 in each variation).",
-		},
-		{
-			input("binary", ``, `"n":2000,"converted":100,"share":50`, `"n":2600,"converted":903,"share":50`), stats.StatusInvalid,
-			"The results are not valid: the split of the visitors does not match the configured shares (sample ratio mismatch).",
-		},
-	} {
-		a := answerTo(t, test.line)
-		if a.Conclusion.Status != test.status || a.Conclusion.Text != test.want {
-			t.Errorf("%s\n     %s: %s\nwant %s: %s", test.line, a.Conclusion.Status, a.Conclusion.Text, test.status, test.want)
-		}
-	}
-}
-
 func TestCalculatorExplainsEveryReason(t *testing.T) {
 	var source []byte
 	for _, file := range []string{"types.go", "look.go"} {

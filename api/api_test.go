@@ -85,9 +85,7 @@ func newServerOn(tb testing.TB, conn driver.Conn, change ...func(*api.Options)) 
 func (s *server) newToken(account, website int64, scope catalogue.Scope) string {
 	s.t.Helper()
 	secret, _, err := s.catalogue.CreateToken(s.t.Context(), catalogue.Token{AccountID: account, WebsiteID: website, Scopes: []catalogue.Scope{scope}})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	return secret
 }
 

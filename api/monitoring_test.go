@@ -24,9 +24,7 @@ func TestMonitoringUsesExistingMetrics(t *testing.T) {
 	s := newServer(t)
 	s.send(http.MethodGet, "/v1/campaigns/12/results", http.NoBody, s.withToken()...)
 	declared, err := os.ReadFile("metrics.go") // metrics with labels have no value before their first use
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	metrics := s.metrics()
 	isMetric := func(name string) bool {
 		return strings.Contains(string(declared), `Name: "`+name+`"`) || strings.Contains(metrics, "# TYPE "+name+" ")

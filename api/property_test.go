@@ -371,9 +371,7 @@ func TestEachParameterWithEachWrongValue(t *testing.T) {
 					continue // no HTTP
 				}
 				response, body, err := w.send(request, text)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				if err = c.check(request.WithContext(t.Context()), response, body); err != nil || response.status >= http.StatusInternalServerError {
 					t.Errorf("%s=%s of %s: %d %.300s\n%.600v", p.Name, value, target, response.status, body, err)
 				}

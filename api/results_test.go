@@ -11,6 +11,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/loadgen/population"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )
 
@@ -34,13 +35,8 @@ accounts:
 
 func (s *server) apply(text string) {
 	s.t.Helper()
-	file, err := catalogue.ReadYAML(strings.NewReader(text))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if _, err := s.catalogue.ApplyFile(s.t.Context(), file, false); err != nil {
-		s.t.Fatal(err)
-	}
+	file := must.Get(catalogue.ReadYAML(strings.NewReader(text)))(s.t)
+	must.Get(s.catalogue.ApplyFile(s.t.Context(), file, false))(s.t)
 }
 
 // plant writes the same visitors into campaigns 22 to 26. Visitors of variation
@@ -56,9 +52,7 @@ func (s *server) plant() {
 				{ID: 2, Share: 1, ConversionRate: 0.16, MeanValue: 50},
 			},
 		}
-		if err := s.writer.WriteEvents(s.t.Context(), slices.Collect(simulated.GenerateEvents())); err != nil {
-			s.t.Fatal(err)
-		}
+		must.OK(s.t, s.writer.WriteEvents(s.t.Context(), slices.Collect(simulated.GenerateEvents())))
 	}
 }
 
@@ -68,9 +62,7 @@ func (s *server) results(path string) (r result.Report, raw map[string]any) {
 	if response.status != http.StatusOK {
 		s.t.Fatalf("%s = %d %s", path, response.status, text)
 	}
-	if err := json.Unmarshal([]byte(text), &r); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, json.Unmarshal([]byte(text), &r))
 	return r, body
 }
 

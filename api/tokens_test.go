@@ -149,9 +149,7 @@ func TestEndedShareLinks(t *testing.T) {
 	past := time.Now().Add(-time.Second)
 	expired.ExpiresAt = &past
 	secret, _, err := s.catalogue.CreateToken(t.Context(), expired)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if response, _, text := s.do("GET", "/v1/campaigns/12", secret); response.status != http.StatusUnauthorized || !strings.Contains(text, "invalid_token") {
 		t.Errorf("expired: %d %s", response.status, text)
 	}

@@ -19,9 +19,7 @@ func readVectors(t *testing.T, name string, into any) {
 	if os.IsNotExist(err) {
 		t.Skip("reference vectors are absent: " + name)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	must.OK(t, json.Unmarshal(content, into))
 }
 

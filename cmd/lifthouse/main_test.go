@@ -76,9 +76,7 @@ type captured struct {
 func capture(t *testing.T) *captured {
 	t.Helper()
 	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c := &captured{write: write, done: make(chan string, 1)}
 	go func() {
 		text, _ := io.ReadAll(read)

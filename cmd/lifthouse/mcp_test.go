@@ -106,9 +106,7 @@ func TestMCPAnswersBeforeItEnds(t *testing.T) {
 func pipe(t *testing.T) (read, write *os.File) {
 	t.Helper()
 	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _, _ = read.Close(), write.Close() })
 	return read, write
 }

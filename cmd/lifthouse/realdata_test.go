@@ -41,9 +41,7 @@ func readReference(t *testing.T, dataset, analysis string) reference {
 	if os.IsNotExist(err) {
 		t.Skipf("SKIP: the real data are not here (%s)", realData)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var all struct {
 		Datasets map[string]struct {
 			Analyses map[string]json.RawMessage `json:"analyses"`

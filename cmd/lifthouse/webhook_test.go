@@ -317,9 +317,7 @@ func TestHostileReceiversCostNothing(t *testing.T) {
 func TestWebhooksToPrivateAddressesAreRefused(t *testing.T) {
 	r := newReceiver(t)
 	_, port, err := net.SplitHostPort(r.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	server := newNameServer(t)
 	before := net.DefaultResolver
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -33,9 +33,7 @@ func TestAuditOfTwoServers(t *testing.T) {
 			}
 			clients.Wait()
 			live, _, err := servers[0].SwitchCampaign(t.Context(), 1, 0, 13, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			all := campaignAudit(t, servers[0], 13)
 			if len(all) < 4 || all[0].Change != "inactive" || live.Active {
 				t.Errorf("%d changes, the last is %+v", len(all), all[0])

@@ -145,9 +145,7 @@ func TestTokens(t *testing.T) {
 		t.Error("a wrong token is accepted")
 	}
 	expired, _, err := c.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}, ExpiresAt: &past})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, known := c.Snapshot().FindToken(catalogue.DigestOf(expired), now); known {
 		t.Error("an expired token is accepted")
 	}

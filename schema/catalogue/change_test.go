@@ -39,9 +39,7 @@ func TestPrune(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept, _, err := c.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	file := c.Snapshot().CatalogueFile()
 	file.Prune = true
 	file.Accounts = file.Accounts[:1]

@@ -17,9 +17,7 @@ func TestCopy(t *testing.T) {
 	second := open(t)
 	mustApply(t, first, valid)
 	secret, _, err := first.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Name: "dashboard", Scopes: []catalogue.Scope{catalogue.ScopeRead}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	mustCopy := func(want int) {
 		t.Helper()
 		if written, err := second.CopyFrom(t.Context(), conn); err != nil || written != want {

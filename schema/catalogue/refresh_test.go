@@ -20,9 +20,7 @@ func TestSwitchReadsItsResourcesOnly(t *testing.T) {
 	servers := twoServers(t, conn)
 	_ = conn.TakeQueries()
 	live, _, err := servers[0].SwitchCampaign(t.Context(), 1, 0, 12, !servers[0].Snapshot().AccountResources(1).Campaigns[12].Active)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	must.OK(t, servers[1].RefreshSnapshot(t.Context()))
 	for _, query := range conn.TakeQueries() {
 		if !strings.Contains(query, "WHERE") {

@@ -44,9 +44,7 @@ func TestImportOfStreams(t *testing.T) {
 		t.Errorf("a pipe without a writer: %v", err)
 	}
 	silent, end, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer func() { _, _ = end.Close(), silent.Close() }()
 	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()

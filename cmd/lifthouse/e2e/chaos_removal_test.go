@@ -139,9 +139,7 @@ func (w *world) losePart(r *rand.Rand, p *process, restart func() *process) *pro
 	} else {
 		err = os.Truncate(filepath.Join(part, "columns.txt"), 3)
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.OK(w.t, err)
 	if code, out, complaints := other(w.t, nil, "check", "--deep", w.store); code != exitOK && !strings.Contains(out, "are lost") {
 		w.t.Errorf("a lost part: exit %d, %s%s", code, out, complaints)
 	}

@@ -38,10 +38,8 @@ func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
 			must.Get(shard.RefreshFacts(t.Context()))(t)
 		}
 		token, _, err := store.Catalogue.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		server := httptest.NewServer(store.API(t.Context(), api.DefaultOptions))
+		must.OK(t, err)
+		server := httptest.NewServer(api.New(store.Engine, store.Catalogue, api.Intake{}, api.DefaultOptions))
 		defer server.Close()
 		all := map[string]string{}
 		for _, path := range reportPaths() {

@@ -82,9 +82,7 @@ func TestServeWithTLSAndAnAdminAddress(t *testing.T) {
 	get := func(url string) int {
 		t.Helper()
 		status, _, err := send(t.Context(), client, http.MethodGet, url, "", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return status
 	}
 	if !strings.HasPrefix(p.url, "https://") || get(p.url+"/readyz") != http.StatusOK {

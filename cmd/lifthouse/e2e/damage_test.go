@@ -310,9 +310,7 @@ func TestWhatAFullDiskSpoilsIsPutRight(t *testing.T) {
 		for _, file := range files {
 			err = errors.Join(err, os.Truncate(file, 0))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	for _, part := range append(partsOf(t, store.address, "facts"), store.part) {
 		var first, last, level int

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"lifthouse/schema/schematest/must"
 )
 
 const operatedEvents = `{"eventId":"1","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"a","event":"view","campaignId":12,"variationId":1}
@@ -33,9 +35,7 @@ func TestAllOperationsOfAStartedProgram(t *testing.T) {
 	ask := func(method, path, token string) (int, string) {
 		t.Helper()
 		status, text, err := send(t.Context(), http.DefaultClient, method, p.url+path, token, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var compact bytes.Buffer
 		if err := json.Compact(&compact, []byte(text)); err != nil {
 			t.Fatalf("%s %s = %d %s: %v", method, path, status, text, err)

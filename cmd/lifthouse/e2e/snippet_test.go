@@ -42,9 +42,7 @@ func browse(t *testing.T, url string) {
 		t.Skip("SKIP: chromium is not installed: the snippet of docs/data-in.md is not tested")
 	}
 	profile, err := os.MkdirTemp("", "lifthouse-browser-") //nolint:usetesting // what the browser started may write there while it dies
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	browser := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-port=0", "--user-data-dir="+profile, url)
 	browser.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with all that it starts
 	must.OK(t, browser.Start())

@@ -46,9 +46,7 @@ func begin(t *testing.T, stdin, stdout *os.File, args ...string) *exec.Cmd {
 func pipe(t *testing.T) (read, write *os.File) {
 	t.Helper()
 	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		_ = read.Close()
 		_ = write.Close()
@@ -81,9 +79,7 @@ func TestServeEndsWhileACommandWaits(t *testing.T) {
 			must.OK(t, syscall.Mkfifo(fifo, 0o600))
 			begin(t, nil, nil, "apply", "-f", fifo, store)
 			write, err := os.OpenFile(fifo, os.O_WRONLY, 0) // waits for the reader
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			t.Cleanup(func() { _ = write.Close() })
 		},
 		"full output": func(t *testing.T, dir, store string) {

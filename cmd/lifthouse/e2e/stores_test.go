@@ -57,9 +57,7 @@ func TestStoresOfReleasesAreUpgraded(t *testing.T) {
 				if errors.Is(err, fs.ErrNotExist) {
 					continue // the release has no such report
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				got, _ := succeed(t, nil, append(args, store)...)
 				for _, difference := range compareReports(t, name, string(want), got) {
 					t.Errorf("lifthouse %s: %s", strings.Join(args, " "), difference)

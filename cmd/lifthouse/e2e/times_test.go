@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lifthouse/schema/schematest/must"
 )
 
 // TestEventsAreHeldAgainstTheClock sends events with three times in every way
@@ -30,9 +32,7 @@ func TestEventsAreHeldAgainstTheClock(t *testing.T) {
 	events := func(id string) string { return line(id+"1", 2*day) + line(id+"2", 0) + line(id+"3", -2*time.Hour) }
 
 	_, answer, err := send(t.Context(), http.DefaultClient, http.MethodPost, p.url+"/events", strings.TrimSpace(token), events("h"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	const old, early = "must be at most 24h0m0s before now", "must be at most 1h0m0s after now"
 	if !strings.HasPrefix(answer, `{"accepted":1,"rejected":2,`) || !strings.Contains(answer, old) || !strings.Contains(answer, early) {
 		t.Errorf("POST /events: %s", answer)

@@ -61,9 +61,7 @@ func openBrowser(t *testing.T) context.Context {
 		b.ctx, _ = chromedp.NewContext(allocator)
 		err = chromedp.Do(b.ctx)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return b.ctx
 }
 

@@ -26,7 +26,7 @@ import (
 //	file NAME      writes the input to a file in $DIR
 //	sh             executes a script of the shell in $DIR
 //	sql            executes statements
-//	run [env=…]    executes a command line per line, on the store if there is one: ARGUMENTS [<<< STDIN] [?? REGEXP]. The output is the exit code if it
+//	run [env=…]    executes a command line per line, on the store if there is one: ARGUMENTS [> FILE] [<<< STDIN] [?? REGEXP]. The output is the exit code if it
 //	               is not 0, the standard output and the errors, or only their lines that match the expression.
 //
 // The command line numbers SUBJECT is a report of which only visitors/converted/value of each variation are shown.
@@ -104,6 +104,7 @@ func (s *script) execute(t *testing.T, out *strings.Builder, line string, env ma
 	t.Helper()
 	line, pattern, _ := strings.Cut(line, " ?? ")
 	line, input, given := strings.Cut(line, " <<< ")
+	line, written, toFile := strings.Cut(line, " > ")
 	if given {
 		text := input + "\n"
 		input = filepath.Join(s.dir, "stdin")
@@ -122,6 +123,10 @@ func (s *script) execute(t *testing.T, out *strings.Builder, line string, env ma
 	code, printed, complaints := h.run(args...)
 	if code != exitOK {
 		fmt.Fprintln(out, "exit", code)
+	}
+	if toFile {
+		must.OK(t, os.WriteFile(written, []byte(printed), 0o600))
+		printed = ""
 	}
 	shown := regexp.MustCompile(pattern)
 	for text := range strings.Lines(s.mask(printed + strings.Replace(complaints, seeHelp, "", 1))) {

@@ -99,16 +99,11 @@ func one[T any](tb testing.TB, conn driver.Conn, sql string, args ...any) T {
 	return v
 }
 
-// eventually waits until a condition holds.
+// eventually asks until a condition holds.
 func eventually(tb testing.TB, what string, condition func() bool) {
 	tb.Helper()
-	deadline := time.After(time.Minute)
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-deadline:
+	for until := time.Now().Add(time.Minute); !condition(); {
+		if time.Now().After(until) {
 			tb.Fatalf("not within a minute: %s", what)
 		}
 	}

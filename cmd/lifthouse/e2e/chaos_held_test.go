@@ -18,14 +18,7 @@ var adminAt = regexp.MustCompile(`http://[^" ]+/metrics`)
 // does not count the files of the store's thread pool.
 func (p *process) held() (held [2]int) {
 	p.t.Helper()
-	admin := ""
-	for until := time.Now().Add(10 * time.Second); admin == ""; admin = adminAt.FindString(p.log.String()) { // what it logs may be read after what it says
-		if time.Now().After(until) {
-			p.t.Fatal("no metrics")
-		}
-		<-time.After(10 * time.Millisecond)
-	}
-	_, text := get(p.t, admin, "")
+	_, text := get(p.t, p.log.await(p.t, adminAt), "") // what it logs may be read after what it says
 	found := regexp.MustCompile(`(?m)^go_goroutines (\d+)$`).FindStringSubmatch(text)
 	if found == nil {
 		p.t.Fatalf("no goroutines in\n%s", text)
@@ -55,6 +48,5 @@ func (p *process) heldAgain(base [2]int) {
 			p.t.Errorf("%v goroutines and files are held, %v at first", now, base)
 			return
 		}
-		<-time.After(100 * time.Millisecond)
 	}
 }

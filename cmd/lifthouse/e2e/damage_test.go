@@ -229,7 +229,7 @@ func TestALossIsNotHealed(t *testing.T) {
 	store.do(exitOK, "import", store.goals("new", lost, 1))
 	store.value("101100")
 	store.says(server.log.String(), "has set aside a part", "broken-on-start", "stored events of visitors are lost", "visitors=100")
-	if _, text, err := send(t.Context(), http.DefaultClient, http.MethodGet, adminAt.FindString(server.log.String()), "", ""); err != nil || !strings.Contains(text, "\nlifthouse_lost_visitors 100\n") {
+	if _, text, err := send(t.Context(), http.DefaultClient, http.MethodGet, server.log.await(t, adminAt), "", ""); err != nil || !strings.Contains(text, "\nlifthouse_lost_visitors 100\n") {
 		t.Errorf("metrics: %v\n%s", err, text)
 	}
 	server.interrupt()

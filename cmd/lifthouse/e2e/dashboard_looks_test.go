@@ -91,22 +91,14 @@ func (v *viewer) look(name string) {
 // with the API.
 func TestTheDashboardOfABayesianCampaign(t *testing.T) {
 	v := newViewer(t)
-	v.open("/?campaign=14")
-	v.signIn(v.token)
-	v.until(allThere)
+	v.openSignedIn("/?campaign=14", allThere)
 	r := v.report("/v1/campaigns/14/results")
-	values, shown := v.row("[aria-labelledby=posterior]")
 	var want []float64
 	for _, variation := range r.Variations[1:] {
 		b := variation.Comparison.Bayesian
 		want = append(want, *b.ChanceToBeatControl, *b.ChanceToBeBest, *variation.Comparison.Improvement.Observed, *b.ExpectedLoss, *b.ExpectedLossControl)
 	}
-	for i := range want {
-		if len(values) != len(want) || !same(values[i], want[i]) {
-			t.Fatalf("the posterior shows %q, want %v", values, want)
-		}
-	}
-	if !strings.HasSuffix(shown[3], " points") {
+	if shown := v.rowIs("[aria-labelledby=posterior]", want...); !strings.HasSuffix(shown[3], " points") {
 		t.Errorf("the expected loss of a rate is shown as %q, want points of percentage", shown[3])
 	}
 	factors := evaluated[[]float64](v, `[...document.querySelectorAll(".causes .term b data")].map((e) => Number(e.value))`)
@@ -123,9 +115,6 @@ func TestTheDashboardOfABayesianCampaign(t *testing.T) {
 		t.Errorf("the credible interval has %v %% of the axis", width)
 	}
 	v.picture("bayesian")
-	if len(v.problems) > 0 {
-		t.Errorf("the browser complains: %q", v.problems)
-	}
 }
 
 // looksAreTheAPIs compares the looks, the date of the next one and the look that decided
@@ -165,7 +154,6 @@ func (v *viewer) looksAreTheAPIs() {
 	}
 	v.click("#all-looks summary")
 	for _, look := range r.Looks {
-		values, _ := v.row(fmt.Sprintf(`#all-looks [data-look="%d"]`, look.Number))
 		var want []float64
 		for _, variation := range look.Variations {
 			want = append(want, float64(look.Visitors))
@@ -176,9 +164,7 @@ func (v *viewer) looksAreTheAPIs() {
 				want = append(want, *variation.PValue)
 			}
 		}
-		if !slices.EqualFunc(values, want, same) {
-			v.Errorf("look %d shows %q, want %v", look.Number, values, want)
-		}
+		v.rowIs(fmt.Sprintf(`#all-looks [data-look="%d"]`, look.Number), want...)
 	}
 	if n := evaluated[int64](v, `document.querySelectorAll("[aria-labelledby=variations] .verdict.better").length`); n != 1 {
 		v.Errorf("%d green verdicts, want 1", n)
@@ -210,9 +196,7 @@ new PerformanceObserver((list) => { for (const e of list.getEntries()) if (!e.ha
 // they load. The time depends on the machine and has no bound.
 func TestTheDashboardsFirstResults(t *testing.T) {
 	v := newViewer(t)
-	v.open("/?campaign=12")
-	v.signIn(v.token)
-	v.until(allThere)
+	v.openSignedIn("/?campaign=12", allThere)
 	call(v, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true})
 	call(v, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watch})
 	var table, curves []int

@@ -50,9 +50,6 @@ func TestTheDashboardOverTime(t *testing.T) {
 			t.Errorf("the API request %s contains the view", request.URL)
 		}
 	}
-	if len(v.problems) > 0 {
-		t.Errorf("the browser complains: %q", v.problems)
-	}
 }
 
 // viewsInTheAddress checks the keyboard on the radio buttons, a reload, the
@@ -209,9 +206,6 @@ func TestTheDashboardsSegments(t *testing.T) {
 	v.click(`.segments [data-value=firefox] .narrow`)
 	v.until(`decodeURIComponent(location.search) === "?campaign=13&filters[browser][]=firefox"`)
 	v.until(allThere + ` && !document.querySelector(".segments")`)
-	if len(v.problems) > 0 {
-		t.Errorf("the browser complains: %q", v.problems)
-	}
 }
 
 // segmentsAre compares each row with the API.
@@ -220,14 +214,9 @@ func (v *viewer) segmentsAre(segments []result.BreakdownSlice) {
 	for _, segment := range segments {
 		control := segment.Variations[0]
 		for _, variation := range segment.Variations[1:] {
-			values, _ := v.row(fmt.Sprintf(`.segments [data-value=%q][data-variation-id="%d"]`, segment.Value, variation.ID))
-			want := []float64{
+			v.rowIs(fmt.Sprintf(`.segments [data-value=%q][data-variation-id="%d"]`, segment.Value, variation.ID),
 				float64(variation.Visitors), float64(control.Visitors),
-				*control.Metrics.GoalConversionRate.Value, *variation.Metrics.GoalConversionRate.Value, *variation.Comparison.Improvement.Value,
-			}
-			if !slices.EqualFunc(values, want, same) {
-				v.Errorf("%s, %s: the page shows %q, want %v", segment.Value, variation.Name, values, want)
-			}
+				*control.Metrics.GoalConversionRate.Value, *variation.Metrics.GoalConversionRate.Value, *variation.Comparison.Improvement.Value)
 		}
 	}
 }

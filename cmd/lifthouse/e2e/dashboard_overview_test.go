@@ -30,21 +30,13 @@ const statusesThere = `document.querySelectorAll("[data-id]").length === 7 && !d
 // API, and sorts and links to reports.
 func TestTheDashboardsOverview(t *testing.T) {
 	v := newViewer(t)
-	v.open("/")
-	v.signIn(v.token)
-	v.until(statusesThere)
+	v.openSignedIn("/", statusesThere)
 	var campaigns []listedStatus
 	v.server.get("/v1/campaigns?include=status", v.token, &campaigns)
 	groups := map[string]string{"ship": "decide", "rollBack": "decide", "noDifference": "decide", "noWinner": "decide", "invalid": "attention", "keepRunning": "running"}
 	for _, c := range campaigns {
 		row := fmt.Sprintf(`section.group.%s [data-kind=campaign][data-id="%d"]`, groups[string(c.Status.Decision.Status)], c.ID)
-		values, _ := v.row(row)
-		want := []float64{*c.Status.Lift.Value, float64(*c.Status.Visitors), float64(*c.Status.Days)}
-		for i := range want {
-			if len(values) != len(want) || !same(values[i], want[i]) {
-				t.Fatalf("%s shows %q, want %v", c.Name, values, want)
-			}
-		}
+		v.rowIs(row, *c.Status.Lift.Value, float64(*c.Status.Visitors), float64(*c.Status.Days))
 	}
 
 	names := func(group string) string {
@@ -63,9 +55,6 @@ func TestTheDashboardsOverview(t *testing.T) {
 	}
 	v.click(`[data-kind=campaign][data-id="16"] a`)
 	v.shows("Roll back Long form")
-	if len(v.problems) > 0 {
-		t.Errorf("the browser complains: %q", v.problems)
-	}
 }
 
 // TestTheDashboardAnswersFiveQuestions checks that the answers to the questions of a
@@ -73,9 +62,7 @@ func TestTheDashboardsOverview(t *testing.T) {
 func TestTheDashboardAnswersFiveQuestions(t *testing.T) {
 	v := newViewer(t)
 	v.sized(1440, 900)
-	v.open("/")
-	v.signIn(v.token)
-	v.until(statusesThere)
+	v.openSignedIn("/", statusesThere)
 	for _, question := range []struct{ name, address, ready, answer, selector string }{
 		{"What needs a decision?", "/", statusesThere, "Free delivery banner", ".group.decide"},
 		{"Shall I ship the banner, and what is it worth?", "/?campaign=12", allThere, "a month", ".conclusion.ship .worth"},
@@ -101,9 +88,7 @@ func TestTheDashboardAnswersFiveQuestions(t *testing.T) {
 // the API.
 func TestTheDashboardsScorecard(t *testing.T) {
 	v := newViewer(t)
-	v.open("/?campaign=12")
-	v.signIn(v.token)
-	v.until(allThere)
+	v.openSignedIn("/?campaign=12", allThere)
 	v.until(`document.querySelector(".scorecard")`)
 	v.click("#others")
 	r := v.report("/v1/campaigns/12/results?scorecard=true")
@@ -113,25 +98,17 @@ func TestTheDashboardsScorecard(t *testing.T) {
 			continue
 		}
 		selector := fmt.Sprintf(`.scorecard [data-goal="%d"][data-metric=%s]`, row.Goal.ID, row.Metric)
-		values, _ := v.row(selector)
 		want := []float64{*row.Variations[0].Estimate.Value, *own.Estimate.Value, *own.Comparison.Improvement.Value}
 		if p := own.Comparison.Sequential.PValue; p != nil { // only the primary metric and the guardrails have looks
 			want = append(want, *p)
 		}
-		for i := range want {
-			if len(values) < len(want) || !same(values[i], want[i]) {
-				t.Errorf("%s shows %q, want %v", selector, values, want)
-				break
-			}
-		}
+		v.rowIs(selector, want...)
 		if g := own.Guardrail; g != nil && !evaluated[bool](v, fmt.Sprintf(`document.querySelector(%q).querySelector(".margin") !== null`, selector)) {
 			t.Errorf("%s has no margin", selector)
 		}
 	}
 	primary := r.Scorecard[0].Variations[1]
-	if values, _ := v.row(".worth"); len(values) != 2 || !same(values[0], *primary.Impact.PerMonth.Value) {
-		t.Errorf("the worth is %q, want %v first", values, *primary.Impact.PerMonth.Value)
-	}
+	v.rowIs(".worth", *primary.Impact.PerMonth.Value)
 	v.click("[name=absolute]")
 	values, _ := v.row(".scorecard [data-role=primary]")
 	if len(values) < 3 || !same(values[2], *primary.Comparison.Difference.Value) {
@@ -150,9 +127,7 @@ func TestTheDashboardsScorecard(t *testing.T) {
 // campaign without a decision, and the trust strip of one that is not trustworthy.
 func TestTheDashboardSaysWhatWaitingCosts(t *testing.T) {
 	v := newViewer(t)
-	v.open("/?campaign=14")
-	v.signIn(v.token)
-	v.until(allThere)
+	v.openSignedIn("/?campaign=14", allThere)
 	r := v.report("/v1/campaigns/14/results?scorecard=true")
 	best := 0.0
 	for _, row := range r.Scorecard {
@@ -192,9 +167,7 @@ func TestTheDashboardOfSeveralWebsites(t *testing.T) {
         campaigns:
           - {id: 40, name: Only here, type: experiment, controlShare: 50, primaryGoalId: 30, variations: [{id: 1, name: New, share: 50}]}
 `)
-	v.open("/")
-	v.signIn(v.token)
-	v.until(statusesThere)
+	v.openSignedIn("/", statusesThere)
 	v.choose("[name=websiteId]", "2")
 	v.until(`document.querySelectorAll("[data-id]").length === 1 && document.querySelector("h1").innerText === "second.example.com"`)
 	v.until(`document.querySelector(".group.notStarted [data-id='40']")`)

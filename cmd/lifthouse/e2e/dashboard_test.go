@@ -79,9 +79,6 @@ func TestTheDashboardFromSignInToStop(t *testing.T) {
 			t.Errorf("a token is in %s", request.URL)
 		}
 	}
-	if len(v.problems) > 0 {
-		t.Errorf("the browser complains: %q", v.problems)
-	}
 	v.failures()
 }
 

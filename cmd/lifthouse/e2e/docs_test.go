@@ -267,6 +267,9 @@ func TestDocsSecurityNamesTests(t *testing.T) {
 			return err
 		case entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == ".git"):
 			return filepath.SkipDir
+		case filepath.Base(filepath.Dir(path)) == "scripts":
+			declared.WriteString("func TestScripts/" + strings.TrimSuffix(entry.Name(), ".txt") + "(\n")
+			return nil
 		case !strings.HasSuffix(path, "_test.go"):
 			return nil
 		}
@@ -276,12 +279,7 @@ func TestDocsSecurityNamesTests(t *testing.T) {
 		}
 		return err
 	}))
-	for _, script := range regexp.MustCompile(`TestScripts/(\w+)`).FindAllStringSubmatch(string(text), -1) {
-		if found, err := filepath.Glob(filepath.Join(checkout, "*", "testdata", "scripts", script[1]+".txt")); err != nil || len(found) == 0 {
-			t.Errorf("SECURITY.md names %s, which does not exist: %v", script[0], err)
-		}
-	}
-	for _, name := range regexp.MustCompile(`Test[A-Z]\w+`).FindAllString(string(text), -1) {
+	for _, name := range regexp.MustCompile(`Test[A-Z]\w+(/\w+)?`).FindAllString(string(text), -1) {
 		if !strings.Contains(declared.String(), "func "+name+"(") {
 			t.Errorf("SECURITY.md names %s, which is not declared", name)
 		}

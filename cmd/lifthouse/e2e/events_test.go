@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"lifthouse/cmd/internal/arrivals"
 	"lifthouse/schema/schematest/must"
-	"lifthouse/schema/schematest/tier"
 )
 
 // TestEventsShowsWhatArrivesThroughTheSocket follows a served store while
@@ -69,25 +67,4 @@ func TestEventsShowsWhatArrivesThroughTheSocket(t *testing.T) {
 		t.Errorf("events --rejects: %q", out)
 	}
 	server.interrupt()
-}
-
-func TestEventsOfAStoreThatIsNotServed(t *testing.T) {
-	tier.OnlyLong(t)
-	t.Parallel()
-	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
-	if code, _, complaints := other(t, nil, "apply", "-f", "../testdata/thirty.catalog.yaml", store); code != exitOK {
-		t.Fatal(complaints)
-	}
-	for _, c := range []struct {
-		args []string
-		code int
-		want string
-	}{
-		{[]string{"events"}, exitOK, "Nothing has arrived."},
-		{[]string{"events", "--follow"}, exitFailed, "this store is not served, so no events can arrive"},
-	} {
-		if code, out, complaints := other(t, nil, append(c.args, store)...); code != c.code || !strings.Contains(out+complaints, c.want) {
-			t.Errorf("%q: exit %d, %s%s; want %d and %s", c.args, code, out, complaints, c.code, c.want)
-		}
-	}
 }

@@ -47,7 +47,9 @@ func TestReportWatchesThroughTheSocket(t *testing.T) {
 		t.Errorf("interrupted, it ends with %v, want exit 0", err)
 	}
 	server.interrupt()
-	if code, _, complaints := other(t, nil, "report", "campaign", "1", "--watch", store); code != exitFailed || !strings.Contains(complaints, "this store is not served") {
-		t.Errorf("not served: exit %d, %s", code, complaints)
+	for _, args := range [][]string{{"report", "campaign", "1", "--watch", store}, {"events", "--follow", store}} {
+		if code, _, complaints := other(t, nil, args...); code != exitFailed || !strings.Contains(complaints, "this store is not served") {
+			t.Errorf("%q, not served: exit %d, %s", args, code, complaints)
+		}
 	}
 }

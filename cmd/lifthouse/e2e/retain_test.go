@@ -50,32 +50,7 @@ func TestRetentionErasesWhatEndedLongAgo(t *testing.T) {
 		}
 		return fmt.Sprint(campaigns)
 	}
-	p := start(t, "serve", store)
-	const old = `campaign 2 "Old" of website 1, ended `
-	for _, c := range []struct {
-		args []string
-		in   string
-		code int
-		want string
-		left string
-	}{
-		{nil, "", exitUsage, "--days is missing: must be an integer from 1", "[{2} {2} {2}]"},
-		{[]string{"--days=41"}, "", exitOK, "No events are past", "[{2} {2} {2}]"},
-		{[]string{"--days=39", "--dry-run"}, "", exitOK, "2 events of 1 subject would be deleted; nothing was", "[{2} {2} {2}]"},
-		{[]string{"--days=39"}, "n\n", exitFailed, "nothing was deleted", "[{2} {2} {2}]"},
-		{[]string{"--days=39"}, "y\n", exitOK, "deleted 2 events of 1 subject", "[{2} {0} {2}]"},
-		{[]string{"--days=39", "--yes"}, "", exitOK, "No events are past", "[{2} {0} {2}]"},
-	} {
-		code, out := run(c.in, append([]string{"retain"}, c.args...)...)
-		if code != c.code || !strings.Contains(out, c.want) || strings.Contains(out, "1 subject ") != strings.Contains(out, old) {
-			t.Errorf("retain %q: exit %d, %q; want %d and %q", c.args, code, out, c.code, c.want)
-		}
-		if left := views(p); left != c.left {
-			t.Errorf("retain %q leaves %s, want %s", c.args, left, c.left)
-		}
-	}
-	p.interrupt()
-	p = start(t, "serve", "--retention-days=9", store)
+	p := start(t, "serve", "--retention-days=9", store)
 	for look := time.NewTicker(20 * time.Millisecond); views(p) != "[{2} {0} {0}]"; <-look.C {
 	}
 	p.interrupt()

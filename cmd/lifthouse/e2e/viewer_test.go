@@ -98,6 +98,13 @@ func newViewer(t *testing.T, arguments ...string) *viewer {
 	v.token = regexp.MustCompile(`lh_[\w-]+`).FindString(v.server.said.String())
 	tab, closed := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
 	t.Cleanup(closed)
+	t.Cleanup(func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		if len(v.problems) > 0 {
+			t.Errorf("the browser complains: %q", v.problems)
+		}
+	})
 	limited, late := context.WithTimeout(tab, 5*time.Minute)
 	t.Cleanup(late)
 	v.ctx = limited
@@ -220,6 +227,24 @@ func (v *viewer) signIn(token string) {
 	v.enter("[name=token]", token)
 	v.click(".sign-in button")
 	v.until("!document.querySelector('.sign-in')")
+}
+
+// openSignedIn opens a page, signs in and waits for a condition.
+func (v *viewer) openSignedIn(address, condition string) {
+	v.Helper()
+	v.open(address)
+	v.signIn(v.token)
+	v.until(condition)
+}
+
+// rowIs checks that a row of the page begins with these numbers, exactly.
+func (v *viewer) rowIs(selector string, want ...float64) (shown []string) {
+	v.Helper()
+	values, shown := v.row(selector)
+	if len(values) < len(want) || !slices.EqualFunc(values[:len(want)], want, same) {
+		v.Errorf("%s shows %q, want %v", selector, values, want)
+	}
+	return shown
 }
 
 func (v *viewer) sized(width, height int64) {

@@ -280,7 +280,7 @@ func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []st
 	switch number := len(found.Rows); {
 	case a.isInvalid():
 		c.Status, c.Reasons = stats.StatusInvalid, []stats.Reason{stats.ReasonSampleRatioMismatch}
-		c.Text = "The results are not valid: " + result.ExplainAll(c.Reasons) + "."
+		c.Text = result.InvalidInWords(*a.Checks.SampleRatio.PValue)
 	case outcome != nil:
 		row, verdict := &found.Rows[outcome.Look][outcome.Treatment], "better"
 		c.Status, c.Reasons = stats.StatusWinner, []stats.Reason{}

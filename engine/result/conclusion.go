@@ -107,8 +107,7 @@ func (j *sliceResult) conclusionText(p *plan.Plan, a *looks.Analysis) string {
 	case stats.StatusWinner, stats.StatusLoser:
 		return j.decidedText(p, concludingRow(a))
 	case stats.StatusInvalid:
-		return fmt.Sprintf("The results are not valid: the split of the visitors does not match the configured shares (sample ratio mismatch, p = %s).",
-			FormatPValue(*j.Checks.SampleRatio.PValue))
+		return InvalidInWords(*j.Checks.SampleRatio.PValue)
 	case stats.StatusInsufficientData:
 		if slices.Contains(c.Reasons, reasonNothingToCompare) {
 			return "There is nothing to compare: there is only one variation."
@@ -127,6 +126,12 @@ func (j *sliceResult) conclusionText(p *plan.Plan, a *looks.Analysis) string {
 	}
 	last := a.LastLook()
 	return fmt.Sprintf("No variation differed significantly from %s at look %d on %s%s.", j.Variations[0].Name, last.Number, lastDay(last.End), whenNext(a))
+}
+
+// InvalidInWords returns the conclusion of results with a sample ratio mismatch.
+func InvalidInWords(p float64) string {
+	const text = "The results are not valid: the split of the visitors does not match the configured shares (sample ratio mismatch, p = %s)."
+	return fmt.Sprintf(text, FormatPValue(p))
 }
 
 // whenNext returns the text about the next look, with the day on which the look becomes mature.

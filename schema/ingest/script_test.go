@@ -182,7 +182,7 @@ func (s *script) compareBody(t *testing.T, text string, report ingest.Report) {
 	lines, _ := readBody(ingest.Body{WebsiteID: 1}, text)
 	good := int64(0)
 	for _, line := range lines {
-		if line.Fault == nil {
+		if line.Reason == "" {
 			good++
 		}
 	}
@@ -229,9 +229,9 @@ func verdictOfBody(b ingest.Body, text string) string {
 		verdicts = append(verdicts, shorten(err.Error()))
 	}
 	for _, line := range lines {
-		verdict := fmt.Sprintf("%d: %d rows", line.Number, len(line.Events))
-		if line.Fault != nil {
-			verdict = shorten(fmt.Sprintf("%d: %v", line.Number, line.Fault))
+		verdict := fmt.Sprintf("%d: %d rows", line.Line, len(line.Events))
+		if line.Reason != "" {
+			verdict = shorten(fmt.Sprintf("%d: %s", line.Line, line.Reason))
 		}
 		verdicts = append(verdicts, verdict)
 	}

@@ -39,7 +39,7 @@ func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
 		}
 		token, _, err := store.Catalogue.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
 		must.OK(t, err)
-		server := httptest.NewServer(api.New(store.Engine, store.Catalogue, api.Intake{}, api.DefaultOptions))
+		server := httptest.NewServer(store.API(t.Context(), api.DefaultOptions))
 		defer server.Close()
 		all := map[string]string{}
 		for _, path := range reportPaths() {

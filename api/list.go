@@ -40,7 +40,7 @@ type listing struct {
 }
 
 // parseListing parses the parameters of a list. types are the valid values of the
-// type filter; nil: the list has no filters.
+// type filter; nil: the list has no filters. An account with several websites must name one.
 func (s *server) parseListing(c *gin.Context, of bounds, types []string) (listing, error) {
 	names := []string{websiteIDName, "offset", "limit"}
 	if types != nil {
@@ -59,8 +59,19 @@ func (s *server) parseListing(c *gin.Context, of bounds, types []string) (listin
 	var bound int64
 	var err error
 	l.owned, bound = s.accountResources(c)
-	l.website, err = listedWebsite(l.owned, bound, asked)
-	return l, err
+	if l.website, err = results.SearchedWebsite(l.owned, bound, asked); err != nil || l.website != 0 {
+		return l, err
+	}
+	var ids []string
+	for _, w := range catalogue.ByID(l.owned.Websites) {
+		l.website, ids = w.ID, append(ids, strconv.FormatInt(w.ID, 10))
+	}
+	if len(ids) > 1 {
+		return l, &query.InvalidError{Code: "website_required", Faults: faults.List{
+			{Name: websiteIDName, Detail: fmt.Sprintf("the account has %d websites; name one of them: %s", len(ids), strings.Join(ids, ", "))},
+		}}
+	}
+	return l, nil
 }
 
 // matchesFilters reports whether a campaign or a widget matches the filters.
@@ -69,11 +80,36 @@ func (l *listing) matchesFilters(website int64, active bool, kind string) bool {
 }
 
 // pageOf returns the requested page of the list, sorted by id, and sets the
-// pagination headers.
+// pagination headers (RFC 8288).
 func pageOf[R any](c *gin.Context, l listing, all map[int64]R, has func(R) bool) []R {
 	found := slices.DeleteFunc(catalogue.ByID(all), func(r R) bool { return !has(r) })
-	setPaginationHeaders(c, l.offset, l.limit, len(found))
-	return found[min(l.offset, len(found)):min(l.offset+l.limit, len(found))]
+	total := len(found)
+	c.Header("X-Total-Count", strconv.Itoa(total))
+	query := c.Request.URL.Query()
+	link := func(rel string, offset int) string {
+		query.Set("offset", strconv.Itoa(offset))
+		query.Set("limit", strconv.Itoa(l.limit))
+		target := url.URL{Path: c.Request.URL.Path, RawQuery: query.Encode()}
+		return fmt.Sprintf(`<%s>; rel=%q`, target.String(), rel)
+	}
+	// The last page starts a whole number of pages away from the requested one. If all
+	// such pages are beyond the end, it is the first page.
+	last := l.offset % l.limit
+	if last >= total {
+		last = 0
+	} else {
+		last += (total - 1 - last) / l.limit * l.limit
+	}
+	links := []string{link("first", 0)}
+	if l.offset > 0 {
+		links = append(links, link("prev", min(max(l.offset-l.limit, 0), last)))
+	}
+	if l.offset+l.limit < total {
+		links = append(links, link("next", l.offset+l.limit))
+	}
+	links = append(links, link("last", last))
+	c.Header("Link", strings.Join(links, ", "))
+	return found[min(l.offset, total):min(l.offset+l.limit, total)]
 }
 
 // place identifies a resource by its id, on one website or, if website is 0, on any
@@ -95,20 +131,6 @@ func (s *server) parsePlace(c *gin.Context) (place, error) {
 	owned, bound := s.accountResources(c)
 	website, err := results.SearchedWebsite(owned, bound, asked)
 	return place{owned, website, id}, err
-}
-
-// findResource returns the requested resource. The error is a parameter error or a
-// NotFoundError.
-func findResource[R any](s *server, c *gin.Context, kind string, all func(*catalogue.AccountResources) map[int64]R, websiteOf func(*R) int64) (found R, err error) {
-	p, err := s.parsePlace(c)
-	if err != nil {
-		return found, err
-	}
-	found, known := all(p.owned)[p.id]
-	if !known || p.website != 0 && p.website != websiteOf(&found) {
-		return found, &query.NotFoundError{Kind: kind, ID: p.id}
-	}
-	return found, nil
 }
 
 const (
@@ -136,56 +158,61 @@ func prependFault(before error, fault faults.Fault) error {
 	return query.InvalidParameters(all...)
 }
 
-// listedWebsite returns the website of a list. It is like results.SearchedWebsite, but
-// an account with several websites must name one.
-func listedWebsite(owned *catalogue.AccountResources, bound, asked int64) (int64, error) {
-	website, err := results.SearchedWebsite(owned, bound, asked)
-	if err != nil || website != 0 {
-		return website, err
-	}
-	websites := catalogue.ByID(owned.Websites)
-	switch len(websites) {
-	case 0:
-		return 0, nil
-	case 1:
-		return websites[0].ID, nil
-	}
-	ids := make([]string, len(websites))
-	for i, w := range websites {
-		ids[i] = strconv.FormatInt(w.ID, 10)
-	}
-	return 0, &query.InvalidError{Code: "website_required", Faults: faults.List{
-		{Name: websiteIDName, Detail: fmt.Sprintf("the account has %d websites; name one of them: %s", len(ids), strings.Join(ids, ", "))},
-	}}
+// resources are the resources of a kind that an operation finds by id, or lists.
+type resources[R any] struct {
+	kind      string
+	all       func(*catalogue.AccountResources) map[int64]R
+	websiteOf func(*R) int64
 }
 
-// setPaginationHeaders sets the pagination headers (RFC 8288).
-func setPaginationHeaders(c *gin.Context, offset, limit, total int) {
-	c.Header("X-Total-Count", strconv.Itoa(total))
-	query := c.Request.URL.Query()
-	link := func(rel string, offset int) string {
-		query.Set("offset", strconv.Itoa(offset))
-		query.Set("limit", strconv.Itoa(limit))
-		to := url.URL{Path: c.Request.URL.Path, RawQuery: query.Encode()}
-		return fmt.Sprintf(`<%s>; rel=%q`, to.String(), rel)
+var (
+	campaigns = resources[catalogue.LiveCampaign]{
+		"campaign", func(o *catalogue.AccountResources) map[int64]catalogue.LiveCampaign { return o.Campaigns },
+		func(c *catalogue.LiveCampaign) int64 { return c.WebsiteID },
 	}
-	// The last page starts a whole number of pages away from the requested one. If all
-	// such pages are beyond the end, it is the first page.
-	last := offset % limit
-	if last >= total {
-		last = 0
-	} else {
-		last += (total - 1 - last) / limit * limit
+	widgets = resources[catalogue.LiveWidget]{
+		"widget", func(o *catalogue.AccountResources) map[int64]catalogue.LiveWidget { return o.Widgets },
+		func(w *catalogue.LiveWidget) int64 { return w.WebsiteID },
 	}
-	links := []string{link("first", 0)}
-	if offset > 0 {
-		links = append(links, link("prev", min(max(offset-limit, 0), last)))
+	goals = resources[catalogue.Goal]{
+		"goal", func(o *catalogue.AccountResources) map[int64]catalogue.Goal { return o.Goals },
+		func(g *catalogue.Goal) int64 { return g.WebsiteID },
 	}
-	if offset+limit < total {
-		links = append(links, link("next", offset+limit))
+	targets = resources[catalogue.LiveTarget]{
+		"target", func(o *catalogue.AccountResources) map[int64]catalogue.LiveTarget { return o.Targets },
+		func(t *catalogue.LiveTarget) int64 { return t.WebsiteID },
 	}
-	links = append(links, link("last", last))
-	c.Header("Link", strings.Join(links, ", "))
+)
+
+// getHandler returns the handler of an operation that returns one resource. Its error is a parameter error or a
+// NotFoundError.
+func getHandler[R, S any](s *server, from resources[R], show func(*R) S) func(*gin.Context) (any, error) {
+	return func(c *gin.Context) (any, error) {
+		p, err := s.parsePlace(c)
+		if err != nil {
+			return nil, err
+		}
+		found, known := from.all(p.owned)[p.id]
+		if !known || p.website != 0 && p.website != from.websiteOf(&found) {
+			return nil, &query.NotFoundError{Kind: from.kind, ID: p.id}
+		}
+		return show(&found), nil
+	}
+}
+
+// listHandler returns the handler of an operation that lists all resources of a website.
+func listHandler[R, S any](s *server, from resources[R], show func(*R) S) func(*gin.Context) (any, error) {
+	return func(c *gin.Context) (any, error) {
+		l, err := s.parseListing(c, ofOthers, nil)
+		if err != nil {
+			return nil, err
+		}
+		list := []S{}
+		for _, found := range pageOf(c, l, from.all(l.owned), func(r R) bool { return from.websiteOf(&r) == l.website }) {
+			list = append(list, show(&found))
+		}
+		return list, nil
+	}
 }
 
 type goal struct {
@@ -203,26 +230,6 @@ func newGoal(g *catalogue.Goal) goal {
 	return goal{ID: g.ID, Name: g.Name, System: g.System, Action: g.Action, Default: g.Default, Value: g.Value, ValueCap: g.ValueCap}
 }
 
-func (s *server) listGoals(c *gin.Context) (any, error) {
-	l, err := s.parseListing(c, ofOthers, nil)
-	if err != nil {
-		return nil, err
-	}
-	list := []goal{}
-	for _, found := range pageOf(c, l, l.owned.Goals, func(g catalogue.Goal) bool { return g.WebsiteID == l.website }) {
-		list = append(list, newGoal(&found))
-	}
-	return list, nil
-}
-
-func (s *server) getGoal(c *gin.Context) (any, error) {
-	found, err := findResource(s, c, "goal", func(o *catalogue.AccountResources) map[int64]catalogue.Goal { return o.Goals }, func(g *catalogue.Goal) int64 { return g.WebsiteID })
-	if err != nil {
-		return nil, err
-	}
-	return newGoal(&found), nil
-}
-
 type target struct {
 	ID         int64     `json:"id"`
 	Name       string    `json:"name"`
@@ -232,26 +239,6 @@ type target struct {
 
 func newTarget(t *catalogue.LiveTarget) target {
 	return target{ID: t.ID, Name: t.Name, CreateDate: t.State.CreateDate, UpdateDate: t.UpdateDate}
-}
-
-func (s *server) listTargets(c *gin.Context) (any, error) {
-	l, err := s.parseListing(c, ofOthers, nil)
-	if err != nil {
-		return nil, err
-	}
-	list := []target{}
-	for _, found := range pageOf(c, l, l.owned.Targets, func(t catalogue.LiveTarget) bool { return t.WebsiteID == l.website }) {
-		list = append(list, newTarget(&found))
-	}
-	return list, nil
-}
-
-func (s *server) getTarget(c *gin.Context) (any, error) {
-	found, err := findResource(s, c, "target", func(o *catalogue.AccountResources) map[int64]catalogue.LiveTarget { return o.Targets }, func(t *catalogue.LiveTarget) int64 { return t.WebsiteID })
-	if err != nil {
-		return nil, err
-	}
-	return newTarget(&found), nil
 }
 
 type website struct {

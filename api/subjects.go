@@ -3,7 +3,6 @@ package api
 import (
 	"time"
 
-	"lifthouse/engine"
 	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -61,19 +60,6 @@ type campaignVariation struct {
 	Order    int    `json:"order"`
 }
 
-func newCampaign(c *catalogue.LiveCampaign, counters engine.CampaignCounters) campaign {
-	return campaign{
-		ID: c.ID, Name: c.Name, Description: c.Description, Type: c.Type,
-		GoalsReached: counters.GoalsReached, Views: counters.Views, Value: counters.Value,
-		CreateDate: c.CreateDate, UpdateDate: c.UpdateDate, StartDate: c.StartDate, EndDate: c.EndDate,
-		Active: c.Active, ControlShare: c.ControlShare, TrafficAllocation: c.TrafficAllocation,
-		TargetID: c.TargetID, TargetMode: c.TargetMode, PrimaryGoalID: c.PrimaryGoalID,
-		SignificanceLevel: c.SignificanceLevel, Methodology: c.Methodology, Power: c.Power, MDE: c.MDE,
-		PrimaryMetric: c.PrimaryMetric, LookPlan: c.LookPlan,
-		Goals: c.Goals, MinDays: c.MinDays, Hypothesis: c.Hypothesis, Owner: c.Owner, AutoStop: c.AutoStop, Tags: c.Tags,
-	}
-}
-
 func (s *server) listCampaigns(c *gin.Context) (any, error) {
 	l, err := s.parseListing(c, ofSubjects, catalogue.CampaignTypes)
 	if err != nil {
@@ -95,20 +81,26 @@ func (s *server) listCampaigns(c *gin.Context) (any, error) {
 }
 
 // countedCampaign returns a campaign with its counters.
-func (s *server) countedCampaign(live *catalogue.LiveCampaign) campaign {
-	return newCampaign(live, s.Engine.CountersOfCampaign(live))
+func (s *server) countedCampaign(c *catalogue.LiveCampaign) campaign {
+	counters := s.Engine.CountersOfCampaign(c)
+	return campaign{
+		ID: c.ID, Name: c.Name, Description: c.Description, Type: c.Type,
+		GoalsReached: counters.GoalsReached, Views: counters.Views, Value: counters.Value,
+		CreateDate: c.CreateDate, UpdateDate: c.UpdateDate, StartDate: c.StartDate, EndDate: c.EndDate,
+		Active: c.Active, ControlShare: c.ControlShare, TrafficAllocation: c.TrafficAllocation,
+		TargetID: c.TargetID, TargetMode: c.TargetMode, PrimaryGoalID: c.PrimaryGoalID,
+		SignificanceLevel: c.SignificanceLevel, Methodology: c.Methodology, Power: c.Power, MDE: c.MDE,
+		PrimaryMetric: c.PrimaryMetric, LookPlan: c.LookPlan,
+		Goals: c.Goals, MinDays: c.MinDays, Hypothesis: c.Hypothesis, Owner: c.Owner, AutoStop: c.AutoStop, Tags: c.Tags,
+	}
 }
 
-func (s *server) getCampaign(c *gin.Context) (any, error) {
-	found, err := findResource(s, c, "campaign", func(o *catalogue.AccountResources) map[int64]catalogue.LiveCampaign { return o.Campaigns }, func(c *catalogue.LiveCampaign) int64 { return c.WebsiteID })
-	if err != nil {
-		return nil, err
-	}
-	detail := campaignDetail{campaign: s.countedCampaign(&found), Variations: []campaignVariation{}}
-	for _, v := range found.Variations {
+func (s *server) campaignDetail(c *catalogue.LiveCampaign) campaignDetail {
+	detail := campaignDetail{campaign: s.countedCampaign(c), Variations: []campaignVariation{}}
+	for _, v := range c.Variations {
 		detail.Variations = append(detail.Variations, campaignVariation(v))
 	}
-	return detail, nil
+	return detail
 }
 
 // switchCampaign starts or stops a campaign.
@@ -182,37 +174,10 @@ type experimentStatus struct {
 	*result.ListedStatus
 }
 
-func newWidget(w *catalogue.LiveWidget, counters *engine.WidgetCounters) widget {
-	return widget{
-		ID: w.ID, Name: w.Name, Type: w.Type, PrimaryGoalID: w.PrimaryGoalID,
-		Views: counters.Views, Clicks: counters.Clicks, Submits: counters.Submits, Completions: counters.Completions,
-		Conversions: counters.Conversions, Contacts: counters.Contacts,
-		GoalsReached: counters.GoalsReached, Value: counters.Value, ExtraValue: counters.ExtraValue,
-		CreateDate: w.CreateDate, UpdateDate: w.UpdateDate, StartDate: w.StartDate, EndDate: w.EndDate, Active: w.Active,
-	}
-}
-
 func newWidgetVariations(declared []catalogue.WidgetVariation) []widgetVariation {
 	shown := make([]widgetVariation, len(declared))
 	for i, v := range declared {
 		shown[i] = widgetVariation{ID: v.ID, Share: v.Share, Name: v.Name}
-	}
-	return shown
-}
-
-// newExperiment returns an experiment. Its dates are the declared ones, or otherwise
-// the times of the first and last change of its shares.
-func newExperiment(e *catalogue.Experiment, history []catalogue.SharesSince) widgetExperiment {
-	shown := widgetExperiment{
-		ID: e.ID, Name: e.Name, PrimaryMetric: e.PrimaryMetric, ControlShare: e.ControlShare, Active: e.Active,
-		CreateDate: utcTime(e.CreateDate), StartDate: utcTime(e.StartDate), EndDate: utcTime(e.EndDate),
-		Variations: newWidgetVariations(e.Variations), Goals: e.Goals, MinDays: e.MinDays, LookPlan: e.LookPlan,
-	}
-	if len(history) > 0 {
-		shown.UpdateDate = &history[len(history)-1].Since
-		if shown.CreateDate == nil {
-			shown.CreateDate = &history[0].Since
-		}
 	}
 	return shown
 }
@@ -234,43 +199,54 @@ func (s *server) listWidgets(c *gin.Context) (any, error) {
 	list := make([]widget, len(page))
 	for i := range page {
 		list[i] = s.countedWidget(&page[i])
-		if l.status {
-			list[i].Status = s.experimentStatuses(c, l.owned.ID, &page[i])
+		if !l.status {
+			continue
+		}
+		var subjects []schema.Subject
+		for _, e := range page[i].Experiments {
+			subjects = append(subjects, page[i].Subject(e.ID))
+		}
+		list[i].Status = []experimentStatus{}
+		for k, found := range s.Statuses.LastStatuses(c.Request.Context(), l.owned.ID, subjects) {
+			e := &page[i].Experiments[k]
+			shown := result.NewListedStatus(found, page[i].Active && e.Active)
+			list[i].Status = append(list[i].Status, experimentStatus{e.ID, shown})
 		}
 	}
 	return list, nil
 }
 
-// experimentStatuses returns the statuses of the experiments of a widget.
-func (s *server) experimentStatuses(c *gin.Context, account int64, w *catalogue.LiveWidget) []experimentStatus {
-	var subjects []schema.Subject
-	for _, e := range w.Experiments {
-		subjects = append(subjects, w.Subject(e.ID))
-	}
-	shown := []experimentStatus{}
-	for i, found := range s.Statuses.LastStatuses(c.Request.Context(), account, subjects) {
-		shown = append(shown, experimentStatus{w.Experiments[i].ID, result.NewListedStatus(found, w.Active && w.Experiments[i].Active)})
-	}
-	return shown
-}
-
 // countedWidget returns a widget with its counters.
 func (s *server) countedWidget(w *catalogue.LiveWidget) widget {
-	of := s.Engine.CountersOfWidget(w)
-	return newWidget(w, &of)
+	counters := s.Engine.CountersOfWidget(w)
+	return widget{
+		ID: w.ID, Name: w.Name, Type: w.Type, PrimaryGoalID: w.PrimaryGoalID,
+		Views: counters.Views, Clicks: counters.Clicks, Submits: counters.Submits, Completions: counters.Completions,
+		Conversions: counters.Conversions, Contacts: counters.Contacts,
+		GoalsReached: counters.GoalsReached, Value: counters.Value, ExtraValue: counters.ExtraValue,
+		CreateDate: w.CreateDate, UpdateDate: w.UpdateDate, StartDate: w.StartDate, EndDate: w.EndDate, Active: w.Active,
+	}
 }
 
-func (s *server) getWidget(c *gin.Context) (any, error) {
-	found, err := findResource(s, c, "widget", func(o *catalogue.AccountResources) map[int64]catalogue.LiveWidget { return o.Widgets }, func(w *catalogue.LiveWidget) int64 { return w.WebsiteID })
-	if err != nil {
-		return nil, err
+// widgetDetail returns a widget with its experiments. The dates of an experiment are the declared ones, or otherwise
+// the times of the first and last change of its shares.
+func (s *server) widgetDetail(w *catalogue.LiveWidget) widgetDetail {
+	detail := widgetDetail{widget: s.countedWidget(w), Variations: newWidgetVariations(w.Variations), Experiments: []widgetExperiment{}}
+	for _, e := range w.Experiments {
+		shown := widgetExperiment{
+			ID: e.ID, Name: e.Name, PrimaryMetric: e.PrimaryMetric, ControlShare: e.ControlShare, Active: e.Active,
+			CreateDate: utcTime(e.CreateDate), StartDate: utcTime(e.StartDate), EndDate: utcTime(e.EndDate),
+			Variations: newWidgetVariations(e.Variations), Goals: e.Goals, MinDays: e.MinDays, LookPlan: e.LookPlan,
+		}
+		if history := w.ShareHistory[e.ID]; len(history) > 0 {
+			shown.UpdateDate = &history[len(history)-1].Since
+			if shown.CreateDate == nil {
+				shown.CreateDate = &history[0].Since
+			}
+		}
+		detail.Experiments = append(detail.Experiments, shown)
 	}
-	detail := widgetDetail{widget: s.countedWidget(&found), Variations: newWidgetVariations(found.Variations), Experiments: []widgetExperiment{}}
-	for i := range found.Experiments {
-		e := &found.Experiments[i]
-		detail.Experiments = append(detail.Experiments, newExperiment(e, found.ShareHistory[e.ID]))
-	}
-	return detail, nil
+	return detail
 }
 
 // switchWidget starts or stops a widget.

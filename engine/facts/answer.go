@@ -50,6 +50,7 @@ type state struct {
 	*server
 	Position
 	SubjectCounters
+	recent recentVisitors
 }
 
 // part reads the facts of one server.
@@ -60,6 +61,7 @@ type part struct {
 	all      fold.Cells  // of the grain fold.OfAll
 	visitors int64       // number of the subject
 	days     bool        // whether the subject has cells by day
+	recent   *recentVisitors
 }
 
 // serverParts returns the parts of the report, one for each server.
@@ -69,7 +71,7 @@ func (x answer) serverParts() []part {
 		server, counters := x.states[i].server, &x.states[i].SubjectCounters
 		store := source.Store{Conn: server.Conn, Limits: x.Store.Limits, Observe: x.Store.Observe}
 		byDay := counters.Visitors >= shard.LeastVisitorsByDay
-		parts[i] = part{x.asked, store, source.Expr(server.Facts), counters.all, counters.Visitors, byDay}
+		parts[i] = part{x.asked, store, source.Expr(server.Facts), counters.all, counters.Visitors, byDay, &x.states[i].recent}
 	}
 	return parts
 }
@@ -136,7 +138,15 @@ func (x answer) readOnce(ctx context.Context, hold bool, read func(answer) error
 	if err != nil {
 		return false, err
 	}
-	return now.hasMoved(ctx)
+	if moved, err = now.hasMoved(ctx); err != nil || moved {
+		return moved, err
+	}
+	for i, shard := range x.Shards {
+		if recent := &now.states[i].recent; recent.counts != nil && !recent.kept {
+			shard.recent.StoreValue(x.Subject, recent.version, recent.counts, int64(len(recent.counts))*countBytes)
+		}
+	}
+	return false, nil
 }
 
 // positionOn returns the position of a shard on a server.
@@ -160,8 +170,16 @@ func (x answer) withCurrentState(ctx context.Context) (answer, error) {
 		if err != nil {
 			return x, err
 		}
-		x.states[i] = state{server, at, counters}
+		x.states[i] = state{server, at, counters, recentVisitors{}}
 		x.stored = counters.addTo(x.stored, at)
+	}
+	from, _ := plan.RecentPeriod(x.stored.Ingested)
+	for i, shard := range x.Shards {
+		recent := &x.states[i].recent
+		recent.version = recentVersion{x.states[i].Version, from}
+		if last, version := shard.recent.LastValue(x.Subject); version == recent.version {
+			recent.counts, recent.kept = last.(map[string]int64), true
+		}
 	}
 	return x, nil
 }

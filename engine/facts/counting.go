@@ -105,8 +105,8 @@ func (s *counting) addMoments(variation string, at key, m *moments.Moments) erro
 
 // readSums reads the sums of a report without its series.
 func (s *counting) readSums(ctx context.Context) error {
-	if byDay, has := s.hasCells(); has {
-		return s.readCells(ctx, byDay)
+	if byDay, has := s.hasCells(); has && byDay {
+		return s.readDays(ctx)
 	}
 	goals := &counting{s.part, s.top, map[key]*moments.Moments{}}
 	reading, ctx := errgroup.WithContext(ctx)
@@ -131,7 +131,14 @@ func (s *counting) runStatement(
 	return s.store.EachRow(ctx, q, add)
 }
 
+// readVisitors reads the sums of visitors. A report about all visitors has them in the cells in memory.
 func (s *counting) readVisitors(ctx context.Context) error {
+	if byDay, has := s.hasCells(); has && !byDay {
+		if err := s.addAll(0, 0, fold.Goals); err != nil {
+			return err
+		}
+		return s.addRecent(ctx)
+	}
 	return s.runStatement(ctx, "visitors.sql", func(row driver.Rows) error {
 		var variation string
 		var at key
@@ -151,7 +158,11 @@ func actionTargets(m *moments.Moments) []any {
 	return []any{&m.Clicks, &m.Submits, &m.Completions, &m.Conversions, &m.Contacts, &m.Completed, &m.Conversion}
 }
 
+// readGoals reads the sums of goal events. A report about all visitors has them in the cells in memory.
 func (s *counting) readGoals(ctx context.Context) error {
+	if byDay, has := s.hasCells(); has && !byDay {
+		return s.addAll(s.GoalID, fold.Goals, fold.NumberOfSums)
+	}
 	file := "goals.sql"
 	if !s.isEveryEvent() {
 		file = "converted.sql"
@@ -404,48 +415,92 @@ func (x part) hasCells() (byDay, has bool) {
 // isWholeDay reports whether an end of a window is open or at midnight UTC.
 func isWholeDay(t time.Time) bool { return t.IsZero() || t.Equal(t.UTC().Truncate(24*time.Hour)) }
 
-// readCells reads the sums from the cells.
-func (s *counting) readCells(ctx context.Context, byDay bool) error {
-	if !byDay {
-		if err := s.addAll(); err != nil {
-			return err
-		}
-	} else if err := s.addDays(ctx, false, false); err != nil {
+// readDays reads the sums from the cells by day.
+func (s *counting) readDays(ctx context.Context) error {
+	if err := s.addDays(ctx, false, false); err != nil {
 		return err
 	}
 	if !s.Filters.From.IsZero() {
-		before := key{RowKey: moments.RowKey{ExposedBefore: true}}
-		if err := s.readCount(ctx, "before.sql", before, func(m *moments.Moments) any { return &m.Visitors }); err != nil {
+		before, err := s.countVisitors(ctx, "before.sql")
+		if err != nil {
 			return err
 		}
+		for variation, n := range before {
+			m := moments.NoMoments()
+			m.Visitors = n
+			if err := s.addMoments(variation, key{RowKey: moments.RowKey{ExposedBefore: true}}, &m); err != nil {
+				return err
+			}
+		}
 	}
+	return s.addRecent(ctx)
+}
+
+// addRecent adds the visitors of the recent days.
+func (s *counting) addRecent(ctx context.Context) (err error) {
 	file := "recent.sql"
 	if s.days {
 		file = "recent_days.sql"
 	}
-	return s.readCount(ctx, file, key{}, func(m *moments.Moments) any { return &m.Recent })
-}
-
-// readCount reads a number of visitors of each variation. target returns where to scan it.
-func (s *counting) readCount(ctx context.Context, file string, at key, target func(*moments.Moments) any) error {
-	return s.runStatement(ctx, file, func(row driver.Rows) error {
-		var variation string
-		m := moments.NoMoments()
-		if err := row.Scan(&variation, target(&m)); err != nil {
+	counts := s.recent.counts
+	if hasWindow := !s.Filters.From.IsZero() || !s.Filters.To.IsZero(); counts == nil || hasWindow {
+		if counts, err = s.countVisitors(ctx, file); err != nil {
 			return err
 		}
-		return s.addMoments(variation, at, &m)
-	})
+		if !hasWindow {
+			s.recent.counts = counts
+		}
+	}
+	for variation, n := range counts {
+		m := moments.NoMoments()
+		m.Recent = n
+		if err := s.addMoments(variation, key{}, &m); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// addAll adds the sums of the cells of all visitors.
-func (s *counting) addAll() error {
-	for of, cell := range s.all {
-		if of.Goal != 0 && (of.Goal != s.GoalID) {
+// recentVisitors are the visitors of the recent days of a subject on a server, by variation. Without a window, they change
+// only with the subject's facts and with the day, so they are kept once they are known to be read at one position.
+type recentVisitors struct {
+	version recentVersion
+	counts  map[string]int64 // nil: not read
+	kept    bool
+}
+
+type recentVersion struct {
+	facts uint64
+	from  time.Time
+}
+
+// countBytes is the approximate size of the count of a variation.
+const countBytes = 64
+
+// countVisitors reads a number of visitors of each variation.
+func (s *counting) countVisitors(ctx context.Context, file string) (map[string]int64, error) {
+	counts := map[string]int64{}
+	err := s.runStatement(ctx, file, func(row driver.Rows) error {
+		var variation string
+		var n int64
+		err := row.Scan(&variation, &n)
+		counts[variation] = n
+		return err
+	})
+	return counts, err
+}
+
+// addAll adds a range of the sums of the cells of all visitors and a goal; 0: of visitors and of all goals.
+func (s *counting) addAll(goal int64, first, end int) error {
+	for at, cell := range s.all {
+		if at.Goal != goal {
 			continue
 		}
-		m := s.cellMoments(of.Goal, *cell)
-		if err := s.addMoments(of.Variation, key{}, &m); err != nil {
+		some := *cell
+		clear(some.Sums[:first])
+		clear(some.Sums[end:])
+		m := s.cellMoments(goal, some)
+		if err := s.addMoments(at.Variation, key{}, &m); err != nil {
 			return err
 		}
 	}
@@ -500,7 +555,7 @@ func (s *counting) addDays(ctx context.Context, series, oneVariation bool) error
 // cellMoments returns the moments of a cell that belong to the report: of visitors, and of the
 // report's goal or of all goals.
 func (s *counting) cellMoments(goal int64, cell fold.Cell) moments.Moments {
-	if goal == 0 && s.GoalID != 0 {
+	if goal != s.GoalID {
 		clear(cell.Sums[fold.Goals:])
 	}
 	if s.Subject.Kind != schema.SubjectWidget { // reports of campaigns have views and goals only

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lifthouse/engine/cache"
 	"lifthouse/engine/fold"
 	"lifthouse/schema"
 
@@ -54,6 +55,8 @@ type Refresher struct {
 	changed       chan struct{} // closed when a refresh ends
 	done, touched int           // visitors of the running refresh: those that are folded, and all
 
+	recent *cache.Cache // visitors of the recent days, by subject
+
 	deleting  sync.RWMutex // held while events are deleted before their facts
 	inserting sync.RWMutex // held while facts are stored: the position of the store is unknown; reports may hold it off
 
@@ -68,9 +71,12 @@ func newRefresher() *Refresher {
 	return &Refresher{
 		LeastVisitorsByDay: leastVisitorsByDay, LongestWait: longestWait,
 		busy: make(chan struct{}, 1), wake: make(chan struct{}, 1), changed: make(chan struct{}),
-		lost: map[schema.Visitor]bool{}, unchanged: map[foldedEvents]uint64{},
+		recent: cache.New(recentMemory), lost: map[schema.Visitor]bool{}, unchanged: map[foldedEvents]uint64{},
 	}
 }
+
+// recentMemory bounds the memory of the visitors of the recent days, in bytes: about 300 for each subject.
+const recentMemory = 4 << 20
 
 // NewRefresher returns the refresher of a store on one server. alone means that no other process writes to the
 // store.
@@ -377,6 +383,7 @@ func (r *Refresher) rowsOf(
 	if err != nil {
 		return nil, nil, err
 	}
+	want = make([]fold.Row, 0, len(events)) // about a row for each event
 	var before []fold.Event
 	for own := range splitVisitors(events) {
 		before = before[:0]
@@ -441,7 +448,7 @@ func (p Position) nextRefresh(through int64) Position {
 }
 
 // asRow returns the row of a position.
-func (p Position) asRow() fold.Row {
+func (p Position) asRow() *fold.Row {
 	none := schema.Subject{Kind: schema.SubjectNone}
-	return fold.Row{Subject: none, Grain: fold.OfPosition, Visitor: p.Attempt, First: p.Through, Number: p.Refresh}
+	return &fold.Row{Subject: none, Grain: fold.OfPosition, Visitor: p.Attempt, First: p.Through, Number: p.Refresh}
 }

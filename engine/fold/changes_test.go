@@ -23,9 +23,9 @@ func apply(stored []Row, changes []Change) map[string]int {
 	}
 	for _, c := range changes {
 		if c.Cancels {
-			count[text(c.Row)]--
+			count[text(*c.Row)]--
 		} else {
-			count[text(c.Row)]++
+			count[text(*c.Row)]++
 		}
 	}
 	return count
@@ -62,7 +62,7 @@ func checkChanges(t rapid.TB, stored, wanted []Row) {
 		if i > 0 && c.Cancels && !changes[i-1].Cancels {
 			t.Errorf("change %d cancels a row after a change that adds one", i)
 		}
-		if added[text(c.Row)] = added[text(c.Row)] || !c.Cancels; c.Cancels && want[text(c.Row)] >= before[text(c.Row)] {
+		if added[text(*c.Row)] = added[text(*c.Row)] || !c.Cancels; c.Cancels && want[text(*c.Row)] >= before[text(*c.Row)] {
 			t.Errorf("canceled although it is wanted: %+v", c.Row)
 		}
 	}
@@ -98,9 +98,9 @@ func TestEmptyListsAreNoChange(t *testing.T) {
 }
 
 func TestChangesAreAppended(t *testing.T) {
-	earlier := []Change{{Row{Visitor: 1}, false}, {Row{Visitor: 2}, true}}
+	earlier := []Change{{&Row{Visitor: 1}, false}, {&Row{Visitor: 2}, true}}
 	changes := AppendChanges(slices.Clone(earlier), []Row{{Visitor: 3}}, []Row{{Visitor: 4}})
-	if want := slices.Concat(earlier, []Change{{Row{Visitor: 3}, true}, {Row{Visitor: 4}, false}}); !reflect.DeepEqual(changes, want) {
+	if want := slices.Concat(earlier, []Change{{&Row{Visitor: 3}, true}, {&Row{Visitor: 4}, false}}); !reflect.DeepEqual(changes, want) {
 		t.Errorf("changes %+v, want %+v", changes, want)
 	}
 }
@@ -159,7 +159,7 @@ func TestEveryDifferenceOfRowsIsAChange(t *testing.T) {
 		t.Errorf("only %d fields are checked", len(differing))
 	}
 	for what, other := range differing {
-		if changes, want := AppendChanges(nil, []Row{row}, []Row{other}), []Change{{row, true}, {other, false}}; !reflect.DeepEqual(changes, want) {
+		if changes, want := AppendChanges(nil, []Row{row}, []Row{other}), []Change{{&row, true}, {&other, false}}; !reflect.DeepEqual(changes, want) {
 			t.Errorf("%s: changes %+v, want %+v", what, changes, want)
 		}
 	}

@@ -216,7 +216,7 @@ func DayOf(ms int64) int64 { return ms / (24 * time.Hour.Milliseconds()) }
 
 // Change is a row to insert: a new row, or a copy that cancels a stored row.
 type Change struct {
-	Row
+	*Row
 	Cancels bool
 }
 
@@ -227,7 +227,7 @@ func AppendChanges(changes []Change, stored, wanted []Row) []Change {
 	for i := range stored {
 		surplus[stored[i].contentKey()]++
 	}
-	var added []Change
+	added := make([]Change, 0, len(wanted))
 	for i := range wanted {
 		if len(stored) > 0 {
 			if content := wanted[i].contentKey(); surplus[content] > 0 {
@@ -235,12 +235,12 @@ func AppendChanges(changes []Change, stored, wanted []Row) []Change {
 				continue
 			}
 		}
-		added = append(added, Change{wanted[i], false})
+		added = append(added, Change{&wanted[i], false})
 	}
 	for i := range stored {
 		if content := stored[i].contentKey(); surplus[content] > 0 {
 			surplus[content]--
-			changes = append(changes, Change{stored[i], true})
+			changes = append(changes, Change{&stored[i], true})
 		}
 	}
 	return append(changes, added...)

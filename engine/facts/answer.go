@@ -280,7 +280,7 @@ func (r Reader) ReadGoals(ctx context.Context, q plan.Question, goals []int64) (
 func (x answer) readTop(ctx context.Context) ([]string, error) {
 	counts := map[string]int64{}
 	for _, part := range x.serverParts() {
-		q, slots := (&counting{part: part}).newQuery()
+		q, slots := newCounting(part, nil).newQuery()
 		if slots.Most = len(x.Shards) == 1; slots.Most { // else a value may be frequent only over all servers
 			q.Params = append(q.Params, source.Param{Name: "most", Value: uint32(x.Top)}) //nolint:gosec // few
 		}
@@ -367,7 +367,7 @@ func (x answer) countedVariations() source.Param {
 // variations.
 func (x answer) eachCompared(ctx context.Context, file string, scan func(driver.Rows) error) error {
 	for _, part := range x.serverParts() {
-		if err := (&counting{part: part}).runStatement(ctx, file, scan, x.countedVariations()); err != nil {
+		if err := newCounting(part, nil).runStatement(ctx, file, scan, x.countedVariations()); err != nil {
 			return err
 		}
 	}
@@ -388,7 +388,7 @@ func (r Reader) ReadValues(ctx context.Context, q plan.Question, attribute strin
 	}
 	counts := map[string]int64{}
 	for _, part := range x.serverParts() {
-		q, slots := (&counting{part: part}).newQuery()
+		q, slots := newCounting(part, nil).newQuery()
 		slots.Dimension, slots.Filters, slots.To, slots.From = source.Columns[attribute], "true", false, false
 		if err := part.countValues(ctx, q, slots, counts); err != nil {
 			return nil, err
@@ -455,7 +455,7 @@ func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Vis
 		part.store.Limits.Time = 0
 		part.stored.Newest = schema.EndOfTime // of events that may arrive now
 		scan := func(row driver.Rows) error { return scanReportVisitor(row, each) }
-		if err := (&counting{part: part}).runStatement(ctx, "each_visitor.sql", scan, x.countedVariations()); err != nil {
+		if err := newCounting(part, nil).runStatement(ctx, "each_visitor.sql", scan, x.countedVariations()); err != nil {
 			return err
 		}
 	}

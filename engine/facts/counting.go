@@ -54,8 +54,20 @@ func mergeSums(into, others map[key]*moments.Moments) {
 // counting adds up the rows of one server.
 type counting struct {
 	part
-	top []string
-	of  map[key]*moments.Moments
+	top        []string
+	variations []string // of the stored visitors
+	of         map[key]*moments.Moments
+}
+
+func newCounting(p part, top []string) *counting {
+	s := &counting{part: p, top: top, of: map[key]*moments.Moments{}, variations: []string{""}} // transform needs a value
+	for at := range p.all {
+		if at.Goal == 0 && at.Variation != "" {
+			s.variations = append(s.variations, at.Variation)
+		}
+	}
+	slices.Sort(s.variations)
+	return s
 }
 
 // countOnServers counts the rows of each server, and adds them to the sums.
@@ -64,7 +76,7 @@ func (s *sums) countOnServers(ctx context.Context, count func(*counting, context
 	all := make([]*counting, len(parts))
 	work, ctx := errgroup.WithContext(ctx)
 	for i, part := range parts {
-		all[i] = &counting{part, s.top, map[key]*moments.Moments{}}
+		all[i] = newCounting(part, s.top)
 		work.Go(func() error { return count(all[i], ctx) })
 	}
 	if err := work.Wait(); err != nil {
@@ -76,10 +88,8 @@ func (s *sums) countOnServers(ctx context.Context, count func(*counting, context
 	return nil
 }
 
-// addMoments adds the moments of rows with a variation, or subtracts them if the rows cancel other
-// rows. Rows of events that do not count have no variation.
+// addMoments adds the moments of rows with a variation. Rows of events that do not count have no variation.
 func (s *counting) addMoments(variation string, at key, m *moments.Moments) error {
-	variation, cancelling := strings.CutSuffix(variation, cancels)
 	if variation == "" {
 		return nil
 	}
@@ -95,12 +105,19 @@ func (s *counting) addMoments(variation string, at key, m *moments.Moments) erro
 		none := moments.NoMoments()
 		s.of[at] = &none
 	}
-	if cancelling {
-		*s.of[at] = s.of[at].Subtract(*m)
-	} else {
-		*s.of[at] = s.of[at].Merge(*m)
-	}
+	*s.of[at] = s.of[at].Merge(*m)
 	return nil
+}
+
+// addPlace adds the moments of the rows with a place: a number for the variation and for the rank of the dimension value.
+// ClickHouse groups by one number much faster than by two columns. Rows of events that do not count have no variation.
+func (s *counting) addPlace(place uint32, at key, m *moments.Moments) error {
+	width := uint32(len(s.top) + 1) //nolint:gosec // few
+	if place < width {
+		return nil
+	}
+	at.rank = uint16(place % width) //nolint:gosec // few
+	return s.addMoments(s.variations[place/width-1], at, m)
 }
 
 // readSums reads the sums of a report without its series.
@@ -108,7 +125,7 @@ func (s *counting) readSums(ctx context.Context) error {
 	if byDay, has := s.hasCells(); has && byDay {
 		return s.readDays(ctx)
 	}
-	goals := &counting{s.part, s.top, map[key]*moments.Moments{}}
+	goals := newCounting(s.part, s.top)
 	reading, ctx := errgroup.WithContext(ctx)
 	reading.Go(func() error { return s.readVisitors(ctx) })
 	reading.Go(func() error { return goals.readGoals(ctx) })
@@ -140,16 +157,16 @@ func (s *counting) readVisitors(ctx context.Context) error {
 		return s.addRecent(ctx)
 	}
 	return s.runStatement(ctx, "visitors.sql", func(row driver.Rows) error {
-		var variation string
+		var place uint32
 		var at key
 		var period uint8
 		m := moments.NoMoments()
-		to := []any{&variation, &at.ExposedBefore, &at.rank, &period, &at.crossed, &m.Visitors, &m.Recent, &m.Views}
+		to := []any{&place, &at.ExposedBefore, &period, &at.crossed, &m.Visitors, &m.Recent, &m.Views}
 		if err := row.Scan(append(to, actionTargets(&m)[:len(row.Columns())-len(to)]...)...); err != nil {
 			return err
 		}
 		at.Period = int(period)
-		return s.addMoments(variation, at, &m)
+		return s.addPlace(place, at, &m)
 	})
 }
 
@@ -171,12 +188,12 @@ func (s *counting) readGoals(ctx context.Context) error {
 }
 
 func (s *counting) addGoals(row driver.Rows) error {
-	var variation string
+	var place uint32
 	var at key
 	var period uint8
 	var goals, goalsSquares int64
 	m := moments.NoMoments()
-	to := []any{&variation, &at.bucket, &at.rank, &period, &at.crossed, &m.Converted, &goals, &goalsSquares}
+	to := []any{&place, &at.bucket, &period, &at.crossed, &m.Converted, &goals, &goalsSquares}
 	amount := func(a *moments.Amounts) { to = append(to, a.Sum, a.Squares, &a.Nonzero, &a.Negative) }
 	amount(&m.Value)
 	to = append(to, m.ValueGoals)
@@ -186,7 +203,7 @@ func (s *counting) addGoals(row driver.Rows) error {
 		return err
 	}
 	at.Period, m.Goals = int(period), stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}
-	return s.addMoments(variation, at, &m)
+	return s.addPlace(place, at, &m)
 }
 
 // readSteps returns the sums that each bucket of the series adds, before the removal of
@@ -210,21 +227,21 @@ func (s *counting) readSteps(ctx context.Context) error {
 		return err
 	}
 	err := s.store.EachRow(ctx, q, func(row driver.Rows) error {
-		var variation string
+		var place uint32
 		var at key
 		var period uint8
 		m := moments.NoMoments()
-		to := []any{&variation, &at.bucket, &period, &at.crossed, &m.Visitors, &m.Views}
+		to := []any{&place, &at.bucket, &period, &at.crossed, &m.Visitors, &m.Views}
 		if err := row.Scan(append(to, actionTargets(&m)...)...); err != nil {
 			return err
 		}
 		at.Period = int(period)
-		return s.addMoments(variation, at, &m)
+		return s.addPlace(place, at, &m)
 	})
 	if err != nil {
 		return err
 	}
-	slots.Series, slots.Numbered = true, !s.isEveryEvent()
+	slots.Series, slots.ByPlace, slots.Numbered = true, true, !s.isEveryEvent()
 	slots.Bucket = bucketOf(factTime)
 	if slots.Numbered {
 		slots.Bucket = bucketOf("toInt64(at_ms)")
@@ -288,29 +305,52 @@ func sortedRows(of map[moments.RowKey]*moments.Moments) []moments.Row {
 // slots are the slots of the files of sql/ that reports use.
 type slots struct {
 	source.Slots
-	Facts       source.Expr   // table
-	From, To    bool          // whether the window has a start, and an end before the newest event
-	Counts      []source.Expr // of a visitor: columns with the events until the end of the window
-	Rank        source.Expr   // of the value of the dimension
-	ByDimension bool
-	Period      source.Expr // index of the period of equal shares of the first view
-	ByPeriod    bool        // the shares changed
-	Crossed     source.Expr // see key.crossed
-	ByCrossing  bool
-	Crossers    bool        // only multi-exposed visitors
-	OneGoal     bool        // events of one goal count, {goal_id}
-	Series      bool        // group by the bucket
-	Bucket      source.Expr // of a goal event
-	Numbered    bool        // number the counted events of each visitor again
-	Most        bool        // at most {most} values
-	Few         bool        // the statement reads few rows: one thread suffices
-	Attributes  string      // columns, separated by commas
+	Facts      source.Expr   // table
+	From, To   bool          // whether the window has a start, and an end before the newest event
+	Counts     []source.Expr // of a visitor: columns with the events until the end of the window
+	Place      source.Expr   // of a row, see addPlace
+	ByPlace    bool          // rows are grouped by the place, else by the variation
+	Period     source.Expr   // index of the period of equal shares of the first view
+	ByPeriod   bool          // the shares changed
+	Crossed    source.Expr   // see key.crossed
+	ByCrossing bool
+	Crossers   bool           // only multi-exposed visitors
+	OneGoal    bool           // events of one goal count, {goal_id}
+	Series     bool           // group by the bucket
+	Bucket     source.Expr    // of a goal event
+	Numbered   bool           // number the counted events of each visitor again
+	Most       bool           // at most {most} values
+	Few        bool           // the statement reads few rows: one thread suffices
+	Amounts    [3]source.Expr // columns of goal events; empty: the total of each visitor is 0
+	Attributes string         // columns, separated by commas
 }
 
 // isEveryEvent reports whether every event of one goal counts. If so, the sums in the rows are
 // the sums of the report.
 func (x part) isEveryEvent() bool {
 	return x.GoalID != 0 && x.Filters.GoalValue == nil && x.outliers == nil
+}
+
+// isZero reports whether an amount adds up to 0 over the goal events of each visitor. The cells say so of all events.
+func (x part) isZero(amount int) bool {
+	if !x.isEveryEvent() || x.endsEarly() || x.Interval != "" {
+		return false
+	}
+	for at, cell := range x.all {
+		if at.Goal == x.GoalID && cell.HasAmount(amount) {
+			return false
+		}
+	}
+	return true
+}
+
+// multiplesOf returns the first n multiples of a number.
+func multiplesOf(width, n int) []uint32 {
+	all := make([]uint32, n)
+	for i := range all {
+		all[i] = uint32((i + 1) * width) //nolint:gosec // few
+	}
+	return all
 }
 
 // endsEarly reports whether the window excludes events at its end.
@@ -329,7 +369,7 @@ func (s *counting) newQuery() (*source.Statement, slots) {
 	slot := slots{
 		Slots: source.Slots{Filters: "true", Goals: "true", Widget: p.Subject.Kind == schema.SubjectWidget}, Facts: s.facts,
 		From: !p.Filters.From.IsZero(), To: s.endsEarly(), OneGoal: s.GoalID != 0, Few: s.visitors < leastVisitorsByDay,
-		Rank: "toUInt16(0)", Bucket: "toInt64(0)", Period: "toUInt8(0)", Crossed: "toInt64(0)",
+		Place: "transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))", Bucket: "toInt64(0)", Period: "toUInt8(0)", Crossed: "toInt64(0)",
 		Attributes: ofServer.Attributes,
 	}
 	q.VisitorFilters(&p.Filters, &slot.Slots)
@@ -374,15 +414,18 @@ func (s *counting) newQuery() (*source.Statement, slots) {
 	if p.Dimension != "" {
 		slot.Dimension = source.Columns[string(p.Dimension)]
 	}
+	param("stored_variations", s.variations)
+	param("places", multiplesOf(len(s.top)+1, len(s.variations)))
 	if len(s.top) > 0 {
-		ranks := make([]uint16, len(s.top))
-		for i := range ranks {
-			ranks[i] = uint16(i + 1) //nolint:gosec // few
-		}
 		param("top", s.top)
-		param("ranks", ranks)
-		slot.ByDimension = true
-		slot.Rank = "transform(toString(" + slot.Dimension + "), {top:Array(String)}, {ranks:Array(UInt16)}, toUInt16(0))"
+		param("ranks", multiplesOf(1, len(s.top)))
+		slot.Place += " + transform(" + slot.Dimension + ", {top:Array(String)}, {ranks:Array(UInt32)}, toUInt32(0))"
+	}
+	slot.ByPlace = len(s.top) > 0 || slot.ByPeriod || slot.ByCrossing
+	for k, column := range []source.Expr{"value", "profit", "extra_value"} {
+		if !s.isZero(k) {
+			slot.Amounts[k] = column
+		}
 	}
 	for i, column := range []string{"views", "clicks", "submits", "completions", "conversions", "contacts"} {
 		const text = "arrayCount((ms, kind) -> kind = %d AND toUnixTimestamp64Milli(first_time) + ms < {to_ms:Int64}, " +
@@ -540,7 +583,7 @@ func (s *counting) addDays(ctx context.Context, series, oneVariation bool) error
 		if err := row.Scan(&variation, &goal, &at.bucket, &large); err != nil {
 			return err
 		}
-		if oneVariation && strings.HasSuffix(strings.TrimSuffix(variation, cancels), fold.MultiExposed) {
+		if oneVariation && strings.HasSuffix(variation, fold.MultiExposed) {
 			return nil
 		}
 		cell, err := cellOf(large)

@@ -319,9 +319,6 @@ func sectionsOfGrain(grain fold.Grain) []any {
 	return []any{clickhouse.Named("first_section", first), clickhouse.Named("last_section", first|(1<<hashBits-1))}
 }
 
-// cancels is the suffix of the variation of a row that cancels another row.
-const cancels = "-"
-
 // insertChanges inserts the changes of a refresh as one atomic block. If an insert with the same token is
 // stored, ClickHouse ignores this one and returns no error.
 func (s *server) insertChanges(ctx context.Context, token string, changes []fold.Change) error {
@@ -354,12 +351,7 @@ func columnsOf(changes []fold.Change) []func() any {
 			}
 			return 1
 		}),
-		schema.ColumnValues(changes, func(c *fold.Change) string {
-			if c.Cancels {
-				return c.Variation + cancels
-			}
-			return c.Variation
-		}),
+		schema.ColumnValues(changes, func(c *fold.Change) string { return c.Variation }),
 		schema.ColumnValues(changes, func(c *fold.Change) uint64 { return c.Visitor }),
 		schema.ColumnValues(changes, func(c *fold.Change) time.Time { return time.UnixMilli(c.First).UTC() }),
 		schema.ColumnValues(changes, func(c *fold.Change) uint64 { return c.Since }),

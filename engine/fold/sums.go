@@ -148,6 +148,9 @@ func (s *Sums) CountAt(at int) int64 { return int64(s[at].Low) } //nolint:gosec 
 // AmountSum returns the sum of an amount: 0 is value, 1 is profit, 2 is extra value.
 func (s *Sums) AmountSum(amount int) Int128 { return s[Value+amount*sumsOfAmount+sumOf] }
 
+// HasAmount reports whether the total of an amount is not 0 for some visitor.
+func (s *Sums) HasAmount(amount int) bool { return s[Value+amount*sumsOfAmount+squaresOf] != Int128{} }
+
 // AsMoments returns the sums as moments of a report.
 func (s *Sums) AsMoments() moments.Moments {
 	n := s.CountAt

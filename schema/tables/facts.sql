@@ -1,9 +1,8 @@
 -- The table from which reports are computed: the rows that the fold (engine/fold) returns for each visitor, sums of
 -- these rows, and the position up to which events are folded. Everything can be computed again from the events.
 --
--- Rows are never changed. A row that is no longer true gets a twin with the sign -1, whose variation ends in '-'.
--- Merges remove both rows. So a sum is taken over the rows whose variation does not end in '-', minus the sum over the
--- other rows. It is the same before and after merges.
+-- Rows are never changed. A row that is no longer true gets a twin with the sign -1. Merges remove both rows. Sums are
+-- taken of the sign times a column, so they are the same before and after merges.
 --
 -- A refresh inserts all its rows as one block, which is atomic. The deduplication token is the number of the refresh:
 -- of two refreshes with the same number, ClickHouse keeps the first. Hence there is no PARTITION BY, which would divide
@@ -18,7 +17,8 @@
 -- A section is all rows of one grain of one subject. A report filters by the number of the section instead of five
 -- columns, which halves the cost of most statements.
 --
--- ORDER BY: attributes with few values come first, so a report with filters reads few granules. An attribute that
+-- ORDER BY: the variation comes first, because reports group by it. Attributes with few values follow, so a report with
+-- filters reads few granules. An attribute that
 -- depends on another follows it, so columns compress well. Twins have equal keys, and different rows have different
 -- keys.
 CREATE TABLE IF NOT EXISTS facts{{.Local}}{{.On}}
@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS facts{{.Local}}{{.On}}
     grain              Enum8('visitor' = 1, 'goal' = 2, 'all' = 3, 'day' = 4, 'position' = 5),
     goal_id            Int64                   COMMENT '0: visitors; -1: returns, see fold.Returns',
     sign               Int8                    COMMENT '-1: cancels an equal row',
-    variation          LowCardinality(String)  COMMENT 'id of the variation of the first view, + if the visitor saw others, - if the row cancels another one; without an id: events that do not count',
+    variation          LowCardinality(String)  COMMENT 'id of the variation of the first view, + if the visitor saw others; without an id: events that do not count',
     visitor_id         UInt64,
     device             LowCardinality(String)  COMMENT 'of the first view, like all attributes',
     country            LowCardinality(String),
@@ -49,7 +49,7 @@ CREATE TABLE IF NOT EXISTS facts{{.Local}}{{.On}}
     utm_term           LowCardinality(String)  CODEC(ZSTD(1)),
     first_visit_page   LowCardinality(String)  CODEC(ZSTD(1)),
     first_time         DateTime64(3, 'UTC')    COMMENT 'time of the first view' CODEC(T64, LZ4),
-    first_day          Date32                  MATERIALIZED toDate32(first_time) COMMENT 'cheaper to read than the time',
+    first_day          Date                    MATERIALIZED toDate(least(first_time, toDateTime64('2149-06-06 00:00:00', 3, 'UTC'))) COMMENT 'cheaper to read than the time; its last value is 2149-06-06' CODEC(T64, LZ4),
     since_ms           UInt64                  COMMENT 'time of the goal event, or of the last event of the visitor, in milliseconds after first_time' CODEC(T64, LZ4),
     number             UInt32                  COMMENT 'of a goal event among those of the visitor and goal, from 1; of a position: number of the refresh; its visitor_id is random' CODEC(T64, LZ4),
     multi_exposed_at   DateTime64(3, 'UTC')    COMMENT 'time of the visitor''s first view of another variation; 1970: none' CODEC(ZSTD(1)),
@@ -72,8 +72,8 @@ CREATE TABLE IF NOT EXISTS facts{{.Local}}{{.On}}
     sums               Array(Int128)           COMMENT 'of a cell: fold.Sums; then fold.Extent'
 )
 ENGINE = {{.Replicated}}CollapsingMergeTree({{with .Shard}}{{.}}, {{end}}sign)
-PRIMARY KEY (section, goal_id, device, country, os, region, city)
-ORDER BY (section, goal_id, device, country, os, region, city, browser, channel,
+PRIMARY KEY (section, goal_id, variation, device, country, os, region, city)
+ORDER BY (section, goal_id, variation, device, country, os, region, city, browser, channel,
     first_time, visitor_id, since_ms, number)
 SETTINGS index_granularity = 2048, non_replicated_deduplication_window = 10000{{if .Cluster}}, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
 

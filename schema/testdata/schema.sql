@@ -106,7 +106,7 @@ CREATE TABLE facts (`section` UInt64 COMMENT 'grain · 2^60 + hash of website, s
   `grain` Enum8('visitor' = 1, 'goal' = 2, 'all' = 3, 'day' = 4, 'position' = 5),
   `goal_id` Int64 COMMENT '0: visitors; -1: returns, see fold.Returns',
   `sign` Int8 COMMENT '-1: cancels an equal row',
-  `variation` LowCardinality(String) COMMENT 'id of the variation of the first view, + if the visitor saw others, - if the row cancels another one; without an id: events that do not count',
+  `variation` LowCardinality(String) COMMENT 'id of the variation of the first view, + if the visitor saw others; without an id: events that do not count',
   `visitor_id` UInt64,
   `device` LowCardinality(String) COMMENT 'of the first view, like all attributes',
   `country` LowCardinality(String),
@@ -124,7 +124,7 @@ CREATE TABLE facts (`section` UInt64 COMMENT 'grain · 2^60 + hash of website, s
   `utm_term` LowCardinality(String) CODEC(ZSTD(1)),
   `first_visit_page` LowCardinality(String) CODEC(ZSTD(1)),
   `first_time` DateTime64(3, 'UTC') COMMENT 'time of the first view' CODEC(T64, LZ4),
-  `first_day` Date32 MATERIALIZED toDate32(first_time) COMMENT 'cheaper to read than the time',
+  `first_day` Date MATERIALIZED toDate(least(first_time, toDateTime64('2149-06-06 00:00:00', 3, 'UTC'))) COMMENT 'cheaper to read than the time; its last value is 2149-06-06' CODEC(T64, LZ4),
   `since_ms` UInt64 COMMENT 'time of the goal event, or of the last event of the visitor, in milliseconds after first_time' CODEC(T64, LZ4),
   `number` UInt32 COMMENT 'of a goal event among those of the visitor and goal, from 1; of a position: number of the refresh; its visitor_id is random' CODEC(T64, LZ4),
   `multi_exposed_at` DateTime64(3, 'UTC') COMMENT 'time of the visitor\'s first view of another variation; 1970: none' CODEC(ZSTD(1)),
@@ -144,7 +144,7 @@ CREATE TABLE facts (`section` UInt64 COMMENT 'grain · 2^60 + hash of website, s
   `value_before` Int64 COMMENT 'sum over the earlier events of the visitor and goal',
   `profit_before` Int64,
   `extra_value_before` Int64,
-  `sums` Array(Int128) COMMENT 'of a cell: fold.Sums; then fold.Extent') ENGINE = CollapsingMergeTree(sign) PRIMARY KEY (section, goal_id, device, country, os, region, city) ORDER BY (section, goal_id, device, country, os, region, city, browser, channel, first_time, visitor_id, since_ms, number) SETTINGS index_granularity = 2048, non_replicated_deduplication_window = 10000
+  `sums` Array(Int128) COMMENT 'of a cell: fold.Sums; then fold.Extent') ENGINE = CollapsingMergeTree(sign) PRIMARY KEY (section, goal_id, variation, device, country, os, region, city) ORDER BY (section, goal_id, variation, device, country, os, region, city, browser, channel, first_time, visitor_id, since_ms, number) SETTINGS index_granularity = 2048, non_replicated_deduplication_window = 10000
 
 CREATE TABLE leases (`holder` String,
   `at` DateTime64(3, 'UTC'),

@@ -1,4 +1,3 @@
-sum(toInt128({{.}}))                                    AS {{.}}_sum,
-    sum(toInt128({{.}}) * (2 * {{.}}_before + {{.}}))       AS {{.}}_squares,
-    sum(toInt64({{.}}_before + {{.}} != 0) - toInt64({{.}}_before != 0)) AS {{.}}_nonzero,
-    sum(toInt64({{.}}_before + {{.}} < 0) - toInt64({{.}}_before < 0)) AS {{.}}_negative
+{{if .}}sum(toInt128(sign * {{.}})), sum(toInt128(sign * {{.}}) * (2 * {{.}}_before + {{.}})),
+    sum(sign * (toInt64({{.}}_before + {{.}} != 0) - toInt64({{.}}_before != 0))), sum(sign * (toInt64({{.}}_before + {{.}} < 0) - toInt64({{.}}_before < 0)))
+{{- else}}toInt128(0), toInt128(0), toInt64(0), toInt64(0){{end}}

@@ -1,7 +1,7 @@
 -- one row per variation: visitors who were active in the window, but first exposed before it
 SELECT
     variation,
-    toInt64(sum(sums[1]))                                   AS visitors
+    toInt64(sum(sign * sums[1]))                            AS visitors
 FROM {{.Facts}}
 WHERE section = {days:UInt64}
     AND goal_id = -1 -- returns

@@ -6,12 +6,12 @@ SELECT
     experiment_id,
     toUInt8(grain),
     goal_id,
-    trimRight(variation, '-')                               AS of_variation,
+    variation,
     toUnixTimestamp64Milli(first_time)                      AS first_ms,
     since_ms,
     sums,
     sum(toInt64(sign))                                      AS copies
 FROM {{.Facts}}
 WHERE {{.Where}}
-GROUP BY website_id, subject, subject_id, experiment_id, grain, goal_id, of_variation, first_ms, since_ms, sums
+GROUP BY website_id, subject, subject_id, experiment_id, grain, goal_id, variation, first_ms, since_ms, sums
 HAVING copies != 0

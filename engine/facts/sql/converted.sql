@@ -1,31 +1,27 @@
 WITH
-    converted AS (  -- one row per visitor with goal events that count: number and amounts of these events
+    converted AS (  -- one row per visitor with goal events that count: number and amounts of these events, which have one place
         SELECT
-            visitor_id,
-            trimRight(variation, '-')                       AS of_variation,
-            {{- if .ByDimension}}
-            {{.Rank}}                                       AS of_rank,
-            {{- end}}
+            sum(toInt64(sign))                              AS n,
+            toUInt32(intDiv(sum(sign * toInt64({{.Place}})), n)) AS of_place,
             {{- if .ByPeriod}}
-            {{.Period}}                                     AS of_period,
+            toUInt8(intDiv(sum(sign * toInt64({{.Period}})), n)) AS of_period,
             {{- end}}
             {{- if .ByCrossing}}
-            {{.Crossed}}                                    AS of_crossing,
+            intDiv(sum(sign * {{.Crossed}}), n)             AS of_crossing,
             {{- end}}
-            sum(toInt64(sign))                              AS n,
             sum(sign * value)                               AS total_value,
             sum(sign * profit)                              AS total_profit,
             sum(sign * extra_value)                         AS total_extra
         FROM {{.Facts}}
         WHERE {{template "goals_where.sql" .}}
-        GROUP BY visitor_id, of_variation{{if .ByDimension}}, of_rank{{end}}{{if .ByPeriod}}, of_period{{end}}{{if .ByCrossing}}, of_crossing{{end}}
+            AND variation != ''
+        GROUP BY visitor_id
         HAVING n != 0
     )
--- one row per variation{{if .ByDimension}} and rank of the dimension value{{end}}{{if .ByPeriod}} and period{{end}}{{if .ByCrossing}} and crossing{{end}}: sums over these visitors
+-- one row per place{{if .ByPeriod}} and period{{end}}{{if .ByCrossing}} and crossing{{end}}: sums over these visitors
 SELECT
-    of_variation                                            AS variation,
+    of_place                                                AS place,
     toInt64(0)                                              AS bucket,
-    {{if .ByDimension}}of_rank{{else}}toUInt16(0){{end}}   AS rank,
     {{if .ByPeriod}}of_period{{else}}toUInt8(0){{end}}     AS period,
     {{if .ByCrossing}}of_crossing{{else}}toInt64(0){{end}} AS crossed,
     toInt64(count())                                        AS converted_visitors,
@@ -44,5 +40,5 @@ SELECT
     sum({{template "profit_negative_removed" pair "total_value" "total_profit"}}) AS profit_negative_removed
 {{- end}}
 FROM converted
-GROUP BY of_variation{{if .ByDimension}}, of_rank{{end}}{{if .ByPeriod}}, of_period{{end}}{{if .ByCrossing}}, of_crossing{{end}}
+GROUP BY of_place{{if .ByPeriod}}, of_period{{end}}{{if .ByCrossing}}, of_crossing{{end}}
 {{template "settings.sql" .}}

@@ -3,7 +3,7 @@ SELECT
     variation,
     goal_id,
     {{.Bucket}}                                             AS bucket,
-    sumForEach(sums)                                        AS of_cell -- the extent has no meaning
+    sumForEach(arrayMap(x -> sign * x, sums))               AS of_cell -- the extent has no meaning
 FROM {{.Facts}}
 WHERE section = {days:UInt64}
     AND goal_id IN {cell_goals:Array(Int64)}

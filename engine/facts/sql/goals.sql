@@ -1,28 +1,27 @@
 {{if .Numbered}}WITH
     {{template "numbered.sql" .}}
-{{end}}-- one row per {{if .Series}}bucket and {{end}}variation{{if .ByDimension}} and rank of the dimension value{{end}}{{if .ByPeriod}} and period{{end}}{{if .ByCrossing}} and crossing{{end}}: the sums over visitors that the counted goal events add
+{{end}}-- one row per place{{if .Series}} and bucket{{end}}{{if .ByPeriod}} and period{{end}}{{if .ByCrossing}} and crossing{{end}}: the sums over visitors that the counted goal events add
 SELECT
-    variation,
+    toUInt32({{if .Numbered}}of_place{{else}}{{.Place}}{{end}}) AS place,
     {{.Bucket}}                                             AS bucket,
-    {{.Rank}}                                               AS rank,
     {{if and .Numbered .ByPeriod}}of_period{{else}}{{.Period}}{{end}} AS period,
     {{if and .Numbered .ByCrossing}}of_crossing{{else}}{{.Crossed}}{{end}} AS crossed,
-    toInt64(countIf(number = 1))                            AS converted_visitors,
-    toInt64({{if .Numbered}}sum(copies){{else}}count(){{end}}) AS goals_reached,
-    toInt64(sum(2 * toInt64(number) - 1))                   AS goals_reached_squares,
-    {{template "amounts.sql" "value"}},
-    sum(toInt128(value_before + value) * number - toInt128(value_before) * (number - 1)) AS value_times_goals,
-    {{template "amounts.sql" "profit"}},
-    {{template "amounts.sql" "extra_value"}}
+    sum(sign * toInt64(number = 1))                         AS converted_visitors,
+    sum({{if .Numbered}}copies{{else}}toInt64(sign){{end}}) AS goals_reached,
+    sum(sign * (2 * toInt64(number) - 1))                   AS goals_reached_squares,
+    {{template "amounts.sql" (index .Amounts 0)}},
+    {{if index .Amounts 0}}sum(toInt128(sign * value) * number + sign * value_before){{else}}toInt128(0){{end}} AS value_times_goals,
+    {{template "amounts.sql" (index .Amounts 1)}},
+    {{template "amounts.sql" (index .Amounts 2)}}
 {{- if .Cap}},
-    sum({{template "capped" pair "(value_before + value)" "(profit_before + profit)"}} - {{template "capped" pair "value_before" "profit_before"}}) AS capped_visitors,
-    sum({{template "value_removed" pair "(value_before + value)" "(profit_before + profit)"}} - {{template "value_removed" pair "value_before" "profit_before"}}) AS value_removed,
-    sum({{template "value_squares_removed" pair "(value_before + value)" "(profit_before + profit)"}} - {{template "value_squares_removed" pair "value_before" "profit_before"}}) AS value_squares_removed,
-    sum({{template "profit_squares_removed" pair "(value_before + value)" "(profit_before + profit)"}} - {{template "profit_squares_removed" pair "value_before" "profit_before"}}) AS profit_squares_removed,
-    sum({{template "profit_nonzero_removed" pair "(value_before + value)" "(profit_before + profit)"}} - {{template "profit_nonzero_removed" pair "value_before" "profit_before"}}) AS profit_nonzero_removed,
-    sum({{template "profit_negative_removed" pair "(value_before + value)" "(profit_before + profit)"}} - {{template "profit_negative_removed" pair "value_before" "profit_before"}}) AS profit_negative_removed
+    sum(sign * ({{template "capped" pair "(value_before + value)" "(profit_before + profit)"}} - {{template "capped" pair "value_before" "profit_before"}})) AS capped_visitors,
+    sum(sign * ({{template "value_removed" pair "(value_before + value)" "(profit_before + profit)"}} - {{template "value_removed" pair "value_before" "profit_before"}})) AS value_removed,
+    sum(sign * ({{template "value_squares_removed" pair "(value_before + value)" "(profit_before + profit)"}} - {{template "value_squares_removed" pair "value_before" "profit_before"}})) AS value_squares_removed,
+    sum(sign * ({{template "profit_squares_removed" pair "(value_before + value)" "(profit_before + profit)"}} - {{template "profit_squares_removed" pair "value_before" "profit_before"}})) AS profit_squares_removed,
+    sum(sign * ({{template "profit_nonzero_removed" pair "(value_before + value)" "(profit_before + profit)"}} - {{template "profit_nonzero_removed" pair "value_before" "profit_before"}})) AS profit_nonzero_removed,
+    sum(sign * ({{template "profit_negative_removed" pair "(value_before + value)" "(profit_before + profit)"}} - {{template "profit_negative_removed" pair "value_before" "profit_before"}})) AS profit_negative_removed
 {{- end}}
 FROM {{if .Numbered}}numbered{{else}}{{.Facts}}
 WHERE {{template "goals_where.sql" .}}{{end}}
-GROUP BY variation{{if .Series}}, bucket{{end}}{{if .ByDimension}}, rank{{end}}{{if .ByPeriod}}, period{{end}}{{if .ByCrossing}}, crossed{{end}}
+GROUP BY {{if or .ByPlace .Numbered}}place{{else}}variation{{end}}{{if .Series}}, bucket{{end}}{{if .ByPeriod}}, period{{end}}{{if .ByCrossing}}, crossed{{end}}
 {{template "settings.sql" .}}

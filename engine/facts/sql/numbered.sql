@@ -1,7 +1,7 @@
 live AS (  -- one row per counted goal event that is not cancelled
         SELECT
             visitor_id,
-            trimRight(variation, '-')                       AS of_variation,
+            toUInt32({{.Place}})                            AS of_place,
             goal_id,
             toUnixTimestamp64Milli(first_time) + since_ms   AS at_ms,
             number                                          AS of_goal,
@@ -13,13 +13,14 @@ live AS (  -- one row per counted goal event that is not cancelled
             sum(toInt64(sign))                              AS copies
         FROM {{.Facts}}
         WHERE {{template "goals_where.sql" .}}
-            AND variation NOT IN ('', '-')
-        GROUP BY visitor_id, of_variation, goal_id, at_ms, of_goal, of_period, of_crossing, value, profit, extra_value
+            AND variation != ''
+        GROUP BY visitor_id, of_place, goal_id, at_ms, of_goal, of_period, of_crossing, value, profit, extra_value
         HAVING copies != 0
     ),
     numbered AS (  -- the same rows, with the event's number among all counted events of the visitor, and sums over the earlier events
         SELECT
-            of_variation                                    AS variation,
+            of_place,
+            toInt8(1)                                       AS sign,
             at_ms,
             of_period,
             of_crossing,

@@ -5,5 +5,5 @@ SELECT
     sum(toInt128(sign) * value * value)
 FROM {{.Facts}}
 WHERE {{template "goals_where.sql" .}}
-    AND trimRight(variation, '-') IN {variations:Array(String)}
+    AND variation IN {variations:Array(String)}
 {{template "settings.sql" .}}

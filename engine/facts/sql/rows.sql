@@ -1,7 +1,7 @@
 -- one row per uncancelled row of the selected visitors, by visitor; copies is 1 unless a row is stored twice
 SELECT
     website_id, visitor_id, toUInt8(subject) AS kind, subject_id, experiment_id, toUInt8(grain) AS of_grain, goal_id,
-    trimRight(variation, '-')                               AS of_variation,
+    variation,
     concatWithSeparator('\0', {{.Attributes}})              AS attributes,
     toUnixTimestamp64Milli(first_time)                      AS first_ms,
     since_ms, number,
@@ -12,8 +12,8 @@ SELECT
 FROM {{.Facts}}
 WHERE {{.Where}}
 GROUP BY
-    website_id, visitor_id, kind, subject_id, experiment_id, of_grain, goal_id, of_variation, attributes, first_ms, since_ms, number,
+    website_id, visitor_id, kind, subject_id, experiment_id, of_grain, goal_id, variation, attributes, first_ms, since_ms, number,
     multi_exposed_ms, seen, digest, views, clicks, submits, completions, conversions, contacts, later_ms, later_kinds,
     value, profit, extra_value, value_before, profit_before, extra_value_before
 HAVING copies != 0
-ORDER BY website_id, visitor_id, kind, subject_id, experiment_id, of_variation != '', of_grain, goal_id, number
+ORDER BY website_id, visitor_id, kind, subject_id, experiment_id, variation != '', of_grain, goal_id, number

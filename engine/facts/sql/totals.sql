@@ -3,7 +3,7 @@ WITH
         SELECT sum(sign * value) AS total
         FROM {{.Facts}}
         WHERE {{template "goals_where.sql" .}}
-            AND trimRight(variation, '-') IN {variations:Array(String)}
+            AND variation IN {variations:Array(String)}
         GROUP BY visitor_id
         HAVING sum(toInt64(sign)) != 0
     )

@@ -1,7 +1,8 @@
 WITH
     seen AS (  -- one row per counted event other than goals: time, kind, and number among the visitor's events of this kind
         SELECT
-            variation,
+            toUInt32({{.Place}})                            AS place,
+            sign                                            AS of_sign,
             {{.Period}}                                     AS of_period,
             {{.Crossed}}                                    AS of_crossing,
             {{- if .Widget}}
@@ -21,25 +22,25 @@ WITH
         WHERE {{template "visitors_where.sql" .}}
             {{- template "first_view_where.sql" .}}
     )
--- one row per variation, bucket, period of equal shares and crossing: the sums that the bucket adds
+-- one row per place, bucket, period of equal shares and crossing: the sums that the bucket adds
 SELECT
-    variation,
+    place,
     toInt64(intDiv(e.1 + {shift:Int64}, {width:Int64}))     AS bucket,
     of_period                                               AS period,
     of_crossing                                             AS crossed,
-    toInt64(countIf(e.2 = 1 AND e.3 = 1))                   AS visitors,
-    toInt64(countIf(e.2 = 1))                               AS views,
-    toInt64(countIf(e.2 = 2))                               AS clicks,
-    toInt64(countIf(e.2 = 3))                               AS submits,
-    toInt64(countIf(e.2 = 4))                               AS completions,
-    toInt64(countIf(e.2 = 5))                               AS conversions,
-    toInt64(countIf(e.2 = 6))                               AS contacts,
-    toInt64(countIf(e.2 = 4 AND e.3 = 1))                   AS completed_visitors,
-    toInt64(countIf(e.2 = 5 AND e.3 = 1))                   AS conversion_visitors
+    sum(of_sign * toInt64(e.2 = 1 AND e.3 = 1))             AS visitors,
+    sum(of_sign * toInt64(e.2 = 1))                         AS views,
+    sum(of_sign * toInt64(e.2 = 2))                         AS clicks,
+    sum(of_sign * toInt64(e.2 = 3))                         AS submits,
+    sum(of_sign * toInt64(e.2 = 4))                         AS completions,
+    sum(of_sign * toInt64(e.2 = 5))                         AS conversions,
+    sum(of_sign * toInt64(e.2 = 6))                         AS contacts,
+    sum(of_sign * toInt64(e.2 = 4 AND e.3 = 1))             AS completed_visitors,
+    sum(of_sign * toInt64(e.2 = 5 AND e.3 = 1))             AS conversion_visitors
 FROM seen
 WHERE e.2 {{if .Widget}}<= 6{{else}}= 1{{end}}
 {{- if .To}}
     AND e.1 < {to_ms:Int64}
 {{- end}}
-GROUP BY variation, bucket, period, crossed
+GROUP BY place, bucket, period, crossed
 {{template "settings.sql" .}}

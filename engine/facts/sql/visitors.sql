@@ -1,17 +1,16 @@
--- one row per variation, exposed_before, rank of the dimension value, period of equal shares and crossing: sums over its visitors
+-- one row per place, exposed_before, period of equal shares and crossing: sums over its visitors
 SELECT
-    variation,
+    toUInt32({{.Place}})                                    AS place,
     {{if .From}}toUnixTimestamp64Milli(first_time) < {from_ms:Int64}{{else}}false{{end}} AS exposed_before,
-    {{.Rank}}                                               AS rank,
     {{.Period}}                                             AS period,
     {{.Crossed}}                                            AS crossed,
-    toInt64(count())                                        AS visitors,
-    toInt64(sum(first_day >= {recent_from:Date32} AND first_day < {recent_to:Date32})) AS visitors_recent,
-    toInt64(sum(views))                                     AS all_views
+    sum(toInt64(sign))                                      AS visitors,
+    sum(sign * toInt64(first_day >= {recent_from:Date} AND first_day < {recent_to:Date})) AS visitors_recent,
+    sum(sign * toInt64(views))                              AS all_views
 {{- if .Widget}},
-    toInt64(sum(clicks)), toInt64(sum(submits)), toInt64(sum(completions)), toInt64(sum(conversions)), toInt64(sum(contacts)),
-    toInt64(countIf(completions > 0))                       AS completed_visitors,
-    toInt64(countIf(conversions > 0))                       AS conversion_visitors
+    sum(sign * toInt64(clicks)), sum(sign * toInt64(submits)), sum(sign * toInt64(completions)), sum(sign * toInt64(conversions)), sum(sign * toInt64(contacts)),
+    sum(sign * toInt64(completions > 0))                    AS completed_visitors,
+    sum(sign * toInt64(conversions > 0))                    AS conversion_visitors
 {{- end}}
 FROM {{if .To}}(
     -- one row per visitor without events after the window
@@ -41,5 +40,5 @@ WHERE {{template "visitors_where.sql" .}}
     {{- if .From}}
     AND toUnixTimestamp64Milli(first_time) + since_ms >= {from_ms:Int64}
     {{- end}}{{end}}
-GROUP BY variation{{if .From}}, exposed_before{{end}}{{if .ByDimension}}, rank{{end}}{{if .ByPeriod}}, period{{end}}{{if .ByCrossing}}, crossed{{end}}
+GROUP BY {{if or .ByPlace .From}}place{{else}}variation{{end}}{{if .From}}, exposed_before{{end}}{{if .ByPeriod}}, period{{end}}{{if .ByCrossing}}, crossed{{end}}
 {{template "settings.sql" .}}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,6 +33,7 @@ type Reader struct {
 // asked is a question with what its statements need to know.
 type asked struct {
 	plan.Question
+	goals    []int64           // several goals whose events are summed apart; nil: GoalID
 	stored   Stored            // totals of the stored events of the subject
 	outliers *moments.Outliers // bounds of goal values; nil: no z-score, or they are not read yet
 	limit    *moments.Cap      // of the total values of visitors; nil: no cap, or it is not read yet
@@ -251,8 +253,8 @@ func (x answer) newRows() *moments.Rows {
 	return &moments.Rows{First: stored.First, Through: stored.Ingested, Newest: stored.Newest, Outliers: x.outliers, Cap: x.limit}
 }
 
-// ReadGoals reads the sums for each of several goals. Visitors are read once. Goal 0 has the goal events of all goals. The
-// question must have no dimension, no series, no z-score and no cap.
+// ReadGoals reads the sums for each of several goals. Visitors are read once, and goals with one statement. Goal 0 has the
+// goal events of all goals. The question must have no dimension, no series, no z-score and no cap.
 func (r Reader) ReadGoals(ctx context.Context, q plan.Question, goals []int64) (found map[int64]*moments.Rows, err error) {
 	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) error {
 		visitors := x.newSums()
@@ -260,16 +262,41 @@ func (r Reader) ReadGoals(ctx context.Context, q plan.Question, goals []int64) (
 			return err
 		}
 		found = map[int64]*moments.Rows{}
+		addRows := func(goal int64, s *sums) {
+			mergeSums(s.of, visitors.of)
+			found[goal] = x.newRows()
+			found[goal].Whole, found[goal].Slices = s.reportRows()
+		}
+
+		// Events of single goals are summed apart by one statement, unless the cells in memory have their sums.
+		several := x
+		several.goals = slices.DeleteFunc(slices.Clone(goals), func(goal int64) bool { return goal == 0 })
+		if _, has := x.serverParts()[0].hasCells(); !has && x.Filters.GoalValue == nil && len(several.goals) > 0 {
+			all := several.newSums()
+			if err := all.countOnServers(ctx, (*counting).readGoals); err != nil {
+				return err
+			}
+			for _, goal := range several.goals {
+				s := x.newSums()
+				for at, m := range all.of {
+					if at.goal == goal {
+						at.goal = 0
+						s.of[at] = m
+					}
+				}
+				addRows(goal, s)
+			}
+		}
 		for _, goal := range goals {
+			if found[goal] != nil {
+				continue
+			}
 			x.GoalID = goal
 			s := x.newSums()
 			if err := s.countOnServers(ctx, (*counting).readGoals); err != nil {
 				return err
 			}
-			mergeSums(s.of, visitors.of)
-			rows := x.newRows()
-			rows.Whole, rows.Slices = s.reportRows()
-			found[goal] = rows
+			addRows(goal, s)
 		}
 		return nil
 	})

@@ -32,6 +32,7 @@ type sums struct {
 
 // key is the key of sums.
 type key struct {
+	goal   int64 // only of several goals
 	bucket int64
 	rank   uint16 // of the value of the dimension, from 1; 0: another value, or no dimension
 	// crossed is the bucket of a multi-exposed visitor's first view of another variation, if the plan reads crossings. In
@@ -193,7 +194,7 @@ func (s *counting) addGoals(row driver.Rows) error {
 	var period uint8
 	var goals, goalsSquares int64
 	m := moments.NoMoments()
-	to := []any{&place, &at.bucket, &period, &at.crossed, &m.Converted, &goals, &goalsSquares}
+	to := []any{&at.goal, &place, &at.bucket, &period, &at.crossed, &m.Converted, &goals, &goalsSquares}
 	amount := func(a *moments.Amounts) { to = append(to, a.Sum, a.Squares, &a.Nonzero, &a.Negative) }
 	amount(&m.Value)
 	to = append(to, m.ValueGoals)
@@ -305,30 +306,31 @@ func sortedRows(of map[moments.RowKey]*moments.Moments) []moments.Row {
 // slots are the slots of the files of sql/ that reports use.
 type slots struct {
 	source.Slots
-	Facts      source.Expr   // table
-	From, To   bool          // whether the window has a start, and an end before the newest event
-	Counts     []source.Expr // of a visitor: columns with the events until the end of the window
-	Place      source.Expr   // of a row, see addPlace
-	ByPlace    bool          // rows are grouped by the place, else by the variation
-	Period     source.Expr   // index of the period of equal shares of the first view
-	ByPeriod   bool          // the shares changed
-	Crossed    source.Expr   // see key.crossed
-	ByCrossing bool
-	Crossers   bool           // only multi-exposed visitors
-	OneGoal    bool           // events of one goal count, {goal_id}
-	Series     bool           // group by the bucket
-	Bucket     source.Expr    // of a goal event
-	Numbered   bool           // number the counted events of each visitor again
-	Most       bool           // at most {most} values
-	Few        bool           // the statement reads few rows: one thread suffices
-	Amounts    [3]source.Expr // columns of goal events; empty: the total of each visitor is 0
-	Attributes string         // columns, separated by commas
+	Facts        source.Expr   // table
+	From, To     bool          // whether the window has a start, and an end before the newest event
+	Counts       []source.Expr // of a visitor: columns with the events until the end of the window
+	Place        source.Expr   // of a row, see addPlace
+	ByPlace      bool          // rows are grouped by the place, else by the variation
+	Period       source.Expr   // index of the period of equal shares of the first view
+	ByPeriod     bool          // the shares changed
+	Crossed      source.Expr   // see key.crossed
+	ByCrossing   bool
+	Crossers     bool           // only multi-exposed visitors
+	OneGoal      bool           // events of one goal count, {goal_id}
+	SeveralGoals bool           // events of several goals are summed apart, {goal_ids}
+	Series       bool           // group by the bucket
+	Bucket       source.Expr    // of a goal event
+	Numbered     bool           // number the counted events of each visitor again
+	Most         bool           // at most {most} values
+	Few          bool           // the statement reads few rows: one thread suffices
+	Amounts      [3]source.Expr // columns of goal events; empty: the total of each visitor is 0
+	Attributes   string         // columns, separated by commas
 }
 
 // isEveryEvent reports whether every event of one goal counts. If so, the sums in the rows are
 // the sums of the report.
 func (x part) isEveryEvent() bool {
-	return x.GoalID != 0 && x.Filters.GoalValue == nil && x.outliers == nil
+	return (x.GoalID != 0 || len(x.goals) > 0) && x.Filters.GoalValue == nil && x.outliers == nil
 }
 
 // isZero reports whether an amount adds up to 0 over the goal events of each visitor. The cells say so of all events.
@@ -337,7 +339,7 @@ func (x part) isZero(amount int) bool {
 		return false
 	}
 	for at, cell := range x.all {
-		if at.Goal == x.GoalID && cell.HasAmount(amount) {
+		if (at.Goal == x.GoalID || slices.Contains(x.goals, at.Goal)) && cell.HasAmount(amount) {
 			return false
 		}
 	}
@@ -380,6 +382,9 @@ func (s *counting) newQuery() (*source.Statement, slots) {
 	}
 	if s.GoalID != 0 {
 		param("goal_id", s.GoalID)
+	}
+	if slot.SeveralGoals = len(s.goals) > 0; slot.SeveralGoals {
+		param("goal_ids", s.goals)
 	}
 	if slot.From {
 		param("from_ms", p.WindowStart().UnixMilli())

@@ -20,6 +20,7 @@ WITH
     )
 -- one row per place{{if .ByPeriod}} and period{{end}}{{if .ByCrossing}} and crossing{{end}}: sums over these visitors
 SELECT
+    toInt64(0)                                              AS goal,
     of_place                                                AS place,
     toInt64(0)                                              AS bucket,
     {{if .ByPeriod}}of_period{{else}}toUInt8(0){{end}}     AS period,

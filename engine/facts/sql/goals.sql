@@ -1,7 +1,8 @@
 {{if .Numbered}}WITH
     {{template "numbered.sql" .}}
-{{end}}-- one row per place{{if .Series}} and bucket{{end}}{{if .ByPeriod}} and period{{end}}{{if .ByCrossing}} and crossing{{end}}: the sums over visitors that the counted goal events add
+{{end}}-- one row per {{if .SeveralGoals}}goal and {{end}}place{{if .Series}} and bucket{{end}}{{if .ByPeriod}} and period{{end}}{{if .ByCrossing}} and crossing{{end}}: the sums over visitors that the counted goal events add
 SELECT
+    {{if .SeveralGoals}}goal_id{{else}}toInt64(0){{end}}    AS goal,
     toUInt32({{if .Numbered}}of_place{{else}}{{.Place}}{{end}}) AS place,
     {{.Bucket}}                                             AS bucket,
     {{if and .Numbered .ByPeriod}}of_period{{else}}{{.Period}}{{end}} AS period,
@@ -23,5 +24,5 @@ SELECT
 {{- end}}
 FROM {{if .Numbered}}numbered{{else}}{{.Facts}}
 WHERE {{template "goals_where.sql" .}}{{end}}
-GROUP BY {{if or .ByPlace .Numbered}}place{{else}}variation{{end}}{{if .Series}}, bucket{{end}}{{if .ByPeriod}}, period{{end}}{{if .ByCrossing}}, crossed{{end}}
+GROUP BY {{if .SeveralGoals}}goal, {{end}}{{if or .ByPlace .Numbered}}place{{else}}variation{{end}}{{if .Series}}, bucket{{end}}{{if .ByPeriod}}, period{{end}}{{if .ByCrossing}}, crossed{{end}}
 {{template "settings.sql" .}}

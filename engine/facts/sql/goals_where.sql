@@ -1,5 +1,7 @@
 section = {goals:UInt64}
-    {{- if .OneGoal}}
+    {{- if .SeveralGoals}}
+    AND goal_id IN {goal_ids:Array(Int64)}
+    {{- else if .OneGoal}}
     AND goal_id = {goal_id:Int64}
     {{- end}}
     AND ({{.Goals}})

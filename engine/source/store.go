@@ -182,15 +182,18 @@ type Param struct {
 // parse before 2001 (code 41).
 const instantFormat = "2006-01-02 15:04:05.000"
 
-// DriverArgs returns the parameters for the driver.
+// DriverArgs returns the parameters that the text uses, for the driver. Others cost time.
 func (q *Statement) DriverArgs() []any {
-	args := make([]any, len(q.Params))
-	for i, p := range q.Params {
-		if instant, ok := p.Value.(time.Time); ok {
-			args[i] = clickhouse.Named(p.Name, instant.UTC().Format(instantFormat))
-			continue
+	var args []any
+	for _, p := range q.Params {
+		instant, isTime := p.Value.(time.Time)
+		switch {
+		case !strings.Contains(q.SQL, "{"+p.Name+":"):
+		case isTime:
+			args = append(args, clickhouse.Named(p.Name, instant.UTC().Format(instantFormat)))
+		default:
+			args = append(args, clickhouse.Named(p.Name, p.Value))
 		}
-		args[i] = clickhouse.Named(p.Name, p.Value)
 	}
 	return args
 }

@@ -111,3 +111,15 @@ func FuzzParameter(f *testing.F) {
 		}
 	})
 }
+
+// TestStatementsUseTheOldAnalyzer fails once ClickHouse ignores the setting that makes planning cheaper.
+func TestStatementsUseTheOldAnalyzer(t *testing.T) {
+	s := &Store{Conn: schematest.OpenEmpty(t)}
+	const sql = "SELECT value, is_obsolete FROM system.settings WHERE name = 'enable_analyzer'"
+	var value string
+	var isObsolete uint8
+	err := s.EachRow(t.Context(), &Statement{SQL: sql}, func(row driver.Rows) error { return row.Scan(&value, &isObsolete) })
+	if err != nil || value != "0" || isObsolete != 0 {
+		t.Errorf("enable_analyzer is %q, obsolete %d, %v", value, isObsolete, err)
+	}
+}

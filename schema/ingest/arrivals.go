@@ -70,14 +70,8 @@ func EventsSince(ctx context.Context, conn driver.Conn, website int64, since tim
 }
 
 func scanAccepted(rows driver.Rows, e *Accepted) error {
-	return rows.Scan(slices.Concat([]any{&e.At, &e.Version}, commonColumns(&e.Event), []any{&e.Device, &e.Country})...)
-}
-
-// commonColumns returns the targets of the columns of an event.
-func commonColumns(e *schema.Event) []any {
-	return []any{
-		&e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID, &e.VariationID, &e.VisitorID, &e.EventID, (*string)(&e.Kind), &e.GoalID, &e.Value, &e.Time,
-	}
+	return rows.Scan(&e.At, &e.Version, &e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID, &e.VariationID,
+		&e.VisitorID, &e.EventID, (*string)(&e.Kind), &e.GoalID, &e.Value, &e.Time, &e.Device, &e.Country)
 }
 
 // LastRejects returns the limit most recently rejected lines of a website, or of
@@ -139,15 +133,14 @@ func CountReceived(ctx context.Context, conn driver.Conn, website int64, now tim
 		return clickhouse.DateNamed(name, now.Add(-time.Duration(hours)*time.Hour), clickhouse.MilliSeconds)
 	}
 	params := []any{clickhouse.Named("website_id", website), ago("hour", 1), ago("day", 24), ago("week", 7*24)}
-	if stored, err = schema.QueryRows(ctx, conn, receivedStored, scanStored, params...); err != nil {
+	stored, err = schema.QueryRows(ctx, conn, receivedStored, func(rows driver.Rows, s *StoredRows) error {
+		return rows.Scan(&s.WebsiteID, (*string)(&s.Subject), &s.SubjectID, &s.ExperimentID, &s.VariationID, &s.GoalID,
+			&s.Accepted.Hour, &s.Accepted.Day, &s.Accepted.Week, &s.Late.Hour, &s.Late.Day, &s.Late.Week)
+	}, params...)
+	if err != nil {
 		return nil, fmt.Errorf("count received events: %w", err)
 	}
 	return stored, nil
-}
-
-func scanStored(rows driver.Rows, s *StoredRows) error {
-	return rows.Scan(&s.WebsiteID, (*string)(&s.Subject), &s.SubjectID, &s.ExperimentID, &s.VariationID, &s.GoalID,
-		&s.Accepted.Hour, &s.Accepted.Day, &s.Accepted.Week, &s.Late.Hour, &s.Late.Day, &s.Late.Week)
 }
 
 //go:embed sql/visitor_stored.sql

@@ -1,9 +1,9 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -121,33 +121,16 @@ func (c *Collector) gatherGroup(first *writeRequest) []*writeRequest {
 	return group
 }
 
-// dropAbandoned reports whether the sender has disconnected. If so, it completes the
-// request without writing its events.
-func (c *Collector) dropAbandoned(r *writeRequest) bool {
-	if r.ctx.Err() == nil {
-		return false
-	}
-	r.err = context.Cause(r.ctx)
-	c.capacity.Release(r.weight)
-	close(r.done)
-	return true
-}
-
 func (c *Collector) writeGroup(ctx context.Context, group []*writeRequest) {
-	group = slices.DeleteFunc(group, c.dropAbandoned)
-	if len(group) == 0 {
-		return
-	}
-	events := group[0].events
-	if len(group) > 1 {
-		events = nil
-		for _, r := range group {
+	var events []schema.Event
+	for _, r := range group {
+		if r.err = context.Cause(r.ctx); r.err == nil { // else the sender has disconnected
 			events = append(events, r.events...)
 		}
 	}
 	err := c.writer.WriteEvents(ctx, events)
 	for _, r := range group {
-		r.err = err
+		r.err = cmp.Or(r.err, err)
 		c.capacity.Release(r.weight)
 		close(r.done)
 	}

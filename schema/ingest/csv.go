@@ -87,10 +87,6 @@ func newCSVLines(r *bufio.Reader, m *Mapping, compiled *mapper) (*csvLines, erro
 	return l, nil
 }
 
-// missingColumns implements lines. It returns nil, because missing columns are
-// detected when the header is read.
-func (l *csvLines) missingColumns() error { return nil }
-
 // headerMapper returns a mapper for columns with Lifthouse's field names.
 func headerMapper(header []string) (*mapper, error) {
 	m := &Mapping{Fields: map[string]Source{}, Events: []EventMapping{{}}}
@@ -106,7 +102,7 @@ func headerMapper(header []string) (*mapper, error) {
 func (l *csvLines) readPart() (parse, error) {
 	rows := newRows(l.mapper, l.places)
 	rows.text, rows.converted = true, l.decoded
-	for begun := l.InputOffset(); rows.rowCount() < partRows && l.InputOffset()-begun < partSize; {
+	for begun := l.InputOffset(); len(rows.lines) < partRows && l.InputOffset()-begun < partSize; {
 		if err := l.readRecord(rows); err != nil {
 			return rows.parseRows, err
 		}
@@ -252,13 +248,6 @@ func firstLine(r *bufio.Reader) ([]byte, error) {
 			return nil, err
 		}
 	}
-}
-
-// isEncoding reports whether the name is empty or that of an encoding of the WHATWG encoding standard, such as latin1,
-// windows-1252 or utf-16le.
-func isEncoding(name string) bool {
-	_, err := htmlindex.Get(name)
-	return name == "" || err == nil
 }
 
 var utf16Marks = [][]byte{{0xff, 0xfe}, {0xfe, 0xff}}

@@ -80,9 +80,6 @@ type fields struct {
 // exposure is an exposure of an incoming event.
 type exposure struct{ campaignID, widgetID, experimentID, variationID string }
 
-// isAmount reports whether the field is an amount of money.
-func (f field) isAmount() bool { return f == fieldValue || f == fieldProfit || f == fieldExtraValue }
-
 // maxText is the maximum size of every string of an event, in bytes.
 const maxText = 512
 

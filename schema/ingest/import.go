@@ -101,7 +101,13 @@ func (i *importer) importFile(ctx context.Context, w *Writer, path string, file 
 	}
 	i.report.TotalBytes = info.Size()
 	i.digest = sync.OnceValues(func() (uint64, error) {
-		return contentDigest(ctx, io.NewSectionReader(file, 0, info.Size()))
+		plain, err := decompressReader(&contextReader{ctx: ctx, r: io.NewSectionReader(file, 0, info.Size())})
+		if err != nil {
+			return 0, err
+		}
+		hash := xxhash.New()
+		_, err = io.Copy(hash, plain)
+		return hash.Sum64(), err
 	})
 	i.read = &contextReader{ctx: ctx, r: file}
 	if i.lines, err = i.options.openReader(ctx, path, file, i.read); err != nil {
@@ -232,12 +238,12 @@ func (i *importer) readAll(ctx context.Context, parts chan<- chan batch) {
 
 // writeBatch writes a batch and adds it to the report.
 func (i *importer) writeBatch(ctx context.Context, w *Writer, b batch) error {
-	if i.first {
-		i.first = false
-		if err := i.lines.missingColumns(); err != nil {
+	if l, is := i.lines.(*jsonLines); is && i.first {
+		if err := l.missingColumns(); err != nil {
 			return err
 		}
 	}
+	i.first = false
 	i.reportRejected(context.WithoutCancel(ctx), b.rejected)
 	rejected, most := i.report.Rejected+int64(len(b.rejected)), i.options.MaxErrors
 	if most > 0 && rejected >= most { // no row of the batch is stored
@@ -415,17 +421,6 @@ func spoolStream(ctx context.Context, open func() (io.ReadCloser, error)) (*os.F
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
-}
-
-// contentDigest returns a hash of the decompressed content of a file.
-func contentDigest(ctx context.Context, file io.Reader) (uint64, error) {
-	plain, err := decompressReader(&contextReader{ctx: ctx, r: file})
-	if err != nil {
-		return 0, err
-	}
-	hash := xxhash.New()
-	_, err = io.Copy(hash, plain)
-	return hash.Sum64(), err
 }
 
 func formatOf(path string) string {

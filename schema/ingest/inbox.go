@@ -75,9 +75,14 @@ func (i *Inbox) MovePeriodically(ctx context.Context, every time.Duration) {
 // MoveRows moves the current rows of events_inbox.
 func (i *Inbox) MoveRows(ctx context.Context) (Moved, error) {
 	var moved Moved
-	parts, err := i.listParts(ctx)
-	if err != nil || len(parts) == 0 {
-		return moved, err
+	parts, err := schema.QueryRows(ctx, i.conn, inboxParts, func(rows driver.Rows, p *inboxPart) error {
+		return rows.Scan(&p.name, &p.rows, &p.bytes)
+	})
+	if err != nil {
+		return moved, fmt.Errorf("list parts of events_inbox: %w", err)
+	}
+	if len(parts) == 0 {
+		return moved, nil
 	}
 	var owns func(websiteID int64) bool
 	if i.Owns != nil {
@@ -102,16 +107,6 @@ func (i *Inbox) MoveRows(ctx context.Context) (Moved, error) {
 type inboxPart struct {
 	name        string
 	rows, bytes uint64
-}
-
-func (i *Inbox) listParts(ctx context.Context) ([]inboxPart, error) {
-	parts, err := schema.QueryRows(ctx, i.conn, inboxParts, func(rows driver.Rows, p *inboxPart) error {
-		return rows.Scan(&p.name, &p.rows, &p.bytes)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list parts of events_inbox: %w", err)
-	}
-	return parts, nil
 }
 
 // The maximum size of one read. Other clients may insert strings of any length.
@@ -144,7 +139,11 @@ func (i *Inbox) moveParts(ctx context.Context, parts []inboxPart, owns func(int6
 		page = min(most, maxReadRows, max(1, most*maxReadBytes/max(1, parts[0].bytes)))
 	}
 	for from := uint64(0); from < most; from += page {
-		result, err := i.movePage(ctx, names, from, from+page, owns)
+		var result Moved
+		err := i.writer.PauseWrites(ctx, func() (err error) {
+			result, err = i.movePageLocked(ctx, names, from, from+page, owns)
+			return err
+		})
 		if err != nil {
 			return moved, err
 		}
@@ -161,17 +160,9 @@ func (i *Inbox) moveParts(ctx context.Context, parts []inboxPart, owns func(int6
 	return moved, i.dropExistingParts(ctx, names)
 }
 
-// movePage validates and writes the rows of some parts with offsets from from to
-// until-1. Erasures wait until it returns: a row must not be written after the erasure of its visitor.
-func (i *Inbox) movePage(ctx context.Context, parts []string, first, until uint64, owns func(int64) bool) (moved Moved, err error) {
-	err = i.writer.PauseWrites(ctx, func() error {
-		moved, err = i.movePausedPage(ctx, parts, first, until, owns)
-		return err
-	})
-	return moved, err
-}
-
-func (i *Inbox) movePausedPage(ctx context.Context, parts []string, first, until uint64, owns func(int64) bool) (Moved, error) {
+// movePageLocked validates and writes the rows of some parts with offsets from first to until-1. The caller must hold the lock
+// of the writer: a row must not be written after the erasure of its visitor.
+func (i *Inbox) movePageLocked(ctx context.Context, parts []string, first, until uint64, owns func(int64) bool) (Moved, error) {
 	var moved Moved
 	var events []schema.Event
 	var reason string
@@ -194,7 +185,7 @@ func (i *Inbox) movePausedPage(ctx context.Context, parts []string, first, until
 		return Moved{}, fmt.Errorf("read events_inbox: %w", err)
 	}
 	if len(events) > 0 {
-		if err := i.writer.insertEvents(ctx, distinctEvents(events)); err != nil {
+		if err := i.writer.insertEventsLocked(ctx, distinctEvents(events)); err != nil {
 			return Moved{}, err
 		}
 	}

@@ -300,18 +300,14 @@ func typeOf(values []string) Column {
 	switch {
 	case all(integerPattern.MatchString):
 		return Column{Type: ColumnInteger}
-	case all(isNumber):
+	case all(func(v string) bool { // with a point or a comma, and with or without thousands separators
+		return numberPattern.MatchString(v) || commaNumber.MatchString(v) || groupedNumber.MatchString(v)
+	}):
 		return numberColumn(values)
 	case all(func(v string) bool { _, err := strconv.ParseBool(v); return err == nil }):
 		return Column{Type: ColumnBoolean}
 	}
 	return Column{Type: ColumnText}
-}
-
-// isNumber reports whether a value is a number, with a point or a comma, and with or without
-// thousands separators.
-func isNumber(v string) bool {
-	return numberPattern.MatchString(v) || commaNumber.MatchString(v) || groupedNumber.MatchString(v)
 }
 
 // numberColumn returns a column of numbers, or of text if some values have a decimal point and

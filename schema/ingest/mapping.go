@@ -15,6 +15,7 @@ import (
 	"lifthouse/schema/faults"
 
 	"go.yaml.in/yaml/v4"
+	"golang.org/x/text/encoding/htmlindex"
 )
 
 // Mapping defines how the columns of a file, or the keys of its JSON lines, are
@@ -141,7 +142,7 @@ func (m *Mapping) checkFields() error {
 	if m.Decimal != "" && m.Decimal != decimalPoint && m.Decimal != decimalComma {
 		found.AddField(fmt.Sprintf("decimal %q", m.Decimal), "must be . or ,")
 	}
-	if !isEncoding(m.Encoding) {
+	if _, err := htmlindex.Get(m.Encoding); m.Encoding != "" && err != nil {
 		found.AddField(fmt.Sprintf("encoding %q", m.Encoding), "must be a name such as utf-8, latin1, windows-1252 or utf-16le")
 	}
 	checkSources(&found, "fields", m.Fields)
@@ -276,7 +277,8 @@ func newMapper(m *Mapping, open func(file string) (io.ReadCloser, error)) (*mapp
 			if err != nil {
 				return nil, err
 			}
-			f.comma = m.Decimal == decimalComma && f.field.isAmount()
+			isAmount := f.field == fieldValue || f.field == fieldProfit || f.field == fieldExtraValue
+			f.comma = isAmount && m.Decimal == decimalComma
 			e.fields = append(e.fields, f)
 		}
 		compiled.events = append(compiled.events, e)
@@ -353,9 +355,12 @@ func (m *mapper) lineEvents(record int64, cells []string) ([]fields, error) {
 	var events []fields
 	for i := range m.events {
 		e := &m.events[i]
-		holds, err := e.holdsFor(cells)
-		if err != nil {
-			return nil, err
+		holds := true
+		for j := 0; j < len(e.when) && holds; j++ {
+			var err error
+			if holds, err = e.when[j].holdsFor(cells[e.when[j].cell]); err != nil {
+				return nil, err
+			}
 		}
 		if !holds {
 			continue
@@ -371,15 +376,6 @@ func (m *mapper) lineEvents(record int64, cells []string) ([]fields, error) {
 		events = append(events, f)
 	}
 	return events, nil
-}
-
-func (e *mappedEvent) holdsFor(cells []string) (bool, error) {
-	for i := range e.when {
-		if holds, err := e.when[i].holdsFor(cells[e.when[i].cell]); !holds {
-			return false, err
-		}
-	}
-	return true, nil
 }
 
 func (f *mappedField) cellValue(record int64, cells []string) (string, error) {

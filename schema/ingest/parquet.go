@@ -111,13 +111,9 @@ func leavesOf(c *parquet.Column, leaves []*parquet.Column) []*parquet.Column {
 	return leaves
 }
 
-// missingColumns implements lines. It returns nil, because missing columns are
-// detected when the file is opened.
-func (l *parquetLines) missingColumns() error { return nil }
-
 func (l *parquetLines) readPart() (parse, error) {
 	rows := newRows(l.mapper, l.places)
-	for rows.rowCount()+parquetRows <= partRows {
+	for len(rows.lines)+parquetRows <= partRows {
 		if err := l.readRows(rows); err != nil {
 			return rows.parseRows, err
 		}
@@ -190,18 +186,16 @@ func textOf(stored parquet.Type) func(parquet.Value) (string, error) {
 			return func(v parquet.Value) (string, error) { return decimalText(v, t.Scale), nil }
 		case *format.IntType:
 			if !t.IsSigned {
-				return func(v parquet.Value) (string, error) { return strconv.FormatUint(unsignedValue(v), 10), nil }
+				return func(v parquet.Value) (string, error) {
+					if v.Kind() == parquet.Int32 {
+						return strconv.FormatUint(uint64(v.Uint32()), 10), nil
+					}
+					return strconv.FormatUint(v.Uint64(), 10), nil
+				}
 			}
 		}
 	}
 	return plainText
-}
-
-func unsignedValue(v parquet.Value) uint64 {
-	if v.Kind() == parquet.Int32 {
-		return uint64(v.Uint32())
-	}
-	return v.Uint64()
 }
 
 func timestampText(t *format.TimestampType, n int64) (string, error) {

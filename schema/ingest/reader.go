@@ -108,8 +108,6 @@ type lines interface {
 	// readPart returns the next lines. With the last lines it also returns an error,
 	// which is io.EOF at the end of the file.
 	readPart() (parse, error)
-	// missingColumns returns an error if none of the parsed lines has a column that the mapping requires.
-	missingColumns() error
 }
 
 // partSize is the approximate size of a part in bytes, and partRows is the maximum
@@ -280,6 +278,7 @@ func (l *jsonLines) recordKeys(object *fastjson.Object) {
 	})
 }
 
+// missingColumns returns an error if none of the parsed lines has a column that the mapping requires.
 func (l *jsonLines) missingColumns() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -341,7 +340,13 @@ func (r *jsonReader) readFields(object *fastjson.Object) (fields, error) {
 			found.AddField(clipText(string(key)), faults.GivenTwice)
 		default:
 			seen[at] = true
-			if err := r.setField(&f, at, v); err != nil {
+			var err error
+			if at == fieldCount {
+				f.exposures, err = r.readExposures(v)
+			} else {
+				f.values[at], err = r.scalarText(v)
+			}
+			if err != nil {
 				found.AddField(string(key), "%v", err)
 			}
 		}
@@ -350,15 +355,6 @@ func (r *jsonReader) readFields(object *fastjson.Object) (fields, error) {
 		return f, errors.New(found.List.Join("; "))
 	}
 	return f, nil
-}
-
-func (r *jsonReader) setField(f *fields, name field, v *fastjson.Value) (err error) {
-	if name == fieldCount {
-		f.exposures, err = r.readExposures(v)
-		return err
-	}
-	f.values[name], err = r.scalarText(v)
-	return err
 }
 
 func (r *jsonReader) readExposures(v *fastjson.Value) ([]exposure, error) {
@@ -429,8 +425,6 @@ type row struct {
 func newRows(m *mapper, places []place) *rows {
 	return &rows{mapper: m, places: places, lines: make([]row, 0, partRows), cells: make([]string, 0, partRows*len(m.columns))}
 }
-
-func (r *rows) rowCount() int { return len(r.lines) }
 
 // addRow appends a row and returns its cells, which the caller fills.
 func (r *rows) addRow(number, record int64) []string {

@@ -87,16 +87,16 @@ func (w *Writer) WriteEvents(ctx context.Context, events []schema.Event) error {
 	}
 	events = distinctEvents(events)
 	return w.PauseWrites(ctx, func() error {
-		return w.insertEvents(ctx, events)
+		return w.insertEventsLocked(ctx, events)
 	})
 }
 
-// insertEvents inserts events that have different identities. The caller must hold writeLock.
-func (w *Writer) insertEvents(ctx context.Context, events []schema.Event) error {
+// insertEventsLocked inserts events that have different identities. The caller must hold writeLock.
+func (w *Writer) insertEventsLocked(ctx context.Context, events []schema.Event) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	accepted := w.acceptanceTime()
+	accepted := w.acceptanceTimeLocked()
 	if err := schema.InsertEvents(context.WithoutCancel(ctx), w.conn, events, accepted); err != nil {
 		return err
 	}
@@ -104,10 +104,10 @@ func (w *Writer) insertEvents(ctx context.Context, events []schema.Event) error 
 	return nil
 }
 
-// acceptanceTime returns the acceptance time of the next insert: the current time, but
+// acceptanceTimeLocked returns the acceptance time of the next insert: the current time, but
 // later than the previous insert. So acceptance times reflect the order of the
 // inserts.
-func (w *Writer) acceptanceTime() time.Time {
+func (w *Writer) acceptanceTimeLocked() time.Time {
 	now := time.Now().Add(w.ahead).UTC().Truncate(time.Millisecond)
 	if !now.After(w.lastAccepted) {
 		now = w.lastAccepted.Add(time.Millisecond)

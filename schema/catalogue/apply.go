@@ -77,7 +77,7 @@ func (c *Catalogue) ApplyToVersion(ctx context.Context, file File, dryRun bool) 
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	plans := map[key]map[int64]Plan{}
 	retry := false // after a conflict: some rows are already stored, and the version was compared before
-	err = c.changeRows(ctx, func(current []row) ([]row, error) {
+	_, err = c.changeRows(ctx, nil, func(current []row) ([]row, error) {
 		known, err := newSnapshot(current)
 		if err != nil {
 			return nil, err
@@ -154,15 +154,17 @@ func (a *applier) applyFile(file *File) {
 		account := &file.Accounts[i]
 		a.defineResource(account.ID, kindAccount, account.ID, account.Name, account)
 		for w := range account.Websites {
-			a.applyWebsite(account.ID, &account.Websites[w], givenIn(file.read.lines, fmt.Sprintf("accounts[%d].websites[%d]", i, w)))
+			a.applyWebsite(account.ID, &account.Websites[w], fmt.Sprintf("accounts[%d].websites[%d]", i, w))
 		}
 		for h := range account.Webhooks {
-			a.applyWebhook(account.ID, &account.Webhooks[h])
+			hook := &account.Webhooks[h]
+			changed := a.defineResource(account.ID, kindWebhook, hook.ID, hook.URL, hook)
+			a.addState(&declared{resource: resource{account.ID, kindWebhook, hook.ID}, name: hook.URL}, changed)
 		}
 	}
 }
 
-func (a *applier) applyWebsite(account int64, site *Website, given given) {
+func (a *applier) applyWebsite(account int64, site *Website, path string) {
 	a.defineResource(account, kindWebsite, site.ID, site.Domain, site)
 	for i := range site.Goals {
 		site.Goals[i].WebsiteID = site.ID
@@ -170,11 +172,15 @@ func (a *applier) applyWebsite(account int64, site *Website, given given) {
 	}
 	for i := range site.Targets {
 		site.Targets[i].WebsiteID = site.ID
-		a.applyTarget(account, &site.Targets[i])
+		target := &site.Targets[i]
+		changed := a.defineResource(account, kindTarget, target.ID, target.Name, target)
+		a.addState(&declared{
+			resource: resource{account, kindTarget, target.ID}, name: target.Name, initial: Initial{CreateDate: target.CreateDate},
+		}, changed)
 	}
 	for i := range site.Campaigns {
 		site.Campaigns[i].WebsiteID = site.ID
-		a.applyCampaign(account, site, i, given.listElement("campaigns", i))
+		a.applyCampaign(account, site, i, fmt.Sprintf("%s.campaigns[%d]", path, i))
 	}
 	for i := range site.Widgets {
 		site.Widgets[i].WebsiteID = site.ID
@@ -194,25 +200,16 @@ func (a *applier) applyWidget(account int64, site *Website, widget *Widget) {
 	a.addState(d, changed)
 }
 
-// applyTarget applies a target. Its state contains only dates.
-func (a *applier) applyTarget(account int64, target *Target) {
-	changed := a.defineResource(account, kindTarget, target.ID, target.Name, target)
-	a.addState(&declared{resource{account, kindTarget, target.ID}, target.Name, Initial{CreateDate: target.CreateDate}, nil, nil}, changed)
-}
-
-// applyWebhook applies a webhook. Its state contains only dates: it receives the messages since its creation.
-func (a *applier) applyWebhook(account int64, hook *Webhook) {
-	changed := a.defineResource(account, kindWebhook, hook.ID, hook.URL, hook)
-	a.addState(&declared{resource: resource{account, kindWebhook, hook.ID}, name: hook.URL}, changed)
-}
-
-func (a *applier) applyCampaign(account int64, site *Website, i int, given given) {
+func (a *applier) applyCampaign(account int64, site *Website, i int, path string) {
 	campaign := &site.Campaigns[i]
 	changed := a.defineResource(account, kindCampaign, campaign.ID, campaign.Name, campaign)
 	if changed {
 		a.changes[len(a.changes)-1].Shares = campaign.namedShares()
 	}
-	a.addNotes(changed, func() []string { return campaign.creationNotes(given) })
+	a.addNotes(changed, func() []string {
+		lines := a.declares.read.lines // nil: the file was not read, and sets all fields
+		return campaign.creationNotes(func(field string) bool { return lines == nil || lines[path+"."+field] > 0 })
+	})
 	d := &declared{resource{account, kindCampaign, campaign.ID}, campaign.Name, campaign.Initial, map[int64]Shares{0: campaign.DeclaredShares()}, nil}
 	d.plans = a.changedPlans(d.resource, site, campaign)
 	a.addState(d, changed)
@@ -230,7 +227,15 @@ func (a *applier) changedPlans(r resource, site *Website, after planned) *[2]map
 	if before == nil || a.declares.ReplacePlans {
 		return nil
 	}
-	return &[2]map[int64]Plan{before, after.plansByExperiment(func(goal int64) *schema.Cap { return a.capAfter(r.account, site, goal) })}
+	capAfter := func(goal int64) *schema.Cap {
+		for i := range site.Goals {
+			if site.Goals[i].ID == goal {
+				return site.Goals[i].ValueCap
+			}
+		}
+		return a.capBefore(r.account, goal)
+	}
+	return &[2]map[int64]Plan{before, after.plansByExperiment(capAfter)}
 }
 
 // capsOfOthers records the plans of campaigns and widgets that the file does not name, if the
@@ -260,16 +265,6 @@ func (a *applier) capsOfOthers(account int64, site *Website) {
 // capBefore returns the cap of a goal before the file is applied.
 func (a *applier) capBefore(account, goal int64) *schema.Cap {
 	return a.known.AccountResources(account).Goals[goal].ValueCap
-}
-
-// capAfter returns the cap of a goal after the file is applied.
-func (a *applier) capAfter(account int64, site *Website, goal int64) *schema.Cap {
-	for i := range site.Goals {
-		if site.Goals[i].ID == goal {
-			return site.Goals[i].ValueCap
-		}
-	}
-	return a.capBefore(account, goal)
 }
 
 // plansBefore returns the plans of a campaign or a widget before the file is applied, or nil if
@@ -305,11 +300,7 @@ func (a *applier) decodeRow(r *row, into any) {
 // namedShares returns the fractions of the variations. Control gets its percentage.
 // The others divide the rest by their weights.
 func (c *Campaign) namedShares() []NamedShare {
-	weights := 0
-	for _, v := range c.Variations {
-		weights += v.Share
-	}
-	rest := float64(100-c.ControlShare) / 100
+	weights, rest := c.DeclaredShares().sumWeights(), float64(100-c.ControlShare)/100
 	shares := []NamedShare{{"Control", float64(c.ControlShare) / 100}}
 	for _, v := range c.Variations {
 		shares = append(shares, NamedShare{v.Name, rest * float64(v.Share) / float64(max(weights, 1))})
@@ -430,22 +421,6 @@ func (a *applier) pruneResources(current []row) {
 	}
 }
 
-// given lists the fields that a part of a file sets. In the zero value, all fields are
-// set.
-type given struct {
-	lines map[string]int
-	path  string
-}
-
-func givenIn(lines map[string]int, path string) given { return given{lines, path} }
-
-// listElement returns the fields that an element of a list sets.
-func (g given) listElement(list string, index int) given {
-	return given{g.lines, fmt.Sprintf("%s.%s[%d]", g.path, list, index)}
-}
-
-func (g given) hasField(field string) bool { return g.lines == nil || g.lines[g.path+"."+field] > 0 }
-
 // addNotes adds notes to the last change if it created a resource.
 func (a *applier) addNotes(changed bool, notes func() []string) {
 	if last := len(a.changes) - 1; changed && a.changes[last].Created {
@@ -453,9 +428,9 @@ func (a *applier) addNotes(changed bool, notes func() []string) {
 	}
 }
 
-// creationNotes returns the defaults that apply because the file does not set them. It also
+// creationNotes returns the defaults that apply because the file does not give them. It also
 // returns what a new campaign lacks to start, or to compare anything.
-func (c *Campaign) creationNotes(given given) []string {
+func (c *Campaign) creationNotes(isGiven func(field string) bool) []string {
 	var defaults, notes []string
 	for _, field := range []struct {
 		name  string
@@ -467,18 +442,14 @@ func (c *Campaign) creationNotes(given given) []string {
 		{"significanceLevel", fmt.Sprintf("%d %%", c.SignificanceLevel)},
 		{"mde", fmt.Sprintf("%v %%", c.MDE)},
 	} {
-		if !given.hasField(field.name) {
+		if !isGiven(field.name) {
 			defaults = append(defaults, fmt.Sprintf("%s %v", field.name, field.value))
 		}
 	}
 	if len(defaults) > 0 {
 		notes = append(notes, "defaults: "+strings.Join(defaults, ", "))
 	}
-	weights := 0
-	for _, v := range c.Variations {
-		weights += v.Share
-	}
-	switch {
+	switch weights := c.DeclaredShares().sumWeights(); {
 	case len(c.Variations) == 0:
 		notes = append(notes, "no variations: nothing is compared with control")
 	case weights == 0:

@@ -107,7 +107,8 @@ func (t *tree) checkNode(path string, node *yaml.Node, want reflect.Type) bool {
 		return false
 	case node.Tag == nullTag: // the default
 		return true
-	case isScalar(want):
+	case want == reflect.TypeFor[Date](), want == reflect.TypeFor[schema.Cap](),
+		want.Kind() != reflect.Struct && want.Kind() != reflect.Slice: // one value
 		if detail := typeError(want, node); detail != "" {
 			t.addFault(path, node, node.Value, detail)
 			return false
@@ -123,11 +124,6 @@ func (t *tree) checkNode(path string, node *yaml.Node, want reflect.Type) bool {
 		return t.checkList(path, node, want.Elem())
 	}
 	return t.checkMapping(path, node, want)
-}
-
-// isScalar reports whether a field of the type has one value.
-func isScalar(t reflect.Type) bool {
-	return t == reflect.TypeFor[Date]() || t == reflect.TypeFor[schema.Cap]() || t.Kind() != reflect.Struct && t.Kind() != reflect.Slice
 }
 
 func (t *tree) checkList(path string, node *yaml.Node, want reflect.Type) bool {

@@ -258,24 +258,16 @@ func (v versions) conflictingRows(written []row) []row {
 	return found
 }
 
-// changeRows calls compute with the current rows of all resources and inserts the rows that
-// it returns. It returns once the inserted rows are the current ones. Other changes of this
-// process wait.
-func (c *Catalogue) changeRows(ctx context.Context, compute func(current []row) ([]row, error)) error {
+// changeRows calls compute with the current rows of a resource, or of all resources if only is nil. It inserts the rows
+// that compute returns, and returns the current rows once they include the inserted ones. Other changes of this process
+// wait. compute is called again after a conflict and must make the same change to whatever rows it gets.
+func (c *Catalogue) changeRows(ctx context.Context, only *resource, compute func(current []row) ([]row, error)) ([]row, error) {
 	select {
 	case c.changing <- struct{}{}:
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 	defer func() { <-c.changing }()
-	_, err := c.changeAlone(ctx, nil, compute)
-	return err
-}
-
-// changeAlone is like changeRows for a caller that holds c.changing. It returns the
-// current rows of the resource, or of all resources if only is nil. compute is called
-// again after a conflict and must make the same change to whatever rows it gets.
-func (c *Catalogue) changeAlone(ctx context.Context, only *resource, compute func(current []row) ([]row, error)) ([]row, error) {
 	all, err := c.readResolved(ctx, only)
 	if err != nil {
 		return nil, err
@@ -330,19 +322,11 @@ func (c *Catalogue) changeAlone(ctx context.Context, only *resource, compute fun
 // writer that caused it has died, and the first row is the current one.
 func (c *Catalogue) readResolved(ctx context.Context, only *resource) (versions, error) {
 	all, err := c.readVersions(ctx, only)
-	for attempt := 0; err == nil && attempt < maxRaces && all.anyTied(); attempt++ {
+	tied := func() bool { return slices.ContainsFunc(slices.Collect(maps.Keys(all)), all.isTied) }
+	for attempt := 0; err == nil && attempt < maxRaces && tied(); attempt++ {
 		all, err = c.readLater(ctx, only, attempt)
 	}
 	return all, err
-}
-
-func (v versions) anyTied() bool {
-	for at := range v {
-		if v.isTied(at) {
-			return true
-		}
-	}
-	return false
 }
 
 // readLater reads the rows after a random wait of up to 2 ms, or up to 64 ms for

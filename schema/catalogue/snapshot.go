@@ -176,25 +176,13 @@ func (s *Snapshot) addRow(r row) error {
 	case kindGoal:
 		return addDefinition(o.Goals, r.ID, body)
 	case kindTarget:
-		live := o.Targets[r.ID]
-		err := unmarshalPart(r.Part, body, &live.Target, &live.State)
-		o.Targets[r.ID] = live
-		return err
+		return addPart(o.Targets, r, func(live *LiveTarget) (any, *State) { return &live.Target, &live.State })
 	case kindCampaign:
-		live := o.Campaigns[r.ID]
-		err := unmarshalPart(r.Part, body, &live.Campaign, &live.State)
-		o.Campaigns[r.ID] = live
-		return err
+		return addPart(o.Campaigns, r, func(live *LiveCampaign) (any, *State) { return &live.Campaign, &live.State })
 	case kindWidget:
-		live := o.Widgets[r.ID]
-		err := unmarshalPart(r.Part, body, &live.Widget, &live.State)
-		o.Widgets[r.ID] = live
-		return err
+		return addPart(o.Widgets, r, func(live *LiveWidget) (any, *State) { return &live.Widget, &live.State })
 	case kindWebhook:
-		live := o.Webhooks[r.ID]
-		err := unmarshalPart(r.Part, body, &live.Webhook, &live.State)
-		o.Webhooks[r.ID] = live
-		return err
+		return addPart(o.Webhooks, r, func(live *LiveWebhook) (any, *State) { return &live.Webhook, &live.State })
 	}
 	return fmt.Errorf("unknown kind %q: the store was written by a newer release", r.Kind)
 }
@@ -206,12 +194,17 @@ func addDefinition[R any](resources map[int64]R, id int64, body []byte) error {
 	return err
 }
 
-func unmarshalPart(f part, body []byte, definition any, state *State) error {
-	if f == partState {
+// addPart adds the definition or the state in a row to a resource.
+func addPart[R any](resources map[int64]R, r row, parts func(*R) (definition any, state *State)) error {
+	live := resources[r.ID]
+	into, state := parts(&live)
+	if r.Part == partState {
 		*state = State{}
-		return json.Unmarshal(body, state)
+		into = state
 	}
-	return json.Unmarshal(body, definition)
+	err := json.Unmarshal([]byte(r.Body), into)
+	resources[r.ID] = live
+	return err
 }
 
 // withStates returns a snapshot with new states of campaigns and widgets. It shares

@@ -238,15 +238,8 @@ func (c *Catalogue) SwitchWidget(ctx context.Context, account, website, id int64
 // switchState starts or stops a resource, and returns the resources of its account. found is false if the
 // website does not have the resource.
 func (c *Catalogue) switchState(ctx context.Context, r resource, website int64, active bool) (owned *AccountResources, found bool, err error) {
-	owned = &AccountResources{}
-	select {
-	case c.changing <- struct{}{}:
-	case <-ctx.Done():
-		return owned, false, context.Cause(ctx)
-	}
-	defer func() { <-c.changing }()
 	now, at := time.Now().UTC().Truncate(time.Millisecond), key{r.account, r.kind, r.id, partState}
-	current, err := c.changeAlone(ctx, &r, func(current []row) ([]row, error) {
+	current, err := c.changeRows(ctx, &r, func(current []row) ([]row, error) {
 		known, err := newSnapshot(current)
 		if err != nil {
 			return nil, err
@@ -264,11 +257,11 @@ func (c *Catalogue) switchState(ctx context.Context, r resource, website int64, 
 		return []row{next}, err
 	})
 	if err != nil {
-		return owned, false, err
+		return &AccountResources{}, false, err
 	}
 	known, err := newSnapshot(current)
 	if err != nil {
-		return owned, false, err
+		return &AccountResources{}, false, err
 	}
 	return known.AccountResources(r.account), found, nil
 }

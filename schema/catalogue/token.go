@@ -108,7 +108,7 @@ func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token
 	if err != nil {
 		return "", Token{}, err
 	}
-	err = c.changeRows(ctx, func(current []row) ([]row, error) {
+	_, err = c.changeRows(ctx, nil, func(current []row) ([]row, error) {
 		known, err := newSnapshot(current)
 		if err != nil {
 			return nil, err
@@ -164,7 +164,7 @@ func (t *Token) validateFor(owned *AccountResources) error {
 // RevokeToken revokes a token. It returns false if the account has no such token.
 func (c *Catalogue) RevokeToken(ctx context.Context, account, id int64) (bool, error) {
 	revoked := false
-	err := c.changeRows(ctx, func(current []row) ([]row, error) {
+	_, err := c.changeRows(ctx, nil, func(current []row) ([]row, error) {
 		at := slices.IndexFunc(current, func(r row) bool {
 			return r.AccountID == account && r.Kind == kindToken && r.ID == id && !r.Archived
 		})

@@ -73,8 +73,7 @@ var opened struct {
 }
 
 // Open starts the engine on the folder dir, which it creates if necessary. It
-// returns a *LibraryMissingError if the library is not installed, and a
-// *LockedError if another process has the folder open.
+// returns a *LockedError if another process has the folder open.
 func Open(ctx context.Context, dir string, o Options) (*Engine, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -245,18 +244,6 @@ func (e *Engine) ClientOptions() *clickhouse.Options {
 	}
 }
 
-// beginStatement adds a statement to the running ones. It returns ErrClosed if the
-// engine is closed.
-func (e *Engine) beginStatement() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return ErrClosed
-	}
-	e.running.Add(1)
-	return nil
-}
-
 // Close cancels the running statements, stops the engine and unlocks the
 // folder. The process can then open the same folder again, or another one.
 // Calls after the first return the error of the first.
@@ -373,15 +360,7 @@ func readPID(f *os.File) int {
 // with 256.
 const leastOpenFiles = 4096
 
-// OpenFilesError means that the limit of open files is too low.
-type OpenFilesError struct{ Limit, Need uint64 }
-
-// Error returns a message with the limit and the commands to raise it.
-func (e *OpenFilesError) Error() string {
-	return fmt.Sprintf("an embedded store needs %d open files, and this process may have %d: raise the limit (ulimit -n %[1]d; systemd: LimitNOFILE=%[1]d; Docker: --ulimit nofile=%[1]d)", e.Need, e.Limit)
-}
-
-// checkOpenFiles returns an *OpenFilesError if the limit is too low. The Go
+// checkOpenFiles returns an error with the commands to raise the limit, if it is too low. The Go
 // runtime has already raised the limit to the maximum that the system allows.
 func checkOpenFiles() error {
 	var limit syscall.Rlimit
@@ -389,7 +368,8 @@ func checkOpenFiles() error {
 		return fmt.Errorf("embedded: read the limit of open files: %w", err)
 	}
 	if limit.Cur < leastOpenFiles {
-		return &OpenFilesError{limit.Cur, leastOpenFiles}
+		return fmt.Errorf("an embedded store needs %[1]d open files, and this process may have %[2]d: raise the limit "+
+			"(ulimit -n %[1]d; systemd: LimitNOFILE=%[1]d; Docker: --ulimit nofile=%[1]d)", leastOpenFiles, limit.Cur)
 	}
 	return nil
 }

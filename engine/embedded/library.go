@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -24,6 +25,12 @@ type (
 	insertHandle uintptr // chdb_insert_stream
 )
 
+// statementFunc is a C function that starts a statement with parameters.
+type statementFunc[H resultHandle | insertHandle] func(
+	conn uintptr, sql unsafe.Pointer, sqlLen uintptr, format unsafe.Pointer, formatLen uintptr,
+	names, nameLens, values, valueLens unsafe.Pointer, count uintptr,
+) H
+
 // library holds the C functions that this package calls.
 type library struct {
 	connect     func(argc int32, argv unsafe.Pointer) handle
@@ -31,13 +38,13 @@ type library struct {
 	setHandlers func(enabled int32)
 	shutdown    func()
 
-	query       func(conn uintptr, sql unsafe.Pointer, sqlLen uintptr, format unsafe.Pointer, formatLen uintptr, names, nameLens, values, valueLens unsafe.Pointer, count uintptr) resultHandle
-	streamQuery func(conn uintptr, sql unsafe.Pointer, sqlLen uintptr, format unsafe.Pointer, formatLen uintptr, names, nameLens, values, valueLens unsafe.Pointer, count uintptr) resultHandle
+	query       statementFunc[resultHandle]
+	streamQuery statementFunc[resultHandle]
 	fetch       func(conn uintptr, stream resultHandle) resultHandle
 	cancel      func(conn uintptr, stream resultHandle)
 	destroy     func(resultHandle)
 
-	insert        func(conn uintptr, sql unsafe.Pointer, sqlLen uintptr, format unsafe.Pointer, formatLen uintptr, names, nameLens, values, valueLens unsafe.Pointer, count uintptr) insertHandle
+	insert        statementFunc[insertHandle]
 	insertAppend  func(stream insertHandle, data unsafe.Pointer, length uintptr) int32
 	insertDone    func(insertHandle) resultHandle
 	insertCancel  func(insertHandle)
@@ -223,26 +230,23 @@ func (v *vectors) pinText(s string) unsafe.Pointer {
 	return unsafe.Pointer(p)
 }
 
-func (c *conn) callLibrary(
-	f func(uintptr, unsafe.Pointer, uintptr, unsafe.Pointer, uintptr, unsafe.Pointer, unsafe.Pointer, unsafe.Pointer, unsafe.Pointer, uintptr) resultHandle,
-	sql, format string, parameters []parameter,
-) *result {
+// callStatement calls a C function that starts a statement.
+func callStatement[H resultHandle | insertHandle](c *conn, f statementFunc[H], sql, format string, parameters []parameter) H {
 	v := newVectors(parameters)
 	defer v.pin.Unpin()
-	h := f(c.cPointer(), v.pinText(sql), uintptr(len(sql)), v.pinText(format), uintptr(len(format)),
+	return f(c.cPointer(), v.pinText(sql), uintptr(len(sql)), v.pinText(format), uintptr(len(format)),
 		unsafe.Pointer(unsafe.SliceData(v.names)), unsafe.Pointer(unsafe.SliceData(v.nameLens)),
 		unsafe.Pointer(unsafe.SliceData(v.values)), unsafe.Pointer(unsafe.SliceData(v.valueLens)), uintptr(len(parameters)))
-	return &result{lib: c.lib, handle: h}
 }
 
 // runQuery runs a statement to its end and returns its complete result.
 func (c *conn) runQuery(sql, format string, parameters []parameter) *result {
-	return c.callLibrary(c.lib.query, sql, format, parameters)
+	return &result{c.lib, callStatement(c, c.lib.query, sql, format, parameters)}
 }
 
 // startStream starts a statement. Its result is fetched in chunks.
 func (c *conn) startStream(sql, format string, parameters []parameter) *result {
-	return c.callLibrary(c.lib.streamQuery, sql, format, parameters)
+	return &result{c.lib, callStatement(c, c.lib.streamQuery, sql, format, parameters)}
 }
 
 // fetchChunk returns the next chunk of a stream. At the end of the stream the chunk
@@ -295,12 +299,7 @@ type insertion struct {
 }
 
 func (c *conn) startInsert(sql, format string, parameters []parameter) *insertion {
-	v := newVectors(parameters)
-	defer v.pin.Unpin()
-	h := c.lib.insert(c.cPointer(), v.pinText(sql), uintptr(len(sql)), v.pinText(format), uintptr(len(format)),
-		unsafe.Pointer(unsafe.SliceData(v.names)), unsafe.Pointer(unsafe.SliceData(v.nameLens)),
-		unsafe.Pointer(unsafe.SliceData(v.values)), unsafe.Pointer(unsafe.SliceData(v.valueLens)), uintptr(len(parameters)))
-	return &insertion{lib: c.lib, handle: h}
+	return &insertion{c.lib, callStatement(c, c.lib.insert, sql, format, parameters)}
 }
 
 func (i *insertion) err() error {
@@ -364,14 +363,9 @@ func checkLibrary(path string) error {
 // libraryVariable names the environment variable with the library's path.
 const libraryVariable = "LIFTHOUSE_LIBCHDB"
 
-// LibraryMissingError means that the engine's library was not found.
-type LibraryMissingError struct {
-	Looked []string // the searched paths, in order
-}
-
-func (e *LibraryMissingError) Error() string {
-	return fmt.Sprintf("the ClickHouse library libchdb was not found: run `npm ci` in the checkout or `make engine`, or set %s to the path of the library (searched: %s)",
-		libraryVariable, strings.Join(e.Looked, ", "))
+func libraryMissing(searched ...string) error {
+	return fmt.Errorf("the ClickHouse library libchdb was not found: run `npm ci` in the checkout or `make engine`, "+
+		"or set %s to the path of the library (searched: %s)", libraryVariable, strings.Join(searched, ", "))
 }
 
 // LocateLibrary returns the path of the library. It uses the first of the environment variable,
@@ -381,18 +375,15 @@ func (e *LibraryMissingError) Error() string {
 func LocateLibrary() (string, error) {
 	if named := os.Getenv(libraryVariable); named != "" {
 		if !isFile(named) {
-			return "", &LibraryMissingError{Looked: []string{named}}
+			return "", libraryMissing(named)
 		}
 		return filepath.Abs(named)
 	}
-	var looked []string
-	for _, place := range searchPaths() {
-		if isFile(place) {
-			return place, nil
-		}
-		looked = append(looked, place)
+	places := searchPaths()
+	if found := slices.IndexFunc(places, isFile); found >= 0 {
+		return places[found], nil
 	}
-	return "", &LibraryMissingError{Looked: looked}
+	return "", libraryMissing(places...)
 }
 
 // searchPaths returns the paths to search if the caller names no path.

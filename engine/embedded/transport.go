@@ -115,9 +115,12 @@ func errorResponse(r *http.Request, err error) (*http.Response, error) {
 // startStatement starts a statement. The statement runs until it ends, until ctx ends,
 // or until the answer is closed.
 func (e *Engine) startStatement(ctx context.Context, q *request) (*answer, error) {
-	if err := e.beginStatement(); err != nil {
-		return nil, err
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, ErrClosed
 	}
+	e.running.Add(1)
 	ctx, cancel := context.WithCancelCause(ctx)
 	unhook := context.AfterFunc(e.ctx, func() { cancel(ErrClosed) })
 	a := &answer{ctx: ctx, cancel: cancel, chunks: make(chan *result), ended: make(chan struct{})}

@@ -1,6 +1,9 @@
 package result
 
 import (
+	"cmp"
+	_ "embed" // the texts of reasons
+	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -103,38 +106,20 @@ func (m *Metrics) EstimateOf(metric query.Metric) Estimate {
 // IsRate reports whether a metric is a share of the visitors.
 func IsRate(m query.Metric) bool { return isRate[m] }
 
+//go:embed reasons.json
+var reasonTexts []byte
+
+// explanations are the texts of reasons. The page has the same file.
+var explanations = func() (texts map[stats.Reason]string) {
+	if err := json.Unmarshal(reasonTexts, &texts); err != nil {
+		panic(err) // the file is part of the program
+	}
+	return texts
+}()
+
 // ExplainReason returns the text of a reason: why a number is null, or why there is
 // no verdict.
-func ExplainReason(r stats.Reason) string {
-	if text, known := explanations[r]; known {
-		return text
-	}
-	return string(r)
-}
-
-var explanations = map[stats.Reason]string{
-	stats.ReasonNoVisitors:                    "there are no visitors",
-	stats.ReasonTooFewVisitors:                "there are too few visitors (a verdict needs 100 in each variation)",
-	stats.ReasonTooFewConversions:             "there are too few conversions or too few visitors without one",
-	stats.ReasonTooFewNonzero:                 "too few visitors have a nonzero value (a verdict needs 20 in each variation)",
-	stats.ReasonTooFewVariations:              "fewer than two variations have a share of the traffic",
-	stats.ReasonZeroVariance:                  "all values of a variation are equal; the other variation's variance stands in, if it has one",
-	stats.ReasonBaselineZero:                  "the metric of control is 0, so there is no relative lift",
-	stats.ReasonBaselineNotDistinguishable:    "the metric of control is not distinguishable from 0, so the lift is unbounded",
-	stats.ReasonLevel100:                      "at significance level 100 no result is significant and there are no intervals",
-	stats.ReasonTooEarly:                      "there was no look yet",
-	stats.ReasonNotDeclared:                   "only the primary metric of all visitors has looks",
-	stats.ReasonPlanChanged:                   "the variation was added after the first view, so it has no looks",
-	stats.ReasonLiftImpossible:                "the planned lift would exceed a rate of 100 %",
-	stats.ReasonSampleRatioMismatch:           "the split of the visitors does not match the configured shares (sample ratio mismatch)",
-	stats.ReasonNotSignificantAcrossBreakdown: "the effect is not significant after correction for the number of values in the breakdown",
-	stats.ReasonNoTraffic:                     "control or every other variation gets no traffic",
-	stats.ReasonNoNewVisitors:                 "no new visitors have come since the look before",
-	stats.ReasonNoAlphaSpent:                  "this look comes too early in the plan to spend a part of alpha",
-	reasonNotSignificant:                      "no difference is statistically significant",
-	reasonNothingToCompare:                    "there is no second variation",
-	stats.ReasonInvalidData:                   "the numbers are too large to compute",
-}
+func ExplainReason(r stats.Reason) string { return cmp.Or(explanations[r], string(r)) }
 
 // SpreadDecimals returns the number of decimals that show two significant digits of a
 // spread, such as half the width of an interval.

@@ -1,4 +1,6 @@
 // @ts-check
+import texts from "../../../engine/result/reasons.json" with { type: "json" };
+
 /** @import { MetricName, Results, Subject } from "./types.d.ts" */
 
 export const metrics = {
@@ -61,33 +63,9 @@ export const viewOf = ({ goal, window: { from, to }, filters: chosen, dimension 
   ...(dimension ? ["by " + (filters[dimension] ?? dimension)] : []),
 ].join(" · ");
 
-/** The texts of reasons, equal to those of the engine.
+/** The texts of reasons are those of the engine.
  * @type {Record<string, string>} */
-const reasons = {
-  NO_VISITORS: "there are no visitors",
-  TOO_FEW_VISITORS: "there are too few visitors (a verdict needs 100 in each variation)",
-  TOO_FEW_CONVERSIONS: "there are too few conversions or too few visitors without one",
-  TOO_FEW_NONZERO: "too few visitors have a nonzero value (a verdict needs 20 in each variation)",
-  TOO_FEW_VARIATIONS: "fewer than two variations have a share of the traffic",
-  ZERO_VARIANCE: "all values of a variation are equal; the other variation's variance stands in, if it has one",
-  BASELINE_ZERO: "the metric of control is 0, so there is no relative lift",
-  BASELINE_NOT_DISTINGUISHABLE_FROM_ZERO: "the metric of control is not distinguishable from 0, so the lift is unbounded",
-  LEVEL_100: "at significance level 100 no result is significant and there are no intervals",
-  TOO_EARLY: "there was no look yet",
-  NO_NEW_VISITORS: "no new visitors have come since the look before",
-  NO_ALPHA_SPENT: "this look comes too early in the plan to spend a part of alpha",
-  NOT_DECLARED: "only the primary metric of all visitors has looks",
-  PLAN_CHANGED: "the variation was added after the first view, so it has no looks",
-  LIFT_IMPOSSIBLE: "the planned lift would exceed a rate of 100 %",
-  SAMPLE_RATIO_MISMATCH: "the split of the visitors does not match the configured shares (sample ratio mismatch)",
-  NOT_SIGNIFICANT_ACROSS_BREAKDOWN: "the effect is not significant after correction for the number of values in the breakdown",
-  NO_TRAFFIC: "control or every other variation gets no traffic",
-  INVALID_DATA: "the numbers are too large to compute",
-  NOT_SIGNIFICANT: "no difference is statistically significant",
-  NOTHING_TO_COMPARE: "there is no second variation",
-  NO_SPREAD: "there are fewer than two values, or all values are equal",
-  BOUND_OVERFLOW: "a bound is beyond every number, so that it removes nothing",
-};
+const reasons = texts;
 
 /** why returns the texts of reasons.
  * @param {...(string | undefined)} codes */

@@ -112,7 +112,7 @@ func (p *program) sourceOf(given string) (source schema.Address, err error) {
 	if given == "" {
 		return source, usageError{errors.New("--from: must be the folder or the address of the store to copy")}
 	}
-	if isFolder(p.absolutePath(given)) {
+	if info, err := os.Stat(p.absolutePath(given)); err == nil && info.IsDir() {
 		given = "embedded:" + given
 	}
 	if source, err = schema.ParseAddress(given, p.getenv); err != nil {
@@ -128,11 +128,6 @@ func (p *program) sourceOf(given string) (source schema.Address, err error) {
 		return source, usageError{errors.New("--from: both stores are embedded; use lifthouse backup and lifthouse restore")}
 	}
 	return source, nil
-}
-
-func isFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }
 
 func (p *program) copyStore(ctx context.Context, s *app.Store, source schema.Address) error {

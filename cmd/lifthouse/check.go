@@ -35,8 +35,18 @@ func (p *program) checkCommand() *cobra.Command {
 
 func (p *program) runChecks(ctx context.Context, r *check.Report) error {
 	if p.running == nil { // otherwise the client has printed its settings
-		p.showSettings()
-		p.checkServer(r)
+		var rows [][]any
+		for _, s := range p.settings {
+			rows = append(rows, []any{s.Name, shownValue(s), fmt.Sprintf("(%s)", s.Source)})
+		}
+		_ = p.printTable(rows)
+		p.printLine("")
+		if _, err := p.loadTLSConfig(); err != nil {
+			r.Fault("server", err)
+		}
+		for _, warning := range p.settingWarnings() {
+			r.Note("server", "%s", warning)
+		}
 	}
 	err := p.checkStore(ctx, r)
 	var exit *exitError
@@ -44,25 +54,6 @@ func (p *program) runChecks(ctx context.Context, r *check.Report) error {
 		return &exitError{exitFailed}
 	}
 	return err
-}
-
-func (p *program) showSettings() {
-	var rows [][]any
-	for _, s := range p.settings {
-		rows = append(rows, []any{s.Name, shownValue(s), fmt.Sprintf("(%s)", s.Source)})
-	}
-	_ = p.printTable(rows)
-	p.printLine("")
-}
-
-// checkServer checks the settings that only a server uses.
-func (p *program) checkServer(r *check.Report) {
-	if _, err := p.loadTLSConfig(); err != nil {
-		r.Fault("server", err)
-	}
-	for _, warning := range append(p.serving.NetworkWarnings(p.serving.tlsCert != ""), p.settings.UnknownVariables(p.environ)...) {
-		r.Note("server", "%s", warning)
-	}
 }
 
 // checkStore checks the store without changing its tables. If another process holds

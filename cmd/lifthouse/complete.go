@@ -126,17 +126,6 @@ func (p *program) completeReport(cmd *cobra.Command) {
 	})
 }
 
-// completeWebsite registers the completion of a flag with the id of a website.
-func (p *program) completeWebsite(cmd *cobra.Command) {
-	registerCompletion(cmd, "website", p.completeFrom(func(_ []string, owned *catalogue.AccountResources) []completion {
-		var found []completion
-		for _, w := range catalogue.ByID(owned.Websites) {
-			found = append(found, newCompletion(w.ID, w.Domain))
-		}
-		return found
-	}))
-}
-
 func fixedCompletions(words ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 }

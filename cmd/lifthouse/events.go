@@ -10,6 +10,7 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/arrivals"
 	"lifthouse/cmd/internal/bounds"
+	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 )
 
@@ -68,7 +69,13 @@ func (p *program) eventsCommand() *cobra.Command {
 	cmd.Flags().StringVar(&q.visitor, "visitor", "", "id of a visitor, as it was sent: print what reports make of the visitor")
 	cmd.Flags().BoolVar(&q.summary, "summary", false, "print how many events were accepted in the last hour, day and week")
 	cmd.Flags().BoolVar(&q.raw, "json", false, "print one JSON object per line")
-	p.completeWebsite(cmd)
+	registerCompletion(cmd, "website", p.completeFrom(func(_ []string, owned *catalogue.AccountResources) []completion {
+		var found []completion
+		for _, w := range catalogue.ByID(owned.Websites) {
+			found = append(found, newCompletion(w.ID, w.Domain))
+		}
+		return found
+	}))
 	return cmd
 }
 

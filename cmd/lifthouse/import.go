@@ -52,7 +52,12 @@ func (p *program) importCommand() *cobra.Command {
 		Use:   "import FILE…",
 		Short: "Import events from files",
 		Long:  importHelp,
-		Args:  someArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError{fmt.Errorf("%s: no file given; usage: %s", cmd.CommandPath(), cmd.UseLine())}
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if inspect {
 				files, err := p.expandPatterns(files)
@@ -105,7 +110,8 @@ func (p *program) expandPatterns(arguments []string) ([]string, error) {
 		if err != nil {
 			return nil, usageError{fmt.Errorf("%s: %w", argument, err)}
 		}
-		if !strings.ContainsAny(argument, "*?[") || argument == "-" || isFile(p.absolutePath(argument)) {
+		_, missing := os.Stat(p.absolutePath(argument))
+		if !strings.ContainsAny(argument, "*?[") || argument == "-" || missing == nil {
 			matched = []string{argument}
 		}
 		if len(matched) == 0 {
@@ -114,11 +120,6 @@ func (p *program) expandPatterns(arguments []string) ([]string, error) {
 		files = append(files, matched...)
 	}
 	return files, nil
-}
-
-func isFile(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 func (p *program) importOptions(s *app.Store, mapping, format string) (ingest.Options, error) {

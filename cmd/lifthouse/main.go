@@ -28,7 +28,14 @@ func main() {
 	p := &program{stdin: os.Stdin, stdout: duplicateStdout(), stderr: os.Stderr, dir: dir, args: os.Args[1:], getenv: os.Getenv, environ: os.Environ()}
 	p.overdue, p.stopMargin = make(chan struct{}), stopMargin
 	ended := make(chan int, 1)
-	go func() { ended <- p.runAndShutDown(ctx) }()
+	go func() {
+		code := p.runCommand(ctx)
+		if err := embedded.Shutdown(); err != nil { // waits for the threads of the engine
+			p.printDiagnostic("%v", err)
+			code = max(code, exitFailed)
+		}
+		ended <- code
+	}()
 	select {
 	case code := <-ended:
 		stop()
@@ -49,14 +56,4 @@ func duplicateStdout() *os.File {
 	}
 	syscall.CloseOnExec(descriptor)
 	return os.NewFile(uintptr(descriptor), os.Stdout.Name())
-}
-
-// runAndShutDown executes the command and waits for the threads of the embedded engine.
-func (p *program) runAndShutDown(ctx context.Context) int {
-	code := p.runCommand(ctx)
-	if err := embedded.Shutdown(); err != nil {
-		p.printDiagnostic("%v", err)
-		code = max(code, exitFailed)
-	}
-	return code
 }

@@ -156,8 +156,12 @@ func (p *program) rootCommand() *cobra.Command {
 	bounds.Var(root.PersistentFlags(), &p.limits.Memory, "query-memory", p.limits.Memory, 0, bounds.MaxMemory, "maximum memory of a query in bytes; aggregations above half of it spill to disk; 0: no limit")
 	root.AddCommand(
 		p.serveCommand(), p.checkCommand(), p.demoCommand(), p.importCommand(), p.eventsCommand(), p.forgetCommand(), p.retainCommand(),
-		p.backupCommand(), p.restoreCommand(), p.copyCommand(), p.applyCommand(), p.exportCommand(), p.tokenCommand(), p.shareCommand(), p.auditCommand(), p.migrateCommand(),
-		p.grantsCommand(), p.readyCommand(), p.factsCommand(), p.reportCommand(), p.looksCommand(), p.compareCommand(), p.webhookCommand(), p.mcpCommand())
+		p.backupCommand(), p.restoreCommand(), p.copyCommand(), p.applyCommand(), p.exportCommand(), commandGroup("token", "Create, list and revoke API tokens", "",
+			p.tokenCreateCommand(), p.tokenListCommand(), p.tokenRevokeCommand()),
+		p.shareCommand(), p.auditCommand(), p.migrateCommand(),
+		p.grantsCommand(), p.readyCommand(), p.factsCommand(), p.reportCommand(), p.looksCommand(), p.compareCommand(), p.mcpCommand(),
+		commandGroup("webhook", "List and test webhooks, list deliveries, and send messages again", webhookHelp,
+			p.webhookListCommand(), p.webhookTestCommand(), p.webhookDeliveriesCommand(), p.webhookResendCommand()))
 	return root
 }
 
@@ -182,6 +186,16 @@ func (p *program) resolveSettings(cmd *cobra.Command) error {
 // configFile returns the path of the file with settings, or "".
 func (p *program) configFile() string { return cmp.Or(p.config, p.getenv(config.FileVariable)) }
 
+// commandGroup returns a command that only has other commands.
+func commandGroup(name, short, long string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: name, Short: short, Long: long, Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
 // shownValue returns the value of a setting without secrets.
 func shownValue(s *config.Setting) string {
 	if s.Name == storeFlag {
@@ -190,7 +204,7 @@ func shownValue(s *config.Setting) string {
 	return s.Value.String()
 }
 
-// noArgs, oneArg and someArgs check positional arguments and report them as usage
+// noArgs and oneArg check positional arguments and report them as usage
 // errors.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
@@ -202,13 +216,6 @@ func noArgs(cmd *cobra.Command, args []string) error {
 func oneArg(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return usageError{fmt.Errorf("%s takes one argument, got %q; usage: %s", cmd.CommandPath(), args, cmd.UseLine())}
-	}
-	return nil
-}
-
-func someArgs(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return usageError{fmt.Errorf("%s: no file given; usage: %s", cmd.CommandPath(), cmd.UseLine())}
 	}
 	return nil
 }

@@ -37,8 +37,12 @@ func (p *program) serveCommand() *cobra.Command {
 			if p.running != nil {
 				return usageError{errors.New("a server is already running on this store")}
 			}
-			s, err := p.openToServe(cmd.Context())
-			if err != nil {
+			p.serves = true
+			var s *app.Store
+			if err := p.awaitHolder(cmd.Context(), holderTimeout, func() (err error) {
+				s, err = p.openStore(cmd.Context())
+				return err
+			}); err != nil {
 				return err
 			}
 			return errors.Join(p.serveStore(cmd.Context(), s, p.firstSteps), s.Close())
@@ -55,16 +59,6 @@ const (
 	commandTimeout = 10 * time.Second
 	holderPoll     = 200 * time.Millisecond
 )
-
-// openToServe opens the store. It waits while the store is held by a process that
-// does not serve it.
-func (p *program) openToServe(ctx context.Context) (s *app.Store, err error) {
-	p.serves = true
-	return s, p.awaitHolder(ctx, holderTimeout, func() error {
-		s, err = p.openStore(ctx)
-		return err
-	})
-}
 
 // awaitHolder calls open again while the store is held by a process that does not serve it, for at most a time.
 func (p *program) awaitHolder(ctx context.Context, most time.Duration, open func() error) error {
@@ -92,7 +86,14 @@ func (p *program) awaitHolder(ctx context.Context, most time.Duration, open func
 // It calls ready with the URL once the API can be reached.
 func (p *program) serveStore(ctx context.Context, s *app.Store, ready func(s *app.Store, url string)) error {
 	slog.SetDefault(app.NewLogger(p.stderr, p.serving.logLevel, p.serving.logFormat == logJSON))
-	p.logSettings(ctx)
+	var values []slog.Attr
+	for _, s := range p.settings {
+		values = append(values, slog.String(s.Name, shownValue(s)))
+	}
+	slog.LogAttrs(ctx, slog.LevelInfo, "configuration", values...)
+	for _, warning := range p.settingWarnings() {
+		slog.WarnContext(ctx, warning)
+	}
 	endTraces, err := app.StartTracing(ctx, buildVersion(), p.getenv)
 	if err != nil {
 		return err
@@ -104,7 +105,11 @@ func (p *program) serveStore(ctx context.Context, s *app.Store, ready func(s *ap
 	}
 	o.API.Release, o.API.Timeout = buildVersion(), p.limits.Time
 	o.Ready = func(url string) { ready(s, url) }
-	o.Stopping = p.limitStop
+	o.Stopping = func() { // the process ends if the server does not stop in time, as by a kill; the store recovers from that
+		if p.overdue != nil {
+			time.AfterFunc(p.serving.DrainDelay+p.serving.DrainTimeout+p.stopMargin, func() { close(p.overdue) })
+		}
+	}
 	if s.Dir != "" {
 		listener, err := remote.ListenSocket(ctx, filepath.Join(s.Dir, remote.SocketName))
 		if err != nil {
@@ -131,24 +136,9 @@ func runForwarded(ctx context.Context, c remote.Command, s *app.Store, o app.Ser
 	return p.runCommand(ctx)
 }
 
-// limitStop ends the process if the server does not stop in time. It interrupts
-// whatever still runs, as a kill does, and the store recovers from that.
-func (p *program) limitStop() {
-	if p.overdue != nil {
-		time.AfterFunc(p.serving.DrainDelay+p.serving.DrainTimeout+p.stopMargin, func() { close(p.overdue) })
-	}
-}
-
-// logSettings logs the settings in effect and warnings about them.
-func (p *program) logSettings(ctx context.Context) {
-	var values []slog.Attr
-	for _, s := range p.settings {
-		values = append(values, slog.String(s.Name, shownValue(s)))
-	}
-	slog.LogAttrs(ctx, slog.LevelInfo, "configuration", values...)
-	for _, warning := range append(p.serving.NetworkWarnings(p.serving.tlsCert != ""), p.settings.UnknownVariables(p.environ)...) {
-		slog.WarnContext(ctx, warning)
-	}
+// settingWarnings returns warnings about settings that are valid.
+func (p *program) settingWarnings() []string {
+	return append(p.serving.NetworkWarnings(p.serving.tlsCert != ""), p.settings.UnknownVariables(p.environ)...)
 }
 
 // firstSteps prints the URL of the API, and what to do with an empty store.

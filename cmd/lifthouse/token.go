@@ -18,17 +18,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func (p *program) tokenCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "token",
-		Short: "Create, list and revoke API tokens",
-		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(p.tokenCreateCommand(), p.tokenListCommand(), p.tokenRevokeCommand())
-	return cmd
-}
-
 func (p *program) tokenCreateCommand() *cobra.Command {
 	var token catalogue.Token
 	var scopes []string
@@ -133,7 +122,7 @@ func (p *program) tokenRevokeCommand() *cobra.Command {
 // onAccount makes a command do work on the store and on the account that its flag --account names.
 func (p *program) onAccount(cmd *cobra.Command, work func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error) *cobra.Command {
 	var account int64
-	accountFlag(cmd, &account)
+	bounds.Var(cmd.Flags(), &account, "account", 0, 0, bounds.MaxID, "id of the account; required if there are several")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 			id, err := accountOr(account, s.Catalogue.Snapshot())
@@ -144,10 +133,6 @@ func (p *program) onAccount(cmd *cobra.Command, work func(ctx context.Context, s
 		})
 	}
 	return cmd
-}
-
-func accountFlag(cmd *cobra.Command, account *int64) {
-	bounds.Var(cmd.Flags(), account, "account", 0, 0, bounds.MaxID, "id of the account; required if there are several")
 }
 
 // accountOr returns the given account, or the only one if none is given.

@@ -31,18 +31,6 @@ const webhookHelp = `Webhooks receive messages about decisions, failed checks, a
 
 A server delivers each message at least once, in order, and tries again for a day. docs/webhooks.md describes the messages.`
 
-func (p *program) webhookCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "webhook",
-		Short: "List and test webhooks, list deliveries, and send messages again",
-		Long:  webhookHelp,
-		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(p.webhookListCommand(), p.webhookTestCommand(), p.webhookDeliveriesCommand(), p.webhookResendCommand())
-	return cmd
-}
-
 func (p *program) webhookListCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the webhooks of an account", Args: noArgs}
 	return p.onAccount(cmd, func(_ context.Context, _ *app.Store, owned *catalogue.AccountResources, _ []string) error {

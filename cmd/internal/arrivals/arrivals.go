@@ -72,17 +72,12 @@ func ofReject(r ingest.Reject) Arrival {
 	return Arrival{At: r.Time, WebsiteID: r.WebsiteID, Rejected: &rejected{r.Channel, r.File, r.Line, r.Reason, r.Text}}
 }
 
-// uniqueKey returns a key that recognizes an arrival when it is read again.
-func (a Arrival) uniqueKey() string {
-	text, _ := json.Marshal(a) // texts and numbers can be encoded
-	return string(text)
-}
-
 // textLine returns the arrival as text.
 func (a Arrival) textLine() string {
 	at := a.At.UTC().Format("2006-01-02 15:04:05.000")
 	if r := a.Rejected; r != nil {
-		text := fmt.Sprintf("%s  website %-3s REJECTED  %s: %s", at, knownWebsite(a.WebsiteID), lineOrigin(r.Channel, r.File, r.Line), r.Reason)
+		website := cmp.Or(strings.TrimPrefix(strconv.FormatInt(a.WebsiteID, 10), "0"), "?")
+		text := fmt.Sprintf("%s  website %-3s REJECTED  %s: %s", at, website, lineOrigin(r.Channel, r.File, r.Line), r.Reason)
 		if r.Text != "" {
 			text += "\n" + strings.Repeat(" ", len(at)) + "  " + r.Text
 		}
@@ -131,13 +126,6 @@ func lineOrigin(channel ingest.Channel, file string, line int64) string {
 		from += " line " + strconv.FormatInt(line, 10)
 	}
 	return from
-}
-
-func knownWebsite(id int64) string {
-	if id == 0 {
-		return "?"
-	}
-	return strconv.FormatInt(id, 10)
 }
 
 // WriteAll prints arrivals in the order of their time, each as a line of text or as
@@ -246,7 +234,8 @@ func (s *stream) unseenArrivals(read []Arrival, most int) []Arrival {
 	}
 	var fresh []Arrival
 	for _, a := range slices.Backward(read) {
-		if key := a.uniqueKey(); s.shown[key].IsZero() {
+		text, _ := json.Marshal(a) // texts and numbers can be encoded
+		if key := string(text); s.shown[key].IsZero() {
 			s.shown[key] = a.At
 			fresh = append(fresh, a)
 		}

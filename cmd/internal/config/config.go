@@ -142,7 +142,11 @@ func (s Settings) readFile(path string) []string {
 		if at < 0 || given[name] {
 			reason := faults.GivenTwice
 			if at < 0 {
-				reason = "unknown setting; " + faults.SuggestName(name, s.names())
+				names := make([]string, len(s))
+				for i, setting := range s {
+					names[i] = setting.Name
+				}
+				reason = "unknown setting; " + faults.SuggestName(name, names)
 			}
 			found = append(found, fmt.Sprintf("%s: %s: %s", path, name, reason))
 			continue
@@ -179,15 +183,6 @@ func scalarTexts(value *yaml.Node) ([]string, bool) {
 		values = append(values, item.Value)
 	}
 	return values, true
-}
-
-// names returns the names of all settings.
-func (s Settings) names() []string {
-	var names []string
-	for _, setting := range s {
-		names = append(names, setting.Name)
-	}
-	return names
 }
 
 // UnknownVariables returns warnings about environment variables with Prefix that

@@ -51,19 +51,12 @@ func ScreenOf(out *os.File, getenv func(string) string) render.Screen {
 	return s
 }
 
-// NewBar returns a progress bar. A bar of bytes also shows the speed.
-func NewBar(out io.Writer, name string, total int64, bytes bool) *progressbar.ProgressBar {
-	return progressbar.NewOptions64(total, progressbar.OptionSetWriter(out), progressbar.OptionSetDescription(name),
-		progressbar.OptionShowBytes(bytes), progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
-}
-
 // Progress shows the progress of a long operation: a bar on a terminal, otherwise
 // a line every 5 seconds.
 type Progress struct {
-	Out   io.Writer
-	Name  string
-	Bytes bool // whether amounts are bytes
-
+	out      io.Writer
+	name     string
+	bytes    bool // whether amounts are bytes; their speed is shown, too
 	bar      *progressbar.ProgressBar
 	lastLine time.Time
 }
@@ -72,15 +65,17 @@ const linePeriod = 5 * time.Second
 
 // NewProgress returns a progress that prints its first line after 5 seconds.
 func NewProgress(out io.Writer, name string, bytes bool) *Progress {
-	return &Progress{Out: out, Name: name, Bytes: bytes, lastLine: time.Now()}
+	return &Progress{out: out, name: name, bytes: bytes, lastLine: time.Now()}
 }
 
 // ShowAmounts shows the current amounts. Without a terminal, line prints them as a line
 // of text.
 func (p *Progress) ShowAmounts(done, total int64, line func()) {
-	if Is(p.Out) {
+	if Is(p.out) {
 		if p.bar == nil {
-			p.bar = NewBar(p.Out, p.Name, total, p.Bytes)
+			p.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(p.out), progressbar.OptionSetDescription(p.name),
+				progressbar.OptionShowBytes(p.bytes), progressbar.OptionShowCount(),
+				progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 		}
 		_ = p.bar.Set64(done)
 		return

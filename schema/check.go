@@ -82,7 +82,13 @@ func CheckFiles(dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(checkDefinitions(dir, len(parts) > 0), checkParts(parts))
+	wrong := []error{checkDefinitions(dir, len(parts) > 0)}
+	for _, part := range parts {
+		if _, err := os.ReadDir(part); err != nil {
+			wrong = append(wrong, unreadableError("a part of a table", part, err))
+		}
+	}
+	return errors.Join(wrong...)
 }
 
 // EmbeddedDatabase is the database of an embedded store. It is not the engine's
@@ -131,17 +137,6 @@ func checkDefinitions(dir string, parts bool) error {
 			wrong = append(wrong, unreadableError(what, path, err))
 		case !bytes.HasPrefix(text, []byte("ATTACH ")):
 			wrong = append(wrong, fmt.Errorf("%s, %s, is damaged: restore a backup (lifthouse restore)", what, path))
-		}
-	}
-	return errors.Join(wrong...)
-}
-
-// checkParts reads the folder of every part.
-func checkParts(parts []string) error {
-	var wrong []error
-	for _, part := range parts {
-		if _, err := os.ReadDir(part); err != nil {
-			wrong = append(wrong, unreadableError("a part of a table", part, err))
 		}
 	}
 	return errors.Join(wrong...)

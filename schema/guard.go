@@ -164,25 +164,14 @@ func retryCall[T any](ctx context.Context, g *guarded, retryable func(error) boo
 			}
 			last = err
 			if attempt >= g.attempts || !retryable(err) || errors.Is(err, ErrUnavailable) || ctx.Err() != nil {
-				return nil, markCanceled(ctx, err)
+				if err != nil && errors.Is(ctx.Err(), context.Canceled) { // not a failure of the servers
+					err = fmt.Errorf("%w: %w", context.Canceled, err)
+				}
+				return nil, err
 			}
 		}
 	})
 	return result, breakerError(err)
-}
-
-// markCanceled marks an error as context.Canceled if the request was canceled, so it
-// does not count as a failure of the servers.
-func markCanceled(ctx context.Context, err error) error {
-	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
-		return fmt.Errorf("%w: %w", context.Canceled, err)
-	}
-	return err
-}
-
-func nothingSent(err error) bool {
-	var dial *dialError
-	return errors.As(err, &dial)
 }
 
 // Query implements driver.Conn.
@@ -216,6 +205,10 @@ const changeTimeout = time.Hour
 func (g *guarded) Exec(ctx context.Context, query string, args ...any) error {
 	long, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
+	nothingSent := func(err error) bool {
+		var dial *dialError
+		return errors.As(err, &dial)
+	}
 	_, err := retryCall(ctx, g, nothingSent, func() (any, error) { return nil, g.Conn.Exec(long, query, args...) })
 	return err
 }

@@ -104,7 +104,12 @@ type effect struct {
 // conversion rates.
 func ForestPlot(r *result.Report) ([]byte, error) {
 	effects := collectEffects(r)
-	f := &forest{results: r, ValueHead: "improvement", Summary: headlineText(r)}
+	f := &forest{results: r, ValueHead: "improvement"}
+	if r.Conclusion != nil {
+		f.Summary = r.Conclusion.Text
+	} else {
+		f.Summary = fmt.Sprintf("Totals of the variations of widget %d; nothing is compared.", r.WidgetID)
+	}
 	if r.CompareMetric == nil {
 		f.ValueHead = result.MetricInWords(query.GoalConversionRate)
 	}
@@ -133,14 +138,6 @@ func ForestPlot(r *result.Report) ([]byte, error) {
 	var svg bytes.Buffer
 	err := forestTemplate.Execute(&svg, f)
 	return svg.Bytes(), err
-}
-
-// headlineText returns the conclusion, or a description if nothing is compared.
-func headlineText(r *result.Report) string {
-	if r.Conclusion != nil {
-		return r.Conclusion.Text
-	}
-	return fmt.Sprintf("Totals of the variations of widget %d; nothing is compared.", r.WidgetID)
 }
 
 // ReportSubtitle returns one line that describes the report: subject, goal, metric,
@@ -315,21 +312,14 @@ func (f *forest) addLegend(y int) {
 	}
 	level := f.results.SignificanceLevel
 	f.Legend = []forestText{{Text: fmt.Sprintf("%d %% interval %s", level, kind), Y: y, Thick: 5}}
-	if name := sequenceName(f.results); name != "" {
-		text := fmt.Sprintf("%d %% %s; arrows point beyond the scale", level, name)
-		f.Legend = append(f.Legend, forestText{Text: text, Y: y + 18, Thick: 1})
-	}
-	f.Height = y + 18*len(f.Legend)
-}
-
-// sequenceName returns the name of the intervals of the last look, or "" if there are none.
-func sequenceName(r *result.Report) string {
-	for i := range r.Variations {
-		if c := r.Variations[i].Comparison; c != nil && c.Sequential != nil && c.Sequential.Look != nil {
-			return fmt.Sprintf("interval of look %d", *c.Sequential.Look)
+	for i := range f.results.Variations {
+		if c := f.results.Variations[i].Comparison; c != nil && c.Sequential != nil && c.Sequential.Look != nil {
+			text := fmt.Sprintf("%d %% interval of look %d; arrows point beyond the scale", level, *c.Sequential.Look)
+			f.Legend = append(f.Legend, forestText{Text: text, Y: y + 18, Thick: 1})
+			break
 		}
 	}
-	return ""
+	f.Height = y + 18*len(f.Legend)
 }
 
 // axis is the scale of a plot. scale.js of the page computes the same; testdata/formats.json has examples.

@@ -372,7 +372,7 @@ func scorecardColumns(rows []scorecardRow) []column {
 	says, month := column{title: "verdict", left: true}, column{title: "per month"}
 	for _, r := range rows {
 		role.cells = append(role.cells, string(r.Role))
-		write := r.valueFormatter()
+		write := valueFormatter(result.IsRate(r.Metric), result.HalfWidth(r.control.Estimate.Value, r.control.Estimate.Interval))
 		control.cells = append(control.cells, formatOptional(r.control.Estimate.Value, write))
 		value.cells = append(value.cells, formatOptional(r.treatment.Estimate.Value, write))
 		liftCell, intervalCell, pCell, word, colour := none, none, none, "", ""
@@ -395,15 +395,6 @@ func scorecardColumns(rows []scorecardRow) []column {
 		month.cells = append(month.cells, r.perMonth())
 	}
 	return []column{role, control, value, lift, interval, p, says, month}
-}
-
-// valueFormatter returns a function that formats values of the metric.
-func (r *scorecardRow) valueFormatter() func(float64) string {
-	spread := result.HalfWidth(r.control.Estimate.Value, r.control.Estimate.Interval)
-	if result.IsRate(r.Metric) {
-		return func(x float64) string { return result.FormatPercent(x, result.PercentDecimals(spread), false) }
-	}
-	return func(x float64) string { return result.FormatNumber(x, result.SpreadDecimals(spread)) }
 }
 
 // verdictWords returns the verdict of the row in words, and its colour. Only conclusive

@@ -201,7 +201,7 @@ func (t *table) observedColumns() []column {
 			spread = narrowerSpread(spread, result.HalfWidth(v.Value, v.Interval))
 		}
 	}
-	write := t.valueFormatter(spread)
+	write := valueFormatter(t.input.Metric == calculator.MetricBinary, spread)
 	for _, v := range t.answer.Variations {
 		visitors.cells = append(visitors.cells, result.FormatCount(v.Visitors))
 		value.cells = append(value.cells, formatOptional(v.Value, write))
@@ -218,9 +218,9 @@ func (t *table) observedColumns() []column {
 }
 
 // valueFormatter returns a function that formats a value: a rate in per cent, a mean as a
-// number. The spread, half the narrowest interval, determines the decimals.
-func (t *table) valueFormatter(spread float64) func(float64) string {
-	if t.input.Metric == calculator.MetricBinary {
+// number. The spread, half of an interval, determines the decimals.
+func valueFormatter(rate bool, spread float64) func(float64) string {
+	if rate {
 		return func(x float64) string { return result.FormatPercent(x, result.PercentDecimals(spread), false) }
 	}
 	return func(x float64) string { return result.FormatNumber(x, result.SpreadDecimals(spread)) }
@@ -233,24 +233,18 @@ func narrowerSpread(a, b float64) float64 {
 	return a
 }
 
-// liftFormatter returns a function that formats a lift. The narrowest interval determines
-// the decimals.
-func (t *table) liftFormatter() func(float64) string {
-	spread := math.Inf(1)
-	for _, v := range t.answer.Variations {
-		if v.Comparison != nil {
-			spread = narrowerSpread(spread, result.HalfWidth(v.Comparison.Improvement.Value, v.Comparison.Improvement.Interval))
-		}
-	}
-	return func(x float64) string { return result.FormatPercent(x, result.PercentDecimals(spread), true) }
-}
-
 // comparedColumns returns the columns that compare each variation with control.
 func (t *table) comparedColumns() []column {
 	lift, interval := column{title: "lift"}, column{title: t.intervalTitle()}
 	verdict := column{title: "verdict", left: true}
 	evidence := t.evidenceColumns()
-	write := t.liftFormatter()
+	spread := math.Inf(1) // the narrowest interval determines the decimals
+	for _, v := range t.answer.Variations {
+		if v.Comparison != nil {
+			spread = narrowerSpread(spread, result.HalfWidth(v.Comparison.Improvement.Value, v.Comparison.Improvement.Interval))
+		}
+	}
+	write := func(x float64) string { return result.FormatPercent(x, result.PercentDecimals(spread), true) }
 	for i, v := range t.answer.Variations {
 		c := v.Comparison
 		if c == nil {
@@ -260,7 +254,10 @@ func (t *table) comparedColumns() []column {
 		}
 		lift.cells = append(lift.cells, formatOptional(c.Improvement.Value, write))
 		interval.cells = append(interval.cells, result.RangeInWords(c.Improvement.Interval, write))
-		shown := t.rowVerdict(i)
+		shown := judged{c.VerdictInWords(), c.ConclusiveVerdict()}
+		if t.verdicts != nil {
+			shown = t.verdicts[i]
+		}
 		verdict.cells = append(verdict.cells, shown.words)
 		verdict.colours = append(verdict.colours, verdictColours[shown.verdict])
 	}
@@ -271,15 +268,6 @@ func (t *table) comparedColumns() []column {
 type judged struct {
 	words   string
 	verdict stats.Verdict
-}
-
-// rowVerdict returns the verdict of a row that is compared with control.
-func (t *table) rowVerdict(row int) judged {
-	if t.verdicts != nil {
-		return t.verdicts[row]
-	}
-	c := t.answer.Variations[row].Comparison
-	return judged{c.VerdictInWords(), c.ConclusiveVerdict()}
 }
 
 var verdictColours = map[stats.Verdict]string{stats.VerdictBetter: green, stats.VerdictWorse: red}

@@ -70,7 +70,11 @@ func rowsToCopy(current, others []row, copied map[key]bool) ([]row, error) {
 		switch {
 		case exists && before.sameContent(other):
 		case exists && !copied[other.key]:
-			differ = append(differ, other.displayName())
+			name := fmt.Sprintf("%s of %s %d", other.Part, other.Kind, other.ID)
+			if other.Kind != kindAccount {
+				name += fmt.Sprintf(" of account %d", other.AccountID)
+			}
+			differ = append(differ, name)
 		default:
 			other.Version = before.Version + 1
 			rows = append(rows, other)
@@ -91,13 +95,4 @@ func rowsToCopy(current, others []row, copied map[key]bool) ([]row, error) {
 		return nil, fmt.Errorf("the catalogues do not go together, nothing was copied: %w", err)
 	}
 	return rows, nil
-}
-
-// displayName names what a row describes, for messages.
-func (r *row) displayName() string {
-	name := fmt.Sprintf("%s of %s %d", r.Part, r.Kind, r.ID)
-	if r.Kind != kindAccount {
-		name += fmt.Sprintf(" of account %d", r.AccountID)
-	}
-	return name
 }

@@ -71,14 +71,6 @@ func (r row) archivedVersion() row {
 	return r
 }
 
-// compareKey orders rows by key, like the table.
-func (r row) compareKey(other key) int {
-	return cmp.Or(
-		cmp.Compare(r.AccountID, other.AccountID), cmp.Compare(r.Kind, other.Kind),
-		cmp.Compare(r.ID, other.ID), cmp.Compare(r.Part, other.Part),
-	)
-}
-
 // positionQuery selects the position of the stored rows. It reads no bodies.
 const positionQuery = `
 SELECT count(), sum(version), max(changed_at)
@@ -203,7 +195,11 @@ func (v versions) latestRows() []row {
 	for _, of := range v {
 		rows = append(rows, of[0])
 	}
-	slices.SortFunc(rows, func(a, b row) int { return a.compareKey(b.key) })
+	slices.SortFunc(rows, func(a, b row) int { // as the table does
+		return cmp.Or(
+			cmp.Compare(a.AccountID, b.AccountID), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Part, b.Part),
+		)
+	})
 	return rows
 }
 

@@ -323,21 +323,15 @@ func (s *Snapshot) Validate() error {
 		return nil // a new store; validateAgainst would require an account
 	}
 	file := s.CatalogueFile()
-	file.Prune = true // the file is the whole catalogue
-	return append(s.orphanFaults(), file.validateAgainst(s)...).Err()
-}
-
-// orphanFaults returns a fault for each resource whose website does not exist.
-// CatalogueFile omits these resources.
-func (s *Snapshot) orphanFaults() faults.List {
-	var c faults.Collector
+	file.Prune = true      // the file is the whole catalogue
+	var c faults.Collector // resources whose website does not exist, which CatalogueFile omits
 	for _, account := range s.AllAccounts() {
 		addOrphans(&c, account, kindGoal, account.Goals, func(r Goal) int64 { return r.WebsiteID })
 		addOrphans(&c, account, kindTarget, account.Targets, func(r LiveTarget) int64 { return r.WebsiteID })
 		addOrphans(&c, account, kindCampaign, account.Campaigns, func(r LiveCampaign) int64 { return r.WebsiteID })
 		addOrphans(&c, account, kindWidget, account.Widgets, func(r LiveWidget) int64 { return r.WebsiteID })
 	}
-	return c.List
+	return append(c.List, file.validateAgainst(s)...).Err()
 }
 
 func addOrphans[R any](c *faults.Collector, account *AccountResources, kind kind, resources map[int64]R, website func(R) int64) {

@@ -303,7 +303,7 @@ func (p *program) answerInput(input *calculator.Input, line int64, asJSON bool) 
 	if asJSON {
 		return p.writeJSON(answer)
 	}
-	_, err := io.WriteString(p.stdout, render.Comparison(input, answer, terminal.ScreenOf(p.stdout, p.getenv)))
+	_, err := io.WriteString(p.stdout, render.Comparison(answer, terminal.ScreenOf(p.stdout, p.getenv)))
 	return err
 }
 

@@ -31,7 +31,7 @@ func drawn(t *testing.T, line string, s Screen) string {
 	if err != nil {
 		t.Fatalf("%s: %v", line, err)
 	}
-	return Comparison(input, input.ComputeAnswer(), s)
+	return Comparison(input.ComputeAnswer(), s)
 }
 
 func TestTableIsOneOnAWideScreen(t *testing.T) {
@@ -95,7 +95,7 @@ func TestTableHoldsAnything(t *testing.T) {
 		}
 		answer := input.ComputeAnswer()
 		for _, width := range []int{80, 120} {
-			for row := range strings.Lines(Comparison(input, answer, Screen{Width: width})) {
+			for row := range strings.Lines(Comparison(answer, Screen{Width: width})) {
 				if n := uniseg.StringWidth(strings.TrimSuffix(row, "\n")); n > width || strings.Contains(row, "Inf") || strings.Contains(row, "NaN") {
 					t.Fatalf("%s\nhas a line of %d columns:\n%s", line, n, row)
 				}

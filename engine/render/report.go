@@ -8,7 +8,6 @@ import (
 	"time"
 	"unicode"
 
-	"lifthouse/engine/calculator"
 	"lifthouse/engine/looks"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
@@ -31,9 +30,9 @@ type reportTable struct {
 // Report returns a report as text: the conclusion, one row per variation, and notes. With a dimension, a second table
 // has one row per value and variation.
 func Report(r *result.Report, s Screen) string {
-	t := &reportTable{&table{Screen: s}, r}
-	whole := section{letters: t.maxLabelWidth()}
-	whole.addVariations("", &r.Slice, t.comparedMetric())
+	t := &reportTable{&table{Screen: s, methodology: stats.Methodology(r.Methodology), level: r.SignificanceLevel}, r}
+	t.rate = result.IsRate(t.comparedMetric())
+	rows := t.rowsOf("", &r.Slice)
 	if r.Decision != nil {
 		t.writeParagraph(bold, PrintableText(r.Decision.Text))
 		t.writeLine("")
@@ -45,19 +44,13 @@ func Report(r *result.Report, s Screen) string {
 	}
 	t.writeLine("")
 	t.writeParagraph("", PrintableText(ReportSubtitle(r)))
-	t.writeSection(&whole)
-	t.writeReportNotes()
+	t.writeSection(rows)
+	t.writeReportNotes(rows)
 	t.writeScorecard()
 	if r.Dimension != nil {
 		t.writeBreakdown()
 	}
 	return t.out.String()
-}
-
-func (t *reportTable) writeParagraph(colour, text string) {
-	for _, line := range WrapText(text, t.Width) {
-		t.writeLine(t.paintText(colour, line))
-	}
 }
 
 // comparedMetric returns the compared metric, or the goal conversion rate if nothing is
@@ -69,53 +62,36 @@ func (t *reportTable) comparedMetric() query.Metric {
 	return *t.results.CompareMetric
 }
 
-// section holds rows that share one table.
-type section struct {
-	letters   int // maximum width of a name, in columns
-	labels    []string
-	converted []int64
-	rows      []calculator.AnswerVariation
-	verdicts  []judged
-}
-
-// addVariations appends the variations of a slice to the section.
-func (s *section) addVariations(value string, c *result.Slice, metric query.Metric) {
+// rowsOf returns the variations of a slice. value is that of the dimension, or empty.
+func (t *reportTable) rowsOf(value string, c *result.Slice) []tableRow {
+	rows := make([]tableRow, len(c.Variations))
 	for i := range c.Variations {
-		v := &c.Variations[i]
-		label := ShortenText(PrintableText(v.Name), s.letters)
+		v, row := &c.Variations[i], &rows[i]
+		*row = tableRow{visitors: v.Visitors, Estimate: v.Metrics.EstimateOf(t.comparedMetric()), Comparison: v.Comparison}
+		row.label, row.converted = ShortenText(PrintableText(v.Name), t.maxLabelWidth()), result.FormatCount(v.ConvertedVisitors)
 		if value != "" {
-			label = ShortenText(PrintableText(value), s.letters) + " · " + label
+			row.label = ShortenText(PrintableText(value), t.maxLabelWidth()) + " · " + row.label
 		}
-		s.labels, s.converted = append(s.labels, label), append(s.converted, v.ConvertedVisitors)
-		var verdict judged
 		if v.Comparison != nil {
-			verdict = judged{v.Comparison.VerdictInWords(), c.ConclusiveVerdict(v.Comparison)}
+			row.verdict = judged{v.Comparison.VerdictInWords(), c.ConclusiveVerdict(v.Comparison)}
 		}
-		s.verdicts = append(s.verdicts, verdict)
-		s.rows = append(s.rows, calculator.AnswerVariation{ID: v.ID, Control: v.Control, Visitors: v.Visitors, Estimate: v.Metrics.EstimateOf(metric), Comparison: v.Comparison})
 	}
+	return rows
 }
 
-// writeSection writes a section in the form of the calculator's answer.
-func (t *reportTable) writeSection(s *section) {
-	metric := calculator.MetricMean
-	if result.IsRate(t.comparedMetric()) {
-		metric = calculator.MetricBinary
-	}
-	t.input = &calculator.Input{Metric: metric}
-	t.answer = &calculator.Answer{Methodology: stats.Methodology(t.results.Methodology), SignificanceLevel: t.results.SignificanceLevel, Variations: s.rows}
-	t.labels, t.converted, t.verdicts = s.labels, s.converted, s.verdicts
+// writeSection writes rows that share one table.
+func (t *reportTable) writeSection(rows []tableRow) {
 	t.writeLine("")
 	if t.results.CompareMetric == nil {
-		t.writeGrids(t.observedColumns(), allRows)
+		t.writeGrids(labelColumn(rows), t.observedColumns(rows), allRows)
 		return
 	}
-	t.writeRows()
+	t.writeRows(rows)
 }
 
 // writeReportNotes writes the reasons, the warnings and the sample size.
-func (t *reportTable) writeReportNotes() {
-	notes := t.reasonNotes()
+func (t *reportTable) writeReportNotes(rows []tableRow) {
+	notes := reasonNotes(rows)
 	if t.results.CompareMetric != nil && t.results.Methodology == string(stats.MethodologyFrequentist) {
 		notes = append(notes, "The p-value is that of a single test. Conclusions come from the looks.")
 	}
@@ -134,26 +110,21 @@ func (t *reportTable) writeReportNotes() {
 }
 
 // reasonNotes returns a note per reason, with the variations that it applies to.
-func (t *table) reasonNotes() []string {
+func reasonNotes(rows []tableRow) []string {
 	var order []stats.Reason
 	concerned := map[stats.Reason][]string{}
-	add := func(i int, reasons ...stats.Reason) {
+	for _, r := range rows {
+		reasons := []stats.Reason{r.Estimate.Reason}
+		if r.Comparison != nil {
+			reasons = append(reasons, r.Comparison.Reasons...)
+		}
 		for _, reason := range reasons {
-			if reason == "" {
-				continue
-			}
-			if !slices.Contains(order, reason) {
+			if reason != "" && !slices.Contains(order, reason) {
 				order = append(order, reason)
 			}
-			if label := t.labels[i]; !slices.Contains(concerned[reason], label) {
-				concerned[reason] = append(concerned[reason], label)
+			if !slices.Contains(concerned[reason], r.label) {
+				concerned[reason] = append(concerned[reason], r.label)
 			}
-		}
-	}
-	for i, v := range t.answer.Variations {
-		add(i, v.Reason)
-		if c := v.Comparison; c != nil {
-			add(i, c.Reasons...)
 		}
 	}
 	notes := make([]string, len(order))
@@ -209,23 +180,23 @@ func (t *reportTable) progressNote() string {
 
 // writeBreakdown writes all values in one table, and notes the conclusive ones.
 func (t *reportTable) writeBreakdown() {
-	all := section{letters: t.maxLabelWidth()}
+	var rows []tableRow
 	var notes []string
 	for i := range t.results.Breakdown {
 		slice := &t.results.Breakdown[i]
-		all.addVariations(slice.Value, &slice.Slice, t.comparedMetric())
+		rows = append(rows, t.rowsOf(slice.Value, &slice.Slice)...)
 		if c := slice.Conclusion; c != nil && (c.VariationID != nil || c.Status == stats.StatusInvalid) {
 			notes = append(notes, PrintableText(slice.Value+": "+c.Text))
 		}
 	}
 	t.writeLine("")
 	t.writeLine(t.paintText(bold, "By "+string(*t.results.Dimension)))
-	if len(all.rows) == 0 {
+	if len(rows) == 0 {
 		t.writeLine("")
 		t.writeLine("There are no values yet.")
 		return
 	}
-	t.writeSection(&all)
+	t.writeSection(rows)
 	t.writeNoteLines(notes)
 }
 
@@ -275,17 +246,9 @@ func PrintableText(text string) string {
 // was recorded, and whether today's events give another result.
 func Looks(r *result.Report) string {
 	columns := []column{
-		{title: "look"},
-		{title: "until", left: true},
-		{title: "visitors"},
-		{title: "variation", left: true},
-		{title: "lift"},
-		{title: "interval"},
-		{title: "z"},
-		{title: "bound"},
-		{title: "p"},
-		{title: "", left: true},
-		{title: "recorded", left: true},
+		{title: "look"}, {title: "until", left: true}, {title: "visitors"}, {title: "variation", left: true},
+		{title: "lift"}, {title: "interval"}, {title: "z"}, {title: "bound"}, {title: "p"},
+		{title: "", left: true}, {title: "recorded", left: true},
 	}
 	names := map[int64]string{}
 	for _, v := range r.Variations {
@@ -306,14 +269,11 @@ func Looks(r *result.Report) string {
 			if v.Recomputed != nil {
 				of += ", later data changed it: " + formatOptional(v.Recomputed.Improvement.Value, write)
 			}
-			cells := []string{
-				strconv.Itoa(look.Number), look.End.Add(-time.Millisecond).UTC().Format(time.DateOnly), result.FormatCount(look.Visitors), names[v.ID],
-				formatOptional(v.Improvement.Value, write), result.RangeInWords(v.Improvement.Interval, write), formatOptional(v.Z, number),
-				formatOptional(v.CriticalValue, number), formatOptional(v.PValue, result.FormatPValue), found, of,
-			}
-			for i := range columns {
-				columns[i].cells = append(columns[i].cells, cells[i])
-			}
+			addCells(columns,
+				strconv.Itoa(look.Number), look.End.Add(-time.Millisecond).UTC().Format(time.DateOnly), result.FormatCount(look.Visitors),
+				names[v.ID], formatOptional(v.Improvement.Value, write), result.RangeInWords(v.Improvement.Interval, write),
+				formatOptional(v.Z, number), formatOptional(v.CriticalValue, number), formatOptional(v.PValue, result.FormatPValue),
+				found, of)
 		}
 	}
 	return Screen{}.gridText(columns, allRows) + "\n" + r.LooksInWords() + "\n"
@@ -342,17 +302,14 @@ func (t *reportTable) writeScorecard() {
 		}
 	}
 	several := slices.ContainsFunc(t.results.Scorecard, func(r *result.ScorecardRow) bool { return len(r.Variations) > 2 })
-	t.rowTitle, t.labels = "metric", nil
-	t.answer = &calculator.Answer{Variations: make([]calculator.AnswerVariation, len(rows))}
-	for _, r := range rows {
-		label := ShortenText(PrintableText(r.MetricInWords()), t.maxLabelWidth()+10)
+	label := newColumn(rows, "metric", func(r *scorecardRow) string {
+		name := ShortenText(PrintableText(r.MetricInWords()), t.maxLabelWidth()+10)
 		if several {
-			label += " · " + ShortenText(PrintableText(r.treatment.Name), t.maxLabelWidth())
+			name += " · " + ShortenText(PrintableText(r.treatment.Name), t.maxLabelWidth())
 		}
-		t.labels = append(t.labels, label)
-	}
-	t.writeGrids(scorecardColumns(rows), allRows)
-	t.rowTitle = ""
+		return name
+	}).aligned()
+	t.writeGrids(label, scorecardColumns(rows), allRows)
 	if empty > 0 {
 		t.writeLine("")
 		t.writeParagraph("", fmt.Sprintf("Without metrics whose values are all 0 (%d); --csv and --json print them.", empty))
@@ -367,34 +324,38 @@ type scorecardRow struct {
 
 // scorecardColumns returns the columns of the scorecard.
 func scorecardColumns(rows []scorecardRow) []column {
-	role, control, value := column{title: "role", left: true}, column{title: "control"}, column{title: "value"}
-	lift, interval, p := column{title: "lift"}, column{title: "interval"}, column{title: "p"}
-	says, month := column{title: "verdict", left: true}, column{title: "per month"}
+	columns := []column{
+		{title: "role", left: true}, {title: "control"}, {title: "value"}, {title: "lift"}, {title: "interval"}, {title: "p"},
+		{title: "verdict", left: true}, {title: "per month"},
+	}
+	verdict := &columns[6]
 	for _, r := range rows {
-		role.cells = append(role.cells, string(r.Role))
-		write := valueFormatter(result.IsRate(r.Metric), result.HalfWidth(r.control.Estimate.Value, r.control.Estimate.Interval))
-		control.cells = append(control.cells, formatOptional(r.control.Estimate.Value, write))
-		value.cells = append(value.cells, formatOptional(r.treatment.Estimate.Value, write))
-		liftCell, intervalCell, pCell, word, colour := none, none, none, "", ""
+		lift, interval, p, month, word, colour := none, none, none, none, "", ""
 		if c := r.treatment.Comparison; c != nil {
 			claim := c.Improvement.Interval
 			switch {
 			case c.Sequential != nil && c.Sequential.Look != nil:
-				claim, pCell = c.Sequential.Improvement, formatOptional(c.Sequential.PValue, result.FormatPValue)
+				claim, p = c.Sequential.Improvement, formatOptional(c.Sequential.PValue, result.FormatPValue)
 			case c.Frequentist != nil:
-				pCell = formatOptional(c.Frequentist.AdjustedPValue, result.FormatPValue)
+				p = formatOptional(c.Frequentist.AdjustedPValue, result.FormatPValue)
 			}
 			inPercent := func(x float64) string {
 				return result.FormatPercent(x, result.PercentDecimals(result.HalfWidth(c.Improvement.Value, claim)), true)
 			}
-			liftCell, intervalCell = formatOptional(c.Improvement.Value, inPercent), result.RangeInWords(claim, inPercent)
+			lift, interval = formatOptional(c.Improvement.Value, inPercent), result.RangeInWords(claim, inPercent)
 			word, colour = r.verdictWords(c)
 		}
-		lift.cells, interval.cells, p.cells = append(lift.cells, liftCell), append(interval.cells, intervalCell), append(p.cells, pCell)
-		says.cells, says.colours = append(says.cells, word), append(says.colours, colour)
-		month.cells = append(month.cells, r.perMonth())
+		if i := r.treatment.Impact; i != nil && i.PerMonth != nil && i.PerMonth.Value != nil {
+			decimals := result.SpreadDecimals(result.HalfWidth(i.PerMonth.Value, i.PerMonth.Interval))
+			month = result.FormatSigned(*i.PerMonth.Value, decimals)
+		}
+		control := r.control.Estimate
+		write := valueFormatter(result.IsRate(r.Metric), result.HalfWidth(control.Value, control.Interval))
+		addCells(columns, string(r.Role), formatOptional(control.Value, write), formatOptional(r.treatment.Estimate.Value, write),
+			lift, interval, p, word, month)
+		verdict.colours = append(verdict.colours, colour)
 	}
-	return []column{role, control, value, lift, interval, p, says, month}
+	return columns
 }
 
 // verdictWords returns the verdict of the row in words, and its colour. Only conclusive
@@ -424,13 +385,4 @@ func (r *scorecardRow) verdictWords(c *result.Comparison) (words, colour string)
 		words += fmt.Sprintf(" (q %s)", result.FormatPValue(*r.treatment.QValue))
 	}
 	return words, colour
-}
-
-// perMonth returns the impact of the variation.
-func (r *scorecardRow) perMonth() string {
-	if r.treatment.Impact == nil || r.treatment.Impact.PerMonth == nil || r.treatment.Impact.PerMonth.Value == nil {
-		return none
-	}
-	e := r.treatment.Impact.PerMonth
-	return result.FormatSigned(*e.Value, result.SpreadDecimals(result.HalfWidth(e.Value, e.Interval)))
 }

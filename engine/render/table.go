@@ -3,7 +3,6 @@
 package render
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -49,37 +48,58 @@ func (s Screen) paintText(colour, text string) string {
 // none is shown for a value that cannot be computed.
 const none = "–"
 
-// table writes the answer of the calculator.
+// table writes tables of variations.
 type table struct {
 	Screen
-	input     *calculator.Input
-	answer    *calculator.Answer
-	rowTitle  string   // of the labels; empty: variation
-	labels    []string // one per variation
-	converted []int64  // converted visitors per variation; nil: the column is omitted
-	verdicts  []judged // one per variation; nil: those of the comparisons
-	out       strings.Builder
+	rate        bool // the metric is a rate
+	methodology stats.Methodology
+	level       int // of intervals, in per cent
+	out         strings.Builder
+}
+
+// tableRow is a variation.
+type tableRow struct {
+	label     string
+	visitors  int64
+	converted string // converted visitors; empty: the column is omitted
+	result.Estimate
+	Comparison *result.Comparison // nil: control
+	verdict    judged
+}
+
+// judged is a verdict as text, and the verdict that its colour shows.
+type judged struct {
+	words   string
+	verdict stats.Verdict
 }
 
 // Comparison returns the calculator's answer as text: the conclusion, and a table with one row per variation.
-func Comparison(input *calculator.Input, a *calculator.Answer, s Screen) string {
-	t := &table{Screen: s, input: input, answer: a}
+func Comparison(a *calculator.Answer, s Screen) string {
+	t := &table{Screen: s, rate: a.Metric == calculator.MetricBinary, methodology: a.Methodology, level: a.SignificanceLevel}
+	var rows []tableRow
 	for _, v := range a.Variations {
-		label := strconv.FormatInt(v.ID, 10)
+		row := tableRow{label: strconv.FormatInt(v.ID, 10), visitors: v.Visitors, Estimate: v.Estimate, Comparison: v.Comparison}
 		if v.Control {
-			label += " control"
+			row.label += " control"
 		}
-		t.labels = append(t.labels, label)
+		if v.Comparison != nil {
+			row.verdict = judged{v.Comparison.VerdictInWords(), v.Comparison.ConclusiveVerdict()}
+		}
+		rows = append(rows, row)
 	}
-	for _, line := range WrapText(t.answer.Conclusion.Text, t.Width) {
-		t.writeLine(t.paintText(bold, line))
-	}
+	t.writeParagraph(bold, a.Conclusion.Text)
 	t.writeLine("")
-	t.writeRows()
+	t.writeRows(rows)
 	return t.out.String()
 }
 
 func (t *table) writeLine(text string) { t.out.WriteString(strings.TrimRight(text, " ") + "\n") }
+
+func (t *table) writeParagraph(colour, text string) {
+	for _, line := range WrapText(text, t.Width) {
+		t.writeLine(t.paintText(colour, line))
+	}
+}
 
 // column is a column of a table.
 type column struct {
@@ -87,6 +107,28 @@ type column struct {
 	left    bool     // whether cells are aligned to the left
 	cells   []string // one per row
 	colours []string // one per row; nil: no colours
+}
+
+// newColumn returns a column with a cell for each row.
+func newColumn[R any](rows []R, title string, cell func(r *R) string) column {
+	c := column{title: title}
+	for i := range rows {
+		c.cells = append(c.cells, cell(&rows[i]))
+	}
+	return c
+}
+
+// addCells appends a cell to each column.
+func addCells(columns []column, cells ...string) {
+	for i := range columns {
+		columns[i].cells = append(columns[i].cells, cells[i])
+	}
+}
+
+// aligned returns the column with its cells aligned to the left.
+func (c column) aligned() column {
+	c.left = true
+	return c
 }
 
 // textWidth returns the width of the widest cell, in terminal columns.
@@ -103,46 +145,42 @@ const gap = "  "
 
 // writeRows writes one grid if the screen is wide enough. Otherwise it writes the
 // observed values first and the comparison with control below.
-func (t *table) writeRows() {
-	observed, compared := t.observedColumns(), t.comparedColumns()
-	if columns := slices.Concat(observed, compared); t.countFitting(columns) == len(columns) {
-		t.writeGrid(columns, allRows)
+func (t *table) writeRows(rows []tableRow) {
+	label, observed, compared := labelColumn(rows), t.observedColumns(rows), t.comparedColumns(rows)
+	if columns := slices.Concat(observed, compared); t.countFitting(label, columns) == len(columns) {
+		t.writeGrids(label, columns, allRows)
 		return
 	}
-	t.writeGrids(observed, allRows)
+	t.writeGrids(label, observed, allRows)
 	t.writeLine("")
-	t.writeGrids(compared, func(row int) bool { return t.answer.Variations[row].Comparison != nil })
+	t.writeGrids(label, compared, func(row int) bool { return rows[row].Comparison != nil })
+}
+
+func labelColumn(rows []tableRow) column {
+	return newColumn(rows, "variation", func(r *tableRow) string { return r.label }).aligned()
 }
 
 // writeGrids writes the columns in as many grids as the width of the screen requires.
-func (t *table) writeGrids(columns []column, shown func(row int) bool) {
+func (t *table) writeGrids(label column, columns []column, shown func(row int) bool) {
 	for first := true; len(columns) > 0; first = false {
 		if !first {
 			t.writeLine("")
 		}
-		fitting := t.countFitting(columns)
-		t.writeGrid(columns[:fitting], shown)
+		fitting := t.countFitting(label, columns)
+		t.out.WriteString(t.gridText(append([]column{label}, columns[:fitting]...), shown))
 		columns = columns[fitting:]
 	}
 }
 
-// countFitting returns how many of the columns fit on the screen, at least 1.
-func (t *table) countFitting(columns []column) int {
-	width := t.labelColumn().textWidth()
+// countFitting returns how many of the columns fit on the screen beside the labels, at least 1.
+func (t *table) countFitting(label column, columns []column) int {
+	width := label.textWidth()
 	for i, c := range columns {
 		if width += len(gap) + c.textWidth(); width > t.Width {
 			return max(i, 1)
 		}
 	}
 	return len(columns)
-}
-
-func (t *table) labelColumn() column {
-	return column{title: cmp.Or(t.rowTitle, "variation"), left: true, cells: t.labels}
-}
-
-func (t *table) writeGrid(columns []column, shown func(row int) bool) {
-	t.out.WriteString(t.gridText(append([]column{t.labelColumn()}, columns...), shown))
 }
 
 // gridText returns the columns with their titles and the rows that are shown.
@@ -180,42 +218,30 @@ func padText(text string, width int, left bool) string {
 	return space + text
 }
 
-// intervalTitle returns the title of an interval column.
-func (t *table) intervalTitle() string {
-	return fmt.Sprintf("%d %% interval", t.answer.SignificanceLevel)
-}
-
 // observedColumns returns the columns with the visitors and the metric of each variation.
-func (t *table) observedColumns() []column {
-	visitors := column{title: "visitors"}
-	value := column{title: "mean"}
-	if t.input.Metric == calculator.MetricBinary {
-		value.title = "rate"
+func (t *table) observedColumns(rows []tableRow) []column {
+	name, spread := "mean", math.Inf(1)
+	if t.rate {
+		name = "rate"
 	}
-	interval := column{title: t.intervalTitle()}
-	spread := math.Inf(1)
-	for _, v := range t.answer.Variations {
-		if v.Interval == nil && v.StandardError != nil {
-			spread = narrowerSpread(spread, *v.StandardError)
+	for _, r := range rows {
+		if r.Interval == nil && r.StandardError != nil {
+			spread = narrowerSpread(spread, *r.StandardError)
 		} else {
-			spread = narrowerSpread(spread, result.HalfWidth(v.Value, v.Interval))
+			spread = narrowerSpread(spread, result.HalfWidth(r.Value, r.Interval))
 		}
 	}
-	write := valueFormatter(t.input.Metric == calculator.MetricBinary, spread)
-	for _, v := range t.answer.Variations {
-		visitors.cells = append(visitors.cells, result.FormatCount(v.Visitors))
-		value.cells = append(value.cells, formatOptional(v.Value, write))
-		interval.cells = append(interval.cells, result.RangeInWords(v.Interval, write))
+	write := valueFormatter(t.rate, spread)
+	columns := []column{newColumn(rows, "visitors", func(r *tableRow) string { return result.FormatCount(r.visitors) })}
+	if len(rows) > 0 && rows[0].converted != "" {
+		columns = append(columns, newColumn(rows, "converted", func(r *tableRow) string { return r.converted }))
 	}
-	if t.converted == nil {
-		return []column{visitors, value, interval}
-	}
-	converted := column{title: "converted"}
-	for _, n := range t.converted {
-		converted.cells = append(converted.cells, result.FormatCount(n))
-	}
-	return []column{visitors, converted, value, interval}
+	return append(columns,
+		newColumn(rows, name, func(r *tableRow) string { return formatOptional(r.Value, write) }),
+		newColumn(rows, t.intervalTitle(), func(r *tableRow) string { return result.RangeInWords(r.Estimate.Interval, write) }))
 }
+
+func (t *table) intervalTitle() string { return fmt.Sprintf("%d %% interval", t.level) }
 
 // valueFormatter returns a function that formats a value: a rate in per cent, a mean as a
 // number. The spread, half of an interval, determines the decimals.
@@ -234,78 +260,69 @@ func narrowerSpread(a, b float64) float64 {
 }
 
 // comparedColumns returns the columns that compare each variation with control.
-func (t *table) comparedColumns() []column {
-	lift, interval := column{title: "lift"}, column{title: t.intervalTitle()}
-	verdict := column{title: "verdict", left: true}
-	evidence := t.evidenceColumns()
-	spread := math.Inf(1) // the narrowest interval determines the decimals
-	for _, v := range t.answer.Variations {
-		if v.Comparison != nil {
-			spread = narrowerSpread(spread, result.HalfWidth(v.Comparison.Improvement.Value, v.Comparison.Improvement.Interval))
+func (t *table) comparedColumns(rows []tableRow) []column {
+	spread, correction, look := math.Inf(1), stats.CorrectionNone, 0
+	for _, r := range rows {
+		if c := r.Comparison; c != nil {
+			spread = narrowerSpread(spread, result.HalfWidth(c.Improvement.Value, c.Improvement.Interval))
+			if c.Frequentist != nil && c.Frequentist.Correction != stats.CorrectionNone {
+				correction = c.Frequentist.Correction
+			}
+			if c.Sequential != nil && c.Sequential.Look != nil {
+				look = *c.Sequential.Look
+			}
 		}
 	}
 	write := func(x float64) string { return result.FormatPercent(x, result.PercentDecimals(spread), true) }
-	for i, v := range t.answer.Variations {
-		c := v.Comparison
-		if c == nil {
-			lift.cells, interval.cells = append(lift.cells, ""), append(interval.cells, "")
-			verdict.cells, verdict.colours = append(verdict.cells, ""), append(verdict.colours, "")
-			continue
-		}
-		lift.cells = append(lift.cells, formatOptional(c.Improvement.Value, write))
-		interval.cells = append(interval.cells, result.RangeInWords(c.Improvement.Interval, write))
-		shown := judged{c.VerdictInWords(), c.ConclusiveVerdict()}
-		if t.verdicts != nil {
-			shown = t.verdicts[i]
-		}
-		verdict.cells = append(verdict.cells, shown.words)
-		verdict.colours = append(verdict.colours, verdictColours[shown.verdict])
+	// compared returns a column without a cell for control.
+	compared := func(title string, cell func(c *result.Comparison) string) column {
+		return newColumn(rows, title, func(r *tableRow) string {
+			if r.Comparison == nil {
+				return ""
+			}
+			return cell(r.Comparison)
+		})
 	}
-	return slices.Concat([]column{lift, interval}, evidence, []column{verdict})
-}
-
-// judged is a verdict as text, and the verdict that its colour shows.
-type judged struct {
-	words   string
-	verdict stats.Verdict
+	columns := []column{
+		compared("lift", func(c *result.Comparison) string { return formatOptional(c.Improvement.Value, write) }),
+		compared(t.intervalTitle(), func(c *result.Comparison) string { return result.RangeInWords(c.Improvement.Interval, write) }),
+	}
+	switch {
+	case t.methodology == stats.MethodologyBayesian:
+		columns = append(columns, compared("chance to beat control", func(c *result.Comparison) string {
+			if c.Bayesian == nil {
+				return ""
+			}
+			return formatOptional(c.Bayesian.ChanceToBeatControl, result.FormatChance)
+		}))
+	default:
+		title := "p"
+		if correction != stats.CorrectionNone {
+			title = "adjusted p"
+		}
+		columns = append(columns, compared(title, func(c *result.Comparison) string {
+			if c.Frequentist == nil {
+				return ""
+			}
+			return formatOptional(c.Frequentist.AdjustedPValue, result.FormatPValue)
+		}))
+	}
+	if look > 0 {
+		columns = append(columns, compared(fmt.Sprintf("p at look %d", look), func(c *result.Comparison) string {
+			if c.Sequential == nil || c.Sequential.Look == nil {
+				return ""
+			}
+			return formatOptional(c.Sequential.PValue, result.FormatPValue)
+		}))
+	}
+	verdict := newColumn(rows, "verdict", func(r *tableRow) string { return r.verdict.words }).aligned()
+	for _, r := range rows {
+		verdict.colours = append(verdict.colours, verdictColours[r.verdict.verdict])
+	}
+	return append(columns, verdict)
 }
 
 var verdictColours = map[stats.Verdict]string{stats.VerdictBetter: green, stats.VerdictWorse: red}
-
-// evidenceColumns returns the columns with the p-values or the chance to beat control.
-func (t *table) evidenceColumns() []column {
-	chance := column{title: "chance to beat control"}
-	fixed, look := column{title: "p"}, column{}
-	for _, v := range t.answer.Variations {
-		var chanceCell, fixedCell, lookCell string
-		if v.Comparison != nil {
-			if b := v.Comparison.Bayesian; b != nil {
-				chanceCell = formatOptional(b.ChanceToBeatControl, result.FormatChance)
-			}
-			if f := v.Comparison.Frequentist; f != nil {
-				fixedCell = formatOptional(f.AdjustedPValue, result.FormatPValue)
-				if f.Correction != stats.CorrectionNone {
-					fixed.title = "adjusted p"
-				}
-			}
-			if s := v.Comparison.Sequential; s != nil && s.Look != nil {
-				look.title = fmt.Sprintf("p at look %d", *s.Look)
-				lookCell = formatOptional(s.PValue, result.FormatPValue)
-			}
-		}
-		chance.cells = append(chance.cells, chanceCell)
-		fixed.cells = append(fixed.cells, fixedCell)
-		look.cells = append(look.cells, lookCell)
-	}
-	columns := []column{fixed}
-	if t.answer.Methodology == stats.MethodologyBayesian {
-		columns[0] = chance
-	}
-	if look.title != "" {
-		columns = append(columns, look)
-	}
-	return columns
-}
 
 func formatOptional(x *float64, write func(float64) string) string {
 	if x == nil {

@@ -2,14 +2,12 @@ package embedded
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -110,31 +108,6 @@ func errorResponse(r *http.Request, err error) (*http.Response, error) {
 		resp.Header.Set("X-ClickHouse-Exception-Name", e.CodeName)
 	}
 	return resp, nil
-}
-
-// startStatement starts a statement. The statement runs until it ends, until ctx ends,
-// or until the answer is closed.
-func (e *Engine) startStatement(ctx context.Context, q *request) (*answer, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return nil, ErrClosed
-	}
-	e.running.Add(1)
-	ctx, cancel := context.WithCancelCause(ctx)
-	unhook := context.AfterFunc(e.ctx, func() { cancel(ErrClosed) })
-	a := &answer{ctx: ctx, cancel: cancel, chunks: make(chan *result), ended: make(chan struct{})}
-	go func() {
-		// The engine keeps the state of a statement in its thread, so all calls
-		// for one statement must come from the same thread.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer e.running.Done()
-		defer unhook()
-		a.err = e.runStatement(ctx, q, a.emitChunk)
-		close(a.ended)
-	}()
-	return a, nil
 }
 
 // request is a statement as sent by the driver.

@@ -92,7 +92,7 @@ func TestCancelWhileWaitingForAConnection(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "all connections are taken", func() bool { return len(engine.pool.slots) == defaultConnections })
+	eventually(t, "all connections are taken", func() bool { return len(engine.pool.opened)-len(engine.pool.idle) == defaultConnections })
 	late, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer stop()
 	if err := connect(t).Exec(late, "SELECT 1"); !errors.Is(err, context.DeadlineExceeded) {
@@ -142,7 +142,7 @@ func TestCancelWhatDoesNotStop(t *testing.T) {
 		t.Errorf("returned after %v", took)
 	}
 	one[uint8](t, conn, "SELECT 7")
-	eventually(t, "the statement has ended", func() bool { return len(engine.pool.slots) == 0 })
+	eventually(t, "the statement has ended", func() bool { return len(engine.pool.opened)-len(engine.pool.idle) == 0 })
 }
 
 // TestCancelInsertThatWaitsForRows cancels an insert whose reader returns no
@@ -224,7 +224,7 @@ func TestCancelAnywhere(t *testing.T) {
 		})
 	}
 	workers.Wait()
-	eventually(t, "all connections are free", func() bool { return len(engine.pool.slots) == 0 })
+	eventually(t, "all connections are free", func() bool { return len(engine.pool.opened)-len(engine.pool.idle) == 0 })
 	if n := one[uint64](t, conn, "SELECT count() FROM system.processes"); n != 1 {
 		t.Errorf("%d statements run", n)
 	}

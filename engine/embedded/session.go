@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // session is a connection of the library with the state that its statements see. The library
@@ -94,60 +93,46 @@ func quoteName(s string) string { return "`" + nameEscaper.Replace(s) + "`" }
 
 // pool lends sessions. A session is lent to one statement at a time.
 type pool struct {
-	open  func() (*session, error)
-	slots chan struct{} // one element per lent session
-
-	mu   sync.Mutex
-	idle []*session
+	open   func() (*session, error)
+	opened chan struct{} // one element per open session
+	idle   chan *session
 }
 
 func newPool(size int, open func() (*session, error)) *pool {
-	return &pool{open: open, slots: make(chan struct{}, size)}
+	return &pool{open: open, opened: make(chan struct{}, size), idle: make(chan *session, size)}
 }
 
 // takeSession returns a session. If all are lent, it waits for one until ctx ends.
 func (p *pool) takeSession(ctx context.Context) (*session, error) {
 	select {
-	case p.slots <- struct{}{}:
+	case s := <-p.idle:
+		return s, nil
+	default:
+	}
+	select {
+	case s := <-p.idle:
+		return s, nil
+	case p.opened <- struct{}{}:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	p.mu.Lock()
-	if n := len(p.idle); n > 0 {
-		s := p.idle[n-1]
-		p.idle = p.idle[:n-1]
-		p.mu.Unlock()
-		return s, nil
-	}
-	p.mu.Unlock()
 	s, err := p.open()
 	if err != nil {
-		<-p.slots
+		<-p.opened
 	}
 	return s, err
-}
-
-// returnSession returns a session to the pool.
-func (p *pool) returnSession(s *session) {
-	p.mu.Lock()
-	p.idle = append(p.idle, s)
-	p.mu.Unlock()
-	<-p.slots
 }
 
 // discardSession closes a session whose state is unknown, instead of returning it to
 // the pool.
 func (p *pool) discardSession(s *session) {
 	s.close()
-	<-p.slots
+	<-p.opened
 }
 
 // closeIdle closes the sessions that are not lent.
 func (p *pool) closeIdle() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, s := range p.idle {
-		s.close()
+	for len(p.idle) > 0 {
+		p.discardSession(<-p.idle)
 	}
-	p.idle = nil
 }

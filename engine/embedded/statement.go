@@ -30,7 +30,7 @@ func (e *Engine) runStatement(ctx context.Context, q *request, emit func(*result
 	if err != nil {
 		e.pool.discardSession(s)
 	} else {
-		e.pool.returnSession(s)
+		e.pool.idle <- s
 	}
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)

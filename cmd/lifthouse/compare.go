@@ -135,7 +135,7 @@ func (p *program) compareFlags(flags *pflag.FlagSet, control string, treatments,
 		for _, fault := range invalid.Faults {
 			for flag, field := range fieldOfFlag {
 				if fault.Name == field {
-					fault.Name, fault.WithoutValue = fmt.Sprintf("--%s %q", flag, fault.Value), true
+					fault.Name, fault.WithoutValue = fmt.Sprintf("--%s %q", flag, flags.Lookup(flag).Value.String()), true
 				}
 			}
 			if !strings.HasPrefix(fault.Name, "looks[0].variations") { // the same numbers as those of the variations

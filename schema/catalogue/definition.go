@@ -32,7 +32,7 @@ type File struct {
 	// (AccountResources.Version). nil: any version.
 	Replaces func(version uint64) bool `yaml:"-"`
 
-	read tree // what ReadYAML found
+	read Document // what ReadYAML found
 }
 
 // Account owns websites and tokens.

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ const maxFile = 16 << 20
 // the rest.
 func ReadYAML(r io.Reader) (File, error) {
 	var file File
-	found, err := decodeYAML(r, &file)
+	found, err := ReadDocument(r, &file)
 	file.read = *found
 	return file, err
 }
@@ -35,13 +36,13 @@ func ReadYAML(r io.Reader) (File, error) {
 // DecodeYAML decodes a YAML or JSON document into a struct. If the document has unknown
 // fields, duplicate fields or values of the wrong type, the error is a faults.List.
 func DecodeYAML(r io.Reader, into any) error {
-	_, err := decodeYAML(r, into)
+	_, err := ReadDocument(r, into)
 	return err
 }
 
-// decodeYAML is like DecodeYAML. After faults, into has the remaining fields.
-func decodeYAML(r io.Reader, into any) (*tree, error) {
-	found := &tree{lines: map[string]int{}, faults: faults.Collector{Most: maxFaults}}
+// ReadDocument is like DecodeYAML. After faults, into has the remaining fields, whose faults Document.WithFaults adds.
+func ReadDocument(r io.Reader, into any) (*Document, error) {
+	found := &Document{lines: map[string]int{}, faults: faults.Collector{Most: maxFaults}}
 	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err == nil && len(text) > maxFile {
 		err = fmt.Errorf("the file is larger than %d MiB", maxFile>>20)
@@ -69,9 +70,9 @@ func decodeYAML(r io.Reader, into any) (*tree, error) {
 	return found, found.faults.List.Err()
 }
 
-// tree checks the nodes of a catalogue file against the types of its fields. It removes
+// Document is what was found in a YAML or JSON document. It checks the nodes against the types of the fields, and removes
 // the pairs with errors, so the rest can still be decoded and validated.
-type tree struct {
+type Document struct {
 	lines  map[string]int // by path
 	faults faults.Collector
 	// missing are the paths of fields that a misspelt name was probably meant to set.
@@ -81,65 +82,68 @@ type tree struct {
 // maxFaults is the maximum number of faults of a kind that are reported.
 const maxFaults = 1000
 
-func (t *tree) addFault(path string, node *yaml.Node, value, detail string) {
-	t.faults.Append(faults.Fault{Name: path, Line: node.Line, Value: strings.TrimSpace(value), Detail: detail})
+func (d *Document) addFault(path string, node *yaml.Node, value, detail string) {
+	d.faults.Append(faults.Fault{Name: path, Line: node.Line, Value: strings.TrimSpace(value), Detail: detail})
 }
 
-func (t *tree) addField(path string, key *yaml.Node, detail string, values ...any) {
-	t.faults.Append(faults.Fault{Name: path, Line: key.Line, Detail: fmt.Sprintf(detail, values...), WithoutValue: true})
+func (d *Document) addField(path string, key *yaml.Node, detail string, values ...any) {
+	d.faults.Append(faults.Fault{Name: path, Line: key.Line, Detail: fmt.Sprintf(detail, values...), WithoutValue: true})
 }
 
 // checkNode checks a node against the type of its field. It returns false if the node cannot
 // be decoded.
-func (t *tree) checkNode(path string, node *yaml.Node, want reflect.Type) bool {
+func (d *Document) checkNode(path string, node *yaml.Node, want reflect.Type) bool {
 	for want.Kind() == reflect.Pointer {
 		want = want.Elem()
 	}
-	if _, known := t.lines[path]; !known {
-		t.lines[path] = node.Line
+	if _, known := d.lines[path]; !known {
+		d.lines[path] = node.Line
 	}
 	switch {
 	case node.Kind == yaml.AliasNode:
-		t.addFault(path, node, "*"+node.Value, "must be written out: aliases are not supported")
+		d.addFault(path, node, "*"+node.Value, "must be written out: aliases are not supported")
 		return false
 	case node.Style&yaml.TaggedStyle != 0:
-		t.addFault(path, node, node.Tag, "must be written without a tag")
+		d.addFault(path, node, node.Tag, "must be written without a tag")
 		return false
 	case node.Tag == nullTag: // the default
 		return true
 	case want == reflect.TypeFor[Date](), want == reflect.TypeFor[schema.Cap](),
 		want.Kind() != reflect.Struct && want.Kind() != reflect.Slice: // one value
 		if detail := typeError(want, node); detail != "" {
-			t.addFault(path, node, node.Value, detail)
+			d.addFault(path, node, node.Value, detail)
 			return false
 		}
 		return true
 	case want == reflect.TypeFor[Prior]() && node.Kind == yaml.ScalarNode:
 		if node.Value != flatPrior {
-			t.addFault(path, node, node.Value, "must be flat, or have mean and standardDeviation")
+			d.addFault(path, node, node.Value, "must be flat, or have mean and standardDeviation")
 			return false
 		}
 		return true
 	case want.Kind() == reflect.Slice:
-		return t.checkList(path, node, want.Elem())
+		return d.checkList(path, node, want.Elem())
 	}
-	return t.checkMapping(path, node, want)
+	return d.checkMapping(path, node, want)
 }
 
-func (t *tree) checkList(path string, node *yaml.Node, want reflect.Type) bool {
+func (d *Document) checkList(path string, node *yaml.Node, want reflect.Type) bool {
 	if node.Kind != yaml.SequenceNode {
-		t.addFault(path, node, node.Value, "must be a list")
+		d.addFault(path, node, node.Value, "must be a list")
 		return false
 	}
 	for i, element := range node.Content {
-		if !t.checkNode(fmt.Sprintf("%s[%d]", path, i), element, want) {
-			node.Content[i] = &yaml.Node{Kind: yaml.ScalarNode, Tag: nullTag} // the other elements keep their places
+		if !d.checkNode(fmt.Sprintf("%s[%d]", path, i), element, want) {
+			node.Content[i] = &yaml.Node{Kind: yaml.ScalarNode, Tag: nullTag}
+			if want.Kind() == reflect.Struct { // the other elements keep their places
+				node.Content[i] = &yaml.Node{Kind: yaml.MappingNode}
+			}
 		}
 	}
 	return true
 }
 
-func (t *tree) checkMapping(path string, node *yaml.Node, want reflect.Type) bool {
+func (d *Document) checkMapping(path string, node *yaml.Node, want reflect.Type) bool {
 	fields, defaults := fieldsOf(want), map[string]string{}
 	names := slices.Sorted(maps.Keys(fields))
 	for name, field := range fields {
@@ -148,7 +152,7 @@ func (t *tree) checkMapping(path string, node *yaml.Node, want reflect.Type) boo
 		}
 	}
 	if node.Kind != yaml.MappingNode {
-		t.addFault(path, node, node.Value, "must have fields: "+strings.Join(names, ", "))
+		d.addFault(path, node, node.Value, "must have fields: "+strings.Join(names, ", "))
 		return false
 	}
 	given := map[string]int{} // lines by field
@@ -163,12 +167,12 @@ func (t *tree) checkMapping(path string, node *yaml.Node, want reflect.Type) boo
 			if nearest := faults.NearestName(key.Value, names); nearest != "" {
 				misspelt = append(misspelt, nearest)
 			}
-			t.addField(at, key, "%s %q; %s", faults.UnknownField, key.Value, faults.SuggestName(key.Value, names))
+			d.addField(at, key, "%s %q; %s", faults.UnknownField, key.Value, faults.SuggestName(key.Value, names))
 		case twice:
-			t.addField(at, key, "%s; first in line %d", faults.GivenTwice, line)
+			d.addField(at, key, "%s; first in line %d", faults.GivenTwice, line)
 		default:
 			given[key.Value] = key.Line
-			if t.checkNode(at, value, of.Type) && value.Tag != nullTag && (value.Kind != yaml.SequenceNode || len(value.Content) > 0) {
+			if d.checkNode(at, value, of.Type) && value.Tag != nullTag && (value.Kind != yaml.SequenceNode || len(value.Content) > 0) {
 				fine = append(fine, key, value)
 				delete(defaults, key.Value)
 			}
@@ -180,7 +184,7 @@ func (t *tree) checkMapping(path string, node *yaml.Node, want reflect.Type) boo
 	node.Content = fine
 	for _, name := range misspelt {
 		if given[name] == 0 {
-			t.missing = append(t.missing, strings.TrimPrefix(path+"."+name, "."))
+			d.missing = append(d.missing, strings.TrimPrefix(path+"."+name, "."))
 		}
 	}
 	return true
@@ -220,15 +224,17 @@ func independentFaults(found, earlier faults.List, missing []string) faults.List
 	})
 }
 
-// setLines sets the line of each fault: the line of its path, or of the nearest enclosing part.
-func setLines(found faults.List, lines map[string]int) {
-	for i := range found {
-		f := &found[i]
+// WithFaults returns the faults of the document, and those of its validation that do not follow from them, by line.
+func (d *Document) WithFaults(found faults.List) faults.List {
+	all := append(slices.Clone(d.faults.List), independentFaults(found, d.faults.List, d.missing)...)
+	for i := range all { // the line of its path, or of the nearest enclosing part
+		f := &all[i]
 		for path := f.Name; f.Line == 0 && path != ""; path = path[:max(0, strings.LastIndexAny(path, ".["))] {
-			f.Line = lines[path]
+			f.Line = d.lines[path]
 		}
 	}
-	slices.SortStableFunc(found, func(a, b faults.Fault) int { return cmp.Compare(a.Line, b.Line) })
+	slices.SortStableFunc(all, func(a, b faults.Fault) int { return cmp.Compare(a.Line, b.Line) })
+	return all
 }
 
 // Date is a time in a catalogue file: RFC 3339, or a day, which means its start
@@ -259,7 +265,7 @@ func (d *Date) UnmarshalYAML(decode func(any) error) error {
 
 var (
 	wholeNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
-	number      = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
+	number      = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
 )
 
 // Tags that YAML gives to scalars.
@@ -299,7 +305,7 @@ func typeError(want reflect.Type, node *yaml.Node) string {
 			return "must be a number in decimal digits, without quotes or leading zeros"
 		}
 	default:
-		if quoted || !wholeNumber.MatchString(text) {
+		if _, err := strconv.ParseInt(text, 10, 64); err != nil || quoted || !wholeNumber.MatchString(text) {
 			return "must be an integer in decimal digits, without quotes or leading zeros"
 		}
 	}

@@ -79,9 +79,7 @@ func (f *File) validateAgainst(known *Snapshot) faults.List {
 		}
 		c.checkWebhooks(path, account.Webhooks)
 	}
-	found := append(slices.Clone(f.read.faults.List), independentFaults(c.List, f.read.faults.List, f.read.missing)...)
-	setLines(found, f.read.lines)
-	return found
+	return f.read.WithFaults(c.List)
 }
 
 type ids map[int64]bool

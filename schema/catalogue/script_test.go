@@ -198,3 +198,16 @@ func (s *script) mask(text string) string {
 		return fmt.Sprint("t", len(s.times))
 	})
 }
+
+// TestWrongElementsKeepThePlacesOfOthers has an element of another type before an invalid one.
+func TestWrongElementsKeepThePlacesOfOthers(t *testing.T) {
+	var list struct {
+		Items []struct {
+			Name string `yaml:"name"`
+		} `yaml:"items"`
+	}
+	_, err := catalogue.ReadDocument(strings.NewReader("items: [7, {name: second}]"), &list)
+	if err == nil || !strings.Contains(err.Error(), `items[0]: "7": must have fields: name`) || len(list.Items) != 2 || list.Items[1].Name != "second" {
+		t.Errorf("%+v, %v", list.Items, err)
+	}
+}

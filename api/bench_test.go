@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/api"
 	"lifthouse/loadgen/population"
 	"lifthouse/schema/schematest/must"
@@ -61,9 +63,7 @@ func listening(b *testing.B) (*server, func(path string, headers ...string) int)
 			return 0
 		}
 		defer func() { _ = response.Body.Close() }()
-		if _, err := io.Copy(io.Discard, response.Body); err != nil {
-			b.Error(err)
-		}
+		must.Get(io.Copy(io.Discard, response.Body))(b)
 		return response.StatusCode
 	}
 }
@@ -92,9 +92,7 @@ func BenchmarkCachedResultsOpenLoop(b *testing.B) {
 	for i := range b.N {
 		due := <-tick.C
 		running.Go(func() {
-			if status := get(bannerResults); status != http.StatusOK {
-				b.Errorf("%d", status)
-			}
+			check.Equal(b, get(bannerResults), http.StatusOK)
 			took[i] = time.Since(due)
 		})
 	}
@@ -109,9 +107,7 @@ func BenchmarkNotModified(b *testing.B) {
 	s.plantOne(b)
 	tag := s.poll(bannerResults).Get("ETag")
 	oneByOne(b, func() {
-		if status := get(bannerResults, "If-None-Match", tag); status != http.StatusNotModified {
-			b.Fatal(status)
-		}
+		must.Equal(b, get(bannerResults, "If-None-Match", tag), http.StatusNotModified)
 	})
 }
 
@@ -125,9 +121,7 @@ func BenchmarkCampaignList(b *testing.B) {
 	s.apply("accounts:\n  - id: 1\n    name: Shop\n    websites:\n      - id: 1\n        domain: shop.example.com\n        goals: [{id: 3, name: Purchase}]\n        campaigns:" + campaigns.String())
 	s.plantOne(b)
 	oneByOne(b, func() {
-		if status := get("/v1/campaigns?limit=500"); status != http.StatusOK {
-			b.Fatal(status)
-		}
+		must.Equal(b, get("/v1/campaigns?limit=500"), http.StatusOK)
 	})
 }
 

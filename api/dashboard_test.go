@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/api/dashboard"
 )
 
@@ -27,9 +29,7 @@ func TestTheDashboardIsServedWithItsPolicy(t *testing.T) {
 			t.Errorf("%s: the policy is %q", path, policy)
 		}
 		again, _, _ := s.with("GET", path, "", http.Header{"If-None-Match": {response.Get("ETag")}})
-		if again.status != http.StatusNotModified {
-			t.Errorf("%s with If-None-Match: %d, want 304", path, again.status)
-		}
+		check.Equal(t, again.status, http.StatusNotModified, "%s with If-None-Match", path)
 	}
 	if response, _, _ := s.do("GET", "/dashboard/nothing.js", ""); response.status != http.StatusNotFound {
 		t.Errorf("a file that is not there: %d, want 404", response.status)

@@ -20,9 +20,7 @@ func TestDeliveriesAreListed(t *testing.T) {
 		t.Helper()
 		of := schema.Subject{WebsiteID: website, Kind: schema.SubjectCampaign, ID: campaign}
 		m := outbox.NewMessage(outbox.MessageID(account, event, campaign), account, event, of, "", time.Now(), outbox.Data{Name: "Banner", Text: "It was stopped.", By: "Ann"})
-		if n, err := s.outbox.WriteMessages(t.Context(), []outbox.Message{m}); n != 1 || err != nil {
-			t.Fatal(n, err)
-		}
+		must.Equal(t, must.Get(s.outbox.WriteMessages(t.Context(), []outbox.Message{m}))(t), 1)
 		return m.ID
 	}
 	write(2, 2, 12, catalogue.EventCampaignStarted)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/api"
 	"lifthouse/schema/schematest/must"
 
@@ -61,13 +63,9 @@ func TestRoutesAndDocumentAreTheSame(t *testing.T) {
 func TestServedDocuments(t *testing.T) {
 	s := newEmptyServer(t)
 	response, _, text := s.do("GET", "/openapi.yaml", "")
-	if file, err := os.ReadFile(documentFile); err != nil || string(file) != text {
-		t.Errorf("/openapi.yaml is not the file: %v", err)
-	}
+	check.Equal(t, string(must.Get(os.ReadFile(documentFile))(t)), text, "/openapi.yaml")
 	again, _, _ := s.with("GET", "/openapi.yaml", "", http.Header{"If-None-Match": {response.Get("ETag")}})
-	if again.status != http.StatusNotModified {
-		t.Errorf("If-None-Match: %d, want 304", again.status)
-	}
+	check.Equal(t, again.status, http.StatusNotModified, "If-None-Match")
 
 	_, _, text = s.do("GET", "/openapi.json", "")
 	fromJSON := must.Get(readContract([]byte(text)))(t)
@@ -120,8 +118,6 @@ func TestTheContractCanRefuse(t *testing.T) {
 			header[name] = values
 		}
 		err := c.check(request, answer{status: test.status, Header: header}, []byte(test.body))
-		if (err != nil) != test.wrong {
-			t.Errorf("%s: %v", test.name, err)
-		}
+		check.Equal(t, err != nil, test.wrong, "%s: %v", test.name, err)
 	}
 }

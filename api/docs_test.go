@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"lifthouse/schema/schematest/must"
@@ -44,9 +46,7 @@ func TestDocsPageLoadsOnlyOwnFiles(t *testing.T) {
 		t.Error("the page names another host")
 	}
 	for _, script := range regexp.MustCompile(`(?s)<script[^>]*>(.*?)</script>`).FindAllStringSubmatch(page, -1) {
-		if script[1] != "" {
-			t.Errorf("the page has an inline script: %.60s", script[1])
-		}
+		check.Equal(t, script[1], "", "an inline script")
 	}
 	for _, file := range regexp.MustCompile(`(?:src|href)="(/[^"]*)"`).FindAllStringSubmatch(page, -1) {
 		if response, _, _ := s.do("GET", file[1], ""); response.status != http.StatusOK {
@@ -75,9 +75,7 @@ func TestOperationsAreDescribed(t *testing.T) {
 	}
 	for _, names := range [][]string{ids, summaries} {
 		slices.Sort(names)
-		if len(slices.Compact(slices.Clone(names))) != len(names) {
-			t.Errorf("some are equal: %q", names)
-		}
+		check.Equal(t, len(slices.Compact(slices.Clone(names))), len(names), "some are equal: %q", names)
 	}
 }
 
@@ -107,7 +105,7 @@ func TestIntervalsAreTuplesAndIDsAreIntegers(t *testing.T) {
 	const interval = "#/components/schemas/Interval"
 	id := regexp.MustCompile(`^id$|^\w+Id$`)
 	ids, intervals := 0, 0
-	check := func(name string, schema *openapi3.SchemaRef) {
+	verify := func(name string, schema *openapi3.SchemaRef) {
 		of := schema.Value
 		switch {
 		case name == "eventId", name == "requestId": // chosen by a client
@@ -124,10 +122,10 @@ func TestIntervalsAreTuplesAndIDsAreIntegers(t *testing.T) {
 		}
 	}
 	for name, schema := range c.doc.Components.Schemas {
-		schemasIn(name, schema, check)
+		schemasIn(name, schema, verify)
 	}
 	for _, parameter := range c.doc.Components.Parameters {
-		schemasIn(parameter.Value.Name, parameter.Value.Schema, check)
+		schemasIn(parameter.Value.Name, parameter.Value.Schema, verify)
 	}
 	if ids < 35 || intervals != 4 {
 		t.Errorf("%d ids and %d intervals", ids, intervals)
@@ -139,8 +137,6 @@ func TestIntervalsAreTuplesAndIDsAreIntegers(t *testing.T) {
 	for text, valid := range map[string]bool{"1,2": true, "null,2": true, "1,null": true, "null,null": true, "1": false, "1,2,3": false, `1,"2"`: false, "": false} {
 		var value any
 		must.OK(t, json.Unmarshal([]byte("["+text+"]"), &value))
-		if err := tuple.VisitJSON(value, openapi3.EnableJSONSchema2020()); (err == nil) != valid {
-			t.Errorf("[%s]: %v", text, err)
-		}
+		check.Equal(t, tuple.VisitJSON(value, openapi3.EnableJSONSchema2020()) == nil, valid, "[%s]", text)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -107,9 +109,7 @@ func BenchmarkEvents(b *testing.B) {
 		}
 		_, _ = io.Copy(io.Discard, response.Body)
 		_ = response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			b.Errorf("status %d", response.StatusCode)
-		}
+		check.Equal(b, response.StatusCode, http.StatusOK, "status")
 	}
 	sent := 0
 	body := func(events int) string {
@@ -164,9 +164,7 @@ func TestMetricsCountTheInbox(t *testing.T) {
 	s.api.CountInbox(ingest.Moved{Rejected: 1})
 	metrics := s.metrics()
 	for _, want := range []string{`{verdict="accepted"} 5`, `{verdict="rejected"} 5`} {
-		if !strings.Contains(metrics, "lifthouse_inbox_rows_total"+want) {
-			t.Errorf("the metrics lack %s", want)
-		}
+		check.Contains(t, metrics, "lifthouse_inbox_rows_total"+want)
 	}
 }
 
@@ -178,8 +176,6 @@ func TestMetricsOfAStoreOnServers(t *testing.T) {
 	for _, want := range []string{
 		`lifthouse_store_server_up{server="a:9000"} 1`, `lifthouse_store_server_up{server="b:9000"} 0`,
 	} {
-		if !strings.Contains(metrics, want+"\n") {
-			t.Errorf("the metrics lack %s", want)
-		}
+		check.Contains(t, metrics, want+"\n")
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/loadgen/population"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -155,15 +157,11 @@ func TestExamplesAreRealAnswers(t *testing.T) {
 	}
 	given, real := strings.Split(string(is), "\n"), strings.Split(want, "\n")
 	for i := range min(len(given), len(real)) {
-		if given[i] != real[i] {
-			t.Errorf("line %d has\n%.300s\nthe server answers\n%.300s\n(go test ./api -update writes it)", i+1, given[i], real[i])
-		}
+		check.Equal(t, given[i], real[i], "line %d; go test ./api -update writes it", i+1)
 	}
 }
 
 func TestTheDocumentIsValid(t *testing.T) {
 	c := must.Get(theContract())(t)
-	if err := c.doc.Validate(t.Context(), openapi3.SetRegexCompiler(compile), openapi3.EnableExamplesValidation()); err != nil {
-		t.Errorf("%.2000v", err)
-	}
+	must.OK(t, c.doc.Validate(t.Context(), openapi3.SetRegexCompiler(compile), openapi3.EnableExamplesValidation()))
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/api"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest/must"
@@ -36,9 +38,7 @@ func TestEachTokenHasItsRate(t *testing.T) {
 	if response, _, text := s.do("GET", "/v1/campaigns", other); response.status != http.StatusOK {
 		t.Errorf("another token: %d %s", response.status, text)
 	}
-	if n := s.counted("lifthouse_rate_limited_total"); n != 1 {
-		t.Errorf("%d counted, want 1", n)
-	}
+	check.Equal(t, s.counted("lifthouse_rate_limited_total"), 1)
 }
 
 // TestAnAddressMayNotTryTokensForEver checks that unknown tokens get 429 after
@@ -53,9 +53,7 @@ func TestAnAddressMayNotTryTokensForEver(t *testing.T) {
 	for n := range 3 * most {
 		response, body, text := s.do("GET", "/v1/campaigns", fmt.Sprint("lh_unknown", n))
 		if n < most {
-			if response.status != http.StatusUnauthorized {
-				t.Errorf("failure %d: %d %s", n, response.status, text)
-			}
+			check.Equal(t, response.status, http.StatusUnauthorized, "failure %d: %s", n, text)
 			continue
 		}
 		if after, _ := strconv.Atoi(response.Get("Retry-After")); response.status != http.StatusTooManyRequests || after < 1 || after > 12 || body["code"] != "rate_limited" {
@@ -68,9 +66,7 @@ func TestAnAddressMayNotTryTokensForEver(t *testing.T) {
 			t.Errorf("no token: %d", response.status)
 		}
 	}
-	if n := strings.Count(log.String(), "too many unknown tokens"); n != 1 {
-		t.Errorf("logged %d times, want once\n%s", n, log.String())
-	}
+	check.Equal(t, strings.Count(log.String(), "too many unknown tokens"), 1, "lines of %s", log.String())
 }
 
 func TestNoRateIsNoBound(t *testing.T) {
@@ -100,15 +96,11 @@ func TestABusyStoreTurnsRequestsAway(t *testing.T) {
 	if response, _, _ := s.do("GET", "/v1/campaigns", s.token); response.status != http.StatusOK {
 		t.Errorf("a list needs no turn: %d", response.status)
 	}
-	if p := s.poll(bannerResults); p.text != good.text {
-		t.Errorf("what is kept needs no turn: %d %s", p.status, p.text)
-	}
+	check.Equal(t, s.poll(bannerResults).text, good.text, "what is kept needs no turn")
 	if p := s.poll(bannerResults, "Cache-Control", "no-cache"); !p.Stale || p.Get("Warning") == "" {
 		t.Errorf("the last good answer is better than none: %d %v", p.status, p.Header)
 	}
-	if n := s.counted("lifthouse_shed_total"); n != 3 {
-		t.Errorf("%d turned away, want 3", n)
-	}
+	check.Equal(t, s.counted("lifthouse_shed_total"), 3, "requests turned away")
 	writes := s.newToken(1, 0, catalogue.ScopeWrite)
 	for _, path := range []string{"/v1/campaigns/12/stop", "/v1/campaigns/12/start"} {
 		if p, text := s.send("POST", path, http.NoBody, "Authorization", "Bearer "+writes); p.status != http.StatusOK {
@@ -116,9 +108,7 @@ func TestABusyStoreTurnsRequestsAway(t *testing.T) {
 		}
 	}
 	release()
-	if p := <-queued; p.status != http.StatusOK {
-		t.Errorf("who waited: %d %s", p.status, p.text)
-	}
+	check.Equal(t, (<-queued).status, http.StatusOK, "who waited")
 }
 
 func TestWaitingForTheStoreEnds(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/must"
@@ -67,9 +69,7 @@ func lines(t *testing.T, log, message string) []map[string]any {
 	var found []map[string]any
 	for line := range strings.Lines(log) {
 		var entry map[string]any
-		if err := json.Unmarshal([]byte(line), &entry); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
+		must.OK(t, json.Unmarshal([]byte(line), &entry), "%v", line)
 		if entry["msg"] == message {
 			found = append(found, entry)
 		}
@@ -87,9 +87,7 @@ func TestLargeAnswersAreCompressed(t *testing.T) {
 	} {
 		response, body := s.raw(http.MethodGet, path, s.withToken("Accept-Encoding", accepted)...)
 		reader, err := open(strings.NewReader(body))
-		if err != nil {
-			t.Fatalf("%s: %v", accepted, err)
-		}
+		must.OK(t, err, "%v", accepted)
 		text, err := io.ReadAll(reader)
 		if err != nil || response.Get("Content-Encoding") != accepted || len(body) > len(plain)/2 || len(text) < len(plain)-100 {
 			t.Errorf("%s: %v, %q, %d bytes of %d", accepted, err, response.Get("Content-Encoding"), len(body), len(plain))
@@ -148,16 +146,12 @@ func TestLogAndMetricsTellOfRequestsButNotTheirSecrets(t *testing.T) {
 	s.Close() // the last lines are written
 
 	requests := lines(t, log.String(), "request")
-	if len(requests) != 9 {
-		t.Fatalf("%d lines, want 9:\n%s", len(requests), log)
-	}
+	must.Equal(t, len(requests), 9, "lines of %s", log)
 	first, second := requests[0], requests[1]
 	for name, want := range map[string]any{
 		"method": "GET", "route": "/v1/campaigns/:id", "status": 200.0, "requestId": response.Get("X-Request-Id"), "account": 1.0, "token": 1.0,
 	} {
-		if first[name] != want {
-			t.Errorf("%s = %v, want %v", name, first[name], want)
-		}
+		check.Equal(t, first[name], want, "%v", name)
 	}
 	if bytes, _ := first["bytes"].(float64); bytes < 100 || first["milliseconds"] == nil {
 		t.Errorf("bytes %v, milliseconds %v", first["bytes"], first["milliseconds"])
@@ -171,9 +165,7 @@ func TestLogAndMetricsTellOfRequestsButNotTheirSecrets(t *testing.T) {
 		`http_request_duration_seconds_count{method="other",route="none",status="405"} 1`,
 		"http_requests_in_flight 0", `lifthouse_store_query_seconds_count{outcome="ok"}`,
 	} {
-		if !strings.Contains(metrics, want) {
-			t.Errorf("metrics lack %s", want)
-		}
+		check.Contains(t, metrics, want)
 	}
 	for name, text := range map[string]string{"log": log.String(), "errors": answers.String(), "metrics": metrics} {
 		if strings.Contains(text, s.token[:20]) {

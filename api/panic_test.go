@@ -6,8 +6,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
+
+	"lifthouse/schema/schematest/check"
 
 	"github.com/gin-gonic/gin"
 
@@ -35,8 +36,6 @@ func TestPanicIsAProblemWhoseCauseIsInTheLog(t *testing.T) {
 		t.Errorf("%s %+v", response.Status, got)
 	}
 	for _, want := range []string{`"requestId":"` + got.RequestID, "TestPanicIsAProblemWhoseCauseIsInTheLog", `"route":"/wrong/:id"`, `"panic":"index of lh_…"`, `"status":500`} {
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("the log lacks %s:\n%s", want, log.String())
-		}
+		check.Contains(t, log.String(), want)
 	}
 }

@@ -306,9 +306,7 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 			w.hangUp()
 			return
 		}
-		if err != nil {
-			t.Fatalf("%v to\n%.600s", err, asked.text)
-		}
+		must.OK(t, err, "the response to %.600s", asked.text)
 		answers[response.status]++
 		for warning := range warned {
 			warned[warning] = warned[warning] || bytes.Contains(body, []byte(`"`+warning+`"`))
@@ -325,9 +323,7 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 		default:
 			err = c.check(request.WithContext(t.Context()), response, body)
 		}
-		if err != nil {
-			t.Errorf("%d %.400s\nto\n%.600s\n%.1500v", response.status, bytes.TrimSpace(body), asked.text, err)
-		}
+		must.OK(t, err, "%d %.400s to %.600s", response.status, bytes.TrimSpace(body), asked.text)
 	})
 	for _, status := range []int{200, 204, 400, 401, 404, 405} {
 		if answers[status] < 1+requests/250 {

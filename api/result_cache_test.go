@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/api"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -104,9 +106,7 @@ func TestResultsAreKeptWhileNothingChanges(t *testing.T) {
 	if first.Totals.Visitors != 1 || first.Get("Cache-Control") != "private, max-age=1" || !strings.HasPrefix(first.Get("ETag"), `W/"`) || first.Get("Vary") == "" {
 		t.Fatalf("%d %v, %d visitors", first.status, first.Header, first.Totals.Visitors)
 	}
-	if again := s.poll(bannerResults); again.text != first.text {
-		t.Errorf("computed again though nothing changed:\n%s\n%s", first.text, again.text)
-	}
+	check.Equal(t, s.poll(bannerResults).text, first.text, "nothing changed")
 	if newer := s.poll(bannerResults, "Cache-Control", "max-age=0, No-Cache"); !newer.GeneratedAt.After(first.GeneratedAt) || newer.Get("ETag") != first.Get("ETag") {
 		t.Errorf("no-cache: generated at %v as before, or another tag of the same data", newer.GeneratedAt)
 	}
@@ -166,9 +166,7 @@ func TestWhatTheClientHasIsNotSentAgain(t *testing.T) {
 				t.Errorf("%s, have %s: %d %q %v", path, have, response.status, body, response.Header)
 			}
 			response, _ = s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", have, "Accept-Encoding", "gzip")...)
-			if response.status != http.StatusNotModified {
-				t.Errorf("%s, compressed, have %s: %d", path, have, response.status)
-			}
+			check.Equal(t, response.status, http.StatusNotModified, "%s, compressed, have %s", path, have)
 		}
 		if response, _ := s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", `"x"`)...); response.status != http.StatusOK {
 			t.Errorf("%s, have another: %d", path, response.status)
@@ -184,9 +182,7 @@ func TestWhatTheClientHasIsNotSentAgain(t *testing.T) {
 func (s *server) must(path string, headers ...string) answer {
 	s.t.Helper()
 	response, text := s.send(http.MethodGet, path, http.NoBody, s.withToken(headers...)...)
-	if response.status != http.StatusOK {
-		s.t.Fatalf("%s = %d %s", path, response.status, text)
-	}
+	must.Equal(s.t, response.status, http.StatusOK, "%s %s", path, text)
 	return response
 }
 
@@ -213,9 +209,7 @@ func TestNoAccountGetsAnythingKeptOfAnother(t *testing.T) {
 	}
 	for _, path := range []string{bannerResults, "/v1/campaigns/12", "/v1/campaigns?websiteId=1"} {
 		first, mine := get(path, one)
-		if first.status != http.StatusOK {
-			t.Fatalf("%s: %d %s", path, first.status, mine)
-		}
+		must.Equal(t, first.status, http.StatusOK, "%s: %s", path, mine)
 		for name, token := range map[string]string{"another account": two, "another website": bound} {
 			for _, have := range [][]string{nil, {"If-None-Match", first.Get("ETag")}} {
 				theirs, text := get(path, token, have...)
@@ -254,9 +248,7 @@ func TestIdenticalConcurrentRequestsRunOnce(t *testing.T) {
 	for range 20 {
 		clients.Go(func() {
 			<-start
-			if p := s.poll(bannerResults); p.status != http.StatusOK {
-				t.Errorf("%d %s", p.status, p.text)
-			}
+			check.Equal(t, s.poll(bannerResults).status, http.StatusOK)
 		})
 	}
 	close(start)
@@ -305,9 +297,7 @@ func TestTheLastGoodAnswerIsGivenWhenTheStoreFails(t *testing.T) {
 	}
 	must.OK(t, conn.Close())
 	stale("without the store")
-	if got := s.outcomes("stale"); got != 2 {
-		t.Errorf("%d stale answers counted, want 2", got)
-	}
+	check.Equal(t, s.outcomes("stale"), 2, "stale answers counted")
 }
 
 func TestKeptResultsKeepWithinTheirMemory(t *testing.T) {
@@ -320,7 +310,5 @@ func TestKeptResultsKeepWithinTheirMemory(t *testing.T) {
 		t.Errorf("%d answers, %d bytes, %d dropped; want at most %d bytes", answers, bytes, dropped, limit)
 	}
 	s.poll(bannerResults + "?filters%5Bcity%5D%5B%5D=39")
-	if s.outcomes("hit") != 1 {
-		t.Error("the last one was not kept")
-	}
+	check.Equal(t, s.outcomes("hit"), 1, "the last one was not kept")
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/engine/result"
 	"lifthouse/loadgen/population"
 	"lifthouse/schema/catalogue"
@@ -59,9 +61,7 @@ func (s *server) plant() {
 func (s *server) results(path string) (r result.Report, raw map[string]any) {
 	s.t.Helper()
 	response, body, text := s.do("GET", path, s.token)
-	if response.status != http.StatusOK {
-		s.t.Fatalf("%s = %d %s", path, response.status, text)
-	}
+	must.Equal(s.t, response.status, http.StatusOK, "%s %s", path, text)
 	must.OK(s.t, json.Unmarshal([]byte(text), &r))
 	return r, body
 }
@@ -103,9 +103,7 @@ func checkMethodologies(t *testing.T, s *server) {
 	if c.Significant || c.Difference.Interval != nil || c.Difference.Reason != stats.ReasonLevel100 || c.Difference.Value == nil || r.Conclusion.Status == stats.StatusWinner {
 		t.Errorf("level 100: %+v, %+v", c, r.Conclusion)
 	}
-	if raw["significanceLevel"] != 100.0 {
-		t.Errorf("significanceLevel = %v", raw["significanceLevel"])
-	}
+	check.Equal(t, raw["significanceLevel"], 100.0, "significanceLevel")
 
 	r, _ = s.results("/v1/campaigns/25/results")
 	if !r.Checks.SampleRatio.Mismatch || r.Conclusion.Status != stats.StatusInvalid || len(r.Checks.Warnings) != 1 || r.Checks.Warnings[0].Code != "SAMPLE_RATIO_MISMATCH" {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/must"
@@ -125,9 +127,7 @@ func TestManyClientsStartStopAndApply(t *testing.T) {
 		}
 		seen = append(seen, campaign+widget)
 	}
-	if seen[0] != seen[1] {
-		t.Errorf("the servers see\n%s\n%s", seen[0], seen[1])
-	}
+	check.Equal(t, seen[0], seen[1], "what the servers see")
 }
 
 // TestAStoreThatIsAway checks that results, starts and stops return 503 without a store, and that everything that is kept in

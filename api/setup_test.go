@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"lifthouse/schema/schematest/must"
+
 	"lifthouse/api"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest/tier"
@@ -35,9 +37,7 @@ func (s *server) putCatalogue(admin []string, query, match, text string, headers
 func (s *server) getCatalogue(admin []string) (text, tag string) {
 	s.t.Helper()
 	response, text := s.send(http.MethodGet, "/catalogue", http.NoBody, admin...)
-	if response.status != http.StatusOK {
-		s.t.Fatalf("GET /catalogue = %d %s", response.status, text)
-	}
+	must.Equal(s.t, response.status, http.StatusOK, "GET /catalogue %s", text)
 	return text, response.Get("ETag")
 }
 

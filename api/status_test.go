@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"lifthouse/schema/schematest/must"
 )
 
 // statuses lists the campaigns, or the widgets, with their statuses until all are
@@ -16,9 +18,7 @@ func (s *server) statuses(kind string) []any {
 	s.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; runtime.Gosched() {
 		response, _, text := s.do("GET", "/v1/"+kind+"?websiteId=1&include=status", s.token)
-		if response.status != http.StatusOK {
-			s.t.Fatalf("%d %s", response.status, text)
-		}
+		must.Equal(s.t, response.status, http.StatusOK, "%v", text)
 		list := listOf(s.t, text)
 		computed := true
 		for _, item := range list {
@@ -42,9 +42,7 @@ func (s *server) statuses(kind string) []any {
 
 func listOf(tb testing.TB, text string) (list []any) {
 	tb.Helper()
-	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		tb.Fatalf("%v: %s", err, text)
-	}
+	must.OK(tb, json.Unmarshal([]byte(text), &list), "%v", text)
 	return list
 }
 
@@ -52,9 +50,7 @@ func listOf(tb testing.TB, text string) (list []any) {
 func TestListsHaveStatuses(t *testing.T) {
 	s, _ := newTwoSites(t)
 	first, _, text := s.do("GET", "/v1/campaigns?websiteId=1&include=status", s.token)
-	if first.status != http.StatusOK {
-		t.Fatal(text)
-	}
+	must.Equal(t, first.status, http.StatusOK, "%v", text)
 	for _, item := range listOf(s.t, text) {
 		if status := item.(map[string]any)["status"].(map[string]any); status["reason"] != "NOT_COMPUTED" || status["decision"] != nil {
 			t.Errorf("before it is computed: %v", status)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema"
 	"lifthouse/schema/schematest/must"
 )
@@ -55,9 +57,7 @@ func newOddServer(t *testing.T) *server {
 func (s *server) as(kind, path string) (answer, string) {
 	s.t.Helper()
 	response, text := s.send(http.MethodGet, path, http.NoBody, s.withToken("Accept", kind)...)
-	if response.status != http.StatusOK {
-		s.t.Fatalf("%s as %s: %d %s", path, kind, response.status, text)
-	}
+	must.Equal(s.t, response.status, http.StatusOK, "%s as %s: %s", path, kind, text)
 	return response, text
 }
 
@@ -65,9 +65,7 @@ func (s *server) as(kind, path string) (answer, string) {
 func table(t *testing.T, text string) []map[string]string {
 	t.Helper()
 	records, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	if err != nil {
-		t.Fatalf("%v\n%.300s", err, text)
-	}
+	must.OK(t, err, "%.300s", text)
 	rows := make([]map[string]string, len(records)-1)
 	for i, record := range records[1:] {
 		rows[i] = map[string]string{}
@@ -162,9 +160,7 @@ func TestCSVHasWhatTheJSONHas(t *testing.T) {
 		for _, point := range points {
 			compare(point.(map[string]any), "", point.(map[string]any)["time"].(string))
 		}
-		if len(rows) != 0 {
-			t.Errorf("%s: %d rows more than variations", path, len(rows))
-		}
+		check.Equal(t, len(rows), 0, "%s: further rows", path)
 	}
 }
 
@@ -208,17 +204,13 @@ func TestForestPlotIsAPictureThatDoesNothing(t *testing.T) {
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatalf("%s: %v", path, err)
-			}
+			must.OK(t, err, "%v", path)
 			if start, ok := token.(xml.StartElement); ok && !slices.Contains([]string{"svg", "title", "rect", "text", "g", "line", "path", "circle"}, start.Name.Local) {
 				t.Errorf("%s: has an element %s", path, start.Name.Local)
 			}
 		}
 		for _, part := range has {
-			if !strings.Contains(text, part) {
-				t.Errorf("%s: has no %q\n%s", path, part, text)
-			}
+			check.Contains(t, text, part, "%v", path)
 		}
 		if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
 			t.Errorf("%s: draws a value that is not a number\n%s", path, text)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/engine/facts"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -17,14 +19,10 @@ import (
 func (s *server) visitorsOf(path string) []facts.Visitor {
 	s.t.Helper()
 	response := s.must(path)
-	if got := response.Get("Content-Type"); got != "application/vnd.apache.parquet" {
-		s.t.Errorf("%s is %s", path, got)
-	}
+	check.Equal(s.t, response.Get("Content-Type"), "application/vnd.apache.parquet", "%v", path)
 	_, text := s.send(http.MethodGet, path, http.NoBody, s.withToken("Accept-Encoding", "gzip")...)
 	rows, err := parquet.Read[facts.Visitor](strings.NewReader(text), int64(len(text)))
-	if err != nil {
-		s.t.Fatalf("%s: %v", path, err)
-	}
+	must.OK(s.t, err, "%v", path)
 	return rows
 }
 
@@ -41,9 +39,7 @@ func TestVisitorsOverHTTP(t *testing.T) {
 	}))
 	const path = "/v1/campaigns/12/visitors.parquet"
 	rows := s.visitorsOf(path)
-	if len(rows) != 2 {
-		t.Fatalf("%d rows, want 2", len(rows))
-	}
+	must.Equal(t, len(rows), 2, "rows")
 	rows = s.visitorsOf(path + "?filters%5Bdevice%5D%5B%5D=mobile&cap=1.5")
 	if len(rows) != 1 || rows[0].ID != schema.HashID("a") || rows[0].Device != "mobile" || rows[0].Views != 1 ||
 		rows[0].GoalsReached != 2 || rows[0].UncappedValue != 2 || rows[0].Value != 1.5 {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"golang.org/x/sync/errgroup"
@@ -34,9 +36,7 @@ func TestClusterStatementsEqualGoldenFile(t *testing.T) {
 		if err := conn.QueryRow(t.Context(), "SELECT formatQuery({q:String})", clickhouse.Named("q", statement)).Scan(&formatted); err != nil {
 			t.Errorf("%v\n%s", err, statement)
 		}
-		if !strings.Contains(formatted, " ON CLUSTER `lift-1`") {
-			t.Errorf("ON CLUSTER is missing:\n%s", formatted)
-		}
+		check.Contains(t, formatted, " ON CLUSTER `lift-1`")
 		got.WriteString(formatted + "\n\n")
 	}
 	golden := filepath.Join("testdata", "cluster.sql")
@@ -44,9 +44,7 @@ func TestClusterStatementsEqualGoldenFile(t *testing.T) {
 		must.OK(t, os.WriteFile(golden, []byte(got.String()), 0o600))
 	}
 	want := must.Get(os.ReadFile(golden))(t)
-	if got.String() != string(want) {
-		t.Errorf("the statements differ from %s (go test -update writes it):\n%s", golden, got.String())
-	}
+	check.Equal(t, got.String(), string(want), "%s; go test -update writes it", golden)
 }
 
 var (
@@ -64,9 +62,7 @@ func TestClusterTablesHaveSameColumns(t *testing.T) {
 		statement = onCluster.ReplaceAllString(statement, "")
 		statement = replicated.ReplaceAllString(statement, "$1($2)")
 		statement = distributed.ReplaceAllString(statement, "Merge(currentDatabase(), '^$1$$')")
-		if err := cluster.Exec(t.Context(), statement); err != nil {
-			t.Fatalf("%v\n%s", err, statement)
-		}
+		must.OK(t, cluster.Exec(t.Context(), statement), "%v", statement)
 	}
 	for _, table := range strings.Fields("events facts catalogue audit rejects looks events_inbox migrations") {
 		want := columnsOf(t, one, table)
@@ -112,9 +108,7 @@ func TestDeleteEventsOnCluster(t *testing.T) {
 	} {
 		conn := &execs{}
 		must.OK(t, schema.DeleteEvents(t.Context(), schema.Clustered(conn, cluster), deletion))
-		if got := strings.Join(conn.statements, "; "); got != want {
-			t.Errorf("cluster %q: %q, want %q", cluster, got, want)
-		}
+		check.Equal(t, strings.Join(conn.statements, "; "), want, "cluster %q", cluster)
 	}
 }
 
@@ -142,15 +136,11 @@ func TestConcurrentMigrate(t *testing.T) {
 
 func TestCheckTableForm(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
-	if err := schema.CheckTableForm(t.Context(), conn); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, schema.CheckTableForm(t.Context(), conn))
 	if err := schema.CheckTableForm(t.Context(), schema.Clustered(conn, "c")); err == nil || !strings.Contains(err.Error(), "remove cluster=c from the address") {
 		t.Errorf("error = %v", err)
 	}
-	if err := schema.CheckTableForm(t.Context(), schema.Clustered(schematest.OpenEmpty(t), "c")); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, schema.CheckTableForm(t.Context(), schema.Clustered(schematest.OpenEmpty(t), "c")))
 }
 
 // TestReplicatedEngine checks that only the engine changes. The database sets the
@@ -162,8 +152,6 @@ func TestReplicatedEngine(t *testing.T) {
 		t.Fatalf("%d statements, want %d; %v", len(replicated), len(single), err)
 	}
 	for i, statement := range single {
-		if want := strings.Replace(statement, "\nENGINE = ", "\nENGINE = Replicated", 1); replicated[i] != want {
-			t.Errorf("%s\nwant\n%s", replicated[i], want)
-		}
+		check.Equal(t, strings.Replace(statement, "\nENGINE = ", "\nENGINE = Replicated", 1), replicated[i])
 	}
 }

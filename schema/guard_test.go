@@ -133,9 +133,7 @@ func TestFailover(t *testing.T) {
 				continue
 			}
 			for range 20 {
-				if err := conn.Exec(t.Context(), "SELECT 1"); err != nil {
-					t.Error(scheme, err)
-				}
+				must.OK(t, conn.Exec(t.Context(), "SELECT 1"), "%v", scheme)
 			}
 		}
 		if tried.Load() == 0 || tried.Load() > 5 {
@@ -237,9 +235,7 @@ func TestCanceledRequestsAreNotFailures(t *testing.T) {
 			t.Fatal("no error")
 		}
 	}
-	if err := conn.Exec(t.Context(), "SELECT 1"); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, conn.Exec(t.Context(), "SELECT 1"))
 }
 
 // TestTLS connects with certificates of the server and the client.
@@ -254,9 +250,7 @@ func TestTLS(t *testing.T) {
 	t.Cleanup(server.Close)
 	address := "https://admin:secret@" + server.Listener.Addr().String() + "/default?dial_timeout=2s&"
 	conn := must.Get(reach(t, address+"ca="+certFile+"&cert="+certFile+"&key="+keyFile))(t)
-	if err := conn.Exec(t.Context(), "SELECT 1"); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, conn.Exec(t.Context(), "SELECT 1"))
 	if _, err := reach(t, address+"ca="+certFile); !schema.IsUnreachable(err) {
 		t.Errorf("without a client certificate: %v", err)
 	}
@@ -286,8 +280,6 @@ func TestCloseReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		until := make(chan struct{})
 		defer close(until)
-		if err := schema.Guarded(unclosing{until: until}).Close(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, schema.Guarded(unclosing{until: until}).Close())
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"lifthouse/schema/schematest/check"
+
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"lifthouse/schema"
@@ -101,9 +103,7 @@ func TestTablesEqualGoldenFile(t *testing.T) {
 		must.OK(t, os.WriteFile(golden, []byte(got.String()), 0o600))
 	}
 	want := must.Get(os.ReadFile(golden))(t)
-	if got.String() != string(want) {
-		t.Errorf("the tables differ from %s (go test -update writes it):\n%s", golden, got.String())
-	}
+	check.Equal(t, got.String(), string(want), "%s; go test -update writes it", golden)
 }
 
 // TestHashEqualsXXHash64 checks that SQL can look up a visitor by
@@ -113,8 +113,6 @@ func TestHashEqualsXXHash64(t *testing.T) {
 	for _, id := range []string{"", "v1", "ü", strings.Repeat("long", 200)} {
 		var want uint64
 		must.OK(t, conn.QueryRow(t.Context(), "SELECT xxHash64({id:String})", clickhouse.Named("id", id)).Scan(&want))
-		if got := schema.HashID(id); got != want {
-			t.Errorf("Hash(%q) = %d, xxHash64 returns %d", id, got, want)
-		}
+		check.Equal(t, schema.HashID(id), want, "Hash(%q)", id)
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 // criticalValues returns the critical values for cumulative spending at each look.
@@ -29,9 +32,7 @@ func spendings(days []float64, planned, a float64) []float64 {
 // equal fails unless the values agree with the published digits.
 func equal(t *testing.T, got, want []float64, digit float64) {
 	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%v, want %v", got, want)
-	}
+	must.Equal(t, len(got), len(want), "%v for %v", got, want)
 	for i := range got {
 		if math.Abs(got[i]-want[i]) > 0.5*digit*(1+1e-6) {
 			t.Errorf("%d: %.6f, want %v (%v)", i+1, got[i], want[i], got)
@@ -247,9 +248,7 @@ func TestInterpolate(t *testing.T) {
 			t.Errorf("at %v: %v, want %v", x, got, want)
 		}
 	}
-	if got := interpolatePolynomial(nil, nil, 1); got != 0 {
-		t.Errorf("without points: %v", got)
-	}
+	check.Equal(t, interpolatePolynomial(nil, nil, 1), 0, "without points")
 }
 
 // BenchmarkLooks measures all looks of a campaign together.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math"
 	"testing"
+
+	"lifthouse/schema/schematest/check"
 )
 
 // sumsInput is a variation in the format of the competitors: floating-point sums.
@@ -148,9 +150,7 @@ func TestCompetitorsRelativeEffectDiffers(t *testing.T) {
 		}
 		c := Compare(in.Control.mean(), []Sample{in.Treatment.mean()}, Options{SignificanceLevel: 95})[0]
 		if want.Error != "" {
-			if c.Frequentist.Reason != ReasonInvalidData {
-				t.Errorf("competitor %d: reason %q of contradicting sums", v.ID, c.Frequentist.Reason)
-			}
+			check.Equal(t, c.Frequentist.Reason, ReasonInvalidData, "competitor %d: reason of contradicting sums", v.ID)
 			continue
 		}
 		effect, _, p := relativeDelta(newMeans(in.Control.mean(), in.Treatment.mean()))

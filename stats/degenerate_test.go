@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"slices"
 	"testing"
+
+	"lifthouse/schema/schematest/check"
 )
 
 func mean(n int64, m, v float64) Mean {
@@ -64,9 +66,7 @@ func TestDegenerateComparisons(t *testing.T) {
 				t.Errorf("%s, %s: %s %v, want %s %v", test.name, methodology, c.Verdict, c.Reasons, test.verdict, test.reasons)
 			}
 			has := c.Frequentist != nil && c.Frequentist.PValue != nil || c.Bayesian != nil && c.Bayesian.ChanceToBeatControl != nil
-			if has != test.p {
-				t.Errorf("%s, %s: has a result: %v", test.name, methodology, has)
-			}
+			check.Equal(t, has, test.p, "%s, %s: result", test.name, methodology)
 			o.SignificanceLevel = 100
 			mustSound(t, test.control, []Sample{test.treatment, test.treatment}, o)
 		}
@@ -113,9 +113,7 @@ func TestEmptyTreatmentLeavesTheFamily(t *testing.T) {
 		*alone.Difference.Interval.Lower != *beside.Difference.Interval.Lower {
 		t.Errorf("alone %+v, beside %+v", alone.Frequentist, beside.Frequentist)
 	}
-	if got := Compare(control, nil, o); len(got) != 0 {
-		t.Errorf("no treatments: %v", got)
-	}
+	check.Equal(t, len(Compare(control, nil, o)), 0, "no treatments")
 }
 
 // TestUnevenMeans checks that both tests must agree if the expected, or else the
@@ -230,9 +228,7 @@ func TestSumsMean(t *testing.T) {
 	}
 	huge := new(big.Int).Exp(big.NewInt(10), big.NewInt(400), nil)
 	got := Sums{Sum: huge, Squares: huge}.Mean(2, 1)
-	if got.checkData() != ReasonInvalidData {
-		t.Errorf("sums beyond floats: %+v", got)
-	}
+	check.Equal(t, got.checkData(), ReasonInvalidData, "sums beyond floats: %+v", got)
 }
 
 func TestMergeIsAssociative(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -189,17 +191,13 @@ func TestDirections(t *testing.T) {
 		chance float64
 		want   int
 	}{{.99, 1}, {.97, 0}, {.01, 0}} {
-		if got := above.BayesianDirection(test.chance, .05); got != test.want {
-			t.Errorf("chance %v: %d, want %d", test.chance, got, test.want)
-		}
+		check.Equal(t, above.BayesianDirection(test.chance, .05), test.want, "chance %v", test.chance)
 	}
 	z = -3
 	if above.SignificantDirection() != -1 || above.BayesianDirection(.01, .05) != -1 || above.BayesianDirection(.03, .05) != 0 {
 		t.Error("below control")
 	}
-	if (LookResult{Z: &z}).SignificantDirection() != 0 {
-		t.Error("not significant")
-	}
+	check.Equal(t, (LookResult{Z: &z}).SignificantDirection(), 0, "not significant")
 }
 
 func TestConcludeLooks(t *testing.T) {

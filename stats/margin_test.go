@@ -3,6 +3,8 @@ package stats
 import (
 	"math"
 	"testing"
+
+	"lifthouse/schema/schematest/check"
 )
 
 func TestSafe(t *testing.T) {
@@ -24,9 +26,7 @@ func TestSafe(t *testing.T) {
 		{"in units", Margin{Absolute: .02}, analyze(10_000, 2000, 2000), true},
 		{"in units, small", Margin{Absolute: .005}, analyze(10_000, 2000, 2000), false},
 	} {
-		if got := test.margin.IsSafe(test.look); got != test.want {
-			t.Errorf("%s: %v", test.name, got)
-		}
+		check.Equal(t, test.margin.IsSafe(test.look), test.want, "%v", test.name)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -243,9 +245,7 @@ func TestSwapMirrorsPosteriors(t *testing.T) {
 func mirrored(t *testing.T, what string, a, b *Interval, image func(float64) float64) {
 	t.Helper()
 	if a == nil || b == nil {
-		if a != b {
-			t.Errorf("%s: one interval of two", what)
-		}
+		check.Equal(t, a, b, "%s: intervals", what)
 		return
 	}
 	lower, upper := ends(a)
@@ -283,9 +283,7 @@ func TestScaleInvariance(t *testing.T) {
 		if plain.Frequentist.PValue == nil {
 			continue
 		}
-		if *plain.Frequentist.PValue != *scaled.Frequentist.PValue {
-			t.Errorf("p of %v and %v changes with the unit", a, b)
-		}
+		check.Equal(t, *plain.Frequentist.PValue, *scaled.Frequentist.PValue, "p of %v and %v in another unit", a, b)
 		same(t, plain.Lift.Interval, scaled.Lift.Interval, 1)
 		same(t, plain.Difference.Interval, scaled.Difference.Interval, unit)
 	}

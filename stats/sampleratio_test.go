@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"lifthouse/schema/schematest/check"
 )
 
 func TestSplitExpected(t *testing.T) {
@@ -127,9 +129,7 @@ func TestLeak(t *testing.T) {
 		want            bool
 	}{{0, 0, false}, {5, 1000, false}, {6, 1000, true}, {100, 1e6, false}, {101, 1e6, true}}
 	for _, test := range tests {
-		if got := IsLeak(test.visitors, test.total); got != test.want {
-			t.Errorf("Leak(%d, %d) = %v", test.visitors, test.total, got)
-		}
+		check.Equal(t, IsLeak(test.visitors, test.total), test.want, "Leak(%d, %d)", test.visitors, test.total)
 	}
 }
 

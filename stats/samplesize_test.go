@@ -3,6 +3,8 @@ package stats
 import (
 	"math"
 	"testing"
+
+	"lifthouse/schema/schematest/must"
 )
 
 // newTestSize returns the relation of a rate of 5 % and an even split.
@@ -11,9 +13,7 @@ func newTestSize(t *testing.T, change func(*SamplePlan)) *SampleSize {
 	plan := SamplePlan{Control: Rate{Visitors: 10_000, Converted: 500}, Shares: []float64{1, 1}, Looks: 4, Power: .8}
 	change(&plan)
 	s, reason := NewSampleSize(plan, NewLookDesign(.05, plan.Shares))
-	if reason != "" {
-		t.Fatal(reason)
-	}
+	must.Equal(t, reason, "")
 	return s
 }
 
@@ -200,9 +200,7 @@ func singleLook(t *testing.T, control Sample, shares []float64, alpha, power flo
 	t.Helper()
 	design := NewLookDesign(alpha, shares)
 	s, reason := NewSampleSize(SamplePlan{Control: control, Shares: shares, Looks: 1, Power: power}, design)
-	if reason != "" {
-		t.Fatal(reason)
-	}
+	must.Equal(t, reason, "")
 	s.theta = normalQuantile(design.Level/2) + normalQuantile(1-power)
 	return s
 }

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"lifthouse/schema/schematest/check"
 )
 
 // unsound returns the first invariant that a comparison violates, or "".
@@ -171,16 +173,12 @@ func mustSound(tb testing.TB, control Sample, treatments []Sample, o Options) []
 	tb.Helper()
 	comparisons := Compare(control, treatments, o)
 	for i, c := range comparisons {
-		if law := unsound(c, o); law != "" {
-			tb.Errorf("Compare(%+v, %+v, %+v)[%d]: %s", control, treatments, o, i, law)
-		}
+		check.Equal(tb, unsound(c, o), "", "Compare(%+v, %+v, %+v)[%d]", control, treatments, o, i)
 	}
 	return comparisons
 }
 
 func mustFinite(tb testing.TB, v any) {
 	tb.Helper()
-	if path := notFinite(reflect.ValueOf(v), ""); path != "" {
-		tb.Errorf("%T%s is not finite: %+v", v, path, v)
-	}
+	check.Equal(tb, notFinite(reflect.ValueOf(v), ""), "", "%T is not finite: %+v", v, v)
 }

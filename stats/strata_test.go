@@ -4,6 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 // randomStratum returns a stratum of rates, even means or uneven means.
@@ -110,9 +113,7 @@ func TestOneStratum(t *testing.T) {
 		for _, on := range []scale{onDifference, onLift} {
 			want, missing := one.effectInterval(critical, significant, on)
 			got, reason := roots.effectInterval(critical, significant, on)
-			if reason != missing {
-				t.Errorf("%+v: reason %q, want %q", stratum, reason, missing)
-			}
+			check.Equal(t, reason, missing, "%+v: reason", stratum)
 			for _, end := range [][2]float64{{got.lower, want.lower}, {got.upper, want.upper}} {
 				if end[0] == end[1] || math.IsNaN(end[0]) && math.IsNaN(end[1]) {
 					continue
@@ -140,9 +141,7 @@ func TestStrataDuality(t *testing.T) {
 			nonNegative = nonNegative && stratum.Control.observedValue() >= 0 && stratum.Treatment.observedValue() >= 0
 		}
 		s, reason := newStrata(all, nonNegative)
-		if reason != "" {
-			t.Fatal(reason)
-		}
+		must.Equal(t, reason, "")
 		critical := 2 + 2*r.Float64()
 		significant := math.Abs(s.z(0, onDifference)) >= critical
 		if a, b := s.z(0, onDifference), s.z(0, onLift); math.Abs(a-b) > 1e-9*math.Max(1, math.Abs(a)) {

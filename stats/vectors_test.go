@@ -168,9 +168,7 @@ func TestWelchVectors(t *testing.T) {
 			}
 			v.decode(t, &in, &want)
 			found, reason := newContrast(in.Control.mean(), in.Treatment.mean(), pairRules{nonNegative: in.NonNegative, smallerShare: 0.5})
-			if reason != "" {
-				t.Fatal(reason)
-			}
+			must.Equal(t, reason, "")
 			c := found.(welch)
 			_, statistic, nu, p := c.testResult()
 			q := c.quantile(in.Alpha / 2)

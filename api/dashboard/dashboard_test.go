@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/api/dashboard"
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/must"
@@ -31,13 +33,9 @@ func TestPageLoadsOnlyOwnFiles(t *testing.T) {
 			t.Errorf("the page has %q", inline)
 		}
 	}
-	if found := regexp.MustCompile(`\son\w+=`).FindString(page); found != "" {
-		t.Errorf("the page has %q", found)
-	}
+	check.Equal(t, regexp.MustCompile(`\son\w+=`).FindString(page), "", "on the page")
 	for _, script := range regexp.MustCompile(`(?s)<script[^>]*>(.*?)</script>`).FindAllStringSubmatch(page, -1) {
-		if script[1] != "" {
-			t.Errorf("the page has a script of its own: %.60s", script[1])
-		}
+		check.Equal(t, script[1], "", "a script of its own")
 	}
 	loads := regexp.MustCompile(`(?:src|href)="(/dashboard/)?([^"]+)"`).FindAllStringSubmatch(page, -1)
 	if len(loads) < 3 {
@@ -112,6 +110,24 @@ func TestPageHasTextForEveryCode(t *testing.T) {
 				t.Errorf("the page has no text for %s, a %s", code, where.schema)
 			}
 		}
+	}
+}
+
+// TestReasonTextsMatchEngine checks that the page explains reasons with the same
+// texts as the engine.
+func TestReasonTextsMatchEngine(t *testing.T) {
+	words := must.Get(os.ReadFile("web/words.js"))(t)
+	compared := 0
+	for _, line := range regexp.MustCompile(`(?m)^  ([A-Z_0-9]+): "(.*)",$`).FindAllStringSubmatch(string(words), -1) {
+		want := result.ExplainReason(stats.Reason(line[1]))
+		if want == line[1] {
+			continue // the engine has no text for this code
+		}
+		compared++
+		check.Equal(t, line[2], want, "%s on the page", line[1])
+	}
+	if compared < 18 {
+		t.Errorf("compared %d texts, want at least 18", compared)
 	}
 }
 

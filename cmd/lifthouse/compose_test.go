@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/compose-spec/compose-go/v2/types"
 
@@ -34,18 +36,14 @@ func TestComposeFileIsWhole(t *testing.T) {
 		"server-clickhouse", "server-grants", "server-migrate", "server",
 		"clickhouse-1-1", "clickhouse-1-2", "clickhouse-2-1", "clickhouse-2-2", "keeper", "lifthouse-1", "lifthouse-2", "balancer",
 	} {
-		if _, err := project.GetService(name); err != nil {
-			t.Error(err)
-		}
+		must.Get(project.GetService(name))(t)
 	}
 	for name, service := range project.Services {
 		if image, tag, _ := strings.Cut(service.Image, ":"); tag == "" || tag == "latest" {
 			t.Errorf("%s: the image %s is not pinned", name, image)
 		}
 		for _, port := range service.Ports {
-			if port.HostIP != "127.0.0.1" {
-				t.Errorf("%s: port %s is reached from elsewhere", name, port.Published)
-			}
+			check.Equal(t, port.HostIP, "127.0.0.1", "%s: port %s is reached from elsewhere", name, port.Published)
 		}
 		if service.Build == nil {
 			continue
@@ -65,9 +63,7 @@ func checkCommand(t *testing.T, name string, service types.ServiceConfig) {
 	if err != nil || !command.HasParent() {
 		t.Fatalf("%s: %v: %v", name, service.Command, err)
 	}
-	if err := command.ParseFlags(rest); err != nil {
-		t.Errorf("%s: %v", name, err)
-	}
+	must.OK(t, command.ParseFlags(rest), "%v", name)
 	address := command.Flags().Lookup(storeFlag).Value.String()
 	if store := service.Environment["LIFTHOUSE_STORE"]; store != nil {
 		address = *store
@@ -94,9 +90,7 @@ func TestConfigurationsOfTheClusterAreXML(t *testing.T) {
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
+			must.OK(t, err, "%v", name)
 			switch element := token.(type) {
 			case xml.StartElement:
 				inHost = element.Name.Local == "host" || element.Name.Local == "hostname"

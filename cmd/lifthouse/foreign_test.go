@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
@@ -56,13 +58,9 @@ func TestForeignFiles(t *testing.T) {
 			h := newHouse(t)
 			h.must("apply", "-f", "testdata/exports.catalog.yaml")
 			data, mapping := filepath.Join("testdata/foreign", c.file), filepath.Join("testdata/foreign", c.file+".mapping.yaml")
-			if got := guessesOf(t, data); got != c.guesses {
-				t.Errorf("guesses %q, want %q", got, c.guesses)
-			}
+			check.Equal(t, guessesOf(t, data), c.guesses, "guesses")
 			committed := string(must.Get(os.ReadFile(mapping))(t))
-			if draft := editedDraft(t, h, data); draft != committed {
-				t.Errorf("the edited draft is\n%s\nwant\n%s", draft, committed)
-			}
+			check.Equal(t, editedDraft(t, h, data), committed, "the edited draft")
 			if c.removed != "" {
 				without := filepath.Join(t.TempDir(), "mapping.yaml")
 				lines := slices.DeleteFunc(strings.SplitAfter(committed, "\n"), func(l string) bool { return strings.HasPrefix(l, c.removed) })
@@ -74,9 +72,7 @@ func TestForeignFiles(t *testing.T) {
 			if _, out, complaints := h.run("import", "-m", mapping, data); !strings.Contains(out, c.reports) {
 				t.Errorf("import: %s%s; want %s", out, complaints, c.reports)
 			}
-			if got := h.reported("campaign", "12"); got != c.numbers {
-				t.Errorf("%s, want %s", got, c.numbers)
-			}
+			check.Equal(t, h.reported("campaign", "12"), c.numbers)
 			if c.file != "umlauts.csv" { // half past midnight in Berlin is the day before
 				return
 			}

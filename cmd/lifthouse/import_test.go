@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema"
 	"lifthouse/schema/schematest/must"
 )
@@ -35,8 +37,6 @@ func TestRestoreKeepsItsBackup(t *testing.T) {
 		if text := stderr.text(); code != exitUsage || !strings.Contains(text, `--store "`+store+`": is the input`) {
 			t.Errorf("restore into %s: exit %d, %s", store, code, text)
 		}
-		if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
-			t.Errorf("the backup has %v: %v", files, err)
-		}
+		check.Equal(t, len(must.Get(os.ReadDir(dir))(t)), 1, "files of the backup")
 	}
 }

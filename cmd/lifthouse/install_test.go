@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema/schematest/must"
 )
 
@@ -127,9 +129,7 @@ func (i *installer) mustFail(message string, env ...string) {
 	if err == nil || !strings.Contains(out, "install.sh: ") || !strings.Contains(out, message) {
 		i.t.Errorf("install.sh: %v, want a failure with %q; output:\n%s", err, message, out)
 	}
-	if after := i.listFiles(); after != before {
-		i.t.Errorf("a failed installation left\n%s\nbefore it:\n%s", after, before)
-	}
+	check.Equal(i.t, i.listFiles(), before, "files after a failed installation")
 }
 
 // listFiles lists the files in the home with their contents, without folders.
@@ -155,16 +155,10 @@ func TestInstallScriptInstalls(t *testing.T) {
 			t.Parallel()
 			i := newInstaller(t, downloader)
 			out, err := i.run()
-			if err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			if got := i.version(); got != "v2" {
-				t.Errorf("version %q is installed, want v2", got)
-			}
+			must.OK(t, err, "%v", out)
+			check.Equal(t, i.version(), "v2", "installed version")
 			for _, want := range []string{"Installed Lifthouse v2 in " + i.home + "/.local/share/lifthouse/v2.", "is not in PATH", "Next: lifthouse demo"} {
-				if !strings.Contains(out, want) {
-					t.Errorf("the output does not contain %q:\n%s", want, out)
-				}
+				check.Contains(t, out, want)
 			}
 		})
 	}
@@ -178,12 +172,8 @@ func TestInstallScriptReplacesAnInstallation(t *testing.T) {
 		if out, err := i.run("LIFTHOUSE_VERSION=v2"); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		if got := i.version(); got != "v2" {
-			t.Errorf("version %q is installed, want v2", got)
-		}
-		if files := i.listFiles(); strings.Count(files, "/.installed\n") != 1 {
-			t.Errorf("the replaced installation remains:\n%s", files)
-		}
+		check.Equal(t, i.version(), "v2", "installed version")
+		check.Equal(t, strings.Count(i.listFiles(), "/.installed\n"), 1, "installations")
 	}
 }
 
@@ -201,13 +191,9 @@ func TestInstallScriptTakesAnotherFolder(t *testing.T) {
 	if out, err := i.run("LIFTHOUSE_INSTALL_DIR=" + folder); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if got := i.version(); got != "v2" {
-		t.Errorf("version %q is installed, want v2", got)
-	}
+	check.Equal(t, i.version(), "v2", "installed version")
 	for _, want := range []string{"own/lifthouse", "v2/lifthouse", "v2/libchdb.so"} {
-		if _, err := os.Stat(filepath.Join(folder, want)); err != nil {
-			t.Error(err)
-		}
+		must.Get(os.Stat(filepath.Join(folder, want)))(t)
 	}
 }
 
@@ -335,8 +321,6 @@ func TestInstallScriptDoesNothingInPart(t *testing.T) {
 		cmd.Stdin = strings.NewReader(whole[:end])
 		cmd.Env = []string{"HOME=" + i.home, "PATH=" + i.tools, "LIFTHOUSE_RELEASES=" + i.url}
 		_ = cmd.Run() // a part may be a syntax error
-		if files := i.listFiles(); files != "" {
-			t.Fatalf("the first %d bytes of install.sh created\n%s", end, files)
-		}
+		must.Equal(t, i.listFiles(), "", "the first %d bytes of install.sh created", end)
 	}
 }

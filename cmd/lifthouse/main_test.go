@@ -62,9 +62,7 @@ func (h *house) run(args ...string) (code int, out, complaints string) {
 func (h *house) must(args ...string) string {
 	h.t.Helper()
 	code, out, complaints := h.run(args...)
-	if code != exitOK {
-		h.t.Fatalf("lifthouse %s: exit %d\n%s%s", strings.Join(args, " "), code, out, complaints)
-	}
+	must.Equal(h.t, code, exitOK, "lifthouse %s: exit %s%s", strings.Join(args, " "), out, complaints)
 	return out
 }
 
@@ -105,10 +103,6 @@ func (h *house) get(path string, body any) {
 	must.OK(h.t, err)
 	defer func() { _ = response.Body.Close() }()
 	text := must.Get(io.ReadAll(response.Body))(h.t)
-	if response.StatusCode != http.StatusOK {
-		h.t.Fatalf("GET %s = %d\n%.500s", path, response.StatusCode, text)
-	}
-	if err := json.Unmarshal(text, body); err != nil {
-		h.t.Fatalf("GET %s: %v\n%.500s", path, err, text)
-	}
+	must.Equal(h.t, response.StatusCode, http.StatusOK, "GET %s %.500s", path, text)
+	must.OK(h.t, json.Unmarshal(text, body), "GET %s: %.500s", path, text)
 }

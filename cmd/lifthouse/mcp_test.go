@@ -41,9 +41,7 @@ func TestMCPOverStandardStreams(t *testing.T) {
 		},
 		"forwarded": func(in, out, complaints *os.File) int {
 			code, err := remote.RunCommand(t.Context(), socket, remote.Command{Dir: ".", Args: []string{"mcp", "--account=1"}, In: in, Out: out, Err: complaints})
-			if err != nil {
-				t.Error(err)
-			}
+			must.OK(t, err)
 			_, _ = in.Close(), out.Close()
 			return code
 		},

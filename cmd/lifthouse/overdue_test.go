@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/must"
+
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/cmd/internal/app"
@@ -57,8 +59,6 @@ func TestAServerThatDoesNotStopIsCutOff(t *testing.T) {
 	default:
 	}
 	close(conn.released)
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	must.OK(t, <-ended)
 	out.text()
 }

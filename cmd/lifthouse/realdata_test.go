@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
@@ -77,9 +79,7 @@ func TestHillstromEqualsItsReference(t *testing.T) {
 		t.Errorf("sample ratio p = %v, want 1: 21,306, 21,307 and 21,387 visitors are closer to thirds than the prior", *got)
 	}
 	compareSpend(t, "all", total.Variations, all, names)
-	if len(total.Breakdown) != len(all.Segments["channel"]) {
-		t.Errorf("%d channels, want %d", len(total.Breakdown), len(all.Segments["channel"]))
-	}
+	check.Equal(t, len(total.Breakdown), len(all.Segments["channel"]), "channels")
 	for _, slice := range total.Breakdown {
 		compareSpend(t, "channel "+slice.Value, slice.Variations, all.Segments["channel"][slice.Value], names)
 	}
@@ -198,9 +198,7 @@ func TestRevenueWithoutItsOutlier(t *testing.T) {
 		if c.Visitors != 2390 || c.Value.String() != test.value || c.ConvertedVisitors != test.converted || math.Abs(p-test.p) > 5e-7 {
 			t.Errorf("%q: %d visitors, %s of %d, p %v; want 2390, %s of %d, p %v", test.filter, c.Visitors, c.Value, c.ConvertedVisitors, p, test.value, test.converted, test.p)
 		}
-		if r.Checks.MultipleExposures.Visitors != 1541 {
-			t.Errorf("%d multi-exposed visitors, want 1541", r.Checks.MultipleExposures.Visitors)
-		}
+		check.Equal(t, r.Checks.MultipleExposures.Visitors, 1541, "multi-exposed visitors")
 		if o := r.Checks.Outliers; (o != nil) != (test.filter != "") || o != nil && o.Removed != 1 {
 			t.Errorf("outliers = %+v, want one removed", o)
 		}

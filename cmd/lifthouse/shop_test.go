@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
@@ -297,9 +299,7 @@ func (s *shop) missing() (missing []string) {
 func (s *shop) checkReceived() {
 	s.t.Helper()
 	arrived := s.arrived()
-	if len(arrived) != len(s.decided) {
-		s.t.Errorf("%d messages about %d decisions: %q", len(arrived), len(s.decided), arrived)
-	}
+	check.Equal(s.t, len(arrived), len(s.decided), "messages %q", arrived)
 	accepted := 0
 	var order []string
 	for _, request := range s.hooks.take() {

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
+
 	"lifthouse/engine/result"
 	"lifthouse/stats"
 )
@@ -30,23 +33,17 @@ type paper struct {
 
 func compareWithPaper(t *testing.T, where string, got []result.VariationResults, want ...paper) {
 	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s: %d variations, want %d", where, len(got), len(want))
-	}
+	must.Equal(t, len(got), len(want), "%s: variations", where)
 	for i, w := range want {
 		g := paper{got[i].Visitors, got[i].Views, got[i].ConvertedVisitors, got[i].GoalsReached, got[i].Value.String()}
-		if g != w {
-			t.Errorf("%s, %s: %+v, want %+v", where, got[i].Name, g, w)
-		}
+		check.Equal(t, g, w, "%s, %s", where, got[i].Name)
 	}
 }
 
 func TestThirtyEventsByHand(t *testing.T) {
 	h := newHouse(t)
 	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
-	if out := h.must("import", "testdata/thirty.ndjson"); !strings.Contains(out, "30 rows accepted, 0 of 30 lines rejected") {
-		t.Errorf("import says %q", out)
-	}
+	check.Contains(t, h.must("import", "testdata/thirty.ndjson"), "30 rows accepted, 0 of 30 lines rejected")
 	h.token = strings.TrimSpace(h.must("token", "create"))
 	query := func(extra string) (r result.Report) {
 		t.Helper()
@@ -77,9 +74,7 @@ func TestThirtyEventsByHand(t *testing.T) {
 
 	r = query("&filters[dateFrom]=2026-05-01&filters[dateTo]=2026-05-02")
 	compareWithPaper(t, "1 and 2 May", r.Variations, paper{4, 5, 2, 3, "27.5"}, paper{4, 4, 2, 3, "45"})
-	if r.Checks.Window.EarlierVisitors != 1 {
-		t.Errorf("earlierVisitors = %d, want e1", r.Checks.Window.EarlierVisitors)
-	}
+	check.Equal(t, r.Checks.Window.EarlierVisitors, 1, "earlierVisitors")
 
 	compareWithPaper(t, "France", query("&filters[country][]=fr").Variations, paper{4, 6, 1, 1, "12.5"}, paper{2, 2, 1, 2, "40"})
 	compareWithPaper(t, "no country", query("&filters[country][]=").Variations, paper{value: "0"}, paper{value: "0"})

@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"golang.org/x/net/dns/dnsmessage"
 
 	"lifthouse/cmd/internal/app"
@@ -164,9 +166,7 @@ func TestWebhooksReceiveTheirEventsInOrder(t *testing.T) {
 	if out := h.must("webhook", "list"); !strings.Contains(out, "slack") || strings.Contains(out, "/in") {
 		t.Errorf("list:\n%s", out)
 	}
-	if out := h.must("webhook", "resend", second, "--webhook", "1"); !strings.Contains(out, "1 of 2 webhooks") {
-		t.Error(out)
-	}
+	check.Contains(t, h.must("webhook", "resend", second, "--webhook", "1"), "1 of 2 webhooks")
 	h.deliver(time.Now().Add(time.Minute))
 	if got := r.take(); len(got) != 1 || got[0].id != second {
 		t.Errorf("resent: %+v", got)
@@ -180,9 +180,7 @@ func TestWebhooksReceiveTheirEventsInOrder(t *testing.T) {
 	if got := slack.take(); len(got) != 2 || !strings.Contains(got[1].body, "Third") {
 		t.Errorf("resent and refused once: %+v", got)
 	}
-	if out := h.must("webhook", "deliveries"); strings.Count(out, "delivered") != 5 {
-		t.Errorf("deliveries:\n%s", out)
-	}
+	check.Equal(t, strings.Count(h.must("webhook", "deliveries"), "delivered"), 5, "deliveries")
 	if code, _, complaints := h.run("webhook", "resend", "msg_0"); code != exitFailed || !strings.Contains(complaints, `no message "msg_0"`) {
 		t.Errorf("exit %d, %s", code, complaints)
 	}
@@ -305,9 +303,7 @@ func TestHostileReceiversCostNothing(t *testing.T) {
 		if _, err := h.sender.DeliverDue(ctx, time.Now()); err == nil {
 			t.Error("not cancelled")
 		}
-		if len(fast.take()) != 1 {
-			t.Error("the other webhook got nothing")
-		}
+		check.Equal(t, len(fast.take()), 1, "messages to the other webhook")
 		close(hung)
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/cmd/internal/app"
 	"lifthouse/loadgen/competitors"
 	"lifthouse/loadgen/population"
@@ -80,9 +82,7 @@ func TestCompetitors(t *testing.T) {
 			return err
 		}
 		// Each form of each competitor reports two differences: converted visitors, and profit among the four metrics.
-		if len(result.Differences) != differences {
-			t.Errorf("%d differences, want %d: %v", len(result.Differences), differences, result.Differences)
-		}
+		check.Equal(t, len(result.Differences), differences, "differences: %v", result.Differences)
 		return nil
 	}))
 	if !strings.Contains(out.String(), "numbers compared, 0 differ") || !strings.Contains(out.String(), "PostHog") {

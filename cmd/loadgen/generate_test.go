@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/loadgen/population"
 	"lifthouse/schema/schematest/must"
 )
@@ -21,12 +23,8 @@ func TestGenerateToFiles(t *testing.T) {
 	}
 	onDisk := must.Get(os.ReadFile(events))(t)
 	piped := run(t, "generate", "--visitors", "1000", "-o", "-").wantOK(t)
-	if piped.out != string(onDisk) {
-		t.Error("events on standard output and in the file differ")
-	}
-	if text, err := os.ReadFile(catalogue); err != nil || !strings.Contains(string(text), "Free delivery banner") {
-		t.Errorf("catalogue: %v, %s", err, text)
-	}
+	check.Equal(t, piped.out, string(onDisk), "events on standard output")
+	check.Contains(t, string(must.Get(os.ReadFile(catalogue))(t)), "Free delivery banner", "catalogue")
 }
 
 func TestGenerateUsageErrors(t *testing.T) {

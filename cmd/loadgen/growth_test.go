@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -19,9 +21,7 @@ func TestGrowth(t *testing.T) {
 		r := run(t, args...)
 		r.wantOK(t)
 		for _, want := range []string{"unfiltered", "mobile in DE, FR", "by day"} {
-			if !strings.Contains(r.out, want) {
-				t.Errorf("no %q in\n%s", want, r.out)
-			}
+			check.Contains(t, r.out, want)
 		}
 	}
 	for want, args := range map[string][]string{

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/must"
+
 	"lifthouse/engine/embedded"
 	"lifthouse/loadgen/calibration"
 	"lifthouse/schema/schematest/tier"
@@ -50,9 +52,7 @@ func run(t *testing.T, args ...string) outcome {
 // wantOK fails the test unless the command succeeded.
 func (r outcome) wantOK(t *testing.T) outcome {
 	t.Helper()
-	if r.code != exitOK {
-		t.Fatalf("exit %d: %s", r.code, r.err)
-	}
+	must.Equal(t, r.code, exitOK, "%v", r.err)
 	return r
 }
 

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/must"
@@ -18,9 +20,7 @@ import (
 func answerTo(tb testing.TB, line string) *Answer {
 	tb.Helper()
 	input, err := ParseInput([]byte(line))
-	if err != nil {
-		tb.Fatalf("%s: %v", line, err)
-	}
+	must.OK(tb, err, "%v", line)
 	return input.ComputeAnswer()
 }
 
@@ -39,9 +39,7 @@ func TestCalculatorAnswersTheDemo(t *testing.T) {
 		t.Errorf("verdict %s, conclusion %+v", c.Verdict, a.Conclusion)
 	}
 	const sentence = "No conclusion: pass the sums at each weekly look to conclude."
-	if a.Conclusion.Text != sentence {
-		t.Errorf("it says %q, want %q", a.Conclusion.Text, sentence)
-	}
+	check.Equal(t, a.Conclusion.Text, sentence)
 }
 
 // TestCalculatorSaysWhatStatsSays has control in the middle, and compares the

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
@@ -51,8 +53,6 @@ func TestCalculatorWritesNumbers(t *testing.T) {
 		{result.FormatChance(0.97254), "97.25 %"},
 		{fmt.Sprint(result.SpreadDecimals(0), result.SpreadDecimals(0.176), result.SpreadDecimals(3.1), result.SpreadDecimals(311), result.SpreadDecimals(1e-300), result.SpreadDecimals(math.Inf(1))), "2 2 1 0 9 2"},
 	} {
-		if test.got != test.want {
-			t.Errorf("%q, want %q", test.got, test.want)
-		}
+		check.Equal(t, test.got, test.want)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 
@@ -34,12 +36,8 @@ func TestCancelQuery(t *testing.T) {
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("a cancelled query: %v", err)
 		}
-		if n := running(t, watch, "cancelled"); n != 0 {
-			t.Errorf("%d queries still run", n)
-		}
-		if got := one[uint8](t, conn, "SELECT 7"); got != 7 {
-			t.Errorf("the next statement returned %d", got)
-		}
+		check.Equal(t, running(t, watch, "cancelled"), 0, "queries that run")
+		check.Equal(t, one[uint8](t, conn, "SELECT 7"), 7, "the next statement")
 	}
 }
 
@@ -120,12 +118,8 @@ func TestCancelInsert(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled insert: %v", err)
 	}
-	if n := running(t, watch, "INSERT INTO t"); n != 0 {
-		t.Errorf("%d inserts still run", n)
-	}
-	if got := one[uint8](t, conn, "SELECT 7"); got != 7 {
-		t.Errorf("the next statement returned %d", got)
-	}
+	check.Equal(t, running(t, watch, "INSERT INTO t"), 0, "inserts that run")
+	check.Equal(t, one[uint8](t, conn, "SELECT 7"), 7, "the next statement")
 }
 
 // TestCancelWhatDoesNotStop checks that a statement that ignores its
@@ -162,9 +156,7 @@ func TestCancelInsertThatWaitsForRows(t *testing.T) {
 			t.Errorf("a cancelled insert: %v", err)
 		}
 		eventually(t, "the insert has stopped", func() bool { return running(t, conn, "INSERT INTO t") == 0 })
-		if n := one[uint64](t, conn, "SELECT count() FROM t"); n != 0 {
-			t.Fatalf("%d rows of a cancelled insert are there", n)
-		}
+		must.Equal(t, one[uint64](t, conn, "SELECT count() FROM t"), 0, "rows of a cancelled insert")
 	}
 }
 
@@ -181,9 +173,7 @@ func TestInsertWhoseRowsFail(t *testing.T) {
 			}
 		}
 	}
-	if n := one[uint64](t, conn, "SELECT count() FROM t"); n != 0 {
-		t.Errorf("%d rows are stored", n)
-	}
+	check.Equal(t, one[uint64](t, conn, "SELECT count() FROM t"), 0, "rows")
 }
 
 type failing struct{ error }
@@ -224,10 +214,8 @@ func TestCancelAnywhere(t *testing.T) {
 		})
 	}
 	workers.Wait()
-	eventually(t, "all connections are free", func() bool { return len(engine.pool.opened)-len(engine.pool.idle) == 0 })
-	if n := one[uint64](t, conn, "SELECT count() FROM system.processes"); n != 1 {
-		t.Errorf("%d statements run", n)
-	}
+	eventually(t, "all connections are free", func() bool { return len(engine.pool.slots) == 0 })
+	check.Equal(t, one[uint64](t, conn, "SELECT count() FROM system.processes"), 1, "statements that run")
 	// An insert of one block is stored completely or not at all.
 	if n := one[uint64](t, conn, "SELECT toUInt64(countIf(name = 'x') % 1000 + countIf(name = 'y') % 20000) FROM t"); n != 0 {
 		t.Errorf("a part of a cancelled insert is stored: %d rows", n)
@@ -240,9 +228,7 @@ func TestNoGoroutineLeak(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 50 {
 		one[uint8](t, conn, "SELECT 1")
-		if err := conn.Exec(t.Context(), "SELEC 1"); code(err) != 62 {
-			t.Fatal(err)
-		}
+		must.Equal(t, code(conn.Exec(t.Context(), "SELEC 1")), 62)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		if err := conn.Exec(ctx, endless("leak")); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"lifthouse/schema/schematest/must"
@@ -47,9 +49,7 @@ func TestErrorInBatch(t *testing.T) {
 	for i := range uint64(1001) {
 		must.OK(t, batch.Append(i, "x"))
 	}
-	if err := batch.Send(); code(err) != 469 {
-		t.Errorf("got %v, want code 469 (VIOLATED_CONSTRAINT)", err)
-	}
+	check.Equal(t, code(batch.Send()), 469)
 	exec(t, conn, "DROP TABLE t")
 	if err := conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t", strings.NewReader("1,x")); code(err) != 60 {
 		t.Errorf("insert into a dropped table: %v, want code 60 (UNKNOWN_TABLE)", err)
@@ -62,9 +62,7 @@ func fillWhole(t *testing.T) {
 	conn := database(t)
 	exec(t, conn, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
 	fill(t, conn, 0, 10)
-	if n := one[uint64](t, conn, "SELECT count() FROM t"); n != 10 {
-		t.Errorf("after failed inserts one of 10 rows has %d", n)
-	}
+	check.Equal(t, one[uint64](t, conn, "SELECT count() FROM t"), 10, "rows after failed inserts")
 }
 
 // TestErrorInMidStream checks that after an error the rows already read do not
@@ -74,9 +72,7 @@ func TestErrorInMidStream(t *testing.T) {
 	for _, at := range []int{1, 100_000, 5_000_000, 9_999_999} {
 		rows, err := conn.Query(t.Context(), "SELECT number, throwIf(number = {at:UInt64}) FROM numbers(10000000)", clickhouse.Named("at", at))
 		if err != nil {
-			if code(err) != 395 {
-				t.Errorf("error at row %d: %v", at, err)
-			}
+			check.Equal(t, code(err), 395, "error at row %d: %v", at, err)
 			continue
 		}
 		n := 0
@@ -86,12 +82,8 @@ func TestErrorInMidStream(t *testing.T) {
 		if code(rows.Err()) != 395 || n > at {
 			t.Errorf("error at row %d: %d rows, then %v, want code 395", at, n, rows.Err())
 		}
-		if err := rows.Close(); code(err) != 395 {
-			t.Errorf("Close() = %v", err)
-		}
-		if got := one[uint8](t, conn, "SELECT 7"); got != 7 {
-			t.Errorf("the next statement returned %d", got)
-		}
+		check.Equal(t, code(rows.Close()), 395, "Close")
+		check.Equal(t, one[uint8](t, conn, "SELECT 7"), 7, "the next statement")
 	}
 }
 
@@ -100,9 +92,7 @@ func TestErrorInMidStream(t *testing.T) {
 func TestExceptionMarkerInRows(t *testing.T) {
 	conn := connect(t)
 	const marker = "\r\n__exception__\r\nCode: 60. DB::Exception: no"
-	if got := one[string](t, conn, "SELECT {s:String}", clickhouse.Named("s", marker)); got != marker {
-		t.Errorf("got %q", got)
-	}
+	check.Equal(t, one[string](t, conn, "SELECT {s:String}", clickhouse.Named("s", marker)), marker)
 }
 
 // TestInsertWithoutRows checks an insert whose rows the driver cannot encode.

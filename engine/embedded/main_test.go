@@ -84,18 +84,14 @@ func database(tb testing.TB, change ...func(*clickhouse.Options)) driver.Conn {
 
 func exec(tb testing.TB, conn driver.Conn, sql string, args ...any) {
 	tb.Helper()
-	if err := conn.Exec(tb.Context(), sql, args...); err != nil {
-		tb.Fatalf("%.200s: %v", sql, err)
-	}
+	must.OK(tb, conn.Exec(tb.Context(), sql, args...), "%.200s", sql)
 }
 
 // one returns the only value of a query's only row.
 func one[T any](tb testing.TB, conn driver.Conn, sql string, args ...any) T {
 	tb.Helper()
 	var v T
-	if err := conn.QueryRow(tb.Context(), sql, args...).Scan(&v); err != nil {
-		tb.Fatalf("%.200s: %v", sql, err)
-	}
+	must.OK(tb, conn.QueryRow(tb.Context(), sql, args...).Scan(&v), "%.200s", sql)
 	return v
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -68,23 +70,17 @@ func TestOtherParameters(t *testing.T) {
 	if got := one[*string](t, conn, "SELECT {s:Nullable(String)}", clickhouse.Named("s", nil)); got != nil {
 		t.Errorf("NULL came back as %q", *got)
 	}
-	if got := one[int64](t, conn, "SELECT {n:Int64}", clickhouse.Named("n", int64(-1<<63))); got != -1<<63 {
-		t.Errorf("got %d", got)
-	}
+	check.Equal(t, one[int64](t, conn, "SELECT {n:Int64}", clickhouse.Named("n", int64(-1<<63))), -1<<63)
 	at := time.Date(2024, 2, 29, 12, 30, 0, 123e6, time.UTC)
 	if got := one[time.Time](t, conn, "SELECT {t:DateTime64(3, 'UTC')}", clickhouse.DateNamed("t", at, clickhouse.MilliSeconds)); !got.Equal(at) {
 		t.Errorf("got %v, want %v", got, at)
 	}
 	exec(t, conn, "CREATE TABLE t (s String) ENGINE = MergeTree ORDER BY s")
 	exec(t, conn, "INSERT INTO {table:Identifier} SELECT {s:String}", clickhouse.Named("table", "t"), clickhouse.Named("s", "a\tb"))
-	if got := one[string](t, conn, "SELECT s FROM {table:Identifier}", clickhouse.Named("table", "t")); got != "a\tb" {
-		t.Errorf("got %q", got)
-	}
+	check.Equal(t, one[string](t, conn, "SELECT s FROM {table:Identifier}", clickhouse.Named("table", "t")), "a\tb")
 	// A parameter is visible only to its own statement.
 	err := conn.Exec(t.Context(), "SELECT {s:String}")
-	if code(err) != 456 {
-		t.Errorf("a statement without its parameter: %v, want code 456 (UNKNOWN_QUERY_PARAMETER)", err)
-	}
+	check.Equal(t, code(err), 456, "a statement without its parameter: %v", err)
 }
 
 func FuzzStringParameter(f *testing.F) {

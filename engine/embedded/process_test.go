@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -56,9 +58,7 @@ func (p *process) line(t *testing.T) string {
 // output ends the child and returns the rest of its output.
 func (p *process) output(t *testing.T) string {
 	t.Helper()
-	if err := p.in.Close(); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, p.in.Close())
 	var b strings.Builder
 	for p.lines.Scan() {
 		fmt.Fprintln(&b, p.lines.Text())
@@ -72,40 +72,26 @@ func (p *process) output(t *testing.T) string {
 func TestFolderInUse(t *testing.T) {
 	dir := t.TempDir()
 	holder := start(t, "hold", dir)
-	if got := holder.line(t); got != "ready" {
-		t.Fatal(got)
-	}
+	must.Equal(t, holder.line(t), "ready")
 	got := start(t, "open", dir).output(t)
 	want := (&LockedError{Dir: dir, PID: holder.Process.Pid}).Error()
-	if !strings.Contains(got, want) {
-		t.Errorf("opening a folder in use returns %q, want %q", got, want)
-	}
-	if got := holder.output(t); got != "" {
-		t.Errorf("the holder printed %q", got)
-	}
-	if got := start(t, "open", dir).output(t); got != "opened\n" {
-		t.Errorf("opening a folder that was released returns %q", got)
-	}
+	check.Contains(t, got, want)
+	check.Equal(t, holder.output(t), "", "the holder's output")
+	check.Equal(t, start(t, "open", dir).output(t), "opened\n", "opening a folder that was released")
 }
 
 func TestLibraryMissing(t *testing.T) {
 	got := startIn(t, t.TempDir(), []string{libraryVariable + "="}, "open", t.TempDir()).output(t)
 	for _, want := range []string{"npm ci", "make engine", libraryVariable, filepath.Join("node_modules", "@chdb", npmPackage(), "libchdb.so")} {
-		if !strings.Contains(got, want) {
-			t.Errorf("without the library: %q, want it to contain %q", got, want)
-		}
+		check.Contains(t, got, want)
 	}
 	missing := filepath.Join(t.TempDir(), "missing.so")
 	got = startIn(t, "", []string{libraryVariable + "=" + missing}, "open", t.TempDir()).output(t)
-	if !strings.Contains(got, missing) {
-		t.Errorf("with a wrong %s: %q", libraryVariable, got)
-	}
+	check.Contains(t, got, missing, "with a wrong %s", libraryVariable)
 	text := filepath.Join(t.TempDir(), "text.so")
 	must.OK(t, os.WriteFile(text, []byte("text"), 0o600))
 	got = startIn(t, "", []string{libraryVariable + "=" + text}, "open", t.TempDir()).output(t)
-	if !strings.Contains(got, text) {
-		t.Errorf("with a file that is not a library: %q", got)
-	}
+	check.Contains(t, got, text, "a file that is not a library")
 }
 
 func TestLibraryBesideWorkingDirectory(t *testing.T) {
@@ -159,16 +145,12 @@ func TestKill(t *testing.T) {
 
 func TestSignals(t *testing.T) {
 	p := start(t, "signals", t.TempDir())
-	if got := p.line(t); got != "ready" {
-		t.Fatal(got)
-	}
+	must.Equal(t, p.line(t), "ready")
 	must.OK(t, p.Process.Signal(os.Interrupt))
 	if got, want := p.line(t), "interrupted and closed"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := p.line(t); got != "waiting" {
-		t.Fatal(got)
-	}
+	must.Equal(t, p.line(t), "waiting")
 	must.OK(t, p.Process.Signal(os.Interrupt))
 	_ = p.Wait()
 	if status, ok := p.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGINT {
@@ -185,9 +167,7 @@ statements ended by it: true true
 later statement: true
 opened again
 `, first, second)
-	if got != want {
-		t.Errorf("got:\n%s\nwant:\n%s", got, want)
-	}
+	check.Equal(t, got, want)
 }
 
 // TestForeignConfiguration checks that the engine does not read another
@@ -217,18 +197,12 @@ func TestOptions(t *testing.T) {
 func TestFsync(t *testing.T) {
 	for _, fsync := range []bool{false, true} {
 		got := start(t, "fsync", t.TempDir(), strconv.FormatBool(fsync)).output(t)
-		if want := fmt.Sprintf("synced %v\n", fsync); got != want {
-			t.Errorf("with Fsync %v: %q, want %q", fsync, got, want)
-		}
+		check.Equal(t, fmt.Sprintf("synced %v\n", fsync), got, "with Fsync %v", fsync)
 	}
 }
 
 func TestShutdown(t *testing.T) {
 	p := start(t, "end", t.TempDir())
-	if line := p.line(t); line != "ended" {
-		t.Error(line)
-	}
-	if err := p.Wait(); err != nil {
-		t.Error(err)
-	}
+	check.Equal(t, p.line(t), "ended")
+	must.OK(t, p.Wait())
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
@@ -26,18 +28,10 @@ func TestSettingsAreOfOneStatement(t *testing.T) {
 	initial := setting(t, t.Context(), plain, "max_result_rows")
 	for range 3 {
 		ctx := with(t.Context(), clickhouse.Settings{"max_result_rows": 77, "log_comment": "it's \\ a\tcomment"})
-		if got := setting(t, ctx, conn, "max_result_rows"); got != "77" {
-			t.Errorf("max_result_rows = %s with the setting 77", got)
-		}
-		if got := setting(t, ctx, conn, "log_comment"); got != "it's \\ a\tcomment" {
-			t.Errorf("log_comment = %q", got)
-		}
-		if got := setting(t, t.Context(), conn, "max_result_rows"); got != initial {
-			t.Errorf("max_result_rows = %s in the next statement, want %s", got, initial)
-		}
-		if got := setting(t, t.Context(), conn, "max_block_size"); got != "4242" {
-			t.Errorf("max_block_size = %s with the option 4242", got)
-		}
+		check.Equal(t, setting(t, ctx, conn, "max_result_rows"), "77", "max_result_rows with the setting 77")
+		check.Equal(t, setting(t, ctx, conn, "log_comment"), "it's \\ a\tcomment", "log_comment")
+		check.Equal(t, setting(t, t.Context(), conn, "max_result_rows"), initial, "max_result_rows in the next statement")
+		check.Equal(t, setting(t, t.Context(), conn, "max_block_size"), "4242", "max_block_size with the option 4242")
 		if got := setting(t, t.Context(), plain, "max_block_size"); got == "4242" {
 			t.Error("a setting of one driver affects another")
 		}
@@ -73,9 +67,7 @@ func TestBadSettings(t *testing.T) {
 		{clickhouse.Settings{"compress": 1}, 36},
 		{clickhouse.Settings{"readonly": 1}, 36},
 	} {
-		if err := conn.Exec(with(t.Context(), tt.settings), "SELECT 1"); code(err) != tt.code {
-			t.Errorf("%v: %v, want code %d", tt.settings, err, tt.code)
-		}
+		check.Equal(t, code(conn.Exec(with(t.Context(), tt.settings), "SELECT 1")), tt.code, "%v", tt.settings)
 		if got := setting(t, t.Context(), conn, "max_block_size"); got == "7" {
 			t.Errorf("%v: some of the settings remain", tt.settings)
 		}
@@ -95,8 +87,6 @@ func TestDatabases(t *testing.T) {
 	}
 	for _, name := range []string{"no such", "no`such", `no\such`} {
 		conn := connect(t, func(o *clickhouse.Options) { o.Auth.Database = name })
-		if err := conn.Exec(t.Context(), "SELECT 1"); code(err) != 81 {
-			t.Errorf("database %q: %v, want code 81 (UNKNOWN_DATABASE)", name, err)
-		}
+		check.Equal(t, code(conn.Exec(t.Context(), "SELECT 1")), 81, "database %q", name)
 	}
 }

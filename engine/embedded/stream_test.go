@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 
@@ -50,9 +52,7 @@ func TestDriver(t *testing.T) {
 		}
 		for result.Next() {
 		}
-		if err := result.Err(); err != nil {
-			t.Errorf("%s: %v", sql, err)
-		}
+		must.OK(t, result.Err(), "%v", sql)
 	}
 }
 
@@ -63,9 +63,7 @@ func TestFormats(t *testing.T) {
 	must.OK(t, conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t (id, name)", strings.NewReader(data)))
 	r := must.Get(conn.QueryFormat(t.Context(), "CSV", "SELECT * FROM t ORDER BY id"))(t)
 	defer func() { _ = r.Close() }()
-	if got, err := io.ReadAll(r); err != nil || string(got) != data {
-		t.Errorf("got %q, %v, want %q", got, err, data)
-	}
+	check.Equal(t, string(must.Get(io.ReadAll(r))(t)), data)
 	err := conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t (id, name)", strings.NewReader("1,a\nx,b\n"))
 	if code(err) != 27 && code(err) != 117 && code(err) != 72 {
 		t.Errorf("rows that do not parse: %v", err)
@@ -86,9 +84,7 @@ func fill(tb testing.TB, conn driver.Conn, from, n uint64) {
 			return
 		}
 	}
-	if err := batch.Send(); err != nil {
-		tb.Error(err)
-	}
+	must.OK(tb, batch.Send())
 }
 
 func TestLargeBatchAndStream(t *testing.T) {
@@ -119,9 +115,7 @@ func TestLongValues(t *testing.T) {
 	conn := database(t)
 	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
 	exec(t, conn, "INSERT INTO t VALUES (0)"+strings.Repeat(", (1)", 200_000))
-	if n := one[uint64](t, conn, "SELECT count() FROM t"); n != 200_001 {
-		t.Errorf("%d rows, want 200001", n)
-	}
+	check.Equal(t, one[uint64](t, conn, "SELECT count() FROM t"), 200_001, "rows")
 }
 
 // TestConcurrency runs queries and inserts concurrently, while the garbage

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"lifthouse/schema/schematest/must"
@@ -165,7 +167,5 @@ func TestWideTable(t *testing.T) {
 		}
 	}
 	must.OK(t, rows.Err())
-	if count != n {
-		t.Errorf("%d rows came back, want %d", count, n)
-	}
+	check.Equal(t, count, n, "rows")
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"pgregory.net/rapid"
 
 	"lifthouse/engine/moments"
@@ -222,9 +224,7 @@ func checkReturns(t rapid.TB, w world, cells Cells, groups []group) {
 					want++
 				}
 			}
-			if got != want {
-				t.Errorf("%s %q, days %d to %d: %d returns, want %d", groups[0].subject, groups[0].variation, from, to, got, want)
-			}
+			check.Equal(t, got, want, "%s %q, days %d to %d", groups[0].subject, groups[0].variation, from, to)
 		}
 	}
 }
@@ -260,9 +260,7 @@ func TestSubtractedVisitorsLeaveTheCellsOfTheOthers(t *testing.T) {
 			cells.AddRows(rowsOf(events), -1, true)
 		}
 		for key, sums := range cells {
-			if sums.Sums != (Sums{}) {
-				t.Errorf("%+v: sums %v of no visitor", key, sums)
-			}
+			check.Equal(t, sums.Sums, Sums{}, "%+v: sums %v of no visitor", key, sums)
 		}
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"pgregory.net/rapid"
 
 	"lifthouse/schema/schematest/worlds"
@@ -49,14 +51,10 @@ func checkChanges(t rapid.TB, stored, wanted []Row) {
 	before, after, want := apply(stored, nil), apply(stored, changes), apply(wanted, nil)
 	least := 0
 	for row := range after {
-		if after[row] != want[row] {
-			t.Errorf("%d times %s, want %d", after[row], row, want[row])
-		}
+		check.Equal(t, after[row], want[row], "times %s", row)
 		least += max(before[row]-want[row], want[row]-before[row])
 	}
-	if len(changes) != least {
-		t.Errorf("%d changes, but %d are enough", len(changes), least)
-	}
+	check.Equal(t, len(changes), least, "changes")
 	added := map[string]bool{}
 	for i, c := range changes {
 		if i > 0 && c.Cancels && !changes[i-1].Cancels {

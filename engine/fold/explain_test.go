@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"pgregory.net/rapid"
 
 	"lifthouse/schema"
@@ -66,9 +68,7 @@ func TestReasonsAddUpToTheRows(t *testing.T) {
 			checkReason(t, x)
 		}
 		for i := range events {
-			if times[&events[i]] != 1 {
-				t.Errorf("%d reasons for %+v", times[&events[i]], events[i])
-			}
+			check.Equal(t, times[&events[i]], 1, "reasons for %+v", events[i])
 		}
 	})
 }

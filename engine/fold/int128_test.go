@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
+
+	"lifthouse/schema/schematest/must"
 )
 
 var twoTo128 = new(big.Int).Lsh(big.NewInt(1), 128)
@@ -52,17 +54,11 @@ func wide() []Int128 {
 
 func TestInt128AndBigAreInverse(t *testing.T) {
 	for _, a := range wide() {
-		if want := bigOf(a); a.BigInt().Cmp(want) != 0 {
-			t.Fatalf("%+v is %v, want %v", a, a.BigInt(), want)
-		}
-		if got := ToInt128(bigOf(a)); got != a {
-			t.Fatalf("%v is %+v, want %+v", bigOf(a), got, a)
-		}
+		must.Equal(t, a.BigInt().Cmp(bigOf(a)), 0, "%+v is %v", a, a.BigInt())
+		must.Equal(t, ToInt128(bigOf(a)), a, "%v", bigOf(a))
 	}
 	for _, x := range integers() {
-		if bigOf(newInt128(x)).Cmp(big.NewInt(x)) != 0 {
-			t.Fatalf("%d is %+v", x, newInt128(x))
-		}
+		must.Equal(t, bigOf(newInt128(x)).Cmp(big.NewInt(x)), 0, "%d is %+v", x, newInt128(x))
 	}
 }
 
@@ -108,9 +104,7 @@ func TestSumsAddAndSubtract(t *testing.T) {
 		}
 		s.AddSigned(&o, sign)
 		for i := range s {
-			if got := bigOf(s[i]); got.Cmp(wrapped(&want[i])) != 0 {
-				t.Fatalf("sum %d is %v, want %v", i, got, wrapped(&want[i]))
-			}
+			must.Equal(t, bigOf(s[i]).Cmp(wrapped(&want[i])), 0, "sum %d, want %v", i, wrapped(&want[i]))
 		}
 	}
 }

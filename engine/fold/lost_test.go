@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"lifthouse/schema/schematest/must"
+
 	"lifthouse/schema"
 
 	"pgregory.net/rapid"
@@ -19,9 +21,7 @@ func TestLostEvents(t *testing.T) {
 		rows := AppendVisitorRows(events, nil)
 		isShort := func(of schema.Subject) bool { return seenOf(AppendVisitorRows(kept, nil), of) < seenOf(rows, of) }
 		lost := LostEvents(rows, kept, isShort)
-		if len(lost) != len(events)-len(kept) {
-			t.Fatalf("%d events are lost, want %d", len(lost), len(events)-len(kept))
-		}
+		must.Equal(t, len(lost), len(events)-len(kept), "events are lost")
 		checkSameSums(t, AppendVisitorRows(append(lost, kept...), nil), rows)
 		again := AppendVisitorRows(append(lost, kept...), nil)
 		if found := AppendVisitorRows(append(LostEvents(again, kept, isShort), kept...), nil); !reflect.DeepEqual(found, again) {

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
+
 	"pgregory.net/rapid"
 
 	"lifthouse/engine/moments"
@@ -254,9 +257,7 @@ func TestDigestsShowEveryContent(t *testing.T) {
 	}
 	accepted := base
 	accepted.Accepted++
-	if digestOf(accepted) != digestOf(base) {
-		t.Error("the digest depends on the acceptance time")
-	}
+	check.Equal(t, digestOf(accepted), digestOf(base), "digests of two acceptance times")
 }
 
 // Exchanged attributes of two views are another content, with another first view's attributes.
@@ -326,9 +327,7 @@ func TestRowsOfAVisitor(t *testing.T) {
 		goalRow(bare, 4, hour+45*minute, 1, [3]int64{60, 30, 1}, [3]int64{}),
 	}
 	got := bySubject(withoutDigests(AppendVisitorRows(events, nil)))
-	if len(got) != len(want) {
-		t.Fatalf("%d rows, want %d: %+v", len(got), len(want), got)
-	}
+	must.Equal(t, len(got), len(want), "rows: %+v", got)
 	for i := range want {
 		if !reflect.DeepEqual(got[i], want[i]) {
 			t.Errorf("row %d is %+v\nwant %+v", i, got[i], want[i])

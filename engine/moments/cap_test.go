@@ -3,6 +3,8 @@ package moments_test
 import (
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/engine/moments"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest/must"
@@ -37,8 +39,6 @@ func TestNewCap(t *testing.T) {
 		{"12.5", nil, 125_000},
 	} {
 		rule := must.Get(schema.ParseCap(test.rule))(t)
-		if got := moments.NewCap(rule, test.totals); got.Limit != test.want {
-			t.Errorf("%s of %d totals: %d, want %d", test.rule, len(test.totals), got.Limit, test.want)
-		}
+		check.Equal(t, moments.NewCap(rule, test.totals).Limit, test.want, "%s of %d totals", test.rule, len(test.totals))
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -42,9 +44,7 @@ func TestLimitsEndQueries(t *testing.T) {
 			if !errors.As(err, &fault) || fault.Fault != test.want || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("error = %v, want %s", err, test.want)
 			}
-			if err := s.EachRow(t.Context(), &Statement{SQL: "SELECT 1"}, ignore); err != nil {
-				t.Errorf("the next query: %v", err)
-			}
+			must.OK(t, s.EachRow(t.Context(), &Statement{SQL: "SELECT 1"}, ignore), "the next query")
 		})
 	}
 }
@@ -90,9 +90,7 @@ func TestFaultOf(t *testing.T) {
 		{schema.ErrUnavailable, Down},
 		{errors.New("anything"), Bug},
 	} {
-		if got := faultOf(test.err); got != test.want {
-			t.Errorf("faultOf(%v) = %s, want %s", test.err, got, test.want)
-		}
+		check.Equal(t, faultOf(test.err), test.want, "faultOf(%v)", test.err)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/engine/enginetest"
 
 	"lifthouse/engine"
@@ -156,9 +158,7 @@ func compare(t *testing.T, e *engine.Engine, subject schema.Subject, chapters []
 		}
 		for _, v := range report.Variations {
 			want := counts{v.Visitors, v.Views, v.ConvertedVisitors, v.GoalsReached, v.Value.Units.Int64()}
-			if got := sums[v.ID]; got != want {
-				t.Errorf("%s, goal %d, variation %d: the stories count %+v, the report %+v", subject, goal, v.ID, got, want)
-			}
+			check.Equal(t, sums[v.ID], want, "%s, goal %d, variation %d: stories", subject, goal, v.ID)
 			delete(sums, v.ID)
 		}
 		if len(sums) > 0 {

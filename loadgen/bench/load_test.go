@@ -136,9 +136,7 @@ func TestValidateReportsAllProblems(t *testing.T) {
 	}
 	good := Defaults
 	good.Token = "lh_x"
-	if err := good.Validate(); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, good.Validate())
 }
 
 // withCapacity simulates a server that meets the target up to a rate, except in

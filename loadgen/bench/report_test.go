@@ -3,9 +3,10 @@ package bench
 import (
 	"encoding/json"
 	"math"
-	"strings"
 	"testing"
 	"time"
+
+	"lifthouse/schema/schematest/check"
 )
 
 // ladderResult returns the result of a ladder of three steps.
@@ -55,9 +56,7 @@ func TestTexts(t *testing.T) {
 		r.String():              {"Saturation: 15 requests/s", "Note: a <note>.\n"},
 	} {
 		for _, want := range wants {
-			if !strings.Contains(text, want) {
-				t.Errorf("no %q in\n%s", want, text)
-			}
+			check.Contains(t, text, want)
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/stats"
@@ -198,9 +200,7 @@ func TestDecisionScenarios(t *testing.T) {
 		ids[s.id()] = true
 	}
 	o := DecisionOptions{Experiments: 1, Workers: 1, Only: regexp.MustCompile("Power.*bayesian")}
-	if d, err := RunDecisions(t.Context(), &o); err != nil || len(d.Rows) != 9 {
-		t.Errorf("%+v, error %v", d, err)
-	}
+	check.Equal(t, len(must.Get(RunDecisions(t.Context(), &o))(t).Rows), 9, "rows")
 	o.Only = regexp.MustCompile("no such scenario")
 	if _, err := RunDecisions(t.Context(), &o); err == nil || !strings.Contains(err.Error(), `no scenario matches "no such scenario"`) {
 		t.Errorf("no scenario: error %v", err)

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/engine/enginetest"
 
 	"lifthouse/engine/query"
@@ -44,9 +46,7 @@ func TestDemoShowsEachDecision(t *testing.T) {
 	} {
 		p := must.Get(e.PlanReport(query.Request{AccountID: demo.Account, SubjectID: test.campaign, Metric: query.GoalConversionRate, Scorecard: true}))(t)
 		r := must.Get(e.ComputeReport(t.Context(), p))(t)
-		if r.Decision.Status != test.decision {
-			t.Errorf("campaign %d: %s: %s", test.campaign, r.Decision.Status, r.Decision.Text)
-		}
+		check.Equal(t, r.Decision.Status, test.decision, "campaign %d: %s", test.campaign, r.Decision.Text)
 		for i, difference := range test.planted {
 			month := r.Scorecard[0].Variations[i+1].Impact.PerMonth
 			want := difference * float64(test.visitors) * 30 / test.days

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/loadgen/measure"
 )
 
@@ -31,7 +33,5 @@ func TestGrowthOf(t *testing.T) {
 
 func TestMedian(t *testing.T) {
 	got := measure.Median([]measure.Cost{{WallMS: 3, CPUMS: 1, PeakMB: 5}, {WallMS: 1, CPUMS: 9, PeakMB: 4}, {WallMS: 2, CPUMS: 2, PeakMB: 6}})
-	if want := (measure.Cost{WallMS: 2, CPUMS: 2, PeakMB: 5}); got != want {
-		t.Errorf("Median = %+v, want %+v", got, want)
-	}
+	check.Equal(t, (measure.Cost{WallMS: 2, CPUMS: 2, PeakMB: 5}), got, "Median")
 }

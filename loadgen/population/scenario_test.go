@@ -49,9 +49,7 @@ func TestLateEventsAreDelayed(t *testing.T) {
 	late, total := 0, 0
 	for n, text := range bytes.Split(bytes.TrimSpace(lines(t, &s, 2)), []byte("\n")) {
 		var e line
-		if err := json.Unmarshal(text, &e); err != nil {
-			t.Fatalf("line %d: %v: %s", n+1, err, text)
-		}
+		must.OK(t, json.Unmarshal(text, &e), "line %d: %s", n+1, text)
 		if first, seen := firstLine[e.Visitor]; seen && n-first > 10_000 {
 			late++
 		} else if !seen {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/must"
@@ -20,9 +22,7 @@ func TestCopy(t *testing.T) {
 	must.OK(t, err)
 	mustCopy := func(want int) {
 		t.Helper()
-		if written, err := second.CopyFrom(t.Context(), conn); err != nil || written != want {
-			t.Fatalf("%d rows, want %d; %v", written, want, err)
-		}
+		must.Equal(t, must.Get(second.CopyFrom(t.Context(), conn))(t), want, "rows")
 		if got, want := export(t, second), export(t, first); got != want {
 			t.Errorf("%s\nwant\n%s", got, want)
 		}
@@ -45,9 +45,7 @@ func TestCopy(t *testing.T) {
 	if _, err := second.CopyFrom(t.Context(), conn); err == nil || !strings.Contains(err.Error(), "differ, nothing was copied: definition of account 1;") {
 		t.Errorf("a changed copy: %v", err)
 	}
-	if got := export(t, second); got != before {
-		t.Errorf("a refused copy changed\n%s\ninto\n%s", before, got)
-	}
+	check.Equal(t, export(t, second), before, "after a refused copy")
 }
 
 // TestCopyRefusesAWebsiteOfAnotherAccount checks constraints over all accounts.
@@ -61,7 +59,5 @@ func TestCopyRefusesAWebsiteOfAnotherAccount(t *testing.T) {
 	if _, err := second.CopyFrom(t.Context(), conn); err == nil || !strings.Contains(err.Error(), "do not go together") {
 		t.Error(err)
 	}
-	if got := export(t, second); got != before {
-		t.Errorf("a refused copy changed\n%s\ninto\n%s", before, got)
-	}
+	check.Equal(t, export(t, second), before, "after a refused copy")
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest/must"
 
@@ -43,9 +45,7 @@ func TestDomainsEqualContract(t *testing.T) {
 		want := must.Get(contractDomain.MatchString(domain))(t)
 		// $ of .NET matches before a final newline; $ of the contract's dialect does not.
 		want = want && len(domain) <= 253 && !strings.HasSuffix(domain, "\n")
-		if got := catalogue.ValidDomain(domain); got != want {
-			t.Errorf("%q: %v, want %v", domain, got, want)
-		}
+		check.Equal(t, catalogue.ValidDomain(domain), want, "%v", domain)
 		if want {
 			allowed++
 		}

@@ -3,11 +3,12 @@ package catalogue_test
 import (
 	"bytes"
 	_ "embed"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"lifthouse/schema/schematest/check"
 
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest/must"
@@ -29,18 +30,14 @@ func TestApplyOfExportChangesNothing(t *testing.T) {
 	text := export(t, c)
 	for _, prune := range []bool{false, true} {
 		file, err := catalogue.ReadYAML(strings.NewReader(text))
-		if err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
+		must.OK(t, err, "%v", text)
 		file.Prune = prune
 		if changes, err := c.ApplyFile(t.Context(), file, false); err != nil || len(changes) != 0 {
 			t.Errorf("prune %v: applying the export changes %+v, %v\n%s", prune, changes, err, text)
 		}
 	}
 	mustApply(t, empty, text)
-	if again := export(t, empty); again != text {
-		t.Errorf("the export of the new store is:\n%s\nwant\n%s", again, text)
-	}
+	check.Equal(t, export(t, empty), text, "the export of the new store")
 }
 
 // TestExportKeepsNames has names that YAML would decode as another type.
@@ -60,17 +57,13 @@ func TestExportKeepsNames(t *testing.T) {
 	must.Get(c.ApplyFile(t.Context(), file, false))(t)
 	text := export(t, c)
 	again, err := catalogue.ReadYAML(strings.NewReader(text))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	must.OK(t, err, "%v", text)
 	for i, goal := range again.Accounts[0].Websites[0].Goals {
 		if goal.Name != names[i] || goal.Action != names[i] {
 			t.Errorf("%q is exported as %q and %q", names[i], goal.Name, goal.Action)
 		}
 	}
-	if changes, err := c.ApplyFile(t.Context(), again, true); err != nil || len(changes) != 0 {
-		t.Errorf("applying it changes %s, %v", fmt.Sprintf("%.500v", changes), err)
-	}
+	check.Equal(t, len(must.Get(c.ApplyFile(t.Context(), again, true))(t)), 0, "changes of applying it")
 }
 
 // TestTextsSurviveAFile writes names that YAML could read as another type or layout, and random ones, and reads them back.
@@ -88,9 +81,7 @@ func TestTextsSurviveAFile(t *testing.T) {
 		file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: text, Websites: []catalogue.Website{{Campaigns: []catalogue.Campaign{{Tags: []string{text, text}}}}}}}}
 		for _, write := range []func(io.Writer) error{file.WriteYAML, file.WriteJSON} {
 			var written bytes.Buffer
-			if err := write(&written); err != nil {
-				t.Fatalf("%q: %v", text, err)
-			}
+			must.OK(t, write(&written), "%v", text)
 			read, err := catalogue.ReadYAML(bytes.NewReader(written.Bytes()))
 			if err != nil || read.Accounts[0].Name != text || read.Accounts[0].Websites[0].Campaigns[0].Tags[1] != text {
 				t.Errorf("%q: %v\n%s", text, err, written.Bytes())

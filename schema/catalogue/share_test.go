@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
 )
@@ -25,21 +27,15 @@ func TestShareLinkAndView(t *testing.T) {
 		{"absent", catalogue.PageSubject{WidgetID: 7, ExperimentID: 3}, "https://lift.example.com/?experiment=3&widget=7#share=lh_x", 0, 0, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := owned.ShareLink("https://lift.example.com", &test.subject, "lh_x"); got != test.link {
-				t.Errorf("ShareLink = %s, want %s", got, test.link)
-			}
+			check.Equal(t, owned.ShareLink("https://lift.example.com", &test.subject, "lh_x"), test.link, "ShareLink")
 			view := owned.SharedView(&test.subject)
 			if len(view.Campaigns) != test.campaigns || len(view.Widgets) != test.widgets || len(view.Websites) != test.websites || len(view.Goals) != test.websites || view.Version != owned.Version {
 				t.Errorf("SharedView = %+v", view)
 			}
-			if experiments := len(view.Widgets[7].Experiments); (experiments == 1) != (test.name == "experiment") {
-				t.Errorf("%d experiments", experiments)
-			}
+			check.Equal(t, len(view.Widgets[7].Experiments) == 1, test.name == "experiment", "experiments")
 		})
 	}
-	if len(owned.Widgets[7].Experiments) != 1 {
-		t.Error("the view changed the account")
-	}
+	check.Equal(t, len(owned.Widgets[7].Experiments), 1, "experiments of the account")
 }
 
 func TestApplyToVersion(t *testing.T) {

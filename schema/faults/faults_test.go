@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema/faults"
 )
 
@@ -21,9 +23,7 @@ func TestCollectorNamesAllFaultsUpToALimit(t *testing.T) {
 b: "5": must be one of 1, 2
 c: "": must be set
 query: "": 2 more`
-	if got := c.WithRest("query", "%d more").Error(); got != want {
-		t.Errorf("faults are\n%s\nwant\n%s", got, want)
-	}
+	check.Equal(t, c.WithRest("query", "%d more").Error(), want, "faults")
 }
 
 func TestSuggestName(t *testing.T) {
@@ -31,9 +31,7 @@ func TestSuggestName(t *testing.T) {
 	for misspelt, want := range map[string]string{
 		"Contry": "did you mean country?", "utm_source": "did you mean utmSource?", "size": "must be one of device, country, utmSource", "": "must be one of device, country, utmSource",
 	} {
-		if got := faults.SuggestName(misspelt, names); got != want {
-			t.Errorf("%q: %q, want %q", misspelt, got, want)
-		}
+		check.Equal(t, faults.SuggestName(misspelt, names), want, "%v", misspelt)
 	}
 }
 
@@ -41,11 +39,7 @@ func TestClipKeepsWholeCharacters(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "1234567": "1234567", "12345678": "1234567…", "123456é": "123456…", "12345é8": "12345é…", "1\xff345678": "1�34567…",
 	} {
-		if got := faults.Clip(text, 7); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
+		check.Equal(t, faults.Clip(text, 7), want, "%v", text)
 	}
-	if got := faults.Clip(strings.Repeat("\x80", 20), 7); got != "…" {
-		t.Errorf("%q", got)
-	}
+	check.Equal(t, faults.Clip(strings.Repeat("\x80", 20), 7), "…")
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/schema"
@@ -106,9 +108,7 @@ func storedRows(t *testing.T, conn driver.Conn) model {
 		var of, kind string
 		must.OK(t, rows.Scan(&e.WebsiteID, &of, &e.SubjectID, &e.ExperimentID, &e.VisitorID, &e.EventID, &e.Time, &e.VariationID, &kind, &e.GoalID, &e.Value))
 		e.Subject, e.Kind, e.Time = schema.SubjectKind(of), schema.Kind(kind), e.Time.UTC()
-		if key := identity(&e); stored[key] != (schema.Event{}) {
-			t.Errorf("%s is stored twice", key)
-		}
+		check.Equal(t, stored[identity(&e)], schema.Event{}, "an event that is stored twice")
 		stored[identity(&e)] = e
 	}
 	must.OK(t, rows.Err())

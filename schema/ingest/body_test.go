@@ -3,6 +3,8 @@ package ingest_test
 import (
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema/ingest"
 )
 
@@ -19,9 +21,7 @@ func FuzzBody(f *testing.F) {
 				t.Errorf("line %d: %d rows, fault %v", line.Line, len(line.Events), line.Reason)
 			}
 			for i := range line.Events {
-				if line.Events[i].WebsiteID != 1 {
-					t.Errorf("line %d: website %d", line.Line, line.Events[i].WebsiteID)
-				}
+				check.Equal(t, line.Events[i].WebsiteID, 1, "line %d: website", line.Number)
 			}
 		}
 	})

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"lifthouse/schema"
@@ -50,9 +52,7 @@ func TestCollectorStoresAll(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if ids := number(t, conn, "SELECT count() FROM events FINAL"); ids != senders*calls*own+calls*shared {
-		t.Errorf("%d events, want %d", ids, senders*calls*own+calls*shared)
-	}
+	check.Equal(t, number(t, conn, "SELECT count() FROM events FINAL"), senders*calls*own+calls*shared, "events")
 }
 
 func TestCollectorFull(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/must"
@@ -66,11 +68,7 @@ func TestDropSubjectsAfterCrash(t *testing.T) {
 	if err := killed.DropSubjects(t.Context(), []schema.Subject{subject}); err == nil {
 		t.Fatal("the process was not killed")
 	}
-	if left := number(t, conn, "SELECT count() FROM events"); left != 0 {
-		t.Fatalf("%d events remain", left)
-	}
+	must.Equal(t, number(t, conn, "SELECT count() FROM events"), 0, "events remain")
 	must.OK(t, w.DropSubjects(t.Context(), []schema.Subject{subject}))
-	if left := number(t, conn, "SELECT sum(sign) FROM facts WHERE grain != 'position'"); left != 0 {
-		t.Errorf("%d facts remain", left)
-	}
+	check.Equal(t, number(t, conn, "SELECT sum(sign) FROM facts WHERE grain != 'position'"), 0, "facts remain")
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/facts"
@@ -61,9 +63,7 @@ func TestForget(t *testing.T) {
 		must.Get(r.RefreshFacts(t.Context()))(t)
 	}
 	for _, want := range []ingest.Erased{{Events: 2, Subjects: 2}, {}} {
-		if got, err := w.ForgetVisitors(t.Context(), []string{"forgotten"}, []int64{2}); err != nil || got != want {
-			t.Errorf("erased %+v, %v; want %+v", got, err, want)
-		}
+		check.Equal(t, must.Get(w.ForgetVisitors(t.Context(), []string{"forgotten"}, []int64{2}))(t), want, "erased")
 	}
 	wantEvents, wantFacts := digests(t, never, otherFacts)
 	if events, folded := digests(t, knew, r); events != wantEvents || folded != wantFacts {

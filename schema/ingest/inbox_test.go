@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/facts"
@@ -20,24 +22,18 @@ import (
 
 func exec(t *testing.T, conn driver.Conn, statement string) {
 	t.Helper()
-	if err := conn.Exec(t.Context(), statement); err != nil {
-		t.Fatalf("%v\n%s", err, statement)
-	}
+	must.OK(t, conn.Exec(t.Context(), statement), "%v", statement)
 }
 
 func number(t *testing.T, conn driver.Conn, query string) (n int64) {
 	t.Helper()
-	if err := conn.QueryRow(t.Context(), "SELECT toInt64(("+query+"))").Scan(&n); err != nil {
-		t.Fatalf("%v\n%s", err, query)
-	}
+	must.OK(t, conn.QueryRow(t.Context(), "SELECT toInt64(("+query+"))").Scan(&n), "%v", query)
 	return n
 }
 
 func move(t *testing.T, i *ingest.Inbox, want ingest.Moved) {
 	t.Helper()
-	if got, err := i.MoveRows(t.Context()); err != nil || got != want {
-		t.Errorf("moved %+v, %v; want %+v", got, err, want)
-	}
+	check.Equal(t, must.Get(i.MoveRows(t.Context()))(t), want, "moved")
 }
 
 const inboxView = `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, campaign_id, variation_id) VALUES `
@@ -63,9 +59,7 @@ func TestInboxRowsEqualLines(t *testing.T) {
 	if events, folded := digests(t, byRow, facts.NewRefresher(byRow, false)); events != wantEvents || folded != wantFacts {
 		t.Errorf("events %d, facts %d; want %d, %d", events, folded, wantEvents, wantFacts)
 	}
-	if left := number(t, byRow, "SELECT count() FROM events_inbox"); left != 0 {
-		t.Errorf("%d rows are left", left)
-	}
+	check.Equal(t, number(t, byRow, "SELECT count() FROM events_inbox"), 0, "rows left")
 }
 
 func TestInboxRejectsInvalidRows(t *testing.T) {
@@ -94,9 +88,7 @@ func TestInboxRejectsInvalidRows(t *testing.T) {
 	inbox.Moved = func(m ingest.Moved) { moved = m }
 	want := ingest.Moved{Accepted: 1, Rejected: 5}
 	move(t, inbox, want)
-	if moved != want {
-		t.Errorf("Moved was called with %+v, want %+v", moved, want)
-	}
+	check.Equal(t, moved, want, "Moved")
 	for id, wants := range map[string][]string{
 		"late":     {`1 time: "2026-05-02T12:00:00.000Z": must be at most 0s after now`},
 		"foreign":  {"9 unknown_website: websiteId 9 is not in the catalogue"},
@@ -105,9 +97,7 @@ func TestInboxRejectsInvalidRows(t *testing.T) {
 		"large":    {`value: "2000000000": must be a decimal number`},
 	} {
 		for _, want := range wants {
-			if !strings.Contains(reasons[id], want) {
-				t.Errorf("%s: %q, want %q", id, reasons[id], want)
-			}
+			check.Contains(t, reasons[id], want, "%v", id)
 		}
 	}
 	if stored, left := number(t, conn, "SELECT count() FROM events FINAL"), number(t, conn, "SELECT count() FROM events_inbox"); stored != 1 || left != 0 {
@@ -191,9 +181,7 @@ func TestInboxPages(t *testing.T) {
 	if want := []ingest.Moved{{Accepted: 50_000}, {Accepted: 50_000}, {Accepted: 20_000}}; !slices.Equal(pages, want) {
 		t.Errorf("pages %+v, want %+v", pages, want)
 	}
-	if later := number(t, conn, "SELECT sum(variation_id) FROM events FINAL"); later != 0 {
-		t.Errorf("%d later rows replaced the first one", later)
-	}
+	check.Equal(t, number(t, conn, "SELECT sum(variation_id) FROM events FINAL"), 0, "variations of the first rows")
 }
 
 // TestInboxIsRarelyMerged checks that parts are only merged if there are very

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema/schematest/must"
 )
 
@@ -22,9 +24,7 @@ func TestDraftMapsControlToZero(t *testing.T) {
 	in := inspected(t, "x.csv", "visitor,ts,group,revenue\na,1777636800,New,1\nb,1777636801,Control,2\nc,1777636802,New,0\n")
 	draft := in.DraftMapping("x.csv")
 	for _, want := range []string{`variationId: {column: "group", map: {"Control": 0, "New": 1}}`, `time: {column: "ts", format: "unix"}`, `when: {column: "revenue", above: 0}`} {
-		if !strings.Contains(draft, want) {
-			t.Errorf("the draft lacks %s:\n%s", want, draft)
-		}
+		check.Contains(t, draft, want)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/must"
@@ -49,9 +51,7 @@ func TestRejectsSurviveAnUnavailableStore(t *testing.T) {
 	left = 10
 	r.BufferRejects(ingest.Reject{WebsiteID: 1, Channel: ingest.ChannelHTTP, Reason: "second"})
 	must.OK(t, r.FlushRejects(t.Context()))
-	if kept, err := ingest.LastRejects(t.Context(), conn, 1, 10); err != nil || len(kept) != 2 {
-		t.Errorf("%+v, %v; want both", kept, err)
-	}
+	check.Equal(t, len(must.Get(ingest.LastRejects(t.Context(), conn, 1, 10))(t)), 2)
 }
 
 func TestRejectsContainNoSecrets(t *testing.T) {
@@ -107,9 +107,7 @@ func TestForgetDeletesRejects(t *testing.T) {
 	}
 	got := strings.Join(storedRejects(), "\n")
 	for _, want := range []string{`7 import e.ndjson:1 time: m {"visitor":"jane \"j\" doe","websiteId":7}`, "0 import e.ndjson:4 not JSO nonsense", "8 import e.csv:2 time: m event=view visitor=jane websiteId=8"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("want %s among\n%s", want, got)
-		}
+		check.Contains(t, got, want)
 	}
 	for _, c := range []struct {
 		visitor string

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
@@ -41,14 +43,10 @@ func TestLastEvents(t *testing.T) {
 	}{{0, 20, 299_999, 1}, {1, 20, 299_998, 2}, {2, 1, 299_999, 2}, {3, 5, 0, 0}, {0, 5000, 299_999, 1}} {
 		events := must.Get(ingest.LastEvents(t.Context(), conn, c.website, c.most))(t)
 		if c.first == 0 {
-			if len(events) != 0 {
-				t.Errorf("%+v: %d events", c, len(events))
-			}
+			check.Equal(t, len(events), 0, "%+v: events", c)
 			continue
 		}
-		if len(events) != c.most {
-			t.Fatalf("%+v: %d events", c, len(events))
-		}
+		must.Equal(t, len(events), c.most, "%+v: events", c)
 		for i, e := range events {
 			if want := c.first - uint64(i)*uint64(c.steps); e.EventID != want || c.website != 0 && e.WebsiteID != c.website {
 				t.Fatalf("%+v: event %d is %d of website %d, want %d", c, i, e.EventID, e.WebsiteID, want)

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"github.com/klauspost/compress/zstd"
 
 	"lifthouse/schema/ingest"
@@ -112,9 +114,7 @@ func TestMemoryOfLongLine(t *testing.T) {
 			got = err.Error()
 		}
 		runtime.ReadMemStats(&after)
-		if !strings.Contains(got, want) {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
+		check.Contains(t, got, want, "%v", name)
 		if took := after.TotalAlloc - before.TotalAlloc; took > size/2 {
 			t.Errorf("%s: %d MiB allocated for a line of %d", name, took>>20, size>>20)
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/schema"
@@ -39,9 +41,7 @@ func TestWriterCompletesCanceledInsert(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := ingest.NewWriter(cancelling{Conn: conn, cancel: cancel}, nil)
 	must.OK(t, w.WriteEvents(ctx, []schema.Event{view("e")}))
-	if stored := number(t, conn, "SELECT count() FROM events"); stored != 1 {
-		t.Errorf("%d stored, want 1", stored)
-	}
+	check.Equal(t, number(t, conn, "SELECT count() FROM events"), 1, "stored")
 	if err := w.WriteEvents(ctx, []schema.Event{view("e2")}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before: %v", err)
 	}
@@ -65,9 +65,7 @@ func TestAcceptanceTimesRise(t *testing.T) {
 	for i := range 3 {
 		must.OK(t, w.WriteEvents(t.Context(), []schema.Event{view(fmt.Sprint(i))}))
 	}
-	if last != ahead.Add(3*time.Millisecond) {
-		t.Errorf("last accepted at %s", last)
-	}
+	check.Equal(t, last, ahead.Add(3*time.Millisecond), "last acceptance")
 }
 
 func TestStoppedWriterWritesNoMore(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -105,9 +107,7 @@ func (w *world) retain(r *rand.Rand, p *process, restart func() *process) *proce
 		w.agree(p)
 	}
 	w.must(args[:len(args)-1]...)
-	if views := w.agree(p); views != 0 {
-		w.t.Errorf("%d views are left of what was deleted", views)
-	}
+	check.Equal(w.t, w.agree(p), 0, "views of what was deleted")
 	return p
 }
 
@@ -119,9 +119,7 @@ func (w *world) agree(p *process) int64 {
 	var report struct{ Totals struct{ Views int64 } }
 	p.get("/v1/campaigns/2", w.reads, &campaign)
 	p.get("/v1/campaigns/2/results", w.reads, &report)
-	if campaign.Views != report.Totals.Views {
-		w.t.Errorf("%d views are counted, and the report has %d", campaign.Views, report.Totals.Views)
-	}
+	check.Equal(w.t, campaign.Views, report.Totals.Views, "views")
 	return campaign.Views
 }
 

@@ -29,9 +29,7 @@ func seedOf(t *testing.T) uint64 {
 		return 10
 	}
 	seed, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("LIFTHOUSE_SEED: %v", err)
-	}
+	must.OK(t, err, "LIFTHOUSE_SEED")
 	return seed
 }
 

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/must"
 )
@@ -446,7 +448,5 @@ func (w *world) allCounted(p *process) {
 	now := time.Now()
 	_, all := w.bounds(time.Time{}, now, now)
 	got := w.report(p.url)
-	if fault := wrongWith(&got, all, all); fault != "" {
-		w.t.Errorf("in the end: %s", fault)
-	}
+	check.Equal(w.t, wrongWith(&got, all, all), "", "in the end")
 }

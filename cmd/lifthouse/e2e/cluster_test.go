@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/api"
@@ -52,9 +54,7 @@ func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
 	address := must.Get(schema.ParseAddress(cluster.Address, os.Getenv))(t)
 	want, got := answers(schematest.OpenMigrated(t), schema.Address{}), answers(connectTo(t, cluster.Address), address)
 	for request, text := range want {
-		if got[request] != text {
-			t.Errorf("%s\n%.3000s\nwant\n%.3000s", request, got[request], text)
-		}
+		check.Equal(t, got[request], text, "%v", request)
 	}
 	t.Logf("%d answers compared", len(want))
 }
@@ -190,9 +190,7 @@ func TestTablesChangeWhileAReplicaIsAway(t *testing.T) {
 	waitFor(t, admin, "SELECT count() FROM clusterAllReplicas('lift', system.columns) WHERE database = 'away' AND table = 'events_local' AND name = 'later'")
 	schematest.SyncReplicas(t, address)
 	cluster.KillReplica(2, 1)
-	if got := timeless(t, do("report", "campaign", "1", "--json")); got != want {
-		t.Errorf("from the server that was away:\n%s\nwant\n%s", got, want)
-	}
+	check.Equal(t, timeless(t, do("report", "campaign", "1", "--json")), want, "the server that was away")
 	cluster.RestartReplica(2, 1)
 	waitFor(t, admin, "SELECT count() FROM clusterAllReplicas('lift', system.one)")
 	do("check", "--deep")

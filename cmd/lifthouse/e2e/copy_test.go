@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
@@ -43,9 +45,7 @@ func TestCopyAStore(t *testing.T) {
 	equal := func(store string) {
 		t.Helper()
 		for _, args := range asked {
-			if got := answer(args, store); got != want[args[0]] {
-				t.Errorf("%s of %s:\n%s\nwant\n%s", args, store, got, want[args[0]])
-			}
+			check.Equal(t, answer(args, store), want[args[0]], "%s of %s", args, store)
 		}
 	}
 

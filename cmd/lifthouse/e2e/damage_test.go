@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
@@ -61,9 +63,7 @@ func newDamagedStore(t *testing.T, views int) *damagedStore {
 	s.do(exitOK, "apply", "-f", declared)
 	s.do(exitOK, "import", events)
 	parts := partsOf(t, s.address, "events")
-	if len(parts) != 1 {
-		t.Fatalf("parts %q; want one", parts)
-	}
+	must.Equal(t, len(parts), 1, "parts %q", parts)
 	s.part = parts[0]
 	return s
 }
@@ -109,9 +109,7 @@ func (s *damagedStore) reports(visitors int64) {
 func ended(t *testing.T, want int, args ...string) string {
 	t.Helper()
 	code, out, complaints := other(t, nil, args...)
-	if code != want {
-		t.Fatalf("lifthouse %q: exit %d, want %d\n%s%s", args, code, want, out, complaints)
-	}
+	must.Equal(t, code, want, "lifthouse %q: %s%s", args, out, complaints)
 	return out + complaints
 }
 
@@ -119,9 +117,7 @@ func ended(t *testing.T, want int, args ...string) string {
 func (s *damagedStore) says(text string, parts ...string) {
 	s.t.Helper()
 	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			s.t.Errorf("it says\n%.1000s\nwhich lacks %q", text, part)
-		}
+		check.Contains(s.t, text, part)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/must"
 
@@ -102,9 +104,7 @@ func TestTheDashboardOfABayesianCampaign(t *testing.T) {
 		t.Errorf("the expected loss of a rate is shown as %q, want points of percentage", shown[3])
 	}
 	factors := evaluated[[]float64](v, `[...document.querySelectorAll(".causes .term b data")].map((e) => Number(e.value))`)
-	if len(factors) != 3*len(r.Variations[1:]) {
-		t.Errorf("%d factors", len(factors))
-	}
+	check.Equal(t, len(factors), 3*len(r.Variations[1:]), "factors")
 	for of := range slices.Chunk(factors, 3) {
 		if math.Abs((1+of[0])*(1+of[1])-1-of[2]) > 1e-12 {
 			t.Errorf("the factors %v do not multiply", of)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/must"
 
@@ -41,9 +43,7 @@ func TestTheDashboardOverTime(t *testing.T) {
 		v.pointsAt(view, &r, 5)
 		v.tableIs(view, series)
 	}
-	if got := evaluated[string](v, "location.search"); got != "?campaign=13" {
-		t.Errorf("the default view has the URL %s", got)
-	}
+	check.Equal(t, evaluated[string](v, "location.search"), "?campaign=13", "the URL of the default view")
 	v.viewsInTheAddress(series)
 	for _, request := range v.requests() {
 		if strings.Contains(request.URL, "view=") && strings.Contains(request.URL, "/v1/") {

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
+
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 )
@@ -115,12 +118,8 @@ func TestTheDashboardsScorecard(t *testing.T) {
 		t.Errorf("the primary metric shows %q, want the difference %v", values, *primary.Comparison.Difference.Value)
 	}
 	causes, _ := v.row("[data-cause]")
-	if len(causes) != 9 {
-		t.Fatalf("the cause has the numbers %q, want 9", causes)
-	}
-	if decision := evaluated[string](v, `document.querySelector("#decision").innerText`); decision != r.Decision.Text {
-		t.Errorf("the page says %q, want %q", decision, r.Decision.Text)
-	}
+	must.Equal(t, len(causes), 9, "numbers of the cause %q", causes)
+	check.Equal(t, evaluated[string](v, `document.querySelector("#decision").innerText`), r.Decision.Text, "on the page")
 }
 
 // TestTheDashboardSaysWhatWaitingCosts checks progress and the cost of waiting of a

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -215,9 +217,7 @@ func TestTheDashboardOfCampaignsInTrouble(t *testing.T) {
 	}
 	text := evaluated[string](v, `document.querySelector("[aria-labelledby=health] .bad").innerText`)
 	for _, want := range []string{"Some visitors are lost or counted twice", "Control: 1,000 (800 expected); Slow: 600 (800 expected)", "needs attention"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("health says %q, want %q in it", text, want)
-		}
+		check.Contains(t, text, want, "health")
 	}
 	v.shows("Not enough data for a chart.")
 	v.look("mismatch")

@@ -16,6 +16,8 @@ import (
 	"time"
 	"unicode"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/engine/embedded"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -151,9 +153,7 @@ func TestDocsBlocksRun(t *testing.T) {
 		t.Fatal("no block is marked <!-- run -->")
 	}
 	out, err := s.run(t, 2*time.Minute)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	must.OK(t, err, "%v", out)
 	if want := "Banner is better than Control"; !strings.Contains(out, want) {
 		t.Errorf("no verdict: the output does not contain %q\n%s", want, out)
 	}
@@ -280,9 +280,7 @@ func TestDocsSecurityNamesTests(t *testing.T) {
 		return err
 	}))
 	for _, name := range regexp.MustCompile(`Test[A-Z]\w+(/\w+)?`).FindAllString(string(text), -1) {
-		if !strings.Contains(declared.String(), "func "+name+"(") {
-			t.Errorf("SECURITY.md names %s, which is not declared", name)
-		}
+		check.Contains(t, declared.String(), "func "+name+"(", "SECURITY.md names %s", name)
 	}
 }
 

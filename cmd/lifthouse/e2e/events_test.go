@@ -34,9 +34,7 @@ func TestEventsShowsWhatArrivesThroughTheSocket(t *testing.T) {
 		if !lines.Scan() {
 			t.Fatalf("it ended: %v", lines.Err())
 		}
-		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
-			t.Fatalf("%s: %v", lines.Text(), err)
-		}
+		must.OK(t, json.Unmarshal(lines.Bytes(), &a), "%v", lines.Text())
 		return a
 	}
 	if a := next(); a.Event == nil || a.WebsiteID != 1 {
@@ -58,9 +56,7 @@ func TestEventsShowsWhatArrivesThroughTheSocket(t *testing.T) {
 		t.Errorf("the rejected line is shown as %+v", wrong)
 	}
 	must.OK(t, follow.Process.Signal(os.Interrupt))
-	if err := follow.Wait(); err != nil {
-		t.Errorf("interrupted, it ends with %v, want exit 0", err)
-	}
+	must.OK(t, follow.Wait(), "interrupted")
 
 	_, out, _ = other(t, nil, "events", "--rejects", store)
 	if !strings.Contains(out, "website 1   REJECTED  http line 2: ") || strings.Contains(out, "\x1b") || strings.Contains(out, "view") {

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -100,9 +102,7 @@ func TestHostileRequestsAreAnsweredOrCutOff(t *testing.T) {
 			t.Errorf("%s: %v, %q", name, elapsed, answer)
 		}
 	}
-	if status := p.status(token); status != http.StatusOK {
-		t.Errorf("afterwards %d", status)
-	}
+	check.Equal(t, p.status(token), http.StatusOK, "afterwards")
 	if strings.Contains(p.log.String(), token[:20]) || strings.Contains(p.log.String(), `"panic"`) {
 		t.Errorf("the log has the token or a panic")
 	}
@@ -119,9 +119,7 @@ func TestServerSaysThatItIsAboutToStop(t *testing.T) {
 		}
 		return status
 	}
-	if status := ready(); status != http.StatusOK {
-		t.Fatalf("ready: %d", status)
-	}
+	must.Equal(t, ready(), http.StatusOK, "ready")
 	must.OK(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	said := 0
 	for status := http.StatusOK; status != 0; status = ready() {
@@ -132,9 +130,7 @@ func TestServerSaysThatItIsAboutToStop(t *testing.T) {
 	if said == 0 {
 		t.Error("it never said that it is about to stop")
 	}
-	if err := <-p.done; err != nil {
-		t.Errorf("it ended with %v", err)
-	}
+	must.OK(t, <-p.done)
 }
 
 func TestRequestsUnderWayAreAnsweredWhenTheServerStops(t *testing.T) {
@@ -176,9 +172,7 @@ func TestRequestsUnderWayAreAnsweredWhenTheServerStops(t *testing.T) {
 	if under == 0 {
 		t.Error("all of them were answered before the server was stopped")
 	}
-	if err := <-p.done; err != nil {
-		t.Errorf("it ended with %v", err)
-	}
+	must.OK(t, <-p.done)
 }
 
 func TestTokensTakeEffectWithinASecond(t *testing.T) {
@@ -187,21 +181,15 @@ func TestTokensTakeEffectWithinASecond(t *testing.T) {
 	create := func(args ...string) string {
 		t.Helper()
 		code, out, complaints := other(t, nil, append([]string{"token", "create", store}, args...)...)
-		if code != exitOK {
-			t.Fatal(complaints)
-		}
+		must.Equal(t, code, exitOK, "%v", complaints)
 		return strings.TrimSpace(out)
 	}
 	const lives = 4 * time.Second
 	token := create("--scope", "write", "--expires", lives.String())
 	created := time.Now()
-	if status := p.status(token); status != http.StatusOK {
-		t.Errorf("a new token gives %d", status)
-	}
+	check.Equal(t, p.status(token), http.StatusOK, "a new token")
 	ingests := create("--scope", "ingest", "--website", "1")
-	if status := p.status(ingests); status != http.StatusForbidden {
-		t.Errorf("a token that only ingests gives %d", status)
-	}
+	check.Equal(t, p.status(ingests), http.StatusForbidden, "a token that only ingests")
 	for want, args := range map[string][]string{
 		"requires a website": {"--scope", "ingest"}, "no such website": {"--website", "77"}, "must be a duration": {"--expires=-1h"}, "must be the only scope": {"--scope", "ingest,read", "--website", "1"},
 	} {
@@ -216,9 +204,7 @@ func TestTokensTakeEffectWithinASecond(t *testing.T) {
 	if code, _, complaints := other(t, nil, "token", "revoke", strconv.Itoa(2), store); code != exitOK {
 		t.Fatal(complaints)
 	}
-	if status := p.status(ingests); status != http.StatusUnauthorized {
-		t.Errorf("a revoked token gives %d", status)
-	}
+	check.Equal(t, p.status(ingests), http.StatusUnauthorized, "a revoked token")
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
 	for asked := time.Now(); p.status(token) != http.StatusUnauthorized; asked = time.Now() { // or 429, for asking so often

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/must"
@@ -110,9 +112,7 @@ func (p *process) post(client *http.Client, token, body string) bool {
 	if err != nil {
 		return false // it was killed
 	}
-	if status != http.StatusOK {
-		p.t.Errorf("%d %.300s", status, text)
-	}
+	check.Equal(p.t, status, http.StatusOK, "%.300s", text)
 	return status == http.StatusOK
 }
 

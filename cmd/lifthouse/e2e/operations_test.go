@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema/schematest/must"
 )
 
@@ -37,9 +39,7 @@ func TestAllOperationsOfAStartedProgram(t *testing.T) {
 		status, text, err := send(t.Context(), http.DefaultClient, method, p.url+path, token, "")
 		must.OK(t, err)
 		var compact bytes.Buffer
-		if err := json.Compact(&compact, []byte(text)); err != nil {
-			t.Fatalf("%s %s = %d %s: %v", method, path, status, text, err)
-		}
+		must.OK(t, json.Compact(&compact, []byte(text)), "%s %s = %d %s", method, path, status, text)
 		return status, compact.String()
 	}
 	for _, test := range []struct{ method, path, says string }{
@@ -88,7 +88,5 @@ func TestAllOperationsOfAStartedProgram(t *testing.T) {
 	if _, body := ask("GET", "/v1/campaigns/12", read); !strings.Contains(body, `"active":false`) || !strings.Contains(body, `"startDate"`) {
 		t.Errorf("after a second start: %s", body)
 	}
-	if out := do("", "export"); !strings.Contains(out, "startDate:") {
-		t.Errorf("the state is not in what is exported:\n%s", out)
-	}
+	check.Contains(t, do("", "export"), "startDate:", "exported")
 }

@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/cmd/internal/remote"
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/must"
@@ -171,9 +173,7 @@ func (p *process) interrupt() time.Duration {
 	p.t.Helper()
 	started := time.Now()
 	must.OK(p.t, p.cmd.Process.Signal(os.Interrupt))
-	if err := <-p.done; err != nil {
-		p.t.Errorf("it ended with %v, want exit 0", err)
-	}
+	must.OK(p.t, <-p.done)
 	return time.Since(started)
 }
 
@@ -195,9 +195,7 @@ func other(t *testing.T, stdin io.Reader, args ...string) (code int, out, compla
 func succeed(t *testing.T, stdin io.Reader, args ...string) (out, complaints string) {
 	t.Helper()
 	code, out, complaints := other(t, stdin, args...)
-	if code != exitOK {
-		t.Fatalf("lifthouse %q: exit %d\n%s%s", args, code, out, complaints)
-	}
+	must.Equal(t, code, exitOK, "lifthouse %q: %s%s", args, out, complaints)
 	return out, complaints
 }
 
@@ -227,9 +225,7 @@ func send(ctx context.Context, client *http.Client, method, url, token, body str
 func get(t *testing.T, url, token string, headers ...string) (status int, text string) {
 	t.Helper()
 	status, text, err := send(t.Context(), http.DefaultClient, http.MethodGet, url, token, "", headers...)
-	if err != nil {
-		t.Error(err)
-	}
+	must.OK(t, err)
 	return status, text
 }
 
@@ -260,9 +256,7 @@ func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	store := "--store=embedded:" + dir
 	p := start(t, "serve", store)
-	if info, err := os.Stat(filepath.Join(dir, remote.SocketName)); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("socket: %v, %v; want mode 0600", info, err)
-	}
+	check.Equal(t, must.Get(os.Stat(filepath.Join(dir, remote.SocketName)))(t).Mode().Perm(), 0o600, "socket")
 
 	do := func(stdin io.Reader, args ...string) string {
 		t.Helper()
@@ -270,23 +264,17 @@ func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
 		return out
 	}
 	catalog := must.Get(os.ReadFile("../testdata/thirty.catalog.yaml"))(t)
-	if out := do(bytes.NewReader(catalog), "apply", "-f", "-"); !strings.Contains(out, `+ campaign 1 "Thirty events"`) {
-		t.Errorf("apply from standard input says %q", out)
-	}
+	check.Contains(t, do(bytes.NewReader(catalog), "apply", "-f", "-"), `+ campaign 1 "Thirty events"`)
 	do(nil, "import", "../testdata/thirty.ndjson")
 	token := strings.TrimSpace(do(nil, "token", "create"))
-	if r := p.results(token); r.Totals.Visitors != 10 {
-		t.Errorf("%d visitors, want 10", r.Totals.Visitors)
-	}
+	check.Equal(t, p.results(token).Totals.Visitors, 10, "visitors")
 
 	spare := strings.TrimSpace(do(nil, "token", "create", "--name", "spare part", "--expires", "720h"))
 	if list := do(nil, "token", "list"); !strings.Contains(list, "spare part") || strings.Contains(list, spare) {
 		t.Errorf("token list says\n%s", list)
 	}
 	do(nil, "token", "revoke", "2")
-	if status := p.status(spare); status != http.StatusUnauthorized {
-		t.Errorf("a revoked token gives %d", status)
-	}
+	check.Equal(t, p.status(spare), http.StatusUnauthorized, "a revoked token")
 
 	if code, _, complaints := other(t, nil, "serve", store); code != exitFailed || !strings.Contains(complaints, "is in use by process") {
 		t.Errorf("another server: exit %d, %s", code, complaints)
@@ -296,9 +284,7 @@ func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
 	}
 	p = start(t, "serve", store)
 	totals := p.results(token).Totals
-	if totals.Visitors != 10 {
-		t.Errorf("after a second start: %d visitors, want 10", totals.Visitors)
-	}
+	check.Equal(t, totals.Visitors, 10, "visitors after a second start")
 	p.interrupt()
 
 	do(nil, "import", "../testdata/thirty.ndjson")
@@ -329,9 +315,7 @@ func TestDemoIsMadeOnceAndServesWhatItPlanted(t *testing.T) {
 	}
 	p := start(t, "demo", store)
 	first, r := ask(p)
-	if verdict := r.Variations[1].Comparison.Verdict; verdict != "better" {
-		t.Errorf("the planted effect is %q, want better", verdict)
-	}
+	check.Equal(t, r.Variations[1].Comparison.Verdict, "better", "the planted effect")
 	p.interrupt()
 	if strings.Contains(p.said.String(), "curl") && !strings.Contains(p.said.String(), "Creating the demo store") {
 		t.Error("the first start did not make the store")
@@ -349,16 +333,12 @@ func TestDemoIsMadeOnceAndServesWhatItPlanted(t *testing.T) {
 	if is.Visitors != was.Visitors || is.Views != was.Views || is.GoalsReached != was.GoalsReached || is.Value.String() != was.Value.String() {
 		t.Errorf("second start: totals %+v, were %+v", is, was)
 	}
-	if status := p.status(first); status != http.StatusUnauthorized {
-		t.Errorf("the last start's token gives %d, want 401", status)
-	}
+	check.Equal(t, p.status(first), http.StatusUnauthorized, "the last start's token")
 	if code, _, complaints := other(t, nil, "demo", "--reset", store); code != exitFailed || !strings.Contains(complaints, "in use by process") {
 		t.Errorf("reset under a running demo: exit %d, %q", code, complaints)
 	}
 	must.OK(t, p.cmd.Process.Signal(syscall.SIGTERM))
-	if err := <-p.done; err != nil {
-		t.Errorf("SIGTERM ended it with %v", err)
-	}
+	must.OK(t, <-p.done, "SIGTERM")
 }
 
 func TestDemoResetLeavesOtherFoldersAlone(t *testing.T) {

@@ -5,14 +5,14 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+
+	"lifthouse/schema/schematest/check"
 )
 
 func TestReadySaysWhatTheServerSays(t *testing.T) {
 	var status atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/readyz" {
-			t.Errorf("asked for %s", r.URL.Path)
-		}
+		check.Equal(t, r.URL.Path, "/readyz", "asked for")
 		w.WriteHeader(int(status.Load()))
 	}))
 	defer server.Close()

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -42,9 +44,7 @@ func needTools(t *testing.T, tools ...string) {
 func combinedOutput(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", cmd, err, out)
-	}
+	must.OK(t, err, "%s: %s", cmd, out)
 	return string(out)
 }
 
@@ -64,9 +64,7 @@ func buildSnapshot(t *testing.T) string {
 	if err != nil && offline.Match(out) {
 		t.Skipf("SKIP: the network is unavailable: %v\n%s", err, out)
 	}
-	if err != nil {
-		t.Fatalf("make release-snapshot: %v\n%s", err, out)
-	}
+	must.OK(t, err, "make release-snapshot: %s", out)
 	return filepath.Join(clone, "dist")
 }
 
@@ -91,13 +89,9 @@ func compareChecksums(t *testing.T, dist, again string) {
 		text := must.Get(os.ReadFile(filepath.Join(dir, "SHA256SUMS")))(t)
 		sums[i] = string(text)
 	}
-	if sums[0] != sums[1] {
-		t.Errorf("the second build has\n%s\nthe first\n%s", sums[1], sums[0])
-	}
+	check.Equal(t, sums[0], sums[1], "the second build")
 	for _, suffix := range []string{".tar.gz", ".deb", ".rpm", ".cdx.json", "install.sh"} {
-		if !strings.Contains(sums[0], suffix+"\n") {
-			t.Errorf("SHA256SUMS has no %s:\n%s", suffix, sums[0])
-		}
+		check.Contains(t, sums[0], suffix+"\n")
 	}
 }
 
@@ -213,9 +207,7 @@ func installPackage(t *testing.T, dist string) {
 		t.Skip("SKIP: dpkg needs root, also for a root file system of its own")
 	}
 	r, deb := newScratchRoot(t), onlyFile(t, dist, "*.deb")
-	if out := r.dpkg("--install", deb); !strings.Contains(out, "installed, but not started") {
-		t.Errorf("dpkg --install says\n%s", out)
-	}
+	check.Contains(t, r.dpkg("--install", deb), "installed, but not started")
 	users := must.Get(os.ReadFile(filepath.Join(r.dir, "etc/passwd")))(t)
 	user := regexp.MustCompile(`(?m)^lifthouse:x:(\d+):(\d+):.*:/var/lib/lifthouse:/usr/sbin/nologin$`).FindSubmatch(users)
 	if user == nil {
@@ -250,9 +242,7 @@ func installPackage(t *testing.T, dist string) {
 	if text, err := os.ReadFile(filepath.Join(r.dir, config)); err != nil || !bytes.Equal(text, changed) {
 		t.Errorf("an upgrade changed the configuration: %v\n%s", err, text)
 	}
-	if out := r.dpkg("--purge", "lifthouse"); !strings.Contains(out, "The data remain in /var/lib/lifthouse") {
-		t.Errorf("dpkg --purge says\n%s", out)
-	}
+	check.Contains(t, r.dpkg("--purge", "lifthouse"), "The data remain in /var/lib/lifthouse")
 	for name, want := range map[string]bool{"usr/bin/lifthouse": false, "usr/lib/lifthouse": false, config: false, "var/lib/lifthouse/metadata": true} {
 		if _, err := os.Lstat(filepath.Join(r.dir, name)); (err == nil) != want {
 			t.Errorf("after the removal, %s: %v", name, err)

@@ -27,9 +27,7 @@ type removals struct {
 func (r *removals) run(stdin string, args ...string) string {
 	r.t.Helper()
 	code, out, complaints := other(r.t, strings.NewReader(stdin), append(args, "--store=embedded:"+r.dir)...)
-	if code != exitOK {
-		r.t.Fatalf("lifthouse %q: exit %d\n%s%s", args, code, out, complaints)
-	}
+	must.Equal(r.t, code, exitOK, "lifthouse %q: %s%s", args, out, complaints)
 	return strings.TrimSpace(out + complaints)
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/must"
 )
@@ -22,30 +24,20 @@ func TestReportWatchesThroughTheSocket(t *testing.T) {
 	lines := bufio.NewReader(read)
 	visitors := func() int64 {
 		line, err := lines.ReadBytes('\n')
-		if err != nil {
-			t.Fatalf("it ended: %v", err)
-		}
+		must.OK(t, err)
 		var r result.Report
-		if err := json.Unmarshal(line, &r); err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
+		must.OK(t, json.Unmarshal(line, &r), "%v", line)
 		return r.Totals.Visitors
 	}
-	if n := visitors(); n != 0 {
-		t.Errorf("%d visitors of an empty store", n)
-	}
+	check.Equal(t, visitors(), 0, "visitors of an empty store")
 	if code, _, complaints := other(t, nil, "import", "../testdata/thirty.ndjson", store); code != exitOK {
 		t.Fatal(complaints)
 	}
 	for n := visitors(); n != 10; n = visitors() { // it may have looked before
-		if n != 0 {
-			t.Fatalf("%d visitors, want 10", n)
-		}
+		must.Equal(t, n, 0, "visitors")
 	}
 	must.OK(t, watch.Process.Signal(os.Interrupt))
-	if err := watch.Wait(); err != nil {
-		t.Errorf("interrupted, it ends with %v, want exit 0", err)
-	}
+	must.OK(t, watch.Wait(), "interrupted")
 	server.interrupt()
 	for _, args := range [][]string{{"report", "campaign", "1", "--watch", store}, {"events", "--follow", store}} {
 		if code, _, complaints := other(t, nil, args...); code != exitFailed || !strings.Contains(complaints, "this store is not served") {

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/cmd/internal/arrivals"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
@@ -120,11 +122,7 @@ func TestTheSnippetOfTheDocumentationInABrowser(t *testing.T) {
 			Value                              json.Number
 		} `json:"totals"`
 	}
-	if err := json.Unmarshal([]byte(out), &r); err != nil {
-		t.Fatalf("%v\n%.300s", err, out)
-	}
-	if got := fmt.Sprint(r.Totals); got != "{1 2 1 39.8}" {
-		t.Errorf("the report counts %s, want one visitor of two views, converted, of 39.8", got)
-	}
+	must.OK(t, json.Unmarshal([]byte(out), &r), "%.300s", out)
+	check.Equal(t, fmt.Sprint(r.Totals), "{1 2 1 39.8}", "one visitor of two views, converted, of 39.8")
 	server.interrupt()
 }

@@ -115,9 +115,7 @@ func TestCommandsWaitForAStartingServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, cmd := range commands[:2] {
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("%q: %v", cmd.Args, err)
-		}
+		must.OK(t, cmd.Wait(), "%v", cmd.Args)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
+
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -43,9 +45,7 @@ func TestUnreadOutputEndsACommandCleanly(t *testing.T) {
 	}
 	readOne("events", "--last=3000", store)
 	_, complaints := succeed(t, nil, "events", "--last=1", store)
-	if complaints != "" {
-		t.Errorf("the next command says %q", complaints)
-	}
+	check.Equal(t, complaints, "", "the next command")
 	p := start(t, "serve", store)
 	readOne("events", "--last=3000", "--follow", store)
 	p.interrupt()

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
+
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"lifthouse/engine/enginetest"
@@ -67,9 +69,7 @@ func TestKilledServersDeliverEachDecision(t *testing.T) {
 		decision := d.campaign + " " + d.decision
 		if id, known := ids[decision]; known {
 			again++
-			if id != d.id {
-				t.Errorf("%s arrived with the ids %s and %s", decision, id, d.id)
-			}
+			check.Equal(t, id, d.id, "ids of %s", decision)
 		}
 		if !expected[decision] {
 			t.Errorf("%s is not what the report says", decision)

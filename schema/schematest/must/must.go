@@ -1,19 +1,34 @@
 // Package must ends tests whose steps fail.
 package must
 
-import "testing"
+import "lifthouse/schema/schematest/check"
 
-// OK ends the test if err is not nil.
-func OK(tb testing.TB, err error) {
+// TB is a test, also one of rapid.
+type TB interface {
+	check.TB
+	Fatalf(format string, args ...any)
+	FailNow()
+}
+
+// OK ends the test if err is not nil, with a text about it, which may have arguments.
+func OK(tb TB, err error, about ...any) {
 	tb.Helper()
 	if err != nil {
-		tb.Fatal(err)
+		tb.Fatalf("%s%v", check.Text(about), err)
+	}
+}
+
+// Equal ends the test if a value is not the wanted one.
+func Equal[T comparable](tb TB, got, want T, about ...any) {
+	tb.Helper()
+	if check.Equal(tb, got, want, about...); got != want {
+		tb.FailNow()
 	}
 }
 
 // Get returns a function that returns v, or ends the test if err is not nil: must.Get(os.ReadFile(path))(t).
-func Get[T any](v T, err error) func(testing.TB) T {
-	return func(tb testing.TB) T {
+func Get[T any](v T, err error) func(TB) T {
+	return func(tb TB) T {
 		tb.Helper()
 		OK(tb, err)
 		return v

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
 	"lifthouse/api"
 	"lifthouse/engine"
 	"lifthouse/engine/enginetest"
@@ -20,8 +22,6 @@ import (
 	"lifthouse/schema/outbox"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/must"
-
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 func TestMain(m *testing.M) {

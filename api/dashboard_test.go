@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/schema/schematest/check"
-
 	"lifthouse/api/dashboard"
+	"lifthouse/schema/schematest/check"
 )
 
 func TestTheDashboardIsServedWithItsPolicy(t *testing.T) {

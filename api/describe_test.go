@@ -9,12 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/schema/schematest/check"
+	"github.com/getkin/kin-openapi/openapi3"
 
 	"lifthouse/api"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
-
-	"github.com/getkin/kin-openapi/openapi3"
 )
 
 func TestRoutesAndDocumentAreTheSame(t *testing.T) {

@@ -8,10 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/schema/schematest/check"
-
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 

@@ -10,15 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/schema/schematest/check"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
 
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 )
 
 // eventLine returns an event of website 1 with additional fields.

@@ -11,15 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/schema/schematest/check"
+	"github.com/getkin/kin-openapi/openapi3"
 
 	"lifthouse/loadgen/population"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/outbox"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
-
-	"github.com/getkin/kin-openapi/openapi3"
 )
 
 var update = flag.Bool("update", false, "rewrite the examples of openapi.yaml")

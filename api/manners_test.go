@@ -11,13 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/schema/schematest/check"
+	"github.com/klauspost/compress/zstd"
 
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
-
-	"github.com/klauspost/compress/zstd"
 )
 
 // send sends a request with headers, given as alternating names and values, and

@@ -8,10 +8,9 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"lifthouse/schema/schematest/check"
-
 	"github.com/gin-gonic/gin"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 

@@ -18,15 +18,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/getkin/kin-openapi/openapi3"
+	"pgregory.net/rapid"
+
 	"lifthouse/api"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/schema/schematest/worlds"
-
-	"github.com/getkin/kin-openapi/openapi3"
-	"pgregory.net/rapid"
 )
 
 // asker makes valid and invalid requests from the OpenAPI document.

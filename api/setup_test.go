@@ -10,10 +10,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"lifthouse/schema/schematest/must"
-
 	"lifthouse/api"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 

@@ -5,14 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/schema/schematest/check"
+	"github.com/parquet-go/parquet-go"
 
 	"lifthouse/engine/facts"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
-
-	"github.com/parquet-go/parquet-go"
 )
 
 // visitorsOf returns the rows of a file of visitors.

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"lifthouse/schema/schematest/check"
-
 	"lifthouse/schema/schematest/tier"
 )
 

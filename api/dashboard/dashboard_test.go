@@ -10,14 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/schema/schematest/check"
+	"go.yaml.in/yaml/v4"
 
 	"lifthouse/api/dashboard"
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
-
-	"go.yaml.in/yaml/v4"
 )
 
 // TestPageLoadsOnlyOwnFiles checks that the page has no inline script or style and

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/schema/schematest/check"
-
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 

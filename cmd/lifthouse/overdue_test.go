@@ -7,12 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/schema/schematest/must"
-
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 // deafStore answers when it is released and ignores the context.

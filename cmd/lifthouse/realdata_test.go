@@ -10,9 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/schema/schematest/check"
-
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )

@@ -5,10 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
-
-	"lifthouse/engine/result"
 	"lifthouse/stats"
 )
 

@@ -19,8 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/schema/schematest/check"
-
 	"golang.org/x/net/dns/dnsmessage"
 
 	"lifthouse/cmd/internal/app"
@@ -29,6 +27,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/outbox"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 

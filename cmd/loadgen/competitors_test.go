@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/schema/schematest/check"
-
 	"lifthouse/cmd/internal/app"
 	"lifthouse/loadgen/competitors"
 	"lifthouse/loadgen/population"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"lifthouse/schema/schematest/check"
-
 	"lifthouse/schema/schematest/tier"
 )
 

@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/schema/schematest/must"
-
 	"lifthouse/engine/embedded"
 	"lifthouse/loadgen/calibration"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 

@@ -8,10 +8,9 @@ import (
 	"regexp"
 	"testing"
 
-	"lifthouse/schema/schematest/check"
-
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )

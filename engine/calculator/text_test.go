@@ -7,9 +7,8 @@ import (
 	"regexp"
 	"testing"
 
-	"lifthouse/schema/schematest/check"
-
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )

@@ -10,12 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/schema/schematest/check"
+	"github.com/ClickHouse/clickhouse-go/v2"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
-
-	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
 // endless returns a query that runs until it is stopped and contains the text

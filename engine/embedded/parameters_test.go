@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/schema/schematest/check"
-
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/schema/schematest/check"
 )
 
 // unusual returns texts that a layer between the driver and the engine could

@@ -4,11 +4,10 @@ import (
 	"context"
 	"testing"
 
-	"lifthouse/schema/schematest/check"
-
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 

@@ -8,13 +8,12 @@ import (
 	"sync"
 	"testing"
 
-	"lifthouse/schema/schematest/check"
-
-	"lifthouse/schema/schematest/must"
-	"lifthouse/schema/schematest/tier"
-
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
+	"lifthouse/schema/schematest/tier"
 )
 
 func TestDriver(t *testing.T) {

@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/schema/schematest/check"
-
 	"github.com/ClickHouse/clickhouse-go/v2"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 

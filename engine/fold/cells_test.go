@@ -6,12 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"lifthouse/schema/schematest/check"
-
 	"pgregory.net/rapid"
 
 	"lifthouse/engine/moments"
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/check"
 )
 
 // bigSums are sums in the order of the column sums.

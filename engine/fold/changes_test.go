@@ -7,10 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/schema/schematest/check"
-
 	"pgregory.net/rapid"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/worlds"
 )
 

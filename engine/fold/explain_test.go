@@ -5,11 +5,10 @@ import (
 	"slices"
 	"testing"
 
-	"lifthouse/schema/schematest/check"
-
 	"pgregory.net/rapid"
 
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/check"
 )
 
 // groupsOfReasons returns the groups of a visitor's events that the reasons make.

@@ -5,11 +5,10 @@ import (
 	"slices"
 	"testing"
 
-	"lifthouse/schema/schematest/must"
+	"pgregory.net/rapid"
 
 	"lifthouse/schema"
-
-	"pgregory.net/rapid"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestLostEvents loses random events of a visitor. The stored events and the lost ones, which LostEvents takes from the

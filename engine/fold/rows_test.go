@@ -8,13 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/schema/schematest/check"
-	"lifthouse/schema/schematest/must"
-
 	"pgregory.net/rapid"
 
 	"lifthouse/engine/moments"
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 // naiveRows returns the rows of a visitor, without digests.

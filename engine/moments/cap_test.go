@@ -3,10 +3,9 @@ package moments_test
 import (
 	"testing"
 
-	"lifthouse/schema/schematest/check"
-
 	"lifthouse/engine/moments"
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 

@@ -8,14 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/schema/schematest/check"
-
-	"lifthouse/schema"
-
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 

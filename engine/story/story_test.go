@@ -7,21 +7,19 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/schema/schematest/check"
-
-	"lifthouse/engine/enginetest"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine"
+	"lifthouse/engine/enginetest"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/story"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
-
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 func TestMain(m *testing.M) { schematest.Main(m) }

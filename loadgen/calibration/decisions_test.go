@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"lifthouse/schema/schematest/check"
-
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/stats"

@@ -4,15 +4,13 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/schema/schematest/check"
-
 	"lifthouse/engine/enginetest"
-
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/loadgen/demo"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )

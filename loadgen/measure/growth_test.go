@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/schema/schematest/check"
-
 	"lifthouse/loadgen/measure"
+	"lifthouse/schema/schematest/check"
 )
 
 func TestGrowthOf(t *testing.T) {

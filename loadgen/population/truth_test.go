@@ -5,9 +5,8 @@ import (
 	"math"
 	"testing"
 
-	"lifthouse/engine/enginetest"
-
 	"lifthouse/engine"
+	"lifthouse/engine/enginetest"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/loadgen/population"

@@ -6,12 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/schema/schematest/check"
+	"github.com/dlclark/regexp2"
 
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
-
-	"github.com/dlclark/regexp2"
 )
 
 // contractDomain is the anchored regular expression of the API contract.

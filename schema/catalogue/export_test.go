@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/schema/schematest/check"
-
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/schema/schematest/check"
-
 	"lifthouse/schema/faults"
+	"lifthouse/schema/schematest/check"
 )
 
 func TestCollectorNamesAllFaultsUpToALimit(t *testing.T) {

@@ -7,13 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/schema/schematest/check"
-
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )

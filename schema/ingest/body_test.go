@@ -3,9 +3,8 @@ package ingest_test
 import (
 	"testing"
 
-	"lifthouse/schema/schematest/check"
-
 	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest/check"
 )
 
 func FuzzBody(f *testing.F) {

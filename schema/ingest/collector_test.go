@@ -9,13 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/schema/schematest/check"
-
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 )
 
 // TestCollectorStoresAll has concurrent senders of overlapping events. Each event must be stored before its

@@ -4,14 +4,13 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/schema/schematest/check"
-
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/facts"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"lifthouse/schema/schematest/check"
-
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )

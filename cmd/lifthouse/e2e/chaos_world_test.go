@@ -15,9 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/schema/schematest/check"
-
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/schema/schematest/check"
-
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/chromedp"
+
 	"lifthouse/engine"
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/must"
-
-	"github.com/chromedp/cdproto/browser"
-	"github.com/chromedp/chromedp"
 )
 
 // TestTheDashboardsFiltersArePickedFromWhatThereIs selects observed values as

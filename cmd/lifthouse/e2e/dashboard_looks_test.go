@@ -10,14 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/schema/schematest/check"
-
-	"lifthouse/engine/result"
-	"lifthouse/schema/schematest/must"
-
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+
+	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestTheDashboardForEverybody checks accessibility with axe in both themes,

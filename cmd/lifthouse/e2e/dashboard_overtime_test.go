@@ -9,14 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/schema/schematest/check"
-
-	"lifthouse/engine/result"
-	"lifthouse/schema/schematest/must"
-
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestTheDashboardOverTime compares each view of the chart with the API: the

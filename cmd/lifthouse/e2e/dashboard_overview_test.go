@@ -6,11 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/schema/schematest/check"
-	"lifthouse/schema/schematest/must"
-
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 // listedStatus is the part of an element of GET /v1/campaigns?include=status that the

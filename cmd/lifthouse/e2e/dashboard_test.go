@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/chromedp"
+
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/must"
-
-	"github.com/chromedp/cdproto/browser"
-	"github.com/chromedp/chromedp"
 )
 
 // curvesThere is true if the page has a chart and loads nothing.

@@ -16,12 +16,11 @@ import (
 	"time"
 	"unicode"
 
-	"lifthouse/schema/schematest/check"
-
 	"lifthouse/engine/embedded"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )

@@ -11,10 +11,9 @@ import (
 	"sync"
 	"testing"
 
-	"lifthouse/schema/schematest/check"
-
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )

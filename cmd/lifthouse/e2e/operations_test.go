@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"lifthouse/schema/schematest/check"
-
 	"lifthouse/schema/schematest/must"
 )
 

@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"lifthouse/schema/schematest/check"
-
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )

@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"encoding/json"
 	"math"
 	"testing"
 
@@ -31,36 +30,15 @@ func relativeDelta(m means) (effect, se, p float64) {
 	return effect, se, 2 * tail
 }
 
-type competitorVector struct {
-	ID        int
-	Method    string
-	Input     json.RawMessage
-	Expected  json.RawMessage
-	Tolerance any
-}
-
-func competitors(t *testing.T, method string) []competitorVector {
+func eachCompetitor[In, Want any](t *testing.T, method string, compare func(v vector, in In, want Want)) {
 	t.Helper()
-	var all, found []competitorVector
+	var all []vector
 	readVectors(t, "peers.json", &all)
-	for _, v := range all {
-		if v.Method == method {
-			found = append(found, v)
-		}
-	}
-	if len(found) == 0 {
-		t.Fatalf("no vector of %s", method)
-	}
-	return found
-}
-
-func (v competitorVector) decode(t *testing.T, input, expected any) {
-	t.Helper()
-	vector{Input: v.Input, Expected: v.Expected}.decode(t, input, expected)
+	decodeEach(t, all, method, compare)
 }
 
 // tolerance is absolute in peers.json.
-func (v competitorVector) close(t *testing.T, what string, got, want float64) {
+func (v vector) close(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	tolerance, _ := v.Tolerance.(float64)
 	if !(math.Abs(got-want) <= tolerance+1e-9*math.Abs(want)) {
@@ -69,27 +47,23 @@ func (v competitorVector) close(t *testing.T, what string, got, want float64) {
 }
 
 func TestCompetitorsSequential(t *testing.T) {
-	for _, v := range competitors(t, "sequential_half_width_and_p") {
-		var in struct {
-			SE, Alpha, Tuning float64
-			N                 float64 `json:"n_total"`
-		}
-		var want struct {
-			Half float64 `json:"half_width"`
-		}
-		v.decode(t, &in, &want)
+	eachCompetitor(t, "sequential_half_width_and_p", func(v vector, in struct {
+		SE, Alpha, Tuning float64
+		N                 float64 `json:"n_total"`
+	}, want struct {
+		Half float64 `json:"half_width"`
+	},
+	) {
 		rho2 := tuningParameter(in.Alpha, in.Tuning)
 		v.close(t, "half width", in.SE*alwaysValidCritical(in.N, rho2, in.Alpha), want.Half)
-	}
+	})
 }
 
 func TestCompetitorsHolm(t *testing.T) {
-	for _, v := range competitors(t, "holm_bonferroni") {
-		var in struct{ P []float64 }
-		var want struct {
-			Adjusted []float64 `json:"p_adj"`
-		}
-		v.decode(t, &in, &want)
+	eachCompetitor(t, "holm_bonferroni", func(v vector, in struct{ P []float64 }, want struct {
+		Adjusted []float64 `json:"p_adj"`
+	},
+	) {
 		for _, alpha := range want.Adjusted { // the procedure stops at each of them
 			for i, factor := range holmFactors(in.P, alpha*(1+1e-9)) {
 				if rejected := want.Adjusted[i] <= alpha; (factor > 0) != rejected {
@@ -97,7 +71,7 @@ func TestCompetitorsHolm(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 }
 
 func TestCompetitorsMeans(t *testing.T) {
@@ -105,53 +79,46 @@ func TestCompetitorsMeans(t *testing.T) {
 		Control, Treatment sumsInput
 		Alpha              float64
 	}
-	for _, v := range competitors(t, "welch_t_absolute") {
-		var in input
-		var want struct {
-			Expected, SE float64
-			CI           [2]float64
-			P            float64 `json:"p_value"`
-		}
-		v.decode(t, &in, &want)
+	eachCompetitor(t, "welch_t_absolute", func(v vector, in input, want struct {
+		Expected, SE float64
+		CI           [2]float64
+		P            float64 `json:"p_value"`
+	},
+	) {
 		c := Compare(in.Control.mean(), []Sample{in.Treatment.mean()}, Options{SignificanceLevel: 95})[0]
 		v.close(t, "difference", *c.Difference.Value, want.Expected)
 		v.close(t, "p", *c.Frequentist.PValue, want.P)
 		v.close(t, "lower", *c.Difference.Interval.Lower, want.CI[0])
 		v.close(t, "upper", *c.Difference.Interval.Upper, want.CI[1])
-	}
-	for _, v := range competitors(t, "fieller_relative_ci_z") {
-		var in input
-		var want struct{ CI [2]float64 }
-		v.decode(t, &in, &want)
+	})
+	eachCompetitor(t, "fieller_relative_ci_z", func(v vector, in input, want struct{ CI [2]float64 }) {
 		m := newMeans(in.Control.mean(), in.Treatment.mean())
 		lifts, _ := m.liftInterval(normalQuantile(in.Alpha/2), true, false)
 		v.close(t, "lower lift", lifts.lower, want.CI[0])
 		v.close(t, "upper lift", lifts.upper, want.CI[1])
-	}
+	})
 }
 
 // TestCompetitorsRelativeEffectDiffers reproduces the competitors' p-value of a relative
 // effect, which differs from this package's. GrowthBook's own example is
 // significant by the difference and not by the lift.
 func TestCompetitorsRelativeEffectDiffers(t *testing.T) {
-	for _, v := range competitors(t, "welch_t_relative_delta") {
-		var in struct {
-			Metric             string
-			Control, Treatment sumsInput
-		}
-		var want struct {
-			Error    string
-			Expected float64
-			P        float64 `json:"p_value"`
-		}
-		v.decode(t, &in, &want)
+	eachCompetitor(t, "welch_t_relative_delta", func(v vector, in struct {
+		Metric             string
+		Control, Treatment sumsInput
+	}, want struct {
+		Error    string
+		Expected float64
+		P        float64 `json:"p_value"`
+	},
+	) {
 		if in.Metric == "proportion" {
 			in.Control.SumSquares, in.Treatment.SumSquares = in.Control.Sum, in.Treatment.Sum
 		}
 		c := Compare(in.Control.mean(), []Sample{in.Treatment.mean()}, Options{SignificanceLevel: 95})[0]
 		if want.Error != "" {
 			check.Equal(t, c.Frequentist.Reason, ReasonInvalidData, "competitor %d: reason of contradicting sums", v.ID)
-			continue
+			return
 		}
 		effect, _, p := relativeDelta(newMeans(in.Control.mean(), in.Treatment.mean()))
 		v.close(t, "relative effect", effect, want.Expected)
@@ -163,21 +130,19 @@ func TestCompetitorsRelativeEffectDiffers(t *testing.T) {
 		if v.ID == 1 && !(c.Significant && want.P > 0.05) {
 			t.Errorf("p = %v, GrowthBook %v", *c.Frequentist.PValue, want.P)
 		}
-	}
+	})
 }
 
 func TestCompetitorsPooledZ(t *testing.T) {
-	for _, v := range competitors(t, "ztest_pooled") {
-		var in struct{ Control, Treatment sumsInput }
-		var want struct {
-			P float64 `json:"p_value"`
-		}
-		v.decode(t, &in, &want)
+	eachCompetitor(t, "ztest_pooled", func(v vector, in struct{ Control, Treatment sumsInput }, want struct {
+		P float64 `json:"p_value"`
+	},
+	) {
 		table := newTable(in.Control.rate(), in.Treatment.rate())
 		// The results differ only by Miettinen and Nurminen's factor N/(N-1).
 		z := table.z() * math.Sqrt(table.totalVisitors()/(table.totalVisitors()-1))
 		v.close(t, "p", 2*normalSurvival(math.Abs(z)), want.P)
-	}
+	})
 }
 
 func TestCompetitorsSampleSize(t *testing.T) {
@@ -193,16 +158,14 @@ func TestCompetitorsSampleSize(t *testing.T) {
 		return s.theta * s.theta * v / (lift * control.observedValue() * lift * control.observedValue())
 	}
 	for _, method := range []string{"sample_size_per_variant_mean", "sample_size_per_variant_proportion_unpooled"} {
-		for _, v := range competitors(t, method) {
-			var in struct {
-				Variants                  int
-				MDE                       float64 `json:"mde_rel"`
-				Mean, SD, P, Alpha, Power float64
-			}
-			var want struct {
-				N float64 `json:"n_per_variant"`
-			}
-			v.decode(t, &in, &want)
+		eachCompetitor(t, method, func(v vector, in struct {
+			Variants                  int
+			MDE                       float64 `json:"mde_rel"`
+			Mean, SD, P, Alpha, Power float64
+		}, want struct {
+			N float64 `json:"n_per_variant"`
+		},
+		) {
 			var s Sample = Mean{Visitors: 1e12, Mean: in.Mean, Variance: in.SD * in.SD}
 			if in.P > 0 {
 				s = Rate{Visitors: 1e12, Converted: int64(math.Round(1e12 * in.P))}
@@ -214,25 +177,23 @@ func TestCompetitorsSampleSize(t *testing.T) {
 				// Dunnett needs fewer visitors than Bonferroni, and more than no correction.
 				t.Errorf("competitor %d: n = %v, want between %v and Bonferroni's %v", v.ID, n, single, want.N)
 			}
-		}
+		})
 	}
 	for _, method := range []string{"sample_size_total_mean", "sample_size_total_proportion"} {
-		for _, v := range competitors(t, method) {
-			var in struct {
-				MDE                       float64 `json:"mde_abs"`
-				Variance, P, Alpha, Power float64
-			}
-			var want struct {
-				N float64 `json:"n_total"`
-			}
-			v.decode(t, &in, &want)
+		eachCompetitor(t, method, func(v vector, in struct {
+			MDE                       float64 `json:"mde_abs"`
+			Variance, P, Alpha, Power float64
+		}, want struct {
+			N float64 `json:"n_total"`
+		},
+		) {
 			var s Sample = Mean{Visitors: 1e12, Mean: 1, Variance: in.Variance}
 			lift := in.MDE
 			if in.P > 0 {
 				s, lift = Rate{Visitors: 1e12, Converted: int64(math.Round(1e12 * in.P))}, in.MDE/in.P
 			}
 			v.close(t, "n", size(s, 2, in.Alpha, in.Power, lift), want.N)
-		}
+		})
 	}
 }
 

@@ -272,9 +272,7 @@ func (v *viewer) changes(was, is string) {
 	}
 	file := filepath.Join(v.TempDir(), "catalog.yaml")
 	must.OK(v, os.WriteFile(file, []byte(strings.Replace(declared, was, is, 1)), 0o600))
-	if code, out, complaints := other(v.T, nil, "apply", "-f", file, v.store); code != exitOK {
-		v.Fatalf("apply: exit %d, %s %s", code, out, complaints)
-	}
+	ended(v.T, exitOK, "apply", "-f", file, v.store)
 }
 
 // imports imports events into the demo.
@@ -282,7 +280,5 @@ func (v *viewer) imports(lines string) {
 	v.Helper()
 	file := filepath.Join(v.TempDir(), "events.ndjson")
 	must.OK(v, os.WriteFile(file, []byte(lines), 0o600))
-	if code, _, complaints := other(v.T, nil, "import", file, v.store); code != exitOK {
-		v.Fatalf("import: exit %d, %s", code, complaints)
-	}
+	ended(v.T, exitOK, "import", file, v.store)
 }

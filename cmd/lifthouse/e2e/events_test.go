@@ -17,9 +17,7 @@ import (
 func TestEventsShowsWhatArrivesThroughTheSocket(t *testing.T) {
 	t.Parallel()
 	server, _, store := serving(t)
-	if code, out, complaints := other(t, nil, "import", "../testdata/thirty.ndjson", store); code != exitOK {
-		t.Fatalf("import: exit %d\n%s%s", code, out, complaints)
-	}
+	ended(t, exitOK, "import", "../testdata/thirty.ndjson", store)
 	_, token, _ := other(t, nil, "token", "create", "--scope", "ingest", "--website", "1", store)
 	code, out, complaints := other(t, nil, "events", "--last", "3", store)
 	if code != exitOK || strings.Count(out, "\n") != 3 || !strings.Contains(out, "website 1   ") {

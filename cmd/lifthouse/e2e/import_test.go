@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,11 +10,7 @@ import (
 
 func TestImportThroughTheSocketReadsTheClientsInput(t *testing.T) {
 	t.Parallel()
-	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
-	p := start(t, "serve", store)
-	if code, out, complaints := other(t, nil, "apply", "-f", "../testdata/thirty.catalog.yaml", store); code != exitOK {
-		t.Fatalf("apply: exit %d\n%s%s", code, out, complaints)
-	}
+	p, _, store := serving(t)
 	events := must.Get(os.ReadFile("../testdata/thirty.ndjson"))(t)
 	for _, test := range []struct {
 		path string

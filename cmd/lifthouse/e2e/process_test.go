@@ -355,9 +355,7 @@ func TestDemoLeavesARealStoreAlone(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	store := "--store=embedded:" + dir
-	if code, _, complaints := other(t, nil, "apply", "-f", "../testdata/thirty.catalog.yaml", store); code != exitOK {
-		t.Fatal(complaints)
-	}
+	ended(t, exitOK, "apply", "-f", "../testdata/thirty.catalog.yaml", store)
 	code, out, complaints := other(t, nil, "demo", store)
 	if code != exitFailed || !strings.Contains(complaints, "is not a demo store") {
 		t.Errorf("demo: exit %d, %q, %q; want a refusal", code, out, complaints)

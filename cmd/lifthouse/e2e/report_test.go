@@ -29,9 +29,7 @@ func TestReportWatchesThroughTheSocket(t *testing.T) {
 		return r.Totals.Visitors
 	}
 	check.Equal(t, visitors(), 0, "visitors of an empty store")
-	if code, _, complaints := other(t, nil, "import", "../testdata/thirty.ndjson", store); code != exitOK {
-		t.Fatal(complaints)
-	}
+	ended(t, exitOK, "import", "../testdata/thirty.ndjson", store)
 	for n := visitors(); n != 10; n = visitors() { // it may have looked before
 		must.Equal(t, n, 0, "visitors")
 	}

@@ -24,9 +24,7 @@ func serving(t *testing.T, flags ...string) (p *process, dir, store string) {
 	dir = filepath.Join(t.TempDir(), "data")
 	store = "--store=embedded:" + dir
 	p = start(t, append([]string{"serve", store}, flags...)...)
-	if code, _, complaints := other(t, nil, "apply", "-f", "../testdata/thirty.catalog.yaml", store); code != exitOK {
-		t.Fatalf("apply: exit %d, %s", code, complaints)
-	}
+	ended(t, exitOK, "apply", "-f", "../testdata/thirty.catalog.yaml", store)
 	return p, dir, store
 }
 

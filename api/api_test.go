@@ -21,6 +21,7 @@ import (
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/outbox"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -100,6 +101,14 @@ type answer struct {
 func (s *server) do(method, path, token string) (answer, map[string]any, string) {
 	s.t.Helper()
 	return s.with(method, path, token, nil)
+}
+
+// wants sends a request, whose response must have a status, and returns its text.
+func (s *server) wants(status int, method, path, token string) (text string) {
+	s.t.Helper()
+	response, _, text := s.do(method, path, token)
+	check.Equal(s.t, response.status, status, "%s %s: %s", method, path, text)
+	return text
 }
 
 // with is like do, with additional headers.

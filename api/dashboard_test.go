@@ -30,7 +30,5 @@ func TestTheDashboardIsServedWithItsPolicy(t *testing.T) {
 		again, _, _ := s.with("GET", path, "", http.Header{"If-None-Match": {response.Get("ETag")}})
 		check.Equal(t, again.status, http.StatusNotModified, "%s with If-None-Match", path)
 	}
-	if response, _, _ := s.do("GET", "/dashboard/nothing.js", ""); response.status != http.StatusNotFound {
-		t.Errorf("a file that is not there: %d, want 404", response.status)
-	}
+	s.wants(http.StatusNotFound, "GET", "/dashboard/nothing.js", "")
 }

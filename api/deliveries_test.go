@@ -9,6 +9,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/outbox"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -37,10 +38,6 @@ func TestDeliveriesAreListed(t *testing.T) {
 	if _, _, text := s.do(http.MethodGet, "/deliveries", s.newToken(2, 3, catalogue.ScopeRead)); strings.Count(text, "msg_") != 1 || !strings.Contains(text, `"campaignId":99`) {
 		t.Errorf("a token of website 3: %s", text)
 	}
-	if response, _, text := s.do(http.MethodGet, "/deliveries?limit=1", s.token); response.status != http.StatusBadRequest || !strings.Contains(text, `"name":"limit"`) {
-		t.Errorf("%d %s", response.status, text)
-	}
-	if response, _, _ := s.do(http.MethodGet, "/deliveries", s.newToken(1, 1, catalogue.ScopeIngest)); response.status != http.StatusForbidden {
-		t.Errorf("a token to send events: %d", response.status)
-	}
+	check.Contains(t, s.wants(http.StatusBadRequest, http.MethodGet, "/deliveries?limit=1", s.token), `"name":"limit"`)
+	s.wants(http.StatusForbidden, http.MethodGet, "/deliveries", s.newToken(1, 1, catalogue.ScopeIngest))
 }

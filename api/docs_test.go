@@ -48,9 +48,7 @@ func TestDocsPageLoadsOnlyOwnFiles(t *testing.T) {
 		check.Equal(t, script[1], "", "an inline script")
 	}
 	for _, file := range regexp.MustCompile(`(?:src|href)="(/[^"]*)"`).FindAllStringSubmatch(page, -1) {
-		if response, _, _ := s.do("GET", file[1], ""); response.status != http.StatusOK {
-			t.Errorf("%s = %d", file[1], response.status)
-		}
+		s.wants(http.StatusOK, "GET", file[1], "")
 	}
 }
 

@@ -23,20 +23,14 @@ func TestEachTokenHasItsRate(t *testing.T) {
 	s := newServer(t, func(o *api.Options) { o.TokenRate = 0.01 })
 	other := s.newToken(1, 0, catalogue.ScopeRead)
 	for range 2 {
-		if response, _, _ := s.do("GET", "/v1/campaigns", "lh_unknown"); response.status != http.StatusUnauthorized {
-			t.Fatalf("an unknown token: %d", response.status)
-		}
+		s.wants(http.StatusUnauthorized, "GET", "/v1/campaigns", "lh_unknown")
 	}
-	if response, _, text := s.do("GET", "/v1/campaigns", s.token); response.status != http.StatusOK {
-		t.Fatalf("the first: %d %s", response.status, text)
-	}
+	s.wants(http.StatusOK, "GET", "/v1/campaigns", s.token)
 	response, body, text := s.do("GET", "/v1/campaigns", s.token)
 	if after, _ := strconv.Atoi(response.Get("Retry-After")); response.status != http.StatusTooManyRequests || after < 50 || after > 100 || body["code"] != "rate_limited" {
 		t.Errorf("the second: %d, Retry-After %q, %s", response.status, response.Get("Retry-After"), text)
 	}
-	if response, _, text := s.do("GET", "/v1/campaigns", other); response.status != http.StatusOK {
-		t.Errorf("another token: %d %s", response.status, text)
-	}
+	s.wants(http.StatusOK, "GET", "/v1/campaigns", other)
 	check.Equal(t, s.counted("lifthouse_rate_limited_total"), 1)
 }
 
@@ -58,12 +52,8 @@ func TestAnAddressMayNotTryTokensForEver(t *testing.T) {
 		if after, _ := strconv.Atoi(response.Get("Retry-After")); response.status != http.StatusTooManyRequests || after < 1 || after > 12 || body["code"] != "rate_limited" {
 			t.Errorf("failure %d: %d, Retry-After %q, %s", n, response.status, response.Get("Retry-After"), text)
 		}
-		if response, _, text := s.do("GET", "/v1/campaigns", s.token); response.status != http.StatusOK {
-			t.Errorf("a valid token from there: %d %s", response.status, text)
-		}
-		if response, _, _ := s.do("GET", "/v1/campaigns", ""); response.status != http.StatusUnauthorized {
-			t.Errorf("no token: %d", response.status)
-		}
+		s.wants(http.StatusOK, "GET", "/v1/campaigns", s.token)
+		s.wants(http.StatusUnauthorized, "GET", "/v1/campaigns", "")
 	}
 	check.Equal(t, strings.Count(log.String(), "too many unknown tokens"), 1, "lines of %s", log.String())
 }
@@ -92,9 +82,7 @@ func TestABusyStoreTurnsRequestsAway(t *testing.T) {
 			t.Errorf("%s: %d, Retry-After %q", path, p.status, p.Get("Retry-After"))
 		}
 	}
-	if response, _, _ := s.do("GET", "/v1/campaigns", s.token); response.status != http.StatusOK {
-		t.Errorf("a list needs no turn: %d", response.status)
-	}
+	s.wants(http.StatusOK, "GET", "/v1/campaigns", s.token)
 	check.Equal(t, s.poll(bannerResults).text, good.text, "what is kept needs no turn")
 	if p := s.poll(bannerResults, "Cache-Control", "no-cache"); !p.Stale || p.Get("Warning") == "" {
 		t.Errorf("the last good answer is better than none: %d %v", p.status, p.Header)

@@ -106,25 +106,16 @@ func TestProbes(t *testing.T) {
 	s.apply(twoAccounts)
 	s.token = s.newToken(1, 0, catalogue.ScopeRead)
 	for _, path := range []string{"/healthz", "/readyz"} {
-		if response, text := s.send(http.MethodGet, path, http.NoBody, "If-None-Match", "*"); response.status != http.StatusOK || text != "{\"status\":\"ok\"}\n" {
-			t.Errorf("%s = %d %s", path, response.status, text)
-		}
+		_, text := s.send(http.MethodGet, path, http.NoBody, "If-None-Match", "*")
+		check.Equal(t, text, "{\"status\":\"ok\"}\n", path)
 	}
 	s.api.StartDraining()
-	if response, text := s.send(http.MethodGet, "/readyz", http.NoBody); response.status != http.StatusServiceUnavailable || !strings.Contains(text, "draining") {
-		t.Errorf("while draining: %d %s", response.status, text)
-	}
-	if response, _ := s.send(http.MethodGet, "/v1/campaigns", http.NoBody, s.withToken()...); response.status != http.StatusOK {
-		t.Errorf("while draining requests are answered with %d, want 200", response.status)
-	}
+	check.Contains(t, s.wants(http.StatusServiceUnavailable, http.MethodGet, "/readyz", ""), "draining")
+	s.wants(http.StatusOK, http.MethodGet, "/v1/campaigns", s.token)
 	must.OK(t, conn.Exec(t.Context(), "INSERT INTO migrations (name, checksum) VALUES ('9999_newer.sql', '')"))
 	newer := newServerOn(t, conn)
-	if response, text := newer.send(http.MethodGet, "/readyz", http.NoBody); response.status != http.StatusServiceUnavailable || !strings.Contains(text, "not_ready") {
-		t.Errorf("with another release's tables: %d %s", response.status, text)
-	}
-	if response, _ := newer.send(http.MethodGet, "/healthz", http.NoBody); response.status != http.StatusOK {
-		t.Errorf("the process is well, and yet %d", response.status)
-	}
+	check.Contains(t, newer.wants(http.StatusServiceUnavailable, http.MethodGet, "/readyz", ""), "not_ready")
+	newer.wants(http.StatusOK, http.MethodGet, "/healthz", "")
 }
 
 func TestLogAndMetricsTellOfRequestsButNotTheirSecrets(t *testing.T) {

@@ -150,9 +150,7 @@ func TestAStoreThatIsAway(t *testing.T) {
 			t.Errorf("%s %s = %d %s, want %d", o.method, path, response.status, text, want)
 		}
 	}
-	if response, _, text := s.do(http.MethodGet, "/readyz", ""); response.status != http.StatusServiceUnavailable {
-		t.Errorf("/readyz: %d %s", response.status, text)
-	}
+	s.wants(http.StatusServiceUnavailable, http.MethodGet, "/readyz", "")
 	if live := s.catalogue.Snapshot().AccountResources(1).Campaigns[12]; !live.Active {
 		t.Error("a stop that was refused is in force")
 	}

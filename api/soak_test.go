@@ -202,9 +202,7 @@ func (s *soaking) keepApplying(ctx context.Context, t *testing.T) {
 			return
 		}
 		for _, action := range []string{"stop", "start"} {
-			if response, _, text := s.do("POST", "/v1/campaigns/12/"+action, s.writes); response.status != http.StatusOK {
-				t.Errorf("%s: %d %s", action, response.status, text)
-			}
+			s.wants(http.StatusOK, "POST", "/v1/campaigns/12/"+action, s.writes)
 		}
 		_, token, err := s.catalogue.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
 		if err == nil {

@@ -63,9 +63,7 @@ func TestShareLinksReadOnlyTheirSubject(t *testing.T) {
 			s.readsInEveryForm(t, token, test.own[1])
 			for path, want := range map[string]int{"?websiteId=1": 200, "?websiteId=2": 404, "?websiteId=9": 404, "?colour=red": 400} {
 				for _, own := range test.own {
-					if response, _, text := s.do("GET", own+path, token); response.status != want {
-						t.Errorf("GET %s%s = %d %s, want %d", own, path, response.status, text, want)
-					}
+					s.wants(want, "GET", own+path, token)
 				}
 			}
 		})
@@ -128,9 +126,7 @@ func (s *server) readsInEveryForm(t *testing.T, token, results string) {
 	if !strings.HasPrefix(results, "/v1/widgets/7/results") {
 		parameters += "&scorecard=true&dimension=country"
 	}
-	if response, _, text := s.do("GET", results+parameters, token); response.status != http.StatusOK {
-		t.Errorf("%s%s = %d %s", results, parameters, response.status, text)
-	}
+	s.wants(http.StatusOK, "GET", results+parameters, token)
 	if response, body, text := s.do("GET", results+"?goal=30", token); response.status != http.StatusBadRequest || body["code"] != "unknown_goal" {
 		t.Errorf("a goal of another website: %d %s", response.status, text)
 	}
@@ -154,14 +150,10 @@ func TestEndedShareLinks(t *testing.T) {
 		t.Errorf("expired: %d %s", response.status, text)
 	}
 	s.apply(strings.Replace(twoSites, "{id: 2, name: Wording,", "{id: 5, name: Wording,", 1))
-	if response, _, text := s.do("GET", "/v1/widgets/7", token); response.status != http.StatusNotFound {
-		t.Errorf("without its experiment: %d %s", response.status, text)
-	}
+	s.wants(http.StatusNotFound, "GET", "/v1/widgets/7", token)
 	s.apply(twoSites)
 	if response, _ := s.send(http.MethodDelete, fmt.Sprint("/tokens/", made.ID), http.NoBody, admin...); response.status != http.StatusNoContent {
 		t.Errorf("revoke: %d", response.status)
 	}
-	if response, _, text := s.do("GET", "/v1/widgets/7", token); response.status != http.StatusUnauthorized {
-		t.Errorf("revoked: %d %s", response.status, text)
-	}
+	s.wants(http.StatusUnauthorized, "GET", "/v1/widgets/7", token)
 }

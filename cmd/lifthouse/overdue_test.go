@@ -7,36 +7,26 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
 	"lifthouse/cmd/internal/app"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/must"
 )
 
-// deafStore answers when it is released and ignores the context.
-type deafStore struct {
-	driver.Conn
-	deaf     atomic.Bool
-	asked    chan struct{} // a query waits
-	released chan struct{}
-}
-
-func (c *deafStore) QueryRow(ctx context.Context, query string, args ...any) driver.Row {
-	if c.deaf.Load() {
-		select {
-		case c.asked <- struct{}{}:
-		default:
-		}
-		<-c.released
-	}
-	return c.Conn.QueryRow(ctx, query, args...)
-}
-
-// TestAServerThatDoesNotStopIsCutOff has a background task that ignores the end
-// of its context.
+// TestAServerThatDoesNotStopIsCutOff has a background task that ignores the end of its context, on a store that does not
+// answer until it is released.
 func TestAServerThatDoesNotStopIsCutOff(t *testing.T) {
-	conn := &deafStore{Conn: schematest.OpenMigrated(t), asked: make(chan struct{}, 1), released: make(chan struct{})}
+	var deaf atomic.Bool
+	asked, released := make(chan struct{}, 1), make(chan struct{})
+	conn := schematest.HookedConn{Conn: schematest.OpenMigrated(t), Before: func(context.Context, string) error {
+		if deaf.Load() {
+			select {
+			case asked <- struct{}{}:
+			default:
+			}
+			<-released
+		}
+		return nil
+	}}
 	h := houseOn(t, conn)
 	out := capture(t)
 	p := &program{stdin: os.Stdin, stdout: out.write, stderr: out.write, dir: ".", getenv: func(string) string { return "" }, overdue: make(chan struct{}), stopMargin: 100 * time.Millisecond}
@@ -46,8 +36,8 @@ func TestAServerThatDoesNotStopIsCutOff(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- p.serveStore(ctx, h.store, func(*app.Store, string) {
-			conn.deaf.Store(true)
-			<-conn.asked // the catalogue is being read
+			deaf.Store(true)
+			<-asked // the catalogue is being read
 			stop()
 		})
 	}()
@@ -57,7 +47,7 @@ func TestAServerThatDoesNotStopIsCutOff(t *testing.T) {
 		t.Errorf("it ended by itself: %v", err)
 	default:
 	}
-	close(conn.released)
+	close(released)
 	must.OK(t, <-ended)
 	out.text()
 }

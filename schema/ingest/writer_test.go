@@ -7,26 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
-
-// cancelling is a connection that cancels the writer's context during an insert.
-type cancelling struct {
-	driver.Conn
-	cancel context.CancelFunc
-}
-
-// PrepareBatch implements driver.Conn. It is the first call of an insert.
-func (c cancelling) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
-	c.cancel()
-	return c.Conn.PrepareBatch(ctx, query, opts...)
-}
 
 func view(eventID string) schema.Event {
 	return schema.Event{
@@ -35,10 +21,11 @@ func view(eventID string) schema.Event {
 	}
 }
 
+// TestWriterCompletesCanceledInsert cancels the context of an insert when it starts.
 func TestWriterCompletesCanceledInsert(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	w := ingest.NewWriter(cancelling{Conn: conn, cancel: cancel}, nil)
+	w := ingest.NewWriter(schematest.HookedConn{Conn: conn, Before: func(context.Context, string) error { cancel(); return nil }}, nil)
 	must.OK(t, w.WriteEvents(ctx, []schema.Event{view("e")}))
 	check.Equal(t, number(t, conn, "SELECT count() FROM events"), 1, "stored")
 	if err := w.WriteEvents(ctx, []schema.Event{view("e2")}); !errors.Is(err, context.Canceled) {

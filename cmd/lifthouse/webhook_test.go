@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -256,14 +257,15 @@ func TestMessagesOutliveADayWithoutAServer(t *testing.T) {
 // TestHostileReceiversCostNothing lets receivers hang, redirect, and send without end.
 func TestHostileReceiversCostNothing(t *testing.T) {
 	hung := make(chan struct{})
-	for name, test := range map[string]struct {
+	var hooks, details []string
+	for _, test := range []struct {
 		answer func(http.ResponseWriter, *http.Request)
 		detail string
 	}{
-		"redirects": {func(w http.ResponseWriter, req *http.Request) {
+		{func(w http.ResponseWriter, req *http.Request) {
 			http.Redirect(w, req, "http://169.254.169.254/", http.StatusFound)
 		}, "redirects"},
-		"an endless body": {func(w http.ResponseWriter, _ *http.Request) {
+		{func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusInternalServerError)
 			for {
 				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
@@ -271,21 +273,22 @@ func TestHostileReceiversCostNothing(t *testing.T) {
 				}
 			}
 		}, "500"},
-		"a large header": {func(w http.ResponseWriter, _ *http.Request) {
+		{func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Large", strings.Repeat("x", 1<<20))
 		}, "header"},
-		"a closed connection": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
+		{func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			r := newReceiver(t)
-			r.responds(test.answer)
-			h := newHooked(t, true, "{id: 1, url: "+r.URL+", secretFile: SECRET}")
-			h.write(catalogue.EventDecisionChanged, "First")
-			h.deliver(time.Now())
-			if out := h.must("webhook", "deliveries"); !strings.Contains(out, "retrying") || !strings.Contains(out, test.detail) {
-				t.Error(out)
-			}
-		})
+		r := newReceiver(t)
+		r.responds(test.answer)
+		hooks, details = append(hooks, fmt.Sprintf("{id: %d, url: %s, secretFile: SECRET}", len(hooks)+1, r.URL)), append(details, test.detail)
+	}
+	h := newHooked(t, true, hooks...)
+	h.write(catalogue.EventDecisionChanged, "First")
+	h.deliver(time.Now())
+	out := h.must("webhook", "deliveries")
+	check.Equal(t, strings.Count(out, "retrying"), len(hooks), "%s", out)
+	for _, detail := range details {
+		check.Contains(t, out, detail)
 	}
 	t.Run("one that hangs does not delay another", func(t *testing.T) {
 		slow, fast := newReceiver(t), newReceiver(t)
@@ -319,18 +322,23 @@ func TestWebhooksToPrivateAddressesAreRefused(t *testing.T) {
 		return new(net.Dialer).DialContext(ctx, "udp", server)
 	}}
 	t.Cleanup(func() { net.DefaultResolver = before })
-	for _, host := range []string{
+	hosts := []string{
 		"127.0.0.1", "127.1.2.3", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "192.0.0.1", "198.18.0.1", "224.0.0.1", "255.255.255.255",
 		"[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:a9fe:a9fe]", "[fe80::1]", "[fd00::1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "[2001:db8::1]",
 		"localhost", "private.example.com", "rebinding.example.com",
-	} {
-		t.Run(host, func(t *testing.T) {
-			h := newHooked(t, false, `{id: 1, url: "http://`+host+":"+port+`/", secretFile: SECRET}`)
-			code, _, complaints := h.run("webhook", "test", "1")
+	}
+	for some := range slices.Chunk(hosts, len(hosts)/2) {
+		var hooks []string
+		for i, host := range some {
+			hooks = append(hooks, fmt.Sprintf(`{id: %d, url: "http://%s:%s/", secretFile: SECRET}`, i+1, host, port))
+		}
+		h := newHooked(t, false, hooks...)
+		for i, hook := range hooks {
+			code, _, complaints := h.run("webhook", "test", strconv.Itoa(i+1))
 			if code != exitFailed || !strings.Contains(complaints, "private or reserved") {
-				t.Errorf("exit %d: %s", code, complaints)
+				t.Errorf("%s: exit %d: %s", hook, code, complaints)
 			}
-		})
+		}
 	}
 	if got := r.take(); len(got) > 0 {
 		t.Errorf("received %+v", got)

@@ -1,16 +1,17 @@
-package dashboard_test
+package api_test
 
 import (
 	"bytes"
 	"compress/gzip"
+	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
-
-	"go.yaml.in/yaml/v4"
 
 	"lifthouse/api/dashboard"
 	"lifthouse/engine/result"
@@ -19,33 +20,44 @@ import (
 	"lifthouse/stats"
 )
 
-// TestPageLoadsOnlyOwnFiles checks that the page has no inline script or style and
-// loads only embedded files.
-func TestPageLoadsOnlyOwnFiles(t *testing.T) {
-	files := map[string]string{}
-	for _, f := range dashboard.Files() {
-		files[f.Name] = string(f.Body)
-	}
-	page := files[dashboard.Index]
-	for _, inline := range []string{"<style", "style=", "javascript:"} {
-		if strings.Contains(page, inline) {
-			t.Errorf("the page has %q", inline)
+var (
+	scriptPattern = regexp.MustCompile(`(?s)<script[^>]*>(.*?)</script>`)
+	linkPattern   = regexp.MustCompile(`(?:src|href)="(/[^"]*)"`)
+)
+
+// loadsOnlyOwnFiles checks that a page has no inline script or style, and that it loads only files of the server.
+func (s *server) loadsOnlyOwnFiles(path string) {
+	s.t.Helper()
+	page := s.wants(http.StatusOK, "GET", path, "")
+	for _, other := range []string{"<style", "style=", "javascript:", "http://", "https://"} {
+		if strings.Contains(page, other) {
+			s.t.Errorf("%s has %q", path, other)
 		}
 	}
-	check.Equal(t, regexp.MustCompile(`\son\w+=`).FindString(page), "", "on the page")
-	for _, script := range regexp.MustCompile(`(?s)<script[^>]*>(.*?)</script>`).FindAllStringSubmatch(page, -1) {
-		check.Equal(t, script[1], "", "a script of its own")
+	check.Equal(s.t, regexp.MustCompile(`\son\w+=`).FindString(page), "", path)
+	for _, script := range scriptPattern.FindAllStringSubmatch(page, -1) {
+		check.Equal(s.t, script[1], "", path)
 	}
-	loads := regexp.MustCompile(`(?:src|href)="(/dashboard/)?([^"]+)"`).FindAllStringSubmatch(page, -1)
-	if len(loads) < 3 {
-		t.Fatalf("the page loads %q, want a script, a style and an icon", loads)
+	files := linkPattern.FindAllStringSubmatch(page, -1)
+	if len(files) < 2 {
+		s.t.Fatalf("%s loads %q, want a script and a style", path, files)
 	}
-	for _, load := range loads {
-		if _, there := files[load[2]]; !there && load[2] != "/docs" {
-			t.Errorf("the page loads %s, which does not exist", load[0])
-		}
+	for _, file := range files {
+		s.wants(http.StatusOK, "GET", file[1], "")
 	}
-	if strings.Contains(files["app.css"], "url(") || strings.Contains(files["app.css"], "@import") {
+}
+
+func TestPagesLoadOnlyOwnFiles(t *testing.T) {
+	s := newEmptyServer(t)
+	for _, path := range []string{"/", "/docs"} {
+		s.loadsOnlyOwnFiles(path)
+	}
+	response, _, _ := s.do("GET", "/docs", "")
+	if got := response.Get("Content-Security-Policy"); !strings.Contains(got, "default-src 'none'; script-src 'self';") || strings.Contains(got, "http") {
+		t.Errorf("the policy is %q", got)
+	}
+	style := s.wants(http.StatusOK, "GET", "/dashboard/app.css", "")
+	if strings.Contains(style, "url(") || strings.Contains(style, "@import") {
 		t.Error("the style loads another file")
 	}
 }
@@ -67,40 +79,15 @@ func TestPageIsSmall(t *testing.T) {
 // TestPageHasTextForEveryCode checks that the page has a text for each code of
 // the API.
 func TestPageHasTextForEveryCode(t *testing.T) {
-	text := must.Get(os.ReadFile("../docs/openapi.yaml"))(t)
-	var document struct {
-		Components struct {
-			Schemas map[string]struct {
-				Enum []string `yaml:"enum"`
-			} `yaml:"schemas"`
-		} `yaml:"components"`
-	}
-	if err := yaml.Unmarshal(text, &document); err != nil {
-		t.Fatal(err)
-	}
-	words, err := os.ReadFile("web/words.js")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lists, err := os.ReadFile("web/list.jsx")
-	if err != nil {
-		t.Fatal(err)
-	}
-	reasons := regexp.MustCompile(`reason: \{type: string, enum: \[(CAP_NOT_REACHED)\]`).FindStringSubmatch(string(text))
-	for _, code := range append(reasons[1:], document.Components.Schemas["Reason"].Enum...) {
-		if result.ExplainReason(stats.Reason(code)) == code {
-			t.Errorf("there is no text for the reason %s", code)
-		}
-	}
-	if n := len(document.Components.Schemas["Reason"].Enum); n < 20 {
-		t.Errorf("the API document has %d reasons", n)
-	}
+	schemas := must.Get(theContract())(t).doc.Components.Schemas
+	words := must.Get(os.ReadFile("dashboard/web/words.js"))(t)
+	lists := must.Get(os.ReadFile("dashboard/web/list.jsx"))(t)
 	for _, where := range []struct{ schema, form, in string }{
 		{"Metric", "  %s: \"", string(words)},
 		{"CampaignType", "\"%s\"", string(lists)},
 		{"WidgetType", "\"%s\"", string(lists)},
 	} {
-		codes := document.Components.Schemas[where.schema].Enum
+		codes := slices.Sorted(maps.Keys(enumerated(schemas[where.schema])))
 		if len(codes) == 0 {
 			t.Errorf("the API document has no values for %s", where.schema)
 		}
@@ -115,7 +102,7 @@ func TestPageHasTextForEveryCode(t *testing.T) {
 // TestReasonTextsMatchEngine checks that the page explains reasons with the same
 // texts as the engine.
 func TestReasonTextsMatchEngine(t *testing.T) {
-	words := must.Get(os.ReadFile("web/words.js"))(t)
+	words := must.Get(os.ReadFile("dashboard/web/words.js"))(t)
 	compared := 0
 	for _, line := range regexp.MustCompile(`(?m)^  ([A-Z_0-9]+): "(.*)",$`).FindAllStringSubmatch(string(words), -1) {
 		want := result.ExplainReason(stats.Reason(line[1]))
@@ -137,9 +124,9 @@ func TestFormats(t *testing.T) {
 	if err != nil {
 		t.Skip("node is not installed")
 	}
-	files, err := filepath.Glob("web/*.test.js")
+	files, err := filepath.Glob("dashboard/web/*.test.js")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no tests in web: %v", err)
+		t.Fatalf("no tests in dashboard/web: %v", err)
 	}
 	tests := exec.CommandContext(t.Context(), node, append([]string{"--test"}, files...)...)
 	if out, err := tests.CombinedOutput(); err != nil {

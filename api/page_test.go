@@ -6,8 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -114,22 +112,5 @@ func TestReasonTextsMatchEngine(t *testing.T) {
 	}
 	if compared < 18 {
 		t.Errorf("compared %d texts, want at least 18", compared)
-	}
-}
-
-// TestFormats runs the tests of the page's sources. Some compare the formats of
-// numbers with those of the engine. It is skipped without Node.js.
-func TestFormats(t *testing.T) {
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("node is not installed")
-	}
-	files, err := filepath.Glob("dashboard/web/*.test.js")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no tests in dashboard/web: %v", err)
-	}
-	tests := exec.CommandContext(t.Context(), node, append([]string{"--test"}, files...)...)
-	if out, err := tests.CombinedOutput(); err != nil {
-		t.Errorf("node --test: %v\n%s", err, out)
 	}
 }

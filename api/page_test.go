@@ -80,6 +80,15 @@ func TestPageHasTextForEveryCode(t *testing.T) {
 	schemas := must.Get(theContract())(t).doc.Components.Schemas
 	words := must.Get(os.ReadFile("dashboard/web/words.js"))(t)
 	lists := must.Get(os.ReadFile("dashboard/web/list.jsx"))(t)
+	reasons := slices.Sorted(maps.Keys(enumerated(schemas["Reason"])))
+	if len(reasons) < 20 {
+		t.Errorf("the API document has %d reasons", len(reasons))
+	}
+	for _, code := range append(reasons, "CAP_NOT_REACHED") {
+		if result.ExplainReason(stats.Reason(code)) == code {
+			t.Errorf("there is no text for the reason %s", code)
+		}
+	}
 	for _, where := range []struct{ schema, form, in string }{
 		{"Metric", "  %s: \"", string(words)},
 		{"CampaignType", "\"%s\"", string(lists)},
@@ -94,23 +103,5 @@ func TestPageHasTextForEveryCode(t *testing.T) {
 				t.Errorf("the page has no text for %s, a %s", code, where.schema)
 			}
 		}
-	}
-}
-
-// TestReasonTextsMatchEngine checks that the page explains reasons with the same
-// texts as the engine.
-func TestReasonTextsMatchEngine(t *testing.T) {
-	words := must.Get(os.ReadFile("dashboard/web/words.js"))(t)
-	compared := 0
-	for _, line := range regexp.MustCompile(`(?m)^  ([A-Z_0-9]+): "(.*)",$`).FindAllStringSubmatch(string(words), -1) {
-		want := result.ExplainReason(stats.Reason(line[1]))
-		if want == line[1] {
-			continue // the engine has no text for this code
-		}
-		compared++
-		check.Equal(t, line[2], want, "%s on the page", line[1])
-	}
-	if compared < 18 {
-		t.Errorf("compared %d texts, want at least 18", compared)
 	}
 }

@@ -213,7 +213,7 @@ func TestCancelAnywhere(t *testing.T) {
 		})
 	}
 	workers.Wait()
-	eventually(t, "all connections are free", func() bool { return len(engine.pool.slots) == 0 })
+	eventually(t, "all connections are free", func() bool { return len(engine.pool.opened)-len(engine.pool.idle) == 0 })
 	check.Equal(t, one[uint64](t, conn, "SELECT count() FROM system.processes"), 1, "statements that run")
 	// An insert of one block is stored completely or not at all.
 	if n := one[uint64](t, conn, "SELECT toUInt64(countIf(name = 'x') % 1000 + countIf(name = 'y') % 20000) FROM t"); n != 0 {

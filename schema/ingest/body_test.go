@@ -20,7 +20,7 @@ func FuzzBody(f *testing.F) {
 				t.Errorf("line %d: %d rows, fault %v", line.Line, len(line.Events), line.Reason)
 			}
 			for i := range line.Events {
-				check.Equal(t, line.Events[i].WebsiteID, 1, "line %d: website", line.Number)
+				check.Equal(t, line.Events[i].WebsiteID, 1, "line %d: website", line.Line)
 			}
 		}
 	})

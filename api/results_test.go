@@ -46,7 +46,7 @@ func (s *server) plant() {
 	s.t.Helper()
 	for campaign := int64(22); campaign <= 26; campaign++ {
 		simulated := population.SimpleCampaign{
-			WebsiteID: 1, CampaignID: campaign, GoalID: 3, Visitors: 12_000, Start: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -10), Days: 10, Seed: 7,
+			WebsiteID: 1, CampaignID: campaign, GoalID: 3, Visitors: 6_000, Start: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -10), Days: 10, Seed: 7,
 			Variations: []population.SimpleVariation{
 				{ID: 0, Share: 1, ConversionRate: 0.10, MeanValue: 50},
 				{ID: 1, Share: 1, ConversionRate: 0.10, MeanValue: 50},

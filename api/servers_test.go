@@ -20,7 +20,9 @@ import (
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	until := time.Now().Add(20 * time.Second)
-	for !holds() {
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for ; !holds(); <-look.C {
 		if time.Now().After(until) {
 			t.Fatalf("%s: not within 20 s", what)
 		}

@@ -96,8 +96,7 @@ type answer struct {
 	http.Header
 }
 
-// do sends a request and returns the response, and its body as JSON and as
-// text.
+// do sends a request and returns the response, and its body as JSON and as text.
 func (s *server) do(method, path, token string) (answer, map[string]any, string) {
 	s.t.Helper()
 	return s.with(method, path, token, nil)

@@ -10,9 +10,8 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// TestEveryStatementMayLoseItsStore cuts the connections of a report after each number of
-// pieces of data. A statement that fails for want of the store gives 503, and never says that
-// it is a bug.
+// TestEveryStatementMayLoseItsStore cuts the connections of a report after each number of pieces of data. A statement
+// that fails for want of the store gives 503, and never says that it is a bug.
 func TestEveryStatementMayLoseItsStore(t *testing.T) {
 	server := schematest.SharedServer(t)
 	database := server.CreateMigrated(t)

@@ -16,9 +16,8 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// BenchmarkResults measures requests for results of a million events over HTTP,
-// from the side of the client. BenchmarkReport of package engine shows the
-// parts.
+// BenchmarkResults measures requests for results of a million events over HTTP, from the side of the client.
+// BenchmarkReport of package engine shows the parts.
 func BenchmarkResults(b *testing.B) {
 	s := newServer(b)
 	simulated := population.SimpleCampaign{
@@ -39,8 +38,7 @@ func BenchmarkResults(b *testing.B) {
 	}
 }
 
-// listening returns a server with default options and a client with persistent
-// connections. Logs are discarded.
+// listening returns a server with default options and a client with persistent connections. Logs are discarded.
 func listening(b *testing.B) (*server, func(path string, headers ...string) int) {
 	b.Helper()
 	s := newServer(b, func(o *api.Options) { o.TokenRate = 0 })
@@ -99,8 +97,7 @@ func BenchmarkCachedResultsOpenLoop(b *testing.B) {
 	reportPercentiles(b, took)
 }
 
-// BenchmarkNotModified sends conditional requests. The requirement is below 1
-// ms.
+// BenchmarkNotModified sends conditional requests. The requirement is below 1 ms.
 func BenchmarkNotModified(b *testing.B) {
 	s, get := listening(b)
 	s.plantOne(b)

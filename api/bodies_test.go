@@ -79,9 +79,8 @@ func TestALargeBodyIsTakenInParts(t *testing.T) {
 	}
 }
 
-// TestTwelveBombsTakeLittleMemory sends bodies of a few hundred kilobytes that
-// inflate to sixty megabytes. Few are processed at a time, the others get 503
-// with Retry-After, and small bodies are still stored.
+// TestTwelveBombsTakeLittleMemory sends bodies of a few hundred kilobytes that inflate to sixty megabytes. Few are
+// processed at a time, the others get 503 with Retry-After, and small bodies are still stored.
 func TestTwelveBombsTakeLittleMemory(t *testing.T) {
 	tier.OnlyLong(t)
 	s := newServer(t)
@@ -133,8 +132,7 @@ func TestTwelveBombsTakeLittleMemory(t *testing.T) {
 	t.Logf("%v; the heap was %d MiB and grew to %d", taken, before.HeapInuse>>20, most>>20)
 }
 
-// TestABodyWhoseClientLeavesIsNotWritten checks that no event is stored if the
-// client disconnects.
+// TestABodyWhoseClientLeavesIsNotWritten checks that no event is stored if the client disconnects.
 func TestABodyWhoseClientLeavesIsNotWritten(t *testing.T) {
 	s := newServer(t, func(o *api.Options) { o.Timeout = 0 })
 	token := s.newToken(1, 1, catalogue.ScopeIngest)

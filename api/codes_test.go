@@ -76,8 +76,7 @@ func TestDimensionsAreDocumented(t *testing.T) {
 	}
 }
 
-// enumerated returns the values of all enumerations of a schema, without those of schemas
-// with a name.
+// enumerated returns the values of all enumerations of a schema, without those of schemas with a name.
 func enumerated(ref *openapi3.SchemaRef) map[string]bool {
 	values := map[string]bool{}
 	for _, value := range ref.Value.Enum {

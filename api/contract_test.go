@@ -24,8 +24,7 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// contract is the OpenAPI document. Every request and response of these tests
-// is validated against it.
+// contract is the OpenAPI document. Every request and response of these tests is validated against it.
 type contract struct {
 	doc   *openapi3.T
 	paths []documentedPath
@@ -50,8 +49,7 @@ func init() {
 
 const documentFile = "docs/openapi.yaml"
 
-// theContract is the document in the source. Another test checks that the
-// server returns it.
+// theContract is the document in the source. Another test checks that the server returns it.
 var theContract = sync.OnceValues(func() (*contract, error) {
 	text, err := os.ReadFile(documentFile)
 	if err != nil {
@@ -99,8 +97,7 @@ func (m matcher) MatchString(text string) bool {
 	return matched && err == nil
 }
 
-// route returns the operation of a request. known is false for unknown paths
-// and methods, which must be refused.
+// route returns the operation of a request. known is false for unknown paths and methods, which must be refused.
 func (c *contract) route(method string, at *url.URL) (route *routers.Route, path map[string]string, known bool) {
 	refusal := func(name string, status int) *routers.Route {
 		responses := openapi3.NewResponses(openapi3.WithStatus(status, c.doc.Components.Responses[name]))
@@ -131,8 +128,7 @@ func (c *contract) route(method string, at *url.URL) (route *routers.Route, path
 	return refusal("NotFound", http.StatusNotFound), nil, false
 }
 
-// check returns an error for a response that is not documented, and for a
-// successful response to an invalid request.
+// check returns an error for a response that is not documented, and for a successful response to an invalid request.
 func (c *contract) check(request *http.Request, response answer, body []byte) error {
 	route, path, known := c.route(request.Method, request.URL)
 	asked := &openapi3filter.RequestValidationInput{Request: request, PathParams: path, Route: route, Options: &openapi3filter.Options{
@@ -222,8 +218,7 @@ func undocumentedFields(schema *openapi3.Schema, value any, path string) error {
 	return nil
 }
 
-// fieldsOf collects the fields of a schema and its parts, and reports whether
-// it allows additional ones.
+// fieldsOf collects the fields of a schema and its parts, and reports whether it allows additional ones.
 func fieldsOf(schema *openapi3.Schema, fields map[string]*openapi3.Schema) (open bool) {
 	for name, field := range schema.Properties {
 		fields[name] = field.Value
@@ -234,8 +229,7 @@ func fieldsOf(schema *openapi3.Schema, fields map[string]*openapi3.Schema) (open
 	return open || schema.AdditionalProperties.Schema != nil || schema.Type.Is("object") && len(fields) == 0
 }
 
-// exchange sends a request and returns the response and its body. It validates
-// both against the document.
+// exchange sends a request and returns the response and its body. It validates both against the document.
 func exchange(tb testing.TB, request *http.Request) (answer, []byte) {
 	tb.Helper()
 	response, err := http.DefaultClient.Do(request)

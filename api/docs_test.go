@@ -77,8 +77,7 @@ func schemasIn(name string, schema *openapi3.SchemaRef, visit func(name string, 
 	schemasIn(name, of.Items, visit)
 }
 
-// TestIntervalsAreTuplesAndIDsAreIntegers checks the types of all fields and
-// parameters.
+// TestIntervalsAreTuplesAndIDsAreIntegers checks the types of all fields and parameters.
 func TestIntervalsAreTuplesAndIDsAreIntegers(t *testing.T) {
 	c := must.Get(theContract())(t)
 	const interval = "#/components/schemas/Interval"

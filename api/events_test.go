@@ -53,8 +53,7 @@ func zstandard(text string) string {
 	return string(w.EncodeAll([]byte(text), nil))
 }
 
-// TestAZstdBodyMayBeLongerThanItsWindow checks that decompressed bodies are
-// only limited by MaxEvents.
+// TestAZstdBodyMayBeLongerThanItsWindow checks that decompressed bodies are only limited by MaxEvents.
 func TestAZstdBodyMayBeLongerThanItsWindow(t *testing.T) {
 	s := newServer(t)
 	body := zstandard(eventLine("e1", "") + strings.Repeat("\n", 40<<20))
@@ -88,8 +87,7 @@ func TestALargeBodyIsStoredInParts(t *testing.T) {
 	}
 }
 
-// BenchmarkEvents sends a hundred events per request from 32 clients, and
-// single events from one client.
+// BenchmarkEvents sends a hundred events per request from 32 clients, and single events from one client.
 func BenchmarkEvents(b *testing.B) {
 	s := newServer(b)
 	token := s.newToken(1, 1, catalogue.ScopeIngest)

@@ -13,8 +13,7 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// shopOfFewVisitors returns a server with some views and goals with very
-// different values.
+// shopOfFewVisitors returns a server with some views and goals with very different values.
 func shopOfFewVisitors(tb testing.TB) *server {
 	tb.Helper()
 	s := newServer(tb, func(o *api.Options) { o.TokenRate, o.ResultsAge = 0, 0 })
@@ -33,8 +32,7 @@ func shopOfFewVisitors(tb testing.TB) *server {
 // reportForms are the content types of reports.
 var reportForms = []string{"application/json", "text/csv", "image/svg+xml"}
 
-// FuzzReportRequests sends requests with arbitrary query strings. No response
-// may be a 5xx, and JSON must be valid.
+// FuzzReportRequests sends requests with arbitrary query strings. No response may be a 5xx, and JSON must be valid.
 func FuzzReportRequests(f *testing.F) {
 	for _, query := range []string{
 		"", "filters%5BzScore%5D=1e308", "filters[zScore]=1e308&interval=day", "filters[zScore]=5e-324&dimension=device", "filters[goalValue]=1e308", "filters[goalValue]=-1e308&filters[zScore]=3",

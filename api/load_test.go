@@ -148,8 +148,7 @@ func TestAClientThatLeftIsInTheLogOnly(t *testing.T) {
 	}
 }
 
-// TestConcurrentChangesAreTaken starts and stops campaigns by 50 clients. None of them
-// may have to wait for a slot.
+// TestConcurrentChangesAreTaken starts and stops campaigns by 50 clients. None of them may have to wait for a slot.
 func TestConcurrentChangesAreTaken(t *testing.T) {
 	s := newServer(t, func(o *api.Options) { o.StoreQueue, o.TokenRate = 0, 0 })
 	writes := s.newToken(1, 0, catalogue.ScopeWrite)

@@ -19,8 +19,7 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// send sends a request with headers, given as alternating names and values, and
-// returns the response and its body.
+// send sends a request with headers, given as alternating names and values, and returns the response and its body.
 func (s *server) send(method, path string, body io.Reader, headers ...string) (answer, string) {
 	s.t.Helper()
 	response, text := exchange(s.t, s.request(method, path, body, headers...))

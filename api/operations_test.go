@@ -51,8 +51,7 @@ func newTwoSites(t *testing.T, change ...func(*api.Options)) (s *server, ingests
 	return s, s.newToken(1, 1, catalogue.ScopeIngest)
 }
 
-// TestEveryOperation checks the responses of each operation, and the order of
-// errors: 401, 403, 400, 404.
+// TestEveryOperation checks the responses of each operation, and the order of errors: 401, 403, 400, 404.
 func TestEveryOperation(t *testing.T) {
 	s, ingests := newTwoSites(t)
 	reader := s.newToken(1, 0, catalogue.ScopeRead)

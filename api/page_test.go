@@ -74,8 +74,7 @@ func TestPageIsSmall(t *testing.T) {
 	}
 }
 
-// TestPageHasTextForEveryCode checks that the page has a text for each code of
-// the API.
+// TestPageHasTextForEveryCode checks that the page has a text for each code of the API.
 func TestPageHasTextForEveryCode(t *testing.T) {
 	schemas := must.Get(theContract())(t).doc.Components.Schemas
 	words := must.Get(os.ReadFile("dashboard/web/words.js"))(t)

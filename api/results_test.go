@@ -16,8 +16,7 @@ import (
 	"lifthouse/stats"
 )
 
-// judgedCampaigns declares campaigns with different methods for the same
-// visitors.
+// judgedCampaigns declares campaigns with different methods for the same visitors.
 const judgedCampaigns = `
 accounts:
   - id: 1
@@ -124,9 +123,8 @@ func checkNulls(t *testing.T, s *server) {
 	}
 }
 
-// mayBeNull has fields that may be null without a reason: control has no
-// comparison, and a request may have no goal, dimension, z-score or window.
-// dataThrough and newestEvent are null with the warning NO_EVENTS.
+// mayBeNull has fields that may be null without a reason: control has no comparison, and a request may have no goal,
+// dimension, z-score or window. dataThrough and newestEvent are null with the warning NO_EVENTS.
 var mayBeNull = []string{"comparison", "outliers", "goal", "dimension", "from", "to"}
 
 func unexplained(t *testing.T, path string, value any) {

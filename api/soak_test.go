@@ -104,8 +104,7 @@ func heapInUse() int64 {
 	return int64(stats.HeapInuse)
 }
 
-// pollOnce sends one of a few requests, and compares the response with the
-// expected state at that time.
+// pollOnce sends one of a few requests, and compares the response with the expected state at that time.
 func (s *soaking) pollOnce(t *testing.T, n int, tag *string) {
 	t.Helper()
 	paths := []string{bannerResults, bannerResults + "?dimension=device", bannerResults + "?compareMetric=valuePerVisitor", bannerResults + "?interval=day"}
@@ -185,8 +184,7 @@ func (s *soaking) keepWriting(ctx context.Context, t *testing.T) {
 	}
 }
 
-// keepApplying starts, stops and changes campaigns, and creates and revokes
-// tokens.
+// keepApplying starts, stops and changes campaigns, and creates and revokes tokens.
 func (s *soaking) keepApplying(ctx context.Context, t *testing.T) {
 	t.Helper()
 	tick := time.NewTicker(time.Second)

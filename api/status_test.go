@@ -12,8 +12,7 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// statuses lists the campaigns, or the widgets, with their statuses until all are
-// computed.
+// statuses lists the campaigns, or the widgets, with their statuses until all are computed.
 func (s *server) statuses(kind string) []any {
 	s.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; runtime.Gosched() {

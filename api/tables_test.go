@@ -29,8 +29,7 @@ accounts:
         widgets: [{id: 7, name: Newsletter, type: popup, variations: [{id: 1, name: "-Plain"}]}]
 `
 
-// newOddServer has visitors of campaign 12 on devices with odd names. The
-// device is that of the first view.
+// newOddServer has visitors of campaign 12 on devices with odd names. The device is that of the first view.
 func newOddServer(t *testing.T) *server {
 	t.Helper()
 	s := newServer(t)
@@ -163,8 +162,7 @@ func TestCSVHasWhatTheJSONHas(t *testing.T) {
 	}
 }
 
-// TestNoTextOfACSVIsAFormula checks that texts cannot be formulas, and that
-// numbers are unchanged.
+// TestNoTextOfACSVIsAFormula checks that texts cannot be formulas, and that numbers are unchanged.
 func TestNoTextOfACSVIsAFormula(t *testing.T) {
 	s := newOddServer(t)
 	_, text := s.as("text/csv", "/v1/campaigns/12/results?dimension=device")

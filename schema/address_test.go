@@ -19,8 +19,7 @@ func TestConcurrencyOfConnections(t *testing.T) {
 	}
 }
 
-// TestCredentialsFromEnvironment checks the environment variables, which keep
-// secrets out of lists of processes.
+// TestCredentialsFromEnvironment checks the environment variables, which keep secrets out of lists of processes.
 func TestCredentialsFromEnvironment(t *testing.T) {
 	environment := map[string]string{"CLICKHOUSE_USER": "someone", "CLICKHOUSE_PASSWORD": "secret"}
 	getenv := func(name string) string { return environment[name] }

@@ -25,8 +25,7 @@ func clusterStatements(t *testing.T) []string {
 	return statements
 }
 
-// TestClusterStatementsEqualGoldenFile also checks that ClickHouse can parse the
-// statements.
+// TestClusterStatementsEqualGoldenFile also checks that ClickHouse can parse the statements.
 func TestClusterStatementsEqualGoldenFile(t *testing.T) {
 	conn := schematest.OpenEmpty(t)
 	var got strings.Builder
@@ -52,9 +51,8 @@ var (
 	distributed = regexp.MustCompile(`Distributed\('[^']+', currentDatabase\(\), '(\w+)', [^\n]+\)`)
 )
 
-// TestClusterTablesHaveSameColumns creates the tables of a cluster on a single
-// server, without replicas and with Merge instead of Distributed tables. It
-// compares their columns with the tables of a single server.
+// TestClusterTablesHaveSameColumns creates the tables of a cluster on a single server, without replicas and with Merge
+// instead of Distributed tables. It compares their columns with the tables of a single server.
 func TestClusterTablesHaveSameColumns(t *testing.T) {
 	one, cluster := schematest.OpenMigrated(t), schematest.OpenEmpty(t)
 	for _, statement := range clusterStatements(t) {
@@ -111,8 +109,7 @@ func TestDeleteEventsOnCluster(t *testing.T) {
 	}
 }
 
-// TestConcurrentMigrate runs migrations at the same time, as several processes
-// that start together do.
+// TestConcurrentMigrate runs migrations at the same time, as several processes that start together do.
 func TestConcurrentMigrate(t *testing.T) {
 	together, alone := schematest.OpenEmpty(t), schematest.OpenMigrated(t)
 	var group errgroup.Group
@@ -142,8 +139,7 @@ func TestCheckTableForm(t *testing.T) {
 	must.OK(t, schema.CheckTableForm(t.Context(), schema.Clustered(schematest.OpenEmpty(t), "c")))
 }
 
-// TestReplicatedEngine checks that only the engine changes. The database sets the
-// Keeper path.
+// TestReplicatedEngine checks that only the engine changes. The database sets the Keeper path.
 func TestReplicatedEngine(t *testing.T) {
 	single := must.Get(schema.Statements("", false))(t)
 	replicated, err := schema.Statements("", true)

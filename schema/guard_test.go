@@ -23,8 +23,7 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// listen accepts connections until the test ends, calls do for each, and counts
-// them.
+// listen accepts connections until the test ends, calls do for each, and counts them.
 func listen(t *testing.T, do func(net.Conn)) (address string, count *atomic.Int64) {
 	t.Helper()
 	listener := must.Get(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
@@ -223,8 +222,7 @@ func TestInsertRetryIsIdempotent(t *testing.T) {
 	}
 }
 
-// TestCanceledRequestsAreNotFailures checks that canceled requests do not open
-// the circuit breaker.
+// TestCanceledRequestsAreNotFailures checks that canceled requests do not open the circuit breaker.
 func TestCanceledRequestsAreNotFailures(t *testing.T) {
 	server, database := serve(t, unchanged)
 	conn := must.Get(reach(t, server.URL+"/"+database))(t)

@@ -80,8 +80,7 @@ func TestMigrateResumesAfterAFailure(t *testing.T) {
 	}
 }
 
-// TestTablesEqualGoldenFile detects unintended changes of the tables, by a
-// migration or by a release of ClickHouse.
+// TestTablesEqualGoldenFile detects unintended changes of the tables, by a migration or by a release of ClickHouse.
 func TestTablesEqualGoldenFile(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	rows := must.Get(conn.Query(t.Context(), "SELECT name, create_table_query FROM system.tables WHERE database = currentDatabase() ORDER BY name"))(t)
@@ -105,8 +104,7 @@ func TestTablesEqualGoldenFile(t *testing.T) {
 	check.Equal(t, got.String(), string(want), "%s; go test -update writes it", golden)
 }
 
-// TestHashEqualsXXHash64 checks that SQL can look up a visitor by
-// xxHash64('ID').
+// TestHashEqualsXXHash64 checks that SQL can look up a visitor by xxHash64('ID').
 func TestHashEqualsXXHash64(t *testing.T) {
 	conn := schematest.OpenEmpty(t)
 	for _, id := range []string{"", "v1", "ü", strings.Repeat("long", 200)} {

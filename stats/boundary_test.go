@@ -76,9 +76,8 @@ func TestCriticalValuesOfTheRule(t *testing.T) {
 	equal(t, []float64{NewLookDesign(.05, []float64{1, 1, 1, 1}).Level}, []float64{.018825}, 1e-6)
 }
 
-// TestBoundaryByAnotherIntegration recomputes the probability that each look spends. It
-// carries the density on a uniform grid of the score with Simpson's weights, from one look
-// to the next, and does not use paths.
+// TestBoundaryByAnotherIntegration recomputes the probability that each look spends. It carries the density on a
+// uniform grid of the score with Simpson's weights, from one look to the next, and does not use paths.
 func TestBoundaryByAnotherIntegration(t *testing.T) {
 	for _, information := range [][]float64{{7, 14, 21, 28, 35, 42}, {1, 1.3, 4, 4.1, 9}, {100, 100.2, 250}, {3, 3.01, 3.1, 40}} {
 		spent := spendings([]float64{7, 14, 21, 28, 35, 42}[:len(information)], 28, .05)
@@ -96,8 +95,7 @@ func TestBoundaryByAnotherIntegration(t *testing.T) {
 	}
 }
 
-// simpsonCrossings returns the probability of each look that |Z| is first beyond its
-// critical value there.
+// simpsonCrossings returns the probability of each look that |Z| is first beyond its critical value there.
 func simpsonCrossings(information, critical []float64) []float64 {
 	const n = 1500
 	probabilities := make([]float64, len(information))

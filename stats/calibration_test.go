@@ -15,8 +15,7 @@ func long(t *testing.T) {
 	tier.OnlyLong(t)
 }
 
-// atMost fails the test if a rate of events is more than three standard errors
-// above limit.
+// atMost fails the test if a rate of events is more than three standard errors above limit.
 func atMost(t *testing.T, what string, events, trials int, limit float64) {
 	t.Helper()
 	rate := float64(events) / float64(trials)
@@ -27,8 +26,7 @@ func atMost(t *testing.T, what string, events, trials int, limit float64) {
 	}
 }
 
-// TestLongSizeOfScoreTest computes the size of the score test by enumeration of
-// all tables.
+// TestLongSizeOfScoreTest computes the size of the score test by enumeration of all tables.
 func TestLongSizeOfScoreTest(t *testing.T) {
 	long(t)
 	binomial := func(n int64, p float64) []float64 {
@@ -267,8 +265,7 @@ func (s shop) sample(x running) Sample {
 	return Rate{Visitors: x.n, Converted: x.nonzero}
 }
 
-// TestLongFamilyWiseError measures the probability of any wrong verdict among
-// three treatments, read once.
+// TestLongFamilyWiseError measures the probability of any wrong verdict among three treatments, read once.
 func TestLongFamilyWiseError(t *testing.T) {
 	long(t)
 	o := Options{SignificanceLevel: 95, NonNegative: true}

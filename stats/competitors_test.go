@@ -99,9 +99,8 @@ func TestCompetitorsMeans(t *testing.T) {
 	})
 }
 
-// TestCompetitorsRelativeEffectDiffers reproduces the competitors' p-value of a relative
-// effect, which differs from this package's. GrowthBook's own example is
-// significant by the difference and not by the lift.
+// TestCompetitorsRelativeEffectDiffers reproduces the competitors' p-value of a relative effect, which differs from
+// this package's. GrowthBook's own example is significant by the difference and not by the lift.
 func TestCompetitorsRelativeEffectDiffers(t *testing.T) {
 	eachCompetitor(t, "welch_t_relative_delta", func(v vector, in struct {
 		Metric             string
@@ -234,9 +233,8 @@ type growthBookTest struct {
 	Error                string
 }
 
-// TestGrowthBook compares with GrowthBook's results on random inputs. Its
-// absolute test of means is the same as this package's. For rates it uses
-// Welch's test, and this package the score test.
+// TestGrowthBook compares with GrowthBook's results on random inputs. Its absolute test of means is the same as this
+// package's. For rates it uses Welch's test, and this package the score test.
 func TestGrowthBook(t *testing.T) {
 	var file struct{ Vectors []growthBookVector }
 	readVectors(t, "growthbook_random.json", &file)

@@ -73,8 +73,7 @@ func TestDegenerateComparisons(t *testing.T) {
 	}
 }
 
-// TestLevel100 checks that at level 100 nothing is significant, however large
-// the effect is.
+// TestLevel100 checks that at level 100 nothing is significant, however large the effect is.
 func TestLevel100(t *testing.T) {
 	pairs := [][2]Sample{
 		{Rate{Visitors: 1e6, Converted: 1e5}, Rate{Visitors: 1e6, Converted: 9e5}},
@@ -116,8 +115,7 @@ func TestEmptyTreatmentLeavesTheFamily(t *testing.T) {
 	check.Equal(t, len(Compare(control, nil, o)), 0, "no treatments")
 }
 
-// TestUnevenMeans checks that both tests must agree if the expected, or else the
-// observed, split is uneven.
+// TestUnevenMeans checks that both tests must agree if the expected, or else the observed, split is uneven.
 func TestUnevenMeans(t *testing.T) {
 	// Welch's p is below .001 because of control's small variance. The pooled p is .19.
 	control, treatment := mean(500, 1, 4), mean(9500, 1.4, 100)
@@ -133,8 +131,7 @@ func TestUnevenMeans(t *testing.T) {
 	}
 }
 
-// TestOneVariationWithoutVariance checks that equal values of one variation do not
-// yield an interval of width zero.
+// TestOneVariationWithoutVariance checks that equal values of one variation do not yield an interval of width zero.
 func TestOneVariationWithoutVariance(t *testing.T) {
 	c := mustSound(t, mean(5000, 0.5, 9), []Sample{mean(5000, 0, 0)}, Options{SignificanceLevel: 95, NonNegative: true})[0]
 	if !slices.Contains(c.Reasons, ReasonZeroVariance) || !c.Significant || !(*c.Lift.Interval.Lower < *c.Lift.Interval.Upper-0.1) {
@@ -179,9 +176,8 @@ func TestEstimates(t *testing.T) {
 	}
 }
 
-// TestEstimateRatio compares with a computation by hand. Visitors with value
-// and goals (10, 1), (30, 2), (0, 0), (20, 1): R = 15, residuals value - R
-// goals = -5, 0, 0, 5, SE² = 50 n/((n-1) G²).
+// TestEstimateRatio compares with a computation by hand. Visitors with value and goals (10, 1), (30, 2), (0, 0), (20,
+// 1): R = 15, residuals value - R goals = -5, 0, 0, 5, SE² = 50 n/((n-1) G²).
 func TestEstimateRatio(t *testing.T) {
 	sums := func(sum, squares int64) Sums { return Sums{Sum: big.NewInt(sum), Squares: big.NewInt(squares)} }
 	r := Ratio{Visitors: 4, Value: sums(600, 140000), Goals: sums(4, 6), Products: big.NewInt(900), Scale: 10}

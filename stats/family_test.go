@@ -31,9 +31,8 @@ func TestExceedance(t *testing.T) {
 	}
 }
 
-// TestCriticalAgainstDunnettsTable compares with Dunnett's table II b
-// (two-sided, alpha .05, infinite degrees of freedom) for equal allocation,
-// lambda² = 1/2: 1 to 9 treatments.
+// TestCriticalAgainstDunnettsTable compares with Dunnett's table II b (two-sided, alpha .05, infinite degrees of
+// freedom) for equal allocation, lambda² = 1/2: 1 to 9 treatments.
 func TestCriticalAgainstDunnettsTable(t *testing.T) {
 	table := []float64{1.96, 2.21, 2.35, 2.44, 2.51, 2.57, 2.61, 2.65, 2.69}
 	for i, want := range table {

@@ -239,8 +239,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// TestExtremeLooks checks that looks of extreme data have finite numbers or none, with a
-// reason, and return.
+// TestExtremeLooks checks that looks of extreme data have finite numbers or none, with a reason, and return.
 func TestExtremeLooks(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 16))
 	count := func() int64 { return []int64{0, 1, 99, 100, 101, 5000, 1e6, largestCount}[r.IntN(8)] }

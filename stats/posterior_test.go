@@ -9,10 +9,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// TestBetaPosteriorAgainstIncompleteBeta compares chances and credible ends
-// with an independent computation of the same integral. It uses adaptive
-// quadrature of the regularized incomplete beta function, which is accurate
-// enough for small counts.
+// TestBetaPosteriorAgainstIncompleteBeta compares chances and credible ends with an independent computation of the same
+// integral. It uses adaptive quadrature of the regularized incomplete beta function, which is accurate enough for small
+// counts.
 func TestBetaPosteriorAgainstIncompleteBeta(t *testing.T) {
 	r := newRand(51)
 	rule := newRule()
@@ -109,8 +108,7 @@ func TestChancesToBeBest(t *testing.T) {
 	}
 }
 
-// meanOfAnySplit returns a mean of 30 to 30,000 visitors, in one of four cases without
-// variance.
+// meanOfAnySplit returns a mean of 30 to 30,000 visitors, in one of four cases without variance.
 func meanOfAnySplit(r *rand.Rand) Mean {
 	m := Mean{Visitors: int64(30 * math.Pow(10, 3*r.Float64())), Mean: r.Float64(), Variance: 4 * r.Float64(), Nonzero: -1}
 	if r.IntN(4) == 0 {
@@ -119,8 +117,7 @@ func meanOfAnySplit(r *rand.Rand) Mean {
 	return m
 }
 
-// TestChancesToBeBestWithoutATest checks that treatments without a test have no chance
-// to be best.
+// TestChancesToBeBestWithoutATest checks that treatments without a test have no chance to be best.
 func TestChancesToBeBestWithoutATest(t *testing.T) {
 	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian}
 	compared := Compare(mean(100, 1, 0), []Sample{mean(100, 1.1, 1), mean(1, 5, 0), nil, mean(100, 0.5, 0)}, o)

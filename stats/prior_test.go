@@ -85,9 +85,8 @@ func (p naivePosterior) below(x float64) float64 {
 	})
 }
 
-// TestPriorEqualsNaiveIntegral compares the summary of posteriors with the midpoint
-// rule: rates with and without conversions, means with positive and negative
-// baselines.
+// TestPriorEqualsNaiveIntegral compares the summary of posteriors with the midpoint rule: rates with and without
+// conversions, means with positive and negative baselines.
 func TestPriorEqualsNaiveIntegral(t *testing.T) {
 	for _, test := range []struct {
 		name               string
@@ -137,8 +136,7 @@ func TestPriorEqualsNaiveIntegral(t *testing.T) {
 	}
 }
 
-// TestMirroredBaselines checks that means with the opposite sign have the opposite
-// lift.
+// TestMirroredBaselines checks that means with the opposite sign have the opposite lift.
 func TestMirroredBaselines(t *testing.T) {
 	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: &Prior{StandardDeviation: 0.1}}
 	up := mustSound(t, mean(4000, 2, 100), []Sample{mean(4100, 2.3, 120)}, o)[0]
@@ -151,9 +149,8 @@ func TestMirroredBaselines(t *testing.T) {
 	}
 }
 
-// TestJointLifts compares the chances to be best and to beat control, and the posterior
-// means, with weighted random draws of the lifts from their priors and of u. No treatment is
-// likelier to be best than to beat control.
+// TestJointLifts compares the chances to be best and to beat control, and the posterior means, with weighted random
+// draws of the lifts from their priors and of u. No treatment is likelier to be best than to beat control.
 func TestJointLifts(t *testing.T) {
 	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: &Prior{StandardDeviation: 0.1}}
 	r := newRand(32)
@@ -214,9 +211,8 @@ func TestJointLifts(t *testing.T) {
 	}
 }
 
-// TestLongPriorIsCalibrated draws lifts from the prior and looks 20 times: of the
-// treatments that are declared at a chance above .975, the share that is better must
-// be what the chances said.
+// TestLongPriorIsCalibrated draws lifts from the prior and looks 20 times: of the treatments that are declared at a
+// chance above .975, the share that is better must be what the chances said.
 func TestLongPriorIsCalibrated(t *testing.T) {
 	long(t)
 	const trials, looks = 8000, 20

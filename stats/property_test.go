@@ -19,8 +19,7 @@ func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 20261))
 
 var levels = []int{80, 90, 95, 99}
 
-// randomRate draws visitors log-uniformly up to 10⁷ and a rate of any size,
-// often at an edge.
+// randomRate draws visitors log-uniformly up to 10⁷ and a rate of any size, often at an edge.
 func randomRate(r *rand.Rand) Rate {
 	n := int64(math.Exp(r.Float64()*16)) + r.Int64N(3)
 	n = max(n, 1)
@@ -165,8 +164,7 @@ func TestEdgeOfSignificance(t *testing.T) {
 	}
 }
 
-// TestEdgeOfFamilies checks the edge for families: one of several treatments is
-// exactly at the critical value.
+// TestEdgeOfFamilies checks the edge for families: one of several treatments is exactly at the critical value.
 func TestEdgeOfFamilies(t *testing.T) {
 	r := newRand(6)
 	for range rounds(600) {
@@ -239,8 +237,7 @@ func TestSwapMirrorsPosteriors(t *testing.T) {
 	}
 }
 
-// mirrored compares an interval with the image of another under a decreasing
-// map.
+// mirrored compares an interval with the image of another under a decreasing map.
 func mirrored(t *testing.T, what string, a, b *Interval, image func(float64) float64) {
 	t.Helper()
 	if a == nil || b == nil {
@@ -261,9 +258,8 @@ func near(a, b, tolerance float64) bool {
 	return a == b || math.Abs(a-b) <= tolerance*math.Max(math.Abs(a), math.Abs(b)) || math.Abs(a-b) < 1e-250
 }
 
-// TestScaleInvariance checks that a change of a value's unit changes
-// differences by that factor, and nothing else. The factor is a power of two,
-// so that rounding is the same.
+// TestScaleInvariance checks that a change of a value's unit changes differences by that factor, and nothing else. The
+// factor is a power of two, so that rounding is the same.
 func TestScaleInvariance(t *testing.T) {
 	r := newRand(10)
 	for range rounds(10_000) {
@@ -304,8 +300,7 @@ func same(t *testing.T, a, b *Interval, unit float64) {
 	}
 }
 
-// TestIntervalsNest checks that the interval of a higher level contains that of
-// a lower level.
+// TestIntervalsNest checks that the interval of a higher level contains that of a lower level.
 func TestIntervalsNest(t *testing.T) {
 	r := newRand(11)
 	for i := range rounds(20_000) {
@@ -355,8 +350,7 @@ func nests(t *testing.T, inner, outer *Interval) {
 	}
 }
 
-// TestIntervalsContainTheObserved checks that every interval contains the
-// observed value.
+// TestIntervalsContainTheObserved checks that every interval contains the observed value.
 func TestIntervalsContainTheObserved(t *testing.T) {
 	r := newRand(12)
 	for i := range rounds(20_000) {

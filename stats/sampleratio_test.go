@@ -95,8 +95,7 @@ func TestSampleRatioMismatch(t *testing.T) {
 	}
 }
 
-// TestSampleRatioMismatchPower simulates 48/52 and fair campaigns that are looked at each day
-// with 1,000 visitors.
+// TestSampleRatioMismatchPower simulates 48/52 and fair campaigns that are looked at each day with 1,000 visitors.
 func TestSampleRatioMismatchPower(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
 	const campaigns, day = 1000, 1000

@@ -205,8 +205,7 @@ func singleLook(t *testing.T, control Sample, shares []float64, alpha, power flo
 	return s
 }
 
-// unpooled returns the variance of the difference of each variation's own variance, times
-// the number of visitors.
+// unpooled returns the variance of the difference of each variation's own variance, times the number of visitors.
 func (s *SampleSize) unpooled(lift float64) float64 {
 	m, vc := s.plan.Control.observedValue(), s.plan.Control.variance()
 	vt := vc

@@ -64,8 +64,7 @@ func TestScoreIntervalsAgainstBruteForce(t *testing.T) {
 	}
 }
 
-// crosses checks that z decreases through q within width of x, unless x is the
-// boundary of the parameter.
+// crosses checks that z decreases through q within width of x, unless x is the boundary of the parameter.
 func crosses(t *testing.T, table table, what string, x, width, q float64, z func(float64) float64) {
 	t.Helper()
 	if x <= -1 || (x >= 1 && what == "upper difference") {

@@ -105,9 +105,8 @@ func (i *Interval) Excludes(x float64) bool {
 	return (i.Lower != nil && x < *i.Lower) || (i.Upper != nil && x > *i.Upper)
 }
 
-// unsoundDuality checks that the intervals exclude 0 exactly if the comparison
-// is significant. The lift's interval is checked only if its end on the
-// side of 0 is finite.
+// unsoundDuality checks that the intervals exclude 0 exactly if the comparison is significant. The lift's interval is
+// checked only if its end on the side of 0 is finite.
 func unsoundDuality(significant bool, differences, lifts *Interval, d *float64, alpha float64) string {
 	if alpha == 0 || differences == nil || d == nil {
 		return ""
@@ -139,8 +138,7 @@ func ends(i *Interval) (lower, upper float64) {
 	return lower, upper
 }
 
-// notFinite returns the path of a float in v that is NaN, infinite or a negative
-// zero, or "".
+// notFinite returns the path of a float in v that is NaN, infinite or a negative zero, or "".
 func notFinite(v reflect.Value, path string) string {
 	switch v.Kind() {
 	case reflect.Float64:

@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// TestStudentSurvival compares with values by mpmath at 40 digits:
-// betainc(nu/2, 1/2, 0, nu/(nu+t²)) / 2, and above 2000 degrees of freedom the
-// integral of the density.
+// TestStudentSurvival compares with values by mpmath at 40 digits: betainc(nu/2, 1/2, 0, nu/(nu+t²)) / 2, and above
+// 2000 degrees of freedom the integral of the density.
 func TestStudentSurvival(t *testing.T) {
 	tests := []struct{ t, nu, want float64 }{
 		{0.1, 1, 0.468274482569446429},
@@ -43,8 +42,7 @@ func TestStudentSurvival(t *testing.T) {
 	w.log(t, len(tests))
 }
 
-// TestStudentQuantile compares with values by bisection of the same function,
-// at 40 digits.
+// TestStudentQuantile compares with values by bisection of the same function, at 40 digits.
 func TestStudentQuantile(t *testing.T) {
 	tests := []struct{ tail, nu, want float64 }{
 		{0.025, 1, 12.7062047361747039},
@@ -81,9 +79,8 @@ func TestStudentQuantileInvertsSurvival(t *testing.T) {
 	}
 }
 
-// TestStudentIsMonotone compares the tail with the normal tail where both are
-// equal, and checks that it decreases at the boundaries between series and
-// fraction.
+// TestStudentIsMonotone compares the tail with the normal tail where both are equal, and checks that it decreases at
+// the boundaries between series and fraction.
 func TestStudentIsMonotone(t *testing.T) {
 	for _, nu := range []float64{0.3, 1, 3.7, 25, 40.1, 1e3, 1e7, 1e12} {
 		s, last := newStudent(nu), 0.5

@@ -67,8 +67,7 @@ type worst struct {
 	err  float64
 }
 
-// check compares two numbers with a relative tolerance, or with an absolute
-// tolerance below floor.
+// check compares two numbers with a relative tolerance, or with an absolute tolerance below floor.
 func (w *worst) check(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
 	const floor = 1e-300
@@ -82,8 +81,7 @@ func (w *worst) check(t *testing.T, what string, got, want, tolerance float64) {
 	w.err = math.Max(w.err, err)
 }
 
-// checkEnds compares an interval with a pair of numbers. A null number is an
-// unbounded end.
+// checkEnds compares an interval with a pair of numbers. A null number is an unbounded end.
 func (w *worst) checkEnds(t *testing.T, what string, got bounds, want [2]*float64, tolerance float64) {
 	t.Helper()
 	ends := [2]float64{got.lower, got.upper}
@@ -144,9 +142,8 @@ func TestScoreVectors(t *testing.T) {
 	})
 }
 
-// The Student quantile of four Welch vectors is off by up to 2e-9, and
-// Fieller's ends amplify the error. It was found with mpmath at 30 digits, as
-// in testdata/student.json.
+// The Student quantile of four Welch vectors is off by up to 2e-9, and Fieller's ends amplify the error. It was found
+// with mpmath at 30 digits, as in testdata/student.json.
 const welchIntervalTolerance = 2e-8
 
 func TestWelchVectors(t *testing.T) {
@@ -270,9 +267,8 @@ func (w *worst) checkPosterior(t *testing.T, p posterior, want posteriorExpected
 	}
 }
 
-// TestBetaAgainstHighPrecision checks three beta_binomial vectors that are off
-// by up to 3e-5. The losses and the chance below are by mpmath at 30 digits:
-// the convolution of the two densities, summed over 24 standard deviations.
+// TestBetaAgainstHighPrecision checks three beta_binomial vectors that are off by up to 3e-5. The losses and the chance
+// below are by mpmath at 30 digits: the convolution of the two densities, summed over 24 standard deviations.
 func TestBetaAgainstHighPrecision(t *testing.T) {
 	w := worst{name: "mpmath"}
 	posterior := func(xt, nt, xc, nc int64) posterior {
@@ -289,8 +285,7 @@ func TestBetaAgainstHighPrecision(t *testing.T) {
 	w.log(t, 3)
 }
 
-// offBeta reports whether n and converted are the visitors of the treatment of
-// one of those three vectors.
+// offBeta reports whether n and converted are the visitors of the treatment of one of those three vectors.
 func offBeta(n, converted int64) bool {
 	return (n == 1e7 && (converted == 1003000 || converted == 5002000)) || n == 8857
 }

@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// until returns when the given number of requests wait for the only
-// computation.
+// until returns when the given number of requests wait for the only computation.
 func (f *flightGroup[T]) until(waiting int) {
 	for {
 		f.mu.Lock()

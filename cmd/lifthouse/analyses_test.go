@@ -56,8 +56,7 @@ func TestPublishedAnalysesOfTheRealData(t *testing.T) {
 	}
 }
 
-// compareSums compares the sums of the values of the variations with the
-// published sums.
+// compareSums compares the sums of the values of the variations with the published sums.
 func compareSums(t *testing.T, got []result.VariationResults, want reference, names []string) {
 	t.Helper()
 	for i, name := range names {

@@ -17,8 +17,7 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// composed reads docker-compose.yml as docker compose config does: schema,
-// variables, references and dependencies.
+// composed reads docker-compose.yml as docker compose config does: schema, variables, references and dependencies.
 func composed(t *testing.T, profiles ...string) *types.Project {
 	t.Helper()
 	options := must.Get(cli.NewProjectOptions([]string{"../../docker-compose.yml"}, cli.WithProfiles(profiles), cli.WithInterpolation(true), cli.WithConsistency(true)))(t)

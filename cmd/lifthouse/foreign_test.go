@@ -48,8 +48,7 @@ var foreign = []struct {
 	},
 }
 
-// TestForeignFiles inspects and imports files. Their mappings are the drafts with other ids
-// and another zone.
+// TestForeignFiles inspects and imports files. Their mappings are the drafts with other ids and another zone.
 func TestForeignFiles(t *testing.T) {
 	tier.OnlyLong(t)
 	for _, c := range foreign {

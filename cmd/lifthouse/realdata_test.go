@@ -19,8 +19,7 @@ import (
 // realData is the directory of published experiments and their results.
 const realData = "../../../shared/data"
 
-// reference is the compared part of reference.json: an analysis with its
-// segments.
+// reference is the compared part of reference.json: an analysis with its segments.
 type reference struct {
 	Metrics map[string]struct {
 		Arms map[string]struct {
@@ -120,8 +119,7 @@ func compareSpend(t *testing.T, where string, got []result.VariationResults, wan
 	}
 }
 
-// compareRates compares the score z with the pooled z. They differ by the
-// factor sqrt((N-1)/N).
+// compareRates compares the score z with the pooled z. They differ by the factor sqrt((N-1)/N).
 func compareRates(t *testing.T, metric string, got []result.VariationResults, want reference, names []string) {
 	t.Helper()
 	rates := want.Metrics[metric]
@@ -173,8 +171,7 @@ func TestUdacityEqualsItsReference(t *testing.T) {
 	}
 }
 
-// TestRevenueWithoutItsOutlier removes an order of 196.01, which dominates the
-// mean.
+// TestRevenueWithoutItsOutlier removes an order of 196.01, which dominates the mean.
 func TestRevenueWithoutItsOutlier(t *testing.T) {
 	all := readReference(t, "ab_test_revenue", "users_exclude_crossover")
 	h := newHouse(t)
@@ -214,8 +211,7 @@ func TestRevenueWithoutItsOutlier(t *testing.T) {
 	}
 }
 
-// sameThroughTheCommand compares the output of the command with the response of
-// the API.
+// sameThroughTheCommand compares the output of the command with the response of the API.
 func sameThroughTheCommand(t *testing.T, h *house, path string, args ...string) {
 	t.Helper()
 	var fromAPI, fromCommand result.Report
@@ -229,10 +225,9 @@ func sameThroughTheCommand(t *testing.T, h *house, path string, args ...string) 
 	}
 }
 
-// TestHillstromScorecardEqualsSciPy compares the scorecard with SciPy 1.10.1 and NumPy on
-// the same file: the score test with the factor (N-1)/N of the variance, Welch's test
-// (ttest_ind), and for value per goal the variance of the delta method with Welch's
-// degrees of freedom.
+// TestHillstromScorecardEqualsSciPy compares the scorecard with SciPy 1.10.1 and NumPy on the same file: the score test
+// with the factor (N-1)/N of the variance, Welch's test (ttest_ind), and for value per goal the variance of the delta
+// method with Welch's degrees of freedom.
 func TestHillstromScorecardEqualsSciPy(t *testing.T) {
 	tier.OnlyLong(t)
 	readReference(t, "hillstrom", "all") // skips without the data

@@ -23,8 +23,7 @@ func thirtyHouse(t *testing.T) *house {
 	return h
 }
 
-// TestReportForms checks that the output into a pipe is JSON, and that CSV
-// equals that of the API.
+// TestReportForms checks that the output into a pipe is JSON, and that CSV equals that of the API.
 func TestReportForms(t *testing.T) {
 	h := thirtyHouse(t)
 	h.token = strings.TrimSpace(h.must("token", "create"))

@@ -113,8 +113,7 @@ func checkThirtyWelch(t *testing.T, v []result.VariationResults) {
 	}
 }
 
-// checkThirtyScore checks the score test of 2 of 6 against 3 of 4. The pooled
-// rate is a half, so z² = 3/2.
+// checkThirtyScore checks the score test of 2 of 6 against 3 of 4. The pooled rate is a half, so z² = 3/2.
 func checkThirtyScore(t *testing.T, h *house) {
 	t.Helper()
 	var r result.Report

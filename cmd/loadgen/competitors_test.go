@@ -32,9 +32,8 @@ func startDuckDB(t *testing.T) *competitors.DuckDB {
 	return duck
 }
 
-// TestCompetitors compares numbers on a small standard data set, where all numbers must
-// be equal. The second comparison uses reports in which some counts are wrong
-// by 1.
+// TestCompetitors compares numbers on a small standard data set, where all numbers must be equal. The second comparison
+// uses reports in which some counts are wrong by 1.
 func TestCompetitors(t *testing.T) {
 	tier.OnlyLong(t)
 	store := "embedded:" + filepath.Join(t.TempDir(), "store")

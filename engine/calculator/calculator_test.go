@@ -106,8 +106,7 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 // notNumbers matches values that no answer may contain.
 var notNumbers = regexp.MustCompile(`NaN|Inf`)
 
-// FuzzCalculator checks that no line panics, and that answers are JSON without
-// NaN and infinities.
+// FuzzCalculator checks that no line panics, and that answers are JSON without NaN and infinities.
 func FuzzCalculator(f *testing.F) {
 	for _, seed := range []string{
 		demo, `{}`, `[`, `{"metric":"binary","variations":[{"n":0,"converted":0},{"n":0,"converted":0}]}`,

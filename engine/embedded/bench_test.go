@@ -41,8 +41,7 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// BenchmarkStreamBytes reads the same rows without the driver, to measure the
-// transport alone.
+// BenchmarkStreamBytes reads the same rows without the driver, to measure the transport alone.
 func BenchmarkStreamBytes(b *testing.B) {
 	const n = 10_000_000
 	b.SetBytes(8 * n)

@@ -17,8 +17,7 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// endless returns a query that runs until it is stopped and contains the text
-// mark.
+// endless returns a query that runs until it is stopped and contains the text mark.
 func endless(mark string) string {
 	return "SELECT '" + mark + "', count() FROM system.numbers WHERE NOT ignore(sipHash64(number))"
 }
@@ -53,8 +52,7 @@ func TestDeadline(t *testing.T) {
 	eventually(t, "nothing runs", func() bool { return running(t, conn, "deadline") == 0 })
 }
 
-// TestCancelStream cancels a stream between two chunks, while the reader is
-// idle.
+// TestCancelStream cancels a stream between two chunks, while the reader is idle.
 func TestCancelStream(t *testing.T) {
 	conn := connect(t, func(o *clickhouse.Options) { o.MaxOpenConns = 1 })
 	watch := connect(t)
@@ -121,8 +119,7 @@ func TestCancelInsert(t *testing.T) {
 	check.Equal(t, one[uint8](t, conn, "SELECT 7"), 7, "the next statement")
 }
 
-// TestCancelWhatDoesNotStop checks that a statement that ignores its
-// cancellation does not block its caller.
+// TestCancelWhatDoesNotStop checks that a statement that ignores its cancellation does not block its caller.
 func TestCancelWhatDoesNotStop(t *testing.T) {
 	conn := connect(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -138,8 +135,7 @@ func TestCancelWhatDoesNotStop(t *testing.T) {
 	eventually(t, "the statement has ended", func() bool { return len(engine.pool.opened)-len(engine.pool.idle) == 0 })
 }
 
-// TestCancelInsertThatWaitsForRows cancels an insert whose reader returns no
-// more rows.
+// TestCancelInsertThatWaitsForRows cancels an insert whose reader returns no more rows.
 func TestCancelInsertThatWaitsForRows(t *testing.T) {
 	conn := database(t)
 	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
@@ -159,8 +155,7 @@ func TestCancelInsertThatWaitsForRows(t *testing.T) {
 	}
 }
 
-// TestInsertWhoseRowsFail checks that a reader's error does not commit the rows
-// before it.
+// TestInsertWhoseRowsFail checks that a reader's error does not commit the rows before it.
 func TestInsertWhoseRowsFail(t *testing.T) {
 	conn := database(t)
 	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
@@ -179,8 +174,7 @@ type failing struct{ error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.error }
 
-// TestCancelAnywhere checks that cancelling statements at any moment does not
-// damage the engine.
+// TestCancelAnywhere checks that cancelling statements at any moment does not damage the engine.
 func TestCancelAnywhere(t *testing.T) {
 	rounds := tier.Of(30, 200)
 	conn := database(t)

@@ -15,8 +15,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// children are the bodies of the processes that tests start. They write their
-// results to standard output.
+// children are the bodies of the processes that tests start. They write their results to standard output.
 var children = map[string]func(args []string){
 	"open":    openChild,
 	"hold":    holdChild,
@@ -64,8 +63,7 @@ func holdChild(args []string) {
 	demand(e.Close())
 }
 
-// insertChild inserts batches until it is killed, and reports each
-// acknowledgement.
+// insertChild inserts batches until it is killed, and reports each acknowledgement.
 func insertChild(args []string) {
 	_, conn := mustOpen(args[0])
 	ctx := context.Background()
@@ -122,8 +120,7 @@ func dereferenceNil() (err error) {
 	return nil
 }
 
-// preempt collects garbage while a goroutine runs a loop that only a signal
-// can interrupt.
+// preempt collects garbage while a goroutine runs a loop that only a signal can interrupt.
 func preempt() {
 	var stop atomic.Bool
 	var spun uint64
@@ -186,8 +183,7 @@ func optionsChild(args []string) {
 	demand(e.Close())
 }
 
-// fsyncChild reports the fsync settings of tables, with or without
-// Options.Fsync, and the number of fsyncs.
+// fsyncChild reports the fsync settings of tables, with or without Options.Fsync, and the number of fsyncs.
 func fsyncChild(args []string) {
 	e, err := Open(context.Background(), args[0], Options{Fsync: args[1] == "true"})
 	demand(err)

@@ -64,8 +64,7 @@ func fillWhole(t *testing.T) {
 	check.Equal(t, one[uint64](t, conn, "SELECT count() FROM t"), 10, "rows after failed inserts")
 }
 
-// TestErrorInMidStream checks that after an error the rows already read do not
-// pass for the complete result.
+// TestErrorInMidStream checks that after an error the rows already read do not pass for the complete result.
 func TestErrorInMidStream(t *testing.T) {
 	conn := connect(t, func(o *clickhouse.Options) { o.MaxOpenConns = 1 })
 	for _, at := range []int{1, 100_000, 5_000_000, 9_999_999} {
@@ -86,16 +85,14 @@ func TestErrorInMidStream(t *testing.T) {
 	}
 }
 
-// TestExceptionMarkerInRows reads a row with the marker of an exception that
-// the driver recognizes.
+// TestExceptionMarkerInRows reads a row with the marker of an exception that the driver recognizes.
 func TestExceptionMarkerInRows(t *testing.T) {
 	conn := connect(t)
 	const marker = "\r\n__exception__\r\nCode: 60. DB::Exception: no"
 	check.Equal(t, one[string](t, conn, "SELECT {s:String}", clickhouse.Named("s", marker)), marker)
 }
 
-// TestInsertWithoutRows checks an insert whose rows the driver cannot encode.
-// The driver then sends no rows.
+// TestInsertWithoutRows checks an insert whose rows the driver cannot encode. The driver then sends no rows.
 func TestInsertWithoutRows(t *testing.T) {
 	conn := database(t)
 	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")

@@ -105,8 +105,7 @@ func eventually(tb testing.TB, what string, condition func() bool) {
 	}
 }
 
-// running returns the number of running statements whose text contains part,
-// without its own query.
+// running returns the number of running statements whose text contains part, without its own query.
 func running(tb testing.TB, conn driver.Conn, part string) uint64 {
 	tb.Helper()
 	return one[uint64](tb, conn, "SELECT count() FROM system.processes WHERE position(query, {part:String}) > 0 AND position(query, 'system.processes') = 0", clickhouse.Named("part", part))

@@ -13,8 +13,7 @@ import (
 	"lifthouse/schema/schematest/check"
 )
 
-// unusual returns texts that a layer between the driver and the engine could
-// misinterpret.
+// unusual returns texts that a layer between the driver and the engine could misinterpret.
 func unusual() []string {
 	random := rand.New(rand.NewPCG(1, 2))
 	bytes := make([]byte, 512)

@@ -169,8 +169,7 @@ opened again
 	check.Equal(t, got, want)
 }
 
-// TestForeignConfiguration checks that the engine does not read another
-// program's configuration.
+// TestForeignConfiguration checks that the engine does not read another program's configuration.
 func TestForeignConfiguration(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
 	const foreign = "<clickhouse><max_server_memory_usage>1000000</max_server_memory_usage></clickhouse>"
@@ -191,8 +190,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestFsync checks that an insert requests the system to write to the disk. It
-// cannot test a loss of power.
+// TestFsync checks that an insert requests the system to write to the disk. It cannot test a loss of power.
 func TestFsync(t *testing.T) {
 	for _, fsync := range []bool{false, true} {
 		got := start(t, "fsync", t.TempDir(), strconv.FormatBool(fsync)).output(t)

@@ -108,8 +108,7 @@ func TestLargeBatchAndStream(t *testing.T) {
 	}
 }
 
-// TestLongValues runs an INSERT with its rows in the text, more than the parser
-// reads at once.
+// TestLongValues runs an INSERT with its rows in the text, more than the parser reads at once.
 func TestLongValues(t *testing.T) {
 	conn := database(t)
 	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
@@ -117,8 +116,7 @@ func TestLongValues(t *testing.T) {
 	check.Equal(t, one[uint64](t, conn, "SELECT count() FROM t"), 200_001, "rows")
 }
 
-// TestConcurrency runs queries and inserts concurrently, while the garbage
-// collector moves and frees memory.
+// TestConcurrency runs queries and inserts concurrently, while the garbage collector moves and frees memory.
 func TestConcurrency(t *testing.T) {
 	rounds := tier.Of(5, 30)
 	conn := database(t)

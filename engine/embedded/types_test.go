@@ -130,8 +130,7 @@ func same(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// TestWideTable inserts and reads a table with every type and enough rows for
-// several blocks.
+// TestWideTable inserts and reads a table with every type and enough rows for several blocks.
 func TestWideTable(t *testing.T) {
 	conn := database(t)
 	create, query := "", ""

@@ -27,8 +27,7 @@ func (s *bigSums) equal(o *bigSums) bool {
 	return true
 }
 
-// naiveSums returns sums over visitors of their events before a time, and of a goal; 0: of all
-// goals.
+// naiveSums returns sums over visitors of their events before a time, and of a goal; 0: of all goals.
 func naiveSums(groups []group, goal, until int64) *bigSums {
 	s := &bigSums{}
 	for _, g := range groups {
@@ -183,8 +182,7 @@ func checkAll(t rapid.TB, cells Cells, groups []group, key CellKey) {
 	}
 }
 
-// checkDays checks the sums until the end of each day, of the visitors of each first day and
-// of all of them.
+// checkDays checks the sums until the end of each day, of the visitors of each first day and of all of them.
 func checkDays(t rapid.TB, w world, cells Cells, groups []group, key CellKey) {
 	t.Helper()
 	from := w.start / day

@@ -80,8 +80,7 @@ func (w world) amount() int64 {
 	}
 }
 
-// content gives an event new content: all but the subject, the visitor, the id and the
-// acceptance time.
+// content gives an event new content: all but the subject, the visitor, the id and the acceptance time.
 func (w world) content(e Event, views, variations int) Event {
 	e = Event{Subject: e.Subject, Visitor: e.Visitor, ID: e.ID, Accepted: e.Accepted, At: w.at(), Kind: moments.Goal}
 	if e.Subject != noSubject {

@@ -9,8 +9,7 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// TestNewCap checks the nearest rank: the smallest total that at least the percentile
-// of the totals do not exceed.
+// TestNewCap checks the nearest rank: the smallest total that at least the percentile of the totals do not exceed.
 func TestNewCap(t *testing.T) {
 	upTo := func(n int64) []int64 {
 		totals := make([]int64, n)

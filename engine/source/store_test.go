@@ -47,8 +47,7 @@ func TestLimitsEndQueries(t *testing.T) {
 	}
 }
 
-// TestEndedRequestStopsItsQuery checks that the query of a cancelled request
-// ends in the store.
+// TestEndedRequestStopsItsQuery checks that the query of a cancelled request ends in the store.
 func TestEndedRequestStopsItsQuery(t *testing.T) {
 	s := &Store{Conn: schematest.OpenEmpty(t), Limits: Limits{}}
 	ctx, cancel := context.WithCancel(t.Context())

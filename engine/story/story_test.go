@@ -58,8 +58,7 @@ func openShop(t *testing.T) (driver.Conn, *catalogue.Catalogue) {
 
 var start = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 
-// randomEvent returns an event of few visitors at few times, so that all edge cases
-// occur.
+// randomEvent returns an event of few visitors at few times, so that all edge cases occur.
 func randomEvent(r *rand.Rand, id uint64) schema.Event {
 	e := schema.Event{
 		EventID: id, Time: start.Add(time.Duration(r.IntN(12)) * time.Minute), WebsiteID: 1, VisitorID: r.Uint64N(120),
@@ -88,8 +87,7 @@ type counts struct {
 	visitors, views, converted, goals, value int64
 }
 
-// TestStoriesAddUpToReports compares the stories of all visitors with the reports of each
-// goal.
+// TestStoriesAddUpToReports compares the stories of all visitors with the reports of each goal.
 func TestStoriesAddUpToReports(t *testing.T) {
 	for seed := range uint64(tier.Of(2, 20)) {
 		conn, c := openShop(t)

@@ -29,10 +29,9 @@ func newLoad(t *testing.T, o Options, handler http.HandlerFunc) *load {
 	}
 }
 
-// TestStallLengthensLatencies uses a server that responds to no request until
-// the 60th request has arrived. A closed-loop generator would never send that
-// many requests. Latencies that count from the actual start of a request would
-// be too short.
+// TestStallLengthensLatencies uses a server that responds to no request until the 60th request has arrived. A
+// closed-loop generator would never send that many requests. Latencies that count from the actual start of a request
+// would be too short.
 func TestStallLengthensLatencies(t *testing.T) {
 	const stalled, rate = 60, 400
 	var arrived sync.WaitGroup
@@ -139,8 +138,7 @@ func TestValidateReportsAllProblems(t *testing.T) {
 	must.OK(t, good.Validate())
 }
 
-// withCapacity simulates a server that meets the target up to a rate, except in
-// one slow step.
+// withCapacity simulates a server that meets the target up to a rate, except in one slow step.
 func withCapacity(capacity float64, slowStep int) measureFunc {
 	n := 0
 	return func(_ context.Context, _ string, rate float64) (Step, error) {

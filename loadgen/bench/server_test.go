@@ -19,8 +19,7 @@ func TestMain(m *testing.M) {
 	schematest.Main(m)
 }
 
-// newShop starts a server with a campaign with visitors, a campaign without
-// visitors, and a widget with an experiment.
+// newShop starts a server with a campaign with visitors, a campaign without visitors, and a widget with an experiment.
 func newShop(t *testing.T) *loadgentest.Server {
 	t.Helper()
 	start := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -10)

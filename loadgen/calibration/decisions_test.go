@@ -36,8 +36,7 @@ func mustDecide(t *testing.T, o DecisionOptions, scenarios ...scenario) *Decisio
 	return d
 }
 
-// TestDecisionsDependOnTheSeedOnly checks that neither the number of workers nor the
-// other scenarios change a row.
+// TestDecisionsDependOnTheSeedOnly checks that neither the number of workers nor the other scenarios change a row.
 func TestDecisionsDependOnTheSeedOnly(t *testing.T) {
 	tier.OnlyLong(t)
 	c := usual.withShares(50, 50).withDailyVisitors(1000)
@@ -206,9 +205,8 @@ func TestDecisionScenarios(t *testing.T) {
 	}
 }
 
-// TestLongDecisionsAreCalibrated runs all scenarios with few campaigns. The full
-// table has 4,000 experiments of each. About two of a hundred rates are outside their bands of
-// two standard errors by chance; none should be beyond four.
+// TestLongDecisionsAreCalibrated runs all scenarios with few campaigns. The full table has 4,000 experiments of each.
+// About two of a hundred rates are outside their bands of two standard errors by chance; none should be beyond four.
 func TestLongDecisionsAreCalibrated(t *testing.T) {
 	tier.OnlyLong(t)
 	d := mustDecide(t, DecisionOptions{Experiments: 200, Seed: 1}, decisionScenarios()...)

@@ -26,8 +26,7 @@ func TestMain(m *testing.M) {
 	schematest.Main(m)
 }
 
-// newSystem starts a server and returns a system that sends its requests
-// through the transport.
+// newSystem starts a server and returns a system that sends its requests through the transport.
 func newSystem(t *testing.T, transport http.RoundTripper) *System {
 	t.Helper()
 	s := loadgentest.StartServer(t, catalogue.File{Accounts: []catalogue.Account{{
@@ -44,8 +43,7 @@ func newSystem(t *testing.T, transport http.RoundTripper) *System {
 	}
 }
 
-// pValueDivider is a transport that divides all p-values by a factor and
-// changes the significance accordingly.
+// pValueDivider is a transport that divides all p-values by a factor and changes the significance accordingly.
 type pValueDivider float64
 
 // RoundTrip changes the p-values in results.

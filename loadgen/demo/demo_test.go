@@ -17,9 +17,8 @@ import (
 
 func TestMain(m *testing.M) { schematest.Main(m) }
 
-// TestDemoShowsEachDecision checks the decision of each campaign, and that the interval
-// of its impact contains the planted one: the difference of the conversion rates, times
-// the visitors of a month.
+// TestDemoShowsEachDecision checks the decision of each campaign, and that the interval of its impact contains the
+// planted one: the difference of the conversion rates, times the visitors of a month.
 func TestDemoShowsEachDecision(t *testing.T) {
 	tier.OnlyLong(t)
 	start := time.Date(2026, 10, 30, 0, 0, 0, 0, time.UTC)

@@ -14,8 +14,7 @@ import (
 
 func noReport(population.Progress) {}
 
-// lines returns all events of a scenario as JSON lines, generated with
-// GOMAXPROCS set to cores.
+// lines returns all events of a scenario as JSON lines, generated with GOMAXPROCS set to cores.
 func lines(t *testing.T, s *population.Scenario, cores int) []byte {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))

@@ -9,8 +9,7 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// TestStandardShape checks the proportions of the standard data set at a small
-// scale.
+// TestStandardShape checks the proportions of the standard data set at a small scale.
 func TestStandardShape(t *testing.T) {
 	s := population.StandardScenario(0.004, 1)
 	type visitor struct{ events, seen int }

@@ -17,16 +17,13 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// maxZ is the largest allowed distance between a reported figure and the truth,
-// in standard errors. With 50,000 visitors about 200 figures are compared, and
-// with 1 million visitors 1,130 figures. By Bonferroni's inequality a correct
-// program exceeds 4.5 with a probability of at most 1,130 · 6.8e-6, which is
-// less than 1 %. The seed is fixed.
+// maxZ is the largest allowed distance between a reported figure and the truth, in standard errors. With 50,000
+// visitors about 200 figures are compared, and with 1 million visitors 1,130 figures. By Bonferroni's inequality a
+// correct program exceeds 4.5 with a probability of at most 1,130 · 6.8e-6, which is less than 1 %. The seed is fixed.
 const maxZ = 4.5
 
-// TestTruthAndReportsAgree compares the engine's reports with the truth. 10 %
-// of the events are late and 20 % are duplicated. There are 1 million visitors
-// with LIFTHOUSE_LONG and 50,000 otherwise.
+// TestTruthAndReportsAgree compares the engine's reports with the truth. 10 % of the events are late and 20 % are
+// duplicated. There are 1 million visitors with LIFTHOUSE_LONG and 50,000 otherwise.
 func TestTruthAndReportsAgree(t *testing.T) {
 	tier.OnlyLong(t)
 	s := population.DefaultScenario()
@@ -115,9 +112,8 @@ func (c *checker) breakdown(name, dimension string, outcome *population.OutcomeT
 	}
 }
 
-// minConverted is the minimum number of converted visitors for a comparison.
-// With fewer visitors, the distribution of a rate or of a mean of log-normal
-// values is not close enough to normal.
+// minConverted is the minimum number of converted visitors for a comparison. With fewer visitors, the distribution of a
+// rate or of a mean of log-normal values is not close enough to normal.
 const minConverted = 100
 
 func (c *checker) cell(name string, outcome *population.OutcomeTruth, truth *population.SegmentTruth, variations []result.VariationResults) {

@@ -13,9 +13,8 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// BenchmarkChange starts and stops campaigns of catalogues of several sizes: one after the
-// other, and by 50 clients at the same time. It reports the CPU time of the process, which
-// includes the embedded engine.
+// BenchmarkChange starts and stops campaigns of catalogues of several sizes: one after the other, and by 50 clients at
+// the same time. It reports the CPU time of the process, which includes the embedded engine.
 func BenchmarkChange(b *testing.B) {
 	for _, campaigns := range []int{5, 500, 5000} {
 		c := openWith(b, campaigns)

@@ -122,9 +122,8 @@ func TestSwitchIsIdempotent(t *testing.T) {
 	}
 }
 
-// TestConcurrentChanges has two catalogues of one store, each with clients that
-// start and stop campaigns, apply shares and names, and create tokens
-// concurrently.
+// TestConcurrentChanges has two catalogues of one store, each with clients that start and stop campaigns, apply shares
+// and names, and create tokens concurrently.
 func TestConcurrentChanges(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	var servers []*catalogue.Catalogue

@@ -10,8 +10,7 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// TestCopy copies a catalogue with states and tokens, and follows its changes until the copy is
-// changed itself.
+// TestCopy copies a catalogue with states and tokens, and follows its changes until the copy is changed itself.
 func TestCopy(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	first := must.Get(catalogue.Open(t.Context(), conn))(t)

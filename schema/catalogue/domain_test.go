@@ -16,9 +16,8 @@ import (
 // contractDomain is the anchored regular expression of the API contract.
 var contractDomain = regexp2.MustCompile(`^(?:((?=[a-z0-9-]{1,63}\.)(xn--)?[a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,63})$`, regexp2.None)
 
-// TestDomainsEqualContract compares validDomain, which takes linear time, with
-// the contract's expression, which needs a look-ahead. Names that are too long
-// for the DNS must be rejected too.
+// TestDomainsEqualContract compares validDomain, which takes linear time, with the contract's expression, which needs a
+// look-ahead. Names that are too long for the DNS must be rejected too.
 func TestDomainsEqualContract(t *testing.T) {
 	contractDomain.MatchTimeout = 10 * time.Second
 	random := rand.New(rand.NewPCG(1, 2))

@@ -33,8 +33,7 @@ func TestSwitchReadsItsResourcesOnly(t *testing.T) {
 	requireEqual(t, conn, servers)
 }
 
-// TestRefreshFindsEveryChange changes a catalogue in all ways. Each server must have what a
-// new one reads.
+// TestRefreshFindsEveryChange changes a catalogue in all ways. Each server must have what a new one reads.
 func TestRefreshFindsEveryChange(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	servers := twoServers(t, conn)

@@ -9,8 +9,7 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// TestUndeclaredNames checks which names of events are undeclared, how often they occur,
-// and which names are declared.
+// TestUndeclaredNames checks which names of events are undeclared, how often they occur, and which names are declared.
 func TestUndeclaredNames(t *testing.T) {
 	c := open(t)
 	mustApply(t, c, `

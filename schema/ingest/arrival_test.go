@@ -31,9 +31,8 @@ func (s model) arrive(e schema.Event) {
 	}
 }
 
-// arrivals returns random events of a visitor: views of two subjects, goals with
-// and without exposures. There are few different ids, so many events are
-// copies, often with other content.
+// arrivals returns random events of a visitor: views of two subjects, goals with and without exposures. There are few
+// different ids, so many events are copies, often with other content.
 func arrivals(r *rand.Rand, visitor uint64) []schema.Event {
 	events := make([]schema.Event, 3+r.IntN(7))
 	for i := range events {

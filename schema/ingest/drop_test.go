@@ -11,8 +11,7 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// TestDropSubjects compares the store after dropping subjects with a store that
-// never had their events.
+// TestDropSubjects compares the store after dropping subjects with a store that never had their events.
 func TestDropSubjects(t *testing.T) {
 	never, knew := schematest.OpenMigrated(t), schematest.OpenMigrated(t)
 	var others, own []schema.Event
@@ -54,8 +53,7 @@ func TestDropSubjects(t *testing.T) {
 	}
 }
 
-// TestDropSubjectsAfterCrash kills a process between the deletion of the events
-// and the deletion of the facts.
+// TestDropSubjectsAfterCrash kills a process between the deletion of the events and the deletion of the facts.
 func TestDropSubjectsAfterCrash(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	w, r := newEraser(conn)

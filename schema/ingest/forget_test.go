@@ -34,8 +34,7 @@ func digests(t *testing.T, conn driver.Conn, r *facts.Refresher) (events, folded
 	return events, folded
 }
 
-// TestForget compares the store after forgetting a visitor with a store that never
-// had the visitor's events.
+// TestForget compares the store after forgetting a visitor with a store that never had the visitor's events.
 func TestForget(t *testing.T) {
 	var others, own []schema.Event
 	for i, visitor := range []string{"a", "b", "c", "forgotten"} {

@@ -63,8 +63,7 @@ func written(t *testing.T, event *fields) []byte {
 	return line
 }
 
-// survives fails if an accepted event differs after it is written and parsed
-// again.
+// survives fails if an accepted event differs after it is written and parsed again.
 func survives(t *testing.T, v verdict) {
 	t.Helper()
 	if v.fault != nil {
@@ -168,9 +167,8 @@ events:
     fields: {event: {value: goal}, goalId: {value: 3}, value: r}
 `
 
-// FuzzMapping checks that no mapping crashes the import of a file, and that each line is
-// either rejected or has at most the events of the mapping, of which each that is built has
-// valid text.
+// FuzzMapping checks that no mapping crashes the import of a file, and that each line is either rejected or has at most
+// the events of the mapping, of which each that is built has valid text.
 func FuzzMapping(f *testing.F) {
 	f.Add(fuzzedMapping, []byte("v;t;r;p\nx;1777636800000000;1,5;\"x: a\ny: b\"\ny;1\n"), false)
 	f.Add(fuzzedMapping, []byte(`{"v":"x","t":"1777636800000000","r":"2","p":[{"key":"x","value":{"string_value":"b"}},{"key":"y","value":7}]}`), true)

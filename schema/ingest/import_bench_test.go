@@ -58,9 +58,8 @@ func history(events int, yield func(*exported)) {
 	}
 }
 
-// BenchmarkImport imports a file of IMPORT_EVENTS events, by default 300,000,
-// into an empty store. It reports events per second and the peak memory of the
-// process, including the embedded store.
+// BenchmarkImport imports a file of IMPORT_EVENTS events, by default 300,000, into an empty store. It reports events
+// per second and the peak memory of the process, including the embedded store.
 func BenchmarkImport(b *testing.B) {
 	events := 300_000
 	if n, err := strconv.Atoi(os.Getenv("IMPORT_EVENTS")); err == nil {

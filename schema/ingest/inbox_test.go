@@ -104,8 +104,7 @@ func TestInboxRejectsInvalidRows(t *testing.T) {
 	}
 }
 
-// TestInboxKilled kills a process after each of its statements, and moves the
-// rows with another one.
+// TestInboxKilled kills a process after each of its statements, and moves the rows with another one.
 func TestInboxKilled(t *testing.T) {
 	const rows = 5
 	for statements := range 100 {
@@ -144,8 +143,7 @@ func (c merging) PrepareBatch(ctx context.Context, query string, opts ...driver.
 	return c.Conn.PrepareBatch(ctx, query, opts...)
 }
 
-// TestInboxDropsOnlyMovedParts inserts rows and merges parts while rows are
-// moved.
+// TestInboxDropsOnlyMovedParts inserts rows and merges parts while rows are moved.
 func TestInboxDropsOnlyMovedParts(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	w := ingest.NewWriter(merging{Conn: conn}, nil)
@@ -166,8 +164,7 @@ func TestInboxDropsOnlyMovedParts(t *testing.T) {
 	}
 }
 
-// TestInboxPages also checks that the first row of an identity is kept, because
-// rows are moved in order.
+// TestInboxPages also checks that the first row of an identity is kept, because rows are moved in order.
 func TestInboxPages(t *testing.T) {
 	const rows = 120_000
 	conn := schematest.OpenMigrated(t)

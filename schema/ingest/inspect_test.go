@@ -27,8 +27,7 @@ func TestDraftMapsControlToZero(t *testing.T) {
 	}
 }
 
-// FuzzInspect checks that no file crashes the inspection, and that a draft with all guesses
-// is a mapping.
+// FuzzInspect checks that no file crashes the inspection, and that a draft with all guesses is a mapping.
 func FuzzInspect(f *testing.F) {
 	f.Add("a;b\n1;2\n", false)
 	f.Add("visitor,time,variation,value\nx,2026-05-01,control,\"1\n2\"\n", false)

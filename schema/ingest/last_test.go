@@ -17,8 +17,7 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// storeForAMonth stores 300,000 events of two websites, one every nine seconds,
-// with random visitors.
+// storeForAMonth stores 300,000 events of two websites, one every nine seconds, with random visitors.
 func storeForAMonth(t *testing.T, conn driver.Conn) (last time.Time) {
 	t.Helper()
 	for _, statement := range []string{

@@ -78,8 +78,7 @@ func TestInvalidParquetFiles(t *testing.T) {
 	}
 }
 
-// TestDeeplyNestedBody would overflow the stack of a recursive parser without a
-// limit.
+// TestDeeplyNestedBody would overflow the stack of a recursive parser without a limit.
 func TestDeeplyNestedBody(t *testing.T) {
 	for _, text := range []string{"[", `{"a":`} {
 		lines, err := readBody(ingest.Body{WebsiteID: 1}, "["+strings.Repeat(text, 64<<20/len(text)))
@@ -89,9 +88,8 @@ func TestDeeplyNestedBody(t *testing.T) {
 	}
 }
 
-// TestMemoryOfLongLine checks the total allocations of the import, an upper bound
-// of its memory. They are usually 51 and 13 MiB; a garbage collection empties the
-// pools of the decompressor and adds to them.
+// TestMemoryOfLongLine checks the total allocations of the import, an upper bound of its memory. They are usually 51
+// and 13 MiB; a garbage collection empties the pools of the decompressor and adds to them.
 func TestMemoryOfLongLine(t *testing.T) {
 	tier.OnlyLong(t)
 	const size = 1 << 30

@@ -89,8 +89,7 @@ func importAtOnce(t *testing.T, address string, rounds, visitors int) {
 	t.Logf("%d rounds, %d processes were killed", rounds, killed)
 }
 
-// killedAfter starts a command and kills it after a time. It reports whether
-// the command was still running.
+// killedAfter starts a command and kills it after a time. It reports whether the command was still running.
 func killedAfter(ctx context.Context, cmd *exec.Cmd, after time.Duration) bool {
 	if cmd.Start() != nil {
 		return false
@@ -112,9 +111,8 @@ func timeless(t *testing.T, report string) string {
 	return string(text)
 }
 
-// exposedVisitors returns the events of the visitors of a round, within two
-// months. Each visitor sees a variation and most buy, half of them without
-// naming the variation.
+// exposedVisitors returns the events of the visitors of a round, within two months. Each visitor sees a variation and
+// most buy, half of them without naming the variation.
 func exposedVisitors(round, visitors int) string {
 	var lines strings.Builder
 	for n := range visitors {

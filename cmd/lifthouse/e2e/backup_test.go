@@ -10,8 +10,7 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// TestABackupAnswersAsTheStoreDid backs up a served store and compares the
-// reports of the restored store.
+// TestABackupAnswersAsTheStoreDid backs up a served store and compares the reports of the restored store.
 func TestABackupAnswersAsTheStoreDid(t *testing.T) {
 	tier.OnlyLong(t)
 	t.Parallel()

@@ -33,8 +33,7 @@ func (p *process) held() (held [2]int) {
 	return held
 }
 
-// heldAgain waits until the server holds at most as many goroutines and files
-// as before, and fails otherwise.
+// heldAgain waits until the server holds at most as many goroutines and files as before, and fails otherwise.
 func (p *process) heldAgain(base [2]int) {
 	p.t.Helper()
 	const tolerance = 8 // connections of the test's own, parts that are being merged

@@ -26,9 +26,8 @@ func (w *world) declareOld() {
 	w.must("apply", "-f", file)
 }
 
-// forget deletes a visitor whose events were acknowledged. Sometimes the server
-// is killed during the deletion, and the command is repeated. restart starts
-// the server.
+// forget deletes a visitor whose events were acknowledged. Sometimes the server is killed during the deletion, and the
+// command is repeated. restart starts the server.
 func (w *world) forget(r *rand.Rand, p *process, restart func() *process) *process {
 	w.t.Helper()
 	l, n := w.leave(r)
@@ -110,8 +109,7 @@ func (w *world) retain(r *rand.Rand, p *process, restart func() *process) *proce
 	return p
 }
 
-// agree compares the counter of the old campaign with its report. No client
-// sends events of it.
+// agree compares the counter of the old campaign with its report. No client sends events of it.
 func (w *world) agree(p *process) int64 {
 	w.t.Helper()
 	var campaign struct{ Views int64 }

@@ -36,15 +36,13 @@ func seedOf(t *testing.T) uint64 {
 // cellsByDayFrom is a number of visitors from which a campaign has sums by day.
 const cellsByDayFrom = 20_000
 
-// aDisk is the environment variable with the mount point of a small disk, in
-// the process that may mount one.
+// aDisk is the environment variable with the mount point of a small disk, in the process that may mount one.
 const aDisk = "LIFTHOUSE_TEST_DISK"
 
 const diskFull = "disk full"
 
-// TestAServerInChaos sends events and reads reports while the server is killed,
-// restarted, paused, and its disk is full. Acknowledged events are counted
-// exactly once, every report is correct at its time, and nothing leaks.
+// TestAServerInChaos sends events and reads reports while the server is killed, restarted, paused, and its disk is
+// full. Acknowledged events are counted exactly once, every report is correct at its time, and nothing leaks.
 func TestAServerInChaos(t *testing.T) {
 	tier.OnlyLong(t)
 	disk := os.Getenv(aDisk)
@@ -184,11 +182,9 @@ func fillDisk(t *testing.T, disk string, r *rand.Rand) {
 	must.OK(t, os.Remove(filler))
 }
 
-// TestServersInChaos does the same with two servers on one store. The store is
-// a ClickHouse server behind a network that delays data, cuts connections
-// before and after a request is processed, and is sometimes down. One server
-// uses the native protocol, the other HTTP. There are enough visitors for sums by
-// day. Both refresh the facts.
+// TestServersInChaos does the same with two servers on one store. The store is a ClickHouse server behind a network
+// that delays data, cuts connections before and after a request is processed, and is sometimes down. One server uses
+// the native protocol, the other HTTP. There are enough visitors for sums by day. Both refresh the facts.
 func TestServersInChaos(t *testing.T) {
 	tier.OnlyLong(t)
 	store := schematest.SharedServer(t)
@@ -260,8 +256,7 @@ type slowNetwork struct {
 	proxies           []*schematest.Proxy
 }
 
-// before returns an address whose connections go through the network to another
-// address.
+// before returns an address whose connections go through the network to another address.
 func (n *slowNetwork) before(t *testing.T, address string) string {
 	t.Helper()
 	proxy := schematest.NewProxy(t, address, n.fate)
@@ -281,8 +276,7 @@ func (n *slowNetwork) number(most int) int {
 	return n.random.IntN(most)
 }
 
-// fate returns the fault of one piece of data. A request and its response have
-// about four pieces.
+// fate returns the fault of one piece of data. A request and its response have about four pieces.
 func (n *slowNetwork) fate() (wait time.Duration, cut bool) {
 	n.pieces.Add(1)
 	if n.quiet.Load() {

@@ -33,8 +33,7 @@ func (a tally) within(least, most tally) bool {
 		between(least.converted, a.converted, most.converted) && between(least.goals, a.goals, most.goals)
 }
 
-// load has events that are sent together until they are acknowledged, and their
-// contribution to each variation.
+// load has events that are sent together until they are acknowledged, and their contribution to each variation.
 type load struct {
 	file, text   string // file: it is imported
 	adds         [2]tally
@@ -47,8 +46,7 @@ type load struct {
 	left            []leaving // who were
 }
 
-// leaving has the contribution of forgotten visitors, and the time when their
-// deletion was complete.
+// leaving has the contribution of forgotten visitors, and the time when their deletion was complete.
 type leaving struct {
 	took [2]tally
 	gone time.Time
@@ -89,8 +87,7 @@ func (a tally) minus(b tally) tally {
 	return tally{a.visitors - b.visitors, a.views - b.views, a.converted - b.converted, a.goals - b.goals}
 }
 
-// world has servers, clients that send events, clients that read reports, and
-// the expected results.
+// world has servers, clients that send events, clients that read reports, and the expected results.
 type world struct {
 	t             *testing.T
 	store         string
@@ -251,8 +248,7 @@ func (w *world) sendOne(url string, l *load) bool {
 // machine that runs other tests.
 const patience = time.Minute
 
-// mustSend retries for some time, so that a running server can reconnect to its
-// store.
+// mustSend retries for some time, so that a running server can reconnect to its store.
 func (w *world) mustSend(url string, l *load) {
 	w.t.Helper()
 	for until := time.Now().Add(patience); !w.sendOne(url, l); {
@@ -262,8 +258,7 @@ func (w *world) mustSend(url string, l *load) {
 	}
 }
 
-// report retries for some time, so that a running server can reconnect to its
-// store.
+// report retries for some time, so that a running server can reconnect to its store.
 func (w *world) report(url string) (got result.Report) {
 	w.t.Helper()
 	for until := time.Now().Add(patience); ; {
@@ -336,8 +331,7 @@ func note(happened chan struct{}) {
 	}
 }
 
-// isDamaged reports whether the server must be restarted because the disk was
-// full during a merge.
+// isDamaged reports whether the server must be restarted because the disk was full during a merge.
 func (w *world) isDamaged(status int, text string) bool {
 	if status == http.StatusInternalServerError && strings.Contains(text, `"code":"damaged"`) {
 		w.damaged.Store(true)
@@ -346,9 +340,8 @@ func (w *world) isDamaged(status int, text string) bool {
 	return false
 }
 
-// bounds returns the minimum and the maximum of a report. Events acknowledged
-// before acked must be in it. Events sent before begun may be in it, unless
-// their visitor was forgotten before asked.
+// bounds returns the minimum and the maximum of a report. Events acknowledged before acked must be in it. Events sent
+// before begun may be in it, unless their visitor was forgotten before asked.
 func (w *world) bounds(acked, begun, asked time.Time) (least, most [2]tally) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -392,8 +385,7 @@ func wrongWith(got *result.Report, least, most [2]tally) string {
 	return ""
 }
 
-// file writes a file with the events of a number of visitors, which will be
-// imported.
+// file writes a file with the events of a number of visitors, which will be imported.
 func (w *world) file(visitors int) *load {
 	w.t.Helper()
 	w.mutex.Lock()
@@ -438,8 +430,7 @@ func (w *world) sendRest(p *process) {
 	}
 }
 
-// allCounted sends all unacknowledged events again, and compares a report with
-// all events that were ever sent.
+// allCounted sends all unacknowledged events again, and compares a report with all events that were ever sent.
 func (w *world) allCounted(p *process) {
 	w.t.Helper()
 	w.sendRest(p)

@@ -152,9 +152,8 @@ func TestAClusterInChaos(t *testing.T) {
 	t.Logf("seed %d; %v; %s", seed, troubles, w)
 }
 
-// TestTablesChangeWhileAReplicaIsAway checks that tables cannot be created while a server is
-// away, and can be changed. The returning server must then answer for its shard
-// alone.
+// TestTablesChangeWhileAReplicaIsAway checks that tables cannot be created while a server is away, and can be changed.
+// The returning server must then answer for its shard alone.
 func TestTablesChangeWhileAReplicaIsAway(t *testing.T) {
 	cluster := schematest.NewCluster(t)
 	address, admin := newDatabase(t, cluster, "away")

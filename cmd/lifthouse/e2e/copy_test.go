@@ -10,9 +10,8 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// TestCopyAStore copies an embedded store to a server, in two tries with changes in between, and
-// the server's to another embedded store. The oracles are the reports and the tokens of the first
-// store.
+// TestCopyAStore copies an embedded store to a server, in two tries with changes in between, and the server's to
+// another embedded store. The oracles are the reports and the tokens of the first store.
 func TestCopyAStore(t *testing.T) {
 	tier.OnlyLong(t)
 	server := schematest.SharedServer(t)

@@ -31,8 +31,7 @@ const oneCampaign = `accounts:
           - {id: 1, name: C, type: experiment, targetMode: live, primaryGoalId: 1, controlShare: 50, variations: [{id: 1, name: V, share: 50}]}
 `
 
-// writeHistory writes a file with a number of views, one per visitor, and the
-// matching catalogue.
+// writeHistory writes a file with a number of views, one per visitor, and the matching catalogue.
 func writeHistory(t *testing.T, dir string, views int) (events, declared string) {
 	t.Helper()
 	var lines bytes.Buffer
@@ -87,8 +86,7 @@ func tableDir(t *testing.T, dir, table string) string {
 	return filepath.Join(dir, "store", string(found[2]), string(found[1]))
 }
 
-// do runs a command on the store, which must exit with the given code, and
-// returns its output.
+// do runs a command on the store, which must exit with the given code, and returns its output.
 func (s *damagedStore) do(want int, args ...string) string {
 	s.t.Helper()
 	return ended(s.t, want, append(args, "--store=embedded:"+s.address)...)
@@ -103,8 +101,7 @@ func (s *damagedStore) reports(visitors int64) {
 	}
 }
 
-// ended runs lifthouse, which must exit with the given code, and returns its
-// output.
+// ended runs lifthouse, which must exit with the given code, and returns its output.
 func ended(t *testing.T, want int, args ...string) string {
 	t.Helper()
 	code, out, complaints := other(t, nil, args...)
@@ -327,8 +324,7 @@ func needsADisk(t *testing.T) {
 	}
 }
 
-// fullDisk is a script that imports on a disk of 16 MB, enlarges the disk and
-// imports again.
+// fullDisk is a script that imports on a disk of 16 MB, enlarges the disk and imports again.
 const fullDisk = `
 mount -t tmpfs -o size=16m none "$DISK" || exit 99
 "$SELF" apply -f "$DECLARED" >/dev/null && "$SELF" import "$EVENTS" && exit 98

@@ -18,9 +18,8 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// TestTheDashboardsFiltersArePickedFromWhatThereIs selects observed values as
-// filters. The URL, every request, the page and the CSV must agree with the
-// API.
+// TestTheDashboardsFiltersArePickedFromWhatThereIs selects observed values as filters. The URL, every request, the page
+// and the CSV must agree with the API.
 func TestTheDashboardsFiltersArePickedFromWhatThereIs(t *testing.T) {
 	v := newViewer(t)
 	v.open("/?campaign=12")
@@ -47,8 +46,7 @@ func TestTheDashboardsFiltersArePickedFromWhatThereIs(t *testing.T) {
 	}
 }
 
-// picks adds filters of an attribute. The page must show the number of visitors
-// of each value.
+// picks adds filters of an attribute. The page must show the number of visitors of each value.
 func (v *viewer) picks(path, attribute string, values ...string) {
 	v.Helper()
 	var observed engine.Values
@@ -72,8 +70,7 @@ func (v *viewer) picks(path, attribute string, values ...string) {
 	}
 }
 
-// savesTheSame downloads the view as CSV and compares visitors and metrics with
-// the report.
+// savesTheSame downloads the view as CSV and compares visitors and metrics with the report.
 func (v *viewer) savesTheSame(address string, r *result.Report) {
 	v.Helper()
 	rows := v.download()

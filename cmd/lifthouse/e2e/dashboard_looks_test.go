@@ -19,9 +19,8 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// TestTheDashboardForEverybody checks accessibility with axe in both themes,
-// and that nothing is wider than the screen. It writes screenshots to the
-// directory in SCREENS, if that is set.
+// TestTheDashboardForEverybody checks accessibility with axe in both themes, and that nothing is wider than the screen.
+// It writes screenshots to the directory in SCREENS, if that is set.
 func TestTheDashboardForEverybody(t *testing.T) {
 	v := newViewer(t)
 	v.open("/")
@@ -60,8 +59,7 @@ func TestTheDashboardForEverybody(t *testing.T) {
 	v.look("refused")
 }
 
-// look runs axe on the page in both themes and three widths, and checks that
-// nothing is wider than the screen.
+// look runs axe on the page in both themes and three widths, and checks that nothing is wider than the screen.
 func (v *viewer) look(name string) {
 	v.Helper()
 	axe := must.Get(os.ReadFile("../../../node_modules/axe-core/axe.min.js"))(v)
@@ -88,8 +86,7 @@ func (v *viewer) look(name string) {
 	}
 }
 
-// TestTheDashboardOfABayesianCampaign compares the numbers of the posterior
-// with the API.
+// TestTheDashboardOfABayesianCampaign compares the numbers of the posterior with the API.
 func TestTheDashboardOfABayesianCampaign(t *testing.T) {
 	v := newViewer(t)
 	v.openSignedIn("/?campaign=14", allThere)
@@ -177,8 +174,7 @@ func (v *viewer) looksAreTheAPIs() {
 	v.until(allThere)
 }
 
-// watch records when the table of variations and the chart are first painted,
-// in milliseconds since the navigation.
+// watch records when the table of variations and the chart are first painted, in milliseconds since the navigation.
 const watch = `window.seen = {};
 new MutationObserver(() => requestAnimationFrame(() => {
 	const there = {table: document.querySelector("[aria-labelledby=variations] tbody tr"), curves: document.querySelectorAll(".uplot").length === 1};
@@ -190,9 +186,8 @@ new PerformanceObserver((list) => { for (const e of list.getEntries()) if (!e.ha
 	window.moved.what.push(e.value.toFixed(4) + " " + e.sources.map((s) => s.node?.className || s.node?.nodeName).join(","));
 } }).observe({type: "layout-shift", buffered: true});`
 
-// TestTheDashboardsFirstResults measures the time to the first results with an
-// empty browser cache and a warm server, and how much the parts of the page move while
-// they load. The time depends on the machine and has no bound.
+// TestTheDashboardsFirstResults measures the time to the first results with an empty browser cache and a warm server,
+// and how much the parts of the page move while they load. The time depends on the machine and has no bound.
 func TestTheDashboardsFirstResults(t *testing.T) {
 	v := newViewer(t)
 	v.openSignedIn("/?campaign=12", allThere)

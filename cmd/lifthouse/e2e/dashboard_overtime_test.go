@@ -18,9 +18,8 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// TestTheDashboardOverTime compares each view of the chart with the API: the
-// readout at points that the keyboard and the pointer choose, and the data
-// table.
+// TestTheDashboardOverTime compares each view of the chart with the API: the readout at points that the keyboard and
+// the pointer choose, and the data table.
 func TestTheDashboardOverTime(t *testing.T) {
 	v := newViewer(t)
 	v.open("/?campaign=13")

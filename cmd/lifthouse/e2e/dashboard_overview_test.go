@@ -12,8 +12,7 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// listedStatus is the part of an element of GET /v1/campaigns?include=status that the
-// start page shows.
+// listedStatus is the part of an element of GET /v1/campaigns?include=status that the start page shows.
 type listedStatus struct {
 	ID     int64  `json:"id"`
 	Name   string `json:"name"`
@@ -86,8 +85,7 @@ func TestTheDashboardAnswersFiveQuestions(t *testing.T) {
 	}
 }
 
-// TestTheDashboardsScorecard compares the scorecard, the impact and the trust strip with
-// the API.
+// TestTheDashboardsScorecard compares the scorecard, the impact and the trust strip with the API.
 func TestTheDashboardsScorecard(t *testing.T) {
 	v := newViewer(t)
 	v.openSignedIn("/?campaign=12", allThere)
@@ -154,8 +152,7 @@ func TestTheDashboardSaysWhatWaitingCosts(t *testing.T) {
 	}
 }
 
-// TestTheDashboardOfSeveralWebsites chooses a website, and keeps it on the way to a
-// campaign and back.
+// TestTheDashboardOfSeveralWebsites chooses a website, and keeps it on the way to a campaign and back.
 func TestTheDashboardOfSeveralWebsites(t *testing.T) {
 	v := newViewer(t)
 	const websites = "    websites:\n"

@@ -25,8 +25,7 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// tabTo presses Tab until an element has the focus, and checks that the focus
-// is visible.
+// tabTo presses Tab until an element has the focus, and checks that the focus is visible.
 func (v *viewer) tabTo(selector string) {
 	v.Helper()
 	v.until("document.querySelector(" + strconv.Quote(selector) + ")")
@@ -159,9 +158,8 @@ func (g *gateway) aged(response *http.Response) error {
 	return response.Body.Close()
 }
 
-// TestTheDashboardWhileTheServerIsAway checks that a page opened while the
-// server is away reports the problem and shows results later, and that an open
-// page keeps its results.
+// TestTheDashboardWhileTheServerIsAway checks that a page opened while the server is away reports the problem and shows
+// results later, and that an open page keeps its results.
 func TestTheDashboardWhileTheServerIsAway(t *testing.T) {
 	v := newViewer(t)
 	var g gateway
@@ -187,9 +185,8 @@ func TestTheDashboardWhileTheServerIsAway(t *testing.T) {
 	v.numbersAreTheAPIs("/v1/campaigns/12/results", "%.2f %%")
 }
 
-// TestTheDashboardOfCampaignsInTrouble checks that a sample ratio mismatch is
-// explained before any number, and that a campaign without events explains how
-// to send some.
+// TestTheDashboardOfCampaignsInTrouble checks that a sample ratio mismatch is explained before any number, and that a
+// campaign without events explains how to send some.
 func TestTheDashboardOfCampaignsInTrouble(t *testing.T) {
 	v := newViewer(t)
 	v.declare(`          - {id: 25, name: Slow page, type: experiment, controlShare: 50, primaryGoalId: 3, variations: [{id: 1, name: Slow, share: 50}]}

@@ -89,8 +89,7 @@ type docScript struct {
 	ready   string // URL that answers when a server is ready
 }
 
-// run returns the script's output and, if it failed, an error that names the
-// line of the block.
+// run returns the script's output and, if it failed, an error that names the line of the block.
 func (s *docScript) run(t *testing.T, limit time.Duration) (string, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -132,8 +131,7 @@ var lastComment = regexp.MustCompile(`\s+#[^\n]*$`)
 // defaultAddress is where the documents' servers listen.
 const defaultAddress = "127.0.0.1:8080"
 
-// TestDocsBlocksRun pastes the marked blocks of the tutorial into a shell, with
-// lifthouse on the PATH.
+// TestDocsBlocksRun pastes the marked blocks of the tutorial into a shell, with lifthouse on the PATH.
 func TestDocsBlocksRun(t *testing.T) {
 	tier.OnlyLong(t)
 	library := must.Get(embedded.LocateLibrary())(t)
@@ -161,8 +159,7 @@ func TestDocsBlocksRun(t *testing.T) {
 // offline matches what npm and go report without a network.
 var offline = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ENETUNREACH|ETIMEDOUT|dial tcp|no such host`)
 
-// TestDocsNetworkBlocksRun follows the README from git clone to a report of the
-// demo.
+// TestDocsNetworkBlocksRun follows the README from git clone to a report of the demo.
 func TestDocsNetworkBlocksRun(t *testing.T) {
 	tier.OnlyLong(t) // downloads packages
 	root := must.Get(filepath.Abs(checkout))(t)
@@ -205,8 +202,7 @@ var (
 	fencePattern   = regexp.MustCompile("(?ms)^```.*?^```$")
 )
 
-// TestDocsLinksResolve checks that files and headings to which documents link
-// exist.
+// TestDocsLinksResolve checks that files and headings to which documents link exist.
 func TestDocsLinksResolve(t *testing.T) {
 	documents := must.Get(filepath.Glob(filepath.Join(checkout, "*.md")))(t)
 	must.OK(t, filepath.WalkDir(filepath.Join(checkout, "docs"), func(path string, _ fs.DirEntry, err error) error {
@@ -312,8 +308,7 @@ func TestDocsListEverySetting(t *testing.T) {
 	}
 }
 
-// yamlKeys are the keys of a type that is read from YAML, and of those that it
-// contains.
+// yamlKeys are the keys of a type that is read from YAML, and of those that it contains.
 func yamlKeys(of reflect.Type) []string {
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice || of.Kind() == reflect.Map {
 		of = of.Elem()

@@ -12,8 +12,7 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// TestEventsShowsWhatArrivesThroughTheSocket follows a served store while
-// events arrive by import and over HTTP.
+// TestEventsShowsWhatArrivesThroughTheSocket follows a served store while events arrive by import and over HTTP.
 func TestEventsShowsWhatArrivesThroughTheSocket(t *testing.T) {
 	t.Parallel()
 	server, _, store := serving(t)

@@ -21,8 +21,7 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// raw sends bytes unchanged, and returns the response until the server closes
-// the connection, with the elapsed time.
+// raw sends bytes unchanged, and returns the response until the server closes the connection, with the elapsed time.
 func (p *process) raw(text string, end bool) (string, time.Duration) {
 	p.t.Helper()
 	var dialer net.Dialer

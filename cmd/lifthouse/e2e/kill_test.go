@@ -18,9 +18,8 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// visitorLines returns the events of a visitor: a view, and for two of three
-// visitors an unattributed goal, sometimes in another month, with a value that
-// has the error of a binary float.
+// visitorLines returns the events of a visitor: a view, and for two of three visitors an unattributed goal, sometimes
+// in another month, with a value that has the error of a binary float.
 func visitorLines(from string, n int) string {
 	lines := fmt.Sprintf(`{"eventId":"%[1]s-view%[2]d","time":"2026-05-%02[3]dT10:00:00Z","websiteId":1,"visitor":"%[1]s%[2]d","event":"view","campaignId":1,"variationId":%[4]d}`+"\n", from, n, 1+n%28, n%2)
 	if n%3 > 0 {
@@ -29,8 +28,7 @@ func visitorLines(from string, n int) string {
 	return lines
 }
 
-// compareAll compares a report with the events of the given numbers of visitors
-// over HTTP and from the file.
+// compareAll compares a report with the events of the given numbers of visitors over HTTP and from the file.
 func compareAll(t *testing.T, got result.Report, counts ...int) {
 	t.Helper()
 	var want [2]result.Counts
@@ -115,8 +113,7 @@ func (p *process) post(client *http.Client, token, body string) bool {
 	return status == http.StatusOK
 }
 
-// sendAll sends the bodies of the outbox with several clients until the process
-// is dead.
+// sendAll sends the bodies of the outbox with several clients until the process is dead.
 func (p *process) sendAll(o *outbox, token string, senders *sync.WaitGroup) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
 	for range 4 {
@@ -143,10 +140,9 @@ func (p *process) askAll(token string, senders *sync.WaitGroup) {
 	})
 }
 
-// TestAKilledServerLosesAndDoublesNothing kills a server with SIGKILL while
-// events arrive over HTTP and from a file. Unacknowledged bodies and half of
-// the acknowledged ones are sent again. In the end each event is counted once,
-// and the facts are those of the events.
+// TestAKilledServerLosesAndDoublesNothing kills a server with SIGKILL while events arrive over HTTP and from a file.
+// Unacknowledged bodies and half of the acknowledged ones are sent again. In the end each event is counted once, and
+// the facts are those of the events.
 func TestAKilledServerLosesAndDoublesNothing(t *testing.T) {
 	tier.OnlyLong(t)
 	t.Parallel()

@@ -1,5 +1,4 @@
-// Package e2e tests the built program as its users run it: processes, a browser,
-// and servers that are killed.
+// Package e2e tests the built program as its users run it: processes, a browser, and servers that are killed.
 package e2e
 
 import (

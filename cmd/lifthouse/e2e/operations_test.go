@@ -18,8 +18,7 @@ const operatedEvents = `{"eventId":"1","time":"2026-05-01T12:00:00Z","websiteId"
 {"eventId":"4","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"c","event":"view","widgetId":7,"experimentId":2,"variationId":1}
 `
 
-// TestAllOperationsOfAStartedProgram starts lifthouse and calls each of the 16
-// operations over HTTP.
+// TestAllOperationsOfAStartedProgram starts lifthouse and calls each of the 16 operations over HTTP.
 func TestAllOperationsOfAStartedProgram(t *testing.T) {
 	t.Parallel()
 	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")

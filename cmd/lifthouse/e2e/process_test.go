@@ -198,8 +198,7 @@ func succeed(t *testing.T, stdin io.Reader, args ...string) (out, complaints str
 	return out, complaints
 }
 
-// send sends a request with a token, if there is one, and further headers as
-// pairs of a name and a value.
+// send sends a request with a token, if there is one, and further headers as pairs of a name and a value.
 func send(ctx context.Context, client *http.Client, method, url, token, body string, headers ...string) (status int, text string, err error) {
 	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {

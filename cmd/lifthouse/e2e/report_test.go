@@ -12,8 +12,7 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// TestReportWatchesThroughTheSocket watches a served store while events arrive,
-// and interrupts the command.
+// TestReportWatchesThroughTheSocket watches a served store while events arrive, and interrupts the command.
 func TestReportWatchesThroughTheSocket(t *testing.T) {
 	t.Parallel()
 	server, _, store := serving(t)

@@ -21,8 +21,7 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// snippet returns the snippet of docs/data-in.md with the URL and the token of
-// a server.
+// snippet returns the snippet of docs/data-in.md with the URL and the token of a server.
 func snippet(t *testing.T, url, token string) string {
 	t.Helper()
 	text := must.Get(os.ReadFile("../../../docs/data-in.md"))(t)
@@ -54,10 +53,9 @@ func browse(t *testing.T, url string) {
 	})
 }
 
-// TestTheSnippetOfTheDocumentationInABrowser opens a page of an allowed origin
-// that sends a view and a goal and is left at once, and a second page that
-// sends both again as another visit of the same visitor. A page of another
-// origin must be refused.
+// TestTheSnippetOfTheDocumentationInABrowser opens a page of an allowed origin that sends a view and a goal and is left
+// at once, and a second page that sends both again as another visit of the same visitor. A page of another origin must
+// be refused.
 func TestTheSnippetOfTheDocumentationInABrowser(t *testing.T) {
 	tier.OnlyLong(t)
 	var page atomic.Value // the snippet

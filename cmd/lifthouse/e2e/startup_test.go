@@ -16,8 +16,7 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// TestTooFewOpenFilesAreRefused checks that the error names the required
-// number.
+// TestTooFewOpenFilesAreRefused checks that the error names the required number.
 func TestTooFewOpenFilesAreRefused(t *testing.T) {
 	program := lifthouse(t)
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -n 200 && exec "$0" apply -f ../testdata/thirty.catalog.yaml --store="$1"`, program.Path, "embedded:"+filepath.Join(t.TempDir(), "data"))
@@ -28,8 +27,7 @@ func TestTooFewOpenFilesAreRefused(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeReadIsNamed checks that the error names the file and the
-// remedy.
+// TestWhatCannotBeReadIsNamed checks that the error names the file and the remedy.
 func TestWhatCannotBeReadIsNamed(t *testing.T) {
 	tier.OnlyLong(t)
 	t.Parallel()
@@ -80,8 +78,7 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 	ended(t, exitOK, "report", "campaign", "1", store)
 }
 
-// TestALibraryThatIsCutOffIsNamed checks a truncated library, which would crash
-// the process.
+// TestALibraryThatIsCutOffIsNamed checks a truncated library, which would crash the process.
 func TestALibraryThatIsCutOffIsNamed(t *testing.T) {
 	for name, content := range map[string]string{"text": "no library", "empty": "", "cut off": "\x7fELF\x02\x01\x01"} {
 		path := filepath.Join(t.TempDir(), "libchdb.so")
@@ -119,8 +116,7 @@ func TestCommandsWaitForAStartingServer(t *testing.T) {
 	}
 }
 
-// TestServeWaitsForAnImport checks that serve waits for an import that holds
-// the store, and reports it.
+// TestServeWaitsForAnImport checks that serve waits for an import that holds the store, and reports it.
 func TestServeWaitsForAnImport(t *testing.T) {
 	tier.OnlyLong(t)
 	t.Parallel()
@@ -151,8 +147,7 @@ func TestServeWaitsForAnImport(t *testing.T) {
 	_ = server.Wait()
 }
 
-// TestServersThatDoNotAnswerAreGivenUp has a paused server, and an address that
-// accepts connections and sends nothing.
+// TestServersThatDoNotAnswerAreGivenUp has a paused server, and an address that accepts connections and sends nothing.
 func TestServersThatDoNotAnswerAreGivenUp(t *testing.T) {
 	t.Parallel()
 	tier.OnlyLong(t) // waits ten seconds

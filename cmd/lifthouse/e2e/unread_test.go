@@ -12,9 +12,8 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// TestUnreadOutputEndsACommandCleanly closes the output of a command after its first line,
-// as head does. The store must be closed cleanly, and a command that follows a server must
-// end.
+// TestUnreadOutputEndsACommandCleanly closes the output of a command after its first line, as head does. The store must
+// be closed cleanly, and a command that follows a server must end.
 func TestUnreadOutputEndsACommandCleanly(t *testing.T) {
 	tier.OnlyLong(t)
 	t.Parallel()

@@ -9,9 +9,8 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// TestTheServingUserMayDoAllItNeeds runs the server with the grants of
-// lifthouse grants on a ClickHouse server, and checks that the user cannot
-// create tables.
+// TestTheServingUserMayDoAllItNeeds runs the server with the grants of lifthouse grants on a ClickHouse server, and
+// checks that the user cannot create tables.
 func TestTheServingUserMayDoAllItNeeds(t *testing.T) {
 	tier.OnlyLong(t)
 	server := schematest.SharedServer(t)
@@ -40,8 +39,7 @@ func TestTheServingUserMayDoAllItNeeds(t *testing.T) {
 	}
 }
 
-// TestLimitsAreLoweredToTheProfiles checks a profile with lower limits, which
-// rejects statements with higher ones.
+// TestLimitsAreLoweredToTheProfiles checks a profile with lower limits, which rejects statements with higher ones.
 func TestLimitsAreLoweredToTheProfiles(t *testing.T) {
 	server := schematest.SharedServer(t)
 	store := "--store=" + strings.Replace(server.DatabaseAddress(server.CreateDatabase(t)), "admin:", "narrow:", 1)

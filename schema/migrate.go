@@ -106,18 +106,7 @@ func allServers(ctx context.Context, conn driver.Conn) error {
 // PendingMigrations returns the names of the migrations that Migrate would run, in order.
 // It changes nothing, and returns the same errors as Migrate.
 func PendingMigrations(ctx context.Context, conn driver.Conn) ([]string, error) {
-	exists, err := hasMigrations(ctx, conn)
-	if err != nil {
-		return nil, err
-	}
 	var names []string
-	if !exists {
-		entries, err := fs.ReadDir(tables, "tables")
-		for _, entry := range entries {
-			names = append(names, entry.Name())
-		}
-		return names, err
-	}
 	pending, err := pendingMigrations(ctx, conn, tables)
 	for _, m := range pending {
 		names = append(names, m.name)
@@ -210,7 +199,11 @@ func pendingMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]mi
 
 func recordedChecksums(ctx context.Context, conn driver.Conn) (map[string]string, error) {
 	recorded := map[string]string{}
-	err := EachRow(ctx, conn, "SELECT name, checksum FROM migrations ORDER BY name, applied_at", func(row driver.Rows) error {
+	exists, err := hasMigrations(ctx, conn)
+	if err != nil || !exists {
+		return recorded, err
+	}
+	err = EachRow(ctx, conn, "SELECT name, checksum FROM migrations ORDER BY name, applied_at", func(row driver.Rows) error {
 		var name, checksum string
 		err := row.Scan(&name, &checksum)
 		recorded[name] = checksum

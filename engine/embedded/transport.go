@@ -129,16 +129,6 @@ var notSettings = map[string]bool{
 	"async_insert": true, "wait_for_async_insert": true,
 }
 
-// refused are the parameters of a request's URL that need a feature that the
-// library does not have.
-var refused = map[string]string{
-	"compress":   "compression between driver and engine; leave Options.Compression empty",
-	"decompress": "compression between driver and engine; leave Options.Compression empty",
-	"session_id": "HTTP sessions",
-	"role":       "roles",
-	"readonly":   "read-only sessions",
-}
-
 // insertFormat matches the format at the end of an INSERT.
 var insertFormat = regexp.MustCompile(`(?is)^(.*\S)\s+FORMAT\s+([A-Za-z][A-Za-z0-9_]*)\s*;?\s*$`)
 
@@ -147,15 +137,9 @@ func newRequest(r *http.Request) (*request, error) {
 	if err != nil {
 		return nil, badRequest("query string: %v", err)
 	}
-	if r.Header.Get("Content-Encoding") != "" || r.Header.Get("Accept-Encoding") != "" {
-		return nil, badRequest("the embedded engine does not support %s", refused["compress"])
-	}
 	q := &request{
 		database: values.Get("database"), format: values.Get("default_format"),
 		settings: make(map[string]string),
-	}
-	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
-		return nil, badRequest("the embedded engine does not support external tables")
 	}
 	for name := range values {
 		value := values.Get(name)
@@ -163,8 +147,6 @@ func newRequest(r *http.Request) (*request, error) {
 		switch {
 		case isParameter:
 			q.parameters = append(q.parameters, parameter{name: parameterName, value: value})
-		case refused[name] != "":
-			return nil, badRequest("the embedded engine does not support %s", refused[name])
 		case !notSettings[name]:
 			q.settings[name] = value
 		}

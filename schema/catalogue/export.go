@@ -35,30 +35,30 @@ func (o *AccountResources) CatalogueFile() File {
 }
 
 func (o *AccountResources) exportWebsite(site Website) Website {
-	for _, goal := range ByID(o.Goals) {
-		if goal.WebsiteID == site.ID {
-			site.Goals = append(site.Goals, goal)
-		}
-	}
-	for _, target := range ByID(o.Targets) {
-		if target.WebsiteID == site.ID {
-			target.Target.CreateDate = dateOf(&target.State.CreateDate)
-			site.Targets = append(site.Targets, target.Target)
-		}
-	}
-	for _, campaign := range ByID(o.Campaigns) {
-		if campaign.WebsiteID == site.ID {
-			campaign.Initial = campaign.initialState()
-			site.Campaigns = append(site.Campaigns, campaign.Campaign)
-		}
-	}
-	for _, widget := range ByID(o.Widgets) {
-		if widget.WebsiteID == site.ID {
-			widget.Initial = widget.initialState()
-			site.Widgets = append(site.Widgets, widget.Widget)
-		}
-	}
+	site.Goals = definitionsOf(o.Goals, func(g Goal) (int64, Goal) { return g.WebsiteID, g }, site.ID)
+	site.Targets = definitionsOf(o.Targets, func(t LiveTarget) (int64, Target) {
+		t.Target.CreateDate = dateOf(&t.State.CreateDate)
+		return t.WebsiteID, t.Target
+	}, site.ID)
+	site.Campaigns = definitionsOf(o.Campaigns, func(c LiveCampaign) (int64, Campaign) {
+		c.Initial = c.initialState()
+		return c.WebsiteID, c.Campaign
+	}, site.ID)
+	site.Widgets = definitionsOf(o.Widgets, func(w LiveWidget) (int64, Widget) {
+		w.Initial = w.initialState()
+		return w.WebsiteID, w.Widget
+	}, site.ID)
 	return site
+}
+
+// definitionsOf returns the definitions of a website's resources, ordered by id.
+func definitionsOf[R, D any](resources map[int64]R, define func(R) (website int64, d D), website int64) (all []D) {
+	for _, r := range ByID(resources) {
+		if owner, d := define(r); owner == website {
+			all = append(all, d)
+		}
+	}
+	return all
 }
 
 // initialState returns the state as a file declares it. A resource that was stopped

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -33,10 +34,7 @@ func writeManual(args []string) error {
 	}
 	man, completions := filepath.Join(args[0], "man"), filepath.Join(args[0], "completions")
 	for _, dir := range []string{man, completions} {
-		if err := os.RemoveAll(dir); err != nil {
-			return err
-		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+		if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -125,33 +126,23 @@ func (v *value[T]) Type() string {
 
 // IDs defines a flag that takes a list of ids.
 func IDs(flags *pflag.FlagSet, target *[]int64, name, usage string) {
-	flags.Var(&ids{target}, name, usage)
+	flags.Int64SliceVar(target, name, nil, usage)
+	flag := flags.Lookup(name)
+	flag.Value, flag.DefValue = &ids{flag.Value, target}, "" // the usage omits the default
 }
 
-type ids struct{ target *[]int64 }
+type ids struct {
+	pflag.Value
+	target *[]int64
+}
 
-// Set appends ids that are separated by commas.
-func (v *ids) Set(text string) error {
-	for one := range strings.SplitSeq(text, ",") {
-		id, err := strconv.ParseInt(strings.TrimSpace(one), 0, 64)
-		if err != nil || id < 1 {
-			return fmt.Errorf("must be ids, which are integers from 1 to %d", int64(MaxID))
-		}
-		*v.target = append(*v.target, id)
+// check returns an error if a value is not an id.
+func (v *ids) check() error {
+	if slices.ContainsFunc(*v.target, func(id int64) bool { return id < 1 }) {
+		return fmt.Errorf("%q: must be ids, which are integers from 1 to %d", strings.Trim(v.String(), "[]"), int64(MaxID))
 	}
 	return nil
 }
-
-// String returns the ids as text.
-func (v *ids) String() string {
-	if v.target == nil || len(*v.target) == 0 {
-		return ""
-	}
-	return strings.Trim(fmt.Sprint(*v.target), "[]")
-}
-
-// Type returns the name of the type, for the usage.
-func (v *ids) Type() string { return "int64Slice" }
 
 // CheckFlag returns an error if the value of the flag is outside the bounds.
 func CheckFlag(flag *pflag.Flag) error {

@@ -260,7 +260,7 @@ func (c *Catalogue) RefreshSnapshot(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := c.adoptRows(recent); err != nil {
+		if err := c.adoptRowsLocked(recent); err != nil {
 			return err
 		}
 		if c.position.keys >= stored.keys && c.position.versions >= stored.versions {
@@ -271,20 +271,20 @@ func (c *Catalogue) RefreshSnapshot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.replaceRows(rows)
+	return c.replaceRowsLocked(rows)
 }
 
 // updateSnapshot brings the snapshot up to date with stored rows.
 func (c *Catalogue) updateSnapshot(rows []row) error {
 	c.refreshing.Lock()
 	defer c.refreshing.Unlock()
-	return c.adoptRows(rows)
+	return c.adoptRowsLocked(rows)
 }
 
-// adoptRows adds the rows that are newer than the known ones. If only states of campaigns and
+// adoptRowsLocked adds the rows that are newer than the known ones. If only states of campaigns and
 // widgets changed, it copies only the accounts that they belong to. Otherwise it builds the
 // whole snapshot again.
-func (c *Catalogue) adoptRows(rows []row) error {
+func (c *Catalogue) adoptRowsLocked(rows []row) error {
 	newer := map[key]row{}
 	onlyStates := true
 	for _, r := range rows {
@@ -304,7 +304,7 @@ func (c *Catalogue) adoptRows(rows []row) error {
 	case !onlyStates:
 		all := maps.Clone(c.rows)
 		maps.Copy(all, newer)
-		return c.replaceRows(slices.Collect(maps.Values(all)))
+		return c.replaceRowsLocked(slices.Collect(maps.Values(all)))
 	}
 	next, err := c.snapshot.Load().withStates(c.rows, newer)
 	if err != nil {
@@ -319,8 +319,8 @@ func (c *Catalogue) adoptRows(rows []row) error {
 	return nil
 }
 
-// replaceRows sets the current rows.
-func (c *Catalogue) replaceRows(rows []row) error {
+// replaceRowsLocked sets the current rows.
+func (c *Catalogue) replaceRowsLocked(rows []row) error {
 	next, err := newSnapshot(rows)
 	if err != nil {
 		return err

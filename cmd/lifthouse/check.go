@@ -63,12 +63,11 @@ func (p *program) checkStore(ctx context.Context, r *check.Report) error {
 		r.CheckServedStore(ctx, p.running)
 		return nil
 	}
-	address, err := schema.ParseAddress(p.address, p.getenv)
+	address, err := p.storeAddress()
 	if err != nil {
-		return usageError{err}
+		return err
 	}
-	if address.Dir != "" {
-		dir := p.absolutePath(address.Dir)
+	if dir := address.Dir; dir != "" {
 		if isEmpty(dir) {
 			r.Note("store", "%s does not exist yet; lifthouse serve creates it", dir)
 			return nil

@@ -15,7 +15,6 @@ import (
 	"lifthouse/engine"
 	"lifthouse/engine/query"
 	"lifthouse/loadgen/demo"
-	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 )
 
@@ -143,9 +142,9 @@ func (p *program) useDemo() bool {
 	if p.running != nil || slices.ContainsFunc(p.settings, func(s *config.Setting) bool { return s.Name == storeFlag && s.Source != config.FromDefault }) {
 		return false
 	}
-	fallback, err := schema.ParseAddress(p.address, p.getenv)
-	demoAddress, demoErr := schema.ParseAddress(demoStore, p.getenv)
-	if err != nil || demoErr != nil || !isEmpty(p.absolutePath(fallback.Dir)) || !demo.IsClaimed(p.absolutePath(demoAddress.Dir)) {
+	fallback, err := p.storeAddress()
+	claimed := demo.IsClaimed(p.absolutePath(strings.TrimPrefix(demoStore, "embedded:")))
+	if err != nil || fallback.Dir == "" || !isEmpty(fallback.Dir) || !claimed {
 		return false
 	}
 	p.address = demoStore

@@ -51,20 +51,20 @@ sends none.`,
 }
 
 func (p *program) serveDemo(ctx context.Context, reset, traffic bool) error {
-	address, err := schema.ParseAddress(p.address, p.getenv)
+	address, err := p.storeAddress()
 	if err != nil {
-		return usageError{err}
+		return err
 	}
 	if reset && address.Dir == "" {
 		return usageError{errors.New("--reset: drop the database on the server instead")}
 	}
 	if reset {
-		if err := p.removeDemo(ctx, p.absolutePath(address.Dir)); err != nil {
+		if err := p.removeDemo(ctx, address.Dir); err != nil {
 			return err
 		}
 	}
 	if address.Dir != "" {
-		if err := demo.ClaimDirectory(p.absolutePath(address.Dir)); err != nil {
+		if err := demo.ClaimDirectory(address.Dir); err != nil {
 			return err
 		}
 	}

@@ -77,9 +77,9 @@ func (p *program) grantsCommand() *cobra.Command {
 		Long:  grantsHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			address, err := schema.ParseAddress(p.address, p.getenv)
+			address, err := p.storeAddress()
 			if err != nil {
-				return usageError{err}
+				return err
 			}
 			if address.Dir != "" {
 				return usageError{errors.New("--store: an embedded store has no users; name ClickHouse servers, clickhouse://host:9000/db")}

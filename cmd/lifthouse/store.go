@@ -18,14 +18,23 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// openStore opens a store and brings its tables up to date.
-func (p *program) openStore(ctx context.Context) (*app.Store, error) {
+// storeAddress returns the address of the store, with an absolute directory.
+func (p *program) storeAddress() (schema.Address, error) {
 	address, err := schema.ParseAddress(p.address, p.getenv)
 	if err != nil {
-		return nil, usageError{err}
+		return address, usageError{err}
 	}
 	if address.Dir != "" {
 		address.Dir = p.absolutePath(address.Dir)
+	}
+	return address, nil
+}
+
+// openStore opens a store and brings its tables up to date.
+func (p *program) openStore(ctx context.Context) (*app.Store, error) {
+	address, err := p.storeAddress()
+	if err != nil {
+		return nil, err
 	}
 	return app.OpenStore(ctx, address, app.Options{
 		Fsync: p.fsync, Limits: p.limits, Concurrency: p.serving.API.StoreSlots, Times: p.serving.times, UnreadFacts: p.unreadFacts,
@@ -35,8 +44,8 @@ func (p *program) openStore(ctx context.Context) (*app.Store, error) {
 // withStore runs work on an existing store. It returns an error if the store does
 // not exist, for example because its directory is misspelt.
 func (p *program) withStore(ctx context.Context, work func(context.Context, *app.Store) error) error {
-	if address, err := schema.ParseAddress(p.address, p.getenv); err == nil && address.Dir != "" && p.running == nil && isEmpty(p.absolutePath(address.Dir)) {
-		return fmt.Errorf("there is no store at %s: check --store; lifthouse apply and lifthouse serve create one", p.absolutePath(address.Dir))
+	if address, err := p.storeAddress(); err == nil && address.Dir != "" && p.running == nil && isEmpty(address.Dir) {
+		return fmt.Errorf("there is no store at %s: check --store; lifthouse apply and lifthouse serve create one", address.Dir)
 	}
 	return p.withStoreMade(ctx, work)
 }

@@ -24,8 +24,7 @@ import (
 
 const embeddedPrefix = "embedded:"
 
-// DefaultStore is the default address: an embedded store below the working
-// directory.
+// DefaultStore is the default address: an embedded store below the working directory.
 const DefaultStore = embeddedPrefix + "./data"
 
 // Address is the parsed address of a store: the directory of an embedded store,
@@ -36,14 +35,12 @@ type Address struct {
 	Cluster string              // name of the cluster; empty: one server, or replicas that ON CLUSTER does not manage
 }
 
-// SpareConns is the number of connections in addition to those of reports. They
-// serve writes and their look-ups, catalogue changes, rejected lines and background
-// tasks, so none of these waits for a report.
+// SpareConns is the number of connections in addition to those of reports. They serve writes and their look-ups,
+// catalogue changes, rejected lines and background tasks, so none of these waits for a report.
 const SpareConns = 6
 
-// SetConcurrency sets the maximum number of connections to servers: the number of
-// concurrent requests plus SpareConns. It has no effect on an embedded store, on
-// an address that sets max_open_conns, and if requests is not positive.
+// SetConcurrency sets the maximum number of connections to servers: the number of concurrent requests plus SpareConns.
+// It has no effect on an embedded store, on an address that sets max_open_conns, and if requests is not positive.
 func (a *Address) SetConcurrency(requests int) {
 	if a.Dir != "" || a.Options.MaxOpenConns > 0 || requests <= 0 {
 		return
@@ -84,9 +81,8 @@ func splitAddress(address string) (scheme, user, hosts, rest string, ok bool) {
 	return scheme, user, address, rest, ok
 }
 
-// ShowAddress returns the address without secrets: scheme, hosts and path,
-// without user, password and query. Parts that may contain a secret are replaced
-// by "…".
+// ShowAddress returns the address without secrets: scheme, hosts and path, without user, password and query. Parts that
+// may contain a secret are replaced by "…".
 func ShowAddress(address string) string {
 	if strings.HasPrefix(address, embeddedPrefix) {
 		return address
@@ -117,9 +113,8 @@ var schemes = map[string]struct {
 	"https":       {"https", "8443", true},
 }
 
-// ParseAddress parses the address of a store: embedded:DIR, clickhouse://…,
-// clickhouses://…, http://… or https://…. Environment variables supply the user,
-// the password and the certificates that the address omits. All errors are
+// ParseAddress parses the address of a store: embedded:DIR, clickhouse://…, clickhouses://…, http://… or https://….
+// Environment variables supply the user, the password and the certificates that the address omits. All errors are
 // reported together.
 func ParseAddress(address string, getenv func(string) string) (Address, error) {
 	if dir, ok := strings.CutPrefix(address, embeddedPrefix); ok {
@@ -211,8 +206,7 @@ func setTimes(o *clickhouse.Options) {
 	o.ConnMaxLifetime = cmp.Or(o.ConnMaxLifetime, connLifetime)
 }
 
-// takeParameter returns a parameter and removes it from the query, because the driver does
-// not know it.
+// takeParameter returns a parameter and removes it from the query, because the driver does not know it.
 func (p *addressParser) takeParameter(name string) string {
 	value := p.query.Get(name)
 	p.query.Del(name)
@@ -240,8 +234,7 @@ func (p *addressParser) parseHosts(list string) []string {
 	return addresses
 }
 
-// The types of the parameters of an address. Other parameters are settings of
-// ClickHouse, which ClickHouse validates.
+// The types of the parameters of an address. Other parameters are settings of ClickHouse, which ClickHouse validates.
 const (
 	aText     = "a non-empty text"
 	aDuration = "a duration such as 5s"
@@ -258,8 +251,7 @@ var parameters = map[string]string{
 	"ca": aText, "cert": aText, "key": aText, "cluster": aText,
 }
 
-// validParameter reports whether the value of a parameter has the type, or is in
-// the list of values.
+// validParameter reports whether the value of a parameter has the type, or is in the list of values.
 func validParameter(value, want string) bool {
 	switch want {
 	case aText:
@@ -277,8 +269,7 @@ func validParameter(value, want string) bool {
 	return slices.Contains(strings.FieldsFunc(want, func(r rune) bool { return r == ',' || r == ' ' }), value) && value != "or"
 }
 
-// maxTypos is the maximum edit distance at which an unknown parameter counts as a
-// misspelling of a known one.
+// maxTypos is the maximum edit distance at which an unknown parameter counts as a misspelling of a known one.
 const maxTypos = 2
 
 func (p *addressParser) checkParameters() {
@@ -305,8 +296,7 @@ func (p *addressParser) checkParameters() {
 	}
 }
 
-// loadCertificates returns the TLS configuration with the certificates that the
-// address names, or else the environment.
+// loadCertificates returns the TLS configuration with the certificates that the address names, or else the environment.
 func (p *addressParser) loadCertificates() *tls.Config {
 	given := map[string]string{}
 	for name, variable := range map[string]string{"ca": caVariable, "cert": certVariable, "key": keyVariable} {
@@ -344,8 +334,7 @@ func (p *addressParser) loadCertificates() *tls.Config {
 	return config
 }
 
-// readPassword returns the password from the environment, or from the file that the
-// environment names.
+// readPassword returns the password from the environment, or from the file that the environment names.
 func (p *addressParser) readPassword() string {
 	file := p.getenv(passwordFileVariable)
 	if password := p.getenv(passwordVariable); password != "" || file == "" {

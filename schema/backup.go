@@ -11,13 +11,11 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// backupDatabase is the name of the database within a backup, whatever its name in
-// the store.
+// backupDatabase is the name of the database within a backup, whatever its name in the store.
 const backupDatabase = "lifthouse"
 
-// WriteBackup writes all tables of the store to a new folder dir, an absolute path.
-// It copies the tables one after the other, so nothing may write to the store until
-// it returns.
+// WriteBackup writes all tables of the store to a new folder dir, an absolute path. It copies the tables one after the
+// other, so nothing may write to the store until it returns.
 func WriteBackup(ctx context.Context, conn driver.Conn, dir string) error {
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("back up: %s exists already; use a new folder", dir)

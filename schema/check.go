@@ -61,8 +61,7 @@ type DiskSpace struct {
 	Free, Total uint64
 }
 
-// ReadDisks returns the space of each disk on which the server, or the embedded
-// engine, stores tables.
+// ReadDisks returns the space of each disk on which the server, or the embedded engine, stores tables.
 func ReadDisks(ctx context.Context, conn driver.Conn) ([]DiskSpace, error) {
 	disks, err := QueryRows(ctx, conn, "SELECT name, free_space, total_space FROM system.disks ORDER BY name", func(row driver.Rows, d *DiskSpace) error {
 		return row.Scan(&d.Disk, &d.Free, &d.Total)
@@ -73,10 +72,9 @@ func ReadDisks(ctx context.Context, conn driver.Conn) ([]DiskSpace, error) {
 	return disks, nil
 }
 
-// CheckFiles returns an error if files of the embedded store in dir cannot be read.
-// It runs before the engine opens the store. The engine reports unreadable files
-// less clearly, and creates a new database if the database definition is missing. A
-// missing or empty folder is a new store.
+// CheckFiles returns an error if files of the embedded store in dir cannot be read. It runs before the engine opens the
+// store. The engine reports unreadable files less clearly, and creates a new database if the database definition is
+// missing. A missing or empty folder is a new store.
 func CheckFiles(dir string) error {
 	parts, err := filepath.Glob(filepath.Join(dir, "store", "*", "*", "*_*_*_*"))
 	if err != nil {
@@ -95,10 +93,9 @@ func CheckFiles(dir string) error {
 // database "default", which treats the names of missing tables as files.
 const EmbeddedDatabase = "lifthouse"
 
-// metadataDir contains the definition of the database, DATABASE.sql, and the
-// definitions of its tables, DATABASE/TABLE.sql. For a table with rows, the engine
-// writes the definition and then creates a link dataDir/DATABASE/TABLE. So the links
-// show which definitions must exist. This also holds for a store of an older
+// metadataDir contains the definition of the database, DATABASE.sql, and the definitions of its tables,
+// DATABASE/TABLE.sql. For a table with rows, the engine writes the definition and then creates a link
+// dataDir/DATABASE/TABLE. So the links show which definitions must exist. This also holds for a store of an older
 // release, or one whose creation was interrupted.
 const (
 	metadataDir = "metadata"

@@ -17,10 +17,9 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// A cluster has the same tables as a single server, in another form. The large tables are sharded:
-// each shard has a local table, NAME_local, and NAME is a Distributed table over the local tables.
-// All events of a visitor are on one shard, which computes all per-visitor aggregates. The other
-// tables are small, and every server has a full replica.
+// A cluster has the same tables as a single server, in another form. The large tables are sharded: each shard has a
+// local table, NAME_local, and NAME is a Distributed table over the local tables. All events of a visitor are on one
+// shard, which computes all per-visitor aggregates. The other tables are small, and every server has a full replica.
 //
 // Statements that create or change tables are templates, whose slots tableForm fills.
 
@@ -153,9 +152,8 @@ var serversText string
 //go:embed places.sql
 var placesQuery string
 
-// ReadServers returns the servers of the store, by shard and replica. Every server reads its own
-// system tables, because functions for the version and the host name may return those of the
-// connected server.
+// ReadServers returns the servers of the store, by shard and replica. Every server reads its own system tables, because
+// functions for the version and the host name may return those of the connected server.
 func ReadServers(ctx context.Context, conn driver.Conn) ([]Server, error) {
 	cluster, database := ClusterOf(conn)
 	slots := struct{ Cluster, Database string }{Database: "currentDatabase()"}
@@ -214,10 +212,9 @@ func withSilent(ctx context.Context, conn driver.Conn, cluster string, servers [
 	return servers, err
 }
 
-// OpenReplicas returns connections to the servers of each shard of a cluster, by their names in
-// remote_servers. The servers need not be available: a connection is opened with its first
-// statement. OpenReplicas returns nil for the HTTP protocol, because a cluster does not name
-// the HTTP ports.
+// OpenReplicas returns connections to the servers of each shard of a cluster, by their names in remote_servers. The
+// servers need not be available: a connection is opened with its first statement. OpenReplicas returns nil for the HTTP
+// protocol, because a cluster does not name the HTTP ports.
 func OpenReplicas(ctx context.Context, conn driver.Conn, address Address) (shards [][]driver.Conn, err error) {
 	if address.Options.Protocol == clickhouse.HTTP {
 		return nil, nil

@@ -12,8 +12,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// MoneyScale is the number of stored units per currency unit: value, profit and
-// extra value have four decimals.
+// MoneyScale is the number of stored units per currency unit: value, profit and extra value have four decimals.
 const MoneyScale = 10_000
 
 // MaxMoney is the maximum absolute amount of one event, in currency units.
@@ -83,8 +82,7 @@ const insertEvents = `INSERT INTO events (website_id, subject, subject_id, exper
 	variation_id, event, goal_id, value, profit, extra_value, device, browser, os, country, region, city, channel,
 	referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type, ingested_at)`
 
-// distinctRowSettings disable the search for equal keys within an insert: the
-// caller has already removed duplicates.
+// distinctRowSettings disable the search for equal keys within an insert: the caller has already removed duplicates.
 var distinctRowSettings = clickhouse.Settings{"optimize_on_insert": 0, "insert_deduplicate": 0}
 
 // InsertEvents inserts events as they were sent, with one acceptance time, and returns when they are stored. If

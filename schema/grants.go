@@ -13,8 +13,7 @@ var grantsText string
 // User is a ClickHouse user.
 type User struct{ Name, Password string }
 
-// Grants describes the database and its two users, with the least privileges that
-// Lifthouse needs.
+// Grants describes the database and its two users, with the least privileges that Lifthouse needs.
 type Grants struct {
 	Database  string
 	Cluster   string // empty: one server
@@ -25,9 +24,8 @@ type Grants struct {
 // engines are the engines of the tables.
 var engines = []string{"MergeTree", "ReplacingMergeTree", "CollapsingMergeTree"}
 
-// SQLStatements returns the statements that create the database and the users, each
-// with a comment that explains it. They contain the SHA-256 digests of the
-// passwords, not the passwords.
+// SQLStatements returns the statements that create the database and the users, each with a comment that explains it.
+// They contain the SHA-256 digests of the passwords, not the passwords.
 func (g Grants) SQLStatements() ([]string, error) {
 	slots := struct {
 		Database, On, Serving, ServingHash, Migrating, MigratingHash string

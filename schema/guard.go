@@ -18,8 +18,7 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
-// ErrUnavailable means that no server was contacted, because recent connections
-// failed.
+// ErrUnavailable means that no server was contacted, because recent connections failed.
 var ErrUnavailable = errors.New("the store is unavailable; connections are retried every 2 seconds")
 
 // dialError is a failure to connect: nothing was sent.
@@ -28,8 +27,7 @@ type dialError struct{ error }
 // Unwrap returns the cause.
 func (e *dialError) Unwrap() error { return e.error }
 
-// IsUnreachable reports whether an error is a failure of the connection, not an
-// error that a server returned.
+// IsUnreachable reports whether an error is a failure of the connection, not an error that a server returned.
 func IsUnreachable(err error) bool {
 	var exception *clickhouse.Exception
 	if err == nil || errors.As(err, &exception) || errors.Is(err, context.Canceled) {
@@ -41,12 +39,10 @@ func IsUnreachable(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, clickhouse.ErrConnectionClosed)
 }
 
-// breakerTimeout is how long no connection is tried after repeated failures. After
-// that, one statement is tried.
+// breakerTimeout is how long no connection is tried after repeated failures. After that, one statement is tried.
 const breakerTimeout = 2 * time.Second
 
-// maxFailures is the number of consecutive connection failures that opens the
-// circuit breaker of the store.
+// maxFailures is the number of consecutive connection failures that opens the circuit breaker of the store.
 const maxFailures = 3
 
 func newBreaker[T any](name string, failures uint32) *gobreaker.CircuitBreaker[T] {
@@ -75,8 +71,7 @@ type hosts struct {
 	next      atomic.Int64
 }
 
-// newHosts returns the hosts and raises the driver's dial timeout to the sum of
-// the timeouts of all hosts.
+// newHosts returns the hosts and raises the driver's dial timeout to the sum of the timeouts of all hosts.
 func newHosts(o *clickhouse.Options) *hosts {
 	h := &hosts{addresses: o.Addr, breakers: map[string]*gobreaker.CircuitBreaker[clickhouse.DialResult]{}, timeout: o.DialTimeout, strategy: o.ConnOpenStrategy}
 	for _, address := range o.Addr {
@@ -134,12 +129,10 @@ func wrapDialError(ctx context.Context, address string, err error) error {
 	return &dialError{fmt.Errorf("%s: %w", address, err)}
 }
 
-// guarded retries statements that are safe to repeat, and stops contacting servers
-// that fail.
+// guarded retries statements that are safe to repeat, and stops contacting servers that fail.
 //
-// Query, QueryRow, Ping and PrepareBatch are retried if the connection breaks before
-// the first row. Statements that may change data are retried only if nothing was
-// sent.
+// Query, QueryRow, Ping and PrepareBatch are retried if the connection breaks before the first row. Statements that may
+// change data are retried only if nothing was sent.
 type guarded struct {
 	driver.Conn
 	breaker  *gobreaker.CircuitBreaker[any]
@@ -150,8 +143,7 @@ func newGuarded(conn driver.Conn, hosts int) *guarded {
 	return &guarded{Conn: conn, breaker: newBreaker[any]("store", maxFailures), attempts: hosts + 1}
 }
 
-// retryCall calls do until it succeeds, while retryable reports true, up to
-// g.attempts times.
+// retryCall calls do until it succeeds, while retryable reports true, up to g.attempts times.
 func retryCall[T any](ctx context.Context, g *guarded, retryable func(error) bool, do func() (T, error)) (T, error) {
 	var result T
 	_, err := g.breaker.Execute(func() (any, error) {
@@ -197,8 +189,7 @@ func (g *guarded) Ping(ctx context.Context) error {
 	return err
 }
 
-// changeTimeout is the maximum duration of a statement that changes stored data.
-// Such a statement sends no progress.
+// changeTimeout is the maximum duration of a statement that changes stored data. Such a statement sends no progress.
 const changeTimeout = time.Hour
 
 // Exec implements driver.Conn.
@@ -220,9 +211,8 @@ func (g *guarded) PrepareBatch(ctx context.Context, query string, opts ...driver
 	return retryCall(ctx, g, IsUnreachable, func() (driver.Batch, error) { return g.Conn.PrepareBatch(ctx, query, opts...) })
 }
 
-// closeTimeout is the maximum time to wait for the driver to close. clickhouse-go
-// 2.50.0 may deadlock in Close while it drops old connections (issue 1990). No
-// statement is running then.
+// closeTimeout is the maximum time to wait for the driver to close. clickhouse-go 2.50.0 may deadlock in Close while it
+// drops old connections (issue 1990). No statement is running then.
 const closeTimeout = time.Second
 
 // Close implements driver.Conn.

@@ -30,11 +30,10 @@ CREATE TABLE IF NOT EXISTS migrations{{.On}}
 ENGINE = {{.Replicated}}ReplacingMergeTree{{with .All}}({{.}}){{end}}
 ORDER BY name`
 
-// Migrate runs the pending migrations: the embedded statements that the store has
-// not recorded, in the order of their names. It records each migration with its
-// checksum and returns the names of those it ran. Migrate returns an error and runs
-// nothing if a file was changed after it ran. It does the same if a recorded
-// migration is unknown, because the store belongs to a newer release.
+// Migrate runs the pending migrations: the embedded statements that the store has not recorded, in the order of their
+// names. It records each migration with its checksum and returns the names of those it ran. Migrate returns an error
+// and runs nothing if a file was changed after it ran. It does the same if a recorded migration is unknown, because the
+// store belongs to a newer release.
 func Migrate(ctx context.Context, conn driver.Conn) ([]string, error) {
 	return runMigrations(ctx, conn, tables)
 }
@@ -87,10 +86,9 @@ func runMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]string
 	return applied, nil
 }
 
-// allServers returns an error if a server of the cluster is inactive. All servers
-// must be active when the tables are created: a replica that was inactive cannot
-// create tables later, because Keeper has the altered definitions. An inactive
-// replica applies later changes when it is active again.
+// allServers returns an error if a server of the cluster is inactive. All servers must be active when the tables are
+// created: a replica that was inactive cannot create tables later, because Keeper has the altered definitions. An
+// inactive replica applies later changes when it is active again.
 func allServers(ctx context.Context, conn driver.Conn) error {
 	cluster, _ := ClusterOf(conn)
 	if cluster == "" {
@@ -122,9 +120,8 @@ func hasMigrations(ctx context.Context, conn driver.Conn) (bool, error) {
 	return exists == 1, nil
 }
 
-// concurrentCodes are the error codes (ErrorCodes.cpp) with which a server may
-// reject a migration while another process runs the same one. Several processes
-// may migrate a store at the same time: every migration is idempotent.
+// concurrentCodes are the error codes (ErrorCodes.cpp) with which a server may reject a migration while another process
+// runs the same one. Several processes may migrate a store at the same time: every migration is idempotent.
 var concurrentCodes = []int32{
 	57,  // TABLE_ALREADY_EXISTS: the table is not complete yet
 	253, // REPLICA_ALREADY_EXISTS
@@ -138,8 +135,7 @@ const (
 	concurrentLastWait  = 3 * time.Second
 )
 
-// retryConcurrent retries a statement that fails because another process runs it
-// at the same time.
+// retryConcurrent retries a statement that fails because another process runs it at the same time.
 func retryConcurrent(ctx context.Context, do func() error) error {
 	for wait := concurrentFirstWait; ; wait *= 2 {
 		err := do()

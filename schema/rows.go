@@ -26,8 +26,7 @@ func QueryRows[R any](ctx context.Context, conn driver.Conn, query string, scan 
 	return rows, nil
 }
 
-// EachRow calls each for each row of a query and stops at the first error. each reads
-// the current row.
+// EachRow calls each for each row of a query and stops at the first error. each reads the current row.
 func EachRow(ctx context.Context, conn driver.Conn, query string, each func(driver.Rows) error, params ...any) error {
 	found, err := conn.Query(ctx, query, params...)
 	if err != nil {
@@ -64,9 +63,8 @@ func prepareBatch(ctx context.Context, conn driver.Conn, statement string) (driv
 	return batch, err
 }
 
-// InsertRows inserts rows in one block, which is atomic. values returns the values of a
-// row in the order of the statement's columns. If there are no rows, InsertRows does
-// nothing.
+// InsertRows inserts rows in one block, which is atomic. values returns the values of a row in the order of the
+// statement's columns. If there are no rows, InsertRows does nothing.
 func InsertRows[R any](ctx context.Context, conn driver.Conn, statement string, rows []R, values func(*R) []any) error {
 	if len(rows) == 0 {
 		return nil

@@ -20,27 +20,24 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// writeSettings returns the settings of every statement. ClickHouse 26 buffers
-// inserts by default (async_insert), which acknowledges rows before they are stored.
-// insert_deduplicate is off because it drops an insert that equals a recent one.
-// Only inserts with their own deduplication token enable it. An import may span more
-// months than the default maximum of 100 partitions per block.
+// writeSettings returns the settings of every statement. ClickHouse 26 buffers inserts by default (async_insert), which
+// acknowledges rows before they are stored. insert_deduplicate is off because it drops an insert that equals a recent
+// one. Only inserts with their own deduplication token enable it. An import may span more months than the default
+// maximum of 100 partitions per block.
 func writeSettings() clickhouse.Settings {
 	return clickhouse.Settings{"async_insert": 0, "insert_deduplicate": 0, "max_partitions_per_insert_block": 0}
 }
 
-// serverSettings returns the additional settings of every statement to a server.
-// Hedged requests and parallel replicas are off: a replica may lack rows that
-// were just stored.
+// serverSettings returns the additional settings of every statement to a server. Hedged requests and parallel replicas
+// are off: a replica may lack rows that were just stored.
 func serverSettings() clickhouse.Settings {
 	return clickhouse.Settings{"use_hedged_requests": 0, "enable_parallel_replicas": 0}
 }
 
-// clusterSettings returns the additional settings of every statement to a cluster,
-// whose tables are read and written through Distributed tables. The shards
-// acknowledge an insert, not a queue. A query by visitor goes only to the shards of
-// these visitors. All processes prefer the same replica of a shard, so they read
-// each other's rows. ALTER and ON CLUSTER statements wait for the active replicas.
+// clusterSettings returns the additional settings of every statement to a cluster, whose tables are read and written
+// through Distributed tables. The shards acknowledge an insert, not a queue. A query by visitor goes only to the shards
+// of these visitors. All processes prefer the same replica of a shard, so they read each other's rows. ALTER and ON
+// CLUSTER statements wait for the active replicas.
 func clusterSettings() clickhouse.Settings {
 	return clickhouse.Settings{
 		"distributed_foreground_insert":              1,

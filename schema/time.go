@@ -39,8 +39,7 @@ func LaterTime(a, b time.Time) time.Time {
 	return a
 }
 
-// ParseDuration is like time.ParseDuration, and also accepts a whole number of days, such as
-// 30d.
+// ParseDuration is like time.ParseDuration, and also accepts a whole number of days, such as 30d.
 func ParseDuration(text string) (time.Duration, error) {
 	days, inDays := strings.CutSuffix(text, "d")
 	if !inDays {

@@ -146,8 +146,7 @@ func (p *program) sayChanges(ctx context.Context, s *app.Store, declared catalog
 	}
 }
 
-// estimatePlans returns, by the index of the change, which effects the plans of changed campaigns
-// can detect.
+// estimatePlans returns, by the index of the change, which effects the plans of changed campaigns can detect.
 func (p *program) estimatePlans(ctx context.Context, s *app.Store, declared catalogue.File, changes []catalogue.Change) map[int]string {
 	texts := map[int]string{}
 	for i := range declared.Accounts {

@@ -135,8 +135,7 @@ func (p *program) removeDemo(ctx context.Context, dir string) error {
 	return errors.Join(s.Close(), os.RemoveAll(dir))
 }
 
-// makeDemo fills an empty store. It adds the catalogue last, which marks the
-// store as complete.
+// makeDemo fills an empty store. It adds the catalogue last, which marks the store as complete.
 func (p *program) makeDemo(ctx context.Context, s *app.Store) error {
 	if len(s.Catalogue.Snapshot().AllAccounts()) > 0 {
 		return nil

@@ -101,8 +101,7 @@ func (p *program) importCommand() *cobra.Command {
 	return cmd
 }
 
-// expandPatterns returns the files that the arguments name. It expands patterns that the
-// shell has not expanded.
+// expandPatterns returns the files that the arguments name. It expands patterns that the shell has not expanded.
 func (p *program) expandPatterns(arguments []string) ([]string, error) {
 	var files []string
 	for _, argument := range arguments {
@@ -162,8 +161,7 @@ func (p *program) checkOutput(flag, output string, inputs []string) error {
 	return nil
 }
 
-// timesOf returns the allowed times of events, from the store or from flags of this
-// command.
+// timesOf returns the allowed times of events, from the store or from flags of this command.
 func (p *program) timesOf(s *app.Store) ingest.Times {
 	times := s.Times
 	for _, own := range p.settings {

@@ -204,8 +204,7 @@ func shownValue(s *config.Setting) string {
 	return s.Value.String()
 }
 
-// noArgs and oneArg check positional arguments and report them as usage
-// errors.
+// noArgs and oneArg check positional arguments and report them as usage errors.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usageError{fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), args)}

@@ -264,8 +264,7 @@ func (p *program) formatReport(results *result.Report, form reportForm) (string,
 	return indented.String(), err
 }
 
-// watchReport repeats the report until the context ends. The last report remains on the
-// terminal.
+// watchReport repeats the report until the context ends. The last report remains on the terminal.
 func (p *program) watchReport(ctx context.Context, s *app.Store, request query.Request, form reportForm) error {
 	if p.running == nil && s.Dir != "" {
 		return errors.New("--watch: this store is not served, so nothing can change; start 'lifthouse serve' first")

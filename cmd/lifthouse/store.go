@@ -84,8 +84,7 @@ func (p *program) withStoreMade(ctx context.Context, work func(context.Context, 
 	return errors.Join(work(ctx, s), s.Close())
 }
 
-// forwardCommand executes this command line in the process that holds the store, and
-// returns its exit code.
+// forwardCommand executes this command line in the process that holds the store, and returns its exit code.
 func (p *program) forwardCommand(ctx context.Context, holder *embedded.LockedError) (int, error) {
 	c := remote.Command{Dir: p.dir, Args: p.args, Env: map[string]string{}, In: p.stdin, Out: p.stdout, Err: p.stderr}
 	for _, name := range remote.Env {

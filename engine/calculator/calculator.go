@@ -13,9 +13,8 @@ import (
 	"lifthouse/stats"
 )
 
-// Input holds the sufficient statistics of the variations of an
-// experiment, for a comparison without a store. Without looks, the comparison describes
-// the variations. With looks, it also concludes.
+// Input holds the sufficient statistics of the variations of an experiment, for a comparison without a store. Without
+// looks, the comparison describes the variations. With looks, it also concludes.
 type Input struct {
 	Metric            Metric
 	Variations        []Variation // with the sums of today
@@ -45,9 +44,8 @@ const (
 	MetricMean   Metric = "mean"
 )
 
-// Variation holds the sufficient statistics of one variation. Exactly
-// one variation of an input is control. Either all variations have a share, or
-// none.
+// Variation holds the sufficient statistics of one variation. Exactly one variation of an input is control. Either all
+// variations have a share, or none.
 type Variation struct {
 	ID             int64
 	Control        bool
@@ -57,8 +55,7 @@ type Variation struct {
 	Mean, Variance float64 // of a mean metric; sample variance (n - 1) of one visitor's value
 }
 
-// Answer is the output of the calculator. Its parts are those of result.Report; its
-// fields are in output order.
+// Answer is the output of the calculator. Its parts are those of result.Report; its fields are in output order.
 type Answer struct {
 	Line              int64             `json:"line"` // of the input
 	Metric            Metric            `json:"metric"`
@@ -79,8 +76,7 @@ type AnswerLook struct {
 	Variations []result.LookVariation `json:"variations"` // without control, in the order of the input
 }
 
-// AnswerVariation holds the estimate of one variation and its comparison with
-// control.
+// AnswerVariation holds the estimate of one variation and its comparison with control.
 type AnswerVariation struct {
 	ID       int64    `json:"id"`
 	Control  bool     `json:"control"`
@@ -95,9 +91,8 @@ type AnswerChecks struct {
 	SampleRatio result.SampleRatio `json:"sampleRatio"` // in the order of the variations
 }
 
-// AnswerPower compares the number of visitors, over all variations, with the
-// sample size that the power and the minimum detectable effect require.
-// Progress, effect and power are fractions.
+// AnswerPower compares the number of visitors, over all variations, with the sample size that the power and the minimum
+// detectable effect require. Progress, effect and power are fractions.
 type AnswerPower struct {
 	RequiredVisitors        *int64       `json:"requiredVisitors"`
 	Progress                *float64     `json:"progress"`

@@ -24,8 +24,7 @@ const MaxInput = 1 << 20
 const (
 	leastVariations = 2
 	maxVariations   = 21 // control and the 20 that a campaign may have
-	// maxVisitors is the largest number for which package stats can distinguish
-	// rates.
+	// maxVisitors is the largest number for which package stats can distinguish rates.
 	maxVisitors = 1_000_000_000_000
 	maxLooks    = 200
 	maxDays     = 3650
@@ -73,9 +72,8 @@ type sumsText struct {
 	Variance  *float64 `yaml:"variance"`
 }
 
-// ParseInput parses a line of JSON. It rejects unknown and repeated
-// fields. null means absent, and 5.0 is an integer. The error is an
-// InvalidError with all faults.
+// ParseInput parses a line of JSON. It rejects unknown and repeated fields. null means absent, and 5.0 is an integer.
+// The error is an InvalidError with all faults.
 func ParseInput(line []byte) (*Input, error) {
 	var given inputText
 	var c checker
@@ -252,9 +250,8 @@ type earlierSums struct {
 	path string
 }
 
-// checkLooks sets the looks. The numbers of visitors and converted visitors must not decrease
-// from look to look, nor exceed those of the variations. Values are not checked, because refunds
-// can reduce them.
+// checkLooks sets the looks. The numbers of visitors and converted visitors must not decrease from look to look, nor
+// exceed those of the variations. Values are not checked, because refunds can reduce them.
 func (c *checker) checkLooks(q *Input, given []lookText, valid []validCounts) {
 	if len(given) > maxLooks {
 		c.Add("looks", len(given), fmt.Sprintf("must be an array of 1 to %d looks, has %d", maxLooks, len(given)))
@@ -350,8 +347,7 @@ func (c *checker) refuse(path string, given *float64, detail string) {
 	}
 }
 
-// checkWhole returns an integer within bounds. It returns false if the value is
-// invalid or absent.
+// checkWhole returns an integer within bounds. It returns false if the value is invalid or absent.
 func (c *checker) checkWhole(path string, given *float64, least, most int64, unit string) (int64, bool) {
 	detail := fmt.Sprintf("must be an integer from %d to %d%s", least, most, unit)
 	switch {
@@ -365,8 +361,7 @@ func (c *checker) checkWhole(path string, given *float64, least, most int64, uni
 	return 0, false
 }
 
-// checkNumber returns a number within bounds. It returns 0 if the value is invalid or
-// absent.
+// checkNumber returns a number within bounds. It returns 0 if the value is invalid or absent.
 func (c *checker) checkNumber(path string, given *float64, least, most float64, unit string) float64 {
 	detail := "must be a number"
 	if least != -math.MaxFloat64 {

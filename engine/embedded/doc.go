@@ -1,6 +1,5 @@
-// Package embedded runs ClickHouse inside the process and connects clickhouse-go
-// to it. The rest of the program uses one driver and one SQL dialect, whether
-// its data is in a folder, on a server or on a cluster.
+// Package embedded runs ClickHouse inside the process and connects clickhouse-go to it. The rest of the program uses
+// one driver and one SQL dialect, whether its data is in a folder, on a server or on a cluster.
 //
 // # How a statement is run
 //

@@ -21,13 +21,11 @@ import (
 // ErrClosed is the error of statements on a closed Engine.
 var ErrClosed = errors.New("embedded: the engine is closed")
 
-// defaultConnections is the default maximum number of concurrent statements. It is large enough
-// that a long query does not block short ones, and small enough that concurrent statements do
-// not exhaust the memory.
+// defaultConnections is the default maximum number of concurrent statements. It is large enough that a long query does
+// not block short ones, and small enough that concurrent statements do not exhaust the memory.
 const defaultConnections = 8
 
-// closeTimeout is the maximum time for which Close waits for cancelled
-// statements.
+// closeTimeout is the maximum time for which Close waits for cancelled statements.
 const closeTimeout = 10 * time.Second
 
 // Options configure the engine. The zero value has suitable defaults.
@@ -37,8 +35,7 @@ type Options struct {
 	Fsync       bool         // an insert returns after its rows are synced to disk; they then survive a power failure
 }
 
-// Engine is a ClickHouse engine on a folder. Its methods may be called
-// concurrently.
+// Engine is a ClickHouse engine on a folder. Its methods may be called concurrently.
 type Engine struct {
 	dir     string
 	lib     *library
@@ -150,17 +147,13 @@ func (e *Engine) startLibrary(path string) error {
 	return nil
 }
 
-// writeConfig writes the engine's configuration and returns its path. Without a
-// configuration the library would read a config.xml of another program: in the
-// working directory, in the user's home directory, or of the machine.
+// writeConfig writes the engine's configuration and returns its path. Without a configuration the library would read a
+// config.xml of another program: in the working directory, in the user's home directory, or of the machine.
 //
-// On a terminal, and only there, the engine would write its log to standard
-// error. It would log every insert as "current_thread contains invalid
-// address". This message is about the engine's internal state and has no
-// effect.
+// On a terminal, and only there, the engine would write its log to standard error. It would log every insert as
+// "current_thread contains invalid address". This message is about the engine's internal state and has no effect.
 //
-// Backups may be written to any path, because only Lifthouse's own statements
-// reach the engine.
+// Backups may be written to any path, because only Lifthouse's own statements reach the engine.
 func (e *Engine) writeConfig() (string, error) {
 	path := filepath.Join(e.dir, "lifthouse.xml")
 	durability := ""
@@ -193,8 +186,7 @@ const fsynced = `    <merge_tree>
     </merge_tree>
 `
 
-// readVersionAndSettings reads the engine's version and time zone, and the settings of a new
-// session.
+// readVersionAndSettings reads the engine's version and time zone, and the settings of a new session.
 func (e *Engine) readVersionAndSettings() error {
 	about, err := e.control.queryText("SELECT version(), timezone()")
 	if err != nil {
@@ -223,10 +215,9 @@ func (e *Engine) openSession() (*session, error) {
 	return &session{conn: c, mark: mark, database: defaultDatabase}, nil
 }
 
-// ClientOptions returns the options for clickhouse.Open to connect to the engine. The caller
-// may set Auth.Database, Settings and similar fields before use. Inserts are never
-// asynchronous, whatever the settings: once an insert has returned, its rows survive the
-// process.
+// ClientOptions returns the options for clickhouse.Open to connect to the engine. The caller may set Auth.Database,
+// Settings and similar fields before use. Inserts are never asynchronous, whatever the settings: once an insert has
+// returned, its rows survive the process.
 func (e *Engine) ClientOptions() *clickhouse.Options {
 	return &clickhouse.Options{
 		Protocol: clickhouse.HTTP,
@@ -244,9 +235,8 @@ func (e *Engine) ClientOptions() *clickhouse.Options {
 	}
 }
 
-// Close cancels the running statements, stops the engine and unlocks the
-// folder. The process can then open the same folder again, or another one.
-// Calls after the first return the error of the first.
+// Close cancels the running statements, stops the engine and unlocks the folder. The process can then open the same
+// folder again, or another one. Calls after the first return the error of the first.
 //
 // Close leaves the library's idle threads running, so the process can open an engine again.
 // Shutdown joins these threads.
@@ -353,11 +343,9 @@ func readPID(f *os.File) int {
 	return pid
 }
 
-// leastOpenFiles is the minimum limit of open files for a process. A merge
-// opens the files of every column of every part that it merges, some 70 for
-// each part. A few merges of ten parts, together with some reports, need 3,000.
-// In a test, a store of eight million events worked with 500 and did not start
-// with 256.
+// leastOpenFiles is the minimum limit of open files for a process. A merge opens the files of every column of every
+// part that it merges, some 70 for each part. A few merges of ten parts, together with some reports, need 3,000. In a
+// test, a store of eight million events worked with 500 and did not start with 256.
 const leastOpenFiles = 4096
 
 // checkOpenFiles returns an error with the commands to raise the limit, if it is too low. The Go

@@ -63,9 +63,8 @@ var load struct {
 	ended bool // set by Shutdown
 }
 
-// loadLibrary opens the library at path, once per process. A process cannot
-// hold two copies of the engine. The first copy cannot be unloaded, because its
-// threads continue to run after any call.
+// loadLibrary opens the library at path, once per process. A process cannot hold two copies of the engine. The first
+// copy cannot be unloaded, because its threads continue to run after any call.
 func loadLibrary(path string) (*library, error) {
 	load.Lock()
 	defer load.Unlock()
@@ -128,10 +127,9 @@ func openLibrary(path string) (*library, error) {
 	return lib, lib.quietSignals()
 }
 
-// quietSignals prevents the library from installing signal handlers. The required library call
-// also resets the handlers of the signals that the library uses. Without its handlers, the Go
-// runtime can neither turn a nil dereference into a panic nor preempt a goroutine. So
-// quietSignals restores the previous handlers.
+// quietSignals prevents the library from installing signal handlers. The required library call also resets the handlers
+// of the signals that the library uses. Without its handlers, the Go runtime can neither turn a nil dereference into a
+// panic nor preempt a goroutine. So quietSignals restores the previous handlers.
 func (l *library) quietSignals() error {
 	var sigaction func(signal int32, action, old unsafe.Pointer) int32
 	address, err := purego.Dlsym(purego.RTLD_DEFAULT, "sigaction")
@@ -160,8 +158,7 @@ func (l *library) quietSignals() error {
 	return nil
 }
 
-// conn is a connection of the library. It runs one statement at a time. Its
-// methods must not be called concurrently.
+// conn is a connection of the library. It runs one statement at a time. Its methods must not be called concurrently.
 type conn struct {
 	lib    *library
 	handle handle
@@ -249,8 +246,7 @@ func (c *conn) startStream(sql, format string, parameters []parameter) *result {
 	return &result{c.lib, callStatement(c, c.lib.streamQuery, sql, format, parameters)}
 }
 
-// fetchChunk returns the next chunk of a stream. At the end of the stream the chunk
-// is empty.
+// fetchChunk returns the next chunk of a stream. At the end of the stream the chunk is empty.
 func (c *conn) fetchChunk(stream *result) *result {
 	return &result{lib: c.lib, handle: c.lib.fetch(c.cPointer(), stream.handle)}
 }

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// session is a connection of the library with the state that its statements see. The library
-// has settings and a current database only per connection. So a session changes them if its
-// next statement needs different ones.
+// session is a connection of the library with the state that its statements see. The library has settings and a current
+// database only per connection. So a session changes them if its next statement needs different ones.
 type session struct {
 	*conn
 	mark     string // value of markSetting, which identifies the running statement
@@ -23,8 +22,7 @@ const markSetting = "http_headers_progress_interval_ms"
 
 const defaultDatabase = "default"
 
-// applySettings sets the database and the settings of the session. After an error the
-// session must be discarded.
+// applySettings sets the database and the settings of the session. After an error the session must be discarded.
 func (s *session) applySettings(database string, settings, initial map[string]string) error {
 	if database == "" {
 		database = defaultDatabase
@@ -123,8 +121,7 @@ func (p *pool) takeSession(ctx context.Context) (*session, error) {
 	return s, err
 }
 
-// discardSession closes a session whose state is unknown, instead of returning it to
-// the pool.
+// discardSession closes a session whose state is unknown, instead of returning it to the pool.
 func (p *pool) discardSession(s *session) {
 	s.close()
 	<-p.opened

@@ -12,8 +12,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// appendSize is the maximum number of bytes of an INSERT that are passed to the
-// library at once.
+// appendSize is the maximum number of bytes of an INSERT that are passed to the library at once.
 const appendSize = 1 << 20
 
 // runStatement runs a statement on a session of the pool. It passes the chunks of the
@@ -24,9 +23,8 @@ func (e *Engine) runStatement(ctx context.Context, q *request, emit func(*result
 		return err
 	}
 	err = e.runOn(ctx, s, q, emit)
-	// A session is not reused after an error. The library returns rows of a
-	// failed statement to the next statement of the connection, and keeps a
-	// cancelled insert in system.processes.
+	// A session is not reused after an error. The library returns rows of a failed statement to the next statement of
+	// the connection, and keeps a cancelled insert in system.processes.
 	if err != nil {
 		e.pool.discardSession(s)
 	} else {
@@ -82,8 +80,7 @@ func (e *Engine) streamResult(ctx context.Context, s *session, q *request, emit 
 	}
 }
 
-// runToEnd runs a statement to its end and then passes its complete result to
-// emit.
+// runToEnd runs a statement to its end and then passes its complete result to emit.
 func (e *Engine) runToEnd(ctx context.Context, s *session, q *request, emit func(*result) error) error {
 	var r *result
 	e.guardCall(ctx, s, func() { r = s.runQuery(q.sql, q.format, q.parameters) })
@@ -156,9 +153,8 @@ func (e *Engine) appendRows(ctx context.Context, s *session, rows io.ReadCloser,
 	}
 }
 
-// readFull reads until the buffer is full. Unlike io.ReadFull it returns the
-// reader's own error, because io.ErrUnexpectedEOF from a reader does not mean
-// its end.
+// readFull reads until the buffer is full. Unlike io.ReadFull it returns the reader's own error, because
+// io.ErrUnexpectedEOF from a reader does not mean its end.
 func readFull(r io.Reader, buffer []byte) (n int, err error) {
 	for n < len(buffer) && err == nil {
 		var k int
@@ -168,10 +164,9 @@ func readFull(r io.Reader, buffer []byte) (n int, err error) {
 	return n, err
 }
 
-// guardCall calls the library. From the end of ctx until the call returns, guardCall
-// kills the session's statement repeatedly, because a statement may not be
-// visible to the first kill. After guardCall has returned, no kill is in progress
-// that could hit the session's next statement.
+// guardCall calls the library. From the end of ctx until the call returns, guardCall kills the session's statement
+// repeatedly, because a statement may not be visible to the first kill. After guardCall has returned, no kill is in
+// progress that could hit the session's next statement.
 func (e *Engine) guardCall(ctx context.Context, s *session, call func()) {
 	ended, quiet := make(chan struct{}), make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -192,8 +187,7 @@ func (e *Engine) guardCall(ctx context.Context, s *session, call func()) {
 	}
 }
 
-// killStatement asks the engine to stop the session's statement. Its error is ignored because
-// guardCall tries again.
+// killStatement asks the engine to stop the session's statement. Its error is ignored because guardCall tries again.
 func (e *Engine) killStatement(s *session) {
 	e.control.Lock()
 	defer e.control.Unlock()
@@ -223,8 +217,7 @@ type answer struct {
 	ended  chan struct{}
 }
 
-// startStatement starts a statement. The statement runs until it ends, until ctx ends,
-// or until the answer is closed.
+// startStatement starts a statement. The statement runs until it ends, until ctx ends, or until the answer is closed.
 func (e *Engine) startStatement(ctx context.Context, q *request) (*answer, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -262,8 +255,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, a.causeOf(err)
 }
 
-// awaitFirstChunk waits for the first bytes of the answer. It returns io.EOF if the
-// statement ended without a result.
+// awaitFirstChunk waits for the first bytes of the answer. It returns io.EOF if the statement ended without a result.
 func (a *answer) awaitFirstChunk() error {
 	_, err := a.Peek(1)
 	if err = a.causeOf(err); err != nil {

@@ -154,9 +154,8 @@ func newRequest(r *http.Request) (*request, error) {
 	return q, q.readStatement(values.Get("query"), r.Body)
 }
 
-// readStatement reads the statement from the URL, or from the body if the URL
-// has none. The driver puts the statement into the URL if the body contains
-// rows.
+// readStatement reads the statement from the URL, or from the body if the URL has none. The driver puts the statement
+// into the URL if the body contains rows.
 func (q *request) readStatement(statement string, body io.ReadCloser) error {
 	if statement == "" {
 		if body == nil {

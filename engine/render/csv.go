@@ -60,10 +60,9 @@ func estimateUnder(prefix string) []string {
 	return under(prefix, "value uncapped standardError interval.lower interval.upper reason")
 }
 
-// CSV returns the results as CSV with a header: one row per variation of the
-// report, then per value of the dimension, then per point of the series. All
-// reports without a scorecard have the same columns. A scorecard has one row per goal,
-// metric and variation instead. Names and numbers are those of the JSON output.
+// CSV returns the results as CSV with a header: one row per variation of the report, then per value of the dimension,
+// then per point of the series. All reports without a scorecard have the same columns. A scorecard has one row per
+// goal, metric and variation instead. Names and numbers are those of the JSON output.
 func CSV(r *result.Report) ([]byte, error) {
 	body, err := json.Marshal(r)
 	if err != nil {
@@ -138,8 +137,7 @@ func objectsIn(object map[string]any, name string) []map[string]any {
 	return objects
 }
 
-// valueAt returns the value at a path. The ends of an interval are named lower and
-// upper.
+// valueAt returns the value at a path. The ends of an interval are named lower and upper.
 func valueAt(object map[string]any, path []string) any {
 	var found any = object
 	for _, name := range path {

@@ -48,8 +48,7 @@ const (
 	forestOther  = "#59636e"
 )
 
-// forest holds the data of the template. The y coordinate of a text is its
-// baseline.
+// forest holds the data of the template. The y coordinate of a text is its baseline.
 type forest struct {
 	axis
 	Summary, ValueHead    string
@@ -99,9 +98,8 @@ type effect struct {
 	verdict  judged             // of the comparison
 }
 
-// ForestPlot returns an SVG of the lifts and their intervals: of the report,
-// and of each value of its dimension. If nothing is compared, it shows the goal
-// conversion rates.
+// ForestPlot returns an SVG of the lifts and their intervals: of the report, and of each value of its dimension. If
+// nothing is compared, it shows the goal conversion rates.
 func ForestPlot(r *result.Report) ([]byte, error) {
 	effects := collectEffects(r)
 	f := &forest{results: r, ValueHead: "improvement"}
@@ -140,8 +138,7 @@ func ForestPlot(r *result.Report) ([]byte, error) {
 	return svg.Bytes(), err
 }
 
-// ReportSubtitle returns one line that describes the report: subject, goal, metric,
-// method, size and time.
+// ReportSubtitle returns one line that describes the report: subject, goal, metric, method, size and time.
 func ReportSubtitle(r *result.Report) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
@@ -280,8 +277,7 @@ func (f *forest) newRow(e effect, y int) forestRow {
 	return row
 }
 
-// addBar adds an interval. An arrow marks an end that is unbounded or outside the
-// scale.
+// addBar adds an interval. An arrow marks an end that is unbounded or outside the scale.
 func (f *forest) addBar(row *forestRow, interval *result.Bounds, thick int) {
 	if interval == nil || interval[0] == nil && interval[1] == nil {
 		return

@@ -53,8 +53,7 @@ func Report(r *result.Report, s Screen) string {
 	return t.out.String()
 }
 
-// comparedMetric returns the compared metric, or the goal conversion rate if nothing is
-// compared.
+// comparedMetric returns the compared metric, or the goal conversion rate if nothing is compared.
 func (t *reportTable) comparedMetric() query.Metric {
 	if t.results.CompareMetric == nil {
 		return query.GoalConversionRate
@@ -211,9 +210,8 @@ const (
 	clearBelow  = "\x1b[J"
 )
 
-// Frame returns the sequence that replaces the content of a terminal by a text
-// and a footer. It cuts the text to the height of the terminal, because lines
-// that scroll away could not be replaced by the next frame.
+// Frame returns the sequence that replaces the content of a terminal by a text and a footer. It cuts the text to the
+// height of the terminal, because lines that scroll away could not be replaced by the next frame.
 func Frame(text, foot string, height int) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	const others = 3 // the footer, a blank line before it, and the line of the cursor

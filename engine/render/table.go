@@ -22,8 +22,7 @@ type Screen struct {
 	Colour        bool // whether escape sequences may set colours
 }
 
-// The widths of tables in columns. Plain is for files and pipes; a terminal's
-// width is clamped to the others.
+// The widths of tables in columns. Plain is for files and pipes; a terminal's width is clamped to the others.
 const (
 	PlainWidth = 80
 	MinWidth   = 60
@@ -352,8 +351,7 @@ func WrapText(text string, width int) []string {
 	return append(lines, line)
 }
 
-// ShortenText cuts a text to a width in terminal columns. An ellipsis replaces the
-// rest.
+// ShortenText cuts a text to a width in terminal columns. An ellipsis replaces the rest.
 func ShortenText(text string, width int) string {
 	if uniseg.StringWidth(text) <= width {
 		return text

@@ -55,8 +55,7 @@ var Columns = map[string]Expr{
 	"visitorType":    "visitor_type",
 }
 
-// VisitorFilters sets the slot of the filters on first views, and adds their
-// parameters.
+// VisitorFilters sets the slot of the filters on first views, and adds their parameters.
 func (q *Statement) VisitorFilters(filters *query.Filters, s *Slots) {
 	var conditions []string
 	for _, filter := range filters.Lists {

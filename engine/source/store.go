@@ -27,8 +27,7 @@ type Limits struct {
 	Memory int64         // bytes; 0: no limit. Aggregations above half of it spill to disk.
 }
 
-// DefaultLimits allow a report over a hundred million events on a small
-// machine.
+// DefaultLimits allow a report over a hundred million events on a small machine.
 var DefaultLimits = Limits{Time: 60 * time.Second, Memory: 8 << 30}
 
 // withLimits returns a context with the limits as query settings. The old analyzer of ClickHouse plans a statement in
@@ -59,8 +58,7 @@ const (
 	Bug      StoreFault = "bug"       // a bug in Lifthouse
 )
 
-// StoreError is the error of a failed query. Its text is for API clients;
-// Unwrap returns the error of the store.
+// StoreError is the error of a failed query. Its text is for API clients; Unwrap returns the error of the store.
 type StoreError struct {
 	Fault StoreFault
 	cause error
@@ -177,9 +175,8 @@ type Param struct {
 	Value any
 }
 
-// instantFormat is the format of bound times. A time is bound as text, because
-// a bound DateTime64 reaches shards as a number of seconds, which they cannot
-// parse before 2001 (code 41).
+// instantFormat is the format of bound times. A time is bound as text, because a bound DateTime64 reaches shards as a
+// number of seconds, which they cannot parse before 2001 (code 41).
 const instantFormat = "2006-01-02 15:04:05.000"
 
 // DriverArgs returns the parameters that the text uses, for the driver. Others cost time.

@@ -57,11 +57,10 @@ type NamedShare struct {
 	Share float64 `json:"share"`
 }
 
-// ApplyFile changes the store's catalogue to what the file declares, in one atomic
-// insert, and returns the changes. Resources that the file does not name remain,
-// unless file.Prune is set. The state of existing resources (active, dates) does not
-// change. If dryRun is true, ApplyFile changes nothing. If the file violates a
-// constraint, the error is a faults.List.
+// ApplyFile changes the store's catalogue to what the file declares, in one atomic insert, and returns the changes.
+// Resources that the file does not name remain, unless file.Prune is set. The state of existing resources (active,
+// dates) does not change. If dryRun is true, ApplyFile changes nothing. If the file violates a constraint, the error is
+// a faults.List.
 func (c *Catalogue) ApplyFile(ctx context.Context, file File, dryRun bool) ([]Change, error) {
 	changes, _, err := c.ApplyToVersion(ctx, file, dryRun)
 	return changes, err
@@ -308,8 +307,7 @@ func (c *Campaign) namedShares() []NamedShare {
 	return shares
 }
 
-// defineResource adds a row for a definition that is new or has changed, and reports
-// whether it did.
+// defineResource adds a row for a definition that is new or has changed, and reports whether it did.
 func (a *applier) defineResource(account int64, k kind, id int64, name string, definition any) bool {
 	body := a.encodeBody(definition)
 	at := key{account, k, id, partDefinition}

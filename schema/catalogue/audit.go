@@ -16,8 +16,7 @@ import (
 // author is the context key of the author.
 type author struct{}
 
-// WithAuthor returns a context in which changes are attributed to an author: a
-// token, or a command and its user.
+// WithAuthor returns a context in which changes are attributed to an author: a token, or a command and its user.
 func WithAuthor(ctx context.Context, who string) context.Context {
 	return context.WithValue(ctx, author{}, who)
 }
@@ -56,9 +55,8 @@ func (c *Catalogue) RecordAcceptedLoss(ctx context.Context, website int64, visit
 //go:embed audit.sql
 var auditQuery string
 
-// ReadAuditLog returns the changes since a time, of one account, or of all accounts if
-// account is 0. It returns at most limit changes, the latest first. If several servers made
-// the same change at the same time, it returns only the first.
+// ReadAuditLog returns the changes since a time, of one account, or of all accounts if account is 0. It returns at most
+// limit changes, the latest first. If several servers made the same change at the same time, it returns only the first.
 func (c *Catalogue) ReadAuditLog(ctx context.Context, account int64, since time.Time, limit int) ([]AuditEntry, error) {
 	all := []AuditEntry{}
 	err := schema.EachRow(ctx, c.conn, auditQuery, func(row driver.Rows) error {

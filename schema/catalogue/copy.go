@@ -23,10 +23,9 @@ FROM catalogue
 GROUP BY account_id, kind, id, facet
 HAVING startsWith(argMax(changed_by, (version, changed_at)), '` + copiedBy + `')`
 
-// CopyFrom adds the catalogue of another store, including states and token digests, in one atomic
-// insert. It returns the number of rows that it wrote. Rows that an earlier CopyFrom wrote are
-// updated from the other store. If other rows differ, CopyFrom changes nothing and returns an error
-// that names them.
+// CopyFrom adds the catalogue of another store, including states and token digests, in one atomic insert. It returns
+// the number of rows that it wrote. Rows that an earlier CopyFrom wrote are updated from the other store. If other rows
+// differ, CopyFrom changes nothing and returns an error that names them.
 func (c *Catalogue) CopyFrom(ctx context.Context, source driver.Conn) (written int, err error) {
 	others, err := readRows(ctx, source)
 	if err != nil {
@@ -56,8 +55,7 @@ func (c *Catalogue) CopyFrom(ctx context.Context, source driver.Conn) (written i
 // shownDifferences is the maximum number of differences that an error names.
 const shownDifferences = 10
 
-// rowsToCopy returns the rows that must be written for the current rows to include the
-// others.
+// rowsToCopy returns the rows that must be written for the current rows to include the others.
 func rowsToCopy(current, others []row, copied map[key]bool) ([]row, error) {
 	stored := make(map[key]row, len(current))
 	for _, r := range current {

@@ -12,13 +12,11 @@ import (
 type File struct {
 	Accounts []Account `yaml:"accounts"`
 
-	// CorrectShares replaces the recorded history of shares: the shares of the file
-	// apply from the beginning.
+	// CorrectShares replaces the recorded history of shares: the shares of the file apply from the beginning.
 	CorrectShares bool `yaml:"-"`
 
-	// ReplacePlans makes the plans of the file apply from the beginning, as if they had been
-	// declared before the first view. Only simulations may set it: they ask many questions
-	// of the same events.
+	// ReplacePlans makes the plans of the file apply from the beginning, as if they had been declared before the first
+	// view. Only simulations may set it: they ask many questions of the same events.
 	ReplacePlans bool `yaml:"-"`
 
 	// Prune archives the resources that the file does not name.
@@ -108,8 +106,7 @@ type Campaign struct {
 	Initial           `yaml:",inline" json:"-"`
 }
 
-// Prior is the normal prior of the lifts of a Bayesian campaign, in per cent. If Flat
-// is set, the priors are flat.
+// Prior is the normal prior of the lifts of a Bayesian campaign, in per cent. If Flat is set, the priors are flat.
 type Prior struct {
 	Flat              bool    `yaml:"-" json:"flat,omitempty"`
 	Mean              float64 `yaml:"mean" json:"mean"`
@@ -208,8 +205,7 @@ type Experiment struct {
 	Variations    []WidgetVariation `yaml:"variations,omitempty" json:"variations"`
 }
 
-// LookPlan sets when the looks of a campaign or an experiment take place, and how long it
-// is planned to run.
+// LookPlan sets when the looks of a campaign or an experiment take place, and how long it is planned to run.
 type LookPlan struct {
 	PlannedDays       int     `yaml:"plannedDays,omitempty" json:"plannedDays,omitempty"`             // 0: DefaultPlannedDays
 	PlannedVisitors   int64   `yaml:"plannedVisitors,omitempty" json:"plannedVisitors,omitempty"`     // number of visitors that replaces the number of days as the clock; 0: none
@@ -217,15 +213,13 @@ type LookPlan struct {
 	EquivalenceMargin float64 `yaml:"equivalenceMargin,omitempty" json:"equivalenceMargin,omitempty"` // a lift, in per cent; 0: none
 }
 
-// The defaults of a LookPlan: it plans four weeks, and a look waits one day for late
-// events.
+// The defaults of a LookPlan: it plans four weeks, and a look waits one day for late events.
 const (
 	DefaultPlannedDays = 28
 	DefaultMaturity    = 24
 )
 
-// DefaultMinDays is the default number of full days before a decision to ship. It
-// covers every day of the week.
+// DefaultMinDays is the default number of full days before a decision to ship. It covers every day of the week.
 const DefaultMinDays = 7
 
 // The values of Campaign.Methodology.
@@ -314,8 +308,7 @@ const (
 	maxHypothesis = 2048
 )
 
-// checkGoals checks the goals of a campaign or an experiment with this primary goal and
-// metric.
+// checkGoals checks the goals of a campaign or an experiment with this primary goal and metric.
 func (c *checker) checkGoals(path string, g *Goals, primary int64, metric string, known ids) {
 	if g == nil {
 		return

@@ -11,9 +11,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// CatalogueFile returns the catalogue as a file. Applying the file to the same store
-// changes nothing; applying it to an empty store creates the same catalogue. The
-// file contains no tokens and no history of shares.
+// CatalogueFile returns the catalogue as a file. Applying the file to the same store changes nothing; applying it to an
+// empty store creates the same catalogue. The file contains no tokens and no history of shares.
 func (s *Snapshot) CatalogueFile() File {
 	var file File
 	for _, owned := range s.AllAccounts() {
@@ -61,9 +60,8 @@ func definitionsOf[R, D any](resources map[int64]R, define func(R) (website int6
 	return all
 }
 
-// initialState returns the state as a file declares it. A resource that was stopped
-// before its planned start has an end before its start, which a file cannot
-// declare, so the end is omitted.
+// initialState returns the state as a file declares it. A resource that was stopped before its planned start has an end
+// before its start, which a file cannot declare, so the end is omitted.
 func (s *State) initialState() Initial {
 	initial := Initial{Active: s.Active, CreateDate: dateOf(&s.CreateDate), StartDate: dateOf(s.StartDate), EndDate: dateOf(s.EndDate)}
 	if s.StartDate != nil && s.EndDate != nil && s.EndDate.Before(*s.StartDate) {

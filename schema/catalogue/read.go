@@ -18,14 +18,12 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// maxFile is the maximum size of a catalogue file in bytes. 500 campaigns with 20
-// variations take 1 MB.
+// maxFile is the maximum size of a catalogue file in bytes. 500 campaigns with 20 variations take 1 MB.
 const maxFile = 16 << 20
 
-// ReadYAML decodes a catalogue file. If the file has unknown fields, duplicate fields or
-// values of the wrong type, the error is a faults.List, and the returned file has the
-// remaining fields. ApplyFile reports these faults together with those that it finds in
-// the rest.
+// ReadYAML decodes a catalogue file. If the file has unknown fields, duplicate fields or values of the wrong type, the
+// error is a faults.List, and the returned file has the remaining fields. ApplyFile reports these faults together with
+// those that it finds in the rest.
 func ReadYAML(r io.Reader) (File, error) {
 	var file File
 	found, err := ReadDocument(r, &file)
@@ -90,8 +88,7 @@ func (d *Document) addField(path string, key *yaml.Node, detail string, values .
 	d.faults.Append(faults.Fault{Name: path, Line: key.Line, Detail: fmt.Sprintf(detail, values...), WithoutValue: true})
 }
 
-// checkNode checks a node against the type of its field. It returns false if the node cannot
-// be decoded.
+// checkNode checks a node against the type of its field. It returns false if the node cannot be decoded.
 func (d *Document) checkNode(path string, node *yaml.Node, want reflect.Type) bool {
 	for want.Kind() == reflect.Pointer {
 		want = want.Elem()
@@ -237,8 +234,7 @@ func (d *Document) WithFaults(found faults.List) faults.List {
 	return all
 }
 
-// Date is a time in a catalogue file: RFC 3339, or a day, which means its start
-// in UTC.
+// Date is a time in a catalogue file: RFC 3339, or a day, which means its start in UTC.
 type Date struct{ time.Time }
 
 const dateFormat = "must be RFC 3339 such as 2026-05-01T12:00:00Z, or a day such as 2026-05-01"
@@ -277,8 +273,7 @@ const (
 // stringTags are the tags of texts, with and without quotes. A date without quotes is a text, too.
 var stringTags = []string{"!!str", "!!timestamp"}
 
-// typeError returns what is allowed if the node is not a literal of the type, and an
-// empty string otherwise.
+// typeError returns what is allowed if the node is not a literal of the type, and an empty string otherwise.
 func typeError(want reflect.Type, node *yaml.Node) string {
 	text, quoted := node.Value, slices.Contains(stringTags, node.Tag)
 	switch want.Kind() {

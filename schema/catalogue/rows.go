@@ -81,8 +81,7 @@ FROM
     GROUP BY account_id, kind, id, facet
 )`
 
-// A query of versions begins with selectRows, or with selectVersions, which omits the
-// bodies.
+// A query of versions begins with selectRows, or with selectVersions, which omits the bodies.
 const (
 	selectRows = `
 SELECT account_id, kind, id, facet, writer, version, body, archived, changed_at
@@ -134,14 +133,12 @@ func encodeJSON(body any) (string, error) {
 	return string(text), err
 }
 
-// Several servers may change the catalogue of a store without a shared lock. A
-// change reads the current rows, inserts its rows with the next version, and reads
-// the rows again. If another writer has inserted a row of the same or a higher
-// version, neither writer may have seen the other's row. The change is then repeated
-// on top of that row. A new change waits while two different rows share the highest
-// version. The table keeps the last row of each writer for a key, so a merge hides
-// no conflict. So no change is lost, and the result of a change was current when
-// changeRows returned.
+// Several servers may change the catalogue of a store without a shared lock. A change reads the current rows, inserts
+// its rows with the next version, and reads the rows again. If another writer has inserted a row of the same or a
+// higher version, neither writer may have seen the other's row. The change is then repeated on top of that row. A new
+// change waits while two different rows share the highest version. The table keeps the last row of each writer for a
+// key, so a merge hides no conflict. So no change is lost, and the result of a change was current when changeRows
+// returned.
 
 // maxRaces is the maximum number of attempts of a change. The waits between attempts
 // are random, which keeps two writers from conflicting repeatedly.
@@ -151,8 +148,7 @@ const maxRaces = 24
 // request does not end the change, because that would leave a conflict.
 const changeTimeout = 10 * time.Second
 
-// ErrContested means that every attempt of a change conflicted with another
-// server.
+// ErrContested means that every attempt of a change conflicted with another server.
 var ErrContested = errors.New("the catalogue is being changed by other servers: try again")
 
 // resource identifies the resource that a change is limited to.
@@ -325,8 +321,7 @@ func (c *Catalogue) readResolved(ctx context.Context, only *resource) (versions,
 	return all, err
 }
 
-// readLater reads the rows after a random wait of up to 2 ms, or up to 64 ms for
-// later attempts.
+// readLater reads the rows after a random wait of up to 2 ms, or up to 64 ms for later attempts.
 func (c *Catalogue) readLater(ctx context.Context, only *resource, attempt int) (versions, error) {
 	maxWait := 2 * time.Millisecond << min(attempt, 5)
 	select {
@@ -337,8 +332,7 @@ func (c *Catalogue) readLater(ctx context.Context, only *resource, attempt int) 
 	}
 }
 
-// replaceConflicts replaces each current row that has a conflict with the conflicting
-// row.
+// replaceConflicts replaces each current row that has a conflict with the conflicting row.
 func replaceConflicts(current, conflicts []row) []row {
 	for _, conflict := range conflicts {
 		at := slices.IndexFunc(current, func(r row) bool { return r.key == conflict.key })

@@ -70,8 +70,7 @@ func ByID[R any](resources map[int64]R) []R {
 	return list
 }
 
-// AccountResources returns the account and its resources, or empty AccountResources if
-// there is no such account.
+// AccountResources returns the account and its resources, or empty AccountResources if there is no such account.
 func (s *Snapshot) AccountResources(id int64) *AccountResources {
 	if owned, ok := s.accounts[id]; ok {
 		return owned
@@ -82,15 +81,13 @@ func (s *Snapshot) AccountResources(id int64) *AccountResources {
 // AllAccounts returns the accounts ordered by id.
 func (s *Snapshot) AllAccounts() []*AccountResources { return ByID(s.accounts) }
 
-// AccountOfWebsite returns the account that owns the website, and false if there
-// is none.
+// AccountOfWebsite returns the account that owns the website, and false if there is none.
 func (s *Snapshot) AccountOfWebsite(id int64) (int64, bool) {
 	account, ok := s.websites[id]
 	return account, ok
 }
 
-// ownerOf returns the account that owns the website, which may be archived, or 0
-// if there is none.
+// ownerOf returns the account that owns the website, which may be archived, or 0 if there is none.
 func (s *Snapshot) ownerOf(website int64) int64 {
 	return cmp.Or(s.websites[website], s.archived[website])
 }
@@ -153,8 +150,7 @@ func (s *Snapshot) ensureAccount(account int64) *AccountResources {
 	return o
 }
 
-// versionHash returns a hash of the row. Rows are immutable: a change inserts the
-// next version.
+// versionHash returns a hash of the row. Rows are immutable: a change inserts the next version.
 func (r *row) versionHash() uint64 {
 	return xxhash.Sum64String(fmt.Sprint(r.Kind, " ", r.ID, " ", r.Part, " ", r.Version, " ", r.Archived, " ", r.Body))
 }
@@ -207,8 +203,7 @@ func addPart[R any](resources map[int64]R, r row, parts func(*R) (definition any
 	return err
 }
 
-// withStates returns a snapshot with new states of campaigns and widgets. It shares
-// everything else with s.
+// withStates returns a snapshot with new states of campaigns and widgets. It shares everything else with s.
 func (s *Snapshot) withStates(known, states map[key]row) (*Snapshot, error) {
 	next := *s
 	next.accounts = maps.Clone(s.accounts)
@@ -281,9 +276,8 @@ func (c *Catalogue) updateSnapshot(rows []row) error {
 	return c.adoptRowsLocked(rows)
 }
 
-// adoptRowsLocked adds the rows that are newer than the known ones. If only states of campaigns and
-// widgets changed, it copies only the accounts that they belong to. Otherwise it builds the
-// whole snapshot again.
+// adoptRowsLocked adds the rows that are newer than the known ones. If only states of campaigns and widgets changed, it
+// copies only the accounts that they belong to. Otherwise it builds the whole snapshot again.
 func (c *Catalogue) adoptRowsLocked(rows []row) error {
 	newer := map[key]row{}
 	onlyStates := true

@@ -17,8 +17,7 @@ type State struct {
 	UpdateDate time.Time  `json:"updateDate"`
 	StartDate  *time.Time `json:"startDate,omitempty"`
 	EndDate    *time.Time `json:"endDate,omitempty"`
-	// ShareHistory is the history of the shares by experiment id. The key is 0 for
-	// a campaign.
+	// ShareHistory is the history of the shares by experiment id. The key is 0 for a campaign.
 	ShareHistory map[int64][]SharesSince `json:"shareHistory,omitempty"`
 	// Runs are the periods in which the resource was active, in order. While the resource
 	// is active, the last period has no end.
@@ -37,8 +36,7 @@ type Run struct {
 	StoppedBy string     `json:"stoppedBy,omitempty"`
 }
 
-// Plan is what a campaign or a widget experiment declares about how its conclusion is
-// reached.
+// Plan is what a campaign or a widget experiment declares about how its conclusion is reached.
 type Plan struct {
 	PrimaryGoalID     int64       `json:"primaryGoalId,omitempty"`
 	ValueCap          *schema.Cap `json:"valueCap,omitempty"` // of the primary goal
@@ -60,8 +58,7 @@ type PlanSince struct {
 	Plan
 }
 
-// DeclaredPlan returns the plan that the campaign declares. valueCap is the cap of its primary
-// goal; nil: none.
+// DeclaredPlan returns the plan that the campaign declares. valueCap is the cap of its primary goal; nil: none.
 func (c *Campaign) DeclaredPlan(valueCap *schema.Cap) Plan {
 	return Plan{
 		PrimaryGoalID: c.PrimaryGoalID, ValueCap: valueCap, Methodology: c.Methodology, SignificanceLevel: c.SignificanceLevel,
@@ -70,9 +67,8 @@ func (c *Campaign) DeclaredPlan(valueCap *schema.Cap) Plan {
 	}
 }
 
-// DeclaredPlan returns the plan that the experiment declares. The primary goal and its cap valueCap
-// are those of the widget; nil: no cap. An experiment cannot declare a methodology, a level, a
-// power or a minimum effect.
+// DeclaredPlan returns the plan that the experiment declares. The primary goal and its cap valueCap are those of the
+// widget; nil: no cap. An experiment cannot declare a methodology, a level, a power or a minimum effect.
 func (e *Experiment) DeclaredPlan(primaryGoal int64, valueCap *schema.Cap) Plan {
 	return Plan{
 		PrimaryGoalID: primaryGoal, ValueCap: valueCap, Methodology: Frequentist, SignificanceLevel: 95, Power: 80, MDE: 20,
@@ -94,8 +90,7 @@ func (w *Widget) plansByExperiment(capOf func(goal int64) *schema.Cap) map[int64
 	return plans
 }
 
-// ChangedFields returns the names of the fields in which two plans differ, in
-// alphabetical order.
+// ChangedFields returns the names of the fields in which two plans differ, in alphabetical order.
 func (p Plan) ChangedFields(other Plan) []string {
 	var names []string
 	was, is := reflect.ValueOf(p), reflect.ValueOf(other)
@@ -109,9 +104,8 @@ func (p Plan) ChangedFields(other Plan) []string {
 	return names
 }
 
-// recordPlans appends the changed plans to the history, and reports whether it did. If a
-// plan has no history yet, its plan in before becomes the first entry. A new experiment
-// has no history.
+// recordPlans appends the changed plans to the history, and reports whether it did. If a plan has no history yet, its
+// plan in before becomes the first entry. A new experiment has no history.
 func (s *State) recordPlans(before, after map[int64]Plan, now time.Time) bool {
 	recorded := false
 	for experiment, plan := range after {
@@ -147,8 +141,7 @@ func PlanAt(history []PlanSince, t time.Time) Plan {
 	return plan
 }
 
-// Shares are the weights of the variations by id. Key 0 is the percentage of
-// control.
+// Shares are the weights of the variations by id. Key 0 is the percentage of control.
 type Shares map[int64]int
 
 // SharesSince are shares with the time from which they apply.
@@ -167,9 +160,8 @@ func (s *State) CurrentShares(experiment int64) Shares {
 	return history[len(history)-1].Shares
 }
 
-// recordShares appends the shares to the history if they divide the traffic differently
-// from the current ones. If correct is set, they replace the whole history. It reports
-// whether the history changed.
+// recordShares appends the shares to the history if they divide the traffic differently from the current ones. If
+// correct is set, they replace the whole history. It reports whether the history changed.
 func (s *State) recordShares(shares map[int64]Shares, now time.Time, correct bool) bool {
 	recorded := false
 	for experiment, given := range shares {
@@ -220,9 +212,8 @@ func (s Shares) sumWeights() int {
 	return sum
 }
 
-// SwitchCampaign starts or stops a campaign of the account and returns it with
-// its new state. If website is not 0, the campaign must belong to this website.
-// found is false if there is no such campaign. If the campaign already has the
+// SwitchCampaign starts or stops a campaign of the account and returns it with its new state. If website is not 0, the
+// campaign must belong to this website. found is false if there is no such campaign. If the campaign already has the
 // state, nothing changes.
 func (c *Catalogue) SwitchCampaign(ctx context.Context, account, website, id int64, active bool) (live LiveCampaign, found bool, err error) {
 	owned, found, err := c.switchState(ctx, resource{account, kindCampaign, id}, website, active)
@@ -302,9 +293,8 @@ type Ended struct {
 	EndDate time.Time
 }
 
-// EndedSubjects returns the campaigns and widgets that are inactive and whose end date is
-// not later than now. Active and archived resources are not included, nor those without an
-// end date.
+// EndedSubjects returns the campaigns and widgets that are inactive and whose end date is not later than now. Active
+// and archived resources are not included, nor those without an end date.
 func (s *Snapshot) EndedSubjects(now time.Time) []Ended {
 	var ended []Ended
 	add := func(subject schema.Subject, name string, state State) {

@@ -85,8 +85,7 @@ const tokenPrefix = "lh_"
 // likeToken matches a token, or the beginning of a token.
 var likeToken = regexp.MustCompile(tokenPrefix + `[A-Za-z0-9_-]{16,}`)
 
-// RedactTokens replaces tokens in a text, so that they do not appear in responses
-// and logs.
+// RedactTokens replaces tokens in a text, so that they do not appear in responses and logs.
 func RedactTokens(text string) string {
 	if !strings.Contains(text, tokenPrefix) {
 		return text

@@ -13,8 +13,7 @@ import (
 // with further names, which only a wrong mapping produces, are not counted.
 const maxNames = 10_000
 
-// EventNames counts the events that name each campaign, widget, experiment, variation and
-// goal.
+// EventNames counts the events that name each campaign, widget, experiment, variation and goal.
 type EventNames struct {
 	exposures map[exposureName]*int
 	goals     map[goalName]*int
@@ -81,8 +80,7 @@ type Undeclared struct {
 	belongsTo int64 // another website that declares the id; 0: none
 }
 
-// UndeclaredNames returns the names that the catalogue does not declare, ordered by the
-// number of events, descending.
+// UndeclaredNames returns the names that the catalogue does not declare, ordered by the number of events, descending.
 func (s *Snapshot) UndeclaredNames(n *EventNames) []Undeclared {
 	found := map[Undeclared]int{}
 	note := func(u Undeclared, declared []int64, events int) {
@@ -112,8 +110,7 @@ func (s *Snapshot) UndeclaredNames(n *EventNames) []Undeclared {
 	return all
 }
 
-// undeclaredPart returns the first part of a name that is not declared, with the declared
-// ids in its place, or nil.
+// undeclaredPart returns the first part of a name that is not declared, with the declared ids in its place, or nil.
 func (s *Snapshot) undeclaredPart(n exposureName) (*Undeclared, []int64) {
 	owned := s.AccountResources(s.ownerOf(n.website))
 	missing := func(kind string, id int64, owner string, declared []int64) (*Undeclared, []int64) {
@@ -162,8 +159,7 @@ func declaredOf[R any](resources map[int64]R, belongs func(R) bool) []int64 {
 	return found
 }
 
-// variationIDs returns the ids of the variations and of control, 0, which is never
-// declared.
+// variationIDs returns the ids of the variations and of control, 0, which is never declared.
 func variationIDs[V any](variations []V, id func(V) int64) []int64 {
 	found := []int64{0}
 	for _, v := range variations {

@@ -27,8 +27,7 @@ var CampaignTypes = []string{
 // WidgetTypes are the types of widgets.
 var WidgetTypes = []string{"popup", "callout", "bar", "embedded"}
 
-// ExperimentMetrics are the values of Experiment.PrimaryMetric. Empty means
-// conversionRate.
+// ExperimentMetrics are the values of Experiment.PrimaryMetric. Empty means conversionRate.
 var ExperimentMetrics = []string{
 	"conversions", "completions", "goalsReached", "value", "profit", "extraValue",
 	"conversionRate", "completionRate", "goalConversionRate", "valuePerVisitor", "profitPerVisitor", "extraValuePerVisitor",
@@ -251,8 +250,7 @@ func (c *checker) checkCampaign(path string, campaign *Campaign, goals, targets 
 	}
 }
 
-// lookPlan checks the schedule of looks. The limit of two years bounds the number of
-// looks.
+// lookPlan checks the schedule of looks. The limit of two years bounds the number of looks.
 func (c *checker) lookPlan(path string, p *LookPlan) {
 	if p.PlannedDays != 0 {
 		c.checkRange(path+".plannedDays", float64(p.PlannedDays), 1, 730)
@@ -313,9 +311,8 @@ func (c *checker) checkWidget(path string, widget *Widget, goals ids) {
 	}
 }
 
-// Validate returns nil or a list of faults. A stored catalogue may be invalid if another
-// program or an older release wrote it. The paths of the faults refer to the file
-// that WriteYAML writes.
+// Validate returns nil or a list of faults. A stored catalogue may be invalid if another program or an older release
+// wrote it. The paths of the faults refer to the file that WriteYAML writes.
 func (s *Snapshot) Validate() error {
 	if len(s.accounts) == 0 {
 		return nil // a new store; validateAgainst would require an account

@@ -43,9 +43,8 @@ var lookBack = []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Ho
 // beforeAll precedes every acceptance time.
 var beforeAll = time.UnixMilli(0).UTC()
 
-// LastEvents returns the limit most recently accepted events of a website, or of
-// all websites if website is 0, in descending order. Only some fields of the
-// events are set.
+// LastEvents returns the limit most recently accepted events of a website, or of all websites if website is 0, in
+// descending order. Only some fields of the events are set.
 func LastEvents(ctx context.Context, conn driver.Conn, website int64, limit int) ([]Accepted, error) {
 	var newest time.Time
 	if err := conn.QueryRow(ctx, newestEvent, clickhouse.Named("website_id", website)).Scan(&newest); err != nil {
@@ -74,9 +73,8 @@ func scanAccepted(rows driver.Rows, e *Accepted) error {
 		&e.VisitorID, &e.EventID, (*string)(&e.Kind), &e.GoalID, &e.Value, &e.Time, &e.Device, &e.Country)
 }
 
-// LastRejects returns the limit most recently rejected lines of a website, or of
-// all websites if website is 0, in descending order. Lines of unknown websites
-// are always included.
+// LastRejects returns the limit most recently rejected lines of a website, or of all websites if website is 0, in
+// descending order. Lines of unknown websites are always included.
 func LastRejects(ctx context.Context, conn driver.Conn, website int64, limit int) ([]Reject, error) {
 	return RejectsSince(ctx, conn, website, beforeAll, limit)
 }
@@ -105,8 +103,7 @@ func lastOf(website int64, since time.Time, limit int) []any {
 //go:embed sql/received_stored.sql
 var receivedStored string
 
-// Windows are counts for the last hour, day and week. Each window includes the shorter
-// ones.
+// Windows are counts for the last hour, day and week. Each window includes the shorter ones.
 type Windows struct {
 	Hour uint64 `json:"hour"`
 	Day  uint64 `json:"day"`
@@ -118,16 +115,14 @@ func (w *Windows) AddCounts(o Windows) {
 	w.Hour, w.Day, w.Week = w.Hour+o.Hour, w.Day+o.Day, w.Week+o.Week
 }
 
-// StoredRows counts the accepted rows of the same website, subject, experiment, variation
-// and goal.
+// StoredRows counts the accepted rows of the same website, subject, experiment, variation and goal.
 type StoredRows struct {
 	schema.Event // the website, subject, experiment, variation and goal
 	Accepted     Windows
 	Late         Windows // accepted more than an hour after they happened
 }
 
-// CountReceived counts the arrivals of the week before now, on one website, or on all websites
-// if website is 0.
+// CountReceived counts the arrivals of the week before now, on one website, or on all websites if website is 0.
 func CountReceived(ctx context.Context, conn driver.Conn, website int64, now time.Time) (stored []StoredRows, err error) {
 	ago := func(name string, hours int) driver.NamedDateValue {
 		return clickhouse.DateNamed(name, now.Add(-time.Duration(hours)*time.Hour), clickhouse.MilliSeconds)
@@ -181,8 +176,7 @@ func (r *Journal) ReadVisitor(ctx context.Context, visitor string, websites []in
 	return v, nil
 }
 
-// containsWord reports whether a text contains a word that is not part of a longer
-// word.
+// containsWord reports whether a text contains a word that is not part of a longer word.
 func containsWord(text, word string) bool {
 	inWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' }
 	for rest, at := text, 0; ; {

@@ -18,14 +18,12 @@ const groupSize = batchSize
 // collector has stopped. The sender can retry shortly.
 var ErrFull = errors.New("too many events wait to be written")
 
-// groupWait is how long a group waits for more senders if the previous group had
-// several. Without the wait, senders that resend at once would split into two
-// alternating groups.
+// groupWait is how long a group waits for more senders if the previous group had several. Without the wait, senders
+// that resend at once would split into two alternating groups.
 const groupWait = 8 * time.Millisecond
 
-// Collector writes the events of concurrent senders in groups. While one group is
-// written, the next one forms. So many small requests cost little more than a large
-// one.
+// Collector writes the events of concurrent senders in groups. While one group is written, the next one forms. So many
+// small requests cost little more than a large one.
 type Collector struct {
 	writer     *Writer
 	maxWaiting int64 // events that may wait
@@ -44,9 +42,8 @@ type writeRequest struct {
 	done   chan struct{}
 }
 
-// NewCollector returns a collector. It accepts events until the context ends, and
-// then writes those that it has accepted. maxWaiting is the maximum number of events
-// that wait to be written.
+// NewCollector returns a collector. It accepts events until the context ends, and then writes those that it has
+// accepted. maxWaiting is the maximum number of events that wait to be written.
 func NewCollector(ctx context.Context, w *Writer, maxWaiting int64) *Collector {
 	c := &Collector{writer: w, maxWaiting: maxWaiting, capacity: semaphore.NewWeighted(maxWaiting), queue: make(chan *writeRequest), ended: make(chan struct{})}
 	go c.writeGroups(ctx)

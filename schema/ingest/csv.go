@@ -182,8 +182,7 @@ func badRecord(bad *csv.ParseError, ended int) error {
 
 var errLongRecord = fmt.Errorf("the record is longer than %d bytes", maxLine)
 
-// boundedReader returns an error if a record is too long, because the CSV reader
-// holds a record in memory.
+// boundedReader returns an error if a record is too long, because the CSV reader holds a record in memory.
 type boundedReader struct {
 	r    io.Reader
 	left int // bytes that remain for the current record
@@ -199,16 +198,13 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// separators are the separators that are detected. A file with one column gets the
-// first one.
+// separators are the separators that are detected. A file with one column gets the first one.
 var separators = []byte{',', ';', '\t', '|'}
 
-// maxHeader is the maximum number of bytes that are read to find the end of the first
-// line.
+// maxHeader is the maximum number of bytes that are read to find the end of the first line.
 const maxHeader = 64 << 10
 
-// separatorOf returns the separator that occurs most often in the first line, outside
-// quotes.
+// separatorOf returns the separator that occurs most often in the first line, outside quotes.
 func separatorOf(r *bufio.Reader) (rune, error) {
 	header, err := firstLine(r)
 	if err != nil {

@@ -153,8 +153,7 @@ var dropEvents string
 //go:embed sql/experiments.sql
 var experimentsStored string
 
-// CountSubjects returns the number of stored events of each subject. Subjects
-// without stored events are not in the map.
+// CountSubjects returns the number of stored events of each subject. Subjects without stored events are not in the map.
 func (w *Writer) CountSubjects(ctx context.Context, subjects []schema.Subject) (map[schema.Subject]uint64, error) {
 	counts := map[schema.Subject]uint64{}
 	err := schema.EachRow(ctx, w.conn, subjectsStored, func(row driver.Rows) error {

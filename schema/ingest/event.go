@@ -70,8 +70,7 @@ func fieldByName(name string) (field, bool) {
 	return f, known
 }
 
-// fields are the values of an incoming event as text. An empty text means that
-// the field is not set.
+// fields are the values of an incoming event as text. An empty text means that the field is not set.
 type fields struct {
 	values    [fieldCount]string
 	exposures []exposure // the list of exposures, or nil
@@ -90,9 +89,8 @@ type rules struct {
 	owns    func(websiteID int64) bool // nil: all websites
 }
 
-// validate checks the fields of an event and appends one row per exposure. The error names
-// each invalid field, its value and what is allowed. fallbackID is the id of an event without
-// eventId; if it is empty, eventId is required.
+// validate checks the fields of an event and appends one row per exposure. The error names each invalid field, its
+// value and what is allowed. fallbackID is the id of an event without eventId; if it is empty, eventId is required.
 func (r *rules) validate(rows []schema.Event, event *fields, fallbackID string) ([]schema.Event, error) {
 	b := builder{given: event, times: r.times}
 	row := b.buildEvent(fallbackID)
@@ -262,8 +260,7 @@ func (b *builder) eventAttributes() schema.Attributes {
 	return a
 }
 
-// appendRows appends the event once per exposure, or once if it is an unattributed
-// goal.
+// appendRows appends the event once per exposure, or once if it is an unattributed goal.
 func (b *builder) appendRows(rows []schema.Event, event *schema.Event) []schema.Event {
 	v := &b.given.values
 	single := exposure{v[fieldCampaignID], v[fieldWidgetID], v[fieldExperimentID], v[fieldVariationID]}
@@ -301,8 +298,7 @@ func (b *builder) addExposures(rows []schema.Event, event *schema.Event) []schem
 	return rows
 }
 
-// setExposure validates an exposure and sets the subject and the variation of the
-// row.
+// setExposure validates an exposure and sets the subject and the variation of the row.
 func (b *builder) setExposure(prefix string, e exposure, event *schema.Event) {
 	event.VariationID = b.parseID(prefix+"variationId", e.variationID, 0)
 	switch {
@@ -323,8 +319,7 @@ func (b *builder) setExposure(prefix string, e exposure, event *schema.Event) {
 	}
 }
 
-// moneyDecimals is the number of decimals of a stored amount,
-// log10(schema.MoneyScale).
+// moneyDecimals is the number of decimals of a stored amount, log10(schema.MoneyScale).
 const moneyDecimals = 4
 
 // parseMoney reads a decimal number ("12.5", "-3", "1.2e3", "18.990000000000002") and returns it in units of
@@ -395,20 +390,17 @@ func parseExponent(text string) (int, bool) {
 // first instant of 1971. Smaller integers are probably Unix seconds.
 const leastMilliseconds = 365 * 24 * 60 * 60 * 1000
 
-// Times is the range of accepted event times. The zero value accepts all times
-// from 1970 to 2199.
+// Times is the range of accepted event times. The zero value accepts all times from 1970 to 2199.
 type Times struct {
 	MaxAge  time.Duration    // maximum time before now; 0: no maximum
 	MaxSkew time.Duration    // maximum time after now
 	Now     func() time.Time // the clock; nil: MaxAge and MaxSkew do not apply
 }
 
-// DefaultTimes accepts all past times, and times up to 24 hours ahead, which covers
-// clock skew and time zone errors.
+// DefaultTimes accepts all past times, and times up to 24 hours ahead, which covers clock skew and time zone errors.
 var DefaultTimes = Times{MaxSkew: 24 * time.Hour, Now: time.Now}
 
-// timeFault returns what is allowed instead of the time, or an empty string if the
-// time is accepted.
+// timeFault returns what is allowed instead of the time, or an empty string if the time is accepted.
 func (t Times) timeFault(happened time.Time) string {
 	if !schema.IsStorable(happened) {
 		return "must be in a year from 1970 to 2199"

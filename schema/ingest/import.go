@@ -39,8 +39,7 @@ type Options struct {
 	DryRun bool
 	// MaxErrors is the number of rejected lines that ends the import; 0: no limit.
 	MaxErrors int64
-	// Accepted, if not nil, is called with the valid rows of every batch, before they
-	// are written.
+	// Accepted, if not nil, is called with the valid rows of every batch, before they are written.
 	Accepted func([]schema.Event)
 	// Progress, if not nil, is called after every batch.
 	Progress func(Report)
@@ -63,14 +62,12 @@ type Report struct {
 // ErrTooManyRejected ends an import whose file or mapping is probably wrong.
 var ErrTooManyRejected = errors.New("too many lines are rejected")
 
-// ImportFile writes the events of a file, or of Options.Input for the path -. A line
-// with any invalid value is rejected as a whole and reported; the other lines are
-// written.
+// ImportFile writes the events of a file, or of Options.Input for the path -. A line with any invalid value is rejected
+// as a whole and reported; the other lines are written.
 //
-// The id of an event without eventId is derived from the digest of the file's
-// decompressed content and the line number. So repeating an import changes
-// nothing, and an interrupted import is resumed by repeating it. A file that was
-// changed or appended to is a new file: set eventId if files grow.
+// The id of an event without eventId is derived from the digest of the file's decompressed content and the line number.
+// So repeating an import changes nothing, and an interrupted import is resumed by repeating it. A file that was changed
+// or appended to is a new file: set eventId if files grow.
 func ImportFile(ctx context.Context, w *Writer, path string, o Options) (Report, error) {
 	file, err := o.openSource(ctx, path)
 	if err != nil {
@@ -119,8 +116,7 @@ func (i *importer) importFile(ctx context.Context, w *Writer, path string, file 
 	return i.importLines(ctx, w)
 }
 
-// openReader returns a reader of the file, positioned at its start. counted reads
-// the same file.
+// openReader returns a reader of the file, positioned at its start. counted reads the same file.
 func (o *Options) openReader(ctx context.Context, path string, file *os.File, counted *contextReader) (lines, error) {
 	kind := o.Format
 	if kind == "" && o.Mapping != nil {
@@ -216,8 +212,7 @@ func (i *importer) importLines(ctx context.Context, w *Writer) error {
 	return ctx.Err()
 }
 
-// readAll reads the file and parses its parts concurrently, as many as the
-// channel holds.
+// readAll reads the file and parses its parts concurrently, as many as the channel holds.
 func (i *importer) readAll(ctx context.Context, parts chan<- chan batch) {
 	defer close(parts)
 	for {
@@ -335,9 +330,8 @@ func (i *importer) appendEvent(b *batch, line int64, n int, event *fields) (err 
 // standardInput is the path of Options.Input.
 const standardInput = "-"
 
-// checkPath returns an error for paths of a process's open files. A server that
-// executes a forwarded command would open its own files instead. Shared memory,
-// /dev/shm, is allowed.
+// checkPath returns an error for paths of a process's open files. A server that executes a forwarded command would open
+// its own files instead. Shared memory, /dev/shm, is allowed.
 func checkPath(path string) error {
 	path = filepath.Clean(path)
 	if strings.HasPrefix(path, "/dev/shm/") {
@@ -389,9 +383,8 @@ func (o *Options) openSource(ctx context.Context, path string) (*os.File, error)
 	return spoolStream(ctx, func() (io.ReadCloser, error) { return OpenFile(path) })
 }
 
-// spoolStream copies a stream into an unlinked temporary file. Opening or reading a
-// pipe may block forever. So spoolStream returns when the context ends, even if the
-// copying goroutine is still blocked.
+// spoolStream copies a stream into an unlinked temporary file. Opening or reading a pipe may block forever. So
+// spoolStream returns when the context ends, even if the copying goroutine is still blocked.
 func spoolStream(ctx context.Context, open func() (io.ReadCloser, error)) (*os.File, error) {
 	file, err := os.CreateTemp("", "lifthouse-import-")
 	if err != nil {
@@ -435,8 +428,7 @@ func formatOf(path string) string {
 	return formatNDJSON
 }
 
-// contextReader returns an error after its context has ended, and counts the
-// bytes that it reads.
+// contextReader returns an error after its context has ended, and counts the bytes that it reads.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader

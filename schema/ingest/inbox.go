@@ -24,19 +24,16 @@ var inboxParts string
 //go:embed sql/inbox_rows.sql
 var inboxRows string
 
-// Inbox moves rows of events_inbox to events: it validates and writes the rows of
-// some parts of the table, and then drops the parts. If it is interrupted, the
-// rows remain in events_inbox, and moving them again is harmless.
+// Inbox moves rows of events_inbox to events: it validates and writes the rows of some parts of the table, and then
+// drops the parts. If it is interrupted, the rows remain in events_inbox, and moving them again is harmless.
 type Inbox struct {
 	conn   driver.Conn
 	writer *Writer
 	// Times are the accepted times.
 	Times Times
-	// Owns returns a function that reports whether events of a website are
-	// accepted. If nil, all are.
+	// Owns returns a function that reports whether events of a website are accepted. If nil, all are.
 	Owns func(ctx context.Context) (func(websiteID int64) bool, error)
-	// Reject, if not nil, is called for every rejected row. After a crash, it may be
-	// called for the same row again.
+	// Reject, if not nil, is called for every rejected row. After a crash, it may be called for the same row again.
 	Reject func(...Reject)
 	// Moved, if not nil, is called after each page of rows.
 	Moved func(Moved)
@@ -56,9 +53,8 @@ func (m *Moved) addCounts(o Moved) {
 // NewInbox returns the inbox of a store. Its rows are written by w.
 func NewInbox(conn driver.Conn, w *Writer) *Inbox { return &Inbox{conn: conn, writer: w} }
 
-// MovePeriodically calls MoveRows until the context ends, at random intervals whose mean is
-// about every. Random intervals make it rare that several servers of a store read the same
-// rows.
+// MovePeriodically calls MoveRows until the context ends, at random intervals whose mean is about every. Random
+// intervals make it rare that several servers of a store read the same rows.
 func (i *Inbox) MovePeriodically(ctx context.Context, every time.Duration) {
 	for {
 		if _, err := i.MoveRows(ctx); err != nil && ctx.Err() == nil {
@@ -102,8 +98,7 @@ func (i *Inbox) MoveRows(ctx context.Context) (Moved, error) {
 	return moved, nil
 }
 
-// inboxPart is a part of the table. Parts are immutable: a merge creates a part
-// with another name.
+// inboxPart is a part of the table. Parts are immutable: a merge creates a part with another name.
 type inboxPart struct {
 	name        string
 	rows, bytes uint64
@@ -152,8 +147,7 @@ func (i *Inbox) moveParts(ctx context.Context, parts []inboxPart, owns func(int6
 			i.Moved(result)
 		}
 	}
-	// A replica may lack parts that another replica has listed. If not all rows were
-	// read, the parts are not dropped.
+	// A replica may lack parts that another replica has listed. If not all rows were read, the parts are not dropped.
 	if moved.Accepted+moved.Rejected < all {
 		return moved, nil
 	}
@@ -215,8 +209,7 @@ func (i *Inbox) readRows(ctx context.Context, parts []string, first, until uint6
 	}, clickhouse.Named("parts", parts), clickhouse.Named("from", first), clickhouse.Named("until", until))
 }
 
-// noSuchPart is the ClickHouse error code NO_SUCH_DATA_PART: the part was merged
-// or dropped.
+// noSuchPart is the ClickHouse error code NO_SUCH_DATA_PART: the part was merged or dropped.
 const noSuchPart = 232
 
 // dropExistingParts drops parts. It ignores parts that do not exist: another server has

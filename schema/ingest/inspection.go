@@ -131,8 +131,7 @@ func (i *Inspection) readCSV(r *bufio.Reader) (err error) {
 	return nil
 }
 
-// decodeCells converts cells that are not UTF-8 from Windows-1252, the Western European
-// encoding of Windows.
+// decodeCells converts cells that are not UTF-8 from Windows-1252, the Western European encoding of Windows.
 func (i *Inspection) decodeCells(rows [][]string) {
 	if !slices.ContainsFunc(rows, func(row []string) bool {
 		return slices.ContainsFunc(row, func(cell string) bool { return !utf8.ValidString(cell) })
@@ -147,8 +146,7 @@ func (i *Inspection) decodeCells(rows [][]string) {
 	}
 }
 
-// readNDJSON reads JSON lines. The keys of a nested object have the names that a mapping
-// uses: properties.plan.
+// readNDJSON reads JSON lines. The keys of a nested object have the names that a mapping uses: properties.plan.
 func (i *Inspection) readNDJSON(r *bufio.Reader) error {
 	var names []string
 	var objects []map[string]string
@@ -180,8 +178,7 @@ func (i *Inspection) readNDJSON(r *bufio.Reader) error {
 	return nil
 }
 
-// flattenObject adds the scalars of an object by name. It skips lists, except lists of objects
-// with key and value.
+// flattenObject adds the scalars of an object by name. It skips lists, except lists of objects with key and value.
 func flattenObject(v *fastjson.Value, name string, cells map[string]string, names *[]string) {
 	switch v.Type() {
 	case fastjson.TypeObject:
@@ -269,16 +266,14 @@ var (
 	numberPattern  = regexp.MustCompile(`^-?[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?$`)
 )
 
-// layouts are the time formats that are tried, in this order. The first is the
-// default, which a mapping need not name. Dates with slashes are read with the month
-// first, unless the first number of a value is too large for a month.
+// layouts are the time formats that are tried, in this order. The first is the default, which a mapping need not name.
+// Dates with slashes are read with the month first, unless the first number of a value is too large for a month.
 var layouts = []string{
 	time.RFC3339Nano, "2006-01-02 15:04:05", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05-07", "2006-01-02 15:04:05-07:00", "2006-01-02 15:04:05 MST", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02",
 	"02.01.2006 15:04:05", "02.01.2006 15:04", "02.01.2006", "01/02/2006 15:04:05", "01/02/2006 15:04", "01/02/2006", "02/01/2006 15:04:05", "02/01/2006 15:04", "02/01/2006", "20060102",
 }
 
-// typeOf returns the type that all values have. It also sets the format of times and
-// the way numbers are written.
+// typeOf returns the type that all values have. It also sets the format of times and the way numbers are written.
 func typeOf(values []string) Column {
 	all := func(holds func(string) bool) bool {
 		return !slices.ContainsFunc(values, func(v string) bool { return !holds(v) })
@@ -310,9 +305,8 @@ func typeOf(values []string) Column {
 	return Column{Type: ColumnText}
 }
 
-// numberColumn returns a column of numbers, or of text if some values have a decimal point and
-// others a decimal comma. A number such as 1,234 may be of either kind, so the other numbers
-// decide.
+// numberColumn returns a column of numbers, or of text if some values have a decimal point and others a decimal comma.
+// A number such as 1,234 may be of either kind, so the other numbers decide.
 func numberColumn(values []string) Column {
 	c := Column{Type: ColumnNumber, Comma: slices.ContainsFunc(values, func(v string) bool { return decimalOf(v) == ',' })}
 	if c.Comma && slices.ContainsFunc(values, func(v string) bool { return decimalOf(v) == '.' }) {
@@ -387,10 +381,9 @@ var guessed = []struct {
 	{"browser", []ColumnType{ColumnText}, []string{"browser", "devicewebinfobrowser", "browsername"}},
 }
 
-// GuessColumns returns the columns that probably contain the event fields visitor, time,
-// variationId, value, eventId, country, device and browser, and the experiment. It decides
-// by the names, without case, punctuation and the names of enclosing objects. It uses a
-// column at most once.
+// GuessColumns returns the columns that probably contain the event fields visitor, time, variationId, value, eventId,
+// country, device and browser, and the experiment. It decides by the names, without case, punctuation and the names of
+// enclosing objects. It uses a column at most once.
 func (i *Inspection) GuessColumns() map[string]Column {
 	found, used := map[string]Column{}, map[string]bool{}
 	for _, g := range guessed {

@@ -35,8 +35,7 @@ type Reject struct {
 	Text      string // the line, of which the beginning is stored
 }
 
-// The maximum number of rejected lines that are stored per write, and the maximum
-// size of their texts in bytes.
+// The maximum number of rejected lines that are stored per write, and the maximum size of their texts in bytes.
 const (
 	maxRejects    = 300
 	maxRejectText = 1 << 10
@@ -88,8 +87,7 @@ func (r *Journal) FlushRejects(ctx context.Context) error {
 	return nil
 }
 
-// FlushPeriodically calls FlushRejects at every interval until the context ends, and once
-// more after that.
+// FlushPeriodically calls FlushRejects at every interval until the context ends, and once more after that.
 func (r *Journal) FlushPeriodically(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -131,9 +129,8 @@ func redactLine(line string) string {
 	return inLines.ReplaceAllString(tokens.ReplaceAllString(line, "${1}…"), "${1}…")
 }
 
-// redactReason replaces credentials in a reason with "…". After a name and a colon,
-// it only replaces quoted values, because unquoted text is part of the error
-// message.
+// redactReason replaces credentials in a reason with "…". After a name and a colon, it only replaces quoted values,
+// because unquoted text is part of the error message.
 func redactReason(reason string) string {
 	reason = afterEqual.ReplaceAllString(tokens.ReplaceAllString(reason, "${1}…"), "${1}…")
 	return afterColon.ReplaceAllString(reason, "${1}…")

@@ -18,10 +18,9 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 )
 
-// Mapping defines how the columns of a file, or the keys of its JSON lines, are
-// converted to events. A name such as properties.plan selects a value in a nested
-// object, in a list of objects with key and value, or in a string that contains
-// JSON or lines such as "plan: pro". A column with the whole name takes precedence.
+// Mapping defines how the columns of a file, or the keys of its JSON lines, are converted to events. A name such as
+// properties.plan selects a value in a nested object, in a list of objects with key and value, or in a string that
+// contains JSON or lines such as "plan: pro". A column with the whole name takes precedence.
 type Mapping struct {
 	Format    string            `yaml:"format"`    // csv, ndjson or parquet; empty: the format of the file name
 	Separator string            `yaml:"separator"` // separator of CSV; empty: detected in the first line
@@ -58,8 +57,7 @@ func (c *conditions) UnmarshalYAML(node *yaml.Node) error {
 	return node.Load((*[]Condition)(c), yaml.WithKnownFields())
 }
 
-// Source defines the value of a field. In YAML, a plain string is the name of a
-// column.
+// Source defines the value of a field. In YAML, a plain string is the name of a column.
 type Source struct {
 	Column    string        `yaml:"column"`
 	Value     text          `yaml:"value"`     // a constant
@@ -83,8 +81,7 @@ func (t *text) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// Lookup replaces a value with a cell of a CSV file: the value of Column in the row
-// whose Key column equals the value.
+// Lookup replaces a value with a cell of a CSV file: the value of Column in the row whose Key column equals the value.
 type Lookup struct {
 	File   string `yaml:"file"` // relative to the mapping file
 	Key    string `yaml:"key"`
@@ -107,8 +104,7 @@ var unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
 // maxMapping is the maximum size of a mapping file, in bytes.
 const maxMapping = 16 << 20
 
-// ReadMapping parses and validates a mapping file. The error of an unknown key
-// includes its line.
+// ReadMapping parses and validates a mapping file. The error of an unknown key includes its line.
 func ReadMapping(r io.Reader) (*Mapping, error) {
 	content, err := io.ReadAll(io.LimitReader(r, maxMapping+1))
 	if err != nil {

@@ -39,12 +39,10 @@ func parseJSON(parser *fastjson.Parser, text []byte) (*fastjson.Value, error) {
 	return nil, errors.New("not JSON: " + strings.ToValidUTF8(reason, "�"))
 }
 
-// maxReason is the maximum size of each end of the parser's message that is kept,
-// in bytes.
+// maxReason is the maximum size of each end of the parser's message that is kept, in bytes.
 const maxReason = 150
 
-// splitName splits a name at the first dot for which exists(beginning) is true.
-// Names may contain dots.
+// splitName splits a name at the first dot for which exists(beginning) is true. Names may contain dots.
 func splitName(name string, exists func(beginning string) bool) (beginning, rest string, found bool) {
 	for at := range len(name) {
 		if name[at] == '.' && exists(name[:at]) {
@@ -134,9 +132,8 @@ func (n *nested) parseAttributes(text string) *fastjson.Value {
 
 var errNoObject = errors.New("must be a JSON object, or a list of objects with key and value")
 
-// findValue returns the value of the key with the given name. If the key is missing,
-// it looks up the rest of the name in a nested object or list. It returns nil if the
-// value is missing.
+// findValue returns the value of the key with the given name. If the key is missing, it looks up the rest of the name
+// in a nested object or list. It returns nil if the value is missing.
 func (r *jsonReader) findValue(object *fastjson.Object, name string) (*fastjson.Value, error) {
 	if v := object.Get(name); v != nil {
 		return v, nil
@@ -200,8 +197,7 @@ func findEntry(list *fastjson.Value, key string) (*fastjson.Value, error) {
 	return nil, nil
 }
 
-// typedValue returns the value that is set in an object with typed values. It returns
-// any other value unchanged.
+// typedValue returns the value that is set in an object with typed values. It returns any other value unchanged.
 func typedValue(v *fastjson.Value) *fastjson.Value {
 	if v == nil || v.Type() != fastjson.TypeObject {
 		return v

@@ -16,8 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// parquetLines reads the rows of a Parquet file as lines, numbered from 1.
-// Timestamps are converted to RFC 3339 in UTC.
+// parquetLines reads the rows of a Parquet file as lines, numbered from 1. Timestamps are converted to RFC 3339 in UTC.
 type parquetLines struct {
 	ctx        context.Context
 	reportRead func(rows int64) // sets the number of bytes read
@@ -93,8 +92,7 @@ func (l *parquetLines) findColumns(leaves []*parquet.Column, header []string) (e
 	return nil
 }
 
-// recoverError converts a panic to an error. The Parquet library panics on some
-// invalid files.
+// recoverError converts a panic to an error. The Parquet library panics on some invalid files.
 func recoverError(err *error) {
 	if cause := recover(); cause != nil {
 		*err = fmt.Errorf("the Parquet file is invalid: %v", cause)
@@ -213,8 +211,7 @@ func timestampText(t *format.TimestampType, n int64) (string, error) {
 	return at.UTC().Format(time.RFC3339Nano), nil
 }
 
-// decimalText returns the text of a decimal, stored as an integer in two's
-// complement.
+// decimalText returns the text of a decimal, stored as an integer in two's complement.
 func decimalText(v parquet.Value, scale int32) string {
 	var units *big.Int
 	switch v.Kind() {
@@ -295,8 +292,7 @@ func listOf(name string, leaves []*parquet.Column) *parquetList {
 	return nil
 }
 
-// entryValue returns the value of the first entry with the key in a row. It returns an empty
-// string if there is none.
+// entryValue returns the value of the first entry with the key in a row. It returns an empty string if there is none.
 func (l *parquetList) entryValue(row parquet.Row) (string, error) {
 	at := slices.IndexFunc(columnOf(row, l.key), func(v parquet.Value) bool { return !v.IsNull() && string(v.ByteArray()) == l.name })
 	if at < 0 {
@@ -310,8 +306,7 @@ func (l *parquetList) entryValue(row parquet.Row) (string, error) {
 	return "", nil
 }
 
-// columnOf returns the values of a column in a row, which has the values of a column one
-// after the other.
+// columnOf returns the values of a column in a row, which has the values of a column one after the other.
 func columnOf(row parquet.Row, column int) []parquet.Value {
 	from := slices.IndexFunc(row, func(v parquet.Value) bool { return v.Column() == column })
 	if from < 0 {

@@ -29,12 +29,10 @@ const (
 	formatParquet = "parquet"
 )
 
-// maxLine is the maximum size of a line of NDJSON and of a record of CSV, in
-// bytes.
+// maxLine is the maximum size of a line of NDJSON and of a record of CSV, in bytes.
 const maxLine = 1 << 20
 
-// maxWindow is the maximum window size of a zstd frame, in bytes. It is the
-// default maximum of the zstd command.
+// maxWindow is the maximum window size of a zstd frame, in bytes. It is the default maximum of the zstd command.
 const maxWindow = 128 << 20
 
 var (
@@ -43,8 +41,7 @@ var (
 	byteOrder = []byte{0xef, 0xbb, 0xbf}
 )
 
-// decompressReader detects gzip and zstd by their first bytes and decompresses them. It
-// removes a byte order mark.
+// decompressReader detects gzip and zstd by their first bytes and decompresses them. It removes a byte order mark.
 func decompressReader(r io.Reader) (*bufio.Reader, error) {
 	buffered := bufio.NewReaderSize(r, maxLine)
 	start, err := buffered.Peek(len(zstdMagic))
@@ -74,9 +71,8 @@ func decompressReader(r io.Reader) (*bufio.Reader, error) {
 // lineError is an error that concerns one line. The following lines can be read.
 type lineError struct{ error }
 
-// parse parses some lines and calls take for each. The arguments of take are
-// valid until the next call. parse must be called once. An error concerns only
-// its line.
+// parse parses some lines and calls take for each. The arguments of take are valid until the next call. parse must be
+// called once. An error concerns only its line.
 type parse func(take func(line origin, events []fields, err error))
 
 // origin is a line, or the record that begins on the line.
@@ -87,8 +83,7 @@ type origin struct {
 	cells   []string
 }
 
-// rejectText returns the beginning of the line, as it is stored if the line is
-// rejected.
+// rejectText returns the beginning of the line, as it is stored if the line is rejected.
 func (o origin) rejectText() string {
 	if o.cells == nil {
 		return string(o.text[:min(len(o.text), maxRejectText)])
@@ -102,17 +97,15 @@ func (o origin) rejectText() string {
 	return rejectText(strings.TrimSpace(text.String()))
 }
 
-// lines reads a file part by part. Reading and parsing are separate, so parts can be
-// parsed concurrently.
+// lines reads a file part by part. Reading and parsing are separate, so parts can be parsed concurrently.
 type lines interface {
 	// readPart returns the next lines. With the last lines it also returns an error,
 	// which is io.EOF at the end of the file.
 	readPart() (parse, error)
 }
 
-// partSize is the approximate size of a part in bytes, and partRows is the maximum
-// number of its rows. Parts are large enough for a low overhead, and small enough
-// for low memory.
+// partSize is the approximate size of a part in bytes, and partRows is the maximum number of its rows. Parts are large
+// enough for a low overhead, and small enough for low memory.
 const (
 	partSize = 1 << 20
 	partRows = 4096
@@ -177,8 +170,7 @@ func (l *jsonLines) readPart() (parse, error) {
 	return parse, nil
 }
 
-// readLine reads the next line. If the line is too long, readLine skips it and
-// returns a lineError.
+// readLine reads the next line. If the line is too long, readLine skips it and returns a lineError.
 func (l *jsonLines) readLine() ([]byte, error) {
 	line, err := l.text.ReadSlice('\n')
 	if len(line) > 0 {
@@ -241,8 +233,7 @@ func (l *jsonLines) parseEvents(reader *jsonReader, number int64, text []byte) (
 	return l.mapper.lineEvents(number, cells)
 }
 
-// jsonReader parses JSON objects, one at a time. It is not safe for concurrent
-// use.
+// jsonReader parses JSON objects, one at a time. It is not safe for concurrent use.
 type jsonReader struct {
 	parser   fastjson.Parser
 	single   [1]fields // of a line in our own fields
@@ -484,8 +475,7 @@ func isASCII(text string) bool {
 	return true
 }
 
-// extractNested replaces cells that contain a JSON object by the requested value
-// in the object.
+// extractNested replaces cells that contain a JSON object by the requested value in the object.
 func (r *rows) extractNested(reader *jsonReader, cells []string) (err error) {
 	for i, place := range r.places {
 		if place.inner == "" {

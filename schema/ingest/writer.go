@@ -104,9 +104,8 @@ func (w *Writer) insertEventsLocked(ctx context.Context, events []schema.Event) 
 	return nil
 }
 
-// acceptanceTimeLocked returns the acceptance time of the next insert: the current time, but
-// later than the previous insert. So acceptance times reflect the order of the
-// inserts.
+// acceptanceTimeLocked returns the acceptance time of the next insert: the current time, but later than the previous
+// insert. So acceptance times reflect the order of the inserts.
 func (w *Writer) acceptanceTimeLocked() time.Time {
 	now := time.Now().Add(w.ahead).UTC().Truncate(time.Millisecond)
 	if !now.After(w.lastAccepted) {

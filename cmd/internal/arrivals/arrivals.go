@@ -1,5 +1,4 @@
-// Package arrivals shows what a store receives: accepted events and rejected
-// lines.
+// Package arrivals shows what a store receives: accepted events and rejected lines.
 package arrivals
 
 import (
@@ -154,8 +153,7 @@ const (
 	// maxNew is the maximum number of events, and of rejected lines, that
 	// NewArrivals returns. A person cannot read more.
 	maxNew = 200
-	// insertTime is the maximum time from the acceptance of an event until it is
-	// stored.
+	// insertTime is the maximum time from the acceptance of an event until it is stored.
 	insertTime = 10 * time.Second
 )
 
@@ -217,17 +215,15 @@ func (f *Follower) NewArrivals(ctx context.Context) ([]Arrival, error) {
 	return append(all, f.rejects.unseenArrivals(toArrivals(rejects, ofReject), maxNew)...), nil
 }
 
-// stream keeps track of the events, or of the rejected lines, that were shown. It
-// reads recently accepted arrivals again, because they may have been stored late,
-// and skips those that were shown.
+// stream keeps track of the events, or of the rejected lines, that were shown. It reads recently accepted arrivals
+// again, because they may have been stored late, and skips those that were shown.
 type stream struct {
 	since time.Time            // arrivals accepted from then on may be new
 	shown map[string]time.Time // acceptance times by key
 }
 
-// unseenArrivals returns the arrivals that were not shown yet, in the order of arrival.
-// Its input is in reverse order. If the input has the maximum length, older arrivals
-// are skipped.
+// unseenArrivals returns the arrivals that were not shown yet, in the order of arrival. Its input is in reverse order.
+// If the input has the maximum length, older arrivals are skipped.
 func (s *stream) unseenArrivals(read []Arrival, most int) []Arrival {
 	if s.shown == nil {
 		s.shown = map[string]time.Time{}

@@ -97,8 +97,7 @@ func (r *Report) checkContents(ctx context.Context, stored *catalogue.Catalogue,
 	r.checkWebhooks(ctx, messages, stored.Snapshot())
 }
 
-// checkSchema checks the form and the version of the tables. It returns false if
-// nothing else can be checked.
+// checkSchema checks the form and the version of the tables. It returns false if nothing else can be checked.
 func (r *Report) checkSchema(ctx context.Context, conn driver.Conn) bool {
 	if err := schema.CheckTableForm(ctx, conn); err != nil {
 		r.Fault("schema", err)
@@ -244,8 +243,7 @@ func VerifyFacts(ctx context.Context, shard *facts.Refresher, progress func(shar
 	return found.Visitors, faults, nil
 }
 
-// checkServers lists the servers of the store, and checks that they answer and run the verified
-// ClickHouse release.
+// checkServers lists the servers of the store, and checks that they answer and run the verified ClickHouse release.
 func (r *Report) checkServers(ctx context.Context, conn driver.Conn) {
 	servers, err := schema.ReadServers(ctx, conn)
 	if err != nil {

@@ -17,8 +17,7 @@ import (
 	"lifthouse/schema/faults"
 )
 
-// Source is where the value of a setting comes from. A flag overrides the
-// environment, which overrides the file.
+// Source is where the value of a setting comes from. A flag overrides the environment, which overrides the file.
 type Source string
 
 // The sources of values.
@@ -35,8 +34,7 @@ const Prefix = "LIFTHOUSE_"
 // FileVariable is the environment variable with the path of the file.
 const FileVariable = Prefix + "CONFIG"
 
-// otherVariables have the prefix but are not settings. They belong to this
-// program, the embedded engine and the tests.
+// otherVariables have the prefix but are not settings. They belong to this program, the embedded engine and the tests.
 var otherVariables = []string{FileVariable, "LIFTHOUSE_LIBCHDB", "LIFTHOUSE_LONG"}
 
 // Setting is a flag with the source of its value.
@@ -168,8 +166,7 @@ func (s Settings) readFile(path string) []string {
 	return found
 }
 
-// scalarTexts returns a scalar, or each scalar of a list, as text. It returns false
-// for other values.
+// scalarTexts returns a scalar, or each scalar of a list, as text. It returns false for other values.
 func scalarTexts(value *yaml.Node) ([]string, bool) {
 	list := []*yaml.Node{value}
 	if value.Kind == yaml.SequenceNode {
@@ -185,9 +182,8 @@ func scalarTexts(value *yaml.Node) ([]string, bool) {
 	return values, true
 }
 
-// UnknownVariables returns warnings about environment variables with Prefix that
-// are not settings. They are not errors, because other programs may use the
-// prefix.
+// UnknownVariables returns warnings about environment variables with Prefix that are not settings. They are not errors,
+// because other programs may use the prefix.
 func (s Settings) UnknownVariables(environ []string) []string {
 	known := slices.Clone(otherVariables)
 	for _, setting := range s {

@@ -1,6 +1,5 @@
-// Package remote lets one process execute a command line of another over a Unix
-// socket. The process that holds an embedded store listens. Other lifthouse commands
-// for the same store are forwarded to that process.
+// Package remote lets one process execute a command line of another over a Unix socket. The process that holds an
+// embedded store listens. Other lifthouse commands for the same store are forwarded to that process.
 package remote
 
 import (
@@ -22,9 +21,8 @@ import (
 // SocketName is the name of the socket in the directory of an embedded store.
 const SocketName = "lifthouse.sock"
 
-// Command is a command line to execute, with the client's standard streams. The
-// streams are passed as open files, so the command reads and writes the client's own
-// terminal and pipes.
+// Command is a command line to execute, with the client's standard streams. The streams are passed as open files, so
+// the command reads and writes the client's own terminal and pipes.
 type Command struct {
 	Dir  string            `json:"dir"` // working directory of the client
 	Args []string          `json:"args"`
@@ -37,9 +35,8 @@ type Command struct {
 // terminal. The store and its settings are those of the server.
 var Env = []string{"NO_COLOR", "TERM"}
 
-// message is a message from the server. The first one says that the server is ready
-// for a command, the second one has the exit code. A server that hangs must not
-// receive the client's streams, so the client waits for the first message.
+// message is a message from the server. The first one says that the server is ready for a command, the second one has
+// the exit code. A server that hangs must not receive the client's streams, so the client waits for the first message.
 type message struct {
 	Ready bool `json:"ready,omitempty"`
 	Code  int  `json:"code"`
@@ -237,10 +234,9 @@ func receivedFiles(control []byte) ([]*os.File, error) {
 	return files, nil
 }
 
-// reopenInterruptible reopens a pipe or a terminal in non-blocking mode, so that
-// closing it interrupts reads and writes. The received descriptor must remain blocking,
-// because it shares this flag with the client and its shell. A file that cannot be
-// reopened is returned unchanged.
+// reopenInterruptible reopens a pipe or a terminal in non-blocking mode, so that closing it interrupts reads and
+// writes. The received descriptor must remain blocking, because it shares this flag with the client and its shell. A
+// file that cannot be reopened is returned unchanged.
 func reopenInterruptible(file *os.File, access int) *os.File {
 	info, err := file.Stat()
 	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeCharDevice) == 0 {
@@ -276,10 +272,9 @@ func (s *socket) Close() error {
 // maxPath is the maximum length of a socket's path in bytes.
 const maxPath = len(syscall.RawSockaddrUnix{}.Path) - 1
 
-// ListenSocket opens the socket at a path, with mode 0600. It replaces the socket of a
-// process that has ended. The caller must hold the lock of the store. ListenSocket
-// creates the socket in a private directory and renames it, so other users can never
-// connect.
+// ListenSocket opens the socket at a path, with mode 0600. It replaces the socket of a process that has ended. The
+// caller must hold the lock of the store. ListenSocket creates the socket in a private directory and renames it, so
+// other users can never connect.
 func ListenSocket(ctx context.Context, path string) (net.Listener, error) {
 	if len(path) > maxPath {
 		return nil, fmt.Errorf("the socket path %s has %d bytes, the maximum is %d: use a shorter directory", path, len(path), maxPath)

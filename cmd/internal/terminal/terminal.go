@@ -13,8 +13,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Is reports whether a stream is a terminal. It does not use Fd, which would make
-// the file blocking.
+// Is reports whether a stream is a terminal. It does not use Fd, which would make the file blocking.
 func Is(stream any) bool {
 	f, ok := stream.(*os.File)
 	if !ok {
@@ -51,8 +50,7 @@ func ScreenOf(out *os.File, getenv func(string) string) render.Screen {
 	return s
 }
 
-// Progress shows the progress of a long operation: a bar on a terminal, otherwise
-// a line every 5 seconds.
+// Progress shows the progress of a long operation: a bar on a terminal, otherwise a line every 5 seconds.
 type Progress struct {
 	out      io.Writer
 	name     string
@@ -68,8 +66,7 @@ func NewProgress(out io.Writer, name string, bytes bool) *Progress {
 	return &Progress{out: out, name: name, bytes: bytes, lastLine: time.Now()}
 }
 
-// ShowAmounts shows the current amounts. Without a terminal, line prints them as a line
-// of text.
+// ShowAmounts shows the current amounts. Without a terminal, line prints them as a line of text.
 func (p *Progress) ShowAmounts(done, total int64, line func()) {
 	if Is(p.out) {
 		if p.bar == nil {
@@ -93,8 +90,7 @@ func (p *Progress) ClearBar() {
 	}
 }
 
-// CountWithNoun writes a number with its noun in the singular or, with an s, in the plural:
-// 1 row, 2 rows.
+// CountWithNoun writes a number with its noun in the singular or, with an s, in the plural: 1 row, 2 rows.
 func CountWithNoun[N ~int | ~int64 | ~uint64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -60,10 +60,10 @@ smoke: engine ## run a few tests of the long tier, and the short tests of loadge
 ONE_GOROUTINE := TestDecisions|TestLooks.*|TestScorecardEqualsReports|TestReportEqualsTheFold|TestReportsThatDescribe|TestEachParameterWithEachWrongValue
 CONCURRENT := ./api/... ./cmd/internal/... ./engine ./engine/embedded/... ./engine/facts ./engine/source ./loadgen/bench ./schema/...
 
-race: engine ## run the short tests of packages with goroutines with the race detector
-	$(IN_MEMORY) go test $(TAGS) -timeout 30m -race -skip '^($(ONE_GOROUTINE))$$' $(CONCURRENT)
-	$(IN_MEMORY) go test $(TAGS) -timeout 30m -race -run 'TestAllOperationsOfAStartedProgram|TestEventsShowsWhatArrivesThroughTheSocket' ./cmd/lifthouse/e2e
-	$(IN_MEMORY) go test $(TAGS) -timeout 30m -race -run TestSameSeedSameBytes ./loadgen/population
+race: engine ## run the short tests of packages with goroutines with the race detector, and with the invariants of facts
+	$(IN_MEMORY) go test $(TAGS),invariants -timeout 30m -race -skip '^($(ONE_GOROUTINE))$$' $(CONCURRENT)
+	$(IN_MEMORY) go test $(TAGS),invariants -timeout 30m -race -run 'TestAllOperationsOfAStartedProgram|TestEventsShowsWhatArrivesThroughTheSocket' ./cmd/lifthouse/e2e
+	$(IN_MEMORY) go test $(TAGS),invariants -timeout 30m -race -run TestSameSeedSameBytes ./loadgen/population
 
 assets: engine ## build the dashboard's script and style from api/dashboard/web
 	@bash .ci/assets api/dashboard/assets

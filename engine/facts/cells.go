@@ -138,17 +138,20 @@ func (c *cells) readDays(ctx context.Context, from *server, added fold.Cells) (f
 
 // visitorsWith returns the number of visitors of each subject after a change.
 func (c *cells) visitorsWith(added fold.Cells) map[schema.Subject]int64 {
-	visitors := map[schema.Subject]int64{}
-	count := func(cells fold.Cells) {
-		for key, cell := range cells {
-			if key.Grain == fold.OfAll && key.Goal == 0 && key.Variation != "" {
-				visitors[key.Subject] += cell.CountAt(fold.Visitors)
-			}
-		}
-	}
-	count(added)
+	visitors := visitorsOf(added)
 	for subject := range visitors {
-		count(c.all[subject])
+		visitors[subject] += visitorsOf(c.all[subject])[subject]
+	}
+	return visitors
+}
+
+// visitorsOf returns the number of visitors in the cells of each subject.
+func visitorsOf(of fold.Cells) map[schema.Subject]int64 {
+	visitors := map[schema.Subject]int64{}
+	for key, cell := range of {
+		if key.Grain == fold.OfAll && key.Goal == 0 && key.Variation != "" {
+			visitors[key.Subject] += cell.CountAt(fold.Visitors)
+		}
 	}
 	return visitors
 }
@@ -156,10 +159,29 @@ func (c *cells) visitorsWith(added fold.Cells) map[schema.Subject]int64 {
 // addDays adds the first cells by day of a subject: the sums of its stored visitors, changed
 // from had to want.
 func (s *server) addDays(ctx context.Context, subject schema.Subject, added fold.Cells, had, want []fold.Row) error {
-	byDay := fold.Cells{}
+	sums, err := s.sumRows(ctx, subject)
+	if err != nil {
+		return err
+	}
+	eachChanged(had, want, func(rows []fold.Row, sign int64) {
+		if rows[0].Subject == subject {
+			sums.AddRows(rows, sign, true)
+		}
+	})
+	for key, cell := range sums {
+		if key.Grain == fold.OfDay {
+			added[key] = cell
+		}
+	}
+	return nil
+}
+
+// sumRows returns the cells of a subject, computed from its stored rows.
+func (s *server) sumRows(ctx context.Context, subject schema.Subject) (fold.Cells, error) {
+	sums := fold.Cells{}
 	var rows []fold.Row // of one visitor
 	end := func() {
-		byDay.AddRows(rows, 1, true)
+		sums.AddRows(rows, 1, true)
 		rows = rows[:0]
 	}
 	err := s.readRows(ctx, s.subjectRows, func(r *fold.Row) error {
@@ -170,20 +192,10 @@ func (s *server) addDays(ctx context.Context, subject schema.Subject, added fold
 		return nil
 	}, clickhouse.Named("sections", []uint64{SectionOf(subject, fold.OfVisitor), SectionOf(subject, fold.OfGoal)}))
 	if err != nil {
-		return fmt.Errorf("read the facts of %s: %w", subject, err)
+		return nil, fmt.Errorf("read the facts of %s: %w", subject, err)
 	}
 	end()
-	eachChanged(had, want, func(rows []fold.Row, sign int64) {
-		if rows[0].Subject == subject {
-			byDay.AddRows(rows, sign, true)
-		}
-	})
-	for key, cell := range byDay {
-		if key.Grain == fold.OfDay {
-			added[key] = cell
-		}
-	}
-	return nil
+	return sums, nil
 }
 
 const day = 24 * int64(time.Hour/time.Millisecond)

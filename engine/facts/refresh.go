@@ -365,10 +365,16 @@ func (r *Refresher) storeChanges(
 	case stored != next:
 		return errOvertaken
 	}
+	if checkStored != nil {
+		checkStored(ctx, r, next, changed)
+	}
 	r.position, r.readAt = next, time.Now()
 	r.publishState(maps.Keys(changed), false)
 	return nil
 }
+
+// checkStored checks a stored change if the program is built with the tag invariants; nil without it.
+var checkStored func(ctx context.Context, r *Refresher, next Position, changed map[schema.Subject]bool)
 
 // rowsOf returns the stored rows of the visitors and the wanted rows. It computes the stored rows from
 // the events up to the last position, and checks each visitor's number of events and digest. It reads

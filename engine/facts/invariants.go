@@ -1,0 +1,64 @@
+//go:build invariants
+
+package facts
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"lifthouse/engine/fold"
+	"lifthouse/schema"
+)
+
+// maxCheckedVisitors is the size of a subject up to which its cells are recomputed at each change of facts.
+const maxCheckedVisitors = 2_000
+
+func init() { checkStored = panicOnViolation }
+
+// panicOnViolation panics if a stored position is not later than the last one, or if the stored cells of a changed
+// subject are not the sums of its stored rows.
+func panicOnViolation(ctx context.Context, r *Refresher, next Position, changed map[schema.Subject]bool) {
+	if next.Refresh <= r.position.Refresh || next.Through < r.position.Through {
+		panic(fmt.Sprintf("facts: %+v is stored after %+v", next, r.position))
+	}
+	for subject := range changed {
+		if visitorsOf(r.cells.all[subject])[subject] > maxCheckedVisitors {
+			continue
+		}
+		want, err := r.on.sumRows(ctx, subject)
+		if err != nil {
+			continue // the store is damaged on purpose, or it is closing
+		}
+		grains := []fold.Grain{fold.OfAll}
+		if r.cells.byDay[subject] {
+			grains = append(grains, fold.OfDay)
+		}
+		for _, grain := range grains {
+			sections := sectionsOf(maps.Keys(map[schema.Subject]bool{subject: true}), grain)
+			stored, err := r.on.readCells(ctx, r.on.sectionCells, clickhouse.Named("sections", sections))
+			if err != nil {
+				continue
+			}
+			for _, key := range slices.Concat(slices.Collect(maps.Keys(want)), slices.Collect(maps.Keys(stored))) {
+				if key.Subject != subject || key.Grain != grain {
+					continue
+				}
+				if sumsAt(want, key) != sumsAt(stored, key) {
+					panic(fmt.Sprintf("facts: the cell %+v is %+v; the sums of its rows are %+v", key, stored[key], want[key]))
+				}
+			}
+		}
+	}
+}
+
+// sumsAt returns the sums of a cell, which are 0 if there is none.
+func sumsAt(cells fold.Cells, key fold.CellKey) fold.Sums {
+	if cell := cells[key]; cell != nil {
+		return cell.Sums
+	}
+	return fold.Sums{}
+}

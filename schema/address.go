@@ -126,17 +126,21 @@ func ParseAddress(address string, getenv func(string) string) (Address, error) {
 	name, user, hosts, rest, _ := splitAddress(address)
 	scheme, known := schemes[name]
 	if !known {
-		return Address{}, fmt.Errorf("store %q: must be embedded:DIR, clickhouse://user:pass@host:9000/db, clickhouses://…, http://… or https://…", ShowAddress(address))
+		return Address{}, fmt.Errorf("store %q: must be embedded:DIR, clickhouse://user:pass@host:9000/db, "+
+			"clickhouses://…, http://… or https://…", ShowAddress(address))
 	}
 	if user != "" {
 		user += "@"
 	}
 	u, err := url.Parse("x://" + user + "h" + rest)
 	if err != nil || strings.Contains(u.Path, "@") { // err is not wrapped: it may contain the password
-		return Address{}, fmt.Errorf("store %s: must be %s://user:pass@host:port/db, with special characters of the password percent-encoded", ShowAddress(address), name)
+		return Address{}, fmt.Errorf("store %s: must be %s://user:pass@host:port/db, with special characters of the "+
+			"password percent-encoded", ShowAddress(address), name)
 	}
 	u.Scheme, u.Host = scheme.dsn, "h"
-	p := addressParser{shown: ShowAddress(address), scheme: name, port: scheme.port, query: u.Query(), getenv: getenv, secure: scheme.secure}
+	p := addressParser{
+		shown: ShowAddress(address), scheme: name, port: scheme.port, query: u.Query(), getenv: getenv, secure: scheme.secure,
+	}
 	return p.parseServer(u, hosts)
 }
 
@@ -244,11 +248,11 @@ const (
 
 var parameters = map[string]string{
 	"dial_timeout": aDuration, "read_timeout": aDuration, "conn_max_lifetime": aDuration,
-	"max_open_conns": aNumber, "max_idle_conns": aNumber,
-	"secure": aBool, "skip_verify": aBool,
-	"connection_open_strategy": "in_order, round_robin or random", "compress": "true, false, lz4, zstd, gzip, deflate or br",
-	"tls_server_name": aText, "username": aText, "password": aText, "database": aText, "http_path": aText, "http_proxy": aText,
-	"ca": aText, "cert": aText, "key": aText, "cluster": aText,
+	"max_open_conns": aNumber, "max_idle_conns": aNumber, "secure": aBool, "skip_verify": aBool,
+	"connection_open_strategy": "in_order, round_robin or random",
+	"compress":                 "true, false, lz4, zstd, gzip, deflate or br",
+	"tls_server_name":          aText, "username": aText, "password": aText, "database": aText, "http_path": aText,
+	"http_proxy": aText, "ca": aText, "cert": aText, "key": aText, "cluster": aText,
 }
 
 // validParameter reports whether the value of a parameter has the type, or is in the list of values.
@@ -266,7 +270,8 @@ func validParameter(value, want string) bool {
 		_, err := strconv.ParseBool(value)
 		return err == nil
 	}
-	return slices.Contains(strings.FieldsFunc(want, func(r rune) bool { return r == ',' || r == ' ' }), value) && value != "or"
+	return slices.Contains(strings.FieldsFunc(want, func(r rune) bool { return r == ',' || r == ' ' }), value) &&
+		value != "or"
 }
 
 // maxTypos is the maximum edit distance at which an unknown parameter counts as a misspelling of a known one.
@@ -291,7 +296,8 @@ func (p *addressParser) checkParameters() {
 			p.AddField(fmt.Sprintf("%s=%q", name, values[0]), "must be %s", want)
 		}
 	}
-	if secure, err := strconv.ParseBool(p.query.Get("secure")); err == nil && (secure && p.scheme == "http" || !secure && schemes[p.scheme].secure) {
+	if secure, err := strconv.ParseBool(p.query.Get("secure")); err == nil &&
+		(secure && p.scheme == "http" || !secure && schemes[p.scheme].secure) {
 		p.AddField(fmt.Sprintf("secure=%v", secure), "contradicts %s://", p.scheme)
 	}
 }

@@ -24,7 +24,8 @@ func WriteBackup(ctx context.Context, conn driver.Conn, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := conn.Exec(ctx, fmt.Sprintf("BACKUP DATABASE %s AS %s TO File(%s)", quoteIdentifier(database), backupDatabase, quoteString(dir))); err != nil {
+	if err := conn.Exec(ctx, fmt.Sprintf("BACKUP DATABASE %s AS %s TO File(%s)", quoteIdentifier(database), backupDatabase,
+		quoteString(dir))); err != nil {
 		return fmt.Errorf("back up: %w", err)
 	}
 	return nil
@@ -40,13 +41,15 @@ func RestoreBackup(ctx context.Context, conn driver.Conn, dir string) error {
 		return err
 	}
 	var tables uint64
-	if err := conn.QueryRow(ctx, "SELECT count() FROM system.tables WHERE database = currentDatabase()").Scan(&tables); err != nil {
+	const query = "SELECT count() FROM system.tables WHERE database = currentDatabase()"
+	if err := conn.QueryRow(ctx, query).Scan(&tables); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
 	if tables > 0 {
 		return errors.New("restore: the store has tables already; use a new store, --store")
 	}
-	if err := conn.Exec(ctx, fmt.Sprintf("RESTORE DATABASE %s AS %s FROM File(%s)", backupDatabase, quoteIdentifier(database), quoteString(dir))); err != nil {
+	if err := conn.Exec(ctx, fmt.Sprintf("RESTORE DATABASE %s AS %s FROM File(%s)", backupDatabase,
+		quoteIdentifier(database), quoteString(dir))); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
 	return nil

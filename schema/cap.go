@@ -20,7 +20,8 @@ type Cap struct {
 // above 0 with at most four. A cap below the median would remove most of the values.
 var capPattern = regexp.MustCompile(`^(p[5-9][0-9](\.[0-9])?|[1-9][0-9]{0,12}(\.[0-9]{1,4})?|0\.[0-9]{0,3}[1-9])$`)
 
-var errCap = fmt.Errorf("must be a percentile from p50 to p99.9, such as p99, or an amount above 0 and at most %d", int64(MaxMoney))
+var errCap = fmt.Errorf("must be a percentile from p50 to p99.9, such as p99, or an amount above 0 and at most %d",
+	int64(MaxMoney))
 
 // ParseCap parses p99 or an amount. The error says what is allowed.
 func ParseCap(text string) (Cap, error) {

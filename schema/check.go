@@ -20,15 +20,16 @@ func CheckData(ctx context.Context, conn driver.Conn) (faults []string, err erro
 		if cluster, _ := ClusterOf(conn); cluster != "" {
 			table = LocalTable(table)
 		}
-		err := EachRow(ctx, conn, "CHECK TABLE "+quoteIdentifier(table)+" SETTINGS check_query_single_value_result = 0", func(row driver.Rows) error {
-			var part, message string
-			var passed bool
-			err := row.Scan(&part, &passed, &message)
-			if !passed {
-				faults = append(faults, fmt.Sprintf("part %s of %s: %s", part, table, message))
-			}
-			return err
-		})
+		err := EachRow(ctx, conn, "CHECK TABLE "+quoteIdentifier(table)+" SETTINGS check_query_single_value_result = 0",
+			func(row driver.Rows) error {
+				var part, message string
+				var passed bool
+				err := row.Scan(&part, &passed, &message)
+				if !passed {
+					faults = append(faults, fmt.Sprintf("part %s of %s: %s", part, table, message))
+				}
+				return err
+			})
 		if err != nil {
 			return nil, fmt.Errorf("check the data of %s: %w", table, err)
 		}
@@ -63,9 +64,10 @@ type DiskSpace struct {
 
 // ReadDisks returns the space of each disk on which the server, or the embedded engine, stores tables.
 func ReadDisks(ctx context.Context, conn driver.Conn) ([]DiskSpace, error) {
-	disks, err := QueryRows(ctx, conn, "SELECT name, free_space, total_space FROM system.disks ORDER BY name", func(row driver.Rows, d *DiskSpace) error {
-		return row.Scan(&d.Disk, &d.Free, &d.Total)
-	})
+	disks, err := QueryRows(ctx, conn, "SELECT name, free_space, total_space FROM system.disks ORDER BY name",
+		func(row driver.Rows, d *DiskSpace) error {
+			return row.Scan(&d.Disk, &d.Free, &d.Total)
+		})
 	if err != nil {
 		return nil, fmt.Errorf("read the disks: %w", err)
 	}

@@ -48,8 +48,9 @@ func formOf(cluster string, replicated bool) tableForm {
 	switch {
 	case cluster != "":
 		return tableForm{
-			Cluster: quoteString(cluster), On: " ON CLUSTER " + quoteIdentifier(cluster), Local: LocalTable(""), Replicated: "Replicated",
-			All: "'/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}'", Shard: "'/clickhouse/lifthouse/{uuid}/{shard}', '{replica}'",
+			Cluster: quoteString(cluster), On: " ON CLUSTER " + quoteIdentifier(cluster), Local: LocalTable(""),
+			Replicated: "Replicated", All: "'/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}'",
+			Shard: "'/clickhouse/lifthouse/{uuid}/{shard}', '{replica}'",
 		}
 	case replicated:
 		return tableForm{Replicated: "Replicated"}
@@ -72,8 +73,8 @@ func fillSlots(text string, slots any) (string, error) {
 func splitStatements(text string) []string { return strings.Split(text, ";\n\n") }
 
 // DeleteEvents executes a deletion from the table events, a template, and waits for the active replicas. One replica of
-// each shard executes it. That replica must not wait for the others. If one were inactive, the statement would fail, and
-// ClickHouse would retry it forever and block all later ON CLUSTER statements.
+// each shard executes it. That replica must not wait for the others. If one were inactive, the statement would fail,
+// and ClickHouse would retry it forever and block all later ON CLUSTER statements.
 func DeleteEvents(ctx context.Context, conn driver.Conn, deletion string, args ...any) error {
 	cluster, database := ClusterOf(conn)
 	statement, err := fillSlots(deletion, formOf(cluster, false))
@@ -83,7 +84,8 @@ func DeleteEvents(ctx context.Context, conn driver.Conn, deletion string, args .
 	if err != nil || cluster == "" {
 		return err
 	}
-	return conn.Exec(ctx, "SYSTEM SYNC REPLICA ON CLUSTER "+quoteIdentifier(cluster)+" "+quoteIdentifier(database)+"."+LocalTable("events"))
+	return conn.Exec(ctx, "SYSTEM SYNC REPLICA ON CLUSTER "+quoteIdentifier(cluster)+" "+quoteIdentifier(database)+"."+
+		LocalTable("events"))
 }
 
 // inReplicatedDatabase reports whether the database has the engine Replicated, and so replicates its table definitions.
@@ -165,7 +167,8 @@ func ReadServers(ctx context.Context, conn driver.Conn) ([]Server, error) {
 		return nil, err
 	}
 	if cluster != "" {
-		statement = "SELECT * FROM clusterAllReplicas(" + quoteString(cluster) + ", view(\n" + statement + "))\nSETTINGS skip_unavailable_shards = 1"
+		statement = "SELECT * FROM clusterAllReplicas(" + quoteString(cluster) + ", view(\n" + statement +
+			"))\nSETTINGS skip_unavailable_shards = 1"
 	}
 	var servers []Server
 	err = EachRow(ctx, conn, statement, func(row driver.Rows) error {
@@ -219,7 +222,8 @@ func OpenReplicas(ctx context.Context, conn driver.Conn, address Address) (shard
 	if address.Options.Protocol == clickhouse.HTTP {
 		return nil, nil
 	}
-	const query = "SELECT toInt64(shard_num), host_name, port FROM system.clusters WHERE cluster = {cluster:String} ORDER BY shard_num, replica_num"
+	const query = "SELECT toInt64(shard_num), host_name, port FROM system.clusters WHERE cluster = {cluster:String} " +
+		"ORDER BY shard_num, replica_num"
 	err = EachRow(ctx, conn, query, func(row driver.Rows) error {
 		var shard int64
 		var host string

@@ -31,8 +31,10 @@ func (g Grants) SQLStatements() ([]string, error) {
 		Database, On, Serving, ServingHash, Migrating, MigratingHash string
 		Engines                                                      []string
 	}{
-		Database: quoteIdentifier(g.Database), On: formOf(g.Cluster, false).On, Serving: quoteIdentifier(g.Serving.Name), Migrating: quoteIdentifier(g.Migrating.Name),
-		ServingHash: passwordDigest(g.Serving.Password), MigratingHash: passwordDigest(g.Migrating.Password), Engines: engines,
+		Database: quoteIdentifier(g.Database), On: formOf(g.Cluster, false).On, Serving: quoteIdentifier(g.Serving.Name),
+		Migrating:   quoteIdentifier(g.Migrating.Name),
+		ServingHash: passwordDigest(g.Serving.Password), MigratingHash: passwordDigest(g.Migrating.Password),
+		Engines: engines,
 	}
 	if g.Cluster != "" {
 		slots.Engines = []string{"Distributed"}

@@ -35,7 +35,8 @@ func IsUnreachable(err error) bool {
 	}
 	var network net.Error
 	var dial *dialError
-	return errors.Is(err, ErrUnavailable) || errors.As(err, &dial) || errors.As(err, &network) || errors.Is(err, net.ErrClosed) ||
+	return errors.Is(err, ErrUnavailable) || errors.As(err, &dial) || errors.As(err, &network) ||
+		errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, clickhouse.ErrConnectionClosed)
 }
 
@@ -73,7 +74,10 @@ type hosts struct {
 
 // newHosts returns the hosts and raises the driver's dial timeout to the sum of the timeouts of all hosts.
 func newHosts(o *clickhouse.Options) *hosts {
-	h := &hosts{addresses: o.Addr, breakers: map[string]*gobreaker.CircuitBreaker[clickhouse.DialResult]{}, timeout: o.DialTimeout, strategy: o.ConnOpenStrategy}
+	h := &hosts{
+		addresses: o.Addr, breakers: map[string]*gobreaker.CircuitBreaker[clickhouse.DialResult]{},
+		timeout: o.DialTimeout, strategy: o.ConnOpenStrategy,
+	}
 	for _, address := range o.Addr {
 		h.breakers[address] = newBreaker[clickhouse.DialResult](address, 1)
 	}
@@ -95,7 +99,9 @@ func (h *hosts) dialOrder() []string {
 }
 
 // dialHosts implements the driver's DialStrategy.
-func (h *hosts) dialHosts(ctx context.Context, _ int, o *clickhouse.Options, dial clickhouse.Dial) (clickhouse.DialResult, error) {
+func (h *hosts) dialHosts(ctx context.Context, _ int, o *clickhouse.Options,
+	dial clickhouse.Dial,
+) (clickhouse.DialResult, error) {
 	with := *o
 	with.DialTimeout = h.timeout
 	var errs []error
@@ -204,11 +210,17 @@ func (g *guarded) Exec(ctx context.Context, query string, args ...any) error {
 	return err
 }
 
-// PrepareBatch implements driver.Conn. It sends no rows, so it can be retried. It reads the columns of the table also if they
-// are known, which finds out whether the connection is broken before rows are sent.
-func (g *guarded) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
+// PrepareBatch implements driver.Conn. It sends no rows, so it can be retried. It reads the columns of the table also
+// if they are known, which finds out whether the connection is broken before rows are sent.
+func (g *guarded) PrepareBatch(ctx context.Context, query string,
+	opts ...driver.PrepareBatchOption,
+) (driver.Batch, error) {
 	ctx = clickhouse.Context(ctx, clickhouse.WithColumnNamesAndTypes(nil))
-	return retryCall(ctx, g, IsUnreachable, func() (driver.Batch, error) { return g.Conn.PrepareBatch(ctx, query, opts...) })
+	return retryCall(ctx, g, IsUnreachable, func() (driver.Batch,
+		error,
+	) {
+		return g.Conn.PrepareBatch(ctx, query, opts...)
+	})
 }
 
 // closeTimeout is the maximum time to wait for the driver to close. clickhouse-go 2.50.0 may deadlock in Close while it

@@ -95,8 +95,10 @@ func allServers(ctx context.Context, conn driver.Conn) error {
 		return nil
 	}
 	var servers uint64
-	if err := conn.QueryRow(ctx, "SELECT count() FROM clusterAllReplicas("+quoteString(cluster)+", system.one)").Scan(&servers); err != nil {
-		return fmt.Errorf("all servers of a cluster must run while its tables are created: start them, and migrate again: %w", err)
+	if err := conn.QueryRow(ctx, "SELECT count() FROM clusterAllReplicas("+quoteString(cluster)+
+		", system.one)").Scan(&servers); err != nil {
+		return fmt.Errorf("all servers of a cluster must run while its tables are created: start them, and migrate again: %w",
+			err)
 	}
 	return nil
 }
@@ -140,7 +142,8 @@ func retryConcurrent(ctx context.Context, do func() error) error {
 	for wait := concurrentFirstWait; ; wait *= 2 {
 		err := do()
 		var exception *clickhouse.Exception
-		if err == nil || !errors.As(err, &exception) || !slices.Contains(concurrentCodes, exception.Code) || wait > concurrentLastWait {
+		if err == nil || !errors.As(err, &exception) || !slices.Contains(concurrentCodes, exception.Code) ||
+			wait > concurrentLastWait {
 			return err
 		}
 		select {
@@ -186,9 +189,11 @@ func pendingMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]mi
 	}
 	for name := range recorded {
 		if strings.HasPrefix(name, "0") {
-			return nil, errors.New("the store has the tables of a release before facts, which this release cannot read: use a new folder or database, and import the files again (for the demo: lifthouse demo --reset)")
+			return nil, errors.New("the store has the tables of a release before facts, which this release cannot read: use a " +
+				"new folder or database, and import the files again (for the demo: lifthouse demo --reset)")
 		}
-		return nil, fmt.Errorf("the store was written by a newer release, which ran the migration %s: use that release or a later one, or restore a backup from before the upgrade", name)
+		return nil, fmt.Errorf("the store was written by a newer release, which ran the migration %s: use that release or "+
+			"a later one, or restore a backup from before the upgrade", name)
 	}
 	return pending, nil
 }
@@ -199,12 +204,13 @@ func recordedChecksums(ctx context.Context, conn driver.Conn) (map[string]string
 	if err != nil || !exists {
 		return recorded, err
 	}
-	err = EachRow(ctx, conn, "SELECT name, checksum FROM migrations ORDER BY name, applied_at", func(row driver.Rows) error {
-		var name, checksum string
-		err := row.Scan(&name, &checksum)
-		recorded[name] = checksum
-		return err
-	})
+	err = EachRow(ctx, conn, "SELECT name, checksum FROM migrations ORDER BY name, applied_at",
+		func(row driver.Rows) error {
+			var name, checksum string
+			err := row.Scan(&name, &checksum)
+			recorded[name] = checksum
+			return err
+		})
 	if err != nil {
 		return nil, fmt.Errorf("read migrations table: %w", err)
 	}

@@ -12,7 +12,9 @@ import (
 )
 
 // QueryRows returns the rows of a query. scan reads the current row.
-func QueryRows[R any](ctx context.Context, conn driver.Conn, query string, scan func(driver.Rows, *R) error, params ...any) ([]R, error) {
+func QueryRows[R any](ctx context.Context, conn driver.Conn, query string, scan func(driver.Rows, *R) error,
+	params ...any,
+) ([]R, error) {
 	var rows []R
 	err := EachRow(ctx, conn, query, func(found driver.Rows) error {
 		var row R
@@ -41,12 +43,12 @@ func EachRow(ctx context.Context, conn driver.Conn, query string, each func(driv
 	return found.Err()
 }
 
-// insertedColumns has the columns of each INSERT so far. They are constant, because the tables of a store change only before
-// it is opened.
+// insertedColumns has the columns of each INSERT so far. They are constant, because the tables of a store change only
+// before it is opened.
 var insertedColumns sync.Map
 
-// prepareBatch returns a batch for a statement. For an embedded store, the driver would read the columns of the table before
-// each batch, which takes as much CPU time as a small INSERT. It does so only once for each statement.
+// prepareBatch returns a batch for a statement. For an embedded store, the driver would read the columns of the table
+// before each batch, which takes as much CPU time as a small INSERT. It does so only once for each statement.
 func prepareBatch(ctx context.Context, conn driver.Conn, statement string) (driver.Batch, error) {
 	columns, known := insertedColumns.Load(statement)
 	if known {
@@ -94,7 +96,9 @@ func ColumnValues[R, T any](rows []R, value func(*R) T) func() any {
 }
 
 // InsertColumns sends columns as one block. Their values are computed concurrently.
-func InsertColumns(ctx context.Context, conn driver.Conn, settings clickhouse.Settings, statement string, columns []func() any) error {
+func InsertColumns(ctx context.Context, conn driver.Conn, settings clickhouse.Settings, statement string,
+	columns []func() any,
+) error {
 	batch, err := prepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(settings)), conn, statement)
 	if err != nil {
 		return err

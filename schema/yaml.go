@@ -42,8 +42,9 @@ func ParseYAML(text []byte) (*yaml.Node, error) {
 	}
 }
 
-// jsonOnly matches the characters in strings of JSON that YAML may read differently: those beyond ASCII, some of which are
-// line breaks, and pairs of escapes for one of them. It also matches other escapes, because a backslash may follow one.
+// jsonOnly matches the characters in strings of JSON that YAML may read differently: those beyond ASCII, some of which
+// are line breaks, and pairs of escapes for one of them. It also matches other escapes, because a backslash may follow
+// one.
 var jsonOnly = regexp.MustCompile(`\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\.|[^\x00-\x7E]`)
 
 // escapeForYAML returns a match of jsonOnly as YAML.

@@ -22,7 +22,11 @@ type quoter struct {
 
 func newQuoter(r *result.Report, nameSize int) *quoter {
 	row := result.ScorecardRow{Metric: *r.CompareMetric, Goal: r.Goal}
-	q := &quoter{invalid: isInvalid(r.Conclusion), compared: row.Metric, metric: shorten(row.MetricInWords(), nameSize+len(row.Metric)), rate: result.IsRate(row.Metric), level: r.SignificanceLevel, nameSize: nameSize}
+	q := &quoter{
+		invalid: isInvalid(r.Conclusion), compared: row.Metric,
+		metric: shorten(row.MetricInWords(), nameSize+len(row.Metric)), rate: result.IsRate(row.Metric),
+		level: r.SignificanceLevel, nameSize: nameSize,
+	}
 	if len(r.Variations) > 0 {
 		q.control = shorten(r.Variations[0].Name, nameSize)
 	}
@@ -37,13 +41,16 @@ func (q *quoter) quoteVariations(all []result.VariationResults) (sentences []str
 	for i := range all {
 		v := &all[i]
 		said := fmt.Sprintf("%s converted", result.FormatCount(v.ConvertedVisitors))
-		sentences = append(sentences, q.quote(shorten(v.Name, q.nameSize), v.Visitors, v.Metrics.EstimateOf(q.compared), v.Comparison, said)...)
+		sentences = append(sentences, q.quote(shorten(v.Name, q.nameSize), v.Visitors, v.Metrics.EstimateOf(q.compared),
+			v.Comparison, said)...)
 	}
 	return sentences
 }
 
 // quote returns the sentences about a variation: its estimate with further counts, and its comparison with control.
-func (q *quoter) quote(name string, visitors int64, e result.Estimate, c *result.Comparison, counts ...string) []string {
+func (q *quoter) quote(name string, visitors int64, e result.Estimate, c *result.Comparison,
+	counts ...string,
+) []string {
 	value := "not known"
 	if e.Value != nil {
 		value = result.FormatValue(*e.Value, e.Interval, q.rate)
@@ -66,14 +73,16 @@ func (q *quoter) quote(name string, visitors int64, e result.Estimate, c *result
 	against := fmt.Sprintf("%s%s against %s", q.prefix, name, q.control)
 	sentences = append(sentences, fmt.Sprintf("%s on the data of today: %s; %s.", against, lift, c.VerdictInWords()))
 	if s := c.Sequential; s != nil && s.Look != nil && s.Improvement != nil {
-		sentences = append(sentences, fmt.Sprintf("%s at look %d: the lift has the %s.", against, *s.Look, q.describeInterval(s.Improvement)))
+		sentences = append(sentences, fmt.Sprintf("%s at look %d: the lift has the %s.", against, *s.Look,
+			q.describeInterval(s.Improvement)))
 	}
 	return sentences
 }
 
 // describeInterval returns the interval of a lift with its level.
 func (q *quoter) describeInterval(interval *result.Bounds) string {
-	return fmt.Sprintf("%d %% interval %s", q.level, result.RangeInWords(interval, func(x float64) string { return result.FormatLift(x, interval) }))
+	return fmt.Sprintf("%d %% interval %s", q.level,
+		result.RangeInWords(interval, func(x float64) string { return result.FormatLift(x, interval) }))
 }
 
 // shorten returns a text with at most the given size in JSON. It cuts between words, because a number that is cut is

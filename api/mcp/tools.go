@@ -43,9 +43,14 @@ type experiment struct {
 
 func newExperiment(owned *catalogue.AccountResources, subject schema.Subject, nameSize int) experiment {
 	if subject.Kind == schema.SubjectCampaign {
-		return experiment{CampaignID: subject.ID, WebsiteID: subject.WebsiteID, Name: shorten(owned.Campaigns[subject.ID].Name, nameSize)}
+		return experiment{
+			CampaignID: subject.ID, WebsiteID: subject.WebsiteID, Name: shorten(owned.Campaigns[subject.ID].Name, nameSize),
+		}
 	}
-	return experiment{WidgetID: subject.ID, ExperimentID: subject.ExperimentID, WebsiteID: subject.WebsiteID, Name: shorten(owned.Widgets[subject.ID].Name, nameSize)}
+	return experiment{
+		WidgetID: subject.ID, ExperimentID: subject.ExperimentID, WebsiteID: subject.WebsiteID,
+		Name: shorten(owned.Widgets[subject.ID].Name, nameSize),
+	}
 }
 
 type listArguments struct {
@@ -78,7 +83,8 @@ func (s *Server) listExperiments(ctx context.Context, c Caller, a *arguments) (a
 	all, subjects := []listed{}, []schema.Subject{}
 	add := func(subject schema.Subject, running bool) {
 		if (website == 0 || website == subject.WebsiteID) && (active == "" || (active == "true") == running) {
-			all, subjects = append(all, listed{experiment: newExperiment(owned, subject, longName), Active: running}), append(subjects, subject)
+			all, subjects = append(all, listed{experiment: newExperiment(owned, subject, longName), Active: running}),
+				append(subjects, subject)
 		}
 	}
 	for _, of := range catalogue.ByID(owned.Campaigns) {
@@ -106,7 +112,8 @@ func (l *listed) quoteStatus() string {
 	case l.Decision == nil:
 		return l.Name + ": there is nothing to compare."
 	}
-	said := fmt.Sprintf("%s: %s %s visitors in %d full days", l.Name, shorten(l.Decision.Text, maxSentence), result.FormatCount(*l.Visitors), *l.Days)
+	said := fmt.Sprintf("%s: %s %s visitors in %d full days", l.Name, shorten(l.Decision.Text, maxSentence),
+		result.FormatCount(*l.Visitors), *l.Days)
 	if l.Lift != nil && l.Lift.Value != nil {
 		said += ", lift " + result.FormatLift(*l.Lift.Value, l.Lift.Interval)
 	}
@@ -184,7 +191,9 @@ func (s *Server) getResult(ctx context.Context, c Caller, a *arguments) (any, er
 }
 
 // readReport returns the report of a call, its subject, and its body as /v1 returns it.
-func (s *Server) readReport(ctx context.Context, c Caller, a *arguments, parameters url.Values) (r *result.Report, named experiment, body []byte, err error) {
+func (s *Server) readReport(ctx context.Context, c Caller, a *arguments,
+	parameters url.Values,
+) (r *result.Report, named experiment, body []byte, err error) {
 	owned := s.catalogue.Snapshot().AccountResources(c.AccountID)
 	request, err := a.parseRequest(parameters)
 	if err == nil {
@@ -208,7 +217,10 @@ func (s *Server) readReport(ctx context.Context, c Caller, a *arguments, paramet
 // newResultAnswer returns an answer with some of the variations: control, that of the decision, then the others.
 func newResultAnswer(r *result.Report, named experiment, nameSize, shown int) *reportAnswer {
 	named.Name = shorten(named.Name, nameSize)
-	a := &reportAnswer{experiment: named, Reasons: r.Conclusion.Reasons, Omitted: len(r.Variations) - shown, DataThrough: r.DataThrough, Stale: r.Stale}
+	a := &reportAnswer{
+		experiment: named, Reasons: r.Conclusion.Reasons, Omitted: len(r.Variations) - shown,
+		DataThrough: r.DataThrough, Stale: r.Stale,
+	}
 	a.Next = "This report describes: omit goal, compareMetric and filters for a decision."
 	rank := map[int64]int{}
 	if d := r.Decision; d != nil {
@@ -224,7 +236,8 @@ func newResultAnswer(r *result.Report, named experiment, nameSize, shown int) *r
 		}
 		a.Sentences = append(a.Sentences, shorten(d.Text, maxSentence))
 	}
-	if r.Decision == nil || !strings.Contains(strings.ToLower(r.Decision.Text), strings.ToLower(r.Conclusion.Text)) { // else the decision repeats the conclusion
+	// else the decision repeats the conclusion
+	if r.Decision == nil || !strings.Contains(strings.ToLower(r.Decision.Text), strings.ToLower(r.Conclusion.Text)) {
 		a.Sentences = append(a.Sentences, shorten(r.Conclusion.Text, maxSentence))
 	}
 	a.Reasons = slices.Compact(slices.Sorted(slices.Values(a.Reasons)))
@@ -250,9 +263,13 @@ func (s *Server) breakDown(ctx context.Context, c Caller, a *arguments) (any, er
 	if err != nil {
 		return nil, err
 	}
-	answer := &reportAnswer{experiment: of, Omitted: max(len(r.Breakdown)-limit, 0), DataThrough: r.DataThrough, Stale: r.Stale, Sentences: []string{
-		"All values share one error budget: only a value with the conclusion winner or loser has a result, and all other differences describe. More breakdowns mean more false positives.",
-	}}
+	answer := &reportAnswer{
+		experiment: of, Omitted: max(len(r.Breakdown)-limit, 0), DataThrough: r.DataThrough,
+		Stale: r.Stale, Sentences: []string{
+			"All values share one error budget: only a value with the conclusion winner or loser has a result, and all other " +
+				"differences describe. More breakdowns mean more false positives.",
+		},
+	}
 	q := newQuoter(r, longName)
 	if q.invalid {
 		answer.Sentences = append(answer.Sentences, shorten(r.Conclusion.Text, maxSentence))
@@ -260,7 +277,8 @@ func (s *Server) breakDown(ctx context.Context, c Caller, a *arguments) (any, er
 	for i := range r.Breakdown[:len(r.Breakdown)-answer.Omitted] {
 		slice := &r.Breakdown[i]
 		q.prefix = fmt.Sprintf("%s %s: ", *r.Dimension, shorten(slice.Value, longName))
-		if q.invalid = isInvalid(r.Conclusion) || isInvalid(slice.Conclusion); isInvalid(slice.Conclusion) || slice.Conclusion.HasDecision() && !q.invalid {
+		if q.invalid = isInvalid(r.Conclusion) || isInvalid(slice.Conclusion); isInvalid(slice.Conclusion) ||
+			slice.Conclusion.HasDecision() && !q.invalid {
 			answer.Sentences = append(answer.Sentences, q.prefix+shorten(slice.Conclusion.Text, maxSentence))
 		}
 		answer.Sentences = append(answer.Sentences, q.quoteVariations(slice.Variations)...)
@@ -312,20 +330,26 @@ func (s *Server) explainVisitor(ctx context.Context, c Caller, a *arguments) (an
 				counted++
 				continue
 			}
-			reasons = append(reasons, fmt.Sprintf("%s%s of %s does not count: %s.", title, l.Kind, l.Time.UTC().Format(time.DateTime), shorten(l.Why, maxSentence)))
+			reasons = append(reasons, fmt.Sprintf("%s%s of %s does not count: %s.", title, l.Kind,
+				l.Time.UTC().Format(time.DateTime), shorten(l.Why, maxSentence)))
 		}
-		sentences = append(sentences, fmt.Sprintf("%s%s; %d of %d events count.", title, shorten(chapter.Why, maxSentence), counted, len(chapter.Lines)))
+		sentences = append(sentences, fmt.Sprintf("%s%s; %d of %d events count.", title, shorten(chapter.Why, maxSentence),
+			counted, len(chapter.Lines)))
 	}
 	for _, r := range found.Rejects {
 		if slices.Contains(websites, r.WebsiteID) {
-			reasons = append(reasons, fmt.Sprintf("Website %d: a line was rejected at %s: %s.", r.WebsiteID, r.Time.UTC().Format(time.DateTime), shorten(r.Reason, maxSentence)))
+			reasons = append(reasons, fmt.Sprintf("Website %d: a line was rejected at %s: %s.", r.WebsiteID,
+				r.Time.UTC().Format(time.DateTime), shorten(r.Reason, maxSentence)))
 		}
 	}
 	if len(found.Events) == 0 {
 		sentences = append(sentences, "No event of this visitor is stored.")
 	}
 	more := max(len(reasons)-maxReasons, 0)
-	return map[string]any{"visitor": shorten(visitor, longName), "sentences": append(sentences, reasons[:len(reasons)-more]...), "moreSentences": more, "limited": found.Limited}, nil
+	return map[string]any{
+		"visitor":   shorten(visitor, longName),
+		"sentences": append(sentences, reasons[:len(reasons)-more]...), "moreSentences": more, "limited": found.Limited,
+	}, nil
 }
 
 // compareArguments are those of the calculator, which checks them.
@@ -362,7 +386,10 @@ func (s *Server) compareCounts(ctx context.Context, _ Caller, a *arguments) (any
 	}
 	answer.Sentences = []string{answer.Conclusion.Text}
 	name := func(id int64) string { return fmt.Sprintf("variation %d", id) }
-	q := quoter{metric: "mean", invalid: isInvalid(&answer.Conclusion), rate: input.Metric == calculator.MetricBinary, level: answer.SignificanceLevel, control: name(answer.Variations[0].ID)}
+	q := quoter{
+		metric: "mean", invalid: isInvalid(&answer.Conclusion), rate: input.Metric == calculator.MetricBinary,
+		level: answer.SignificanceLevel, control: name(answer.Variations[0].ID),
+	}
 	if q.rate {
 		q.metric = "rate"
 	}

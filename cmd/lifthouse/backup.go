@@ -18,14 +18,15 @@ import (
 )
 
 // errOnlyEmbedded reports that backups are only supported for embedded stores.
-var errOnlyEmbedded = usageError{errors.New("--store: must be embedded:DIR; use BACKUP and RESTORE of ClickHouse on servers")}
+var errOnlyEmbedded = usageError{errors.New("--store: must be embedded:DIR; use BACKUP and RESTORE of ClickHouse on " +
+	"servers")}
 
 func (p *program) backupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup DIR",
 		Short: "Write a backup of the store to a new directory",
-		Long: `Backup writes all events, the catalogue and the digests of the tokens to the new directory DIR. A running server
-continues to answer requests; new events wait until the backup is complete. 'lifthouse restore' restores it.`,
+		Long: `Backup writes all events, the catalogue and the digests of the tokens to the new directory DIR. A running
+server continues to answer requests; new events wait until the backup is complete. 'lifthouse restore' restores it.`,
 		Args: oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
@@ -50,8 +51,9 @@ func (p *program) restoreCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore DIR",
 		Short: "Create a store from a backup",
-		Long:  "Restore creates the store that --store names from a directory written by 'lifthouse backup'. The store must not exist.",
-		Args:  oneArg,
+		Long: "Restore creates the store that --store names from a directory written by 'lifthouse backup'. The store " +
+			"must not exist.",
+		Args: oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			address, err := schema.ParseAddress(p.address, p.getenv)
 			if err != nil {
@@ -76,15 +78,16 @@ func (p *program) restoreCommand() *cobra.Command {
 	}
 }
 
-const copyHelp = `Copy adds the catalogue, the tokens, the recorded looks, the messages to webhooks and the events of another store to the
-store that --store names. The other store is an embedded store, which no server may hold, or one on servers. It is not
-changed. One process can open one embedded store: between two embedded stores, use 'lifthouse backup' and 'lifthouse restore'.
+const copyHelp = `Copy adds the catalogue, the tokens, the recorded looks, the messages to webhooks and the events of
+another store to the store that --store names. The other store is an embedded store, which no server may hold, or one
+on servers. It is not changed. One process can open one embedded store: between two embedded stores, use 'lifthouse
+backup' and 'lifthouse restore'.
 
   lifthouse copy --from ./data --store clickhouse://ch.example.com/lifthouse
 
-Each event counts once, however often it is copied: repeat the command after an interruption, or to copy what arrived in the
-meantime. The catalogue is copied if the store has no other definitions of the same ids; else nothing is copied. The audit
-log, rejected lines and events_inbox are not copied. Servers of the store fold the events.`
+Each event counts once, however often it is copied: repeat the command after an interruption, or to copy what arrived
+in the meantime. The catalogue is copied if the store has no other definitions of the same ids; else nothing is copied.
+The audit log, rejected lines and events_inbox are not copied. Servers of the store fold the events.`
 
 func (p *program) copyCommand() *cobra.Command {
 	var from string
@@ -149,6 +152,7 @@ func (p *program) copyStore(ctx context.Context, s *app.Store, source schema.Add
 	p.printLine("catalogue: %s copied", terminal.CountWithNoun(copied.Catalogue, "row"))
 	p.printLine("looks: %d copied", copied.Looks)
 	p.printLine("messages: %d copied", copied.Messages)
-	p.printLine("events: %s copied, %.1f s; each counts once, however often it is copied", terminal.CountWithNoun(copied.Events, "row"), time.Since(started).Seconds())
+	p.printLine("events: %s copied, %.1f s; each counts once, however often it is copied",
+		terminal.CountWithNoun(copied.Events, "row"), time.Since(started).Seconds())
 	return nil
 }

@@ -52,7 +52,8 @@ confirmation. Their events are kept. Declaring a resource again restores it.`,
 	cmd.Flags().BoolVar(&how.dryRun, "dry-run", false, "print the changes without making them")
 	cmd.Flags().BoolVar(&how.prune, "prune", false, "archive resources that are not in the file, after confirmation")
 	cmd.Flags().BoolVar(&how.yes, "yes", false, "do not ask for confirmation")
-	cmd.Flags().BoolVar(&how.correctShares, "correct-shares", false, "apply the shares in the file from the beginning, and discard their history")
+	cmd.Flags().BoolVar(&how.correctShares, "correct-shares", false,
+		"apply the shares in the file from the beginning, and discard their history")
 	return cmd
 }
 
@@ -121,14 +122,17 @@ func (p *program) confirmArchiving(change func(dryRun bool) ([]catalogue.Change,
 	for _, change := range archived {
 		p.sayChange(change)
 	}
-	if p.confirm("Archive %s that the file does not have? Their events are kept.", terminal.CountWithNoun(len(archived), "resource")) {
+	if p.confirm("Archive %s that the file does not have? Their events are kept.",
+		terminal.CountWithNoun(len(archived), "resource")) {
 		return true, nil
 	}
 	p.printLine("Nothing was changed.")
 	return false, nil
 }
 
-func (p *program) sayChanges(ctx context.Context, s *app.Store, declared catalogue.File, changes []catalogue.Change, dryRun bool) {
+func (p *program) sayChanges(ctx context.Context, s *app.Store, declared catalogue.File, changes []catalogue.Change,
+	dryRun bool,
+) {
 	estimates := p.estimatePlans(ctx, s, declared, changes)
 	for i, change := range changes {
 		p.sayChange(change)
@@ -147,7 +151,9 @@ func (p *program) sayChanges(ctx context.Context, s *app.Store, declared catalog
 }
 
 // estimatePlans returns, by the index of the change, which effects the plans of changed campaigns can detect.
-func (p *program) estimatePlans(ctx context.Context, s *app.Store, declared catalogue.File, changes []catalogue.Change) map[int]string {
+func (p *program) estimatePlans(ctx context.Context, s *app.Store, declared catalogue.File,
+	changes []catalogue.Change,
+) map[int]string {
 	texts := map[int]string{}
 	for i := range declared.Accounts {
 		account := &declared.Accounts[i]
@@ -219,9 +225,9 @@ catalogue. The file has no tokens and no history of shares.`,
 	}
 }
 
-const auditHelp = `Audit prints the changes of the catalogue, the latest first: definitions and tokens that were created,
-changed, archived or revoked, and campaigns and widgets that were started or stopped. The author is a token of the API (its
-number and name), or a command and its user. The log is never deleted.`
+const auditHelp = `Audit prints the changes of the catalogue, the latest first: definitions and tokens that were
+created, changed, archived or revoked, and campaigns and widgets that were started or stopped. The author is a token of
+the API (its number and name), or a command and its user. The log is never deleted.`
 
 // maxAudited is the maximum of --limit.
 const maxAudited = 1_000_000

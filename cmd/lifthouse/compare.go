@@ -21,21 +21,22 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const compareHelp = `Compare is a calculator: it compares variations from counts, or from means and variances. It needs no store.
+const compareHelp = `Compare is a calculator: it compares variations from counts, or from means and variances. It needs
+no store.
 
-With flags, it compares one input. On a terminal it prints a table; otherwise it prints the JSON of the comparison, which
-also has the checks and the required sample. --table and --json select the format. A rate is converted/visitors. A mean is visitors:mean:variance, where the variance is that
-of one visitor's value (the squared standard deviation):
+With flags, it compares one input. On a terminal it prints a table; otherwise it prints the JSON of the comparison,
+which also has the checks and the required sample. --table and --json select the format. A rate is converted/visitors.
+A mean is visitors:mean:variance, where the variance is that of one visitor's value (the squared standard deviation):
 
   lifthouse compare --control 500/10000 --treatment 560/10000 --treatment 545/10000
   lifthouse compare --control 10000:4.2:81 --treatment 10000:4.6:90 --level 95 --nonnegative
 
-Such a comparison describes: it has no winner and no loser. A conclusion needs the sums at each weekly look, as JSON below.
-All looks together have the error rate of one test, so decide on plannedDays before the start. --tau states that the
-numbers are the first look, at that time: 1 is the planned end, and 0.25 is a week of four.
+Such a comparison describes: it has no winner and no loser. A conclusion needs the sums at each weekly look, as JSON
+below. All looks together have the error rate of one test, so decide on plannedDays before the start. --tau states that
+the numbers are the first look, at that time: 1 is the planned end, and 0.25 is a week of four.
 
-Without these flags, it reads one JSON object per line from standard input, and prints one line of JSON per input with the
-same fields as the results of a campaign, or tables as above:
+Without these flags, it reads one JSON object per line from standard input, and prints one line of JSON per input with
+the same fields as the results of a campaign, or tables as above:
 
   echo '{"metric":"binary","variations":[{"n":10000,"converted":500},{"n":10000,"converted":560}]}' | lifthouse compare
 
@@ -59,8 +60,8 @@ same fields as the results of a campaign, or tables as above:
 Inputs and tables have percentages (20 is 20 %). JSON output has fractions (0.2), as in the results of a campaign;
 significanceLevel and share are repeated as given.
 
-An invalid line is answered by {"line", "error", "errors": [{"field", "value", "detail"}]} and a message. The other lines
-are answered, and the exit status is 3. Invalid flags give exit status 2.`
+An invalid line is answered by {"line", "error", "errors": [{"field", "value", "detail"}]} and a message. The other
+lines are answered, and the exit status is 3. Invalid flags give exit status 2.`
 
 // fieldOfFlag maps flags to fields of the JSON input.
 var fieldOfFlag = map[string]string{
@@ -108,7 +109,8 @@ func (p *program) compareCommand() *cobra.Command {
 	flags.String("methodology", "frequentist", "`name` of the methodology: frequentist or bayesian")
 	flags.Int("power", 80, "statistical power in `percent`: 60 to 99")
 	flags.Float64("mde", 20, "minimum detectable effect in `percent` of control: 1 to 100")
-	flags.Float64("tau", 0, "`time` at which the numbers are the first look: above 0, where 1 is the planned end (default no look)")
+	flags.Float64("tau", 0, "`time` at which the numbers are the first look: above 0, where 1 is the planned end "+
+		"(default no look)")
 	flags.String("prior", "", "`prior` of lifts, for bayesian: flat, or mean:deviation in percent (0:5) (default by --mde)")
 	flags.Bool("nonnegative", false, "no visitor's value is below zero")
 	flags.BoolVar(&asTable, "table", false, "print tables, also into a pipe")
@@ -153,7 +155,8 @@ func inputOfFlags(flags *pflag.FlagSet, control string, treatments, shares []str
 		return nil, errors.New("--control and at least one --treatment are required")
 	}
 	if n := 1 + len(treatments); len(shares) > 0 && len(shares) != n {
-		return nil, fmt.Errorf("--share: must have %d values, one for control and one per --treatment; it has %d", n, len(shares))
+		return nil, fmt.Errorf("--share: must have %d values, one for control and one per --treatment; it has %d", n,
+			len(shares))
 	}
 	input := map[string]any{}
 	var variations, look []map[string]any
@@ -212,7 +215,8 @@ func readSums(text string) (calculator.Metric, map[string]any, error) {
 		metric, names, numbers = calculator.MetricMean, []string{"n", "mean", "variance"}, strings.Split(text, ":")
 	}
 	if len(numbers) != len(names) {
-		return "", nil, fmt.Errorf("%s: must be converted/visitors (500/10000) or visitors:mean:variance (10000:4.2:81)", text)
+		return "", nil, fmt.Errorf("%s: must be converted/visitors (500/10000) or visitors:mean:variance (10000:4.2:81)",
+			text)
 	}
 	sums := map[string]any{}
 	for i, name := range names {

@@ -25,7 +25,9 @@ func newCompletion(id int64, name string) completion { return fmt.Sprintf("%d\t%
 
 // completeFrom returns a function that completes an argument or a flag from the
 // catalogue. If another process holds the store, that process completes.
-func (p *program) completeFrom(list func(args []string, owned *catalogue.AccountResources) []completion) cobra.CompletionFunc {
+func (p *program) completeFrom(list func(args []string,
+	owned *catalogue.AccountResources) []completion,
+) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) (found []completion, directive cobra.ShellCompDirective) {
 		collect := func(_ context.Context, s *app.Store) error {
 			for _, owned := range s.Catalogue.Snapshot().AllAccounts() {
@@ -92,7 +94,9 @@ func completeSubject(args []string, owned *catalogue.AccountResources) []complet
 // completeSubjects registers the completions of arguments that name a subject.
 func (p *program) completeSubjects(cmd *cobra.Command) {
 	ids := p.completeFrom(completeSubject)
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) ([]completion, cobra.ShellCompDirective) {
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) ([]completion,
+		cobra.ShellCompDirective,
+	) {
 		if len(args) == 0 {
 			return []completion{"campaign", "widget", "experiment\tof a widget"}, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -139,7 +143,8 @@ func registerCompletion(cmd *cobra.Command, flag string, f cobra.CompletionFunc)
 // useDemo selects the demo store in the working directory if no store is named and the
 // default store does not exist. It reports whether it did.
 func (p *program) useDemo() bool {
-	if p.running != nil || slices.ContainsFunc(p.settings, func(s *config.Setting) bool { return s.Name == storeFlag && s.Source != config.FromDefault }) {
+	if p.running != nil || slices.ContainsFunc(p.settings,
+		func(s *config.Setting) bool { return s.Name == storeFlag && s.Source != config.FromDefault }) {
 		return false
 	}
 	fallback, err := p.storeAddress()

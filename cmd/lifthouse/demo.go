@@ -73,7 +73,8 @@ func (p *program) serveDemo(ctx context.Context, reset, traffic bool) error {
 		return err
 	}
 	if address.Dir == "" && !demosOnly(s.Catalogue.Snapshot().AllAccounts()) {
-		return errors.Join(errors.New("the store has other accounts and is not a demo store: name an empty database"), s.Close())
+		return errors.Join(errors.New("the store has other accounts and is not a demo store: name an empty database"),
+			s.Close())
 	}
 	if err := p.makeDemo(ctx, s); err != nil {
 		return errors.Join(err, s.Close())
@@ -147,7 +148,8 @@ func (p *program) makeDemo(ctx context.Context, s *app.Store) error {
 	if err := s.Writer.WriteEvents(ctx, events); err != nil {
 		return err
 	}
-	if err := s.Facts.FoldAccepted(ctx, func(int, int) {}); err != nil { // reports do not wait until so many events are folded
+	// reports do not wait until so many events are folded
+	if err := s.Facts.FoldAccepted(ctx, func(int, int) {}); err != nil {
 		return err
 	}
 	_, err := s.Catalogue.ApplyFile(ctx, demo.ShopCatalogue(start), false)

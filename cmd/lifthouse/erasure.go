@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const forgetHelp = `Forget deletes all events of visitors from the store and its disk, and updates reports and counters. Visitors are
-given by their ids as sent in events. Forget prints the number of events and asks for confirmation. It can be repeated; a
-repetition completes an interrupted deletion.`
+const forgetHelp = `Forget deletes all events of visitors from the store and its disk, and updates reports and
+counters. Visitors are given by their ids as sent in events. Forget prints the number of events and asks for
+confirmation. It can be repeated; a repetition completes an interrupted deletion.`
 
 func (p *program) forgetCommand() *cobra.Command {
 	var visitors []string
@@ -44,7 +44,9 @@ func (p *program) forgetCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) forgetVisitors(ctx context.Context, w *ingest.Writer, visitors []string, websites []int64, yes bool) error {
+func (p *program) forgetVisitors(ctx context.Context, w *ingest.Writer, visitors []string, websites []int64,
+	yes bool,
+) error {
 	if !yes {
 		found, err := w.CountVisitors(ctx, visitors, websites)
 		if err != nil {
@@ -59,7 +61,8 @@ func (p *program) forgetVisitors(ctx context.Context, w *ingest.Writer, visitors
 	if err != nil {
 		return err
 	}
-	p.printLine("deleted %s of %s", terminal.CountWithNoun(erased.Events, "event"), terminal.CountWithNoun(erased.Subjects, "subject"))
+	p.printLine("deleted %s of %s", terminal.CountWithNoun(erased.Events, "event"),
+		terminal.CountWithNoun(erased.Subjects, "subject"))
 	return nil
 }
 
@@ -73,11 +76,11 @@ func (p *program) confirm(question string, values ...any) bool {
 	return answer == "y" || answer == "yes"
 }
 
-const retainHelp = `Retain deletes the events of campaigns and widgets, with their experiments, that ended at least the given number of
-days ago, and updates reports and counters. A campaign or widget has ended if it is stopped, or declared inactive, and its
-end date has passed. Active and archived ones are kept. All events of a campaign or widget are deleted together, so that no
-visitor's history is cut. Unattributed goals and the catalogue are kept. Retain lists what it would delete and asks for
-confirmation. 'lifthouse serve --retention-days N' does the same every day.`
+const retainHelp = `Retain deletes the events of campaigns and widgets, with their experiments, that ended at least the
+given number of days ago, and updates reports and counters. A campaign or widget has ended if it is stopped, or
+declared inactive, and its end date has passed. Active and archived ones are kept. All events of a campaign or widget
+are deleted together, so that no visitor's history is cut. Unattributed goals and the catalogue are kept. Retain lists
+what it would delete and asks for confirmation. 'lifthouse serve --retention-days N' does the same every day.`
 
 func (p *program) retainCommand() *cobra.Command {
 	var days int
@@ -110,7 +113,8 @@ func (p *program) applyRetention(ctx context.Context, s *app.Store, days int, dr
 	var total uint64
 	for _, e := range found {
 		total += e.Events
-		p.printLine("%s %d %q of website %d, ended %s: %s", e.Kind, e.ID, e.Name, e.WebsiteID, e.EndDate.Format(time.DateOnly), terminal.CountWithNoun(e.Events, "event"))
+		p.printLine("%s %d %q of website %d, ended %s: %s", e.Kind, e.ID, e.Name, e.WebsiteID,
+			e.EndDate.Format(time.DateOnly), terminal.CountWithNoun(e.Events, "event"))
 	}
 	events, subjects := terminal.CountWithNoun(total, "event"), terminal.CountWithNoun(len(found), "subject")
 	switch {

@@ -14,14 +14,14 @@ import (
 	"lifthouse/schema/ingest"
 )
 
-const eventsHelp = `Events prints the last accepted events and the last rejected lines, with the reason and the beginning of each
-line. Use it to check whether tracking works. Times are arrival times in UTC. A visitor is shown by the hash of its id, as
-it is stored. Rejected lines are kept for a week, at most a few hundred per request or file. Values that look like
-passwords or tokens are masked.
+const eventsHelp = `Events prints the last accepted events and the last rejected lines, with the reason and the
+beginning of each line. Use it to check whether tracking works. Times are arrival times in UTC. A visitor is shown by
+the hash of its id, as it is stored. Rejected lines are kept for a week, at most a few hundred per request or file.
+Values that look like passwords or tokens are masked.
 
-With --visitor, it prints what reports make of one visitor: where the visitor counts, which events count, and why the others
-do not. Copies of events and the rejected lines of the last week are included. With --summary, it prints how many events were
-accepted, late and undeclared in the last hour, day and week.
+With --visitor, it prints what reports make of one visitor: where the visitor counts, which events count, and why the
+others do not. Copies of events and the rejected lines of the last week are included. With --summary, it prints how
+many events were accepted, late and undeclared in the last hour, day and week.
 
   lifthouse events --visitor 5a1c9e
   lifthouse events --summary
@@ -66,7 +66,8 @@ func (p *program) eventsCommand() *cobra.Command {
 	bounds.Var(cmd.Flags(), &q.Last, "last", 20, 0, maxShown, "maximum number of events, and of rejected lines")
 	cmd.Flags().BoolVar(&q.follow, "follow", false, "keep printing new events until interrupted")
 	cmd.Flags().BoolVar(&q.OnlyRejected, "rejects", false, "print rejected lines only")
-	cmd.Flags().StringVar(&q.visitor, "visitor", "", "id of a visitor, as it was sent: print what reports make of the visitor")
+	cmd.Flags().StringVar(&q.visitor, "visitor", "",
+		"id of a visitor, as it was sent: print what reports make of the visitor")
 	cmd.Flags().BoolVar(&q.summary, "summary", false, "print how many events were accepted in the last hour, day and week")
 	cmd.Flags().BoolVar(&q.raw, "json", false, "print one JSON object per line")
 	registerCompletion(cmd, "website", p.completeFrom(func(_ []string, owned *catalogue.AccountResources) []completion {

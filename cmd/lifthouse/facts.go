@@ -14,13 +14,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const factsHelp = `Facts folds the events that arrived since the last refresh into the facts, from which all reports are computed. A
-server does so by itself, and so do lifthouse report and looks.
+const factsHelp = `Facts folds the events that arrived since the last refresh into the facts, from which all reports
+are computed. A server does so by itself, and so do lifthouse report and looks.
 
---verify compares the facts of all visitors with their events and exits with 1 if any differ; it changes nothing. --rebuild
-deletes all facts and folds all events again, one minute for ten million events; reports are incomplete until then. Facts
-still count events that are lost, so --rebuild refuses to delete them, unless --accept-loss is the number of the visitors
-who lost events. The audit log says who accepted the loss.`
+--verify compares the facts of all visitors with their events and exits with 1 if any differ; it changes nothing.
+--rebuild deletes all facts and folds all events again, one minute for ten million events; reports are incomplete until
+then. Facts still count events that are lost, so --rebuild refuses to delete them, unless --accept-loss is the number
+of the visitors who lost events. The audit log says who accepted the loss.`
 
 // factsOptions are the flags of the command.
 type factsOptions struct {
@@ -57,7 +57,8 @@ func (p *program) factsCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&o.rebuild, "rebuild", false, "delete all facts and fold all events again")
 	cmd.Flags().BoolVar(&o.verify, "verify", false, "compare the facts of all visitors with their events")
-	bounds.Var(cmd.Flags(), &o.acceptLoss, "accept-loss", 0, 0, bounds.MaxCount, "with --rebuild: number of visitors whose lost events no report will count any more")
+	bounds.Var(cmd.Flags(), &o.acceptLoss, "accept-loss", 0, 0, bounds.MaxCount,
+		"with --rebuild: number of visitors whose lost events no report will count any more")
 	return cmd
 }
 
@@ -81,7 +82,8 @@ func (p *program) acceptLoss(ctx context.Context, s *app.Store, accepted int) er
 		return errors.New("--accept-loss: no stored events are lost")
 	default:
 		return fmt.Errorf("stored events of %s are lost, and only the facts still count them: "+
-			"restore a backup (lifthouse restore), or send the events again; to rebuild the facts without them, use --accept-loss %d", terminal.CountWithNoun(lost, "visitor"), lost)
+			"restore a backup (lifthouse restore), or send the events again; to rebuild the facts without them, use "+
+			"--accept-loss %d", terminal.CountWithNoun(lost, "visitor"), lost)
 	}
 	for website, visitors := range byWebsite {
 		if err := s.Catalogue.RecordAcceptedLoss(ctx, website, visitors); err != nil {

@@ -24,9 +24,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const importHelp = `Import reads events from files: one JSON object per line (NDJSON), CSV with a header, or Parquet. NDJSON and
-CSV can be compressed with gzip or zstd. The file - is standard input, which is NDJSON unless --format is csv. Without a
-mapping, lines have these fields:
+const importHelp = `Import reads events from files: one JSON object per line (NDJSON), CSV with a header, or Parquet.
+NDJSON and CSV can be compressed with gzip or zstd. The file - is standard input, which is NDJSON unless --format is
+csv. Without a mapping, lines have these fields:
 
   {"eventId":"e1","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v1","event":"view","campaignId":12,"variationId":1,"device":"mobile"}
   {"eventId":"e2","time":"2026-05-01T12:05:00Z","websiteId":1,"visitor":"v1","event":"goal","goalId":3,"value":19.9,"campaignId":12,"variationId":1}
@@ -36,10 +36,10 @@ A mapping file maps other columns to these fields; see docs/data-in.md. --inspec
   lifthouse import --inspect orders.csv
   lifthouse import --dry-run -m orders.csv.mapping.yaml orders.csv
 
-An event counts once, however often it is imported: import a file again after an interruption. A line without
-an eventId gets an id from the content of the file and the line number. So a changed file is a new file: use eventId if files
-grow. An invalid line is rejected and reported with its number and the reason; the exit status is then 3. If a server holds
-the store, its settings for the times of events apply unless the command has flags for them.`
+An event counts once, however often it is imported: import a file again after an interruption. A line without an
+eventId gets an id from the content of the file and the line number. So a changed file is a new file: use eventId if
+files grow. An invalid line is rejected and reported with its number and the reason; the exit status is then 3. If a
+server holds the store, its settings for the times of events apply unless the command has flags for them.`
 
 // shownRejects is the maximum number of rejected lines to print.
 const shownRejects = 20
@@ -93,9 +93,11 @@ func (p *program) importCommand() *cobra.Command {
 	cmd.Flags().StringVarP(&mapping, "mapping", "m", "", "YAML file that maps columns to fields of events")
 	cmd.Flags().StringVar(&format, "format", "", "csv, ndjson or parquet; default: from the mapping or the file name")
 	cmd.Flags().StringVar(&rejects, "rejects", "", "file for all rejected lines, as JSON lines with file, line and reason")
-	cmd.Flags().BoolVar(&inspect, "inspect", false, "show the columns, types and first rows of the files, and write mapping files to edit; needs no store")
+	cmd.Flags().BoolVar(&inspect, "inspect", false,
+		"show the columns, types and first rows of the files, and write mapping files to edit; needs no store")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "validate the files without storing events")
-	bounds.Var(cmd.Flags(), &maxErrors, "max-errors", 0, 0, bounds.MaxCount, "stop after this number of rejected lines; 0: never")
+	bounds.Var(cmd.Flags(), &maxErrors, "max-errors", 0, 0, bounds.MaxCount,
+		"stop after this number of rejected lines; 0: never")
 	p.timeFlags(cmd)
 	registerCompletion(cmd, "format", fixedCompletions("csv", "ndjson", "parquet"))
 	return cmd
@@ -155,7 +157,8 @@ func (p *program) checkOutput(flag, output string, inputs []string) error {
 			read, err = p.stdin.Stat()
 		}
 		if name != "" && err == nil && (read.Mode().IsRegular() || read.IsDir()) && os.SameFile(written, read) {
-			return usageError{fmt.Errorf("%s %q: is the input %q, which would be overwritten: must be another file", flag, output, name)}
+			return usageError{fmt.Errorf("%s %q: is the input %q, which would be overwritten: must be another file", flag,
+				output, name)}
 		}
 	}
 	return nil
@@ -197,7 +200,9 @@ func (r *rejections) writeLine(file string, line int64, reason string) (shown bo
 	return r.count <= shownRejects
 }
 
-func (p *program) importFiles(ctx context.Context, s *app.Store, files []string, options ingest.Options, rejects io.Writer) error {
+func (p *program) importFiles(ctx context.Context, s *app.Store, files []string, options ingest.Options,
+	rejects io.Writer,
+) error {
 	rejected := rejections{file: json.NewEncoder(rejects)}
 	for _, file := range files {
 		if err := p.importFile(ctx, s, file, options, &rejected); err != nil {
@@ -234,7 +239,9 @@ func (p *program) foldImported(ctx context.Context, s *app.Store, dryRun bool) e
 	return nil
 }
 
-func (p *program) importFile(ctx context.Context, s *app.Store, file string, options ingest.Options, rejected *rejections) error {
+func (p *program) importFile(ctx context.Context, s *app.Store, file string, options ingest.Options,
+	rejected *rejections,
+) error {
 	started := time.Now()
 	show := terminal.NewProgress(p.stderr, filepath.Base(file), true)
 	options.Progress = func(r ingest.Report) {
@@ -257,7 +264,8 @@ func (p *program) importFile(ctx context.Context, s *app.Store, file string, opt
 	report, err := ingest.ImportFile(ctx, s.Writer, path, options)
 	show.ClearBar()
 	if errors.Is(err, ingest.ErrTooManyRejected) {
-		p.printDiagnostic("%v (--max-errors %d); %s accepted before", err, options.MaxErrors, terminal.CountWithNoun(report.Rows, "row"))
+		p.printDiagnostic("%v (--max-errors %d); %s accepted before", err, options.MaxErrors,
+			terminal.CountWithNoun(report.Rows, "row"))
 		return &exitError{exitRejected}
 	}
 	if err != nil {
@@ -278,7 +286,8 @@ func (p *program) warnOfUndeclared(file string, found []catalogue.Undeclared) {
 		p.printDiagnostic("%s: warning: %s: %s", file, terminal.CountWithNoun(u.Events, "event"), u.Detail)
 	}
 	if more := len(found) - shownUndeclared; more > 0 {
-		p.printDiagnostic("%s: warning: %s more that the catalogue does not declare", file, terminal.CountWithNoun(more, "name"))
+		p.printDiagnostic("%s: warning: %s more that the catalogue does not declare", file,
+			terminal.CountWithNoun(more, "name"))
 	}
 }
 
@@ -289,11 +298,13 @@ func (p *program) printImportResult(file string, r ingest.Report, dryRun bool, s
 		separated = fmt.Sprintf(", separator %q", r.Separator)
 	}
 	if dryRun {
-		p.printLine("%s: dry run: %s, %d of %s rejected%s; nothing was inserted", file, terminal.CountWithNoun(r.Rows, "valid row"), r.Rejected, terminal.CountWithNoun(r.Lines, "line"), separated)
+		p.printLine("%s: dry run: %s, %d of %s rejected%s; nothing was inserted", file,
+			terminal.CountWithNoun(r.Rows, "valid row"), r.Rejected, terminal.CountWithNoun(r.Lines, "line"), separated)
 		return
 	}
 	p.printLine("%s: %s accepted, %d of %s rejected%s, %.1f s, %.0f rows/s",
-		file, terminal.CountWithNoun(r.Rows, "row"), r.Rejected, terminal.CountWithNoun(r.Lines, "line"), separated, seconds, float64(r.Rows)/seconds)
+		file, terminal.CountWithNoun(r.Rows, "row"), r.Rejected, terminal.CountWithNoun(r.Lines, "line"), separated, seconds,
+		float64(r.Rows)/seconds)
 }
 
 // inspectFiles prints the columns, types and first rows of files. Beside each file it also

@@ -25,7 +25,10 @@ func main() {
 	if err != nil {
 		dir = "."
 	}
-	p := &program{stdin: os.Stdin, stdout: duplicateStdout(), stderr: os.Stderr, dir: dir, args: os.Args[1:], getenv: os.Getenv, environ: os.Environ()}
+	p := &program{
+		stdin: os.Stdin, stdout: duplicateStdout(), stderr: os.Stderr, dir: dir, args: os.Args[1:],
+		getenv: os.Getenv, environ: os.Environ(),
+	}
 	p.overdue, p.stopMargin = make(chan struct{}), stopMargin
 	ended := make(chan int, 1)
 	go func() {

@@ -1,7 +1,7 @@
 //go:build manual
 
-// Command lifthouse, built with the tag manual, writes the shell completions and man pages of the program into a folder.
-// So the released program does not contain the packages that render man pages.
+// Command lifthouse, built with the tag manual, writes the shell completions and man pages of the program into a
+// folder. So the released program does not contain the packages that render man pages.
 package main
 
 import (
@@ -26,7 +26,8 @@ func main() {
 // writeManual takes the folder, and the date of the man pages.
 func writeManual(args []string) error {
 	if len(args) != 2 {
-		return fmt.Errorf("usage: go run -tags manual ./cmd/lifthouse DIR DATE, with a date such as 2026-11-27T00:00:00Z; got %q", args)
+		return fmt.Errorf("usage: go run -tags manual ./cmd/lifthouse DIR DATE, with a date such as 2026-11-27T00:00:00Z; "+
+			"got %q", args)
 	}
 	date, err := time.Parse(time.RFC3339, args[1])
 	if err != nil {
@@ -50,7 +51,8 @@ func writeManual(args []string) error {
 	}
 	root.DisableAutoGenTag = true
 	indentExamples(root)
-	return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "Lifthouse", Manual: "Lifthouse", Date: &date}, man)
+	return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "Lifthouse", Manual: "Lifthouse", Date: &date},
+		man)
 }
 
 // indentExamples indents the indented lines of help texts by four spaces, as Markdown requires for verbatim text.

@@ -13,9 +13,9 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-const mcpHelp = `Mcp lets an AI assistant read results: it answers the Model Context Protocol over standard input and output, until the
-input ends. The assistant starts the command. Its tools list experiments, get and break down results, explain how a
-visitor counts, and compare given counts. All tools only read.
+const mcpHelp = `Mcp lets an AI assistant read results: it answers the Model Context Protocol over standard input and
+output, until the input ends. The assistant starts the command. Its tools list experiments, get and break down results,
+explain how a visitor counts, and compare given counts. All tools only read.
 
   claude mcp add lifthouse -- lifthouse mcp --store embedded:/var/lib/lifthouse
 

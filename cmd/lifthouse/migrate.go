@@ -15,11 +15,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const migrateHelp = `Migrate runs pending migrations. Every command that opens a store does the same. Several processes can migrate a store
-at the same time.
+const migrateHelp = `Migrate runs pending migrations. Every command that opens a store does the same. Several processes
+can migrate a store at the same time.
 
-The tables of a cluster have a different form: use --cluster NAME, or cluster=NAME in the address, which all other commands
-then need, too. NAME is the name of the cluster in remote_servers of the servers.`
+The tables of a cluster have a different form: use --cluster NAME, or cluster=NAME in the address, which all other
+commands then need, too. NAME is the name of the cluster in remote_servers of the servers.`
 
 func (p *program) migrateCommand() *cobra.Command {
 	var cluster string
@@ -59,9 +59,9 @@ func (p *program) inCluster(cluster string) error {
 	return nil
 }
 
-const grantsHelp = `Grants prints SQL statements that create the database and two users with minimal privileges on the ClickHouse servers
-that --store names: one user for serving and one for migrations. --apply executes the statements as the user in the address,
-who must have the privileges to create users. The statements can be repeated.
+const grantsHelp = `Grants prints SQL statements that create the database and two users with minimal privileges on the
+ClickHouse servers that --store names: one user for serving and one for migrations. --apply executes the statements as
+the user in the address, who must have the privileges to create users. The statements can be repeated.
 
 Passwords are read from files, or generated and printed once. The statements have digests of the passwords only.`
 
@@ -82,10 +82,12 @@ func (p *program) grantsCommand() *cobra.Command {
 				return err
 			}
 			if address.Dir != "" {
-				return usageError{errors.New("--store: an embedded store has no users; name ClickHouse servers, clickhouse://host:9000/db")}
+				return usageError{errors.New("--store: an embedded store has no users; name ClickHouse servers, " +
+					"clickhouse://host:9000/db")}
 			}
 			if serving.name == migrating.name || serving.name == "" || migrating.name == "" {
-				return usageError{fmt.Errorf("--serving-user %q, --migrating-user %q: must be two different names", serving.name, migrating.name)}
+				return usageError{fmt.Errorf("--serving-user %q, --migrating-user %q: must be two different names", serving.name,
+					migrating.name)}
 			}
 			return p.printOrApplyGrants(cmd.Context(), address, apply, serving, migrating)
 		},
@@ -99,7 +101,9 @@ func (p *program) grantsCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) printOrApplyGrants(ctx context.Context, address schema.Address, apply bool, serving, migrating userFlags) error {
+func (p *program) printOrApplyGrants(ctx context.Context, address schema.Address, apply bool, serving,
+	migrating userFlags,
+) error {
 	servingUser, err := p.readUser(serving)
 	if err != nil {
 		return err
@@ -109,7 +113,8 @@ func (p *program) printOrApplyGrants(ctx context.Context, address schema.Address
 		return err
 	}
 	statements, err := schema.Grants{
-		Database: cmp.Or(address.Options.Auth.Database, "lifthouse"), Cluster: address.Cluster, Serving: servingUser, Migrating: migratingUser,
+		Database: cmp.Or(address.Options.Auth.Database, "lifthouse"), Cluster: address.Cluster, Serving: servingUser,
+		Migrating: migratingUser,
 	}.SQLStatements()
 	if err != nil {
 		return err
@@ -118,7 +123,8 @@ func (p *program) printOrApplyGrants(ctx context.Context, address schema.Address
 		p.printLine("%s;", strings.Join(statements, ";\n\n"))
 		return nil
 	}
-	address.Options.Auth.Database, address.Cluster = "", "" // the database does not exist yet, and the statements name the cluster
+	// the database does not exist yet, and the statements name the cluster
+	address.Options.Auth.Database, address.Cluster = "", ""
 	conn, err := schema.OpenConnection(ctx, address)
 	if err != nil {
 		return err

@@ -36,8 +36,8 @@ const (
 
 // exitDecisions are the exit codes of report --exit-code.
 var exitDecisions = map[result.DecisionStatus]int{
-	result.DecisionShip: exitOK, result.DecisionKeepRunning: 10, result.DecisionNoDifference: 11, result.DecisionRollBack: 12, result.DecisionInvalid: 13,
-	result.DecisionNoWinner: 14,
+	result.DecisionShip: exitOK, result.DecisionKeepRunning: 10, result.DecisionNoDifference: 11,
+	result.DecisionRollBack: 12, result.DecisionInvalid: 13, result.DecisionNoWinner: 14,
 }
 
 // program is one invocation of a command. A shell runs it, or another process
@@ -95,7 +95,8 @@ func (p *program) runCommand(ctx context.Context) int {
 	}
 	p.printDiagnostic("%v", err)
 	var store *source.StoreError
-	if errors.As(source.StoreFailure(ctx, err), &store) && (store.Fault == source.Full || store.Fault == source.Damaged) && !strings.Contains(err.Error(), store.Error()) {
+	if errors.As(source.StoreFailure(ctx, err), &store) && (store.Fault == source.Full || store.Fault == source.Damaged) &&
+		!strings.Contains(err.Error(), store.Error()) {
 		p.printDiagnostic("%v", store)
 	}
 	return exitFailed
@@ -111,7 +112,8 @@ func (p *program) printLine(format string, args ...any) {
 
 const storeFlag = "store"
 
-const longHelp = `Lifthouse computes the results of on-site experiments: which variation is better, by how much, and with what certainty.
+const longHelp = `Lifthouse computes the results of on-site experiments: which variation is better, by how much, and
+with what certainty.
 
 It stores events in ClickHouse, within this process or on servers, and serves results over HTTP under /v1.
 First steps: 'lifthouse demo' serves synthetic data; 'lifthouse serve' serves your own.
@@ -146,20 +148,27 @@ func (p *program) rootCommand() *cobra.Command {
 	if address == "" {
 		address = schema.DefaultStore
 	}
-	root.PersistentFlags().StringVar(&p.config, "config", "", "YAML file with settings, named like the flags ("+config.FileVariable+")")
+	root.PersistentFlags().StringVar(&p.config, "config", "",
+		"YAML file with settings, named like the flags ("+config.FileVariable+")")
 	root.PersistentFlags().StringVar(&p.address, storeFlag, address,
 		"address of the store: embedded:DIR, clickhouse://user:pass@host:9000/db, http://… or https://… (LIFTHOUSE_STORE)")
 	root.PersistentFlags().Lookup(storeFlag).DefValue = schema.ShowAddress(address)
-	root.PersistentFlags().BoolVar(&p.fsync, "fsync", false, "sync files of an embedded store before events are acknowledged, so that they survive a loss of power; slower")
+	root.PersistentFlags().BoolVar(&p.fsync, "fsync", false,
+		"sync files of an embedded store before events are acknowledged, so that they survive a loss of power; slower")
 	p.limits = source.DefaultLimits
-	bounds.Var(root.PersistentFlags(), &p.limits.Time, "query-timeout", p.limits.Time, 0, bounds.MaxWait, "maximum duration of a query, and of a request including waits; 0: no limit")
-	bounds.Var(root.PersistentFlags(), &p.limits.Memory, "query-memory", p.limits.Memory, 0, bounds.MaxMemory, "maximum memory of a query in bytes; aggregations above half of it spill to disk; 0: no limit")
+	bounds.Var(root.PersistentFlags(), &p.limits.Time, "query-timeout", p.limits.Time, 0, bounds.MaxWait,
+		"maximum duration of a query, and of a request including waits; 0: no limit")
+	bounds.Var(root.PersistentFlags(), &p.limits.Memory, "query-memory", p.limits.Memory, 0, bounds.MaxMemory,
+		"maximum memory of a query in bytes; aggregations above half of it spill to disk; 0: no limit")
 	root.AddCommand(
-		p.serveCommand(), p.checkCommand(), p.demoCommand(), p.importCommand(), p.eventsCommand(), p.forgetCommand(), p.retainCommand(),
-		p.backupCommand(), p.restoreCommand(), p.copyCommand(), p.applyCommand(), p.exportCommand(), commandGroup("token", "Create, list and revoke API tokens", "",
+		p.serveCommand(), p.checkCommand(), p.demoCommand(), p.importCommand(), p.eventsCommand(), p.forgetCommand(),
+		p.retainCommand(),
+		p.backupCommand(), p.restoreCommand(), p.copyCommand(), p.applyCommand(), p.exportCommand(),
+		commandGroup("token", "Create, list and revoke API tokens", "",
 			p.tokenCreateCommand(), p.tokenListCommand(), p.tokenRevokeCommand()),
 		p.shareCommand(), p.auditCommand(), p.migrateCommand(),
-		p.grantsCommand(), p.readyCommand(), p.factsCommand(), p.reportCommand(), p.looksCommand(), p.compareCommand(), p.mcpCommand(),
+		p.grantsCommand(), p.readyCommand(), p.factsCommand(), p.reportCommand(), p.looksCommand(), p.compareCommand(),
+		p.mcpCommand(),
 		commandGroup("webhook", "List and test webhooks, list deliveries, and send messages again", webhookHelp,
 			p.webhookListCommand(), p.webhookTestCommand(), p.webhookDeliveriesCommand(), p.webhookResendCommand()))
 	return root
@@ -172,7 +181,8 @@ func (p *program) resolveSettings(cmd *cobra.Command) error {
 	if file != "" {
 		file = p.absolutePath(file)
 	}
-	faults := slices.Concat(bounds.FlagFaults(cmd.Flags()), p.settings.LoadValues(file, p.getenv), p.serving.settingFaults())
+	faults := slices.Concat(bounds.FlagFaults(cmd.Flags()), p.settings.LoadValues(file, p.getenv),
+		p.serving.settingFaults())
 	switch len(faults) {
 	case 0:
 		return nil

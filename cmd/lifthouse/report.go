@@ -22,11 +22,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const reportHelp = `Report prints the results of a campaign, a widget, or an experiment of a widget. On a terminal it prints a table
-with the lifts and their intervals; otherwise it prints the JSON of the API. Flags select another format. --watch
-repeats the report until interrupted: it updates the table on a terminal, or prints one line of JSON each time. NO_COLOR
-disables colours. --visitors writes a Parquet file with one row for each visitor of the report, from which all its numbers
-can be computed.
+const reportHelp = `Report prints the results of a campaign, a widget, or an experiment of a widget. On a terminal it
+prints a table with the lifts and their intervals; otherwise it prints the JSON of the API. Flags select another
+format. --watch repeats the report until interrupted: it updates the table on a terminal, or prints one line of JSON
+each time. NO_COLOR disables colours. --visitors writes a Parquet file with one row for each visitor of the report,
+from which all its numbers can be computed.
 
   lifthouse report campaign 12 --dimension device --filter country=US --filter country=CA
   lifthouse report campaign 12 --metric valuePerVisitor --filter dateFrom=2026-05-01 --filter dateTo=2026-05-31
@@ -77,7 +77,8 @@ func (p *program) reportCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.String("goal", "", "id of the goal; default: the primary goal")
 	flags.String("metric", "", "metric to compare (compareMetric of the API)")
-	flags.String("dimension", "", "attribute of the first view, such as device, country or utmSource (dimension of the API)")
+	flags.String("dimension", "", "attribute of the first view, such as device, country or utmSource (dimension of the "+
+		"API)")
 	flags.String("interval", "", "hour, day or week: add a series")
 	flags.String("cap", "", "limit of the total value of a visitor: an amount, or a percentile such as p99")
 	flags.Bool("scorecard", false,
@@ -128,7 +129,8 @@ func (f *reportForm) checkCombinations(cmd *cobra.Command) error {
 
 // parameterOfFlag maps flags of report to parameters of the API.
 var parameterOfFlag = map[string]string{
-	"goal": "goal", "metric": "compareMetric", "dimension": "dimension", "interval": "interval", "cap": "cap", "scorecard": "scorecard",
+	"goal": "goal", "metric": "compareMetric", "dimension": "dimension", "interval": "interval", "cap": "cap",
+	"scorecard": "scorecard",
 }
 
 // parseRequest parses the arguments, such as campaign 12, and the flags, using a parser of the API. An error names the
@@ -190,7 +192,8 @@ func parseSubject(command string, args []string) (query.Request, error) {
 	return request, nil
 }
 
-// printReport prints a report, and returns an exitError for a decision other than to ship, if the exit code is to say it.
+// printReport prints a report, and returns an exitError for a decision other than to ship, if the exit code is to say
+// it.
 func (p *program) printReport(ctx context.Context, s *app.Store, request query.Request, form reportForm) error {
 	results, err := computeReport(ctx, s, request)
 	if err != nil {
@@ -299,9 +302,9 @@ func (p *program) watchReport(ctx context.Context, s *app.Store, request query.R
 	}
 }
 
-const looksHelp = `Looks prints what each look at a campaign or an experiment found: the lift with its interval, z with the bound that it must
-reach, and the p-value. A server records a look once, a day after its end, and later data do not change it. A look that no
-server recorded is computed from the events.
+const looksHelp = `Looks prints what each look at a campaign or an experiment found: the lift with its interval, z with
+the bound that it must reach, and the p-value. A server records a look once, a day after its end, and later data do not
+change it. A look that no server recorded is computed from the events.
 
   lifthouse looks campaign 12
   lifthouse looks experiment 7/2 --json`

@@ -24,8 +24,9 @@ import (
 const serveHelp = `Serve answers the API until it is interrupted. Other commands for the same store are forwarded to it.
 
 Every setting can be a flag, an environment variable or a line of a YAML file: --query-timeout 30s,
-LIFTHOUSE_QUERY_TIMEOUT=30s, or query-timeout: 30s in the file that --config or LIFTHOUSE_CONFIG names. Flags override the
-environment, the environment overrides the file. 'lifthouse check' prints the settings in effect and validates them.`
+LIFTHOUSE_QUERY_TIMEOUT=30s, or query-timeout: 30s in the file that --config or LIFTHOUSE_CONFIG names. Flags override
+the environment, the environment overrides the file. 'lifthouse check' prints the settings in effect and validates
+them.`
 
 func (p *program) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -52,8 +53,8 @@ func (p *program) serveCommand() *cobra.Command {
 	return cmd
 }
 
-// A server waits for a store that another process holds if that process will end by itself, as an import does. A command
-// waits if that process will end or serve soon, as a starting server does.
+// A server waits for a store that another process holds if that process will end by itself, as an import does. A
+// command waits if that process will end or serve soon, as a starting server does.
 const (
 	holderTimeout  = time.Minute
 	commandTimeout = 10 * time.Second
@@ -66,7 +67,8 @@ func (p *program) awaitHolder(ctx context.Context, most time.Duration, open func
 	for until := time.Now().Add(most); ; {
 		err := open()
 		var locked *embedded.LockedError
-		if !errors.As(err, &locked) || remote.IsServed(ctx, filepath.Join(locked.Dir, remote.SocketName)) || time.Now().After(until) {
+		if !errors.As(err, &locked) || remote.IsServed(ctx, filepath.Join(locked.Dir, remote.SocketName)) ||
+			time.Now().After(until) {
 			return err
 		}
 		if !waiting {
@@ -105,7 +107,8 @@ func (p *program) serveStore(ctx context.Context, s *app.Store, ready func(s *ap
 	}
 	o.API.Release, o.API.Timeout = buildVersion(), p.limits.Time
 	o.Ready = func(url string) { ready(s, url) }
-	o.Stopping = func() { // the process ends if the server does not stop in time, as by a kill; the store recovers from that
+	// the process ends if the server does not stop in time, as by a kill; the store recovers from that
+	o.Stopping = func() {
 		if p.overdue != nil {
 			time.AfterFunc(p.serving.DrainDelay+p.serving.DrainTimeout+p.stopMargin, func() { close(p.overdue) })
 		}
@@ -117,7 +120,11 @@ func (p *program) serveStore(ctx context.Context, s *app.Store, ready func(s *ap
 		} else {
 			defer func() { _ = listener.Close() }()
 			o.Commands = func(ctx context.Context) {
-				remote.ServeCommands(ctx, listener, func(ctx context.Context, c remote.Command) int { return runForwarded(ctx, c, s, o) })
+				remote.ServeCommands(ctx, listener, func(ctx context.Context,
+					c remote.Command,
+				) int {
+					return runForwarded(ctx, c, s, o)
+				})
 			}
 		}
 	}
@@ -132,7 +139,9 @@ func runForwarded(ctx context.Context, c remote.Command, s *app.Store, o app.Ser
 		}
 		return ""
 	}
-	p := &program{stdin: c.In, stdout: c.Out, stderr: c.Err, dir: c.Dir, args: c.Args, getenv: getenv, running: s, server: o}
+	p := &program{
+		stdin: c.In, stdout: c.Out, stderr: c.Err, dir: c.Dir, args: c.Args, getenv: getenv, running: s, server: o,
+	}
 	return p.runCommand(ctx)
 }
 
@@ -174,31 +183,50 @@ const publicURLFlag = "public-url"
 func (p *program) serveFlags(cmd *cobra.Command) {
 	o, flags, d := &p.serving, cmd.Flags(), api.DefaultOptions
 	flags.StringVar(&o.Listen, "listen", app.DefaultListen, "address of the API and the dashboard")
-	flags.StringVar(&o.API.PublicURL, publicURLFlag, "", "URL at which people open the dashboard, for links in webhooks and share links; default: the address of --listen")
-	flags.StringVar(&o.Admin, "admin-address", "", "address of /metrics and /debug/pprof, such as 127.0.0.1:8081; they require no token; default: not served")
+	flags.StringVar(&o.API.PublicURL, publicURLFlag, "",
+		"URL at which people open the dashboard, for links in webhooks and share links; default: the address of --listen")
+	flags.StringVar(&o.Admin, "admin-address", "",
+		"address of /metrics and /debug/pprof, such as 127.0.0.1:8081; they require no token; default: not served")
 	flags.StringVar(&o.tlsCert, "tls-cert", "", "PEM file with the certificate chain; requires --tls-key")
 	flags.StringVar(&o.tlsKey, "tls-key", "", "PEM file with the private key of the certificate")
 	flags.StringVar(&o.logFormat, "log-format", logText, "text or json")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info (each request), warn or error")
-	bounds.Var(flags, &o.HeaderTimeout, "header-timeout", 10*time.Second, 0, bounds.MaxWait, "maximum time for a client to send the request headers")
-	bounds.Var(flags, &o.ReadTimeout, "read-timeout", time.Minute, 0, bounds.MaxWait, "maximum time for a client to send a request")
-	bounds.Var(flags, &o.IdleTimeout, "idle-timeout", 2*time.Minute, 0, bounds.MaxWait, "time after which an idle connection is closed")
-	bounds.Var(flags, &o.DrainTimeout, "drain-timeout", 5*time.Second, 0, bounds.MaxWait, "time for running requests to finish when the server stops")
-	bounds.Var(flags, &o.DrainDelay, "drain-delay", 0, 0, bounds.MaxWait, "time for which /readyz returns 503 before the server stops accepting requests")
-	flags.StringSliceVar(&o.API.Origins, "cors-origin", nil, "origins that may read responses (CORS), such as https://dash.example.com; *: any")
-	bounds.Var(flags, &o.API.MaxBody, "max-body", d.MaxBody, 0, bounds.MaxMemory, "maximum size of a request body in bytes; 0: no limit")
-	bounds.Var(flags, &o.API.MaxEvents, "max-events-body", d.MaxEvents, 0, bounds.MaxMemory, "maximum size of a body of events after decompression, in bytes; 0: no limit")
-	bounds.Var(flags, &o.API.WaitingEvents, "events-queue", d.WaitingEvents, 1, 100_000_000, "events that may wait to be written before POST /events returns 503")
+	bounds.Var(flags, &o.HeaderTimeout, "header-timeout", 10*time.Second, 0, bounds.MaxWait,
+		"maximum time for a client to send the request headers")
+	bounds.Var(flags, &o.ReadTimeout, "read-timeout", time.Minute, 0, bounds.MaxWait,
+		"maximum time for a client to send a request")
+	bounds.Var(flags, &o.IdleTimeout, "idle-timeout", 2*time.Minute, 0, bounds.MaxWait,
+		"time after which an idle connection is closed")
+	bounds.Var(flags, &o.DrainTimeout, "drain-timeout", 5*time.Second, 0, bounds.MaxWait,
+		"time for running requests to finish when the server stops")
+	bounds.Var(flags, &o.DrainDelay, "drain-delay", 0, 0, bounds.MaxWait,
+		"time for which /readyz returns 503 before the server stops accepting requests")
+	flags.StringSliceVar(&o.API.Origins, "cors-origin", nil,
+		"origins that may read responses (CORS), such as https://dash.example.com; *: any")
+	bounds.Var(flags, &o.API.MaxBody, "max-body", d.MaxBody, 0, bounds.MaxMemory,
+		"maximum size of a request body in bytes; 0: no limit")
+	bounds.Var(flags, &o.API.MaxEvents, "max-events-body", d.MaxEvents, 0, bounds.MaxMemory,
+		"maximum size of a body of events after decompression, in bytes; 0: no limit")
+	bounds.Var(flags, &o.API.WaitingEvents, "events-queue", d.WaitingEvents, 1, 100_000_000,
+		"events that may wait to be written before POST /events returns 503")
 	p.timeFlags(cmd)
 	flags.BoolVar(&o.PrivateWebhooks, privateWebhooks, false, privateWebhooksHelp)
-	bounds.Var(flags, &o.RetentionDays, "retention-days", 0, 0, bounds.MaxDays, "days after which the events of a stopped campaign or widget are deleted, at start and every day; 0: never")
-	bounds.Var(flags, &o.API.ResultsAge, "results-age", d.ResultsAge, 0, bounds.MaxAge, "maximum age of a cached result while the data do not change; 0: no cache")
-	bounds.Var(flags, &o.API.ResultsMemory, "results-memory", d.ResultsMemory, 0, bounds.MaxMemory, "memory for cached results in bytes; 0: no cache")
-	bounds.Var(flags, &o.API.TokenRate, "rate-limit", d.TokenRate, 0, 1_000_000, "requests per second of a token, with bursts of twice as many; 0: no limit")
-	bounds.Var(flags, &o.API.AuthFailures, "auth-failures", d.AuthFailures, 0, 1_000_000, "unknown tokens per minute from one address before it gets 429; valid tokens are never refused; 0: no limit")
-	bounds.Var(flags, &o.API.StoreSlots, "store-concurrency", d.StoreSlots, 0, 10_000, "requests that may query the store at the same time; 0: no limit")
-	bounds.Var(flags, &o.API.StoreQueue, "store-queue", d.StoreQueue, 0, 1_000_000, "requests that may wait for a free slot of --store-concurrency")
-	bounds.Var(flags, &o.API.StoreWait, "store-wait", d.StoreWait, 0, bounds.MaxWait, "maximum time that a request waits for a slot before it gets 503")
+	bounds.Var(flags, &o.RetentionDays, "retention-days", 0, 0, bounds.MaxDays,
+		"days after which the events of a stopped campaign or widget are deleted, at start and every day; 0: never")
+	bounds.Var(flags, &o.API.ResultsAge, "results-age", d.ResultsAge, 0, bounds.MaxAge,
+		"maximum age of a cached result while the data do not change; 0: no cache")
+	bounds.Var(flags, &o.API.ResultsMemory, "results-memory", d.ResultsMemory, 0, bounds.MaxMemory,
+		"memory for cached results in bytes; 0: no cache")
+	bounds.Var(flags, &o.API.TokenRate, "rate-limit", d.TokenRate, 0, 1_000_000,
+		"requests per second of a token, with bursts of twice as many; 0: no limit")
+	bounds.Var(flags, &o.API.AuthFailures, "auth-failures", d.AuthFailures, 0, 1_000_000,
+		"unknown tokens per minute from one address before it gets 429; valid tokens are never refused; 0: no limit")
+	bounds.Var(flags, &o.API.StoreSlots, "store-concurrency", d.StoreSlots, 0, 10_000,
+		"requests that may query the store at the same time; 0: no limit")
+	bounds.Var(flags, &o.API.StoreQueue, "store-queue", d.StoreQueue, 0, 1_000_000,
+		"requests that may wait for a free slot of --store-concurrency")
+	bounds.Var(flags, &o.API.StoreWait, "store-wait", d.StoreWait, 0, bounds.MaxWait,
+		"maximum time that a request waits for a slot before it gets 503")
 }
 
 // The names of the settings for the allowed times of events.
@@ -216,8 +244,10 @@ const (
 // timeFlags adds the settings for the allowed times of events to a command.
 func (p *program) timeFlags(cmd *cobra.Command) {
 	p.serving.times = ingest.DefaultTimes
-	bounds.Var(cmd.Flags(), &p.serving.times.MaxAge, maxEventAge, ingest.DefaultTimes.MaxAge, 0, bounds.MaxAge, "maximum age of an event, such as 2160h; 0: any time since 1970")
-	bounds.Var(cmd.Flags(), &p.serving.times.MaxSkew, maxEventSkew, ingest.DefaultTimes.MaxSkew, 0, bounds.MaxAge, "how far in the future the time of an event may be")
+	bounds.Var(cmd.Flags(), &p.serving.times.MaxAge, maxEventAge, ingest.DefaultTimes.MaxAge, 0, bounds.MaxAge,
+		"maximum age of an event, such as 2160h; 0: any time since 1970")
+	bounds.Var(cmd.Flags(), &p.serving.times.MaxSkew, maxEventSkew, ingest.DefaultTimes.MaxSkew, 0, bounds.MaxAge,
+		"how far in the future the time of an event may be")
 }
 
 // settingFaults returns all invalid settings, sorted by name.

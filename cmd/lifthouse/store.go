@@ -37,7 +37,8 @@ func (p *program) openStore(ctx context.Context) (*app.Store, error) {
 		return nil, err
 	}
 	return app.OpenStore(ctx, address, app.Options{
-		Fsync: p.fsync, Limits: p.limits, Concurrency: p.serving.API.StoreSlots, Times: p.serving.times, UnreadFacts: p.unreadFacts,
+		Fsync: p.fsync, Limits: p.limits, Concurrency: p.serving.API.StoreSlots, Times: p.serving.times,
+		UnreadFacts: p.unreadFacts,
 	})
 }
 
@@ -45,7 +46,8 @@ func (p *program) openStore(ctx context.Context) (*app.Store, error) {
 // not exist, for example because its directory is misspelt.
 func (p *program) withStore(ctx context.Context, work func(context.Context, *app.Store) error) error {
 	if address, err := p.storeAddress(); err == nil && address.Dir != "" && p.running == nil && isEmpty(address.Dir) {
-		return fmt.Errorf("there is no store at %s: check --store; lifthouse apply and lifthouse serve create one", address.Dir)
+		return fmt.Errorf("there is no store at %s: check --store; lifthouse apply and lifthouse serve create one",
+			address.Dir)
 	}
 	return p.withStoreMade(ctx, work)
 }

@@ -29,9 +29,11 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 		Args:  noArgs,
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&scopes, "scope", []string{string(catalogue.ScopeRead)}, "scopes: read, write (includes read), admin (includes write), or ingest")
+	flags.StringSliceVar(&scopes, "scope", []string{string(catalogue.ScopeRead)},
+		"scopes: read, write (includes read), admin (includes write), or ingest")
 	registerCompletion(cmd, "scope", fixedCompletions(catalogue.Scopes...))
-	bounds.Var(flags, &token.WebsiteID, "website", 0, 0, bounds.MaxID, "id of the only website that it may access; required for ingest")
+	bounds.Var(flags, &token.WebsiteID, "website", 0, 0, bounds.MaxID,
+		"id of the only website that it may access; required for ingest")
 	flags.StringVar(&token.Name, "name", "", "name that describes its use")
 	bounds.Var(flags, &expires, "expires", 0, 0, bounds.MaxAge, "lifetime, such as 30d or 12h; 0: until it is revoked")
 	return p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
@@ -101,7 +103,8 @@ func (p *program) tokenRevokeCommand() *cobra.Command {
 				return err
 			}
 			if id, err = strconv.ParseInt(args[0], 10, 64); err != nil || id < 1 {
-				return usageError{fmt.Errorf("token revoke: id %q: must be an integer from 1; lifthouse token list prints the ids", args[0])}
+				return usageError{fmt.Errorf("token revoke: id %q: must be an integer from 1; lifthouse token list prints the ids",
+					args[0])}
 			}
 			return nil
 		},
@@ -120,7 +123,9 @@ func (p *program) tokenRevokeCommand() *cobra.Command {
 }
 
 // onAccount makes a command do work on the store and on the account that its flag --account names.
-func (p *program) onAccount(cmd *cobra.Command, work func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error) *cobra.Command {
+func (p *program) onAccount(cmd *cobra.Command,
+	work func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error,
+) *cobra.Command {
 	var account int64
 	bounds.Var(cmd.Flags(), &account, "account", 0, 0, bounds.MaxID, "id of the account; required if there are several")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -154,9 +159,10 @@ func accountOr(given int64, s *catalogue.Snapshot) (int64, error) {
 	return 0, usageError{fmt.Errorf("--account is required, one of %s", strings.Join(names, ", "))}
 }
 
-const shareHelp = `Share prints a link to the page of a campaign, a widget or an experiment of a widget. Everybody with the link can read
-this page, without a token, until the link expires or is revoked, and nothing else. Only a digest of the link is stored, so
-it cannot be shown again. 'lifthouse token list' lists the links, and 'lifthouse token revoke' revokes one.
+const shareHelp = `Share prints a link to the page of a campaign, a widget or an experiment of a widget. Everybody with
+the link can read this page, without a token, until the link expires or is revoked, and nothing else. Only a digest of
+the link is stored, so it cannot be shown again. 'lifthouse token list' lists the links, and 'lifthouse token revoke'
+revokes one.
 
   lifthouse share campaign 12 --expires 30d
   lifthouse share widget 7 --name "for the board"
@@ -183,7 +189,8 @@ func (p *program) shareCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	bounds.Var(flags, &expires, "expires", catalogue.DefaultShareLifetime, time.Second, catalogue.MaxShareLifetime, "lifetime, such as 30d or 12h")
+	bounds.Var(flags, &expires, "expires", catalogue.DefaultShareLifetime, time.Second, catalogue.MaxShareLifetime,
+		"lifetime, such as 30d or 12h")
 	flags.StringVar(&name, "name", "", "name that describes its use")
 	p.publicURLFlag(flags)
 	p.completeSubjects(cmd)
@@ -195,15 +202,18 @@ func (p *program) shareCommand() *cobra.Command {
 		base := cmp.Or(p.serving.API.PublicURL, p.server.API.PublicURL)
 		if base == "" {
 			base = "http://" + app.DefaultListen
-			p.printDiagnostic("the link is for this machine; if people open the dashboard at another URL, name it with --%s", publicURLFlag)
+			p.printDiagnostic("the link is for this machine; if people open the dashboard at another URL, name it with --%s",
+				publicURLFlag)
 		}
 		p.printLine("%s", owned.ShareLink(base, made.Shared, secret))
-		p.printDiagnostic("the link expires at %s; 'lifthouse token revoke %d' revokes it", made.ExpiresAt.Format(time.RFC3339), made.ID)
+		p.printDiagnostic("the link expires at %s; 'lifthouse token revoke %d' revokes it",
+			made.ExpiresAt.Format(time.RFC3339), made.ID)
 		return nil
 	})
 }
 
 // publicURLFlag adds the base of the links that a command makes.
 func (p *program) publicURLFlag(flags *pflag.FlagSet) {
-	flags.StringVar(&p.serving.API.PublicURL, publicURLFlag, "", "URL at which people open the dashboard; default: that of the running server, or http://"+app.DefaultListen)
+	flags.StringVar(&p.serving.API.PublicURL, publicURLFlag, "",
+		"URL at which people open the dashboard; default: that of the running server, or http://"+app.DefaultListen)
 }

@@ -20,7 +20,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const webhookHelp = `Webhooks receive messages about decisions, failed checks, and starts and stops. They are declared in the catalogue:
+const webhookHelp = `Webhooks receive messages about decisions, failed checks, and starts and stops. They are declared
+in the catalogue:
 
   accounts:
     - id: 1
@@ -29,7 +30,8 @@ const webhookHelp = `Webhooks receive messages about decisions, failed checks, a
         - {id: 1, url: "https://hooks.example.com/lifthouse", secretFile: /etc/lifthouse/webhook-1.key}
         - {id: 2, url: "https://hooks.slack.com/services/…", format: slack, events: [decision.changed]}
 
-A server delivers each message at least once, in order, and tries again for a day. docs/webhooks.md describes the messages.`
+A server delivers each message at least once, in order, and tries again for a day. docs/webhooks.md describes the
+messages.`
 
 func (p *program) webhookListCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the webhooks of an account", Args: noArgs}
@@ -41,7 +43,8 @@ func (p *program) webhookListCommand() *cobra.Command {
 		rows := [][]any{{"ID", "HOST", "FORMAT", "EVENTS", "SINCE"}}
 		for _, hook := range catalogue.ByID(owned.Webhooks) {
 			rows = append(rows, []any{
-				hook.ID, hook.Host(), hook.Format, cmp.Or(strings.Join(hook.Events, ","), "all"), hook.CreateDate.Format(time.RFC3339),
+				hook.ID, hook.Host(), hook.Format, cmp.Or(strings.Join(hook.Events, ","), "all"),
+				hook.CreateDate.Format(time.RFC3339),
 			})
 		}
 		return p.printTable(rows)
@@ -52,19 +55,23 @@ func (p *program) webhookTestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test ID",
 		Short: "Send a test message to a webhook",
-		Long:  "Test sends a message at once, and prints the response. If the receiver does not accept it, the exit status is 1.",
-		Args:  oneArg,
+		Long: "Test sends a message at once, and prints the response. If the receiver does not accept it, the exit status " +
+			"is 1.",
+		Args: oneArg,
 	}
 	cmd.Flags().BoolVar(&p.serving.PrivateWebhooks, privateWebhooks, false, privateWebhooksHelp)
 	p.publicURLFlag(cmd.Flags())
-	return p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
+	return p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources,
+		args []string,
+	) error {
 		id, err := strconv.ParseInt(args[0], 10, 64)
 		hook, known := owned.Webhooks[id]
 		if err != nil || !known {
 			return fmt.Errorf("account %d has no webhook %q; lifthouse webhook list prints its webhooks", owned.ID, args[0])
 		}
 		d := s.WebhookSender(watch.SenderOptions{
-			PublicURL: cmp.Or(p.serving.API.PublicURL, p.server.API.PublicURL, "http://"+app.DefaultListen), Release: buildVersion(),
+			PublicURL:    cmp.Or(p.serving.API.PublicURL, p.server.API.PublicURL, "http://"+app.DefaultListen),
+			Release:      buildVersion(),
 			AllowPrivate: p.serving.PrivateWebhooks || p.server.PrivateWebhooks,
 		}).SendTest(ctx, owned.ID, &hook)
 		if d.Outcome != outbox.Delivered {
@@ -120,30 +127,36 @@ func (p *program) webhookResendCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resend MESSAGE",
 		Short: "Deliver a message again",
-		Long:  "Resend makes the server deliver a message again, to all webhooks that take its event or to one of them. It keeps its id.",
-		Args:  oneArg,
+		Long: "Resend makes the server deliver a message again, to all webhooks that take its event or to one of them. It " +
+			"keeps its id.",
+		Args: oneArg,
 	}
 	bounds.Var(cmd.Flags(), &only, "webhook", 0, 0, bounds.MaxID, "id of the only webhook; 0: all that take the event")
-	return p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
+	return p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources,
+		args []string,
+	) error {
 		found, err := s.Outbox.ReadMessages(ctx, 0, schema.Subject{}, args[0])
 		if err != nil {
 			return err
 		}
 		if len(found) == 0 || found[0].AccountID != owned.ID {
-			return fmt.Errorf("account %d has no message %q; lifthouse webhook deliveries prints the messages", owned.ID, args[0])
+			return fmt.Errorf("account %d has no message %q; lifthouse webhook deliveries prints the messages", owned.ID,
+				args[0])
 		}
 		var requests []outbox.Delivery
 		for _, hook := range catalogue.ByID(owned.Webhooks) {
 			if only == hook.ID || only == 0 && slices.Contains(hook.EventsTaken(), found[0].Event) {
 				requests = append(requests, outbox.Delivery{
-					AccountID: owned.ID, WebhookID: hook.ID, MessageID: args[0], At: time.Now().UTC(), Outcome: outbox.Requested, Detail: "lifthouse webhook resend",
+					AccountID: owned.ID, WebhookID: hook.ID, MessageID: args[0], At: time.Now().UTC(), Outcome: outbox.Requested,
+					Detail: "lifthouse webhook resend",
 				})
 			}
 		}
 		if len(requests) == 0 {
 			return errors.New("no webhook takes the message; lifthouse webhook list prints the webhooks")
 		}
-		p.printLine("The message will be delivered again to %d of %d webhooks when a server runs.", len(requests), len(owned.Webhooks))
+		p.printLine("The message will be delivered again to %d of %d webhooks when a server runs.", len(requests),
+			len(owned.Webhooks))
 		return s.Outbox.RecordDeliveries(ctx, requests...)
 	})
 }

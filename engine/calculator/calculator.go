@@ -130,7 +130,9 @@ func (q *Input) ComputeAnswer() *Answer {
 	for place, i := range order {
 		v := &q.Variations[i]
 		shown := &answer.Variations[i]
-		*shown = AnswerVariation{ID: v.ID, Control: v.Control, Share: v.Share, Visitors: v.Visitors, Estimate: estimateOf(samples[place], options)}
+		*shown = AnswerVariation{
+			ID: v.ID, Control: v.Control, Share: v.Share, Visitors: v.Visitors, Estimate: estimateOf(samples[place], options),
+		}
 		if place > 0 {
 			shown.Comparison = result.NewComparison(comparisons[place-1])
 			conclusive := !answer.isInvalid() && found.SupportsVerdict(place-1, comparisons[place-1].Verdict, options.Alpha())
@@ -258,7 +260,8 @@ func (q *Input) computePower(control stats.Sample, o stats.Options) AnswerPower 
 	const anyPace = 1 // the days are not part of the output
 	progress := size.ProgressTowards(q.MDE/100, visitorsOf(q.Variations), anyPace)
 	return AnswerPower{
-		RequiredVisitors: progress.RequiredVisitors, Progress: progress.Progress, RemainingVisitors: progress.RemainingVisitors,
+		RequiredVisitors: progress.RequiredVisitors, Progress: progress.Progress,
+		RemainingVisitors:       progress.RemainingVisitors,
 		MinimumDetectableEffect: progress.MinimumDetectableEffect, Power: progress.Power, Reason: progress.Reason,
 	}
 }
@@ -349,9 +352,13 @@ func (q *Input) analyzeLooks(order []int) *looks.Question {
 		}
 		sequence := design.NewSequence(points, nil)
 		for k, look := range q.Looks {
-			row := looks.Row{Look: looks.Look{Number: k + 1}, VariationID: q.Variations[i].ID, Tau: look.Tau, Visitors: visitorsOf(look.Variations)}
+			row := looks.Row{
+				Look: looks.Look{Number: k + 1}, VariationID: q.Variations[i].ID, Tau: look.Tau,
+				Visitors: visitorsOf(look.Variations),
+			}
 			if shares[0] == 0 || shares[t+1] == 0 {
-				row.Reason, row.Difference.Reason, row.Lift.Reason = stats.ReasonNoTraffic, stats.ReasonNoTraffic, stats.ReasonNoTraffic
+				row.Reason, row.Difference.Reason, row.Lift.Reason = stats.ReasonNoTraffic, stats.ReasonNoTraffic,
+					stats.ReasonNoTraffic
 			} else {
 				row.LookResult = sequence.AnalyzeLook(k, strata[k], o.NonNegative)
 				row.PValue = sequence.PValue(k, row.LookResult)

@@ -170,7 +170,8 @@ type validCounts struct{ visitors, converted bool }
 // checkVariations sets the variations, and returns which of their counts are valid.
 func (c *checker) checkVariations(q *Input, given []variationText) (valid []validCounts) {
 	if n := len(given); n < leastVariations || n > maxVariations {
-		c.Add("variations", n, fmt.Sprintf("must be an array of %d to %d variations, has %d", leastVariations, maxVariations, n))
+		c.Add("variations", n, fmt.Sprintf("must be an array of %d to %d variations, has %d", leastVariations, maxVariations,
+			n))
 	}
 	control, shares, total := -1, 0, 0.0
 	for i := range given[:min(len(given), maxVariations)] {
@@ -261,7 +262,8 @@ func (c *checker) checkLooks(q *Input, given []lookText, valid []validCounts) {
 	for k := range given[:min(len(given), maxLooks)] {
 		g, path := &given[k], fmt.Sprintf("looks[%d]", k)
 		if n := len(q.Variations); len(g.Variations) != n {
-			c.Add(path+".variations", len(g.Variations), fmt.Sprintf("must be an array of %d variations, in the order of variations", n))
+			c.Add(path+".variations", len(g.Variations),
+				fmt.Sprintf("must be an array of %d variations, in the order of variations", n))
 		}
 		look, sums := Look{Variations: make([]Variation, len(q.Variations))}, make([]earlierSums, len(q.Variations))
 		for i := range g.Variations[:min(len(g.Variations), len(q.Variations))] {

@@ -21,8 +21,8 @@
 //
 // # Limits
 //
-// A process has at most one open Engine, and a folder is open in at most one process. External
-// tables, HTTP sessions, read-only sessions, roles, compression between driver and engine, SET, USE
-// and temporary tables must not be used: some would last for later statements. The query id that a caller sets is ignored. Only in the database default, a
+// A process has at most one open Engine, and a folder is open in at most one process. External tables, HTTP sessions,
+// read-only sessions, roles, compression between driver and engine, SET, USE and temporary tables must not be used:
+// some would last for later statements. The query id that a caller sets is ignored. Only in the database default, a
 // table that does not exist is looked up as a file in the working directory.
 package embedded

@@ -258,7 +258,8 @@ func (e *Engine) stopAndUnlock() error {
 	select {
 	case <-ended:
 	case <-time.After(closeTimeout):
-		return fmt.Errorf("embedded: statements still run %v after they were cancelled; %s stays in use until the process ends", closeTimeout, e.dir)
+		return fmt.Errorf("embedded: statements still run %v after they were cancelled; %s stays in use until the process "+
+			"ends", closeTimeout, e.dir)
 	}
 	e.pool.closeIdle()
 	e.control.close()
@@ -299,7 +300,8 @@ func (e *LockedError) Error() string {
 	if e.PID > 0 {
 		holder = fmt.Sprintf("process %d", e.PID)
 	}
-	return fmt.Sprintf("%s is in use by %s: stop that process, or open another folder; two processes can share data only through a ClickHouse server", e.Dir, holder)
+	return fmt.Sprintf("%s is in use by %s: stop that process, or open another folder; two processes can share data "+
+		"only through a ClickHouse server", e.Dir, holder)
 }
 
 // lockDir locks dir for this process. The lock is released when the file is

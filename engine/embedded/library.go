@@ -83,7 +83,8 @@ func loadLibrary(path string) (*library, error) {
 		lib, err = openLibrary(path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the ClickHouse library %s cannot be loaded (%w): install it again with npm ci or make engine, or set %s to the path of another", path, err, libraryVariable)
+		return nil, fmt.Errorf("the ClickHouse library %s cannot be loaded (%w): install it again with npm ci or make "+
+			"engine, or set %s to the path of another", path, err, libraryVariable)
 	}
 	load.path, load.lib = path, lib
 	return lib, nil
@@ -228,7 +229,9 @@ func (v *vectors) pinText(s string) unsafe.Pointer {
 }
 
 // callStatement calls a C function that starts a statement.
-func callStatement[H resultHandle | insertHandle](c *conn, f statementFunc[H], sql, format string, parameters []parameter) H {
+func callStatement[H resultHandle | insertHandle](c *conn, f statementFunc[H], sql, format string,
+	parameters []parameter,
+) H {
 	v := newVectors(parameters)
 	defer v.pin.Unpin()
 	return f(c.cPointer(), v.pinText(sql), uintptr(len(sql)), v.pinText(format), uintptr(len(format)),

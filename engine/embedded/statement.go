@@ -110,7 +110,9 @@ func (e *Engine) insertRows(ctx context.Context, s *session, q *request) error {
 	if err == nil && n == 0 && q.format == "Native" {
 		// The driver sends no body if it fails to encode a block. Without this
 		// error it would report that the rows were inserted.
-		err = &clickhouse.Exception{Code: codeNoData, Name: "DB::Exception", CodeName: "NO_DATA_TO_INSERT", Message: "the driver sent no rows"}
+		err = &clickhouse.Exception{
+			Code: codeNoData, Name: "DB::Exception", CodeName: "NO_DATA_TO_INSERT", Message: "the driver sent no rows",
+		}
 	}
 	if err != nil && !errors.Is(err, errRefused) {
 		e.guardCall(ctx, s, i.discardRows)
@@ -191,19 +193,22 @@ func (e *Engine) guardCall(ctx context.Context, s *session, call func()) {
 func (e *Engine) killStatement(s *session) {
 	e.control.Lock()
 	defer e.control.Unlock()
-	_ = e.control.execStatement("KILL QUERY WHERE Settings[" + quoteText(markSetting) + "] = " + quoteText(s.mark) + " ASYNC")
+	_ = e.control.execStatement("KILL QUERY WHERE Settings[" + quoteText(markSetting) + "] = " + quoteText(s.mark) +
+		" ASYNC")
 }
 
 // notStreamable reports whether the library refused to stream a statement. It
 // streams only SELECT, and refuses other statements before it runs them.
 func notStreamable(err error) bool {
 	var e *clickhouse.Exception
-	return errors.As(err, &e) && e.Code == codeBadArguments && strings.HasPrefix(e.Message, "Streaming query is not supported")
+	return errors.As(err, &e) && e.Code == codeBadArguments &&
+		strings.HasPrefix(e.Message, "Streaming query is not supported")
 }
 
 // killGrace is the maximum time that a caller waits for its statement to stop, after its context has ended or it has
-// closed the answer. Most statements stop within milliseconds, and the caller then finds the engine free. After killGrace
-// the caller returns, and the statement is still killed in the background. Its connection remains in use until then.
+// closed the answer. Most statements stop within milliseconds, and the caller then finds the engine free. After
+// killGrace the caller returns, and the statement is still killed in the background. Its connection remains in use
+// until then.
 const killGrace = time.Second
 
 var errAbandoned = errors.New("embedded: the answer was closed")

@@ -37,7 +37,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if !t.greeted.Load() {
 		if q.sql != greeting {
-			return nil, fmt.Errorf("embedded: this version of clickhouse-go opens a connection with %q; must be %q", q.sql, greeting)
+			return nil, fmt.Errorf("embedded: this version of clickhouse-go opens a connection with %q; must be %q", q.sql,
+				greeting)
 		}
 		t.greeted.Store(true)
 		return t.respondToGreeting(r)
@@ -177,7 +178,9 @@ func (q *request) readStatement(statement string, body io.ReadCloser) error {
 }
 
 func badRequest(format string, values ...any) error {
-	return &clickhouse.Exception{Code: codeBadArguments, Name: "DB::Exception", CodeName: "BAD_ARGUMENTS", Message: fmt.Sprintf(format, values...)}
+	return &clickhouse.Exception{
+		Code: codeBadArguments, Name: "DB::Exception", CodeName: "BAD_ARGUMENTS", Message: fmt.Sprintf(format, values...),
+	}
 }
 
 // Error codes of ClickHouse that this package returns or checks.

@@ -15,7 +15,8 @@ import (
 // The columns of the CSV output are paths in a row: see csvRows and scorecardRows.
 var (
 	reportCSV = slices.Concat(
-		under("", "campaignId widgetId experimentId goal.id goal.name compareMetric methodology significanceLevel dimension filters"),
+		under("", "campaignId widgetId experimentId goal.id goal.name compareMetric methodology significanceLevel "+
+			"dimension filters"),
 		under("", "window.from window.to dataThrough breakdown.value series.time id name control share visitors views"),
 		under("", "convertedVisitors goalsReached value profit extraValue clicks submits completions conversions contacts"),
 		estimateUnder("metrics.goalConversionRate."), estimateUnder("metrics.conversionRate."),
@@ -39,7 +40,8 @@ var (
 		under("comparison.difference.", "value observed interval.lower interval.upper reason"),
 		under("comparison.improvement.", "value observed interval.lower interval.upper reason"),
 		under("comparison.frequentist.", "test statistic degreesOfFreedom pValue adjustedPValue correction reason"),
-		under("comparison.sequential.", "look end pValue difference.lower difference.upper improvement.lower improvement.upper"),
+		under("comparison.sequential.", "look end pValue difference.lower difference.upper improvement.lower "+
+			"improvement.upper"),
 		under("comparison.sequential.", "significant reason improvementReason"),
 		under("comparison.bayesian.", "chanceToBeatControl chanceToBeBest expectedLoss expectedLossControl"),
 		under("comparison.bayesian.", "prior.mean prior.standardDeviation reason"),

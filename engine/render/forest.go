@@ -282,7 +282,9 @@ func (f *forest) addBar(row *forestRow, interval *result.Bounds, thick int) {
 	if interval == nil || interval[0] == nil && interval[1] == nil {
 		return
 	}
-	bar := forestBar{From: forestLeft, To: forestRight, OpenLeft: true, OpenRight: true, Y: row.Y, Thick: thick, Colour: row.Colour}
+	bar := forestBar{
+		From: forestLeft, To: forestRight, OpenLeft: true, OpenRight: true, Y: row.Y, Thick: thick, Colour: row.Colour,
+	}
 	if interval[0] != nil && *interval[0] >= f.low {
 		bar.From, bar.OpenLeft = f.positionX(*interval[0]), false
 	}

@@ -67,7 +67,8 @@ func (t *reportTable) rowsOf(value string, c *result.Slice) []tableRow {
 	for i := range c.Variations {
 		v, row := &c.Variations[i], &rows[i]
 		*row = tableRow{visitors: v.Visitors, Estimate: v.Metrics.EstimateOf(t.comparedMetric()), Comparison: v.Comparison}
-		row.label, row.converted = ShortenText(PrintableText(v.Name), t.maxLabelWidth()), result.FormatCount(v.ConvertedVisitors)
+		row.label, row.converted = ShortenText(PrintableText(v.Name), t.maxLabelWidth()),
+			result.FormatCount(v.ConvertedVisitors)
 		if value != "" {
 			row.label = ShortenText(PrintableText(value), t.maxLabelWidth()) + " · " + row.label
 		}
@@ -113,7 +114,7 @@ func reasonNotes(rows []tableRow) []string {
 	var order []stats.Reason
 	concerned := map[stats.Reason][]string{}
 	for _, r := range rows {
-		reasons := []stats.Reason{r.Estimate.Reason}
+		reasons := []stats.Reason{r.Reason}
 		if r.Comparison != nil {
 			reasons = append(reasons, r.Comparison.Reasons...)
 		}
@@ -170,7 +171,8 @@ func (t *reportTable) progressNote() string {
 	if p == nil || p.RequiredVisitors == nil || p.Progress == nil {
 		return ""
 	}
-	text := fmt.Sprintf("Sample: %s of the %s required visitors", result.FormatPercent(*p.Progress, 0, false), result.FormatCount(*p.RequiredVisitors))
+	text := fmt.Sprintf("Sample: %s of the %s required visitors", result.FormatPercent(*p.Progress, 0, false),
+		result.FormatCount(*p.RequiredVisitors))
 	if p.DaysRemaining != nil && *p.DaysRemaining > 0 {
 		text += fmt.Sprintf("; about %s days remain", result.FormatCount(*p.DaysRemaining))
 	}
@@ -244,9 +246,17 @@ func PrintableText(text string) string {
 // was recorded, and whether today's events give another result.
 func Looks(r *result.Report) string {
 	columns := []column{
-		{title: "look"}, {title: "until", left: true}, {title: "visitors"}, {title: "variation", left: true},
-		{title: "lift"}, {title: "interval"}, {title: "z"}, {title: "bound"}, {title: "p"},
-		{title: "", left: true}, {title: "recorded", left: true},
+		{title: "look"},
+		{title: "until", left: true},
+		{title: "visitors"},
+		{title: "variation", left: true},
+		{title: "lift"},
+		{title: "interval"},
+		{title: "z"},
+		{title: "bound"},
+		{title: "p"},
+		{title: "", left: true},
+		{title: "recorded", left: true},
 	}
 	names := map[int64]string{}
 	for _, v := range r.Variations {
@@ -268,7 +278,8 @@ func Looks(r *result.Report) string {
 				of += ", later data changed it: " + formatOptional(v.Recomputed.Improvement.Value, write)
 			}
 			addCells(columns,
-				strconv.Itoa(look.Number), look.End.Add(-time.Millisecond).UTC().Format(time.DateOnly), result.FormatCount(look.Visitors),
+				strconv.Itoa(look.Number), look.End.Add(-time.Millisecond).UTC().Format(time.DateOnly),
+				result.FormatCount(look.Visitors),
 				names[v.ID], formatOptional(v.Improvement.Value, write), result.RangeInWords(v.Improvement.Interval, write),
 				formatOptional(v.Z, number), formatOptional(v.CriticalValue, number), formatOptional(v.PValue, result.FormatPValue),
 				found, of)
@@ -284,7 +295,8 @@ func (t *reportTable) writeScorecard() {
 	}
 	t.writeLine("")
 	t.writeParagraph(bold, "Scorecard")
-	t.writeParagraph("", fmt.Sprintf("Lifts with their %d %% intervals, of the last look where a row has looks. * marks a change in the good direction.", t.results.SignificanceLevel))
+	t.writeParagraph("", fmt.Sprintf("Lifts with their %d %% intervals, of the last look where a row has looks. * marks "+
+		"a change in the good direction.", t.results.SignificanceLevel))
 	t.writeLine("")
 	var rows []scorecardRow
 	empty := 0
@@ -323,8 +335,14 @@ type scorecardRow struct {
 // scorecardColumns returns the columns of the scorecard.
 func scorecardColumns(rows []scorecardRow) []column {
 	columns := []column{
-		{title: "role", left: true}, {title: "control"}, {title: "value"}, {title: "lift"}, {title: "interval"}, {title: "p"},
-		{title: "verdict", left: true}, {title: "per month"},
+		{title: "role", left: true},
+		{title: "control"},
+		{title: "value"},
+		{title: "lift"},
+		{title: "interval"},
+		{title: "p"},
+		{title: "verdict", left: true},
+		{title: "per month"},
 	}
 	verdict := &columns[6]
 	for _, r := range rows {
@@ -349,7 +367,8 @@ func scorecardColumns(rows []scorecardRow) []column {
 		}
 		control := r.control.Estimate
 		write := valueFormatter(result.IsRate(r.Metric), result.HalfWidth(control.Value, control.Interval))
-		addCells(columns, string(r.Role), formatOptional(control.Value, write), formatOptional(r.treatment.Estimate.Value, write),
+		addCells(columns, string(r.Role), formatOptional(control.Value, write),
+			formatOptional(r.treatment.Estimate.Value, write),
 			lift, interval, p, word, month)
 		verdict.colours = append(verdict.colours, colour)
 	}

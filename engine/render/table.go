@@ -74,10 +74,14 @@ type judged struct {
 
 // Comparison returns the calculator's answer as text: the conclusion, and a table with one row per variation.
 func Comparison(a *calculator.Answer, s Screen) string {
-	t := &table{Screen: s, rate: a.Metric == calculator.MetricBinary, methodology: a.Methodology, level: a.SignificanceLevel}
+	t := &table{
+		Screen: s, rate: a.Metric == calculator.MetricBinary, methodology: a.Methodology, level: a.SignificanceLevel,
+	}
 	var rows []tableRow
 	for _, v := range a.Variations {
-		row := tableRow{label: strconv.FormatInt(v.ID, 10), visitors: v.Visitors, Estimate: v.Estimate, Comparison: v.Comparison}
+		row := tableRow{
+			label: strconv.FormatInt(v.ID, 10), visitors: v.Visitors, Estimate: v.Estimate, Comparison: v.Comparison,
+		}
 		if v.Control {
 			row.label += " control"
 		}
@@ -237,7 +241,7 @@ func (t *table) observedColumns(rows []tableRow) []column {
 	}
 	return append(columns,
 		newColumn(rows, name, func(r *tableRow) string { return formatOptional(r.Value, write) }),
-		newColumn(rows, t.intervalTitle(), func(r *tableRow) string { return result.RangeInWords(r.Estimate.Interval, write) }))
+		newColumn(rows, t.intervalTitle(), func(r *tableRow) string { return result.RangeInWords(r.Interval, write) }))
 }
 
 func (t *table) intervalTitle() string { return fmt.Sprintf("%d %% interval", t.level) }
@@ -284,17 +288,19 @@ func (t *table) comparedColumns(rows []tableRow) []column {
 	}
 	columns := []column{
 		compared("lift", func(c *result.Comparison) string { return formatOptional(c.Improvement.Value, write) }),
-		compared(t.intervalTitle(), func(c *result.Comparison) string { return result.RangeInWords(c.Improvement.Interval, write) }),
+		compared(t.intervalTitle(), func(c *result.Comparison) string {
+			return result.RangeInWords(c.Improvement.Interval,
+				write)
+		}),
 	}
-	switch {
-	case t.methodology == stats.MethodologyBayesian:
+	if t.methodology == stats.MethodologyBayesian {
 		columns = append(columns, compared("chance to beat control", func(c *result.Comparison) string {
 			if c.Bayesian == nil {
 				return ""
 			}
 			return formatOptional(c.Bayesian.ChanceToBeatControl, result.FormatChance)
 		}))
-	default:
+	} else {
 		title := "p"
 		if correction != stats.CorrectionNone {
 			title = "adjusted p"

@@ -21,7 +21,8 @@ var sqlFiles embed.FS
 func ParseTemplates() *template.Template {
 	type pair struct{ V, P string }
 	functions := template.FuncMap{"pair": func(value, profit string) pair { return pair{value, profit} }}
-	return template.Must(template.New("").Option("missingkey=error").Funcs(functions).ParseFS(sqlFiles, "sql/capped_remainder.sql"))
+	return template.Must(template.New("").Option("missingkey=error").Funcs(functions).ParseFS(sqlFiles,
+		"sql/capped_remainder.sql"))
 }
 
 // Expr is trusted SQL. It consists of constants and parameter names, and never has user input.
@@ -84,8 +85,8 @@ func (q *Statement) SetCap(limit int64, s *Slots) {
 	}
 }
 
-// ValueFilters adds the filters on the values of goal events to the slot of goals, and their parameters. bounds are those
-// of the requested z-score; nil: none.
+// ValueFilters adds the filters on the values of goal events to the slot of goals, and their parameters. bounds are
+// those of the requested z-score; nil: none.
 func (q *Statement) ValueFilters(filters *query.Filters, bounds *moments.Outliers, s *Slots) {
 	if filters.GoalValue != nil {
 		s.Goals += " AND value >= {goal_value:Int64}"
@@ -115,8 +116,8 @@ func leastUnits(amount *big.Rat) int64 {
 // likeEscaper converts the pattern of a filter to a LIKE pattern.
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`)
 
-// RemainderTargets returns the destinations in m for the columns of sql/capped_remainder.sql, which are the last ones of a
-// capped report. It returns nil if the report is not capped.
+// RemainderTargets returns the destinations in m for the columns of sql/capped_remainder.sql, which are the last ones
+// of a capped report. It returns nil if the report is not capped.
 func RemainderTargets(found driver.Rows, m *moments.CappedRemainder) []any {
 	if !slices.Contains(found.Columns(), "capped_visitors") {
 		return nil

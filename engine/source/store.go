@@ -1,5 +1,5 @@
-// Package source runs the statements of reports: a Statement has the text and the bound parameters, and a StoreError says
-// why a store did not answer.
+// Package source runs the statements of reports: a Statement has the text and the bound parameters, and a StoreError
+// says why a store did not answer.
 package source
 
 import (
@@ -68,9 +68,11 @@ type StoreError struct {
 func (e *StoreError) Error() string {
 	switch e.Fault {
 	case TooSlow:
-		return "the query exceeded the time limit: retry, or narrow a report by a shorter window (filters[dateFrom], filters[dateTo]) or without a dimension"
+		return "the query exceeded the time limit: retry, or narrow a report by a shorter window (filters[dateFrom], " +
+			"filters[dateTo]) or without a dimension"
 	case TooLarge:
-		return "the query exceeded the memory limit: narrow the report by a shorter window (filters[dateFrom], filters[dateTo]) or without a dimension"
+		return "the query exceeded the memory limit: narrow the report by a shorter window (filters[dateFrom], " +
+			"filters[dateTo]) or without a dimension"
 	case Busy:
 		return "the store is overloaded: retry in a moment"
 	case Down:

@@ -25,13 +25,16 @@ type Change struct {
 	Archived  bool          `json:"-"`                // the file does not name the resource
 	Fields    []FieldChange `json:"fields,omitempty"` // fields that changed in an existing resource
 	Shares    []NamedShare  `json:"shares,omitempty"` // fractions of the campaign's traffic; nil for other resources
-	Notes     []string      `json:"notes,omitempty"`  // for a new campaign or widget: defaults that apply, and what is missing
+	// for a new campaign or widget: defaults that apply, and what is missing
+	Notes []string `json:"notes,omitempty"`
 }
 
 // MarshalJSON returns the change with the field change: created, changed or archived.
 func (c Change) MarshalJSON() ([]byte, error) {
 	type fields Change
-	text := map[[2]bool]string{{false, false}: "changed", {true, false}: "created", {false, true}: "archived"}[[2]bool{c.Created, c.Archived}]
+	text := map[[2]bool]string{
+		{false, false}: "changed", {true, false}: "created", {false, true}: "archived",
+	}[[2]bool{c.Created, c.Archived}]
 	return json.Marshal(struct {
 		fields
 		Change string `json:"change"`
@@ -72,7 +75,9 @@ var ErrVersionChanged = errors.New("the catalogue of the account has changed")
 // ApplyToVersion is like ApplyFile, and also returns the version of the account
 // file.AccountID with these changes and no others. If file.Replaces does not accept the version
 // before the changes, the error is ErrVersionChanged, and nothing changes.
-func (c *Catalogue) ApplyToVersion(ctx context.Context, file File, dryRun bool) (changes []Change, version uint64, err error) {
+func (c *Catalogue) ApplyToVersion(ctx context.Context, file File,
+	dryRun bool,
+) (changes []Change, version uint64, err error) {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	plans := map[key]map[int64]Plan{}
 	retry := false // after a conflict: some rows are already stored, and the version was compared before
@@ -84,7 +89,10 @@ func (c *Catalogue) ApplyToVersion(ctx context.Context, file File, dryRun bool) 
 		if err := file.validateAgainst(known).Err(); err != nil {
 			return nil, err
 		}
-		a := applier{now: now, author: authorOf(ctx), known: known, declares: &file, current: make(map[key]row, len(current)), named: map[key]bool{}, plans: plans}
+		a := applier{
+			now: now, author: authorOf(ctx), known: known, declares: &file, current: make(map[key]row, len(current)),
+			named: map[key]bool{}, plans: plans,
+		}
 		for _, r := range current {
 			a.current[r.key] = r
 		}
@@ -174,7 +182,8 @@ func (a *applier) applyWebsite(account int64, site *Website, path string) {
 		target := &site.Targets[i]
 		changed := a.defineResource(account, kindTarget, target.ID, target.Name, target)
 		a.addState(&declared{
-			resource: resource{account, kindTarget, target.ID}, name: target.Name, initial: Initial{CreateDate: target.CreateDate},
+			resource: resource{account, kindTarget, target.ID}, name: target.Name,
+			initial: Initial{CreateDate: target.CreateDate},
 		}, changed)
 	}
 	for i := range site.Campaigns {
@@ -191,7 +200,10 @@ func (a *applier) applyWebsite(account int64, site *Website, path string) {
 func (a *applier) applyWidget(account int64, site *Website, widget *Widget) {
 	changed := a.defineResource(account, kindWidget, widget.ID, widget.Name, widget)
 	a.addNotes(changed, widget.creationNotes)
-	d := &declared{resource: resource{account, kindWidget, widget.ID}, name: widget.Name, initial: widget.Initial, shares: map[int64]Shares{}}
+	d := &declared{
+		resource: resource{account, kindWidget, widget.ID}, name: widget.Name, initial: widget.Initial,
+		shares: map[int64]Shares{},
+	}
 	for i := range widget.Experiments {
 		d.shares[widget.Experiments[i].ID] = widget.Experiments[i].DeclaredShares()
 	}
@@ -209,7 +221,12 @@ func (a *applier) applyCampaign(account int64, site *Website, i int, path string
 		lines := a.declares.read.lines // nil: the file was not read, and sets all fields
 		return campaign.creationNotes(func(field string) bool { return lines == nil || lines[path+"."+field] > 0 })
 	})
-	d := &declared{resource{account, kindCampaign, campaign.ID}, campaign.Name, campaign.Initial, map[int64]Shares{0: campaign.DeclaredShares()}, nil}
+	d := &declared{
+		resource{account, kindCampaign, campaign.ID},
+		campaign.Name, campaign.Initial,
+		map[int64]Shares{0: campaign.DeclaredShares()},
+		nil,
+	}
 	d.plans = a.changedPlans(d.resource, site, campaign)
 	a.addState(d, changed)
 }
@@ -355,7 +372,9 @@ func (a *applier) addState(d *declared, changed bool) {
 	}
 	if exists && !changed && shared {
 		fields := []FieldChange{{"shareHistory", JSONText(was), JSONText(a.encodeBody(state.ShareHistory))}}
-		a.changes = append(a.changes, Change{AccountID: d.account, Kind: string(d.kind), ID: d.id, Name: d.name, Fields: fields})
+		a.changes = append(a.changes, Change{
+			AccountID: d.account, Kind: string(d.kind), ID: d.id, Name: d.name, Fields: fields,
+		})
 	}
 	state.UpdateDate = a.now
 	a.rows = append(a.rows, row{key: at, Version: before.Version + 1, Body: a.encodeBody(state)})
@@ -363,7 +382,10 @@ func (a *applier) addState(d *declared, changed bool) {
 
 // initialState returns the state of a new resource. An active one without a date of start starts now.
 func (a *applier) initialState(declared *Initial) State {
-	state := State{Active: declared.Active, CreateDate: a.now, StartDate: utcTime(declared.StartDate), EndDate: utcTime(declared.EndDate)}
+	state := State{
+		Active: declared.Active, CreateDate: a.now, StartDate: utcTime(declared.StartDate),
+		EndDate: utcTime(declared.EndDate),
+	}
 	if declared.CreateDate != nil {
 		state.CreateDate = *utcTime(declared.CreateDate)
 	}
@@ -414,7 +436,10 @@ func (a *applier) pruneResources(current []row) {
 		if r.Part == partDefinition {
 			var named struct{ Name, Domain, URL string }
 			a.decodeRow(&r, &named)
-			a.changes = append(a.changes, Change{AccountID: r.AccountID, Kind: string(r.Kind), ID: r.ID, Name: cmp.Or(named.Name, named.Domain, named.URL), Archived: true})
+			a.changes = append(a.changes, Change{
+				AccountID: r.AccountID, Kind: string(r.Kind), ID: r.ID,
+				Name: cmp.Or(named.Name, named.Domain, named.URL), Archived: true,
+			})
 		}
 	}
 }

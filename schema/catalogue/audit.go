@@ -28,14 +28,16 @@ func authorOf(ctx context.Context) string {
 
 // AuditEntry is a stored change of the catalogue.
 type AuditEntry struct {
-	AccountID int64           `json:"accountId"`
-	At        time.Time       `json:"at"`
-	By        string          `json:"by"`
-	Kind      string          `json:"kind"` // account, token, website, goal, target, campaign, widget or webhook; facts, with the id of a website
-	ID        int64           `json:"id"`
-	Change    string          `json:"change"` // created, changed, archived or revoked; for a state, active or inactive; for facts, loss accepted
-	Version   uint64          `json:"version"`
-	After     json.RawMessage `json:"after"` // the definition or the state
+	AccountID int64     `json:"accountId"`
+	At        time.Time `json:"at"`
+	By        string    `json:"by"`
+	// account, token, website, goal, target, campaign, widget or webhook; facts, with the id of a website
+	Kind string `json:"kind"`
+	ID   int64  `json:"id"`
+	// created, changed, archived or revoked; for a state, active or inactive; for facts, loss accepted
+	Change  string          `json:"change"`
+	Version uint64          `json:"version"`
+	After   json.RawMessage `json:"after"` // the definition or the state
 }
 
 //go:embed accepted_loss.sql
@@ -71,7 +73,8 @@ func (c *Catalogue) ReadAuditLog(ctx context.Context, account int64, since time.
 		a.Change, err = changeOf(&a, part(of), archived, switched)
 		all = append(all, a)
 		return err
-	}, clickhouse.Named("account", account), clickhouse.DateNamed("since", since, clickhouse.MilliSeconds), clickhouse.Named("limit", uint32(limit))) //nolint:gosec // bounded by the flag
+	}, clickhouse.Named("account", account), clickhouse.DateNamed("since", since, clickhouse.MilliSeconds),
+		clickhouse.Named("limit", uint32(limit))) //nolint:gosec // bounded by the flag
 	if err != nil {
 		return nil, fmt.Errorf("read the audit log: %w", err)
 	}

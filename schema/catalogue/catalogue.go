@@ -35,7 +35,8 @@ type Catalogue struct {
 // Open reads the catalogue of a store.
 func Open(ctx context.Context, conn driver.Conn) (*Catalogue, error) {
 	c := &Catalogue{conn: conn, writer: rand.Text(), changing: make(chan struct{}, 1)}
-	if err := schema.SyncReplica(ctx, conn, "catalogue"); err != nil { // for example if Keeper is unavailable; the local rows are used then
+	// for example if Keeper is unavailable; the local rows are used then
+	if err := schema.SyncReplica(ctx, conn, "catalogue"); err != nil {
 		slog.WarnContext(ctx, "synchronize catalogue failed", "err", err)
 	}
 	return c, c.RefreshSnapshot(ctx)

@@ -83,7 +83,8 @@ func rowsToCopy(current, others []row, copied map[key]bool) ([]row, error) {
 		differ = append(differ[:shownDifferences], fmt.Sprint(more, " more"))
 	}
 	if len(differ) > 0 {
-		return nil, errors.New("the catalogues differ, nothing was copied: " + strings.Join(differ, ", ") + "; copy into a new store")
+		return nil, errors.New("the catalogues differ, nothing was copied: " + strings.Join(differ, ", ") +
+			"; copy into a new store")
 	}
 	together, err := newSnapshot(slices.Collect(maps.Values(stored)))
 	if err == nil {

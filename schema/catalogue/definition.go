@@ -78,32 +78,35 @@ type Target struct {
 
 // Campaign is a personalization or an experiment with a split of the traffic.
 type Campaign struct {
-	ID                int64   `yaml:"id" json:"id"`
-	WebsiteID         int64   `yaml:"-" json:"websiteId"`
-	Name              string  `yaml:"name" json:"name"`
-	Description       string  `yaml:"description,omitempty" json:"description,omitempty"`
-	Type              string  `yaml:"type" json:"type" default:"personalization"`
-	ControlShare      int     `yaml:"controlShare" json:"controlShare" default:"5"`
-	TrafficAllocation int     `yaml:"trafficAllocation" json:"trafficAllocation" default:"10"`
-	TargetID          int64   `yaml:"targetId,omitempty" json:"targetId,omitempty"`
-	TargetMode        string  `yaml:"targetMode" json:"targetMode" default:"live"`
-	PrimaryGoalID     int64   `yaml:"primaryGoalId,omitempty" json:"primaryGoalId,omitempty"`
-	PrimaryMetric     string  `yaml:"primaryMetric,omitempty" json:"primaryMetric,omitempty"` // of GoalMetrics; empty: goalConversionRate
+	ID                int64  `yaml:"id" json:"id"`
+	WebsiteID         int64  `yaml:"-" json:"websiteId"`
+	Name              string `yaml:"name" json:"name"`
+	Description       string `yaml:"description,omitempty" json:"description,omitempty"`
+	Type              string `yaml:"type" json:"type" default:"personalization"`
+	ControlShare      int    `yaml:"controlShare" json:"controlShare" default:"5"`
+	TrafficAllocation int    `yaml:"trafficAllocation" json:"trafficAllocation" default:"10"`
+	TargetID          int64  `yaml:"targetId,omitempty" json:"targetId,omitempty"`
+	TargetMode        string `yaml:"targetMode" json:"targetMode" default:"live"`
+	PrimaryGoalID     int64  `yaml:"primaryGoalId,omitempty" json:"primaryGoalId,omitempty"`
+	// of GoalMetrics; empty: goalConversionRate
+	PrimaryMetric     string  `yaml:"primaryMetric,omitempty" json:"primaryMetric,omitempty"`
 	SignificanceLevel int     `yaml:"significanceLevel" json:"significanceLevel" default:"90"`
 	Methodology       string  `yaml:"methodology" json:"methodology" default:"frequentist"`
 	Power             int     `yaml:"power" json:"power" default:"80"`
 	MDE               float64 `yaml:"mde" json:"mde" default:"20"`
 	LookPlan          `yaml:",inline"`
-	Prior             *Prior      `yaml:"prior,omitempty" json:"prior,omitempty"` // nil: by the MDE
-	MultipleExposures string      `yaml:"multipleExposures,omitempty" json:"multipleExposures,omitempty"`
-	Goals             *Goals      `yaml:"goals,omitempty" json:"goals,omitempty"`
-	MinDays           *int        `yaml:"minDays,omitempty" json:"minDays,omitempty"`   // before a decision to ship; nil: DefaultMinDays
-	AutoStop          string      `yaml:"autoStop,omitempty" json:"autoStop,omitempty"` // of AutoStops; empty: only people stop the campaign
-	Hypothesis        string      `yaml:"hypothesis,omitempty" json:"hypothesis,omitempty"`
-	Owner             string      `yaml:"owner,omitempty" json:"owner,omitempty"`
-	Tags              []string    `yaml:"tags,omitempty" json:"tags,omitempty"`
-	Variations        []Variation `yaml:"variations,omitempty" json:"variations"`
-	Initial           `yaml:",inline" json:"-"`
+	Prior             *Prior `yaml:"prior,omitempty" json:"prior,omitempty"` // nil: by the MDE
+	MultipleExposures string `yaml:"multipleExposures,omitempty" json:"multipleExposures,omitempty"`
+	Goals             *Goals `yaml:"goals,omitempty" json:"goals,omitempty"`
+	// before a decision to ship; nil: DefaultMinDays
+	MinDays *int `yaml:"minDays,omitempty" json:"minDays,omitempty"`
+	// of AutoStops; empty: only people stop the campaign
+	AutoStop   string      `yaml:"autoStop,omitempty" json:"autoStop,omitempty"`
+	Hypothesis string      `yaml:"hypothesis,omitempty" json:"hypothesis,omitempty"`
+	Owner      string      `yaml:"owner,omitempty" json:"owner,omitempty"`
+	Tags       []string    `yaml:"tags,omitempty" json:"tags,omitempty"`
+	Variations []Variation `yaml:"variations,omitempty" json:"variations"`
+	Initial    `yaml:",inline" json:"-"`
 }
 
 // Prior is the normal prior of the lifts of a Bayesian campaign, in per cent. If Flat is set, the priors are flat.
@@ -207,10 +210,14 @@ type Experiment struct {
 
 // LookPlan sets when the looks of a campaign or an experiment take place, and how long it is planned to run.
 type LookPlan struct {
-	PlannedDays       int     `yaml:"plannedDays,omitempty" json:"plannedDays,omitempty"`             // 0: DefaultPlannedDays
-	PlannedVisitors   int64   `yaml:"plannedVisitors,omitempty" json:"plannedVisitors,omitempty"`     // number of visitors that replaces the number of days as the clock; 0: none
-	Maturity          *int    `yaml:"maturity,omitempty" json:"maturity,omitempty"`                   // hours from the end of a look to its recording; nil: DefaultMaturity
-	EquivalenceMargin float64 `yaml:"equivalenceMargin,omitempty" json:"equivalenceMargin,omitempty"` // a lift, in per cent; 0: none
+	// 0: DefaultPlannedDays
+	PlannedDays int `yaml:"plannedDays,omitempty" json:"plannedDays,omitempty"`
+	// number of visitors that replaces the number of days as the clock; 0: none
+	PlannedVisitors int64 `yaml:"plannedVisitors,omitempty" json:"plannedVisitors,omitempty"`
+	// hours from the end of a look to its recording; nil: DefaultMaturity
+	Maturity *int `yaml:"maturity,omitempty" json:"maturity,omitempty"`
+	// a lift, in per cent; 0: none
+	EquivalenceMargin float64 `yaml:"equivalenceMargin,omitempty" json:"equivalenceMargin,omitempty"`
 }
 
 // The defaults of a LookPlan: it plans four weeks, and a look waits one day for late events.
@@ -271,10 +278,11 @@ type SecondaryGoal struct {
 // Guardrail is a metric of a goal that must not be harmed by more than a margin. If
 // both margins are 0, the campaign's minimum detectable effect is the margin.
 type Guardrail struct {
-	GoalID         int64   `yaml:"goalId" json:"goalId"`
-	Metric         string  `yaml:"metric" json:"metric" default:"goalConversionRate"`
-	Margin         float64 `yaml:"margin,omitempty" json:"margin,omitempty"`                 // a lift, in per cent
-	AbsoluteMargin float64 `yaml:"absoluteMargin,omitempty" json:"absoluteMargin,omitempty"` // in the unit of the metric; a fraction for a rate
+	GoalID int64   `yaml:"goalId" json:"goalId"`
+	Metric string  `yaml:"metric" json:"metric" default:"goalConversionRate"`
+	Margin float64 `yaml:"margin,omitempty" json:"margin,omitempty"` // a lift, in per cent
+	// in the unit of the metric; a fraction for a rate
+	AbsoluteMargin float64 `yaml:"absoluteMargin,omitempty" json:"absoluteMargin,omitempty"`
 	Direction      string  `yaml:"direction" json:"direction" default:"up"`
 }
 
@@ -291,7 +299,9 @@ const defaultGoalMetric = "goalConversionRate"
 var GoalMetrics = []string{defaultGoalMetric, "goalsPerVisitor", "valuePerVisitor", "profitPerVisitor", "averageValue"}
 
 // perVisitor maps the older names of primary metrics to goal metrics.
-var perVisitor = map[string]string{"goalsReached": defaultGoalMetric, "value": "valuePerVisitor", "profit": "profitPerVisitor"}
+var perVisitor = map[string]string{
+	"goalsReached": defaultGoalMetric, "value": "valuePerVisitor", "profit": "profitPerVisitor",
+}
 
 // withoutPrimary returns the goals without the primary one, or nil if there are none.
 func (g *Goals) withoutPrimary() *Goals {

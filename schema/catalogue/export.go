@@ -63,7 +63,9 @@ func definitionsOf[R, D any](resources map[int64]R, define func(R) (website int6
 // initialState returns the state as a file declares it. A resource that was stopped before its planned start has an end
 // before its start, which a file cannot declare, so the end is omitted.
 func (s *State) initialState() Initial {
-	initial := Initial{Active: s.Active, CreateDate: dateOf(&s.CreateDate), StartDate: dateOf(s.StartDate), EndDate: dateOf(s.EndDate)}
+	initial := Initial{
+		Active: s.Active, CreateDate: dateOf(&s.CreateDate), StartDate: dateOf(s.StartDate), EndDate: dateOf(s.EndDate),
+	}
 	if s.StartDate != nil && s.EndDate != nil && s.EndDate.Before(*s.StartDate) {
 		initial.EndDate = nil
 	}
@@ -84,7 +86,8 @@ func (d Date) MarshalYAML() (any, error) {
 
 // WriteYAML writes the file as YAML that ReadYAML can read.
 func (f File) WriteYAML(w io.Writer) error {
-	text, err := yaml.Dump(f, yaml.WithCompactSeqIndent(false), yaml.WithLineWidth(-1), yaml.WithQuotePreference(yaml.QuoteDouble))
+	text, err := yaml.Dump(f, yaml.WithCompactSeqIndent(false), yaml.WithLineWidth(-1),
+		yaml.WithQuotePreference(yaml.QuoteDouble))
 	if err != nil {
 		return fmt.Errorf("write catalogue: %w", err)
 	}

@@ -68,8 +68,8 @@ func ReadDocument(r io.Reader, into any) (*Document, error) {
 	return found, found.faults.List.Err()
 }
 
-// Document is what was found in a YAML or JSON document. It checks the nodes against the types of the fields, and removes
-// the pairs with errors, so the rest can still be decoded and validated.
+// Document is what was found in a YAML or JSON document. It checks the nodes against the types of the fields, and
+// removes the pairs with errors, so the rest can still be decoded and validated.
 type Document struct {
 	lines  map[string]int // by path
 	faults faults.Collector
@@ -169,7 +169,8 @@ func (d *Document) checkMapping(path string, node *yaml.Node, want reflect.Type)
 			d.addField(at, key, "%s; first in line %d", faults.GivenTwice, line)
 		default:
 			given[key.Value] = key.Line
-			if d.checkNode(at, value, of.Type) && value.Tag != nullTag && (value.Kind != yaml.SequenceNode || len(value.Content) > 0) {
+			if d.checkNode(at, value, of.Type) && value.Tag != nullTag &&
+				(value.Kind != yaml.SequenceNode || len(value.Content) > 0) {
 				fine = append(fine, key, value)
 				delete(defaults, key.Value)
 			}
@@ -240,7 +241,9 @@ type Date struct{ time.Time }
 const dateFormat = "must be RFC 3339 such as 2026-05-01T12:00:00Z, or a day such as 2026-05-01"
 
 func parseDate(text string) (Date, error) {
-	for _, parse := range []func(string) (time.Time, error){schema.ParseTime, func(text string) (time.Time, error) { return time.Parse(time.DateOnly, text) }} {
+	for _, parse := range []func(string) (time.Time, error){
+		schema.ParseTime, func(text string) (time.Time, error) { return time.Parse(time.DateOnly, text) },
+	} {
 		if t, err := parse(text); err == nil {
 			return Date{t.UTC()}, nil
 		}

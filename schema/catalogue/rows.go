@@ -61,7 +61,8 @@ func (r row) sameContent(other row) bool { return r.Body == other.Body && r.Arch
 // compareVersion orders the rows of a key, the current one first. The current row has the
 // highest version and, among equal versions, the latest time.
 func (r row) compareVersion(other row) int {
-	return cmp.Or(cmp.Compare(other.Version, r.Version), other.ChangedAt.Compare(r.ChangedAt), cmp.Compare(r.Writer, other.Writer))
+	return cmp.Or(cmp.Compare(other.Version, r.Version), other.ChangedAt.Compare(r.ChangedAt),
+		cmp.Compare(r.Writer, other.Writer))
 }
 
 // archivedVersion returns the next version of the row, archived.
@@ -109,7 +110,8 @@ func readRows(ctx context.Context, conn driver.Conn) ([]row, error) {
 
 func queryRows(ctx context.Context, conn driver.Conn, query string, args ...any) ([]row, error) {
 	rows, err := schema.QueryRows(ctx, conn, query, func(found driver.Rows, r *row) error {
-		return found.Scan(&r.AccountID, (*string)(&r.Kind), &r.ID, (*string)(&r.Part), &r.Writer, &r.Version, &r.Body, &r.Archived, &r.ChangedAt)
+		return found.Scan(&r.AccountID, (*string)(&r.Kind), &r.ID, (*string)(&r.Part), &r.Writer, &r.Version, &r.Body,
+			&r.Archived, &r.ChangedAt)
 	}, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read catalogue: %w", err)
@@ -119,7 +121,8 @@ func queryRows(ctx context.Context, conn driver.Conn, query string, args ...any)
 
 // insertRows inserts the rows in one block, which is atomic.
 func insertRows(ctx context.Context, conn driver.Conn, rows []row) error {
-	err := schema.InsertRows(ctx, conn, "INSERT INTO catalogue (account_id, kind, id, facet, writer, version, body, archived, changed_by)", rows, func(r *row) []any {
+	err := schema.InsertRows(ctx, conn, "INSERT INTO catalogue (account_id, kind, id, facet, writer, version, body, "+
+		"archived, changed_by)", rows, func(r *row) []any {
 		return []any{r.AccountID, string(r.Kind), r.ID, string(r.Part), r.Writer, r.Version, r.Body, r.Archived, r.By}
 	})
 	if err != nil {
@@ -171,7 +174,8 @@ func (c *Catalogue) queryVersions(ctx context.Context, columns string, only *res
 		return versionsByKey(queryRows(ctx, c.conn, columns+fromAll))
 	}
 	return versionsByKey(queryRows(ctx, c.conn, columns+fromResource,
-		clickhouse.Named("account", only.account), clickhouse.Named("kind", string(only.kind)), clickhouse.Named("id", only.id)))
+		clickhouse.Named("account", only.account), clickhouse.Named("kind", string(only.kind)),
+		clickhouse.Named("id", only.id)))
 }
 
 func versionsByKey(rows []row, err error) (versions, error) {
@@ -193,7 +197,8 @@ func (v versions) latestRows() []row {
 	}
 	slices.SortFunc(rows, func(a, b row) int { // as the table does
 		return cmp.Or(
-			cmp.Compare(a.AccountID, b.AccountID), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Part, b.Part),
+			cmp.Compare(a.AccountID, b.AccountID), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID),
+			cmp.Compare(a.Part, b.Part),
 		)
 	})
 	return rows
@@ -253,7 +258,9 @@ func (v versions) conflictingRows(written []row) []row {
 // changeRows calls compute with the current rows of a resource, or of all resources if only is nil. It inserts the rows
 // that compute returns, and returns the current rows once they include the inserted ones. Other changes of this process
 // wait. compute is called again after a conflict and must make the same change to whatever rows it gets.
-func (c *Catalogue) changeRows(ctx context.Context, only *resource, compute func(current []row) ([]row, error)) ([]row, error) {
+func (c *Catalogue) changeRows(ctx context.Context, only *resource,
+	compute func(current []row) ([]row, error),
+) ([]row, error) {
 	select {
 	case c.changing <- struct{}{}:
 	case <-ctx.Done():

@@ -115,7 +115,10 @@ func (s *Snapshot) AccountTokens(account int64) []Token {
 }
 
 func newSnapshot(rows []row) (*Snapshot, error) {
-	s := &Snapshot{accounts: map[int64]*AccountResources{}, websites: map[int64]int64{}, archived: map[int64]int64{}, tokens: map[Digest]Token{}}
+	s := &Snapshot{
+		accounts: map[int64]*AccountResources{}, websites: map[int64]int64{}, archived: map[int64]int64{},
+		tokens: map[Digest]Token{},
+	}
 	versions := map[int64]uint64{}
 	for _, row := range rows {
 		if row.Kind != kindToken {
@@ -247,11 +250,13 @@ func (c *Catalogue) RefreshSnapshot(ctx context.Context) error {
 	}
 	known := c.position
 	defer func() { c.position.latest = schema.LaterTime(c.position.latest, stored.latest) }()
-	if c.snapshot.Load() != nil && stored.keys == known.keys && stored.versions == known.versions && !stored.latest.After(known.latest) {
+	if c.snapshot.Load() != nil && stored.keys == known.keys && stored.versions == known.versions &&
+		!stored.latest.After(known.latest) {
 		return nil
 	}
 	if known.keys > 0 && stored.keys >= known.keys && stored.versions >= known.versions {
-		recent, err := queryRows(ctx, c.conn, selectRows+fromAll+sinceTime, clickhouse.DateNamed("since", known.latest.Add(-maxDelay), clickhouse.MilliSeconds))
+		recent, err := queryRows(ctx, c.conn, selectRows+fromAll+sinceTime,
+			clickhouse.DateNamed("since", known.latest.Add(-maxDelay), clickhouse.MilliSeconds))
 		if err != nil {
 			return err
 		}
@@ -290,7 +295,8 @@ func (c *Catalogue) adoptRowsLocked(rows []row) error {
 			continue
 		}
 		newer[r.key] = r
-		onlyStates = onlyStates && exists && r.Part == partState && (r.Kind == kindCampaign || r.Kind == kindWidget) && !r.Archived && !known.Archived
+		onlyStates = onlyStates && exists && r.Part == partState && (r.Kind == kindCampaign || r.Kind == kindWidget) &&
+			!r.Archived && !known.Archived
 	}
 	switch {
 	case len(newer) == 0:

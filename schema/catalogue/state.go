@@ -61,9 +61,10 @@ type PlanSince struct {
 // DeclaredPlan returns the plan that the campaign declares. valueCap is the cap of its primary goal; nil: none.
 func (c *Campaign) DeclaredPlan(valueCap *schema.Cap) Plan {
 	return Plan{
-		PrimaryGoalID: c.PrimaryGoalID, ValueCap: valueCap, Methodology: c.Methodology, SignificanceLevel: c.SignificanceLevel,
-		Power: c.Power, MDE: c.MDE, LookPlan: c.LookPlan, PrimaryMetric: c.PrimaryMetric, MultipleExposures: c.MultipleExposures, Prior: c.Prior,
-		Goals: c.Goals.withoutPrimary(), MinDays: c.MinDays,
+		PrimaryGoalID: c.PrimaryGoalID, ValueCap: valueCap, Methodology: c.Methodology,
+		SignificanceLevel: c.SignificanceLevel,
+		Power:             c.Power, MDE: c.MDE, LookPlan: c.LookPlan, PrimaryMetric: c.PrimaryMetric,
+		MultipleExposures: c.MultipleExposures, Prior: c.Prior, Goals: c.Goals.withoutPrimary(), MinDays: c.MinDays,
 	}
 }
 
@@ -95,7 +96,8 @@ func (p Plan) ChangedFields(other Plan) []string {
 	var names []string
 	was, is := reflect.ValueOf(p), reflect.ValueOf(other)
 	for _, field := range reflect.VisibleFields(was.Type()) {
-		if !field.Anonymous && !reflect.DeepEqual(was.FieldByIndex(field.Index).Interface(), is.FieldByIndex(field.Index).Interface()) {
+		if !field.Anonymous && !reflect.DeepEqual(was.FieldByIndex(field.Index).Interface(),
+			is.FieldByIndex(field.Index).Interface()) {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			names = append(names, name)
 		}
@@ -215,20 +217,26 @@ func (s Shares) sumWeights() int {
 // SwitchCampaign starts or stops a campaign of the account and returns it with its new state. If website is not 0, the
 // campaign must belong to this website. found is false if there is no such campaign. If the campaign already has the
 // state, nothing changes.
-func (c *Catalogue) SwitchCampaign(ctx context.Context, account, website, id int64, active bool) (live LiveCampaign, found bool, err error) {
+func (c *Catalogue) SwitchCampaign(ctx context.Context, account, website, id int64,
+	active bool,
+) (live LiveCampaign, found bool, err error) {
 	owned, found, err := c.switchState(ctx, resource{account, kindCampaign, id}, website, active)
 	return owned.Campaigns[id], found, err
 }
 
 // SwitchWidget is like SwitchCampaign, for a widget.
-func (c *Catalogue) SwitchWidget(ctx context.Context, account, website, id int64, active bool) (live LiveWidget, found bool, err error) {
+func (c *Catalogue) SwitchWidget(ctx context.Context, account, website, id int64,
+	active bool,
+) (live LiveWidget, found bool, err error) {
 	owned, found, err := c.switchState(ctx, resource{account, kindWidget, id}, website, active)
 	return owned.Widgets[id], found, err
 }
 
 // switchState starts or stops a resource, and returns the resources of its account. found is false if the
 // website does not have the resource.
-func (c *Catalogue) switchState(ctx context.Context, r resource, website int64, active bool) (owned *AccountResources, found bool, err error) {
+func (c *Catalogue) switchState(ctx context.Context, r resource, website int64,
+	active bool,
+) (owned *AccountResources, found bool, err error) {
 	now, at := time.Now().UTC().Truncate(time.Millisecond), key{r.account, r.kind, r.id, partState}
 	current, err := c.changeRows(ctx, &r, func(current []row) ([]row, error) {
 		known, err := newSnapshot(current)

@@ -68,7 +68,10 @@ type Token struct {
 
 // HasScope reports whether the token has the scope.
 func (t *Token) HasScope(scope Scope) bool {
-	return slices.ContainsFunc(t.Scopes, func(has Scope) bool { return has == scope || slices.Contains(impliedScopes[has], scope) })
+	return slices.ContainsFunc(t.Scopes, func(has Scope) bool {
+		return has == scope ||
+			slices.Contains(impliedScopes[has], scope)
+	})
 }
 
 // SetLifetime sets the time at which a new token expires. 0: never.
@@ -201,7 +204,8 @@ func (s *PageSubject) String() string {
 	return fmt.Sprintf("widget %d", s.WidgetID)
 }
 
-// PagePath returns the path of the page of the subject, with its parameters. Without a subject, it is that of the first page.
+// PagePath returns the path of the page of the subject, with its parameters. Without a subject, it is that of the first
+// page.
 func (s *PageSubject) PagePath() string {
 	page := url.Values{}
 	for name, id := range map[string]int64{"campaign": s.CampaignID, "widget": s.WidgetID, "experiment": s.ExperimentID} {
@@ -227,7 +231,8 @@ func (c *checker) checkShare(t *Token, owned *AccountResources) {
 	kind, _, _ := strings.Cut(t.Shared.String(), " ")
 	view := owned.SharedView(t.Shared)
 	if len(view.Campaigns)+len(view.Widgets) != 1 || t.Shared.CampaignID != 0 && t.Shared.ExperimentID != 0 {
-		c.Add(kind+"Id", t.Shared, fmt.Sprintf("must name one campaign, one widget, or one experiment of a widget, of account %d", t.AccountID))
+		c.Add(kind+"Id", t.Shared, fmt.Sprintf("must name one campaign, one widget, or one experiment of a widget, of "+
+			"account %d", t.AccountID))
 	}
 	if t.ExpiresAt == nil || t.ExpiresAt.After(t.CreatedAt.Add(MaxShareLifetime)) {
 		c.Add("expires", "", fmt.Sprintf("must be at most %dd", MaxShareLifetime/(24*time.Hour)))
@@ -239,14 +244,16 @@ func (c *checker) checkShare(t *Token, owned *AccountResources) {
 func (o *AccountResources) SharedView(s *PageSubject) *AccountResources {
 	view := &AccountResources{
 		Account: o.Account, Version: o.Version,
-		Websites: map[int64]Website{}, Goals: map[int64]Goal{}, Campaigns: map[int64]LiveCampaign{}, Widgets: map[int64]LiveWidget{},
+		Websites: map[int64]Website{}, Goals: map[int64]Goal{}, Campaigns: map[int64]LiveCampaign{},
+		Widgets: map[int64]LiveWidget{},
 	}
 	var website int64
 	if campaign, known := o.Campaigns[s.CampaignID]; known {
 		website, view.Campaigns[campaign.ID] = campaign.WebsiteID, campaign
 	}
 	if widget, known := o.Widgets[s.WidgetID]; known {
-		widget.Experiments = slices.DeleteFunc(slices.Clone(widget.Experiments), func(e Experiment) bool { return e.ID != s.ExperimentID })
+		widget.Experiments = slices.DeleteFunc(slices.Clone(widget.Experiments),
+			func(e Experiment) bool { return e.ID != s.ExperimentID })
 		if s.ExperimentID == 0 || len(widget.Experiments) > 0 {
 			website, view.Widgets[widget.ID] = widget.WebsiteID, widget
 		}

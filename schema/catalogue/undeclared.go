@@ -56,7 +56,8 @@ func (n *EventNames) AddRows(row *schema.Event, rows int) {
 
 func (n *EventNames) addExposure(row *schema.Event, rows int) {
 	if row.Subject != schema.SubjectNone {
-		addCount(n.exposures, exposureName{row.WebsiteID, row.Subject, row.SubjectID, row.ExperimentID, row.VariationID}, rows)
+		addCount(n.exposures, exposureName{row.WebsiteID, row.Subject, row.SubjectID, row.ExperimentID, row.VariationID},
+			rows)
 	}
 }
 
@@ -93,7 +94,8 @@ func (s *Snapshot) UndeclaredNames(n *EventNames) []Undeclared {
 		}
 	}
 	for name, events := range n.goals {
-		declared := declaredOf(s.AccountResources(s.ownerOf(name.website)).Goals, func(g Goal) bool { return g.WebsiteID == name.website })
+		declared := declaredOf(s.AccountResources(s.ownerOf(name.website)).Goals,
+			func(g Goal) bool { return g.WebsiteID == name.website })
 		if !slices.Contains(declared, name.goal) {
 			owner := s.AccountResources(s.ownerOf(name.website)).Goals[name.goal].WebsiteID
 			note(Undeclared{WebsiteID: name.website, Kind: "goal", ID: name.goal, belongsTo: owner}, declared, *events)
@@ -105,7 +107,8 @@ func (s *Snapshot) UndeclaredNames(n *EventNames) []Undeclared {
 		all = append(all, u)
 	}
 	slices.SortFunc(all, func(a, b Undeclared) int {
-		return cmp.Or(cmp.Compare(b.Events, a.Events), cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Of, b.Of), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(b.Events, a.Events), cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.Of, b.Of), cmp.Compare(a.ID, b.ID))
 	})
 	return all
 }
@@ -126,7 +129,8 @@ func (s *Snapshot) undeclaredPart(n exposureName) (*Undeclared, []int64) {
 			u.belongsTo = owned.Campaigns[n.id].WebsiteID
 			return u, ids
 		}
-		return missing("variation", n.shown, of, variationIDs(owned.Campaigns[n.id].Variations, func(v Variation) int64 { return v.ID }))
+		return missing("variation", n.shown, of, variationIDs(owned.Campaigns[n.id].Variations,
+			func(v Variation) int64 { return v.ID }))
 	}
 	declared := declaredOf(owned.Widgets, func(w LiveWidget) bool { return w.WebsiteID == n.website })
 	if u, ids := missing("widget", n.id, "", declared); u != nil {
@@ -135,7 +139,8 @@ func (s *Snapshot) undeclaredPart(n exposureName) (*Undeclared, []int64) {
 	}
 	widget := owned.Widgets[n.id]
 	if n.experiment == 0 {
-		return missing("variation", n.shown, of, variationIDs(widget.Variations, func(v WidgetVariation) int64 { return v.ID }))
+		return missing("variation", n.shown, of, variationIDs(widget.Variations,
+			func(v WidgetVariation) int64 { return v.ID }))
 	}
 	at := slices.IndexFunc(widget.Experiments, func(e Experiment) bool { return e.ID == n.experiment })
 	if at < 0 {
@@ -145,7 +150,8 @@ func (s *Snapshot) undeclaredPart(n exposureName) (*Undeclared, []int64) {
 		}
 		return missing("experiment", n.experiment, of, ids)
 	}
-	return missing("variation", n.shown, fmt.Sprintf("%s, experiment %d", of, n.experiment), variationIDs(widget.Experiments[at].Variations, func(v WidgetVariation) int64 { return v.ID }))
+	return missing("variation", n.shown, fmt.Sprintf("%s, experiment %d", of, n.experiment),
+		variationIDs(widget.Experiments[at].Variations, func(v WidgetVariation) int64 { return v.ID }))
 }
 
 // declaredOf returns the ids of the resources of a website, in ascending order.

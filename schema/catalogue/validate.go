@@ -30,7 +30,8 @@ var WidgetTypes = []string{"popup", "callout", "bar", "embedded"}
 // ExperimentMetrics are the values of Experiment.PrimaryMetric. Empty means conversionRate.
 var ExperimentMetrics = []string{
 	"conversions", "completions", "goalsReached", "value", "profit", "extraValue",
-	"conversionRate", "completionRate", "goalConversionRate", "valuePerVisitor", "profitPerVisitor", "extraValuePerVisitor",
+	"conversionRate", "completionRate", "goalConversionRate", "valuePerVisitor", "profitPerVisitor",
+	"extraValuePerVisitor",
 }
 
 var significanceLevels = []string{"80", "90", "95", "100"}
@@ -215,7 +216,8 @@ func (c *checker) checkLocale(path string, site *Website) {
 	}
 	if site.Timezone != "" {
 		if _, err := time.LoadLocation(site.Timezone); err != nil || site.Timezone == "Local" {
-			c.Add(path+".timezone", site.Timezone, "must be a time zone of the IANA database such as Europe/Berlin, or be omitted")
+			c.Add(path+".timezone", site.Timezone, "must be a time zone of the IANA database such as Europe/Berlin, or be "+
+				"omitted")
 		}
 	}
 }
@@ -237,7 +239,8 @@ func (c *checker) checkCampaign(path string, campaign *Campaign, goals, targets 
 	c.noneOrOneOf(path+".multipleExposures", campaign.MultipleExposures, []string{ExcludeMultiExposed, FirstVariation})
 	c.checkReference(path+".primaryGoalId", campaign.PrimaryGoalID, goals, "goal")
 	c.checkReference(path+".targetId", campaign.TargetID, targets, "target")
-	c.checkGoals(path+".goals", campaign.Goals, campaign.PrimaryGoalID, cmp.Or(campaign.PrimaryMetric, defaultGoalMetric), goals)
+	c.checkGoals(path+".goals", campaign.Goals, campaign.PrimaryGoalID, cmp.Or(campaign.PrimaryMetric, defaultGoalMetric),
+		goals)
 	c.minDays(path, campaign.MinDays)
 	c.noneOrOneOf(path+".autoStop", campaign.AutoStop, AutoStops)
 	c.checkShownTexts(path, campaign.Hypothesis, campaign.Owner, campaign.Tags)
@@ -303,7 +306,9 @@ func (c *checker) checkWidget(path string, widget *Widget, goals ids) {
 		c.checkText(at+".name", experiment.Name, 0, 255)
 		c.checkRange(at+".controlShare", float64(experiment.ControlShare), 0, 100)
 		c.noneOrOneOf(at+".primaryMetric", experiment.PrimaryMetric, ExperimentMetrics)
-		c.checkDates(at, Initial{CreateDate: experiment.CreateDate, StartDate: experiment.StartDate, EndDate: experiment.EndDate})
+		c.checkDates(at, Initial{
+			CreateDate: experiment.CreateDate, StartDate: experiment.StartDate, EndDate: experiment.EndDate,
+		})
 		taken := ids{}
 		for j, v := range experiment.Variations {
 			c.checkVariation(fmt.Sprintf("%s.variations[%d]", at, j), v.ID, v.Name, v.Share, taken)
@@ -329,7 +334,9 @@ func (s *Snapshot) Validate() error {
 	return append(c.List, file.validateAgainst(s)...).Err()
 }
 
-func addOrphans[R any](c *faults.Collector, account *AccountResources, kind kind, resources map[int64]R, website func(R) int64) {
+func addOrphans[R any](c *faults.Collector, account *AccountResources, kind kind, resources map[int64]R,
+	website func(R) int64,
+) {
 	for _, id := range slices.Sorted(maps.Keys(resources)) {
 		owner := website(resources[id])
 		if _, known := account.Websites[owner]; !known {

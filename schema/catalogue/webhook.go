@@ -10,11 +10,12 @@ import (
 
 // Webhook is an address that receives messages about the campaigns and widgets of an account.
 type Webhook struct {
-	ID         int64    `yaml:"id" json:"id"`
-	URL        string   `yaml:"url" json:"url"`
-	Events     []string `yaml:"events,omitempty" json:"events,omitempty"`         // of WebhookEvents; empty: all
-	Format     string   `yaml:"format" json:"format" default:"standard"`          // of WebhookFormats
-	SecretFile string   `yaml:"secretFile,omitempty" json:"secretFile,omitempty"` // path on the server, of the key that signs the messages
+	ID     int64    `yaml:"id" json:"id"`
+	URL    string   `yaml:"url" json:"url"`
+	Events []string `yaml:"events,omitempty" json:"events,omitempty"` // of WebhookEvents; empty: all
+	Format string   `yaml:"format" json:"format" default:"standard"`  // of WebhookFormats
+	// path on the server, of the key that signs the messages
+	SecretFile string `yaml:"secretFile,omitempty" json:"secretFile,omitempty"`
 }
 
 // The events that webhooks receive.
@@ -27,7 +28,9 @@ const (
 )
 
 // WebhookEvents are the values of Webhook.Events.
-var WebhookEvents = []string{EventDecisionChanged, EventCheckFailed, EventCheckCleared, EventCampaignStarted, EventCampaignStopped}
+var WebhookEvents = []string{
+	EventDecisionChanged, EventCheckFailed, EventCheckCleared, EventCampaignStarted, EventCampaignStopped,
+}
 
 // The formats of messages: as Standard Webhooks (standardwebhooks.com) specifies, or as the incoming webhooks of Slack
 // expect them.
@@ -51,7 +54,8 @@ var AutoStops = []string{AutoStopRollBack, AutoStopInvalid, AutoStopBoth}
 
 // StopsAt reports whether the campaign is to be stopped at a decision.
 func (c *Campaign) StopsAt(decision string) bool {
-	return c.AutoStop == decision || c.AutoStop == AutoStopBoth && (decision == AutoStopRollBack || decision == AutoStopInvalid)
+	return c.AutoStop == decision || c.AutoStop == AutoStopBoth &&
+		(decision == AutoStopRollBack || decision == AutoStopInvalid)
 }
 
 // EventsTaken returns the events that the webhook receives.
@@ -70,8 +74,8 @@ func (w *Webhook) Host() string {
 	return ""
 }
 
-// The maximum length of a webhook's URL in bytes, and the maximum number of webhooks of an account: a server polls each of
-// them.
+// The maximum length of a webhook's URL in bytes, and the maximum number of webhooks of an account: a server polls each
+// of them.
 const (
 	maxURL      = 2048
 	maxWebhooks = 20
@@ -85,8 +89,10 @@ func (c *checker) checkWebhooks(path string, hooks []Webhook) {
 	for i := range hooks {
 		hook, at := &hooks[i], fmt.Sprintf("%s.webhooks[%d]", path, i)
 		c.checkID(at, hook.ID, taken)
-		if u, err := url.Parse(hook.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" || len(hook.URL) > maxURL {
-			c.Add(at+".url", hook.URL, fmt.Sprintf("must be an http:// or https:// URL of at most %d bytes, without a user and a fragment", maxURL))
+		if u, err := url.Parse(hook.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" ||
+			u.User != nil || u.Fragment != "" || len(hook.URL) > maxURL {
+			c.Add(at+".url", hook.URL, fmt.Sprintf("must be an http:// or https:// URL of at most %d bytes, without a user "+
+				"and a fragment", maxURL))
 		}
 		for j, event := range hook.Events {
 			c.oneOf(fmt.Sprintf("%s.events[%d]", at, j), event, WebhookEvents)
@@ -99,7 +105,8 @@ func (c *checker) checkWebhooks(path string, hooks []Webhook) {
 		case hook.Format == FormatSlack && hook.SecretFile != "":
 			c.Add(at+".secretFile", hook.SecretFile, "must be omitted: messages to Slack are not signed")
 		case hook.Format == FormatStandard && hook.SecretFile == "":
-			c.Add(at+".secretFile", "", "is required: the path on the server of a file with the key that signs the messages, such as from: echo whsec_$(openssl rand -base64 24)")
+			c.Add(at+".secretFile", "", "is required: the path on the server of a file with the key that signs the messages, "+
+				"such as from: echo whsec_$(openssl rand -base64 24)")
 		case hook.SecretFile != "" && (!filepath.IsAbs(hook.SecretFile) || strings.ContainsRune(hook.SecretFile, 0)):
 			c.Add(at+".secretFile", hook.SecretFile, "must be an absolute path")
 		}

@@ -9,8 +9,8 @@ import (
 )
 
 // NearestName returns the name that is most similar to a misspelt one, ignoring case: the first name with the smallest
-// Levenshtein distance. It returns an empty text if this distance is greater than a third of the misspelt name plus one.
-// names must not be empty.
+// Levenshtein distance. It returns an empty text if this distance is greater than a third of the misspelt name plus
+// one. names must not be empty.
 func NearestName(misspelt string, names []string) string {
 	distance := func(name string) int {
 		return levenshtein.ComputeDistance(strings.ToLower(misspelt), strings.ToLower(name))

@@ -123,7 +123,9 @@ type StoredRows struct {
 }
 
 // CountReceived counts the arrivals of the week before now, on one website, or on all websites if website is 0.
-func CountReceived(ctx context.Context, conn driver.Conn, website int64, now time.Time) (stored []StoredRows, err error) {
+func CountReceived(ctx context.Context, conn driver.Conn, website int64,
+	now time.Time,
+) (stored []StoredRows, err error) {
 	ago := func(name string, hours int) driver.NamedDateValue {
 		return clickhouse.DateNamed(name, now.Add(-time.Duration(hours)*time.Hour), clickhouse.MilliSeconds)
 	}
@@ -159,7 +161,10 @@ type OfVisitor struct {
 // none is given. visitor is the id as it was sent.
 func (r *Journal) ReadVisitor(ctx context.Context, visitor string, websites []int64) (*OfVisitor, error) {
 	ids := visitorSpellings([]string{visitor})
-	params := []any{clickhouse.Named("visitor_id", schema.HashID(visitor)), clickhouse.Named("website_ids", websites), clickhouse.Named("limit", MaxOfVisitor), clickhouse.Named("spellings", ids)}
+	params := []any{
+		clickhouse.Named("visitor_id", schema.HashID(visitor)), clickhouse.Named("website_ids", websites),
+		clickhouse.Named("limit", MaxOfVisitor), clickhouse.Named("spellings", ids),
+	}
 	v := &OfVisitor{}
 	var err error
 	v.Events, err = schema.QueryRows(ctx, r.conn, acceptedColumns+visitorStored, scanAccepted, params...)

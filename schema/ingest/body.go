@@ -24,9 +24,10 @@ func (e *BodyError) Unwrap() error { return e.error }
 
 // Body contains the options for the events of a request body.
 type Body struct {
-	WebsiteID int64  // events of other websites are rejected
-	Key       string // idempotency key: with the line number, it identifies events without eventId; empty: eventId is required
-	Times     Times  // accepted times
+	WebsiteID int64 // events of other websites are rejected
+	// idempotency key: with the line number, it identifies events without eventId; empty: eventId is required
+	Key   string
+	Times Times // accepted times
 }
 
 var errNoEvent = &BodyError{errors.New("no event: the body must have one JSON object per line, or an array of objects")}
@@ -60,8 +61,8 @@ func (b Body) ParseLines(text []byte, take func(Line) error) error {
 	return nil
 }
 
-// elementsOf returns the elements of an array, which must be valid JSON. It decodes one at a time, because the tree of a
-// large array would need many times the memory of its text.
+// elementsOf returns the elements of an array, which must be valid JSON. It decodes one at a time, because the tree of
+// a large array would need many times the memory of its text.
 func elementsOf(array []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		decoder := json.NewDecoder(bytes.NewReader(array))

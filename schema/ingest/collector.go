@@ -45,7 +45,10 @@ type writeRequest struct {
 // NewCollector returns a collector. It accepts events until the context ends, and then writes those that it has
 // accepted. maxWaiting is the maximum number of events that wait to be written.
 func NewCollector(ctx context.Context, w *Writer, maxWaiting int64) *Collector {
-	c := &Collector{writer: w, maxWaiting: maxWaiting, capacity: semaphore.NewWeighted(maxWaiting), queue: make(chan *writeRequest), ended: make(chan struct{})}
+	c := &Collector{
+		writer: w, maxWaiting: maxWaiting, capacity: semaphore.NewWeighted(maxWaiting),
+		queue: make(chan *writeRequest), ended: make(chan struct{}),
+	}
 	go c.writeGroups(ctx)
 	return c
 }

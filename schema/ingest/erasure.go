@@ -83,7 +83,8 @@ func (w *Writer) ForgetVisitors(ctx context.Context, visitors []string, websites
 		of := namedVisitors(visitors, websites)
 		err = w.conn.Exec(ctx, forgetInbox, of...)
 		if err == nil {
-			err = w.conn.Exec(ctx, forgetRejects, clickhouse.Named("visitors", visitorSpellings(visitors)), clickhouse.Named("website_ids", websites))
+			err = w.conn.Exec(ctx, forgetRejects, clickhouse.Named("visitors", visitorSpellings(visitors)),
+				clickhouse.Named("website_ids", websites))
 		}
 		if err == nil {
 			err = schema.DeleteEvents(ctx, w.conn, forget, of...)
@@ -98,7 +99,9 @@ func (w *Writer) ForgetVisitors(ctx context.Context, visitors []string, websites
 
 // eraseFacts deletes the facts of the visitors, on the given websites or on all. It includes facts that a
 // running refresh still computes from the deleted events.
-func (w *Writer) eraseFacts(ctx context.Context, visitors []string, websites []int64, events map[schema.Subject]uint64) error {
+func (w *Writer) eraseFacts(ctx context.Context, visitors []string, websites []int64,
+	events map[schema.Subject]uint64,
+) error {
 	of, err := schema.QueryRows(ctx, w.conn, visitorFacts, func(row driver.Rows, v *schema.Visitor) error {
 		return row.Scan(&v.WebsiteID, &v.ID)
 	}, namedVisitors(visitors, websites)...)
@@ -195,5 +198,7 @@ func namedSubjects(subjects []schema.Subject) []any {
 	for i, s := range subjects {
 		websites[i], kinds[i], ids[i] = s.WebsiteID, string(s.Kind), s.ID
 	}
-	return []any{clickhouse.Named("website_ids", websites), clickhouse.Named("subjects", kinds), clickhouse.Named("subject_ids", ids)}
+	return []any{
+		clickhouse.Named("website_ids", websites), clickhouse.Named("subjects", kinds), clickhouse.Named("subject_ids", ids),
+	}
 }

@@ -187,7 +187,8 @@ func (b *builder) eventTime() time.Time {
 func parseTime(value string) (time.Time, error) {
 	if ms, err := strconv.ParseInt(value, 10, 64); err == nil {
 		if ms < leastMilliseconds {
-			return time.Time{}, errors.New("must be at least 31536000000 (1971-01-01): integers are Unix milliseconds, unless a mapping has the format unix or unixMicroseconds")
+			return time.Time{}, errors.New("must be at least 31536000000 (1971-01-01): integers are Unix milliseconds, unless " +
+				"a mapping has the format unix or unixMicroseconds")
 		}
 		return time.UnixMilli(ms).UTC(), nil
 	}
@@ -266,7 +267,8 @@ func (b *builder) appendRows(rows []schema.Event, event *schema.Event) []schema.
 	single := exposure{v[fieldCampaignID], v[fieldWidgetID], v[fieldExperimentID], v[fieldVariationID]}
 	switch {
 	case b.given.exposures != nil && single != exposure{}:
-		b.addFault(exposuresName, fmt.Sprintf("%d elements", len(b.given.exposures)), "must not be combined with campaignId, widgetId, experimentId or variationId")
+		b.addFault(exposuresName, fmt.Sprintf("%d elements", len(b.given.exposures)),
+			"must not be combined with campaignId, widgetId, experimentId or variationId")
 		return rows
 	case b.given.exposures != nil:
 		return b.addExposures(rows, event)
@@ -278,7 +280,8 @@ func (b *builder) appendRows(rows []schema.Event, event *schema.Event) []schema.
 		event.Subject = schema.SubjectNone // attributed to all subjects that the visitor saw
 		return append(rows, *event)
 	}
-	b.addFault("campaignId", "", "must be the campaignId or widgetId, and the variationId, that the visitor saw; only goals may omit them")
+	b.addFault("campaignId", "", "must be the campaignId or widgetId, and the variationId, that the visitor saw; only "+
+		"goals may omit them")
 	return rows
 }
 

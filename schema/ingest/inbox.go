@@ -154,9 +154,11 @@ func (i *Inbox) moveParts(ctx context.Context, parts []inboxPart, owns func(int6
 	return moved, i.dropExistingParts(ctx, names)
 }
 
-// movePageLocked validates and writes the rows of some parts with offsets from first to until-1. The caller must hold the lock
-// of the writer: a row must not be written after the erasure of its visitor.
-func (i *Inbox) movePageLocked(ctx context.Context, parts []string, first, until uint64, owns func(int64) bool) (Moved, error) {
+// movePageLocked validates and writes the rows of some parts with offsets from first to until-1. The caller must hold
+// the lock of the writer: a row must not be written after the erasure of its visitor.
+func (i *Inbox) movePageLocked(ctx context.Context, parts []string, first, until uint64,
+	owns func(int64) bool,
+) (Moved, error) {
 	var moved Moved
 	var events []schema.Event
 	var reason string
@@ -170,7 +172,9 @@ func (i *Inbox) movePageLocked(ctx context.Context, parts []string, first, until
 			reason = err.Error()
 		}
 		if i.Reject != nil {
-			r := Reject{Channel: ChannelInbox, Reason: err.Error(), Text: "event_id=" + row.values[fieldEventID] + " row_id=" + id}
+			r := Reject{
+				Channel: ChannelInbox, Reason: err.Error(), Text: "event_id=" + row.values[fieldEventID] + " row_id=" + id,
+			}
 			r.WebsiteID, _ = strconv.ParseInt(row.values[fieldWebsiteID], 10, 64) // 0: the row has no valid website id
 			i.Reject(r)
 		}
@@ -185,12 +189,15 @@ func (i *Inbox) movePageLocked(ctx context.Context, parts []string, first, until
 	}
 	moved.Accepted = int64(len(events))
 	if moved.Rejected > 0 {
-		slog.WarnContext(ctx, "rows of events_inbox rejected", "rejected", moved.Rejected, "rows", moved.Rejected+int64(len(events)), "firstReason", reason)
+		slog.WarnContext(ctx, "rows of events_inbox rejected", "rejected", moved.Rejected, "rows",
+			moved.Rejected+int64(len(events)), "firstReason", reason)
 	}
 	return moved, nil
 }
 
-func (i *Inbox) readRows(ctx context.Context, parts []string, first, until uint64, take func(id string, row *fields)) error {
+func (i *Inbox) readRows(ctx context.Context, parts []string, first, until uint64,
+	take func(id string, row *fields),
+) error {
 	var id string
 	var row fields
 	targets := []any{&id}

@@ -193,7 +193,8 @@ func flattenObject(v *fastjson.Value, name string, cells map[string]string, name
 	case fastjson.TypeArray:
 		for _, e := range v.GetArray() {
 			if key := e.Get("key"); key != nil && key.Type() == fastjson.TypeString && name != "" {
-				if value := typedValue(e.Get("value")); value != nil && value.Type() != fastjson.TypeObject && value.Type() != fastjson.TypeArray {
+				if value := typedValue(e.Get("value")); value != nil && value.Type() != fastjson.TypeObject &&
+					value.Type() != fastjson.TypeArray {
 					flattenObject(value, name+"."+string(key.GetStringBytes()), cells, names)
 				}
 			}
@@ -269,8 +270,10 @@ var (
 // layouts are the time formats that are tried, in this order. The first is the default, which a mapping need not name.
 // Dates with slashes are read with the month first, unless the first number of a value is too large for a month.
 var layouts = []string{
-	time.RFC3339Nano, "2006-01-02 15:04:05", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05-07", "2006-01-02 15:04:05-07:00", "2006-01-02 15:04:05 MST", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02",
-	"02.01.2006 15:04:05", "02.01.2006 15:04", "02.01.2006", "01/02/2006 15:04:05", "01/02/2006 15:04", "01/02/2006", "02/01/2006 15:04:05", "02/01/2006 15:04", "02/01/2006", "20060102",
+	time.RFC3339Nano, "2006-01-02 15:04:05", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05-07",
+	"2006-01-02 15:04:05-07:00", "2006-01-02 15:04:05 MST", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02",
+	"02.01.2006 15:04:05", "02.01.2006 15:04", "02.01.2006", "01/02/2006 15:04:05", "01/02/2006 15:04", "01/02/2006",
+	"02/01/2006 15:04:05", "02/01/2006 15:04", "02/01/2006", "20060102",
 }
 
 // typeOf returns the type that all values have. It also sets the format of times and the way numbers are written.
@@ -338,7 +341,8 @@ func decimalOf(v string) byte {
 		}
 		return r
 	}, v[:at])
-	if groupedNumber.MatchString(v) && len(v)-at == len(".000") && (others == "" || strings.IndexByte(others, v[at]) >= 0) {
+	if groupedNumber.MatchString(v) && len(v)-at == len(".000") &&
+		(others == "" || strings.IndexByte(others, v[at]) >= 0) {
 		return 0
 	}
 	return v[at]
@@ -370,11 +374,31 @@ var guessed = []struct {
 	types []ColumnType // nil: any
 	names []string
 }{
-	{"visitor", nil, []string{"visitor", "visitorid", "userpseudoid", "anonymousid", "anonymoususerid", "distinctid", "deviceid", "clientid", "cookieid", "userid", "user", "customerid", "customer", "email", "kunde", "kundennummer", "kundennr", "besucher", "uid"}},
-	{"time", []ColumnType{ColumnTime}, []string{"time", "timestamp", "eventtimestamp", "eventtime", "originaltimestamp", "ts", "datetime", "createdat", "processedat", "receivedat", "sentat", "date", "zeit", "zeitpunkt", "datum", "bestelldatum"}},
-	{"variationId", nil, []string{"variationid", "variation", "variationkey", "variant", "variantid", "testgroup", "testgruppe", "experimentgroup", "treatment", "bucket", "group", "arm", "gruppe", "variante"}},
-	{"value", []ColumnType{ColumnInteger, ColumnNumber}, []string{"revenue", "purchaserevenue", "value", "amount", "total", "totalprice", "subtotal", "ordervalue", "eventvalueinusd", "price", "spend", "sales", "umsatz", "betrag"}},
-	{"eventId", nil, []string{"eventid", "messageid", "insertid", "uuid", "orderid", "transactionid", "bestellnummer", "bestellnr", "id", "name"}},
+	{"visitor", nil, []string{
+		"visitor", "visitorid", "userpseudoid", "anonymousid", "anonymoususerid", "distinctid",
+		"deviceid", "clientid", "cookieid", "userid", "user", "customerid", "customer", "email", "kunde", "kundennummer",
+		"kundennr", "besucher", "uid",
+	}},
+	{"time", []ColumnType{ColumnTime}, []string{
+		"time", "timestamp", "eventtimestamp", "eventtime", "originaltimestamp",
+		"ts", "datetime", "createdat", "processedat", "receivedat", "sentat", "date", "zeit", "zeitpunkt", "datum",
+		"bestelldatum",
+	}},
+	{"variationId", nil, []string{
+		"variationid", "variation", "variationkey", "variant", "variantid", "testgroup",
+		"testgruppe", "experimentgroup", "treatment", "bucket", "group", "arm", "gruppe", "variante",
+	}},
+	{
+		"value",
+		[]ColumnType{ColumnInteger, ColumnNumber},
+		[]string{
+			"revenue", "purchaserevenue", "value", "amount", "total", "totalprice", "subtotal", "ordervalue",
+			"eventvalueinusd", "price", "spend", "sales", "umsatz", "betrag",
+		},
+	},
+	{"eventId", nil, []string{
+		"eventid", "messageid", "insertid", "uuid", "orderid", "transactionid", "bestellnummer", "bestellnr", "id", "name",
+	}},
 	{"experiment", nil, []string{"experimentid", "experimentkey", "experimentname"}},
 	{"country", []ColumnType{ColumnText}, []string{"country", "countrycode", "geocountry", "billingcountry", "land"}},
 	{"device", []ColumnType{ColumnText}, []string{"device", "devicecategory", "devicetype", "geraet"}},
@@ -389,7 +413,8 @@ func (i *Inspection) GuessColumns() map[string]Column {
 	for _, g := range guessed {
 		for _, name := range g.names {
 			at := slices.IndexFunc(i.Columns, func(c Column) bool {
-				return !used[c.Name] && i.fitsField(c, g.field) && (g.types == nil || slices.Contains(g.types, c.Type)) && (plainName(c.Name) == name || plainName(c.Name[strings.LastIndexByte(c.Name, '.')+1:]) == name)
+				return !used[c.Name] && i.fitsField(c, g.field) && (g.types == nil || slices.Contains(g.types, c.Type)) &&
+					(plainName(c.Name) == name || plainName(c.Name[strings.LastIndexByte(c.Name, '.')+1:]) == name)
 			})
 			if at >= 0 {
 				found[g.field], used[i.Columns[at].Name] = i.Columns[at], true
@@ -438,7 +463,8 @@ func (i *Inspection) DraftMapping(name string) string {
 		}
 		return missing
 	}
-	line("# Mapping of %s for lifthouse import, guessed from its columns. Check the lines with a comment.", strings.Map(printableRune, name))
+	line("# Mapping of %s for lifthouse import, guessed from its columns. Check the lines with a comment.",
+		strings.Map(printableRune, name))
 	if i.Separator != 0 && i.Separator != rune(separators[0]) {
 		line("separator: %s", strconv.Quote(string(i.Separator)))
 	}
@@ -479,9 +505,11 @@ func (i *Inspection) DraftMapping(name string) string {
 	}
 	if value, known := guess["value"]; known {
 		line("  - when: {column: %s, above: 0}", strconv.Quote(value.Name))
-		line("    fields: {event: {value: goal}, goalId: {value: 1}, value: %s} # the id of the goal", strconv.Quote(value.Name))
+		line("    fields: {event: {value: goal}, goalId: {value: 1}, value: %s} # the id of the goal",
+			strconv.Quote(value.Name))
 		if value.Grouped != "" {
-			line("# %s has numbers such as %s: export them without thousands separators.", strings.Map(printableRune, value.Name), strings.Map(printableRune, value.Grouped))
+			line("# %s has numbers such as %s: export them without thousands separators.",
+				strings.Map(printableRune, value.Name), strings.Map(printableRune, value.Grouped))
 		}
 	}
 	return b.String()

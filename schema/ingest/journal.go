@@ -74,7 +74,8 @@ func (r *Journal) FlushRejects(ctx context.Context) error {
 	rejects := r.pending
 	r.pending = nil
 	r.mu.Unlock()
-	err := schema.InsertRows(ctx, r.conn, "INSERT INTO rejects (rejected_at, website_id, channel, file, line, reason, text)", rejects, func(j *Reject) []any {
+	err := schema.InsertRows(ctx, r.conn, "INSERT INTO rejects (rejected_at, website_id, channel, file, line, reason, "+
+		"text)", rejects, func(j *Reject) []any {
 		return []any{j.Time.UTC(), j.WebsiteID, string(j.Channel), j.File, j.Line, j.Reason, j.Text}
 	})
 	if err != nil {

@@ -64,9 +64,10 @@ type Source struct {
 	RowNumber bool          `yaml:"rowNumber"` // the number of the record, from 1, without the header
 	Lookup    *Lookup       `yaml:"lookup"`    // replaces the column's value
 	Map       map[text]text `yaml:"map"`       // replaces the value; other values are rejected
-	Default   *text         `yaml:"default"`   // used if the column is empty or missing, or if Lookup or Map does not contain its value
-	Format    string        `yaml:"format"`    // format of a time: a Go layout, unix, unixMilliseconds or unixMicroseconds
-	Zone      string        `yaml:"zone"`      // time zone of times without offset; empty: UTC
+	// used if the column is empty or missing, or if Lookup or Map does not contain its value
+	Default *text  `yaml:"default"`
+	Format  string `yaml:"format"` // format of a time: a Go layout, unix, unixMilliseconds or unixMicroseconds
+	Zone    string `yaml:"zone"`   // time zone of times without offset; empty: UTC
 }
 
 // text is the literal text of a YAML scalar: 010 is not decoded as a number.
@@ -139,11 +140,13 @@ func (m *Mapping) checkFields() error {
 		found.AddField(fmt.Sprintf("decimal %q", m.Decimal), "must be . or ,")
 	}
 	if _, err := htmlindex.Get(m.Encoding); m.Encoding != "" && err != nil {
-		found.AddField(fmt.Sprintf("encoding %q", m.Encoding), "must be a name such as utf-8, latin1, windows-1252 or utf-16le")
+		found.AddField(fmt.Sprintf("encoding %q", m.Encoding),
+			"must be a name such as utf-8, latin1, windows-1252 or utf-16le")
 	}
 	checkSources(&found, "fields", m.Fields)
 	if _, shared := m.Fields[fieldNames[fieldEventID]]; shared && len(m.Events) > 1 {
-		found.AddField("fields.eventId", "the %d events of a line would have the same id and count once: set eventId in the fields of each event, or not at all", len(m.Events))
+		found.AddField("fields.eventId", "the %d events of a line would have the same id and count once: set eventId in "+
+			"the fields of each event, or not at all", len(m.Events))
 	}
 	for i, event := range m.Events {
 		at := fmt.Sprintf("events[%d]", i)
@@ -176,7 +179,8 @@ func checkSources(found *faults.Collector, path string, sources map[string]Sourc
 			found.AddField(at, "map and format require a column")
 		}
 		if !isFormat(s.Format) {
-			found.AddField(fmt.Sprintf("%s.format %q", at, s.Format), "must be unix, unixMilliseconds, unixMicroseconds or a Go layout with a year, such as 2006-01-02 15:04:05")
+			found.AddField(fmt.Sprintf("%s.format %q", at, s.Format),
+				"must be unix, unixMilliseconds, unixMicroseconds or a Go layout with a year, such as 2006-01-02 15:04:05")
 		}
 		if (s.Format != "" || s.Zone != "") && name != fieldNames[fieldTime] {
 			found.AddField(at, "format and zone are only allowed for time")
@@ -221,7 +225,8 @@ func (c *mappedCondition) holdsFor(value string) (bool, error) {
 	}
 	number, err := strconv.ParseFloat(plain, 64)
 	if err != nil {
-		return false, fmt.Errorf("%s: %q: must be a number, because a condition compares it%s", c.Column, clipText(value), numberHint(plain))
+		return false, fmt.Errorf("%s: %q: must be a number, because a condition compares it%s", c.Column, clipText(value),
+			numberHint(plain))
 	}
 	return number > *c.Above, nil
 }
@@ -290,7 +295,9 @@ func (m *mapper) columnIndex(name string) int {
 	return len(m.columns) - 1
 }
 
-func (m *mapper) compileField(name string, s Source, encoding string, lookups map[Lookup]map[string]string, open func(string) (io.ReadCloser, error)) (mappedField, error) {
+func (m *mapper) compileField(name string, s Source, encoding string, lookups map[Lookup]map[string]string,
+	open func(string) (io.ReadCloser, error),
+) (mappedField, error) {
 	f := mappedField{source: s}
 	f.field, _ = fieldByName(name)
 	if s.Column != "" {
@@ -423,7 +430,8 @@ func (f *mappedField) replaceValue(value string, replacement text, known bool, t
 	if f.source.Default != nil {
 		return string(*f.source.Default), nil
 	}
-	return "", fmt.Errorf("%s: column %s: %q is not in %s: add the value, or set a default", fieldNames[f.field], f.source.Column, clipText(value), table)
+	return "", fmt.Errorf("%s: column %s: %q is not in %s: add the value, or set a default", fieldNames[f.field],
+		f.source.Column, clipText(value), table)
 }
 
 // Formats of times, in addition to Go's layouts.

@@ -33,7 +33,9 @@ type parquetLines struct {
 // parquetRows is the number of rows per read.
 const parquetRows = 256
 
-func newParquetLines(ctx context.Context, file *os.File, counted *contextReader, m *mapper) (l *parquetLines, err error) {
+func newParquetLines(ctx context.Context, file *os.File, counted *contextReader,
+	m *mapper,
+) (l *parquetLines, err error) {
 	defer recoverError(&err)
 	info, err := file.Stat()
 	if err != nil {
@@ -281,7 +283,8 @@ func listOf(name string, leaves []*parquet.Column) *parquetList {
 		found := &parquetList{name: wanted, key: key.Index()}
 		for _, value := range leaves {
 			inner, of := strings.CutPrefix(strings.Join(value.Path(), "."), strings.Join(entries, ".")+".value")
-			if of && value.MaxRepetitionLevel() == 1 && (inner == "" || slices.Contains(typedValues, strings.TrimPrefix(inner, "."))) {
+			if of && value.MaxRepetitionLevel() == 1 &&
+				(inner == "" || slices.Contains(typedValues, strings.TrimPrefix(inner, "."))) {
 				found.values = append(found.values, parquetColumn{value.Index(), textOf(value.Type())})
 			}
 		}
@@ -294,7 +297,8 @@ func listOf(name string, leaves []*parquet.Column) *parquetList {
 
 // entryValue returns the value of the first entry with the key in a row. It returns an empty string if there is none.
 func (l *parquetList) entryValue(row parquet.Row) (string, error) {
-	at := slices.IndexFunc(columnOf(row, l.key), func(v parquet.Value) bool { return !v.IsNull() && string(v.ByteArray()) == l.name })
+	at := slices.IndexFunc(columnOf(row, l.key),
+		func(v parquet.Value) bool { return !v.IsNull() && string(v.ByteArray()) == l.name })
 	if at < 0 {
 		return "", nil
 	}

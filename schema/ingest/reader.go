@@ -56,7 +56,8 @@ func decompressReader(r io.Reader) (*bufio.Reader, error) {
 		}
 		buffered = bufio.NewReaderSize(inner, maxLine)
 	case bytes.HasPrefix(start, zstdMagic):
-		inner, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderMaxMemory(math.MaxInt64))
+		inner, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow),
+			zstd.WithDecoderMaxMemory(math.MaxInt64))
 		if err != nil {
 			return nil, err
 		}
@@ -278,7 +279,8 @@ func (l *jsonLines) missingColumns() error {
 	}
 	for _, column := range l.mapper.needed {
 		if !l.present[slices.Index(l.mapper.columns, column)].Load() {
-			return fmt.Errorf("no line has the key %q; the lines have %s: correct the mapping, or set a default for the field", column, strings.Join(slices.Sorted(maps.Keys(l.keys)), ", "))
+			return fmt.Errorf("no line has the key %q; the lines have %s: correct the mapping, or set a default for the field",
+				column, strings.Join(slices.Sorted(maps.Keys(l.keys)), ", "))
 		}
 	}
 	return nil
@@ -326,7 +328,8 @@ func (r *jsonReader) readFields(object *fastjson.Object) (fields, error) {
 		}
 		switch {
 		case !known:
-			found.AddField(clipText(string(key)), "%s; %s", faults.UnknownField, faults.OneOf(append(fieldNames[:], exposuresName)...))
+			found.AddField(clipText(string(key)), "%s; %s", faults.UnknownField,
+				faults.OneOf(append(fieldNames[:], exposuresName)...))
 		case seen[at]:
 			found.AddField(clipText(string(key)), faults.GivenTwice)
 		default:
@@ -414,7 +417,9 @@ type row struct {
 }
 
 func newRows(m *mapper, places []place) *rows {
-	return &rows{mapper: m, places: places, lines: make([]row, 0, partRows), cells: make([]string, 0, partRows*len(m.columns))}
+	return &rows{
+		mapper: m, places: places, lines: make([]row, 0, partRows), cells: make([]string, 0, partRows*len(m.columns)),
+	}
 }
 
 // addRow appends a row and returns its cells, which the caller fills.

@@ -42,12 +42,13 @@ func NewWriter(conn driver.Conn, facts Facts) *Writer {
 // their acceptance time, in the order of the inserts. It must be set before the first write.
 func (w *Writer) AfterInsert(f func(accepted time.Time)) { w.written = f }
 
-// SetClock makes the writer take acceptance times from the clock of the store, which all processes share. The times
-// are later than those of the stored events, and later than folded, up to which events were folded, even if the clock was
+// SetClock makes the writer take acceptance times from the clock of the store, which all processes share. The times are
+// later than those of the stored events, and later than folded, up to which events were folded, even if the clock was
 // set back and the last events were erased.
 func (w *Writer) SetClock(ctx context.Context, folded time.Time) error {
 	var now time.Time
-	if err := w.conn.QueryRow(ctx, "SELECT max(ingested_at), now64(3) FROM events").Scan(&w.lastAccepted, &now); err != nil {
+	if err := w.conn.QueryRow(ctx, "SELECT max(ingested_at), now64(3) FROM events").Scan(&w.lastAccepted,
+		&now); err != nil {
 		return fmt.Errorf("read the last acceptance time: %w", err)
 	}
 	if folded.After(w.lastAccepted) {
@@ -152,7 +153,9 @@ const copyBatch = 50_000 // events of an insert when a store is copied
 
 // CopyEvents writes the events of another store, in the order in which they were accepted. An interrupted copy can be
 // repeated. progress is called after each insert.
-func CopyEvents(ctx context.Context, w *Writer, source driver.Conn, progress func(done, total uint64)) (copied uint64, err error) {
+func CopyEvents(ctx context.Context, w *Writer, source driver.Conn,
+	progress func(done, total uint64),
+) (copied uint64, err error) {
 	var total uint64
 	if err := source.QueryRow(ctx, "SELECT count() FROM events").Scan(&total); err != nil {
 		return 0, fmt.Errorf("count the events to copy: %w", err)
@@ -167,16 +170,17 @@ func CopyEvents(ctx context.Context, w *Writer, source driver.Conn, progress fun
 		progress(copied, total)
 		return err
 	}
-	err = schema.EachRow(ctx, source, eventColumns+"ORDER BY version DESC, website_id, visitor_id", func(row driver.Rows) error {
-		var e schema.Event
-		if err := scanEvent(row, &e); err != nil {
-			return err
-		}
-		if batch = append(batch, e); len(batch) < copyBatch {
-			return nil
-		}
-		return flush()
-	})
+	err = schema.EachRow(ctx, source, eventColumns+"ORDER BY version DESC, website_id, visitor_id",
+		func(row driver.Rows) error {
+			var e schema.Event
+			if err := scanEvent(row, &e); err != nil {
+				return err
+			}
+			if batch = append(batch, e); len(batch) < copyBatch {
+				return nil
+			}
+			return flush()
+		})
 	if err == nil {
 		err = flush()
 	}
@@ -188,7 +192,8 @@ func CopyEvents(ctx context.Context, w *Writer, source driver.Conn, progress fun
 
 // scanEvent reads a row of eventColumns.
 func scanEvent(row driver.Rows, e *schema.Event) error {
-	err := row.Scan(&e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID, &e.VisitorID, &e.EventID, &e.Time, &e.VariationID, (*string)(&e.Kind), &e.GoalID,
+	err := row.Scan(&e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID, &e.VisitorID, &e.EventID, &e.Time,
+		&e.VariationID, (*string)(&e.Kind), &e.GoalID,
 		&e.Value, &e.Profit, &e.ExtraValue, &e.Device, &e.Browser, &e.OS, &e.Country, &e.Region, &e.City,
 		&e.Channel, &e.Referrer, &e.UTMSource, &e.UTMMedium, &e.UTMCampaign, &e.UTMContent, &e.UTMTerm,
 		&e.FirstVisitPage, &e.VisitorType)

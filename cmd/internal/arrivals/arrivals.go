@@ -93,7 +93,8 @@ func (a Arrival) textLine() string {
 		}
 		saw += fmt.Sprintf(" variation %d", *e.VariationID)
 	}
-	text := fmt.Sprintf("%s  website %-3d %-10s %s  visitor %s  of %s", at, a.WebsiteID, kindOf(e.Event, e.GoalID), saw, e.Visitor, e.Time.UTC().Format(time.DateTime))
+	text := fmt.Sprintf("%s  website %-3d %-10s %s  visitor %s  of %s", at, a.WebsiteID, kindOf(e.Event, e.GoalID), saw,
+		e.Visitor, e.Time.UTC().Format(time.DateTime))
 	for _, more := range []string{string(e.Value), e.Device, e.Country} {
 		if more != "" {
 			text += "  " + more

@@ -49,7 +49,8 @@ func ReceivedOf(stored []ingest.StoredRows, known *catalogue.Snapshot) []*Receiv
 	for website, of := range named {
 		byWebsite[website].Names = known.UndeclaredNames(of)
 	}
-	return slices.SortedFunc(maps.Values(byWebsite), func(a, b *Received) int { return cmp.Compare(a.WebsiteID, b.WebsiteID) })
+	return slices.SortedFunc(maps.Values(byWebsite),
+		func(a, b *Received) int { return cmp.Compare(a.WebsiteID, b.WebsiteID) })
 }
 
 // shownNames is the maximum number of undeclared names that WriteText prints.

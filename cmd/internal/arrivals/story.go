@@ -65,18 +65,25 @@ type refusal struct {
 
 // StoryOf returns the story of a visitor.
 func StoryOf(visitor string, arrived *ingest.OfVisitor, known *catalogue.Snapshot, e *engine.Engine) *Story {
-	s := &Story{Visitor: visitor, Hash: fmt.Sprintf("%016x", schema.HashID(visitor)), Chapters: []chapter{}, Rejected: []refusal{}, Limited: arrived.Limited}
+	s := &Story{
+		Visitor: visitor, Hash: fmt.Sprintf("%016x", schema.HashID(visitor)), Chapters: []chapter{},
+		Rejected: []refusal{}, Limited: arrived.Limited,
+	}
 	for _, c := range story.ExplainEvents(arrived.Events, known, e.AsOfFirstView) {
 		s.Chapters = append(s.Chapters, chapterOf(c))
 	}
 	for _, r := range arrived.Rejects {
-		s.Rejected = append(s.Rejected, refusal{At: r.Time, Channel: r.Channel, File: r.File, Line: r.Line, Why: r.Reason, Text: r.Text})
+		s.Rejected = append(s.Rejected, refusal{
+			At: r.Time, Channel: r.Channel, File: r.File, Line: r.Line, Why: r.Reason, Text: r.Text,
+		})
 	}
 	return s
 }
 
 func chapterOf(c *story.Chapter) chapter {
-	out := chapter{WebsiteID: c.Subject.WebsiteID, ExperimentID: c.Subject.ExperimentID, Name: c.Name, Counts: c.Counts, Why: c.Why}
+	out := chapter{
+		WebsiteID: c.Subject.WebsiteID, ExperimentID: c.Subject.ExperimentID, Name: c.Name, Counts: c.Counts, Why: c.Why,
+	}
 	out.title = fmt.Sprintf("Website %d, %s", c.Subject.WebsiteID, c.Subject.ShortName())
 	switch c.Subject.Kind {
 	case schema.SubjectCampaign:
@@ -95,7 +102,8 @@ func chapterOf(c *story.Chapter) chapter {
 	}
 	for _, l := range c.Lines {
 		out.Events = append(out.Events, eventLine{
-			Time: l.Time.UTC(), AcceptedAt: l.At.UTC(), Event: l.Kind, GoalID: l.GoalID, Variation: l.VariationID, Value: jsonAmount(l.Value), Counts: l.Counts, Why: l.Why, Arrival: l.Arrival,
+			Time: l.Time.UTC(), AcceptedAt: l.At.UTC(), Event: l.Kind, GoalID: l.GoalID, Variation: l.VariationID,
+			Value: jsonAmount(l.Value), Counts: l.Counts, Why: l.Why, Arrival: l.Arrival,
 		})
 	}
 	return out
@@ -106,10 +114,12 @@ func (s *Story) WriteText(w io.Writer) error {
 	var out strings.Builder
 	_, _ = fmt.Fprintf(&out, "Visitor %s, stored as %s\n", s.Visitor, s.Hash)
 	if len(s.Chapters)+len(s.Rejected) == 0 {
-		_, _ = fmt.Fprintln(&out, "\nNothing has arrived of this visitor. The id is case-sensitive; rejected lines are kept for a week.")
+		_, _ = fmt.Fprintln(&out, "\nNothing has arrived of this visitor. The id is case-sensitive; rejected lines are "+
+			"kept for a week.")
 	}
 	if s.Limited {
-		_, _ = fmt.Fprintf(&out, "\nOnly %d events are considered: this visitor has more. It may be a bot.\n", ingest.MaxOfVisitor)
+		_, _ = fmt.Fprintf(&out, "\nOnly %d events are considered: this visitor has more. It may be a bot.\n",
+			ingest.MaxOfVisitor)
 	}
 	for _, c := range s.Chapters {
 		_, _ = fmt.Fprintf(&out, "\n%s: %s.\n", c.title, c.Why)
@@ -130,7 +140,8 @@ func (s *Story) WriteText(w io.Writer) error {
 		_, _ = fmt.Fprintln(&out, "\nRejected in the last week:")
 	}
 	for _, r := range s.Rejected {
-		_, _ = fmt.Fprintf(&out, "  %s  %s: %s\n", r.At.UTC().Format(time.DateTime), lineOrigin(r.Channel, r.File, r.Line), r.Why)
+		_, _ = fmt.Fprintf(&out, "  %s  %s: %s\n", r.At.UTC().Format(time.DateTime), lineOrigin(r.Channel, r.File, r.Line),
+			r.Why)
 	}
 	_, err := io.WriteString(w, render.PrintableText(out.String()))
 	return err

@@ -89,7 +89,9 @@ func (r *Report) checkTables(ctx context.Context, conn driver.Conn) bool {
 }
 
 // checkContents checks the catalogue, the facts and the webhooks.
-func (r *Report) checkContents(ctx context.Context, stored *catalogue.Catalogue, shards facts.Shards, messages *outbox.Outbox) {
+func (r *Report) checkContents(ctx context.Context, stored *catalogue.Catalogue, shards facts.Shards,
+	messages *outbox.Outbox,
+) {
 	r.checkCatalogue(stored.Snapshot())
 	for i, shard := range shards {
 		r.checkFacts(ctx, shard, i+1, len(shards))
@@ -109,7 +111,8 @@ func (r *Report) checkSchema(ctx context.Context, conn driver.Conn) bool {
 		r.Fault("schema", err)
 		return false
 	case len(pending) > 0:
-		r.Note("schema", "pending migrations: %s; lifthouse migrate or lifthouse serve applies them", strings.Join(pending, ", "))
+		r.Note("schema", "pending migrations: %s; lifthouse migrate or lifthouse serve applies them",
+			strings.Join(pending, ", "))
 		return false
 	}
 	r.OK("schema", "is up to date")
@@ -130,7 +133,8 @@ func (r *Report) checkDetached(ctx context.Context, conn driver.Conn) {
 			r.Note("data", "ClickHouse has set aside %d parts more", len(parts)-i)
 			return
 		}
-		r.Note("data", "ClickHouse has set aside a part of %s (%s): %s; if --deep finds no lost events, delete it", p.Table, p.Reason, p.Path)
+		r.Note("data", "ClickHouse has set aside a part of %s (%s): %s; if --deep finds no lost events, delete it", p.Table,
+			p.Reason, p.Path)
 	}
 }
 
@@ -162,7 +166,8 @@ func (r *Report) checkDisks(ctx context.Context, conn driver.Conn) {
 	for _, d := range disks {
 		share := float64(d.Free) / float64(max(d.Total, 1))
 		if share < minFree {
-			r.Note("disk", "%s has %d of %d MB free: add space, or delete old events with --retention-days", d.Disk, d.Free>>20, d.Total>>20)
+			r.Note("disk", "%s has %d of %d MB free: add space, or delete old events with --retention-days", d.Disk, d.Free>>20,
+				d.Total>>20)
 			continue
 		}
 		r.OK("disk", "%s has %d of %d MB free", d.Disk, d.Free>>20, d.Total>>20)
@@ -223,7 +228,9 @@ func (r *Report) checkFacts(ctx context.Context, shard *facts.Refresher, number,
 
 // VerifyFacts compares the facts of a shard with its events. It returns the number of visitors, and an error
 // with the remedy for each kind of difference. progress is called with the share that has been compared.
-func VerifyFacts(ctx context.Context, shard *facts.Refresher, progress func(share float64)) (visitors int, faults []error, err error) {
+func VerifyFacts(ctx context.Context, shard *facts.Refresher,
+	progress func(share float64),
+) (visitors int, faults []error, err error) {
 	found, err := shard.VerifyFacts(ctx, progress)
 	if err != nil {
 		return 0, nil, err
@@ -233,12 +240,14 @@ func VerifyFacts(ctx context.Context, shard *facts.Refresher, progress func(shar
 		if len(found.Lost) > 0 { // only the facts still count what is lost
 			remedy = ""
 		}
-		faults = append(faults, fmt.Errorf("the facts of %s are not those of their events: a server corrects them within a day%s",
+		faults = append(faults, fmt.Errorf("the facts of %s are not those of their events: a server corrects them within a "+
+			"day%s",
 			terminal.CountWithNoun(found.Wrong, "visitor"), remedy))
 	}
 	if len(found.Lost) > 0 {
 		faults = append(faults, fmt.Errorf("stored events of %s are lost; reports keep what they counted: "+
-			"restore a backup (lifthouse restore), or send the events again; to accept the loss: lifthouse facts --rebuild --accept-loss N", terminal.CountWithNoun(len(found.Lost), "visitor")))
+			"restore a backup (lifthouse restore), or send the events again; to accept the loss: lifthouse facts --rebuild "+
+			"--accept-loss N", terminal.CountWithNoun(len(found.Lost), "visitor")))
 	}
 	return found.Visitors, faults, nil
 }
@@ -258,7 +267,8 @@ func (r *Report) checkServers(ctx context.Context, conn driver.Conn) {
 		case schema.IsVerified(s.Version):
 			r.OK("store", "ClickHouse %s on %s: %s", s.Version, s, storedSize(s))
 		default:
-			r.Note("store", "ClickHouse %s on %s is not verified, the tests of Lifthouse run on %s: %s", s.Version, s, schema.VerifiedRelease, storedSize(s))
+			r.Note("store", "ClickHouse %s on %s is not verified, the tests of Lifthouse run on %s: %s", s.Version, s,
+				schema.VerifiedRelease, storedSize(s))
 		}
 	}
 }
@@ -295,7 +305,8 @@ func (r *Report) checkWebhooks(ctx context.Context, box *outbox.Outbox, snapshot
 		}
 		for _, hook := range catalogue.ByID(owned.Webhooks) {
 			if n := failed[hook.ID]; n > 0 {
-				r.Fault("webhooks", fmt.Errorf("account %d: webhook %d (%s) did not receive %s in the last %d days: lifthouse webhook deliveries has the reasons, lifthouse webhook resend sends them again",
+				r.Fault("webhooks", fmt.Errorf("account %d: webhook %d (%s) did not receive %s in the last %d days: lifthouse "+
+					"webhook deliveries has the reasons, lifthouse webhook resend sends them again",
 					owned.ID, hook.ID, hook.Host(), terminal.CountWithNoun(n, "message"), checkedDays))
 				continue
 			}

@@ -248,7 +248,8 @@ func reopenInterruptible(file *os.File, access int) *os.File {
 	}
 	again := file
 	if err := raw.Control(func(fd uintptr) {
-		if opened, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", fd), access|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0); err == nil {
+		name := fmt.Sprintf("/proc/self/fd/%d", fd)
+		if opened, err := os.OpenFile(name, access|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0); err == nil {
 			again = opened
 		}
 	}); err != nil || again == file {
@@ -277,7 +278,8 @@ const maxPath = len(syscall.RawSockaddrUnix{}.Path) - 1
 // other users can never connect.
 func ListenSocket(ctx context.Context, path string) (net.Listener, error) {
 	if len(path) > maxPath {
-		return nil, fmt.Errorf("the socket path %s has %d bytes, the maximum is %d: use a shorter directory", path, len(path), maxPath)
+		return nil, fmt.Errorf("the socket path %s has %d bytes, the maximum is %d: use a shorter directory", path, len(path),
+			maxPath)
 	}
 	dir, err := os.MkdirTemp(filepath.Dir(path), ".s*") // no longer than SocketName
 	if err != nil {

@@ -37,7 +37,8 @@ func ScreenOf(out *os.File, getenv func(string) string) render.Screen {
 		return render.Screen{Width: render.PlainWidth}
 	}
 	// https://no-color.org
-	s := render.Screen{Width: render.PlainWidth, Height: plainHeight, Colour: getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
+	colour := getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+	s := render.Screen{Width: render.PlainWidth, Height: plainHeight, Colour: colour}
 	raw, err := out.SyscallConn() // Fd would make the file blocking
 	if err != nil {
 		return s

@@ -22,10 +22,7 @@ import (
 // the pointer choose, and the data table.
 func TestTheDashboardOverTime(t *testing.T) {
 	v := newViewer(t)
-	v.open("/?campaign=13")
-	v.until(`document.activeElement?.name === "token"`)
-	v.signIn(v.token)
-	v.until(allThere)
+	v.openSignedIn("/?campaign=13", allThere)
 	r := v.report("/v1/campaigns/13/results?interval=day")
 	series := r.Series
 	for _, view := range []string{"metric", "visitors", "conversions", "uplift"} {
@@ -183,10 +180,7 @@ func (v *viewer) tableIs(view string, series []result.Point) {
 // each order, and follows a link to one segment.
 func TestTheDashboardsSegments(t *testing.T) {
 	v := newViewer(t)
-	v.open("/?campaign=13")
-	v.until(`document.activeElement?.name === "token"`)
-	v.signIn(v.token)
-	v.until(allThere)
+	v.openSignedIn("/?campaign=13", allThere)
 	v.choose("[name=dimension]", "browser")
 	v.until(allThere + ` && document.querySelector(".segments")`)
 	segments := v.report("/v1/campaigns/13/results?dimension=browser").Breakdown

@@ -142,7 +142,7 @@ func TestTheDashboardSaysWhatWaitingCosts(t *testing.T) {
 	v.open("/?campaign=17")
 	v.until(allThere)
 	newest := "fine" // in the first hour of a day, as the demo ends at midnight
-	for _, w := range v.report("/v1/campaigns/17/results").Checks.Warnings {
+	for _, w := range v.report("/v1/campaigns/17/results?scorecard=true").Checks.Warnings {
 		if w.Code == "SILENT" {
 			newest = "warn"
 		}

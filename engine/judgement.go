@@ -19,7 +19,7 @@ import (
 // Judgement is what the events of a subject say about its declared question up to a time: the looks and, from them, the
 // decision.
 type Judgement struct {
-	Plan      *plan.Plan // of the subject, in force at the first view
+	Plan      *plan.Plan // of the report about the declared question, in force at the first view
 	FirstView looks.FirstView
 	Schedule  *looks.Schedule
 	Recorded  []looks.Record
@@ -73,7 +73,7 @@ func (e *Engine) openJudgement(ctx context.Context, p *plan.Plan, version Versio
 		}
 	}
 	return &Judgement{
-		Plan: p, FirstView: first, Recorded: recorded, engine: e, series: map[int64]map[int64][]moments.Step{},
+		Plan: p.DeclaredReport(), FirstView: first, Recorded: recorded, engine: e, series: map[int64]map[int64][]moments.Step{},
 		Schedule: looks.NewSchedule(declared, first, through, stored.Newest, recorded),
 	}, nil
 }

@@ -347,6 +347,13 @@ func (p *Plan) DeclaredPlan() *Plan {
 	return &declared
 }
 
+// DeclaredReport returns the plan of the report about the declared question.
+func (p *Plan) DeclaredReport() *Plan {
+	declared := p.DeclaredPlan()
+	declared.Interval, declared.Crossings = "", false
+	return declared
+}
+
 // ResultsRequest returns a request for the results of a subject.
 func ResultsRequest(account int64, s schema.Subject) query.Request {
 	r := query.Request{AccountID: account, WebsiteID: s.WebsiteID, SubjectID: s.ID, ExperimentID: s.ExperimentID}

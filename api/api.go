@@ -1,5 +1,5 @@
-// Package api implements the HTTP API under /v1: authentication, parameters, request
-// bodies and problem responses. The engine computes the results.
+// Package api implements the HTTP API under /v1: authentication, parameters, request bodies and problem responses. The
+// engine computes the results.
 package api
 
 import (
@@ -96,8 +96,7 @@ func New(parts Parts, o Options) *API {
 // compressFrom is the minimum size of a compressed body in bytes.
 const compressFrom = 1 << 10
 
-// StartDraining makes the readiness probe fail before the server stops. The server
-// still answers requests.
+// StartDraining makes the readiness probe fail before the server stops. The server still answers requests.
 func (a *API) StartDraining() { a.server.draining.Store(true) }
 
 func (s *server) newRouter() http.Handler {
@@ -176,8 +175,8 @@ func getRoutes(group gin.IRoutes) func(path string, handle func(*gin.Context) (a
 // plain is a body that is not JSON.
 type plain struct{ kind, text string }
 
-// respondWith sends the result of a handler: a body or a problem. The Accept header
-// selects one of the types; the default is JSON.
+// respondWith sends the result of a handler: a body or a problem. The Accept header selects one of the types; the
+// default is JSON.
 func respondWith(handle func(*gin.Context) (any, error), types ...string) gin.HandlerFunc {
 	if len(types) == 0 {
 		types = []string{results.JSON}
@@ -201,8 +200,8 @@ func respondWith(handle func(*gin.Context) (any, error), types ...string) gin.Ha
 	}
 }
 
-// replyOf converts the result of a handler to a reply. The entity tag covers the body,
-// its content type, the account and the request.
+// replyOf converts the result of a handler to a reply. The entity tag covers the body, its content type, the account
+// and the request.
 func replyOf(c *gin.Context, body any) (reply, error) {
 	r := reply{kind: results.JSON, keep: revalidated}
 	switch b := body.(type) {
@@ -264,8 +263,7 @@ var DefaultOptions = Options{
 	StoreWait:     2 * time.Second,
 }
 
-// addPages adds the routes of the OpenAPI document, and of the dashboard: its page
-// at / and its files under /dashboard.
+// addPages adds the routes of the OpenAPI document, and of the dashboard: its page at / and its files under /dashboard.
 func addPages(router *gin.Engine) {
 	for _, d := range docs.All() {
 		addFile(router, d.Path, &file{d.Kind, d.Policy, "", d.Body})
@@ -322,8 +320,8 @@ var healthy = reply{kind: results.JSON, keep: notKept, body: []byte(`{"status":"
 // checkLiveness is the liveness probe.
 func checkLiveness(*gin.Context) (any, error) { return healthy, nil }
 
-// checkReadiness is the readiness probe. It fails while the server drains, the store is
-// unavailable, or the tables are out of date.
+// checkReadiness is the readiness probe. It fails while the server drains, the store is unavailable, or the tables are
+// out of date.
 func (s *server) checkReadiness(c *gin.Context) (any, error) {
 	if s.draining.Load() {
 		return nil, &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "draining", Detail: "the server is stopping"}}
@@ -339,8 +337,7 @@ const (
 	readyMaxAge  = time.Second
 )
 
-// readiness briefly caches the state of the store, so unauthenticated probes cannot
-// overload it.
+// readiness briefly caches the state of the store, so unauthenticated probes cannot overload it.
 type readiness struct {
 	mu    sync.Mutex
 	asked time.Time

@@ -23,8 +23,8 @@ const tokenKey = "token"
 
 const realm = `Bearer realm="lifthouse"`
 
-// tokenScopesHeader is the response header with the scopes of the token. With it, clients
-// offer only what the token permits.
+// tokenScopesHeader is the response header with the scopes of the token. With it, clients offer only what the token
+// permits.
 const tokenScopesHeader = "X-Token-Scopes"
 
 // scopesOf returns the scopes of a token, separated by spaces (RFC 6749, section 3.3).
@@ -36,8 +36,7 @@ func scopesOf(token catalogue.Token) string {
 	return strings.Join(names, " ")
 }
 
-// requireScope accepts requests with a token that has the scope, or one of the alternatives
-// (RFC 6750).
+// requireScope accepts requests with a token that has the scope, or one of the alternatives (RFC 6750).
 func (s *server) requireScope(scope catalogue.Scope, alternatives ...catalogue.Scope) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		c.Writer.Header().Add("Vary", varies)
@@ -78,8 +77,8 @@ func (s *server) requireScope(scope catalogue.Scope, alternatives ...catalogue.S
 // tokenOf returns the token of an authenticated request.
 func tokenOf(c *gin.Context) catalogue.Token { return c.MustGet(tokenKey).(catalogue.Token) }
 
-// accountResources returns the resources of the token's account, or those that its share
-// link shows. It also returns the website of a token that is bound to one, or 0.
+// accountResources returns the resources of the token's account, or those that its share link shows. It also returns
+// the website of a token that is bound to one, or 0.
 func (s *server) accountResources(c *gin.Context) (*catalogue.AccountResources, int64) {
 	token := tokenOf(c)
 	owned := s.Catalogue.Snapshot().AccountResources(token.AccountID)
@@ -89,8 +88,8 @@ func (s *server) accountResources(c *gin.Context) (*catalogue.AccountResources, 
 	return owned, token.WebsiteID
 }
 
-// reportedResources is like accountResources, for reports of an operation. A share link of an
-// experiment reads the widget, but not the widget's own report.
+// reportedResources is like accountResources, for reports of an operation. A share link of an experiment reads the
+// widget, but not the widget's own report.
 func (s *server) reportedResources(c *gin.Context, operation query.Operation) (*catalogue.AccountResources, int64) {
 	owned, bound := s.accountResources(c)
 	if shared := tokenOf(c).Shared; shared != nil && shared.ExperimentID != 0 && operation == query.WidgetResults {
@@ -99,8 +98,7 @@ func (s *server) reportedResources(c *gin.Context, operation query.Operation) (*
 	return owned, bound
 }
 
-// byToken returns the context of the request with its token as the author of
-// changes.
+// byToken returns the context of the request with its token as the author of changes.
 func byToken(c *gin.Context) context.Context {
 	token := tokenOf(c)
 	return catalogue.WithAuthor(c.Request.Context(), strings.TrimSpace(fmt.Sprintf("token %d %s", token.ID, token.Name)))
@@ -118,8 +116,8 @@ func newTokenRates(perSecond float64) *rates.Rates[catalogue.Digest] {
 	return rates.New[catalogue.Digest](rate.Limit(perSecond), max(1, int(2*perSecond)))
 }
 
-// checkTokenRate rejects a token that exceeds its rate. It does not apply to events,
-// which the queue of the writer limits.
+// checkTokenRate rejects a token that exceeds its rate. It does not apply to events, which the queue of the writer
+// limits.
 func (s *server) checkTokenRate(token *catalogue.Token, scope catalogue.Scope) *problem {
 	if scope == catalogue.ScopeIngest || s.rates == nil {
 		return nil
@@ -139,9 +137,8 @@ func newFailureRates(perMinute int) *rates.Rates[netip.Prefix] {
 	return rates.New[netip.Prefix](rate.Limit(float64(perMinute)/60), perMinute)
 }
 
-// checkFailureRate rejects an address that sent too many unknown tokens, and logs this
-// once. It is called only for unknown tokens. So a valid token is never rejected, even
-// behind the same proxy.
+// checkFailureRate rejects an address that sent too many unknown tokens, and logs this once. It is called only for
+// unknown tokens. So a valid token is never rejected, even behind the same proxy.
 func (s *server) checkFailureRate(request *http.Request) *problem {
 	if s.failures == nil {
 		return nil
@@ -157,8 +154,8 @@ func (s *server) checkFailureRate(request *http.Request) *problem {
 	return rateLimited(wait, fmt.Sprintf("more than %d unknown, expired or revoked tokens per minute from this address", s.failures.Burst))
 }
 
-// addressOf returns the address of the client. For IPv6, it returns the /64 network,
-// because one client may use all of its addresses.
+// addressOf returns the address of the client. For IPv6, it returns the /64 network, because one client may use all of
+// its addresses.
 func addressOf(request *http.Request) netip.Prefix {
 	at, err := netip.ParseAddrPort(request.RemoteAddr)
 	if err != nil {

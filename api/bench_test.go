@@ -74,8 +74,8 @@ func (s *server) plantOne(b *testing.B) {
 	must.OK(b, s.writer.WriteEvents(b.Context(), slices.Collect(simulated.GenerateEvents())))
 }
 
-// BenchmarkCachedResultsOpenLoop sends 200 requests per second without waiting
-// for responses, and reports the latency from the scheduled time. Run it with
+// BenchmarkCachedResultsOpenLoop sends 200 requests per second without waiting for responses, and reports the latency
+// from the scheduled time. Run it with
 // -benchtime 4000x. The requirement is p99 below 5 ms.
 func BenchmarkCachedResultsOpenLoop(b *testing.B) {
 	s, get := listening(b)

@@ -41,8 +41,8 @@ func (s *server) received(want int, token, body string, header http.Header) (r r
 	return r
 }
 
-// TestALargeBodyIsTakenInParts checks that the parts of a body are stored in
-// order, and that the response lists the first lines that were rejected.
+// TestALargeBodyIsTakenInParts checks that the parts of a body are stored in order, and that the response lists the
+// first lines that were rejected.
 func TestALargeBodyIsTakenInParts(t *testing.T) {
 	s := newServer(t)
 	token := s.newToken(1, 1, catalogue.ScopeIngest)

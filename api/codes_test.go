@@ -23,8 +23,8 @@ import (
 // code matches the codes of reasons and warnings.
 var code = regexp.MustCompile(`^[A-Z][A-Z0-9_]{2,}$`)
 
-// TestCodesAreDocumented checks that the enumerations of the document are the constants of
-// the program, by type, and that the program has no other code.
+// TestCodesAreDocumented checks that the enumerations of the document are the constants of the program, by type, and
+// that the program has no other code.
 func TestCodesAreDocumented(t *testing.T) {
 	constants := constantsByType(t, "../stats", "../engine/result", ".")
 	c := must.Get(theContract())(t)
@@ -96,8 +96,8 @@ func enumerated(ref *openapi3.SchemaRef) map[string]bool {
 	return values
 }
 
-// constantsByType returns the texts in the sources of the packages: the constants by the
-// name of their type, and all others under "". Methods of HTTP and field tags are left out.
+// constantsByType returns the texts in the sources of the packages: the constants by the name of their type, and all
+// others under "". Methods of HTTP and field tags are left out.
 func constantsByType(t *testing.T, folders ...string) map[string]map[string]bool {
 	t.Helper()
 	found := map[string]map[string]bool{"": {}}

@@ -136,8 +136,8 @@ func (c *contract) check(request *http.Request, response answer, body []byte) er
 		AuthenticationFunc:      openapi3filter.NoopAuthenticationFunc,
 		SchemaValidationOptions: []openapi3.SchemaValidationOption{openapi3.SetSchemaRegexCompiler(compile)},
 	}}
-	// OPTIONS accepts any id and parameters: a preflight request has those of
-	// the following request, whose error the page must be able to read.
+	// OPTIONS accepts any id and parameters: a preflight request has those of the following request, whose error the
+	// page must be able to read.
 	if known && request.Method != http.MethodOptions && response.status < http.StatusBadRequest {
 		if err := errors.Join(openapi3filter.ValidateRequest(request.Context(), asked), undocumentedParameters(route, request)); err != nil {
 			return fmt.Errorf("a request that is not in the document is answered %d: %w", response.status, err)
@@ -188,8 +188,8 @@ func undocumentedParameters(route *routers.Route, request *http.Request) error {
 	return nil
 }
 
-// undocumentedFields returns an error for fields that are not in the schema.
-// The document allows additional fields for later releases.
+// undocumentedFields returns an error for fields that are not in the schema. The document allows additional fields for
+// later releases.
 func undocumentedFields(schema *openapi3.Schema, value any, path string) error {
 	switch value := value.(type) {
 	case []any:

@@ -33,8 +33,8 @@ type Received struct {
 	Rejected int            `json:"rejected"` // lines
 	Lines    []RejectedLine `json:"lines"`    // first rejected lines
 	More     int            `json:"more"`     // further rejected lines
-	// Undeclared lists names that the catalogue does not declare, at most
-	// maxUndeclared. Events with these names are stored.
+	// Undeclared lists names that the catalogue does not declare, at most maxUndeclared. Events with these names are
+	// stored.
 	Undeclared []catalogue.Undeclared `json:"undeclared"`
 }
 
@@ -64,8 +64,8 @@ const keyHeader = "Idempotency-Key"
 // keyPattern matches idempotency keys.
 var keyPattern = regexp.MustCompile(`^[\x21-\x7e]{1,128}$`)
 
-// eventTypes has the valid content types of bodies with events. A page can send
-// text/plain without a CORS preflight request.
+// eventTypes has the valid content types of bodies with events. A page can send text/plain without a CORS preflight
+// request.
 var eventTypes = []string{"application/json", "application/x-ndjson", "text/plain"}
 
 // takeEvents stores the events of a body. It returns after they are stored.
@@ -171,8 +171,7 @@ func eventFaults(c *gin.Context) []fault {
 	return faults
 }
 
-// rejectBody records the beginning of an unreadable body as a rejected line, and
-// returns the problem.
+// rejectBody records the beginning of an unreadable body as a rejected line, and returns the problem.
 func (s *server) rejectBody(websiteID int64, text []byte, err error) error {
 	var wrong *problemError
 	if !errors.As(err, &wrong) {
@@ -190,8 +189,8 @@ func (s *server) rejectBody(websiteID int64, text []byte, err error) error {
 	return err
 }
 
-// keptOfBody is the maximum size of the beginning of a body that is recorded, in
-// bytes. The journal shortens it further.
+// keptOfBody is the maximum size of the beginning of a body that is recorded, in bytes. The journal shortens it
+// further.
 const keptOfBody = 4 << 10
 
 // noneTaken returns the problem for a body without any valid line.
@@ -214,13 +213,11 @@ func (s *server) intakeProblem(c *gin.Context, err error) error {
 
 // Limits of the memory for all request bodies with events together.
 const (
-	// smallBody is the size in bytes above which a body is large. Most bodies
-	// are small.
+	// smallBody is the size in bytes above which a body is large. Most bodies are small.
 	smallBody = 1 << 20
 	// smallBodies is the total size of all small bodies in bytes.
 	smallBodies = 64 << 20
-	// largeBodies is the number of concurrent large bodies. Each can have
-	// Options.MaxEvents bytes.
+	// largeBodies is the number of concurrent large bodies. Each can have Options.MaxEvents bytes.
 	largeBodies = 2
 	// chunkLines is the number of body lines that are parsed into events at once.
 	chunkLines = 20_000
@@ -228,8 +225,8 @@ const (
 	chunks = 4
 )
 
-// bodies limits the memory of request bodies with events and catalogues. A kilobyte of gzip
-// can contain a megabyte of events, which takes about ten megabytes of memory.
+// bodies limits the memory of request bodies with events and catalogues. A kilobyte of gzip can contain a megabyte of
+// events, which takes about ten megabytes of memory.
 type bodies struct {
 	small *semaphore.Weighted // bytes
 	large *semaphore.Weighted // bodies
@@ -246,8 +243,7 @@ func newBodies(wait time.Duration) *bodies {
 	}
 }
 
-// body is a request body that is being processed. releaseMemory returns its share of the
-// limits.
+// body is a request body that is being processed. releaseMemory returns its share of the limits.
 type body struct {
 	of      *bodies
 	text    []byte
@@ -265,8 +261,8 @@ func (b *body) releaseMemory() {
 	*b = body{of: b.of}
 }
 
-// acquireMemory acquires memory for a text of the given size. A body that becomes large
-// waits for other large bodies, and keeps the text that was already read.
+// acquireMemory acquires memory for a text of the given size. A body that becomes large waits for other large bodies,
+// and keeps the text that was already read.
 func (b *body) acquireMemory(ctx context.Context, size int64) error {
 	switch {
 	case b.isLarge || size <= b.small:
@@ -291,8 +287,7 @@ func (b *body) acquireMemory(ctx context.Context, size int64) error {
 	return nil
 }
 
-// holdLines acquires the given number of lines, in addition to those that the body
-// already holds.
+// holdLines acquires the given number of lines, in addition to those that the body already holds.
 func (b *body) holdLines(lines int64) error {
 	if !b.of.lines.TryAcquire(lines) {
 		return bodiesBusy()
@@ -309,13 +304,12 @@ func bodiesBusy() error {
 	}}
 }
 
-// firstRead is the size of the first buffer for a compressed body or a body of
-// unknown length. The buffer doubles as needed.
+// firstRead is the size of the first buffer for a compressed body or a body of unknown length. The buffer doubles as
+// needed.
 const firstRead = 64 << 10
 
-// readBody reads and decompresses a body of at most most bytes within the limits; 0: any
-// size. It stops if the client disconnects. Even after an error, the caller must release the
-// body, and may use the part that was read.
+// readBody reads and decompresses a body of at most most bytes within the limits; 0: any size. It stops if the client
+// disconnects. Even after an error, the caller must release the body, and may use the part that was read.
 func (s *server) readBody(request *http.Request, b *body, most int64) error {
 	plain, closePlain, err := decompressBody(request)
 	if err != nil {

@@ -39,8 +39,8 @@ type listing struct {
 	status        bool   // include the status of each
 }
 
-// parseListing parses the parameters of a list. types are the valid values of the
-// type filter; nil: the list has no filters. An account with several websites must name one.
+// parseListing parses the parameters of a list. types are the valid values of the type filter; nil: the list has no
+// filters. An account with several websites must name one.
 func (s *server) parseListing(c *gin.Context, of bounds, types []string) (listing, error) {
 	names := []string{websiteIDName, "offset", "limit"}
 	if types != nil {
@@ -79,8 +79,7 @@ func (l *listing) matchesFilters(website int64, active bool, kind string) bool {
 	return website == l.website && (l.active == "" || l.active == strconv.FormatBool(active)) && (l.kind == "" || l.kind == kind)
 }
 
-// pageOf returns the requested page of the list, sorted by id, and sets the
-// pagination headers (RFC 8288).
+// pageOf returns the requested page of the list, sorted by id, and sets the pagination headers (RFC 8288).
 func pageOf[R any](c *gin.Context, l listing, all map[int64]R, has func(R) bool) []R {
 	found := slices.DeleteFunc(catalogue.ByID(all), func(r R) bool { return !has(r) })
 	total := len(found)
@@ -92,8 +91,8 @@ func pageOf[R any](c *gin.Context, l listing, all map[int64]R, has func(R) bool)
 		target := url.URL{Path: c.Request.URL.Path, RawQuery: query.Encode()}
 		return fmt.Sprintf(`<%s>; rel=%q`, target.String(), rel)
 	}
-	// The last page starts a whole number of pages away from the requested one. If all
-	// such pages are beyond the end, it is the first page.
+	// The last page starts a whole number of pages away from the requested one. If all such pages are beyond the end,
+	// it is the first page.
 	last := l.offset % l.limit
 	if last >= total {
 		last = 0
@@ -112,15 +111,13 @@ func pageOf[R any](c *gin.Context, l listing, all map[int64]R, has func(R) bool)
 	return found[min(l.offset, total):min(l.offset+l.limit, total)]
 }
 
-// place identifies a resource by its id, on one website or, if website is 0, on any
-// website of the account.
+// place identifies a resource by its id, on one website or, if website is 0, on any website of the account.
 type place struct {
 	owned       *catalogue.AccountResources
 	website, id int64
 }
 
-// parsePlace parses the parameters of an operation that has only the parameter
-// website.
+// parsePlace parses the parameters of an operation that has only the parameter website.
 func (s *server) parsePlace(c *gin.Context) (place, error) {
 	p := query.ReadParameters(c.Request.URL.RawQuery, websiteIDName)
 	asked := p.ID(websiteIDName)

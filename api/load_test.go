@@ -34,8 +34,8 @@ func TestEachTokenHasItsRate(t *testing.T) {
 	check.Equal(t, s.counted("lifthouse_rate_limited_total"), 1)
 }
 
-// TestAnAddressMayNotTryTokensForEver checks that unknown tokens get 429 after
-// many failures from an address, and that valid tokens never do.
+// TestAnAddressMayNotTryTokensForEver checks that unknown tokens get 429 after many failures from an address, and that
+// valid tokens never do.
 func TestAnAddressMayNotTryTokensForEver(t *testing.T) {
 	var log bytes.Buffer // what is logged comes before its answer
 	before := slog.Default()

@@ -18,8 +18,7 @@ import (
 	"lifthouse/schema/outbox"
 )
 
-// metrics are the Prometheus metrics of the server. Clients cannot create label
-// values.
+// metrics are the Prometheus metrics of the server. Clients cannot create label values.
 type metrics struct {
 	registry     *prometheus.Registry
 	requests     *prometheus.HistogramVec
@@ -33,8 +32,7 @@ type metrics struct {
 	servers      *prometheus.GaugeVec
 }
 
-// seconds are histogram buckets. They range from cached responses to reports at the
-// time limit.
+// seconds are histogram buckets. They range from cached responses to reports at the time limit.
 var seconds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 
 func newMetrics() *metrics {
@@ -127,8 +125,8 @@ func (m *metrics) observeQuery(elapsed time.Duration, err error) {
 	m.storeQueries.WithLabelValues(outcome).Observe(elapsed.Seconds())
 }
 
-// AdminHandler returns the handler of metrics and profiles. It requires no token, so
-// its address must be reachable only by operators.
+// AdminHandler returns the handler of metrics and profiles. It requires no token, so its address must be reachable only
+// by operators.
 func (a *API) AdminHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(a.server.metrics.registry, promhttp.HandlerOpts{}))

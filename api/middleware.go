@@ -24,8 +24,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// record holds what logs and metrics show about a request. It omits the path and the
-// query string, because they may contain secrets of the client.
+// record holds what logs and metrics show about a request. It omits the path and the query string, because they may
+// contain secrets of the client.
 type record struct {
 	route     string // template
 	requestID string
@@ -77,8 +77,7 @@ func (s *server) logRequest(request *http.Request, r *record, sent *sentWriter, 
 		slog.String("requestId", r.requestID), slog.Int64("account", r.token.AccountID), slog.Int64("token", r.token.ID))
 }
 
-// knownMethod returns the method if it is standard, so clients cannot create metric
-// labels.
+// knownMethod returns the method if it is standard, so clients cannot create metric labels.
 func knownMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
@@ -115,20 +114,17 @@ func (w *sentWriter) Write(body []byte) (int, error) {
 // Unwrap supports http.ResponseController.
 func (w *sentWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// tracer creates the spans of requests. Spans are dropped unless the program
-// configures an exporter.
+// tracer creates the spans of requests. Spans are dropped unless the program configures an exporter.
 var tracer = otel.Tracer("lifthouse/api")
 
-// startRequestSpan starts the span of a request, within the trace of the client if there
-// is one (W3C Trace Context).
+// startRequestSpan starts the span of a request, within the trace of the client if there is one (W3C Trace Context).
 func startRequestSpan(request *http.Request) (*http.Request, trace.Span) {
 	ctx := propagation.TraceContext{}.Extract(request.Context(), propagation.HeaderCarrier(request.Header))
 	ctx, span := tracer.Start(ctx, "request", trace.WithSpanKind(trace.SpanKindServer))
 	return request.WithContext(ctx), span
 }
 
-// endTrace ends the span and names it after the route template. The span contains
-// neither path nor query string.
+// endTrace ends the span and names it after the route template. The span contains neither path nor query string.
 func endTrace(span trace.Span, request *http.Request, r *record, status int) {
 	if status == 0 {
 		status = http.StatusOK
@@ -153,8 +149,8 @@ const (
 // safeRequestID matches ids that are safe in logs.
 var safeRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
-// requestID sets the id of a request in its response, its problem and the log. It
-// uses the client's id if that is safe, and a new one otherwise.
+// requestID sets the id of a request in its response, its problem and the log. It uses the client's id if that is safe,
+// and a new one otherwise.
 func requestID(c *gin.Context) {
 	id := c.GetHeader(requestIDHeader)
 	if !safeRequestID.MatchString(id) || catalogue.RedactTokens(id) != id {
@@ -177,9 +173,8 @@ const (
 	readByPages = "Content-Disposition, ETag, Link, Location, Retry-After, Warning, WWW-Authenticate, X-Request-Id, X-Token-Scopes, X-Total-Count"
 )
 
-// setCORSHeaders lets pages of the configured origins read responses. Other origins get
-// responses without the CORS headers, so browsers hide them from the page.
-// Credentials are never allowed: a page sets the token in a header.
+// setCORSHeaders lets pages of the configured origins read responses. Other origins get responses without the CORS
+// headers, so browsers hide them from the page. Credentials are never allowed: a page sets the token in a header.
 func (s *server) setCORSHeaders(c *gin.Context) {
 	if len(s.options.Origins) == 0 {
 		return
@@ -208,8 +203,8 @@ func (s *server) optionsOf(c *gin.Context, allow string) {
 	c.AbortWithStatus(http.StatusNoContent)
 }
 
-// limitTime sets the deadline of a request from Options.Timeout. At the deadline,
-// everything that waits or runs for the request ends with the StoreError TooSlow.
+// limitTime sets the deadline of a request from Options.Timeout. At the deadline, everything that waits or runs for the
+// request ends with the StoreError TooSlow.
 func (s *server) limitTime(c *gin.Context) {
 	ctx, cancel := results.WithDeadline(c.Request.Context(), s.options.Timeout)
 	defer cancel()
@@ -217,9 +212,8 @@ func (s *server) limitTime(c *gin.Context) {
 	c.Next()
 }
 
-// within returns the error of work, or the error of the context if the context ends
-// first. In that case work continues, because a change to the store may have to be
-// completed.
+// within returns the error of work, or the error of the context if the context ends first. In that case work continues,
+// because a change to the store may have to be completed.
 func within(ctx context.Context, work func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- work() }()
@@ -231,8 +225,7 @@ func within(ctx context.Context, work func() error) error {
 	}
 }
 
-// describeTimeout replaces the message of a change that timed out, because the
-// engine's message is about reports.
+// describeTimeout replaces the message of a change that timed out, because the engine's message is about reports.
 func describeTimeout(err error, detail string) error {
 	var store *source.StoreError
 	if !errors.As(err, &store) || store.Fault != source.TooSlow {
@@ -243,16 +236,15 @@ func describeTimeout(err error, detail string) error {
 	return &problemError{p}
 }
 
-// Limits of the parts of a request other than the body. They are below
-// http.Server.MaxHeaderBytes, above which net/http answers with a plain 431.
+// Limits of the parts of a request other than the body. They are below http.Server.MaxHeaderBytes, above which net/http
+// answers with a plain 431.
 const (
 	maxPath    = 1 << 10
 	maxQuery   = 8 << 10
 	maxHeaders = 32 << 10
 )
 
-// limitSize rejects requests that are too large. The error for an unknown path or
-// method takes precedence.
+// limitSize rejects requests that are too large. The error for an unknown path or method takes precedence.
 func (s *server) limitSize(c *gin.Context) {
 	if c.FullPath() == "" {
 		return

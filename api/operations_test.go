@@ -12,8 +12,7 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// twoSites declares an account with two websites, and another account with the
-// same ids.
+// twoSites declares an account with two websites, and another account with the same ids.
 //
 //go:embed testdata/shop.yaml
 var twoSites string

@@ -60,8 +60,7 @@ func TestPagesLoadOnlyOwnFiles(t *testing.T) {
 	}
 }
 
-// TestPageIsSmall checks that all files of the page together compress to at most
-// 200 KB.
+// TestPageIsSmall checks that all files of the page together compress to at most 200 KB.
 func TestPageIsSmall(t *testing.T) {
 	var packed bytes.Buffer
 	for _, f := range dashboard.Files() {

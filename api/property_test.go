@@ -101,8 +101,8 @@ func (a *asker) request() ask {
 	return ask{text: method + " " + target + " HTTP/1.1\r\n" + strings.Join(headers, "\r\n") + "\r\n\r\n" + body, right: !wrong}
 }
 
-// events returns lines of events of website 1 with few ids, so that some
-// repeat. Their hours stay below the maximum of points with a z-score.
+// events returns lines of events of website 1 with few ids, so that some repeat. Their hours stay below the maximum of
+// points with a z-score.
 func (a *asker) events() string {
 	var lines strings.Builder
 	for range 1 + a.IntN(3) {
@@ -338,8 +338,8 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 	t.Logf("answers by status: %v", answers)
 }
 
-// TestEachParameterWithEachWrongValue sends every wrong value for every
-// parameter that is not a plain text, outside the long tier a third of them.
+// TestEachParameterWithEachWrongValue sends every wrong value for every parameter that is not a plain text, outside the
+// long tier a third of them.
 func TestEachParameterWithEachWrongValue(t *testing.T) {
 	s, _ := newTwoSites(t)
 	c := must.Get(theContract())(t)

@@ -41,8 +41,7 @@ const (
 	notKept = "no-store"
 )
 
-// varies lists the headers that determine a response. Browsers cache by URL and
-// may use different tokens.
+// varies lists the headers that determine a response. Browsers cache by URL and may use different tokens.
 const varies = "Accept, Authorization"
 
 // sendReply sends the reply, or 304 if the client has it.
@@ -108,16 +107,14 @@ type fault struct {
 	Detail string `json:"detail"`
 }
 
-// statusClientClosed is logged if the client disconnected, as in nginx. No
-// client receives it.
+// statusClientClosed is logged if the client disconnected, as in nginx. No client receives it.
 const statusClientClosed = 499
 
 func notFound(detail string) *problem {
 	return &problem{Status: http.StatusNotFound, Code: "not_found", Detail: detail}
 }
 
-// problemOf maps an error to a problem. It is the only place that determines
-// the status.
+// problemOf maps an error to a problem. It is the only place that determines the status.
 func problemOf(err error) *problem {
 	var invalid *query.InvalidError
 	var missing *query.NotFoundError
@@ -144,8 +141,7 @@ func problemOf(err error) *problem {
 // retryAfter is the Retry-After, in seconds, if the store is overloaded.
 const retryAfter = 2
 
-// retryAfterFull is the Retry-After, in seconds, if the disk is full. An operator
-// must free space.
+// retryAfterFull is the Retry-After, in seconds, if the disk is full. An operator must free space.
 const retryAfterFull = 60
 
 func storeProblem(err *source.StoreError) *problem {
@@ -187,8 +183,8 @@ func newRefusal(status int, code, detail string) error {
 // Error returns the detail.
 func (p *problemError) Error() string { return p.Detail }
 
-// writeProblem sends a problem and ends the request. It masks tokens that a client
-// put in the wrong place, such as the query string.
+// writeProblem sends a problem and ends the request. It masks tokens that a client put in the wrong place, such as the
+// query string.
 func writeProblem(c *gin.Context, p *problem) {
 	if p.Status == statusClientClosed && c.Request.Context().Err() == nil {
 		p = problemOf(errors.New("cancelled, but not by the client: " + p.cause.Error()))

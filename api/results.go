@@ -60,9 +60,8 @@ func (s *server) scopedRequest(
 	return request, owned, err
 }
 
-// answerQuery returns 304 if the client has the current response, and the response
-// otherwise. If the store fails, the response has no entity tag, so a conditional
-// request cannot confirm it.
+// answerQuery returns 304 if the client has the current response, and the response otherwise. If the store fails, the
+// response has no entity tag, so a conditional request cannot confirm it.
 func (s *server) answerQuery(c *gin.Context, q *results.Query) (reply, error) {
 	found, err := s.results.AnswerQuery(c.Request.Context(), q, negotiation.WantsNew(c.Request), func(v results.Version) bool {
 		return negotiation.MatchesTag(c.Request, s.entityTag(q, v))
@@ -85,8 +84,8 @@ func (s *server) entityTag(q *results.Query, v results.Version) string {
 // extensions has the file extensions of downloads.
 var extensions = map[string]string{results.CSV: "csv", results.SVG: "svg"}
 
-// setDownloadHeaders sets the file name of a download, and a policy that disables scripts
-// in an SVG that is opened directly.
+// setDownloadHeaders sets the file name of a download, and a policy that disables scripts in an SVG that is opened
+// directly.
 func setDownloadHeaders(c *gin.Context, q *results.Query) {
 	extension := extensions[q.Kind]
 	if extension == "" {

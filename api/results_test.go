@@ -39,8 +39,7 @@ func (s *server) apply(text string) {
 	must.Get(s.catalogue.ApplyFile(s.t.Context(), file, false))(s.t)
 }
 
-// plant writes the same visitors into campaigns 22 to 26. Visitors of variation
-// 2 buy more often.
+// plant writes the same visitors into campaigns 22 to 26. Visitors of variation 2 buy more often.
 func (s *server) plant() {
 	s.t.Helper()
 	for campaign := int64(22); campaign <= 26; campaign++ {

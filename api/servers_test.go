@@ -65,8 +65,8 @@ func TestTwoServersOnOneStore(t *testing.T) {
 	withinASecond("a token revoked", http.StatusUnauthorized)
 }
 
-// TestManyClientsStartStopAndApply sends starts, stops and applies of one
-// campaign and one widget to two servers concurrently.
+// TestManyClientsStartStopAndApply sends starts, stops and applies of one campaign and one widget to two servers
+// concurrently.
 func TestManyClientsStartStopAndApply(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	servers := []*server{newServerOn(t, conn), newServerOn(t, conn)}
@@ -131,8 +131,8 @@ func TestManyClientsStartStopAndApply(t *testing.T) {
 	check.Equal(t, seen[0], seen[1], "what the servers see")
 }
 
-// TestAStoreThatIsAway checks that results, starts and stops return 503 without a store, and that everything that is kept in
-// memory is still returned.
+// TestAStoreThatIsAway checks that results, starts and stops return 503 without a store, and that everything that is
+// kept in memory is still returned.
 func TestAStoreThatIsAway(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	s := newServerOn(t, conn)

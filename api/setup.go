@@ -22,8 +22,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Setup over HTTP: the catalogue, the tokens and the share links of the token's account, as with
-// the commands export, apply, token and share.
+// Setup over HTTP: the catalogue, the tokens and the share links of the token's account, as with the commands export,
+// apply, token and share.
 
 // addSetup adds the operations that need the scope admin.
 func (s *server) addSetup(router *gin.Engine) {
@@ -45,8 +45,8 @@ const yamlType = "application/yaml"
 // yamlTypes has the valid content types of YAML. JSON is YAML.
 var yamlTypes = []string{yamlType, "application/x-yaml", "text/yaml", results.JSON}
 
-// maxCatalogue is the maximum size of a catalogue in bytes. 500 campaigns with 20 variations
-// have this size. Reading it allocates 70 MB, and at most 1.2 GB if all of it are keys or brackets.
+// maxCatalogue is the maximum size of a catalogue in bytes. 500 campaigns with 20 variations have this size. Reading it
+// allocates 70 MB, and at most 1.2 GB if all of it are keys or brackets.
 const maxCatalogue = 1 << 20
 
 // jsonTag ends the entity tag of the catalogue as JSON: a strong tag names one representation.
@@ -61,8 +61,8 @@ func catalogueTag(version uint64, kind string) string {
 	return fmt.Sprintf(`"%016x%s"`, version, suffix)
 }
 
-// matchesVersion reports whether If-Match names a version. A proxy that compresses may have made
-// the tag weak, which does not change the version that it means.
+// matchesVersion reports whether If-Match names a version. A proxy that compresses may have made the tag weak, which
+// does not change the version that it means.
 func matchesVersion(tags string, version uint64) bool {
 	for tag := range strings.SplitSeq(tags, ",") {
 		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
@@ -155,8 +155,8 @@ func versionChanged() error {
 		"the catalogue has changed since the ETag in If-Match; nothing was changed: get it again, repeat your edit and send it with the new ETag")
 }
 
-// useYAML calls use with the body, which is YAML or JSON, of at most most bytes. It does so for
-// one request at a time, because a parsed body takes much memory.
+// useYAML calls use with the body, which is YAML or JSON, of at most most bytes. It does so for one request at a time,
+// because a parsed body takes much memory.
 func (s *server) useYAML(c *gin.Context, most int64, use func(io.Reader) error) error {
 	if !hasContentType(c, yamlTypes) {
 		return newRefusal(http.StatusUnsupportedMediaType, "unsupported_media_type", "Content-Type must be application/yaml or application/json")
@@ -188,12 +188,12 @@ func bodyFaults(code string, found faults.List) *problem {
 	return p
 }
 
-// changeSlots is the maximum number of concurrent changes. Starts and stops that arrive at
-// the same time are stored together.
+// changeSlots is the maximum number of concurrent changes. Starts and stops that arrive at the same time are stored
+// together.
 const changeSlots = 256
 
-// admitChange wraps operations that change the store. They have an admission of
-// their own, so they never wait behind reports.
+// admitChange wraps operations that change the store. They have an admission of their own, so they never wait behind
+// reports.
 func (s *server) admitChange(handle func(*gin.Context) (any, error)) func(*gin.Context) (any, error) {
 	return admitTo(s.changes, handle)
 }
@@ -210,8 +210,7 @@ func admitTo(admission *results.Admission, handle func(*gin.Context) (any, error
 	}
 }
 
-// setActive starts or stops the requested resource, and returns it. It ignores the
-// body of the request.
+// setActive starts or stops the requested resource, and returns it. It ignores the body of the request.
 func setActive[R any](s *server, c *gin.Context, kind string, active bool, change func(ctx context.Context, account, website, id int64, active bool) (R, bool, error)) (R, error) {
 	var none, live R
 	var found bool
@@ -233,8 +232,7 @@ func setActive[R any](s *server, c *gin.Context, kind string, active bool, chang
 	return live, nil
 }
 
-// changeFailure returns the error of a change that the store did not make. next says what to
-// do after a timeout.
+// changeFailure returns the error of a change that the store did not make. next says what to do after a timeout.
 func changeFailure(c *gin.Context, err error, next string) error {
 	if found := faults.List(nil); errors.As(err, &found) {
 		return found
@@ -276,8 +274,7 @@ func (s *server) listTokens(c *gin.Context) (any, error) {
 	return reply{kind: results.JSON, body: body, keep: notKept}, err
 }
 
-// createToken creates a token of the account. The response has its secret, which cannot be
-// shown again.
+// createToken creates a token of the account. The response has its secret, which cannot be shown again.
 func (s *server) createToken(c *gin.Context) (any, error) {
 	var asked struct {
 		Name      string            `yaml:"name"`
@@ -301,8 +298,7 @@ func (s *server) createToken(c *gin.Context) (any, error) {
 	return s.storeToken(c, made, func(shown *token, secret string) { shown.Secret = secret })
 }
 
-// createShare creates a share link. The response has its address, which cannot be shown
-// again.
+// createShare creates a share link. The response has its address, which cannot be shown again.
 func (s *server) createShare(c *gin.Context) (any, error) {
 	var asked struct {
 		CampaignID   *int64  `yaml:"campaignId"`

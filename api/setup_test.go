@@ -53,9 +53,9 @@ func TestAnotherServerTakesTheTag(t *testing.T) {
 	}
 }
 
-// TestConcurrentCatalogueChangesLoseNothing has 200 clients that each add a goal: first all at
-// the same time, with the same entity tag, which one may do. Then they get the catalogue and
-// send it again until each has succeeded, outside the long tier only 20 of them.
+// TestConcurrentCatalogueChangesLoseNothing has 200 clients that each add a goal: first all at the same time, with the
+// same entity tag, which one may do. Then they get the catalogue and send it again until each has succeeded, outside
+// the long tier only 20 of them.
 func TestConcurrentCatalogueChangesLoseNothing(t *testing.T) {
 	const clients, atOnce = 200, 4
 	s := newEmptyServer(t, func(o *api.Options) { o.TokenRate = 0 })

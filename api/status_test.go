@@ -45,8 +45,8 @@ func listOf(tb testing.TB, text string) (list []any) {
 	return list
 }
 
-// TestListsHaveStatuses compares the statuses in the lists with the reports. Reports of some visitors, which share what is
-// computed once per version, come first.
+// TestListsHaveStatuses compares the statuses in the lists with the reports. Reports of some visitors, which share what
+// is computed once per version, come first.
 func TestListsHaveStatuses(t *testing.T) {
 	s, _ := newTwoSites(t)
 	first, _, text := s.do("GET", "/v1/campaigns?websiteId=1&include=status", s.token)

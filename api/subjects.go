@@ -138,8 +138,7 @@ type widget struct {
 	Status []experimentStatus `json:"status,omitempty"` // statuses of the experiments; only if requested
 }
 
-// widgetDetail is a single widget. The variations of an experiment are only
-// listed in the experiment.
+// widgetDetail is a single widget. The variations of an experiment are only listed in the experiment.
 type widgetDetail struct {
 	widget
 	Variations  []widgetVariation  `json:"variations"`

@@ -99,8 +99,8 @@ func flat(prefix string, value any, into map[string]string) {
 	}
 }
 
-// TestCSVHasWhatTheJSONHas compares each field of each variation: of the whole
-// report, of each value, and of each point.
+// TestCSVHasWhatTheJSONHas compares each field of each variation: of the whole report, of each value, and of each
+// point.
 func TestCSVHasWhatTheJSONHas(t *testing.T) {
 	s := newOddServer(t)
 	for path, name := range map[string]string{

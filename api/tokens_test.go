@@ -31,8 +31,8 @@ func (s *server) create(admin []string, body string) (made createdShare, text st
 	return made, text
 }
 
-// TestShareLinksReadOnlyTheirSubject tries the token of each kind of share link on every
-// operation of the document, and on every other subject.
+// TestShareLinksReadOnlyTheirSubject tries the token of each kind of share link on every operation of the document, and
+// on every other subject.
 func TestShareLinksReadOnlyTheirSubject(t *testing.T) {
 	s, _ := newTwoSites(t, func(o *api.Options) { o.PublicURL = "https://lift.example.com" })
 	s.apply(strings.Replace(twoSites, "domain: shop.example.com", "domain: shop.example.com\n        currency: EUR\n        timezone: Europe/Berlin", 1))
@@ -70,8 +70,8 @@ func TestShareLinksReadOnlyTheirSubject(t *testing.T) {
 	}
 }
 
-// triesEveryOperation sends each operation with the ids of all subjects of the store. Only the
-// own paths may be read; an operation that no share link may use is refused for its scope.
+// triesEveryOperation sends each operation with the ids of all subjects of the store. Only the own paths may be read;
+// an operation that no share link may use is refused for its scope.
 func (s *server) triesEveryOperation(t *testing.T, c *contract, token string, own []string) {
 	t.Helper()
 	tried, found := 0, 0

@@ -188,8 +188,8 @@ func (x *trial) weeks(converted ...[]int) {
 	x.refresh()
 }
 
-// TestLooksConclude follows a campaign week by week. Today's test is significant at once, and
-// a look concludes when its p-value has a part of alpha. Later weeks do not withdraw it.
+// TestLooksConclude follows a campaign week by week. Today's test is significant at once, and a look concludes when its
+// p-value has a part of alpha. Later weeks do not withdraw it.
 func TestLooksConclude(t *testing.T) {
 	x := newTrial(t, firstDay)
 	x.store(0, 50, 60)
@@ -271,8 +271,8 @@ func TestReportsThatDescribe(t *testing.T) {
 	}
 }
 
-// TestRecordedLooksStay records looks, stores late events, and checks that the looks stay as
-// they were, with today's figures beside them. Two engines write a look once.
+// TestRecordedLooksStay records looks, stores late events, and checks that the looks stay as they were, with today's
+// figures beside them. Two engines write a look once.
 func TestRecordedLooksStay(t *testing.T) {
 	x := newTrial(t, firstDay)
 	x.weeks([]int{50, 62})
@@ -310,8 +310,8 @@ func TestRecordedLooksStay(t *testing.T) {
 	}
 }
 
-// TestRecordedHarmStays records that the primary metric is harmed at the end of a day between
-// looks, and stores late events without which it would not be.
+// TestRecordedHarmStays records that the primary metric is harmed at the end of a day between looks, and stores late
+// events without which it would not be.
 func TestRecordedHarmStays(t *testing.T) {
 	x := newTrial(t, time.Now().UTC().Truncate(24*time.Hour))
 	for day := range 5 {
@@ -355,9 +355,8 @@ func (x *trial) recordAt(t *testing.T, e *Engine, now time.Time) int {
 	return n
 }
 
-// TestPlanIsFrozenByTheFirstView changes the level, the methodology and the cap of the
-// primary goal after the first view, the latter also in a file without the campaign.
-// Nothing changes but a warning that names the fields.
+// TestPlanIsFrozenByTheFirstView changes the level, the methodology and the cap of the primary goal after the first
+// view, the latter also in a file without the campaign. Nothing changes but a warning that names the fields.
 func TestPlanIsFrozenByTheFirstView(t *testing.T) {
 	x := newTrial(t, firstDay)
 	x.weeks([]int{50, 90})
@@ -383,8 +382,7 @@ func TestPlanIsFrozenByTheFirstView(t *testing.T) {
 	}
 }
 
-// TestPlanOfAnExperimentIsFrozen changes the plan of an experiment of a widget after its first
-// view.
+// TestPlanOfAnExperimentIsFrozen changes the plan of an experiment of a widget after its first view.
 func TestPlanOfAnExperimentIsFrozen(t *testing.T) {
 	x := newTrial(t, firstDay)
 	experiment := catalogue.Experiment{ID: 4, ControlShare: 50, PrimaryMetric: "goalsReached", LookPlan: catalogue.LookPlan{PlannedDays: 14}, Variations: []catalogue.WidgetVariation{{ID: 1, Name: "Short", Share: 50}}}
@@ -436,9 +434,8 @@ func TestPlanOfAnExperimentIsFrozen(t *testing.T) {
 	}
 }
 
-// TestPointsHaveTheCapOfTheReport checks that each point of a series with a z-score is
-// capped at the amount that the report has: it equals the report that ends there and
-// is capped at this amount.
+// TestPointsHaveTheCapOfTheReport checks that each point of a series with a z-score is capped at the amount that the
+// report has: it equals the report that ends there and is capped at this amount.
 func TestPointsHaveTheCapOfTheReport(t *testing.T) {
 	x := newTrial(t, firstDay)
 	var events []schema.Event

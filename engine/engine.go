@@ -1,5 +1,4 @@
-// Package engine computes reports. A report passes through these packages, in one
-// direction:
+// Package engine computes reports. A report passes through these packages, in one direction:
 //
 //  1. query: ParseReport parses a query string into a Request. It is strict and returns all
 //     errors together. It knows API names but no tables.
@@ -12,11 +11,11 @@
 //     a slice with control. A Report is the body of the response.
 //  5. render: writes a Report as CSV, as a forest plot or as terminal tables.
 //
-// The results of the looks at the declared question are part of a report. Judgement has them; package watch records them
-// and reports and carries out the decision.
+// The results of the looks at the declared question are part of a report. Judgement has them; package watch records
+// them and reports and carries out the decision.
 //
-// Package fold defines which visitors and events count. Package stats has the formulas. Package calculator computes
-// the same comparisons from given sums.
+// Package fold defines which visitors and events count. Package stats has the formulas. Package calculator computes the
+// same comparisons from given sums.
 package engine
 
 import (
@@ -50,8 +49,8 @@ type Engine struct {
 	analyzer  *looks.Analyzer
 }
 
-// looksMemory bounds the memory of the results of looks, in bytes: about 1 KiB for each look at a variation, and 50 KiB for
-// the critical values of each comparison.
+// looksMemory bounds the memory of the results of looks, in bytes: about 1 KiB for each look at a variation, and 50 KiB
+// for the critical values of each comparison.
 const looksMemory = 64 << 20
 
 // New returns the engine of a store with facts.
@@ -63,14 +62,13 @@ func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits, shards 
 	}
 }
 
-// ObserveQueries sets a function that is called with the duration and the error of each
-// query. It must be called before the first report.
+// ObserveQueries sets a function that is called with the duration and the error of each query. It must be called before
+// the first report.
 func (e *Engine) ObserveQueries(query func(elapsed time.Duration, err error)) {
 	e.facts.Store.Observe = query
 }
 
-// PlanReport resolves a request against the catalogue. The error is an InvalidError or
-// a NotFoundError.
+// PlanReport resolves a request against the catalogue. The error is an InvalidError or a NotFoundError.
 func (e *Engine) PlanReport(r query.Request) (*plan.Plan, error) {
 	return plan.New(r, e.catalogue.Snapshot().AccountResources(r.AccountID))
 }
@@ -82,8 +80,8 @@ type Version struct {
 	Waiting moments.Waiting // accepted events that a report does not include yet
 }
 
-// ReadVersion folds the events that wait, see facts.Shards.AwaitNoted, and returns the version of the subject's data. What
-// is read later has the data of this version or newer data.
+// ReadVersion folds the events that wait, see facts.Shards.AwaitNoted, and returns the version of the subject's data.
+// What is read later has the data of this version or newer data.
 func (e *Engine) ReadVersion(ctx context.Context, subject schema.Subject) (Version, error) {
 	ctx, span := source.Tracer.Start(ctx, "fold")
 	waiting, err := e.facts.AwaitNoted(ctx)
@@ -119,8 +117,7 @@ func (e *Engine) firstView(subject schema.Subject) (looks.FirstView, bool) {
 	return first, true
 }
 
-// AsOfFirstView returns the plan as it was in force when the first view of the subject
-// was accepted.
+// AsOfFirstView returns the plan as it was in force when the first view of the subject was accepted.
 func (e *Engine) AsOfFirstView(p *plan.Plan) *plan.Plan {
 	first, viewed := e.firstView(p.Subject)
 	if !viewed {
@@ -141,9 +138,8 @@ func (e *Engine) CheckReady(ctx context.Context) error {
 	return err
 }
 
-// CampaignCounters are the live counters of a campaign. They count all folded events,
-// including those that a report excludes. Goals and value are those of the
-// primary goal.
+// CampaignCounters are the live counters of a campaign. They count all folded events, including those that a report
+// excludes. Goals and value are those of the primary goal.
 type CampaignCounters struct {
 	Views, GoalsReached, Value int64
 }
@@ -155,9 +151,8 @@ func (e *Engine) CountersOfCampaign(c *catalogue.LiveCampaign) CampaignCounters 
 	return CampaignCounters{Views: t.Events[moments.View], GoalsReached: goal.Events, Value: wholeMoney(goal.Value)}
 }
 
-// WidgetCounters are the live counters of a widget and its experiments. Goals
-// and values are those of the primary goal, or of all goals if there is no
-// primary goal.
+// WidgetCounters are the live counters of a widget and its experiments. Goals and values are those of the primary goal,
+// or of all goals if there is no primary goal.
 type WidgetCounters struct {
 	Views, Clicks, Submits, Completions, Conversions, Contacts int64
 	GoalsReached, Value, ExtraValue                            int64

@@ -11,10 +11,9 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// EstimatePlans estimates what the plans of campaigns can detect, by campaign id. The estimate
-// uses the campaign's own visitors, or else the visitors of the website's campaign with the
-// most events. A campaign is missing from the map if its website has no visitors, or if no rate
-// or mean can be estimated from them.
+// EstimatePlans estimates what the plans of campaigns can detect, by campaign id. The estimate uses the campaign's own
+// visitors, or else the visitors of the website's campaign with the most events. A campaign is missing from the map if
+// its website has no visitors, or if no rate or mean can be estimated from them.
 func (e *Engine) EstimatePlans(ctx context.Context, owned *catalogue.AccountResources, campaigns []int64) (map[int64]*result.PlanEstimate, error) {
 	if _, err := e.facts.AwaitNoted(ctx); err != nil {
 		return nil, err
@@ -48,8 +47,8 @@ func (e *Engine) EstimatePlans(ctx context.Context, owned *catalogue.AccountReso
 	return estimates, nil
 }
 
-// mostVisited returns a report plan for the declared question of p: for the campaign itself, or
-// else for the website's campaign with the most events. It returns nil if there is none.
+// mostVisited returns a report plan for the declared question of p: for the campaign itself, or else for the website's
+// campaign with the most events. It returns nil if there is none.
 func (e *Engine) mostVisited(p *plan.Plan, owned *catalogue.AccountResources) *plan.Plan {
 	var most *plan.Plan
 	events := uint64(0)

@@ -10,8 +10,8 @@ import (
 	"lifthouse/stats"
 )
 
-// TestEstimatePlans estimates the plans of new campaigns from the visitors of another one of
-// their website, and of a campaign from its own.
+// TestEstimatePlans estimates the plans of new campaigns from the visitors of another one of their website, and of a
+// campaign from its own.
 func TestEstimatePlans(t *testing.T) {
 	x := newTrial(t, time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -10))
 	known := x.catalogue.Snapshot().AccountResources(1)

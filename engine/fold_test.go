@@ -15,10 +15,9 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// fold computes the counts of a report directly from the definitions, with
-// plain loops over the events of each visitor. It is the oracle of the engine.
-// For each value of the dimension, and for all visitors (key all), it returns
-// the moments of each variation and the counts of the checks.
+// fold computes the counts of a report directly from the definitions, with plain loops over the events of each visitor.
+// It is the oracle of the engine. For each value of the dimension, and for all visitors (key all), it returns the
+// moments of each variation and the counts of the checks.
 const all = "\x00all"
 
 type folded struct {
@@ -174,8 +173,7 @@ func (c *folded) add(p *reportQuery, first schema.Event, views, own []schema.Eve
 	})
 }
 
-// remainderOf returns what a cap removes from the sums of a visitor, and the capped value
-// and profit.
+// remainderOf returns what a cap removes from the sums of a visitor, and the capped value and profit.
 func remainderOf(value, profit, limit int64) (e moments.CappedRemainder, cappedValue, cappedProfit int64) {
 	capped := min(value, limit)
 	removed := value - capped
@@ -192,9 +190,8 @@ func remainderOf(value, profit, limit int64) (e moments.CappedRemainder, cappedV
 	return e, capped, profit - removed
 }
 
-// limitOf returns the limit of the cap of a report: the smallest total value of a
-// converted visitor that at least the percentile of them do not exceed; 0: none is
-// above it.
+// limitOf returns the limit of the cap of a report: the smallest total value of a converted visitor that at least the
+// percentile of them do not exceed; 0: none is above it.
 func limitOf(p *reportQuery, events []schema.Event) int64 {
 	if p.Cap.Percentile == 0 {
 		return p.Cap.Units
@@ -269,8 +266,7 @@ func matches(p *plan.Plan, e *schema.Event) bool {
 	return true
 }
 
-// wildcard reports whether the text matches the pattern, in which * matches any
-// text.
+// wildcard reports whether the text matches the pattern, in which * matches any text.
 func wildcard(pattern, text string) bool {
 	switch {
 	case pattern == "":

@@ -20,8 +20,7 @@ import (
 	"lifthouse/schema/schematest/worlds"
 )
 
-// checkForms checks that the CSV has a row for each variation, and that the SVG
-// is XML with valid numbers.
+// checkForms checks that the CSV has a row for each variation, and that the SVG is XML with valid numbers.
 func checkForms(t worlds.TB, plan *plan.Plan, results *result.Report) {
 	t.Helper()
 	table, err := render.CSV(results)
@@ -46,8 +45,7 @@ func checkForms(t worlds.TB, plan *plan.Plan, results *result.Report) {
 	}
 }
 
-// TestValuesAreThoseOfFirstViews compares the values of every attribute with
-// plain loops.
+// TestValuesAreThoseOfFirstViews compares the values of every attribute with plain loops.
 func TestValuesAreThoseOfFirstViews(t *testing.T) {
 	w := worlds.New(9)
 	conn := schematest.OpenMigrated(t)

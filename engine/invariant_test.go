@@ -14,9 +14,8 @@ import (
 	"lifthouse/schema/schematest/worlds"
 )
 
-// TestOrderAndRepetitionChangeNothing writes the same events to two stores: in
-// order and at once, and shuffled in small batches with repetitions. Reports
-// must be byte-identical, also when requested twice.
+// TestOrderAndRepetitionChangeNothing writes the same events to two stores: in order and at once, and shuffled in small
+// batches with repetitions. Reports must be byte-identical, also when requested twice.
 func TestOrderAndRepetitionChangeNothing(t *testing.T) {
 	w := worlds.New(8)
 	events, file := w.Events(1, 500), w.File(1)
@@ -66,8 +65,7 @@ func TestOrderAndRepetitionChangeNothing(t *testing.T) {
 	}
 }
 
-// TestSlicesMergeToTheTotal checks for every dimension that the slices add up to
-// the whole report.
+// TestSlicesMergeToTheTotal checks for every dimension that the slices add up to the whole report.
 func TestSlicesMergeToTheTotal(t *testing.T) {
 	w := worlds.New(9)
 	conn := schematest.OpenMigrated(t)

@@ -32,9 +32,9 @@ type Judgement struct {
 // canDecide reports whether there is something to decide.
 func canDecide(p *plan.Plan) bool { return p.Rules.Compare && len(p.Variations) > 1 }
 
-// OpenJudgement returns the judgement of a subject up to a time, before the sums of the looks are read. Days end on time,
-// whether or not events arrive. It returns nil if there is nothing to decide, or no view. It is an error if events wait to
-// be folded.
+// OpenJudgement returns the judgement of a subject up to a time, before the sums of the looks are read. Days end on
+// time, whether or not events arrive. It returns nil if there is nothing to decide, or no view. It is an error if
+// events wait to be folded.
 func (e *Engine) OpenJudgement(ctx context.Context, p *plan.Plan, now time.Time) (*Judgement, error) {
 	version, err := e.ReadVersion(ctx, p.Subject)
 	if err == nil && version.Waiting.Events > 0 {
@@ -46,7 +46,8 @@ func (e *Engine) OpenJudgement(ctx context.Context, p *plan.Plan, now time.Time)
 	return e.openJudgement(ctx, e.AsOfFirstView(p), version, now)
 }
 
-// openJudgement returns the judgement of a plan in force at the first view, up to a time; zero: the last acceptance time.
+// openJudgement returns the judgement of a plan in force at the first view, up to a time; zero: the last acceptance
+// time.
 func (e *Engine) openJudgement(ctx context.Context, p *plan.Plan, version Version, through time.Time) (*Judgement, error) {
 	declared := p.DeclaredPlan()
 	recorded, err := e.Ledger.RecordedLooks(ctx, looks.DeclarationOf(declared))
@@ -158,8 +159,8 @@ func (j *Judgement) AnalyzeLooks(ctx context.Context) (err error) {
 	return err
 }
 
-// RecordLooks writes the looks and the harm that are not recorded yet, and returns their number. Records are part of the
-// results of the looks, which it analyzes again.
+// RecordLooks writes the looks and the harm that are not recorded yet, and returns their number. Records are part of
+// the results of the looks, which it analyzes again.
 func (j *Judgement) RecordLooks(ctx context.Context, now time.Time) (int, error) {
 	records := j.Looks.UnrecordedLooks(now.UTC().Truncate(time.Millisecond))
 	n, err := j.engine.Ledger.WriteRecords(ctx, records)
@@ -172,7 +173,8 @@ func (j *Judgement) RecordLooks(ctx context.Context, now time.Time) (int, error)
 	return n, j.AnalyzeLooks(ctx)
 }
 
-// ReportDecision returns the report of the declared question with its decision. Its scorecard has only the primary goal.
+// ReportDecision returns the report of the declared question with its decision. Its scorecard has only the primary
+// goal.
 func (j *Judgement) ReportDecision(ctx context.Context) (*result.Report, error) {
 	rows, err := j.engine.facts.ReadRows(ctx, j.Plan.Question)
 	if err != nil {
@@ -199,8 +201,8 @@ func (e *Engine) ComputeStatus(ctx context.Context, p *plan.Plan, version Versio
 	return result.NewStatus(report, j.Looks), nil
 }
 
-// readGoals returns the rows of a plan without a dimension for each goal. Goals with a cap are
-// read one by one. With a z-score, all goals are.
+// readGoals returns the rows of a plan without a dimension for each goal. Goals with a cap are read one by one. With a
+// z-score, all goals are.
 func (e *Engine) readGoals(ctx context.Context, p *plan.Plan, goals []int64) (map[int64]*moments.Rows, error) {
 	found := map[int64]*moments.Rows{}
 	about := func(goal int64) plan.Question {
@@ -254,8 +256,8 @@ func (e *Engine) concludeSlices(ctx context.Context, p *plan.Plan, version Versi
 	return err
 }
 
-// readSlices reads the slices of a breakdown at each look, and analyzes them. The j-th slice that
-// reaches enough visitors in each variation gets a part of alpha.
+// readSlices reads the slices of a breakdown at each look, and analyzes them. The j-th slice that reaches enough
+// visitors in each variation gets a part of alpha.
 func (e *Engine) readSlices(ctx context.Context, p *plan.Plan, a *looks.Analysis) (map[string]*looks.Analysis, error) {
 	declared, bySlice := p.DeclaredPlan(), looks.NewSlices(a)
 	declared.Dimension, declared.Interval = p.Dimension, ""
@@ -280,9 +282,9 @@ func (e *Engine) readSlices(ctx context.Context, p *plan.Plan, a *looks.Analysis
 	return e.analyzer.AnalyzeBreakdown(bySlice), nil
 }
 
-// readWindow reads the slices of the visitors of a window up to a time. It reads all visitors
-// since the start of the window and subtracts those since its end. A slice that only one of the
-// two reads returns is unknown if the other read has an "(other)" slice.
+// readWindow reads the slices of the visitors of a window up to a time. It reads all visitors since the start of the
+// window and subtracts those since its end. A slice that only one of the two reads returns is unknown if the other read
+// has an "(other)" slice.
 func (e *Engine) readWindow(
 	ctx context.Context, q plan.Question, w looks.Window, end time.Time, unknown map[string]bool,
 ) (*moments.Rows, error) {

@@ -127,8 +127,7 @@ func TestReportEqualsTheFold(t *testing.T) {
 	})
 }
 
-// FuzzReport makes a world from a seed, and compares some of its reports with
-// the fold.
+// FuzzReport makes a world from a seed, and compares some of its reports with the fold.
 func FuzzReport(f *testing.F) {
 	for seed := range uint64(3) {
 		f.Add(seed)
@@ -251,8 +250,7 @@ func compareTop(t worlds.TB, in stored, x *reportQuery, found *moments.Rows) {
 	}
 }
 
-// compareSeries compares each point of a series with the report of a window
-// that ends there, and that with the fold.
+// compareSeries compares each point of a series with the report of a window that ends there, and that with the fold.
 func compareSeries(t worlds.TB, in stored, x *reportQuery, whole *result.Report) {
 	t.Helper()
 	if len(whole.Series) == 0 {
@@ -271,8 +269,7 @@ func compareSeries(t worlds.TB, in stored, x *reportQuery, whole *result.Report)
 	compareVariations(t, x.String()+"last point", whole.Series[len(whole.Series)-1].Variations, unconcluded(whole.Variations))
 }
 
-// unconcluded returns the variations in the form of a series, whose points have
-// no conclusion.
+// unconcluded returns the variations in the form of a series, whose points have no conclusion.
 func unconcluded(variations []result.VariationResults) []result.VariationResults {
 	variations = slices.Clone(variations)
 	for i := range variations {
@@ -301,8 +298,8 @@ func written(t worlds.TB, value any) string {
 	return string(text)
 }
 
-// compareOutliers compares the bounds with the definition: a value counts if it
-// is at most z standard deviations from the mean, in rational numbers.
+// compareOutliers compares the bounds with the definition: a value counts if it is at most z standard deviations from
+// the mean, in rational numbers.
 func compareOutliers(t worlds.TB, plan *reportQuery, events []schema.Event) {
 	t.Helper()
 	values := foldPlainly(plan.about(plan.Plan), events)[all].values

@@ -27,8 +27,8 @@ import (
 	"lifthouse/stats"
 )
 
-// The reference: statements that count a report from the events, by lists of the events of each visitor. They are
-// slow, and share only the compilation of filters with the engine.
+// The reference: statements that count a report from the events, by lists of the events of each visitor. They are slow,
+// and share only the compilation of filters with the engine.
 var reference = source.ParseTemplates()
 
 func init() {
@@ -102,7 +102,8 @@ func eachCounted(t *testing.T, x *reportQuery, file string, scan func(driver.Row
 	}
 }
 
-// countRows counts the rows of a report from the events. Outliers are removed first; a cap is a percentile of what remains.
+// countRows counts the rows of a report from the events. Outliers are removed first; a cap is a percentile of what
+// remains.
 func countRows(t *testing.T, x *reportQuery) *moments.Rows {
 	t.Helper()
 	counted := *x
@@ -157,9 +158,9 @@ func scanCounted(row driver.Rows, first ...any) (r moments.Row, err error) {
 	return r, err
 }
 
-// TestReportsEqualTheReference compares reports of all kinds with those that are counted from the events, while
-// events arrive (late, repeated, conflicting and without exposures) and visitors are erased. In the end all facts are
-// those of the events.
+// TestReportsEqualTheReference compares reports of all kinds with those that are counted from the events, while events
+// arrive (late, repeated, conflicting and without exposures) and visitors are erased. In the end all facts are those of
+// the events.
 func TestReportsEqualTheReference(t *testing.T) {
 	requests := tier.Of(8, 625)
 	for seed := range uint64(tier.Of(3, 8)) { // every other one has two shards, every third one has 70 variations

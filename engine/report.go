@@ -86,8 +86,8 @@ func (e *Engine) readReport(ctx context.Context, p *plan.Plan) (*moments.Rows, [
 	return rows, byGoal, err
 }
 
-// scorecardGoals returns the goals of a scorecard: the goals that the subject declares, the goal of
-// the report, and all goals of the website with events of the subject.
+// scorecardGoals returns the goals of a scorecard: the goals that the subject declares, the goal of the report, and all
+// goals of the website with events of the subject.
 func (e *Engine) scorecardGoals(p *plan.Plan) []int64 {
 	goals := p.Declared.AllGoals()
 	goals = append(goals, p.GoalID)
@@ -106,8 +106,8 @@ const (
 	maxZScorePoints = 100
 )
 
-// computeSeries returns a point at the end of each bucket, including empty ones, from
-// the first visitor to the last counted event. The last point equals the report.
+// computeSeries returns a point at the end of each bucket, including empty ones, from the first visitor to the last
+// counted event. The last point equals the report.
 func (e *Engine) computeSeries(ctx context.Context, p *plan.Plan, found *moments.Rows) ([]result.Point, error) {
 	steps := found.Steps
 	if len(steps) == 0 {

@@ -15,8 +15,8 @@ import (
 	"lifthouse/stats"
 )
 
-// TestScorecardEqualsReports compares each row of random scorecards with the report
-// about its goal and metric. The scorecards are equal from all sources.
+// TestScorecardEqualsReports compares each row of random scorecards with the report about its goal and metric. The
+// scorecards are equal from all sources.
 func TestScorecardEqualsReports(t *testing.T) {
 	x := newTrial(t, worlds.Start)
 	x.campaign.Goals = &catalogue.Goals{
@@ -99,8 +99,7 @@ func guardTrial(t *testing.T) *trial {
 	return x
 }
 
-// refunds stores events of goal 2 for the visitors of the last stored day: first of
-// control, then of the treatment.
+// refunds stores events of goal 2 for the visitors of the last stored day: first of control, then of the treatment.
 func (x *trial) refunds(day int, converted ...int) {
 	x.t.Helper()
 	var events []schema.Event
@@ -251,8 +250,8 @@ func TestImpact(t *testing.T) {
 	}
 }
 
-// TestRequiredVisitorsOfAGuardrail compares the required sample with that of its numbers. A
-// report of some visitors has none.
+// TestRequiredVisitorsOfAGuardrail compares the required sample with that of its numbers. A report of some visitors has
+// none.
 func TestRequiredVisitorsOfAGuardrail(t *testing.T) {
 	x := guardTrial(t)
 	for day := range 8 {
@@ -280,8 +279,8 @@ func TestRequiredVisitorsOfAGuardrail(t *testing.T) {
 	}
 }
 
-// TestLooksTakeTheCapOfTheGoal checks that the looks of a capped goal are the same with and without a scorecard, and the
-// same as recorded: with the cap.
+// TestLooksTakeTheCapOfTheGoal checks that the looks of a capped goal are the same with and without a scorecard, and
+// the same as recorded: with the cap.
 func TestLooksTakeTheCapOfTheGoal(t *testing.T) {
 	x := newTrial(t, firstDay)
 	x.campaign.PrimaryMetric = string(query.ValuePerVisitor)

@@ -14,8 +14,8 @@ import (
 	"lifthouse/stats"
 )
 
-// devices stores a day of 500 visitors a variation, of which the first ones are mobile. The
-// numbers are of mobile visitors, converted mobile ones and converted others, by variation.
+// devices stores a day of 500 visitors a variation, of which the first ones are mobile. The numbers are of mobile
+// visitors, converted mobile ones and converted others, by variation.
 func (x *trial) devices(day int, mobile [2]int, converted, others [2]int) {
 	x.t.Helper()
 	var events []schema.Event
@@ -63,8 +63,8 @@ func analyzeNext(d stats.LookDesign, points *[]stats.LookPoint, tau float64, str
 	return found, sequence.PValue(last, found)
 }
 
-// TestLooksAtSlices checks that the j-th slice with enough visitors has alpha / (j (j + 1)),
-// from the look on at which it has them, and that later looks do not withdraw a conclusion.
+// TestLooksAtSlices checks that the j-th slice with enough visitors has alpha / (j (j + 1)), from the look on at which
+// it has them, and that later looks do not withdraw a conclusion.
 func TestLooksAtSlices(t *testing.T) {
 	x := newTrial(t, firstDay)
 	x.devices(0, [2]int{10, 10}, [2]int{}, [2]int{})
@@ -128,8 +128,7 @@ func TestLooksAtSlices(t *testing.T) {
 	}
 }
 
-// TestLooksAtSlicesOfSeveralWindows has a pause, which breaks a week, and a change of shares in
-// the middle of a week.
+// TestLooksAtSlicesOfSeveralWindows has a pause, which breaks a week, and a change of shares in the middle of a week.
 func TestLooksAtSlicesOfSeveralWindows(t *testing.T) {
 	x := newTrial(t, firstDay)
 	for day := range 27 {

@@ -17,8 +17,7 @@ import (
 // tolerance is the maximum relative difference of a statistic from the oracle.
 const tolerance = 1e-9
 
-// spread has the mean and the variance (n - 1) of a metric, computed visitor by
-// visitor in rational numbers.
+// spread has the mean and the variance (n - 1) of a metric, computed visitor by visitor in rational numbers.
 type spread struct {
 	n              float64
 	mean, variance *big.Rat
@@ -50,9 +49,8 @@ func spreadOf(visits []map[query.Metric]int64, metric query.Metric) spread {
 	return s
 }
 
-// ratiosOf returns value per goal of two variations, with the variance of the delta method:
-// that of (value - ratio · goals) / mean goals over the visitors. It returns false if one
-// of them has no goals.
+// ratiosOf returns value per goal of two variations, with the variance of the delta method: that of (value - ratio ·
+// goals) / mean goals over the visitors. It returns false if one of them has no goals.
 func ratiosOf(control, own []map[query.Metric]int64) (c, o spread, both bool) {
 	c, first := ratioOf(control)
 	o, second := ratioOf(own)
@@ -87,8 +85,8 @@ func float(r *big.Rat) float64 {
 	return f
 }
 
-// compareStatistics compares the metrics and the comparisons of a report and
-// its breakdown with formulas over single visitors.
+// compareStatistics compares the metrics and the comparisons of a report and its breakdown with formulas over single
+// visitors.
 func compareStatistics(t worlds.TB, plan *plan.Plan, results *result.Report, want map[string]*folded) {
 	t.Helper()
 	compareSlice(t, plan, &results.Slice, want[all])
@@ -167,8 +165,8 @@ func compareEstimate(t worlds.TB, plan *plan.Plan, metric query.Metric, got resu
 	near(t, plan, string(metric)+" upper", *got.Interval[1], mean+half, scale)
 }
 
-// unevenAs reports whether the smaller variation is expected to have less than 35 %
-// of the pair, or, without valid shares, has less.
+// unevenAs reports whether the smaller variation is expected to have less than 35 % of the pair, or, without valid
+// shares, has less.
 func unevenAs(p *plan.Plan, control, treatment int64, c, own spread) bool {
 	a, b := c.n, own.n
 	expected := p.ExpectedShares()
@@ -197,9 +195,8 @@ func student(difference, standardError, freedom float64) (statistic, p float64) 
 	return statistic, 2 * t.Survival(math.Abs(statistic))
 }
 
-// compareComparison checks the effect and the fixed-horizon test: Welch's test
-// for means, and the pooled one if the pair is uneven; the score test for rates. A
-// missing statistic must have a reason.
+// compareComparison checks the effect and the fixed-horizon test: Welch's test for means, and the pooled one if the
+// pair is uneven; the score test for rates. A missing statistic must have a reason.
 func compareComparison(t worlds.TB, plan *plan.Plan, c *result.Comparison, uneven bool, control, own spread) {
 	t.Helper()
 	if control.n == 0 || own.n == 0 {

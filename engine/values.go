@@ -18,9 +18,8 @@ import (
 // AttributeNames returns the names of all attributes of a first view, sorted.
 func AttributeNames() []string { return slices.Sorted(maps.Keys(source.Columns)) }
 
-// Values has the observed values of an attribute, the most frequent first.
-// Visitors counts all visitors of the subject, including those that a report
-// excludes, by the attribute of their first view.
+// Values has the observed values of an attribute, the most frequent first. Visitors counts all visitors of the subject,
+// including those that a report excludes, by the attribute of their first view.
 type Values struct {
 	CampaignID     int64           `json:"campaignId,omitzero"`
 	WidgetID       int64           `json:"widgetId,omitzero"`
@@ -32,15 +31,14 @@ type Values struct {
 	Values         []ObservedValue `json:"values"`
 }
 
-// ObservedValue is a value in the form of a filter. An empty value means that the attribute is
-// not set.
+// ObservedValue is a value in the form of a filter. An empty value means that the attribute is not set.
 type ObservedValue struct {
 	Value    string `json:"value"`
 	Visitors int64  `json:"visitors"`
 }
 
-// ReadValues returns the most frequent values of an attribute for the subject of
-// the plan, at most the given number. It ignores the filters of the plan.
+// ReadValues returns the most frequent values of an attribute for the subject of the plan, at most the given number. It
+// ignores the filters of the plan.
 func (e *Engine) ReadValues(ctx context.Context, plan *plan.Plan, attribute string, most int) (*Values, error) {
 	stored, err := e.facts.StoredEvents(ctx, plan.Subject)
 	if err != nil {
@@ -69,8 +67,8 @@ func (e *Engine) ReadValues(ctx context.Context, plan *plan.Plan, attribute stri
 const rowGroup = 50_000
 
 // WriteVisitors writes a Parquet file with the visitors of a report. It writes nothing before it has read the first
-// visitors. The error is an InvalidError, a StoreError, or the error of the context or of the writer. A file that
-// is not complete has no footer, so it cannot be read.
+// visitors. The error is an InvalidError, a StoreError, or the error of the context or of the writer. A file that is
+// not complete has no footer, so it cannot be read.
 func (e *Engine) WriteVisitors(ctx context.Context, p *plan.Plan, to io.Writer) error {
 	if _, err := e.facts.AwaitNoted(ctx); err != nil {
 		return err

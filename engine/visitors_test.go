@@ -52,7 +52,8 @@ func TestReportsEqualTheirVisitors(t *testing.T) {
 	}
 }
 
-// compareVisitors compares the results of a report with results from the file of its visitors, and returns their number.
+// compareVisitors compares the results of a report with results from the file of its visitors, and returns their
+// number.
 func compareVisitors(t worlds.TB, e *Engine, x *reportQuery, found *moments.Rows) int {
 	t.Helper()
 	var file bytes.Buffer

@@ -27,8 +27,8 @@ const embeddedPrefix = "embedded:"
 // DefaultStore is the default address: an embedded store below the working directory.
 const DefaultStore = embeddedPrefix + "./data"
 
-// Address is the parsed address of a store: the directory of an embedded store,
-// which this process opens, or ClickHouse servers.
+// Address is the parsed address of a store: the directory of an embedded store, which this process opens, or ClickHouse
+// servers.
 type Address struct {
 	Dir     string              // directory of an embedded store; empty for servers
 	Options *clickhouse.Options // connection options; nil for an embedded store that is not open
@@ -49,8 +49,8 @@ func (a *Address) SetConcurrency(requests int) {
 	a.Options.MaxIdleConns = requests + SpareConns
 }
 
-// The default timeouts. A statement fails if the server sends nothing for the read
-// timeout. Queries over the native protocol send progress continuously.
+// The default timeouts. A statement fails if the server sends nothing for the read timeout. Queries over the native
+// protocol send progress continuously.
 const (
 	dialTimeout       = 3 * time.Second // per host
 	nativeReadTimeout = 90 * time.Second
@@ -68,8 +68,8 @@ const (
 	keyVariable          = "CLICKHOUSE_KEY"
 )
 
-// splitAddress splits the address of a server into scheme, user and password,
-// hosts and the rest. url.Parse cannot parse an address with several hosts.
+// splitAddress splits the address of a server into scheme, user and password, hosts and the rest. url.Parse cannot
+// parse an address with several hosts.
 func splitAddress(address string) (scheme, user, hosts, rest string, ok bool) {
 	scheme, address, ok = strings.Cut(address, "://")
 	if at := strings.IndexAny(address, "/?#"); at >= 0 {

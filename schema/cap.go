@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// Cap limits the total value of each visitor, either to a percentile of the totals
-// of converted visitors or to an amount.
+// Cap limits the total value of each visitor, either to a percentile of the totals of converted visitors or to an
+// amount.
 type Cap struct {
 	Percentile float64 // in per cent; 0: an amount
 	Units      int64   // amount in 1/MoneyScale
 }
 
-// capPattern matches percentiles from p50 to p99.9 with at most one decimal, and amounts
-// above 0 with at most four. A cap below the median would remove most of the values.
+// capPattern matches percentiles from p50 to p99.9 with at most one decimal, and amounts above 0 with at most four. A
+// cap below the median would remove most of the values.
 var capPattern = regexp.MustCompile(`^(p[5-9][0-9](\.[0-9])?|[1-9][0-9]{0,12}(\.[0-9]{1,4})?|0\.[0-9]{0,3}[1-9])$`)
 
 var errCap = fmt.Errorf("must be a percentile from p50 to p99.9, such as p99, or an amount above 0 and at most %d",

@@ -91,8 +91,8 @@ func CheckFiles(dir string) error {
 	return errors.Join(wrong...)
 }
 
-// EmbeddedDatabase is the database of an embedded store. It is not the engine's
-// database "default", which treats the names of missing tables as files.
+// EmbeddedDatabase is the database of an embedded store. It is not the engine's database "default", which treats the
+// names of missing tables as files.
 const EmbeddedDatabase = "lifthouse"
 
 // metadataDir contains the definition of the database, DATABASE.sql, and the definitions of its tables,
@@ -104,8 +104,8 @@ const (
 	dataDir     = "data"
 )
 
-// checkDefinitions reads the definitions of the database and its tables. The
-// database definition must exist if there are tables or parts of tables.
+// checkDefinitions reads the definitions of the database and its tables. The database definition must exist if there
+// are tables or parts of tables.
 func checkDefinitions(dir string, parts bool) error {
 	of := func(table string) string { return filepath.Join(dir, metadataDir, EmbeddedDatabase, table) + ".sql" }
 	paths, err := filepath.Glob(of("*"))

@@ -97,15 +97,15 @@ func inReplicatedDatabase(ctx context.Context, conn driver.Conn) (replicated boo
 	return replicated, nil
 }
 
-// ClusterOf returns the cluster and the database of a connection that OpenConnection opened,
-// or empty strings if the connection does not lead to a cluster.
+// ClusterOf returns the cluster and the database of a connection that OpenConnection opened, or empty strings if the
+// connection does not lead to a cluster.
 func ClusterOf(conn driver.Conn) (cluster, database string) {
 	c, _ := conn.(clustered)
 	return c.cluster, c.database
 }
 
-// SyncReplica waits until the connected server has fetched the rows of an unsharded
-// table that are known to be on other replicas. It does nothing on a single server.
+// SyncReplica waits until the connected server has fetched the rows of an unsharded table that are known to be on other
+// replicas. It does nothing on a single server.
 func SyncReplica(ctx context.Context, conn driver.Conn, table string) error {
 	if cluster, _ := ClusterOf(conn); cluster == "" {
 		return nil
@@ -186,8 +186,8 @@ func ReadServers(ctx context.Context, conn driver.Conn) ([]Server, error) {
 	return servers, nil
 }
 
-// withSilent adds the servers of a cluster that do not answer. A server that answers but does
-// not know its place may be any of them.
+// withSilent adds the servers of a cluster that do not answer. A server that answers but does not know its place may be
+// any of them.
 func withSilent(ctx context.Context, conn driver.Conn, cluster string, servers []Server) ([]Server, error) {
 	unknown := 0
 	answers := map[[2]uint32]bool{}

@@ -74,8 +74,8 @@ type Attributes struct {
 	VisitorType                                                   string // new, returning or empty
 }
 
-// HashID returns the 64-bit hash of a visitor id or an event id, which is what the
-// tables store. It equals ClickHouse's xxHash64.
+// HashID returns the 64-bit hash of a visitor id or an event id, which is what the tables store. It equals ClickHouse's
+// xxHash64.
 func HashID(id string) uint64 { return xxhash.Sum64String(id) }
 
 const insertEvents = `INSERT INTO events (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id,
@@ -85,9 +85,9 @@ const insertEvents = `INSERT INTO events (website_id, subject, subject_id, exper
 // distinctRowSettings disable the search for equal keys within an insert: the caller has already removed duplicates.
 var distinctRowSettings = clickhouse.Settings{"optimize_on_insert": 0, "insert_deduplicate": 0}
 
-// InsertEvents inserts events as they were sent, with one acceptance time, and returns when they are stored. If
-// the connection breaks, it sends the insert once more, because copies of stored events are harmless. One insert
-// must not contain two copies of an event that differ.
+// InsertEvents inserts events as they were sent, with one acceptance time, and returns when they are stored. If the
+// connection breaks, it sends the insert once more, because copies of stored events are harmless. One insert must not
+// contain two copies of an event that differ.
 func InsertEvents(ctx context.Context, conn driver.Conn, events []Event, acceptedAt time.Time) error {
 	columns := eventColumns(events, acceptedAt)
 	err := InsertColumns(ctx, conn, distinctRowSettings, insertEvents, columns)

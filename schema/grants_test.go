@@ -13,8 +13,8 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// TestGrantsEqualGoldenFile also checks that ClickHouse can parse the statements.
-// The embedded engine has no users, so it cannot execute them.
+// TestGrantsEqualGoldenFile also checks that ClickHouse can parse the statements. The embedded engine has no users, so
+// it cannot execute them.
 func TestGrantsEqualGoldenFile(t *testing.T) {
 	conn := schematest.OpenEmpty(t)
 	for name, cluster := range map[string]string{"grants.sql": "", "grants.cluster.sql": "lift"} {

@@ -62,8 +62,8 @@ func breakerError(err error) error {
 	return err
 }
 
-// hosts are servers with the same data. A host that cannot be reached is skipped for
-// breakerTimeout, so only one request has to wait for its dial timeout.
+// hosts are servers with the same data. A host that cannot be reached is skipped for breakerTimeout, so only one
+// request has to wait for its dial timeout.
 type hosts struct {
 	addresses []string
 	breakers  map[string]*gobreaker.CircuitBreaker[clickhouse.DialResult]

@@ -80,8 +80,8 @@ func serve(t *testing.T, wrap func(http.Handler) http.Handler) (server *httptest
 
 func unchanged(h http.Handler) http.Handler { return h }
 
-// TestFailedStoreIsNotContacted checks that statements fail immediately, without
-// a connection, after connections have failed.
+// TestFailedStoreIsNotContacted checks that statements fail immediately, without a connection, after connections have
+// failed.
 func TestFailedStoreIsNotContacted(t *testing.T) {
 	server, database := serve(t, unchanged)
 	conn := must.Get(reach(t, server.URL+"/"+database))(t)
@@ -141,8 +141,8 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// faultyHandler closes the connection instead of sending a response, for the next
-// requests whose statement contains a text.
+// faultyHandler closes the connection instead of sending a response, for the next requests whose statement contains a
+// text.
 type faultyHandler struct {
 	http.Handler
 	text     string
@@ -201,8 +201,8 @@ func TestInsertsNoticeBrokenConnections(t *testing.T) {
 	}
 }
 
-// TestInsertRetryIsIdempotent breaks the connection of an insert before or after
-// the insert is executed. A copy that the retry stores has the same key and time of acceptance.
+// TestInsertRetryIsIdempotent breaks the connection of an insert before or after the insert is executed. A copy that
+// the retry stores has the same key and time of acceptance.
 func TestInsertRetryIsIdempotent(t *testing.T) {
 	for _, done := range []bool{false, true} {
 		var b *faultyHandler

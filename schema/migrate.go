@@ -103,8 +103,8 @@ func allServers(ctx context.Context, conn driver.Conn) error {
 	return nil
 }
 
-// PendingMigrations returns the names of the migrations that Migrate would run, in order.
-// It changes nothing, and returns the same errors as Migrate.
+// PendingMigrations returns the names of the migrations that Migrate would run, in order. It changes nothing, and
+// returns the same errors as Migrate.
 func PendingMigrations(ctx context.Context, conn driver.Conn) ([]string, error) {
 	var names []string
 	pending, err := pendingMigrations(ctx, conn, tables)

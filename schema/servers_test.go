@@ -9,8 +9,8 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// TestServersOfAServer checks the only server of a store, as the serving user too. The oracles
-// are functions of ClickHouse and a count.
+// TestServersOfAServer checks the only server of a store, as the serving user too. The oracles are functions of
+// ClickHouse and a count.
 func TestServersOfAServer(t *testing.T) {
 	server := schematest.SharedServer(t)
 	conn := server.OpenMigrated(t)
@@ -27,8 +27,8 @@ func TestServersOfAServer(t *testing.T) {
 	}
 }
 
-// TestServersOfACluster checks the servers of a cluster, one of which is killed. Their ports
-// have the numbers of the shard and the replica.
+// TestServersOfACluster checks the servers of a cluster, one of which is killed. Their ports have the numbers of the
+// shard and the replica.
 func TestServersOfACluster(t *testing.T) {
 	cluster := schematest.NewCluster(t)
 	conn := schematest.OpenConnection(t, cluster.Address)

@@ -1,9 +1,9 @@
-// Package schema defines the tables of a store: migrations, connections to
-// embedded stores and to ClickHouse servers, and the event row.
+// Package schema defines the tables of a store: migrations, connections to embedded stores and to ClickHouse servers,
+// and the event row.
 //
-// Subpackages: catalogue (accounts with their websites, goals, targets, campaigns, widgets,
-// webhooks and tokens), ingest (validates events and stores them as they were sent), outbox
-// (messages to webhooks, and their attempts) and schematest (migrated stores for tests).
+// Subpackages: catalogue (accounts with their websites, goals, targets, campaigns, widgets, webhooks and tokens),
+// ingest (validates events and stores them as they were sent), outbox (messages to webhooks, and their attempts) and
+// schematest (migrated stores for tests).
 package schema
 
 import (
@@ -65,8 +65,8 @@ func OpenMigrated(ctx context.Context, address Address) (driver.Conn, error) {
 	return conn, nil
 }
 
-// CheckTableForm returns an error if the store has the tables of a cluster and the
-// address has no cluster, or vice versa.
+// CheckTableForm returns an error if the store has the tables of a cluster and the address has no cluster, or vice
+// versa.
 func CheckTableForm(ctx context.Context, conn driver.Conn) error {
 	const query = "SELECT engine FROM system.tables WHERE database = currentDatabase() AND name = 'events'"
 	of, err := QueryRows(ctx, conn, query, func(row driver.Rows, engine *string) error { return row.Scan(engine) })
@@ -121,8 +121,8 @@ func OpenConnection(ctx context.Context, address Address) (driver.Conn, error) {
 	return conn, nil
 }
 
-// pingStore waits up to ServerTimeout for a response. The driver's handshake ignores
-// the context and may take the whole dial timeout.
+// pingStore waits up to ServerTimeout for a response. The driver's handshake ignores the context and may take the whole
+// dial timeout.
 func pingStore(ctx context.Context, conn driver.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, ServerTimeout)
 	defer cancel()
@@ -142,8 +142,8 @@ func isTimeout(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, clickhouse.ErrAcquireConnTimeout)
 }
 
-// SettingLimit returns the maximum that the user's profile allows for a setting, or
-// 0 if there is no maximum. The server rejects statements that exceed the maximum.
+// SettingLimit returns the maximum that the user's profile allows for a setting, or 0 if there is no maximum. The
+// server rejects statements that exceed the maximum.
 func SettingLimit(ctx context.Context, conn driver.Conn, setting string) (most int64, err error) {
 	const query = `SELECT toInt64OrZero(ifNull(if(readonly != 0, value, max), ''))
 		FROM system.settings
@@ -157,8 +157,8 @@ func SettingLimit(ctx context.Context, conn driver.Conn, setting string) (most i
 // ServerTimeout is the maximum time for a server to respond to a simple request.
 const ServerTimeout = 10 * time.Second
 
-// VerifiedRelease is the ClickHouse release that the tests run on: embedded, as a
-// server and as a cluster. The embedded engine has the same release.
+// VerifiedRelease is the ClickHouse release that the tests run on: embedded, as a server and as a cluster. The embedded
+// engine has the same release.
 const VerifiedRelease = "26.7"
 
 // IsVerified reports whether a version of ClickHouse belongs to VerifiedRelease.

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// rfc3339 matches RFC 3339 times. The standard parser also accepts offsets of 24 hours,
-// hours of one digit and decimal commas.
+// rfc3339 matches RFC 3339 times. The standard parser also accepts offsets of 24 hours, hours of one digit and decimal
+// commas.
 var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
-// ParseTime parses an RFC 3339 time with any number of decimals. T and Z may be
-// lower case, as section 5.6 of RFC 3339 allows.
+// ParseTime parses an RFC 3339 time with any number of decimals. T and Z may be lower case, as section 5.6 of RFC 3339
+// allows.
 func ParseTime(text string) (time.Time, error) {
 	if !rfc3339.MatchString(text) {
 		return time.Time{}, fmt.Errorf("invalid time %q: must be RFC 3339 with an offset (2026-05-01T00:00:00Z)", text)
@@ -21,8 +21,8 @@ func ParseTime(text string) (time.Time, error) {
 	return time.Parse(time.RFC3339Nano, strings.ToUpper(text))
 }
 
-// FirstTime and EndOfTime bound the years 1970 to 2199, which the time columns store and
-// requests may name. EndOfTime is the first instant after them.
+// FirstTime and EndOfTime bound the years 1970 to 2199, which the time columns store and requests may name. EndOfTime
+// is the first instant after them.
 var (
 	FirstTime = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 	EndOfTime = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)

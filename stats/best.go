@@ -5,17 +5,16 @@ import (
 	"slices"
 )
 
-// jointLifts returns the posterior of each pair's lift, and the chances of control and each
-// treatment to be best, under the prior of the lifts. All z share the part u that control
-// contributes:
+// jointLifts returns the posterior of each pair's lift, and the chances of control and each treatment to be best, under
+// the prior of the lifts. All z share the part u that control contributes:
 //
 //	z_i(L_i) | u ~ N(λ_i u, 1 - λ_i²),  u ~ N(0, 1)
 //
 // Thus lifts are independent given u. A treatment is best if its lift is the largest and above
 // 0. The posterior of a lift uses all data: other treatments show whether control was lucky. If
-// the pairs contradict each other so much that no u has a positive density, each posterior uses
-// only its own pair, and no chance is known. A pair without a test has neither. Without a
-// prior, or if the baseline is a mean of 0, there are no posteriors.
+// the pairs contradict each other so much that no u has a positive density, each posterior uses only its own pair, and
+// no chance is known. A pair without a test has neither. Without a prior, or if the baseline is a mean of 0, there are
+// no posteriors.
 func (r *rule) jointLifts(pairs []pair, o Options) (posteriors []*lifts, best []*float64) {
 	if o.Prior == nil {
 		return nil, nil
@@ -47,8 +46,7 @@ func (r *rule) jointLifts(pairs []pair, o Options) (posteriors []*lifts, best []
 	joint := newJointLifts(r, arms, lambdas)
 	total := make([]float64, len(arms)+1)
 	low, high := joint.rangeOfU()
-	// The integrand is analytic and vanishes at both ends, so equal steps have an error of
-	// about exp(-20/stepOfSigma²).
+	// The integrand is analytic and vanishes at both ends, so equal steps have an error of about exp(-20/stepOfSigma²).
 	steps := int(math.Min((high-low)/joint.finest/stepOfSigma, mostSteps)) + 1
 	for step := range steps + 1 {
 		joint.addGiven(total, low+(high-low)*float64(step)/float64(steps))
@@ -68,20 +66,17 @@ func (r *rule) jointLifts(pairs []pair, o Options) (posteriors []*lifts, best []
 	return posteriors, best
 }
 
-// stepOfSigma is the step in u, in units of the smallest sigma, the scale on which the
-// conditional lifts change. mostSteps bounds the number of steps if the data contradict the
-// prior.
+// stepOfSigma is the step in u, in units of the smallest sigma, the scale on which the conditional lifts change.
+// mostSteps bounds the number of steps if the data contradict the prior.
 const (
 	stepOfSigma = 0.45
 	mostSteps   = 3000
 )
 
-// smallestSigma bounds the number of panels. A control with 1 % of a pair's visitors
-// has a sigma of .1.
+// smallestSigma bounds the number of panels. A control with 1 % of a pair's visitors has a sigma of .1.
 const smallestSigma = 0.1
 
-// jointLifts has the priors and scores of the lifts of several treatments at the
-// nodes of common panels.
+// jointLifts has the priors and scores of the lifts of several treatments at the nodes of common panels.
 type jointLifts struct {
 	panels
 	arms            []*lifts
@@ -135,8 +130,7 @@ func newJointLifts(r *rule, arms []*lifts, lambdas []float64) *jointLifts {
 	return j
 }
 
-// commonPanels returns panels that are everywhere as narrow as the narrowest panel of
-// the densities.
+// commonPanels returns panels that are everywhere as narrow as the narrowest panel of the densities.
 func (r *rule) commonPanels(deepest float64, densities []density) panels {
 	knots := make([][]float64, len(densities))
 	low, high := math.Inf(1), math.Inf(-1)
@@ -181,13 +175,12 @@ func (p *panels) divideEach(parts int) {
 	p.points = points
 }
 
-// addGiven adds the probabilities that control and each arm are best, given u, times the
-// density of u. By
+// addGiven adds the probabilities that control and each arm are best, given u, times the density of u. By
 //
 //	N(z; λ u, σ²) N(u; 0, 1) = N(z; 0, 1) N(u; λ z, σ²)
 //
-// the values of each of the m arms, which are at most 1, include the density of u. So m - 1
-// factors exp(u²/2) remain. j.scale is the logarithm of the divisor of total.
+// the values of each of the m arms, which are at most 1, include the density of u. So m - 1 factors exp(u²/2) remain.
+// j.scale is the logarithm of the divisor of total.
 func (j *jointLifts) addGiven(total []float64, u float64) {
 	j.u = append(j.u, u)
 	part := make([]float64, len(total))
@@ -232,8 +225,8 @@ func (j *jointLifts) addGiven(total []float64, u float64) {
 	}
 }
 
-// cumulateMass sets the integral of the values below each node. It returns the integral below a
-// lift of 0 and the whole integral.
+// cumulateMass sets the integral of the values below each node. It returns the integral below a lift of 0 and the whole
+// integral.
 func (j *jointLifts) cumulateMass(values, below []float64) (negative, mass float64) {
 	for panel := range j.panelCount() {
 		half := (j.points[panel+1] - j.points[panel]) / 2
@@ -253,8 +246,8 @@ func (j *jointLifts) cumulateMass(values, below []float64) (negative, mass float
 	return negative, mass
 }
 
-// othersOf returns the information of the other arms about u: the density of u times the
-// integrals of their densities, given u. The integrals have the density of u, see addGiven.
+// othersOf returns the information of the other arms about u: the density of u times the integrals of their densities,
+// given u. The integrals have the density of u, see addGiven.
 func (j *jointLifts) othersOf(arm int) *others {
 	o := &others{lambda: j.lambdas[arm], sigma: j.sigmas[arm], u: j.u, logWeight: make([]float64, len(j.u)), exponents: make([]float64, len(j.u))}
 	for k, u := range j.u {

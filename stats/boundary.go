@@ -9,14 +9,12 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// SpentAlpha returns the part of the error budget alpha that is spent by the time tau. The plan
-// ends at tau = 1:
+// SpentAlpha returns the part of the error budget alpha that is spent by the time tau. The plan ends at tau = 1:
 //
 //	.95 alpha (1 - e^(4 tau)) / (1 - e^4)       for tau <= 1
 //	.95 alpha + .05 alpha (1 - 1/tau)           for tau > 1
 //
-// It is 0 for a tau or an alpha that is not above 0. It increases to alpha as tau
-// increases.
+// It is 0 for a tau or an alpha that is not above 0. It increases to alpha as tau increases.
 //
 // See Hwang, Shih and DeCani (1990) with gamma = -4.
 func SpentAlpha(tau, alpha float64) float64 {
@@ -30,50 +28,43 @@ func SpentAlpha(tau, alpha float64) float64 {
 }
 
 const (
-	// leastGain is the minimum ratio of a look's information to the information of the last
-	// computed look. Below it, the look has no critical value, because a quadrature over
-	// boundaryNodes cannot resolve the step.
+	// leastGain is the minimum ratio of a look's information to the information of the last computed look. Below it,
+	// the look has no critical value, because a quadrature over boundaryNodes cannot resolve the step.
 	leastGain = 1.001
 	// leastSpending is the spending of a look below which nothing is significant.
 	leastSpending = 1e-13
 	// largestCritical is the critical value where nothing is spent.
 	largestCritical = 9
-	// widestPath bounds the quadrature in units of |Z|. Paths beyond it have a
-	// probability below 1e-16.
+	// widestPath bounds the quadrature in units of |Z|. Paths beyond it have a probability below 1e-16.
 	widestPath    = 8.5
 	boundaryNodes = 200
 )
 
-// LookPoint is one look of a comparison. Tau is its time (see SpentAlpha). Information is I =
-// nc nt / (nc + nt), added up over the periods of shares (see Stratum). Only the ratios of
-// I matter. I is 0 if the look has too few visitors.
+// LookPoint is one look of a comparison. Tau is its time (see SpentAlpha). Information is I = nc nt / (nc + nt), added
+// up over the periods of shares (see Stratum). Only the ratios of I matter. I is 0 if the look has too few visitors.
 type LookPoint struct {
 	Tau, Information float64
 }
 
-// boundary computes the critical values of a symmetric two-sided group sequential test, one
-// look after another. The zero value has no looks. A copy is independent of the original. The
-// critical value c of look k solves
+// boundary computes the critical values of a symmetric two-sided group sequential test, one look after another. The
+// zero value has no looks. A copy is independent of the original. The critical value c of look k solves
 //
 //	P(|Z_j| < c_j for all j < k and |Z_k| >= c_k) = spent_k - spent_(k-1)
 //
-// if there is no effect, where corr(Z_i, Z_j) = sqrt(I_i / I_j) for i < j. A look takes
-// about 0.1 ms.
+// if there is no effect, where corr(Z_i, Z_j) = sqrt(I_i / I_j) for i < j. A look takes about 0.1 ms.
 //
-// See Lan and DeMets (1983); Armitage, McPherson and Rowe (1969); Jennison and Turnbull
-// (2000), chapter 19.
+// See Lan and DeMets (1983); Armitage, McPherson and Rowe (1969); Jennison and Turnbull (2000), chapter 19.
 type boundary struct {
 	paths paths
 	spent float64
 }
 
-// addLook adds a look and returns its critical value in (0, 9]. The argument spent is the part
-// of the budget that is spent up to and including this look. The value is 9, with
-// ReasonNoAlphaSpent, if the look itself spends less than 1e-13.
+// addLook adds a look and returns its critical value in (0, 9]. The argument spent is the part of the budget that is
+// spent up to and including this look. The value is 9, with ReasonNoAlphaSpent, if the look itself spends less than
+// 1e-13.
 //
-// It returns 0 if the look has no critical value. The reason is ReasonTooFewVisitors if its
-// information is 0, or ReasonNoNewVisitors if its information grew by less than .1 %. The next
-// look then gets its spending.
+// It returns 0 if the look has no critical value. The reason is ReasonTooFewVisitors if its information is 0, or
+// ReasonNoNewVisitors if its information grew by less than .1 %. The next look then gets its spending.
 func (b *boundary) addLook(information, spent float64) (critical float64, reason Reason) {
 	switch {
 	case !(information > 0) || math.IsInf(information, 1):
@@ -98,8 +89,7 @@ func (b *boundary) addLook(information, spent float64) (critical float64, reason
 	return critical, reason
 }
 
-// restoreLook adds a look whose critical value is known. A look that addLook would not compute is
-// ignored.
+// restoreLook adds a look whose critical value is known. A look that addLook would not compute is ignored.
 func (b *boundary) restoreLook(information, spent, critical float64) {
 	if !(information > 0 && information >= leastGain*b.paths.information && critical > 0) || math.IsInf(information, 1) {
 		return
@@ -108,8 +98,8 @@ func (b *boundary) restoreLook(information, spent, critical float64) {
 	b.spent = spent
 }
 
-// ladder has the boundaries of one comparison at ladderLevels levels, descending from .999 to
-// 1e-12. A level is computed when a p-value needs it.
+// ladder has the boundaries of one comparison at ladderLevels levels, descending from .999 to 1e-12. A level is
+// computed when a p-value needs it.
 type ladder struct {
 	looks []LookPoint
 	mu    sync.Mutex // protects the following
@@ -137,12 +127,11 @@ func (l *ladder) criticalValue(look, i int) float64 {
 	return step.critical[look]
 }
 
-// pValue returns the level at which the critical value of a look is |z|. It is 1 if the look is
-// not significant at .999, has no critical value, or spends nothing.
+// pValue returns the level at which the critical value of a look is |z|. It is 1 if the look is not significant at
+// .999, has no critical value, or spends nothing.
 //
-// ln a is interpolated between the nearest levels by a polynomial in the critical value. The
-// relative error is below 1e-6 for a p-value from 1e-9 to .1, and below 3e-5 for a larger
-// one.
+// ln a is interpolated between the nearest levels by a polynomial in the critical value. The relative error is below
+// 1e-6 for a p-value from 1e-9 to .1, and below 3e-5 for a larger one.
 func (l *ladder) pValue(look int, z float64) float64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,9 +151,8 @@ func (l *ladder) pValue(look int, z float64) float64 {
 	return math.Exp(interpolatePolynomial(critical, logs, z))
 }
 
-// interpolatePolynomial returns y at x by the polynomial through all points, by Neville's method. The
-// xs must be in ascending order. It returns 0 below all points and the last y above all
-// points. It changes ys.
+// interpolatePolynomial returns y at x by the polynomial through all points, by Neville's method. The xs must be in
+// ascending order. It returns 0 below all points and the last y above all points. It changes ys.
 func interpolatePolynomial(xs, ys []float64, x float64) float64 {
 	switch {
 	case len(xs) == 0 || x < xs[0]:
@@ -180,19 +168,18 @@ func interpolatePolynomial(xs, ys []float64, x float64) float64 {
 	return ys[0]
 }
 
-// paths is the distribution of the score S = Z sqrt(I) at the last look, if there is no effect.
-// It includes only the paths that stayed within the bounds at all looks. Each node has the
-// density times its quadrature weight. Nodes are in ascending order. The zero value has no
-// looks: S is 0.
+// paths is the distribution of the score S = Z sqrt(I) at the last look, if there is no effect. It includes only the
+// paths that stayed within the bounds at all looks. Each node has the density times its quadrature weight. Nodes are in
+// ascending order. The zero value has no looks: S is 0.
 type paths struct {
 	information float64
 	at, mass    []float64
 	symmetric   bool
 }
 
-// probabilityAbove returns the probability that a path stays within the bounds at all looks so far,
-// and has a score above the bound at the next look. Theta is the drift: the score has the mean theta
-// I. The drift multiplies the probability of a path that ends in s by exp(theta s - theta² I/2).
+// probabilityAbove returns the probability that a path stays within the bounds at all looks so far, and has a score
+// above the bound at the next look. Theta is the drift: the score has the mean theta I. The drift multiplies the
+// probability of a path that ends in s by exp(theta s - theta² I/2).
 func (p paths) probabilityAbove(information, bound, theta float64) float64 {
 	at, mass := p.nodesAndMasses()
 	gain := information - p.information

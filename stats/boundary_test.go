@@ -40,8 +40,8 @@ func equal(t *testing.T, got, want []float64, digit float64) {
 	}
 }
 
-// TestCriticalValuesOfGsDesign compares with gsDesign's two-sided designs (test.type = 2) of
-// five equal looks at alpha .05.
+// TestCriticalValuesOfGsDesign compares with gsDesign's two-sided designs (test.type = 2) of five equal looks at alpha
+// .05.
 func TestCriticalValuesOfGsDesign(t *testing.T) {
 	information := []float64{1, 2, 3, 4, 5}
 	z := normalQuantile(.025 / 2)
@@ -160,8 +160,8 @@ func TestBoundaryOfLedger(t *testing.T) {
 	}
 }
 
-// TestCriticalValuesFall checks that every critical value decreases in the level and in the
-// spending of its look, and that only the ratios of I matter.
+// TestCriticalValuesFall checks that every critical value decreases in the level and in the spending of its look, and
+// that only the ratios of I matter.
 func TestCriticalValuesFall(t *testing.T) {
 	days := []float64{7, 14, 21, 28, 35, 42, 49, 56}
 	last := criticalValues(days, spendings(days, 28, 1e-9))

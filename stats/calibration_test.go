@@ -106,8 +106,8 @@ func verdictIsWrong(c Comparison) bool {
 	return c.Verdict == VerdictBetter || c.Verdict == VerdictWorse
 }
 
-// TestLongVerdictErrorOfMeans measures the error rate of verdicts on means
-// without a difference, with heavy tails and uneven splits.
+// TestLongVerdictErrorOfMeans measures the error rate of verdicts on means without a difference, with heavy tails and
+// uneven splits.
 func TestLongVerdictErrorOfMeans(t *testing.T) {
 	long(t)
 	tests := []struct {
@@ -152,8 +152,8 @@ func TestLongVerdictErrorOfMeans(t *testing.T) {
 	}
 }
 
-// TestLongUnevenRevenue measures significance without a difference, and coverage of
-// a real one, for very skewed revenue: 2 % of the visitors buy, sigma 2.
+// TestLongUnevenRevenue measures significance without a difference, and coverage of a real one, for very skewed
+// revenue: 2 % of the visitors buy, sigma 2.
 func TestLongUnevenRevenue(t *testing.T) {
 	long(t)
 	const trials = 8000
@@ -193,8 +193,8 @@ func TestLongUnevenRevenue(t *testing.T) {
 	}
 }
 
-// TestLongCoverageOfLift measures how often the lift's interval contains a true
-// lift of 10 %. An unbounded end contains the lift.
+// TestLongCoverageOfLift measures how often the lift's interval contains a true lift of 10 %. An unbounded end contains
+// the lift.
 func TestLongCoverageOfLift(t *testing.T) {
 	long(t)
 	o := Options{SignificanceLevel: 95, NonNegative: true}

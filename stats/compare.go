@@ -2,11 +2,10 @@ package stats
 
 import "math"
 
-// Compare compares every treatment with control and returns the comparisons in
-// the order of the treatments. The treatments form one family at the alpha of
-// the options. All samples must be of one kind, Rate or Mean. A treatment
-// without data gets a comparison with a Reason and is not part of the family.
-// See the package documentation for the methods.
+// Compare compares every treatment with control and returns the comparisons in the order of the treatments. The
+// treatments form one family at the alpha of the options. All samples must be of one kind, Rate or Mean. A treatment
+// without data gets a comparison with a Reason and is not part of the family. See the package documentation for the
+// methods.
 func Compare(control Sample, treatments []Sample, o Options) []Comparison {
 	pairs := make([]pair, len(treatments))
 	for i, treatment := range treatments {
@@ -15,21 +14,19 @@ func Compare(control Sample, treatments []Sample, o Options) []Comparison {
 	return comparePairs(pairs, o)
 }
 
-// Period has the samples of the visitors whose first view is in one period of equal shares, control
-// first, and the shares of that period, in any unit.
+// Period has the samples of the visitors whose first view is in one period of equal shares, control first, and the
+// shares of that period, in any unit.
 type Period struct {
 	Samples []Sample
 	Shares  []float64
 }
 
-// ComparePeriods is like Compare for visitors whose shares changed. pooled has the samples of all
-// periods together, control first. A treatment is compared within the periods that have
-// MinimumVisitors in both variations, see strata: pooled visitors would show a change over time
-// as an effect. The effect is unknown if no period has them. If only one has them, the test is that
-// of this period. Otherwise the statistic is z, also for means.
+// ComparePeriods is like Compare for visitors whose shares changed. pooled has the samples of all periods together,
+// control first. A treatment is compared within the periods that have MinimumVisitors in both variations, see strata:
+// pooled visitors would show a change over time as an effect. The effect is unknown if no period has them. If only one
+// has them, the test is that of this period. Otherwise the statistic is z, also for means.
 //
-// A posterior uses z of all periods, too. Without a prior, or without a lift, it uses the last
-// period only.
+// A posterior uses z of all periods, too. Without a prior, or without a lift, it uses the last period only.
 func ComparePeriods(pooled []Sample, periods []Period, o Options) []Comparison {
 	pairs := make([]pair, len(pooled)-1)
 	for i := range pairs {
@@ -60,8 +57,8 @@ func comparePairs(pairs []pair, o Options) []Comparison {
 	return comparisons
 }
 
-// pair is a treatment and control with their contrast. If there is no test,
-// contrast is nil. The reason explains why there is none, or why it is weak.
+// pair is a treatment and control with their contrast. If there is no test, contrast is nil. The reason explains why
+// there is none, or why it is weak.
 type pair struct {
 	control, treatment Sample
 	contrast           contrast
@@ -119,8 +116,8 @@ func (c pair) frequentistComparison(family family, o Options) Comparison {
 	return out
 }
 
-// observedEffects returns the observed difference and lift with their intervals at
-// critical value q. If q is nil, there are no intervals.
+// observedEffects returns the observed difference and lift with their intervals at critical value q. If q is nil, there
+// are no intervals.
 func (c pair) observedEffects(q *float64, significant bool) (difference, lift Effect) {
 	difference.Value, lift.Value = numberOrNil(c.contrast.observedDifference()), numberOrNil(c.contrast.observedLift())
 	if q == nil {
@@ -135,9 +132,8 @@ func (c pair) observedEffects(q *float64, significant bool) (difference, lift Ef
 	return difference, lift
 }
 
-// shownInterval returns the interval of a result. If an end is missing, the returned reason
-// says why. If an end exceeds the range of floating point, the interval is nil and the reason
-// is ReasonInvalidData.
+// shownInterval returns the interval of a result. If an end is missing, the returned reason says why. If an end exceeds
+// the range of floating point, the interval is nil and the reason is ReasonInvalidData.
 func shownInterval(in bounds, reason Reason) (*Interval, Reason) {
 	interval := in.toInterval()
 	if reason == "" && (interval == nil || interval.Lower == nil || interval.Upper == nil) {

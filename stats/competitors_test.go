@@ -21,8 +21,8 @@ func (s sumsInput) mean() Mean {
 
 func (s sumsInput) rate() Rate { return Rate{Visitors: s.N, Converted: int64(s.Sum)} }
 
-// relativeDelta is the competitors' test: Welch's test of the relative effect by the
-// delta method. It shows the difference from this package's test.
+// relativeDelta is the competitors' test: Welch's test of the relative effect by the delta method. It shows the
+// difference from this package's test.
 func relativeDelta(m means) (effect, se, p float64) {
 	effect = (m.mt - m.mc) / m.mc
 	se = math.Sqrt(m.st/(m.mc*m.mc) + m.sc*m.mt*m.mt/(m.mc*m.mc*m.mc*m.mc))

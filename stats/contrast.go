@@ -5,32 +5,29 @@ import (
 	"math"
 )
 
-// contrast compares one treatment with control, by the test for the metric's
-// kind.
+// contrast compares one treatment with control, by the test for the metric's kind.
 type contrast interface {
-	// testResult returns the test, its statistic (positive if the treatment is above
-	// control), its degrees of freedom (NaN if it has none) and its p-value.
+	// testResult returns the test, its statistic (positive if the treatment is above control), its degrees of freedom
+	// (NaN if it has none) and its p-value.
 	testResult() (name Test, statistic, nu, p float64)
-	// quantile returns the critical value of the statistic with the given upper
-	// tail.
+	// quantile returns the critical value of the statistic with the given upper tail.
 	quantile(tail float64) float64
 	// observedDifference and observedLift return the observed effects, or NaN if there is none.
 	observedDifference() float64
 	observedLift() float64
-	// differenceBounds and liftBounds return the intervals at critical value q. They exclude 0
-	// exactly if significant is true. The reason explains a missing end of the lift's interval.
+	// differenceBounds and liftBounds return the intervals at critical value q. They exclude 0 exactly if significant
+	// is true. The reason explains a missing end of the lift's interval.
 	differenceBounds(q float64, significant bool) bounds
 	liftBounds(q float64, significant bool) (bounds, Reason)
-	// alwaysValid returns the contrast for an always-valid bound and for a posterior. It is
-	// unchanged for rates. For an uneven pair of means, it has the larger standard error.
+	// alwaysValid returns the contrast for an always-valid bound and for a posterior. It is unchanged for rates. For an
+	// uneven pair of means, it has the larger standard error.
 	alwaysValid() contrast
-	// controlCorrelation returns lambda of the family: the correlation of this contrast's z
-	// with the part of z that control contributes.
+	// controlCorrelation returns lambda of the family: the correlation of this contrast's z with the part of z that
+	// control contributes.
 	controlCorrelation() float64
 }
 
-// newContrast returns the contrast of two samples, or none. The reason explains
-// why there is none, or why it is weak.
+// newContrast returns the contrast of two samples, or none. The reason explains why there is none, or why it is weak.
 func newContrast(control, treatment Sample, rules pairRules) (contrast, Reason) {
 	if reason := checkSample(control); reason != "" {
 		return nil, reason
@@ -99,10 +96,9 @@ type welch struct {
 	nonNegative bool
 }
 
-// unevenShare is the share of the smaller variation in a pair of means below which
-// the skewness of the two means does not cancel. Simulated A/A errors of revenue at
-// alpha .05 (2 % buyers, log-normal orders): Welch's test alone .050 at 50/50, .057 at
-// 70/30 and .29 at 95/5.
+// unevenShare is the share of the smaller variation in a pair of means below which the skewness of the two means does
+// not cancel. Simulated A/A errors of revenue at alpha .05 (2 % buyers, log-normal orders): Welch's test alone .050 at
+// 50/50, .057 at 70/30 and .29 at 95/5.
 const unevenShare = 0.35
 
 func newContrastOfMeans(control, treatment Mean, rules pairRules) (contrast, Reason) {
@@ -171,11 +167,10 @@ func (w welch) liftBounds(q float64, significant bool) (bounds, Reason) {
 
 func (w welch) controlCorrelation() float64 { return math.Sqrt(w.sc / (w.sc + w.st)) }
 
-// uneven is the contrast of two means of very different numbers of visitors, by Welch's and by
-// the pooled t-test. Welch's t uses the small variation's own variance. A sample of skewed
-// values that underestimates the mean also underestimates this variance, but not the pooled
-// one. The p-value is the larger of the two, and an interval is the hull of both, so p-value
-// and interval agree.
+// uneven is the contrast of two means of very different numbers of visitors, by Welch's and by the pooled t-test.
+// Welch's t uses the small variation's own variance. A sample of skewed values that underestimates the mean also
+// underestimates this variance, but not the pooled one. The p-value is the larger of the two, and an interval is the
+// hull of both, so p-value and interval agree.
 type uneven struct {
 	welch
 	pooled welch
@@ -189,17 +184,15 @@ func (u uneven) testResult() (name Test, statistic, nu, p float64) {
 	return TestWelchPooled, statistic, nu, p
 }
 
-// alwaysValid widens the standard error. At a 5/95 split of skewed values Welch's
-// always-valid bound has an error rate of .09. The widened one has an error rate below
-// alpha.
+// alwaysValid widens the standard error. At a 5/95 split of skewed values Welch's always-valid bound has an error rate
+// of .09. The widened one has an error rate below alpha.
 func (u uneven) alwaysValid() contrast {
 	w := u.welch
 	w.means = w.withWidenedError()
 	return w
 }
 
-// quantile returns the normal quantile, because the two statistics have different
-// degrees of freedom.
+// quantile returns the normal quantile, because the two statistics have different degrees of freedom.
 func (u uneven) quantile(tail float64) float64 { return normalQuantile(tail) }
 
 func (u uneven) differenceBounds(q float64, significant bool) bounds {

@@ -101,8 +101,8 @@ func TestLevel100(t *testing.T) {
 	}
 }
 
-// TestEmptyTreatmentLeavesTheFamily checks that a treatment without a p-value
-// does not change the results of the other treatments.
+// TestEmptyTreatmentLeavesTheFamily checks that a treatment without a p-value does not change the results of the other
+// treatments.
 func TestEmptyTreatmentLeavesTheFamily(t *testing.T) {
 	control, treatment := Rate{Visitors: 1000, Converted: 100}, Rate{Visitors: 1000, Converted: 130}
 	o := Options{SignificanceLevel: 95}

@@ -1,7 +1,6 @@
-// Package stats compares the variations of an experiment from exact sums per
-// variation. It does not depend on campaigns, queries or clocks, and draws no
-// random numbers. Weak or invalid data give a Reason, never an error, a NaN or
-// a panic.
+// Package stats compares the variations of an experiment from exact sums per variation. It does not depend on
+// campaigns, queries or clocks, and draws no random numbers. Weak or invalid data give a Reason, never an error, a NaN
+// or a panic.
 //
 // # Notation
 //
@@ -16,83 +15,72 @@
 //
 // # Two results
 //
-// Compare returns the result at a fixed horizon. Its error rate is alpha if it is read
-// once, so it describes the data and names no winner.
+// Compare returns the result at a fixed horizon. Its error rate is alpha if it is read once, so it describes the data
+// and names no winner.
 //
-// A LookSequence concludes. It is a group sequential test: all its looks together have
-// one error budget alpha.
+// A LookSequence concludes. It is a group sequential test: all its looks together have one error budget alpha.
 //
-// In both, a comparison is significant exactly if p < alpha, and exactly then the interval of
-// the difference excludes 0. The same holds for the interval of the lift, if its end on the
-// side of 0 is finite. If rounding would move an end across 0, the p-value determines its side.
-// At level 100 alpha is 0: nothing is significant, and intervals are nil.
+// In both, a comparison is significant exactly if p < alpha, and exactly then the interval of the difference excludes
+// 0. The same holds for the interval of the lift, if its end on the side of 0 is finite. If rounding would move an end
+// across 0, the p-value determines its side. At level 100 alpha is 0: nothing is significant, and intervals are nil.
 //
 // # Looks
 //
-// By the time tau, which is 1 at the planned end, SpentAlpha(tau, alpha) of the budget is
-// spent. The critical value of a look spends the part that earlier looks left, see LookSequence. It
-// depends on the numbers of visitors alone. A treatment is significant if |z| is at least the
-// critical value, and its interval has all effects with a smaller |z|. With several treatments,
-// each has a level at which all together err with probability alpha (Dunnett), see
+// By the time tau, which is 1 at the planned end, SpentAlpha(tau, alpha) of the budget is spent. The critical value of
+// a look spends the part that earlier looks left, see LookSequence. It depends on the numbers of visitors alone. A
+// treatment is significant if |z| is at least the critical value, and its interval has all effects with a smaller |z|.
+// With several treatments, each has a level at which all together err with probability alpha (Dunnett), see
 // NewLookDesign.
 //
-// A change of shares begins a new stratum. z is the sum of the strata's z, weighted by sqrt(nc
-// nt / (nc + nt)), see Stratum. A stratum with fewer than 100 visitors in a variation does not
-// count.
+// A change of shares begins a new stratum. z is the sum of the strata's z, weighted by sqrt(nc nt / (nc + nt)), see
+// Stratum. A stratum with fewer than 100 visitors in a variation does not count.
 //
-// The first significant look concludes, and later looks do not withdraw it: see ConcludeLooks.
-// In a Bayesian campaign, the chance to beat control must agree: see
-// LookResult.BayesianDirection. A guardrail is safe if the interval of a look excludes the
-// margin. An always-valid bound with its own part of alpha detects harm. See Margin.IsSafe and
+// The first significant look concludes, and later looks do not withdraw it: see ConcludeLooks. In a Bayesian campaign,
+// the chance to beat control must agree: see LookResult.BayesianDirection. A guardrail is safe if the interval of a
+// look excludes the margin. An always-valid bound with its own part of alpha detects harm. See Margin.IsSafe and
 // Margin.HarmBound. SampleSize plans the visitors for such looks.
 //
 // # Rates: the score test
 //
 //	z = d / sqrt(p (1-p) (1/nc + 1/nt) N/(N-1)),  N = nc + nt,  P = 2 Q(|z|)
 //
-// where p is the pooled rate. The interval of the difference contains every δ = pt - pc whose z
-// is below the critical value. Both rates are estimated again under δ for this z. The interval
-// of the lift does the same with r = pt/pc. With a Lagrange multiplier, the restricted
-// estimates solve quadratic (difference) or linear (ratio) equations. z is monotone in the
-// multiplier, so the ends are found without the usual cubic. The test is also valid at 0 and at
-// n conversions, where Wald-type tests fail or are wrong.
+// where p is the pooled rate. The interval of the difference contains every δ = pt - pc whose z is below the critical
+// value. Both rates are estimated again under δ for this z. The interval of the lift does the same with r = pt/pc. With
+// a Lagrange multiplier, the restricted estimates solve quadratic (difference) or linear (ratio) equations. z is
+// monotone in the multiplier, so the ends are found without the usual cubic. The test is also valid at 0 and at n
+// conversions, where Wald-type tests fail or are wrong.
 //
 // # Means: Welch and Fieller
 //
 //	t = d / sqrt(sc + st),  nu = (sc + st)² / (sc²/(nc-1) + st²/(nt-1))
 //
-// The test uses the absolute difference. The same statistic of the relative effect has an error
-// rate of .08 for rates of 1 %, and all its errors are losses. The interval of the lift is
-// Fieller's: all L with (d - L mc)² <= q² (st + (1+L)² sc). This set is an interval if control
-// differs from 0. Otherwise it is nil, or unbounded above if values cannot be negative. The
-// variance is computed in integers before any conversion to floating point, so 10⁹ ± 2 keeps
+// The test uses the absolute difference. The same statistic of the relative effect has an error rate of .08 for rates
+// of 1 %, and all its errors are losses. The interval of the lift is Fieller's: all L with (d - L mc)² <= q² (st +
+// (1+L)² sc). This set is an interval if control differs from 0. Otherwise it is nil, or unbounded above if values
+// cannot be negative. The variance is computed in integers before any conversion to floating point, so 10⁹ ± 2 keeps
 // its digits. A variation whose values are all equal takes the pooled variance of the pair.
 //
-// If the smaller variation is expected to have less than 35 % of the pair, Welch's and the
-// pooled t-test are combined. The p-value is the larger of the two, and an interval is the hull
-// of both. In an even split the skewness of the two means cancels. In an uneven split it does
-// not: Welch's t has an error rate of .29 at 95/5 if 2 % of the visitors buy.
+// If the smaller variation is expected to have less than 35 % of the pair, Welch's and the pooled t-test are combined.
+// The p-value is the larger of the two, and an interval is the hull of both. In an even split the skewness of the two
+// means cancels. In an uneven split it does not: Welch's t has an error rate of .29 at 95/5 if 2 % of the visitors buy.
 //
 // # Families: Dunnett
 //
-// Several treatments share one control, so their z have the correlations λi λj. The adjusted p
-// is the probability that the largest |z| of the family is at least as large. It is computed by
-// one-dimensional quadrature over the part of z that control contributes. Intervals use the
-// effective alpha of the family's critical value, so they agree with the adjusted p. The family
-// excludes treatments without a p-value. The interval of a single variation uses the plain
+// Several treatments share one control, so their z have the correlations λi λj. The adjusted p is the probability that
+// the largest |z| of the family is at least as large. It is computed by one-dimensional quadrature over the part of z
+// that control contributes. Intervals use the effective alpha of the family's critical value, so they agree with the
+// adjusted p. The family excludes treatments without a p-value. The interval of a single variation uses the plain
 // alpha.
 //
 // # Bayesian
 //
-// The lift has a normal prior. Its posterior is the prior times exp(-z(L)²/2), where
-// z(L) is the score statistic of the hypothesis that the lift is L. Several treatments
-// have one joint posterior, because their z share the part that control contributes.
-// Chances, losses and intervals are integrals over panels around the mode.
+// The lift has a normal prior. Its posterior is the prior times exp(-z(L)²/2), where z(L) is the score statistic of the
+// hypothesis that the lift is L. Several treatments have one joint posterior, because their z share the part that
+// control contributes. Chances, losses and intervals are integrals over panels around the mode.
 //
-// Under flat priors, rates have exact posteriors Beta(1 + x, 1 + n - x), and means have
-// normal posteriors. A comparison is significant if the chance to beat control is above
-// 1 - alpha/2 or below alpha/2. There is no correction for several treatments: each
-// chance refers to one comparison, so more comparisons yield more false positives.
+// Under flat priors, rates have exact posteriors Beta(1 + x, 1 + n - x), and means have normal posteriors. A comparison
+// is significant if the chance to beat control is above 1 - alpha/2 or below alpha/2. There is no correction for
+// several treatments: each chance refers to one comparison, so more comparisons yield more false positives.
 //
 // # Verdicts
 //
@@ -106,25 +94,22 @@
 //
 // # Breakdowns
 //
-// Holm's procedure adjusts verdicts at a fixed horizon across the slices, see WeakenAcrossSlices.
-// Looks have a budget for each slice: the j-th slice that reaches 100 visitors in each variation
-// gets alpha / (j (j+1)), see LookDesign.ForSlice. These budgets add up to alpha.
+// Holm's procedure adjusts verdicts at a fixed horizon across the slices, see WeakenAcrossSlices. Looks have a budget
+// for each slice: the j-th slice that reaches 100 visitors in each variation gets alpha / (j (j+1)), see
+// LookDesign.ForSlice. These budgets add up to alpha.
 //
 // # Assumptions
 //
-// Visitors are independent, and each belongs to one variation. Shares do not
-// change within a stratum. A mean is approximately normal; the minimum
-// counts and the pooled t above guard this assumption.
+// Visitors are independent, and each belongs to one variation. Shares do not change within a stratum. A mean is
+// approximately normal; the minimum counts and the pooled t above guard this assumption.
 //
 // # Sources
 //
-// Lan and DeMets (1983), Biometrika 70; Hwang, Shih and DeCani (1990), Statistics in
-// Medicine 9; Jennison and Turnbull (2000), Group Sequential Methods: looks. Miettinen
-// and Nurminen (1985), Statistics in Medicine 4: score test and intervals. Welch (1947),
-// Biometrika 34. Fieller (1954), JRSS B 16. Wilson (1927), JASA 22. Dunnett (1955), JASA
+// Lan and DeMets (1983), Biometrika 70; Hwang, Shih and DeCani (1990), Statistics in Medicine 9; Jennison and Turnbull
+// (2000), Group Sequential Methods: looks. Miettinen and Nurminen (1985), Statistics in Medicine 4: score test and
+// intervals. Welch (1947), Biometrika 34. Fieller (1954), JRSS B 16. Wilson (1927), JASA 22. Dunnett (1955), JASA
 // 50. Holm (1979), Scandinavian Journal of Statistics 6. Waudby-Smith, Arbour, Sinha,
-// Kennedy and Ramdas (2021), arXiv:2103.06476: always-valid bounds. Lindon and Malek
-// (2022): sample ratio mismatch. Miller (2015): Bayesian A/B formulas. Deng, Knoblich
-// and Lu (2018), KDD: delta method. Fabijan et al. (2019), KDD: sample ratio mismatch.
-// Kohavi, Tang and Xu (2020), Trustworthy Online Controlled Experiments.
+// Kennedy and Ramdas (2021), arXiv:2103.06476: always-valid bounds. Lindon and Malek (2022): sample ratio mismatch.
+// Miller (2015): Bayesian A/B formulas. Deng, Knoblich and Lu (2018), KDD: delta method. Fabijan et al. (2019), KDD:
+// sample ratio mismatch. Kohavi, Tang and Xu (2020), Trustworthy Online Controlled Experiments.
 package stats

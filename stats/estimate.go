@@ -2,9 +2,8 @@ package stats
 
 import "math"
 
-// Estimate is the metric of one variation: its value, its standard error and
-// its interval at the plain alpha. None of them is adjusted for a family.
-// Reason is set if any of them is nil.
+// Estimate is the metric of one variation: its value, its standard error and its interval at the plain alpha. None of
+// them is adjusted for a family. Reason is set if any of them is nil.
 type Estimate struct {
 	Value         *float64
 	StandardError *float64
@@ -12,13 +11,13 @@ type Estimate struct {
 	Reason        Reason
 }
 
-// EstimateRate returns the share of visitors who converted, p = x/n, with
-// standard error sqrt(p (1-p) / n) and Wilson's score interval
+// EstimateRate returns the share of visitors who converted, p = x/n, with standard error sqrt(p (1-p) / n) and Wilson's
+// score interval
 //
 //	(p + z²/2n ± z sqrt(p (1-p)/n + z²/4n²)) / (1 + z²/n)
 //
-// where z is the normal quantile of alpha/2. All values are in [0, 1]. The
-// interval is also valid if no visitor or every visitor converted.
+// where z is the normal quantile of alpha/2. All values are in [0, 1]. The interval is also valid if no visitor or
+// every visitor converted.
 //
 // See Wilson (1927).
 func EstimateRate(r Rate, o Options) Estimate {
@@ -47,11 +46,9 @@ func EstimateRate(r Rate, o Options) Estimate {
 	return e
 }
 
-// EstimateMean returns the mean per visitor m, with standard error sqrt(v/n)
-// and the interval m ± t sqrt(v/n). All are in the value's unit. Here t is the
-// Student quantile of alpha/2 with n - 1 degrees of freedom. With fewer than
-// two visitors there is only the value. If all values are equal, there is no
-// interval.
+// EstimateMean returns the mean per visitor m, with standard error sqrt(v/n) and the interval m ± t sqrt(v/n). All are
+// in the value's unit. Here t is the Student quantile of alpha/2 with n - 1 degrees of freedom. With fewer than two
+// visitors there is only the value. If all values are equal, there is no interval.
 func EstimateMean(m Mean, o Options) Estimate {
 	if reason := m.checkData(); reason != "" {
 		return Estimate{Reason: reason}
@@ -59,18 +56,15 @@ func EstimateMean(m Mean, o Options) Estimate {
 	return newEstimate(m.Mean, math.Sqrt(m.varianceOfMean()), m.Visitors, o)
 }
 
-// EstimateRatio returns R = S/G, value per goal. Its standard error is by the delta method,
-// because visitors are independent and goals are not:
+// EstimateRatio returns R = S/G, value per goal. Its standard error is by the delta method, because visitors are
+// independent and goals are not:
 //
 //	SE² = (ss - 2 R sn + R² nn) n / ((n-1) G²)
 //
-// where ss, sn and nn are the sums over visitors of value², value times goals
-// and goals². The interval is R ± t SE, where t is the Student quantile of
-// alpha/2 with n - 1 degrees of freedom. Without goals the reason is
-// BASELINE_ZERO.
+// where ss, sn and nn are the sums over visitors of value², value times goals and goals². The interval is R ± t SE,
+// where t is the Student quantile of alpha/2 with n - 1 degrees of freedom. Without goals the reason is BASELINE_ZERO.
 //
-// See Deng, Knoblich and Lu (2018), "Applying the Delta Method in Metric
-// Analytics".
+// See Deng, Knoblich and Lu (2018), "Applying the Delta Method in Metric Analytics".
 func EstimateRatio(r Ratio, o Options) Estimate {
 	switch {
 	case r.Visitors == 0:
@@ -107,8 +101,7 @@ func newEstimate(value, standardError float64, visitors int64, o Options) Estima
 	return e
 }
 
-// toInterval returns the interval of a result, or nil if the bounds cannot be
-// computed.
+// toInterval returns the interval of a result, or nil if the bounds cannot be computed.
 func (in bounds) toInterval() *Interval {
 	if math.IsNaN(in.lower) || math.IsNaN(in.upper) || math.IsInf(in.lower, 1) || math.IsInf(in.upper, -1) {
 		return nil
@@ -116,8 +109,7 @@ func (in bounds) toInterval() *Interval {
 	return &Interval{Lower: numberOrNil(in.lower), Upper: numberOrNil(in.upper)}
 }
 
-// numberOrNil returns a pointer to x, or nil if x is not finite. A negative zero
-// becomes zero.
+// numberOrNil returns a pointer to x, or nil if x is not finite. A negative zero becomes zero.
 func numberOrNil(x float64) *float64 {
 	if !isFinite(x) {
 		return nil

@@ -5,22 +5,21 @@ import (
 	"slices"
 )
 
-// largestLoading is the maximum lambda. Without this limit, a control far noisier than its
-// treatments would make the family's correlation singular.
+// largestLoading is the maximum lambda. Without this limit, a control far noisier than its treatments would make the
+// family's correlation singular.
 const largestLoading = 1 - 1e-9
 
 // family is the set of all comparisons with one control that have a p-value.
 type family struct {
 	size       int
 	correction Correction
-	// tail is half the effective alpha. If each comparison is tested at the
-	// effective alpha, the error rate of the whole family is alpha.
+	// tail is half the effective alpha. If each comparison is tested at the effective alpha, the error rate of the
+	// whole family is alpha.
 	tail     float64
 	loadings []loading
 }
 
-// loading is a lambda, sigma = sqrt(1 - lambda²), and the number of comparisons
-// with this lambda.
+// loading is a lambda, sigma = sqrt(1 - lambda²), and the number of comparisons with this lambda.
 type loading struct {
 	lambda, sigma float64
 	count         float64
@@ -61,8 +60,8 @@ func newLoadings(lambdas []float64) []loading {
 	return loadings
 }
 
-// adjustedPValue returns the p-value of a comparison within the family. It lies
-// between the comparison's own p and p times the size of the family.
+// adjustedPValue returns the p-value of a comparison within the family. It lies between the comparison's own p and p
+// times the size of the family.
 func (f family) adjustedPValue(c pair) float64 {
 	if f.size < 2 {
 		return c.p
@@ -76,15 +75,13 @@ func (f family) adjustedPValue(c pair) float64 {
 	return math.Max(c.p, math.Min(p, math.Min(1, float64(f.size)*c.p)))
 }
 
-// exceedanceProbability returns the probability that the largest |z| of the family is
-// above c if there is no effect:
+// exceedanceProbability returns the probability that the largest |z| of the family is above c if there is no effect:
 //
 //	P(max|Z| > c) = ∫ φ(u) (1 - Π (1 - tail_i(u))) du
 //	tail_i(u) = Q((c + λ_i u) / σ_i) + Q((c - λ_i u) / σ_i),  σ_i = sqrt(1 - λ_i²)
 //
-// where φ and Q are the density and survival function of the standard normal. u
-// is the part of every z that control contributes. The z of i and j have the
-// correlation λ_i λ_j, with λ_i² = sc / (sc + s_i) for means and n_i / (n_i +
+// where φ and Q are the density and survival function of the standard normal. u is the part of every z that control
+// contributes. The z of i and j have the correlation λ_i λ_j, with λ_i² = sc / (sc + s_i) for means and n_i / (n_i +
 // n_c) for rates. The relative error is below 1e-10, also in the far tail.
 //
 // See Dunnett (1955).
@@ -96,8 +93,7 @@ func (f family) exceedanceProbability(c float64) float64 {
 	integrand := func(u float64) float64 {
 		return normalDensity(u) * f.anyBeyond(c, u)
 	}
-	// The integrand is even. Exceeding c is likeliest at u = λc and certain at
-	// u = c/λ.
+	// The integrand is even. Exceeding c is likeliest at u = λc and certain at u = c/λ.
 	end := math.Sqrt(c*c + 84)
 	points, gap := []float64{0, end}, 0.25
 	for _, l := range f.loadings {
@@ -132,8 +128,7 @@ func thinPoints(points []float64, gap float64) []float64 {
 	return kept
 }
 
-// anyBeyond returns the probability that any |z| is above c, given control's
-// part u.
+// anyBeyond returns the probability that any |z| is above c, given control's part u.
 func (f family) anyBeyond(c, u float64) float64 {
 	within := 0.0
 	for _, l := range f.loadings {
@@ -146,9 +141,8 @@ func (f family) anyBeyond(c, u float64) float64 {
 	return -math.Expm1(within)
 }
 
-// criticalValue returns the c that the largest |z| of the family exceeds with
-// probability alpha. It lies between the quantile of a single comparison and
-// Bonferroni's.
+// criticalValue returns the c that the largest |z| of the family exceeds with probability alpha. It lies between the
+// quantile of a single comparison and Bonferroni's.
 func (f family) criticalValue(alpha float64) float64 {
 	excess := func(c float64) float64 { return math.Log(f.exceedanceProbability(c) / alpha) }
 	lower, upper := normalQuantile(alpha/2), normalQuantile(alpha/2/float64(f.size))
@@ -182,9 +176,8 @@ func ascendingOrder(p []float64) []int {
 	return order
 }
 
-// holmFactors returns the factor of each p-value at its step of Holm's
-// procedure. The factor is 0 if the procedure stops at alpha before or at this
-// p-value. A p-value that is not in [0, 1] is not part of the family.
+// holmFactors returns the factor of each p-value at its step of Holm's procedure. The factor is 0 if the procedure
+// stops at alpha before or at this p-value. A p-value that is not in [0, 1] is not part of the family.
 //
 // See Holm (1979).
 func holmFactors(p []float64, alpha float64) []float64 {
@@ -204,10 +197,9 @@ func holmFactors(p []float64, alpha float64) []float64 {
 //
 //	q(i) = min over j >= i of p(j) m / j,  at most 1,
 //
-// where p(1) <= p(2) <= … are the m sorted p-values. If the p-values are independent or
-// positively dependent, the expected share of false results among those with q below alpha is
-// at most alpha. A p-value that is not in [0, 1] is not part of the family, and its q-value is
-// NaN.
+// where p(1) <= p(2) <= … are the m sorted p-values. If the p-values are independent or positively dependent, the
+// expected share of false results among those with q below alpha is at most alpha. A p-value that is not in [0, 1] is
+// not part of the family, and its q-value is NaN.
 //
 // See Benjamini and Hochberg (1995).
 func FalseDiscovery(p []float64) []float64 {
@@ -225,11 +217,11 @@ func FalseDiscovery(p []float64) []float64 {
 	return q
 }
 
-// WeakenAcrossSlices withdraws verdicts of breakdown slices that do not hold across all slices, by
-// Holm's procedure at alpha. The p-value of a slice is the smallest p-value of its comparisons.
-// If a slice passes, its comparisons are tested at alpha divided by the slice's factor. Under the
-// Bayesian methodology, p is twice the smaller of the chances to beat and not to beat control.
-// A withdrawn verdict is inconclusive, with the reason NOT_SIGNIFICANT_ACROSS_BREAKDOWN.
+// WeakenAcrossSlices withdraws verdicts of breakdown slices that do not hold across all slices, by Holm's procedure at
+// alpha. The p-value of a slice is the smallest p-value of its comparisons. If a slice passes, its comparisons are
+// tested at alpha divided by the slice's factor. Under the Bayesian methodology, p is twice the smaller of the chances
+// to beat and not to beat control. A withdrawn verdict is inconclusive, with the reason
+// NOT_SIGNIFICANT_ACROSS_BREAKDOWN.
 //
 // It is for verdicts at a fixed horizon. For the looks of slices, see LookDesign.ForSlice.
 func WeakenAcrossSlices(all [][]Comparison, o Options) {
@@ -249,8 +241,7 @@ func WeakenAcrossSlices(all [][]Comparison, o Options) {
 	}
 }
 
-// familyP returns the p-value that decides the significance of a comparison, or
-// NaN if there is none.
+// familyP returns the p-value that decides the significance of a comparison, or NaN if there is none.
 func (c Comparison) familyP() float64 {
 	switch {
 	case c.Frequentist != nil && c.Frequentist.AdjustedPValue != nil:
@@ -262,8 +253,8 @@ func (c Comparison) familyP() float64 {
 	return math.NaN()
 }
 
-// weakenVerdict withdraws a verdict that does not hold at alpha divided by the factor. A factor
-// of 0 withdraws every verdict.
+// weakenVerdict withdraws a verdict that does not hold at alpha divided by the factor. A factor of 0 withdraws every
+// verdict.
 func (c *Comparison) weakenVerdict(factor, alpha float64) {
 	if !(factor > 0 && c.familyP()*factor < alpha) && (c.Verdict == VerdictBetter || c.Verdict == VerdictWorse) {
 		c.Verdict = VerdictInconclusive

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestExceedance compares with values by mpmath at 25 digits: the same
-// integral, with panels of a half between all of its steps.
+// TestExceedance compares with values by mpmath at 25 digits: the same integral, with panels of a half between all of
+// its steps.
 func TestExceedance(t *testing.T) {
 	tests := []struct {
 		c       float64

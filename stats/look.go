@@ -8,8 +8,7 @@ import (
 
 // The reasons of a look without a result.
 const (
-	// ReasonNoNewVisitors marks a look whose information grew by less than .1 % since the last
-	// computed look.
+	// ReasonNoNewVisitors marks a look whose information grew by less than .1 % since the last computed look.
 	ReasonNoNewVisitors Reason = "NO_NEW_VISITORS"
 	// ReasonNoAlphaSpent marks a look that spends less than 1e-13.
 	ReasonNoAlphaSpent Reason = "NO_ALPHA_SPENT"
@@ -31,16 +30,15 @@ const (
 type LookDesign struct {
 	// Alpha is the error budget for all looks and all treatments.
 	Alpha float64
-	// Level is the error budget of one comparison, at which all comparisons together have the
-	// budget Alpha.
+	// Level is the error budget of one comparison, at which all comparisons together have the budget Alpha.
 	Level float64
 
 	treatments family
 }
 
-// NewLookDesign returns the design for an error budget alpha, in [0, 1), and the shares of
-// traffic at the first view, control first, in any unit. With several treatments with a
-// share, the level is twice the tail of Dunnett's critical value:
+// NewLookDesign returns the design for an error budget alpha, in [0, 1), and the shares of traffic at the first view,
+// control first, in any unit. With several treatments with a share, the level is twice the tail of Dunnett's critical
+// value:
 //
 //	level = 2 Q(c),  P(max |Z_i| > c) = alpha,  corr(Z_i, Z_j) = λi λj,
 //	λi = sqrt(share_i / (share_i + share_control)).
@@ -59,9 +57,8 @@ func NewLookDesign(alpha float64, shares []float64) LookDesign {
 	return d
 }
 
-// ForSlice returns the design for a breakdown slice. The slice of rank j >= 1 is the j-th that
-// reaches MinimumVisitors in each variation. Its error budget is alpha / (j (j + 1)). The
-// budgets of all slices add up to alpha.
+// ForSlice returns the design for a breakdown slice. The slice of rank j >= 1 is the j-th that reaches MinimumVisitors
+// in each variation. Its error budget is alpha / (j (j + 1)). The budgets of all slices add up to alpha.
 func (d LookDesign) ForSlice(rank int) LookDesign {
 	j := float64(rank)
 	d.Alpha /= j * (j + 1)
@@ -72,8 +69,8 @@ func (d LookDesign) ForSlice(rank int) LookDesign {
 	return d
 }
 
-// familyP adjusts the p-value of a comparison for all treatments. It returns the probability
-// that any |Z_i| is above the normal quantile of p/2.
+// familyP adjusts the p-value of a comparison for all treatments. It returns the probability that any |Z_i| is above
+// the normal quantile of p/2.
 func (d LookDesign) familyP(p float64) float64 {
 	if d.treatments.size < 2 {
 		return p
@@ -81,9 +78,8 @@ func (d LookDesign) familyP(p float64) float64 {
 	return math.Max(p, math.Min(1, d.treatments.exceedanceProbability(normalQuantile(p/2))))
 }
 
-// LookSequence has the critical values of all looks at one comparison of a treatment with
-// control, in order. They depend only on the numbers of visitors. A LookSequence may be used
-// concurrently.
+// LookSequence has the critical values of all looks at one comparison of a treatment with control, in order. They
+// depend only on the numbers of visitors. A LookSequence may be used concurrently.
 type LookSequence struct {
 	design   LookDesign
 	points   []LookPoint
@@ -92,9 +88,8 @@ type LookSequence struct {
 	ladder   *ladder
 }
 
-// NewSequence returns the critical values of looks, in about 0.1 ms per look. known has the
-// results of earlier looks, by index; their times, information and critical values do not
-// change.
+// NewSequence returns the critical values of looks, in about 0.1 ms per look. known has the results of earlier looks,
+// by index; their times, information and critical values do not change.
 func (d LookDesign) NewSequence(looks []LookPoint, known map[int]LookResult) *LookSequence {
 	s := &LookSequence{design: d, points: slices.Clone(looks), critical: make([]float64, len(looks)), reasons: make([]Reason, len(looks))}
 	var b boundary
@@ -118,10 +113,9 @@ func (d LookDesign) NewSequence(looks []LookPoint, known map[int]LookResult) *Lo
 	return s
 }
 
-// PValue returns the p-value of a look, whose result must be r. It is the alpha at which the
-// same looks would make r just significant, in [1e-12, 1]. It is below Alpha exactly if r is
-// significant. It is nil if the look has no critical value or no statistic. The first call
-// takes about 3 ms for each look.
+// PValue returns the p-value of a look, whose result must be r. It is the alpha at which the same looks would make r
+// just significant, in [1e-12, 1]. It is below Alpha exactly if r is significant. It is nil if the look has no critical
+// value or no statistic. The first call takes about 3 ms for each look.
 func (s *LookSequence) PValue(look int, r LookResult) *float64 {
 	if r.Critical == nil || r.Z == nil {
 		return nil
@@ -133,11 +127,10 @@ func (s *LookSequence) PValue(look int, r LookResult) *float64 {
 	return numberOrNil(math.Max(p, s.design.Alpha))
 }
 
-// LookResult is the result of a comparison at one look. Z is the statistic of the hypothesis of
-// no effect, positive if the treatment is above control. Critical is the critical value of |Z|.
-// The intervals of all looks and all treatments together cover the effects with probability 1 -
-// Alpha. Reason is set if Critical or Z is nil, or if the data are weak. The reasons of the
-// effects explain a missing value or end.
+// LookResult is the result of a comparison at one look. Z is the statistic of the hypothesis of no effect, positive if
+// the treatment is above control. Critical is the critical value of |Z|. The intervals of all looks and all treatments
+// together cover the effects with probability 1 - Alpha. Reason is set if Critical or Z is nil, or if the data are
+// weak. The reasons of the effects explain a missing value or end.
 type LookResult struct {
 	Point       LookPoint
 	Critical    *float64
@@ -148,9 +141,8 @@ type LookResult struct {
 	Reason      Reason
 }
 
-// AnalyzeLook returns the result of a look from its strata, which must include all its
-// visitors. NonNegative reports whether values are never below zero. At a level of 0 nothing is
-// significant.
+// AnalyzeLook returns the result of a look from its strata, which must include all its visitors. NonNegative reports
+// whether values are never below zero. At a level of 0 nothing is significant.
 func (s *LookSequence) AnalyzeLook(look int, strata []Stratum, nonNegative bool) LookResult {
 	c, reason := newStrata(strata, nonNegative)
 	r, critical := LookResult{Point: s.points[look], Reason: c.weak}, s.critical[look]
@@ -175,8 +167,8 @@ func (s *LookSequence) AnalyzeLook(look int, strata []Stratum, nonNegative bool)
 	return r
 }
 
-// SignificantDirection returns 1 if the treatment is significantly above control at this look, -1 if
-// it is below, and 0 otherwise.
+// SignificantDirection returns 1 if the treatment is significantly above control at this look, -1 if it is below, and 0
+// otherwise.
 func (r LookResult) SignificantDirection() int {
 	switch {
 	case !r.Significant:
@@ -187,9 +179,9 @@ func (r LookResult) SignificantDirection() int {
 	return -1
 }
 
-// BayesianDirection returns SignificantDirection if the chance to beat control agrees, and 0
-// otherwise. The chance must be above 1 - alpha/2 for 1, or below alpha/2 for -1. The chance
-// alone, read at every look, has an error rate of .10 to .125 with three treatments.
+// BayesianDirection returns SignificantDirection if the chance to beat control agrees, and 0 otherwise. The chance must
+// be above 1 - alpha/2 for 1, or below alpha/2 for -1. The chance alone, read at every look, has an error rate of .10
+// to .125 with three treatments.
 func (r LookResult) BayesianDirection(chance, alpha float64) int {
 	if d := r.SignificantDirection(); (d > 0 && chance > 1-alpha/2) || (d < 0 && chance < alpha/2) {
 		return d
@@ -197,15 +189,14 @@ func (r LookResult) BayesianDirection(chance, alpha float64) int {
 	return 0
 }
 
-// IsWithin reports whether the interval of the lift lies inside ±margin, a fraction. For a
-// treatment whose true lift is ±margin, the probability of this at any look is about Alpha/2.
+// IsWithin reports whether the interval of the lift lies inside ±margin, a fraction. For a treatment whose true lift is
+// ±margin, the probability of this at any look is about Alpha/2.
 func (r LookResult) IsWithin(margin float64) bool {
 	in := r.Lift.Interval
 	return in != nil && in.Lower != nil && in.Upper != nil && *in.Lower > -margin && *in.Upper < margin
 }
 
-// Finding is the result of a look for a treatment: the significant direction, and the
-// difference.
+// Finding is the result of a look for a treatment: the significant direction, and the difference.
 type Finding struct {
 	Direction  int
 	Difference float64
@@ -217,10 +208,9 @@ type Outcome struct {
 	Winner          bool
 }
 
-// ConcludeLooks returns the outcome of all looks, or nil. Looks are in order, each with one
-// finding per treatment. The first significant look concludes. Its significant treatment
-// furthest above control wins, or else the one furthest below control loses. Later looks do not
-// withdraw the outcome. Only a later win of another treatment replaces a loser.
+// ConcludeLooks returns the outcome of all looks, or nil. Looks are in order, each with one finding per treatment. The
+// first significant look concludes. Its significant treatment furthest above control wins, or else the one furthest
+// below control loses. Later looks do not withdraw the outcome. Only a later win of another treatment replaces a loser.
 func ConcludeLooks(looks [][]Finding) *Outcome {
 	var found *Outcome
 	for i, findings := range looks {

@@ -111,8 +111,8 @@ func TestNothingSpent(t *testing.T) {
 	}
 }
 
-// TestLookDuality checks that the p-value, the interval and the significance of random looks
-// agree, and that every number is finite.
+// TestLookDuality checks that the p-value, the interval and the significance of random looks agree, and that every
+// number is finite.
 func TestLookDuality(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	significant := 0
@@ -143,8 +143,8 @@ func TestLookDuality(t *testing.T) {
 	t.Logf("%d looks of 180 are significant", significant)
 }
 
-// TestErrorRateOfStrata simulates experiments without an effect whose shares change at half
-// time, with rates that change as well.
+// TestErrorRateOfStrata simulates experiments without an effect whose shares change at half time, with rates that
+// change as well.
 func TestErrorRateOfStrata(t *testing.T) {
 	tier.OnlyLong(t)
 	r := rand.New(rand.NewPCG(11, 12))

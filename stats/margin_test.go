@@ -59,8 +59,8 @@ func TestHarm(t *testing.T) {
 	}
 }
 
-// TestHarmBound checks the bound of a mean, d + k SE, with the critical value k of a
-// sequence whose two sides have twice the error rate.
+// TestHarmBound checks the bound of a mean, d + k SE, with the critical value k of a sequence whose two sides have
+// twice the error rate.
 func TestHarmBound(t *testing.T) {
 	control := Mean{Visitors: 4000, Mean: 10, Variance: 100, Nonzero: 4000}
 	treatment := Mean{Visitors: 4000, Mean: 9, Variance: 100, Nonzero: 4000}

@@ -5,9 +5,8 @@ import (
 	"math/big"
 )
 
-// Sample holds the sufficient statistics of a metric for one variation. It is a
-// Rate if each visitor converts or does not, or a Mean if each visitor has a
-// value.
+// Sample holds the sufficient statistics of a metric for one variation. It is a Rate if each visitor converts or does
+// not, or a Mean if each visitor has a value.
 type Sample interface {
 	visitorCount() int64
 	// observedValue returns the observed rate or mean.
@@ -18,8 +17,8 @@ type Sample interface {
 	checkData() Reason
 }
 
-// largestCount is the maximum number of visitors of a rate. It exceeds the world's population a
-// hundredfold, and is the largest count for which floats distinguish rates near 1.
+// largestCount is the maximum number of visitors of a rate. It exceeds the world's population a hundredfold, and is the
+// largest count for which floats distinguish rates near 1.
 const largestCount = 1_000_000_000_000
 
 // Rate is a number of visitors, at most 10¹², and how many of them converted.
@@ -27,24 +26,22 @@ type Rate struct {
 	Visitors, Converted int64
 }
 
-// Mean is the mean of a value over visitors and the variance of one visitor's
-// value (with n - 1). Nonzero is the number of visitors whose value is not
-// zero, or -1 if it is unknown.
+// Mean is the mean of a value over visitors and the variance of one visitor's value (with n - 1). Nonzero is the number
+// of visitors whose value is not zero, or -1 if it is unknown.
 type Mean struct {
 	Visitors       int64
 	Mean, Variance float64
 	Nonzero        int64
 }
 
-// Sums are exact sums over visitors of a value and of its square. They are in
-// integer units of 1/scale and 1/scale² (scale 10000 for money, 1 for counts).
-// A nil sum is 0.
+// Sums are exact sums over visitors of a value and of its square. They are in integer units of 1/scale and 1/scale²
+// (scale 10000 for money, 1 for counts). A nil sum is 0.
 type Sums struct {
 	Sum, Squares *big.Int
 }
 
-// Merge returns the sums over the union of two disjoint sets of visitors. The
-// sums are exact, so neither order nor grouping changes the result.
+// Merge returns the sums over the union of two disjoint sets of visitors. The sums are exact, so neither order nor
+// grouping changes the result.
 func (s Sums) Merge(other Sums) Sums {
 	return Sums{
 		Sum:     new(big.Int).Add(integerOrZero(s.Sum), integerOrZero(other.Sum)),
@@ -57,10 +54,9 @@ func (s Sums) Merge(other Sums) Sums {
 //	m = s / n
 //	v = (n ss - s²) / (n (n - 1))
 //
-// where s is the sum divided by scale, and ss the sum of squares divided by scale². The
-// numerators are computed in integers, so values of 10⁹ ± 2 keep all their digits. The mean is
-// in the value's unit, the variance in its square. The variance of fewer than two visitors is
-// 0, and the mean of no visitors is 0. Nonzero is set to -1.
+// where s is the sum divided by scale, and ss the sum of squares divided by scale². The numerators are computed in
+// integers, so values of 10⁹ ± 2 keep all their digits. The mean is in the value's unit, the variance in its square.
+// The variance of fewer than two visitors is 0, and the mean of no visitors is 0. Nonzero is set to -1.
 //
 // Floating-point sums lose these digits; see Chan, Golub and LeVeque (1983).
 func (s Sums) Mean(visitors, scale int64) Mean {
@@ -83,10 +79,9 @@ func (s Sums) Mean(visitors, scale int64) Mean {
 	return m
 }
 
-// Ratio holds exact sums over visitors of a value and of a number of goals. The
-// metric is S/G: value per goal. Visitors are independent, goals are not. Value
-// is in units of 1/Scale, Goals in units of 1. Products is the sum of value
-// times goals. A nil sum is 0.
+// Ratio holds exact sums over visitors of a value and of a number of goals. The metric is S/G: value per goal. Visitors
+// are independent, goals are not. Value is in units of 1/Scale, Goals in units of 1. Products is the sum of value times
+// goals. A nil sum is 0.
 type Ratio struct {
 	Visitors     int64
 	Value, Goals Sums
@@ -94,11 +89,10 @@ type Ratio struct {
 	Scale        int64
 }
 
-// Mean returns the ratio as a mean for comparisons: its value is R = S/G, and its variance is n
-// SE² with the standard error of the delta method. So a comparison uses Welch's test for the
-// difference of two ratios, and Fieller's interval for their quotient. nonzero is the number of
-// visitors whose value is not zero. Without goals, the mean is not a number, and a comparison
-// is impossible.
+// Mean returns the ratio as a mean for comparisons: its value is R = S/G, and its variance is n SE² with the standard
+// error of the delta method. So a comparison uses Welch's test for the difference of two ratios, and Fieller's interval
+// for their quotient. nonzero is the number of visitors whose value is not zero. Without goals, the mean is not a
+// number, and a comparison is impossible.
 //
 // See EstimateRatio.
 func (r Ratio) Mean(nonzero int64) Mean {
@@ -141,8 +135,7 @@ func integerOrZero(x *big.Int) *big.Int {
 	return x
 }
 
-// roundedQuotient returns a/b rounded once to a float. It returns ±Inf beyond the
-// range of floats.
+// roundedQuotient returns a/b rounded once to a float. It returns ±Inf beyond the range of floats.
 func roundedQuotient(a, b *big.Int) float64 {
 	if a.IsInt64() && b.IsInt64() {
 		const exact = 1 << 53
@@ -195,8 +188,7 @@ func (m Mean) checkData() Reason {
 	return ""
 }
 
-// varianceOfMean returns the variance of the mean: the square of its standard
-// error.
+// varianceOfMean returns the variance of the mean: the square of its standard error.
 func (m Mean) varianceOfMean() float64 { return m.Variance / float64(m.Visitors) }
 
 func checkSample(s Sample) Reason {

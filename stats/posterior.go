@@ -5,22 +5,20 @@ import "math"
 // posterior compares treatment with control by two independent posteriors.
 type posterior struct {
 	below, above float64 // P(treatment < control), P(treatment > control)
-	// loss is E[(control - treatment)+], the expected loss from shipping the
-	// treatment. lossControl is E[(treatment - control)+], the expected loss
-	// from keeping control.
+	// loss is E[(control - treatment)+], the expected loss from shipping the treatment. lossControl is E[(treatment -
+	// control)+], the expected loss from keeping control.
 	loss, lossControl float64
 	// differences and lifts are equal-tailed credible intervals.
 	differences, lifts           bounds
 	differenceReason, liftReason Reason
-	// underPrior reports whether there is a prior of the lift. If so, lift is the
-	// posterior mean, and baseline the absolute value of control.
+	// underPrior reports whether there is a prior of the lift. If so, lift is the posterior mean, and baseline the
+	// absolute value of control.
 	underPrior     bool
 	lift, baseline float64
 }
 
-// liftPosterior returns the posterior of a pair under a prior of the lift. Without
-// conversions in control, losses and differences are NaN. With alpha 0 there are no
-// intervals.
+// liftPosterior returns the posterior of a pair under a prior of the lift. Without conversions in control, losses and
+// differences are NaN. With alpha 0 there are no intervals.
 func (r *rule) liftPosterior(l *lifts, baseline, alpha float64) posterior {
 	s := r.summarizePosterior(l, alpha)
 	p := posterior{below: s.below, above: s.above, underPrior: true, lift: s.mean, baseline: baseline}
@@ -40,8 +38,8 @@ func (r *rule) liftPosterior(l *lifts, baseline, alpha float64) posterior {
 	return p
 }
 
-// betaPosterior compares two rates under uniform priors, exactly, by quadrature
-// without random numbers. With alpha 0 there are no intervals.
+// betaPosterior compares two rates under uniform priors, exactly, by quadrature without random numbers. With alpha 0
+// there are no intervals.
 //
 // See Miller (2015), "Formulas for Bayesian A/B Testing", for the integrals.
 func (r *rule) betaPosterior(control, treatment Rate, alpha float64) posterior {
@@ -70,14 +68,14 @@ func (r *rule) betaPosterior(control, treatment Rate, alpha float64) posterior {
 	return p
 }
 
-// sortedBounds returns the bounds in ascending order. The ends of an interval
-// narrower than their last digit may be in descending order.
+// sortedBounds returns the bounds in ascending order. The ends of an interval narrower than their last digit may be in
+// descending order.
 func (in bounds) sortedBounds() bounds {
 	return bounds{lower: math.Min(in.lower, in.upper), upper: math.Max(in.lower, in.upper)}
 }
 
-// differenceQuantile returns δ with P(X - Y < δ) = P(Z < -z), or P(Z < z) if
-// upper is true. The search starts near start.
+// differenceQuantile returns δ with P(X - Y < δ) = P(Z < -z), or P(Z < z) if upper is true. The search starts near
+// start.
 func (r *rule) differenceQuantile(x, y cutBeta, z, start float64, upper bool) float64 {
 	in := bounds{lower: x.points[0] - y.points[len(y.points)-1], upper: x.points[len(x.points)-1] - y.points[0]}
 	return probitRoot(z, upper, start, in, func(shift float64) (below, above, slope float64) {
@@ -86,8 +84,7 @@ func (r *rule) differenceQuantile(x, y cutBeta, z, start float64, upper bool) fl
 	})
 }
 
-// ratioQuantile returns ln r with P(X / Y < r) = P(Z < -z), or P(Z < z) if
-// upper is true. The search starts near start.
+// ratioQuantile returns ln r with P(X / Y < r) = P(Z < -z), or P(Z < z) if upper is true. The search starts near start.
 func (r *rule) ratioQuantile(x, y cutBeta, z, start float64, upper bool) float64 {
 	in := bounds{lower: math.Inf(-1), upper: math.Inf(1)}
 	return probitRoot(z, upper, start, in, func(logRatio float64) (below, above, slope float64) {
@@ -96,10 +93,9 @@ func (r *rule) ratioQuantile(x, y cutBeta, z, start float64, upper bool) float64
 	})
 }
 
-// probitRoot solves P(x) = P(Z < ∓z) for an increasing P. f returns P, its
-// complement and its derivative. The method is Newton's on the normal quantile
-// of P, which is nearly linear. It uses bisection if a step is more than half
-// of the previous one.
+// probitRoot solves P(x) = P(Z < ∓z) for an increasing P. f returns P, its complement and its derivative. The method is
+// Newton's on the normal quantile of P, which is nearly linear. It uses bisection if a step is more than half of the
+// previous one.
 func probitRoot(z float64, upper bool, start float64, in bounds, f func(float64) (below, above, slope float64)) float64 {
 	target := -z
 	if upper {
@@ -137,8 +133,7 @@ func probitRoot(z float64, upper bool, start float64, in bounds, f func(float64)
 	return x
 }
 
-// halfwayPoint returns a point between the bounds, or a point beyond x if a bound is
-// infinite.
+// halfwayPoint returns a point between the bounds, or a point beyond x if a bound is infinite.
 func halfwayPoint(in bounds, x float64) float64 {
 	switch {
 	case math.IsInf(in.upper, 1):
@@ -149,8 +144,8 @@ func halfwayPoint(in bounds, x float64) float64 {
 	return in.lower + (in.upper-in.lower)/2
 }
 
-// normalPosterior compares two means under flat priors. The posterior of the
-// difference is normal with the observed difference d and its standard error:
+// normalPosterior compares two means under flat priors. The posterior of the difference is normal with the observed
+// difference d and its standard error:
 //
 //	chance = Φ(k),  k = d / SE
 //	loss   = SE φ(k) - d Φ(-k),  lossControl = SE φ(k) + d Φ(k)
@@ -174,8 +169,7 @@ func normalPosterior(w welch, alpha float64) posterior {
 	return p
 }
 
-// compareBayesian compares each pair by its part of the joint posterior. There is no correction
-// for several treatments.
+// compareBayesian compares each pair by its part of the joint posterior. There is no correction for several treatments.
 func compareBayesian(comparisons []Comparison, pairs []pair, o Options) {
 	r := newRule()
 	posteriors, best := r.jointLifts(pairs, o)
@@ -193,8 +187,7 @@ func compareBayesian(comparisons []Comparison, pairs []pair, o Options) {
 	}
 }
 
-// bayesianComparison returns the comparison of one pair under the given posterior of the lift; nil:
-// under flat priors.
+// bayesianComparison returns the comparison of one pair under the given posterior of the lift; nil: under flat priors.
 func (c pair) bayesianComparison(r *rule, l *lifts, o Options) Comparison {
 	alpha := o.Alpha()
 	p := c.pairPosterior(r, l, o)
@@ -231,8 +224,8 @@ func (c pair) bayesianComparison(r *rule, l *lifts, o Options) Comparison {
 	return out
 }
 
-// pairPosterior returns the posterior of a pair from the posterior of its lift. If l is nil, it
-// returns the posterior of two rates or of the difference of two means.
+// pairPosterior returns the posterior of a pair from the posterior of its lift. If l is nil, it returns the posterior
+// of two rates or of the difference of two means.
 func (c pair) pairPosterior(r *rule, l *lifts, o Options) posterior {
 	if l != nil {
 		return r.liftPosterior(l, math.Abs(c.control.observedValue()), o.Alpha())
@@ -245,13 +238,11 @@ func (c pair) pairPosterior(r *rule, l *lifts, o Options) posterior {
 	return r.betaPosterior(control, treatment, o.Alpha())
 }
 
-// bestUnderFlatPriors returns the chances of control and each treatment to be best,
-// from the posteriors that give the chances to beat control: with one treatment both
-// chances are equal. The chance of a treatment without a test is nil.
+// bestUnderFlatPriors returns the chances of control and each treatment to be best, from the posteriors that give the
+// chances to beat control: with one treatment both chances are equal. The chance of a treatment without a test is nil.
 //
-// The standard error of a pair of means may differ from that of its samples (see newMeans and
-// withWidenedError). The variance of control is its smallest variance in any pair, and a treatment gets
-// the rest of its pair's variance.
+// The standard error of a pair of means may differ from that of its samples (see newMeans and withWidenedError). The
+// variance of control is its smallest variance in any pair, and a treatment gets the rest of its pair's variance.
 func (r *rule) bestUnderFlatPriors(pairs []pair) []*float64 {
 	chances := make([]*float64, len(pairs)+1)
 	var all []density
@@ -280,8 +271,8 @@ func (r *rule) bestUnderFlatPriors(pairs []pair) []*float64 {
 	return chances
 }
 
-// controlDensity returns the posterior of control under a flat prior. For means, its
-// variance is the smallest one in any pair.
+// controlDensity returns the posterior of control under a flat prior. For means, its variance is the smallest one in
+// any pair.
 func controlDensity(pairs []pair) density {
 	out := gaussian{sd: math.Inf(1)}
 	for _, c := range pairs {

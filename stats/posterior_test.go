@@ -61,9 +61,9 @@ func incomplete(r Rate) distuv.Beta {
 	return distuv.Beta{Alpha: float64(r.Converted) + 1, Beta: float64(r.Visitors-r.Converted) + 1}
 }
 
-// TestChancesToBeBest checks that the chances to be best sum to one, and that with one
-// treatment they are the chances to beat control and not to: for rates and means, under
-// flat priors and a prior of the lift, at even and uneven splits and without variance.
+// TestChancesToBeBest checks that the chances to be best sum to one, and that with one treatment they are the chances
+// to beat control and not to: for rates and means, under flat priors and a prior of the lift, at even and uneven splits
+// and without variance.
 func TestChancesToBeBest(t *testing.T) {
 	r := newRand(52)
 	for i := range rounds(400) {
@@ -131,8 +131,8 @@ func TestChancesToBeBestWithoutATest(t *testing.T) {
 	}
 }
 
-// TestNoConversionInControl checks that a winner is concluded although the lift of the
-// observed rates is infinite, and that the missing losses have a reason.
+// TestNoConversionInControl checks that a winner is concluded although the lift of the observed rates is infinite, and
+// that the missing losses have a reason.
 func TestNoConversionInControl(t *testing.T) {
 	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: DefaultPrior(0.2)}
 	compared := Compare(Rate{Visitors: 6000}, []Sample{Rate{Visitors: 6000, Converted: 200}}, o)
@@ -145,8 +145,8 @@ func TestNoConversionInControl(t *testing.T) {
 	}
 }
 
-// TestPriorAgainstData checks a prior that outweighs a few conversions. The
-// posterior is better, the data are worse, and the verdict is neither.
+// TestPriorAgainstData checks a prior that outweighs a few conversions. The posterior is better, the data are worse,
+// and the verdict is neither.
 func TestPriorAgainstData(t *testing.T) {
 	o := Options{SignificanceLevel: 80, Methodology: MethodologyBayesian}
 	c := mustSound(t, Rate{Visitors: 100_000, Converted: 100}, []Sample{Rate{Visitors: 100}}, o)[0]

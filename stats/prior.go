@@ -10,8 +10,8 @@ type Prior struct {
 	Mean, StandardDeviation float64
 }
 
-// DefaultPrior returns the prior under which 95 % of all lifts are within ± the minimum effect,
-// a fraction: N(0, (effect/1.96)²).
+// DefaultPrior returns the prior under which 95 % of all lifts are within ± the minimum effect, a fraction: N(0,
+// (effect/1.96)²).
 func DefaultPrior(minimumEffect float64) *Prior {
 	return &Prior{StandardDeviation: minimumEffect / 1.96}
 }
@@ -20,9 +20,8 @@ func DefaultPrior(minimumEffect float64) *Prior {
 //
 //	posterior(L) ∝ N(L; mean, sd²) exp(-z(L)²/2)
 //
-// where z(L) is the score statistic of the hypothesis that the lift is L. Unlike
-// an approximation of the observed lift by a normal distribution, it is defined
-// without conversions in control, and agrees with the test of a rate.
+// where z(L) is the score statistic of the hypothesis that the lift is L. Unlike an approximation of the observed lift
+// by a normal distribution, it is defined without conversions in control, and agrees with the test of a rate.
 type lifts struct {
 	prior      Prior
 	z          func(lift float64) float64
@@ -33,9 +32,8 @@ type lifts struct {
 	observed   float64 // lift
 }
 
-// others is the information of the other treatments about u, the part of z that control
-// contributes. It has a weight for each of equally spaced values of u. The likelihood of z is
-// then
+// others is the information of the other treatments about u, the part of z that control contributes. It has a weight
+// for each of equally spaced values of u. The likelihood of z is then
 //
 //	Σ_k w_k exp(-((z - λ u_k) / σ)²/2)
 //
@@ -46,8 +44,8 @@ type others struct {
 	exponents     []float64 // scratch
 }
 
-// minusLog returns minus the logarithm of the likelihood of z. It is never below minus the
-// logarithm of the sum of the weights.
+// minusLog returns minus the logarithm of the likelihood of z. It is never below minus the logarithm of the sum of the
+// weights.
 func (o *others) minusLog(z float64) float64 {
 	if math.IsInf(z, 0) || len(o.u) == 0 {
 		return math.Inf(1)
@@ -76,8 +74,7 @@ func (o *others) minusLogBound() float64 {
 	return -largest - math.Log(float64(max(len(o.u), 1)))
 }
 
-// liftsOf returns the posterior of the lift of a pair, or false if its baseline is
-// a mean of 0.
+// liftsOf returns the posterior of the lift of a pair, or false if its baseline is a mean of 0.
 func liftsOf(c contrast, prior Prior) (lifts, bool) {
 	l := lifts{prior: prior, from: math.Inf(-1)}
 	observed := c.observedLift()
@@ -124,8 +121,8 @@ func (l *lifts) setOthers(o *others) {
 	l.findMode()
 }
 
-// zOfLift returns the score statistic of pt = r pc with r = 1 + lift. The restricted
-// estimate of pc is the smaller root of
+// zOfLift returns the score statistic of pt = r pc with r = 1 + lift. The restricted estimate of pc is the smaller root
+// of
 //
 //	N r pc² - (r nt + xt + nc + r xc) pc + xt + xc = 0
 //
@@ -167,10 +164,9 @@ func (l *lifts) minusLogLikelihood(lift float64) float64 {
 	return 0.5 * z * z
 }
 
-// findMode sets the mode. With one treatment, the mode is at most |z| prior standard deviations
-// from the prior mean, where z is the score at the prior mean. It lies between the prior mean
-// and the observed lift, except if the means of the pair differ in sign: then z² may decrease
-// away from the observed lift.
+// findMode sets the mode. With one treatment, the mode is at most |z| prior standard deviations from the prior mean,
+// where z is the score at the prior mean. It lies between the prior mean and the observed lift, except if the means of
+// the pair differ in sign: then z² may decrease away from the observed lift.
 func (l *lifts) findMode() {
 	const farthest = 1e6 // if the likelihood at the mean is 0
 	least := 0.0
@@ -189,9 +185,9 @@ func (l *lifts) findMode() {
 	l.peak = l.minusLog(l.mode)
 }
 
-// lowestPoint returns the lift between two lifts at which minusLog is smallest. It uses a grid,
-// and a golden-section search around the best grid point. If rounding errors of z at extreme
-// counts mislead the search, it returns the best grid point.
+// lowestPoint returns the lift between two lifts at which minusLog is smallest. It uses a grid, and a golden-section
+// search around the best grid point. If rounding errors of z at extreme counts mislead the search, it returns the best
+// grid point.
 func (l *lifts) lowestPoint(low, high float64) float64 {
 	const grid = 64
 	step := (high - low) / grid
@@ -230,9 +226,8 @@ func (l *lifts) panelEnds(deepest float64) []float64 {
 	return append(append(points, l.mode), l.walkPanels(1, deepest)...)
 }
 
-// walkPanels returns the ends of the panels from the mode in a direction. On each panel, the
-// logarithm of the density is nearly a parabola, judged by its values at the ends and in the
-// middle.
+// walkPanels returns the ends of the panels from the mode in a direction. On each panel, the logarithm of the density
+// is nearly a parabola, judged by its values at the ends and in the middle.
 func (l *lifts) walkPanels(direction, deepest float64) (points []float64) {
 	x, width := l.mode, widest*l.prior.StandardDeviation
 	for at := 0.0; at < deepest && len(points) < mostPanels; {
@@ -265,8 +260,7 @@ type liftSummary struct {
 	interval     bounds  // equal-tailed
 }
 
-// summarizePosterior returns the integrals of the posterior, and its interval at alpha unless
-// alpha is 0.
+// summarizePosterior returns the integrals of the posterior, and its interval at alpha unless alpha is 0.
 func (r *rule) summarizePosterior(l *lifts, alpha float64) liftSummary {
 	p := r.newPanels(deep, l)
 	if p.panelCount() < 1 {

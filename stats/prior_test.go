@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestPriorOfManyVisitors compares the posterior with the product of two normal
-// densities, which it approaches as the visitors increase.
+// TestPriorOfManyVisitors compares the posterior with the product of two normal densities, which it approaches as the
+// visitors increase.
 func TestPriorOfManyVisitors(t *testing.T) {
 	control, treatment := Rate{Visitors: 4_000_000, Converted: 200_000}, Rate{Visitors: 4_000_000, Converted: 203_000}
 	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: &Prior{Mean: 0.01, StandardDeviation: 0.01}}
@@ -23,8 +23,8 @@ func TestPriorOfManyVisitors(t *testing.T) {
 	}
 }
 
-// TestScoreOfLiftInvertsTheInterval checks that the score statistic is critical at
-// the ends of the score interval of a lift.
+// TestScoreOfLiftInvertsTheInterval checks that the score statistic is critical at the ends of the score interval of a
+// lift.
 func TestScoreOfLiftInvertsTheInterval(t *testing.T) {
 	r := newRand(31)
 	for range rounds(2000) {

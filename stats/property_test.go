@@ -139,8 +139,8 @@ func TestPosteriorsAreDual(t *testing.T) {
 	}
 }
 
-// TestEdgeOfSignificance checks that the p-value decides even if it is very
-// close to alpha, and that both intervals agree with it.
+// TestEdgeOfSignificance checks that the p-value decides even if it is very close to alpha, and that both intervals
+// agree with it.
 func TestEdgeOfSignificance(t *testing.T) {
 	r := newRand(5)
 	for range rounds(20_000) {
@@ -332,8 +332,8 @@ func TestIntervalsNest(t *testing.T) {
 	}
 }
 
-// nests checks that outer contains inner, except for rounding. A missing
-// interval at a higher level contains everything.
+// nests checks that outer contains inner, except for rounding. A missing interval at a higher level contains
+// everything.
 func nests(t *testing.T, inner, outer *Interval) {
 	t.Helper()
 	if inner == nil || outer == nil {

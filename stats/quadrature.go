@@ -9,31 +9,28 @@ import (
 type density interface {
 	// logDrop returns -ln(f(x) / f(mode)): 0 at the mode, +Inf outside the support.
 	logDrop(x float64) float64
-	// panelEnds divides the support into panels on which the density is nearly a
-	// polynomial. The panels extend to where the density is exp(-deepest) of
-	// its maximum.
+	// panelEnds divides the support into panels on which the density is nearly a polynomial. The panels extend to where
+	// the density is exp(-deepest) of its maximum.
 	panelEnds(deepest float64) []float64
 }
 
 const (
-	// steepest is the maximum change of the logarithm of a density on one
-	// panel. The constant widest is the maximum width of a panel, in standard
-	// deviations of the normal density that touches the density there.
+	// steepest is the maximum change of the logarithm of a density on one panel. The constant widest is the maximum
+	// width of a panel, in standard deviations of the normal density that touches the density there.
 	steepest = 4
 	widest   = 1.75
-	// deep is the depth for chances and losses. It includes all their mass even
-	// if the posteriors are far apart. shallow is the depth for intervals.
+	// deep is the depth for chances and losses. It includes all their mass even if the posteriors are far apart.
+	// shallow is the depth for intervals.
 	deep    = 80
 	shallow = 26
 )
 
-// beta is the posterior of a rate under a uniform prior, Beta(1 + x, 1 + n -
-// x). Its mode is the observed rate x/n. Its logarithm relative to the mode is
+// beta is the posterior of a rate under a uniform prior, Beta(1 + x, 1 + n - x). Its mode is the observed rate x/n. Its
+// logarithm relative to the mode is
 //
 //	x log1p(u / p) + (n - x) log1p(-u / (1 - p)),  p = x/n, u the distance from the mode
 //
-// This formula is accurate to n = 10⁷ and beyond, where the incomplete beta
-// function loses digits.
+// This formula is accurate to n = 10⁷ and beyond, where the incomplete beta function loses digits.
 type beta struct {
 	converted, rest float64
 	mode            float64
@@ -81,14 +78,14 @@ func (b beta) panelEnds(deepest float64) []float64 {
 	return cutPanels(b, b.mode, bounds{lower: 0, upper: 1}, deepest, slopes)
 }
 
-// cutPanels returns the panels of a density from its mode outwards, inside its
-// support. slopes returns the first and second derivative of drop.
+// cutPanels returns the panels of a density from its mode outwards, inside its support. slopes returns the first and
+// second derivative of drop.
 func cutPanels(f density, mode float64, support bounds, deepest float64, slopes func(float64) (first, second float64)) []float64 {
 	points := []float64{mode}
 	for x := mode; x > support.lower && f.logDrop(x) < deepest; {
 		next := x - panelWidth(slopes, x)
-		// If the density is still high at the boundary, the panel may end there. Otherwise it
-		// ends at most halfway to the boundary, so no panel reaches a pole.
+		// If the density is still high at the boundary, the panel may end there. Otherwise it ends at most halfway to
+		// the boundary, so no panel reaches a pole.
 		switch {
 		case f.logDrop(support.lower) < deepest:
 			next = math.Max(next, support.lower)
@@ -170,14 +167,12 @@ func newCutBeta(r Rate) cutBeta {
 
 func (c cutBeta) panelEnds(float64) []float64 { return slices.Clone(c.points) }
 
-// order is the number of nodes on a panel. Eight nodes integrate a normal
-// density over two of its standard deviations with an error of 1e-11. The error
-// of partial integrals is 1e-7, and orthogonal to their weights.
+// order is the number of nodes on a panel. Eight nodes integrate a normal density over two of its standard deviations
+// with an error of 1e-11. The error of partial integrals is 1e-7, and orthogonal to their weights.
 const order = 8
 
-// rule is Gauss-Legendre quadrature on [-1, 1] with its partial integrals.
-// partial[i][l] is the weight of the value at node l in the integral from -1 to
-// node i.
+// rule is Gauss-Legendre quadrature on [-1, 1] with its partial integrals. partial[i][l] is the weight of the value at
+// node l in the integral from -1 to node i.
 type rule struct {
 	nodes, weights [order]float64
 	partial        [order][order]float64
@@ -200,8 +195,8 @@ func newRule() *rule {
 			legendre[i][j+1] = ((2*k+1)*x*legendre[i][j] - k*legendre[i][j-1]) / (k + 1)
 		}
 	}
-	// The sum integrates the Legendre expansion of the interpolating polynomial,
-	// by ∫ P_j = (P_{j+1} - P_{j-1}) / (2j + 1).
+	// The sum integrates the Legendre expansion of the interpolating polynomial, by ∫ P_j = (P_{j+1} - P_{j-1}) / (2j +
+	// 1).
 	for i := range order {
 		for l := range order {
 			sum := 1 + r.nodes[i]
@@ -239,14 +234,13 @@ func (p panels) nodeAt(panel, i int) (x, half float64) {
 	return a + half*(1+p.rule.nodes[i]), half
 }
 
-// curve is a normalized density at every node, with the mass below and above
-// the node.
+// curve is a normalized density at every node, with the mass below and above the node.
 type curve struct {
 	value, below, above []float64
 }
 
-// densityCurve returns the density and its masses below and above every node. Each mass is
-// summed from its own end, so small masses keep their digits.
+// densityCurve returns the density and its masses below and above every node. Each mass is summed from its own end, so
+// small masses keep their digits.
 func (p panels) densityCurve(f density) curve {
 	value, masses := p.densityValues(f)
 	n := p.panelCount() * order
@@ -279,8 +273,7 @@ func (p panels) densityCurve(f density) curve {
 	return c
 }
 
-// densityValues returns the density at every node and its mass on every panel. The
-// total mass is 1.
+// densityValues returns the density at every node and its mass on every panel. The total mass is 1.
 func (p panels) densityValues(f density) (value, masses []float64) {
 	value, masses = make([]float64, p.panelCount()*order), make([]float64, p.panelCount())
 	total := 0.0
@@ -319,8 +312,7 @@ type overlap struct {
 //
 //	P(X < Y) = ∫ F_X f_Y,  E[(Y-X)+] = ∫ F_X (1 - F_Y)
 //
-// and likewise with X and Y exchanged. No integrand contains a difference that
-// could cancel.
+// and likewise with X and Y exchanged. No integrand contains a difference that could cancel.
 func (r *rule) integrateOverlap(x, y density) overlap {
 	p := r.newPanels(deep, x, y)
 	cx, cy := p.densityCurve(x), p.densityCurve(y)
@@ -341,9 +333,8 @@ func (r *rule) integrateOverlap(x, y density) overlap {
 // crossing holds P(X < Y), P(X > Y) and the derivatives of P(X < Y).
 type crossing struct {
 	below, above float64 // P(X < Y), P(X > Y)
-	// shift is ∫ f_X f_Y, the derivative of P(X < Y) as X moves to the left.
-	// factor is ∫ x f_X(x) f_Y(x) dx, the derivative by the logarithm of a
-	// divisor of X.
+	// shift is ∫ f_X f_Y, the derivative of P(X < Y) as X moves to the left. factor is ∫ x f_X(x) f_Y(x) dx, the
+	// derivative by the logarithm of a divisor of X.
 	shift, factor float64
 }
 
@@ -366,8 +357,7 @@ func (r *rule) integrateCrossing(x, y density) crossing {
 	return c
 }
 
-// bestProbabilities returns for each posterior the probability that it is the largest of
-// all:
+// bestProbabilities returns for each posterior the probability that it is the largest of all:
 //
 //	P_i = ∫ f_i Π_{j≠i} F_j
 func (r *rule) bestProbabilities(all []density) []float64 {
@@ -396,10 +386,8 @@ func (r *rule) bestProbabilities(all []density) []float64 {
 	return chances
 }
 
-// integratePanels returns the integral of f over the panels between consecutive
-// points. Each panel is halved until the 7 and 15 point rules of Gauss and
-// Kronrod agree within the absolute tolerance. Points must be in ascending
-// order.
+// integratePanels returns the integral of f over the panels between consecutive points. Each panel is halved until the
+// 7 and 15 point rules of Gauss and Kronrod agree within the absolute tolerance. Points must be in ascending order.
 //
 // See Kronrod (1965); nodes and weights as in QUADPACK's qk15.
 func integratePanels(f func(float64) float64, points []float64, tolerance float64) float64 {
@@ -445,9 +433,8 @@ func kronrodEstimate(f func(float64) float64, a, b float64) (value, err float64)
 			coarse += gauss[i/2] * y
 		}
 	}
-	// The difference of the two rules is the error of the coarse rule. For a
-	// smooth f the error of the fine rule is about the square of this
-	// difference.
+	// The difference of the two rules is the error of the coarse rule. For a smooth f the error of the fine rule is
+	// about the square of this difference.
 	difference := math.Abs(half * (fine - coarse))
 	scale := math.Abs(half*fine) + difference
 	if difference == 0 {
@@ -456,12 +443,11 @@ func kronrodEstimate(f func(float64) float64, a, b float64) (value, err float64)
 	return half * fine, difference * math.Min(1, math.Pow(200*difference/scale, 0.5))
 }
 
-// bracket is an interval [a, b] at whose ends a function has values of opposite
-// sign, fa and fb.
+// bracket is an interval [a, b] at whose ends a function has values of opposite sign, fa and fb.
 type bracket struct{ a, b, fa, fb float64 }
 
-// findRoot returns x in the bracket with f(x) = 0. It uses Chandrupatla's method: inverse quadratic
-// interpolation where it is safe, and bisection otherwise.
+// findRoot returns x in the bracket with f(x) = 0. It uses Chandrupatla's method: inverse quadratic interpolation where
+// it is safe, and bisection otherwise.
 //
 // See Chandrupatla (1997).
 func findRoot(f func(float64) float64, in bracket, tolerance float64) float64 {

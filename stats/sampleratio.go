@@ -7,32 +7,29 @@ import (
 )
 
 const (
-	// MismatchAlpha is the p-value below which a sample ratio mismatch is
-	// reported (Fabijan et al., KDD 2019).
+	// MismatchAlpha is the p-value below which a sample ratio mismatch is reported (Fabijan et al., KDD 2019).
 	MismatchAlpha = 0.001
-	// mismatchPrior is the total count of the Dirichlet prior of SampleRatioMismatch. Of the
-	// counts that were tried, it finds a split of 48/52 instead of 50/50 earliest: by 21,000
-	// visitors in .95 of the campaigns. A count of 10,000 needs 24,000 visitors.
+	// mismatchPrior is the total count of the Dirichlet prior of SampleRatioMismatch. Of the counts that were tried, it
+	// finds a split of 48/52 instead of 50/50 earliest: by 21,000 visitors in .95 of the campaigns. A count of 10,000
+	// needs 24,000 visitors.
 	mismatchPrior = 3000
-	// largestParts is the largest m of the divisions into multiples of 1/m that
-	// shares in integer percent may represent.
+	// largestParts is the largest m of the divisions into multiples of 1/m that shares in integer percent may
+	// represent.
 	largestParts = 12
-	// leakVisitors and leakShare bound the traffic that stray requests may
-	// bring to a variation that must not get any.
+	// leakVisitors and leakShare bound the traffic that stray requests may bring to a variation that must not get any.
 	leakVisitors = 5
 	leakShare    = 0.0001
 )
 
-// Split is the planned division of traffic: Control percent to control, and the
-// rest to the variations in proportion to their weights.
+// Split is the planned division of traffic: Control percent to control, and the rest to the variations in proportion to
+// their weights.
 type Split struct {
 	Control    float64
 	Variations []float64
 }
 
-// ExpectedShares returns the shares, control first, in [0, 1] with sum 1. It returns
-// nil if the split is invalid: a percentage outside 0..100, a negative weight,
-// or a remainder without a variation to take it.
+// ExpectedShares returns the shares, control first, in [0, 1] with sum 1. It returns nil if the split is invalid: a
+// percentage outside 0..100, a negative weight, or a remainder without a variation to take it.
 func (s Split) ExpectedShares() []float64 {
 	total := 0.0
 	for _, weight := range s.Variations {
@@ -56,9 +53,9 @@ func (s Split) ExpectedShares() []float64 {
 	return shares
 }
 
-// SampleRatioCheck compares the observed visitors with the expected ones. Expected has numbers
-// of visitors, control first, under the best fitting division that the split may represent. If
-// the p-value is not reliable, PValue is nil and Reason is set.
+// SampleRatioCheck compares the observed visitors with the expected ones. Expected has numbers of visitors, control
+// first, under the best fitting division that the split may represent. If the p-value is not reliable, PValue is nil
+// and Reason is set.
 type SampleRatioCheck struct {
 	PValue   *float64
 	Expected []float64
@@ -67,26 +64,24 @@ type SampleRatioCheck struct {
 	Reason   Reason
 }
 
-// SharePeriod has the visitors of a period with one split of traffic, control first. Visitors
-// must be counted by their first variation, before any exclusion.
+// SharePeriod has the visitors of a period with one split of traffic, control first. Visitors must be counted by their
+// first variation, before any exclusion.
 type SharePeriod struct {
 	Split    Split
 	Observed []int64
 }
 
-// SampleRatioMismatch tests the visitors against the shares. The test is valid however often it
-// is read: the probability that a fair split ever has p < .001 is at most .001. Expected and
-// Observed are added up over all periods. The p-value is min(1, 1/B), where B is the product
-// over all periods of
+// SampleRatioMismatch tests the visitors against the shares. The test is valid however often it is read: the
+// probability that a fair split ever has p < .001 is at most .001. Expected and Observed are added up over all periods.
+// The p-value is min(1, 1/B), where B is the product over all periods of
 //
 //	Γ(C)/Γ(C + n) Π Γ(C θi + xi) / (Γ(C θi) θi^xi),  C = 3000
 //
-// for n visitors, xi of them in variation i with the expected share θi > 0. B is the Bayes
-// factor of a Dirichlet prior C θ against θ.
+// for n visitors, xi of them in variation i with the expected share θi > 0. B is the Bayes factor of a Dirichlet prior
+// C θ against θ.
 //
-// Integer percentages cannot express thirds. So the p-value is the largest over the given
-// shares and over the splits near them that Split.possibleShares returns. A p-value below .001 is
-// a mismatch.
+// Integer percentages cannot express thirds. So the p-value is the largest over the given shares and over the splits
+// near them that Split.possibleShares returns. A p-value below .001 is a mismatch.
 //
 // See Lindon and Malek (2022), "Anytime-Valid Inference for Multinomial Count Data".
 func SampleRatioMismatch(periods []SharePeriod) SampleRatioCheck {
@@ -186,9 +181,9 @@ func nearDivisions(shares []float64) [][]float64 {
 	return found
 }
 
-// shareTolerance returns the maximum distance of a share from its exact value. It is half a
-// percentage point because of rounding. It is a whole point if another share is nearly equal,
-// because one of several equal shares may include the rounding remainder.
+// shareTolerance returns the maximum distance of a share from its exact value. It is half a percentage point because of
+// rounding. It is a whole point if another share is nearly equal, because one of several equal shares may include the
+// rounding remainder.
 func shareTolerance(shares []float64, i int) float64 {
 	const slack = 1e-9
 	for j, other := range shares {
@@ -207,35 +202,33 @@ func scaleShares(shares []float64, by float64) []float64 {
 	return out
 }
 
-// IsLeak reports whether a variation that must not get traffic has too many
-// visitors for stray requests: more than 5 and more than 0.01 % of the total.
-// Such a variation has a share of 0, or is unknown to the campaign.
+// IsLeak reports whether a variation that must not get traffic has too many visitors for stray requests: more than 5
+// and more than 0.01 % of the total. Such a variation has a share of 0, or is unknown to the campaign.
 func IsLeak(visitors, total int64) bool {
 	return float64(visitors) > math.Max(leakVisitors, leakShare*float64(total))
 }
 
-// minimumExpected is the minimum expected count of a cell for which the
-// chi-square distribution is valid (Cochran, 1954).
+// minimumExpected is the minimum expected count of a cell for which the chi-square distribution is valid (Cochran,
+// 1954).
 const minimumExpected = 5
 
-// MultipleExposures describes the visitors who were exposed to more than one
-// variation. PValue is the p-value of the hypothesis that their share of the
-// visitors is equal in all variations. It is nil if Reason is set. Skewed is
-// true if the shares differ at p < 0.001.
+// MultipleExposures describes the visitors who were exposed to more than one variation. PValue is the p-value of the
+// hypothesis that their share of the visitors is equal in all variations. It is nil if Reason is set. Skewed is true if
+// the shares differ at p < 0.001.
 type MultipleExposures struct {
 	PValue *float64
 	Skewed bool
 	Reason Reason
 }
 
-// MultipleExposureSkew tests whether the share of multi-exposed visitors
-// differs between variations, by the chi-square of homogeneity
+// MultipleExposureSkew tests whether the share of multi-exposed visitors differs between variations, by the chi-square
+// of homogeneity
 //
 //	chi² = Σ (x_i - n_i p)² / (n_i p (1-p)),  p = Σ x_i / Σ n_i
 //
-// over the variations with visitors. The degrees of freedom are the number of these variations
-// minus one. Both arguments count visitors by their first variation, and visitors includes the
-// multi-exposed visitors. If an expected count is below 5, there is no p-value.
+// over the variations with visitors. The degrees of freedom are the number of these variations minus one. Both
+// arguments count visitors by their first variation, and visitors includes the multi-exposed visitors. If an expected
+// count is below 5, there is no p-value.
 func MultipleExposureSkew(multiExposed, visitors []int64) MultipleExposures {
 	if len(multiExposed) != len(visitors) {
 		return MultipleExposures{Reason: ReasonInvalidData}
@@ -273,8 +266,7 @@ func MultipleExposureSkew(multiExposed, visitors []int64) MultipleExposures {
 	return MultipleExposures{PValue: numberOrNil(differ), Skewed: differ < MismatchAlpha}
 }
 
-// chiSquareSurvival returns P(X > x) for a chi-square distribution with the
-// given degrees of freedom.
+// chiSquareSurvival returns P(X > x) for a chi-square distribution with the given degrees of freedom.
 func chiSquareSurvival(x float64, degrees int) float64 {
 	switch {
 	case x <= 0 || degrees < 1:

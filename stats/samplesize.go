@@ -5,8 +5,7 @@ import (
 	"math"
 )
 
-// mostPlannedLooks bounds the looks of a plan. More looks change the required sample by less
-// than 1 %.
+// mostPlannedLooks bounds the looks of a plan. More looks change the required sample by less than 1 %.
 const mostPlannedLooks = 100
 
 // SamplePlan holds the values that determine the size of an experiment.
@@ -27,17 +26,16 @@ type SamplePlan struct {
 //
 //	n = theta² V / (lift mc)²
 //
-// for the treatment that needs the most visitors. Theta is the drift, the mean of Z at tau = 1.
-// With this drift, the first crossing of a bound is upward with the planned power. Theta
-// replaces z_{1-a/2} + z_power of a single look; its square is 1.6 % to 5 % larger for 1 to 8
-// looks. V is the variance of the difference times the number of visitors over all variations:
-// the larger of
+// for the treatment that needs the most visitors. Theta is the drift, the mean of Z at tau = 1. With this drift, the
+// first crossing of a bound is upward with the planned power. Theta replaces z_{1-a/2} + z_power of a single look; its
+// square is 1.6 % to 5 % larger for 1 to 8 looks. V is the variance of the difference times the number of visitors over
+// all variations: the larger of
 //
 //	vc/share_c + vt/share_t    and that of the pooled variance
 //
-// where mc and vc are the mean and the variance of control. For rates, vt is the variance of
-// the lifted rate. For means it is vc (1 + lift)²: every value is larger by the lift. More buyers
-// of the same values would need less, vc (1 + lift).
+// where mc and vc are the mean and the variance of control. For rates, vt is the variance of the lifted rate. For means
+// it is vc (1 + lift)²: every value is larger by the lift. More buyers of the same values would need less, vc (1 +
+// lift).
 //
 // Under a prior N(mean, sd²) of the lift, the upper bound of look k is
 //
@@ -110,8 +108,7 @@ func (s *SampleSize) upperBounds(se float64) []float64 {
 	return upper
 }
 
-// upwardPaths returns the probability that the first crossing is upward, at tau <= 1, as a
-// function of the drift.
+// upwardPaths returns the probability that the first crossing is upward, at tau <= 1, as a function of the drift.
 func (s *SampleSize) upwardPaths(upper []float64) func(theta float64) float64 {
 	before := make([]paths, len(s.tau))
 	for k := 1; k < len(s.tau); k++ {
@@ -126,15 +123,13 @@ func (s *SampleSize) upwardPaths(upper []float64) func(theta float64) float64 {
 	}
 }
 
-// requiredDrift returns the drift at which upward bounds are crossed with the planned power. It is
-// at least 0.
+// requiredDrift returns the drift at which upward bounds are crossed with the planned power. It is at least 0.
 func (s *SampleSize) requiredDrift(upper []float64) float64 {
 	upward := s.upwardPaths(upper)
 	return solveIncreasing(func(theta float64) float64 { return upward(theta) - s.plan.Power }, 0, 4)
 }
 
-// solveIncreasing returns the root of an increasing function above low, or low if there is
-// none.
+// solveIncreasing returns the root of an increasing function above low, or low if there is none.
 func solveIncreasing(f func(float64) float64, low, high float64) float64 {
 	in := bracket{a: low, b: high, fa: f(low), fb: f(high)}
 	if in.fa >= 0 {
@@ -147,8 +142,7 @@ func solveIncreasing(f func(float64) float64, low, high float64) float64 {
 	return findRoot(f, in, 1e-11)
 }
 
-// driftOfLift returns the drift for a lift. Under a prior its bounds depend on the drift,
-// because SE is lift / theta.
+// driftOfLift returns the drift for a lift. Under a prior its bounds depend on the drift, because SE is lift / theta.
 func (s *SampleSize) driftOfLift(lift float64) float64 {
 	if s.plan.Prior == nil {
 		return s.theta
@@ -159,9 +153,8 @@ func (s *SampleSize) driftOfLift(lift float64) float64 {
 	return solveIncreasing(excess, math.Max(s.theta, 1e-3), 2*math.Max(s.theta, 1))
 }
 
-// hypothesis has a treatment's true lift and the effect that a test must reject. This effect is
-// a ratio to control or, if the ratio is 1, a difference. Distance is the distance between
-// both, in the metric's unit.
+// hypothesis has a treatment's true lift and the effect that a test must reject. This effect is a ratio to control or,
+// if the ratio is 1, a difference. Distance is the distance between both, in the metric's unit.
 type hypothesis struct {
 	lift, ratio, difference, distance float64
 }
@@ -198,8 +191,8 @@ func (s *SampleSize) largestSpread(h hypothesis) (float64, Reason) {
 	return largest, ""
 }
 
-// RequiredVisitors returns the number of visitors over all variations that detects a lift with the
-// planned power. The lift is a fraction above 0.
+// RequiredVisitors returns the number of visitors over all variations that detects a lift with the planned power. The
+// lift is a fraction above 0.
 func (s *SampleSize) RequiredVisitors(lift float64) (*int64, Reason) {
 	if !(lift > 0) || math.IsInf(lift, 1) {
 		return nil, ReasonInvalidData
@@ -207,9 +200,8 @@ func (s *SampleSize) RequiredVisitors(lift float64) (*int64, Reason) {
 	return s.visitorsForDrift(hypothesis{lift: lift, ratio: 1, distance: lift * math.Abs(s.plan.Control.observedValue())}, s.driftOfLift(lift))
 }
 
-// RequiredForMargin returns the number of visitors over all variations for a guardrail. With so
-// many visitors, a treatment without an effect is safe (see Margin.IsSafe) with the planned
-// power. The calculation uses no prior.
+// RequiredForMargin returns the number of visitors over all variations for a guardrail. With so many visitors, a
+// treatment without an effect is safe (see Margin.IsSafe) with the planned power. The calculation uses no prior.
 func (s *SampleSize) RequiredForMargin(m Margin) (*int64, Reason) {
 	margin, on := m.sizeAndScale()
 	if !(margin > 0) || math.IsInf(margin, 1) {
@@ -246,8 +238,8 @@ func (s *SampleSize) standardError(lift, n float64) (float64, Reason) {
 	return math.Sqrt(v/n) / m, reason
 }
 
-// DetectableLift returns the lift, a fraction, that is detected with the planned power if n
-// visitors over all variations have arrived at tau = 1.
+// DetectableLift returns the lift, a fraction, that is detected with the planned power if n visitors over all
+// variations have arrived at tau = 1.
 func (s *SampleSize) DetectableLift(n float64) (*float64, Reason) {
 	if !(n > 0) {
 		return nil, ReasonNoVisitors
@@ -273,8 +265,7 @@ func (s *SampleSize) DetectableLift(n float64) (*float64, Reason) {
 	return lift, ""
 }
 
-// PowerAt returns the probability that a lift is found, if n visitors over all variations
-// have arrived at tau = 1.
+// PowerAt returns the probability that a lift is found, if n visitors over all variations have arrived at tau = 1.
 func (s *SampleSize) PowerAt(lift, n float64) (*float64, Reason) {
 	if !(n > 0) || !(lift > 0) {
 		return nil, ReasonNoVisitors
@@ -286,10 +277,9 @@ func (s *SampleSize) PowerAt(lift, n float64) (*float64, Reason) {
 	return numberOrNil(s.upwardPaths(s.upperBounds(se))(lift / se)), ""
 }
 
-// SampleProgress is the progress of an experiment. Numbers of visitors are over all variations.
-// Progress is the ratio of the visitors so far to RequiredVisitors, and may exceed 1.
-// MinimumDetectableEffect and Power are for the visitors so far. Reason explains the first nil
-// field.
+// SampleProgress is the progress of an experiment. Numbers of visitors are over all variations. Progress is the ratio
+// of the visitors so far to RequiredVisitors, and may exceed 1. MinimumDetectableEffect and Power are for the visitors
+// so far. Reason explains the first nil field.
 type SampleProgress struct {
 	RequiredVisitors        *int64
 	Progress                *float64
@@ -300,8 +290,8 @@ type SampleProgress struct {
 	Reason                  Reason
 }
 
-// ProgressTowards returns the progress towards the sample that detects a lift. It uses the
-// visitors so far and the recent visitors per day, both over all variations.
+// ProgressTowards returns the progress towards the sample that detects a lift. It uses the visitors so far and the
+// recent visitors per day, both over all variations.
 func (s *SampleSize) ProgressTowards(lift float64, visitors int64, perDay float64) SampleProgress {
 	var p SampleProgress
 	p.RequiredVisitors, p.Reason = s.RequiredVisitors(lift)
@@ -325,14 +315,12 @@ func (s *SampleSize) ProgressTowards(lift float64, visitors int64, perDay float6
 	return p
 }
 
-// breakerLift is the loss, as a lift, beyond which a guardrail is harmed on a day without a
-// look. Weekdays rarely differ so much: a harmless weekend of -20 % is below a margin of
-// 5 % in .73 of the campaigns.
+// breakerLift is the loss, as a lift, beyond which a guardrail is harmed on a day without a look. Weekdays rarely
+// differ so much: a harmless weekend of -20 % is below a margin of 5 % in .73 of the campaigns.
 const breakerLift = -0.2
 
-// Margin is the largest loss that a guardrail accepts: Relative, a fraction of control's
-// value above 0, or if that is 0, Absolute, in the metric's unit. Down means that lower
-// values are better.
+// Margin is the largest loss that a guardrail accepts: Relative, a fraction of control's value above 0, or if that is
+// 0, Absolute, in the metric's unit. Down means that lower values are better.
 type Margin struct {
 	Relative, Absolute float64
 	Down               bool
@@ -354,9 +342,9 @@ func (m Margin) inGoodDirection(in bounds) bounds {
 	return in
 }
 
-// IsSafe reports whether a look shows that the loss is less than the margin: the lower end of
-// its interval, in the good direction, is above -margin. A treatment that loses exactly the
-// margin appears safe at any look with a probability of about Alpha/2.
+// IsSafe reports whether a look shows that the loss is less than the margin: the lower end of its interval, in the good
+// direction, is above -margin. A treatment that loses exactly the margin appears safe at any look with a probability of
+// about Alpha/2.
 func (m Margin) IsSafe(r LookResult) bool {
 	margin, on := m.sizeAndScale()
 	in := r.Difference.Interval
@@ -373,8 +361,8 @@ func (m Margin) IsSafe(r LookResult) bool {
 	return end != nil && (m.Down && *end < margin || !m.Down && *end > -margin)
 }
 
-// DefaultPlannedVisitors is the number of visitors of a pair at which the harm bound is
-// tightest, for campaigns without planned visitors.
+// DefaultPlannedVisitors is the number of visitors of a pair at which the harm bound is tightest, for campaigns without
+// planned visitors.
 const DefaultPlannedVisitors = 5000
 
 // HarmRule holds the settings that the harm bounds of all guardrails of a campaign share.
@@ -382,15 +370,14 @@ type HarmRule struct {
 	Alpha      float64 // of the campaign
 	Treatments int     // with a share of traffic
 	Guardrails int     // without the primary metric, which counts as one more
-	// PlannedVisitors is the planned number of visitors of the pair, at which the bound is
-	// tightest; 0 means DefaultPlannedVisitors. It must never depend on results.
+	// PlannedVisitors is the planned number of visitors of the pair, at which the bound is tightest; 0 means
+	// DefaultPlannedVisitors. It must never depend on results.
 	PlannedVisitors float64
 }
 
-// Harm has the upper bound of a treatment's effect in the good direction, on the scale of the
-// margin. Upper is nil, with a Reason, if the bound is infinite or unknown. Below reports that
-// the bound is below -margin, which is harm at a look. Breaks reports that the bound of the
-// lift is also below -20 %, which is harm at the end of any full day.
+// Harm has the upper bound of a treatment's effect in the good direction, on the scale of the margin. Upper is nil,
+// with a Reason, if the bound is infinite or unknown. Below reports that the bound is below -margin, which is harm at a
+// look. Breaks reports that the bound of the lift is also below -20 %, which is harm at the end of any full day.
 type Harm struct {
 	Upper         *float64
 	Below, Breaks bool
@@ -401,8 +388,8 @@ type Harm struct {
 //
 //	.1 alpha / (m (k + 1))
 //
-// for m treatments and k guardrails, for any number of days: all bounds of a campaign
-// together err with probability alpha/10 at most. See alwaysValidCritical.
+// for m treatments and k guardrails, for any number of days: all bounds of a campaign together err with probability
+// alpha/10 at most. See alwaysValidCritical.
 func (m Margin) HarmBound(all []Stratum, nonNegative bool, rule HarmRule) Harm {
 	s, reason := newStrata(all, nonNegative)
 	switch {
@@ -437,8 +424,7 @@ func (m Margin) HarmBound(all []Stratum, nonNegative bool, rule HarmRule) Harm {
 	return h
 }
 
-// tuningParameter returns rho², for which the always-valid bound is tightest at the planned number
-// of visitors:
+// tuningParameter returns rho², for which the always-valid bound is tightest at the planned number of visitors:
 //
 //	rho² = (-2 ln a + ln(1 - 2 ln a)) / N*
 //
@@ -447,8 +433,7 @@ func tuningParameter(a, planned float64) float64 {
 	return (-2*math.Log(a) + math.Log1p(-2*math.Log(a))) / planned
 }
 
-// alwaysValidCritical returns k, the bound that |z| crosses with probability at
-// most a, for any number of looks:
+// alwaysValidCritical returns k, the bound that |z| crosses with probability at most a, for any number of looks:
 //
 //	k² = ((n rho² + 1) / (n rho²)) ln((n rho² + 1) / a²)
 //

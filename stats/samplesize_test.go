@@ -47,8 +47,8 @@ func TestBayesianDrift(t *testing.T) {
 	equal(t, inflation, []float64{1.26, 1.25, 1.23, 1.20}, 1e-2)
 }
 
-// TestDriftByAnotherIntegration recomputes the power under the drift itself: the density of
-// Z under the drift on a uniform grid, without the likelihood ratio.
+// TestDriftByAnotherIntegration recomputes the power under the drift itself: the density of Z under the drift on a
+// uniform grid, without the likelihood ratio.
 func TestDriftByAnotherIntegration(t *testing.T) {
 	for _, prior := range []*Prior{nil, DefaultPrior(.1), {Mean: .02, StandardDeviation: .03}} {
 		s := newTestSize(t, func(p *SamplePlan) { p.Prior = prior })
@@ -215,8 +215,8 @@ func (s *SampleSize) unpooled(lift float64) float64 {
 	return vc/s.shares[0] + vt/s.shares[1]
 }
 
-// TestSampleSizeVectors compares with samples for one look. Those of rates have the
-// variance of each variation, which may be below the pooled one.
+// TestSampleSizeVectors compares with samples for one look. Those of rates have the variance of each variation, which
+// may be below the pooled one.
 func TestSampleSizeVectors(t *testing.T) {
 	var file struct {
 		Vectors []struct {

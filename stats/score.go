@@ -2,14 +2,13 @@ package stats
 
 import "math"
 
-// bounds is an interval inside the package. ±Inf is an unbounded end. NaN is an
-// end that cannot be computed.
+// bounds is an interval inside the package. ±Inf is an unbounded end. NaN is an end that cannot be computed.
 type bounds struct {
 	lower, upper float64
 }
 
-// table is a two by two table: the converted visitors and all visitors of
-// treatment and control, as floats. Both numbers of visitors are at least 1.
+// table is a two by two table: the converted visitors and all visitors of treatment and control, as floats. Both
+// numbers of visitors are at least 1.
 type table struct {
 	xt, nt, xc, nc float64
 }
@@ -23,8 +22,8 @@ func newTable(control, treatment Rate) table {
 
 func (t table) swapVariations() table { return table{xt: t.xc, nt: t.nc, xc: t.xt, nc: t.nt} }
 
-// crossDifference returns xt nc - xc nt with a single rounding, so equal rates differ by
-// exactly 0 (Kahan's product difference).
+// crossDifference returns xt nc - xc nt with a single rounding, so equal rates differ by exactly 0 (Kahan's product
+// difference).
 func (t table) crossDifference() float64 {
 	w := t.xc * t.nt
 	return math.FMA(t.xt, t.nc, -w) - math.FMA(t.xc, t.nt, -w)
@@ -35,13 +34,11 @@ func (t table) totalVisitors() float64 { return t.nt + t.nc }
 // observedDifference returns the observed pt - pc.
 func (t table) observedDifference() float64 { return t.crossDifference() / (t.nt * t.nc) }
 
-// z returns Miettinen and Nurminen's score statistic for the hypothesis of no
-// difference:
+// z returns Miettinen and Nurminen's score statistic for the hypothesis of no difference:
 //
 //	z = d / sqrt(p (1-p) (1/nc + 1/nt) N/(N-1))
 //
-// with d = pt - pc, p the pooled rate and N = nc + nt. It is 0 if every visitor
-// converted or none did.
+// with d = pt - pc, p the pooled rate and N = nc + nt. It is 0 if every visitor converted or none did.
 //
 // See Miettinen and Nurminen (1985), equation 6.
 func (t table) z() float64 {
@@ -54,20 +51,17 @@ func (t table) z() float64 {
 	return t.observedDifference() / math.Sqrt(variance)
 }
 
-// differenceInterval returns all δ that the score test at critical value q does
-// not reject. The interval contains 0 exactly if significant is false,
-// regardless of rounding.
+// differenceInterval returns all δ that the score test at critical value q does not reject. The interval contains 0
+// exactly if significant is false, regardless of rounding.
 //
-// Under pt - pc = δ the restricted maximum likelihood estimates satisfy, with a
-// Lagrange multiplier λ,
+// Under pt - pc = δ the restricted maximum likelihood estimates satisfy, with a Lagrange multiplier λ,
 //
 //	xt - nt pt =  λ pt (1-pt)
 //	xc - nc pc = -λ pc (1-pc)
 //
-// and z(δ)² = λ² (pt (1-pt)/nt + pc (1-pc)/nc) (N-1)/N. Both equations are quadratics with
-// closed-form solutions. λ is monotone in δ, and z² is monotone in λ. So the ends are the
-// solutions of z² = q². This avoids the cubic of the literature and its cancellation. q = ∞
-// gives [-1, 1].
+// and z(δ)² = λ² (pt (1-pt)/nt + pc (1-pc)/nc) (N-1)/N. Both equations are quadratics with closed-form solutions. λ is
+// monotone in δ, and z² is monotone in λ. So the ends are the solutions of z² = q². This avoids the cubic of the
+// literature and its cancellation. q = ∞ gives [-1, 1].
 //
 // See Miettinen and Nurminen (1985), equations 7 to 9.
 func (t table) differenceInterval(q float64, significant bool) bounds {
@@ -77,8 +71,7 @@ func (t table) differenceInterval(q float64, significant bool) bounds {
 	return bounds{lower: lower, upper: upper}
 }
 
-// lowerDifference returns the lower end of the difference's interval. The end
-// is above 0 exactly if positive is true.
+// lowerDifference returns the lower end of the difference's interval. The end is above 0 exactly if positive is true.
 func (t table) lowerDifference(q float64, positive bool) float64 {
 	if math.IsInf(q, 1) || (t.xt == 0 && t.xc == t.nc) {
 		return -1
@@ -90,12 +83,11 @@ func (t table) lowerDifference(q float64, positive bool) float64 {
 	return endOnSide(r.pt-r.pc, t.observedDifference(), positive)
 }
 
-// smallestEffect is the size of the effect that callers of endOnSide pass if the
-// size is unknown.
+// smallestEffect is the size of the effect that callers of endOnSide pass if the size is unknown.
 const smallestEffect = 1e-3
 
-// endOnSide returns an interval's end on the side of 0 that the p-value determines. Rounding
-// may have moved the end across 0. size is the size of the effect.
+// endOnSide returns an interval's end on the side of 0 that the p-value determines. Rounding may have moved the end
+// across 0. size is the size of the effect.
 func endOnSide(end, size float64, positive bool) float64 {
 	if positive {
 		return math.Max(end, 1e-12*size)
@@ -103,8 +95,7 @@ func endOnSide(end, size float64, positive bool) float64 {
 	return math.Min(end, 0)
 }
 
-// bracketDifference returns the bounds of λ for an end. They lie on one side of
-// the pooled estimate, where δ = 0.
+// bracketDifference returns the bounds of λ for an end. They lie on one side of the pooled estimate, where δ = 0.
 func (t table) bracketDifference(positive bool) bounds {
 	n, x := t.totalVisitors(), t.xt+t.xc
 	rest := (t.nt - t.xt) + (t.nc - t.xc)
@@ -118,8 +109,7 @@ func (t table) bracketDifference(positive bool) bounds {
 	return bounds{lower: 0, upper: math.Inf(1)}
 }
 
-// startDifference returns an initial value of λ from the variance at the
-// observed rates.
+// startDifference returns an initial value of λ from the variance at the observed rates.
 func (t table) startDifference(q float64) float64 {
 	variance := t.xt*(t.nt-t.xt)/(t.nt*t.nt*t.nt) + t.xc*(t.nc-t.xc)/(t.nc*t.nc*t.nc)
 	if variance <= 0 {
@@ -128,14 +118,13 @@ func (t table) startDifference(q float64) float64 {
 	return q / math.Sqrt(variance)
 }
 
-// restricted holds estimates under a restriction, their complements, and the
-// square roots of the two discriminants.
+// restricted holds estimates under a restriction, their complements, and the square roots of the two discriminants.
 type restricted struct {
 	pt, qt, pc, qc, st, sc float64
 }
 
-// restrictedDifference returns the restricted estimates for a λ > 0. Each is
-// computed from the form of its quadratic that avoids cancellation.
+// restrictedDifference returns the restricted estimates for a λ > 0. Each is computed from the form of its quadratic
+// that avoids cancellation.
 func (t table) restrictedDifference(lambda float64) restricted {
 	st := math.Sqrt((t.nt-lambda)*(t.nt-lambda) + 4*lambda*(t.nt-t.xt))
 	sc := math.Sqrt((t.nc-lambda)*(t.nc-lambda) + 4*lambda*t.xc)
@@ -165,9 +154,8 @@ func (t table) scoreDifference(lambda float64) (score, slope float64) {
 	return lambda * lambda * v, 1 + (vt/r.st+vc/r.sc)/v
 }
 
-// solveLogarithmic returns x in the bracket with f(x) = target, for an f that
-// increases from 0. It uses Newton's method on the logarithms, and bisection if
-// a step is more than half of the previous one. f returns its value and its
+// solveLogarithmic returns x in the bracket with f(x) = target, for an f that increases from 0. It uses Newton's method
+// on the logarithms, and bisection if a step is more than half of the previous one. f returns its value and its
 // logarithmic slope x f'(x) / f(x).
 func solveLogarithmic(target float64, in bounds, start float64, f func(float64) (value, slope float64)) float64 {
 	if target <= 0 {
@@ -187,8 +175,7 @@ func solveLogarithmic(target float64, in bounds, start float64, f func(float64) 
 		miss := math.Log(target / value)
 		step := miss / slope
 		next := x * math.Exp(step)
-		// A tiny step far from the target indicates a kink, where the slope is
-		// undefined.
+		// A tiny step far from the target indicates a kink, where the slope is undefined.
 		kink := math.Abs(step) < 1e-9 && math.Abs(miss) > 1e-6
 		if !(next > in.lower && next < in.upper) || math.Abs(step) > last/2 || kink {
 			next = pointBetween(in)
@@ -201,8 +188,7 @@ func solveLogarithmic(target float64, in bounds, start float64, f func(float64) 
 	return x
 }
 
-// pointBetween returns a point inside a bracket of positive numbers. The upper end
-// may be infinite.
+// pointBetween returns a point inside a bracket of positive numbers. The upper end may be infinite.
 func pointBetween(in bounds) float64 {
 	lower, upper := in.lower, in.upper
 	switch {
@@ -216,17 +202,16 @@ func pointBetween(in bounds) float64 {
 	return lower + (upper-lower)/2
 }
 
-// liftInterval returns all lifts r - 1 that the score test of pt = r pc at
-// critical value q does not reject. The upper end is unbounded if control has
-// no conversion. The interval contains 0 exactly if significant is false.
+// liftInterval returns all lifts r - 1 that the score test of pt = r pc at critical value q does not reject. The upper
+// end is unbounded if control has no conversion. The interval contains 0 exactly if significant is false.
 //
 // Under pt = r pc the restricted estimates are, with a multiplier μ,
 //
 //	pt = (xt - μ) / (nt - μ),  pc = (xc + μ) / (nc + μ)
 //	z² = μ² (qt/(xt-μ) + qc/(xc+μ)) (N-1)/N
 //
-// where qt and qc are the observed shares that did not convert. z² increases with |μ|, and r
-// decreases as μ increases, so the ends are roots of a cubic in μ.
+// where qt and qc are the observed shares that did not convert. z² increases with |μ|, and r decreases as μ increases,
+// so the ends are roots of a cubic in μ.
 //
 // See Miettinen and Nurminen (1985), equations 10 to 12.
 func (t table) liftInterval(q float64, significant bool) bounds {
@@ -240,8 +225,8 @@ func (t table) liftInterval(q float64, significant bool) bounds {
 	return bounds{lower: lower, upper: upper}
 }
 
-// lowerLift returns the lower end of the lift's interval. The end is above 0
-// exactly if positive is true. It is -1 if the treatment has no conversion.
+// lowerLift returns the lower end of the lift's interval. The end is above 0 exactly if positive is true. It is -1 if
+// the treatment has no conversion.
 func (t table) lowerLift(q float64, positive bool) float64 {
 	if t.xt == 0 || math.IsInf(q, 1) {
 		return -1
@@ -254,8 +239,7 @@ func (t table) lowerLift(q float64, positive bool) float64 {
 	return endOnSide(t.liftAt(mu), smallestEffect, positive)
 }
 
-// liftAt returns pt/pc - 1 at μ without cancellation if the rates are nearly
-// equal.
+// liftAt returns pt/pc - 1 at μ without cancellation if the rates are nearly equal.
 func (t table) liftAt(mu float64) float64 {
 	rest := (t.nt - t.xt) + (t.nc - t.xc)
 	return math.Max((t.crossDifference()-mu*rest)/((t.nt-mu)*(t.xc+mu)), -1)
@@ -265,8 +249,7 @@ func (t table) liftAt(mu float64) float64 {
 //
 //	target (xt-μ)(xc+μ) = μ² (qt (xc+μ) + qc (xt-μ))
 //
-// for μ in (0, xt). The argument positive selects the side of the pooled
-// estimate.
+// for μ in (0, xt). The argument positive selects the side of the pooled estimate.
 func (t table) solveMultiplier(target float64, positive bool) float64 {
 	qt, qc := (t.nt-t.xt)/t.nt, (t.nc-t.xc)/t.nc
 	if t.xc == 0 {
@@ -307,8 +290,8 @@ func (t table) solveMultiplier(target float64, positive bool) float64 {
 	return mu
 }
 
-// lowerLiftAllConverted is lowerLift for a treatment whose visitors all
-// converted. pt remains 1 until μ reaches nt, and then decreases at a fixed pc.
+// lowerLiftAllConverted is lowerLift for a treatment whose visitors all converted. pt remains 1 until μ reaches nt, and
+// then decreases at a fixed pc.
 func (t table) lowerLiftAllConverted(target float64) float64 {
 	qc := (t.nc - t.xc) / t.nc
 	limit := t.nt * t.nt * qc / (t.xc + t.nt)

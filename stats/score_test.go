@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// bruteZ returns the score statistic of pt = r pc + δ by its definition: the
-// restricted likelihood is maximized over pc by bisection of its derivative.
+// bruteZ returns the score statistic of pt = r pc + δ by its definition: the restricted likelihood is maximized over pc
+// by bisection of its derivative.
 func bruteZ(t table, r, delta float64) float64 {
 	lower, upper := math.Max(0, -delta/r), math.Min(1, (1-delta)/r)
 	derivative := func(pc float64) float64 {
@@ -41,8 +41,8 @@ func bruteZ(t table, r, delta float64) float64 {
 	return distance / math.Sqrt(variance)
 }
 
-// TestScoreIntervalsAgainstBruteForce checks that at every end of an interval
-// the score statistic, by brute force, crosses the critical value.
+// TestScoreIntervalsAgainstBruteForce checks that at every end of an interval the score statistic, by brute force,
+// crosses the critical value.
 func TestScoreIntervalsAgainstBruteForce(t *testing.T) {
 	r := newRand(21)
 	for range rounds(20_000) {

@@ -5,22 +5,20 @@ import (
 	"math"
 )
 
-// Stratum has the visitors of control and of one treatment whose first view is in one period of
-// equal shares. SmallerShare is the expected share of the smaller variation in the pair, in (0,
-// .5]; 0 means that the observed share decides whether the pair is uneven.
+// Stratum has the visitors of control and of one treatment whose first view is in one period of equal shares.
+// SmallerShare is the expected share of the smaller variation in the pair, in (0, .5]; 0 means that the observed share
+// decides whether the pair is uneven.
 type Stratum struct {
 	Control, Treatment Sample
 	SmallerShare       float64
 }
 
-// strata compares a treatment with control over all strata with MinimumVisitors in both
-// variations:
+// strata compares a treatment with control over all strata with MinimumVisitors in both variations:
 //
 //	z(e) = Σ sqrt(I_s) z_s(e) / sqrt(I),  I = Σ I_s,  I_s = nc nt / (nc + nt)
 //
-// where z_s(e) is the statistic of the hypothesis that the effect is e, on the normal scale.
-// The weight of a stratum depends only on its visitors. So a change of shares cannot make a
-// change over time look like an effect.
+// where z_s(e) is the statistic of the hypothesis that the effect is e, on the normal scale. The weight of a stratum
+// depends only on its visitors. So a change of shares cannot make a change over time look like an effect.
 //
 // See Lan and DeMets (1983) for I; Mosteller and Bush (1954) for the weighted sum of z.
 type strata struct {
@@ -33,8 +31,8 @@ type strata struct {
 	weak        Reason // why the result is weak
 }
 
-// newStrata returns the contrast of all strata, or the reason why there is none. It returns the
-// information even if there is no contrast.
+// newStrata returns the contrast of all strata, or the reason why there is none. It returns the information even if
+// there is no contrast.
 func newStrata(all []Stratum, nonNegative bool) (strata, Reason) {
 	s := strata{nonNegative: nonNegative}
 	missing, found := ReasonNoVisitors, false
@@ -81,8 +79,8 @@ func newStrata(all []Stratum, nonNegative bool) (strata, Reason) {
 	return s, ""
 }
 
-// LookInformation returns the information of a look at strata: I (see LookPoint). It is 0 if no
-// stratum has MinimumVisitors in both variations, or if a sample is invalid.
+// LookInformation returns the information of a look at strata: I (see LookPoint). It is 0 if no stratum has
+// MinimumVisitors in both variations, or if a sample is invalid.
 func LookInformation(all []Stratum, nonNegative bool) float64 {
 	s, _ := newStrata(all, nonNegative)
 	return s.information
@@ -90,10 +88,9 @@ func LookInformation(all []Stratum, nonNegative bool) float64 {
 
 func (m means) baseline() float64 { return m.mc }
 
-// alwaysValid returns the strata for an always-valid bound. The z of means is not corrected for
-// degrees of freedom, and an uneven pair has the larger standard error. Such a bound needs a
-// clock that is proportional to I. The clock is the number of visitors that the shares of the
-// first stratum would need for I.
+// alwaysValid returns the strata for an always-valid bound. The z of means is not corrected for degrees of freedom, and
+// an uneven pair has the larger standard error. Such a bound needs a clock that is proportional to I. The clock is the
+// number of visitors that the shares of the first stratum would need for I.
 func (s strata) alwaysValid() contrast { return s.withLargerErrors() }
 
 func (s strata) withLargerErrors() strata {
@@ -194,10 +191,9 @@ func (s strata) z(e float64, on scale) float64 {
 	return sum
 }
 
-// testStatistic returns z_s(e). For rates it is Miettinen and Nurminen's score. For means it is
-// the normal quantile of the p-value of (d - e) / SE; for a lift, SE is the standard error in
-// Fieller's interval. For an uneven pair, the larger p-value of Welch's and the pooled test
-// counts. It decreases in e near the observed effect.
+// testStatistic returns z_s(e). For rates it is Miettinen and Nurminen's score. For means it is the normal quantile of
+// the p-value of (d - e) / SE; for a lift, SE is the standard error in Fieller's interval. For an uneven pair, the
+// larger p-value of Welch's and the pooled test counts. It decreases in e near the observed effect.
 func testStatistic(c contrast, e float64, on scale) float64 {
 	switch c := c.(type) {
 	case rates:
@@ -236,9 +232,9 @@ func (s student) equivalentZ(t float64) float64 {
 	return math.Copysign(z, t)
 }
 
-// zOfDifference returns the score statistic of the hypothesis pt - pc = delta. It solves for
-// the multiplier λ of differenceInterval, in which both restricted rates are closed forms. The
-// statistic is infinite at a delta of ±1 that is not the observed difference.
+// zOfDifference returns the score statistic of the hypothesis pt - pc = delta. It solves for the multiplier λ of
+// differenceInterval, in which both restricted rates are closed forms. The statistic is infinite at a delta of ±1 that
+// is not the observed difference.
 func (t table) zOfDifference(delta float64) float64 {
 	d := t.observedDifference()
 	switch {
@@ -263,8 +259,8 @@ func (t table) zOfDifference(delta float64) float64 {
 	return math.Sqrt(score * (t.totalVisitors() - 1) / t.totalVisitors())
 }
 
-// estimateEffect returns the effect at which z is 0, or NaN if there is none. With one stratum it
-// is the observed effect. There is no lift if the baselines of the strata differ in sign.
+// estimateEffect returns the effect at which z is 0, or NaN if there is none. With one stratum it is the observed
+// effect. There is no lift if the baselines of the strata differ in sign.
 func (s strata) estimateEffect(on scale) float64 {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, c := range s.contrasts {
@@ -292,10 +288,9 @@ func (s strata) estimateEffect(on scale) float64 {
 	return high
 }
 
-// effectInterval returns all e with |z(e)| <= critical. The interval excludes 0 exactly if
-// significant is true. For one stratum it is the interval of the contrast. The reason explains
-// a missing end of the lift, as for one stratum. Without a finite upper end, the lift of values
-// that are never negative has a lower end, and any other lift has none.
+// effectInterval returns all e with |z(e)| <= critical. The interval excludes 0 exactly if significant is true. For one
+// stratum it is the interval of the contrast. The reason explains a missing end of the lift, as for one stratum.
+// Without a finite upper end, the lift of values that are never negative has a lower end, and any other lift has none.
 func (s strata) effectInterval(critical float64, significant bool, on scale) (bounds, Reason) {
 	if len(s.contrasts) == 1 {
 		c, q := s.contrasts[0], critical
@@ -354,9 +349,8 @@ func (s strata) firstContrast() contrast {
 	return nil
 }
 
-// findCrossing returns the effect at which z crosses a value, in the direction ±1 from an
-// effect. It returns false if z does not cross the value. The effect is then the end of the
-// possible range, such as -1 or 1 for rates.
+// findCrossing returns the effect at which z crosses a value, in the direction ±1 from an effect. It returns false if z
+// does not cross the value. The effect is then the end of the possible range, such as -1 or 1 for rates.
 func (s strata) findCrossing(from, direction, value float64, on scale) (float64, bool) {
 	step, least, most := 1e-6, math.Inf(-1), math.Inf(1)
 	kind := s.firstContrast()

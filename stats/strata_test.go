@@ -32,8 +32,8 @@ func randomStratum(r *rand.Rand, kind int) Stratum {
 	return Stratum{Control: mean(nc), Treatment: mean(nt), SmallerShare: share}
 }
 
-// TestZOfDifference compares the score statistic with restricted estimates that maximize the
-// likelihood on a grid that is refined.
+// TestZOfDifference compares the score statistic with restricted estimates that maximize the likelihood on a grid that
+// is refined.
 func TestZOfDifference(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
@@ -127,8 +127,8 @@ func TestOneStratum(t *testing.T) {
 	t.Logf("%d ends", ends)
 }
 
-// TestStrataDuality checks that intervals of several strata exclude 0 exactly if |z| reaches
-// the critical value, and that |z| is the critical value at each end.
+// TestStrataDuality checks that intervals of several strata exclude 0 exactly if |z| reaches the critical value, and
+// that |z| is the critical value at each end.
 func TestStrataDuality(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for i := range 600 {
@@ -168,8 +168,8 @@ func TestStrataDuality(t *testing.T) {
 	}
 }
 
-// TestStrataIgnoreChangesOverTime has two weeks without an effect and with different rates,
-// between which the shares change. The week with few conversions has most of the treatment.
+// TestStrataIgnoreChangesOverTime has two weeks without an effect and with different rates, between which the shares
+// change. The week with few conversions has most of the treatment.
 func TestStrataIgnoreChangesOverTime(t *testing.T) {
 	s, _ := newStrata([]Stratum{
 		{Control: Rate{9000, 900}, Treatment: Rate{1000, 100}},

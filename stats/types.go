@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// Reason is a code that explains why a number is missing or why a verdict is
-// weak.
+// Reason is a code that explains why a number is missing or why a verdict is weak.
 type Reason string
 
 // The reasons, in the spelling that results show.
@@ -27,9 +26,8 @@ const (
 	ReasonSampleRatioMismatch           Reason = "SAMPLE_RATIO_MISMATCH"
 	ReasonNotSignificantAcrossBreakdown Reason = "NOT_SIGNIFICANT_ACROSS_BREAKDOWN"
 	ReasonNoTraffic                     Reason = "NO_TRAFFIC"
-	// ReasonInvalidData marks sums that contradict each other (more converted
-	// than visitors, a negative variance), samples of different kinds, and
-	// numbers beyond floating point.
+	// ReasonInvalidData marks sums that contradict each other (more converted than visitors, a negative variance),
+	// samples of different kinds, and numbers beyond floating point.
 	ReasonInvalidData Reason = "INVALID_DATA"
 )
 
@@ -56,8 +54,8 @@ const (
 // Test names the frequentist test of a comparison.
 type Test string
 
-// The tests: Miettinen and Nurminen's score test of two rates, and Welch's t-test of two means.
-// For means with an uneven split, the larger p-value of Welch's and the pooled t-test counts.
+// The tests: Miettinen and Nurminen's score test of two rates, and Welch's t-test of two means. For means with an
+// uneven split, the larger p-value of Welch's and the pooled t-test counts.
 const (
 	TestScore       Test = "scoreMN"
 	TestWelch       Test = "welch"
@@ -75,24 +73,22 @@ const (
 
 // Options are the settings of a campaign that affect a comparison.
 type Options struct {
-	// SignificanceLevel is in percent; alpha = 1 - level/100. At 100, and at
-	// any value outside 1..99, nothing is significant and intervals are nil.
+	// SignificanceLevel is in percent; alpha = 1 - level/100. At 100, and at any value outside 1..99, nothing is
+	// significant and intervals are nil.
 	SignificanceLevel int
 	Methodology       Methodology
-	// NonNegative reports whether the values of visitors are never below zero.
-	// If so, the lift from a baseline near zero keeps its lower end.
+	// NonNegative reports whether the values of visitors are never below zero. If so, the lift from a baseline near
+	// zero keeps its lower end.
 	NonNegative bool
-	// Shares are the expected shares of the visitors, control first, in any unit.
-	// They decide whether a pair of means is uneven. Without them, or where a share
-	// is 0, the observed shares decide.
+	// Shares are the expected shares of the visitors, control first, in any unit. They decide whether a pair of means
+	// is uneven. Without them, or where a share is 0, the observed shares decide.
 	Shares []float64
-	// Prior is the prior of the lift under the Bayesian methodology. Nil means flat
-	// priors: of each rate, or of the difference of two means.
+	// Prior is the prior of the lift under the Bayesian methodology. Nil means flat priors: of each rate, or of the
+	// difference of two means.
 	Prior *Prior
 }
 
-// Alpha returns the accepted error rate, 1 - level/100, in [0, 0.99]. At 0
-// nothing is significant.
+// Alpha returns the accepted error rate, 1 - level/100, in [0, 0.99]. At 0 nothing is significant.
 func (o Options) Alpha() float64 {
 	if o.SignificanceLevel < 1 || o.SignificanceLevel > 99 {
 		return 0
@@ -112,16 +108,15 @@ func (o Options) pairRules(treatment int) pairRules {
 	return rules
 }
 
-// Interval is a confidence or credible interval. A nil end is unbounded. An
-// interval that cannot be computed is a nil *Interval, and its Reason is set.
+// Interval is a confidence or credible interval. A nil end is unbounded. An interval that cannot be computed is a nil
+// *Interval, and its Reason is set.
 type Interval struct {
 	Lower, Upper *float64
 }
 
-// Effect is the effect of a treatment relative to control: a difference in the metric's unit,
-// or a lift as a fraction of the control's absolute value. Value is the observed effect. Under
-// a prior of the lift, Value is the posterior mean, and Observed is the observed effect. Reason
-// is set if Value, Interval or an end of Interval is nil.
+// Effect is the effect of a treatment relative to control: a difference in the metric's unit, or a lift as a fraction
+// of the control's absolute value. Value is the observed effect. Under a prior of the lift, Value is the posterior
+// mean, and Observed is the observed effect. Reason is set if Value, Interval or an end of Interval is nil.
 type Effect struct {
 	Value    *float64
 	Observed *float64
@@ -129,14 +124,12 @@ type Effect struct {
 	Reason   Reason
 }
 
-// Comparison is the result of comparing one treatment with control at a fixed horizon: its
-// error rate is alpha if it is read once. It describes the data and concludes nothing. For
-// conclusions, see LookSequence.
+// Comparison is the result of comparing one treatment with control at a fixed horizon: its error rate is alpha if it is
+// read once. It describes the data and concludes nothing. For conclusions, see LookSequence.
 type Comparison struct {
 	Difference Effect
 	Lift       Effect
-	// Frequentist is nil under the Bayesian methodology. Bayesian is nil under the
-	// frequentist methodology.
+	// Frequentist is nil under the Bayesian methodology. Bayesian is nil under the frequentist methodology.
 	Frequentist *Frequentist
 	Bayesian    *Bayesian
 	Significant bool
@@ -144,11 +137,9 @@ type Comparison struct {
 	Reasons     []Reason
 }
 
-// Frequentist is the result of the fixed-horizon test. It is valid if it is
-// read once, at the planned end. Statistic is z for TestScore and t for
-// TestWelch, and is positive if the treatment is above control.
-// DegreesOfFreedom is nil for TestScore. AdjustedPValue is the p-value within
-// the family of all treatments.
+// Frequentist is the result of the fixed-horizon test. It is valid if it is read once, at the planned end. Statistic is
+// z for TestScore and t for TestWelch, and is positive if the treatment is above control. DegreesOfFreedom is nil for
+// TestScore. AdjustedPValue is the p-value within the family of all treatments.
 type Frequentist struct {
 	Test             Test
 	Statistic        *float64
@@ -159,11 +150,10 @@ type Frequentist struct {
 	Reason           Reason
 }
 
-// Bayesian is the result of the Bayesian methodology. Chances are in [0, 1]. Expected losses
-// are in the metric's unit: ExpectedLoss is the loss from shipping the treatment,
-// ExpectedLossControl the loss from keeping control. ChanceToBeBest is the treatment's chance
-// to be best among control and all treatments. ControlChanceToBeBest is the chance of control
-// to be best. Reason is set if a chance or a loss is nil.
+// Bayesian is the result of the Bayesian methodology. Chances are in [0, 1]. Expected losses are in the metric's unit:
+// ExpectedLoss is the loss from shipping the treatment, ExpectedLossControl the loss from keeping control.
+// ChanceToBeBest is the treatment's chance to be best among control and all treatments. ControlChanceToBeBest is the
+// chance of control to be best. Reason is set if a chance or a loss is nil.
 type Bayesian struct {
 	ChanceToBeatControl   *float64
 	ChanceToBeBest        *float64
@@ -174,8 +164,8 @@ type Bayesian struct {
 	Reason                Reason
 }
 
-// MinimumVisitors is the minimum number of visitors of each variation for a verdict. Below this
-// or another minimum count, the normal approximation is unreliable.
+// MinimumVisitors is the minimum number of visitors of each variation for a verdict. Below this or another minimum
+// count, the normal approximation is unreliable.
 const MinimumVisitors = 100
 
 // The other minimum counts of a verdict.
@@ -184,8 +174,7 @@ const (
 	minimumNonzero     = 20 // visitors with a value, in each variation
 )
 
-// setVerdict sets the verdict and the reasons of a comparison after its numbers
-// are set.
+// setVerdict sets the verdict and the reasons of a comparison after its numbers are set.
 func (c pair) setVerdict(out *Comparison, o Options) {
 	out.Reasons = c.verdictReasons(*out, o)
 	switch {
@@ -200,8 +189,7 @@ func (c pair) setVerdict(out *Comparison, o Options) {
 	}
 }
 
-// verdictReasons returns why the verdict is weak and why numbers are missing, each
-// reason once.
+// verdictReasons returns why the verdict is weak and why numbers are missing, each reason once.
 func (c pair) verdictReasons(out Comparison, o Options) []Reason {
 	reasons := []Reason{}
 	add := func(more ...Reason) {

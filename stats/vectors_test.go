@@ -176,8 +176,8 @@ func TestWelchVectors(t *testing.T) {
 			w.checkEnds(t, "difference interval", c.differenceBounds(q, p < in.Alpha), want.Differences, welchIntervalTolerance)
 			lifts, _ := c.liftBounds(q, p < in.Alpha)
 			if c.observedLift() < *orInf(want.Lifts[0]) {
-				// The vector with g = 0.96 has the upper end in place of the lower one: an
-				// interval that excludes the observed lift. With g < 1 there are two ends.
+				// The vector with g = 0.96 has the upper end in place of the lower one: an interval that excludes the
+				// observed lift. With g < 1 there are two ends.
 				w.check(t, "upper end", lifts.upper, *want.Lifts[0], tolerance)
 				if !(lifts.lower > 0 && lifts.lower < c.observedLift()) {
 					t.Errorf("lower end = %v, want one in (0, %v)", lifts.lower, c.observedLift())

@@ -6,17 +6,16 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// means is a pair of independent means. For control and for treatment it holds
-// the mean, the variance of the mean, and the degrees of freedom of the
-// variance.
+// means is a pair of independent means. For control and for treatment it holds the mean, the variance of the mean, and
+// the degrees of freedom of the variance.
 type means struct {
 	mc, mt float64
 	sc, st float64
 	fc, ft float64
 }
 
-// newMeans returns the pair. A variation without variance takes the pooled variance, because
-// equal values of a few visitors do not prove that the next value is equal.
+// newMeans returns the pair. A variation without variance takes the pooled variance, because equal values of a few
+// visitors do not prove that the next value is equal.
 func newMeans(control, treatment Mean) means {
 	m := means{
 		mc: control.Mean, mt: treatment.Mean,
@@ -41,8 +40,7 @@ func (m means) standardError() float64 { return math.Sqrt(m.sc + m.st) }
 //
 //	nu = (sc + st)² / (sc²/(nc-1) + st²/(nt-1))
 //
-// where sc and st are the variances of the means. At least one of them must be
-// positive.
+// where sc and st are the variances of the means. At least one of them must be positive.
 //
 // See Welch (1947).
 func (m means) degreesOfFreedom() float64 {
@@ -50,9 +48,8 @@ func (m means) degreesOfFreedom() float64 {
 	return 1 / (wc*wc/m.fc + wt*wt/m.ft)
 }
 
-// withPooledVariance returns the pair under equal variances, whose t has nc + nt - 2 degrees of
-// freedom. If the split is uneven and values are skewed, its t errs in the opposite direction
-// to Welch's.
+// withPooledVariance returns the pair under equal variances, whose t has nc + nt - 2 degrees of freedom. If the split
+// is uneven and values are skewed, its t errs in the opposite direction to Welch's.
 func (m means) withPooledVariance() means {
 	variance := m.sc*((m.fc+1)*(m.fc/(m.fc+m.ft))) + m.st*((m.ft+1)*(m.ft/(m.fc+m.ft)))
 	m.sc, m.st = variance/(m.fc+1), variance/(m.ft+1)
@@ -64,8 +61,8 @@ func (m means) smallerShare() float64 {
 	return math.Min(m.fc+1, m.ft+1) / (m.fc + m.ft + 2)
 }
 
-// withWidenedError returns the pair with a standard error not below the pooled one. Both
-// variances are scaled by the same factor.
+// withWidenedError returns the pair with a standard error not below the pooled one. Both variances are scaled by the
+// same factor.
 func (m means) withWidenedError() means {
 	by := m.withPooledVariance().standardError() / m.standardError()
 	if by > 1 && isFinite(by) {
@@ -81,9 +78,8 @@ func (m means) differenceInterval(q float64, significant bool) bounds {
 	return in.moveEndToSide(significant, d)
 }
 
-// moveEndToSide moves an end near 0 to the side of 0 that the p-value determines. An
-// end is near 0 if its distance is at most 1e-9 of the interval's size.
-// observed is the effect inside the interval.
+// moveEndToSide moves an end near 0 to the side of 0 that the p-value determines. An end is near 0 if its distance is
+// at most 1e-9 of the interval's size. observed is the effect inside the interval.
 func (in bounds) moveEndToSide(significant bool, observed float64) bounds {
 	near := 1e-9 * math.Max(math.Abs(observed), math.Min(observed-in.lower, in.upper-observed))
 	if observed >= 0 {
@@ -104,19 +100,17 @@ func nearZero(end, near float64, positive bool) float64 {
 	return end
 }
 
-// liftInterval returns Fieller's interval of the lift d/|mc| at quantile q.
-// With g = q² sc/mc² < 1 it contains the lifts L between the roots of
+// liftInterval returns Fieller's interval of the lift d/|mc| at quantile q. With g = q² sc/mc² < 1 it contains the
+// lifts L between the roots of
 //
 //	(mc² - q² sc) L² - 2 (d mc + q² sc) L + d² - q² (sc + st) = 0
 //
-// for mc > 0. For mc < 0 the interval is mirrored, so a rise from a negative baseline is
-// positive. The equation is Fieller's for r = mt/mc with r = 1 + L. Its last term shows that 0
-// is outside exactly if |d| > q SE.
+// for mc > 0. For mc < 0 the interval is mirrored, so a rise from a negative baseline is positive. The equation is
+// Fieller's for r = mt/mc with r = 1 + L. Its last term shows that 0 is outside exactly if |d| > q SE.
 //
-// With g >= 1 control cannot be distinguished from 0, and the set is not an
-// interval. If values are never negative, mc > 0 and mt² > q² st, then the
-// larger root is the lower end and the upper end is unbounded. Otherwise both
-// ends are NaN. The baseline must not be 0.
+// With g >= 1 control cannot be distinguished from 0, and the set is not an interval. If values are never negative, mc
+// > 0 and mt² > q² st, then the larger root is the lower end and the upper end is unbounded. Otherwise both ends are
+// NaN. The baseline must not be 0.
 //
 // See Fieller (1954).
 func (m means) liftInterval(q float64, significant, nonNegative bool) (bounds, Reason) {
@@ -126,8 +120,8 @@ func (m means) liftInterval(q float64, significant, nonNegative bool) (bounds, R
 		in, reason := mirror.liftInterval(q, significant, false)
 		return bounds{lower: -in.upper, upper: -in.lower}, reason
 	}
-	// All values are in units of the baseline. In these units squares do not
-	// overflow as long as the interval is useful.
+	// All values are in units of the baseline. In these units squares do not overflow as long as the interval is
+	// useful.
 	d := m.observedDifference() / m.mc
 	g := q * q * (m.sc / m.mc / m.mc)
 	h := q * q * (m.st / m.mc / m.mc)
@@ -177,16 +171,15 @@ type student struct {
 	scale float64
 }
 
-// largestNu is the number of degrees of freedom at which the t and normal
-// distributions agree to the last bit.
+// largestNu is the number of degrees of freedom at which the t and normal distributions agree to the last bit.
 const largestNu = 1e17
 
 func newStudent(nu float64) student {
 	return student{nu: nu, scale: gammaRatio(nu/2) / math.SqrtPi}
 }
 
-// gammaRatio returns Γ(a + 1/2) / Γ(a). From a = 20 on, it uses the difference of two Stirling
-// series, because the difference of two Lgamma values would cancel.
+// gammaRatio returns Γ(a + 1/2) / Γ(a). From a = 20 on, it uses the difference of two Stirling series, because the
+// difference of two Lgamma values would cancel.
 func gammaRatio(a float64) float64 {
 	if a < 20 {
 		above, _ := math.Lgamma(a + 0.5)
@@ -204,9 +197,8 @@ func gammaRatio(a float64) float64 {
 //
 //	P(T > t) = I_x(nu/2, 1/2) / 2,  x = nu / (nu + t²)
 //
-// It uses a series around the center and a continued fraction in the tail. The
-// usual implementations of the regularized incomplete beta function lose digits
-// at a million degrees of freedom.
+// It uses a series around the center and a continued fraction in the tail. The usual implementations of the regularized
+// incomplete beta function lose digits at a million degrees of freedom.
 //
 // See DLMF 8.17.7 and 15.8.1.
 func (s student) survival(t float64) (tail, density float64) {
@@ -216,8 +208,7 @@ func (s student) survival(t float64) (tail, density float64) {
 	case s.nu > largestNu:
 		return normalSurvival(t), t * normalDensity(t)
 	}
-	// The ratio is computed first, because t² may overflow. The tail is then 0,
-	// except for tiny nu.
+	// The ratio is computed first, because t² may overflow. The tail is then 0, except for tiny nu.
 	h := t / math.Sqrt(s.nu)
 	logX := -2 * math.Log(h)
 	if h < 1e100 {
@@ -231,8 +222,8 @@ func (s student) survival(t float64) (tail, density float64) {
 	return density * tailFraction(s.nu/2+1, 1/(h*h)) / (s.nu * y), density
 }
 
-// betaSeries returns the sum of Π (a+b+j)/(a+1+j) y, which is I_y(a, b) a B(a,
-// b) / (y^a (1-y)^b). All its terms are positive.
+// betaSeries returns the sum of Π (a+b+j)/(a+1+j) y, which is I_y(a, b) a B(a, b) / (y^a (1-y)^b). All its terms are
+// positive.
 func betaSeries(a, b, y float64) float64 {
 	sum, term := 1.0, 1.0
 	for k := range 1000 {
@@ -246,8 +237,8 @@ func betaSeries(a, b, y float64) float64 {
 	return sum
 }
 
-// tailFraction returns 2F1(1/2, 1; c; -z) for c > 1 and z > 0 by Gauss's continued fraction.
-// All terms of the fraction are positive, so nothing cancels, however large c and z are.
+// tailFraction returns 2F1(1/2, 1; c; -z) for c > 1 and z > 0 by Gauss's continued fraction. All terms of the fraction
+// are positive, so nothing cancels, however large c and z are.
 //
 // See DLMF 15.7.5.
 func tailFraction(c, z float64) float64 {
@@ -271,9 +262,8 @@ func tailFraction(c, z float64) float64 {
 	return 1 / f
 }
 
-// quantile returns t with P(T > t) = tail, for a tail below one half. It returns +Inf for a
-// tail of 0. It uses Newton's method on the logarithms of t and tail. The survival function is
-// concave in them, so every start converges.
+// quantile returns t with P(T > t) = tail, for a tail below one half. It returns +Inf for a tail of 0. It uses Newton's
+// method on the logarithms of t and tail. The survival function is concave in them, so every start converges.
 func (s student) quantile(tail float64) float64 {
 	z := normalQuantile(tail)
 	if math.IsInf(z, 1) || s.nu > largestNu {
@@ -296,8 +286,8 @@ func (s student) quantile(tail float64) float64 {
 	return t
 }
 
-// startValue returns an initial value of the quantile: Abramowitz and Stegun 26.7.5,
-// or the exact quantile of two degrees of freedom where that series fails.
+// startValue returns an initial value of the quantile: Abramowitz and Stegun 26.7.5, or the exact quantile of two
+// degrees of freedom where that series fails.
 func (s student) startValue(tail, z float64) float64 {
 	z2 := z * z
 	if s.nu < 5 || z2 > s.nu {

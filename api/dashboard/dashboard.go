@@ -1,6 +1,5 @@
-// Package dashboard contains the files of the page at /, which shows results. The
-// page uses the API like any other client. make assets builds its script from web.
-// The built files are in the repository, so go build needs no npm.
+// Package dashboard contains the files of the page at /, which shows results. The page uses the API like any other
+// client. make assets builds its script from web. The built files are in the repository, so go build needs no npm.
 package dashboard
 
 import (
@@ -14,9 +13,8 @@ var assets embed.FS
 // Index is the name of the page, which loads the other files.
 const Index = "index.html"
 
-// Policy is the Content-Security-Policy of the page. It allows only the page's own
-// files and its own server: no inline scripts or styles, no other host, and no frame
-// around the page.
+// Policy is the Content-Security-Policy of the page. It allows only the page's own files and its own server: no inline
+// scripts or styles, no other host, and no frame around the page.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 

@@ -39,8 +39,8 @@ type Document struct {
 	Body   func() ([]byte, error)
 }
 
-// All returns the document as YAML and as JSON, and the files of an HTML page that shows it. A representation is built on
-// first use.
+// All returns the document as YAML and as JSON, and the files of an HTML page that shows it. A representation is built
+// on first use.
 func All() []Document {
 	embedded := func(body []byte) func() ([]byte, error) { return func() ([]byte, error) { return body, nil } }
 	return []Document{

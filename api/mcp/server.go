@@ -1,5 +1,5 @@
-// Package mcp answers the Model Context Protocol, with which AI assistants read results. Answers have sentences
-// with the figures of /v1, formatted as on the page, so an assistant need not round or compute.
+// Package mcp answers the Model Context Protocol, with which AI assistants read results. Answers have sentences with
+// the figures of /v1, formatted as on the page, so an assistant need not round or compute.
 package mcp
 
 import (

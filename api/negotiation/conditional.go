@@ -1,6 +1,5 @@
-// Package negotiation reads request headers: the acceptable content types, and
-// whether the client wants a conditional or a newly computed response (RFC 9110, RFC
-// 9111).
+// Package negotiation reads request headers: the acceptable content types, and whether the client wants a conditional
+// or a newly computed response (RFC 9110, RFC 9111).
 package negotiation
 
 import (
@@ -13,8 +12,8 @@ import (
 	"strings"
 )
 
-// EntityTag returns a weak entity tag of everything that determines a response. It
-// is weak because generatedAt may differ.
+// EntityTag returns a weak entity tag of everything that determines a response. It is weak because generatedAt may
+// differ.
 func EntityTag(parts ...string) string {
 	digest := sha256.New()
 	for _, part := range parts {
@@ -49,9 +48,8 @@ func WantsNew(request *http.Request) bool {
 	return false
 }
 
-// PreferredType returns the offer with the highest quality in the Accept header (RFC
-// 9110, 12.5.1). Among equals it returns the first, and "" if no offer is
-// acceptable. Without the header, every offer is acceptable.
+// PreferredType returns the offer with the highest quality in the Accept header (RFC 9110, 12.5.1). Among equals it
+// returns the first, and "" if no offer is acceptable. Without the header, every offer is acceptable.
 func PreferredType(accept, offers []string) string {
 	header := strings.Join(accept, ",")
 	if strings.Trim(header, " ,") == "" {
@@ -91,8 +89,7 @@ func mediaRanges(header string) []mediaRange {
 	return ranges
 }
 
-// qualityOf returns the quality of the most specific range that matches the
-// offer.
+// qualityOf returns the quality of the most specific range that matches the offer.
 func qualityOf(offer string, ranges []mediaRange) float64 {
 	family, _, _ := strings.Cut(offer, "/")
 	for _, name := range []string{offer, family + "/*", "*/*"} {

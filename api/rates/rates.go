@@ -9,8 +9,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Rates limits the rate of each key. It remembers recently used keys. A key that it
-// has forgotten starts again without a history.
+// Rates limits the rate of each key. It remembers recently used keys. A key that it has forgotten starts again without
+// a history.
 type Rates[K comparable] struct {
 	PerSecond rate.Limit
 	Burst     int
@@ -36,8 +36,8 @@ func New[K comparable](perSecond rate.Limit, burst int) *Rates[K] {
 	return &Rates[K]{perSecond, burst, limiters}
 }
 
-// CountAction counts an action. If the action exceeds the rate, CountAction returns
-// the time to wait, and whether this is the first rejection since the key was idle.
+// CountAction counts an action. If the action exceeds the rate, CountAction returns the time to wait, and whether this
+// is the first rejection since the key was idle.
 func (r *Rates[K]) CountAction(key K, now time.Time) (wait time.Duration, first bool) {
 	l, known := r.limiters.Get(key)
 	if !known {

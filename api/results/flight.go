@@ -15,9 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// flightGroup shares running computations between requests with equal keys.
-// golang.org/x/sync/singleflight is not used: it cannot cancel a computation that no
-// request waits for any more, and a panic in its DoChan ends the process.
+// flightGroup shares running computations between requests with equal keys. golang.org/x/sync/singleflight is not used:
+// it cannot cancel a computation that no request waits for any more, and a panic in its DoChan ends the process.
 type flightGroup[T any] struct {
 	mu    sync.Mutex
 	under map[string]*flight[T]
@@ -31,9 +30,8 @@ type flight[T any] struct {
 	err     error
 }
 
-// joinFlight waits for the running computation of the key, or starts one, and
-// reports whether it was already running. A computation continues when the request
-// that started it leaves, and is cancelled when the last request leaves.
+// joinFlight waits for the running computation of the key, or starts one, and reports whether it was already running. A
+// computation continues when the request that started it leaves, and is cancelled when the last request leaves.
 func (f *flightGroup[T]) joinFlight(ctx context.Context, key string, compute func(context.Context) (T, error)) (found T, joined bool, err error) {
 	f.mu.Lock()
 	if f.under == nil {
@@ -89,10 +87,9 @@ func (f *flightGroup[T]) removeFlight(key string, run *flight[T]) {
 	}
 }
 
-// Admission limits the number of requests that use the store at the same time. A
-// limited number of further requests wait briefly for a slot, and all others are
-// rejected. Long waits would double the load, because clients repeat requests that
-// take long.
+// Admission limits the number of requests that use the store at the same time. A limited number of further requests
+// wait briefly for a slot, and all others are rejected. Long waits would double the load, because clients repeat
+// requests that take long.
 type Admission struct {
 	slots   chan struct{} // nil: no limit
 	waiting atomic.Int64
@@ -120,8 +117,7 @@ func NewAdmission(q Queue, shed prometheus.Counter) *Admission {
 // WaitingRequests returns the number of requests that wait for a slot.
 func (g *Admission) WaitingRequests() int64 { return g.waiting.Load() }
 
-// AcquireSlot waits for a slot, which leave releases. The error is a StoreError or
-// the error of the context.
+// AcquireSlot waits for a slot, which leave releases. The error is a StoreError or the error of the context.
 func (g *Admission) AcquireSlot(ctx context.Context) (leave func(), err error) {
 	if g.slots == nil {
 		return func() {}, nil

@@ -1,6 +1,5 @@
-// Package results answers requests for results with a cached body, with the result
-// of an equal request that is already running, or with a new computation. Only a
-// limited number of computations use the store at the same time.
+// Package results answers requests for results with a cached body, with the result of an equal request that is already
+// running, or with a new computation. Only a limited number of computations use the store at the same time.
 package results
 
 import (
@@ -58,8 +57,7 @@ type Query struct {
 	compute   func(context.Context, engine.Version) (body []byte, err error)
 }
 
-// ReportQuery returns the query for a report. The error is a NotFoundError or an
-// InvalidError.
+// ReportQuery returns the query for a report. The error is a NotFoundError or an InvalidError.
 func (s *Service) ReportQuery(request query.Request, owned *catalogue.AccountResources, kind string) (*Query, error) {
 	q, err := newQuery(request, owned, kind)
 	if err != nil {
@@ -71,8 +69,8 @@ func (s *Service) ReportQuery(request query.Request, owned *catalogue.AccountRes
 	return q, nil
 }
 
-// ValuesQuery returns the query for the most frequent values of an attribute, as JSON.
-// The error is a NotFoundError or an InvalidError.
+// ValuesQuery returns the query for the most frequent values of an attribute, as JSON. The error is a NotFoundError or
+// an InvalidError.
 func (s *Service) ValuesQuery(request query.Request, owned *catalogue.AccountResources, attribute string, most int) (*Query, error) {
 	q, err := newQuery(request, owned, JSON)
 	if err != nil {
@@ -118,9 +116,9 @@ type Answer struct {
 	Unchanged bool    // the client has the body of this version
 }
 
-// AnswerQuery returns the body of a query for the current version of the data, or for newer data. has reports whether the
-// client has the body of a version; nil: it has none. If newest is set, no cached body is used. If the store fails, it
-// returns the last successful body, marked as stale. Without such a body, it returns the error of the engine, the
+// AnswerQuery returns the body of a query for the current version of the data, or for newer data. has reports whether
+// the client has the body of a version; nil: it has none. If newest is set, no cached body is used. If the store fails,
+// it returns the last successful body, marked as stale. Without such a body, it returns the error of the engine, the
 // admission or the context.
 func (s *Service) AnswerQuery(ctx context.Context, q *Query, newest bool, has func(Version) bool) (Answer, error) {
 	limited, cancel := s.LimitTime(ctx)
@@ -168,8 +166,8 @@ func (s *Service) RunAdmitted(ctx context.Context, work func(context.Context) er
 	return work(ctx)
 }
 
-// computeBody computes the body and caches it. The version was read before the data,
-// so a body may include newer data than its version, but never older.
+// computeBody computes the body and caches it. The version was read before the data, so a body may include newer data
+// than its version, but never older.
 func (s *Service) computeBody(ctx context.Context, q *Query, version Version) (made entry, err error) {
 	err = s.RunAdmitted(ctx, func(ctx context.Context) error {
 		made.at = time.Now()
@@ -187,8 +185,7 @@ func (s *Service) LimitTime(ctx context.Context) (context.Context, context.Cance
 	return WithDeadline(ctx, s.options.Timeout)
 }
 
-// WithDeadline returns a context that ends after the timeout with the StoreError
-// TooSlow; 0: no limit.
+// WithDeadline returns a context that ends after the timeout with the StoreError TooSlow; 0: no limit.
 func WithDeadline(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if timeout <= 0 {
 		return context.WithCancel(ctx)
@@ -237,8 +234,8 @@ func (s *Service) computeReport(ctx context.Context, q *Query, version engine.Ve
 	return render.JSON(report)
 }
 
-// markStale sets the field stale in a body. In JSON, the first such field belongs to
-// the report, because quotes in earlier texts are escaped.
+// markStale sets the field stale in a body. In JSON, the first such field belongs to the report, because quotes in
+// earlier texts are escaped.
 func markStale(kind string, body []byte) []byte {
 	if kind != JSON {
 		return body // the Warning header reports it
@@ -264,8 +261,8 @@ func ScopeRequest(r query.Request, owned *catalogue.AccountResources, bound int6
 	return r, err
 }
 
-// SearchedWebsite returns the website on which an operation looks for an id: the
-// requested website, the website of the token, or 0 for all websites of the account.
+// SearchedWebsite returns the website on which an operation looks for an id: the requested website, the website of the
+// token, or 0 for all websites of the account.
 func SearchedWebsite(owned *catalogue.AccountResources, bound, asked int64) (int64, error) {
 	if asked == 0 {
 		return bound, nil
@@ -276,8 +273,8 @@ func SearchedWebsite(owned *catalogue.AccountResources, bound, asked int64) (int
 	return asked, nil
 }
 
-// goalFault returns an error if the website has no such goal. It is checked before
-// resources are looked up, because 400 takes precedence over 404.
+// goalFault returns an error if the website has no such goal. It is checked before resources are looked up, because 400
+// takes precedence over 404.
 func goalFault(owned *catalogue.AccountResources, website, id int64) error {
 	goal, known := owned.Goals[id]
 	if _, ours := owned.Websites[website]; id == 0 || known && (!ours || goal.WebsiteID == website) {
@@ -298,8 +295,7 @@ const (
 	Stale       Outcome = "stale"
 )
 
-// Metrics are the Prometheus metrics of the service. Clients cannot create label
-// values.
+// Metrics are the Prometheus metrics of the service. Clients cannot create label values.
 type Metrics struct {
 	Shed prometheus.Counter // requests that an admission rejected
 

@@ -13,8 +13,8 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// TestPublishedAnalysesOfTheRealData imports the same files with other
-// mappings: rows left out, rows as visitors, groups joined.
+// TestPublishedAnalysesOfTheRealData imports the same files with other mappings: rows left out, rows as visitors,
+// groups joined.
 func TestPublishedAnalysesOfTheRealData(t *testing.T) {
 	tier.OnlyLong(t)
 	udacity, hillstrom, revenue := realData+"/udacity_ab/ab_data.csv.gz", realData+"/hillstrom/hillstrom.csv.gz", realData+"/ab_test_revenue/AB_Test_Results.csv"

@@ -17,8 +17,8 @@ const anyID = "an id is any positive integer of 64 bits"
 
 var meaningful = map[string]string{"account=9223372036854775807": anyID, "website=9223372036854775807": anyID, "webhook=9223372036854775807": anyID}
 
-// runAlone executes a command line whose context has ended, so that one that is not
-// refused ends, too. It fails the test if the command creates a file.
+// runAlone executes a command line whose context has ended, so that one that is not refused ends, too. It fails the
+// test if the command creates a file.
 func runAlone(t *testing.T, env map[string]string, args ...string) (code int, complaints string) {
 	t.Helper()
 	ctx, end := context.WithCancel(t.Context())

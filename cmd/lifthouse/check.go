@@ -57,8 +57,8 @@ func (p *program) runChecks(ctx context.Context, r *check.Report) error {
 	return err
 }
 
-// checkStore checks the store without changing its tables. If another process holds
-// the store, it lets that process check it.
+// checkStore checks the store without changing its tables. If another process holds the store, it lets that process
+// check it.
 func (p *program) checkStore(ctx context.Context, r *check.Report) error {
 	if p.running != nil {
 		r.CheckServedStore(ctx, p.running)

@@ -23,8 +23,8 @@ type completion = string
 
 func newCompletion(id int64, name string) completion { return fmt.Sprintf("%d\t%s", id, name) }
 
-// completeFrom returns a function that completes an argument or a flag from the
-// catalogue. If another process holds the store, that process completes.
+// completeFrom returns a function that completes an argument or a flag from the catalogue. If another process holds the
+// store, that process completes.
 func (p *program) completeFrom(list func(args []string,
 	owned *catalogue.AccountResources) []completion,
 ) cobra.CompletionFunc {
@@ -140,8 +140,8 @@ func registerCompletion(cmd *cobra.Command, flag string, f cobra.CompletionFunc)
 	}
 }
 
-// useDemo selects the demo store in the working directory if no store is named and the
-// default store does not exist. It reports whether it did.
+// useDemo selects the demo store in the working directory if no store is named and the default store does not exist. It
+// reports whether it did.
 func (p *program) useDemo() bool {
 	if p.running != nil || slices.ContainsFunc(p.settings,
 		func(s *config.Setting) bool { return s.Name == storeFlag && s.Source != config.FromDefault }) {

@@ -75,8 +75,8 @@ func checkCommand(t *testing.T, name string, service types.ServiceConfig) {
 	}
 }
 
-// TestConfigurationsOfTheClusterAreXML checks that the configurations are valid
-// XML and name the servers of the cluster.
+// TestConfigurationsOfTheClusterAreXML checks that the configurations are valid XML and name the servers of the
+// cluster.
 func TestConfigurationsOfTheClusterAreXML(t *testing.T) {
 	project := composed(t, "cluster")
 	for _, name := range []string{"cluster", "keeper"} {

@@ -14,8 +14,8 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// foreign are files as spreadsheets, databases and shops write them, what is found in them,
-// and the visitors, converted visitors and value of control and of the variation.
+// foreign are files as spreadsheets, databases and shops write them, what is found in them, and the visitors, converted
+// visitors and value of control and of the variation.
 var foreign = []struct {
 	file    string
 	guesses string // of visitor, time with its format, variation and value

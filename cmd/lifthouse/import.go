@@ -186,8 +186,8 @@ type rejections struct {
 	err   error // of the file
 }
 
-// writeLine writes a line to the --rejects file, and reports whether the line is
-// among the first ones, which are also printed.
+// writeLine writes a line to the --rejects file, and reports whether the line is among the first ones, which are also
+// printed.
 func (r *rejections) writeLine(file string, line int64, reason string) (shown bool) {
 	if r.err == nil {
 		r.err = r.file.Encode(struct {
@@ -279,8 +279,8 @@ func (p *program) importFile(ctx context.Context, s *app.Store, file string, opt
 // shownUndeclared is the maximum number of undeclared names of a file to print.
 const shownUndeclared = 10
 
-// warnOfUndeclared prints the names in a file's events that the catalogue does not
-// declare. Reports do not count these events.
+// warnOfUndeclared prints the names in a file's events that the catalogue does not declare. Reports do not count these
+// events.
 func (p *program) warnOfUndeclared(file string, found []catalogue.Undeclared) {
 	for _, u := range found[:min(len(found), shownUndeclared)] {
 		p.printDiagnostic("%s: warning: %s: %s", file, terminal.CountWithNoun(u.Events, "event"), u.Detail)
@@ -307,8 +307,8 @@ func (p *program) printImportResult(file string, r ingest.Report, dryRun bool, s
 		float64(r.Rows)/seconds)
 }
 
-// inspectFiles prints the columns, types and first rows of files. Beside each file it also
-// writes a mapping file to edit, unless there is one.
+// inspectFiles prints the columns, types and first rows of files. Beside each file it also writes a mapping file to
+// edit, unless there is one.
 func (p *program) inspectFiles(ctx context.Context, files []string, format string) error {
 	for _, file := range files {
 		path := file

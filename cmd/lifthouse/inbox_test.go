@@ -11,8 +11,8 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// TestServeMovesTheInboxOn inserts rows into events_inbox like another
-// ClickHouse client, and waits until a report counts them.
+// TestServeMovesTheInboxOn inserts rows into events_inbox like another ClickHouse client, and waits until a report
+// counts them.
 func TestServeMovesTheInboxOn(t *testing.T) {
 	h := newHouse(t)
 	h.must("apply", "-f", "testdata/thirty.catalog.yaml")

@@ -15,8 +15,8 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// newWorld makes a home with v1 as install.sh leaves it, the release v2, and a folder of links to tools. The platform is
-// fixed. It is the shell that runs testdata/install.txt as well.
+// newWorld makes a home with v1 as install.sh leaves it, the release v2, and a folder of links to tools. The platform
+// is fixed. It is the shell that runs testdata/install.txt as well.
 const newWorld = `
 release() { # FOLDER OF THE ARCHIVE: writes the archive and the checksums
 	mkdir -p "$1" releases/download/v2 releases/latest/download

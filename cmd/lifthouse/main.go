@@ -14,8 +14,8 @@ import (
 	"lifthouse/engine/embedded"
 )
 
-// stopMargin is the time to stop background tasks and to close the store. Together
-// with the end of the process, it is 5 s.
+// stopMargin is the time to stop background tasks and to close the store. Together with the end of the process, it is 5
+// s.
 const stopMargin = 4500 * time.Millisecond
 
 func main() {
@@ -49,9 +49,9 @@ func main() {
 	}
 }
 
-// duplicateStdout returns standard output with another descriptor. When the reader has gone, as in
-// lifthouse events | head, a write to this descriptor fails, and the command ends and closes the
-// store. A write to descriptor 1 would kill the process.
+// duplicateStdout returns standard output with another descriptor. When the reader has gone, as in lifthouse events |
+// head, a write to this descriptor fails, and the command ends and closes the store. A write to descriptor 1 would kill
+// the process.
 func duplicateStdout() *os.File {
 	descriptor, err := syscall.Dup(int(os.Stdout.Fd()))
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// TestAServerThatDoesNotStopIsCutOff has a background task that ignores the end of its context, on a store that does not
-// answer until it is released.
+// TestAServerThatDoesNotStopIsCutOff has a background task that ignores the end of its context, on a store that does
+// not answer until it is released.
 func TestAServerThatDoesNotStopIsCutOff(t *testing.T) {
 	var deaf atomic.Bool
 	asked, released := make(chan struct{}, 1), make(chan struct{})

@@ -40,8 +40,8 @@ var exitDecisions = map[result.DecisionStatus]int{
 	result.DecisionRollBack: 12, result.DecisionInvalid: 13, result.DecisionNoWinner: 14,
 }
 
-// program is one invocation of a command. A shell runs it, or another process
-// forwards it to the process that holds the store.
+// program is one invocation of a command. A shell runs it, or another process forwards it to the process that holds the
+// store.
 type program struct {
 	stdin, stdout, stderr *os.File
 	dir                   string // base of relative paths

@@ -168,8 +168,8 @@ var operations = map[string]query.Operation{
 	"campaign": query.CampaignResults, "widget": query.WidgetResults, "experiment": query.ExperimentResults,
 }
 
-// parseSubject parses the arguments of a command that name a campaign, a widget or an
-// experiment. It sets only the fields of the request that identify the subject.
+// parseSubject parses the arguments of a command that name a campaign, a widget or an experiment. It sets only the
+// fields of the request that identify the subject.
 func parseSubject(command string, args []string) (query.Request, error) {
 	if len(args) != 2 {
 		return query.Request{}, fmt.Errorf("%s: must be followed by campaign ID, widget ID or experiment WIDGET/ID", command)

@@ -19,8 +19,8 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// TestScripts runs the scripts of testdata/scripts. go test ./cmd/lifthouse -run TestScripts -rewrite records the outputs.
-// The commands are:
+// TestScripts runs the scripts of testdata/scripts. go test ./cmd/lifthouse -run TestScripts -rewrite records the
+// outputs. The commands are:
 //
 //	store [FILE]   a new store, with a catalogue of testdata
 //	file NAME      writes the input to a file in $DIR
@@ -29,8 +29,8 @@ import (
 //	run [env=…]    executes a command line per line, on the store if there is one: ARGUMENTS [> FILE] [<<< STDIN] [?? REGEXP]. The output is the exit code if it
 //	               is not 0, the standard output and the errors, or only their lines that match the expression.
 //
-// The command line numbers SUBJECT is a report of which only visitors/converted/value of each variation are shown.
-// An input is a template with ago, a time, and repeat. Times of this run and tokens are replaced in outputs.
+// The command line numbers SUBJECT is a report of which only visitors/converted/value of each variation are shown. An
+// input is a template with ago, a time, and repeat. Times of this run and tokens are replaced in outputs.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
 		t.Helper()

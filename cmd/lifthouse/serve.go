@@ -84,8 +84,8 @@ func (p *program) awaitHolder(ctx context.Context, most time.Duration, open func
 	}
 }
 
-// serveStore answers requests and executes forwarded commands until the context ends.
-// It calls ready with the URL once the API can be reached.
+// serveStore answers requests and executes forwarded commands until the context ends. It calls ready with the URL once
+// the API can be reached.
 func (p *program) serveStore(ctx context.Context, s *app.Store, ready func(s *app.Store, url string)) error {
 	slog.SetDefault(app.NewLogger(p.stderr, p.serving.logLevel, p.serving.logFormat == logJSON))
 	var values []slog.Attr

@@ -63,9 +63,9 @@ type simulatedServer struct {
 	left     *int // operations until it is killed
 }
 
-// TestAShopsDecisionsArriveOnce follows the campaigns of a shop day by day. Two servers record and deliver; they are killed
-// in between, and the receiver refuses all messages for an hour. Each decision that a report shows arrives exactly once,
-// in the order in which the decisions were recorded.
+// TestAShopsDecisionsArriveOnce follows the campaigns of a shop day by day. Two servers record and deliver; they are
+// killed in between, and the receiver refuses all messages for an hour. Each decision that a report shows arrives
+// exactly once, in the order in which the decisions were recorded.
 func TestAShopsDecisionsArriveOnce(t *testing.T) {
 	days := tier.Of(11, 60)
 	s := newShop(t, tier.Of(4, 200), days)
@@ -228,8 +228,8 @@ func (s *shop) expireLease() {
 	must.OK(s.t, s.conn.Exec(s.t.Context(), "TRUNCATE TABLE leases"))
 }
 
-// deliver lets the servers deliver what is due. In the first round, none may hold the lease: one gives it up, and another
-// takes it.
+// deliver lets the servers deliver what is due. In the first round, none may hold the lease: one gives it up, and
+// another takes it.
 func (s *shop) deliver(now time.Time) {
 	s.t.Helper()
 	for range 2 {

@@ -42,8 +42,8 @@ func (p *program) openStore(ctx context.Context) (*app.Store, error) {
 	})
 }
 
-// withStore runs work on an existing store. It returns an error if the store does
-// not exist, for example because its directory is misspelt.
+// withStore runs work on an existing store. It returns an error if the store does not exist, for example because its
+// directory is misspelt.
 func (p *program) withStore(ctx context.Context, work func(context.Context, *app.Store) error) error {
 	if address, err := p.storeAddress(); err == nil && address.Dir != "" && p.running == nil && isEmpty(address.Dir) {
 		return fmt.Errorf("there is no store at %s: check --store; lifthouse apply and lifthouse serve create one",
@@ -58,8 +58,8 @@ func isEmpty(dir string) bool {
 	return errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0
 }
 
-// withStoreMade runs work on the store, which it creates if necessary. If another
-// process holds the store, it forwards the command to that process, and waits while that process starts.
+// withStoreMade runs work on the store, which it creates if necessary. If another process holds the store, it forwards
+// the command to that process, and waits while that process starts.
 func (p *program) withStoreMade(ctx context.Context, work func(context.Context, *app.Store) error) error {
 	if p.running != nil {
 		return work(ctx, p.running)
@@ -133,8 +133,8 @@ func (p *program) checkReadiness(ctx context.Context, url string) error {
 // release is the version, set by .goreleaser.yaml and the Dockerfile.
 var release string
 
-// buildVersion returns the version of the release or of the module. Without one, it
-// returns the version of the module and the commit that the program was built from.
+// buildVersion returns the version of the release or of the module. Without one, it returns the version of the module
+// and the commit that the program was built from.
 func buildVersion() string {
 	if release != "" {
 		return release

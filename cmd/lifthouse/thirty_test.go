@@ -11,8 +11,7 @@ import (
 	"lifthouse/stats"
 )
 
-// The thirty events of testdata/thirty.ndjson, worked out on paper. Visitors
-// c… saw control, t… the new variation:
+// The thirty events of testdata/thirty.ndjson, worked out on paper. Visitors c… saw control, t… the new variation:
 //
 //	c1  12.50 on one goal                       t1  30 + 10 on two goals (the repeat with 31 is no event)
 //	c2  two views, the later first in the file  t2  25, at the very end of 2 May
@@ -21,8 +20,8 @@ import (
 //	c5  first seen at the very end of 2 May; 7 on the other goal
 //	e1  first seen on 30 April, again on 1 May
 //
-// x1 and x2 saw both (x2 at one instant: its first is the lower, control), u1
-// variation 7, which there is not, and n1 no view at all.
+// x1 and x2 saw both (x2 at one instant: its first is the lower, control), u1 variation 7, which there is not, and n1
+// no view at all.
 const thirtyPath = "/v1/campaigns/1/results?compareMetric=valuePerVisitor"
 
 type paper struct {

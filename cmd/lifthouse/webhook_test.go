@@ -392,8 +392,8 @@ func newNameServer(t *testing.T) string {
 	return conn.LocalAddr().String()
 }
 
-// TestOneProcessMayDeliver lets processes take the lease at once. At most one may deliver at a time, and soon it is the one
-// with the least name. When that one ends, the next one may.
+// TestOneProcessMayDeliver lets processes take the lease at once. At most one may deliver at a time, and soon it is the
+// one with the least name. When that one ends, the next one may.
 func TestOneProcessMayDeliver(t *testing.T) {
 	h := newHouse(t)
 	takeAll := func(names ...string) (held []string) {

@@ -197,8 +197,8 @@ func estimateOf(sample stats.Sample, o stats.Options) result.Estimate {
 	return result.Estimate{}
 }
 
-// checkSampleRatio compares the visitors with the shares. It returns the first mismatch at a look,
-// or else today's check. It returns nil if there are no shares.
+// checkSampleRatio compares the visitors with the shares. It returns the first mismatch at a look, or else today's
+// check. It returns nil if there are no shares.
 func (q *Input) checkSampleRatio(order []int) *AnswerChecks {
 	if q.Variations[0].Share == nil {
 		return nil
@@ -246,8 +246,8 @@ func expectedShares(variations []Variation, order []int) []float64 {
 	return shares
 }
 
-// computePower computes the required sample size from the shares, or from the observed
-// split if there are no shares. The plan has a look each week.
+// computePower computes the required sample size from the shares, or from the observed split if there are no shares.
+// The plan has a look each week.
 func (q *Input) computePower(control stats.Sample, o stats.Options) AnswerPower {
 	plan := stats.SamplePlan{
 		Control: control, Shares: o.Shares, Looks: max(q.PlannedDays/daysOfWeek, 1),
@@ -305,8 +305,8 @@ func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []st
 	}
 }
 
-// reasonsOf returns the distinct reasons of the last look, and of the comparisons with
-// insufficient data. Without looks, it returns the reasons of all comparisons.
+// reasonsOf returns the distinct reasons of the last look, and of the comparisons with insufficient data. Without
+// looks, it returns the reasons of all comparisons.
 func reasonsOf(found *looks.Question, comparisons []stats.Comparison) []stats.Reason {
 	reasons := []stats.Reason{}
 	add := func(reason stats.Reason) {
@@ -375,8 +375,8 @@ func (q *Input) analyzeLooks(order []int) *looks.Question {
 	return all
 }
 
-// lookShares returns the shares at the first look, control first: the given shares, or else the
-// observed ones. All shares are equal if a variation has no visitors at the first look.
+// lookShares returns the shares at the first look, control first: the given shares, or else the observed ones. All
+// shares are equal if a variation has no visitors at the first look.
 func (q *Input) lookShares(order []int) []float64 {
 	if q.Variations[0].Share != nil {
 		return expectedShares(q.Variations, order)

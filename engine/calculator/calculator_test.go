@@ -41,8 +41,8 @@ func TestCalculatorAnswersTheDemo(t *testing.T) {
 	check.Equal(t, a.Conclusion.Text, sentence)
 }
 
-// TestCalculatorSaysWhatStatsSays has control in the middle, and compares the
-// answer, in the order of the input, with package stats.
+// TestCalculatorSaysWhatStatsSays has control in the middle, and compares the answer, in the order of the input, with
+// package stats.
 func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 	for _, test := range []struct {
 		line    string

@@ -212,8 +212,8 @@ func (c *checker) checkVariations(q *Input, given []variationText) (valid []vali
 	return valid
 }
 
-// checkSums sets the sums of a variation. The mean and the variance are optional where they are
-// undefined: the mean without visitors, the variance with fewer than two.
+// checkSums sets the sums of a variation. The mean and the variance are optional where they are undefined: the mean
+// without visitors, the variance with fewer than two.
 func (c *checker) checkSums(q *Input, path string, given *sumsText, v *Variation) (valid validCounts) {
 	v.Visitors, valid.visitors = c.checkWhole(path+".n", given.Visitors, 0, maxVisitors, "")
 	visitors := v.Visitors
@@ -288,8 +288,8 @@ func (c *checker) checkLooks(q *Input, given []lookText, valid []validCounts) {
 	}
 }
 
-// checkTau returns the time of a look, which must be later than the previous look. If
-// plannedVisitors measure the time, it never decreases.
+// checkTau returns the time of a look, which must be later than the previous look. If plannedVisitors measure the time,
+// it never decreases.
 func (c *checker) checkTau(q *Input, path string, given *lookText, last float64, visitors int64) (tau float64) {
 	if q.PlannedVisitors > 0 {
 		c.refuse(path+".days", given.Days, "must be omitted, because plannedVisitors measures the time")

@@ -14,8 +14,8 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// TestScripts runs the scripts of testdata/scripts. -rewrite records their outputs. Each line of an input is an input of
-// the calculator, and a template with repeat, and with weekly OPTIONS SUMS…, looks at each week of which the last is
+// TestScripts runs the scripts of testdata/scripts. -rewrite records their outputs. Each line of an input is an input
+// of the calculator, and a template with repeat, and with weekly OPTIONS SUMS…, looks at each week of which the last is
 // today's. The commands are:
 //
 //	read      shows the inputs with their defaults, or the faults

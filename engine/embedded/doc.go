@@ -15,9 +15,9 @@
 //  5. When the caller's context ends, KILL QUERY on a separate connection stops
 //     the statement.
 //
-// The library writes its Native format at revision 0. The driver reads at the revision that the
-// server returned when the connection was opened. So the transport answers the first statement
-// itself and returns revision 0. Results then pass through unchanged.
+// The library writes its Native format at revision 0. The driver reads at the revision that the server returned when
+// the connection was opened. So the transport answers the first statement itself and returns revision 0. Results then
+// pass through unchanged.
 //
 // # Limits
 //

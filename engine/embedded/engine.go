@@ -69,8 +69,8 @@ var opened struct {
 	dir string
 }
 
-// Open starts the engine on the folder dir, which it creates if necessary. It
-// returns a *LockedError if another process has the folder open.
+// Open starts the engine on the folder dir, which it creates if necessary. It returns a *LockedError if another process
+// has the folder open.
 func Open(ctx context.Context, dir string, o Options) (*Engine, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -114,8 +114,8 @@ func Open(ctx context.Context, dir string, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// startLibrary loads the library and opens the control session. This session starts
-// the engine and keeps it running between statements.
+// startLibrary loads the library and opens the control session. This session starts the engine and keeps it running
+// between statements.
 func (e *Engine) startLibrary(path string) error {
 	lib, err := loadLibrary(path)
 	if err != nil {
@@ -177,8 +177,8 @@ const configuration = `<clickhouse>
 %s</clickhouse>
 `
 
-// fsynced are the settings of tables if Options.Fsync is set. Merges are synced
-// too, because the parts that they replace are deleted.
+// fsynced are the settings of tables if Options.Fsync is set. Merges are synced too, because the parts that they
+// replace are deleted.
 const fsynced = `    <merge_tree>
         <fsync_after_insert>1</fsync_after_insert>
         <fsync_part_directory>1</fsync_part_directory>
@@ -238,8 +238,8 @@ func (e *Engine) ClientOptions() *clickhouse.Options {
 // Close cancels the running statements, stops the engine and unlocks the folder. The process can then open the same
 // folder again, or another one. Calls after the first return the error of the first.
 //
-// Close leaves the library's idle threads running, so the process can open an engine again.
-// Shutdown joins these threads.
+// Close leaves the library's idle threads running, so the process can open an engine again. Shutdown joins these
+// threads.
 func (e *Engine) Close() error {
 	e.closing.Do(func() { e.failure = e.stopAndUnlock() })
 	return e.failure
@@ -272,8 +272,8 @@ func (e *Engine) stopAndUnlock() error {
 // ErrShutDown is the error of Open after Shutdown.
 var ErrShutDown = errors.New("embedded: the library was shut down; a process cannot start it again")
 
-// Shutdown joins the library's threads. It must be called at the end of a
-// process, after the engine is closed. No engine can be opened after it.
+// Shutdown joins the library's threads. It must be called at the end of a process, after the engine is closed. No
+// engine can be opened after it.
 func Shutdown() error {
 	opened.Lock()
 	defer opened.Unlock()
@@ -304,8 +304,8 @@ func (e *LockedError) Error() string {
 		"only through a ClickHouse server", e.Dir, holder)
 }
 
-// lockDir locks dir for this process. The lock is released when the file is
-// closed, and when the process ends for any reason.
+// lockDir locks dir for this process. The lock is released when the file is closed, and when the process ends for any
+// reason.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lifthouse.lock"), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -350,8 +350,8 @@ func readPID(f *os.File) int {
 // test, a store of eight million events worked with 500 and did not start with 256.
 const leastOpenFiles = 4096
 
-// checkOpenFiles returns an error with the commands to raise the limit, if it is too low. The Go
-// runtime has already raised the limit to the maximum that the system allows.
+// checkOpenFiles returns an error with the commands to raise the limit, if it is too low. The Go runtime has already
+// raised the limit to the maximum that the system allows.
 func checkOpenFiles() error {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// The handles below are addresses of the library's own objects. They are of
-// type uintptr because they never point into Go memory.
+// The handles below are addresses of the library's own objects. They are of type uintptr because they never point into
+// Go memory.
 type (
 	handle       uintptr // chdb_connection*
 	resultHandle uintptr // chdb_result*
@@ -192,8 +192,8 @@ func (c *conn) close() {
 	}
 }
 
-// cPointer returns the argument of the C functions for parameters of type
-// chdb_connection: the pointer to which the result of chdb_connect points.
+// cPointer returns the argument of the C functions for parameters of type chdb_connection: the pointer to which the
+// result of chdb_connect points.
 func (c *conn) cPointer() uintptr {
 	return **(**uintptr)(unsafe.Pointer(&c.handle))
 }
@@ -308,8 +308,8 @@ func (i *insertion) err() error {
 	return nil
 }
 
-// appendBytes passes the next bytes to the engine. It reports whether the insertion
-// can continue. If not, commitRows returns the reason.
+// appendBytes passes the next bytes to the engine. It reports whether the insertion can continue. If not, commitRows
+// returns the reason.
 func (i *insertion) appendBytes(data []byte) bool {
 	state := i.lib.insertAppend(i.handle, unsafe.Pointer(unsafe.SliceData(data)), uintptr(len(data)))
 	runtime.KeepAlive(data)
@@ -328,8 +328,8 @@ func (i *insertion) discardRows() { i.lib.insertCancel(i.handle) }
 
 func (i *insertion) free() { i.lib.insertDestroy(i.handle) }
 
-// checkLibrary checks that the file contains all segments of its header. A signal kills a
-// process that uses a truncated library, for example after an interrupted download.
+// checkLibrary checks that the file contains all segments of its header. A signal kills a process that uses a truncated
+// library, for example after an interrupted download.
 func checkLibrary(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -367,10 +367,10 @@ func libraryMissing(searched ...string) error {
 		"or set %s to the path of the library (searched: %s)", libraryVariable, strings.Join(searched, ", "))
 }
 
-// LocateLibrary returns the path of the library. It uses the first of the environment variable,
-// the folder of the executable, and the npm package. The npm package is searched in the
-// node_modules folders of the ancestors of the executable and of the working directory. A path
-// from the environment variable must exist, because no other place is searched then.
+// LocateLibrary returns the path of the library. It uses the first of the environment variable, the folder of the
+// executable, and the npm package. The npm package is searched in the node_modules folders of the ancestors of the
+// executable and of the working directory. A path from the environment variable must exist, because no other place is
+// searched then.
 func LocateLibrary() (string, error) {
 	if named := os.Getenv(libraryVariable); named != "" {
 		if !isFile(named) {

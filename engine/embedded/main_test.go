@@ -17,8 +17,8 @@ import (
 // engine is the only engine of the test process.
 var engine *Engine
 
-// childVariable is an environment variable. If it is set, the test binary runs
-// the child with this name instead of the tests.
+// childVariable is an environment variable. If it is set, the test binary runs the child with this name instead of the
+// tests.
 const childVariable = "LIFTHOUSE_EMBEDDED_CHILD"
 
 func TestMain(m *testing.M) {
@@ -64,8 +64,8 @@ func connect(tb testing.TB, change ...func(*clickhouse.Options)) driver.Conn {
 	return conn
 }
 
-// database creates a database for the test and opens a connection to it. If the
-// test fails, the database is not dropped.
+// database creates a database for the test and opens a connection to it. If the test fails, the database is not
+// dropped.
 func database(tb testing.TB, change ...func(*clickhouse.Options)) driver.Conn {
 	tb.Helper()
 	name := fmt.Sprintf("test_%d", time.Now().UnixNano())

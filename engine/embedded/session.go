@@ -16,8 +16,8 @@ type session struct {
 	settings map[string]string
 }
 
-// markSetting is a setting that has no effect without an HTTP server. Every
-// session has a unique value of it. The value is visible in system.processes.
+// markSetting is a setting that has no effect without an HTTP server. Every session has a unique value of it. The value
+// is visible in system.processes.
 const markSetting = "http_headers_progress_interval_ms"
 
 const defaultDatabase = "default"
@@ -44,8 +44,8 @@ func (s *session) applySettings(database string, settings, initial map[string]st
 	return nil
 }
 
-// settingChanges returns the assignments for SET that give the session the settings,
-// and reset all other settings to their initial values.
+// settingChanges returns the assignments for SET that give the session the settings, and reset all other settings to
+// their initial values.
 func (s *session) settingChanges(settings, initial map[string]string) []string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(settings)) {

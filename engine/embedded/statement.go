@@ -15,8 +15,8 @@ import (
 // appendSize is the maximum number of bytes of an INSERT that are passed to the library at once.
 const appendSize = 1 << 20
 
-// runStatement runs a statement on a session of the pool. It passes the chunks of the
-// result to emit, which then owns them.
+// runStatement runs a statement on a session of the pool. It passes the chunks of the result to emit, which then owns
+// them.
 func (e *Engine) runStatement(ctx context.Context, q *request, emit func(*result) error) error {
 	s, err := e.pool.takeSession(ctx)
 	if err != nil {
@@ -108,8 +108,8 @@ func (e *Engine) insertRows(ctx context.Context, s *session, q *request) error {
 	}
 	n, err := e.appendRows(ctx, s, q.rows, i)
 	if err == nil && n == 0 && q.format == "Native" {
-		// The driver sends no body if it fails to encode a block. Without this
-		// error it would report that the rows were inserted.
+		// The driver sends no body if it fails to encode a block. Without this error it would report that the rows were
+		// inserted.
 		err = &clickhouse.Exception{
 			Code: codeNoData, Name: "DB::Exception", CodeName: "NO_DATA_TO_INSERT", Message: "the driver sent no rows",
 		}
@@ -126,8 +126,8 @@ func (e *Engine) insertRows(ctx context.Context, s *session, q *request) error {
 	return err
 }
 
-// appendRows appends all bytes of rows and returns their number. If it returns
-// errRefused, commitRows returns the reason.
+// appendRows appends all bytes of rows and returns their number. If it returns errRefused, commitRows returns the
+// reason.
 func (e *Engine) appendRows(ctx context.Context, s *session, rows io.ReadCloser, i *insertion) (int64, error) {
 	unblock := context.AfterFunc(ctx, func() { _ = rows.Close() }) // ends a Read that waits for rows
 	defer unblock()
@@ -197,8 +197,8 @@ func (e *Engine) killStatement(s *session) {
 		" ASYNC")
 }
 
-// notStreamable reports whether the library refused to stream a statement. It
-// streams only SELECT, and refuses other statements before it runs them.
+// notStreamable reports whether the library refused to stream a statement. It streams only SELECT, and refuses other
+// statements before it runs them.
 func notStreamable(err error) bool {
 	var e *clickhouse.Exception
 	return errors.As(err, &e) && e.Code == codeBadArguments &&
@@ -237,8 +237,8 @@ func (e *Engine) startStatement(ctx context.Context, q *request) (*answer, error
 	a.Reader = bufio.NewReaderSize(a.pipe, 64<<10)
 	context.AfterFunc(ctx, func() { _ = reader.CloseWithError(context.Cause(ctx)) }) // ends a Write
 	go func() {
-		// The engine keeps the state of a statement in its thread, so all calls
-		// for one statement must come from the same thread.
+		// The engine keeps the state of a statement in its thread, so all calls for one statement must come from the
+		// same thread.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer e.running.Done()
@@ -253,8 +253,8 @@ func (e *Engine) startStatement(ctx context.Context, q *request) (*answer, error
 	return a, nil
 }
 
-// Read reads the result. If the statement failed, it returns an error other than io.EOF. A
-// partial result is thus never mistaken for a complete one.
+// Read reads the result. If the statement failed, it returns an error other than io.EOF. A partial result is thus never
+// mistaken for a complete one.
 func (a *answer) Read(p []byte) (int, error) {
 	n, err := a.Reader.Read(p)
 	return n, a.causeOf(err)

@@ -58,9 +58,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// respondToGreeting responds to the greeting with the engine's name, version, revision and time
-// zone. It returns revision 0, so the driver reads all later results of this connection at
-// revision 0. The driver reads this first result at the revision that it requested.
+// respondToGreeting responds to the greeting with the engine's name, version, revision and time zone. It returns
+// revision 0, so the driver reads all later results of this connection at revision 0. The driver reads this first
+// result at the revision that it requested.
 func (t *transport) respondToGreeting(r *http.Request) (*http.Response, error) {
 	revision, err := strconv.ParseUint(r.URL.Query().Get("client_protocol_version"), 10, 32)
 	if err != nil {
@@ -95,8 +95,8 @@ func newResponse(r *http.Request, status int, body io.ReadCloser) *http.Response
 	return resp
 }
 
-// errorResponse returns a response with an exception of the engine. It returns any
-// other error as an error of the transport.
+// errorResponse returns a response with an exception of the engine. It returns any other error as an error of the
+// transport.
 func errorResponse(r *http.Request, err error) (*http.Response, error) {
 	var e *clickhouse.Exception
 	if !errors.As(err, &e) {
@@ -125,8 +125,8 @@ type request struct {
 var notSettings = map[string]bool{
 	"database": true, "default_format": true, "client_protocol_version": true, "query": true,
 	"query_id": true, markSetting: true,
-	// Inserts are synchronous: once an insert has returned, its rows survive the process. An
-	// asynchronous insert with waiting would not guarantee more.
+	// Inserts are synchronous: once an insert has returned, its rows survive the process. An asynchronous insert with
+	// waiting would not guarantee more.
 	"async_insert": true, "wait_for_async_insert": true,
 }
 

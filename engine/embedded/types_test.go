@@ -38,8 +38,8 @@ func (t text) Value() (driver.Value, error) { return string(t), nil }
 
 func ptr[T any](v T) *T { return &v }
 
-// everyType returns each type with values at its edges. The values are inserted
-// by a batch and must be read back unchanged.
+// everyType returns each type with values at its edges. The values are inserted by a batch and must be read back
+// unchanged.
 func everyType() []struct {
 	name   string
 	values []any

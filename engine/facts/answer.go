@@ -1,7 +1,6 @@
-// Package facts maintains the table of facts: the rows that package fold makes of each
-// visitor's events, and sums of these rows. A refresh folds the visitors with new events. It
-// inserts the changes, and the position up to which events are folded, as one atomic block.
-// Reports are statements over the table.
+// Package facts maintains the table of facts: the rows that package fold makes of each visitor's events, and sums of
+// these rows. A refresh folds the visitors with new events. It inserts the changes, and the position up to which events
+// are folded, as one atomic block. Reports are statements over the table.
 package facts
 
 import (
@@ -79,8 +78,8 @@ func (x answer) serverParts() []part {
 }
 
 const (
-	// mostTries is the maximum number of times that a report is read. It is read again if a refresh changed the
-	// facts of its subject.
+	// mostTries is the maximum number of times that a report is read. It is read again if a refresh changed the facts
+	// of its subject.
 	mostTries = 10
 	// holdingTry is the first try during which no refresh of an embedded store stores facts. Earlier ones do not hold
 	// off refreshes, because a waiting refresh holds off all reports.
@@ -103,9 +102,9 @@ func (r Reader) ReadRows(ctx context.Context, q plan.Question) (found *moments.R
 	return found, err
 }
 
-// atOnePosition calls read until the subject's facts do not change during a call. Each statement reads the facts
-// that are stored at that moment. If the position is the same before and after all statements, they have read the
-// same facts.
+// atOnePosition calls read until the subject's facts do not change during a call. Each statement reads the facts that
+// are stored at that moment. If the position is the same before and after all statements, they have read the same
+// facts.
 func (x answer) atOnePosition(ctx context.Context, read func(answer) error) error {
 	for try := range mostTries {
 		moved, err := x.readOnce(ctx, try >= holdingTry, read)
@@ -204,8 +203,8 @@ func (x answer) hasMoved(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// otherReplica reports whether a retry after an error may succeed. It makes every shard use its
-// next replica, because the failed server is not known.
+// otherReplica reports whether a retry after an error may succeed. It makes every shard use its next replica, because
+// the failed server is not known.
 func (x answer) otherReplica(err error) (others bool) {
 	if !errors.Is(err, ErrIncomplete) && !schema.IsUnreachable(err) {
 		return false
@@ -253,8 +252,8 @@ func (x answer) newRows() *moments.Rows {
 	return &moments.Rows{First: stored.First, Through: stored.Ingested, Newest: stored.Newest, Outliers: x.outliers, Cap: x.limit}
 }
 
-// ReadGoals reads the sums for each of several goals. Visitors are read once, and goals with one statement. Goal 0 has the
-// goal events of all goals. The question must have no dimension, no series, no z-score and no cap.
+// ReadGoals reads the sums for each of several goals. Visitors are read once, and goals with one statement. Goal 0 has
+// the goal events of all goals. The question must have no dimension, no series, no z-score and no cap.
 func (r Reader) ReadGoals(ctx context.Context, q plan.Question, goals []int64) (found map[int64]*moments.Rows, err error) {
 	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) error {
 		visitors := x.newSums()
@@ -355,8 +354,7 @@ func (x answer) readOutliers(ctx context.Context) (*moments.Outliers, error) {
 	return moments.NewOutliers(total, &totalSum, &totalSquares, x.Filters.ZScore), nil
 }
 
-// readCap returns the cap of the report, or nil if there is none. A percentile ignores filters
-// of visitors.
+// readCap returns the cap of the report, or nil if there is none. A percentile ignores filters of visitors.
 func (x answer) readCap(ctx context.Context) (*moments.Cap, error) {
 	switch {
 	case x.Cap == nil:
@@ -390,8 +388,7 @@ func (x answer) countedVariations() source.Param {
 	return source.Param{Name: "variations", Value: variations}
 }
 
-// eachCompared runs a statement about the counted goal events of the visitors of the declared
-// variations.
+// eachCompared runs a statement about the counted goal events of the visitors of the declared variations.
 func (x answer) eachCompared(ctx context.Context, file string, scan func(driver.Rows) error) error {
 	for _, part := range x.serverParts() {
 		if err := newCounting(part, nil).runStatement(ctx, file, scan, x.countedVariations()); err != nil {

@@ -198,8 +198,8 @@ func benchReport(b *testing.B, conn driver.Conn, of *facts.Refresher, campaign i
 	b.ReportMetric(used.Seconds()*1000/float64(reports), "cpu-ms/report")
 }
 
-// BenchmarkTrickle measures one event a second, a refresh and a report every five seconds, for as many
-// seconds as there are iterations. Report its CPU time per second.
+// BenchmarkTrickle measures one event a second, a refresh and a report every five seconds, for as many seconds as there
+// are iterations. Report its CPU time per second.
 func BenchmarkTrickle(b *testing.B) {
 	visitors := 330_000
 	if n, err := strconv.Atoi(os.Getenv("LIFTHOUSE_BENCH_VISITORS")); err == nil {

@@ -22,8 +22,8 @@ type cells struct {
 	all        map[schema.Subject]fold.Cells // cells of the grain fold.OfAll
 }
 
-// leastVisitorsByDay is the number of visitors from which a subject has cells by day. Smaller
-// subjects do not need them: their reports over days are fast anyway.
+// leastVisitorsByDay is the number of visitors from which a subject has cells by day. Smaller subjects do not need
+// them: their reports over days are fast anyway.
 const leastVisitorsByDay = 20_000
 
 // openCells returns the cells of a store.
@@ -87,8 +87,8 @@ func (c *cells) appendSumChanges(
 	return changes, nil
 }
 
-// eachChanged calls each for the rows of each visitor of each subject: with the sign -1 for the old rows, and with
-// 1 for the wanted rows.
+// eachChanged calls each for the rows of each visitor of each subject: with the sign -1 for the old rows, and with 1
+// for the wanted rows.
 func eachChanged(had, want []fold.Row, each func(rows []fold.Row, sign int64)) {
 	isSame := func(a, b *fold.Row) bool { return a.Subject == b.Subject && a.Visitor == b.Visitor }
 	for rows := range fold.SplitRuns(had, isSame) {
@@ -118,8 +118,7 @@ func appendCell(changes []fold.Change, key fold.CellKey, added *fold.Cell, store
 	return append(changes, fold.Change{Row: cellRow(&key, &now)})
 }
 
-// readDays returns the stored cells by day that the added cells change, and possibly other
-// cells.
+// readDays returns the stored cells by day that the added cells change, and possibly other cells.
 func (c *cells) readDays(ctx context.Context, from *server, added fold.Cells) (fold.Cells, error) {
 	subjects, goals, firsts := map[schema.Subject]bool{}, map[int64]bool{}, map[int64]bool{}
 	for key := range added {
@@ -156,8 +155,7 @@ func visitorsOf(of fold.Cells) map[schema.Subject]int64 {
 	return visitors
 }
 
-// addDays adds the first cells by day of a subject: the sums of its stored visitors, changed
-// from had to want.
+// addDays adds the first cells by day of a subject: the sums of its stored visitors, changed from had to want.
 func (s *server) addDays(ctx context.Context, subject schema.Subject, added fold.Cells, had, want []fold.Row) error {
 	sums, err := s.sumRows(ctx, subject)
 	if err != nil {

@@ -52,8 +52,8 @@ func (m member) refresh(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// TestFactsOfACluster lets three processes refresh the facts of a cluster while events arrive, and one of its
-// replicas is killed and comes back. In the end the facts are those of all events, on each replica.
+// TestFactsOfACluster lets three processes refresh the facts of a cluster while events arrive, and one of its replicas
+// is killed and comes back. In the end the facts are those of all events, on each replica.
 func TestFactsOfACluster(t *testing.T) {
 	c := schematest.NewCluster(t)
 	conn := schematest.OpenConnection(t, c.Address)

@@ -35,8 +35,8 @@ type key struct {
 	goal   int64 // only of several goals
 	bucket int64
 	rank   uint16 // of the value of the dimension, from 1; 0: another value, or no dimension
-	// crossed is the bucket of a multi-exposed visitor's first view of another variation, if the plan reads crossings. In
-	// a report without a series, it is crossedLater, or 0.
+	// crossed is the bucket of a multi-exposed visitor's first view of another variation, if the plan reads crossings.
+	// In a report without a series, it is crossedLater, or 0.
 	crossed int64
 	moments.RowKey
 }
@@ -110,8 +110,9 @@ func (s *counting) addMoments(variation string, at key, m *moments.Moments) erro
 	return nil
 }
 
-// addPlace adds the moments of the rows with a place: a number for the variation and for the rank of the dimension value.
-// ClickHouse groups by one number much faster than by two columns. Rows of events that do not count have no variation.
+// addPlace adds the moments of the rows with a place: a number for the variation and for the rank of the dimension
+// value. ClickHouse groups by one number much faster than by two columns. Rows of events that do not count have no
+// variation.
 func (s *counting) addPlace(place uint32, at key, m *moments.Moments) error {
 	width := uint32(len(s.top) + 1) //nolint:gosec // few
 	if place < width {
@@ -207,8 +208,7 @@ func (s *counting) addGoals(row driver.Rows) error {
 	return s.addPlace(place, at, &m)
 }
 
-// readSteps returns the sums that each bucket of the series adds, before the removal of
-// outliers.
+// readSteps returns the sums that each bucket of the series adds, before the removal of outliers.
 func (x answer) readSteps(ctx context.Context) ([]moments.Step, error) {
 	x.outliers = nil
 	s := x.newSums()
@@ -327,8 +327,7 @@ type slots struct {
 	Attributes   string         // columns, separated by commas
 }
 
-// isEveryEvent reports whether every event of one goal counts. If so, the sums in the rows are
-// the sums of the report.
+// isEveryEvent reports whether every event of one goal counts. If so, the sums in the rows are the sums of the report.
 func (x part) isEveryEvent() bool {
 	return (x.GoalID != 0 || len(x.goals) > 0) && x.Filters.GoalValue == nil && x.outliers == nil
 }
@@ -446,8 +445,8 @@ func (s *counting) newQuery() (*source.Statement, slots) {
 
 // A report about all visitors is read from cells: hundreds of rows in place of millions.
 
-// hasCells reports whether cells have the sums of the report, and whether these are the cells by
-// day. Subjects with fewer visitors than leastVisitorsByDay have none by day.
+// hasCells reports whether cells have the sums of the report, and whether these are the cells by day. Subjects with
+// fewer visitors than leastVisitorsByDay have none by day.
 func (x part) hasCells() (byDay, has bool) {
 	switch f := &x.Filters; {
 	case len(f.Lists) > 0, len(f.Texts) > 0, f.GoalValue != nil, f.ZScore != 0:
@@ -509,8 +508,9 @@ func (s *counting) addRecent(ctx context.Context) (err error) {
 	return nil
 }
 
-// recentVisitors are the visitors of the recent days of a subject on a server, by variation. Without a window, they change
-// only with the subject's facts and with the day, so they are kept once they are known to be read at one position.
+// recentVisitors are the visitors of the recent days of a subject on a server, by variation. Without a window, they
+// change only with the subject's facts and with the day, so they are kept once they are known to be read at one
+// position.
 type recentVisitors struct {
 	version recentVersion
 	counts  map[string]int64 // nil: not read
@@ -600,8 +600,8 @@ func (s *counting) addDays(ctx context.Context, series, oneVariation bool) error
 	})
 }
 
-// cellMoments returns the moments of a cell that belong to the report: of visitors, and of the
-// report's goal or of all goals.
+// cellMoments returns the moments of a cell that belong to the report: of visitors, and of the report's goal or of all
+// goals.
 func (s *counting) cellMoments(goal int64, cell fold.Cell) moments.Moments {
 	if goal != s.GoalID {
 		clear(cell.Sums[fold.Goals:])

@@ -222,8 +222,7 @@ func (r *Refresher) FollowEvents(ctx context.Context) {
 	}
 }
 
-// visitorRange returns the first and the last visitor id of a part, if all ids are divided into
-// equal parts.
+// visitorRange returns the first and the last visitor id of a part, if all ids are divided into equal parts.
 func visitorRange(part, parts uint64) (first, last uint64) {
 	width := math.MaxUint64 / parts
 	if first = part * width; part == parts-1 {
@@ -254,8 +253,8 @@ func (r *Refresher) HoldScrubs() (release func()) {
 	return r.deleting.Unlock
 }
 
-// EraseVisitors deletes all facts of visitors whose events are already deleted. It cancels the facts, and returns
-// when a merge has removed them from the disks of all active replicas.
+// EraseVisitors deletes all facts of visitors whose events are already deleted. It cancels the facts, and returns when
+// a merge has removed them from the disks of all active replicas.
 func (r *Refresher) EraseVisitors(ctx context.Context, visitors []schema.Visitor) error {
 	_, err := r.runExclusively(ctx, func(ctx context.Context) error {
 		for some := range slices.Chunk(visitors, visitorsAtOnce) {
@@ -276,8 +275,8 @@ func (r *Refresher) EraseVisitors(ctx context.Context, visitors []schema.Visitor
 	return r.removeCancelled(ctx, visitors)
 }
 
-// moveOn stores a new position without changing facts. Thus a refresh of another process that has read deleted
-// facts is overtaken, and all processes read the facts again.
+// moveOn stores a new position without changing facts. Thus a refresh of another process that has read deleted facts is
+// overtaken, and all processes read the facts again.
 func (r *Refresher) moveOn(ctx context.Context) error {
 	return r.storeChanges(ctx, nil, nil, r.position.nextRefresh(r.position.Through))
 }

@@ -24,12 +24,12 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// childVariable is the environment variable that makes the test binary a process that stores events and
-// refreshes their facts until it is killed. Its value is the folder of the store.
+// childVariable is the environment variable that makes the test binary a process that stores events and refreshes their
+// facts until it is killed. Its value is the folder of the store.
 const childVariable = "LIFTHOUSE_TEST_FACTS"
 
-// TestKilledProcesses kills processes in the middle of inserts and refreshes. The next process finds facts
-// that are those of the events, with no row too few or too many.
+// TestKilledProcesses kills processes in the middle of inserts and refreshes. The next process finds facts that are
+// those of the events, with no row too few or too many.
 func TestKilledProcesses(t *testing.T) {
 	dir := t.TempDir()
 	random := rand.New(rand.NewPCG(20261126, 11))

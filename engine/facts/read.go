@@ -25,8 +25,8 @@ var sqlFiles embed.FS
 // reportTemplates are the files of sql/.
 var reportTemplates = template.Must(source.ParseTemplates().ParseFS(sqlFiles, "sql/*.sql"))
 
-// tables has the names of a server's tables and the statements of refreshes. On a shard of a cluster, these are
-// the local tables.
+// tables has the names of a server's tables and the statements of refreshes. On a shard of a cluster, these are the
+// local tables.
 type tables struct {
 	Facts, Sent string // names
 	Attributes  string // columns, separated by commas
@@ -81,14 +81,14 @@ type server struct {
 	*tables
 }
 
-// reading are the settings of the statements of a refresh. Compiling takes longer than most of
-// these statements, and a single thread leaves the other cores to reports.
+// reading are the settings of the statements of a refresh. Compiling takes longer than most of these statements, and a
+// single thread leaves the other cores to reports.
 var reading = clickhouse.Settings{
 	"max_threads": 1, "compile_expressions": 0, "compile_aggregate_expressions": 0, "compile_sort_description": 0,
 }
 
-// visitorParams returns the parameters that select visitors. They may also select visitors of other
-// websites with the same ids, which is harmless.
+// visitorParams returns the parameters that select visitors. They may also select visitors of other websites with the
+// same ids, which is harmless.
 func visitorParams(visitors []schema.Visitor) []any {
 	websites, ids := []int64{}, make([]uint64, len(visitors))
 	for i, v := range visitors {
@@ -159,8 +159,7 @@ func scanEvent(row driver.Rows) (e fold.Event, err error) {
 	return e, err
 }
 
-// made identifies the events from which the rows of a visitor of a subject were made: their
-// number, and a digest.
+// made identifies the events from which the rows of a visitor of a subject were made: their number, and a digest.
 type made struct {
 	seen   int64
 	digest uint64
@@ -187,8 +186,7 @@ func madeOfRows(rows []fold.Row, to map[visitorOf]made) {
 	}
 }
 
-// readMade returns the number and the digest of the events in the stored rows, for the visitors
-// of some subjects.
+// readMade returns the number and the digest of the events in the stored rows, for the visitors of some subjects.
 func (s *server) readMade(
 	ctx context.Context, visitors []schema.Visitor, subjects iter.Seq[schema.Subject],
 ) (map[visitorOf]made, error) {
@@ -216,8 +214,8 @@ func sectionsOf(subjects iter.Seq[schema.Subject], grain fold.Grain) []uint64 {
 	return sections
 }
 
-// readRows calls each for the stored rows of visitors and goal events that a statement selects, by visitor. For a
-// row that is stored twice, it calls each twice. A row that cancels a missing row is an error.
+// readRows calls each for the stored rows of visitors and goal events that a statement selects, by visitor. For a row
+// that is stored twice, it calls each twice. A row that cancels a missing row is an error.
 func (s *server) readRows(ctx context.Context, statement string, each func(*fold.Row) error, params ...any) error {
 	return schema.EachRow(ctx, s, statement, func(row driver.Rows) error {
 		r, copies, err := scanFact(row)
@@ -260,8 +258,7 @@ func scanFact(row driver.Rows) (r fold.Row, copies int64, err error) {
 	return r, copies, nil
 }
 
-// withoutNone returns joined attributes as they are in rows. If all attributes are empty, the
-// text is empty.
+// withoutNone returns joined attributes as they are in rows. If all attributes are empty, the text is empty.
 func withoutNone(attributes string) string {
 	if strings.Trim(attributes, string(fold.Separator)) == "" {
 		return ""
@@ -274,8 +271,8 @@ const insertedColumns = "section, website_id, subject, subject_id, experiment_id
 	"conversions, contacts, later_ms, later_kinds, value, profit, extra_value, value_before, profit_before, " +
 	"extra_value_before, sums"
 
-// oneBlock returns the settings of an insert that stores all its rows as one part, or none. Of several inserts with
-// the same token, only the first is stored. An empty token equals no other.
+// oneBlock returns the settings of an insert that stores all its rows as one part, or none. Of several inserts with the
+// same token, only the first is stored. An empty token equals no other.
 func oneBlock(token string) clickhouse.Settings {
 	const most = 1 << 40
 	settings := clickhouse.Settings{
@@ -312,15 +309,14 @@ func SectionOf(subject schema.Subject, grain fold.Grain) uint64 {
 	return of | schema.HashID(fmt.Sprintf("%d %s %d %d", s.WebsiteID, s.Kind, s.ID, s.ExperimentID))>>(64-hashBits)
 }
 
-// sectionsOfGrain returns the parameters first_section and last_section, the range of the sections
-// of a grain.
+// sectionsOfGrain returns the parameters first_section and last_section, the range of the sections of a grain.
 func sectionsOfGrain(grain fold.Grain) []any {
 	first := uint64(grain) << hashBits
 	return []any{clickhouse.Named("first_section", first), clickhouse.Named("last_section", first|(1<<hashBits-1))}
 }
 
-// insertChanges inserts the changes of a refresh as one atomic block. If an insert with the same token is
-// stored, ClickHouse ignores this one and returns no error.
+// insertChanges inserts the changes of a refresh as one atomic block. If an insert with the same token is stored,
+// ClickHouse ignores this one and returns no error.
 func (s *server) insertChanges(ctx context.Context, token string, changes []fold.Change) error {
 	if err := schema.InsertColumns(ctx, s, oneBlock(token), s.insert, columnsOf(changes)); err != nil {
 		return fmt.Errorf("insert facts: %w", err)

@@ -19,11 +19,11 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Refresher brings the facts of a store up to date with its events. A process has one for a
-// store on one server, or one per shard of a cluster.
+// Refresher brings the facts of a store up to date with its events. A process has one for a store on one server, or one
+// per shard of a cluster.
 type Refresher struct {
-	// LeastVisitorsByDay is the number of visitors from which a subject has cells by day. It must
-	// be set before the first refresh.
+	// LeastVisitorsByDay is the number of visitors from which a subject has cells by day. It must be set before the
+	// first refresh.
 	LeastVisitorsByDay int64
 	// LongestWait is the maximum time that a report of a server waits until events are folded.
 	LongestWait time.Duration
@@ -78,8 +78,7 @@ func newRefresher() *Refresher {
 // recentMemory bounds the memory of the visitors of the recent days, in bytes: about 300 for each subject.
 const recentMemory = 4 << 20
 
-// NewRefresher returns the refresher of a store on one server. alone means that no other process writes to the
-// store.
+// NewRefresher returns the refresher of a store on one server. alone means that no other process writes to the store.
 func NewRefresher(conn driver.Conn, alone bool) *Refresher {
 	r := newRefresher()
 	r.servers, r.alone = []*server{{conn, ofServer}}, alone
@@ -104,9 +103,8 @@ func (r *Refresher) currentServer() *server { return r.servers[int(r.current.Loa
 const (
 	// visitorsAtOnce is the number of visitors that are folded at once. Their ids are parameters of a statement.
 	visitorsAtOnce = 16_384
-	// overlap is the delay after which another process's event may become visible, and the next refresh still finds
-	// it. Once per longOverlapInterval, a refresh also finds events delayed up to longOverlap. The scrub finds the
-	// rest.
+	// overlap is the delay after which another process's event may become visible, and the next refresh still finds it.
+	// Once per longOverlapInterval, a refresh also finds events delayed up to longOverlap. The scrub finds the rest.
 	overlap             = 10 * time.Second
 	longOverlap         = 15 * time.Minute
 	longOverlapInterval = 5 * time.Minute
@@ -119,8 +117,8 @@ type foldedEvents struct {
 	at    Position
 }
 
-// RefreshFacts folds the visitors with events accepted since the last refresh, and inserts the changes. It returns
-// the position of the facts. While no event arrives, it looks at the last events once more, and then only at their
+// RefreshFacts folds the visitors with events accepted since the last refresh, and inserts the changes. It returns the
+// position of the facts. While no event arrives, it looks at the last events once more, and then only at their
 // fingerprint: after an import, these can be millions.
 func (r *Refresher) RefreshFacts(ctx context.Context) (at Position, err error) {
 	return r.runExclusively(ctx, func(ctx context.Context) error {
@@ -178,8 +176,8 @@ var errOvertaken = errors.New("another process was faster; " +
 // mostOvertaken is the number of times in a row that a refresh may be overtaken.
 const mostOvertaken = 20
 
-// runExclusively calls work while no other refresh of this process runs. It calls work again if another process
-// was faster. It returns the resulting position.
+// runExclusively calls work while no other refresh of this process runs. It calls work again if another process was
+// faster. It returns the resulting position.
 func (r *Refresher) runExclusively(ctx context.Context, work func(context.Context) error) (Position, error) {
 	if err := r.lockRefresh(ctx); err != nil {
 		return Position{}, err
@@ -217,8 +215,8 @@ func (r *Refresher) lockRefresh(ctx context.Context) error {
 
 func (r *Refresher) unlockRefresh() { <-r.busy }
 
-// canRetry reports whether a refresh may succeed at once after an error: another process was faster, or
-// another replica may have facts that this one lacks.
+// canRetry reports whether a refresh may succeed at once after an error: another process was faster, or another replica
+// may have facts that this one lacks.
 func (r *Refresher) canRetry(err error) bool {
 	if errors.Is(err, ErrIncomplete) || schema.IsUnreachable(err) {
 		r.current.Add(1)
@@ -233,8 +231,7 @@ func elapsedSince(since time.Time) time.Duration {
 	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
 }
 
-// OpenFacts reads the state of the stored facts that refreshes need, and returns their
-// position.
+// OpenFacts reads the state of the stored facts that refreshes need, and returns their position.
 func (r *Refresher) OpenFacts(ctx context.Context) (Position, error) {
 	return r.runExclusively(ctx, func(context.Context) error { return nil })
 }
@@ -277,8 +274,8 @@ func (r *Refresher) loadState(ctx context.Context) error {
 	return nil
 }
 
-// longestRefresh is the time after which a refresh must not insert its changes. ClickHouse remembers insert tokens
-// for much longer, so it ignores the second of two refreshes with the same number.
+// longestRefresh is the time after which a refresh must not insert its changes. ClickHouse remembers insert tokens for
+// much longer, so it ignores the second of two refreshes with the same number.
 const longestRefresh = time.Minute
 
 // errTooLate means that the process was paused during a refresh.
@@ -321,8 +318,7 @@ func (r *Refresher) confirmPosition(ctx context.Context) error {
 	return err
 }
 
-// replaceRows inserts the changes of visitors' rows from had to want, together with the next
-// position.
+// replaceRows inserts the changes of visitors' rows from had to want, together with the next position.
 func (r *Refresher) replaceRows(ctx context.Context, had, want []fold.Row, next Position) (err error) {
 	changes := fold.AppendChanges(nil, had, want)
 	if len(changes) == 0 && next.Through == r.position.Through {
@@ -376,9 +372,9 @@ func (r *Refresher) storeChanges(
 // checkStored checks a stored change if the program is built with the tag invariants; nil without it.
 var checkStored func(ctx context.Context, r *Refresher, next Position, changed map[schema.Subject]bool)
 
-// rowsOf returns the stored rows of the visitors and the wanted rows. It computes the stored rows from
-// the events up to the last position, and checks each visitor's number of events and digest. It reads
-// the rows of visitors that fail the check.
+// rowsOf returns the stored rows of the visitors and the wanted rows. It computes the stored rows from the events up to
+// the last position, and checks each visitor's number of events and digest. It reads the rows of visitors that fail the
+// check.
 func (r *Refresher) rowsOf(
 	ctx context.Context, touched []schema.Visitor, through int64,
 ) (had, want []fold.Row, err error) {
@@ -426,8 +422,8 @@ type Position struct {
 // FoldedThrough returns the acceptance time up to which events are folded.
 func (p Position) FoldedThrough() time.Time { return time.UnixMilli(p.Through).UTC() }
 
-// ErrIncomplete means that the server does not have all parts of the facts yet. If this persists, the server has
-// lost parts, or facts were inserted during a rebuild.
+// ErrIncomplete means that the server does not have all parts of the facts yet. If this persists, the server has lost
+// parts, or facts were inserted during a rebuild.
 var ErrIncomplete = errors.New("the server does not have all facts yet; " +
 	"if this lasts for minutes, rebuild them: lifthouse facts --rebuild")
 

@@ -163,8 +163,8 @@ func (w *world) checkSums(t *testing.T) {
 	}
 }
 
-// TestRefreshesOfARandomWalk checks the facts after refreshes of random events, by a process that knows
-// the facts, by one that reads them, and after merges.
+// TestRefreshesOfARandomWalk checks the facts after refreshes of random events, by a process that knows the facts, by
+// one that reads them, and after merges.
 func TestRefreshesOfARandomWalk(t *testing.T) {
 	w := newWorld(t, 1)
 	r := facts.NewRefresher(w.conn, false)
@@ -199,8 +199,8 @@ func merge(t *testing.T, conn driver.Conn) {
 	}
 }
 
-// TestRefreshesWithoutNewEvents checks that refreshes of a server read no visitors again while no event arrives, and still
-// fold an event that another process accepted earlier and stored late.
+// TestRefreshesWithoutNewEvents checks that refreshes of a server read no visitors again while no event arrives, and
+// still fold an event that another process accepted earlier and stored late.
 func TestRefreshesWithoutNewEvents(t *testing.T) {
 	w := newWorld(t, 9)
 	left := math.MaxInt
@@ -246,8 +246,7 @@ func TestKilledRefreshes(t *testing.T) {
 	}
 }
 
-// TestRefreshersRace lets several refreshers fold the same events at the same time, of which
-// each but one is overtaken.
+// TestRefreshersRace lets several refreshers fold the same events at the same time, of which each but one is overtaken.
 func TestRefreshersRace(t *testing.T) {
 	w := newWorld(t, 3)
 	refreshers := []*facts.Refresher{facts.NewRefresher(w.conn, false), facts.NewRefresher(w.conn, false), facts.NewRefresher(w.conn, false)}
@@ -258,8 +257,8 @@ func TestRefreshersRace(t *testing.T) {
 	}
 }
 
-// TestScrubHeals checks that a scrub adds what the facts lack, also of events that became visible
-// late, and changes nothing else.
+// TestScrubHeals checks that a scrub adds what the facts lack, also of events that became visible late, and changes
+// nothing else.
 func TestScrubHeals(t *testing.T) {
 	w := newWorld(t, 4)
 	r := facts.NewRefresher(w.conn, true)
@@ -293,8 +292,8 @@ func scrub(t *testing.T, r *facts.Refresher) facts.Scrubbed {
 }
 
 // TestLostEventsAreReported deletes stored events of some visitors: all events, all views, the goals, or those that
-// were accepted first. Facts keep what they counted and add new events, in refreshes and in scrubs, until the lost events
-// are sent again.
+// were accepted first. Facts keep what they counted and add new events, in refreshes and in scrubs, until the lost
+// events are sent again.
 func TestLostEventsAreReported(t *testing.T) {
 	for name, lost := range map[string]string{
 		"all": "true", "views": "event = 'view'", "goals": "event = 'goal'", "first": "ingested_at = (SELECT min(ingested_at) FROM events)", "without exposures": "subject = 'none'",
@@ -424,8 +423,8 @@ func race(t *testing.T, through int64, refreshers ...*facts.Refresher) {
 	}
 }
 
-// TestRebuild deletes the facts and folds all events again, on an embedded store and on a server, which know the
-// tokens of the earlier refreshes.
+// TestRebuild deletes the facts and folds all events again, on an embedded store and on a server, which know the tokens
+// of the earlier refreshes.
 func TestRebuild(t *testing.T) {
 	server := schematest.SharedServer(t)
 	for name, conn := range map[string]driver.Conn{"embedded": schematest.OpenEmpty(t), "server": schematest.OpenConnection(t, server.DatabaseAddress(server.CreateDatabase(t)))} {
@@ -553,8 +552,8 @@ func TestReportsDoNotWaitLong(t *testing.T) {
 	_ = server.Wait()
 }
 
-// TestNotedEventsAreFolded checks that a refresh folds the visitors of noted events, and finds them again
-// after one that failed.
+// TestNotedEventsAreFolded checks that a refresh folds the visitors of noted events, and finds them again after one
+// that failed.
 func TestNotedEventsAreFolded(t *testing.T) {
 	w := newWorld(t, 10)
 	left := math.MaxInt
@@ -594,8 +593,8 @@ func TestNotedEventsAreFolded(t *testing.T) {
 	}
 }
 
-// TestTiesOfCopies stores copies of events with other content, accepted in the same millisecond, by one insert or by two.
-// Of each event, facts have the same copy before and after a merge.
+// TestTiesOfCopies stores copies of events with other content, accepted in the same millisecond, by one insert or by
+// two. Of each event, facts have the same copy before and after a merge.
 func TestTiesOfCopies(t *testing.T) {
 	for name, inserts := range map[string]int{"one insert": 1, "two inserts": 2} {
 		t.Run(name, func(t *testing.T) {

@@ -25,9 +25,9 @@ func (s *Scrubbed) addResult(o Scrubbed) {
 	s.Visitors, s.Wrong, s.Lost = s.Visitors+o.Visitors, s.Wrong+o.Wrong, append(s.Lost, o.Lost...)
 }
 
-// ScrubFacts compares the events of which facts were made with the stored events, for the
-// visitors with ids from first to last, and corrects the facts. The facts of visitors who lost events keep what they
-// counted. While events are deleted, it does nothing.
+// ScrubFacts compares the events of which facts were made with the stored events, for the visitors with ids from first
+// to last, and corrects the facts. The facts of visitors who lost events keep what they counted. While events are
+// deleted, it does nothing.
 func (r *Refresher) ScrubFacts(ctx context.Context, first, last uint64) (found Scrubbed, err error) {
 	if !r.deleting.TryRLock() {
 		return found, nil
@@ -36,8 +36,8 @@ func (r *Refresher) ScrubFacts(ctx context.Context, first, last uint64) (found S
 	return r.scrubRange(ctx, first, last, true)
 }
 
-// VerifyFacts compares the facts of all visitors with the folded events, and changes nothing. It calls progress
-// with the share of the visitors compared so far.
+// VerifyFacts compares the facts of all visitors with the folded events, and changes nothing. It calls progress with
+// the share of the visitors compared so far.
 func (r *Refresher) VerifyFacts(ctx context.Context, progress func(share float64)) (found Scrubbed, err error) {
 	var events uint64
 	if err := r.currentServer().QueryRow(ctx, "SELECT count() FROM "+r.currentServer().Sent).Scan(&events); err != nil {

@@ -80,8 +80,8 @@ func (s Shards) AwaitNoted(ctx context.Context) (all moments.Waiting, err error)
 	return all, err
 }
 
-// LastUnfoldedTime returns the acceptance time of the last event that this process stored and has not folded yet,
-// in milliseconds since 1970; 0: all are folded.
+// LastUnfoldedTime returns the acceptance time of the last event that this process stored and has not folded yet, in
+// milliseconds since 1970; 0: all are folded.
 func (s Shards) LastUnfoldedTime() (last int64) {
 	for _, shard := range s {
 		last = max(last, shard.LastUnfoldedTime())
@@ -188,8 +188,8 @@ func (s Shards) EraseVisitors(ctx context.Context, visitors []schema.Visitor) er
 	return s.each(func(shard *Refresher) error { return shard.EraseVisitors(ctx, visitors) })
 }
 
-// DropSubjects deletes the facts of subjects. It drops the experiments of a widget with the widget, even if their events
-// were deleted before.
+// DropSubjects deletes the facts of subjects. It drops the experiments of a widget with the widget, even if their
+// events were deleted before.
 func (s Shards) DropSubjects(ctx context.Context, subjects []schema.Subject) error {
 	dropped := map[schema.Subject]bool{}
 	for _, of := range subjects {
@@ -310,8 +310,7 @@ func (r *Refresher) EachSubject(each func(schema.Subject, SubjectCounters)) {
 	}
 }
 
-// StoredPosition returns the position of the stored facts. It waits while a refresh stores
-// facts.
+// StoredPosition returns the position of the stored facts. It waits while a refresh stores facts.
 func (r *Refresher) StoredPosition(ctx context.Context) (Position, error) {
 	return r.positionOn(ctx, r.currentServer())
 }
@@ -349,8 +348,8 @@ func (r *Refresher) LostVisitors() int {
 	return len(r.lost)
 }
 
-// publishState makes the position and the counters of some subjects visible to readers. all means that no other
-// subject has counters.
+// publishState makes the position and the counters of some subjects visible to readers. all means that no other subject
+// has counters.
 func (r *Refresher) publishState(subjects iter.Seq[schema.Subject], all bool) {
 	counters := map[schema.Subject]SubjectCounters{}
 	for subject := range subjects {

@@ -9,11 +9,10 @@ import (
 	"lifthouse/schema"
 )
 
-// CellKey identifies a cell: sums over the visitors of a variation of a subject. Goal 0 has the
-// sums of visitors, and the sums of the events of all goals. In cells of the grain OfDay, a
-// visitor counts on the day of the first view, and an event changes the sums on its own day. So
-// the sums over all days up to a day are the sums as of that day. Cells of the goal Returns are
-// of the grain OfDay, too.
+// CellKey identifies a cell: sums over the visitors of a variation of a subject. Goal 0 has the sums of visitors, and
+// the sums of the events of all goals. In cells of the grain OfDay, a visitor counts on the day of the first view, and
+// an event changes the sums on its own day. So the sums over all days up to a day are the sums as of that day. Cells of
+// the goal Returns are of the grain OfDay, too.
 type CellKey struct {
 	Subject   schema.Subject
 	Grain     Grain
@@ -23,8 +22,8 @@ type CellKey struct {
 	Day       int64 // day of the event, in days after First
 }
 
-// Returns is the goal of cells that count the visitors who had events on the day First and next on the day Day. In
-// a window of days, each visitor first exposed before the window returns exactly once from a day before it.
+// Returns is the goal of cells that count the visitors who had events on the day First and next on the day Day. In a
+// window of days, each visitor first exposed before the window returns exactly once from a day before it.
 const Returns = -1
 
 // Cell has the sums over the visitors of a cell, or the amounts that changes add to them.
@@ -33,8 +32,8 @@ type Cell struct {
 	Extent
 }
 
-// Extent is the time range of the events in a cell of the grain OfAll and goal 0. It never shrinks, because erasing
-// the first visitor must not move the schedule of the looks.
+// Extent is the time range of the events in a cell of the grain OfAll and goal 0. It never shrinks, because erasing the
+// first visitor must not move the schedule of the looks.
 type Extent struct {
 	FirstView      int64 // time of the first view, in milliseconds since 1970, as all times; 0: none
 	FirstOnTime    int64 // time of the first view that was accepted on time, see onTime
@@ -86,9 +85,8 @@ func (e *Extent) ExtendBy(o *Extent) {
 // Cells has cells by their keys, or the amounts that changes add to them.
 type Cells map[CellKey]*Cell
 
-// AddRows adds all rows of a visitor of a subject, or subtracts them if sign is -1. The rows of each
-// variation must be in the order of AppendVisitorRows. If byDay is true, AddRows also adds them to the cells
-// by day.
+// AddRows adds all rows of a visitor of a subject, or subtracts them if sign is -1. The rows of each variation must be
+// in the order of AppendVisitorRows. If byDay is true, AddRows also adds them to the cells by day.
 func (c Cells) AddRows(rows []Row, sign int64, byDay bool) {
 	for own := range splitBySubject(rows) {
 		c.addVisitor(&own[0], own[1:], sign)

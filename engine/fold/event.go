@@ -42,9 +42,9 @@ func (e *Event) compareIdentity(o *Event) int {
 	return cmp.Or(bare, e.Subject.Compare(o.Subject), cmp.Compare(e.ID, o.ID))
 }
 
-// compareArrival orders copies of an event: the first copy counts. Copies that arrived in the
-// same millisecond are ordered by their version, which is a hash of their content, and then by their content. So the
-// result depends neither on the order of the events nor on merges.
+// compareArrival orders copies of an event: the first copy counts. Copies that arrived in the same millisecond are
+// ordered by their version, which is a hash of their content, and then by their content. So the result depends neither
+// on the order of the events nor on merges.
 func (e *Event) compareArrival(o *Event) int {
 	return cmp.Or(
 		cmp.Compare(e.Accepted, o.Accepted), cmp.Compare(o.Version, e.Version),
@@ -53,8 +53,7 @@ func (e *Event) compareArrival(o *Event) int {
 	)
 }
 
-// compareView orders the views of a subject: the first view decides the variation of the
-// visitor.
+// compareView orders the views of a subject: the first view decides the variation of the visitor.
 func (e *Event) compareView(o *Event) int {
 	return cmp.Or(cmp.Compare(e.At, o.At), cmp.Compare(e.Variation, o.Variation), cmp.Compare(e.ID, o.ID))
 }

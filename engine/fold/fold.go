@@ -65,8 +65,7 @@ type Row struct {
 // MultiExposed is the suffix of the variation of visitors who saw more than one.
 const MultiExposed = "+"
 
-// VariationOf returns the variation of a row: the id, with the suffix MultiExposed if multi is
-// true.
+// VariationOf returns the variation of a row: the id, with the suffix MultiExposed if multi is true.
 func VariationOf(id int64, multi bool) string {
 	text := strconv.FormatInt(id, 10)
 	if multi {
@@ -75,8 +74,8 @@ func VariationOf(id int64, multi bool) string {
 	return text
 }
 
-// AppendVisitorRows appends the rows of a visitor of a website. events must have all stored events of
-// the visitor, in any order, including copies.
+// AppendVisitorRows appends the rows of a visitor of a website. events must have all stored events of the visitor, in
+// any order, including copies.
 func AppendVisitorRows(events []Event, rows []Row) []Row { return ExplainVisitor(events, rows, nil) }
 
 // ExplainVisitor is like AppendVisitorRows, and explains each event, in no particular order, unless explain is nil.
@@ -156,8 +155,7 @@ func subjectRows(rows []Row, own, bare []*Event, explain func(Explained)) []Row 
 	return rows
 }
 
-// appendRows appends a visitor's row and goal rows. firstView is nil if the events do not
-// count.
+// appendRows appends a visitor's row and goal rows. firstView is nil if the events do not count.
 func appendRows(rows []Row, events []*Event, firstView *Event) []Row {
 	slices.SortFunc(events, (*Event).compareTime)
 	origin := cmp.Or(firstView, events[0])
@@ -220,8 +218,8 @@ type Change struct {
 	Cancels bool
 }
 
-// AppendChanges appends the changes that turn the stored rows into the wanted ones,
-// cancellations first. Rows that are both stored and wanted need no change.
+// AppendChanges appends the changes that turn the stored rows into the wanted ones, cancellations first. Rows that are
+// both stored and wanted need no change.
 func AppendChanges(changes []Change, stored, wanted []Row) []Change {
 	surplus := make(map[string]int, len(stored))
 	for i := range stored {

@@ -270,9 +270,9 @@ func TestDigestsShowExchangedAttributes(t *testing.T) {
 	}
 }
 
-// A visitor sees a campaign twice, in two variations. One goal without exposures is before the
-// first view, one counts, one was also sent with its exposure. A goal of the campaign is before
-// the first view; one comes two days later, in two copies.
+// A visitor sees a campaign twice, in two variations. One goal without exposures is before the first view, one counts,
+// one was also sent with its exposure. A goal of the campaign is before the first view; one comes two days later, in
+// two copies.
 func TestRowsOfAVisitor(t *testing.T) {
 	at := func(day, hour, minute int) int64 {
 		return time.Date(2026, 5, day, hour, minute, 0, 0, time.UTC).UnixMilli()

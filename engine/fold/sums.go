@@ -113,8 +113,8 @@ type totals struct {
 	amounts [3]int64
 }
 
-// addGoal adds a goal event to the sums. before has the visitor's totals before the event;
-// addGoal returns the totals after it.
+// addGoal adds a goal event to the sums. before has the visitor's totals before the event; addGoal returns the totals
+// after it.
 func (s *Sums) addGoal(before totals, amounts *[3]int64) totals {
 	after := before
 	after.events++

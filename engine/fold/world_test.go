@@ -33,8 +33,8 @@ var (
 
 const goalsOfWorld = 3
 
-// world draws events from few values, so that edge cases occur: copies, ties in time, several
-// variations, goals before the first view, no view at all, huge and negative amounts.
+// world draws events from few values, so that edge cases occur: copies, ties in time, several variations, goals before
+// the first view, no view at all, huge and negative amounts.
 type world struct {
 	worlds.Rand
 	start int64
@@ -168,8 +168,8 @@ func naiveDistinct(events []Event) []Event {
 	return kept
 }
 
-// naiveArrivesBefore reports whether a copy counts rather than another one. Copies that arrived
-// in the same millisecond are ordered by their content.
+// naiveArrivesBefore reports whether a copy counts rather than another one. Copies that arrived in the same millisecond
+// are ordered by their content.
 func naiveArrivesBefore(a, b Event) bool {
 	x := [...]int64{a.Accepted, a.At, int64(a.Kind), a.Variation, a.Goal, a.Amounts[0], a.Amounts[1], a.Amounts[2]}
 	y := [...]int64{b.Accepted, b.At, int64(b.Kind), b.Variation, b.Goal, b.Amounts[0], b.Amounts[1], b.Amounts[2]}

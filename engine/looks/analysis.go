@@ -1,5 +1,5 @@
-// Package looks schedules the looks of a subject and computes the result of each look: a group
-// sequential test with one error budget over all looks of a campaign.
+// Package looks schedules the looks of a subject and computes the result of each look: a group sequential test with one
+// error budget over all looks of a campaign.
 package looks
 
 import (
@@ -33,8 +33,7 @@ type Row struct {
 	RecordedAt time.Time         `json:"-"` // zero: computed from the events
 	Recomputed *stats.LookResult `json:"-"` // from the events of today, if it differs from what was recorded
 
-	// Upper is the bound of a row that records harm of the metric at the end of a day. Such a
-	// row has the number 0.
+	// Upper is the bound of a row that records harm of the metric at the end of a day. Such a row has the number 0.
 	Upper *float64 `json:",omitempty"`
 }
 
@@ -43,8 +42,8 @@ type RowStratum struct {
 	Control, Variation int64
 }
 
-// conclusiveDirection returns 1 if the look concludes that the variation is above control, -1 if
-// it is below, and 0 otherwise. A Bayesian conclusion needs the chance as well.
+// conclusiveDirection returns 1 if the look concludes that the variation is above control, -1 if it is below, and 0
+// otherwise. A Bayesian conclusion needs the chance as well.
 func (r *Row) conclusiveDirection(alpha float64) int {
 	if r.Chance != nil {
 		return r.BayesianDirection(*r.Chance, alpha)
@@ -126,8 +125,8 @@ type DayVisitors struct {
 	Visitors map[int64]int64
 }
 
-// lookBytes is the approximate size of a look at a variation on one metric, and sequenceBytes that of the critical values of
-// a comparison, both for 50 looks.
+// lookBytes is the approximate size of a look at a variation on one metric, and sequenceBytes that of the critical
+// values of a comparison, both for 50 looks.
 const (
 	lookBytes     = 1 << 10
 	sequenceBytes = 50 << 10
@@ -139,8 +138,7 @@ func (a *Analysis) Bytes() int64 {
 	return int64(metrics*len(a.Looks)*len(a.Plan.Variations)+len(a.Days)) * lookBytes
 }
 
-// Analyzer analyzes looks. It caches results by the sums of the looks, which only late events
-// change.
+// Analyzer analyzes looks. It caches results by the sums of the looks, which only late events change.
 type Analyzer struct{ cache *cache.Cache }
 
 // NewAnalyzer returns an Analyzer.
@@ -157,13 +155,12 @@ func computeOnce[T any](a *Analyzer, bytes int, compute func() T, inputs ...any)
 	return found
 }
 
-// Series returns the daily series of goals: for each goal, the steps of the visitors whose
-// first view is at or after a time. Goal 0 means all goals.
+// Series returns the daily series of goals: for each goal, the steps of the visitors whose first view is at or after a
+// time. Goal 0 means all goals.
 type Series func(since time.Time, goals []int64) (map[int64][]moments.Step, error)
 
-// AnalyzeLooks returns the results of the looks at the declared question. p is the plan of this
-// question, see plan.Plan.DeclaredPlan. recorded has the looks in the ledger, whose results do
-// not change.
+// AnalyzeLooks returns the results of the looks at the declared question. p is the plan of this question, see
+// plan.Plan.DeclaredPlan. recorded has the looks in the ledger, whose results do not change.
 func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, series Series) (*Analysis, error) {
 	goals := p.Declared.AllGoals()
 	cuts, steps := s.SeriesCuts(), map[int64][][]moments.Step{}
@@ -215,8 +212,8 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 	return found, nil
 }
 
-// smallestMismatchP returns the smallest p-value of the sample ratio at the end of any day. So
-// a later day does not clear an alarm.
+// smallestMismatchP returns the smallest p-value of the sample ratio at the end of any day. So a later day does not
+// clear an alarm.
 func smallestMismatchP(days [][]stats.SharePeriod) *float64 {
 	var least *float64
 	for _, periods := range days {
@@ -307,9 +304,8 @@ func (a *Analyzer) analyzeGoal(s *Schedule, sums *Sums, recorded []Record) Quest
 	return a.analyzeSums(p, s, 0, data, own)
 }
 
-// analyzeSums computes the looks from their sums. rank is the rank of a breakdown slice; 0: no
-// slice. Recorded results do not change. If later data give another result at the same critical
-// value, Recomputed has it.
+// analyzeSums computes the looks from their sums. rank is the rank of a breakdown slice; 0: no slice. Recorded results
+// do not change. If later data give another result at the same critical value, Recomputed has it.
 func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, rank int, data []lookData, recorded []Row) Question {
 	shares := s.firstShares(p)
 	treatments := len(p.Variations) - 1
@@ -373,8 +369,8 @@ func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, rank int, data []lookD
 	return computeOnce(a, len(data)*treatments*lookBytes, compute, "looks", rank, p.Rules.Methodology, p.Rules.SignificanceLevel, p.Rules.Prior, shares, p.Metric, p.Variations, data, s.days[0].from, recorded)
 }
 
-// lookSequence returns the critical values of looks. It caches them by the numbers of visitors,
-// because late conversions do not change them.
+// lookSequence returns the critical values of looks. It caches them by the numbers of visitors, because late
+// conversions do not change them.
 func (a *Analyzer) lookSequence(p *plan.Plan, shares []float64, rank int, points []stats.LookPoint, known map[int]stats.LookResult) *stats.LookSequence {
 	compute := func() *stats.LookSequence {
 		d := stats.NewLookDesign(alphaOf(p), shares)
@@ -420,8 +416,7 @@ func addChances(p *plan.Plan, rows []Row, strata []stratumData) {
 	AddChances(rows, stats.Compare(last.Samples[0], last.Samples[1:], o))
 }
 
-// AddChances adds the chances to beat control to the unrecorded rows of a look. Without data,
-// the chance is 1/2.
+// AddChances adds the chances to beat control to the unrecorded rows of a look. Without data, the chance is 1/2.
 func AddChances(rows []Row, compared []stats.Comparison) {
 	for i, c := range compared {
 		chance := 0.5
@@ -434,8 +429,7 @@ func AddChances(rows []Row, compared []stats.Comparison) {
 	}
 }
 
-// adjustedP returns the fixed-horizon p-values of all visitors of a look, adjusted for
-// the number of treatments.
+// adjustedP returns the fixed-horizon p-values of all visitors of a look, adjusted for the number of treatments.
 func adjustedP(s *Schedule, last Look, sums *Sums) []float64 {
 	p := sums.plan
 	all := map[int64]moments.Moments{}
@@ -456,8 +450,8 @@ func adjustedP(s *Schedule, last Look, sums *Sums) []float64 {
 	return found
 }
 
-// UnrecordedLooks returns the unrecorded looks, and unrecorded harm, that ended after the first view
-// was accepted. Earlier ones are of imported data. now is the time of recording.
+// UnrecordedLooks returns the unrecorded looks, and unrecorded harm, that ended after the first view was accepted.
+// Earlier ones are of imported data. now is the time of recording.
 func (a *Analysis) UnrecordedLooks(now time.Time) []Record {
 	var records []Record
 	add := func(p *plan.Plan, q *Question, harm []GuardrailStatus) {

@@ -6,8 +6,8 @@ import (
 	"lifthouse/stats"
 )
 
-// TestSupportsNeedsTheChance checks that a Bayesian look supports a verdict only if the chance
-// agrees with its boundary.
+// TestSupportsNeedsTheChance checks that a Bayesian look supports a verdict only if the chance agrees with its
+// boundary.
 func TestSupportsNeedsTheChance(t *testing.T) {
 	z, chance := 3.0, 0.96
 	q := Question{Rows: [][]Row{{{LookResult: stats.LookResult{Z: &z, Significant: true}}}}}

@@ -32,16 +32,15 @@ const (
 	NotYetKnown = "notYetKnown"
 )
 
-// analyzeGuardrail returns the looks of a guardrail and the status of each variation. It is harmed
-// at the first look or day that shows harm, or else safe at the first look that shows safety.
+// analyzeGuardrail returns the looks of a guardrail and the status of each variation. It is harmed at the first look or
+// day that shows harm, or else safe at the first look that shows safety.
 func (a *Analyzer) analyzeGuardrail(s *Schedule, sums *Sums, margin stats.Margin, recorded []Record) Guardrail {
 	found := Guardrail{Question: a.analyzeGoal(s, sums, recorded)}
 	found.Status = a.guardrailOf(s, sums, margin, &found.Question, recorded)
 	return found
 }
 
-// guardrailOf returns the status of each treatment at a margin, from the looks and days.
-// Recorded harm is permanent.
+// guardrailOf returns the status of each treatment at a margin, from the looks and days. Recorded harm is permanent.
 func (a *Analyzer) guardrailOf(s *Schedule, sums *Sums, margin stats.Margin, looks *Question, recorded []Record) []GuardrailStatus {
 	p := sums.plan
 	treatments, planned := len(p.Variations)-1, 0
@@ -134,8 +133,8 @@ func (a *Analysis) LookWindows(l Look) []Window {
 	return windows
 }
 
-// Slices has the looks at the slices of a breakdown. The j-th slice that reaches enough visitors
-// in each variation gets the error budget alpha / (j (j + 1)), from that look on.
+// Slices has the looks at the slices of a breakdown. The j-th slice that reaches enough visitors in each variation gets
+// the error budget alpha / (j (j + 1)), from that look on.
 type Slices struct {
 	of    *Analysis
 	order []string
@@ -145,9 +144,8 @@ type Slices struct {
 // NewSlices returns the slices of a breakdown of the declared question, without looks.
 func NewSlices(a *Analysis) *Slices { return &Slices{of: a, data: map[string][]lookData{}} }
 
-// AddLook adds a look. large has the names of the slices with enough visitors, the most visited
-// first. rows returns the rows of a slice in the windows of the look; nil: unknown, the slice is
-// not in the look.
+// AddLook adds a look. large has the names of the slices with enough visitors, the most visited first. rows returns the
+// rows of a slice in the windows of the look; nil: unknown, the slice is not in the look.
 func (c *Slices) AddLook(l Look, large []string, rows func(name string) []moments.Row) {
 	for _, name := range large {
 		if !slices.Contains(c.order, name) {

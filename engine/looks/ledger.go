@@ -55,8 +55,7 @@ func DeclarationOf(p *plan.Plan) Declaration {
 	return Declaration{Subject: p.Subject, Hash: xxhash.Sum64String(fmt.Sprint(of...))}
 }
 
-// maxAge is how long rows read from the table are reused. Other servers write only a few rows a
-// week.
+// maxAge is how long rows read from the table are reused. Other servers write only a few rows a week.
 const maxAge = time.Minute
 
 // Ledger is the table looks, which has the result of each look, written once.
@@ -71,8 +70,7 @@ type Ledger struct {
 // NewLedger returns the ledger of a store.
 func NewLedger(conn driver.Conn) *Ledger { return &Ledger{conn: conn} }
 
-// RecordedLooks returns the recorded looks of a declaration, in order. It reads the table at most
-// once a minute.
+// RecordedLooks returns the recorded looks of a declaration, in order. It reads the table at most once a minute.
 func (l *Ledger) RecordedLooks(ctx context.Context, d Declaration) ([]Record, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,8 +127,8 @@ func readRecords(ctx context.Context, conn driver.Conn, only *Declaration) ([]Re
 	return records, nil
 }
 
-// WriteRecords writes the records that are not in the table yet, and returns their number. It reads only the looks of their
-// declarations, because the table grows with all campaigns.
+// WriteRecords writes the records that are not in the table yet, and returns their number. It reads only the looks of
+// their declarations, because the table grows with all campaigns.
 func (l *Ledger) WriteRecords(ctx context.Context, records []Record) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -201,8 +199,7 @@ func insertRecords(ctx context.Context, conn driver.Conn, records []Record) erro
 	return nil
 }
 
-// CopyRecords adds the recorded looks of another store that this store lacks, and returns their
-// number.
+// CopyRecords adds the recorded looks of another store that this store lacks, and returns their number.
 func CopyRecords(ctx context.Context, to, from driver.Conn) (int, error) {
 	records, err := ReadRecords(ctx, from)
 	if err != nil {

@@ -41,9 +41,9 @@ const (
 )
 
 // WithHistory returns the first view of imported data with the start of their clock: the date of the first view. If 7
-// full days without any view follow before 100 visitors were seen, the earlier views are stray, and it is the next view.
-// The data are not imported if fewer than 100 visitors were seen before the first view on time. steps has the daily
-// series of all visitors.
+// full days without any view follow before 100 visitors were seen, the earlier views are stray, and it is the next
+// view. The data are not imported if fewer than 100 visitors were seen before the first view on time. steps has the
+// daily series of all visitors.
 func (f FirstView) WithHistory(steps []moments.Step) FirstView {
 	f.Clock = f.Time
 	var visitors, last int64
@@ -63,9 +63,8 @@ func (f FirstView) WithHistory(steps []moments.Step) FirstView {
 	return f
 }
 
-// Schedule has the full days of a subject and the looks that have ended. A full day is a day in
-// UTC during all of which the subject ran, with or without views. The first day is partial, so
-// it is not a full day.
+// Schedule has the full days of a subject and the looks that have ended. A full day is a day in UTC during all of which
+// the subject ran, with or without views. The first day is partial, so it is not a full day.
 type Schedule struct {
 	Looks []Look
 	Next  time.Time // end of the next look; zero: none is planned
@@ -77,8 +76,8 @@ type Schedule struct {
 	rules     plan.LookRules
 }
 
-// Look is the state at the end of a week of full days. It includes all visitors whose first
-// view is in a whole week so far.
+// Look is the state at the end of a week of full days. It includes all visitors whose first view is in a whole week so
+// far.
 type Look struct {
 	Number int
 	End    time.Time
@@ -88,9 +87,9 @@ type Look struct {
 // span is a half-open period.
 type span struct{ from, to time.Time }
 
-// NewSchedule returns the schedule of a subject with data up to a time. No look begins after
-// the newest event, because it would have no new visitors. A look has ended once it is mature,
-// or if the subject has ended. Recorded looks have ended, and fix the first full day.
+// NewSchedule returns the schedule of a subject with data up to a time. No look begins after the newest event, because
+// it would have no new visitors. A look has ended once it is mature, or if the subject has ended. Recorded looks have
+// ended, and fix the first full day.
 func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recorded []Record) *Schedule {
 	s := &Schedule{FirstView: first, last: ceilDay(newest), newest: newest, rules: p.Rules.LookRules}
 	if first.Time.IsZero() {
@@ -188,8 +187,8 @@ func ceilDay(t time.Time) time.Time {
 	return start
 }
 
-// lookTau returns the time of a look on the clock of the plan, which ends at 1. most is the
-// largest number of visitors of a look so far.
+// lookTau returns the time of a look on the clock of the plan, which ends at 1. most is the largest number of visitors
+// of a look so far.
 func (s *Schedule) lookTau(l Look, most int64) float64 {
 	if s.rules.PlannedVisitors > 0 {
 		return float64(most) / float64(s.rules.PlannedVisitors)
@@ -227,8 +226,7 @@ func (s *Schedule) sinceLooks(end time.Time) []span {
 	return append(found, current)
 }
 
-// fullDays returns the ends of all full days, up to the day of the newest event or the last
-// look.
+// fullDays returns the ends of all full days, up to the day of the newest event or the last look.
 func (s *Schedule) fullDays() []time.Time {
 	var ends []time.Time
 	for _, run := range s.days {

@@ -24,8 +24,7 @@ func run(from, to time.Time) catalogue.Run {
 	return catalogue.Run{From: from, To: &to}
 }
 
-// TestSchedule checks which days are full, and when the looks are. The first day is partial,
-// and a break divides weeks.
+// TestSchedule checks which days are full, and when the looks are. The first day is partial, and a break divides weeks.
 func TestSchedule(t *testing.T) {
 	never := time.Time{}
 	for _, test := range []struct {
@@ -85,8 +84,8 @@ func TestRecordedLooksFixTheFirstDay(t *testing.T) {
 	}
 }
 
-// TestLooksEndWithTheNewestEvent checks that weeks without any event are no looks. All days of
-// a look are full, also those without events.
+// TestLooksEndWithTheNewestEvent checks that weeks without any event are no looks. All days of a look are full, also
+// those without events.
 func TestLooksEndWithTheNewestEvent(t *testing.T) {
 	p := &plan.Plan{Runs: []catalogue.Run{run(at(2, 9), time.Time{})}, Running: true}
 	p.Rules.LookRules = plan.LookRules{PlannedDays: 28, Maturity: 24 * time.Hour}

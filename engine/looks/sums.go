@@ -15,8 +15,8 @@ import (
 	"lifthouse/stats"
 )
 
-// SeriesCuts returns the times since which a daily series must be read (see newSums): the start
-// of each period of first views, and its end if the look or day ends later.
+// SeriesCuts returns the times since which a daily series must be read (see newSums): the start of each period of first
+// views, and its end if the look or day ends later.
 func (s *Schedule) SeriesCuts() []time.Time {
 	var cuts []time.Time
 	add := func(end time.Time, spans []span) {
@@ -37,8 +37,8 @@ func (s *Schedule) SeriesCuts() []time.Time {
 	return slices.CompactFunc(cuts, time.Time.Equal)
 }
 
-// Sums are sums over the visitors of a subject for one goal. They are by period of the first
-// view, up to the end of any full day.
+// Sums are sums over the visitors of a subject for one goal. They are by period of the first view, up to the end of any
+// full day.
 type Sums struct {
 	plan   *plan.Plan
 	series map[int64][]through // by cut in Unix milliseconds
@@ -64,8 +64,8 @@ func keyOf(r *moments.Row, crossed int64) key {
 	return key{r.VariationID, r.Period, r.MultiExposed, crossed}
 }
 
-// newSums returns the sums. For each cut, steps has the daily series of the visitors whose
-// first view is at or after the cut.
+// newSums returns the sums. For each cut, steps has the daily series of the visitors whose first view is at or after
+// the cut.
 func newSums(p *plan.Plan, cuts []time.Time, steps [][]moments.Step) *Sums {
 	s := &Sums{plan: p, series: make(map[int64][]through, len(cuts))}
 	for i, cut := range cuts {
@@ -106,8 +106,7 @@ type stratum struct {
 	firstViews map[int64]int64           // visitors by variation, before exclusion
 }
 
-// strataUntil returns the sums up to a time for some periods of first views, by period of equal
-// shares, in order.
+// strataUntil returns the sums up to a time for some periods of first views, by period of equal shares, in order.
 func (s *Sums) strataUntil(spans []span, end time.Time) []stratum {
 	var all []stratum
 	for _, part := range spans {
@@ -145,8 +144,7 @@ func addSigned(all *[]stratum, sum map[key]moments.Moments, sign int64, rule str
 	}
 }
 
-// SampleOf returns the sample of a metric for comparisons, with the cap of the report.
-// AverageValue is not capped.
+// SampleOf returns the sample of a metric for comparisons, with the cap of the report. AverageValue is not capped.
 func SampleOf(m *moments.Moments, metric query.Metric) stats.Sample {
 	if metric == query.AverageValue {
 		return RatioOf(m).Mean(m.Value.Nonzero)

@@ -77,8 +77,8 @@ func stepsSince(p *plan.Plan, all []visitor, cut time.Time) []moments.Step {
 	return steps
 }
 
-// TestStrataEqualTheFold compares the sums of looks with a count of the visitors one by one,
-// over breaks, changed shares and both rules for multi-exposed visitors.
+// TestStrataEqualTheFold compares the sums of looks with a count of the visitors one by one, over breaks, changed
+// shares and both rules for multi-exposed visitors.
 func TestStrataEqualTheFold(t *testing.T) {
 	r := rand.New(rand.NewPCG(41, 1))
 	for range 50 {

@@ -1,5 +1,5 @@
-// Package moments defines the moments of a report, which are exact sums over visitors. It also
-// defines their rows, the bounds of outliers, and caps.
+// Package moments defines the moments of a report, which are exact sums over visitors. It also defines their rows, the
+// bounds of outliers, and caps.
 package moments
 
 import (
@@ -8,8 +8,8 @@ import (
 	"lifthouse/stats"
 )
 
-// Moments are exact sums over a set of visitors. Every number of a report is
-// computed from them. Money is in 1/schema.MoneyScale.
+// Moments are exact sums over a set of visitors. Every number of a report is computed from them. Money is in
+// 1/schema.MoneyScale.
 type Moments struct {
 	Visitors int64
 	Recent   int64 // visitors first exposed in the last plan.RecentDays full days
@@ -136,8 +136,8 @@ const (
 	Goal
 )
 
-// CappedRemainder has the amounts that a cap removes from the sums over visitors: the part of
-// each visitor's total value above the cap, and the same amount from the visitor's profit.
+// CappedRemainder has the amounts that a cap removes from the sums over visitors: the part of each visitor's total
+// value above the cap, and the same amount from the visitor's profit.
 type CappedRemainder struct {
 	Visitors                      int64 // visitors with a total value above the cap
 	ProfitNonzero, ProfitNegative int64
@@ -157,8 +157,7 @@ func (e *CappedRemainder) combine(o *CappedRemainder, sign int64) CappedRemainde
 	}
 }
 
-// WithCappedValues returns the moments with the values and profits of capped visitors. All other
-// sums are unchanged.
+// WithCappedValues returns the moments with the values and profits of capped visitors. All other sums are unchanged.
 func (m Moments) WithCappedValues() Moments {
 	if m.CappedRemainder.Visitors == 0 || m.CappedRemainder.Value == nil {
 		return m

@@ -71,8 +71,8 @@ func MostVisited(visitors map[string]int64) []string {
 	})
 }
 
-// WithOthers returns the rows of the top most frequent dimension values, and rows for all other
-// values: the whole report minus these rows.
+// WithOthers returns the rows of the top most frequent dimension values, and rows for all other values: the whole
+// report minus these rows.
 func WithOthers(ranked, whole []Row, top int) []Row {
 	visitors := map[string]int64{}
 	for i := range ranked {
@@ -106,9 +106,9 @@ type Cap struct {
 	Converted int64 // of a percentile: converted visitors
 }
 
-// NewCap returns the cap of a report. totals has the total values of the converted visitors;
-// NewCap sorts it. A percentile is the value at the nearest rank. It is not reached if fewer
-// than one visitor is above it, or if it is not above 0.
+// NewCap returns the cap of a report. totals has the total values of the converted visitors; NewCap sorts it. A
+// percentile is the value at the nearest rank. It is not reached if fewer than one visitor is above it, or if it is not
+// above 0.
 func NewCap(rule schema.Cap, totals []int64) *Cap {
 	c := &Cap{Cap: rule, Limit: rule.Units}
 	if rule.Percentile == 0 {
@@ -124,16 +124,15 @@ func NewCap(rule schema.Cap, totals []int64) *Cap {
 	return c
 }
 
-// rankOf returns the nearest rank, from 1, of a percentile among n totals. It returns false if
-// fewer than one total is above the percentile.
+// rankOf returns the nearest rank, from 1, of a percentile among n totals. It returns false if fewer than one total is
+// above the percentile.
 func rankOf(percentile float64, n int64) (rank int64, reached bool) {
 	const thousand = 1000 // percentiles have one decimal
 	above := n * (thousand - int64(math.Round(10*percentile))) / thousand
 	return n - above, above > 0
 }
 
-// Outliers are the bounds of the goal values that count. They follow from the
-// z-score of the whole report.
+// Outliers are the bounds of the goal values that count. They follow from the z-score of the whole report.
 type Outliers struct {
 	Values       int64   // goal events before removal
 	Lower, Upper float64 // in the sender's unit, inclusive; infinite if a float64 overflows
@@ -141,8 +140,8 @@ type Outliers struct {
 	Open         bool    // fewer than two values or no deviation: nothing is removed
 }
 
-// NewOutliers returns the bounds mean ± z·sd of n values with sum s and sum of
-// squares ss; sd is the standard deviation with n-1. A value v counts if
+// NewOutliers returns the bounds mean ± z·sd of n values with sum s and sum of squares ss; sd is the standard deviation
+// with n-1. A value v counts if
 //
 //	(n v - s)² (n - 1) <= z² n (n ss - s²)
 //
@@ -180,10 +179,9 @@ func inUnits(x *big.Float) float64 {
 	return unit
 }
 
-// outermostInteger returns the outermost integer near the bound that counts. It searches
-// inwards by step, from the largest possible amount if the bound is beyond it. If there is no
-// integer between the bounds, it returns one beyond the opposite bound, which makes the range
-// empty.
+// outermostInteger returns the outermost integer near the bound that counts. It searches inwards by step, from the
+// largest possible amount if the bound is beyond it. If there is no integer between the bounds, it returns one beyond
+// the opposite bound, which makes the range empty.
 func outermostInteger(bound *big.Float, counts func(*big.Int) bool, step int64) int64 {
 	const most = schema.MaxMoney * schema.MoneyScale
 	v, _ := bound.Int(nil)

@@ -1,5 +1,5 @@
-// Package plan resolves a request against the catalogue into a plan: what is
-// counted, for which visitors, and which variations are compared.
+// Package plan resolves a request against the catalogue into a plan: what is counted, for which visitors, and which
+// variations are compared.
 package plan
 
 import (
@@ -15,8 +15,8 @@ import (
 	"lifthouse/stats"
 )
 
-// Plan is a request resolved against the catalogue: a question, and what decides it. It is immutable, and does not depend
-// on the stored events.
+// Plan is a request resolved against the catalogue: a question, and what decides it. It is immutable, and does not
+// depend on the stored events.
 type Plan struct {
 	Question
 	GoalName     string // "" if all goals count
@@ -34,8 +34,8 @@ type Plan struct {
 	history []catalogue.PlanSince    // of the subject's declarations; empty: they never changed
 }
 
-// Question is what a report asks of the facts: sums over the visitors of a subject, by variation. A copy with other fields
-// is another question.
+// Question is what a report asks of the facts: sums over the visitors of a subject, by variation. A copy with other
+// fields is another question.
 type Question struct {
 	Subject           schema.Subject
 	GoalID            int64        // the goal whose events count; 0: those of all goals count
@@ -49,8 +49,8 @@ type Question struct {
 	MultipleExposures string          // catalogue.ExcludeMultiExposed or FirstVariation
 	SharePeriods      []SharePeriod   // periods of equal shares, in order; with visitors, those since the first view
 
-	// Crossings makes only views before the end of the window, or of a bucket of the series, expose a visitor to several
-	// variations. Looks have it: a later view must not move them.
+	// Crossings makes only views before the end of the window, or of a bucket of the series, expose a visitor to
+	// several variations. Looks have it: a later view must not move them.
 	Crossings bool
 }
 
@@ -63,8 +63,7 @@ type Variation struct {
 	Added   bool // declared after the first accepted view: it has no looks
 }
 
-// OpenFrom and openTo replace the open ends of a window. They are the limits of
-// the time column.
+// OpenFrom and openTo replace the open ends of a window. They are the limits of the time column.
 var (
 	OpenFrom = schema.FirstTime
 	openTo   = schema.EndOfTime
@@ -73,8 +72,7 @@ var (
 // MaxBreakdown is the maximum number of dimension values with separate slices.
 const MaxBreakdown = 50
 
-// New resolves a request against the resources of its account. The error is
-// an InvalidError or a NotFoundError.
+// New resolves a request against the resources of its account. The error is an InvalidError or a NotFoundError.
 func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	if _, known := owned.Goals[r.GoalID]; r.GoalID != 0 && !known {
 		return nil, query.GoalFault(r.GoalID)
@@ -107,13 +105,12 @@ func resolveGoal(p *Plan, primaryGoal int64) error {
 	return nil
 }
 
-// equalShares is the maximum difference of shares that count as equal. Thirds, for example, are
-// written as 34, 33 and 33 per cent.
+// equalShares is the maximum difference of shares that count as equal. Thirds, for example, are written as 34, 33 and
+// 33 per cent.
 const equalShares = 0.015
 
-// defaultMultipleExposures returns the rule for multi-exposed visitors: exclude
-// if the expected shares are equal. With unequal shares, exclusion would bias
-// the comparison.
+// defaultMultipleExposures returns the rule for multi-exposed visitors: exclude if the expected shares are equal. With
+// unequal shares, exclusion would bias the comparison.
 func defaultMultipleExposures(shares []float64) string {
 	taken := slices.DeleteFunc(slices.Clone(shares), func(share float64) bool { return share == 0 })
 	if len(taken) > 0 && slices.Max(taken)-slices.Min(taken) <= equalShares {
@@ -153,8 +150,8 @@ func (p *Plan) ObservedSplit(period int, visitors func(variation int64) int64) s
 	return found
 }
 
-// ExpectedShares returns the expected share of the traffic of each variation.
-// All shares are 0 if the configured shares are invalid.
+// ExpectedShares returns the expected share of the traffic of each variation. All shares are 0 if the configured shares
+// are invalid.
 func (p *Plan) ExpectedShares() []float64 {
 	shares := catalogue.Shares{0: p.ControlShare}
 	for _, v := range p.Variations {
@@ -182,8 +179,8 @@ func (p *Plan) dividedShares(shares catalogue.Shares) []float64 {
 	return divided
 }
 
-// RecentDays is the number of full days from which the visitors per day are estimated. They end
-// before the last acceptance time. Seven days include each weekday once.
+// RecentDays is the number of full days from which the visitors per day are estimated. They end before the last
+// acceptance time. Seven days include each weekday once.
 const RecentDays = 7
 
 // RecentPeriod returns the period of RecentDays before the last acceptance time.
@@ -266,9 +263,8 @@ type Declared struct {
 	plan catalogue.Plan // without the cap
 }
 
-// setDeclared sets everything that the plan of a campaign or an experiment declares, except its
-// primary goal. The variations must already be set. shares are those that decide the default rule for multi-exposed
-// visitors.
+// setDeclared sets everything that the plan of a campaign or an experiment declares, except its primary goal. The
+// variations must already be set. shares are those that decide the default rule for multi-exposed visitors.
 func (p *Plan) setDeclared(d catalogue.Plan, shares []float64) {
 	p.Rules = Rules{
 		Compare: true, Methodology: d.Methodology, SignificanceLevel: d.SignificanceLevel,
@@ -315,8 +311,8 @@ func (p *Plan) AsOf(viewed, accepted time.Time) *Plan {
 	return &asOf
 }
 
-// IsDeclared reports whether the report is about the declared goal, metric and cap. Only
-// such a report has a conclusion. Filters of visitors may restrict it.
+// IsDeclared reports whether the report is about the declared goal, metric and cap. Only such a report has a
+// conclusion. Filters of visitors may restrict it.
 func (p *Plan) IsDeclared() bool {
 	return p.Rules.Compare && p.GoalID == p.Declared.GoalID && p.Metric == p.Declared.Metric && p.Cap.Equal(p.Declared.Cap) &&
 		p.Filters.GoalValue == nil && p.Filters.ZScore == 0
@@ -404,8 +400,7 @@ func lookRules(p *catalogue.LookPlan) LookRules {
 // widgetRules are the rules for the intervals of a widget's own results.
 var widgetRules = Rules{Methodology: catalogue.Frequentist, SignificanceLevel: 95}
 
-// resolveSubject sets the subject and its variations, and returns its primary goal. The
-// error is a NotFoundError.
+// resolveSubject sets the subject and its variations, and returns its primary goal. The error is a NotFoundError.
 func resolveSubject(p *Plan, owned *catalogue.AccountResources) (primaryGoal int64, err error) {
 	r := &p.asked
 	if _, known := owned.Websites[r.WebsiteID]; r.WebsiteID != 0 && !known {
@@ -465,8 +460,7 @@ func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
 	p.setDeclared(c.DeclaredPlan(nil), p.ExpectedShares())
 }
 
-// ofWidget sets the variations of a widget itself. No visitor is excluded, and there is no
-// control.
+// ofWidget sets the variations of a widget itself. No visitor is excluded, and there is no control.
 func ofWidget(p *Plan, w *catalogue.LiveWidget) {
 	p.Rules = widgetRules
 	p.MultipleExposures = catalogue.FirstVariation
@@ -492,8 +486,8 @@ func widgetVariations(declared []catalogue.WidgetVariation) []catalogue.WidgetVa
 	})
 }
 
-// setControlAndShares determines control and the shares. Control is variation 0 if it has or
-// had a share of the traffic, and otherwise the first variation.
+// setControlAndShares determines control and the shares. Control is variation 0 if it has or had a share of the
+// traffic, and otherwise the first variation.
 func setControlAndShares(p *Plan, controlShare int, history []catalogue.SharesSince) {
 	p.ControlShare = controlShare
 	hadControl := controlShare > 0 || slices.ContainsFunc(history, func(s catalogue.SharesSince) bool { return s.Shares[0] > 0 })
@@ -512,8 +506,8 @@ func setControlAndShares(p *Plan, controlShare int, history []catalogue.SharesSi
 	p.SharePeriods[0].Since = OpenFrom
 }
 
-// SharePeriod is a period of equal shares, as fractions in the order of the variations. It ends
-// when the next period begins.
+// SharePeriod is a period of equal shares, as fractions in the order of the variations. It ends when the next period
+// begins.
 type SharePeriod struct {
 	Since  time.Time
 	Shares []float64
@@ -542,8 +536,8 @@ type Guardrail struct {
 	stats.Margin
 }
 
-// setGoals sets the roles of the goals. The default margin of a guardrail is the
-// minimum detectable effect, in per cent.
+// setGoals sets the roles of the goals. The default margin of a guardrail is the minimum detectable effect, in per
+// cent.
 func (d *Declared) setGoals(g *catalogue.Goals, minDays *int, mde float64) {
 	d.MinDays, d.Secondary, d.Guardrails = catalogue.DefaultMinDays, nil, nil
 	if minDays != nil {
@@ -564,10 +558,9 @@ func (d *Declared) setGoals(g *catalogue.Goals, minDays *int, mde float64) {
 	}
 }
 
-// AboutGoal returns the plan of the report about another goal, without breakdown and series.
-// Goal 0 means that all goals count. A cap of the request applies to all goals; otherwise each
-// goal has its own. The plan as of the first view may refer to a goal that was removed from the
-// catalogue. The name of such a goal is its number.
+// AboutGoal returns the plan of the report about another goal, without breakdown and series. Goal 0 means that all
+// goals count. A cap of the request applies to all goals; otherwise each goal has its own. The plan as of the first
+// view may refer to a goal that was removed from the catalogue. The name of such a goal is its number.
 func (p *Plan) AboutGoal(goal int64) *Plan {
 	about := *p
 	about.GoalID, about.GoalName, about.Cap, about.Dimension, about.Interval = goal, "", p.asked.Cap, "", ""

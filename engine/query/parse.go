@@ -37,15 +37,14 @@ var parametersOf = map[Operation][]string{
 	ExperimentResults: {paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval, paramCap, paramScorecard},
 }
 
-// ParseReport parses the query string of an operation. It rejects unknown
-// parameters. The error is an InvalidError with all faults. Metric is empty if
-// it is not given and depends on the subject.
+// ParseReport parses the query string of an operation. It rejects unknown parameters. The error is an InvalidError with
+// all faults. Metric is empty if it is not given and depends on the subject.
 func ParseReport(operation Operation, rawQuery string) (Request, error) {
 	return parseRequest(operation, rawQuery, parametersOf[operation])
 }
 
-// ParseVisitors parses the query string of a request for the visitors of a report: the parameters that select
-// visitors and goal events. The error is an InvalidError with all faults.
+// ParseVisitors parses the query string of a request for the visitors of a report: the parameters that select visitors
+// and goal events. The error is an InvalidError with all faults.
 func ParseVisitors(operation Operation, rawQuery string) (Request, error) {
 	return parseRequest(operation, rawQuery, []string{paramWebsite, ParamGoal, paramCap})
 }
@@ -84,8 +83,7 @@ func parseRequest(operation Operation, rawQuery string, names []string) (Request
 // filterKey matches filters[name], filters[name][] and filters[name][7].
 var filterKey = regexp.MustCompile(`^filters\[([A-Za-z]+)\](\[\d{0,3}\])?$`)
 
-// filterOf returns the name of the filter that a parameter sets, and whether
-// the parameter has a list index.
+// filterOf returns the name of the filter that a parameter sets, and whether the parameter has a list index.
 func filterOf(parameter string) (name string, listed bool) {
 	key := filterKey.FindStringSubmatch(parameter)
 	if key == nil {
@@ -94,8 +92,7 @@ func filterOf(parameter string) (name string, listed bool) {
 	return key[1], key[2] != ""
 }
 
-// decimal matches a decimal number, but not NaN, Inf or hexadecimal numbers,
-// which the standard parsers accept.
+// decimal matches a decimal number, but not NaN, Inf or hexadecimal numbers, which the standard parsers accept.
 var decimal = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$`)
 
 // parseFilter adds the filter of a parameter, if it is given.
@@ -189,8 +186,8 @@ func (p *Parameters) parseList(name, parameter string, filters *Filters) {
 	filters.Lists = append(filters.Lists, ListFilter{name, all})
 }
 
-// parseInstant parses RFC 3339 with an offset, or a date. A date means its start in
-// UTC, or the end of the day if it ends the window.
+// parseInstant parses RFC 3339 with an offset, or a date. A date means its start in UTC, or the end of the day if it
+// ends the window.
 func parseInstant(text string, end bool) (time.Time, bool) {
 	if day, err := time.Parse(time.DateOnly, text); err == nil {
 		if end {
@@ -274,8 +271,7 @@ func (p *Parameters) Err() error {
 	return InvalidParameters(first.WithRest("query", "%d more faults")...)
 }
 
-// SingleValue returns the value of a parameter. It returns false if the parameter is
-// absent or invalid.
+// SingleValue returns the value of a parameter. It returns false if the parameter is absent or invalid.
 func (p *Parameters) SingleValue(name string) (string, bool) {
 	given := p.values[name]
 	if len(given) > 1 {
@@ -301,8 +297,7 @@ func (p *Parameters) checkValue(name, value string) bool {
 	return false
 }
 
-// OneOf returns the value of a parameter, or "" if it is absent or not one of
-// the allowed values.
+// OneOf returns the value of a parameter, or "" if it is absent or not one of the allowed values.
 func (p *Parameters) OneOf(name string, allowed []string) string {
 	value, ok := p.SingleValue(name)
 	if !ok {
@@ -317,8 +312,7 @@ func (p *Parameters) OneOf(name string, allowed []string) string {
 
 var digits = regexp.MustCompile(`^\d+$`)
 
-// NoID is returned for a valid id that no resource can have: 0, or beyond
-// int64.
+// NoID is returned for a valid id that no resource can have: 0, or beyond int64.
 const NoID = -1
 
 // ID returns the id in a parameter, 0 if it is absent, or NoID.

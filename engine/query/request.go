@@ -1,5 +1,5 @@
-// Package query defines the request for a report in terms of the API. Its parser is strict and
-// returns all errors together. The package does not depend on tables.
+// Package query defines the request for a report in terms of the API. Its parser is strict and returns all errors
+// together. The package does not depend on tables.
 package query
 
 import (
@@ -12,8 +12,8 @@ import (
 // Operation is the kind of results that a request asks for.
 type Operation int
 
-// The operations, with their numbers in the API contract: results of a campaign
-// (7), of a widget (10), and of an experiment of a widget (11).
+// The operations, with their numbers in the API contract: results of a campaign (7), of a widget (10), and of an
+// experiment of a widget (11).
 const (
 	CampaignResults Operation = iota
 	WidgetResults
@@ -39,8 +39,7 @@ type Request struct {
 // Metric is a metric on which variations are compared.
 type Metric string
 
-// The metrics. All except AverageValue are per visitor. A rate is a share of
-// the visitors.
+// The metrics. All except AverageValue are per visitor. A rate is a share of the visitors.
 const (
 	GoalConversionRate   Metric = "goalConversionRate"
 	ConversionRate       Metric = "conversionRate"
@@ -66,8 +65,7 @@ var Comparable = map[Operation][]string{
 // GoalMetrics are the metrics of each goal in a scorecard.
 var GoalMetrics = []Metric{GoalConversionRate, GoalsPerVisitor, ValuePerVisitor, ProfitPerVisitor, AverageValue}
 
-// ExperimentMetric maps the primary metric of a widget's experiment to a
-// metric.
+// ExperimentMetric maps the primary metric of a widget's experiment to a metric.
 var ExperimentMetric = map[string]Metric{
 	"":             ConversionRate,
 	"conversions":  ConversionRate,
@@ -95,8 +93,7 @@ var Dimensions = []string{
 	"utmCampaign", "utmContent", "utmMedium", "utmSource", "utmTerm", "visitorType",
 }
 
-// Interval is the width of the buckets of a series. Buckets are aligned to UTC.
-// Weeks start on Monday.
+// Interval is the width of the buckets of a series. Buckets are aligned to UTC. Weeks start on Monday.
 type Interval string
 
 // The intervals.
@@ -109,8 +106,7 @@ const (
 // Intervals are all intervals.
 var Intervals = []string{string(Hourly), string(Daily), string(Weekly)}
 
-// BucketGrid returns the width of the buckets, and the offset of the bucket start
-// before 1970.
+// BucketGrid returns the width of the buckets, and the offset of the bucket start before 1970.
 func (i Interval) BucketGrid() (width, shift time.Duration) {
 	const day = 24 * time.Hour
 	switch i {
@@ -123,9 +119,8 @@ func (i Interval) BucketGrid() (width, shift time.Duration) {
 	return day, 0
 }
 
-// Filters restrict a report. From, To, Lists and Texts select visitors by their
-// first view. To also ends the counted events. GoalValue and ZScore select goal
-// events; a visitor without remaining goals counts as not converted.
+// Filters restrict a report. From, To, Lists and Texts select visitors by their first view. To also ends the counted
+// events. GoalValue and ZScore select goal events; a visitor without remaining goals counts as not converted.
 type Filters struct {
 	From      time.Time // zero: open
 	To        time.Time // exclusive; zero: open
@@ -135,8 +130,7 @@ type Filters struct {
 	ZScore    float64  // maximum distance from the mean in standard deviations; 0: none
 }
 
-// CanonicalForm returns the filters in canonical form; encoding/json sorts the keys of a
-// map.
+// CanonicalForm returns the filters in canonical form; encoding/json sorts the keys of a map.
 func (f *Filters) CanonicalForm() map[string]any {
 	echo := map[string]any{}
 	for _, filter := range f.Lists {
@@ -155,15 +149,13 @@ func (f *Filters) CanonicalForm() map[string]any {
 	return echo
 }
 
-// ListFilter selects visitors whose attribute is one of the values. An empty
-// value means not set.
+// ListFilter selects visitors whose attribute is one of the values. An empty value means not set.
 type ListFilter struct {
 	Attribute string // one of device, browser, os, country, region, city
 	Values    []string
 }
 
-// TextFilter selects visitors whose attribute matches the pattern. * matches
-// any text. An empty pattern means not set.
+// TextFilter selects visitors whose attribute matches the pattern. * matches any text. An empty pattern means not set.
 type TextFilter struct {
 	Attribute string // one of the utm…, referrer, firstVisitPage, visitorType
 	Pattern   string

@@ -181,8 +181,8 @@ func csvCell(value any) string {
 	return ""
 }
 
-// escapeFormula escapes a text that a spreadsheet would evaluate as a formula. Names and
-// attribute values are user input.
+// escapeFormula escapes a text that a spreadsheet would evaluate as a formula. Names and attribute values are user
+// input.
 func escapeFormula(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text
@@ -190,8 +190,8 @@ func escapeFormula(text string) string {
 	return text
 }
 
-// JSON returns a body as JSON without HTML escapes, which are only needed within HTML pages. It
-// returns an error if JSON cannot express a value.
+// JSON returns a body as JSON without HTML escapes, which are only needed within HTML pages. It returns an error if
+// JSON cannot express a value.
 func JSON(body any) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

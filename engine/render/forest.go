@@ -224,8 +224,8 @@ func collectEffects(r *result.Report) []effect {
 	return effects
 }
 
-// setScale sets a scale that covers all estimates and the intervals of their single tests. The
-// intervals of looks may be wider.
+// setScale sets a scale that covers all estimates and the intervals of their single tests. The intervals of looks may
+// be wider.
 func (f *forest) setScale(effects []effect) {
 	ends, spread := []float64{0}, math.Inf(1)
 	for _, e := range effects {
@@ -351,8 +351,8 @@ func (a axis) ticks() []float64 {
 	return all
 }
 
-// stepDecimals returns the number of decimals needed to distinguish multiples of a step in per
-// cent. The step is a fraction.
+// stepDecimals returns the number of decimals needed to distinguish multiples of a step in per cent. The step is a
+// fraction.
 func stepDecimals(step float64) int {
 	return min(max(0, -int(math.Floor(math.Log10(step)+1e-9))-2), 9)
 }

@@ -45,8 +45,7 @@ variation  visitors    rate     95 % interval     lift       95 % interval      
 	}
 }
 
-// TestColoursSayNothingMore compares a coloured table without its colours with a
-// plain one.
+// TestColoursSayNothingMore compares a coloured table without its colours with a plain one.
 func TestColoursSayNothingMore(t *testing.T) {
 	coloured, plainly := drawn(t, comparison, Screen{Width: 80, Colour: true}), drawn(t, comparison, Screen{Width: 80})
 	if !strings.Contains(coloured, green+"better") {
@@ -59,8 +58,7 @@ func TestColoursSayNothingMore(t *testing.T) {
 	}
 }
 
-// TestTableHoldsAnything checks that no line is wider than the screen, for random
-// inputs.
+// TestTableHoldsAnything checks that no line is wider than the screen, for random inputs.
 func TestTableHoldsAnything(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	extreme := func() float64 {
@@ -118,8 +116,7 @@ func results(t *testing.T) *result.Report {
 	return &r
 }
 
-// TestReportHoldsAnyName checks that names cannot move the cursor, and that no
-// line is wider than the screen.
+// TestReportHoldsAnyName checks that names cannot move the cursor, and that no line is wider than the screen.
 func TestReportHoldsAnyName(t *testing.T) {
 	r := results(t)
 	for _, odd := range []string{"\x1b[31mred\r\n" + strings.Repeat("wide ", 30), strings.Repeat("変化", 40), strings.Repeat("👩‍👩‍👧‍👦", 30)} {
@@ -162,9 +159,8 @@ func TestReportNotesTheLooks(t *testing.T) {
 	}
 }
 
-// TestWideNamesAreAligned has a name whose characters take two columns each: the
-// next cell of each row ends in the same column.
-// TestReportsNameTheirView checks that the table, the plot and CSV say which visitors they are about.
+// TestWideNamesAreAligned has a name whose characters take two columns each: the next cell of each row ends in the same
+// column. TestReportsNameTheirView checks that the table, the plot and CSV say which visitors they are about.
 func TestReportsNameTheirView(t *testing.T) {
 	r := &result.Report{CampaignID: 12, Filters: map[string]any{"device": []string{"mobile", ""}, "goalValue": 2.5, "utmSource": "a*"}}
 	r.Checks.Cap = &result.CapCheck{Rule: "p99"}
@@ -206,8 +202,7 @@ func TestWideNamesAreAligned(t *testing.T) {
 	}
 }
 
-// TestFrameFitsTheTerminal checks that a frame does not scroll, and clears each
-// line to its end.
+// TestFrameFitsTheTerminal checks that a frame does not scroll, and clears each line to its end.
 func TestFrameFitsTheTerminal(t *testing.T) {
 	for _, c := range []struct {
 		height int

@@ -14,8 +14,8 @@ import (
 	"lifthouse/stats"
 )
 
-// maxLabelWidth returns the maximum width of a variation's name or of a value, in
-// columns: half of the room beside the widest interval, at most 22.
+// maxLabelWidth returns the maximum width of a variation's name or of a value, in columns: half of the room beside the
+// widest interval, at most 22.
 func (s Screen) maxLabelWidth() int {
 	const most, interval, separators = 22, 28, 5
 	return min((s.Width-interval-separators)/2, most)
@@ -201,8 +201,8 @@ func (t *reportTable) writeBreakdown() {
 	t.writeNoteLines(notes)
 }
 
-// Escape sequences that replace the last frame on a terminal. Between holdFrame
-// and showFrame the terminal draws nothing, which avoids flicker.
+// Escape sequences that replace the last frame on a terminal. Between holdFrame and showFrame the terminal draws
+// nothing, which avoids flicker.
 const (
 	ClearScreen = "\x1b[2J"
 	holdFrame   = "\x1b[?2026h"
@@ -230,8 +230,8 @@ func Frame(text, foot string, height int) string {
 	return b.String()
 }
 
-// PrintableText replaces characters that could move the cursor of a terminal, because texts are
-// user input. It keeps line feeds, and the joiner within emoji.
+// PrintableText replaces characters that could move the cursor of a terminal, because texts are user input. It keeps
+// line feeds, and the joiner within emoji.
 func PrintableText(text string) string {
 	const zeroWidthJoiner = '\u200d'
 	return strings.Map(func(r rune) rune {
@@ -242,8 +242,8 @@ func PrintableText(text string) string {
 	}, strings.ReplaceAll(text, "\r", ""))
 }
 
-// Looks returns a table with a row for each look and variation: the result of the look, when it
-// was recorded, and whether today's events give another result.
+// Looks returns a table with a row for each look and variation: the result of the look, when it was recorded, and
+// whether today's events give another result.
 func Looks(r *result.Report) string {
 	columns := []column{
 		{title: "look"},
@@ -375,8 +375,8 @@ func scorecardColumns(rows []scorecardRow) []column {
 	return columns
 }
 
-// verdictWords returns the verdict of the row in words, and its colour. Only conclusive
-// verdicts are coloured, by whether the effect is good.
+// verdictWords returns the verdict of the row in words, and its colour. Only conclusive verdicts are coloured, by
+// whether the effect is good.
 func (r *scorecardRow) verdictWords(c *result.Comparison) (words, colour string) {
 	if g := r.treatment.Guardrail; g != nil {
 		switch g.Status {

@@ -1,5 +1,5 @@
-// Package render writes answers of the engine: as tables for a terminal, as CSV, and as a forest plot in SVG.
-// It measures widths in terminal columns, which aligns names in Chinese, Japanese or Korean and names with emoji.
+// Package render writes answers of the engine: as tables for a terminal, as CSV, and as a forest plot in SVG. It
+// measures widths in terminal columns, which aligns names in Chinese, Japanese or Korean and names with emoji.
 package render
 
 import (
@@ -146,8 +146,8 @@ func (c column) textWidth() int {
 // gap separates two columns.
 const gap = "  "
 
-// writeRows writes one grid if the screen is wide enough. Otherwise it writes the
-// observed values first and the comparison with control below.
+// writeRows writes one grid if the screen is wide enough. Otherwise it writes the observed values first and the
+// comparison with control below.
 func (t *table) writeRows(rows []tableRow) {
 	label, observed, compared := labelColumn(rows), t.observedColumns(rows), t.comparedColumns(rows)
 	if columns := slices.Concat(observed, compared); t.countFitting(label, columns) == len(columns) {
@@ -246,8 +246,8 @@ func (t *table) observedColumns(rows []tableRow) []column {
 
 func (t *table) intervalTitle() string { return fmt.Sprintf("%d %% interval", t.level) }
 
-// valueFormatter returns a function that formats a value: a rate in per cent, a mean as a
-// number. The spread, half of an interval, determines the decimals.
+// valueFormatter returns a function that formats a value: a rate in per cent, a mean as a number. The spread, half of
+// an interval, determines the decimals.
 func valueFormatter(rate bool, spread float64) func(float64) string {
 	if rate {
 		return func(x float64) string { return result.FormatPercent(x, result.PercentDecimals(spread), false) }
@@ -336,8 +336,8 @@ func formatOptional(x *float64, write func(float64) string) string {
 	return write(*x)
 }
 
-// WrapText breaks a text into lines of at most width terminal columns. It keeps a
-// number and its percent sign together. A longer word gets its own line.
+// WrapText breaks a text into lines of at most width terminal columns. It keeps a number and its percent sign together.
+// A longer word gets its own line.
 func WrapText(text string, width int) []string {
 	const held = "\x00%"
 	text = strings.ReplaceAll(text, " %", held)

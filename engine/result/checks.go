@@ -147,8 +147,7 @@ func (c *sliceSums) sampleRatio(plan *plan.Plan) *SampleRatio {
 	return shown
 }
 
-// multipleExposuresWarning is the share of multi-exposed visitors above which
-// there is a warning, as in GrowthBook.
+// multipleExposuresWarning is the share of multi-exposed visitors above which there is a warning, as in GrowthBook.
 const multipleExposuresWarning = 0.01
 
 func (c *sliceSums) multipleExposures(plan *plan.Plan) MultipleExposures {
@@ -199,16 +198,14 @@ func (c *sliceSums) unknownVariations(p *plan.Plan) []UnknownVariation {
 	return unknown[:min(len(unknown), maxUnknown)]
 }
 
-// minValues is the number of values below which no value can be 5 standard
-// deviations (n-1) from the mean: the maximum distance is (n-1)/sqrt(n).
+// minValues is the number of values below which no value can be 5 standard deviations (n-1) from the mean: the maximum
+// distance is (n-1)/sqrt(n).
 const minValues = 27
 
-// noSpread is the reason why there are no bounds: fewer than two values, or all
-// values are equal.
+// noSpread is the reason why there are no bounds: fewer than two values, or all values are equal.
 const noSpread stats.Reason = "NO_SPREAD"
 
-// boundOverflow is the reason why a bound is open: it is beyond the range of floats, and
-// removes nothing.
+// boundOverflow is the reason why a bound is open: it is beyond the range of floats, and removes nothing.
 const boundOverflow stats.Reason = "BOUND_OVERFLOW"
 
 // outliersCheck returns the number of removed goal events and the bounds.
@@ -234,8 +231,8 @@ func finiteBound(bound float64) *float64 {
 	return &bound
 }
 
-// FullWeeks reports whether the full days of a report are whole weeks. Behaviour depends on the
-// day of the week, so results of whole weeks are typical.
+// FullWeeks reports whether the full days of a report are whole weeks. Behaviour depends on the day of the week, so
+// results of whole weeks are typical.
 type FullWeeks struct {
 	Days     int  `json:"days"`     // full days in UTC since the first visitor
 	Weeks    int  `json:"weeks"`    // full weeks in them
@@ -248,8 +245,8 @@ func newFullWeeks(days int) *FullWeeks {
 }
 
 const (
-	// leastExpected is the smallest expected number of visitors of a day, or of a variation on a day, at which a count of
-	// 0 is a warning. With 20 expected visitors, the probability of 0 is 2·10⁻⁹ (Poisson).
+	// leastExpected is the smallest expected number of visitors of a day, or of a variation on a day, at which a count
+	// of 0 is a warning. With 20 expected visitors, the probability of 0 is 2·10⁻⁹ (Poisson).
 	leastExpected = 20
 	// usualDays is the number of days with visitors before a day whose mean is expected on it.
 	usualDays = 7
@@ -320,15 +317,14 @@ func datesInWords(days []time.Time) string {
 	return text
 }
 
-// A running subject is silent if it has had no event for many times its usual gap, and for at
-// least an hour.
+// A running subject is silent if it has had no event for many times its usual gap, and for at least an hour.
 const (
 	silentGaps  = 10
 	silentLeast = time.Hour
 )
 
-// SilenceDuration returns how long a subject with events since first has been silent at a time,
-// or 0 if it is not silent. The usual gap is the mean gap.
+// SilenceDuration returns how long a subject with events since first has been silent at a time, or 0 if it is not
+// silent. The usual gap is the mean gap.
 func SilenceDuration(first, newest time.Time, views int64, now time.Time) time.Duration {
 	if first.IsZero() || newest.IsZero() || views < 2 {
 		return 0

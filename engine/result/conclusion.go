@@ -12,8 +12,7 @@ import (
 	"lifthouse/stats"
 )
 
-// keepMismatch restores the alarm of a sample ratio mismatch that was found at the end of an
-// earlier day.
+// keepMismatch restores the alarm of a sample ratio mismatch that was found at the end of an earlier day.
 func (j *sliceResult) keepMismatch(p *plan.Plan, a *looks.Analysis) {
 	check := j.Checks.SampleRatio
 	if a == nil || a.MismatchP == nil || isDescriptive(p) || check == nil || check.Mismatch || *a.MismatchP >= stats.MismatchAlpha {
@@ -23,10 +22,10 @@ func (j *sliceResult) keepMismatch(p *plan.Plan, a *looks.Analysis) {
 	j.Checks.Warnings = append(j.Checks.Warnings, mismatchWarning(*a.MismatchP))
 }
 
-// setConclusion sets the conclusion of the report, or of a segment, from the looks at the declared question. A
-// report about any other question only describes. A sample ratio mismatch makes every report
-// invalid. A verdict is conclusive, or not, only in the report about all visitors: a segment has the same verdict in
-// a breakdown as when a filter selects it.
+// setConclusion sets the conclusion of the report, or of a segment, from the looks at the declared question. A report
+// about any other question only describes. A sample ratio mismatch makes every report invalid. A verdict is conclusive,
+// or not, only in the report about all visitors: a segment has the same verdict in a breakdown as when a filter selects
+// it.
 func (j *sliceResult) setConclusion(p *plan.Plan, a *looks.Analysis, segment bool) {
 	if !p.Rules.Compare {
 		return
@@ -143,8 +142,7 @@ func whenNext(a *looks.Analysis) string {
 	return "; the next look is on " + next.PublishedAt.UTC().Format("Monday, 2 January 2006")
 }
 
-// decidedText returns the text about the winner or loser, with the interval at the concluding
-// look.
+// decidedText returns the text about the winner or loser, with the interval at the concluding look.
 func (j *sliceResult) decidedText(p *plan.Plan, row *looks.Row) string {
 	at := slices.IndexFunc(j.Variations, func(v VariationResults) bool { return v.ID == row.VariationID })
 	verdict := "worse"
@@ -165,8 +163,8 @@ func (c *Conclusion) HasDecision() bool {
 	return c != nil && (c.Status == stats.StatusWinner || c.Status == stats.StatusLoser)
 }
 
-// ConclusiveVerdict returns the verdict of a comparison if the conclusion of the slice supports
-// it, and VerdictInconclusive otherwise. The result selects the colour of the verdict.
+// ConclusiveVerdict returns the verdict of a comparison if the conclusion of the slice supports it, and
+// VerdictInconclusive otherwise. The result selects the colour of the verdict.
 func (c *Slice) ConclusiveVerdict(of *Comparison) stats.Verdict {
 	if !c.Conclusion.HasDecision() {
 		return stats.VerdictInconclusive
@@ -247,8 +245,8 @@ func nextLook(a *looks.Analysis) *NextLook {
 	return &NextLook{Number: number, End: end, PublishedAt: end.Add(a.Plan.Rules.Maturity)}
 }
 
-// isDescriptive reports whether a report is not about the declared question and all visitors.
-// Such a report describes and names no winner.
+// isDescriptive reports whether a report is not about the declared question and all visitors. Such a report describes
+// and names no winner.
 func isDescriptive(p *plan.Plan) bool { return !p.IsDeclared() || !p.OfAllVisitors() }
 
 // missingLook returns why a comparison has no look.
@@ -273,8 +271,8 @@ func concludingRow(a *looks.Analysis) *looks.Row {
 	return &a.Primary.Rows[a.Outcome.Look][a.Outcome.Treatment]
 }
 
-// supportsVerdict reports whether any look supports the verdict on a treatment. a has the results
-// of the looks; nil: there are none.
+// supportsVerdict reports whether any look supports the verdict on a treatment. a has the results of the looks; nil:
+// there are none.
 func supportsVerdict(a *looks.Analysis, treatment int, verdict stats.Verdict) bool {
 	return a != nil && a.Primary.SupportsVerdict(treatment, verdict, statsOptions(a.Plan).Alpha())
 }

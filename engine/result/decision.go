@@ -12,9 +12,8 @@ import (
 	"lifthouse/stats"
 )
 
-// Guardrail is the status of a guardrail for a variation. Lower and Upper bound the effect in
-// the good direction. The effect is a lift (a fraction) for a relative margin, and a difference
-// for an absolute margin.
+// Guardrail is the status of a guardrail for a variation. Lower and Upper bound the effect in the good direction. The
+// effect is a lift (a fraction) for a relative margin, and a difference for an absolute margin.
 type Guardrail struct {
 	Status           string       `json:"status"`
 	Margin           *float64     `json:"margin,omitempty"`         // the largest acceptable loss, as a fraction
@@ -109,8 +108,8 @@ type decider struct {
 	looks *looks.Analysis
 }
 
-// makeDecision returns the decision. A winner ships if all its guardrails are safe and the
-// minimum number of days has passed; the guardrails of other variations do not matter then.
+// makeDecision returns the decision. A winner ships if all its guardrails are safe and the minimum number of days has
+// passed; the guardrails of other variations do not matter then.
 func (r *Report) makeDecision(p *plan.Plan, a *looks.Analysis) *Decision {
 	d := decider{r, p, a}
 	switch r.Conclusion.Status {
@@ -256,8 +255,7 @@ func safeGuardrails(n int) string {
 	return fmt.Sprintf("all %d guardrails are safe", n)
 }
 
-// noDifference returns the decision if the intervals of all lifts are within the declared
-// equivalence margin, or nil.
+// noDifference returns the decision if the intervals of all lifts are within the declared equivalence margin, or nil.
 func (d *decider) noDifference() *Decision {
 	margin := d.plan.Rules.EquivalenceMargin
 	if margin == 0 || d.looks == nil {
@@ -276,8 +274,8 @@ func (d *decider) noDifference() *Decision {
 	return nil
 }
 
-// noWinner returns the decision if the plan or the campaign has ended without a winner or a
-// loser, or nil. The text lists the lifts that the last look rules out.
+// noWinner returns the decision if the plan or the campaign has ended without a winner or a loser, or nil. The text
+// lists the lifts that the last look rules out.
 func (d *decider) noWinner() *Decision {
 	if d.looks == nil || len(d.looks.Primary.Rows) == 0 {
 		return nil

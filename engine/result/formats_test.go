@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// formatExamples are in testdata/formats.json. The dashboard has the same formats
-// and tests them with the same file (api/dashboard/web/format.test.js).
+// formatExamples are in testdata/formats.json. The dashboard has the same formats and tests them with the same file
+// (api/dashboard/web/format.test.js).
 type formatExamples struct {
 	Percent, Number []struct {
 		X        float64 `json:"x"`

@@ -1,5 +1,5 @@
-// Package result computes the body of a report from its rows: metrics,
-// comparisons, checks, power and the conclusion, with their texts.
+// Package result computes the body of a report from its rows: metrics, comparisons, checks, power and the conclusion,
+// with their texts.
 package result
 
 import (
@@ -69,8 +69,7 @@ type LookVariation struct {
 	Recomputed          *Recomputed  `json:"recomputed,omitempty"` // nil: today's events give the same result
 }
 
-// Recomputed is the result of a recorded look from today's events. The recorded figures do not
-// change.
+// Recomputed is the result of a recorded look from today's events. The recorded figures do not change.
 type Recomputed struct {
 	Difference  Effect `json:"difference"`
 	Improvement Effect `json:"improvement"`
@@ -121,8 +120,7 @@ type Conclusion struct {
 	Text        string         `json:"text"` // one sentence
 }
 
-// Power compares the number of visitors, over all variations, with the required
-// sample size.
+// Power compares the number of visitors, over all variations, with the required sample size.
 type Power struct {
 	RequiredVisitors        *int64       `json:"requiredVisitors"`
 	Progress                *float64     `json:"progress"` // visitors / requiredVisitors; may exceed 1
@@ -133,8 +131,7 @@ type Power struct {
 	Reason                  stats.Reason `json:"reason,omitempty"`
 }
 
-// BreakdownSlice has the results of the visitors with one value of the
-// dimension.
+// BreakdownSlice has the results of the visitors with one value of the dimension.
 type BreakdownSlice struct {
 	Value string `json:"value"`
 	Slice
@@ -175,8 +172,8 @@ type Metrics struct {
 	AverageValue         Estimate `json:"averageValue"`
 }
 
-// Estimate is the value of a metric with its standard error and interval.
-// Values that cannot be computed are null, with a reason.
+// Estimate is the value of a metric with its standard error and interval. Values that cannot be computed are null, with
+// a reason.
 type Estimate struct {
 	Value         *float64     `json:"value"`
 	Uncapped      *float64     `json:"uncapped,omitempty"` // the value without the cap of the report
@@ -278,8 +275,7 @@ type SampleRatio struct {
 	Reason   stats.Reason `json:"reason,omitempty"`
 }
 
-// MultipleExposures counts the visitors who were exposed to more than one
-// variation.
+// MultipleExposures counts the visitors who were exposed to more than one variation.
 type MultipleExposures struct {
 	Rule     string       `json:"rule"` // exclude or first
 	Visitors int64        `json:"visitors"`
@@ -321,8 +317,7 @@ type CapCheck struct {
 	Reason       stats.Reason `json:"reason,omitempty"`
 }
 
-// reasonCapNotReached means that fewer than one converted visitor is above the percentile of a
-// cap.
+// reasonCapNotReached means that fewer than one converted visitor is above the percentile of a cap.
 const reasonCapNotReached stats.Reason = "CAP_NOT_REACHED"
 
 // WindowCheck counts the visitors that the window excludes.
@@ -336,15 +331,13 @@ type Warning struct {
 	Message string      `json:"message"`
 }
 
-// Money is an exact sum in 1/schema.MoneyScale. It is encoded as a decimal
-// number.
+// Money is an exact sum in 1/schema.MoneyScale. It is encoded as a decimal number.
 type Money struct{ Units *big.Int }
 
 // MarshalJSON writes all decimals.
 func (m Money) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
 
-// UnmarshalJSON parses the output of MarshalJSON. More than 4 decimals are an
-// error.
+// UnmarshalJSON parses the output of MarshalJSON. More than 4 decimals are an error.
 func (m *Money) UnmarshalJSON(text []byte) error {
 	amount, ok := new(big.Rat).SetString(string(text))
 	if !ok {
@@ -409,10 +402,9 @@ type PlanEstimate struct {
 	Detectable     float64 // the lift that the plan finds with its power, as a fraction
 }
 
-// EstimatePlan estimates what a plan can detect from the visitors of a campaign. traffic is the
-// plan of this campaign's report about the declared goal and metric; first is its first view.
-// The estimate is nil without visitors in the last full days, without conversions, or if no
-// lift can be found.
+// EstimatePlan estimates what a plan can detect from the visitors of a campaign. traffic is the plan of this campaign's
+// report about the declared goal and metric; first is its first view. The estimate is nil without visitors in the last
+// full days, without conversions, or if no lift can be found.
 func EstimatePlan(p, traffic *plan.Plan, found *moments.Rows, first time.Time) *PlanEstimate {
 	all := sumRows(found.Whole, traffic.MultipleExposures)
 	j := all.compareVariations(traffic)
@@ -436,8 +428,7 @@ func EstimatePlan(p, traffic *plan.Plan, found *moments.Rows, first time.Time) *
 	return &PlanEstimate{daily, days, *lift}
 }
 
-// InWords returns a line for the declaration of the plan. mde is the minimum effect of the
-// campaign in per cent.
+// InWords returns a line for the declaration of the plan. mde is the minimum effect of the campaign in per cent.
 func (e *PlanEstimate) InWords(mde float64) string {
 	text := fmt.Sprintf("%d days detect a lift of %s at %s visitors a day", e.Days, FormatPercent(e.Detectable, 1, true), FormatCount(int64(math.Round(e.VisitorsPerDay))))
 	if e.Detectable > mde/100 {

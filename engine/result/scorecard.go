@@ -51,8 +51,8 @@ type ScorecardVariation struct {
 	Control    bool        `json:"control"`
 	Estimate   Estimate    `json:"estimate"`
 	Comparison *Comparison `json:"comparison"` // null for control
-	// QValue is the p-value at the last look, adjusted over the declared secondary metrics of
-	// the variation, and Discovered reports whether it is below alpha. Other rows have neither.
+	// QValue is the p-value at the last look, adjusted over the declared secondary metrics of the variation, and
+	// Discovered reports whether it is below alpha. Other rows have neither.
 	QValue     *float64   `json:"qValue,omitempty"`
 	Discovered *bool      `json:"discovered,omitempty"`
 	Guardrail  *Guardrail `json:"guardrail,omitempty"` // only in rows of guardrails
@@ -65,8 +65,8 @@ type GoalRows struct {
 	Rows *moments.Rows
 }
 
-// newScorecard returns a row for each metric of a goal that has events or is the goal of the
-// report, and for each metric with a role.
+// newScorecard returns a row for each metric of a goal that has events or is the goal of the report, and for each
+// metric with a role.
 func newScorecard(p *plan.Plan, goals []GoalRows) []*ScorecardRow {
 	var rows []*ScorecardRow
 	for _, g := range goals {
@@ -86,8 +86,8 @@ func newScorecard(p *plan.Plan, goals []GoalRows) []*ScorecardRow {
 	return rows
 }
 
-// metricsOf returns the metrics of a goal in the scorecard. The report's goal also has the
-// report's metric, and the primary goal also has the declared metric.
+// metricsOf returns the metrics of a goal in the scorecard. The report's goal also has the report's metric, and the
+// primary goal also has the declared metric.
 func metricsOf(p, goal *plan.Plan) []query.Metric {
 	metrics := slices.Clone(query.GoalMetrics)
 	add := func(of int64, m query.Metric) {
@@ -147,8 +147,7 @@ func (r *ScorecardRow) compareVariations() {
 	}
 }
 
-// setQValues sets the q-values of each variation in the secondary rows, from the p-values at
-// the last look.
+// setQValues sets the q-values of each variation in the secondary rows, from the p-values at the last look.
 func setQValues(rows []*ScorecardRow, a *looks.Analysis, alpha float64) {
 	if a == nil || len(a.SecondaryP) == 0 {
 		return
@@ -183,8 +182,8 @@ func (r *ScorecardRow) IsEmpty() bool {
 	return r.Role == RoleOther && !slices.ContainsFunc(r.Variations, func(v ScorecardVariation) bool { return v.Estimate.Value != nil && *v.Estimate.Value != 0 })
 }
 
-// AddScorecard adds the scorecard, the decision and the impact to a report. a has the results
-// of the looks; nil: there are none.
+// AddScorecard adds the scorecard, the decision and the impact to a report. a has the results of the looks; nil: there
+// are none.
 func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis) {
 	rows := newScorecard(p, goals)
 	all := p.OfAllVisitors() && a != nil
@@ -218,9 +217,9 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 	}
 }
 
-// requiredVisitors returns the number of visitors at which a variation without an effect is
-// shown to be safe, with the planned power. It returns nil if the number is unknown, if the row
-// is not a guardrail, or if the report and the looks have different visitors.
+// requiredVisitors returns the number of visitors at which a variation without an effect is shown to be safe, with the
+// planned power. It returns nil if the number is unknown, if the row is not a guardrail, or if the report and the looks
+// have different visitors.
 func (r *ScorecardRow) requiredVisitors(p *plan.Plan, a *looks.Analysis) *int64 {
 	if r.guardrail < 0 || a == nil || isDescriptive(p) {
 		return nil
@@ -233,8 +232,8 @@ func (r *ScorecardRow) requiredVisitors(p *plan.Plan, a *looks.Analysis) *int64 
 	return required
 }
 
-// lookOf returns the look whose numbers a row quotes: the look that concluded about the
-// treatment, or else the last look. It returns nil for rows without looks.
+// lookOf returns the look whose numbers a row quotes: the look that concluded about the treatment, or else the last
+// look. It returns nil for rows without looks.
 func (r *ScorecardRow) lookOf(a *looks.Analysis, treatment int) *looks.Row {
 	switch {
 	case a == nil:
@@ -272,10 +271,9 @@ const (
 //
 //	d N 30 / D / allocation
 //
-// where d is the difference per visitor with its interval: of the concluding look, else of the
-// last look, else of today. N is the number of visitors of all variations in D full days.
-// allocation is the share of the traffic that takes part. The impact assumes that traffic stays
-// as in these days, without seasons.
+// where d is the difference per visitor with its interval: of the concluding look, else of the last look, else of
+// today. N is the number of visitors of all variations in D full days. allocation is the share of the traffic that
+// takes part. The impact assumes that traffic stays as in these days, without seasons.
 func newImpact(p *plan.Plan, a *looks.Analysis, metric query.Metric, c *Comparison, row *looks.Row) *Impact {
 	days := 0
 	if a != nil {
@@ -355,8 +353,7 @@ type Status struct {
 	views         int64
 }
 
-// NewStatus returns the status for a report and the results of its looks; nil: nothing is
-// compared.
+// NewStatus returns the status for a report and the results of its looks; nil: nothing is compared.
 func NewStatus(r *Report, a *looks.Analysis) *Status {
 	s := &Status{Health: []WarningCode{}, Computed: time.Now().UTC().Truncate(time.Millisecond)}
 	if r == nil {
@@ -383,8 +380,8 @@ func NewStatus(r *Report, a *looks.Analysis) *Status {
 	return s
 }
 
-// leadingVariation returns the variation of the decision, or else the variation with the
-// smallest p-value at the last look. It returns nil if nothing is compared.
+// leadingVariation returns the variation of the decision, or else the variation with the smallest p-value at the last
+// look. It returns nil if nothing is compared.
 func (r *Report) leadingVariation() *VariationResults {
 	var found *VariationResults
 	least := math.Inf(1)
@@ -445,8 +442,7 @@ type ListedStatus struct {
 // reasonNotComputed is the reason why a status has no decision yet. Clients may ask again.
 const reasonNotComputed stats.Reason = "NOT_COMPUTED"
 
-// NewListedStatus returns the status of a running or stopped subject. If s is nil, the status
-// is not computed yet.
+// NewListedStatus returns the status of a running or stopped subject. If s is nil, the status is not computed yet.
 func NewListedStatus(s *Status, running bool) *ListedStatus {
 	if s == nil {
 		return &ListedStatus{Health: []WarningCode{}, Reason: reasonNotComputed}

@@ -18,9 +18,8 @@ import (
 	"lifthouse/stats"
 )
 
-// New computes the body from the rows, without the series. a has the results of the looks at
-// the declared question; nil: there are none. Breakdown slices get their conclusions from
-// ConcludeSlices.
+// New computes the body from the rows, without the series. a has the results of the looks at the declared question;
+// nil: there are none. Breakdown slices get their conclusions from ConcludeSlices.
 func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 	all := sumRows(found.Whole, plan.MultipleExposures)
 	result := all.computeResults(plan, found)
@@ -75,8 +74,7 @@ func optionalTime(t time.Time) *time.Time {
 	return &t
 }
 
-// sliceSums holds the sums over all visitors, or over the visitors with one value of
-// the dimension.
+// sliceSums holds the sums over all visitors, or over the visitors with one value of the dimension.
 type sliceSums struct {
 	counted       map[int64]moments.Moments   // by variation, including unknown ones
 	periods       []map[int64]moments.Moments // the same, by period of equal shares
@@ -92,8 +90,7 @@ type firstViews struct {
 	multiExposed int64
 }
 
-// sumRows adds up rows. If the rule excludes multi-exposed visitors, the counted moments omit
-// them.
+// sumRows adds up rows. If the rule excludes multi-exposed visitors, the counted moments omit them.
 func sumRows(rows []moments.Row, rule string) sliceSums {
 	c := sliceSums{counted: map[int64]moments.Moments{}, firstViews: map[int64]firstViews{}}
 	for _, r := range rows {
@@ -206,8 +203,8 @@ func statsOptions(p *plan.Plan) stats.Options {
 	}
 }
 
-// computePower returns the progress towards the sample that detects the minimum effect at one of
-// the planned looks. first is the time of the subject's first view.
+// computePower returns the progress towards the sample that detects the minimum effect at one of the planned looks.
+// first is the time of the subject's first view.
 func (j *sliceResult) computePower(p *plan.Plan, first, through time.Time) *Power {
 	if len(j.Variations) == 0 || !p.Rules.Compare {
 		return nil
@@ -229,8 +226,8 @@ func (j *sliceResult) sampleSize(p *plan.Plan, daily float64) (*stats.SampleSize
 	}, stats.NewLookDesign(o.Alpha(), o.Shares))
 }
 
-// perDay returns the mean number of visitors per day over the week before the last acceptance
-// time, or since the first view if that is shorter.
+// perDay returns the mean number of visitors per day over the week before the last acceptance time, or since the first
+// view if that is shorter.
 func perDay(total *moments.Moments, first, through time.Time) float64 {
 	_, end := plan.RecentPeriod(through)
 	const hoursOfDay = 24
@@ -240,8 +237,8 @@ func perDay(total *moments.Moments, first, through time.Time) float64 {
 	return float64(total.Recent) / plan.RecentDays
 }
 
-// plannedLooks returns the number of looks until the end of the plan. A planned number of
-// visitors is converted to days at the present pace.
+// plannedLooks returns the number of looks until the end of the plan. A planned number of visitors is converted to days
+// at the present pace.
 func plannedLooks(p *plan.Plan, perDay float64) int {
 	days := float64(p.Rules.PlannedDays)
 	if p.Rules.PlannedVisitors > 0 && perDay > 0 {
@@ -294,8 +291,8 @@ func newMetrics(m *moments.Moments, p *plan.Plan, o stats.Options) Metrics {
 	}
 }
 
-// The names of slices without a value. A real value with such a name, possibly
-// after backslashes, gets another backslash.
+// The names of slices without a value. A real value with such a name, possibly after backslashes, gets another
+// backslash.
 const (
 	otherValues = "(other)"
 	noValue     = "(none)"
@@ -316,9 +313,8 @@ func newBreakdown(p *plan.Plan, found *moments.Rows) *breakdown {
 	return b
 }
 
-// ConcludeSlices sets the conclusions of the slices of the breakdown. found has the results of
-// the looks at each slice, by name; nil: no looks. Verdicts at a fixed horizon are adjusted
-// across the slices.
+// ConcludeSlices sets the conclusions of the slices of the breakdown. found has the results of the looks at each slice,
+// by name; nil: no looks. Verdicts at a fixed horizon are adjusted across the slices.
 func (r *Report) ConcludeSlices(found map[string]*looks.Analysis) {
 	b := r.breakdown
 	comparisons := make([][]stats.Comparison, len(b.slices))
@@ -338,8 +334,8 @@ func (r *Report) ConcludeSlices(found map[string]*looks.Analysis) {
 	}
 }
 
-// LargeSlices returns the names of the slices with enough visitors in each variation for a look,
-// the most visited first. The slice "(other)" is excluded, because its values change.
+// LargeSlices returns the names of the slices with enough visitors in each variation for a look, the most visited
+// first. The slice "(other)" is excluded, because its values change.
 func LargeSlices(p *plan.Plan, found *moments.Rows) []string {
 	visitors := map[string]int64{}
 	names, all := slicesOf(p, found)
@@ -363,8 +359,8 @@ func RowsOfSlice(found *moments.Rows, name string) []moments.Row {
 	return rows
 }
 
-// slicesOf returns the names and the sums of the slices: one for each of the most frequent
-// dimension values, and one for all other values.
+// slicesOf returns the names and the sums of the slices: one for each of the most frequent dimension values, and one
+// for all other values.
 func slicesOf(p *plan.Plan, found *moments.Rows) (names []string, all []sliceSums) {
 	byValue := map[string][]moments.Row{}
 	visitors := map[string]int64{}
@@ -396,8 +392,8 @@ func slicesOf(p *plan.Plan, found *moments.Rows) (names []string, all []sliceSum
 	return names, all
 }
 
-// isLarge reports whether each variation with a share has enough visitors for a conclusion. If
-// no share is known, all variations must have enough.
+// isLarge reports whether each variation with a share has enough visitors for a conclusion. If no share is known, all
+// variations must have enough.
 func (c *sliceSums) isLarge(p *plan.Plan) bool {
 	shares := p.ExpectedShares()
 	known := slices.Max(append(shares, 0)) > 0

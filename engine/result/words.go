@@ -15,8 +15,8 @@ import (
 	"lifthouse/stats"
 )
 
-// VerdictInWords returns a verdict as text. A verdict that is not conclusive
-// reads as a preliminary result, and one that only describes as the state of today.
+// VerdictInWords returns a verdict as text. A verdict that is not conclusive reads as a preliminary result, and one
+// that only describes as the state of today.
 func (c *Comparison) VerdictInWords() string {
 	words := func(conclusive, today string) string {
 		switch {
@@ -40,8 +40,8 @@ func (c *Comparison) VerdictInWords() string {
 	return string(c.Verdict)
 }
 
-// ConclusiveVerdict returns the verdict if it is conclusive, and VerdictInconclusive otherwise.
-// The result selects the colour of a verdict.
+// ConclusiveVerdict returns the verdict if it is conclusive, and VerdictInconclusive otherwise. The result selects the
+// colour of a verdict.
 func (c *Comparison) ConclusiveVerdict() stats.Verdict {
 	if !c.isConclusive() {
 		return stats.VerdictInconclusive
@@ -52,8 +52,7 @@ func (c *Comparison) ConclusiveVerdict() stats.Verdict {
 // MetricInWords returns the name of a metric in texts.
 func MetricInWords(m query.Metric) string { return strings.TrimPrefix(metricInWords[m], "the ") }
 
-// RangeInWords formats an interval. An unbounded end is shown as open, and a missing interval
-// as a dash.
+// RangeInWords formats an interval. An unbounded end is shown as open, and a missing interval as a dash.
 func RangeInWords(in *Bounds, write func(float64) string) string {
 	if in == nil || in[0] == nil && in[1] == nil {
 		return "–"
@@ -117,12 +116,11 @@ var explanations = func() (texts map[stats.Reason]string) {
 	return texts
 }()
 
-// ExplainReason returns the text of a reason: why a number is null, or why there is
-// no verdict.
+// ExplainReason returns the text of a reason: why a number is null, or why there is no verdict.
 func ExplainReason(r stats.Reason) string { return cmp.Or(explanations[r], string(r)) }
 
-// SpreadDecimals returns the number of decimals that show two significant digits of a
-// spread, such as half the width of an interval.
+// SpreadDecimals returns the number of decimals that show two significant digits of a spread, such as half the width of
+// an interval.
 func SpreadDecimals(spread float64) int {
 	if !(spread > 0) || math.IsInf(spread, 1) {
 		return 2
@@ -130,8 +128,8 @@ func SpreadDecimals(spread float64) int {
 	return min(max(1-int(math.Floor(math.Log10(spread))), 0), 9)
 }
 
-// PercentDecimals is like SpreadDecimals, for a fraction that is printed in per cent.
-// It is at least 1 for spreads below 100 %.
+// PercentDecimals is like SpreadDecimals, for a fraction that is printed in per cent. It is at least 1 for spreads
+// below 100 %.
 func PercentDecimals(spread float64) int {
 	if decimals := SpreadDecimals(100 * spread); decimals > 0 || spread >= 1 {
 		return decimals
@@ -139,9 +137,8 @@ func PercentDecimals(spread float64) int {
 	return 1
 }
 
-// HalfWidth returns half the width of an interval. If one end is unbounded, it
-// returns the distance of the other end from the value; without an interval,
-// the absolute value.
+// HalfWidth returns half the width of an interval. If one end is unbounded, it returns the distance of the other end
+// from the value; without an interval, the absolute value.
 func HalfWidth(value *float64, in *Bounds) float64 {
 	switch {
 	case in != nil && in[0] != nil && in[1] != nil:
@@ -173,8 +170,7 @@ func FormatSigned(x float64, decimals int) string {
 	return FormatNumber(x, decimals)
 }
 
-// FormatNumber formats a number with thousands separators, or with an exponent if it
-// is long.
+// FormatNumber formats a number with thousands separators, or with an exponent if it is long.
 func FormatNumber(x float64, decimals int) string {
 	const longest = 1e9
 	if math.Abs(x) >= longest {
@@ -237,8 +233,8 @@ func FormatChance(p float64) string {
 // lastDay returns the date of the day that ends at a time.
 func lastDay(end time.Time) string { return end.Add(-time.Millisecond).UTC().Format(time.DateOnly) }
 
-// LookInWords returns the lift that a look found, such as "a lift of +5 % (95 % interval +2 %
-// to +8 %)", or else the difference. rate reports whether the metric is a rate.
+// LookInWords returns the lift that a look found, such as "a lift of +5 % (95 % interval +2 % to +8 %)", or else the
+// difference. rate reports whether the metric is a rate.
 func LookInWords(row *looks.Row, level int, rate bool) string {
 	if row.Lift.Value != nil && row.Lift.Interval != nil {
 		return "a lift of " + withInterval(newEffect(row.Lift), level, PercentDecimals, func(x float64, decimals int) string {

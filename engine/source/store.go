@@ -89,8 +89,8 @@ func (e *StoreError) Error() string {
 // Unwrap returns the error of the store.
 func (e *StoreError) Unwrap() error { return e.cause }
 
-// StoreFailure converts an error of the driver to a StoreError. It wraps the error of a
-// cancelled request instead, unless the deadline was exceeded.
+// StoreFailure converts an error of the driver to a StoreError. It wraps the error of a cancelled request instead,
+// unless the deadline was exceeded.
 func StoreFailure(ctx context.Context, err error) error {
 	var known *StoreError
 	switch cause := context.Cause(ctx); {
@@ -139,8 +139,8 @@ var faultsOf = map[int32]StoreFault{
 	432: Damaged,  // UNKNOWN_CODEC: invalid first byte of a block
 }
 
-// noSpace is the error of the operating system for a full disk. ClickHouse
-// returns it under the code of the failed operation.
+// noSpace is the error of the operating system for a full disk. ClickHouse returns it under the code of the failed
+// operation.
 const noSpace = "No space left on device"
 
 func faultOf(err error) StoreFault {
@@ -226,12 +226,12 @@ func (s *Store) EachRow(ctx context.Context, q *Statement, scan func(driver.Rows
 	return err
 }
 
-// Tracer makes the spans of a report: fold, query (one per statement) and
-// stats. They are dropped unless the program configures an exporter.
+// Tracer makes the spans of a report: fold, query (one per statement) and stats. They are dropped unless the program
+// configures an exporter.
 var Tracer = otel.Tracer("lifthouse/engine")
 
-// querySpan starts the span of a statement. The query id in the logs of the store consists of
-// the ids of the span. The statement in the span has no parameter values.
+// querySpan starts the span of a statement. The query id in the logs of the store consists of the ids of the span. The
+// statement in the span has no parameter values.
 func querySpan(ctx context.Context, q *Statement) (context.Context, trace.Span) {
 	ctx, span := Tracer.Start(ctx, "query", trace.WithSpanKind(trace.SpanKindClient))
 	if !span.IsRecording() {

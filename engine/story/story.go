@@ -18,8 +18,8 @@ import (
 	"lifthouse/schema/ingest"
 )
 
-// Chapter explains how the report of a campaign, widget or experiment counts a visitor. The
-// report has neither filters nor a window.
+// Chapter explains how the report of a campaign, widget or experiment counts a visitor. The report has neither filters
+// nor a window.
 type Chapter struct {
 	Subject schema.Subject
 	Name    string // of the campaign, widget or experiment; empty: not declared, or unattributed goals
@@ -41,9 +41,9 @@ type Line struct {
 	folded fold.Explained
 }
 
-// ExplainEvents explains all stored events of one visitor, including copies. It returns a chapter for each
-// campaign, widget and experiment, and one for the unattributed goals of each website. asOf returns a plan as it was in
-// force at the first view of its subject.
+// ExplainEvents explains all stored events of one visitor, including copies. It returns a chapter for each campaign,
+// widget and experiment, and one for the unattributed goals of each website. asOf returns a plan as it was in force at
+// the first view of its subject.
 func ExplainEvents(events []ingest.Accepted, known *catalogue.Snapshot, asOf func(*plan.Plan) *plan.Plan) []*Chapter {
 	stored, ofWebsite := map[fold.Event]*ingest.Accepted{}, map[int64][]fold.Event{}
 	for i := range events {

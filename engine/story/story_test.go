@@ -24,8 +24,8 @@ import (
 
 func TestMain(m *testing.M) { schematest.Main(m) }
 
-// shop has a campaign that excludes multi-exposed visitors, one that counts them for
-// their first variation, one without a primary goal, and a widget with an experiment.
+// shop has a campaign that excludes multi-exposed visitors, one that counts them for their first variation, one without
+// a primary goal, and a widget with an experiment.
 const shop = `
 accounts:
   - id: 1

@@ -203,8 +203,8 @@ func (s *Sender) deliverTo(ctx context.Context, account int64, hook *catalogue.L
 	}
 }
 
-// A message that is refused is sent again for a day, with pauses that grow from 5 seconds to an hour. The time in which no
-// server tried does not count.
+// A message that is refused is sent again for a day, with pauses that grow from 5 seconds to an hour. The time in which
+// no server tried does not count.
 const (
 	retriedFor   = 24 * time.Hour
 	firstPause   = 5 * time.Second
@@ -250,8 +250,8 @@ func (s *Sender) SendTest(ctx context.Context, account int64, hook *catalogue.Li
 	return s.attemptDelivery(ctx, account, hook, &m, time.Now)
 }
 
-// sendMessage sends a message. It returns the status of the response, or 0, and whether the receiver does not want further
-// messages (410). Every status but 2xx is an error.
+// sendMessage sends a message. It returns the status of the response, or 0, and whether the receiver does not want
+// further messages (410). Every status but 2xx is an error.
 func (s *Sender) sendMessage(ctx context.Context, hook *catalogue.Webhook, m *outbox.Message) (status uint16, gone bool, err error) {
 	body, err := s.encodeBody(hook.Format, m)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package watch does what happens without a request: it records looks, computes the statuses of lists, writes messages about
-// decisions, checks, starts and stops, stops campaigns that are decided, and delivers messages to webhooks.
+// Package watch does what happens without a request: it records looks, computes the statuses of lists, writes messages
+// about decisions, checks, starts and stops, stops campaigns that are decided, and delivers messages to webhooks.
 package watch
 
 import (
@@ -38,8 +38,7 @@ func NewRecorder(e *engine.Engine, c *catalogue.Catalogue, box *outbox.Outbox) *
 	return &Recorder{engine: e, catalogue: c, outbox: box, checked: map[schema.Subject]time.Time{}, judged: map[schema.Subject]time.Time{}}
 }
 
-// recordInterval is the time between two passes over all subjects. A pass records the looks
-// that have become mature.
+// recordInterval is the time between two passes over all subjects. A pass records the looks that have become mature.
 const recordInterval = 10 * time.Minute
 
 // FollowLooks records what is due, in regular passes, until the context ends.
@@ -56,8 +55,8 @@ func (r *Recorder) FollowLooks(ctx context.Context) {
 	}
 }
 
-// RecordDue records the looks that are mature at a time and any harm so far. Then it judges the subjects with new records,
-// and once a day all that can still change. It logs errors, and the next pass tries again.
+// RecordDue records the looks that are mature at a time and any harm so far. Then it judges the subjects with new
+// records, and once a day all that can still change. It logs errors, and the next pass tries again.
 func (r *Recorder) RecordDue(ctx context.Context, now time.Time) {
 	for _, owned := range r.catalogue.Snapshot().AllAccounts() {
 		for _, subject := range owned.Subjects() {
@@ -73,8 +72,8 @@ func (r *Recorder) RecordDue(ctx context.Context, now time.Time) {
 	r.passes++
 }
 
-// recordSubject records what is due of a subject, and then reports and carries out its decision. It reads the events only
-// if a look is due or a day has ended.
+// recordSubject records what is due of a subject, and then reports and carries out its decision. It reads the events
+// only if a look is due or a day has ended.
 func (r *Recorder) recordSubject(ctx context.Context, owned *catalogue.AccountResources, subject schema.Subject, now time.Time) error {
 	p, err := plan.New(plan.ResultsRequest(owned.ID, subject), owned)
 	if err != nil {
@@ -119,8 +118,8 @@ func (r *Recorder) recordSubject(ctx context.Context, owned *catalogue.AccountRe
 	return nil
 }
 
-// reportDecision writes the messages about a subject that are due, and stops its campaign if the decision and the campaign
-// demand it.
+// reportDecision writes the messages about a subject that are due, and stops its campaign if the decision and the
+// campaign demand it.
 func (r *Recorder) reportDecision(ctx context.Context, owned *catalogue.AccountResources, found *engine.Judgement, now time.Time) error {
 	subject := found.Plan.Subject
 	if end, ended := lastEnd(found.Plan); ended && !end.After(found.FirstView.Accepted) {
@@ -185,8 +184,8 @@ func lastEnd(p *plan.Plan) (time.Time, bool) {
 // autoStopAuthor begins the author of a stop by the server. The decision follows.
 const autoStopAuthor = "auto-stop: "
 
-// stopCampaign stops the campaign of a reported decision if the campaign demands it. A campaign that was started after the
-// decision was reported is not stopped: a person who started it knew the decision.
+// stopCampaign stops the campaign of a reported decision if the campaign demands it. A campaign that was started after
+// the decision was reported is not stopped: a person who started it knew the decision.
 func (r *Recorder) stopCampaign(ctx context.Context, account int64, subject schema.Subject, reported *outbox.Message) error {
 	campaign, known := r.catalogue.Snapshot().AccountResources(account).Campaigns[subject.ID] // as it is now
 	if subject.Kind != schema.SubjectCampaign || !known || !campaign.Active || !campaign.StopsAt(reported.State) ||
@@ -326,8 +325,8 @@ func (d *decided) newMessage(id, event, state string, data outbox.Data) outbox.M
 // with probability e^-v, and the subject must have been silent for ten times its mean gap, which has probability e^-10.
 const silentDay = 24 * time.Hour
 
-// checkMessages returns the messages about checks that failed, or were cleared, since the last stored message about them.
-// Each check has at most one message a day.
+// checkMessages returns the messages about checks that failed, or were cleared, since the last stored message about
+// them. Each check has at most one message a day.
 func (d *decided) checkMessages(stored []outbox.Message) (messages []outbox.Message) {
 	type check struct{ name, failed, cleared string }
 	checks := []check{

@@ -111,7 +111,8 @@ func (p *past) eventsOf(day int, visitors []int, converted ...int) (events []sch
 	return events
 }
 
-// pass folds the stored events, and passes at an hour of a day. It returns the messages that were written, as event and state.
+// pass folds the stored events, and passes at an hour of a day. It returns the messages that were written, as event and
+// state.
 func (p *past) pass(by *server, day, hour int) []string {
 	p.t.Helper()
 	if err := by.facts.RefreshFacts(p.t.Context()); err != nil {
@@ -150,8 +151,8 @@ func (p *past) reportRuns(now time.Time) time.Time {
 	return next
 }
 
-// TestDecisionsAreReportedOnce passes each day over a campaign with a winner. The message is written with the look, a day
-// after its end, and never again: not by later passes, nor by another server, nor after a restart.
+// TestDecisionsAreReportedOnce passes each day over a campaign with a winner. The message is written with the look, a
+// day after its end, and never again: not by later passes, nor by another server, nor after a restart.
 func TestDecisionsAreReportedOnce(t *testing.T) {
 	p := newPast(t, nil)
 	both := []int{500, 500}

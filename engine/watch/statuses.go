@@ -52,9 +52,9 @@ func NewStatuses(e *engine.Engine, c *catalogue.Catalogue) *Statuses {
 	return &Statuses{engine: e, catalogue: c, kept: kept, queued: map[statusKey]bool{}, queue: make(chan statusKey, maxStatuses)}
 }
 
-// LastStatuses returns the last computed status of each subject at once. A subject whose status
-// was never computed has none. If the events or definitions of a subject have changed, its
-// status is outdated. In both cases, FollowQueue computes a new status.
+// LastStatuses returns the last computed status of each subject at once. A subject whose status was never computed has
+// none. If the events or definitions of a subject have changed, its status is outdated. In both cases, FollowQueue
+// computes a new status.
 func (s *Statuses) LastStatuses(ctx context.Context, account int64, subjects []schema.Subject) []*result.Status {
 	defined := s.catalogue.Snapshot().AccountResources(account).Version
 	found := make([]*result.Status, len(subjects))

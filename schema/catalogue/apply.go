@@ -72,9 +72,9 @@ func (c *Catalogue) ApplyFile(ctx context.Context, file File, dryRun bool) ([]Ch
 // ErrVersionChanged means that File.Replaces does not accept the current version of the account.
 var ErrVersionChanged = errors.New("the catalogue of the account has changed")
 
-// ApplyToVersion is like ApplyFile, and also returns the version of the account
-// file.AccountID with these changes and no others. If file.Replaces does not accept the version
-// before the changes, the error is ErrVersionChanged, and nothing changes.
+// ApplyToVersion is like ApplyFile, and also returns the version of the account file.AccountID with these changes and
+// no others. If file.Replaces does not accept the version before the changes, the error is ErrVersionChanged, and
+// nothing changes.
 func (c *Catalogue) ApplyToVersion(ctx context.Context, file File,
 	dryRun bool,
 ) (changes []Change, version uint64, err error) {
@@ -236,8 +236,8 @@ type planned interface {
 	plansByExperiment(capOf func(goal int64) *schema.Cap) map[int64]Plan
 }
 
-// changedPlans returns the plans of a resource before and after the file is applied. It
-// returns nil if the resource is new, or if its plans are replaced.
+// changedPlans returns the plans of a resource before and after the file is applied. It returns nil if the resource is
+// new, or if its plans are replaced.
 func (a *applier) changedPlans(r resource, site *Website, after planned) *[2]map[int64]Plan {
 	before := a.plansBefore(key{r.account, r.kind, r.id, partDefinition})
 	if before == nil || a.declares.ReplacePlans {
@@ -254,8 +254,8 @@ func (a *applier) changedPlans(r resource, site *Website, after planned) *[2]map
 	return &[2]map[int64]Plan{before, after.plansByExperiment(capAfter)}
 }
 
-// capsOfOthers records the plans of campaigns and widgets that the file does not name, if the
-// cap of their primary goal changes. Pruned campaigns and widgets have no plans to record.
+// capsOfOthers records the plans of campaigns and widgets that the file does not name, if the cap of their primary goal
+// changes. Pruned campaigns and widgets have no plans to record.
 func (a *applier) capsOfOthers(account int64, site *Website) {
 	if a.declares.Prune {
 		return
@@ -283,8 +283,8 @@ func (a *applier) capBefore(account, goal int64) *schema.Cap {
 	return a.known.AccountResources(account).Goals[goal].ValueCap
 }
 
-// plansBefore returns the plans of a campaign or a widget before the file is applied, or nil if
-// the resource is new. On a retry, the stored definition may already be the one in the file.
+// plansBefore returns the plans of a campaign or a widget before the file is applied, or nil if the resource is new. On
+// a retry, the stored definition may already be the one in the file.
 func (a *applier) plansBefore(k key) map[int64]Plan {
 	row, exists := a.current[k]
 	if a.plans[k] == nil && exists {
@@ -313,8 +313,8 @@ func (a *applier) decodeRow(r *row, into any) {
 	}
 }
 
-// namedShares returns the fractions of the variations. Control gets its percentage.
-// The others divide the rest by their weights.
+// namedShares returns the fractions of the variations. Control gets its percentage. The others divide the rest by their
+// weights.
 func (c *Campaign) namedShares() []NamedShare {
 	weights, rest := c.DeclaredShares().sumWeights(), float64(100-c.ControlShare)/100
 	shares := []NamedShare{{"Control", float64(c.ControlShare) / 100}}
@@ -351,8 +351,8 @@ type declared struct {
 	plans   *[2]map[int64]Plan // of an existing campaign or widget, before and after the change
 }
 
-// addState adds the first state of a resource. For an existing resource, it adds the
-// changed state if the definition changed or the shares are corrected.
+// addState adds the first state of a resource. For an existing resource, it adds the changed state if the definition
+// changed or the shares are corrected.
 func (a *applier) addState(d *declared, changed bool) {
 	at := key{d.account, d.kind, d.id, partState}
 	a.named[at] = true
@@ -363,8 +363,8 @@ func (a *applier) addState(d *declared, changed bool) {
 		a.decodeRow(&before, &state)
 	}
 	was := a.encodeBody(state.ShareHistory)
-	// The shares and the plan may differ even if the definition is unchanged: the shares
-	// are corrected, or another server's row has replaced the row that recorded them.
+	// The shares and the plan may differ even if the definition is unchanged: the shares are corrected, or another
+	// server's row has replaced the row that recorded them.
 	planned := d.plans != nil && state.recordPlans(d.plans[0], d.plans[1], a.now)
 	shared := state.recordShares(d.shares, a.now, a.declares.CorrectShares)
 	if exists && !changed && !planned && !shared {
@@ -424,8 +424,8 @@ func (a *applier) fieldChanges(before *row, after string) (changes []FieldChange
 	return changes
 }
 
-// pruneResources archives the current resources that the file does not name, of the accounts
-// that it may change. The tokens of an archived account are archived too.
+// pruneResources archives the current resources that the file does not name, of the accounts that it may change. The
+// tokens of an archived account are archived too.
 func (a *applier) pruneResources(current []row) {
 	for _, r := range current {
 		account := key{r.AccountID, kindAccount, r.AccountID, partDefinition}
@@ -451,8 +451,8 @@ func (a *applier) addNotes(changed bool, notes func() []string) {
 	}
 }
 
-// creationNotes returns the defaults that apply because the file does not give them. It also
-// returns what a new campaign lacks to start, or to compare anything.
+// creationNotes returns the defaults that apply because the file does not give them. It also returns what a new
+// campaign lacks to start, or to compare anything.
 func (c *Campaign) creationNotes(isGiven func(field string) bool) []string {
 	var defaults, notes []string
 	for _, field := range []struct {

@@ -81,8 +81,8 @@ func (c *Catalogue) ReadAuditLog(ctx context.Context, account int64, since time.
 	return all, nil
 }
 
-// changeOf returns the value of AuditEntry.Change. A state that changed without a start
-// or a stop has other shares or another plan.
+// changeOf returns the value of AuditEntry.Change. A state that changed without a start or a stop has other shares or
+// another plan.
 func changeOf(a *AuditEntry, changed part, archived, switched bool) (string, error) {
 	switch {
 	case changed == partState && switched:

@@ -14,8 +14,8 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// TestAuditOfTwoServers starts and stops one campaign by six clients of two servers. The
-// audit must have the changes that took effect only.
+// TestAuditOfTwoServers starts and stops one campaign by six clients of two servers. The audit must have the changes
+// that took effect only.
 func TestAuditOfTwoServers(t *testing.T) {
 	tier.OnlyLong(t)
 	for name, conn := range map[string]driver.Conn{"embedded": schematest.OpenMigrated(t), "server": schematest.SharedServer(t).OpenMigrated(t)} {

@@ -1,5 +1,5 @@
-// Package catalogue stores the configuration of a store: accounts, API tokens, and
-// for each website its goals, targets, campaigns and widgets.
+// Package catalogue stores the configuration of a store: accounts, API tokens, and for each website its goals, targets,
+// campaigns and widgets.
 //
 // A catalogue file declares the definition of a resource. Its state changes at run time: active, dates and the history
 // of shares. Definition and state are separate rows, so neither overwrites the other. Servers read a Snapshot from
@@ -45,8 +45,8 @@ func Open(ctx context.Context, conn driver.Conn) (*Catalogue, error) {
 // Snapshot returns the catalogue that was last read.
 func (c *Catalogue) Snapshot() *Snapshot { return c.snapshot.Load() }
 
-// RefreshPeriodically calls RefreshSnapshot at the given interval until the context ends. If RefreshSnapshot
-// fails, the last snapshot remains in use.
+// RefreshPeriodically calls RefreshSnapshot at the given interval until the context ends. If RefreshSnapshot fails, the
+// last snapshot remains in use.
 func (c *Catalogue) RefreshPeriodically(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

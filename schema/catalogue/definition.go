@@ -22,12 +22,12 @@ type File struct {
 	// Prune archives the resources that the file does not name.
 	Prune bool `yaml:"-"`
 
-	// AccountID limits the file to one account: the file must not declare another one, and
-	// Prune archives only resources of this account. 0: no limit.
+	// AccountID limits the file to one account: the file must not declare another one, and Prune archives only
+	// resources of this account. 0: no limit.
 	AccountID int64 `yaml:"-"`
 
-	// Replaces reports whether the file may replace a version of the account AccountID
-	// (AccountResources.Version). nil: any version.
+	// Replaces reports whether the file may replace a version of the account AccountID (AccountResources.Version). nil:
+	// any version.
 	Replaces func(version uint64) bool `yaml:"-"`
 
 	read Document // what ReadYAML found
@@ -41,8 +41,8 @@ type Account struct {
 	Webhooks []Webhook `yaml:"webhooks,omitempty" json:"-"`
 }
 
-// Website owns goals, targets, campaigns and widgets. Its id is unique across all
-// accounts, because events contain only the website id.
+// Website owns goals, targets, campaigns and widgets. Its id is unique across all accounts, because events contain only
+// the website id.
 type Website struct {
 	ID        int64      `yaml:"id" json:"id"`
 	Domain    string     `yaml:"domain" json:"domain"`
@@ -155,8 +155,8 @@ func (p Prior) MarshalYAML() (any, error) {
 	return fields(p), nil
 }
 
-// Initial is the initial state of a campaign or a widget. Applying the file to an
-// existing resource does not change its state.
+// Initial is the initial state of a campaign or a widget. Applying the file to an existing resource does not change its
+// state.
 type Initial struct {
 	Active     bool  `yaml:"active,omitempty"`
 	CreateDate *Date `yaml:"createDate,omitempty"`
@@ -235,15 +235,15 @@ const (
 	Bayesian    = "bayesian"
 )
 
-// The values of Campaign.MultipleExposures: how multi-exposed visitors are counted.
-// If it is empty, the report chooses according to the shares.
+// The values of Campaign.MultipleExposures: how multi-exposed visitors are counted. If it is empty, the report chooses
+// according to the shares.
 const (
 	ExcludeMultiExposed = "exclude"
 	FirstVariation      = "first"
 )
 
-// DeclaredShares returns the percentage of control, with key 0, and the weights by which
-// the variations divide the rest. The weights need not add up to 100.
+// DeclaredShares returns the percentage of control, with key 0, and the weights by which the variations divide the
+// rest. The weights need not add up to 100.
 func (c *Campaign) DeclaredShares() Shares {
 	shares := Shares{0: c.ControlShare}
 	for _, v := range c.Variations {
@@ -275,8 +275,8 @@ type SecondaryGoal struct {
 	Direction string `yaml:"direction" json:"direction" default:"up"` // up or down: the direction that is good
 }
 
-// Guardrail is a metric of a goal that must not be harmed by more than a margin. If
-// both margins are 0, the campaign's minimum detectable effect is the margin.
+// Guardrail is a metric of a goal that must not be harmed by more than a margin. If both margins are 0, the campaign's
+// minimum detectable effect is the margin.
 type Guardrail struct {
 	GoalID int64   `yaml:"goalId" json:"goalId"`
 	Metric string  `yaml:"metric" json:"metric" default:"goalConversionRate"`

@@ -31,8 +31,8 @@ func ReadYAML(r io.Reader) (File, error) {
 	return file, err
 }
 
-// DecodeYAML decodes a YAML or JSON document into a struct. If the document has unknown
-// fields, duplicate fields or values of the wrong type, the error is a faults.List.
+// DecodeYAML decodes a YAML or JSON document into a struct. If the document has unknown fields, duplicate fields or
+// values of the wrong type, the error is a faults.List.
 func DecodeYAML(r io.Reader, into any) error {
 	_, err := ReadDocument(r, into)
 	return err

@@ -13,8 +13,8 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// TestSwitchReadsItsResourcesOnly starts a campaign. Neither the change nor the poll of
-// another server may read the whole catalogue.
+// TestSwitchReadsItsResourcesOnly starts a campaign. Neither the change nor the poll of another server may read the
+// whole catalogue.
 func TestSwitchReadsItsResourcesOnly(t *testing.T) {
 	conn := &schematest.RecordingConn{Conn: schematest.OpenMigrated(t)}
 	servers := twoServers(t, conn)

@@ -58,8 +58,8 @@ type row struct {
 // sameContent reports whether two rows of the same key have the same content.
 func (r row) sameContent(other row) bool { return r.Body == other.Body && r.Archived == other.Archived }
 
-// compareVersion orders the rows of a key, the current one first. The current row has the
-// highest version and, among equal versions, the latest time.
+// compareVersion orders the rows of a key, the current one first. The current row has the highest version and, among
+// equal versions, the latest time.
 func (r row) compareVersion(other row) int {
 	return cmp.Or(cmp.Compare(other.Version, r.Version), other.ChangedAt.Compare(r.ChangedAt),
 		cmp.Compare(r.Writer, other.Writer))
@@ -143,12 +143,12 @@ func encodeJSON(body any) (string, error) {
 // key, so a merge hides no conflict. So no change is lost, and the result of a change was current when changeRows
 // returned.
 
-// maxRaces is the maximum number of attempts of a change. The waits between attempts
-// are random, which keeps two writers from conflicting repeatedly.
+// maxRaces is the maximum number of attempts of a change. The waits between attempts are random, which keeps two
+// writers from conflicting repeatedly.
 const maxRaces = 24
 
-// changeTimeout is the timeout of a change after its first insert. Canceling the
-// request does not end the change, because that would leave a conflict.
+// changeTimeout is the timeout of a change after its first insert. Canceling the request does not end the change,
+// because that would leave a conflict.
 const changeTimeout = 10 * time.Second
 
 // ErrContested means that every attempt of a change conflicted with another server.
@@ -221,8 +221,8 @@ func (v versions) areLatest(written []row) bool {
 	return true
 }
 
-// withTimes returns the current rows, updated with the written rows. The written rows
-// get the times that the store assigned.
+// withTimes returns the current rows, updated with the written rows. The written rows get the times that the store
+// assigned.
 func (v versions) withTimes(written, current []row) []row {
 	rows := make(map[key]row, len(current))
 	for _, r := range current {
@@ -235,8 +235,8 @@ func (v versions) withTimes(written, current []row) []row {
 	return slices.Collect(maps.Values(rows))
 }
 
-// conflictingRows returns the rows of other writers that have the same or a higher
-// version than one of the written rows.
+// conflictingRows returns the rows of other writers that have the same or a higher version than one of the written
+// rows.
 func (v versions) conflictingRows(written []row) []row {
 	var found []row
 	for _, mine := range written {
@@ -317,8 +317,8 @@ func (c *Catalogue) changeRows(ctx context.Context, only *resource,
 	return nil, ErrContested
 }
 
-// readResolved reads the rows and waits until no key is tied. If a tie remains, the
-// writer that caused it has died, and the first row is the current one.
+// readResolved reads the rows and waits until no key is tied. If a tie remains, the writer that caused it has died, and
+// the first row is the current one.
 func (c *Catalogue) readResolved(ctx context.Context, only *resource) (versions, error) {
 	all, err := c.readVersions(ctx, only)
 	tied := func() bool { return slices.ContainsFunc(slices.Collect(maps.Keys(all)), all.isTied) }
@@ -348,8 +348,8 @@ func replaceConflicts(current, conflicts []row) []row {
 	return current
 }
 
-// resolveTies resolves the ties of keys that the change does not write. For each of
-// them it adds the conflicting row with the next version.
+// resolveTies resolves the ties of keys that the change does not write. For each of them it adds the conflicting row
+// with the next version.
 func (v versions) resolveTies(rows, conflicts []row) []row {
 	for _, conflict := range conflicts {
 		if v.isTied(conflict.key) && !slices.ContainsFunc(rows, func(r row) bool { return r.key == conflict.key }) {

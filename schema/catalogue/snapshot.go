@@ -26,8 +26,8 @@ type Snapshot struct {
 // AccountResources are an account and all resources that it owns.
 type AccountResources struct {
 	Account
-	// Version changes whenever the account or one of its resources changes, except
-	// tokens. A value never recurs, and all servers of a store have the same value.
+	// Version changes whenever the account or one of its resources changes, except tokens. A value never recurs, and
+	// all servers of a store have the same value.
 	Version   uint64 `json:"-"`
 	Websites  map[int64]Website
 	Goals     map[int64]Goal
@@ -92,8 +92,8 @@ func (s *Snapshot) ownerOf(website int64) int64 {
 	return cmp.Or(s.websites[website], s.archived[website])
 }
 
-// FindToken returns the token with the digest. It returns false if the token does not
-// exist, was revoked, or has expired at now.
+// FindToken returns the token with the digest. It returns false if the token does not exist, was revoked, or has
+// expired at now.
 func (s *Snapshot) FindToken(digest Digest, now time.Time) (Token, bool) {
 	token, ok := s.tokens[digest]
 	if !ok || token.ExpiresAt != nil && !now.Before(*token.ExpiresAt) {
@@ -227,17 +227,17 @@ func (s *Snapshot) withStates(known, states map[key]row) (*Snapshot, error) {
 	return &next, nil
 }
 
-// position identifies the changes that a catalogue has read: the number of keys, the sum
-// of their highest versions, and the time of the latest change. Versions only grow. So if
-// the number and the sum equal those of the store, every change is known.
+// position identifies the changes that a catalogue has read: the number of keys, the sum of their highest versions, and
+// the time of the latest change. Versions only grow. So if the number and the sum equal those of the store, every
+// change is known.
 type position struct {
 	keys, versions uint64
 	latest         time.Time
 }
 
-// maxDelay is the longest expected delay between the time of a change and its storage. It
-// exceeds the duration of an insert and the clock difference between servers. Changes that
-// arrive even later are detected by their versions, and all rows are read again.
+// maxDelay is the longest expected delay between the time of a change and its storage. It exceeds the duration of an
+// insert and the clock difference between servers. Changes that arrive even later are detected by their versions, and
+// all rows are read again.
 const maxDelay = 10 * time.Second
 
 // RefreshSnapshot reads the changes that were stored since the last refresh.

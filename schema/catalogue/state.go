@@ -19,11 +19,11 @@ type State struct {
 	EndDate    *time.Time `json:"endDate,omitempty"`
 	// ShareHistory is the history of the shares by experiment id. The key is 0 for a campaign.
 	ShareHistory map[int64][]SharesSince `json:"shareHistory,omitempty"`
-	// Runs are the periods in which the resource was active, in order. While the resource
-	// is active, the last period has no end.
+	// Runs are the periods in which the resource was active, in order. While the resource is active, the last period
+	// has no end.
 	Runs []Run `json:"runs,omitempty"`
-	// PlanHistory is the history of the plans by experiment id. The key is 0 for a campaign.
-	// A plan that never changed has no history.
+	// PlanHistory is the history of the plans by experiment id. The key is 0 for a campaign. A plan that never changed
+	// has no history.
 	PlanHistory map[int64][]PlanSince `json:"planHistory,omitempty"`
 }
 
@@ -131,8 +131,8 @@ func (s *State) recordPlans(before, after map[int64]Plan, now time.Time) bool {
 	return recorded
 }
 
-// PlanAt returns the plan in effect at a time, or the first plan if the time precedes the
-// whole history. The history must not be empty.
+// PlanAt returns the plan in effect at a time, or the first plan if the time precedes the whole history. The history
+// must not be empty.
 func PlanAt(history []PlanSince, t time.Time) Plan {
 	plan := history[0].Plan
 	for _, p := range history {
@@ -152,8 +152,8 @@ type SharesSince struct {
 	Shares Shares    `json:"shares"`
 }
 
-// CurrentShares returns the current shares of an experiment, or of a campaign if
-// experiment is 0. It returns nil if no shares are recorded.
+// CurrentShares returns the current shares of an experiment, or of a campaign if experiment is 0. It returns nil if no
+// shares are recorded.
 func (s *State) CurrentShares(experiment int64) Shares {
 	history := s.ShareHistory[experiment]
 	if len(history) == 0 {
@@ -185,8 +185,8 @@ func (s *State) recordShares(shares map[int64]Shares, now time.Time, correct boo
 	return recorded
 }
 
-// divideAs reports whether both shares give every variation the same fraction of
-// the visitors. For example, weights of 33 and 33 are equivalent to 50 and 50.
+// divideAs reports whether both shares give every variation the same fraction of the visitors. For example, weights of
+// 33 and 33 are equivalent to 50 and 50.
 func (s Shares) divideAs(other Shares) bool {
 	if s[0] != other[0] {
 		return false
@@ -232,8 +232,8 @@ func (c *Catalogue) SwitchWidget(ctx context.Context, account, website, id int64
 	return owned.Widgets[id], found, err
 }
 
-// switchState starts or stops a resource, and returns the resources of its account. found is false if the
-// website does not have the resource.
+// switchState starts or stops a resource, and returns the resources of its account. found is false if the website does
+// not have the resource.
 func (c *Catalogue) switchState(ctx context.Context, r resource, website int64,
 	active bool,
 ) (owned *AccountResources, found bool, err error) {

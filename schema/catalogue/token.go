@@ -18,8 +18,8 @@ import (
 // Scope is a permission of a token.
 type Scope string
 
-// The scopes. Admin implies write, and write implies read. Ingest is bound to one website,
-// and share to one subject; neither includes read.
+// The scopes. Admin implies write, and write implies read. Ingest is bound to one website, and share to one subject;
+// neither includes read.
 const (
 	ScopeRead   Scope = "read"
 	ScopeWrite  Scope = "write"
@@ -96,8 +96,8 @@ func RedactTokens(text string) string {
 	return likeToken.ReplaceAllString(text, tokenPrefix+"…")
 }
 
-// CreateToken creates a token and returns its secret, which has 256 random bits
-// and is not stored. If fields of the token are invalid, the error is a faults.List.
+// CreateToken creates a token and returns its secret, which has 256 random bits and is not stored. If fields of the
+// token are invalid, the error is a faults.List.
 func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token, error) {
 	random := make([]byte, 32)
 	if _, err := rand.Read(random); err != nil {
@@ -185,8 +185,8 @@ const (
 	MaxShareLifetime     = 365 * 24 * time.Hour
 )
 
-// PageSubject is what a page of the dashboard shows: a campaign, a widget's own variations, or
-// an experiment of a widget. The other ids are 0.
+// PageSubject is what a page of the dashboard shows: a campaign, a widget's own variations, or an experiment of a
+// widget. The other ids are 0.
 type PageSubject struct {
 	CampaignID   int64 `yaml:"campaignId" json:"campaignId,omitempty"`
 	WidgetID     int64 `yaml:"widgetId" json:"widgetId,omitempty"`
@@ -239,8 +239,8 @@ func (c *checker) checkShare(t *Token, owned *AccountResources) {
 	}
 }
 
-// SharedView returns the part of the account that a share link shows: the subject, its
-// website and the goals of the website. A widget has only the shared experiment.
+// SharedView returns the part of the account that a share link shows: the subject, its website and the goals of the
+// website. A widget has only the shared experiment.
 func (o *AccountResources) SharedView(s *PageSubject) *AccountResources {
 	view := &AccountResources{
 		Account: o.Account, Version: o.Version,
@@ -269,9 +269,9 @@ func (o *AccountResources) SharedView(s *PageSubject) *AccountResources {
 	return view
 }
 
-// ShareLink returns the address of the page that a share link shows. base is the address of
-// the dashboard. The token is in the fragment, which browsers do not send to servers. The
-// page cannot read the website, so the fragment also has its currency and its time zone.
+// ShareLink returns the address of the page that a share link shows. base is the address of the dashboard. The token is
+// in the fragment, which browsers do not send to servers. The page cannot read the website, so the fragment also has
+// its currency and its time zone.
 func (o *AccountResources) ShareLink(base string, s *PageSubject, secret string) string {
 	fragment := url.Values{"share": {secret}}
 	for _, site := range o.SharedView(s).Websites {

@@ -9,8 +9,8 @@ import (
 	"lifthouse/schema"
 )
 
-// maxNames is the maximum number of different names that EventNames counts. Events
-// with further names, which only a wrong mapping produces, are not counted.
+// maxNames is the maximum number of different names that EventNames counts. Events with further names, which only a
+// wrong mapping produces, are not counted.
 const maxNames = 10_000
 
 // EventNames counts the events that name each campaign, widget, experiment, variation and goal.

@@ -36,8 +36,8 @@ var ExperimentMetrics = []string{
 
 var significanceLevels = []string{"80", "90", "95", "100"}
 
-// domainPattern is the pattern of the API contract without its look-ahead, which
-// only limits labels to 63 characters. validDomain checks this limit.
+// domainPattern is the pattern of the API contract without its look-ahead, which only limits labels to 63 characters.
+// validDomain checks this limit.
 var domainPattern = regexp.MustCompile(`^((xn--)?[a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,63}$`)
 
 // maxDomain is the maximum length of a domain name (RFC 1035, section 2.3.4).
@@ -50,9 +50,9 @@ func validDomain(domain string) bool {
 	return !slices.ContainsFunc(strings.Split(domain, "."), func(label string) bool { return len(label) > 63 })
 }
 
-// validateAgainst returns the faults of the file. It checks all constraints of the API contract,
-// and that ids are set and unique. Ids must not belong to another account or website.
-// References must name resources in the file or in the store.
+// validateAgainst returns the faults of the file. It checks all constraints of the API contract, and that ids are set
+// and unique. Ids must not belong to another account or website. References must name resources in the file or in the
+// store.
 func (f *File) validateAgainst(known *Snapshot) faults.List {
 	c := checker{known: known, prune: f.Prune, Collector: faults.Collector{Most: maxFaults}}
 	if len(f.Accounts) == 0 {

@@ -36,8 +36,8 @@ type Accepted struct {
 	schema.Event
 }
 
-// lookBack lists the windows before the newest event in which the last events are
-// searched, one after the other. The first window usually suffices.
+// lookBack lists the windows before the newest event in which the last events are searched, one after the other. The
+// first window usually suffices.
 var lookBack = []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour, 30 * 24 * time.Hour}
 
 // beforeAll precedes every acceptance time.
@@ -146,8 +146,8 @@ var visitorStored string
 //go:embed sql/visitor_rejects.sql
 var visitorRejects string
 
-// MaxOfVisitor is the maximum number of a visitor's events, and of rejected lines,
-// that ReadVisitor returns. Only bots have more.
+// MaxOfVisitor is the maximum number of a visitor's events, and of rejected lines, that ReadVisitor returns. Only bots
+// have more.
 const MaxOfVisitor = 10_000
 
 // OfVisitor holds everything that arrived about a visitor.
@@ -157,8 +157,8 @@ type OfVisitor struct {
 	Limited bool       // there are more than MaxOfVisitor events or rejected lines
 }
 
-// ReadVisitor reads what arrived about a visitor on the websites, or on all websites if
-// none is given. visitor is the id as it was sent.
+// ReadVisitor reads what arrived about a visitor on the websites, or on all websites if none is given. visitor is the
+// id as it was sent.
 func (r *Journal) ReadVisitor(ctx context.Context, visitor string, websites []int64) (*OfVisitor, error) {
 	ids := visitorSpellings([]string{visitor})
 	params := []any{

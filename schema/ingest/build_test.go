@@ -21,8 +21,8 @@ func exactMoney(text string) (int64, bool) {
 	return units.Int64(), true
 }
 
-// TestParseMoneyEqualsExactArithmetic compares parseMoney with big.Rat, also for
-// the results of floating-point arithmetic.
+// TestParseMoneyEqualsExactArithmetic compares parseMoney with big.Rat, also for the results of floating-point
+// arithmetic.
 func TestParseMoneyEqualsExactArithmetic(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	texts := []string{

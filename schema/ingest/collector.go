@@ -14,8 +14,8 @@ import (
 // groupSize is the approximate number of events per insert.
 const groupSize = batchSize
 
-// ErrFull means that too many events are waiting to be written, or that the
-// collector has stopped. The sender can retry shortly.
+// ErrFull means that too many events are waiting to be written, or that the collector has stopped. The sender can retry
+// shortly.
 var ErrFull = errors.New("too many events wait to be written")
 
 // groupWait is how long a group waits for more senders if the previous group had several. Without the wait, senders
@@ -91,8 +91,8 @@ func (c *Collector) writeGroups(ctx context.Context) {
 	}
 }
 
-// gatherGroup returns a group of the first request and the waiting ones. If the
-// previous group had several senders, gatherGroup also waits for more requests.
+// gatherGroup returns a group of the first request and the waiting ones. If the previous group had several senders,
+// gatherGroup also waits for more requests.
 func (c *Collector) gatherGroup(first *writeRequest) []*writeRequest {
 	group, size := []*writeRequest{first}, len(first.events)
 	var ended <-chan time.Time

@@ -17,8 +17,8 @@ import (
 	"lifthouse/schema/schematest/check"
 )
 
-// TestCollectorStoresAll has concurrent senders of overlapping events. Each event must be stored before its
-// sender continues.
+// TestCollectorStoresAll has concurrent senders of overlapping events. Each event must be stored before its sender
+// continues.
 func TestCollectorStoresAll(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	c := ingest.NewCollector(t.Context(), ingest.NewWriter(conn, nil), 1000)

@@ -11,8 +11,8 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// TestCopyEvents copies random events from an embedded store to a server and back, twice each. The oracle is the
-// first store.
+// TestCopyEvents copies random events from an embedded store to a server and back, twice each. The oracle is the first
+// store.
 func TestCopyEvents(t *testing.T) {
 	tier.OnlyLong(t)
 	r := rand.New(rand.NewPCG(61, 0))

@@ -149,8 +149,8 @@ func (l *csvLines) readRecord(rows *rows) error {
 	return nil
 }
 
-// fitRecord returns a record with as many cells as the header. It returns an error if extra
-// cells have values, or if cells are missing and the mapping does not allow short rows.
+// fitRecord returns a record with as many cells as the header. It returns an error if extra cells have values, or if
+// cells are missing and the mapping does not allow short rows.
 func (l *csvLines) fitRecord(record []string) ([]string, error) {
 	n, columns := len(record), len(l.header)
 	if n == columns || n > columns && strings.Join(record[columns:], "") == "" {
@@ -167,8 +167,8 @@ func (l *csvLines) fitRecord(record []string) ([]string, error) {
 	return record, &csv.ParseError{StartLine: line, Line: line, Column: 1, Err: reason}
 }
 
-// maxSpan is the maximum number of lines that an invalid record may span and still
-// be rejected alone. A longer record means an unclosed quote, which ends the import.
+// maxSpan is the maximum number of lines that an invalid record may span and still be rejected alone. A longer record
+// means an unclosed quote, which ends the import.
 const maxSpan = 100
 
 func badRecord(bad *csv.ParseError, ended int) error {
@@ -230,8 +230,8 @@ func separatorOf(r *bufio.Reader) (rune, error) {
 	return rune(found), nil
 }
 
-// firstLine returns the first line, or its first maxHeader bytes, without consuming it. It
-// waits for no more input than the line needs.
+// firstLine returns the first line, or its first maxHeader bytes, without consuming it. It waits for no more input than
+// the line needs.
 func firstLine(r *bufio.Reader) ([]byte, error) {
 	for n := 1; ; n = min(r.Buffered()+1, maxHeader) {
 		_, err := r.Peek(n)
@@ -250,8 +250,8 @@ func firstLine(r *bufio.Reader) ([]byte, error) {
 
 var utf16Marks = [][]byte{{0xff, 0xfe}, {0xfe, 0xff}}
 
-// decodeText converts a text to UTF-8. A text that begins with the byte order mark of UTF-16 is
-// UTF-16, whatever the given encoding.
+// decodeText converts a text to UTF-8. A text that begins with the byte order mark of UTF-16 is UTF-16, whatever the
+// given encoding.
 func decodeText(r *bufio.Reader, name string) (*bufio.Reader, error) {
 	start, err := r.Peek(len(utf16Marks[0]))
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -310,8 +310,8 @@ func numberHint(value string) string {
 	return ""
 }
 
-// encodingFault returns an error if a cell is not text in the encoding of the file. converted
-// is true if the file had another encoding than UTF-8.
+// encodingFault returns an error if a cell is not text in the encoding of the file. converted is true if the file had
+// another encoding than UTF-8.
 func encodingFault(column, cell string, converted bool) error {
 	switch {
 	case !utf8.ValidString(cell):

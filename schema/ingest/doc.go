@@ -7,6 +7,6 @@
 //  4. Writer inserts the rows. It does not look up stored events: an event that is stored
 //     several times counts once, because the fold removes copies.
 //
-// ImportFile applies all steps to a file. Inbox applies the last two to the rows that
-// other clients inserted into events_inbox.
+// ImportFile applies all steps to a file. Inbox applies the last two to the rows that other clients inserted into
+// events_inbox.
 package ingest

@@ -37,8 +37,8 @@ type Erased struct {
 	Subjects uint64 // number of campaigns, widgets and experiments that have these events
 }
 
-// CountVisitors counts the stored data of visitors, whose ids are given as they were
-// sent. If websites is empty, it includes all websites.
+// CountVisitors counts the stored data of visitors, whose ids are given as they were sent. If websites is empty, it
+// includes all websites.
 func (w *Writer) CountVisitors(ctx context.Context, visitors []string, websites []int64) (Erased, error) {
 	found, err := w.eventsOf(ctx, visitors, websites)
 	return erasedOf(found), err
@@ -97,8 +97,8 @@ func (w *Writer) ForgetVisitors(ctx context.Context, visitors []string, websites
 	return found, err
 }
 
-// eraseFacts deletes the facts of the visitors, on the given websites or on all. It includes facts that a
-// running refresh still computes from the deleted events.
+// eraseFacts deletes the facts of the visitors, on the given websites or on all. It includes facts that a running
+// refresh still computes from the deleted events.
 func (w *Writer) eraseFacts(ctx context.Context, visitors []string, websites []int64,
 	events map[schema.Subject]uint64,
 ) error {

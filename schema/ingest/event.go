@@ -389,8 +389,8 @@ func parseExponent(text string) (int, bool) {
 	return max(-maxExponent, min(exponent, maxExponent)), true
 }
 
-// leastMilliseconds is the smallest integer that is read as Unix milliseconds, the
-// first instant of 1971. Smaller integers are probably Unix seconds.
+// leastMilliseconds is the smallest integer that is read as Unix milliseconds, the first instant of 1971. Smaller
+// integers are probably Unix seconds.
 const leastMilliseconds = 365 * 24 * 60 * 60 * 1000
 
 // Times is the range of accepted event times. The zero value accepts all times from 1970 to 2199.

@@ -18,12 +18,12 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// batchSize is the number of rows per insert. It is large enough for a small cost
-// per row, and small enough for frequent progress reports and low memory.
+// batchSize is the number of rows per insert. It is large enough for a small cost per row, and small enough for
+// frequent progress reports and low memory.
 const batchSize = 100_000
 
-// partsAhead is the number of parsed parts that may wait to be written, about one batch. With it,
-// parsing continues while the store merges.
+// partsAhead is the number of parsed parts that may wait to be written, about one batch. With it, parsing continues
+// while the store merges.
 const partsAhead = batchSize / partRows
 
 // Options are the options of ImportFile.
@@ -188,8 +188,8 @@ type batch struct {
 	err      error // why no further lines can be read; io.EOF at the end of the file
 }
 
-// importLines reads lines, parses them in parallel, and writes the events in the order of
-// the file. The three steps run concurrently.
+// importLines reads lines, parses them in parallel, and writes the events in the order of the file. The three steps run
+// concurrently.
 func (i *importer) importLines(ctx context.Context, w *Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -265,8 +265,8 @@ func (i *importer) writeBatch(ctx context.Context, w *Writer, b batch) error {
 	return b.err
 }
 
-// reportRejected reports and stores rejected lines. It returns no error of the journal,
-// because Options.Reject has received the lines.
+// reportRejected reports and stores rejected lines. It returns no error of the journal, because Options.Reject has
+// received the lines.
 func (i *importer) reportRejected(ctx context.Context, lines []Reject) {
 	if i.options.Reject != nil {
 		for _, r := range lines {
@@ -369,8 +369,8 @@ func OpenFile(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// openSource opens the file to import. The file must be read twice, so for anything
-// but a regular file openSource returns a copy.
+// openSource opens the file to import. The file must be read twice, so for anything but a regular file openSource
+// returns a copy.
 func (o *Options) openSource(ctx context.Context, path string) (*os.File, error) {
 	if path == standardInput {
 		if o.Input == nil {

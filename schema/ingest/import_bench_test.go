@@ -37,8 +37,8 @@ type exported struct {
 	Referrer    string `parquet:"referrer"`
 }
 
-// history generates the events of a month in the order of time. Each visitor has
-// about three events within days, and one event in ten is a purchase.
+// history generates the events of a month in the order of time. Each visitor has about three events within days, and
+// one event in ten is a purchase.
 func history(events int, yield func(*exported)) {
 	random := rand.New(rand.NewPCG(6, uint64(events))) //nolint:gosec // reproducible
 	start := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)

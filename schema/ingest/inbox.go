@@ -219,8 +219,8 @@ func (i *Inbox) readRows(ctx context.Context, parts []string, first, until uint6
 // noSuchPart is the ClickHouse error code NO_SUCH_DATA_PART: the part was merged or dropped.
 const noSuchPart = 232
 
-// dropExistingParts drops parts. It ignores parts that do not exist: another server has
-// dropped them, or they were merged and their rows are moved again.
+// dropExistingParts drops parts. It ignores parts that do not exist: another server has dropped them, or they were
+// merged and their rows are moved again.
 func (i *Inbox) dropExistingParts(ctx context.Context, parts []string) error {
 	for chunk := range slices.Chunk(parts, 100) {
 		err := i.dropParts(ctx, chunk)

@@ -180,8 +180,8 @@ func TestInboxPages(t *testing.T) {
 	check.Equal(t, number(t, conn, "SELECT sum(variation_id) FROM events FINAL"), 0, "variations of the first rows")
 }
 
-// TestInboxIsRarelyMerged checks that parts are only merged if there are very
-// many of them, so that moved parts can usually be dropped.
+// TestInboxIsRarelyMerged checks that parts are only merged if there are very many of them, so that moved parts can
+// usually be dropped.
 func TestInboxIsRarelyMerged(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	const inserts = 40

@@ -328,8 +328,8 @@ func numberColumn(values []string) Column {
 	return c
 }
 
-// decimalOf returns the decimal separator of a number. It returns 0 if there is none,
-// or if the separator may be one of thousands.
+// decimalOf returns the decimal separator of a number. It returns 0 if there is none, or if the separator may be one of
+// thousands.
 func decimalOf(v string) byte {
 	at := strings.LastIndexAny(v, ".,")
 	if at < 0 {
@@ -348,8 +348,8 @@ func decimalOf(v string) byte {
 	return v[at]
 }
 
-// unixTimes reports whether all numbers are Unix times from 2001 to 2065, and in which
-// format: seconds, microseconds, or the default of milliseconds.
+// unixTimes reports whether all numbers are Unix times from 2001 to 2065, and in which format: seconds, microseconds,
+// or the default of milliseconds.
 func unixTimes(values []string) (format string, are bool) {
 	const first, last = 1e9, 3e9
 	for _, unit := range []struct {
@@ -425,8 +425,8 @@ func (i *Inspection) GuessColumns() map[string]Column {
 	return found
 }
 
-// fitsField reports whether the values of a column suit a field: event ids must be unique, and
-// countries must have two letters.
+// fitsField reports whether the values of a column suit a field: event ids must be unique, and countries must have two
+// letters.
 func (i *Inspection) fitsField(c Column, field string) bool {
 	switch field {
 	case "eventId":
@@ -451,8 +451,8 @@ const maxMapped = shownValues
 // controls are the usual names of control, in lower case.
 var controls = []string{"control", "0", "a", "base", "baseline", "original", "kontrolle", "off", "false"}
 
-// DraftMapping returns a mapping file with the guessed columns. Comments mark what the user must
-// fill in: the ids of the website, campaign and goal.
+// DraftMapping returns a mapping file with the guessed columns. Comments mark what the user must fill in: the ids of
+// the website, campaign and goal.
 func (i *Inspection) DraftMapping(name string) string {
 	var b strings.Builder
 	line := func(format string, values ...any) { _, _ = fmt.Fprintf(&b, format+"\n", values...) }
@@ -515,8 +515,8 @@ func (i *Inspection) DraftMapping(name string) string {
 	return b.String()
 }
 
-// viewConditions returns the conditions that select the rows with a view, if not all rows
-// have one. Goals of rows without a view count for the campaigns that their visitors saw.
+// viewConditions returns the conditions that select the rows with a view, if not all rows have one. Goals of rows
+// without a view count for the campaigns that their visitors saw.
 func viewConditions(guess map[string]Column) string {
 	var when []string
 	if c, known := guess["experiment"]; known && (c.Distinct > 1 || c.Empty > 0) && len(c.Values) > 0 {
@@ -547,8 +547,8 @@ func timeSource(guess map[string]Column) string {
 	return fmt.Sprintf("{column: %s, format: %s%s}%s", strconv.Quote(c.Name), strconv.Quote(c.Layout), zone, comment)
 }
 
-// variationSource returns the source of the variation: the column, or a map of its values
-// to ids. Control gets 0, the other values 1, 2, ….
+// variationSource returns the source of the variation: the column, or a map of its values to ids. Control gets 0, the
+// other values 1, 2, ….
 func variationSource(guess map[string]Column) string {
 	c, known := guess["variationId"]
 	switch {

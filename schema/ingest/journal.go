@@ -41,8 +41,8 @@ const (
 	maxRejectText = 1 << 10
 )
 
-// Journal stores recently rejected lines, which expire after a week. It buffers them in memory until
-// FlushRejects, so a sender of many invalid requests causes few inserts.
+// Journal stores recently rejected lines, which expire after a week. It buffers them in memory until FlushRejects, so a
+// sender of many invalid requests causes few inserts.
 type Journal struct {
 	conn    driver.Conn
 	mu      sync.Mutex
@@ -54,8 +54,8 @@ func NewJournal(conn driver.Conn) *Journal {
 	return &Journal{conn: conn}
 }
 
-// BufferRejects buffers rejected lines until the buffer is full, and drops further ones. It removes credentials
-// from the reasons and texts.
+// BufferRejects buffers rejected lines until the buffer is full, and drops further ones. It removes credentials from
+// the reasons and texts.
 func (r *Journal) BufferRejects(rejects ...Reject) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,8 +109,8 @@ func rejectText(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxRejectText)], "�")
 }
 
-// Patterns of the name of a secret, such as password, before a value in JSON,
-// queries and headers, and patterns of quoted and unquoted values.
+// Patterns of the name of a secret, such as password, before a value in JSON, queries and headers, and patterns of
+// quoted and unquoted values.
 const (
 	secretName = `(?i)([a-z0-9_-]*(?:password|passwd|secret|token|authorization|cookie|credential|session_?id|api_?-?key)[a-z0-9_-]*\\?["']?\s*`
 	quoted     = `"(?:[^"\\]|\\.)*"?|\\"[^"]*"?`

@@ -62,8 +62,8 @@ func TestLastEvents(t *testing.T) {
 	}
 }
 
-// granules returns the number of granules that the query for the last minute
-// reads after all indexes, and the number of all granules.
+// granules returns the number of granules that the query for the last minute reads after all indexes, and the number of
+// all granules.
 func granules(t *testing.T, conn driver.Conn, query string, since time.Time) (read, all int) {
 	t.Helper()
 	rows := must.Get(conn.Query(t.Context(), "EXPLAIN indexes = 1 "+query,

@@ -55,8 +55,8 @@ func utf16(text string) string {
 	return wide
 }
 
-// TestInvalidParquetFiles truncates files at many places, and inverts bytes. A changed byte gives an error or other lines,
-// but no panic.
+// TestInvalidParquetFiles truncates files at many places, and inverts bytes. A changed byte gives an error or other
+// lines, but no panic.
 func TestInvalidParquetFiles(t *testing.T) {
 	w := ingest.NewWriter(schematest.OpenMigrated(t), nil)
 	e := parquetEvent{Time: time.UnixMilli(1_777_777_777_000), WebsiteID: 1, Visitor: "v", Event: "view", CampaignID: 12, VariationID: 1}

@@ -31,15 +31,15 @@ type Mapping struct {
 	Events    []EventMapping    `yaml:"events"`    // the events of a line; empty: one event
 }
 
-// EventMapping defines one event of a line. The line has the event if all
-// conditions are true. Fields override Mapping.Fields.
+// EventMapping defines one event of a line. The line has the event if all conditions are true. Fields override
+// Mapping.Fields.
 type EventMapping struct {
 	When   conditions        `yaml:"when"` // in YAML one condition or a list
 	Fields map[string]Source `yaml:"fields"`
 }
 
-// Condition compares the value of a column: the value equals a text, differs from
-// it, or is a number above a limit. An empty value is not above any number.
+// Condition compares the value of a column: the value equals a text, differs from it, or is a number above a limit. An
+// empty value is not above any number.
 type Condition struct {
 	Column string   `yaml:"column"`
 	Equals *text    `yaml:"equals"`
@@ -204,8 +204,8 @@ func count(conditions ...bool) int {
 	return n
 }
 
-// holdsFor reports whether the value of the column satisfies the condition. It
-// returns an error if the value must be a number and is not.
+// holdsFor reports whether the value of the column satisfies the condition. It returns an error if the value must be a
+// number and is not.
 func (c *mappedCondition) holdsFor(value string) (bool, error) {
 	switch {
 	case c.Equals != nil:
@@ -421,8 +421,8 @@ func (f *mappedField) cellValue(record int64, cells []string) (string, error) {
 	return value, nil
 }
 
-// replaceValue returns the replacement if the value is known, and the default of
-// the field otherwise. It returns an error if the field has no default.
+// replaceValue returns the replacement if the value is known, and the default of the field otherwise. It returns an
+// error if the field has no default.
 func (f *mappedField) replaceValue(value string, replacement text, known bool, table string) (string, error) {
 	if known {
 		return string(replacement), nil
@@ -451,8 +451,8 @@ func isFormat(format string) bool {
 	return one.Format(format) != one.AddDate(1, 0, 0).Format(format)
 }
 
-// toUnixMilliseconds converts a time in the format to Unix milliseconds, rounded down. zone
-// is the time zone of a time without offset.
+// toUnixMilliseconds converts a time in the format to Unix milliseconds, rounded down. zone is the time zone of a time
+// without offset.
 func toUnixMilliseconds(value, format string, zone *time.Location) (int64, error) {
 	switch format {
 	case formatUnixMilliseconds, formatUnixMicroseconds:
@@ -477,8 +477,8 @@ func toUnixMilliseconds(value, format string, zone *time.Location) (int64, error
 	return t.UnixMilli(), nil
 }
 
-// inventedZone returns the abbreviation of a time's zone, such as CEST, and reports whether
-// the parser did not know it. The parser treats such times as UTC.
+// inventedZone returns the abbreviation of a time's zone, such as CEST, and reports whether the parser did not know it.
+// The parser treats such times as UTC.
 func inventedZone(t time.Time, zone *time.Location) (name string, invented bool) {
 	name, offset := t.Zone()
 	known := t.Location() == zone || t.Location() == time.UTC || offset != 0

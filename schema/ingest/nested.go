@@ -21,9 +21,9 @@ func parseObject(parser *fastjson.Parser, text []byte) (*fastjson.Object, error)
 	return object, nil
 }
 
-// parseJSON parses and validates JSON. It parses first, because the parser limits
-// the depth of nesting, whereas the validator recurses until the stack overflows.
-// It also validates, because the parser accepts 0012 and raw control characters.
+// parseJSON parses and validates JSON. It parses first, because the parser limits the depth of nesting, whereas the
+// validator recurses until the stack overflows. It also validates, because the parser accepts 0012 and raw control
+// characters.
 func parseJSON(parser *fastjson.Parser, text []byte) (*fastjson.Value, error) {
 	value, err := parser.ParseBytes(text)
 	if err == nil {
@@ -86,8 +86,8 @@ type nested struct {
 	value  *fastjson.Value
 }
 
-// parseContainer returns the object or the list in a string. The result is valid until
-// parseContainer is called with another string.
+// parseContainer returns the object or the list in a string. The result is valid until parseContainer is called with
+// another string.
 func (n *nested) parseContainer(text string) (*fastjson.Value, error) {
 	if n.value != nil && n.text == text {
 		return n.value, nil
@@ -107,8 +107,8 @@ func (n *nested) parseContainer(text string) (*fastjson.Value, error) {
 	return value, nil
 }
 
-// parseAttributes returns lines such as "plan: pro" as an object, or nil if the text does not
-// begin with such a line. A line without a name continues the value before it.
+// parseAttributes returns lines such as "plan: pro" as an object, or nil if the text does not begin with such a line. A
+// line without a name continues the value before it.
 func (n *nested) parseAttributes(text string) *fastjson.Value {
 	if strings.IndexByte("{[\"", text[0]) >= 0 {
 		return nil
@@ -156,8 +156,8 @@ func (r *jsonReader) findValue(object *fastjson.Object, name string) (*fastjson.
 	return r.findValue(inner.GetObject(), rest)
 }
 
-// containerOf returns the object or list in a value, or in the string that the value
-// is. It returns nil for null and for an empty string.
+// containerOf returns the object or list in a value, or in the string that the value is. It returns nil for null and
+// for an empty string.
 func (r *jsonReader) containerOf(v *fastjson.Value) (*fastjson.Value, error) {
 	switch v.Type() {
 	case fastjson.TypeObject, fastjson.TypeArray:
@@ -178,8 +178,8 @@ func (r *jsonReader) containerOf(v *fastjson.Value) (*fastjson.Value, error) {
 // typedValues are the keys of a value in BigQuery's GA4 export. One of them is set.
 var typedValues = []string{"string_value", "int_value", "float_value", "double_value"}
 
-// findEntry returns the value of the first entry with the key in a list of objects with key and
-// value, such as GA4's event_params. It returns nil if no entry has the key.
+// findEntry returns the value of the first entry with the key in a list of objects with key and value, such as GA4's
+// event_params. It returns nil if no entry has the key.
 func findEntry(list *fastjson.Value, key string) (*fastjson.Value, error) {
 	entries, err := list.Array()
 	if err != nil {

@@ -250,8 +250,8 @@ func plainText(v parquet.Value) (string, error) {
 	return "", fmt.Errorf("the type %s is not supported", v.Kind())
 }
 
-// parquetList reads the value of the entry with a key in a list of objects with key and
-// value, such as event_params of GA4.
+// parquetList reads the value of the entry with a key in a list of objects with key and value, such as event_params of
+// GA4.
 type parquetList struct {
 	name   string // the wanted key
 	key    int    // column of the keys
@@ -263,8 +263,8 @@ type parquetColumn struct {
 	text   func(parquet.Value) (string, error)
 }
 
-// listOf returns the list that a name such as event_params.plan selects, or nil. The leaves
-// of a list are named event_params.key, or event_params.list.element.key.
+// listOf returns the list that a name such as event_params.plan selects, or nil. The leaves of a list are named
+// event_params.key, or event_params.list.element.key.
 func listOf(name string, leaves []*parquet.Column) *parquetList {
 	for _, key := range leaves {
 		path := key.Path()

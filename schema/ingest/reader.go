@@ -100,8 +100,8 @@ func (o origin) rejectText() string {
 
 // lines reads a file part by part. Reading and parsing are separate, so parts can be parsed concurrently.
 type lines interface {
-	// readPart returns the next lines. With the last lines it also returns an error,
-	// which is io.EOF at the end of the file.
+	// readPart returns the next lines. With the last lines it also returns an error, which is io.EOF at the end of the
+	// file.
 	readPart() (parse, error)
 }
 
@@ -286,8 +286,8 @@ func (l *jsonLines) missingColumns() error {
 	return nil
 }
 
-// scalarText returns a JSON string, number or boolean as text. It returns an empty
-// string for null and for a missing value.
+// scalarText returns a JSON string, number or boolean as text. It returns an empty string for null and for a missing
+// value.
 func (r *jsonReader) scalarText(v *fastjson.Value) (string, error) {
 	if v == nil {
 		return "", nil
@@ -312,8 +312,8 @@ const maxFaults = 10
 // maxExposures is the maximum number of exposures of an event.
 const maxExposures = 100
 
-// readFields returns the fields of an event with Lifthouse's field names. The error
-// names all fields that are unknown, duplicate or of the wrong type.
+// readFields returns the fields of an event with Lifthouse's field names. The error names all fields that are unknown,
+// duplicate or of the wrong type.
 func (r *jsonReader) readFields(object *fastjson.Object) (fields, error) {
 	var f fields
 	var found faults.Collector

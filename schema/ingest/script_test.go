@@ -31,8 +31,8 @@ import (
 //	inspect NAME                     inspects the input
 //	types                            inspects each line as the values of a column
 //
-// Lines are templates, whose functions are below, with the escapes of Go in them. What is shown is the number of rows, the
-// rejected lines and the error; or the columns of the stored events.
+// Lines are templates, whose functions are below, with the escapes of Go in them. What is shown is the number of rows,
+// the rejected lines and the error; or the columns of the stored events.
 func TestScripts(t *testing.T) {
 	s := &script{conn: schematest.OpenMigrated(t), dir: t.TempDir()}
 	s.writer = ingest.NewWriter(s.conn, nil)

@@ -11,8 +11,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Writer writes events as they were sent, without looking up stored events. The fold of a visitor's
-// events removes copies, so an event counts once, however often it arrives.
+// Writer writes events as they were sent, without looking up stored events. The fold of a visitor's events removes
+// copies, so an event counts once, however often it arrives.
 type Writer struct {
 	conn         driver.Conn
 	facts        Facts
@@ -32,14 +32,14 @@ type Facts interface {
 	DropSubjects(ctx context.Context, subjects []schema.Subject) error
 }
 
-// NewWriter returns the writer of a store. A process must have only one writer
-// per store. The facts may be nil if no events are deleted.
+// NewWriter returns the writer of a store. A process must have only one writer per store. The facts may be nil if no
+// events are deleted.
 func NewWriter(conn driver.Conn, facts Facts) *Writer {
 	return &Writer{conn: conn, facts: facts, writeLock: make(chan struct{}, 1), written: func(time.Time) {}}
 }
 
-// AfterInsert sets a function that is called after each insert, before the events are acknowledged, with
-// their acceptance time, in the order of the inserts. It must be set before the first write.
+// AfterInsert sets a function that is called after each insert, before the events are acknowledged, with their
+// acceptance time, in the order of the inserts. It must be set before the first write.
 func (w *Writer) AfterInsert(f func(accepted time.Time)) { w.written = f }
 
 // SetClock makes the writer take acceptance times from the clock of the store, which all processes share. The times are
@@ -58,8 +58,8 @@ func (w *Writer) SetClock(ctx context.Context, folded time.Time) error {
 	return nil
 }
 
-// StopWrites waits for the current write and prevents further writes. It returns false
-// if the context ends first; a write may then be interrupted.
+// StopWrites waits for the current write and prevents further writes. It returns false if the context ends first; a
+// write may then be interrupted.
 func (w *Writer) StopWrites(ctx context.Context) bool {
 	select {
 	case w.writeLock <- struct{}{}:
@@ -80,8 +80,8 @@ func (w *Writer) PauseWrites(ctx context.Context, work func() error) error {
 	}
 }
 
-// WriteEvents stores events, and returns when they are stored. After an error some may be stored;
-// writing them again is safe.
+// WriteEvents stores events, and returns when they are stored. After an error some may be stored; writing them again is
+// safe.
 func (w *Writer) WriteEvents(ctx context.Context, events []schema.Event) error {
 	if len(events) == 0 {
 		return nil

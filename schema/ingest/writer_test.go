@@ -33,8 +33,8 @@ func TestWriterCompletesCanceledInsert(t *testing.T) {
 	}
 }
 
-// TestAcceptanceTimesRise checks that acceptance times rise from insert to insert, also after those of another process whose
-// clock is ahead.
+// TestAcceptanceTimesRise checks that acceptance times rise from insert to insert, also after those of another process
+// whose clock is ahead.
 func TestAcceptanceTimesRise(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	ahead := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)

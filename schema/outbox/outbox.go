@@ -50,8 +50,8 @@ type Message struct {
 	Data       Data           `json:"data"` // none in messages from ReadMessages
 }
 
-// MessageID returns the id of a message about a fact. Parts identify the fact within the account: equal parts give equal
-// ids.
+// MessageID returns the id of a message about a fact. Parts identify the fact within the account: equal parts give
+// equal ids.
 func MessageID(account int64, parts ...any) string {
 	text := fmt.Sprint(append([]any{account, " "}, parts...)...)
 	first, second := xxhash.Sum64String(text), xxhash.Sum64String("lifthouse "+text)
@@ -81,8 +81,8 @@ func (o *Outbox) signalAdded() {
 	}
 }
 
-// ReadMessages returns the stored messages about a subject of an account, and those with some ids, in the order in which
-// they were recorded, without their data. No message is about the zero subject.
+// ReadMessages returns the stored messages about a subject of an account, and those with some ids, in the order in
+// which they were recorded, without their data. No message is about the zero subject.
 func (o *Outbox) ReadMessages(ctx context.Context, account int64, of schema.Subject, ids ...string) ([]Message, error) {
 	found, err := schema.QueryRows(ctx, o.conn, knownSQL, func(row driver.Rows, m *Message) error { return m.scanRow(row) },
 		clickhouse.Named("account", account), clickhouse.Named("subject", string(of.Kind)), clickhouse.Named("id", of.ID),
@@ -233,8 +233,8 @@ func (o *Outbox) RecentMessages(ctx context.Context, account, website int64, lim
 const LeaseTime = 30 * time.Second
 
 // TakeLease lets one process of a store at a time deliver messages. It reports whether this process may, for LeaseTime.
-// Holder is its name, which no other process has. Of several processes that have a lease, none may deliver until all but
-// the one with the least name gave theirs up, at their next call.
+// Holder is its name, which no other process has. Of several processes that have a lease, none may deliver until all
+// but the one with the least name gave theirs up, at their next call.
 func (o *Outbox) TakeLease(ctx context.Context, holder string) (bool, error) {
 	err := o.conn.Exec(ctx, takeLeaseSQL, clickhouse.Named("holder", holder), clickhouse.Named("seconds", uint32(LeaseTime/time.Second)))
 	var holders []string
@@ -247,8 +247,8 @@ func (o *Outbox) TakeLease(ctx context.Context, holder string) (bool, error) {
 	return slices.Equal(holders, []string{holder}), nil
 }
 
-// CopyFrom adds the messages of accounts in another store that this store lacks, with the state of their deliveries, and
-// returns their number.
+// CopyFrom adds the messages of accounts in another store that this store lacks, with the state of their deliveries,
+// and returns their number.
 func (o *Outbox) CopyFrom(ctx context.Context, from driver.Conn, accounts []int64) (int, error) {
 	copied := 0
 	for _, account := range accounts {

@@ -18,9 +18,8 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// clusterTool is the path of the tool that starts a cluster of two shards with
-// two replicas each on this machine. The path is relative to a parent of the
-// working directory.
+// clusterTool is the path of the tool that starts a cluster of two shards with two replicas each on this machine. The
+// path is relative to a parent of the working directory.
 const clusterTool = "shared/cluster/cluster"
 
 // Cluster is a ClickHouse cluster that runs until the test ends.
@@ -74,9 +73,8 @@ func NewCluster(tb testing.TB) *Cluster {
 	return c
 }
 
-// copyTool copies the tool. In the copy, the servers have the usual number of background threads,
-// and the users have the grants that lifthouse grants prints. The original has two threads, with
-// which mutations take seconds.
+// copyTool copies the tool. In the copy, the servers have the usual number of background threads, and the users have
+// the grants that lifthouse grants prints. The original has two threads, with which mutations take seconds.
 func (c *Cluster) copyTool() {
 	c.tb.Helper()
 	from, to := filepath.Dir(c.tool), c.tb.TempDir()
@@ -117,15 +115,14 @@ func usersOfCluster(users []grantedUser) string {
 	return text.String()
 }
 
-// UserAddress returns the address of the database Granted for one of its users. The caller must
-// create the database.
+// UserAddress returns the address of the database Granted for one of its users. The caller must create the database.
 func (c *Cluster) UserAddress(user schema.User) string {
 	_, rest, _ := strings.Cut(c.Address, "@")
 	return "clickhouse://" + user.Name + ":" + user.Password + "@" + strings.Replace(rest, "/lifthouse?", "/"+Granted+"?", 1)
 }
 
-// waitForCluster waits until no other test process has a cluster, because the ports of a
-// cluster are fixed. The lock is released when the test ends.
+// waitForCluster waits until no other test process has a cluster, because the ports of a cluster are fixed. The lock is
+// released when the test ends.
 func waitForCluster(tb testing.TB) {
 	tb.Helper()
 	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "lifthouse-cluster.lock"), os.O_CREATE|os.O_RDWR, 0o600)
@@ -138,8 +135,8 @@ func waitForCluster(tb testing.TB) {
 	}
 }
 
-// runTool executes a command of the tool and returns its output. The output goes to a
-// file: the servers inherit it, so reading a pipe would block until they end.
+// runTool executes a command of the tool and returns its output. The output goes to a file: the servers inherit it, so
+// reading a pipe would block until they end.
 func (c *Cluster) runTool(ctx context.Context, args ...string) (string, error) {
 	out, err := os.CreateTemp("", "cluster-")
 	if err != nil {

@@ -10,9 +10,8 @@ import (
 // ErrKilled is the error of a KilledConn after its last operation.
 var ErrKilled = errors.New("killed")
 
-// KilledConn simulates a process that is killed: it executes Left operations and no
-// more. The last of them is executed but returns ErrKilled. QueryRow does not count
-// as an operation.
+// KilledConn simulates a process that is killed: it executes Left operations and no more. The last of them is executed
+// but returns ErrKilled. QueryRow does not count as an operation.
 type KilledConn struct {
 	driver.Conn
 	Left *int

@@ -6,8 +6,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// PausedConn is the connection of a process that pauses before one of its statements and
-// continues when Resume is closed.
+// PausedConn is the connection of a process that pauses before one of its statements and continues when Resume is
+// closed.
 type PausedConn struct {
 	driver.Conn
 	Left   *int          // statements before the pause

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Proxy forwards connections to a server. If a client resets its connection, as a
-// killed client does, the server sees an ordinary close.
+// Proxy forwards connections to a server. If a client resets its connection, as a killed client does, the server sees
+// an ordinary close.
 type Proxy struct {
 	Down atomic.Bool // new connections are closed; with a FaultFunc, existing ones are closed at the next piece
 
@@ -23,12 +23,12 @@ type Proxy struct {
 	clients  map[net.Conn]bool
 }
 
-// FaultFunc is called before each piece of data in either direction. It returns a
-// delay, and whether to close the connection instead.
+// FaultFunc is called before each piece of data in either direction. It returns a delay, and whether to close the
+// connection instead.
 type FaultFunc func() (wait time.Duration, cut bool)
 
-// NewProxy returns a proxy for an address, which is closed when the test ends. If
-// fault is nil, the proxy forwards everything.
+// NewProxy returns a proxy for an address, which is closed when the test ends. If fault is nil, the proxy forwards
+// everything.
 func NewProxy(tb testing.TB, upstream string, fault FaultFunc) *Proxy {
 	tb.Helper()
 	p, err := startProxy(tb.Context(), upstream, fault)

@@ -24,13 +24,11 @@ var (
 	databases atomic.Int64
 )
 
-// Main runs the tests of a package whose tests call OpenMigrated. It opens the embedded
-// engine, one per process, in a temporary directory. If the engine's library is
-// missing, Main fails; the tests are not skipped. Each function in setup runs
-// before the tests, with a directory that is deleted after them.
+// Main runs the tests of a package whose tests call OpenMigrated. It opens the embedded engine, one per process, in a
+// temporary directory. If the engine's library is missing, Main fails; the tests are not skipped. Each function in
+// setup runs before the tests, with a directory that is deleted after them.
 //
-// If SharedServer has started the test binary as a ClickHouse server, Main runs the
-// server.
+// If SharedServer has started the test binary as a ClickHouse server, Main runs the server.
 func Main(m *testing.M, setup ...func(dir string) error) {
 	if configuration := os.Getenv(serverVariable); configuration != "" {
 		os.Exit(runServer(configuration))
@@ -69,8 +67,8 @@ func runTests(m *testing.M, setup []func(dir string) error) int {
 	return code
 }
 
-// OpenEmpty returns a connection to a new database without tables. The database is
-// dropped when the test ends, unless the test failed.
+// OpenEmpty returns a connection to a new database without tables. The database is dropped when the test ends, unless
+// the test failed.
 func OpenEmpty(tb testing.TB) driver.Conn {
 	tb.Helper()
 	return openDatabase(tb, newDatabase(tb, openDatabase(tb, "default")))
@@ -94,9 +92,8 @@ func newDatabase(tb testing.TB, admin driver.Conn) string {
 	return name
 }
 
-// OpenMigrated returns a connection to a new database with all tables. The tables are
-// those of a migrated database; they are created without the history of the
-// migrations, which takes a quarter of the time.
+// OpenMigrated returns a connection to a new database with all tables. The tables are those of a migrated database;
+// they are created without the history of the migrations, which takes a quarter of the time.
 func OpenMigrated(tb testing.TB) driver.Conn {
 	tb.Helper()
 	conn := OpenEmpty(tb)
@@ -116,8 +113,8 @@ var script struct {
 	statements []string
 }
 
-// migratedStatements returns the statements that create the tables and views of a migrated
-// database, and copy the record of its migrations.
+// migratedStatements returns the statements that create the tables and views of a migrated database, and copy the
+// record of its migrations.
 func migratedStatements(tb testing.TB) []string {
 	tb.Helper()
 	script.Lock()

@@ -26,12 +26,11 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// serverVariable is the environment variable that makes a test binary run as a
-// ClickHouse server. Its value is the path of the configuration.
+// serverVariable is the environment variable that makes a test binary run as a ClickHouse server. Its value is the path
+// of the configuration.
 const serverVariable = "LIFTHOUSE_TEST_SERVER"
 
-// Granted is the database on which the users Serving and Migrating have the
-// privileges that lifthouse grants prints.
+// Granted is the database on which the users Serving and Migrating have the privileges that lifthouse grants prints.
 const Granted = "granted"
 
 // The users of Granted.
@@ -57,8 +56,7 @@ var sharedServer struct {
 	*ClickHouse
 }
 
-// SharedServer returns the ClickHouse server of the test process, and starts it on the
-// first call.
+// SharedServer returns the ClickHouse server of the test process, and starts it on the first call.
 func SharedServer(tb testing.TB) *ClickHouse {
 	tb.Helper()
 	sharedServer.Lock()
@@ -83,8 +81,7 @@ func (s *ClickHouse) HTTPAddress(database string) string {
 	return "http://" + admin + s.HTTP.ListenAddress() + "/" + database
 }
 
-// ProxyHandler returns a handler that forwards requests to the server's HTTP
-// interface. Tests wrap it to cause faults.
+// ProxyHandler returns a handler that forwards requests to the server's HTTP interface. Tests wrap it to cause faults.
 func (s *ClickHouse) ProxyHandler() http.Handler {
 	return httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: s.HTTP.ListenAddress()})
 }
@@ -94,16 +91,15 @@ func (s *ClickHouse) UserAddress(user schema.User) string {
 	return "clickhouse://" + user.Name + ":" + user.Password + "@" + s.Native.ListenAddress() + "/" + Granted
 }
 
-// CreateDatabase creates a database without tables and returns its name. The database
-// is dropped when the test ends, unless the test failed.
+// CreateDatabase creates a database without tables and returns its name. The database is dropped when the test ends,
+// unless the test failed.
 func (s *ClickHouse) CreateDatabase(tb testing.TB) string {
 	tb.Helper()
 	conn := OpenConnection(tb, s.DatabaseAddress("default"))
 	return newDatabase(tb, conn)
 }
 
-// OpenMigrated returns a connection to a new database with all tables, over the native
-// protocol.
+// OpenMigrated returns a connection to a new database with all tables, over the native protocol.
 func (s *ClickHouse) OpenMigrated(tb testing.TB) driver.Conn {
 	tb.Helper()
 	return OpenConnection(tb, s.DatabaseAddress(s.CreateMigrated(tb)))
@@ -140,8 +136,7 @@ var serverXML string
 //go:embed users.xml
 var usersXML string
 
-// startServer starts this test binary as a ClickHouse server with its data in
-// dir.
+// startServer starts this test binary as a ClickHouse server with its data in dir.
 func startServer(ctx context.Context, dir string) (*ClickHouse, error) {
 	native, web, err := freePorts(ctx)
 	if err != nil {
@@ -210,8 +205,7 @@ func (s *ClickHouse) startProcess(ctx context.Context, configuration, library, o
 	return nil
 }
 
-// startTimeout is the maximum time for a server to accept connections, on a busy
-// machine.
+// startTimeout is the maximum time for a server to accept connections, on a busy machine.
 const startTimeout = 30 * time.Second
 
 // waitReady waits until the ports accept connections.
@@ -279,8 +273,8 @@ type grantedUser struct {
 	Grants []string
 }
 
-// grantedUsers returns the users with the grants that lifthouse grants prints, for
-// users.xml. These servers cannot create users by statements.
+// grantedUsers returns the users with the grants that lifthouse grants prints, for users.xml. These servers cannot
+// create users by statements.
 func grantedUsers(cluster string, serving, migrating schema.User) ([]grantedUser, error) {
 	statements, err := schema.Grants{Database: Granted, Cluster: cluster, Serving: serving, Migrating: migrating}.SQLStatements()
 	if err != nil {

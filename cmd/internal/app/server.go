@@ -120,8 +120,8 @@ func listenTCP(ctx context.Context, flag, address string) (net.Listener, error) 
 	return listener, nil
 }
 
-// httpServer returns a server that limits the time a client may take. The write
-// timeout covers the request, the query and a minute to send the response.
+// httpServer returns a server that limits the time a client may take. The write timeout covers the request, the query
+// and a minute to send the response.
 func httpServer(handler http.Handler, o *ServerOptions) *http.Server {
 	server := &http.Server{
 		Handler:           handler,
@@ -156,8 +156,7 @@ func serveAdmin(ctx context.Context, handler *api.API, o *ServerOptions, backgro
 	return server, nil
 }
 
-// drainServer makes the readiness probe fail, stops accepting requests, and waits for
-// the running ones.
+// drainServer makes the readiness probe fail, stops accepting requests, and waits for the running ones.
 func drainServer(ctx context.Context, handler *api.API, server *http.Server, o *ServerOptions) error {
 	handler.StartDraining()
 	if o.DrainDelay > 0 {
@@ -173,14 +172,13 @@ func drainServer(ctx context.Context, handler *api.API, server *http.Server, o *
 }
 
 const (
-	// catalogueInterval must be shorter than a second: within a second, every server
-	// must apply a change that another server made.
+	// catalogueInterval must be shorter than a second: within a second, every server must apply a change that another
+	// server made.
 	catalogueInterval = 400 * time.Millisecond
 	journalInterval   = 500 * time.Millisecond // time until a rejected line can be looked up
 )
 
-// startBackgroundTasks starts the background tasks of a server. They run until the context
-// ends.
+// startBackgroundTasks starts the background tasks of a server. They run until the context ends.
 func (s *Store) startBackgroundTasks(ctx context.Context, o *ServerOptions, handler *api.API, background *sync.WaitGroup) {
 	background.Go(func() { s.FollowChanges(ctx) })
 	background.Go(func() { s.Journal.FlushPeriodically(ctx, journalInterval) })
@@ -218,9 +216,8 @@ func (s *Store) FollowChanges(ctx context.Context) {
 	all.Wait()
 }
 
-// followInbox moves events that other ClickHouse clients inserted into events_inbox.
-// An embedded store has no other clients. Its inbox has rows only if the store was
-// restored from a server's backup.
+// followInbox moves events that other ClickHouse clients inserted into events_inbox. An embedded store has no other
+// clients. Its inbox has rows only if the store was restored from a server's backup.
 func (s *Store) followInbox(ctx context.Context, moved func(ingest.Moved)) {
 	inbox := ingest.NewInbox(s.Conn, s.Writer)
 	inbox.Times, inbox.Moved, inbox.Reject = s.Times, moved, s.Journal.BufferRejects
@@ -324,9 +321,8 @@ func NewLogger(to io.Writer, level string, asJSON bool) *slog.Logger {
 // traceFlush is the time to send the remaining spans when the server stops.
 const traceFlush = 5 * time.Second
 
-// StartTracing exports spans by OTLP over HTTP if one of OpenTelemetry's environment
-// variables names a collector. Otherwise nothing is traced. end sends the remaining
-// spans.
+// StartTracing exports spans by OTLP over HTTP if one of OpenTelemetry's environment variables names a collector.
+// Otherwise nothing is traced. end sends the remaining spans.
 func StartTracing(ctx context.Context, release string, getenv func(string) string) (end func(), err error) {
 	if getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
 		return func() {}, nil

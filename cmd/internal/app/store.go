@@ -1,5 +1,5 @@
-// Package app wires the parts of Lifthouse together: a store, the components that
-// work on it, and the server. No other package does this.
+// Package app wires the parts of Lifthouse together: a store, the components that work on it, and the server. No other
+// package does this.
 package app
 
 import (
@@ -54,9 +54,8 @@ type Options struct {
 	UnreadFacts bool         // do not read the facts: they may be damaged and are about to be rebuilt
 }
 
-// OpenStore opens the store at an address and brings its tables up to date. The
-// directory of an embedded store must be absolute. The error may be an
-// embedded.LockedError.
+// OpenStore opens the store at an address and brings its tables up to date. The directory of an embedded store must be
+// absolute. The error may be an embedded.LockedError.
 func OpenStore(ctx context.Context, address schema.Address, o Options) (*Store, error) {
 	var held *embedded.Engine
 	var err error
@@ -155,17 +154,16 @@ func (s *Store) MCP(ctx context.Context, o api.Options) *mcp.Server {
 	return s.api.MCP()
 }
 
-// OpenEmbedded checks the files of an embedded store and opens its engine. If
-// connections is 0, the engine's default applies.
+// OpenEmbedded checks the files of an embedded store and opens its engine. If connections is 0, the engine's default
+// applies.
 func OpenEmbedded(ctx context.Context, dir string, fsync bool, connections int) (*embedded.Engine, error) {
 	return embedded.Open(ctx, dir, embedded.Options{
 		Fsync: fsync, Connections: connections, BeforeStart: func() error { return schema.CheckFiles(dir) },
 	})
 }
 
-// connectionCount returns the number of connections to an embedded store: one per
-// concurrent report, and some for everything else. If requests is 0, the engine's
-// default applies.
+// connectionCount returns the number of connections to an embedded store: one per concurrent report, and some for
+// everything else. If requests is 0, the engine's default applies.
 func connectionCount(requests int) int {
 	if requests <= 0 {
 		return 0
@@ -173,8 +171,8 @@ func connectionCount(requests int) int {
 	return requests + schema.SpareConns
 }
 
-// withinProfile lowers the memory limit to the maximum that the user's profile on
-// the server allows. The driver sets the time limit of each query.
+// withinProfile lowers the memory limit to the maximum that the user's profile on the server allows. The driver sets
+// the time limit of each query.
 func withinProfile(ctx context.Context, conn driver.Conn, limits source.Limits) (source.Limits, error) {
 	most, err := schema.SettingLimit(ctx, conn, "max_memory_usage")
 	if err != nil {
@@ -193,8 +191,7 @@ func (s *Store) HasWebsite(website int64) bool {
 	return known
 }
 
-// EmbeddedOptions creates the database of an embedded store if it does not exist,
-// and returns the options of a client.
+// EmbeddedOptions creates the database of an embedded store if it does not exist, and returns the options of a client.
 func EmbeddedOptions(ctx context.Context, e *embedded.Engine) (*clickhouse.Options, error) {
 	admin, err := clickhouse.Open(e.ClientOptions())
 	if err != nil {
@@ -236,8 +233,8 @@ type Copied struct {
 	Events    uint64 // rows
 }
 
-// CopyFrom adds the catalogue, the recorded looks, the messages to webhooks and the events of another store. It only reads
-// the other store. progress is called after each insert of events.
+// CopyFrom adds the catalogue, the recorded looks, the messages to webhooks and the events of another store. It only
+// reads the other store. progress is called after each insert of events.
 func (s *Store) CopyFrom(ctx context.Context, from schema.Address, progress func(done, total uint64)) (copied Copied, err error) {
 	conn, closeSource, err := openSource(ctx, from)
 	if err != nil {
@@ -325,8 +322,7 @@ func RestoreBackup(ctx context.Context, dir, from string) (err error) {
 	return nil
 }
 
-// Expired is a campaign or widget whose retention period is over, with its number of
-// events.
+// Expired is a campaign or widget whose retention period is over, with its number of events.
 type Expired struct {
 	catalogue.Ended
 	Events uint64
@@ -377,8 +373,7 @@ func (s *Store) EraseSubjects(ctx context.Context, found []Expired) error {
 
 const retentionInterval = 24 * time.Hour
 
-// followRetention deletes the events of expired subjects, first at once and then
-// every day, until the context ends.
+// followRetention deletes the events of expired subjects, first at once and then every day, until the context ends.
 func (s *Store) followRetention(ctx context.Context, days int) {
 	tick := time.NewTicker(retentionInterval)
 	defer tick.Stop()

@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { schematest.Main(m) }
 
-// TestSeveralProcessesOpenANewStoreOnAServer at once, and fold the same event,
-// which all of them store and which counts once.
+// TestSeveralProcessesOpenANewStoreOnAServer at once, and fold the same event, which all of them store and which counts
+// once.
 func TestSeveralProcessesOpenANewStoreOnAServer(t *testing.T) {
 	server := schematest.SharedServer(t)
 	database := server.CreateDatabase(t)
@@ -61,8 +61,8 @@ func TestSeveralProcessesOpenANewStoreOnAServer(t *testing.T) {
 	}
 }
 
-// TestEventsCountAfterAWrongClockAndAnErasure stores an event while the clock is two hours ahead, and erases its visitor.
-// Events that are accepted once the clock is right count at once.
+// TestEventsCountAfterAWrongClockAndAnErasure stores an event while the clock is two hours ahead, and erases its
+// visitor. Events that are accepted once the clock is right count at once.
 func TestEventsCountAfterAWrongClockAndAnErasure(t *testing.T) {
 	server := schematest.SharedServer(t)
 	address := server.DatabaseAddress(server.CreateDatabase(t))

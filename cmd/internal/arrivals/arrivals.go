@@ -128,8 +128,8 @@ func lineOrigin(channel ingest.Channel, file string, line int64) string {
 	return from
 }
 
-// WriteAll prints arrivals in the order of their time, each as a line of text or as
-// a JSON object on a line. The error is the error of the writer.
+// WriteAll prints arrivals in the order of their time, each as a line of text or as a JSON object on a line. The error
+// is the error of the writer.
 func WriteAll(w io.Writer, all []Arrival, asJSON bool) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
@@ -151,8 +151,8 @@ func WriteAll(w io.Writer, all []Arrival, asJSON bool) error {
 const (
 	// Interval is the recommended time between calls of NewArrivals.
 	Interval = 500 * time.Millisecond
-	// maxNew is the maximum number of events, and of rejected lines, that
-	// NewArrivals returns. A person cannot read more.
+	// maxNew is the maximum number of events, and of rejected lines, that NewArrivals returns. A person cannot read
+	// more.
 	maxNew = 200
 	// insertTime is the maximum time from the acceptance of an event until it is stored.
 	insertTime = 10 * time.Second

@@ -13,8 +13,8 @@ import (
 
 func TestMain(m *testing.M) { schematest.Main(m) }
 
-// TestFollowerSkipsOldArrivals has more events arrive than New returns: the
-// follower returns the last ones, in order, and continues after them.
+// TestFollowerSkipsOldArrivals has more events arrive than New returns: the follower returns the last ones, in order,
+// and continues after them.
 func TestFollowerSkipsOldArrivals(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	f := NewFollower(conn, Query{})

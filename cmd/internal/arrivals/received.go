@@ -11,8 +11,8 @@ import (
 	"lifthouse/schema/ingest"
 )
 
-// Received counts the events that were accepted for a website in the last hour, day and week,
-// including copies. An event with several exposures counts once for each exposure.
+// Received counts the events that were accepted for a website in the last hour, day and week, including copies. An
+// event with several exposures counts once for each exposure.
 type Received struct {
 	WebsiteID  int64                  `json:"websiteId"`
 	Accepted   ingest.Windows         `json:"accepted"`

@@ -1,5 +1,5 @@
-// Package bounds defines flags whose values must be within bounds. A value can also
-// come from the environment or a file.
+// Package bounds defines flags whose values must be within bounds. A value can also come from the environment or a
+// file.
 package bounds
 
 import (
@@ -16,8 +16,8 @@ import (
 	"lifthouse/schema"
 )
 
-// Upper bounds for several flags. They exceed all useful values, and are far too small
-// to overflow when they are added, multiplied or converted.
+// Upper bounds for several flags. They exceed all useful values, and are far too small to overflow when they are added,
+// multiplied or converted.
 const (
 	MaxDays   = 36_500 // 100 years
 	MaxAge    = MaxDays * 24 * time.Hour
@@ -31,8 +31,8 @@ type number interface {
 	int | int64 | uint64 | float64 | time.Duration
 }
 
-// Var defines a flag whose value must be from least to most. The preset may be outside
-// these bounds if the flag is required.
+// Var defines a flag whose value must be from least to most. The preset may be outside these bounds if the flag is
+// required.
 func Var[T number](flags *pflag.FlagSet, target *T, name string, preset, least, most T, usage string) {
 	*target = preset
 	flags.Var(&value[T]{target: target, least: least, most: most}, name, usage)

@@ -226,8 +226,8 @@ func (r *Report) checkFacts(ctx context.Context, shard *facts.Refresher, number,
 	}
 }
 
-// VerifyFacts compares the facts of a shard with its events. It returns the number of visitors, and an error
-// with the remedy for each kind of difference. progress is called with the share that has been compared.
+// VerifyFacts compares the facts of a shard with its events. It returns the number of visitors, and an error with the
+// remedy for each kind of difference. progress is called with the share that has been compared.
 func VerifyFacts(ctx context.Context, shard *facts.Refresher,
 	progress func(share float64),
 ) (visitors int, faults []error, err error) {

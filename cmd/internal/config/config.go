@@ -1,5 +1,5 @@
-// Package config resolves the settings of a command. A setting is a flag whose
-// value can also come from the environment or a YAML file.
+// Package config resolves the settings of a command. A setting is a flag whose value can also come from the environment
+// or a YAML file.
 package config
 
 import (
@@ -69,8 +69,8 @@ func (s *Setting) setValues(values []string, source Source) string {
 // Settings is the list of settings of a command, sorted by name.
 type Settings []*Setting
 
-// SettingsOf returns the settings of a command: its own flags, the flags of every
-// command, and those of the command serve.
+// SettingsOf returns the settings of a command: its own flags, the flags of every command, and those of the command
+// serve.
 func SettingsOf(cmd *cobra.Command) Settings {
 	var settings Settings
 	add := func(flag *pflag.Flag) {
@@ -94,8 +94,8 @@ func SettingsOf(cmd *cobra.Command) Settings {
 	return slices.CompactFunc(settings, func(a, b *Setting) bool { return a.Name == b.Name })
 }
 
-// LoadValues sets the settings that were not set by a flag, from a file and the
-// environment. The file is optional. LoadValues returns all errors.
+// LoadValues sets the settings that were not set by a flag, from a file and the environment. The file is optional.
+// LoadValues returns all errors.
 func (s Settings) LoadValues(file string, getenv func(string) string) (faults []string) {
 	if file != "" {
 		faults = s.readFile(file)

@@ -31,8 +31,8 @@ type Command struct {
 	In, Out, Err *os.File `json:"-"`
 }
 
-// Env lists the environment variables that are forwarded. They describe the client's
-// terminal. The store and its settings are those of the server.
+// Env lists the environment variables that are forwarded. They describe the client's terminal. The store and its
+// settings are those of the server.
 var Env = []string{"NO_COLOR", "TERM"}
 
 // message is a message from the server. The first one says that the server is ready for a command, the second one has
@@ -48,8 +48,8 @@ const (
 	readyTimeout = 10 * time.Second
 )
 
-// RunCommand executes a command in the process that listens on the socket, and returns
-// its exit code. The command is cancelled when the context ends.
+// RunCommand executes a command in the process that listens on the socket, and returns its exit code. The command is
+// cancelled when the context ends.
 func RunCommand(ctx context.Context, socket string, c Command) (code int, err error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", socket)
@@ -108,8 +108,8 @@ const (
 	stopTimeout    = time.Second      // for running commands to end
 )
 
-// ServeCommands calls execute for each command that arrives, until the context ends. It
-// returns when all running commands have ended, at most a second later.
+// ServeCommands calls execute for each command that arrives, until the context ends. It returns when all running
+// commands have ended, at most a second later.
 func ServeCommands(ctx context.Context, listener net.Listener, execute func(context.Context, Command) (code int)) {
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer stop()

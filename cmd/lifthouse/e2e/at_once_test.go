@@ -18,8 +18,8 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// TestProcessesImportOneFileAtOnce imports files with four processes through the server of an embedded
-// store. In half of the rounds one process is killed.
+// TestProcessesImportOneFileAtOnce imports files with four processes through the server of an embedded store. In half
+// of the rounds one process is killed.
 func TestProcessesImportOneFileAtOnce(t *testing.T) {
 	tier.OnlyLong(t)
 	dir := filepath.Join(t.TempDir(), "data")
@@ -39,8 +39,8 @@ func TestProcessesImportOneFileIntoAClusterAtOnce(t *testing.T) {
 	importAtOnce(t, schematest.NewCluster(t).Address, 20, 300)
 }
 
-// importAtOnce imports the same files into a store with four concurrent
-// processes, and into an embedded store, and compares reports.
+// importAtOnce imports the same files into a store with four concurrent processes, and into an embedded store, and
+// compares reports.
 func importAtOnce(t *testing.T, address string, rounds, visitors int) {
 	t.Helper()
 	shared, alone := "--store="+address, "--store=embedded:"+filepath.Join(t.TempDir(), "alone")

@@ -14,8 +14,8 @@ import (
 
 var adminAt = regexp.MustCompile(`http://[^" ]+/metrics`)
 
-// held returns the number of goroutines and of open files of the server. It
-// does not count the files of the store's thread pool.
+// held returns the number of goroutines and of open files of the server. It does not count the files of the store's
+// thread pool.
 func (p *process) held() (held [2]int) {
 	p.t.Helper()
 	_, text := get(p.t, p.log.await(p.t, adminAt), "") // what it logs may be read after what it says

@@ -50,8 +50,8 @@ func (w *world) forget(r *rand.Rand, p *process, restart func() *process) *proce
 	return p
 }
 
-// leave chooses a visitor to forget, from a load that is not being sent. No
-// client sends the events of the visitor again.
+// leave chooses a visitor to forget, from a load that is not being sent. No client sends the events of the visitor
+// again.
 func (w *world) leave(r *rand.Rand) (*load, int) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -88,8 +88,8 @@ func (w *world) killedWhile(r *rand.Rand, p *process, restart func() *process, a
 	return restart()
 }
 
-// retain imports events of the old campaign and deletes them by the retention
-// period. Sometimes the server is killed during the deletion.
+// retain imports events of the old campaign and deletes them by the retention period. Sometimes the server is killed
+// during the deletion.
 func (w *world) retain(r *rand.Rand, p *process, restart func() *process) *process {
 	w.t.Helper()
 	var text strings.Builder
@@ -120,8 +120,8 @@ func (w *world) agree(p *process) int64 {
 	return campaign.Views
 }
 
-// losePart stops the server and removes or damages a part of the events. Unless what it was merged of is still
-// there, the loss is reported. Then all events are sent again.
+// losePart stops the server and removes or damages a part of the events. Unless what it was merged of is still there,
+// the loss is reported. Then all events are sent again.
 func (w *world) losePart(r *rand.Rand, p *process, restart func() *process) *process {
 	w.t.Helper()
 	p.interrupt()
@@ -160,8 +160,8 @@ func (w *world) losePart(r *rand.Rand, p *process, restart func() *process) *pro
 	return p
 }
 
-// notice looks for a part that a full disk has broken, and that no report has read yet. A restart repairs it: the
-// parts that it was to replace are still there.
+// notice looks for a part that a full disk has broken, and that no report has read yet. A restart repairs it: the parts
+// that it was to replace are still there.
 func (w *world) notice() {
 	w.t.Helper()
 	if code, out, _ := other(w.t, nil, "check", "--deep", w.store); code != exitOK && strings.Contains(out, "WRONG    part ") {

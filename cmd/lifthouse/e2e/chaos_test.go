@@ -225,8 +225,8 @@ func TestServersInChaos(t *testing.T) {
 	t.Logf("%v; %d of %d pieces slow, %d connections cut off; %s", troubles, network.slow.Load(), network.pieces.Load(), network.cut.Load(), w)
 }
 
-// disturb kills, stops or pauses one of the servers, and counts what it did. In one of four cases,
-// it does nothing and returns false: something else is the trouble.
+// disturb kills, stops or pauses one of the servers, and counts what it did. In one of four cases, it does nothing and
+// returns false: something else is the trouble.
 func disturb(r *rand.Rand, servers []*process, serve func(int) *process, troubles map[string]int) bool {
 	i := r.IntN(len(servers))
 	switch r.IntN(4) {

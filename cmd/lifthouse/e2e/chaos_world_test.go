@@ -52,8 +52,8 @@ type leaving struct {
 	gone time.Time
 }
 
-// loadOf returns the events of a number of visitors. One event is an hour in
-// the future and is accepted; another is too far in the future and is rejected.
+// loadOf returns the events of a number of visitors. One event is an hour in the future and is accepted; another is too
+// far in the future and is rejected.
 func loadOf(from string, first, visitors int) *load {
 	l := load{first: first, visitors: visitors}
 	var text strings.Builder
@@ -162,8 +162,8 @@ func (w *world) begin() {
 	}
 }
 
-// end stops the clients after their current request, once a body was acknowledged and a report was right: in a
-// short test, that may need the quiet after the troubles.
+// end stops the clients after their current request, once a body was acknowledged and a report was right: in a short
+// test, that may need the quiet after the troubles.
 func (w *world) end() {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
@@ -180,8 +180,8 @@ func (w *world) end() {
 	w.client.CloseIdleConnections()
 }
 
-// take returns events that were not acknowledged, or new events. Sometimes it
-// returns events that were acknowledged already.
+// take returns events that were not acknowledged, or new events. Sometimes it returns events that were acknowledged
+// already.
 func (w *world) take(r *rand.Rand) *load {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -244,8 +244,8 @@ func (w *world) sendOne(url string, l *load) bool {
 	return true
 }
 
-// patience is the time that a running server has to answer once its troubles are over, on a
-// machine that runs other tests.
+// patience is the time that a running server has to answer once its troubles are over, on a machine that runs other
+// tests.
 const patience = time.Minute
 
 // mustSend retries for some time, so that a running server can reconnect to its store.

@@ -25,8 +25,8 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// TestAClusterAnswersAsAnEmbeddedStore compares reports of a cluster with two
-// shards of two replicas with those of an embedded store, byte by byte.
+// TestAClusterAnswersAsAnEmbeddedStore compares reports of a cluster with two shards of two replicas with those of an
+// embedded store, byte by byte.
 func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
 	cluster := schematest.NewCluster(t)
 	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -66,8 +66,8 @@ func connectTo(t *testing.T, address string) driver.Conn {
 	return conn
 }
 
-// newDatabase creates a database on all servers of a cluster. It returns its
-// address and a connection to the database default.
+// newDatabase creates a database on all servers of a cluster. It returns its address and a connection to the database
+// default.
 func newDatabase(t *testing.T, cluster *schematest.Cluster, name string) (address string, admin driver.Conn) {
 	t.Helper()
 	admin = schematest.OpenConnection(t, strings.Replace(cluster.Address, "/lifthouse?", "/default?", 1))
@@ -93,8 +93,8 @@ func reportPaths() []string {
 	return paths
 }
 
-// madeAt matches generatedAt and dataThrough, in JSON, CSV and SVG, and request
-// ids. Times of the experiments are on other days.
+// madeAt matches generatedAt and dataThrough, in JSON, CSV and SVG, and request ids. Times of the experiments are on
+// other days.
 var madeAt = func() *regexp.Regexp {
 	today := time.Now().UTC()
 	days := today.Format(time.DateOnly) + "|" + today.AddDate(0, 0, 1).Format(time.DateOnly) // the test may run past midnight
@@ -111,10 +111,10 @@ func raw(t *testing.T, url, token, form string) string {
 	return fmt.Sprint(status) + "\n" + madeAt.ReplaceAllString(text, "")
 }
 
-// TestAClusterInChaos sends events to two servers on a cluster and reads reports, while the servers are
-// killed, stopped and paused, and replicas are away for a while. Both servers refresh the facts
-// of all shards. Once the replicas have caught up, all acknowledged events are counted once, and the
-// facts are those of the events. The servers have the grants that lifthouse grants prints.
+// TestAClusterInChaos sends events to two servers on a cluster and reads reports, while the servers are killed, stopped
+// and paused, and replicas are away for a while. Both servers refresh the facts of all shards. Once the replicas have
+// caught up, all acknowledged events are counted once, and the facts are those of the events. The servers have the
+// grants that lifthouse grants prints.
 func TestAClusterInChaos(t *testing.T) {
 	cluster := schematest.NewCluster(t)
 	newDatabase(t, cluster, schematest.Granted)

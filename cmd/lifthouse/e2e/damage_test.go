@@ -117,8 +117,8 @@ func (s *damagedStore) says(text string, parts ...string) {
 	}
 }
 
-// TestDamagedEventsAreReported damages a part of the events. Reports keep what they counted, check finds the damage, and
-// the events can be imported again.
+// TestDamagedEventsAreReported damages a part of the events. Reports keep what they counted, check finds the damage,
+// and the events can be imported again.
 func TestDamagedEventsAreReported(t *testing.T) {
 	tier.OnlyLong(t)
 	t.Parallel()
@@ -200,8 +200,8 @@ func (s *damagedStore) value(want string) {
 	}
 }
 
-// TestALossIsNotHealed damages a part with goals, which ClickHouse sets aside. Reports keep these goals and add new goals
-// of their visitors. The loss is reported until the goals are sent again, or a person accepts the loss.
+// TestALossIsNotHealed damages a part with goals, which ClickHouse sets aside. Reports keep these goals and add new
+// goals of their visitors. The loss is reported until the goals are sent again, or a person accepts the loss.
 func TestALossIsNotHealed(t *testing.T) {
 	t.Parallel()
 	const views, lost = 1000, 100
@@ -286,8 +286,8 @@ func TestDamagedFactsAreRebuilt(t *testing.T) {
 	}
 }
 
-// TestWhatAFullDiskSpoilsIsPutRight opens stores with an empty merged part and with an empty part of an
-// unacknowledged insert, of events and of facts, as a full disk leaves them.
+// TestWhatAFullDiskSpoilsIsPutRight opens stores with an empty merged part and with an empty part of an unacknowledged
+// insert, of events and of facts, as a full disk leaves them.
 func TestWhatAFullDiskSpoilsIsPutRight(t *testing.T) {
 	tier.OnlyLong(t)
 	t.Parallel()

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestTheDashboardComparesTwoSegments compares the numbers of two segments, and of a
-// report without its filters, with the API.
+// TestTheDashboardComparesTwoSegments compares the numbers of two segments, and of a report without its filters, with
+// the API.
 func TestTheDashboardComparesTwoSegments(t *testing.T) {
 	v := newViewer(t)
 	v.openSignedIn("/?campaign=12&filters[device][]=mobile", allThere)
@@ -33,8 +33,8 @@ func TestTheDashboardComparesTwoSegments(t *testing.T) {
 	v.rowIs("[data-change=Filters]", *mobile.Variations[1].Comparison.Improvement.Value, *whole.Variations[1].Comparison.Improvement.Value)
 }
 
-// TestTheDashboardShowsWhatASettingChanges compares the uplifts without a cap and without
-// the limit of outliers with the API.
+// TestTheDashboardShowsWhatASettingChanges compares the uplifts without a cap and without the limit of outliers with
+// the API.
 func TestTheDashboardShowsWhatASettingChanges(t *testing.T) {
 	v := newViewer(t)
 	const home, metric, capped, limited = "/v1/campaigns/12/results", "compareMetric=valuePerVisitor", "&cap=p95", "&filters[zScore]=2"

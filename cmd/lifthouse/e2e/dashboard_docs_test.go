@@ -9,8 +9,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestTheDocsPage looks at the page of the API in several widths, searches it with the keyboard, and checks that it loads
-// nothing from other hosts.
+// TestTheDocsPage looks at the page of the API in several widths, searches it with the keyboard, and checks that it
+// loads nothing from other hosts.
 func TestTheDocsPage(t *testing.T) {
 	v := newViewer(t)
 	for _, width := range []int64{390, 700, 1440} {

@@ -7,8 +7,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestTheDashboardExplainsAndExports opens the explanation of a term with the keyboard,
-// saves the plot of the uplifts, and looks at the page as it is printed.
+// TestTheDashboardExplainsAndExports opens the explanation of a term with the keyboard, saves the plot of the uplifts,
+// and looks at the page as it is printed.
 func TestTheDashboardExplainsAndExports(t *testing.T) {
 	v := newViewer(t)
 	v.openSignedIn("/?campaign=12", allThere)

@@ -113,8 +113,8 @@ func TestTheDashboardOfABayesianCampaign(t *testing.T) {
 	v.picture("bayesian")
 }
 
-// looksAreTheAPIs compares the looks, the date of the next one and the look that decided
-// with the API, and checks that a metric without a conclusion has no green verdict.
+// looksAreTheAPIs compares the looks, the date of the next one and the look that decided with the API, and checks that
+// a metric without a conclusion has no green verdict.
 func (v *viewer) looksAreTheAPIs() {
 	v.Helper()
 	text := func(selector string) string {

@@ -47,8 +47,8 @@ func TestTheDashboardOverTime(t *testing.T) {
 	}
 }
 
-// viewsInTheAddress checks the keyboard on the radio buttons, a reload, the
-// granularity of the labels, and the views of a widget, which has no uplift.
+// viewsInTheAddress checks the keyboard on the radio buttons, a reload, the granularity of the labels, and the views of
+// a widget, which has no uplift.
 func (v *viewer) viewsInTheAddress(series []result.Point) {
 	v.Helper()
 	v.do(chromedp.Focus(chromedp.CSS("[name=view]:checked")), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
@@ -115,8 +115,8 @@ func (v *viewer) readoutIs(view string, series []result.Point, at int) {
 	}
 }
 
-// placeOf returns the place of a point on the time axis, as a fraction. The axis ends at the
-// last point, or at the next look if it is not further away than the first point.
+// placeOf returns the place of a point on the time axis, as a fraction. The axis ends at the last point, or at the next
+// look if it is not further away than the first point.
 func placeOf(view string, r *result.Report, at int) float64 {
 	var shift time.Duration
 	if view == "visitors" || view == "conversions" {
@@ -176,8 +176,8 @@ func (v *viewer) tableIs(view string, series []result.Point) {
 	}
 }
 
-// TestTheDashboardsSegments compares the table of segments with the API, in
-// each order, and follows a link to one segment.
+// TestTheDashboardsSegments compares the table of segments with the API, in each order, and follows a link to one
+// segment.
 func TestTheDashboardsSegments(t *testing.T) {
 	v := newViewer(t)
 	v.openSignedIn("/?campaign=13", allThere)

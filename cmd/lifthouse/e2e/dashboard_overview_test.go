@@ -27,8 +27,8 @@ type listedStatus struct {
 // statusesThere is true if the start page shows all statuses.
 const statusesThere = `document.querySelectorAll("[data-id]").length === 7 && !document.body.innerText.includes("computing …")`
 
-// TestTheDashboardsOverview compares the groups and numbers of the start page with the
-// API, and sorts and links to reports.
+// TestTheDashboardsOverview compares the groups and numbers of the start page with the API, and sorts and links to
+// reports.
 func TestTheDashboardsOverview(t *testing.T) {
 	v := newViewer(t)
 	v.openSignedIn("/", statusesThere)
@@ -58,8 +58,8 @@ func TestTheDashboardsOverview(t *testing.T) {
 	v.shows("Roll back Long form")
 }
 
-// TestTheDashboardAnswersFiveQuestions checks that the answers to the questions of a
-// product manager are visible at 1440 x 900 without scrolling.
+// TestTheDashboardAnswersFiveQuestions checks that the answers to the questions of a product manager are visible at
+// 1440 x 900 without scrolling.
 func TestTheDashboardAnswersFiveQuestions(t *testing.T) {
 	v := newViewer(t)
 	v.sized(1440, 900)
@@ -119,8 +119,8 @@ func TestTheDashboardsScorecard(t *testing.T) {
 	check.Equal(t, evaluated[string](v, `document.querySelector("#decision").innerText`), r.Decision.Text, "on the page")
 }
 
-// TestTheDashboardSaysWhatWaitingCosts checks progress and the cost of waiting of a
-// campaign without a decision, and the trust strip of one that is not trustworthy.
+// TestTheDashboardSaysWhatWaitingCosts checks progress and the cost of waiting of a campaign without a decision, and
+// the trust strip of one that is not trustworthy.
 func TestTheDashboardSaysWhatWaitingCosts(t *testing.T) {
 	v := newViewer(t)
 	v.openSignedIn("/?campaign=14", allThere)

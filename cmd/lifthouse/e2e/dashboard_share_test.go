@@ -8,8 +8,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 )
 
-// TestTheDashboardSharesAPage creates a share link on the page and opens it, and then one of
-// the command. A link shows one page without a token, until it is revoked.
+// TestTheDashboardSharesAPage creates a share link on the page and opens it, and then one of the command. A link shows
+// one page without a token, until it is revoked.
 func TestTheDashboardSharesAPage(t *testing.T) {
 	v := newViewer(t)
 	v.open("/?campaign=12")
@@ -82,8 +82,8 @@ func TestTheDashboardSharesAPage(t *testing.T) {
 	v.numbersAreTheAPIs("/v1/widgets/7/experiments/2/results", "%.1f %%")
 }
 
-// showsSharedPage waits for the page of a share link, and checks that it offers nothing else
-// and that its address has no token.
+// showsSharedPage waits for the page of a share link, and checks that it offers nothing else and that its address has
+// no token.
 func (v *viewer) showsSharedPage() {
 	v.Helper()
 	v.shows("Shared page, read-only")
@@ -96,8 +96,8 @@ func (v *viewer) showsSharedPage() {
 	}
 }
 
-// requestsOnly checks that a shared page requests its campaign only, and that no request has
-// the token in its address or names the page that it comes from.
+// requestsOnly checks that a shared page requests its campaign only, and that no request has the token in its address
+// or names the page that it comes from.
 func (v *viewer) requestsOnly(asked []*network.Request) {
 	v.Helper()
 	for _, request := range asked {

@@ -45,8 +45,8 @@ func same(page string, number float64) bool {
 	return err == nil && x == number
 }
 
-// TestTheDashboardFromSignInToStop uses the page like a person. The steps are
-// one test, because each step starts where the previous one ended.
+// TestTheDashboardFromSignInToStop uses the page like a person. The steps are one test, because each step starts where
+// the previous one ended.
 func TestTheDashboardFromSignInToStop(t *testing.T) {
 	v := newViewer(t)
 	v.open("/?campaign=12")
@@ -82,8 +82,8 @@ func TestTheDashboardFromSignInToStop(t *testing.T) {
 	v.failures()
 }
 
-// numbersAreTheAPIs compares the conclusion, each variation and the progress
-// with the API. Rates have as many decimals as their intervals justify.
+// numbersAreTheAPIs compares the conclusion, each variation and the progress with the API. Rates have as many decimals
+// as their intervals justify.
 func (v *viewer) numbersAreTheAPIs(address, rate string) {
 	v.Helper()
 	r := v.report(address)
@@ -229,8 +229,8 @@ func (v *viewer) requestsCanBeTaken() {
 	}
 }
 
-// refreshesInPlace checks that a refresh keeps the elements and the focus,
-// changes only numbers, and sends 304 for unchanged data.
+// refreshesInPlace checks that a refresh keeps the elements and the focus, changes only numbers, and sends 304 for
+// unchanged data.
 func (v *viewer) refreshesInPlace() {
 	v.Helper()
 	v.open("/?campaign=12")
@@ -274,8 +274,8 @@ func (v *viewer) stopsAndStarts() {
 	}
 }
 
-// failures checks that a revoked token leads to the sign-in, and that the page
-// keeps its data with a notice if the server is away.
+// failures checks that a revoked token leads to the sign-in, and that the page keeps its data with a notice if the
+// server is away.
 func (v *viewer) failures() {
 	v.Helper()
 	v.revokeLast()

@@ -46,8 +46,8 @@ func (v *viewer) press(keys string) {
 	v.do(chromedp.KeyEvent(keys))
 }
 
-// TestTheDashboardByKeyboardAlone signs in, opens a campaign, changes its goal,
-// and cancels a stop, with the keyboard only.
+// TestTheDashboardByKeyboardAlone signs in, opens a campaign, changes its goal, and cancels a stop, with the keyboard
+// only.
 func TestTheDashboardByKeyboardAlone(t *testing.T) {
 	v := newViewer(t)
 	v.open("/")
@@ -86,8 +86,8 @@ func TestTheDashboardByKeyboardAlone(t *testing.T) {
 	}
 }
 
-// TestTheDashboardWaitsWhereATokenAsksTooMuch checks that the page reports the
-// rate limit, and shows results as soon as it may send requests again.
+// TestTheDashboardWaitsWhereATokenAsksTooMuch checks that the page reports the rate limit, and shows results as soon as
+// it may send requests again.
 func TestTheDashboardWaitsWhereATokenAsksTooMuch(t *testing.T) {
 	v := newViewer(t, "--rate-limit=10")
 	v.open("/")
@@ -224,8 +224,8 @@ func TestTheDashboardOfCampaignsInTrouble(t *testing.T) {
 	v.look("no-events")
 }
 
-// TestTheDashboardShowsHostileTextsAsTexts checks that markup in any text of the catalogue
-// and of the events is shown and never interpreted.
+// TestTheDashboardShowsHostileTextsAsTexts checks that markup in any text of the catalogue and of the events is shown
+// and never interpreted.
 func TestTheDashboardShowsHostileTextsAsTexts(t *testing.T) {
 	v := newViewer(t)
 	const bad = `<img src=x onerror=document.body.remove()>`

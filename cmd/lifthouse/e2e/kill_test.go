@@ -149,8 +149,8 @@ func TestAKilledServerLosesAndDoublesNothing(t *testing.T) {
 	loseAndDoubleNothing(t, "--store=embedded:"+filepath.Join(t.TempDir(), "data"), 30)
 }
 
-// TestAKilledServerOfAClickHouseServerLosesAndDoublesNothing does the same on a
-// ClickHouse server, in the long tier. A run with 30 kills takes four minutes.
+// TestAKilledServerOfAClickHouseServerLosesAndDoublesNothing does the same on a ClickHouse server, in the long tier. A
+// run with 30 kills takes four minutes.
 func TestAKilledServerOfAClickHouseServerLosesAndDoublesNothing(t *testing.T) {
 	tier.OnlyLong(t)
 	t.Parallel()

@@ -110,8 +110,8 @@ func startAndAwaitLog(t *testing.T, cmd *exec.Cmd, text string) *safeBuffer {
 
 var answersAt = regexp.MustCompile(`answers at (https?://[^/]+)/v1`)
 
-// start runs a command that serves until the test ends. It returns when the
-// server answers. A demo has no visitors unless args ask for them.
+// start runs a command that serves until the test ends. It returns when the server answers. A demo has no visitors
+// unless args ask for them.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
 	if args[0] == "demo" && !slices.Contains(args, "--traffic") {

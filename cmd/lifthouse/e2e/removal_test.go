@@ -60,7 +60,8 @@ func (r *removals) killed(patterns []string, args ...string) bool {
 }
 
 // TestAKilledRemovalIsFinished kills retain and forget while they delete events, and while they delete facts or merge
-// them, which removes those of erased visitors. After the next start, counters and reports agree, and a repetition of the command deletes what remains.
+// them, which removes those of erased visitors. After the next start, counters and reports agree, and a repetition of
+// the command deletes what remains.
 func TestAKilledRemovalIsFinished(t *testing.T) {
 	tier.OnlyLong(t)
 	const visitors = 40_000

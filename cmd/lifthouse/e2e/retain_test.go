@@ -12,8 +12,8 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// TestRetentionErasesWhatEndedLongAgo has three campaigns with one visitor
-// each: a running one, and two that ended 40 and 10 days ago.
+// TestRetentionErasesWhatEndedLongAgo has three campaigns with one visitor each: a running one, and two that ended 40
+// and 10 days ago.
 func TestRetentionErasesWhatEndedLongAgo(t *testing.T) {
 	tier.OnlyLong(t)
 	t.Parallel()

@@ -183,8 +183,8 @@ func (v *viewer) shows(text string) {
 	v.until("document.body.innerText.replace(/\\s+/g, ' ').includes(" + strconv.Quote(text) + ")")
 }
 
-// click clicks an element at its place, once two frames show it at the same one: what is above
-// it may change its height.
+// click clicks an element at its place, once two frames show it at the same one: what is above it may change its
+// height.
 func (v *viewer) click(selector string) {
 	v.Helper()
 	v.until("document.querySelector(" + strconv.Quote(selector) + ")")

@@ -30,9 +30,9 @@ type delivered struct {
 	answer                 chan struct{}
 }
 
-// TestKilledServersDeliverEachDecision starts two servers on one ClickHouse server, whose campaigns were decided while no
-// server ran. Servers are killed after they sent a message and before the receiver answers. Each decision that the reports
-// show arrives, and a decision that arrives again has the same id.
+// TestKilledServersDeliverEachDecision starts two servers on one ClickHouse server, whose campaigns were decided while
+// no server ran. Servers are killed after they sent a message and before the receiver answers. Each decision that the
+// reports show arrives, and a decision that arrives again has the same id.
 func TestKilledServersDeliverEachDecision(t *testing.T) {
 	tier.OnlyLong(t)
 	const campaigns, kills = 30, 5

@@ -1,7 +1,7 @@
-// Package server runs a ClickHouse server from the library that package embedded uses, in a
-// separate process, for tests. The server is clickhouse-local with its listeners. They serve
-// the native protocol and HTTP, with users and their grants. It does not persist users created
-// by statements and has no Keeper. A client that resets its connection ends the process.
+// Package server runs a ClickHouse server from the library that package embedded uses, in a separate process, for
+// tests. The server is clickhouse-local with its listeners. They serve the native protocol and HTTP, with users and
+// their grants. It does not persist users created by statements and has no Keeper. A client that resets its connection
+// ends the process.
 package server
 
 import (
@@ -21,8 +21,8 @@ SELECT sleepEachRow(1) FROM numbers(1000000000)
 SETTINGS function_sleep_max_microseconds_per_block = 10000000000000, max_block_size = 1
 FORMAT Null`
 
-// Run serves a configuration until standard input ends, which also happens when the parent
-// process ends. It returns only if there is an error.
+// Run serves a configuration until standard input ends, which also happens when the parent process ends. It returns
+// only if there is an error.
 func Run(library, configuration string) error {
 	runtime.LockOSThread()
 	dl, err := purego.Dlopen(library, purego.RTLD_NOW|purego.RTLD_LOCAL)

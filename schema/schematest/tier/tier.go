@@ -1,5 +1,5 @@
-// Package tier selects the size of tests. The environment variable LIFTHOUSE_LONG
-// enables the long tier, which make test-long runs.
+// Package tier selects the size of tests. The environment variable LIFTHOUSE_LONG enables the long tier, which make
+// test-long runs.
 package tier
 
 import (

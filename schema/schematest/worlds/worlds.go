@@ -68,7 +68,8 @@ func (w World) Event(subject int64) schema.Event {
 	return e
 }
 
-// NextEvent returns an event of a subject, or a goal without an exposure, or one of the sent events again, perhaps with other content.
+// NextEvent returns an event of a subject, or a goal without an exposure, or one of the sent events again, perhaps with
+// other content.
 func (w World) NextEvent(subject int64, sent []schema.Event) schema.Event {
 	e := w.Event(subject)
 	switch {

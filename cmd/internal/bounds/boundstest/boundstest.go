@@ -20,8 +20,7 @@ type Program struct {
 	Run func(args ...string) (code int, complaints string)
 	// Arguments are the other arguments that a command needs, by the path of the command.
 	Arguments map[string][]string
-	// Meaningful lists the extremes that are allowed, such as account=1, each with the
-	// reason.
+	// Meaningful lists the extremes that are allowed, such as account=1, each with the reason.
 	Meaningful map[string]string
 }
 
@@ -30,8 +29,7 @@ const exitUsage = 2
 
 var integers = []string{fmt.Sprint(math.MinInt64), "-1", fmt.Sprint(math.MaxInt64), "9223372036854775808"}
 
-// extremes are test values by the type of the flag. All types that are not listed must be
-// integers.
+// extremes are test values by the type of the flag. All types that are not listed must be integers.
 var extremes = map[string][]string{
 	"bool": nil, "string": nil, "stringSlice": nil, "stringArray": nil,
 	"uint64":   {"-1", fmt.Sprint(uint64(math.MaxUint64)), "18446744073709551616"},
@@ -47,8 +45,8 @@ func ExtremeValues(flag *pflag.Flag) []string {
 	return integers
 }
 
-// CheckFlags runs every command with the extremes of each of its flags. An error must name the
-// flag, the value and what is allowed.
+// CheckFlags runs every command with the extremes of each of its flags. An error must name the flag, the value and what
+// is allowed.
 func (p *Program) CheckFlags(t *testing.T) {
 	t.Helper()
 	left := maps.Clone(p.Meaningful)

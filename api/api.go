@@ -75,7 +75,8 @@ func New(parts Parts, o Options) *API {
 	s := &server{Parts: parts, options: o, metrics: newMetrics()}
 	queue := results.Queue{Slots: o.StoreSlots, Length: o.StoreQueue, Wait: o.StoreWait}
 	s.gate = results.NewAdmission(queue, s.metrics.results.Shed)
-	s.results = results.New(s.Engine, s.gate, results.Options{Age: o.ResultsAge, Memory: o.ResultsMemory, Timeout: o.Timeout}, s.metrics.results)
+	s.results = results.New(s.Engine, s.gate,
+		results.Options{Age: o.ResultsAge, Memory: o.ResultsMemory, Timeout: o.Timeout}, s.metrics.results)
 	s.mcp = mcp.New(s.Engine, s.Statuses, s.Catalogue, s.results, s.Journal, o.Release)
 	queue.Slots = changeSlots
 	s.changes = results.NewAdmission(queue, s.metrics.results.Shed)
@@ -116,7 +117,10 @@ func (s *server) newRouter() http.Handler {
 			s.optionsOf(c, allow)
 			return
 		}
-		writeProblem(c, &problem{Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Detail: "allowed methods: " + allow})
+		writeProblem(c, &problem{
+			Status: http.StatusMethodNotAllowed, Code: "method_not_allowed",
+			Detail: "allowed methods: " + allow,
+		})
 	})
 	s.addRoutes(router)
 	return router
@@ -220,7 +224,8 @@ func replyOf(c *gin.Context, body any) (reply, error) {
 		return r, nil
 	}
 	account := recordOf(c.Request.Context()).token.AccountID
-	r.tag = negotiation.EntityTag(strconv.FormatInt(account, 10), c.Request.URL.RequestURI(), c.Writer.Header().Get("X-Total-Count"), r.kind, string(r.body))
+	r.tag = negotiation.EntityTag(strconv.FormatInt(account, 10), c.Request.URL.RequestURI(),
+		c.Writer.Header().Get("X-Total-Count"), r.kind, string(r.body))
 	return r, nil
 }
 
@@ -324,10 +329,16 @@ func checkLiveness(*gin.Context) (any, error) { return healthy, nil }
 // out of date.
 func (s *server) checkReadiness(c *gin.Context) (any, error) {
 	if s.draining.Load() {
-		return nil, &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "draining", Detail: "the server is stopping"}}
+		return nil, &problemError{&problem{
+			Status: http.StatusServiceUnavailable, Code: "draining",
+			Detail: "the server is stopping",
+		}}
 	}
 	if err := s.ready.checkStore(c.Request.Context(), s.Engine.CheckReady); err != nil {
-		return nil, &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "not_ready", Detail: "the store is not ready; run lifthouse check for details", cause: err}}
+		return nil, &problemError{&problem{
+			Status: http.StatusServiceUnavailable, Code: "not_ready",
+			Detail: "the store is not ready; run lifthouse check for details", cause: err,
+		}}
 	}
 	return healthy, nil
 }
@@ -364,7 +375,10 @@ func (a *API) MCP() *mcp.Server { return a.server.mcp }
 // requests.
 func (s *server) answerMCP(c *gin.Context) {
 	if origin := c.GetHeader("Origin"); origin != "" && !s.allowsOrigin(origin) {
-		writeProblem(c, &problem{Status: http.StatusForbidden, Code: "origin_not_allowed", Detail: "the Origin must be that of --public-url or one of --cors-origin"})
+		writeProblem(c, &problem{
+			Status: http.StatusForbidden, Code: "origin_not_allowed",
+			Detail: "the Origin must be that of --public-url or one of --cors-origin",
+		})
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, mcp.MaxMessage))
@@ -373,7 +387,10 @@ func (s *server) answerMCP(c *gin.Context) {
 		return
 	}
 	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
-		writeProblem(c, &problem{Status: http.StatusBadRequest, Code: "invalid_body", Detail: "the body must be one message, not a batch"})
+		writeProblem(c, &problem{
+			Status: http.StatusBadRequest, Code: "invalid_body",
+			Detail: "the body must be one message, not a batch",
+		})
 		return
 	}
 	c.Request.Body = io.NopCloser(bytes.NewReader(body))
@@ -385,5 +402,6 @@ func (s *server) answerMCP(c *gin.Context) {
 // give its own host name the address of this server (DNS rebinding).
 func (s *server) allowsOrigin(origin string) bool {
 	public, err := url.Parse(s.options.PublicURL)
-	return err == nil && strings.EqualFold(origin, public.Scheme+"://"+public.Host) || slices.Contains(s.options.Origins, "*") || slices.Contains(s.options.Origins, origin)
+	return err == nil && strings.EqualFold(origin, public.Scheme+"://"+public.Host) ||
+		slices.Contains(s.options.Origins, "*") || slices.Contains(s.options.Origins, origin)
 }

@@ -43,7 +43,10 @@ func (s *server) requireScope(scope catalogue.Scope, alternatives ...catalogue.S
 		scheme, secret, _ := strings.Cut(c.GetHeader("Authorization"), " ")
 		if !strings.EqualFold(scheme, "Bearer") || secret == "" {
 			c.Header("WWW-Authenticate", realm)
-			writeProblem(c, &problem{Status: http.StatusUnauthorized, Code: "unauthenticated", Detail: "send the header Authorization: Bearer <token>; create a token with lifthouse token create"})
+			writeProblem(c, &problem{
+				Status: http.StatusUnauthorized, Code: "unauthenticated",
+				Detail: "send the header Authorization: Bearer <token>; create a token with lifthouse token create",
+			})
 			return
 		}
 		token, known := s.Catalogue.Snapshot().FindToken(catalogue.DigestOf(strings.TrimSpace(secret)), time.Now())
@@ -54,7 +57,10 @@ func (s *server) requireScope(scope catalogue.Scope, alternatives ...catalogue.S
 				return
 			}
 			c.Header("WWW-Authenticate", realm+`, error="invalid_token"`)
-			writeProblem(c, &problem{Status: http.StatusUnauthorized, Code: "invalid_token", Detail: "the token is unknown, expired or revoked"})
+			writeProblem(c, &problem{
+				Status: http.StatusUnauthorized, Code: "invalid_token",
+				Detail: "the token is unknown, expired or revoked",
+			})
 			return
 		}
 		recordOf(c.Request.Context()).token = token
@@ -66,7 +72,10 @@ func (s *server) requireScope(scope catalogue.Scope, alternatives ...catalogue.S
 		}
 		if !token.HasScope(scope) && !slices.ContainsFunc(alternatives, token.HasScope) {
 			c.Header("WWW-Authenticate", realm+`, error="insufficient_scope", scope="`+string(scope)+`"`)
-			writeProblem(c, &problem{Status: http.StatusForbidden, Code: "insufficient_scope", Detail: "the token lacks the scope " + string(scope)})
+			writeProblem(c, &problem{
+				Status: http.StatusForbidden, Code: "insufficient_scope",
+				Detail: "the token lacks the scope " + string(scope),
+			})
 			return
 		}
 		c.Set(tokenKey, token)
@@ -101,11 +110,15 @@ func (s *server) reportedResources(c *gin.Context, operation query.Operation) (*
 // byToken returns the context of the request with its token as the author of changes.
 func byToken(c *gin.Context) context.Context {
 	token := tokenOf(c)
-	return catalogue.WithAuthor(c.Request.Context(), strings.TrimSpace(fmt.Sprintf("token %d %s", token.ID, token.Name)))
+	return catalogue.WithAuthor(c.Request.Context(),
+		strings.TrimSpace(fmt.Sprintf("token %d %s", token.ID, token.Name)))
 }
 
 func rateLimited(wait time.Duration, detail string) *problem {
-	return &problem{Status: http.StatusTooManyRequests, Code: "rate_limited", retryAfter: int(math.Ceil(wait.Seconds())), Detail: detail}
+	return &problem{
+		Status: http.StatusTooManyRequests, Code: "rate_limited",
+		retryAfter: int(math.Ceil(wait.Seconds())), Detail: detail,
+	}
 }
 
 // newTokenRates returns nil if there is no limit.
@@ -126,7 +139,8 @@ func (s *server) checkTokenRate(token *catalogue.Token, scope catalogue.Scope) *
 	if wait == 0 {
 		return nil
 	}
-	return rateLimited(wait, fmt.Sprintf("the limit of the token is %g requests per second, with bursts of %d", float64(s.rates.PerSecond), s.rates.Burst))
+	return rateLimited(wait, fmt.Sprintf("the limit of the token is %g requests per second, with bursts of %d",
+		float64(s.rates.PerSecond), s.rates.Burst))
 }
 
 // newFailureRates returns nil if there is no limit.
@@ -151,7 +165,8 @@ func (s *server) checkFailureRate(request *http.Request) *problem {
 	if first {
 		slog.WarnContext(request.Context(), "too many unknown tokens from one address", "address", address.String())
 	}
-	return rateLimited(wait, fmt.Sprintf("more than %d unknown, expired or revoked tokens per minute from this address", s.failures.Burst))
+	return rateLimited(wait,
+		fmt.Sprintf("more than %d unknown, expired or revoked tokens per minute from this address", s.failures.Burst))
 }
 
 // addressOf returns the address of the client. For IPv6, it returns the /64 network, because one client may use all of

@@ -73,10 +73,17 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 	token := tokenOf(c)
 	events := ingest.Body{WebsiteID: token.WebsiteID, Key: c.GetHeader(keyHeader), Times: s.Times}
 	if faults := eventFaults(c); len(faults) > 0 {
-		return nil, &problemError{&problem{Status: http.StatusBadRequest, Code: "invalid_parameter", Detail: "the request is invalid; nothing was changed", Errors: faults}}
+		return nil, &problemError{&problem{
+			Status: http.StatusBadRequest, Code: "invalid_parameter",
+			Detail: "the request is invalid; nothing was changed", Errors: faults,
+		}}
 	}
 	if !hasContentType(c, eventTypes) {
-		return nil, &problemError{&problem{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Detail: "Content-Type must be application/x-ndjson (one JSON object per line) or application/json (an array of objects)"}}
+		return nil, &problemError{&problem{
+			Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type",
+			Detail: "Content-Type must be application/x-ndjson (one JSON object per line) or application/json " +
+				"(an array of objects)",
+		}}
 	}
 	held := &body{of: s.bodies}
 	defer held.releaseMemory()
@@ -162,10 +169,14 @@ func hasContentType(c *gin.Context, allowed []string) bool {
 func eventFaults(c *gin.Context) []fault {
 	var faults []fault
 	for name, values := range c.Request.URL.Query() {
-		faults = append(faults, fault{"query", name, strings.Join(values, ","), "unknown parameter; this operation has no parameters"})
+		faults = append(faults,
+			fault{"query", name, strings.Join(values, ","), "unknown parameter; this operation has no parameters"})
 	}
 	if keys := c.Request.Header.Values(keyHeader); len(keys) > 1 || len(keys) == 1 && !keyPattern.MatchString(keys[0]) {
-		faults = append(faults, fault{"header", keyHeader, strings.Join(keys, ", "), "must be one key of 1 to 128 visible ASCII characters"})
+		faults = append(faults, fault{
+			"header", keyHeader, strings.Join(keys, ", "),
+			"must be one key of 1 to 128 visible ASCII characters",
+		})
 	}
 	slices.SortFunc(faults, func(a, b fault) int { return strings.Compare(a.Name, b.Name) })
 	return faults
@@ -184,7 +195,10 @@ func (s *server) rejectBody(websiteID int64, text []byte, err error) error {
 		for _, e := range wrong.Errors {
 			reason += ": " + e.Detail
 		}
-		s.Journal.BufferRejects(ingest.Reject{WebsiteID: websiteID, Channel: ingest.ChannelHTTP, Reason: reason, Text: string(text[:min(len(text), keptOfBody)])})
+		s.Journal.BufferRejects(ingest.Reject{
+			WebsiteID: websiteID, Channel: ingest.ChannelHTTP, Reason: reason,
+			Text: string(text[:min(len(text), keptOfBody)]),
+		})
 	}
 	return err
 }
@@ -195,7 +209,10 @@ const keptOfBody = 4 << 10
 
 // noneTaken returns the problem for a body without any valid line.
 func noneTaken(r *Received) error {
-	p := &problem{Status: http.StatusBadRequest, Code: "events_rejected", Detail: "no event is valid; nothing was stored", More: r.More}
+	p := &problem{
+		Status: http.StatusBadRequest, Code: "events_rejected",
+		Detail: "no event is valid; nothing was stored", More: r.More,
+	}
 	for _, line := range r.Lines {
 		p.Errors = append(p.Errors, fault{"body", "line " + strconv.FormatInt(line.Line, 10), "", line.Detail})
 	}
@@ -206,9 +223,14 @@ func noneTaken(r *Received) error {
 func (s *server) intakeProblem(c *gin.Context, err error) error {
 	if errors.Is(err, ingest.ErrFull) {
 		s.metrics.results.Shed.Inc()
-		return &problemError{&problem{Status: http.StatusServiceUnavailable, Code: string(source.Busy), Detail: "too many events are waiting to be written: retry in a moment", retryAfter: 1}}
+		return &problemError{&problem{
+			Status: http.StatusServiceUnavailable, Code: string(source.Busy),
+			Detail: "too many events are waiting to be written: retry in a moment", retryAfter: 1,
+		}}
 	}
-	return describeTimeout(source.StoreFailure(c.Request.Context(), err), "the events were not stored in time, or their status is unknown: send the same events again; each event counts once")
+	return describeTimeout(source.StoreFailure(c.Request.Context(), err),
+		"the events were not stored in time, or their status is unknown: send the same events again; each event "+
+			"counts once")
 }
 
 // Limits of the memory for all request bodies with events together.
@@ -238,7 +260,8 @@ type bodies struct {
 
 func newBodies(wait time.Duration) *bodies {
 	return &bodies{
-		small: semaphore.NewWeighted(smallBodies), large: semaphore.NewWeighted(largeBodies), lines: semaphore.NewWeighted(chunks * chunkLines), wait: wait,
+		small: semaphore.NewWeighted(smallBodies), large: semaphore.NewWeighted(largeBodies),
+		lines: semaphore.NewWeighted(chunks * chunkLines), wait: wait,
 		parsed: semaphore.NewWeighted(1),
 	}
 }
@@ -378,18 +401,25 @@ func decompressBody(request *http.Request) (plain io.Reader, closePlain func(), 
 		}
 		return unzipped, nothing, nil
 	case "zstd":
-		decoder, err := zstd.NewReader(request.Body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdMemory))
+		decoder, err := zstd.NewReader(request.Body, zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderMaxWindow(zstdMemory))
 		if err != nil {
 			return nil, nil, bodyProblem(err)
 		}
 		return decoder, decoder.Close, nil
 	default:
-		return nil, nil, &problemError{&problem{Status: http.StatusUnsupportedMediaType, Code: "unsupported_encoding", Detail: fmt.Sprintf("Content-Encoding %q: must be gzip, zstd or none", encoding)}}
+		return nil, nil, &problemError{&problem{
+			Status: http.StatusUnsupportedMediaType, Code: "unsupported_encoding",
+			Detail: fmt.Sprintf("Content-Encoding %q: must be gzip, zstd or none", encoding),
+		}}
 	}
 }
 
 func tooLong(most int64) error {
-	return &problemError{&problem{Status: http.StatusRequestEntityTooLarge, Code: "body_too_large", Detail: fmt.Sprintf("the body must have at most %d bytes; send less per request", most)}}
+	return &problemError{&problem{
+		Status: http.StatusRequestEntityTooLarge, Code: "body_too_large",
+		Detail: fmt.Sprintf("the body must have at most %d bytes; send less per request", most),
+	}}
 }
 
 // bodyProblem returns the problem for a body that cannot be read to its end.

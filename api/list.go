@@ -48,7 +48,10 @@ func (s *server) parseListing(c *gin.Context, of bounds, types []string) (listin
 	}
 	p := query.ReadParameters(c.Request.URL.RawQuery, names...)
 	asked := p.ID(websiteIDName)
-	l := listing{offset: p.ParseInteger("offset", 0, maxOffset, 0), limit: p.ParseInteger("limit", 1, of.most, of.otherwise)}
+	l := listing{
+		offset: p.ParseInteger("offset", 0, maxOffset, 0),
+		limit:  p.ParseInteger("limit", 1, of.most, of.otherwise),
+	}
 	if types != nil {
 		l.active, l.kind = p.OneOf("active", []string{"true", "false"}), p.OneOf("type", types)
 		l.status = p.OneOf("include", []string{"status"}) != ""
@@ -68,7 +71,8 @@ func (s *server) parseListing(c *gin.Context, of bounds, types []string) (listin
 	}
 	if len(ids) > 1 {
 		return l, &query.InvalidError{Code: "website_required", Faults: faults.List{
-			{Name: websiteIDName, Detail: fmt.Sprintf("the account has %d websites; name one of them: %s", len(ids), strings.Join(ids, ", "))},
+			{Name: websiteIDName, Detail: fmt.Sprintf("the account has %d websites; name one of them: %s", len(ids),
+				strings.Join(ids, ", "))},
 		}}
 	}
 	return l, nil
@@ -76,7 +80,8 @@ func (s *server) parseListing(c *gin.Context, of bounds, types []string) (listin
 
 // matchesFilters reports whether a campaign or a widget matches the filters.
 func (l *listing) matchesFilters(website int64, active bool, kind string) bool {
-	return website == l.website && (l.active == "" || l.active == strconv.FormatBool(active)) && (l.kind == "" || l.kind == kind)
+	return website == l.website && (l.active == "" || l.active == strconv.FormatBool(active)) &&
+		(l.kind == "" || l.kind == kind)
 }
 
 // pageOf returns the requested page of the list, sorted by id, and sets the pagination headers (RFC 8288).
@@ -205,7 +210,8 @@ func listHandler[R, S any](s *server, from resources[R], show func(*R) S) func(*
 			return nil, err
 		}
 		list := []S{}
-		for _, found := range pageOf(c, l, from.all(l.owned), func(r R) bool { return from.websiteOf(&r) == l.website }) {
+		for _, found := range pageOf(c, l, from.all(l.owned),
+			func(r R) bool { return from.websiteOf(&r) == l.website }) {
 			list = append(list, show(&found))
 		}
 		return list, nil
@@ -224,7 +230,10 @@ type goal struct {
 }
 
 func newGoal(g *catalogue.Goal) goal {
-	return goal{ID: g.ID, Name: g.Name, System: g.System, Action: g.Action, Default: g.Default, Value: g.Value, ValueCap: g.ValueCap}
+	return goal{
+		ID: g.ID, Name: g.Name, System: g.System, Action: g.Action, Default: g.Default, Value: g.Value,
+		ValueCap: g.ValueCap,
+	}
 }
 
 type target struct {

@@ -39,16 +39,20 @@ func newMetrics() *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "http_request_duration_seconds", Help: "Duration of a request from its header to the end of its response.", Buckets: seconds,
+			Name: "http_request_duration_seconds",
+			Help: "Duration of a request from its header to the end of its response.", Buckets: seconds,
 		}, []string{"method", "route", "status"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "http_requests_in_flight", Help: "Requests that are being processed.",
 		}),
 		storeQueries: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "lifthouse_store_query_seconds", Help: "Duration of a store query until its last row.", Buckets: seconds,
+			Name: "lifthouse_store_query_seconds", Help: "Duration of a store query until its last row.",
+			Buckets: seconds,
 		}, []string{"outcome"}),
 		rateLimited: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lifthouse_rate_limited_total", Help: "Requests rejected because of the rate limit of their token, or because of too many unknown tokens from their address.",
+			Name: "lifthouse_rate_limited_total",
+			Help: "Requests rejected because of the rate limit of their token, or because of too many unknown " +
+				"tokens from their address.",
 		}),
 	}
 	m.results = results.NewMetrics(m.registry)
@@ -56,7 +60,8 @@ func newMetrics() *metrics {
 		Name: "lifthouse_events_total", Help: "Events received over HTTP: accepted, rejected.",
 	}, []string{"verdict"})
 	m.deliveries = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "lifthouse_webhook_attempts_total", Help: "Attempts to deliver messages to webhooks: delivered, retrying, failed (no further attempt).",
+		Name: "lifthouse_webhook_attempts_total",
+		Help: "Attempts to deliver messages to webhooks: delivered, retrying, failed (no further attempt).",
 	}, []string{"outcome"})
 	m.inbox = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "lifthouse_inbox_rows_total", Help: "Rows moved out of events_inbox: accepted, rejected.",
@@ -108,7 +113,8 @@ func (a *API) ExportFacts(of facts.Shards) {
 		Name: "lifthouse_facts_lag_seconds", Help: "Time since the last refresh of facts that succeeded.",
 	}, func() float64 { return of.RefreshLag().Seconds() }))
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "lifthouse_lost_visitors", Help: "Visitors of the last scrubs whose stored events are fewer than those that their facts were made of.",
+		Name: "lifthouse_lost_visitors",
+		Help: "Visitors of the last scrubs whose stored events are fewer than those that their facts were made of.",
 	}, func() float64 { return float64(of.LostVisitors()) }))
 }
 

@@ -70,17 +70,20 @@ func (s *server) logRequest(request *http.Request, r *record, sent *sentWriter, 
 	if status == statusClientClosed && s.draining.Load() {
 		status = http.StatusServiceUnavailable // the server is stopping
 	}
-	s.metrics.requests.WithLabelValues(knownMethod(request.Method), r.route, strconv.Itoa(status)).Observe(elapsed.Seconds())
+	s.metrics.requests.WithLabelValues(knownMethod(request.Method), r.route,
+		strconv.Itoa(status)).Observe(elapsed.Seconds())
 	slog.LogAttrs(request.Context(), slog.LevelInfo, "request",
 		slog.String("method", knownMethod(request.Method)), slog.String("route", r.route), slog.Int("status", status),
 		slog.Float64("milliseconds", float64(elapsed.Microseconds())/1000), slog.Int64("bytes", sent.bytes),
-		slog.String("requestId", r.requestID), slog.Int64("account", r.token.AccountID), slog.Int64("token", r.token.ID))
+		slog.String("requestId", r.requestID), slog.Int64("account", r.token.AccountID),
+		slog.Int64("token", r.token.ID))
 }
 
 // knownMethod returns the method if it is standard, so clients cannot create metric labels.
 func knownMethod(method string) string {
 	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+		http.MethodDelete, http.MethodOptions:
 		return method
 	}
 	return "other"
@@ -169,8 +172,10 @@ func requestID(c *gin.Context) {
 
 // Headers that a page of an allowed origin may send and read.
 const (
-	sentByPages = "Authorization, Accept, Cache-Control, Content-Encoding, Content-Type, Idempotency-Key, If-Match, If-None-Match, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, X-Request-Id"
-	readByPages = "Content-Disposition, ETag, Link, Location, Retry-After, Warning, WWW-Authenticate, X-Request-Id, X-Token-Scopes, X-Total-Count"
+	sentByPages = "Authorization, Accept, Cache-Control, Content-Encoding, Content-Type, Idempotency-Key, If-Match, " +
+		"If-None-Match, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, X-Request-Id"
+	readByPages = "Content-Disposition, ETag, Link, Location, Retry-After, Warning, WWW-Authenticate, X-Request-Id, " +
+		"X-Token-Scopes, X-Total-Count"
 )
 
 // setCORSHeaders lets pages of the configured origins read responses. Other origins get responses without the CORS
@@ -195,7 +200,8 @@ func (s *server) setCORSHeaders(c *gin.Context) {
 
 // optionsOf answers OPTIONS requests, including CORS preflight requests.
 func (s *server) optionsOf(c *gin.Context, allow string) {
-	if c.Writer.Header().Get("Access-Control-Allow-Origin") != "" && c.GetHeader("Access-Control-Request-Method") != "" {
+	if c.Writer.Header().Get("Access-Control-Allow-Origin") != "" &&
+		c.GetHeader("Access-Control-Request-Method") != "" {
 		c.Header("Access-Control-Allow-Methods", allow)
 		c.Header("Access-Control-Allow-Headers", sentByPages)
 		c.Header("Access-Control-Max-Age", "600")
@@ -271,10 +277,14 @@ func (s *server) limitSize(c *gin.Context) {
 }
 
 var tooLargeCodes = map[int]string{
-	http.StatusRequestURITooLong: "uri_too_long", http.StatusRequestHeaderFieldsTooLarge: "headers_too_large", http.StatusRequestEntityTooLarge: "body_too_large",
+	http.StatusRequestURITooLong: "uri_too_long", http.StatusRequestHeaderFieldsTooLarge: "headers_too_large",
+	http.StatusRequestEntityTooLarge: "body_too_large",
 }
 
 func tooLarge(c *gin.Context, status int, what string, most, has int64) {
 	c.Header("Connection", "close") // the rest of the request is not read
-	writeProblem(c, &problem{Status: status, Code: tooLargeCodes[status], Detail: fmt.Sprintf("the %s must have at most %d bytes; it has %d", what, most, has)})
+	writeProblem(c, &problem{
+		Status: status, Code: tooLargeCodes[status],
+		Detail: fmt.Sprintf("the %s must have at most %d bytes; it has %d", what, most, has),
+	})
 }

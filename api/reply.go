@@ -77,7 +77,10 @@ const typeKey = "type"
 func negotiateType(c *gin.Context, offers []string) error {
 	kind := negotiation.PreferredType(c.Request.Header.Values("Accept"), offers)
 	if kind == "" {
-		return &problemError{&problem{Status: http.StatusNotAcceptable, Code: "not_acceptable", Detail: "have " + strings.Join(offers, ", ")}}
+		return &problemError{&problem{
+			Status: http.StatusNotAcceptable, Code: "not_acceptable",
+			Detail: "have " + strings.Join(offers, ", "),
+		}}
 	}
 	c.Set(typeKey, kind)
 	return nil
@@ -135,7 +138,10 @@ func problemOf(err error) *problem {
 	case errors.Is(err, context.Canceled):
 		return &problem{Status: statusClientClosed, Code: "client_closed_request", cause: err}
 	}
-	return &problem{Status: http.StatusInternalServerError, Code: "internal_error", Detail: "internal error; this is a bug; the log has the cause under the request id", cause: err}
+	return &problem{
+		Status: http.StatusInternalServerError, Code: "internal_error",
+		Detail: "internal error; this is a bug; the log has the cause under the request id", cause: err,
+	}
 }
 
 // retryAfter is the Retry-After, in seconds, if the store is overloaded.
@@ -145,7 +151,10 @@ const retryAfter = 2
 const retryAfterFull = 60
 
 func storeProblem(err *source.StoreError) *problem {
-	p := &problem{Status: http.StatusServiceUnavailable, Code: string(err.Fault), Detail: err.Error(), retryAfter: retryAfter, cause: err.Unwrap()}
+	p := &problem{
+		Status: http.StatusServiceUnavailable, Code: string(err.Fault), Detail: err.Error(),
+		retryAfter: retryAfter, cause: err.Unwrap(),
+	}
 	switch err.Fault {
 	case source.TooSlow:
 		p.Status = http.StatusGatewayTimeout
@@ -161,7 +170,10 @@ func storeProblem(err *source.StoreError) *problem {
 }
 
 func invalidProblem(invalid *query.InvalidError) *problem {
-	p := &problem{Status: http.StatusBadRequest, Code: invalid.Code, Detail: "the request is invalid; nothing was changed"}
+	p := &problem{
+		Status: http.StatusBadRequest, Code: invalid.Code,
+		Detail: "the request is invalid; nothing was changed",
+	}
 	for _, f := range invalid.Faults {
 		in := "query"
 		if f.Name == pathIDName || f.Name == experimentIDName || f.Name == attributeName {
@@ -194,8 +206,8 @@ func writeProblem(c *gin.Context, p *problem) {
 	p.Instance = strings.ToValidUTF8(c.Request.URL.Path[:min(len(c.Request.URL.Path), maxPath)], "�")
 	p.RequestID = c.GetString(requestIDKey)
 	if p.Status >= http.StatusInternalServerError {
-		slog.ErrorContext(c.Request.Context(), "request failed", "requestId", p.RequestID, "route", c.FullPath(), "status", p.Status,
-			"code", p.Code, "err", catalogue.RedactTokens(fmt.Sprint(p.cause)))
+		slog.ErrorContext(c.Request.Context(), "request failed", "requestId", p.RequestID, "route", c.FullPath(),
+			"status", p.Status, "code", p.Code, "err", catalogue.RedactTokens(fmt.Sprint(p.cause)))
 	}
 	c.Header("Cache-Control", "no-store")
 	if p.retryAfter > 0 {

@@ -63,9 +63,10 @@ func (s *server) scopedRequest(
 // answerQuery returns 304 if the client has the current response, and the response otherwise. If the store fails, the
 // response has no entity tag, so a conditional request cannot confirm it.
 func (s *server) answerQuery(c *gin.Context, q *results.Query) (reply, error) {
-	found, err := s.results.AnswerQuery(c.Request.Context(), q, negotiation.WantsNew(c.Request), func(v results.Version) bool {
-		return negotiation.MatchesTag(c.Request, s.entityTag(q, v))
-	})
+	found, err := s.results.AnswerQuery(c.Request.Context(), q, negotiation.WantsNew(c.Request),
+		func(v results.Version) bool {
+			return negotiation.MatchesTag(c.Request, s.entityTag(q, v))
+		})
 	if found.Stale || err != nil {
 		return reply{kind: q.Kind, keep: notKept, stale: true, body: found.Body}, err
 	}

@@ -101,7 +101,8 @@ func (s *server) putCatalogue(c *gin.Context) (any, error) {
 	tags := strings.Join(c.Request.Header.Values("If-Match"), ",")
 	if tags == "" && !dryRun {
 		return nil, newRefusal(http.StatusPreconditionRequired, "precondition_required",
-			"send the header If-Match with the ETag of GET /catalogue, which protects the changes of others, or If-Match: * to overwrite them")
+			"send the header If-Match with the ETag of GET /catalogue, which protects the changes of others, or "+
+				"If-Match: * to overwrite them")
 	}
 	replaces := func(version uint64) bool { return tags == "" || matchesVersion(tags, version) }
 	var answered reply
@@ -128,7 +129,8 @@ func (s *server) putCatalogue(c *gin.Context) (any, error) {
 func (s *server) applyCatalogue(c *gin.Context, file catalogue.File, dryRun bool) (reply, error) {
 	var changes []catalogue.Change
 	var version uint64
-	ctx, cancel := results.WithDeadline(byToken(c), s.options.Timeout) // starts after the body was received from the client
+	// starts after the body was received from the client
+	ctx, cancel := results.WithDeadline(byToken(c), s.options.Timeout)
 	defer cancel()
 	err := within(ctx, func() (err error) {
 		changes, version, err = s.Catalogue.ApplyToVersion(ctx, file, dryRun)
@@ -152,14 +154,16 @@ func (s *server) applyCatalogue(c *gin.Context, file catalogue.File, dryRun bool
 
 func versionChanged() error {
 	return newRefusal(http.StatusPreconditionFailed, "precondition_failed",
-		"the catalogue has changed since the ETag in If-Match; nothing was changed: get it again, repeat your edit and send it with the new ETag")
+		"the catalogue has changed since the ETag in If-Match; nothing was changed: get it again, repeat your edit "+
+			"and send it with the new ETag")
 }
 
 // useYAML calls use with the body, which is YAML or JSON, of at most most bytes. It does so for one request at a time,
 // because a parsed body takes much memory.
 func (s *server) useYAML(c *gin.Context, most int64, use func(io.Reader) error) error {
 	if !hasContentType(c, yamlTypes) {
-		return newRefusal(http.StatusUnsupportedMediaType, "unsupported_media_type", "Content-Type must be application/yaml or application/json")
+		return newRefusal(http.StatusUnsupportedMediaType, "unsupported_media_type",
+			"Content-Type must be application/yaml or application/json")
 	}
 	held := &body{of: s.bodies}
 	defer held.releaseMemory()
@@ -211,7 +215,10 @@ func admitTo(admission *results.Admission, handle func(*gin.Context) (any, error
 }
 
 // setActive starts or stops the requested resource, and returns it. It ignores the body of the request.
-func setActive[R any](s *server, c *gin.Context, kind string, active bool, change func(ctx context.Context, account, website, id int64, active bool) (R, bool, error)) (R, error) {
+func setActive[R any](
+	s *server, c *gin.Context, kind string, active bool,
+	change func(ctx context.Context, account, website, id int64, active bool) (R, bool, error),
+) (R, error) {
 	var none, live R
 	var found bool
 	p, err := s.parsePlace(c)
@@ -238,9 +245,13 @@ func changeFailure(c *gin.Context, err error, next string) error {
 		return found
 	}
 	if errors.Is(err, catalogue.ErrContested) {
-		return &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "contested", Detail: err.Error(), retryAfter: retryAfter, cause: err}}
+		return &problemError{&problem{
+			Status: http.StatusServiceUnavailable, Code: "contested", Detail: err.Error(),
+			retryAfter: retryAfter, cause: err,
+		}}
 	}
-	return describeTimeout(source.StoreFailure(c.Request.Context(), err), "the store did not answer in time and the change may still be made: "+next)
+	return describeTimeout(source.StoreFailure(c.Request.Context(), err),
+		"the store did not answer in time and the change may still be made: "+next)
 }
 
 // token is a token or a share link, which is a token of the scope share.
@@ -257,7 +268,10 @@ type token struct {
 }
 
 func newToken(t *catalogue.Token) token {
-	return token{ID: t.ID, Name: t.Name, Scopes: t.Scopes, WebsiteID: t.WebsiteID, PageSubject: t.Shared, CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt}
+	return token{
+		ID: t.ID, Name: t.Name, Scopes: t.Scopes, WebsiteID: t.WebsiteID, PageSubject: t.Shared,
+		CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt,
+	}
 }
 
 // listTokens returns the tokens of the account, including its share links.

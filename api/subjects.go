@@ -65,7 +65,8 @@ func (s *server) listCampaigns(c *gin.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := pageOf(c, l, l.owned.Campaigns, func(c catalogue.LiveCampaign) bool { return l.matchesFilters(c.WebsiteID, c.Active, c.Type) })
+	page := pageOf(c, l, l.owned.Campaigns,
+		func(c catalogue.LiveCampaign) bool { return l.matchesFilters(c.WebsiteID, c.Active, c.Type) })
 	list := make([]campaign, len(page))
 	subjects := make([]schema.Subject, len(page))
 	for i := range page {
@@ -91,7 +92,8 @@ func (s *server) countedCampaign(c *catalogue.LiveCampaign) campaign {
 		TargetID: c.TargetID, TargetMode: c.TargetMode, PrimaryGoalID: c.PrimaryGoalID,
 		SignificanceLevel: c.SignificanceLevel, Methodology: c.Methodology, Power: c.Power, MDE: c.MDE,
 		PrimaryMetric: c.PrimaryMetric, LookPlan: c.LookPlan,
-		Goals: c.Goals, MinDays: c.MinDays, Hypothesis: c.Hypothesis, Owner: c.Owner, AutoStop: c.AutoStop, Tags: c.Tags,
+		Goals: c.Goals, MinDays: c.MinDays, Hypothesis: c.Hypothesis, Owner: c.Owner, AutoStop: c.AutoStop,
+		Tags: c.Tags,
 	}
 }
 
@@ -194,7 +196,8 @@ func (s *server) listWidgets(c *gin.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := pageOf(c, l, l.owned.Widgets, func(w catalogue.LiveWidget) bool { return l.matchesFilters(w.WebsiteID, w.Active, w.Type) })
+	page := pageOf(c, l, l.owned.Widgets,
+		func(w catalogue.LiveWidget) bool { return l.matchesFilters(w.WebsiteID, w.Active, w.Type) })
 	list := make([]widget, len(page))
 	for i := range page {
 		list[i] = s.countedWidget(&page[i])
@@ -223,14 +226,18 @@ func (s *server) countedWidget(w *catalogue.LiveWidget) widget {
 		Views: counters.Views, Clicks: counters.Clicks, Submits: counters.Submits, Completions: counters.Completions,
 		Conversions: counters.Conversions, Contacts: counters.Contacts,
 		GoalsReached: counters.GoalsReached, Value: counters.Value, ExtraValue: counters.ExtraValue,
-		CreateDate: w.CreateDate, UpdateDate: w.UpdateDate, StartDate: w.StartDate, EndDate: w.EndDate, Active: w.Active,
+		CreateDate: w.CreateDate, UpdateDate: w.UpdateDate, StartDate: w.StartDate, EndDate: w.EndDate,
+		Active: w.Active,
 	}
 }
 
 // widgetDetail returns a widget with its experiments. The dates of an experiment are the declared ones, or otherwise
 // the times of the first and last change of its shares.
 func (s *server) widgetDetail(w *catalogue.LiveWidget) widgetDetail {
-	detail := widgetDetail{widget: s.countedWidget(w), Variations: newWidgetVariations(w.Variations), Experiments: []widgetExperiment{}}
+	detail := widgetDetail{
+		widget: s.countedWidget(w), Variations: newWidgetVariations(w.Variations),
+		Experiments: []widgetExperiment{},
+	}
 	for _, e := range w.Experiments {
 		shown := widgetExperiment{
 			ID: e.ID, Name: e.Name, PrimaryMetric: e.PrimaryMetric, ControlShare: e.ControlShare, Active: e.Active,

@@ -57,7 +57,8 @@ const looksMemory = 64 << 20
 func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits, shards facts.Shards) *Engine {
 	results := cache.New(looksMemory)
 	return &Engine{
-		Ledger: looks.NewLedger(conn), facts: facts.Reader{Shards: shards, Store: &source.Store{Conn: conn, Limits: limits}},
+		Ledger:    looks.NewLedger(conn),
+		facts:     facts.Reader{Shards: shards, Store: &source.Store{Conn: conn, Limits: limits}},
 		catalogue: c, cache: results, analyzer: looks.NewAnalyzer(results),
 	}
 }
@@ -111,9 +112,11 @@ func (e *Engine) firstView(subject schema.Subject) (looks.FirstView, bool) {
 		return looks.FirstView{}, false
 	}
 	first := looks.FirstView{
-		Time: fold.TimeOf(extent.FirstView), OnTime: fold.TimeOf(extent.FirstOnTime), Accepted: fold.TimeOf(extent.FirstAccepted()),
+		Time: fold.TimeOf(extent.FirstView), OnTime: fold.TimeOf(extent.FirstOnTime),
+		Accepted: fold.TimeOf(extent.FirstAccepted()),
 	}
-	first.Imported = extent.AcceptedLate != 0 && (extent.AcceptedOnTime == 0 || extent.AcceptedLate <= extent.AcceptedOnTime)
+	first.Imported = extent.AcceptedLate != 0 &&
+		(extent.AcceptedOnTime == 0 || extent.AcceptedLate <= extent.AcceptedOnTime)
 	return first, true
 }
 
@@ -173,7 +176,8 @@ func (e *Engine) CountersOfWidget(w *catalogue.LiveWidget) WidgetCounters {
 	}
 	return WidgetCounters{
 		Views: t.Events[moments.View], Clicks: t.Events[moments.Click], Submits: t.Events[moments.Submit],
-		Completions: t.Events[moments.Completion], Conversions: t.Events[moments.Conversion], Contacts: t.Events[moments.Contact],
+		Completions: t.Events[moments.Completion], Conversions: t.Events[moments.Conversion],
+		Contacts:     t.Events[moments.Contact],
 		GoalsReached: goals.Events, Value: wholeMoney(goals.Value), ExtraValue: wholeMoney(goals.ExtraValue),
 	}
 }

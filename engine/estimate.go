@@ -14,7 +14,9 @@ import (
 // EstimatePlans estimates what the plans of campaigns can detect, by campaign id. The estimate uses the campaign's own
 // visitors, or else the visitors of the website's campaign with the most events. A campaign is missing from the map if
 // its website has no visitors, or if no rate or mean can be estimated from them.
-func (e *Engine) EstimatePlans(ctx context.Context, owned *catalogue.AccountResources, campaigns []int64) (map[int64]*result.PlanEstimate, error) {
+func (e *Engine) EstimatePlans(
+	ctx context.Context, owned *catalogue.AccountResources, campaigns []int64,
+) (map[int64]*result.PlanEstimate, error) {
 	if _, err := e.facts.AwaitNoted(ctx); err != nil {
 		return nil, err
 	}

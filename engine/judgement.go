@@ -48,7 +48,9 @@ func (e *Engine) OpenJudgement(ctx context.Context, p *plan.Plan, now time.Time)
 
 // openJudgement returns the judgement of a plan in force at the first view, up to a time; zero: the last acceptance
 // time.
-func (e *Engine) openJudgement(ctx context.Context, p *plan.Plan, version Version, through time.Time) (*Judgement, error) {
+func (e *Engine) openJudgement(
+	ctx context.Context, p *plan.Plan, version Version, through time.Time,
+) (*Judgement, error) {
 	declared := p.DeclaredPlan()
 	recorded, err := e.Ledger.RecordedLooks(ctx, looks.DeclarationOf(declared))
 	if err != nil {
@@ -74,13 +76,16 @@ func (e *Engine) openJudgement(ctx context.Context, p *plan.Plan, version Versio
 		}
 	}
 	return &Judgement{
-		Plan: p.DeclaredReport(), FirstView: first, Recorded: recorded, engine: e, series: map[int64]map[int64][]moments.Step{},
+		Plan: p.DeclaredReport(), FirstView: first, Recorded: recorded, engine: e,
+		series:   map[int64]map[int64][]moments.Step{},
 		Schedule: looks.NewSchedule(declared, first, through, stored.Newest, recorded),
 	}, nil
 }
 
 // withHistory returns the first view of imported data with the start of their clock.
-func (e *Engine) withHistory(ctx context.Context, declared *plan.Plan, version Version, first looks.FirstView) (looks.FirstView, error) {
+func (e *Engine) withHistory(
+	ctx context.Context, declared *plan.Plan, version Version, first looks.FirstView,
+) (looks.FirstView, error) {
 	type history struct{ question string }
 	return valueAt(e, history{questionKey(declared)}, version, func() (looks.FirstView, int64, error) {
 		found, err := e.facts.ReadRows(ctx, declared.Question)
@@ -142,20 +147,21 @@ func (j *Judgement) IsDue() bool {
 // looks. It reads sums only once, so another call after looks were recorded reads none.
 func (j *Judgement) AnalyzeLooks(ctx context.Context) (err error) {
 	declared := j.Plan.DeclaredPlan()
-	j.Looks, err = j.engine.analyzer.AnalyzeLooks(declared, j.Schedule, j.Recorded, func(since time.Time, goals []int64) (map[int64][]moments.Step, error) {
-		if read, has := j.series[since.UnixMilli()]; has {
-			return read, nil
-		}
-		from := *declared
-		from.Filters.From = since
-		found, err := j.engine.readGoals(ctx, &from, goals)
-		steps := make(map[int64][]moments.Step, len(found))
-		for goal, rows := range found {
-			steps[goal] = rows.Steps
-		}
-		j.series[since.UnixMilli()] = steps
-		return steps, err
-	})
+	j.Looks, err = j.engine.analyzer.AnalyzeLooks(declared, j.Schedule, j.Recorded,
+		func(since time.Time, goals []int64) (map[int64][]moments.Step, error) {
+			if read, has := j.series[since.UnixMilli()]; has {
+				return read, nil
+			}
+			from := *declared
+			from.Filters.From = since
+			found, err := j.engine.readGoals(ctx, &from, goals)
+			steps := make(map[int64][]moments.Step, len(found))
+			for goal, rows := range found {
+				steps[goal] = rows.Steps
+			}
+			j.series[since.UnixMilli()] = steps
+			return steps, err
+		})
 	return err
 }
 
@@ -236,7 +242,9 @@ func (e *Engine) readGoals(ctx context.Context, p *plan.Plan, goals []int64) (ma
 }
 
 // concludeSlices sets the conclusions of the breakdown slices of a report at the same looks.
-func (e *Engine) concludeSlices(ctx context.Context, p *plan.Plan, version Version, a *looks.Analysis, report *result.Report) error {
+func (e *Engine) concludeSlices(
+	ctx context.Context, p *plan.Plan, version Version, a *looks.Analysis, report *result.Report,
+) error {
 	type breakdown struct {
 		question  string
 		dimension query.Dimension

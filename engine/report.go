@@ -131,7 +131,9 @@ func (e *Engine) computeSeries(ctx context.Context, p *plan.Plan, found *moments
 }
 
 // readPoints computes a separate report for each point. All points use the cap of the whole report.
-func (e *Engine) readPoints(ctx context.Context, p *plan.Plan, limit *moments.Cap, first, last int64) ([]result.Point, error) {
+func (e *Engine) readPoints(
+	ctx context.Context, p *plan.Plan, limit *moments.Cap, first, last int64,
+) ([]result.Point, error) {
 	var points []result.Point
 	for bucket := first; bucket <= last; bucket++ {
 		until := p.Question

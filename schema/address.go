@@ -95,7 +95,8 @@ func ShowAddress(address string) string {
 		return address
 	}
 	u, err := url.Parse("x://h" + rest)
-	if _, userErr := url.Parse("x://" + user + "@h"); err != nil || userErr != nil || strings.ContainsAny(user+rest, "@") {
+	if _, userErr := url.Parse("x://" + user + "@h"); err != nil || userErr != nil ||
+		strings.ContainsAny(user+rest, "@") {
 		return scheme + "://…" // a password that is not percent-encoded may be anywhere
 	}
 	return scheme + "://" + hosts + u.EscapedPath()
@@ -139,7 +140,8 @@ func ParseAddress(address string, getenv func(string) string) (Address, error) {
 	}
 	u.Scheme, u.Host = scheme.dsn, "h"
 	p := addressParser{
-		shown: ShowAddress(address), scheme: name, port: scheme.port, query: u.Query(), getenv: getenv, secure: scheme.secure,
+		shown: ShowAddress(address), scheme: name, port: scheme.port, query: u.Query(), getenv: getenv,
+		secure: scheme.secure,
 	}
 	return p.parseServer(u, hosts)
 }

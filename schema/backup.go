@@ -24,8 +24,9 @@ func WriteBackup(ctx context.Context, conn driver.Conn, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := conn.Exec(ctx, fmt.Sprintf("BACKUP DATABASE %s AS %s TO File(%s)", quoteIdentifier(database), backupDatabase,
-		quoteString(dir))); err != nil {
+	if err := conn.Exec(ctx,
+		fmt.Sprintf("BACKUP DATABASE %s AS %s TO File(%s)", quoteIdentifier(database), backupDatabase,
+			quoteString(dir))); err != nil {
 		return fmt.Errorf("back up: %w", err)
 	}
 	return nil

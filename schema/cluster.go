@@ -210,7 +210,8 @@ func withSilent(ctx context.Context, conn driver.Conn, cluster string, servers [
 		servers = append(servers, silent...)
 	}
 	slices.SortFunc(servers, func(a, b Server) int {
-		return cmp.Or(cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.Replica, b.Replica), strings.Compare(a.Machine, b.Machine))
+		return cmp.Or(cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.Replica, b.Replica),
+			strings.Compare(a.Machine, b.Machine))
 	})
 	return servers, err
 }

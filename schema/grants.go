@@ -31,7 +31,8 @@ func (g Grants) SQLStatements() ([]string, error) {
 		Database, On, Serving, ServingHash, Migrating, MigratingHash string
 		Engines                                                      []string
 	}{
-		Database: quoteIdentifier(g.Database), On: formOf(g.Cluster, false).On, Serving: quoteIdentifier(g.Serving.Name),
+		Database: quoteIdentifier(g.Database), On: formOf(g.Cluster, false).On,
+		Serving:     quoteIdentifier(g.Serving.Name),
 		Migrating:   quoteIdentifier(g.Migrating.Name),
 		ServingHash: passwordDigest(g.Serving.Password), MigratingHash: passwordDigest(g.Migrating.Password),
 		Engines: engines,

@@ -97,8 +97,8 @@ func allServers(ctx context.Context, conn driver.Conn) error {
 	var servers uint64
 	if err := conn.QueryRow(ctx, "SELECT count() FROM clusterAllReplicas("+quoteString(cluster)+
 		", system.one)").Scan(&servers); err != nil {
-		return fmt.Errorf("all servers of a cluster must run while its tables are created: start them, and migrate again: %w",
-			err)
+		return fmt.Errorf("all servers of a cluster must run while its tables are created: start them, and migrate "+
+			"again: %w", err)
 	}
 	return nil
 }
@@ -183,17 +183,18 @@ func pendingMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]mi
 		case !ran:
 			pending = append(pending, m)
 		case was != m.checksum:
-			return nil, fmt.Errorf("migration %s was changed after it ran: restore the file and add a new migration", m.name)
+			return nil, fmt.Errorf("migration %s was changed after it ran: restore the file and add a new migration",
+				m.name)
 		}
 		delete(recorded, m.name)
 	}
 	for name := range recorded {
 		if strings.HasPrefix(name, "0") {
-			return nil, errors.New("the store has the tables of a release before facts, which this release cannot read: use a " +
-				"new folder or database, and import the files again (for the demo: lifthouse demo --reset)")
+			return nil, errors.New("the store has the tables of a release before facts, which this release cannot " +
+				"read: use a new folder or database, and import the files again (for the demo: lifthouse demo --reset)")
 		}
-		return nil, fmt.Errorf("the store was written by a newer release, which ran the migration %s: use that release or "+
-			"a later one, or restore a backup from before the upgrade", name)
+		return nil, fmt.Errorf("the store was written by a newer release, which ran the migration %s: use that "+
+			"release or a later one, or restore a backup from before the upgrade", name)
 	}
 	return pending, nil
 }

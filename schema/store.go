@@ -80,8 +80,8 @@ func CheckTableForm(ctx context.Context, conn driver.Conn) error {
 	case of[0] == "Distributed" && cluster == "":
 		return errors.New("the store has the tables of a cluster: add the cluster to the address, ?cluster=NAME")
 	case of[0] != "Distributed" && cluster != "":
-		return fmt.Errorf("the store has the tables of one server: remove cluster=%s from the address, or use a new database",
-			cluster)
+		return fmt.Errorf("the store has the tables of one server: remove cluster=%s from the address, or use a new "+
+			"database", cluster)
 	}
 	return nil
 }
@@ -113,8 +113,8 @@ func OpenConnection(ctx context.Context, address Address) (driver.Conn, error) {
 	}
 	switch err := pingStore(ctx, conn); {
 	case ctx.Err() == nil && isTimeout(err):
-		return nil, errors.Join(fmt.Errorf("connect to the store: no answer from %s (%w)", strings.Join(with.Addr, ", "),
-			err), conn.Close())
+		return nil, errors.Join(fmt.Errorf("connect to the store: no answer from %s (%w)",
+			strings.Join(with.Addr, ", "), err), conn.Close())
 	case err != nil:
 		return nil, errors.Join(fmt.Errorf("connect to the store: %w", err), conn.Close())
 	}

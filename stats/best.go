@@ -95,7 +95,10 @@ type jointLifts struct {
 
 func newJointLifts(r *rule, arms []*lifts, lambdas []float64) *jointLifts {
 	all, sigmas := make([]density, len(arms)), make([]float64, len(arms))
-	j := &jointLifts{arms: arms, lambdas: lambdas, sigmas: sigmas, finest: 1, masses: make([][]float64, len(arms)), scale: math.Inf(-1)}
+	j := &jointLifts{
+		arms: arms, lambdas: lambdas, sigmas: sigmas, finest: 1, masses: make([][]float64, len(arms)),
+		scale: math.Inf(-1),
+	}
 	for i := range arms {
 		all[i] = arms[i]
 		sigmas[i] = math.Sqrt((1 - lambdas[i]) * (1 + lambdas[i]))
@@ -249,7 +252,10 @@ func (j *jointLifts) cumulateMass(values, below []float64) (negative, mass float
 // othersOf returns the information of the other arms about u: the density of u times the integrals of their densities,
 // given u. The integrals have the density of u, see addGiven.
 func (j *jointLifts) othersOf(arm int) *others {
-	o := &others{lambda: j.lambdas[arm], sigma: j.sigmas[arm], u: j.u, logWeight: make([]float64, len(j.u)), exponents: make([]float64, len(j.u))}
+	o := &others{
+		lambda: j.lambdas[arm], sigma: j.sigmas[arm], u: j.u, logWeight: make([]float64, len(j.u)),
+		exponents: make([]float64, len(j.u)),
+	}
 	for k, u := range j.u {
 		o.logWeight[k] = float64(len(j.arms)-2) * 0.5 * u * u
 		for i := range j.arms {

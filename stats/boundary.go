@@ -91,7 +91,8 @@ func (b *boundary) addLook(information, spent float64) (critical float64, reason
 
 // restoreLook adds a look whose critical value is known. A look that addLook would not compute is ignored.
 func (b *boundary) restoreLook(information, spent, critical float64) {
-	if !(information > 0 && information >= leastGain*b.paths.information && critical > 0) || math.IsInf(information, 1) {
+	if !(information > 0 && information >= leastGain*b.paths.information && critical > 0) ||
+		math.IsInf(information, 1) {
 		return
 	}
 	b.paths = b.paths.pathsWithin(information, -critical, critical)

@@ -151,7 +151,8 @@ func (c pair) withoutTest(o Options) Comparison {
 	} else {
 		out.Frequentist = &Frequentist{Test: c.test, Correction: CorrectionNone, Reason: c.reason}
 	}
-	if !c.stratified && checkSample(c.control) == "" && checkSample(c.treatment) == "" && sameKind(c.control, c.treatment) {
+	if !c.stratified && checkSample(c.control) == "" && checkSample(c.treatment) == "" &&
+		sameKind(c.control, c.treatment) {
 		mc, d := c.control.observedValue(), c.treatment.observedValue()-c.control.observedValue()
 		out.Difference.Value = numberOrNil(d)
 		if mc != 0 {

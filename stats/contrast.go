@@ -197,7 +197,8 @@ func (u uneven) quantile(tail float64) float64 { return normalQuantile(tail) }
 
 func (u uneven) differenceBounds(q float64, significant bool) bounds {
 	tail := normalSurvival(q)
-	return u.welch.differenceBounds(u.welch.quantile(tail), significant).hullWith(u.pooled.differenceBounds(u.pooled.quantile(tail), significant))
+	return u.welch.differenceBounds(u.welch.quantile(tail),
+		significant).hullWith(u.pooled.differenceBounds(u.pooled.quantile(tail), significant))
 }
 
 func (u uneven) liftBounds(q float64, significant bool) (bounds, Reason) {

@@ -91,7 +91,10 @@ type LookSequence struct {
 // NewSequence returns the critical values of looks, in about 0.1 ms per look. known has the results of earlier looks,
 // by index; their times, information and critical values do not change.
 func (d LookDesign) NewSequence(looks []LookPoint, known map[int]LookResult) *LookSequence {
-	s := &LookSequence{design: d, points: slices.Clone(looks), critical: make([]float64, len(looks)), reasons: make([]Reason, len(looks))}
+	s := &LookSequence{
+		design: d, points: slices.Clone(looks), critical: make([]float64, len(looks)),
+		reasons: make([]Reason, len(looks)),
+	}
 	var b boundary
 	for i, look := range looks {
 		if r, is := known[i]; is {
@@ -157,7 +160,8 @@ func (s *LookSequence) AnalyzeLook(look int, strata []Stratum, nonNegative bool)
 	}
 	z := c.z(0, onDifference)
 	r.Z = numberOrNil(z)
-	r.Difference.Value, r.Lift.Value = numberOrNil(c.estimateEffect(onDifference)), numberOrNil(c.estimateEffect(onLift))
+	r.Difference.Value, r.Lift.Value = numberOrNil(c.estimateEffect(onDifference)),
+		numberOrNil(c.estimateEffect(onLift))
 	if reason != "" {
 		return r
 	}

@@ -96,7 +96,9 @@ func (r *rule) ratioQuantile(x, y cutBeta, z, start float64, upper bool) float64
 // probitRoot solves P(x) = P(Z < ∓z) for an increasing P. f returns P, its complement and its derivative. The method is
 // Newton's on the normal quantile of P, which is nearly linear. It uses bisection if a step is more than half of the
 // previous one.
-func probitRoot(z float64, upper bool, start float64, in bounds, f func(float64) (below, above, slope float64)) float64 {
+func probitRoot(
+	z float64, upper bool, start float64, in bounds, f func(float64) (below, above, slope float64),
+) float64 {
 	target := -z
 	if upper {
 		target = z
@@ -200,7 +202,8 @@ func (c pair) bayesianComparison(r *rule, l *lifts, o Options) Comparison {
 		},
 		Significant: math.Min(p.below, p.above) < alpha/2,
 	}
-	out.Difference.Value, out.Lift.Value = numberOrNil(c.contrast.observedDifference()), numberOrNil(c.contrast.observedLift())
+	out.Difference.Value, out.Lift.Value = numberOrNil(c.contrast.observedDifference()),
+		numberOrNil(c.contrast.observedLift())
 	if p.underPrior {
 		out.Bayesian.Prior = o.Prior
 		out.Difference.Observed, out.Lift.Observed = out.Difference.Value, out.Lift.Value

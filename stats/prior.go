@@ -173,12 +173,17 @@ func (l *lifts) findMode() {
 	if l.others != nil {
 		least = l.others.minusLogBound()
 	}
-	reach := l.prior.StandardDeviation * math.Min(math.Sqrt(2*math.Max(l.minusLogLikelihood(l.prior.Mean)-least, 0)), farthest)
-	ends := []float64{l.prior.Mean - reach, l.prior.Mean, math.Max(math.Min(l.observed, l.prior.Mean+reach), l.prior.Mean-reach), l.prior.Mean + reach}
+	reach := l.prior.StandardDeviation * math.Min(math.Sqrt(2*math.Max(l.minusLogLikelihood(l.prior.Mean)-least, 0)),
+		farthest)
+	ends := []float64{
+		l.prior.Mean - reach, l.prior.Mean,
+		math.Max(math.Min(l.observed, l.prior.Mean+reach), l.prior.Mean-reach), l.prior.Mean + reach,
+	}
 	slices.Sort(ends)
 	l.mode = math.Max(l.prior.Mean, l.from)
 	for i := 1; i < len(ends); i++ {
-		if at := l.lowestPoint(math.Max(ends[i-1], l.from), math.Max(ends[i], l.from)); l.minusLog(at) < l.minusLog(l.mode) {
+		if at := l.lowestPoint(math.Max(ends[i-1], l.from),
+			math.Max(ends[i], l.from)); l.minusLog(at) < l.minusLog(l.mode) {
 			l.mode = at
 		}
 	}
@@ -273,7 +278,10 @@ func (r *rule) summarizePosterior(l *lifts, alpha float64) liftSummary {
 
 // atMode returns the summary of a posterior that is narrower than the digits of its mode.
 func (l *lifts) atMode() liftSummary {
-	s := liftSummary{mean: l.mode, loss: math.Max(-l.mode, 0), gain: math.Max(l.mode, 0), interval: bounds{l.mode, l.mode}}
+	s := liftSummary{
+		mean: l.mode, loss: math.Max(-l.mode, 0), gain: math.Max(l.mode, 0),
+		interval: bounds{l.mode, l.mode},
+	}
 	switch {
 	case l.mode < 0:
 		s.below = 1
@@ -340,7 +348,8 @@ func (p panels) densityQuantile(f density, c curve, mass float64) float64 {
 		}
 		through := below(b)
 		if through >= mass {
-			return findRoot(func(x float64) float64 { return below(x) - mass }, bracket{a, b, before - mass, through - mass}, 1e-12)
+			return findRoot(func(x float64) float64 { return below(x) - mass },
+				bracket{a, b, before - mass, through - mass}, 1e-12)
 		}
 		before = through
 	}

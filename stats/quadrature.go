@@ -80,7 +80,9 @@ func (b beta) panelEnds(deepest float64) []float64 {
 
 // cutPanels returns the panels of a density from its mode outwards, inside its support. slopes returns the first and
 // second derivative of drop.
-func cutPanels(f density, mode float64, support bounds, deepest float64, slopes func(float64) (first, second float64)) []float64 {
+func cutPanels(
+	f density, mode float64, support bounds, deepest float64, slopes func(float64) (first, second float64),
+) []float64 {
 	points := []float64{mode}
 	for x := mode; x > support.lower && f.logDrop(x) < deepest; {
 		next := x - panelWidth(slopes, x)
@@ -179,8 +181,14 @@ type rule struct {
 }
 
 func newRule() *rule {
-	positive := [order / 2]float64{0.183434642495649805, 0.525532409916328986, 0.796666477413626740, 0.960289856497536232}
-	weights := [order / 2]float64{0.362683783378361983, 0.313706645877887287, 0.222381034453374471, 0.101228536290376259}
+	positive := [order / 2]float64{
+		0.183434642495649805, 0.525532409916328986, 0.796666477413626740,
+		0.960289856497536232,
+	}
+	weights := [order / 2]float64{
+		0.362683783378361983, 0.313706645877887287, 0.222381034453374471,
+		0.101228536290376259,
+	}
 	r := &rule{}
 	for i, node := range positive {
 		low, high := order/2-1-i, order/2+i
@@ -404,7 +412,8 @@ func integrateAdaptively(f func(float64) float64, a, b, tolerance float64, depth
 		return value
 	}
 	middle := a + (b-a)/2
-	return integrateAdaptively(f, a, middle, tolerance/2, depth-1) + integrateAdaptively(f, middle, b, tolerance/2, depth-1)
+	return integrateAdaptively(f, a, middle, tolerance/2, depth-1) + integrateAdaptively(f, middle, b,
+		tolerance/2, depth-1)
 }
 
 // kronrodEstimate returns the 15 point estimate on [a, b] and a bound of its error.
@@ -421,7 +430,10 @@ func kronrodEstimate(f func(float64) float64, a, b float64) (value, err float64)
 		0.169004726639267902826583426598550, 0.190350578064785409913256402421014,
 		0.204432940075298892414161999234649,
 	}
-	gauss := [...]float64{0.129484966168869693270611432679082, 0.279705391489276667901467771423780, 0.381830050505118944950369775488975}
+	gauss := [...]float64{
+		0.129484966168869693270611432679082, 0.279705391489276667901467771423780,
+		0.381830050505118944950369775488975,
+	}
 	const middleWeight, middleGauss = 0.209482141084727828012999174891714, 0.417959183673469387755102040816327
 	center, half := a+(b-a)/2, (b-a)/2
 	y := f(center)

@@ -89,7 +89,8 @@ func SampleRatioMismatch(periods []SharePeriod) SampleRatioCheck {
 	factor := 0.0
 	for _, period := range periods {
 		shares := period.Split.ExpectedShares()
-		if shares == nil || len(shares) != len(period.Observed) || (check.Observed != nil && len(shares) != len(check.Observed)) {
+		if shares == nil || len(shares) != len(period.Observed) ||
+			(check.Observed != nil && len(shares) != len(check.Observed)) {
 			return SampleRatioCheck{Reason: ReasonInvalidData}
 		}
 		if check.Observed == nil {

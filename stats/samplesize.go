@@ -80,7 +80,8 @@ func NewSampleSize(plan SamplePlan, design LookDesign) (*SampleSize, Reason) {
 		return nil, ReasonZeroVariance
 	case treatments == 0 || !(plan.Shares[0] > 0) || math.IsInf(total, 1):
 		return nil, ReasonNoTraffic
-	case !(plan.Power > 0 && plan.Power < 1) || plan.Looks < 1 || (plan.Prior != nil && !(plan.Prior.StandardDeviation > 0)):
+	case !(plan.Power > 0 && plan.Power < 1) || plan.Looks < 1 ||
+		(plan.Prior != nil && !(plan.Prior.StandardDeviation > 0)):
 		return nil, ReasonInvalidData
 	}
 	s := &SampleSize{plan: plan, z: normalQuantile(design.Alpha / 2), shares: scaleShares(plan.Shares, 1/total)}
@@ -103,7 +104,8 @@ func (s *SampleSize) upperBounds(se float64) []float64 {
 	upper := make([]float64, len(s.tau))
 	for k, tau := range s.tau {
 		ratio := se / math.Sqrt(tau) / s.plan.Prior.StandardDeviation
-		upper[k] = math.Max(s.critical[k], s.z*math.Hypot(1, ratio)-s.plan.Prior.Mean/s.plan.Prior.StandardDeviation*ratio)
+		upper[k] = math.Max(s.critical[k],
+			s.z*math.Hypot(1, ratio)-s.plan.Prior.Mean/s.plan.Prior.StandardDeviation*ratio)
 	}
 	return upper
 }
@@ -179,7 +181,10 @@ func (s *SampleSize) largestSpread(h hypothesis) (float64, Reason) {
 		pooled := (control*vc + share*vt) / (control + share) * (h.ratio*h.ratio/control + 1/share)
 		if isRate { // the variance under the hypothesis, from z of expected counts
 			const n = 1e9
-			t := table{xt: n * share * m * (1 + h.lift), nt: n * share, xc: n * control * rate.observedValue(), nc: n * control}
+			t := table{
+				xt: n * share * m * (1 + h.lift), nt: n * share, xc: n * control * rate.observedValue(),
+				nc: n * control,
+			}
 			z := t.zOfLift(h.ratio - 1)
 			if h.difference != 0 {
 				z = t.zOfDifference(h.difference)
@@ -197,7 +202,10 @@ func (s *SampleSize) RequiredVisitors(lift float64) (*int64, Reason) {
 	if !(lift > 0) || math.IsInf(lift, 1) {
 		return nil, ReasonInvalidData
 	}
-	return s.visitorsForDrift(hypothesis{lift: lift, ratio: 1, distance: lift * math.Abs(s.plan.Control.observedValue())}, s.driftOfLift(lift))
+	return s.visitorsForDrift(hypothesis{
+		lift: lift, ratio: 1,
+		distance: lift * math.Abs(s.plan.Control.observedValue()),
+	}, s.driftOfLift(lift))
 }
 
 // RequiredForMargin returns the number of visitors over all variations for a guardrail. With so many visitors, a

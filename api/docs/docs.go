@@ -28,8 +28,8 @@ var viewer []byte
 
 // policy is the Content-Security-Policy of the page. It allows only scripts of this server, no other host, and no frame
 // around the page. Redoc writes its styles into the page, and searches in a worker that it creates itself.
-const policy = "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; worker-src blob:; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; " +
+	"worker-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // Document is a representation of the document, or a file of its page.
 type Document struct {

@@ -67,7 +67,8 @@ func New(
 	addTool[resultArguments](s, "get_result", "Get the result of a campaign or an experiment: the decision, the "+
 		"interval behind it, the reason codes, and what to do next.", s.getResult)
 	addTool[breakdownArguments](s, "break_down",
-		"Break a result down by one attribute of the first view: "+strings.Join(query.Dimensions, ", ")+".", s.breakDown)
+		"Break a result down by one attribute of the first view: "+strings.Join(query.Dimensions, ", ")+".",
+		s.breakDown)
 	addTool[visitorArguments](s, "explain_visitor",
 		"Explain why a visitor, and each of the visitor's events, counts in results or does not.", s.explainVisitor)
 	addTool[compareArguments](s, "compare", "Compare variations by given counts or means, without stored data. A "+

@@ -44,7 +44,8 @@ type experiment struct {
 func newExperiment(owned *catalogue.AccountResources, subject schema.Subject, nameSize int) experiment {
 	if subject.Kind == schema.SubjectCampaign {
 		return experiment{
-			CampaignID: subject.ID, WebsiteID: subject.WebsiteID, Name: shorten(owned.Campaigns[subject.ID].Name, nameSize),
+			CampaignID: subject.ID, WebsiteID: subject.WebsiteID,
+			Name: shorten(owned.Campaigns[subject.ID].Name, nameSize),
 		}
 	}
 	return experiment{
@@ -266,8 +267,8 @@ func (s *Server) breakDown(ctx context.Context, c Caller, a *arguments) (any, er
 	answer := &reportAnswer{
 		experiment: of, Omitted: max(len(r.Breakdown)-limit, 0), DataThrough: r.DataThrough,
 		Stale: r.Stale, Sentences: []string{
-			"All values share one error budget: only a value with the conclusion winner or loser has a result, and all other " +
-				"differences describe. More breakdowns mean more false positives.",
+			"All values share one error budget: only a value with the conclusion winner or loser has a result, and " +
+				"all other differences describe. More breakdowns mean more false positives.",
 		},
 	}
 	q := newQuoter(r, longName)
@@ -310,7 +311,8 @@ func (s *Server) explainVisitor(ctx context.Context, c Caller, a *arguments) (an
 	if err != nil {
 		return nil, err
 	}
-	websites := append(slices.Collect(maps.Keys(owned.Websites)), query.NoID) // no website at all would mean all websites
+	// no website at all would mean all websites
+	websites := append(slices.Collect(maps.Keys(owned.Websites)), query.NoID)
 	if website != 0 {
 		websites = []int64{website}
 	}
@@ -333,8 +335,9 @@ func (s *Server) explainVisitor(ctx context.Context, c Caller, a *arguments) (an
 			reasons = append(reasons, fmt.Sprintf("%s%s of %s does not count: %s.", title, l.Kind,
 				l.Time.UTC().Format(time.DateTime), shorten(l.Why, maxSentence)))
 		}
-		sentences = append(sentences, fmt.Sprintf("%s%s; %d of %d events count.", title, shorten(chapter.Why, maxSentence),
-			counted, len(chapter.Lines)))
+		sentences = append(sentences,
+			fmt.Sprintf("%s%s; %d of %d events count.", title, shorten(chapter.Why, maxSentence),
+				counted, len(chapter.Lines)))
 	}
 	for _, r := range found.Rejects {
 		if slices.Contains(websites, r.WebsiteID) {

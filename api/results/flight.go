@@ -32,7 +32,9 @@ type flight[T any] struct {
 
 // joinFlight waits for the running computation of the key, or starts one, and reports whether it was already running. A
 // computation continues when the request that started it leaves, and is cancelled when the last request leaves.
-func (f *flightGroup[T]) joinFlight(ctx context.Context, key string, compute func(context.Context) (T, error)) (found T, joined bool, err error) {
+func (f *flightGroup[T]) joinFlight(
+	ctx context.Context, key string, compute func(context.Context) (T, error),
+) (found T, joined bool, err error) {
 	f.mu.Lock()
 	if f.under == nil {
 		f.under = map[string]*flight[T]{}
@@ -55,10 +57,13 @@ func (f *flightGroup[T]) joinFlight(ctx context.Context, key string, compute fun
 	}
 }
 
-func (f *flightGroup[T]) runFlight(ctx context.Context, key string, run *flight[T], compute func(context.Context) (T, error)) {
+func (f *flightGroup[T]) runFlight(
+	ctx context.Context, key string, run *flight[T], compute func(context.Context) (T, error),
+) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			slog.ErrorContext(ctx, "panic", "panic", catalogue.RedactTokens(fmt.Sprint(cause)), "stack", string(debug.Stack()))
+			slog.ErrorContext(ctx, "panic", "panic", catalogue.RedactTokens(fmt.Sprint(cause)), "stack",
+				string(debug.Stack()))
 			run.err = fmt.Errorf("panic: %v", cause)
 		}
 		run.cancel()

@@ -71,7 +71,9 @@ func (s *Service) ReportQuery(request query.Request, owned *catalogue.AccountRes
 
 // ValuesQuery returns the query for the most frequent values of an attribute, as JSON. The error is a NotFoundError or
 // an InvalidError.
-func (s *Service) ValuesQuery(request query.Request, owned *catalogue.AccountResources, attribute string, most int) (*Query, error) {
+func (s *Service) ValuesQuery(
+	request query.Request, owned *catalogue.AccountResources, attribute string, most int,
+) (*Query, error) {
 	q, err := newQuery(request, owned, JSON)
 	if err != nil {
 		return nil, err
@@ -139,9 +141,10 @@ func (s *Service) AnswerQuery(ctx context.Context, q *Query, newest bool, has fu
 			return Answer{Body: kept.body, Version: version}, nil
 		}
 	}
-	found, joined, err := s.flights.joinFlight(ctx, version.String()+" "+q.Key, func(ctx context.Context) (entry, error) {
-		return s.computeBody(ctx, q, version)
-	})
+	found, joined, err := s.flights.joinFlight(ctx, version.String()+" "+q.Key,
+		func(ctx context.Context) (entry, error) {
+			return s.computeBody(ctx, q, version)
+		})
 	switch {
 	case err != nil:
 		return s.lastGood(q, err)
@@ -308,7 +311,9 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		registry: registry,
 		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lifthouse_results_total", Help: "Responses with results: not_modified, hit (cached), shared (computed for another request), miss (computed), stale (the store failed).",
+			Name: "lifthouse_results_total",
+			Help: "Responses with results: not_modified, hit (cached), shared (computed for another request), " +
+				"miss (computed), stale (the store failed).",
 		}, []string{"outcome"}),
 		Shed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lifthouse_shed_total", Help: "Requests rejected because too many requests use the store.",

@@ -37,7 +37,8 @@ server continues to answer requests; new events wait until the backup is complet
 				if err != nil {
 					return err
 				}
-				if err := s.Writer.PauseWrites(ctx, func() error { return schema.WriteBackup(ctx, s.Conn, dir) }); err != nil {
+				if err := s.Writer.PauseWrites(ctx,
+					func() error { return schema.WriteBackup(ctx, s.Conn, dir) }); err != nil {
 					return err
 				}
 				p.printLine("wrote the backup to %s", args[0])
@@ -51,8 +52,8 @@ func (p *program) restoreCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore DIR",
 		Short: "Create a store from a backup",
-		Long: "Restore creates the store that --store names from a directory written by 'lifthouse backup'. The store " +
-			"must not exist.",
+		Long: "Restore creates the store that --store names from a directory written by 'lifthouse backup'. The " +
+			"store must not exist.",
 		Args: oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			address, err := schema.ParseAddress(p.address, p.getenv)
@@ -128,7 +129,8 @@ func (p *program) sourceOf(given string) (source schema.Address, err error) {
 		return source, usageError{fmt.Errorf("--from: there is no store at %s", source.Dir)}
 	}
 	if p.running != nil || strings.HasPrefix(p.address, "embedded:") {
-		return source, usageError{errors.New("--from: both stores are embedded; use lifthouse backup and lifthouse restore")}
+		return source, usageError{errors.New("--from: both stores are embedded; use lifthouse backup and lifthouse " +
+			"restore")}
 	}
 	return source, nil
 }

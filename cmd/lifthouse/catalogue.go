@@ -172,7 +172,10 @@ func (p *program) estimatePlans(ctx context.Context, s *app.Store, declared cata
 		for w := range account.Websites {
 			for _, campaign := range account.Websites[w].Campaigns {
 				campaign.WebsiteID = account.Websites[w].ID
-				owned.Campaigns[campaign.ID] = catalogue.LiveCampaign{Campaign: campaign, State: known.Campaigns[campaign.ID].State}
+				owned.Campaigns[campaign.ID] = catalogue.LiveCampaign{
+					Campaign: campaign,
+					State:    known.Campaigns[campaign.ID].State,
+				}
 			}
 		}
 		found, err := s.Engine.EstimatePlans(ctx, &owned, slices.Sorted(maps.Keys(at)))

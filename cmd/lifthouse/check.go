@@ -94,7 +94,8 @@ func (p *program) checkStore(ctx context.Context, r *check.Report) error {
 	}
 	conn, err := schema.OpenConnection(ctx, address)
 	if err != nil {
-		r.Fault("store", fmt.Errorf("%w; check the address %s, and that the server runs", err, schema.ShowAddress(p.address)))
+		r.Fault("store",
+			fmt.Errorf("%w; check the address %s, and that the server runs", err, schema.ShowAddress(p.address)))
 		return nil
 	}
 	defer func() { _ = conn.Close() }()

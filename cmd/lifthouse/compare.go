@@ -53,8 +53,8 @@ the same fields as the results of a campaign, or tables as above:
   looks              [{"days", "variations": [{"n", "converted"}, …]}, …]: the sums so far at the end of each week, in
                      order, earlier looks first; {"tau"} in place of days is the time as a fraction of the plan;
                      neither with plannedVisitors
-  prior              of lifts, for bayesian: "flat", or {"mean", "standardDeviation"} in per cent; by default 95 % of the
-                     lifts are expected within mde
+  prior              of lifts, for bayesian: "flat", or {"mean", "standardDeviation"} in per cent; by default 95 % of
+                     the lifts are expected within mde
   nonnegative        true if no visitor's value is below zero; default false
 
 Inputs and tables have percentages (20 is 20 %). JSON output has fractions (0.2), as in the results of a campaign;
@@ -111,7 +111,8 @@ func (p *program) compareCommand() *cobra.Command {
 	flags.Float64("mde", 20, "minimum detectable effect in `percent` of control: 1 to 100")
 	flags.Float64("tau", 0, "`time` at which the numbers are the first look: above 0, where 1 is the planned end "+
 		"(default no look)")
-	flags.String("prior", "", "`prior` of lifts, for bayesian: flat, or mean:deviation in percent (0:5) (default by --mde)")
+	flags.String("prior", "",
+		"`prior` of lifts, for bayesian: flat, or mean:deviation in percent (0:5) (default by --mde)")
 	flags.Bool("nonnegative", false, "no visitor's value is below zero")
 	flags.BoolVar(&asTable, "table", false, "print tables, also into a pipe")
 	flags.BoolVar(&asJSON, "json", false, "print JSON lines, also on a terminal")
@@ -137,7 +138,8 @@ func (p *program) compareFlags(flags *pflag.FlagSet, control string, treatments,
 		for _, fault := range invalid.Faults {
 			for flag, field := range fieldOfFlag {
 				if fault.Name == field {
-					fault.Name, fault.WithoutValue = fmt.Sprintf("--%s %q", flag, flags.Lookup(flag).Value.String()), true
+					fault.Name, fault.WithoutValue = fmt.Sprintf("--%s %q", flag, flags.Lookup(flag).Value.String()),
+						true
 				}
 			}
 			if !strings.HasPrefix(fault.Name, "looks[0].variations") { // the same numbers as those of the variations
@@ -215,14 +217,16 @@ func readSums(text string) (calculator.Metric, map[string]any, error) {
 		metric, names, numbers = calculator.MetricMean, []string{"n", "mean", "variance"}, strings.Split(text, ":")
 	}
 	if len(numbers) != len(names) {
-		return "", nil, fmt.Errorf("%s: must be converted/visitors (500/10000) or visitors:mean:variance (10000:4.2:81)",
-			text)
+		return "", nil,
+			fmt.Errorf("%s: must be converted/visitors (500/10000) or visitors:mean:variance (10000:4.2:81)",
+				text)
 	}
 	sums := map[string]any{}
 	for i, name := range names {
 		number := strings.TrimSpace(numbers[i])
 		if !jsonNumber.MatchString(number) {
-			return "", nil, fmt.Errorf("%s: %q is not a number; use digits only, as in 500/10000 or 10000:4.2:81", text, number)
+			return "", nil, fmt.Errorf("%s: %q is not a number; use digits only, as in 500/10000 or 10000:4.2:81", text,
+				number)
 		}
 		sums[name] = json.Number(number)
 	}
@@ -239,7 +243,8 @@ type inputLine struct {
 // does not end with the context.
 func (p *program) compareLines(ctx context.Context, asJSON bool) error {
 	if terminal.Is(p.stdin) {
-		p.printDiagnostic("type an input as one line of JSON; Ctrl-D ends; 'lifthouse compare --help' describes the format")
+		p.printDiagnostic("type an input as one line of JSON; Ctrl-D ends; 'lifthouse compare --help' describes the " +
+			"format")
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

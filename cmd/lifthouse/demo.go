@@ -30,9 +30,9 @@ func (p *program) demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "Serve a store with synthetic data",
 		Long: `Demo serves synthetic experiments of a small shop. The first start creates the store ` + demoStore + `, or the
-one that --store names, which may also be an empty database on a server. Later starts use it again. Each start creates a new
-token, revokes the previous one, and prints a request to paste. While it is served, the shop has visitors; --traffic=false
-sends none.`,
+one that --store names, which may also be an empty database on a server. Later starts use it again. Each start creates a
+new token, revokes the previous one, and prints a request to paste. While it is served, the shop has visitors;
+--traffic=false sends none.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if p.running != nil {
@@ -46,7 +46,8 @@ sends none.`,
 	}
 	p.serveFlags(cmd)
 	cmd.Flags().BoolVar(&reset, "reset", false, "delete the demo store and create it again")
-	cmd.Flags().BoolVar(&traffic, "traffic", true, "send the events of a few visitors per second while the demo is served")
+	cmd.Flags().BoolVar(&traffic, "traffic", true,
+		"send the events of a few visitors per second while the demo is served")
 	return cmd
 }
 
@@ -89,7 +90,8 @@ func (p *program) serveDemo(ctx context.Context, reset, traffic bool) error {
 		if traffic {
 			sending.Go(func() { sendTraffic(visits, s.Writer) })
 		}
-		p.printLine("Lifthouse demo answers at %s/v1 (store %s). Ctrl-C stops it. Try:\n", url, schema.ShowAddress(p.address))
+		p.printLine("Lifthouse demo answers at %s/v1 (store %s). Ctrl-C stops it. Try:\n", url,
+			schema.ShowAddress(p.address))
 		p.printLine("  curl -s -H 'Authorization: Bearer %s' '%s/v1/campaigns/%d/results'\n", token, url, demo.Campaign)
 		p.printLine("Or look at %s/ in a browser, and sign in with the token.\n", url)
 		p.printLine("Use it in other commands with --store %s.", schema.ShowAddress(p.address))

@@ -55,7 +55,8 @@ func (p *program) eventsCommand() *cobra.Command {
 			if cmd.Flags().Changed("visitor") && q.visitor == "" {
 				return usageError{errors.New("--visitor: must be the id of a visitor")}
 			}
-			err := p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error { return p.printEvents(ctx, s, q) })
+			err := p.withStore(cmd.Context(),
+				func(ctx context.Context, s *app.Store) error { return p.printEvents(ctx, s, q) })
 			if q.follow && cmd.Context().Err() != nil {
 				err = nil // the user ended it
 			}
@@ -68,7 +69,8 @@ func (p *program) eventsCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&q.OnlyRejected, "rejects", false, "print rejected lines only")
 	cmd.Flags().StringVar(&q.visitor, "visitor", "",
 		"id of a visitor, as it was sent: print what reports make of the visitor")
-	cmd.Flags().BoolVar(&q.summary, "summary", false, "print how many events were accepted in the last hour, day and week")
+	cmd.Flags().BoolVar(&q.summary, "summary", false,
+		"print how many events were accepted in the last hour, day and week")
 	cmd.Flags().BoolVar(&q.raw, "json", false, "print one JSON object per line")
 	registerCompletion(cmd, "website", p.completeFrom(func(_ []string, owned *catalogue.AccountResources) []completion {
 		var found []completion

@@ -76,7 +76,8 @@ func (p *program) importCommand() *cobra.Command {
 					return err
 				}
 				if rejects == "" {
-					return errors.Join(p.importFiles(ctx, s, files, options, io.Discard), p.foldImported(ctx, s, dryRun))
+					return errors.Join(p.importFiles(ctx, s, files, options, io.Discard),
+						p.foldImported(ctx, s, dryRun))
 				}
 				inputs := slices.Concat(files, []string{mapping, p.configFile()}, options.LookupFiles())
 				if err := p.checkOutput("--rejects", rejects, inputs); err != nil {
@@ -86,13 +87,15 @@ func (p *program) importCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return errors.Join(p.importFiles(ctx, s, files, options, all), all.Close(), p.foldImported(ctx, s, dryRun))
+				return errors.Join(p.importFiles(ctx, s, files, options, all), all.Close(),
+					p.foldImported(ctx, s, dryRun))
 			})
 		},
 	}
 	cmd.Flags().StringVarP(&mapping, "mapping", "m", "", "YAML file that maps columns to fields of events")
 	cmd.Flags().StringVar(&format, "format", "", "csv, ndjson or parquet; default: from the mapping or the file name")
-	cmd.Flags().StringVar(&rejects, "rejects", "", "file for all rejected lines, as JSON lines with file, line and reason")
+	cmd.Flags().StringVar(&rejects, "rejects", "",
+		"file for all rejected lines, as JSON lines with file, line and reason")
 	cmd.Flags().BoolVar(&inspect, "inspect", false,
 		"show the columns, types and first rows of the files, and write mapping files to edit; needs no store")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "validate the files without storing events")
@@ -124,7 +127,10 @@ func (p *program) expandPatterns(arguments []string) ([]string, error) {
 }
 
 func (p *program) importOptions(s *app.Store, mapping, format string) (ingest.Options, error) {
-	options := ingest.Options{Format: format, Input: p.stdin, Times: p.timesOf(s), Journal: s.Journal, Owns: s.HasWebsite}
+	options := ingest.Options{
+		Format: format, Input: p.stdin, Times: p.timesOf(s), Journal: s.Journal,
+		Owns: s.HasWebsite,
+	}
 	if format != "" && !slices.Contains([]string{"csv", "ndjson", "parquet"}, format) {
 		return options, usageError{fmt.Errorf("--format %q: must be csv, ndjson or parquet", format)}
 	}
@@ -157,8 +163,8 @@ func (p *program) checkOutput(flag, output string, inputs []string) error {
 			read, err = p.stdin.Stat()
 		}
 		if name != "" && err == nil && (read.Mode().IsRegular() || read.IsDir()) && os.SameFile(written, read) {
-			return usageError{fmt.Errorf("%s %q: is the input %q, which would be overwritten: must be another file", flag,
-				output, name)}
+			return usageError{fmt.Errorf("%s %q: is the input %q, which would be overwritten: must be another file",
+				flag, output, name)}
 		}
 	}
 	return nil
@@ -303,8 +309,8 @@ func (p *program) printImportResult(file string, r ingest.Report, dryRun bool, s
 		return
 	}
 	p.printLine("%s: %s accepted, %d of %s rejected%s, %.1f s, %.0f rows/s",
-		file, terminal.CountWithNoun(r.Rows, "row"), r.Rejected, terminal.CountWithNoun(r.Lines, "line"), separated, seconds,
-		float64(r.Rows)/seconds)
+		file, terminal.CountWithNoun(r.Rows, "row"), r.Rejected, terminal.CountWithNoun(r.Lines, "line"), separated,
+		seconds, float64(r.Rows)/seconds)
 }
 
 // inspectFiles prints the columns, types and first rows of files. Beside each file it also writes a mapping file to

@@ -75,7 +75,7 @@ var (
 	shellLine = regexp.MustCompile(`(?m)^(sh|curl|wget|tar|gzip)(: .*|)\n`) // differs between systems
 )
 
-// TestInstall runs testdata/install.txt: lines of the shell, with the functions of newWorld, which tell what install.sh
+// TestInstall runs testdata/install.txt: lines of the shell, with the functions of newWorld, which say what install.sh
 // says and changes.
 func TestInstall(t *testing.T) {
 	t.Parallel()

@@ -26,8 +26,8 @@ func main() {
 // writeManual takes the folder, and the date of the man pages.
 func writeManual(args []string) error {
 	if len(args) != 2 {
-		return fmt.Errorf("usage: go run -tags manual ./cmd/lifthouse DIR DATE, with a date such as 2026-11-27T00:00:00Z; "+
-			"got %q", args)
+		return fmt.Errorf("usage: go run -tags manual ./cmd/lifthouse DIR DATE, with a date such as "+
+			"2026-11-27T00:00:00Z; got %q", args)
 	}
 	date, err := time.Parse(time.RFC3339, args[1])
 	if err != nil {

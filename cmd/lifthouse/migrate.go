@@ -86,8 +86,8 @@ func (p *program) grantsCommand() *cobra.Command {
 					"clickhouse://host:9000/db")}
 			}
 			if serving.name == migrating.name || serving.name == "" || migrating.name == "" {
-				return usageError{fmt.Errorf("--serving-user %q, --migrating-user %q: must be two different names", serving.name,
-					migrating.name)}
+				return usageError{fmt.Errorf("--serving-user %q, --migrating-user %q: must be two different names",
+					serving.name, migrating.name)}
 			}
 			return p.printOrApplyGrants(cmd.Context(), address, apply, serving, migrating)
 		},

@@ -95,7 +95,8 @@ func (p *program) runCommand(ctx context.Context) int {
 	}
 	p.printDiagnostic("%v", err)
 	var store *source.StoreError
-	if errors.As(source.StoreFailure(ctx, err), &store) && (store.Fault == source.Full || store.Fault == source.Damaged) &&
+	if errors.As(source.StoreFailure(ctx, err), &store) &&
+		(store.Fault == source.Full || store.Fault == source.Damaged) &&
 		!strings.Contains(err.Error(), store.Error()) {
 		p.printDiagnostic("%v", store)
 	}
@@ -138,7 +139,8 @@ func (p *program) rootCommand() *cobra.Command {
 			return nil
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			cmd.SetContext(catalogue.WithAuthor(cmd.Context(), strings.TrimSpace(cmd.CommandPath()+" "+p.getenv("USER"))))
+			cmd.SetContext(catalogue.WithAuthor(cmd.Context(),
+				strings.TrimSpace(cmd.CommandPath()+" "+p.getenv("USER"))))
 			return p.resolveSettings(cmd)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -151,7 +153,8 @@ func (p *program) rootCommand() *cobra.Command {
 	root.PersistentFlags().StringVar(&p.config, "config", "",
 		"YAML file with settings, named like the flags ("+config.FileVariable+")")
 	root.PersistentFlags().StringVar(&p.address, storeFlag, address,
-		"address of the store: embedded:DIR, clickhouse://user:pass@host:9000/db, http://… or https://… (LIFTHOUSE_STORE)")
+		"address of the store: embedded:DIR, clickhouse://user:pass@host:9000/db, http://… or https://… "+
+			"(LIFTHOUSE_STORE)")
 	root.PersistentFlags().Lookup(storeFlag).DefValue = schema.ShowAddress(address)
 	root.PersistentFlags().BoolVar(&p.fsync, "fsync", false,
 		"sync files of an embedded store before events are acknowledged, so that they survive a loss of power; slower")
@@ -224,7 +227,8 @@ func noArgs(cmd *cobra.Command, args []string) error {
 
 func oneArg(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usageError{fmt.Errorf("%s takes one argument, got %q; usage: %s", cmd.CommandPath(), args, cmd.UseLine())}
+		return usageError{fmt.Errorf("%s takes one argument, got %q; usage: %s", cmd.CommandPath(), args,
+			cmd.UseLine())}
 	}
 	return nil
 }

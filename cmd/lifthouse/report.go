@@ -77,8 +77,8 @@ func (p *program) reportCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.String("goal", "", "id of the goal; default: the primary goal")
 	flags.String("metric", "", "metric to compare (compareMetric of the API)")
-	flags.String("dimension", "", "attribute of the first view, such as device, country or utmSource (dimension of the "+
-		"API)")
+	flags.String("dimension", "",
+		"attribute of the first view, such as device, country or utmSource (dimension of the API)")
 	flags.String("interval", "", "hour, day or week: add a series")
 	flags.String("cap", "", "limit of the total value of a visitor: an amount, or a percentile such as p99")
 	flags.Bool("scorecard", false,
@@ -172,7 +172,8 @@ var operations = map[string]query.Operation{
 // fields of the request that identify the subject.
 func parseSubject(command string, args []string) (query.Request, error) {
 	if len(args) != 2 {
-		return query.Request{}, fmt.Errorf("%s: must be followed by campaign ID, widget ID or experiment WIDGET/ID", command)
+		return query.Request{}, fmt.Errorf("%s: must be followed by campaign ID, widget ID or experiment WIDGET/ID",
+			command)
 	}
 	operation, known := operations[args[0]]
 	if !known {
@@ -207,8 +208,8 @@ func (p *program) printReport(ctx context.Context, s *app.Store, request query.R
 	case err != nil || !form.exitCode:
 		return err
 	case results.Decision == nil:
-		return errors.New("report: there is no decision: --exit-code needs a report about the primary goal and metric " +
-			"and all visitors")
+		return errors.New("report: there is no decision: --exit-code needs a report about the primary goal and " +
+			"metric and all visitors")
 	case exitDecisions[results.Decision.Status] != exitOK:
 		return &exitError{exitDecisions[results.Decision.Status]}
 	}
@@ -288,7 +289,8 @@ func (p *program) watchReport(ctx context.Context, s *app.Store, request query.R
 			return err
 		}
 		if over {
-			foot := fmt.Sprintf("%s · every %s · Ctrl-C ends", time.Now().UTC().Format(time.TimeOnly+" UTC"), form.every)
+			foot := fmt.Sprintf("%s · every %s · Ctrl-C ends", time.Now().UTC().Format(time.TimeOnly+" UTC"),
+				form.every)
 			text = render.Frame(text, foot, terminal.ScreenOf(p.stdout, p.getenv).Height)
 		}
 		if _, err := p.stdout.WriteString(text); err != nil {
@@ -325,18 +327,20 @@ func (p *program) looksCommand() *cobra.Command {
 		PreRun: p.orDemo,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, also on a terminal")
-	return p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
-		request.AccountID = owned.ID
-		results, err := computeReport(ctx, s, request)
-		switch {
-		case err != nil:
+	return p.onAccount(cmd,
+		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
+			request.AccountID = owned.ID
+			results, err := computeReport(ctx, s, request)
+			switch {
+			case err != nil:
+				return err
+			case results.Looks == nil:
+				return errors.New("looks: nothing is compared: it needs a campaign or an experiment with at least " +
+					"two variations")
+			case asJSON || !terminal.Is(p.stdout):
+				return p.writeJSON(results.Looks)
+			}
+			_, err = p.stdout.WriteString(render.Looks(results))
 			return err
-		case results.Looks == nil:
-			return errors.New("looks: nothing is compared: it needs a campaign or an experiment with at least two variations")
-		case asJSON || !terminal.Is(p.stdout):
-			return p.writeJSON(results.Looks)
-		}
-		_, err = p.stdout.WriteString(render.Looks(results))
-		return err
-	})
+		})
 }

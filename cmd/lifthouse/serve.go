@@ -73,8 +73,8 @@ func (p *program) awaitHolder(ctx context.Context, most time.Duration, open func
 		}
 		if !waiting {
 			waiting = true
-			p.printDiagnostic("process %d holds %s, as a starting server or an import does; waiting for it for at most %v",
-				locked.PID, locked.Dir, most)
+			p.printDiagnostic("process %d holds %s, as a starting server or an import does; waiting for it for at "+
+				"most %v", locked.PID, locked.Dir, most)
 		}
 		select {
 		case <-time.After(holderPoll):
@@ -184,7 +184,8 @@ func (p *program) serveFlags(cmd *cobra.Command) {
 	o, flags, d := &p.serving, cmd.Flags(), api.DefaultOptions
 	flags.StringVar(&o.Listen, "listen", app.DefaultListen, "address of the API and the dashboard")
 	flags.StringVar(&o.API.PublicURL, publicURLFlag, "",
-		"URL at which people open the dashboard, for links in webhooks and share links; default: the address of --listen")
+		"URL at which people open the dashboard, for links in webhooks and share links; default: the address of "+
+			"--listen")
 	flags.StringVar(&o.Admin, "admin-address", "",
 		"address of /metrics and /debug/pprof, such as 127.0.0.1:8081; they require no token; default: not served")
 	flags.StringVar(&o.tlsCert, "tls-cert", "", "PEM file with the certificate chain; requires --tls-key")

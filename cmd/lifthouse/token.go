@@ -36,19 +36,20 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 		"id of the only website that it may access; required for ingest")
 	flags.StringVar(&token.Name, "name", "", "name that describes its use")
 	bounds.Var(flags, &expires, "expires", 0, 0, bounds.MaxAge, "lifetime, such as 30d or 12h; 0: until it is revoked")
-	return p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
-		for _, scope := range scopes {
-			token.Scopes = append(token.Scopes, catalogue.Scope(scope))
-		}
-		token.AccountID = owned.ID
-		token.SetLifetime(expires)
-		secret, _, err := s.Catalogue.CreateToken(ctx, token)
-		if err != nil {
-			return fmt.Errorf("token: %w", err)
-		}
-		p.printLine("%s", secret)
-		return nil
-	})
+	return p.onAccount(cmd,
+		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
+			for _, scope := range scopes {
+				token.Scopes = append(token.Scopes, catalogue.Scope(scope))
+			}
+			token.AccountID = owned.ID
+			token.SetLifetime(expires)
+			secret, _, err := s.Catalogue.CreateToken(ctx, token)
+			if err != nil {
+				return fmt.Errorf("token: %w", err)
+			}
+			p.printLine("%s", secret)
+			return nil
+		})
 }
 
 func (p *program) tokenListCommand() *cobra.Command {
@@ -85,7 +86,8 @@ scope share is a share link; its column WEBSITE has what it shows.`,
 				}
 			}
 			rows = append(rows, []any{
-				token.ID, token.Name, strings.Join(scopes, ","), website, token.CreatedAt.Format(time.DateOnly), expires,
+				token.ID, token.Name, strings.Join(scopes, ","), website, token.CreatedAt.Format(time.DateOnly),
+				expires,
 			})
 		}
 		return p.printTable(rows)
@@ -103,23 +105,24 @@ func (p *program) tokenRevokeCommand() *cobra.Command {
 				return err
 			}
 			if id, err = strconv.ParseInt(args[0], 10, 64); err != nil || id < 1 {
-				return usageError{fmt.Errorf("token revoke: id %q: must be an integer from 1; lifthouse token list prints the ids",
-					args[0])}
+				return usageError{fmt.Errorf("token revoke: id %q: must be an integer from 1; lifthouse token list "+
+					"prints the ids", args[0])}
 			}
 			return nil
 		},
 	}
-	return p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
-		revoked, err := s.Catalogue.RevokeToken(ctx, owned.ID, id)
-		if err != nil {
-			return err
-		}
-		if !revoked {
-			return fmt.Errorf("account %d has no token %d; lifthouse token list prints its tokens", owned.ID, id)
-		}
-		p.printLine("Token %d of account %d is revoked.", id, owned.ID)
-		return nil
-	})
+	return p.onAccount(cmd,
+		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
+			revoked, err := s.Catalogue.RevokeToken(ctx, owned.ID, id)
+			if err != nil {
+				return err
+			}
+			if !revoked {
+				return fmt.Errorf("account %d has no token %d; lifthouse token list prints its tokens", owned.ID, id)
+			}
+			p.printLine("Token %d of account %d is revoked.", id, owned.ID)
+			return nil
+		})
 }
 
 // onAccount makes a command do work on the store and on the account that its flag --account names.
@@ -194,22 +197,23 @@ func (p *program) shareCommand() *cobra.Command {
 	flags.StringVar(&name, "name", "", "name that describes its use")
 	p.publicURLFlag(flags)
 	p.completeSubjects(cmd)
-	return p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
-		secret, made, err := s.Catalogue.CreateToken(ctx, catalogue.NewShare(owned.ID, name, subject, expires))
-		if err != nil {
-			return fmt.Errorf("share: %w", err)
-		}
-		base := cmp.Or(p.serving.API.PublicURL, p.server.API.PublicURL)
-		if base == "" {
-			base = "http://" + app.DefaultListen
-			p.printDiagnostic("the link is for this machine; if people open the dashboard at another URL, name it with --%s",
-				publicURLFlag)
-		}
-		p.printLine("%s", owned.ShareLink(base, made.Shared, secret))
-		p.printDiagnostic("the link expires at %s; 'lifthouse token revoke %d' revokes it",
-			made.ExpiresAt.Format(time.RFC3339), made.ID)
-		return nil
-	})
+	return p.onAccount(cmd,
+		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
+			secret, made, err := s.Catalogue.CreateToken(ctx, catalogue.NewShare(owned.ID, name, subject, expires))
+			if err != nil {
+				return fmt.Errorf("share: %w", err)
+			}
+			base := cmp.Or(p.serving.API.PublicURL, p.server.API.PublicURL)
+			if base == "" {
+				base = "http://" + app.DefaultListen
+				p.printDiagnostic("the link is for this machine; if people open the dashboard at another URL, name it "+
+					"with --%s", publicURLFlag)
+			}
+			p.printLine("%s", owned.ShareLink(base, made.Shared, secret))
+			p.printDiagnostic("the link expires at %s; 'lifthouse token revoke %d' revokes it",
+				made.ExpiresAt.Format(time.RFC3339), made.ID)
+			return nil
+		})
 }
 
 // publicURLFlag adds the base of the links that a command makes.

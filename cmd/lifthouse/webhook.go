@@ -55,8 +55,8 @@ func (p *program) webhookTestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test ID",
 		Short: "Send a test message to a webhook",
-		Long: "Test sends a message at once, and prints the response. If the receiver does not accept it, the exit status " +
-			"is 1.",
+		Long: "Test sends a message at once, and prints the response. If the receiver does not accept it, the exit " +
+			"status is 1.",
 		Args: oneArg,
 	}
 	cmd.Flags().BoolVar(&p.serving.PrivateWebhooks, privateWebhooks, false, privateWebhooksHelp)
@@ -67,7 +67,8 @@ func (p *program) webhookTestCommand() *cobra.Command {
 		id, err := strconv.ParseInt(args[0], 10, 64)
 		hook, known := owned.Webhooks[id]
 		if err != nil || !known {
-			return fmt.Errorf("account %d has no webhook %q; lifthouse webhook list prints its webhooks", owned.ID, args[0])
+			return fmt.Errorf("account %d has no webhook %q; lifthouse webhook list prints its webhooks", owned.ID,
+				args[0])
 		}
 		d := s.WebhookSender(watch.SenderOptions{
 			PublicURL:    cmp.Or(p.serving.API.PublicURL, p.server.API.PublicURL, "http://"+app.DefaultListen),
@@ -91,16 +92,17 @@ func (p *program) webhookDeliveriesCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "deliveries", Short: "Print the latest messages and their deliveries", Args: noArgs}
 	bounds.Var(cmd.Flags(), &limit, "limit", 50, 1, maxDeliveries, "maximum number of messages")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the bodies of the messages")
-	return p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
-		sent, err := s.Outbox.RecentMessages(ctx, owned.ID, 0, limit)
-		if err != nil {
-			return err
-		}
-		if asJSON {
-			return p.writeJSON(sent)
-		}
-		return p.showDeliveries(sent)
-	})
+	return p.onAccount(cmd,
+		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
+			sent, err := s.Outbox.RecentMessages(ctx, owned.ID, 0, limit)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return p.writeJSON(sent)
+			}
+			return p.showDeliveries(sent)
+		})
 }
 
 func (p *program) showDeliveries(sent []outbox.Sent) error {
@@ -111,7 +113,10 @@ func (p *program) showDeliveries(sent []outbox.Sent) error {
 	rows := [][]any{{"recorded", "message", "event", "about", "webhook", "outcome", "attempts", "detail"}}
 	for i := range sent {
 		m := &sent[i]
-		message := []any{m.RecordedAt.Format(time.RFC3339), m.ID, m.Event, fmt.Sprintf("%s %d", m.Subject.Kind, m.Subject.ID)}
+		message := []any{
+			m.RecordedAt.Format(time.RFC3339), m.ID, m.Event,
+			fmt.Sprintf("%s %d", m.Subject.Kind, m.Subject.ID),
+		}
 		if len(m.Deliveries) == 0 {
 			rows = append(rows, append(slices.Clone(message), "-", "-", 0, ""))
 		}
@@ -127,8 +132,8 @@ func (p *program) webhookResendCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resend MESSAGE",
 		Short: "Deliver a message again",
-		Long: "Resend makes the server deliver a message again, to all webhooks that take its event or to one of them. It " +
-			"keeps its id.",
+		Long: "Resend makes the server deliver a message again, to all webhooks that take its event or to one of " +
+			"them. It keeps its id.",
 		Args: oneArg,
 	}
 	bounds.Var(cmd.Flags(), &only, "webhook", 0, 0, bounds.MaxID, "id of the only webhook; 0: all that take the event")
@@ -140,15 +145,16 @@ func (p *program) webhookResendCommand() *cobra.Command {
 			return err
 		}
 		if len(found) == 0 || found[0].AccountID != owned.ID {
-			return fmt.Errorf("account %d has no message %q; lifthouse webhook deliveries prints the messages", owned.ID,
-				args[0])
+			return fmt.Errorf("account %d has no message %q; lifthouse webhook deliveries prints the messages",
+				owned.ID, args[0])
 		}
 		var requests []outbox.Delivery
 		for _, hook := range catalogue.ByID(owned.Webhooks) {
 			if only == hook.ID || only == 0 && slices.Contains(hook.EventsTaken(), found[0].Event) {
 				requests = append(requests, outbox.Delivery{
-					AccountID: owned.ID, WebhookID: hook.ID, MessageID: args[0], At: time.Now().UTC(), Outcome: outbox.Requested,
-					Detail: "lifthouse webhook resend",
+					AccountID: owned.ID, WebhookID: hook.ID, MessageID: args[0], At: time.Now().UTC(),
+					Outcome: outbox.Requested,
+					Detail:  "lifthouse webhook resend",
 				})
 			}
 		}

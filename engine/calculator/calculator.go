@@ -131,11 +131,13 @@ func (q *Input) ComputeAnswer() *Answer {
 		v := &q.Variations[i]
 		shown := &answer.Variations[i]
 		*shown = AnswerVariation{
-			ID: v.ID, Control: v.Control, Share: v.Share, Visitors: v.Visitors, Estimate: estimateOf(samples[place], options),
+			ID: v.ID, Control: v.Control, Share: v.Share, Visitors: v.Visitors,
+			Estimate: estimateOf(samples[place], options),
 		}
 		if place > 0 {
 			shown.Comparison = result.NewComparison(comparisons[place-1])
-			conclusive := !answer.isInvalid() && found.SupportsVerdict(place-1, comparisons[place-1].Verdict, options.Alpha())
+			conclusive := !answer.isInvalid() &&
+				found.SupportsVerdict(place-1, comparisons[place-1].Verdict, options.Alpha())
 			shown.Comparison.Conclusive = &conclusive
 			if last := found.LastLook(place - 1); last != nil {
 				shown.Comparison.Sequential = result.NewSequential(last, "")
@@ -294,7 +296,8 @@ func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []st
 	case q.SignificanceLevel == result.LevelWithoutAlpha:
 		c.Text = "No conclusion is possible: " + result.ExplainReason(stats.ReasonLevel100) + "."
 	case !enough:
-		c.Status, c.Text = stats.StatusInsufficientData, "Not enough data for a verdict: "+result.ExplainAll(c.Reasons)+"."
+		c.Status, c.Text = stats.StatusInsufficientData,
+			"Not enough data for a verdict: "+result.ExplainAll(c.Reasons)+"."
 	case number == 0:
 		c.Text = "No conclusion: pass the sums at each weekly look to conclude."
 	case !slices.ContainsFunc(found.Rows[number-1], func(r looks.Row) bool { return r.Critical != nil && r.Z != nil }):
@@ -348,7 +351,8 @@ func (q *Input) analyzeLooks(order []int) *looks.Question {
 				stratum.SmallerShare = math.Min(shares[0], shares[t+1]) / (shares[0] + shares[t+1])
 			}
 			strata = append(strata, []stats.Stratum{stratum})
-			points = append(points, stats.LookPoint{Tau: look.Tau, Information: stats.LookInformation(strata[k], o.NonNegative)})
+			points = append(points,
+				stats.LookPoint{Tau: look.Tau, Information: stats.LookInformation(strata[k], o.NonNegative)})
 		}
 		sequence := design.NewSequence(points, nil)
 		for k, look := range q.Looks {

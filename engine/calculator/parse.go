@@ -126,7 +126,8 @@ func (c *checker) readLine(line []byte, into *inputText) *catalogue.Document {
 func (c *checker) checkInput(given *inputText) *Input {
 	q := &Input{Metric: given.Metric, Methodology: given.Methodology, NonNegative: given.NonNegative}
 	c.oneOf("metric", string(q.Metric), string(MetricBinary), string(MetricMean))
-	c.oneOf("methodology", string(q.Methodology), string(stats.MethodologyFrequentist), string(stats.MethodologyBayesian))
+	c.oneOf("methodology", string(q.Methodology), string(stats.MethodologyFrequentist),
+		string(stats.MethodologyBayesian))
 	if level := given.SignificanceLevel; level != nil {
 		if q.SignificanceLevel = int(*level); !slices.Contains([]float64{80, 90, 95, 100}, *level) {
 			c.Add("significanceLevel", formatNumber(*level), "must be one of 80, 90, 95, 100 per cent")
@@ -157,8 +158,9 @@ func (c *checker) checkPrior(q *Input, given *catalogue.Prior) *stats.Prior {
 		c.Add("prior", given.String(), "must be omitted unless methodology is bayesian")
 	case given != nil && !given.Flat:
 		return &stats.Prior{
-			Mean:              c.checkNumber("prior.mean", &given.Mean, -90, 1000, perCent) / 100,
-			StandardDeviation: c.checkNumber("prior.standardDeviation", &given.StandardDeviation, 0.1, 1000, perCent) / 100,
+			Mean: c.checkNumber("prior.mean", &given.Mean, -90, 1000, perCent) / 100,
+			StandardDeviation: c.checkNumber("prior.standardDeviation", &given.StandardDeviation, 0.1, 1000,
+				perCent) / 100,
 		}
 	}
 	return nil
@@ -170,8 +172,9 @@ type validCounts struct{ visitors, converted bool }
 // checkVariations sets the variations, and returns which of their counts are valid.
 func (c *checker) checkVariations(q *Input, given []variationText) (valid []validCounts) {
 	if n := len(given); n < leastVariations || n > maxVariations {
-		c.Add("variations", n, fmt.Sprintf("must be an array of %d to %d variations, has %d", leastVariations, maxVariations,
-			n))
+		c.Add("variations", n,
+			fmt.Sprintf("must be an array of %d to %d variations, has %d", leastVariations, maxVariations,
+				n))
 	}
 	control, shares, total := -1, 0, 0.0
 	for i := range given[:min(len(given), maxVariations)] {
@@ -206,7 +209,8 @@ func (c *checker) checkVariations(q *Input, given []variationText) (valid []vali
 	}
 	for i, v := range q.Variations {
 		if shares > 0 && v.Share == nil {
-			c.Add(fmt.Sprintf("variations[%d].share", i), "", "is missing: either all variations must have a share, or none")
+			c.Add(fmt.Sprintf("variations[%d].share", i), "",
+				"is missing: either all variations must have a share, or none")
 		}
 	}
 	return valid
@@ -319,7 +323,8 @@ func (c *checker) checkTau(q *Input, path string, given *lookText, last float64,
 // compareSums rejects sums that are below (-1) or above (1) those of the previous look or of today.
 func (c *checker) compareSums(now, other earlierSums, wrong int, bound string) {
 	if now.visitors && other.visitors && cmp.Compare(now.Visitors, other.Visitors) == wrong {
-		c.Add(now.path+".n", now.Visitors, fmt.Sprintf("must be %s %d, which is n of %s", bound, other.Visitors, other.path))
+		c.Add(now.path+".n", now.Visitors,
+			fmt.Sprintf("must be %s %d, which is n of %s", bound, other.Visitors, other.path))
 	}
 	if now.converted && other.converted && cmp.Compare(now.Converted, other.Converted) == wrong {
 		detail := fmt.Sprintf("must be %s %d, which is converted of %s", bound, other.Converted, other.path)

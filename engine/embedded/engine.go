@@ -30,9 +30,10 @@ const closeTimeout = 10 * time.Second
 
 // Options configure the engine. The zero value has suitable defaults.
 type Options struct {
-	Connections int          // maximum number of concurrent statements; 0: 8
-	BeforeStart func() error // called after the folder is locked and before its files are opened; Open returns its error
-	Fsync       bool         // an insert returns after its rows are synced to disk; they then survive a power failure
+	Connections int // maximum number of concurrent statements; 0: 8
+	// called after the folder is locked and before its files are opened; Open returns its error
+	BeforeStart func() error
+	Fsync       bool // an insert returns after its rows are synced to disk; they then survive a power failure
 }
 
 // Engine is a ClickHouse engine on a folder. Its methods may be called concurrently.
@@ -258,8 +259,8 @@ func (e *Engine) stopAndUnlock() error {
 	select {
 	case <-ended:
 	case <-time.After(closeTimeout):
-		return fmt.Errorf("embedded: statements still run %v after they were cancelled; %s stays in use until the process "+
-			"ends", closeTimeout, e.dir)
+		return fmt.Errorf("embedded: statements still run %v after they were cancelled; %s stays in use until the "+
+			"process ends", closeTimeout, e.dir)
 	}
 	e.pool.closeIdle()
 	e.control.close()

@@ -236,7 +236,8 @@ func callStatement[H resultHandle | insertHandle](c *conn, f statementFunc[H], s
 	defer v.pin.Unpin()
 	return f(c.cPointer(), v.pinText(sql), uintptr(len(sql)), v.pinText(format), uintptr(len(format)),
 		unsafe.Pointer(unsafe.SliceData(v.names)), unsafe.Pointer(unsafe.SliceData(v.nameLens)),
-		unsafe.Pointer(unsafe.SliceData(v.values)), unsafe.Pointer(unsafe.SliceData(v.valueLens)), uintptr(len(parameters)))
+		unsafe.Pointer(unsafe.SliceData(v.values)), unsafe.Pointer(unsafe.SliceData(v.valueLens)),
+		uintptr(len(parameters)))
 }
 
 // runQuery runs a statement to its end and returns its complete result.

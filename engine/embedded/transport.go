@@ -37,8 +37,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if !t.greeted.Load() {
 		if q.sql != greeting {
-			return nil, fmt.Errorf("embedded: this version of clickhouse-go opens a connection with %q; must be %q", q.sql,
-				greeting)
+			return nil, fmt.Errorf("embedded: this version of clickhouse-go opens a connection with %q; must be %q",
+				q.sql, greeting)
 		}
 		t.greeted.Store(true)
 		return t.respondToGreeting(r)
@@ -179,7 +179,8 @@ func (q *request) readStatement(statement string, body io.ReadCloser) error {
 
 func badRequest(format string, values ...any) error {
 	return &clickhouse.Exception{
-		Code: codeBadArguments, Name: "DB::Exception", CodeName: "BAD_ARGUMENTS", Message: fmt.Sprintf(format, values...),
+		Code: codeBadArguments, Name: "DB::Exception", CodeName: "BAD_ARGUMENTS",
+		Message: fmt.Sprintf(format, values...),
 	}
 }
 

@@ -22,7 +22,9 @@ func Open(tb testing.TB, conn driver.Conn, c *catalogue.Catalogue) (*engine.Engi
 }
 
 // OpenWithFacts is like Open, and also returns the facts.
-func OpenWithFacts(tb testing.TB, conn driver.Conn, c *catalogue.Catalogue) (*engine.Engine, *ingest.Writer, facts.Shards) {
+func OpenWithFacts(
+	tb testing.TB, conn driver.Conn, c *catalogue.Catalogue,
+) (*engine.Engine, *ingest.Writer, facts.Shards) {
 	tb.Helper()
 	shards := facts.Shards{facts.NewRefresher(conn, true)}
 	e, w := engine.New(conn, c, source.DefaultLimits, shards), ingest.NewWriter(conn, nil)

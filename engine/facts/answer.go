@@ -72,7 +72,10 @@ func (x answer) serverParts() []part {
 		server, counters := x.states[i].server, &x.states[i].SubjectCounters
 		store := source.Store{Conn: server.Conn, Limits: x.Store.Limits, Observe: x.Store.Observe}
 		byDay := counters.Visitors >= shard.LeastVisitorsByDay
-		parts[i] = part{x.asked, store, source.Expr(server.Facts), counters.all, counters.Visitors, byDay, &x.states[i].recent}
+		parts[i] = part{
+			x.asked, store, source.Expr(server.Facts), counters.all, counters.Visitors, byDay,
+			&x.states[i].recent,
+		}
 	}
 	return parts
 }
@@ -196,7 +199,8 @@ func (x answer) hasMoved(ctx context.Context) (bool, error) {
 		case at == was.Position:
 			continue
 		}
-		if counters, err := shard.readCountersOn(ctx, was.server, x.Subject); err != nil || counters.Version != was.Version {
+		if counters, err := shard.readCountersOn(ctx, was.server, x.Subject); err != nil ||
+			counters.Version != was.Version {
 			return true, err
 		}
 	}
@@ -249,12 +253,17 @@ func (x answer) readReport(ctx context.Context) (found *moments.Rows, err error)
 // newRows returns the rows of the answer, without sums.
 func (x answer) newRows() *moments.Rows {
 	stored := x.stored.OrNone()
-	return &moments.Rows{First: stored.First, Through: stored.Ingested, Newest: stored.Newest, Outliers: x.outliers, Cap: x.limit}
+	return &moments.Rows{
+		First: stored.First, Through: stored.Ingested, Newest: stored.Newest, Outliers: x.outliers,
+		Cap: x.limit,
+	}
 }
 
 // ReadGoals reads the sums for each of several goals. Visitors are read once, and goals with one statement. Goal 0 has
 // the goal events of all goals. The question must have no dimension, no series, no z-score and no cap.
-func (r Reader) ReadGoals(ctx context.Context, q plan.Question, goals []int64) (found map[int64]*moments.Rows, err error) {
+func (r Reader) ReadGoals(
+	ctx context.Context, q plan.Question, goals []int64,
+) (found map[int64]*moments.Rows, err error) {
 	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) error {
 		visitors := x.newSums()
 		if err := visitors.countOnServers(ctx, (*counting).readVisitors); err != nil {
@@ -433,7 +442,8 @@ type Visitor struct {
 	FirstView    time.Time `parquet:"firstView,timestamp(millisecond)"`
 	MultiExposed bool      `parquet:"multiExposed"`
 
-	Device         string `parquet:"device,dict"` // of the first view, as all attributes, in the order of fold.Attributes
+	// of the first view, as all attributes, in the order of fold.Attributes
+	Device         string `parquet:"device,dict"`
 	Country        string `parquet:"country,dict"`
 	Channel        string `parquet:"channel,dict"`
 	Browser        string `parquet:"browser,dict"`
@@ -479,7 +489,8 @@ func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Vis
 		part.store.Limits.Time = 0
 		part.stored.Newest = schema.EndOfTime // of events that may arrive now
 		scan := func(row driver.Rows) error { return scanReportVisitor(row, each) }
-		if err := newCounting(part, nil).runStatement(ctx, "each_visitor.sql", scan, x.countedVariations()); err != nil {
+		if err := newCounting(part, nil).runStatement(ctx, "each_visitor.sql", scan,
+			x.countedVariations()); err != nil {
 			return err
 		}
 	}

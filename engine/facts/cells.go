@@ -201,7 +201,8 @@ const day = 24 * int64(time.Hour/time.Millisecond)
 // cellRow returns the row of a cell.
 func cellRow(key *fold.CellKey, cell *fold.Cell) *fold.Row {
 	return &fold.Row{
-		Subject: key.Subject, Grain: key.Grain, Goal: key.Goal, Variation: key.Variation, First: key.First * day, Cell: cell,
+		Subject: key.Subject, Grain: key.Grain, Goal: key.Goal, Variation: key.Variation, First: key.First * day,
+		Cell:    cell,
 		Visitor: schema.HashID(key.Variation), Since: uint64(key.Day * day), //nolint:gosec // not negative
 	}
 }

@@ -61,7 +61,8 @@ type counting struct {
 }
 
 func newCounting(p part, top []string) *counting {
-	s := &counting{part: p, top: top, of: map[key]*moments.Moments{}, variations: []string{""}} // transform needs a value
+	// transform needs a value
+	s := &counting{part: p, top: top, of: map[key]*moments.Moments{}, variations: []string{""}}
 	for at := range p.all {
 		if at.Goal == 0 && at.Variation != "" {
 			s.variations = append(s.variations, at.Variation)
@@ -368,9 +369,12 @@ func (s *counting) newQuery() (*source.Statement, slots) {
 	param("goals", SectionOf(p.Subject, fold.OfGoal))
 	param("days", SectionOf(p.Subject, fold.OfDay))
 	slot := slots{
-		Slots: source.Slots{Filters: "true", Goals: "true", Widget: p.Subject.Kind == schema.SubjectWidget}, Facts: s.facts,
-		From: !p.Filters.From.IsZero(), To: s.endsEarly(), OneGoal: s.GoalID != 0, Few: s.visitors < leastVisitorsByDay,
-		Place: "transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))", Bucket: "toInt64(0)", Period: "toUInt8(0)", Crossed: "toInt64(0)",
+		Slots: source.Slots{Filters: "true", Goals: "true", Widget: p.Subject.Kind == schema.SubjectWidget},
+		Facts: s.facts,
+		From:  !p.Filters.From.IsZero(), To: s.endsEarly(), OneGoal: s.GoalID != 0,
+		Few:    s.visitors < leastVisitorsByDay,
+		Place:  "transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))",
+		Bucket: "toInt64(0)", Period: "toUInt8(0)", Crossed: "toInt64(0)",
 		Attributes: ofServer.Attributes,
 	}
 	q.VisitorFilters(&p.Filters, &slot.Slots)
@@ -397,7 +401,8 @@ func (s *counting) newQuery() (*source.Statement, slots) {
 			changes = append(changes, period.Since.UnixMilli())
 		}
 		param("share_changes", changes)
-		slot.Period = "toUInt8(arrayCount(ms -> toUnixTimestamp64Milli(first_time) >= ms, {share_changes:Array(Int64)}))"
+		slot.Period = "toUInt8(arrayCount(ms -> toUnixTimestamp64Milli(first_time) >= ms, " +
+			"{share_changes:Array(Int64)}))"
 	}
 	recentFrom, recentTo := plan.RecentPeriod(s.stored.Ingested)
 	param("recent_from", recentFrom.Format(time.DateOnly))
@@ -432,8 +437,8 @@ func (s *counting) newQuery() (*source.Statement, slots) {
 		}
 	}
 	for i, column := range []string{"views", "clicks", "submits", "completions", "conversions", "contacts"} {
-		const text = "arrayCount((ms, kind) -> kind = %d AND toUnixTimestamp64Milli(first_time) + ms < {to_ms:Int64}, " +
-			"later_ms, later_kinds)"
+		const text = "arrayCount((ms, kind) -> kind = %d AND toUnixTimestamp64Milli(first_time) + ms < {to_ms:Int64}," +
+			" later_ms, later_kinds)"
 		counted := fmt.Sprintf(text, i+int(moments.View))
 		if column == "views" {
 			counted = "1 + " + counted // the first view

@@ -310,7 +310,8 @@ func (r *Refresher) DropSubjects(ctx context.Context, subjects []schema.Subject)
 		}
 	}
 	_, err := r.runExclusively(ctx, func(ctx context.Context) error {
-		del := "ALTER TABLE " + r.on.Facts + " DELETE WHERE section IN {sections:Array(UInt64)} SETTINGS mutations_sync = 1"
+		del := "ALTER TABLE " + r.on.Facts +
+			" DELETE WHERE section IN {sections:Array(UInt64)} SETTINGS mutations_sync = 1"
 		if err := r.changeStoredParts(ctx, r.on, del, clickhouse.Named("sections", sections)); err != nil {
 			return fmt.Errorf("delete facts: %w", err)
 		}

@@ -48,7 +48,8 @@ func panicOnViolation(ctx context.Context, r *Refresher, next Position, changed 
 					continue
 				}
 				if sumsAt(want, key) != sumsAt(stored, key) {
-					panic(fmt.Sprintf("facts: the cell %+v is %+v; the sums of its rows are %+v", key, stored[key], want[key]))
+					panic(fmt.Sprintf("facts: the cell %+v is %+v; the sums of its rows are %+v", key, stored[key],
+						want[key]))
 				}
 			}
 		}

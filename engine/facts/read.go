@@ -50,9 +50,11 @@ func newTables(facts, sent string) *tables {
 	t.madeOf, t.subjectsByDay = t.renderStatement("made_of.sql", ""), t.renderStatement("subjects_by_day.sql", "")
 	const ofVisitors, inSections = "grain IN ('visitor', 'goal')", "section IN {sections:Array(UInt64)}"
 	const ofSome = ofVisitors + " AND website_id IN {websites:Array(Int64)} AND visitor_id IN {visitors:Array(UInt64)}"
-	const ofDays = " AND goal_id IN {goals:Array(Int64)} AND toUnixTimestamp64Milli(first_time) IN {firsts:Array(Int64)}"
+	const ofDays = " AND goal_id IN {goals:Array(Int64)} AND toUnixTimestamp64Milli(first_time) IN " +
+		"{firsts:Array(Int64)}"
 	t.visitorRows, t.allRows = t.renderStatement("rows.sql", ofSome), t.renderStatement("rows.sql", ofVisitors)
-	t.subjectRows, t.sectionCells = t.renderStatement("rows.sql", inSections), t.renderStatement("cells.sql", inSections)
+	t.subjectRows, t.sectionCells = t.renderStatement("rows.sql", inSections),
+		t.renderStatement("cells.sql", inSections)
 	t.cellsOfGrain = t.renderStatement("cells.sql", "section BETWEEN {first_section:UInt64} AND {last_section:UInt64}")
 	t.cellsOfDays = t.renderStatement("cells.sql", inSections+ofDays)
 	t.insert = "INSERT INTO " + facts + " (" + insertedColumns + ", " + t.Attributes + ")"
@@ -153,7 +155,8 @@ func setOf(visitors []schema.Visitor) map[schema.Visitor]bool {
 
 func scanEvent(row driver.Rows) (e fold.Event, err error) {
 	s := &e.Subject
-	err = row.Scan(&s.WebsiteID, &e.Visitor, (*scannedKind)(&s.Kind), &s.ID, &s.ExperimentID, &e.ID, &e.At, &e.Variation,
+	err = row.Scan(&s.WebsiteID, &e.Visitor, (*scannedKind)(&s.Kind), &s.ID, &s.ExperimentID, &e.ID, &e.At,
+		&e.Variation,
 		(*uint8)(&e.Kind), &e.Goal, &e.Amounts[0], &e.Amounts[1], &e.Amounts[2], &e.Accepted, &e.Version, &e.Attributes)
 	e.Attributes = withoutNone(e.Attributes)
 	return e, err
@@ -238,8 +241,8 @@ func (s *server) readRows(ctx context.Context, statement string, each func(*fold
 func scanFact(row driver.Rows) (r fold.Row, copies int64, err error) {
 	s := &r.Subject
 	to := []any{
-		&s.WebsiteID, &r.Visitor, (*scannedKind)(&s.Kind), &s.ID, &s.ExperimentID, (*uint8)(&r.Grain), &r.Goal, &r.Variation,
-		&r.Attributes, &r.First, &r.Since, &r.Number, &r.MultiExposed, &r.Seen, &r.Digest,
+		&s.WebsiteID, &r.Visitor, (*scannedKind)(&s.Kind), &s.ID, &s.ExperimentID, (*uint8)(&r.Grain), &r.Goal,
+		&r.Variation, &r.Attributes, &r.First, &r.Since, &r.Number, &r.MultiExposed, &r.Seen, &r.Digest,
 	}
 	for i := range r.Counts {
 		to = append(to, &r.Counts[i])

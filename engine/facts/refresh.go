@@ -45,8 +45,9 @@ type Refresher struct {
 	wake      chan struct{} // makes FollowEvents refresh at once
 	following atomic.Bool   // FollowEvents runs
 
-	noting        sync.Mutex    // guards the following
-	noted, folded int64         // last acceptance times of the noted and of the folded events, in milliseconds since 1970
+	noting sync.Mutex // guards the following
+	// last acceptance times of the noted and of the folded events, in milliseconds since 1970
+	noted, folded int64
 	running       int           // number of refreshes that have begun and not ended; one at a time proceeds
 	began         time.Time     // when the first of them began
 	refreshes     int           // number of those that have ended

@@ -69,7 +69,8 @@ func (r *Refresher) scrubRange(ctx context.Context, first, last uint64, correct 
 	_, err = r.runExclusively(ctx, func(ctx context.Context) error {
 		found = Scrubbed{}
 		visitors, err := schema.QueryRows(ctx, r.on, r.on.stored, scanVisitor,
-			clickhouse.Named("first", first), clickhouse.Named("last", last), clickhouse.Named("through", r.position.Through))
+			clickhouse.Named("first", first), clickhouse.Named("last", last),
+			clickhouse.Named("through", r.position.Through))
 		if err != nil {
 			return fmt.Errorf("read the visitors: %w", err)
 		}

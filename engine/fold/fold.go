@@ -193,8 +193,9 @@ func appendGoals(rows []Row, goals []*Event) []Row {
 	slices.SortStableFunc(goals, func(a, b *Event) int { return cmp.Compare(a.Goal, b.Goal) })
 	for i, e := range goals {
 		r := Row{
-			Subject: v.Subject, Grain: OfGoal, Goal: e.Goal, Visitor: v.Visitor, First: v.First, MultiExposed: v.MultiExposed,
-			Since: uint64(e.At - v.First), Number: 1, Amounts: e.Amounts, //nolint:gosec // not before the first one
+			Subject: v.Subject, Grain: OfGoal, Goal: e.Goal, Visitor: v.Visitor, First: v.First,
+			MultiExposed: v.MultiExposed,
+			Since:        uint64(e.At - v.First), Number: 1, Amounts: e.Amounts, //nolint:gosec // not before the first one
 		}
 		if i > 0 && goals[i-1].Goal == e.Goal {
 			last := &rows[len(rows)-1]

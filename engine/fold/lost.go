@@ -126,7 +126,8 @@ func (l *losses) addUnlessPresent(e *Event, bare map[content]int) {
 	if e.isBare() {
 		l.bare[c]++
 		for i := range l.events { // the same goal with an exposure counts once
-			if o := l.events[i].content(); o.Kind == c.Kind && o.At == c.At && o.Goal == c.Goal && o.Amounts == c.Amounts {
+			if o := l.events[i].content(); o.Kind == c.Kind && o.At == c.At && o.Goal == c.Goal &&
+				o.Amounts == c.Amounts {
 				e.ID = l.events[i].ID
 			}
 		}

@@ -59,7 +59,8 @@ type Question struct {
 // SupportsVerdict reports whether any look supports a verdict on a treatment.
 func (q *Question) SupportsVerdict(treatment int, verdict stats.Verdict, alpha float64) bool {
 	want := map[stats.Verdict]int{stats.VerdictBetter: 1, stats.VerdictWorse: -1}[verdict]
-	return want != 0 && slices.ContainsFunc(q.Rows, func(rows []Row) bool { return rows[treatment].conclusiveDirection(alpha) == want })
+	return want != 0 &&
+		slices.ContainsFunc(q.Rows, func(rows []Row) bool { return rows[treatment].conclusiveDirection(alpha) == want })
 }
 
 // FindOutcome returns the winner or the loser of all looks, or nil.
@@ -151,7 +152,8 @@ func computeOnce[T any](a *Analyzer, bytes int, compute func() T, inputs ...any)
 	if err != nil {
 		return compute()
 	}
-	found, _ := cache.ValueAt(a.cache, digest(xxhash.Sum64(text)), nil, func() (T, int64, error) { return compute(), int64(bytes), nil })
+	found, _ := cache.ValueAt(a.cache, digest(xxhash.Sum64(text)), nil,
+		func() (T, int64, error) { return compute(), int64(bytes), nil })
 	return found
 }
 
@@ -181,7 +183,8 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 	found.Outcome = found.Primary.FindOutcome(alphaOf(p))
 	found.Harm = a.guardrailOf(s, primary, stats.Margin{Relative: p.Rules.MDE / 100}, &found.Primary, recorded)
 	for _, g := range p.Declared.Guardrails {
-		found.Guardrails = append(found.Guardrails, a.analyzeGuardrail(s, sumsOf(g.GoalID, g.Metric), g.Margin, recorded))
+		found.Guardrails = append(found.Guardrails,
+			a.analyzeGuardrail(s, sumsOf(g.GoalID, g.Metric), g.Margin, recorded))
 	}
 	for _, g := range p.Declared.Secondary {
 		if len(s.Looks) > 0 {
@@ -195,7 +198,8 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 		today := DayVisitors{Start: end.Add(-day), Visitors: map[int64]int64{}}
 		found.Visitors = 0
 		for _, st := range primary.strataUntil(s.days, end) {
-			periods = append(periods, p.ObservedSplit(st.period, func(variation int64) int64 { return st.firstViews[variation] }))
+			periods = append(periods,
+				p.ObservedSplit(st.period, func(variation int64) int64 { return st.firstViews[variation] }))
 			for variation, n := range st.firstViews {
 				found.Visitors += n
 				today.Visitors[variation] += n
@@ -320,7 +324,8 @@ func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, rank int, data []lookD
 				for k, look := range data {
 					none := stats.Effect{Reason: stats.ReasonPlanChanged}
 					q.Rows[k][t] = Row{
-						Look: look.Look, VariationID: id, Visitors: look.Visitors, Tau: look.Tau, FirstDay: s.days[0].from,
+						Look: look.Look, VariationID: id, Visitors: look.Visitors, Tau: look.Tau,
+						FirstDay:   s.days[0].from,
 						LookResult: stats.LookResult{Difference: none, Lift: none, Reason: none.Reason},
 					}
 				}
@@ -334,10 +339,14 @@ func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, rank int, data []lookD
 					results[r.Number-1] = stats.LookResult{Point: r.Point, Critical: r.Critical, Reason: r.Reason}
 				}
 			}
-			points, strata, nonNegative := make([]stats.LookPoint, len(data)), make([][]stats.Stratum, len(data)), make([]bool, len(data))
+			points, strata, nonNegative := make([]stats.LookPoint, len(data)), make([][]stats.Stratum, len(data)),
+				make([]bool, len(data))
 			for k := range data {
 				strata[k], nonNegative[k] = strataOf(data[k].Strata, t)
-				points[k] = stats.LookPoint{Tau: data[k].Tau, Information: stats.LookInformation(strata[k], nonNegative[k])}
+				points[k] = stats.LookPoint{
+					Tau:         data[k].Tau,
+					Information: stats.LookInformation(strata[k], nonNegative[k]),
+				}
 			}
 			sequence := a.lookSequence(p, shares, rank, points, results)
 			for k, look := range data {
@@ -366,12 +375,15 @@ func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, rank int, data []lookD
 		}
 		return q
 	}
-	return computeOnce(a, len(data)*treatments*lookBytes, compute, "looks", rank, p.Rules.Methodology, p.Rules.SignificanceLevel, p.Rules.Prior, shares, p.Metric, p.Variations, data, s.days[0].from, recorded)
+	return computeOnce(a, len(data)*treatments*lookBytes, compute, "looks", rank, p.Rules.Methodology,
+		p.Rules.SignificanceLevel, p.Rules.Prior, shares, p.Metric, p.Variations, data, s.days[0].from, recorded)
 }
 
 // lookSequence returns the critical values of looks. It caches them by the numbers of visitors, because late
 // conversions do not change them.
-func (a *Analyzer) lookSequence(p *plan.Plan, shares []float64, rank int, points []stats.LookPoint, known map[int]stats.LookResult) *stats.LookSequence {
+func (a *Analyzer) lookSequence(
+	p *plan.Plan, shares []float64, rank int, points []stats.LookPoint, known map[int]stats.LookResult,
+) *stats.LookSequence {
 	compute := func() *stats.LookSequence {
 		d := stats.NewLookDesign(alphaOf(p), shares)
 		if rank > 0 {
@@ -468,7 +480,10 @@ func (a *Analysis) UnrecordedLooks(now time.Time) []Record {
 		}
 		for t, s := range harm {
 			if s.Status == Harmed && !s.recorded {
-				record(Row{Look: Look{End: s.DecidedAt}, VariationID: p.Variations[t+1].ID, FirstDay: a.days[0].from, Upper: s.Upper})
+				record(Row{
+					Look: Look{End: s.DecidedAt}, VariationID: p.Variations[t+1].ID, FirstDay: a.days[0].from,
+					Upper: s.Upper,
+				})
 			}
 		}
 	}

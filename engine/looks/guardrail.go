@@ -41,7 +41,9 @@ func (a *Analyzer) analyzeGuardrail(s *Schedule, sums *Sums, margin stats.Margin
 }
 
 // guardrailOf returns the status of each treatment at a margin, from the looks and days. Recorded harm is permanent.
-func (a *Analyzer) guardrailOf(s *Schedule, sums *Sums, margin stats.Margin, looks *Question, recorded []Record) []GuardrailStatus {
+func (a *Analyzer) guardrailOf(
+	s *Schedule, sums *Sums, margin stats.Margin, looks *Question, recorded []Record,
+) []GuardrailStatus {
 	p := sums.plan
 	treatments, planned := len(p.Variations)-1, 0
 	for _, v := range p.Variations[1:] {
@@ -80,7 +82,10 @@ func (a *Analyzer) guardrailOf(s *Schedule, sums *Sums, margin stats.Margin, loo
 					break
 				}
 			}
-			rule := stats.HarmRule{Alpha: alphaOf(p), Treatments: planned, Guardrails: len(p.Declared.Guardrails), PlannedVisitors: s.pairPlanned(p, t)}
+			rule := stats.HarmRule{
+				Alpha: alphaOf(p), Treatments: planned, Guardrails: len(p.Declared.Guardrails),
+				PlannedVisitors: s.pairPlanned(p, t),
+			}
 			for _, d := range days {
 				strata, nonNegative := strataOf(d.Strata, t)
 				h := margin.HarmBound(strata, nonNegative, rule)
@@ -94,7 +99,9 @@ func (a *Analyzer) guardrailOf(s *Schedule, sums *Sums, margin stats.Margin, loo
 		}
 		return all
 	}
-	all := slices.Clone(computeOnce(a, (len(days)+1)*treatments*lookBytes, compute, "guardrail", margin, p.Rules.SignificanceLevel, p.Rules.PlannedVisitors, len(p.Declared.Guardrails), p.Metric, p.Variations, days, looks.Rows))
+	all := slices.Clone(computeOnce(a, (len(days)+1)*treatments*lookBytes, compute, "guardrail", margin,
+		p.Rules.SignificanceLevel, p.Rules.PlannedVisitors, len(p.Declared.Guardrails), p.Metric, p.Variations, days,
+		looks.Rows))
 	for t := range all {
 		for _, r := range recorded {
 			if r.isAbout(p) && r.Number == 0 && r.VariationID == p.Variations[t+1].ID {
@@ -175,7 +182,10 @@ func (c *Slices) AddLook(l Look, large []string, rows func(name string) []moment
 func (a *Analyzer) AnalyzeBreakdown(c *Slices) map[string]*Analysis {
 	all := map[string]*Analysis{}
 	for i, name := range c.order {
-		found := &Analysis{Schedule: c.of.Schedule, Plan: c.of.Plan, Primary: a.analyzeSums(c.of.Plan, c.of.Schedule, i+1, c.data[name], nil)}
+		found := &Analysis{
+			Schedule: c.of.Schedule, Plan: c.of.Plan,
+			Primary: a.analyzeSums(c.of.Plan, c.of.Schedule, i+1, c.data[name], nil),
+		}
 		found.Outcome = found.Primary.FindOutcome(alphaOf(found.Plan))
 		all[name] = found
 	}

@@ -111,7 +111,8 @@ func readRecords(ctx context.Context, conn driver.Conn, only *Declaration) ([]Re
 		var number uint32
 		var recordedAt time.Time
 		s := &r.Subject
-		if err := row.Scan(&s.WebsiteID, &kind, &s.ID, &s.ExperimentID, &r.Hash, &r.GoalID, &metric, &r.VariationID, &number, &r.End, &body, &recordedAt); err != nil {
+		if err := row.Scan(&s.WebsiteID, &kind, &s.ID, &s.ExperimentID, &r.Hash, &r.GoalID, &metric, &r.VariationID,
+			&number, &r.End, &body, &recordedAt); err != nil {
 			return err
 		}
 		if err := json.Unmarshal([]byte(body), &r.Row); err != nil {
@@ -119,8 +120,10 @@ func readRecords(ctx context.Context, conn driver.Conn, only *Declaration) ([]Re
 		}
 		s.Kind, r.Metric, r.RecordedAt = schema.SubjectKind(kind), query.Metric(metric), recordedAt.UTC()
 		return nil
-	}, clickhouse.Named("all", only == nil), clickhouse.Named("website", of.Subject.WebsiteID), clickhouse.Named("subject", string(of.Subject.Kind)),
-		clickhouse.Named("id", of.Subject.ID), clickhouse.Named("experiment", of.Subject.ExperimentID), clickhouse.Named("question", of.Hash))
+	}, clickhouse.Named("all", only == nil), clickhouse.Named("website", of.Subject.WebsiteID),
+		clickhouse.Named("subject", string(of.Subject.Kind)),
+		clickhouse.Named("id", of.Subject.ID), clickhouse.Named("experiment", of.Subject.ExperimentID),
+		clickhouse.Named("question", of.Hash))
 	if err != nil {
 		return nil, fmt.Errorf("read the recorded looks: %w", err)
 	}
@@ -167,7 +170,8 @@ func (r Record) isAbout(p *plan.Plan) bool {
 
 // isSame reports whether two records are about the same look at the same variation.
 func (r Record) isSame(o Record) bool {
-	return r.Declaration == o.Declaration && r.GoalID == o.GoalID && r.Metric == o.Metric && r.VariationID == o.VariationID && r.Number == o.Number
+	return r.Declaration == o.Declaration && r.GoalID == o.GoalID && r.Metric == o.Metric &&
+		r.VariationID == o.VariationID && r.Number == o.Number
 }
 
 func insertRecords(ctx context.Context, conn driver.Conn, records []Record) error {

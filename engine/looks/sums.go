@@ -85,7 +85,8 @@ func cumulateSteps(steps []moments.Step) []through {
 		if i+1 < len(steps) && steps[i+1].Bucket == step.Bucket {
 			continue
 		}
-		all = append(all, through{end: time.UnixMilli((step.Bucket + 1) * day.Milliseconds()).UTC(), sum: maps.Clone(sum)})
+		all = append(all,
+			through{end: time.UnixMilli((step.Bucket + 1) * day.Milliseconds()).UTC(), sum: maps.Clone(sum)})
 	}
 	return all
 }
@@ -122,7 +123,8 @@ func (s *Sums) strataUntil(spans []span, end time.Time) []stratum {
 // they are those who saw another variation before the end.
 func addSigned(all *[]stratum, sum map[key]moments.Moments, sign int64, rule string, end time.Time) {
 	for at, m := range sum {
-		i, found := slices.BinarySearchFunc(*all, at.period, func(s stratum, period int) int { return cmp.Compare(s.period, period) })
+		i, found := slices.BinarySearchFunc(*all, at.period,
+			func(s stratum, period int) int { return cmp.Compare(s.period, period) })
 		if !found {
 			*all = slices.Insert(*all, i, stratum{at.period, map[int64]moments.Moments{}, map[int64]int64{}})
 		}

@@ -74,7 +74,10 @@ func (m *Moments) combine(o *Moments, sign int64) Moments {
 }
 
 func (a *Amounts) combine(o *Amounts, sign int64) Amounts {
-	return Amounts{Sums: combineSums(a.Sums, o.Sums, sign), Nonzero: a.Nonzero + sign*o.Nonzero, Negative: a.Negative + sign*o.Negative}
+	return Amounts{
+		Sums: combineSums(a.Sums, o.Sums, sign), Nonzero: a.Nonzero + sign*o.Nonzero,
+		Negative: a.Negative + sign*o.Negative,
+	}
 }
 
 func combineSums(a, b stats.Sums, sign int64) stats.Sums {
@@ -149,11 +152,14 @@ func (e *CappedRemainder) combine(o *CappedRemainder, sign int64) CappedRemainde
 	if e.Value == nil && o.Value == nil {
 		return CappedRemainder{}
 	}
-	values := combineSums(stats.Sums{Sum: e.Value, Squares: e.ValueSquares}, stats.Sums{Sum: o.Value, Squares: o.ValueSquares}, sign)
+	values := combineSums(stats.Sums{Sum: e.Value, Squares: e.ValueSquares},
+		stats.Sums{Sum: o.Value, Squares: o.ValueSquares}, sign)
 	return CappedRemainder{
-		Visitors: e.Visitors + sign*o.Visitors, ProfitNonzero: e.ProfitNonzero + sign*o.ProfitNonzero, ProfitNegative: e.ProfitNegative + sign*o.ProfitNegative,
-		Value: values.Sum, ValueSquares: values.Squares,
-		ProfitSquares: combineSums(stats.Sums{Squares: e.ProfitSquares}, stats.Sums{Squares: o.ProfitSquares}, sign).Squares,
+		Visitors: e.Visitors + sign*o.Visitors, ProfitNonzero: e.ProfitNonzero + sign*o.ProfitNonzero,
+		ProfitNegative: e.ProfitNegative + sign*o.ProfitNegative,
+		Value:          values.Sum, ValueSquares: values.Squares,
+		ProfitSquares: combineSums(stats.Sums{Squares: e.ProfitSquares}, stats.Sums{Squares: o.ProfitSquares},
+			sign).Squares,
 	}
 }
 

@@ -35,8 +35,9 @@ type Row struct {
 
 // Step has the sums that one bucket adds to a cumulative report.
 type Step struct {
-	Bucket  int64
-	Crossed int64 // of multi-exposed visitors: the bucket of the first view of another variation; only in steps of looks
+	Bucket int64
+	// of multi-exposed visitors: the bucket of the first view of another variation; only in steps of looks
+	Crossed int64
 	Row
 }
 

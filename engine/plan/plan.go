@@ -79,7 +79,8 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	}
 	plan := &Plan{asked: r, Scorecard: r.Scorecard, goals: owned.Goals}
 	plan.Question = Question{
-		GoalID: r.GoalID, Metric: r.Metric, Filters: r.Filters, Dimension: r.Dimension, Interval: r.Interval, Top: MaxBreakdown,
+		GoalID: r.GoalID, Metric: r.Metric, Filters: r.Filters, Dimension: r.Dimension, Interval: r.Interval,
+		Top: MaxBreakdown,
 	}
 	primaryGoal, err := resolveSubject(plan, owned)
 	if err != nil {
@@ -223,7 +224,8 @@ func (p *Plan) String() string {
 	line("metric", "%s", cmp.Or(string(p.Metric), "none"))
 	line("dimension", "%s", cmp.Or(string(p.Dimension), "none"))
 	line("interval", "%s", cmp.Or(string(p.Interval), "none"))
-	line("population", "first exposed in [%s, %s)", query.FormatInstant(p.WindowStart()), query.FormatInstant(p.WindowEnd()))
+	line("population", "first exposed in [%s, %s)", query.FormatInstant(p.WindowStart()),
+		query.FormatInstant(p.WindowEnd()))
 	for _, filter := range p.Filters.Lists {
 		line("filter", "%s in %q", filter.Attribute, filter.Values)
 	}
@@ -314,7 +316,8 @@ func (p *Plan) AsOf(viewed, accepted time.Time) *Plan {
 // IsDeclared reports whether the report is about the declared goal, metric and cap. Only such a report has a
 // conclusion. Filters of visitors may restrict it.
 func (p *Plan) IsDeclared() bool {
-	return p.Rules.Compare && p.GoalID == p.Declared.GoalID && p.Metric == p.Declared.Metric && p.Cap.Equal(p.Declared.Cap) &&
+	return p.Rules.Compare && p.GoalID == p.Declared.GoalID && p.Metric == p.Declared.Metric &&
+		p.Cap.Equal(p.Declared.Cap) &&
 		p.Filters.GoalValue == nil && p.Filters.ZScore == 0
 }
 
@@ -490,7 +493,8 @@ func widgetVariations(declared []catalogue.WidgetVariation) []catalogue.WidgetVa
 // traffic, and otherwise the first variation.
 func setControlAndShares(p *Plan, controlShare int, history []catalogue.SharesSince) {
 	p.ControlShare = controlShare
-	hadControl := controlShare > 0 || slices.ContainsFunc(history, func(s catalogue.SharesSince) bool { return s.Shares[0] > 0 })
+	hadControl := controlShare > 0 ||
+		slices.ContainsFunc(history, func(s catalogue.SharesSince) bool { return s.Shares[0] > 0 })
 	if hadControl {
 		p.Variations = slices.Insert(p.Variations, 0, Variation{ID: 0, Name: "Control", Share: controlShare})
 	}

@@ -116,7 +116,9 @@ func (p *Parameters) parseFilter(name string, kind filterKind, parameter string,
 	case oneInstant:
 		at, ok := parseInstant(text, name == "dateTo")
 		if !ok {
-			p.addFault(parameter, text, "must be a date (2026-05-01) or RFC 3339 with an offset (2026-05-01T00:00:00Z), in a year from 1970 to 2199")
+			p.addFault(parameter, text,
+				"must be a date (2026-05-01) or RFC 3339 with an offset (2026-05-01T00:00:00Z), in a year from 1970 "+
+					"to 2199")
 			return
 		}
 		if name == "dateTo" {
@@ -225,12 +227,14 @@ type Parameters struct {
 func ReadParameters(rawQuery string, names ...string) *Parameters {
 	p := &Parameters{}
 	if len(rawQuery) > maxQuery {
-		p.addFault("query", rawQuery[:64]+"…", fmt.Sprintf("must have at most %d bytes; it has %d", maxQuery, len(rawQuery)))
+		p.addFault("query", rawQuery[:64]+"…",
+			fmt.Sprintf("must have at most %d bytes; it has %d", maxQuery, len(rawQuery)))
 		return p
 	}
 	values, err := url.ParseQuery(rawQuery)
 	if err != nil {
-		p.addFault("query", rawQuery, "cannot be parsed ("+err.Error()+"); separate parameters by & and percent-encode special characters")
+		p.addFault("query", rawQuery,
+			"cannot be parsed ("+err.Error()+"); separate parameters by & and percent-encode special characters")
 		return p
 	}
 	p.values = values
@@ -377,7 +381,10 @@ func GoalFault(id int64) error {
 	if id == NoID {
 		value = "0, or larger than any id"
 	}
-	return &InvalidError{Code: UnknownGoal, Faults: faults.List{{Name: ParamGoal, Value: value, Detail: "must be the id of a goal of the same website"}}}
+	return &InvalidError{
+		Code:   UnknownGoal,
+		Faults: faults.List{{Name: ParamGoal, Value: value, Detail: "must be the id of a goal of the same website"}},
+	}
 }
 
 // The values of InvalidError.Code.

@@ -54,11 +54,13 @@ const (
 // Comparable has the metrics that a request may compare, by operation.
 var Comparable = map[Operation][]string{
 	CampaignResults: {
-		string(GoalConversionRate), string(ValuePerVisitor), string(ProfitPerVisitor), string(GoalsPerVisitor), string(AverageValue),
+		string(GoalConversionRate), string(ValuePerVisitor), string(ProfitPerVisitor), string(GoalsPerVisitor),
+		string(AverageValue),
 	},
 	ExperimentResults: {
 		string(ConversionRate), string(CompletionRate), string(GoalConversionRate),
-		string(ValuePerVisitor), string(ProfitPerVisitor), string(ExtraValuePerVisitor), string(GoalsPerVisitor), string(AverageValue),
+		string(ValuePerVisitor), string(ProfitPerVisitor), string(ExtraValuePerVisitor), string(GoalsPerVisitor),
+		string(AverageValue),
 	},
 }
 

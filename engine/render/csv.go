@@ -18,7 +18,8 @@ var (
 		under("", "campaignId widgetId experimentId goal.id goal.name compareMetric methodology significanceLevel "+
 			"dimension filters"),
 		under("", "window.from window.to dataThrough breakdown.value series.time id name control share visitors views"),
-		under("", "convertedVisitors goalsReached value profit extraValue clicks submits completions conversions contacts"),
+		under("",
+			"convertedVisitors goalsReached value profit extraValue clicks submits completions conversions contacts"),
 		estimateUnder("metrics.goalConversionRate."), estimateUnder("metrics.conversionRate."),
 		estimateUnder("metrics.completionRate."), estimateUnder("metrics.goalsPerVisitor."),
 		estimateUnder("metrics.valuePerVisitor."), estimateUnder("metrics.profitPerVisitor."),
@@ -27,7 +28,8 @@ var (
 		under("conclusion.", "status variationId look decidedAt"),
 	)
 	scorecardCSV = slices.Concat(
-		under("", "campaignId widgetId experimentId methodology significanceLevel filters window.from window.to dataThrough"),
+		under("",
+			"campaignId widgetId experimentId methodology significanceLevel filters window.from window.to dataThrough"),
 		under("decision.", "status variationId decidedAt"),
 		under("", "goal.id goal.name metric role direction id name control"),
 		estimateUnder("estimate."),
@@ -104,7 +106,8 @@ func csvRows(report map[string]any) []map[string]any {
 		})...)
 	}
 	for _, point := range objectsIn(report, "series") {
-		rows = append(rows, rowsOf(report, point, map[string]any{"breakdown": nil, "series": point, "conclusion": nil})...)
+		rows = append(rows,
+			rowsOf(report, point, map[string]any{"breakdown": nil, "series": point, "conclusion": nil})...)
 	}
 	return rows
 }

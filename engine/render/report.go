@@ -66,7 +66,10 @@ func (t *reportTable) rowsOf(value string, c *result.Slice) []tableRow {
 	rows := make([]tableRow, len(c.Variations))
 	for i := range c.Variations {
 		v, row := &c.Variations[i], &rows[i]
-		*row = tableRow{visitors: v.Visitors, Estimate: v.Metrics.EstimateOf(t.comparedMetric()), Comparison: v.Comparison}
+		*row = tableRow{
+			visitors: v.Visitors, Estimate: v.Metrics.EstimateOf(t.comparedMetric()),
+			Comparison: v.Comparison,
+		}
 		row.label, row.converted = ShortenText(PrintableText(v.Name), t.maxLabelWidth()),
 			result.FormatCount(v.ConvertedVisitors)
 		if value != "" {
@@ -159,8 +162,8 @@ func (t *reportTable) priorNote() string {
 	for i := range t.results.Variations {
 		if c := t.results.Variations[i].Comparison; c != nil && c.Bayesian != nil && c.Bayesian.Prior != nil {
 			p, reach := c.Bayesian.Prior, 1.96*c.Bayesian.Prior.StandardDeviation
-			return fmt.Sprintf("Lifts are means of the posterior. The prior expects 95 %% of all lifts between %s and %s.",
-				result.FormatPercent(p.Mean-reach, 1, true), result.FormatPercent(p.Mean+reach, 1, true))
+			return fmt.Sprintf("Lifts are means of the posterior. The prior expects 95 %% of all lifts between %s "+
+				"and %s.", result.FormatPercent(p.Mean-reach, 1, true), result.FormatPercent(p.Mean+reach, 1, true))
 		}
 	}
 	return ""
@@ -280,8 +283,10 @@ func Looks(r *result.Report) string {
 			addCells(columns,
 				strconv.Itoa(look.Number), look.End.Add(-time.Millisecond).UTC().Format(time.DateOnly),
 				result.FormatCount(look.Visitors),
-				names[v.ID], formatOptional(v.Improvement.Value, write), result.RangeInWords(v.Improvement.Interval, write),
-				formatOptional(v.Z, number), formatOptional(v.CriticalValue, number), formatOptional(v.PValue, result.FormatPValue),
+				names[v.ID], formatOptional(v.Improvement.Value, write),
+				result.RangeInWords(v.Improvement.Interval, write),
+				formatOptional(v.Z, number), formatOptional(v.CriticalValue, number),
+				formatOptional(v.PValue, result.FormatPValue),
 				found, of)
 		}
 	}
@@ -295,8 +300,9 @@ func (t *reportTable) writeScorecard() {
 	}
 	t.writeLine("")
 	t.writeParagraph(bold, "Scorecard")
-	t.writeParagraph("", fmt.Sprintf("Lifts with their %d %% intervals, of the last look where a row has looks. * marks "+
-		"a change in the good direction.", t.results.SignificanceLevel))
+	t.writeParagraph("",
+		fmt.Sprintf("Lifts with their %d %% intervals, of the last look where a row has looks. * marks "+
+			"a change in the good direction.", t.results.SignificanceLevel))
 	t.writeLine("")
 	var rows []scorecardRow
 	empty := 0
@@ -311,7 +317,8 @@ func (t *reportTable) writeScorecard() {
 			}
 		}
 	}
-	several := slices.ContainsFunc(t.results.Scorecard, func(r *result.ScorecardRow) bool { return len(r.Variations) > 2 })
+	several := slices.ContainsFunc(t.results.Scorecard,
+		func(r *result.ScorecardRow) bool { return len(r.Variations) > 2 })
 	label := newColumn(rows, "metric", func(r *scorecardRow) string {
 		name := ShortenText(PrintableText(r.MetricInWords()), t.maxLabelWidth()+10)
 		if several {
@@ -322,7 +329,8 @@ func (t *reportTable) writeScorecard() {
 	t.writeGrids(label, scorecardColumns(rows), allRows)
 	if empty > 0 {
 		t.writeLine("")
-		t.writeParagraph("", fmt.Sprintf("Without metrics whose values are all 0 (%d); --csv and --json print them.", empty))
+		t.writeParagraph("",
+			fmt.Sprintf("Without metrics whose values are all 0 (%d); --csv and --json print them.", empty))
 	}
 }
 
@@ -356,7 +364,8 @@ func scorecardColumns(rows []scorecardRow) []column {
 				p = formatOptional(c.Frequentist.AdjustedPValue, result.FormatPValue)
 			}
 			inPercent := func(x float64) string {
-				return result.FormatPercent(x, result.PercentDecimals(result.HalfWidth(c.Improvement.Value, claim)), true)
+				return result.FormatPercent(x, result.PercentDecimals(result.HalfWidth(c.Improvement.Value, claim)),
+					true)
 			}
 			lift, interval = formatOptional(c.Improvement.Value, inPercent), result.RangeInWords(claim, inPercent)
 			word, colour = r.verdictWords(c)

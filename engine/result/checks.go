@@ -66,26 +66,35 @@ func (c *sliceSums) runChecks(plan *plan.Plan, found *moments.Rows) Checks {
 		warn(WarningMultipleExposures, "%.1f %% of the visitors were exposed to more than one variation", 100*m.Share)
 	}
 	if m.skewed {
-		warn(WarningMultipleExposuresSkewed, "the share of multi-exposed visitors differs between variations (p = %s)", FormatPValue(*m.PValue))
+		warn(WarningMultipleExposuresSkewed, "the share of multi-exposed visitors differs between variations (p = %s)",
+			FormatPValue(*m.PValue))
 	}
 	if len(checks.UnknownVariations) > 0 {
-		warn(warningUnknownVariations, "events have variation ids that the catalogue does not declare; their visitors are not in the report")
+		warn(warningUnknownVariations,
+			"events have variation ids that the catalogue does not declare; their visitors are not in the report")
 	}
 	if o := found.Outliers; o != nil && o.Values < minValues {
-		warn(warningFewValues, "%d goal values are too few for a z-score: none can be 5 standard deviations from the mean", o.Values)
+		warn(warningFewValues,
+			"%d goal values are too few for a z-score: none can be 5 standard deviations from the mean", o.Values)
 	}
 	if changed := plan.Declared.Superseded; len(changed) > 0 {
-		warn(warningPlanChanged, "the catalogue declares another %s since the first view; results use what was declared before it", strings.Join(changed, ", "))
+		warn(warningPlanChanged,
+			"the catalogue declares another %s since the first view; results use what was declared before it",
+			strings.Join(changed, ", "))
 	}
 	if plan.HasEarlierShares() {
-		warn(warningSharesChanged, "the shares changed at %s; comparisons are made within each period of equal shares", query.FormatInstant(plan.SharesSince()))
+		warn(warningSharesChanged, "the shares changed at %s; comparisons are made within each period of equal shares",
+			query.FormatInstant(plan.SharesSince()))
 	}
 	return checks
 }
 
 func mismatchWarning(p float64) Warning {
-	return Warning{WarningSampleRatio, fmt.Sprintf("sample ratio mismatch: the split of the visitors does not match the configured shares (p = %s); "+
-		"visitors of a variation are lost or added, so no comparison is valid", FormatPValue(p))}
+	return Warning{
+		WarningSampleRatio,
+		fmt.Sprintf("sample ratio mismatch: the split of the visitors does not match the configured shares (p = %s); "+
+			"visitors of a variation are lost or added, so no comparison is valid", FormatPValue(p)),
+	}
 }
 
 // AddWaiting adds that the report does not include some accepted events yet.
@@ -128,20 +137,26 @@ func (c *CapCheck) InWords() string {
 	if c.Amount == nil {
 		return fmt.Sprintf("Cap %s: nothing is capped, because fewer than one converted visitor is above it.", c.Rule)
 	}
-	return fmt.Sprintf("Cap %s: at most %s counts for each visitor; %s visitors have more, %s was removed.", c.Rule, c.Amount, FormatCount(c.Visitors), c.ValueRemoved)
+	return fmt.Sprintf("Cap %s: at most %s counts for each visitor; %s visitors have more, %s was removed.", c.Rule,
+		c.Amount, FormatCount(c.Visitors), c.ValueRemoved)
 }
 
 func (c *sliceSums) sampleRatio(plan *plan.Plan) *SampleRatio {
 	var periods []stats.SharePeriod
 	for i := range plan.SharePeriods {
-		periods = append(periods, plan.ObservedSplit(i, func(variation int64) int64 { return c.firstViews[variation].periods[i] }))
+		periods = append(periods,
+			plan.ObservedSplit(i, func(variation int64) int64 { return c.firstViews[variation].periods[i] }))
 	}
 	check := stats.SampleRatioMismatch(periods)
-	shown := &SampleRatio{PValue: check.PValue, Expected: []float64{}, Observed: []int64{}, Mismatch: check.Mismatch, Reason: check.Reason}
+	shown := &SampleRatio{
+		PValue: check.PValue, Expected: []float64{}, Observed: []int64{}, Mismatch: check.Mismatch,
+		Reason: check.Reason,
+	}
 	ids := plan.SplitOrder()
 	for _, v := range plan.Variations { // in the order of the report
 		if at := slices.Index(ids, v.ID); at < len(check.Observed) {
-			shown.Observed, shown.Expected = append(shown.Observed, check.Observed[at]), append(shown.Expected, check.Expected[at])
+			shown.Observed, shown.Expected = append(shown.Observed, check.Observed[at]),
+				append(shown.Expected, check.Expected[at])
 		}
 	}
 	return shown
@@ -157,7 +172,10 @@ func (c *sliceSums) multipleExposures(plan *plan.Plan) MultipleExposures {
 		rule[i], visitors[i] = arrived.multiExposed, arrived.visitors
 	}
 	skew := stats.MultipleExposureSkew(rule, visitors)
-	m := MultipleExposures{Rule: plan.MultipleExposures, Visitors: c.multiExposed, PValue: skew.PValue, Reason: skew.Reason, skewed: skew.Skewed}
+	m := MultipleExposures{
+		Rule: plan.MultipleExposures, Visitors: c.multiExposed, PValue: skew.PValue,
+		Reason: skew.Reason, skewed: skew.Skewed,
+	}
 	if n := c.visitorsBeforeExclusion(); n > 0 {
 		m.Share = float64(c.multiExposed) / float64(n)
 	}
@@ -295,11 +313,14 @@ func (j *sliceResult) checkDays(p *plan.Plan, a *looks.Analysis) {
 		}
 	}
 	if len(empty) > 0 {
-		warn(warningEmptyDays, "no visitors on %s, between days with many; check that tracking worked", datesInWords(empty))
+		warn(warningEmptyDays, "no visitors on %s, between days with many; check that tracking worked",
+			datesInWords(empty))
 	}
 	for _, v := range p.Variations {
 		if days := without[v.ID]; len(days) > 0 {
-			warn(warningEmptyVariation, "%s had no visitors on %s, although the other variations had many; check that it was shown", v.Name, datesInWords(days))
+			warn(warningEmptyVariation,
+				"%s had no visitors on %s, although the other variations had many; check that it was shown", v.Name,
+				datesInWords(days))
 		}
 	}
 }
@@ -348,8 +369,9 @@ func (r *Report) checkTraffic(running bool, a *looks.Analysis, now time.Time) {
 	}
 	if silent := SilenceDuration(a.FirstView.Start(), *r.NewestEvent, r.Totals.Views, now); silent > 0 {
 		r.Checks.Warnings = append(r.Checks.Warnings, Warning{
-			Code:    warningSilent,
-			Message: fmt.Sprintf("no event for %s, although the subject is active; check that tracking still works", roughDuration(silent)),
+			Code: warningSilent,
+			Message: fmt.Sprintf("no event for %s, although the subject is active; check that tracking still works",
+				roughDuration(silent)),
 		})
 	}
 }

@@ -15,7 +15,8 @@ import (
 // keepMismatch restores the alarm of a sample ratio mismatch that was found at the end of an earlier day.
 func (j *sliceResult) keepMismatch(p *plan.Plan, a *looks.Analysis) {
 	check := j.Checks.SampleRatio
-	if a == nil || a.MismatchP == nil || isDescriptive(p) || check == nil || check.Mismatch || *a.MismatchP >= stats.MismatchAlpha {
+	if a == nil || a.MismatchP == nil || isDescriptive(p) || check == nil || check.Mismatch ||
+		*a.MismatchP >= stats.MismatchAlpha {
 		return
 	}
 	check.PValue, check.Mismatch = a.MismatchP, true
@@ -124,12 +125,14 @@ func (j *sliceResult) conclusionText(p *plan.Plan, a *looks.Analysis) string {
 	default:
 	}
 	last := a.LastLook()
-	return fmt.Sprintf("No variation differed significantly from %s at look %d on %s%s.", j.Variations[0].Name, last.Number, lastDay(last.End), whenNext(a))
+	return fmt.Sprintf("No variation differed significantly from %s at look %d on %s%s.", j.Variations[0].Name,
+		last.Number, lastDay(last.End), whenNext(a))
 }
 
 // InvalidInWords returns the conclusion of results with a sample ratio mismatch.
 func InvalidInWords(p float64) string {
-	const text = "The results are not valid: the split of the visitors does not match the configured shares (sample ratio mismatch, p = %s)."
+	const text = "The results are not valid: the split of the visitors does not match the configured shares (sample " +
+		"ratio mismatch, p = %s)."
 	return fmt.Sprintf(text, FormatPValue(p))
 }
 
@@ -149,8 +152,8 @@ func (j *sliceResult) decidedText(p *plan.Plan, row *looks.Row) string {
 	if j.Conclusion.Status == stats.StatusWinner {
 		verdict = "better"
 	}
-	text := fmt.Sprintf("%s is %s than %s: %s has %s", j.Variations[at].Name, verdict, j.Variations[0].Name, metricInWords[p.Metric],
-		LookInWords(row, p.Rules.SignificanceLevel, isRate[p.Metric]))
+	text := fmt.Sprintf("%s is %s than %s: %s has %s", j.Variations[at].Name, verdict, j.Variations[0].Name,
+		metricInWords[p.Metric], LookInWords(row, p.Rules.SignificanceLevel, isRate[p.Metric]))
 	text += fmt.Sprintf(" at look %d on %s with %s visitors", row.Number, lastDay(row.End), FormatCount(row.Visitors))
 	if row.Chance != nil {
 		text += fmt.Sprintf(", with a chance of %s to beat %s", FormatChance(*row.Chance), j.Variations[0].Name)
@@ -194,14 +197,20 @@ var metricInWords = map[query.Metric]string{
 }
 
 // isRate has the metrics that are shares of the visitors.
-var isRate = map[query.Metric]bool{query.GoalConversionRate: true, query.ConversionRate: true, query.CompletionRate: true}
+var isRate = map[query.Metric]bool{
+	query.GoalConversionRate: true, query.ConversionRate: true,
+	query.CompletionRate: true,
+}
 
 // newLooks returns the looks of the declared question.
 func newLooks(a *looks.Analysis) []Look {
 	all := []Look{}
 	for _, rows := range a.Primary.Rows {
 		first := rows[0]
-		look := Look{Number: first.Number, End: first.End, Tau: first.Tau, Visitors: first.Visitors, RecordedAt: optionalTime(first.RecordedAt)}
+		look := Look{
+			Number: first.Number, End: first.End, Tau: first.Tau, Visitors: first.Visitors,
+			RecordedAt: optionalTime(first.RecordedAt),
+		}
 		for i := range rows {
 			look.Variations = append(look.Variations, NewLookVariation(&rows[i]))
 		}
@@ -213,11 +222,15 @@ func newLooks(a *looks.Analysis) []Look {
 // NewLookVariation returns a row of a look for the response body.
 func NewLookVariation(r *looks.Row) LookVariation {
 	shown := LookVariation{
-		ID: r.VariationID, CriticalValue: r.Critical, Z: r.Z, PValue: r.PValue, Difference: newEffect(r.Difference), Improvement: newEffect(r.Lift),
+		ID: r.VariationID, CriticalValue: r.Critical, Z: r.Z, PValue: r.PValue, Difference: newEffect(r.Difference),
+		Improvement:         newEffect(r.Lift),
 		ChanceToBeatControl: r.Chance, Significant: r.Significant, Reason: r.Reason,
 	}
 	if r.Recomputed != nil {
-		shown.Recomputed = &Recomputed{newEffect(r.Recomputed.Difference), newEffect(r.Recomputed.Lift), r.Recomputed.Significant}
+		shown.Recomputed = &Recomputed{
+			newEffect(r.Recomputed.Difference), newEffect(r.Recomputed.Lift),
+			r.Recomputed.Significant,
+		}
 	}
 	return shown
 }
@@ -228,7 +241,8 @@ func NewSequential(r *looks.Row, missing stats.Reason) *Sequential {
 		return &Sequential{Reason: missing, ImprovementReason: missing}
 	}
 	return &Sequential{
-		Look: &r.Number, End: optionalTime(r.End), PValue: r.PValue, Difference: newBounds(r.Difference.Interval), Improvement: newBounds(r.Lift.Interval),
+		Look: &r.Number, End: optionalTime(r.End), PValue: r.PValue, Difference: newBounds(r.Difference.Interval),
+		Improvement: newBounds(r.Lift.Interval),
 		Significant: r.Significant, Reason: r.Reason, ImprovementReason: r.Lift.Reason,
 	}
 }
@@ -284,7 +298,8 @@ func (r *Report) LooksInWords() string {
 	}
 	text := "Looks: none yet"
 	if n := len(r.Looks); n > 0 {
-		text = fmt.Sprintf("Looks: %d, the last one on %s with %s visitors", n, lastDay(r.Looks[n-1].End), FormatCount(r.Looks[n-1].Visitors))
+		text = fmt.Sprintf("Looks: %d, the last one on %s with %s visitors", n, lastDay(r.Looks[n-1].End),
+			FormatCount(r.Looks[n-1].Visitors))
 	}
 	if r.NextLook != nil {
 		text += fmt.Sprintf("; the next one on %s", r.NextLook.PublishedAt.UTC().Format(time.DateOnly))

@@ -116,7 +116,10 @@ func (r *Report) makeDecision(p *plan.Plan, a *looks.Analysis) *Decision {
 	case stats.StatusInvalid:
 		return &Decision{
 			Status: DecisionInvalid, Text: "Do not decide: " + lowerFirst(r.Conclusion.Text),
-			Reasons: []DecisionReason{{Code: stats.ReasonSampleRatioMismatch, Text: "the split of the visitors does not match the shares"}},
+			Reasons: []DecisionReason{{
+				Code: stats.ReasonSampleRatioMismatch,
+				Text: "the split of the visitors does not match the shares",
+			}},
 		}
 	case stats.StatusLoser:
 		found := d.decisionAbout(DecisionRollBack, *r.Conclusion.VariationID, r.Conclusion.DecidedAt)
@@ -138,7 +141,10 @@ func (r *Report) makeDecision(p *plan.Plan, a *looks.Analysis) *Decision {
 	if found := d.noWinner(); found != nil {
 		return found
 	}
-	found := &Decision{Status: DecisionKeepRunning, Reasons: []DecisionReason{}, Text: "Keep running: " + lowerFirst(r.Conclusion.Text)}
+	found := &Decision{
+		Status: DecisionKeepRunning, Reasons: []DecisionReason{},
+		Text: "Keep running: " + lowerFirst(r.Conclusion.Text),
+	}
 	for _, reason := range r.Conclusion.Reasons {
 		found.Reasons = append(found.Reasons, DecisionReason{Code: reason, Text: ExplainReason(reason)})
 	}
@@ -174,13 +180,18 @@ func (d *decider) harmDecision(treatment int) *Decision {
 	}
 	if treatment < len(d.looks.Harm) {
 		primary := metricInWords[d.plan.Declared.Metric]
-		add(&d.looks.Harm[treatment], DecisionReason{Code: reasonPrimaryHarmed, Text: primary + " is harmed by more than the minimum effect"}, primary)
+		add(&d.looks.Harm[treatment], DecisionReason{
+			Code: reasonPrimaryHarmed,
+			Text: primary + " is harmed by more than the minimum effect",
+		}, primary)
 	}
 	for i := range d.looks.Guardrails {
-		add(&d.looks.Guardrails[i].Status[treatment], d.ofGuardrail(reasonGuardrailHarmed, i, "is harmed by more than its margin"), d.guardrailName(i))
+		add(&d.looks.Guardrails[i].Status[treatment],
+			d.ofGuardrail(reasonGuardrailHarmed, i, "is harmed by more than its margin"), d.guardrailName(i))
 	}
 	if found != nil {
-		found.Text = fmt.Sprintf("Roll back %s: it harms %s by more than the margin.", found.Text, strings.Join(names, " and "))
+		found.Text = fmt.Sprintf("Roll back %s: it harms %s by more than the margin.", found.Text,
+			strings.Join(names, " and "))
 	}
 	return found
 }
@@ -232,13 +243,18 @@ func (d *decider) winnerDecision() *Decision {
 	if len(missing) > 0 {
 		return &Decision{
 			Status: DecisionKeepRunning, VariationID: &id, Reasons: missing,
-			Text: fmt.Sprintf("Keep running: %s is better than %s, but %s.", name, d.controlName(), strings.Join(waits, ", and ")),
+			Text: fmt.Sprintf("Keep running: %s is better than %s, but %s.", name, d.controlName(),
+				strings.Join(waits, ", and ")),
 		}
 	}
-	found := &Decision{Status: DecisionShip, VariationID: &id, DecidedAt: at, Reasons: []DecisionReason{{Code: reasonWinner, Text: name + " is better than control"}}}
+	found := &Decision{
+		Status: DecisionShip, VariationID: &id, DecidedAt: at,
+		Reasons: []DecisionReason{{Code: reasonWinner, Text: name + " is better than control"}},
+	}
 	found.Text = fmt.Sprintf("Ship %s: it is better than %s", name, d.controlName())
 	if n := len(d.plan.Declared.Guardrails); n > 0 {
-		found.Reasons = append(found.Reasons, DecisionReason{Code: reasonGuardrailsSafe, Text: "all guardrails are safe"})
+		found.Reasons = append(found.Reasons,
+			DecisionReason{Code: reasonGuardrailsSafe, Text: "all guardrails are safe"})
 		found.Text += ", and " + safeGuardrails(n)
 	}
 	found.Text += "."
@@ -267,8 +283,12 @@ func (d *decider) noDifference() *Decision {
 		}
 		return &Decision{
 			Status: DecisionNoDifference, DecidedAt: &rows[0].End,
-			Reasons: []DecisionReason{{Code: reasonEquivalent, Text: "the interval of the lift is within the equivalence margin"}},
-			Text:    fmt.Sprintf("No difference: the lift is within ±%v %%, the declared equivalence margin.", 100*margin),
+			Reasons: []DecisionReason{{
+				Code: reasonEquivalent,
+				Text: "the interval of the lift is within the equivalence margin",
+			}},
+			Text: fmt.Sprintf("No difference: the lift is within ±%v %%, the declared equivalence margin.",
+				100*margin),
 		}
 	}
 	return nil

@@ -389,7 +389,8 @@ func NewComparison(c stats.Comparison) *Comparison {
 	if b := c.Bayesian; b != nil {
 		shown.Bayesian = &Bayesian{
 			ChanceToBeatControl: b.ChanceToBeatControl, ChanceToBeBest: b.ChanceToBeBest,
-			ExpectedLoss: b.ExpectedLoss, ExpectedLossControl: b.ExpectedLossControl, Prior: (*Prior)(b.Prior), Reason: b.Reason,
+			ExpectedLoss: b.ExpectedLoss, ExpectedLossControl: b.ExpectedLossControl, Prior: (*Prior)(b.Prior),
+			Reason: b.Reason,
 		}
 	}
 	return shown
@@ -430,7 +431,8 @@ func EstimatePlan(p, traffic *plan.Plan, found *moments.Rows, first time.Time) *
 
 // InWords returns a line for the declaration of the plan. mde is the minimum effect of the campaign in per cent.
 func (e *PlanEstimate) InWords(mde float64) string {
-	text := fmt.Sprintf("%d days detect a lift of %s at %s visitors a day", e.Days, FormatPercent(e.Detectable, 1, true), FormatCount(int64(math.Round(e.VisitorsPerDay))))
+	text := fmt.Sprintf("%d days detect a lift of %s at %s visitors a day", e.Days,
+		FormatPercent(e.Detectable, 1, true), FormatCount(int64(math.Round(e.VisitorsPerDay))))
 	if e.Detectable > mde/100 {
 		return text + fmt.Sprintf(": too short for the minimum effect of %v %%", mde)
 	}

@@ -81,7 +81,8 @@ func newScorecard(p *plan.Plan, goals []GoalRows) []*ScorecardRow {
 	}
 	onAllCores(len(rows), func(i int) { rows[i].compareVariations() })
 	slices.SortStableFunc(rows, func(a, b *ScorecardRow) int {
-		return cmp.Or(cmp.Compare(slices.Index(roles, a.Role), slices.Index(roles, b.Role)), cmp.Compare(a.plan.GoalID, b.plan.GoalID))
+		return cmp.Or(cmp.Compare(slices.Index(roles, a.Role), slices.Index(roles, b.Role)),
+			cmp.Compare(a.plan.GoalID, b.plan.GoalID))
 	})
 	return rows
 }
@@ -143,7 +144,10 @@ func (r *ScorecardRow) compareVariations() {
 		if v.Comparison != nil {
 			v.Comparison.Sequential = NewSequential(nil, stats.ReasonNotDeclared)
 		}
-		r.Variations = append(r.Variations, ScorecardVariation{ID: v.ID, Name: v.Name, Control: v.Control, Estimate: v.Metrics.EstimateOf(r.Metric), Comparison: v.Comparison})
+		r.Variations = append(r.Variations, ScorecardVariation{
+			ID: v.ID, Name: v.Name, Control: v.Control,
+			Estimate: v.Metrics.EstimateOf(r.Metric), Comparison: v.Comparison,
+		})
 	}
 }
 
@@ -179,7 +183,8 @@ func (r *ScorecardRow) MetricInWords() string {
 
 // IsEmpty reports whether the row has no role, and all its values are 0 or unknown.
 func (r *ScorecardRow) IsEmpty() bool {
-	return r.Role == RoleOther && !slices.ContainsFunc(r.Variations, func(v ScorecardVariation) bool { return v.Estimate.Value != nil && *v.Estimate.Value != 0 })
+	return r.Role == RoleOther && !slices.ContainsFunc(r.Variations,
+		func(v ScorecardVariation) bool { return v.Estimate.Value != nil && *v.Estimate.Value != 0 })
 }
 
 // AddScorecard adds the scorecard, the decision and the impact to a report. a has the results of the looks; nil: there
@@ -198,7 +203,8 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 			look := row.lookOf(a, i-1)
 			if row.Role == RolePrimary && all {
 				conclusive := supportsVerdict(a, i-1, v.Comparison.Verdict)
-				v.Comparison.Conclusive, v.Comparison.Sequential = &conclusive, NewSequential(a.Primary.LastLook(i-1), missingLook(a.Plan))
+				v.Comparison.Conclusive, v.Comparison.Sequential = &conclusive,
+					NewSequential(a.Primary.LastLook(i-1), missingLook(a.Plan))
 			}
 			if row.guardrail >= 0 {
 				v.Guardrail = newGuardrail(&p.Declared.Guardrails[row.guardrail], a, row.guardrail, i-1)
@@ -327,8 +333,10 @@ func (r *Report) ImpactOf(variation int64) *Impact {
 
 // impactUnits are what an impact on a metric counts, in words.
 var impactUnits = map[query.Metric]string{
-	query.GoalConversionRate: "converted visitors", query.ConversionRate: "visitors with a conversion", query.CompletionRate: "visitors with a completion",
-	query.GoalsPerVisitor: "goals", query.ValuePerVisitor: "of value", query.ProfitPerVisitor: "of profit", query.ExtraValuePerVisitor: "of extra value",
+	query.GoalConversionRate: "converted visitors", query.ConversionRate: "visitors with a conversion",
+	query.CompletionRate:  "visitors with a completion",
+	query.GoalsPerVisitor: "goals", query.ValuePerVisitor: "of value", query.ProfitPerVisitor: "of profit",
+	query.ExtraValuePerVisitor: "of extra value",
 }
 
 // InWords returns the impact on a metric with its interval at a level in per cent, or an empty text if it is not known.
@@ -336,7 +344,8 @@ func (i *Impact) InWords(metric query.Metric, level int) string {
 	if i.PerMonth == nil || i.PerMonth.Value == nil {
 		return ""
 	}
-	return withInterval(*i.PerMonth, level, SpreadDecimals, FormatSigned) + " " + impactUnits[metric] + " a month at today's traffic"
+	return withInterval(*i.PerMonth, level, SpreadDecimals, FormatSigned) + " " + impactUnits[metric] +
+		" a month at today's traffic"
 }
 
 // Status is a report's summary for a list.
@@ -372,7 +381,10 @@ func NewStatus(r *Report, a *looks.Analysis) *Status {
 		s.first, s.newest = a.FirstView.Start(), *r.NewestEvent
 	}
 	if v := r.leadingVariation(); v != nil {
-		s.Variation, s.Lift = &v.ID, &Effect{Value: v.Comparison.Improvement.Value, Observed: v.Comparison.Improvement.Observed, Reason: v.Comparison.Improvement.Reason}
+		s.Variation, s.Lift = &v.ID, &Effect{
+			Value:    v.Comparison.Improvement.Value,
+			Observed: v.Comparison.Improvement.Observed, Reason: v.Comparison.Improvement.Reason,
+		}
 		if look := v.Comparison.Sequential; look != nil {
 			s.Lift.Interval, s.Lift.Reason = look.Improvement, look.ImprovementReason
 		}

@@ -237,21 +237,25 @@ func lastDay(end time.Time) string { return end.Add(-time.Millisecond).UTC().For
 // difference. rate reports whether the metric is a rate.
 func LookInWords(row *looks.Row, level int, rate bool) string {
 	if row.Lift.Value != nil && row.Lift.Interval != nil {
-		return "a lift of " + withInterval(newEffect(row.Lift), level, PercentDecimals, func(x float64, decimals int) string {
-			return FormatPercent(x, decimals, true)
-		})
+		return "a lift of " + withInterval(newEffect(row.Lift), level, PercentDecimals,
+			func(x float64, decimals int) string {
+				return FormatPercent(x, decimals, true)
+			})
 	}
 	decimals, unit, scale := SpreadDecimals, "", 1.0
 	if rate {
 		decimals, unit, scale = PercentDecimals, " percentage points", 100
 	}
-	return "a difference of " + withInterval(newEffect(row.Difference), level, decimals, func(x float64, decimals int) string {
-		return FormatSigned(scale*x, decimals) + unit
-	})
+	return "a difference of " + withInterval(newEffect(row.Difference), level, decimals,
+		func(x float64, decimals int) string {
+			return FormatSigned(scale*x, decimals) + unit
+		})
 }
 
 // withInterval formats an effect and its interval: 5 (95 % interval 2 to 8).
-func withInterval(e Effect, level int, precision func(spread float64) int, write func(x float64, decimals int) string) string {
+func withInterval(
+	e Effect, level int, precision func(spread float64) int, write func(x float64, decimals int) string,
+) string {
 	decimals := precision(HalfWidth(e.Value, e.Interval))
 	text := write(*e.Value, decimals)
 	if e.Interval == nil {

@@ -66,7 +66,10 @@ func NewSender(box *outbox.Outbox, c *catalogue.Catalogue, o SenderOptions) *Sen
 	return &Sender{SenderOptions: o, outbox: box, catalogue: c, client: &http.Client{
 		Timeout:       attemptTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport:     &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeaders},
+		Transport: &http.Transport{
+			DialContext: dialer.DialContext, DisableKeepAlives: true,
+			MaxResponseHeaderBytes: maxHeaders,
+		},
 	}}
 }
 
@@ -118,7 +121,8 @@ func (s *Sender) deliverRound(ctx context.Context) time.Duration {
 
 // holdsLease reports whether this process may deliver, if there are webhooks. It renews the lease if it is old.
 func (s *Sender) holdsLease(ctx context.Context) (bool, error) {
-	if !slices.ContainsFunc(s.catalogue.Snapshot().AllAccounts(), func(o *catalogue.AccountResources) bool { return len(o.Webhooks) > 0 }) {
+	if !slices.ContainsFunc(s.catalogue.Snapshot().AllAccounts(),
+		func(o *catalogue.AccountResources) bool { return len(o.Webhooks) > 0 }) {
 		return false, nil
 	}
 	if s.Holder == "" || time.Since(s.leased) <= renewAfter {
@@ -142,7 +146,8 @@ func (s *Sender) DeliverDue(ctx context.Context, now time.Time) (time.Time, erro
 	for _, owned := range s.catalogue.Snapshot().AllAccounts() {
 		for _, hook := range catalogue.ByID(owned.Webhooks) {
 			group.Go(func() error {
-				next, err := s.deliverTo(ctx, owned.ID, &hook, func() time.Time { return now.Add(time.Since(started)) }, now.Add(roundTime))
+				next, err := s.deliverTo(ctx, owned.ID, &hook, func() time.Time { return now.Add(time.Since(started)) },
+					now.Add(roundTime))
 				mu.Lock()
 				defer mu.Unlock()
 				if first.IsZero() || !next.IsZero() && next.Before(first) {
@@ -161,7 +166,9 @@ const batch = 100
 
 // deliverTo delivers the due messages to a webhook, in order. A message whose attempt failed delays the later ones. It
 // returns when the next attempt is due; zero: no message waits. With a lease, it starts no attempt after end.
-func (s *Sender) deliverTo(ctx context.Context, account int64, hook *catalogue.LiveWebhook, now func() time.Time, end time.Time) (time.Time, error) {
+func (s *Sender) deliverTo(
+	ctx context.Context, account int64, hook *catalogue.LiveWebhook, now func() time.Time, end time.Time,
+) (time.Time, error) {
 	for {
 		pending, err := s.outbox.PendingMessages(ctx, account, hook.ID, hook.EventsTaken(), hook.CreateDate, batch)
 		if err != nil || len(pending) == 0 {
@@ -184,7 +191,8 @@ func (s *Sender) deliverTo(ctx context.Context, account int64, hook *catalogue.L
 			switch {
 			case d.Outcome == outbox.Delivered:
 				s.failing.Delete(receiver)
-			case d.Outcome == outbox.Retrying && d.At.Sub(schema.LaterTime(p.DueSince, failing.(time.Time))) >= retriedFor:
+			case d.Outcome == outbox.Retrying &&
+				d.At.Sub(schema.LaterTime(p.DueSince, failing.(time.Time))) >= retriedFor:
 				d.Outcome = outbox.Failed
 			}
 			if err := s.outbox.RecordDeliveries(ctx, d); err != nil {
@@ -194,7 +202,8 @@ func (s *Sender) deliverTo(ctx context.Context, account int64, hook *catalogue.L
 				s.Count(d.Outcome)
 			}
 			if d.Outcome != outbox.Delivered {
-				slog.WarnContext(ctx, "webhook failed", "account", account, "webhook", hook.ID, "message", p.ID, "outcome", d.Outcome, "status", d.Status, "err", d.Detail)
+				slog.WarnContext(ctx, "webhook failed", "account", account, "webhook", hook.ID, "message", p.ID,
+					"outcome", d.Outcome, "status", d.Status, "err", d.Detail)
 			}
 			if d.Outcome == outbox.Retrying {
 				return d.At.Add(pauseAfter(p.Retries + 1)), nil
@@ -230,7 +239,9 @@ func pauseAfter(retries uint64) time.Duration {
 }
 
 // attemptDelivery sends a message once and returns the outcome.
-func (s *Sender) attemptDelivery(ctx context.Context, account int64, hook *catalogue.LiveWebhook, m *outbox.Message, now func() time.Time) outbox.Delivery {
+func (s *Sender) attemptDelivery(
+	ctx context.Context, account int64, hook *catalogue.LiveWebhook, m *outbox.Message, now func() time.Time,
+) outbox.Delivery {
 	d := outbox.Delivery{AccountID: account, WebhookID: hook.ID, MessageID: m.ID}
 	status, gone, err := s.sendMessage(ctx, &hook.Webhook, m)
 	d.At, d.Status, d.Outcome = now().UTC().Truncate(time.Millisecond), status, outbox.Delivered
@@ -246,13 +257,16 @@ func (s *Sender) attemptDelivery(ctx context.Context, account int64, hook *catal
 // SendTest sends a test message to a webhook at once, and returns the outcome. The message is not stored.
 func (s *Sender) SendTest(ctx context.Context, account int64, hook *catalogue.LiveWebhook) outbox.Delivery {
 	id := outbox.MessageID(account, "test ", hook.ID, " ", time.Now().UnixNano())
-	m := outbox.NewMessage(id, account, "webhook.test", schema.Subject{Kind: schema.SubjectNone}, "", time.Now(), outbox.Data{Name: "Test", Text: "This is a test message of Lifthouse."})
+	m := outbox.NewMessage(id, account, "webhook.test", schema.Subject{Kind: schema.SubjectNone}, "", time.Now(),
+		outbox.Data{Name: "Test", Text: "This is a test message of Lifthouse."})
 	return s.attemptDelivery(ctx, account, hook, &m, time.Now)
 }
 
 // sendMessage sends a message. It returns the status of the response, or 0, and whether the receiver does not want
 // further messages (410). Every status but 2xx is an error.
-func (s *Sender) sendMessage(ctx context.Context, hook *catalogue.Webhook, m *outbox.Message) (status uint16, gone bool, err error) {
+func (s *Sender) sendMessage(
+	ctx context.Context, hook *catalogue.Webhook, m *outbox.Message,
+) (status uint16, gone bool, err error) {
 	body, err := s.encodeBody(hook.Format, m)
 	if err != nil {
 		return 0, false, err
@@ -297,7 +311,8 @@ func signRequest(request *http.Request, secretFile, id string, body []byte) erro
 	const prefix = "whsec_"
 	signer, err := standardwebhooks.NewWebhook(text)
 	if err != nil || !strings.HasPrefix(text, prefix) || len(text) < len(prefix)+minKey*4/3 {
-		return fmt.Errorf("secretFile %s: must have whsec_ and the base64 encoding of at least %d bytes, such as from: echo whsec_$(openssl rand -base64 %d)", secretFile, minKey, minKey)
+		return fmt.Errorf("secretFile %s: must have whsec_ and the base64 encoding of at least %d bytes, such as "+
+			"from: echo whsec_$(openssl rand -base64 %d)", secretFile, minKey, minKey)
 	}
 	now := time.Now()
 	signature, err := signer.Sign(id, now, body)
@@ -366,7 +381,8 @@ var slackHeadings = map[string]string{
 // slackText returns a message in Slack's markup: a line with a link to the page, and the sentences.
 func slackText(m *outbox.Message, data *outbox.Data) string {
 	escape := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace
-	lines := []string{fmt.Sprintf("*%s: <%s|%s>*", cmp.Or(slackHeadings[m.Event], "Test"), escape(data.URL), strings.ReplaceAll(escape(data.Name), "\n", " ")), escape(data.Text)}
+	lines := []string{fmt.Sprintf("*%s: <%s|%s>*", cmp.Or(slackHeadings[m.Event], "Test"), escape(data.URL),
+		strings.ReplaceAll(escape(data.Name), "\n", " ")), escape(data.Text)}
 	if data.Sentence != "" {
 		lines = append(lines, escape(data.Sentence))
 	}

@@ -35,7 +35,10 @@ type Recorder struct {
 
 // NewRecorder returns the recorder of a store.
 func NewRecorder(e *engine.Engine, c *catalogue.Catalogue, box *outbox.Outbox) *Recorder {
-	return &Recorder{engine: e, catalogue: c, outbox: box, checked: map[schema.Subject]time.Time{}, judged: map[schema.Subject]time.Time{}}
+	return &Recorder{
+		engine: e, catalogue: c, outbox: box, checked: map[schema.Subject]time.Time{},
+		judged: map[schema.Subject]time.Time{},
+	}
 }
 
 // recordInterval is the time between two passes over all subjects. A pass records the looks that have become mature.
@@ -74,7 +77,9 @@ func (r *Recorder) RecordDue(ctx context.Context, now time.Time) {
 
 // recordSubject records what is due of a subject, and then reports and carries out its decision. It reads the events
 // only if a look is due or a day has ended.
-func (r *Recorder) recordSubject(ctx context.Context, owned *catalogue.AccountResources, subject schema.Subject, now time.Time) error {
+func (r *Recorder) recordSubject(
+	ctx context.Context, owned *catalogue.AccountResources, subject schema.Subject, now time.Time,
+) error {
 	p, err := plan.New(plan.ResultsRequest(owned.ID, subject), owned)
 	if err != nil {
 		return err
@@ -120,7 +125,9 @@ func (r *Recorder) recordSubject(ctx context.Context, owned *catalogue.AccountRe
 
 // reportDecision writes the messages about a subject that are due, and stops its campaign if the decision and the
 // campaign demand it.
-func (r *Recorder) reportDecision(ctx context.Context, owned *catalogue.AccountResources, found *engine.Judgement, now time.Time) error {
+func (r *Recorder) reportDecision(
+	ctx context.Context, owned *catalogue.AccountResources, found *engine.Judgement, now time.Time,
+) error {
 	subject := found.Plan.Subject
 	if end, ended := lastEnd(found.Plan); ended && !end.After(found.FirstView.Accepted) {
 		return nil // an imported past campaign
@@ -186,7 +193,9 @@ const autoStopAuthor = "auto-stop: "
 
 // stopCampaign stops the campaign of a reported decision if the campaign demands it. A campaign that was started after
 // the decision was reported is not stopped: a person who started it knew the decision.
-func (r *Recorder) stopCampaign(ctx context.Context, account int64, subject schema.Subject, reported *outbox.Message) error {
+func (r *Recorder) stopCampaign(
+	ctx context.Context, account int64, subject schema.Subject, reported *outbox.Message,
+) error {
 	campaign, known := r.catalogue.Snapshot().AccountResources(account).Campaigns[subject.ID] // as it is now
 	if subject.Kind != schema.SubjectCampaign || !known || !campaign.Active || !campaign.StopsAt(reported.State) ||
 		len(campaign.Runs) == 0 || !campaign.Runs[len(campaign.Runs)-1].From.Before(reported.RecordedAt) {
@@ -232,7 +241,9 @@ func FollowRuns(ctx context.Context, c *catalogue.Catalogue, box *outbox.Outbox)
 
 // ReportRuns writes the messages about starts and stops that are not stored yet. It returns the time of the first start
 // or stop that is planned, or zero.
-func ReportRuns(ctx context.Context, snapshot *catalogue.Snapshot, box *outbox.Outbox, now time.Time) (next time.Time, err error) {
+func ReportRuns(
+	ctx context.Context, snapshot *catalogue.Snapshot, box *outbox.Outbox, now time.Time,
+) (next time.Time, err error) {
 	var messages []outbox.Message
 	for _, owned := range snapshot.AllAccounts() {
 		for _, c := range catalogue.ByID(owned.Campaigns) {
@@ -248,7 +259,8 @@ func ReportRuns(ctx context.Context, snapshot *catalogue.Snapshot, box *outbox.O
 				messages = append(messages, outbox.NewMessage(id, owned.ID, event, c.Subject(), "", when, data))
 			}
 			for _, run := range c.Runs {
-				if run.To != nil || c.Active { // else a date of start was declared, but the campaign has not been started
+				// else a date of start was declared, but the campaign has not been started
+				if run.To != nil || c.Active {
 					addMessage(catalogue.EventCampaignStarted, "started", run.StartedBy, run.From)
 				}
 				if run.To != nil {
@@ -288,13 +300,17 @@ type decided struct {
 }
 
 // reportedDecisions are the decisions that are reported. The others say that nothing is decided.
-var reportedDecisions = []result.DecisionStatus{result.DecisionShip, result.DecisionRollBack, result.DecisionNoDifference, result.DecisionInvalid}
+var reportedDecisions = []result.DecisionStatus{
+	result.DecisionShip, result.DecisionRollBack,
+	result.DecisionNoDifference, result.DecisionInvalid,
+}
 
 // decisionMessage returns the message about the decision, or nil if there is nothing to report. Decisions of the time
 // before the first view was accepted are not reported: they are from an import.
 func (d *decided) decisionMessage() (*outbox.Message, error) {
 	found := d.report.Decision
-	if found == nil || !slices.Contains(reportedDecisions, found.Status) || found.DecidedAt != nil && !found.DecidedAt.After(d.FirstView.Accepted) {
+	if found == nil || !slices.Contains(reportedDecisions, found.Status) || found.DecidedAt != nil &&
+		!found.DecidedAt.After(d.FirstView.Accepted) {
 		return nil, nil
 	}
 	data := outbox.Data{Text: found.Text, Metric: string(d.Plan.Declared.Metric)}
@@ -330,9 +346,12 @@ const silentDay = 24 * time.Hour
 func (d *decided) checkMessages(stored []outbox.Message) (messages []outbox.Message) {
 	type check struct{ name, failed, cleared string }
 	checks := []check{
-		{"sampleRatio", d.report.WarningText(result.WarningSampleRatio), "the split of the visitors matches the shares again"},
 		{
-			"multipleExposures", d.report.WarningText(result.WarningMultipleExposures, result.WarningMultipleExposuresSkewed),
+			"sampleRatio", d.report.WarningText(result.WarningSampleRatio),
+			"the split of the visitors matches the shares again",
+		}, {
+			"multipleExposures",
+			d.report.WarningText(result.WarningMultipleExposures, result.WarningMultipleExposuresSkewed),
 			"few visitors are exposed to more than one variation again",
 		},
 	}
@@ -352,7 +371,8 @@ func (d *decided) checkMessages(stored []outbox.Message) (messages []outbox.Mess
 				last = m
 			}
 		}
-		if (check.failed != "") == (last.Event == catalogue.EventCheckFailed) || last.RecordedAt.Format(time.DateOnly) == day {
+		if (check.failed != "") == (last.Event == catalogue.EventCheckFailed) ||
+			last.RecordedAt.Format(time.DateOnly) == day {
 			continue
 		}
 		event, text := catalogue.EventCheckFailed, check.failed

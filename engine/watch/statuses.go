@@ -49,7 +49,10 @@ const (
 // NewStatuses returns the statuses of the subjects of a store.
 func NewStatuses(e *engine.Engine, c *catalogue.Catalogue) *Statuses {
 	kept := cache.New(maxStatuses * statusBytes)
-	return &Statuses{engine: e, catalogue: c, kept: kept, queued: map[statusKey]bool{}, queue: make(chan statusKey, maxStatuses)}
+	return &Statuses{
+		engine: e, catalogue: c, kept: kept, queued: map[statusKey]bool{},
+		queue: make(chan statusKey, maxStatuses),
+	}
 }
 
 // LastStatuses returns the last computed status of each subject at once. A subject whose status was never computed has

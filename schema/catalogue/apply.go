@@ -358,7 +358,8 @@ func (a *applier) addState(d *declared, changed bool) {
 	a.named[at] = true
 	before, exists := a.current[at]
 	state := a.initialState(&d.initial)
-	if exists && (d.kind != kindWebhook || !before.Archived) { // a webhook that was archived gets a new date of creation
+	// a webhook that was archived gets a new date of creation
+	if exists && (d.kind != kindWebhook || !before.Archived) {
 		state = State{}
 		a.decodeRow(&before, &state)
 	}
@@ -418,7 +419,8 @@ func (a *applier) fieldChanges(before *row, after string) (changes []FieldChange
 	maps.Copy(fields, is)
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
 		if string(was[field]) != string(is[field]) {
-			changes = append(changes, FieldChange{Field: field, Before: JSONText(was[field]), After: JSONText(is[field])})
+			changes = append(changes,
+				FieldChange{Field: field, Before: JSONText(was[field]), After: JSONText(is[field])})
 		}
 	}
 	return changes
@@ -429,7 +431,8 @@ func (a *applier) fieldChanges(before *row, after string) (changes []FieldChange
 func (a *applier) pruneResources(current []row) {
 	for _, r := range current {
 		account := key{r.AccountID, kindAccount, r.AccountID, partDefinition}
-		if r.Archived || a.named[r.key] || r.Kind == kindToken && a.named[account] || !a.declares.mayChange(r.AccountID) {
+		if r.Archived || a.named[r.key] || r.Kind == kindToken && a.named[account] ||
+			!a.declares.mayChange(r.AccountID) {
 			continue
 		}
 		a.rows = append(a.rows, r.archivedVersion())
@@ -489,7 +492,8 @@ func (w *Widget) creationNotes() []string {
 	notes := startNote(w.Initial, fmt.Sprintf("/v1/widgets/%d", w.ID))
 	for _, e := range w.Experiments {
 		if !e.Active {
-			notes = append(notes, fmt.Sprintf("experiment %d: active: false: set active: true in the file when it starts", e.ID))
+			notes = append(notes,
+				fmt.Sprintf("experiment %d: active: false: set active: true in the file when it starts", e.ID))
 		}
 	}
 	return notes

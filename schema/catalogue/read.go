@@ -85,7 +85,10 @@ func (d *Document) addFault(path string, node *yaml.Node, value, detail string) 
 }
 
 func (d *Document) addField(path string, key *yaml.Node, detail string, values ...any) {
-	d.faults.Append(faults.Fault{Name: path, Line: key.Line, Detail: fmt.Sprintf(detail, values...), WithoutValue: true})
+	d.faults.Append(faults.Fault{
+		Name: path, Line: key.Line, Detail: fmt.Sprintf(detail, values...),
+		WithoutValue: true,
+	})
 }
 
 // checkNode checks a node against the type of its field. It returns false if the node cannot be decoded.
@@ -177,7 +180,8 @@ func (d *Document) checkMapping(path string, node *yaml.Node, want reflect.Type)
 		}
 	}
 	for name, value := range defaults {
-		fine = append(fine, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, &yaml.Node{Kind: yaml.ScalarNode, Value: value})
+		fine = append(fine, &yaml.Node{Kind: yaml.ScalarNode, Value: name},
+			&yaml.Node{Kind: yaml.ScalarNode, Value: value})
 	}
 	node.Content = fine
 	for _, name := range misspelt {
@@ -215,10 +219,11 @@ func independentFaults(found, earlier faults.List, missing []string) faults.List
 		}
 	}
 	return slices.DeleteFunc(found, func(fault faults.Fault) bool {
-		return idWrong && strings.HasPrefix(fault.Detail, noSuch) || slices.ContainsFunc(missing, func(path string) bool {
-			rest, within := strings.CutPrefix(fault.Name, path)
-			return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
-		})
+		return idWrong && strings.HasPrefix(fault.Detail, noSuch) ||
+			slices.ContainsFunc(missing, func(path string) bool {
+				rest, within := strings.CutPrefix(fault.Name, path)
+				return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
+			})
 	})
 }
 

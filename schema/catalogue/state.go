@@ -72,7 +72,8 @@ func (c *Campaign) DeclaredPlan(valueCap *schema.Cap) Plan {
 // widget; nil: no cap. An experiment cannot declare a methodology, a level, a power or a minimum effect.
 func (e *Experiment) DeclaredPlan(primaryGoal int64, valueCap *schema.Cap) Plan {
 	return Plan{
-		PrimaryGoalID: primaryGoal, ValueCap: valueCap, Methodology: Frequentist, SignificanceLevel: 95, Power: 80, MDE: 20,
+		PrimaryGoalID: primaryGoal, ValueCap: valueCap, Methodology: Frequentist, SignificanceLevel: 95, Power: 80,
+		MDE:      20,
 		LookPlan: e.LookPlan, PrimaryMetric: e.PrimaryMetric, Goals: e.Goals.withoutPrimary(), MinDays: e.MinDays,
 	}
 }

@@ -208,7 +208,10 @@ func (s *PageSubject) String() string {
 // page.
 func (s *PageSubject) PagePath() string {
 	page := url.Values{}
-	for name, id := range map[string]int64{"campaign": s.CampaignID, "widget": s.WidgetID, "experiment": s.ExperimentID} {
+	for name, id := range map[string]int64{
+		"campaign": s.CampaignID, "widget": s.WidgetID,
+		"experiment": s.ExperimentID,
+	} {
 		if id != 0 {
 			page.Set(name, strconv.FormatInt(id, 10))
 		}

@@ -56,7 +56,8 @@ func (n *EventNames) AddRows(row *schema.Event, rows int) {
 
 func (n *EventNames) addExposure(row *schema.Event, rows int) {
 	if row.Subject != schema.SubjectNone {
-		addCount(n.exposures, exposureName{row.WebsiteID, row.Subject, row.SubjectID, row.ExperimentID, row.VariationID},
+		addCount(n.exposures,
+			exposureName{row.WebsiteID, row.Subject, row.SubjectID, row.ExperimentID, row.VariationID},
 			rows)
 	}
 }
@@ -107,8 +108,8 @@ func (s *Snapshot) UndeclaredNames(n *EventNames) []Undeclared {
 		all = append(all, u)
 	}
 	slices.SortFunc(all, func(a, b Undeclared) int {
-		return cmp.Or(cmp.Compare(b.Events, a.Events), cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(a.Kind, b.Kind),
-			cmp.Compare(a.Of, b.Of), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(b.Events, a.Events), cmp.Compare(a.WebsiteID, b.WebsiteID),
+			cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Of, b.Of), cmp.Compare(a.ID, b.ID))
 	})
 	return all
 }
@@ -182,7 +183,8 @@ func (u *Undeclared) describe(declared []int64) string {
 	if u.Of != "" {
 		name += " of " + u.Of
 	}
-	return fmt.Sprintf("the catalogue declares no %s for website %d; it declares %s", name, u.WebsiteID, listIDs(declared))
+	return fmt.Sprintf("the catalogue declares no %s for website %d; it declares %s", name, u.WebsiteID,
+		listIDs(declared))
 }
 
 // maxListed is the maximum number of ids that a message lists.

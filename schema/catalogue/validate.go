@@ -63,7 +63,8 @@ func (f *File) validateAgainst(known *Snapshot) faults.List {
 		account := &f.Accounts[a]
 		path := fmt.Sprintf("accounts[%d]", a)
 		if !f.mayChange(account.ID) { // faults about its resources would describe another account
-			c.Add(path+".id", account.ID, fmt.Sprintf("must be %d: the request may change only this account", f.AccountID))
+			c.Add(path+".id", account.ID,
+				fmt.Sprintf("must be %d: the request may change only this account", f.AccountID))
 			continue
 		}
 		c.checkID(path, account.ID, accounts)
@@ -73,7 +74,8 @@ func (f *File) validateAgainst(known *Snapshot) faults.List {
 			at := fmt.Sprintf("%s.websites[%d]", path, w)
 			c.checkID(at, account.Websites[w].ID, websites)
 			if owner := known.ownerOf(account.Websites[w].ID); owner != 0 && owner != account.ID {
-				c.Add(at+".id", account.Websites[w].ID, "belongs to another account; website ids are unique over all accounts")
+				c.Add(at+".id", account.Websites[w].ID,
+					"belongs to another account; website ids are unique over all accounts")
 			}
 			c.checkWebsite(at, account.ID, &account.Websites[w], taken)
 		}
@@ -197,7 +199,8 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 	}
 	for i := range site.Campaigns {
 		at := fmt.Sprintf("%s.campaigns[%d]", path, i)
-		c.checkResource(at, site.Campaigns[i].ID, taken["campaign"], owner.Campaigns[site.Campaigns[i].ID].WebsiteID, site.ID)
+		c.checkResource(at, site.Campaigns[i].ID, taken["campaign"], owner.Campaigns[site.Campaigns[i].ID].WebsiteID,
+			site.ID)
 		c.checkCampaign(at, &site.Campaigns[i], goals, targets)
 	}
 	for i := range site.Widgets {
@@ -216,8 +219,8 @@ func (c *checker) checkLocale(path string, site *Website) {
 	}
 	if site.Timezone != "" {
 		if _, err := time.LoadLocation(site.Timezone); err != nil || site.Timezone == "Local" {
-			c.Add(path+".timezone", site.Timezone, "must be a time zone of the IANA database such as Europe/Berlin, or be "+
-				"omitted")
+			c.Add(path+".timezone", site.Timezone,
+				"must be a time zone of the IANA database such as Europe/Berlin, or be omitted")
 		}
 	}
 }
@@ -239,7 +242,8 @@ func (c *checker) checkCampaign(path string, campaign *Campaign, goals, targets 
 	c.noneOrOneOf(path+".multipleExposures", campaign.MultipleExposures, []string{ExcludeMultiExposed, FirstVariation})
 	c.checkReference(path+".primaryGoalId", campaign.PrimaryGoalID, goals, "goal")
 	c.checkReference(path+".targetId", campaign.TargetID, targets, "target")
-	c.checkGoals(path+".goals", campaign.Goals, campaign.PrimaryGoalID, cmp.Or(campaign.PrimaryMetric, defaultGoalMetric),
+	c.checkGoals(path+".goals", campaign.Goals, campaign.PrimaryGoalID,
+		cmp.Or(campaign.PrimaryMetric, defaultGoalMetric),
 		goals)
 	c.minDays(path, campaign.MinDays)
 	c.noneOrOneOf(path+".autoStop", campaign.AutoStop, AutoStops)
@@ -265,7 +269,8 @@ func (c *checker) lookPlan(path string, p *LookPlan) {
 		c.checkRange(path+".maturity", float64(*p.Maturity), 0, 168)
 	}
 	if p.EquivalenceMargin != 0 && !(p.EquivalenceMargin > 0 && p.EquivalenceMargin < 100) {
-		c.Add(path+".equivalenceMargin", p.EquivalenceMargin, "must be above 0 and below 100, in per cent, or be omitted")
+		c.Add(path+".equivalenceMargin", p.EquivalenceMargin,
+			"must be above 0 and below 100, in per cent, or be omitted")
 	}
 }
 
@@ -340,7 +345,8 @@ func addOrphans[R any](c *faults.Collector, account *AccountResources, kind kind
 	for _, id := range slices.Sorted(maps.Keys(resources)) {
 		owner := website(resources[id])
 		if _, known := account.Websites[owner]; !known {
-			c.Add(fmt.Sprintf("account %d, %s %d, websiteId", account.ID, kind, id), owner, "the account has no such website")
+			c.Add(fmt.Sprintf("account %d, %s %d, websiteId", account.ID, kind, id), owner,
+				"the account has no such website")
 		}
 	}
 }

@@ -89,10 +89,12 @@ func (c *checker) checkWebhooks(path string, hooks []Webhook) {
 	for i := range hooks {
 		hook, at := &hooks[i], fmt.Sprintf("%s.webhooks[%d]", path, i)
 		c.checkID(at, hook.ID, taken)
-		if u, err := url.Parse(hook.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" ||
+		if u, err := url.Parse(hook.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" ||
+			u.Hostname() == "" ||
 			u.User != nil || u.Fragment != "" || len(hook.URL) > maxURL {
-			c.Add(at+".url", hook.URL, fmt.Sprintf("must be an http:// or https:// URL of at most %d bytes, without a user "+
-				"and a fragment", maxURL))
+			c.Add(at+".url", hook.URL,
+				fmt.Sprintf("must be an http:// or https:// URL of at most %d bytes, without a user "+
+					"and a fragment", maxURL))
 		}
 		for j, event := range hook.Events {
 			c.oneOf(fmt.Sprintf("%s.events[%d]", at, j), event, WebhookEvents)
@@ -105,8 +107,9 @@ func (c *checker) checkWebhooks(path string, hooks []Webhook) {
 		case hook.Format == FormatSlack && hook.SecretFile != "":
 			c.Add(at+".secretFile", hook.SecretFile, "must be omitted: messages to Slack are not signed")
 		case hook.Format == FormatStandard && hook.SecretFile == "":
-			c.Add(at+".secretFile", "", "is required: the path on the server of a file with the key that signs the messages, "+
-				"such as from: echo whsec_$(openssl rand -base64 24)")
+			c.Add(at+".secretFile", "",
+				"is required: the path on the server of a file with the key that signs the messages, "+
+					"such as from: echo whsec_$(openssl rand -base64 24)")
 		case hook.SecretFile != "" && (!filepath.IsAbs(hook.SecretFile) || strings.ContainsRune(hook.SecretFile, 0)):
 			c.Add(at+".secretFile", hook.SecretFile, "must be an absolute path")
 		}

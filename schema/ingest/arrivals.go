@@ -61,7 +61,8 @@ func LastEvents(ctx context.Context, conn driver.Conn, website int64, limit int)
 
 // EventsSince is like LastEvents, for events accepted at or after a time.
 func EventsSince(ctx context.Context, conn driver.Conn, website int64, since time.Time, limit int) ([]Accepted, error) {
-	events, err := schema.QueryRows(ctx, conn, acceptedColumns+lastEvents, scanAccepted, lastOf(website, since, limit)...)
+	events, err := schema.QueryRows(ctx, conn, acceptedColumns+lastEvents, scanAccepted,
+		lastOf(website, since, limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("read the last events: %w", err)
 	}
@@ -69,7 +70,8 @@ func EventsSince(ctx context.Context, conn driver.Conn, website int64, since tim
 }
 
 func scanAccepted(rows driver.Rows, e *Accepted) error {
-	return rows.Scan(&e.At, &e.Version, &e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID, &e.VariationID,
+	return rows.Scan(&e.At, &e.Version, &e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID,
+		&e.VariationID,
 		&e.VisitorID, &e.EventID, (*string)(&e.Kind), &e.GoalID, &e.Value, &e.Time, &e.Device, &e.Country)
 }
 
@@ -81,7 +83,8 @@ func LastRejects(ctx context.Context, conn driver.Conn, website int64, limit int
 
 // RejectsSince is like LastRejects, for lines rejected at or after a time.
 func RejectsSince(ctx context.Context, conn driver.Conn, website int64, since time.Time, limit int) ([]Reject, error) {
-	rejects, err := schema.QueryRows(ctx, conn, rejectedColumns+lastRejects, scanReject, lastOf(website, since, limit)...)
+	rejects, err := schema.QueryRows(ctx, conn, rejectedColumns+lastRejects, scanReject,
+		lastOf(website, since, limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("read the last rejects: %w", err)
 	}

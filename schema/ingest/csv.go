@@ -92,8 +92,8 @@ func headerMapper(header []string) (*mapper, error) {
 	m := &Mapping{Fields: map[string]Source{}, Events: []EventMapping{{}}}
 	for _, column := range header {
 		if _, known := fieldByName(column); !known {
-			return nil, fmt.Errorf("column %q is not a field of an event: %s; for other names use a mapping file", column,
-				faults.OneOf(fieldNames[:]...))
+			return nil, fmt.Errorf("column %q is not a field of an event: %s; for other names use a mapping file",
+				column, faults.OneOf(fieldNames[:]...))
 		}
 		m.Fields[column] = Source{Column: column}
 	}
@@ -174,8 +174,8 @@ const maxSpan = 100
 func badRecord(bad *csv.ParseError, ended int) error {
 	switch {
 	case ended-bad.StartLine > maxSpan:
-		return fmt.Errorf("line %d: a quote extends the record to line %d, check for an unclosed quote: %w", bad.StartLine,
-			ended, bad.Err)
+		return fmt.Errorf("line %d: a quote extends the record to line %d, check for an unclosed quote: %w",
+			bad.StartLine, ended, bad.Err)
 	case ended > bad.StartLine:
 		return lineError{fmt.Errorf("a quote extends the record to line %d: %w", ended, bad.Err)}
 	}
@@ -315,8 +315,8 @@ func numberHint(value string) string {
 func encodingFault(column, cell string, converted bool) error {
 	switch {
 	case !utf8.ValidString(cell):
-		return fmt.Errorf("%s: %q: must be UTF-8: if the file has another encoding, name it in the mapping, for example "+
-			"encoding: windows-1252", column, clipText(strings.ToValidUTF8(cell, "�")))
+		return fmt.Errorf("%s: %q: must be UTF-8: if the file has another encoding, name it in the mapping, for "+
+			"example encoding: windows-1252", column, clipText(strings.ToValidUTF8(cell, "�")))
 	case converted && strings.ContainsRune(cell, utf8.RuneError):
 		return fmt.Errorf("%s: %q: has characters that could not be decoded: check encoding in the mapping", column,
 			clipText(cell))

@@ -199,6 +199,7 @@ func namedSubjects(subjects []schema.Subject) []any {
 		websites[i], kinds[i], ids[i] = s.WebsiteID, string(s.Kind), s.ID
 	}
 	return []any{
-		clickhouse.Named("website_ids", websites), clickhouse.Named("subjects", kinds), clickhouse.Named("subject_ids", ids),
+		clickhouse.Named("website_ids", websites), clickhouse.Named("subjects", kinds),
+		clickhouse.Named("subject_ids", ids),
 	}
 }

@@ -101,7 +101,8 @@ func (r *rules) validate(rows []schema.Event, event *fields, fallbackID string) 
 	case r.website != 0 && id != r.website:
 		return rows, fmt.Errorf("unknown_website: websiteId %d is not the website of the token", id)
 	case r.owns != nil && !r.owns(id):
-		return rows, fmt.Errorf("unknown_website: websiteId %d is not in the catalogue: apply a catalogue with it first", id)
+		return rows,
+			fmt.Errorf("unknown_website: websiteId %d is not in the catalogue: apply a catalogue with it first", id)
 	}
 	return built, nil
 }
@@ -187,8 +188,8 @@ func (b *builder) eventTime() time.Time {
 func parseTime(value string) (time.Time, error) {
 	if ms, err := strconv.ParseInt(value, 10, 64); err == nil {
 		if ms < leastMilliseconds {
-			return time.Time{}, errors.New("must be at least 31536000000 (1971-01-01): integers are Unix milliseconds, unless " +
-				"a mapping has the format unix or unixMicroseconds")
+			return time.Time{}, errors.New("must be at least 31536000000 (1971-01-01): integers are Unix " +
+				"milliseconds, unless a mapping has the format unix or unixMicroseconds")
 		}
 		return time.UnixMilli(ms).UTC(), nil
 	}
@@ -228,7 +229,8 @@ func (b *builder) moneyField(f field) int64 {
 	}
 	amount, ok := parseMoney(value)
 	if !ok {
-		detail := fmt.Sprintf("must be a decimal number such as 12.5, with an absolute value of at most %d", schema.MaxMoney)
+		detail := fmt.Sprintf("must be a decimal number such as 12.5, with an absolute value of at most %d",
+			schema.MaxMoney)
 		b.addFault(fieldNames[f], value, detail+numberHint(value))
 	}
 	return amount
@@ -413,10 +415,12 @@ func (t Times) timeFault(happened time.Time) string {
 	}
 	now := t.Now().UTC().Truncate(time.Millisecond)
 	if happened.After(now.Add(t.MaxSkew)) {
-		return fmt.Sprintf("must be at most %v after now, which is %s (max-event-skew)", t.MaxSkew, now.Format(time.RFC3339))
+		return fmt.Sprintf("must be at most %v after now, which is %s (max-event-skew)", t.MaxSkew,
+			now.Format(time.RFC3339))
 	}
 	if t.MaxAge > 0 && happened.Before(now.Add(-t.MaxAge)) {
-		return fmt.Sprintf("must be at most %v before now, which is %s (max-event-age)", t.MaxAge, now.Format(time.RFC3339))
+		return fmt.Sprintf("must be at most %v before now, which is %s (max-event-age)", t.MaxAge,
+			now.Format(time.RFC3339))
 	}
 	return ""
 }

@@ -339,8 +339,8 @@ func checkPath(path string) error {
 	}
 	for _, root := range []string{"/dev/", "/proc/"} {
 		if strings.HasPrefix(path, root) {
-			return fmt.Errorf("%s: paths below %s belong to the process that executes the command: use a file, or - for "+
-				"standard input", path, root)
+			return fmt.Errorf("%s: paths below %s belong to the process that executes the command: use a file, or - "+
+				"for standard input", path, root)
 		}
 	}
 	return nil

@@ -173,7 +173,8 @@ func (i *Inbox) movePageLocked(ctx context.Context, parts []string, first, until
 		}
 		if i.Reject != nil {
 			r := Reject{
-				Channel: ChannelInbox, Reason: err.Error(), Text: "event_id=" + row.values[fieldEventID] + " row_id=" + id,
+				Channel: ChannelInbox, Reason: err.Error(),
+				Text: "event_id=" + row.values[fieldEventID] + " row_id=" + id,
 			}
 			r.WebsiteID, _ = strconv.ParseInt(row.values[fieldWebsiteID], 10, 64) // 0: the row has no valid website id
 			i.Reject(r)

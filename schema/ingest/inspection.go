@@ -311,7 +311,10 @@ func typeOf(values []string) Column {
 // numberColumn returns a column of numbers, or of text if some values have a decimal point and others a decimal comma.
 // A number such as 1,234 may be of either kind, so the other numbers decide.
 func numberColumn(values []string) Column {
-	c := Column{Type: ColumnNumber, Comma: slices.ContainsFunc(values, func(v string) bool { return decimalOf(v) == ',' })}
+	c := Column{
+		Type:  ColumnNumber,
+		Comma: slices.ContainsFunc(values, func(v string) bool { return decimalOf(v) == ',' }),
+	}
 	if c.Comma && slices.ContainsFunc(values, func(v string) bool { return decimalOf(v) == '.' }) {
 		return Column{Type: ColumnText}
 	}
@@ -356,7 +359,11 @@ func unixTimes(values []string) (format string, are bool) {
 		format  string
 		pattern *regexp.Regexp
 		second  int64
-	}{{formatUnix, secondsPattern, 1}, {"", integerPattern, 1_000}, {formatUnixMicroseconds, integerPattern, 1_000_000}} {
+	}{
+		{formatUnix, secondsPattern, 1},
+		{"", integerPattern, 1_000},
+		{formatUnixMicroseconds, integerPattern, 1_000_000},
+	} {
 		if !slices.ContainsFunc(values, func(v string) bool {
 			whole, _, _ := strings.Cut(v, ".")
 			n, err := strconv.ParseInt(whole, 10, 64)
@@ -376,8 +383,8 @@ var guessed = []struct {
 }{
 	{"visitor", nil, []string{
 		"visitor", "visitorid", "userpseudoid", "anonymousid", "anonymoususerid", "distinctid",
-		"deviceid", "clientid", "cookieid", "userid", "user", "customerid", "customer", "email", "kunde", "kundennummer",
-		"kundennr", "besucher", "uid",
+		"deviceid", "clientid", "cookieid", "userid", "user", "customerid", "customer", "email", "kunde",
+		"kundennummer", "kundennr", "besucher", "uid",
 	}},
 	{"time", []ColumnType{ColumnTime}, []string{
 		"time", "timestamp", "eventtimestamp", "eventtime", "originaltimestamp",
@@ -397,7 +404,8 @@ var guessed = []struct {
 		},
 	},
 	{"eventId", nil, []string{
-		"eventid", "messageid", "insertid", "uuid", "orderid", "transactionid", "bestellnummer", "bestellnr", "id", "name",
+		"eventid", "messageid", "insertid", "uuid", "orderid", "transactionid", "bestellnummer", "bestellnr",
+		"id", "name",
 	}},
 	{"experiment", nil, []string{"experimentid", "experimentkey", "experimentname"}},
 	{"country", []ColumnType{ColumnText}, []string{"country", "countrycode", "geocountry", "billingcountry", "land"}},
@@ -413,7 +421,8 @@ func (i *Inspection) GuessColumns() map[string]Column {
 	for _, g := range guessed {
 		for _, name := range g.names {
 			at := slices.IndexFunc(i.Columns, func(c Column) bool {
-				return !used[c.Name] && i.fitsField(c, g.field) && (g.types == nil || slices.Contains(g.types, c.Type)) &&
+				return !used[c.Name] && i.fitsField(c, g.field) &&
+					(g.types == nil || slices.Contains(g.types, c.Type)) &&
 					(plainName(c.Name) == name || plainName(c.Name[strings.LastIndexByte(c.Name, '.')+1:]) == name)
 			})
 			if at >= 0 {

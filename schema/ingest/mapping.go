@@ -145,15 +145,17 @@ func (m *Mapping) checkFields() error {
 	}
 	checkSources(&found, "fields", m.Fields)
 	if _, shared := m.Fields[fieldNames[fieldEventID]]; shared && len(m.Events) > 1 {
-		found.AddField("fields.eventId", "the %d events of a line would have the same id and count once: set eventId in "+
-			"the fields of each event, or not at all", len(m.Events))
+		found.AddField("fields.eventId",
+			"the %d events of a line would have the same id and count once: set eventId in "+
+				"the fields of each event, or not at all", len(m.Events))
 	}
 	for i, event := range m.Events {
 		at := fmt.Sprintf("events[%d]", i)
 		checkSources(&found, at+".fields", event.Fields)
 		for _, w := range event.When {
 			if w.Column == "" || count(w.Equals != nil, w.Not != nil, w.Above != nil) != 1 {
-				found.AddField(at+".when", "must have column and one of equals, not, above, or be a list of such conditions")
+				found.AddField(at+".when",
+					"must have column and one of equals, not, above, or be a list of such conditions")
 			}
 		}
 	}
@@ -180,7 +182,8 @@ func checkSources(found *faults.Collector, path string, sources map[string]Sourc
 		}
 		if !isFormat(s.Format) {
 			found.AddField(fmt.Sprintf("%s.format %q", at, s.Format),
-				"must be unix, unixMilliseconds, unixMicroseconds or a Go layout with a year, such as 2006-01-02 15:04:05")
+				"must be unix, unixMilliseconds, unixMicroseconds or a Go layout with a year, such as 2006-01-02 "+
+					"15:04:05")
 		}
 		if (s.Format != "" || s.Zone != "") && name != fieldNames[fieldTime] {
 			found.AddField(at, "format and zone are only allowed for time")
@@ -225,8 +228,8 @@ func (c *mappedCondition) holdsFor(value string) (bool, error) {
 	}
 	number, err := strconv.ParseFloat(plain, 64)
 	if err != nil {
-		return false, fmt.Errorf("%s: %q: must be a number, because a condition compares it%s", c.Column, clipText(value),
-			numberHint(plain))
+		return false, fmt.Errorf("%s: %q: must be a number, because a condition compares it%s", c.Column,
+			clipText(value), numberHint(plain))
 	}
 	return number > *c.Above, nil
 }
@@ -472,7 +475,8 @@ func toUnixMilliseconds(value, format string, zone *time.Location) (int64, error
 		return 0, fmt.Errorf("must have the format %s", format)
 	}
 	if name, invented := inventedZone(t, zone); invented && !strings.Contains(format, "07") {
-		return 0, fmt.Errorf("the time zone %s is not known: set zone to the place that uses it, such as Europe/Paris", name)
+		return 0, fmt.Errorf("the time zone %s is not known: set zone to the place that uses it, such as Europe/Paris",
+			name)
 	}
 	return t.UnixMilli(), nil
 }

@@ -66,7 +66,8 @@ func columnPlaces(m *mapper, header []string) ([]place, error) {
 		if !slices.Contains(header, name) {
 			var ok bool
 			if column, inner, ok = splitName(name, func(b string) bool { return slices.Contains(header, b) }); !ok {
-				return nil, fmt.Errorf("the file has no column %q; the columns are %s", name, strings.Join(header, ", "))
+				return nil, fmt.Errorf("the file has no column %q; the columns are %s", name,
+					strings.Join(header, ", "))
 			}
 		}
 		at := slices.Index(header, column)

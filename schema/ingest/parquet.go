@@ -273,7 +273,8 @@ func listOf(name string, leaves []*parquet.Column) *parquetList {
 		}
 		entries := path[:len(path)-1]
 		list := entries
-		if n := len(entries); n > 2 && (entries[n-1] == "element" || entries[n-1] == "item" || entries[n-1] == "array") {
+		if n := len(entries); n > 2 &&
+			(entries[n-1] == "element" || entries[n-1] == "item" || entries[n-1] == "array") {
 			list = entries[:n-2]
 		}
 		wanted, within := strings.CutPrefix(name, strings.Join(list, ".")+".")

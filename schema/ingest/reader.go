@@ -279,8 +279,8 @@ func (l *jsonLines) missingColumns() error {
 	}
 	for _, column := range l.mapper.needed {
 		if !l.present[slices.Index(l.mapper.columns, column)].Load() {
-			return fmt.Errorf("no line has the key %q; the lines have %s: correct the mapping, or set a default for the field",
-				column, strings.Join(slices.Sorted(maps.Keys(l.keys)), ", "))
+			return fmt.Errorf("no line has the key %q; the lines have %s: correct the mapping, or set a default for "+
+				"the field", column, strings.Join(slices.Sorted(maps.Keys(l.keys)), ", "))
 		}
 	}
 	return nil

@@ -192,8 +192,8 @@ func CopyEvents(ctx context.Context, w *Writer, source driver.Conn,
 
 // scanEvent reads a row of eventColumns.
 func scanEvent(row driver.Rows, e *schema.Event) error {
-	err := row.Scan(&e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID, &e.VisitorID, &e.EventID, &e.Time,
-		&e.VariationID, (*string)(&e.Kind), &e.GoalID,
+	err := row.Scan(&e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID, &e.VisitorID,
+		&e.EventID, &e.Time, &e.VariationID, (*string)(&e.Kind), &e.GoalID,
 		&e.Value, &e.Profit, &e.ExtraValue, &e.Device, &e.Browser, &e.OS, &e.Country, &e.Region, &e.City,
 		&e.Channel, &e.Referrer, &e.UTMSource, &e.UTMMedium, &e.UTMCampaign, &e.UTMContent, &e.UTMTerm,
 		&e.FirstVisitPage, &e.VisitorType)

@@ -84,9 +84,10 @@ func (o *Outbox) signalAdded() {
 // ReadMessages returns the stored messages about a subject of an account, and those with some ids, in the order in
 // which they were recorded, without their data. No message is about the zero subject.
 func (o *Outbox) ReadMessages(ctx context.Context, account int64, of schema.Subject, ids ...string) ([]Message, error) {
-	found, err := schema.QueryRows(ctx, o.conn, knownSQL, func(row driver.Rows, m *Message) error { return m.scanRow(row) },
-		clickhouse.Named("account", account), clickhouse.Named("subject", string(of.Kind)), clickhouse.Named("id", of.ID),
-		clickhouse.Named("experiment", of.ExperimentID), clickhouse.Named("ids", ids))
+	found, err := schema.QueryRows(ctx, o.conn, knownSQL,
+		func(row driver.Rows, m *Message) error { return m.scanRow(row) },
+		clickhouse.Named("account", account), clickhouse.Named("subject", string(of.Kind)),
+		clickhouse.Named("id", of.ID), clickhouse.Named("experiment", of.ExperimentID), clickhouse.Named("ids", ids))
 	if err != nil {
 		return nil, fmt.Errorf("read messages: %w", err)
 	}
@@ -95,7 +96,10 @@ func (o *Outbox) ReadMessages(ctx context.Context, account int64, of schema.Subj
 
 func (m *Message) scanRow(row driver.Rows, more ...any) error {
 	s := &m.Subject
-	columns := []any{&m.AccountID, &m.ID, &m.Event, &s.WebsiteID, (*string)(&s.Kind), &s.ID, &s.ExperimentID, &m.State, &m.RecordedAt, &m.Data}
+	columns := []any{
+		&m.AccountID, &m.ID, &m.Event, &s.WebsiteID, (*string)(&s.Kind), &s.ID, &s.ExperimentID, &m.State,
+		&m.RecordedAt, &m.Data,
+	}
 	err := row.Scan(append(columns, more...)...)
 	m.RecordedAt = m.RecordedAt.UTC()
 	return err
@@ -113,7 +117,10 @@ func (o *Outbox) WriteMessages(ctx context.Context, messages []Message) (int, er
 	}
 	err = schema.InsertRows(ctx, o.conn, insertMessageSQL, missing, func(m *Message) []any {
 		s := &m.Subject
-		return []any{m.AccountID, m.ID, m.Event, s.WebsiteID, string(s.Kind), s.ID, s.ExperimentID, m.State, m.RecordedAt, m.Data}
+		return []any{
+			m.AccountID, m.ID, m.Event, s.WebsiteID, string(s.Kind), s.ID, s.ExperimentID, m.State,
+			m.RecordedAt, m.Data,
+		}
 	})
 	if err != nil {
 		return 0, fmt.Errorf("write messages: %w", err)
@@ -186,7 +193,9 @@ type Pending struct {
 // PendingMessages returns the messages that a webhook has not received, in the order in which they were recorded. It
 // returns at most limit messages, of the given events, recorded since a time. Messages that a person requested are
 // always included.
-func (o *Outbox) PendingMessages(ctx context.Context, account, webhook int64, events []string, since time.Time, limit int) ([]Pending, error) {
+func (o *Outbox) PendingMessages(
+	ctx context.Context, account, webhook int64, events []string, since time.Time, limit int,
+) ([]Pending, error) {
 	found, err := schema.QueryRows(ctx, o.conn, pendingSQL, func(row driver.Rows, p *Pending) error {
 		return p.scanRow(row, &p.Retries, &p.LastAt, &p.DueSince)
 	}, clickhouse.Named("account", account), clickhouse.Named("webhook", webhook), clickhouse.Named("events", events),
@@ -210,7 +219,8 @@ func (o *Outbox) RecentMessages(ctx context.Context, account, website int64, lim
 	err := schema.EachRow(ctx, o.conn, recentSQL, func(row driver.Rows) error {
 		var m Message
 		var d Delivery
-		if err := m.scanRow(row, &d.WebhookID, (*string)(&d.Outcome), &d.Attempts, &d.At, &d.Status, &d.Detail); err != nil {
+		if err := m.scanRow(row, &d.WebhookID, (*string)(&d.Outcome), &d.Attempts, &d.At, &d.Status,
+			&d.Detail); err != nil {
 			return err
 		}
 		if last := len(all) - 1; last < 0 || all[last].ID != m.ID {
@@ -236,7 +246,8 @@ const LeaseTime = 30 * time.Second
 // Holder is its name, which no other process has. Of several processes that have a lease, none may deliver until all
 // but the one with the least name gave theirs up, at their next call.
 func (o *Outbox) TakeLease(ctx context.Context, holder string) (bool, error) {
-	err := o.conn.Exec(ctx, takeLeaseSQL, clickhouse.Named("holder", holder), clickhouse.Named("seconds", uint32(LeaseTime/time.Second)))
+	err := o.conn.Exec(ctx, takeLeaseSQL, clickhouse.Named("holder", holder),
+		clickhouse.Named("seconds", uint32(LeaseTime/time.Second)))
 	var holders []string
 	if err == nil {
 		err = o.conn.QueryRow(ctx, leaseSQL).Scan(&holders)
@@ -270,7 +281,8 @@ func (o *Outbox) CopyFrom(ctx context.Context, from driver.Conn, accounts []int6
 				deliveries = append(deliveries, sent[i].Deliveries...)
 			}
 		}
-		if err := o.RecordDeliveries(ctx, deliveries...); err != nil { // first, so a server of this store does not deliver again
+		// first, so a server of this store does not deliver again
+		if err := o.RecordDeliveries(ctx, deliveries...); err != nil {
 			return copied, err
 		}
 		n, err := o.WriteMessages(ctx, messages)
@@ -312,7 +324,9 @@ func (d Data) Value() (sqldriver.Value, error) {
 func (d *Data) Scan(text any) error { return json.Unmarshal(fmt.Append(nil, text), d) }
 
 // NewMessage returns a message about a subject. It sets the ids of the data.
-func NewMessage(id string, account int64, event string, of schema.Subject, state string, now time.Time, data Data) Message {
+func NewMessage(
+	id string, account int64, event string, of schema.Subject, state string, now time.Time, data Data,
+) Message {
 	data.AccountID, data.WebsiteID = account, of.WebsiteID
 	switch of.Kind {
 	case schema.SubjectCampaign:
@@ -321,5 +335,8 @@ func NewMessage(id string, account int64, event string, of schema.Subject, state
 		data.WidgetID, data.ExperimentID = of.ID, of.ExperimentID
 	case schema.SubjectNone: // a test message
 	}
-	return Message{ID: id, AccountID: account, Event: event, Subject: of, State: state, RecordedAt: now.UTC().Truncate(time.Millisecond), Data: data}
+	return Message{
+		ID: id, AccountID: account, Event: event, Subject: of, State: state,
+		RecordedAt: now.UTC().Truncate(time.Millisecond), Data: data,
+	}
 }

@@ -106,7 +106,9 @@ const clusterName = "lift"
 func usersOfCluster(users []grantedUser) string {
 	var text strings.Builder
 	for _, u := range users {
-		fmt.Fprintf(&text, "<%[1]s><password>%[2]s</password><networks><ip>::/0</ip></networks><profile>default</profile><quota>default</quota><grants>", u.Name, u.Password)
+		fmt.Fprintf(&text,
+			"<%[1]s><password>%[2]s</password><networks><ip>::/0</ip></networks><profile>default</profile>"+
+				"<quota>default</quota><grants>", u.Name, u.Password)
 		for _, grant := range u.Grants {
 			text.WriteString("<query>" + strings.ReplaceAll(grant, "`", "\\`") + "</query>")
 		}
@@ -118,7 +120,8 @@ func usersOfCluster(users []grantedUser) string {
 // UserAddress returns the address of the database Granted for one of its users. The caller must create the database.
 func (c *Cluster) UserAddress(user schema.User) string {
 	_, rest, _ := strings.Cut(c.Address, "@")
-	return "clickhouse://" + user.Name + ":" + user.Password + "@" + strings.Replace(rest, "/lifthouse?", "/"+Granted+"?", 1)
+	return "clickhouse://" + user.Name + ":" + user.Password + "@" + strings.Replace(rest, "/lifthouse?",
+		"/"+Granted+"?", 1)
 }
 
 // waitForCluster waits until no other test process has a cluster, because the ports of a cluster are fixed. The lock is
@@ -161,7 +164,8 @@ func (c *Cluster) KillReplica(shard, replica int) {
 // RestartReplica restarts the server of a replica with its data.
 func (c *Cluster) RestartReplica(shard, replica int) {
 	c.tb.Helper()
-	if out, err := c.runTool(c.tb.Context(), "node", c.dir, c.lib, strconv.Itoa(shard), strconv.Itoa(replica)); err != nil {
+	if out, err := c.runTool(c.tb.Context(), "node", c.dir, c.lib, strconv.Itoa(shard),
+		strconv.Itoa(replica)); err != nil {
 		c.tb.Fatalf("%v\n%s", err, out)
 	}
 }

@@ -15,7 +15,9 @@ type HeldConn struct {
 }
 
 // PrepareBatch implements driver.Conn.
-func (c HeldConn) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
+func (c HeldConn) PrepareBatch(
+	ctx context.Context, query string, opts ...driver.PrepareBatchOption,
+) (driver.Batch, error) {
 	if strings.HasPrefix(query, "INSERT INTO facts ") {
 		if err := <-c.Held; err != nil {
 			return nil, err

@@ -47,7 +47,9 @@ func (c HookedConn) Exec(ctx context.Context, query string, args ...any) error {
 }
 
 // PrepareBatch implements driver.Conn.
-func (c HookedConn) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
+func (c HookedConn) PrepareBatch(
+	ctx context.Context, query string, opts ...driver.PrepareBatchOption,
+) (driver.Batch, error) {
 	if err := c.Before(ctx, query); err != nil {
 		return nil, err
 	}

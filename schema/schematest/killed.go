@@ -34,7 +34,9 @@ func (c KilledConn) Exec(ctx context.Context, query string, args ...any) error {
 }
 
 // PrepareBatch implements driver.Conn.
-func (c KilledConn) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
+func (c KilledConn) PrepareBatch(
+	ctx context.Context, query string, opts ...driver.PrepareBatchOption,
+) (driver.Batch, error) {
 	if *c.Left--; *c.Left < 0 {
 		return nil, ErrKilled
 	}

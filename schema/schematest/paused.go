@@ -34,7 +34,9 @@ func (c PausedConn) Exec(ctx context.Context, query string, args ...any) error {
 }
 
 // PrepareBatch implements driver.Conn.
-func (c PausedConn) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
+func (c PausedConn) PrepareBatch(
+	ctx context.Context, query string, opts ...driver.PrepareBatchOption,
+) (driver.Batch, error) {
 	c.pauseIfDue()
 	batch, err := c.Conn.PrepareBatch(ctx, query, opts...)
 	return pausedBatch{batch, c}, err

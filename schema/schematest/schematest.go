@@ -133,14 +133,16 @@ func migratedStatements(tb testing.TB) []string {
 	var tables []struct {
 		Statement string `ch:"create_table_query"`
 	}
-	const query = "SELECT create_table_query FROM system.tables WHERE database = currentDatabase() ORDER BY engine LIKE '%View', name"
+	const query = "SELECT create_table_query FROM system.tables WHERE database = currentDatabase() ORDER BY engine " +
+		"LIKE '%View', name"
 	if err := conn.Select(ctx, &tables, query); err != nil {
 		tb.Fatal(err)
 	}
 	for _, table := range tables {
 		script.statements = append(script.statements, strings.ReplaceAll(table.Statement, templateDatabase+".", ""))
 	}
-	script.statements = append(script.statements, "INSERT INTO migrations SELECT * FROM "+templateDatabase+".migrations")
+	script.statements = append(script.statements,
+		"INSERT INTO migrations SELECT * FROM "+templateDatabase+".migrations")
 	return script.statements
 }
 

@@ -276,7 +276,10 @@ type grantedUser struct {
 // grantedUsers returns the users with the grants that lifthouse grants prints, for users.xml. These servers cannot
 // create users by statements.
 func grantedUsers(cluster string, serving, migrating schema.User) ([]grantedUser, error) {
-	statements, err := schema.Grants{Database: Granted, Cluster: cluster, Serving: serving, Migrating: migrating}.SQLStatements()
+	statements, err := schema.Grants{
+		Database: Granted, Cluster: cluster, Serving: serving,
+		Migrating: migrating,
+	}.SQLStatements()
 	if err != nil {
 		return nil, err
 	}

@@ -138,7 +138,9 @@ func httpServer(handler http.Handler, o *ServerOptions) *http.Server {
 }
 
 // serveAdmin serves metrics and profiles.
-func serveAdmin(ctx context.Context, handler *api.API, o *ServerOptions, background *sync.WaitGroup, failed chan<- error) (*http.Server, error) {
+func serveAdmin(
+	ctx context.Context, handler *api.API, o *ServerOptions, background *sync.WaitGroup, failed chan<- error,
+) (*http.Server, error) {
 	listener, err := listenTCP(ctx, "--admin-address", o.Admin)
 	if err != nil {
 		return nil, err
@@ -179,13 +181,16 @@ const (
 )
 
 // startBackgroundTasks starts the background tasks of a server. They run until the context ends.
-func (s *Store) startBackgroundTasks(ctx context.Context, o *ServerOptions, handler *api.API, background *sync.WaitGroup) {
+func (s *Store) startBackgroundTasks(
+	ctx context.Context, o *ServerOptions, handler *api.API, background *sync.WaitGroup,
+) {
 	background.Go(func() { s.FollowChanges(ctx) })
 	background.Go(func() { s.Journal.FlushPeriodically(ctx, journalInterval) })
 	background.Go(func() { watch.NewRecorder(s.Engine, s.Catalogue, s.Outbox).FollowLooks(ctx) })
 	background.Go(func() { watch.FollowRuns(ctx, s.Catalogue, s.Outbox) })
 	sender := s.WebhookSender(watch.SenderOptions{
-		PublicURL: o.API.PublicURL, Release: o.API.Release, AllowPrivate: o.PrivateWebhooks, Count: handler.CountDelivery,
+		PublicURL: o.API.PublicURL, Release: o.API.Release, AllowPrivate: o.PrivateWebhooks,
+		Count: handler.CountDelivery,
 	})
 	background.Go(func() { sender.FollowMessages(ctx) })
 	if o.RetentionDays > 0 {
@@ -272,12 +277,15 @@ func (o *ServerOptions) AddressFaults() []string {
 		}
 	}
 	if public := o.API.PublicURL; public != "" {
-		if u, err := url.Parse(public); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || strings.HasSuffix(public, "/") {
-			fault("public-url", public, "http:// or https:// with a host, without a slash at the end, such as https://lifthouse.example.com")
+		if u, err := url.Parse(public); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
+			u.RawQuery != "" || u.Fragment != "" || strings.HasSuffix(public, "/") {
+			fault("public-url", public,
+				"http:// or https:// with a host, without a slash at the end, such as https://lifthouse.example.com")
 		}
 	}
 	for _, origin := range o.API.Origins {
-		if u, err := url.Parse(origin); origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host) {
+		if u, err := url.Parse(origin); origin != "*" &&
+			(err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host) {
 			fault("cors-origin", origin, "scheme://host or scheme://host:port, or *")
 		}
 	}
@@ -288,11 +296,13 @@ func (o *ServerOptions) AddressFaults() []string {
 func (o *ServerOptions) NetworkWarnings(hasTLS bool) []string {
 	var warnings []string
 	if !isLocal(o.Listen) && !hasTLS {
-		warnings = append(warnings, "listen "+o.Listen+" can be reached from other machines without TLS, so tokens are sent in clear text; "+
-			"set --tls-cert and --tls-key, or listen at "+DefaultListen+" behind a proxy with TLS")
+		warnings = append(warnings,
+			"listen "+o.Listen+" can be reached from other machines without TLS, so tokens are sent in clear text; "+
+				"set --tls-cert and --tls-key, or listen at "+DefaultListen+" behind a proxy with TLS")
 	}
 	if o.Admin != "" && !isLocal(o.Admin) {
-		warnings = append(warnings, "admin-address "+o.Admin+" can be reached from other machines and requires no token")
+		warnings = append(warnings,
+			"admin-address "+o.Admin+" can be reached from other machines and requires no token")
 	}
 	return warnings
 }
@@ -332,7 +342,8 @@ func StartTracing(ctx context.Context, release string, getenv func(string) strin
 		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
 	}
 	about, err := resource.New(ctx, resource.WithFromEnv(), resource.WithTelemetrySDK(),
-		resource.WithAttributes(semconv.ServiceName("lifthouse"), semconv.ServiceVersion(release)), resource.WithFromEnv())
+		resource.WithAttributes(semconv.ServiceName("lifthouse"), semconv.ServiceVersion(release)),
+		resource.WithFromEnv())
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err), exporter.Shutdown(ctx))
 	}

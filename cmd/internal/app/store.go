@@ -179,7 +179,8 @@ func withinProfile(ctx context.Context, conn driver.Conn, limits source.Limits) 
 		return limits, err
 	}
 	if most > 0 && (limits.Memory == 0 || limits.Memory > most) {
-		slog.WarnContext(ctx, "the profile of the ClickHouse user allows less memory than --query-memory", "bytes", most)
+		slog.WarnContext(ctx, "the profile of the ClickHouse user allows less memory than --query-memory",
+			"bytes", most)
 		limits.Memory = most
 	}
 	return limits, nil
@@ -235,7 +236,9 @@ type Copied struct {
 
 // CopyFrom adds the catalogue, the recorded looks, the messages to webhooks and the events of another store. It only
 // reads the other store. progress is called after each insert of events.
-func (s *Store) CopyFrom(ctx context.Context, from schema.Address, progress func(done, total uint64)) (copied Copied, err error) {
+func (s *Store) CopyFrom(
+	ctx context.Context, from schema.Address, progress func(done, total uint64),
+) (copied Copied, err error) {
 	conn, closeSource, err := openSource(ctx, from)
 	if err != nil {
 		return copied, err
@@ -292,7 +295,8 @@ func checkSource(ctx context.Context, conn driver.Conn) error {
 	case err != nil:
 		return err
 	case len(pending) > 0:
-		return fmt.Errorf("the store to copy has pending migrations: %s: run lifthouse migrate on it first", strings.Join(pending, ", "))
+		return fmt.Errorf("the store to copy has pending migrations: %s: run lifthouse migrate on it first",
+			strings.Join(pending, ", "))
 	}
 	return nil
 }
@@ -387,7 +391,8 @@ func (s *Store) followRetention(ctx context.Context, days int) {
 		}
 		for _, e := range found {
 			if err == nil {
-				slog.InfoContext(ctx, "deleted events past their retention period", "subject", e.Subject, "id", e.ID, "website", e.WebsiteID, "ended", e.EndDate, "events", e.Events)
+				slog.InfoContext(ctx, "deleted events past their retention period", "subject", e.Subject, "id", e.ID,
+					"website", e.WebsiteID, "ended", e.EndDate, "events", e.Events)
 			}
 		}
 		select {

@@ -53,7 +53,8 @@ type rejected struct {
 
 func ofEvent(e ingest.Accepted) Arrival {
 	t := &event{
-		EventID: fmt.Sprintf("%016x", e.EventID), Visitor: fmt.Sprintf("%016x", e.VisitorID), Time: e.Time, Event: e.Kind,
+		EventID: fmt.Sprintf("%016x", e.EventID), Visitor: fmt.Sprintf("%016x", e.VisitorID), Time: e.Time,
+		Event:        e.Kind,
 		ExperimentID: e.ExperimentID, GoalID: e.GoalID, Device: e.Device, Country: e.Country,
 	}
 	switch e.Subject {
@@ -76,7 +77,8 @@ func (a Arrival) textLine() string {
 	at := a.At.UTC().Format("2006-01-02 15:04:05.000")
 	if r := a.Rejected; r != nil {
 		website := cmp.Or(strings.TrimPrefix(strconv.FormatInt(a.WebsiteID, 10), "0"), "?")
-		text := fmt.Sprintf("%s  website %-3s REJECTED  %s: %s", at, website, lineOrigin(r.Channel, r.File, r.Line), r.Reason)
+		text := fmt.Sprintf("%s  website %-3s REJECTED  %s: %s", at, website, lineOrigin(r.Channel, r.File, r.Line),
+			r.Reason)
 		if r.Text != "" {
 			text += "\n" + strings.Repeat(" ", len(at)) + "  " + r.Text
 		}

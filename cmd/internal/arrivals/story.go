@@ -82,7 +82,8 @@ func StoryOf(visitor string, arrived *ingest.OfVisitor, known *catalogue.Snapsho
 
 func chapterOf(c *story.Chapter) chapter {
 	out := chapter{
-		WebsiteID: c.Subject.WebsiteID, ExperimentID: c.Subject.ExperimentID, Name: c.Name, Counts: c.Counts, Why: c.Why,
+		WebsiteID: c.Subject.WebsiteID, ExperimentID: c.Subject.ExperimentID, Name: c.Name, Counts: c.Counts,
+		Why: c.Why,
 	}
 	out.title = fmt.Sprintf("Website %d, %s", c.Subject.WebsiteID, c.Subject.ShortName())
 	switch c.Subject.Kind {
@@ -114,8 +115,8 @@ func (s *Story) WriteText(w io.Writer) error {
 	var out strings.Builder
 	_, _ = fmt.Fprintf(&out, "Visitor %s, stored as %s\n", s.Visitor, s.Hash)
 	if len(s.Chapters)+len(s.Rejected) == 0 {
-		_, _ = fmt.Fprintln(&out, "\nNothing has arrived of this visitor. The id is case-sensitive; rejected lines are "+
-			"kept for a week.")
+		_, _ = fmt.Fprintln(&out,
+			"\nNothing has arrived of this visitor. The id is case-sensitive; rejected lines are kept for a week.")
 	}
 	if s.Limited {
 		_, _ = fmt.Fprintf(&out, "\nOnly %d events are considered: this visitor has more. It may be a bot.\n",
@@ -140,8 +141,8 @@ func (s *Story) WriteText(w io.Writer) error {
 		_, _ = fmt.Fprintln(&out, "\nRejected in the last week:")
 	}
 	for _, r := range s.Rejected {
-		_, _ = fmt.Fprintf(&out, "  %s  %s: %s\n", r.At.UTC().Format(time.DateTime), lineOrigin(r.Channel, r.File, r.Line),
-			r.Why)
+		_, _ = fmt.Fprintf(&out, "  %s  %s: %s\n", r.At.UTC().Format(time.DateTime),
+			lineOrigin(r.Channel, r.File, r.Line), r.Why)
 	}
 	_, err := io.WriteString(w, render.PrintableText(out.String()))
 	return err

@@ -88,7 +88,8 @@ func (v *value[T]) describeAllowed() string {
 		return fmt.Sprintf("must be a number from %v to %v", v.least, v.most)
 	case time.Duration:
 		most, _ := any(v.most).(time.Duration)
-		return fmt.Sprintf("must be a duration such as 60s or 30d, from %s to %s", shortDuration(least), shortDuration(most))
+		return fmt.Sprintf("must be a duration such as 60s or 30d, from %s to %s", shortDuration(least),
+			shortDuration(most))
 	}
 	return fmt.Sprintf("must be an integer from %v to %v", v.least, v.most)
 }
@@ -139,7 +140,8 @@ type ids struct {
 // check returns an error if a value is not an id.
 func (v *ids) check() error {
 	if slices.ContainsFunc(*v.target, func(id int64) bool { return id < 1 }) {
-		return fmt.Errorf("%q: must be ids, which are integers from 1 to %d", strings.Trim(v.String(), "[]"), int64(MaxID))
+		return fmt.Errorf("%q: must be ids, which are integers from 1 to %d", strings.Trim(v.String(), "[]"),
+			int64(MaxID))
 	}
 	return nil
 }

@@ -133,8 +133,8 @@ func (r *Report) checkDetached(ctx context.Context, conn driver.Conn) {
 			r.Note("data", "ClickHouse has set aside %d parts more", len(parts)-i)
 			return
 		}
-		r.Note("data", "ClickHouse has set aside a part of %s (%s): %s; if --deep finds no lost events, delete it", p.Table,
-			p.Reason, p.Path)
+		r.Note("data", "ClickHouse has set aside a part of %s (%s): %s; if --deep finds no lost events, delete it",
+			p.Table, p.Reason, p.Path)
 	}
 }
 
@@ -166,8 +166,8 @@ func (r *Report) checkDisks(ctx context.Context, conn driver.Conn) {
 	for _, d := range disks {
 		share := float64(d.Free) / float64(max(d.Total, 1))
 		if share < minFree {
-			r.Note("disk", "%s has %d of %d MB free: add space, or delete old events with --retention-days", d.Disk, d.Free>>20,
-				d.Total>>20)
+			r.Note("disk", "%s has %d of %d MB free: add space, or delete old events with --retention-days", d.Disk,
+				d.Free>>20, d.Total>>20)
 			continue
 		}
 		r.OK("disk", "%s has %d of %d MB free", d.Disk, d.Free>>20, d.Total>>20)
@@ -185,13 +185,15 @@ func (r *Report) checkCatalogue(s *catalogue.Snapshot) {
 	}
 	accounts := s.AllAccounts()
 	if len(accounts) == 0 {
-		r.Note("catalogue", "is empty: declare accounts, websites, goals and campaigns with lifthouse apply -f catalog.yaml")
+		r.Note("catalogue",
+			"is empty: declare accounts, websites, goals and campaigns with lifthouse apply -f catalog.yaml")
 	}
 	for _, a := range accounts {
 		r.OK("catalogue", "account %d (%s): websites %d, goals %d, targets %d, campaigns %d, widgets %d",
 			a.ID, a.Name, len(a.Websites), len(a.Goals), len(a.Targets), len(a.Campaigns), len(a.Widgets))
 		if len(s.AccountTokens(a.ID)) == 0 {
-			r.Note("catalogue", "account %d has no token: create one with lifthouse token create --account %d", a.ID, a.ID)
+			r.Note("catalogue", "account %d has no token: create one with lifthouse token create --account %d", a.ID,
+				a.ID)
 		}
 	}
 }
@@ -240,14 +242,14 @@ func VerifyFacts(ctx context.Context, shard *facts.Refresher,
 		if len(found.Lost) > 0 { // only the facts still count what is lost
 			remedy = ""
 		}
-		faults = append(faults, fmt.Errorf("the facts of %s are not those of their events: a server corrects them within a "+
-			"day%s",
-			terminal.CountWithNoun(found.Wrong, "visitor"), remedy))
+		faults = append(faults,
+			fmt.Errorf("the facts of %s are not those of their events: a server corrects them within a "+
+				"day%s", terminal.CountWithNoun(found.Wrong, "visitor"), remedy))
 	}
 	if len(found.Lost) > 0 {
 		faults = append(faults, fmt.Errorf("stored events of %s are lost; reports keep what they counted: "+
-			"restore a backup (lifthouse restore), or send the events again; to accept the loss: lifthouse facts --rebuild "+
-			"--accept-loss N", terminal.CountWithNoun(len(found.Lost), "visitor")))
+			"restore a backup (lifthouse restore), or send the events again; to accept the loss: lifthouse facts "+
+			"--rebuild --accept-loss N", terminal.CountWithNoun(len(found.Lost), "visitor")))
 	}
 	return found.Visitors, faults, nil
 }
@@ -305,9 +307,10 @@ func (r *Report) checkWebhooks(ctx context.Context, box *outbox.Outbox, snapshot
 		}
 		for _, hook := range catalogue.ByID(owned.Webhooks) {
 			if n := failed[hook.ID]; n > 0 {
-				r.Fault("webhooks", fmt.Errorf("account %d: webhook %d (%s) did not receive %s in the last %d days: lifthouse "+
-					"webhook deliveries has the reasons, lifthouse webhook resend sends them again",
-					owned.ID, hook.ID, hook.Host(), terminal.CountWithNoun(n, "message"), checkedDays))
+				r.Fault("webhooks",
+					fmt.Errorf("account %d: webhook %d (%s) did not receive %s in the last %d days: lifthouse "+
+						"webhook deliveries has the reasons, lifthouse webhook resend sends them again",
+						owned.ID, hook.ID, hook.Host(), terminal.CountWithNoun(n, "message"), checkedDays))
 				continue
 			}
 			r.OK("webhooks", "account %d: webhook %d (%s)", owned.ID, hook.ID, hook.Host())

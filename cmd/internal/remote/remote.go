@@ -278,8 +278,8 @@ const maxPath = len(syscall.RawSockaddrUnix{}.Path) - 1
 // other users can never connect.
 func ListenSocket(ctx context.Context, path string) (net.Listener, error) {
 	if len(path) > maxPath {
-		return nil, fmt.Errorf("the socket path %s has %d bytes, the maximum is %d: use a shorter directory", path, len(path),
-			maxPath)
+		return nil, fmt.Errorf("the socket path %s has %d bytes, the maximum is %d: use a shorter directory", path,
+			len(path), maxPath)
 	}
 	dir, err := os.MkdirTemp(filepath.Dir(path), ".s*") // no longer than SocketName
 	if err != nil {

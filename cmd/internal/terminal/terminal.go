@@ -71,7 +71,8 @@ func NewProgress(out io.Writer, name string, bytes bool) *Progress {
 func (p *Progress) ShowAmounts(done, total int64, line func()) {
 	if Is(p.out) {
 		if p.bar == nil {
-			p.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(p.out), progressbar.OptionSetDescription(p.name),
+			p.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(p.out),
+				progressbar.OptionSetDescription(p.name),
 				progressbar.OptionShowBytes(p.bytes), progressbar.OptionShowCount(),
 				progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 		}

@@ -31,7 +31,8 @@ func Pick[T any](r Rand, values ...T) T { return values[r.IntN(len(values))] }
 
 // OddText returns a text, which is often hostile to patterns, statements or tables.
 func OddText(r Rand) string {
-	return Pick(r, "", "a", "A", "ab", "a*b", `a\b`, "a'b", "a%b", "a_b", "ü", "a\tb", "a\nb", "(other)", "(none)", "{x:String}")
+	return Pick(r, "", "a", "A", "ab", "a*b", `a\b`, "a'b", "a%b", "a_b", "ü", "a\tb", "a\nb", "(other)", "(none)",
+		"{x:String}")
 }
 
 // Instant returns a time of an event.
@@ -43,14 +44,17 @@ func (w World) Instant() time.Time {
 func (w World) Event(subject int64) schema.Event {
 	kind := Pick(w, schema.KindView, schema.KindGoal)
 	if w.IntN(8) == 0 {
-		kind = Pick(w, schema.KindClick, schema.KindSubmit, schema.KindCompletion, schema.KindConversion, schema.KindContact)
+		kind = Pick(w, schema.KindClick, schema.KindSubmit, schema.KindCompletion, schema.KindConversion,
+			schema.KindContact)
 	}
 	e := schema.Event{
-		EventID: w.Uint64(), Time: w.Instant(), WebsiteID: 1 + w.Int64N(w.Websites), Subject: Pick(w, schema.SubjectCampaign, schema.SubjectWidget), SubjectID: subject,
+		EventID: w.Uint64(), Time: w.Instant(), WebsiteID: 1 + w.Int64N(w.Websites),
+		Subject: Pick(w, schema.SubjectCampaign, schema.SubjectWidget), SubjectID: subject,
 		VariationID: w.Int64N(3), VisitorID: uint64(w.Int64N(w.Visitors)), Kind: kind, //nolint:gosec // not negative
 		Attributes: schema.Attributes{
-			Device: Pick(w, "mobile", "desktop", ""), Country: Pick(w, "FR", "DE", ""), Channel: OddText(w), Referrer: OddText(w),
-			Browser: OddText(w), City: OddText(w), UTMSource: OddText(w), VisitorType: Pick(w, "new", "returning", ""),
+			Device: Pick(w, "mobile", "desktop", ""), Country: Pick(w, "FR", "DE", ""), Channel: OddText(w),
+			Referrer: OddText(w),
+			Browser:  OddText(w), City: OddText(w), UTMSource: OddText(w), VisitorType: Pick(w, "new", "returning", ""),
 		},
 	}
 	if e.Subject == schema.SubjectWidget {
@@ -111,11 +115,17 @@ func (w World) Campaign(id int64) catalogue.Campaign {
 
 // Widget returns a definition of a widget with an experiment.
 func (w World) Widget(id int64) catalogue.Widget {
-	widget := catalogue.Widget{ID: id, WebsiteID: 1, Name: "w", Type: "popup", Variations: []catalogue.WidgetVariation{{ID: 1, Name: "v", Share: 100}}}
+	widget := catalogue.Widget{
+		ID: id, WebsiteID: 1, Name: "w", Type: "popup",
+		Variations: []catalogue.WidgetVariation{{ID: 1, Name: "v", Share: 100}},
+	}
 	if w.IntN(2) == 0 {
 		widget.PrimaryGoalID = 2
 	}
-	e := catalogue.Experiment{ID: 4, Name: "e", PrimaryMetric: Pick(w, append(catalogue.ExperimentMetrics, "")...), ControlShare: Pick(w, 0, 20, 50)}
+	e := catalogue.Experiment{
+		ID: 4, Name: "e", PrimaryMetric: Pick(w, append(catalogue.ExperimentMetrics, "")...),
+		ControlShare: Pick(w, 0, 20, 50),
+	}
 	for v := int64(1); v <= 1+w.Int64N(3); v++ {
 		e.Variations = append(e.Variations, catalogue.WidgetVariation{ID: v, Name: "v", Share: 100})
 	}
@@ -125,7 +135,10 @@ func (w World) Widget(id int64) catalogue.Widget {
 
 // File returns an account whose website has two goals, campaigns and widgets.
 func (w World) File(ids ...int64) catalogue.File {
-	site := catalogue.Website{ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "one"}, {ID: 2, WebsiteID: 1, Name: "two"}}}
+	site := catalogue.Website{
+		ID: 1, Domain: "a.example.com",
+		Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "one"}, {ID: 2, WebsiteID: 1, Name: "two"}},
+	}
 	for _, id := range ids {
 		site.Campaigns, site.Widgets = append(site.Campaigns, w.Campaign(id)), append(site.Widgets, w.Widget(id))
 	}

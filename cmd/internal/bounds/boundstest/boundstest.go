@@ -56,9 +56,11 @@ func (p *Program) CheckFlags(t *testing.T) {
 				delete(left, flag.Name+"="+value)
 				continue
 			}
-			args := slices.Concat(strings.Fields(cmd.CommandPath())[1:], []string{"--" + flag.Name + "=" + value}, p.Arguments[cmd.CommandPath()])
+			args := slices.Concat(strings.Fields(cmd.CommandPath())[1:], []string{"--" + flag.Name + "=" + value},
+				p.Arguments[cmd.CommandPath()])
 			code, complaints := p.Run(args...)
-			if want := fmt.Sprintf("--%s %q: must be ", flag.Name, value); code != exitUsage || !strings.Contains(complaints, want) {
+			if want := fmt.Sprintf("--%s %q: must be ", flag.Name, value); code != exitUsage ||
+				!strings.Contains(complaints, want) {
 				t.Errorf("%q: exit %d, %q; want %d and %q", args, code, complaints, exitUsage, want)
 			}
 		}

@@ -2,13 +2,7 @@
 SELECT
     hostName()                  AS machine,
     build.value                 AS version,
-    place.host,
-    place.port,
-    place.shard,
-    place.replica,
-    parts.events,
-    parts.facts,
-    parts.bytes
+    place.host, place.port, place.shard, place.replica, parts.events, parts.facts, parts.bytes
 FROM
 (
     SELECT value

@@ -2,12 +2,7 @@
 WITH
     written AS (  -- one row per version: of several servers that wrote the version, the first one made the change
         SELECT
-            account_id,
-            changed_at,
-            kind,
-            id,
-            facet,
-            version,
+            account_id, changed_at, kind, id, facet, version,
             cityHash64(body, archived)                    AS written_body,
             facet = 'state' AND JSONExtractBool(body, 'active')  AS active,
             if(facet = 'state',
@@ -42,10 +37,7 @@ SELECT
     toString(audit.kind)   AS of_kind,
     audit.id,
     toString(audit.facet)  AS of_facet,
-    audit.version,
-    audit.archived,
-    audit.body,
-    changes.switched
+    audit.version, audit.archived, audit.body, changes.switched
 FROM audit
 INNER JOIN changes
     ON audit.account_id = changes.account_id

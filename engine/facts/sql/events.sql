@@ -9,10 +9,7 @@ SELECT
     toUnixTimestamp64Milli(time),
     variation_id,
     toUInt8(event),
-    goal_id,
-    value,
-    profit,
-    extra_value,
+    goal_id, value, profit, extra_value,
     toUnixTimestamp64Milli(ingested_at) AS accepted_ms,
     version,
     if(event = 'view', concatWithSeparator('\0', {{.Attributes}}), '')

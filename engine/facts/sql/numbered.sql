@@ -21,10 +21,7 @@ live AS (  -- one row per counted goal event that is not cancelled
         SELECT
             of_place,
             toInt8(1)                                       AS sign,
-            at_ms,
-            of_period,
-            of_crossing,
-            copies,
+            at_ms, of_period, of_crossing, copies,
             row_number() OVER of_visitor                    AS number,
             value,
             profit,

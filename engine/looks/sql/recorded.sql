@@ -1,17 +1,7 @@
 -- the recorded looks of all declarations, or of one, one row per variation; of several rows of a look, the first one
 SELECT
-    website_id,
-    subject,
-    subject_id,
-    experiment_id,
-    question,
-    goal_id,
-    metric,
-    variation_id,
-    look,
-    ended_at,
-    body,
-    recorded_at
+    website_id, subject, subject_id, experiment_id, question, goal_id, metric, variation_id, look,
+    ended_at, body, recorded_at
 FROM looks
 WHERE {all:Bool}
     OR website_id = {website:Int64}

@@ -11,24 +11,8 @@ SELECT
     visitor,
     event,
     ifNull(toString(goal_id), '')                                            AS goal,
-    value,
-    profit,
-    extra_value,
-    device,
-    browser,
-    os,
-    country,
-    region,
-    city,
-    channel,
-    referrer,
-    utm_source,
-    utm_medium,
-    utm_campaign,
-    utm_content,
-    utm_term,
-    first_visit_page,
-    visitor_type
+    value, profit, extra_value, device, browser, os, country, region, city, channel, referrer,
+    utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type
 FROM events_inbox
 WHERE _part IN {parts:Array(String)}
     AND _part_offset >= {from:UInt64}

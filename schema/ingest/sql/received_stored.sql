@@ -1,12 +1,7 @@
 -- One row per website, campaign or widget with its experiment, variation and goal: the number of rows accepted in the
 -- last hour, day and week, and how many of these were accepted more than an hour after they happened.
 SELECT
-    website_id,
-    subject,
-    subject_id,
-    experiment_id,
-    variation_id,
-    goal_id,
+    website_id, subject, subject_id, experiment_id, variation_id, goal_id,
     countIf(ingested_at >= {hour:DateTime64(3, 'UTC')})                                       AS of_hour,
     countIf(ingested_at >= {day:DateTime64(3, 'UTC')})                                        AS of_day,
     count()                                                                                   AS of_week,

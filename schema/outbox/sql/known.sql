@@ -1,13 +1,6 @@
 -- the messages about a subject of an account, and those with some ids, without their data; of several rows of a message, the first one
 SELECT
-    account_id,
-    message_id,
-    event,
-    website_id,
-    subject,
-    subject_id,
-    experiment_id,
-    state,
+    account_id, message_id, event, website_id, subject, subject_id, experiment_id, state,
     recorded_at,
     '{}' AS body
 FROM messages

@@ -24,18 +24,8 @@ WITH
         GROUP BY d.message_id
     )
 SELECT
-    m.account_id,
-    m.message_id,
-    m.event,
-    m.website_id,
-    m.subject,
-    m.subject_id,
-    m.experiment_id,
-    m.state,
-    m.recorded_at,
-    m.body,
-    a.retries,
-    a.last_at,
+    m.account_id, m.message_id, m.event, m.website_id, m.subject, m.subject_id, m.experiment_id,
+    m.state, m.recorded_at, m.body, a.retries, a.last_at,
     greatest(m.recorded_at, a.requested_at) AS due_since
 FROM messages AS m
 LEFT JOIN attempts AS a ON m.message_id = a.message_id

@@ -29,21 +29,8 @@ WITH
         GROUP BY message_id, webhook_id
     )
 SELECT
-    m.account_id,
-    m.message_id,
-    m.event,
-    m.website_id,
-    m.subject,
-    m.subject_id,
-    m.experiment_id,
-    m.state,
-    m.recorded_at,
-    m.body,
-    a.webhook_id,
-    a.last_outcome,
-    a.tries,
-    a.last_at,
-    a.last_status,
+    m.account_id, m.message_id, m.event, m.website_id, m.subject, m.subject_id, m.experiment_id,
+    m.state, m.recorded_at, m.body, a.webhook_id, a.last_outcome, a.tries, a.last_at, a.last_status,
     a.last_detail
 FROM latest AS m
 LEFT JOIN attempts AS a ON m.message_id = a.message_id

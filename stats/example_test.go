@@ -52,8 +52,8 @@ func ExampleLookSequence() {
 		fmt.Printf("week %d: z = %.2f, critical value %.2f, p = %.2g, significant %v\n", week+1, *r.Z, *r.Critical, *looks.PValue(week, r), r.Significant)
 	}
 	// Output:
-	// week 1: z = 1.96, critical value 3.17, p = 1, significant false week 2: z = 3.43, critical value 2.84, p =
-	// 0.0068, significant true
+	// week 1: z = 1.96, critical value 3.17, p = 1, significant false
+	// week 2: z = 3.43, critical value 2.84, p = 0.0068, significant true
 }
 
 // The required sample size for a lift of 20 % with a power of 80 % at one of four looks.

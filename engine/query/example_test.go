@@ -17,7 +17,6 @@ func ExampleParseReport() {
 		}
 	}
 	// Output:
-	// dimension "colour": must be one of browser, channel, city, country, device, firstVisitPage, os, referrer, region,
-	// utmCampaign, utmContent, utmMedium, utmSource, utmTerm, visitorType filters[dateFrom] "yesterday": must be a date
-	// (2026-05-01) or RFC 3339 with an offset (2026-05-01T00:00:00Z), in a year from 1970 to 2199
+	// dimension "colour": must be one of browser, channel, city, country, device, firstVisitPage, os, referrer, region, utmCampaign, utmContent, utmMedium, utmSource, utmTerm, visitorType
+	// filters[dateFrom] "yesterday": must be a date (2026-05-01) or RFC 3339 with an offset (2026-05-01T00:00:00Z), in a year from 1970 to 2199
 }

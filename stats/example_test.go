@@ -16,7 +16,8 @@ func ExampleCompare() {
 	fmt.Printf("lift %+.1f %%, interval [%+.1f %%, %+.1f %%]\n", 100**c.Lift.Value, 100**c.Lift.Interval.Lower, 100**c.Lift.Interval.Upper)
 	fmt.Printf("p = %.2g, verdict %s\n", *c.Frequentist.PValue, c.Verdict)
 	// Output:
-	// lift +24.8 %, interval [+13.5 %, +37.2 %] p = 4.3e-06, verdict better
+	// lift +24.8 %, interval [+13.5 %, +37.2 %]
+	// p = 4.3e-06, verdict better
 }
 
 // The same visitors with the Bayesian methodology.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lifthouse/engine/cache"
+	"lifthouse/engine/facts"
 	"lifthouse/engine/looks"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
@@ -88,11 +89,10 @@ func (e *Engine) withHistory(
 ) (looks.FirstView, error) {
 	type history struct{ question string }
 	return valueAt(e, history{questionKey(declared)}, version, func() (looks.FirstView, int64, error) {
-		found, err := e.facts.ReadRows(ctx, declared.Question)
-		if err != nil {
-			return first, 0, err
-		}
-		return first.WithHistory(found.Steps), 0, nil
+		q := declared.Question
+		q.Cap, q.Crossings = nil, false // they change no number of visitors
+		steps, err := e.facts.ReadVisitorSteps(ctx, q)
+		return first.WithHistory(steps), 0, err
 	})
 }
 
@@ -154,11 +154,7 @@ func (j *Judgement) AnalyzeLooks(ctx context.Context) (err error) {
 			}
 			from := *declared
 			from.Filters.From = since
-			found, err := j.engine.readGoals(ctx, &from, goals)
-			steps := make(map[int64][]moments.Step, len(found))
-			for goal, rows := range found {
-				steps[goal] = rows.Steps
-			}
+			steps, err := j.engine.readSteps(ctx, &from, goals)
 			j.series[since.UnixMilli()] = steps
 			return steps, err
 		})
@@ -207,24 +203,33 @@ func (e *Engine) ComputeStatus(ctx context.Context, p *plan.Plan, version Versio
 	return result.NewStatus(report, j.Looks), nil
 }
 
-// readGoals returns the rows of a plan without a dimension for each goal. Goals with a cap are read one by one. With a
-// z-score, all goals are.
+// readSteps returns the series of a plan without a dimension for each goal.
+func (e *Engine) readSteps(ctx context.Context, p *plan.Plan, goals []int64) (map[int64][]moments.Step, error) {
+	about := make([]facts.GoalQuestion, len(goals))
+	for i, goal := range goals {
+		about[i] = facts.GoalQuestion{ID: goal, Cap: p.AboutGoal(goal).Cap}
+	}
+	read, err := e.facts.ReadSteps(ctx, p.Question, about)
+	found := make(map[int64][]moments.Step, len(goals))
+	for i, steps := range read {
+		found[goals[i]] = steps
+	}
+	return found, err
+}
+
+// readGoals returns the rows of a plan without breakdown and series for each goal. Goals with a cap are read one by one.
+// With a z-score, all goals are.
 func (e *Engine) readGoals(ctx context.Context, p *plan.Plan, goals []int64) (map[int64]*moments.Rows, error) {
 	found := map[int64]*moments.Rows{}
-	about := func(goal int64) plan.Question {
-		q := p.AboutGoal(goal).Question
-		q.Interval = p.Interval
-		return q
-	}
 	var together []int64
 	for _, goal := range goals {
-		if q := about(goal); q.Cap == nil && q.Interval == "" && q.Filters.ZScore == 0 {
+		if q := p.AboutGoal(goal).Question; q.Cap == nil && q.Filters.ZScore == 0 {
 			together = append(together, goal)
 		}
 	}
 	if len(together) > 1 {
 		var err error
-		if found, err = e.facts.ReadGoals(ctx, about(together[0]), together); err != nil {
+		if found, err = e.facts.ReadGoals(ctx, p.AboutGoal(together[0]).Question, together); err != nil {
 			return nil, err
 		}
 	}
@@ -232,7 +237,7 @@ func (e *Engine) readGoals(ctx context.Context, p *plan.Plan, goals []int64) (ma
 		if found[goal] != nil {
 			continue
 		}
-		rows, err := e.facts.ReadRows(ctx, about(goal))
+		rows, err := e.facts.ReadRows(ctx, p.AboutGoal(goal).Question)
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -378,6 +379,34 @@ func (in *referenceWorld) compare(t *testing.T, r query.Request) {
 	for _, goal := range goals {
 		in.compareBodies(t, x.about(x.AboutGoal(goal)), several[goal])
 	}
+
+	// The series of several goals are those of each goal.
+	daily := *x.Plan
+	daily.Interval, daily.Crossings, daily.Filters.ZScore = query.Daily, true, 0
+	steps, err := in.engine.readSteps(t.Context(), &daily, goals)
+	if err != nil {
+		fatal(t, err)
+	}
+	for _, goal := range goals {
+		q := daily.AboutGoal(goal).Question
+		q.Interval = query.Daily
+		alone, err := in.engine.facts.ReadRows(t.Context(), q)
+		if err != nil {
+			fatal(t, err)
+		}
+		if got, want := sortedLines(steps[goal]), sortedLines(alone.Steps); got != want {
+			t.Errorf("goal %d of several\n%s\nalone\n%s\n%s", goal, got, want, x.Plan)
+		}
+	}
+}
+
+func sortedLines[T any](values []T) string {
+	lines := make([]string, len(values))
+	for i, v := range values {
+		lines[i] = fmt.Sprintf("%+v", v)
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
 }
 
 // compareBodies compares the body of a report of the rows with that of the reference.

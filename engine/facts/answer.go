@@ -286,12 +286,7 @@ func (r Reader) ReadGoals(
 			}
 			for _, goal := range several.goals {
 				s := x.newSums()
-				for at, m := range all.of {
-					if at.goal == goal {
-						at.goal = 0
-						s.of[at] = m
-					}
-				}
+				s.addGoal(all, goal)
 				addRows(goal, s)
 			}
 		}
@@ -305,6 +300,60 @@ func (r Reader) ReadGoals(
 				return err
 			}
 			addRows(goal, s)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// ReadVisitorSteps reads the series of visitors, without goal events. The question must have an interval.
+func (r Reader) ReadVisitorSteps(ctx context.Context, q plan.Question) (found []moments.Step, err error) {
+	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) error {
+		s := x.newSums()
+		err := s.addSteps(ctx, factSums{visitors: true})
+		found = s.bucketSteps()
+		return err
+	})
+	return found, err
+}
+
+// GoalQuestion is a goal of a question about several goals, and the cap of its values; nil: none.
+type GoalQuestion struct {
+	ID  int64
+	Cap *schema.Cap
+}
+
+// ReadSteps reads the series of each of several goals, by their order. Visitors are read once, and goals without a cap with
+// one statement. The question must have an interval, and no dimension and no z-score.
+func (r Reader) ReadSteps(ctx context.Context, q plan.Question, goals []GoalQuestion) (found [][]moments.Step, err error) {
+	q.Cap = nil
+	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) error {
+		several := x
+		for _, goal := range goals {
+			if goal.Cap == nil && goal.ID != 0 {
+				several.goals = append(several.goals, goal.ID)
+			}
+		}
+		together := several.newSums()
+		if err := together.addSteps(ctx, factSums{visitors: true, goals: several.goals}); err != nil {
+			return err
+		}
+		found = make([][]moments.Step, len(goals))
+		for i, goal := range goals {
+			s := x.newSums()
+			s.addGoal(together, 0) // visitors
+			if slices.Contains(several.goals, goal.ID) && goal.Cap == nil {
+				s.addGoal(together, goal.ID)
+			} else {
+				s.GoalID, s.Cap = goal.ID, goal.Cap
+				if s.limit, err = s.readCap(ctx); err != nil {
+					return err
+				}
+				if err := s.addSteps(ctx, factSums{goals: []int64{goal.ID}}); err != nil {
+					return err
+				}
+			}
+			found[i] = s.bucketSteps()
 		}
 		return nil
 	})

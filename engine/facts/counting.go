@@ -52,6 +52,16 @@ func mergeSums(into, others map[key]*moments.Moments) {
 	}
 }
 
+// addGoal adds the sums of one of several goals; 0: those of visitors.
+func (s *sums) addGoal(several *sums, goal int64) {
+	for at, m := range several.of {
+		if at.goal == goal {
+			at.goal = 0
+			moments.AddTo(s.of, at, m)
+		}
+	}
+}
+
 // counting adds up the rows of one server.
 type counting struct {
 	part
@@ -154,7 +164,7 @@ func (s *counting) runStatement(
 // readVisitors reads the sums of visitors. A report about all visitors has them in the cells in memory.
 func (s *counting) readVisitors(ctx context.Context) error {
 	if byDay, has := s.hasCells(); has && !byDay {
-		if err := s.addAll(0, 0, fold.Goals); err != nil {
+		if err := s.addAll(factSums{visitors: true}); err != nil {
 			return err
 		}
 		return s.addRecent(ctx)
@@ -181,7 +191,7 @@ func actionTargets(m *moments.Moments) []any {
 // readGoals reads the sums of goal events. A report about all visitors has them in the cells in memory.
 func (s *counting) readGoals(ctx context.Context) error {
 	if byDay, has := s.hasCells(); has && !byDay {
-		return s.addAll(s.GoalID, fold.Goals, fold.NumberOfSums)
+		return s.addAll(factSums{goals: []int64{s.GoalID}})
 	}
 	file := "goals.sql"
 	if !s.isEveryEvent() {
@@ -213,22 +223,34 @@ func (s *counting) addGoals(row driver.Rows) error {
 func (x answer) readSteps(ctx context.Context) ([]moments.Step, error) {
 	x.outliers = nil
 	s := x.newSums()
-	err := s.countOnServers(ctx, (*counting).readSteps)
+	err := s.addSteps(ctx, factSums{visitors: true, goals: []int64{x.GoalID}})
 	return s.bucketSteps(), err
 }
 
-func (s *counting) readSteps(ctx context.Context) error {
-	q, slots := s.newQuery()
-	if byDay, has := s.hasCells(); has && byDay {
-		slots.Crossers = slots.ByCrossing && s.hasCrossers()
-		if err := s.addDays(ctx, true, slots.Crossers); err != nil || !slots.Crossers {
+// addSteps adds what each bucket of the series adds to some sums.
+func (s *sums) addSteps(ctx context.Context, of factSums) error {
+	return s.countOnServers(ctx, func(c *counting, ctx context.Context) error {
+		crossers, done, err := c.addDaySteps(ctx, of)
+		if err != nil || done {
 			return err
 		}
-	}
+		if of.visitors {
+			err = c.readVisitorSteps(ctx, crossers)
+		}
+		if err == nil && len(of.goals) > 0 {
+			err = c.readGoalSteps(ctx, crossers)
+		}
+		return err
+	})
+}
+
+func (s *counting) readVisitorSteps(ctx context.Context, crossers bool) error {
+	q, slots := s.newQuery()
+	slots.Crossers = crossers
 	if err := q.RenderFrom(reportTemplates, "visitor_steps.sql", slots); err != nil {
 		return err
 	}
-	err := s.store.EachRow(ctx, q, func(row driver.Rows) error {
+	return s.store.EachRow(ctx, q, func(row driver.Rows) error {
 		var place uint32
 		var at key
 		var period uint8
@@ -240,9 +262,11 @@ func (s *counting) readSteps(ctx context.Context) error {
 		at.Period = int(period)
 		return s.addPlace(place, at, &m)
 	})
-	if err != nil {
-		return err
-	}
+}
+
+func (s *counting) readGoalSteps(ctx context.Context, crossers bool) error {
+	q, slots := s.newQuery()
+	slots.Crossers = crossers
 	slots.Series, slots.ByPlace, slots.Numbered = true, true, !s.isEveryEvent()
 	slots.Bucket = bucketOf(factTime)
 	if slots.Numbered {
@@ -252,6 +276,18 @@ func (s *counting) readSteps(ctx context.Context) error {
 		return err
 	}
 	return s.store.EachRow(ctx, q, s.addGoals)
+}
+
+// addDaySteps adds steps from the cells by day. done means that they have all. Else crossers means that they have all but
+// those of multi-exposed visitors.
+func (s *counting) addDaySteps(ctx context.Context, of factSums) (crossers, done bool, err error) {
+	if byDay, has := s.hasCells(); !has || !byDay {
+		return false, false, nil
+	}
+	_, slots := s.newQuery()
+	crossers = slots.ByCrossing && s.hasCrossers()
+	err = s.addDays(ctx, of, true, crossers)
+	return crossers, !crossers, err
 }
 
 // factTime is the time of a fact, in milliseconds since 1970.
@@ -469,7 +505,7 @@ func isWholeDay(t time.Time) bool { return t.IsZero() || t.Equal(t.UTC().Truncat
 
 // readDays reads the sums from the cells by day.
 func (s *counting) readDays(ctx context.Context) error {
-	if err := s.addDays(ctx, false, false); err != nil {
+	if err := s.addDays(ctx, factSums{visitors: true, goals: []int64{s.GoalID}}, false, false); err != nil {
 		return err
 	}
 	if !s.Filters.From.IsZero() {
@@ -543,21 +579,32 @@ func (s *counting) countVisitors(ctx context.Context, file string) (map[string]i
 	return counts, err
 }
 
-// addAll adds a range of the sums of the cells of all visitors and a goal; 0: of visitors and of all goals.
-func (s *counting) addAll(goal int64, first, end int) error {
+// factSums are the sums that a report adds.
+type factSums struct {
+	visitors bool    // of visitors
+	goals    []int64 // of the events of these goals; 0: of all goals
+}
+
+// addAll adds sums of the cells of all visitors.
+func (s *counting) addAll(of factSums) error {
 	for at, cell := range s.all {
-		if at.Goal != goal {
+		if at.Goal != 0 && !slices.Contains(of.goals, at.Goal) {
 			continue
 		}
-		some := *cell
-		clear(some.Sums[:first])
-		clear(some.Sums[end:])
-		m := s.cellMoments(goal, some)
-		if err := s.addMoments(at.Variation, key{}, &m); err != nil {
+		m := s.cellMoments(at.Goal, *cell, of)
+		if err := s.addMoments(at.Variation, key{goal: s.goalKey(at.Goal)}, &m); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// goalKey returns the goal in the key of sums.
+func (s *counting) goalKey(goal int64) int64 {
+	if s.goals == nil {
+		return 0
+	}
+	return goal
 }
 
 // hasCrossers reports whether any visitor is multi-exposed.
@@ -570,16 +617,16 @@ func (s *counting) hasCrossers() bool {
 	return false
 }
 
-// addDays adds the sums of the cells by day, by the buckets of the series if series is true. If oneVariation is true,
-// it leaves out multi-exposed visitors.
-func (s *counting) addDays(ctx context.Context, series, oneVariation bool) error {
+// addDays adds sums of the cells by day, by the buckets of the series if series is true. If oneVariation is true, it
+// leaves out multi-exposed visitors.
+func (s *counting) addDays(ctx context.Context, of factSums, series, oneVariation bool) error {
 	q, slots := s.newQuery()
-	goals := []int64{0}
 	if slots.Series = series; series {
 		slots.Bucket = bucketOf(factTime)
 	}
-	if s.GoalID != 0 {
-		goals = append(goals, s.GoalID)
+	goals := of.goals
+	if of.visitors {
+		goals = append([]int64{0}, goals...)
 	}
 	q.Params = append(q.Params, source.Param{Name: "cell_goals", Value: goals})
 	if err := q.RenderFrom(reportTemplates, "day_cells.sql", slots); err != nil {
@@ -600,15 +647,18 @@ func (s *counting) addDays(ctx context.Context, series, oneVariation bool) error
 		if err != nil {
 			return err
 		}
-		m := s.cellMoments(goal, *cell)
+		at.goal = s.goalKey(goal)
+		m := s.cellMoments(goal, *cell, of)
 		return s.addMoments(variation, at, &m)
 	})
 }
 
-// cellMoments returns the moments of a cell that belong to the report: of visitors, and of the report's goal or of all
-// goals.
-func (s *counting) cellMoments(goal int64, cell fold.Cell) moments.Moments {
-	if goal != s.GoalID {
+// cellMoments returns the moments of the sums of a cell that a report adds.
+func (s *counting) cellMoments(goal int64, cell fold.Cell, of factSums) moments.Moments {
+	if goal != 0 || !of.visitors {
+		clear(cell.Sums[:fold.Goals])
+	}
+	if !slices.Contains(of.goals, goal) {
 		clear(cell.Sums[fold.Goals:])
 	}
 	if s.Subject.Kind != schema.SubjectWidget { // reports of campaigns have views and goals only

@@ -217,8 +217,8 @@ func (e *Engine) readSteps(ctx context.Context, p *plan.Plan, goals []int64) (ma
 	return found, err
 }
 
-// readGoals returns the rows of a plan without breakdown and series for each goal. Goals with a cap are read one by one.
-// With a z-score, all goals are.
+// readGoals returns the rows of a plan without breakdown and series for each goal. Goals with a cap are read one by
+// one. With a z-score, all goals are.
 func (e *Engine) readGoals(ctx context.Context, p *plan.Plan, goals []int64) (map[int64]*moments.Rows, error) {
 	found := map[int64]*moments.Rows{}
 	var together []int64

@@ -323,9 +323,11 @@ type GoalQuestion struct {
 	Cap *schema.Cap
 }
 
-// ReadSteps reads the series of each of several goals, by their order. Visitors are read once, and goals without a cap with
-// one statement. The question must have an interval, and no dimension and no z-score.
-func (r Reader) ReadSteps(ctx context.Context, q plan.Question, goals []GoalQuestion) (found [][]moments.Step, err error) {
+// ReadSteps reads the series of each of several goals, by their order. Visitors are read once, and goals without a cap
+// with one statement. The question must have an interval, and no dimension and no z-score.
+func (r Reader) ReadSteps(
+	ctx context.Context, q plan.Question, goals []GoalQuestion,
+) (found [][]moments.Step, err error) {
 	q.Cap = nil
 	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) error {
 		several := x

@@ -278,8 +278,8 @@ func (s *counting) readGoalSteps(ctx context.Context, crossers bool) error {
 	return s.store.EachRow(ctx, q, s.addGoals)
 }
 
-// addDaySteps adds steps from the cells by day. done means that they have all. Else crossers means that they have all but
-// those of multi-exposed visitors.
+// addDaySteps adds steps from the cells by day. done means that they have all. Else crossers means that they have all
+// but those of multi-exposed visitors.
 func (s *counting) addDaySteps(ctx context.Context, of factSums) (crossers, done bool, err error) {
 	if byDay, has := s.hasCells(); !has || !byDay {
 		return false, false, nil

@@ -17,7 +17,7 @@ import (
 )
 
 // BenchmarkResults measures requests for results of a million events over HTTP, from the side of the client.
-// BenchmarkReport of package engine shows the parts.
+// BenchmarkFacts of package facts shows the statements.
 func BenchmarkResults(b *testing.B) {
 	s := newServer(b)
 	simulated := population.SimpleCampaign{

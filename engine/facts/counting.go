@@ -228,16 +228,16 @@ func (x answer) readSteps(ctx context.Context) ([]moments.Step, error) {
 }
 
 // addSteps adds what each bucket of the series adds to some sums.
-func (s *sums) addSteps(ctx context.Context, of factSums) error {
+func (s *sums) addSteps(ctx context.Context, wanted factSums) error {
 	return s.countOnServers(ctx, func(c *counting, ctx context.Context) error {
-		crossers, done, err := c.addDaySteps(ctx, of)
+		crossers, done, err := c.addDaySteps(ctx, wanted)
 		if err != nil || done {
 			return err
 		}
-		if of.visitors {
+		if wanted.visitors {
 			err = c.readVisitorSteps(ctx, crossers)
 		}
-		if err == nil && len(of.goals) > 0 {
+		if err == nil && len(wanted.goals) > 0 {
 			err = c.readGoalSteps(ctx, crossers)
 		}
 		return err
@@ -280,13 +280,13 @@ func (s *counting) readGoalSteps(ctx context.Context, crossers bool) error {
 
 // addDaySteps adds steps from the cells by day. done means that they have all. Else crossers means that they have all
 // but those of multi-exposed visitors.
-func (s *counting) addDaySteps(ctx context.Context, of factSums) (crossers, done bool, err error) {
+func (s *counting) addDaySteps(ctx context.Context, wanted factSums) (crossers, done bool, err error) {
 	if byDay, has := s.hasCells(); !has || !byDay {
 		return false, false, nil
 	}
 	_, slots := s.newQuery()
 	crossers = slots.ByCrossing && s.hasCrossers()
-	err = s.addDays(ctx, of, true, crossers)
+	err = s.addDays(ctx, wanted, true, crossers)
 	return crossers, !crossers, err
 }
 
@@ -586,12 +586,12 @@ type factSums struct {
 }
 
 // addAll adds sums of the cells of all visitors.
-func (s *counting) addAll(of factSums) error {
+func (s *counting) addAll(wanted factSums) error {
 	for at, cell := range s.all {
-		if at.Goal != 0 && !slices.Contains(of.goals, at.Goal) {
+		if at.Goal != 0 && !slices.Contains(wanted.goals, at.Goal) {
 			continue
 		}
-		m := s.cellMoments(at.Goal, *cell, of)
+		m := s.cellMoments(at.Goal, *cell, wanted)
 		if err := s.addMoments(at.Variation, key{goal: s.goalKey(at.Goal)}, &m); err != nil {
 			return err
 		}
@@ -619,13 +619,13 @@ func (s *counting) hasCrossers() bool {
 
 // addDays adds sums of the cells by day, by the buckets of the series if series is true. If oneVariation is true, it
 // leaves out multi-exposed visitors.
-func (s *counting) addDays(ctx context.Context, of factSums, series, oneVariation bool) error {
+func (s *counting) addDays(ctx context.Context, wanted factSums, series, oneVariation bool) error {
 	q, slots := s.newQuery()
 	if slots.Series = series; series {
 		slots.Bucket = bucketOf(factTime)
 	}
-	goals := of.goals
-	if of.visitors {
+	goals := wanted.goals
+	if wanted.visitors {
 		goals = append([]int64{0}, goals...)
 	}
 	q.Params = append(q.Params, source.Param{Name: "cell_goals", Value: goals})
@@ -648,17 +648,17 @@ func (s *counting) addDays(ctx context.Context, of factSums, series, oneVariatio
 			return err
 		}
 		at.goal = s.goalKey(goal)
-		m := s.cellMoments(goal, *cell, of)
+		m := s.cellMoments(goal, *cell, wanted)
 		return s.addMoments(variation, at, &m)
 	})
 }
 
 // cellMoments returns the moments of the sums of a cell that a report adds.
-func (s *counting) cellMoments(goal int64, cell fold.Cell, of factSums) moments.Moments {
-	if goal != 0 || !of.visitors {
+func (s *counting) cellMoments(goal int64, cell fold.Cell, wanted factSums) moments.Moments {
+	if goal != 0 || !wanted.visitors {
 		clear(cell.Sums[:fold.Goals])
 	}
-	if !slices.Contains(of.goals, goal) {
+	if !slices.Contains(wanted.goals, goal) {
 		clear(cell.Sums[fold.Goals:])
 	}
 	if s.Subject.Kind != schema.SubjectWidget { // reports of campaigns have views and goals only

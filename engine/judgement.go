@@ -15,6 +15,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
+	"lifthouse/schema"
 )
 
 // Judgement is what the events of a subject say about its declared question up to a time: the looks and, from them, the
@@ -123,9 +124,12 @@ func valueAt[V any](e *Engine, key any, version Version, compute func() (value V
 
 // questionKey identifies a declared question and the window's end of a report about it.
 func questionKey(p *plan.Plan) string {
-	d := &p.Declared
+	d, caps := &p.Declared, []*schema.Cap{}
+	for _, goal := range d.AllGoals() {
+		caps = append(caps, p.DeclaredPlan().AboutGoal(goal).Cap)
+	}
 	key, err := json.Marshal([]any{
-		p.Subject, p.Rules, d.GoalID, d.Metric, d.Guardrails, d.Secondary, d.Cap,
+		p.Subject, p.Rules, d.GoalID, d.Metric, d.Guardrails, d.Secondary, caps,
 		p.Variations, p.MultipleExposures, p.SharePeriods, p.Runs, p.Running, p.Ended, p.Filters.To,
 	})
 	if err != nil {

@@ -284,8 +284,13 @@ func TestRequiredVisitorsOfAGuardrail(t *testing.T) {
 func TestLooksTakeTheCapOfTheGoal(t *testing.T) {
 	x := newTrial(t, firstDay)
 	x.campaign.PrimaryMetric = string(query.ValuePerVisitor)
+	x.campaign.Goals = &catalogue.Goals{Secondary: []catalogue.SecondaryGoal{{GoalID: 2, Metric: "valuePerVisitor", Direction: catalogue.Up}}}
 	site := catalogue.Website{
-		ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase", ValueCap: &schema.Cap{Units: 20_000}}},
+		ID: 1, Domain: "a.example.com",
+		Goals: []catalogue.Goal{
+			{ID: 1, WebsiteID: 1, Name: "Purchase", ValueCap: &schema.Cap{Units: 20_000}},
+			{ID: 2, WebsiteID: 1, Name: "Subscription"},
+		},
 		Campaigns: []catalogue.Campaign{x.campaign},
 	}
 	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}
@@ -298,6 +303,12 @@ func TestLooksTakeTheCapOfTheGoal(t *testing.T) {
 		events = append(events, schema.Event{
 			EventID: 1<<50 + visitor, Time: firstDay.AddDate(0, 0, 6), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
 			VisitorID: dailyVisitors*2 + 1 + visitor, Kind: schema.KindGoal, GoalID: 1, Value: 90_000_000,
+		}, schema.Event{
+			EventID: 1<<51 + visitor, Time: firstDay.AddDate(0, 0, 6), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
+			VisitorID: dailyVisitors*2 + 1 + visitor, Kind: schema.KindGoal, GoalID: 2, Value: 10_000 + int64(visitor), //nolint:gosec // small
+		}, schema.Event{
+			EventID: 1<<52 + visitor, Time: firstDay.AddDate(0, 0, 6), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
+			VisitorID: dailyVisitors*3 + 1 + visitor, Kind: schema.KindGoal, GoalID: 2, Value: 9_000 * int64(1+visitor), //nolint:gosec // small
 		})
 	}
 	if err := x.writer.WriteEvents(t.Context(), events); err != nil {
@@ -315,5 +326,27 @@ func TestLooksTakeTheCapOfTheGoal(t *testing.T) {
 	}
 	if plain, all := looksOf(func(*query.Request) {}), looksOf(scorecard); plain != all {
 		t.Errorf("looks %s\nwith a scorecard %s", plain, all)
+	}
+
+	// A new cap of a secondary goal counts at once.
+	secondary := func() string {
+		r := x.report(func(r *query.Request) { r.Metric = query.ValuePerVisitor; scorecard(r) })
+		for _, row := range r.Scorecard {
+			if row.Goal.ID == 2 && row.Role == "secondary" {
+				return inJSON(t, row.Variations[1].QValue)
+			}
+		}
+		t.Fatalf("no secondary goal in %s", inJSON(t, r.Scorecard))
+		return ""
+	}
+	without := secondary()
+	file.Accounts[0].Websites[0].Goals[1].ValueCap = &schema.Cap{Units: 20_000}
+	if _, err := x.catalogue.ApplyFile(t.Context(), file, false); err != nil {
+		t.Fatal(err)
+	}
+	kept := secondary()
+	looksOf(scorecard) // with a new engine
+	if fresh := secondary(); kept != fresh || kept == without {
+		t.Errorf("q-value %s; without a cap %s, without kept results %s", kept, without, fresh)
 	}
 }

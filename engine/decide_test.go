@@ -380,6 +380,15 @@ func TestPlanIsFrozenByTheFirstView(t *testing.T) {
 	if !slices.ContainsFunc(after.Checks.Warnings, func(w result.Warning) bool { return w.Code == "PLAN_CHANGED" && w.Message == want }) {
 		t.Errorf("warnings %v, want %q", after.Checks.Warnings, want)
 	}
+	p := planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1})
+	version, err := x.engine.ReadVersion(t.Context(), p.Subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := x.engine.ComputeStatus(t.Context(), p, version)
+	if err != nil || !slices.Contains(status.Health, "PLAN_CHANGED") {
+		t.Errorf("status %s, %v; want PLAN_CHANGED", inJSON(t, status), err)
+	}
 }
 
 // TestPlanOfAnExperimentIsFrozen changes the plan of an experiment of a widget after its first view.

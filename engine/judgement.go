@@ -100,7 +100,7 @@ func (e *Engine) withHistory(
 // judgeAt returns the judgement of a plan in force at the first view, with its looks, at a version.
 func (e *Engine) judgeAt(ctx context.Context, p *plan.Plan, version Version) (*Judgement, error) {
 	type judged struct{ question string }
-	return valueAt(e, judged{questionKey(p)}, version, func() (*Judgement, int64, error) {
+	kept, err := valueAt(e, judged{questionKey(p)}, version, func() (*Judgement, int64, error) {
 		j, err := e.openJudgement(ctx, p, version, time.Time{})
 		if err == nil {
 			err = j.AnalyzeLooks(ctx)
@@ -111,6 +111,12 @@ func (e *Engine) judgeAt(ctx context.Context, p *plan.Plan, version Version) (*J
 		j.series = nil
 		return j, j.Looks.Bytes(), nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	j := *kept
+	j.Plan = p.DeclaredReport() // names and other parts of the plan that change no look may have changed
+	return &j, nil
 }
 
 // valueAt returns what was computed from a version of the data, from the cache if possible.

@@ -15,7 +15,6 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
-	"lifthouse/schema"
 )
 
 // Judgement is what the events of a subject say about its declared question up to a time: the looks and, from them, the
@@ -130,12 +129,10 @@ func valueAt[V any](e *Engine, key any, version Version, compute func() (value V
 
 // questionKey identifies a declared question and the window's end of a report about it.
 func questionKey(p *plan.Plan) string {
-	d, caps := &p.Declared, []*schema.Cap{}
-	for _, goal := range d.AllGoals() {
-		caps = append(caps, p.DeclaredPlan().AboutGoal(goal).Cap)
-	}
+	d := &p.Declared
 	key, err := json.Marshal([]any{
-		p.Subject, p.Rules, d.GoalID, d.Metric, d.Guardrails, d.Secondary, caps,
+		p.Subject, p.Rules, d.GoalID, d.Metric, d.Guardrails, d.Secondary,
+		questionsAbout(p.DeclaredPlan(), d.AllGoals()),
 		p.Variations, p.MultipleExposures, p.SharePeriods, p.Runs, p.Running, p.Ended, p.Filters.To,
 	})
 	if err != nil {
@@ -164,9 +161,16 @@ func (j *Judgement) AnalyzeLooks(ctx context.Context) (err error) {
 			}
 			from := *declared
 			from.Filters.From = since
-			steps, err := j.engine.readSteps(ctx, &from, goals)
+			read, err := j.engine.facts.ReadSteps(ctx, from.Question, questionsAbout(&from, goals))
+			if err != nil {
+				return nil, err
+			}
+			steps := make(map[int64][]moments.Step, len(goals))
+			for i, goal := range goals {
+				steps[goal] = read[i]
+			}
 			j.series[since.UnixMilli()] = steps
-			return steps, err
+			return steps, nil
 		})
 	return err
 }
@@ -213,47 +217,13 @@ func (e *Engine) ComputeStatus(ctx context.Context, p *plan.Plan, version Versio
 	return result.NewStatus(report, j.Looks), nil
 }
 
-// readSteps returns the series of a plan without a dimension for each goal.
-func (e *Engine) readSteps(ctx context.Context, p *plan.Plan, goals []int64) (map[int64][]moments.Step, error) {
+// questionsAbout returns the questions about goals, each with the cap of the request or of the goal.
+func questionsAbout(p *plan.Plan, goals []int64) []facts.GoalQuestion {
 	about := make([]facts.GoalQuestion, len(goals))
 	for i, goal := range goals {
 		about[i] = facts.GoalQuestion{ID: goal, Cap: p.AboutGoal(goal).Cap}
 	}
-	read, err := e.facts.ReadSteps(ctx, p.Question, about)
-	found := make(map[int64][]moments.Step, len(goals))
-	for i, steps := range read {
-		found[goals[i]] = steps
-	}
-	return found, err
-}
-
-// readGoals returns the rows of a plan without breakdown and series for each goal. Goals with a cap are read one by
-// one. With a z-score, all goals are.
-func (e *Engine) readGoals(ctx context.Context, p *plan.Plan, goals []int64) (map[int64]*moments.Rows, error) {
-	found := map[int64]*moments.Rows{}
-	var together []int64
-	for _, goal := range goals {
-		if q := p.AboutGoal(goal).Question; q.Cap == nil && q.Filters.ZScore == 0 {
-			together = append(together, goal)
-		}
-	}
-	if len(together) > 1 {
-		var err error
-		if found, err = e.facts.ReadGoals(ctx, p.AboutGoal(together[0]).Question, together); err != nil {
-			return nil, err
-		}
-	}
-	for _, goal := range goals {
-		if found[goal] != nil {
-			continue
-		}
-		rows, err := e.facts.ReadRows(ctx, p.AboutGoal(goal).Question)
-		if err != nil {
-			return nil, err
-		}
-		found[goal] = rows
-	}
-	return found, nil
+	return about
 }
 
 // concludeSlices sets the conclusions of the breakdown slices of a report at the same looks.

@@ -372,29 +372,29 @@ func (in *referenceWorld) compare(t *testing.T, r query.Request) {
 	}
 	x.Plan = x.AboutGoal(x.GoalID)
 	goals := []int64{0, 1, 2}
-	several, err := in.engine.readGoals(t.Context(), x.Plan, goals)
+	several, err := in.engine.facts.ReadGoals(t.Context(), x.Question, questionsAbout(x.Plan, goals))
 	if err != nil {
 		fatal(t, err)
 	}
-	for _, goal := range goals {
-		in.compareBodies(t, x.about(x.AboutGoal(goal)), several[goal])
+	for i, goal := range goals {
+		in.compareBodies(t, x.about(x.AboutGoal(goal)), several[i])
 	}
 
 	// The series of several goals are those of each goal.
 	daily := *x.Plan
 	daily.Interval, daily.Crossings, daily.Filters.ZScore = query.Daily, true, 0
-	steps, err := in.engine.readSteps(t.Context(), &daily, goals)
+	steps, err := in.engine.facts.ReadSteps(t.Context(), daily.Question, questionsAbout(&daily, goals))
 	if err != nil {
 		fatal(t, err)
 	}
-	for _, goal := range goals {
+	for i, goal := range goals {
 		q := daily.AboutGoal(goal).Question
 		q.Interval = query.Daily
 		alone, err := in.engine.facts.ReadRows(t.Context(), q)
 		if err != nil {
 			fatal(t, err)
 		}
-		if got, want := sortedLines(steps[goal]), sortedLines(alone.Steps); got != want {
+		if got, want := sortedLines(steps[i]), sortedLines(alone.Steps); got != want {
 			t.Errorf("goal %d of several\n%s\nalone\n%s\n%s", goal, got, want, x.Plan)
 		}
 	}

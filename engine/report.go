@@ -71,15 +71,15 @@ func (e *Engine) readReport(ctx context.Context, p *plan.Plan) (*moments.Rows, [
 		return rows, nil, err
 	}
 	goals := e.scorecardGoals(p)
-	found, err := e.readGoals(ctx, p.AboutGoal(p.GoalID), goals)
+	found, err := e.facts.ReadGoals(ctx, p.AboutGoal(p.GoalID).Question, questionsAbout(p, goals))
 	if err != nil {
 		return nil, nil, err
 	}
 	var byGoal []result.GoalRows
-	for _, goal := range goals {
-		byGoal = append(byGoal, result.GoalRows{Plan: p.AboutGoal(goal), Rows: found[goal]})
+	for i, goal := range goals {
+		byGoal = append(byGoal, result.GoalRows{Plan: p.AboutGoal(goal), Rows: found[i]})
 	}
-	rows := found[p.GoalID]
+	rows := found[slices.Index(goals, p.GoalID)]
 	if p.Dimension != "" || p.Interval != "" {
 		rows, err = e.facts.ReadRows(ctx, p.Question)
 	}

@@ -240,7 +240,7 @@ func (x answer) readReport(ctx context.Context) (found *moments.Rows, err error)
 			return nil, err
 		}
 	}
-	if err := s.countOnServers(ctx, (*counting).readSums); err != nil {
+	if err := s.addTotals(ctx, factSums{visitors: true, goals: []int64{x.GoalID}}); err != nil {
 		return nil, err
 	}
 	found.Whole, found.Slices = s.reportRows()
@@ -259,53 +259,6 @@ func (x answer) newRows() *moments.Rows {
 	}
 }
 
-// ReadGoals reads the sums for each of several goals. Visitors are read once, and goals with one statement. Goal 0 has
-// the goal events of all goals. The question must have no dimension, no series, no z-score and no cap.
-func (r Reader) ReadGoals(
-	ctx context.Context, q plan.Question, goals []int64,
-) (found map[int64]*moments.Rows, err error) {
-	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) error {
-		visitors := x.newSums()
-		if err := visitors.countOnServers(ctx, (*counting).readVisitors); err != nil {
-			return err
-		}
-		found = map[int64]*moments.Rows{}
-		addRows := func(goal int64, s *sums) {
-			mergeSums(s.of, visitors.of)
-			found[goal] = x.newRows()
-			found[goal].Whole, found[goal].Slices = s.reportRows()
-		}
-
-		// Events of single goals are summed apart by one statement, unless the cells in memory have their sums.
-		several := x
-		several.goals = slices.DeleteFunc(slices.Clone(goals), func(goal int64) bool { return goal == 0 })
-		if _, has := x.serverParts()[0].hasCells(); !has && x.Filters.GoalValue == nil && len(several.goals) > 0 {
-			all := several.newSums()
-			if err := all.countOnServers(ctx, (*counting).readGoals); err != nil {
-				return err
-			}
-			for _, goal := range several.goals {
-				s := x.newSums()
-				s.addGoal(all, goal)
-				addRows(goal, s)
-			}
-		}
-		for _, goal := range goals {
-			if found[goal] != nil {
-				continue
-			}
-			x.GoalID = goal
-			s := x.newSums()
-			if err := s.countOnServers(ctx, (*counting).readGoals); err != nil {
-				return err
-			}
-			addRows(goal, s)
-		}
-		return nil
-	})
-	return found, err
-}
-
 // ReadVisitorSteps reads the series of visitors, without goal events. The question must have an interval.
 func (r Reader) ReadVisitorSteps(ctx context.Context, q plan.Question) (found []moments.Step, err error) {
 	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) error {
@@ -317,49 +270,70 @@ func (r Reader) ReadVisitorSteps(ctx context.Context, q plan.Question) (found []
 	return found, err
 }
 
-// GoalQuestion is a goal of a question about several goals, and the cap of its values; nil: none.
+// GoalQuestion is a goal of a question about several goals; 0: all goals. Cap limits its values; nil: none.
 type GoalQuestion struct {
 	ID  int64
 	Cap *schema.Cap
 }
 
-// ReadSteps reads the series of each of several goals, by their order. Visitors are read once, and goals without a cap
-// with one statement. The question must have an interval, and no dimension and no z-score.
+// ReadGoals reads the sums for each of several goals, in their order. The question must have no dimension and no series.
+func (r Reader) ReadGoals(
+	ctx context.Context, q plan.Question, goals []GoalQuestion,
+) (found []*moments.Rows, err error) {
+	found = make([]*moments.Rows, len(goals))
+	err = r.eachGoal(ctx, q, goals, (*sums).addTotals, func(i int, s *sums) {
+		found[i] = s.newRows()
+		found[i].Whole, found[i].Slices = s.reportRows()
+	})
+	return found, err
+}
+
+// ReadSteps reads the series of each of several goals, in their order. The question must have an interval, and no
+// dimension and no z-score.
 func (r Reader) ReadSteps(
 	ctx context.Context, q plan.Question, goals []GoalQuestion,
 ) (found [][]moments.Step, err error) {
+	found = make([][]moments.Step, len(goals))
+	err = r.eachGoal(ctx, q, goals, (*sums).addSteps, func(i int, s *sums) { found[i] = s.bucketSteps() })
+	return found, err
+}
+
+// eachGoal reads sums with add, and calls each with those of each goal. Visitors are read once. Goals of which every
+// event counts in full are read together, and each other goal alone.
+func (r Reader) eachGoal(
+	ctx context.Context, q plan.Question, goals []GoalQuestion,
+	add func(*sums, context.Context, factSums) error, each func(i int, s *sums),
+) error {
 	q.Cap = nil
-	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) error {
+	return r.newAnswer(q).atOnePosition(ctx, func(x answer) (err error) {
 		several := x
 		for _, goal := range goals {
-			if goal.Cap == nil && goal.ID != 0 {
+			if goal.ID != 0 && goal.Cap == nil && q.Filters.GoalValue == nil && q.Filters.ZScore == 0 {
 				several.goals = append(several.goals, goal.ID)
 			}
 		}
 		together := several.newSums()
-		if err := together.addSteps(ctx, factSums{visitors: true, goals: several.goals}); err != nil {
+		if err := add(together, ctx, factSums{visitors: true, goals: several.goals}); err != nil {
 			return err
 		}
-		found = make([][]moments.Step, len(goals))
 		for i, goal := range goals {
 			s := x.newSums()
 			s.addGoal(together, 0) // visitors
-			if slices.Contains(several.goals, goal.ID) && goal.Cap == nil {
+			if slices.Contains(several.goals, goal.ID) {
 				s.addGoal(together, goal.ID)
 			} else {
 				s.GoalID, s.Cap = goal.ID, goal.Cap
-				if s.limit, err = s.readCap(ctx); err != nil {
+				if s.answer, err = s.withLimits(ctx); err != nil {
 					return err
 				}
-				if err := s.addSteps(ctx, factSums{goals: []int64{goal.ID}}); err != nil {
+				if err := add(s, ctx, factSums{goals: []int64{goal.ID}}); err != nil {
 					return err
 				}
 			}
-			found[i] = s.bucketSteps()
+			each(i, s)
 		}
 		return nil
 	})
-	return found, err
 }
 
 // readTop returns the most frequent values of the dimension.

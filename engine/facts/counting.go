@@ -133,15 +133,30 @@ func (s *counting) addPlace(place uint32, at key, m *moments.Moments) error {
 	return s.addMoments(s.variations[place/width-1], at, m)
 }
 
-// readSums reads the sums of a report without its series.
-func (s *counting) readSums(ctx context.Context) error {
-	if byDay, has := s.hasCells(); has && byDay {
-		return s.readDays(ctx)
+// addTotals adds some sums of a report without its series.
+func (s *sums) addTotals(ctx context.Context, wanted factSums) error {
+	return s.countOnServers(ctx, func(c *counting, ctx context.Context) error { return c.readTotals(ctx, wanted) })
+}
+
+// readTotals reads sums from the cells, if they have them, or else from the rows.
+func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
+	switch byDay, has := s.hasCells(); {
+	case has && byDay:
+		return s.readDays(ctx, wanted)
+	case has:
+		if err := s.addAll(wanted); err != nil || !wanted.visitors {
+			return err
+		}
+		return s.addRecent(ctx)
 	}
 	goals := newCounting(s.part, s.top)
 	reading, ctx := errgroup.WithContext(ctx)
-	reading.Go(func() error { return s.readVisitors(ctx) })
-	reading.Go(func() error { return goals.readGoals(ctx) })
+	if wanted.visitors {
+		reading.Go(func() error { return s.readVisitors(ctx) })
+	}
+	if len(wanted.goals) > 0 {
+		reading.Go(func() error { return goals.readGoals(ctx) })
+	}
 	if err := reading.Wait(); err != nil {
 		return err
 	}
@@ -161,14 +176,8 @@ func (s *counting) runStatement(
 	return s.store.EachRow(ctx, q, add)
 }
 
-// readVisitors reads the sums of visitors. A report about all visitors has them in the cells in memory.
+// readVisitors reads the sums of visitors.
 func (s *counting) readVisitors(ctx context.Context) error {
-	if byDay, has := s.hasCells(); has && !byDay {
-		if err := s.addAll(factSums{visitors: true}); err != nil {
-			return err
-		}
-		return s.addRecent(ctx)
-	}
 	return s.runStatement(ctx, "visitors.sql", func(row driver.Rows) error {
 		var place uint32
 		var at key
@@ -188,11 +197,8 @@ func actionTargets(m *moments.Moments) []any {
 	return []any{&m.Clicks, &m.Submits, &m.Completions, &m.Conversions, &m.Contacts, &m.Completed, &m.Conversion}
 }
 
-// readGoals reads the sums of goal events. A report about all visitors has them in the cells in memory.
+// readGoals reads the sums of goal events.
 func (s *counting) readGoals(ctx context.Context) error {
-	if byDay, has := s.hasCells(); has && !byDay {
-		return s.addAll(factSums{goals: []int64{s.GoalID}})
-	}
 	file := "goals.sql"
 	if !s.isEveryEvent() {
 		file = "converted.sql"
@@ -503,9 +509,9 @@ func (x part) hasCells() (byDay, has bool) {
 // isWholeDay reports whether an end of a window is open or at midnight UTC.
 func isWholeDay(t time.Time) bool { return t.IsZero() || t.Equal(t.UTC().Truncate(24*time.Hour)) }
 
-// readDays reads the sums from the cells by day.
-func (s *counting) readDays(ctx context.Context) error {
-	if err := s.addDays(ctx, factSums{visitors: true, goals: []int64{s.GoalID}}, false, false); err != nil {
+// readDays reads sums from the cells by day.
+func (s *counting) readDays(ctx context.Context, wanted factSums) error {
+	if err := s.addDays(ctx, wanted, false, false); err != nil || !wanted.visitors {
 		return err
 	}
 	if !s.Filters.From.IsZero() {

@@ -329,10 +329,7 @@ func checkLiveness(*gin.Context) (any, error) { return healthy, nil }
 // out of date.
 func (s *server) checkReadiness(c *gin.Context) (any, error) {
 	if s.draining.Load() {
-		return nil, &problemError{&problem{
-			Status: http.StatusServiceUnavailable, Code: "draining",
-			Detail: "the server is stopping",
-		}}
+		return nil, newRefusal(http.StatusServiceUnavailable, "draining", "the server is stopping")
 	}
 	if err := s.ready.checkStore(c.Request.Context(), s.Engine.CheckReady); err != nil {
 		return nil, &problemError{&problem{

@@ -79,11 +79,9 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 		}}
 	}
 	if !hasContentType(c, eventTypes) {
-		return nil, &problemError{&problem{
-			Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type",
-			Detail: "Content-Type must be application/x-ndjson (one JSON object per line) or application/json " +
-				"(an array of objects)",
-		}}
+		return nil, newRefusal(http.StatusUnsupportedMediaType, "unsupported_media_type",
+			"Content-Type must be application/x-ndjson (one JSON object per line) or application/json "+
+				"(an array of objects)")
 	}
 	held := &body{of: s.bodies}
 	defer held.releaseMemory()
@@ -408,18 +406,14 @@ func decompressBody(request *http.Request) (plain io.Reader, closePlain func(), 
 		}
 		return decoder, decoder.Close, nil
 	default:
-		return nil, nil, &problemError{&problem{
-			Status: http.StatusUnsupportedMediaType, Code: "unsupported_encoding",
-			Detail: fmt.Sprintf("Content-Encoding %q: must be gzip, zstd or none", encoding),
-		}}
+		return nil, nil, newRefusal(http.StatusUnsupportedMediaType, "unsupported_encoding",
+			fmt.Sprintf("Content-Encoding %q: must be gzip, zstd or none", encoding))
 	}
 }
 
 func tooLong(most int64) error {
-	return &problemError{&problem{
-		Status: http.StatusRequestEntityTooLarge, Code: "body_too_large",
-		Detail: fmt.Sprintf("the body must have at most %d bytes; send less per request", most),
-	}}
+	return newRefusal(http.StatusRequestEntityTooLarge, "body_too_large",
+		fmt.Sprintf("the body must have at most %d bytes; send less per request", most))
 }
 
 // bodyProblem returns the problem for a body that cannot be read to its end.

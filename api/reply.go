@@ -77,10 +77,7 @@ const typeKey = "type"
 func negotiateType(c *gin.Context, offers []string) error {
 	kind := negotiation.PreferredType(c.Request.Header.Values("Accept"), offers)
 	if kind == "" {
-		return &problemError{&problem{
-			Status: http.StatusNotAcceptable, Code: "not_acceptable",
-			Detail: "have " + strings.Join(offers, ", "),
-		}}
+		return newRefusal(http.StatusNotAcceptable, "not_acceptable", "have "+strings.Join(offers, ", "))
 	}
 	c.Set(typeKey, kind)
 	return nil

@@ -276,7 +276,8 @@ type GoalQuestion struct {
 	Cap *schema.Cap
 }
 
-// ReadGoals reads the sums for each of several goals, in their order. The question must have no dimension and no series.
+// ReadGoals reads the sums for each of several goals, in their order. The question must have no dimension and no
+// series.
 func (r Reader) ReadGoals(
 	ctx context.Context, q plan.Question, goals []GoalQuestion,
 ) (found []*moments.Rows, err error) {

@@ -20,6 +20,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest/must"
+	"lifthouse/schema/schematest/scripts"
 )
 
 // TestScripts runs the scripts of testdata, each on a store of its own. go test ./api -run TestScripts -rewrite records
@@ -35,13 +36,8 @@ import (
 //
 // A request is a template. A response is its status and its fields in show, or the code and the faults of a problem.
 func TestScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
-		t.Helper()
-		s := &script{}
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			t.Helper()
-			return s.run(t, d)
-		})
+	scripts.Run(t, func(*testing.T) func(*testing.T, *datadriven.TestData) string {
+		return (&script{}).run
 	})
 }
 
@@ -243,7 +239,7 @@ func (s *script) expand(t *testing.T, part string) string {
 		return part
 	}
 	functions := template.FuncMap{
-		"repeat": strings.Repeat, "gzip": gzipped, "zstd": zstandard, "event": eventLine, "cut": func(n int, text string) string { return text[:n] },
+		"gzip": gzipped, "zstd": zstandard, "event": eventLine, "cut": func(n int, text string) string { return text[:n] },
 		"kept": func(name string) string { return s.kept[name] }, "replace": func(before, after, text string) string { return strings.Replace(text, before, after, 1) },
 		"unknown": func(n int) (query string) {
 			for i := range n {
@@ -254,9 +250,7 @@ func (s *script) expand(t *testing.T, part string) string {
 		"noID":     func() string { return strings.Replace(eventLine("", ""), `"eventId":"",`, "", 1) },
 		"wrongSum": func(text string) string { return text[:len(text)-8] + "12345678" },
 	}
-	var expanded strings.Builder
-	must.OK(t, must.Get(template.New("").Funcs(functions).Parse(part))(t).Execute(&expanded, nil))
-	return expanded.String()
+	return scripts.Expand(t, part, functions)
 }
 
 // problem returns the code, the detail and the faults of a problem, after it has checked what each problem has.

@@ -12,6 +12,7 @@ import (
 
 	"lifthouse/schema"
 	"lifthouse/schema/schematest/must"
+	"lifthouse/schema/schematest/scripts"
 )
 
 // TestScripts runs the scripts of testdata/scripts. -rewrite records their outputs. Each line of an input is
@@ -22,23 +23,16 @@ import (
 //	time     a time, which is shown in UTC
 //	files    the files of a store, of which the faults are shown
 func TestScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
+	scripts.RunLines(t, func(t *testing.T, d *datadriven.TestData, line string) string {
 		t.Helper()
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			t.Helper()
-			var out strings.Builder
-			for line := range strings.SplitSeq(d.Input, "\n") {
-				shown, err := showLine(t, d.Cmd, line)
-				if err != nil {
-					shown = strings.ReplaceAll(err.Error(), "\n", "\n  ")
-				}
-				out.WriteString(shown + "\n")
-			}
-			if strings.Contains(out.String(), "secret") {
-				t.Errorf("%s: the password is shown", d.Pos)
-			}
-			return out.String()
-		})
+		shown, err := showLine(t, d.Cmd, line)
+		if err != nil {
+			shown = strings.ReplaceAll(err.Error(), "\n", "\n  ")
+		}
+		if strings.Contains(shown, "secret") {
+			t.Errorf("%s: the password is shown", d.Pos)
+		}
+		return shown
 	})
 }
 

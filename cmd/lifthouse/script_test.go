@@ -17,6 +17,7 @@ import (
 
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/must"
+	"lifthouse/schema/schematest/scripts"
 )
 
 // TestScripts runs the scripts of testdata/scripts. go test ./cmd/lifthouse -run TestScripts -rewrite records the
@@ -32,13 +33,9 @@ import (
 // The command line numbers SUBJECT is a report of which only visitors/converted/value of each variation are shown. An
 // input is a template with ago, a time, and repeat. Times of this run and tokens are replaced in outputs.
 func TestScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
+	scripts.Run(t, func(t *testing.T) func(*testing.T, *datadriven.TestData) string {
 		t.Helper()
-		s := &script{dir: t.TempDir(), now: time.Now().UTC().Truncate(time.Second)}
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			t.Helper()
-			return s.run(t, d)
-		})
+		return (&script{dir: t.TempDir(), now: time.Now().UTC().Truncate(time.Second)}).run
 	})
 }
 
@@ -92,12 +89,10 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 
 func (s *script) expand(t *testing.T, text string) string {
 	t.Helper()
-	var expanded strings.Builder
-	functions := template.FuncMap{"repeat": strings.Repeat, "relative": s.relative, "ago": func(ago string) string {
+	functions := template.FuncMap{"relative": s.relative, "ago": func(ago string) string {
 		return s.now.Add(-must.Get(time.ParseDuration(ago))(t)).Format(time.RFC3339)
 	}}
-	must.OK(t, must.Get(template.New("").Funcs(functions).Parse(strings.ReplaceAll(text, "$DIR", s.dir)))(t).Execute(&expanded, nil))
-	return expanded.String()
+	return scripts.Expand(t, strings.ReplaceAll(text, "$DIR", s.dir), functions)
 }
 
 func (s *script) execute(t *testing.T, out *strings.Builder, line string, env map[string]string) {

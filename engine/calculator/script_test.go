@@ -12,6 +12,7 @@ import (
 
 	"lifthouse/engine/query"
 	"lifthouse/schema/schematest/must"
+	"lifthouse/schema/schematest/scripts"
 )
 
 // TestScripts runs the scripts of testdata/scripts. -rewrite records their outputs. Each line of an input is an input
@@ -21,19 +22,10 @@ import (
 //	read      shows the inputs with their defaults, or the faults
 //	conclude  shows the conclusion, and the variations that are conclusive today with the look
 func TestScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
+	functions := template.FuncMap{"weekly": weekly, "rates": rateSums, "unknown": unknownFields}
+	scripts.RunLines(t, func(t *testing.T, d *datadriven.TestData, line string) string {
 		t.Helper()
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			t.Helper()
-			var out strings.Builder
-			for line := range strings.SplitSeq(d.Input, "\n") {
-				var expanded strings.Builder
-				functions := template.FuncMap{"repeat": strings.Repeat, "weekly": weekly, "rates": rateSums, "unknown": unknownFields}
-				must.OK(t, must.Get(template.New("").Funcs(functions).Parse(line))(t).Execute(&expanded, nil))
-				out.WriteString(said(t, d.Cmd, expanded.String()) + "\n")
-			}
-			return out.String()
-		})
+		return said(t, d.Cmd, scripts.Expand(t, line, functions))
 	})
 }
 

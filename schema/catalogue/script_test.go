@@ -18,6 +18,7 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
 	"lifthouse/schema/schematest/must"
+	"lifthouse/schema/schematest/scripts"
 )
 
 // TestScripts runs the scripts of testdata/scripts. -rewrite records their outputs. The commands are:
@@ -36,13 +37,9 @@ import (
 //
 // Times of this run are t1, t2 and so on.
 func TestScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
+	scripts.Run(t, func(t *testing.T) func(*testing.T, *datadriven.TestData) string {
 		t.Helper()
-		s := &script{Catalogue: open(t)}
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			t.Helper()
-			return s.run(t, d)
-		})
+		return (&script{Catalogue: open(t)}).run
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/must"
+	"lifthouse/schema/schematest/scripts"
 )
 
 // TestScripts runs the scripts of testdata/scripts. -rewrite records their outputs. The commands are:
@@ -36,13 +37,9 @@ import (
 func TestScripts(t *testing.T) {
 	s := &script{conn: schematest.OpenMigrated(t), dir: t.TempDir()}
 	s.writer = ingest.NewWriter(s.conn, nil)
-	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
-		t.Helper()
+	scripts.Run(t, func(*testing.T) func(*testing.T, *datadriven.TestData) string {
 		s.mapping = nil
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			t.Helper()
-			return s.run(t, d)
-		})
+		return s.run
 	})
 }
 
@@ -127,13 +124,11 @@ func expand(t *testing.T, text string) string {
 	t.Helper()
 	functions := template.FuncMap{
 		"view": func(id string, more ...string) string { return viewLine(id, strings.Join(more, "")) }, "goal": goalLine,
-		"repeat": strings.Repeat, "gzip": zipped, "zstd": zstandard, "utf16": utf16,
+		"gzip": zipped, "zstd": zstandard, "utf16": utf16,
 		"cut":     func(n int, text string) string { return text[:(len(text)+n)%len(text)] },
 		"replace": func(from, to, text string) string { return strings.Replace(text, from, to, 1) },
 	}
-	var expanded strings.Builder
-	must.OK(t, must.Get(template.New("").Funcs(functions).Parse(text))(t).Execute(&expanded, nil))
-	return expanded.String()
+	return scripts.Expand(t, text, functions)
 }
 
 // importFile imports a text as the file of a command. The store is empty afterwards.

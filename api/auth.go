@@ -121,7 +121,7 @@ func rateLimited(wait time.Duration, detail string) *problem {
 	}
 }
 
-// newTokenRates returns nil if there is no limit.
+// newTokenRates returns nil without a limit.
 func newTokenRates(perSecond float64) *rates.Rates[catalogue.Digest] {
 	if perSecond <= 0 {
 		return nil
@@ -143,7 +143,7 @@ func (s *server) checkTokenRate(token *catalogue.Token, scope catalogue.Scope) *
 		float64(s.rates.PerSecond), s.rates.Burst))
 }
 
-// newFailureRates returns nil if there is no limit.
+// newFailureRates returns nil without a limit.
 func newFailureRates(perMinute int) *rates.Rates[netip.Prefix] {
 	if perMinute <= 0 {
 		return nil

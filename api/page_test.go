@@ -84,7 +84,7 @@ func TestPageHasTextForEveryCode(t *testing.T) {
 	}
 	for _, code := range append(reasons, "CAP_NOT_REACHED") {
 		if result.ExplainReason(stats.Reason(code)) == code {
-			t.Errorf("there is no text for the reason %s", code)
+			t.Errorf("the reason %s has no text", code)
 		}
 	}
 	for _, where := range []struct{ schema, form, in string }{

@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// Cache keeps the last value of each key, up to a total size. It evicts the least recently used values. A value whose
-// version is no longer current stays: it may be served while the store does not answer.
+// Cache keeps the last value of each key, up to a total size. It evicts the least recently used values. A value of
+// an earlier version stays: it may be served while the store does not answer.
 type Cache struct {
 	limit int64 // bytes
 

@@ -2,8 +2,12 @@ package engine
 
 import (
 	"testing"
+	"time"
 
 	"lifthouse/engine/query"
+	"lifthouse/engine/result"
+	"lifthouse/schema"
+	"lifthouse/stats"
 )
 
 // TestDescribingReportsAnalyzeNoLooks checks that a report with filters does not pay for looks that it does not show.
@@ -19,5 +23,52 @@ func TestDescribingReportsAnalyzeNoLooks(t *testing.T) {
 	x.report(nil)
 	if n, _, _ := x.engine.cache.Usage(); n == 0 {
 		t.Errorf("%d results of looks after a report of the declared question", n)
+	}
+}
+
+// TestAutomatedVisitorsAreNamed checks that programs on a variation do not change the report of the people, that the
+// report names them, and warns if one variation has more of them.
+func TestAutomatedVisitorsAreNamed(t *testing.T) {
+	const most = 20
+	x := newTrial(t, firstDay)
+	x.refresher.MaxVisitorEvents, x.other.facts.Shards[0].MaxVisitorEvents = most, most
+	x.weeks([]int{50, 62})
+	people := x.report(nil)
+	programs := func(variation int64, n int) *result.Report {
+		var events []schema.Event
+		for range n {
+			x.ids++
+			visitor := x.ids
+			for i := range most + 1 {
+				x.ids++
+				e := schema.Event{
+					EventID: 2 * x.ids, Time: firstDay.Add(time.Duration(i) * time.Second), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
+					VisitorID: visitor, VariationID: variation, Kind: schema.KindView,
+				}
+				if i > 0 {
+					e.Kind, e.GoalID, e.Value = schema.KindGoal, 1, 1_000_000
+				}
+				events = append(events, e)
+			}
+		}
+		if err := x.writer.WriteEvents(t.Context(), events); err != nil {
+			t.Fatal(err)
+		}
+		x.refresh()
+		return x.report(nil)
+	}
+	few := programs(1, 5)
+	if a := few.Checks.Automated; a == nil || a.Visitors != 5 || a.Warning || a.PValue != nil || a.Reason != stats.ReasonTooFewVisitors {
+		t.Errorf("few programs: %+v", a)
+	}
+	many := programs(1, 35)
+	if a := many.Checks.Automated; a == nil || !a.Warning || a.Visitors != 40 || a.Variations[1] != (result.AutomatedVariation{ID: 1, Visitors: 40}) || a.Variations[0].Visitors != 0 {
+		t.Errorf("many programs of a variation: %+v", a)
+	}
+	if n := len(many.Checks.Warnings); n != len(people.Checks.Warnings)+1 {
+		t.Errorf("warnings %+v", many.Checks.Warnings)
+	}
+	if both := programs(0, 40); both.Checks.Automated.Warning || inJSON(t, both.Totals) != inJSON(t, people.Totals) || inJSON(t, both.Variations) != inJSON(t, people.Variations) {
+		t.Errorf("programs of both variations: %+v\n%+v\nwant %+v", both.Checks.Automated, both.Totals, people.Totals)
 	}
 }

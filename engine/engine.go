@@ -129,6 +129,9 @@ func (e *Engine) AsOfFirstView(p *plan.Plan) *plan.Plan {
 	return p.AsOf(first.Time, first.Accepted)
 }
 
+// MaxVisitorEvents returns the number of distinct events of a website above which a visitor is automated.
+func (e *Engine) MaxVisitorEvents() int { return e.facts.Shards[0].MaxVisitorEvents }
+
 // CheckReady returns nil if the store answers and its tables are up to date.
 func (e *Engine) CheckReady(ctx context.Context) error {
 	if err := e.facts.Store.Ping(ctx); err != nil {

@@ -50,7 +50,7 @@ func TestValuesAreThoseOfFirstViews(t *testing.T) {
 	w := worlds.New(9)
 	conn := schematest.OpenMigrated(t)
 	events := w.Events(1, 900)
-	newStored(t, conn, events)
+	events = newStored(t, conn, events).events
 	c, err := catalogue.Open(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)

@@ -63,7 +63,7 @@ func FuzzCompareRates(f *testing.F) {
 		mustSound(t, control, []Sample{one}, o)
 		mustSound(t, control, []Sample{one, two}, o)
 		mustFinite(t, EstimateRate(control, o))
-		mustFinite(t, MultipleExposureSkew([]int64{x0, x1, x2}, []int64{n0, n1, n2}))
+		mustFinite(t, CompareShares([]int64{x0, x1, x2}, []int64{n0, n1, n2}))
 		split := Split{Control: float64(x0 % 100), Variations: []float64{float64(x1), float64(x2)}}
 		mustFinite(t, SampleRatioMismatch([]SharePeriod{{split, []int64{n0, n1, n2}}}))
 		mustFinite(t, analyzed([]Stratum{{control, one, 0}, {control, two, 0.3}}, o))

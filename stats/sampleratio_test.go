@@ -132,7 +132,7 @@ func TestLeak(t *testing.T) {
 	}
 }
 
-func TestMultipleExposureSkew(t *testing.T) {
+func TestCompareShares(t *testing.T) {
 	tests := []struct {
 		name                   string
 		multiExposed, visitors []int64
@@ -151,14 +151,14 @@ func TestMultipleExposureSkew(t *testing.T) {
 		{"everybody", []int64{80, 90}, []int64{80, 90}, false, ReasonTooFewVisitors},
 	}
 	for _, test := range tests {
-		got := MultipleExposureSkew(test.multiExposed, test.visitors)
-		if got.Skewed != test.skewed || got.Reason != test.reason || (got.PValue == nil) != (test.reason != "") {
+		got := CompareShares(test.multiExposed, test.visitors)
+		if got.Differ != test.skewed || got.Reason != test.reason || (got.PValue == nil) != (test.reason != "") {
 			t.Errorf("%s: %+v", test.name, got)
 		}
 		mustFinite(t, got)
 	}
 	// chi² = 2 (30 - 60)² / (60 (1 - .006)), whose tail is erfc(sqrt(chi²/2)).
-	if got := *MultipleExposureSkew([]int64{30, 90}, []int64{10000, 10000}).PValue; !near(got, 3.9352851e-08, 1e-7) {
+	if got := *CompareShares([]int64{30, 90}, []int64{10000, 10000}).PValue; !near(got, 3.9352851e-08, 1e-7) {
 		t.Errorf("p = %v", got)
 	}
 	// The .05 quantile of 4 degrees of freedom.

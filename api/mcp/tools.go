@@ -318,13 +318,13 @@ func (s *Server) explainVisitor(ctx context.Context, c Caller, a *arguments) (an
 	}
 	var found *ingest.OfVisitor
 	if err := s.results.RunAdmitted(ctx, func(ctx context.Context) (err error) {
-		found, err = s.journal.ReadVisitor(ctx, visitor, websites)
+		found, err = s.journal.ReadVisitor(ctx, visitor, websites, s.engine.MaxVisitorEvents()+1)
 		return source.StoreFailure(ctx, err)
 	}); err != nil {
 		return nil, err
 	}
 	sentences, reasons := []string{}, []string{}
-	for _, chapter := range story.ExplainEvents(found.Events, known, s.engine.AsOfFirstView) {
+	for _, chapter := range story.ExplainEvents(found.Events, s.engine.MaxVisitorEvents(), known, s.engine.AsOfFirstView) {
 		title := fmt.Sprintf("Website %d, %s: ", chapter.Subject.WebsiteID, chapter.Subject.ShortName())
 		counted := 0
 		for _, l := range chapter.Lines {

@@ -88,7 +88,7 @@ func (p *program) printStory(ctx context.Context, s *app.Store, q eventsQuery) e
 	if q.Website != 0 {
 		websites = []int64{q.Website}
 	}
-	of, err := s.Journal.ReadVisitor(ctx, q.visitor, websites)
+	of, err := s.Journal.ReadVisitor(ctx, q.visitor, websites, s.Engine.MaxVisitorEvents()+1)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/cmd/internal/config"
+	"lifthouse/engine/fold"
 	"lifthouse/engine/render"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
@@ -54,13 +55,14 @@ type program struct {
 	serves                bool              // the store is opened to serve requests
 	stopMargin            time.Duration     // additional time to stop after running requests
 
-	config      string // file
-	address     string // of the store
-	limits      source.Limits
-	fsync       bool // of an embedded store
-	unreadFacts bool // see app.Options
-	serving     serveOptions
-	settings    config.Settings // resolved
+	config           string // file
+	address          string // of the store
+	limits           source.Limits
+	maxVisitorEvents int  // above which a visitor is automated
+	fsync            bool // of an embedded store
+	unreadFacts      bool // see app.Options
+	serving          serveOptions
+	settings         config.Settings // resolved
 }
 
 // exitError ends the program with a code. Its cause has been printed.
@@ -163,6 +165,9 @@ func (p *program) rootCommand() *cobra.Command {
 		"maximum duration of a query, and of a request including waits; 0: no limit")
 	bounds.Var(root.PersistentFlags(), &p.limits.Memory, "query-memory", p.limits.Memory, 0, bounds.MaxMemory,
 		"maximum memory of a query in bytes; aggregations above half of it spill to disk; 0: no limit")
+	bounds.Var(root.PersistentFlags(), &p.maxVisitorEvents, "max-visitor-events", fold.MaxVisitorEvents,
+		100, bounds.MaxVisitorEvents,
+		"events of a website above which a visitor is automated and counts nowhere; a change needs facts --rebuild")
 	root.AddCommand(
 		p.serveCommand(), p.checkCommand(), p.demoCommand(), p.importCommand(), p.eventsCommand(), p.forgetCommand(),
 		p.retainCommand(),

@@ -38,7 +38,7 @@ func (p *program) openStore(ctx context.Context) (*app.Store, error) {
 	}
 	return app.OpenStore(ctx, address, app.Options{
 		Fsync: p.fsync, Limits: p.limits, Concurrency: p.serving.API.StoreSlots, Times: p.serving.times,
-		UnreadFacts: p.unreadFacts,
+		MaxVisitorEvents: p.maxVisitorEvents, UnreadFacts: p.unreadFacts,
 	})
 }
 

@@ -255,8 +255,30 @@ func (x answer) newRows() *moments.Rows {
 	stored := x.stored.OrNone()
 	return &moments.Rows{
 		First: stored.First, Through: stored.Ingested, Newest: stored.Newest, Outliers: x.outliers,
-		Cap: x.limit,
+		Cap: x.limit, Automated: x.countAutomated(),
 	}
+}
+
+// countAutomated returns the automated visitors of the subject, and the others, by variation.
+func (x answer) countAutomated() map[int64]moments.Automated {
+	found := map[int64]moments.Automated{}
+	for i := range x.states {
+		for of, cell := range x.states[i].all {
+			text, isAutomated := strings.CutSuffix(strings.TrimSuffix(of.Variation, fold.MultiExposed), fold.Automated)
+			id, err := strconv.ParseInt(text, 10, 64)
+			if of.Goal != 0 || err != nil {
+				continue
+			}
+			n, visitors := found[id], cell.CountAt(fold.Visitors)
+			if isAutomated {
+				n.Visitors += visitors
+			} else {
+				n.Others += visitors
+			}
+			found[id] = n
+		}
+	}
+	return found
 }
 
 // ReadVisitorSteps reads the series of visitors, without goal events. The question must have an interval.

@@ -148,7 +148,7 @@ func (c *cells) visitorsWith(added fold.Cells) map[schema.Subject]int64 {
 func visitorsOf(of fold.Cells) map[schema.Subject]int64 {
 	visitors := map[schema.Subject]int64{}
 	for key, cell := range of {
-		if key.Grain == fold.OfAll && key.Goal == 0 && key.Variation != "" {
+		if key.Grain == fold.OfAll && key.Goal == 0 && fold.IsCounted(key.Variation) {
 			visitors[key.Subject] += cell.CountAt(fold.Visitors)
 		}
 	}

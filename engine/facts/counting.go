@@ -74,7 +74,7 @@ func newCounting(p part, top []string) *counting {
 	// transform needs a value
 	s := &counting{part: p, top: top, of: map[key]*moments.Moments{}, variations: []string{""}}
 	for at := range p.all {
-		if at.Goal == 0 && at.Variation != "" {
+		if at.Goal == 0 && fold.IsCounted(at.Variation) {
 			s.variations = append(s.variations, at.Variation)
 		}
 	}
@@ -100,9 +100,9 @@ func (s *sums) countOnServers(ctx context.Context, count func(*counting, context
 	return nil
 }
 
-// addMoments adds the moments of rows with a variation. Rows of events that do not count have no variation.
+// addMoments adds the moments of rows with a variation whose events count.
 func (s *counting) addMoments(variation string, at key, m *moments.Moments) error {
-	if variation == "" {
+	if !fold.IsCounted(variation) {
 		return nil
 	}
 	variation, at.MultiExposed = strings.CutSuffix(variation, fold.MultiExposed)

@@ -52,7 +52,7 @@ func FoldAll(ctx context.Context, conn driver.Conn) (rows []fold.Row, err error)
 	}
 	events, err := s.readEvents(ctx, visitors, math.MaxInt64)
 	for own := range splitVisitors(events) {
-		rows = fold.AppendVisitorRows(own, rows)
+		rows = fold.AppendVisitorRows(own, fold.MaxVisitorEvents, rows)
 	}
 	return rows, err
 }

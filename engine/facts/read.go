@@ -34,7 +34,7 @@ type tables struct {
 
 	position, lastAccepted, waiting, fingerprint, touched, events              string
 	madeOf, subjectsByDay, stored, shortSubjects                               string
-	countRows                                                                  string
+	countRows, automated                                                       string
 	visitorRows, subjectRows, allRows, sectionCells, cellsOfGrain, cellsOfDays string
 	insert                                                                     string
 }
@@ -46,7 +46,7 @@ func newTables(facts, sent string) *tables {
 	t.fingerprint, t.touched = t.renderStatement("fingerprint.sql", ""), t.renderStatement("touched.sql", "")
 	t.events, t.stored = t.renderStatement("events.sql", ""), t.renderStatement("stored_visitors.sql", "")
 	t.shortSubjects = t.renderStatement("short_subjects.sql", "")
-	t.countRows = t.renderStatement("count_rows.sql", "")
+	t.countRows, t.automated = t.renderStatement("count_rows.sql", ""), t.renderStatement("automated.sql", "")
 	t.madeOf, t.subjectsByDay = t.renderStatement("made_of.sql", ""), t.renderStatement("subjects_by_day.sql", "")
 	const ofVisitors, inSections = "grain IN ('visitor', 'goal')", "section IN {sections:Array(UInt64)}"
 	const ofSome = ofVisitors + " AND website_id IN {websites:Array(Int64)} AND visitor_id IN {visitors:Array(UInt64)}"

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +29,9 @@ type Refresher struct {
 	LeastVisitorsByDay int64
 	// LongestWait is the maximum time that a report of a server waits until events are folded.
 	LongestWait time.Duration
+	// MaxVisitorEvents is the number of distinct events of a website above which a visitor is automated. It must be set
+	// before the first refresh.
+	MaxVisitorEvents int
 
 	servers []*server // the only one, or the replicas of a shard, which have the same facts
 	alone   bool      // no other process writes to the store
@@ -40,6 +45,7 @@ type Refresher struct {
 	lookedBack time.Time     // last refresh with longOverlap
 	position   Position
 	cells      cells
+	automated  map[schema.Visitor]bool // by the limit in force: later events do not change their facts
 	unchanged  map[foldedEvents]uint64 // fingerprints of the events
 
 	wake      chan struct{} // makes FollowEvents refresh at once
@@ -71,6 +77,7 @@ type Refresher struct {
 func newRefresher() *Refresher {
 	return &Refresher{
 		LeastVisitorsByDay: leastVisitorsByDay, LongestWait: longestWait,
+		MaxVisitorEvents: fold.MaxVisitorEvents, automated: map[schema.Visitor]bool{},
 		busy: make(chan struct{}, 1), wake: make(chan struct{}, 1), changed: make(chan struct{}),
 		recent: cache.New(recentMemory), lost: map[schema.Visitor]bool{}, unchanged: map[foldedEvents]uint64{},
 	}
@@ -153,6 +160,7 @@ func (r *Refresher) RefreshFacts(ctx context.Context) (at Position, err error) {
 			if err != nil {
 				return fmt.Errorf("read the visitors with new events: %w", err)
 			}
+			touched = slices.DeleteFunc(touched, func(v schema.Visitor) bool { return r.automated[v] })
 			if err := r.foldVisitors(ctx, touched, through); err != nil {
 				return err
 			}
@@ -270,6 +278,9 @@ func (r *Refresher) loadState(ctx context.Context) error {
 	if r.cells, err = r.on.openCells(ctx, r.LeastVisitorsByDay); err != nil {
 		return err
 	}
+	if r.automated, err = r.on.readAutomated(ctx, &r.cells, r.MaxVisitorEvents); err != nil {
+		return err
+	}
 	r.publishState(maps.Keys(r.cells.all), true)
 	r.known = true
 	return nil
@@ -366,8 +377,48 @@ func (r *Refresher) storeChanges(
 		checkStored(ctx, r, next, changed)
 	}
 	r.position, r.readAt = next, time.Now()
+	r.noteAutomated(changes)
 	r.publishState(maps.Keys(changed), false)
 	return nil
+}
+
+// noteAutomated updates the set of automated visitors by stored changes. Changes that cancel come first.
+func (r *Refresher) noteAutomated(changes []fold.Change) {
+	for _, c := range changes {
+		switch {
+		case c.Grain != fold.OfVisitor || !strings.HasSuffix(c.Variation, fold.Automated):
+		case c.Cancels:
+			delete(r.automated, visitorOfRow(c.Row))
+		case int(c.Number) == r.MaxVisitorEvents:
+			r.automated[visitorOfRow(c.Row)] = true
+		}
+	}
+}
+
+// readAutomated returns the automated visitors by a limit.
+func (s *server) readAutomated(ctx context.Context, c *cells, most int) (map[schema.Visitor]bool, error) {
+	sections, found := []uint64{}, map[schema.Visitor]bool{}
+	for subject, cells := range c.all {
+		for of := range cells {
+			if of.Goal == 0 && strings.HasSuffix(of.Variation, fold.Automated) {
+				sections = append(sections, SectionOf(subject, fold.OfVisitor))
+				break
+			}
+		}
+	}
+	if len(sections) == 0 {
+		return found, nil
+	}
+	err := schema.EachRow(ctx, s, s.automated, func(row driver.Rows) error {
+		var v schema.Visitor
+		err := scanVisitor(row, &v)
+		found[v] = true
+		return err
+	}, clickhouse.Named("sections", sections), clickhouse.Named("most", most))
+	if err != nil {
+		return nil, fmt.Errorf("read the automated visitors: %w", err)
+	}
+	return found, nil
 }
 
 // checkStored checks a stored change if the program is built with the tag invariants; nil without it.
@@ -395,7 +446,8 @@ func (r *Refresher) rowsOf(
 				before = append(before, own[i])
 			}
 		}
-		had, want = fold.AppendVisitorRows(before, had), fold.AppendVisitorRows(own, want)
+		had = fold.AppendVisitorRows(before, r.MaxVisitorEvents, had)
+		want = fold.AppendVisitorRows(own, r.MaxVisitorEvents, want)
 	}
 	if r.position.Refresh == 0 {
 		return had, want, nil

@@ -1,6 +1,7 @@
 package facts_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -29,6 +30,7 @@ type world struct {
 	at   time.Time // last acceptance time
 	sent []schema.Event
 	all  []acceptedEvent
+	most int // events of a visitor who is not automated; 0: the default
 }
 
 type acceptedEvent struct {
@@ -106,7 +108,7 @@ func (w *world) wanted() []fold.Row {
 	}
 	var rows []fold.Row
 	for _, events := range byVisitor {
-		rows = fold.AppendVisitorRows(events, rows)
+		rows = fold.AppendVisitorRows(events, cmp.Or(w.most, fold.MaxVisitorEvents), rows)
 	}
 	return rows
 }
@@ -364,25 +366,75 @@ func execute(t *testing.T, conn driver.Conn, statement string) {
 	}
 }
 
+// TestAutomatedVisitors checks that later events of automated visitors are not read, and that a restart, an erasure, a
+// scrub and another limit leave the facts of all events.
+func TestAutomatedVisitors(t *testing.T) {
+	w := newWorld(t, 12)
+	w.most = 8
+	reading := &countedReads{Conn: w.conn}
+	open := func(alone bool) *facts.Refresher {
+		r := facts.NewRefresher(reading, alone)
+		r.MaxVisitorEvents = w.most
+		return r
+	}
+	automated := func() int {
+		return countOf(t, w.conn, "SELECT uniqExact(website_id, visitor_id) FROM (SELECT website_id, visitor_id FROM facts "+
+			"WHERE grain = 'visitor' AND endsWith(variation, '!') GROUP BY ALL HAVING sum(sign) > 0)")
+	}
+	r := open(true)
+	for i := range 6 {
+		_, through := w.send(t, 200)
+		refresh(t, r, through)
+		w.check(t)
+		if i%2 == 1 {
+			r = open(i != 3)
+		}
+	}
+	before := automated()
+	if before < 5 {
+		t.Fatalf("%d automated visitors", before)
+	}
+	var one schema.Visitor
+	row := w.conn.QueryRow(t.Context(), "SELECT website_id, visitor_id FROM facts WHERE grain = 'visitor' GROUP BY ALL "+
+		"HAVING sumIf(sign, endsWith(variation, '!')) > 1 LIMIT 1")
+	if err := row.Scan(&one.WebsiteID, &one.ID); err != nil {
+		t.Fatal(err)
+	}
+	refresh(t, r, w.at.UnixMilli())
+	n := reading.events
+	for range 3 {
+		w.sendGoal(t, one)
+		refresh(t, r, w.at.UnixMilli())
+		w.check(t)
+	}
+	if reading.events != n {
+		t.Errorf("%d statements read events of an automated visitor", reading.events-n)
+	}
+	if found := scrub(t, r); found.Wrong != 0 {
+		t.Errorf("%+v", found)
+	}
+	w.erase(t, r, one)
+	w.sendGoal(t, one)
+	refresh(t, r, w.at.UnixMilli())
+	w.check(t)                                // the visitor counts again
+	for _, w.most = range []int{5, 1000, 8} { // another limit
+		r = open(true)
+		if _, err := r.OpenFacts(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		scrub(t, r)
+		w.check(t)
+	}
+}
+
 // TestErasure checks that the facts of erased visitors are gone, in cells and from disk, too.
 func TestErasure(t *testing.T) {
 	w := newWorld(t, 6)
 	r := facts.NewRefresher(w.conn, true)
 	visitors, through := w.send(t, 300)
 	refresh(t, r, through)
-	erased := map[schema.Visitor]bool{visitors[0]: true, visitors[7]: true}
-	for v := range erased {
-		execute(t, w.conn, fmt.Sprintf("ALTER TABLE events DELETE WHERE website_id = %d AND visitor_id = %d SETTINGS mutations_sync = 2", v.WebsiteID, v.ID))
-		if err := r.EraseVisitors(t.Context(), []schema.Visitor{v}); err != nil {
-			t.Fatal(err)
-		}
-		var left uint64
-		if err := w.conn.QueryRow(t.Context(), fmt.Sprintf("SELECT count() FROM facts WHERE grain IN ('visitor', 'goal') AND website_id = %d AND visitor_id = %d", v.WebsiteID, v.ID)).Scan(&left); err != nil || left > 0 {
-			t.Errorf("%d rows are left, %v", left, err)
-		}
-	}
-	w.all = slices.DeleteFunc(w.all, func(e acceptedEvent) bool { return erased[schema.Visitor{WebsiteID: e.WebsiteID, ID: e.VisitorID}] })
-	w.sent = nil
+	w.erase(t, r, visitors[0])
+	w.erase(t, r, visitors[7])
 	w.check(t)
 	if found := scrub(t, r); found.Wrong != 0 || len(found.Lost) != 0 {
 		t.Errorf("%+v after an erasure", found)
@@ -391,6 +443,45 @@ func TestErasure(t *testing.T) {
 	_, through = w.send(t, 100)
 	refresh(t, r, through)
 	w.check(t)
+}
+
+// sendGoal stores an event of a visitor.
+func (w *world) sendGoal(t *testing.T, of schema.Visitor) {
+	t.Helper()
+	w.at = w.at.Add(time.Minute)
+	e := schema.Event{WebsiteID: of.WebsiteID, VisitorID: of.ID, EventID: uint64(w.at.UnixMilli()), Time: w.at, Kind: schema.KindGoal, Subject: schema.SubjectNone, GoalID: 1}
+	if err := schema.InsertEvents(t.Context(), w.conn, []schema.Event{e}, w.at); err != nil {
+		t.Fatal(err)
+	}
+	w.all = append(w.all, acceptedEvent{e, w.at.UnixMilli()})
+}
+
+// countedReads counts the statements that read events of visitors.
+type countedReads struct {
+	driver.Conn
+	events int
+}
+
+func (c *countedReads) Query(ctx context.Context, statement string, args ...any) (driver.Rows, error) {
+	if strings.HasPrefix(statement, "-- one row per stored event,") {
+		c.events++
+	}
+	return c.Conn.Query(ctx, statement, args...)
+}
+
+// erase erases a visitor.
+func (w *world) erase(t *testing.T, r *facts.Refresher, v schema.Visitor) {
+	t.Helper()
+	execute(t, w.conn, fmt.Sprintf("ALTER TABLE events DELETE WHERE website_id = %d AND visitor_id = %d SETTINGS mutations_sync = 2", v.WebsiteID, v.ID))
+	if err := r.EraseVisitors(t.Context(), []schema.Visitor{v}); err != nil {
+		t.Fatal(err)
+	}
+	var left uint64
+	if err := w.conn.QueryRow(t.Context(), fmt.Sprintf("SELECT count() FROM facts WHERE grain IN ('visitor', 'goal') AND website_id = %d AND visitor_id = %d", v.WebsiteID, v.ID)).Scan(&left); err != nil || left > 0 {
+		t.Errorf("%d rows are left, %v", left, err)
+	}
+	w.all = slices.DeleteFunc(w.all, func(e acceptedEvent) bool { return e.WebsiteID == v.WebsiteID && e.VisitorID == v.ID })
+	w.sent = nil
 }
 
 // TestFactsOfAServer checks refreshes of several processes on a real server.

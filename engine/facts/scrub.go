@@ -95,7 +95,7 @@ func (r *Refresher) scrubVisitors(ctx context.Context, visitors []schema.Visitor
 	var had, want []fold.Row
 	for own := range splitVisitors(events) {
 		if of[visitorOfEvent(&own[0])] { // else a visitor of another website with the same id
-			want = fold.AppendVisitorRows(own, want)
+			want = fold.AppendVisitorRows(own, r.MaxVisitorEvents, want)
 		}
 	}
 	had = slices.Clone(want)
@@ -198,7 +198,7 @@ func (r *Refresher) correctRows(
 			return found[of].seen > expected[of].seen
 		})
 		if len(gone) > 0 {
-			lost[v], kept = true, fold.AppendVisitorRows(append(gone, own...), kept)
+			lost[v], kept = true, fold.AppendVisitorRows(append(gone, own...), r.MaxVisitorEvents, kept)
 		}
 	}
 	if len(lost) > 0 {

@@ -237,7 +237,7 @@ func countersOf(cells fold.Cells) SubjectCounters {
 			t.Goals[key.Goal] = t.Goals[key.Goal].Plus(of)
 			continue
 		}
-		if key.Variation != "" {
+		if fold.IsCounted(key.Variation) {
 			t.Visitors += cell.CountAt(fold.Visitors)
 		}
 		for kind := moments.View; kind < moments.Goal; kind++ {

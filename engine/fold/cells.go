@@ -90,7 +90,7 @@ type Cells map[CellKey]*Cell
 func (c Cells) AddRows(rows []Row, sign int64, byDay bool) {
 	for own := range splitBySubject(rows) {
 		c.addVisitor(&own[0], own[1:], sign)
-		if byDay && own[0].Variation != "" {
+		if byDay && IsCounted(own[0].Variation) {
 			c.addDays(&own[0], own[1:], sign)
 		}
 	}
@@ -128,7 +128,7 @@ func (c Cells) addVisitor(v *Row, goals []Row, sign int64) {
 	}
 	cell.AddSigned(&own, sign)
 	if sign > 0 {
-		if v.Variation != "" {
+		if IsCounted(v.Variation) {
 			cell.ExtendBy(&v.Views)
 		}
 		cell.ExtendBy(&Extent{Newest: v.First + int64(v.Since)}) //nolint:gosec // milliseconds

@@ -12,6 +12,7 @@ const (
 	BeforeFirstView                   // of the subject
 	FirstView
 	SinceFirstView
+	AutomatedVisitor // the visitor is automated
 )
 
 // Explained is an event, and whether and why the rows of a subject count it. A goal without exposures is explained for

@@ -45,7 +45,7 @@ func TestReasonsAddUpToTheRows(t *testing.T) {
 	checkWorlds(t, 2000, func(t *rapid.T, w world) {
 		events := w.visitor(7)
 		var explained []Explained
-		rows := ExplainVisitor(events, nil, func(x Explained) { explained = append(explained, x) })
+		rows := ExplainVisitor(events, MaxVisitorEvents, nil, func(x Explained) { explained = append(explained, x) })
 		if want := rowsOf(events); !reflect.DeepEqual(rows, want) {
 			t.Fatalf("events %+v\nrows with reasons %+v\nwithout %+v", events, rows, want)
 		}

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"lifthouse/engine/moments"
@@ -38,12 +39,12 @@ type Row struct {
 	Subject    schema.Subject
 	Grain      Grain
 	Goal       int64  // of a goal event
-	Variation  string // of the first view, see VariationOf; empty: the events do not count
+	Variation  string // of the first view, see VariationOf and Automated; empty: the events do not count
 	Visitor    uint64
 	Attributes string // of the first view
 	First      int64  // time of the first view, or of the first event without one, in milliseconds since 1970
 	Since      uint64 // time of the goal event, or of the visitor's last event, in milliseconds after First
-	Number     uint32 // of a goal event among those of the visitor and goal, from 1
+	Number     uint32 // of a goal event among those of the visitor and goal, from 1; of an automated visitor: the limit
 
 	MultiExposed int64 // time of the visitor's first view of another variation; 0: none
 
@@ -74,21 +75,86 @@ func VariationOf(id int64, multi bool) string {
 	return text
 }
 
+// Automated is the suffix of the variation of automated visitors: those with more distinct events of a website than the
+// limit. They count nowhere. Without a view, it is their variation.
+const Automated = "!"
+
+// MaxVisitorEvents is the default limit of the distinct events of a visitor of a website. People stay far below it:
+// it is a page view every 8 seconds for a whole day.
+const MaxVisitorEvents = 10_000
+
+// IsCounted reports whether the events of a row with this variation count.
+func IsCounted(variation string) bool {
+	return variation != "" && !strings.HasSuffix(variation, Automated)
+}
+
 // AppendVisitorRows appends the rows of a visitor of a website. events must have all stored events of the visitor, in
-// any order, including copies.
-func AppendVisitorRows(events []Event, rows []Row) []Row { return ExplainVisitor(events, rows, nil) }
+// any order, including copies. A visitor with more than most distinct events is automated.
+func AppendVisitorRows(events []Event, most int, rows []Row) []Row {
+	return ExplainVisitor(events, most, rows, nil)
+}
 
 // ExplainVisitor is like AppendVisitorRows, and explains each event, in no particular order, unless explain is nil.
-func ExplainVisitor(events []Event, rows []Row, explain func(Explained)) []Row {
+func ExplainVisitor(events []Event, most int, rows []Row, explain func(Explained)) []Row {
+	distinct := distinctEvents(events, explain)
+	if len(distinct) > most {
+		return appendAutomated(rows, distinct, most, explain)
+	}
 	var bare []*Event
-	isSame := func(a, b **Event) bool { return (*a).Subject == (*b).Subject }
-	for own := range SplitRuns(distinctEvents(events, explain), isSame) {
+	for own := range splitEvents(distinct) {
 		rows = subjectRows(rows, own, bare, explain)
 		if own[0].isBare() {
 			bare = own
 		}
 	}
 	return rows
+}
+
+// splitEvents returns the events of each subject.
+func splitEvents(events []*Event) iter.Seq[[]*Event] {
+	return SplitRuns(events, func(a, b **Event) bool { return (*a).Subject == (*b).Subject })
+}
+
+// appendAutomated appends the rows of an automated visitor: one for each subject. They are made of the first events to
+// arrive up to the one above the limit, so later events do not change them.
+func appendAutomated(rows []Row, distinct []*Event, most int, explain func(Explained)) []Row {
+	for _, e := range distinct {
+		if explain != nil {
+			explain(Explained{Event: e, Subject: e.Subject, Reason: AutomatedVisitor})
+		}
+	}
+	arrived := slices.SortedFunc(slices.Values(distinct), func(a, b *Event) int {
+		return cmp.Or(cmp.Compare(a.Accepted, b.Accepted), a.compareIdentity(b))
+	})[:most+1]
+	slices.SortFunc(arrived, (*Event).compareIdentity)
+	for own := range splitEvents(arrived) {
+		first := firstView(own)
+		r := Row{
+			Subject: own[0].Subject, Grain: OfVisitor, Visitor: own[0].Visitor, Variation: Automated, First: own[0].At,
+			Number: uint32(most), //nolint:gosec // a small limit
+			Digest: uint64(most), //nolint:gosec // differs from the digest of rows that count the same events
+		}
+		if first != nil {
+			r.Variation = VariationOf(first.Variation, false) + Automated
+		}
+		for _, e := range own {
+			r.First = min(r.First, e.At)
+			r.Seen++
+			r.Digest ^= e.contentHash()
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// firstView returns the first view among events of a subject; nil: none.
+func firstView(own []*Event) (first *Event) {
+	for _, e := range own {
+		if e.Kind == moments.View && (first == nil || e.compareView(first) < 0) {
+			first = e
+		}
+	}
+	return first
 }
 
 // SplitRuns returns the runs of neighbours that belong together: isNext reports whether an element continues the run of
@@ -113,16 +179,9 @@ func splitBySubject(rows []Row) iter.Seq[[]Row] {
 // subjectRows appends the rows of a visitor of a subject, whose events are sorted by id. bare are the visitor's goals
 // without exposures; they have no view, and so do not count under their own subject.
 func subjectRows(rows []Row, own, bare []*Event, explain func(Explained)) []Row {
-	var first *Event // the first view
-	multi := false
-	for _, e := range own {
-		if e.Kind == moments.View {
-			multi = multi || first != nil && e.Variation != first.Variation
-			if first == nil || e.compareView(first) < 0 {
-				first = e
-			}
-		}
-	}
+	first := firstView(own)
+	isOther := func(e *Event) bool { return e.Kind == moments.View && e.Variation != first.Variation }
+	multi := first != nil && slices.ContainsFunc(own, isOther)
 	var counted, others []*Event
 	for _, e := range own {
 		if first != nil && e.At >= first.At {

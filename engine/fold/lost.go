@@ -31,7 +31,8 @@ func (e *Event) content() content {
 // LostEvents returns the events of which the stored rows of a visitor were made, and which are not among the visitor's
 // stored events: from both together, AppendVisitorRows returns what the stored rows count. isShort reports whether rows
 // of a subject were made of more events than are stored. The ids of lost events are not known, so they have others. The
-// rows must be in the order of AppendVisitorRows, those of goals without exposures first.
+// rows must be in the order of AppendVisitorRows, those of goals without exposures first. Rows of an automated visitor
+// do not tell which events they were made of, so none of them is returned.
 func LostEvents(stored []Row, events []Event, isShort func(schema.Subject) bool) []Event {
 	l := losses{events: events, present: map[content]int{}, missing: map[content]int{}, bare: map[content]int{}}
 	type copied struct {
@@ -50,7 +51,7 @@ func LostEvents(stored []Row, events []Event, isShort func(schema.Subject) bool)
 		}
 	}
 	for rows := range splitBySubject(stored) {
-		if isShort(rows[0].Subject) {
+		if isShort(rows[0].Subject) && !strings.HasSuffix(rows[0].Variation, Automated) {
 			l.addRows(&rows[0], rows[1:])
 		}
 	}

@@ -17,16 +17,18 @@ func TestLostEvents(t *testing.T) {
 	checkWorlds(t, 300, func(t *rapid.T, w world) {
 		events, later := w.distinctVisitor(0), w.distinctVisitor(1000)
 		kept := slices.DeleteFunc(slices.Clone(events), func(Event) bool { return w.IntN(3) == 0 })
-		rows := AppendVisitorRows(events, nil)
-		isShort := func(of schema.Subject) bool { return seenOf(AppendVisitorRows(kept, nil), of) < seenOf(rows, of) }
+		rows := AppendVisitorRows(events, MaxVisitorEvents, nil)
+		isShort := func(of schema.Subject) bool {
+			return seenOf(AppendVisitorRows(kept, MaxVisitorEvents, nil), of) < seenOf(rows, of)
+		}
 		lost := LostEvents(rows, kept, isShort)
 		must.Equal(t, len(lost), len(events)-len(kept), "events are lost")
-		checkSameSums(t, AppendVisitorRows(append(lost, kept...), nil), rows)
-		again := AppendVisitorRows(append(lost, kept...), nil)
-		if found := AppendVisitorRows(append(LostEvents(again, kept, isShort), kept...), nil); !reflect.DeepEqual(found, again) {
+		checkSameSums(t, AppendVisitorRows(append(lost, kept...), MaxVisitorEvents, nil), rows)
+		again := AppendVisitorRows(append(lost, kept...), MaxVisitorEvents, nil)
+		if found := AppendVisitorRows(append(LostEvents(again, kept, isShort), kept...), MaxVisitorEvents, nil); !reflect.DeepEqual(found, again) {
 			t.Fatalf("the rows do not stay the same: %+v, then %+v", again, found)
 		}
-		checkSameSums(t, AppendVisitorRows(slices.Concat(lost, kept, later), nil), AppendVisitorRows(slices.Concat(events, later), nil))
+		checkSameSums(t, AppendVisitorRows(slices.Concat(lost, kept, later), MaxVisitorEvents, nil), AppendVisitorRows(slices.Concat(events, later), MaxVisitorEvents, nil))
 		if left := LostEvents(again, w.shuffled(slices.Concat(kept, events)), isShort); len(left) > 0 {
 			t.Fatalf("lost although they are stored again: %+v", left)
 		}

@@ -108,7 +108,9 @@ func naiveGoalRows(g group, goal int64) []Row {
 }
 
 // rowsOf returns the rows of a visitor. The events do not change.
-func rowsOf(events []Event) []Row { return AppendVisitorRows(slices.Clone(events), nil) }
+func rowsOf(events []Event) []Row {
+	return AppendVisitorRows(slices.Clone(events), MaxVisitorEvents, nil)
+}
 
 // bySubject sorts rows by subject. The order of the rows of a subject stays.
 func bySubject(rows []Row) []Row {
@@ -180,10 +182,10 @@ func TestLaterCopiesChangeNoRow(t *testing.T) {
 func TestRowsAreAppended(t *testing.T) {
 	events := newWorld(rand.New(rand.NewPCG(1, 1))).visitor(7)
 	earlier := []Row{{Visitor: 1}, {Visitor: 2}}
-	if got, want := AppendVisitorRows(slices.Clone(events), slices.Clone(earlier)), slices.Concat(earlier, rowsOf(events)); !reflect.DeepEqual(got, want) {
+	if got, want := AppendVisitorRows(slices.Clone(events), MaxVisitorEvents, slices.Clone(earlier)), slices.Concat(earlier, rowsOf(events)); !reflect.DeepEqual(got, want) {
 		t.Errorf("rows %+v, want %+v", got, want)
 	}
-	if rows := AppendVisitorRows(nil, nil); rows != nil {
+	if rows := AppendVisitorRows(nil, MaxVisitorEvents, nil); rows != nil {
 		t.Errorf("rows of no event: %+v", rows)
 	}
 }
@@ -193,7 +195,7 @@ func TestRowsKeepTheEvents(t *testing.T) {
 	checkWorlds(t, 100, func(t *rapid.T, w world) {
 		events := w.visitor(7)
 		after := slices.Clone(events)
-		AppendVisitorRows(after, nil)
+		AppendVisitorRows(after, MaxVisitorEvents, nil)
 		if !slices.Equal(after, events) {
 			t.Fatalf("after AppendVisitorRows %+v\nbefore %+v", after, events)
 		}
@@ -205,14 +207,14 @@ func TestMultiExposedAtTheTimeZero(t *testing.T) {
 	view := func(id uint64, at, variation int64) Event {
 		return Event{Subject: subjects[0], Visitor: 7, ID: id, At: at, Variation: variation, Kind: moments.View}
 	}
-	r := AppendVisitorRows([]Event{view(1, 0, 0), view(2, 0, 1), view(3, 5, 1)}, nil)[0]
+	r := AppendVisitorRows([]Event{view(1, 0, 0), view(2, 0, 1), view(3, 5, 1)}, MaxVisitorEvents, nil)[0]
 	if r.Variation != "0+" || r.MultiExposed != 0 {
 		t.Errorf("variation %s, multi-exposed at %d, want 0+ at 0", r.Variation, r.MultiExposed)
 	}
 }
 
 // digestOf returns the digest of a visitor's only event.
-func digestOf(e Event) uint64 { return AppendVisitorRows([]Event{e}, nil)[0].Digest }
+func digestOf(e Event) uint64 { return AppendVisitorRows([]Event{e}, MaxVisitorEvents, nil)[0].Digest }
 
 func TestDigestsCombineTheOwnEvents(t *testing.T) {
 	checkWorlds(t, 300, func(t *rapid.T, w world) {
@@ -264,7 +266,7 @@ func TestDigestsShowExchangedAttributes(t *testing.T) {
 	view := func(id uint64, attributes string) Event {
 		return Event{Subject: subjects[0], Visitor: 7, ID: id, At: int64(id), Kind: moments.View, Attributes: attributes}
 	}
-	one, other := AppendVisitorRows([]Event{view(1, "a"), view(2, "b")}, nil)[0], AppendVisitorRows([]Event{view(1, "b"), view(2, "a")}, nil)[0]
+	one, other := AppendVisitorRows([]Event{view(1, "a"), view(2, "b")}, MaxVisitorEvents, nil)[0], AppendVisitorRows([]Event{view(1, "b"), view(2, "a")}, MaxVisitorEvents, nil)[0]
 	if one.Digest == other.Digest {
 		t.Errorf("rows with attributes %q and %q have the same digest", one.Attributes, other.Attributes)
 	}
@@ -325,7 +327,7 @@ func TestRowsOfAVisitor(t *testing.T) {
 		goalRow(bare, 3, 3*hour, 2, [3]int64{-100, -50, 1}, [3]int64{10, 5, 1}),
 		goalRow(bare, 4, hour+45*minute, 1, [3]int64{60, 30, 1}, [3]int64{}),
 	}
-	got := bySubject(withoutDigests(AppendVisitorRows(events, nil)))
+	got := bySubject(withoutDigests(AppendVisitorRows(events, MaxVisitorEvents, nil)))
 	must.Equal(t, len(got), len(want), "rows: %+v", got)
 	for i := range want {
 		if !reflect.DeepEqual(got[i], want[i]) {

@@ -51,7 +51,12 @@ type Rows struct {
 	Newest   time.Time // latest event time; zero: no events
 	Outliers *Outliers // bounds of goal values; nil: no z-score
 	Cap      *Cap      // limit of the total values of visitors; nil: none
+
+	Automated map[int64]Automated // by variation
 }
+
+// Automated counts the automated visitors of a variation, and its others, without filters and window.
+type Automated struct{ Visitors, Others int64 }
 
 // Waiting are accepted events that no report includes yet.
 type Waiting struct {

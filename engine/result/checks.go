@@ -28,6 +28,7 @@ const (
 	warningLeak                    WarningCode = "LEAK"
 	WarningMultipleExposures       WarningCode = "MULTIPLE_EXPOSURES"
 	WarningMultipleExposuresSkewed WarningCode = "MULTIPLE_EXPOSURES_SKEWED"
+	warningAutomated               WarningCode = "AUTOMATED_VISITORS_SKEWED"
 	warningUnknownVariations       WarningCode = "UNKNOWN_VARIATIONS"
 	warningFewValues               WarningCode = "FEW_VALUES"
 	warningPlanChanged             WarningCode = "PLAN_CHANGED"
@@ -41,6 +42,7 @@ func (c *sliceSums) runChecks(plan *plan.Plan, found *moments.Rows) Checks {
 	checks := Checks{
 		Leak:              []Leak{},
 		MultipleExposures: c.multipleExposures(plan),
+		Automated:         automatedCheck(plan, found.Automated),
 		UnknownVariations: c.unknownVariations(plan),
 		Cap:               c.capCheck(plan, found.Cap),
 		Window:            WindowCheck{EarlierVisitors: c.exposedBefore},
@@ -68,6 +70,10 @@ func (c *sliceSums) runChecks(plan *plan.Plan, found *moments.Rows) Checks {
 	if m.skewed {
 		warn(WarningMultipleExposuresSkewed, "the share of multi-exposed visitors differs between variations (p = %s)",
 			FormatPValue(*m.PValue))
+	}
+	if a := checks.Automated; a != nil && a.Warning {
+		warn(warningAutomated, "the share of automated visitors, who count nowhere, differs between variations (p = %s): "+
+			"a variation may attract or block them", FormatPValue(*a.PValue))
 	}
 	if len(checks.UnknownVariations) > 0 {
 		warn(warningUnknownVariations,
@@ -166,21 +172,39 @@ func (c *sliceSums) sampleRatio(plan *plan.Plan) *SampleRatio {
 const multipleExposuresWarning = 0.01
 
 func (c *sliceSums) multipleExposures(plan *plan.Plan) MultipleExposures {
-	rule, visitors := make([]int64, len(plan.Variations)), make([]int64, len(plan.Variations))
+	multiExposed, visitors := make([]int64, len(plan.Variations)), make([]int64, len(plan.Variations))
 	for i, v := range plan.Variations {
 		arrived := c.firstViews[v.ID]
-		rule[i], visitors[i] = arrived.multiExposed, arrived.visitors
+		multiExposed[i], visitors[i] = arrived.multiExposed, arrived.visitors
 	}
-	skew := stats.MultipleExposureSkew(rule, visitors)
+	shares := stats.CompareShares(multiExposed, visitors)
 	m := MultipleExposures{
-		Rule: plan.MultipleExposures, Visitors: c.multiExposed, PValue: skew.PValue,
-		Reason: skew.Reason, skewed: skew.Skewed,
+		Rule: plan.MultipleExposures, Visitors: c.multiExposed, PValue: shares.PValue,
+		Reason: shares.Reason, skewed: shares.Differ,
 	}
 	if n := c.visitorsBeforeExclusion(); n > 0 {
 		m.Share = float64(c.multiExposed) / float64(n)
 	}
-	m.Warning = m.Share > multipleExposuresWarning || skew.Skewed
+	m.Warning = m.Share > multipleExposuresWarning || shares.Differ
 	return m
+}
+
+// automatedCheck returns the automated visitors of the subject; nil: there are none. It knows neither filters nor windows.
+func automatedCheck(plan *plan.Plan, found map[int64]moments.Automated) *Automated {
+	check := &Automated{Variations: []AutomatedVariation{}}
+	var automated, all []int64
+	for _, v := range plan.Variations {
+		of := found[v.ID]
+		automated, all = append(automated, of.Visitors), append(all, of.Visitors+of.Others)
+		check.Visitors += of.Visitors
+		check.Variations = append(check.Variations, AutomatedVariation{v.ID, of.Visitors})
+	}
+	if check.Visitors == 0 {
+		return nil
+	}
+	shares := stats.CompareShares(automated, all)
+	check.PValue, check.Reason, check.Warning = shares.PValue, shares.Reason, shares.Differ
+	return check
 }
 
 // findLeaks returns the variations that have visitors but no share of the traffic.

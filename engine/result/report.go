@@ -258,6 +258,7 @@ type Checks struct {
 	SampleRatio       *SampleRatio       `json:"sampleRatio"` // null: nothing is compared
 	Leak              []Leak             `json:"leak"`
 	MultipleExposures MultipleExposures  `json:"multipleExposures"`
+	Automated         *Automated         `json:"automated,omitempty"` // only if there are any
 	UnknownVariations []UnknownVariation `json:"unknownVariations"`
 	Outliers          *OutliersCheck     `json:"outliers"`      // null: no z-score
 	Cap               *CapCheck          `json:"cap,omitempty"` // only with a cap
@@ -285,6 +286,22 @@ type MultipleExposures struct {
 	Warning  bool         `json:"warning"`
 
 	skewed bool
+}
+
+// Automated counts the visitors with more events than people have, by the variation of the first view. They are in no
+// other number of the report. Filters and the window do not apply.
+type Automated struct {
+	Visitors   int64                `json:"visitors"`
+	Variations []AutomatedVariation `json:"variations"`
+	PValue     *float64             `json:"pValue"` // of the hypothesis that their share is equal in all variations
+	Reason     stats.Reason         `json:"reason,omitempty"`
+	Warning    bool                 `json:"warning"`
+}
+
+// AutomatedVariation counts the automated visitors of a variation.
+type AutomatedVariation struct {
+	ID       int64 `json:"id"`
+	Visitors int64 `json:"visitors"`
 }
 
 // Leak is a variation that has visitors but no share of the traffic.

@@ -42,9 +42,11 @@ type Line struct {
 }
 
 // ExplainEvents explains all stored events of one visitor, including copies. It returns a chapter for each campaign,
-// widget and experiment, and one for the unattributed goals of each website. asOf returns a plan as it was in force at
-// the first view of its subject.
-func ExplainEvents(events []ingest.Accepted, known *catalogue.Snapshot, asOf func(*plan.Plan) *plan.Plan) []*Chapter {
+// widget and experiment, and one for the unattributed goals of each website. A visitor with more than most events of a
+// website is automated. asOf returns a plan as it was in force at the first view of its subject.
+func ExplainEvents(
+	events []ingest.Accepted, most int, known *catalogue.Snapshot, asOf func(*plan.Plan) *plan.Plan,
+) []*Chapter {
 	stored, ofWebsite := map[fold.Event]*ingest.Accepted{}, map[int64][]fold.Event{}
 	for i := range events {
 		e := eventToFold(&events[i])
@@ -53,7 +55,7 @@ func ExplainEvents(events []ingest.Accepted, known *catalogue.Snapshot, asOf fun
 	chapters, attributed := map[schema.Subject]*Chapter{}, map[*fold.Event][]*Line{}
 	for website, own := range ofWebsite {
 		account, _ := known.AccountOfWebsite(website)
-		fold.ExplainVisitor(own, nil, func(x fold.Explained) {
+		fold.ExplainVisitor(own, most, nil, func(x fold.Explained) {
 			line := &Line{Accepted: *stored[*x.Event], folded: x}
 			line.Arrival = arrivalNote(&line.Accepted)
 			if chapters[x.Subject] == nil {
@@ -140,6 +142,9 @@ func (c *Chapter) explainReport(known *catalogue.Snapshot, asOf func(*plan.Plan)
 		c.explainVisitor(p)
 	}
 	for _, l := range c.Lines {
+		if l.folded.Reason == fold.AutomatedVisitor {
+			c.Why = "the visitor has more events on the website than people have, and so is automated and in no report"
+		}
 		if l.folded.Reason != fold.Copied {
 			l.Counts, l.Why = c.explainEvent(l, p)
 		}
@@ -187,6 +192,8 @@ func (c *Chapter) explainEvent(l *Line, p *plan.Plan) (counts bool, why string) 
 	switch {
 	case p == nil:
 		return false, c.Subject.ShortName() + " is not declared"
+	case l.folded.Reason == fold.AutomatedVisitor:
+		return false, automatedVisitor
 	case l.folded.Reason == fold.WithoutView:
 		return false, "the visitor has no view"
 	case l.folded.Reason == fold.BeforeFirstView:
@@ -223,6 +230,8 @@ func (c *Chapter) explainUnattributed(attributed map[*fold.Event][]*Line) {
 		slices.Sort(names)
 		switch {
 		case l.folded.Reason == fold.Copied:
+		case l.folded.Reason == fold.AutomatedVisitor:
+			l.Why = automatedVisitor
 		case c.owned.Goals[l.GoalID].WebsiteID != l.WebsiteID:
 			l.Why = fmt.Sprintf("goal %d is not declared for website %d", l.GoalID, l.WebsiteID)
 		case len(names) > 0:
@@ -232,6 +241,8 @@ func (c *Chapter) explainUnattributed(attributed map[*fold.Event][]*Line) {
 		}
 	}
 }
+
+const automatedVisitor = "the visitor is automated"
 
 // lateAfter is the time from which an event is called late.
 const lateAfter = time.Hour

@@ -101,13 +101,16 @@ func TestStoriesAddUpToReports(t *testing.T) {
 				events[i].Time, events[i].Value = time, value
 			}
 		}
-		e, w := enginetest.Open(t, conn, c)
+		e, w, shards := enginetest.OpenWithFacts(t, conn, c)
+		if seed%2 == 1 {
+			shards[0].MaxVisitorEvents = 14 // about a fifth of the visitors are automated
+		}
 		for part := 0; part < len(events); part += 500 {
 			must.OK(t, w.WriteEvents(t.Context(), events[part:part+500]))
 		}
 		stories := map[schema.Subject][]*story.Chapter{}
 		for visitor := range uint64(120) {
-			for _, chapter := range story.ExplainEvents(storedOf(t, conn, visitor), c.Snapshot(), e.AsOfFirstView) {
+			for _, chapter := range story.ExplainEvents(storedOf(t, conn, visitor), e.MaxVisitorEvents(), c.Snapshot(), e.AsOfFirstView) {
 				stories[chapter.Subject] = append(stories[chapter.Subject], chapter)
 			}
 		}

@@ -149,24 +149,20 @@ var visitorStored string
 //go:embed sql/visitor_rejects.sql
 var visitorRejects string
 
-// MaxOfVisitor is the maximum number of a visitor's events, and of rejected lines, that ReadVisitor returns. Only bots
-// have more.
-const MaxOfVisitor = 10_000
-
 // OfVisitor holds everything that arrived about a visitor.
 type OfVisitor struct {
 	Events  []Accepted // in the order of their arrival, with copies; only some fields are set
 	Rejects []Reject   // rejected lines of the last week with the visitor's id; not all of a large body
-	Limited bool       // there are more than MaxOfVisitor events or rejected lines
+	Limited bool       // there may be more events or rejected lines
 }
 
 // ReadVisitor reads what arrived about a visitor on the websites, or on all websites if none is given. visitor is the
-// id as it was sent.
-func (r *Journal) ReadVisitor(ctx context.Context, visitor string, websites []int64) (*OfVisitor, error) {
+// id as it was sent. It returns at most a number of events and of rejected lines.
+func (r *Journal) ReadVisitor(ctx context.Context, visitor string, websites []int64, most int) (*OfVisitor, error) {
 	ids := visitorSpellings([]string{visitor})
 	params := []any{
 		clickhouse.Named("visitor_id", schema.HashID(visitor)), clickhouse.Named("website_ids", websites),
-		clickhouse.Named("limit", MaxOfVisitor), clickhouse.Named("spellings", ids),
+		clickhouse.Named("limit", most), clickhouse.Named("spellings", ids),
 	}
 	v := &OfVisitor{}
 	var err error
@@ -177,7 +173,7 @@ func (r *Journal) ReadVisitor(ctx context.Context, visitor string, websites []in
 	if err != nil {
 		return nil, fmt.Errorf("read the events of a visitor: %w", err)
 	}
-	v.Limited = max(len(v.Events), len(v.Rejects)) == MaxOfVisitor
+	v.Limited = max(len(v.Events), len(v.Rejects)) >= most
 	v.Rejects = slices.DeleteFunc(v.Rejects, func(r Reject) bool {
 		return !slices.ContainsFunc(ids, func(id string) bool { return containsWord(r.Text, id) })
 	})

@@ -44,6 +44,7 @@ export function Checks({ results }) {
         <Check good={!several.warning} title="Multi-exposed visitors" of="multiExposed">
           {several.visitors === 0 ? "None." : <><Num value={several.visitors}>{count(several.visitors)}</Num> visitors ({percent(several.share, 2)}) saw more than one variation. {several.rule === "exclude" ? "They are excluded." : "They count for the first variation they saw."}</>}
         </Check>
+        {checks.automated && <Check good={!checks.automated.warning} title="Automated visitors">{count(checks.automated.visitors)} visitors have more events than people have. They count nowhere.</Check>}
         {checks.leak.length > 0 && <Check title="Unexpected visitors">{checks.leak.map((l) => `Variation ${l.variationId} has no share of the traffic but ${count(l.visitors)} visitors`).join("; ")}.</Check>}
         {checks.unknownVariations.length > 0 && <Check title="Unknown variations">{checks.unknownVariations.map((u) => `Variation ${u.variationId} is not in the catalogue but has ${count(u.visitors)} visitors`).join("; ")}.</Check>}
         {checks.outliers && <Check good title="Outliers" of="outliers">{count(checks.outliers.removed)} goal events are excluded.{checks.outliers.lower !== null && checks.outliers.upper !== null && ` Values from ${money(checks.outliers.lower)} to ${money(checks.outliers.upper)} count.`}{checks.outliers.reason && ` Reason: ${why(checks.outliers.reason)}.`}</Check>}

@@ -82,6 +82,7 @@ export interface SampleRatio {
 export interface Checks {
   sampleRatio: SampleRatio | null;
   leak: { variationId: number; visitors: number }[];
+  automated?: { visitors: number; warning: boolean };
   multipleExposures: { rule: "exclude" | "first"; visitors: number; share: number; pValue: number | null; warning: boolean };
   unknownVariations: { variationId: number; visitors: number; events: number }[];
   cap?: { rule: string; amount: number | null; visitors: number; valueRemoved: number; reason?: string };

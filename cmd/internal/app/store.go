@@ -3,6 +3,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,7 +52,9 @@ type Options struct {
 	Limits      source.Limits
 	Concurrency int          // maximum number of concurrent reports on servers; 0: the driver's default
 	Times       ingest.Times // allowed times of events
-	UnreadFacts bool         // do not read the facts: they may be damaged and are about to be rebuilt
+	// number of distinct events of a website above which a visitor is automated; 0: fold.MaxVisitorEvents
+	MaxVisitorEvents int
+	UnreadFacts      bool // do not read the facts: they may be damaged and are about to be rebuilt
 }
 
 // OpenStore opens the store at an address and brings its tables up to date. The directory of an embedded store must be
@@ -102,6 +105,9 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 	}
 	if s.Facts, err = s.openFacts(ctx, address); err != nil {
 		return err
+	}
+	for _, shard := range s.Facts {
+		shard.MaxVisitorEvents = cmp.Or(o.MaxVisitorEvents, shard.MaxVisitorEvents)
 	}
 	s.Times = o.Times
 	s.Engine = engine.New(s.Conn, s.Catalogue, o.Limits, s.Facts)

@@ -69,7 +69,7 @@ func StoryOf(visitor string, arrived *ingest.OfVisitor, known *catalogue.Snapsho
 		Visitor: visitor, Hash: fmt.Sprintf("%016x", schema.HashID(visitor)), Chapters: []chapter{},
 		Rejected: []refusal{}, Limited: arrived.Limited,
 	}
-	for _, c := range story.ExplainEvents(arrived.Events, known, e.AsOfFirstView) {
+	for _, c := range story.ExplainEvents(arrived.Events, e.MaxVisitorEvents(), known, e.AsOfFirstView) {
 		s.Chapters = append(s.Chapters, chapterOf(c))
 	}
 	for _, r := range arrived.Rejects {
@@ -119,8 +119,7 @@ func (s *Story) WriteText(w io.Writer) error {
 			"\nNothing has arrived of this visitor. The id is case-sensitive; rejected lines are kept for a week.")
 	}
 	if s.Limited {
-		_, _ = fmt.Fprintf(&out, "\nOnly %d events are considered: this visitor has more. It may be a bot.\n",
-			ingest.MaxOfVisitor)
+		_, _ = fmt.Fprintf(&out, "\nOnly the first events are considered: this visitor has more. It may be a bot.\n")
 	}
 	for _, c := range s.Chapters {
 		_, _ = fmt.Fprintf(&out, "\n%s: %s.\n", c.title, c.Why)

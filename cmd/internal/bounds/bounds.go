@@ -24,7 +24,9 @@ const (
 	MaxWait   = 24 * time.Hour
 	MaxMemory = 1 << 50 // bytes
 	MaxCount  = 1_000_000_000_000
-	MaxID     = math.MaxInt64 // an id is any positive integer of 64 bits
+	// MaxVisitorEvents keeps the events of a visitor in memory.
+	MaxVisitorEvents = 1_000_000
+	MaxID            = math.MaxInt64 // an id is any positive integer of 64 bits
 )
 
 type number interface {

@@ -4,7 +4,7 @@ SELECT
     sum(toInt64(sign))                                      AS visitors
 FROM {{.Facts}}
 WHERE {{template "visitors_where.sql" .}}
-    AND variation != ''
+    AND variation != '' AND NOT endsWith(variation, '!')
     {{- if .To}}
     AND toUnixTimestamp64Milli(first_time) < {to_ms:Int64}
     {{- end}}

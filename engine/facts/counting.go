@@ -351,6 +351,7 @@ type slots struct {
 	source.Slots
 	Facts        source.Expr   // table
 	From, To     bool          // whether the window has a start, and an end before the newest event
+	Columns      source.Expr   // of a visitor, apart from the counts
 	Counts       []source.Expr // of a visitor: columns with the events until the end of the window
 	Place        source.Expr   // of a row, see addPlace
 	ByPlace      bool          // rows are grouped by the place, else by the variation
@@ -462,8 +463,10 @@ func (s *counting) newQuery() (*source.Statement, slots) {
 		slot.Crossed = "-toInt64(toUnixTimestamp64Milli(multi_exposed_at) >= {to_ms:Int64})"
 	}
 	slot.ByCrossing = slot.Crossed != "toInt64(0)"
+	slot.Columns = "sign, variation, first_time, first_day, multi_exposed_at"
 	if p.Dimension != "" {
 		slot.Dimension = source.Columns[string(p.Dimension)]
+		slot.Columns += ", " + slot.Dimension
 	}
 	param("stored_variations", s.variations)
 	param("places", multiplesOf(len(s.top)+1, len(s.variations)))

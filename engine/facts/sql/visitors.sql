@@ -14,7 +14,7 @@ SELECT
 {{- end}}
 FROM {{if .To}}(
     -- one row per visitor without events after the window
-    SELECT *, first_day
+    SELECT {{.Columns}}, views{{if .Widget}}, clicks, submits, completions, conversions, contacts{{end}}
     FROM {{.Facts}}
     WHERE {{template "visitors_where.sql" .}}
         AND toUnixTimestamp64Milli(first_time) + since_ms < {to_ms:Int64}
@@ -23,11 +23,7 @@ FROM {{if .To}}(
         {{- end}}
     UNION ALL
     -- one row per other visitor first exposed before the window's end: counts up to this end
-    SELECT * REPLACE (
-{{- range $i, $count := .Counts}}{{if $i}},{{end}}
-            {{$count}}
-{{- end}}
-        ), first_day
+    SELECT {{.Columns}}{{range $i, $count := .Counts}}{{if or $.Widget (not $i)}}, {{$count}}{{end}}{{end}}
     FROM {{.Facts}}
     WHERE {{template "visitors_where.sql" .}}
         AND toUnixTimestamp64Milli(first_time) < {to_ms:Int64}

@@ -141,13 +141,18 @@ func questionKey(p *plan.Plan) string {
 	return string(key)
 }
 
-// IsDue reports whether a look has ended that is not recorded. Looks before the first view was accepted are of imported
-// data, and are not recorded.
+// IsDue reports whether a look has ended, or the subject has, and the ledger does not have it. What ended before the
+// first view was accepted is of imported data, and is not recorded.
 func (j *Judgement) IsDue() bool {
 	return slices.ContainsFunc(j.Schedule.Looks, func(l looks.Look) bool {
-		isRecorded := slices.ContainsFunc(j.Recorded, func(r looks.Record) bool { return r.Number == l.Number })
-		return !isRecorded && l.End.After(j.FirstView.Accepted)
-	})
+		return j.isDue(looks.OfLook, l)
+	}) || j.Schedule.HasEnd() && j.isDue(looks.OfEnd, j.Schedule.LastFullDay())
+}
+
+// isDue reports whether a row of a kind is missing in the ledger.
+func (j *Judgement) isDue(kind looks.Kind, l looks.Look) bool {
+	isSame := func(r looks.Record) bool { return r.Kind == kind && r.Number == l.Number }
+	return !slices.ContainsFunc(j.Recorded, isSame) && l.End.After(j.FirstView.Accepted)
 }
 
 // AnalyzeLooks reads the daily sums for the declared question, the guardrails and the secondary goals, and analyzes the

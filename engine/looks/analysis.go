@@ -19,9 +19,21 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Row is the result of a look for one variation, on one metric of one goal.
+// Kind says what a row is about.
+type Kind string
+
+// The kinds of rows.
+const (
+	OfLook Kind = "look"
+	OfHarm Kind = "harm" // of the metric, at the end of a day; the row has the number 0
+	OfEnd  Kind = "end"  // of the subject, with all its full days; the number of the row is theirs
+)
+
+// Row is the result of a look for one variation, on one metric of one goal. The row of harm has only the end of the day
+// and Upper, and the row of an end only visitors, strata and the sample ratio.
 type Row struct {
 	Look
+	Kind        Kind `json:"-"`
 	VariationID int64
 	Visitors    int64 // of the look, over all variations
 	Tau         float64
@@ -32,14 +44,13 @@ type Row struct {
 	FirstDay   time.Time         // start of the first full day of the subject
 	RecordedAt time.Time         `json:"-"` // zero: computed from the events
 	Recomputed *stats.LookResult `json:"-"` // from the events of today, if it differs from what was recorded
-
-	// Upper is the bound of a row that records harm of the metric at the end of a day. Such a row has the number 0.
-	Upper *float64 `json:",omitempty"`
+	MismatchP  *float64          // the smallest p-value of the sample ratio at the end of any full day so far
+	Upper      *float64          `json:",omitempty"` // the bound that shows harm
 }
 
-// RowStratum has the visitors of control and of the variation in one period of equal shares.
+// RowStratum has the exact sums of control and of the variation in one period of equal shares.
 type RowStratum struct {
-	Control, Variation int64
+	Control, Variation moments.Moments
 }
 
 // conclusiveDirection returns 1 if the look concludes that the variation is above control, -1 if it is below, and 0
@@ -111,6 +122,7 @@ type Analysis struct {
 	*Schedule
 	Plan       *plan.Plan // of the declared question
 	Primary    Question
+	Ends       []Row          // of the subject, by treatment; none: it has not ended
 	Outcome    *stats.Outcome // the winner or the loser; nil: none
 	Guardrails []Guardrail
 	Harm       []GuardrailStatus // of the primary metric, whose margin is the minimum effect, by treatment
@@ -179,7 +191,7 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 		return newSums(p.AboutGoal(goal).WithMetric(metric), cuts, steps[goal])
 	}
 	primary := newSums(p, cuts, steps[p.GoalID])
-	found := &Analysis{Schedule: s, Plan: p, Primary: a.analyzeGoal(s, primary, recorded)}
+	found := &Analysis{Schedule: s, Plan: p, Primary: a.analyzeGoal(s, primary, recorded), Ends: endRows(s, primary)}
 	found.Outcome = found.Primary.FindOutcome(alphaOf(p))
 	found.Harm = a.guardrailOf(s, primary, stats.Margin{Relative: p.Rules.MDE / 100}, &found.Primary, recorded)
 	for _, g := range p.Declared.Guardrails {
@@ -212,20 +224,65 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 		found.Days, before = append(found.Days, today), so
 		days = append(days, periods)
 	}
-	found.MismatchP = computeOnce(a, 0, func() *float64 { return smallestMismatchP(days) }, "mismatch", days)
+	least := computeOnce(a, 0, func() []*float64 { return leastMismatchPs(days) }, "mismatch", days)
+	if len(least) > 0 {
+		found.MismatchP = least[len(least)-1]
+	}
+	for k, rows := range found.Primary.Rows {
+		for t := range rows {
+			if rows[t].RecordedAt.IsZero() {
+				rows[t].MismatchP = least[s.dayOf(found.Looks[k])-1]
+			}
+		}
+	}
+	for t := range found.Ends {
+		found.Ends[t].MismatchP = found.MismatchP
+	}
 	return found, nil
 }
 
-// smallestMismatchP returns the smallest p-value of the sample ratio at the end of any day. So a later day does not
-// clear an alarm.
-func smallestMismatchP(days [][]stats.SharePeriod) *float64 {
+// leastMismatchPs returns for each day the smallest p-value of the sample ratio at the end of any day so far. So a later
+// day does not clear an alarm.
+func leastMismatchPs(days [][]stats.SharePeriod) []*float64 {
+	all := make([]*float64, len(days))
 	var least *float64
-	for _, periods := range days {
+	for i, periods := range days {
 		if p := stats.SampleRatioMismatch(periods).PValue; p != nil && (least == nil || *p < *least) {
 			least = p
 		}
+		all[i] = least
 	}
-	return least
+	return all
+}
+
+// endRows returns the rows of the end of a subject, by treatment; none if it has not ended. They are about the visitors
+// of the whole weeks and of the full days after them.
+func endRows(s *Schedule, sums *Sums) (rows []Row) {
+	if !s.HasEnd() {
+		return nil
+	}
+	last := s.LastFullDay()
+	strata := sums.strataUntil(s.sinceLooks(last.End), last.End)
+	visitors := int64(0)
+	for i := range strata {
+		_, n := samplesOf(sums.plan, &strata[i])
+		visitors += n
+	}
+	for _, v := range sums.plan.Variations[1:] {
+		rows = append(rows, Row{
+			Look: last, Kind: OfEnd, VariationID: v.ID, Visitors: visitors, FirstDay: s.days[0].from,
+			Strata: rowStrata(sums.plan, strata, v.ID),
+		})
+	}
+	return rows
+}
+
+// rowStrata returns the sums of control and a variation.
+func rowStrata(p *plan.Plan, strata []stratum, variation int64) (rows []RowStratum) {
+	for _, st := range strata {
+		rows = append(rows, RowStratum{st.counted[p.Variations[0].ID], st.counted[variation]})
+	}
+	return rows
 }
 
 func alphaOf(p *plan.Plan) float64 {
@@ -301,11 +358,25 @@ func (a *Analyzer) analyzeGoal(s *Schedule, sums *Sums, recorded []Record) Quest
 	}
 	var own []Row
 	for _, r := range recorded {
-		if r.isAbout(p) && r.Number > 0 {
+		if r.isAbout(p) && r.Kind == OfLook {
 			own = append(own, r.Row)
 		}
 	}
-	return a.analyzeSums(p, s, 0, data, own)
+	q := a.analyzeSums(p, s, 0, data, own)
+	q.Rows = slices.Clone(q.Rows) // of the cache
+	for k, look := range s.Looks {
+		q.Rows[k] = slices.Clone(q.Rows[k])
+		if !slices.ContainsFunc(q.Rows[k], func(r Row) bool { return r.RecordedAt.IsZero() }) {
+			continue
+		}
+		strata := sums.strataUntil(s.inLooks(look.End), look.End)
+		for t := range q.Rows[k] {
+			if row := &q.Rows[k][t]; row.RecordedAt.IsZero() {
+				row.Strata = rowStrata(p, strata, row.VariationID)
+			}
+		}
+	}
+	return q
 }
 
 // analyzeSums computes the looks from their sums. rank is the rank of a breakdown slice; 0: no slice. Recorded results
@@ -324,7 +395,7 @@ func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, rank int, data []lookD
 				for k, look := range data {
 					none := stats.Effect{Reason: stats.ReasonPlanChanged}
 					q.Rows[k][t] = Row{
-						Look: look.Look, VariationID: id, Visitors: look.Visitors, Tau: look.Tau,
+						Look: look.Look, Kind: OfLook, VariationID: id, Visitors: look.Visitors, Tau: look.Tau,
 						FirstDay:   s.days[0].from,
 						LookResult: stats.LookResult{Difference: none, Lift: none, Reason: none.Reason},
 					}
@@ -359,11 +430,8 @@ func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, rank int, data []lookD
 					continue
 				}
 				row := Row{
-					Look: look.Look, VariationID: id, Visitors: look.Visitors, Tau: look.Tau, FirstDay: s.days[0].from,
-					LookResult: today, PValue: sequence.PValue(k, today),
-				}
-				for _, s := range strata[k] {
-					row.Strata = append(row.Strata, RowStratum{visitorsOf(s.Control), visitorsOf(s.Treatment)})
+					Look: look.Look, Kind: OfLook, VariationID: id, Visitors: look.Visitors, Tau: look.Tau,
+					FirstDay: s.days[0].from, LookResult: today, PValue: sequence.PValue(k, today),
 				}
 				q.Rows[k][t] = row
 			}
@@ -395,16 +463,6 @@ func (a *Analyzer) lookSequence(
 }
 
 func equalNumber(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
-
-func visitorsOf(s stats.Sample) int64 {
-	switch s := s.(type) {
-	case stats.Rate:
-		return s.Visitors
-	case stats.Mean:
-		return s.Visitors
-	}
-	return 0
-}
 
 // addChances adds the chances to beat control at a look.
 func addChances(p *plan.Plan, rows []Row, strata []stratumData) {
@@ -462,32 +520,35 @@ func adjustedP(s *Schedule, last Look, sums *Sums) []float64 {
 	return found
 }
 
-// UnrecordedLooks returns the unrecorded looks, and unrecorded harm, that ended after the first view was accepted.
-// Earlier ones are of imported data. now is the time of recording.
+// UnrecordedLooks returns the looks, the harm and the end that are not recorded and ended after the first view was
+// accepted. Earlier ones are of imported data. now is the time of recording.
 func (a *Analysis) UnrecordedLooks(now time.Time) []Record {
 	var records []Record
-	add := func(p *plan.Plan, q *Question, harm []GuardrailStatus) {
-		record := func(row Row) {
-			if row.RecordedAt.IsZero() && row.End.After(a.FirstView.Accepted) {
-				row.RecordedAt = now
-				records = append(records, Record{DeclarationOf(a.Plan), p.GoalID, p.Metric, row})
-			}
+	record := func(p *plan.Plan, row Row) {
+		if row.RecordedAt.IsZero() && row.End.After(a.FirstView.Accepted) {
+			row.RecordedAt = now
+			records = append(records, Record{DeclarationOf(a.Plan), p.GoalID, p.Metric, row})
 		}
+	}
+	add := func(p *plan.Plan, q *Question, harm []GuardrailStatus) {
 		for _, rows := range q.Rows {
 			for _, row := range rows {
-				record(row)
+				record(p, row)
 			}
 		}
 		for t, s := range harm {
 			if s.Status == Harmed && !s.recorded {
-				record(Row{
-					Look: Look{End: s.DecidedAt}, VariationID: p.Variations[t+1].ID, FirstDay: a.days[0].from,
+				record(p, Row{
+					Look: Look{End: s.DecidedAt}, Kind: OfHarm, VariationID: p.Variations[t+1].ID, FirstDay: a.days[0].from,
 					Upper: s.Upper,
 				})
 			}
 		}
 	}
 	add(a.Plan, &a.Primary, a.Harm)
+	for _, row := range a.Ends {
+		record(a.Plan, row)
+	}
 	for i := range a.Guardrails {
 		g := a.Plan.Declared.Guardrails[i]
 		add(a.Plan.AboutGoal(g.GoalID).WithMetric(g.Metric), &a.Guardrails[i].Question, a.Guardrails[i].Status)

@@ -104,7 +104,7 @@ func (a *Analyzer) guardrailOf(
 		looks.Rows))
 	for t := range all {
 		for _, r := range recorded {
-			if r.isAbout(p) && r.Number == 0 && r.VariationID == p.Variations[t+1].ID {
+			if r.isAbout(p) && r.Kind == OfHarm && r.VariationID == p.Variations[t+1].ID {
 				all[t] = GuardrailStatus{Status: Harmed, DecidedAt: r.End, Upper: r.Upper, recorded: true}
 			}
 		}

@@ -24,7 +24,8 @@ var recordedSQL string
 //go:embed sql/record.sql
 var recordSQL string
 
-// Record is the recorded result of a look at a declared question, for one variation.
+// Record is a row of the ledger: what a look, harm or the end of a subject says about a declared question, for one
+// variation.
 type Record struct {
 	Declaration
 	GoalID int64 // 0: all goals count
@@ -107,18 +108,19 @@ func readRecords(ctx context.Context, conn driver.Conn, only *Declaration) ([]Re
 		of = *only
 	}
 	records, err := schema.QueryRows(ctx, conn, recordedSQL, func(row driver.Rows, r *Record) error {
-		var kind, metric, body string
+		var subject, kind, metric, body string
 		var number uint32
 		var recordedAt time.Time
 		s := &r.Subject
-		if err := row.Scan(&s.WebsiteID, &kind, &s.ID, &s.ExperimentID, &r.Hash, &r.GoalID, &metric, &r.VariationID,
-			&number, &r.End, &body, &recordedAt); err != nil {
+		if err := row.Scan(&s.WebsiteID, &subject, &s.ID, &s.ExperimentID, &r.Hash, &r.GoalID, &metric, &kind,
+			&r.VariationID, &number, &r.End, &body, &recordedAt); err != nil {
 			return err
 		}
 		if err := json.Unmarshal([]byte(body), &r.Row); err != nil {
 			return fmt.Errorf("look %d of %s: %w", number, s, err)
 		}
-		s.Kind, r.Metric, r.RecordedAt = schema.SubjectKind(kind), query.Metric(metric), recordedAt.UTC()
+		s.Kind, r.Kind = schema.SubjectKind(subject), Kind(kind)
+		r.Metric, r.RecordedAt = query.Metric(metric), recordedAt.UTC()
 		return nil
 	}, clickhouse.Named("all", only == nil), clickhouse.Named("website", of.Subject.WebsiteID),
 		clickhouse.Named("subject", string(of.Subject.Kind)),
@@ -168,10 +170,10 @@ func (r Record) isAbout(p *plan.Plan) bool {
 	return r.GoalID == p.GoalID && r.Metric == p.Metric
 }
 
-// isSame reports whether two records are about the same look at the same variation.
+// isSame reports whether two records are about the same look, harm or end, at the same variation.
 func (r Record) isSame(o Record) bool {
 	return r.Declaration == o.Declaration && r.GoalID == o.GoalID && r.Metric == o.Metric &&
-		r.VariationID == o.VariationID && r.Number == o.Number
+		r.Kind == o.Kind && r.VariationID == o.VariationID && r.Number == o.Number
 }
 
 func insertRecords(ctx context.Context, conn driver.Conn, records []Record) error {
@@ -193,7 +195,7 @@ func insertRecords(ctx context.Context, conn driver.Conn, records []Record) erro
 	err := schema.InsertRows(ctx, conn, recordSQL, rows, func(r *encoded) []any {
 		s := r.Subject
 		return []any{
-			s.WebsiteID, string(s.Kind), s.ID, s.ExperimentID, r.Hash, r.GoalID, string(r.Metric), r.VariationID,
+			s.WebsiteID, string(s.Kind), s.ID, s.ExperimentID, r.Hash, r.GoalID, string(r.Metric), string(r.Kind), r.VariationID,
 			uint32(r.Number), r.End, r.body, r.RecordedAt, //nolint:gosec // few looks
 		}
 	})

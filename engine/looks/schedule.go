@@ -1,6 +1,7 @@
 package looks
 
 import (
+	"slices"
 	"time"
 
 	"lifthouse/engine/moments"
@@ -73,6 +74,7 @@ type Schedule struct {
 	days      []span    // full days without a break, in order
 	last      time.Time // end of the day of the newest event, or of the last look if that is later
 	newest    time.Time // event
+	ended     bool      // the subject ended, and its last day is mature
 	rules     plan.LookRules
 }
 
@@ -99,7 +101,7 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 	var written time.Time // end of the last recorded look
 	for _, r := range recorded {
 		start = r.FirstDay
-		if r.Number > 0 && r.End.After(written) {
+		if r.Kind == OfLook && r.End.After(written) {
 			written = r.End
 		}
 	}
@@ -110,6 +112,9 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 		if full := (span{ceilDay(r.from), r.to.Truncate(day)}); full.from.Before(full.to) {
 			s.days = append(s.days, full)
 		}
+	}
+	if n := len(p.Runs); p.Ended && n > 0 && p.Runs[n-1].To != nil {
+		s.ended = !through.Before(p.Runs[n-1].To.Add(s.rules.Maturity))
 	}
 	days, number := 0, 0
 	for i, run := range s.days {
@@ -242,6 +247,21 @@ func (s *Schedule) EndOfDay(n int) time.Time { return s.fullDays()[n-1] }
 
 // FullDays returns the number of full days, up to the day of the newest event or the last look.
 func (s *Schedule) FullDays() int { return len(s.fullDays()) }
+
+// HasEnd reports whether the subject has ended after a full day, and this day is mature.
+func (s *Schedule) HasEnd() bool { return s.ended && s.FullDays() > 0 }
+
+// LastFullDay returns the state at the end of the last full day, whose number is that of the full days. There must be
+// one.
+func (s *Schedule) LastFullDay() Look {
+	ends := s.fullDays()
+	return Look{Number: len(ends), End: ends[len(ends)-1], Days: len(ends)}
+}
+
+// dayOf returns the number of full days up to the end of a look that has ended.
+func (s *Schedule) dayOf(l Look) int {
+	return 1 + slices.IndexFunc(s.fullDays(), func(end time.Time) bool { return end.Equal(l.End) })
+}
 
 func minTime(a, b time.Time) time.Time {
 	if b.Before(a) {

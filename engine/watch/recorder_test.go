@@ -10,6 +10,7 @@ import (
 
 	"lifthouse/engine"
 	"lifthouse/engine/facts"
+	"lifthouse/engine/looks"
 	"lifthouse/engine/source"
 	"lifthouse/engine/watch"
 	"lifthouse/schema"
@@ -174,6 +175,48 @@ func TestDecisionsAreReportedOnce(t *testing.T) {
 		for _, day := range []int{9, 10, 29} {
 			if got := p.pass(other, day, 2); slices.Contains(got, "decision.changed ship") {
 				t.Errorf("day %d: %q", day, got)
+			}
+		}
+	}
+}
+
+// TestTheEndIsRecordedOnce stops a campaign without visitors since its second week. A day later, the ledger has the exact
+// sums of all full days up to the last look, and each look has those of its weeks. No server writes them again.
+func TestTheEndIsRecordedOnce(t *testing.T) {
+	p := newPast(t, nil)
+	for day := range 11 {
+		p.arrive(day, []int{500, 500}, 50, 60+day)
+	}
+	p.pass(p.server, 10, 12)
+	if _, _, err := p.catalogue.SwitchCampaign(t.Context(), 1, 0, 2, false); err != nil { // now, on day 30
+		t.Fatal(err)
+	}
+	for _, at := range []struct {
+		day  int
+		by   *server
+		want int // ends
+	}{{31, p.server, 0}, {32, p.server, 1}, {33, p.server, 1}, {33, p.restart(), 1}} {
+		p.pass(at.by, at.day, 1)
+		records, err := looks.ReadRecords(t.Context(), p.conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends := slices.DeleteFunc(slices.Clone(records), func(r looks.Record) bool { return r.Kind != looks.OfEnd })
+		if len(ends) != at.want || len(records) != 2+at.want {
+			t.Fatalf("day %d: %d rows, %d ends; want %d", at.day, len(records), len(ends), at.want)
+		}
+		for _, r := range records {
+			days, converted := min(r.Days, 10), int64(0)
+			for day := 1; day <= days; day++ { // the first one is not a full day
+				converted += int64(60 + day)
+			}
+			if number := map[looks.Kind]int{looks.OfLook: r.Days / 7, looks.OfEnd: 14}[r.Kind]; len(r.Strata) != 1 || r.MismatchP == nil ||
+				r.Visitors != int64(1000*days) || r.Number != number || !r.End.Equal(p.first.AddDate(0, 0, 1+r.Days)) {
+				t.Fatalf("%+v", r)
+			}
+			a, b := r.Strata[0].Control, r.Strata[0].Variation
+			if a.Visitors != int64(500*days) || a.Converted != int64(50*days) || b.Visitors != a.Visitors || b.Converted != converted || b.Goals.Sum.Int64() != converted || b.Goals.Squares.Int64() != converted {
+				t.Errorf("%s: %+v\n%+v", r.Kind, a, b)
 			}
 		}
 	}

@@ -1,5 +1,6 @@
--- One row per look of a declared question at a variation, with the figures at the time of the look. A row is written
--- once and never changed. Two servers may write the same look; the first row counts.
+-- One row per look of a declared question at a variation, with the figures at the time of the look: exact sums, and what
+-- follows from them. Of the primary question, also a row per harm, and per end of the subject. A row is written once and
+-- never changed. Two servers may write the same row; the first one counts.
 CREATE TABLE IF NOT EXISTS looks{{.On}}
 (
     website_id    Int64,
@@ -9,11 +10,12 @@ CREATE TABLE IF NOT EXISTS looks{{.On}}
     question      UInt64                  COMMENT 'hash of the declared rules: methodology, level, clock, variations',
     goal_id       Int64                   COMMENT '0: all goals count',
     metric        LowCardinality(String),
+    kind          Enum8('look' = 1, 'harm' = 2, 'end' = 3),
     variation_id  Int64,
-    look          UInt32                  COMMENT 'number of the look, from 1',
-    ended_at      DateTime64(3, 'UTC')    COMMENT 'end of the look',
-    body          String                  COMMENT 'JSON: counts, critical value, z, p, intervals',
+    look          UInt32                  COMMENT 'number of the look, from 1; of an end: of full days; of harm: 0',
+    ended_at      DateTime64(3, 'UTC')    COMMENT 'end of the look, or of the last full day',
+    body          String                  COMMENT 'JSON: sums, critical value, z, p, intervals',
     recorded_at   DateTime64(3, 'UTC')
 )
 ENGINE = {{.Replicated}}MergeTree{{with .All}}({{.}}){{end}}
-ORDER BY (website_id, subject, subject_id, experiment_id, question, goal_id, metric, variation_id, look, recorded_at)
+ORDER BY (website_id, subject, subject_id, experiment_id, question, goal_id, metric, kind, variation_id, look, recorded_at)

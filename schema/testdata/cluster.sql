@@ -204,14 +204,15 @@ CREATE TABLE IF NOT EXISTS looks ON CLUSTER `lift-1`
     `question` UInt64 COMMENT 'hash of the declared rules: methodology, level, clock, variations',
     `goal_id` Int64 COMMENT '0: all goals count',
     `metric` LowCardinality(String),
+    `kind` Enum8('look' = 1, 'harm' = 2, 'end' = 3),
     `variation_id` Int64,
-    `look` UInt32 COMMENT 'number of the look, from 1',
-    `ended_at` DateTime64(3, 'UTC') COMMENT 'end of the look',
-    `body` String COMMENT 'JSON: counts, critical value, z, p, intervals',
+    `look` UInt32 COMMENT 'number of the look, from 1; of an end: of full days; of harm: 0',
+    `ended_at` DateTime64(3, 'UTC') COMMENT 'end of the look, or of the last full day',
+    `body` String COMMENT 'JSON: sums, critical value, z, p, intervals',
     `recorded_at` DateTime64(3, 'UTC')
 )
 ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
-ORDER BY (website_id, subject, subject_id, experiment_id, question, goal_id, metric, variation_id, look, recorded_at)
+ORDER BY (website_id, subject, subject_id, experiment_id, question, goal_id, metric, kind, variation_id, look, recorded_at)
 
 CREATE TABLE IF NOT EXISTS messages ON CLUSTER `lift-1`
 (

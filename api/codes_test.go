@@ -26,7 +26,7 @@ var code = regexp.MustCompile(`^[A-Z][A-Z0-9_]{2,}$`)
 // TestCodesAreDocumented checks that the enumerations of the document are the constants of the program, by type, and
 // that the program has no other code.
 func TestCodesAreDocumented(t *testing.T) {
-	constants := constantsByType(t, "../stats", "../engine/result", ".")
+	constants := constantsByType(t, "../stats", "../engine/result", "../engine/worth", ".")
 	c := must.Get(theContract())(t)
 	schemas := c.doc.Components.Schemas
 	field := func(schema, name string) map[string]bool { return enumerated(schemas[schema].Value.Properties[name]) }

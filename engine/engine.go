@@ -69,6 +69,15 @@ func (e *Engine) ObserveQueries(query func(elapsed time.Duration, err error)) {
 	e.facts.Store.Observe = query
 }
 
+// ReadPlanVersion is like ReadVersion, for a report.
+func (e *Engine) ReadPlanVersion(ctx context.Context, p *plan.Plan) (Version, error) {
+	version, err := e.ReadVersion(ctx, p.Subject)
+	if err == nil && p.Scorecard {
+		version.Worth, err = e.worthVersion(ctx, p.Subject.WebsiteID)
+	}
+	return version, err
+}
+
 // PlanReport resolves a request against the catalogue. The error is an InvalidError or a NotFoundError.
 func (e *Engine) PlanReport(r query.Request) (*plan.Plan, error) {
 	return plan.New(r, e.catalogue.Snapshot().AccountResources(r.AccountID))
@@ -78,6 +87,7 @@ func (e *Engine) PlanReport(r query.Request) (*plan.Plan, error) {
 type Version struct {
 	Known   bool            // whether the store answers
 	Data    uint64          // changes with the facts, and with the day; the same on all servers of a store
+	Worth   uint64          // of a report with a scorecard: changes with what the website's campaigns are worth
 	Waiting moments.Waiting // accepted events that a report does not include yet
 }
 

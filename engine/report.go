@@ -59,6 +59,9 @@ func (e *Engine) computeReport(ctx context.Context, p *plan.Plan, version Versio
 	}
 	if byGoal != nil {
 		report.AddScorecard(p, byGoal, a)
+		if err := e.addWorth(ctx, p, report); err != nil {
+			return nil, err
+		}
 	}
 	report.AddWaiting(version.Waiting)
 	return report, nil

@@ -3,11 +3,14 @@ package engine
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"lifthouse/engine/looks"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/engine/worth"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest/tier"
@@ -49,7 +52,7 @@ func TestScorecardEqualsReports(t *testing.T) {
 		scorecard := x.report(func(r *query.Request) { *r = asked; r.Scorecard = true })
 		x.checkScorecard(scorecard, asked)
 		alone := x.report(func(r *query.Request) { *r = asked })
-		scorecard.Scorecard, scorecard.Decision, scorecard.Checks.FullWeeks, alone.GeneratedAt = nil, nil, nil, scorecard.GeneratedAt
+		scorecard.Scorecard, scorecard.Decision, scorecard.Worth, scorecard.Checks.FullWeeks, alone.GeneratedAt = nil, nil, nil, nil, scorecard.GeneratedAt
 		scorecard.Checks.Warnings = slices.DeleteFunc(scorecard.Checks.Warnings, func(w result.Warning) bool { return w.Code == "SILENT" })
 		if g, w := inJSON(t, scorecard), inJSON(t, alone); g != w {
 			t.Fatalf("the report with a scorecard\n%s\nwant\n%s", g, w)
@@ -218,35 +221,49 @@ func TestDecisionNeedsTheDeclaredQuestion(t *testing.T) {
 	}
 }
 
-// TestImpact compares the impact with its definition.
-func TestImpact(t *testing.T) {
+// TestWorth compares the worth of a campaign alone with its definition: the effect of the look relative to all visitors,
+// corrected by the pool.
+func TestWorth(t *testing.T) {
 	x := guardTrial(t)
 	x.store(0, 50, 90)
 	x.refresh()
-	if impact := x.report(scorecard).Scorecard[0].Variations[1].Impact; impact.PerMonth != nil || impact.Reason != "TOO_FEW_DAYS" {
-		t.Errorf("after the first day: %+v", impact)
+	if item := x.report(scorecard).Worth.Items[0]; item.Expected != nil || item.Observed != nil || item.Reason != stats.ReasonTooEarly || item.Text != "" {
+		t.Errorf("after the first day: %+v", item)
 	}
 	for day := range 7 {
 		x.store(1+day, 50, 90)
 	}
 	x.refresh()
-	rows := x.report(scorecard).Scorecard
-	impact, c := rows[0].Variations[1].Impact, rows[0].Variations[1].Comparison
-	by := float64(2*dailyVisitors) * 30 / .5 // visitors a month; half of the traffic took part
-	if want := .08 * by; impact.PerMonth == nil || math.Abs(*impact.PerMonth.Value-want) > 1e-9*want {
-		t.Fatalf("%s, want %v", inJSON(t, impact), want)
+	r := x.report(scorecard)
+	item := r.Worth.Items[0]
+	const visitors, mean = 7 * dailyVisitors, .14 // of a variation in the look; the rates are .10 and .18
+	effect := stats.PooledEffect{Value: .08 / mean, StandardError: math.Sqrt(mean*(1-mean)*2/visitors) / mean}
+	want := worth.NewFit(.2, [][]stats.PooledEffect{{effect}}).TrueEffect(0)
+	by := mean * float64(2*dailyVisitors) * 30 / .5 // visitors a month; half of the traffic took part
+	if item.Observed == nil || item.Expected.PerMonth == nil || item.State != looks.OfLook {
+		t.Fatalf("%s", inJSON(t, item))
 	}
-	for end, bound := range *impact.PerMonth.Interval {
-		if want := *c.Sequential.Difference[end] * by; math.Abs(*bound-want) > 1e-9*want {
-			t.Errorf("end %d: %v, want %v", end, *bound, want)
+	for what, pair := range map[string][2]float64{
+		"observed lift": {item.Observed.Lift, .8}, "observed": {*item.Observed.PerMonth, effect.Value * by},
+		"expected lift": {item.Expected.Lift.Value, want.Mean / (1 - want.Mean/2)}, "expected": {item.Expected.PerMonth.Value, want.Mean * by},
+		"lower": {item.Expected.PerMonth.Interval[0], want.Lower * by}, "upper": {item.Expected.PerMonth.Interval[1], want.Upper * by},
+		"chance": {*item.Chance, want.Chance}, "typical effect": {r.Worth.Pool.TypicalEffect.Value, worth.NewFit(.2, [][]stats.PooledEffect{{effect}}).TypicalEffect().Mean},
+	} {
+		if math.Abs(pair[0]-pair[1]) > 1e-9*math.Abs(pair[1]) {
+			t.Errorf("%s is %v, want %v", what, pair[0], pair[1])
 		}
 	}
-	at := slices.IndexFunc(rows, func(r *result.ScorecardRow) bool { return r.Metric == query.AverageValue })
-	if impact := rows[at].Variations[1].Impact; impact.PerMonth != nil || impact.Reason != "NOT_A_SUM" {
-		t.Errorf("average value: %+v", impact)
+	if item.Expected.PerMonth.Value >= *item.Observed.PerMonth || item.Expected.ValuePerMonth != nil || item.ValueReason != worth.ReasonNoValue {
+		t.Errorf("%s", inJSON(t, item))
 	}
-	if rows[0].Variations[0].Impact != nil || rows[0].Role != result.RolePrimary || rows[0].Variations[1].Comparison.Verdict != stats.VerdictBetter {
-		t.Errorf("the first row: %s", inJSON(t, rows[0]))
+	if text := item.InWords(); !strings.HasPrefix(text, "Expected +") || !strings.HasSuffix(text, " converted visitors a month. Observed: +4,800.") || !strings.Contains(r.Worth.PoolText, "only 1 is known here") {
+		t.Errorf("%s %s", text, r.Worth.PoolText)
+	}
+	mobile := x.report(func(r *query.Request) {
+		r.Scorecard, r.Filters.Lists = true, []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}
+	}).Worth.Items[0]
+	if mobile.Expected != nil || mobile.Reason != worth.ReasonFiltered {
+		t.Errorf("of some visitors: %s", inJSON(t, mobile))
 	}
 }
 

@@ -125,7 +125,7 @@ type Answer struct {
 func (s *Service) AnswerQuery(ctx context.Context, q *Query, newest bool, has func(Version) bool) (Answer, error) {
 	limited, cancel := s.LimitTime(ctx)
 	defer cancel()
-	data, err := s.engine.ReadVersion(limited, q.Plan.Subject)
+	data, err := s.engine.ReadPlanVersion(limited, q.Plan)
 	if err != nil {
 		return s.lastGood(q, err)
 	}

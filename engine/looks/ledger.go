@@ -5,6 +5,7 @@ import (
 	_ "embed" // statements
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -65,7 +66,7 @@ type Ledger struct {
 
 	mu     sync.Mutex // protects the following, and is held while the table is read
 	readAt time.Time  // zero: not read
-	of     map[Declaration][]Record
+	of     map[schema.Subject]map[uint64][]Record // by the hash of the declaration
 }
 
 // NewLedger returns the ledger of a store.
@@ -75,12 +76,49 @@ func NewLedger(conn driver.Conn) *Ledger { return &Ledger{conn: conn} }
 func (l *Ledger) RecordedLooks(ctx context.Context, d Declaration) ([]Record, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if time.Since(l.readAt) >= maxAge {
-		if err := l.readTable(ctx); err != nil {
-			return nil, err
+	if err := l.readIfOld(ctx); err != nil {
+		return nil, err
+	}
+	return l.of[d.Subject][d.Hash], nil
+}
+
+// SubjectRecords returns the rows of a subject, of all its declarations, in a constant order. It reads the table at most
+// once a minute.
+func (l *Ledger) SubjectRecords(ctx context.Context, subject schema.Subject) ([]Record, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.readIfOld(ctx); err != nil {
+		return nil, err
+	}
+	of := l.of[subject]
+	var found []Record
+	for _, hash := range slices.Sorted(maps.Keys(of)) {
+		found = append(found, of[hash]...)
+	}
+	return found, nil
+}
+
+// Version returns a number that changes with the rows, and is equal on all servers that have read the same rows.
+func (l *Ledger) Version(ctx context.Context) (version uint64, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.readIfOld(ctx); err != nil {
+		return 0, err
+	}
+	for _, of := range l.of {
+		for hash, records := range of {
+			version += hash * uint64(len(records))
 		}
 	}
-	return l.of[d], nil
+	return version, nil
+}
+
+// readIfOld reads the table if it was read long ago. The caller holds the lock.
+func (l *Ledger) readIfOld(ctx context.Context) error {
+	if time.Since(l.readAt) < maxAge {
+		return nil
+	}
+	return l.readTable(ctx)
 }
 
 // readTable reads the table. The caller holds the lock.
@@ -89,11 +127,26 @@ func (l *Ledger) readTable(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.of, l.readAt = map[Declaration][]Record{}, time.Now()
-	for _, r := range records {
-		l.of[r.Declaration] = append(l.of[r.Declaration], r)
+	l.of, l.readAt = map[schema.Subject]map[uint64][]Record{}, time.Now()
+	for d, of := range byDeclaration(records) {
+		l.setRecords(d, of)
 	}
 	return nil
+}
+
+func (l *Ledger) setRecords(d Declaration, records []Record) {
+	if l.of[d.Subject] == nil {
+		l.of[d.Subject] = map[uint64][]Record{}
+	}
+	l.of[d.Subject][d.Hash] = records
+}
+
+func byDeclaration(records []Record) map[Declaration][]Record {
+	all := map[Declaration][]Record{}
+	for _, r := range records {
+		all[r.Declaration] = append(all[r.Declaration], r)
+	}
+	return all
 }
 
 // ReadRecords returns the recorded looks of a store.
@@ -137,12 +190,8 @@ func readRecords(ctx context.Context, conn driver.Conn, only *Declaration) ([]Re
 func (l *Ledger) WriteRecords(ctx context.Context, records []Record) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	byDeclaration := map[Declaration][]Record{}
-	for _, r := range records {
-		byDeclaration[r.Declaration] = append(byDeclaration[r.Declaration], r)
-	}
 	written := 0
-	for d, of := range byDeclaration {
+	for d, of := range byDeclaration(records) {
 		stored, err := readRecords(ctx, l.conn, &d)
 		if err != nil {
 			return written, err
@@ -159,7 +208,7 @@ func (l *Ledger) WriteRecords(ctx context.Context, records []Record) (int, error
 			}
 		}
 		if l.of != nil {
-			l.of[d] = stored
+			l.setRecords(d, stored)
 		}
 	}
 	return written, nil

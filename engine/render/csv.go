@@ -36,7 +36,6 @@ var (
 		comparisonCSV,
 		under("", "qValue discovered"),
 		under("guardrail.", "status margin absoluteMargin lower upper requiredVisitors decidedAt reason"),
-		under("impact.", "perMonth.value perMonth.interval.lower perMonth.interval.upper reason"),
 	)
 	comparisonCSV = slices.Concat(
 		under("comparison.difference.", "value observed interval.lower interval.upper reason"),

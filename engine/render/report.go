@@ -106,6 +106,14 @@ func (t *reportTable) writeReportNotes(rows []tableRow) {
 		notes = append(notes, "Warning: "+PrintableText(warning.Message))
 	}
 	notes = append(notes, t.results.LooksInWords(), t.progressNote())
+	if w := t.results.Worth; w != nil {
+		for i := range w.Items {
+			if item := &w.Items[i]; item.Text != "" {
+				notes = append(notes, PrintableText(item.Name)+": "+item.InWords())
+			}
+		}
+		notes = append(notes, w.PoolText)
+	}
 	if n := len(t.results.Series); n > 0 {
 		notes = append(notes, fmt.Sprintf("The series has %d points; --csv and --json print them.", n))
 	}
@@ -350,11 +358,10 @@ func scorecardColumns(rows []scorecardRow) []column {
 		{title: "interval"},
 		{title: "p"},
 		{title: "verdict", left: true},
-		{title: "per month"},
 	}
 	verdict := &columns[6]
 	for _, r := range rows {
-		lift, interval, p, month, word, colour := none, none, none, none, "", ""
+		lift, interval, p, word, colour := none, none, none, "", ""
 		if c := r.treatment.Comparison; c != nil {
 			claim := c.Improvement.Interval
 			switch {
@@ -370,15 +377,11 @@ func scorecardColumns(rows []scorecardRow) []column {
 			lift, interval = formatOptional(c.Improvement.Value, inPercent), result.RangeInWords(claim, inPercent)
 			word, colour = r.verdictWords(c)
 		}
-		if i := r.treatment.Impact; i != nil && i.PerMonth != nil && i.PerMonth.Value != nil {
-			decimals := result.SpreadDecimals(result.HalfWidth(i.PerMonth.Value, i.PerMonth.Interval))
-			month = result.FormatSigned(*i.PerMonth.Value, decimals)
-		}
 		control := r.control.Estimate
 		write := valueFormatter(result.IsRate(r.Metric), result.HalfWidth(control.Value, control.Interval))
 		addCells(columns, string(r.Role), formatOptional(control.Value, write),
 			formatOptional(r.treatment.Estimate.Value, write),
-			lift, interval, p, word, month)
+			lift, interval, p, word)
 		verdict.colours = append(verdict.colours, colour)
 	}
 	return columns

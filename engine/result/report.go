@@ -41,6 +41,7 @@ type Report struct {
 	Series    []Point          `json:"series,omitzero"`    // only with an interval
 	Decision  *Decision        `json:"decision,omitempty"` // only with a scorecard about the declared question and all visitors
 	Scorecard []*ScorecardRow  `json:"scorecard,omitzero"`
+	Worth     *Worth           `json:"worth,omitempty"` // only with a scorecard
 
 	breakdown *breakdown // the slices of Breakdown
 }

@@ -56,7 +56,6 @@ type ScorecardVariation struct {
 	QValue     *float64   `json:"qValue,omitempty"`
 	Discovered *bool      `json:"discovered,omitempty"`
 	Guardrail  *Guardrail `json:"guardrail,omitempty"` // only in rows of guardrails
-	Impact     *Impact    `json:"impact,omitempty"`    // nil for control
 }
 
 // GoalRows are the rows of a report about one goal.
@@ -187,7 +186,7 @@ func (r *ScorecardRow) IsEmpty() bool {
 		func(v ScorecardVariation) bool { return v.Estimate.Value != nil && *v.Estimate.Value != 0 })
 }
 
-// AddScorecard adds the scorecard, the decision and the impact to a report. a has the results of the looks; nil: there
+// AddScorecard adds the scorecard and the decision to a report. a has the results of the looks; nil: there
 // are none.
 func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis) {
 	rows := newScorecard(p, goals)
@@ -200,7 +199,6 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 			if v.Control {
 				continue
 			}
-			look := row.lookOf(a, i-1)
 			if row.Role == RolePrimary && all {
 				conclusive := supportsVerdict(a, i-1, v.Comparison.Verdict)
 				v.Comparison.Conclusive, v.Comparison.Sequential = &conclusive,
@@ -210,10 +208,9 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 				v.Guardrail = newGuardrail(&p.Declared.Guardrails[row.guardrail], a, row.guardrail, i-1)
 				v.Guardrail.RequiredVisitors = required
 				if all {
-					v.Comparison.Sequential = NewSequential(look, missingLook(a.Plan))
+					v.Comparison.Sequential = NewSequential(a.Guardrails[row.guardrail].LastLook(i-1), missingLook(a.Plan))
 				}
 			}
-			v.Impact = newImpact(p, a, row.Metric, v.Comparison, look)
 		}
 	}
 	r.Scorecard = rows
@@ -236,116 +233,6 @@ func (r *ScorecardRow) requiredVisitors(p *plan.Plan, a *looks.Analysis) *int64 
 	}
 	required, _ := size.RequiredForMargin(p.Declared.Guardrails[r.guardrail].Margin)
 	return required
-}
-
-// lookOf returns the look whose numbers a row quotes: the look that concluded about the treatment, or else the last
-// look. It returns nil for rows without looks.
-func (r *ScorecardRow) lookOf(a *looks.Analysis, treatment int) *looks.Row {
-	switch {
-	case a == nil:
-		return nil
-	case r.guardrail >= 0 && r.guardrail < len(a.Guardrails):
-		return a.Guardrails[r.guardrail].LastLook(treatment)
-	case r.Role != RolePrimary:
-		return nil
-	case a.Outcome != nil && a.Outcome.Treatment == treatment:
-		return concludingRow(a)
-	}
-	return a.Primary.LastLook(treatment)
-}
-
-// Impact is the monthly effect of showing a variation to everybody instead of control.
-type Impact struct {
-	PerMonth *Effect      `json:"perMonth"` // in the unit of the metric; null: see Reason
-	Reason   stats.Reason `json:"reason,omitempty"`
-}
-
-// The period of an impact, and the minimum number of full days: a week includes each weekday.
-const (
-	daysPerMonth  = 30
-	minImpactDays = 7
-)
-
-// The reasons why there is no impact.
-const (
-	reasonTooFewDays stats.Reason = "TOO_FEW_DAYS"
-	reasonNotASum    stats.Reason = "NOT_A_SUM" // the metric is not a sum over visitors
-	reasonFiltered   stats.Reason = "FILTERED"  // the report is not about all visitors
-)
-
-// newImpact returns the impact of a variation:
-//
-//	d N 30 / D / allocation
-//
-// where d is the difference per visitor with its interval: of the concluding look, else of the last look, else of
-// today. N is the number of visitors of all variations in D full days. allocation is the share of the traffic that
-// takes part. The impact assumes that traffic stays as in these days, without seasons.
-func newImpact(p *plan.Plan, a *looks.Analysis, metric query.Metric, c *Comparison, row *looks.Row) *Impact {
-	days := 0
-	if a != nil {
-		days = a.FullDays()
-	}
-	switch {
-	case metric == query.AverageValue:
-		return &Impact{Reason: reasonNotASum}
-	case !p.OfAllVisitors():
-		return &Impact{Reason: reasonFiltered}
-	case days < minImpactDays:
-		return &Impact{Reason: reasonTooFewDays}
-	case p.Allocation <= 0:
-		return &Impact{Reason: stats.ReasonNoTraffic}
-	case c == nil || c.Difference.Value == nil && c.Difference.Observed == nil:
-		return &Impact{Reason: stats.ReasonNoVisitors}
-	}
-	difference := c.Difference
-	if difference.Observed != nil {
-		difference.Value = difference.Observed
-	}
-	if row != nil && row.Difference.Value != nil {
-		difference = newEffect(row.Difference)
-	}
-	by := float64(a.Visitors) * daysPerMonth / float64(days) / p.Allocation
-	scaled := func(x *float64) *float64 {
-		if x == nil {
-			return nil
-		}
-		y := *x * by
-		return &y
-	}
-	e := &Effect{Value: scaled(difference.Value), Reason: difference.Reason}
-	if difference.Interval != nil {
-		e.Interval = &Bounds{scaled(difference.Interval[0]), scaled(difference.Interval[1])}
-	}
-	return &Impact{PerMonth: e}
-}
-
-// ImpactOf returns the impact of a variation on the primary metric, or nil if the report has no scorecard.
-func (r *Report) ImpactOf(variation int64) *Impact {
-	for _, row := range r.Scorecard {
-		for i := range row.Variations {
-			if row.Role == RolePrimary && row.Variations[i].ID == variation {
-				return row.Variations[i].Impact
-			}
-		}
-	}
-	return nil
-}
-
-// impactUnits are what an impact on a metric counts, in words.
-var impactUnits = map[query.Metric]string{
-	query.GoalConversionRate: "converted visitors", query.ConversionRate: "visitors with a conversion",
-	query.CompletionRate:  "visitors with a completion",
-	query.GoalsPerVisitor: "goals", query.ValuePerVisitor: "of value", query.ProfitPerVisitor: "of profit",
-	query.ExtraValuePerVisitor: "of extra value",
-}
-
-// InWords returns the impact on a metric with its interval at a level in per cent, or an empty text if it is not known.
-func (i *Impact) InWords(metric query.Metric, level int) string {
-	if i.PerMonth == nil || i.PerMonth.Value == nil {
-		return ""
-	}
-	return withInterval(*i.PerMonth, level, SpreadDecimals, FormatSigned) + " " + impactUnits[metric] +
-		" a month at today's traffic"
 }
 
 // Status is a report's summary for a list.

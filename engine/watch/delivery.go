@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/outbox"
@@ -386,8 +387,9 @@ func slackText(m *outbox.Message, data *outbox.Data) string {
 	if data.Sentence != "" {
 		lines = append(lines, escape(data.Sentence))
 	}
-	if data.Worth != "" {
-		lines = append(lines, escape("Worth "+data.Worth+"."))
+	var worth result.WorthItem
+	if err := json.Unmarshal(data.Worth, &worth); err == nil {
+		lines = append(lines, escape(worth.InWords()))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -321,9 +321,8 @@ func (d *decided) decisionMessage() (*outbox.Message, error) {
 	}
 	if found.VariationID != nil && d.status.Lift != nil {
 		data.Lift, errs[1] = json.Marshal(d.status.Lift)
-		if month := d.report.ImpactOf(*found.VariationID); month != nil && month.PerMonth != nil {
-			data.PerMonth, errs[2] = json.Marshal(month.PerMonth)
-			data.Worth = month.InWords(d.Plan.Declared.Metric, d.report.SignificanceLevel)
+		if worth := d.report.WorthOf(*found.VariationID); worth != nil && worth.Text != "" {
+			data.Worth, errs[2] = json.Marshal(worth)
 		}
 	}
 	declared := looks.DeclarationOf(d.Looks.Plan)

@@ -168,7 +168,7 @@ func TestDecisionsAreReportedOnce(t *testing.T) {
 		t.Fatalf("after the look: %q", got)
 	}
 	data := p.messages()[0].Data
-	if !strings.HasPrefix(data.Text, "Ship Green") || !strings.Contains(data.Sentence, "interval") || !strings.Contains(data.Worth, ") converted visitors a month") || data.Lift == nil || data.PerMonth == nil {
+	if !strings.HasPrefix(data.Text, "Ship Green") || !strings.Contains(data.Sentence, "interval") || !strings.Contains(string(data.Worth), ") converted visitors a month.") || data.Lift == nil {
 		t.Errorf("%+v", data)
 	}
 	for _, other := range []*server{p.restart(), p.restart()} {

@@ -134,7 +134,7 @@ func TestLives(t *testing.T) {
 		if len(found.Primary.Rows) != even.weeks || last.RecordedAt.IsZero() || last.Tau != 3 {
 			t.Fatalf("%s: %d looks, the last %+v", test.name, len(found.Primary.Rows), last)
 		}
-		near(t, test.name+" visitors", float64(last.Strata[0].Control), test.visitors, 1e-9)
+		near(t, test.name+" visitors", float64(last.Strata[0].Control.Visitors), test.visitors, 1e-9)
 		var moved float64 // converted visitors of both variations
 		for _, s := range l.storedSteps(goalID, startOfDay(1), last.RecordedAt) {
 			if !s.MultiExposed {

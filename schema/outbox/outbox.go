@@ -304,9 +304,8 @@ type Data struct {
 	Decision json.RawMessage `json:"decision,omitempty"` // as in reports: status, variationId, decidedAt, reasons, text
 	Sentence string          `json:"sentence,omitempty"` // the conclusion, with the interval that carries it
 	Metric   string          `json:"metric,omitempty"`
-	Lift     json.RawMessage `json:"lift,omitempty"`     // value and interval of the variation of the decision
-	PerMonth json.RawMessage `json:"perMonth,omitempty"` // what the variation is worth a month, with its interval
-	Worth    string          `json:"worth,omitempty"`    // the same in words
+	Lift     json.RawMessage `json:"lift,omitempty"`  // value and interval of the variation of the decision
+	Worth    json.RawMessage `json:"worth,omitempty"` // of the variation of the decision, as in reports
 
 	Check string `json:"check,omitempty"` // sampleRatio, multipleExposures or silence
 	By    string `json:"by,omitempty"`    // who started or stopped the campaign

@@ -55,7 +55,7 @@ export function Bell({ go }) {
           <ul class="messages">{body.map((m) => (
             <li key={m.message}>
               <p><b>{events[m.event] ?? m.event}</b>: <a {...follow((to) => { close(); go(to); }, m.path)}>{m.data.name}</a> <span class="quiet">{minute(m.recordedAt)}</span></p>
-              <p>{m.data.text}{m.data.worth && ` Worth ${m.data.worth}.`}</p>
+              <p>{m.data.text}{m.data.worth && ` ${m.data.worth.text}`}</p>
               {m.deliveries.length > 0 && <ul>{m.deliveries.map((d) => <Outcome key={d.webhookId} of={d} />)}</ul>}
             </li>
           ))}</ul>

@@ -59,16 +59,14 @@ export function Checks({ results }) {
   );
 }
 
-/** Waiting says what a week without the best variation costs, if its effect is as it is
- * seen now.
+/** Waiting says what a week without the best variation costs, if its effect is as expected.
  * @param {{ scored: Results }} props */
 function Waiting({ scored }) {
-  const rows = scored.scorecard?.filter((r) => r.role === "primary" || r.metric === "valuePerVisitor") ?? [];
-  const row = rows.find((r) => r.metric === "valuePerVisitor" && r.goal?.id === rows[0]?.goal?.id) ?? rows[0];
-  const best = Math.max(0, ...(row?.variations ?? []).map((v) => v.impact?.perMonth?.value ?? 0));
+  const items = scored.worth?.items ?? [], inValue = items.some((i) => i.expected?.valuePerMonth);
+  const best = Math.max(0, ...items.map((i) => (inValue ? i.expected?.valuePerMonth : i.expected?.perMonth)?.value ?? 0));
   if (best <= 0 || scored.decision?.status !== "keepRunning") return null;
   const week = best * 7 / 30;
-  return <p>If the effect is as seen now, each week of waiting costs about <Num value={week}>{number(week, decimals(week / 2))}</Num> {row.metric === "valuePerVisitor" ? "in value" : "converted visitors"}. The interval shows how uncertain that is.<Help of="waiting" /></p>;
+  return <p>If the effect is as expected, each week of waiting costs about <Num value={week}>{number(week, decimals(week / 2))}</Num> {inValue ? "in value" : "in the primary metric"}.<Help of="waiting" /></p>;
 }
 
 /** Progress shows the progress towards the required sample size, and the looks.

@@ -18,7 +18,7 @@ export const terms = {
   newest: ["Newest event", "The time of the newest event of this report. A running campaign is silent if it has no event for ten times the usual gap, and at least an hour."],
   dataThrough: ["Data through", "The report contains every event that the server accepted until this time. Later events appear within seconds."],
   required: ["Required sample", "The number of visitors that detects the minimum effect at one of the planned looks with the planned power. With fewer visitors, a real effect of that size is often missed."],
-  month: ["Impact per month", "The difference per visitor times the visitors of an average month, if everybody saw the variation. It assumes that the coming months are like the measured days."],
+  worth: ["Worth", "What the variation for everybody changes a month, corrected by the effects of all campaigns of the website, because chance has helped the winners. Traffic and effects are taken to last."],
   cause: ["What moved value per visitor", "Value per visitor is goals per visitor times average value. The two factors show whether visitors buy more often or spend more."],
   segments: ["Segments", "The results of visitors with the same value of an attribute. With many values some differ by chance, so all values share one error budget."],
   variations: ["Variations", "Each visitor counts once, for the variation of the first view. Conversions count from the first view on."],

@@ -80,7 +80,7 @@ export function Results({ subject, route, go }) {
       {error && <Fault error={error} again={again} reset={follow(go, route.plain.address)} />}
       {results && (stale || results.stale) && <Stale results={results} />}
       {!ready && (loading || results) && !error && <div class="conclusion"><Loading what="results" /></div>}
-      {ready && <Answered results={results} scored={scored} currency={website?.currency} />}
+      {ready && <Answered results={results} scored={scored} />}
       {ready && results.conclusion && !empty && <TrustStrip results={results} scored={scored} />}
       {(ready || error) && <Controls {...{ subject, route, go, scored }} timezone={website?.timezone} />}
       {ready && subject.kind !== "widget" && <Compare {...{ subject, results, route, go }} />}

@@ -154,6 +154,19 @@ export interface ScorecardRow {
   variations: ScorecardVariation[];
 }
 
+/** What a variation for everybody is worth: as observed, and as expected after what the other campaigns show. */
+export interface WorthItem {
+  variationId: number;
+  observed: { lift: number; perMonth: number | null; valuePerMonth: number | null } | null;
+  expected: { lift: WorthEstimate; perMonth: WorthEstimate | null; valuePerMonth: WorthEstimate | null } | null;
+  chance: number | null;
+  reason?: string;
+  text: string;
+  observedText: string;
+}
+
+export interface WorthEstimate { value: number; interval: [number, number] }
+
 export interface ScorecardVariation {
   id: number;
   name: string;
@@ -163,7 +176,6 @@ export interface ScorecardVariation {
   qValue?: number;
   discovered?: boolean;
   guardrail?: { status: "safe" | "harmed" | "notYetKnown"; margin?: number; absoluteMargin?: number; lower: number | null; upper: number | null; requiredVisitors: number | null; decidedAt?: string; reason?: string };
-  impact?: { perMonth: Comparison["improvement"] | null; reason?: string };
 }
 
 export interface Cell {
@@ -198,6 +210,7 @@ export interface Results extends Cell {
   series?: Point[];
   decision?: Decision;
   scorecard?: ScorecardRow[];
+  worth?: { pool: { campaigns: number; typicalEffect: WorthEstimate }; items: WorthItem[]; poolText: string };
 }
 
 export interface Experiment {
@@ -396,7 +409,7 @@ export interface Delivery { webhookId: number; host: string; at: string; outcome
 /** Message reports a decision, a failed check, or a start or stop. */
 export interface Message {
   message: string; event: string; recordedAt: string; path: string; deliveries: Delivery[];
-  data: { name?: string; text: string; worth?: string };
+  data: { name?: string; text: string; worth?: WorthItem };
 }
 
 /** Catalogue is the part of the catalogue that the page changes. */

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
@@ -108,7 +107,7 @@ func TestTheDashboardsScorecard(t *testing.T) {
 		}
 	}
 	primary := r.Scorecard[0].Variations[1]
-	v.rowIs(".worth", *primary.Impact.PerMonth.Value)
+	check.Equal(t, strings.ReplaceAll(evaluated[string](v, `document.querySelector(".worth > span").innerText`), "\u00a0", " "), r.Worth.Items[0].Text, "worth on the page")
 	v.click("[name=absolute]")
 	values, _ := v.row(".scorecard [data-role=primary]")
 	if len(values) < 3 || !same(values[2], *primary.Comparison.Difference.Value) {
@@ -126,13 +125,8 @@ func TestTheDashboardSaysWhatWaitingCosts(t *testing.T) {
 	v.openSignedIn("/?campaign=14", allThere)
 	r := v.report("/v1/campaigns/14/results?scorecard=true")
 	best := 0.0
-	for _, row := range r.Scorecard {
-		if row.Metric != query.ValuePerVisitor || row.Goal.ID != r.Scorecard[0].Goal.ID {
-			continue
-		}
-		for _, variation := range row.Variations[1:] {
-			best = max(best, *variation.Impact.PerMonth.Value)
-		}
+	for _, item := range r.Worth.Items {
+		best = max(best, item.Expected.ValuePerMonth.Value)
 	}
 	values, _ := v.row("[aria-labelledby=progress]")
 	if !slices.ContainsFunc(values, func(shown string) bool { return same(shown, best*7/30) }) {

@@ -1,0 +1,132 @@
+package result
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/worth"
+)
+
+// Worth is what the treatments of a report are worth, and how that is known.
+type Worth struct {
+	Pool     worth.PoolSummary `json:"pool"`
+	Currency string            `json:"currency,omitempty"`
+	Items    []WorthItem       `json:"items"` // by treatment
+	PoolText string            `json:"poolText"`
+}
+
+// WorthItem is what a treatment is worth, in numbers and in words.
+type WorthItem struct {
+	worth.Item
+	Text         string `json:"text"`         // what is expected; empty: not known
+	ObservedText string `json:"observedText"` // to be shown beside it, less prominently
+}
+
+// InWords returns both texts.
+func (i *WorthItem) InWords() string { return strings.TrimSpace(i.Text + " " + i.ObservedText) }
+
+// AddWorth adds what the treatments are worth to a report with a scorecard. A report that is not about the declared
+// question and all visitors has only the reason. nil: nothing is compared.
+func (r *Report) AddWorth(p *plan.Plan, found *worth.Worth, currency string) {
+	if found == nil {
+		return
+	}
+	r.Worth = &Worth{
+		Pool: found.Pool, Currency: currency, Items: []WorthItem{}, PoolText: poolInWords(&found.Pool, p.Declared.Metric),
+	}
+	for _, item := range found.Items {
+		if !p.IsDeclared() || !p.OfAllVisitors() {
+			item = worth.Item{
+				VariationID: item.VariationID, Name: item.Name, Metric: item.Metric, Reason: worth.ReasonFiltered,
+			}
+		}
+		shown := WorthItem{Item: item}
+		shown.describe(currency)
+		r.Worth.Items = append(r.Worth.Items, shown)
+	}
+}
+
+// WorthOf returns what a variation is worth; nil: the report does not say so.
+func (r *Report) WorthOf(variation int64) *WorthItem {
+	if r.Worth == nil {
+		return nil
+	}
+	at := slices.IndexFunc(r.Worth.Items, func(i WorthItem) bool { return i.VariationID == variation })
+	if at < 0 {
+		return nil
+	}
+	return &r.Worth.Items[at]
+}
+
+// monthUnits are what a metric counts in a month, in words. The units of money follow its currency.
+var monthUnits = map[query.Metric]string{
+	query.GoalConversionRate: "converted visitors", query.ConversionRate: "visitors with a conversion",
+	query.CompletionRate: "visitors with a completion", query.GoalsPerVisitor: "goals",
+	query.ValuePerVisitor: "of value", query.ProfitPerVisitor: "of profit", query.ExtraValuePerVisitor: "of extra value",
+}
+
+// describe sets the texts. The expected number always has its interval.
+func (i *WorthItem) describe(currency string) {
+	switch {
+	case i.Expected == nil:
+		return
+	case i.Expected.PerMonth == nil:
+		inPercent := func(x float64) string { return FormatPercent(x, 1, true) }
+		i.Text = fmt.Sprintf("Expected a lift of %s.", estimateInWords(&i.Expected.Lift, inPercent))
+		i.ObservedText = fmt.Sprintf("Observed: %s.", inPercent(i.Observed.Lift))
+		return
+	}
+	unit := monthUnits[i.Metric]
+	if strings.HasPrefix(unit, "of ") && currency != "" {
+		unit = currency + " " + unit
+	}
+	i.Text = fmt.Sprintf("Expected %s %s a month", estimateInWords(i.Expected.PerMonth, FormatRounded), unit)
+	if value := i.Expected.ValuePerMonth; value != nil && i.Metric != query.ValuePerVisitor {
+		i.Text += fmt.Sprintf(", about %s", FormatRounded(value.Value))
+		if currency != "" {
+			i.Text += " " + currency
+		}
+		i.Text += " of value"
+	}
+	i.Text += "."
+	i.ObservedText = fmt.Sprintf("Observed: %s.", FormatRounded(*i.Observed.PerMonth))
+}
+
+func estimateInWords(e *worth.Estimate, write func(float64) string) string {
+	return fmt.Sprintf("%s (%.0f %% interval %s to %s)", write(e.Value), 100*worth.Level, write(e.Interval[0]),
+		write(e.Interval[1]))
+}
+
+// poolInWords says how large effects typically are here.
+func poolInWords(pool *worth.PoolSummary, metric query.Metric) string {
+	typical := FormatPercent(pool.TypicalEffect.Value, 1, false)
+	switch n := pool.Campaigns; {
+	case n < leastPool:
+		known := "none is"
+		if n > 0 {
+			known = fmt.Sprintf("only %d %s", n, map[bool]string{true: "is", false: "are"}[n == 1])
+		}
+		return fmt.Sprintf("This assumes that an experiment typically changes %s by ±%s, because %s known here.",
+			metricInWords[metric], typical, known)
+	default:
+		return fmt.Sprintf("An experiment here typically changes %s by ±%s (from %d campaigns).",
+			metricInWords[metric], typical, n)
+	}
+}
+
+// leastPool is the number of campaigns from which their effects say more than the assumption before them.
+const leastPool = 5
+
+// FormatRounded writes a number of a worth with its sign and two digits, so that it does not change with every visitor.
+func FormatRounded(x float64) string {
+	x = worth.RoundMoney(x)
+	decimals := 0
+	if x != 0 && math.Abs(x) < 10 {
+		decimals = min(int(math.Ceil(1-math.Log10(math.Abs(x)))), 9)
+	}
+	return FormatSigned(x, decimals)
+}

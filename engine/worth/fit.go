@@ -1,0 +1,353 @@
+// Package worth estimates what decisions are truly worth. Of the variations that win, chance has helped more than it has
+// hurt, so their observed effects are too large. The campaigns of a website together show how large true effects are, and
+// with that each effect can be corrected: an empirical Bayes model whose parameters are integrated, not estimated.
+package worth
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"lifthouse/stats"
+)
+
+// The model. The effect of a treatment is relative to the mean of its pair, see stats.PooledEffect:
+//
+//	y_i | theta_i ~ N(theta_i, se_i²)
+//	theta_i ~ Σ_j w_j N(mu, (r_j tau)²)         a shape; Σ w_j r_j² = 1, so tau is the standard deviation of true effects
+//
+// Sums over a grid of tau, shape and mu replace the integrals. A stopping rule changes no likelihood, so looks need no
+// correction (Berger and Wolpert 1988). Without a campaign, the prior of the grid speaks: effects of about 3 % at a
+// minimum effect of 20 %.
+
+// shape is a mixture of normals with the variance 1: probabilities, and standard deviations.
+type shape struct {
+	weight               float64 // prior
+	probability, spreads [2]float64
+}
+
+// The shapes say how true effects differ: alike, with heavy tails, or mostly nothing and some large ones.
+var shapes = [...]shape{
+	{.5, [2]float64{1, 0}, [2]float64{1, 0}},
+	{.25, [2]float64{.85, .15}, [2]float64{.6, math.Sqrt((1 - .85*.6*.6) / .15)}},
+	{.25, [2]float64{.8, .2}, [2]float64{.05, math.Sqrt((1 - .8*.05*.05) / .2)}},
+}
+
+// The grid of tau, in minimum effects, and its lognormal prior. They are chosen so that the stated and the true worth of
+// programmes agree over a wide range of true effects, see docs/benchmarks/programme.md.
+const (
+	leastTau, mostTau, numberOfTaus = 1. / 64, 4., 24
+	medianTau, spreadOfLogTau       = .15, 1.
+)
+
+// means are the grid of mu, in tau, and its prior: ideas may be good or bad on average.
+var means = []struct{ of, weight float64 }{{-.6, .06}, {-.3, .24}, {0, .4}, {.3, .24}, {.6, .06}}
+
+// point is a point of the grid.
+type point struct {
+	tau, mu float64
+	shape   *shape
+	prior   float64
+}
+
+// newGrid returns the grid for a minimum effect, as a fraction.
+func newGrid(mde float64) []point {
+	var grid []point
+	sum := 0.0
+	for i := range shapes {
+		for k := range numberOfTaus {
+			tau := leastTau * math.Pow(mostTau/leastTau, float64(k)/(numberOfTaus-1))
+			z := math.Log(tau/medianTau) / spreadOfLogTau
+			for _, m := range means {
+				p := point{tau * mde, m.of * tau * mde, &shapes[i], shapes[i].weight * math.Exp(-z*z/2) * m.weight}
+				grid, sum = append(grid, p), sum+p.prior
+			}
+		}
+	}
+	for i := range grid {
+		grid[i].prior /= sum
+	}
+	return grid
+}
+
+// normal is a part of a mixture of normals.
+type normal struct{ weight, mean, deviation float64 }
+
+// Fit is what the campaigns of a pool say about the true effects of their treatments.
+type Fit struct {
+	grid      []point
+	posterior []float64   // of the grid
+	mean      [][]float64 // of the true effect, by point and treatment
+	variance  [][]float64
+	effects   []stats.PooledEffect
+	campaign  []int   // of each treatment
+	first     [][]int // treatments of each campaign
+}
+
+// NewFit returns the fit of campaigns, each with the effects of its treatments. mde is the median minimum effect of the
+// campaigns, as a fraction. The effects of a campaign share the error of its control.
+func NewFit(mde float64, campaigns [][]stats.PooledEffect) *Fit {
+	f := &Fit{grid: newGrid(mde)}
+	for i, effects := range campaigns {
+		var own []int
+		for _, e := range effects {
+			own = append(own, len(f.effects))
+			f.effects, f.campaign = append(f.effects, e), append(f.campaign, i)
+		}
+		f.first = append(f.first, own)
+	}
+	logs := make([]float64, len(f.grid))
+	for g := range f.grid {
+		f.mean, f.variance = append(f.mean, make([]float64, len(f.effects))),
+			append(f.variance, make([]float64, len(f.effects)))
+		logs[g] = math.Log(f.grid[g].prior)
+		for i := range campaigns {
+			logs[g] += f.addCampaign(g, i)
+		}
+	}
+	f.posterior = normalize(logs)
+	return f
+}
+
+// addCampaign computes the moments of the true effects of a campaign at a point of the grid, and returns the log of the
+// likelihood of the campaign.
+func (f *Fit) addCampaign(g, campaign int) float64 {
+	treatments := f.first[campaign]
+	if len(treatments) == 1 {
+		i := treatments[0]
+		parts, log := f.partsGiven(g, i, 0, false)
+		m, s := momentsOf(&parts)
+		f.mean[g][i], f.variance[g][i] = m, max(s-m*m, 0)
+		return log
+	}
+	nodes := controlNodes(len(treatments))
+	logs := make([]float64, len(nodes))
+	first, second := make([][]float64, len(nodes)), make([][]float64, len(nodes))
+	for q, u := range nodes {
+		logs[q] = -u * u / 2
+		for _, i := range treatments {
+			parts, log := f.partsGiven(g, i, u, true)
+			m, s := momentsOf(&parts)
+			logs[q] += log
+			first[q], second[q] = append(first[q], m), append(second[q], s)
+		}
+	}
+	log := logOfSum(logs)
+	for k, i := range treatments {
+		m, s := 0.0, 0.0
+		for q := range nodes {
+			w := math.Exp(logs[q] - log)
+			m, s = m+w*first[q][k], s+w*second[q][k]
+		}
+		f.mean[g][i], f.variance[g][i] = m, max(s-m*m, 0)
+	}
+	return log
+}
+
+// momentsOf returns the mean and the mean of squares of a mixture.
+func momentsOf(parts *[2]normal) (mean, square float64) {
+	for _, p := range parts {
+		mean += p.weight * p.mean
+		square += p.weight * (p.mean*p.mean + p.deviation*p.deviation)
+	}
+	return mean, square
+}
+
+// controlNodes returns the errors of control over which a campaign of several treatments is summed, in standard
+// deviations: equal steps, whose normal weights beyond 4 are negligible.
+func controlNodes(treatments int) []float64 {
+	const n, most = 25, 4.
+	if treatments < 2 {
+		return []float64{0}
+	}
+	nodes := make([]float64, n)
+	for i := range nodes {
+		nodes[i] = most * (2*float64(i)/(n-1) - 1)
+	}
+	return nodes
+}
+
+// partsGiven returns the posterior of the true effect of a treatment at a point of the grid, given the error of control,
+// and the log of its likelihood up to a constant. Without shared errors, control's error is part of the standard error.
+func (f *Fit) partsGiven(g, treatment int, control float64, shared bool) (parts [2]normal, log float64) {
+	e, p := &f.effects[treatment], &f.grid[g]
+	own, y := e.StandardError*e.StandardError, e.Value
+	if shared {
+		own, y = own-e.Shared*e.Shared, y-e.Shared*control
+	}
+	var logs [2]float64
+	for j, probability := range p.shape.probability {
+		spread := p.shape.spreads[j] * p.tau
+		v, d := spread*spread+own, y-p.mu
+		logs[j] = math.Log(probability) - d*d/(2*v) - math.Log(v)/2
+		keep := spread * spread / v
+		parts[j] = normal{0, p.mu + keep*d, math.Sqrt(keep * own)}
+	}
+	log = logOfSum(logs[:])
+	for j := range parts {
+		parts[j].weight = math.Exp(logs[j] - log)
+	}
+	return parts, log
+}
+
+// logOfSum returns the log of the sum of exponentials.
+func logOfSum(logs []float64) float64 {
+	most := slices.Max(logs)
+	sum := 0.0
+	for _, l := range logs {
+		sum += math.Exp(l - most)
+	}
+	return most + math.Log(sum)
+}
+
+// normalize replaces logs by their exponentials, which add up to 1.
+func normalize(logs []float64) []float64 {
+	log := logOfSum(logs)
+	for i := range logs {
+		logs[i] = math.Exp(logs[i] - log)
+	}
+	return logs
+}
+
+// Level is the level of all intervals of a worth, whatever the level of a campaign: one number for a programme.
+const Level = .9
+
+// Expected is the posterior of a number: its mean, an interval at Level, and the chance that it is above 0.
+type Expected struct{ Mean, Lower, Upper, Chance float64 }
+
+// negligible is the weight below which a part of a mixture is left out.
+const negligible = 1e-12
+
+// TrueEffect returns the posterior of the true effect of a treatment, counted over all campaigns in order.
+func (f *Fit) TrueEffect(treatment int) Expected {
+	var mixture []normal
+	others := f.first[f.campaign[treatment]]
+	nodes := controlNodes(len(others))
+	for g, w := range f.posterior {
+		if w < negligible {
+			continue
+		}
+		logs, parts := make([]float64, len(nodes)), make([][2]normal, len(nodes))
+		for q, u := range nodes {
+			if len(others) > 1 {
+				logs[q] = -u * u / 2
+			}
+			for _, i := range others {
+				own, log := f.partsGiven(g, i, u, len(others) > 1)
+				if logs[q] += log; i == treatment {
+					parts[q] = own
+				}
+			}
+		}
+		for q, of := range normalize(logs) {
+			for _, p := range parts[q] {
+				if p.weight *= w * of; p.weight >= negligible {
+					mixture = append(mixture, p)
+				}
+			}
+		}
+	}
+	return expectedOf(mixture)
+}
+
+// Total returns the posterior of Σ a_i theta_i. Given a point of the grid, campaigns are independent, and the sum is taken
+// as normal with its exact mean and variance. At most one treatment of a campaign may have a factor other than 0.
+func (f *Fit) Total(factors []float64) Expected {
+	var mixture []normal
+	for g, w := range f.posterior {
+		m, v := 0.0, 0.0
+		for i, a := range factors {
+			m, v = m+a*f.mean[g][i], v+a*a*f.variance[g][i]
+		}
+		mixture = append(mixture, normal{w, m, math.Sqrt(v)})
+	}
+	return expectedOf(mixture)
+}
+
+// TypicalEffect returns the posterior of tau, the standard deviation of true effects, and MeanEffect that of mu. Their
+// intervals are points of the grid.
+func (f *Fit) TypicalEffect() Expected { return f.onGrid(func(p *point) float64 { return p.tau }) }
+
+// MeanEffect returns the posterior of the mean of true effects.
+func (f *Fit) MeanEffect() Expected { return f.onGrid(func(p *point) float64 { return p.mu }) }
+
+func (f *Fit) onGrid(of func(*point) float64) Expected {
+	order := make([]int, len(f.grid))
+	for g := range order {
+		order[g] = g
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(of(&f.grid[a]), of(&f.grid[b]))
+	})
+	var e Expected
+	below, tail := 0.0, (1-Level)/2
+	for _, g := range order {
+		x, w := of(&f.grid[g]), f.posterior[g]
+		if e.Mean += w * x; x > 0 {
+			e.Chance += w
+		}
+		before := below
+		if below += w; before < tail && below >= tail {
+			e.Lower = x
+		}
+		if before < 1-tail && below >= 1-tail {
+			e.Upper = x
+		}
+	}
+	return e
+}
+
+// expectedOf returns the mean, the interval and the chance of a mixture of normals.
+func expectedOf(mixture []normal) Expected {
+	var e Expected
+	total, second := 0.0, 0.0
+	for _, p := range mixture {
+		total += p.weight
+	}
+	for i := range mixture {
+		p := &mixture[i]
+		p.weight /= total
+		e.Mean += p.weight * p.mean
+		second += p.weight * (p.mean*p.mean + p.deviation*p.deviation)
+	}
+	deviation := math.Sqrt(max(second-e.Mean*e.Mean, 0))
+	if deviation == 0 {
+		return Expected{e.Mean, e.Mean, e.Mean, (1 + math.Copysign(1, e.Mean)) / 2}
+	}
+	const tail = (1 - Level) / 2
+	e.Lower, e.Upper = quantileOf(mixture, tail, e.Mean, deviation), quantileOf(mixture, 1-tail, e.Mean, deviation)
+	e.Chance = 1 - shareBelow(mixture, 0)
+	return e
+}
+
+func shareBelow(mixture []normal, x float64) float64 {
+	below := 0.0
+	for _, p := range mixture {
+		if p.deviation == 0 {
+			if p.mean < x {
+				below += p.weight
+			}
+			continue
+		}
+		below += p.weight * math.Erfc((p.mean-x)/p.deviation/math.Sqrt2) / 2
+	}
+	return below
+}
+
+// quantileOf returns a quantile of a mixture with a mean and a standard deviation, by bisection. By Chebyshev, it is less
+// than 5 standard deviations from the mean.
+func quantileOf(mixture []normal, p, mean, deviation float64) float64 {
+	low, high := mean-5*deviation, mean+5*deviation
+	for high-low > 1e-12*deviation {
+		mid := low + (high-low)/2
+		if mid == low || mid == high {
+			break
+		}
+		if shareBelow(mixture, mid) < p {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return low + (high-low)/2
+}

@@ -1,0 +1,106 @@
+package worth
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"slices"
+	"testing"
+
+	"lifthouse/schema/schematest/check"
+	"lifthouse/stats"
+)
+
+// programme has the effects of the treatments of campaigns, each with its standard error and the shared part of it, and
+// what testdata/programmes.py computes from them.
+type programme struct {
+	MDE                       float64
+	Campaigns                 [][][3]float64
+	Means                     []float64
+	TypicalEffect, MeanEffect float64
+	Total                     [4]float64  // of the first treatments, with the factors 1, 2, 3, …: mean, interval, chance
+	Single                    *[4]float64 // a treatment: its number, interval, chance
+}
+
+func (p *programme) effects() (campaigns [][]stats.PooledEffect) {
+	for _, c := range p.Campaigns {
+		var effects []stats.PooledEffect
+		for _, e := range c {
+			effects = append(effects, stats.PooledEffect{Value: e[0], StandardError: e[1], Shared: e[2]})
+		}
+		campaigns = append(campaigns, effects)
+	}
+	return campaigns
+}
+
+// TestFitsEqualAQuadrature compares fits with integrals over the true effects.
+func TestFitsEqualAQuadrature(t *testing.T) {
+	text, err := os.ReadFile("testdata/programmes.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var programmes []programme
+	if err := json.Unmarshal(text, &programmes); err != nil {
+		t.Fatal(err)
+	}
+	check.Equal(t, len(programmes), 40, "programmes")
+	for i, p := range programmes {
+		f := NewFit(p.MDE, p.effects())
+		near := func(what string, got, want float64) {
+			t.Helper()
+			if !(math.Abs(got-want) <= 1e-8*p.MDE*float64(len(p.Campaigns))) {
+				t.Errorf("programme %d: %s is %.12g, want %.12g", i, what, got, want)
+			}
+		}
+		near("typical effect", f.TypicalEffect().Mean, p.TypicalEffect)
+		near("mean effect", f.MeanEffect().Mean, p.MeanEffect)
+		factors, next := make([]float64, len(p.Means)), 0
+		for k, c := range p.Campaigns {
+			factors[next] = float64(k + 1)
+			next += len(c)
+		}
+		total := f.Total(factors)
+		for k, got := range []float64{total.Mean, total.Lower, total.Upper, p.MDE * total.Chance} {
+			near("total", got, []float64{p.Total[0], p.Total[1], p.Total[2], p.MDE * p.Total[3]}[k])
+		}
+		for k, mean := range p.Means {
+			near("mean", f.TrueEffect(k).Mean, mean)
+		}
+		if s := p.Single; s != nil {
+			e := f.TrueEffect(int(s[0]))
+			near("lower", e.Lower, s[1])
+			near("upper", e.Upper, s[2])
+			near("chance", p.MDE*e.Chance, p.MDE*s[3])
+		}
+	}
+}
+
+// TestLimits checks the effect of exact data, of no data, and of a campaign that says nothing.
+func TestLimits(t *testing.T) {
+	some := [][]stats.PooledEffect{{{Value: .05, StandardError: .03}}, {{Value: -.01, StandardError: .02}}}
+	f := NewFit(.2, some)
+	exact := NewFit(.2, append(slices.Clone(some), []stats.PooledEffect{{Value: .07, StandardError: 1e-9}})).TrueEffect(2)
+	if math.Abs(exact.Mean-.07) > 1e-7 || math.Abs(exact.Upper-exact.Lower) > 1e-7 || exact.Chance != 1 {
+		t.Errorf("exact data: %+v", exact)
+	}
+	nothing := NewFit(.2, append(slices.Clone(some), []stats.PooledEffect{{Value: .07, StandardError: 1e9}}))
+	if got := nothing.TrueEffect(2).Mean; math.Abs(got-f.MeanEffect().Mean) > 1e-9 {
+		t.Errorf("no data: %g, want the mean of true effects %g", got, f.MeanEffect().Mean)
+	}
+	for i := range 2 {
+		if a, b := f.TrueEffect(i), nothing.TrueEffect(i); math.Abs(a.Mean-b.Mean) > 1e-12 || math.Abs(a.Lower-b.Lower) > 1e-12 {
+			t.Errorf("a campaign that says nothing changes %+v to %+v", a, b)
+		}
+	}
+	two := [][]stats.PooledEffect{{{Value: .05, StandardError: .03}, {Value: .02, StandardError: .03}}}
+	apart := NewFit(.2, [][]stats.PooledEffect{two[0][:1], two[0][1:]})
+	joint := NewFit(.2, two)
+	for i := range 2 {
+		if a, b := joint.TrueEffect(i), apart.TrueEffect(i); math.Abs(a.Mean-b.Mean) > 1e-12 || math.Abs(a.Upper-b.Upper) > 1e-10 {
+			t.Errorf("treatments that share no error: %+v, apart %+v", a, b)
+		}
+	}
+	if e := NewFit(.2, nil).TypicalEffect(); math.Abs(e.Mean-.05) > .004 {
+		t.Errorf("the typical effect without campaigns is %g, want about a quarter of the minimum effect", e.Mean)
+	}
+}

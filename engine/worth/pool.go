@@ -1,0 +1,276 @@
+package worth
+
+import (
+	"cmp"
+	"math"
+	"math/big"
+	"slices"
+	"time"
+
+	"lifthouse/engine/looks"
+	"lifthouse/engine/moments"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/schema"
+	"lifthouse/stats"
+)
+
+// PoolKey identifies a pool: the campaigns and experiments of a website whose true effects are alike, because they were
+// decided on the same goal and the same kind of metric.
+type PoolKey struct {
+	WebsiteID int64
+	GoalID    int64        // 0: all goals count
+	Metric    query.Metric // the one that stands for its kind
+}
+
+// PoolOf returns the pool of the declared question of a plan. Lifts of conversion rate, goals and value have one
+// distribution. A margin moves more than revenue, so profit and extra value have pools of their own, as have the
+// metrics of widgets and the average value, which is not worth anything by itself.
+func PoolOf(p *plan.Plan) PoolKey {
+	key := PoolKey{p.Subject.WebsiteID, p.Declared.GoalID, p.Declared.Metric}
+	switch key.Metric {
+	case query.GoalConversionRate, query.GoalsPerVisitor, query.ValuePerVisitor:
+		key.Metric = query.ValuePerVisitor
+	case query.ProfitPerVisitor, query.ExtraValuePerVisitor, query.ConversionRate, query.CompletionRate,
+		query.AverageValue:
+	}
+	return key
+}
+
+// Campaign is what is known of a campaign or of an experiment of a widget: its plan in force at the first view, and its
+// state.
+type Campaign struct {
+	Plan  *plan.Plan
+	State []looks.Row // by treatment, see LatestState
+}
+
+// LatestState returns the rows of the last look or of the end, whichever is later; none: there is neither.
+func LatestState(rows []looks.Row) (state []looks.Row) {
+	for _, r := range rows {
+		switch {
+		case r.Kind == looks.OfHarm:
+		case len(state) == 0 || r.End.After(state[0].End) || r.End.Equal(state[0].End) && r.Kind > state[0].Kind:
+			state = []looks.Row{r}
+		case r.End.Equal(state[0].End) && r.Kind == state[0].Kind && r.Number == state[0].Number:
+			state = append(state, r)
+		}
+	}
+	return state
+}
+
+// Worth is what the treatments of a campaign are worth, with the pool from which it is known.
+type Worth struct {
+	Pool  PoolSummary `json:"pool"`
+	Items []Item      `json:"items"` // by treatment
+}
+
+// PoolSummary says how much a pool knows.
+type PoolSummary struct {
+	Campaigns     int      `json:"campaigns"` // from which the typical effect is known
+	TypicalEffect Estimate `json:"typicalEffect"`
+}
+
+// Estimate is a number with its interval at Level.
+type Estimate struct {
+	Value    float64    `json:"value"`
+	Interval [2]float64 `json:"interval"`
+}
+
+// Item is what a treatment is worth: what a variation for everybody instead of control changes.
+type Item struct {
+	VariationID int64        `json:"variationId"`
+	Name        string       `json:"name"`
+	Metric      query.Metric `json:"metric"`            // on which the campaign is decided
+	State       looks.Kind   `json:"state,omitempty"`   // look or end; empty: neither
+	EndedAt     *time.Time   `json:"endedAt,omitempty"` // end of this state
+	Observed    *Observed    `json:"observed"`          // null: see Reason
+	Expected    *TrueValue   `json:"expected"`
+	Chance      *float64     `json:"chance"` // that the true effect is above 0
+	Reason      stats.Reason `json:"reason,omitempty"`
+	// ValueReason is the reason why there is no value a month, if there are other numbers.
+	ValueReason stats.Reason `json:"valueReason,omitempty"`
+
+	scale, valueScale float64 // per unit of the effect a month; 0: not known
+}
+
+// Observed is the effect in the data. The lift is a fraction. PerMonth is in the unit of the metric, ValuePerMonth in the
+// currency of the website.
+type Observed struct {
+	Lift          float64  `json:"lift"`
+	PerMonth      *float64 `json:"perMonth"`
+	ValuePerMonth *float64 `json:"valuePerMonth"`
+}
+
+// TrueValue is what the true effect is expected to be.
+type TrueValue struct {
+	Lift          Estimate  `json:"lift"`
+	PerMonth      *Estimate `json:"perMonth"`
+	ValuePerMonth *Estimate `json:"valuePerMonth"`
+}
+
+// The reasons why there is no worth, or no worth a month.
+const (
+	ReasonTooFewDays stats.Reason = "TOO_FEW_DAYS" // less than a week, which has each weekday
+	ReasonNotASum    stats.Reason = "NOT_A_SUM"    // the metric is not a sum over visitors
+	ReasonFiltered   stats.Reason = "FILTERED"     // the report is not about all visitors or the declared question
+	ReasonNoValue    stats.Reason = "NO_VALUE"     // the goal has no value
+)
+
+// A month, and the number of full days from which traffic is known.
+const (
+	daysPerMonth = 30
+	leastDays    = 7
+)
+
+// Pool has what the campaigns of a pool say about each other. The campaigns must be in an order that does not change.
+type Pool struct {
+	Summary PoolSummary
+	items   map[schema.Subject][]Item
+}
+
+// NewPool returns the pool of campaigns. Campaigns without a state, with a sample ratio mismatch, or with too few visitors
+// say nothing about the others, and have no worth.
+func NewPool(campaigns []Campaign) *Pool {
+	pool := &Pool{items: map[schema.Subject][]Item{}}
+	var fitted [][]stats.PooledEffect
+	var of []*Item // of each fitted effect
+	var mdes, all []float64
+	for _, c := range campaigns {
+		items, effects := c.observe()
+		pool.items[c.Plan.Subject] = items
+		all = append(all, c.Plan.Rules.MDE/100)
+		var own []stats.PooledEffect
+		for i := range items {
+			if items[i].Observed != nil {
+				of, own = append(of, &items[i]), append(own, effects[i])
+			}
+		}
+		if len(own) > 0 {
+			fitted, mdes = append(fitted, own), append(mdes, c.Plan.Rules.MDE/100)
+		}
+	}
+	if len(mdes) == 0 {
+		mdes = all
+	}
+	fit := NewFit(medianOf(mdes), fitted)
+	pool.Summary = PoolSummary{len(fitted), estimateOf(fit.TypicalEffect(), func(x float64) float64 { return x })}
+	for i, item := range of {
+		item.expect(fit.TrueEffect(i), &fit.effects[i])
+	}
+	return pool
+}
+
+// WorthOf returns the worth of the treatments of a campaign of the pool; nil: the pool does not have it.
+func (p *Pool) WorthOf(subject schema.Subject) *Worth {
+	items, has := p.items[subject]
+	if !has {
+		return nil
+	}
+	return &Worth{p.Summary, items}
+}
+
+func medianOf(x []float64) float64 {
+	x = slices.Sorted(slices.Values(x))
+	if n := len(x); n > 0 {
+		return (x[(n-1)/2] + x[n/2]) / 2
+	}
+	return defaultMDE
+}
+
+// defaultMDE is the minimum effect of a pool without campaigns: that of the catalogue.
+const defaultMDE = .2
+
+func estimateOf(e Expected, scale func(float64) float64) Estimate {
+	return Estimate{scale(e.Mean), [2]float64{scale(e.Lower), scale(e.Upper)}}
+}
+
+// observe returns the items of the treatments with what is observed, and the effects.
+func (c *Campaign) observe() (items []Item, effects []stats.PooledEffect) {
+	for _, v := range c.Plan.Variations[1:] {
+		item := Item{VariationID: v.ID, Name: v.Name, Metric: c.Plan.Declared.Metric}
+		at := slices.IndexFunc(c.State, func(r looks.Row) bool { return r.VariationID == v.ID })
+		var effect stats.PooledEffect
+		switch {
+		case at < 0:
+			item.Reason = stats.ReasonTooEarly
+		case v.Added:
+			item.Reason = stats.ReasonPlanChanged
+		case c.State[at].MismatchP != nil && *c.State[at].MismatchP < stats.MismatchAlpha:
+			item.Reason = stats.ReasonSampleRatioMismatch
+		default:
+			effect = c.observeRow(&c.State[at], &item)
+		}
+		items, effects = append(items, item), append(effects, effect)
+	}
+	return items, effects
+}
+
+// observeRow sets what is observed at a look or an end, and returns the effect. A month has
+//
+//	N 30 / D / allocation
+//
+// visitors, where N visitors of all variations were in D full days, and allocation is the share of the traffic that takes
+// part. It is assumed that traffic stays as in these days.
+func (c *Campaign) observeRow(row *looks.Row, item *Item) stats.PooledEffect {
+	item.State, item.EndedAt = row.Kind, &row.End
+	metric := c.Plan.Declared.Metric
+	var strata []stats.Stratum
+	pair := moments.NoMoments()
+	for _, s := range row.Strata {
+		strata = append(strata,
+			stats.Stratum{Control: looks.SampleOf(&s.Control, metric), Treatment: looks.SampleOf(&s.Variation, metric)})
+		pair = pair.Merge(s.Control).Merge(s.Variation)
+	}
+	effect := stats.NewPooledEffect(strata)
+	if item.Reason = effect.Reason; item.Reason != "" {
+		return effect
+	}
+	item.Observed = &Observed{Lift: effect.Lift(effect.Value)}
+	switch {
+	case metric == query.AverageValue:
+		item.Reason = ReasonNotASum
+		return effect
+	case row.Days < leastDays:
+		item.Reason = ReasonTooFewDays
+		return effect
+	case c.Plan.Allocation <= 0:
+		item.Reason = stats.ReasonNoTraffic
+		return effect
+	}
+	month := float64(row.Visitors) * daysPerMonth / float64(row.Days) / c.Plan.Allocation
+	item.scale = effect.Mean * month
+	item.Observed.PerMonth = new(item.scale * effect.Value)
+	switch value := pair.Value.Sum; {
+	case PoolOf(c.Plan).Metric != query.ValuePerVisitor:
+		item.ValueReason = ReasonNotASum
+	case value == nil || value.Sign() <= 0:
+		item.ValueReason = ReasonNoValue
+	default:
+		perVisitor, _ := new(big.Rat).SetFrac(value, big.NewInt(schema.MoneyScale*pair.Visitors)).Float64()
+		item.valueScale = perVisitor * month
+		item.Observed.ValuePerMonth = new(item.valueScale * effect.Value)
+	}
+	return effect
+}
+
+// expect sets what is expected.
+func (i *Item) expect(e Expected, effect *stats.PooledEffect) {
+	i.Chance = &e.Chance
+	i.Expected = &TrueValue{Lift: estimateOf(e, effect.Lift)}
+	times := func(scale float64) *Estimate {
+		if scale == 0 {
+			return nil
+		}
+		return new(estimateOf(e, func(x float64) float64 { return x * scale }))
+	}
+	i.Expected.PerMonth, i.Expected.ValuePerMonth = times(i.scale), times(i.valueScale)
+}
+
+// RoundMoney rounds a number of a worth to two digits, so that it does not change with every visitor.
+func RoundMoney(x float64) float64 {
+	if x == 0 || math.IsInf(x, 0) || math.IsNaN(x) {
+		return x
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(x)))-1)
+	return cmp.Or(math.Round(x/unit)*unit, 0)
+}

@@ -203,7 +203,7 @@ func (j *Judgement) ReportDecision(ctx context.Context) (*result.Report, error) 
 	}
 	report := result.New(j.Plan, rows, j.Looks)
 	report.AddScorecard(j.Plan, []result.GoalRows{{Plan: j.Plan.AboutGoal(j.Plan.GoalID), Rows: rows}}, j.Looks)
-	return report, j.engine.addWorth(ctx, j.Plan, report)
+	return report, j.engine.addWorth(ctx, j.Plan, j.Looks, report)
 }
 
 // ComputeStatus returns the status of a subject at a version of its data. It is empty if there is nothing to compare.

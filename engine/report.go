@@ -59,7 +59,7 @@ func (e *Engine) computeReport(ctx context.Context, p *plan.Plan, version Versio
 	}
 	if byGoal != nil {
 		report.AddScorecard(p, byGoal, a)
-		if err := e.addWorth(ctx, p, report); err != nil {
+		if err := e.addWorth(ctx, p, a, report); err != nil {
 			return nil, err
 		}
 	}

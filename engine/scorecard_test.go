@@ -256,7 +256,7 @@ func TestWorth(t *testing.T) {
 	if item.Expected.PerMonth.Value >= *item.Observed.PerMonth || item.Expected.ValuePerMonth != nil || item.ValueReason != worth.ReasonNoValue {
 		t.Errorf("%s", inJSON(t, item))
 	}
-	if text := item.InWords(); !strings.HasPrefix(text, "Expected +") || !strings.HasSuffix(text, " converted visitors a month. Observed: +4,800.") || !strings.Contains(r.Worth.PoolText, "only 1 is known here") {
+	if text := item.InWords(); !strings.HasPrefix(text, "Expected +") || !strings.HasSuffix(text, " converted visitors a month. Observed: +4,800.") || !strings.Contains(r.Worth.PoolText, "(from 1 campaign; ±3.0 % is assumed without any).") {
 		t.Errorf("%s %s", text, r.Worth.PoolText)
 	}
 	mobile := x.report(func(r *query.Request) {

@@ -13,8 +13,9 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// addWorth adds what the treatments of a plan in force at the first view are worth to its report.
-func (e *Engine) addWorth(ctx context.Context, p *plan.Plan, report *result.Report) error {
+// addWorth adds what the treatments of a plan in force at the first view are worth to its report. a has the results of the
+// looks.
+func (e *Engine) addWorth(ctx context.Context, p *plan.Plan, a *looks.Analysis, report *result.Report) error {
 	if !canDecide(p) {
 		return nil
 	}
@@ -24,7 +25,7 @@ func (e *Engine) addWorth(ctx context.Context, p *plan.Plan, report *result.Repo
 	}
 	snapshot, website := e.catalogue.Snapshot(), p.Subject.WebsiteID
 	account, _ := snapshot.AccountOfWebsite(website)
-	report.AddWorth(p, pool.WorthOf(p.Subject), snapshot.AccountResources(account).Websites[website].Currency)
+	report.AddWorth(p, a, pool.WorthOf(p.Subject), snapshot.AccountResources(account).Websites[website].Currency)
 	return nil
 }
 
@@ -104,7 +105,11 @@ func (e *Engine) readState(
 	for _, of := range found.Looks.Primary.Rows {
 		rows = append(rows, of...)
 	}
-	return worth.LatestState(append(rows, found.Looks.Ends...)), at.Data, nil
+	rows = worth.LatestState(append(rows, found.Looks.Ends...))
+	for i := range rows {
+		rows[i].MismatchP = found.Looks.MismatchP // of any full day
+	}
+	return rows, at.Data, nil
 }
 
 // worthVersion returns a number that changes with what a website's campaigns are worth: with the ledger, and with the data

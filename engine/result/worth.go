@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/worth"
+	"lifthouse/stats"
 )
 
 // Worth is what the treatments of a report are worth, and how that is known.
@@ -30,19 +32,25 @@ type WorthItem struct {
 func (i *WorthItem) InWords() string { return strings.TrimSpace(i.Text + " " + i.ObservedText) }
 
 // AddWorth adds what the treatments are worth to a report with a scorecard. A report that is not about the declared
-// question and all visitors has only the reason. nil: nothing is compared.
-func (r *Report) AddWorth(p *plan.Plan, found *worth.Worth, currency string) {
+// question and all visitors, or with a sample ratio mismatch since the last look, has only the reason. a has the results
+// of the looks. nil: nothing is compared.
+func (r *Report) AddWorth(p *plan.Plan, a *looks.Analysis, found *worth.Worth, currency string) {
 	if found == nil {
 		return
+	}
+	reason := stats.Reason("")
+	switch {
+	case !p.IsDeclared() || !p.OfAllVisitors():
+		reason = worth.ReasonFiltered
+	case a != nil && a.MismatchP != nil && *a.MismatchP < stats.MismatchAlpha:
+		reason = stats.ReasonSampleRatioMismatch
 	}
 	r.Worth = &Worth{
 		Pool: found.Pool, Currency: currency, Items: []WorthItem{}, PoolText: poolInWords(&found.Pool, p.Declared.Metric),
 	}
 	for _, item := range found.Items {
-		if !p.IsDeclared() || !p.OfAllVisitors() {
-			item = worth.Item{
-				VariationID: item.VariationID, Name: item.Name, Metric: item.Metric, Reason: worth.ReasonFiltered,
-			}
+		if reason != "" {
+			item = worth.Item{VariationID: item.VariationID, Name: item.Name, Metric: item.Metric, Reason: reason}
 		}
 		shown := WorthItem{Item: item}
 		shown.describe(currency)
@@ -103,19 +111,13 @@ func estimateInWords(e *worth.Estimate, write func(float64) string) string {
 
 // poolInWords says how large effects typically are here.
 func poolInWords(pool *worth.PoolSummary, metric query.Metric) string {
-	typical := FormatPercent(pool.TypicalEffect.Value, 1, false)
-	switch n := pool.Campaigns; {
-	case n < leastPool:
-		known := "none is"
-		if n > 0 {
-			known = fmt.Sprintf("only %d %s", n, map[bool]string{true: "is", false: "are"}[n == 1])
-		}
-		return fmt.Sprintf("This assumes that an experiment typically changes %s by ±%s, because %s known here.",
-			metricInWords[metric], typical, known)
-	default:
-		return fmt.Sprintf("An experiment here typically changes %s by ±%s (from %d campaigns).",
-			metricInWords[metric], typical, n)
+	in := func(x float64) string { return "±" + FormatPercent(x, 1, false) }
+	text := fmt.Sprintf("An experiment here typically changes %s by %s (from %d %s", metricInWords[metric],
+		in(pool.TypicalEffect.Value), pool.Campaigns, map[bool]string{true: "campaign", false: "campaigns"}[pool.Campaigns == 1])
+	if pool.Campaigns < leastPool {
+		text += fmt.Sprintf("; %s is assumed without any", in(pool.Anchor))
 	}
+	return text + ")."
 }
 
 // leastPool is the number of campaigns from which their effects say more than the assumption before them.

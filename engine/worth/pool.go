@@ -68,6 +68,7 @@ type Worth struct {
 type PoolSummary struct {
 	Campaigns     int      `json:"campaigns"` // from which the typical effect is known
 	TypicalEffect Estimate `json:"typicalEffect"`
+	Anchor        float64  `json:"anchor"` // the typical effect that is assumed without campaigns
 }
 
 // Estimate is a number with its interval at Level.
@@ -152,8 +153,10 @@ func NewPool(campaigns []Campaign) *Pool {
 	if len(mdes) == 0 {
 		mdes = all
 	}
-	fit := NewFit(medianOf(mdes), fitted)
-	pool.Summary = PoolSummary{len(fitted), estimateOf(fit.TypicalEffect(), func(x float64) float64 { return x })}
+	mde := medianOf(mdes)
+	fit := NewFit(mde, fitted)
+	typical := estimateOf(fit.TypicalEffect(), func(x float64) float64 { return x })
+	pool.Summary = PoolSummary{len(fitted), typical, medianTau * mde}
 	for i, item := range of {
 		item.expect(fit.TrueEffect(i), &fit.effects[i])
 	}

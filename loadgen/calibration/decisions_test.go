@@ -156,7 +156,7 @@ func TestPausesBreakWeeks(t *testing.T) {
 	l.addDays(ordinaryVisitors, daysOfWeek*c.weeks)
 	found := l.inTheEnd()
 	// Whole weeks begin on days 1 and 14.
-	if n := len(found.Looks); n != 11 || !found.Looks[1].End.Equal(startOfDay(21)) || found.Primary.LastLook(0).Strata[0].Control != 11*7000 {
+	if n := len(found.Looks); n != 11 || !found.Looks[1].End.Equal(startOfDay(21)) || found.Primary.LastLook(0).Strata[0].Control.Visitors != 11*7000 {
 		t.Errorf("%d looks: %+v, %+v", n, found.Looks, found.Primary.LastLook(0).Strata)
 	}
 }

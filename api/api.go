@@ -27,6 +27,7 @@ import (
 	"lifthouse/engine/render"
 	"lifthouse/engine/source"
 	"lifthouse/engine/watch"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/outbox"
@@ -139,6 +140,7 @@ func (s *server) addRoutes(router *gin.Engine) {
 	get("/targets", listHandler(s, targets, newTarget))
 	get("/targets/:id", getHandler(s, targets, newTarget))
 	get("/websites", s.listWebsites)
+	get("/websites/:id/worth", s.getWorth, results.JSON, results.CSV)
 	shared := getRoutes(router.Group("/v1", s.requireScope(catalogue.ScopeRead, catalogue.ScopeShare), s.limitTime))
 	shared("/campaigns/:id", getHandler(s, campaigns, s.campaignDetail))
 	shared("/widgets/:id", getHandler(s, widgets, s.widgetDetail))
@@ -164,6 +166,10 @@ func (s *server) addRoutes(router *gin.Engine) {
 	write.POST("/campaigns/:id/stop", respondWith(s.switchCampaign(false)))
 	write.POST("/widgets/:id/start", respondWith(s.switchWidget(true)))
 	write.POST("/widgets/:id/stop", respondWith(s.switchWidget(false)))
+	for _, method := range []string{http.MethodPut, http.MethodDelete} {
+		write.Handle(method, "/campaigns/:id/outcome", respondWith(s.putOutcome(schema.SubjectCampaign)))
+		write.Handle(method, "/widgets/:id/experiments/:experimentId/outcome", respondWith(s.putOutcome(schema.SubjectWidget)))
+	}
 	s.addSetup(router)
 	addPages(router)
 }

@@ -386,6 +386,11 @@ func (s *server) readRequest(c *gin.Context, asked any) error {
 	if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
 		return err
 	}
+	return s.readBodyYAML(c, asked)
+}
+
+// readBodyYAML decodes a small body.
+func (s *server) readBodyYAML(c *gin.Context, asked any) error {
 	return s.useYAML(c, maxRequest, func(text io.Reader) error {
 		if err := catalogue.DecodeYAML(text, asked); err != nil {
 			return bodyProblem(err)

@@ -1,14 +1,20 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 	"lifthouse/engine/worth"
+	"lifthouse/schema/catalogue"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -51,20 +57,22 @@ func (e *Engine) ReadPool(ctx context.Context, key worth.PoolKey) (*worth.Pool, 
 		if p = e.asOfStart(p, recorded); !canDecide(p) || worth.PoolOf(p) != key {
 			continue
 		}
-		state, version, err := e.readState(ctx, p, recorded)
+		known, err := e.readState(ctx, p, recorded)
 		if err != nil {
 			return nil, err
 		}
-		campaigns = append(campaigns, worth.Campaign{Plan: p, State: state})
-		made = append(made, subject, looks.DeclarationOf(p.DeclaredPlan()).Hash, p.Allocation, p.Rules.MDE, version)
-		for _, row := range state {
+		campaigns = append(campaigns, worth.Campaign{
+			Plan: p, Name: owned.SubjectName(subject), State: known.rows, Outcome: outcomeOf(p, owned, known.winner),
+		})
+		made = append(made, subject, looks.DeclarationOf(p.DeclaredPlan()).Hash, p.Allocation, p.Rules.MDE, known.version)
+		for _, row := range known.rows {
 			made = append(made, row.Kind, row.Number, row.RecordedAt.UnixMilli())
 		}
 	}
 	type fit struct{ worth.PoolKey }
 	of := Version{Known: true, Data: xxhash.Sum64String(fmt.Sprint(made...))}
 	return valueAt(e, fit{key}, of, func() (*worth.Pool, int64, error) {
-		return worth.NewPool(campaigns), int64(len(campaigns)) * campaignBytes, nil
+		return worth.NewPool(key, campaigns), int64(len(campaigns)) * campaignBytes, nil
 	})
 }
 
@@ -80,36 +88,129 @@ func (e *Engine) asOfStart(p *plan.Plan, recorded []looks.Record) *plan.Plan {
 	return e.AsOfFirstView(p)
 }
 
-// readState returns the state of a campaign: that of the ledger, or, if it has none, that of the events of a version.
-func (e *Engine) readState(
-	ctx context.Context, p *plan.Plan, recorded []looks.Record,
-) (rows []looks.Row, version uint64, err error) {
+// knownState is the state of a campaign, and its winner that harms no guardrail; nil: there is none.
+type knownState struct {
+	rows    []looks.Row
+	winner  *plan.Variation
+	version uint64 // of the events from which it is computed; 0: it is that of the ledger
+}
+
+// readState returns the state of a campaign: that of the ledger, or, if it has none, that of the events.
+func (e *Engine) readState(ctx context.Context, p *plan.Plan, recorded []looks.Record) (known knownState, err error) {
 	declared := p.DeclaredPlan()
 	declaration := looks.DeclarationOf(declared)
+	var rows []looks.Row // of the primary question
+	harmed := map[int64]bool{}
 	for _, r := range recorded {
-		if r.Declaration == declaration && r.GoalID == declared.GoalID && r.Metric == declared.Metric {
+		switch isPrimary := r.GoalID == declared.GoalID && r.Metric == declared.Metric; {
+		case r.Declaration != declaration:
+		case isPrimary:
 			rows = append(rows, r.Row)
+		case r.Kind == looks.OfHarm:
+			harmed[r.VariationID] = true
 		}
 	}
-	if _, viewed := e.firstView(p.Subject); len(rows) > 0 || !viewed {
-		return worth.LatestState(rows), 0, nil
+	if _, viewed := e.firstView(p.Subject); len(rows) == 0 && viewed {
+		at, err := e.ReadVersion(ctx, p.Subject)
+		if err != nil {
+			return known, err
+		}
+		found, err := e.judgeAt(ctx, p, at)
+		if err != nil {
+			return known, err
+		}
+		for _, of := range slices.Concat(found.Looks.Primary.Rows, [][]looks.Row{found.Looks.Ends}) {
+			for _, row := range of {
+				row.MismatchP = found.Looks.MismatchP // of any full day
+				rows = append(rows, row)
+			}
+		}
+		for _, g := range found.Looks.Guardrails {
+			for t, of := range g.Status {
+				harmed[p.Variations[t+1].ID] = harmed[p.Variations[t+1].ID] || of.Status == looks.Harmed
+			}
+		}
+		known.version = at.Data
 	}
-	at, err := e.ReadVersion(ctx, p.Subject)
+	known.rows = worth.LatestState(rows)
+	if winner := looks.WinnerOf(declared, rows); winner != nil && !harmed[winner.ID] {
+		known.winner = winner
+	}
+	return known, nil
+}
+
+// outcomeOf returns what was done after a campaign: what people recorded; or else, that a winner of an ended campaign was
+// shipped, that a variation which has all traffic was, or that an ended campaign was dropped.
+func outcomeOf(p *plan.Plan, owned *catalogue.AccountResources, winner *plan.Variation) worth.Outcome {
+	subject, state := p.Subject, owned.StateOf(p.Subject)
+	if o, declared := state.Outcomes[subject.ExperimentID]; declared {
+		return worth.Outcome{Outcome: o, Declared: true}
+	}
+	made := func(outcome string, variation int64, at time.Time) worth.Outcome {
+		date := at.UTC().Format(time.DateOnly)
+		return worth.Outcome{Outcome: catalogue.Outcome{Outcome: outcome, VariationID: variation, Date: date}}
+	}
+	if history := state.ShareHistory[subject.ExperimentID]; len(history) > 1 {
+		now := history[len(history)-1]
+		var all []int64
+		for variation, share := range now.Shares {
+			if share > 0 {
+				all = append(all, variation)
+			}
+		}
+		if len(all) == 1 && all[0] != 0 {
+			return made(catalogue.Shipped, all[0], now.Since)
+		}
+	}
+	var end time.Time
+	if n := len(p.Runs); n > 0 && p.Runs[n-1].To != nil {
+		end = *p.Runs[n-1].To
+	}
+	switch {
+	case !p.Ended || end.IsZero():
+		return worth.Outcome{Outcome: catalogue.Outcome{Outcome: worth.Undecided}}
+	case winner != nil:
+		return made(catalogue.Shipped, winner.ID, end)
+	}
+	return made(catalogue.Dropped, 0, end)
+}
+
+// ReadProgramme returns the programme that a request asks for: that of the pool with most campaigns that has the goal and
+// the metric.
+func (e *Engine) ReadProgramme(ctx context.Context, asked query.Programme) (*worth.Programme, error) {
+	snapshot := e.catalogue.Snapshot()
+	account, _ := snapshot.AccountOfWebsite(asked.WebsiteID)
+	owned := snapshot.AccountResources(account)
+	campaigns := map[worth.PoolKey]int{}
+	for _, subject := range owned.Subjects() {
+		p, err := plan.New(plan.ResultsRequest(account, subject), owned)
+		if err != nil {
+			return nil, err
+		}
+		key := worth.PoolOf(e.AsOfFirstView(p))
+		if !canDecide(p) || key.WebsiteID != asked.WebsiteID || asked.GoalID != 0 && key.GoalID != asked.GoalID ||
+			asked.Metric != "" && key.Metric != worth.KindOf(asked.Metric) {
+			continue
+		}
+		campaigns[key]++
+	}
+	key := worth.PoolKey{
+		WebsiteID: asked.WebsiteID, GoalID: asked.GoalID, Metric: worth.KindOf(cmp.Or(asked.Metric, query.ValuePerVisitor)),
+	}
+	most := slices.SortedFunc(maps.Keys(campaigns), func(a, b worth.PoolKey) int {
+		return cmp.Or(cmp.Compare(campaigns[b], campaigns[a]), cmp.Compare(a.GoalID, b.GoalID), cmp.Compare(a.Metric, b.Metric))
+	})
+	if len(most) > 0 {
+		key = most[0]
+	}
+	pool, err := e.ReadPool(ctx, key)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	found, err := e.judgeAt(ctx, p, at)
-	if err != nil {
-		return nil, 0, err
-	}
-	for _, of := range found.Looks.Primary.Rows {
-		rows = append(rows, of...)
-	}
-	rows = worth.LatestState(append(rows, found.Looks.Ends...))
-	for i := range rows {
-		rows[i].MismatchP = found.Looks.MismatchP // of any full day
-	}
-	return rows, at.Data, nil
+	programme := pool.NewProgramme(asked.From, asked.To)
+	programme.Currency, programme.GoalName = owned.Websites[key.WebsiteID].Currency, owned.Goals[key.GoalID].Name
+	programme.Sentences = result.ProgrammeInWords(programme)
+	return programme, nil
 }
 
 // worthVersion returns a number that changes with what a website's campaigns are worth: with the ledger, and with the data

@@ -18,8 +18,10 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 	"lifthouse/engine/story"
+	"lifthouse/engine/worth"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/faults"
 	"lifthouse/schema/ingest"
 	"lifthouse/stats"
 )
@@ -236,6 +238,11 @@ func newResultAnswer(r *result.Report, named experiment, nameSize, shown int) *r
 			rank[*d.VariationID] = -1
 		}
 		a.Sentences = append(a.Sentences, shorten(d.Text, maxSentence))
+		if d.VariationID != nil {
+			if item := r.WorthOf(*d.VariationID); item != nil && item.Text != "" {
+				a.Sentences = append(a.Sentences, item.InWords())
+			}
+		}
 	}
 	// else the decision repeats the conclusion
 	if r.Decision == nil || !strings.Contains(strings.ToLower(r.Decision.Text), strings.ToLower(r.Conclusion.Text)) {
@@ -285,6 +292,54 @@ func (s *Server) breakDown(ctx context.Context, c Caller, a *arguments) (any, er
 		answer.Sentences = append(answer.Sentences, q.quoteVariations(slice.Variations)...)
 	}
 	return answer, nil
+}
+
+type worthArguments struct {
+	WebsiteID int64  `json:"websiteId,omitempty" jsonschema:"id of a website; default: the only one"`
+	Goal      int64  `json:"goal,omitempty" jsonschema:"id of a goal; default: that of most campaigns"`
+	From      string `json:"from,omitempty" jsonschema:"first day of shipping that counts, such as 2026-01-01"`
+	To        string `json:"to,omitempty" jsonschema:"last day of shipping that counts"`
+}
+
+// maxShipped is the maximum number of shipped variations in an answer.
+const maxShipped = 20
+
+// getWorth returns what the shipped variations of a website are worth together.
+func (s *Server) getWorth(ctx context.Context, c Caller, a *arguments) (any, error) {
+	asked := query.ReadProgramme(a.Parameters)
+	asked.WebsiteID = a.ID("websiteId")
+	if err := a.Err(); err != nil {
+		return nil, err
+	}
+	owned := s.catalogue.Snapshot().AccountResources(c.AccountID)
+	website, err := results.SearchedWebsite(owned, c.WebsiteID, asked.WebsiteID)
+	if err != nil {
+		return nil, err
+	}
+	if ids := slices.Sorted(maps.Keys(owned.Websites)); website == 0 && len(ids) == 1 {
+		website = ids[0]
+	} else if website == 0 {
+		detail := fmt.Sprintf("the account has %d websites; name one of them: %s", len(ids), strings.Trim(fmt.Sprint(ids), "[]"))
+		return nil, query.InvalidParameters(faults.Fault{Name: "websiteId", Detail: detail})
+	}
+	asked.WebsiteID = website
+	var found *worth.Programme
+	err = s.results.RunAdmitted(ctx, func(ctx context.Context) (err error) {
+		found, err = s.engine.ReadProgramme(ctx, asked)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	sentences := found.Sentences
+	for i := range found.Items {
+		if item := &found.Items[i]; item.Shipped && len(sentences) < maxShipped {
+			shown := result.NewWorthItem(&item.Item, found.Currency)
+			sentences = append(sentences, fmt.Sprintf("%s: %s, shipped on %s. %s", shorten(item.Campaign, longName),
+				shorten(item.Name, shortName), item.Outcome.Date, shown.InWords()))
+		}
+	}
+	return map[string]any{"websiteId": website, "sentences": sentences, "total": found.Total, "campaigns": found.Campaigns}, nil
 }
 
 type visitorArguments struct {

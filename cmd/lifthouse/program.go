@@ -174,7 +174,7 @@ func (p *program) rootCommand() *cobra.Command {
 		p.backupCommand(), p.restoreCommand(), p.copyCommand(), p.applyCommand(), p.exportCommand(),
 		commandGroup("token", "Create, list and revoke API tokens", "",
 			p.tokenCreateCommand(), p.tokenListCommand(), p.tokenRevokeCommand()),
-		p.shareCommand(), p.auditCommand(), p.migrateCommand(),
+		p.shareCommand(), p.outcomeCommand(), p.worthCommand(), p.auditCommand(), p.migrateCommand(),
 		p.grantsCommand(), p.readyCommand(), p.factsCommand(), p.reportCommand(), p.looksCommand(), p.compareCommand(),
 		p.mcpCommand(),
 		commandGroup("webhook", "List and test webhooks, list deliveries, and send messages again", webhookHelp,

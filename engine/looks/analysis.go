@@ -89,6 +89,29 @@ func (q *Question) FindOutcome(alpha float64) *stats.Outcome {
 	return stats.ConcludeLooks(findings)
 }
 
+// WinnerOf returns the winner that the looks among the rows of a plan's primary question conclude; nil: there is none. Rows
+// of harm are not looks.
+func WinnerOf(p *plan.Plan, rows []Row) *plan.Variation {
+	var q Question
+	for _, r := range rows {
+		if r.Kind != OfLook {
+			continue
+		}
+		for len(q.Rows) < r.Number {
+			q.Rows = append(q.Rows, make([]Row, len(p.Variations)-1))
+		}
+		for t := range p.Variations[1:] {
+			if p.Variations[t+1].ID == r.VariationID {
+				q.Rows[r.Number-1][t] = r
+			}
+		}
+	}
+	if o := q.FindOutcome(alphaOf(p)); o != nil && o.Winner {
+		return &p.Variations[o.Treatment+1]
+	}
+	return nil
+}
+
 // LastLook returns the last look at a variation that has a boundary, or else the last one; nil: there is none. A look
 // without new visitors has no boundary, and the look before it stays valid.
 func (q *Question) LastLook(treatment int) *Row {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"lifthouse/engine/result"
+	"lifthouse/engine/worth"
 )
 
 // The columns of the CSV output are paths in a row: see csvRows and scorecardRows.
@@ -37,6 +38,13 @@ var (
 		under("", "qValue discovered"),
 		under("guardrail.", "status margin absoluteMargin lower upper requiredVisitors decidedAt reason"),
 	)
+	programmeCSV = slices.Concat(
+		under("", "websiteId goalId currency campaignId widgetId experimentId campaign variationId name metric state endedAt"),
+		under("", "shipped"), under("outcome.", "outcome variationId date note declared"),
+		under("observed.", "lift perMonth valuePerMonth"),
+		worthUnder("expected.lift."), worthUnder("expected.perMonth."), worthUnder("expected.valuePerMonth."),
+		under("", "chance reason valueReason"),
+	)
 	comparisonCSV = slices.Concat(
 		under("comparison.difference.", "value observed interval.lower interval.upper reason"),
 		under("comparison.improvement.", "value observed interval.lower interval.upper reason"),
@@ -59,6 +67,8 @@ func under(prefix, names string) []string {
 	return paths
 }
 
+func worthUnder(prefix string) []string { return under(prefix, "value interval.lower interval.upper") }
+
 func estimateUnder(prefix string) []string {
 	return under(prefix, "value uncapped standardError interval.lower interval.upper reason")
 }
@@ -67,7 +77,27 @@ func estimateUnder(prefix string) []string {
 // then per point of the series. All reports without a scorecard have the same columns. A scorecard has one row per
 // goal, metric and variation instead. Names and numbers are those of the JSON output.
 func CSV(r *result.Report) ([]byte, error) {
-	body, err := json.Marshal(r)
+	if r.Scorecard != nil {
+		return tableOf(r, scorecardCSV, scorecardRows)
+	}
+	return tableOf(r, reportCSV, csvRows)
+}
+
+// ProgrammeCSV returns a programme as CSV with a header: one row per treatment. Names and numbers are those of the JSON
+// output.
+func ProgrammeCSV(p *worth.Programme) ([]byte, error) {
+	return tableOf(p, programmeCSV, func(programme map[string]any) []map[string]any {
+		rows := objectsIn(programme, "items")
+		for _, row := range rows {
+			row["websiteId"], row["goalId"], row["currency"] = programme["websiteId"], programme["goalId"], programme["currency"]
+		}
+		return rows
+	})
+}
+
+// tableOf returns the CSV of the rows that a value has as JSON.
+func tableOf(value any, columns []string, rows func(map[string]any) []map[string]any) ([]byte, error) {
+	body, err := json.Marshal(value)
 	if err != nil {
 		return nil, err
 	}
@@ -76,10 +106,6 @@ func CSV(r *result.Report) ([]byte, error) {
 	decoder.UseNumber() // keeps all digits
 	if err := decoder.Decode(&report); err != nil {
 		return nil, err
-	}
-	columns, rows := reportCSV, csvRows
-	if r.Scorecard != nil {
-		columns, rows = scorecardCSV, scorecardRows
 	}
 	var text bytes.Buffer
 	table := csv.NewWriter(&text)

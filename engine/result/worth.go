@@ -46,15 +46,13 @@ func (r *Report) AddWorth(p *plan.Plan, a *looks.Analysis, found *worth.Worth, c
 		reason = stats.ReasonSampleRatioMismatch
 	}
 	r.Worth = &Worth{
-		Pool: found.Pool, Currency: currency, Items: []WorthItem{}, PoolText: poolInWords(&found.Pool, p.Declared.Metric),
+		Pool: found.Pool, Currency: currency, Items: []WorthItem{}, PoolText: poolInWords(&found.Pool, metricInWords[p.Declared.Metric]),
 	}
 	for _, item := range found.Items {
 		if reason != "" {
 			item = worth.Item{VariationID: item.VariationID, Name: item.Name, Metric: item.Metric, Reason: reason}
 		}
-		shown := WorthItem{Item: item}
-		shown.describe(currency)
-		r.Worth.Items = append(r.Worth.Items, shown)
+		r.Worth.Items = append(r.Worth.Items, NewWorthItem(&item, currency))
 	}
 }
 
@@ -77,16 +75,17 @@ var monthUnits = map[query.Metric]string{
 	query.ValuePerVisitor: "of value", query.ProfitPerVisitor: "of profit", query.ExtraValuePerVisitor: "of extra value",
 }
 
-// describe sets the texts. The expected number always has its interval.
-func (i *WorthItem) describe(currency string) {
+// NewWorthItem returns an item with its texts. The expected number always has its interval.
+func NewWorthItem(of *worth.Item, currency string) WorthItem {
+	i := WorthItem{Item: *of}
 	switch {
 	case i.Expected == nil:
-		return
+		return i
 	case i.Expected.PerMonth == nil:
 		inPercent := func(x float64) string { return FormatPercent(x, 1, true) }
 		i.Text = fmt.Sprintf("Expected a lift of %s.", estimateInWords(&i.Expected.Lift, inPercent))
 		i.ObservedText = fmt.Sprintf("Observed: %s.", inPercent(i.Observed.Lift))
-		return
+		return i
 	}
 	unit := monthUnits[i.Metric]
 	if strings.HasPrefix(unit, "of ") && currency != "" {
@@ -102,6 +101,7 @@ func (i *WorthItem) describe(currency string) {
 	}
 	i.Text += "."
 	i.ObservedText = fmt.Sprintf("Observed: %s.", FormatRounded(*i.Observed.PerMonth))
+	return i
 }
 
 func estimateInWords(e *worth.Estimate, write func(float64) string) string {
@@ -110,9 +110,9 @@ func estimateInWords(e *worth.Estimate, write func(float64) string) string {
 }
 
 // poolInWords says how large effects typically are here.
-func poolInWords(pool *worth.PoolSummary, metric query.Metric) string {
+func poolInWords(pool *worth.PoolSummary, metric string) string {
 	in := func(x float64) string { return "±" + FormatPercent(x, 1, false) }
-	text := fmt.Sprintf("An experiment here typically changes %s by %s (from %d %s", metricInWords[metric],
+	text := fmt.Sprintf("An experiment here typically changes %s by %s (from %d %s", metric,
 		in(pool.TypicalEffect.Value), pool.Campaigns, map[bool]string{true: "campaign", false: "campaigns"}[pool.Campaigns == 1])
 	if pool.Campaigns < leastPool {
 		text += fmt.Sprintf("; %s is assumed without any", in(pool.Anchor))

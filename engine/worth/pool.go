@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"sync"
 	"time"
 
 	"lifthouse/engine/looks"
@@ -12,6 +13,7 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 )
 
@@ -27,21 +29,27 @@ type PoolKey struct {
 // distribution. A margin moves more than revenue, so profit and extra value have pools of their own, as have the
 // metrics of widgets and the average value, which is not worth anything by itself.
 func PoolOf(p *plan.Plan) PoolKey {
-	key := PoolKey{p.Subject.WebsiteID, p.Declared.GoalID, p.Declared.Metric}
-	switch key.Metric {
-	case query.GoalConversionRate, query.GoalsPerVisitor, query.ValuePerVisitor:
-		key.Metric = query.ValuePerVisitor
-	case query.ProfitPerVisitor, query.ExtraValuePerVisitor, query.ConversionRate, query.CompletionRate,
-		query.AverageValue:
-	}
-	return key
+	return PoolKey{p.Subject.WebsiteID, p.Declared.GoalID, KindOf(p.Declared.Metric)}
 }
 
-// Campaign is what is known of a campaign or of an experiment of a widget: its plan in force at the first view, and its
-// state.
+// KindOf returns the metric that stands for the kind of a metric.
+func KindOf(metric query.Metric) query.Metric {
+	switch metric {
+	case query.GoalConversionRate, query.GoalsPerVisitor:
+		return query.ValuePerVisitor
+	case query.ValuePerVisitor, query.ProfitPerVisitor, query.ExtraValuePerVisitor, query.ConversionRate,
+		query.CompletionRate, query.AverageValue:
+	}
+	return metric
+}
+
+// Campaign is what is known of a campaign or of an experiment of a widget: its plan in force at the first view, its state,
+// and what was done afterwards.
 type Campaign struct {
-	Plan  *plan.Plan
-	State []looks.Row // by treatment, see LatestState
+	Plan    *plan.Plan
+	Name    string
+	State   []looks.Row // by treatment, see LatestState
+	Outcome Outcome
 }
 
 // LatestState returns the rows of the last look or of the end, whichever is later; none: there is neither.
@@ -111,10 +119,12 @@ type TrueValue struct {
 
 // The reasons why there is no worth, or no worth a month.
 const (
-	ReasonTooFewDays stats.Reason = "TOO_FEW_DAYS" // less than a week, which has each weekday
-	ReasonNotASum    stats.Reason = "NOT_A_SUM"    // the metric is not a sum over visitors
-	ReasonFiltered   stats.Reason = "FILTERED"     // the report is not about all visitors or the declared question
-	ReasonNoValue    stats.Reason = "NO_VALUE"     // the goal has no value
+	ReasonTooFewDays     stats.Reason = "TOO_FEW_DAYS"    // less than a week, which has each weekday
+	ReasonNotASum        stats.Reason = "NOT_A_SUM"       // the metric is not a sum over visitors
+	ReasonFiltered       stats.Reason = "FILTERED"        // the report is not about all visitors or the declared question
+	ReasonNoValue        stats.Reason = "NO_VALUE"        // the goal has no value
+	ReasonExcluded       stats.Reason = "EXCLUDED"        // a person excluded the campaign
+	ReasonNothingShipped stats.Reason = "NOTHING_SHIPPED" // in the period
 )
 
 // A month, and the number of full days from which traffic is known.
@@ -125,16 +135,20 @@ const (
 
 // Pool has what the campaigns of a pool say about each other. The campaigns must be in an order that does not change.
 type Pool struct {
-	Summary PoolSummary
-	items   map[schema.Subject][]Item
+	Key       PoolKey
+	Summary   PoolSummary
+	campaigns []Campaign
+	items     map[schema.Subject][]Item
+	fit       *Fit
+	fitted    map[*Item]int // number of each fitted treatment
+	advice    func() *Advice
 }
 
 // NewPool returns the pool of campaigns. Campaigns without a state, with a sample ratio mismatch, or with too few visitors
 // say nothing about the others, and have no worth.
-func NewPool(campaigns []Campaign) *Pool {
-	pool := &Pool{items: map[schema.Subject][]Item{}}
+func NewPool(key PoolKey, campaigns []Campaign) *Pool {
+	pool := &Pool{Key: key, campaigns: campaigns, items: map[schema.Subject][]Item{}, fitted: map[*Item]int{}}
 	var fitted [][]stats.PooledEffect
-	var of []*Item // of each fitted effect
 	var mdes, all []float64
 	for _, c := range campaigns {
 		items, effects := c.observe()
@@ -143,7 +157,8 @@ func NewPool(campaigns []Campaign) *Pool {
 		var own []stats.PooledEffect
 		for i := range items {
 			if items[i].Observed != nil {
-				of, own = append(of, &items[i]), append(own, effects[i])
+				pool.fitted[&items[i]] = len(pool.fitted)
+				own = append(own, effects[i])
 			}
 		}
 		if len(own) > 0 {
@@ -154,11 +169,10 @@ func NewPool(campaigns []Campaign) *Pool {
 		mdes = all
 	}
 	mde := medianOf(mdes)
-	fit := NewFit(mde, fitted)
-	typical := estimateOf(fit.TypicalEffect(), func(x float64) float64 { return x })
-	pool.Summary = PoolSummary{len(fitted), typical, medianTau * mde}
-	for i, item := range of {
-		item.expect(fit.TrueEffect(i), &fit.effects[i])
+	pool.fit, pool.advice = NewFit(mde, fitted), sync.OnceValue(pool.advise)
+	pool.Summary = PoolSummary{len(fitted), estimateOf(pool.fit.TypicalEffect(), unscaled), medianTau * mde}
+	for item, i := range pool.fitted {
+		item.expect(pool.fit.TrueEffect(i), &pool.fit.effects[i])
 	}
 	return pool
 }
@@ -183,6 +197,8 @@ func medianOf(x []float64) float64 {
 // defaultMDE is the minimum effect of a pool without campaigns: that of the catalogue.
 const defaultMDE = .2
 
+func unscaled(x float64) float64 { return x }
+
 func estimateOf(e Expected, scale func(float64) float64) Estimate {
 	return Estimate{scale(e.Mean), [2]float64{scale(e.Lower), scale(e.Upper)}}
 }
@@ -194,6 +210,8 @@ func (c *Campaign) observe() (items []Item, effects []stats.PooledEffect) {
 		at := slices.IndexFunc(c.State, func(r looks.Row) bool { return r.VariationID == v.ID })
 		var effect stats.PooledEffect
 		switch {
+		case c.Outcome.Outcome.Outcome == catalogue.Excluded:
+			item.Reason = ReasonExcluded
 		case at < 0:
 			item.Reason = stats.ReasonTooEarly
 		case v.Added:

@@ -25,6 +25,8 @@ type State struct {
 	// PlanHistory is the history of the plans by experiment id. The key is 0 for a campaign. A plan that never changed
 	// has no history.
 	PlanHistory map[int64][]PlanSince `json:"planHistory,omitempty"`
+	// Outcomes are what people did afterwards, by experiment id. The key is 0 for a campaign.
+	Outcomes map[int64]Outcome `json:"outcomes,omitempty"`
 }
 
 // Run is a period in which a campaign or a widget was active.
@@ -238,17 +240,33 @@ func (c *Catalogue) SwitchWidget(ctx context.Context, account, website, id int64
 func (c *Catalogue) switchState(ctx context.Context, r resource, website int64,
 	active bool,
 ) (owned *AccountResources, found bool, err error) {
-	now, at := time.Now().UTC().Truncate(time.Millisecond), key{r.account, r.kind, r.id, partState}
+	return c.changeState(ctx, r, website, func(_ *AccountResources, state *State) (bool, error) {
+		if state.Active == active {
+			return false, nil
+		}
+		state.switchTo(active, time.Now().UTC().Truncate(time.Millisecond), authorOf(ctx))
+		return true, nil
+	})
+}
+
+// changeState changes the state of a resource, and returns the resources of its account. change reports whether the state
+// changed. found is false if the website does not have the resource.
+func (c *Catalogue) changeState(ctx context.Context, r resource, website int64,
+	change func(*AccountResources, *State) (bool, error),
+) (owned *AccountResources, found bool, err error) {
+	at := key{r.account, r.kind, r.id, partState}
 	current, err := c.changeRows(ctx, &r, func(current []row) ([]row, error) {
 		known, err := newSnapshot(current)
 		if err != nil {
 			return nil, err
 		}
 		var state State
-		if state, found = known.stateOf(r, website); !found || state.Active == active {
+		if state, found = known.stateOf(r, website); !found {
 			return nil, nil
 		}
-		state.switchTo(active, now, authorOf(ctx))
+		if changed, err := change(known.AccountResources(r.account), &state); err != nil || !changed {
+			return nil, err
+		}
 		body, err := encodeJSON(state)
 		next := row{key: at, Version: 1, Body: body}
 		if before := slices.IndexFunc(current, func(r row) bool { return r.key == at }); before >= 0 {

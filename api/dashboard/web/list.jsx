@@ -104,7 +104,7 @@ export function List({ route, go }) {
   return (
     <>
       <div class="title"><h1>{several ? websites.body?.find((w) => String(w.id) === website)?.domain : websites.body?.[0]?.domain || "Results"}</h1></div>
-      <nav class="tabs" aria-label="Lists">{Object.entries(shows).map(([name, text]) => <a key={name} {...follow(go, other(name))} aria-current={show === name ? "page" : undefined}>{text}</a>)}</nav>
+      <nav class="tabs" aria-label="Lists">{Object.entries(shows).map(([name, text]) => <a key={name} {...follow(go, other(name))} aria-current={show === name ? "page" : undefined}>{text}</a>)}{(website ?? websites.body?.[0]) && <a {...follow(go, to([["websiteId", website ?? String(websites.body?.[0].id)], ["view", "programme"]]))}>Programme</a>}</nav>
       <Filters {...{ route, go, website, show }} items={items ?? []} websites={websites.body ?? []} />
       {failed?.error && <Fault error={failed.error} again={failed.again} />}
       {websites.body?.length === 0 && <Empty>No websites yet. Declare a website in a catalogue file and apply it: <code>lifthouse apply -f catalog.yaml</code></Empty>}

@@ -5,6 +5,7 @@ import { ask, session } from "./api.js";
 import { Bell } from "./bell.jsx";
 import { List } from "./list.jsx";
 import { Fault } from "./parts.jsx";
+import { ProgrammePage } from "./programme.jsx";
 import { Results } from "./results.jsx";
 import { follow, useRoute } from "./route.js";
 import { Ended, takeLink } from "./share.jsx";
@@ -78,7 +79,7 @@ function Page() {
       <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to content</a>
       {shared ? <div class="top"><span class="name"><Logo />Lifthouse</span><span class="quiet">Shared page, read-only</span></div>
         : <div class="top"><a class="name" {...follow(go, "/")}><Logo />Lifthouse</a><span><Bell go={go} /><a href="/docs">API docs</a> <button type="button" class="sign-out" onClick={() => { say(undefined); leave(); }}>Sign out</button></span></div>}
-      <main id="main" tabIndex={-1}>{subject ? <Results key={subject.path} {...{ subject, route, go }} /> : !shared && <List {...{ route, go }} />}</main>
+      <main id="main" tabIndex={-1}>{subject ? <Results key={subject.path} {...{ subject, route, go }} /> : !shared && (route.get("view") === "programme" ? <ProgrammePage {...{ route, go }} /> : <List {...{ route, go }} />)}</main>
     </>
   );
 }

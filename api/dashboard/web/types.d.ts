@@ -165,6 +165,32 @@ export interface WorthItem {
   observedText: string;
 }
 
+export interface WorthSum { observed: number; expected: number; interval: [number, number] }
+
+export interface CurvePoint extends WorthSum { date: string }
+
+/** A treatment of the programme, with what was done after its campaign. */
+export interface ProgrammeItem extends WorthItem {
+  campaignId?: number;
+  widgetId?: number;
+  experimentId?: number;
+  campaign: string;
+  name: string;
+  shipped: boolean;
+  outcome: { outcome: string; variationId?: number; date: string; note?: string; declared: boolean };
+}
+
+export interface Programme {
+  goalName?: string;
+  currency?: string;
+  campaigns: { pooled: number; shipped: number; excludedByData: number; excludedByHand: number };
+  total: { perMonth: WorthSum | null; valuePerMonth: WorthSum | null };
+  curve: CurvePoint[];
+  advice: { plans: { weeks: number; winRate: number }[] } | null;
+  sentences: string[];
+  items: ProgrammeItem[];
+}
+
 export interface WorthEstimate { value: number; interval: [number, number] }
 
 export interface ScorecardVariation {

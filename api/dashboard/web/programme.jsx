@@ -1,0 +1,135 @@
+// @ts-check
+import { useEffect, useState } from "preact/hooks";
+import { ask, session } from "./api.js";
+import { chance, number, text } from "./format.js";
+import { useAnswer } from "./hooks.js";
+import { Empty, Fault, Loading, Num } from "./parts.jsx";
+import { follow, to } from "./route.js";
+import { why } from "./words.js";
+
+/** @import { TargetedEvent } from "preact" */
+/** @import { Problem } from "./api.js" */
+/** @import { Answer } from "./hooks.js" */
+/** @import { Route } from "./route.js" */
+/** @import { CurvePoint, Go, Programme, ProgrammeItem } from "./types.d.ts" */
+
+/** rounded writes a number with two digits, as the server does in texts.
+ * @param {number | null | undefined} x */
+function rounded(x) {
+  if (x === null || x === undefined) return "–";
+  const digits = Number(x.toPrecision(2));
+  const d = digits !== 0 && Math.abs(digits) < 10 ? Math.ceil(1 - Math.log10(Math.abs(digits))) : 0;
+  return (digits > 0 ? "+" : "") + number(digits, Math.max(d, 0));
+}
+
+/** Curve draws what was shipped so far: as expected with its interval, and as observed.
+ * @param {{ curve: CurvePoint[], unit: string }} props */
+function Curve({ curve, unit }) {
+  if (curve.length < 2) return null;
+  const width = 720, height = 220, left = 70, bottom = 24;
+  const days = curve.map((p) => Date.parse(p.date)), first = days[0], last = days[days.length - 1] + 864e5;
+  const all = curve.flatMap((p) => [p.observed, ...p.interval, 0]), low = Math.min(...all), high = Math.max(...all);
+  /** @param {number} day */
+  const x = (day) => left + (day - first) / (last - first) * (width - left);
+  /** @param {number} value */
+  const y = (value) => 8 + (high - value) / (high - low || 1) * (height - bottom - 8);
+  /** steps returns the corners of a line that changes on each day.
+   * @param {(p: CurvePoint) => number} of */
+  const steps = (of) => curve.flatMap((p, i) => [[x(days[i]), y(of(p))], [x(days[i + 1] ?? last), y(of(p))]]);
+  /** @param {number[][]} points */
+  const line = (points) => points.map(([a, b]) => a.toFixed(1) + "," + b.toFixed(1)).join(" ");
+  const band = [...steps((p) => p.interval[0]), ...steps((p) => p.interval[1]).reverse()];
+  return (
+    <figure class="curve">
+      <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`Worth of what was shipped, ${unit}`}>
+        {[low, 0, high].map((v, i) => (i === 1 || v !== 0) && <g key={i}><line class="grid" x1={left} x2={width} y1={y(v)} y2={y(v)} /><text x={left - 6} y={y(v) + 4} text-anchor="end">{rounded(v)}</text></g>)}
+        <polygon class="band" points={line(band)} />
+        <polyline class="expected" points={line(steps((p) => p.expected))} />
+        <polyline class="observed" points={line(steps((p) => p.observed))} />
+        <text x={left} y={height - 4}>{curve[0].date}</text><text x={width} y={height - 4} text-anchor="end">{curve[curve.length - 1].date}</text>
+      </svg>
+      <figcaption class="quiet">Worth of everything shipped so far, {unit}: expected with its 90{"\u00a0"}% interval, and dotted as it was observed.</figcaption>
+    </figure>
+  );
+}
+
+/** Outcome shows what was done after a campaign. Who may write can change it.
+ * @param {{ item: ProgrammeItem, again: () => unknown }} props */
+function Outcome({ item, again }) {
+  const [error, setError] = useState(/** @type {Problem | undefined} */ (undefined));
+  const { outcome } = item, shown = outcome.outcome === "shipped" && !item.shipped ? "dropped" : outcome.outcome;
+  const place = item.campaignId ? `/v1/campaigns/${item.campaignId}/outcome` : `/v1/widgets/${item.widgetId}/experiments/${item.experimentId}/outcome`;
+  /** @param {TargetedEvent<HTMLSelectElement>} event */
+  const change = async (event) => {
+    const chosen = event.currentTarget.value;
+    const body = chosen === "default" ? undefined : { outcome: chosen, ...(chosen === "shipped" && { variationId: item.variationId }) };
+    try {
+      await ask(place, { method: body ? "PUT" : "DELETE", body });
+      setError(undefined);
+    } catch (refused) { setError(/** @type {Problem} */ (refused)); }
+    again();
+  };
+  if (!session.mayWrite) return <>{shown}</>;
+  return (
+    <>
+      <select value={outcome.declared ? shown : "default"} onChange={change} aria-label={`Outcome of ${item.campaign}, ${item.name}`}>
+        <option value="default">{outcome.declared ? "by the looks" : shown}</option>
+        {["shipped", "dropped", ...(shown === "excluded" ? [shown] : [])].map((o) => <option key={o} value={o}>{o}</option>)}
+      </select>
+      {error && <Fault error={error} />}
+    </>
+  );
+}
+
+/** Programme shows what the shipped variations of a website are worth together, and how
+ * much one can expect of the next.
+ * @param {{ route: Route, go: Go }} props */
+export function ProgrammePage({ route, go }) {
+  const website = route.get("websiteId") ?? "";
+  const asked = route.pairs.filter(([n]) => ["goal", "metric", "from", "to"].includes(n));
+  const path = `/v1/websites/${encodeURIComponent(website)}/worth` + to(asked).slice(1);
+  /** @type {Answer<Programme>} */
+  const { body, loading, error, again } = useAnswer(website && path, { every: 60000 });
+  useEffect(() => { document.title = "Programme · Lifthouse"; }, []);
+  /** @param {string} name @returns {(e: TargetedEvent<HTMLInputElement>) => void} */
+  const set = (name) => (e) => go(route.with(name, e.currentTarget.value), { replace: true });
+  const unit = body && (body.total.valuePerMonth ? (body.currency ?? "") + " of value a month" : "a month");
+  return (
+    <>
+      <p><a {...follow(go, to([["websiteId", website]]))}>← Overview</a></p>
+      <div class="title"><h1>Programme</h1>{body?.goalName && <span class="quiet">campaigns decided on {body.goalName}</span>}</div>
+      {error && <Fault error={error} again={again} />}
+      {!body && loading && <Loading what="programme" />}
+      {body && <>
+        <div class="conclusion plain">{body.sentences.map((said, i) => <p key={said} class={i === 0 ? "answer-text" : i === 1 ? "" : "quiet"}>{text(said)}</p>)}</div>
+        <section aria-labelledby="shipped">
+          <h2 id="shipped">What was shipped</h2>
+          <p class="choices"><label>From <input type="date" value={route.get("from") ?? ""} onChange={set("from")} /></label> <label>To <input type="date" value={route.get("to") ?? ""} onChange={set("to")} /></label></p>
+          <Curve curve={body.curve} unit={unit ?? ""} />
+        </section>
+        {(body.advice?.plans.length ?? 0) > 0 && <section aria-labelledby="next">
+          <h2 id="next">What to test next</h2>
+          <p>{body.advice?.plans.map((p) => <span key={p.weeks} class="month">{p.weeks} weeks: <b><Num value={p.winRate}>{chance(p.winRate)}</Num></b> </span>)}<span class="quiet">of ideas are better and found to be, at the pace of the last campaign.</span></p>
+        </section>}
+        <section aria-labelledby="all">
+          <h2 id="all">Variations</h2>
+          {body.items.length === 0 ? <Empty>No campaign is decided on this goal.</Empty> : <div class="scroll"><table class="programme" role="table">
+            <thead><tr role="row">{["Campaign", "Variation", "Outcome", "Date", "Expected a month", "90 % interval", "Observed", "Chance"].map((t) => <th key={t} scope="col">{t}</th>)}</tr></thead>
+            <tbody>{body.items.map((item) => {
+              const value = item.expected?.valuePerMonth ?? item.expected?.perMonth, observed = item.observed?.valuePerMonth ?? item.observed?.perMonth;
+              return (
+                <tr key={[item.campaignId, item.widgetId, item.experimentId, item.variationId].join(" ")} role="row">
+                  <td><a {...follow(go, to(item.campaignId ? [["campaign", String(item.campaignId)]] : [["widget", String(item.widgetId)], ["experiment", String(item.experimentId)]]))}>{item.campaign}</a></td>
+                  <td>{item.name}</td><td><Outcome item={item} again={again} /></td><td class="at">{item.outcome.date}</td>
+                  {value ? <><td class="number"><b><Num value={value.value}>{rounded(value.value)}</Num></b></td><td class="number">{rounded(value.interval[0])} to {rounded(value.interval[1])}</td><td class="number quiet">{rounded(observed)}</td><td class="number">{chance(item.chance)}</td></>
+                    : <td colSpan={4} class="quiet">{why(item.reason)}</td>}
+                </tr>
+              );
+            })}</tbody>
+          </table></div>}
+          <p class="quiet">{body.campaigns.pooled} campaigns say how large effects are here; {body.campaigns.excludedByData} are too early, too small or not trustworthy, {body.campaigns.excludedByHand} excluded by hand. Effects are taken to last and to add up.</p>
+        </section>
+      </>}
+    </>
+  );
+}

@@ -1,0 +1,98 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"lifthouse/api/results"
+	"lifthouse/engine/query"
+	"lifthouse/engine/render"
+	"lifthouse/engine/worth"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/faults"
+
+	"github.com/gin-gonic/gin"
+)
+
+// getWorth returns what a website's shipped variations are worth together.
+func (s *server) getWorth(c *gin.Context) (any, error) {
+	asked, err := query.ParseProgramme(c.Request.URL.RawQuery)
+	id, err := pathID(c, pathIDName, err)
+	if err != nil {
+		return nil, err
+	}
+	owned, bound := s.accountResources(c)
+	if id, err = results.SearchedWebsite(owned, bound, id); err != nil {
+		return nil, err
+	}
+	asked.WebsiteID = id
+	var programme *worth.Programme
+	err = s.results.RunAdmitted(c.Request.Context(), func(ctx context.Context) (err error) {
+		programme, err = s.Engine.ReadProgramme(ctx, asked)
+		return err
+	})
+	if err != nil || c.GetString(typeKey) != results.CSV {
+		return programme, err
+	}
+	text, err := render.ProgrammeCSV(programme)
+	return plain{results.CSV, string(text)}, err
+}
+
+// outcomeRequest is the body of a request that records an outcome.
+type outcomeRequest struct {
+	Outcome     string `yaml:"outcome"`
+	VariationID int64  `yaml:"variationId"`
+	Date        string `yaml:"date"`
+	Note        string `yaml:"note"`
+}
+
+// putOutcome records what was done after a campaign or an experiment, or deletes the record.
+func (s *server) putOutcome(kind schema.SubjectKind) func(*gin.Context) (any, error) {
+	return s.admitChange(func(c *gin.Context) (any, error) {
+		p, err := s.parsePlace(c)
+		of := schema.Subject{Kind: kind, ID: p.id}
+		if kind == schema.SubjectWidget {
+			of.ExperimentID, err = pathID(c, experimentIDName, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		var outcome *catalogue.Outcome
+		if c.Request.Method == http.MethodPut {
+			var asked outcomeRequest
+			if err := s.readBodyYAML(c, &asked); err != nil {
+				return nil, err
+			}
+			outcome = &catalogue.Outcome{
+				Outcome: asked.Outcome, VariationID: asked.VariationID, Date: asked.Date, Note: asked.Note,
+			}
+			if outcome.Date == "" {
+				outcome.Date = time.Now().UTC().Format(time.DateOnly)
+			}
+		}
+		ctx, found := byToken(c), false
+		err = within(ctx, func() (err error) {
+			found, err = s.Catalogue.SetOutcome(ctx, p.owned.ID, p.website, of, outcome)
+			return err
+		})
+		invalid := faults.List(nil)
+		switch {
+		case errors.As(err, &invalid):
+			return nil, &problemError{bodyFaults("invalid_outcome", invalid)}
+		case errors.Is(err, catalogue.ErrRunning):
+			return nil, newRefusal(http.StatusConflict, "outcome_running", err.Error())
+		case err != nil:
+			return nil, changeFailure(c, err, "repeat the request, which is idempotent")
+		case !found && kind == schema.SubjectWidget:
+			return nil, &query.NotFoundError{Kind: "experiment", ID: of.ExperimentID}
+		case !found:
+			return nil, &query.NotFoundError{Kind: "campaign", ID: of.ID}
+		}
+		return struct {
+			Outcome *catalogue.Outcome `json:"outcome"` // null: the default
+		}{outcome}, nil
+	})
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/bounds"
+	"lifthouse/engine/query"
+	"lifthouse/engine/render"
+	"lifthouse/engine/result"
+	"lifthouse/engine/worth"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+
+	"github.com/spf13/cobra"
+)
+
+const worthHelp = `Worth prints what the shipped variations of a website are truly worth together, with an interval of 90 %,
+how large effects typically are there, and what each variation is worth. A campaign that ended with a winner counts as
+shipped, unless 'lifthouse outcome' says otherwise.
+
+  lifthouse worth
+  lifthouse worth --goal 3 --from 2026-01-01 --csv`
+
+func (p *program) worthCommand() *cobra.Command {
+	var asJSON, asCSV bool
+	values := map[string]*string{"goal": nil, "metric": nil, "from": nil, "to": nil}
+	var website int64
+	cmd := &cobra.Command{
+		Use: "worth", Short: "Print what the shipped variations of a website are worth", Long: worthHelp,
+		Args: cobra.NoArgs, PreRun: p.orDemo,
+	}
+	bounds.Var(cmd.Flags(), &website, "website", 0, 0, bounds.MaxID, "id of the website; required if there are several")
+	values["goal"] = cmd.Flags().String("goal", "", "id of the goal; default: that of most campaigns")
+	values["metric"] = cmd.Flags().String("metric", "", "metric on which the campaigns are decided; default: that of most")
+	values["from"] = cmd.Flags().String("from", "", "first day of shipping that counts, such as 2026-01-01")
+	values["to"] = cmd.Flags().String("to", "", "last day of shipping that counts")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV")
+	cmd.MarkFlagsMutuallyExclusive("json", "csv")
+	return p.onAccount(cmd,
+		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
+			given := url.Values{}
+			for name, value := range values {
+				if *value != "" {
+					given.Set(name, *value)
+				}
+			}
+			asked, err := query.ParseProgramme(given.Encode())
+			if err != nil {
+				return usageError{err}
+			}
+			if asked.WebsiteID, err = websiteOr(website, owned); err != nil {
+				return err
+			}
+			found, err := s.Engine.ReadProgramme(ctx, asked)
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return p.writeJSON(found)
+			case asCSV:
+				text, err := render.ProgrammeCSV(found)
+				if err == nil {
+					_, err = p.stdout.Write(text)
+				}
+				return err
+			}
+			return p.printProgramme(found)
+		})
+}
+
+// websiteOr returns the given website of an account, or the only one if none is given.
+func websiteOr(given int64, owned *catalogue.AccountResources) (int64, error) {
+	ids := slices.Sorted(maps.Keys(owned.Websites))
+	switch {
+	case slices.Contains(ids, given):
+		return given, nil
+	case given == 0 && len(ids) == 1:
+		return ids[0], nil
+	}
+	return 0, usageError{fmt.Errorf("--website must be one of %s", strings.Trim(fmt.Sprint(ids), "[]"))}
+}
+
+// printProgramme prints a programme: its sentences, and a table of the treatments.
+func (p *program) printProgramme(found *worth.Programme) error {
+	for _, sentence := range found.Sentences {
+		if _, err := p.stdout.WriteString(sentence + "\n"); err != nil {
+			return err
+		}
+	}
+	rows := [][]any{{"ID", "CAMPAIGN", "VARIATION", "OUTCOME", "DATE", "WORTH"}}
+	for i := range found.Items {
+		item := &found.Items[i]
+		id := strconv.FormatInt(item.CampaignID, 10)
+		if item.WidgetID != 0 {
+			id = fmt.Sprintf("%d/%d", item.WidgetID, item.ExperimentID)
+		}
+		outcome := item.Outcome.Outcome.Outcome
+		if outcome == catalogue.Shipped && !item.Shipped {
+			outcome = catalogue.Dropped
+		}
+		shown := result.NewWorthItem(&item.Item, found.Currency)
+		said := shown.InWords()
+		if said == "" {
+			said = result.ExplainReason(item.Reason)
+		}
+		rows = append(rows, []any{id, item.Campaign, item.Name, outcome, item.Outcome.Date, said})
+	}
+	return p.printTable(rows)
+}
+
+const outcomeHelp = `Outcome records what was done after a campaign or an experiment of a widget. Without a record, an ended
+campaign with a winner counts as shipped, and another one as dropped. An excluded campaign, such as an A/A test, says
+nothing about the others.
+
+  lifthouse outcome campaign 12 --shipped 1 --date 2026-03-02
+  lifthouse outcome experiment 7/2 --dropped
+  lifthouse outcome campaign 13 --excluded --note "A/A test"
+  lifthouse outcome campaign 12 --reset`
+
+func (p *program) outcomeCommand() *cobra.Command {
+	var shipped int64
+	var dropped, excluded, reset bool
+	o := catalogue.Outcome{}
+	cmd := &cobra.Command{
+		Use: "outcome campaign ID | experiment WIDGET/ID", Short: "Record what was done after a campaign", Long: outcomeHelp,
+		Args: cobra.ExactArgs(2),
+	}
+	bounds.Var(cmd.Flags(), &shipped, "shipped", 0, 0, bounds.MaxID, "id of the variation that all visitors see now")
+	cmd.Flags().BoolVar(&dropped, catalogue.Dropped, false, "no variation was kept")
+	cmd.Flags().BoolVar(&excluded, catalogue.Excluded, false, "the campaign says nothing about the others; needs --note")
+	cmd.Flags().BoolVar(&reset, "reset", false, "forget the record")
+	cmd.Flags().StringVar(&o.Date, "date", "", "day of the outcome, such as 2026-03-02; default: today")
+	cmd.Flags().StringVar(&o.Note, "note", "", "note, such as the reason")
+	cmd.MarkFlagsOneRequired(catalogue.Shipped, catalogue.Dropped, catalogue.Excluded, "reset")
+	cmd.MarkFlagsMutuallyExclusive(catalogue.Shipped, catalogue.Dropped, catalogue.Excluded, "reset")
+	p.completeSubjects(cmd)
+	return p.onAccount(cmd,
+		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
+			asked, err := parseSubject("outcome", args)
+			if err != nil || asked.Operation == query.WidgetResults {
+				return usageError{cmp.Or(err, errors.New("outcome: a widget has none; name one of its experiments"))}
+			}
+			of := schema.Subject{Kind: schema.SubjectCampaign, ID: asked.SubjectID, ExperimentID: asked.ExperimentID}
+			if asked.Operation == query.ExperimentResults {
+				of.Kind = schema.SubjectWidget
+			}
+			o.Date = cmp.Or(o.Date, time.Now().UTC().Format(time.DateOnly))
+			recorded := &o
+			switch {
+			case reset:
+				recorded = nil
+			case dropped:
+				o.Outcome = catalogue.Dropped
+			case excluded:
+				o.Outcome = catalogue.Excluded
+			default:
+				o.Outcome, o.VariationID = catalogue.Shipped, shipped
+			}
+			found, err := s.Catalogue.SetOutcome(ctx, owned.ID, 0, of, recorded)
+			if err == nil && !found {
+				err = fmt.Errorf("outcome: no %s %s", args[0], args[1])
+			}
+			return err
+		})
+}

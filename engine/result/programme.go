@@ -1,0 +1,66 @@
+package result
+
+import (
+	"fmt"
+	"strings"
+
+	"lifthouse/engine/query"
+	"lifthouse/engine/worth"
+)
+
+// ProgrammeInWords returns what a programme says, in sentences. The expected numbers come first, with their interval.
+func ProgrammeInWords(p *worth.Programme) []string {
+	var said []string
+	sum, unit := p.Total.ValuePerMonth, strings.TrimSpace(p.Currency+" of value")
+	if sum == nil {
+		sum, unit = p.Total.PerMonth, "a month in the primary metric"
+	} else {
+		unit += " a month"
+	}
+	plural := func(n int, one, several string) string {
+		if n == 1 {
+			return "1 " + one
+		}
+		return FormatCount(int64(n)) + " " + several
+	}
+	switch n := p.Campaigns.Shipped; {
+	case n == 0:
+		said = append(said, "No variation was shipped.")
+	case sum == nil:
+		said = append(said, fmt.Sprintf("Shipped: %s. What they are worth together is not known.",
+			plural(n, "variation", "variations")))
+	default:
+		e := worth.Estimate{Value: sum.Expected, Interval: sum.Interval}
+		said = append(said, fmt.Sprintf("Shipped: %s, expected to be worth %s %s.", plural(n, "variation", "variations"),
+			estimateInWords(&e, FormatRounded), unit),
+			fmt.Sprintf("Reported as observed, they would add up to %s.", FormatRounded(sum.Observed)))
+		if nothing := p.Total.ProbablyNothing; nothing >= .5 {
+			said = append(said, fmt.Sprintf("About %.0f of them %s worth nothing.", nothing,
+				map[bool]string{true: "is", false: "are"}[nothing < 1.5]))
+		}
+	}
+	pool := worth.PoolSummary{Campaigns: p.Campaigns.Pooled, TypicalEffect: p.TypicalEffect, Anchor: p.Anchor}
+	said = append(said, poolInWords(&pool, poolMetricInWords(p.Metric)))
+	if a := p.Advice; a != nil && a.RequiredVisitors != nil && a.Days != nil {
+		said = append(said, fmt.Sprintf("To find an effect of %s, an experiment needs %s visitors: %s at the pace of the last one.",
+			FormatPercent(a.MDE, 1, false), FormatCount(*a.RequiredVisitors), plural(int(*a.Days), "day", "days")))
+		for _, plan := range a.Plans {
+			if plan.Weeks == usualWeeks {
+				said = append(said, fmt.Sprintf("In %d weeks, about %.0f of 100 ideas are better and found to be.", plan.Weeks,
+					100*plan.WinRate))
+			}
+		}
+	}
+	return said
+}
+
+// usualWeeks is the length of the plan of which a programme tells the chance: the default of the catalogue.
+const usualWeeks = 4
+
+// poolMetricInWords names the metrics of a pool.
+func poolMetricInWords(metric query.Metric) string {
+	if metric == query.ValuePerVisitor {
+		return "the primary metric"
+	}
+	return metricInWords[metric]
+}

@@ -1,0 +1,274 @@
+package worth
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"lifthouse/engine/looks"
+	"lifthouse/engine/moments"
+	"lifthouse/engine/query"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/stats"
+)
+
+// Undecided is the outcome of a running campaign for which nobody recorded one.
+const Undecided = "undecided"
+
+// Outcome is what was done after a campaign: what people recorded, or else what its looks and its shares say.
+type Outcome struct {
+	catalogue.Outcome
+	Declared bool `json:"declared"` // a person recorded it
+}
+
+// Programme says what the shipped variations of a pool are worth together, and how much one can expect of the next.
+type Programme struct {
+	WebsiteID     int64           `json:"websiteId"`
+	GoalID        int64           `json:"goalId,omitzero"` // absent: all goals count
+	GoalName      string          `json:"goalName,omitempty"`
+	Metric        query.Metric    `json:"metric"` // that stands for those of the pool
+	Currency      string          `json:"currency,omitempty"`
+	AsOf          *time.Time      `json:"asOf"` // end of the latest state; null: there is none
+	Campaigns     Counts          `json:"campaigns"`
+	TypicalEffect Estimate        `json:"typicalEffect"`
+	Mean          Estimate        `json:"mean"` // of true effects
+	Anchor        float64         `json:"anchor"`
+	Total         Total           `json:"total"`
+	Curve         []CurvePoint    `json:"curve"`
+	Advice        *Advice         `json:"advice"`    // null: there is no campaign
+	Sentences     []string        `json:"sentences"` // what the programme says
+	Items         []ProgrammeItem `json:"items"`
+}
+
+// Counts count the campaigns of a pool. Those excluded by data are too early, too small, or have a sample ratio mismatch.
+type Counts struct {
+	Pooled         int `json:"pooled"`
+	Shipped        int `json:"shipped"` // in the period
+	ExcludedByData int `json:"excludedByData"`
+	ExcludedByHand int `json:"excludedByHand"`
+}
+
+// Total is the sum over the shipped variations of a period.
+type Total struct {
+	PerMonth        *Sum         `json:"perMonth"`        // null: they have several metrics
+	ValuePerMonth   *Sum         `json:"valuePerMonth"`   // null: no value is known
+	Exaggeration    *float64     `json:"exaggeration"`    // observed / expected; null: the expected sum is not above 0
+	ProbablyNothing float64      `json:"probablyNothing"` // expected number with a true effect at or below 0
+	Reason          stats.Reason `json:"reason,omitempty"`
+}
+
+// Sum is a sum as observed and as expected, with the interval of the true sum.
+type Sum struct {
+	Observed float64    `json:"observed"`
+	Expected float64    `json:"expected"`
+	Interval [2]float64 `json:"interval"`
+}
+
+// CurvePoint is the sum of what was shipped up to a day, by today's knowledge: in value, if it is known.
+type CurvePoint struct {
+	Date string `json:"date"`
+	Sum
+}
+
+// Advice says what to test next.
+type Advice struct {
+	MDE              float64      `json:"mde"` // the typical effect, rounded to two digits
+	RequiredVisitors *int64       `json:"requiredVisitors"`
+	Days             *int64       `json:"days"`  // at the pace of the last campaign
+	Plans            []PlanChance `json:"plans"` // of several lengths, at this pace
+	Reason           stats.Reason `json:"reason,omitempty"`
+}
+
+// PlanChance is the chance that the next variation is better and is found to be better by a plan.
+type PlanChance struct {
+	Weeks   int     `json:"weeks"`
+	WinRate float64 `json:"winRate"`
+}
+
+// ProgrammeItem is a treatment of a campaign of the pool.
+type ProgrammeItem struct {
+	CampaignID   int64   `json:"campaignId,omitzero"`
+	WidgetID     int64   `json:"widgetId,omitzero"`
+	ExperimentID int64   `json:"experimentId,omitzero"`
+	Campaign     string  `json:"campaign"` // name
+	Shipped      bool    `json:"shipped"`
+	Outcome      Outcome `json:"outcome"` // of the campaign
+	Item
+}
+
+// NewProgramme returns the programme of a pool. from and to are days that bound the dates of shipping of the total and
+// the curve; empty: they are open. They do not change what is known.
+func (p *Pool) NewProgramme(from, to string) *Programme {
+	r := &Programme{
+		WebsiteID: p.Key.WebsiteID, GoalID: p.Key.GoalID, Metric: p.Key.Metric,
+		TypicalEffect: p.Summary.TypicalEffect, Anchor: p.Summary.Anchor, Curve: []CurvePoint{}, Items: []ProgrammeItem{},
+		Mean: estimateOf(p.fit.MeanEffect(), unscaled),
+	}
+	r.Campaigns.Pooled = p.Summary.Campaigns
+	var shipped []shippedItem
+	for i := range p.campaigns {
+		c := &p.campaigns[i]
+		items := p.items[c.Plan.Subject]
+		isPooled := slices.ContainsFunc(items, func(i Item) bool { return i.Observed != nil })
+		switch {
+		case c.Outcome.Outcome.Outcome == catalogue.Excluded:
+			r.Campaigns.ExcludedByHand++
+		case !isPooled:
+			r.Campaigns.ExcludedByData++
+		case r.AsOf == nil || c.State[0].End.After(*r.AsOf):
+			r.AsOf = &c.State[0].End
+		}
+		for k := range items {
+			item := newProgrammeItem(c, &items[k])
+			if item.Shipped && (from == "" || item.Outcome.Date >= from) && (to == "" || item.Outcome.Date <= to) {
+				r.Campaigns.Shipped++
+				if number, is := p.fitted[&items[k]]; is {
+					shipped = append(shipped, shippedItem{&items[k], number, item.Outcome.Date})
+				}
+			}
+			r.Items = append(r.Items, item)
+		}
+	}
+	slices.SortStableFunc(shipped, func(a, b shippedItem) int { return cmp.Compare(a.date, b.date) })
+	r.Total = p.totalOf(shipped)
+	for i := range shipped {
+		if i+1 < len(shipped) && shipped[i+1].date == shipped[i].date {
+			continue
+		}
+		so := p.totalOf(shipped[:i+1])
+		if sum := cmp.Or(so.ValuePerMonth, so.PerMonth); sum != nil {
+			r.Curve = append(r.Curve, CurvePoint{shipped[i].date, *sum})
+		}
+	}
+	r.Advice = p.advice()
+	return r
+}
+
+func newProgrammeItem(c *Campaign, item *Item) ProgrammeItem {
+	subject, o := c.Plan.Subject, c.Outcome
+	shown := ProgrammeItem{
+		Campaign: c.Name, Outcome: o, Item: *item,
+		Shipped: o.Outcome.Outcome == catalogue.Shipped && o.VariationID == item.VariationID,
+	}
+	if subject.Kind == schema.SubjectCampaign {
+		shown.CampaignID = subject.ID
+	} else {
+		shown.WidgetID, shown.ExperimentID = subject.ID, subject.ExperimentID
+	}
+	return shown
+}
+
+// shippedItem is a shipped treatment that the fit knows.
+type shippedItem struct {
+	*Item
+	number int
+	date   string
+}
+
+// totalOf returns the total of shipped treatments.
+func (p *Pool) totalOf(shipped []shippedItem) Total {
+	var t Total
+	if len(shipped) == 0 {
+		t.Reason = ReasonNothingShipped
+		return t
+	}
+	sum := func(scaleOf func(*Item) float64) *Sum {
+		factors := make([]float64, len(p.fit.effects))
+		observed, isKnown := 0.0, false
+		for _, s := range shipped {
+			scale := scaleOf(s.Item)
+			factors[s.number] = scale
+			observed += scale * p.fit.effects[s.number].Value
+			isKnown = isKnown || scale != 0
+		}
+		if !isKnown {
+			return nil
+		}
+		e := p.fit.Total(factors)
+		return &Sum{observed, e.Mean, [2]float64{e.Lower, e.Upper}}
+	}
+	isSame := func(s shippedItem) bool { return s.Metric == shipped[0].Metric }
+	if !slices.ContainsFunc(shipped, func(s shippedItem) bool { return !isSame(s) }) {
+		t.PerMonth = sum(func(i *Item) float64 { return i.scale })
+	}
+	t.ValuePerMonth = sum(func(i *Item) float64 { return i.valueScale })
+	for _, s := range shipped {
+		t.ProbablyNothing += 1 - *s.Chance
+	}
+	if of := cmp.Or(t.ValuePerMonth, t.PerMonth); of != nil && of.Expected > 0 {
+		t.Exaggeration = new(of.Observed / of.Expected)
+	}
+	return t
+}
+
+// advise returns the advice at the baseline and the pace of the last campaign; nil: there is none.
+func (p *Pool) advise() *Advice {
+	var last *Campaign
+	for i := range p.campaigns {
+		c := &p.campaigns[i]
+		isPooled := slices.ContainsFunc(p.items[c.Plan.Subject], func(i Item) bool { return i.Observed != nil })
+		if isPooled && (last == nil || c.State[0].End.After(last.State[0].End)) {
+			last = c
+		}
+	}
+	if last == nil {
+		return nil
+	}
+	a := &Advice{MDE: RoundMoney(p.Summary.TypicalEffect.Value), Plans: []PlanChance{}}
+	control := moments.NoMoments()
+	for _, s := range last.State[0].Strata {
+		control = control.Merge(s.Control)
+	}
+	shares := last.Plan.SharePeriods[len(last.Plan.SharePeriods)-1].Shares
+	rules := &last.Plan.Rules
+	alpha := stats.Options{SignificanceLevel: rules.SignificanceLevel}.Alpha()
+	sizeOf := func(weeks int) (*stats.SampleSize, stats.Reason) {
+		return stats.NewSampleSize(stats.SamplePlan{
+			Control: looks.SampleOf(&control, last.Plan.Declared.Metric), Shares: shares, Looks: weeks,
+			Power: float64(rules.Power) / 100, Prior: rules.Prior,
+		}, stats.NewLookDesign(alpha, shares))
+	}
+	pace := float64(last.State[0].Visitors) / float64(last.State[0].Days)
+	const daysOfWeek, usualWeeks = 7, 4
+	size, reason := sizeOf(usualWeeks)
+	if a.Reason = reason; reason != "" {
+		return a
+	}
+	a.RequiredVisitors, a.Reason = size.RequiredVisitors(a.MDE)
+	if a.RequiredVisitors != nil && pace > 0 {
+		a.Days = new(int64(math.Ceil(float64(*a.RequiredVisitors) / pace)))
+	}
+	for _, weeks := range []int{2, 4, 8, 12} {
+		if size, reason := sizeOf(weeks); reason == "" {
+			visitors := pace * daysOfWeek * float64(weeks)
+			a.Plans = append(a.Plans, PlanChance{weeks, p.fit.winRate(func(lift float64) float64 {
+				if power, reason := size.PowerAt(lift, visitors); reason == "" {
+					return *power
+				}
+				return 0
+			})})
+		}
+	}
+	return a
+}
+
+// winRate returns the mean of the power over the true effects above 0 of the next treatment.
+func (f *Fit) winRate(powerAt func(lift float64) float64) float64 {
+	var mixture []normal
+	for g, w := range f.posterior {
+		for j, probability := range f.grid[g].shape.probability {
+			p := &f.grid[g]
+			mixture = append(mixture, normal{w * probability, p.mu, p.shape.spreads[j] * p.tau})
+		}
+	}
+	const steps, widest = 60, 5 // typical effects
+	width := widest * f.TypicalEffect().Mean / steps
+	rate, below := 0.0, shareBelow(mixture, 0)
+	for i := range steps {
+		up := shareBelow(mixture, float64(i+1)*width)
+		rate, below = rate+(up-below)*powerAt((float64(i)+.5)*width), up
+	}
+	return rate + (1-below)*powerAt(widest*f.TypicalEffect().Mean)
+}

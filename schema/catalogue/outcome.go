@@ -1,0 +1,134 @@
+package catalogue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"lifthouse/schema"
+	"lifthouse/schema/faults"
+)
+
+// Outcome is what people did after a campaign or an experiment.
+type Outcome struct {
+	Outcome     string `json:"outcome"`               // Shipped, Dropped or Excluded
+	VariationID int64  `json:"variationId,omitempty"` // that was shipped
+	Date        string `json:"date"`                  // day, such as 2026-03-02
+	Note        string `json:"note,omitempty"`
+}
+
+// The outcomes. An excluded campaign says nothing about the others, such as an A/A test.
+const (
+	Shipped  = "shipped"
+	Dropped  = "dropped"
+	Excluded = "excluded"
+)
+
+// Outcomes are all outcomes that people can record.
+var Outcomes = []string{Shipped, Dropped, Excluded}
+
+// maxNote is the maximum length of a note in bytes.
+const maxNote = 2_048
+
+// ErrRunning means that a running campaign or widget cannot be dropped.
+var ErrRunning = errors.New("it is running: stop it first")
+
+// SetOutcome records what people did after a campaign or an experiment; nil: it returns to the default. If website is
+// not 0, the subject must belong to this website. found is false if there is no such subject. The error may be
+// ErrRunning, or a faults.List with all faults of the outcome.
+func (c *Catalogue) SetOutcome(
+	ctx context.Context, account, website int64, of schema.Subject, o *Outcome,
+) (found bool, err error) {
+	r := resource{account, kindCampaign, of.ID}
+	if of.Kind == schema.SubjectWidget {
+		r.kind = kindWidget
+	}
+	_, found, err = c.changeState(ctx, r, website, func(owned *AccountResources, state *State) (bool, error) {
+		variations, exists := owned.variationsOf(of)
+		switch {
+		case !exists:
+			return false, errNoSubject
+		case o == nil && state.Outcomes[of.ExperimentID] == (Outcome{}):
+			return false, nil
+		case o == nil:
+			state.Outcomes = maps.Clone(state.Outcomes)
+			delete(state.Outcomes, of.ExperimentID)
+			return true, nil
+		}
+		if err := o.check(variations); err != nil {
+			return false, err
+		}
+		if o.Outcome == Dropped && state.Active {
+			return false, ErrRunning
+		}
+		state.Outcomes = maps.Clone(state.Outcomes)
+		if state.Outcomes == nil {
+			state.Outcomes = map[int64]Outcome{}
+		}
+		isNew := state.Outcomes[of.ExperimentID] != *o
+		state.Outcomes[of.ExperimentID] = *o
+		return isNew, nil
+	})
+	if errors.Is(err, errNoSubject) {
+		return false, nil
+	}
+	return found, err
+}
+
+var errNoSubject = errors.New("there is no such experiment")
+
+// check returns all faults of an outcome of a subject with these variations.
+func (o *Outcome) check(variations []int64) error {
+	var found faults.Collector
+	if !slices.Contains(Outcomes, o.Outcome) {
+		found.Add("outcome", o.Outcome, "must be one of "+strings.Join(Outcomes, ", "))
+	}
+	switch isVariation := slices.Contains(variations, o.VariationID); {
+	case o.Outcome == Shipped && !isVariation:
+		found.Add("variationId", o.VariationID, "must be the shipped variation, one of "+strings.Trim(fmt.Sprint(variations), "[]"))
+	case o.Outcome != Shipped && o.VariationID != 0:
+		found.Add("variationId", o.VariationID, "must be omitted unless the outcome is shipped")
+	}
+	if day, err := time.Parse(time.DateOnly, o.Date); err != nil || day.Before(schema.FirstTime) || day.After(time.Now()) {
+		found.Add("date", o.Date, "must be a day such as 2026-03-02, not in the future, or be omitted for today")
+	}
+	if o.Outcome == Excluded && o.Note == "" {
+		found.Add("note", o.Note, "must say why the campaign is excluded")
+	}
+	if len(o.Note) > maxNote {
+		found.Add("note", faults.Clip(o.Note, maxNote), fmt.Sprintf("must have at most %d bytes", maxNote))
+	}
+	return found.List.Err()
+}
+
+// variationsOf returns the ids of the variations of a subject besides control 0, and whether there is such a subject.
+func (o *AccountResources) variationsOf(of schema.Subject) (ids []int64, exists bool) {
+	if of.Kind == schema.SubjectCampaign {
+		campaign, exists := o.Campaigns[of.ID]
+		for _, v := range campaign.Variations {
+			ids = append(ids, v.ID)
+		}
+		return ids, exists
+	}
+	for _, e := range o.Widgets[of.ID].Experiments {
+		if e.ID == of.ExperimentID {
+			exists = true
+			for _, v := range e.Variations {
+				ids = append(ids, v.ID)
+			}
+		}
+	}
+	return ids, exists
+}
+
+// StateOf returns the state of a campaign, or of the widget of an experiment.
+func (o *AccountResources) StateOf(of schema.Subject) State {
+	if of.Kind == schema.SubjectCampaign {
+		return o.Campaigns[of.ID].State
+	}
+	return o.Widgets[of.ID].State
+}

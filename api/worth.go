@@ -28,6 +28,9 @@ func (s *server) getWorth(c *gin.Context) (any, error) {
 	if id, err = results.SearchedWebsite(owned, bound, id); err != nil {
 		return nil, err
 	}
+	if err := results.CheckGoal(owned, id, asked.GoalID); err != nil {
+		return nil, err
+	}
 	asked.WebsiteID = id
 	var programme *worth.Programme
 	err = s.results.RunAdmitted(c.Request.Context(), func(ctx context.Context) (err error) {

@@ -255,7 +255,7 @@ type entry struct {
 // ScopeRequest restricts a request to an account, or to the website of a token that is bound to one. The error is an
 // InvalidError or a NotFoundError.
 func ScopeRequest(r query.Request, owned *catalogue.AccountResources, bound int64) (query.Request, error) {
-	if err := goalFault(owned, cmp.Or(bound, r.WebsiteID), r.GoalID); err != nil {
+	if err := CheckGoal(owned, cmp.Or(bound, r.WebsiteID), r.GoalID); err != nil {
 		return r, err
 	}
 	var err error
@@ -276,9 +276,9 @@ func SearchedWebsite(owned *catalogue.AccountResources, bound, asked int64) (int
 	return asked, nil
 }
 
-// goalFault returns an error if the website has no such goal. It is checked before resources are looked up, because 400
+// CheckGoal returns an error if the website has no such goal. It is checked before resources are looked up, because 400
 // takes precedence over 404.
-func goalFault(owned *catalogue.AccountResources, website, id int64) error {
+func CheckGoal(owned *catalogue.AccountResources, website, id int64) error {
 	goal, known := owned.Goals[id]
 	if _, ours := owned.Websites[website]; id == 0 || known && (!ours || goal.WebsiteID == website) {
 		return nil

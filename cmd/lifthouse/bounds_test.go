@@ -40,7 +40,7 @@ func TestFlagsHaveBounds(t *testing.T) {
 		Run:  func(args ...string) (int, string) { return runAlone(t, nil, args...) },
 		Arguments: map[string][]string{
 			"lifthouse import": {"x"}, "lifthouse backup": {"x"}, "lifthouse restore": {"x"}, "lifthouse token revoke": {"1"}, "lifthouse share": {"campaign", "1"},
-			"lifthouse webhook resend": {"x"}, "lifthouse webhook test": {"1"},
+			"lifthouse webhook resend": {"x"}, "lifthouse outcome": {"campaign", "1"}, "lifthouse webhook test": {"1"},
 			"lifthouse report": {"campaign", "1"}, "lifthouse looks": {"campaign", "1"}, "lifthouse compare": {"--control=1/2", "--treatment=1/2"},
 		},
 		Meaningful: meaningful,

@@ -154,8 +154,15 @@ func (p *program) makeDemo(ctx context.Context, s *app.Store) error {
 	if err := s.Facts.FoldAccepted(ctx, func(int, int) {}); err != nil {
 		return err
 	}
-	_, err := s.Catalogue.ApplyFile(ctx, demo.ShopCatalogue(start), false)
-	return err
+	if _, err := s.Catalogue.ApplyFile(ctx, demo.ShopCatalogue(start), false); err != nil {
+		return err
+	}
+	for subject, outcome := range demo.Outcomes(start) {
+		if _, err := s.Catalogue.SetOutcome(ctx, demo.Account, 0, subject, &outcome); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // renewDemoToken revokes the token of the last start and creates a new one.

@@ -37,7 +37,8 @@ func (p *program) worthCommand() *cobra.Command {
 	var website int64
 	cmd := &cobra.Command{
 		Use: "worth", Short: "Print what the shipped variations of a website are worth", Long: worthHelp,
-		Args: cobra.NoArgs, PreRun: p.orDemo,
+		Args:   func(cmd *cobra.Command, _ []string) error { return onlyOne(cmd, "json", "csv") },
+		PreRun: p.orDemo,
 	}
 	bounds.Var(cmd.Flags(), &website, "website", 0, 0, bounds.MaxID, "id of the website; required if there are several")
 	values["goal"] = cmd.Flags().String("goal", "", "id of the goal; default: that of most campaigns")
@@ -46,7 +47,6 @@ func (p *program) worthCommand() *cobra.Command {
 	values["to"] = cmd.Flags().String("to", "", "last day of shipping that counts")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV")
-	cmd.MarkFlagsMutuallyExclusive("json", "csv")
 	return p.onAccount(cmd,
 		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
 			given := url.Values{}
@@ -131,10 +131,21 @@ nothing about the others.
 func (p *program) outcomeCommand() *cobra.Command {
 	var shipped int64
 	var dropped, excluded, reset bool
-	o := catalogue.Outcome{}
+	o, kinds := catalogue.Outcome{}, []string{catalogue.Shipped, catalogue.Dropped, catalogue.Excluded, "reset"}
 	cmd := &cobra.Command{
 		Use: "outcome campaign ID | experiment WIDGET/ID", Short: "Record what was done after a campaign", Long: outcomeHelp,
-		Args: cobra.ExactArgs(2),
+		Args: func(_ *cobra.Command, args []string) error {
+			if _, err := parseSubject("outcome", args); err != nil {
+				return usageError{err}
+			}
+			return nil
+		},
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			if !slices.ContainsFunc(kinds, cmd.Flags().Changed) {
+				return usageError{errors.New("outcome: needs one of --shipped, --dropped, --excluded and --reset")}
+			}
+			return onlyOne(cmd, kinds...)
+		},
 	}
 	bounds.Var(cmd.Flags(), &shipped, "shipped", 0, 0, bounds.MaxID, "id of the variation that all visitors see now")
 	cmd.Flags().BoolVar(&dropped, catalogue.Dropped, false, "no variation was kept")
@@ -142,8 +153,6 @@ func (p *program) outcomeCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&reset, "reset", false, "forget the record")
 	cmd.Flags().StringVar(&o.Date, "date", "", "day of the outcome, such as 2026-03-02; default: today")
 	cmd.Flags().StringVar(&o.Note, "note", "", "note, such as the reason")
-	cmd.MarkFlagsOneRequired(catalogue.Shipped, catalogue.Dropped, catalogue.Excluded, "reset")
-	cmd.MarkFlagsMutuallyExclusive(catalogue.Shipped, catalogue.Dropped, catalogue.Excluded, "reset")
 	p.completeSubjects(cmd)
 	return p.onAccount(cmd,
 		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {

@@ -35,6 +35,7 @@ func (p *Parameters) day(name string) string {
 	}
 	if _, err := time.Parse(time.DateOnly, text); err != nil {
 		p.addFault(name, text, "must be a day such as 2026-03-02")
+		return ""
 	}
 	return text
 }

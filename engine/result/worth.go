@@ -112,6 +112,10 @@ func estimateInWords(e *worth.Estimate, write func(float64) string) string {
 // poolInWords says how large effects typically are here.
 func poolInWords(pool *worth.PoolSummary, metric string) string {
 	in := func(x float64) string { return "±" + FormatPercent(x, 1, false) }
+	if pool.Campaigns == 0 {
+		return fmt.Sprintf("No campaign here is known yet: it is assumed that an experiment typically changes %s by %s.", metric,
+			in(pool.TypicalEffect.Value))
+	}
 	text := fmt.Sprintf("An experiment here typically changes %s by %s (from %d %s", metric,
 		in(pool.TypicalEffect.Value), pool.Campaigns, map[bool]string{true: "campaign", false: "campaigns"}[pool.Campaigns == 1])
 	if pool.Campaigns < leastPool {

@@ -32,7 +32,7 @@ const (
 
 // ShopEvents returns all events of the shop, which opens at start.
 func ShopEvents(start time.Time) (all []schema.Event) {
-	for _, population := range campaignPopulations(start) {
+	for _, population := range append(campaignPopulations(start), pastPopulations(start)...) {
 		all = slices.AppendSeq(all, population.GenerateEvents())
 	}
 	all = append(all, supportRequests(all)...)
@@ -79,6 +79,60 @@ func campaignPopulations(start time.Time) []population.SimpleCampaign {
 		of(17, purchase, 6_000, 16, 12, buyers(0, 55, 0.060), buyers(1, 45, 0.070)),
 	}
 }
+
+// pastPopulations returns the visitors of the past campaigns.
+func pastPopulations(start time.Time) (all []population.SimpleCampaign) {
+	for i, past := range pastCampaigns {
+		rate := func(id int64, rate float64) population.SimpleVariation {
+			return population.SimpleVariation{ID: id, Share: 50, ConversionRate: rate, MeanValue: 54}
+		}
+		id := firstPast + int64(i)
+		all = append(all, population.SimpleCampaign{
+			WebsiteID: 1, CampaignID: id, GoalID: purchase, Visitors: visitorsOfPast, Start: start.AddDate(0, 0, past.day(i)),
+			Days: daysOfPast, Variations: []population.SimpleVariation{rate(0, 0.060), rate(1, 0.060*(1+past.lift))},
+			MultipleExposures: 0.005, Seed: uint64(id), //nolint:gosec // a constant
+		})
+	}
+	return all
+}
+
+// pastCampaigns are ended campaigns of the year before, with the lift of their variation. They are the programme of the
+// shop.
+var pastCampaigns = []pastCampaign{
+	{"Trust badges", "Badges", .02, false}, {"Product videos", "Video", .33, true}, {"Shorter product texts", "Short", -.05, false},
+	{"Price with tax first", "With tax", 0, false}, {"Reviews above the fold", "Reviews", .28, false},
+	{"Countdown of the sale", "Countdown", .04, true}, {"Larger pictures", "Large", -.02, false},
+	{"Guest checkout", "Guest", .30, true}, {"Chat on product pages", "Chat", 0, false}, {"Pop-up on exit", "Pop-up", -.30, false},
+	{"Related products", "Related", .06, true}, {"Menu with pictures", "Pictures", -.03, false},
+}
+
+type pastCampaign struct {
+	name, variation string
+	lift            float64
+	shipped         bool // by a person, although no look concluded
+}
+
+// Outcomes returns what people did after past campaigns.
+func Outcomes(start time.Time) map[schema.Subject]catalogue.Outcome {
+	found := map[schema.Subject]catalogue.Outcome{}
+	for i, p := range pastCampaigns {
+		if p.shipped {
+			day := start.AddDate(0, 0, p.day(i)+daysOfPast+2)
+			subject := schema.Subject{Kind: schema.SubjectCampaign, ID: firstPast + int64(i)}
+			found[subject] = catalogue.Outcome{Outcome: catalogue.Shipped, VariationID: 1, Date: day.Format(time.DateOnly)}
+		}
+	}
+	return found
+}
+
+const (
+	firstPast      = 20 // id
+	visitorsOfPast = 12_000
+	daysOfPast     = 21
+)
+
+// day returns the day on which the i-th campaign began, relative to the opening of the shop.
+func (pastCampaign) day(i int) int { return -30*len(pastCampaigns) + 28*i }
 
 // subscribers are visitors who saw the widget.
 type subscribers struct {
@@ -158,7 +212,17 @@ func shopCampaigns(start time.Time) []catalogue.Campaign {
 		c.Active, c.StartDate, c.CreateDate = true, &catalogue.Date{Time: begun}, &catalogue.Date{Time: begun}
 		return c
 	}
-	return []catalogue.Campaign{
+	var past []catalogue.Campaign
+	for i, p := range pastCampaigns {
+		begun := start.AddDate(0, 0, p.day(i))
+		c := started(catalogue.Campaign{
+			ID: firstPast + int64(i), Name: p.name, Methodology: catalogue.Frequentist, ControlShare: 50,
+			Variations: []catalogue.Variation{{ID: 1, Name: p.variation, Share: 50, Order: 1}},
+		}, begun)
+		c.Active, c.EndDate = false, &catalogue.Date{Time: begun.AddDate(0, 0, daysOfPast)}
+		past = append(past, c)
+	}
+	return append([]catalogue.Campaign{
 		started(catalogue.Campaign{
 			ID: Campaign, Name: "Free delivery banner", Methodology: catalogue.Frequentist, ControlShare: 50,
 			Hypothesis: "A banner about free delivery makes more visitors buy, without more questions.", Owner: "Ada", Tags: []string{"checkout", "q4"},
@@ -191,7 +255,7 @@ func shopCampaigns(start time.Time) []catalogue.Campaign {
 			ID: 17, Name: "New search", Methodology: catalogue.Frequentist, ControlShare: 50,
 			Owner: "Cyn", Tags: []string{"search"}, Variations: []catalogue.Variation{{ID: 1, Name: "Fast search", Share: 50, Order: 1}},
 		}, start.AddDate(0, 0, 16)),
-	}
+	}, past...)
 }
 
 func popupWidget(start time.Time) catalogue.Widget {

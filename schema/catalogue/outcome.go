@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -87,9 +88,13 @@ func (o *Outcome) check(variations []int64) error {
 	if !slices.Contains(Outcomes, o.Outcome) {
 		found.Add("outcome", o.Outcome, "must be one of "+strings.Join(Outcomes, ", "))
 	}
+	var ids []string
+	for _, id := range variations {
+		ids = append(ids, strconv.FormatInt(id, 10))
+	}
 	switch isVariation := slices.Contains(variations, o.VariationID); {
 	case o.Outcome == Shipped && !isVariation:
-		found.Add("variationId", o.VariationID, "must be the shipped variation, one of "+strings.Trim(fmt.Sprint(variations), "[]"))
+		found.Add("variationId", o.VariationID, "must be the shipped variation, one of "+strings.Join(ids, ", "))
 	case o.Outcome != Shipped && o.VariationID != 0:
 		found.Add("variationId", o.VariationID, "must be omitted unless the outcome is shipped")
 	}

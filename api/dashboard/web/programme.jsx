@@ -1,7 +1,7 @@
 // @ts-check
 import { useEffect, useState } from "preact/hooks";
 import { ask, session } from "./api.js";
-import { chance, number, text } from "./format.js";
+import { chance, number, percent, text } from "./format.js";
 import { useAnswer } from "./hooks.js";
 import { Empty, Fault, Loading, Num } from "./parts.jsx";
 import { follow, to } from "./route.js";
@@ -23,11 +23,11 @@ function rounded(x) {
 }
 
 /** Curve draws what was shipped so far: as expected with its interval, and as observed.
- * @param {{ curve: CurvePoint[], unit: string }} props */
-function Curve({ curve, unit }) {
+ * @param {{ curve: CurvePoint[], unit: string, asOf: string | null }} props */
+function Curve({ curve, unit, asOf }) {
   if (curve.length < 2) return null;
   const width = 720, height = 220, left = 70, bottom = 24;
-  const days = curve.map((p) => Date.parse(p.date)), first = days[0], last = days[days.length - 1] + 864e5;
+  const days = curve.map((p) => Date.parse(p.date)), first = days[0], last = Math.max(days[days.length - 1] + 864e5, Date.parse(asOf ?? "") || 0);
   const all = curve.flatMap((p) => [p.observed, ...p.interval, 0]), low = Math.min(...all), high = Math.max(...all);
   /** @param {number} day */
   const x = (day) => left + (day - first) / (last - first) * (width - left);
@@ -46,7 +46,7 @@ function Curve({ curve, unit }) {
         <polygon class="band" points={line(band)} />
         <polyline class="expected" points={line(steps((p) => p.expected))} />
         <polyline class="observed" points={line(steps((p) => p.observed))} />
-        <text x={left} y={height - 4}>{curve[0].date}</text><text x={width} y={height - 4} text-anchor="end">{curve[curve.length - 1].date}</text>
+        <text x={left} y={height - 4}>{curve[0].date}</text><text x={width} y={height - 4} text-anchor="end">{new Date(last).toISOString().slice(0, 10)}</text>
       </svg>
       <figcaption class="quiet">Worth of everything shipped so far, {unit}: expected with its 90{"\u00a0"}% interval, and dotted as it was observed.</figcaption>
     </figure>
@@ -105,11 +105,11 @@ export function ProgrammePage({ route, go }) {
         <section aria-labelledby="shipped">
           <h2 id="shipped">What was shipped</h2>
           <p class="choices"><label>From <input type="date" value={route.get("from") ?? ""} onChange={set("from")} /></label> <label>To <input type="date" value={route.get("to") ?? ""} onChange={set("to")} /></label></p>
-          <Curve curve={body.curve} unit={unit ?? ""} />
+          <Curve curve={body.curve} unit={unit ?? ""} asOf={body.asOf} />
         </section>
         {(body.advice?.plans.length ?? 0) > 0 && <section aria-labelledby="next">
           <h2 id="next">What to test next</h2>
-          <p>{body.advice?.plans.map((p) => <span key={p.weeks} class="month">{p.weeks} weeks: <b><Num value={p.winRate}>{chance(p.winRate)}</Num></b> </span>)}<span class="quiet">of ideas are better and found to be, at the pace of the last campaign.</span></p>
+          <p>{body.advice?.plans.map((p) => <span key={p.weeks} class="month">{p.weeks} weeks: <b><Num value={p.winRate}>{percent(p.winRate, 0)}</Num></b> </span>)}<span class="quiet">of ideas are better and found to be, at the pace of the last campaign.</span></p>
         </section>}
         <section aria-labelledby="all">
           <h2 id="all">Variations</h2>

@@ -183,6 +183,7 @@ export interface ProgrammeItem extends WorthItem {
 export interface Programme {
   goalName?: string;
   currency?: string;
+  asOf: string | null;
   campaigns: { pooled: number; shipped: number; excludedByData: number; excludedByHand: number };
   total: { perMonth: WorthSum | null; valuePerMonth: WorthSum | null };
   curve: CurvePoint[];

@@ -1,0 +1,159 @@
+package worth
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"testing"
+	"time"
+
+	"lifthouse/engine/looks"
+	"lifthouse/engine/moments"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/stats"
+)
+
+// arm returns the sums of a variation: each converted visitor has one goal of 50.
+func arm(visitors, converted int64) moments.Moments {
+	m := moments.NoMoments()
+	m.Visitors, m.Converted = visitors, converted
+	m.Goals = stats.Sums{Sum: big.NewInt(converted), Squares: big.NewInt(converted)}
+	m.Value.Sums = stats.Sums{Sum: big.NewInt(converted * 50 * schema.MoneyScale), Squares: big.NewInt(converted * 2500 * schema.MoneyScale * schema.MoneyScale)}
+	m.Value.Nonzero = converted
+	return m
+}
+
+// campaign returns a campaign of control and one variation in 14 days of 2026, decided on the conversion rate.
+func campaign(id, visitors, control, treatment int64, outcome string, shipped int) Campaign {
+	p := &plan.Plan{
+		Question: plan.Question{
+			Subject:      schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: id},
+			Variations:   []plan.Variation{{ID: 0, Control: true}, {ID: 1, Name: "B"}},
+			SharePeriods: []plan.SharePeriod{{Shares: []float64{50, 50}}},
+		},
+		Rules:    plan.Rules{Compare: true, SignificanceLevel: 95, Power: 80, MDE: 20},
+		Declared: plan.Declared{GoalID: 3, Metric: query.GoalConversionRate}, Allocation: 1,
+	}
+	end := time.Date(2026, 1, 15+int(id), 0, 0, 0, 0, time.UTC)
+	row := looks.Row{
+		Look: looks.Look{Number: 2, End: end, Days: 14}, Kind: looks.OfLook, VariationID: 1, Visitors: 2 * visitors,
+		Strata: []looks.RowStratum{{Control: arm(visitors, control), Variation: arm(visitors, treatment)}},
+	}
+	date := time.Date(2026, 2, shipped, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
+	o := Outcome{Outcome: catalogue.Outcome{Outcome: outcome, VariationID: map[bool]int64{true: 1}[outcome == catalogue.Shipped], Date: date}}
+	return Campaign{Plan: p, Name: fmt.Sprint("Campaign ", id), State: []looks.Row{row}, Outcome: o}
+}
+
+func pool(campaigns ...Campaign) *Pool { return NewPool(PoolOf(campaigns[0].Plan), campaigns) }
+
+func programmeOf(from, to string, campaigns ...Campaign) *Programme {
+	return pool(campaigns...).NewProgramme(from, to)
+}
+
+func nearly(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Max(math.Abs(a), math.Abs(b)) }
+
+// TestProgrammeEqualsTheFit compares totals with the fit of the same effects, written out.
+func TestProgrammeEqualsTheFit(t *testing.T) {
+	campaigns := []Campaign{
+		campaign(1, 5000, 300, 360, catalogue.Shipped, 3), campaign(2, 4000, 260, 250, catalogue.Dropped, 4),
+		campaign(3, 6000, 330, 400, catalogue.Shipped, 9), campaign(4, 3000, 180, 181, Undecided, 1),
+	}
+	var effects [][]stats.PooledEffect
+	factors := make([]float64, len(campaigns))
+	observed := 0.0
+	for i, x := range [][3]float64{{5000, 300, 360}, {4000, 260, 250}, {6000, 330, 400}, {3000, 180, 181}} {
+		n, mean := x[0], (x[1]+x[2])/(2*x[0])
+		e := stats.PooledEffect{Value: (x[2] - x[1]) / n / mean, StandardError: math.Sqrt(mean*(1-mean)*2/n) / mean}
+		effects = append(effects, []stats.PooledEffect{e})
+		if i == 0 || i == 2 {
+			factors[i] = 50 * mean * 2 * n * 30 / 14
+			observed += factors[i] * e.Value
+		}
+	}
+	want := NewFit(.2, effects).Total(factors)
+	p := programmeOf("", "", campaigns...)
+	total := p.Total.ValuePerMonth
+	if !nearly(total.Observed, observed) || !nearly(total.Expected, want.Mean) || !nearly(total.Interval[0], want.Lower) || !nearly(total.Interval[1], want.Upper) {
+		t.Errorf("%+v, want %+v, observed %v", total, want, observed)
+	}
+	if !nearly(p.Total.PerMonth.Expected*50, total.Expected) || !nearly(*p.Total.Exaggeration, observed/want.Mean) {
+		t.Errorf("%+v", p.Total)
+	}
+	nothing := 0.0
+	for _, i := range []int{0, 2} {
+		nothing += 1 - NewFit(.2, effects).TrueEffect(i).Chance
+	}
+	if !nearly(p.Total.ProbablyNothing, nothing) || p.Campaigns != (Counts{4, 2, 0, 0}) || len(p.Curve) != 2 || p.Curve[1].Sum != *total {
+		t.Errorf("%+v, curve %+v, want %v for nothing", p.Total, p.Curve, nothing)
+	}
+	early := programmeOf("", "2026-02-05", campaigns...)
+	if early.Campaigns.Shipped != 1 || len(early.Curve) != 1 || early.Curve[0] != p.Curve[0] || early.TypicalEffect != p.TypicalEffect {
+		t.Errorf("until the fifth: %+v", early)
+	}
+	if none := programmeOf("2026-02-10", "", campaigns...).Total; none.ValuePerMonth != nil || none.Reason != ReasonNothingShipped {
+		t.Errorf("since the tenth: %+v", none)
+	}
+	slices.Reverse(campaigns)
+	if again := programmeOf("", "", campaigns...).Total.ValuePerMonth; !nearly(again.Expected, total.Expected) || !nearly(again.Interval[0], total.Interval[0]) {
+		t.Errorf("in another order: %+v, want %+v", again, total)
+	}
+}
+
+// TestExclusionsLookAtNoDifference excludes campaigns, and the same campaigns with the variations exchanged.
+func TestExclusionsLookAtNoDifference(t *testing.T) {
+	mismatch := 1e-4
+	for _, test := range []struct {
+		name           string
+		visitors, a, b int64
+		change         func(*Campaign)
+		want           stats.Reason // of the worth
+	}{
+		{"enough", 1000, 30, 60, nil, ""},
+		{"no conversion in a variation", 1000, 0, 60, nil, ""},
+		{"few conversions", 1000, 4, 19, nil, stats.ReasonTooFewVisitors},
+		{"few visitors", 99, 40, 50, nil, stats.ReasonTooFewVisitors},
+		{"mismatch", 1000, 30, 60, func(c *Campaign) { c.State[0].MismatchP = &mismatch }, stats.ReasonSampleRatioMismatch},
+		{"no look", 1000, 30, 60, func(c *Campaign) { c.State = nil }, stats.ReasonTooEarly},
+		{"by hand", 1000, 30, 60, func(c *Campaign) { c.Outcome.Outcome.Outcome = catalogue.Excluded }, ReasonExcluded},
+	} {
+		for _, pair := range [][2]int64{{test.a, test.b}, {test.b, test.a}} {
+			c := campaign(1, test.visitors, pair[0], pair[1], Undecided, 1)
+			if test.change != nil {
+				test.change(&c)
+			}
+			of := pool(c)
+			item := of.WorthOf(c.Plan.Subject).Items[0]
+			check.Equal(t, item.Reason, test.want, "%s, %v", test.name, pair)
+			check.Equal(t, item.Observed == nil, test.want != "", "%s: %+v", test.name, item)
+			check.Equal(t, of.Summary.Campaigns, map[bool]int{true: 1}[test.want == ""], "pooled, %s", test.name)
+		}
+	}
+}
+
+// TestWorthOfOtherMetrics checks which numbers a month has.
+func TestWorthOfOtherMetrics(t *testing.T) {
+	worthOf := func(metric query.Metric, days int, value bool) Item {
+		c := campaign(1, 4000, 240, 280, Undecided, 1)
+		c.Plan.Declared.Metric, c.State[0].Days = metric, days
+		if !value {
+			for _, m := range []*moments.Moments{&c.State[0].Strata[0].Control, &c.State[0].Strata[0].Variation} {
+				m.Value = moments.Amounts{}
+			}
+		}
+		return pool(c).WorthOf(c.Plan.Subject).Items[0]
+	}
+	if i := worthOf(query.GoalConversionRate, 6, true); i.Expected == nil || i.Expected.PerMonth != nil || i.Reason != ReasonTooFewDays {
+		t.Errorf("six days: %+v", i)
+	}
+	if i := worthOf(query.GoalsPerVisitor, 14, false); i.Expected.PerMonth == nil || i.Expected.ValuePerMonth != nil || i.ValueReason != ReasonNoValue {
+		t.Errorf("without value: %+v", i)
+	}
+	if i := worthOf(query.ValuePerVisitor, 14, true); !nearly(i.Expected.PerMonth.Value, i.Expected.ValuePerMonth.Value) {
+		t.Errorf("value: %+v", i)
+	}
+}

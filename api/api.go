@@ -168,7 +168,8 @@ func (s *server) addRoutes(router *gin.Engine) {
 	write.POST("/widgets/:id/stop", respondWith(s.switchWidget(false)))
 	for _, method := range []string{http.MethodPut, http.MethodDelete} {
 		write.Handle(method, "/campaigns/:id/outcome", respondWith(s.putOutcome(schema.SubjectCampaign)))
-		write.Handle(method, "/widgets/:id/experiments/:experimentId/outcome", respondWith(s.putOutcome(schema.SubjectWidget)))
+		write.Handle(method, "/widgets/:id/experiments/:experimentId/outcome",
+			respondWith(s.putOutcome(schema.SubjectWidget)))
 	}
 	s.addSetup(router)
 	addPages(router)

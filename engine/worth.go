@@ -19,8 +19,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// addWorth adds what the treatments of a plan in force at the first view are worth to its report. a has the results of the
-// looks.
+// addWorth adds what the treatments of a plan in force at the first view are worth to its report. a has the results of
+// the looks.
 func (e *Engine) addWorth(ctx context.Context, p *plan.Plan, a *looks.Analysis, report *result.Report) error {
 	if !canDecide(p) {
 		return nil
@@ -64,7 +64,8 @@ func (e *Engine) ReadPool(ctx context.Context, key worth.PoolKey) (*worth.Pool, 
 		campaigns = append(campaigns, worth.Campaign{
 			Plan: p, Name: owned.SubjectName(subject), State: known.rows, Outcome: outcomeOf(p, owned, known.winner),
 		})
-		made = append(made, subject, looks.DeclarationOf(p.DeclaredPlan()).Hash, p.Allocation, p.Rules.MDE, known.version)
+		made = append(made, subject, looks.DeclarationOf(p.DeclaredPlan()).Hash, p.Allocation, p.Rules.MDE,
+			known.version)
 		for _, row := range known.rows {
 			made = append(made, row.Kind, row.Number, row.RecordedAt.UnixMilli())
 		}
@@ -139,8 +140,8 @@ func (e *Engine) readState(ctx context.Context, p *plan.Plan, recorded []looks.R
 	return known, nil
 }
 
-// outcomeOf returns what was done after a campaign: what people recorded; or else, that a winner of an ended campaign was
-// shipped, that a variation which has all traffic was, or that an ended campaign was dropped.
+// outcomeOf returns what was done after a campaign: what people recorded; or else, that a winner of an ended campaign
+// was shipped, that a variation which has all traffic was, or that an ended campaign was dropped.
 func outcomeOf(p *plan.Plan, owned *catalogue.AccountResources, winner *plan.Variation) worth.Outcome {
 	subject, state := p.Subject, owned.StateOf(p.Subject)
 	if o, declared := state.Outcomes[subject.ExperimentID]; declared {
@@ -175,8 +176,8 @@ func outcomeOf(p *plan.Plan, owned *catalogue.AccountResources, winner *plan.Var
 	return made(catalogue.Dropped, 0, end)
 }
 
-// ReadProgramme returns the programme that a request asks for: that of the pool with most campaigns that has the goal and
-// the metric.
+// ReadProgramme returns the programme that a request asks for: that of the pool with most campaigns that has the goal
+// and the metric.
 func (e *Engine) ReadProgramme(ctx context.Context, asked query.Programme) (*worth.Programme, error) {
 	snapshot := e.catalogue.Snapshot()
 	account, _ := snapshot.AccountOfWebsite(asked.WebsiteID)
@@ -195,10 +196,12 @@ func (e *Engine) ReadProgramme(ctx context.Context, asked query.Programme) (*wor
 		campaigns[key]++
 	}
 	key := worth.PoolKey{
-		WebsiteID: asked.WebsiteID, GoalID: asked.GoalID, Metric: worth.KindOf(cmp.Or(asked.Metric, query.ValuePerVisitor)),
+		WebsiteID: asked.WebsiteID, GoalID: asked.GoalID,
+		Metric: worth.KindOf(cmp.Or(asked.Metric, query.ValuePerVisitor)),
 	}
 	most := slices.SortedFunc(maps.Keys(campaigns), func(a, b worth.PoolKey) int {
-		return cmp.Or(cmp.Compare(campaigns[b], campaigns[a]), cmp.Compare(a.GoalID, b.GoalID), cmp.Compare(a.Metric, b.Metric))
+		return cmp.Or(cmp.Compare(campaigns[b], campaigns[a]), cmp.Compare(a.GoalID, b.GoalID),
+			cmp.Compare(a.Metric, b.Metric))
 	})
 	if len(most) > 0 {
 		key = most[0]
@@ -213,8 +216,8 @@ func (e *Engine) ReadProgramme(ctx context.Context, asked query.Programme) (*wor
 	return programme, nil
 }
 
-// worthVersion returns a number that changes with what a website's campaigns are worth: with the ledger, and with the data
-// of imported campaigns.
+// worthVersion returns a number that changes with what a website's campaigns are worth: with the ledger, and with the
+// data of imported campaigns.
 func (e *Engine) worthVersion(ctx context.Context, website int64) (uint64, error) {
 	account, _ := e.catalogue.Snapshot().AccountOfWebsite(website)
 	owned := e.catalogue.Snapshot().AccountResources(account)

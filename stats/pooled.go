@@ -2,9 +2,9 @@ package stats
 
 import "math"
 
-// PooledEffect is the effect of a treatment relative to the mean of all visitors of the pair, as a fraction. Its standard
-// error is the one without an effect. So it is defined without conversions in a variation, and its likelihood is close to
-// normal where effects are small. The lift is Value / (1 - TreatmentShare · Value).
+// PooledEffect is the effect of a treatment relative to the mean of all visitors of the pair, as a fraction. Its
+// standard error is the one without an effect. So it is defined without conversions in a variation, and its likelihood
+// is close to normal where effects are small. The lift is Value / (1 - TreatmentShare · Value).
 type PooledEffect struct {
 	Value         float64
 	StandardError float64
@@ -19,20 +19,22 @@ type PooledEffect struct {
 const (
 	// leastOfStratum is the number of visitors of a variation from which a period of equal shares counts, as in looks.
 	leastOfStratum = 100
-	// leastErrors is the number of its standard errors from which the mean of the pair is known well enough to divide by
-	// it. For a small rate, that is 25 converted visitors.
+	// leastErrors is the number of its standard errors from which the mean of the pair is known well enough to divide
+	// by it. For a small rate, that is 25 converted visitors.
 	leastErrors = 5
 )
 
-// NewPooledEffect returns the effect in the periods of equal shares s that have at least 100 visitors of both variations:
+// NewPooledEffect returns the effect in the periods of equal shares s that have at least 100 visitors of both
+// variations:
 //
 //	m_s = (n_c m_c + n_t m_t) / (n_c + n_t)
 //	v_s = m_s (1 - m_s) for rates, else ((n_c-1) v_c + (n_t-1) v_t) / (n_c + n_t - 2)
 //	y_s = (m_t - m_c) / m_s,  se_s² = v_s (1/n_c + 1/n_t) / m_s²
 //	y = Σ w_s y_s,  se² = 1 / Σ 1/se_s²,  shared² = Σ w_s² v_s / (n_c m_s²),  w_s = se² / se_s²
 //
-// For rates, y/se is Rao's score of no effect (Miettinen and Nurminen 1985). The reason is TOO_FEW_VISITORS if no period
-// has enough visitors, or if the mean of the pair is below 5 of its standard errors. Neither looks at the difference.
+// For rates, y/se is Rao's score of no effect (Miettinen and Nurminen 1985). The reason is TOO_FEW_VISITORS if no
+// period has enough visitors, or if the mean of the pair is below 5 of its standard errors. Neither looks at the
+// difference.
 func NewPooledEffect(strata []Stratum) PooledEffect {
 	var e PooledEffect
 	var information, sum, shared, visitors, treated, total, variance float64

@@ -71,8 +71,9 @@ func New(
 		s.breakDown)
 	addTool[visitorArguments](s, "explain_visitor",
 		"Explain why a visitor, and each of the visitor's events, counts in results or does not.", s.explainVisitor)
-	addTool[worthArguments](s, "get_worth", "Get what the shipped variations of a website are truly worth together, and how "+
-		"large effects typically are there.", s.getWorth)
+	addTool[worthArguments](s, "get_worth",
+		"Get what the shipped variations of a website are truly worth together, and how "+
+			"large effects typically are there.", s.getWorth)
 	addTool[compareArguments](s, "compare", "Compare variations by given counts or means, without stored data. A "+
 		"conclusion needs looks.", s.compareCounts)
 	return s

@@ -319,7 +319,8 @@ func (s *Server) getWorth(ctx context.Context, c Caller, a *arguments) (any, err
 	if ids := slices.Sorted(maps.Keys(owned.Websites)); website == 0 && len(ids) == 1 {
 		website = ids[0]
 	} else if website == 0 {
-		detail := fmt.Sprintf("the account has %d websites; name one of them: %s", len(ids), strings.Trim(fmt.Sprint(ids), "[]"))
+		detail := fmt.Sprintf("the account has %d websites; name one of them: %s", len(ids),
+			strings.Trim(fmt.Sprint(ids), "[]"))
 		return nil, query.InvalidParameters(faults.Fault{Name: "websiteId", Detail: detail})
 	}
 	asked.WebsiteID = website
@@ -339,7 +340,10 @@ func (s *Server) getWorth(ctx context.Context, c Caller, a *arguments) (any, err
 				shorten(item.Name, shortName), item.Outcome.Date, shown.InWords()))
 		}
 	}
-	return map[string]any{"websiteId": website, "sentences": sentences, "total": found.Total, "campaigns": found.Campaigns}, nil
+	return map[string]any{
+		"websiteId": website, "sentences": sentences, "total": found.Total,
+		"campaigns": found.Campaigns,
+	}, nil
 }
 
 type visitorArguments struct {
@@ -379,7 +383,8 @@ func (s *Server) explainVisitor(ctx context.Context, c Caller, a *arguments) (an
 		return nil, err
 	}
 	sentences, reasons := []string{}, []string{}
-	for _, chapter := range story.ExplainEvents(found.Events, s.engine.MaxVisitorEvents(), known, s.engine.AsOfFirstView) {
+	for _, chapter := range story.ExplainEvents(found.Events, s.engine.MaxVisitorEvents(), known,
+		s.engine.AsOfFirstView) {
 		title := fmt.Sprintf("Website %d, %s: ", chapter.Subject.WebsiteID, chapter.Subject.ShortName())
 		counted := 0
 		for _, l := range chapter.Lines {

@@ -42,7 +42,8 @@ func (p *program) worthCommand() *cobra.Command {
 	}
 	bounds.Var(cmd.Flags(), &website, "website", 0, 0, bounds.MaxID, "id of the website; required if there are several")
 	values["goal"] = cmd.Flags().String("goal", "", "id of the goal; default: that of most campaigns")
-	values["metric"] = cmd.Flags().String("metric", "", "metric on which the campaigns are decided; default: that of most")
+	values["metric"] = cmd.Flags().String("metric", "",
+		"metric on which the campaigns are decided; default: that of most")
 	values["from"] = cmd.Flags().String("from", "", "first day of shipping that counts, such as 2026-01-01")
 	values["to"] = cmd.Flags().String("to", "", "last day of shipping that counts")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -133,7 +134,8 @@ func (p *program) outcomeCommand() *cobra.Command {
 	var dropped, excluded, reset bool
 	o, kinds := catalogue.Outcome{}, []string{catalogue.Shipped, catalogue.Dropped, catalogue.Excluded, "reset"}
 	cmd := &cobra.Command{
-		Use: "outcome campaign ID | experiment WIDGET/ID", Short: "Record what was done after a campaign", Long: outcomeHelp,
+		Use: "outcome campaign ID | experiment WIDGET/ID", Short: "Record what was done after a campaign",
+		Long: outcomeHelp,
 		Args: func(_ *cobra.Command, args []string) error {
 			if _, err := parseSubject("outcome", args); err != nil {
 				return usageError{err}
@@ -149,7 +151,8 @@ func (p *program) outcomeCommand() *cobra.Command {
 	}
 	bounds.Var(cmd.Flags(), &shipped, "shipped", 0, 0, bounds.MaxID, "id of the variation that all visitors see now")
 	cmd.Flags().BoolVar(&dropped, catalogue.Dropped, false, "no variation was kept")
-	cmd.Flags().BoolVar(&excluded, catalogue.Excluded, false, "the campaign says nothing about the others; needs --note")
+	cmd.Flags().BoolVar(&excluded, catalogue.Excluded, false,
+		"the campaign says nothing about the others; needs --note")
 	cmd.Flags().BoolVar(&reset, "reset", false, "forget the record")
 	cmd.Flags().StringVar(&o.Date, "date", "", "day of the outcome, such as 2026-03-02; default: today")
 	cmd.Flags().StringVar(&o.Note, "note", "", "note, such as the reason")

@@ -85,6 +85,8 @@ func checkReason(t rapid.TB, x Explained) {
 		is = x.Event.At < x.Basis.At && x.Basis.Subject == x.Subject
 	case FirstView:
 		is = x.Event == x.Basis
+	case AutomatedVisitor:
+		is = false
 	case SinceFirstView:
 		is = x.Event.At >= x.Basis.At && x.Basis.Subject == x.Subject && x.Event != x.Basis
 	}

@@ -79,8 +79,8 @@ func VariationOf(id int64, multi bool) string {
 // limit. They count nowhere. Without a view, it is their variation.
 const Automated = "!"
 
-// MaxVisitorEvents is the default limit of the distinct events of a visitor of a website. People stay far below it:
-// it is a page view every 8 seconds for a whole day.
+// MaxVisitorEvents is the default limit of the distinct events of a visitor of a website. People stay far below it: it
+// is a page view every 8 seconds for a whole day.
 const MaxVisitorEvents = 10_000
 
 // IsCounted reports whether the events of a row with this variation count.

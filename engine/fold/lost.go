@@ -32,7 +32,7 @@ func (e *Event) content() content {
 // stored events: from both together, AppendVisitorRows returns what the stored rows count. isShort reports whether rows
 // of a subject were made of more events than are stored. The ids of lost events are not known, so they have others. The
 // rows must be in the order of AppendVisitorRows, those of goals without exposures first. Rows of an automated visitor
-// do not tell which events they were made of, so none of them is returned.
+// do not say which events they were made of, so none of them is returned.
 func LostEvents(stored []Row, events []Event, isShort func(schema.Subject) bool) []Event {
 	l := losses{events: events, present: map[content]int{}, missing: map[content]int{}, bare: map[content]int{}}
 	type copied struct {

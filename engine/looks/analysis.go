@@ -89,8 +89,8 @@ func (q *Question) FindOutcome(alpha float64) *stats.Outcome {
 	return stats.ConcludeLooks(findings)
 }
 
-// WinnerOf returns the winner that the looks among the rows of a plan's primary question conclude; nil: there is none. Rows
-// of harm are not looks.
+// WinnerOf returns the winner that the looks among the rows of a plan's primary question conclude; nil: there is none.
+// Rows of harm are not looks.
 func WinnerOf(p *plan.Plan, rows []Row) *plan.Variation {
 	var q Question
 	for _, r := range rows {
@@ -264,8 +264,8 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 	return found, nil
 }
 
-// leastMismatchPs returns for each day the smallest p-value of the sample ratio at the end of any day so far. So a later
-// day does not clear an alarm.
+// leastMismatchPs returns for each day the smallest p-value of the sample ratio at the end of any day so far. So a
+// later day does not clear an alarm.
 func leastMismatchPs(days [][]stats.SharePeriod) []*float64 {
 	all := make([]*float64, len(days))
 	var least *float64
@@ -562,8 +562,9 @@ func (a *Analysis) UnrecordedLooks(now time.Time) []Record {
 		for t, s := range harm {
 			if s.Status == Harmed && !s.recorded {
 				record(p, Row{
-					Look: Look{End: s.DecidedAt}, Kind: OfHarm, VariationID: p.Variations[t+1].ID, FirstDay: a.days[0].from,
-					Upper: s.Upper,
+					Look: Look{End: s.DecidedAt}, Kind: OfHarm, VariationID: p.Variations[t+1].ID,
+					FirstDay: a.days[0].from,
+					Upper:    s.Upper,
 				})
 			}
 		}

@@ -64,8 +64,8 @@ const maxAge = time.Minute
 type Ledger struct {
 	conn driver.Conn
 
-	mu     sync.Mutex // protects the following, and is held while the table is read
-	readAt time.Time  // zero: not read
+	mu     sync.Mutex                             // protects the following, and is held while the table is read
+	readAt time.Time                              // zero: not read
 	of     map[schema.Subject]map[uint64][]Record // by the hash of the declaration
 }
 
@@ -82,8 +82,8 @@ func (l *Ledger) RecordedLooks(ctx context.Context, d Declaration) ([]Record, er
 	return l.of[d.Subject][d.Hash], nil
 }
 
-// SubjectRecords returns the rows of a subject, of all its declarations, in a constant order. It reads the table at most
-// once a minute.
+// SubjectRecords returns the rows of a subject, of all its declarations, in a constant order. It reads the table at
+// most once a minute.
 func (l *Ledger) SubjectRecords(ctx context.Context, subject schema.Subject) ([]Record, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -244,7 +244,8 @@ func insertRecords(ctx context.Context, conn driver.Conn, records []Record) erro
 	err := schema.InsertRows(ctx, conn, recordSQL, rows, func(r *encoded) []any {
 		s := r.Subject
 		return []any{
-			s.WebsiteID, string(s.Kind), s.ID, s.ExperimentID, r.Hash, r.GoalID, string(r.Metric), string(r.Kind), r.VariationID,
+			s.WebsiteID, string(s.Kind), s.ID, s.ExperimentID, r.Hash, r.GoalID, string(r.Metric), string(r.Kind),
+			r.VariationID,
 			uint32(r.Number), r.End, r.body, r.RecordedAt, //nolint:gosec // few looks
 		}
 	})

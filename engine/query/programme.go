@@ -19,7 +19,8 @@ func ParseProgramme(rawQuery string) (Programme, error) {
 // ReadProgramme returns the programme that parameters ask for, without the website.
 func ReadProgramme(p *Parameters) Programme {
 	asked := Programme{
-		GoalID: p.ID("goal"), Metric: Metric(p.OneOf("metric", Comparable[ExperimentResults])), From: p.day("from"), To: p.day("to"),
+		GoalID: p.ID("goal"), Metric: Metric(p.OneOf("metric", Comparable[ExperimentResults])), From: p.day("from"),
+		To: p.day("to"),
 	}
 	if asked.From != "" && asked.To != "" && asked.To < asked.From {
 		p.addFault("to", asked.To, "must not be before from, "+asked.From)

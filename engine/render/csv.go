@@ -39,7 +39,9 @@ var (
 		under("guardrail.", "status margin absoluteMargin lower upper requiredVisitors decidedAt reason"),
 	)
 	programmeCSV = slices.Concat(
-		under("", "websiteId goalId currency campaignId widgetId experimentId campaign variationId name metric state endedAt"),
+		under("",
+			"websiteId goalId currency campaignId widgetId experimentId campaign variationId name metric "+
+				"state endedAt"),
 		under("", "shipped"), under("outcome.", "outcome variationId date note declared"),
 		under("observed.", "lift perMonth valuePerMonth"),
 		worthUnder("expected.lift."), worthUnder("expected.perMonth."), worthUnder("expected.valuePerMonth."),
@@ -89,7 +91,8 @@ func ProgrammeCSV(p *worth.Programme) ([]byte, error) {
 	return tableOf(p, programmeCSV, func(programme map[string]any) []map[string]any {
 		rows := objectsIn(programme, "items")
 		for _, row := range rows {
-			row["websiteId"], row["goalId"], row["currency"] = programme["websiteId"], programme["goalId"], programme["currency"]
+			row["websiteId"], row["goalId"], row["currency"] = programme["websiteId"], programme["goalId"],
+				programme["currency"]
 		}
 		return rows
 	})

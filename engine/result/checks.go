@@ -72,8 +72,9 @@ func (c *sliceSums) runChecks(plan *plan.Plan, found *moments.Rows) Checks {
 			FormatPValue(*m.PValue))
 	}
 	if a := checks.Automated; a != nil && a.Warning {
-		warn(warningAutomated, "the share of automated visitors, who count nowhere, differs between variations (p = %s): "+
-			"a variation may attract or block them", FormatPValue(*a.PValue))
+		warn(warningAutomated,
+			"the share of automated visitors, who count nowhere, differs between variations (p = %s): "+
+				"a variation may attract or block them", FormatPValue(*a.PValue))
 	}
 	if len(checks.UnknownVariations) > 0 {
 		warn(warningUnknownVariations,
@@ -189,7 +190,8 @@ func (c *sliceSums) multipleExposures(plan *plan.Plan) MultipleExposures {
 	return m
 }
 
-// automatedCheck returns the automated visitors of the subject; nil: there are none. It knows neither filters nor windows.
+// automatedCheck returns the automated visitors of the subject; nil: there are none. It knows neither filters nor
+// windows.
 func automatedCheck(plan *plan.Plan, found map[int64]moments.Automated) *Automated {
 	check := &Automated{Variations: []AutomatedVariation{}}
 	var automated, all []int64

@@ -31,8 +31,9 @@ func ProgrammeInWords(p *worth.Programme) []string {
 			plural(n, "variation", "variations")))
 	default:
 		e := worth.Estimate{Value: sum.Expected, Interval: sum.Interval}
-		said = append(said, fmt.Sprintf("Shipped: %s, expected to be worth %s %s.", plural(n, "variation", "variations"),
-			estimateInWords(&e, FormatRounded), unit),
+		said = append(said,
+			fmt.Sprintf("Shipped: %s, expected to be worth %s %s.", plural(n, "variation", "variations"),
+				estimateInWords(&e, FormatRounded), unit),
 			fmt.Sprintf("Reported as observed, they would add up to %s.", FormatRounded(sum.Observed)))
 		if nothing := p.Total.ProbablyNothing; nothing >= .5 {
 			said = append(said, fmt.Sprintf("About %.0f of them %s worth nothing.", nothing,
@@ -42,19 +43,21 @@ func ProgrammeInWords(p *worth.Programme) []string {
 	pool := worth.PoolSummary{Campaigns: p.Campaigns.Pooled, TypicalEffect: p.TypicalEffect, Anchor: p.Anchor}
 	said = append(said, poolInWords(&pool, poolMetricInWords(p.Metric)))
 	if a := p.Advice; a != nil && a.RequiredVisitors != nil && a.Days != nil {
-		said = append(said, fmt.Sprintf("To find an effect of %s, an experiment needs %s visitors: %s at the pace of the last one.",
-			FormatPercent(a.MDE, 1, false), FormatCount(*a.RequiredVisitors), plural(int(*a.Days), "day", "days")))
+		said = append(said,
+			fmt.Sprintf("To find an effect of %s, an experiment needs %s visitors: %s at the pace of the last one.",
+				FormatPercent(a.MDE, 1, false), FormatCount(*a.RequiredVisitors), plural(int(*a.Days), "day", "days")))
 		for _, plan := range a.Plans {
 			if plan.Weeks == usualWeeks {
-				said = append(said, fmt.Sprintf("In %d weeks, about %.0f of 100 ideas are better and found to be.", plan.Weeks,
-					100*plan.WinRate))
+				said = append(said,
+					fmt.Sprintf("In %d weeks, about %.0f of 100 ideas are better and found to be.", plan.Weeks,
+						100*plan.WinRate))
 			}
 		}
 	}
 	return said
 }
 
-// usualWeeks is the length of the plan of which a programme tells the chance: the default of the catalogue.
+// usualWeeks is the length of the plan whose chance a programme reports: the default of the catalogue.
 const usualWeeks = 4
 
 // poolMetricInWords names the metrics of a pool.

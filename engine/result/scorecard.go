@@ -186,8 +186,7 @@ func (r *ScorecardRow) IsEmpty() bool {
 		func(v ScorecardVariation) bool { return v.Estimate.Value != nil && *v.Estimate.Value != 0 })
 }
 
-// AddScorecard adds the scorecard and the decision to a report. a has the results of the looks; nil: there
-// are none.
+// AddScorecard adds the scorecard and the decision to a report. a has the results of the looks; nil: there are none.
 func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis) {
 	rows := newScorecard(p, goals)
 	all := p.OfAllVisitors() && a != nil
@@ -208,7 +207,8 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 				v.Guardrail = newGuardrail(&p.Declared.Guardrails[row.guardrail], a, row.guardrail, i-1)
 				v.Guardrail.RequiredVisitors = required
 				if all {
-					v.Comparison.Sequential = NewSequential(a.Guardrails[row.guardrail].LastLook(i-1), missingLook(a.Plan))
+					v.Comparison.Sequential = NewSequential(a.Guardrails[row.guardrail].LastLook(i-1),
+						missingLook(a.Plan))
 				}
 			}
 		}

@@ -32,8 +32,8 @@ type WorthItem struct {
 func (i *WorthItem) InWords() string { return strings.TrimSpace(i.Text + " " + i.ObservedText) }
 
 // AddWorth adds what the treatments are worth to a report with a scorecard. A report that is not about the declared
-// question and all visitors, or with a sample ratio mismatch since the last look, has only the reason. a has the results
-// of the looks. nil: nothing is compared.
+// question and all visitors, or with a sample ratio mismatch since the last look, has only the reason. a has the
+// results of the looks. nil: nothing is compared.
 func (r *Report) AddWorth(p *plan.Plan, a *looks.Analysis, found *worth.Worth, currency string) {
 	if found == nil {
 		return
@@ -46,7 +46,8 @@ func (r *Report) AddWorth(p *plan.Plan, a *looks.Analysis, found *worth.Worth, c
 		reason = stats.ReasonSampleRatioMismatch
 	}
 	r.Worth = &Worth{
-		Pool: found.Pool, Currency: currency, Items: []WorthItem{}, PoolText: poolInWords(&found.Pool, metricInWords[p.Declared.Metric]),
+		Pool: found.Pool, Currency: currency, Items: []WorthItem{},
+		PoolText: poolInWords(&found.Pool, metricInWords[p.Declared.Metric]),
 	}
 	for _, item := range found.Items {
 		if reason != "" {
@@ -72,7 +73,8 @@ func (r *Report) WorthOf(variation int64) *WorthItem {
 var monthUnits = map[query.Metric]string{
 	query.GoalConversionRate: "converted visitors", query.ConversionRate: "visitors with a conversion",
 	query.CompletionRate: "visitors with a completion", query.GoalsPerVisitor: "goals",
-	query.ValuePerVisitor: "of value", query.ProfitPerVisitor: "of profit", query.ExtraValuePerVisitor: "of extra value",
+	query.ValuePerVisitor: "of value", query.ProfitPerVisitor: "of profit",
+	query.ExtraValuePerVisitor: "of extra value",
 }
 
 // NewWorthItem returns an item with its texts. The expected number always has its interval.
@@ -113,11 +115,12 @@ func estimateInWords(e *worth.Estimate, write func(float64) string) string {
 func poolInWords(pool *worth.PoolSummary, metric string) string {
 	in := func(x float64) string { return "±" + FormatPercent(x, 1, false) }
 	if pool.Campaigns == 0 {
-		return fmt.Sprintf("No campaign here is known yet: it is assumed that an experiment typically changes %s by %s.", metric,
+		return fmt.Sprintf("No campaign is known yet: an experiment is assumed to change %s by %s.", metric,
 			in(pool.TypicalEffect.Value))
 	}
 	text := fmt.Sprintf("An experiment here typically changes %s by %s (from %d %s", metric,
-		in(pool.TypicalEffect.Value), pool.Campaigns, map[bool]string{true: "campaign", false: "campaigns"}[pool.Campaigns == 1])
+		in(pool.TypicalEffect.Value), pool.Campaigns,
+		map[bool]string{true: "campaign", false: "campaigns"}[pool.Campaigns == 1])
 	if pool.Campaigns < leastPool {
 		text += fmt.Sprintf("; %s is assumed without any", in(pool.Anchor))
 	}

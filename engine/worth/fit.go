@@ -1,6 +1,7 @@
-// Package worth estimates what decisions are truly worth. Of the variations that win, chance has helped more than it has
-// hurt, so their observed effects are too large. The campaigns of a website together show how large true effects are, and
-// with that each effect can be corrected: an empirical Bayes model whose parameters are integrated, not estimated.
+// Package worth estimates what decisions are truly worth. Of the variations that win, chance has helped more than it
+// has hurt, so their observed effects are too large. The campaigns of a website together show how large true effects
+// are, and with that each effect can be corrected: an empirical Bayes model whose parameters are integrated, not
+// estimated.
 package worth
 
 import (
@@ -14,7 +15,7 @@ import (
 // The model. The effect of a treatment is relative to the mean of its pair, see stats.PooledEffect:
 //
 //	y_i | theta_i ~ N(theta_i, se_i²)
-//	theta_i ~ Σ_j w_j N(mu, (r_j tau)²)         a shape; Σ w_j r_j² = 1, so tau is the standard deviation of true effects
+//	theta_i ~ Σ_j w_j N(mu, (r_j tau)²)         a shape; Σ w_j r_j² = 1, so tau is the standard deviation
 //
 // Sums over a grid of tau, shape and mu replace the integrals. A stopping rule changes no likelihood, so looks need no
 // correction (Berger and Wolpert 1988). Without a campaign, the prior of the grid speaks: effects of about 3 % at a
@@ -33,8 +34,8 @@ var shapes = [...]shape{
 	{.25, [2]float64{.8, .2}, [2]float64{.05, math.Sqrt((1 - .8*.05*.05) / .2)}},
 }
 
-// The grid of tau, in minimum effects, and its lognormal prior. They are chosen so that the stated and the true worth of
-// programmes agree over a wide range of true effects, see docs/benchmarks/programme.md.
+// The grid of tau, in minimum effects, and its lognormal prior. They are chosen so that the stated and the true worth
+// of programmes agree over a wide range of true effects, see docs/benchmarks/programme.md.
 const (
 	leastTau, mostTau, numberOfTaus = 1. / 64, 4., 24
 	medianTau, spreadOfLogTau       = .15, 1.
@@ -167,8 +168,9 @@ func controlNodes(treatments int) []float64 {
 	return nodes
 }
 
-// partsGiven returns the posterior of the true effect of a treatment at a point of the grid, given the error of control,
-// and the log of its likelihood up to a constant. Without shared errors, control's error is part of the standard error.
+// partsGiven returns the posterior of the true effect of a treatment at a point of the grid, given the error of
+// control, and the log of its likelihood up to a constant. Without shared errors, control's error is part of the
+// standard error.
 func (f *Fit) partsGiven(g, treatment int, control float64, shared bool) (parts [2]normal, log float64) {
 	e, p := &f.effects[treatment], &f.grid[g]
 	own, y := e.StandardError*e.StandardError, e.Value
@@ -250,8 +252,8 @@ func (f *Fit) TrueEffect(treatment int) Expected {
 	return expectedOf(mixture)
 }
 
-// Total returns the posterior of Σ a_i theta_i. Given a point of the grid, campaigns are independent, and the sum is taken
-// as normal with its exact mean and variance. At most one treatment of a campaign may have a factor other than 0.
+// Total returns the posterior of Σ a_i theta_i. Given a point of the grid, campaigns are independent, and the sum is
+// taken as normal with its exact mean and variance. At most one treatment of a campaign may have a factor other than 0.
 func (f *Fit) Total(factors []float64) Expected {
 	var mixture []normal
 	for g, w := range f.posterior {
@@ -334,8 +336,8 @@ func shareBelow(mixture []normal, x float64) float64 {
 	return below
 }
 
-// quantileOf returns a quantile of a mixture with a mean and a standard deviation, by bisection. By Chebyshev, it is less
-// than 5 standard deviations from the mean.
+// quantileOf returns a quantile of a mixture with a mean and a standard deviation, by bisection. By Chebyshev, it is
+// less than 5 standard deviations from the mean.
 func quantileOf(mixture []normal, p, mean, deviation float64) float64 {
 	low, high := mean-5*deviation, mean+5*deviation
 	for high-low > 1e-12*deviation {

@@ -22,7 +22,7 @@ import (
 type PoolKey struct {
 	WebsiteID int64
 	GoalID    int64        // 0: all goals count
-	Metric    query.Metric // the one that stands for its kind
+	Metric    query.Metric // the representative of its kind
 }
 
 // PoolOf returns the pool of the declared question of a plan. Lifts of conversion rate, goals and value have one
@@ -32,7 +32,7 @@ func PoolOf(p *plan.Plan) PoolKey {
 	return PoolKey{p.Subject.WebsiteID, p.Declared.GoalID, KindOf(p.Declared.Metric)}
 }
 
-// KindOf returns the metric that stands for the kind of a metric.
+// KindOf returns the representative of the kind of a metric.
 func KindOf(metric query.Metric) query.Metric {
 	switch metric {
 	case query.GoalConversionRate, query.GoalsPerVisitor:
@@ -43,8 +43,8 @@ func KindOf(metric query.Metric) query.Metric {
 	return metric
 }
 
-// Campaign is what is known of a campaign or of an experiment of a widget: its plan in force at the first view, its state,
-// and what was done afterwards.
+// Campaign is what is known of a campaign or of an experiment of a widget: its plan in force at the first view, its
+// state, and what was done afterwards.
 type Campaign struct {
 	Plan    *plan.Plan
 	Name    string
@@ -102,8 +102,8 @@ type Item struct {
 	scale, valueScale float64 // per unit of the effect a month; 0: not known
 }
 
-// Observed is the effect in the data. The lift is a fraction. PerMonth is in the unit of the metric, ValuePerMonth in the
-// currency of the website.
+// Observed is the effect in the data. The lift is a fraction. PerMonth is in the unit of the metric, ValuePerMonth in
+// the currency of the website.
 type Observed struct {
 	Lift          float64  `json:"lift"`
 	PerMonth      *float64 `json:"perMonth"`
@@ -121,7 +121,7 @@ type TrueValue struct {
 const (
 	ReasonTooFewDays     stats.Reason = "TOO_FEW_DAYS"    // less than a week, which has each weekday
 	ReasonNotASum        stats.Reason = "NOT_A_SUM"       // the metric is not a sum over visitors
-	ReasonFiltered       stats.Reason = "FILTERED"        // the report is not about all visitors or the declared question
+	ReasonFiltered       stats.Reason = "FILTERED"        // not about the declared question and all visitors
 	ReasonNoValue        stats.Reason = "NO_VALUE"        // the goal has no value
 	ReasonExcluded       stats.Reason = "EXCLUDED"        // a person excluded the campaign
 	ReasonNothingShipped stats.Reason = "NOTHING_SHIPPED" // in the period
@@ -144,8 +144,8 @@ type Pool struct {
 	advice    func() *Advice
 }
 
-// NewPool returns the pool of campaigns. Campaigns without a state, with a sample ratio mismatch, or with too few visitors
-// say nothing about the others, and have no worth.
+// NewPool returns the pool of campaigns. Campaigns without a state, with a sample ratio mismatch, or with too few
+// visitors say nothing about the others, and have no worth.
 func NewPool(key PoolKey, campaigns []Campaign) *Pool {
 	pool := &Pool{Key: key, campaigns: campaigns, items: map[schema.Subject][]Item{}, fitted: map[*Item]int{}}
 	var fitted [][]stats.PooledEffect
@@ -230,8 +230,8 @@ func (c *Campaign) observe() (items []Item, effects []stats.PooledEffect) {
 //
 //	N 30 / D / allocation
 //
-// visitors, where N visitors of all variations were in D full days, and allocation is the share of the traffic that takes
-// part. It is assumed that traffic stays as in these days.
+// visitors, where N visitors of all variations were in D full days, and allocation is the share of the traffic that
+// takes part. It is assumed that traffic stays as in these days.
 func (c *Campaign) observeRow(row *looks.Row, item *Item) stats.PooledEffect {
 	item.State, item.EndedAt = row.Kind, &row.End
 	metric := c.Plan.Declared.Metric

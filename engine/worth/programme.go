@@ -28,7 +28,7 @@ type Programme struct {
 	WebsiteID     int64           `json:"websiteId"`
 	GoalID        int64           `json:"goalId,omitzero"` // absent: all goals count
 	GoalName      string          `json:"goalName,omitempty"`
-	Metric        query.Metric    `json:"metric"` // that stands for those of the pool
+	Metric        query.Metric    `json:"metric"` // representative of those of the pool
 	Currency      string          `json:"currency,omitempty"`
 	AsOf          *time.Time      `json:"asOf"` // end of the latest state; null: there is none
 	Campaigns     Counts          `json:"campaigns"`
@@ -42,7 +42,8 @@ type Programme struct {
 	Items         []ProgrammeItem `json:"items"`
 }
 
-// Counts count the campaigns of a pool. Those excluded by data are too early, too small, or have a sample ratio mismatch.
+// Counts count the campaigns of a pool. Those excluded by data are too early, too small, or have a sample ratio
+// mismatch.
 type Counts struct {
 	Pooled         int `json:"pooled"`
 	Shipped        int `json:"shipped"` // in the period
@@ -103,8 +104,9 @@ type ProgrammeItem struct {
 func (p *Pool) NewProgramme(from, to string) *Programme {
 	r := &Programme{
 		WebsiteID: p.Key.WebsiteID, GoalID: p.Key.GoalID, Metric: p.Key.Metric,
-		TypicalEffect: p.Summary.TypicalEffect, Anchor: p.Summary.Anchor, Curve: []CurvePoint{}, Items: []ProgrammeItem{},
-		Mean: estimateOf(p.fit.MeanEffect(), unscaled),
+		TypicalEffect: p.Summary.TypicalEffect, Anchor: p.Summary.Anchor, Curve: []CurvePoint{},
+		Items: []ProgrammeItem{},
+		Mean:  estimateOf(p.fit.MeanEffect(), unscaled),
 	}
 	r.Campaigns.Pooled = p.Summary.Campaigns
 	var shipped []shippedItem

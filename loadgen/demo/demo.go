@@ -42,26 +42,29 @@ func ShopEvents(start time.Time) (all []schema.Event) {
 	return all
 }
 
-// supportRequests returns the support requests of one in 25 visitors of the
-// campaign, an hour after their first view. The variations have no effect on them.
+// supportRequests returns the support requests of one in 25 visitors of the campaign, an hour after their first view.
+// The variations have no effect on them.
 func supportRequests(of []schema.Event) (requests []schema.Event) {
 	asked := map[uint64]bool{}
 	for _, e := range of {
-		if e.SubjectID != Campaign || e.Kind != schema.KindView || schema.HashID(fmt.Sprint(e.VisitorID, "/support"))%25 != 0 || asked[e.VisitorID] {
+		if e.SubjectID != Campaign || e.Kind != schema.KindView ||
+			schema.HashID(fmt.Sprint(e.VisitorID, "/support"))%25 != 0 || asked[e.VisitorID] {
 			continue
 		}
 		asked[e.VisitorID] = true
-		e.EventID, e.Kind, e.GoalID, e.Time = schema.HashID(fmt.Sprint(e.EventID, "/support")), schema.KindGoal, support, e.Time.Add(time.Hour)
+		e.EventID, e.Kind, e.GoalID, e.Time = schema.HashID(fmt.Sprint(e.EventID, "/support")), schema.KindGoal,
+			support, e.Time.Add(time.Hour)
 		requests = append(requests, e)
 	}
 	return requests
 }
 
-// campaignPopulations returns the visitors of the campaigns. The first and the third
-// campaign have a better variation. The second and the fourth have no effect. The
-// fifth does harm, and the sixth splits its traffic wrongly.
+// campaignPopulations returns the visitors of the campaigns. The first and the third campaign have a better variation.
+// The second and the fourth have no effect. The fifth does harm, and the sixth splits its traffic wrongly.
 func campaignPopulations(start time.Time) []population.SimpleCampaign {
-	of := func(id, goal int64, visitors, day, days int, variations ...population.SimpleVariation) population.SimpleCampaign {
+	of := func(id, goal int64, visitors, day, days int,
+		variations ...population.SimpleVariation,
+	) population.SimpleCampaign {
 		return population.SimpleCampaign{
 			WebsiteID: 1, CampaignID: id, GoalID: goal, Visitors: visitors, Start: start.AddDate(0, 0, day), Days: days,
 			Variations: variations, MultipleExposures: 0.005, Seed: uint64(id), //nolint:gosec // the ids are constants
@@ -74,7 +77,8 @@ func campaignPopulations(start time.Time) []population.SimpleCampaign {
 		of(Campaign, purchase, 24_000, 0, 28, buyers(0, 50, 0.060), buyers(1, 50, 0.075)),
 		of(13, purchase, 9_000, 10, 18, buyers(0, 34, 0.060), buyers(1, 33, 0.060), buyers(2, 33, 0.060)),
 		of(14, purchase, 3_000, 14, 14, buyers(0, 34, 0.060), buyers(1, 33, 0.090), buyers(2, 33, 0.070)),
-		of(15, signUp, 12_000, 8, 20, population.SimpleVariation{ID: 0, Share: 50, ConversionRate: 0.20}, population.SimpleVariation{ID: 1, Share: 50, ConversionRate: 0.20}),
+		of(15, signUp, 12_000, 8, 20, population.SimpleVariation{ID: 0, Share: 50, ConversionRate: 0.20},
+			population.SimpleVariation{ID: 1, Share: 50, ConversionRate: 0.20}),
 		of(16, purchase, 8_000, 12, 16, buyers(0, 50, 0.080), buyers(1, 50, 0.055)),
 		of(17, purchase, 6_000, 16, 12, buyers(0, 55, 0.060), buyers(1, 45, 0.070)),
 	}
@@ -88,8 +92,9 @@ func pastPopulations(start time.Time) (all []population.SimpleCampaign) {
 		}
 		id := firstPast + int64(i)
 		all = append(all, population.SimpleCampaign{
-			WebsiteID: 1, CampaignID: id, GoalID: purchase, Visitors: visitorsOfPast, Start: start.AddDate(0, 0, past.day(i)),
-			Days: daysOfPast, Variations: []population.SimpleVariation{rate(0, 0.060), rate(1, 0.060*(1+past.lift))},
+			WebsiteID: 1, CampaignID: id, GoalID: purchase, Visitors: visitorsOfPast,
+			Start: start.AddDate(0, 0, past.day(i)),
+			Days:  daysOfPast, Variations: []population.SimpleVariation{rate(0, 0.060), rate(1, 0.060*(1+past.lift))},
 			MultipleExposures: 0.005, Seed: uint64(id), //nolint:gosec // a constant
 		})
 	}
@@ -99,11 +104,18 @@ func pastPopulations(start time.Time) (all []population.SimpleCampaign) {
 // pastCampaigns are ended campaigns of the year before, with the lift of their variation. They are the programme of the
 // shop.
 var pastCampaigns = []pastCampaign{
-	{"Trust badges", "Badges", .02, false}, {"Product videos", "Video", .33, true}, {"Shorter product texts", "Short", -.05, false},
-	{"Price with tax first", "With tax", 0, false}, {"Reviews above the fold", "Reviews", .28, false},
-	{"Countdown of the sale", "Countdown", .04, true}, {"Larger pictures", "Large", -.02, false},
-	{"Guest checkout", "Guest", .30, true}, {"Chat on product pages", "Chat", 0, false}, {"Pop-up on exit", "Pop-up", -.30, false},
-	{"Related products", "Related", .06, true}, {"Menu with pictures", "Pictures", -.03, false},
+	{"Trust badges", "Badges", .02, false},
+	{"Product videos", "Video", .33, true},
+	{"Shorter product texts", "Short", -.05, false},
+	{"Price with tax first", "With tax", 0, false},
+	{"Reviews above the fold", "Reviews", .28, false},
+	{"Countdown of the sale", "Countdown", .04, true},
+	{"Larger pictures", "Large", -.02, false},
+	{"Guest checkout", "Guest", .30, true},
+	{"Chat on product pages", "Chat", 0, false},
+	{"Pop-up on exit", "Pop-up", -.30, false},
+	{"Related products", "Related", .06, true},
+	{"Menu with pictures", "Pictures", -.03, false},
 }
 
 type pastCampaign struct {
@@ -119,7 +131,10 @@ func Outcomes(start time.Time) map[schema.Subject]catalogue.Outcome {
 		if p.shipped {
 			day := start.AddDate(0, 0, p.day(i)+daysOfPast+2)
 			subject := schema.Subject{Kind: schema.SubjectCampaign, ID: firstPast + int64(i)}
-			found[subject] = catalogue.Outcome{Outcome: catalogue.Shipped, VariationID: 1, Date: day.Format(time.DateOnly)}
+			found[subject] = catalogue.Outcome{
+				Outcome: catalogue.Shipped, VariationID: 1,
+				Date: day.Format(time.DateOnly),
+			}
 		}
 	}
 	return found
@@ -147,7 +162,8 @@ func widgetPopulations(start time.Time) []subscribers {
 			Variations: []population.SimpleVariation{{ID: 1, Share: 1, ConversionRate: 0.10, MeanValue: 5}},
 		}},
 		{experiment, population.SimpleCampaign{
-			WebsiteID: 1, CampaignID: widget, GoalID: signUp, Visitors: 2_400, Start: start.AddDate(0, 0, 12), Days: 16, MultipleExposures: 0.005, Seed: 72,
+			WebsiteID: 1, CampaignID: widget, GoalID: signUp, Visitors: 2_400, Start: start.AddDate(0, 0, 12), Days: 16,
+			MultipleExposures: 0.005, Seed: 72,
 			Variations: []population.SimpleVariation{
 				{ID: 0, Share: 50, ConversionRate: 0.10, MeanValue: 5},
 				{ID: 5, Share: 50, ConversionRate: 0.13, MeanValue: 5},
@@ -157,10 +173,13 @@ func widgetPopulations(start time.Time) []subscribers {
 }
 
 // ofSignUp are the events of a visitor who signs up, beside the goal.
-var ofSignUp = []schema.Kind{schema.KindClick, schema.KindSubmit, schema.KindCompletion, schema.KindConversion, schema.KindContact}
+var ofSignUp = []schema.Kind{
+	schema.KindClick, schema.KindSubmit, schema.KindCompletion, schema.KindConversion,
+	schema.KindContact,
+}
 
-// widgetEvents returns the widget events of the population. A visitor who signs up has
-// an event of every kind. Some of the other visitors click.
+// widgetEvents returns the widget events of the population. A visitor who signs up has an event of every kind. Some of
+// the other visitors click.
 func (s *subscribers) widgetEvents() iter.Seq[schema.Event] {
 	return func(yield func(schema.Event) bool) {
 		for e := range s.GenerateEvents() {
@@ -225,9 +244,13 @@ func shopCampaigns(start time.Time) []catalogue.Campaign {
 	return append([]catalogue.Campaign{
 		started(catalogue.Campaign{
 			ID: Campaign, Name: "Free delivery banner", Methodology: catalogue.Frequentist, ControlShare: 50,
-			Hypothesis: "A banner about free delivery makes more visitors buy, without more questions.", Owner: "Ada", Tags: []string{"checkout", "q4"},
+			Hypothesis: "A banner about free delivery makes more visitors buy, without more questions.", Owner: "Ada",
+			Tags: []string{"checkout", "q4"},
 			Goals: &catalogue.Goals{
-				Secondary: []catalogue.SecondaryGoal{{GoalID: purchase, Metric: "valuePerVisitor", Direction: catalogue.Up}},
+				Secondary: []catalogue.SecondaryGoal{{
+					GoalID: purchase, Metric: "valuePerVisitor",
+					Direction: catalogue.Up,
+				}},
 				Guardrails: []catalogue.Guardrail{
 					{GoalID: purchase, Metric: "averageValue", Margin: 20, Direction: catalogue.Up},
 					{GoalID: support, Metric: "goalConversionRate", Margin: 25, Direction: catalogue.Down},
@@ -237,23 +260,33 @@ func shopCampaigns(start time.Time) []catalogue.Campaign {
 		}, start),
 		started(catalogue.Campaign{
 			ID: 13, Name: "Colour of the buy button", Methodology: catalogue.Frequentist, ControlShare: 34,
-			Variations: []catalogue.Variation{{ID: 1, Name: "Green", Share: 33, Order: 1}, {ID: 2, Name: "Orange", Share: 33, Order: 2}},
+			Variations: []catalogue.Variation{
+				{ID: 1, Name: "Green", Share: 33, Order: 1},
+				{ID: 2, Name: "Orange", Share: 33, Order: 2},
+			},
 		}, start.AddDate(0, 0, 10)),
 		started(catalogue.Campaign{
 			ID: 14, Name: "Checkout on one page", Methodology: catalogue.Bayesian, ControlShare: 34,
-			Variations: []catalogue.Variation{{ID: 1, Name: "One page", Share: 33, Order: 1}, {ID: 2, Name: "Two steps", Share: 33, Order: 2}},
+			Variations: []catalogue.Variation{
+				{ID: 1, Name: "One page", Share: 33, Order: 1},
+				{ID: 2, Name: "Two steps", Share: 33, Order: 2},
+			},
 		}, start.AddDate(0, 0, 14)),
 		started(catalogue.Campaign{
-			ID: 15, Name: "Sticky header", Methodology: catalogue.Frequentist, ControlShare: 50, LookPlan: catalogue.LookPlan{EquivalenceMargin: 20}, PrimaryGoalID: signUp,
-			Owner: "Ben", Tags: []string{"navigation"}, Variations: []catalogue.Variation{{ID: 1, Name: "Sticky", Share: 50, Order: 1}},
+			ID: 15, Name: "Sticky header", Methodology: catalogue.Frequentist, ControlShare: 50,
+			LookPlan: catalogue.LookPlan{EquivalenceMargin: 20}, PrimaryGoalID: signUp,
+			Owner: "Ben", Tags: []string{"navigation"},
+			Variations: []catalogue.Variation{{ID: 1, Name: "Sticky", Share: 50, Order: 1}},
 		}, start.AddDate(0, 0, 8)),
 		started(catalogue.Campaign{
 			ID: 16, Name: "Longer checkout form", Methodology: catalogue.Frequentist, ControlShare: 50,
-			Owner: "Ada", Tags: []string{"checkout"}, Variations: []catalogue.Variation{{ID: 1, Name: "Long form", Share: 50, Order: 1}},
+			Owner: "Ada", Tags: []string{"checkout"},
+			Variations: []catalogue.Variation{{ID: 1, Name: "Long form", Share: 50, Order: 1}},
 		}, start.AddDate(0, 0, 12)),
 		started(catalogue.Campaign{
 			ID: 17, Name: "New search", Methodology: catalogue.Frequentist, ControlShare: 50,
-			Owner: "Cyn", Tags: []string{"search"}, Variations: []catalogue.Variation{{ID: 1, Name: "Fast search", Share: 50, Order: 1}},
+			Owner: "Cyn", Tags: []string{"search"},
+			Variations: []catalogue.Variation{{ID: 1, Name: "Fast search", Share: 50, Order: 1}},
 		}, start.AddDate(0, 0, 16)),
 	}, past...)
 }
@@ -265,7 +298,8 @@ func popupWidget(start time.Time) catalogue.Widget {
 		Initial:    catalogue.Initial{Active: true, CreateDate: begun, StartDate: begun},
 		Variations: []catalogue.WidgetVariation{{ID: 1, Name: "Plain", Share: 100}},
 		Experiments: []catalogue.Experiment{{
-			ID: experiment, Name: "Shorter text", PrimaryMetric: "conversionRate", ControlShare: 50, Active: true, CreateDate: tested, StartDate: tested,
+			ID: experiment, Name: "Shorter text", PrimaryMetric: "conversionRate", ControlShare: 50, Active: true,
+			CreateDate: tested, StartDate: tested,
 			Variations: []catalogue.WidgetVariation{{ID: 5, Name: "Short", Share: 50}},
 		}},
 	}
@@ -280,8 +314,7 @@ func IsClaimed(dir string) bool {
 	return err == nil
 }
 
-// ClaimDirectory marks a new directory as a demo store. It returns an error if the
-// directory has other content.
+// ClaimDirectory marks a new directory as a demo store. It returns an error if the directory has other content.
 func ClaimDirectory(dir string) error {
 	if IsClaimed(dir) {
 		return nil
@@ -289,7 +322,8 @@ func ClaimDirectory(dir string) error {
 	if found, err := os.ReadDir(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	} else if len(found) > 0 {
-		return fmt.Errorf("%s is not a demo store: name an empty directory with --store, or serve this store with lifthouse serve", dir)
+		return fmt.Errorf("%s is not a demo store: name an empty directory with --store, or serve this store with "+
+			"lifthouse serve", dir)
 	}
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err

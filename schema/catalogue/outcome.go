@@ -98,7 +98,8 @@ func (o *Outcome) check(variations []int64) error {
 	case o.Outcome != Shipped && o.VariationID != 0:
 		found.Add("variationId", o.VariationID, "must be omitted unless the outcome is shipped")
 	}
-	if day, err := time.Parse(time.DateOnly, o.Date); err != nil || day.Before(schema.FirstTime) || day.After(time.Now()) {
+	if day, err := time.Parse(time.DateOnly, o.Date); err != nil || day.Before(schema.FirstTime) ||
+		day.After(time.Now()) {
 		found.Add("date", o.Date, "must be a day such as 2026-03-02, not in the future, or be omitted for today")
 	}
 	if o.Outcome == Excluded && o.Note == "" {

@@ -249,8 +249,8 @@ func (c *Catalogue) switchState(ctx context.Context, r resource, website int64,
 	})
 }
 
-// changeState changes the state of a resource, and returns the resources of its account. change reports whether the state
-// changed. found is false if the website does not have the resource.
+// changeState changes the state of a resource, and returns the resources of its account. change reports whether the
+// state changed. found is false if the website does not have the resource.
 func (c *Catalogue) changeState(ctx context.Context, r resource, website int64,
 	change func(*AccountResources, *State) (bool, error),
 ) (owned *AccountResources, found bool, err error) {

@@ -60,7 +60,7 @@ func (p *program) calibrateCommand() *cobra.Command {
 	bounds.Var(flags, &o.Visitors, "visitors", o.Visitors, 100, 15_000, "visitors of an experiment with two equal groups; other experiments have up to three times as many")
 	bounds.Var(flags, &o.Seed, "seed", o.Seed, 0, math.MaxUint64, "seed of all random numbers; equal seeds give equal tables")
 	flags.StringVar(&jsonFile, "json", "", "write the result to this JSON file")
-	cmd.AddCommand(p.calibrateDecisionsCommand())
+	cmd.AddCommand(p.calibrateDecisionsCommand(), p.calibrateProgrammeCommand())
 	return cmd
 }
 
@@ -129,6 +129,30 @@ func startServer(ctx context.Context, s *app.Store) (system *calibration.System,
 		<-done
 		cancel()
 	}, nil
+}
+
+const calibrateProgrammeHelp = `Programme simulates websites with several campaigns through the looks of the program, and compares
+what is stated of the shipped variations with what is true: as observed, by the estimates of GrowthBook and Datadog, and by
+worth. The exit status is 1 if a bar is missed. docs/benchmarks/programme.md has its tables.`
+
+func (p *program) calibrateProgrammeCommand() *cobra.Command {
+	o := calibration.ProgrammeDefaults
+	o.Workers = runtime.GOMAXPROCS(0)
+	cmd := &cobra.Command{
+		Use: "programme", Short: "Measure how far worth is from the truth, by simulation", Long: calibrateProgrammeHelp, Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			progress := p.phaseProgress()
+			o.Progress = func(done, all int) { progress("programme", done, all) }
+			rows, err := calibration.RunProgrammes(cmd.Context(), &o)
+			if err != nil {
+				return err
+			}
+			return calibration.WriteProgrammes(p.out, rows)
+		},
+	}
+	bounds.Var(cmd.Flags(), &o.Campaigns, "campaigns", o.Campaigns, 60, 10_000_000, "number of campaigns of each row")
+	bounds.Var(cmd.Flags(), &o.Seed, "seed", o.Seed, 0, math.MaxUint64, "seed of all random numbers; equal seeds give equal tables")
+	return cmd
 }
 
 const calibrateDecisionsHelp = `Decisions simulates campaigns with a clock of their own, without events and without a server: daily sums are

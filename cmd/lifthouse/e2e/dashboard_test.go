@@ -12,6 +12,8 @@ import (
 
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/engine/worth"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -138,7 +140,7 @@ func thousands(n int64) string {
 func (v *viewer) listAndItsFilters() {
 	v.Helper()
 	rows := func(n int) { v.until(fmt.Sprintf(`document.querySelectorAll("[data-id]").length === %d`, n)) }
-	rows(7) // six campaigns and a widget
+	rows(19) // six running campaigns, twelve past ones and a widget
 	v.enter("[name=search]", "colour")
 	rows(1)
 	v.until(`location.search === "?search=colour"`)
@@ -146,7 +148,7 @@ func (v *viewer) listAndItsFilters() {
 	v.shows("No matching campaigns or widgets.")
 	v.open("/")
 	v.choose("[name=active]", "false")
-	v.shows("No matching campaigns or widgets.")
+	rows(12)
 	v.until(`location.search === "?active=false"`)
 	v.choose("[name=active]", "true")
 	rows(7)
@@ -157,12 +159,40 @@ func (v *viewer) listAndItsFilters() {
 	v.choose("[name=type]", "bar")
 	v.shows("No matching widgets.")
 	v.click(".tabs a:nth-child(2)")
-	rows(6)
+	rows(18)
 	v.choose("[name=owner]", "Ada")
 	rows(2)
 	v.choose("[name=tag]", "q4")
 	rows(1)
 	v.until(`location.search === "?show=campaigns&owner=Ada&tag=q4"`)
+	v.programmeIsTheAPIs()
+	v.open("/")
+}
+
+// programmeIsTheAPIs compares the programme with the API, and changes an outcome and back.
+func (v *viewer) programmeIsTheAPIs() {
+	v.Helper()
+	v.open("/")
+	v.click(".tabs a:nth-child(4)")
+	v.until(`document.querySelectorAll(".programme tbody tr").length === 20`)
+	var p worth.Programme
+	v.server.get("/v1/websites/1/worth", v.token, &p)
+	said := `[...document.querySelectorAll(".conclusion p")].map((p) => p.innerText.replaceAll("\u00a0", " ")).join("\n")`
+	check.Equal(v, evaluated[string](v, said), strings.Join(p.Sentences, "\n"), "sentences on the page")
+	for i := range p.Items {
+		if item := &p.Items[i]; item.Expected != nil {
+			values, _ := v.row(fmt.Sprintf(`.programme tbody tr:nth-child(%d)`, i+1))
+			if len(values) != 1 || !same(values[0], item.Expected.ValuePerMonth.Value) {
+				v.Errorf("%s has %q, want %v", item.Campaign, values, item.Expected.ValuePerMonth.Value)
+			}
+		}
+	}
+	outcome := `[aria-label="Outcome of Trust badges, Badges"]`
+	shipped := fmt.Sprintf(`document.querySelector(".conclusion").innerText.includes("Shipped: %d")`, p.Campaigns.Shipped+1)
+	v.choose(outcome, "shipped")
+	v.until(shipped)
+	v.choose(outcome, "default")
+	v.until("!" + shipped)
 }
 
 func (v *viewer) filtersWriteTheAddress() {

@@ -1,0 +1,182 @@
+package watch_test
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"lifthouse/engine"
+	"lifthouse/engine/facts"
+	"lifthouse/engine/query"
+	"lifthouse/engine/source"
+	"lifthouse/engine/watch"
+	"lifthouse/engine/worth"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/outbox"
+	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
+	"lifthouse/schema/schematest/tier"
+	"lifthouse/stats"
+)
+
+const (
+	campaignsOfProgramme = 8
+	daysOfCampaign       = 17 // with visitors: a partial one, 15 full ones, and a partial one
+	visitorsOfDay        = 60 // of a variation
+)
+
+// counted are the converted visitors of a campaign by variation: in the full days, and in the first two weeks of them.
+type counted struct{ full, weeks [2]int64 }
+
+// TestWorthThroughTheLedger runs websites with several campaigns through events, looks, ends and the ledger. Their worth is
+// that of the fit of their counts, also after a restart, after an erasure, and after all events are deleted.
+func TestWorthThroughTheLedger(t *testing.T) {
+	websites := int64(tier.Of(1, 200))
+	first := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -30)
+	conn := schematest.OpenMigrated(t)
+	c := must.Get(catalogue.Open(t.Context(), conn))(t)
+	account := catalogue.Account{ID: 1, Name: "a"}
+	for w := range websites {
+		site := catalogue.Website{ID: w + 1, Domain: "a.example.com", Currency: "EUR", Goals: []catalogue.Goal{{ID: 10 * (w + 1), WebsiteID: w + 1, Name: "Purchase"}}}
+		for k := range int64(campaignsOfProgramme) {
+			campaign := catalogue.Campaign{
+				ID: 10*(w+1) + k, WebsiteID: w + 1, Name: "c", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: 10 * (w + 1),
+				ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, TrafficAllocation: 100,
+				Initial: catalogue.Initial{
+					Active: k%2 == 1, StartDate: &catalogue.Date{Time: first.Add(-time.Hour)},
+				},
+				Variations: []catalogue.Variation{{ID: 1, Name: "B", Share: 50, Order: 1}},
+			}
+			if k%2 == 0 { // it ends on its last day, within the third week
+				campaign.EndDate = &catalogue.Date{Time: first.AddDate(0, 0, daysOfCampaign-1).Add(12 * time.Hour)}
+			}
+			site.Campaigns = append(site.Campaigns, campaign)
+		}
+		account.Websites = append(account.Websites, site)
+	}
+	must.Get(c.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{account}}, false))(t)
+	open := func() (*engine.Engine, facts.Shards, *watch.Recorder) {
+		shards := facts.Shards{facts.NewRefresher(conn, false)}
+		must.OK(t, shards.OpenFacts(t.Context()))
+		e := engine.New(conn, c, source.DefaultLimits, shards)
+		return e, shards, watch.NewRecorder(e, c, outbox.New(conn))
+	}
+	e, shards, recorder := open()
+	counts := map[int64]*counted{}
+	random := rand.New(rand.NewPCG(57, 1))
+	visitor := uint64(0)
+	for day := range daysOfCampaign {
+		var events []schema.Event
+		for w := range websites {
+			for k := range int64(campaignsOfProgramme) {
+				id := 10*(w+1) + k
+				if counts[id] == nil {
+					counts[id] = &counted{}
+				}
+				for variation := range 2 {
+					rate := .12 * (1 + float64(variation)*.1*float64(k-3))
+					for range visitorsOfDay {
+						visitor++
+						view := schema.Event{
+							EventID: 2 * visitor, Time: first.AddDate(0, 0, day).Add(time.Duration(visitor%39_600) * time.Second), WebsiteID: w + 1,
+							Subject: schema.SubjectCampaign, SubjectID: id, VisitorID: visitor, VariationID: int64(variation), Kind: schema.KindView,
+						}
+						events = append(events, view)
+						if random.Float64() >= rate {
+							continue
+						}
+						view.EventID, view.Kind, view.GoalID, view.Value, view.Time = view.EventID+1, schema.KindGoal, 10*(w+1), 500_000, view.Time.Add(time.Second)
+						events = append(events, view)
+						if of := counts[id]; day > 0 && day < daysOfCampaign-1 {
+							of.full[variation]++
+							if day <= 14 {
+								of.weeks[variation]++
+							}
+						}
+					}
+				}
+			}
+		}
+		must.OK(t, schema.InsertEvents(t.Context(), conn, events, first.AddDate(0, 0, day).Add(23*time.Hour)))
+		must.OK(t, shards.RefreshFacts(t.Context()))
+		if day%7 == 2 { // a look is due
+			recorder.RecordDue(t.Context(), first.AddDate(0, 0, day+1).Add(time.Hour))
+		}
+	}
+	recorder.RecordDue(t.Context(), first.AddDate(0, 0, daysOfCampaign+2))
+	read := func(e *engine.Engine, website int64) (*worth.Programme, string) {
+		t.Helper()
+		p := must.Get(e.ReadProgramme(t.Context(), query.Programme{WebsiteID: website}))(t)
+		return p, string(must.Get(json.Marshal(p))(t))
+	}
+	before := map[int64]string{}
+	for w := range websites {
+		p, text := read(e, w+1)
+		before[w+1] = text
+		compareProgramme(t, p, counts, 10*(w+1))
+	}
+	same := func(what string, e *engine.Engine) {
+		t.Helper()
+		for w, want := range before {
+			if _, got := read(e, w); got != want {
+				t.Fatalf("%s, website %d:\n%s\nwant\n%s", what, w, got, want)
+			}
+		}
+	}
+	again, shards, _ := open()
+	same("after a restart", again)
+	must.OK(t, conn.Exec(t.Context(), "ALTER TABLE events DELETE WHERE visitor_id = 7 SETTINGS mutations_sync = 1"))
+	must.OK(t, shards.EraseVisitors(t.Context(), []schema.Visitor{{WebsiteID: 1, ID: 7}}))
+	same("after an erasure", again)
+	must.OK(t, conn.Exec(t.Context(), "TRUNCATE TABLE events"))
+	var all []schema.Subject
+	for id := range counts {
+		all = append(all, schema.Subject{WebsiteID: id / 10, Kind: schema.SubjectCampaign, ID: id})
+	}
+	must.OK(t, shards.DropSubjects(t.Context(), all))
+	same("after all events are deleted", again)
+	empty, _, _ := open()
+	same("of a store without events", empty)
+}
+
+// compareProgramme compares a programme with the fit of the counts of its campaigns: in all full days of those that ended,
+// and in two weeks of the others.
+func compareProgramme(t *testing.T, p *worth.Programme, counts map[int64]*counted, first int64) {
+	t.Helper()
+	var effects [][]stats.PooledEffect
+	var scales []float64
+	for k := range int64(campaignsOfProgramme) {
+		days, converted := 14., counts[first+k].weeks
+		if k%2 == 0 {
+			days, converted = daysOfCampaign-2, counts[first+k].full
+		}
+		n := days * visitorsOfDay
+		mean := float64(converted[0]+converted[1]) / (2 * n)
+		effects = append(effects, []stats.PooledEffect{{
+			Value: float64(converted[1]-converted[0]) / n / mean, StandardError: math.Sqrt(mean*(1-mean)*2/n) / mean,
+		}})
+		scales = append(scales, mean*2*visitorsOfDay*30)
+	}
+	fit := worth.NewFit(.2, effects)
+	near := func(what string, got, want float64) {
+		t.Helper()
+		if math.Abs(got-want) > 1e-9*math.Max(math.Abs(want), 1e-3) {
+			t.Errorf("website %d, %s: %v, want %v", p.WebsiteID, what, got, want)
+		}
+	}
+	if len(p.Items) != campaignsOfProgramme || p.Campaigns.Pooled != campaignsOfProgramme {
+		t.Fatalf("%+v, %d items", p.Campaigns, len(p.Items))
+	}
+	for k := range p.Items {
+		item, want := &p.Items[k], fit.TrueEffect(k)
+		near("expected", item.Expected.PerMonth.Value, want.Mean*scales[k])
+		near("lower", item.Expected.PerMonth.Interval[0], want.Lower*scales[k])
+		near("upper", item.Expected.ValuePerMonth.Interval[1], want.Upper*scales[k]*50)
+		near("observed", *item.Observed.PerMonth, effects[k][0].Value*scales[k])
+		near("chance", *item.Chance, want.Chance)
+	}
+	near("typical effect", p.TypicalEffect.Value, fit.TypicalEffect().Mean)
+}

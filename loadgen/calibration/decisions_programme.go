@@ -1,0 +1,338 @@
+package calibration
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"lifthouse/engine/worth"
+	"lifthouse/stats"
+)
+
+// ProgrammeOptions configure a simulation of programmes.
+type ProgrammeOptions struct {
+	Campaigns int // of each row
+	Seed      uint64
+	Workers   int
+	Progress  func(done, all int)
+}
+
+// ProgrammeDefaults are the options of docs/benchmarks/programme.md.
+var ProgrammeDefaults = ProgrammeOptions{Campaigns: 24_000, Seed: 7}
+
+// sizesOfProgrammes are the numbers of campaigns of a programme.
+var sizesOfProgrammes = []int{5, 8, 15, 30, 60}
+
+// effects draw the true effects of a programme, in minimum effects. i is the number of the campaign among n.
+type effects struct {
+	name   string
+	people bool // stop campaigns that look bad, and ship some without a winner
+	draw   func(r *rand.Rand, i, n int, tau float64) float64
+}
+
+func normalEffects(sd, mean float64) func(*rand.Rand, int, int, float64) float64 {
+	return func(r *rand.Rand, _, _ int, _ float64) float64 { return r.NormFloat64()*sd + mean }
+}
+
+var populationsOfEffects = []effects{
+	{"normal, sd 1/1.96", false, normalEffects(1/1.96, 0)},
+	{"normal, sd 1/4", false, normalEffects(.25, 0)},
+	{"normal, sd 1/8", false, normalEffects(.125, 0)},
+	{"Student 3, sd 1/4", false, func(r *rand.Rand, _, _ int, _ float64) float64 {
+		q := 0.0
+		for range 3 {
+			x := r.NormFloat64()
+			q += x * x
+		}
+		return r.NormFloat64() / math.Sqrt(q/3) / math.Sqrt(3) / 4
+	}},
+	{"80 % zero, 20 % sd 1/2", false, func(r *rand.Rand, _, _ int, _ float64) float64 {
+		if r.Float64() < .8 {
+			return 0
+		}
+		return r.NormFloat64() / 2
+	}},
+	{"sd falls from 1/2 to 1/10", false, func(r *rand.Rand, i, n int, _ float64) float64 {
+		return r.NormFloat64() * (.5 - .4*float64(i)/float64(n-1))
+	}},
+	{"sd 1/4, mean -.1", false, normalEffects(.25, -.1)},
+	{"sd 1/4, mean +.1", false, normalEffects(.25, .1)},
+	{hyperprior, false, func(r *rand.Rand, _, _ int, tau float64) float64 { return r.NormFloat64() * tau }},
+	{"sd 1/4, people stop at z < -1, ship 3 in 10", true, normalEffects(.25, 0)},
+}
+
+const hyperprior = "website drawn from the hyperprior"
+
+// estimates of a row, in this order.
+var estimateNames = []string{"observed", "James-Stein (GrowthBook)", "MAP (Datadog)", "Lifthouse"}
+
+// ProgrammeRow has the results of one population and one size.
+type ProgrammeRow struct {
+	Population string
+	Size       int
+	Stated     [4]float64 // stated / true worth of what was shipped, by estimate
+	Error      [4]float64 // root of the mean squared error of the total, relative to that of observed
+	Single     float64    // share of the 90 % intervals of shipped campaigns that cover the true effect
+	Total      float64    // of the intervals of totals
+	Misses     []string   // bars of the specification that are missed
+}
+
+// RunProgrammes simulates programmes of campaigns through the looks of the program, and compares what estimates state with
+// what is true of the shipped variations.
+func RunProgrammes(ctx context.Context, o *ProgrammeOptions) ([]ProgrammeRow, error) {
+	rows := make([]ProgrammeRow, len(populationsOfEffects)*len(sizesOfProgrammes))
+	critical := criticalValues()
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(max(o.Workers, 1))
+	var done atomic.Int64
+	for k := range rows {
+		of, size := &populationsOfEffects[k/len(sizesOfProgrammes)], sizesOfProgrammes[k%len(sizesOfProgrammes)]
+		work.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			random := rand.New(rand.NewPCG(o.Seed, uint64(size))) //nolint:gosec // a simulation
+			rows[k] = simulateProgrammes(random, of, size, o.Campaigns, critical)
+			o.Progress(int(done.Add(1)), len(rows))
+			return nil
+		})
+	}
+	return rows, work.Wait()
+}
+
+// driftAtPlan is the mean of Z at the end of a plan of four looks that finds the minimum effect with power .8.
+const driftAtPlan = 2.8539
+
+// criticalValues returns the bounds of four equal looks at level 95.
+func criticalValues() (c [4]float64) {
+	points, strata := make([]stats.LookPoint, len(c)), make([][]stats.Stratum, len(c))
+	for k := range c {
+		n := int64(100_000 * (k + 1))
+		rate := stats.Rate{Visitors: n, Converted: n / 20}
+		strata[k] = []stats.Stratum{{Control: rate, Treatment: rate, SmallerShare: .5}}
+		points[k] = stats.LookPoint{Tau: float64(k+1) / 4, Information: stats.LookInformation(strata[k], true)}
+	}
+	sequence := stats.NewLookDesign(.05, []float64{50, 50}).NewSequence(points, nil)
+	for k := range c {
+		c[k] = *sequence.AnalyzeLook(k, strata[k], true).Critical
+	}
+	return c
+}
+
+// programmeCampaign is a simulated campaign.
+type programmeCampaign struct {
+	truth   float64
+	effect  stats.PooledEffect
+	shipped bool
+}
+
+// runCampaign draws the looks of a campaign with a true effect, whose plan has half to twice the required sample.
+func runCampaign(r *rand.Rand, truth float64, people bool, critical [4]float64) programmeCampaign {
+	drift := driftAtPlan * math.Sqrt(math.Exp((r.Float64()*2-1)*math.Ln2))
+	sum := 0.0
+	for k, c := range critical {
+		sum += r.NormFloat64() * .5
+		t := float64(k+1) / 4
+		z := (sum + truth*drift*t) / math.Sqrt(t)
+		effect := stats.PooledEffect{Value: z / (math.Sqrt(t) * drift), StandardError: 1 / (math.Sqrt(t) * drift)}
+		stops := math.Abs(z) >= c
+		if people && k > 0 && z < -1 {
+			return programmeCampaign{truth, effect, false}
+		}
+		if stops || k == len(critical)-1 {
+			return programmeCampaign{truth, effect, stops && z > 0 || people && !stops && z > .5 && r.Float64() < .3}
+		}
+	}
+	panic("unreachable")
+}
+
+func simulateProgrammes(r *rand.Rand, of *effects, size, campaigns int, critical [4]float64) ProgrammeRow {
+	row := ProgrammeRow{Population: of.name, Size: size}
+	var stated, squares [4]float64
+	var truths float64
+	var shipped, covered, some, totals int
+	for range campaigns / size {
+		tau := .15 * math.Exp(r.NormFloat64())
+		all := make([]programmeCampaign, size)
+		effects, factors := make([][]stats.PooledEffect, size), make([]float64, size)
+		truth, count := 0.0, 0
+		for i := range all {
+			all[i] = runCampaign(r, of.draw(r, i, size, tau), of.people, critical)
+			effects[i] = []stats.PooledEffect{all[i].effect}
+			if all[i].shipped {
+				truth, factors[i] = truth+all[i].truth, 1
+				count++
+			}
+		}
+		fit := worth.NewFit(1, effects)
+		var sums [4]float64
+		for k, means := range [][]float64{observedEffects(all), jamesStein(all), maximumPosterior(all)} {
+			for i := range all {
+				sums[k] += factors[i] * means[i]
+			}
+		}
+		for i := range all {
+			if all[i].shipped {
+				e := fit.TrueEffect(i)
+				sums[3] += e.Mean
+				shipped++
+				if e.Lower <= all[i].truth && all[i].truth <= e.Upper {
+					covered++
+				}
+			}
+		}
+		truths += truth
+		for k := range sums {
+			stated[k], squares[k] = stated[k]+sums[k], squares[k]+(sums[k]-truth)*(sums[k]-truth)
+		}
+		if count > 0 {
+			some++
+			if e := fit.Total(factors); e.Lower <= truth && truth <= e.Upper {
+				totals++
+			}
+		}
+	}
+	for k := range stated {
+		row.Stated[k], row.Error[k] = stated[k]/truths, math.Sqrt(squares[k]/squares[0])
+	}
+	row.Single, row.Total = float64(covered)/float64(shipped), float64(totals)/float64(some)
+	row.checkBars()
+	return row
+}
+
+// checkBars compares a row with the bars.
+func (r *ProgrammeRow) checkBars() {
+	miss := func(what string, value, low, high float64) {
+		if !(low <= value && value <= high) {
+			r.Misses = append(r.Misses, fmt.Sprintf("%s %.3f, not %.2f to %.2f", what, value, low, high))
+		}
+	}
+	inf := math.Inf(1)
+	ours := r.Stated[3]
+	switch {
+	case r.Population == hyperprior:
+		miss("stated / true", ours, .95, 1.06)
+		miss("total", r.Total, .88, .96)
+	case r.Population == "normal, sd 1/4" && r.Size >= 15:
+		miss("stated / true", ours, .92, 1.12)
+	}
+	if r.Stated[0] > 3 {
+		miss("share of the exaggeration", ours/r.Stated[0], 0, .4)
+	}
+	miss("total", r.Total, .75, inf)
+	miss("single", r.Single, .79, inf)
+	miss("error relative to MAP's", r.Error[3]/r.Error[2], 0, 1.15)
+}
+
+func observedEffects(all []programmeCampaign) []float64 {
+	means := make([]float64, len(all))
+	for i := range all {
+		means[i] = all[i].effect.Value
+	}
+	return means
+}
+
+// jamesStein returns GrowthBook's estimates (ExperimentImpact.tsx, 00fa65f1), with the positive part, towards 0: one
+// standard error, that of the largest experiment, for all.
+func jamesStein(all []programmeCampaign) []float64 {
+	least, squares := math.Inf(1), 0.0
+	for i := range all {
+		e := &all[i].effect
+		least, squares = math.Min(least, e.StandardError), squares+e.Value*e.Value
+	}
+	keep := math.Max(0, 1-float64(len(all)-2)*least*least/squares)
+	means := observedEffects(all)
+	for i := range means {
+		means[i] *= keep
+	}
+	return means
+}
+
+// maximumPosterior returns Datadog's estimates (cumulative_impact.md, 2adb67d0): normal effects of lifts that are rescaled
+// to mean 0 and variance 1, mu ~ N(0, 1), tau ~ HalfCauchy(.25), maximised over mu and ln tau.
+func maximumPosterior(all []programmeCampaign) []float64 {
+	n, mean, spread := float64(len(all)), 0.0, 0.0
+	for i := range all {
+		mean += all[i].effect.Value / n
+	}
+	for i := range all {
+		d := all[i].effect.Value - mean
+		spread += d * d / (n - 1)
+	}
+	spread = math.Sqrt(spread)
+	best, bestMu, bestTau := math.Inf(-1), 0.0, 0.0
+	const taus, least, most = 150, 1e-3, 10.
+	for k := range taus {
+		tau := least * math.Pow(most/least, float64(k)/(taus-1))
+		a, b := 0.0, 1.0
+		for i := range all {
+			e := &all[i].effect
+			v := tau*tau + e.StandardError*e.StandardError/(spread*spread)
+			a, b = a+(e.Value-mean)/spread/v, b+1/v
+		}
+		mu := a / b
+		l := -mu*mu/2 - math.Log1p(tau*tau/.0625) + math.Log(tau)
+		for i := range all {
+			e := &all[i].effect
+			v := tau*tau + e.StandardError*e.StandardError/(spread*spread)
+			d := (e.Value-mean)/spread - mu
+			l -= d*d/(2*v) + math.Log(v)/2
+		}
+		if l > best {
+			best, bestMu, bestTau = l, mu, tau
+		}
+	}
+	mu, tau := bestMu*spread+mean, bestTau*spread
+	means := observedEffects(all)
+	for i := range means {
+		keep := tau * tau / (tau*tau + all[i].effect.StandardError*all[i].effect.StandardError)
+		means[i] = mu + keep*(means[i]-mu)
+	}
+	return means
+}
+
+// WriteProgrammes writes the rows as Markdown, and returns an error if a bar is missed.
+func WriteProgrammes(w io.Writer, rows []ProgrammeRow) error {
+	var text strings.Builder
+	text.WriteString("Stated / true worth of what was shipped: " + strings.Join(estimateNames, " / ") + "\n\n| true effects, in minimum effects |")
+	for _, size := range sizesOfProgrammes {
+		_, _ = fmt.Fprintf(&text, " %d campaigns |", size)
+	}
+	text.WriteString("\n|---|" + strings.Repeat("---|", len(sizesOfProgrammes)))
+	for k, r := range rows {
+		if k%len(sizesOfProgrammes) == 0 {
+			_, _ = fmt.Fprintf(&text, "\n| %s |", r.Population)
+		}
+		_, _ = fmt.Fprintf(&text, " %.2f / %.2f / %.2f / **%.2f** |", r.Stated[0], r.Stated[1], r.Stated[2], r.Stated[3])
+	}
+	text.WriteString("\n\nShare of the 90 % intervals that hold the truth: of one shipped campaign, of the total; and the root mean squared error of " +
+		"the total relative to that of observed: MAP's, ours\n\n| true effects |")
+	for _, size := range sizesOfProgrammes {
+		_, _ = fmt.Fprintf(&text, " %d campaigns |", size)
+	}
+	text.WriteString("\n|---|" + strings.Repeat("---|", len(sizesOfProgrammes)))
+	var missed []string
+	for k, r := range rows {
+		if k%len(sizesOfProgrammes) == 0 {
+			_, _ = fmt.Fprintf(&text, "\n| %s |", r.Population)
+		}
+		_, _ = fmt.Fprintf(&text, " %.2f, %.2f; %.2f, %.2f |", r.Single, r.Total, r.Error[2], r.Error[3])
+		for _, miss := range r.Misses {
+			missed = append(missed, fmt.Sprintf("%s, %d campaigns: %s", r.Population, r.Size, miss))
+		}
+	}
+	text.WriteString("\n")
+	if _, err := io.WriteString(w, text.String()); err != nil {
+		return err
+	}
+	if len(missed) > 0 {
+		return fmt.Errorf("bars are missed:\n%s", strings.Join(missed, "\n"))
+	}
+	return nil
+}

@@ -24,7 +24,7 @@ type ProgrammeOptions struct {
 }
 
 // ProgrammeDefaults are the options of docs/benchmarks/programme.md.
-var ProgrammeDefaults = ProgrammeOptions{Campaigns: 24_000, Seed: 7}
+var ProgrammeDefaults = ProgrammeOptions{Campaigns: 72_000, Seed: 7}
 
 // sizesOfProgrammes are the numbers of campaigns of a programme.
 var sizesOfProgrammes = []int{5, 8, 15, 30, 60}
@@ -238,7 +238,7 @@ func observedEffects(all []programmeCampaign) []float64 {
 	return means
 }
 
-// jamesStein returns GrowthBook's estimates (ExperimentImpact.tsx, 00fa65f1), with the positive part, towards 0: one
+// jamesStein returns GrowthBook's estimates (its file experiment impact, commit 00fa65f1), with the positive part, towards 0: one
 // standard error, that of the largest experiment, for all.
 func jamesStein(all []programmeCampaign) []float64 {
 	least, squares := math.Inf(1), 0.0
@@ -255,7 +255,7 @@ func jamesStein(all []programmeCampaign) []float64 {
 }
 
 // maximumPosterior returns Datadog's estimates (cumulative_impact.md, 2adb67d0): normal effects of lifts that are rescaled
-// to mean 0 and variance 1, mu ~ N(0, 1), tau ~ HalfCauchy(.25), maximised over mu and ln tau.
+// to mean 0 and variance 1, mu ~ N(0, 1), tau half-Cauchy with scale .25, maximised over mu and ln tau.
 func maximumPosterior(all []programmeCampaign) []float64 {
 	n, mean, spread := float64(len(all)), 0.0, 0.0
 	for i := range all {

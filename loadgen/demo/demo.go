@@ -141,7 +141,7 @@ func Outcomes(start time.Time) map[schema.Subject]catalogue.Outcome {
 }
 
 const (
-	firstPast      = 20 // id
+	firstPast      = 100 // id
 	visitorsOfPast = 12_000
 	daysOfPast     = 21
 )

@@ -15,6 +15,7 @@ import (
 type listedStatus struct {
 	ID     int64  `json:"id"`
 	Name   string `json:"name"`
+	Active bool   `json:"active"`
 	Status struct {
 		Decision *result.Decision `json:"decision"`
 		Lift     *result.Effect   `json:"lift"`
@@ -24,7 +25,7 @@ type listedStatus struct {
 }
 
 // statusesThere is true if the start page shows all statuses.
-const statusesThere = `document.querySelectorAll("[data-id]").length === 7 && !document.body.innerText.includes("computing …")`
+const statusesThere = `document.querySelectorAll("[data-id]").length === 19 && !document.body.innerText.includes("computing …")`
 
 // TestTheDashboardsOverview compares the groups and numbers of the start page with the API, and sorts and links to
 // reports.
@@ -35,7 +36,11 @@ func TestTheDashboardsOverview(t *testing.T) {
 	v.server.get("/v1/campaigns?include=status", v.token, &campaigns)
 	groups := map[string]string{"ship": "decide", "rollBack": "decide", "noDifference": "decide", "noWinner": "decide", "invalid": "attention", "keepRunning": "running"}
 	for _, c := range campaigns {
-		row := fmt.Sprintf(`section.group.%s [data-kind=campaign][data-id="%d"]`, groups[string(c.Status.Decision.Status)], c.ID)
+		group := groups[string(c.Status.Decision.Status)]
+		if !c.Active {
+			group = "done"
+		}
+		row := fmt.Sprintf(`section.group.%s [data-kind=campaign][data-id="%d"]`, group, c.ID)
 		v.rowIs(row, *c.Status.Lift.Value, float64(*c.Status.Visitors), float64(*c.Status.Days))
 	}
 

@@ -54,7 +54,7 @@ func TestTheDashboardSharesAPage(t *testing.T) {
 	v.open(link[len(v.site):]) // the page is open: only the fragment is new
 	v.showsSharedPage()
 	v.numbersAreTheAPIs("/v1/campaigns/12/results", "%.2f %%")
-	v.shows("EUR of value a month")
+	v.shows("EUR of value")
 	v.choose("[name=goal]", "3")
 	v.until(`location.search === "?campaign=12&goal=3"`)
 	v.until(allThere)

@@ -174,7 +174,7 @@ func (v *viewer) programmeIsTheAPIs() {
 	v.Helper()
 	v.open("/")
 	v.click(".tabs a:nth-child(4)")
-	v.until(`document.querySelectorAll(".programme tbody tr").length === 20`)
+	v.until(`document.querySelectorAll(".programme tbody tr").length === 19`)
 	var p worth.Programme
 	v.server.get("/v1/websites/1/worth", v.token, &p)
 	said := `[...document.querySelectorAll(".conclusion p")].map((p) => p.innerText.replaceAll("\u00a0", " ")).join("\n")`

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"lifthouse/cmd/internal/terminal"
@@ -163,7 +162,7 @@ func inputOfFlags(flags *pflag.FlagSet, control string, treatments, shares []str
 	input := map[string]any{}
 	var variations, look []map[string]any
 	for i, text := range append([]string{control}, treatments...) {
-		metric, sums, err := readSums(text)
+		metric, sums, err := calculator.ReadSums(text)
 		switch {
 		case i == 0 && err != nil:
 			return nil, fmt.Errorf("--control %w", err)
@@ -205,32 +204,6 @@ func jsonValue(text string) any {
 		return json.RawMessage(text)
 	}
 	return text
-}
-
-// jsonNumber matches a number in JSON.
-var jsonNumber = regexp.MustCompile(`^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$`)
-
-// readSums parses the numbers of a variation.
-func readSums(text string) (calculator.Metric, map[string]any, error) {
-	metric, names, numbers := calculator.MetricBinary, []string{"converted", "n"}, strings.Split(text, "/")
-	if len(numbers) == 1 {
-		metric, names, numbers = calculator.MetricMean, []string{"n", "mean", "variance"}, strings.Split(text, ":")
-	}
-	if len(numbers) != len(names) {
-		return "", nil,
-			fmt.Errorf("%s: must be converted/visitors (500/10000) or visitors:mean:variance (10000:4.2:81)",
-				text)
-	}
-	sums := map[string]any{}
-	for i, name := range names {
-		number := strings.TrimSpace(numbers[i])
-		if !jsonNumber.MatchString(number) {
-			return "", nil, fmt.Errorf("%s: %q is not a number; use digits only, as in 500/10000 or 10000:4.2:81", text,
-				number)
-		}
-		sums[name] = json.Number(number)
-	}
-	return metric, sums, nil
 }
 
 // inputLine is a line of standard input, or the error that ended the input.

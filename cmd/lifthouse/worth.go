@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
+	"lifthouse/engine/calculator"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
 	"lifthouse/engine/result"
@@ -29,15 +31,33 @@ how large effects typically are there, and what each variation is worth. A campa
 shipped, unless 'lifthouse outcome' says otherwise.
 
   lifthouse worth
-  lifthouse worth --goal 3 --from 2026-01-01 --csv`
+  lifthouse worth --goal 3 --from 2026-01-01 --csv
+
+With --file, it does so for tests in a CSV file, without a store. The numbers of a variation are those of 'lifthouse
+compare'; shipped is yes, no, or the number of the treatment:
+
+  name,control,treatment,shipped
+  Banner,500/10000,560/10000,yes
+  Larger pictures,10000:4.2:81,10000:4.3:84,no
+
+  lifthouse worth --file past.csv --mde 20`
 
 func (p *program) worthCommand() *cobra.Command {
 	var asJSON, asCSV bool
+	var file string
+	var mde float64
 	values := map[string]*string{"goal": nil, "metric": nil, "from": nil, "to": nil}
 	var website int64
 	cmd := &cobra.Command{
 		Use: "worth", Short: "Print what the shipped variations of a website are worth", Long: worthHelp,
-		Args:   func(cmd *cobra.Command, _ []string) error { return onlyOne(cmd, "json", "csv") },
+		Args: func(cmd *cobra.Command, _ []string) error {
+			for _, name := range []string{"website", "goal", "metric", "from", "to", "csv"} {
+				if err := onlyOne(cmd, "file", name); err != nil {
+					return err
+				}
+			}
+			return onlyOne(cmd, "json", "csv")
+		},
 		PreRun: p.orDemo,
 	}
 	bounds.Var(cmd.Flags(), &website, "website", 0, 0, bounds.MaxID, "id of the website; required if there are several")
@@ -48,7 +68,9 @@ func (p *program) worthCommand() *cobra.Command {
 	values["to"] = cmd.Flags().String("to", "", "last day of shipping that counts")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV")
-	return p.onAccount(cmd,
+	cmd.Flags().StringVar(&file, "file", "", "CSV file of past tests, which needs no store; -: standard input")
+	bounds.Var(cmd.Flags(), &mde, "mde", 20, 1, 100, "minimum effect of the tests of --file in percent")
+	p.onAccount(cmd,
 		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
 			given := url.Values{}
 			for name, value := range values {
@@ -78,6 +100,53 @@ func (p *program) worthCommand() *cobra.Command {
 			}
 			return p.printProgramme(found)
 		})
+	ofStore := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if file != "" {
+			return p.printPast(file, mde/100, asJSON)
+		}
+		return ofStore(cmd, args)
+	}
+	return cmd
+}
+
+// printPast prints what the tests of a file are worth.
+func (p *program) printPast(name string, mde float64, asJSON bool) error {
+	from := p.stdin
+	if name != "-" {
+		file, err := os.Open(p.absolutePath(name))
+		if err != nil {
+			return err
+		}
+		defer func() { _ = file.Close() }()
+		from = file
+	}
+	tests, err := calculator.ReadPastTests(from)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	found := worth.NewPast(mde, tests)
+	if asJSON {
+		return p.writeJSON(found)
+	}
+	for _, sentence := range result.PastInWords(found) {
+		if _, err := p.stdout.WriteString(sentence + "\n"); err != nil {
+			return err
+		}
+	}
+	rows := [][]any{{"TEST", "TREATMENT", "SHIPPED", "OBSERVED", "EXPECTED", "90 % INTERVAL", "CHANCE"}}
+	inPercent := func(x float64) string { return result.FormatPercent(x, 1, true) }
+	for _, item := range found.Items {
+		row := []any{item.Name, item.Treatment, map[bool]string{true: "yes", false: ""}[item.Shipped]}
+		if e := item.Expected; e != nil {
+			row = append(row, inPercent(*item.Observed), inPercent(e.Value), inPercent(e.Interval[0])+" to "+
+				inPercent(e.Interval[1]), result.FormatPercent(*item.Chance, 1, false))
+		} else {
+			row = append(row, result.ExplainReason(item.Reason))
+		}
+		rows = append(rows, row)
+	}
+	return p.printTable(rows)
 }
 
 // websiteOr returns the given website of an account, or the only one if none is given.

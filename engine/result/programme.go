@@ -67,3 +67,21 @@ func poolMetricInWords(metric query.Metric) string {
 	}
 	return metricInWords[metric]
 }
+
+// PastInWords returns what past tests say, in sentences.
+func PastInWords(p *worth.Past) []string {
+	inPercent := func(x float64) string { return FormatPercent(x, 1, true) }
+	said := []string{"No test has a shipped variation that can be judged."}
+	if t := p.Total; t != nil {
+		e := worth.Estimate{Value: t.Expected, Interval: t.Interval}
+		said = []string{
+			fmt.Sprintf("Shipped: %d. As observed, they add up to %s; expect %s.", t.Shipped, inPercent(t.Observed),
+				estimateInWords(&e, inPercent)),
+		}
+		if t.ProbablyNothing >= .5 {
+			said = append(said, fmt.Sprintf("About %.0f of them %s worth nothing.", t.ProbablyNothing,
+				map[bool]string{true: "is", false: "are"}[t.ProbablyNothing < 1.5]))
+		}
+	}
+	return append(said, poolInWords(&p.Pool, "the metric"))
+}

@@ -1,0 +1,89 @@
+package worth
+
+import "lifthouse/stats"
+
+// PastTest is a test of which only the effects are known.
+type PastTest struct {
+	Name    string
+	Effects []stats.PooledEffect // by treatment
+	Shipped int                  // number of the shipped treatment, from 1; 0: none
+}
+
+// Past is what past tests say about each other, in lifts. Their visitors a month are not known.
+type Past struct {
+	Pool  PoolSummary `json:"pool"`
+	Total *PastTotal  `json:"total"` // of the shipped treatments; null: none is known
+	Items []PastItem  `json:"items"`
+}
+
+// PastTotal is the sum of the effects of the shipped treatments, each relative to the mean of its test.
+type PastTotal struct {
+	Sum
+	Shipped         int      `json:"shipped"`
+	Exaggeration    *float64 `json:"exaggeration"`    // observed / expected; null: the expected sum is not above 0
+	ProbablyNothing float64  `json:"probablyNothing"` // expected number with a true effect at or below 0
+}
+
+// PastItem is a treatment of a past test.
+type PastItem struct {
+	Name      string       `json:"name"`
+	Treatment int          `json:"treatment"` // from 1
+	Shipped   bool         `json:"shipped"`
+	Observed  *float64     `json:"observed"` // lift
+	Expected  *Estimate    `json:"expected"` // lift
+	Chance    *float64     `json:"chance"`   // that the true effect is above 0
+	Reason    stats.Reason `json:"reason,omitempty"`
+}
+
+// NewPast returns what tests say about each other. mde is the minimum effect, as a fraction. Tests with too few
+// visitors say nothing.
+func NewPast(mde float64, tests []PastTest) *Past {
+	p := &Past{Items: []PastItem{}}
+	var fitted [][]stats.PooledEffect
+	var numbers []int // of the fitted treatment of each item; -1: none
+	n := 0
+	for _, t := range tests {
+		var own []stats.PooledEffect
+		for i := range t.Effects {
+			e := &t.Effects[i]
+			item := PastItem{Name: t.Name, Treatment: i + 1, Shipped: t.Shipped == i+1, Reason: e.Reason}
+			number := -1
+			if e.Reason == "" {
+				item.Observed = new(e.Lift(e.Value))
+				number, own = n, append(own, *e)
+				n++
+			}
+			p.Items, numbers = append(p.Items, item), append(numbers, number)
+		}
+		if len(own) > 0 {
+			fitted = append(fitted, own)
+		}
+	}
+	fit := NewFit(mde, fitted)
+	p.Pool = PoolSummary{len(fitted), estimateOf(fit.TypicalEffect(), unscaled), medianTau * mde}
+	factors := make([]float64, n)
+	var total PastTotal
+	for i := range p.Items {
+		item, number := &p.Items[i], numbers[i]
+		if number < 0 {
+			continue
+		}
+		e := fit.TrueEffect(number)
+		item.Expected, item.Chance = new(estimateOf(e, fit.effects[number].Lift)), &e.Chance
+		if item.Shipped {
+			factors[number] = 1
+			total.Shipped++
+			total.Observed += fit.effects[number].Value
+			total.ProbablyNothing += 1 - e.Chance
+		}
+	}
+	if total.Shipped > 0 {
+		e := fit.Total(factors)
+		total.Expected, total.Interval = e.Mean, [2]float64{e.Lower, e.Upper}
+		if e.Mean > 0 {
+			total.Exaggeration = new(total.Observed / e.Mean)
+		}
+		p.Total = &total
+	}
+	return p
+}

@@ -1,0 +1,34 @@
+package worth
+
+import (
+	"testing"
+
+	"lifthouse/schema/schematest/check"
+	"lifthouse/stats"
+)
+
+// TestPastEqualsTheFit compares past tests with the fit of their effects.
+func TestPastEqualsTheFit(t *testing.T) {
+	effect := func(value, se float64) stats.PooledEffect {
+		return stats.PooledEffect{Value: value, StandardError: se, Mean: .1, TreatmentShare: .5}
+	}
+	small := stats.PooledEffect{Reason: stats.ReasonTooFewVisitors}
+	one, two, three := effect(.08, .03), effect(.02, .04), effect(-.05, .02)
+	p := NewPast(.2, []PastTest{
+		{"A", []stats.PooledEffect{one}, 1}, {"B", []stats.PooledEffect{small}, 1}, {"C", []stats.PooledEffect{small, two}, 2}, {"D", []stats.PooledEffect{three}, 0},
+	})
+	fit := NewFit(.2, [][]stats.PooledEffect{{one}, {two}, {three}})
+	total, first := fit.Total([]float64{1, 1, 0}), fit.TrueEffect(0)
+	if p.Total.Sum != (Sum{.08 + .02, total.Mean, [2]float64{total.Lower, total.Upper}}) || p.Total.Shipped != 2 || *p.Total.Exaggeration != (.08+.02)/total.Mean {
+		t.Errorf("%+v, want %+v", p.Total, total)
+	}
+	check.Equal(t, len(p.Items), 5, "treatments")
+	if e := p.Items[0]; e.Expected.Value != one.Lift(first.Mean) || *e.Chance != first.Chance || !nearly(*e.Observed, .08/(1-.04)) {
+		t.Errorf("%+v, want %+v", e, first)
+	}
+	check.Equal(t, p.Items[1].Reason, stats.ReasonTooFewVisitors, "a small test")
+	check.Equal(t, p.Pool.Campaigns, 3, "tests that say something")
+	if none := NewPast(.2, nil); none.Total != nil || none.Pool.Campaigns != 0 {
+		t.Errorf("nothing: %+v", none)
+	}
+}

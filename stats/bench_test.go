@@ -34,17 +34,7 @@ func BenchmarkFamilyOf20(b *testing.B) {
 func BenchmarkCompareRatesBayesian(b *testing.B) {
 	control, treatment := Rate{Visitors: 145274, Converted: 17489}, []Sample{Rate{Visitors: 145310, Converted: 17264}}
 	for b.Loop() {
-		Compare(control, treatment, Options{SignificanceLevel: 95, Methodology: MethodologyBayesian})
-	}
-}
-
-func BenchmarkBestOf20Rates(b *testing.B) {
-	control, pairs := Rate{Visitors: 5000, Converted: 500}, make([]pair, 19)
-	for i := range int64(19) {
-		pairs[i] = newPair(control, Rate{Visitors: 4000 + 137*i, Converted: 400 + 17*i}, pairRules{})
-	}
-	for b.Loop() {
-		newRule().bestUnderFlatPriors(pairs)
+		Compare(control, treatment, Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: DefaultPrior(0.2)})
 	}
 }
 

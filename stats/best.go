@@ -13,12 +13,8 @@ import (
 // Thus lifts are independent given u. A treatment is best if its lift is the largest and above
 // 0. The posterior of a lift uses all data: other treatments show whether control was lucky. If
 // the pairs contradict each other so much that no u has a positive density, each posterior uses only its own pair, and
-// no chance is known. A pair without a test has neither. Without a prior, or if the baseline is a mean of 0, there are
-// no posteriors.
+// no chance is known. A pair without a test has neither, and neither has one whose baseline is a mean of 0.
 func (r *rule) jointLifts(pairs []pair, o Options) (posteriors []*lifts, best []*float64) {
-	if o.Prior == nil {
-		return nil, nil
-	}
 	posteriors, best = make([]*lifts, len(pairs)), make([]*float64, len(pairs)+1)
 	var arms []*lifts
 	var lambdas []float64
@@ -29,7 +25,7 @@ func (r *rule) jointLifts(pairs []pair, o Options) (posteriors []*lifts, best []
 		}
 		l, ok := liftsOf(c.contrast, *o.Prior)
 		if !ok {
-			return nil, nil
+			continue
 		}
 		posteriors[i] = &l
 		arms, places = append(arms, &l), append(places, i+1)
@@ -94,17 +90,16 @@ type jointLifts struct {
 }
 
 func newJointLifts(r *rule, arms []*lifts, lambdas []float64) *jointLifts {
-	all, sigmas := make([]density, len(arms)), make([]float64, len(arms))
+	sigmas := make([]float64, len(arms))
 	j := &jointLifts{
 		arms: arms, lambdas: lambdas, sigmas: sigmas, finest: 1, masses: make([][]float64, len(arms)),
 		scale: math.Inf(-1),
 	}
 	for i := range arms {
-		all[i] = arms[i]
 		sigmas[i] = math.Sqrt((1 - lambdas[i]) * (1 + lambdas[i]))
 		j.finest = math.Min(j.finest, math.Max(sigmas[i], smallestSigma))
 	}
-	j.panels = r.commonPanels(shallow, all)
+	j.panels = r.commonPanels(arms)
 	j.splitAt(0)
 	for i := range arms {
 		j.splitAt(arms[i].kink)
@@ -133,16 +128,16 @@ func newJointLifts(r *rule, arms []*lifts, lambdas []float64) *jointLifts {
 	return j
 }
 
-// commonPanels returns panels that are everywhere as narrow as the narrowest panel of the densities.
-func (r *rule) commonPanels(deepest float64, densities []density) panels {
-	knots := make([][]float64, len(densities))
+// commonPanels returns panels that are everywhere as narrow as the narrowest panel of the posteriors.
+func (r *rule) commonPanels(arms []*lifts) panels {
+	knots := make([][]float64, len(arms))
 	low, high := math.Inf(1), math.Inf(-1)
-	for i, f := range densities {
-		knots[i] = f.panelEnds(deepest)
+	for i, l := range arms {
+		knots[i] = l.panelEnds(shallow)
 		low, high = math.Min(low, knots[i][0]), math.Max(high, knots[i][len(knots[i])-1])
 	}
 	p := panels{rule: r, points: []float64{low}}
-	at := make([]int, len(densities))
+	at := make([]int, len(arms))
 	for x := low; x < high; p.points = append(p.points, x) {
 		next := high
 		for i, k := range knots {

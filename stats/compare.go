@@ -26,7 +26,7 @@ type Period struct {
 // pooled visitors would show a change over time as an effect. The effect is unknown if no period has them. If only one
 // has them, the test is that of this period. Otherwise the statistic is z, also for means.
 //
-// A posterior uses z of all periods, too. Without a prior, or without a lift, it uses the last period only.
+// A posterior uses z of all periods, too.
 func ComparePeriods(pooled []Sample, periods []Period, o Options) []Comparison {
 	pairs := make([]pair, len(pooled)-1)
 	for i := range pairs {
@@ -37,11 +37,6 @@ func ComparePeriods(pooled []Sample, periods []Period, o Options) []Comparison {
 			all[k] = Stratum{period.Samples[0], period.Samples[i+1], of.pairRules(i).smallerShare}
 		}
 		s, reason := newStrata(all, o.NonNegative)
-		if o.Methodology == MethodologyBayesian && reason == "" && (o.Prior == nil || !s.hasLift()) {
-			last := periods[len(periods)-1]
-			o.Shares = last.Shares
-			return Compare(last.Samples[0], last.Samples[1:], o)
-		}
 		pairs[i] = s.newPair(pooled[0], pooled[i+1], reason)
 	}
 	return comparePairs(pairs, o)

@@ -76,11 +76,12 @@
 //
 // The lift has a normal prior. Its posterior is the prior times exp(-z(L)²/2), where z(L) is the score statistic of the
 // hypothesis that the lift is L. Several treatments have one joint posterior, because their z share the part that
-// control contributes. Chances, losses and intervals are integrals over panels around the mode.
+// control contributes. Chances, losses and intervals are integrals over panels around the mode. There is no posterior
+// if the mean of control is 0, because then there is no lift.
 //
-// Under flat priors, rates have exact posteriors Beta(1 + x, 1 + n - x), and means have normal posteriors. A comparison
-// is significant if the chance to beat control is above 1 - alpha/2 or below alpha/2. There is no correction for
-// several treatments: each chance refers to one comparison, so more comparisons yield more false positives.
+// A comparison is significant if the chance to beat control is above 1 - alpha/2 or below alpha/2. There is no
+// correction for several treatments: each chance refers to one comparison, so more comparisons yield more false
+// positives.
 //
 // # Verdicts
 //
@@ -110,6 +111,6 @@
 // intervals. Welch (1947), Biometrika 34. Fieller (1954), JRSS B 16. Wilson (1927), JASA 22. Dunnett (1955), JASA
 // 50. Holm (1979), Scandinavian Journal of Statistics 6. Waudby-Smith, Arbour, Sinha,
 // Kennedy and Ramdas (2021), arXiv:2103.06476: always-valid bounds. Lindon and Malek (2022): sample ratio mismatch.
-// Miller (2015): Bayesian A/B formulas. Deng, Knoblich and Lu (2018), KDD: delta method. Fabijan et al. (2019), KDD:
-// sample ratio mismatch. Kohavi, Tang and Xu (2020), Trustworthy Online Controlled Experiments.
+// Deng, Knoblich and Lu (2018), KDD: delta method. Fabijan et al. (2019), KDD: sample ratio mismatch. Kohavi, Tang and
+// Xu (2020), Trustworthy Online Controlled Experiments.
 package stats

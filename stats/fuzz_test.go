@@ -9,14 +9,11 @@ import (
 // The fuzz targets check that there is no NaN, infinity, panic or contradiction.
 
 func fuzzOptions(level int, flags uint8) Options {
-	o := Options{SignificanceLevel: level, NonNegative: flags&1 > 0}
+	o := Options{SignificanceLevel: level, NonNegative: flags&1 > 0, Prior: &Prior{StandardDeviation: 0.1}}
 	if flags&4 > 0 {
 		o.Methodology = MethodologyBayesian
 	}
-	switch {
-	case flags&8 > 0:
-		o.Prior = &Prior{StandardDeviation: 0.1}
-	case flags&16 > 0:
+	if flags&8 > 0 {
 		o.Prior = &Prior{Mean: 0.3, StandardDeviation: 0.01}
 	}
 	return o

@@ -5,71 +5,16 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// TestBetaPosteriorAgainstIncompleteBeta compares chances and credible ends with an independent computation of the same
-// integral. It uses adaptive quadrature of the regularized incomplete beta function, which is accurate enough for small
-// counts.
-func TestBetaPosteriorAgainstIncompleteBeta(t *testing.T) {
-	r := newRand(51)
-	rule := newRule()
-	for range rounds(200) {
-		control, treatment := smallRate(r.Int64N), smallRate(r.Int64N)
-		p := rule.betaPosterior(control, treatment, 0.1)
-		below := func(cut func(y float64) float64) float64 {
-			c, x := incomplete(control), incomplete(treatment)
-			points := []float64{0, 1}
-			for k := -10.0; k <= 10; k++ {
-				points = append(points, math.Min(math.Max(c.Mean()+k*c.StdDev(), 0), 1))
-			}
-			slices.Sort(points)
-			return integratePanels(func(y float64) float64 {
-				return c.Prob(y) * x.CDF(math.Min(math.Max(cut(y), 0), 1))
-			}, points, 1e-11)
-		}
-		checks := []struct {
-			what      string
-			got, want float64
-		}{
-			{"chance to lose", below(func(y float64) float64 { return y }), p.below},
-			{"lower difference", below(func(y float64) float64 { return y + p.differences.lower }), 0.05},
-			{"upper difference", below(func(y float64) float64 { return y + p.differences.upper }), 0.95},
-			{"lower lift", below(func(y float64) float64 { return y * (1 + p.lifts.lower) }), 0.05},
-			{"upper lift", below(func(y float64) float64 { return y * (1 + p.lifts.upper) }), 0.95},
-		}
-		for _, check := range checks {
-			if math.Abs(check.got-check.want) > 1e-8 {
-				t.Errorf("%v and %v: %s at %v, want %v", control, treatment, check.what, check.got, check.want)
-			}
-		}
-		// Both losses differ by the difference of the posterior means, exactly.
-		difference := newBeta(treatment).mean() - newBeta(control).mean()
-		if math.Abs(p.lossControl-p.loss-difference) > 1e-9 {
-			t.Errorf("%v and %v: losses %v and %v, means differ by %v", control, treatment, p.loss, p.lossControl, difference)
-		}
-	}
-}
-
-func smallRate(draw func(int64) int64) Rate {
-	n := 1 + draw(800)
-	return Rate{Visitors: n, Converted: draw(1 + min(n, 1+draw(800)))}
-}
-
-func incomplete(r Rate) distuv.Beta {
-	return distuv.Beta{Alpha: float64(r.Converted) + 1, Beta: float64(r.Visitors-r.Converted) + 1}
-}
-
 // TestChancesToBeBest checks that the chances to be best sum to one, and that with one treatment they are the chances
-// to beat control and not to: for rates and means, under flat priors and a prior of the lift, at even and uneven splits
-// and without variance.
+// to beat control and not to: for rates and means, at even and uneven splits.
 func TestChancesToBeBest(t *testing.T) {
 	r := newRand(52)
 	for i := range rounds(400) {
 		control, treatments := Sample(randomRate(r)), make([]Sample, 1)
 		if i%2 == 0 {
-			treatments = make([]Sample, 1+r.IntN(19))
+			treatments = make([]Sample, 1+r.IntN(3))
 		}
 		for j := range treatments {
 			treatments[j] = randomRival(r, control.(Rate))
@@ -80,12 +25,9 @@ func TestChancesToBeBest(t *testing.T) {
 				treatments[j] = meanOfAnySplit(r)
 			}
 		}
-		o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian}
-		if i%8 >= 4 && len(treatments) < 4 {
-			o.Prior = &Prior{StandardDeviation: 0.1}
-		}
+		o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: &Prior{StandardDeviation: 0.1}}
 		compared := slices.DeleteFunc(Compare(control, treatments, o), func(c Comparison) bool {
-			return c.Bayesian.Reason == ReasonZeroVariance
+			return c.Bayesian.ChanceToBeatControl == nil
 		})
 		if len(compared) == 0 {
 			continue
@@ -119,7 +61,7 @@ func meanOfAnySplit(r *rand.Rand) Mean {
 
 // TestChancesToBeBestWithoutATest checks that treatments without a test have no chance to be best.
 func TestChancesToBeBestWithoutATest(t *testing.T) {
-	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian}
+	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: DefaultPrior(0.2)}
 	compared := Compare(mean(100, 1, 0), []Sample{mean(100, 1.1, 1), mean(1, 5, 0), nil, mean(100, 0.5, 0)}, o)
 	if b := compared[0].Bayesian; math.Abs(*b.ChanceToBeBest-*b.ChanceToBeatControl) > 1e-9 {
 		t.Errorf("the only treatment with a test: %v and %v", *b.ChanceToBeBest, *b.ChanceToBeatControl)
@@ -148,9 +90,9 @@ func TestNoConversionInControl(t *testing.T) {
 // TestPriorAgainstData checks a prior that outweighs a few conversions. The posterior is better, the data are worse,
 // and the verdict is neither.
 func TestPriorAgainstData(t *testing.T) {
-	o := Options{SignificanceLevel: 80, Methodology: MethodologyBayesian}
+	o := Options{SignificanceLevel: 80, Methodology: MethodologyBayesian, Prior: &Prior{Mean: 0.5, StandardDeviation: 0.1}}
 	c := mustSound(t, Rate{Visitors: 100_000, Converted: 100}, []Sample{Rate{Visitors: 100}}, o)[0]
-	if !c.Significant || *c.Difference.Value >= 0 || c.Verdict != VerdictInconclusive {
-		t.Errorf("%v %v %s %v", c.Significant, *c.Difference.Value, c.Verdict, c.Reasons)
+	if !c.Significant || *c.Difference.Value <= 0 || *c.Difference.Observed >= 0 || c.Verdict != VerdictInconclusive {
+		t.Errorf("%v %v %s %v", c.Significant, *c.Difference.Observed, c.Verdict, c.Reasons)
 	}
 }

@@ -267,7 +267,7 @@ type liftSummary struct {
 
 // summarizePosterior returns the integrals of the posterior, and its interval at alpha unless alpha is 0.
 func (r *rule) summarizePosterior(l *lifts, alpha float64) liftSummary {
-	p := r.newPanels(deep, l)
+	p := panels{rule: r, points: l.panelEnds(deep)}
 	if p.panelCount() < 1 {
 		return l.atMode()
 	}
@@ -294,12 +294,12 @@ func (l *lifts) atMode() liftSummary {
 }
 
 func (p panels) summarizeLifts(l *lifts, alpha float64) liftSummary {
-	c := p.densityCurve(l)
+	values := p.densityValues(l)
 	var s liftSummary
 	for panel := range p.panelCount() {
 		for i := range order {
 			x, half := p.nodeAt(panel, i)
-			w := half * p.rule.weights[i] * c.value[panel*order+i]
+			w := half * p.rule.weights[i] * values[panel*order+i]
 			if s.mean += w * x; x < 0 {
 				s.below += w
 				s.loss -= w * x
@@ -310,7 +310,9 @@ func (p panels) summarizeLifts(l *lifts, alpha float64) liftSummary {
 		}
 	}
 	if alpha > 0 {
-		s.interval = bounds{lower: p.densityQuantile(l, c, alpha/2), upper: p.densityQuantile(l, c, 1-alpha/2)}
+		s.interval = bounds{
+			lower: p.densityQuantile(l, values, alpha/2), upper: p.densityQuantile(l, values, 1-alpha/2),
+		}
 	}
 	return s
 }
@@ -326,11 +328,11 @@ func (p *panels) splitAt(x float64) {
 }
 
 // densityQuantile returns the x below which the density has the given mass.
-func (p panels) densityQuantile(f density, c curve, mass float64) float64 {
-	var scale float64 // of c.value against exp(-drop)
-	for k, v := range c.value {
+func (p panels) densityQuantile(l *lifts, values []float64, mass float64) float64 {
+	var scale float64 // of values against exp(-drop)
+	for k, v := range values {
 		if x, _ := p.nodeAt(k/order, k%order); v > 0 {
-			if drop := f.logDrop(x); drop < 1 {
+			if drop := l.logDrop(x); drop < 1 {
 				scale = v * math.Exp(drop)
 				break
 			}
@@ -342,7 +344,7 @@ func (p panels) densityQuantile(f density, c curve, mass float64) float64 {
 		below := func(x float64) float64 {
 			half, sum := (x-a)/2, 0.0
 			for i := range order {
-				sum += p.rule.weights[i] * math.Exp(-f.logDrop(a+half*(1+p.rule.nodes[i])))
+				sum += p.rule.weights[i] * math.Exp(-l.logDrop(a+half*(1+p.rule.nodes[i])))
 			}
 			return before + scale*half*sum
 		}

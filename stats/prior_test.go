@@ -110,7 +110,7 @@ func TestPriorEqualsNaiveIntegral(t *testing.T) {
 			t.Fatal(test.name)
 		}
 		s, naive := newRule().summarizePosterior(&l, 0.05), newNaivePosterior(&l, test.from, test.to)
-		fine := newRule().newPanels(deep, &l)
+		fine := panels{rule: newRule(), points: l.panelEnds(deep)}
 		fine.splitAt(0)
 		fine.splitAt(l.kink)
 		fine.divideEach(16)

@@ -83,8 +83,7 @@ type Options struct {
 	// Shares are the expected shares of the visitors, control first, in any unit. They decide whether a pair of means
 	// is uneven. Without them, or where a share is 0, the observed shares decide.
 	Shares []float64
-	// Prior is the prior of the lift under the Bayesian methodology. Nil means flat priors: of each rate, or of the
-	// difference of two means.
+	// Prior is the prior of the lift. The Bayesian methodology needs one.
 	Prior *Prior
 }
 
@@ -160,7 +159,7 @@ type Bayesian struct {
 	ControlChanceToBeBest *float64
 	ExpectedLoss          *float64
 	ExpectedLossControl   *float64
-	Prior                 *Prior // of the lift, if it has one
+	Prior                 *Prior // of the lift; nil: no test
 	Reason                Reason
 }
 

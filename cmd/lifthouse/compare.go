@@ -52,8 +52,8 @@ the same fields as the results of a campaign, or tables as above:
   looks              [{"days", "variations": [{"n", "converted"}, …]}, …]: the sums so far at the end of each week, in
                      order, earlier looks first; {"tau"} in place of days is the time as a fraction of the plan;
                      neither with plannedVisitors
-  prior              of lifts, for bayesian: "flat", or {"mean", "standardDeviation"} in per cent; by default 95 % of
-                     the lifts are expected within mde
+  prior              of lifts, for bayesian: {"mean", "standardDeviation"} in per cent; by default, 95 % of the lifts
+                     are expected within mde
   nonnegative        true if no visitor's value is below zero; default false
 
 Inputs and tables have percentages (20 is 20 %). JSON output has fractions (0.2), as in the results of a campaign;
@@ -111,7 +111,7 @@ func (p *program) compareCommand() *cobra.Command {
 	flags.Float64("tau", 0, "`time` at which the numbers are the first look: above 0, where 1 is the planned end "+
 		"(default no look)")
 	flags.String("prior", "",
-		"`prior` of lifts, for bayesian: flat, or mean:deviation in percent (0:5) (default by --mde)")
+		"`prior` of lifts, for bayesian: mean:deviation in percent (0:5) (default by --mde)")
 	flags.Bool("nonnegative", false, "no visitor's value is below zero")
 	flags.BoolVar(&asTable, "table", false, "print tables, also into a pipe")
 	flags.BoolVar(&asJSON, "json", false, "print JSON lines, also on a terminal")

@@ -25,7 +25,7 @@ type Input struct {
 	MDE               float64      // minimum detectable effect, per cent of control
 	PlannedDays       int          // to the planned end, at which tau is 1
 	PlannedVisitors   int64        // which measure the time instead of days; 0: none
-	Prior             *stats.Prior // of lifts, as fractions; nil: flat priors
+	Prior             *stats.Prior // of lifts, as fractions; nil: frequentist
 	NonNegative       bool         // no visitor's value is below zero
 }
 

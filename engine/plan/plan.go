@@ -373,7 +373,7 @@ type Rules struct {
 	SignificanceLevel int
 	Power             int          // per cent
 	MDE               float64      // per cent
-	Prior             *stats.Prior // of lifts, as fractions; nil: flat priors
+	Prior             *stats.Prior // of lifts, as fractions; nil: frequentist
 	LookRules
 }
 
@@ -434,15 +434,13 @@ func resolveSubject(p *Plan, owned *catalogue.AccountResources) (primaryGoal int
 	return widget.PrimaryGoalID, nil
 }
 
-// priorOf returns the prior of the lifts; nil: flat priors.
+// priorOf returns the prior of the lifts; nil: the methodology is frequentist.
 func priorOf(d *catalogue.Plan) *stats.Prior {
 	switch {
 	case d.Methodology != catalogue.Bayesian:
 		return nil
 	case d.Prior == nil:
 		return stats.DefaultPrior(d.MDE / 100)
-	case d.Prior.Flat:
-		return nil
 	}
 	return &stats.Prior{Mean: d.Prior.Mean / 100, StandardDeviation: d.Prior.StandardDeviation / 100}
 }

@@ -244,7 +244,7 @@ type Bayesian struct {
 	ChanceToBeBest      *float64     `json:"chanceToBeBest"`
 	ExpectedLoss        *float64     `json:"expectedLoss"`
 	ExpectedLossControl *float64     `json:"expectedLossControl"`
-	Prior               *Prior       `json:"prior,omitempty"` // of the lift; nil: flat priors
+	Prior               *Prior       `json:"prior,omitempty"` // of the lift; nil: no test
 	Reason              stats.Reason `json:"reason,omitempty"`
 }
 

@@ -95,7 +95,8 @@ func NewWorthItem(of *worth.Item, currency string) WorthItem {
 	}
 	i.Text = fmt.Sprintf("Expected %s %s a month", estimateInWords(i.Expected.PerMonth, FormatRounded), unit)
 	if value := i.Expected.ValuePerMonth; value != nil && i.Metric != query.ValuePerVisitor {
-		i.Text += fmt.Sprintf(", about %s", FormatRounded(value.Value))
+		i.Text += fmt.Sprintf(", about %s (%s to %s)", FormatRounded(value.Value), FormatRounded(value.Interval[0]),
+			FormatRounded(value.Interval[1]))
 		if currency != "" {
 			i.Text += " " + currency
 		}

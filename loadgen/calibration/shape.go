@@ -155,7 +155,8 @@ var allRules = []rule{
 }
 
 // catalogueOf returns a catalogue with a campaign for each experiment. Priors are
-// flat: intervals cover a fixed lift at their level only without a prior.
+// wide: intervals cover a fixed lift at their level only if the prior hardly moves
+// them.
 func catalogueOf(all []experiment, o *Options, r rule) catalogue.File {
 	site := catalogue.Website{ID: WebsiteID, Domain: "calibration.example.com", Goals: []catalogue.Goal{{ID: goalID, WebsiteID: WebsiteID, Name: "Purchase"}}}
 	for i := range all {
@@ -167,7 +168,7 @@ func catalogueOf(all []experiment, o *Options, r rule) catalogue.File {
 			Initial: catalogue.Initial{Active: true, CreateDate: &catalogue.Date{Time: startTime}, StartDate: &catalogue.Date{Time: startTime}},
 		}
 		if r.methodology == catalogue.Bayesian {
-			c.Prior = &catalogue.Prior{Flat: true}
+			c.Prior = &catalogue.Prior{StandardDeviation: 100}
 		}
 		for id, share := range e.shape.shares[1:] {
 			c.Variations = append(c.Variations, catalogue.Variation{ID: int64(id + 1), Name: fmt.Sprintf("Variation %d", id+1), Share: share, Order: id + 1})

@@ -60,7 +60,7 @@ func TestPrune(t *testing.T) {
 				archived = append(archived, fmt.Sprintf("%s %d %s", change.Kind, change.ID, change.Name))
 			}
 		}
-		if want := []string{"campaign 13 Plain", "campaign 14 Flat", "target 5 Everyone", "target 6 Nobody", "website 2 empty.example.com", "account 9 No websites", "token 1 "}; !slices.Equal(archived, want) {
+		if want := []string{"campaign 13 Plain", "campaign 14 Wide", "target 5 Everyone", "target 6 Nobody", "website 2 empty.example.com", "account 9 No websites", "token 1 "}; !slices.Equal(archived, want) {
 			t.Errorf("archived %q, want %q", archived, want)
 		}
 	}

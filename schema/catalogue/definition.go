@@ -109,50 +109,15 @@ type Campaign struct {
 	Initial    `yaml:",inline" json:"-"`
 }
 
-// Prior is the normal prior of the lifts of a Bayesian campaign, in per cent. If Flat is set, the priors are flat.
+// Prior is the normal prior of the lifts of a Bayesian campaign, in per cent.
 type Prior struct {
-	Flat              bool    `yaml:"-" json:"flat,omitempty"`
 	Mean              float64 `yaml:"mean" json:"mean"`
 	StandardDeviation float64 `yaml:"standardDeviation" json:"standardDeviation"`
 }
 
-// flatPrior is the text of flat priors in a catalogue file.
-const flatPrior = "flat"
-
-// UnmarshalYAML decodes a mapping or the text flat.
-func (p *Prior) UnmarshalYAML(decode func(any) error) error {
-	var text string
-	if decode(&text) == nil {
-		if text != flatPrior {
-			return fmt.Errorf("prior: %q: must be flat, or have mean and standardDeviation", text)
-		}
-		*p = Prior{Flat: true}
-		return nil
-	}
-	type fields Prior
-	var f fields
-	if err := decode(&f); err != nil {
-		return err
-	}
-	*p = Prior(f)
-	return nil
-}
-
 // String returns the prior as in a catalogue file.
 func (p *Prior) String() string {
-	if p.Flat {
-		return flatPrior
-	}
 	return fmt.Sprintf("{mean: %v, standardDeviation: %v}", p.Mean, p.StandardDeviation)
-}
-
-// MarshalYAML returns the mapping or the text flat.
-func (p Prior) MarshalYAML() (any, error) {
-	if p.Flat {
-		return flatPrior, nil
-	}
-	type fields Prior
-	return fields(p), nil
 }
 
 // Initial is the initial state of a campaign or a widget. Applying the file to an existing resource does not change its

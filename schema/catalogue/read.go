@@ -115,12 +115,6 @@ func (d *Document) checkNode(path string, node *yaml.Node, want reflect.Type) bo
 			return false
 		}
 		return true
-	case want == reflect.TypeFor[Prior]() && node.Kind == yaml.ScalarNode:
-		if node.Value != flatPrior {
-			d.addFault(path, node, node.Value, "must be flat, or have mean and standardDeviation")
-			return false
-		}
-		return true
 	case want.Kind() == reflect.Slice:
 		return d.checkList(path, node, want.Elem())
 	}

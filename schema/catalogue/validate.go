@@ -280,7 +280,7 @@ func (c *checker) checkPrior(path string, campaign *Campaign) {
 	case p == nil:
 	case campaign.Methodology != Bayesian:
 		c.Add(path+".prior", p.String(), "must be omitted unless methodology is bayesian")
-	case !p.Flat:
+	default:
 		c.checkRange(path+".prior.mean", p.Mean, -90, 1000)
 		c.checkRange(path+".prior.standardDeviation", p.StandardDeviation, 0.1, 1000)
 	}

@@ -244,7 +244,7 @@ func TestWorth(t *testing.T) {
 		t.Fatalf("%s", inJSON(t, item))
 	}
 	for what, pair := range map[string][2]float64{
-		"observed lift": {item.Observed.Lift, .8}, "observed": {*item.Observed.PerMonth, effect.Value * by},
+		"observed lift": {*item.Observed.Lift, .8}, "observed": {*item.Observed.PerMonth, effect.Value * by},
 		"expected lift": {item.Expected.Lift.Value, want.Mean / (1 - want.Mean/2)}, "expected": {item.Expected.PerMonth.Value, want.Mean * by},
 		"lower": {item.Expected.PerMonth.Interval[0], want.Lower * by}, "upper": {item.Expected.PerMonth.Interval[1], want.Upper * by},
 		"chance": {*item.Chance, want.Chance}, "typical effect": {r.Worth.Pool.TypicalEffect.Value, worth.NewFit(.2, [][]stats.PooledEffect{{effect}}).TypicalEffect().Mean},

@@ -22,6 +22,9 @@ const (
 	// leastErrors is the number of its standard errors from which the mean of the pair is known well enough to divide
 	// by it. For a small rate, that is 25 converted visitors.
 	leastErrors = 5
+	// largestPooledEffect is far above the effects of values that are not negative, which are at most the visitors of
+	// the pair per visitor of the treatment. Squares of smaller effects keep their digits.
+	largestPooledEffect = 1e6
 )
 
 // NewPooledEffect returns the effect in the periods of equal shares s that have at least 100 visitors of both
@@ -34,7 +37,7 @@ const (
 //
 // For rates, y/se is Rao's score of no effect (Miettinen and Nurminen 1985). The reason is TOO_FEW_VISITORS if no
 // period has enough visitors, or if the mean of the pair is below 5 of its standard errors. Neither looks at the
-// difference.
+// difference. It is INVALID_DATA if the numbers exceed the range of floating point.
 func NewPooledEffect(strata []Stratum) PooledEffect {
 	var e PooledEffect
 	var information, sum, shared, visitors, treated, total, variance float64
@@ -63,8 +66,15 @@ func NewPooledEffect(strata []Stratum) PooledEffect {
 	}
 	e.Value, e.StandardError, e.Shared = sum/information, 1/math.Sqrt(information), math.Sqrt(shared)/information
 	e.Mean, e.TreatmentShare = total/visitors, treated/visitors
+	if !(math.Abs(e.Value) < largestPooledEffect && e.StandardError > 0 && e.Mean < math.MaxFloat64) {
+		return PooledEffect{Reason: ReasonInvalidData}
+	}
 	return e
 }
 
-// Lift returns the lift over control of an effect relative to the mean of the pair.
-func (e *PooledEffect) Lift(effect float64) float64 { return effect / (1 - e.TreatmentShare*effect) }
+// Lift returns the lift over control of an effect relative to the mean of the pair. It returns false if the mean of
+// control would not be above 0.
+func (e *PooledEffect) Lift(effect float64) (lift float64, exists bool) {
+	control := 1 - e.TreatmentShare*effect
+	return effect / control, control > 0
+}

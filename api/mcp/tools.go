@@ -428,6 +428,7 @@ type compareArguments struct {
 	Looks             []map[string]any `json:"looks,omitempty" jsonschema:"sums at the end of each week, in order: days (or tau, a fraction of the plan), and variations with n and converted, or n, mean and variance"`
 	Prior             any              `json:"prior,omitempty" jsonschema:"prior of lifts for bayesian: an object with mean and standardDeviation in per cent"`
 	NonNegative       bool             `json:"nonnegative,omitempty" jsonschema:"true if no visitor's value is below zero"`
+	Past              []map[string]any `json:"past,omitempty" jsonschema:"past tests of the same metric, which say how large true effects are: variations as above, control first, or lift and standardError in per cent; optional: name, and shipped, the number of the shipped treatment"`
 }
 
 // compareCounts compares variations by given sums. It takes a slot of the admission, because it uses the processor.
@@ -460,5 +461,6 @@ func (s *Server) compareCounts(ctx context.Context, _ Caller, a *arguments) (any
 		v := &answer.Variations[i]
 		answer.Sentences = append(answer.Sentences, q.quote(name(v.ID), v.Visitors, v.Estimate, v.Comparison)...)
 	}
+	answer.Sentences = append(answer.Sentences, answer.Worth.InWords()...)
 	return answer, nil
 }

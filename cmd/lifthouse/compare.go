@@ -55,6 +55,12 @@ the same fields as the results of a campaign, or tables as above:
   prior              of lifts, for bayesian: {"mean", "standardDeviation"} in per cent; by default, 95 % of the lifts
                      are expected within mde
   nonnegative        true if no visitor's value is below zero; default false
+  past               [{"variations": [{"n", "converted"}, …]}, …] or [{"lift", "standardError"}, …] in per cent: past
+                     tests of the same metric, control first; optional: "name", and "shipped", the number of the
+                     shipped treatment
+
+What a winner is truly worth is less than it seems, because chance has helped it more than hurt. "worth" has the lift
+to expect, given past tests (--past: a CSV file, see lifthouse worth), or what is usual at mde if there is none.
 
 Inputs and tables have percentages (20 is 20 %). JSON output has fractions (0.2), as in the results of a campaign;
 significanceLevel and share are repeated as given.
@@ -65,12 +71,12 @@ lines are answered, and the exit status is 3. Invalid flags give exit status 2.`
 // fieldOfFlag maps flags to fields of the JSON input.
 var fieldOfFlag = map[string]string{
 	"level": "significanceLevel", "methodology": "methodology", "power": "power", "mde": "mde", "prior": "prior",
-	"nonnegative": "nonnegative", "tau": "looks[0].tau", "share": "share",
+	"nonnegative": "nonnegative", "tau": "looks[0].tau", "share": "share", "past": "past",
 }
 
 func (p *program) compareCommand() *cobra.Command {
 	var asJSON, asTable bool
-	var control string
+	var control, past string
 	var treatments, shares []string
 	cmd := &cobra.Command{
 		Use:   "compare",
@@ -83,7 +89,7 @@ func (p *program) compareCommand() *cobra.Command {
 			}
 			asJSON = asJSON || !asTable && !terminal.Is(p.stdout)
 			if control != "" || len(treatments) > 0 {
-				return p.compareFlags(cmd.Flags(), control, treatments, shares, asJSON)
+				return p.compareFlags(cmd.Flags(), control, treatments, shares, past, asJSON)
 			}
 			var err error
 			cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -112,6 +118,8 @@ func (p *program) compareCommand() *cobra.Command {
 		"(default no look)")
 	flags.String("prior", "",
 		"`prior` of lifts, for bayesian: mean:deviation in percent (0:5) (default by --mde)")
+	flags.StringVar(&past, "past", "",
+		"CSV `file` of past tests, as for lifthouse worth, which say how large true effects are; -: standard input")
 	flags.Bool("nonnegative", false, "no visitor's value is below zero")
 	flags.BoolVar(&asTable, "table", false, "print tables, also into a pipe")
 	flags.BoolVar(&asJSON, "json", false, "print JSON lines, also on a terminal")
@@ -121,7 +129,9 @@ func (p *program) compareCommand() *cobra.Command {
 }
 
 // compareFlags answers the question that the flags describe.
-func (p *program) compareFlags(flags *pflag.FlagSet, control string, treatments, shares []string, asJSON bool) error {
+func (p *program) compareFlags(
+	flags *pflag.FlagSet, control string, treatments, shares []string, past string, asJSON bool,
+) error {
 	given, err := inputOfFlags(flags, control, treatments, shares)
 	if err != nil {
 		return usageError{fmt.Errorf("compare: %w", err)}
@@ -146,6 +156,11 @@ func (p *program) compareFlags(flags *pflag.FlagSet, control string, treatments,
 			}
 		}
 		return usageError{fmt.Errorf("compare: %s", found.Join("; "))}
+	}
+	if past != "" {
+		if input.Past, err = p.readPastTests(past); err != nil {
+			return err
+		}
 	}
 	return p.answerInput(input, 1, asJSON)
 }
@@ -191,7 +206,7 @@ func inputOfFlags(flags *pflag.FlagSet, control string, treatments, shares []str
 			input["looks"] = []any{map[string]any{"tau": jsonValue(f.Value.String()), "variations": look}}
 		case f.Name == "prior" && isNormal:
 			input[field] = map[string]any{"mean": jsonValue(mean), "standardDeviation": jsonValue(deviation)}
-		case is && f.Name != "share":
+		case is && f.Name != "share" && f.Name != "past":
 			input[field] = jsonValue(f.Value.String())
 		}
 	})

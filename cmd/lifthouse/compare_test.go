@@ -179,6 +179,10 @@ variation  visitors    rate     95 % interval
 
 variation     lift       95 % interval          p  verdict
 1          +24.8 %  [+13.5 %, +37.2 %]  0.0000043  ahead, not conclusive
+
+Variation 1: Expected a lift of +20.9 % (90 % interval +10.9 % to +31.7 %).
+An experiment here typically changes the metric by ±14.6 % (from 1 test; ±3.0 %
+is assumed without any).
 `},
 		{[]string{"--control", "10000:0.01:81", "--treatment", "10000:4.6:90", "--treatment", "90:2.1:77", "--nonnegative"}, `
 No conclusion: pass the sums at each weekly look to conclude.
@@ -207,6 +211,11 @@ variation    lift      90 % interval  chance to beat control
 variation  verdict
 1          behind, not conclusive
 2          inconclusive
+
+Variation 1: Expected a lift of -4.1 % (90 % interval -14.0 % to +0.9 %).
+Variation 2: Expected a lift of +1.2 % (90 % interval -2.8 % to +7.4 %).
+An experiment here typically changes the metric by ±3.7 % (from 1 test; ±1.5 %
+is assumed without any).
 `},
 		{[]string{"--control", "200/2000", "--treatment", "239/2000", "--level", "95", "--tau", "1"}, `
 No variation differs significantly from control by look 1 (95 % level).
@@ -220,6 +229,10 @@ variation     lift      95 % interval       p  p at look 1
 
 variation  verdict
 1          ahead, not conclusive
+
+Variation 1: Expected a lift of +4.3 % (90 % interval -2.0 % to +19.7 %).
+An experiment here typically changes the metric by ±5.9 % (from 1 test; ±3.0 %
+is assumed without any).
 `},
 		{[]string{"--control", "0/50", "--treatment", "7/50", "--level", "100"}, `
 No conclusion is possible: at significance level 100 no result is significant

@@ -112,18 +112,9 @@ func (p *program) worthCommand() *cobra.Command {
 
 // printPast prints what the tests of a file are worth.
 func (p *program) printPast(name string, mde float64, asJSON bool) error {
-	from := p.stdin
-	if name != "-" {
-		file, err := os.Open(p.absolutePath(name))
-		if err != nil {
-			return err
-		}
-		defer func() { _ = file.Close() }()
-		from = file
-	}
-	tests, err := calculator.ReadPastTests(from)
+	tests, err := p.readPastTests(name)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return err
 	}
 	found := worth.NewPast(mde, tests)
 	if asJSON {
@@ -138,15 +129,37 @@ func (p *program) printPast(name string, mde float64, asJSON bool) error {
 	inPercent := func(x float64) string { return result.FormatPercent(x, 1, true) }
 	for _, item := range found.Items {
 		row := []any{item.Name, item.Treatment, map[bool]string{true: "yes", false: ""}[item.Shipped]}
+		observed := "unknown"
+		if item.Observed != nil {
+			observed = inPercent(*item.Observed)
+		}
 		if e := item.Expected; e != nil {
-			row = append(row, inPercent(*item.Observed), inPercent(e.Value), inPercent(e.Interval[0])+" to "+
-				inPercent(e.Interval[1]), result.FormatPercent(*item.Chance, 1, false))
+			row = append(row, observed, inPercent(e.Value), inPercent(e.Interval[0])+" to "+inPercent(e.Interval[1]),
+				result.FormatPercent(*item.Chance, 1, false))
 		} else {
 			row = append(row, result.ExplainReason(item.Reason))
 		}
 		rows = append(rows, row)
 	}
 	return p.printTable(rows)
+}
+
+// readPastTests reads a CSV file of past tests; -: standard input.
+func (p *program) readPastTests(name string) ([]worth.PastTest, error) {
+	from := p.stdin
+	if name != "-" {
+		file, err := os.Open(p.absolutePath(name))
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }()
+		from = file
+	}
+	tests, err := calculator.ReadPastTests(from)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return tests, nil
 }
 
 // websiteOr returns the given website of an account, or the only one if none is given.

@@ -9,6 +9,7 @@ import (
 	"lifthouse/engine/looks"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/engine/worth"
 	"lifthouse/schema/faults"
 	"lifthouse/stats"
 )
@@ -21,12 +22,13 @@ type Input struct {
 	Looks             []Look      // in order
 	SignificanceLevel int         // per cent
 	Methodology       stats.Methodology
-	Power             int          // per cent
-	MDE               float64      // minimum detectable effect, per cent of control
-	PlannedDays       int          // to the planned end, at which tau is 1
-	PlannedVisitors   int64        // which measure the time instead of days; 0: none
-	Prior             *stats.Prior // of lifts, as fractions; nil: frequentist
-	NonNegative       bool         // no visitor's value is below zero
+	Power             int              // per cent
+	MDE               float64          // minimum detectable effect, per cent of control
+	PlannedDays       int              // to the planned end, at which tau is 1
+	PlannedVisitors   int64            // which measure the time instead of days; 0: none
+	Prior             *stats.Prior     // of lifts, as fractions; nil: frequentist
+	NonNegative       bool             // no visitor's value is below zero
+	Past              []worth.PastTest `json:",omitempty"` // of the same metric, which say how large effects are
 }
 
 // Look holds the sums of all variations at one time, in the order of the input.
@@ -66,6 +68,7 @@ type Answer struct {
 	Conclusion        result.Conclusion `json:"conclusion"`
 	Checks            *AnswerChecks     `json:"checks,omitempty"` // nil: no shares
 	Power             AnswerPower       `json:"power"`
+	Worth             *AnswerWorth      `json:"worth"`
 }
 
 // AnswerLook is one look.
@@ -146,6 +149,7 @@ func (q *Input) ComputeAnswer() *Answer {
 	}
 	answer.Power = q.computePower(samples[0], options)
 	q.setConclusion(answer, found, comparisons)
+	answer.Worth = q.computeWorth(order, answer.isInvalid())
 	return answer
 }
 

@@ -50,6 +50,7 @@ type inputText struct {
 	Looks             []lookText        `yaml:"looks"`
 	Prior             *catalogue.Prior  `yaml:"prior"`
 	NonNegative       bool              `yaml:"nonnegative"`
+	Past              []pastText        `yaml:"past"`
 }
 
 type variationText struct {
@@ -146,6 +147,7 @@ func (c *checker) checkInput(given *inputText) *Input {
 	q.Prior = c.checkPrior(q, given.Prior)
 	valid := c.checkVariations(q, given.Variations)
 	c.checkLooks(q, given.Looks, valid)
+	q.Past = c.checkPast(given.Past)
 	return q
 }
 

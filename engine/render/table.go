@@ -93,6 +93,12 @@ func Comparison(a *calculator.Answer, s Screen) string {
 	t.writeParagraph(bold, a.Conclusion.Text)
 	t.writeLine("")
 	t.writeRows(rows)
+	for i, sentence := range a.Worth.InWords() {
+		if i == 0 {
+			t.writeLine("")
+		}
+		t.writeParagraph("", sentence)
+	}
 	return t.out.String()
 }
 

@@ -41,7 +41,7 @@ func ProgrammeInWords(p *worth.Programme) []string {
 		}
 	}
 	pool := worth.PoolSummary{Campaigns: p.Campaigns.Pooled, TypicalEffect: p.TypicalEffect, Anchor: p.Anchor}
-	said = append(said, poolInWords(&pool, poolMetricInWords(p.Metric)))
+	said = append(said, poolInWords(&pool, poolMetricInWords(p.Metric), "campaign"))
 	if a := p.Advice; a != nil && a.RequiredVisitors != nil && a.Days != nil {
 		said = append(said,
 			fmt.Sprintf("To find an effect of %s, an experiment needs %s visitors: %s at the pace of the last one.",
@@ -83,5 +83,14 @@ func PastInWords(p *worth.Past) []string {
 				map[bool]string{true: "is", false: "are"}[t.ProbablyNothing < 1.5]))
 		}
 	}
-	return append(said, poolInWords(&p.Pool, "the metric"))
+	return append(said, PoolInWords(&p.Pool))
+}
+
+// PoolInWords says how large the effects of tests typically are.
+func PoolInWords(pool *worth.PoolSummary) string { return poolInWords(pool, "the metric", "test") }
+
+// ExpectedLiftInWords says what lift is expected.
+func ExpectedLiftInWords(lift *worth.Estimate) string {
+	inPercent := func(x float64) string { return FormatPercent(x, 1, true) }
+	return fmt.Sprintf("Expected a lift of %s.", estimateInWords(lift, inPercent))
 }

@@ -47,7 +47,7 @@ func (r *Report) AddWorth(p *plan.Plan, a *looks.Analysis, found *worth.Worth, c
 	}
 	r.Worth = &Worth{
 		Pool: found.Pool, Currency: currency, Items: []WorthItem{},
-		PoolText: poolInWords(&found.Pool, metricInWords[p.Declared.Metric]),
+		PoolText: poolInWords(&found.Pool, metricInWords[p.Declared.Metric], "campaign"),
 	}
 	for _, item := range found.Items {
 		if reason != "" {
@@ -84,9 +84,12 @@ func NewWorthItem(of *worth.Item, currency string) WorthItem {
 	case i.Expected == nil:
 		return i
 	case i.Expected.PerMonth == nil:
-		inPercent := func(x float64) string { return FormatPercent(x, 1, true) }
-		i.Text = fmt.Sprintf("Expected a lift of %s.", estimateInWords(&i.Expected.Lift, inPercent))
-		i.ObservedText = fmt.Sprintf("Observed: %s.", inPercent(i.Observed.Lift))
+		if i.Expected.Lift != nil {
+			i.Text = ExpectedLiftInWords(i.Expected.Lift)
+		}
+		if i.Observed.Lift != nil {
+			i.ObservedText = fmt.Sprintf("Observed: %s.", FormatPercent(*i.Observed.Lift, 1, true))
+		}
 		return i
 	}
 	unit := monthUnits[i.Metric]
@@ -112,16 +115,15 @@ func estimateInWords(e *worth.Estimate, write func(float64) string) string {
 		write(e.Interval[1]))
 }
 
-// poolInWords says how large effects typically are here.
-func poolInWords(pool *worth.PoolSummary, metric string) string {
+// poolInWords says how large effects typically are here. of is the word for what the pool is made of.
+func poolInWords(pool *worth.PoolSummary, metric, of string) string {
 	in := func(x float64) string { return "±" + FormatPercent(x, 1, false) }
 	if pool.Campaigns == 0 {
-		return fmt.Sprintf("No campaign is known yet: an experiment is assumed to change %s by %s.", metric,
+		return fmt.Sprintf("No %s is known yet: an experiment is assumed to change %s by %s.", of, metric,
 			in(pool.TypicalEffect.Value))
 	}
 	text := fmt.Sprintf("An experiment here typically changes %s by %s (from %d %s", metric,
-		in(pool.TypicalEffect.Value), pool.Campaigns,
-		map[bool]string{true: "campaign", false: "campaigns"}[pool.Campaigns == 1])
+		in(pool.TypicalEffect.Value), pool.Campaigns, map[bool]string{true: of, false: of + "s"}[pool.Campaigns == 1])
 	if pool.Campaigns < leastPool {
 		text += fmt.Sprintf("; %s is assumed without any", in(pool.Anchor))
 	}

@@ -49,7 +49,7 @@ func NewPast(mde float64, tests []PastTest) *Past {
 			item := PastItem{Name: t.Name, Treatment: i + 1, Shipped: t.Shipped == i+1, Reason: e.Reason}
 			number := -1
 			if e.Reason == "" {
-				item.Observed = new(e.Lift(e.Value))
+				item.Observed = observedLift(e)
 				number, own = n, append(own, *e)
 				n++
 			}
@@ -69,7 +69,13 @@ func NewPast(mde float64, tests []PastTest) *Past {
 			continue
 		}
 		e := fit.TrueEffect(number)
-		item.Expected, item.Chance = new(estimateOf(e, fit.effects[number].Lift)), &e.Chance
+		item.Expected, item.Chance = expectedLift(e, &fit.effects[number]), &e.Chance
+		switch {
+		case item.Observed == nil:
+			item.Reason = stats.ReasonBaselineZero
+		case item.Expected == nil:
+			item.Reason = stats.ReasonBaselineNotDistinguishable
+		}
 		if item.Shipped {
 			factors[number] = 1
 			total.Shipped++

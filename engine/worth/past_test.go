@@ -23,7 +23,7 @@ func TestPastEqualsTheFit(t *testing.T) {
 		t.Errorf("%+v, want %+v", p.Total, total)
 	}
 	check.Equal(t, len(p.Items), 5, "treatments")
-	if e := p.Items[0]; e.Expected.Value != one.Lift(first.Mean) || *e.Chance != first.Chance || !nearly(*e.Observed, .08/(1-.04)) {
+	if e := p.Items[0]; !nearly(e.Expected.Value, first.Mean/(1-.5*first.Mean)) || *e.Chance != first.Chance || !nearly(*e.Observed, .08/(1-.04)) {
 		t.Errorf("%+v, want %+v", e, first)
 	}
 	check.Equal(t, p.Items[1].Reason, stats.ReasonTooFewVisitors, "a small test")

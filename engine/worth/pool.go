@@ -96,6 +96,7 @@ type Item struct {
 	Expected    *TrueValue   `json:"expected"`
 	Chance      *float64     `json:"chance"` // that the true effect is above 0
 	Reason      stats.Reason `json:"reason,omitempty"`
+	LiftReason  stats.Reason `json:"liftReason,omitempty"` // why a lift is null
 	// ValueReason is the reason why there is no value a month, if there are other numbers.
 	ValueReason stats.Reason `json:"valueReason,omitempty"`
 
@@ -105,14 +106,14 @@ type Item struct {
 // Observed is the effect in the data. The lift is a fraction. PerMonth is in the unit of the metric, ValuePerMonth in
 // the currency of the website.
 type Observed struct {
-	Lift          float64  `json:"lift"`
+	Lift          *float64 `json:"lift"` // null: the mean of control is not above 0
 	PerMonth      *float64 `json:"perMonth"`
 	ValuePerMonth *float64 `json:"valuePerMonth"`
 }
 
 // TrueValue is what the true effect is expected to be.
 type TrueValue struct {
-	Lift          Estimate  `json:"lift"`
+	Lift          *Estimate `json:"lift"` // null: the mean of control may not be above 0
 	PerMonth      *Estimate `json:"perMonth"`
 	ValuePerMonth *Estimate `json:"valuePerMonth"`
 }
@@ -203,6 +204,25 @@ func estimateOf(e Expected, scale func(float64) float64) Estimate {
 	return Estimate{scale(e.Mean), [2]float64{scale(e.Lower), scale(e.Upper)}}
 }
 
+// observedLift returns the observed lift; nil: the mean of control is not above 0.
+func observedLift(effect *stats.PooledEffect) *float64 {
+	if lift, exists := effect.Lift(effect.Value); exists {
+		return &lift
+	}
+	return nil
+}
+
+// expectedLift returns the lift of a true effect; nil: the mean of control may not be above 0.
+func expectedLift(e Expected, effect *stats.PooledEffect) *Estimate {
+	lower, _ := effect.Lift(e.Lower)
+	mean, _ := effect.Lift(e.Mean)
+	upper, exists := effect.Lift(e.Upper)
+	if !exists {
+		return nil
+	}
+	return &Estimate{mean, [2]float64{lower, upper}}
+}
+
 // observe returns the items of the treatments with what is observed, and the effects.
 func (c *Campaign) observe() (items []Item, effects []stats.PooledEffect) {
 	for _, v := range c.Plan.Variations[1:] {
@@ -246,7 +266,10 @@ func (c *Campaign) observeRow(row *looks.Row, item *Item) stats.PooledEffect {
 	if item.Reason = effect.Reason; item.Reason != "" {
 		return effect
 	}
-	item.Observed = &Observed{Lift: effect.Lift(effect.Value)}
+	item.Observed = &Observed{Lift: observedLift(&effect)}
+	if item.Observed.Lift == nil {
+		item.LiftReason = stats.ReasonBaselineZero
+	}
 	switch {
 	case metric == query.AverageValue:
 		item.Reason = ReasonNotASum
@@ -277,7 +300,10 @@ func (c *Campaign) observeRow(row *looks.Row, item *Item) stats.PooledEffect {
 // expect sets what is expected.
 func (i *Item) expect(e Expected, effect *stats.PooledEffect) {
 	i.Chance = &e.Chance
-	i.Expected = &TrueValue{Lift: estimateOf(e, effect.Lift)}
+	i.Expected = &TrueValue{Lift: expectedLift(e, effect)}
+	if i.LiftReason == "" && i.Expected.Lift == nil {
+		i.LiftReason = stats.ReasonBaselineNotDistinguishable
+	}
 	times := func(scale float64) *Estimate {
 		if scale == 0 {
 			return nil

@@ -1,6 +1,7 @@
 package worth
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
@@ -15,6 +16,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )
 
@@ -155,5 +157,30 @@ func TestWorthOfOtherMetrics(t *testing.T) {
 	}
 	if i := worthOf(query.ValuePerVisitor, 14, true); !nearly(i.Expected.PerMonth.Value, i.Expected.ValuePerMonth.Value) {
 		t.Errorf("value: %+v", i)
+	}
+}
+
+// TestLiftNeedsABaseline checks that there is no lift if nobody in control converts, or if that may be the true rate,
+// but a worth a month.
+func TestLiftNeedsABaseline(t *testing.T) {
+	for _, test := range []struct {
+		control, treatment int64
+		observed, expected bool
+		want               stats.Reason
+	}{
+		{0, 60, false, false, stats.ReasonBaselineZero},
+		{1, 90, true, false, stats.ReasonBaselineNotDistinguishable},
+		{60, 0, true, true, ""},
+		{40, 60, true, true, ""},
+	} {
+		c := campaign(1, 2000, test.control, test.treatment, catalogue.Shipped, 1)
+		i := pool(c).WorthOf(c.Plan.Subject).Items[0]
+		if (i.Observed.Lift != nil) != test.observed || (i.Expected.Lift != nil) != test.expected || i.LiftReason != test.want {
+			t.Errorf("%d and %d: %+v, observed %+v, expected %+v", test.control, test.treatment, i, i.Observed, i.Expected)
+		}
+		if in := i.Expected.PerMonth.Interval; !(in[0] < i.Expected.PerMonth.Value && i.Expected.PerMonth.Value < in[1]) {
+			t.Errorf("%d and %d: a month %+v", test.control, test.treatment, i.Expected.PerMonth)
+		}
+		must.Get(json.Marshal(i))(t)
 	}
 }

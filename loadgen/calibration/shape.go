@@ -168,7 +168,7 @@ func catalogueOf(all []experiment, o *Options, r rule) catalogue.File {
 			Initial: catalogue.Initial{Active: true, CreateDate: &catalogue.Date{Time: startTime}, StartDate: &catalogue.Date{Time: startTime}},
 		}
 		if r.methodology == catalogue.Bayesian {
-			c.Prior = &catalogue.Prior{StandardDeviation: 100}
+			c.Prior = &catalogue.Prior{StandardDeviation: 300}
 		}
 		for id, share := range e.shape.shares[1:] {
 			c.Variations = append(c.Variations, catalogue.Variation{ID: int64(id + 1), Name: fmt.Sprintf("Variation %d", id+1), Share: share, Order: id + 1})

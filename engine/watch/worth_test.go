@@ -34,7 +34,7 @@ type counted struct{ full, weeks [2]int64 }
 // TestWorthThroughTheLedger runs websites with several campaigns through events, looks, ends and the ledger. Their worth is
 // that of the fit of their counts, also after a restart, after an erasure, and after all events are deleted.
 func TestWorthThroughTheLedger(t *testing.T) {
-	websites := int64(tier.Of(1, 200))
+	websites := int64(tier.Of(1, 10))
 	first := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -30)
 	conn := schematest.OpenMigrated(t)
 	c := must.Get(catalogue.Open(t.Context(), conn))(t)

@@ -31,7 +31,7 @@ func (e *Engine) addWorth(ctx context.Context, p *plan.Plan, a *looks.Analysis, 
 	}
 	snapshot, website := e.catalogue.Snapshot(), p.Subject.WebsiteID
 	account, _ := snapshot.AccountOfWebsite(website)
-	report.AddWorth(p, a, pool.WorthOf(p.Subject), snapshot.AccountResources(account).Websites[website].Currency)
+	report.AddWorth(p, a, pool, snapshot.AccountResources(account).Websites[website].Currency)
 	return nil
 }
 

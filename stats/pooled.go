@@ -17,8 +17,6 @@ type PooledEffect struct {
 }
 
 const (
-	// leastOfStratum is the number of visitors of a variation from which a period of equal shares counts, as in looks.
-	leastOfStratum = 100
 	// leastErrors is the number of its standard errors from which the mean of the pair is known well enough to divide
 	// by it. For a small rate, that is 25 converted visitors.
 	leastErrors = 5
@@ -27,8 +25,8 @@ const (
 	largestPooledEffect = 1e6
 )
 
-// NewPooledEffect returns the effect in the periods of equal shares s that have at least 100 visitors of both
-// variations:
+// NewPooledEffect returns the effect in the periods of equal shares s that have MinimumVisitors of both variations, as
+// in looks:
 //
 //	m_s = (n_c m_c + n_t m_t) / (n_c + n_t)
 //	v_s = m_s (1 - m_s) for rates, else ((n_c-1) v_c + (n_t-1) v_t) / (n_c + n_t - 2)
@@ -43,7 +41,7 @@ func NewPooledEffect(strata []Stratum) PooledEffect {
 	var information, sum, shared, visitors, treated, total, variance float64
 	for _, s := range strata {
 		if s.Control == nil || s.Treatment == nil ||
-			min(s.Control.visitorCount(), s.Treatment.visitorCount()) < leastOfStratum {
+			min(s.Control.visitorCount(), s.Treatment.visitorCount()) < MinimumVisitors {
 			continue
 		}
 		n, nt := float64(s.Control.visitorCount()), float64(s.Treatment.visitorCount())

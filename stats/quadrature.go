@@ -7,8 +7,8 @@ const (
 	// width of a panel, in standard deviations of the normal density that touches the density there.
 	steepest = 4
 	widest   = 1.75
-	// deep is the depth for chances and losses. It includes all their mass even if the posteriors are far apart.
-	// shallow is the depth for intervals.
+	// deep is the depth of one posterior. It includes the mass of chances and losses far from the mode. shallow is the
+	// depth of the joint posterior of several treatments.
 	deep    = 80
 	shallow = 26
 )

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -386,7 +385,7 @@ func (r *Refresher) storeChanges(
 func (r *Refresher) noteAutomated(changes []fold.Change) {
 	for _, c := range changes {
 		switch {
-		case c.Grain != fold.OfVisitor || !strings.HasSuffix(c.Variation, fold.Automated):
+		case c.Grain != fold.OfVisitor || !fold.IsAutomated(c.Variation):
 		case c.Cancels:
 			delete(r.automated, visitorOfRow(c.Row))
 		case int(c.Number) == r.MaxVisitorEvents:
@@ -400,7 +399,7 @@ func (s *server) readAutomated(ctx context.Context, c *cells, most int) (map[sch
 	sections, found := []uint64{}, map[schema.Visitor]bool{}
 	for subject, cells := range c.all {
 		for of := range cells {
-			if of.Goal == 0 && strings.HasSuffix(of.Variation, fold.Automated) {
+			if of.Goal == 0 && fold.IsAutomated(of.Variation) {
 				sections = append(sections, SectionOf(subject, fold.OfVisitor))
 				break
 			}

@@ -83,10 +83,11 @@ const Automated = "!"
 // is a page view every 8 seconds for a whole day.
 const MaxVisitorEvents = 10_000
 
+// IsAutomated reports whether a row with this variation is of an automated visitor.
+func IsAutomated(variation string) bool { return strings.HasSuffix(variation, Automated) }
+
 // IsCounted reports whether the events of a row with this variation count.
-func IsCounted(variation string) bool {
-	return variation != "" && !strings.HasSuffix(variation, Automated)
-}
+func IsCounted(variation string) bool { return variation != "" && !IsAutomated(variation) }
 
 // AppendVisitorRows appends the rows of a visitor of a website. events must have all stored events of the visitor, in
 // any order, including copies. A visitor with more than most distinct events is automated.

@@ -51,7 +51,7 @@ func LostEvents(stored []Row, events []Event, isShort func(schema.Subject) bool)
 		}
 	}
 	for rows := range splitBySubject(stored) {
-		if isShort(rows[0].Subject) && !strings.HasSuffix(rows[0].Variation, Automated) {
+		if isShort(rows[0].Subject) && !IsAutomated(rows[0].Variation) {
 			l.addRows(&rows[0], rows[1:])
 		}
 	}

@@ -35,10 +35,7 @@ func ProgrammeInWords(p *worth.Programme) []string {
 			fmt.Sprintf("Shipped: %s, expected to be worth %s %s.", plural(n, "variation", "variations"),
 				estimateInWords(&e, FormatRounded), unit),
 			fmt.Sprintf("Reported as observed, they would add up to %s.", FormatRounded(sum.Observed)))
-		if nothing := p.Total.ProbablyNothing; nothing >= .5 {
-			said = append(said, fmt.Sprintf("About %.0f of them %s worth nothing.", nothing,
-				map[bool]string{true: "is", false: "are"}[nothing < 1.5]))
-		}
+		said = appendNothing(said, p.Total.ProbablyNothing)
 	}
 	pool := worth.PoolSummary{Campaigns: p.Campaigns.Pooled, TypicalEffect: p.TypicalEffect, Anchor: p.Anchor}
 	said = append(said, poolInWords(&pool, poolMetricInWords(p.Metric), "campaign"))
@@ -55,6 +52,17 @@ func ProgrammeInWords(p *worth.Programme) []string {
 		}
 	}
 	return said
+}
+
+// appendNothing appends how many shipped variations are probably worth nothing, if any.
+func appendNothing(said []string, variations float64) []string {
+	switch {
+	case variations < .5:
+		return said
+	case variations < 1.5:
+		return append(said, "About 1 of them is worth nothing.")
+	}
+	return append(said, fmt.Sprintf("About %.0f of them are worth nothing.", variations))
 }
 
 // usualWeeks is the length of the plan whose chance a programme reports: the default of the catalogue.
@@ -78,10 +86,7 @@ func PastInWords(p *worth.Past) []string {
 			fmt.Sprintf("Shipped: %d. As observed, they add up to %s; expect %s.", t.Shipped, inPercent(t.Observed),
 				estimateInWords(&e, inPercent)),
 		}
-		if t.ProbablyNothing >= .5 {
-			said = append(said, fmt.Sprintf("About %.0f of them %s worth nothing.", t.ProbablyNothing,
-				map[bool]string{true: "is", false: "are"}[t.ProbablyNothing < 1.5]))
-		}
+		said = appendNothing(said, t.ProbablyNothing)
 	}
 	return append(said, PoolInWords(&p.Pool))
 }

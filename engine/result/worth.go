@@ -33,9 +33,10 @@ func (i *WorthItem) InWords() string { return strings.TrimSpace(i.Text + " " + i
 
 // AddWorth adds what the treatments are worth to a report with a scorecard. A report that is not about the declared
 // question and all visitors, or with a sample ratio mismatch since the last look, has only the reason. a has the
-// results of the looks. nil: nothing is compared.
-func (r *Report) AddWorth(p *plan.Plan, a *looks.Analysis, found *worth.Worth, currency string) {
-	if found == nil {
+// results of the looks.
+func (r *Report) AddWorth(p *plan.Plan, a *looks.Analysis, pool *worth.Pool, currency string) {
+	items, has := pool.ItemsOf(p.Subject)
+	if !has {
 		return
 	}
 	reason := stats.Reason("")
@@ -46,10 +47,10 @@ func (r *Report) AddWorth(p *plan.Plan, a *looks.Analysis, found *worth.Worth, c
 		reason = stats.ReasonSampleRatioMismatch
 	}
 	r.Worth = &Worth{
-		Pool: found.Pool, Currency: currency, Items: []WorthItem{},
-		PoolText: poolInWords(&found.Pool, metricInWords[p.Declared.Metric], "campaign"),
+		Pool: pool.Summary, Currency: currency, Items: []WorthItem{},
+		PoolText: poolInWords(&pool.Summary, metricInWords[p.Declared.Metric], "campaign"),
 	}
-	for _, item := range found.Items {
+	for _, item := range items {
 		if reason != "" {
 			item = worth.Item{VariationID: item.VariationID, Name: item.Name, Metric: item.Metric, Reason: reason}
 		}

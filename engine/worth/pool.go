@@ -66,12 +66,6 @@ func LatestState(rows []looks.Row) (state []looks.Row) {
 	return state
 }
 
-// Worth is what the treatments of a campaign are worth, with the pool from which it is known.
-type Worth struct {
-	Pool  PoolSummary `json:"pool"`
-	Items []Item      `json:"items"` // by treatment
-}
-
 // PoolSummary says how much a pool knows.
 type PoolSummary struct {
 	Campaigns     int      `json:"campaigns"` // from which the typical effect is known
@@ -178,13 +172,10 @@ func NewPool(key PoolKey, campaigns []Campaign) *Pool {
 	return pool
 }
 
-// WorthOf returns the worth of the treatments of a campaign of the pool; nil: the pool does not have it.
-func (p *Pool) WorthOf(subject schema.Subject) *Worth {
-	items, has := p.items[subject]
-	if !has {
-		return nil
-	}
-	return &Worth{p.Summary, items}
+// ItemsOf returns what the treatments of a campaign are worth, and whether the pool has the campaign.
+func (p *Pool) ItemsOf(subject schema.Subject) (items []Item, has bool) {
+	items, has = p.items[subject]
+	return items, has
 }
 
 func medianOf(x []float64) float64 {

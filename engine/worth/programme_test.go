@@ -53,6 +53,12 @@ func campaign(id, visitors, control, treatment int64, outcome string, shipped in
 
 func pool(campaigns ...Campaign) *Pool { return NewPool(PoolOf(campaigns[0].Plan), campaigns) }
 
+// itemOf returns the worth of the only treatment of a campaign.
+func itemOf(p *Pool, c Campaign) Item {
+	items, _ := p.ItemsOf(c.Plan.Subject)
+	return items[0]
+}
+
 func programmeOf(from, to string, campaigns ...Campaign) *Programme {
 	return pool(campaigns...).NewProgramme(from, to)
 }
@@ -129,7 +135,7 @@ func TestExclusionsLookAtNoDifference(t *testing.T) {
 				test.change(&c)
 			}
 			of := pool(c)
-			item := of.WorthOf(c.Plan.Subject).Items[0]
+			item := itemOf(of, c)
 			check.Equal(t, item.Reason, test.want, "%s, %v", test.name, pair)
 			check.Equal(t, item.Observed == nil, test.want != "", "%s: %+v", test.name, item)
 			check.Equal(t, of.Summary.Campaigns, map[bool]int{true: 1}[test.want == ""], "pooled, %s", test.name)
@@ -147,7 +153,7 @@ func TestWorthOfOtherMetrics(t *testing.T) {
 				m.Value = moments.Amounts{}
 			}
 		}
-		return pool(c).WorthOf(c.Plan.Subject).Items[0]
+		return itemOf(pool(c), c)
 	}
 	if i := worthOf(query.GoalConversionRate, 6, true); i.Expected == nil || i.Expected.PerMonth != nil || i.Reason != ReasonTooFewDays {
 		t.Errorf("six days: %+v", i)
@@ -174,7 +180,7 @@ func TestLiftNeedsABaseline(t *testing.T) {
 		{40, 60, true, true, ""},
 	} {
 		c := campaign(1, 2000, test.control, test.treatment, catalogue.Shipped, 1)
-		i := pool(c).WorthOf(c.Plan.Subject).Items[0]
+		i := itemOf(pool(c), c)
 		if (i.Observed.Lift != nil) != test.observed || (i.Expected.Lift != nil) != test.expected || i.LiftReason != test.want {
 			t.Errorf("%d and %d: %+v, observed %+v, expected %+v", test.control, test.treatment, i, i.Observed, i.Expected)
 		}

@@ -52,6 +52,7 @@ type server struct {
 	setups   *results.Admission             // for other changes of the catalogue
 	files    *results.Admission             // for files of visitors
 	bodies   *bodies
+	senders  sync.Map // of *sender, by the digests of their tokens
 }
 
 // API is the handler of the API.
@@ -171,6 +172,7 @@ func (s *server) addRoutes(router *gin.Engine) {
 		write.Handle(method, "/widgets/:id/experiments/:experimentId/outcome",
 			respondWith(s.putOutcome(schema.SubjectWidget)))
 	}
+	s.addIntake(router)
 	s.addSetup(router)
 	addPages(router)
 }

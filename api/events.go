@@ -71,7 +71,10 @@ var eventTypes = []string{"application/json", "application/x-ndjson", "text/plai
 // takeEvents stores the events of a body. It returns after they are stored.
 func (s *server) takeEvents(c *gin.Context) (any, error) {
 	token := tokenOf(c)
-	events := ingest.Body{WebsiteID: token.WebsiteID, Key: c.GetHeader(keyHeader), Times: s.Times}
+	if token.Sender != nil {
+		return nil, newRefusal(http.StatusForbidden, "key_of_source",
+			"the token is the key of a source, which sends to /in/ and the key")
+	}
 	if faults := eventFaults(c); len(faults) > 0 {
 		return nil, &problemError{&problem{
 			Status: http.StatusBadRequest, Code: "invalid_parameter",
@@ -94,7 +97,16 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 	}
 	ctx, cancel := results.WithDeadline(c.Request.Context(), s.options.Timeout) // the body has arrived
 	defer cancel()
-	w := &eventWriter{server: s, named: catalogue.NewEventNames(), received: Received{Lines: []RejectedLine{}}}
+	names, err := s.Collector.Names(ctx)
+	if err != nil {
+		return nil, s.intakeProblem(c, err)
+	}
+	events := ingest.Body{
+		WebsiteID: token.WebsiteID, Key: c.GetHeader(keyHeader), Times: s.Times, Names: names, Source: token.Name,
+	}
+	w := &eventWriter{
+		server: s, named: catalogue.NewEventNames(names.KeyOf), received: Received{Lines: []RejectedLine{}},
+	}
 	var unread *ingest.BodyError
 	switch err := w.storeLines(ctx, events, held.text); {
 	case errors.As(err, &unread):

@@ -220,6 +220,7 @@ func listHandler[R, S any](s *server, from resources[R], show func(*R) S) func(*
 
 type goal struct {
 	ID      int64  `json:"id"`
+	Key     string `json:"key,omitempty"`
 	Name    string `json:"name"`
 	System  bool   `json:"system"`
 	Action  string `json:"action,omitempty"`
@@ -231,7 +232,7 @@ type goal struct {
 
 func newGoal(g *catalogue.Goal) goal {
 	return goal{
-		ID: g.ID, Name: g.Name, System: g.System, Action: g.Action, Default: g.Default, Value: g.Value,
+		ID: g.ID, Key: g.Key, Name: g.Name, System: g.System, Action: g.Action, Default: g.Default, Value: g.Value,
 		ValueCap: g.ValueCap,
 	}
 }

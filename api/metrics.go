@@ -27,6 +27,7 @@ type metrics struct {
 	results      *results.Metrics
 	rateLimited  prometheus.Counter
 	events       *prometheus.CounterVec
+	sources      *prometheus.CounterVec
 	inbox        *prometheus.CounterVec
 	deliveries   *prometheus.CounterVec
 	servers      *prometheus.GaugeVec
@@ -59,6 +60,9 @@ func newMetrics() *metrics {
 	m.events = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "lifthouse_events_total", Help: "Events received over HTTP: accepted, rejected.",
 	}, []string{"verdict"})
+	m.sources = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "lifthouse_source_items_total", Help: "Items received from sources: accepted, ignored, rejected.",
+	}, []string{"source", "verdict"})
 	m.deliveries = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "lifthouse_webhook_attempts_total",
 		Help: "Attempts to deliver messages to webhooks: delivered, retrying, failed (no further attempt).",
@@ -70,7 +74,7 @@ func newMetrics() *metrics {
 		Name: "lifthouse_store_server_up", Help: "Whether a server of a cluster answers the others: 1 or 0.",
 	}, []string{"server"})
 	m.registry.MustRegister(
-		m.events, m.inbox, m.deliveries, m.servers,
+		m.events, m.sources, m.inbox, m.deliveries, m.servers,
 		m.requests, m.inFlight, m.storeQueries, m.rateLimited,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -81,6 +85,13 @@ func newMetrics() *metrics {
 func (m *metrics) countEvents(r *Received) {
 	m.events.WithLabelValues("accepted").Add(float64(r.Accepted))
 	m.events.WithLabelValues("rejected").Add(float64(r.Rejected))
+}
+
+// countSource counts the items of a request of a source.
+func (m *metrics) countSource(source string, taken *Taken) {
+	m.sources.WithLabelValues(source, "accepted").Add(float64(taken.Accepted))
+	m.sources.WithLabelValues(source, "ignored").Add(float64(taken.Ignored))
+	m.sources.WithLabelValues(source, "rejected").Add(float64(taken.Rejected))
 }
 
 // CountInbox counts rows moved from events_inbox.

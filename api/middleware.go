@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"lifthouse/api/results"
@@ -72,6 +73,9 @@ func (s *server) logRequest(request *http.Request, r *record, sent *sentWriter, 
 	}
 	s.metrics.requests.WithLabelValues(knownMethod(request.Method), r.route,
 		strconv.Itoa(status)).Observe(elapsed.Seconds())
+	if strings.HasPrefix(r.route, intakePath) && status < http.StatusBadRequest {
+		return // as many as a shop has visitors; the metrics count them
+	}
 	slog.LogAttrs(request.Context(), slog.LevelInfo, "request",
 		slog.String("method", knownMethod(request.Method)), slog.String("route", r.route), slog.Int("status", status),
 		slog.Float64("milliseconds", float64(elapsed.Microseconds())/1000), slog.Int64("bytes", sent.bytes),

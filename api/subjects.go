@@ -13,6 +13,7 @@ import (
 // campaign is an item of the list of campaigns.
 type campaign struct {
 	ID                int64      `json:"id"`
+	Key               string     `json:"key,omitempty"`
 	Name              string     `json:"name"`
 	Description       string     `json:"description,omitempty"`
 	Type              string     `json:"type"`
@@ -49,15 +50,7 @@ type campaign struct {
 // campaignDetail is a single campaign.
 type campaignDetail struct {
 	campaign
-	Variations []campaignVariation `json:"variations"`
-}
-
-type campaignVariation struct {
-	ID       int64  `json:"id"`
-	Name     string `json:"name"`
-	Share    int    `json:"share"`
-	TargetID int64  `json:"targetId,omitempty"`
-	Order    int    `json:"order"`
+	Variations []catalogue.Variation `json:"variations"`
 }
 
 func (s *server) listCampaigns(c *gin.Context) (any, error) {
@@ -85,7 +78,7 @@ func (s *server) listCampaigns(c *gin.Context) (any, error) {
 func (s *server) countedCampaign(c *catalogue.LiveCampaign) campaign {
 	counters := s.Engine.CountersOfCampaign(c)
 	return campaign{
-		ID: c.ID, Name: c.Name, Description: c.Description, Type: c.Type,
+		ID: c.ID, Key: c.Key, Name: c.Name, Description: c.Description, Type: c.Type,
 		GoalsReached: counters.GoalsReached, Views: counters.Views, Value: counters.Value,
 		CreateDate: c.CreateDate, UpdateDate: c.UpdateDate, StartDate: c.StartDate, EndDate: c.EndDate,
 		Active: c.Active, ControlShare: c.ControlShare, TrafficAllocation: c.TrafficAllocation,
@@ -98,9 +91,9 @@ func (s *server) countedCampaign(c *catalogue.LiveCampaign) campaign {
 }
 
 func (s *server) campaignDetail(c *catalogue.LiveCampaign) campaignDetail {
-	detail := campaignDetail{campaign: s.countedCampaign(c), Variations: []campaignVariation{}}
-	for _, v := range c.Variations {
-		detail.Variations = append(detail.Variations, campaignVariation(v))
+	detail := campaignDetail{campaign: s.countedCampaign(c), Variations: c.Variations}
+	if detail.Variations == nil {
+		detail.Variations = []catalogue.Variation{}
 	}
 	return detail
 }

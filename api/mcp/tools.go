@@ -383,7 +383,7 @@ func (s *Server) explainVisitor(ctx context.Context, c Caller, a *arguments) (an
 		return nil, err
 	}
 	sentences, reasons := []string{}, []string{}
-	for _, chapter := range story.ExplainEvents(found.Events, s.engine.MaxVisitorEvents(), known,
+	for _, chapter := range story.ExplainEvents(found, s.engine.MaxVisitorEvents(), known,
 		s.engine.AsOfFirstView) {
 		title := fmt.Sprintf("Website %d, %s: ", chapter.Subject.WebsiteID, chapter.Subject.ShortName())
 		counted := 0

@@ -105,7 +105,11 @@ func (p *program) printArrivalCounts(ctx context.Context, s *app.Store, q events
 	if err != nil {
 		return err
 	}
-	all := arrivals.ReceivedOf(stored, s.Catalogue.Snapshot())
+	names, err := s.Writer.Names(ctx)
+	if err != nil {
+		return err
+	}
+	all := arrivals.ReceivedOf(stored, s.Catalogue.Snapshot(), names.KeyOf)
 	for i, r := range all {
 		if q.raw {
 			if err := p.writeJSON(r); err != nil {

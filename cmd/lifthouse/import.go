@@ -47,7 +47,7 @@ const shownRejects = 20
 func (p *program) importCommand() *cobra.Command {
 	var mapping, format, rejects string
 	var dryRun, inspect bool
-	var maxErrors int64
+	var maxErrors, website int64
 	cmd := &cobra.Command{
 		Use:   "import FILE…",
 		Short: "Import events from files",
@@ -67,7 +67,7 @@ func (p *program) importCommand() *cobra.Command {
 				return p.inspectFiles(cmd.Context(), files, format)
 			}
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-				options, err := p.importOptions(s, mapping, format)
+				options, err := p.importOptions(s, mapping, format, website)
 				if err != nil {
 					return err
 				}
@@ -92,7 +92,11 @@ func (p *program) importCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVarP(&mapping, "mapping", "m", "", "YAML file that maps columns to fields of events")
+	cmd.Flags().StringVarP(&mapping, "mapping", "m", "",
+		"YAML file that maps columns to fields of events, or a shipped mapping: "+
+			strings.Join(ingest.ShippedMappings(), ", "))
+	bounds.Var(cmd.Flags(), &website, "website", 0, 0, bounds.MaxID,
+		"id of the website of events without websiteId; default: the only one")
 	cmd.Flags().StringVar(&format, "format", "", "csv, ndjson or parquet; default: from the mapping or the file name")
 	cmd.Flags().StringVar(&rejects, "rejects", "",
 		"file for all rejected lines, as JSON lines with file, line and reason")
@@ -126,7 +130,7 @@ func (p *program) expandPatterns(arguments []string) ([]string, error) {
 	return files, nil
 }
 
-func (p *program) importOptions(s *app.Store, mapping, format string) (ingest.Options, error) {
+func (p *program) importOptions(s *app.Store, mapping, format string, website int64) (ingest.Options, error) {
 	options := ingest.Options{
 		Format: format, Input: p.stdin, Times: p.timesOf(s), Journal: s.Journal,
 		Owns: s.HasWebsite,
@@ -134,8 +138,22 @@ func (p *program) importOptions(s *app.Store, mapping, format string) (ingest.Op
 	if format != "" && !slices.Contains([]string{"csv", "ndjson", "parquet"}, format) {
 		return options, usageError{fmt.Errorf("--format %q: must be csv, ndjson or parquet", format)}
 	}
+	if website != 0 || mapping != "" { // a shipped mapping does not name the website
+		account, err := accountOr(0, s.Catalogue.Snapshot())
+		if err == nil {
+			options.WebsiteID, err = websiteOr(website, s.Catalogue.Snapshot().AccountResources(account))
+		}
+		if err != nil && website != 0 {
+			return options, err
+		}
+	}
 	if mapping == "" {
 		return options, nil
+	}
+	if slices.Contains(ingest.ShippedMappings(), mapping) {
+		var err error
+		options.Mapping, err = ingest.ShippedMapping(mapping)
+		return options, err
 	}
 	file, err := ingest.OpenFile(p.absolutePath(mapping))
 	if err != nil {
@@ -261,7 +279,11 @@ func (p *program) importFile(ctx context.Context, s *app.Store, file string, opt
 			p.printDiagnostic("%s: line %d: %s", file, line, reason)
 		}
 	}
-	named := catalogue.NewEventNames()
+	names, err := s.Writer.Names(ctx)
+	if err != nil {
+		return err
+	}
+	named := catalogue.NewEventNames(names.KeyOf)
 	options.Accepted = named.AddEvents
 	path := file
 	if path != "-" {

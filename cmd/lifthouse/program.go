@@ -174,6 +174,8 @@ func (p *program) rootCommand() *cobra.Command {
 		p.backupCommand(), p.restoreCommand(), p.copyCommand(), p.applyCommand(), p.exportCommand(),
 		commandGroup("token", "Create, list and revoke API tokens", "",
 			p.tokenCreateCommand(), p.tokenListCommand(), p.tokenRevokeCommand()),
+		commandGroup("source", "Make and list the addresses to which shops and SDKs send events", "",
+			p.sourceAddCommand(), p.sourceListCommand()),
 		p.shareCommand(), p.outcomeCommand(), p.worthCommand(), p.auditCommand(), p.migrateCommand(),
 		p.grantsCommand(), p.readyCommand(), p.factsCommand(), p.reportCommand(), p.looksCommand(), p.compareCommand(),
 		p.mcpCommand(),

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
 	"lifthouse/engine/result"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 
 	"github.com/spf13/cobra"
@@ -54,17 +56,13 @@ type reportForm struct {
 
 func (p *program) reportCommand() *cobra.Command {
 	var form reportForm
-	var request query.Request
 	cmd := &cobra.Command{
 		Use:   "report campaign ID | widget ID | experiment WIDGET/ID",
 		Short: "Print the results of a campaign, a widget or an experiment",
 		Long:  reportHelp,
-		Args: func(cmd *cobra.Command, args []string) (err error) {
-			parse := query.ParseReport
-			if form.visitors != "" {
-				parse = query.ParseVisitors
-			}
-			if request, err = parseRequest(cmd, args, parse); err == nil {
+		Args: func(cmd *cobra.Command, args []string) error {
+			_, err := parseRequest(cmd, args, form.parser(), acceptAnyKey)
+			if err == nil {
 				err = form.checkCombinations(cmd)
 			}
 			if err != nil {
@@ -75,7 +73,7 @@ func (p *program) reportCommand() *cobra.Command {
 		PreRun: p.orDemo,
 	}
 	flags := cmd.Flags()
-	flags.String("goal", "", "id of the goal; default: the primary goal")
+	flags.String("goal", "", "id or key of the goal; default: the primary goal")
 	flags.String("metric", "", "metric to compare (compareMetric of the API)")
 	flags.String("dimension", "",
 		"attribute of the first view, such as device, country or utmSource (dimension of the API)")
@@ -92,7 +90,11 @@ func (p *program) reportCommand() *cobra.Command {
 	flags.BoolVar(&form.watch, "watch", false, "repeat the report until interrupted")
 	// The data are refreshed every second.
 	bounds.Var(flags, &form.every, "every", 5*time.Second, time.Second, bounds.MaxWait, "interval of --watch")
-	p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
+	p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
+		request, err := parseRequest(cmd, args, form.parser(), owned.FindID)
+		if err != nil {
+			return err
+		}
 		request.AccountID = owned.ID
 		form.table = form.table || !form.json && !form.csv && terminal.Is(p.stdout)
 		switch {
@@ -113,6 +115,14 @@ func (p *program) reportCommand() *cobra.Command {
 	}
 	p.completeReport(cmd)
 	return cmd
+}
+
+// parser returns the parser of the parameters of the API.
+func (f *reportForm) parser() func(query.Operation, string) (query.Request, error) {
+	if f.visitors != "" {
+		return query.ParseVisitors
+	}
+	return query.ParseReport
 }
 
 // checkCombinations rejects invalid combinations of flags.
@@ -136,9 +146,9 @@ var parameterOfFlag = map[string]string{
 // parseRequest parses the arguments, such as campaign 12, and the flags, using a parser of the API. An error names the
 // argument, the flag or the parameter.
 func parseRequest(
-	cmd *cobra.Command, args []string, parse func(query.Operation, string) (query.Request, error),
+	cmd *cobra.Command, args []string, parse func(query.Operation, string) (query.Request, error), find findID,
 ) (query.Request, error) {
-	subject, err := parseSubject(cmd.Name(), args)
+	subject, err := parseSubject(cmd.Name(), args, find)
 	if err != nil {
 		return query.Request{}, err
 	}
@@ -147,6 +157,13 @@ func parseRequest(
 		if cmd.Flags().Changed(name) {
 			values.Set(parameter, cmd.Flags().Lookup(name).Value.String())
 		}
+	}
+	if goal := values.Get("goal"); goal != "" {
+		id, err := find(schema.NameGoal, goal)
+		if err != nil {
+			return query.Request{}, fmt.Errorf("%s: --goal: %w", cmd.Name(), err)
+		}
+		values.Set("goal", strconv.FormatInt(id, 10))
 	}
 	if cmd.Flags().Changed("exit-code") {
 		values.Set("scorecard", "true")
@@ -168,18 +185,34 @@ var operations = map[string]query.Operation{
 	"campaign": query.CampaignResults, "widget": query.WidgetResults, "experiment": query.ExperimentResults,
 }
 
+// findID returns the id of a campaign or a goal from its id or its key.
+type findID func(kind schema.NameKind, text string) (int64, error)
+
+// acceptAnyKey is a findID that accepts every key, to check arguments before the store is open.
+func acceptAnyKey(kind schema.NameKind, text string) (int64, error) {
+	id, _, err := schema.IDOf(0, kind, text)
+	return id, err
+}
+
 // parseSubject parses the arguments of a command that name a campaign, a widget or an experiment. It sets only the
 // fields of the request that identify the subject.
-func parseSubject(command string, args []string) (query.Request, error) {
+func parseSubject(command string, args []string, find findID) (query.Request, error) {
 	if len(args) != 2 {
-		return query.Request{}, fmt.Errorf("%s: must be followed by campaign ID, widget ID or experiment WIDGET/ID",
-			command)
+		return query.Request{}, fmt.Errorf("%s: must be followed by campaign ID or KEY, widget ID or experiment "+
+			"WIDGET/ID", command)
 	}
 	operation, known := operations[args[0]]
 	if !known {
 		return query.Request{}, fmt.Errorf("%s: %q: must be campaign, widget or experiment", command, args[0])
 	}
 	request := query.Request{Operation: operation}
+	if operation == query.CampaignResults {
+		var err error
+		if request.SubjectID, err = find(schema.NameCampaign, args[1]); err != nil {
+			err = fmt.Errorf("%s: %w", command, err)
+		}
+		return request, err
+	}
 	id, experiment, nested := strings.Cut(args[1], "/")
 	var ok, both bool
 	request.SubjectID, ok = query.ParseID(id)
@@ -313,22 +346,25 @@ change it. A look that no server recorded is computed from the events.
 
 func (p *program) looksCommand() *cobra.Command {
 	var asJSON bool
-	var request query.Request
 	cmd := &cobra.Command{
 		Use:   "looks campaign ID | experiment WIDGET/ID",
 		Short: "Print what each look at a campaign or an experiment found",
 		Long:  looksHelp,
-		Args: func(cmd *cobra.Command, args []string) (err error) {
-			if request, err = parseRequest(cmd, args, query.ParseReport); err != nil {
-				err = usageError{err}
+		Args: func(cmd *cobra.Command, args []string) error {
+			if _, err := parseRequest(cmd, args, query.ParseReport, acceptAnyKey); err != nil {
+				return usageError{err}
 			}
-			return err
+			return nil
 		},
 		PreRun: p.orDemo,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, also on a terminal")
 	return p.onAccount(cmd,
-		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
+		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
+			request, err := parseRequest(cmd, args, query.ParseReport, owned.FindID)
+			if err != nil {
+				return err
+			}
 			request.AccountID = owned.ID
 			results, err := computeReport(ctx, s, request)
 			switch {

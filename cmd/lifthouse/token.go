@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -174,19 +173,13 @@ revokes one.
 func (p *program) shareCommand() *cobra.Command {
 	var name string
 	var expires time.Duration
-	var subject catalogue.PageSubject
 	cmd := &cobra.Command{
 		Use:   "share campaign ID | widget ID | experiment WIDGET/ID",
 		Short: "Create a link to one page, which needs no token",
 		Long:  shareHelp,
 		Args: func(_ *cobra.Command, args []string) error {
-			named, err := parseSubject("share", args)
-			if err != nil {
+			if _, err := parseSubject("share", args, acceptAnyKey); err != nil {
 				return usageError{err}
-			}
-			subject = catalogue.PageSubject{WidgetID: named.SubjectID, ExperimentID: named.ExperimentID}
-			if named.Operation == query.CampaignResults {
-				subject = catalogue.PageSubject{CampaignID: named.SubjectID}
 			}
 			return nil
 		},
@@ -198,18 +191,24 @@ func (p *program) shareCommand() *cobra.Command {
 	p.publicURLFlag(flags)
 	p.completeSubjects(cmd)
 	return p.onAccount(cmd,
-		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
+		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
+			named, err := parseSubject("share", args, owned.FindID)
+			if err != nil {
+				return err
+			}
+			subject := catalogue.PageSubject{WidgetID: named.SubjectID, ExperimentID: named.ExperimentID}
+			if named.Operation == query.CampaignResults {
+				subject = catalogue.PageSubject{CampaignID: named.SubjectID}
+			}
 			secret, made, err := s.Catalogue.CreateToken(ctx, catalogue.NewShare(owned.ID, name, subject, expires))
 			if err != nil {
 				return fmt.Errorf("share: %w", err)
 			}
-			base := cmp.Or(p.serving.API.PublicURL, p.server.API.PublicURL)
-			if base == "" {
-				base = "http://" + app.DefaultListen
+			if p.serving.API.PublicURL == "" && p.server.API.PublicURL == "" {
 				p.printDiagnostic("the link is for this machine; if people open the dashboard at another URL, name it "+
 					"with --%s", publicURLFlag)
 			}
-			p.printLine("%s", owned.ShareLink(base, made.Shared, secret))
+			p.printLine("%s", owned.ShareLink(p.publicURL(), made.Shared, secret))
 			p.printDiagnostic("the link expires at %s; 'lifthouse token revoke %d' revokes it",
 				made.ExpiresAt.Format(time.RFC3339), made.ID)
 			return nil

@@ -219,7 +219,7 @@ func (p *program) outcomeCommand() *cobra.Command {
 		Use: "outcome campaign ID | experiment WIDGET/ID", Short: "Record what was done after a campaign",
 		Long: outcomeHelp,
 		Args: func(_ *cobra.Command, args []string) error {
-			if _, err := parseSubject("outcome", args); err != nil {
+			if _, err := parseSubject("outcome", args, acceptAnyKey); err != nil {
 				return usageError{err}
 			}
 			return nil
@@ -241,7 +241,7 @@ func (p *program) outcomeCommand() *cobra.Command {
 	p.completeSubjects(cmd)
 	return p.onAccount(cmd,
 		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
-			asked, err := parseSubject("outcome", args)
+			asked, err := parseSubject("outcome", args, owned.FindID)
 			if err != nil || asked.Operation == query.WidgetResults {
 				return usageError{cmp.Or(err, errors.New("outcome: a widget has none; name one of its experiments"))}
 			}

@@ -45,8 +45,9 @@ type Line struct {
 // widget and experiment, and one for the unattributed goals of each website. A visitor with more than most events of a
 // website is automated. asOf returns a plan as it was in force at the first view of its subject.
 func ExplainEvents(
-	events []ingest.Accepted, most int, known *catalogue.Snapshot, asOf func(*plan.Plan) *plan.Plan,
+	arrived *ingest.OfVisitor, most int, known *catalogue.Snapshot, asOf func(*plan.Plan) *plan.Plan,
 ) []*Chapter {
+	events := arrived.Events
 	stored, ofWebsite := map[fold.Event]*ingest.Accepted{}, map[int64][]fold.Event{}
 	for i := range events {
 		e := eventToFold(&events[i])
@@ -76,7 +77,7 @@ func ExplainEvents(
 	for _, c := range chapters {
 		slices.SortFunc(c.Lines, compareLines)
 		if c.Subject.Kind != schema.SubjectNone {
-			c.explainReport(known, asOf)
+			c.explainReport(known, arrived.KeyOf, asOf)
 		}
 	}
 	for _, c := range chapters {
@@ -126,10 +127,12 @@ func compareLines(a, b *Line) int {
 }
 
 // explainReport explains how the report of the subject counts the visitor.
-func (c *Chapter) explainReport(known *catalogue.Snapshot, asOf func(*plan.Plan) *plan.Plan) {
+func (c *Chapter) explainReport(
+	known *catalogue.Snapshot, keyOf func(schema.NamedID) string, asOf func(*plan.Plan) *plan.Plan,
+) {
 	p, err := plan.New(plan.ResultsRequest(c.owned.ID, c.Subject), c.owned)
 	if err != nil {
-		named := catalogue.NewEventNames()
+		named := catalogue.NewEventNames(keyOf)
 		e := schema.Event{WebsiteID: c.Subject.WebsiteID, Subject: c.Subject.Kind, SubjectID: c.Subject.ID}
 		e.ExperimentID = c.Subject.ExperimentID
 		named.AddRows(&e, 1)

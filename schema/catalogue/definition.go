@@ -57,6 +57,7 @@ type Website struct {
 // Goal is an action that a visitor may complete.
 type Goal struct {
 	ID        int64  `yaml:"id" json:"id"`
+	Key       string `yaml:"key,omitempty" json:"key,omitempty"` // from which the id is computed; empty: none
 	WebsiteID int64  `yaml:"-" json:"websiteId"`
 	Name      string `yaml:"name" json:"name"`
 	System    bool   `yaml:"system,omitempty" json:"system"`
@@ -79,6 +80,7 @@ type Target struct {
 // Campaign is a personalization or an experiment with a split of the traffic.
 type Campaign struct {
 	ID                int64  `yaml:"id" json:"id"`
+	Key               string `yaml:"key,omitempty" json:"key,omitempty"` // from which the id is computed; empty: none
 	WebsiteID         int64  `yaml:"-" json:"websiteId"`
 	Name              string `yaml:"name" json:"name"`
 	Description       string `yaml:"description,omitempty" json:"description,omitempty"`
@@ -132,6 +134,7 @@ type Initial struct {
 // Variation is a variation of a campaign. Control is not declared.
 type Variation struct {
 	ID       int64  `yaml:"id" json:"id"`
+	Key      string `yaml:"key,omitempty" json:"key,omitempty"` // from which the id is computed; empty: none
 	Name     string `yaml:"name" json:"name"`
 	Share    int    `yaml:"share" json:"share"`
 	TargetID int64  `yaml:"targetId,omitempty" json:"targetId,omitempty"`

@@ -86,8 +86,18 @@ func (d Date) MarshalYAML() (any, error) {
 
 // WriteYAML writes the file as YAML that ReadYAML can read.
 func (f File) WriteYAML(w io.Writer) error {
-	text, err := yaml.Dump(f, yaml.WithCompactSeqIndent(false), yaml.WithLineWidth(-1),
-		yaml.WithQuotePreference(yaml.QuoteDouble))
+	style := []yaml.Option{
+		yaml.WithCompactSeqIndent(false), yaml.WithLineWidth(-1), yaml.WithQuotePreference(yaml.QuoteDouble),
+	}
+	var file yaml.Node
+	text, err := yaml.Dump(f, style...)
+	if err == nil {
+		err = yaml.Load(text, &file)
+	}
+	if err == nil {
+		writeKeys(file.Content[0])
+		text, err = yaml.Dump(&file, style...)
+	}
 	if err != nil {
 		return fmt.Errorf("write catalogue: %w", err)
 	}

@@ -26,7 +26,7 @@ const maxFile = 16 << 20
 // those that it finds in the rest.
 func ReadYAML(r io.Reader) (File, error) {
 	var file File
-	found, err := ReadDocument(r, &file)
+	found, err := readDocument(r, &file, (*Document).resolveKeys)
 	file.read = *found
 	return file, err
 }
@@ -40,6 +40,11 @@ func DecodeYAML(r io.Reader, into any) error {
 
 // ReadDocument is like DecodeYAML. After faults, into has the remaining fields, whose faults Document.WithFaults adds.
 func ReadDocument(r io.Reader, into any) (*Document, error) {
+	return readDocument(r, into, func(*Document, *yaml.Node) {})
+}
+
+// readDocument calls prepare before it checks and decodes the document.
+func readDocument(r io.Reader, into any, prepare func(*Document, *yaml.Node)) (*Document, error) {
 	found := &Document{lines: map[string]int{}, faults: faults.Collector{Most: maxFaults}}
 	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err == nil && len(text) > maxFile {
@@ -55,6 +60,7 @@ func ReadDocument(r io.Reader, into any) (*Document, error) {
 	if body == nil {
 		return found, nil
 	}
+	prepare(found, body)
 	target := reflect.ValueOf(into).Elem()
 	if found.checkNode("", body, target.Type()) {
 		err = body.Decode(into)
@@ -204,10 +210,11 @@ func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 // independentFaults returns the faults of validation that do not follow from earlier faults of the same file. A fault
 // follows from a field that could not be decoded.
 func independentFaults(found, earlier faults.List, missing []string) faults.List {
-	idWrong := slices.ContainsFunc(missing, func(path string) bool { return strings.HasSuffix(path, ".id") })
+	isID := func(path string) bool { return strings.HasSuffix(path, ".id") || strings.HasSuffix(path, ".key") }
+	idWrong := slices.ContainsFunc(missing, isID)
 	missing = slices.Clip(missing)
 	for _, e := range earlier {
-		idWrong = idWrong || strings.HasSuffix(e.Name, ".id")
+		idWrong = idWrong || isID(e.Name)
 		if !strings.HasPrefix(e.Detail, faults.GivenTwice) {
 			missing = append(missing, e.Name)
 		}

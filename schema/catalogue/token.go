@@ -64,7 +64,19 @@ type Token struct {
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 
 	Shared *PageSubject `json:"shared,omitempty"` // of a share link; nil: another token
+	Sender *Sender      `json:"sender,omitempty"` // of the key of a source; nil: another token
 }
+
+// Sender says how requests to the address of a source are read. Its key is a token, and its name that of the token.
+type Sender struct {
+	Mapping    string `yaml:"mapping" json:"mapping"`                 // name of a shipped mapping, or YAML
+	ViewsOnly  bool   `yaml:"viewsOnly" json:"viewsOnly,omitempty"`   // goals are rejected
+	SecretFile string `yaml:"secretFile" json:"secretFile,omitempty"` // file with the secret of signatures
+	Rate       *int   `yaml:"rate" json:"rate,omitempty"`             // events per second; 0: no limit
+}
+
+// DefaultRate is the default number of events per second that a source accepts: twenty times those of a busy shop.
+const DefaultRate = 2000
 
 // HasScope reports whether the token has the scope.
 func (t *Token) HasScope(scope Scope) bool {
@@ -141,6 +153,9 @@ func (t *Token) validateFor(owned *AccountResources) error {
 		return c.List.Err()
 	}
 	c.checkText("name", t.Name, 0, 255)
+	if t.Sender != nil {
+		c.checkSender(t)
+	}
 	if t.Shared != nil {
 		c.checkShare(t, owned)
 		return c.List.Err()
@@ -161,6 +176,18 @@ func (t *Token) validateFor(owned *AccountResources) error {
 		c.Add("websiteId", t.WebsiteID, "must be omitted: the scope admin is for the whole account")
 	}
 	return c.List.Err()
+}
+
+func (c *checker) checkSender(t *Token) {
+	if len(t.Scopes) != 1 || t.Scopes[0] != ScopeIngest {
+		c.Add("sender", "", "is only allowed with the scope ingest")
+	}
+	if t.Name == "" {
+		c.Add("name", "", "must be given: it is the name of the source")
+	}
+	if r := t.Sender.Rate; r != nil {
+		c.checkRange("sender.rate", float64(*r), 0, 1_000_000)
+	}
 }
 
 // RevokeToken revokes a token. It returns false if the account has no such token.

@@ -50,7 +50,7 @@ accounts:
 		widget(8, 0, 0), widget(7, 3, 0), // a widget, an experiment
 		goal(3, 4), goal(3, 4), shown, alsoShown, // goals
 	}
-	named := catalogue.NewEventNames()
+	named := catalogue.NewEventNames(func(schema.NamedID) string { return "" })
 	named.AddEvents(events[:9])
 	named.AddEvents(events[9:])
 	want := []string{
@@ -77,7 +77,7 @@ accounts:
 // TestUndeclaredNamesAreLimited checks that random names do not fill the memory.
 func TestUndeclaredNamesAreLimited(t *testing.T) {
 	c := open(t)
-	named := catalogue.NewEventNames()
+	named := catalogue.NewEventNames(func(schema.NamedID) string { return "" })
 	for id := range int64(30_000) {
 		named.AddEvents([]schema.Event{{WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: id + 1, Kind: schema.KindView}})
 	}

@@ -84,7 +84,8 @@ func (f *File) validateAgainst(known *Snapshot) faults.List {
 	return f.read.WithFaults(c.List)
 }
 
-type ids map[int64]bool
+// ids are known ids with their keys; empty: without one.
+type ids map[int64]string
 
 type checker struct {
 	known *Snapshot
@@ -93,13 +94,31 @@ type checker struct {
 }
 
 func (c *checker) checkID(path string, id int64, taken ids) {
+	_, isTaken := taken[id]
 	switch {
 	case id < 1:
 		c.Add(path+".id", id, "must be an integer from 1")
-	case taken[id]:
+	case isTaken:
 		c.Add(path+".id", id, "is not unique")
 	}
-	taken[id] = true
+	taken[id] = ""
+}
+
+// checkKey checks an id that may be computed from a key, which is unique if the id is.
+func (c *checker) checkKey(path string, website int64, kind schema.NameKind, id int64, key string, taken ids) {
+	computed, _, _ := schema.IDOf(website, kind, key)
+	_, isTaken := taken[id]
+	switch {
+	case key == "" && id >= schema.FirstKeyID:
+		c.Add(path+".id", id, fmt.Sprintf("must be below %d: larger ids are computed from keys", schema.FirstKeyID))
+	case key == "":
+		c.checkID(path, id, taken)
+	case id != computed:
+		c.Add(path+".id", id, fmt.Sprintf("must be %d, which is computed from the key", computed))
+	case isTaken:
+		c.Add(path+".key", key, "is not unique")
+	}
+	taken[id] = key
 }
 
 func (c *checker) checkText(path, value string, minimum, maximum int) {
@@ -140,16 +159,15 @@ func (c *checker) noneOrOneOf(path, value string, allowed []string) {
 const noSuch = "the website has no such "
 
 func (c *checker) checkReference(path string, id int64, known ids, kind string) {
-	if id == 0 || known[id] {
+	if _, is := known[id]; is || id == 0 {
 		return
 	}
-	c.Add(path, id, noSuch+kind+"; it has "+listIDs(slices.Sorted(maps.Keys(known))))
+	c.Add(path, id, noSuch+kind+"; it has "+listIDs(known))
 }
 
-// checkResource also rejects an id that belongs to another website of the account, because the events of the resource
-// cannot move. website is that of the store, or 0.
-func (c *checker) checkResource(path string, id int64, taken ids, website, wants int64) {
-	c.checkID(path, id, taken)
+// checkResource rejects an id that belongs to another website of the account, because the events of the resource cannot
+// move. website is that of the store, or 0.
+func (c *checker) checkResource(path string, id int64, website, wants int64) {
 	if website != 0 && website != wants {
 		c.Add(path+".id", id, fmt.Sprintf("belongs to website %d; a resource cannot move", website))
 	}
@@ -177,35 +195,34 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 	c.checkLocale(path, site)
 	goals, targets := ids{}, ids{}
 	if !c.prune {
-		for _, id := range declaredOf(owner.Goals, func(g Goal) bool { return g.WebsiteID == site.ID }) {
-			goals[id] = true
-		}
-		for _, id := range declaredOf(owner.Targets, func(t LiveTarget) bool { return t.WebsiteID == site.ID }) {
-			targets[id] = true
-		}
+		goals = declaredOf(owner.Goals, func(g Goal) (bool, string) { return g.WebsiteID == site.ID, g.Key })
+		targets = declaredOf(owner.Targets, func(t LiveTarget) (bool, string) { return t.WebsiteID == site.ID, "" })
 	}
 	for i, goal := range site.Goals {
 		at := fmt.Sprintf("%s.goals[%d]", path, i)
-		c.checkResource(at, goal.ID, taken["goal"], owner.Goals[goal.ID].WebsiteID, site.ID)
+		c.checkKey(at, site.ID, schema.NameGoal, goal.ID, goal.Key, taken["goal"])
+		c.checkResource(at, goal.ID, owner.Goals[goal.ID].WebsiteID, site.ID)
 		c.checkName(at, goal.Name)
-		goals[goal.ID] = true
+		goals[goal.ID] = goal.Key
 	}
 	for i, target := range site.Targets {
 		at := fmt.Sprintf("%s.targets[%d]", path, i)
-		c.checkResource(at, target.ID, taken["target"], owner.Targets[target.ID].WebsiteID, site.ID)
+		c.checkID(at, target.ID, taken["target"])
+		c.checkResource(at, target.ID, owner.Targets[target.ID].WebsiteID, site.ID)
 		c.checkName(at, target.Name)
 		c.checkDates(at, Initial{CreateDate: target.CreateDate})
-		targets[target.ID] = true
+		targets[target.ID] = ""
 	}
 	for i := range site.Campaigns {
-		at := fmt.Sprintf("%s.campaigns[%d]", path, i)
-		c.checkResource(at, site.Campaigns[i].ID, taken["campaign"], owner.Campaigns[site.Campaigns[i].ID].WebsiteID,
-			site.ID)
-		c.checkCampaign(at, &site.Campaigns[i], goals, targets)
+		at, campaign := fmt.Sprintf("%s.campaigns[%d]", path, i), &site.Campaigns[i]
+		c.checkKey(at, site.ID, schema.NameCampaign, campaign.ID, campaign.Key, taken["campaign"])
+		c.checkResource(at, campaign.ID, owner.Campaigns[campaign.ID].WebsiteID, site.ID)
+		c.checkCampaign(at, campaign, goals, targets)
 	}
 	for i := range site.Widgets {
 		at := fmt.Sprintf("%s.widgets[%d]", path, i)
-		c.checkResource(at, site.Widgets[i].ID, taken["widget"], owner.Widgets[site.Widgets[i].ID].WebsiteID, site.ID)
+		c.checkID(at, site.Widgets[i].ID, taken["widget"])
+		c.checkResource(at, site.Widgets[i].ID, owner.Widgets[site.Widgets[i].ID].WebsiteID, site.ID)
 		c.checkWidget(at, &site.Widgets[i], goals)
 	}
 }
@@ -252,7 +269,8 @@ func (c *checker) checkCampaign(path string, campaign *Campaign, goals, targets 
 	taken := ids{}
 	for i, variation := range campaign.Variations {
 		at := fmt.Sprintf("%s.variations[%d]", path, i)
-		c.checkVariation(at, variation.ID, variation.Name, variation.Share, taken)
+		c.checkKey(at, 0, schema.NameVariation, variation.ID, variation.Key, taken) // 0 is control, which is not declared
+		c.checkVariation(at, variation.Name, variation.Share)
 		c.checkReference(at+".targetId", variation.TargetID, targets, "target")
 	}
 }
@@ -286,8 +304,7 @@ func (c *checker) checkPrior(path string, campaign *Campaign) {
 	}
 }
 
-func (c *checker) checkVariation(path string, id int64, name string, share int, taken ids) {
-	c.checkID(path, id, taken) // 0 is control, which must not be declared
+func (c *checker) checkVariation(path, name string, share int) {
 	c.checkName(path, name)
 	c.checkRange(path+".share", float64(share), 0, 100)
 }
@@ -299,7 +316,9 @@ func (c *checker) checkWidget(path string, widget *Widget, goals ids) {
 	c.checkDates(path, widget.Initial)
 	own := ids{}
 	for i, v := range widget.Variations {
-		c.checkVariation(fmt.Sprintf("%s.variations[%d]", path, i), v.ID, v.Name, v.Share, own)
+		at := fmt.Sprintf("%s.variations[%d]", path, i)
+		c.checkID(at, v.ID, own)
+		c.checkVariation(at, v.Name, v.Share)
 	}
 	experiments := ids{}
 	for i, experiment := range widget.Experiments {
@@ -316,7 +335,9 @@ func (c *checker) checkWidget(path string, widget *Widget, goals ids) {
 		})
 		taken := ids{}
 		for j, v := range experiment.Variations {
-			c.checkVariation(fmt.Sprintf("%s.variations[%d]", at, j), v.ID, v.Name, v.Share, taken)
+			of := fmt.Sprintf("%s.variations[%d]", at, j)
+			c.checkID(of, v.ID, taken)
+			c.checkVariation(of, v.Name, v.Share)
 		}
 	}
 }

@@ -154,7 +154,12 @@ type OfVisitor struct {
 	Events  []Accepted // in the order of their arrival, with copies; only some fields are set
 	Rejects []Reject   // rejected lines of the last week with the visitor's id; not all of a large body
 	Limited bool       // there may be more events or rejected lines
+
+	keys map[schema.NamedID]string
 }
+
+// KeyOf returns the key of an id in events; empty: none was sent.
+func (v *OfVisitor) KeyOf(id schema.NamedID) string { return v.keys[id] }
 
 // ReadVisitor reads what arrived about a visitor on the websites, or on all websites if none is given. visitor is the
 // id as it was sent. It returns at most a number of events and of rejected lines.
@@ -164,8 +169,14 @@ func (r *Journal) ReadVisitor(ctx context.Context, visitor string, websites []in
 		clickhouse.Named("visitor_id", schema.HashID(visitor)), clickhouse.Named("website_ids", websites),
 		clickhouse.Named("limit", most), clickhouse.Named("spellings", ids),
 	}
-	v := &OfVisitor{}
-	var err error
+	v := &OfVisitor{keys: map[schema.NamedID]string{}}
+	names, err := ReadNames(ctx, r.conn, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		v.keys[name.NamedID] = name.Key
+	}
 	v.Events, err = schema.QueryRows(ctx, r.conn, acceptedColumns+visitorStored, scanAccepted, params...)
 	if err == nil {
 		v.Rejects, err = schema.QueryRows(ctx, r.conn, rejectedColumns+visitorRejects, scanReject, params...)

@@ -28,6 +28,9 @@ type Body struct {
 	// idempotency key: with the line number, it identifies events without eventId; empty: eventId is required
 	Key   string
 	Times Times // accepted times
+	// names of the store, and the source of the events; nil: names are not noted
+	Names  *Names
+	Source string
 }
 
 var errNoEvent = &BodyError{errors.New("no event: the body must have one JSON object per line, or an array of objects")}
@@ -85,7 +88,9 @@ func (b Body) parseLine(reader *jsonReader, number int64, text []byte) Line {
 		if b.Key != "" {
 			fallback = fmt.Sprintf("%d:%s:%d", b.WebsiteID, b.Key, number)
 		}
-		line.Events, err = (&rules{times: b.Times, website: b.WebsiteID}).validate(nil, &event, fallback)
+		line.Events, err = (&rules{
+			times: b.Times, website: b.WebsiteID, names: b.Names, source: b.Source,
+		}).validate(nil, &event, fallback)
 	}
 	if err != nil {
 		line.Reason, line.Text = err.Error(), origin{text: text}.rejectText()

@@ -95,9 +95,9 @@ func headerMapper(header []string) (*mapper, error) {
 			return nil, fmt.Errorf("column %q is not a field of an event: %s; for other names use a mapping file",
 				column, faults.OneOf(fieldNames[:]...))
 		}
-		m.Fields[column] = Source{Column: column}
+		m.Fields[column] = Source{Column: oneOrMore[text]{text(column)}}
 	}
-	return newMapper(m, nil)
+	return newMapper(m, 0, nil)
 }
 
 func (l *csvLines) readPart() (parse, error) {
@@ -144,7 +144,9 @@ func (l *csvLines) readRecord(rows *rows) error {
 	line, _ := l.FieldPos(0)
 	cells := rows.addRow(int64(line), l.record)
 	for i, place := range l.places {
-		cells[i] = record[place.column]
+		if place.column >= 0 {
+			cells[i] = record[place.column]
+		}
 	}
 	return nil
 }

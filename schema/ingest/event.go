@@ -87,6 +87,8 @@ type rules struct {
 	times   Times
 	website int64                      // the only accepted one; 0: those that owns reports
 	owns    func(websiteID int64) bool // nil: all websites
+	names   *Names                     // of the store; nil: names are not noted
+	source  string                     // of the events
 }
 
 // validate checks the fields of an event and appends one row per exposure. The error names each invalid field, its
@@ -104,13 +106,18 @@ func (r *rules) validate(rows []schema.Event, event *fields, fallbackID string) 
 		return rows,
 			fmt.Errorf("unknown_website: websiteId %d is not in the catalogue: apply a catalogue with it first", id)
 	}
+	if err := r.names.noteRows(built[len(rows):], b.keys, r.source); err != nil {
+		return rows, err
+	}
 	return built, nil
 }
 
 // builder builds rows from the fields of an event and collects the errors.
 type builder struct {
-	given *fields
-	times Times
+	given     *fields
+	times     Times
+	websiteID int64
+	keys      map[schema.NamedID]string // keys of the event, by the ids computed from them
 	faults.Collector
 }
 
@@ -135,10 +142,11 @@ func (b *builder) buildEvent(fallbackID string) schema.Event {
 	if visitor == "" {
 		b.addFault("visitor", "", "must be the id of the visitor")
 	}
+	b.websiteID = b.parseID("websiteId", b.given.values[fieldWebsiteID], 1)
 	return schema.Event{
 		EventID:    schema.HashID(cmp.Or(id, fallbackID)),
 		Time:       b.eventTime(),
-		WebsiteID:  b.parseID("websiteId", b.given.values[fieldWebsiteID], 1),
+		WebsiteID:  b.websiteID,
 		VisitorID:  schema.HashID(visitor),
 		Kind:       b.eventKind(),
 		GoalID:     b.goalID(),
@@ -167,6 +175,21 @@ func (b *builder) parseID(name, value string, least int64) int64 {
 	id, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || id < least {
 		b.addFault(name, value, fmt.Sprintf("must be an integer from %d", least))
+	}
+	return id
+}
+
+// parseName parses an id or a key. campaignID is that of a variation, or 0.
+func (b *builder) parseName(name, value string, kind schema.NameKind, campaignID int64) int64 {
+	id, key, err := schema.IDOf(b.websiteID, kind, value)
+	if err != nil {
+		b.addFault(name, value, err.Error())
+	}
+	if key != "" {
+		if b.keys == nil {
+			b.keys = map[schema.NamedID]string{}
+		}
+		b.keys[schema.NamedID{WebsiteID: b.websiteID, Kind: kind, CampaignID: campaignID, ID: id}] = key
 	}
 	return id
 }
@@ -214,7 +237,7 @@ func (b *builder) eventKind() schema.Kind {
 func (b *builder) goalID() int64 {
 	value := b.given.values[fieldGoalID]
 	if b.given.values[fieldEvent] == string(schema.KindGoal) {
-		return b.parseID("goalId", value, 1)
+		return b.parseName("goalId", value, schema.NameGoal, 0)
 	}
 	if value != "" {
 		b.addFault("goalId", value, "is only allowed for the event \"goal\"")
@@ -305,22 +328,24 @@ func (b *builder) addExposures(rows []schema.Event, event *schema.Event) []schem
 
 // setExposure validates an exposure and sets the subject and the variation of the row.
 func (b *builder) setExposure(prefix string, e exposure, event *schema.Event) {
-	event.VariationID = b.parseID(prefix+"variationId", e.variationID, 0)
-	switch {
-	case (e.campaignID == "") == (e.widgetID == ""):
-		b.addFault(prefix+"campaignId", e.campaignID, "either campaignId or widgetId must be set")
-	case e.campaignID != "":
+	if e.widgetID == "" && e.campaignID != "" {
 		event.Subject = schema.SubjectCampaign
-		event.SubjectID = b.parseID(prefix+"campaignId", e.campaignID, 1)
+		event.SubjectID = b.parseName(prefix+"campaignId", e.campaignID, schema.NameCampaign, 0)
+		event.VariationID = b.parseName(prefix+"variationId", e.variationID, schema.NameVariation, event.SubjectID)
 		if e.experimentID != "" {
 			b.addFault(prefix+"experimentId", e.experimentID, "is only allowed with widgetId")
 		}
-	default:
-		event.Subject = schema.SubjectWidget
-		event.SubjectID = b.parseID(prefix+"widgetId", e.widgetID, 1)
-		if e.experimentID != "" {
-			event.ExperimentID = b.parseID(prefix+"experimentId", e.experimentID, 0)
-		}
+		return
+	}
+	event.VariationID = b.parseID(prefix+"variationId", e.variationID, 0)
+	if e.widgetID == "" || e.campaignID != "" {
+		b.addFault(prefix+"campaignId", e.campaignID, "either campaignId or widgetId must be set")
+		return
+	}
+	event.Subject = schema.SubjectWidget
+	event.SubjectID = b.parseID(prefix+"widgetId", e.widgetID, 1)
+	if e.experimentID != "" {
+		event.ExperimentID = b.parseID(prefix+"experimentId", e.experimentID, 0)
 	}
 }
 

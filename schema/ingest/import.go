@@ -28,11 +28,13 @@ const partsAhead = batchSize / partRows
 
 // Options are the options of ImportFile.
 type Options struct {
-	Format  string    // csv, ndjson or parquet; empty: the format of the mapping or of the file name
-	Mapping *Mapping  // nil: the file has Lifthouse's field names
-	Dir     string    // directory of the mapping's look-up files
-	Input   io.Reader // the file for the path -
-	Times   Times     // accepted times
+	Format  string   // csv, ndjson or parquet; empty: the format of the mapping or of the file name
+	Mapping *Mapping // nil: the file has Lifthouse's field names
+	Dir     string   // directory of the mapping's look-up files
+	// WebsiteID is the website of events without websiteId; 0: each event has one.
+	WebsiteID int64
+	Input     io.Reader // the file for the path -
+	Times     Times     // accepted times
 	// Owns reports whether events of the website are accepted. If nil, all are.
 	Owns func(websiteID int64) bool
 	// DryRun stores nothing. Report.Rows counts the valid rows.
@@ -74,7 +76,19 @@ func ImportFile(ctx context.Context, w *Writer, path string, o Options) (Report,
 		return Report{}, err
 	}
 	defer func() { _ = file.Close() }()
-	i := importer{options: o, rules: rules{times: o.Times, owns: o.Owns}, name: filepath.Base(path), first: true}
+	readNames := w.Names
+	if o.DryRun { // its names must not be stored
+		readNames = func(ctx context.Context) (*Names, error) { return openNames(ctx, w.conn) }
+	}
+	names, err := readNames(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	name := filepath.Base(path)
+	i := importer{
+		options: o, name: name, first: true,
+		rules: rules{times: o.Times, owns: o.Owns, names: names, source: name},
+	}
 	if !o.DryRun {
 		i.journal = o.Journal
 	}
@@ -129,7 +143,7 @@ func (o *Options) openReader(ctx context.Context, path string, file *os.File, co
 	if o.Mapping != nil {
 		var err error
 		open := func(name string) (io.ReadCloser, error) { return OpenFile(o.lookupPath(name)) }
-		if compiled, err = newMapper(o.Mapping, open); err != nil {
+		if compiled, err = newMapper(o.Mapping, o.WebsiteID, open); err != nil {
 			return nil, err
 		}
 	}

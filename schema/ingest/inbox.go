@@ -162,8 +162,12 @@ func (i *Inbox) movePageLocked(ctx context.Context, parts []string, first, until
 	var moved Moved
 	var events []schema.Event
 	var reason string
-	accepted := rules{times: i.Times, owns: owns}
-	err := i.readRows(ctx, parts, first, until, func(id string, row *fields) {
+	names, err := i.writer.Names(ctx)
+	if err != nil {
+		return moved, err
+	}
+	accepted := rules{times: i.Times, owns: owns, names: names, source: string(ChannelInbox)}
+	err = i.readRows(ctx, parts, first, until, func(id string, row *fields) {
 		var err error
 		if events, err = accepted.validate(events, row, "inbox:"+id); err == nil {
 			return

@@ -1,6 +1,9 @@
 package ingest
 
 import (
+	"bytes"
+	"cmp"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -9,13 +12,17 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"lifthouse/schema"
 	"lifthouse/schema/faults"
 
+	"github.com/cespare/xxhash/v2"
 	"go.yaml.in/yaml/v4"
 	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/language"
+	"golang.org/x/text/language/display"
 )
 
 // Mapping defines how the columns of a file, or the keys of its JSON lines, are converted to events. A name such as
@@ -27,47 +34,60 @@ type Mapping struct {
 	Decimal   string            `yaml:"decimal"`   // decimal separator of numbers: . or ,; empty: .
 	Encoding  string            `yaml:"encoding"`  // encoding of CSV, such as latin1; empty: UTF-8
 	ShortRows bool              `yaml:"shortRows"` // rows of CSV may lack cells at their end, which are empty
+	Extends   string            `yaml:"extends"`   // a shipped mapping, whose fields are overridden; events are added
+	Each      string            `yaml:"each"`      // a list in a JSON object, of which each element is a line
 	Fields    map[string]Source `yaml:"fields"`    // fields of every event of a line
 	Events    []EventMapping    `yaml:"events"`    // the events of a line; empty: one event
+
+	anyColumns bool // lines may lack any column, as those of a shipped mapping
 }
 
-// EventMapping defines one event of a line. The line has the event if all conditions are true. Fields override
-// Mapping.Fields.
+// EventMapping defines one event of a line, or one for each element of a list in the line. The line has the event if
+// all conditions are true. Fields override Mapping.Fields.
 type EventMapping struct {
-	When   conditions        `yaml:"when"` // in YAML one condition or a list
-	Fields map[string]Source `yaml:"fields"`
+	Each   string               `yaml:"each"` // path of a list in lists; columns are looked up in its elements first
+	When   oneOrMore[Condition] `yaml:"when"`
+	Fields map[string]Source    `yaml:"fields"`
 }
 
-// Condition compares the value of a column: the value equals a text, differs from it, or is a number above a limit. An
-// empty value is not above any number.
+// Condition compares the value of a column: the value equals a text, differs from all texts, or is a number above a
+// limit. An empty value is not above any number.
 type Condition struct {
-	Column string   `yaml:"column"`
-	Equals *text    `yaml:"equals"`
-	Not    *text    `yaml:"not"`
-	Above  *float64 `yaml:"above"`
+	Column oneOrMore[text] `yaml:"column"` // the first that is not empty
+	Equals oneOrMore[text] `yaml:"equals"`
+	Not    oneOrMore[text] `yaml:"not"`
+	Above  *float64        `yaml:"above"`
 }
 
-type conditions []Condition
+// oneOrMore is a list, which YAML may write as its only element.
+type oneOrMore[T any] []T
 
-// UnmarshalYAML decodes one condition or a list of conditions.
-func (c *conditions) UnmarshalYAML(node *yaml.Node) error {
+// UnmarshalYAML decodes an element or a list of elements.
+func (l *oneOrMore[T]) UnmarshalYAML(node *yaml.Node) error {
+	if node.Tag == "!!null" {
+		return nil
+	}
 	if node.Kind != yaml.SequenceNode {
 		node = &yaml.Node{Kind: yaml.SequenceNode, Line: node.Line, Content: []*yaml.Node{node}}
 	}
-	return node.Load((*[]Condition)(c), yaml.WithKnownFields())
+	return node.Load((*[]T)(l), yaml.WithKnownFields())
 }
 
-// Source defines the value of a field. In YAML, a plain string is the name of a column.
+// Source defines the value of a field. In YAML, a plain string is the name of a column, and a list has the names of
+// several.
 type Source struct {
-	Column    string        `yaml:"column"`
-	Value     text          `yaml:"value"`     // a constant
-	RowNumber bool          `yaml:"rowNumber"` // the number of the record, from 1, without the header
-	Lookup    *Lookup       `yaml:"lookup"`    // replaces the column's value
-	Map       map[text]text `yaml:"map"`       // replaces the value; other values are rejected
+	Column    oneOrMore[text] `yaml:"column"`    // the first that is not empty
+	Value     text            `yaml:"value"`     // a constant
+	RowNumber bool            `yaml:"rowNumber"` // the number of the record, from 1, without the header
+	Lookup    *Lookup         `yaml:"lookup"`    // replaces the column's value
+	Map       map[text]text   `yaml:"map"`       // replaces the value; other values are rejected
 	// used if the column is empty or missing, or if Lookup or Map does not contain its value
-	Default *text  `yaml:"default"`
-	Format  string `yaml:"format"` // format of a time: a Go layout, unix, unixMilliseconds or unixMicroseconds
-	Zone    string `yaml:"zone"`   // time zone of times without offset; empty: UTC
+	Default *text           `yaml:"default"`
+	Format  string          `yaml:"format"` // of a time: a Go layout, unix, unixMilliseconds, unixMicroseconds or age; or country
+	Zone    string          `yaml:"zone"`   // time zone of times without offset; empty: UTC
+	Match   string          `yaml:"match"`  // regular expression with one group, which replaces the value; empty without a match
+	Hash    oneOrMore[text] `yaml:"hash"`   // columns whose hash is an event id
+	SentAt  text            `yaml:"sentAt"` // column with the sender's time of the request, which corrects a clock that is ahead
 }
 
 // text is the literal text of a YAML scalar: 010 is not decoded as a number.
@@ -89,11 +109,10 @@ type Lookup struct {
 	Column string `yaml:"column"`
 }
 
-// UnmarshalYAML decodes the name of a column, or an object.
+// UnmarshalYAML decodes the name of a column, a list of names, or an object.
 func (s *Source) UnmarshalYAML(node *yaml.Node) error {
-	if node.Kind == yaml.ScalarNode {
-		s.Column = node.Value
-		return nil
+	if node.Kind == yaml.ScalarNode || node.Kind == yaml.SequenceNode {
+		return s.Column.UnmarshalYAML(node)
 	}
 	type object Source
 	return node.Load((*object)(s), yaml.WithKnownFields())
@@ -122,10 +141,57 @@ func ReadMapping(r io.Reader) (*Mapping, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read mapping: %s", unknownField.ReplaceAllString(err.Error(), "unknown field $1"))
 	}
+	if m.Extends != "" {
+		if err := m.extend(); err != nil {
+			return nil, err
+		}
+	}
 	if len(m.Events) == 0 {
 		m.Events = []EventMapping{{}}
 	}
 	return &m, m.checkFields()
+}
+
+// extend adds the fields and the events of the mapping that m extends.
+func (m *Mapping) extend() error {
+	base, err := ShippedMapping(m.Extends)
+	if err != nil {
+		return fmt.Errorf("mapping: extends: %w", err)
+	}
+	fields := maps.Clone(base.Fields)
+	maps.Copy(fields, m.Fields)
+	m.Fields, m.Events, m.anyColumns = fields, slices.Concat(base.Events, m.Events), true
+	m.Each = cmp.Or(m.Each, base.Each)
+	return nil
+}
+
+//go:embed shipped/*.yaml
+var shipped embed.FS
+
+// ShippedMappings returns the names of the shipped mappings.
+func ShippedMappings() []string {
+	files, _ := shipped.ReadDir("shipped") // embedded
+	var names []string
+	for _, file := range files {
+		names = append(names, strings.TrimSuffix(file.Name(), ".yaml"))
+	}
+	return names
+}
+
+// ShippedMapping returns a shipped mapping.
+func ShippedMapping(name string) (*Mapping, error) {
+	if !slices.Contains(ShippedMappings(), name) {
+		return nil, fmt.Errorf("no shipped mapping %q; %s", name, faults.OneOf(ShippedMappings()...))
+	}
+	text, err := shipped.ReadFile("shipped/" + name + ".yaml")
+	if err != nil {
+		return nil, err
+	}
+	m, err := ReadMapping(bytes.NewReader(text))
+	if err == nil {
+		m.anyColumns = true
+	}
+	return m, err
 }
 
 func (m *Mapping) checkFields() error {
@@ -153,7 +219,7 @@ func (m *Mapping) checkFields() error {
 		at := fmt.Sprintf("events[%d]", i)
 		checkSources(&found, at+".fields", event.Fields)
 		for _, w := range event.When {
-			if w.Column == "" || count(w.Equals != nil, w.Not != nil, w.Above != nil) != 1 {
+			if len(w.Column) == 0 || slices.Contains(w.Column, "") || count(w.Equals != nil, w.Not != nil, w.Above != nil) != 1 {
 				found.AddField(at+".when",
 					"must have column and one of equals, not, above, or be a list of such conditions")
 			}
@@ -171,27 +237,41 @@ func checkSources(found *faults.Collector, path string, sources map[string]Sourc
 		if _, known := fieldByName(name); !known {
 			found.AddField(at, "%s; must be one of %v", faults.UnknownField, fieldNames)
 		}
-		if count(s.Column != "", s.Value != "", s.RowNumber) != 1 {
-			found.AddField(at, "must have one of column, value, rowNumber")
+		hasColumn := len(s.Column) > 0 && !slices.Contains(s.Column, "")
+		hasHash := len(s.Hash) > 0 && !slices.Contains(s.Hash, "")
+		if count(hasColumn, s.Value != "", s.RowNumber, hasHash) != 1 {
+			found.AddField(at, "must have one of column, value, rowNumber, hash")
 		}
-		if s.Default != nil && s.Column == "" {
+		if s.Default != nil && len(s.Column) == 0 {
 			found.AddField(at+".default", "requires a column")
 		}
-		if s.Column == "" && (s.Map != nil || s.Format != "") {
-			found.AddField(at, "map and format require a column")
+		if len(s.Column) == 0 && (s.Map != nil || s.Format != "" || s.Match != "") {
+			found.AddField(at, "map, match and format require a column")
+		}
+		if expression, err := regexp.Compile(s.Match); err != nil || s.Match != "" && expression.NumSubexp() != 1 {
+			found.AddField(fmt.Sprintf("%s.match %q", at, s.Match), "must be a regular expression with one group, such as "+
+				"^exp-(.+)$")
+		}
+		if len(s.Hash) > 0 && name != fieldNames[fieldEventID] {
+			found.AddField(at+".hash", "is only allowed for eventId")
+		}
+		if s.SentAt != "" && name != fieldNames[fieldTime] {
+			found.AddField(at+".sentAt", "is only allowed for time")
 		}
 		if !isFormat(s.Format) {
 			found.AddField(fmt.Sprintf("%s.format %q", at, s.Format),
-				"must be unix, unixMilliseconds, unixMicroseconds or a Go layout with a year, such as 2006-01-02 "+
-					"15:04:05")
+				"must be unix, unixMilliseconds, unixMicroseconds, age or a Go layout with a year, such as 2006-01-02 "+
+					"15:04:05; or country")
 		}
-		if (s.Format != "" || s.Zone != "") && name != fieldNames[fieldTime] {
-			found.AddField(at, "format and zone are only allowed for time")
+		if (s.Format == formatCountry) != (name == fieldNames[fieldCountry]) && s.Format != "" ||
+			s.Zone != "" && name != fieldNames[fieldTime] || s.Format != "" && s.Format != formatCountry &&
+			name != fieldNames[fieldTime] {
+			found.AddField(at, "format and zone are only allowed for time, and format: country for country")
 		}
 		if _, err := time.LoadLocation(s.Zone); err != nil {
 			found.AddField(fmt.Sprintf("%s.zone %q", at, s.Zone), "must be a name such as Europe/Paris")
 		}
-		if l := s.Lookup; l != nil && (l.File == "" || l.Key == "" || l.Column == "" || s.Column == "") {
+		if l := s.Lookup; l != nil && (l.File == "" || l.Key == "" || l.Column == "" || len(s.Column) == 0) {
 			found.AddField(at+".lookup", "must have file, key and column, and requires a column to look up")
 		}
 	}
@@ -212,9 +292,9 @@ func count(conditions ...bool) int {
 func (c *mappedCondition) holdsFor(value string) (bool, error) {
 	switch {
 	case c.Equals != nil:
-		return value == string(*c.Equals), nil
+		return slices.Contains(c.Equals, text(value)), nil
 	case c.Not != nil:
-		return value != string(*c.Not), nil
+		return !slices.Contains(c.Not, text(value)), nil
 	}
 	if value == "" {
 		return false, nil
@@ -223,12 +303,12 @@ func (c *mappedCondition) holdsFor(value string) (bool, error) {
 	if c.comma {
 		var err error
 		if plain, err = withDecimalPoint(value); err != nil {
-			return false, fmt.Errorf("%s: %w", c.Column, err)
+			return false, fmt.Errorf("%s: %w", c.Column[0], err)
 		}
 	}
 	number, err := strconv.ParseFloat(plain, 64)
 	if err != nil {
-		return false, fmt.Errorf("%s: %q: must be a number, because a condition compares it%s", c.Column,
+		return false, fmt.Errorf("%s: %q: must be a number, because a condition compares it%s", c.Column[0],
 			clipText(value), numberHint(plain))
 	}
 	return number > *c.Above, nil
@@ -236,34 +316,45 @@ func (c *mappedCondition) holdsFor(value string) (bool, error) {
 
 // mapper is a compiled Mapping, with the look-up files in memory.
 type mapper struct {
-	columns []string // names of the columns, in the order of a line's cells
-	needed  []string // columns that at least one line must have
-	events  []mappedEvent
+	columns    []string // names of the columns, in the order of a line's cells
+	needed     [][]int  // cells of which the header, or at least one line of JSON, must have one
+	defaulted  [][]int  // cells of which the header must have one
+	anyColumns bool     // none is needed
+	each       []string // path of the lists whose elements are lines
+	name       int      // cell that tells what a line is, for those without an event; -1: none
+	website    string   // of events without websiteId
+	events     []mappedEvent
 }
 
 type mappedEvent struct {
+	each   []string // path of the lists of which each element is an event
 	when   []mappedCondition
 	fields []mappedField
 }
 
 type mappedCondition struct {
 	Condition
-	cell  int
+	cells []int
 	comma bool // a number has a decimal comma
 }
 
 type mappedField struct {
 	field  field
 	source Source
-	cell   int
+	cells  []int // of the columns, or of those that are hashed
+	sentAt int   // cell with the sender's time; -1: none
+	match  *regexp.Regexp
 	zone   *time.Location
 	comma  bool // a number has a decimal comma
 	lookup map[string]string
 }
 
-// newMapper compiles a mapping. It reads the look-up files with open.
-func newMapper(m *Mapping, open func(file string) (io.ReadCloser, error)) (*mapper, error) {
-	compiled := &mapper{}
+// newMapper compiles a mapping. It reads the look-up files with open. website is that of events without websiteId.
+func newMapper(m *Mapping, website int64, open func(file string) (io.ReadCloser, error)) (*mapper, error) {
+	compiled := &mapper{anyColumns: m.anyColumns, name: -1, each: pathOf(m.Each)}
+	if website != 0 {
+		compiled.website = strconv.FormatInt(website, 10)
+	}
 	lookups := map[Lookup]map[string]string{}
 	for _, event := range m.Events {
 		sources := maps.Clone(m.Fields)
@@ -271,10 +362,14 @@ func newMapper(m *Mapping, open func(file string) (io.ReadCloser, error)) (*mapp
 			sources = map[string]Source{}
 		}
 		maps.Copy(sources, event.Fields)
-		var e mappedEvent
+		e := mappedEvent{each: pathOf(event.Each)}
 		for _, c := range event.When {
-			e.when = append(e.when, mappedCondition{c, compiled.columnIndex(c.Column), m.Decimal == decimalComma})
-			compiled.needed = append(compiled.needed, c.Column)
+			cells := compiled.cellsOf(c.Column)
+			if c.Equals != nil && compiled.name < 0 {
+				compiled.name = cells[0]
+			}
+			e.when = append(e.when, mappedCondition{c, cells, m.Decimal == decimalComma})
+			compiled.needed = append(compiled.needed, cells)
 		}
 		for _, name := range slices.Sorted(maps.Keys(sources)) {
 			f, err := compiled.compileField(name, sources[name], m.Encoding, lookups, open)
@@ -290,26 +385,43 @@ func newMapper(m *Mapping, open func(file string) (io.ReadCloser, error)) (*mapp
 	return compiled, nil
 }
 
-func (m *mapper) columnIndex(name string) int {
-	if at := slices.Index(m.columns, name); at >= 0 {
-		return at
+func pathOf(each string) []string {
+	if each == "" {
+		return nil
 	}
-	m.columns = append(m.columns, name)
-	return len(m.columns) - 1
+	return strings.Split(each, ".")
+}
+
+// cellsOf returns the places of columns in the cells of a line.
+func (m *mapper) cellsOf(columns []text) []int {
+	var cells []int
+	for _, name := range columns {
+		at := slices.Index(m.columns, string(name))
+		if at < 0 {
+			at, m.columns = len(m.columns), append(m.columns, string(name))
+		}
+		cells = append(cells, at)
+	}
+	return cells
 }
 
 func (m *mapper) compileField(name string, s Source, encoding string, lookups map[Lookup]map[string]string,
 	open func(string) (io.ReadCloser, error),
 ) (mappedField, error) {
-	f := mappedField{source: s}
+	f := mappedField{source: s, sentAt: -1, cells: m.cellsOf(slices.Concat(s.Column, s.Hash))}
 	f.field, _ = fieldByName(name)
-	if s.Column != "" {
-		f.cell = m.columnIndex(s.Column)
-		if s.Default == nil {
-			m.needed = append(m.needed, s.Column)
-		}
+	if s.Default == nil {
+		m.needed = append(m.needed, f.cells)
+	} else {
+		m.defaulted = append(m.defaulted, f.cells)
+	}
+	if s.SentAt != "" {
+		f.sentAt = m.cellsOf([]text{s.SentAt})[0]
 	}
 	var err error
+	if s.Match != "" {
+		f.match = regexp.MustCompile(s.Match) // ReadMapping has compiled it
+	}
 	if f.zone, err = time.LoadLocation(s.Zone); err != nil {
 		return f, err
 	}
@@ -356,47 +468,127 @@ func readLookup(l Lookup, encoding string, open func(string) (io.ReadCloser, err
 	}
 }
 
-// lineEvents returns the fields of each event of a line.
-func (m *mapper) lineEvents(record int64, cells []string) ([]fields, error) {
-	var events []fields
+// mappedLine is a line, or an element of a list in a line, whose events a mapper returns.
+type mappedLine struct {
+	record  int64                          // from 1, without the header
+	arrived time.Time                      // of an HTTP request; zero: of a file
+	cellAt  func(cell int) (string, error) // value of a column; empty: the line does not have it
+	// each calls do for each element of the lists at a path, with a cellAt of the element; nil: the line has no lists
+	each func(path []string, do func(cellAt func(int) (string, error)) error) error
+}
+
+// firstCell returns the first cell that is not empty.
+func firstCell(cells []int, cellAt func(int) (string, error)) (string, error) {
+	for _, cell := range cells {
+		if value, err := cellAt(cell); value != "" || err != nil {
+			return value, err
+		}
+	}
+	return "", nil
+}
+
+// lineEvents appends the fields of each event of a line.
+func (m *mapper) lineEvents(events []fields, line *mappedLine) ([]fields, error) {
 	for i := range m.events {
 		e := &m.events[i]
-		holds := true
-		for j := 0; j < len(e.when) && holds; j++ {
-			var err error
-			if holds, err = e.when[j].holdsFor(cells[e.when[j].cell]); err != nil {
-				return nil, err
+		add := func(cellAt func(int) (string, error)) error {
+			f, has, err := m.readEvent(e, line, cellAt)
+			if has && err == nil {
+				events = append(events, f)
 			}
+			return err
 		}
-		if !holds {
-			continue
+		var err error
+		switch {
+		case e.each == nil:
+			err = add(line.cellAt)
+		case line.each != nil:
+			err = line.each(e.each, add)
 		}
-		var f fields
-		for j := range e.fields {
-			value, err := e.fields[j].cellValue(record, cells)
-			if err != nil {
-				return nil, err
-			}
-			f.values[e.fields[j].field] = value
+		if err != nil {
+			return nil, err
 		}
-		events = append(events, f)
 	}
 	return events, nil
 }
 
-func (f *mappedField) cellValue(record int64, cells []string) (string, error) {
+// readEvent returns the fields of an event, if the line has it.
+func (m *mapper) readEvent(e *mappedEvent, line *mappedLine, cellAt func(int) (string, error)) (f fields, has bool,
+	err error,
+) {
+	for j := range e.when {
+		value, err := firstCell(e.when[j].cells, cellAt)
+		if err != nil {
+			return f, false, err
+		}
+		if holds, err := e.when[j].holdsFor(value); !holds || err != nil {
+			return f, false, err
+		}
+	}
+	f.values[fieldWebsiteID] = m.website
+	sent := ""
+	for j := range e.fields {
+		of := &e.fields[j]
+		if f.values[of.field], err = of.cellValue(line, cellAt); err != nil {
+			return f, false, err
+		}
+		if of.sentAt >= 0 {
+			if sent, err = cellAt(of.sentAt); err != nil {
+				return f, false, err
+			}
+		}
+	}
+	if !line.arrived.IsZero() {
+		f.values[fieldTime] = timeOnArrival(f.values[fieldTime], sent, line.arrived)
+	}
+	return f, true, nil
+}
+
+// timeOnArrival returns the time of an event that arrived over HTTP, in Unix milliseconds. An event without a time
+// happened on its arrival. A sender's clock that is ahead of ours, by its time of the request, is corrected; one that is
+// behind is believed, because some senders repeat the time of their first attempt in every retry. No event happened
+// after its arrival. An invalid time is returned unchanged, for validation reports it.
+func timeOnArrival(value, sent string, arrived time.Time) string {
+	happened := arrived
+	if value != "" {
+		var err error
+		if happened, err = parseTime(value); err != nil {
+			return value
+		}
+		if sentAt, err := parseTime(sent); err == nil && sentAt.After(arrived) {
+			happened = happened.Add(arrived.Sub(sentAt))
+		}
+	}
+	if happened.After(arrived) {
+		happened = arrived
+	}
+	return strconv.FormatInt(happened.UnixMilli(), 10)
+}
+
+func (f *mappedField) cellValue(line *mappedLine, cellAt func(int) (string, error)) (string, error) {
 	s := &f.source
 	switch {
 	case s.RowNumber:
-		return strconv.FormatInt(record, 10), nil
-	case s.Column == "":
+		return strconv.FormatInt(line.record, 10), nil
+	case len(s.Hash) > 0:
+		return hashCells(f.cells, cellAt)
+	case len(s.Column) == 0:
 		return string(s.Value), nil
 	}
-	value := cells[f.cell]
+	value, err := firstCell(f.cells, cellAt)
+	if err != nil {
+		return "", err
+	}
+	if f.match != nil {
+		group := ""
+		if found := f.match.FindStringSubmatch(value); found != nil {
+			group = found[1]
+		}
+		value = group
+	}
 	if value == "" && s.Default != nil && s.Map == nil && s.Lookup == nil {
 		value = string(*s.Default)
 	}
-	var err error
 	if f.lookup != nil {
 		found, known := f.lookup[value]
 		if value, err = f.replaceValue(value, text(found), known, s.Lookup.File); err != nil {
@@ -409,19 +601,42 @@ func (f *mappedField) cellValue(record int64, cells []string) (string, error) {
 			return "", err
 		}
 	}
-	if s.Format != "" && value != "" {
+	switch {
+	case value == "":
+	case s.Format == formatCountry:
+		return countryCode(value), nil
+	case s.Format == formatAge:
+		age, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(age >= 0 && age < maxSeconds*1000) || line.arrived.IsZero() {
+			return "", fmt.Errorf("time: column %s: %q: must be the age of the event in milliseconds when it is sent, "+
+				"over HTTP", s.Column[0], clipText(value))
+		}
+		return strconv.FormatInt(line.arrived.UnixMilli()-int64(age), 10), nil
+	case s.Format != "":
 		at, err := toUnixMilliseconds(value, s.Format, f.zone)
 		if err != nil {
-			return "", fmt.Errorf("time: column %s: %q: %w", s.Column, clipText(value), err)
+			return "", fmt.Errorf("time: column %s: %q: %w", s.Column[0], clipText(value), err)
 		}
 		return strconv.FormatInt(at, 10), nil
-	}
-	if f.comma {
+	case f.comma:
 		if value, err = withDecimalPoint(value); err != nil {
 			return "", fmt.Errorf("%s: %w", fieldNames[f.field], err)
 		}
 	}
 	return value, nil
+}
+
+// hashCells returns a hash of cells as text.
+func hashCells(cells []int, cellAt func(int) (string, error)) (string, error) {
+	hash := xxhash.New()
+	for _, cell := range cells {
+		value, err := cellAt(cell)
+		if err != nil {
+			return "", err
+		}
+		_, _ = hash.WriteString(value + "\x00") // never fails
+	}
+	return strconv.FormatUint(hash.Sum64(), 36), nil
 }
 
 // replaceValue returns the replacement if the value is known, and the default of the field otherwise. It returns an
@@ -434,7 +649,7 @@ func (f *mappedField) replaceValue(value string, replacement text, known bool, t
 		return string(*f.source.Default), nil
 	}
 	return "", fmt.Errorf("%s: column %s: %q is not in %s: add the value, or set a default", fieldNames[f.field],
-		f.source.Column, clipText(value), table)
+		f.source.Column[0], clipText(value), table)
 }
 
 // Formats of times, in addition to Go's layouts.
@@ -442,12 +657,37 @@ const (
 	formatUnix             = "unix"
 	formatUnixMilliseconds = "unixMilliseconds"
 	formatUnixMicroseconds = "unixMicroseconds"
+	formatAge              = "age" // milliseconds before the arrival over HTTP
 )
+
+// formatCountry is the format of a country that is a name in English or a code of ISO 3166.
+const formatCountry = "country"
+
+// countryCodes has the codes of ISO 3166 by the names of countries in English, in lower case.
+var countryCodes = sync.OnceValue(func() map[string]string {
+	codes, names := map[string]string{}, display.English.Regions()
+	for first := 'A'; first <= 'Z'; first++ {
+		for second := 'A'; second <= 'Z'; second++ {
+			if region, err := language.ParseRegion(string(first) + string(second)); err == nil && region.IsCountry() {
+				codes[strings.ToLower(names.Name(region))] = region.String()
+			}
+		}
+	}
+	return codes
+})
+
+// countryCode returns the code of a country, or an empty string if it is not known.
+func countryCode(country string) string {
+	if len(country) == len("FR") {
+		return strings.ToUpper(country)
+	}
+	return countryCodes()[strings.ToLower(country)]
+}
 
 // isFormat reports whether the format is that of a time with a year, or empty.
 func isFormat(format string) bool {
 	switch format {
-	case "", formatUnix, formatUnixMilliseconds, formatUnixMicroseconds:
+	case "", formatUnix, formatUnixMilliseconds, formatUnixMicroseconds, formatAge, formatCountry:
 		return true
 	}
 	one := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)

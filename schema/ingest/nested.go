@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/valyala/fastjson"
 )
@@ -54,7 +55,7 @@ func splitName(name string, exists func(beginning string) bool) (beginning, rest
 
 // place is the position of a mapper's column in a file with a header.
 type place struct {
-	column int
+	column int    // -1: the file does not have it
 	inner  string // the name in the JSON in the cell; empty: the whole cell
 }
 
@@ -62,19 +63,19 @@ type place struct {
 func columnPlaces(m *mapper, header []string) ([]place, error) {
 	found := make([]place, len(m.columns))
 	for i, name := range m.columns {
-		column, inner := name, ""
-		if !slices.Contains(header, name) {
-			var ok bool
-			if column, inner, ok = splitName(name, func(b string) bool { return slices.Contains(header, b) }); !ok {
-				return nil, fmt.Errorf("the file has no column %q; the columns are %s", name,
-					strings.Join(header, ", "))
-			}
+		column, inner, has := name, "", slices.Contains(header, name)
+		if !has {
+			column, inner, has = splitName(name, func(b string) bool { return slices.Contains(header, b) })
 		}
 		at := slices.Index(header, column)
-		if slices.Contains(header[at+1:], column) {
+		if has && slices.Contains(header[at+1:], column) {
 			return nil, fmt.Errorf("the file has several columns %q: the name must be unique", column)
 		}
 		found[i] = place{at, inner}
+	}
+	if missing, is := m.missingColumn(slices.Concat(m.needed, m.defaulted),
+		func(cell int) bool { return found[cell].column >= 0 }); is {
+		return nil, fmt.Errorf("the file has no column %q; the columns are %s", missing, strings.Join(header, ", "))
 	}
 	return found, nil
 }
@@ -236,4 +237,110 @@ func (r *jsonReader) cellValue(cell, name string) (string, error) {
 		return "", err
 	}
 	return r.scalarText(value)
+}
+
+// jsonLine is an object in JSON with the mapper's columns, which are looked up in the innermost object first.
+type jsonLine struct {
+	reader  *jsonReader
+	mapper  *mapper
+	headers func(name string) string // of an HTTP request; nil: of a file
+	objects []*fastjson.Object       // from the innermost
+}
+
+// headerPrefix begins the names of columns that are headers of an HTTP request.
+const headerPrefix = "header."
+
+// cells returns a function that returns the values of columns. It looks up each column once.
+func (l *jsonLine) cells() func(cell int) (string, error) {
+	type found struct {
+		value string
+		err   error
+		known bool
+	}
+	cells := make([]found, len(l.mapper.columns))
+	return func(cell int) (string, error) {
+		c := &cells[cell]
+		if !c.known {
+			c.known = true
+			if c.value, c.err = l.readCell(l.mapper.columns[cell]); c.err != nil {
+				c.err = fmt.Errorf("%s: %w", l.mapper.columns[cell], c.err)
+			}
+		}
+		return c.value, c.err
+	}
+}
+
+func (l *jsonLine) readCell(column string) (string, error) {
+	if header, is := strings.CutPrefix(column, headerPrefix); is {
+		if l.headers == nil {
+			return "", nil
+		}
+		return l.headers(header), nil
+	}
+	value, err := l.findColumn(column)
+	if err != nil {
+		return "", err
+	}
+	return l.reader.scalarText(value)
+}
+
+// findColumn returns the value of a column in the innermost object that has it, or nil.
+func (l *jsonLine) findColumn(column string) (*fastjson.Value, error) {
+	for _, object := range l.objects {
+		if value, err := l.reader.findValue(object, column); value != nil || err != nil {
+			return value, err
+		}
+	}
+	return nil, nil
+}
+
+// eachElement calls do for each object in the lists at a path, and reports whether there is such a list. An object in
+// the place of a list is its only element.
+func (l *jsonLine) eachElement(path []string, do func(*jsonLine) error) (has bool, err error) {
+	value := l.objects[0].Get(path[0])
+	if value == nil {
+		return false, nil
+	}
+	elements := []*fastjson.Value{value}
+	if value.Type() == fastjson.TypeArray {
+		elements = value.GetArray()
+	}
+	for _, element := range elements {
+		object, err := element.Object()
+		if err != nil {
+			return true, fmt.Errorf("%s: must be a list of objects", path[0])
+		}
+		inner := &jsonLine{l.reader, l.mapper, l.headers, append([]*fastjson.Object{object}, l.objects...)}
+		if len(path) > 1 {
+			_, err = inner.eachElement(path[1:], do)
+		} else {
+			err = do(inner)
+		}
+		if err != nil {
+			return true, err
+		}
+	}
+	return true, nil
+}
+
+// eachItem calls do for each line in an object: the elements of the mapper's list if the object has it, or else the
+// object itself.
+func (l *jsonLine) eachItem(do func(*jsonLine) error) error {
+	if l.mapper.each != nil {
+		if has, err := l.eachElement(l.mapper.each, do); has || err != nil {
+			return err
+		}
+	}
+	return do(l)
+}
+
+// mapped returns the line for the mapper.
+func (l *jsonLine) mapped(record int64, arrived time.Time) *mappedLine {
+	return &mappedLine{
+		record: record, arrived: arrived, cellAt: l.cells(),
+		each: func(path []string, do func(func(int) (string, error)) error) error {
+			_, err := l.eachElement(path, func(inner *jsonLine) error { return do(inner.cells()) })
+			return err
+		},
+	}
 }

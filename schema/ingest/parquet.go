@@ -81,7 +81,7 @@ func (l *parquetLines) findColumns(leaves []*parquet.Column, header []string) (e
 	}
 	l.texts = make([]func(parquet.Value) (string, error), len(l.places))
 	for i, place := range l.places {
-		if l.lists[i] != nil {
+		if l.lists[i] != nil || place.column < 0 {
 			continue
 		}
 		leaf := leaves[place.column]
@@ -159,6 +159,9 @@ func (l *parquetLines) addRow(rows *rows, values parquet.Row) {
 				rows.setFault(fmt.Errorf("%s: %w", l.mapper.columns[i], err))
 				return
 			}
+			continue
+		}
+		if place.column < 0 {
 			continue
 		}
 		value := values[slices.IndexFunc(values, func(v parquet.Value) bool { return v.Column() == place.column })]

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	"lifthouse/schema/faults"
@@ -122,7 +123,7 @@ func openLines(r io.Reader, format string, m *Mapping, compiled *mapper) (lines,
 		return newCSVLines(plain, m, compiled)
 	}
 	l := &jsonLines{text: plain, mapper: compiled, keys: map[string]bool{}}
-	if compiled != nil {
+	if compiled != nil && !compiled.anyColumns {
 		l.present = make([]atomic.Bool, len(compiled.columns))
 	}
 	return l, nil
@@ -218,20 +219,21 @@ func (l *jsonLines) parseEvents(reader *jsonReader, number int64, text []byte) (
 		return reader.single[:], err
 	}
 	l.recordKeys(object)
-	cells := make([]string, len(l.mapper.columns))
-	for i, column := range l.mapper.columns {
-		value, err := reader.findValue(object, column)
-		if err == nil {
-			cells[i], err = reader.scalarText(value)
+	var events []fields
+	whole := &jsonLine{reader: reader, mapper: l.mapper, objects: []*fastjson.Object{object}}
+	err = whole.eachItem(func(item *jsonLine) (err error) {
+		line := item.mapped(number, time.Time{})
+		for i := range l.present {
+			if !l.present[i].Load() {
+				if value, err := item.findColumn(l.mapper.columns[i]); value != nil && err == nil {
+					l.present[i].Store(true)
+				}
+			}
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", column, err)
-		}
-		if value != nil {
-			l.present[i].Store(true)
-		}
-	}
-	return l.mapper.lineEvents(number, cells)
+		events, err = l.mapper.lineEvents(events, line)
+		return err
+	})
+	return events, err
 }
 
 // jsonReader parses JSON objects, one at a time. It is not safe for concurrent use.
@@ -277,13 +279,24 @@ func (l *jsonLines) missingColumns() error {
 	if l.mapper == nil || len(l.keys) == 0 {
 		return nil
 	}
-	for _, column := range l.mapper.needed {
-		if !l.present[slices.Index(l.mapper.columns, column)].Load() {
-			return fmt.Errorf("no line has the key %q; the lines have %s: correct the mapping, or set a default for "+
-				"the field", column, strings.Join(slices.Sorted(maps.Keys(l.keys)), ", "))
-		}
+	if missing, is := l.mapper.missingColumn(l.mapper.needed,
+		func(cell int) bool { return l.present[cell].Load() }); is {
+		return fmt.Errorf("no line has the key %q; the lines have %s: correct the mapping, or set a default for the field",
+			missing, strings.Join(slices.Sorted(maps.Keys(l.keys)), ", "))
 	}
 	return nil
+}
+
+// missingColumn returns a column that a file must have and does not, and whether there is one. Of the columns of an
+// element of needed, the file must have one.
+func (m *mapper) missingColumn(needed [][]int, has func(cell int) bool) (name string, is bool) {
+	for _, cells := range needed {
+		isHeader := func(cell int) bool { return strings.HasPrefix(m.columns[cell], headerPrefix) }
+		if len(cells) > 0 && !m.anyColumns && !slices.ContainsFunc(cells, has) && !slices.ContainsFunc(cells, isHeader) {
+			return m.columns[cells[0]], true
+		}
+	}
+	return "", false
 }
 
 // scalarText returns a JSON string, number or boolean as text. It returns an empty string for null and for a missing
@@ -436,6 +449,8 @@ func (r *rows) setFault(fault error) { r.lines[len(r.lines)-1].fault = fault }
 func (r *rows) parseRows(take func(line origin, events []fields, err error)) {
 	columns := len(r.mapper.columns)
 	var reader jsonReader
+	var current []string // cells of the line
+	mapped := mappedLine{cellAt: func(cell int) (string, error) { return current[cell], nil }}
 	for i, line := range r.lines {
 		if line.fault != nil {
 			take(origin{number: line.number}, nil, line.fault)
@@ -446,7 +461,8 @@ func (r *rows) parseRows(take func(line origin, events []fields, err error)) {
 			take(origin{number: line.number, columns: r.mapper.columns, cells: cells}, nil, err)
 			continue
 		}
-		events, err := r.mapper.lineEvents(line.record, cells)
+		current, mapped.record = cells, line.record
+		events, err := r.mapper.lineEvents(nil, &mapped)
 		if invalid := r.textFault(cells); invalid != nil {
 			err = invalid
 		}
@@ -483,7 +499,7 @@ func isASCII(text string) bool {
 // extractNested replaces cells that contain a JSON object by the requested value in the object.
 func (r *rows) extractNested(reader *jsonReader, cells []string) (err error) {
 	for i, place := range r.places {
-		if place.inner == "" {
+		if place.inner == "" || place.column < 0 {
 			continue
 		}
 		if cells[i], err = reader.cellValue(cells[i], place.inner); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed" // the statement
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"lifthouse/schema"
@@ -20,6 +21,8 @@ type Writer struct {
 	written      func(accepted time.Time) // called after each insert
 	lastAccepted time.Time                // guarded by writeLock
 	ahead        time.Duration            // how far the clock of the store is ahead of that of the process
+	openingNames chan struct{}            // held while the names are read
+	names        atomic.Pointer[Names]    // nil: not read yet
 }
 
 // Facts are the data computed from the events.
@@ -35,7 +38,31 @@ type Facts interface {
 // NewWriter returns the writer of a store. A process must have only one writer per store. The facts may be nil if no
 // events are deleted.
 func NewWriter(conn driver.Conn, facts Facts) *Writer {
-	return &Writer{conn: conn, facts: facts, writeLock: make(chan struct{}, 1), written: func(time.Time) {}}
+	return &Writer{
+		conn: conn, facts: facts, writeLock: make(chan struct{}, 1), openingNames: make(chan struct{}, 1),
+		written: func(time.Time) {},
+	}
+}
+
+// Names returns the names in the stored events. The first call reads them.
+func (w *Writer) Names(ctx context.Context) (*Names, error) {
+	if names := w.names.Load(); names != nil {
+		return names, nil
+	}
+	select {
+	case w.openingNames <- struct{}{}:
+		defer func() { <-w.openingNames }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if names := w.names.Load(); names != nil {
+		return names, nil
+	}
+	names, err := openNames(ctx, w.conn)
+	if err == nil {
+		w.names.Store(names)
+	}
+	return names, err
 }
 
 // AfterInsert sets a function that is called after each insert, before the events are acknowledged, with their
@@ -96,6 +123,11 @@ func (w *Writer) WriteEvents(ctx context.Context, events []schema.Event) error {
 func (w *Writer) insertEventsLocked(ctx context.Context, events []schema.Event) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if names := w.names.Load(); names != nil { // otherwise none was noted
+		if err := names.storeNames(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
 	}
 	accepted := w.acceptanceTimeLocked()
 	if err := schema.InsertEvents(context.WithoutCancel(ctx), w.conn, events, accepted); err != nil {
@@ -159,6 +191,19 @@ func CopyEvents(ctx context.Context, w *Writer, source driver.Conn,
 	var total uint64
 	if err := source.QueryRow(ctx, "SELECT count() FROM events").Scan(&total); err != nil {
 		return 0, fmt.Errorf("count the events to copy: %w", err)
+	}
+	names, err := w.Names(ctx)
+	if err != nil {
+		return 0, err
+	}
+	of, err := ReadNames(ctx, source, 0)
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range of {
+		if err := names.noteName(name.NamedID, name.Key, name.Source); err != nil {
+			return 0, err
+		}
 	}
 	batch := make([]schema.Event, 0, copyBatch)
 	flush := func() error {

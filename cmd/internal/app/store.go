@@ -152,6 +152,14 @@ func (s *Store) API(ctx context.Context, o api.Options) *api.API {
 	return s.api
 }
 
+// CountsOf returns what arrived from the source of a token since the server started; without a running server, nothing.
+func (s *Store) CountsOf(token *catalogue.Token) api.SourceCounts {
+	if s.api == nil {
+		return api.SourceCounts{}
+	}
+	return s.api.CountsOf(token)
+}
+
 // MCP returns the server of the Model Context Protocol: that of the running API, or else of a new one with the options.
 func (s *Store) MCP(ctx context.Context, o api.Options) *mcp.Server {
 	if s.api == nil {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 )
@@ -21,8 +22,10 @@ type Received struct {
 	Names      []catalogue.Undeclared `json:"names"`      // undeclared names of the last week
 }
 
-// ReceivedOf returns the counts of each website, ordered by id.
-func ReceivedOf(stored []ingest.StoredRows, known *catalogue.Snapshot) []*Received {
+// ReceivedOf returns the counts of each website, ordered by id. keyOf returns the key of an id in events.
+func ReceivedOf(
+	stored []ingest.StoredRows, known *catalogue.Snapshot, keyOf func(schema.NamedID) string,
+) []*Received {
 	byWebsite := map[int64]*Received{}
 	of := func(website int64) *Received {
 		if byWebsite[website] == nil {
@@ -36,13 +39,13 @@ func ReceivedOf(stored []ingest.StoredRows, known *catalogue.Snapshot) []*Receiv
 		r := of(s.WebsiteID)
 		r.Accepted.AddCounts(s.Accepted)
 		r.Late.AddCounts(s.Late)
-		own := catalogue.NewEventNames()
+		own := catalogue.NewEventNames(keyOf)
 		own.AddRows(&s.Event, 1)
 		if len(known.UndeclaredNames(own)) > 0 {
 			r.Undeclared.AddCounts(s.Accepted)
 		}
 		if named[s.WebsiteID] == nil {
-			named[s.WebsiteID] = catalogue.NewEventNames()
+			named[s.WebsiteID] = catalogue.NewEventNames(keyOf)
 		}
 		named[s.WebsiteID].AddRows(&s.Event, int(s.Accepted.Week)) //nolint:gosec // a number of rows
 	}

@@ -69,7 +69,7 @@ func StoryOf(visitor string, arrived *ingest.OfVisitor, known *catalogue.Snapsho
 		Visitor: visitor, Hash: fmt.Sprintf("%016x", schema.HashID(visitor)), Chapters: []chapter{},
 		Rejected: []refusal{}, Limited: arrived.Limited,
 	}
-	for _, c := range story.ExplainEvents(arrived.Events, e.MaxVisitorEvents(), known, e.AsOfFirstView) {
+	for _, c := range story.ExplainEvents(arrived, e.MaxVisitorEvents(), known, e.AsOfFirstView) {
 		s.Chapters = append(s.Chapters, chapterOf(c))
 	}
 	for _, r := range arrived.Rejects {

@@ -4,13 +4,13 @@ SELECT
     event_id,
     if(time = toDateTime64(0, 3, 'UTC'), '', toString(time, 'UTC'))           AS time_text,
     toString(website_id)                                                     AS website,
-    ifNull(toString(campaign_id), '')                                        AS campaign,
+    campaign_id,
     ifNull(toString(widget_id), '')                                          AS widget,
     ifNull(toString(experiment_id), '')                                      AS experiment,
-    ifNull(toString(variation_id), '')                                       AS variation,
+    variation_id,
     visitor,
     event,
-    ifNull(toString(goal_id), '')                                            AS goal,
+    goal_id,
     value, profit, extra_value, device, browser, os, country, region, city, channel, referrer,
     utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type
 FROM events_inbox

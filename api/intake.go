@@ -1,0 +1,261 @@
+package api
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"lifthouse/api/results"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+
+	"github.com/gin-gonic/gin"
+	"golang.org/x/time/rate"
+)
+
+// Taken is the answer to a request of a source. It has the status 200 even if all items were rejected: many senders
+// repeat a request that is answered with an error, and finally give up.
+type Taken struct {
+	Accepted int `json:"accepted"` // items that are stored
+	Ignored  int `json:"ignored"`  // items that the mapping has no event for, and those without a visitor
+	Rejected int `json:"rejected"` // invalid items
+}
+
+// SourceCounts are what arrived from a source since the start of the process.
+type SourceCounts struct {
+	Taken
+	Last      time.Time      // when a request arrived last
+	Purchases int            // accepted events of the goal purchase
+	NoVisitor int            // ignored, because the item names no visitor
+	Names     map[string]int // of ignored items, by what the sender calls them
+}
+
+// maxIgnoredNames is the maximum number of names of ignored items.
+const maxIgnoredNames = 200
+
+// sender is a source whose requests have arrived.
+type sender struct {
+	intake   *ingest.Intake
+	limiter  *rate.Limiter // of events
+	purchase int64         // id of the goal purchase
+
+	mu     sync.Mutex
+	counts SourceCounts // guarded by mu
+}
+
+// senderOf returns the sender of a token. Tokens do not change, so neither do senders.
+func (s *server) senderOf(token *catalogue.Token) (*sender, error) {
+	if known, has := s.senders.Load(token.Digest); has {
+		return known.(*sender), nil
+	}
+	intake, err := ingest.NewIntake(token.Sender.Mapping, token.WebsiteID, token.Name, token.Sender.ViewsOnly)
+	if err != nil {
+		return nil, err
+	}
+	perSecond := catalogue.DefaultRate
+	if token.Sender.Rate != nil {
+		perSecond = *token.Sender.Rate
+	}
+	limit := rate.Limit(perSecond)
+	if perSecond == 0 {
+		limit = rate.Inf
+	}
+	purchase, _, err := schema.IDOf(token.WebsiteID, schema.NameGoal, "purchase")
+	made := &sender{
+		intake: intake, limiter: rate.NewLimiter(limit, max(perSecond, ingest.MaxItems)), purchase: purchase,
+		counts: SourceCounts{Names: map[string]int{}},
+	}
+	of, _ := s.senders.LoadOrStore(token.Digest, made)
+	return of.(*sender), err
+}
+
+// CountsOf returns what arrived from the source of a token since the start of the process.
+func (a *API) CountsOf(token *catalogue.Token) SourceCounts {
+	of, has := a.server.senders.Load(token.Digest)
+	if !has {
+		return SourceCounts{}
+	}
+	s := of.(*sender)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := s.counts
+	counts.Names = maps.Clone(counts.Names)
+	return counts
+}
+
+// The headers in which senders sign a body: base64(HMAC-SHA256(body)).
+var signatureHeaders = []string{"X-Shopify-Hmac-Sha256", "X-Wc-Webhook-Signature"}
+
+// wooPing begins the body, in the form of a page, with which WooCommerce tests a new webhook.
+const wooPing = "webhook_id="
+
+// checkSignature returns an error unless the body is signed with the secret of the sender, if it has one.
+func checkSignature(token *catalogue.Token, header http.Header, body []byte) error {
+	if token.Sender.SecretFile == "" {
+		return nil
+	}
+	secret, err := os.ReadFile(token.Sender.SecretFile)
+	if err != nil {
+		return fmt.Errorf("read the secret of source %s: %w", token.Name, err)
+	}
+	mac := hmac.New(sha256.New, []byte(strings.TrimSpace(string(secret))))
+	_, _ = mac.Write(body) // never fails
+	for _, name := range signatureHeaders {
+		given, err := base64.StdEncoding.DecodeString(header.Get(name))
+		if err == nil && hmac.Equal(given, mac.Sum(nil)) {
+			return nil
+		}
+	}
+	return newRefusal(http.StatusUnauthorized, "invalid_signature",
+		"the body must be signed with the secret of the source, in one of the headers "+strings.Join(signatureHeaders, ", "))
+}
+
+// tokenOfKey returns the token whose secret is the key in the path.
+func (s *server) tokenOfKey(c *gin.Context) (*catalogue.Token, error) {
+	token, known := s.Catalogue.Snapshot().FindToken(catalogue.DigestOf(c.Param("key")), time.Now())
+	if known && token.Sender != nil {
+		recordOf(c.Request.Context()).token = token
+		return &token, nil
+	}
+	if p := s.checkFailureRate(c.Request); p != nil {
+		s.metrics.rateLimited.Inc()
+		return nil, &problemError{p}
+	}
+	return nil, newRefusal(http.StatusUnauthorized, "invalid_key",
+		"the key in the path is unknown or revoked; create one with lifthouse source add")
+}
+
+// takeItems stores the events of a request of a source. It returns after they are stored.
+func (s *server) takeItems(c *gin.Context) (any, error) {
+	arrived := time.Now().UTC()
+	token, err := s.tokenOfKey(c)
+	if err != nil {
+		return nil, err
+	}
+	of, err := s.senderOf(token)
+	if err != nil {
+		return nil, err
+	}
+	held := &body{of: s.bodies}
+	defer held.releaseMemory()
+	c.Request.Header.Del("Content-Encoding") // the body is read as it was signed; its first bytes say if it is compressed
+	if err := s.readBody(c.Request, held, ingest.MaxItemText); err != nil {
+		return nil, err
+	}
+	if err := checkSignature(token, c.Request.Header, held.text); err != nil {
+		return nil, err
+	}
+	ctx, cancel := results.WithDeadline(c.Request.Context(), s.options.Timeout) // the body has arrived
+	defer cancel()
+	if bytes.HasPrefix(held.text, []byte(wooPing)) {
+		return Taken{}, nil
+	}
+	names, err := s.Collector.Names(ctx)
+	if err != nil {
+		return nil, s.intakeProblem(c, err)
+	}
+	request := &ingest.Request{
+		Arrived: arrived, Header: c.GetHeader, Key: c.GetHeader(keyHeader), Times: s.Times, Names: names,
+	}
+	taken := SourceCounts{Last: arrived, Names: map[string]int{}}
+	var events []schema.Event
+	err = of.intake.ParseBody(held.text, request, func(item *ingest.Item) {
+		switch {
+		case item.Reject != nil:
+			taken.Rejected++
+			s.Journal.BufferRejects(*item.Reject)
+		case item.Ignored && item.NoVisitor:
+			taken.Ignored++
+			taken.NoVisitor++
+		case item.Ignored:
+			taken.Ignored++
+			taken.Names[item.Name]++
+		default:
+			taken.Accepted++
+			events = append(events, item.Events...)
+			for _, goal := range item.Goals {
+				if goal == of.purchase {
+					taken.Purchases++
+				}
+			}
+		}
+	})
+	var unread *ingest.BodyError
+	if errors.As(err, &unread) {
+		return nil, bodyProblem(err)
+	}
+	items := taken.Accepted + taken.Ignored + taken.Rejected
+	if wait := of.reserve(arrived, items); wait > 0 {
+		s.metrics.rateLimited.Inc()
+		return nil, &problemError{rateLimited(wait,
+			fmt.Sprintf("the limit of the source is %v events per second", of.limiter.Limit()))}
+	}
+	if len(events) > 0 {
+		if err := s.Collector.WriteEvents(ctx, events); err != nil {
+			return nil, s.intakeProblem(c, err)
+		}
+	}
+	of.addCounts(&taken)
+	s.metrics.countSource(token.Name, &taken.Taken)
+	return taken.Taken, nil
+}
+
+// reserve returns how long a request with a number of items has to wait; 0: it is within the rate.
+func (s *sender) reserve(now time.Time, items int) time.Duration {
+	reserved := s.limiter.ReserveN(now, items)
+	wait := reserved.DelayFrom(now)
+	if wait > 0 {
+		reserved.CancelAt(now)
+	}
+	return wait
+}
+
+// addCounts adds the counts of a request. Of the names of ignored items, it keeps the first ones.
+func (s *sender) addCounts(taken *SourceCounts) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := &s.counts
+	c.Accepted, c.Ignored, c.Rejected = c.Accepted+taken.Accepted, c.Ignored+taken.Ignored, c.Rejected+taken.Rejected
+	c.Purchases, c.NoVisitor, c.Last = c.Purchases+taken.Purchases, c.NoVisitor+taken.NoVisitor, taken.Last
+	for name, items := range taken.Names {
+		if _, known := c.Names[name]; known || len(c.Names) < maxIgnoredNames {
+			c.Names[name] += items
+		}
+	}
+}
+
+// allowAnyOrigin lets every page send to a source, also one in a sandbox, whose origin is null.
+func allowAnyOrigin(c *gin.Context) {
+	c.Header("Access-Control-Allow-Origin", "*")
+	if c.Request.Method != http.MethodOptions {
+		return
+	}
+	c.Header("Access-Control-Allow-Methods", "POST, OPTIONS")
+	if asked := c.GetHeader("Access-Control-Request-Headers"); asked != "" { // * does not cover Authorization
+		c.Header("Access-Control-Allow-Headers", asked)
+	}
+	c.Header("Access-Control-Max-Age", "86400")
+	c.AbortWithStatus(http.StatusNoContent)
+}
+
+// intakePath begins the addresses of sources.
+const intakePath = "/in"
+
+// addIntake adds the addresses of sources. SDKs append a path of their own, which is ignored.
+func (s *server) addIntake(router *gin.Engine) {
+	in := router.Group(intakePath, allowAnyOrigin)
+	for _, path := range []string{"/:key", "/:key/*path"} {
+		in.POST(path, respondWith(s.takeItems))
+		in.OPTIONS(path)
+	}
+}

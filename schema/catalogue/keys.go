@@ -1,0 +1,174 @@
+package catalogue
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"lifthouse/schema"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// keyed is a resource in a file that may have a key instead of an id.
+type keyed struct {
+	path string
+	node *yaml.Node
+	kind schema.NameKind
+}
+
+// eachWebsite calls each with the websites of a catalogue file: the resources that may have keys, and the values that
+// name a goal.
+func eachWebsite(file *yaml.Node, each func(site *yaml.Node, resources []keyed, goals []keyed)) {
+	for a, account := range elementsOf(fieldOf(file, "accounts")) {
+		for w, site := range elementsOf(fieldOf(account, "websites")) {
+			var resources, goals []keyed
+			path := fmt.Sprintf("accounts[%d].websites[%d]", a, w)
+			refer := func(path string, owner *yaml.Node, name string) {
+				if goal := fieldOf(owner, name); goal != nil {
+					goals = append(goals, keyed{path + "." + name, goal, schema.NameGoal})
+				}
+			}
+			referAll := func(path string, owner *yaml.Node) {
+				roles := fieldOf(owner, "goals")
+				refer(path+".goals", roles, "primary")
+				for _, role := range []string{"secondary", "guardrails"} {
+					for i, goal := range elementsOf(fieldOf(roles, role)) {
+						refer(fmt.Sprintf("%s.goals.%s[%d]", path, role, i), goal, "goalId")
+					}
+				}
+			}
+			for i, goal := range elementsOf(fieldOf(site, "goals")) {
+				resources = append(resources, keyed{fmt.Sprintf("%s.goals[%d]", path, i), goal, schema.NameGoal})
+			}
+			for i, campaign := range elementsOf(fieldOf(site, "campaigns")) {
+				at := fmt.Sprintf("%s.campaigns[%d]", path, i)
+				resources = append(resources, keyed{at, campaign, schema.NameCampaign})
+				for v, variation := range elementsOf(fieldOf(campaign, "variations")) {
+					resources = append(resources,
+						keyed{fmt.Sprintf("%s.variations[%d]", at, v), variation, schema.NameVariation})
+				}
+				refer(at, campaign, "primaryGoalId")
+				referAll(at, campaign)
+			}
+			for i, widget := range elementsOf(fieldOf(site, "widgets")) {
+				at := fmt.Sprintf("%s.widgets[%d]", path, i)
+				refer(at, widget, "primaryGoalId")
+				for e, experiment := range elementsOf(fieldOf(widget, "experiments")) {
+					referAll(fmt.Sprintf("%s.experiments[%d]", at, e), experiment)
+				}
+			}
+			each(site, resources, goals)
+		}
+	}
+}
+
+// fieldOf returns the value of a field; nil: the node has no such field.
+func fieldOf(node *yaml.Node, name string) *yaml.Node {
+	if node == nil || node.Kind != yaml.MappingNode {
+		return nil
+	}
+	for pair := range slices.Chunk(node.Content, 2) {
+		if pair[0].Value == name {
+			return pair[1]
+		}
+	}
+	return nil
+}
+
+func elementsOf(list *yaml.Node) []*yaml.Node {
+	if list == nil || list.Kind != yaml.SequenceNode {
+		return nil
+	}
+	return list.Content
+}
+
+// resolveKeys adds the ids that are computed from the keys of a file, and replaces keys that name goals by their ids.
+func (d *Document) resolveKeys(file *yaml.Node) {
+	eachWebsite(file, func(site *yaml.Node, resources, goals []keyed) {
+		website := int64(0)
+		if id := fieldOf(site, "id"); id != nil {
+			website, _ = strconv.ParseInt(id.Value, 10, 64) // validation reports an invalid id
+		}
+		for _, r := range resources {
+			key, given := fieldOf(r.node, "key"), fieldOf(r.node, "id")
+			if key == nil || key.Kind != yaml.ScalarNode || key.Tag == nullTag {
+				continue
+			}
+			id, text, err := schema.IDOf(website, r.kind, key.Value)
+			switch {
+			case err != nil:
+				d.addFault(r.path+".key", key, key.Value, err.Error())
+			case text == "":
+				d.addFault(r.path+".key", key, key.Value, fmt.Sprintf("is an id: write id: %d", id))
+				key.Tag = nullTag
+			case given != nil:
+				d.addFault(r.path+".key", key, key.Value,
+					fmt.Sprintf("must be omitted, or the id in line %d: a resource has one of them", given.Line))
+			}
+			if given == nil {
+				r.node.Content = append(r.node.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "id", Line: key.Line},
+					idNode(id, key.Line))
+			}
+		}
+		for _, goal := range goals {
+			isText := goal.node.Kind == yaml.ScalarNode && slices.Contains(stringTags, goal.node.Tag)
+			if id, key, err := schema.IDOf(website, schema.NameGoal, goal.node.Value); isText && err == nil && key != "" {
+				*goal.node = *idNode(id, goal.node.Line)
+			}
+		}
+	})
+}
+
+func idNode(id int64, line int) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatInt(id, 10), Line: line}
+}
+
+// writeKeys is the opposite of resolveKeys: it removes ids that are computed from keys, and writes the keys of goals
+// instead of their ids.
+func writeKeys(file *yaml.Node) {
+	eachWebsite(file, func(_ *yaml.Node, resources, goals []keyed) {
+		keys := map[string]string{} // of goals, by id
+		for _, r := range resources {
+			key, id := fieldOf(r.node, "key"), fieldOf(r.node, "id")
+			if key == nil {
+				continue
+			}
+			if r.kind == schema.NameGoal {
+				keys[id.Value] = key.Value
+			}
+			at := slices.Index(r.node.Content, id)
+			r.node.Content = slices.Delete(r.node.Content, at-1, at+1)
+		}
+		for _, goal := range goals {
+			if key, has := keys[goal.node.Value]; has {
+				*goal.node = yaml.Node{Kind: yaml.ScalarNode, Tag: stringTags[0], Value: key}
+			}
+		}
+	})
+}
+
+// FindID returns the id of a campaign or a goal of the account from its id or its key.
+func (o *AccountResources) FindID(kind schema.NameKind, text string) (int64, error) {
+	found := ids{}
+	for _, site := range ByID(o.Websites) {
+		id, key, err := schema.IDOf(site.ID, kind, text)
+		if err != nil || key == "" {
+			return id, err
+		}
+		_, isCampaign := o.Campaigns[id]
+		_, isGoal := o.Goals[id]
+		if isCampaign && kind == schema.NameCampaign || isGoal && kind == schema.NameGoal {
+			found[id] = ""
+		}
+	}
+	switch len(found) {
+	case 0:
+		return 0, fmt.Errorf("no %s has the key %q", kind, text)
+	case 1:
+		return slices.Collect(maps.Keys(found))[0], nil
+	}
+	return 0, fmt.Errorf("several websites have a %s with the key %q: name one of the ids %s", kind, text,
+		listIDs(found))
+}

@@ -1,0 +1,109 @@
+package catalogue_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
+)
+
+const keyedFile = `
+accounts:
+- id: 1
+  name: Shop
+  websites:
+  - id: 7
+    domain: shop.example.com
+    goals:
+    - {key: purchase, name: Purchase}
+    - {id: 3, name: Signup}
+    - {key: "true", name: A key that YAML would read as a boolean}
+    campaigns:
+    - key: checkout-layout
+      name: Checkout layout
+      primaryGoalId: purchase
+      goals:
+        primary: purchase
+        secondary: [{goalId: 3, direction: up}]
+        guardrails: [{goalId: "true", metric: goalsPerVisitor}]
+      variations:
+      - {key: b, name: One page, share: 60}
+      - {key: Käse 2, name: Cheese, share: 40}
+    - {key: Checkout-layout, name: "Another one, keys are case-sensitive"}
+    widgets:
+    - {id: 5, name: Banner, type: bar, primaryGoalId: purchase}
+`
+
+// TestKeys checks that a file with keys has the computed ids, that its export has the same keys and no computed id, and
+// that applying the export changes nothing.
+func TestKeys(t *testing.T) {
+	conn := schematest.OpenMigrated(t)
+	c := must.Get(catalogue.Open(t.Context(), conn))(t)
+	file := must.Get(catalogue.ReadYAML(strings.NewReader(keyedFile)))(t)
+	must.Get(c.ApplyFile(t.Context(), file, false))(t)
+	must.OK(t, c.RefreshSnapshot(t.Context()))
+	owned := c.Snapshot().AccountResources(1)
+
+	idOf := func(kind schema.NameKind, key string) int64 {
+		id, _, err := schema.IDOf(7, kind, key)
+		must.OK(t, err)
+		return id
+	}
+	purchase := idOf(schema.NameGoal, "purchase")
+	campaign := owned.Campaigns[idOf(schema.NameCampaign, "checkout-layout")]
+	check.Equal(t, campaign.PrimaryGoalID, purchase, "primary goal")
+	check.Equal(t, campaign.Goals.Guardrails[0].GoalID, idOf(schema.NameGoal, "true"), "guardrail")
+	check.Equal(t, campaign.Variations[1].ID, idOf(schema.NameVariation, "Käse 2"), "variation")
+	check.Equal(t, owned.Widgets[5].PrimaryGoalID, purchase, "goal of a widget")
+	check.Equal(t, len(owned.Campaigns), 2, "campaigns")
+	check.Equal(t, must.Get(owned.FindID(schema.NameCampaign, "checkout-layout"))(t), campaign.ID, "found by key")
+	if _, err := owned.FindID(schema.NameGoal, "checkout-layout"); err == nil {
+		t.Error("a campaign is found as a goal")
+	}
+
+	var exported strings.Builder
+	must.OK(t, c.Snapshot().CatalogueFile().WriteYAML(&exported))
+	if computed := regexp.MustCompile(`[0-9]{16}`).FindString(exported.String()); computed != "" {
+		t.Errorf("the export has the computed id %s:\n%s", computed, exported.String())
+	}
+	again := must.Get(catalogue.ReadYAML(strings.NewReader(exported.String())))(t)
+	again.Prune = true
+	check.Equal(t, len(must.Get(c.ApplyFile(t.Context(), again, false))(t)), 0, "changes by the export")
+}
+
+// TestIDOf checks ids against those of an independent implementation of xxHash64, and texts that are no keys.
+func TestIDOf(t *testing.T) {
+	for _, test := range []struct {
+		kind schema.NameKind
+		text string
+		want int64 // -1: an error
+	}{
+		{schema.NameCampaign, "12", 12},
+		{schema.NameCampaign, "0", -1},
+		{schema.NameCampaign, "-3", -1},
+		{schema.NameVariation, "0", 0},
+		{schema.NameVariation, "control", 0},
+		{schema.NameCampaign, "checkout-layout", 4983885691358523},
+		{schema.NameGoal, "purchase", 5535488763278370},
+		{schema.NameVariation, "b", 8794104487388372},
+		{schema.NameCampaign, "9007199254740992", 8758021583940292},
+		{schema.NameVariation, "Control", 7247770351980661},
+		{schema.NameCampaign, "", -1},
+		{schema.NameCampaign, " x", -1},
+		{schema.NameCampaign, "x\n", -1},
+		{schema.NameCampaign, "\xff", -1},
+		{schema.NameCampaign, strings.Repeat("x", 201), -1},
+		{schema.NameCampaign, "12.0", -1},
+	} {
+		id, _, err := schema.IDOf(7, test.kind, test.text)
+		if err != nil {
+			id = -1
+		}
+		check.Equal(t, id, test.want, string(test.kind)+" "+test.text)
+	}
+}

@@ -1,0 +1,201 @@
+package ingest
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"lifthouse/schema"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/valyala/fastjson"
+)
+
+// Intake converts the bodies of a sender's requests to events, as its mapping says.
+type Intake struct {
+	WebsiteID int64
+	Source    string // name of the sender's source
+	ViewsOnly bool   // goals are rejected
+
+	mapper  *mapper
+	readers sync.Pool // of *jsonReader
+}
+
+// NewIntake compiles the mapping of a sender: the name of a shipped one, or YAML. It returns an error if the mapping
+// needs a file.
+func NewIntake(mapping string, website int64, source string, viewsOnly bool) (*Intake, error) {
+	var m *Mapping
+	var err error
+	if slices.Contains(ShippedMappings(), mapping) {
+		m, err = ShippedMapping(mapping)
+	} else {
+		m, err = ReadMapping(strings.NewReader(mapping))
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, event := range m.Events {
+		for _, sources := range []map[string]Source{m.Fields, event.Fields} {
+			for name, s := range sources {
+				if s.RowNumber || s.Lookup != nil {
+					return nil, fmt.Errorf("mapping: %s: rowNumber and lookup need a file, and a request has none", name)
+				}
+			}
+		}
+	}
+	compiled, err := newMapper(m, website, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Intake{WebsiteID: website, Source: source, ViewsOnly: viewsOnly, mapper: compiled}, nil
+}
+
+// The maximum number of items of a request, and the maximum size of its body in bytes, before and after decompression.
+const (
+	MaxItems    = 5000
+	MaxItemText = 4 << 20
+)
+
+// maxItemWindow is the maximum window size of a zstd frame of a request, in bytes.
+const maxItemWindow = 8 << 20
+
+// decompressItems returns the text of a body. Its first bytes say whether it is compressed: not all senders set
+// Content-Encoding.
+func decompressItems(body []byte) ([]byte, error) {
+	var plain io.Reader
+	switch {
+	case bytes.HasPrefix(body, gzipMagic):
+		unzipped, err := gzip.NewReader(bytes.NewReader(body))
+		if err != nil {
+			return nil, err
+		}
+		plain = unzipped
+	case bytes.HasPrefix(body, zstdMagic):
+		decoder, err := zstd.NewReader(bytes.NewReader(body), zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderMaxWindow(maxItemWindow))
+		if err != nil {
+			return nil, err
+		}
+		defer decoder.Close()
+		plain = decoder
+	default:
+		return bytes.TrimPrefix(body, byteOrder), nil
+	}
+	text, err := io.ReadAll(io.LimitReader(plain, MaxItemText+1))
+	if len(text) > MaxItemText {
+		err = fmt.Errorf("the body is longer than %d bytes after decompression", MaxItemText)
+	}
+	return text, err
+}
+
+// Request describes the request in which a body arrived.
+type Request struct {
+	Arrived time.Time
+	Header  func(name string) string
+	Key     string // idempotency key, which identifies items without an id; empty: each of them is a new event
+	Times   Times  // accepted times
+	Names   *Names // of the store
+}
+
+// Item is an element of a body.
+type Item struct {
+	Name   string         // what the sender calls it
+	Events []schema.Event // one row per exposure
+	Goals  []int64        // the goals of the events
+	// Ignored: the mapping has no event for the item. NoVisitor: it has, but the item names no visitor.
+	Ignored, NoVisitor bool
+	Reject             *Reject // nil: the item is valid
+}
+
+// ParseBody calls take for each item of a body, which may be compressed: the elements of an array, those of the mapping's
+// list, or the body itself. It returns a *BodyError if the body is not valid JSON, before it calls take.
+func (in *Intake) ParseBody(sent []byte, request *Request, take func(*Item)) error {
+	reader, known := in.readers.Get().(*jsonReader)
+	if !known {
+		reader = &jsonReader{}
+	}
+	defer in.readers.Put(reader)
+	text, err := decompressItems(sent)
+	var body *fastjson.Value
+	if err == nil {
+		body, err = parseJSON(&reader.parser, text)
+	}
+	if err != nil {
+		return &BodyError{err}
+	}
+	elements := []*fastjson.Value{body}
+	if body.Type() == fastjson.TypeArray {
+		elements = body.GetArray()
+	}
+	number := int64(0)
+	handle := func(line *jsonLine) error {
+		if number++; number > MaxItems {
+			return &BodyError{fmt.Errorf("the body must have at most %d items", MaxItems)}
+		}
+		take(in.parseItem(line, request, number))
+		return nil
+	}
+	for _, element := range elements {
+		object, err := element.Object()
+		if err != nil {
+			return &BodyError{errors.New("the body must be a JSON object, or an array of objects")}
+		}
+		whole := &jsonLine{reader, in.mapper, request.Header, []*fastjson.Object{object}}
+		if err := whole.eachItem(handle); err != nil {
+			return &BodyError{err}
+		}
+	}
+	return nil
+}
+
+// parseItem returns an item, which is rejected as a whole if one of its events is invalid.
+func (in *Intake) parseItem(line *jsonLine, request *Request, number int64) *Item {
+	mapped, item := line.mapped(number, request.Arrived), &Item{}
+	if in.mapper.name >= 0 {
+		item.Name, _ = mapped.cellAt(in.mapper.name) // only for the counts
+	}
+	events, err := in.mapper.lineEvents(nil, mapped)
+	accepted := rules{times: request.Times, website: in.WebsiteID, names: request.Names, source: in.Source}
+	for i := range events {
+		event := &events[i]
+		if event.values[fieldVisitor] == "" {
+			item.NoVisitor = true
+			continue
+		}
+		if err == nil && in.ViewsOnly && event.values[fieldEvent] == string(schema.KindGoal) {
+			err = errors.New("the source accepts views only")
+		}
+		if err == nil {
+			before := len(item.Events)
+			item.Events, err = accepted.validate(item.Events, event, request.fallbackID(in, number, i))
+			if len(item.Events) > before && item.Events[before].GoalID != 0 {
+				item.Goals = append(item.Goals, item.Events[before].GoalID)
+			}
+		}
+	}
+	item.Ignored = err == nil && len(item.Events) == 0
+	if err != nil {
+		item.Events, item.Goals, item.NoVisitor = nil, nil, false
+		item.Reject = &Reject{
+			WebsiteID: in.WebsiteID, Channel: ChannelHTTP, File: in.Source, Line: number, Reason: err.Error(),
+		}
+	}
+	return item
+}
+
+// fallbackID returns the id of the event with the index n of an item that has no id. It is not computed from the
+// content: a sender without ids repeats equal events that are different ones.
+func (r *Request) fallbackID(in *Intake, number int64, n int) string {
+	if r.Key == "" {
+		return rand.Text()
+	}
+	return strconv.FormatInt(in.WebsiteID, 10) + ":" + r.Key + ":" + strconv.FormatInt(number, 10) + ":" + strconv.Itoa(n)
+}

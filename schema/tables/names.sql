@@ -1,0 +1,14 @@
+-- What campaigns, variations and goals are called in events: an id that was computed from a key does not tell the key.
+-- A name is stored before the first event that uses it.
+CREATE TABLE IF NOT EXISTS names{{.On}}
+(
+    website_id  Int64,
+    kind        Enum8('campaign' = 1, 'variation' = 2, 'goal' = 3),
+    campaign_id Int64                COMMENT 'of a variation; otherwise 0',
+    id          Int64,
+    key         String               COMMENT 'as sent; empty: only the id was sent',
+    source      String               COMMENT 'that sent it first: name of the token, or of the file',
+    first_at    DateTime64(3, 'UTC')
+)
+ENGINE = {{.Replicated}}ReplacingMergeTree{{with .All}}({{.}}){{end}}
+ORDER BY (website_id, kind, campaign_id, id, key)

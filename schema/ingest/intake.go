@@ -140,20 +140,30 @@ func (in *Intake) ParseBody(sent []byte, request *Request, take func(*Item)) err
 		if number++; number > MaxItems {
 			return &BodyError{fmt.Errorf("the body must have at most %d items", MaxItems)}
 		}
-		take(in.parseItem(line, request, number))
+		if line == nil {
+			take(&Item{Reject: in.newReject(number, "the item must be a JSON object")})
+		} else {
+			take(in.parseItem(line, request, number))
+		}
 		return nil
 	}
 	for _, element := range elements {
-		object, err := element.Object()
-		if err != nil {
-			return &BodyError{errors.New("the body must be a JSON object, or an array of objects")}
+		var err error
+		if object, noObject := element.Object(); noObject != nil {
+			err = handle(nil)
+		} else {
+			err = (&jsonLine{reader, in.mapper, request.Header, []*fastjson.Object{object}}).eachItem(handle)
 		}
-		whole := &jsonLine{reader, in.mapper, request.Header, []*fastjson.Object{object}}
-		if err := whole.eachItem(handle); err != nil {
-			return &BodyError{err}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// newReject returns a rejected item, without its text, which may have the address of a customer.
+func (in *Intake) newReject(number int64, reason string) *Reject {
+	return &Reject{WebsiteID: in.WebsiteID, Channel: ChannelHTTP, File: in.Source, Line: number, Reason: reason}
 }
 
 // parseItem returns an item, which is rejected as a whole if one of its events is invalid.
@@ -184,9 +194,7 @@ func (in *Intake) parseItem(line *jsonLine, request *Request, number int64) *Ite
 	item.Ignored = err == nil && len(item.Events) == 0
 	if err != nil {
 		item.Events, item.Goals, item.NoVisitor = nil, nil, false
-		item.Reject = &Reject{
-			WebsiteID: in.WebsiteID, Channel: ChannelHTTP, File: in.Source, Line: number, Reason: err.Error(),
-		}
+		item.Reject = in.newReject(number, err.Error())
 	}
 	return item
 }

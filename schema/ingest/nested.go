@@ -181,7 +181,7 @@ func (r *jsonReader) containerOf(v *fastjson.Value) (*fastjson.Value, error) {
 var typedValues = []string{"string_value", "int_value", "float_value", "double_value"}
 
 // findEntry returns the value of the first entry with the key in a list of objects with key and value, such as GA4's
-// event_params. It returns nil if no entry has the key.
+// event_params, or with name and value, such as Shopify's note_attributes. It returns nil if no entry has the key.
 func findEntry(list *fastjson.Value, key string) (*fastjson.Value, error) {
 	entries, err := list.Array()
 	if err != nil {
@@ -189,6 +189,9 @@ func findEntry(list *fastjson.Value, key string) (*fastjson.Value, error) {
 	}
 	for _, e := range entries {
 		name := e.Get("key")
+		if name == nil {
+			name = e.Get("name")
+		}
 		if e.Type() != fastjson.TypeObject || name == nil || name.Type() != fastjson.TypeString {
 			return nil, errNoObject
 		}
@@ -238,6 +241,9 @@ func (r *jsonReader) cellValue(cell, name string) (string, error) {
 	}
 	return r.scalarText(value)
 }
+
+// errNoElement is the fault of an element of a list that is no object.
+var errNoElement = errors.New("must be a list of objects")
 
 // jsonLine is an object in JSON with the mapper's columns, which are looked up in the innermost object first.
 type jsonLine struct {
@@ -294,8 +300,8 @@ func (l *jsonLine) findColumn(column string) (*fastjson.Value, error) {
 	return nil, nil
 }
 
-// eachElement calls do for each object in the lists at a path, and reports whether there is such a list. An object in
-// the place of a list is its only element.
+// eachElement calls do for each object in the lists at a path, with nil for an element that is no object, and reports
+// whether there is such a list. An object in the place of a list is its only element.
 func (l *jsonLine) eachElement(path []string, do func(*jsonLine) error) (has bool, err error) {
 	value := l.objects[0].Get(path[0])
 	if value == nil {
@@ -306,14 +312,14 @@ func (l *jsonLine) eachElement(path []string, do func(*jsonLine) error) (has boo
 		elements = value.GetArray()
 	}
 	for _, element := range elements {
-		object, err := element.Object()
-		if err != nil {
-			return true, fmt.Errorf("%s: must be a list of objects", path[0])
-		}
+		object, noObject := element.Object()
 		inner := &jsonLine{l.reader, l.mapper, l.headers, append([]*fastjson.Object{object}, l.objects...)}
-		if len(path) > 1 {
+		switch {
+		case noObject != nil:
+			err = do(nil)
+		case len(path) > 1:
 			_, err = inner.eachElement(path[1:], do)
-		} else {
+		default:
 			err = do(inner)
 		}
 		if err != nil {
@@ -339,7 +345,12 @@ func (l *jsonLine) mapped(record int64, arrived time.Time) *mappedLine {
 	return &mappedLine{
 		record: record, arrived: arrived, cellAt: l.cells(),
 		each: func(path []string, do func(func(int) (string, error)) error) error {
-			_, err := l.eachElement(path, func(inner *jsonLine) error { return do(inner.cells()) })
+			_, err := l.eachElement(path, func(inner *jsonLine) error {
+				if inner == nil {
+					return fmt.Errorf("%s: %w", strings.Join(path, "."), errNoElement)
+				}
+				return do(inner.cells())
+			})
 			return err
 		},
 	}

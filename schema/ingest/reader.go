@@ -222,6 +222,9 @@ func (l *jsonLines) parseEvents(reader *jsonReader, number int64, text []byte) (
 	var events []fields
 	whole := &jsonLine{reader: reader, mapper: l.mapper, objects: []*fastjson.Object{object}}
 	err = whole.eachItem(func(item *jsonLine) (err error) {
+		if item == nil {
+			return fmt.Errorf("%s: %w", strings.Join(l.mapper.each, "."), errNoElement)
+		}
 		line := item.mapped(number, time.Time{})
 		for i := range l.present {
 			if !l.present[i].Load() {

@@ -1,6 +1,7 @@
 package ingest_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/cockroachdb/datadriven"
 
+	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/must"
@@ -29,6 +31,9 @@ import (
 //	beside NAME                      writes the input beside the files
 //	events [now=… age=… skew=…]      imports an event per line: FIELD=VALUE; … replace fields of a view
 //	bodies [key=KEY]                 reads each line as a body of POST /events for website 1
+//	own                              the input is the mapping of the source own
+//	source NAME [header=(NAME,VALUE)] [views]
+//	                                 reads the input as a body of a source, which arrives at 2026-05-01T12:00:00Z
 //	inspect NAME                     inspects the input
 //	types                            inspects each line as the values of a column
 //
@@ -49,6 +54,61 @@ type script struct {
 	writer  *ingest.Writer
 	dir     string
 	mapping *ingest.Mapping
+	own     string // mapping of a source
+}
+
+// readItems reads the input as the body of a request of a source, and returns a line for each item. Names are shown by
+// their keys, and the visitor and the event by the ids whose hashes they are, if the input has them.
+func (s *script) readItems(t *testing.T, d *datadriven.TestData) string {
+	t.Helper()
+	mapping, text := d.CmdArgs[0].Key, expand(t, d.Input)
+	if mapping == "own" {
+		mapping = s.own
+	}
+	header := map[string]string{}
+	for _, arg := range d.CmdArgs {
+		if arg.Key == "header" {
+			header[strings.ToLower(arg.Vals[0])] = arg.Vals[1]
+		}
+	}
+	ids := map[uint64]string{}
+	for _, id := range regexp.MustCompile(`[\w.-]+`).FindAllString(text, -1) {
+		ids[schema.HashID(id)] = id
+	}
+	idOf := func(hash uint64) string { return cmp.Or(ids[hash], "another") }
+	names := must.Get(s.writer.Names(t.Context()))(t)
+	intake := must.Get(ingest.NewIntake(mapping, 1, d.CmdArgs[0].Key, d.HasArg("views")))(t)
+	request := &ingest.Request{
+		Arrived: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), Names: names,
+		Header: func(name string) string { return header[strings.ToLower(name)] },
+	}
+	var lines []string
+	err := intake.ParseBody([]byte(text), request, func(item *ingest.Item) {
+		switch {
+		case item.Reject != nil:
+			lines = append(lines, "rejected: "+shorten(item.Reject.Reason))
+		case item.NoVisitor && item.Ignored:
+			lines = append(lines, "no visitor: "+item.Name)
+		case item.Ignored:
+			lines = append(lines, "ignored: "+item.Name)
+		}
+		for i := range item.Events {
+			e := &item.Events[i]
+			name := func(kind schema.NameKind, campaign, id int64) string {
+				return cmp.Or(names.KeyOf(schema.NamedID{WebsiteID: 1, Kind: kind, CampaignID: campaign, ID: id}), fmt.Sprint(id))
+			}
+			what := name(schema.NameGoal, 0, e.GoalID) + fmt.Sprintf(" of %v", float64(e.Value)/schema.MoneyScale)
+			if e.Kind == schema.KindView {
+				what = name(schema.NameCampaign, 0, e.SubjectID) + "/" + name(schema.NameVariation, e.SubjectID, e.VariationID)
+			}
+			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s, visitor %s, event %s, %s %s %s %s %s", e.Kind, what, idOf(e.VisitorID),
+				idOf(e.EventID), e.Time.Format("2006-01-02T15:04:05.999Z"), e.Device, e.Browser, e.Country, e.UTMSource)))
+		}
+	})
+	if err != nil {
+		lines = append(lines, "error: "+shorten(err.Error()))
+	}
+	return strings.Join(lines, "\n")
 }
 
 func (s *script) run(t *testing.T, d *datadriven.TestData) string {
@@ -70,6 +130,12 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return ""
 	case "file":
 		return s.importFile(t, d, expand(t, d.Input)+"\n", ingest.Options{})
+	case "own": // a mapping of a source
+		s.own = d.Input
+		_, err := ingest.NewIntake(s.own, 1, "own", false)
+		return strings.ReplaceAll(fmt.Sprint(err), "<nil>", "ok")
+	case "source":
+		return s.readItems(t, d)
 	case "inspect":
 		return inspected(t, d.CmdArgs[0].Key, expand(t, d.Input)+"\n")
 	}

@@ -72,6 +72,7 @@ var eventTypes = []string{"application/json", "application/x-ndjson", "text/plai
 func (s *server) takeEvents(c *gin.Context) (any, error) {
 	token := tokenOf(c)
 	if token.Sender != nil {
+		c.Header("WWW-Authenticate", realm+`, error="insufficient_scope", scope="ingest"`)
 		return nil, newRefusal(http.StatusForbidden, "key_of_source",
 			"the token is the key of a source, which sends to /in/ and the key")
 	}

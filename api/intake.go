@@ -106,7 +106,10 @@ func checkSignature(token *catalogue.Token, header http.Header, body []byte) err
 	}
 	secret, err := os.ReadFile(token.Sender.SecretFile)
 	if err != nil {
-		return fmt.Errorf("read the secret of source %s: %w", token.Name, err)
+		return &problemError{&problem{
+			Status: http.StatusServiceUnavailable, Code: "secret_unavailable", cause: err,
+			Detail: "the secret of the source cannot be read; the log has the cause",
+		}}
 	}
 	mac := hmac.New(sha256.New, []byte(strings.TrimSpace(string(secret))))
 	_, _ = mac.Write(body) // never fails
@@ -117,7 +120,8 @@ func checkSignature(token *catalogue.Token, header http.Header, body []byte) err
 		}
 	}
 	return newRefusal(http.StatusUnauthorized, "invalid_signature",
-		"the body must be signed with the secret of the source, in one of the headers "+strings.Join(signatureHeaders, ", "))
+		"the body must be signed with the secret of the source, in one of the headers "+
+			strings.Join(signatureHeaders, ", "))
 }
 
 // tokenOfKey returns the token whose secret is the key in the path.
@@ -148,7 +152,8 @@ func (s *server) takeItems(c *gin.Context) (any, error) {
 	}
 	held := &body{of: s.bodies}
 	defer held.releaseMemory()
-	c.Request.Header.Del("Content-Encoding") // the body is read as it was signed; its first bytes say if it is compressed
+	// The body is read as it was signed. Its first bytes show whether it is compressed.
+	c.Request.Header.Del("Content-Encoding")
 	if err := s.readBody(c.Request, held, ingest.MaxItemText); err != nil {
 		return nil, err
 	}
@@ -234,28 +239,11 @@ func (s *sender) addCounts(taken *SourceCounts) {
 	}
 }
 
-// allowAnyOrigin lets every page send to a source, also one in a sandbox, whose origin is null.
-func allowAnyOrigin(c *gin.Context) {
-	c.Header("Access-Control-Allow-Origin", "*")
-	if c.Request.Method != http.MethodOptions {
-		return
-	}
-	c.Header("Access-Control-Allow-Methods", "POST, OPTIONS")
-	if asked := c.GetHeader("Access-Control-Request-Headers"); asked != "" { // * does not cover Authorization
-		c.Header("Access-Control-Allow-Headers", asked)
-	}
-	c.Header("Access-Control-Max-Age", "86400")
-	c.AbortWithStatus(http.StatusNoContent)
-}
-
 // intakePath begins the addresses of sources.
-const intakePath = "/in"
+const intakePath = "/in/"
 
 // addIntake adds the addresses of sources. SDKs append a path of their own, which is ignored.
 func (s *server) addIntake(router *gin.Engine) {
-	in := router.Group(intakePath, allowAnyOrigin)
-	for _, path := range []string{"/:key", "/:key/*path"} {
-		in.POST(path, respondWith(s.takeItems))
-		in.OPTIONS(path)
-	}
+	router.POST(intakePath+":key", respondWith(s.takeItems))
+	router.POST(intakePath+":key/*path", respondWith(s.takeItems))
 }

@@ -184,7 +184,13 @@ const (
 
 // setCORSHeaders lets pages of the configured origins read responses. Other origins get responses without the CORS
 // headers, so browsers hide them from the page. Credentials are never allowed: a page sets the token in a header.
+//
+// Pages of all origins can send to a source, also one in a sandbox, whose origin is null.
 func (s *server) setCORSHeaders(c *gin.Context) {
+	if strings.HasPrefix(c.Request.URL.Path, intakePath) {
+		c.Header("Access-Control-Allow-Origin", "*")
+		return
+	}
 	if len(s.options.Origins) == 0 {
 		return
 	}
@@ -206,9 +212,13 @@ func (s *server) setCORSHeaders(c *gin.Context) {
 func (s *server) optionsOf(c *gin.Context, allow string) {
 	if c.Writer.Header().Get("Access-Control-Allow-Origin") != "" &&
 		c.GetHeader("Access-Control-Request-Method") != "" {
+		headers, seconds := sentByPages, "600"
+		if strings.HasPrefix(c.Request.URL.Path, intakePath) { // SDKs send headers of their own
+			headers, seconds = c.GetHeader("Access-Control-Request-Headers"), "86400"
+		}
 		c.Header("Access-Control-Allow-Methods", allow)
-		c.Header("Access-Control-Allow-Headers", sentByPages)
-		c.Header("Access-Control-Max-Age", "600")
+		c.Header("Access-Control-Allow-Headers", headers)
+		c.Header("Access-Control-Max-Age", seconds)
 	}
 	c.AbortWithStatus(http.StatusNoContent)
 }

@@ -47,7 +47,7 @@ func (a *asker) chance(percent int) bool { return a.IntN(100) < percent }
 // request returns a request; three of five are valid.
 func (a *asker) request() ask {
 	path := worlds.Pick(a, a.contract.paths...)
-	for path.item.Get == nil && (path.item.Post == nil || path.template == "/shares") { // its body has no events
+	for path.item.Get == nil && (path.item.Post == nil || path.template == "/shares" || path.template == "/in/{key}") { // its body has no events
 		path = worlds.Pick(a, a.contract.paths...)
 	}
 	method := http.MethodGet
@@ -158,6 +158,8 @@ func (a *asker) value(name string, of *openapi3.Schema) string {
 		return worlds.Pick(a, "3", "4")
 	case strings.HasSuffix(name, "[dateFrom]"):
 		return worlds.Pick(a, "2026-05-01", "1970-01-01", "2026-04-30T23:59:59.999999Z", "2026-05-01T02:00:00+02:00")
+	case of.Format == "date":
+		return worlds.Pick(a, "2026-05-01", "1970-01-01", "2199-12-30")
 	case strings.HasSuffix(name, "[dateTo]"):
 		return worlds.Pick(a, "2026-05-02", "2199-12-30", "2026-05-01T12:00:00-11:30")
 	case len(of.Enum) > 0:

@@ -18,6 +18,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
+	"lifthouse/schema/ingest"
 
 	"github.com/gin-gonic/gin"
 )
@@ -261,16 +262,17 @@ type token struct {
 	Scopes    []catalogue.Scope `json:"scopes"`
 	WebsiteID int64             `json:"websiteId,omitempty"`
 	*catalogue.PageSubject
-	CreatedAt time.Time  `json:"createdAt"`
-	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
-	Secret    string     `json:"secret,omitempty"` // only of a new token
-	URL       string     `json:"url,omitempty"`    // only of a new share link
+	Sender    *catalogue.Sender `json:"sender,omitempty"`
+	CreatedAt time.Time         `json:"createdAt"`
+	ExpiresAt *time.Time        `json:"expiresAt,omitempty"`
+	Secret    string            `json:"secret,omitempty"` // only of a new token
+	URL       string            `json:"url,omitempty"`    // only of a new share link
 }
 
 func newToken(t *catalogue.Token) token {
 	return token{
 		ID: t.ID, Name: t.Name, Scopes: t.Scopes, WebsiteID: t.WebsiteID, PageSubject: t.Shared,
-		CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt,
+		Sender: t.Sender, CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt,
 	}
 }
 
@@ -295,14 +297,20 @@ func (s *server) createToken(c *gin.Context) (any, error) {
 		Scopes    []catalogue.Scope `yaml:"scopes"`
 		WebsiteID *int64            `yaml:"websiteId"`
 		Expires   *string           `yaml:"expires"`
+		Sender    *catalogue.Sender `yaml:"sender"`
 	}
 	if err := s.readRequest(c, &asked); err != nil {
 		return nil, err
 	}
 	var fields bodyFields
+	if asked.Sender != nil {
+		if _, err := ingest.NewIntake(asked.Sender.Mapping, 1, asked.Name, false); err != nil {
+			fields.Add("sender.mapping", asked.Sender.Mapping, err.Error())
+		}
+	}
 	made := catalogue.Token{
 		AccountID: tokenOf(c).AccountID, Name: asked.Name, Scopes: asked.Scopes,
-		WebsiteID: fields.id("websiteId", asked.WebsiteID),
+		WebsiteID: fields.id("websiteId", asked.WebsiteID), Sender: asked.Sender,
 	}
 	lifetime := fields.lifetime(asked.Expires, 0)
 	if err := fields.List.Err(); err != nil {

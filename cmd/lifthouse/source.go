@@ -28,7 +28,7 @@ name. Add prints what to paste at the sender. Only a digest of the key is stored
   lifthouse source add shopify --secret-file /etc/lifthouse/shopify.secret
   lifthouse source add crm --mapping crm.yaml
 
-Whoever has a key can add events to its website and nothing else. The key of a page is public: with --views-only, its
+A client with a key can add events to its website and nothing else. The key of a page is public: with --views-only, its
 purchases are rejected, and another source with a secret sends them.`
 
 func (p *program) sourceAddCommand() *cobra.Command {
@@ -162,7 +162,9 @@ events that the mapping has no use for, by their names. NO VISITOR are those wit
 point of sale, or of visitors without consent.`,
 	}
 	return p.onAccount(cmd, func(_ context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
-		rows := [][]any{{"ID", "SOURCE", "WEBSITE", "LAST REQUEST", "ACCEPTED", "PURCHASES", "NO VISITOR", "IGNORED", "REJECTED"}}
+		rows := [][]any{{
+			"ID", "SOURCE", "WEBSITE", "LAST REQUEST", "ACCEPTED", "PURCHASES", "NO VISITOR", "IGNORED", "REJECTED",
+		}}
 		buying := map[int64][]string{} // sources of purchases, by website
 		for _, token := range s.Catalogue.Snapshot().AccountTokens(owned.ID) {
 			if token.Sender == nil {
@@ -191,8 +193,8 @@ point of sale, or of visitors without consent.`,
 		p.explainSources(s, owned)
 		for _, website := range slices.Sorted(maps.Keys(buying)) {
 			if names := buying[website]; len(names) > 1 {
-				p.printLine("\nWarning: purchases of website %d come from %s: an order counts twice unless both send the same "+
-					"visitor and order id. Let one source send them.", website, strings.Join(names, " and "))
+				p.printLine("\nWarning: purchases of website %d come from several sources, %s: an order counts twice unless "+
+					"both send the same visitor and order id. Let one source send them.", website, strings.Join(names, ", "))
 			}
 		}
 		return nil
@@ -217,8 +219,8 @@ func (p *program) explainSources(s *app.Store, owned *catalogue.AccountResources
 			p.printLine("\nIgnored of %s: %s", token.Name, strings.Join(names, ", "))
 		}
 		if all := c.Accepted + c.NoVisitor; float64(c.NoVisitor) > mostWithoutVisitor*float64(all) {
-			p.printLine("\n%d of %d of %s have no visitor: does the theme write the visitor's id into the cart, and may "+
-				"visitors refuse consent? See docs/data-in.md.", c.NoVisitor, all, token.Name)
+			p.printLine("\n%d of %d of %s have no visitor: does the theme write the visitor's id into the cart, and "+
+				"may visitors refuse consent? See docs/data-in.md.", c.NoVisitor, all, token.Name)
 		}
 	}
 }

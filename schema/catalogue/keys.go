@@ -114,7 +114,8 @@ func (d *Document) resolveKeys(file *yaml.Node) {
 		}
 		for _, goal := range goals {
 			isText := goal.node.Kind == yaml.ScalarNode && slices.Contains(stringTags, goal.node.Tag)
-			if id, key, err := schema.IDOf(website, schema.NameGoal, goal.node.Value); isText && err == nil && key != "" {
+			id, key, err := schema.IDOf(website, schema.NameGoal, goal.node.Value)
+			if isText && err == nil && key != "" {
 				*goal.node = *idNode(id, goal.node.Line)
 			}
 		}

@@ -46,7 +46,7 @@ func NewIntake(mapping string, website int64, source string, viewsOnly bool) (*I
 		for _, sources := range []map[string]Source{m.Fields, event.Fields} {
 			for name, s := range sources {
 				if s.RowNumber || s.Lookup != nil {
-					return nil, fmt.Errorf("mapping: %s: rowNumber and lookup need a file, and a request has none", name)
+					return nil, fmt.Errorf("mapping: %s: rowNumber and lookup need a file", name)
 				}
 			}
 		}

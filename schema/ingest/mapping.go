@@ -219,7 +219,8 @@ func (m *Mapping) checkFields() error {
 		at := fmt.Sprintf("events[%d]", i)
 		checkSources(&found, at+".fields", event.Fields)
 		for _, w := range event.When {
-			if len(w.Column) == 0 || slices.Contains(w.Column, "") || count(w.Equals != nil, w.Not != nil, w.Above != nil) != 1 {
+			hasColumn := len(w.Column) > 0 && !slices.Contains(w.Column, "")
+			if !hasColumn || count(w.Equals != nil, w.Not != nil, w.Above != nil) != 1 {
 				found.AddField(at+".when",
 					"must have column and one of equals, not, above, or be a list of such conditions")
 			}
@@ -249,8 +250,8 @@ func checkSources(found *faults.Collector, path string, sources map[string]Sourc
 			found.AddField(at, "map, match and format require a column")
 		}
 		if expression, err := regexp.Compile(s.Match); err != nil || s.Match != "" && expression.NumSubexp() != 1 {
-			found.AddField(fmt.Sprintf("%s.match %q", at, s.Match), "must be a regular expression with one group, such as "+
-				"^exp-(.+)$")
+			found.AddField(fmt.Sprintf("%s.match %q", at, s.Match),
+				"must be a regular expression with one group, such as ^exp-(.+)$")
 		}
 		if len(s.Hash) > 0 && name != fieldNames[fieldEventID] {
 			found.AddField(at+".hash", "is only allowed for eventId")
@@ -321,7 +322,7 @@ type mapper struct {
 	defaulted  [][]int  // cells of which the header must have one
 	anyColumns bool     // none is needed
 	each       []string // path of the lists whose elements are lines
-	name       int      // cell that tells what a line is, for those without an event; -1: none
+	name       int      // cell that names lines without an event; -1: none
 	website    string   // of events without websiteId
 	events     []mappedEvent
 }
@@ -545,9 +546,9 @@ func (m *mapper) readEvent(e *mappedEvent, line *mappedLine, cellAt func(int) (s
 }
 
 // timeOnArrival returns the time of an event that arrived over HTTP, in Unix milliseconds. An event without a time
-// happened on its arrival. A sender's clock that is ahead of ours, by its time of the request, is corrected; one that is
-// behind is believed, because some senders repeat the time of their first attempt in every retry. No event happened
-// after its arrival. An invalid time is returned unchanged, for validation reports it.
+// happened on its arrival. A sender's clock that is ahead of ours, by its time of the request, is corrected. One that
+// is behind is believed, because some senders repeat the time of their first attempt in every retry. No event happened
+// after its arrival. An invalid time is returned unchanged: validation reports it.
 func timeOnArrival(value, sent string, arrived time.Time) string {
 	happened := arrived
 	if value != "" {

@@ -284,8 +284,8 @@ func (l *jsonLines) missingColumns() error {
 	}
 	if missing, is := l.mapper.missingColumn(l.mapper.needed,
 		func(cell int) bool { return l.present[cell].Load() }); is {
-		return fmt.Errorf("no line has the key %q; the lines have %s: correct the mapping, or set a default for the field",
-			missing, strings.Join(slices.Sorted(maps.Keys(l.keys)), ", "))
+		return fmt.Errorf("no line has the key %q; the lines have %s: correct the mapping, or set a default for "+
+			"the field", missing, strings.Join(slices.Sorted(maps.Keys(l.keys)), ", "))
 	}
 	return nil
 }
@@ -295,7 +295,8 @@ func (l *jsonLines) missingColumns() error {
 func (m *mapper) missingColumn(needed [][]int, has func(cell int) bool) (name string, is bool) {
 	for _, cells := range needed {
 		isHeader := func(cell int) bool { return strings.HasPrefix(m.columns[cell], headerPrefix) }
-		if len(cells) > 0 && !m.anyColumns && !slices.ContainsFunc(cells, has) && !slices.ContainsFunc(cells, isHeader) {
+		missing := len(cells) > 0 && !slices.ContainsFunc(cells, has) && !slices.ContainsFunc(cells, isHeader)
+		if missing && !m.anyColumns {
 			return m.columns[cells[0]], true
 		}
 	}

@@ -1,4 +1,4 @@
--- What campaigns, variations and goals are called in events: an id that was computed from a key does not tell the key.
+-- What campaigns, variations and goals are called in events: the key cannot be computed from its id.
 -- A name is stored before the first event that uses it.
 CREATE TABLE IF NOT EXISTS names{{.On}}
 (

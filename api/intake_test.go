@@ -1,0 +1,158 @@
+package api_test
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
+)
+
+// sourceKey returns the key of a new source of website 1.
+func (s *server) sourceKey(name string, sender catalogue.Sender) string {
+	s.t.Helper()
+	if sender.Mapping == "" {
+		sender.Mapping = name
+	}
+	secret, _, err := s.catalogue.CreateToken(s.t.Context(), catalogue.Token{
+		AccountID: 1, WebsiteID: 1, Name: name, Scopes: []catalogue.Scope{catalogue.ScopeIngest}, Sender: &sender,
+	})
+	must.OK(s.t, err)
+	return secret
+}
+
+// in sends a body to a source.
+func (s *server) in(path, body string, header map[string]string) (answer, string) {
+	s.t.Helper()
+	request := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+"/in/"+path, strings.NewReader(body)))(s.t)
+	for name, value := range header {
+		request.Header.Set(name, value)
+	}
+	response, text := exchange(s.t, request)
+	return response, strings.TrimSpace(string(text))
+}
+
+func (s *server) storedEvents() (events uint64) {
+	s.t.Helper()
+	must.OK(s.t, s.conn.QueryRow(s.t.Context(), "SELECT count() FROM events FINAL").Scan(&events))
+	return events
+}
+
+const growthbookView = `{"event_name":"Experiment Viewed","properties_json":{"experimentId":"layout","variationId":"b"},"device_id":"anon-1"}`
+
+// TestSources sends to a source what senders send. Every body in JSON is answered with 200, because senders repeat
+// requests that are not, and drop the source in the end.
+func TestSources(t *testing.T) {
+	s := newServer(t)
+	key := s.sourceKey("growthbook", catalogue.Sender{})
+	purchase := `{"event_name":"purchase","properties_json":{"order_id":"1","revenue":5},"device_id":"anon-1"}`
+	for _, test := range []struct {
+		name, path, body string
+		header           map[string]string
+		status           int
+		want             string
+	}{
+		{"a path of the SDK", key + "/track?client_key=own", "[" + growthbookView + "]", map[string]string{"Authorization": "Basic b3duOg==", "Content-Type": "text/plain"}, 200, `{"accepted":1,"ignored":0,"rejected":0}`},
+		{"gzip without its header", key, gzipped(growthbookView), map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, 200, `{"accepted":1,"ignored":0,"rejected":0}`},
+		{"zstd", key, zstandard(growthbookView), map[string]string{"Content-Encoding": "zstd"}, 200, `{"accepted":1,"ignored":0,"rejected":0}`},
+		{"nothing of use", key, `[{"event_name":"page"},{"event_name":"purchase"},7,{"event_name":"Experiment Viewed","device_id":"a"}]`, nil, 200, `{"accepted":0,"ignored":2,"rejected":2}`},
+		{"an empty list", key, `[]`, nil, 200, `{"accepted":0,"ignored":0,"rejected":0}`},
+		{"a test of WooCommerce", key, `webhook_id=12`, nil, 200, `{"accepted":0,"ignored":0,"rejected":0}`},
+		{"no JSON", key, `data=abc`, nil, 400, `"code":"invalid_body"`},
+		{"an empty body", key, ``, nil, 400, `"code":"invalid_body"`},
+		{"a bomb", key, gzipped(strings.Repeat(" ", 5<<20)), nil, 400, `longer than 4194304 bytes after decompression`},
+		{"a long body", key, `["` + strings.Repeat("x", 4<<20) + `"]`, nil, 413, `"code":"body_too_large"`},
+		{"too many items", key, "[" + strings.Repeat("{},", 5000) + "{}]", nil, 400, `at most 5000 items`},
+		{"an unknown key", "lh_unknown", "[]", nil, 401, `"code":"invalid_key"`},
+		{"a token that is no key", s.newToken(1, 1, catalogue.ScopeIngest), "[]", nil, 401, `"code":"invalid_key"`},
+		{"a purchase", key, purchase, nil, 200, `{"accepted":1,"ignored":0,"rejected":0}`},
+		{"the page of the purchase again", key, purchase, nil, 200, `{"accepted":1,"ignored":0,"rejected":0}`},
+	} {
+		response, text := s.in(test.path, test.body, test.header)
+		check.Equal(t, response.status, test.status, test.name)
+		if !strings.Contains(text, test.want) {
+			t.Errorf("%s: %s, want %s", test.name, text, test.want)
+		}
+	}
+	check.Equal(t, s.storedEvents(), 4, "events: views without an id are different ones, a purchase counts once")
+	token, _ := s.catalogue.Snapshot().FindToken(catalogue.DigestOf(key), time.Now())
+	counts := s.api.CountsOf(&token)
+	check.Equal(t, fmt.Sprint(counts.Taken, counts.Purchases, counts.NoVisitor, counts.Names), "{5 2 2} 2 1 map[page:1]", "counts")
+	if response, text := s.post(key, eventLine("e", ""), nil); response.status != http.StatusForbidden {
+		t.Errorf("POST /events with the key of a source: %d %s", response.status, text)
+	}
+}
+
+// TestSourcesAcceptEveryOrigin sends what a browser asks before it sends, and what the page of a sandbox sends.
+func TestSourcesAcceptEveryOrigin(t *testing.T) {
+	s := newServer(t)
+	key := s.sourceKey("growthbook", catalogue.Sender{})
+	response, _, _ := s.with(http.MethodOptions, "/in/"+key+"/v1/track", "", http.Header{
+		"Origin": {"https://shop.example.com"}, "Access-Control-Request-Method": {"POST"}, "Access-Control-Request-Headers": {"anonymousid,authorization,content-type,sentat"},
+	})
+	check.Equal(t, response.status, http.StatusNoContent, "preflight")
+	check.Equal(t, response.Get("Access-Control-Allow-Headers"), "anonymousid,authorization,content-type,sentat", "headers")
+	sent, _ := s.in(key, growthbookView, map[string]string{"Origin": "null"})
+	check.Equal(t, sent.Get("Access-Control-Allow-Origin"), "*", "origin")
+	for method, want := range map[string]int{http.MethodGet: http.StatusMethodNotAllowed, http.MethodPut: http.StatusMethodNotAllowed} {
+		s.wants(want, method, "/in/"+key, "")
+	}
+}
+
+// TestSignedSources sends webhooks with the signatures of Shopify and WooCommerce.
+func TestSignedSources(t *testing.T) {
+	s := newServer(t)
+	file := filepath.Join(t.TempDir(), "secret")
+	must.OK(t, os.WriteFile(file, []byte("hush\n"), 0o600))
+	key := s.sourceKey("shopify", catalogue.Sender{SecretFile: file})
+	order := `{"id":1,"created_at":"2026-05-01T12:00:00Z","total_price":"10.00","note_attributes":[{"name":"lifthouse","value":"v"}]}`
+	sign := func(secret, body string) string {
+		mac := hmac.New(sha256.New, []byte(secret))
+		_, _ = mac.Write([]byte(body))
+		return base64.StdEncoding.EncodeToString(mac.Sum(nil))
+	}
+	for header, want := range map[[2]string]int{
+		{"X-Shopify-Hmac-Sha256", sign("hush", order)}:        http.StatusOK,
+		{"X-WC-Webhook-Signature", sign("hush", order)}:       http.StatusOK,
+		{"X-Shopify-Hmac-Sha256", sign("hush", order+" ")}:    http.StatusUnauthorized,
+		{"X-Shopify-Hmac-Sha256", sign("another", order)}:     http.StatusUnauthorized,
+		{"X-Shopify-Hmac-Sha256", "not base64"}:               http.StatusUnauthorized,
+		{"X-Shopify-Hmac-Sha256", ""}:                         http.StatusUnauthorized,
+		{"X-Unknown-Signature", sign("hush", order)}:          http.StatusUnauthorized,
+		{"X-Shopify-Hmac-Sha256", sign("", order)}:            http.StatusUnauthorized,
+		{"X-WC-Webhook-Signature", sign("hush", "otherwise")}: http.StatusUnauthorized,
+	} {
+		response, text := s.in(key, order, map[string]string{header[0]: header[1], "X-Shopify-Topic": "orders/create"})
+		check.Equal(t, response.status, want, header[0]+": "+text)
+	}
+	check.Equal(t, s.storedEvents(), 1, "orders")
+	must.OK(t, os.Remove(file))
+	if response, _ := s.in(key, order, nil); response.status != http.StatusServiceUnavailable {
+		t.Errorf("without the file of the secret: %d", response.status)
+	}
+}
+
+// TestRateOfSources sends more than a source may, and then nothing of the refused request is stored.
+func TestRateOfSources(t *testing.T) {
+	s := newServer(t)
+	rate := 1
+	key := s.sourceKey("growthbook", catalogue.Sender{Rate: &rate})
+	burst := "[" + strings.Repeat(growthbookView+",", 4999) + growthbookView + "]"
+	response, text := s.in(key, burst, nil)
+	check.Equal(t, response.status, http.StatusOK, text)
+	response, text = s.in(key, burst, nil)
+	check.Equal(t, response.status, http.StatusTooManyRequests, text)
+	if response.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	check.Equal(t, s.storedEvents(), 5000, "events")
+}

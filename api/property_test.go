@@ -127,6 +127,8 @@ func (a *asker) idOf(template string) string {
 		return worlds.Pick(a, "12", "13")
 	case strings.HasPrefix(template, "/v1/widgets"):
 		return "7"
+	case strings.HasPrefix(template, "/v1/websites"):
+		return "1"
 	case strings.HasPrefix(template, "/v1/goals"):
 		return worlds.Pick(a, "3", "4")
 	}

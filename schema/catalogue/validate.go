@@ -269,7 +269,7 @@ func (c *checker) checkCampaign(path string, campaign *Campaign, goals, targets 
 	taken := ids{}
 	for i, variation := range campaign.Variations {
 		at := fmt.Sprintf("%s.variations[%d]", path, i)
-		c.checkKey(at, 0, schema.NameVariation, variation.ID, variation.Key, taken) // 0 is control, which is not declared
+		c.checkKey(at, 0, schema.NameVariation, variation.ID, variation.Key, taken) // 0 is control, not declared
 		c.checkVariation(at, variation.Name, variation.Share)
 		c.checkReference(at+".targetId", variation.TargetID, targets, "target")
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -115,8 +114,8 @@ type Item struct {
 	Reject             *Reject // nil: the item is valid
 }
 
-// ParseBody calls take for each item of a body, which may be compressed: the elements of an array, those of the mapping's
-// list, or the body itself. It returns a *BodyError if the body is not valid JSON, before it calls take.
+// ParseBody calls take for each item of a body, which may be compressed: the elements of an array, those of the
+// mapping's list, or the body itself. It returns a *BodyError if the body is not valid JSON, before it calls take.
 func (in *Intake) ParseBody(sent []byte, request *Request, take func(*Item)) error {
 	reader, known := in.readers.Get().(*jsonReader)
 	if !known {
@@ -205,5 +204,5 @@ func (r *Request) fallbackID(in *Intake, number int64, n int) string {
 	if r.Key == "" {
 		return rand.Text()
 	}
-	return strconv.FormatInt(in.WebsiteID, 10) + ":" + r.Key + ":" + strconv.FormatInt(number, 10) + ":" + strconv.Itoa(n)
+	return fmt.Sprintf("%d:%s:%d:%d", in.WebsiteID, r.Key, number, n)
 }

@@ -193,8 +193,9 @@ point of sale, or of visitors without consent.`,
 		p.explainSources(s, owned)
 		for _, website := range slices.Sorted(maps.Keys(buying)) {
 			if names := buying[website]; len(names) > 1 {
-				p.printLine("\nWarning: purchases of website %d come from several sources, %s: an order counts twice unless "+
-					"both send the same visitor and order id. Let one source send them.", website, strings.Join(names, ", "))
+				p.printLine("\nWarning: purchases of website %d come from several sources, %s: an order counts twice "+
+					"unless both send the same visitor and order id. Let one source send them.", website,
+					strings.Join(names, ", "))
 			}
 		}
 		return nil

@@ -99,11 +99,11 @@ CREATE TABLE IF NOT EXISTS events_inbox ON CLUSTER `lift-1`
     `time` DateTime64(3, 'UTC') COMMENT 'of the event',
     `visitor` String COMMENT 'id of the visitor, any text',
     `event` String COMMENT 'view, click, submit, completion, conversion, contact or goal',
-    `campaign_id` Nullable(Int64) COMMENT 'what the visitor saw: a campaign',
+    `campaign_id` String COMMENT 'what the visitor saw: id or key of a campaign; numbers are accepted too',
     `widget_id` Nullable(Int64) COMMENT 'or a widget; of neither, a goal counts for all that its visitor saw',
     `experiment_id` Nullable(Int64) COMMENT 'of the widget; not given: none',
-    `variation_id` Nullable(Int64) COMMENT 'that the visitor saw; 0: control',
-    `goal_id` Nullable(Int64) COMMENT 'of an event goal',
+    `variation_id` String COMMENT 'id or key of what the visitor saw; 0 or control: control',
+    `goal_id` String COMMENT 'id or key of the goal of an event goal',
     `value` String COMMENT 'amount, a decimal number of any length, rounded half away from zero to 4 decimals; a String so that no float is involved; numbers are accepted too',
     `profit` String COMMENT 'as value',
     `extra_value` String COMMENT 'as value',
@@ -229,6 +229,19 @@ CREATE TABLE IF NOT EXISTS messages ON CLUSTER `lift-1`
 )
 ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
 ORDER BY (account_id, recorded_at, message_id)
+
+CREATE TABLE IF NOT EXISTS names ON CLUSTER `lift-1`
+(
+    `website_id` Int64,
+    `kind` Enum8('campaign' = 1, 'variation' = 2, 'goal' = 3),
+    `campaign_id` Int64 COMMENT 'of a variation; otherwise 0',
+    `id` Int64,
+    `key` String COMMENT 'as sent; empty: only the id was sent',
+    `source` String COMMENT 'that sent it first: name of the token, or of the file',
+    `first_at` DateTime64(3, 'UTC')
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
+ORDER BY (website_id, kind, campaign_id, id, key)
 
 CREATE TABLE IF NOT EXISTS rejects ON CLUSTER `lift-1`
 (

@@ -7,6 +7,8 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -209,6 +211,8 @@ type SubjectCounters struct {
 	Visitors int64                   // that a report counts
 	Events   [moments.Goal + 1]int64 // by kind
 	Goals    map[int64]GoalCounters
+	// visitors by the variation of their first view, also those that no report counts because they saw several
+	FirstExposed map[int64]int64
 	fold.Extent
 	Version uint64 // changes whenever a report may change; the same on all servers
 
@@ -228,7 +232,7 @@ func (g GoalCounters) Plus(o GoalCounters) GoalCounters {
 
 // countersOf returns the counters of a subject with these cells of the grain fold.OfAll.
 func countersOf(cells fold.Cells) SubjectCounters {
-	t := SubjectCounters{Goals: map[int64]GoalCounters{}, all: cells}
+	t := SubjectCounters{Goals: map[int64]GoalCounters{}, FirstExposed: map[int64]int64{}, all: cells}
 	for key, cell := range cells {
 		t.Version ^= hashOf(&key, cell)
 		t.ExtendBy(&cell.Extent)
@@ -239,6 +243,8 @@ func countersOf(cells fold.Cells) SubjectCounters {
 		}
 		if fold.IsCounted(key.Variation) {
 			t.Visitors += cell.CountAt(fold.Visitors)
+			id, _ := strconv.ParseInt(strings.TrimSuffix(key.Variation, fold.MultiExposed), 10, 64) // as VariationOf wrote
+			t.FirstExposed[id] += cell.CountAt(fold.Visitors)
 		}
 		for kind := moments.View; kind < moments.Goal; kind++ {
 			t.Events[kind] += cell.CountAt(fold.Views + int(kind-moments.View))
@@ -251,9 +257,12 @@ func countersOf(cells fold.Cells) SubjectCounters {
 // Merge adds the counters of other visitors, on another shard.
 func (t *SubjectCounters) Merge(o *SubjectCounters) {
 	if t.Goals == nil {
-		t.Goals = map[int64]GoalCounters{}
+		t.Goals, t.FirstExposed = map[int64]GoalCounters{}, map[int64]int64{}
 	}
 	t.Visitors += o.Visitors
+	for variation, n := range o.FirstExposed {
+		t.FirstExposed[variation] += n
+	}
 	for kind, n := range o.Events {
 		t.Events[kind] += n
 	}

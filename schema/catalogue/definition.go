@@ -48,6 +48,7 @@ type Website struct {
 	Domain    string     `yaml:"domain" json:"domain"`
 	Currency  string     `yaml:"currency,omitempty" json:"currency,omitempty"` // ISO 4217, of all amounts
 	Timezone  string     `yaml:"timezone,omitempty" json:"timezone,omitempty"` // IANA name, shown beside UTC
+	Ignored   []string   `yaml:"ignored,omitempty" json:"ignored,omitempty"`   // campaigns in events that are not to be declared
 	Goals     []Goal     `yaml:"goals,omitempty" json:"-"`
 	Targets   []Target   `yaml:"targets,omitempty" json:"-"`
 	Campaigns []Campaign `yaml:"campaigns,omitempty" json:"-"`

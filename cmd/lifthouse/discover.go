@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/bounds"
+	"lifthouse/engine"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+
+	"github.com/spf13/cobra"
+)
+
+const discoverHelp = `Discover lists the campaigns in the events that the catalogue does not declare, with their visitors but
+without any outcome: a plan that is declared after the first views must not be chosen by what they did. With a name, it
+declares the campaign, and prints the catalogue file that it applied.
+
+  lifthouse discover
+  lifthouse discover checkout-layout --goal purchase
+  lifthouse discover checkout-layout --goal purchase --control old --shares 60,40 --days 14
+  lifthouse discover checkout-layout --ignore`
+
+func (p *program) discoverCommand() *cobra.Command {
+	var how engine.Declaration
+	var ignore, dryRun, asJSON bool
+	cmd := &cobra.Command{
+		Use: "discover [NAME]", Short: "List and declare the campaigns that arrived without a declaration",
+		Long: discoverHelp,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) > 1:
+				return usageError{fmt.Errorf("discover: takes one name, got %q", args)}
+			case len(args) == 1 && how.Goal == "" && !ignore:
+				return usageError{errors.New("discover: needs --goal, the goal that decides, such as --goal purchase")}
+			}
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&how.Goal, "goal", "", "key or id of the primary goal, which is declared if it is new")
+	flags.StringVar(&how.Control, "control", "", "key or id of control; default: control, or 0")
+	flags.IntSliceVar(&how.Shares, "shares", nil, "planned shares in percent, control first; default: equal")
+	bounds.Var(flags, &how.Days, "days", catalogue.DefaultPlannedDays, 1, 730, "planned days")
+	flags.BoolVar(&ignore, "ignore", false, "do not list the campaign any more")
+	flags.BoolVar(&dryRun, "dry-run", false, "print the catalogue file and change nothing")
+	flags.BoolVar(&asJSON, "json", false, "print JSON")
+	return p.onAccount(cmd,
+		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
+			names, err := ingest.ReadNames(ctx, s.Conn, 0)
+			if err != nil {
+				return err
+			}
+			all := s.Engine.Discover(owned, names)
+			if len(args) == 0 {
+				return p.printDiscovered(all, asJSON)
+			}
+			at := slices.IndexFunc(all, func(d engine.Discovered) bool {
+				return d.Name() == args[0] || strconv.FormatInt(d.CampaignID, 10) == args[0]
+			})
+			if at < 0 {
+				return fmt.Errorf("discover: no campaign %q without a declaration; 'lifthouse discover' lists them", args[0])
+			}
+			file := engine.IgnoreDiscovered(owned, all[at].WebsiteID, all[at].Name())
+			if !ignore {
+				if file, err = all[at].Declare(owned, how); err != nil {
+					return fmt.Errorf("discover: --%w", err)
+				}
+			}
+			changes, err := s.Catalogue.ApplyFile(ctx, file, dryRun)
+			if err != nil {
+				return err
+			}
+			if err := file.WriteYAML(p.stdout); err != nil {
+				return err
+			}
+			p.sayChanges(ctx, s, file, changes, dryRun)
+			return nil
+		})
+}
+
+// printDiscovered prints the campaigns that are not declared.
+func (p *program) printDiscovered(all []engine.Discovered, asJSON bool) error {
+	if asJSON {
+		return p.writeJSON(all)
+	}
+	if len(all) == 0 {
+		p.printLine("All campaigns in the events are declared.")
+		return nil
+	}
+	rows := [][]any{{"CAMPAIGN", "WEBSITE", "SOURCE", "FIRST VIEW", "VISITORS", "VARIATIONS", "EQUAL SPLIT"}}
+	for i := range all {
+		d := &all[i]
+		var variations []string
+		for k := range d.Variations {
+			v := &d.Variations[k]
+			variations = append(variations, fmt.Sprintf("%s %.1f %%", tableCell(v.Name()), 100*v.Share))
+		}
+		split := "not tested"
+		if d.EqualSplit != nil {
+			split = fmt.Sprintf("p = %.2g", *d.EqualSplit)
+		}
+		rows = append(rows, []any{
+			tableCell(d.Name()), d.WebsiteID, d.Source, d.FirstView.Format(time.DateOnly), d.Visitors,
+			strings.Join(variations, ", "), split,
+		})
+	}
+	if err := p.printTable(rows); err != nil {
+		return err
+	}
+	p.printLine("\nDeclare one with: lifthouse discover %q --goal purchase", all[0].Name())
+	return nil
+}

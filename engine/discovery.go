@@ -1,0 +1,212 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"lifthouse/engine/facts"
+	"lifthouse/engine/fold"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+	"lifthouse/stats"
+)
+
+// Discovered is a campaign in the events that the catalogue does not declare. It says nothing of goals: a plan that is
+// declared after the first views must not be chosen by their outcomes.
+type Discovered struct {
+	WebsiteID  int64                 `json:"websiteId"`
+	CampaignID int64                 `json:"campaignId"`
+	Key        string                `json:"key,omitempty"` // from which the id is computed
+	Source     string                `json:"source"`        // that sent it first: name of a token or of a file
+	FirstView  time.Time             `json:"firstView"`
+	LastEvent  time.Time             `json:"lastEvent"`
+	Visitors   int64                 `json:"visitors"`
+	Variations []DiscoveredVariation `json:"variations"` // control first if it is known, then by visitors
+	// EqualSplit is the p-value of the always-valid test that all variations get the same traffic; null: no test.
+	EqualSplit *float64 `json:"equalSplitPValue"`
+}
+
+// DiscoveredVariation is a variation of a campaign that is not declared.
+type DiscoveredVariation struct {
+	ID       int64   `json:"id"`
+	Key      string  `json:"key,omitempty"`
+	Visitors int64   `json:"visitors"`
+	Share    float64 `json:"share"` // of the visitors
+}
+
+// Name returns the key or the id.
+func (d *Discovered) Name() string { return cmp.Or(d.Key, strconv.FormatInt(d.CampaignID, 10)) }
+
+// Name returns the key or the id.
+func (v *DiscoveredVariation) Name() string {
+	if v.ID == 0 {
+		return schema.ControlKey
+	}
+	return cmp.Or(v.Key, strconv.FormatInt(v.ID, 10))
+}
+
+// Discover returns the campaigns of an account's websites of which events arrived, and which the catalogue neither
+// declares nor ignores: those with most visitors first. names are the names in the events of the store.
+func (e *Engine) Discover(owned *catalogue.AccountResources, names []ingest.Name) []Discovered {
+	known := map[schema.NamedID]ingest.Name{}
+	for _, name := range names {
+		known[name.NamedID] = name
+	}
+	found := []Discovered{}
+	for subject := range e.facts.Shards.StoredSubjects() {
+		site, is := owned.Websites[subject.WebsiteID]
+		_, declared := owned.Campaigns[subject.ID]
+		if !is || declared || subject.Kind != schema.SubjectCampaign {
+			continue
+		}
+		name := known[schema.NamedID{WebsiteID: site.ID, Kind: schema.NameCampaign, ID: subject.ID}]
+		counters := e.facts.Shards.SubjectCounters(subject)
+		d := Discovered{
+			WebsiteID: site.ID, CampaignID: subject.ID, Key: name.Key, Source: name.Source,
+			FirstView: fold.TimeOf(counters.FirstView), LastEvent: fold.TimeOf(counters.Newest),
+		}
+		if counters.FirstView == 0 || slices.Contains(site.Ignored, d.Name()) {
+			continue
+		}
+		d.addVariations(&counters, func(id int64) string {
+			return known[schema.NamedID{
+				WebsiteID: site.ID, Kind: schema.NameVariation, CampaignID: subject.ID, ID: id,
+			}].Key
+		})
+		found = append(found, d)
+	}
+	slices.SortFunc(found, func(a, b Discovered) int {
+		return cmp.Or(cmp.Compare(b.Visitors, a.Visitors), cmp.Compare(a.CampaignID, b.CampaignID))
+	})
+	return found
+}
+
+// addVariations adds the variations with their visitors, by the variation of the first view, before any exclusion.
+func (d *Discovered) addVariations(counters *facts.SubjectCounters, keyOf func(id int64) string) {
+	for id, n := range counters.FirstExposed {
+		d.Visitors += n
+		d.Variations = append(d.Variations, DiscoveredVariation{ID: id, Key: keyOf(id), Visitors: n})
+	}
+	slices.SortFunc(d.Variations, func(a, b DiscoveredVariation) int {
+		isTreatment := func(v DiscoveredVariation) int { return int(min(v.ID, 1)) }
+		return cmp.Or(cmp.Compare(isTreatment(a), isTreatment(b)), cmp.Compare(b.Visitors, a.Visitors),
+			cmp.Compare(a.ID, b.ID))
+	})
+	equal := stats.Split{Control: 100 / float64(len(d.Variations))}
+	var observed []int64
+	for i := range d.Variations {
+		d.Variations[i].Share = float64(d.Variations[i].Visitors) / float64(d.Visitors)
+		if observed = append(observed, d.Variations[i].Visitors); i > 0 {
+			equal.Variations = append(equal.Variations, 1)
+		}
+	}
+	d.EqualSplit = stats.SampleRatioMismatch([]stats.SharePeriod{{Split: equal, Observed: observed}}).PValue
+}
+
+// Declaration is how people declare a discovered campaign. Everything else of its plan is the default.
+type Declaration struct {
+	Goal    string // key or id of the primary goal
+	Control string // key or id of control; empty: the variation 0, if there is one
+	Shares  []int  // per cent, in the order of the variations with control first; none: equal
+	Days    int    // planned
+}
+
+// Declare returns the catalogue file that declares a discovered campaign, and its goal if the website does not have it.
+// The error says what is missing. The observed split never becomes the declared one, because the test of the split would
+// then accept everything: if the split is not equal, people must say what it was planned to be.
+func (d *Discovered) Declare(owned *catalogue.AccountResources, how Declaration) (catalogue.File, error) {
+	site := owned.Websites[d.WebsiteID]
+	goal, goalKey, err := schema.IDOf(site.ID, schema.NameGoal, how.Goal)
+	if err != nil {
+		return catalogue.File{}, fmt.Errorf("goal: %w", err)
+	}
+	site.Goals = nil
+	if _, known := owned.Goals[goal]; !known {
+		site.Goals = []catalogue.Goal{{ID: goal, Key: goalKey, Name: how.Goal}}
+	}
+	variations, err := d.withControlFirst(how.Control)
+	if err != nil {
+		return catalogue.File{}, err
+	}
+	shares, err := d.plannedShares(how.Shares, len(variations))
+	if err != nil {
+		return catalogue.File{}, err
+	}
+	campaign := catalogue.Campaign{
+		ID: d.CampaignID, Key: d.Key, Name: d.Name(), Type: "experiment", TrafficAllocation: 100,
+		TargetMode: "live", PrimaryGoalID: goal, SignificanceLevel: 95, Methodology: catalogue.Frequentist, Power: 80,
+		MDE: 20, LookPlan: catalogue.LookPlan{PlannedDays: cmp.Or(how.Days, catalogue.DefaultPlannedDays)},
+		Initial: catalogue.Initial{Active: true, StartDate: &catalogue.Date{Time: d.FirstView}},
+	}
+	for i, v := range variations {
+		if v.ID == 0 {
+			campaign.ControlShare = shares[i]
+			continue
+		}
+		campaign.Variations = append(campaign.Variations,
+			catalogue.Variation{ID: v.ID, Key: v.Key, Name: v.Name(), Share: shares[i], Order: i})
+	}
+	site.Campaigns = []catalogue.Campaign{campaign}
+	account := owned.Account
+	account.Websites = []catalogue.Website{site}
+	return catalogue.File{AccountID: account.ID, Accounts: []catalogue.Account{account}}, nil
+}
+
+// withControlFirst returns the variations with control in front.
+func (d *Discovered) withControlFirst(control string) ([]DiscoveredVariation, error) {
+	control = cmp.Or(control, schema.ControlKey)
+	at := slices.IndexFunc(d.Variations, func(v DiscoveredVariation) bool {
+		return v.Name() == control || strconv.FormatInt(v.ID, 10) == control
+	})
+	if at < 0 {
+		var names []string
+		for i := range d.Variations {
+			names = append(names, d.Variations[i].Name())
+		}
+		return nil, fmt.Errorf("control: must be one of %s: which of them is what visitors saw before?",
+			strings.Join(names, ", "))
+	}
+	if d.Variations[at].ID != 0 && d.Variations[0].ID == 0 {
+		return nil, errors.New("control: must be control: the variation 0 has visitors, and is control in every campaign")
+	}
+	rest := slices.Delete(slices.Clone(d.Variations), at, at+1)
+	return append([]DiscoveredVariation{d.Variations[at]}, rest...), nil
+}
+
+// plannedShares returns the shares in per cent, control first.
+func (d *Discovered) plannedShares(given []int, variations int) ([]int, error) {
+	sum := 0
+	for _, share := range given {
+		sum += share
+	}
+	switch {
+	case given == nil && d.EqualSplit != nil && *d.EqualSplit < stats.MismatchAlpha:
+		return nil, fmt.Errorf("shares: the visitors are not divided equally (p = %.2g): give the shares that were planned, "+
+			"not those that are observed", *d.EqualSplit)
+	case given == nil:
+		given = make([]int, variations)
+		for i := range given {
+			given[i] = 100 / variations
+		}
+	case len(given) != variations || sum != 100:
+		return nil, fmt.Errorf("shares: must be %d numbers in per cent with the sum 100, control first", variations)
+	}
+	return given, nil
+}
+
+// IgnoreDiscovered returns the catalogue file with which a campaign is not discovered any more.
+func IgnoreDiscovered(owned *catalogue.AccountResources, website int64, name string) catalogue.File {
+	site := owned.Websites[website]
+	site.Ignored = append(slices.Clone(site.Ignored), name)
+	slices.Sort(site.Ignored)
+	site.Ignored = slices.Compact(site.Ignored)
+	account := owned.Account
+	account.Websites = []catalogue.Website{site}
+	return catalogue.File{AccountID: account.ID, Accounts: []catalogue.Account{account}}
+}

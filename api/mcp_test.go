@@ -327,7 +327,7 @@ func TestMCPTools(t *testing.T) {
 	session := s.connected(s.token)
 	t.Run("list of tools", func(t *testing.T) {
 		tools, err := session.ListTools(t.Context(), nil)
-		if err != nil || len(tools.Tools) != 6 {
+		if err != nil || len(tools.Tools) != 7 {
 			t.Fatalf("%v, %v", tools, err)
 		}
 		for _, tool := range tools.Tools {

@@ -47,7 +47,7 @@ func (a *asker) chance(percent int) bool { return a.IntN(100) < percent }
 // request returns a request; three of five are valid.
 func (a *asker) request() ask {
 	path := worlds.Pick(a, a.contract.paths...)
-	for path.item.Get == nil && (path.item.Post == nil || path.template == "/shares" || path.template == "/in/{key}") { // its body has no events
+	for path.item.Get == nil && (path.item.Post == nil || slices.Contains([]string{"/shares", "/in/{key}", "/declarations"}, path.template)) { // its body has no events
 		path = worlds.Pick(a, a.contract.paths...)
 	}
 	method := http.MethodGet

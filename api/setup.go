@@ -35,6 +35,7 @@ func (s *server) addSetup(router *gin.Engine) {
 	}
 	getRoutes(admin)("/catalogue", s.getCatalogue, yamlType, results.JSON)
 	admin.PUT("/catalogue", change(s.putCatalogue))
+	limited.POST("/declarations", change(s.declareCampaign))
 	getRoutes(limited)("/tokens", s.listTokens)
 	limited.POST("/tokens", change(s.createToken))
 	limited.DELETE("/tokens/:id", change(s.revokeToken))

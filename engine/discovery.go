@@ -2,18 +2,17 @@ package engine
 
 import (
 	"cmp"
-	"errors"
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"lifthouse/engine/facts"
 	"lifthouse/engine/fold"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
-	"lifthouse/schema/ingest"
+	"lifthouse/schema/faults"
 	"lifthouse/stats"
 )
 
@@ -52,21 +51,25 @@ func (v *DiscoveredVariation) Name() string {
 }
 
 // Discover returns the campaigns of an account's websites of which events arrived, and which the catalogue neither
-// declares nor ignores: those with most visitors first. names are the names in the events of the store.
-func (e *Engine) Discover(owned *catalogue.AccountResources, names []ingest.Name) []Discovered {
-	known := map[schema.NamedID]ingest.Name{}
+// declares nor ignores: those with most visitors first.
+func (e *Engine) Discover(ctx context.Context, owned *catalogue.AccountResources) ([]Discovered, error) {
+	names, err := schema.ReadNames(ctx, e.facts.Store.Conn, 0)
+	if err != nil {
+		return nil, err
+	}
+	known := map[schema.NamedID]schema.Name{}
 	for _, name := range names {
 		known[name.NamedID] = name
 	}
 	found := []Discovered{}
-	for subject := range e.facts.Shards.StoredSubjects() {
+	for subject := range e.facts.StoredSubjects() {
 		site, is := owned.Websites[subject.WebsiteID]
 		_, declared := owned.Campaigns[subject.ID]
 		if !is || declared || subject.Kind != schema.SubjectCampaign {
 			continue
 		}
 		name := known[schema.NamedID{WebsiteID: site.ID, Kind: schema.NameCampaign, ID: subject.ID}]
-		counters := e.facts.Shards.SubjectCounters(subject)
+		counters := e.facts.SubjectCounters(subject)
 		d := Discovered{
 			WebsiteID: site.ID, CampaignID: subject.ID, Key: name.Key, Source: name.Source,
 			FirstView: fold.TimeOf(counters.FirstView), LastEvent: fold.TimeOf(counters.Newest),
@@ -84,7 +87,7 @@ func (e *Engine) Discover(owned *catalogue.AccountResources, names []ingest.Name
 	slices.SortFunc(found, func(a, b Discovered) int {
 		return cmp.Or(cmp.Compare(b.Visitors, a.Visitors), cmp.Compare(a.CampaignID, b.CampaignID))
 	})
-	return found
+	return found, nil
 }
 
 // addVariations adds the variations with their visitors, by the variation of the first view, before any exclusion.
@@ -118,25 +121,23 @@ type Declaration struct {
 }
 
 // Declare returns the catalogue file that declares a discovered campaign, and its goal if the website does not have it.
-// The error says what is missing. The observed split never becomes the declared one, because the test of the split would
+// The error is a faults.List. The observed split never becomes the declared one, because the test of the split would
 // then accept everything: if the split is not equal, people must say what it was planned to be.
 func (d *Discovered) Declare(owned *catalogue.AccountResources, how Declaration) (catalogue.File, error) {
+	var found faults.Collector
 	site := owned.Websites[d.WebsiteID]
 	goal, goalKey, err := schema.IDOf(site.ID, schema.NameGoal, how.Goal)
 	if err != nil {
-		return catalogue.File{}, fmt.Errorf("goal: %w", err)
+		found.Add("goal", how.Goal, err.Error())
+	}
+	variations := d.withControlFirst(how.Control, &found)
+	shares := d.plannedShares(how.Shares, &found)
+	if err := found.List.Err(); err != nil {
+		return catalogue.File{}, err
 	}
 	site.Goals = nil
 	if _, known := owned.Goals[goal]; !known {
 		site.Goals = []catalogue.Goal{{ID: goal, Key: goalKey, Name: how.Goal}}
-	}
-	variations, err := d.withControlFirst(how.Control)
-	if err != nil {
-		return catalogue.File{}, err
-	}
-	shares, err := d.plannedShares(how.Shares, len(variations))
-	if err != nil {
-		return catalogue.File{}, err
 	}
 	campaign := catalogue.Campaign{
 		ID: d.CampaignID, Key: d.Key, Name: d.Name(), Type: "experiment", TrafficAllocation: 100,
@@ -159,45 +160,46 @@ func (d *Discovered) Declare(owned *catalogue.AccountResources, how Declaration)
 }
 
 // withControlFirst returns the variations with control in front.
-func (d *Discovered) withControlFirst(control string) ([]DiscoveredVariation, error) {
-	control = cmp.Or(control, schema.ControlKey)
-	at := slices.IndexFunc(d.Variations, func(v DiscoveredVariation) bool {
-		return v.Name() == control || strconv.FormatInt(v.ID, 10) == control
-	})
-	if at < 0 {
-		var names []string
-		for i := range d.Variations {
-			names = append(names, d.Variations[i].Name())
+func (d *Discovered) withControlFirst(control string, found *faults.Collector) []DiscoveredVariation {
+	var names []string
+	at := -1
+	for i := range d.Variations {
+		v := &d.Variations[i]
+		if names = append(names, v.Name()); v.Name() == cmp.Or(control, schema.ControlKey) {
+			at = i
 		}
-		return nil, fmt.Errorf("control: must be one of %s: which of them is what visitors saw before?",
-			strings.Join(names, ", "))
 	}
-	if d.Variations[at].ID != 0 && d.Variations[0].ID == 0 {
-		return nil, errors.New("control: must be control: the variation 0 has visitors, and is control in every campaign")
+	switch {
+	case at < 0:
+		found.Add("control", control, faults.OneOf(names...)+": the one that visitors saw before the campaign")
+		return nil
+	case at > 0 && d.Variations[0].ID == 0:
+		found.Add("control", control, "must be control: it has visitors, and is control in every campaign")
+		return nil
 	}
 	rest := slices.Delete(slices.Clone(d.Variations), at, at+1)
-	return append([]DiscoveredVariation{d.Variations[at]}, rest...), nil
+	return append([]DiscoveredVariation{d.Variations[at]}, rest...)
 }
 
 // plannedShares returns the shares in per cent, control first.
-func (d *Discovered) plannedShares(given []int, variations int) ([]int, error) {
-	sum := 0
+func (d *Discovered) plannedShares(given []int, found *faults.Collector) []int {
+	sum, variations := 0, len(d.Variations)
 	for _, share := range given {
 		sum += share
 	}
 	switch {
-	case given == nil && d.EqualSplit != nil && *d.EqualSplit < stats.MismatchAlpha:
-		return nil, fmt.Errorf("shares: the visitors are not divided equally (p = %.2g): give the shares that were planned, "+
-			"not those that are observed", *d.EqualSplit)
-	case given == nil:
-		given = make([]int, variations)
-		for i := range given {
-			given[i] = 100 / variations
+	case len(given) == 0 && d.EqualSplit != nil && *d.EqualSplit < stats.MismatchAlpha:
+		found.AddField("shares", "the visitors are not divided equally (p = %.2g): must be the shares that were "+
+			"planned, not those that are observed", *d.EqualSplit)
+	case len(given) == 0:
+		for range variations {
+			given = append(given, 100/variations)
 		}
 	case len(given) != variations || sum != 100:
-		return nil, fmt.Errorf("shares: must be %d numbers in per cent with the sum 100, control first", variations)
+		found.Add("shares", given,
+			fmt.Sprintf("must be %d numbers in percent with the sum 100, control first", variations))
 	}
-	return given, nil
+	return given
 }
 
 // IgnoreDiscovered returns the catalogue file with which a campaign is not discovered any more.

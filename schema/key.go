@@ -1,13 +1,18 @@
 package schema
 
 import (
+	"context"
+	_ "embed" // the statement
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
+	"time"
 	"unicode/utf8"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/cespare/xxhash/v2"
 )
 
@@ -90,4 +95,26 @@ func KeyFault(key string) string {
 		return "an id must be written without decimals: " + whole
 	}
 	return ""
+}
+
+//go:embed names.sql
+var namesStored string
+
+// Name is what an id is called in events.
+type Name struct {
+	NamedID
+	Key     string // empty: only the id was sent
+	Source  string // that sent it first: name of a token or of a file
+	FirstAt time.Time
+}
+
+// ReadNames returns the names in the events of a website, or of all websites if website is 0.
+func ReadNames(ctx context.Context, conn driver.Conn, website int64) ([]Name, error) {
+	names, err := QueryRows(ctx, conn, namesStored, func(row driver.Rows, n *Name) error {
+		return row.Scan(&n.WebsiteID, (*string)(&n.Kind), &n.CampaignID, &n.ID, &n.Key, &n.Source, &n.FirstAt)
+	}, clickhouse.Named("website_id", website))
+	if err != nil {
+		return nil, fmt.Errorf("read the names in events: %w", err)
+	}
+	return names, nil
 }

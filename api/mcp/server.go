@@ -74,6 +74,9 @@ func New(
 	addTool[worthArguments](s, "get_worth",
 		"Get what the shipped variations of a website are truly worth together, and how "+
 			"large effects typically are there.", s.getWorth)
+	addTool[undeclaredArguments](s, "list_undeclared", "List the campaigns in the events that nobody has declared, "+
+		"with their visitors and without outcomes. People declare them on the page or with lifthouse discover.",
+		s.listUndeclared)
 	addTool[compareArguments](s, "compare", "Compare variations by given counts or means, without stored data. A "+
 		"conclusion needs looks.", s.compareCounts)
 	return s

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lifthouse/api/results"
+	"lifthouse/engine"
 	"lifthouse/engine/calculator"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
@@ -106,6 +107,26 @@ func (s *Server) listExperiments(ctx context.Context, c Caller, a *arguments) (a
 	}
 	return map[string]any{"total": len(all), "experiments": all[from:to]}, nil
 }
+
+type undeclaredArguments struct{}
+
+// listUndeclared returns the campaigns in the events that the catalogue does not declare.
+func (s *Server) listUndeclared(ctx context.Context, c Caller, a *arguments) (any, error) {
+	if err := a.Err(); err != nil {
+		return nil, err
+	}
+	var found []engine.Discovered
+	err := s.results.RunAdmitted(ctx, func(ctx context.Context) (err error) {
+		found, err = s.engine.Discover(ctx, s.catalogue.Snapshot().AccountResources(c.AccountID))
+		return source.StoreFailure(ctx, err)
+	})
+	found = slices.DeleteFunc(found,
+		func(d engine.Discovered) bool { return c.WebsiteID != 0 && d.WebsiteID != c.WebsiteID })
+	return map[string]any{"total": len(found), "undeclared": found[:min(len(found), mostUndeclared)]}, err
+}
+
+// mostUndeclared is the number of campaigns without a declaration that an answer lists.
+const mostUndeclared = 20
 
 // quoteStatus returns a sentence with the decision.
 func (l *listed) quoteStatus() string {

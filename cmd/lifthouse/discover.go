@@ -13,7 +13,6 @@ import (
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine"
 	"lifthouse/schema/catalogue"
-	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
 )
@@ -30,6 +29,7 @@ declares the campaign, and prints the catalogue file that it applied.
 func (p *program) discoverCommand() *cobra.Command {
 	var how engine.Declaration
 	var ignore, dryRun, asJSON bool
+	var shares string
 	cmd := &cobra.Command{
 		Use: "discover [NAME]", Short: "List and declare the campaigns that arrived without a declaration",
 		Long: discoverHelp,
@@ -40,24 +40,30 @@ func (p *program) discoverCommand() *cobra.Command {
 			case len(args) == 1 && how.Goal == "" && !ignore:
 				return usageError{errors.New("discover: needs --goal, the goal that decides, such as --goal purchase")}
 			}
+			for _, text := range strings.FieldsFunc(shares, func(r rune) bool { return r == ',' }) {
+				share, err := strconv.Atoi(text)
+				if err != nil || share < 0 || share > 100 {
+					return usageError{fmt.Errorf("--shares %q: must be numbers from 0 to 100, such as 60,40", shares)}
+				}
+				how.Shares = append(how.Shares, share)
+			}
 			return nil
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&how.Goal, "goal", "", "key or id of the primary goal, which is declared if it is new")
 	flags.StringVar(&how.Control, "control", "", "key or id of control; default: control, or 0")
-	flags.IntSliceVar(&how.Shares, "shares", nil, "planned shares in percent, control first; default: equal")
+	flags.StringVar(&shares, "shares", "", "planned shares in percent, control first; default: equal")
 	bounds.Var(flags, &how.Days, "days", catalogue.DefaultPlannedDays, 1, 730, "planned days")
 	flags.BoolVar(&ignore, "ignore", false, "do not list the campaign any more")
 	flags.BoolVar(&dryRun, "dry-run", false, "print the catalogue file and change nothing")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	return p.onAccount(cmd,
 		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
-			names, err := ingest.ReadNames(ctx, s.Conn, 0)
+			all, err := s.Engine.Discover(ctx, owned)
 			if err != nil {
 				return err
 			}
-			all := s.Engine.Discover(owned, names)
 			if len(args) == 0 {
 				return p.printDiscovered(all, asJSON)
 			}
@@ -65,12 +71,12 @@ func (p *program) discoverCommand() *cobra.Command {
 				return d.Name() == args[0] || strconv.FormatInt(d.CampaignID, 10) == args[0]
 			})
 			if at < 0 {
-				return fmt.Errorf("discover: no campaign %q without a declaration; 'lifthouse discover' lists them", args[0])
+				return fmt.Errorf("discover: no campaign %q without a declaration", args[0])
 			}
 			file := engine.IgnoreDiscovered(owned, all[at].WebsiteID, all[at].Name())
 			if !ignore {
 				if file, err = all[at].Declare(owned, how); err != nil {
-					return fmt.Errorf("discover: --%w", err)
+					return fmt.Errorf("discover: %w", err)
 				}
 			}
 			changes, err := s.Catalogue.ApplyFile(ctx, file, dryRun)

@@ -243,7 +243,7 @@ func countersOf(cells fold.Cells) SubjectCounters {
 		}
 		if fold.IsCounted(key.Variation) {
 			t.Visitors += cell.CountAt(fold.Visitors)
-			id, _ := strconv.ParseInt(strings.TrimSuffix(key.Variation, fold.MultiExposed), 10, 64) // as VariationOf wrote
+			id, _ := strconv.ParseInt(strings.TrimSuffix(key.Variation, fold.MultiExposed), 10, 64) // by VariationOf
 			t.FirstExposed[id] += cell.CountAt(fold.Visitors)
 		}
 		for kind := moments.View; kind < moments.Goal; kind++ {

@@ -34,6 +34,7 @@ const (
 	warningPlanChanged             WarningCode = "PLAN_CHANGED"
 	warningSharesChanged           WarningCode = "SHARES_CHANGED"
 	warningEarlyViews              WarningCode = "EARLY_VIEWS"
+	warningDeclaredLate            WarningCode = "DECLARED_LATE"
 	warningEmptyDays               WarningCode = "DAYS_WITHOUT_VISITORS"
 	warningEmptyVariation          WarningCode = "VARIATION_WITHOUT_VISITORS"
 )
@@ -298,6 +299,21 @@ const (
 	shownDays = 5
 )
 
+// formatDelay returns a duration in days, or in hours or minutes if it is shorter.
+func formatDelay(d time.Duration) string {
+	for _, unit := range []struct {
+		length time.Duration
+		name   string
+	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}} {
+		if n := int64(d / unit.length); n == 1 {
+			return "1 " + unit.name
+		} else if n > 1 {
+			return fmt.Sprintf("%d %ss", n, unit.name)
+		}
+	}
+	return "less than a minute"
+}
+
 // checkDays warns of full days without visitors between days with many, of variations without visitors on a day, and of
 // imported views that are dated long before the others.
 func (j *sliceResult) checkDays(p *plan.Plan, a *looks.Analysis) {
@@ -310,6 +326,10 @@ func (j *sliceResult) checkDays(p *plan.Plan, a *looks.Analysis) {
 	if first := a.FirstView; first.Imported && first.Start().Sub(first.Time) > 24*time.Hour {
 		warn(warningEarlyViews, "the first views are dated %s, long before the others; the looks count from %s on",
 			first.Time.Format(time.DateOnly), first.Start().Format(time.DateOnly))
+	}
+	if late := p.DeclaredAt.Sub(a.FirstView.Accepted); late > 0 && !a.FirstView.Accepted.IsZero() {
+		warn(warningDeclaredLate, "declared %s after the first view arrived: the plan is honest only if nobody saw "+
+			"outcomes before", formatDelay(late))
 	}
 	var empty, pending []time.Time // days
 	var usual []int64

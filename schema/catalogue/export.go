@@ -101,7 +101,7 @@ func (f File) WriteYAML(w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("write catalogue: %w", err)
 	}
-	_, err = w.Write(slices.Concat([]byte("# The whole catalogue except tokens, for lifthouse apply.\n"), text))
+	_, err = w.Write(slices.Concat([]byte("# For lifthouse apply; without tokens.\n"), text))
 	return err
 }
 

@@ -170,7 +170,7 @@ func (r *Journal) ReadVisitor(ctx context.Context, visitor string, websites []in
 		clickhouse.Named("limit", most), clickhouse.Named("spellings", ids),
 	}
 	v := &OfVisitor{keys: map[schema.NamedID]string{}}
-	names, err := ReadNames(ctx, r.conn, 0)
+	names, err := schema.ReadNames(ctx, r.conn, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"sync"
@@ -10,31 +9,8 @@ import (
 
 	"lifthouse/schema"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
-
-//go:embed sql/names.sql
-var namesStored string
-
-// Name is what an id is called in events.
-type Name struct {
-	schema.NamedID
-	Key     string // empty: only the id was sent
-	Source  string // that sent it first: name of a token or of a file
-	FirstAt time.Time
-}
-
-// ReadNames returns the names in the events of a website, or of all websites if website is 0.
-func ReadNames(ctx context.Context, conn driver.Conn, website int64) ([]Name, error) {
-	names, err := schema.QueryRows(ctx, conn, namesStored, func(row driver.Rows, n *Name) error {
-		return row.Scan(&n.WebsiteID, (*string)(&n.Kind), &n.CampaignID, &n.ID, &n.Key, &n.Source, &n.FirstAt)
-	}, clickhouse.Named("website_id", website))
-	if err != nil {
-		return nil, fmt.Errorf("read the names in events: %w", err)
-	}
-	return names, nil
-}
 
 // The maximum number of names of campaigns and goals of a website, and of variations of a campaign. They bound the
 // memory that the holder of a public key can use: every subject has counters in memory.
@@ -52,14 +28,14 @@ type Names struct {
 	mu      sync.RWMutex
 	keys    map[schema.NamedID]string
 	counts  map[schema.NamedID]int // names of a website (kind empty), and of a campaign's variations
-	pending []Name
+	pending []schema.Name
 
 	storing sync.Mutex // held while pending names are stored
 }
 
 // openNames reads the names of a store.
 func openNames(ctx context.Context, conn driver.Conn) (*Names, error) {
-	stored, err := ReadNames(ctx, conn, 0)
+	stored, err := schema.ReadNames(ctx, conn, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +92,7 @@ func (n *Names) noteName(id schema.NamedID, key, source string) error {
 		n.counts[of]++
 	}
 	n.keys[id] = key
-	n.pending = append(n.pending, Name{NamedID: id, Key: key, Source: source, FirstAt: time.Now()})
+	n.pending = append(n.pending, schema.Name{NamedID: id, Key: key, Source: source, FirstAt: time.Now()})
 	return nil
 }
 
@@ -154,7 +130,7 @@ func (n *Names) storeNames(ctx context.Context) error {
 	n.mu.Unlock()
 	const insert = "INSERT INTO names (website_id, kind, campaign_id, id, key, source, first_at)"
 	err := schema.InsertRows(ctx, n.conn, insert,
-		names, func(name *Name) []any {
+		names, func(name *schema.Name) []any {
 			return []any{
 				name.WebsiteID, string(name.Kind), name.CampaignID, name.ID, name.Key, name.Source, name.FirstAt.UTC(),
 			}

@@ -25,7 +25,7 @@ func keyedLine(event, campaign, variation string) string {
 func namesOf(t *testing.T, conn driver.Conn) string {
 	t.Helper()
 	var names []string
-	for _, n := range must.Get(ingest.ReadNames(t.Context(), conn, 0))(t) {
+	for _, n := range must.Get(schema.ReadNames(t.Context(), conn, 0))(t) {
 		names = append(names, fmt.Sprintf("%s %s of %d from %s", n.Kind, n.Key, n.CampaignID, n.Source))
 	}
 	return strings.Join(names, ", ")
@@ -92,6 +92,6 @@ func TestKeyOfAnotherID(t *testing.T) {
 		report := must.Get(ingest.ImportFile(t.Context(), w, write(t, "e.ndjson", keyedLine(fmt.Sprint(i), name, "0")), ingest.Options{}))(t)
 		check.Equal(t, report.Rejected, 0, "rejected")
 	}
-	check.Equal(t, must.Get(ingest.ReadNames(t.Context(), conn, 1))(t)[0].Key, "layout", "key")
+	check.Equal(t, must.Get(schema.ReadNames(t.Context(), conn, 1))(t)[0].Key, "layout", "key")
 	check.Equal(t, number(t, conn, "SELECT uniqExact(subject_id) FROM events"), 1, "campaigns")
 }

@@ -196,7 +196,7 @@ func CopyEvents(ctx context.Context, w *Writer, source driver.Conn,
 	if err != nil {
 		return 0, err
 	}
-	of, err := ReadNames(ctx, source, 0)
+	of, err := schema.ReadNames(ctx, source, 0)
 	if err != nil {
 		return 0, err
 	}

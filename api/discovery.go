@@ -1,0 +1,78 @@
+package api
+
+import (
+	"slices"
+
+	"lifthouse/engine"
+	"lifthouse/engine/query"
+	"lifthouse/engine/source"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+
+	"github.com/gin-gonic/gin"
+)
+
+// discover returns the campaigns in the events of the token's websites that the catalogue does not declare.
+func (s *server) discover(c *gin.Context) ([]engine.Discovered, *catalogue.AccountResources, error) {
+	owned, bound := s.accountResources(c)
+	all, err := s.Engine.Discover(c.Request.Context(), owned)
+	all = slices.DeleteFunc(all, func(d engine.Discovered) bool { return bound != 0 && d.WebsiteID != bound })
+	return all, owned, source.StoreFailure(c.Request.Context(), err)
+}
+
+// listUndeclared returns the campaigns that arrived and are not declared.
+func (s *server) listUndeclared(c *gin.Context) (any, error) {
+	if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
+		return nil, err
+	}
+	all, _, err := s.discover(c)
+	return all, err
+}
+
+// declareCampaign declares a campaign that arrived, or ignores it.
+func (s *server) declareCampaign(c *gin.Context) (any, error) {
+	p := query.ReadParameters(c.Request.URL.RawQuery, "dryRun")
+	dryRun := p.OneOf("dryRun", []string{"true", "false"}) == "true"
+	if err := p.Err(); err != nil {
+		return nil, err
+	}
+	var asked struct {
+		WebsiteID  int64  `yaml:"websiteId"`
+		CampaignID int64  `yaml:"campaignId"`
+		Key        string `yaml:"key"`
+		Goal       string `yaml:"goal"`
+		Control    string `yaml:"control"`
+		Shares     []int  `yaml:"shares"`
+		Days       int    `yaml:"plannedDays"`
+		Ignore     bool   `yaml:"ignore"`
+	}
+	if err := s.readBodyYAML(c, &asked); err != nil {
+		return nil, err
+	}
+	var fields bodyFields
+	if asked.Key != "" {
+		asked.CampaignID, _, _ = schema.IDOf(asked.WebsiteID, schema.NameCampaign, asked.Key)
+	}
+	all, owned, err := s.discover(c)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(all, func(d engine.Discovered) bool {
+		return d.WebsiteID == asked.WebsiteID && d.CampaignID == asked.CampaignID
+	})
+	if at < 0 {
+		fields.Add("campaignId", asked.CampaignID,
+			"must be, with its websiteId, a campaign that GET /v1/undeclared lists, or be named by its key")
+		return nil, fields.List
+	}
+	file := engine.IgnoreDiscovered(owned, asked.WebsiteID, all[at].Name())
+	if !asked.Ignore {
+		file, err = all[at].Declare(owned, engine.Declaration{
+			Goal: asked.Goal, Control: asked.Control, Shares: asked.Shares, Days: asked.Days,
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s.applyCatalogue(c, file, dryRun)
+}

@@ -3,7 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"encoding/binary"
 	"maps"
 	"slices"
 	"time"
@@ -14,6 +14,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 	"lifthouse/engine/worth"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 
 	"github.com/cespare/xxhash/v2"
@@ -35,13 +36,28 @@ func (e *Engine) addWorth(ctx context.Context, p *plan.Plan, a *looks.Analysis, 
 	return nil
 }
 
-// ReadPool returns a pool: all campaigns and experiments of its kind, by their rows in the ledger, or, if these are of
-// imported data, computed from the events.
+// ReadPool returns a pool: all campaigns and experiments of its kind.
 func (e *Engine) ReadPool(ctx context.Context, key worth.PoolKey) (*worth.Pool, error) {
+	version, err := e.worthVersion(ctx, key.WebsiteID)
+	if err != nil {
+		return nil, err
+	}
+	type fit struct{ worth.PoolKey }
+	return valueAt(e, fit{key}, Version{Known: true, Data: version}, func() (*worth.Pool, int64, error) {
+		campaigns, err := e.readCampaigns(ctx, key, time.Time{})
+		return worth.NewPool(key, campaigns), int64(len(campaigns)) * campaignBytes, err
+	})
+}
+
+// campaignBytes is the approximate size of a campaign in a pool.
+const campaignBytes = 1 << 10
+
+// readCampaigns returns the campaigns and experiments of a pool; with a time, those that had ended by then. Nothing that
+// a pool learns depends on a prior, so the prior of a past campaign need not be learned to learn from it.
+func (e *Engine) readCampaigns(ctx context.Context, key worth.PoolKey, by time.Time) ([]worth.Campaign, error) {
 	account, _ := e.catalogue.Snapshot().AccountOfWebsite(key.WebsiteID)
 	owned := e.catalogue.Snapshot().AccountResources(account)
 	var campaigns []worth.Campaign
-	made := []any{owned.Version} // identifies what the pool is made of
 	for _, subject := range owned.Subjects() {
 		if subject.WebsiteID != key.WebsiteID {
 			continue
@@ -50,12 +66,22 @@ func (e *Engine) ReadPool(ctx context.Context, key worth.PoolKey) (*worth.Pool, 
 		if err != nil {
 			return nil, err
 		}
+		if end, ended := p.EndedAt(); !by.IsZero() && (!ended || end.After(by)) {
+			continue
+		}
 		recorded, err := e.Ledger.SubjectRecords(ctx, subject)
 		if err != nil {
 			return nil, source.StoreFailure(ctx, err)
 		}
-		if p = e.asOfStart(p, recorded); !canDecide(p) || worth.PoolOf(p) != key {
+		switch p = e.asOfStart(p, recorded); {
+		case !canDecide(p) || worth.PoolOf(p) != key:
 			continue
+		case !by.IsZero() && p.Rules.MustLearn():
+			p = p.WithPrior(worth.LearnPrior(key, nil, p.Rules.MDE/100))
+		default:
+			if p, err = e.withPrior(ctx, p); err != nil {
+				return nil, err
+			}
 		}
 		known, err := e.readState(ctx, p, recorded)
 		if err != nil {
@@ -64,21 +90,44 @@ func (e *Engine) ReadPool(ctx context.Context, key worth.PoolKey) (*worth.Pool, 
 		campaigns = append(campaigns, worth.Campaign{
 			Plan: p, Name: owned.SubjectName(subject), State: known.rows, Outcome: outcomeOf(p, owned, known.winner),
 		})
-		made = append(made, subject, looks.DeclarationOf(p.DeclaredPlan()).Hash, p.Allocation, p.Rules.MDE,
-			known.version)
-		for _, row := range known.rows {
-			made = append(made, row.Kind, row.Number, row.RecordedAt.UnixMilli())
-		}
 	}
-	type fit struct{ worth.PoolKey }
-	of := Version{Known: true, Data: xxhash.Sum64String(fmt.Sprint(made...))}
-	return valueAt(e, fit{key}, of, func() (*worth.Pool, int64, error) {
-		return worth.NewPool(key, campaigns), int64(len(campaigns)) * campaignBytes, nil
-	})
+	return campaigns, nil
 }
 
-// campaignBytes is the approximate size of a campaign in a pool.
-const campaignBytes = 1 << 10
+// PlanInForce returns the plan in force when the first view of the subject was accepted, with its prior.
+func (e *Engine) PlanInForce(ctx context.Context, p *plan.Plan) (*plan.Plan, error) {
+	return e.withPrior(ctx, e.AsOfFirstView(p))
+}
+
+// withPrior returns a plan with the prior that it learns from the campaigns of its pool that had ended by its first
+// view. A server keeps that prior in the catalogue, and then nothing is to be learned.
+func (e *Engine) withPrior(ctx context.Context, p *plan.Plan) (*plan.Plan, error) {
+	if !p.Rules.MustLearn() {
+		return p, nil
+	}
+	version, err := e.worthVersion(ctx, p.Subject.WebsiteID)
+	if err != nil {
+		return nil, err
+	}
+	by := schema.EndOfTime
+	if first, viewed := e.firstView(p.Subject); viewed {
+		by = first.Time
+	}
+	type learned struct {
+		worth.PoolKey
+		mde float64
+		by  time.Time
+	}
+	of := learned{worth.PoolOf(p), p.Rules.MDE / 100, by}
+	prior, err := valueAt(e, of, Version{Known: true, Data: version}, func() (catalogue.LearnedPrior, int64, error) {
+		ended, err := e.readCampaigns(ctx, of.PoolKey, by)
+		return worth.LearnPrior(of.PoolKey, ended, of.mde), 0, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p.WithPrior(prior), nil
+}
 
 // asOfStart returns the plan in force when the first view of a subject was accepted. If its events are deleted, the
 // ledger says when it began.
@@ -91,9 +140,8 @@ func (e *Engine) asOfStart(p *plan.Plan, recorded []looks.Record) *plan.Plan {
 
 // knownState is the state of a campaign, and its winner that harms no guardrail; nil: there is none.
 type knownState struct {
-	rows    []looks.Row
-	winner  *plan.Variation
-	version uint64 // of the events from which it is computed; 0: it is that of the ledger
+	rows   []looks.Row
+	winner *plan.Variation
 }
 
 // readState returns the state of a campaign: that of the ledger, or, if it has none, that of the events.
@@ -111,7 +159,7 @@ func (e *Engine) readState(ctx context.Context, p *plan.Plan, recorded []looks.R
 			harmed[r.VariationID] = true
 		}
 	}
-	if _, viewed := e.firstView(p.Subject); len(rows) == 0 && viewed {
+	if e.mayJudge(p.Subject, p.Ended, looks.HaveState(recorded)) {
 		at, err := e.ReadVersion(ctx, p.Subject)
 		if err != nil {
 			return known, err
@@ -131,13 +179,20 @@ func (e *Engine) readState(ctx context.Context, p *plan.Plan, recorded []looks.R
 				harmed[p.Variations[t+1].ID] = harmed[p.Variations[t+1].ID] || of.Status == looks.Harmed
 			}
 		}
-		known.version = at.Data
 	}
 	known.rows = worth.LatestState(rows)
 	if winner := looks.WinnerOf(declared, rows); winner != nil && !harmed[winner.ID] {
 		known.winner = winner
 	}
 	return known, nil
+}
+
+// mayJudge reports whether the state of a campaign is that of its events: the ledger has none, and the campaign has
+// ended or is old enough for a look.
+func (e *Engine) mayJudge(subject schema.Subject, ended, isRecorded bool) bool {
+	first, viewed := e.firstView(subject)
+	const week = 7 * 24 * time.Hour
+	return viewed && !isRecorded && (ended || time.Since(first.Time) >= week)
 }
 
 // outcomeOf returns what was done after a campaign: what people recorded; or else, that a winner of an ended campaign
@@ -163,17 +218,14 @@ func outcomeOf(p *plan.Plan, owned *catalogue.AccountResources, winner *plan.Var
 			return made(catalogue.Shipped, all[0], now.Since)
 		}
 	}
-	var end time.Time
-	if n := len(p.Runs); n > 0 && p.Runs[n-1].To != nil {
-		end = *p.Runs[n-1].To
-	}
-	switch {
-	case !p.Ended || end.IsZero():
+	switch end, ended := p.EndedAt(); {
+	case !ended:
 		return worth.Outcome{Outcome: catalogue.Outcome{Outcome: worth.Undecided}}
 	case winner != nil:
 		return made(catalogue.Shipped, winner.ID, end)
+	default:
+		return made(catalogue.Dropped, 0, end)
 	}
-	return made(catalogue.Dropped, 0, end)
 }
 
 // ReadProgramme returns the programme that a request asks for: that of the pool with most campaigns that has the goal
@@ -216,19 +268,31 @@ func (e *Engine) ReadProgramme(ctx context.Context, asked query.Programme) (*wor
 	return programme, nil
 }
 
-// worthVersion returns a number that changes with what a website's campaigns are worth: with the ledger, and with the
-// data of imported campaigns.
+// worthVersion returns a number that changes with what a website's campaigns are worth: with the catalogue, with the
+// ledger, and with the events of campaigns whose state is that of their events.
 func (e *Engine) worthVersion(ctx context.Context, website int64) (uint64, error) {
 	account, _ := e.catalogue.Snapshot().AccountOfWebsite(website)
 	owned := e.catalogue.Snapshot().AccountResources(account)
-	version, err := e.Ledger.Version(ctx)
+	ledger, err := e.Ledger.Version(ctx)
 	if err != nil {
 		return 0, source.StoreFailure(ctx, err)
 	}
+	day, _ := e.facts.LastDay(ctx)
+	hash := xxhash.New()
+	made := func(n uint64) { _, _ = hash.Write(binary.LittleEndian.AppendUint64(nil, n)) }
+	made(owned.Version)
+	made(ledger)
 	for _, subject := range owned.Subjects() {
-		if first, viewed := e.firstView(subject); subject.WebsiteID == website && viewed && first.Imported {
-			version ^= e.facts.SubjectCounters(subject).Version
+		if subject.WebsiteID != website {
+			continue
+		}
+		isRecorded, err := e.Ledger.HasState(ctx, subject)
+		if err != nil {
+			return 0, source.StoreFailure(ctx, err)
+		}
+		if e.mayJudge(subject, !owned.StateOf(subject).Active, isRecorded) {
+			made(e.facts.VersionOn(day, subject))
 		}
 	}
-	return version, nil
+	return hash.Sum64(), nil
 }

@@ -39,7 +39,7 @@ func TestDrift(t *testing.T) {
 func TestBayesianDrift(t *testing.T) {
 	var inflation []float64
 	for _, looks := range []int{1, 2, 4, 8} {
-		s := newTestSize(t, func(p *SamplePlan) { p.Looks, p.Prior = looks, DefaultPrior(.1) })
+		s := newTestSize(t, func(p *SamplePlan) { p.Looks, p.Prior = looks, &Prior{StandardDeviation: .1 / 1.96} })
 		single := normalQuantile(.025) + normalQuantile(.2)
 		theta := s.driftOfLift(.1)
 		inflation = append(inflation, theta*theta/single/single)
@@ -50,7 +50,7 @@ func TestBayesianDrift(t *testing.T) {
 // TestDriftByAnotherIntegration recomputes the power under the drift itself: the density of Z under the drift on a
 // uniform grid, without the likelihood ratio.
 func TestDriftByAnotherIntegration(t *testing.T) {
-	for _, prior := range []*Prior{nil, DefaultPrior(.1), {Mean: .02, StandardDeviation: .03}} {
+	for _, prior := range []*Prior{nil, {StandardDeviation: .1 / 1.96}, {Mean: .02, StandardDeviation: .03}} {
 		s := newTestSize(t, func(p *SamplePlan) { p.Prior = prior })
 		theta := s.driftOfLift(.1)
 		upper := s.upperBounds(.1 / theta)
@@ -111,7 +111,7 @@ func TestSampleSizeOfMeans(t *testing.T) {
 	if want := s.theta * s.theta * math.Max(400+121*4./3, 115.75*(4+4./3)) / .04; math.Abs(float64(*got)-want) > 1 {
 		t.Errorf("%d, want %v", *got, want)
 	}
-	for _, prior := range []*Prior{nil, DefaultPrior(.1)} {
+	for _, prior := range []*Prior{nil, {StandardDeviation: .1 / 1.96}} {
 		s.plan.Prior = prior
 		required, _ := s.RequiredVisitors(.1)
 		effect, _ := s.DetectableLift(float64(*required))

@@ -13,6 +13,7 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 )
 
@@ -252,6 +253,20 @@ type Bayesian struct {
 type Prior struct {
 	Mean              float64 `json:"mean"`
 	StandardDeviation float64 `json:"standardDeviation"`
+	Campaigns         *int    `json:"campaigns,omitempty"` // past ones from which it was learned; nil: it is declared
+}
+
+// OriginInWords says from what a prior was learned; empty: it is declared.
+func (p *Prior) OriginInWords() string {
+	switch {
+	case p.Campaigns == nil:
+		return ""
+	case *p.Campaigns == 0:
+		return " of a first campaign"
+	case *p.Campaigns == 1:
+		return ", learned from 1 past campaign,"
+	}
+	return fmt.Sprintf(", learned from %d past campaigns,", *p.Campaigns)
 }
 
 // Checks report whether the data are valid.
@@ -394,8 +409,8 @@ func newEffect(e stats.Effect) Effect {
 	return Effect{Value: e.Value, Observed: e.Observed, Interval: newBounds(e.Interval), Reason: e.Reason}
 }
 
-// NewComparison returns the comparison for the response body.
-func NewComparison(c stats.Comparison) *Comparison {
+// NewComparison returns the comparison for the response body. learned is its prior if it was learned.
+func NewComparison(c stats.Comparison, learned *catalogue.LearnedPrior) *Comparison {
 	shown := &Comparison{
 		Difference:  newEffect(c.Difference),
 		Improvement: newEffect(c.Lift),
@@ -407,8 +422,13 @@ func NewComparison(c stats.Comparison) *Comparison {
 	if b := c.Bayesian; b != nil {
 		shown.Bayesian = &Bayesian{
 			ChanceToBeatControl: b.ChanceToBeatControl, ChanceToBeBest: b.ChanceToBeBest,
-			ExpectedLoss: b.ExpectedLoss, ExpectedLossControl: b.ExpectedLossControl, Prior: (*Prior)(b.Prior),
-			Reason: b.Reason,
+			ExpectedLoss: b.ExpectedLoss, ExpectedLossControl: b.ExpectedLossControl, Reason: b.Reason,
+		}
+		if b.Prior != nil {
+			shown.Bayesian.Prior = &Prior{Mean: b.Prior.Mean, StandardDeviation: b.Prior.StandardDeviation}
+			if learned != nil {
+				shown.Bayesian.Prior.Campaigns = &learned.Campaigns
+			}
 		}
 	}
 	return shown

@@ -172,6 +172,22 @@ func NewPool(key PoolKey, campaigns []Campaign) *Pool {
 	return pool
 }
 
+// LearnPrior returns the prior of a Bayesian campaign with a minimum effect, a fraction: N(0, tau²), where tau is the
+// typical effect of the campaigns of its pool that ended before it. The mean is 0 whatever they say, so that nobody starts
+// ahead. Without such a campaign, tau is the mean of its own prior: .247 of the minimum effect.
+func LearnPrior(key PoolKey, ended []Campaign, mde float64) catalogue.LearnedPrior {
+	known := NewPool(key, ended).Summary
+	if known.Campaigns == 0 {
+		known = NewPast(mde, nil).Pool
+	}
+	return known.Prior()
+}
+
+// Prior returns the prior of a campaign that follows those of a pool.
+func (s PoolSummary) Prior() catalogue.LearnedPrior {
+	return catalogue.LearnedPrior{StandardDeviation: 100 * s.TypicalEffect.Value, Campaigns: s.Campaigns}
+}
+
 // ItemsOf returns what the treatments of a campaign are worth, and whether the pool has the campaign.
 func (p *Pool) ItemsOf(subject schema.Subject) (items []Item, has bool) {
 	items, has = p.items[subject]

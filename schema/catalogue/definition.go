@@ -95,7 +95,7 @@ type Campaign struct {
 	Power             int     `yaml:"power" json:"power" default:"80"`
 	MDE               float64 `yaml:"mde" json:"mde" default:"20"`
 	LookPlan          `yaml:",inline"`
-	Prior             *Prior `yaml:"prior,omitempty" json:"prior,omitempty"` // nil: by the MDE
+	Prior             *Prior `yaml:"prior,omitempty" json:"prior,omitempty"` // nil: Learned
 	MultipleExposures string `yaml:"multipleExposures,omitempty" json:"multipleExposures,omitempty"`
 	Goals             *Goals `yaml:"goals,omitempty" json:"goals,omitempty"`
 	// before a decision to ship; nil: DefaultMinDays
@@ -108,6 +108,9 @@ type Campaign struct {
 	Variations []Variation `yaml:"variations,omitempty" json:"variations"`
 	Initial    `yaml:",inline" json:"-"`
 }
+
+// Learned is the default prior in a catalogue file: it is learned from past campaigns when the first view arrives.
+const Learned = "learned"
 
 // Prior is the normal prior of the lifts of a Bayesian campaign, in per cent.
 type Prior struct {

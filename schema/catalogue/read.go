@@ -106,6 +106,9 @@ func (d *Document) checkNode(path string, node *yaml.Node, want reflect.Type) bo
 	case node.Style&yaml.TaggedStyle != 0:
 		d.addFault(path, node, node.Tag, "must be written without a tag")
 		return false
+	case want == reflect.TypeFor[Prior]() && node.Value == Learned:
+		node.Tag = nullTag
+		return true
 	case node.Tag == nullTag: // the default
 		return true
 	case want == reflect.TypeFor[Date](), want == reflect.TypeFor[schema.Cap](),
@@ -146,7 +149,11 @@ func (d *Document) checkMapping(path string, node *yaml.Node, want reflect.Type)
 		}
 	}
 	if node.Kind != yaml.MappingNode {
-		d.addFault(path, node, node.Value, "must have fields: "+strings.Join(names, ", "))
+		detail := "must have fields: "
+		if want == reflect.TypeFor[Prior]() {
+			detail = "must be " + Learned + ", or have fields: "
+		}
+		d.addFault(path, node, node.Value, detail+strings.Join(names, ", "))
 		return false
 	}
 	given := map[string]int{} // lines by field

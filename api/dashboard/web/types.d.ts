@@ -17,6 +17,12 @@ export interface Effect {
   reason?: string;
 }
 
+export interface Prior {
+  mean: number;
+  standardDeviation: number;
+  campaigns?: number;
+}
+
 export interface Comparison {
   difference: Effect;
   improvement: Effect;
@@ -36,7 +42,7 @@ export interface Comparison {
     chanceToBeBest: number | null;
     expectedLoss: number | null;
     expectedLossControl: number | null;
-    prior?: { mean: number; standardDeviation: number };
+    prior?: Prior;
     reason?: string;
   };
   significant: boolean;

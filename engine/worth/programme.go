@@ -82,10 +82,16 @@ type Advice struct {
 	Reason           stats.Reason `json:"reason,omitempty"`
 }
 
-// PlanChance is the chance that the next variation is better and is found to be better by a plan.
+// PlanChance is the chance that a plan finds the next variation to be better.
 type PlanChance struct {
 	Weeks   int     `json:"weeks"`
-	WinRate float64 `json:"winRate"`
+	WinRate WinRate `json:"winRate"`
+}
+
+// WinRate is the share of variations that win. Observed counts all, Expected those that are truly better.
+type WinRate struct {
+	Observed float64 `json:"observed"`
+	Expected float64 `json:"expected"`
 }
 
 // ProgrammeItem is a treatment of a campaign of the pool.
@@ -205,31 +211,41 @@ func (p *Pool) totalOf(shipped []shippedItem) Total {
 	return t
 }
 
-// advise returns the advice at the baseline and the pace of the last campaign; nil: there is none.
+// advise returns the advice at the pool's median baseline and the pace of the last campaign; nil: there is none.
 func (p *Pool) advise() *Advice {
 	var last *Campaign
+	var baselines []baseline
 	for i := range p.campaigns {
 		c := &p.campaigns[i]
-		isPooled := slices.ContainsFunc(p.items[c.Plan.Subject], func(i Item) bool { return i.Observed != nil })
-		if isPooled && (last == nil || c.State[0].End.After(last.State[0].End)) {
+		if !slices.ContainsFunc(p.items[c.Plan.Subject], func(i Item) bool { return i.Observed != nil }) {
+			continue
+		}
+		if last == nil || c.State[0].End.After(last.State[0].End) {
 			last = c
+		}
+		if b := baselineOf(c); b.spread < math.Inf(1) {
+			baselines = append(baselines, b)
 		}
 	}
 	if last == nil {
 		return nil
 	}
 	a := &Advice{MDE: RoundMoney(p.Summary.TypicalEffect.Value), Plans: []PlanChance{}}
-	control := moments.NoMoments()
-	for _, s := range last.State[0].Strata {
-		control = control.Merge(s.Control)
+	if len(baselines) == 0 {
+		a.Reason = stats.ReasonBaselineZero
+		return a
 	}
+	slices.SortStableFunc(baselines, func(a, b baseline) int { return cmp.Compare(a.spread, b.spread) })
 	shares := last.Plan.SharePeriods[len(last.Plan.SharePeriods)-1].Shares
 	rules := &last.Plan.Rules
-	alpha := stats.Options{SignificanceLevel: rules.SignificanceLevel}.Alpha()
+	alpha, prior := stats.Options{SignificanceLevel: rules.SignificanceLevel}.Alpha(), rules.Prior
+	if rules.Learned != nil { // the next campaign learns from this one, too
+		prior = &stats.Prior{StandardDeviation: p.Summary.TypicalEffect.Value}
+	}
 	sizeOf := func(weeks int) (*stats.SampleSize, stats.Reason) {
 		return stats.NewSampleSize(stats.SamplePlan{
-			Control: looks.SampleOf(&control, last.Plan.Declared.Metric), Shares: shares, Looks: weeks,
-			Power: float64(rules.Power) / 100, Prior: rules.Prior,
+			Control: baselines[len(baselines)/2].Sample, Shares: shares, Looks: weeks,
+			Power: float64(rules.Power) / 100, Prior: prior,
 		}, stats.NewLookDesign(alpha, shares))
 	}
 	pace := float64(last.State[0].Visitors) / float64(last.State[0].Days)
@@ -256,8 +272,35 @@ func (p *Pool) advise() *Advice {
 	return a
 }
 
-// winRate returns the mean of the power over the true effects above 0 of the next treatment.
-func (f *Fit) winRate(powerAt func(lift float64) float64) float64 {
+// baseline is the sample of control of a campaign. Its spread, the variance of a visitor relative to the squared mean,
+// orders baselines of different metrics by the visitors that they need.
+type baseline struct {
+	stats.Sample
+	spread float64 // infinite: the mean is not above 0
+}
+
+func baselineOf(c *Campaign) baseline {
+	control := moments.NoMoments()
+	for _, s := range c.State[0].Strata {
+		control = control.Merge(s.Control)
+	}
+	b := baseline{looks.SampleOf(&control, c.Plan.Declared.Metric), math.Inf(1)}
+	switch s := b.Sample.(type) {
+	case stats.Rate:
+		if s.Converted > 0 {
+			b.spread = float64(s.Visitors-s.Converted) / float64(s.Converted)
+		}
+	case stats.Mean:
+		if s.Mean > 0 {
+			b.spread = s.Variance / s.Mean / s.Mean
+		}
+	}
+	return b
+}
+
+// winRate returns how often the next treatment is found to be better, given the power at each lift, and how often
+// rightly. Both are means over its true effect.
+func (f *Fit) winRate(powerAt func(lift float64) float64) (rate WinRate) {
 	var mixture []normal
 	for g, w := range f.posterior {
 		for j, probability := range f.grid[g].shape.probability {
@@ -267,10 +310,16 @@ func (f *Fit) winRate(powerAt func(lift float64) float64) float64 {
 	}
 	const steps, widest = 60, 5 // typical effects
 	width := widest * f.TypicalEffect().Mean / steps
-	rate, below := 0.0, shareBelow(mixture, 0)
-	for i := range steps {
+	below := 0.0
+	for i := -steps; i < steps; i++ {
 		up := shareBelow(mixture, float64(i+1)*width)
-		rate, below = rate+(up-below)*powerAt((float64(i)+.5)*width), up
+		if i == steps-1 {
+			up = 1
+		}
+		found := (up - below) * powerAt((float64(i)+.5)*width)
+		if below, rate.Observed = up, rate.Observed+found; i >= 0 {
+			rate.Expected += found
+		}
 	}
-	return rate + (1-below)*powerAt(widest*f.TypicalEffect().Mean)
+	return rate
 }

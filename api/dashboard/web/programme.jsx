@@ -109,7 +109,7 @@ export function ProgrammePage({ route, go }) {
         </section>
         {(body.advice?.plans.length ?? 0) > 0 && <section aria-labelledby="next">
           <h2 id="next">What to test next</h2>
-          <p>{body.advice?.plans.map((p) => <span key={p.weeks} class="month">{p.weeks} weeks: <b><Num value={p.winRate}>{percent(p.winRate, 0)}</Num></b> </span>)}<span class="quiet">of ideas are better and found to be, at the pace of the last campaign.</span></p>
+          <p>{body.advice?.plans.map((p) => <span key={p.weeks} class="month">{p.weeks} weeks: <b><Num value={p.winRate.observed}>{percent(p.winRate.observed, 0)}</Num></b> of ideas win, <b><Num value={p.winRate.expected}>{percent(p.winRate.expected, 0)}</Num></b> truly </span>)}<span class="quiet">at the pace of the last campaign. The others win by chance: they are no better than control.</span></p>
         </section>}
         <section aria-labelledby="all">
           <h2 id="all">Variations</h2>

@@ -193,7 +193,7 @@ export interface Programme {
   campaigns: { pooled: number; shipped: number; excludedByData: number; excludedByHand: number };
   total: { perMonth: WorthSum | null; valuePerMonth: WorthSum | null };
   curve: CurvePoint[];
-  advice: { plans: { weeks: number; winRate: number }[] } | null;
+  advice: { plans: { weeks: number; winRate: { observed: number; expected: number } }[] } | null;
   sentences: string[];
   items: ProgrammeItem[];
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"maps"
 	"slices"
 	"time"
@@ -16,8 +15,6 @@ import (
 	"lifthouse/engine/worth"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
-
-	"github.com/cespare/xxhash/v2"
 )
 
 // addWorth adds what the treatments of a plan in force at the first view are worth to its report. a has the results of
@@ -43,7 +40,7 @@ func (e *Engine) ReadPool(ctx context.Context, key worth.PoolKey) (*worth.Pool, 
 		return nil, err
 	}
 	type fit struct{ worth.PoolKey }
-	return valueAt(e, fit{key}, Version{Known: true, Data: version}, func() (*worth.Pool, int64, error) {
+	return valueAt(e, fit{key}, version, func() (*worth.Pool, int64, error) {
 		campaigns, err := e.readCampaigns(ctx, key, time.Time{})
 		return worth.NewPool(key, campaigns), int64(len(campaigns)) * campaignBytes, err
 	})
@@ -73,15 +70,14 @@ func (e *Engine) readCampaigns(ctx context.Context, key worth.PoolKey, by time.T
 		if err != nil {
 			return nil, source.StoreFailure(ctx, err)
 		}
-		switch p = e.asOfStart(p, recorded); {
-		case !canDecide(p) || worth.PoolOf(p) != key:
+		if p = e.asOfStart(p, recorded); !canDecide(p) || worth.PoolOf(p) != key {
 			continue
-		case !by.IsZero() && p.Rules.MustLearn():
+		}
+		if !by.IsZero() && p.Rules.MustLearn() {
 			p = p.WithPrior(worth.LearnPrior(key, nil, p.Rules.MDE/100))
-		default:
-			if p, err = e.withPrior(ctx, p); err != nil {
-				return nil, err
-			}
+		}
+		if p, err = e.withPrior(ctx, p); err != nil {
+			return nil, err
 		}
 		known, err := e.readState(ctx, p, recorded)
 		if err != nil {
@@ -109,19 +105,14 @@ func (e *Engine) withPrior(ctx context.Context, p *plan.Plan) (*plan.Plan, error
 	if err != nil {
 		return nil, err
 	}
-	by := schema.EndOfTime
-	if first, viewed := e.firstView(p.Subject); viewed {
-		by = first.Time
-	}
-	type learned struct {
-		worth.PoolKey
-		mde float64
-		by  time.Time
-	}
-	of := learned{worth.PoolOf(p), p.Rules.MDE / 100, by}
-	prior, err := valueAt(e, of, Version{Known: true, Data: version}, func() (catalogue.LearnedPrior, int64, error) {
-		ended, err := e.readCampaigns(ctx, of.PoolKey, by)
-		return worth.LearnPrior(of.PoolKey, ended, of.mde), 0, err
+	type learned struct{ question string }
+	prior, err := valueAt(e, learned{questionKey(p)}, version, func() (catalogue.LearnedPrior, int64, error) {
+		by := schema.EndOfTime
+		if first, viewed := e.firstView(p.Subject); viewed {
+			by = first.Time
+		}
+		ended, err := e.readCampaigns(ctx, worth.PoolOf(p), by)
+		return worth.LearnPrior(worth.PoolOf(p), ended, p.Rules.MDE/100), 0, err
 	})
 	if err != nil {
 		return nil, err
@@ -159,7 +150,9 @@ func (e *Engine) readState(ctx context.Context, p *plan.Plan, recorded []looks.R
 			harmed[r.VariationID] = true
 		}
 	}
-	if e.mayJudge(p.Subject, p.Ended, looks.HaveState(recorded)) {
+	if mayJudge, err := e.mayJudge(ctx, p.Subject, p.Ended); err != nil {
+		return known, err
+	} else if mayJudge {
 		at, err := e.ReadVersion(ctx, p.Subject)
 		if err != nil {
 			return known, err
@@ -187,12 +180,15 @@ func (e *Engine) readState(ctx context.Context, p *plan.Plan, recorded []looks.R
 	return known, nil
 }
 
-// mayJudge reports whether the state of a campaign is that of its events: the ledger has none, and the campaign has
-// ended or is old enough for a look.
-func (e *Engine) mayJudge(subject schema.Subject, ended, isRecorded bool) bool {
-	first, viewed := e.firstView(subject)
+// mayJudge reports whether the state of a campaign is that of its events: it has ended or is old enough for a look, and
+// the ledger has none.
+func (e *Engine) mayJudge(ctx context.Context, subject schema.Subject, ended bool) (bool, error) {
 	const week = 7 * 24 * time.Hour
-	return viewed && !isRecorded && (ended || time.Since(first.Time) >= week)
+	if first, viewed := e.firstView(subject); !viewed || !ended && time.Since(first.Time) < week {
+		return false, nil
+	}
+	isRecorded, err := e.Ledger.HasState(ctx, subject)
+	return !isRecorded, source.StoreFailure(ctx, err)
 }
 
 // outcomeOf returns what was done after a campaign: what people recorded; or else, that a winner of an ended campaign
@@ -268,31 +264,28 @@ func (e *Engine) ReadProgramme(ctx context.Context, asked query.Programme) (*wor
 	return programme, nil
 }
 
-// worthVersion returns a number that changes with what a website's campaigns are worth: with the catalogue, with the
+// worthVersion returns a version that changes with what a website's campaigns are worth: with the catalogue, with the
 // ledger, and with the events of campaigns whose state is that of their events.
-func (e *Engine) worthVersion(ctx context.Context, website int64) (uint64, error) {
+func (e *Engine) worthVersion(ctx context.Context, website int64) (Version, error) {
 	account, _ := e.catalogue.Snapshot().AccountOfWebsite(website)
 	owned := e.catalogue.Snapshot().AccountResources(account)
 	ledger, err := e.Ledger.Version(ctx)
 	if err != nil {
-		return 0, source.StoreFailure(ctx, err)
+		return Version{}, source.StoreFailure(ctx, err)
 	}
-	day, _ := e.facts.LastDay(ctx)
-	hash := xxhash.New()
-	made := func(n uint64) { _, _ = hash.Write(binary.LittleEndian.AppendUint64(nil, n)) }
-	made(owned.Version)
-	made(ledger)
+	day, known := e.facts.LastDay(ctx)
+	version := Version{Known: known, Data: owned.Version + ledger}
 	for _, subject := range owned.Subjects() {
 		if subject.WebsiteID != website {
 			continue
 		}
-		isRecorded, err := e.Ledger.HasState(ctx, subject)
+		mayJudge, err := e.mayJudge(ctx, subject, !owned.StateOf(subject).Active)
 		if err != nil {
-			return 0, source.StoreFailure(ctx, err)
+			return Version{}, err
 		}
-		if e.mayJudge(subject, !owned.StateOf(subject).Active, isRecorded) {
-			made(e.facts.VersionOn(day, subject))
+		if mayJudge {
+			version.Data += e.facts.VersionOn(day, subject)
 		}
 	}
-	return hash.Sum64(), nil
+	return version, nil
 }

@@ -98,24 +98,10 @@ func (l *Ledger) SubjectRecords(ctx context.Context, subject schema.Subject) ([]
 	return found, nil
 }
 
-// HaveState reports whether rows have the state of a subject at a look or at the end.
-func HaveState(records []Record) bool {
-	return slices.ContainsFunc(records, func(r Record) bool { return r.Kind != OfHarm })
-}
-
-// HasState reports whether the ledger has the state of a subject.
+// HasState reports whether the ledger has the state of a subject at a look or at the end.
 func (l *Ledger) HasState(ctx context.Context, subject schema.Subject) (bool, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.readIfOld(ctx); err != nil {
-		return false, err
-	}
-	for _, records := range l.of[subject] {
-		if HaveState(records) {
-			return true, nil
-		}
-	}
-	return false, nil
+	records, err := l.SubjectRecords(ctx, subject)
+	return slices.ContainsFunc(records, func(r Record) bool { return r.Kind != OfHarm }), err
 }
 
 // Version returns a number that changes with the rows, and is equal on all servers that have read the same rows.

@@ -278,7 +278,7 @@ func (p *Plan) setDeclared(d catalogue.Plan, shares []float64) {
 	case d.Prior != nil:
 		p.Rules.Prior = &stats.Prior{Mean: d.Prior.Mean / 100, StandardDeviation: d.Prior.StandardDeviation / 100}
 	case p.learned != nil:
-		p.Rules.setLearned(*p.learned)
+		p.Rules = p.WithPrior(*p.learned).Rules
 	}
 	metric := cmp.Or(query.Metric(d.PrimaryMetric), query.GoalConversionRate)
 	if p.Subject.ExperimentID != 0 {
@@ -389,14 +389,10 @@ type Rules struct {
 // MustLearn reports whether the prior must be learned from past campaigns.
 func (r *Rules) MustLearn() bool { return r.Methodology == catalogue.Bayesian && r.Prior == nil }
 
-func (r *Rules) setLearned(prior catalogue.LearnedPrior) {
-	r.Prior, r.Learned = &stats.Prior{StandardDeviation: prior.StandardDeviation / 100}, &prior
-}
-
 // WithPrior returns the plan with a prior that was learned.
 func (p *Plan) WithPrior(prior catalogue.LearnedPrior) *Plan {
 	with := *p
-	with.Rules.setLearned(prior)
+	with.Rules.Prior, with.Rules.Learned = &stats.Prior{StandardDeviation: prior.StandardDeviation / 100}, &prior
 	return &with
 }
 

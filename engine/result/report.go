@@ -256,19 +256,6 @@ type Prior struct {
 	Campaigns         *int    `json:"campaigns,omitempty"` // past ones from which it was learned; nil: it is declared
 }
 
-// OriginInWords says from what a prior was learned; empty: it is declared.
-func (p *Prior) OriginInWords() string {
-	switch {
-	case p.Campaigns == nil:
-		return ""
-	case *p.Campaigns == 0:
-		return " of a first campaign"
-	case *p.Campaigns == 1:
-		return ", learned from 1 past campaign,"
-	}
-	return fmt.Sprintf(", learned from %d past campaigns,", *p.Campaigns)
-}
-
 // Checks report whether the data are valid.
 type Checks struct {
 	SampleRatio       *SampleRatio       `json:"sampleRatio"` // null: nothing is compared

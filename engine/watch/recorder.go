@@ -91,9 +91,9 @@ func (r *Recorder) recordSubject(
 	// Keep the prior that was learned, before any look has it.
 	learned := found.Plan.Rules.Learned
 	if learned != nil && owned.StateOf(subject).LearnedPrior == nil && !isImportedPast(found) {
-		ctx := catalogue.WithAuthor(ctx, priorAuthor)
-		if err := r.catalogue.KeepPrior(ctx, owned.ID, subject.ID, *learned); err != nil {
-			return fmt.Errorf("keep the prior: %w", err)
+		if err := r.catalogue.KeepPrior(catalogue.WithAuthor(ctx, "learned prior"), owned.ID, subject.ID,
+			*learned); err != nil {
+			return err
 		}
 		return r.recordSubject(ctx, r.catalogue.Snapshot().AccountResources(owned.ID), subject, now)
 	}
@@ -195,9 +195,6 @@ func isOver(p *plan.Plan, now time.Time) bool {
 	end, ended := p.EndedAt()
 	return ended && now.Sub(end) > judgedAfterEnd
 }
-
-// priorAuthor is the author of a prior that was learned.
-const priorAuthor = "learned prior"
 
 // autoStopAuthor begins the author of a stop by the server. The decision follows.
 const autoStopAuthor = "auto-stop: "

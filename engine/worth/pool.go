@@ -173,8 +173,8 @@ func NewPool(key PoolKey, campaigns []Campaign) *Pool {
 }
 
 // LearnPrior returns the prior of a Bayesian campaign with a minimum effect, a fraction: N(0, tau²), where tau is the
-// typical effect of the campaigns of its pool that ended before it. The mean is 0 whatever they say, so that nobody starts
-// ahead. Without such a campaign, tau is the mean of its own prior: .247 of the minimum effect.
+// typical effect of the campaigns of its pool that ended before it. Without any, tau is the mean of its own prior: .247
+// of the minimum effect. The mean is 0 whatever they say, so that nobody starts ahead.
 func LearnPrior(key PoolKey, ended []Campaign, mde float64) catalogue.LearnedPrior {
 	known := NewPool(key, ended).Summary
 	if known.Campaigns == 0 {

@@ -211,40 +211,40 @@ func (p *Pool) totalOf(shipped []shippedItem) Total {
 	return t
 }
 
-// advise returns the advice at the pool's median baseline and the pace of the last campaign; nil: there is none.
+// advise returns the advice at the median baseline of the campaigns with the metric of the last one, and at the pace of
+// the last one; nil: there is none.
 func (p *Pool) advise() *Advice {
-	var last *Campaign
-	var baselines []baseline
+	type baseline struct {
+		*Campaign
+		mean float64
+	}
+	var known []baseline
 	for i := range p.campaigns {
-		c := &p.campaigns[i]
-		if !slices.ContainsFunc(p.items[c.Plan.Subject], func(i Item) bool { return i.Observed != nil }) {
-			continue
-		}
-		if last == nil || c.State[0].End.After(last.State[0].End) {
-			last = c
-		}
-		if b := baselineOf(c); b.spread < math.Inf(1) {
-			baselines = append(baselines, b)
+		items := p.items[p.campaigns[i].Plan.Subject]
+		if k := slices.IndexFunc(items, func(i Item) bool { return i.Observed != nil }); k >= 0 {
+			known = append(known, baseline{&p.campaigns[i], p.fit.effects[p.fitted[&items[k]]].Mean})
 		}
 	}
-	if last == nil {
+	if len(known) == 0 {
 		return nil
 	}
-	a := &Advice{MDE: RoundMoney(p.Summary.TypicalEffect.Value), Plans: []PlanChance{}}
-	if len(baselines) == 0 {
-		a.Reason = stats.ReasonBaselineZero
-		return a
-	}
-	slices.SortStableFunc(baselines, func(a, b baseline) int { return cmp.Compare(a.spread, b.spread) })
-	shares := last.Plan.SharePeriods[len(last.Plan.SharePeriods)-1].Shares
-	rules := &last.Plan.Rules
-	alpha, prior := stats.Options{SignificanceLevel: rules.SignificanceLevel}.Alpha(), rules.Prior
+	last := slices.MaxFunc(known, func(a, b baseline) int { return a.State[0].End.Compare(b.State[0].End) })
+	metric, rules, prior := last.Plan.Declared.Metric, &last.Plan.Rules, last.Plan.Rules.Prior
 	if rules.Learned != nil { // the next campaign learns from this one, too
 		prior = &stats.Prior{StandardDeviation: p.Summary.TypicalEffect.Value}
 	}
+	known = slices.DeleteFunc(known, func(b baseline) bool { return b.Plan.Declared.Metric != metric })
+	slices.SortStableFunc(known, func(a, b baseline) int { return cmp.Compare(a.mean, b.mean) })
+	a := &Advice{MDE: RoundMoney(p.Summary.TypicalEffect.Value), Plans: []PlanChance{}}
+	control := moments.NoMoments()
+	for _, s := range known[(len(known)-1)/2].State[0].Strata {
+		control = control.Merge(s.Control)
+	}
+	shares := last.Plan.SharePeriods[len(last.Plan.SharePeriods)-1].Shares
+	alpha := stats.Options{SignificanceLevel: rules.SignificanceLevel}.Alpha()
 	sizeOf := func(weeks int) (*stats.SampleSize, stats.Reason) {
 		return stats.NewSampleSize(stats.SamplePlan{
-			Control: baselines[len(baselines)/2].Sample, Shares: shares, Looks: weeks,
+			Control: looks.SampleOf(&control, metric), Shares: shares, Looks: weeks,
 			Power: float64(rules.Power) / 100, Prior: prior,
 		}, stats.NewLookDesign(alpha, shares))
 	}
@@ -270,32 +270,6 @@ func (p *Pool) advise() *Advice {
 		}
 	}
 	return a
-}
-
-// baseline is the sample of control of a campaign. Its spread, the variance of a visitor relative to the squared mean,
-// orders baselines of different metrics by the visitors that they need.
-type baseline struct {
-	stats.Sample
-	spread float64 // infinite: the mean is not above 0
-}
-
-func baselineOf(c *Campaign) baseline {
-	control := moments.NoMoments()
-	for _, s := range c.State[0].Strata {
-		control = control.Merge(s.Control)
-	}
-	b := baseline{looks.SampleOf(&control, c.Plan.Declared.Metric), math.Inf(1)}
-	switch s := b.Sample.(type) {
-	case stats.Rate:
-		if s.Converted > 0 {
-			b.spread = float64(s.Visitors-s.Converted) / float64(s.Converted)
-		}
-	case stats.Mean:
-		if s.Mean > 0 {
-			b.spread = s.Variance / s.Mean / s.Mean
-		}
-	}
-	return b
 }
 
 // winRate returns how often the next treatment is found to be better, given the power at each lift, and how often

@@ -149,11 +149,11 @@ func (d *Document) checkMapping(path string, node *yaml.Node, want reflect.Type)
 		}
 	}
 	if node.Kind != yaml.MappingNode {
-		detail := "must have fields: "
+		detail := "must have fields: " + strings.Join(names, ", ")
 		if want == reflect.TypeFor[Prior]() {
-			detail = "must be " + Learned + ", or have fields: "
+			detail += "; or be " + Learned
 		}
-		d.addFault(path, node, node.Value, detail+strings.Join(names, ", "))
+		d.addFault(path, node, node.Value, detail)
 		return false
 	}
 	given := map[string]int{} // lines by field

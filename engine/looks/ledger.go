@@ -100,8 +100,15 @@ func (l *Ledger) SubjectRecords(ctx context.Context, subject schema.Subject) ([]
 
 // HasState reports whether the ledger has the state of a subject at a look or at the end.
 func (l *Ledger) HasState(ctx context.Context, subject schema.Subject) (bool, error) {
-	records, err := l.SubjectRecords(ctx, subject)
-	return slices.ContainsFunc(records, func(r Record) bool { return r.Kind != OfHarm }), err
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := l.readIfOld(ctx)
+	for _, records := range l.of[subject] {
+		if slices.ContainsFunc(records, func(r Record) bool { return r.Kind != OfHarm }) {
+			return true, err
+		}
+	}
+	return false, err
 }
 
 // Version returns a number that changes with the rows, and is equal on all servers that have read the same rows.

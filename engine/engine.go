@@ -73,9 +73,7 @@ func (e *Engine) ObserveQueries(query func(elapsed time.Duration, err error)) {
 func (e *Engine) ReadPlanVersion(ctx context.Context, p *plan.Plan) (Version, error) {
 	version, err := e.ReadVersion(ctx, p.Subject)
 	if err == nil && (p.Scorecard || e.AsOfFirstView(p).Rules.MustLearn()) {
-		var of Version
-		of, err = e.worthVersion(ctx, p.Subject.WebsiteID)
-		version.Worth = of.Data
+		version.Worth, err = e.worthVersion(ctx, p.Subject.WebsiteID)
 	}
 	return version, err
 }

@@ -212,11 +212,8 @@ func (j *Judgement) ReportDecision(ctx context.Context) (*result.Report, error) 
 // ComputeStatus returns the status of a subject at a version of its data. It is empty if there is nothing to compare.
 func (e *Engine) ComputeStatus(ctx context.Context, p *plan.Plan, version Version) (*result.Status, error) {
 	p, err := e.PlanInForce(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	if !canDecide(p) {
-		return result.NewStatus(nil, nil), nil
+	if err != nil || !canDecide(p) {
+		return result.NewStatus(nil, nil), err
 	}
 	j, err := e.judgeAt(ctx, p, version)
 	if err != nil {

@@ -40,8 +40,8 @@ func (e *Engine) ReadPool(ctx context.Context, key worth.PoolKey) (*worth.Pool, 
 		return nil, err
 	}
 	type fit struct{ worth.PoolKey }
-	return valueAt(e, fit{key}, version, func() (*worth.Pool, int64, error) {
-		campaigns, err := e.readCampaigns(ctx, key, time.Time{})
+	return valueAt(e, fit{key}, Version{Known: true, Data: version}, func() (*worth.Pool, int64, error) {
+		campaigns, err := e.readCampaigns(ctx, key.WebsiteID, time.Time{})
 		return worth.NewPool(key, campaigns), int64(len(campaigns)) * campaignBytes, err
 	})
 }
@@ -49,14 +49,14 @@ func (e *Engine) ReadPool(ctx context.Context, key worth.PoolKey) (*worth.Pool, 
 // campaignBytes is the approximate size of a campaign in a pool.
 const campaignBytes = 1 << 10
 
-// readCampaigns returns the campaigns and experiments of a pool; with a time, those that had ended by then. Nothing that
-// a pool learns depends on a prior, so the prior of a past campaign need not be learned to learn from it.
-func (e *Engine) readCampaigns(ctx context.Context, key worth.PoolKey, by time.Time) ([]worth.Campaign, error) {
-	account, _ := e.catalogue.Snapshot().AccountOfWebsite(key.WebsiteID)
+// readCampaigns returns the campaigns and experiments of a website; with a time, those that had ended by then. Nothing
+// that a pool learns depends on a prior, so the prior of a past campaign need not be learned to learn from it.
+func (e *Engine) readCampaigns(ctx context.Context, website int64, by time.Time) ([]worth.Campaign, error) {
+	account, _ := e.catalogue.Snapshot().AccountOfWebsite(website)
 	owned := e.catalogue.Snapshot().AccountResources(account)
 	var campaigns []worth.Campaign
 	for _, subject := range owned.Subjects() {
-		if subject.WebsiteID != key.WebsiteID {
+		if subject.WebsiteID != website {
 			continue
 		}
 		p, err := plan.New(plan.ResultsRequest(account, subject), owned)
@@ -70,21 +70,21 @@ func (e *Engine) readCampaigns(ctx context.Context, key worth.PoolKey, by time.T
 		if err != nil {
 			return nil, source.StoreFailure(ctx, err)
 		}
-		if p = e.asOfStart(p, recorded); !canDecide(p) || worth.PoolOf(p) != key {
+		if p = e.asOfStart(p, recorded); !canDecide(p) {
 			continue
 		}
 		if !by.IsZero() && p.Rules.MustLearn() {
-			p = p.WithPrior(worth.LearnPrior(key, nil, p.Rules.MDE/100))
+			p = p.WithPrior(worth.LearnPrior(worth.PoolOf(p), nil, p.Rules.MDE/100))
 		}
 		if p, err = e.withPrior(ctx, p); err != nil {
 			return nil, err
 		}
-		known, err := e.readState(ctx, p, recorded)
+		state, winner, err := e.readState(ctx, p, recorded)
 		if err != nil {
 			return nil, err
 		}
 		campaigns = append(campaigns, worth.Campaign{
-			Plan: p, Name: owned.SubjectName(subject), State: known.rows, Outcome: outcomeOf(p, owned, known.winner),
+			Plan: p, Name: owned.SubjectName(subject), State: state, Outcome: outcomeOf(p, owned, winner),
 		})
 	}
 	return campaigns, nil
@@ -105,13 +105,17 @@ func (e *Engine) withPrior(ctx context.Context, p *plan.Plan) (*plan.Plan, error
 	if err != nil {
 		return nil, err
 	}
-	type learned struct{ question string }
-	prior, err := valueAt(e, learned{questionKey(p)}, version, func() (catalogue.LearnedPrior, int64, error) {
-		by := schema.EndOfTime
-		if first, viewed := e.firstView(p.Subject); viewed {
-			by = first.Time
-		}
-		ended, err := e.readCampaigns(ctx, worth.PoolOf(p), by)
+	by := schema.EndOfTime
+	if first, viewed := e.firstView(p.Subject); viewed {
+		by = first.Time
+	}
+	type learned struct {
+		question string
+		by       time.Time
+	}
+	of, at := learned{questionKey(p), by}, Version{Known: true, Data: version}
+	prior, err := valueAt(e, of, at, func() (catalogue.Prior, int64, error) {
+		ended, err := e.readCampaigns(ctx, p.Subject.WebsiteID, by)
 		return worth.LearnPrior(worth.PoolOf(p), ended, p.Rules.MDE/100), 0, err
 	})
 	if err != nil {
@@ -129,14 +133,11 @@ func (e *Engine) asOfStart(p *plan.Plan, recorded []looks.Record) *plan.Plan {
 	return e.AsOfFirstView(p)
 }
 
-// knownState is the state of a campaign, and its winner that harms no guardrail; nil: there is none.
-type knownState struct {
-	rows   []looks.Row
-	winner *plan.Variation
-}
-
-// readState returns the state of a campaign: that of the ledger, or, if it has none, that of the events.
-func (e *Engine) readState(ctx context.Context, p *plan.Plan, recorded []looks.Record) (known knownState, err error) {
+// readState returns the state of a campaign, that of the ledger, or, if it has none, that of the events; and its winner
+// that harms no guardrail, or nil.
+func (e *Engine) readState(
+	ctx context.Context, p *plan.Plan, recorded []looks.Record,
+) (state []looks.Row, winner *plan.Variation, err error) {
 	declared := p.DeclaredPlan()
 	declaration := looks.DeclarationOf(declared)
 	var rows []looks.Row // of the primary question
@@ -150,16 +151,18 @@ func (e *Engine) readState(ctx context.Context, p *plan.Plan, recorded []looks.R
 			harmed[r.VariationID] = true
 		}
 	}
-	if mayJudge, err := e.mayJudge(ctx, p.Subject, p.Ended); err != nil {
-		return known, err
-	} else if mayJudge {
+	mayJudge, err := e.mayJudge(ctx, p.Subject, p.Ended)
+	if err != nil {
+		return nil, nil, err
+	}
+	if mayJudge {
 		at, err := e.ReadVersion(ctx, p.Subject)
 		if err != nil {
-			return known, err
+			return nil, nil, err
 		}
 		found, err := e.judgeAt(ctx, p, at)
 		if err != nil {
-			return known, err
+			return nil, nil, err
 		}
 		for _, of := range slices.Concat(found.Looks.Primary.Rows, [][]looks.Row{found.Looks.Ends}) {
 			for _, row := range of {
@@ -173,11 +176,10 @@ func (e *Engine) readState(ctx context.Context, p *plan.Plan, recorded []looks.R
 			}
 		}
 	}
-	known.rows = worth.LatestState(rows)
-	if winner := looks.WinnerOf(declared, rows); winner != nil && !harmed[winner.ID] {
-		known.winner = winner
+	if winner = looks.WinnerOf(declared, rows); winner != nil && harmed[winner.ID] {
+		winner = nil
 	}
-	return known, nil
+	return worth.LatestState(rows), winner, nil
 }
 
 // mayJudge reports whether the state of a campaign is that of its events: it has ended or is old enough for a look, and
@@ -187,8 +189,9 @@ func (e *Engine) mayJudge(ctx context.Context, subject schema.Subject, ended boo
 	if first, viewed := e.firstView(subject); !viewed || !ended && time.Since(first.Time) < week {
 		return false, nil
 	}
-	isRecorded, err := e.Ledger.HasState(ctx, subject)
-	return !isRecorded, source.StoreFailure(ctx, err)
+	recorded, err := e.Ledger.SubjectRecords(ctx, subject)
+	hasState := slices.ContainsFunc(recorded, func(r looks.Record) bool { return r.Kind != looks.OfHarm })
+	return !hasState, source.StoreFailure(ctx, err)
 }
 
 // outcomeOf returns what was done after a campaign: what people recorded; or else, that a winner of an ended campaign
@@ -230,18 +233,17 @@ func (e *Engine) ReadProgramme(ctx context.Context, asked query.Programme) (*wor
 	snapshot := e.catalogue.Snapshot()
 	account, _ := snapshot.AccountOfWebsite(asked.WebsiteID)
 	owned := snapshot.AccountResources(account)
+	all, err := e.readCampaigns(ctx, asked.WebsiteID, time.Time{})
+	if err != nil {
+		return nil, err
+	}
 	campaigns := map[worth.PoolKey]int{}
-	for _, subject := range owned.Subjects() {
-		p, err := plan.New(plan.ResultsRequest(account, subject), owned)
-		if err != nil {
-			return nil, err
+	for i := range all {
+		key := worth.PoolOf(all[i].Plan)
+		if (asked.GoalID == 0 || key.GoalID == asked.GoalID) &&
+			(asked.Metric == "" || key.Metric == worth.KindOf(asked.Metric)) {
+			campaigns[key]++
 		}
-		key := worth.PoolOf(e.AsOfFirstView(p))
-		if !canDecide(p) || key.WebsiteID != asked.WebsiteID || asked.GoalID != 0 && key.GoalID != asked.GoalID ||
-			asked.Metric != "" && key.Metric != worth.KindOf(asked.Metric) {
-			continue
-		}
-		campaigns[key]++
 	}
 	key := worth.PoolKey{
 		WebsiteID: asked.WebsiteID, GoalID: asked.GoalID,
@@ -264,27 +266,27 @@ func (e *Engine) ReadProgramme(ctx context.Context, asked query.Programme) (*wor
 	return programme, nil
 }
 
-// worthVersion returns a version that changes with what a website's campaigns are worth: with the catalogue, with the
+// worthVersion returns a number that changes with what a website's campaigns are worth: with the catalogue, with the
 // ledger, and with the events of campaigns whose state is that of their events.
-func (e *Engine) worthVersion(ctx context.Context, website int64) (Version, error) {
+func (e *Engine) worthVersion(ctx context.Context, website int64) (uint64, error) {
 	account, _ := e.catalogue.Snapshot().AccountOfWebsite(website)
 	owned := e.catalogue.Snapshot().AccountResources(account)
-	ledger, err := e.Ledger.Version(ctx)
+	version, err := e.Ledger.Version(ctx)
 	if err != nil {
-		return Version{}, source.StoreFailure(ctx, err)
+		return 0, source.StoreFailure(ctx, err)
 	}
-	day, known := e.facts.LastDay(ctx)
-	version := Version{Known: known, Data: owned.Version + ledger}
+	version += owned.Version
+	day, _ := e.facts.LastDay(ctx)
 	for _, subject := range owned.Subjects() {
 		if subject.WebsiteID != website {
 			continue
 		}
 		mayJudge, err := e.mayJudge(ctx, subject, !owned.StateOf(subject).Active)
 		if err != nil {
-			return Version{}, err
+			return 0, err
 		}
 		if mayJudge {
-			version.Data += e.facts.VersionOn(day, subject)
+			version += e.facts.VersionOn(day, subject)
 		}
 	}
 	return version, nil

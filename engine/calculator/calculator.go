@@ -120,9 +120,9 @@ func RefuseLine(line int64, err *query.InvalidError) *Refusal {
 
 // ComputeAnswer compares every variation with control.
 func (q *Input) ComputeAnswer() *Answer {
-	var learned *catalogue.LearnedPrior
+	var learned catalogue.Prior
 	if q.Methodology == stats.MethodologyBayesian && q.Prior == nil {
-		learned = new(worth.NewPast(q.MDE/100, q.Past).Pool.Prior())
+		learned = worth.NewPast(q.MDE/100, q.Past).Pool.Prior()
 		with := *q
 		with.Prior = &stats.Prior{StandardDeviation: learned.StandardDeviation / 100}
 		q = &with
@@ -146,7 +146,7 @@ func (q *Input) ComputeAnswer() *Answer {
 			Estimate: estimateOf(samples[place], options),
 		}
 		if place > 0 {
-			shown.Comparison = result.NewComparison(comparisons[place-1], learned)
+			shown.Comparison = result.NewComparison(comparisons[place-1], learned.Campaigns)
 			conclusive := !answer.isInvalid() &&
 				found.SupportsVerdict(place-1, comparisons[place-1].Verdict, options.Alpha())
 			shown.Comparison.Conclusive = &conclusive

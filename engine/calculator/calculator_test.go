@@ -81,7 +81,7 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 			}
 			var want *result.Comparison
 			if place > 0 {
-				want = result.NewComparison(comparisons[place-1], &firstCampaign)
+				want = result.NewComparison(comparisons[place-1], firstCampaign.Campaigns)
 				want.Conclusive = new(bool)
 			}
 			if !reflect.DeepEqual(v.Comparison, want) {

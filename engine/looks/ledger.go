@@ -98,19 +98,6 @@ func (l *Ledger) SubjectRecords(ctx context.Context, subject schema.Subject) ([]
 	return found, nil
 }
 
-// HasState reports whether the ledger has the state of a subject at a look or at the end.
-func (l *Ledger) HasState(ctx context.Context, subject schema.Subject) (bool, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	err := l.readIfOld(ctx)
-	for _, records := range l.of[subject] {
-		if slices.ContainsFunc(records, func(r Record) bool { return r.Kind != OfHarm }) {
-			return true, err
-		}
-	}
-	return false, err
-}
-
 // Version returns a number that changes with the rows, and is equal on all servers that have read the same rows.
 func (l *Ledger) Version(ctx context.Context) (version uint64, err error) {
 	l.mu.Lock()

@@ -31,7 +31,7 @@ type Plan struct {
 
 	asked   query.Request            // what the request left open has its zero value
 	goals   map[int64]catalogue.Goal // of the account
-	learned *catalogue.LearnedPrior  // that the catalogue has; nil: none
+	learned *catalogue.Prior         // that the catalogue has; nil: none
 	history []catalogue.PlanSince    // of the subject's declarations; empty: they never changed
 }
 
@@ -273,12 +273,8 @@ func (p *Plan) setDeclared(d catalogue.Plan, shares []float64) {
 		Compare: true, Methodology: d.Methodology, SignificanceLevel: d.SignificanceLevel,
 		Power: d.Power, MDE: d.MDE, LookRules: lookRules(&d.LookPlan),
 	}
-	switch {
-	case d.Methodology != catalogue.Bayesian:
-	case d.Prior != nil:
-		p.Rules.Prior = &stats.Prior{Mean: d.Prior.Mean / 100, StandardDeviation: d.Prior.StandardDeviation / 100}
-	case p.learned != nil:
-		p.Rules = p.WithPrior(*p.learned).Rules
+	if prior := cmp.Or(d.Prior, p.learned); d.Methodology == catalogue.Bayesian && prior != nil {
+		p.Rules = p.WithPrior(*prior).Rules
 	}
 	metric := cmp.Or(query.Metric(d.PrimaryMetric), query.GoalConversionRate)
 	if p.Subject.ExperimentID != 0 {
@@ -379,20 +375,21 @@ type Rules struct {
 	Compare           bool
 	Methodology       string
 	SignificanceLevel int
-	Power             int                     // per cent
-	MDE               float64                 // per cent
-	Prior             *stats.Prior            // of lifts, as fractions; nil: frequentist, or it must be learned
-	Learned           *catalogue.LearnedPrior // Prior, if it was learned
+	Power             int             // per cent
+	MDE               float64         // per cent
+	Prior             *stats.Prior    // of lifts, as fractions; nil: frequentist, or it must be learned
+	StatedPrior       catalogue.Prior // the same in per cent; zero: there is none
 	LookRules
 }
 
 // MustLearn reports whether the prior must be learned from past campaigns.
 func (r *Rules) MustLearn() bool { return r.Methodology == catalogue.Bayesian && r.Prior == nil }
 
-// WithPrior returns the plan with a prior that was learned.
-func (p *Plan) WithPrior(prior catalogue.LearnedPrior) *Plan {
+// WithPrior returns the plan with a prior.
+func (p *Plan) WithPrior(prior catalogue.Prior) *Plan {
 	with := *p
-	with.Rules.Prior, with.Rules.Learned = &stats.Prior{StandardDeviation: prior.StandardDeviation / 100}, &prior
+	with.Rules.Prior = &stats.Prior{Mean: prior.Mean / 100, StandardDeviation: prior.StandardDeviation / 100}
+	with.Rules.StatedPrior = prior
 	return &with
 }
 

@@ -13,7 +13,6 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/schema"
-	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 )
 
@@ -396,8 +395,9 @@ func newEffect(e stats.Effect) Effect {
 	return Effect{Value: e.Value, Observed: e.Observed, Interval: newBounds(e.Interval), Reason: e.Reason}
 }
 
-// NewComparison returns the comparison for the response body. learned is its prior if it was learned.
-func NewComparison(c stats.Comparison, learned *catalogue.LearnedPrior) *Comparison {
+// NewComparison returns the comparison for the response body. campaigns are those from which its
+// prior was learned; nil: it is declared.
+func NewComparison(c stats.Comparison, campaigns *int) *Comparison {
 	shown := &Comparison{
 		Difference:  newEffect(c.Difference),
 		Improvement: newEffect(c.Lift),
@@ -412,10 +412,7 @@ func NewComparison(c stats.Comparison, learned *catalogue.LearnedPrior) *Compari
 			ExpectedLoss: b.ExpectedLoss, ExpectedLossControl: b.ExpectedLossControl, Reason: b.Reason,
 		}
 		if b.Prior != nil {
-			shown.Bayesian.Prior = &Prior{Mean: b.Prior.Mean, StandardDeviation: b.Prior.StandardDeviation}
-			if learned != nil {
-				shown.Bayesian.Prior.Campaigns = &learned.Campaigns
-			}
+			shown.Bayesian.Prior = &Prior{b.Prior.Mean, b.Prior.StandardDeviation, campaigns}
 		}
 	}
 	return shown

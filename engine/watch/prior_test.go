@@ -2,6 +2,7 @@ package watch_test
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -105,17 +106,20 @@ func TestLearnedPriorStays(t *testing.T) {
 		must.OK(t, schema.InsertEvents(t.Context(), conn, events, first.AddDate(0, 0, day).Add(23*time.Hour)))
 		must.OK(t, shards.RefreshFacts(t.Context()))
 	}
-	inForce := func(e *engine.Engine, c *catalogue.Catalogue, id int64) *catalogue.LearnedPrior {
+	inForce := func(e *engine.Engine, c *catalogue.Catalogue, id int64) *catalogue.Prior {
 		t.Helper()
 		subject := schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: id}
 		p := must.Get(plan.New(plan.ResultsRequest(1, subject), c.Snapshot().AccountResources(1)))(t)
-		p = must.Get(e.PlanInForce(t.Context(), p))(t)
-		if learned := p.Rules.Learned; learned != nil && p.Rules.Prior.StandardDeviation != learned.StandardDeviation/100 {
-			t.Errorf("campaign %d has the prior %v, and learned %v", id, *p.Rules.Prior, *learned)
+		rules := must.Get(e.PlanInForce(t.Context(), p))(t).Rules
+		if rules.StatedPrior.Campaigns == nil {
+			return nil
 		}
-		return p.Rules.Learned
+		if rules.Prior.StandardDeviation != rules.StatedPrior.StandardDeviation/100 || rules.Prior.Mean != 0 {
+			t.Errorf("campaign %d has the prior %v, and states %v", id, *rules.Prior, rules.StatedPrior)
+		}
+		return &rules.StatedPrior
 	}
-	want := map[int64]catalogue.LearnedPrior{}
+	want := map[int64]*catalogue.Prior{}
 	for _, of := range priorCampaigns {
 		if of.learned == nil {
 			continue
@@ -126,25 +130,24 @@ func TestLearnedPriorStays(t *testing.T) {
 				effects = append(effects, []stats.PooledEffect{past.effect()})
 			}
 		}
-		want[of.id] = catalogue.LearnedPrior{StandardDeviation: 100 * worth.NewFit(.2, effects).TypicalEffect().Mean, Campaigns: len(effects)}
+		want[of.id] = &catalogue.Prior{StandardDeviation: 100 * worth.NewFit(.2, effects).TypicalEffect().Mean, Campaigns: new(len(effects))}
 	}
 	same := func(when string, e *engine.Engine, c *catalogue.Catalogue, kept bool) {
 		t.Helper()
 		for _, of := range priorCampaigns {
 			found, stored := inForce(e, c, of.id), c.Snapshot().AccountResources(1).Campaigns[of.id].LearnedPrior
-			wanted, learns := want[of.id]
-			if (found != nil) != learns || learns && *found != wanted {
+			if wanted := want[of.id]; !reflect.DeepEqual(found, wanted) {
 				t.Errorf("%s, campaign %d: the prior is %+v, want %+v", when, of.id, found, wanted)
 			}
-			if (stored != nil) != (learns && kept) || stored != nil && *stored != wanted {
-				t.Errorf("%s, campaign %d: the catalogue has the prior %+v, want %+v", when, of.id, stored, wanted)
+			if wanted := want[of.id]; kept && !reflect.DeepEqual(stored, wanted) || !kept && stored != nil {
+				t.Errorf("%s, campaign %d: the catalogue has the prior %+v, want %+v: %t", when, of.id, stored, wanted, kept)
 			}
 		}
 	}
 	through := func(day int) time.Time { return first.AddDate(0, 0, day+1).Add(time.Hour) }
 	for day := range 13 {
 		insert(day)
-		if day < 12 {
+		if day == 8 || day == 11 { // looks and ends are due
 			recorder.RecordDue(t.Context(), through(day))
 		}
 	}
@@ -168,8 +171,8 @@ func TestLearnedPriorStays(t *testing.T) {
 	}
 	for day := 13; day < 24; day++ { // campaign 4 ends, and the others have a look
 		insert(day)
-		recorder.RecordDue(t.Context(), through(day))
 	}
+	recorder.RecordDue(t.Context(), through(23))
 	same("after campaigns were excluded and another ended", e, c, true)
 	recorded := must.Get(e.Ledger.SubjectRecords(t.Context(), schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 6}))(t)
 	if len(recorded) == 0 || slices.ContainsFunc(recorded, func(r looks.Record) bool { return r.Hash != recorded[0].Hash }) {

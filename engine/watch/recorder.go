@@ -89,10 +89,10 @@ func (r *Recorder) recordSubject(
 		return err
 	}
 	// Keep the prior that was learned, before any look has it.
-	learned := found.Plan.Rules.Learned
-	if learned != nil && owned.StateOf(subject).LearnedPrior == nil && !isImportedPast(found) {
-		if err := r.catalogue.KeepPrior(catalogue.WithAuthor(ctx, "learned prior"), owned.ID, subject.ID,
-			*learned); err != nil {
+	learned := found.Plan.Rules.StatedPrior
+	if learned.Campaigns != nil && owned.StateOf(subject).LearnedPrior == nil && !isImportedPast(found) {
+		ctx := catalogue.WithAuthor(ctx, "learned prior")
+		if err := r.catalogue.KeepPrior(ctx, owned.ID, subject.ID, learned); err != nil {
 			return err
 		}
 		return r.recordSubject(ctx, r.catalogue.Snapshot().AccountResources(owned.ID), subject, now)

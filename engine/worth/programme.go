@@ -230,7 +230,7 @@ func (p *Pool) advise() *Advice {
 	}
 	last := slices.MaxFunc(known, func(a, b baseline) int { return a.State[0].End.Compare(b.State[0].End) })
 	metric, rules, prior := last.Plan.Declared.Metric, &last.Plan.Rules, last.Plan.Rules.Prior
-	if rules.Learned != nil { // the next campaign learns from this one, too
+	if rules.StatedPrior.Campaigns != nil { // the next campaign learns from this one, too
 		prior = &stats.Prior{StandardDeviation: p.Summary.TypicalEffect.Value}
 	}
 	known = slices.DeleteFunc(known, func(b baseline) bool { return b.Plan.Declared.Metric != metric })

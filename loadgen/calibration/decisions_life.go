@@ -62,7 +62,7 @@ func (c *campaign) changedCopy(by func(*campaign)) *campaign {
 }
 
 // learnedPrior returns the prior of a website's first campaign.
-func (c *campaign) learnedPrior() catalogue.LearnedPrior {
+func (c *campaign) learnedPrior() catalogue.Prior {
 	return worth.LearnPrior(worth.PoolKey{}, nil, c.mde)
 }
 

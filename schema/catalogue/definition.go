@@ -116,6 +116,7 @@ const Learned = "learned"
 type Prior struct {
 	Mean              float64 `yaml:"mean" json:"mean"`
 	StandardDeviation float64 `yaml:"standardDeviation" json:"standardDeviation"`
+	Campaigns         *int    `yaml:"-" json:"campaigns,omitempty"` // from which it was learned; nil: it is declared
 }
 
 // String returns the prior as in a catalogue file.

@@ -39,6 +39,18 @@ func TestApplyOfExportChangesNothing(t *testing.T) {
 	check.Equal(t, export(t, empty), text, "the export of the new store")
 }
 
+// TestLearnedPriorIsTheDefault writes the default prior out. The catalogue is the same, and does not export it.
+func TestLearnedPriorIsTheDefault(t *testing.T) {
+	c, written := open(t), open(t)
+	const wide = "methodology: bayesian, prior: {standardDeviation: 50}"
+	mustApply(t, c, strings.Replace(whole, wide, "methodology: bayesian", 1))
+	mustApply(t, written, strings.Replace(whole, wide, "methodology: bayesian, prior: learned", 1))
+	check.Equal(t, export(t, written), export(t, c), "the export with a written default")
+	if text := export(t, c); strings.Contains(text, "learned") || strings.Contains(text, "50}") || strings.Count(text, "bayesian") < 2 {
+		t.Errorf("the export has a prior:\n%s", text)
+	}
+}
+
 // TestExportKeepsNames has names that YAML would decode as another type.
 func TestExportKeepsNames(t *testing.T) {
 	c := open(t)

@@ -106,11 +106,14 @@ func (d *Document) checkNode(path string, node *yaml.Node, want reflect.Type) bo
 	case node.Style&yaml.TaggedStyle != 0:
 		d.addFault(path, node, node.Tag, "must be written without a tag")
 		return false
-	case want == reflect.TypeFor[Prior]() && node.Value == Learned:
-		node.Tag = nullTag
-		return true
 	case node.Tag == nullTag: // the default
 		return true
+	case want == reflect.TypeFor[Prior]() && node.Kind == yaml.ScalarNode:
+		if node.Value != Learned {
+			d.addFault(path, node, node.Value, "must be "+Learned+", or have mean and standardDeviation")
+		}
+		node.Tag = nullTag
+		return node.Value == Learned
 	case want == reflect.TypeFor[Date](), want == reflect.TypeFor[schema.Cap](),
 		want.Kind() != reflect.Struct && want.Kind() != reflect.Slice: // one value
 		if detail := typeError(want, node); detail != "" {
@@ -149,11 +152,7 @@ func (d *Document) checkMapping(path string, node *yaml.Node, want reflect.Type)
 		}
 	}
 	if node.Kind != yaml.MappingNode {
-		detail := "must have fields: " + strings.Join(names, ", ")
-		if want == reflect.TypeFor[Prior]() {
-			detail += "; or be " + Learned
-		}
-		d.addFault(path, node, node.Value, detail)
+		d.addFault(path, node, node.Value, "must have fields: "+strings.Join(names, ", "))
 		return false
 	}
 	given := map[string]int{} // lines by field

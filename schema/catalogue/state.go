@@ -29,17 +29,11 @@ type State struct {
 	// Outcomes are what people did afterwards, by experiment id. The key is 0 for a campaign.
 	Outcomes map[int64]Outcome `json:"outcomes,omitempty"`
 	// LearnedPrior is that of a Bayesian campaign which declares none; nil: a server has not seen its first view yet.
-	LearnedPrior *LearnedPrior `json:"learnedPrior,omitempty"`
-}
-
-// LearnedPrior is a prior with the mean 0 that was learned from past campaigns.
-type LearnedPrior struct {
-	StandardDeviation float64 `json:"standardDeviation"` // of lifts, in per cent
-	Campaigns         int     `json:"campaigns"`         // from which it was learned
+	LearnedPrior *Prior `json:"learnedPrior,omitempty"`
 }
 
 // KeepPrior records the prior that a campaign has learned. The first one stays.
-func (c *Catalogue) KeepPrior(ctx context.Context, account, campaign int64, prior LearnedPrior) error {
+func (c *Catalogue) KeepPrior(ctx context.Context, account, campaign int64, prior Prior) error {
 	_, _, err := c.changeState(ctx, resource{account, kindCampaign, campaign}, 0,
 		func(_ *AccountResources, state *State) (isNew bool, err error) {
 			isNew = state.LearnedPrior == nil

@@ -53,7 +53,7 @@ function Curve({ curve, unit, asOf }) {
   );
 }
 
-/** Outcome shows what was done after a campaign. Who may write can change it. Whoever excludes a campaign says why.
+/** Outcome shows what was done after a campaign. Who may write can change it, and must say why a campaign is excluded.
  * @param {{ item: ProgrammeItem, again: () => unknown }} props */
 function Outcome({ item, again }) {
   const [error, setError] = useState(/** @type {Problem | undefined} */ (undefined));

@@ -107,7 +107,8 @@ func effectsOf(texts []string) ([]stats.PooledEffect, error) {
 			return nil
 		}
 		given = append(given, sumsText{
-			Visitors: numberOf("n"), Converted: numberOf("converted"), Mean: numberOf("mean"), Variance: numberOf("variance"),
+			Visitors: numberOf("n"), Converted: numberOf("converted"),
+			Mean: numberOf("mean"), Variance: numberOf("variance"),
 		})
 	}
 	var c checker

@@ -139,8 +139,8 @@ type Pool struct {
 	advice    func() *Advice
 }
 
-// NewPool returns the pool of the campaigns that belong to it. Campaigns without a state, with a sample ratio mismatch, or with too few
-// visitors say nothing about the others, and have no worth.
+// NewPool returns the pool of the campaigns that belong to it. Campaigns without a state, with a sample ratio mismatch,
+// or with too few visitors say nothing about the others, and have no worth.
 func NewPool(key PoolKey, campaigns []Campaign) *Pool {
 	campaigns = slices.DeleteFunc(campaigns, func(c Campaign) bool { return PoolOf(c.Plan) != key })
 	pool := &Pool{Key: key, campaigns: campaigns, items: map[schema.Subject][]Item{}, fitted: map[*Item]int{}}

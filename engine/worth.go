@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"lifthouse/engine/fold"
 	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
@@ -276,7 +277,7 @@ func (e *Engine) worthVersion(ctx context.Context, website int64) (uint64, error
 		return 0, source.StoreFailure(ctx, err)
 	}
 	version += owned.Version
-	day, _ := e.facts.LastDay(ctx)
+	today := fold.DayOf(time.Now().UnixMilli())
 	for _, subject := range owned.Subjects() {
 		if subject.WebsiteID != website {
 			continue
@@ -286,7 +287,7 @@ func (e *Engine) worthVersion(ctx context.Context, website int64) (uint64, error
 			return 0, err
 		}
 		if mayJudge {
-			version += e.facts.VersionOn(day, subject)
+			version += e.facts.VersionOn(today, subject)
 		}
 	}
 	return version, nil

@@ -72,7 +72,7 @@ func (e *Engine) ObserveQueries(query func(elapsed time.Duration, err error)) {
 // ReadPlanVersion is like ReadVersion, for a report.
 func (e *Engine) ReadPlanVersion(ctx context.Context, p *plan.Plan) (Version, error) {
 	version, err := e.ReadVersion(ctx, p.Subject)
-	if err == nil && p.Scorecard {
+	if err == nil && (p.Scorecard || e.AsOfFirstView(p).Rules.MustLearn()) {
 		version.Worth, err = e.worthVersion(ctx, p.Subject.WebsiteID)
 	}
 	return version, err
@@ -87,7 +87,7 @@ func (e *Engine) PlanReport(r query.Request) (*plan.Plan, error) {
 type Version struct {
 	Known   bool            // whether the store answers
 	Data    uint64          // changes with the facts, and with the day; the same on all servers of a store
-	Worth   uint64          // of a report with a scorecard: changes with what the website's campaigns are worth
+	Worth   uint64          // changes with what the website's campaigns are worth, if the report depends on it
 	Waiting moments.Waiting // accepted events that a report does not include yet
 }
 
@@ -130,7 +130,8 @@ func (e *Engine) firstView(subject schema.Subject) (looks.FirstView, bool) {
 	return first, true
 }
 
-// AsOfFirstView returns the plan as it was in force when the first view of the subject was accepted.
+// AsOfFirstView returns the plan as it was in force when the first view of the subject was accepted. A prior may still
+// have to be learned, see PlanInForce.
 func (e *Engine) AsOfFirstView(p *plan.Plan) *plan.Plan {
 	first, viewed := e.firstView(p.Subject)
 	if !viewed {

@@ -31,7 +31,9 @@ func (e *Engine) EstimatePlans(
 		if err != nil {
 			continue // a dry run may declare a goal that is not stored
 		}
-		p = e.AsOfFirstView(p)
+		if p, err = e.PlanInForce(ctx, p); err != nil {
+			return nil, err
+		}
 		of := e.mostVisited(p, owned)
 		if of == nil {
 			continue
@@ -83,7 +85,10 @@ type traffic struct {
 }
 
 func (e *Engine) readTraffic(ctx context.Context, p *plan.Plan) (*traffic, error) {
-	p = e.AsOfFirstView(p)
+	p, err := e.PlanInForce(ctx, p)
+	if err != nil {
+		return nil, err
+	}
 	first, _ := e.firstView(p.Subject)
 	found, err := e.facts.ReadRows(ctx, p.Question)
 	return &traffic{p, found, first.Start()}, err

@@ -44,7 +44,10 @@ func (e *Engine) OpenJudgement(ctx context.Context, p *plan.Plan, now time.Time)
 	if _, viewed := e.firstView(p.Subject); err != nil || !viewed || !canDecide(p) {
 		return nil, err
 	}
-	return e.openJudgement(ctx, e.AsOfFirstView(p), version, now)
+	if p, err = e.PlanInForce(ctx, p); err != nil {
+		return nil, err
+	}
+	return e.openJudgement(ctx, p, version, now)
 }
 
 // openJudgement returns the judgement of a plan in force at the first view, up to a time; zero: the last acceptance
@@ -208,8 +211,9 @@ func (j *Judgement) ReportDecision(ctx context.Context) (*result.Report, error) 
 
 // ComputeStatus returns the status of a subject at a version of its data. It is empty if there is nothing to compare.
 func (e *Engine) ComputeStatus(ctx context.Context, p *plan.Plan, version Version) (*result.Status, error) {
-	if p = e.AsOfFirstView(p); !canDecide(p) {
-		return result.NewStatus(nil, nil), nil
+	p, err := e.PlanInForce(ctx, p)
+	if err != nil || !canDecide(p) {
+		return result.NewStatus(nil, nil), err
 	}
 	j, err := e.judgeAt(ctx, p, version)
 	if err != nil {

@@ -228,7 +228,7 @@ func TestTodaysFiguresTakeStrata(t *testing.T) {
 			p := planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1, Metric: metric, Dimension: "device", Interval: query.Daily, Scorecard: true})
 			p.SharePeriods = []plan.SharePeriod{{Since: plan.OpenFrom, Shares: []float64{.95, .05}}, {Since: firstDay.AddDate(0, 0, 3), Shares: []float64{.5, .5}}}
 			if bayesian {
-				p.Rules.Methodology, p.Rules.Prior = catalogue.Bayesian, stats.DefaultPrior(0.2)
+				p.Rules.Methodology, p.Rules.Prior = catalogue.Bayesian, &stats.Prior{StandardDeviation: 0.2 / 1.96}
 			}
 			r := computeOf(t, x.engine, p)
 			last := r.Series[len(r.Series)-1]

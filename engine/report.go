@@ -27,7 +27,11 @@ func (e *Engine) ComputeReport(ctx context.Context, p *plan.Plan) (*result.Repor
 
 // ComputeReportAt computes a report from the data of a version, or from newer data.
 func (e *Engine) ComputeReportAt(ctx context.Context, p *plan.Plan, version Version) (*result.Report, error) {
-	return e.computeReport(ctx, e.AsOfFirstView(p), version)
+	p, err := e.PlanInForce(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return e.computeReport(ctx, p, version)
 }
 
 // computeReport computes the report of a plan in force at the first view.

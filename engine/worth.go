@@ -3,20 +3,19 @@ package engine
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"lifthouse/engine/fold"
 	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 	"lifthouse/engine/worth"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
-
-	"github.com/cespare/xxhash/v2"
 )
 
 // addWorth adds what the treatments of a plan in force at the first view are worth to its report. a has the results of
@@ -35,50 +34,96 @@ func (e *Engine) addWorth(ctx context.Context, p *plan.Plan, a *looks.Analysis, 
 	return nil
 }
 
-// ReadPool returns a pool: all campaigns and experiments of its kind, by their rows in the ledger, or, if these are of
-// imported data, computed from the events.
+// ReadPool returns a pool: all campaigns and experiments of its kind.
 func (e *Engine) ReadPool(ctx context.Context, key worth.PoolKey) (*worth.Pool, error) {
-	account, _ := e.catalogue.Snapshot().AccountOfWebsite(key.WebsiteID)
+	version, err := e.worthVersion(ctx, key.WebsiteID)
+	if err != nil {
+		return nil, err
+	}
+	type fit struct{ worth.PoolKey }
+	return valueAt(e, fit{key}, Version{Known: true, Data: version}, func() (*worth.Pool, int64, error) {
+		campaigns, err := e.readCampaigns(ctx, key.WebsiteID, time.Time{})
+		return worth.NewPool(key, campaigns), int64(len(campaigns)) * campaignBytes, err
+	})
+}
+
+// campaignBytes is the approximate size of a campaign in a pool.
+const campaignBytes = 1 << 10
+
+// readCampaigns returns the campaigns and experiments of a website; with a time, those that had ended by then. Nothing
+// that a pool learns depends on a prior, so the prior of a past campaign need not be learned to learn from it.
+func (e *Engine) readCampaigns(ctx context.Context, website int64, by time.Time) ([]worth.Campaign, error) {
+	account, _ := e.catalogue.Snapshot().AccountOfWebsite(website)
 	owned := e.catalogue.Snapshot().AccountResources(account)
 	var campaigns []worth.Campaign
-	made := []any{owned.Version} // identifies what the pool is made of
 	for _, subject := range owned.Subjects() {
-		if subject.WebsiteID != key.WebsiteID {
+		if subject.WebsiteID != website {
 			continue
 		}
 		p, err := plan.New(plan.ResultsRequest(account, subject), owned)
 		if err != nil {
 			return nil, err
 		}
+		if end, ended := p.EndedAt(); !by.IsZero() && (!ended || end.After(by)) {
+			continue
+		}
 		recorded, err := e.Ledger.SubjectRecords(ctx, subject)
 		if err != nil {
 			return nil, source.StoreFailure(ctx, err)
 		}
-		if p = e.asOfStart(p, recorded); !canDecide(p) || worth.PoolOf(p) != key {
+		if p = e.asOfStart(p, recorded); !canDecide(p) {
 			continue
 		}
-		known, err := e.readState(ctx, p, recorded)
+		if !by.IsZero() && p.Rules.MustLearn() {
+			p = p.WithPrior(worth.LearnPrior(worth.PoolOf(p), nil, p.Rules.MDE/100))
+		}
+		if p, err = e.withPrior(ctx, p); err != nil {
+			return nil, err
+		}
+		state, winner, err := e.readState(ctx, p, recorded)
 		if err != nil {
 			return nil, err
 		}
 		campaigns = append(campaigns, worth.Campaign{
-			Plan: p, Name: owned.SubjectName(subject), State: known.rows, Outcome: outcomeOf(p, owned, known.winner),
+			Plan: p, Name: owned.SubjectName(subject), State: state, Outcome: outcomeOf(p, owned, winner),
 		})
-		made = append(made, subject, looks.DeclarationOf(p.DeclaredPlan()).Hash, p.Allocation, p.Rules.MDE,
-			known.version)
-		for _, row := range known.rows {
-			made = append(made, row.Kind, row.Number, row.RecordedAt.UnixMilli())
-		}
 	}
-	type fit struct{ worth.PoolKey }
-	of := Version{Known: true, Data: xxhash.Sum64String(fmt.Sprint(made...))}
-	return valueAt(e, fit{key}, of, func() (*worth.Pool, int64, error) {
-		return worth.NewPool(key, campaigns), int64(len(campaigns)) * campaignBytes, nil
-	})
+	return campaigns, nil
 }
 
-// campaignBytes is the approximate size of a campaign in a pool.
-const campaignBytes = 1 << 10
+// PlanInForce returns the plan in force when the first view of the subject was accepted, with its prior.
+func (e *Engine) PlanInForce(ctx context.Context, p *plan.Plan) (*plan.Plan, error) {
+	return e.withPrior(ctx, e.AsOfFirstView(p))
+}
+
+// withPrior returns a plan with the prior that it learns from the campaigns of its pool that had ended by its first
+// view. A server keeps that prior in the catalogue, and then nothing is to be learned.
+func (e *Engine) withPrior(ctx context.Context, p *plan.Plan) (*plan.Plan, error) {
+	if !p.Rules.MustLearn() {
+		return p, nil
+	}
+	version, err := e.worthVersion(ctx, p.Subject.WebsiteID)
+	if err != nil {
+		return nil, err
+	}
+	by := schema.EndOfTime
+	if first, viewed := e.firstView(p.Subject); viewed {
+		by = first.Time
+	}
+	type learned struct {
+		question string
+		by       time.Time
+	}
+	of, at := learned{questionKey(p), by}, Version{Known: true, Data: version}
+	prior, err := valueAt(e, of, at, func() (catalogue.Prior, int64, error) {
+		ended, err := e.readCampaigns(ctx, p.Subject.WebsiteID, by)
+		return worth.LearnPrior(worth.PoolOf(p), ended, p.Rules.MDE/100), 0, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p.WithPrior(prior), nil
+}
 
 // asOfStart returns the plan in force when the first view of a subject was accepted. If its events are deleted, the
 // ledger says when it began.
@@ -89,15 +134,11 @@ func (e *Engine) asOfStart(p *plan.Plan, recorded []looks.Record) *plan.Plan {
 	return e.AsOfFirstView(p)
 }
 
-// knownState is the state of a campaign, and its winner that harms no guardrail; nil: there is none.
-type knownState struct {
-	rows    []looks.Row
-	winner  *plan.Variation
-	version uint64 // of the events from which it is computed; 0: it is that of the ledger
-}
-
-// readState returns the state of a campaign: that of the ledger, or, if it has none, that of the events.
-func (e *Engine) readState(ctx context.Context, p *plan.Plan, recorded []looks.Record) (known knownState, err error) {
+// readState returns the state of a campaign, that of the ledger, or, if it has none, that of the events; and its winner
+// that harms no guardrail, or nil.
+func (e *Engine) readState(
+	ctx context.Context, p *plan.Plan, recorded []looks.Record,
+) (state []looks.Row, winner *plan.Variation, err error) {
 	declared := p.DeclaredPlan()
 	declaration := looks.DeclarationOf(declared)
 	var rows []looks.Row // of the primary question
@@ -111,14 +152,18 @@ func (e *Engine) readState(ctx context.Context, p *plan.Plan, recorded []looks.R
 			harmed[r.VariationID] = true
 		}
 	}
-	if _, viewed := e.firstView(p.Subject); len(rows) == 0 && viewed {
+	mayJudge, err := e.mayJudge(ctx, p.Subject, p.Ended)
+	if err != nil {
+		return nil, nil, err
+	}
+	if mayJudge {
 		at, err := e.ReadVersion(ctx, p.Subject)
 		if err != nil {
-			return known, err
+			return nil, nil, err
 		}
 		found, err := e.judgeAt(ctx, p, at)
 		if err != nil {
-			return known, err
+			return nil, nil, err
 		}
 		for _, of := range slices.Concat(found.Looks.Primary.Rows, [][]looks.Row{found.Looks.Ends}) {
 			for _, row := range of {
@@ -131,13 +176,23 @@ func (e *Engine) readState(ctx context.Context, p *plan.Plan, recorded []looks.R
 				harmed[p.Variations[t+1].ID] = harmed[p.Variations[t+1].ID] || of.Status == looks.Harmed
 			}
 		}
-		known.version = at.Data
 	}
-	known.rows = worth.LatestState(rows)
-	if winner := looks.WinnerOf(declared, rows); winner != nil && !harmed[winner.ID] {
-		known.winner = winner
+	if winner = looks.WinnerOf(declared, rows); winner != nil && harmed[winner.ID] {
+		winner = nil
 	}
-	return known, nil
+	return worth.LatestState(rows), winner, nil
+}
+
+// mayJudge reports whether the state of a campaign is that of its events: it has ended or is old enough for a look, and
+// the ledger has none.
+func (e *Engine) mayJudge(ctx context.Context, subject schema.Subject, ended bool) (bool, error) {
+	const week = 7 * 24 * time.Hour
+	if first, viewed := e.firstView(subject); !viewed || !ended && time.Since(first.Time) < week {
+		return false, nil
+	}
+	recorded, err := e.Ledger.SubjectRecords(ctx, subject)
+	hasState := slices.ContainsFunc(recorded, func(r looks.Record) bool { return r.Kind != looks.OfHarm })
+	return !hasState, source.StoreFailure(ctx, err)
 }
 
 // outcomeOf returns what was done after a campaign: what people recorded; or else, that a winner of an ended campaign
@@ -163,17 +218,14 @@ func outcomeOf(p *plan.Plan, owned *catalogue.AccountResources, winner *plan.Var
 			return made(catalogue.Shipped, all[0], now.Since)
 		}
 	}
-	var end time.Time
-	if n := len(p.Runs); n > 0 && p.Runs[n-1].To != nil {
-		end = *p.Runs[n-1].To
-	}
-	switch {
-	case !p.Ended || end.IsZero():
+	switch end, ended := p.EndedAt(); {
+	case !ended:
 		return worth.Outcome{Outcome: catalogue.Outcome{Outcome: worth.Undecided}}
 	case winner != nil:
 		return made(catalogue.Shipped, winner.ID, end)
+	default:
+		return made(catalogue.Dropped, 0, end)
 	}
-	return made(catalogue.Dropped, 0, end)
 }
 
 // ReadProgramme returns the programme that a request asks for: that of the pool with most campaigns that has the goal
@@ -182,18 +234,17 @@ func (e *Engine) ReadProgramme(ctx context.Context, asked query.Programme) (*wor
 	snapshot := e.catalogue.Snapshot()
 	account, _ := snapshot.AccountOfWebsite(asked.WebsiteID)
 	owned := snapshot.AccountResources(account)
+	all, err := e.readCampaigns(ctx, asked.WebsiteID, time.Time{})
+	if err != nil {
+		return nil, err
+	}
 	campaigns := map[worth.PoolKey]int{}
-	for _, subject := range owned.Subjects() {
-		p, err := plan.New(plan.ResultsRequest(account, subject), owned)
-		if err != nil {
-			return nil, err
+	for i := range all {
+		key := worth.PoolOf(all[i].Plan)
+		if (asked.GoalID == 0 || key.GoalID == asked.GoalID) &&
+			(asked.Metric == "" || key.Metric == worth.KindOf(asked.Metric)) {
+			campaigns[key]++
 		}
-		key := worth.PoolOf(e.AsOfFirstView(p))
-		if !canDecide(p) || key.WebsiteID != asked.WebsiteID || asked.GoalID != 0 && key.GoalID != asked.GoalID ||
-			asked.Metric != "" && key.Metric != worth.KindOf(asked.Metric) {
-			continue
-		}
-		campaigns[key]++
 	}
 	key := worth.PoolKey{
 		WebsiteID: asked.WebsiteID, GoalID: asked.GoalID,
@@ -216,8 +267,8 @@ func (e *Engine) ReadProgramme(ctx context.Context, asked query.Programme) (*wor
 	return programme, nil
 }
 
-// worthVersion returns a number that changes with what a website's campaigns are worth: with the ledger, and with the
-// data of imported campaigns.
+// worthVersion returns a number that changes with what a website's campaigns are worth: with the catalogue, with the
+// ledger, and with the events of campaigns whose state is that of their events.
 func (e *Engine) worthVersion(ctx context.Context, website int64) (uint64, error) {
 	account, _ := e.catalogue.Snapshot().AccountOfWebsite(website)
 	owned := e.catalogue.Snapshot().AccountResources(account)
@@ -225,9 +276,18 @@ func (e *Engine) worthVersion(ctx context.Context, website int64) (uint64, error
 	if err != nil {
 		return 0, source.StoreFailure(ctx, err)
 	}
+	version += owned.Version
+	today := fold.DayOf(time.Now().UnixMilli())
 	for _, subject := range owned.Subjects() {
-		if first, viewed := e.firstView(subject); subject.WebsiteID == website && viewed && first.Imported {
-			version ^= e.facts.SubjectCounters(subject).Version
+		if subject.WebsiteID != website {
+			continue
+		}
+		mayJudge, err := e.mayJudge(ctx, subject, !owned.StateOf(subject).Active)
+		if err != nil {
+			return 0, err
+		}
+		if mayJudge {
+			version += e.facts.VersionOn(today, subject)
 		}
 	}
 	return version, nil

@@ -60,7 +60,7 @@ func TestDegenerateComparisons(t *testing.T) {
 	}
 	for _, methodology := range []Methodology{MethodologyFrequentist, MethodologyBayesian} {
 		for _, test := range tests {
-			o := Options{SignificanceLevel: 95, Methodology: methodology, Prior: DefaultPrior(5)}
+			o := Options{SignificanceLevel: 95, Methodology: methodology, Prior: &Prior{StandardDeviation: 5 / 1.96}}
 			c := mustSound(t, test.control, []Sample{test.treatment}, o)[0]
 			has := c.Frequentist != nil && c.Frequentist.PValue != nil || c.Bayesian != nil && c.Bayesian.ChanceToBeatControl != nil
 			if methodology == MethodologyBayesian {
@@ -91,7 +91,7 @@ func TestLevel100(t *testing.T) {
 	for _, level := range []int{100, 0, -5, 101} {
 		for _, methodology := range []Methodology{MethodologyFrequentist, MethodologyBayesian} {
 			for _, p := range pairs {
-				o := Options{SignificanceLevel: level, Methodology: methodology, Prior: DefaultPrior(0.2)}
+				o := Options{SignificanceLevel: level, Methodology: methodology, Prior: &Prior{StandardDeviation: 0.2 / 1.96}}
 				for _, c := range mustSound(t, p[0], []Sample{p[1], p[1]}, o) {
 					if c.Significant || c.Verdict != VerdictInconclusive || !slices.Contains(c.Reasons, ReasonLevel100) {
 						t.Errorf("level %d: %s %v", level, c.Verdict, c.Reasons)

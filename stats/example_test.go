@@ -24,10 +24,10 @@ func ExampleCompare() {
 func ExampleCompare_bayesian() {
 	control := stats.Rate{Visitors: 10000, Converted: 500}
 	treatment := stats.Rate{Visitors: 9950, Converted: 430}
-	comparisons := stats.Compare(control, []stats.Sample{treatment}, stats.Options{SignificanceLevel: 90, Methodology: stats.MethodologyBayesian, Prior: stats.DefaultPrior(0.2)})
+	comparisons := stats.Compare(control, []stats.Sample{treatment}, stats.Options{SignificanceLevel: 90, Methodology: stats.MethodologyBayesian, Prior: &stats.Prior{StandardDeviation: 0.05}})
 	fmt.Printf("chance to beat control %.2f %%\n", 100**comparisons[0].Bayesian.ChanceToBeatControl)
 	// Output:
-	// chance to beat control 2.79 %
+	// chance to beat control 7.97 %
 }
 
 // Revenue per visitor from sums over visitors.

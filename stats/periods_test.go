@@ -51,14 +51,14 @@ func TestComparePeriods(t *testing.T) {
 				empty.Samples = []Sample{Mean{}, Mean{}}
 			}
 			last := test.periods[1]
-			for _, o := range []Options{o, {SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: DefaultPrior(.2)}} {
+			for _, o := range []Options{o, {SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: &Prior{StandardDeviation: .2 / 1.96}}} {
 				one := ComparePeriods(last.Samples, []Period{empty, last}, o)[0]
 				o.Shares = last.Shares
 				if alone := Compare(last.Samples[0], last.Samples[1:], o)[0]; !equalNumbers(one.Lift.Value, alone.Lift.Value) || !equalNumbers(one.Lift.Interval.Lower, alone.Lift.Interval.Lower) {
 					t.Errorf("one period: %+v, want %+v", one, alone)
 				}
 			}
-			bayes := ComparePeriods(last.Samples, test.periods, Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: DefaultPrior(5)})[0]
+			bayes := ComparePeriods(last.Samples, test.periods, Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: &Prior{StandardDeviation: 5 / 1.96}})[0]
 			if got, want := *bayes.Bayesian.ChanceToBeatControl, distuv.UnitNormal.CDF(want); math.Abs(got-want) > .02 { // a wide prior
 				t.Errorf("chance to beat control %v, want about %v", got, want)
 			}

@@ -61,7 +61,7 @@ func meanOfAnySplit(r *rand.Rand) Mean {
 
 // TestChancesToBeBestWithoutATest checks that treatments without a test have no chance to be best.
 func TestChancesToBeBestWithoutATest(t *testing.T) {
-	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: DefaultPrior(0.2)}
+	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: &Prior{StandardDeviation: 0.2 / 1.96}}
 	compared := Compare(mean(100, 1, 0), []Sample{mean(100, 1.1, 1), mean(1, 5, 0), nil, mean(100, 0.5, 0)}, o)
 	if b := compared[0].Bayesian; math.Abs(*b.ChanceToBeBest-*b.ChanceToBeatControl) > 1e-9 {
 		t.Errorf("the only treatment with a test: %v and %v", *b.ChanceToBeBest, *b.ChanceToBeatControl)
@@ -76,7 +76,7 @@ func TestChancesToBeBestWithoutATest(t *testing.T) {
 // TestNoConversionInControl checks that a winner is concluded although the lift of the observed rates is infinite, and
 // that the missing losses have a reason.
 func TestNoConversionInControl(t *testing.T) {
-	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: DefaultPrior(0.2)}
+	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: &Prior{StandardDeviation: 0.2 / 1.96}}
 	compared := Compare(Rate{Visitors: 6000}, []Sample{Rate{Visitors: 6000, Converted: 200}}, o)
 	look := newLooked(0.05, 1, 1).Analyze(1, []Stratum{{Control: Rate{Visitors: 6000}, Treatment: Rate{Visitors: 6000, Converted: 200}}}, true)
 	if look.BayesianDirection(*compared[0].Bayesian.ChanceToBeatControl, 0.05) != 1 {

@@ -10,12 +10,6 @@ type Prior struct {
 	Mean, StandardDeviation float64
 }
 
-// DefaultPrior returns the prior under which 95 % of all lifts are within ± the minimum effect, a fraction: N(0,
-// (effect/1.96)²).
-func DefaultPrior(minimumEffect float64) *Prior {
-	return &Prior{StandardDeviation: minimumEffect / 1.96}
-}
-
 // lifts is the posterior of the lift L of a pair:
 //
 //	posterior(L) ∝ N(L; mean, sd²) exp(-z(L)²/2)

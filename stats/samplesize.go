@@ -273,9 +273,10 @@ func (s *SampleSize) DetectableLift(n float64) (*float64, Reason) {
 	return lift, ""
 }
 
-// PowerAt returns the probability that a lift is found, if n visitors over all variations have arrived at tau = 1.
+// PowerAt returns the probability that a treatment with a lift is found to be better, if n visitors over all variations
+// have arrived at tau = 1. Of a lift below 0, that is an error.
 func (s *SampleSize) PowerAt(lift, n float64) (*float64, Reason) {
-	if !(n > 0) || !(lift > 0) {
+	if !(n > 0) || lift == 0 || !(lift > -1) {
 		return nil, ReasonNoVisitors
 	}
 	se, reason := s.standardError(lift, n)

@@ -37,48 +37,65 @@ func TestDrift(t *testing.T) {
 }
 
 func TestBayesianDrift(t *testing.T) {
-	var inflation []float64
-	for _, looks := range []int{1, 2, 4, 8} {
-		s := newTestSize(t, func(p *SamplePlan) { p.Looks, p.Prior = looks, DefaultPrior(.1) })
-		single := normalQuantile(.025) + normalQuantile(.2)
-		theta := s.driftOfLift(.1)
-		inflation = append(inflation, theta*theta/single/single)
+	for deviation, want := range map[float64][]float64{ // in lifts to detect
+		1 / 1.96: {1.26, 1.25, 1.23, 1.20},
+		.2474:    {1.77, 1.77, 1.76, 1.74}, // that of a first campaign
+	} {
+		var inflation []float64
+		for _, looks := range []int{1, 2, 4, 8} {
+			s := newTestSize(t, func(p *SamplePlan) { p.Looks, p.Prior = looks, &Prior{StandardDeviation: .1 * deviation} })
+			single := normalQuantile(.025) + normalQuantile(.2)
+			theta := s.driftOfLift(.1)
+			inflation = append(inflation, theta*theta/single/single)
+		}
+		equal(t, inflation, want, 1e-2)
 	}
-	equal(t, inflation, []float64{1.26, 1.25, 1.23, 1.20}, 1e-2)
 }
 
-// TestDriftByAnotherIntegration recomputes the power under the drift itself: the density of Z under the drift on a
+// powerOnGrid returns the probability of an upward crossing under the drift itself: the density of Z under the drift on a
 // uniform grid, without the likelihood ratio.
+func powerOnGrid(s *SampleSize, theta float64, upper []float64) (power float64) {
+	const n = 1500
+	at, mass, last := []float64{0}, []float64{1}, 0.0
+	for k, tau := range s.tau {
+		sd, mean, root := math.Sqrt(tau-last), theta*(tau-last), math.Sqrt(tau)
+		for j, y := range at {
+			power += mass[j] * math.Erfc((upper[k]*root-y-mean)/sd/math.Sqrt2) / 2
+		}
+		low := -s.critical[k] * root
+		step := (upper[k]*root - low) / n
+		next, weight := make([]float64, n+1), make([]float64, n+1)
+		for i := range next {
+			next[i] = low + float64(i)*step
+			simpson := float64(2 + 2*(i%2))
+			if i == 0 || i == n {
+				simpson = 1
+			}
+			for j, y := range at {
+				u := (next[i] - y - mean) / sd
+				weight[i] += mass[j] * math.Exp(-u*u/2) / (sd * math.Sqrt(2*math.Pi)) * simpson * step / 3
+			}
+		}
+		at, mass, last = next, weight, tau
+	}
+	return power
+}
+
+// TestDriftByAnotherIntegration recomputes the power of effects above and below 0.
 func TestDriftByAnotherIntegration(t *testing.T) {
-	for _, prior := range []*Prior{nil, DefaultPrior(.1), {Mean: .02, StandardDeviation: .03}} {
+	for _, prior := range []*Prior{nil, {StandardDeviation: .1 / 1.96}, {Mean: .02, StandardDeviation: .03}} {
 		s := newTestSize(t, func(p *SamplePlan) { p.Prior = prior })
 		theta := s.driftOfLift(.1)
-		upper := s.upperBounds(.1 / theta)
-		const n = 1500
-		at, mass, last, power := []float64{0}, []float64{1}, 0.0, 0.0
-		for k, tau := range s.tau {
-			sd, mean, root := math.Sqrt(tau-last), theta*(tau-last), math.Sqrt(tau)
-			for j, y := range at {
-				power += mass[j] * math.Erfc((upper[k]*root-y-mean)/sd/math.Sqrt2) / 2
-			}
-			low := -s.critical[k] * root
-			step := (upper[k]*root - low) / n
-			next, weight := make([]float64, n+1), make([]float64, n+1)
-			for i := range next {
-				next[i] = low + float64(i)*step
-				simpson := float64(2 + 2*(i%2))
-				if i == 0 || i == n {
-					simpson = 1
-				}
-				for j, y := range at {
-					u := (next[i] - y - mean) / sd
-					weight[i] += mass[j] * math.Exp(-u*u/2) / (sd * math.Sqrt(2*math.Pi)) * simpson * step / 3
-				}
-			}
-			at, mass, last = next, weight, tau
-		}
-		if math.Abs(power-.8) > 1e-9 {
+		if power := powerOnGrid(s, theta, s.upperBounds(.1/theta)); math.Abs(power-.8) > 1e-9 {
 			t.Errorf("prior %v: power %.12f, want .8", prior, power)
+		}
+		for _, lift := range []float64{-.05, -.01, .03} {
+			const visitors = 20_000
+			se, _ := s.standardError(lift, visitors)
+			got, reason := s.PowerAt(lift, visitors)
+			if want := powerOnGrid(s, lift/se, s.upperBounds(se)); reason != "" || math.Abs(*got-want) > 1e-9 {
+				t.Errorf("prior %v, lift %v: power %.12f, want %.12f", prior, lift, *got, want)
+			}
 		}
 	}
 }
@@ -111,7 +128,7 @@ func TestSampleSizeOfMeans(t *testing.T) {
 	if want := s.theta * s.theta * math.Max(400+121*4./3, 115.75*(4+4./3)) / .04; math.Abs(float64(*got)-want) > 1 {
 		t.Errorf("%d, want %v", *got, want)
 	}
-	for _, prior := range []*Prior{nil, DefaultPrior(.1)} {
+	for _, prior := range []*Prior{nil, {StandardDeviation: .1 / 1.96}} {
 		s.plan.Prior = prior
 		required, _ := s.RequiredVisitors(.1)
 		effect, _ := s.DetectableLift(float64(*required))

@@ -52,8 +52,8 @@ the same fields as the results of a campaign, or tables as above:
   looks              [{"days", "variations": [{"n", "converted"}, …]}, …]: the sums so far at the end of each week, in
                      order, earlier looks first; {"tau"} in place of days is the time as a fraction of the plan;
                      neither with plannedVisitors
-  prior              of lifts, for bayesian: {"mean", "standardDeviation"} in per cent; by default, 95 % of the lifts
-                     are expected within mde
+  prior              of lifts, for bayesian: {"mean", "standardDeviation"} in per cent, or "learned", the default:
+                     from the past tests, or, without any, a standard deviation of a quarter of mde
   nonnegative        true if no visitor's value is below zero; default false
   past               [{"variations": [{"n", "converted"}, …]}, …] or [{"lift", "standardError"}, …] in per cent: past
                      tests of the same metric, control first; optional: "name", and "shipped", the number of the
@@ -117,7 +117,7 @@ func (p *program) compareCommand() *cobra.Command {
 	flags.Float64("tau", 0, "`time` at which the numbers are the first look: above 0, where 1 is the planned end "+
 		"(default no look)")
 	flags.String("prior", "",
-		"`prior` of lifts, for bayesian: mean:deviation in percent (0:5) (default by --mde)")
+		"`prior` of lifts, for bayesian: mean:deviation in percent (0:5), or learned from --past, or else from --mde (default learned)")
 	flags.StringVar(&past, "past", "",
 		"CSV `file` of past tests, as for lifthouse worth, which say how large true effects are; -: standard input")
 	flags.Bool("nonnegative", false, "no visitor's value is below zero")

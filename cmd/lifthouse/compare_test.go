@@ -204,13 +204,9 @@ variation  visitors    rate     90 % interval
 1             9,950  4.32 %  [4.00 %, 4.67 %]
 2            10,020  5.09 %  [4.74 %, 5.46 %]
 
-variation    lift      90 % interval  chance to beat control
-1          -6.5 %  [-12.7 %, -0.2 %]                  4.58 %
-2          +2.7 %   [-3.5 %, +9.0 %]                 76.00 %
-
-variation  verdict
-1          behind, not conclusive
-2          inconclusive
+variation    lift     90 % interval  chance to beat control  verdict
+1          -2.5 %  [-6.2 %, +1.3 %]                 13.78 %  inconclusive
+2          +1.3 %  [-2.3 %, +5.0 %]                 72.46 %  inconclusive
 
 Variation 1: Expected a lift of -4.1 % (90 % interval -14.0 % to +0.9 %).
 Variation 2: Expected a lift of +1.2 % (90 % interval -2.8 % to +7.4 %).

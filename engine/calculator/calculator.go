@@ -10,6 +10,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/worth"
+	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
 	"lifthouse/stats"
 )
@@ -26,7 +27,7 @@ type Input struct {
 	MDE               float64          // minimum detectable effect, per cent of control
 	PlannedDays       int              // to the planned end, at which tau is 1
 	PlannedVisitors   int64            // which measure the time instead of days; 0: none
-	Prior             *stats.Prior     // of lifts, as fractions; nil: frequentist
+	Prior             *stats.Prior     // of lifts, as fractions; nil: frequentist, or learned from Past
 	NonNegative       bool             // no visitor's value is below zero
 	Past              []worth.PastTest `json:",omitempty"` // of the same metric, which say how large effects are
 }
@@ -119,6 +120,13 @@ func RefuseLine(line int64, err *query.InvalidError) *Refusal {
 
 // ComputeAnswer compares every variation with control.
 func (q *Input) ComputeAnswer() *Answer {
+	var learned catalogue.Prior
+	if q.Methodology == stats.MethodologyBayesian && q.Prior == nil {
+		learned = worth.NewPast(q.MDE/100, q.Past).Pool.Prior()
+		with := *q
+		with.Prior = &stats.Prior{StandardDeviation: learned.StandardDeviation / 100}
+		q = &with
+	}
 	order := q.controlFirst()
 	options := q.statsOptions(order)
 	answer := &Answer{
@@ -138,7 +146,7 @@ func (q *Input) ComputeAnswer() *Answer {
 			Estimate: estimateOf(samples[place], options),
 		}
 		if place > 0 {
-			shown.Comparison = result.NewComparison(comparisons[place-1])
+			shown.Comparison = result.NewComparison(comparisons[place-1], learned.Campaigns)
 			conclusive := !answer.isInvalid() &&
 				found.SupportsVerdict(place-1, comparisons[place-1].Verdict, options.Alpha())
 			shown.Comparison.Conclusive = &conclusive

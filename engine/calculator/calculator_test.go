@@ -10,6 +10,7 @@ import (
 
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/engine/worth"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
@@ -44,6 +45,7 @@ func TestCalculatorAnswersTheDemo(t *testing.T) {
 // TestCalculatorSaysWhatStatsSays has control in the middle, and compares the answer, in the order of the input, with
 // package stats.
 func TestCalculatorSaysWhatStatsSays(t *testing.T) {
+	firstCampaign := worth.LearnPrior(worth.PoolKey{}, nil, .2)
 	for _, test := range []struct {
 		line    string
 		samples []stats.Sample // control first
@@ -63,7 +65,7 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 				stats.Mean{Visitors: 3000, Mean: 4.5, Variance: 81, Nonzero: -1},
 				stats.Mean{Visitors: 2950, Mean: 4, Variance: 88, Nonzero: -1},
 			},
-			stats.Options{SignificanceLevel: 80, Methodology: stats.MethodologyBayesian, Shares: []float64{2, 1, 1}, Prior: stats.DefaultPrior(0.2)},
+			stats.Options{SignificanceLevel: 80, Methodology: stats.MethodologyBayesian, Shares: []float64{2, 1, 1}, Prior: &stats.Prior{StandardDeviation: firstCampaign.StandardDeviation / 100}},
 		},
 	} {
 		a := answerTo(t, test.line)
@@ -79,7 +81,7 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 			}
 			var want *result.Comparison
 			if place > 0 {
-				want = result.NewComparison(comparisons[place-1])
+				want = result.NewComparison(comparisons[place-1], firstCampaign.Campaigns)
 				want.Conclusive = new(bool)
 			}
 			if !reflect.DeepEqual(v.Comparison, want) {

@@ -151,14 +151,13 @@ func (c *checker) checkInput(given *inputText) *Input {
 	return q
 }
 
-// checkPrior returns the prior of the lifts; nil: the methodology is frequentist.
+// checkPrior returns the prior of the lifts; nil: none is given.
 func (c *checker) checkPrior(q *Input, given *catalogue.Prior) *stats.Prior {
-	switch bayesian := q.Methodology == stats.MethodologyBayesian; {
-	case given == nil && bayesian:
-		return stats.DefaultPrior(q.MDE / 100)
-	case given != nil && !bayesian:
+	switch {
+	case given == nil:
+	case q.Methodology != stats.MethodologyBayesian:
 		c.Add("prior", given.String(), "must be omitted unless methodology is bayesian")
-	case given != nil:
+	default:
 		return &stats.Prior{
 			Mean: c.checkNumber("prior.mean", &given.Mean, -90, 1000, perCent) / 100,
 			StandardDeviation: c.checkNumber("prior.standardDeviation", &given.StandardDeviation, 0.1, 1000,

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/worth"
 	"lifthouse/schema/faults"
@@ -91,29 +90,33 @@ func ReadPastTests(r io.Reader) ([]worth.PastTest, error) {
 
 // effectsOf returns the effects of the treatments of a test. texts has the numbers of its variations, control first.
 func effectsOf(texts []string) ([]stats.PooledEffect, error) {
-	var variations []map[string]any
-	given := map[string]any{}
+	var given []sumsText
 	for _, text := range texts {
 		metric, sums, err := ReadSums(text)
 		if err != nil {
 			return nil, err
 		}
-		if given["metric"] != nil && given["metric"] != metric {
+		if isRate := metric == MetricBinary; len(given) > 0 && isRate != (given[0].Converted != nil) {
 			return nil, errors.New("must all be rates, or all be means")
 		}
-		given["metric"], variations = metric, append(variations, sums)
+		numberOf := func(name string) *float64 {
+			if number, has := sums[name].(json.Number); has {
+				x, _ := number.Float64()
+				return &x
+			}
+			return nil
+		}
+		given = append(given, sumsText{
+			Visitors: numberOf("n"), Converted: numberOf("converted"),
+			Mean: numberOf("mean"), Variance: numberOf("variance"),
+		})
 	}
-	given["variations"] = variations
-	line, err := json.Marshal(given)
-	if err != nil {
-		return nil, err
+	var c checker
+	effects := c.checkPastSums("variations", given)
+	if len(c.List) > 0 {
+		return nil, errors.New(c.List.Join("; "))
 	}
-	q, err := ParseInput(line)
-	var invalid *query.InvalidError
-	if errors.As(err, &invalid) {
-		return nil, errors.New(invalid.Faults.Join("; "))
-	}
-	return q.pooledEffects(), nil
+	return effects, nil
 }
 
 // pooledEffects returns the effects of the treatments.
@@ -154,7 +157,7 @@ func (c *checker) checkPast(given []pastText) []worth.PastTest {
 			const detail = "must be omitted, because variations are given"
 			c.refuse(path+".lift", g.Lift, detail)
 			c.refuse(path+".standardError", g.StandardError, detail)
-			test.Effects = c.checkPastSums(path, g.Variations)
+			test.Effects = c.checkPastSums(path+".variations", g.Variations)
 		}
 		if g.Shipped != nil {
 			shipped, _ := c.checkWhole(path+".shipped", g.Shipped, 0, int64(max(len(test.Effects), 1)), "")
@@ -169,7 +172,7 @@ func (c *checker) checkPast(given []pastText) []worth.PastTest {
 // else of means.
 func (c *checker) checkPastSums(path string, given []sumsText) []stats.PooledEffect {
 	if n := len(given); n < leastVariations || n > maxVariations {
-		c.Add(path+".variations", n, fmt.Sprintf("must be an array of %d to %d variations, control first, has %d",
+		c.Add(path, n, fmt.Sprintf("must be an array of %d to %d variations, control first, has %d",
 			leastVariations, maxVariations, n))
 		return nil
 	}
@@ -179,7 +182,7 @@ func (c *checker) checkPastSums(path string, given []sumsText) []stats.PooledEff
 	}
 	for i := range given {
 		v := Variation{ID: int64(i), Control: i == 0}
-		c.checkSums(&q, fmt.Sprintf("%s.variations[%d]", path, i), &given[i], &v)
+		c.checkSums(&q, fmt.Sprintf("%s[%d]", path, i), &given[i], &v)
 		q.Variations = append(q.Variations, v)
 	}
 	return q.pooledEffects()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/engine/result"
 	"lifthouse/engine/worth"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
@@ -48,6 +49,37 @@ func TestWorthOfAComparison(t *testing.T) {
 	ofFile, ofLine := input.ComputeAnswer().Worth, answer(`,"past":[{"name":"Banner","variations":[{"n":10000,"converted":500},{"n":10000,"converted":560}],"shipped":1}]`)
 	if *ofFile.Total != *ofLine.Total && (ofFile.Total.Expected != ofLine.Total.Expected || ofFile.Total.Shipped != 1) || ofFile.Items[0].Text != ofLine.Items[0].Text {
 		t.Errorf("a file gives %+v, and a line %+v", ofFile, ofLine)
+	}
+}
+
+// TestPriorOfAComparison checks that a Bayesian comparison without a prior has the one that its past tests say, without its
+// own numbers; and without past tests, the mean of the model's own prior, summed here over its grid.
+func TestPriorOfAComparison(t *testing.T) {
+	priorOf := func(more string) *result.Prior {
+		const question = `{"metric":"binary","methodology":"bayesian","mde":10,"variations":[{"n":9000,"converted":500},{"n":10000,"converted":590}]`
+		return must.Get(ParseInput([]byte(question + more + "}")))(t).ComputeAnswer().Variations[1].Comparison.Bayesian.Prior
+	}
+	mean, weights := 0.0, 0.0
+	for k := range 24 {
+		tau := math.Pow(2, -6+8*float64(k)/23) // 1/64 to 4
+		weight := math.Exp(-math.Pow(math.Log(tau/.15), 2) / 2)
+		mean, weights = mean+weight*tau, weights+weight
+	}
+	past := worth.NewFit(.1, [][]stats.PooledEffect{{{Value: .01, StandardError: .02}}, {{Value: -.03, StandardError: .01}}}).TypicalEffect().Mean
+	for more, want := range map[string]struct {
+		deviation float64
+		campaigns int
+	}{
+		"":                   {.1 * mean / weights, 0},
+		`,"prior":"learned"`: {.1 * mean / weights, 0},
+		`,"past":[{"lift":1,"standardError":2},{"lift":-3,"standardError":1}]`: {past, 2},
+	} {
+		if got := priorOf(more); math.Abs(got.StandardDeviation-want.deviation) > 1e-12 || got.Mean != 0 || got.Campaigns == nil || *got.Campaigns != want.campaigns {
+			t.Errorf("%s: %+v, want %+v", more, got, want)
+		}
+	}
+	if got := priorOf(`,"prior":{"mean":1,"standardDeviation":5},"past":[{"lift":1,"standardError":2}]`); got.Campaigns != nil || got.Mean != .01 || got.StandardDeviation != .05 {
+		t.Errorf("declared: %+v", got)
 	}
 }
 

@@ -32,6 +32,7 @@ type Plan struct {
 
 	asked   query.Request            // what the request left open has its zero value
 	goals   map[int64]catalogue.Goal // of the account
+	learned *catalogue.Prior         // that the catalogue has; nil: none
 	history []catalogue.PlanSince    // of the subject's declarations; empty: they never changed
 }
 
@@ -271,7 +272,10 @@ type Declared struct {
 func (p *Plan) setDeclared(d catalogue.Plan, shares []float64) {
 	p.Rules = Rules{
 		Compare: true, Methodology: d.Methodology, SignificanceLevel: d.SignificanceLevel,
-		Power: d.Power, MDE: d.MDE, Prior: priorOf(&d), LookRules: lookRules(&d.LookPlan),
+		Power: d.Power, MDE: d.MDE, LookRules: lookRules(&d.LookPlan),
+	}
+	if prior := cmp.Or(d.Prior, p.learned); d.Methodology == catalogue.Bayesian && prior != nil {
+		p.Rules = p.WithPrior(*prior).Rules
 	}
 	metric := cmp.Or(query.Metric(d.PrimaryMetric), query.GoalConversionRate)
 	if p.Subject.ExperimentID != 0 {
@@ -372,10 +376,22 @@ type Rules struct {
 	Compare           bool
 	Methodology       string
 	SignificanceLevel int
-	Power             int          // per cent
-	MDE               float64      // per cent
-	Prior             *stats.Prior // of lifts, as fractions; nil: frequentist
+	Power             int             // per cent
+	MDE               float64         // per cent
+	Prior             *stats.Prior    // of lifts, as fractions; nil: frequentist, or it must be learned
+	StatedPrior       catalogue.Prior // the same in per cent; zero: there is none
 	LookRules
+}
+
+// MustLearn reports whether the prior must be learned from past campaigns.
+func (r *Rules) MustLearn() bool { return r.Methodology == catalogue.Bayesian && r.Prior == nil }
+
+// WithPrior returns the plan with a prior.
+func (p *Plan) WithPrior(prior catalogue.Prior) *Plan {
+	with := *p
+	with.Rules.Prior = &stats.Prior{Mean: prior.Mean / 100, StandardDeviation: prior.StandardDeviation / 100}
+	with.Rules.StatedPrior = prior
+	return &with
 }
 
 // LookRules define the times of the looks and the end of the plan.
@@ -435,17 +451,6 @@ func resolveSubject(p *Plan, owned *catalogue.AccountResources) (primaryGoal int
 	return widget.PrimaryGoalID, nil
 }
 
-// priorOf returns the prior of the lifts; nil: the methodology is frequentist.
-func priorOf(d *catalogue.Plan) *stats.Prior {
-	switch {
-	case d.Methodology != catalogue.Bayesian:
-		return nil
-	case d.Prior == nil:
-		return stats.DefaultPrior(d.MDE / 100)
-	}
-	return &stats.Prior{Mean: d.Prior.Mean / 100, StandardDeviation: d.Prior.StandardDeviation / 100}
-}
-
 func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
 	p.Subject = c.Subject()
 	p.Allocation = float64(c.TrafficAllocation) / 100
@@ -459,7 +464,7 @@ func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
 		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
 	}
 	setControlAndShares(p, c.ControlShare, c.ShareHistory[0])
-	p.history = c.PlanHistory[0]
+	p.history, p.learned = c.PlanHistory[0], c.LearnedPrior
 	p.setDeclared(c.DeclaredPlan(nil), p.ExpectedShares())
 }
 
@@ -508,6 +513,14 @@ func setControlAndShares(p *Plan, controlShare int, history []catalogue.SharesSi
 		p.SharePeriods = []SharePeriod{{Shares: p.ExpectedShares()}}
 	}
 	p.SharePeriods[0].Since = OpenFrom
+}
+
+// EndedAt returns when the subject ended. It returns false if the subject has not ended.
+func (p *Plan) EndedAt() (time.Time, bool) {
+	if !p.Ended || len(p.Runs) == 0 || p.Runs[len(p.Runs)-1].To == nil {
+		return time.Time{}, false
+	}
+	return *p.Runs[len(p.Runs)-1].To, true
 }
 
 // SharePeriod is a period of equal shares, as fractions in the order of the variations. It ends when the next period

@@ -55,7 +55,7 @@ var (
 			"improvement.upper"),
 		under("comparison.sequential.", "significant reason improvementReason"),
 		under("comparison.bayesian.", "chanceToBeatControl chanceToBeBest expectedLoss expectedLossControl"),
-		under("comparison.bayesian.", "prior.mean prior.standardDeviation reason"),
+		under("comparison.bayesian.", "prior.mean prior.standardDeviation prior.campaigns reason"),
 		under("comparison.", "significant verdict conclusive reasons"),
 	)
 )

@@ -170,8 +170,12 @@ func (t *reportTable) priorNote() string {
 	for i := range t.results.Variations {
 		if c := t.results.Variations[i].Comparison; c != nil && c.Bayesian != nil && c.Bayesian.Prior != nil {
 			p, reach := c.Bayesian.Prior, 1.96*c.Bayesian.Prior.StandardDeviation
-			return fmt.Sprintf("Lifts are means of the posterior. The prior expects 95 %% of all lifts between %s "+
-				"and %s.", result.FormatPercent(p.Mean-reach, 1, true), result.FormatPercent(p.Mean+reach, 1, true))
+			origin := "prior"
+			if p.Campaigns != nil {
+				origin = fmt.Sprintf("prior, learned from past campaigns (%d),", *p.Campaigns)
+			}
+			return fmt.Sprintf("Lifts are means of the posterior. The %s expects 95 %% of all lifts between %s and %s.",
+				origin, result.FormatPercent(p.Mean-reach, 1, true), result.FormatPercent(p.Mean+reach, 1, true))
 		}
 	}
 	return ""

@@ -46,8 +46,8 @@ func ProgrammeInWords(p *worth.Programme) []string {
 		for _, plan := range a.Plans {
 			if plan.Weeks == usualWeeks {
 				said = append(said,
-					fmt.Sprintf("In %d weeks, about %.0f of 100 ideas are better and found to be.", plan.Weeks,
-						100*plan.WinRate))
+					fmt.Sprintf("In %d weeks, about %.0f of 100 ideas win, %.0f of them truly.", plan.Weeks,
+						100*plan.WinRate.Observed, 100*plan.WinRate.Expected))
 			}
 		}
 	}

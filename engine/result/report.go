@@ -252,6 +252,7 @@ type Bayesian struct {
 type Prior struct {
 	Mean              float64 `json:"mean"`
 	StandardDeviation float64 `json:"standardDeviation"`
+	Campaigns         *int    `json:"campaigns,omitempty"` // past ones from which it was learned; nil: it is declared
 }
 
 // Checks report whether the data are valid.
@@ -394,8 +395,9 @@ func newEffect(e stats.Effect) Effect {
 	return Effect{Value: e.Value, Observed: e.Observed, Interval: newBounds(e.Interval), Reason: e.Reason}
 }
 
-// NewComparison returns the comparison for the response body.
-func NewComparison(c stats.Comparison) *Comparison {
+// NewComparison returns the comparison for the response body. campaigns are those from which its
+// prior was learned; nil: it is declared.
+func NewComparison(c stats.Comparison, campaigns *int) *Comparison {
 	shown := &Comparison{
 		Difference:  newEffect(c.Difference),
 		Improvement: newEffect(c.Lift),
@@ -407,8 +409,10 @@ func NewComparison(c stats.Comparison) *Comparison {
 	if b := c.Bayesian; b != nil {
 		shown.Bayesian = &Bayesian{
 			ChanceToBeatControl: b.ChanceToBeatControl, ChanceToBeBest: b.ChanceToBeBest,
-			ExpectedLoss: b.ExpectedLoss, ExpectedLossControl: b.ExpectedLossControl, Prior: (*Prior)(b.Prior),
-			Reason: b.Reason,
+			ExpectedLoss: b.ExpectedLoss, ExpectedLossControl: b.ExpectedLossControl, Reason: b.Reason,
+		}
+		if b.Prior != nil {
+			shown.Bayesian.Prior = &Prior{b.Prior.Mean, b.Prior.StandardDeviation, campaigns}
 		}
 	}
 	return shown

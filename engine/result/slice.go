@@ -170,7 +170,7 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 		j.comparisons = stats.Compare(samples[0], samples[1:], options)
 	}
 	for i, comparison := range j.comparisons {
-		j.Variations[i+1].Comparison = NewComparison(comparison)
+		j.Variations[i+1].Comparison = NewComparison(comparison, plan.Rules.StatedPrior.Campaigns)
 	}
 	j.control = samples[0]
 	return j
@@ -327,7 +327,7 @@ func (r *Report) ConcludeSlices(found map[string]*looks.Analysis) {
 		j := b.slices[i]
 		j.Variations = slices.Clone(j.Variations)
 		for t, c := range weakened {
-			j.Variations[t+1].Comparison = NewComparison(c)
+			j.Variations[t+1].Comparison = NewComparison(c, b.plan.Rules.StatedPrior.Campaigns)
 		}
 		j.setConclusion(b.plan, found[b.names[i]], true)
 		r.Breakdown[i] = BreakdownSlice{Value: b.names[i], Slice: j.Slice}

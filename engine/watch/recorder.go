@@ -88,6 +88,16 @@ func (r *Recorder) recordSubject(
 	if err != nil || found == nil {
 		return err
 	}
+	// Keep the prior that was learned, before any look has it.
+	learned := found.Plan.Rules.StatedPrior
+	if learned.Campaigns != nil && owned.StateOf(subject).LearnedPrior == nil && !isImportedPast(found) {
+		ctx := catalogue.WithAuthor(ctx, "learned prior")
+		if err := r.catalogue.KeepPrior(ctx, owned.ID, subject.ID, learned); err != nil {
+			return err
+		}
+		return r.recordSubject(ctx, r.catalogue.Snapshot().AccountResources(owned.ID), subject, now)
+	}
+
 	today := now.UTC().Truncate(24 * time.Hour)
 
 	// Record the looks that are due, and once a day any harm.
@@ -129,8 +139,8 @@ func (r *Recorder) reportDecision(
 	ctx context.Context, owned *catalogue.AccountResources, found *engine.Judgement, now time.Time,
 ) error {
 	subject := found.Plan.Subject
-	if end, ended := lastEnd(found.Plan); ended && !end.After(found.FirstView.Accepted) {
-		return nil // an imported past campaign
+	if isImportedPast(found) {
+		return nil
 	}
 	report, err := found.ReportDecision(ctx)
 	if err != nil {
@@ -171,21 +181,19 @@ func (r *Recorder) reportDecision(
 	return r.stopCampaign(ctx, owned.ID, subject, decision)
 }
 
+// isImportedPast reports whether a subject ended before its first view was accepted.
+func isImportedPast(j *engine.Judgement) bool {
+	end, ended := j.Plan.EndedAt()
+	return ended && !end.After(j.FirstView.Accepted)
+}
+
 // judgedAfterEnd is how long a subject is judged after it ended: the longest maturity of a look and a day.
 const judgedAfterEnd = 8 * 24 * time.Hour
 
 // isOver reports whether nothing about a subject can be decided any more: it ended long ago.
 func isOver(p *plan.Plan, now time.Time) bool {
-	end, ended := lastEnd(p)
+	end, ended := p.EndedAt()
 	return ended && now.Sub(end) > judgedAfterEnd
-}
-
-// lastEnd returns when the subject ended. It returns false if the subject has not ended.
-func lastEnd(p *plan.Plan) (time.Time, bool) {
-	if !p.Ended || len(p.Runs) == 0 || p.Runs[len(p.Runs)-1].To == nil {
-		return time.Time{}, false
-	}
-	return *p.Runs[len(p.Runs)-1].To, true
 }
 
 // autoStopAuthor begins the author of a stop by the server. The decision follows.

@@ -81,8 +81,9 @@ type Fit struct {
 	mean      [][]float64 // of the true effect, by point and treatment
 	variance  [][]float64
 	effects   []stats.PooledEffect
-	campaign  []int   // of each treatment
-	first     [][]int // treatments of each campaign
+	campaign  []int         // of each treatment
+	first     [][]int       // treatments of each campaign
+	nodes     [][][]float64 // weights of the errors of control, by point and campaign
 }
 
 // NewFit returns the fit of campaigns, each with the effects of its treatments. mde is the median minimum effect of the
@@ -101,6 +102,7 @@ func NewFit(mde float64, campaigns [][]stats.PooledEffect) *Fit {
 	for g := range f.grid {
 		f.mean, f.variance = append(f.mean, make([]float64, len(f.effects))),
 			append(f.variance, make([]float64, len(f.effects)))
+		f.nodes = append(f.nodes, make([][]float64, len(campaigns)))
 		logs[g] = math.Log(f.grid[g].prior)
 		for i := range campaigns {
 			logs[g] += f.addCampaign(g, i)
@@ -114,31 +116,23 @@ func NewFit(mde float64, campaigns [][]stats.PooledEffect) *Fit {
 // likelihood of the campaign.
 func (f *Fit) addCampaign(g, campaign int) float64 {
 	treatments := f.first[campaign]
-	if len(treatments) == 1 {
-		i := treatments[0]
-		parts, log := f.partsGiven(g, i, 0, false)
-		m, s := momentsOf(&parts)
-		f.mean[g][i], f.variance[g][i] = m, max(s-m*m, 0)
-		return log
-	}
 	nodes := controlNodes(len(treatments))
 	logs := make([]float64, len(nodes))
-	first, second := make([][]float64, len(nodes)), make([][]float64, len(nodes))
+	first, second := make([]float64, len(nodes)*len(treatments)), make([]float64, len(nodes)*len(treatments))
 	for q, u := range nodes {
 		logs[q] = -u * u / 2
-		for _, i := range treatments {
-			parts, log := f.partsGiven(g, i, u, true)
-			m, s := momentsOf(&parts)
+		for k, i := range treatments {
+			parts, log := f.partsGiven(g, i, u)
 			logs[q] += log
-			first[q], second[q] = append(first[q], m), append(second[q], s)
+			first[q*len(treatments)+k], second[q*len(treatments)+k] = momentsOf(&parts)
 		}
 	}
-	log := logOfSum(logs)
+	log, weights := logOfSum(logs), normalize(logs)
+	f.nodes[g][campaign] = weights
 	for k, i := range treatments {
 		m, s := 0.0, 0.0
-		for q := range nodes {
-			w := math.Exp(logs[q] - log)
-			m, s = m+w*first[q][k], s+w*second[q][k]
+		for q, w := range weights {
+			m, s = m+w*first[q*len(treatments)+k], s+w*second[q*len(treatments)+k]
 		}
 		f.mean[g][i], f.variance[g][i] = m, max(s-m*m, 0)
 	}
@@ -169,12 +163,12 @@ func controlNodes(treatments int) []float64 {
 }
 
 // partsGiven returns the posterior of the true effect of a treatment at a point of the grid, given the error of
-// control, and the log of its likelihood up to a constant. Without shared errors, control's error is part of the
-// standard error.
-func (f *Fit) partsGiven(g, treatment int, control float64, shared bool) (parts [2]normal, log float64) {
+// control, and the log of its likelihood up to a constant. If a campaign has one treatment, control's error is part of
+// the standard error.
+func (f *Fit) partsGiven(g, treatment int, control float64) (parts [2]normal, log float64) {
 	e, p := &f.effects[treatment], &f.grid[g]
 	own, y := e.StandardError*e.StandardError, e.Value
-	if shared {
+	if len(f.first[f.campaign[treatment]]) > 1 {
 		own, y = own-e.Shared*e.Shared, y-e.Shared*control
 	}
 	var logs [2]float64
@@ -223,26 +217,15 @@ const negligible = 1e-12
 // TrueEffect returns the posterior of the true effect of a treatment, counted over all campaigns in order.
 func (f *Fit) TrueEffect(treatment int) Expected {
 	var mixture []normal
-	others := f.first[f.campaign[treatment]]
-	nodes := controlNodes(len(others))
+	campaign := f.campaign[treatment]
+	nodes := controlNodes(len(f.first[campaign]))
 	for g, w := range f.posterior {
 		if w < negligible {
 			continue
 		}
-		logs, parts := make([]float64, len(nodes)), make([][2]normal, len(nodes))
-		for q, u := range nodes {
-			if len(others) > 1 {
-				logs[q] = -u * u / 2
-			}
-			for _, i := range others {
-				own, log := f.partsGiven(g, i, u, len(others) > 1)
-				if logs[q] += log; i == treatment {
-					parts[q] = own
-				}
-			}
-		}
-		for q, of := range normalize(logs) {
-			for _, p := range parts[q] {
+		for q, of := range f.nodes[g][campaign] {
+			parts, _ := f.partsGiven(g, treatment, nodes[q])
+			for _, p := range parts {
 				if p.weight *= w * of; p.weight >= negligible {
 					mixture = append(mixture, p)
 				}

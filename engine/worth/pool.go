@@ -139,9 +139,10 @@ type Pool struct {
 	advice    func() *Advice
 }
 
-// NewPool returns the pool of campaigns. Campaigns without a state, with a sample ratio mismatch, or with too few
-// visitors say nothing about the others, and have no worth.
+// NewPool returns the pool of the campaigns that belong to it. Campaigns without a state, with a sample ratio mismatch,
+// or with too few visitors say nothing about the others, and have no worth.
 func NewPool(key PoolKey, campaigns []Campaign) *Pool {
+	campaigns = slices.DeleteFunc(campaigns, func(c Campaign) bool { return PoolOf(c.Plan) != key })
 	pool := &Pool{Key: key, campaigns: campaigns, items: map[schema.Subject][]Item{}, fitted: map[*Item]int{}}
 	var fitted [][]stats.PooledEffect
 	var mdes, all []float64
@@ -170,6 +171,22 @@ func NewPool(key PoolKey, campaigns []Campaign) *Pool {
 		item.expect(pool.fit.TrueEffect(i), &pool.fit.effects[i])
 	}
 	return pool
+}
+
+// LearnPrior returns the prior of a Bayesian campaign with a minimum effect, a fraction: N(0, tau²), where tau is the
+// typical effect of the campaigns of its pool that ended before it. Without any, tau is the mean of its own prior: .247
+// of the minimum effect. The mean is 0 whatever they say, so that nobody starts ahead.
+func LearnPrior(key PoolKey, ended []Campaign, mde float64) catalogue.Prior {
+	known := NewPool(key, ended).Summary
+	if known.Campaigns == 0 {
+		known = NewPast(mde, nil).Pool
+	}
+	return known.Prior()
+}
+
+// Prior returns the prior of a campaign that follows those of a pool.
+func (s PoolSummary) Prior() catalogue.Prior {
+	return catalogue.Prior{StandardDeviation: 100 * s.TypicalEffect.Value, Campaigns: &s.Campaigns}
 }
 
 // ItemsOf returns what the treatments of a campaign are worth, and whether the pool has the campaign.

@@ -82,10 +82,16 @@ type Advice struct {
 	Reason           stats.Reason `json:"reason,omitempty"`
 }
 
-// PlanChance is the chance that the next variation is better and is found to be better by a plan.
+// PlanChance is the chance that a plan finds the next variation to be better.
 type PlanChance struct {
 	Weeks   int     `json:"weeks"`
-	WinRate float64 `json:"winRate"`
+	WinRate WinRate `json:"winRate"`
+}
+
+// WinRate is the share of variations that win. Observed counts all, Expected those that are truly better.
+type WinRate struct {
+	Observed float64 `json:"observed"`
+	Expected float64 `json:"expected"`
 }
 
 // ProgrammeItem is a treatment of a campaign of the pool.
@@ -205,31 +211,41 @@ func (p *Pool) totalOf(shipped []shippedItem) Total {
 	return t
 }
 
-// advise returns the advice at the baseline and the pace of the last campaign; nil: there is none.
+// advise returns the advice at the median baseline of the campaigns with the metric of the last one, and at the pace of
+// the last one; nil: there is none.
 func (p *Pool) advise() *Advice {
-	var last *Campaign
+	type baseline struct {
+		*Campaign
+		mean float64
+	}
+	var known []baseline
 	for i := range p.campaigns {
-		c := &p.campaigns[i]
-		isPooled := slices.ContainsFunc(p.items[c.Plan.Subject], func(i Item) bool { return i.Observed != nil })
-		if isPooled && (last == nil || c.State[0].End.After(last.State[0].End)) {
-			last = c
+		items := p.items[p.campaigns[i].Plan.Subject]
+		if k := slices.IndexFunc(items, func(i Item) bool { return i.Observed != nil }); k >= 0 {
+			known = append(known, baseline{&p.campaigns[i], p.fit.effects[p.fitted[&items[k]]].Mean})
 		}
 	}
-	if last == nil {
+	if len(known) == 0 {
 		return nil
 	}
+	last := slices.MaxFunc(known, func(a, b baseline) int { return a.State[0].End.Compare(b.State[0].End) })
+	metric, rules, prior := last.Plan.Declared.Metric, &last.Plan.Rules, last.Plan.Rules.Prior
+	if rules.StatedPrior.Campaigns != nil { // the next campaign learns from this one, too
+		prior = &stats.Prior{StandardDeviation: p.Summary.TypicalEffect.Value}
+	}
+	known = slices.DeleteFunc(known, func(b baseline) bool { return b.Plan.Declared.Metric != metric })
+	slices.SortStableFunc(known, func(a, b baseline) int { return cmp.Compare(a.mean, b.mean) })
 	a := &Advice{MDE: RoundMoney(p.Summary.TypicalEffect.Value), Plans: []PlanChance{}}
 	control := moments.NoMoments()
-	for _, s := range last.State[0].Strata {
+	for _, s := range known[(len(known)-1)/2].State[0].Strata {
 		control = control.Merge(s.Control)
 	}
 	shares := last.Plan.SharePeriods[len(last.Plan.SharePeriods)-1].Shares
-	rules := &last.Plan.Rules
 	alpha := stats.Options{SignificanceLevel: rules.SignificanceLevel}.Alpha()
 	sizeOf := func(weeks int) (*stats.SampleSize, stats.Reason) {
 		return stats.NewSampleSize(stats.SamplePlan{
-			Control: looks.SampleOf(&control, last.Plan.Declared.Metric), Shares: shares, Looks: weeks,
-			Power: float64(rules.Power) / 100, Prior: rules.Prior,
+			Control: looks.SampleOf(&control, metric), Shares: shares, Looks: weeks,
+			Power: float64(rules.Power) / 100, Prior: prior,
 		}, stats.NewLookDesign(alpha, shares))
 	}
 	pace := float64(last.State[0].Visitors) / float64(last.State[0].Days)
@@ -256,8 +272,9 @@ func (p *Pool) advise() *Advice {
 	return a
 }
 
-// winRate returns the mean of the power over the true effects above 0 of the next treatment.
-func (f *Fit) winRate(powerAt func(lift float64) float64) float64 {
+// winRate returns how often the next treatment is found to be better, given the power at each lift, and how often
+// rightly. Both are means over its true effect.
+func (f *Fit) winRate(powerAt func(lift float64) float64) (rate WinRate) {
 	var mixture []normal
 	for g, w := range f.posterior {
 		for j, probability := range f.grid[g].shape.probability {
@@ -267,10 +284,16 @@ func (f *Fit) winRate(powerAt func(lift float64) float64) float64 {
 	}
 	const steps, widest = 60, 5 // typical effects
 	width := widest * f.TypicalEffect().Mean / steps
-	rate, below := 0.0, shareBelow(mixture, 0)
-	for i := range steps {
+	below := 0.0
+	for i := -steps; i < steps; i++ {
 		up := shareBelow(mixture, float64(i+1)*width)
-		rate, below = rate+(up-below)*powerAt((float64(i)+.5)*width), up
+		if i == steps-1 {
+			up = 1
+		}
+		found := (up - below) * powerAt((float64(i)+.5)*width)
+		if below, rate.Observed = up, rate.Observed+found; i >= 0 {
+			rate.Expected += found
+		}
 	}
-	return rate + (1-below)*powerAt(widest*f.TypicalEffect().Mean)
+	return rate
 }

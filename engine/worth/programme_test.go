@@ -190,3 +190,52 @@ func TestLiftNeedsABaseline(t *testing.T) {
 		must.Get(json.Marshal(i))(t)
 	}
 }
+
+// TestWinRate compares win rates with closed forms: of a power that is a normal distribution function, under the normal
+// mixtures of the posterior.
+func TestWinRate(t *testing.T) {
+	fit := pool(campaign(1, 5000, 300, 360, catalogue.Shipped, 3), campaign(2, 4000, 260, 250, catalogue.Dropped, 4)).fit
+	below := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+	const at, width = .03, .02 // of the power
+	wins, better := 0.0, 0.0
+	for g, w := range fit.posterior {
+		p := fit.grid[g]
+		for j, probability := range p.shape.probability {
+			if spread := p.shape.spreads[j] * p.tau; probability > 0 {
+				wins += w * probability * below((p.mu-at)/math.Hypot(width, spread))
+				better += w * probability * below(p.mu/spread)
+			}
+		}
+	}
+	if got := fit.winRate(func(lift float64) float64 { return below((lift - at) / width) }); math.Abs(got.Observed-wins) > 1e-3 || got.Expected >= got.Observed {
+		t.Errorf("%+v, want %v", got, wins)
+	}
+	if got := fit.winRate(func(float64) float64 { return 1 }); !nearly(got.Observed, 1) || !nearly(got.Expected, better) {
+		t.Errorf("if all win: %+v, want %v", got, better)
+	}
+}
+
+// TestAdviceAtTheMedianBaseline changes the baselines of campaigns. Only the median one counts, and the pace of the last
+// campaign.
+func TestAdviceAtTheMedianBaseline(t *testing.T) {
+	adviceOf := func(campaigns ...Campaign) *Advice { return programmeOf("", "", campaigns...).Advice }
+	low, median, high := campaign(1, 4000, 90, 92, Undecided, 1), campaign(2, 4000, 300, 310, Undecided, 1), campaign(3, 4000, 1200, 1190, Undecided, 1)
+	all := adviceOf(low, median, high)
+	size, _ := stats.NewSampleSize(stats.SamplePlan{Control: stats.Rate{Visitors: 4000, Converted: 300}, Shares: []float64{50, 50}, Looks: 4, Power: .8}, stats.NewLookDesign(.05, []float64{50, 50}))
+	required, _ := size.RequiredVisitors(all.MDE)
+	if *all.RequiredVisitors != *required || *all.Days != (*required*14+7999)/8000 || len(all.Plans) != 4 {
+		t.Errorf("%+v, want %d visitors", all, *required)
+	}
+	for _, p := range all.Plans {
+		if r := p.WinRate; !(0 < r.Expected && r.Expected < r.Observed && r.Observed < 1) {
+			t.Errorf("%+v", p)
+		}
+	}
+	high.State[0].Strata[0].Control, high.State[0].Strata[0].Variation = arm(4000, 0), arm(4000, 60)
+	if got := adviceOf(low, median, high); got.Reason != "" || got.RequiredVisitors == nil {
+		t.Errorf("without conversions in the last control: %+v", got)
+	}
+	if got := adviceOf(high); got.Reason != stats.ReasonBaselineZero || got.RequiredVisitors != nil {
+		t.Errorf("without any conversions in control: %+v", got)
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/engine/worth"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
@@ -60,7 +61,12 @@ func (c *campaign) changedCopy(by func(*campaign)) *campaign {
 	return &changed
 }
 
-// asBayesian returns the campaign with the Bayesian methodology and its default prior.
+// learnedPrior returns the prior of a website's first campaign.
+func (c *campaign) learnedPrior() catalogue.Prior {
+	return worth.LearnPrior(worth.PoolKey{}, nil, c.mde)
+}
+
+// asBayesian returns the campaign with the Bayesian methodology and its learned prior.
 func (c *campaign) asBayesian() *campaign {
 	return c.changedCopy(func(c *campaign) { c.bayesian = true })
 }
@@ -81,7 +87,7 @@ func (c *campaign) declaredMethodology() string {
 func (c *campaign) sampleSize() *stats.SampleSize {
 	p := stats.SamplePlan{Control: c.expectedSample(), Shares: c.shares, Looks: weeksToPlan, Power: decisionPower}
 	if c.bayesian {
-		p.Prior = stats.DefaultPrior(c.mde)
+		p.Prior = &stats.Prior{StandardDeviation: c.learnedPrior().StandardDeviation / 100}
 	}
 	size, reason := stats.NewSampleSize(p, stats.NewLookDesign(decisionAlpha, c.shares))
 	if reason != "" {
@@ -133,7 +139,7 @@ func (c *campaign) reportPlan() *plan.Plan {
 			Power: 100 * decisionPower, MDE: 100 * c.mde, TrafficAllocation: 100, Goals: &catalogue.Goals{},
 			LookPlan: catalogue.LookPlan{EquivalenceMargin: 100 * c.equivalent},
 		},
-		State: catalogue.State{Active: true, Runs: []catalogue.Run{{From: noon}}},
+		State: catalogue.State{Active: true, Runs: []catalogue.Run{{From: noon}}, LearnedPrior: new(c.learnedPrior())},
 	}
 	if c.revenue {
 		live.PrimaryMetric = string(query.ValuePerVisitor)

@@ -6,7 +6,8 @@ WITH
             cityHash64(body, archived)                    AS written_body,
             facet = 'state' AND JSONExtractBool(body, 'active')  AS active,
             if(facet = 'state',
-                cityHash64(archived, active, JSONExtractRaw(body, 'shareHistory'), JSONExtractRaw(body, 'planHistory'), JSONExtractRaw(body, 'outcomes')),
+                cityHash64(archived, active, JSONExtractRaw(body, 'shareHistory'), JSONExtractRaw(body, 'planHistory'), JSONExtractRaw(body, 'outcomes'),
+                    JSONExtractRaw(body, 'learnedPrior')),
                 written_body)                             AS content
         FROM audit
         WHERE {account:Int64} IN (0, account_id)

@@ -98,7 +98,7 @@ type Campaign struct {
 	Power             int     `yaml:"power" json:"power" default:"80"`
 	MDE               float64 `yaml:"mde" json:"mde" default:"20"`
 	LookPlan          `yaml:",inline"`
-	Prior             *Prior `yaml:"prior,omitempty" json:"prior,omitempty"` // nil: by the MDE
+	Prior             *Prior `yaml:"prior,omitempty" json:"prior,omitempty"` // nil: Learned
 	MultipleExposures string `yaml:"multipleExposures,omitempty" json:"multipleExposures,omitempty"`
 	Goals             *Goals `yaml:"goals,omitempty" json:"goals,omitempty"`
 	// before a decision to ship; nil: DefaultMinDays
@@ -112,10 +112,14 @@ type Campaign struct {
 	Initial    `yaml:",inline" json:"-"`
 }
 
+// Learned is the default prior in a catalogue file: it is learned from past campaigns when the first view arrives.
+const Learned = "learned"
+
 // Prior is the normal prior of the lifts of a Bayesian campaign, in per cent.
 type Prior struct {
 	Mean              float64 `yaml:"mean" json:"mean"`
 	StandardDeviation float64 `yaml:"standardDeviation" json:"standardDeviation"`
+	Campaigns         *int    `yaml:"-" json:"campaigns,omitempty"` // from which it was learned; nil: it is declared
 }
 
 // String returns the prior as in a catalogue file.

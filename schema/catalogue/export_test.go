@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"io"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -37,6 +38,18 @@ func TestApplyOfExportChangesNothing(t *testing.T) {
 	}
 	mustApply(t, empty, text)
 	check.Equal(t, export(t, empty), text, "the export of the new store")
+}
+
+// TestLearnedPriorIsTheDefault reads a catalogue that writes the default prior out. It is the same as without, so an
+// export does not have it.
+func TestLearnedPriorIsTheDefault(t *testing.T) {
+	read := func(prior string) catalogue.File {
+		const wide = ", prior: {standardDeviation: 50}"
+		return must.Get(catalogue.ReadYAML(strings.NewReader(strings.Replace(whole, wide, prior, 1))))(t)
+	}
+	if written, without := read(", prior: learned"), read(""); !reflect.DeepEqual(written.Accounts, without.Accounts) {
+		t.Errorf("%+v, want %+v", written.Accounts, without.Accounts)
+	}
 }
 
 // TestExportKeepsNames has names that YAML would decode as another type.

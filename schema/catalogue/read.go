@@ -114,6 +114,12 @@ func (d *Document) checkNode(path string, node *yaml.Node, want reflect.Type) bo
 		return false
 	case node.Tag == nullTag: // the default
 		return true
+	case want == reflect.TypeFor[Prior]() && node.Kind == yaml.ScalarNode:
+		if node.Value != Learned {
+			d.addFault(path, node, node.Value, "must be "+Learned+", or have mean and standardDeviation")
+		}
+		node.Tag = nullTag
+		return node.Value == Learned
 	case want == reflect.TypeFor[Date](), want == reflect.TypeFor[schema.Cap](),
 		want.Kind() != reflect.Struct && want.Kind() != reflect.Slice: // one value
 		if detail := typeError(want, node); detail != "" {

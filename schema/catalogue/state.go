@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"slices"
@@ -27,6 +28,19 @@ type State struct {
 	PlanHistory map[int64][]PlanSince `json:"planHistory,omitempty"`
 	// Outcomes are what people did afterwards, by experiment id. The key is 0 for a campaign.
 	Outcomes map[int64]Outcome `json:"outcomes,omitempty"`
+	// LearnedPrior is that of a Bayesian campaign which declares none; nil: a server has not seen its first view yet.
+	LearnedPrior *Prior `json:"learnedPrior,omitempty"`
+}
+
+// KeepPrior records the prior that a campaign has learned. The first one stays.
+func (c *Catalogue) KeepPrior(ctx context.Context, account, campaign int64, prior Prior) error {
+	_, _, err := c.changeState(ctx, resource{account, kindCampaign, campaign}, 0,
+		func(_ *AccountResources, state *State) (isNew bool, err error) {
+			isNew = state.LearnedPrior == nil
+			state.LearnedPrior = cmp.Or(state.LearnedPrior, &prior)
+			return isNew, nil
+		})
+	return err
 }
 
 // Run is a period in which a campaign or a widget was active.

@@ -11,7 +11,7 @@ import { Cell } from "./table.jsx";
 
 /** @import { Answer } from "./hooks.js" */
 /** @import { Route } from "./route.js" */
-/** @import { Effect, Results, Subject } from "./types.d.ts" */
+/** @import { Effect, Prior, Results, Subject } from "./types.d.ts" */
 
 /** Change is a setting of a report. Its uplift without the setting is that of the report at
  * a path, or the observed one.
@@ -19,6 +19,9 @@ import { Cell } from "./table.jsx";
 
 const zScore = "filters[zScore]";
 const noCap = "1000000000"; // the highest cap of the API
+
+/** originOf says where a prior comes from. @param {Prior} prior */
+export const originOf = ({ campaigns: n }) => n === undefined ? "as declared" : n === 0 ? "as usual of a first campaign" : `learned from ${n} past ${n === 1 ? "campaign" : "campaigns"}`;
 
 /** changesOf returns what a report applies beyond counting all events.
  * @param {Results} results @param {Subject} subject @param {Route} route
@@ -34,7 +37,7 @@ function changesOf({ checks, variations }, subject, route) {
   if (window.earlierVisitors > 0) found.push({ name: "Exposed before the window", of: "earlier", what: `${count(window.earlierVisitors)} visitors are excluded.` });
   if (cap?.amount) found.push({ name: "Cap", of: "cap", what: `At most ${money(cap.amount)} counts for a visitor (${cap.rule}). ${count(cap.visitors)} visitors lose ${money(cap.valueRemoved)} in all.`, without: report([...asked.filter(([n]) => n !== "cap"), ["cap", noCap]]) });
   if (outliers) found.push({ name: "Outliers", of: "outliers", what: `${count(outliers.removed)} goal events are excluded.`, without: report(asked.filter(([n]) => n !== zScore)) });
-  if (prior) found.push({ name: "Prior", of: "prior", what: `Normal, mean ${percent(prior.mean)}, standard deviation ${percent(prior.standardDeviation)}. It shrinks the uplift.`, observed: true });
+  if (prior) found.push({ name: "Prior", of: "prior", what: `Normal, mean ${percent(prior.mean)}, standard deviation ${percent(prior.standardDeviation)}, ${originOf(prior)}. It shrinks the uplift.`, observed: true });
   if (segment.length > 0) found.push({ name: "Filters", what: "Only matching visitors count.", without: report(asked.filter(([n]) => !segment.includes(n))) });
   return found;
 }

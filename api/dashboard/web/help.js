@@ -39,7 +39,7 @@ export const terms = {
   verdict: ["Verdict", "Better or worse only if a look was significant in this direction. Ahead or behind means that the difference may still be chance."],
   qValue: ["q-value", "The share of false discoveries to expect among all metrics that are at least this clear. It is computed at looks and corrects secondary metrics for their number."],
   margin: ["Margin", "The largest harm to a guardrail that is acceptable, set before the test. A guardrail is safe once its interval excludes more harm."],
-  prior: ["Prior", "What uplifts were expected before the data, as a normal distribution. It shrinks large uplifts of small samples towards its mean."],
+  prior: ["Prior", "What uplifts were expected before the data, as a normal distribution, learned from earlier campaigns unless one is declared. It shrinks large uplifts of small samples towards its mean."],
   cap: ["Cap", "The highest total value of a visitor that counts. It keeps a few very large orders from deciding the result."],
   outliers: ["Outliers", "Conversions whose value is further from the mean than the maximum z-score. They are excluded in all variations alike."],
   earlier: ["Exposed before the window", "Visitors whose first view is before the chosen dates. They are excluded, because part of their conversions would be missing."],

@@ -1,4 +1,5 @@
 // @ts-check
+import { originOf } from "./changed.jsx";
 import { chance, isRate, lift, liftSpan, loss, percent } from "./format.js";
 import { Axis, tick } from "./forest.jsx";
 import { Mark, Num, hue } from "./parts.jsx";
@@ -34,7 +35,7 @@ export function Posterior({ results }) {
   return (
     <section aria-labelledby="posterior">
       <h2 id="posterior">Posterior distribution</h2>
-      <p class="quiet">The posterior distribution of each uplift, approximated from its centre and its {results.significanceLevel} % credible interval. Right of the line, the variation is better.{prior && ` Before the data, 95 % of all uplifts were expected between ${percent(prior.mean - 1.96 * prior.standardDeviation, 1)} and ${percent(prior.mean + 1.96 * prior.standardDeviation, 1)} (the prior).`}</p>
+      <p class="quiet">The posterior distribution of each uplift, approximated from its centre and its {results.significanceLevel} % credible interval. Right of the line, the variation is better.{prior && ` Before the data, 95 % of all uplifts were expected between ${percent(prior.mean - 1.96 * prior.standardDeviation, 1)} and ${percent(prior.mean + 1.96 * prior.standardDeviation, 1)} (the prior, ${originOf(prior)}).`}</p>
       <div class="forest">
         {drawn.map((v) => (
           <div class="row" key={v.id}>

@@ -53,29 +53,45 @@ function Curve({ curve, unit, asOf }) {
   );
 }
 
-/** Outcome shows what was done after a campaign. Who may write can change it.
+/** Outcome shows what was done after a campaign. Who may write can change it, and must say why a campaign is excluded.
  * @param {{ item: ProgrammeItem, again: () => unknown }} props */
 function Outcome({ item, again }) {
   const [error, setError] = useState(/** @type {Problem | undefined} */ (undefined));
+  const [excluding, setExcluding] = useState(false);
   const { outcome } = item, shown = outcome.outcome === "shipped" && !item.shipped ? "dropped" : outcome.outcome;
   const place = item.campaignId ? `/v1/campaigns/${item.campaignId}/outcome` : `/v1/widgets/${item.widgetId}/experiments/${item.experimentId}/outcome`;
-  /** @param {TargetedEvent<HTMLSelectElement>} event */
-  const change = async (event) => {
-    const chosen = event.currentTarget.value;
-    const body = chosen === "default" ? undefined : { outcome: chosen, ...(chosen === "shipped" && { variationId: item.variationId }) };
+  const of = `${item.campaign}, ${item.name}`, note = outcome.note && <small class="quiet">{outcome.note}</small>;
+  /** @param {{ outcome: string, variationId?: number, note?: string } | undefined} body undefined: by the looks */
+  const put = async (body) => {
     try {
       await ask(place, { method: body ? "PUT" : "DELETE", body });
       setError(undefined);
+      setExcluding(false);
     } catch (refused) { setError(/** @type {Problem} */ (refused)); }
     again();
   };
-  if (!session.mayWrite) return <>{shown}</>;
+  /** @param {TargetedEvent<HTMLSelectElement>} event */
+  const change = (event) => {
+    const chosen = event.currentTarget.value;
+    setExcluding(chosen === "excluded");
+    if (chosen !== "excluded") put(chosen === "default" ? undefined : { outcome: chosen, ...(chosen === "shipped" && { variationId: item.variationId }) });
+  };
+  /** @param {TargetedEvent<HTMLFormElement, SubmitEvent>} event */
+  const exclude = (event) => {
+    event.preventDefault();
+    put({ outcome: "excluded", note: String(new FormData(event.currentTarget).get("note")) });
+  };
+  if (!session.mayWrite) return <>{shown} {note}</>;
   return (
     <>
-      <select value={outcome.declared ? shown : "default"} onChange={change} aria-label={`Outcome of ${item.campaign}, ${item.name}`}>
+      <select value={excluding ? "excluded" : outcome.declared ? shown : "default"} onChange={change} aria-label={`Outcome of ${of}`}>
         <option value="default">{outcome.declared ? "by the looks" : shown}</option>
-        {["shipped", "dropped", ...(shown === "excluded" ? [shown] : [])].map((o) => <option key={o} value={o}>{o}</option>)}
+        {["shipped", "dropped", "excluded"].map((o) => <option key={o} value={o}>{o}</option>)}
       </select>
+      {excluding ? <form class="exclude" onSubmit={exclude}>
+        <input name="note" required maxLength={2048} placeholder="Why? It is an A/A test …" aria-label={`Why ${of} is excluded`} />
+        <button type="submit">Exclude</button> <button type="button" onClick={() => setExcluding(false)}>Cancel</button>
+      </form> : note}
       {error && <Fault error={error} />}
     </>
   );
@@ -109,7 +125,8 @@ export function ProgrammePage({ route, go }) {
         </section>
         {(body.advice?.plans.length ?? 0) > 0 && <section aria-labelledby="next">
           <h2 id="next">What to test next</h2>
-          <p>{body.advice?.plans.map((p) => <span key={p.weeks} class="month">{p.weeks} weeks: <b><Num value={p.winRate}>{percent(p.winRate, 0)}</Num></b> </span>)}<span class="quiet">of ideas are better and found to be, at the pace of the last campaign.</span></p>
+          {body.advice?.plans.map((p) => <p key={p.weeks}>In {p.weeks} weeks, <b><Num value={p.winRate.observed}>{percent(p.winRate.observed, 0)}</Num></b> of ideas win, <b><Num value={p.winRate.expected}>{percent(p.winRate.expected, 0)}</Num></b> truly.</p>)}
+          <p class="quiet">At the pace of the last campaign. The others win by chance: they are no better than control.</p>
         </section>}
         <section aria-labelledby="all">
           <h2 id="all">Variations</h2>

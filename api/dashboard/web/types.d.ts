@@ -17,6 +17,12 @@ export interface Effect {
   reason?: string;
 }
 
+export interface Prior {
+  mean: number;
+  standardDeviation: number;
+  campaigns?: number;
+}
+
 export interface Comparison {
   difference: Effect;
   improvement: Effect;
@@ -36,7 +42,7 @@ export interface Comparison {
     chanceToBeBest: number | null;
     expectedLoss: number | null;
     expectedLossControl: number | null;
-    prior?: { mean: number; standardDeviation: number };
+    prior?: Prior;
     reason?: string;
   };
   significant: boolean;
@@ -187,7 +193,7 @@ export interface Programme {
   campaigns: { pooled: number; shipped: number; excludedByData: number; excludedByHand: number };
   total: { perMonth: WorthSum | null; valuePerMonth: WorthSum | null };
   curve: CurvePoint[];
-  advice: { plans: { weeks: number; winRate: number }[] } | null;
+  advice: { plans: { weeks: number; winRate: { observed: number; expected: number } }[] } | null;
   sentences: string[];
   items: ProgrammeItem[];
 }

@@ -193,6 +193,21 @@ func (v *viewer) programmeIsTheAPIs() {
 	v.until(shipped)
 	v.choose(outcome, "default")
 	v.until("!" + shipped)
+	excluded := func(campaigns int) string {
+		return fmt.Sprintf(`document.body.innerText.includes("%d excluded by hand")`, campaigns)
+	}
+	v.choose(outcome, "excluded")
+	v.click(".exclude [type=button]") // cancels
+	v.until(fmt.Sprintf(`document.querySelector(%q).value === "default" && !document.querySelector(".exclude")`, outcome))
+	v.choose(outcome, "excluded")
+	v.click(".exclude [type=submit]") // without a note, nothing is sent
+	v.until(`document.querySelector(".exclude :invalid") && ` + excluded(p.Campaigns.ExcludedByHand))
+	v.enter(".exclude input", "It was an A/A test.")
+	v.click(".exclude [type=submit]")
+	v.until(`!document.querySelector(".exclude") && ` + excluded(p.Campaigns.ExcludedByHand+1))
+	v.until(fmt.Sprintf(`document.querySelector(%q).parentNode.innerText.includes("It was an A/A test.")`, outcome))
+	v.choose(outcome, "default")
+	v.until(excluded(p.Campaigns.ExcludedByHand))
 }
 
 func (v *viewer) filtersWriteTheAddress() {

@@ -279,7 +279,7 @@ func (l *jsonLines) recordKeys(object *fastjson.Object) {
 func (l *jsonLines) missingColumns() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.mapper == nil || len(l.keys) == 0 {
+	if l.mapper == nil || l.mapper.anyColumns || len(l.keys) == 0 {
 		return nil
 	}
 	if missing, is := l.mapper.missingColumn(l.mapper.needed,

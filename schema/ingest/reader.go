@@ -225,15 +225,14 @@ func (l *jsonLines) parseEvents(reader *jsonReader, number int64, text []byte) (
 		if item == nil {
 			return fmt.Errorf("%s: %w", strings.Join(l.mapper.each, "."), errNoElement)
 		}
+		item.present = l.present
 		line := item.mapped(number, time.Time{})
+		events, err = l.mapper.lineEvents(events, line)
 		for i := range l.present {
 			if !l.present[i].Load() {
-				if value, err := item.findColumn(l.mapper.columns[i]); value != nil && err == nil {
-					l.present[i].Store(true)
-				}
+				_, _ = line.cellAt(i) // which notes the column, also if no event needs it
 			}
 		}
-		events, err = l.mapper.lineEvents(events, line)
 		return err
 	})
 	return events, err

@@ -131,7 +131,7 @@ func (c pair) observedEffects(q *float64, significant bool) (difference, lift Ef
 // the range of floating point, the interval is nil and the reason is ReasonInvalidData.
 func shownInterval(in bounds, reason Reason) (*Interval, Reason) {
 	interval := in.toInterval()
-	if reason == "" && (interval == nil || interval.Lower == nil || interval.Upper == nil) {
+	if reason == "" && (interval == nil || interval[0] == nil || interval[1] == nil) {
 		return nil, ReasonInvalidData
 	}
 	return interval, reason

@@ -7,7 +7,8 @@ import (
 
 // Prior is a normal prior of the lift, as a fraction.
 type Prior struct {
-	Mean, StandardDeviation float64
+	Mean              float64 `json:"mean"`
+	StandardDeviation float64 `json:"standardDeviation"`
 }
 
 // DefaultPrior returns the prior under which 95 % of all lifts are within ± the minimum effect, a fraction: N(0,

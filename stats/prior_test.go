@@ -18,8 +18,8 @@ func TestPriorOfManyVisitors(t *testing.T) {
 	if !near(*c.Lift.Value, mean, 2e-3) || *c.Lift.Observed != 0.015 {
 		t.Errorf("lift %v, observed %v; want %v, 0.015", *c.Lift.Value, *c.Lift.Observed, mean)
 	}
-	if want := mean - 1.959964/math.Sqrt(weight); !near(*c.Lift.Interval.Lower, want, 1e-2) {
-		t.Errorf("lower end %v, want %v", *c.Lift.Interval.Lower, want)
+	if want := mean - 1.959964/math.Sqrt(weight); !near(*c.Lift.Interval[0], want, 1e-2) {
+		t.Errorf("lower end %v, want %v", *c.Lift.Interval[0], want)
 	}
 }
 

@@ -289,13 +289,13 @@ func (s *SampleSize) PowerAt(lift, n float64) (*float64, Reason) {
 // of the visitors so far to RequiredVisitors, and may exceed 1. MinimumDetectableEffect and Power are for the visitors
 // so far. Reason explains the first nil field.
 type SampleProgress struct {
-	RequiredVisitors        *int64
-	Progress                *float64
-	RemainingVisitors       *int64
-	DaysRemaining           *int64
-	MinimumDetectableEffect *float64
-	Power                   *float64
-	Reason                  Reason
+	RequiredVisitors        *int64   `json:"requiredVisitors"`
+	Progress                *float64 `json:"progress"`
+	RemainingVisitors       *int64   `json:"remainingVisitors"`
+	DaysRemaining           *int64   `json:"daysRemaining"`
+	MinimumDetectableEffect *float64 `json:"minimumDetectableEffect"` // a lift, as a fraction
+	Power                   *float64 `json:"power"`
+	Reason                  Reason   `json:"reason,omitempty"`
 }
 
 // ProgressTowards returns the progress towards the sample that detects a lift. It uses the visitors so far and the
@@ -362,9 +362,9 @@ func (m Margin) IsSafe(r LookResult) bool {
 	if in == nil {
 		return false
 	}
-	end := in.Lower
+	end := in[0]
 	if m.Down {
-		end = in.Upper
+		end = in[1]
 	}
 	return end != nil && (m.Down && *end < margin || !m.Down && *end > -margin)
 }

@@ -91,18 +91,14 @@ type AnswerVariation struct {
 
 // AnswerChecks reports whether the data are valid.
 type AnswerChecks struct {
-	SampleRatio result.SampleRatio `json:"sampleRatio"` // in the order of the variations
+	SampleRatio stats.SampleRatioCheck `json:"sampleRatio"` // in the order of the variations
 }
 
 // AnswerPower compares the number of visitors, over all variations, with the sample size that the power and the minimum
-// detectable effect require. Progress, effect and power are fractions.
+// detectable effect require.
 type AnswerPower struct {
-	RequiredVisitors        *int64       `json:"requiredVisitors"`
-	Progress                *float64     `json:"progress"`
-	RemainingVisitors       *int64       `json:"remainingVisitors"`
-	MinimumDetectableEffect *float64     `json:"minimumDetectableEffect"`
-	Power                   *float64     `json:"power"`
-	Reason                  stats.Reason `json:"reason,omitempty"`
+	stats.SampleProgress
+	DaysRemaining *int64 `json:"daysRemaining,omitempty"` // hides those of the progress: the pace is not known
 }
 
 // Refusal is the output for an invalid line of input.
@@ -218,7 +214,7 @@ func (q *Input) checkSampleRatio(order []int) *AnswerChecks {
 }
 
 // sampleRatio compares the visitors at one time with the shares.
-func (q *Input) sampleRatio(variations []Variation, order []int) result.SampleRatio {
+func (q *Input) sampleRatio(variations []Variation, order []int) stats.SampleRatioCheck {
 	given := expectedShares(q.Variations, order)
 	total, period := 0.0, stats.SharePeriod{}
 	for place, i := range order {
@@ -227,10 +223,8 @@ func (q *Input) sampleRatio(variations []Variation, order []int) result.SampleRa
 	}
 	period.Split = stats.Split{Control: 100 * (given[0] / total), Variations: given[1:]}
 	check := stats.SampleRatioMismatch([]stats.SharePeriod{period})
-	shown := result.SampleRatio{
-		PValue: check.PValue, Expected: make([]float64, len(check.Expected)), Observed: make([]int64, len(order)),
-		Mismatch: check.Mismatch, Reason: check.Reason,
-	}
+	shown := check
+	shown.Expected, shown.Observed = make([]float64, len(check.Expected)), make([]int64, len(order))
 	for place, i := range order {
 		shown.Observed[i] = period.Observed[place]
 		if len(check.Expected) > place {
@@ -261,15 +255,10 @@ func (q *Input) computePower(control stats.Sample, o stats.Options) AnswerPower 
 	}
 	size, reason := stats.NewSampleSize(plan, stats.NewLookDesign(o.Alpha(), o.Shares))
 	if reason != "" {
-		return AnswerPower{Reason: reason}
+		return AnswerPower{SampleProgress: stats.SampleProgress{Reason: reason}}
 	}
-	const anyPace = 1 // the days are not part of the output
-	progress := size.ProgressTowards(q.MDE/100, visitorsOf(q.Variations), anyPace)
-	return AnswerPower{
-		RequiredVisitors: progress.RequiredVisitors, Progress: progress.Progress,
-		RemainingVisitors:       progress.RemainingVisitors,
-		MinimumDetectableEffect: progress.MinimumDetectableEffect, Power: progress.Power, Reason: progress.Reason,
-	}
+	const anyPace = 1
+	return AnswerPower{SampleProgress: size.ProgressTowards(q.MDE/100, visitorsOf(q.Variations), anyPace)}
 }
 
 const daysOfWeek = 7

@@ -92,8 +92,8 @@ type forestBar struct {
 type effect struct {
 	label    string
 	visitors int64
-	estimate *result.Effect
-	look     *result.Bounds     // interval of the last look
+	estimate *stats.Effect
+	look     *stats.Interval    // interval of the last look
 	compared *result.Comparison // nil: no comparison
 	verdict  judged             // of the comparison
 }
@@ -200,7 +200,7 @@ func collectEffects(r *result.Report) []effect {
 			e := effect{label: v.Name, visitors: v.Visitors}
 			switch rate := &v.Metrics.GoalConversionRate; {
 			case r.CompareMetric == nil:
-				e.estimate = &result.Effect{Value: rate.Value, Interval: rate.Interval, Reason: rate.Reason}
+				e.estimate = &stats.Effect{Value: rate.Value, Interval: rate.Interval, Reason: rate.Reason}
 			case v.Comparison == nil:
 				continue
 			default:
@@ -278,7 +278,7 @@ func (f *forest) newRow(e effect, y int) forestRow {
 }
 
 // addBar adds an interval. An arrow marks an end that is unbounded or outside the scale.
-func (f *forest) addBar(row *forestRow, interval *result.Bounds, thick int) {
+func (f *forest) addBar(row *forestRow, interval *stats.Interval, thick int) {
 	if interval == nil || interval[0] == nil && interval[1] == nil {
 		return
 	}

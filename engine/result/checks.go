@@ -148,17 +148,15 @@ func (c *CapCheck) InWords() string {
 		c.Amount, FormatCount(c.Visitors), c.ValueRemoved)
 }
 
-func (c *sliceSums) sampleRatio(plan *plan.Plan) *SampleRatio {
+func (c *sliceSums) sampleRatio(plan *plan.Plan) *stats.SampleRatioCheck {
 	var periods []stats.SharePeriod
 	for i := range plan.SharePeriods {
 		periods = append(periods,
 			plan.ObservedSplit(i, func(variation int64) int64 { return c.firstViews[variation].periods[i] }))
 	}
 	check := stats.SampleRatioMismatch(periods)
-	shown := &SampleRatio{
-		PValue: check.PValue, Expected: []float64{}, Observed: []int64{}, Mismatch: check.Mismatch,
-		Reason: check.Reason,
-	}
+	shown := check
+	shown.Observed, shown.Expected = []int64{}, []float64{}
 	ids := plan.SplitOrder()
 	for _, v := range plan.Variations { // in the order of the report
 		if at := slices.Index(ids, v.ID); at < len(check.Observed) {
@@ -166,7 +164,7 @@ func (c *sliceSums) sampleRatio(plan *plan.Plan) *SampleRatio {
 				append(shown.Expected, check.Expected[at])
 		}
 	}
-	return shown
+	return &shown
 }
 
 // multipleExposuresWarning is the share of multi-exposed visitors above which there is a warning, as in GrowthBook.

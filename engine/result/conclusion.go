@@ -222,15 +222,11 @@ func newLooks(a *looks.Analysis) []Look {
 // NewLookVariation returns a row of a look for the response body.
 func NewLookVariation(r *looks.Row) LookVariation {
 	shown := LookVariation{
-		ID: r.VariationID, CriticalValue: r.Critical, Z: r.Z, PValue: r.PValue, Difference: newEffect(r.Difference),
-		Improvement:         newEffect(r.Lift),
-		ChanceToBeatControl: r.Chance, Significant: r.Significant, Reason: r.Reason,
+		ID: r.VariationID, CriticalValue: r.Critical, Z: r.Z, PValue: r.PValue, Difference: r.Difference,
+		Improvement: r.Lift, ChanceToBeatControl: r.Chance, Significant: r.Significant, Reason: r.Reason,
 	}
 	if r.Recomputed != nil {
-		shown.Recomputed = &Recomputed{
-			newEffect(r.Recomputed.Difference), newEffect(r.Recomputed.Lift),
-			r.Recomputed.Significant,
-		}
+		shown.Recomputed = &Recomputed{r.Recomputed.Difference, r.Recomputed.Lift, r.Recomputed.Significant}
 	}
 	return shown
 }
@@ -241,9 +237,8 @@ func NewSequential(r *looks.Row, missing stats.Reason) *Sequential {
 		return &Sequential{Reason: missing, ImprovementReason: missing}
 	}
 	return &Sequential{
-		Look: &r.Number, End: optionalTime(r.End), PValue: r.PValue, Difference: newBounds(r.Difference.Interval),
-		Improvement: newBounds(r.Lift.Interval),
-		Significant: r.Significant, Reason: r.Reason, ImprovementReason: r.Lift.Reason,
+		Look: &r.Number, End: optionalTime(r.End), PValue: r.PValue, Difference: r.Difference.Interval,
+		Improvement: r.Lift.Interval, Significant: r.Significant, Reason: r.Reason, ImprovementReason: r.Lift.Reason,
 	}
 }
 

@@ -49,9 +49,9 @@ func newGuardrail(g *plan.Guardrail, a *looks.Analysis, guardrail, treatment int
 		case in == nil:
 			shown.Reason = cmp.Or(shown.Reason, last.Reason, last.Lift.Reason, last.Difference.Reason)
 		case !g.Down:
-			shown.Lower = in.Lower
-		case in.Upper != nil:
-			lower := -*in.Upper
+			shown.Lower = in[0]
+		case in[1] != nil:
+			lower := -*in[1]
 			shown.Lower = &lower
 		}
 	}
@@ -315,7 +315,7 @@ func (d *decider) noWinner() *Decision {
 		if len(rows) > 1 {
 			of = " for " + d.Variations[i+1].Name
 		}
-		if lifts := excludedLifts(in.Lower, in.Upper); lifts != "" {
+		if lifts := excludedLifts(in[0], in[1]); lifts != "" {
 			ruled = append(ruled, lifts+" is ruled out"+of)
 		}
 	}

@@ -239,7 +239,7 @@ func (r *ScorecardRow) requiredVisitors(p *plan.Plan, a *looks.Analysis) *int64 
 type Status struct {
 	Decision  *Decision // nil: nothing is compared
 	Variation *int64    // of the lift; nil: there is none
-	Lift      *Effect
+	Lift      *stats.Effect
 	Visitors  int64
 	Days      int           // full days since the first visitor
 	Health    []WarningCode // codes of the warnings other than silence
@@ -268,7 +268,7 @@ func NewStatus(r *Report, a *looks.Analysis) *Status {
 		s.first, s.newest = a.FirstView.Start(), *r.NewestEvent
 	}
 	if v := r.leadingVariation(); v != nil {
-		s.Variation, s.Lift = &v.ID, &Effect{
+		s.Variation, s.Lift = &v.ID, &stats.Effect{
 			Value:    v.Comparison.Improvement.Value,
 			Observed: v.Comparison.Improvement.Observed, Reason: v.Comparison.Improvement.Reason,
 		}
@@ -330,7 +330,7 @@ func (r *Report) WarningText(codes ...WarningCode) string {
 type ListedStatus struct {
 	Decision    *Decision     `json:"decision"`
 	VariationID *int64        `json:"variationId"`
-	Lift        *Effect       `json:"lift"` // on the primary metric, with the interval of the last look
+	Lift        *stats.Effect `json:"lift"` // on the primary metric, with the interval of the last look
 	Visitors    *int64        `json:"visitors"`
 	Days        *int          `json:"days"` // full days since the first visitor
 	Health      []WarningCode `json:"health"`

@@ -205,16 +205,16 @@ func statsOptions(p *plan.Plan) stats.Options {
 
 // computePower returns the progress towards the sample that detects the minimum effect at one of the planned looks.
 // first is the time of the subject's first view.
-func (j *sliceResult) computePower(p *plan.Plan, first, through time.Time) *Power {
+func (j *sliceResult) computePower(p *plan.Plan, first, through time.Time) *stats.SampleProgress {
 	if len(j.Variations) == 0 || !p.Rules.Compare {
 		return nil
 	}
 	daily := perDay(&j.total, first, through)
 	size, reason := j.sampleSize(p, daily)
 	if reason != "" {
-		return &Power{Reason: reason}
+		return &stats.SampleProgress{Reason: reason}
 	}
-	return new(Power(size.ProgressTowards(p.Rules.MDE/100, j.total.Visitors, daily)))
+	return new(size.ProgressTowards(p.Rules.MDE/100, j.total.Visitors, daily))
 }
 
 // sampleSize returns the sample size calculation for the metric and the planned looks.

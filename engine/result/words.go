@@ -53,7 +53,7 @@ func (c *Comparison) ConclusiveVerdict() stats.Verdict {
 func MetricInWords(m query.Metric) string { return strings.TrimPrefix(metricInWords[m], "the ") }
 
 // RangeInWords formats an interval. An unbounded end is shown as open, and a missing interval as a dash.
-func RangeInWords(in *Bounds, write func(float64) string) string {
+func RangeInWords(in *stats.Interval, write func(float64) string) string {
 	if in == nil || in[0] == nil && in[1] == nil {
 		return "–"
 	}
@@ -68,7 +68,7 @@ func RangeInWords(in *Bounds, write func(float64) string) string {
 }
 
 // FormatValue formats a value with the decimals that its interval permits, as the page does. A rate is in per cent.
-func FormatValue(x float64, in *Bounds, rate bool) string {
+func FormatValue(x float64, in *stats.Interval, rate bool) string {
 	if rate {
 		return FormatPercent(x, PercentDecimals(HalfWidth(nil, in)), false)
 	}
@@ -76,7 +76,7 @@ func FormatValue(x float64, in *Bounds, rate bool) string {
 }
 
 // FormatLift formats a lift with the decimals that its interval permits, as the page does.
-func FormatLift(x float64, in *Bounds) string {
+func FormatLift(x float64, in *stats.Interval) string {
 	return FormatPercent(x, PercentDecimals(HalfWidth(nil, in)), true)
 }
 
@@ -139,7 +139,7 @@ func PercentDecimals(spread float64) int {
 
 // HalfWidth returns half the width of an interval. If one end is unbounded, it returns the distance of the other end
 // from the value; without an interval, the absolute value.
-func HalfWidth(value *float64, in *Bounds) float64 {
+func HalfWidth(value *float64, in *stats.Interval) float64 {
 	switch {
 	case in != nil && in[0] != nil && in[1] != nil:
 		return *in[1]/2 - *in[0]/2
@@ -237,7 +237,7 @@ func lastDay(end time.Time) string { return end.Add(-time.Millisecond).UTC().For
 // difference. rate reports whether the metric is a rate.
 func LookInWords(row *looks.Row, level int, rate bool) string {
 	if row.Lift.Value != nil && row.Lift.Interval != nil {
-		return "a lift of " + withInterval(newEffect(row.Lift), level, PercentDecimals,
+		return "a lift of " + withInterval(row.Lift, level, PercentDecimals,
 			func(x float64, decimals int) string {
 				return FormatPercent(x, decimals, true)
 			})
@@ -246,7 +246,7 @@ func LookInWords(row *looks.Row, level int, rate bool) string {
 	if rate {
 		decimals, unit, scale = PercentDecimals, " percentage points", 100
 	}
-	return "a difference of " + withInterval(newEffect(row.Difference), level, decimals,
+	return "a difference of " + withInterval(row.Difference, level, decimals,
 		func(x float64, decimals int) string {
 			return FormatSigned(scale*x, decimals) + unit
 		})
@@ -254,7 +254,7 @@ func LookInWords(row *looks.Row, level int, rate bool) string {
 
 // withInterval formats an effect and its interval: 5 (95 % interval 2 to 8).
 func withInterval(
-	e Effect, level int, precision func(spread float64) int, write func(x float64, decimals int) string,
+	e stats.Effect, level int, precision func(spread float64) int, write func(x float64, decimals int) string,
 ) string {
 	decimals := precision(HalfWidth(e.Value, e.Interval))
 	text := write(*e.Value, decimals)

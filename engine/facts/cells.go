@@ -29,7 +29,7 @@ const leastVisitorsByDay = 20_000
 // openCells returns the cells of a store.
 func (s *server) openCells(ctx context.Context, leastByDay int64) (cells, error) {
 	c := cells{leastByDay: leastByDay, byDay: map[schema.Subject]bool{}, all: map[schema.Subject]fold.Cells{}}
-	err := schema.EachRow(ctx, s, s.subjectsByDay, func(row driver.Rows) error {
+	err := schema.EachRow(ctx, s, s.render("subjects_by_day.sql", ""), func(row driver.Rows) error {
 		var of schema.Subject
 		err := row.Scan(&of.WebsiteID, (*scannedKind)(&of.Kind), &of.ID, &of.ExperimentID)
 		c.byDay[of] = true
@@ -38,7 +38,7 @@ func (s *server) openCells(ctx context.Context, leastByDay int64) (cells, error)
 	if err != nil {
 		return c, fmt.Errorf("read the subjects with cells by day: %w", err)
 	}
-	all, err := s.readCells(ctx, s.cellsOfGrain, sectionsOfGrain(fold.OfAll)...)
+	all, err := s.readCells(ctx, inGrain, sectionsOfGrain(fold.OfAll)...)
 	for key, cell := range all {
 		c.allOf(key.Subject)[key] = cell
 	}
@@ -129,7 +129,9 @@ func (c *cells) readDays(ctx context.Context, from *server, added fold.Cells) (f
 	if len(subjects) == 0 {
 		return fold.Cells{}, nil
 	}
-	return from.readCells(ctx, from.cellsOfDays,
+	const ofDays = " AND goal_id IN {goals:Array(Int64)} AND toUnixTimestamp64Milli(first_time) IN " +
+		"{firsts:Array(Int64)}"
+	return from.readCells(ctx, inSections+ofDays,
 		clickhouse.Named("sections", sectionsOf(maps.Keys(subjects), fold.OfDay)),
 		clickhouse.Named("goals", slices.Collect(maps.Keys(goals))),
 		clickhouse.Named("firsts", slices.Collect(maps.Keys(firsts))))
@@ -182,7 +184,7 @@ func (s *server) sumRows(ctx context.Context, subject schema.Subject) (fold.Cell
 		sums.AddRows(rows, 1, true)
 		rows = rows[:0]
 	}
-	err := s.readRows(ctx, s.subjectRows, func(r *fold.Row) error {
+	err := s.readRows(ctx, inSections, func(r *fold.Row) error {
 		if len(rows) > 0 && rows[0].Visitor != r.Visitor {
 			end()
 		}
@@ -207,10 +209,10 @@ func cellRow(key *fold.CellKey, cell *fold.Cell) *fold.Row {
 	}
 }
 
-// readCells returns the stored cells that a statement selects. The error may be ErrIncomplete.
-func (s *server) readCells(ctx context.Context, statement string, params ...any) (fold.Cells, error) {
+// readCells returns the stored cells with a condition. The error may be ErrIncomplete.
+func (s *server) readCells(ctx context.Context, where string, params ...any) (fold.Cells, error) {
 	cells := fold.Cells{}
-	err := schema.EachRow(ctx, s, statement, func(row driver.Rows) error {
+	err := schema.EachRow(ctx, s, s.render("cells.sql", where), func(row driver.Rows) error {
 		key, cell, copies, err := scanCell(row)
 		if err == nil && (copies != 1 || cells[key] != nil) {
 			err = fmt.Errorf("a cell of %s is stored %d times: %w", key.Subject, copies, ErrIncomplete)

@@ -418,7 +418,7 @@ func (s *counting) newQuery() (*source.Statement, slots) {
 		Few:    s.visitors < leastVisitorsByDay,
 		Place:  "transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))",
 		Bucket: "toInt64(0)", Period: "toUInt8(0)", Crossed: "toInt64(0)",
-		Attributes: ofServer.Attributes,
+		Attributes: attributes,
 	}
 	q.VisitorFilters(&p.Filters, &slot.Slots)
 	q.ValueFilters(&s.Filters, s.outliers, &slot.Slots)

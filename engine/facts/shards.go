@@ -289,7 +289,7 @@ func (r *Refresher) readCountersOn(ctx context.Context, on *server, subject sche
 		return r.SubjectCounters(subject), nil
 	}
 	sections := []uint64{SectionOf(subject, fold.OfAll)}
-	cells, err := on.readCells(ctx, on.sectionCells, clickhouse.Named("sections", sections))
+	cells, err := on.readCells(ctx, inSections, clickhouse.Named("sections", sections))
 	return countersOf(cells), err
 }
 

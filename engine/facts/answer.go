@@ -36,6 +36,7 @@ type asked struct {
 	stored   Stored            // totals of the stored events of the subject
 	outliers *moments.Outliers // bounds of goal values; nil: no z-score, or they are not read yet
 	limit    *moments.Cap      // of the total values of visitors; nil: no cap, or it is not read yet
+	limits   source.Limits     // of each statement
 }
 
 // answer reads the answer to a question.
@@ -51,33 +52,8 @@ type state struct {
 	*server
 	Position
 	SubjectCounters
+	days   bool // whether the subject has cells by day
 	recent recentVisitors
-}
-
-// part reads the facts of one server.
-type part struct {
-	asked
-	store    source.Store
-	facts    source.Expr // table
-	all      fold.Cells  // of the grain fold.OfAll
-	visitors int64       // number of the subject
-	days     bool        // whether the subject has cells by day
-	recent   *recentVisitors
-}
-
-// serverParts returns the parts of the report, one for each server.
-func (x answer) serverParts() []part {
-	parts := make([]part, len(x.Shards))
-	for i, shard := range x.Shards {
-		server, counters := x.states[i].server, &x.states[i].SubjectCounters
-		store := source.Store{Conn: server.Conn, Limits: x.Store.Limits, Observe: x.Store.Observe}
-		byDay := counters.Visitors >= shard.LeastVisitorsByDay
-		parts[i] = part{
-			x.asked, store, source.Expr(server.Facts), counters.all, counters.Visitors, byDay,
-			&x.states[i].recent,
-		}
-	}
-	return parts
 }
 
 const (
@@ -93,7 +69,7 @@ const (
 
 // newAnswer returns the answer to a question, before anything is read.
 func (r Reader) newAnswer(q plan.Question) answer {
-	return answer{asked: asked{Question: q}, Reader: r}
+	return answer{asked: asked{Question: q, limits: r.Store.Limits}, Reader: r}
 }
 
 // ReadRows returns the sums of the visitors that a question is about.
@@ -174,7 +150,8 @@ func (x answer) withCurrentState(ctx context.Context) (answer, error) {
 		if err != nil {
 			return x, err
 		}
-		x.states[i] = state{server, at, counters, recentVisitors{}}
+		days := counters.Visitors >= shard.LeastVisitorsByDay
+		x.states[i] = state{server: server, Position: at, SubjectCounters: counters, days: days}
 		x.stored = counters.addTo(x.stored, at)
 	}
 	from, _ := plan.RecentPeriod(x.stored.Ingested)
@@ -362,12 +339,12 @@ func (r Reader) eachGoal(
 // readTop returns the most frequent values of the dimension.
 func (x answer) readTop(ctx context.Context) ([]string, error) {
 	counts := map[string]int64{}
-	for _, part := range x.serverParts() {
-		q, slots := newCounting(part, nil).newQuery()
-		if slots.Most = len(x.Shards) == 1; slots.Most { // else a value may be frequent only over all servers
-			q.Params = append(q.Params, source.Param{Name: "most", Value: uint32(x.Top)}) //nolint:gosec // few
+	for _, s := range x.newCountings(nil) {
+		q := s.newQuery()
+		if q.Most = len(x.Shards) == 1; q.Most { // else a value may be frequent only over all servers
+			q.addParam("most", uint32(x.Top)) //nolint:gosec // few
 		}
-		if err := part.countValues(ctx, q, slots, counts); err != nil {
+		if err := s.countValues(ctx, q, counts); err != nil {
 			return nil, err
 		}
 	}
@@ -376,11 +353,8 @@ func (x answer) readTop(ctx context.Context) ([]string, error) {
 }
 
 // countValues adds the numbers of visitors by value of the dimension.
-func (x part) countValues(ctx context.Context, q *source.Statement, slots slots, counts map[string]int64) error {
-	if err := q.RenderFrom(reportTemplates, "top.sql", slots); err != nil {
-		return err
-	}
-	return x.store.EachRow(ctx, q, func(row driver.Rows) error {
+func (s *counting) countValues(ctx context.Context, q *reportQuery, counts map[string]int64) error {
+	return s.runQuery(ctx, "top.sql", q, func(row driver.Rows) error {
 		var value string
 		var visitors int64
 		err := row.Scan(&value, &visitors)
@@ -434,7 +408,7 @@ func (x answer) readCap(ctx context.Context) (*moments.Cap, error) {
 }
 
 // countedVariations returns the values of the column variation of the visitors that the report compares.
-func (x answer) countedVariations() source.Param {
+func (x answer) countedVariations() []string {
 	variations := []string{}
 	for _, v := range x.Variations {
 		variations = append(variations, fold.VariationOf(v.ID, false))
@@ -442,13 +416,15 @@ func (x answer) countedVariations() source.Param {
 			variations = append(variations, fold.VariationOf(v.ID, true))
 		}
 	}
-	return source.Param{Name: "variations", Value: variations}
+	return variations
 }
 
-// eachCompared runs a statement about the counted goal events of the visitors of the declared variations.
+// eachCompared runs a statement about the visitors of the declared variations.
 func (x answer) eachCompared(ctx context.Context, file string, scan func(driver.Rows) error) error {
-	for _, part := range x.serverParts() {
-		if err := newCounting(part, nil).runStatement(ctx, file, scan, x.countedVariations()); err != nil {
+	for _, s := range x.newCountings(nil) {
+		q := s.newQuery()
+		q.addParam("variations", x.countedVariations())
+		if err := s.runQuery(ctx, file, q, scan); err != nil {
 			return err
 		}
 	}
@@ -468,10 +444,10 @@ func (r Reader) ReadValues(ctx context.Context, q plan.Question, attribute strin
 		return nil, err
 	}
 	counts := map[string]int64{}
-	for _, part := range x.serverParts() {
-		q, slots := newCounting(part, nil).newQuery()
-		slots.Dimension, slots.Filters, slots.To, slots.From = source.Columns[attribute], "true", false, false
-		if err := part.countValues(ctx, q, slots, counts); err != nil {
+	for _, s := range x.newCountings(nil) {
+		q := s.newQuery()
+		q.Dimension, q.Filters, q.To, q.From = source.Columns[attribute], "true", false, false
+		if err := s.countValues(ctx, q, counts); err != nil {
 			return nil, err
 		}
 	}
@@ -533,16 +509,9 @@ func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Vis
 	if err != nil {
 		return err
 	}
-	for _, part := range x.serverParts() {
-		part.store.Limits.Time = 0
-		part.stored.Newest = schema.EndOfTime // of events that may arrive now
-		scan := func(row driver.Rows) error { return scanReportVisitor(row, each) }
-		if err := newCounting(part, nil).runStatement(ctx, "each_visitor.sql", scan,
-			x.countedVariations()); err != nil {
-			return err
-		}
-	}
-	return nil
+	x.stored.Newest = schema.EndOfTime // of events that may arrive now
+	x.limits.Time = 0
+	return x.eachCompared(ctx, "each_visitor.sql", func(row driver.Rows) error { return scanReportVisitor(row, each) })
 }
 
 func scanReportVisitor(row driver.Rows, each func(*Visitor) error) error {

@@ -64,32 +64,38 @@ func (s *sums) addGoal(several *sums, goal int64) {
 
 // counting adds up the rows of one server.
 type counting struct {
-	part
+	asked
+	*state
+	store      source.Store
 	top        []string
 	variations []string // of the stored visitors
 	of         map[key]*moments.Moments
 }
 
-func newCounting(p part, top []string) *counting {
-	// transform needs a value
-	s := &counting{part: p, top: top, of: map[key]*moments.Moments{}, variations: []string{""}}
-	for at := range p.all {
-		if at.Goal == 0 && fold.IsCounted(at.Variation) {
-			s.variations = append(s.variations, at.Variation)
+// newCountings returns an empty counting for each server.
+func (x answer) newCountings(top []string) []*counting {
+	all := make([]*counting, len(x.states))
+	for i := range x.states {
+		s := &counting{asked: x.asked, state: &x.states[i], top: top, of: map[key]*moments.Moments{}}
+		s.store = source.Store{Conn: s.Conn, Limits: x.limits, Observe: x.Store.Observe}
+		s.variations = []string{""} // transform needs a value
+		for at := range s.all {
+			if at.Goal == 0 && fold.IsCounted(at.Variation) {
+				s.variations = append(s.variations, at.Variation)
+			}
 		}
+		slices.Sort(s.variations)
+		all[i] = s
 	}
-	slices.Sort(s.variations)
-	return s
+	return all
 }
 
 // countOnServers counts the rows of each server, and adds them to the sums.
 func (s *sums) countOnServers(ctx context.Context, count func(*counting, context.Context) error) error {
-	parts := s.serverParts()
-	all := make([]*counting, len(parts))
+	all := s.newCountings(s.top)
 	work, ctx := errgroup.WithContext(ctx)
-	for i, part := range parts {
-		all[i] = newCounting(part, s.top)
-		work.Go(func() error { return count(all[i], ctx) })
+	for _, c := range all {
+		work.Go(func() error { return count(c, ctx) })
 	}
 	if err := work.Wait(); err != nil {
 		return err
@@ -149,7 +155,8 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
 		}
 		return s.addRecent(ctx)
 	}
-	goals := newCounting(s.part, s.top)
+	goals := *s
+	goals.of = map[key]*moments.Moments{}
 	reading, ctx := errgroup.WithContext(ctx)
 	if wanted.visitors {
 		reading.Go(func() error { return s.readVisitors(ctx) })
@@ -164,37 +171,33 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
 	return nil
 }
 
-// runStatement runs a statement with more parameters, and calls add for each row.
-func (s *counting) runStatement(
-	ctx context.Context, file string, add func(driver.Rows) error, params ...source.Param,
-) error {
-	q, slots := s.newQuery()
-	q.Params = append(q.Params, params...)
-	if err := q.RenderFrom(reportTemplates, file, slots); err != nil {
+// runQuery runs the statement of a file, and calls add for each row.
+func (s *counting) runQuery(ctx context.Context, file string, q *reportQuery, add func(driver.Rows) error) error {
+	if err := q.RenderFrom(reportTemplates, file, &q.slots); err != nil {
 		return err
 	}
-	return s.store.EachRow(ctx, q, add)
+	return s.store.EachRow(ctx, &q.Statement, add)
 }
 
 // readVisitors reads the sums of visitors.
 func (s *counting) readVisitors(ctx context.Context) error {
-	return s.runStatement(ctx, "visitors.sql", func(row driver.Rows) error {
-		var place uint32
-		var at key
-		var period uint8
-		m := moments.NoMoments()
-		to := []any{&place, &at.ExposedBefore, &period, &at.crossed, &m.Visitors, &m.Recent, &m.Views}
-		if err := row.Scan(append(to, actionTargets(&m)[:len(row.Columns())-len(to)]...)...); err != nil {
-			return err
-		}
-		at.Period = int(period)
-		return s.addPlace(place, at, &m)
-	})
+	return s.runQuery(ctx, "visitors.sql", s.newQuery(), s.addVisitors)
 }
 
-// actionTargets returns where to scan the columns of the events of widgets.
-func actionTargets(m *moments.Moments) []any {
-	return []any{&m.Clicks, &m.Submits, &m.Completions, &m.Conversions, &m.Contacts, &m.Completed, &m.Conversion}
+func (s *counting) addVisitors(row driver.Rows) error {
+	var place uint32
+	var at key
+	var period uint8
+	m := moments.NoMoments()
+	to := []any{&place, &at.ExposedBefore, &at.bucket, &period, &at.crossed, &m.Visitors, &m.Recent, &m.Views}
+	if s.Subject.Kind == schema.SubjectWidget {
+		to = append(to, &m.Clicks, &m.Submits, &m.Completions, &m.Conversions, &m.Contacts, &m.Completed, &m.Conversion)
+	}
+	if err := row.Scan(to...); err != nil {
+		return err
+	}
+	at.Period = int(period)
+	return s.addPlace(place, at, &m)
 }
 
 // readGoals reads the sums of goal events.
@@ -203,7 +206,7 @@ func (s *counting) readGoals(ctx context.Context) error {
 	if !s.isEveryEvent() {
 		file = "converted.sql"
 	}
-	return s.runStatement(ctx, file, s.addGoals)
+	return s.runQuery(ctx, file, s.newQuery(), s.addGoals)
 }
 
 func (s *counting) addGoals(row driver.Rows) error {
@@ -251,37 +254,20 @@ func (s *sums) addSteps(ctx context.Context, wanted factSums) error {
 }
 
 func (s *counting) readVisitorSteps(ctx context.Context, crossers bool) error {
-	q, slots := s.newQuery()
-	slots.Crossers = crossers
-	if err := q.RenderFrom(reportTemplates, "visitor_steps.sql", slots); err != nil {
-		return err
-	}
-	return s.store.EachRow(ctx, q, func(row driver.Rows) error {
-		var place uint32
-		var at key
-		var period uint8
-		m := moments.NoMoments()
-		to := []any{&place, &at.bucket, &period, &at.crossed, &m.Visitors, &m.Views}
-		if err := row.Scan(append(to, actionTargets(&m)...)...); err != nil {
-			return err
-		}
-		at.Period = int(period)
-		return s.addPlace(place, at, &m)
-	})
+	q := s.newQuery()
+	q.Crossers = crossers
+	return s.runQuery(ctx, "visitor_steps.sql", q, s.addVisitors)
 }
 
 func (s *counting) readGoalSteps(ctx context.Context, crossers bool) error {
-	q, slots := s.newQuery()
-	slots.Crossers = crossers
-	slots.Series, slots.ByPlace, slots.Numbered = true, true, !s.isEveryEvent()
-	slots.Bucket = bucketOf(factTime)
-	if slots.Numbered {
-		slots.Bucket = bucketOf("toInt64(at_ms)")
+	q := s.newQuery()
+	q.Crossers = crossers
+	q.Series, q.ByPlace, q.Numbered = true, true, !s.isEveryEvent()
+	q.Bucket = bucketOf(factTime)
+	if q.Numbered {
+		q.Bucket = bucketOf("toInt64(at_ms)")
 	}
-	if err := q.RenderFrom(reportTemplates, "goals.sql", slots); err != nil {
-		return err
-	}
-	return s.store.EachRow(ctx, q, s.addGoals)
+	return s.runQuery(ctx, "goals.sql", q, s.addGoals)
 }
 
 // addDaySteps adds steps from the cells by day. done means that they have all. Else crossers means that they have all
@@ -290,8 +276,7 @@ func (s *counting) addDaySteps(ctx context.Context, wanted factSums) (crossers, 
 	if byDay, has := s.hasCells(); !has || !byDay {
 		return false, false, nil
 	}
-	_, slots := s.newQuery()
-	crossers = slots.ByCrossing && s.hasCrossers()
+	crossers = s.newQuery().ByCrossing && s.hasCrossers()
 	err = s.addDays(ctx, wanted, true, crossers)
 	return crossers, !crossers, err
 }
@@ -372,17 +357,17 @@ type slots struct {
 }
 
 // isEveryEvent reports whether every event of one goal counts. If so, the sums in the rows are the sums of the report.
-func (x part) isEveryEvent() bool {
-	return (x.GoalID != 0 || len(x.goals) > 0) && x.Filters.GoalValue == nil && x.outliers == nil
+func (s *counting) isEveryEvent() bool {
+	return (s.GoalID != 0 || len(s.goals) > 0) && s.Filters.GoalValue == nil && s.outliers == nil
 }
 
 // isZero reports whether an amount adds up to 0 over the goal events of each visitor. The cells say so of all events.
-func (x part) isZero(amount int) bool {
-	if !x.isEveryEvent() || x.endsEarly() || x.Interval != "" {
+func (s *counting) isZero(amount int) bool {
+	if !s.isEveryEvent() || s.endsEarly() || s.Interval != "" {
 		return false
 	}
-	for at, cell := range x.all {
-		if (at.Goal == x.GoalID || slices.Contains(x.goals, at.Goal)) && cell.HasAmount(amount) {
+	for at, cell := range s.all {
+		if (at.Goal == s.GoalID || slices.Contains(s.goals, at.Goal)) && cell.HasAmount(amount) {
 			return false
 		}
 	}
@@ -399,86 +384,94 @@ func multiplesOf(width, n int) []uint32 {
 }
 
 // endsEarly reports whether the window excludes events at its end.
-func (x part) endsEarly() bool {
-	return !x.Filters.To.IsZero() && !x.Filters.To.After(x.stored.Newest)
+func (s *counting) endsEarly() bool {
+	return !s.Filters.To.IsZero() && !s.Filters.To.After(s.stored.Newest)
+}
+
+// reportQuery is a statement of a report, with the slots from which its text is rendered.
+type reportQuery struct {
+	source.Statement
+	slots
+}
+
+func (q *reportQuery) addParam(name string, value any) {
+	q.Params = append(q.Params, source.Param{Name: name, Value: value})
 }
 
 // newQuery returns the parameters and slots that all statements of the report share.
-func (s *counting) newQuery() (*source.Statement, slots) {
+func (s *counting) newQuery() *reportQuery {
 	p := &s.Question
-	q := &source.Statement{}
-	param := func(name string, value any) { q.Params = append(q.Params, source.Param{Name: name, Value: value}) }
-	param("visitors", SectionOf(p.Subject, fold.OfVisitor))
-	param("goals", SectionOf(p.Subject, fold.OfGoal))
-	param("days", SectionOf(p.Subject, fold.OfDay))
-	slot := slots{
+	q := &reportQuery{slots: slots{
 		Slots: source.Slots{Filters: "true", Goals: "true", Widget: p.Subject.Kind == schema.SubjectWidget},
-		Facts: s.facts,
+		Facts: source.Expr(s.Facts),
 		From:  !p.Filters.From.IsZero(), To: s.endsEarly(), OneGoal: s.GoalID != 0,
-		Few:    s.visitors < leastVisitorsByDay,
+		Few:    s.Visitors < leastVisitorsByDay,
 		Place:  "transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))",
 		Bucket: "toInt64(0)", Period: "toUInt8(0)", Crossed: "toInt64(0)",
 		Attributes: attributes,
-	}
-	q.VisitorFilters(&p.Filters, &slot.Slots)
-	q.ValueFilters(&s.Filters, s.outliers, &slot.Slots)
-	slot.Goals = source.Expr(strings.TrimPrefix(string(slot.Goals), "true AND "))
+	}}
+	q.addParam("visitors", SectionOf(p.Subject, fold.OfVisitor))
+	q.addParam("goals", SectionOf(p.Subject, fold.OfGoal))
+	q.addParam("days", SectionOf(p.Subject, fold.OfDay))
+	q.VisitorFilters(&p.Filters, &q.Slots)
+	q.ValueFilters(&s.Filters, s.outliers, &q.Slots)
+	q.Goals = source.Expr(strings.TrimPrefix(string(q.Goals), "true AND "))
 	if s.limit != nil {
-		q.SetCap(s.limit.Limit, &slot.Slots)
+		q.SetCap(s.limit.Limit, &q.Slots)
 	}
 	if s.GoalID != 0 {
-		param("goal_id", s.GoalID)
+		q.addParam("goal_id", s.GoalID)
 	}
-	if slot.SeveralGoals = len(s.goals) > 0; slot.SeveralGoals {
-		param("goal_ids", s.goals)
+	if q.SeveralGoals = len(s.goals) > 0; q.SeveralGoals {
+		q.addParam("goal_ids", s.goals)
 	}
-	if slot.From {
-		param("from_ms", p.WindowStart().UnixMilli())
+	if q.From {
+		q.addParam("from_ms", p.WindowStart().UnixMilli())
 	}
-	if slot.To {
-		param("to_ms", p.WindowEnd().UnixMilli())
+	if q.To {
+		q.addParam("to_ms", p.WindowEnd().UnixMilli())
 	}
-	if slot.ByPeriod = len(p.SharePeriods) > 1; slot.ByPeriod {
+	if q.ByPeriod = len(p.SharePeriods) > 1; q.ByPeriod {
 		var changes []int64
 		for _, period := range p.SharePeriods[1:] {
 			changes = append(changes, period.Since.UnixMilli())
 		}
-		param("share_changes", changes)
-		slot.Period = "toUInt8(arrayCount(ms -> toUnixTimestamp64Milli(first_time) >= ms, " +
+		q.addParam("share_changes", changes)
+		q.Period = "toUInt8(arrayCount(ms -> toUnixTimestamp64Milli(first_time) >= ms, " +
 			"{share_changes:Array(Int64)}))"
 	}
 	recentFrom, recentTo := plan.RecentPeriod(s.stored.Ingested)
-	param("recent_from", recentFrom.Format(time.DateOnly))
-	param("recent_to", recentTo.Format(time.DateOnly))
+	q.addParam("recent_from", recentFrom.Format(time.DateOnly))
+	q.addParam("recent_to", recentTo.Format(time.DateOnly))
 	if p.Interval != "" {
 		width, shift := p.Interval.BucketGrid()
-		param("width", width.Milliseconds())
-		param("shift", shift.Milliseconds())
+		q.addParam("width", width.Milliseconds())
+		q.addParam("shift", shift.Milliseconds())
 	}
 	switch {
 	case !p.Crossings:
 	case p.Interval != "":
-		slot.Crossed = bucketOf("toUnixTimestamp64Milli(multi_exposed_at)")
-	case slot.To:
-		slot.Crossed = "-toInt64(toUnixTimestamp64Milli(multi_exposed_at) >= {to_ms:Int64})"
+		q.Crossed = bucketOf("toUnixTimestamp64Milli(multi_exposed_at)")
+	case q.To:
+		q.Crossed = "-toInt64(toUnixTimestamp64Milli(multi_exposed_at) >= {to_ms:Int64})"
 	}
-	slot.ByCrossing = slot.Crossed != "toInt64(0)"
-	slot.Columns = "sign, variation, first_time, first_day, multi_exposed_at"
+	q.ByCrossing = q.Crossed != "toInt64(0)"
+	q.Columns = "sign, variation, first_time, first_day, multi_exposed_at"
 	if p.Dimension != "" {
-		slot.Dimension = source.Columns[string(p.Dimension)]
-		slot.Columns += ", " + slot.Dimension
+		q.Dimension = source.Columns[string(p.Dimension)]
+		q.Columns += ", " + q.Dimension
 	}
-	param("stored_variations", s.variations)
-	param("places", multiplesOf(len(s.top)+1, len(s.variations)))
+	q.addParam("stored_variations", s.variations)
+	q.addParam("places", multiplesOf(len(s.top)+1, len(s.variations)))
 	if len(s.top) > 0 {
-		param("top", s.top)
-		param("ranks", multiplesOf(1, len(s.top)))
-		slot.Place += " + transform(" + slot.Dimension + ", {top:Array(String)}, {ranks:Array(UInt32)}, toUInt32(0))"
+		q.addParam("top", s.top)
+		q.addParam("ranks", multiplesOf(1, len(s.top)))
+		q.Place += " + transform(" + q.Dimension + ", {top:Array(String)}, {ranks:Array(UInt32)}, toUInt32(0))"
 	}
-	slot.ByPlace = len(s.top) > 0 || slot.ByPeriod || slot.ByCrossing
+	q.ByPlace = len(s.top) > 0 || q.ByPeriod || q.ByCrossing
 	for k, column := range []source.Expr{"value", "profit", "extra_value"} {
 		if !s.isZero(k) {
-			slot.Amounts[k] = column
+			q.Amounts[k] = column
 		}
 	}
 	for i, column := range []string{"views", "clicks", "submits", "completions", "conversions", "contacts"} {
@@ -488,25 +481,25 @@ func (s *counting) newQuery() (*source.Statement, slots) {
 		if column == "views" {
 			counted = "1 + " + counted // the first view
 		}
-		slot.Counts = append(slot.Counts, source.Expr(fmt.Sprintf("toUInt32(%s) AS %s", counted, column)))
+		q.Counts = append(q.Counts, source.Expr(fmt.Sprintf("toUInt32(%s) AS %s", counted, column)))
 	}
-	return q, slot
+	return q
 }
 
 // A report about all visitors is read from cells: hundreds of rows in place of millions.
 
 // hasCells reports whether cells have the sums of the report, and whether these are the cells by day. Subjects with
 // fewer visitors than leastVisitorsByDay have none by day.
-func (x part) hasCells() (byDay, has bool) {
-	switch f := &x.Filters; {
+func (s *counting) hasCells() (byDay, has bool) {
+	switch f := &s.Filters; {
 	case len(f.Lists) > 0, len(f.Texts) > 0, f.GoalValue != nil, f.ZScore != 0:
 		return false, false
-	case x.Cap != nil, x.Dimension != "", len(x.SharePeriods) > 1:
+	case s.Cap != nil, s.Dimension != "", len(s.SharePeriods) > 1:
 		return false, false
-	case f.From.IsZero() && f.To.IsZero() && x.Interval == "":
+	case f.From.IsZero() && f.To.IsZero() && s.Interval == "":
 		return false, true
 	}
-	return true, isWholeDay(x.Filters.From) && isWholeDay(x.Filters.To) && x.days && x.Interval != query.Hourly
+	return true, isWholeDay(s.Filters.From) && isWholeDay(s.Filters.To) && s.days && s.Interval != query.Hourly
 }
 
 // isWholeDay reports whether an end of a window is open or at midnight UTC.
@@ -578,7 +571,7 @@ const countBytes = 64
 // countVisitors reads a number of visitors of each variation.
 func (s *counting) countVisitors(ctx context.Context, file string) (map[string]int64, error) {
 	counts := map[string]int64{}
-	err := s.runStatement(ctx, file, func(row driver.Rows) error {
+	err := s.runQuery(ctx, file, s.newQuery(), func(row driver.Rows) error {
 		var variation string
 		var n int64
 		err := row.Scan(&variation, &n)
@@ -629,19 +622,16 @@ func (s *counting) hasCrossers() bool {
 // addDays adds sums of the cells by day, by the buckets of the series if series is true. If oneVariation is true, it
 // leaves out multi-exposed visitors.
 func (s *counting) addDays(ctx context.Context, wanted factSums, series, oneVariation bool) error {
-	q, slots := s.newQuery()
-	if slots.Series = series; series {
-		slots.Bucket = bucketOf(factTime)
+	q := s.newQuery()
+	if q.Series = series; series {
+		q.Bucket = bucketOf(factTime)
 	}
 	goals := wanted.goals
 	if wanted.visitors {
 		goals = append([]int64{0}, goals...)
 	}
-	q.Params = append(q.Params, source.Param{Name: "cell_goals", Value: goals})
-	if err := q.RenderFrom(reportTemplates, "day_cells.sql", slots); err != nil {
-		return err
-	}
-	return s.store.EachRow(ctx, q, func(row driver.Rows) error {
+	q.addParam("cell_goals", goals)
+	return s.runQuery(ctx, "day_cells.sql", q, func(row driver.Rows) error {
 		var variation string
 		var goal int64
 		var at key

@@ -472,10 +472,10 @@ func (in *referenceWorld) verify(t *testing.T) {
 // counts returns the sums of the cells of all subjects with events.
 func counts(r *facts.Refresher) map[schema.Subject]facts.SubjectCounters {
 	all := map[schema.Subject]facts.SubjectCounters{}
-	r.EachSubject(func(of schema.Subject, totals facts.SubjectCounters) {
+	for of, totals := range r.AllCounters() {
 		if totals.AllEvents() > 0 {
 			all[of] = facts.SubjectCounters{Visitors: totals.Visitors, Events: totals.Events, Goals: totals.Goals} // an extent never shrinks
 		}
-	})
+	}
 	return all
 }

@@ -152,7 +152,7 @@ func (x answer) withCurrentState(ctx context.Context) (answer, error) {
 		}
 		days := counters.Visitors >= shard.LeastVisitorsByDay
 		x.states[i] = state{server: server, Position: at, SubjectCounters: counters, days: days}
-		x.stored = counters.addTo(x.stored, at)
+		x.stored.add(counters, at)
 	}
 	from, _ := plan.RecentPeriod(x.stored.Ingested)
 	for i, shard := range x.Shards {
@@ -229,7 +229,7 @@ func (x answer) readReport(ctx context.Context) (found *moments.Rows, err error)
 
 // newRows returns the rows of the answer, without sums.
 func (x answer) newRows() *moments.Rows {
-	stored := x.stored.OrNone()
+	stored := x.stored.orNone()
 	return &moments.Rows{
 		First: stored.First, Through: stored.Ingested, Newest: stored.Newest, Outliers: x.outliers,
 		Cap: x.limit, Automated: x.countAutomated(),
@@ -431,10 +431,11 @@ func (x answer) eachCompared(ctx context.Context, file string, scan func(driver.
 	return nil
 }
 
-// Value is a value of an attribute, and the number of visitors with that value in their first view.
+// Value is a value of an attribute in the form of a filter, and the number of visitors with that value in their first
+// view. It is empty if the attribute is not set.
 type Value struct {
-	Value    string
-	Visitors int64
+	Value    string `json:"value"`
+	Visitors int64  `json:"visitors"`
 }
 
 // ReadValues returns the values of an attribute of a subject, the most frequent first.

@@ -107,10 +107,9 @@ func (s Shards) StoredEvents(ctx context.Context, of schema.Subject) (Stored, er
 		if err != nil {
 			return Stored{}, source.StoreFailure(ctx, err)
 		}
-		counters := shard.SubjectCounters(of)
-		stored = counters.addTo(stored, at)
+		stored.add(shard.SubjectCounters(of), at)
 	}
-	return stored.OrNone(), nil
+	return stored.orNone(), nil
 }
 
 // SubjectCounters returns the counters of a subject.
@@ -126,7 +125,9 @@ func (s Shards) SubjectCounters(of schema.Subject) (all SubjectCounters) {
 func (s Shards) StoredSubjects() map[schema.Subject]bool {
 	found := map[schema.Subject]bool{}
 	for _, shard := range s {
-		shard.EachSubject(func(of schema.Subject, _ SubjectCounters) { found[of] = true })
+		for of := range shard.AllCounters() {
+			found[of] = true
+		}
 	}
 	return found
 }
@@ -268,13 +269,6 @@ func hashOf(key *fold.CellKey, cell *fold.Cell) uint64 {
 	return xxhash.Sum64String(fmt.Sprint(key.Goal, " ", key.Variation, cell.Sums, cell.Extent))
 }
 
-// addTo returns the totals of stored events with those of the subject on a shard at a position. The first view is the
-// first one on time, or else the first one.
-func (t *SubjectCounters) addTo(stored Stored, at Position) Stored {
-	first := fold.TimeOf(cmp.Or(t.FirstOnTime, t.FirstView))
-	return stored.WithEvents(t.AllEvents(), at.FoldedThrough(), time.UnixMilli(t.Newest).UTC(), first)
-}
-
 // AllEvents returns the number of events.
 func (t *SubjectCounters) AllEvents() (n uint64) {
 	for _, of := range t.Events {
@@ -300,14 +294,11 @@ func (r *Refresher) SubjectCounters(subject schema.Subject) SubjectCounters {
 	return r.counters[subject]
 }
 
-// EachSubject calls each for the counters of all subjects of a kind, in the order of their ids.
-func (r *Refresher) EachSubject(each func(schema.Subject, SubjectCounters)) {
+// AllCounters returns the counters of all subjects at the last refresh.
+func (r *Refresher) AllCounters() map[schema.Subject]SubjectCounters {
 	r.read.RLock()
-	all := maps.Clone(r.counters)
-	r.read.RUnlock()
-	for _, subject := range slices.SortedFunc(maps.Keys(all), schema.Subject.Compare) {
-		each(subject, all[subject])
-	}
+	defer r.read.RUnlock()
+	return maps.Clone(r.counters)
 }
 
 // StoredPosition returns the position of the stored facts. It waits while a refresh stores facts.
@@ -372,26 +363,25 @@ type Stored struct {
 	First            time.Time // of the first view on time, or else of the first view; zero: none
 }
 
-// WithEvents returns the totals with more events. first is zero if they have no view.
-func (s Stored) WithEvents(events uint64, ingested, newest, first time.Time) Stored {
-	s.Events += events
-	if s.First.IsZero() || !first.IsZero() && first.Before(s.First) {
+// add adds the events of the subject on a shard at a position.
+func (s *Stored) add(t SubjectCounters, at Position) {
+	s.Events += t.AllEvents()
+	if first := fold.TimeOf(cmp.Or(t.FirstOnTime, t.FirstView)); s.First.IsZero() ||
+		!first.IsZero() && first.Before(s.First) {
 		s.First = first
 	}
-	if ingested.After(s.Ingested) {
-		s.Ingested = ingested
+	if through := at.FoldedThrough(); through.After(s.Ingested) {
+		s.Ingested = through
 	}
-	if newest.After(s.Newest) {
+	if newest := time.UnixMilli(t.Newest).UTC(); newest.After(s.Newest) {
 		s.Newest = newest
 	}
-	return s
 }
 
-// OrNone returns zero times for a subject without events.
-func (s Stored) OrNone() Stored {
+// orNone returns zero times for a subject without events.
+func (s Stored) orNone() Stored {
 	if s.Events == 0 {
 		return Stored{}
 	}
-	s.Ingested, s.Newest = s.Ingested.UTC(), s.Newest.UTC()
 	return s
 }

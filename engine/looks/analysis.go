@@ -218,8 +218,10 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 	found.Outcome = found.Primary.FindOutcome(alphaOf(p))
 	found.Harm = a.guardrailOf(s, primary, stats.Margin{Relative: p.Rules.MDE / 100}, &found.Primary, recorded)
 	for _, g := range p.Declared.Guardrails {
-		found.Guardrails = append(found.Guardrails,
-			a.analyzeGuardrail(s, sumsOf(g.GoalID, g.Metric), g.Margin, recorded))
+		sums := sumsOf(g.GoalID, g.Metric)
+		of := Guardrail{Question: a.analyzeGoal(s, sums, recorded)}
+		of.Status = a.guardrailOf(s, sums, g.Margin, &of.Question, recorded)
+		found.Guardrails = append(found.Guardrails, of)
 	}
 	for _, g := range p.Declared.Secondary {
 		if len(s.Looks) > 0 {
@@ -293,7 +295,7 @@ func endRows(s *Schedule, sums *Sums) (rows []Row) {
 	}
 	for _, v := range sums.plan.Variations[1:] {
 		rows = append(rows, Row{
-			Look: last, Kind: OfEnd, VariationID: v.ID, Visitors: visitors, FirstDay: s.days[0].from,
+			Look: last, Kind: OfEnd, VariationID: v.ID, Visitors: visitors, FirstDay: s.days[0].From,
 			Strata: rowStrata(sums.plan, strata, v.ID),
 		})
 	}
@@ -333,7 +335,7 @@ func dataOf(s *Schedule, sums *Sums) []lookData {
 	var most int64
 	for _, l := range s.Looks {
 		d := lookData{Look: l}
-		for _, st := range sums.strataUntil(s.inLooks(l.End), l.End) {
+		for _, st := range sums.strataUntil(s.LookWindows(l.End), l.End) {
 			data, visitors := samplesOf(sums.plan, &st)
 			d.Strata, d.Visitors = append(d.Strata, data), d.Visitors+visitors
 		}
@@ -392,7 +394,7 @@ func (a *Analyzer) analyzeGoal(s *Schedule, sums *Sums, recorded []Record) Quest
 		if !slices.ContainsFunc(q.Rows[k], func(r Row) bool { return r.RecordedAt.IsZero() }) {
 			continue
 		}
-		strata := sums.strataUntil(s.inLooks(look.End), look.End)
+		strata := sums.strataUntil(s.LookWindows(look.End), look.End)
 		for t := range q.Rows[k] {
 			if row := &q.Rows[k][t]; row.RecordedAt.IsZero() {
 				row.Strata = rowStrata(p, strata, row.VariationID)
@@ -419,7 +421,7 @@ func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, rank int, data []lookD
 					none := stats.Effect{Reason: stats.ReasonPlanChanged}
 					q.Rows[k][t] = Row{
 						Look: look.Look, Kind: OfLook, VariationID: id, Visitors: look.Visitors, Tau: look.Tau,
-						FirstDay:   s.days[0].from,
+						FirstDay:   s.days[0].From,
 						LookResult: stats.LookResult{Difference: none, Lift: none, Reason: none.Reason},
 					}
 				}
@@ -454,7 +456,7 @@ func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, rank int, data []lookD
 				}
 				row := Row{
 					Look: look.Look, Kind: OfLook, VariationID: id, Visitors: look.Visitors, Tau: look.Tau,
-					FirstDay: s.days[0].from, LookResult: today, PValue: sequence.PValue(k, today),
+					FirstDay: s.days[0].From, LookResult: today, PValue: sequence.PValue(k, today),
 				}
 				q.Rows[k][t] = row
 			}
@@ -467,7 +469,7 @@ func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, rank int, data []lookD
 		return q
 	}
 	return computeOnce(a, len(data)*treatments*lookBytes, compute, "looks", rank, p.Rules.Methodology,
-		p.Rules.SignificanceLevel, p.Rules.Prior, shares, p.Metric, p.Variations, data, s.days[0].from, recorded)
+		p.Rules.SignificanceLevel, p.Rules.Prior, shares, p.Metric, p.Variations, data, s.days[0].From, recorded)
 }
 
 // lookSequence returns the critical values of looks. It caches them by the numbers of visitors, because late
@@ -526,7 +528,7 @@ func AddChances(rows []Row, compared []stats.Comparison) {
 func adjustedP(s *Schedule, last Look, sums *Sums) []float64 {
 	p := sums.plan
 	all := map[int64]moments.Moments{}
-	for _, st := range sums.strataUntil(s.inLooks(last.End), last.End) {
+	for _, st := range sums.strataUntil(s.LookWindows(last.End), last.End) {
 		for id, m := range st.counted {
 			all[id] = all[id].Merge(m)
 		}
@@ -563,7 +565,7 @@ func (a *Analysis) UnrecordedLooks(now time.Time) []Record {
 			if s.Status == Harmed && !s.recorded {
 				record(p, Row{
 					Look: Look{End: s.DecidedAt}, Kind: OfHarm, VariationID: p.Variations[t+1].ID,
-					FirstDay: a.days[0].from,
+					FirstDay: a.days[0].From,
 					Upper:    s.Upper,
 				})
 			}

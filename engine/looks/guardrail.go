@@ -32,15 +32,8 @@ const (
 	NotYetKnown = "notYetKnown"
 )
 
-// analyzeGuardrail returns the looks of a guardrail and the status of each variation. It is harmed at the first look or
-// day that shows harm, or else safe at the first look that shows safety.
-func (a *Analyzer) analyzeGuardrail(s *Schedule, sums *Sums, margin stats.Margin, recorded []Record) Guardrail {
-	found := Guardrail{Question: a.analyzeGoal(s, sums, recorded)}
-	found.Status = a.guardrailOf(s, sums, margin, &found.Question, recorded)
-	return found
-}
-
-// guardrailOf returns the status of each treatment at a margin, from the looks and days. Recorded harm is permanent.
+// guardrailOf returns the status of each treatment at a margin, from the looks and days. It is harmed at the first look
+// or day that shows harm, or else safe at the first look that shows safety. Recorded harm is permanent.
 func (a *Analyzer) guardrailOf(
 	s *Schedule, sums *Sums, margin stats.Margin, looks *Question, recorded []Record,
 ) []GuardrailStatus {
@@ -126,18 +119,6 @@ func (s *Schedule) pairPlanned(p *plan.Plan, treatment int) float64 {
 		return 0
 	}
 	return pair / total * float64(p.Rules.PlannedVisitors)
-}
-
-// Window is a period of first views.
-type Window struct{ From, To time.Time }
-
-// LookWindows returns the periods of first views in a look. Broken weeks divide them.
-func (a *Analysis) LookWindows(l Look) []Window {
-	var windows []Window
-	for _, part := range a.inLooks(l.End) {
-		windows = append(windows, Window{part.from, part.to})
-	}
-	return windows
 }
 
 // Slices has the looks at the slices of a breakdown. The j-th slice that reaches enough visitors in each variation gets

@@ -118,11 +118,6 @@ func (l *Ledger) readIfOld(ctx context.Context) error {
 	if time.Since(l.readAt) < maxAge {
 		return nil
 	}
-	return l.readTable(ctx)
-}
-
-// readTable reads the table. The caller holds the lock.
-func (l *Ledger) readTable(ctx context.Context) error {
 	records, err := ReadRecords(ctx, l.conn)
 	if err != nil {
 		return err

@@ -19,11 +19,11 @@ import (
 // views, and its end if the look or day ends later.
 func (s *Schedule) SeriesCuts() []time.Time {
 	var cuts []time.Time
-	add := func(end time.Time, spans []span) {
+	add := func(end time.Time, spans []Window) {
 		for _, part := range spans {
-			cuts = append(cuts, part.from)
-			if part.to.Before(end) {
-				cuts = append(cuts, part.to)
+			cuts = append(cuts, part.From)
+			if part.To.Before(end) {
+				cuts = append(cuts, part.To)
 			}
 		}
 	}
@@ -31,7 +31,7 @@ func (s *Schedule) SeriesCuts() []time.Time {
 		add(end, s.sinceLooks(end))
 	}
 	for _, l := range s.Looks {
-		add(l.End, s.inLooks(l.End))
+		add(l.End, s.LookWindows(l.End))
 	}
 	slices.SortFunc(cuts, time.Time.Compare)
 	return slices.CompactFunc(cuts, time.Time.Equal)
@@ -108,12 +108,12 @@ type stratum struct {
 }
 
 // strataUntil returns the sums up to a time for some periods of first views, by period of equal shares, in order.
-func (s *Sums) strataUntil(spans []span, end time.Time) []stratum {
+func (s *Sums) strataUntil(spans []Window, end time.Time) []stratum {
 	var all []stratum
 	for _, part := range spans {
-		addSigned(&all, s.sumsSince(part.from, end), 1, s.plan.MultipleExposures, end)
-		if part.to.Before(end) {
-			addSigned(&all, s.sumsSince(part.to, end), -1, s.plan.MultipleExposures, end)
+		addSigned(&all, s.sumsSince(part.From, end), 1, s.plan.MultipleExposures, end)
+		if part.To.Before(end) {
+			addSigned(&all, s.sumsSince(part.To, end), -1, s.plan.MultipleExposures, end)
 		}
 	}
 	return all

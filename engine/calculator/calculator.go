@@ -131,7 +131,7 @@ func (q *Input) ComputeAnswer() *Answer {
 		shown := &answer.Variations[i]
 		*shown = AnswerVariation{
 			ID: v.ID, Control: v.Control, Share: v.Share, Visitors: v.Visitors,
-			Estimate: estimateOf(samples[place], options),
+			Estimate: result.NewEstimate(samples[place], options),
 		}
 		if place > 0 {
 			shown.Comparison = result.NewComparison(comparisons[place-1])
@@ -187,16 +187,6 @@ func (q *Input) statsSamples(variations []Variation, order []int) []stats.Sample
 		}
 	}
 	return samples
-}
-
-func estimateOf(sample stats.Sample, o stats.Options) result.Estimate {
-	switch s := sample.(type) {
-	case stats.Rate:
-		return result.NewEstimate(stats.EstimateRate(s, o))
-	case stats.Mean:
-		return result.NewEstimate(stats.EstimateMean(s, o))
-	}
-	return result.Estimate{}
 }
 
 // checkSampleRatio compares the visitors with the shares. It returns the first mismatch at a look, or else today's

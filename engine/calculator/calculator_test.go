@@ -74,7 +74,7 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 		power := size.ProgressTowards(0.2, 12050, 1)
 		for place, i := range []int{1, 0, 2} {
 			v := a.Variations[i]
-			if want := estimateOf(test.samples[place], test.o); !reflect.DeepEqual(v.Estimate, want) {
+			if want := result.NewEstimate(test.samples[place], test.o); !reflect.DeepEqual(v.Estimate, want) {
 				t.Errorf("variations[%d]: estimate %+v, want %+v", i, v.Estimate, want)
 			}
 			var want *result.Comparison

@@ -48,60 +48,60 @@ func (c *sliceSums) runChecks(plan *plan.Plan, found *moments.Rows) Checks {
 		Window:            WindowCheck{EarlierVisitors: c.exposedBefore},
 		Warnings:          []Warning{},
 	}
-	warn := func(code WarningCode, format string, args ...any) {
-		checks.Warnings = append(checks.Warnings, Warning{code, fmt.Sprintf(format, args...)})
-	}
 	if found.Through.IsZero() {
-		warn(warningNoEvents, "no events are stored yet; check that tracking sends this id")
+		checks.warn(warningNoEvents, "no events are stored yet; check that tracking sends this id")
 	}
 	if plan.Rules.Compare {
 		checks.SampleRatio, checks.Leak = c.sampleRatio(plan), c.findLeaks(plan)
 	}
 	if checks.SampleRatio != nil && checks.SampleRatio.Mismatch {
-		checks.Warnings = append(checks.Warnings, mismatchWarning(*checks.SampleRatio.PValue))
+		checks.warnOfMismatch(*checks.SampleRatio.PValue)
 	}
 	if len(checks.Leak) > 0 {
-		warn(warningLeak, "variations without traffic have visitors; the assignment of visitors may be wrong")
+		checks.warn(warningLeak, "variations without traffic have visitors; the assignment of visitors may be wrong")
 	}
 	m := checks.MultipleExposures
 	if m.Share > multipleExposuresWarning {
-		warn(WarningMultipleExposures, "%.1f %% of the visitors were exposed to more than one variation", 100*m.Share)
+		checks.warn(WarningMultipleExposures, "%.1f %% of the visitors were exposed to more than one variation",
+			100*m.Share)
 	}
 	if m.skewed {
-		warn(WarningMultipleExposuresSkewed, "the share of multi-exposed visitors differs between variations (p = %s)",
-			FormatPValue(*m.PValue))
+		checks.warn(WarningMultipleExposuresSkewed,
+			"the share of multi-exposed visitors differs between variations (p = %s)", FormatPValue(*m.PValue))
 	}
 	if a := checks.Automated; a != nil && a.Warning {
-		warn(warningAutomated,
+		checks.warn(warningAutomated,
 			"the share of automated visitors, who count nowhere, differs between variations (p = %s): "+
 				"a variation may attract or block them", FormatPValue(*a.PValue))
 	}
 	if len(checks.UnknownVariations) > 0 {
-		warn(warningUnknownVariations,
+		checks.warn(warningUnknownVariations,
 			"events have variation ids that the catalogue does not declare; their visitors are not in the report")
 	}
 	if o := found.Outliers; o != nil && o.Values < minValues {
-		warn(warningFewValues,
+		checks.warn(warningFewValues,
 			"%d goal values are too few for a z-score: none can be 5 standard deviations from the mean", o.Values)
 	}
 	if changed := plan.Declared.Superseded; len(changed) > 0 {
-		warn(warningPlanChanged,
+		checks.warn(warningPlanChanged,
 			"the catalogue declares another %s since the first view; results use what was declared before it",
 			strings.Join(changed, ", "))
 	}
 	if plan.HasEarlierShares() {
-		warn(warningSharesChanged, "the shares changed at %s; comparisons are made within each period of equal shares",
+		checks.warn(warningSharesChanged,
+			"the shares changed at %s; comparisons are made within each period of equal shares",
 			query.FormatInstant(plan.SharesSince()))
 	}
 	return checks
 }
 
-func mismatchWarning(p float64) Warning {
-	return Warning{
-		WarningSampleRatio,
-		fmt.Sprintf("sample ratio mismatch: the split of the visitors does not match the configured shares (p = %s); "+
-			"visitors of a variation are lost or added, so no comparison is valid", FormatPValue(p)),
-	}
+func (c *Checks) warn(code WarningCode, format string, args ...any) {
+	c.Warnings = append(c.Warnings, Warning{code, fmt.Sprintf(format, args...)})
+}
+
+func (c *Checks) warnOfMismatch(p float64) {
+	c.warn(WarningSampleRatio, "sample ratio mismatch: the split of the visitors does not match the configured shares "+
+		"(p = %s); visitors of a variation are lost or added, so no comparison is valid", FormatPValue(p))
 }
 
 // AddWaiting adds that the report does not include some accepted events yet.
@@ -115,8 +115,7 @@ func (r *Report) AddWaiting(waits moments.Waiting) {
 	}
 	r.Stale, r.Waiting = true, &waits
 	r.Checks.Warnings = slices.DeleteFunc(r.Checks.Warnings, func(w Warning) bool { return w.Code == warningNoEvents })
-	text := fmt.Sprintf("%s accepted events are not in this report yet: %s", FormatCount(waits.Events), why)
-	r.Checks.Warnings = append(r.Checks.Warnings, Warning{WarningWaiting, text})
+	r.Checks.warn(WarningWaiting, "%s accepted events are not in this report yet: %s", FormatCount(waits.Events), why)
 }
 
 // capCheck returns what the cap removed from the counted visitors.
@@ -302,11 +301,9 @@ func (j *sliceResult) checkDays(p *plan.Plan, a *looks.Analysis) {
 	if a == nil || !p.OfAllVisitors() {
 		return
 	}
-	warn := func(code WarningCode, format string, args ...any) {
-		j.Checks.Warnings = append(j.Checks.Warnings, Warning{code, fmt.Sprintf(format, args...)})
-	}
 	if first := a.FirstView; first.Imported && first.Start().Sub(first.Time) > 24*time.Hour {
-		warn(warningEarlyViews, "the first views are dated %s, long before the others; the looks count from %s on",
+		j.Checks.warn(warningEarlyViews,
+			"the first views are dated %s, long before the others; the looks count from %s on",
 			first.Time.Format(time.DateOnly), first.Start().Format(time.DateOnly))
 	}
 	var empty, pending []time.Time // days
@@ -337,12 +334,12 @@ func (j *sliceResult) checkDays(p *plan.Plan, a *looks.Analysis) {
 		}
 	}
 	if len(empty) > 0 {
-		warn(warningEmptyDays, "no visitors on %s, between days with many; check that tracking worked",
+		j.Checks.warn(warningEmptyDays, "no visitors on %s, between days with many; check that tracking worked",
 			datesInWords(empty))
 	}
 	for _, v := range p.Variations {
 		if days := without[v.ID]; len(days) > 0 {
-			warn(warningEmptyVariation,
+			j.Checks.warn(warningEmptyVariation,
 				"%s had no visitors on %s, although the other variations had many; check that it was shown", v.Name,
 				datesInWords(days))
 		}
@@ -392,11 +389,8 @@ func (r *Report) checkTraffic(running bool, a *looks.Analysis, now time.Time) {
 		return
 	}
 	if silent := SilenceDuration(a.FirstView.Start(), *r.NewestEvent, r.Totals.Views, now); silent > 0 {
-		r.Checks.Warnings = append(r.Checks.Warnings, Warning{
-			Code: warningSilent,
-			Message: fmt.Sprintf("no event for %s, although the subject is active; check that tracking still works",
-				roughDuration(silent)),
-		})
+		r.Checks.warn(warningSilent, "no event for %s, although the subject is active; check that tracking still works",
+			roughDuration(silent))
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/query"
 	"lifthouse/stats"
 )
 
@@ -20,7 +19,7 @@ func (j *sliceResult) keepMismatch(p *plan.Plan, a *looks.Analysis) {
 		return
 	}
 	check.PValue, check.Mismatch = a.MismatchP, true
-	j.Checks.Warnings = append(j.Checks.Warnings, mismatchWarning(*a.MismatchP))
+	j.Checks.warnOfMismatch(*a.MismatchP)
 }
 
 // setConclusion sets the conclusion of the report, or of a segment, from the looks at the declared question. A report
@@ -153,7 +152,7 @@ func (j *sliceResult) decidedText(p *plan.Plan, row *looks.Row) string {
 		verdict = "better"
 	}
 	text := fmt.Sprintf("%s is %s than %s: %s has %s", j.Variations[at].Name, verdict, j.Variations[0].Name,
-		metricInWords[p.Metric], LookInWords(row, p.Rules.SignificanceLevel, isRate[p.Metric]))
+		metrics[p.Metric].name, LookInWords(row, p.Rules.SignificanceLevel, IsRate(p.Metric)))
 	text += fmt.Sprintf(" at look %d on %s with %s visitors", row.Number, lastDay(row.End), FormatCount(row.Visitors))
 	if row.Chance != nil {
 		text += fmt.Sprintf(", with a chance of %s to beat %s", FormatChance(*row.Chance), j.Variations[0].Name)
@@ -182,24 +181,6 @@ func ExplainAll(reasons []stats.Reason) string {
 		texts[i] = ExplainReason(r)
 	}
 	return strings.Join(texts, "; ")
-}
-
-// metricInWords maps a metric to its name in texts.
-var metricInWords = map[query.Metric]string{
-	query.GoalConversionRate:   "the goal conversion rate",
-	query.ConversionRate:       "the conversion rate",
-	query.CompletionRate:       "the completion rate",
-	query.GoalsPerVisitor:      "goals per visitor",
-	query.AverageValue:         "value per goal",
-	query.ValuePerVisitor:      "value per visitor",
-	query.ProfitPerVisitor:     "profit per visitor",
-	query.ExtraValuePerVisitor: "extra value per visitor",
-}
-
-// isRate has the metrics that are shares of the visitors.
-var isRate = map[query.Metric]bool{
-	query.GoalConversionRate: true, query.ConversionRate: true,
-	query.CompletionRate: true,
 }
 
 // newLooks returns the looks of the declared question.

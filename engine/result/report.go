@@ -320,8 +320,18 @@ func (m Money) String() string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// NewEstimate returns the estimate for the response body.
-func NewEstimate(e stats.Estimate) Estimate {
+// NewEstimate returns the estimate of a sample for the response body.
+func NewEstimate(sample stats.Sample, o stats.Options) Estimate {
+	switch s := sample.(type) {
+	case stats.Rate:
+		return newEstimate(stats.EstimateRate(s, o))
+	case stats.Mean:
+		return newEstimate(stats.EstimateMean(s, o))
+	}
+	return Estimate{}
+}
+
+func newEstimate(e stats.Estimate) Estimate {
 	return Estimate{Value: e.Value, StandardError: e.StandardError, Interval: e.Interval, Reason: e.Reason}
 }
 

@@ -13,6 +13,7 @@ import (
 	"lifthouse/engine/looks"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
@@ -265,29 +266,23 @@ func newCounts(m *moments.Moments) Counts {
 }
 
 func newMetrics(m *moments.Moments, p *plan.Plan, o stats.Options) Metrics {
-	money := func(a *moments.Amounts) Estimate {
-		return NewEstimate(stats.EstimateMean(a.Mean(m.Visitors, schema.MoneyScale), o))
-	}
-	capped := m.WithCappedValues()
-	limited := func(with, without *moments.Amounts) Estimate {
-		e := money(with)
+	of := func(metric query.Metric) Estimate { return NewEstimate(looks.SampleOf(m, metric), o) }
+	limited := func(metric query.Metric, uncapped *moments.Amounts) Estimate {
+		e := of(metric)
 		if p.Cap != nil && e.Value != nil {
-			e.Uncapped = money(without).Value
+			e.Uncapped = NewEstimate(uncapped.Mean(m.Visitors, schema.MoneyScale), o).Value
 		}
 		return e
 	}
-	rate := func(converted int64) Estimate {
-		return NewEstimate(stats.EstimateRate(stats.Rate{Visitors: m.Visitors, Converted: converted}, o))
-	}
 	return Metrics{
-		GoalConversionRate:   rate(m.Converted),
-		ConversionRate:       rate(m.Conversion),
-		CompletionRate:       rate(m.Completed),
-		GoalsPerVisitor:      NewEstimate(stats.EstimateMean(m.Goals.Mean(m.Visitors, 1), o)),
-		ValuePerVisitor:      limited(&capped.Value, &m.Value),
-		ProfitPerVisitor:     limited(&capped.Profit, &m.Profit),
-		ExtraValuePerVisitor: money(&m.ExtraValue),
-		AverageValue:         NewEstimate(stats.EstimateRatio(looks.RatioOf(m), o)),
+		GoalConversionRate:   of(query.GoalConversionRate),
+		ConversionRate:       of(query.ConversionRate),
+		CompletionRate:       of(query.CompletionRate),
+		GoalsPerVisitor:      of(query.GoalsPerVisitor),
+		ValuePerVisitor:      limited(query.ValuePerVisitor, &m.Value),
+		ProfitPerVisitor:     limited(query.ProfitPerVisitor, &m.Profit),
+		ExtraValuePerVisitor: of(query.ExtraValuePerVisitor),
+		AverageValue:         newEstimate(stats.EstimateRatio(looks.RatioOf(m), o)),
 	}
 }
 

@@ -49,8 +49,24 @@ func (c *Comparison) ConclusiveVerdict() stats.Verdict {
 	return c.Verdict
 }
 
+// metrics has the name of each metric in texts, what it counts in a month, and whether it is a share of the visitors.
+// The units of money follow its currency.
+var metrics = map[query.Metric]struct {
+	name, month string
+	isRate      bool
+}{
+	query.GoalConversionRate:   {"the goal conversion rate", "converted visitors", true},
+	query.ConversionRate:       {"the conversion rate", "visitors with a conversion", true},
+	query.CompletionRate:       {"the completion rate", "visitors with a completion", true},
+	query.GoalsPerVisitor:      {"goals per visitor", "goals", false},
+	query.AverageValue:         {"value per goal", "", false},
+	query.ValuePerVisitor:      {"value per visitor", "of value", false},
+	query.ProfitPerVisitor:     {"profit per visitor", "of profit", false},
+	query.ExtraValuePerVisitor: {"extra value per visitor", "of extra value", false},
+}
+
 // MetricInWords returns the name of a metric in texts.
-func MetricInWords(m query.Metric) string { return strings.TrimPrefix(metricInWords[m], "the ") }
+func MetricInWords(m query.Metric) string { return strings.TrimPrefix(metrics[m].name, "the ") }
 
 // RangeInWords formats an interval. An unbounded end is shown as open, and a missing interval as a dash.
 func RangeInWords(in *stats.Interval, write func(float64) string) string {
@@ -103,7 +119,7 @@ func (m *Metrics) EstimateOf(metric query.Metric) Estimate {
 }
 
 // IsRate reports whether a metric is a share of the visitors.
-func IsRate(m query.Metric) bool { return isRate[m] }
+func IsRate(m query.Metric) bool { return metrics[m].isRate }
 
 //go:embed reasons.json
 var reasonTexts []byte

@@ -74,7 +74,7 @@ func TestValuesAreThoseOfFirstViews(t *testing.T) {
 			first[event.VisitorID] = event
 		}
 	}
-	for _, name := range AttributeNames() {
+	for _, name := range query.Dimensions {
 		visitors := map[string]int64{}
 		for _, event := range first {
 			visitors[attribute(name, &event)]++

@@ -45,6 +45,9 @@ type referenceSlots struct {
 	ViewTimes source.Expr // of a visitor: times of the views
 }
 
+// instantFormat is the format of bound times.
+const instantFormat = "2006-01-02 15:04:05.000"
+
 // eachCounted runs a statement of testdata/reference.
 func eachCounted(t *testing.T, x *reportQuery, file string, scan func(driver.Rows) error) {
 	t.Helper()
@@ -64,8 +67,8 @@ func eachCounted(t *testing.T, x *reportQuery, file string, scan func(driver.Row
 		{Name: "subject", Value: string(p.Subject.Kind)},
 		{Name: "subject_id", Value: p.Subject.ID},
 		{Name: "experiment_id", Value: p.Subject.ExperimentID},
-		{Name: "from", Value: p.WindowStart()},
-		{Name: "to", Value: p.WindowEnd()},
+		{Name: "from", Value: p.WindowStart().Format(instantFormat)},
+		{Name: "to", Value: p.WindowEnd().Format(instantFormat)},
 		{Name: "share_changes", Value: changes},
 		{Name: "recent_from", Value: recentFrom.UnixMilli()},
 		{Name: "recent_to", Value: recentTo.UnixMilli()},

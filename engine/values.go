@@ -3,8 +3,6 @@ package engine
 import (
 	"context"
 	"io"
-	"maps"
-	"slices"
 	"time"
 
 	"lifthouse/engine/facts"
@@ -14,9 +12,6 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 )
-
-// AttributeNames returns the names of all attributes of a first view, sorted.
-func AttributeNames() []string { return slices.Sorted(maps.Keys(source.Columns)) }
 
 // Values has the observed values of an attribute, the most frequent first. Visitors counts all visitors of the subject,
 // including those that a report excludes, by the attribute of their first view.

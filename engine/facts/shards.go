@@ -80,15 +80,6 @@ func (s Shards) AwaitNoted(ctx context.Context) (all moments.Waiting, err error)
 	return all, err
 }
 
-// LastUnfoldedTime returns the acceptance time of the last event that this process stored and has not folded yet, in
-// milliseconds since 1970; 0: all are folded.
-func (s Shards) LastUnfoldedTime() (last int64) {
-	for _, shard := range s {
-		last = max(last, shard.LastUnfoldedTime())
-	}
-	return last
-}
-
 // FoldedThrough returns the latest acceptance time of the events that the facts include, as this process last read it.
 func (s Shards) FoldedThrough() (last time.Time) {
 	for _, shard := range s {

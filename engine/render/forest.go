@@ -93,9 +93,8 @@ type effect struct {
 	label    string
 	visitors int64
 	estimate *stats.Effect
-	look     *stats.Interval    // interval of the last look
-	compared *result.Comparison // nil: no comparison
-	verdict  judged             // of the comparison
+	look     *stats.Interval // interval of the last look
+	verdict  judged          // of the comparison
 }
 
 // ForestPlot returns an SVG of the lifts and their intervals: of the report, and of each value of its dimension. If
@@ -204,7 +203,7 @@ func collectEffects(r *result.Report) []effect {
 			case v.Comparison == nil:
 				continue
 			default:
-				e.estimate, e.compared = &v.Comparison.Improvement, v.Comparison
+				e.estimate = &v.Comparison.Improvement
 				e.verdict = judged{v.Comparison.VerdictInWords(), c.ConclusiveVerdict(v.Comparison)}
 				if v.Comparison.Sequential != nil {
 					e.look = v.Comparison.Sequential.Improvement

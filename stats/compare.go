@@ -9,7 +9,7 @@ import "math"
 func Compare(control Sample, treatments []Sample, o Options) []Comparison {
 	pairs := make([]pair, len(treatments))
 	for i, treatment := range treatments {
-		pairs[i] = newPair(control, treatment, o.pairRules(i))
+		pairs[i] = newPair(Stratum{control, treatment, SmallerShare(o.Shares, i)}, o.NonNegative)
 	}
 	return comparePairs(pairs, o)
 }
@@ -32,9 +32,7 @@ func ComparePeriods(pooled []Sample, periods []Period, o Options) []Comparison {
 	for i := range pairs {
 		all := make([]Stratum, len(periods))
 		for k, period := range periods {
-			of := o
-			of.Shares = period.Shares
-			all[k] = Stratum{period.Samples[0], period.Samples[i+1], of.pairRules(i).smallerShare}
+			all[k] = Stratum{period.Samples[0], period.Samples[i+1], SmallerShare(period.Shares, i)}
 		}
 		s, reason := newStrata(all, o.NonNegative)
 		pairs[i] = s.newPair(pooled[0], pooled[i+1], reason)
@@ -63,16 +61,21 @@ type pair struct {
 	stratified         bool // the shares changed, so the pooled samples show no effect
 }
 
-func newPair(control, treatment Sample, rules pairRules) pair {
-	c := pair{control: control, treatment: treatment, test: TestScore}
-	if _, ok := control.(Mean); ok {
-		c.test = TestWelch
-	}
-	c.contrast, c.reason = newContrast(control, treatment, rules)
+func newPair(s Stratum, nonNegative bool) pair {
+	c := pair{control: s.Control, treatment: s.Treatment, test: testOf(s.Control)}
+	c.contrast, c.reason = newContrast(s, nonNegative)
 	if c.contrast != nil {
 		c.test, c.statistic, c.nu, c.p = c.contrast.testResult()
 	}
 	return c
+}
+
+// testOf returns the test of a sample with another one of its kind.
+func testOf(s Sample) Test {
+	if _, ok := s.(Mean); ok {
+		return TestWelch
+	}
+	return TestScore
 }
 
 func compareFrequentist(comparisons []Comparison, pairs []pair, o Options) {

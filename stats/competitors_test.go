@@ -261,7 +261,7 @@ func (v growthBookVector) checkRate(t *testing.T) {
 
 func (v growthBookVector) checkMean(t *testing.T, w *worst) {
 	t.Helper()
-	found, reason := newContrast(v.Input.Control.mean(), v.Input.Treatment.mean(), pairRules{smallerShare: 0.5})
+	found, reason := newContrast(Stratum{v.Input.Control.mean(), v.Input.Treatment.mean(), 0.5}, false)
 	if reason != "" {
 		t.Errorf("%d: %s", v.Input.ID, reason)
 		return

@@ -68,7 +68,7 @@ func TestAnalyze(t *testing.T) {
 		t.Errorf("look 3: %+v p = %v", last, *p)
 	}
 	// The interval is that of a single test at the tail of the critical value.
-	want := newTable(Rate{8000, 800}, Rate{8000, 930}).differenceInterval(*last.Critical, true)
+	want := newTable(Rate{8000, 800}, Rate{8000, 930}).differenceBounds(*last.Critical, true)
 	if *last.Difference.Interval[0] != want.lower || *last.Difference.Interval[1] != want.upper {
 		t.Errorf("%+v, want %+v", *last.Difference.Interval, want)
 	}

@@ -104,7 +104,7 @@ func TestPriorEqualsNaiveIntegral(t *testing.T) {
 		{"a negative baseline", mean(4000, -2, 100), mean(4100, -1.7, 120), Prior{0, 0.2}, -1.6, 1.6},
 		{"uneven means", mean(9500, 2, 100), mean(500, 2.3, 20), Prior{0, 0.2}, -1.6, 1.6},
 	} {
-		found, _ := newContrast(test.control, test.treatment, pairRules{})
+		found, _ := newContrast(Stratum{test.control, test.treatment, 0}, false)
 		l, ok := liftsOf(found, test.prior)
 		if !ok {
 			t.Fatal(test.name)
@@ -161,7 +161,7 @@ func TestJointLifts(t *testing.T) {
 		for i := range treatments {
 			n := 2000 + r.Int64N(20_000)
 			treatments[i] = Rate{Visitors: n, Converted: n / (18 + r.Int64N(5))}
-			pairs = append(pairs, newPair(control, treatments[i], pairRules{}))
+			pairs = append(pairs, newPair(Stratum{control, treatments[i], 0}, false))
 		}
 		compared := mustSound(t, control, treatments, o)
 		drawn, beats, means := make([]float64, len(pairs)+1), make([]float64, len(pairs)), make([]float64, len(pairs))

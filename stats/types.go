@@ -95,16 +95,13 @@ func (o Options) Alpha() float64 {
 	return float64(100-o.SignificanceLevel) / 100
 }
 
-// pairRules returns the settings of the pair of control and a treatment.
-func (o Options) pairRules(treatment int) pairRules {
-	rules := pairRules{nonNegative: o.NonNegative}
-	if treatment+1 >= len(o.Shares) {
-		return rules
+// SmallerShare returns the share of the smaller variation in the pair of control and a treatment, for shares in any
+// unit, control first. It is 0 if a share is unknown or 0.
+func SmallerShare(shares []float64, treatment int) float64 {
+	if treatment+1 >= len(shares) || !(shares[0] > 0 && shares[treatment+1] > 0) {
+		return 0
 	}
-	if control, other := o.Shares[0], o.Shares[treatment+1]; control > 0 && other > 0 {
-		rules.smallerShare = math.Min(control, other) / (control + other)
-	}
-	return rules
+	return math.Min(shares[0], shares[treatment+1]) / (shares[0] + shares[treatment+1])
 }
 
 // Interval is a confidence or credible interval, [lower, upper]. A nil end is unbounded. An interval that cannot be

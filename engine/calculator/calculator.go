@@ -3,7 +3,6 @@ package calculator
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"lifthouse/engine/looks"
@@ -331,7 +330,7 @@ func (q *Input) analyzeLooks(order []int) *looks.Question {
 			samples := q.statsSamples(look.Variations, order)
 			stratum := stats.Stratum{Control: samples[0], Treatment: samples[t+1]}
 			if q.Variations[0].Share != nil {
-				stratum.SmallerShare = math.Min(shares[0], shares[t+1]) / (shares[0] + shares[t+1])
+				stratum.SmallerShare = stats.SmallerShare(shares, t)
 			}
 			strata = append(strata, []stats.Stratum{stratum})
 			points = append(points,

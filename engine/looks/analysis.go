@@ -364,12 +364,10 @@ func samplesOf(p *plan.Plan, s *stratum) (stratumData, int64) {
 func strataOf(all []stratumData, treatment int) (strata []stats.Stratum, nonNegative bool) {
 	nonNegative = true
 	for _, s := range all {
-		control, other := s.Shares[0], s.Shares[treatment+1]
-		stratum := stats.Stratum{Control: s.Samples[0], Treatment: s.Samples[treatment+1]}
-		if control > 0 && other > 0 {
-			stratum.SmallerShare = min(control, other) / (control + other)
-		}
-		strata = append(strata, stratum)
+		strata = append(strata, stats.Stratum{
+			Control: s.Samples[0], Treatment: s.Samples[treatment+1],
+			SmallerShare: stats.SmallerShare(s.Shares, treatment),
+		})
 		nonNegative = nonNegative && s.NonNegative
 	}
 	return strata, nonNegative

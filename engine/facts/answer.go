@@ -90,7 +90,7 @@ func (x answer) atOnePosition(ctx context.Context, read func(answer) error) erro
 		switch {
 		case err == nil && !moved:
 			return nil
-		case err != nil && !x.otherReplica(err):
+		case err != nil && !x.canRetry(err):
 			return source.StoreFailure(ctx, err)
 		case errors.Is(err, ErrIncomplete):
 			select {
@@ -184,17 +184,13 @@ func (x answer) hasMoved(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// otherReplica reports whether a retry after an error may succeed. It makes every shard use its next replica, because
-// the failed server is not known.
-func (x answer) otherReplica(err error) (others bool) {
-	if !errors.Is(err, ErrIncomplete) && !schema.IsUnreachable(err) {
-		return false
-	}
+// canRetry reports whether a retry after an error may succeed. It makes every shard use its next replica, because the
+// failed server is not known.
+func (x answer) canRetry(err error) (can bool) {
 	for _, shard := range x.Shards {
-		others = others || len(shard.servers) > 1
-		shard.current.Add(1)
+		can = shard.canRetry(err) || can
 	}
-	return others || errors.Is(err, ErrIncomplete)
+	return can
 }
 
 // withLimits returns the source with the bounds of goal values and the cap of the report.

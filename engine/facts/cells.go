@@ -67,9 +67,9 @@ func (c *cells) appendSumChanges(
 	if err != nil {
 		return nil, err
 	}
-	visitors := c.visitorsWith(added)
+	more := visitorsOf(added)
 	for subject := range subjects {
-		if c.byDay[subject] || visitors[subject] < c.leastByDay {
+		if c.byDay[subject] || more[subject]+visitorsOf(c.all[subject])[subject] < c.leastByDay {
 			continue
 		}
 		if err := from.addDays(ctx, subject, added, had, want); err != nil {
@@ -135,15 +135,6 @@ func (c *cells) readDays(ctx context.Context, from *server, added fold.Cells) (f
 		clickhouse.Named("sections", sectionsOf(maps.Keys(subjects), fold.OfDay)),
 		clickhouse.Named("goals", slices.Collect(maps.Keys(goals))),
 		clickhouse.Named("firsts", slices.Collect(maps.Keys(firsts))))
-}
-
-// visitorsWith returns the number of visitors of each subject after a change.
-func (c *cells) visitorsWith(added fold.Cells) map[schema.Subject]int64 {
-	visitors := visitorsOf(added)
-	for subject := range visitors {
-		visitors[subject] += visitorsOf(c.all[subject])[subject]
-	}
-	return visitors
 }
 
 // visitorsOf returns the number of visitors in the cells of each subject.

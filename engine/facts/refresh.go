@@ -223,8 +223,8 @@ func (r *Refresher) lockRefresh(ctx context.Context) error {
 
 func (r *Refresher) unlockRefresh() { <-r.busy }
 
-// canRetry reports whether a refresh may succeed at once after an error: another process was faster, or another replica
-// may have facts that this one lacks.
+// canRetry reports whether a refresh or a report may succeed at once after an error: another process was faster, or
+// another replica may have facts that this one lacks.
 func (r *Refresher) canRetry(err error) bool {
 	if errors.Is(err, ErrIncomplete) || schema.IsUnreachable(err) {
 		r.current.Add(1)

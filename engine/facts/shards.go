@@ -146,10 +146,14 @@ func (s Shards) VersionOn(day int64, of schema.Subject) uint64 {
 	return version
 }
 
-// RefreshLag returns the longest time since the last refresh that succeeded.
+// RefreshLag returns the longest time since the last refresh or scrub of a shard that succeeded; 0: there was none yet.
 func (s Shards) RefreshLag() (longest time.Duration) {
 	for _, shard := range s {
-		longest = max(longest, shard.RefreshLag())
+		shard.read.RLock()
+		if !shard.fresh.IsZero() {
+			longest = max(longest, time.Since(shard.fresh))
+		}
+		shard.read.RUnlock()
 	}
 	return longest
 }
@@ -311,16 +315,6 @@ func (r *Refresher) ShownPosition() Position {
 	r.read.RLock()
 	defer r.read.RUnlock()
 	return r.shown
-}
-
-// RefreshLag returns the time since the last refresh or scrub that succeeded; 0: there was none yet.
-func (r *Refresher) RefreshLag() time.Duration {
-	r.read.RLock()
-	defer r.read.RUnlock()
-	if r.fresh.IsZero() {
-		return 0
-	}
-	return time.Since(r.fresh)
 }
 
 // LostVisitors returns the number of visitors who were found to have lost events.

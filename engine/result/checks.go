@@ -130,9 +130,9 @@ func (c *sliceSums) capCheck(plan *plan.Plan, limited *moments.Cap) *CapCheck {
 	}
 	shown.Amount = &Money{big.NewInt(limited.Limit)}
 	for _, v := range plan.Variations {
-		if remainder := c.counted[v.ID].CappedRemainder; remainder.Value != nil {
+		if remainder := c.counted[v.ID].CappedRemainder; remainder.Value.Sum != nil {
 			shown.Visitors += remainder.Visitors
-			shown.ValueRemoved.Units.Add(shown.ValueRemoved.Units, remainder.Value)
+			shown.ValueRemoved.Units.Add(shown.ValueRemoved.Units, remainder.Value.Sum)
 		}
 	}
 	return shown

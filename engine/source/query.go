@@ -122,6 +122,8 @@ func RemainderTargets(found driver.Rows, m *moments.CappedRemainder) []any {
 	if !slices.Contains(found.Columns(), "capped_visitors") {
 		return nil
 	}
-	m.Value, m.ValueSquares, m.ProfitSquares = new(big.Int), new(big.Int), new(big.Int)
-	return []any{&m.Visitors, m.Value, m.ValueSquares, m.ProfitSquares, &m.ProfitNonzero, &m.ProfitNegative}
+	value, profit := &m.Value, &m.Profit
+	value.Sum, value.Squares, profit.Squares = new(big.Int), new(big.Int), new(big.Int)
+	profit.Sum = value.Sum
+	return []any{&m.Visitors, value.Sum, value.Squares, profit.Squares, &profit.Nonzero, &profit.Negative}
 }

@@ -41,12 +41,10 @@ const (
 	forestTicks   = 6
 )
 
-// Colours that colour-blind readers can distinguish.
-const (
-	forestBetter = "#0072b2"
-	forestWorse  = "#b34700"
-	forestOther  = "#59636e"
-)
+// forestColours are colours that colour-blind readers can distinguish. Other verdicts have forestOther.
+var forestColours = map[stats.Verdict]string{stats.VerdictBetter: "#0072b2", stats.VerdictWorse: "#b34700"}
+
+const forestOther = "#59636e"
 
 // forest holds the data of the template. The y coordinate of a text is its baseline.
 type forest struct {
@@ -252,20 +250,13 @@ func (f *forest) setScale(effects []effect) {
 func (f *forest) newRow(e effect, y int) forestRow {
 	row := forestRow{
 		Heading: e.estimate == nil, Label: ShortenText(e.label, forestLabel), Visitors: result.FormatCount(e.visitors),
-		Colour: forestOther, Y: y, Value: none, Verdict: e.verdict.words,
+		Colour: cmp.Or(forestColours[e.verdict.verdict], forestOther), Y: y, Value: none, Verdict: e.verdict.words,
 	}
 	if row.Heading {
 		return row
 	}
 	if f.results.Dimension != nil {
 		row.Indent = 14
-	}
-	switch e.verdict.verdict {
-	case stats.VerdictBetter:
-		row.Colour = forestBetter
-	case stats.VerdictWorse:
-		row.Colour = forestWorse
-	case stats.VerdictInconclusive, stats.VerdictInsufficientData:
 	}
 	f.addBar(&row, e.look, 1)
 	f.addBar(&row, e.estimate.Interval, 5)

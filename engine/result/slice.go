@@ -6,8 +6,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"lifthouse/engine/looks"
@@ -17,6 +15,8 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // New computes the body from the rows, without the series. a has the results of the looks at the declared question;
@@ -432,16 +432,15 @@ func CumulateSteps(p *plan.Plan, steps []moments.Step) []Point {
 
 // onAllCores calls do for each number below n, concurrently.
 func onAllCores(n int, do func(i int)) {
-	var running sync.WaitGroup
-	var next atomic.Int64
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		running.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				do(i)
-			}
+	var running errgroup.Group
+	running.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		running.Go(func() error {
+			do(i)
+			return nil
 		})
 	}
-	running.Wait()
+	_ = running.Wait() // there are no errors
 }
 
 // NewPoint returns the point at the end of a bucket, from the rows of its report.

@@ -443,7 +443,7 @@ func (r Reader) ReadValues(ctx context.Context, q plan.Question, attribute strin
 	counts := map[string]int64{}
 	for _, s := range x.newCountings(nil) {
 		q := s.newQuery()
-		q.Dimension, q.Filters, q.To, q.From = source.Columns[attribute], "true", false, false
+		q.Dimension, q.Filters, q.To, q.From = columns[attribute], "true", false, false
 		if err := s.countValues(ctx, q, counts); err != nil {
 			return nil, err
 		}

@@ -221,7 +221,13 @@ func (s *counting) addGoals(row driver.Rows) error {
 	to = append(to, m.ValueGoals)
 	amount(&m.Profit)
 	amount(&m.ExtraValue)
-	if err := row.Scan(append(to, source.RemainderTargets(row, &m.CappedRemainder)...)...); err != nil {
+	if s.isCapped() {
+		capped, value, profit := &m.CappedRemainder, &m.CappedRemainder.Value, &m.CappedRemainder.Profit
+		value.Sum, value.Squares, profit.Squares = new(big.Int), new(big.Int), new(big.Int)
+		profit.Sum = value.Sum
+		to = append(to, &capped.Visitors, value.Sum, value.Squares, profit.Squares, &profit.Nonzero, &profit.Negative)
+	}
+	if err := row.Scan(to...); err != nil {
 		return err
 	}
 	at.Period, m.Goals = int(period), stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}
@@ -282,10 +288,10 @@ func (s *counting) addDaySteps(ctx context.Context, wanted factSums) (crossers, 
 }
 
 // factTime is the time of a fact, in milliseconds since 1970.
-const factTime source.Expr = "toUnixTimestamp64Milli(first_time) + toInt64(since_ms)"
+const factTime expr = "toUnixTimestamp64Milli(first_time) + toInt64(since_ms)"
 
 // bucketOf returns the bucket of the series at a time in milliseconds since 1970.
-func bucketOf(ms source.Expr) source.Expr {
+func bucketOf(ms expr) expr {
 	return "toInt64(intDiv(" + ms + " + {shift:Int64}, {width:Int64}))"
 }
 
@@ -331,29 +337,36 @@ func sortedRows(of map[moments.RowKey]*moments.Moments) []moments.Row {
 	return rows
 }
 
+// expr is trusted SQL. It consists of constants and parameter names, and never has user input.
+type expr string
+
 // slots are the slots of the files of sql/ that reports use.
 type slots struct {
-	source.Slots
-	Facts        source.Expr   // table
-	From, To     bool          // whether the window has a start, and an end before the newest event
-	Columns      source.Expr   // of a visitor, apart from the counts
-	Counts       []source.Expr // of a visitor: columns with the events until the end of the window
-	Place        source.Expr   // of a row, see addPlace
-	ByPlace      bool          // rows are grouped by the place, else by the variation
-	Period       source.Expr   // index of the period of equal shares of the first view
-	ByPeriod     bool          // the shares changed
-	Crossed      source.Expr   // see key.crossed
+	Facts        expr   // table
+	Widget       bool   // also count clicks, submits, completions, conversions and contacts
+	Dimension    expr   // value of the dimension
+	Filters      expr   // of a first view: whether its visitor is in the report
+	Goals        expr   // of a goal event: whether it counts
+	Cap          bool   // total values of visitors are limited to {cap}
+	From, To     bool   // whether the window has a start, and an end before the newest event
+	Columns      expr   // of a visitor, apart from the counts
+	Counts       []expr // of a visitor: columns with the events until the end of the window
+	Place        expr   // of a row, see addPlace
+	ByPlace      bool   // rows are grouped by the place, else by the variation
+	Period       expr   // index of the period of equal shares of the first view
+	ByPeriod     bool   // the shares changed
+	Crossed      expr   // see key.crossed
 	ByCrossing   bool
-	Crossers     bool           // only multi-exposed visitors
-	OneGoal      bool           // events of one goal count, {goal_id}
-	SeveralGoals bool           // events of several goals are summed apart, {goal_ids}
-	Series       bool           // group by the bucket
-	Bucket       source.Expr    // of a goal event
-	Numbered     bool           // number the counted events of each visitor again
-	Most         bool           // at most {most} values
-	Few          bool           // the statement reads few rows: one thread suffices
-	Amounts      [3]source.Expr // columns of goal events; empty: the total of each visitor is 0
-	Attributes   string         // columns, separated by commas
+	Crossers     bool    // only multi-exposed visitors
+	OneGoal      bool    // events of one goal count, {goal_id}
+	SeveralGoals bool    // events of several goals are summed apart, {goal_ids}
+	Series       bool    // group by the bucket
+	Bucket       expr    // of a goal event
+	Numbered     bool    // number the counted events of each visitor again
+	Most         bool    // at most {most} values
+	Few          bool    // the statement reads few rows: one thread suffices
+	Amounts      [3]expr // columns of goal events; empty: the total of each visitor is 0
+	Attributes   string  // columns, separated by commas
 }
 
 // isEveryEvent reports whether every event of one goal counts. If so, the sums in the rows are the sums of the report.
@@ -373,6 +386,9 @@ func (s *counting) isZero(amount int) bool {
 	}
 	return true
 }
+
+// isCapped reports whether total values of visitors are limited.
+func (s *counting) isCapped() bool { return s.limit != nil && s.limit.Limit > 0 }
 
 // multiplesOf returns the first n multiples of a number.
 func multiplesOf(width, n int) []uint32 {
@@ -398,13 +414,83 @@ func (q *reportQuery) addParam(name string, value any) {
 	q.Params = append(q.Params, source.Param{Name: name, Value: value})
 }
 
+// columns maps attributes to columns.
+var columns = map[string]expr{
+	"device":         "device",
+	"browser":        "browser",
+	"os":             "os",
+	"country":        "country",
+	"region":         "region",
+	"city":           "city",
+	"channel":        "channel",
+	"referrer":       "referrer",
+	"utmSource":      "utm_source",
+	"utmMedium":      "utm_medium",
+	"utmCampaign":    "utm_campaign",
+	"utmContent":     "utm_content",
+	"utmTerm":        "utm_term",
+	"firstVisitPage": "first_visit_page",
+	"visitorType":    "visitor_type",
+}
+
+// addVisitorFilters adds the filters on first views.
+func (q *reportQuery) addVisitorFilters(filters *query.Filters) {
+	add := func(attribute string, operator, kind expr, value any) {
+		column := columns[attribute]
+		q.Filters += " AND " + column + operator + "{filter_" + column + ":" + kind + "}"
+		q.addParam("filter_"+string(column), value)
+	}
+	for _, filter := range filters.Lists {
+		add(filter.Attribute, " IN ", "Array(String)", filter.Values)
+	}
+	for _, filter := range filters.Texts {
+		if strings.Contains(filter.Pattern, "*") {
+			add(filter.Attribute, " LIKE ", "String", likeEscaper.Replace(filter.Pattern))
+		} else {
+			add(filter.Attribute, " = ", "String", filter.Pattern)
+		}
+	}
+	q.Filters = expr(strings.TrimPrefix(string(q.Filters), "true AND "))
+}
+
+// likeEscaper converts the pattern of a filter to a LIKE pattern.
+var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`)
+
+// addValueFilters adds the filters on the values of goal events. bounds are those of the requested z-score; nil: none.
+func (q *reportQuery) addValueFilters(filters *query.Filters, bounds *moments.Outliers) {
+	if filters.GoalValue != nil {
+		q.Goals += " AND value >= {goal_value:Int64}"
+		q.addParam("goal_value", leastUnits(filters.GoalValue))
+	}
+	if bounds != nil && !bounds.Open {
+		q.Goals += " AND value >= {outlier_least:Int64} AND value <= {outlier_most:Int64}"
+		q.addParam("outlier_least", bounds.Least)
+		q.addParam("outlier_most", bounds.Most)
+	}
+	q.Goals = expr(strings.TrimPrefix(string(q.Goals), "true AND "))
+}
+
+// leastUnits rounds an amount up to 1/schema.MoneyScale.
+func leastUnits(amount *big.Rat) int64 {
+	const most = schema.MaxMoney*schema.MoneyScale + 1
+	units := new(big.Rat).Mul(amount, new(big.Rat).SetInt64(schema.MoneyScale))
+	up := new(big.Int).Add(units.Num(), new(big.Int).Sub(units.Denom(), big.NewInt(1)))
+	up.Div(up, units.Denom())
+	if up.Cmp(big.NewInt(most)) > 0 {
+		return most
+	}
+	if up.Cmp(big.NewInt(-most)) < 0 {
+		return -most
+	}
+	return up.Int64()
+}
+
 // newQuery returns the parameters and slots that all statements of the report share.
 func (s *counting) newQuery() *reportQuery {
 	p := &s.Question
 	q := &reportQuery{slots: slots{
-		Slots: source.Slots{Filters: "true", Goals: "true", Widget: p.Subject.Kind == schema.SubjectWidget},
-		Facts: source.Expr(s.Facts),
-		From:  !p.Filters.From.IsZero(), To: s.endsEarly(), OneGoal: s.GoalID != 0,
+		Facts: expr(s.Facts), Widget: p.Subject.Kind == schema.SubjectWidget, Filters: "true", Goals: "true",
+		From: !p.Filters.From.IsZero(), To: s.endsEarly(), OneGoal: s.GoalID != 0,
 		Few:    s.Visitors < leastVisitorsByDay,
 		Place:  "transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))",
 		Bucket: "toInt64(0)", Period: "toUInt8(0)", Crossed: "toInt64(0)",
@@ -413,11 +499,10 @@ func (s *counting) newQuery() *reportQuery {
 	q.addParam("visitors", SectionOf(p.Subject, fold.OfVisitor))
 	q.addParam("goals", SectionOf(p.Subject, fold.OfGoal))
 	q.addParam("days", SectionOf(p.Subject, fold.OfDay))
-	q.VisitorFilters(&p.Filters, &q.Slots)
-	q.ValueFilters(&s.Filters, s.outliers, &q.Slots)
-	q.Goals = source.Expr(strings.TrimPrefix(string(q.Goals), "true AND "))
-	if s.limit != nil {
-		q.SetCap(s.limit.Limit, &q.Slots)
+	q.addVisitorFilters(&p.Filters)
+	q.addValueFilters(&s.Filters, s.outliers)
+	if q.Cap = s.isCapped(); q.Cap {
+		q.addParam("cap", s.limit.Limit)
 	}
 	if s.GoalID != 0 {
 		q.addParam("goal_id", s.GoalID)
@@ -458,7 +543,7 @@ func (s *counting) newQuery() *reportQuery {
 	q.ByCrossing = q.Crossed != "toInt64(0)"
 	q.Columns = "sign, variation, first_time, first_day, multi_exposed_at"
 	if p.Dimension != "" {
-		q.Dimension = source.Columns[string(p.Dimension)]
+		q.Dimension = columns[string(p.Dimension)]
 		q.Columns += ", " + q.Dimension
 	}
 	q.addParam("stored_variations", s.variations)
@@ -469,7 +554,7 @@ func (s *counting) newQuery() *reportQuery {
 		q.Place += " + transform(" + q.Dimension + ", {top:Array(String)}, {ranks:Array(UInt32)}, toUInt32(0))"
 	}
 	q.ByPlace = len(s.top) > 0 || q.ByPeriod || q.ByCrossing
-	for k, column := range []source.Expr{"value", "profit", "extra_value"} {
+	for k, column := range []expr{"value", "profit", "extra_value"} {
 		if !s.isZero(k) {
 			q.Amounts[k] = column
 		}
@@ -481,7 +566,7 @@ func (s *counting) newQuery() *reportQuery {
 		if column == "views" {
 			counted = "1 + " + counted // the first view
 		}
-		q.Counts = append(q.Counts, source.Expr(fmt.Sprintf("toUInt32(%s) AS %s", counted, column)))
+		q.Counts = append(q.Counts, expr(fmt.Sprintf("toUInt32(%s) AS %s", counted, column)))
 	}
 	return q
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"lifthouse/engine/fold"
-	"lifthouse/engine/source"
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -23,7 +22,12 @@ import (
 var sqlFiles embed.FS
 
 // reportTemplates are the files of sql/.
-var reportTemplates = template.Must(source.ParseTemplates().ParseFS(sqlFiles, "sql/*.sql"))
+var reportTemplates = func() *template.Template {
+	type pair struct{ V, P string }
+	functions := template.FuncMap{"pair": func(value, profit string) pair { return pair{value, profit} }}
+	files := template.New("").Option("missingkey=error").Funcs(functions)
+	return template.Must(files.ParseFS(sqlFiles, "sql/*.sql"))
+}()
 
 // tables has the names of a server's tables. On a shard of a cluster, these are the local tables.
 type tables struct{ Facts, Sent string }

@@ -29,22 +29,17 @@ type Reader struct {
 	Store *source.Store
 }
 
-// asked is a question with what its statements need to know.
-type asked struct {
+// answer reads the answer to a question.
+type answer struct {
 	plan.Question
+	Reader
 	goals    []int64           // several goals whose events are summed apart; nil: GoalID
 	stored   Stored            // totals of the stored events of the subject
 	outliers *moments.Outliers // bounds of goal values; nil: no z-score, or they are not read yet
 	limit    *moments.Cap      // of the total values of visitors; nil: no cap, or it is not read yet
 	limits   source.Limits     // of each statement
-}
-
-// answer reads the answer to a question.
-type answer struct {
-	asked
-	Reader
-	states []state // of the shards, at the moment of the answer
-	held   bool    // no refresh stores facts while the answer is read
+	states   []state           // of the shards, at the moment of the answer
+	held     bool              // no refresh stores facts while the answer is read
 }
 
 // state is the state of a report's subject on a server. All statements of the report read this server.
@@ -69,7 +64,7 @@ const (
 
 // newAnswer returns the answer to a question, before anything is read.
 func (r Reader) newAnswer(q plan.Question) answer {
-	return answer{asked: asked{Question: q, limits: r.Store.Limits}, Reader: r}
+	return answer{Question: q, Reader: r, limits: r.Store.Limits}
 }
 
 // ReadRows returns the sums of the visitors that a question is about.

@@ -64,7 +64,7 @@ func (s *sums) addGoal(several *sums, goal int64) {
 
 // counting adds up the rows of one server.
 type counting struct {
-	asked
+	answer
 	*state
 	store      source.Store
 	top        []string
@@ -76,7 +76,7 @@ type counting struct {
 func (x answer) newCountings(top []string) []*counting {
 	all := make([]*counting, len(x.states))
 	for i := range x.states {
-		s := &counting{asked: x.asked, state: &x.states[i], top: top, of: map[key]*moments.Moments{}}
+		s := &counting{answer: x, state: &x.states[i], top: top, of: map[key]*moments.Moments{}}
 		s.store = source.Store{Conn: s.Conn, Limits: x.limits, Observe: x.Store.Observe}
 		s.variations = []string{""} // transform needs a value
 		for at := range s.all {

@@ -323,38 +323,30 @@ func (q *Input) analyzeLooks(order []int) *looks.Question {
 	}
 	shares, o := q.lookShares(order), q.statsOptions(order)
 	design := stats.NewLookDesign(o.Alpha(), shares)
-	for t, i := range order[1:] {
-		var points []stats.LookPoint
-		var strata [][]stats.Stratum
-		for k, look := range q.Looks {
-			samples := q.statsSamples(look.Variations, order)
-			stratum := stats.Stratum{Control: samples[0], Treatment: samples[t+1]}
-			if q.Variations[0].Share != nil {
-				stratum.SmallerShare = stats.SmallerShare(shares, t)
-			}
-			strata = append(strata, []stats.Stratum{stratum})
-			points = append(points,
-				stats.LookPoint{Tau: look.Tau, Information: stats.LookInformation(strata[k], o.NonNegative)})
+	data := make([]looks.LookData, len(q.Looks))
+	for k, look := range q.Looks {
+		sums := looks.StratumData{Samples: q.statsSamples(look.Variations, order), NonNegative: o.NonNegative}
+		if q.Variations[0].Share != nil {
+			sums.Shares = shares
 		}
-		sequence := design.NewSequence(points, nil)
-		for k, look := range q.Looks {
-			row := looks.Row{
-				Look: looks.Look{Number: k + 1}, VariationID: q.Variations[i].ID, Tau: look.Tau,
-				Visitors: visitorsOf(look.Variations),
-			}
-			if shares[0] == 0 || shares[t+1] == 0 {
-				row.Reason, row.Difference.Reason, row.Lift.Reason = stats.ReasonNoTraffic, stats.ReasonNoTraffic,
-					stats.ReasonNoTraffic
-			} else {
-				row.LookResult = sequence.AnalyzeLook(k, strata[k], o.NonNegative)
-				row.PValue = sequence.PValue(k, row.LookResult)
-			}
-			all.Rows[k] = append(all.Rows[k], row)
+		data[k] = looks.LookData{
+			Look: looks.Look{Number: k + 1}, Tau: look.Tau, Visitors: visitorsOf(look.Variations),
+			Strata: []looks.StratumData{sums},
+		}
+	}
+	for t, i := range order[1:] {
+		rows := looks.RowsWithout(data, q.Variations[i].ID, stats.ReasonNoTraffic)
+		if shares[0] > 0 && shares[t+1] > 0 {
+			rows = looks.AnalyzeTreatment(data, t, q.Variations[i].ID, nil,
+				func(points []stats.LookPoint) *stats.LookSequence { return design.NewSequence(points, nil) })
+		}
+		for k := range rows {
+			all.Rows[k] = append(all.Rows[k], rows[k])
 		}
 	}
 	if q.Methodology == stats.MethodologyBayesian {
-		for k, look := range q.Looks {
-			samples := q.statsSamples(look.Variations, order)
+		for k := range data {
+			samples := data[k].Strata[0].Samples
 			looks.AddChances(all.Rows[k], stats.Compare(samples[0], samples[1:], o))
 		}
 	}

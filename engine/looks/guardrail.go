@@ -46,7 +46,7 @@ func (a *Analyzer) guardrailOf(
 	}
 	type dayData struct {
 		End    time.Time
-		Strata []stratumData
+		Strata []StratumData
 	}
 	var days []dayData
 	for _, end := range s.fullDays() {
@@ -126,11 +126,11 @@ func (s *Schedule) pairPlanned(p *plan.Plan, treatment int) float64 {
 type Slices struct {
 	of    *Analysis
 	order []string
-	data  map[string][]lookData
+	data  map[string][]LookData
 }
 
 // NewSlices returns the slices of a breakdown of the declared question, without looks.
-func NewSlices(a *Analysis) *Slices { return &Slices{of: a, data: map[string][]lookData{}} }
+func NewSlices(a *Analysis) *Slices { return &Slices{of: a, data: map[string][]LookData{}} }
 
 // AddLook adds a look. large has the names of the slices with enough visitors, the most visited first. rows returns the
 // rows of a slice in the windows of the look; nil: unknown, the slice is not in the look.
@@ -141,7 +141,7 @@ func (c *Slices) AddLook(l Look, large []string, rows func(name string) []moment
 		}
 	}
 	for _, name := range c.order {
-		found := lookData{Look: l, Tau: c.of.Primary.Rows[l.Number-1][0].Tau}
+		found := LookData{Look: l, Tau: c.of.Primary.Rows[l.Number-1][0].Tau}
 		sum := map[key]moments.Moments{}
 		for _, r := range rows(name) {
 			if !r.ExposedBefore {

@@ -185,19 +185,20 @@ func (c pair) setVerdict(out *Comparison, o Options) {
 
 // verdictReasons returns why the verdict is weak and why numbers are missing, each reason once.
 func (c pair) verdictReasons(out Comparison, o Options) []Reason {
-	reasons := []Reason{}
-	add := func(more ...Reason) {
-		for _, reason := range more {
-			if reason != "" && !slices.Contains(reasons, reason) {
-				reasons = append(reasons, reason)
-			}
-		}
-	}
-	add(c.reason)
-	add(c.insufficientReasons()...)
-	add(out.Difference.Reason, out.Lift.Reason)
+	reasons := AppendReasons([]Reason{}, append([]Reason{c.reason}, c.insufficientReasons()...)...)
+	reasons = AppendReasons(reasons, out.Difference.Reason, out.Lift.Reason)
 	if o.Alpha() == 0 {
-		add(ReasonLevel100)
+		reasons = AppendReasons(reasons, ReasonLevel100)
+	}
+	return reasons
+}
+
+// AppendReasons appends the reasons that are neither empty nor in the list.
+func AppendReasons(reasons []Reason, more ...Reason) []Reason {
+	for _, reason := range more {
+		if reason != "" && !slices.Contains(reasons, reason) {
+			reasons = append(reasons, reason)
+		}
 	}
 	return reasons
 }

@@ -294,22 +294,14 @@ func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []st
 // looks, it returns the reasons of all comparisons.
 func reasonsOf(found *looks.Question, comparisons []stats.Comparison) []stats.Reason {
 	reasons := []stats.Reason{}
-	add := func(reason stats.Reason) {
-		if reason != "" && !slices.Contains(reasons, reason) {
-			reasons = append(reasons, reason)
-		}
-	}
 	if n := len(found.Rows); n > 0 {
 		for _, row := range found.Rows[n-1] {
-			add(row.Reason)
+			reasons = stats.AppendReasons(reasons, row.Reason)
 		}
 	}
 	for _, c := range comparisons {
-		if len(found.Rows) > 0 && c.Verdict != stats.VerdictInsufficientData {
-			continue
-		}
-		for _, reason := range c.Reasons {
-			add(reason)
+		if len(found.Rows) == 0 || c.Verdict == stats.VerdictInsufficientData {
+			reasons = stats.AppendReasons(reasons, c.Reasons...)
 		}
 	}
 	return reasons

@@ -438,8 +438,8 @@ func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, rank int, data []LookD
 		p.Rules.SignificanceLevel, p.Rules.Prior, shares, p.Metric, p.Variations, data, recorded)
 }
 
-// AnalyzeTreatment returns the results of looks at a treatment. sequence returns the critical values of the looks. known
-// rows, by index, keep their results; if today's sums give another one, Recomputed has it.
+// AnalyzeTreatment returns the results of looks at a treatment. sequence returns the critical values of the looks.
+// Rows in known, by index, keep their results; if today's sums give another one, Recomputed has it.
 func AnalyzeTreatment(
 	data []LookData, treatment int, id int64, known map[int]Row,
 	sequence func([]stats.LookPoint) *stats.LookSequence,

@@ -73,11 +73,7 @@ func (j *sliceResult) explainUndecided(p *plan.Plan, a *looks.Analysis) {
 	enough := false
 	for _, v := range j.Variations[1:] {
 		enough = enough || v.Comparison.Verdict != stats.VerdictInsufficientData
-		for _, reason := range v.Comparison.Reasons {
-			if !slices.Contains(c.Reasons, reason) {
-				c.Reasons = append(c.Reasons, reason)
-			}
-		}
+		c.Reasons = stats.AppendReasons(c.Reasons, v.Comparison.Reasons...)
 	}
 	switch {
 	case !enough:

@@ -252,38 +252,32 @@ func lastDay(end time.Time) string { return end.Add(-time.Millisecond).UTC().For
 // LookInWords returns the lift that a look found, such as "a lift of +5 % (95 % interval +2 % to +8 %)", or else the
 // difference. rate reports whether the metric is a rate.
 func LookInWords(row *looks.Row, level int, rate bool) string {
-	if row.Lift.Value != nil && row.Lift.Interval != nil {
-		return "a lift of " + withInterval(row.Lift, level, PercentDecimals,
-			func(x float64, decimals int) string {
-				return FormatPercent(x, decimals, true)
-			})
+	if lift := row.Lift; lift.Value != nil && lift.Interval != nil {
+		decimals := PercentDecimals(HalfWidth(lift.Value, lift.Interval))
+		return "a lift of " +
+			withInterval(lift, level, func(x float64) string { return FormatPercent(x, decimals, true) })
 	}
-	decimals, unit, scale := SpreadDecimals, "", 1.0
+	spread := HalfWidth(row.Difference.Value, row.Difference.Interval)
+	write := func(x float64) string { return FormatSigned(x, SpreadDecimals(spread)) }
 	if rate {
-		decimals, unit, scale = PercentDecimals, " percentage points", 100
+		write = func(x float64) string { return FormatSigned(100*x, PercentDecimals(spread)) + " percentage points" }
 	}
-	return "a difference of " + withInterval(row.Difference, level, decimals,
-		func(x float64, decimals int) string {
-			return FormatSigned(scale*x, decimals) + unit
-		})
+	return "a difference of " + withInterval(row.Difference, level, write)
 }
 
 // withInterval formats an effect and its interval: 5 (95 % interval 2 to 8).
-func withInterval(
-	e stats.Effect, level int, precision func(spread float64) int, write func(x float64, decimals int) string,
-) string {
-	decimals := precision(HalfWidth(e.Value, e.Interval))
-	text := write(*e.Value, decimals)
+func withInterval(e stats.Effect, level int, write func(float64) string) string {
+	text := write(*e.Value)
 	if e.Interval == nil {
 		return text
 	}
 	switch lower, upper := e.Interval[0], e.Interval[1]; {
 	case lower != nil && upper != nil:
-		return text + fmt.Sprintf(" (%d %% interval %s to %s)", level, write(*lower, decimals), write(*upper, decimals))
+		return text + fmt.Sprintf(" (%d %% interval %s to %s)", level, write(*lower), write(*upper))
 	case lower != nil:
-		return text + fmt.Sprintf(" (%d %% interval from %s upward)", level, write(*lower, decimals))
+		return text + fmt.Sprintf(" (%d %% interval from %s upward)", level, write(*lower))
 	case upper != nil:
-		return text + fmt.Sprintf(" (%d %% interval up to %s)", level, write(*upper, decimals))
+		return text + fmt.Sprintf(" (%d %% interval up to %s)", level, write(*upper))
 	}
 	return text
 }

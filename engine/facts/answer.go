@@ -213,7 +213,10 @@ func (x answer) readReport(ctx context.Context) (found *moments.Rows, err error)
 	}
 	found.Whole, found.Slices = s.reportRows()
 	if x.Interval != "" {
-		found.Steps, err = x.readSteps(ctx)
+		x.outliers = nil // steps are before the removal of outliers
+		steps := x.newSums()
+		err = steps.addSteps(ctx, factSums{visitors: true, goals: []int64{x.GoalID}})
+		found.Steps = steps.bucketSteps()
 	}
 	return found, err
 }

@@ -159,10 +159,14 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
 	goals.of = map[key]*moments.Moments{}
 	reading, ctx := errgroup.WithContext(ctx)
 	if wanted.visitors {
-		reading.Go(func() error { return s.readVisitors(ctx) })
+		reading.Go(func() error { return s.runQuery(ctx, "visitors.sql", s.newQuery(), s.addVisitors) })
 	}
 	if len(wanted.goals) > 0 {
-		reading.Go(func() error { return goals.readGoals(ctx) })
+		file := "goals.sql"
+		if !s.isEveryEvent() {
+			file = "converted.sql"
+		}
+		reading.Go(func() error { return goals.runQuery(ctx, file, goals.newQuery(), goals.addGoals) })
 	}
 	if err := reading.Wait(); err != nil {
 		return err
@@ -179,11 +183,7 @@ func (s *counting) runQuery(ctx context.Context, file string, q *reportQuery, ad
 	return s.store.EachRow(ctx, &q.Statement, add)
 }
 
-// readVisitors reads the sums of visitors.
-func (s *counting) readVisitors(ctx context.Context) error {
-	return s.runQuery(ctx, "visitors.sql", s.newQuery(), s.addVisitors)
-}
-
+// addVisitors adds a row of sums of visitors.
 func (s *counting) addVisitors(row driver.Rows) error {
 	var place uint32
 	var at key
@@ -200,15 +200,7 @@ func (s *counting) addVisitors(row driver.Rows) error {
 	return s.addPlace(place, at, &m)
 }
 
-// readGoals reads the sums of goal events.
-func (s *counting) readGoals(ctx context.Context) error {
-	file := "goals.sql"
-	if !s.isEveryEvent() {
-		file = "converted.sql"
-	}
-	return s.runQuery(ctx, file, s.newQuery(), s.addGoals)
-}
-
+// addGoals adds a row of sums of goal events.
 func (s *counting) addGoals(row driver.Rows) error {
 	var place uint32
 	var at key
@@ -234,14 +226,6 @@ func (s *counting) addGoals(row driver.Rows) error {
 	return s.addPlace(place, at, &m)
 }
 
-// readSteps returns the sums that each bucket of the series adds, before the removal of outliers.
-func (x answer) readSteps(ctx context.Context) ([]moments.Step, error) {
-	x.outliers = nil
-	s := x.newSums()
-	err := s.addSteps(ctx, factSums{visitors: true, goals: []int64{x.GoalID}})
-	return s.bucketSteps(), err
-}
-
 // addSteps adds what each bucket of the series adds to some sums.
 func (s *sums) addSteps(ctx context.Context, wanted factSums) error {
 	return s.countOnServers(ctx, func(c *counting, ctx context.Context) error {
@@ -250,30 +234,21 @@ func (s *sums) addSteps(ctx context.Context, wanted factSums) error {
 			return err
 		}
 		if wanted.visitors {
-			err = c.readVisitorSteps(ctx, crossers)
+			q := c.newQuery()
+			q.Crossers = crossers
+			err = c.runQuery(ctx, "visitor_steps.sql", q, c.addVisitors)
 		}
-		if err == nil && len(wanted.goals) > 0 {
-			err = c.readGoalSteps(ctx, crossers)
+		if err != nil || len(wanted.goals) == 0 {
+			return err
 		}
-		return err
+		q := c.newQuery()
+		q.Crossers, q.Series, q.ByPlace, q.Numbered = crossers, true, true, !c.isEveryEvent()
+		q.Bucket = bucketOf(factTime)
+		if q.Numbered {
+			q.Bucket = bucketOf("toInt64(at_ms)")
+		}
+		return c.runQuery(ctx, "goals.sql", q, c.addGoals)
 	})
-}
-
-func (s *counting) readVisitorSteps(ctx context.Context, crossers bool) error {
-	q := s.newQuery()
-	q.Crossers = crossers
-	return s.runQuery(ctx, "visitor_steps.sql", q, s.addVisitors)
-}
-
-func (s *counting) readGoalSteps(ctx context.Context, crossers bool) error {
-	q := s.newQuery()
-	q.Crossers = crossers
-	q.Series, q.ByPlace, q.Numbered = true, true, !s.isEveryEvent()
-	q.Bucket = bucketOf(factTime)
-	if q.Numbered {
-		q.Bucket = bucketOf("toInt64(at_ms)")
-	}
-	return s.runQuery(ctx, "goals.sql", q, s.addGoals)
 }
 
 // addDaySteps adds steps from the cells by day. done means that they have all. Else crossers means that they have all

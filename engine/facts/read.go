@@ -101,7 +101,12 @@ func (k *scannedKind) Scan(number any) error {
 func (s *server) readEvents(ctx context.Context, visitors []schema.Visitor, through int64) ([]fold.Event, error) {
 	var events []fold.Event
 	err := schema.EachRow(ctx, s, s.render("events.sql", ""), func(row driver.Rows) error {
-		e, err := scanEvent(row)
+		var e fold.Event
+		of := &e.Subject
+		err := row.Scan(&of.WebsiteID, &e.Visitor, (*scannedKind)(&of.Kind), &of.ID, &of.ExperimentID, &e.ID, &e.At,
+			&e.Variation, (*uint8)(&e.Kind), &e.Goal, &e.Amounts[0], &e.Amounts[1], &e.Amounts[2], &e.Accepted,
+			&e.Version, &e.Attributes)
+		e.Attributes = withoutNone(e.Attributes)
 		events = append(events, e)
 		return err
 	}, append(visitorParams(visitors), clickhouse.Named("through", through))...)
@@ -134,15 +139,6 @@ func setOf(visitors []schema.Visitor) map[schema.Visitor]bool {
 		set[v] = true
 	}
 	return set
-}
-
-func scanEvent(row driver.Rows) (e fold.Event, err error) {
-	s := &e.Subject
-	err = row.Scan(&s.WebsiteID, &e.Visitor, (*scannedKind)(&s.Kind), &s.ID, &s.ExperimentID, &e.ID, &e.At,
-		&e.Variation,
-		(*uint8)(&e.Kind), &e.Goal, &e.Amounts[0], &e.Amounts[1], &e.Amounts[2], &e.Accepted, &e.Version, &e.Attributes)
-	e.Attributes = withoutNone(e.Attributes)
-	return e, err
 }
 
 // made identifies the events from which the rows of a visitor of a subject were made: their number, and a digest.

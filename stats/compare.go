@@ -44,8 +44,11 @@ func comparePairs(pairs []pair, o Options) []Comparison {
 	comparisons := make([]Comparison, len(pairs))
 	if o.Methodology == MethodologyBayesian {
 		compareBayesian(comparisons, pairs, o)
-	} else {
-		compareFrequentist(comparisons, pairs, o)
+		return comparisons
+	}
+	family := newFamily(pairs, o.Alpha())
+	for i, pair := range pairs {
+		comparisons[i] = pair.frequentistComparison(family, o)
 	}
 	return comparisons
 }
@@ -76,13 +79,6 @@ func testOf(s Sample) Test {
 		return TestWelch
 	}
 	return TestScore
-}
-
-func compareFrequentist(comparisons []Comparison, pairs []pair, o Options) {
-	family := newFamily(pairs, o.Alpha())
-	for i, pair := range pairs {
-		comparisons[i] = pair.frequentistComparison(family, o)
-	}
 }
 
 // frequentistComparison returns the comparison of one pair within its family.

@@ -116,12 +116,6 @@ func liftsOf(c contrast, prior Prior) (lifts, bool) {
 	return l, true
 }
 
-// setOthers changes the posterior to use the data of all treatments.
-func (l *lifts) setOthers(o *others) {
-	l.others = o
-	l.findMode()
-}
-
 // zOfLift returns the score statistic of pt = r pc with r = 1 + lift. The restricted estimate of pc is the smaller root
 // of
 //

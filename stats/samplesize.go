@@ -50,7 +50,7 @@ type SampleSize struct {
 	critical []float64
 	z        float64 // z_{1-alpha/2}
 	shares   []float64
-	theta    float64 // without a prior
+	theta    float64 // drift at which the bounds are crossed upward with the planned power, without a prior
 }
 
 // NewSampleSize returns the relation for a design, or the reason why there is none.
@@ -92,7 +92,8 @@ func NewSampleSize(plan SamplePlan, design LookDesign) (*SampleSize, Reason) {
 		critical, _ := b.addLook(tau, SpentAlpha(tau, design.Level))
 		s.tau, s.critical = append(s.tau, tau), append(s.critical, critical)
 	}
-	s.theta = s.requiredDrift(s.critical)
+	upward := s.upwardPaths(s.critical)
+	s.theta = solveIncreasing(func(theta float64) float64 { return upward(theta) - s.plan.Power }, 0, 4)
 	return s, ""
 }
 
@@ -123,12 +124,6 @@ func (s *SampleSize) upwardPaths(upper []float64) func(theta float64) float64 {
 		}
 		return sum
 	}
-}
-
-// requiredDrift returns the drift at which upward bounds are crossed with the planned power. It is at least 0.
-func (s *SampleSize) requiredDrift(upper []float64) float64 {
-	upward := s.upwardPaths(upper)
-	return solveIncreasing(func(theta float64) float64 { return upward(theta) - s.plan.Power }, 0, 4)
 }
 
 // solveIncreasing returns the root of an increasing function above low, or low if there is none.

@@ -20,12 +20,6 @@ type RowKey struct {
 	MultiExposed  bool // exposed to more than one variation
 }
 
-// withoutDimension returns the key of the same visitors with any value of the dimension.
-func (k RowKey) withoutDimension() RowKey {
-	k.Dimension = ""
-	return k
-}
-
 // Row holds the sums over the visitors of one segment.
 type Row struct {
 	RowKey
@@ -91,8 +85,9 @@ func WithOthers(ranked, whole []Row, top int) []Row {
 	for _, others := range whole {
 		others.Others, others.Recent = true, 0
 		for i := range ranked[:kept] {
-			if r := &ranked[i]; r.withoutDimension() == others.RowKey {
-				others.Moments = others.Subtract(r.Moments)
+			of := ranked[i].RowKey
+			if of.Dimension = ""; of == others.RowKey {
+				others.Moments = others.Subtract(ranked[i].Moments)
 			}
 		}
 		if others.Visitors != 0 {

@@ -79,7 +79,7 @@ func eachCounted(t *testing.T, x *reportQuery, file string, scan func(driver.Row
 	for _, v := range p.Variations {
 		compared = append(compared, v.ID)
 	}
-	q := &source.Statement{Params: []source.Param{
+	q := &source.Statement{Params: []driver.NamedValue{
 		{Name: "website_id", Value: p.Subject.WebsiteID},
 		{Name: "subject", Value: string(p.Subject.Kind)},
 		{Name: "subject_id", Value: p.Subject.ID},
@@ -94,7 +94,7 @@ func eachCounted(t *testing.T, x *reportQuery, file string, scan func(driver.Row
 		{Name: "with_multi_exposed", Value: p.MultipleExposures == catalogue.FirstVariation},
 		{Name: "variation_ids", Value: compared},
 	}}
-	param := func(name string, value any) { q.Params = append(q.Params, source.Param{Name: name, Value: value}) }
+	param := func(name string, value any) { q.Params = append(q.Params, driver.NamedValue{Name: name, Value: value}) }
 	s := referenceSlots{
 		Widget: p.Subject.Kind == schema.SubjectWidget, Dimension: "''", Filters: "true", Counts: "event = 'goal'",
 		ViewTimes: "groupArrayIf(time, event = 'view' AND time < toDateTime64({to:String}, 3, 'UTC'))",

@@ -204,32 +204,27 @@ func cellRow(key *fold.CellKey, cell *fold.Cell) *fold.Row {
 func (s *server) readCells(ctx context.Context, where string, params ...any) (fold.Cells, error) {
 	cells := fold.Cells{}
 	err := schema.EachRow(ctx, s, s.render("cells.sql", where), func(row driver.Rows) error {
-		key, cell, copies, err := scanCell(row)
-		if err == nil && (copies != 1 || cells[key] != nil) {
-			err = fmt.Errorf("a cell of %s is stored %d times: %w", key.Subject, copies, ErrIncomplete)
+		var key fold.CellKey
+		var first, copies int64
+		var since uint64
+		var large []*big.Int
+		of := &key.Subject
+		if err := row.Scan(&of.WebsiteID, (*scannedKind)(&of.Kind), &of.ID, &of.ExperimentID,
+			(*uint8)(&key.Grain), &key.Goal, &key.Variation, &first, &since, &large, &copies); err != nil {
+			return err
 		}
-		cells[key] = cell
+		key.First, key.Day = first/day, int64(since)/day //nolint:gosec // milliseconds
+		if copies != 1 || cells[key] != nil {
+			return fmt.Errorf("a cell of %s is stored %d times: %w", key.Subject, copies, ErrIncomplete)
+		}
+		var err error
+		cells[key], err = cellOf(large)
 		return err
 	}, params...)
 	if err != nil {
 		return nil, fmt.Errorf("read cells: %w", err)
 	}
 	return cells, nil
-}
-
-func scanCell(row driver.Rows) (key fold.CellKey, cell *fold.Cell, copies int64, err error) {
-	var first int64
-	var since uint64
-	var large []*big.Int
-	s := &key.Subject
-	err = row.Scan(&s.WebsiteID, (*scannedKind)(&s.Kind), &s.ID, &s.ExperimentID,
-		(*uint8)(&key.Grain), &key.Goal, &key.Variation, &first, &since, &large, &copies)
-	if err != nil {
-		return key, nil, 0, err
-	}
-	key.First, key.Day = first/day, int64(since)/day //nolint:gosec // milliseconds
-	cell, err = cellOf(large)
-	return key, cell, copies, err
 }
 
 // extentTimes returns the times of the extent of a cell, in the order of the column sums.

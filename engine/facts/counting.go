@@ -386,7 +386,7 @@ type reportQuery struct {
 }
 
 func (q *reportQuery) addParam(name string, value any) {
-	q.Params = append(q.Params, source.Param{Name: name, Value: value})
+	q.Params = append(q.Params, driver.NamedValue{Name: name, Value: value})
 }
 
 // columns maps attributes to columns.

@@ -141,15 +141,7 @@ func (r *Refresher) checkRows(
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if wrong := differingVisitors(expected, stored); len(wrong) > 0 {
-		return r.correctRows(ctx, wrong, events, had, want)
-	}
-	return had, want, nil, nil
-}
-
-// differingVisitors returns the visitors whose stored rows were not made of the expected events.
-func differingVisitors(expected, stored map[visitorOf]made) map[schema.Visitor]bool {
-	wrong := map[schema.Visitor]bool{}
+	wrong := map[schema.Visitor]bool{} // whose stored rows were not made of the expected events
 	for _, all := range []map[visitorOf]made{expected, stored} {
 		for of := range all {
 			if expected[of] != stored[of] {
@@ -157,7 +149,10 @@ func differingVisitors(expected, stored map[visitorOf]made) map[schema.Visitor]b
 			}
 		}
 	}
-	return wrong
+	if len(wrong) > 0 {
+		return r.correctRows(ctx, wrong, events, had, want)
+	}
+	return had, want, nil, nil
 }
 
 // correctRows replaces the rows in had, which are those of the events up to the position, by the stored rows, for the

@@ -180,8 +180,8 @@ func (c *sliceSums) multipleExposures(plan *plan.Plan) MultipleExposures {
 		Rule: plan.MultipleExposures, Visitors: c.multiExposed, PValue: shares.PValue,
 		Reason: shares.Reason, skewed: shares.Differ,
 	}
-	if n := c.visitorsBeforeExclusion(); n > 0 {
-		m.Share = float64(c.multiExposed) / float64(n)
+	if c.visitors > 0 {
+		m.Share = float64(c.multiExposed) / float64(c.visitors)
 	}
 	m.Warning = m.Share > multipleExposuresWarning || shares.Differ
 	return m
@@ -209,11 +209,10 @@ func automatedCheck(plan *plan.Plan, found map[int64]moments.Automated) *Automat
 // findLeaks returns the variations that have visitors but no share of the traffic.
 func (c *sliceSums) findLeaks(p *plan.Plan) []Leak {
 	expected := p.ExpectedShares()
-	total := c.visitorsBeforeExclusion()
 	leaks := []Leak{}
 	for id, arrived := range c.firstViews {
 		at := slices.IndexFunc(p.Variations, func(v plan.Variation) bool { return v.ID == id })
-		if (at < 0 || expected[at] == 0) && stats.IsLeak(arrived.visitors, total) {
+		if (at < 0 || expected[at] == 0) && stats.IsLeak(arrived.visitors, c.visitors) {
 			leaks = append(leaks, Leak{id, arrived.visitors})
 		}
 	}

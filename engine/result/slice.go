@@ -80,6 +80,7 @@ type sliceSums struct {
 	counted       map[int64]moments.Moments   // by variation, including unknown ones
 	periods       []map[int64]moments.Moments // the same, by period of equal shares
 	firstViews    map[int64]firstViews        // by first variation, before exclusion
+	visitors      int64                       // before exclusion
 	multiExposed  int64
 	exposedBefore int64
 }
@@ -100,7 +101,7 @@ func sumRows(rows []moments.Row, rule string) sliceSums {
 			continue
 		}
 		arrived := c.firstViews[r.VariationID]
-		arrived.visitors += r.Visitors
+		arrived.visitors, c.visitors = arrived.visitors+r.Visitors, c.visitors+r.Visitors
 		if arrived.periods == nil {
 			arrived.periods = map[int]int64{}
 		}
@@ -120,15 +121,6 @@ func sumRows(rows []moments.Row, rule string) sliceSums {
 		c.periods[r.Period][r.VariationID] = c.periods[r.Period][r.VariationID].Merge(r.Moments)
 	}
 	return c
-}
-
-// visitorsBeforeExclusion returns the number of visitors before exclusion.
-func (c *sliceSums) visitorsBeforeExclusion() int64 {
-	var n int64
-	for _, arrived := range c.firstViews {
-		n += arrived.visitors
-	}
-	return n
 }
 
 // sliceResult is the result of a slice without the conclusion.
@@ -336,7 +328,7 @@ func LargeSlices(p *plan.Plan, found *moments.Rows) []string {
 	names, all := slicesOf(p, found)
 	for i, c := range all {
 		if names[i] != otherValues && c.isLarge(p) {
-			visitors[names[i]] = c.visitorsBeforeExclusion()
+			visitors[names[i]] = c.visitors
 		}
 	}
 	return moments.MostVisited(visitors)

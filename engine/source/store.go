@@ -168,13 +168,7 @@ func IsFull(err error) bool { return err != nil && faultOf(err) == Full }
 // Statement is a statement with its parameters.
 type Statement struct {
 	SQL    string
-	Params []Param
-}
-
-// Param is the value of {Name:Type} in a statement.
-type Param struct {
-	Name  string
-	Value any
+	Params []driver.NamedValue // of {Name:Type}
 }
 
 // DriverArgs returns the parameters that the text uses, for the driver. Others cost time.
@@ -182,7 +176,7 @@ func (q *Statement) DriverArgs() []any {
 	var args []any
 	for _, p := range q.Params {
 		if strings.Contains(q.SQL, "{"+p.Name+":") {
-			args = append(args, clickhouse.Named(p.Name, p.Value))
+			args = append(args, p)
 		}
 	}
 	return args

@@ -10,10 +10,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"lifthouse/cmd/internal/app"
-	"lifthouse/cmd/internal/bounds"
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
@@ -26,16 +24,14 @@ import (
 
 const reportHelp = `Report prints the results of a campaign, a widget, or an experiment of a widget. On a terminal it
 prints a table with the lifts and their intervals; otherwise it prints the JSON of the API. Flags select another
-format. --watch repeats the report until interrupted: it updates the table on a terminal, or prints one line of JSON
-each time. NO_COLOR disables colours. --visitors writes a Parquet file with one row for each visitor of the report,
-from which all its numbers can be computed.
+format. NO_COLOR disables colours. --visitors writes a Parquet file with one row for each visitor of the report, from
+which all its numbers can be computed.
 
   lifthouse report campaign 12 --dimension device --filter country=US --filter country=CA
   lifthouse report campaign 12 --metric valuePerVisitor --filter dateFrom=2026-05-01 --filter dateTo=2026-05-31
   lifthouse report widget 7 --goal 3
   lifthouse report experiment 7/2 --interval day
   lifthouse report campaign 12 --dimension device --csv > by-device.csv
-  lifthouse report campaign 12 --watch --every 10s
   lifthouse report campaign 12 --scorecard
   lifthouse report campaign 12 --filter device=mobile --visitors mobile.parquet
 
@@ -45,13 +41,11 @@ With --exit-code, the exit code is the decision of the scorecard:
 
 An error still has exit code 1, and an invalid command line 2.`
 
-// reportForm is the format of a report, and how it is repeated.
+// reportForm is the format of a report.
 type reportForm struct {
 	table, json, csv bool
 	visitors         string // path of a Parquet file with the visitors
-	watch            bool
-	every            time.Duration
-	exitCode         bool // the exit code expresses the decision
+	exitCode         bool   // the exit code expresses the decision
 }
 
 func (p *program) reportCommand() *cobra.Command {
@@ -63,7 +57,7 @@ func (p *program) reportCommand() *cobra.Command {
 		Args: func(cmd *cobra.Command, args []string) error {
 			_, err := parseRequest(cmd, args, form.parser(), acceptAnyKey)
 			if err == nil {
-				err = form.checkCombinations(cmd)
+				err = onlyOne(cmd, "table", "json", "csv", "visitors")
 			}
 			if err != nil {
 				return usageError{err}
@@ -87,9 +81,6 @@ func (p *program) reportCommand() *cobra.Command {
 	flags.BoolVar(&form.json, "json", false, "print JSON, also on a terminal")
 	flags.BoolVar(&form.csv, "csv", false, "print CSV")
 	flags.StringVar(&form.visitors, "visitors", "", "write the visitors of the report to a Parquet file instead")
-	flags.BoolVar(&form.watch, "watch", false, "repeat the report until interrupted")
-	// The data are refreshed every second.
-	bounds.Var(flags, &form.every, "every", 5*time.Second, time.Second, bounds.MaxWait, "interval of --watch")
 	p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
 		request, err := parseRequest(cmd, args, form.parser(), owned.FindID)
 		if err != nil {
@@ -97,22 +88,11 @@ func (p *program) reportCommand() *cobra.Command {
 		}
 		request.AccountID = owned.ID
 		form.table = form.table || !form.json && !form.csv && terminal.Is(p.stdout)
-		switch {
-		case form.visitors != "":
+		if form.visitors != "" {
 			return p.writeVisitors(ctx, s, request, form.visitors)
-		case form.watch:
-			return p.watchReport(ctx, s, request, form)
 		}
 		return p.printReport(ctx, s, request, form)
 	})
-	run := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		err := run(cmd, args)
-		if form.watch && cmd.Context().Err() != nil {
-			err = nil // the user ended the command
-		}
-		return err
-	}
 	p.completeReport(cmd)
 	return cmd
 }
@@ -123,18 +103,6 @@ func (f *reportForm) parser() func(query.Operation, string) (query.Request, erro
 		return query.ParseVisitors
 	}
 	return query.ParseReport
-}
-
-// checkCombinations rejects invalid combinations of flags.
-func (f *reportForm) checkCombinations(cmd *cobra.Command) error {
-	err := onlyOne(cmd, "table", "json", "csv", "visitors")
-	if f.watch && (f.csv || f.visitors != "") {
-		err = errors.Join(err, errors.New("report: --watch prints a table or JSON, not --csv or --visitors"))
-	}
-	if f.exitCode && (f.watch || f.visitors != "") {
-		err = errors.Join(err, errors.New("report: --exit-code needs one report, without --watch and --visitors"))
-	}
-	return err
 }
 
 // parameterOfFlag maps flags of report to parameters of the API.
@@ -293,48 +261,12 @@ func (p *program) formatReport(results *result.Report, form reportForm) (string,
 		return render.Report(results, terminal.ScreenOf(p.stdout, p.getenv)), nil
 	}
 	text, err := render.JSON(results)
-	if err != nil || form.watch {
-		return string(text), err
+	if err != nil {
+		return "", err
 	}
 	var indented bytes.Buffer
 	err = json.Indent(&indented, text, "", "  ")
 	return indented.String(), err
-}
-
-// watchReport repeats the report until the context ends. The last report remains on the terminal.
-func (p *program) watchReport(ctx context.Context, s *app.Store, request query.Request, form reportForm) error {
-	if p.running == nil && s.Dir != "" {
-		return errors.New("--watch: this store is not served, so nothing can change; start 'lifthouse serve' first")
-	}
-	over := form.table && terminal.Is(p.stdout)
-	if over {
-		_, _ = p.stdout.WriteString(render.ClearScreen)
-	}
-	tick := time.NewTicker(form.every)
-	defer tick.Stop()
-	for {
-		results, err := computeReport(ctx, s, request)
-		if err != nil {
-			return err
-		}
-		text, err := p.formatReport(results, form)
-		if err != nil {
-			return err
-		}
-		if over {
-			foot := fmt.Sprintf("%s · every %s · Ctrl-C ends", time.Now().UTC().Format(time.TimeOnly+" UTC"),
-				form.every)
-			text = render.Frame(text, foot, terminal.ScreenOf(p.stdout, p.getenv).Height)
-		}
-		if _, err := p.stdout.WriteString(text); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
 }
 
 const looksHelp = `Looks prints what each look at a campaign or an experiment found: the lift with its interval, z with

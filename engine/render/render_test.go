@@ -202,22 +202,6 @@ func TestWideNamesAreAligned(t *testing.T) {
 	}
 }
 
-// TestFrameFitsTheTerminal checks that a frame does not scroll, and clears each line to its end.
-func TestFrameFitsTheTerminal(t *testing.T) {
-	for _, c := range []struct {
-		height int
-		want   string
-	}{
-		{24, holdFrame + toTheTop + "a" + clearLine + "\nb" + clearLine + "\nc" + clearLine + "\n" + clearLine + "\nfoot" + clearLine + "\n" + clearBelow + showFrame},
-		{5, holdFrame + toTheTop + "a" + clearLine + "\nb" + clearLine + "\n" + clearLine + "\n1 more lines: a taller terminal shows them · foot" + clearLine + "\n" + clearBelow + showFrame},
-	} {
-		got := Frame("a\nb\nc\n", "foot", c.height)
-		if got != c.want || strings.Count(got, "\n") >= c.height {
-			t.Errorf("of height %d: %q, want %q", c.height, got, c.want)
-		}
-	}
-}
-
 // TestAxisIsThatOfThePage checks examples with which the page's scale.js is tested, too.
 func TestAxisIsThatOfThePage(t *testing.T) {
 	text, err := os.ReadFile("../testdata/formats.json")

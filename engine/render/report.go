@@ -216,35 +216,6 @@ func (t *reportTable) writeBreakdown() {
 	t.writeNoteLines(notes)
 }
 
-// Escape sequences that replace the last frame on a terminal. Between holdFrame and showFrame the terminal draws
-// nothing, which avoids flicker.
-const (
-	ClearScreen = "\x1b[2J"
-	holdFrame   = "\x1b[?2026h"
-	showFrame   = "\x1b[?2026l"
-	toTheTop    = "\x1b[H"
-	clearLine   = "\x1b[K"
-	clearBelow  = "\x1b[J"
-)
-
-// Frame returns the sequence that replaces the content of a terminal by a text and a footer. It cuts the text to the
-// height of the terminal, because lines that scroll away could not be replaced by the next frame.
-func Frame(text, foot string, height int) string {
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	const others = 3 // the footer, a blank line before it, and the line of the cursor
-	if most := max(height-others, 1); len(lines) > most {
-		foot = fmt.Sprintf("%d more lines: a taller terminal shows them · %s", len(lines)-most, foot)
-		lines = lines[:most]
-	}
-	var b strings.Builder
-	b.WriteString(holdFrame + toTheTop)
-	for _, line := range append(lines, "", foot) {
-		b.WriteString(line + clearLine + "\n")
-	}
-	b.WriteString(clearBelow + showFrame)
-	return b.String()
-}
-
 // PrintableText replaces characters that could move the cursor of a terminal, because texts are user input. It keeps
 // line feeds, and the joiner within emoji.
 func PrintableText(text string) string {

@@ -18,8 +18,8 @@ import (
 
 // Screen describes where a table is written.
 type Screen struct {
-	Width, Height int  // in columns and lines
-	Colour        bool // whether escape sequences may set colours
+	Width  int  // in columns
+	Colour bool // whether escape sequences may set colours
 }
 
 // The widths of tables in columns. Plain is for files and pipes; a terminal's width is clamped to the others.

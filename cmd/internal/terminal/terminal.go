@@ -28,9 +28,6 @@ func withDescriptor(f *os.File, use func(fd int)) {
 	}
 }
 
-// plainHeight is the height of a terminal that does not report its size.
-const plainHeight = 24
-
 // ScreenOf describes an output file for tables.
 func ScreenOf(out *os.File, getenv func(string) string) render.Screen {
 	if !Is(out) {
@@ -38,10 +35,10 @@ func ScreenOf(out *os.File, getenv func(string) string) render.Screen {
 	}
 	// https://no-color.org
 	colour := getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
-	s := render.Screen{Width: render.PlainWidth, Height: plainHeight, Colour: colour}
+	s := render.Screen{Width: render.PlainWidth, Colour: colour}
 	withDescriptor(out, func(fd int) {
-		if width, height, err := term.GetSize(fd); err == nil && width > 0 {
-			s.Width, s.Height = min(max(width, render.MinWidth), render.MaxWidth), height
+		if width, _, err := term.GetSize(fd); err == nil && width > 0 {
+			s.Width = min(max(width, render.MinWidth), render.MaxWidth)
 		}
 	})
 	return s

@@ -145,7 +145,11 @@ func (p *program) websiteOfSource(ctx context.Context, s *app.Store, domain stri
 		declared.Name = snapshot.AccountResources(account).Name
 	}
 	declared.Websites = []catalogue.Website{{ID: last + 1, Domain: domain}}
-	_, err = s.Catalogue.ApplyFile(ctx, catalogue.File{Accounts: []catalogue.Account{declared}}, false)
+	version := snapshot.AccountResources(declared.ID).Version
+	_, err = s.Catalogue.ApplyFile(ctx, catalogue.File{
+		AccountID: declared.ID, Accounts: []catalogue.Account{declared},
+		Replaces: func(current uint64) bool { return current == version }, // nobody else took the id of the website
+	}, false)
 	return declared.ID, last + 1, err
 }
 

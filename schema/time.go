@@ -1,7 +1,9 @@
 package schema
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"regexp"
 	"strconv"
 	"strings"
@@ -50,4 +52,20 @@ func ParseDuration(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("invalid duration %q: must be a whole number of days, at most 65535d", text)
 	}
 	return time.Duration(n) * 24 * time.Hour, nil //nolint:gosec // 16 bits
+}
+
+// Repeat does a task at once and then at each interval, until the context ends. It logs errors, and goes on.
+func Repeat(ctx context.Context, every time.Duration, task string, do func(context.Context) error) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		if err := do(ctx); err != nil && ctx.Err() == nil {
+			slog.WarnContext(ctx, task+" failed", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"slices"
 	"sync"
@@ -14,7 +13,6 @@ import (
 	"lifthouse/loadgen/demo"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
-	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
 )
@@ -88,7 +86,12 @@ func (p *program) serveDemo(ctx context.Context, reset, traffic bool) error {
 	var sending sync.WaitGroup
 	ready := func(_ *app.Store, url string) {
 		if traffic {
-			sending.Go(func() { sendTraffic(visits, s.Writer) })
+			visitors := demo.NewTraffic(time.Now())
+			sending.Go(func() {
+				schema.Repeat(visits, time.Second, "send the events of the demo", func(ctx context.Context) error {
+					return s.Writer.WriteEvents(ctx, visitors.NextEvents(time.Now()))
+				})
+			})
 		}
 		p.printLine("Lifthouse demo answers at %s/v1 (store %s). Ctrl-C stops it. Try:\n", url,
 			schema.ShowAddress(p.address))
@@ -100,22 +103,6 @@ func (p *program) serveDemo(ctx context.Context, reset, traffic bool) error {
 	end()
 	sending.Wait()
 	return errors.Join(err, s.Close())
-}
-
-// sendTraffic sends the events of visitors to the shop until the context ends.
-func sendTraffic(ctx context.Context, w *ingest.Writer) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for traffic := demo.NewTraffic(time.Now()); ; {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-tick.C:
-			if err := w.WriteEvents(ctx, traffic.NextEvents(now)); err != nil && ctx.Err() == nil {
-				slog.WarnContext(ctx, "send the events of the demo failed", "err", err)
-			}
-		}
-	}
 }
 
 // demosOnly reports whether the catalogue is empty or contains only the demo account.

@@ -46,16 +46,10 @@ const recordInterval = 10 * time.Minute
 
 // FollowLooks records what is due, in regular passes, until the context ends.
 func (r *Recorder) FollowLooks(ctx context.Context) {
-	tick := time.NewTicker(recordInterval)
-	defer tick.Stop()
-	for {
+	schema.Repeat(ctx, recordInterval, "record looks", func(ctx context.Context) error {
 		r.RecordDue(ctx, time.Now())
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+		return nil
+	})
 }
 
 // RecordDue records the looks that are mature at a time and any harm so far. Then it judges the subjects with new
@@ -226,25 +220,19 @@ const reportedWithin = 24 * time.Hour
 
 // FollowRuns reports the starts and stops of campaigns until the context ends.
 func FollowRuns(ctx context.Context, c *catalogue.Catalogue, box *outbox.Outbox) {
-	tick := time.NewTicker(runsInterval)
-	defer tick.Stop()
 	var seen *catalogue.Snapshot
 	var next time.Time // of the first planned start or stop, or zero
-	for {
-		if snapshot, now := c.Snapshot(), time.Now(); snapshot != seen || !next.IsZero() && !now.Before(next) {
-			planned, err := ReportRuns(ctx, snapshot, box, now)
-			if err == nil {
-				seen, next = snapshot, planned
-			} else if ctx.Err() == nil {
-				slog.WarnContext(ctx, "report starts and stops failed", "err", err)
-			}
+	schema.Repeat(ctx, runsInterval, "report starts and stops", func(ctx context.Context) error {
+		snapshot, now := c.Snapshot(), time.Now()
+		if snapshot == seen && (next.IsZero() || now.Before(next)) {
+			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
+		planned, err := ReportRuns(ctx, snapshot, box, now)
+		if err == nil {
+			seen, next = snapshot, planned
 		}
-	}
+		return err
+	})
 }
 
 // ReportRuns writes the messages about starts and stops that are not stored yet. It returns the time of the first start

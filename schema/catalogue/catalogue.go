@@ -48,16 +48,5 @@ func (c *Catalogue) Snapshot() *Snapshot { return c.snapshot.Load() }
 // RefreshPeriodically calls RefreshSnapshot at the given interval until the context ends. If RefreshSnapshot fails, the
 // last snapshot remains in use.
 func (c *Catalogue) RefreshPeriodically(ctx context.Context, every time.Duration) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if err := c.RefreshSnapshot(ctx); err != nil && ctx.Err() == nil {
-				slog.WarnContext(ctx, "refresh catalogue failed", "err", err)
-			}
-		}
-	}
+	schema.Repeat(ctx, every, "refresh catalogue", c.RefreshSnapshot)
 }

@@ -90,17 +90,10 @@ func (r *Journal) FlushRejects(ctx context.Context) error {
 
 // FlushPeriodically calls FlushRejects at every interval until the context ends, and once more after that.
 func (r *Journal) FlushPeriodically(ctx context.Context, every time.Duration) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for ended := false; !ended; {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			ended = true
-		}
-		if err := r.FlushRejects(context.WithoutCancel(ctx)); err != nil {
-			slog.WarnContext(ctx, "write journal of events failed", "err", err)
-		}
+	flush := func(ctx context.Context) error { return r.FlushRejects(context.WithoutCancel(ctx)) }
+	schema.Repeat(ctx, every, "write journal of events", flush)
+	if err := flush(ctx); err != nil {
+		slog.WarnContext(ctx, "write journal of events failed", "err", err)
 	}
 }
 

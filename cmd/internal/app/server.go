@@ -198,7 +198,15 @@ func (s *Store) startBackgroundTasks(
 	}
 	background.Go(func() { s.followInbox(ctx, handler.CountInbox) })
 	if cluster, _ := schema.ClusterOf(s.Conn); cluster != "" {
-		background.Go(func() { s.followServers(ctx, handler.SetServers) })
+		background.Go(func() {
+			schema.Repeat(ctx, serversInterval, "list the servers of the cluster", func(ctx context.Context) error {
+				servers, err := schema.ReadServers(ctx, s.Conn)
+				if err == nil {
+					handler.SetServers(servers)
+				}
+				return err
+			})
+		})
 	}
 }
 
@@ -241,26 +249,6 @@ func (s *Store) followInbox(ctx context.Context, moved func(ingest.Moved)) {
 
 // serversInterval is the time between two listings of the servers of a cluster.
 const serversInterval = 15 * time.Second
-
-// followServers lists the servers of a cluster until the context ends.
-func (s *Store) followServers(ctx context.Context, set func([]schema.Server)) {
-	tick := time.NewTicker(serversInterval)
-	defer tick.Stop()
-	for {
-		servers, err := schema.ReadServers(ctx, s.Conn)
-		switch {
-		case err == nil:
-			set(servers)
-		case ctx.Err() == nil:
-			slog.WarnContext(ctx, "list the servers of the cluster failed", "err", err)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
 
 // DefaultListen can be reached from this machine only.
 const DefaultListen = "127.0.0.1:8080"

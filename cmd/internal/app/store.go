@@ -374,26 +374,19 @@ const retentionInterval = 24 * time.Hour
 
 // followRetention deletes the events of expired subjects, first at once and then every day, until the context ends.
 func (s *Store) followRetention(ctx context.Context, days int) {
-	tick := time.NewTicker(retentionInterval)
-	defer tick.Stop()
-	for {
+	const task = "delete events past their retention period"
+	schema.Repeat(ctx, retentionInterval, task, func(ctx context.Context) error {
 		found, err := s.ExpiredSubjects(ctx, days, time.Now())
 		if err == nil && len(found) > 0 {
 			err = s.EraseSubjects(ctx, found)
 		}
-		if err != nil && ctx.Err() == nil {
-			slog.WarnContext(ctx, "delete events past their retention period failed", "err", err)
+		if err != nil {
+			return err
 		}
 		for _, e := range found {
-			if err == nil {
-				slog.InfoContext(ctx, "deleted events past their retention period", "subject", e.Subject, "id", e.ID,
-					"website", e.WebsiteID, "ended", e.EndDate, "events", e.Events)
-			}
+			slog.InfoContext(ctx, "deleted events past their retention period", "subject", e.Subject, "id", e.ID,
+				"website", e.WebsiteID, "ended", e.EndDate, "events", e.Events)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+		return nil
+	})
 }

@@ -164,10 +164,12 @@ func (s *server) addRoutes(router *gin.Engine) {
 	router.POST("/mcp", s.requireScope(catalogue.ScopeRead), s.answerMCP)
 	router.POST("/events", s.requireScope(catalogue.ScopeIngest), respondWith(s.takeEvents))
 	write := router.Group("/v1", s.requireScope(catalogue.ScopeWrite), s.limitTime)
-	write.POST("/campaigns/:id/start", respondWith(s.switchCampaign(true)))
-	write.POST("/campaigns/:id/stop", respondWith(s.switchCampaign(false)))
-	write.POST("/widgets/:id/start", respondWith(s.switchWidget(true)))
-	write.POST("/widgets/:id/stop", respondWith(s.switchWidget(false)))
+	for path, active := range map[string]bool{"/start": true, "/stop": false} {
+		write.POST("/campaigns/:id"+path,
+			respondWith(switchHandler(s, campaigns, active, s.Catalogue.SwitchCampaign, s.countedCampaign)))
+		write.POST("/widgets/:id"+path,
+			respondWith(switchHandler(s, widgets, active, s.Catalogue.SwitchWidget, s.countedWidget)))
+	}
 	for _, method := range []string{http.MethodPut, http.MethodDelete} {
 		write.Handle(method, "/campaigns/:id/outcome", respondWith(s.putOutcome(schema.SubjectCampaign)))
 		write.Handle(method, "/widgets/:id/experiments/:experimentId/outcome",

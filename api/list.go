@@ -11,7 +11,6 @@ import (
 
 	"lifthouse/api/results"
 	"lifthouse/engine/query"
-	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
 
@@ -217,24 +216,13 @@ func listHandler[R, S any](s *server, from resources[R], show func(*R) S) func(*
 	}
 }
 
+// goal is a goal without its website.
 type goal struct {
-	ID      int64  `json:"id"`
-	Key     string `json:"key,omitempty"`
-	Name    string `json:"name"`
-	System  bool   `json:"system"`
-	Action  string `json:"action,omitempty"`
-	Default bool   `json:"default"`
-	Value   *int64 `json:"value,omitempty"`
-
-	ValueCap *schema.Cap `json:"valueCap,omitempty"`
+	catalogue.Goal
+	WebsiteID int64 `json:"websiteId,omitempty"` // never set
 }
 
-func newGoal(g *catalogue.Goal) goal {
-	return goal{
-		ID: g.ID, Key: g.Key, Name: g.Name, System: g.System, Action: g.Action, Default: g.Default, Value: g.Value,
-		ValueCap: g.ValueCap,
-	}
-}
+func newGoal(g *catalogue.Goal) goal { return goal{Goal: *g} }
 
 type target struct {
 	ID         int64     `json:"id"`

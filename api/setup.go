@@ -216,29 +216,31 @@ func admitTo(admission *results.Admission, handle func(*gin.Context) (any, error
 	}
 }
 
-// setActive starts or stops the requested resource, and returns it. It ignores the body of the request.
-func setActive[R any](
-	s *server, c *gin.Context, kind string, active bool,
-	change func(ctx context.Context, account, website, id int64, active bool) (R, bool, error),
-) (R, error) {
-	var none, live R
-	var found bool
-	p, err := s.parsePlace(c)
-	if err != nil {
-		return none, err
-	}
-	ctx := byToken(c)
-	err = within(ctx, func() (err error) {
-		live, found, err = change(ctx, p.owned.ID, p.website, p.id, active)
-		return err
+// switchHandler returns the handler of an operation that starts or stops a resource, and returns it. It ignores the
+// body of the request.
+func switchHandler[R, S any](s *server, of resources[R], active bool,
+	change func(ctx context.Context, account, website, id int64, active bool) (R, bool, error), show func(*R) S,
+) func(*gin.Context) (any, error) {
+	return s.admitChange(func(c *gin.Context) (any, error) {
+		p, err := s.parsePlace(c)
+		if err != nil {
+			return nil, err
+		}
+		var live R
+		var found bool
+		ctx := byToken(c)
+		err = within(ctx, func() (err error) {
+			live, found, err = change(ctx, p.owned.ID, p.website, p.id, active)
+			return err
+		})
+		switch { // after an error, the change may still run and set live and found
+		case err != nil:
+			return nil, changeFailure(c, err, "repeat the request, which is idempotent")
+		case !found:
+			return nil, &query.NotFoundError{Kind: of.kind, ID: p.id}
+		}
+		return show(&live), nil
 	})
-	switch { // after an error, the change may still run and set live and found
-	case err != nil:
-		return none, changeFailure(c, err, "repeat the request, which is idempotent")
-	case !found:
-		return none, &query.NotFoundError{Kind: kind, ID: p.id}
-	}
-	return live, nil
 }
 
 // changeFailure returns the error of a change that the store did not make. next says what to do after a timeout.

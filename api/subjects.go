@@ -98,17 +98,6 @@ func (s *server) campaignDetail(c *catalogue.LiveCampaign) campaignDetail {
 	return detail
 }
 
-// switchCampaign starts or stops a campaign.
-func (s *server) switchCampaign(active bool) func(*gin.Context) (any, error) {
-	return s.admitChange(func(c *gin.Context) (any, error) {
-		live, err := setActive(s, c, "campaign", active, s.Catalogue.SwitchCampaign)
-		if err != nil {
-			return nil, err
-		}
-		return s.countedCampaign(&live), nil
-	})
-}
-
 // widget is an item of the list of widgets.
 type widget struct {
 	ID            int64      `json:"id"`
@@ -246,15 +235,4 @@ func (s *server) widgetDetail(w *catalogue.LiveWidget) widgetDetail {
 		detail.Experiments = append(detail.Experiments, shown)
 	}
 	return detail
-}
-
-// switchWidget starts or stops a widget.
-func (s *server) switchWidget(active bool) func(*gin.Context) (any, error) {
-	return s.admitChange(func(c *gin.Context) (any, error) {
-		live, err := setActive(s, c, "widget", active, s.Catalogue.SwitchWidget)
-		if err != nil {
-			return nil, err
-		}
-		return s.countedWidget(&live), nil
-	})
 }

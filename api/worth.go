@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -44,14 +45,6 @@ func (s *server) getWorth(c *gin.Context) (any, error) {
 	return plain{results.CSV, string(text)}, err
 }
 
-// outcomeRequest is the body of a request that records an outcome.
-type outcomeRequest struct {
-	Outcome     string `yaml:"outcome"`
-	VariationID int64  `yaml:"variationId"`
-	Date        string `yaml:"date"`
-	Note        string `yaml:"note"`
-}
-
 // putOutcome records what was done after a campaign or an experiment, or deletes the record.
 func (s *server) putOutcome(kind schema.SubjectKind) func(*gin.Context) (any, error) {
 	return s.admitChange(func(c *gin.Context) (any, error) {
@@ -65,16 +58,11 @@ func (s *server) putOutcome(kind schema.SubjectKind) func(*gin.Context) (any, er
 		}
 		var outcome *catalogue.Outcome
 		if c.Request.Method == http.MethodPut {
-			var asked outcomeRequest
-			if err := s.readBodyYAML(c, &asked); err != nil {
+			outcome = &catalogue.Outcome{}
+			if err := s.readBodyYAML(c, outcome); err != nil {
 				return nil, err
 			}
-			outcome = &catalogue.Outcome{
-				Outcome: asked.Outcome, VariationID: asked.VariationID, Date: asked.Date, Note: asked.Note,
-			}
-			if outcome.Date == "" {
-				outcome.Date = time.Now().UTC().Format(time.DateOnly)
-			}
+			outcome.Date = cmp.Or(outcome.Date, time.Now().UTC().Format(time.DateOnly))
 		}
 		ctx, found := byToken(c), false
 		err = within(ctx, func() (err error) {

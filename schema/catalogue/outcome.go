@@ -16,10 +16,10 @@ import (
 
 // Outcome is what people did after a campaign or an experiment.
 type Outcome struct {
-	Outcome     string `json:"outcome"`               // Shipped, Dropped or Excluded
-	VariationID int64  `json:"variationId,omitempty"` // that was shipped
-	Date        string `json:"date"`                  // day, such as 2026-03-02
-	Note        string `json:"note,omitempty"`
+	Outcome     string `yaml:"outcome" json:"outcome"`                   // Shipped, Dropped or Excluded
+	VariationID int64  `yaml:"variationId" json:"variationId,omitempty"` // that was shipped
+	Date        string `yaml:"date" json:"date"`                         // day, such as 2026-03-02
+	Note        string `yaml:"note" json:"note,omitempty"`
 }
 
 // The outcomes. An excluded campaign says nothing about the others, such as an A/A test.

@@ -106,22 +106,3 @@ func editedDraft(t *testing.T, h *house, path string) string {
 	edit := strings.NewReplacer("campaignId: {value: 1} ", "campaignId: {value: 12}", "goalId: {value: 1}", "goalId: {value: 3}", "zone: UTC}", zone)
 	return "# Drafted by lifthouse import --inspect. The ids and the zone are edited.\n" + edit.Replace(draft)
 }
-
-// TestDraftsOfExports imports exports with the mappings that --inspect drafts.
-func TestDraftsOfExports(t *testing.T) {
-	tier.OnlyLong(t)
-	for file, written := range map[string]string{"ga4.ndjson": "2/1/15.25 3/2/75", "rudderstack.csv": "2/1/25.5 2/1/49.95"} {
-		path := filepath.Join(t.TempDir(), file)
-		must.OK(t, os.WriteFile(path, must.Get(os.ReadFile(filepath.Join("testdata", file)))(t), 0o600))
-		h := newHouse(t)
-		h.must("apply", "-f", "testdata/exports.catalog.yaml")
-		h.must("import", "--inspect", path)
-		mapping := path + ".mapping.yaml"
-		edit := strings.NewReplacer("campaignId: {value: 1}", "campaignId: {value: 12}", "goalId: {value: 1}", "goalId: {value: 3}")
-		must.OK(t, os.WriteFile(mapping, []byte(edit.Replace(string(must.Get(os.ReadFile(mapping))(t)))), 0o600))
-		out := h.must("import", "-m", mapping, path)
-		if got := h.reported("campaign", "12"); got != written || !strings.Contains(out, " 0 of 14 lines rejected") {
-			t.Errorf("%s: %s, want %s: %s", file, got, written, out)
-		}
-	}
-}

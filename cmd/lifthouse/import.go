@@ -107,7 +107,7 @@ func (p *program) importCommand() *cobra.Command {
 	cmd.Flags().StringVar(&rejects, "rejects", "",
 		"file for all rejected lines, as JSON lines with file, line and reason")
 	cmd.Flags().BoolVar(&inspect, "inspect", false,
-		"show the columns, types and first rows of the files, and write mapping files to edit; needs no store")
+		"show the columns, types and first rows of CSV files, and write mapping files to edit; needs no store")
 	cmd.Flags().BoolVar(&follow, "follow", false,
 		"keep importing files that are added to a directory until interrupted")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "validate the files without storing events")
@@ -349,7 +349,7 @@ func (p *program) printImportResult(file string, r ingest.Report, dryRun bool, s
 		seconds, float64(r.Rows)/seconds)
 }
 
-// inspectFiles prints the columns, types and first rows of files. Beside each file it also writes a mapping file to
+// inspectFiles prints the columns, types and first rows of CSV files. Beside each file it also writes a mapping file to
 // edit, unless there is one.
 func (p *program) inspectFiles(ctx context.Context, files []string, format string) error {
 	for _, file := range files {
@@ -373,14 +373,12 @@ func (p *program) inspectFiles(ctx context.Context, files []string, format strin
 }
 
 func (p *program) showInspection(file string, i *ingest.Inspection) error {
-	separated := ""
-	if i.Separator != 0 {
-		separated = fmt.Sprintf(", separator %q", i.Separator)
-	}
+	encoding := ""
 	if i.Encoding != "" {
-		separated += ", encoding " + i.Encoding
+		encoding = ", encoding " + i.Encoding
 	}
-	p.printLine("%s: %s%s, the first %s", file, i.Format, separated, terminal.CountWithNoun(i.Rows, "row"))
+	p.printLine("%s: csv, separator %q%s, the first %s", file, i.Separator, encoding,
+		terminal.CountWithNoun(i.Rows, "row"))
 	fields := map[string]string{}
 	for field, column := range i.GuessColumns() {
 		fields[column.Name] = field

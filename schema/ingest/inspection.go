@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,23 +14,20 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/parquet-go/parquet-go"
-	"github.com/valyala/fastjson"
 	"golang.org/x/text/encoding/charmap"
 )
 
-// Inspection describes a file before it is imported.
+// Inspection describes a CSV file before it is imported.
 type Inspection struct {
-	Format    string
-	Separator rune   // of a CSV file
-	Encoding  string // of a CSV file; empty: UTF-8 or UTF-16
-	ShortRows bool   // rows of a CSV file lack cells at their end
+	Separator rune
+	Encoding  string // empty: UTF-8 or UTF-16
+	ShortRows bool   // rows lack cells at their end
 	Rows      int    // rows that were read, at most maxInspected
 	Columns   []Column
 	First     [][]string // the first rows, in the order of Columns
 }
 
-// Column is a column of a file, or a key of its JSON lines.
+// Column is a column of a file.
 type Column struct {
 	Name     string
 	Type     ColumnType
@@ -51,25 +47,20 @@ const (
 	shownValues  = 8
 )
 
-// InspectFile reads the first rows of a file and returns its columns with their types.
+// InspectFile reads the first rows of a CSV file and returns its columns with their types.
 func InspectFile(ctx context.Context, path string, o Options) (*Inspection, error) {
+	if format := cmp.Or(o.Format, formatOf(path)); format != formatCSV {
+		return nil, fmt.Errorf("%s: is %s; only CSV files are inspected", path, format)
+	}
 	file, err := o.openSource(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	in := &Inspection{Format: cmp.Or(o.Format, formatOf(path))}
-	read := in.readCSV
-	switch in.Format {
-	case formatParquet:
-		err = in.readParquet(ctx, file)
-		return in, err
-	case formatNDJSON:
-		read = in.readNDJSON
-	}
+	in := &Inspection{}
 	plain, err := decompressReader(file)
 	if err == nil {
-		err = read(plain)
+		err = in.readRows(plain)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -107,7 +98,7 @@ func (i *Inspection) collectColumns(names []string, rows [][]string) {
 	}
 }
 
-func (i *Inspection) readCSV(r *bufio.Reader) (err error) {
+func (i *Inspection) readRows(r *bufio.Reader) error {
 	table, err := openTable(r, "", "")
 	if err != nil {
 		return err
@@ -144,108 +135,6 @@ func (i *Inspection) decodeCells(rows [][]string) {
 			row[i], _ = charmap.Windows1252.NewDecoder().String(cell) // cannot fail
 		}
 	}
-}
-
-// readNDJSON reads JSON lines. The keys of a nested object have the names that a mapping uses: properties.plan.
-func (i *Inspection) readNDJSON(r *bufio.Reader) error {
-	var names []string
-	var objects []map[string]string
-	var parser fastjson.Parser
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxLine)
-	for number := 1; lines.Scan() && len(objects) < maxInspected; number++ {
-		if len(strings.TrimSpace(lines.Text())) == 0 {
-			continue
-		}
-		object, err := parser.ParseBytes(lines.Bytes())
-		if err != nil || object.Type() != fastjson.TypeObject {
-			return fmt.Errorf("line %d: must be a JSON object", number)
-		}
-		cells := map[string]string{}
-		flattenObject(object, "", cells, &names)
-		objects = append(objects, cells)
-	}
-	if err := lines.Err(); err != nil {
-		return err
-	}
-	rows := make([][]string, len(objects))
-	for i, cells := range objects {
-		for _, name := range names {
-			rows[i] = append(rows[i], cells[name])
-		}
-	}
-	i.collectColumns(names, rows)
-	return nil
-}
-
-// flattenObject adds the scalars of an object by name. It skips lists, except lists of objects with key and value.
-func flattenObject(v *fastjson.Value, name string, cells map[string]string, names *[]string) {
-	switch v.Type() {
-	case fastjson.TypeObject:
-		v.GetObject().Visit(func(key []byte, inner *fastjson.Value) {
-			full := string(key)
-			if name != "" {
-				full = name + "." + full
-			}
-			flattenObject(inner, full, cells, names)
-		})
-		return
-	case fastjson.TypeArray:
-		for _, e := range v.GetArray() {
-			if key := e.Get("key"); key != nil && key.Type() == fastjson.TypeString && name != "" {
-				if value := typedValue(e.Get("value")); value != nil && value.Type() != fastjson.TypeObject &&
-					value.Type() != fastjson.TypeArray {
-					flattenObject(value, name+"."+string(key.GetStringBytes()), cells, names)
-				}
-			}
-		}
-		return
-	case fastjson.TypeNull:
-		cells[name] = ""
-	case fastjson.TypeString:
-		cells[name] = string(v.GetStringBytes())
-	default:
-		cells[name] = v.String()
-	}
-	if !slices.Contains(*names, name) {
-		*names = append(*names, name)
-	}
-}
-
-// readParquet reads the columns without lists.
-func (i *Inspection) readParquet(ctx context.Context, file *os.File) (err error) {
-	defer recoverError(&err)
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	opened, err := parquet.OpenFile(file, info.Size())
-	if err != nil {
-		return fmt.Errorf("not Parquet: %w", err)
-	}
-	var names []string
-	for _, leaf := range leavesOf(opened.Root(), nil) {
-		if leaf.MaxRepetitionLevel() == 0 {
-			names = append(names, strings.Join(leaf.Path(), "."))
-		}
-	}
-	l, err := newParquetLines(ctx, file, &contextReader{ctx: ctx, r: file}, &mapper{columns: names})
-	if err != nil {
-		return err
-	}
-	var rows [][]string
-	for len(rows) < maxInspected {
-		parse, err := l.readPart()
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		parse(func(line origin, _ []fields, _ error) { rows = append(rows, slices.Clone(line.cells)) })
-		if err != nil {
-			break
-		}
-	}
-	i.collectColumns(names, rows[:min(len(rows), maxInspected)])
-	return nil
 }
 
 // ColumnType is what the values of a column are.
@@ -382,48 +271,36 @@ var guessed = []struct {
 	names []string
 }{
 	{"visitor", nil, []string{
-		"visitor", "visitorid", "userpseudoid", "anonymousid", "anonymoususerid", "distinctid",
-		"deviceid", "clientid", "cookieid", "userid", "user", "customerid", "customer", "email", "kunde",
-		"kundennummer", "kundennr", "besucher", "uid",
+		"visitor", "visitorid", "anonymousid", "deviceid", "clientid", "cookieid", "userid", "user", "customerid",
+		"customer", "email", "kunde", "kundennummer", "kundennr", "besucher", "uid",
 	}},
 	{"time", []ColumnType{ColumnTime}, []string{
-		"time", "timestamp", "eventtimestamp", "eventtime", "originaltimestamp",
-		"ts", "datetime", "createdat", "processedat", "receivedat", "sentat", "date", "zeit", "zeitpunkt", "datum",
+		"time", "timestamp", "eventtime", "ts", "datetime", "createdat", "date", "zeit", "zeitpunkt", "datum",
 		"bestelldatum",
 	}},
 	{"variationId", nil, []string{
 		"variationid", "variation", "variationkey", "variant", "variantid", "testgroup",
 		"testgruppe", "experimentgroup", "treatment", "bucket", "group", "arm", "gruppe", "variante",
 	}},
-	{
-		"value",
-		[]ColumnType{ColumnInteger, ColumnNumber},
-		[]string{
-			"revenue", "purchaserevenue", "value", "amount", "total", "totalprice", "subtotal", "ordervalue",
-			"eventvalueinusd", "price", "spend", "sales", "umsatz", "betrag",
-		},
-	},
-	{"eventId", nil, []string{
-		"eventid", "messageid", "insertid", "uuid", "orderid", "transactionid", "bestellnummer", "bestellnr",
-		"id", "name",
+	{"value", []ColumnType{ColumnInteger, ColumnNumber}, []string{
+		"revenue", "value", "amount", "total", "totalprice", "subtotal", "ordervalue", "price", "spend", "sales",
+		"umsatz", "betrag",
 	}},
-	{"experiment", nil, []string{"experimentid", "experimentkey", "experimentname"}},
-	{"country", []ColumnType{ColumnText}, []string{"country", "countrycode", "geocountry", "billingcountry", "land"}},
+	{"country", []ColumnType{ColumnText}, []string{"country", "countrycode", "billingcountry", "land"}},
 	{"device", []ColumnType{ColumnText}, []string{"device", "devicecategory", "devicetype", "geraet"}},
-	{"browser", []ColumnType{ColumnText}, []string{"browser", "devicewebinfobrowser", "browsername"}},
+	{"browser", []ColumnType{ColumnText}, []string{"browser", "browsername"}},
 }
 
-// GuessColumns returns the columns that probably contain the event fields visitor, time, variationId, value, eventId,
-// country, device and browser, and the experiment. It decides by the names, without case, punctuation and the names of
-// enclosing objects. It uses a column at most once.
+// GuessColumns returns the columns that probably contain the event fields visitor, time, variationId, value, country,
+// device and browser. It decides by the names, without case and punctuation. It uses a column at most once.
 func (i *Inspection) GuessColumns() map[string]Column {
 	found, used := map[string]Column{}, map[string]bool{}
 	for _, g := range guessed {
 		for _, name := range g.names {
 			at := slices.IndexFunc(i.Columns, func(c Column) bool {
-				return !used[c.Name] && i.fitsField(c, g.field) &&
+				return !used[c.Name] && plainName(c.Name) == name &&
 					(g.types == nil || slices.Contains(g.types, c.Type)) &&
-					(plainName(c.Name) == name || plainName(c.Name[strings.LastIndexByte(c.Name, '.')+1:]) == name)
+					(g.field != "country" || c.hasCountryCodes())
 			})
 			if at >= 0 {
 				found[g.field], used[i.Columns[at].Name] = i.Columns[at], true
@@ -434,16 +311,9 @@ func (i *Inspection) GuessColumns() map[string]Column {
 	return found
 }
 
-// fitsField reports whether the values of a column suit a field: event ids must be unique, and countries must have two
-// letters.
-func (i *Inspection) fitsField(c Column, field string) bool {
-	switch field {
-	case "eventId":
-		return c.Distinct == min(i.Rows, maxDistinct) && c.Empty == 0
-	case "country":
-		return !slices.ContainsFunc(c.Values, func(v string) bool { return len(v) != 2 })
-	}
-	return true
+// hasCountryCodes reports whether the values may be countries, which have two letters.
+func (c *Column) hasCountryCodes() bool {
+	return !slices.ContainsFunc(c.Values, func(v string) bool { return len(v) != 2 })
 }
 
 var punctuation = regexp.MustCompile(`[^a-z0-9]`)
@@ -474,7 +344,7 @@ func (i *Inspection) DraftMapping(name string) string {
 	}
 	line("# Mapping of %s for lifthouse import, guessed from its columns. Check the lines with a comment.",
 		strings.Map(printableRune, name))
-	if i.Separator != 0 && i.Separator != rune(separators[0]) {
+	if i.Separator != rune(separators[0]) {
 		line("separator: %s", strconv.Quote(string(i.Separator)))
 	}
 	if i.Encoding != "" {
@@ -486,15 +356,17 @@ func (i *Inspection) DraftMapping(name string) string {
 	if value, known := guess["value"]; known && value.Comma {
 		line(`decimal: ","`)
 	}
-	when := viewConditions(guess)
+	// Not all rows may have a view. Goals of the others count for the campaigns that their visitors saw.
+	shown := guess["variationId"]
+	allShown := shown.Empty == 0
 	line("fields:")
 	line("  websiteId: {value: 1}             # the id of the website in the catalogue")
-	if when == "" {
+	if allShown {
 		line("  campaignId: {value: 1}            # the id of the campaign")
 	}
 	line("  visitor: %s", column("visitor", `""                       # the column with the id of the visitor`))
 	line("  time: %s", timeSource(guess))
-	if when == "" {
+	if allShown {
 		line("  variationId: %s", variationSource(guess))
 	}
 	for _, field := range []string{"country", "device", "browser"} {
@@ -503,10 +375,10 @@ func (i *Inspection) DraftMapping(name string) string {
 		}
 	}
 	line("events:")
-	if when == "" {
+	if allShown {
 		line("  - fields: {event: {value: view}}")
 	} else {
-		line("  - when: [%s] # the rows with a view", when)
+		line(`  - when: [{column: %s, not: ""}] # the rows with a view`, strconv.Quote(shown.Name))
 		line("    fields:")
 		line("      event: {value: view}")
 		line("      campaignId: {value: 1}        # the id of the campaign")
@@ -522,19 +394,6 @@ func (i *Inspection) DraftMapping(name string) string {
 		}
 	}
 	return b.String()
-}
-
-// viewConditions returns the conditions that select the rows with a view, if not all rows have one. Goals of rows
-// without a view count for the campaigns that their visitors saw.
-func viewConditions(guess map[string]Column) string {
-	var when []string
-	if c, known := guess["experiment"]; known && (c.Distinct > 1 || c.Empty > 0) && len(c.Values) > 0 {
-		when = append(when, fmt.Sprintf("{column: %s, equals: %s}", strconv.Quote(c.Name), strconv.Quote(c.Values[0])))
-	}
-	if c, known := guess["variationId"]; known && c.Empty > 0 {
-		when = append(when, fmt.Sprintf(`{column: %s, not: ""}`, strconv.Quote(c.Name)))
-	}
-	return strings.Join(when, ", ")
 }
 
 // timeSource returns the source of the time.

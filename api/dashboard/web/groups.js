@@ -21,12 +21,12 @@ export const groups = /** @type {const} */ ({
 export const placeOf = ({ kind, id, status }) => [[kind, id], ...(status?.experimentId ? [/** @type {[string, number]} */ (["experiment", status.experimentId])] : [])];
 
 /** The warnings that do not make the numbers wrong. */
-const quiet = ["SILENT"];
+const quiet = ["SILENT", "DECLARED_LATE"];
 
 const decided = ["ship", "rollBack", "noDifference", "noWinner"];
 
-/** groupOf returns the group of a campaign or widget. Missing events are shown, but are
- * no reason for the group "Needs attention".
+/** groupOf returns the group of a campaign or widget. Missing events and late declarations
+ * are shown, but are no reason for the group "Needs attention".
  * @param {Listed} item
  * @returns {Group} */
 export function groupOf({ active, startDate, status }) {

@@ -17,6 +17,7 @@ test("each campaign is in one group", () => {
     ["attention", { status: status("invalid") }],
     ["attention", { status: status("ship", { health: ["SAMPLE_RATIO_MISMATCH"] }) }],
     ["running", { status: status("keepRunning", { health: ["SILENT"] }) }],
+    ["running", { status: status("keepRunning", { health: ["DECLARED_LATE"] }) }],
     ["waiting", { status: status("keepRunning", { health: ["NO_EVENTS", "DAYS_WITHOUT_VISITORS"] }) }],
     ["running", { status: status(null) }],
     ["running", {}],

@@ -111,7 +111,7 @@ export function List({ route, go }) {
       <nav class="tabs" aria-label="Lists">{Object.entries(shows).map(([name, text]) => <a key={name} {...follow(go, other(name))} aria-current={show === name ? "page" : undefined}>{text}</a>)}{here && Object.entries({ programme: "Programme", sources: "Sources" }).map(([view, text]) => <a key={view} {...follow(go, to([["websiteId", here.id], ["view", view]]))}>{text}</a>)}</nav>
       {!(waiting && !items?.length && !several) && <Filters {...{ route, go, website, show }} items={items ?? []} websites={websites.body ?? []} />}
       {failed?.error && <Fault error={failed.error} again={failed.again} />}
-      {ready && <Undeclared key={String(waiting)} website={here?.id} every={waiting ? 1000 : 30000} done={() => found.forEach((f) => f.again())} />}
+      {ready && <Undeclared website={here?.id} every={waiting ? 1000 : 30000} done={() => found.forEach((f) => f.again())} />}
       {waiting && <Waiting website={here} />}
       {ready && !items && wanted.some(({ loading }) => loading) && <Loading what={what} />}
       {shown?.length === 0 && !waiting && <Empty>{items && items.length > 0 ? `No matching ${what}.` : `This website has no ${what} yet.`}</Empty>}

@@ -86,10 +86,10 @@ export function Waiting({ website }) {
     <section aria-labelledby="waiting">
       <h2 id="waiting">{arrived > 0 ? "Events arrive" : "Waiting for the first event"}</h2>
       <p role="status" class="answer-text"><Num value={arrived}>{count(arrived)}</Num> {arrived === 1 ? "event has" : "events have"} arrived.</p>
+      {sources.length > 0 && <Table sources={sources} />}
       {arrived > 0 ? <p>Results appear here when an experiment is declared.</p> : <p>Keep the A/B testing tool that you have. Choose what sends its events:</p>}
       {error && <Fault error={error} again={again} />}
       {body && <Senders senders={body.senders} website={website} done={again} />}
-      {sources.length > 0 && <Table sources={sources} />}
       <p class="quiet">Files of events: <code>lifthouse import</code>. Guides: <a href="/guides/getting-started.md">Getting started</a> · <a href="/guides/data-in.md">Data in</a> · <a href="/guides/glossary.md">Glossary</a></p>
     </section>
   );

@@ -1,5 +1,5 @@
 // @ts-check
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { ask, session } from "./api.js";
 import { count, day, percent, probability } from "./format.js";
 import { useAnswer } from "./hooks.js";
@@ -79,8 +79,10 @@ const most = 20; // campaigns that are shown
 /** Undeclared says how many campaigns of a website arrived that nobody declared, and opens a form for each.
  * @param {{ website?: number, every: number, done: () => unknown }} props every: milliseconds */
 export function Undeclared({ website, every, done }) {
+  const pause = useRef(every);
+  pause.current = every;
   /** @type {Answer<Discovered[]>} */
-  const { body, again } = useAnswer("/v1/undeclared", { every });
+  const { body, again } = useAnswer("/v1/undeclared", { every: () => pause.current });
   const found = body?.filter((d) => d.websiteId === website) ?? [];
   if (found.length === 0) return null;
   const changed = () => { again(); done(); };

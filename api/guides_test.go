@@ -53,6 +53,6 @@ func TestGuidesAreServed(t *testing.T) {
 	if links < len(pages)*len(pages) {
 		t.Errorf("%d links among %d guides", links, len(pages))
 	}
-	check.Contains(t, pages["/guides/statistics.md"], "<table>", "statistics.md")
+	check.Contains(t, pages["/guides/statistics.md"], "<table tabindex=\"0\">", "statistics.md")
 	s.wants(http.StatusNotFound, "GET", "/guides/nothing.md", "")
 }

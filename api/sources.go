@@ -82,16 +82,16 @@ func NewSources(tokens []catalogue.Token, countsOf func(*catalogue.Token) Source
 		}
 		if all := c.Accepted + c.NoVisitor; float64(c.NoVisitor) > mostWithoutVisitor*float64(all) {
 			list.Warnings = append(list.Warnings, SourceWarning{token.WebsiteID, fmt.Sprintf(
-				"%d of %d of %s have no visitor: does the theme write the visitor's id into the cart, and may visitors "+
-					"refuse consent? See docs/data-in.md.", c.NoVisitor, all, token.Name,
+				"%d of %d of %s have no visitor: does the theme write the visitor's id into the cart, and may "+
+					"visitors refuse consent? See docs/data-in.md.", c.NoVisitor, all, token.Name,
 			)})
 		}
 	}
 	for _, website := range slices.Sorted(maps.Keys(buying)) {
 		if names := buying[website]; len(names) > 1 {
 			list.Warnings = append(list.Warnings, SourceWarning{website, fmt.Sprintf(
-				"Purchases of website %d come from several sources, %s: an order counts twice unless both send the same "+
-					"visitor and order id. Let one source send them.", website, strings.Join(names, ", "),
+				"Purchases of website %d come from several sources, %s: an order counts twice unless both send the "+
+					"same visitor and order id. Let one source send them.", website, strings.Join(names, ", "),
 			)})
 		}
 	}
@@ -129,7 +129,8 @@ func PasteText(sender, publicURL, key string) string {
 	if at := slices.IndexFunc(senders, func(s Sender) bool { return s.Name == sender }); at >= 0 {
 		text = senders[at].Text
 	}
-	return strings.NewReplacer("{ADDRESS}", SourceAddress(publicURL, key), "{HOST}", publicURL, "{KEY}", key).Replace(text)
+	address := SourceAddress(publicURL, key)
+	return strings.NewReplacer("{ADDRESS}", address, "{HOST}", publicURL, "{KEY}", key).Replace(text)
 }
 
 // SourceAddress returns the address of a source.

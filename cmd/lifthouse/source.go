@@ -146,19 +146,27 @@ point of sale, or of visitors without consent.`,
 			"ID", "SOURCE", "WEBSITE", "LAST REQUEST", "ACCEPTED", "PURCHASES", "NO VISITOR", "IGNORED", "REJECTED",
 		}}
 		list := s.Sources(owned.ID)
+		var notes []string
 		for _, source := range list.Sources {
 			last := "never"
 			if source.LastRequest != nil {
 				last = source.LastRequest.Format(time.RFC3339)
 			}
-			ignored := 0
-			for _, items := range source.Ignored {
-				ignored += items
+			ignored, names := 0, []string{}
+			for _, name := range slices.Sorted(maps.Keys(source.Ignored)) {
+				ignored += source.Ignored[name]
+				names = append(names, fmt.Sprintf("%s (%d)", cmp.Or(name, "without a name"), source.Ignored[name]))
+			}
+			if ignored > 0 {
+				notes = append(notes, fmt.Sprintf("Ignored of %s: %s", source.Name, strings.Join(names, ", ")))
 			}
 			rows = append(rows, []any{
 				source.ID, source.Name, source.WebsiteID, last, source.Accepted, source.Purchases, source.NoVisitor,
 				ignored, source.Rejected,
 			})
+		}
+		for _, warning := range list.Warnings {
+			notes = append(notes, "Warning: "+warning.Message)
 		}
 		if len(rows) == 1 {
 			p.printLine("Account %d has no source; make one with lifthouse source add.", owned.ID)
@@ -167,17 +175,8 @@ point of sale, or of visitors without consent.`,
 		if err := p.printTable(rows); err != nil {
 			return err
 		}
-		for _, source := range list.Sources {
-			var names []string
-			for _, name := range slices.Sorted(maps.Keys(source.Ignored)) {
-				names = append(names, fmt.Sprintf("%s (%d)", cmp.Or(name, "without a name"), source.Ignored[name]))
-			}
-			if len(names) > 0 {
-				p.printLine("\nIgnored of %s: %s", source.Name, strings.Join(names, ", "))
-			}
-		}
-		for _, warning := range list.Warnings {
-			p.printLine("\nWarning: %s", warning.Message)
+		for _, note := range notes {
+			p.printLine("\n%s", note)
 		}
 		return nil
 	})

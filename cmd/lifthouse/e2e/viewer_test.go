@@ -94,8 +94,31 @@ func newViewer(t *testing.T, arguments ...string) *viewer {
 	browser := openBrowser(t)
 	v := &viewer{T: t, store: "--store=embedded:" + copyDemo(t)}
 	v.server = start(t, append([]string{"demo", v.store}, arguments...)...)
-	v.site = v.server.url
 	v.token = regexp.MustCompile(`lh_[\w-]+`).FindString(v.server.said.String())
+	v.openTab(browser)
+	return v
+}
+
+// newViewerOf is newViewer for a new store with a catalogue.
+func newViewerOf(t *testing.T, declared string) *viewer {
+	t.Helper()
+	tier.OnlyLong(t)
+	browser := openBrowser(t)
+	v := &viewer{T: t, store: "--store=embedded:" + filepath.Join(t.TempDir(), "data")}
+	file := filepath.Join(t.TempDir(), "catalog.yaml")
+	must.OK(t, os.WriteFile(file, []byte(declared), 0o600))
+	ended(t, exitOK, "apply", "-f", file, v.store)
+	v.server = start(t, "serve", v.store)
+	v.token = v.newToken("admin")
+	v.openTab(browser)
+	return v
+}
+
+// openTab opens a tab of the browser, and records what the page asks.
+func (v *viewer) openTab(browser context.Context) {
+	t := v.T
+	t.Helper()
+	v.site = v.server.url
 	tab, closed := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
 	t.Cleanup(closed)
 	t.Cleanup(func() {
@@ -114,7 +137,6 @@ func newViewer(t *testing.T, arguments ...string) *viewer {
 	call(v, log.Enable, cdp.Empty{})
 	call(v, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	v.sized(1400, 900)
-	return v
 }
 
 func call[P, R any](v *viewer, command cdp.Command[P, R], parameters P) {

@@ -110,9 +110,29 @@ or in the browser: analytics.load(writeKey, {integrations: {"Segment.io": {apiHo
 or in the browser: rudderanalytics.load(writeKey, "{ADDRESS}")`,
 	"posthog": `In PostHog: Data pipelines, Destinations, HTTP Webhook, URL {ADDRESS}
 or with the Node SDK: new PostHog(key, {host: "{ADDRESS}"})`,
+	"tag": `In the head of each page, or as a custom HTML tag of Google Tag Manager on all pages:
+  <script src="{ADDRESS}.js" async></script>
+It sends the experiments, purchases and other goals that the page reports to Google Analytics. The visitor is the cookie
+_ga; name another one with data-visitor="gbuuid". A tool that does not report to Google Analytics needs this line where
+it shows a variation:
+  dataLayer.push({event: "experiment_viewed", experiment_id: "checkout-layout", variation_id: "b"})
+For purchases in Shopify, whose thank-you page runs no scripts: Settings, Customer events, Add custom pixel
+  analytics.subscribe("checkout_completed", async (event) => {
+    const cookie = await browser.cookie.get("_ga"), checkout = event.data.checkout;
+    if (cookie) fetch("{ADDRESS}", {method: "POST", keepalive: true, body: JSON.stringify({
+      visitor: cookie.replace(/^GA\d\.[\d-]+\./, ""),
+      batch: [{id: event.id, event: "purchase", order: checkout.token, value: checkout.totalPrice.amount}]})});
+  });`,
 	"shopify": `In Shopify: Settings, Notifications, Webhooks: Order creation and Order update, format JSON, URL
   {ADDRESS}
-and with its secret: lifthouse source add shopify --secret-file FILE`,
+and with its secret: lifthouse source add shopify --secret-file FILE
+In the theme, so that orders name their visitor:
+  <script>
+    const ga = /(?:^|; )_ga=GA\d\.[\d-]+\.([^;]+)/.exec(document.cookie);
+    if (ga) fetch("/cart/update.js", {method: "POST", headers: {"Content-Type": "application/json"},
+      body: JSON.stringify({attributes: {lifthouse: ga[1]}})});
+  </script>
+Without webhooks and this script, the pixel that lifthouse source add tag prints reports purchases, but no refunds.`,
 	"woocommerce": `In WooCommerce: Settings, Advanced, Webhooks: Order created and Order updated, delivery URL
   {ADDRESS}`,
 }

@@ -90,13 +90,20 @@ func copyDemo(t *testing.T) string {
 // newViewer serves a copy of the demo, and opens it in the browser. It records every request.
 func newViewer(t *testing.T, arguments ...string) *viewer {
 	t.Helper()
-	tier.OnlyLong(t)
-	browser := openBrowser(t)
-	v := &viewer{T: t, store: "--store=embedded:" + copyDemo(t)}
+	v := openTab(t)
+	v.store = "--store=embedded:" + copyDemo(t)
 	v.server = start(t, append([]string{"demo", v.store}, arguments...)...)
 	v.site = v.server.url
 	v.token = regexp.MustCompile(`lh_[\w-]+`).FindString(v.server.said.String())
-	tab, closed := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	return v
+}
+
+// openTab opens an empty tab. It records every request.
+func openTab(t *testing.T) *viewer {
+	t.Helper()
+	tier.OnlyLong(t)
+	v := &viewer{T: t}
+	tab, closed := chromedp.NewContext(openBrowser(t), chromedp.WithNewBrowserContext())
 	t.Cleanup(closed)
 	t.Cleanup(func() {
 		v.mu.Lock()

@@ -90,8 +90,10 @@ func (p *program) sourceAddCommand() *cobra.Command {
 			}
 			address := p.publicURL() + "/in/" + key
 			p.printLine("%s", address)
-			p.printDiagnostic("%s", strings.NewReplacer("{ADDRESS}", address, "{HOST}", p.publicURL(), "{KEY}", key).
-				Replace(cmp.Or(sourceTexts[args[0]], "Send JSON to this address.")+"\nThen: lifthouse source list"))
+			_, bare, _ := strings.Cut(address, "://") // as Segment's SDK for browsers needs it
+			texts := strings.NewReplacer("{ADDRESS}", address, "{BARE}", bare, "{HOST}", p.publicURL(), "{KEY}", key)
+			p.printDiagnostic("%s\nThen: lifthouse source list",
+				texts.Replace(cmp.Or(sourceTexts[args[0]], "Send JSON to this address.")))
 			return nil
 		})
 	}
@@ -105,7 +107,7 @@ var sourceTexts = map[string]string{
 or with the SDK: growthbookTrackingPlugin({ingestorHost: "{ADDRESS}"})`,
 	"segment": `In Segment: Connections, Destinations, Webhooks (Actions), URL {ADDRESS}
 or with the Node SDK: new Analytics({writeKey, host: "{HOST}", path: "/in/{KEY}"})
-or in the browser: analytics.load(writeKey, {integrations: {"Segment.io": {apiHost: "{ADDRESS}"}}})`,
+or in the browser: analytics.load(writeKey, {integrations: {"Segment.io": {apiHost: "{BARE}"}}})`,
 	"rudderstack": `With the Node SDK: new Analytics(writeKey, {dataPlaneUrl: "{ADDRESS}"})
 or in the browser: rudderanalytics.load(writeKey, "{ADDRESS}")`,
 	"posthog": `In PostHog: Data pipelines, Destinations, HTTP Webhook, URL {ADDRESS}

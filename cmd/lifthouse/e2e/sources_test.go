@@ -77,7 +77,7 @@ func storedLines(t *testing.T, store string, known ...string) []string {
 		if e.Device != "" {
 			line += ", " + e.Device
 		}
-		if past := a.At.Sub(e.Time); past < 0 || past.Minutes() > 2 {
+		if past := a.At.Sub(e.Time); past.Abs().Minutes() > 2 {
 			line += fmt.Sprintf(", arrived %v after it happened", past)
 		}
 		lines = append(lines, line)

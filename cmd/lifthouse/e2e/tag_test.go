@@ -34,7 +34,7 @@ type front struct {
 type sent struct {
 	method, origin, cookie, kind string
 	status                       int
-	body                         string
+	body, answer                 string
 }
 
 func newFront(t *testing.T, backend string) *front {
@@ -66,7 +66,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f.mu.Lock()
 	f.failures--
-	f.sent = append(f.sent, sent{r.Method, r.Header.Get("Origin"), r.Header.Get("Cookie"), r.Header.Get("Content-Type"), answer.Code, string(body)})
+	f.sent = append(f.sent, sent{r.Method, r.Header.Get("Origin"), r.Header.Get("Cookie"), r.Header.Get("Content-Type"), answer.Code, string(body), answer.Body.String()})
 	f.more.Broadcast()
 	f.mu.Unlock()
 	for name, values := range answer.Header() {

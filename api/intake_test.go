@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
@@ -181,4 +183,71 @@ func TestRateOfSources(t *testing.T) {
 		t.Error("no Retry-After")
 	}
 	check.Equal(t, s.storedEvents(), 5000, "events")
+}
+
+// TestOrderOfItemsDoesNotMatter sends the same items in random orders and in requests of random sizes, and declares the
+// campaign before, between or after them. The facts are the same, and so are the reports but for what they say of the
+// declaration.
+func TestOrderOfItemsDoesNotMatter(t *testing.T) {
+	const declaration = `
+accounts:
+- id: 1
+  name: Shop
+  websites:
+  - id: 1
+    domain: shop.example.com
+    goals: [{key: purchase, name: Purchase}]
+    campaigns:
+    - {key: layout, name: Layout, primaryGoalId: purchase, controlShare: 50, startDate: 2026-05-01, variations: [{key: b, name: B, share: 100}]}
+`
+	var items []string
+	for i := range 120 {
+		arm := []string{"control", "b"}[i%2]
+		view := fmt.Sprintf(`{"anonymousId":"a%d","messageId":"v%[1]d","event":"Experiment Viewed","timestamp":"2026-05-0%dT12:00:00Z","properties":{"experiment_id":"layout","variation_id":%q}}`, i, 1+i%7, arm)
+		order := fmt.Sprintf(`{"anonymousId":"a%d","messageId":"m%[1]d","event":"Order Completed","timestamp":"2026-05-0%dT13:00:00Z","properties":{"order_id":"o%[1]d","revenue":%d}}`, i, 1+i%7, i)
+		if items = append(items, view); i%3 == 0 {
+			items = append(items, order, order)
+		}
+		if i%11 == 0 { // another variation: the visitor is multi-exposed
+			items = append(items, strings.NewReplacer(`"v`, `"w`, arm, map[string]string{"control": "b", "b": "control"}[arm]).Replace(view))
+		}
+	}
+	var facts, report string
+	for round := range 8 {
+		random := rand.New(rand.NewPCG(7, uint64(round)))
+		random.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
+		s := newEmptyServer(t)
+		s.apply("accounts: [{id: 1, name: Shop, websites: [{id: 1, domain: shop.example.com}]}]")
+		key := s.sourceKey("segment", catalogue.Sender{})
+		declare := []int{0, len(items) / 2, len(items)}[round%3]
+		for from := 0; from <= len(items); {
+			if from >= declare && declare >= 0 {
+				s.apply(declaration)
+				declare = -1
+			}
+			until := min(len(items), from+1+random.IntN(40))
+			if from < until {
+				response, text := s.in(key, `{"batch":[`+strings.Join(items[from:until], ",")+"]}", nil)
+				check.Equal(t, response.status, http.StatusOK, text)
+			}
+			if from = until; from == len(items) && declare < 0 {
+				break
+			}
+		}
+		must.Get(s.facts.AwaitNoted(t.Context()))(t)
+		var digest string
+		must.OK(t, s.conn.QueryRow(t.Context(), "SELECT toString(groupBitXor(digest)) || ' ' || toString(sum(sign)) FROM facts WHERE digest != 0").Scan(&digest))
+		token := s.newToken(1, 0, catalogue.ScopeRead)
+		id, _, _ := schema.IDOf(1, schema.NameCampaign, "layout")
+		_, body, _ := s.do(http.MethodGet, fmt.Sprintf("/v1/campaigns/%d/results", id), token)
+		shown := fmt.Sprint(body["totals"], body["variations"])
+		if round == 0 {
+			facts, report = digest, shown
+		}
+		check.Equal(t, digest, facts, "facts of round %d", round)
+		check.Equal(t, shown, report, "report of round %d", round)
+	}
+	if !strings.Contains(report, "convertedVisitors:40") && !strings.Contains(report, "convertedVisitors:3") {
+		t.Errorf("%.300s", report)
+	}
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"lifthouse/api/results"
-	"lifthouse/engine"
 	"lifthouse/engine/query"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -284,7 +283,7 @@ func (s *server) dimensionHandler(operation query.Operation) func(*gin.Context) 
 		most := p.ParseInteger("limit", 1, ofValues.most, ofValues.otherwise)
 		err := p.Err()
 		attribute := c.Param(attributeName)
-		if all := engine.AttributeNames(); !slices.Contains(all, attribute) {
+		if all := query.Dimensions; !slices.Contains(all, attribute) {
 			err = prependFault(err, faults.Fault{Name: attributeName, Value: attribute, Detail: faults.OneOf(all...)})
 		}
 		request.SubjectID, err = pathID(c, pathIDName, err)

@@ -218,7 +218,7 @@ func TestLooksConclude(t *testing.T) {
 			t.Errorf("look %d: %s", week+1, inJSON(t, got))
 		}
 		v := got.Variations[0]
-		if *v.Z != *want.Z || *v.CriticalValue != *want.Critical || *v.PValue != *p || *v.Improvement.Interval[0] != *want.Lift.Interval.Lower || v.Significant != want.Significant {
+		if *v.Z != *want.Z || *v.CriticalValue != *want.Critical || *v.PValue != *p || *v.Improvement.Interval[0] != *want.Lift.Interval[0] || v.Significant != want.Significant {
 			t.Errorf("look %d: %s, want %+v", week+1, inJSON(t, v), want)
 		}
 		wantStatus := []string{"inconclusive NOT_SIGNIFICANT", "winner at look 2", "winner at look 2", "winner at look 2"}[week]

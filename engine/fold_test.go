@@ -177,12 +177,8 @@ func (c *folded) add(p *reportQuery, first schema.Event, views, own []schema.Eve
 func remainderOf(value, profit, limit int64) (e moments.CappedRemainder, cappedValue, cappedProfit int64) {
 	capped := min(value, limit)
 	removed := value - capped
-	uncappedValue, uncappedProfit := amounts(value), amounts(profit)
-	leftValue, leftProfit := amounts(capped), amounts(profit-removed)
-	minus := func(a, b *big.Int) *big.Int { return new(big.Int).Sub(a, b) }
 	e = moments.CappedRemainder{
-		Value: big.NewInt(removed), ValueSquares: minus(uncappedValue.Squares, leftValue.Squares), ProfitSquares: minus(uncappedProfit.Squares, leftProfit.Squares),
-		ProfitNonzero: uncappedProfit.Nonzero - leftProfit.Nonzero, ProfitNegative: uncappedProfit.Negative - leftProfit.Negative,
+		Value: without(amounts(value), amounts(capped)), Profit: without(amounts(profit), amounts(profit-removed)),
 	}
 	if removed > 0 {
 		e.Visitors = 1

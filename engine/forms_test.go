@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/engine/facts"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
@@ -73,16 +74,16 @@ func TestValuesAreThoseOfFirstViews(t *testing.T) {
 			first[event.VisitorID] = event
 		}
 	}
-	for _, name := range AttributeNames() {
+	for _, name := range query.Dimensions {
 		visitors := map[string]int64{}
 		for _, event := range first {
 			visitors[attribute(name, &event)]++
 		}
-		var want []ObservedValue
+		var want []facts.Value
 		for value, n := range visitors {
-			want = append(want, ObservedValue{value, n})
+			want = append(want, facts.Value{Value: value, Visitors: n})
 		}
-		slices.SortFunc(want, func(a, b ObservedValue) int {
+		slices.SortFunc(want, func(a, b facts.Value) int {
 			return cmp.Or(cmp.Compare(b.Visitors, a.Visitors), cmp.Compare(a.Value, b.Value))
 		})
 		for _, most := range []int{2, 1000} {

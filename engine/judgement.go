@@ -266,7 +266,7 @@ func (e *Engine) readSlices(ctx context.Context, p *plan.Plan, a *looks.Analysis
 	for _, look := range a.Looks {
 		whole := &moments.Rows{}
 		unknown := map[string]bool{} // slices that are in "(other)" for part of a window
-		for _, w := range a.LookWindows(look) {
+		for _, w := range a.LookWindows(look.End) {
 			found, err := e.readWindow(ctx, declared.Question, w, look.End, unknown)
 			if err != nil {
 				return nil, err

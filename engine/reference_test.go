@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
-	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"text/template"
 	"time"
+	"unicode"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
@@ -29,21 +31,39 @@ import (
 )
 
 // The reference: statements that count a report from the events, by lists of the events of each visitor. They are slow,
-// and share only the compilation of filters with the engine.
-var reference = source.ParseTemplates()
+// and share only what a cap removes with the engine.
+var reference = template.New("").Funcs(template.FuncMap{
+	"pair": func(value, profit string) map[string]string { return map[string]string{"V": value, "P": profit} },
+})
 
 func init() {
-	if _, err := reference.ParseFS(os.DirFS("testdata/reference"), "*.sql"); err != nil {
-		panic(err)
-	}
+	template.Must(reference.ParseGlob("testdata/reference/*.sql"))
+	template.Must(reference.ParseFiles("facts/sql/capped_remainder.sql"))
 }
 
 // referenceSlots are the variable parts of the statements in testdata/reference.
 type referenceSlots struct {
-	source.Slots
-	Counts    source.Expr // of an event other than a view: whether it counts
-	ViewTimes source.Expr // of a visitor: times of the views
+	Widget, Cap bool
+	Dimension   string // of a view: the value of the dimension
+	Filters     string // of a view: whether its visitor is in the report
+	Counts      string // of an event other than a view: whether it counts
+	ViewTimes   string // of a visitor: times of the views
 }
+
+// columnOf returns the column of an attribute.
+func columnOf(attribute string) string {
+	column := ""
+	for _, letter := range strings.ReplaceAll(attribute, "utm", "utm_") {
+		if unicode.IsUpper(letter) && !strings.HasSuffix(column, "_") {
+			column += "_"
+		}
+		column += strings.ToLower(string(letter))
+	}
+	return column
+}
+
+// instantFormat is the format of bound times.
+const instantFormat = "2006-01-02 15:04:05.000"
 
 // eachCounted runs a statement of testdata/reference.
 func eachCounted(t *testing.T, x *reportQuery, file string, scan func(driver.Rows) error) {
@@ -59,13 +79,13 @@ func eachCounted(t *testing.T, x *reportQuery, file string, scan func(driver.Row
 	for _, v := range p.Variations {
 		compared = append(compared, v.ID)
 	}
-	q := &source.Statement{Params: []source.Param{
+	q := &source.Statement{Params: []driver.NamedValue{
 		{Name: "website_id", Value: p.Subject.WebsiteID},
 		{Name: "subject", Value: string(p.Subject.Kind)},
 		{Name: "subject_id", Value: p.Subject.ID},
 		{Name: "experiment_id", Value: p.Subject.ExperimentID},
-		{Name: "from", Value: p.WindowStart()},
-		{Name: "to", Value: p.WindowEnd()},
+		{Name: "from", Value: p.WindowStart().Format(instantFormat)},
+		{Name: "to", Value: p.WindowEnd().Format(instantFormat)},
 		{Name: "share_changes", Value: changes},
 		{Name: "recent_from", Value: recentFrom.UnixMilli()},
 		{Name: "recent_to", Value: recentTo.UnixMilli()},
@@ -74,23 +94,43 @@ func eachCounted(t *testing.T, x *reportQuery, file string, scan func(driver.Row
 		{Name: "with_multi_exposed", Value: p.MultipleExposures == catalogue.FirstVariation},
 		{Name: "variation_ids", Value: compared},
 	}}
+	param := func(name string, value any) { q.Params = append(q.Params, driver.NamedValue{Name: name, Value: value}) }
 	s := referenceSlots{
-		Slots:     source.Slots{Widget: p.Subject.Kind == schema.SubjectWidget, Dimension: "''", Filters: "true", Goals: "event = 'goal'"},
+		Widget: p.Subject.Kind == schema.SubjectWidget, Dimension: "''", Filters: "true", Counts: "event = 'goal'",
 		ViewTimes: "groupArrayIf(time, event = 'view' AND time < toDateTime64({to:String}, 3, 'UTC'))",
 	}
 	if p.Dimension != "" {
-		s.Dimension = "toString(" + source.Columns[string(p.Dimension)] + ")"
+		s.Dimension = "toString(" + columnOf(string(p.Dimension)) + ")"
 	}
-	q.VisitorFilters(&p.Filters, &s.Slots)
+	for i, filter := range p.Filters.Lists {
+		s.Filters += fmt.Sprintf(" AND has({values%d:Array(String)}, %s)", i, columnOf(filter.Attribute))
+		param(fmt.Sprint("values", i), filter.Values)
+	}
+	for i, filter := range p.Filters.Texts {
+		var parts []string
+		for part := range strings.SplitSeq(filter.Pattern, "*") {
+			parts = append(parts, regexp.QuoteMeta(part))
+		}
+		s.Filters += fmt.Sprintf(" AND match(%s, {pattern%d:String})", columnOf(filter.Attribute), i)
+		param(fmt.Sprint("pattern", i), "(?s)^"+strings.Join(parts, ".*")+"$")
+	}
 	if p.GoalID != 0 {
-		s.Goals += " AND goal_id = {goal_id:Int64}"
-		q.Params = append(q.Params, source.Param{Name: "goal_id", Value: p.GoalID})
+		s.Counts += " AND goal_id = {goal_id:Int64}"
+		param("goal_id", p.GoalID)
 	}
-	q.ValueFilters(&p.Filters, x.Outliers, &s.Slots)
-	if x.CapLimit != nil {
-		q.SetCap(x.CapLimit.Limit, &s.Slots)
+	if least := p.Filters.GoalValue; least != nil {
+		s.Counts += " AND toInt256(value) * toInt256({denominator:String}) >= toInt256({numerator:String})"
+		param("denominator", least.Denom().String())
+		param("numerator", new(big.Int).Mul(least.Num(), big.NewInt(schema.MoneyScale)).String())
 	}
-	s.Counts = s.Goals
+	if o := x.Outliers; o != nil && !o.Open {
+		s.Counts += " AND value BETWEEN {outlier_least:Int64} AND {outlier_most:Int64}"
+		param("outlier_least", o.Least)
+		param("outlier_most", o.Most)
+	}
+	if s.Cap = x.CapLimit != nil && x.CapLimit.Limit > 0; s.Cap {
+		param("cap", x.CapLimit.Limit)
+	}
 	if s.Widget {
 		s.Counts += " OR event IN ('click', 'submit', 'completion', 'conversion', 'contact')"
 	}
@@ -152,7 +192,13 @@ func scanCounted(row driver.Rows, first ...any) (r moments.Row, err error) {
 	if slices.Contains(row.Columns(), "clicks") {
 		to = append(to, &m.Clicks, &m.Submits, &m.Completions, &m.Completed, &m.Conversions, &m.Conversion, &m.Contacts)
 	}
-	err = row.Scan(append(to, source.RemainderTargets(row, &m.CappedRemainder)...)...)
+	if slices.Contains(row.Columns(), "capped_visitors") {
+		capped, value, profit := &m.CappedRemainder, &m.CappedRemainder.Value, &m.CappedRemainder.Profit
+		value.Sum, value.Squares, profit.Squares = new(big.Int), new(big.Int), new(big.Int)
+		profit.Sum = value.Sum
+		to = append(to, &capped.Visitors, value.Sum, value.Squares, profit.Squares, &profit.Nonzero, &profit.Negative)
+	}
+	err = row.Scan(to...)
 	m.Goals = stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}
 	r.Period = int(period)
 	r.ExposedBefore, r.MultiExposed, r.Moments = exposedBefore == 1, multiExposed == 1, m
@@ -472,10 +518,10 @@ func (in *referenceWorld) verify(t *testing.T) {
 // counts returns the sums of the cells of all subjects with events.
 func counts(r *facts.Refresher) map[schema.Subject]facts.SubjectCounters {
 	all := map[schema.Subject]facts.SubjectCounters{}
-	r.EachSubject(func(of schema.Subject, totals facts.SubjectCounters) {
+	for of, totals := range r.AllCounters() {
 		if totals.AllEvents() > 0 {
 			all[of] = facts.SubjectCounters{Visitors: totals.Visitors, Events: totals.Events, Goals: totals.Goals} // an extent never shrinks
 		}
-	})
+	}
 	return all
 }

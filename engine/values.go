@@ -3,8 +3,6 @@ package engine
 import (
 	"context"
 	"io"
-	"maps"
-	"slices"
 	"time"
 
 	"lifthouse/engine/facts"
@@ -15,26 +13,17 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// AttributeNames returns the names of all attributes of a first view, sorted.
-func AttributeNames() []string { return slices.Sorted(maps.Keys(source.Columns)) }
-
 // Values has the observed values of an attribute, the most frequent first. Visitors counts all visitors of the subject,
 // including those that a report excludes, by the attribute of their first view.
 type Values struct {
-	CampaignID     int64           `json:"campaignId,omitzero"`
-	WidgetID       int64           `json:"widgetId,omitzero"`
-	ExperimentID   int64           `json:"experimentId,omitzero"`
-	Dimension      string          `json:"dimension"`
-	DataThrough    *time.Time      `json:"dataThrough"` // null: the subject has no events
-	Visitors       int64           `json:"visitors"`
-	DistinctValues int64           `json:"distinctValues"`
-	Values         []ObservedValue `json:"values"`
-}
-
-// ObservedValue is a value in the form of a filter. An empty value means that the attribute is not set.
-type ObservedValue struct {
-	Value    string `json:"value"`
-	Visitors int64  `json:"visitors"`
+	CampaignID     int64         `json:"campaignId,omitzero"`
+	WidgetID       int64         `json:"widgetId,omitzero"`
+	ExperimentID   int64         `json:"experimentId,omitzero"`
+	Dimension      string        `json:"dimension"`
+	DataThrough    *time.Time    `json:"dataThrough"` // null: the subject has no events
+	Visitors       int64         `json:"visitors"`
+	DistinctValues int64         `json:"distinctValues"`
+	Values         []facts.Value `json:"values"`
 }
 
 // ReadValues returns the most frequent values of an attribute for the subject of the plan, at most the given number. It
@@ -44,7 +33,7 @@ func (e *Engine) ReadValues(ctx context.Context, plan *plan.Plan, attribute stri
 	if err != nil {
 		return nil, err
 	}
-	found := &Values{Dimension: attribute, Values: []ObservedValue{}}
+	found := &Values{Dimension: attribute, Values: []facts.Value{}}
 	if through := stored.Ingested; !through.IsZero() {
 		found.DataThrough = &through
 	}
@@ -56,7 +45,7 @@ func (e *Engine) ReadValues(ctx context.Context, plan *plan.Plan, attribute stri
 	values, err := e.facts.ReadValues(ctx, plan.Question, attribute)
 	for i, v := range values {
 		if found.Visitors += v.Visitors; i < most {
-			found.Values = append(found.Values, ObservedValue(v))
+			found.Values = append(found.Values, v)
 		}
 	}
 	found.DistinctValues = int64(len(values))

@@ -129,13 +129,18 @@ func momentsOf(found *moments.Rows, v *facts.Visitor) moments.Moments {
 	if found.Cap != nil {
 		value, profit := amounts(v.Value), amounts(v.Profit)
 		m.CappedRemainder = moments.CappedRemainder{
-			Visitors: count(v.Value != v.UncappedValue),
-			Value:    new(big.Int).Sub(m.Value.Sum, value.Sum), ValueSquares: new(big.Int).Sub(m.Value.Squares, value.Squares),
-			ProfitSquares: new(big.Int).Sub(m.Profit.Squares, profit.Squares),
-			ProfitNonzero: m.Profit.Nonzero - profit.Nonzero, ProfitNegative: m.Profit.Negative - profit.Negative,
+			Visitors: count(v.Value != v.UncappedValue), Value: without(m.Value, value), Profit: without(m.Profit, profit),
 		}
 	}
 	return m
+}
+
+// without returns amounts minus a part of them.
+func without(all, part moments.Amounts) moments.Amounts {
+	return moments.Amounts{
+		Sums:    stats.Sums{Sum: new(big.Int).Sub(all.Sum, part.Sum), Squares: new(big.Int).Sub(all.Squares, part.Squares)},
+		Nonzero: all.Nonzero - part.Nonzero, Negative: all.Negative - part.Negative,
+	}
 }
 
 // attributeOf returns the value of an attribute, or "" for no attribute.

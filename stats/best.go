@@ -57,7 +57,8 @@ func (r *rule) jointLifts(pairs []pair, o Options) (posteriors []*lifts, best []
 	best[0] = numberOrNil(total[0] / sum)
 	for i, place := range places {
 		best[place] = numberOrNil(total[i+1] / sum)
-		arms[i].setOthers(joint.othersOf(i))
+		arms[i].others = joint.othersOf(i) // from now on, the posterior uses the data of all treatments
+		arms[i].findMode()
 	}
 	return posteriors, best
 }

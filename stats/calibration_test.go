@@ -175,7 +175,7 @@ func TestLongUnevenRevenue(t *testing.T) {
 				if compared := Compare(c.mean(), []Sample{x.mean()}, o)[0]; compared.Significant {
 					errors++
 				}
-				w, _ := newContrast(c.mean(), x.mean(), pairRules{smallerShare: 0.5})
+				w, _ := newContrast(Stratum{c.mean(), x.mean(), 0.5}, false)
 				if _, _, _, p := w.testResult(); p < 0.05 {
 					welch++
 				}

@@ -9,7 +9,7 @@ import "math"
 func Compare(control Sample, treatments []Sample, o Options) []Comparison {
 	pairs := make([]pair, len(treatments))
 	for i, treatment := range treatments {
-		pairs[i] = newPair(control, treatment, o.pairRules(i))
+		pairs[i] = newPair(Stratum{control, treatment, SmallerShare(o.Shares, i)}, o.NonNegative)
 	}
 	return comparePairs(pairs, o)
 }
@@ -32,9 +32,7 @@ func ComparePeriods(pooled []Sample, periods []Period, o Options) []Comparison {
 	for i := range pairs {
 		all := make([]Stratum, len(periods))
 		for k, period := range periods {
-			of := o
-			of.Shares = period.Shares
-			all[k] = Stratum{period.Samples[0], period.Samples[i+1], of.pairRules(i).smallerShare}
+			all[k] = Stratum{period.Samples[0], period.Samples[i+1], SmallerShare(period.Shares, i)}
 		}
 		s, reason := newStrata(all, o.NonNegative)
 		pairs[i] = s.newPair(pooled[0], pooled[i+1], reason)
@@ -46,8 +44,11 @@ func comparePairs(pairs []pair, o Options) []Comparison {
 	comparisons := make([]Comparison, len(pairs))
 	if o.Methodology == MethodologyBayesian {
 		compareBayesian(comparisons, pairs, o)
-	} else {
-		compareFrequentist(comparisons, pairs, o)
+		return comparisons
+	}
+	family := newFamily(pairs, o.Alpha())
+	for i, pair := range pairs {
+		comparisons[i] = pair.frequentistComparison(family, o)
 	}
 	return comparisons
 }
@@ -63,23 +64,21 @@ type pair struct {
 	stratified         bool // the shares changed, so the pooled samples show no effect
 }
 
-func newPair(control, treatment Sample, rules pairRules) pair {
-	c := pair{control: control, treatment: treatment, test: TestScore}
-	if _, ok := control.(Mean); ok {
-		c.test = TestWelch
-	}
-	c.contrast, c.reason = newContrast(control, treatment, rules)
+func newPair(s Stratum, nonNegative bool) pair {
+	c := pair{control: s.Control, treatment: s.Treatment, test: testOf(s.Control)}
+	c.contrast, c.reason = newContrast(s, nonNegative)
 	if c.contrast != nil {
 		c.test, c.statistic, c.nu, c.p = c.contrast.testResult()
 	}
 	return c
 }
 
-func compareFrequentist(comparisons []Comparison, pairs []pair, o Options) {
-	family := newFamily(pairs, o.Alpha())
-	for i, pair := range pairs {
-		comparisons[i] = pair.frequentistComparison(family, o)
+// testOf returns the test of a sample with another one of its kind.
+func testOf(s Sample) Test {
+	if _, ok := s.(Mean); ok {
+		return TestWelch
 	}
+	return TestScore
 }
 
 // frequentistComparison returns the comparison of one pair within its family.
@@ -131,7 +130,7 @@ func (c pair) observedEffects(q *float64, significant bool) (difference, lift Ef
 // the range of floating point, the interval is nil and the reason is ReasonInvalidData.
 func shownInterval(in bounds, reason Reason) (*Interval, Reason) {
 	interval := in.toInterval()
-	if reason == "" && (interval == nil || interval.Lower == nil || interval.Upper == nil) {
+	if reason == "" && (interval == nil || interval[0] == nil || interval[1] == nil) {
 		return nil, ReasonInvalidData
 	}
 	return interval, reason

@@ -88,8 +88,8 @@ func TestCompetitorsMeans(t *testing.T) {
 		c := Compare(in.Control.mean(), []Sample{in.Treatment.mean()}, Options{SignificanceLevel: 95})[0]
 		v.close(t, "difference", *c.Difference.Value, want.Expected)
 		v.close(t, "p", *c.Frequentist.PValue, want.P)
-		v.close(t, "lower", *c.Difference.Interval.Lower, want.CI[0])
-		v.close(t, "upper", *c.Difference.Interval.Upper, want.CI[1])
+		v.close(t, "lower", *c.Difference.Interval[0], want.CI[0])
+		v.close(t, "upper", *c.Difference.Interval[1], want.CI[1])
 	})
 	eachCompetitor(t, "fieller_relative_ci_z", func(v vector, in input, want struct{ CI [2]float64 }) {
 		m := newMeans(in.Control.mean(), in.Treatment.mean())
@@ -261,7 +261,7 @@ func (v growthBookVector) checkRate(t *testing.T) {
 
 func (v growthBookVector) checkMean(t *testing.T, w *worst) {
 	t.Helper()
-	found, reason := newContrast(v.Input.Control.mean(), v.Input.Treatment.mean(), pairRules{smallerShare: 0.5})
+	found, reason := newContrast(Stratum{v.Input.Control.mean(), v.Input.Treatment.mean(), 0.5}, false)
 	if reason != "" {
 		t.Errorf("%d: %s", v.Input.ID, reason)
 		return

@@ -27,31 +27,23 @@ type contrast interface {
 	controlCorrelation() float64
 }
 
-// newContrast returns the contrast of two samples, or none. The reason explains why there is none, or why it is weak.
-func newContrast(control, treatment Sample, rules pairRules) (contrast, Reason) {
-	if reason := checkSample(control); reason != "" {
+// newContrast returns the contrast of the samples of a stratum, or none. The reason explains why there is none, or why
+// it is weak. nonNegative reports whether values are never below zero.
+func newContrast(s Stratum, nonNegative bool) (contrast, Reason) {
+	if reason := cmp.Or(checkSample(s.Control), checkSample(s.Treatment)); reason != "" {
 		return nil, reason
 	}
-	if reason := checkSample(treatment); reason != "" {
-		return nil, reason
-	}
-	switch c := control.(type) {
+	switch c := s.Control.(type) {
 	case Rate:
-		if t, ok := treatment.(Rate); ok {
+		if t, ok := s.Treatment.(Rate); ok {
 			return rates{newTable(c, t)}, ""
 		}
 	case Mean:
-		if t, ok := treatment.(Mean); ok {
-			return newContrastOfMeans(c, t, rules)
+		if t, ok := s.Treatment.(Mean); ok {
+			return newContrastOfMeans(c, t, s.SmallerShare, nonNegative)
 		}
 	}
 	return nil, ReasonInvalidData
-}
-
-// pairRules are the settings of a campaign that affect the test of a pair.
-type pairRules struct {
-	nonNegative  bool
-	smallerShare float64 // expected share of the smaller variation in the pair; 0: unknown
 }
 
 // rates is the contrast of two rates by the score test.
@@ -73,10 +65,6 @@ func (r rates) observedLift() float64 {
 		return math.NaN()
 	}
 	return r.crossDifference() / (r.nt * r.xc)
-}
-
-func (r rates) differenceBounds(q float64, significant bool) bounds {
-	return r.differenceInterval(q, significant)
 }
 
 func (r rates) liftBounds(q float64, significant bool) (bounds, Reason) {
@@ -101,7 +89,7 @@ type welch struct {
 // 50/50, .057 at 70/30 and .29 at 95/5.
 const unevenShare = 0.35
 
-func newContrastOfMeans(control, treatment Mean, rules pairRules) (contrast, Reason) {
+func newContrastOfMeans(control, treatment Mean, share float64, nonNegative bool) (contrast, Reason) {
 	var weak Reason
 	switch {
 	case control.Visitors < 2 || treatment.Visitors < 2:
@@ -112,18 +100,17 @@ func newContrastOfMeans(control, treatment Mean, rules pairRules) (contrast, Rea
 		weak = ReasonZeroVariance
 	}
 	m := newMeans(control, treatment)
-	w := welch{means: m, student: newStudent(m.degreesOfFreedom()), nonNegative: rules.nonNegative}
+	w := welch{means: m, student: newStudent(m.degreesOfFreedom()), nonNegative: nonNegative}
 	if !w.isValid() {
 		return nil, ReasonInvalidData
 	}
-	share := rules.smallerShare
 	if share == 0 {
-		share = m.smallerShare()
+		share = SmallerShare([]float64{m.fc + 1, m.ft + 1}, 0)
 	}
 	if share >= unevenShare {
 		return w, weak
 	}
-	pooled := welch{means: m.withPooledVariance(), student: newStudent(m.fc + m.ft), nonNegative: rules.nonNegative}
+	pooled := welch{means: m.withPooledVariance(), student: newStudent(m.fc + m.ft), nonNegative: nonNegative}
 	if !pooled.isValid() {
 		return nil, ReasonInvalidData
 	}
@@ -152,10 +139,6 @@ func (w welch) observedLift() float64 {
 		return math.NaN()
 	}
 	return w.observedDifference() / math.Abs(w.mc)
-}
-
-func (w welch) differenceBounds(q float64, significant bool) bounds {
-	return w.differenceInterval(q, significant)
 }
 
 func (w welch) liftBounds(q float64, significant bool) (bounds, Reason) {

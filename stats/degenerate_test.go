@@ -118,7 +118,7 @@ func TestEmptyTreatmentLeavesTheFamily(t *testing.T) {
 	alone := Compare(control, []Sample{treatment}, o)[0]
 	beside := Compare(control, []Sample{Rate{}, treatment, nil}, o)[1]
 	if *alone.Frequentist.AdjustedPValue != *beside.Frequentist.AdjustedPValue || beside.Frequentist.Correction != CorrectionNone ||
-		*alone.Difference.Interval.Lower != *beside.Difference.Interval.Lower {
+		*alone.Difference.Interval[0] != *beside.Difference.Interval[0] {
 		t.Errorf("alone %+v, beside %+v", alone.Frequentist, beside.Frequentist)
 	}
 	check.Equal(t, len(Compare(control, nil, o)), 0, "no treatments")
@@ -143,8 +143,8 @@ func TestUnevenMeans(t *testing.T) {
 // TestOneVariationWithoutVariance checks that equal values of one variation do not yield an interval of width zero.
 func TestOneVariationWithoutVariance(t *testing.T) {
 	c := mustSound(t, mean(5000, 0.5, 9), []Sample{mean(5000, 0, 0)}, Options{SignificanceLevel: 95, NonNegative: true})[0]
-	if !slices.Contains(c.Reasons, ReasonZeroVariance) || !c.Significant || !(*c.Lift.Interval.Lower < *c.Lift.Interval.Upper-0.1) {
-		t.Errorf("%v %v [%v, %v]", c.Reasons, c.Significant, *c.Lift.Interval.Lower, *c.Lift.Interval.Upper)
+	if !slices.Contains(c.Reasons, ReasonZeroVariance) || !c.Significant || !(*c.Lift.Interval[0] < *c.Lift.Interval[1]-0.1) {
+		t.Errorf("%v %v [%v, %v]", c.Reasons, c.Significant, *c.Lift.Interval[0], *c.Lift.Interval[1])
 	}
 }
 
@@ -152,13 +152,13 @@ func TestEstimates(t *testing.T) {
 	o := Options{SignificanceLevel: 95}
 	// Wilson (1927) by mpmath: the roots in p of (.15 - p)² = z² p (1-p)/100.
 	e := EstimateRate(Rate{Visitors: 100, Converted: 15}, o)
-	if !near(*e.Interval.Lower, 0.0930598528, 1e-6) || !near(*e.Interval.Upper, 0.2328355959, 1e-6) || !near(*e.StandardError, 0.0357071, 1e-5) {
-		t.Errorf("15 of 100: %v [%v, %v]", *e.StandardError, *e.Interval.Lower, *e.Interval.Upper)
+	if !near(*e.Interval[0], 0.0930598528, 1e-6) || !near(*e.Interval[1], 0.2328355959, 1e-6) || !near(*e.StandardError, 0.0357071, 1e-5) {
+		t.Errorf("15 of 100: %v [%v, %v]", *e.StandardError, *e.Interval[0], *e.Interval[1])
 	}
 	// t quantile of 9 degrees of freedom: 2.262157.
 	e = EstimateMean(mean(10, 5, 40), o)
-	if !near(*e.Interval.Lower, 5-2*2.2621571628, 1e-9) || *e.StandardError != 2 {
-		t.Errorf("mean: %v [%v, %v]", *e.StandardError, *e.Interval.Lower, *e.Interval.Upper)
+	if !near(*e.Interval[0], 5-2*2.2621571628, 1e-9) || *e.StandardError != 2 {
+		t.Errorf("mean: %v [%v, %v]", *e.StandardError, *e.Interval[0], *e.Interval[1])
 	}
 	tests := []struct {
 		name   string
@@ -199,7 +199,7 @@ func TestEstimateRatio(t *testing.T) {
 	ones := Ratio{Visitors: 4, Value: sums(600, 140000), Goals: sums(4, 4), Products: big.NewInt(600), Scale: 10}
 	e = EstimateRatio(ones, Options{SignificanceLevel: 90})
 	m := EstimateMean(sums(600, 140000).Mean(4, 10), Options{SignificanceLevel: 90})
-	if *e.Value != *m.Value || !near(*e.StandardError, *m.StandardError, 1e-15) || *e.Interval.Lower != *m.Interval.Lower {
+	if *e.Value != *m.Value || !near(*e.StandardError, *m.StandardError, 1e-15) || *e.Interval[0] != *m.Interval[0] {
 		t.Errorf("a ratio over ones %v ± %v, the mean %v ± %v", *e.Value, *e.StandardError, *m.Value, *m.StandardError)
 	}
 }

@@ -106,7 +106,7 @@ func (in bounds) toInterval() *Interval {
 	if math.IsNaN(in.lower) || math.IsNaN(in.upper) || math.IsInf(in.lower, 1) || math.IsInf(in.upper, -1) {
 		return nil
 	}
-	return &Interval{Lower: numberOrNil(in.lower), Upper: numberOrNil(in.upper)}
+	return &Interval{numberOrNil(in.lower), numberOrNil(in.upper)}
 }
 
 // numberOrNil returns a pointer to x, or nil if x is not finite. A negative zero becomes zero.

@@ -13,7 +13,7 @@ func ExampleCompare() {
 	treatment := stats.Rate{Visitors: 12010, Converted: 900}
 	comparisons := stats.Compare(control, []stats.Sample{treatment}, stats.Options{SignificanceLevel: 95, Methodology: stats.MethodologyFrequentist})
 	c := comparisons[0]
-	fmt.Printf("lift %+.1f %%, interval [%+.1f %%, %+.1f %%]\n", 100**c.Lift.Value, 100**c.Lift.Interval.Lower, 100**c.Lift.Interval.Upper)
+	fmt.Printf("lift %+.1f %%, interval [%+.1f %%, %+.1f %%]\n", 100**c.Lift.Value, 100**c.Lift.Interval[0], 100**c.Lift.Interval[1])
 	fmt.Printf("p = %.2g, verdict %s\n", *c.Frequentist.PValue, c.Verdict)
 	// Output:
 	// lift +24.8 %, interval [+13.5 %, +37.2 %]

@@ -197,7 +197,7 @@ func (r LookResult) BayesianDirection(chance, alpha float64) int {
 // ±margin, the probability of this at any look is about Alpha/2.
 func (r LookResult) IsWithin(margin float64) bool {
 	in := r.Lift.Interval
-	return in != nil && in.Lower != nil && in.Upper != nil && *in.Lower > -margin && *in.Upper < margin
+	return in != nil && in[0] != nil && in[1] != nil && *in[0] > -margin && *in[1] < margin
 }
 
 // Finding is the result of a look for a treatment: the significant direction, and the difference.

@@ -64,12 +64,12 @@ func TestAnalyze(t *testing.T) {
 	}
 	last := s.Analyze(1, even(8000, 800, 930), true)
 	p := s.PValue(last)
-	if !last.Significant || last.SignificantDirection() != 1 || *p >= .05 || *last.Lift.Interval.Lower <= 0 || !last.Difference.Interval.Excludes(0) {
+	if !last.Significant || last.SignificantDirection() != 1 || *p >= .05 || *last.Lift.Interval[0] <= 0 || !last.Difference.Interval.Excludes(0) {
 		t.Errorf("look 3: %+v p = %v", last, *p)
 	}
 	// The interval is that of a single test at the tail of the critical value.
-	want := newTable(Rate{8000, 800}, Rate{8000, 930}).differenceInterval(*last.Critical, true)
-	if *last.Difference.Interval.Lower != want.lower || *last.Difference.Interval.Upper != want.upper {
+	want := newTable(Rate{8000, 800}, Rate{8000, 930}).differenceBounds(*last.Critical, true)
+	if *last.Difference.Interval[0] != want.lower || *last.Difference.Interval[1] != want.upper {
 		t.Errorf("%+v, want %+v", *last.Difference.Interval, want)
 	}
 }
@@ -235,7 +235,7 @@ func TestWithin(t *testing.T) {
 	s := newLooked(.05, 1, 1)
 	r := s.Analyze(1, even(100_000, 10_000, 10_010), true)
 	if !r.IsWithin(.05) || r.IsWithin(.02) || (LookResult{}).IsWithin(1) {
-		t.Errorf("%+v", *r.Lift.Interval.Lower)
+		t.Errorf("%+v", *r.Lift.Interval[0])
 	}
 }
 
@@ -264,9 +264,9 @@ func TestExtremeLooks(t *testing.T) {
 		numbers := []*float64{result.Critical, result.Z, result.Difference.Value, result.Lift.Value, harm.Upper}
 		for _, in := range []*Interval{result.Difference.Interval, result.Lift.Interval} {
 			if in != nil {
-				numbers = append(numbers, in.Lower, in.Upper)
-				if in.Lower != nil && in.Upper != nil && *in.Lower > *in.Upper {
-					t.Errorf("%+v: interval %v to %v", all, *in.Lower, *in.Upper)
+				numbers = append(numbers, in[0], in[1])
+				if in[0] != nil && in[1] != nil && *in[0] > *in[1] {
+					t.Errorf("%+v: interval %v to %v", all, *in[0], *in[1])
 				}
 			}
 		}

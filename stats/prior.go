@@ -7,7 +7,9 @@ import (
 
 // Prior is a normal prior of the lift, as a fraction.
 type Prior struct {
-	Mean, StandardDeviation float64
+	Mean              float64 `json:"mean"`
+	StandardDeviation float64 `json:"standardDeviation"`
+	Campaigns         *int    `json:"campaigns,omitempty"` // past ones from which it was learned; nil: it is declared
 }
 
 // lifts is the posterior of the lift L of a pair:
@@ -107,12 +109,6 @@ func liftsOf(c contrast, prior Prior) (lifts, bool) {
 	l.observed = observed
 	l.findMode()
 	return l, true
-}
-
-// setOthers changes the posterior to use the data of all treatments.
-func (l *lifts) setOthers(o *others) {
-	l.others = o
-	l.findMode()
 }
 
 // zOfLift returns the score statistic of pt = r pc with r = 1 + lift. The restricted estimate of pc is the smaller root

@@ -18,8 +18,8 @@ func TestPriorOfManyVisitors(t *testing.T) {
 	if !near(*c.Lift.Value, mean, 2e-3) || *c.Lift.Observed != 0.015 {
 		t.Errorf("lift %v, observed %v; want %v, 0.015", *c.Lift.Value, *c.Lift.Observed, mean)
 	}
-	if want := mean - 1.959964/math.Sqrt(weight); !near(*c.Lift.Interval.Lower, want, 1e-2) {
-		t.Errorf("lower end %v, want %v", *c.Lift.Interval.Lower, want)
+	if want := mean - 1.959964/math.Sqrt(weight); !near(*c.Lift.Interval[0], want, 1e-2) {
+		t.Errorf("lower end %v, want %v", *c.Lift.Interval[0], want)
 	}
 }
 
@@ -94,17 +94,17 @@ func TestPriorEqualsNaiveIntegral(t *testing.T) {
 		prior              Prior
 		from, to           float64
 	}{
-		{"rates", Rate{1000, 50}, Rate{1100, 70}, Prior{0, 0.1}, -0.9, 0.9},
-		{"no conversion in control", Rate{500, 0}, Rate{500, 7}, Prior{0, 0.2}, -1, 1.6},
-		{"no conversion in the treatment", Rate{500, 7}, Rate{500, 0}, Prior{0, 0.4}, -1, 2.4},
-		{"no conversion at all", Rate{500, 0}, Rate{500, 0}, Prior{0.1, 0.1}, -0.7, 0.9},
-		{"all converted", Rate{200, 190}, Rate{200, 200}, Prior{0, 0.05}, -0.4, 0.4},
-		{"a prior far from the data", Rate{100_000, 5000}, Rate{100_000, 6000}, Prior{-0.2, 0.03}, -0.45, 0.25},
-		{"means", mean(4000, 2, 100), mean(4100, 2.3, 120), Prior{0, 0.2}, -1.6, 1.6},
-		{"a negative baseline", mean(4000, -2, 100), mean(4100, -1.7, 120), Prior{0, 0.2}, -1.6, 1.6},
-		{"uneven means", mean(9500, 2, 100), mean(500, 2.3, 20), Prior{0, 0.2}, -1.6, 1.6},
+		{"rates", Rate{1000, 50}, Rate{1100, 70}, Prior{Mean: 0, StandardDeviation: 0.1}, -0.9, 0.9},
+		{"no conversion in control", Rate{500, 0}, Rate{500, 7}, Prior{Mean: 0, StandardDeviation: 0.2}, -1, 1.6},
+		{"no conversion in the treatment", Rate{500, 7}, Rate{500, 0}, Prior{Mean: 0, StandardDeviation: 0.4}, -1, 2.4},
+		{"no conversion at all", Rate{500, 0}, Rate{500, 0}, Prior{Mean: 0.1, StandardDeviation: 0.1}, -0.7, 0.9},
+		{"all converted", Rate{200, 190}, Rate{200, 200}, Prior{Mean: 0, StandardDeviation: 0.05}, -0.4, 0.4},
+		{"a prior far from the data", Rate{100_000, 5000}, Rate{100_000, 6000}, Prior{Mean: -0.2, StandardDeviation: 0.03}, -0.45, 0.25},
+		{"means", mean(4000, 2, 100), mean(4100, 2.3, 120), Prior{Mean: 0, StandardDeviation: 0.2}, -1.6, 1.6},
+		{"a negative baseline", mean(4000, -2, 100), mean(4100, -1.7, 120), Prior{Mean: 0, StandardDeviation: 0.2}, -1.6, 1.6},
+		{"uneven means", mean(9500, 2, 100), mean(500, 2.3, 20), Prior{Mean: 0, StandardDeviation: 0.2}, -1.6, 1.6},
 	} {
-		found, _ := newContrast(test.control, test.treatment, pairRules{})
+		found, _ := newContrast(Stratum{test.control, test.treatment, 0}, false)
 		l, ok := liftsOf(found, test.prior)
 		if !ok {
 			t.Fatal(test.name)
@@ -161,7 +161,7 @@ func TestJointLifts(t *testing.T) {
 		for i := range treatments {
 			n := 2000 + r.Int64N(20_000)
 			treatments[i] = Rate{Visitors: n, Converted: n / (18 + r.Int64N(5))}
-			pairs = append(pairs, newPair(control, treatments[i], pairRules{}))
+			pairs = append(pairs, newPair(Stratum{control, treatments[i], 0}, false))
 		}
 		compared := mustSound(t, control, treatments, o)
 		drawn, beats, means := make([]float64, len(pairs)+1), make([]float64, len(pairs)), make([]float64, len(pairs))

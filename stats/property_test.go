@@ -148,7 +148,7 @@ func TestEdgeOfSignificance(t *testing.T) {
 		if control.Mean == 0 || (control.Variance == 0 && treatment.Variance == 0) {
 			continue
 		}
-		w, _ := newContrast(control, treatment, o.pairRules(0))
+		w, _ := newContrast(Stratum{control, treatment, SmallerShare(o.Shares, 0)}, o.NonNegative)
 		off := []float64{-1e-6, 1e-6, -1e-9, 1e-9, -1e-12, 1e-12, 0}[r.IntN(7)]
 		q := w.quantile(alpha / 2 * (1 + off))
 		treatment.Mean = control.Mean + math.Copysign(q*w.(welch).standardError(), r.NormFloat64())
@@ -174,7 +174,7 @@ func TestEdgeOfFamilies(t *testing.T) {
 		for i := range treatments {
 			rival := Mean{Visitors: 100 + r.Int64N(10000), Mean: control.Mean, Variance: 1 + r.Float64(), Nonzero: -1}
 			treatments[i] = rival
-			pairs[i] = newPair(control, rival, o.pairRules(i))
+			pairs[i] = newPair(Stratum{control, rival, SmallerShare(o.Shares, i)}, o.NonNegative)
 		}
 		f := newFamily(pairs, o.Alpha())
 		off := []float64{-1e-6, 1e-6, -1e-9, 1e-9, -1e-11, 1e-11, 0}[r.IntN(7)]

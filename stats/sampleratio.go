@@ -57,11 +57,11 @@ func (s Split) ExpectedShares() []float64 {
 // first, under the best fitting division that the split may represent. If the p-value is not reliable, PValue is nil
 // and Reason is set.
 type SampleRatioCheck struct {
-	PValue   *float64
-	Expected []float64
-	Observed []int64
-	Mismatch bool
-	Reason   Reason
+	PValue   *float64  `json:"pValue"`
+	Expected []float64 `json:"expected"`
+	Observed []int64   `json:"observed"`
+	Mismatch bool      `json:"mismatch"`
+	Reason   Reason    `json:"reason,omitempty"`
 }
 
 // SharePeriod has the visitors of a period with one split of traffic, control first. Visitors must be counted by their

@@ -50,7 +50,7 @@ type SampleSize struct {
 	critical []float64
 	z        float64 // z_{1-alpha/2}
 	shares   []float64
-	theta    float64 // without a prior
+	theta    float64 // drift at which the bounds are crossed upward with the planned power, without a prior
 }
 
 // NewSampleSize returns the relation for a design, or the reason why there is none.
@@ -92,7 +92,8 @@ func NewSampleSize(plan SamplePlan, design LookDesign) (*SampleSize, Reason) {
 		critical, _ := b.addLook(tau, SpentAlpha(tau, design.Level))
 		s.tau, s.critical = append(s.tau, tau), append(s.critical, critical)
 	}
-	s.theta = s.requiredDrift(s.critical)
+	upward := s.upwardPaths(s.critical)
+	s.theta = solveIncreasing(func(theta float64) float64 { return upward(theta) - s.plan.Power }, 0, 4)
 	return s, ""
 }
 
@@ -123,12 +124,6 @@ func (s *SampleSize) upwardPaths(upper []float64) func(theta float64) float64 {
 		}
 		return sum
 	}
-}
-
-// requiredDrift returns the drift at which upward bounds are crossed with the planned power. It is at least 0.
-func (s *SampleSize) requiredDrift(upper []float64) float64 {
-	upward := s.upwardPaths(upper)
-	return solveIncreasing(func(theta float64) float64 { return upward(theta) - s.plan.Power }, 0, 4)
 }
 
 // solveIncreasing returns the root of an increasing function above low, or low if there is none.
@@ -290,13 +285,13 @@ func (s *SampleSize) PowerAt(lift, n float64) (*float64, Reason) {
 // of the visitors so far to RequiredVisitors, and may exceed 1. MinimumDetectableEffect and Power are for the visitors
 // so far. Reason explains the first nil field.
 type SampleProgress struct {
-	RequiredVisitors        *int64
-	Progress                *float64
-	RemainingVisitors       *int64
-	DaysRemaining           *int64
-	MinimumDetectableEffect *float64
-	Power                   *float64
-	Reason                  Reason
+	RequiredVisitors        *int64   `json:"requiredVisitors"`
+	Progress                *float64 `json:"progress"`
+	RemainingVisitors       *int64   `json:"remainingVisitors"`
+	DaysRemaining           *int64   `json:"daysRemaining"`
+	MinimumDetectableEffect *float64 `json:"minimumDetectableEffect"` // a lift, as a fraction
+	Power                   *float64 `json:"power"`
+	Reason                  Reason   `json:"reason,omitempty"`
 }
 
 // ProgressTowards returns the progress towards the sample that detects a lift. It uses the visitors so far and the
@@ -363,9 +358,9 @@ func (m Margin) IsSafe(r LookResult) bool {
 	if in == nil {
 		return false
 	}
-	end := in.Lower
+	end := in[0]
 	if m.Down {
-		end = in.Upper
+		end = in[1]
 	}
 	return end != nil && (m.Down && *end < margin || !m.Down && *end > -margin)
 }

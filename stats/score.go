@@ -51,7 +51,7 @@ func (t table) z() float64 {
 	return t.observedDifference() / math.Sqrt(variance)
 }
 
-// differenceInterval returns all δ that the score test at critical value q does not reject. The interval contains 0
+// differenceBounds returns all δ that the score test at critical value q does not reject. The interval contains 0
 // exactly if significant is false, regardless of rounding.
 //
 // Under pt - pc = δ the restricted maximum likelihood estimates satisfy, with a Lagrange multiplier λ,
@@ -64,7 +64,7 @@ func (t table) z() float64 {
 // literature and its cancellation. q = ∞ gives [-1, 1].
 //
 // See Miettinen and Nurminen (1985), equations 7 to 9.
-func (t table) differenceInterval(q float64, significant bool) bounds {
+func (t table) differenceBounds(q float64, significant bool) bounds {
 	d := t.crossDifference()
 	lower := t.lowerDifference(q, significant && d > 0)
 	upper := -t.swapVariations().lowerDifference(q, significant && d < 0)

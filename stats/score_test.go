@@ -53,7 +53,7 @@ func TestScoreIntervalsAgainstBruteForce(t *testing.T) {
 		table := newTable(control, treatment)
 		q := normalQuantile((1 - float64(levels[r.IntN(4)])/100) / 2)
 		significant := math.Abs(table.z()) > q
-		differences := table.differenceInterval(q, significant)
+		differences := table.differenceBounds(q, significant)
 		crosses(t, table, "lower difference", differences.lower, 1e-7*math.Max(math.Abs(differences.lower), 1e-3), q, func(x float64) float64 { return bruteZ(table, 1, x) })
 		crosses(t, table, "upper difference", differences.upper, 1e-7*math.Max(math.Abs(differences.upper), 1e-3), -q, func(x float64) float64 { return bruteZ(table, 1, x) })
 		lifts := table.liftInterval(q, significant)

@@ -43,7 +43,7 @@ func unsound(c Comparison, o Options) string {
 }
 
 func unsoundEffect(e Effect) string {
-	missing := e.Value == nil || e.Interval == nil || e.Interval.Lower == nil || e.Interval.Upper == nil
+	missing := e.Value == nil || e.Interval == nil || e.Interval[0] == nil || e.Interval[1] == nil
 	if missing != (e.Reason != "") {
 		return fmt.Sprintf("reason %q, missing %v", e.Reason, missing)
 	}
@@ -102,7 +102,7 @@ func (i *Interval) Excludes(x float64) bool {
 	if i == nil {
 		return false
 	}
-	return (i.Lower != nil && x < *i.Lower) || (i.Upper != nil && x > *i.Upper)
+	return (i[0] != nil && x < *i[0]) || (i[1] != nil && x > *i[1])
 }
 
 // unsoundDuality checks that the intervals exclude 0 exactly if the comparison is significant. The lift's interval is
@@ -117,9 +117,9 @@ func unsoundDuality(significant bool, differences, lifts *Interval, d *float64, 
 	if lifts == nil {
 		return ""
 	}
-	deciding := lifts.Lower
-	if differences.Upper != nil && *differences.Upper < 0 {
-		deciding = lifts.Upper
+	deciding := lifts[0]
+	if differences[1] != nil && *differences[1] < 0 {
+		deciding = lifts[1]
 	}
 	if deciding != nil && lifts.Excludes(0) != significant {
 		return "the interval of the lift contradicts p"
@@ -129,11 +129,11 @@ func unsoundDuality(significant bool, differences, lifts *Interval, d *float64, 
 
 func ends(i *Interval) (lower, upper float64) {
 	lower, upper = math.Inf(-1), math.Inf(1)
-	if i.Lower != nil {
-		lower = *i.Lower
+	if i[0] != nil {
+		lower = *i[0]
 	}
-	if i.Upper != nil {
-		upper = *i.Upper
+	if i[1] != nil {
+		upper = *i[1]
 	}
 	return lower, upper
 }

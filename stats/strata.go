@@ -50,7 +50,7 @@ func newStrata(all []Stratum, nonNegative bool) (strata, Reason) {
 			missing = ReasonTooFewVisitors
 			continue
 		}
-		c, reason := newContrast(stratum.Control, stratum.Treatment, pairRules{nonNegative, stratum.SmallerShare})
+		c, reason := newContrast(stratum, nonNegative)
 		if mean, ok := c.(interface{ baseline() float64 }); ok {
 			least, most = math.Min(least, mean.baseline()), math.Max(most, mean.baseline())
 		}
@@ -113,10 +113,7 @@ func (s strata) withLargerErrors() strata {
 // newPair returns the pair of control and a treatment, whose contrast is that of the strata. reason is why they have
 // none.
 func (s strata) newPair(control, treatment Sample, reason Reason) pair {
-	c := pair{control: control, treatment: treatment, test: TestScore, reason: reason, stratified: true}
-	if _, ok := control.(Mean); ok {
-		c.test = TestWelch
-	}
+	c := pair{control: control, treatment: treatment, test: testOf(control), reason: reason, stratified: true}
 	if reason != "" {
 		return c
 	}
@@ -233,7 +230,7 @@ func (s student) equivalentZ(t float64) float64 {
 }
 
 // zOfDifference returns the score statistic of the hypothesis pt - pc = delta. It solves for the multiplier λ of
-// differenceInterval, in which both restricted rates are closed forms. The statistic is infinite at a delta of ±1 that
+// differenceBounds, in which both restricted rates are closed forms. The statistic is infinite at a delta of ±1 that
 // is not the observed difference.
 func (t table) zOfDifference(delta float64) float64 {
 	d := t.observedDifference()

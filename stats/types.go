@@ -95,32 +95,27 @@ func (o Options) Alpha() float64 {
 	return float64(100-o.SignificanceLevel) / 100
 }
 
-// pairRules returns the settings of the pair of control and a treatment.
-func (o Options) pairRules(treatment int) pairRules {
-	rules := pairRules{nonNegative: o.NonNegative}
-	if treatment+1 >= len(o.Shares) {
-		return rules
+// SmallerShare returns the share of the smaller variation in the pair of control and a treatment, for shares in any
+// unit, control first. It is 0 if a share is unknown or 0.
+func SmallerShare(shares []float64, treatment int) float64 {
+	if treatment+1 >= len(shares) || !(shares[0] > 0 && shares[treatment+1] > 0) {
+		return 0
 	}
-	if control, other := o.Shares[0], o.Shares[treatment+1]; control > 0 && other > 0 {
-		rules.smallerShare = math.Min(control, other) / (control + other)
-	}
-	return rules
+	return math.Min(shares[0], shares[treatment+1]) / (shares[0] + shares[treatment+1])
 }
 
-// Interval is a confidence or credible interval. A nil end is unbounded. An interval that cannot be computed is a nil
-// *Interval, and its Reason is set.
-type Interval struct {
-	Lower, Upper *float64
-}
+// Interval is a confidence or credible interval, [lower, upper]. A nil end is unbounded. An interval that cannot be
+// computed is a nil *Interval, and its Reason is set.
+type Interval [2]*float64
 
 // Effect is the effect of a treatment relative to control: a difference in the metric's unit, or a lift as a fraction
 // of the control's absolute value. Value is the observed effect. Under a prior of the lift, Value is the posterior
 // mean, and Observed is the observed effect. Reason is set if Value, Interval or an end of Interval is nil.
 type Effect struct {
-	Value    *float64
-	Observed *float64
-	Interval *Interval
-	Reason   Reason
+	Value    *float64  `json:"value"`
+	Observed *float64  `json:"observed,omitempty"`
+	Interval *Interval `json:"interval"`
+	Reason   Reason    `json:"reason,omitempty"`
 }
 
 // Comparison is the result of comparing one treatment with control at a fixed horizon: its error rate is alpha if it is
@@ -140,13 +135,13 @@ type Comparison struct {
 // z for TestScore and t for TestWelch, and is positive if the treatment is above control. DegreesOfFreedom is nil for
 // TestScore. AdjustedPValue is the p-value within the family of all treatments.
 type Frequentist struct {
-	Test             Test
-	Statistic        *float64
-	DegreesOfFreedom *float64
-	PValue           *float64
-	AdjustedPValue   *float64
-	Correction       Correction
-	Reason           Reason
+	Test             Test       `json:"test"`
+	Statistic        *float64   `json:"statistic"`
+	DegreesOfFreedom *float64   `json:"degreesOfFreedom,omitempty"`
+	PValue           *float64   `json:"pValue"`
+	AdjustedPValue   *float64   `json:"adjustedPValue"`
+	Correction       Correction `json:"correction"`
+	Reason           Reason     `json:"reason,omitempty"`
 }
 
 // Bayesian is the result of the Bayesian methodology. Chances are in [0, 1]. Expected losses are in the metric's unit:
@@ -154,13 +149,13 @@ type Frequentist struct {
 // ChanceToBeBest is the treatment's chance to be best among control and all treatments. ControlChanceToBeBest is the
 // chance of control to be best. Reason is set if a chance or a loss is nil.
 type Bayesian struct {
-	ChanceToBeatControl   *float64
-	ChanceToBeBest        *float64
-	ControlChanceToBeBest *float64
-	ExpectedLoss          *float64
-	ExpectedLossControl   *float64
-	Prior                 *Prior // of the lift; nil: no test
-	Reason                Reason
+	ChanceToBeatControl   *float64 `json:"chanceToBeatControl"`
+	ChanceToBeBest        *float64 `json:"chanceToBeBest"`
+	ControlChanceToBeBest *float64 `json:"-"`
+	ExpectedLoss          *float64 `json:"expectedLoss"`
+	ExpectedLossControl   *float64 `json:"expectedLossControl"`
+	Prior                 *Prior   `json:"prior,omitempty"` // of the lift; nil: no test
+	Reason                Reason   `json:"reason,omitempty"`
 }
 
 // MinimumVisitors is the minimum number of visitors of each variation for a verdict. Below this or another minimum
@@ -190,19 +185,20 @@ func (c pair) setVerdict(out *Comparison, o Options) {
 
 // verdictReasons returns why the verdict is weak and why numbers are missing, each reason once.
 func (c pair) verdictReasons(out Comparison, o Options) []Reason {
-	reasons := []Reason{}
-	add := func(more ...Reason) {
-		for _, reason := range more {
-			if reason != "" && !slices.Contains(reasons, reason) {
-				reasons = append(reasons, reason)
-			}
-		}
-	}
-	add(c.reason)
-	add(c.insufficientReasons()...)
-	add(out.Difference.Reason, out.Lift.Reason)
+	reasons := AppendReasons([]Reason{}, append([]Reason{c.reason}, c.insufficientReasons()...)...)
+	reasons = AppendReasons(reasons, out.Difference.Reason, out.Lift.Reason)
 	if o.Alpha() == 0 {
-		add(ReasonLevel100)
+		reasons = AppendReasons(reasons, ReasonLevel100)
+	}
+	return reasons
+}
+
+// AppendReasons appends the reasons that are neither empty nor in the list.
+func AppendReasons(reasons []Reason, more ...Reason) []Reason {
+	for _, reason := range more {
+		if reason != "" && !slices.Contains(reasons, reason) {
+			reasons = append(reasons, reason)
+		}
 	}
 	return reasons
 }

@@ -163,7 +163,7 @@ func TestWelchVectors(t *testing.T) {
 			Lifts         [2]*float64 `json:"lift_interval"`
 		}, tolerance float64,
 		) {
-			found, reason := newContrast(in.Control.mean(), in.Treatment.mean(), pairRules{nonNegative: in.NonNegative, smallerShare: 0.5})
+			found, reason := newContrast(Stratum{in.Control.mean(), in.Treatment.mean(), 0.5}, in.NonNegative)
 			must.Equal(t, reason, "")
 			c := found.(welch)
 			_, statistic, nu, p := c.testResult()

@@ -56,11 +56,6 @@ func (m means) withPooledVariance() means {
 	return m
 }
 
-// smallerShare returns the share of the smaller variation in the pair.
-func (m means) smallerShare() float64 {
-	return math.Min(m.fc+1, m.ft+1) / (m.fc + m.ft + 2)
-}
-
 // withWidenedError returns the pair with a standard error not below the pooled one. Both variances are scaled by the
 // same factor.
 func (m means) withWidenedError() means {
@@ -71,8 +66,8 @@ func (m means) withWidenedError() means {
 	return m
 }
 
-// differenceInterval returns d ± q SE.
-func (m means) differenceInterval(q float64, significant bool) bounds {
+// differenceBounds returns d ± q SE.
+func (m means) differenceBounds(q float64, significant bool) bounds {
 	d, half := m.observedDifference(), q*m.standardError()
 	in := bounds{lower: d - half, upper: d + half}
 	return in.moveEndToSide(significant, d)

@@ -80,7 +80,7 @@ func (q *quoter) quote(name string, visitors int64, e result.Estimate, c *result
 }
 
 // describeInterval returns the interval of a lift with its level.
-func (q *quoter) describeInterval(interval *result.Bounds) string {
+func (q *quoter) describeInterval(interval *stats.Interval) string {
 	return fmt.Sprintf("%d %% interval %s", q.level,
 		result.RangeInWords(interval, func(x float64) string { return result.FormatLift(x, interval) }))
 }

@@ -108,20 +108,28 @@ func (s *Server) listExperiments(ctx context.Context, c Caller, a *arguments) (a
 	return map[string]any{"total": len(all), "experiments": all[from:to]}, nil
 }
 
-type undeclaredArguments struct{}
+type undeclaredArguments struct {
+	WebsiteID int64 `json:"websiteId,omitempty" jsonschema:"id of a website; default: all websites"`
+}
 
 // listUndeclared returns the campaigns in the events that the catalogue does not declare.
 func (s *Server) listUndeclared(ctx context.Context, c Caller, a *arguments) (any, error) {
+	asked := a.ID("websiteId")
 	if err := a.Err(); err != nil {
 		return nil, err
 	}
+	owned := s.catalogue.Snapshot().AccountResources(c.AccountID)
+	website, err := results.SearchedWebsite(owned, c.WebsiteID, asked)
+	if err != nil {
+		return nil, err
+	}
 	var found []engine.Discovered
-	err := s.results.RunAdmitted(ctx, func(ctx context.Context) (err error) {
-		found, err = s.engine.Discover(ctx, s.catalogue.Snapshot().AccountResources(c.AccountID))
+	err = s.results.RunAdmitted(ctx, func(ctx context.Context) (err error) {
+		found, err = s.engine.Discover(ctx, owned)
 		return source.StoreFailure(ctx, err)
 	})
 	found = slices.DeleteFunc(found,
-		func(d engine.Discovered) bool { return c.WebsiteID != 0 && d.WebsiteID != c.WebsiteID })
+		func(d engine.Discovered) bool { return website != 0 && d.WebsiteID != website })
 	return map[string]any{"total": len(found), "undeclared": found[:min(len(found), mostUndeclared)]}, err
 }
 

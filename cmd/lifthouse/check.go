@@ -75,7 +75,7 @@ func (p *program) checkStore(ctx context.Context, r *check.Report) error {
 		}
 		var held *embedded.Engine
 		err := p.awaitHolder(ctx, commandTimeout, func() (err error) {
-			held, err = app.OpenEmbedded(ctx, dir, p.fsync, 0)
+			held, address.Options, err = app.OpenEmbedded(ctx, dir, p.fsync, 0)
 			return err
 		})
 		var locked *embedded.LockedError
@@ -87,10 +87,6 @@ func (p *program) checkStore(ctx context.Context, r *check.Report) error {
 			return nil
 		}
 		defer func() { _ = held.Close() }()
-		if address.Options, err = app.EmbeddedOptions(ctx, held); err != nil {
-			r.Fault("store", err)
-			return nil
-		}
 	}
 	conn, err := schema.OpenConnection(ctx, address)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/config"
-	"lifthouse/engine"
 	"lifthouse/engine/query"
 	"lifthouse/loadgen/demo"
 	"lifthouse/schema/catalogue"
@@ -118,7 +117,7 @@ func (p *program) completeReport(cmd *cobra.Command) {
 		return []completion{newCompletion(owned.ID, owned.Name)}
 	}))
 	registerCompletion(cmd, "metric", fixedCompletions(query.Comparable[query.ExperimentResults]...))
-	registerCompletion(cmd, "dimension", fixedCompletions(engine.AttributeNames()...))
+	registerCompletion(cmd, "dimension", fixedCompletions(query.Dimensions...))
 	registerCompletion(cmd, "interval", fixedCompletions(query.Intervals...))
 	names := query.FilterNames()
 	for i, name := range names {

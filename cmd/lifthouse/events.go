@@ -138,7 +138,11 @@ func (p *program) printEvents(ctx context.Context, s *app.Store, q eventsQuery) 
 	if q.follow && p.running == nil && s.Dir != "" {
 		return errors.New("--follow: this store is not served, so no events can arrive; start 'lifthouse serve' first")
 	}
-	f := arrivals.NewFollower(s.Conn, q.Query)
+	names, err := s.Writer.Names(ctx)
+	if err != nil {
+		return err
+	}
+	f := arrivals.NewFollower(s.Conn, q.Query, names.KeyOf)
 	last, err := f.LastArrivals(ctx)
 	if err != nil {
 		return err

@@ -46,10 +46,10 @@ const shownRejects = 20
 
 func (p *program) importCommand() *cobra.Command {
 	var mapping, format, rejects string
-	var dryRun, inspect bool
+	var dryRun, inspect, follow bool
 	var maxErrors, website int64
 	cmd := &cobra.Command{
-		Use:   "import FILE…",
+		Use:   "import FILE… | DIRECTORY… | 'PATTERN'",
 		Short: "Import events from files",
 		Long:  importHelp,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -72,6 +72,12 @@ func (p *program) importCommand() *cobra.Command {
 					return err
 				}
 				options.DryRun, options.MaxErrors = dryRun, maxErrors
+				if follow && options.Mapping != nil && !options.Mapping.GoalsHaveIDs() {
+					return usageError{errors.New("--follow: the goals of the mapping need an eventId: exports overlap")}
+				}
+				if follow || slices.ContainsFunc(files, p.isDirectory) {
+					return p.importDirectories(ctx, s, files, options, mapping, follow)
+				}
 				if files, err = p.expandPatterns(files); err != nil {
 					return err
 				}
@@ -102,6 +108,8 @@ func (p *program) importCommand() *cobra.Command {
 		"file for all rejected lines, as JSON lines with file, line and reason")
 	cmd.Flags().BoolVar(&inspect, "inspect", false,
 		"show the columns, types and first rows of the files, and write mapping files to edit; needs no store")
+	cmd.Flags().BoolVar(&follow, "follow", false,
+		"keep importing files that are added to a directory until interrupted")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "validate the files without storing events")
 	bounds.Var(cmd.Flags(), &maxErrors, "max-errors", 0, 0, bounds.MaxCount,
 		"stop after this number of rejected lines; 0: never")
@@ -229,10 +237,16 @@ func (p *program) importFiles(ctx context.Context, s *app.Store, files []string,
 ) error {
 	rejected := rejections{file: json.NewEncoder(rejects)}
 	for _, file := range files {
-		if err := p.importFile(ctx, s, file, options, &rejected); err != nil {
+		if _, err := p.importFile(ctx, s, file, options, &rejected); err != nil {
 			return err
 		}
 	}
+	return p.countRejected(&rejected)
+}
+
+// countRejected prints how many lines were rejected besides those that were printed, and returns the error of the
+// command.
+func (p *program) countRejected(rejected *rejections) error {
 	if rejected.err != nil {
 		return fmt.Errorf("--rejects: %w", rejected.err)
 	}
@@ -265,7 +279,7 @@ func (p *program) foldImported(ctx context.Context, s *app.Store, dryRun bool) e
 
 func (p *program) importFile(ctx context.Context, s *app.Store, file string, options ingest.Options,
 	rejected *rejections,
-) error {
+) (report ingest.Report, err error) {
 	started := time.Now()
 	show := terminal.NewProgress(p.stderr, filepath.Base(file), true)
 	options.Progress = func(r ingest.Report) {
@@ -281,7 +295,7 @@ func (p *program) importFile(ctx context.Context, s *app.Store, file string, opt
 	}
 	names, err := s.Writer.Names(ctx)
 	if err != nil {
-		return err
+		return report, err
 	}
 	named := catalogue.NewEventNames(names.KeyOf)
 	options.Accepted = named.AddEvents
@@ -289,19 +303,19 @@ func (p *program) importFile(ctx context.Context, s *app.Store, file string, opt
 	if path != "-" {
 		path = p.absolutePath(file)
 	}
-	report, err := ingest.ImportFile(ctx, s.Writer, path, options)
+	report, err = ingest.ImportFile(ctx, s.Writer, path, options)
 	show.ClearBar()
 	if errors.Is(err, ingest.ErrTooManyRejected) {
 		p.printDiagnostic("%v (--max-errors %d); %s accepted before", err, options.MaxErrors,
 			terminal.CountWithNoun(report.Rows, "row"))
-		return &exitError{exitRejected}
+		return report, &exitError{exitRejected}
 	}
 	if err != nil {
-		return err
+		return report, err
 	}
 	p.printImportResult(file, report, options.DryRun, time.Since(started).Seconds())
 	p.warnOfUndeclared(file, s.Catalogue.Snapshot().UndeclaredNames(named))
-	return nil
+	return report, nil
 }
 
 // shownUndeclared is the maximum number of undeclared names of a file to print.

@@ -3,7 +3,6 @@ package calculator
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"lifthouse/engine/looks"
@@ -92,18 +91,14 @@ type AnswerVariation struct {
 
 // AnswerChecks reports whether the data are valid.
 type AnswerChecks struct {
-	SampleRatio result.SampleRatio `json:"sampleRatio"` // in the order of the variations
+	SampleRatio stats.SampleRatioCheck `json:"sampleRatio"` // in the order of the variations
 }
 
 // AnswerPower compares the number of visitors, over all variations, with the sample size that the power and the minimum
-// detectable effect require. Progress, effect and power are fractions.
+// detectable effect require.
 type AnswerPower struct {
-	RequiredVisitors        *int64       `json:"requiredVisitors"`
-	Progress                *float64     `json:"progress"`
-	RemainingVisitors       *int64       `json:"remainingVisitors"`
-	MinimumDetectableEffect *float64     `json:"minimumDetectableEffect"`
-	Power                   *float64     `json:"power"`
-	Reason                  stats.Reason `json:"reason,omitempty"`
+	stats.SampleProgress
+	DaysRemaining *int64 `json:"daysRemaining,omitempty"` // hides those of the progress: the pace is not known
 }
 
 // Refusal is the output for an invalid line of input.
@@ -143,7 +138,7 @@ func (q *Input) ComputeAnswer() *Answer {
 		shown := &answer.Variations[i]
 		*shown = AnswerVariation{
 			ID: v.ID, Control: v.Control, Share: v.Share, Visitors: v.Visitors,
-			Estimate: estimateOf(samples[place], options),
+			Estimate: result.NewEstimate(samples[place], options),
 		}
 		if place > 0 {
 			shown.Comparison = result.NewComparison(comparisons[place-1], learned.Campaigns)
@@ -201,16 +196,6 @@ func (q *Input) statsSamples(variations []Variation, order []int) []stats.Sample
 	return samples
 }
 
-func estimateOf(sample stats.Sample, o stats.Options) result.Estimate {
-	switch s := sample.(type) {
-	case stats.Rate:
-		return result.NewEstimate(stats.EstimateRate(s, o))
-	case stats.Mean:
-		return result.NewEstimate(stats.EstimateMean(s, o))
-	}
-	return result.Estimate{}
-}
-
 // checkSampleRatio compares the visitors with the shares. It returns the first mismatch at a look, or else today's
 // check. It returns nil if there are no shares.
 func (q *Input) checkSampleRatio(order []int) *AnswerChecks {
@@ -226,7 +211,7 @@ func (q *Input) checkSampleRatio(order []int) *AnswerChecks {
 }
 
 // sampleRatio compares the visitors at one time with the shares.
-func (q *Input) sampleRatio(variations []Variation, order []int) result.SampleRatio {
+func (q *Input) sampleRatio(variations []Variation, order []int) stats.SampleRatioCheck {
 	given := expectedShares(q.Variations, order)
 	total, period := 0.0, stats.SharePeriod{}
 	for place, i := range order {
@@ -235,10 +220,8 @@ func (q *Input) sampleRatio(variations []Variation, order []int) result.SampleRa
 	}
 	period.Split = stats.Split{Control: 100 * (given[0] / total), Variations: given[1:]}
 	check := stats.SampleRatioMismatch([]stats.SharePeriod{period})
-	shown := result.SampleRatio{
-		PValue: check.PValue, Expected: make([]float64, len(check.Expected)), Observed: make([]int64, len(order)),
-		Mismatch: check.Mismatch, Reason: check.Reason,
-	}
+	shown := check
+	shown.Expected, shown.Observed = make([]float64, len(check.Expected)), make([]int64, len(order))
 	for place, i := range order {
 		shown.Observed[i] = period.Observed[place]
 		if len(check.Expected) > place {
@@ -269,15 +252,10 @@ func (q *Input) computePower(control stats.Sample, o stats.Options) AnswerPower 
 	}
 	size, reason := stats.NewSampleSize(plan, stats.NewLookDesign(o.Alpha(), o.Shares))
 	if reason != "" {
-		return AnswerPower{Reason: reason}
+		return AnswerPower{SampleProgress: stats.SampleProgress{Reason: reason}}
 	}
-	const anyPace = 1 // the days are not part of the output
-	progress := size.ProgressTowards(q.MDE/100, visitorsOf(q.Variations), anyPace)
-	return AnswerPower{
-		RequiredVisitors: progress.RequiredVisitors, Progress: progress.Progress,
-		RemainingVisitors:       progress.RemainingVisitors,
-		MinimumDetectableEffect: progress.MinimumDetectableEffect, Power: progress.Power, Reason: progress.Reason,
-	}
+	const anyPace = 1
+	return AnswerPower{SampleProgress: size.ProgressTowards(q.MDE/100, visitorsOf(q.Variations), anyPace)}
 }
 
 const daysOfWeek = 7
@@ -324,22 +302,14 @@ func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []st
 // looks, it returns the reasons of all comparisons.
 func reasonsOf(found *looks.Question, comparisons []stats.Comparison) []stats.Reason {
 	reasons := []stats.Reason{}
-	add := func(reason stats.Reason) {
-		if reason != "" && !slices.Contains(reasons, reason) {
-			reasons = append(reasons, reason)
-		}
-	}
 	if n := len(found.Rows); n > 0 {
 		for _, row := range found.Rows[n-1] {
-			add(row.Reason)
+			reasons = stats.AppendReasons(reasons, row.Reason)
 		}
 	}
 	for _, c := range comparisons {
-		if len(found.Rows) > 0 && c.Verdict != stats.VerdictInsufficientData {
-			continue
-		}
-		for _, reason := range c.Reasons {
-			add(reason)
+		if len(found.Rows) == 0 || c.Verdict == stats.VerdictInsufficientData {
+			reasons = stats.AppendReasons(reasons, c.Reasons...)
 		}
 	}
 	return reasons
@@ -353,38 +323,30 @@ func (q *Input) analyzeLooks(order []int) *looks.Question {
 	}
 	shares, o := q.lookShares(order), q.statsOptions(order)
 	design := stats.NewLookDesign(o.Alpha(), shares)
-	for t, i := range order[1:] {
-		var points []stats.LookPoint
-		var strata [][]stats.Stratum
-		for k, look := range q.Looks {
-			samples := q.statsSamples(look.Variations, order)
-			stratum := stats.Stratum{Control: samples[0], Treatment: samples[t+1]}
-			if q.Variations[0].Share != nil {
-				stratum.SmallerShare = math.Min(shares[0], shares[t+1]) / (shares[0] + shares[t+1])
-			}
-			strata = append(strata, []stats.Stratum{stratum})
-			points = append(points,
-				stats.LookPoint{Tau: look.Tau, Information: stats.LookInformation(strata[k], o.NonNegative)})
+	data := make([]looks.LookData, len(q.Looks))
+	for k, look := range q.Looks {
+		sums := looks.StratumData{Samples: q.statsSamples(look.Variations, order), NonNegative: o.NonNegative}
+		if q.Variations[0].Share != nil {
+			sums.Shares = shares
 		}
-		sequence := design.NewSequence(points, nil)
-		for k, look := range q.Looks {
-			row := looks.Row{
-				Look: looks.Look{Number: k + 1}, VariationID: q.Variations[i].ID, Tau: look.Tau,
-				Visitors: visitorsOf(look.Variations),
-			}
-			if shares[0] == 0 || shares[t+1] == 0 {
-				row.Reason, row.Difference.Reason, row.Lift.Reason = stats.ReasonNoTraffic, stats.ReasonNoTraffic,
-					stats.ReasonNoTraffic
-			} else {
-				row.LookResult = sequence.AnalyzeLook(k, strata[k], o.NonNegative)
-				row.PValue = sequence.PValue(k, row.LookResult)
-			}
-			all.Rows[k] = append(all.Rows[k], row)
+		data[k] = looks.LookData{
+			Look: looks.Look{Number: k + 1}, Tau: look.Tau, Visitors: visitorsOf(look.Variations),
+			Strata: []looks.StratumData{sums},
+		}
+	}
+	for t, i := range order[1:] {
+		rows := looks.RowsWithout(data, q.Variations[i].ID, stats.ReasonNoTraffic)
+		if shares[0] > 0 && shares[t+1] > 0 {
+			rows = looks.AnalyzeTreatment(data, t, q.Variations[i].ID, nil,
+				func(points []stats.LookPoint) *stats.LookSequence { return design.NewSequence(points, nil) })
+		}
+		for k := range rows {
+			all.Rows[k] = append(all.Rows[k], rows[k])
 		}
 	}
 	if q.Methodology == stats.MethodologyBayesian {
-		for k, look := range q.Looks {
-			samples := q.statsSamples(look.Variations, order)
+		for k := range data {
+			samples := data[k].Strata[0].Samples
 			looks.AddChances(all.Rows[k], stats.Compare(samples[0], samples[1:], o))
 		}
 	}

@@ -76,7 +76,7 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 		power := size.ProgressTowards(0.2, 12050, 1)
 		for place, i := range []int{1, 0, 2} {
 			v := a.Variations[i]
-			if want := estimateOf(test.samples[place], test.o); !reflect.DeepEqual(v.Estimate, want) {
+			if want := result.NewEstimate(test.samples[place], test.o); !reflect.DeepEqual(v.Estimate, want) {
 				t.Errorf("variations[%d]: estimate %+v, want %+v", i, v.Estimate, want)
 			}
 			var want *result.Comparison
@@ -90,7 +90,7 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 		}
 		split := stats.Split{Control: 50, Variations: []float64{1, 1}}
 		check := stats.SampleRatioMismatch([]stats.SharePeriod{{Split: split, Observed: []int64{6100, 3000, 2950}}})
-		wantCheck := result.SampleRatio{
+		wantCheck := stats.SampleRatioCheck{
 			PValue: check.PValue, Expected: []float64{check.Expected[1], check.Expected[0], check.Expected[2]}, Observed: []int64{3000, 6100, 2950},
 		}
 		if got := a.Checks.SampleRatio; !reflect.DeepEqual(got, wantCheck) {

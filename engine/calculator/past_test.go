@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/engine/result"
 	"lifthouse/engine/worth"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
@@ -55,7 +54,7 @@ func TestWorthOfAComparison(t *testing.T) {
 // TestPriorOfAComparison checks that a Bayesian comparison without a prior has the one that its past tests say, without its
 // own numbers; and without past tests, the mean of the model's own prior, summed here over its grid.
 func TestPriorOfAComparison(t *testing.T) {
-	priorOf := func(more string) *result.Prior {
+	priorOf := func(more string) *stats.Prior {
 		const question = `{"metric":"binary","methodology":"bayesian","mde":10,"variations":[{"n":9000,"converted":500},{"n":10000,"converted":590}]`
 		return must.Get(ParseInput([]byte(question + more + "}")))(t).ComputeAnswer().Variations[1].Comparison.Bayesian.Prior
 	}

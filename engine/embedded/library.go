@@ -245,21 +245,6 @@ func (c *conn) runQuery(sql, format string, parameters []parameter) *result {
 	return &result{c.lib, callStatement(c, c.lib.query, sql, format, parameters)}
 }
 
-// startStream starts a statement. Its result is fetched in chunks.
-func (c *conn) startStream(sql, format string, parameters []parameter) *result {
-	return &result{c.lib, callStatement(c, c.lib.streamQuery, sql, format, parameters)}
-}
-
-// fetchChunk returns the next chunk of a stream. At the end of the stream the chunk is empty.
-func (c *conn) fetchChunk(stream *result) *result {
-	return &result{lib: c.lib, handle: c.lib.fetch(c.cPointer(), stream.handle)}
-}
-
-// cancelStream stops a stream before its end.
-func (c *conn) cancelStream(stream *result) {
-	c.lib.cancel(c.cPointer(), stream.handle)
-}
-
 // result is a result of the library. Its owner must free it.
 type result struct {
 	lib    *library
@@ -298,10 +283,6 @@ type insertion struct {
 	handle insertHandle
 }
 
-func (c *conn) startInsert(sql, format string, parameters []parameter) *insertion {
-	return &insertion{c.lib, callStatement(c, c.lib.insert, sql, format, parameters)}
-}
-
 func (i *insertion) err() error {
 	if text := i.lib.insertError(i.handle); text != "" {
 		return newException(text)
@@ -323,11 +304,6 @@ func (i *insertion) commitRows() error {
 	defer r.free()
 	return r.err()
 }
-
-// discardRows discards the rows that are not committed yet.
-func (i *insertion) discardRows() { i.lib.insertCancel(i.handle) }
-
-func (i *insertion) free() { i.lib.insertDestroy(i.handle) }
 
 // checkLibrary checks that the file contains all segments of its header. A signal kills a process that uses a truncated
 // library, for example after an interrupted download.

@@ -56,25 +56,27 @@ func (e *Engine) runOn(ctx context.Context, s *session, q *request, emit func(*r
 
 // streamResult runs a query and passes its result to emit chunk by chunk.
 func (e *Engine) streamResult(ctx context.Context, s *session, q *request, emit func(*result) error) error {
-	var stream *result
-	e.guardCall(ctx, s, func() { stream = s.startStream(q.sql, q.format, q.parameters) })
+	stream := &result{lib: s.lib}
+	e.guardCall(ctx, s, func() {
+		stream.handle = callStatement(s.conn, s.lib.streamQuery, q.sql, q.format, q.parameters)
+	})
 	defer stream.free()
 	if err := stream.err(); err != nil {
 		return err
 	}
 	for {
-		var chunk *result
-		e.guardCall(ctx, s, func() { chunk = s.fetchChunk(stream) })
+		chunk := &result{lib: s.lib}
+		e.guardCall(ctx, s, func() { chunk.handle = s.lib.fetch(s.cPointer(), stream.handle) })
 		if err := chunk.err(); err != nil {
 			chunk.free()
 			return err
 		}
-		if len(chunk.bytes()) == 0 {
+		if len(chunk.bytes()) == 0 { // the end of the stream
 			chunk.free()
 			return nil
 		}
 		if err := emit(chunk); err != nil {
-			e.guardCall(ctx, s, func() { s.cancelStream(stream) })
+			e.guardCall(ctx, s, func() { s.lib.cancel(s.cPointer(), stream.handle) })
 			return err
 		}
 	}
@@ -100,9 +102,11 @@ var errRefused = errors.New("embedded: the engine accepted only some of the rows
 
 // insertRows appends the rows of a request to a table.
 func (e *Engine) insertRows(ctx context.Context, s *session, q *request) error {
-	var i *insertion
-	e.guardCall(ctx, s, func() { i = s.startInsert(q.sql, q.format, q.parameters) })
-	defer i.free()
+	i := &insertion{lib: s.lib}
+	e.guardCall(ctx, s, func() {
+		i.handle = callStatement(s.conn, s.lib.insert, q.sql, q.format, q.parameters)
+	})
+	defer i.lib.insertDestroy(i.handle)
 	if err := i.err(); err != nil {
 		return err
 	}
@@ -115,7 +119,7 @@ func (e *Engine) insertRows(ctx context.Context, s *session, q *request) error {
 		}
 	}
 	if err != nil && !errors.Is(err, errRefused) {
-		e.guardCall(ctx, s, i.discardRows)
+		e.guardCall(ctx, s, func() { i.lib.insertCancel(i.handle) })
 		return err
 	}
 	var reason error

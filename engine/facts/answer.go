@@ -29,21 +29,17 @@ type Reader struct {
 	Store *source.Store
 }
 
-// asked is a question with what its statements need to know.
-type asked struct {
+// answer reads the answer to a question.
+type answer struct {
 	plan.Question
+	Reader
 	goals    []int64           // several goals whose events are summed apart; nil: GoalID
 	stored   Stored            // totals of the stored events of the subject
 	outliers *moments.Outliers // bounds of goal values; nil: no z-score, or they are not read yet
 	limit    *moments.Cap      // of the total values of visitors; nil: no cap, or it is not read yet
-}
-
-// answer reads the answer to a question.
-type answer struct {
-	asked
-	Reader
-	states []state // of the shards, at the moment of the answer
-	held   bool    // no refresh stores facts while the answer is read
+	limits   source.Limits     // of each statement
+	states   []state           // of the shards, at the moment of the answer
+	held     bool              // no refresh stores facts while the answer is read
 }
 
 // state is the state of a report's subject on a server. All statements of the report read this server.
@@ -51,33 +47,8 @@ type state struct {
 	*server
 	Position
 	SubjectCounters
+	days   bool // whether the subject has cells by day
 	recent recentVisitors
-}
-
-// part reads the facts of one server.
-type part struct {
-	asked
-	store    source.Store
-	facts    source.Expr // table
-	all      fold.Cells  // of the grain fold.OfAll
-	visitors int64       // number of the subject
-	days     bool        // whether the subject has cells by day
-	recent   *recentVisitors
-}
-
-// serverParts returns the parts of the report, one for each server.
-func (x answer) serverParts() []part {
-	parts := make([]part, len(x.Shards))
-	for i, shard := range x.Shards {
-		server, counters := x.states[i].server, &x.states[i].SubjectCounters
-		store := source.Store{Conn: server.Conn, Limits: x.Store.Limits, Observe: x.Store.Observe}
-		byDay := counters.Visitors >= shard.LeastVisitorsByDay
-		parts[i] = part{
-			x.asked, store, source.Expr(server.Facts), counters.all, counters.Visitors, byDay,
-			&x.states[i].recent,
-		}
-	}
-	return parts
 }
 
 const (
@@ -93,7 +64,7 @@ const (
 
 // newAnswer returns the answer to a question, before anything is read.
 func (r Reader) newAnswer(q plan.Question) answer {
-	return answer{asked: asked{Question: q}, Reader: r}
+	return answer{Question: q, Reader: r, limits: r.Store.Limits}
 }
 
 // ReadRows returns the sums of the visitors that a question is about.
@@ -114,7 +85,7 @@ func (x answer) atOnePosition(ctx context.Context, read func(answer) error) erro
 		switch {
 		case err == nil && !moved:
 			return nil
-		case err != nil && !x.otherReplica(err):
+		case err != nil && !x.canRetry(err):
 			return source.StoreFailure(ctx, err)
 		case errors.Is(err, ErrIncomplete):
 			select {
@@ -174,8 +145,9 @@ func (x answer) withCurrentState(ctx context.Context) (answer, error) {
 		if err != nil {
 			return x, err
 		}
-		x.states[i] = state{server, at, counters, recentVisitors{}}
-		x.stored = counters.addTo(x.stored, at)
+		days := counters.Visitors >= shard.LeastVisitorsByDay
+		x.states[i] = state{server: server, Position: at, SubjectCounters: counters, days: days}
+		x.stored.add(counters, at)
 	}
 	from, _ := plan.RecentPeriod(x.stored.Ingested)
 	for i, shard := range x.Shards {
@@ -207,17 +179,13 @@ func (x answer) hasMoved(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// otherReplica reports whether a retry after an error may succeed. It makes every shard use its next replica, because
-// the failed server is not known.
-func (x answer) otherReplica(err error) (others bool) {
-	if !errors.Is(err, ErrIncomplete) && !schema.IsUnreachable(err) {
-		return false
-	}
+// canRetry reports whether a retry after an error may succeed. It makes every shard use its next replica, because the
+// failed server is not known.
+func (x answer) canRetry(err error) (can bool) {
 	for _, shard := range x.Shards {
-		others = others || len(shard.servers) > 1
-		shard.current.Add(1)
+		can = shard.canRetry(err) || can
 	}
-	return others || errors.Is(err, ErrIncomplete)
+	return can
 }
 
 // withLimits returns the source with the bounds of goal values and the cap of the report.
@@ -245,14 +213,17 @@ func (x answer) readReport(ctx context.Context) (found *moments.Rows, err error)
 	}
 	found.Whole, found.Slices = s.reportRows()
 	if x.Interval != "" {
-		found.Steps, err = x.readSteps(ctx)
+		x.outliers = nil // steps are before the removal of outliers
+		steps := x.newSums()
+		err = steps.addSteps(ctx, factSums{visitors: true, goals: []int64{x.GoalID}})
+		found.Steps = steps.bucketSteps()
 	}
 	return found, err
 }
 
 // newRows returns the rows of the answer, without sums.
 func (x answer) newRows() *moments.Rows {
-	stored := x.stored.OrNone()
+	stored := x.stored.orNone()
 	return &moments.Rows{
 		First: stored.First, Through: stored.Ingested, Newest: stored.Newest, Outliers: x.outliers,
 		Cap: x.limit, Automated: x.countAutomated(),
@@ -362,12 +333,12 @@ func (r Reader) eachGoal(
 // readTop returns the most frequent values of the dimension.
 func (x answer) readTop(ctx context.Context) ([]string, error) {
 	counts := map[string]int64{}
-	for _, part := range x.serverParts() {
-		q, slots := newCounting(part, nil).newQuery()
-		if slots.Most = len(x.Shards) == 1; slots.Most { // else a value may be frequent only over all servers
-			q.Params = append(q.Params, source.Param{Name: "most", Value: uint32(x.Top)}) //nolint:gosec // few
+	for _, s := range x.newCountings(nil) {
+		q := s.newQuery()
+		if q.Most = len(x.Shards) == 1; q.Most { // else a value may be frequent only over all servers
+			q.addParam("most", uint32(x.Top)) //nolint:gosec // few
 		}
-		if err := part.countValues(ctx, q, slots, counts); err != nil {
+		if err := s.countValues(ctx, q, counts); err != nil {
 			return nil, err
 		}
 	}
@@ -376,11 +347,8 @@ func (x answer) readTop(ctx context.Context) ([]string, error) {
 }
 
 // countValues adds the numbers of visitors by value of the dimension.
-func (x part) countValues(ctx context.Context, q *source.Statement, slots slots, counts map[string]int64) error {
-	if err := q.RenderFrom(reportTemplates, "top.sql", slots); err != nil {
-		return err
-	}
-	return x.store.EachRow(ctx, q, func(row driver.Rows) error {
+func (s *counting) countValues(ctx context.Context, q *reportQuery, counts map[string]int64) error {
+	return s.runQuery(ctx, "top.sql", q, func(row driver.Rows) error {
 		var value string
 		var visitors int64
 		err := row.Scan(&value, &visitors)
@@ -434,7 +402,7 @@ func (x answer) readCap(ctx context.Context) (*moments.Cap, error) {
 }
 
 // countedVariations returns the values of the column variation of the visitors that the report compares.
-func (x answer) countedVariations() source.Param {
+func (x answer) countedVariations() []string {
 	variations := []string{}
 	for _, v := range x.Variations {
 		variations = append(variations, fold.VariationOf(v.ID, false))
@@ -442,23 +410,26 @@ func (x answer) countedVariations() source.Param {
 			variations = append(variations, fold.VariationOf(v.ID, true))
 		}
 	}
-	return source.Param{Name: "variations", Value: variations}
+	return variations
 }
 
-// eachCompared runs a statement about the counted goal events of the visitors of the declared variations.
+// eachCompared runs a statement about the visitors of the declared variations.
 func (x answer) eachCompared(ctx context.Context, file string, scan func(driver.Rows) error) error {
-	for _, part := range x.serverParts() {
-		if err := newCounting(part, nil).runStatement(ctx, file, scan, x.countedVariations()); err != nil {
+	for _, s := range x.newCountings(nil) {
+		q := s.newQuery()
+		q.addParam("variations", x.countedVariations())
+		if err := s.runQuery(ctx, file, q, scan); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Value is a value of an attribute, and the number of visitors with that value in their first view.
+// Value is a value of an attribute in the form of a filter, and the number of visitors with that value in their first
+// view. It is empty if the attribute is not set.
 type Value struct {
-	Value    string
-	Visitors int64
+	Value    string `json:"value"`
+	Visitors int64  `json:"visitors"`
 }
 
 // ReadValues returns the values of an attribute of a subject, the most frequent first.
@@ -468,10 +439,10 @@ func (r Reader) ReadValues(ctx context.Context, q plan.Question, attribute strin
 		return nil, err
 	}
 	counts := map[string]int64{}
-	for _, part := range x.serverParts() {
-		q, slots := newCounting(part, nil).newQuery()
-		slots.Dimension, slots.Filters, slots.To, slots.From = source.Columns[attribute], "true", false, false
-		if err := part.countValues(ctx, q, slots, counts); err != nil {
+	for _, s := range x.newCountings(nil) {
+		q := s.newQuery()
+		q.Dimension, q.Filters, q.To, q.From = columns[attribute], "true", false, false
+		if err := s.countValues(ctx, q, counts); err != nil {
 			return nil, err
 		}
 	}
@@ -533,16 +504,9 @@ func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Vis
 	if err != nil {
 		return err
 	}
-	for _, part := range x.serverParts() {
-		part.store.Limits.Time = 0
-		part.stored.Newest = schema.EndOfTime // of events that may arrive now
-		scan := func(row driver.Rows) error { return scanReportVisitor(row, each) }
-		if err := newCounting(part, nil).runStatement(ctx, "each_visitor.sql", scan,
-			x.countedVariations()); err != nil {
-			return err
-		}
-	}
-	return nil
+	x.stored.Newest = schema.EndOfTime // of events that may arrive now
+	x.limits.Time = 0
+	return x.eachCompared(ctx, "each_visitor.sql", func(row driver.Rows) error { return scanReportVisitor(row, each) })
 }
 
 func scanReportVisitor(row driver.Rows, each func(*Visitor) error) error {

@@ -29,7 +29,7 @@ const leastVisitorsByDay = 20_000
 // openCells returns the cells of a store.
 func (s *server) openCells(ctx context.Context, leastByDay int64) (cells, error) {
 	c := cells{leastByDay: leastByDay, byDay: map[schema.Subject]bool{}, all: map[schema.Subject]fold.Cells{}}
-	err := schema.EachRow(ctx, s, s.subjectsByDay, func(row driver.Rows) error {
+	err := schema.EachRow(ctx, s, s.render("subjects_by_day.sql", ""), func(row driver.Rows) error {
 		var of schema.Subject
 		err := row.Scan(&of.WebsiteID, (*scannedKind)(&of.Kind), &of.ID, &of.ExperimentID)
 		c.byDay[of] = true
@@ -38,7 +38,7 @@ func (s *server) openCells(ctx context.Context, leastByDay int64) (cells, error)
 	if err != nil {
 		return c, fmt.Errorf("read the subjects with cells by day: %w", err)
 	}
-	all, err := s.readCells(ctx, s.cellsOfGrain, sectionsOfGrain(fold.OfAll)...)
+	all, err := s.readCells(ctx, inGrain, sectionsOfGrain(fold.OfAll)...)
 	for key, cell := range all {
 		c.allOf(key.Subject)[key] = cell
 	}
@@ -67,9 +67,9 @@ func (c *cells) appendSumChanges(
 	if err != nil {
 		return nil, err
 	}
-	visitors := c.visitorsWith(added)
+	more := visitorsOf(added)
 	for subject := range subjects {
-		if c.byDay[subject] || visitors[subject] < c.leastByDay {
+		if c.byDay[subject] || more[subject]+visitorsOf(c.all[subject])[subject] < c.leastByDay {
 			continue
 		}
 		if err := from.addDays(ctx, subject, added, had, want); err != nil {
@@ -129,19 +129,12 @@ func (c *cells) readDays(ctx context.Context, from *server, added fold.Cells) (f
 	if len(subjects) == 0 {
 		return fold.Cells{}, nil
 	}
-	return from.readCells(ctx, from.cellsOfDays,
+	const ofDays = " AND goal_id IN {goals:Array(Int64)} AND toUnixTimestamp64Milli(first_time) IN " +
+		"{firsts:Array(Int64)}"
+	return from.readCells(ctx, inSections+ofDays,
 		clickhouse.Named("sections", sectionsOf(maps.Keys(subjects), fold.OfDay)),
 		clickhouse.Named("goals", slices.Collect(maps.Keys(goals))),
 		clickhouse.Named("firsts", slices.Collect(maps.Keys(firsts))))
-}
-
-// visitorsWith returns the number of visitors of each subject after a change.
-func (c *cells) visitorsWith(added fold.Cells) map[schema.Subject]int64 {
-	visitors := visitorsOf(added)
-	for subject := range visitors {
-		visitors[subject] += visitorsOf(c.all[subject])[subject]
-	}
-	return visitors
 }
 
 // visitorsOf returns the number of visitors in the cells of each subject.
@@ -182,7 +175,7 @@ func (s *server) sumRows(ctx context.Context, subject schema.Subject) (fold.Cell
 		sums.AddRows(rows, 1, true)
 		rows = rows[:0]
 	}
-	err := s.readRows(ctx, s.subjectRows, func(r *fold.Row) error {
+	err := s.readRows(ctx, inSections, func(r *fold.Row) error {
 		if len(rows) > 0 && rows[0].Visitor != r.Visitor {
 			end()
 		}
@@ -207,36 +200,31 @@ func cellRow(key *fold.CellKey, cell *fold.Cell) *fold.Row {
 	}
 }
 
-// readCells returns the stored cells that a statement selects. The error may be ErrIncomplete.
-func (s *server) readCells(ctx context.Context, statement string, params ...any) (fold.Cells, error) {
+// readCells returns the stored cells with a condition. The error may be ErrIncomplete.
+func (s *server) readCells(ctx context.Context, where string, params ...any) (fold.Cells, error) {
 	cells := fold.Cells{}
-	err := schema.EachRow(ctx, s, statement, func(row driver.Rows) error {
-		key, cell, copies, err := scanCell(row)
-		if err == nil && (copies != 1 || cells[key] != nil) {
-			err = fmt.Errorf("a cell of %s is stored %d times: %w", key.Subject, copies, ErrIncomplete)
+	err := schema.EachRow(ctx, s, s.render("cells.sql", where), func(row driver.Rows) error {
+		var key fold.CellKey
+		var first, copies int64
+		var since uint64
+		var large []*big.Int
+		of := &key.Subject
+		if err := row.Scan(&of.WebsiteID, (*scannedKind)(&of.Kind), &of.ID, &of.ExperimentID,
+			(*uint8)(&key.Grain), &key.Goal, &key.Variation, &first, &since, &large, &copies); err != nil {
+			return err
 		}
-		cells[key] = cell
+		key.First, key.Day = first/day, int64(since)/day //nolint:gosec // milliseconds
+		if copies != 1 || cells[key] != nil {
+			return fmt.Errorf("a cell of %s is stored %d times: %w", key.Subject, copies, ErrIncomplete)
+		}
+		var err error
+		cells[key], err = cellOf(large)
 		return err
 	}, params...)
 	if err != nil {
 		return nil, fmt.Errorf("read cells: %w", err)
 	}
 	return cells, nil
-}
-
-func scanCell(row driver.Rows) (key fold.CellKey, cell *fold.Cell, copies int64, err error) {
-	var first int64
-	var since uint64
-	var large []*big.Int
-	s := &key.Subject
-	err = row.Scan(&s.WebsiteID, (*scannedKind)(&s.Kind), &s.ID, &s.ExperimentID,
-		(*uint8)(&key.Grain), &key.Goal, &key.Variation, &first, &since, &large, &copies)
-	if err != nil {
-		return key, nil, 0, err
-	}
-	key.First, key.Day = first/day, int64(since)/day //nolint:gosec // milliseconds
-	cell, err = cellOf(large)
-	return key, cell, copies, err
 }
 
 // extentTimes returns the times of the extent of a cell, in the order of the column sums.

@@ -64,32 +64,38 @@ func (s *sums) addGoal(several *sums, goal int64) {
 
 // counting adds up the rows of one server.
 type counting struct {
-	part
+	answer
+	*state
+	store      source.Store
 	top        []string
 	variations []string // of the stored visitors
 	of         map[key]*moments.Moments
 }
 
-func newCounting(p part, top []string) *counting {
-	// transform needs a value
-	s := &counting{part: p, top: top, of: map[key]*moments.Moments{}, variations: []string{""}}
-	for at := range p.all {
-		if at.Goal == 0 && fold.IsCounted(at.Variation) {
-			s.variations = append(s.variations, at.Variation)
+// newCountings returns an empty counting for each server.
+func (x answer) newCountings(top []string) []*counting {
+	all := make([]*counting, len(x.states))
+	for i := range x.states {
+		s := &counting{answer: x, state: &x.states[i], top: top, of: map[key]*moments.Moments{}}
+		s.store = source.Store{Conn: s.Conn, Limits: x.limits, Observe: x.Store.Observe}
+		s.variations = []string{""} // transform needs a value
+		for at := range s.all {
+			if at.Goal == 0 && fold.IsCounted(at.Variation) {
+				s.variations = append(s.variations, at.Variation)
+			}
 		}
+		slices.Sort(s.variations)
+		all[i] = s
 	}
-	slices.Sort(s.variations)
-	return s
+	return all
 }
 
 // countOnServers counts the rows of each server, and adds them to the sums.
 func (s *sums) countOnServers(ctx context.Context, count func(*counting, context.Context) error) error {
-	parts := s.serverParts()
-	all := make([]*counting, len(parts))
+	all := s.newCountings(s.top)
 	work, ctx := errgroup.WithContext(ctx)
-	for i, part := range parts {
-		all[i] = newCounting(part, s.top)
-		work.Go(func() error { return count(all[i], ctx) })
+	for _, c := range all {
+		work.Go(func() error { return count(c, ctx) })
 	}
 	if err := work.Wait(); err != nil {
 		return err
@@ -149,13 +155,18 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
 		}
 		return s.addRecent(ctx)
 	}
-	goals := newCounting(s.part, s.top)
+	goals := *s
+	goals.of = map[key]*moments.Moments{}
 	reading, ctx := errgroup.WithContext(ctx)
 	if wanted.visitors {
-		reading.Go(func() error { return s.readVisitors(ctx) })
+		reading.Go(func() error { return s.runQuery(ctx, "visitors.sql", s.newQuery(), s.addVisitors) })
 	}
 	if len(wanted.goals) > 0 {
-		reading.Go(func() error { return goals.readGoals(ctx) })
+		file := "goals.sql"
+		if !s.isEveryEvent() {
+			file = "converted.sql"
+		}
+		reading.Go(func() error { return goals.runQuery(ctx, file, goals.newQuery(), goals.addGoals) })
 	}
 	if err := reading.Wait(); err != nil {
 		return err
@@ -164,48 +175,32 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
 	return nil
 }
 
-// runStatement runs a statement with more parameters, and calls add for each row.
-func (s *counting) runStatement(
-	ctx context.Context, file string, add func(driver.Rows) error, params ...source.Param,
-) error {
-	q, slots := s.newQuery()
-	q.Params = append(q.Params, params...)
-	if err := q.RenderFrom(reportTemplates, file, slots); err != nil {
+// runQuery runs the statement of a file, and calls add for each row.
+func (s *counting) runQuery(ctx context.Context, file string, q *reportQuery, add func(driver.Rows) error) error {
+	if err := q.RenderFrom(reportTemplates, file, &q.slots); err != nil {
 		return err
 	}
-	return s.store.EachRow(ctx, q, add)
+	return s.store.EachRow(ctx, &q.Statement, add)
 }
 
-// readVisitors reads the sums of visitors.
-func (s *counting) readVisitors(ctx context.Context) error {
-	return s.runStatement(ctx, "visitors.sql", func(row driver.Rows) error {
-		var place uint32
-		var at key
-		var period uint8
-		m := moments.NoMoments()
-		to := []any{&place, &at.ExposedBefore, &period, &at.crossed, &m.Visitors, &m.Recent, &m.Views}
-		if err := row.Scan(append(to, actionTargets(&m)[:len(row.Columns())-len(to)]...)...); err != nil {
-			return err
-		}
-		at.Period = int(period)
-		return s.addPlace(place, at, &m)
-	})
-}
-
-// actionTargets returns where to scan the columns of the events of widgets.
-func actionTargets(m *moments.Moments) []any {
-	return []any{&m.Clicks, &m.Submits, &m.Completions, &m.Conversions, &m.Contacts, &m.Completed, &m.Conversion}
-}
-
-// readGoals reads the sums of goal events.
-func (s *counting) readGoals(ctx context.Context) error {
-	file := "goals.sql"
-	if !s.isEveryEvent() {
-		file = "converted.sql"
+// addVisitors adds a row of sums of visitors.
+func (s *counting) addVisitors(row driver.Rows) error {
+	var place uint32
+	var at key
+	var period uint8
+	m := moments.NoMoments()
+	to := []any{&place, &at.ExposedBefore, &at.bucket, &period, &at.crossed, &m.Visitors, &m.Recent, &m.Views}
+	if s.Subject.Kind == schema.SubjectWidget {
+		to = append(to, &m.Clicks, &m.Submits, &m.Completions, &m.Conversions, &m.Contacts, &m.Completed, &m.Conversion)
 	}
-	return s.runStatement(ctx, file, s.addGoals)
+	if err := row.Scan(to...); err != nil {
+		return err
+	}
+	at.Period = int(period)
+	return s.addPlace(place, at, &m)
 }
 
+// addGoals adds a row of sums of goal events.
 func (s *counting) addGoals(row driver.Rows) error {
 	var place uint32
 	var at key
@@ -218,19 +213,17 @@ func (s *counting) addGoals(row driver.Rows) error {
 	to = append(to, m.ValueGoals)
 	amount(&m.Profit)
 	amount(&m.ExtraValue)
-	if err := row.Scan(append(to, source.RemainderTargets(row, &m.CappedRemainder)...)...); err != nil {
+	if s.isCapped() {
+		capped, value, profit := &m.CappedRemainder, &m.CappedRemainder.Value, &m.CappedRemainder.Profit
+		value.Sum, value.Squares, profit.Squares = new(big.Int), new(big.Int), new(big.Int)
+		profit.Sum = value.Sum
+		to = append(to, &capped.Visitors, value.Sum, value.Squares, profit.Squares, &profit.Nonzero, &profit.Negative)
+	}
+	if err := row.Scan(to...); err != nil {
 		return err
 	}
 	at.Period, m.Goals = int(period), stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}
 	return s.addPlace(place, at, &m)
-}
-
-// readSteps returns the sums that each bucket of the series adds, before the removal of outliers.
-func (x answer) readSteps(ctx context.Context) ([]moments.Step, error) {
-	x.outliers = nil
-	s := x.newSums()
-	err := s.addSteps(ctx, factSums{visitors: true, goals: []int64{x.GoalID}})
-	return s.bucketSteps(), err
 }
 
 // addSteps adds what each bucket of the series adds to some sums.
@@ -241,47 +234,21 @@ func (s *sums) addSteps(ctx context.Context, wanted factSums) error {
 			return err
 		}
 		if wanted.visitors {
-			err = c.readVisitorSteps(ctx, crossers)
+			q := c.newQuery()
+			q.Crossers = crossers
+			err = c.runQuery(ctx, "visitor_steps.sql", q, c.addVisitors)
 		}
-		if err == nil && len(wanted.goals) > 0 {
-			err = c.readGoalSteps(ctx, crossers)
-		}
-		return err
-	})
-}
-
-func (s *counting) readVisitorSteps(ctx context.Context, crossers bool) error {
-	q, slots := s.newQuery()
-	slots.Crossers = crossers
-	if err := q.RenderFrom(reportTemplates, "visitor_steps.sql", slots); err != nil {
-		return err
-	}
-	return s.store.EachRow(ctx, q, func(row driver.Rows) error {
-		var place uint32
-		var at key
-		var period uint8
-		m := moments.NoMoments()
-		to := []any{&place, &at.bucket, &period, &at.crossed, &m.Visitors, &m.Views}
-		if err := row.Scan(append(to, actionTargets(&m)...)...); err != nil {
+		if err != nil || len(wanted.goals) == 0 {
 			return err
 		}
-		at.Period = int(period)
-		return s.addPlace(place, at, &m)
+		q := c.newQuery()
+		q.Crossers, q.Series, q.ByPlace, q.Numbered = crossers, true, true, !c.isEveryEvent()
+		q.Bucket = bucketOf(factTime)
+		if q.Numbered {
+			q.Bucket = bucketOf("toInt64(at_ms)")
+		}
+		return c.runQuery(ctx, "goals.sql", q, c.addGoals)
 	})
-}
-
-func (s *counting) readGoalSteps(ctx context.Context, crossers bool) error {
-	q, slots := s.newQuery()
-	slots.Crossers = crossers
-	slots.Series, slots.ByPlace, slots.Numbered = true, true, !s.isEveryEvent()
-	slots.Bucket = bucketOf(factTime)
-	if slots.Numbered {
-		slots.Bucket = bucketOf("toInt64(at_ms)")
-	}
-	if err := q.RenderFrom(reportTemplates, "goals.sql", slots); err != nil {
-		return err
-	}
-	return s.store.EachRow(ctx, q, s.addGoals)
 }
 
 // addDaySteps adds steps from the cells by day. done means that they have all. Else crossers means that they have all
@@ -290,17 +257,16 @@ func (s *counting) addDaySteps(ctx context.Context, wanted factSums) (crossers, 
 	if byDay, has := s.hasCells(); !has || !byDay {
 		return false, false, nil
 	}
-	_, slots := s.newQuery()
-	crossers = slots.ByCrossing && s.hasCrossers()
+	crossers = s.newQuery().ByCrossing && s.hasCrossers()
 	err = s.addDays(ctx, wanted, true, crossers)
 	return crossers, !crossers, err
 }
 
 // factTime is the time of a fact, in milliseconds since 1970.
-const factTime source.Expr = "toUnixTimestamp64Milli(first_time) + toInt64(since_ms)"
+const factTime expr = "toUnixTimestamp64Milli(first_time) + toInt64(since_ms)"
 
 // bucketOf returns the bucket of the series at a time in milliseconds since 1970.
-func bucketOf(ms source.Expr) source.Expr {
+func bucketOf(ms expr) expr {
 	return "toInt64(intDiv(" + ms + " + {shift:Int64}, {width:Int64}))"
 }
 
@@ -346,48 +312,58 @@ func sortedRows(of map[moments.RowKey]*moments.Moments) []moments.Row {
 	return rows
 }
 
+// expr is trusted SQL. It consists of constants and parameter names, and never has user input.
+type expr string
+
 // slots are the slots of the files of sql/ that reports use.
 type slots struct {
-	source.Slots
-	Facts        source.Expr   // table
-	From, To     bool          // whether the window has a start, and an end before the newest event
-	Columns      source.Expr   // of a visitor, apart from the counts
-	Counts       []source.Expr // of a visitor: columns with the events until the end of the window
-	Place        source.Expr   // of a row, see addPlace
-	ByPlace      bool          // rows are grouped by the place, else by the variation
-	Period       source.Expr   // index of the period of equal shares of the first view
-	ByPeriod     bool          // the shares changed
-	Crossed      source.Expr   // see key.crossed
+	Facts        expr   // table
+	Widget       bool   // also count clicks, submits, completions, conversions and contacts
+	Dimension    expr   // value of the dimension
+	Filters      expr   // of a first view: whether its visitor is in the report
+	Goals        expr   // of a goal event: whether it counts
+	Cap          bool   // total values of visitors are limited to {cap}
+	From, To     bool   // whether the window has a start, and an end before the newest event
+	Columns      expr   // of a visitor, apart from the counts
+	Counts       []expr // of a visitor: columns with the events until the end of the window
+	Place        expr   // of a row, see addPlace
+	ByPlace      bool   // rows are grouped by the place, else by the variation
+	Period       expr   // index of the period of equal shares of the first view
+	ByPeriod     bool   // the shares changed
+	Crossed      expr   // see key.crossed
 	ByCrossing   bool
-	Crossers     bool           // only multi-exposed visitors
-	OneGoal      bool           // events of one goal count, {goal_id}
-	SeveralGoals bool           // events of several goals are summed apart, {goal_ids}
-	Series       bool           // group by the bucket
-	Bucket       source.Expr    // of a goal event
-	Numbered     bool           // number the counted events of each visitor again
-	Most         bool           // at most {most} values
-	Few          bool           // the statement reads few rows: one thread suffices
-	Amounts      [3]source.Expr // columns of goal events; empty: the total of each visitor is 0
-	Attributes   string         // columns, separated by commas
+	Crossers     bool    // only multi-exposed visitors
+	OneGoal      bool    // events of one goal count, {goal_id}
+	SeveralGoals bool    // events of several goals are summed apart, {goal_ids}
+	Series       bool    // group by the bucket
+	Bucket       expr    // of a goal event
+	Numbered     bool    // number the counted events of each visitor again
+	Most         bool    // at most {most} values
+	Few          bool    // the statement reads few rows: one thread suffices
+	Amounts      [3]expr // columns of goal events; empty: the total of each visitor is 0
+	Attributes   string  // columns, separated by commas
 }
 
 // isEveryEvent reports whether every event of one goal counts. If so, the sums in the rows are the sums of the report.
-func (x part) isEveryEvent() bool {
-	return (x.GoalID != 0 || len(x.goals) > 0) && x.Filters.GoalValue == nil && x.outliers == nil
+func (s *counting) isEveryEvent() bool {
+	return (s.GoalID != 0 || len(s.goals) > 0) && s.Filters.GoalValue == nil && s.outliers == nil
 }
 
 // isZero reports whether an amount adds up to 0 over the goal events of each visitor. The cells say so of all events.
-func (x part) isZero(amount int) bool {
-	if !x.isEveryEvent() || x.endsEarly() || x.Interval != "" {
+func (s *counting) isZero(amount int) bool {
+	if !s.isEveryEvent() || s.endsEarly() || s.Interval != "" {
 		return false
 	}
-	for at, cell := range x.all {
-		if (at.Goal == x.GoalID || slices.Contains(x.goals, at.Goal)) && cell.HasAmount(amount) {
+	for at, cell := range s.all {
+		if (at.Goal == s.GoalID || slices.Contains(s.goals, at.Goal)) && cell.HasAmount(amount) {
 			return false
 		}
 	}
 	return true
 }
+
+// isCapped reports whether total values of visitors are limited.
+func (s *counting) isCapped() bool { return s.limit != nil && s.limit.Limit > 0 }
 
 // multiplesOf returns the first n multiples of a number.
 func multiplesOf(width, n int) []uint32 {
@@ -399,86 +375,163 @@ func multiplesOf(width, n int) []uint32 {
 }
 
 // endsEarly reports whether the window excludes events at its end.
-func (x part) endsEarly() bool {
-	return !x.Filters.To.IsZero() && !x.Filters.To.After(x.stored.Newest)
+func (s *counting) endsEarly() bool {
+	return !s.Filters.To.IsZero() && !s.Filters.To.After(s.stored.Newest)
+}
+
+// reportQuery is a statement of a report, with the slots from which its text is rendered.
+type reportQuery struct {
+	source.Statement
+	slots
+}
+
+func (q *reportQuery) addParam(name string, value any) {
+	q.Params = append(q.Params, driver.NamedValue{Name: name, Value: value})
+}
+
+// columns maps attributes to columns.
+var columns = map[string]expr{
+	"device":         "device",
+	"browser":        "browser",
+	"os":             "os",
+	"country":        "country",
+	"region":         "region",
+	"city":           "city",
+	"channel":        "channel",
+	"referrer":       "referrer",
+	"utmSource":      "utm_source",
+	"utmMedium":      "utm_medium",
+	"utmCampaign":    "utm_campaign",
+	"utmContent":     "utm_content",
+	"utmTerm":        "utm_term",
+	"firstVisitPage": "first_visit_page",
+	"visitorType":    "visitor_type",
+}
+
+// addVisitorFilters adds the filters on first views.
+func (q *reportQuery) addVisitorFilters(filters *query.Filters) {
+	add := func(attribute string, operator, kind expr, value any) {
+		column := columns[attribute]
+		q.Filters += " AND " + column + operator + "{filter_" + column + ":" + kind + "}"
+		q.addParam("filter_"+string(column), value)
+	}
+	for _, filter := range filters.Lists {
+		add(filter.Attribute, " IN ", "Array(String)", filter.Values)
+	}
+	for _, filter := range filters.Texts {
+		if strings.Contains(filter.Pattern, "*") {
+			add(filter.Attribute, " LIKE ", "String", likeEscaper.Replace(filter.Pattern))
+		} else {
+			add(filter.Attribute, " = ", "String", filter.Pattern)
+		}
+	}
+	q.Filters = expr(strings.TrimPrefix(string(q.Filters), "true AND "))
+}
+
+// likeEscaper converts the pattern of a filter to a LIKE pattern.
+var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`)
+
+// addValueFilters adds the filters on the values of goal events. bounds are those of the requested z-score; nil: none.
+func (q *reportQuery) addValueFilters(filters *query.Filters, bounds *moments.Outliers) {
+	if filters.GoalValue != nil {
+		q.Goals += " AND value >= {goal_value:Int64}"
+		q.addParam("goal_value", leastUnits(filters.GoalValue))
+	}
+	if bounds != nil && !bounds.Open {
+		q.Goals += " AND value >= {outlier_least:Int64} AND value <= {outlier_most:Int64}"
+		q.addParam("outlier_least", bounds.Least)
+		q.addParam("outlier_most", bounds.Most)
+	}
+	q.Goals = expr(strings.TrimPrefix(string(q.Goals), "true AND "))
+}
+
+// leastUnits rounds an amount up to 1/schema.MoneyScale.
+func leastUnits(amount *big.Rat) int64 {
+	const most = schema.MaxMoney*schema.MoneyScale + 1
+	units := new(big.Rat).Mul(amount, new(big.Rat).SetInt64(schema.MoneyScale))
+	up := new(big.Int).Add(units.Num(), new(big.Int).Sub(units.Denom(), big.NewInt(1)))
+	up.Div(up, units.Denom())
+	if up.Cmp(big.NewInt(most)) > 0 {
+		return most
+	}
+	if up.Cmp(big.NewInt(-most)) < 0 {
+		return -most
+	}
+	return up.Int64()
 }
 
 // newQuery returns the parameters and slots that all statements of the report share.
-func (s *counting) newQuery() (*source.Statement, slots) {
+func (s *counting) newQuery() *reportQuery {
 	p := &s.Question
-	q := &source.Statement{}
-	param := func(name string, value any) { q.Params = append(q.Params, source.Param{Name: name, Value: value}) }
-	param("visitors", SectionOf(p.Subject, fold.OfVisitor))
-	param("goals", SectionOf(p.Subject, fold.OfGoal))
-	param("days", SectionOf(p.Subject, fold.OfDay))
-	slot := slots{
-		Slots: source.Slots{Filters: "true", Goals: "true", Widget: p.Subject.Kind == schema.SubjectWidget},
-		Facts: s.facts,
-		From:  !p.Filters.From.IsZero(), To: s.endsEarly(), OneGoal: s.GoalID != 0,
-		Few:    s.visitors < leastVisitorsByDay,
+	q := &reportQuery{slots: slots{
+		Facts: expr(s.Facts), Widget: p.Subject.Kind == schema.SubjectWidget, Filters: "true", Goals: "true",
+		From: !p.Filters.From.IsZero(), To: s.endsEarly(), OneGoal: s.GoalID != 0,
+		Few:    s.Visitors < leastVisitorsByDay,
 		Place:  "transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))",
 		Bucket: "toInt64(0)", Period: "toUInt8(0)", Crossed: "toInt64(0)",
-		Attributes: ofServer.Attributes,
-	}
-	q.VisitorFilters(&p.Filters, &slot.Slots)
-	q.ValueFilters(&s.Filters, s.outliers, &slot.Slots)
-	slot.Goals = source.Expr(strings.TrimPrefix(string(slot.Goals), "true AND "))
-	if s.limit != nil {
-		q.SetCap(s.limit.Limit, &slot.Slots)
+		Attributes: attributes,
+	}}
+	q.addParam("visitors", SectionOf(p.Subject, fold.OfVisitor))
+	q.addParam("goals", SectionOf(p.Subject, fold.OfGoal))
+	q.addParam("days", SectionOf(p.Subject, fold.OfDay))
+	q.addVisitorFilters(&p.Filters)
+	q.addValueFilters(&s.Filters, s.outliers)
+	if q.Cap = s.isCapped(); q.Cap {
+		q.addParam("cap", s.limit.Limit)
 	}
 	if s.GoalID != 0 {
-		param("goal_id", s.GoalID)
+		q.addParam("goal_id", s.GoalID)
 	}
-	if slot.SeveralGoals = len(s.goals) > 0; slot.SeveralGoals {
-		param("goal_ids", s.goals)
+	if q.SeveralGoals = len(s.goals) > 0; q.SeveralGoals {
+		q.addParam("goal_ids", s.goals)
 	}
-	if slot.From {
-		param("from_ms", p.WindowStart().UnixMilli())
+	if q.From {
+		q.addParam("from_ms", p.WindowStart().UnixMilli())
 	}
-	if slot.To {
-		param("to_ms", p.WindowEnd().UnixMilli())
+	if q.To {
+		q.addParam("to_ms", p.WindowEnd().UnixMilli())
 	}
-	if slot.ByPeriod = len(p.SharePeriods) > 1; slot.ByPeriod {
+	if q.ByPeriod = len(p.SharePeriods) > 1; q.ByPeriod {
 		var changes []int64
 		for _, period := range p.SharePeriods[1:] {
 			changes = append(changes, period.Since.UnixMilli())
 		}
-		param("share_changes", changes)
-		slot.Period = "toUInt8(arrayCount(ms -> toUnixTimestamp64Milli(first_time) >= ms, " +
+		q.addParam("share_changes", changes)
+		q.Period = "toUInt8(arrayCount(ms -> toUnixTimestamp64Milli(first_time) >= ms, " +
 			"{share_changes:Array(Int64)}))"
 	}
 	recentFrom, recentTo := plan.RecentPeriod(s.stored.Ingested)
-	param("recent_from", recentFrom.Format(time.DateOnly))
-	param("recent_to", recentTo.Format(time.DateOnly))
+	q.addParam("recent_from", recentFrom.Format(time.DateOnly))
+	q.addParam("recent_to", recentTo.Format(time.DateOnly))
 	if p.Interval != "" {
 		width, shift := p.Interval.BucketGrid()
-		param("width", width.Milliseconds())
-		param("shift", shift.Milliseconds())
+		q.addParam("width", width.Milliseconds())
+		q.addParam("shift", shift.Milliseconds())
 	}
 	switch {
 	case !p.Crossings:
 	case p.Interval != "":
-		slot.Crossed = bucketOf("toUnixTimestamp64Milli(multi_exposed_at)")
-	case slot.To:
-		slot.Crossed = "-toInt64(toUnixTimestamp64Milli(multi_exposed_at) >= {to_ms:Int64})"
+		q.Crossed = bucketOf("toUnixTimestamp64Milli(multi_exposed_at)")
+	case q.To:
+		q.Crossed = "-toInt64(toUnixTimestamp64Milli(multi_exposed_at) >= {to_ms:Int64})"
 	}
-	slot.ByCrossing = slot.Crossed != "toInt64(0)"
-	slot.Columns = "sign, variation, first_time, first_day, multi_exposed_at"
+	q.ByCrossing = q.Crossed != "toInt64(0)"
+	q.Columns = "sign, variation, first_time, first_day, multi_exposed_at"
 	if p.Dimension != "" {
-		slot.Dimension = source.Columns[string(p.Dimension)]
-		slot.Columns += ", " + slot.Dimension
+		q.Dimension = columns[string(p.Dimension)]
+		q.Columns += ", " + q.Dimension
 	}
-	param("stored_variations", s.variations)
-	param("places", multiplesOf(len(s.top)+1, len(s.variations)))
+	q.addParam("stored_variations", s.variations)
+	q.addParam("places", multiplesOf(len(s.top)+1, len(s.variations)))
 	if len(s.top) > 0 {
-		param("top", s.top)
-		param("ranks", multiplesOf(1, len(s.top)))
-		slot.Place += " + transform(" + slot.Dimension + ", {top:Array(String)}, {ranks:Array(UInt32)}, toUInt32(0))"
+		q.addParam("top", s.top)
+		q.addParam("ranks", multiplesOf(1, len(s.top)))
+		q.Place += " + transform(" + q.Dimension + ", {top:Array(String)}, {ranks:Array(UInt32)}, toUInt32(0))"
 	}
-	slot.ByPlace = len(s.top) > 0 || slot.ByPeriod || slot.ByCrossing
-	for k, column := range []source.Expr{"value", "profit", "extra_value"} {
+	q.ByPlace = len(s.top) > 0 || q.ByPeriod || q.ByCrossing
+	for k, column := range []expr{"value", "profit", "extra_value"} {
 		if !s.isZero(k) {
-			slot.Amounts[k] = column
+			q.Amounts[k] = column
 		}
 	}
 	for i, column := range []string{"views", "clicks", "submits", "completions", "conversions", "contacts"} {
@@ -488,25 +541,25 @@ func (s *counting) newQuery() (*source.Statement, slots) {
 		if column == "views" {
 			counted = "1 + " + counted // the first view
 		}
-		slot.Counts = append(slot.Counts, source.Expr(fmt.Sprintf("toUInt32(%s) AS %s", counted, column)))
+		q.Counts = append(q.Counts, expr(fmt.Sprintf("toUInt32(%s) AS %s", counted, column)))
 	}
-	return q, slot
+	return q
 }
 
 // A report about all visitors is read from cells: hundreds of rows in place of millions.
 
 // hasCells reports whether cells have the sums of the report, and whether these are the cells by day. Subjects with
 // fewer visitors than leastVisitorsByDay have none by day.
-func (x part) hasCells() (byDay, has bool) {
-	switch f := &x.Filters; {
+func (s *counting) hasCells() (byDay, has bool) {
+	switch f := &s.Filters; {
 	case len(f.Lists) > 0, len(f.Texts) > 0, f.GoalValue != nil, f.ZScore != 0:
 		return false, false
-	case x.Cap != nil, x.Dimension != "", len(x.SharePeriods) > 1:
+	case s.Cap != nil, s.Dimension != "", len(s.SharePeriods) > 1:
 		return false, false
-	case f.From.IsZero() && f.To.IsZero() && x.Interval == "":
+	case f.From.IsZero() && f.To.IsZero() && s.Interval == "":
 		return false, true
 	}
-	return true, isWholeDay(x.Filters.From) && isWholeDay(x.Filters.To) && x.days && x.Interval != query.Hourly
+	return true, isWholeDay(s.Filters.From) && isWholeDay(s.Filters.To) && s.days && s.Interval != query.Hourly
 }
 
 // isWholeDay reports whether an end of a window is open or at midnight UTC.
@@ -578,7 +631,7 @@ const countBytes = 64
 // countVisitors reads a number of visitors of each variation.
 func (s *counting) countVisitors(ctx context.Context, file string) (map[string]int64, error) {
 	counts := map[string]int64{}
-	err := s.runStatement(ctx, file, func(row driver.Rows) error {
+	err := s.runQuery(ctx, file, s.newQuery(), func(row driver.Rows) error {
 		var variation string
 		var n int64
 		err := row.Scan(&variation, &n)
@@ -629,19 +682,16 @@ func (s *counting) hasCrossers() bool {
 // addDays adds sums of the cells by day, by the buckets of the series if series is true. If oneVariation is true, it
 // leaves out multi-exposed visitors.
 func (s *counting) addDays(ctx context.Context, wanted factSums, series, oneVariation bool) error {
-	q, slots := s.newQuery()
-	if slots.Series = series; series {
-		slots.Bucket = bucketOf(factTime)
+	q := s.newQuery()
+	if q.Series = series; series {
+		q.Bucket = bucketOf(factTime)
 	}
 	goals := wanted.goals
 	if wanted.visitors {
 		goals = append([]int64{0}, goals...)
 	}
-	q.Params = append(q.Params, source.Param{Name: "cell_goals", Value: goals})
-	if err := q.RenderFrom(reportTemplates, "day_cells.sql", slots); err != nil {
-		return err
-	}
-	return s.store.EachRow(ctx, q, func(row driver.Rows) error {
+	q.addParam("cell_goals", goals)
+	return s.runQuery(ctx, "day_cells.sql", q, func(row driver.Rows) error {
 		var variation string
 		var goal int64
 		var at key

@@ -22,7 +22,7 @@ func ReadAllOfShard(ctx context.Context, conn driver.Conn) ([]fold.Row, error) {
 }
 
 func readAll(ctx context.Context, s *server) (rows []fold.Row, err error) {
-	err = s.readRows(ctx, s.allRows, func(r *fold.Row) error {
+	err = s.readRows(ctx, ofVisitors, func(r *fold.Row) error {
 		rows = append(rows, *r)
 		return nil
 	})
@@ -40,7 +40,7 @@ func ReadAllCellsOfShard(ctx context.Context, conn driver.Conn) (fold.Cells, err
 }
 
 func readAllCells(ctx context.Context, s *server) (fold.Cells, error) {
-	return s.readCells(ctx, s.renderStatement("cells.sql", "grain IN ('all', 'day')"))
+	return s.readCells(ctx, "grain IN ('all', 'day')")
 }
 
 // FoldAll returns the rows of all stored events.

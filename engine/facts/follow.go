@@ -102,7 +102,7 @@ func (r *Refresher) AwaitNoted(ctx context.Context) (moments.Waiting, error) {
 func (r *Refresher) countWaiting(ctx context.Context, reason string) (moments.Waiting, error) {
 	server := r.currentServer()
 	waits, after := moments.Waiting{Reason: reason}, clickhouse.Named("after", r.ShownPosition().Through)
-	if err := server.QueryRow(ctx, server.waiting, after).Scan(&waits.Events); err != nil {
+	if err := server.QueryRow(ctx, server.render("waiting.sql", ""), after).Scan(&waits.Events); err != nil {
 		return waits, fmt.Errorf("count the events that wait: %w", err)
 	}
 	return waits, nil
@@ -175,8 +175,8 @@ const (
 // FindLosses compares the facts of all visitors with their events if a subject has fewer events than were folded: then
 // events are lost. Other losses are found by the scrub.
 func (r *Refresher) FindLosses(ctx context.Context) error {
-	var short uint64
-	if err := r.currentServer().QueryRow(ctx, r.currentServer().shortSubjects).Scan(&short); err != nil {
+	server, short := r.currentServer(), uint64(0)
+	if err := server.QueryRow(ctx, server.render("short_subjects.sql", "")).Scan(&short); err != nil {
 		return fmt.Errorf("count the events of subjects: %w", err)
 	}
 	if short == 0 {
@@ -289,9 +289,10 @@ func (r *Refresher) removeCancelled(ctx context.Context, visitors []schema.Visit
 	if err := r.changeStoredParts(ctx, server, merge); err != nil {
 		return fmt.Errorf("remove the facts of erased visitors: %w", err)
 	}
+	count := server.render("count_rows.sql", "")
 	for some := range slices.Chunk(visitors, visitorsAtOnce) {
 		var left uint64
-		if err := server.QueryRow(ctx, server.countRows, visitorParams(some)...).Scan(&left); err != nil {
+		if err := server.QueryRow(ctx, count, visitorParams(some)...).Scan(&left); err != nil {
 			return fmt.Errorf("remove the facts of erased visitors: %w", err)
 		}
 		if left > 0 {

@@ -39,7 +39,7 @@ func panicOnViolation(ctx context.Context, r *Refresher, next Position, changed 
 		}
 		for _, grain := range grains {
 			sections := sectionsOf(maps.Keys(map[schema.Subject]bool{subject: true}), grain)
-			stored, err := r.on.readCells(ctx, r.on.sectionCells, clickhouse.Named("sections", sections))
+			stored, err := r.on.readCells(ctx, inSections, clickhouse.Named("sections", sections))
 			if err != nil {
 				continue
 			}

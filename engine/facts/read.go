@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"lifthouse/engine/fold"
-	"lifthouse/engine/source"
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -23,64 +22,48 @@ import (
 var sqlFiles embed.FS
 
 // reportTemplates are the files of sql/.
-var reportTemplates = template.Must(source.ParseTemplates().ParseFS(sqlFiles, "sql/*.sql"))
+var reportTemplates = func() *template.Template {
+	type pair struct{ V, P string }
+	functions := template.FuncMap{"pair": func(value, profit string) pair { return pair{value, profit} }}
+	files := template.New("").Option("missingkey=error").Funcs(functions)
+	return template.Must(files.ParseFS(sqlFiles, "sql/*.sql"))
+}()
 
-// tables has the names of a server's tables and the statements of refreshes. On a shard of a cluster, these are the
-// local tables.
-type tables struct {
-	Facts, Sent string // names
-	Attributes  string // columns, separated by commas
-	Where       string
+// tables has the names of a server's tables. On a shard of a cluster, these are the local tables.
+type tables struct{ Facts, Sent string }
 
-	position, lastAccepted, waiting, fingerprint, touched, events              string
-	madeOf, subjectsByDay, stored, shortSubjects                               string
-	countRows, automated                                                       string
-	visitorRows, subjectRows, allRows, sectionCells, cellsOfGrain, cellsOfDays string
-	insert                                                                     string
-}
+var (
+	ofServer = tables{"facts", "events"}
+	ofShard  = tables{"facts_local", "events_local"}
+)
 
-func newTables(facts, sent string) *tables {
-	t := &tables{Facts: facts, Sent: sent, Attributes: strings.Join(fold.Attributes, ", ")}
-	t.position, t.lastAccepted = t.renderStatement("position.sql", ""), t.renderStatement("last_accepted.sql", "")
-	t.waiting = t.renderStatement("waiting.sql", "")
-	t.fingerprint, t.touched = t.renderStatement("fingerprint.sql", ""), t.renderStatement("touched.sql", "")
-	t.events, t.stored = t.renderStatement("events.sql", ""), t.renderStatement("stored_visitors.sql", "")
-	t.shortSubjects = t.renderStatement("short_subjects.sql", "")
-	t.countRows, t.automated = t.renderStatement("count_rows.sql", ""), t.renderStatement("automated.sql", "")
-	t.madeOf, t.subjectsByDay = t.renderStatement("made_of.sql", ""), t.renderStatement("subjects_by_day.sql", "")
-	const ofVisitors, inSections = "grain IN ('visitor', 'goal')", "section IN {sections:Array(UInt64)}"
-	const ofSome = ofVisitors + " AND website_id IN {websites:Array(Int64)} AND visitor_id IN {visitors:Array(UInt64)}"
-	const ofDays = " AND goal_id IN {goals:Array(Int64)} AND toUnixTimestamp64Milli(first_time) IN " +
-		"{firsts:Array(Int64)}"
-	t.visitorRows, t.allRows = t.renderStatement("rows.sql", ofSome), t.renderStatement("rows.sql", ofVisitors)
-	t.subjectRows, t.sectionCells = t.renderStatement("rows.sql", inSections),
-		t.renderStatement("cells.sql", inSections)
-	t.cellsOfGrain = t.renderStatement("cells.sql", "section BETWEEN {first_section:UInt64} AND {last_section:UInt64}")
-	t.cellsOfDays = t.renderStatement("cells.sql", inSections+ofDays)
-	t.insert = "INSERT INTO " + facts + " (" + insertedColumns + ", " + t.Attributes + ")"
-	return t
-}
+// attributes are the columns of the attributes of a first view.
+var attributes = strings.Join(fold.Attributes, ", ")
 
-// renderStatement renders a file of sql/ with a condition.
-func (t *tables) renderStatement(file, where string) string {
-	with := *t
-	with.Where = where
+// render returns a statement of a refresh: a file of sql/ with a condition. Some files have none.
+func (t tables) render(file, where string) string {
+	slots := struct {
+		tables
+		Attributes, Where string
+	}{t, attributes, where}
 	var text strings.Builder
-	if err := reportTemplates.ExecuteTemplate(&text, file, with); err != nil {
+	if err := reportTemplates.ExecuteTemplate(&text, file, slots); err != nil {
 		panic(err) // files are embedded
 	}
 	return text.String()
 }
 
-var (
-	ofServer = newTables("facts", "events")
-	ofShard  = newTables("facts_local", "events_local")
+// The conditions of rows and cells.
+const (
+	ofVisitors = "grain IN ('visitor', 'goal')"
+	inSections = "section IN {sections:Array(UInt64)}"
+	inGrain    = "section BETWEEN {first_section:UInt64} AND {last_section:UInt64}"
 )
 
 // server is a connection to a server with facts: the only server, or a replica of a shard.
 type server struct {
 	driver.Conn
-	*tables
+	tables
 }
 
 // reading are the settings of the statements of a refresh. Compiling takes longer than most of these statements, and a
@@ -117,8 +100,13 @@ func (k *scannedKind) Scan(number any) error {
 // readEvents returns all events of the visitors that were accepted until a time, by visitor.
 func (s *server) readEvents(ctx context.Context, visitors []schema.Visitor, through int64) ([]fold.Event, error) {
 	var events []fold.Event
-	err := schema.EachRow(ctx, s, s.events, func(row driver.Rows) error {
-		e, err := scanEvent(row)
+	err := schema.EachRow(ctx, s, s.render("events.sql", ""), func(row driver.Rows) error {
+		var e fold.Event
+		of := &e.Subject
+		err := row.Scan(&of.WebsiteID, &e.Visitor, (*scannedKind)(&of.Kind), &of.ID, &of.ExperimentID, &e.ID, &e.At,
+			&e.Variation, (*uint8)(&e.Kind), &e.Goal, &e.Amounts[0], &e.Amounts[1], &e.Amounts[2], &e.Accepted,
+			&e.Version, &e.Attributes)
+		e.Attributes = withoutNone(e.Attributes)
 		events = append(events, e)
 		return err
 	}, append(visitorParams(visitors), clickhouse.Named("through", through))...)
@@ -153,15 +141,6 @@ func setOf(visitors []schema.Visitor) map[schema.Visitor]bool {
 	return set
 }
 
-func scanEvent(row driver.Rows) (e fold.Event, err error) {
-	s := &e.Subject
-	err = row.Scan(&s.WebsiteID, &e.Visitor, (*scannedKind)(&s.Kind), &s.ID, &s.ExperimentID, &e.ID, &e.At,
-		&e.Variation,
-		(*uint8)(&e.Kind), &e.Goal, &e.Amounts[0], &e.Amounts[1], &e.Amounts[2], &e.Accepted, &e.Version, &e.Attributes)
-	e.Attributes = withoutNone(e.Attributes)
-	return e, err
-}
-
 // made identifies the events from which the rows of a visitor of a subject were made: their number, and a digest.
 type made struct {
 	seen   int64
@@ -194,7 +173,7 @@ func (s *server) readMade(
 	ctx context.Context, visitors []schema.Visitor, subjects iter.Seq[schema.Subject],
 ) (map[visitorOf]made, error) {
 	found := map[visitorOf]made{}
-	err := schema.EachRow(ctx, s, s.madeOf, func(row driver.Rows) error {
+	err := schema.EachRow(ctx, s, s.render("made_of.sql", ""), func(row driver.Rows) error {
 		var of visitorOf
 		var m made
 		s := &of.Subject
@@ -217,10 +196,10 @@ func sectionsOf(subjects iter.Seq[schema.Subject], grain fold.Grain) []uint64 {
 	return sections
 }
 
-// readRows calls each for the stored rows of visitors and goal events that a statement selects, by visitor. For a row
-// that is stored twice, it calls each twice. A row that cancels a missing row is an error.
-func (s *server) readRows(ctx context.Context, statement string, each func(*fold.Row) error, params ...any) error {
-	return schema.EachRow(ctx, s, statement, func(row driver.Rows) error {
+// readRows calls each for the stored rows of visitors and goal events with a condition, by visitor. For a row that is
+// stored twice, it calls each twice. A row that cancels a missing row is an error.
+func (s *server) readRows(ctx context.Context, where string, each func(*fold.Row) error, params ...any) error {
+	return schema.EachRow(ctx, s, s.render("rows.sql", where), func(row driver.Rows) error {
 		r, copies, err := scanFact(row)
 		if err != nil {
 			return err
@@ -321,7 +300,8 @@ func sectionsOfGrain(grain fold.Grain) []any {
 // insertChanges inserts the changes of a refresh as one atomic block. If an insert with the same token is stored,
 // ClickHouse ignores this one and returns no error.
 func (s *server) insertChanges(ctx context.Context, token string, changes []fold.Change) error {
-	if err := schema.InsertColumns(ctx, s, oneBlock(token), s.insert, columnsOf(changes)); err != nil {
+	insert := "INSERT INTO " + s.Facts + " (" + insertedColumns + ", " + attributes + ")"
+	if err := schema.InsertColumns(ctx, s, oneBlock(token), insert, columnsOf(changes)); err != nil {
 		return fmt.Errorf("insert facts: %w", err)
 	}
 	return nil

@@ -130,7 +130,7 @@ type foldedEvents struct {
 func (r *Refresher) RefreshFacts(ctx context.Context) (at Position, err error) {
 	return r.runExclusively(ctx, func(ctx context.Context) error {
 		var through int64
-		row := r.on.QueryRow(ctx, r.on.lastAccepted, clickhouse.Named("after", r.position.Through))
+		row := r.on.QueryRow(ctx, r.on.render("last_accepted.sql", ""), clickhouse.Named("after", r.position.Through))
 		if err := row.Scan(&through); err != nil {
 			return fmt.Errorf("read the last acceptance time: %w", err)
 		}
@@ -148,14 +148,14 @@ func (r *Refresher) RefreshFacts(ctx context.Context) (at Position, err error) {
 		within := []any{clickhouse.Named("after", max(after, 0)), clickhouse.Named("through", through)}
 		last, fingerprint, isFolded := foldedEvents{after, r.position}, uint64(0), false
 		if through == r.position.Through {
-			if err := r.on.QueryRow(ctx, r.on.fingerprint, within...).Scan(&fingerprint); err != nil {
+			if err := r.on.QueryRow(ctx, r.on.render("fingerprint.sql", ""), within...).Scan(&fingerprint); err != nil {
 				return fmt.Errorf("compute the fingerprint of the last events: %w", err)
 			}
 			folded, known := r.unchanged[last]
 			isFolded = known && folded == fingerprint
 		}
 		if !isFolded {
-			touched, err := schema.QueryRows(ctx, r.on, r.on.touched, scanVisitor, within...)
+			touched, err := schema.QueryRows(ctx, r.on, r.on.render("touched.sql", ""), scanVisitor, within...)
 			if err != nil {
 				return fmt.Errorf("read the visitors with new events: %w", err)
 			}
@@ -223,8 +223,8 @@ func (r *Refresher) lockRefresh(ctx context.Context) error {
 
 func (r *Refresher) unlockRefresh() { <-r.busy }
 
-// canRetry reports whether a refresh may succeed at once after an error: another process was faster, or another replica
-// may have facts that this one lacks.
+// canRetry reports whether a refresh or a report may succeed at once after an error: another process was faster, or
+// another replica may have facts that this one lacks.
 func (r *Refresher) canRetry(err error) bool {
 	if errors.Is(err, ErrIncomplete) || schema.IsUnreachable(err) {
 		r.current.Add(1)
@@ -408,7 +408,7 @@ func (s *server) readAutomated(ctx context.Context, c *cells, most int) (map[sch
 	if len(sections) == 0 {
 		return found, nil
 	}
-	err := schema.EachRow(ctx, s, s.automated, func(row driver.Rows) error {
+	err := schema.EachRow(ctx, s, s.render("automated.sql", ""), func(row driver.Rows) error {
 		var v schema.Visitor
 		err := scanVisitor(row, &v)
 		found[v] = true
@@ -483,7 +483,7 @@ var ErrIncomplete = errors.New("the server does not have all facts yet; " +
 func (s *server) readPosition(ctx context.Context) (Position, error) {
 	var p Position
 	live, copies := 0, int64(0)
-	err := schema.EachRow(ctx, s, s.position, func(row driver.Rows) error {
+	err := schema.EachRow(ctx, s, s.render("position.sql", ""), func(row driver.Rows) error {
 		live++
 		return row.Scan(&p.Refresh, &p.Through, &p.Attempt, &copies)
 	})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"runtime"
@@ -544,8 +545,7 @@ func TestTotalsAfterAnotherProcessErases(t *testing.T) {
 	one, other := facts.NewRefresher(w.conn, false), facts.NewRefresher(w.conn, false)
 	refresh(t, one, through)
 	refresh(t, other, through)
-	var subjects []schema.Subject
-	one.EachSubject(func(of schema.Subject, _ facts.SubjectCounters) { subjects = append(subjects, of) })
+	subjects := slices.SortedFunc(maps.Keys(one.AllCounters()), schema.Subject.Compare)
 	dropped, visitor := subjects[0], schema.Visitor{WebsiteID: w.all[0].WebsiteID, ID: w.all[0].VisitorID}
 	if err := other.DropSubjects(t.Context(), []schema.Subject{dropped}); err != nil {
 		t.Fatal(err)

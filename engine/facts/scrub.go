@@ -68,7 +68,7 @@ const (
 func (r *Refresher) scrubRange(ctx context.Context, first, last uint64, correct bool) (found Scrubbed, err error) {
 	_, err = r.runExclusively(ctx, func(ctx context.Context) error {
 		found = Scrubbed{}
-		visitors, err := schema.QueryRows(ctx, r.on, r.on.stored, scanVisitor,
+		visitors, err := schema.QueryRows(ctx, r.on, r.on.render("stored_visitors.sql", ""), scanVisitor,
 			clickhouse.Named("first", first), clickhouse.Named("last", last),
 			clickhouse.Named("through", r.position.Through))
 		if err != nil {
@@ -141,15 +141,7 @@ func (r *Refresher) checkRows(
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if wrong := differingVisitors(expected, stored); len(wrong) > 0 {
-		return r.correctRows(ctx, wrong, events, had, want)
-	}
-	return had, want, nil, nil
-}
-
-// differingVisitors returns the visitors whose stored rows were not made of the expected events.
-func differingVisitors(expected, stored map[visitorOf]made) map[schema.Visitor]bool {
-	wrong := map[schema.Visitor]bool{}
+	wrong := map[schema.Visitor]bool{} // whose stored rows were not made of the expected events
 	for _, all := range []map[visitorOf]made{expected, stored} {
 		for of := range all {
 			if expected[of] != stored[of] {
@@ -157,7 +149,10 @@ func differingVisitors(expected, stored map[visitorOf]made) map[schema.Visitor]b
 			}
 		}
 	}
-	return wrong
+	if len(wrong) > 0 {
+		return r.correctRows(ctx, wrong, events, had, want)
+	}
+	return had, want, nil, nil
 }
 
 // correctRows replaces the rows in had, which are those of the events up to the position, by the stored rows, for the
@@ -235,7 +230,8 @@ func (r *Refresher) noteLost(ctx context.Context, of, lost map[schema.Visitor]bo
 
 // readStored returns the stored rows of the visitors, by visitor.
 func (r *Refresher) readStored(ctx context.Context, of map[schema.Visitor]bool) (stored []fold.Row, err error) {
-	err = r.on.readRows(ctx, r.on.visitorRows, func(row *fold.Row) error {
+	const ofSome = ofVisitors + " AND website_id IN {websites:Array(Int64)} AND visitor_id IN {visitors:Array(UInt64)}"
+	err = r.on.readRows(ctx, ofSome, func(row *fold.Row) error {
 		if of[visitorOfRow(row)] {
 			stored = append(stored, *row)
 		}

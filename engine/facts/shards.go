@@ -82,15 +82,6 @@ func (s Shards) AwaitNoted(ctx context.Context) (all moments.Waiting, err error)
 	return all, err
 }
 
-// LastUnfoldedTime returns the acceptance time of the last event that this process stored and has not folded yet, in
-// milliseconds since 1970; 0: all are folded.
-func (s Shards) LastUnfoldedTime() (last int64) {
-	for _, shard := range s {
-		last = max(last, shard.LastUnfoldedTime())
-	}
-	return last
-}
-
 // FoldedThrough returns the latest acceptance time of the events that the facts include, as this process last read it.
 func (s Shards) FoldedThrough() (last time.Time) {
 	for _, shard := range s {
@@ -109,10 +100,9 @@ func (s Shards) StoredEvents(ctx context.Context, of schema.Subject) (Stored, er
 		if err != nil {
 			return Stored{}, source.StoreFailure(ctx, err)
 		}
-		counters := shard.SubjectCounters(of)
-		stored = counters.addTo(stored, at)
+		stored.add(shard.SubjectCounters(of), at)
 	}
-	return stored.OrNone(), nil
+	return stored.orNone(), nil
 }
 
 // SubjectCounters returns the counters of a subject.
@@ -128,7 +118,9 @@ func (s Shards) SubjectCounters(of schema.Subject) (all SubjectCounters) {
 func (s Shards) StoredSubjects() map[schema.Subject]bool {
 	found := map[schema.Subject]bool{}
 	for _, shard := range s {
-		shard.EachSubject(func(of schema.Subject, _ SubjectCounters) { found[of] = true })
+		for of := range shard.AllCounters() {
+			found[of] = true
+		}
 	}
 	return found
 }
@@ -156,10 +148,14 @@ func (s Shards) VersionOn(day int64, of schema.Subject) uint64 {
 	return version
 }
 
-// RefreshLag returns the longest time since the last refresh that succeeded.
+// RefreshLag returns the longest time since the last refresh or scrub of a shard that succeeded; 0: there was none yet.
 func (s Shards) RefreshLag() (longest time.Duration) {
 	for _, shard := range s {
-		longest = max(longest, shard.RefreshLag())
+		shard.read.RLock()
+		if !shard.fresh.IsZero() {
+			longest = max(longest, time.Since(shard.fresh))
+		}
+		shard.read.RUnlock()
 	}
 	return longest
 }
@@ -277,13 +273,6 @@ func hashOf(key *fold.CellKey, cell *fold.Cell) uint64 {
 	return xxhash.Sum64String(fmt.Sprint(key.Goal, " ", key.Variation, cell.Sums, cell.Extent))
 }
 
-// addTo returns the totals of stored events with those of the subject on a shard at a position. The first view is the
-// first one on time, or else the first one.
-func (t *SubjectCounters) addTo(stored Stored, at Position) Stored {
-	first := fold.TimeOf(cmp.Or(t.FirstOnTime, t.FirstView))
-	return stored.WithEvents(t.AllEvents(), at.FoldedThrough(), time.UnixMilli(t.Newest).UTC(), first)
-}
-
 // AllEvents returns the number of events.
 func (t *SubjectCounters) AllEvents() (n uint64) {
 	for _, of := range t.Events {
@@ -298,7 +287,7 @@ func (r *Refresher) readCountersOn(ctx context.Context, on *server, subject sche
 		return r.SubjectCounters(subject), nil
 	}
 	sections := []uint64{SectionOf(subject, fold.OfAll)}
-	cells, err := on.readCells(ctx, on.sectionCells, clickhouse.Named("sections", sections))
+	cells, err := on.readCells(ctx, inSections, clickhouse.Named("sections", sections))
 	return countersOf(cells), err
 }
 
@@ -309,14 +298,11 @@ func (r *Refresher) SubjectCounters(subject schema.Subject) SubjectCounters {
 	return r.counters[subject]
 }
 
-// EachSubject calls each for the counters of all subjects of a kind, in the order of their ids.
-func (r *Refresher) EachSubject(each func(schema.Subject, SubjectCounters)) {
+// AllCounters returns the counters of all subjects at the last refresh.
+func (r *Refresher) AllCounters() map[schema.Subject]SubjectCounters {
 	r.read.RLock()
-	all := maps.Clone(r.counters)
-	r.read.RUnlock()
-	for _, subject := range slices.SortedFunc(maps.Keys(all), schema.Subject.Compare) {
-		each(subject, all[subject])
-	}
+	defer r.read.RUnlock()
+	return maps.Clone(r.counters)
 }
 
 // StoredPosition returns the position of the stored facts. It waits while a refresh stores facts.
@@ -338,16 +324,6 @@ func (r *Refresher) ShownPosition() Position {
 	r.read.RLock()
 	defer r.read.RUnlock()
 	return r.shown
-}
-
-// RefreshLag returns the time since the last refresh or scrub that succeeded; 0: there was none yet.
-func (r *Refresher) RefreshLag() time.Duration {
-	r.read.RLock()
-	defer r.read.RUnlock()
-	if r.fresh.IsZero() {
-		return 0
-	}
-	return time.Since(r.fresh)
 }
 
 // LostVisitors returns the number of visitors who were found to have lost events.
@@ -381,26 +357,25 @@ type Stored struct {
 	First            time.Time // of the first view on time, or else of the first view; zero: none
 }
 
-// WithEvents returns the totals with more events. first is zero if they have no view.
-func (s Stored) WithEvents(events uint64, ingested, newest, first time.Time) Stored {
-	s.Events += events
-	if s.First.IsZero() || !first.IsZero() && first.Before(s.First) {
+// add adds the events of the subject on a shard at a position.
+func (s *Stored) add(t SubjectCounters, at Position) {
+	s.Events += t.AllEvents()
+	if first := fold.TimeOf(cmp.Or(t.FirstOnTime, t.FirstView)); s.First.IsZero() ||
+		!first.IsZero() && first.Before(s.First) {
 		s.First = first
 	}
-	if ingested.After(s.Ingested) {
-		s.Ingested = ingested
+	if through := at.FoldedThrough(); through.After(s.Ingested) {
+		s.Ingested = through
 	}
-	if newest.After(s.Newest) {
+	if newest := time.UnixMilli(t.Newest).UTC(); newest.After(s.Newest) {
 		s.Newest = newest
 	}
-	return s
 }
 
-// OrNone returns zero times for a subject without events.
-func (s Stored) OrNone() Stored {
+// orNone returns zero times for a subject without events.
+func (s Stored) orNone() Stored {
 	if s.Events == 0 {
 		return Stored{}
 	}
-	s.Ingested, s.Newest = s.Ingested.UTC(), s.Newest.UTC()
 	return s
 }

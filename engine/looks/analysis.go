@@ -41,7 +41,7 @@ type Row struct {
 	stats.LookResult
 	PValue     *float64
 	Chance     *float64          // to beat control; only Bayesian
-	FirstDay   time.Time         // start of the first full day of the subject
+	FirstDay   time.Time         // of a recorded row: start of the first full day
 	RecordedAt time.Time         `json:"-"` // zero: computed from the events
 	Recomputed *stats.LookResult `json:"-"` // from the events of today, if it differs from what was recorded
 	MismatchP  *float64          // the smallest p-value of the sample ratio at the end of any full day so far
@@ -218,8 +218,10 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 	found.Outcome = found.Primary.FindOutcome(alphaOf(p))
 	found.Harm = a.guardrailOf(s, primary, stats.Margin{Relative: p.Rules.MDE / 100}, &found.Primary, recorded)
 	for _, g := range p.Declared.Guardrails {
-		found.Guardrails = append(found.Guardrails,
-			a.analyzeGuardrail(s, sumsOf(g.GoalID, g.Metric), g.Margin, recorded))
+		sums := sumsOf(g.GoalID, g.Metric)
+		of := Guardrail{Question: a.analyzeGoal(s, sums, recorded)}
+		of.Status = a.guardrailOf(s, sums, g.Margin, &of.Question, recorded)
+		found.Guardrails = append(found.Guardrails, of)
 	}
 	for _, g := range p.Declared.Secondary {
 		if len(s.Looks) > 0 {
@@ -293,8 +295,7 @@ func endRows(s *Schedule, sums *Sums) (rows []Row) {
 	}
 	for _, v := range sums.plan.Variations[1:] {
 		rows = append(rows, Row{
-			Look: last, Kind: OfEnd, VariationID: v.ID, Visitors: visitors, FirstDay: s.days[0].from,
-			Strata: rowStrata(sums.plan, strata, v.ID),
+			Look: last, Kind: OfEnd, VariationID: v.ID, Visitors: visitors, Strata: rowStrata(sums.plan, strata, v.ID),
 		})
 	}
 	return rows
@@ -312,28 +313,28 @@ func alphaOf(p *plan.Plan) float64 {
 	return stats.Options{SignificanceLevel: p.Rules.SignificanceLevel}.Alpha()
 }
 
-// lookData are the sums of one look.
-type lookData struct {
+// LookData are the sums of one look.
+type LookData struct {
 	Look
 	Tau      float64
 	Visitors int64
-	Strata   []stratumData
+	Strata   []StratumData
 }
 
-// stratumData has the samples of all variations in one period of equal shares.
-type stratumData struct {
+// StratumData has the samples of all variations in one period of equal shares.
+type StratumData struct {
 	Samples     []stats.Sample
 	Shares      []float64
 	NonNegative bool
 }
 
 // dataOf returns the sums of each look.
-func dataOf(s *Schedule, sums *Sums) []lookData {
-	var all []lookData
+func dataOf(s *Schedule, sums *Sums) []LookData {
+	var all []LookData
 	var most int64
 	for _, l := range s.Looks {
-		d := lookData{Look: l}
-		for _, st := range sums.strataUntil(s.inLooks(l.End), l.End) {
+		d := LookData{Look: l}
+		for _, st := range sums.strataUntil(s.LookWindows(l.End), l.End) {
 			data, visitors := samplesOf(sums.plan, &st)
 			d.Strata, d.Visitors = append(d.Strata, data), d.Visitors+visitors
 		}
@@ -345,8 +346,8 @@ func dataOf(s *Schedule, sums *Sums) []lookData {
 }
 
 // samplesOf returns the samples of a stratum, and its counted visitors.
-func samplesOf(p *plan.Plan, s *stratum) (stratumData, int64) {
-	data := stratumData{Shares: p.SharePeriods[s.period].Shares, NonNegative: true}
+func samplesOf(p *plan.Plan, s *stratum) (StratumData, int64) {
+	data := StratumData{Shares: p.SharePeriods[s.period].Shares, NonNegative: true}
 	visitors := int64(0)
 	for _, v := range p.Variations {
 		m := s.counted[v.ID]
@@ -359,15 +360,13 @@ func samplesOf(p *plan.Plan, s *stratum) (stratumData, int64) {
 }
 
 // strataOf returns the strata of control and a treatment, and whether no value is negative.
-func strataOf(all []stratumData, treatment int) (strata []stats.Stratum, nonNegative bool) {
+func strataOf(all []StratumData, treatment int) (strata []stats.Stratum, nonNegative bool) {
 	nonNegative = true
 	for _, s := range all {
-		control, other := s.Shares[0], s.Shares[treatment+1]
-		stratum := stats.Stratum{Control: s.Samples[0], Treatment: s.Samples[treatment+1]}
-		if control > 0 && other > 0 {
-			stratum.SmallerShare = min(control, other) / (control + other)
-		}
-		strata = append(strata, stratum)
+		strata = append(strata, stats.Stratum{
+			Control: s.Samples[0], Treatment: s.Samples[treatment+1],
+			SmallerShare: stats.SmallerShare(s.Shares, treatment),
+		})
 		nonNegative = nonNegative && s.NonNegative
 	}
 	return strata, nonNegative
@@ -392,7 +391,7 @@ func (a *Analyzer) analyzeGoal(s *Schedule, sums *Sums, recorded []Record) Quest
 		if !slices.ContainsFunc(q.Rows[k], func(r Row) bool { return r.RecordedAt.IsZero() }) {
 			continue
 		}
-		strata := sums.strataUntil(s.inLooks(look.End), look.End)
+		strata := sums.strataUntil(s.LookWindows(look.End), look.End)
 		for t := range q.Rows[k] {
 			if row := &q.Rows[k][t]; row.RecordedAt.IsZero() {
 				row.Strata = rowStrata(p, strata, row.VariationID)
@@ -404,59 +403,28 @@ func (a *Analyzer) analyzeGoal(s *Schedule, sums *Sums, recorded []Record) Quest
 
 // analyzeSums computes the looks from their sums. rank is the rank of a breakdown slice; 0: no slice. Recorded results
 // do not change. If later data give another result at the same critical value, Recomputed has it.
-func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, rank int, data []lookData, recorded []Row) Question {
+func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, rank int, data []LookData, recorded []Row) Question {
 	shares := s.firstShares(p)
 	treatments := len(p.Variations) - 1
 	compute := func() Question {
 		q := Question{Rows: make([][]Row, len(data))}
-		for k := range q.Rows {
-			q.Rows[k] = make([]Row, treatments)
-		}
 		for t := range treatments {
 			id := p.Variations[t+1].ID
-			if p.Variations[t+1].Added {
-				for k, look := range data {
-					none := stats.Effect{Reason: stats.ReasonPlanChanged}
-					q.Rows[k][t] = Row{
-						Look: look.Look, Kind: OfLook, VariationID: id, Visitors: look.Visitors, Tau: look.Tau,
-						FirstDay:   s.days[0].from,
-						LookResult: stats.LookResult{Difference: none, Lift: none, Reason: none.Reason},
-					}
-				}
-				continue
-			}
-			known := map[int]Row{}
-			results := map[int]stats.LookResult{}
+			known, results := map[int]Row{}, map[int]stats.LookResult{}
 			for _, r := range recorded {
 				if r.VariationID == id {
 					known[r.Number-1] = r
 					results[r.Number-1] = stats.LookResult{Point: r.Point, Critical: r.Critical, Reason: r.Reason}
 				}
 			}
-			points, strata, nonNegative := make([]stats.LookPoint, len(data)), make([][]stats.Stratum, len(data)),
-				make([]bool, len(data))
-			for k := range data {
-				strata[k], nonNegative[k] = strataOf(data[k].Strata, t)
-				points[k] = stats.LookPoint{
-					Tau:         data[k].Tau,
-					Information: stats.LookInformation(strata[k], nonNegative[k]),
-				}
+			rows := RowsWithout(data, id, stats.ReasonPlanChanged)
+			if !p.Variations[t+1].Added {
+				rows = AnalyzeTreatment(data, t, id, known, func(points []stats.LookPoint) *stats.LookSequence {
+					return a.lookSequence(p, shares, rank, points, results)
+				})
 			}
-			sequence := a.lookSequence(p, shares, rank, points, results)
-			for k, look := range data {
-				today := sequence.AnalyzeLook(k, strata[k], nonNegative[k])
-				if row, is := known[k]; is {
-					if !equalNumber(today.Z, row.Z) || points[k].Information != row.Point.Information {
-						row.Recomputed = &today
-					}
-					q.Rows[k][t] = row
-					continue
-				}
-				row := Row{
-					Look: look.Look, Kind: OfLook, VariationID: id, Visitors: look.Visitors, Tau: look.Tau,
-					FirstDay: s.days[0].from, LookResult: today, PValue: sequence.PValue(k, today),
-				}
-				q.Rows[k][t] = row
+			for k := range rows {
+				q.Rows[k] = append(q.Rows[k], rows[k])
 			}
 		}
 		if p.Rules.Methodology == catalogue.Bayesian {
@@ -467,7 +435,47 @@ func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, rank int, data []lookD
 		return q
 	}
 	return computeOnce(a, len(data)*treatments*lookBytes, compute, "looks", rank, p.Rules.Methodology,
-		p.Rules.SignificanceLevel, p.Rules.Prior, shares, p.Metric, p.Variations, data, s.days[0].from, recorded)
+		p.Rules.SignificanceLevel, p.Rules.Prior, shares, p.Metric, p.Variations, data, recorded)
+}
+
+// AnalyzeTreatment returns the results of looks at a treatment. sequence returns the critical values of the looks.
+// Rows in known, by index, keep their results; if today's sums give another one, Recomputed has it.
+func AnalyzeTreatment(
+	data []LookData, treatment int, id int64, known map[int]Row,
+	sequence func([]stats.LookPoint) *stats.LookSequence,
+) []Row {
+	points, strata := make([]stats.LookPoint, len(data)), make([][]stats.Stratum, len(data))
+	nonNegative := make([]bool, len(data))
+	for k, look := range data {
+		strata[k], nonNegative[k] = strataOf(look.Strata, treatment)
+		points[k] = stats.LookPoint{
+			Tau: look.Tau, Information: stats.LookInformation(strata[k], nonNegative[k]),
+		}
+	}
+	critical, rows := sequence(points), RowsWithout(data, id, "")
+	for k := range rows {
+		today := critical.AnalyzeLook(k, strata[k], nonNegative[k])
+		row, isKnown := known[k]
+		switch {
+		case !isKnown:
+			row = rows[k]
+			row.LookResult, row.PValue = today, critical.PValue(k, today)
+		case !equalNumber(today.Z, row.Z) || points[k].Information != row.Point.Information:
+			row.Recomputed = &today
+		}
+		rows[k] = row
+	}
+	return rows
+}
+
+// RowsWithout returns the rows of looks at a treatment that have no result, for a reason.
+func RowsWithout(data []LookData, id int64, reason stats.Reason) []Row {
+	rows := make([]Row, len(data))
+	for k, look := range data {
+		rows[k] = Row{Look: look.Look, Kind: OfLook, VariationID: id, Visitors: look.Visitors, Tau: look.Tau}
+		rows[k].Reason, rows[k].Difference.Reason, rows[k].Lift.Reason = reason, reason, reason
+	}
+	return rows
 }
 
 // lookSequence returns the critical values of looks. It caches them by the numbers of visitors, because late
@@ -488,7 +496,7 @@ func (a *Analyzer) lookSequence(
 func equalNumber(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // addChances adds the chances to beat control at a look.
-func addChances(p *plan.Plan, rows []Row, strata []stratumData) {
+func addChances(p *plan.Plan, rows []Row, strata []StratumData) {
 	if len(strata) == 0 {
 		return
 	}
@@ -526,7 +534,7 @@ func AddChances(rows []Row, compared []stats.Comparison) {
 func adjustedP(s *Schedule, last Look, sums *Sums) []float64 {
 	p := sums.plan
 	all := map[int64]moments.Moments{}
-	for _, st := range sums.strataUntil(s.inLooks(last.End), last.End) {
+	for _, st := range sums.strataUntil(s.LookWindows(last.End), last.End) {
 		for id, m := range st.counted {
 			all[id] = all[id].Merge(m)
 		}
@@ -549,7 +557,7 @@ func (a *Analysis) UnrecordedLooks(now time.Time) []Record {
 	var records []Record
 	record := func(p *plan.Plan, row Row) {
 		if row.RecordedAt.IsZero() && row.End.After(a.FirstView.Accepted) {
-			row.RecordedAt = now
+			row.RecordedAt, row.FirstDay = now, a.days[0].From
 			records = append(records, Record{DeclarationOf(a.Plan), p.GoalID, p.Metric, row})
 		}
 	}
@@ -563,8 +571,7 @@ func (a *Analysis) UnrecordedLooks(now time.Time) []Record {
 			if s.Status == Harmed && !s.recorded {
 				record(p, Row{
 					Look: Look{End: s.DecidedAt}, Kind: OfHarm, VariationID: p.Variations[t+1].ID,
-					FirstDay: a.days[0].from,
-					Upper:    s.Upper,
+					Upper: s.Upper,
 				})
 			}
 		}

@@ -32,15 +32,8 @@ const (
 	NotYetKnown = "notYetKnown"
 )
 
-// analyzeGuardrail returns the looks of a guardrail and the status of each variation. It is harmed at the first look or
-// day that shows harm, or else safe at the first look that shows safety.
-func (a *Analyzer) analyzeGuardrail(s *Schedule, sums *Sums, margin stats.Margin, recorded []Record) Guardrail {
-	found := Guardrail{Question: a.analyzeGoal(s, sums, recorded)}
-	found.Status = a.guardrailOf(s, sums, margin, &found.Question, recorded)
-	return found
-}
-
-// guardrailOf returns the status of each treatment at a margin, from the looks and days. Recorded harm is permanent.
+// guardrailOf returns the status of each treatment at a margin, from the looks and days. It is harmed at the first look
+// or day that shows harm, or else safe at the first look that shows safety. Recorded harm is permanent.
 func (a *Analyzer) guardrailOf(
 	s *Schedule, sums *Sums, margin stats.Margin, looks *Question, recorded []Record,
 ) []GuardrailStatus {
@@ -53,7 +46,7 @@ func (a *Analyzer) guardrailOf(
 	}
 	type dayData struct {
 		End    time.Time
-		Strata []stratumData
+		Strata []StratumData
 	}
 	var days []dayData
 	for _, end := range s.fullDays() {
@@ -128,28 +121,16 @@ func (s *Schedule) pairPlanned(p *plan.Plan, treatment int) float64 {
 	return pair / total * float64(p.Rules.PlannedVisitors)
 }
 
-// Window is a period of first views.
-type Window struct{ From, To time.Time }
-
-// LookWindows returns the periods of first views in a look. Broken weeks divide them.
-func (a *Analysis) LookWindows(l Look) []Window {
-	var windows []Window
-	for _, part := range a.inLooks(l.End) {
-		windows = append(windows, Window{part.from, part.to})
-	}
-	return windows
-}
-
 // Slices has the looks at the slices of a breakdown. The j-th slice that reaches enough visitors in each variation gets
 // the error budget alpha / (j (j + 1)), from that look on.
 type Slices struct {
 	of    *Analysis
 	order []string
-	data  map[string][]lookData
+	data  map[string][]LookData
 }
 
 // NewSlices returns the slices of a breakdown of the declared question, without looks.
-func NewSlices(a *Analysis) *Slices { return &Slices{of: a, data: map[string][]lookData{}} }
+func NewSlices(a *Analysis) *Slices { return &Slices{of: a, data: map[string][]LookData{}} }
 
 // AddLook adds a look. large has the names of the slices with enough visitors, the most visited first. rows returns the
 // rows of a slice in the windows of the look; nil: unknown, the slice is not in the look.
@@ -160,7 +141,7 @@ func (c *Slices) AddLook(l Look, large []string, rows func(name string) []moment
 		}
 	}
 	for _, name := range c.order {
-		found := lookData{Look: l, Tau: c.of.Primary.Rows[l.Number-1][0].Tau}
+		found := LookData{Look: l, Tau: c.of.Primary.Rows[l.Number-1][0].Tau}
 		sum := map[key]moments.Moments{}
 		for _, r := range rows(name) {
 			if !r.ExposedBefore {

@@ -118,12 +118,7 @@ func (l *Ledger) readIfOld(ctx context.Context) error {
 	if time.Since(l.readAt) < maxAge {
 		return nil
 	}
-	return l.readTable(ctx)
-}
-
-// readTable reads the table. The caller holds the lock.
-func (l *Ledger) readTable(ctx context.Context) error {
-	records, err := ReadRecords(ctx, l.conn)
+	records, err := ReadRecords(ctx, l.conn, nil)
 	if err != nil {
 		return err
 	}
@@ -149,13 +144,8 @@ func byDeclaration(records []Record) map[Declaration][]Record {
 	return all
 }
 
-// ReadRecords returns the recorded looks of a store.
-func ReadRecords(ctx context.Context, conn driver.Conn) ([]Record, error) {
-	return readRecords(ctx, conn, nil)
-}
-
-// readRecords returns the recorded looks of a declaration; nil: of all.
-func readRecords(ctx context.Context, conn driver.Conn, only *Declaration) ([]Record, error) {
+// ReadRecords returns the recorded looks of a declaration; nil: of all.
+func ReadRecords(ctx context.Context, conn driver.Conn, only *Declaration) ([]Record, error) {
 	of := Declaration{}
 	if only != nil {
 		of = *only
@@ -192,7 +182,7 @@ func (l *Ledger) WriteRecords(ctx context.Context, records []Record) (int, error
 	defer l.mu.Unlock()
 	written := 0
 	for d, of := range byDeclaration(records) {
-		stored, err := readRecords(ctx, l.conn, &d)
+		stored, err := ReadRecords(ctx, l.conn, &d)
 		if err != nil {
 			return written, err
 		}
@@ -202,7 +192,7 @@ func (l *Ledger) WriteRecords(ctx context.Context, records []Record) (int, error
 		}
 		written += len(missing)
 		if len(missing) > 0 {
-			if stored, err = readRecords(ctx, l.conn, &d); err != nil {
+			if stored, err = ReadRecords(ctx, l.conn, &d); err != nil {
 				l.readAt = time.Time{}
 				return written, err
 			}
@@ -257,7 +247,7 @@ func insertRecords(ctx context.Context, conn driver.Conn, records []Record) erro
 
 // CopyRecords adds the recorded looks of another store that this store lacks, and returns their number.
 func CopyRecords(ctx context.Context, to, from driver.Conn) (int, error) {
-	records, err := ReadRecords(ctx, from)
+	records, err := ReadRecords(ctx, from, nil)
 	if err != nil {
 		return 0, err
 	}

@@ -71,7 +71,7 @@ type Schedule struct {
 	Next  time.Time // end of the next look; zero: none is planned
 
 	FirstView FirstView
-	days      []span    // full days without a break, in order
+	days      []Window  // full days without a break, in order
 	last      time.Time // end of the day of the newest event, or of the last look if that is later
 	newest    time.Time // event
 	ended     bool      // the subject ended, and its last day is mature
@@ -86,8 +86,8 @@ type Look struct {
 	Days   int // full days in this look and all earlier ones
 }
 
-// span is a half-open period.
-type span struct{ from, to time.Time }
+// Window is a half-open period of first views.
+type Window struct{ From, To time.Time }
 
 // NewSchedule returns the schedule of a subject with data up to a time. No look begins after the newest event, because
 // it would have no new visitors. A look has ended once it is mature, or if the subject has ended. Recorded looks have
@@ -109,7 +109,7 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 		through = written
 	}
 	for _, r := range runsOf(p, start, first.Imported, through) {
-		if full := (span{ceilDay(r.from), r.to.Truncate(day)}); full.from.Before(full.to) {
+		if full := (Window{ceilDay(r.From), r.To.Truncate(day)}); full.From.Before(full.To) {
 			s.days = append(s.days, full)
 		}
 	}
@@ -118,9 +118,9 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 	}
 	days, number := 0, 0
 	for i, run := range s.days {
-		for end := run.from.Add(week); ; end = end.Add(week) {
+		for end := run.From.Add(week); ; end = end.Add(week) {
 			isMature := !through.Before(end.Add(s.rules.Maturity)) || p.Ended || !end.After(written)
-			if !end.After(run.to) && isMature && (!end.Add(-week).After(newest) || !end.After(written)) {
+			if !end.After(run.To) && isMature && (!end.Add(-week).After(newest) || !end.After(written)) {
 				number, days = number+1, days+int(week/day)
 				s.Looks = append(s.Looks, Look{Number: number, End: end, Days: days})
 				continue
@@ -142,7 +142,7 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 
 // firstShares returns the shares at the first full day, which decide the error budget of each comparison.
 func (s *Schedule) firstShares(p *plan.Plan) []float64 {
-	return p.SharePeriods[plan.PeriodAt(p.SharePeriods, s.days[0].from)].Shares
+	return p.SharePeriods[plan.PeriodAt(p.SharePeriods, s.days[0].From)].Shares
 }
 
 // NextAfter returns the number and the end of the first look that is published after a time. Weeks without any event
@@ -163,22 +163,22 @@ func (s *Schedule) NextAfter(now time.Time) (number int, end time.Time) {
 
 // runsOf returns the periods in which the subject ran, from the start of the clock on, up to a time. The first run of
 // imported data begins there, too, unless a date of start is declared.
-func runsOf(p *plan.Plan, start time.Time, imported bool, through time.Time) []span {
-	var runs []span
+func runsOf(p *plan.Plan, start time.Time, imported bool, through time.Time) []Window {
+	var runs []Window
 	for i, r := range p.Runs {
-		run := span{from: r.From, to: through}
-		if i == 0 && imported && !r.Declared || run.from.Before(start) {
-			run.from = start
+		run := Window{From: r.From, To: through}
+		if i == 0 && imported && !r.Declared || run.From.Before(start) {
+			run.From = start
 		}
-		if r.To != nil && r.To.Before(run.to) {
-			run.to = *r.To
+		if r.To != nil && r.To.Before(run.To) {
+			run.To = *r.To
 		}
-		if run.from.Before(run.to) {
+		if run.From.Before(run.To) {
 			runs = append(runs, run)
 		}
 	}
 	if len(p.Runs) == 0 {
-		runs = []span{{start, through}}
+		runs = []Window{{start, through}}
 	}
 	return runs
 }
@@ -201,30 +201,30 @@ func (s *Schedule) lookTau(l Look, most int64) float64 {
 	return float64(l.Days) / float64(s.rules.PlannedDays)
 }
 
-// inLooks returns the periods of first views in the look at a time: whole weeks.
-func (s *Schedule) inLooks(end time.Time) []span {
-	var found []span
+// LookWindows returns the periods of first views in the look at a time: whole weeks. Broken weeks divide them.
+func (s *Schedule) LookWindows(end time.Time) []Window {
+	var found []Window
 	for _, run := range s.days {
-		to := minTime(run.to, end)
-		if whole := to.Sub(run.from) / week * week; whole > 0 {
-			found = append(found, span{run.from, run.from.Add(whole)})
+		to := minTime(run.To, end)
+		if whole := to.Sub(run.From) / week * week; whole > 0 {
+			found = append(found, Window{run.From, run.From.Add(whole)})
 		}
 	}
 	return found
 }
 
-// sinceLooks returns the periods of inLooks, and the full days from the last look up to a time.
-func (s *Schedule) sinceLooks(end time.Time) []span {
-	found := s.inLooks(end)
+// sinceLooks returns the periods of LookWindows, and the full days from the last look up to a time.
+func (s *Schedule) sinceLooks(end time.Time) []Window {
+	found := s.LookWindows(end)
 	last := s.days[len(s.days)-1]
-	for i := len(s.days) - 1; i >= 0 && last.from.After(end); i-- {
+	for i := len(s.days) - 1; i >= 0 && last.From.After(end); i-- {
 		last = s.days[i]
 	}
-	if !last.from.Before(end) {
+	if !last.From.Before(end) {
 		return found
 	}
-	current := span{last.from, minTime(last.to, end)}
-	if n := len(found); n > 0 && found[n-1].from.Equal(current.from) {
+	current := Window{last.From, minTime(last.To, end)}
+	if n := len(found); n > 0 && found[n-1].From.Equal(current.From) {
 		found[n-1] = current
 		return found
 	}
@@ -235,7 +235,7 @@ func (s *Schedule) sinceLooks(end time.Time) []span {
 func (s *Schedule) fullDays() []time.Time {
 	var ends []time.Time
 	for _, run := range s.days {
-		for end := run.from.Add(day); !end.After(run.to) && !end.After(s.last); end = end.Add(day) {
+		for end := run.From.Add(day); !end.After(run.To) && !end.After(s.last); end = end.Add(day) {
 			ends = append(ends, end)
 		}
 	}

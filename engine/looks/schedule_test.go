@@ -100,14 +100,14 @@ func TestPeriodsOfLooks(t *testing.T) {
 	p := &plan.Plan{Runs: []catalogue.Run{run(at(2, 9), at(13, 12)), run(at(14, 8), time.Time{})}, Running: true}
 	p.Rules.LookRules = plan.LookRules{PlannedDays: 28, Maturity: 24 * time.Hour}
 	s := NewSchedule(p, live(at(2, 10)), at(25, 0), at(25, 0), nil)
-	describe := func(spans []span) string {
+	describe := func(spans []Window) string {
 		var all []string
 		for _, part := range spans {
-			all = append(all, fmt.Sprintf("%d-%d", part.from.Day(), part.to.Day()))
+			all = append(all, fmt.Sprintf("%d-%d", part.From.Day(), part.To.Day()))
 		}
 		return strings.Join(all, " ")
 	}
-	if got, want := describe(s.inLooks(at(22, 0))), "3-10 15-22"; got != want {
+	if got, want := describe(s.LookWindows(at(22, 0))), "3-10 15-22"; got != want {
 		t.Errorf("in looks %s, want %s", got, want)
 	}
 	if got, want := describe(s.sinceLooks(at(24, 0))), "3-10 15-24"; got != want {

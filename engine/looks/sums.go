@@ -19,11 +19,11 @@ import (
 // views, and its end if the look or day ends later.
 func (s *Schedule) SeriesCuts() []time.Time {
 	var cuts []time.Time
-	add := func(end time.Time, spans []span) {
+	add := func(end time.Time, spans []Window) {
 		for _, part := range spans {
-			cuts = append(cuts, part.from)
-			if part.to.Before(end) {
-				cuts = append(cuts, part.to)
+			cuts = append(cuts, part.From)
+			if part.To.Before(end) {
+				cuts = append(cuts, part.To)
 			}
 		}
 	}
@@ -31,7 +31,7 @@ func (s *Schedule) SeriesCuts() []time.Time {
 		add(end, s.sinceLooks(end))
 	}
 	for _, l := range s.Looks {
-		add(l.End, s.inLooks(l.End))
+		add(l.End, s.LookWindows(l.End))
 	}
 	slices.SortFunc(cuts, time.Time.Compare)
 	return slices.CompactFunc(cuts, time.Time.Equal)
@@ -108,12 +108,12 @@ type stratum struct {
 }
 
 // strataUntil returns the sums up to a time for some periods of first views, by period of equal shares, in order.
-func (s *Sums) strataUntil(spans []span, end time.Time) []stratum {
+func (s *Sums) strataUntil(spans []Window, end time.Time) []stratum {
 	var all []stratum
 	for _, part := range spans {
-		addSigned(&all, s.sumsSince(part.from, end), 1, s.plan.MultipleExposures, end)
-		if part.to.Before(end) {
-			addSigned(&all, s.sumsSince(part.to, end), -1, s.plan.MultipleExposures, end)
+		addSigned(&all, s.sumsSince(part.From, end), 1, s.plan.MultipleExposures, end)
+		if part.To.Before(end) {
+			addSigned(&all, s.sumsSince(part.To, end), -1, s.plan.MultipleExposures, end)
 		}
 	}
 	return all
@@ -152,50 +152,47 @@ func SampleOf(m *moments.Moments, metric query.Metric) stats.Sample {
 		return RatioOf(m).Mean(m.Value.Nonzero)
 	}
 	capped := m.WithCappedValues()
-	return cappedSample(&capped, metric)
-}
-
-func cappedSample(m *moments.Moments, metric query.Metric) stats.Sample {
+	m = &capped
+	rate := func(converted int64) stats.Sample { return stats.Rate{Visitors: m.Visitors, Converted: converted} }
 	switch metric {
 	case query.GoalConversionRate:
-		return stats.Rate{Visitors: m.Visitors, Converted: m.Converted}
+		return rate(m.Converted)
 	case query.ConversionRate:
-		return stats.Rate{Visitors: m.Visitors, Converted: m.Conversion}
+		return rate(m.Conversion)
 	case query.CompletionRate:
-		return stats.Rate{Visitors: m.Visitors, Converted: m.Completed}
+		return rate(m.Completed)
 	case query.GoalsPerVisitor:
 		mean := m.Goals.Mean(m.Visitors, 1)
 		mean.Nonzero = m.Converted
 		return mean
-	case query.ValuePerVisitor:
-		return meanOf(&m.Value, m.Visitors)
-	case query.ProfitPerVisitor:
-		return meanOf(&m.Profit, m.Visitors)
-	case query.ExtraValuePerVisitor:
-		return meanOf(&m.ExtraValue, m.Visitors)
+	case query.ValuePerVisitor, query.ProfitPerVisitor, query.ExtraValuePerVisitor:
+		a := amountsOf(m, metric)
+		mean := a.Mean(m.Visitors, schema.MoneyScale)
+		mean.Nonzero = a.Nonzero
+		return mean
 	case query.AverageValue:
 	}
 	return nil
 }
 
-func meanOf(a *moments.Amounts, visitors int64) stats.Mean {
-	mean := a.Mean(visitors, schema.MoneyScale)
-	mean.Nonzero = a.Nonzero
-	return mean
+// amountsOf returns the amounts of a metric of money; nil: it is another metric.
+func amountsOf(m *moments.Moments, metric query.Metric) *moments.Amounts {
+	switch metric {
+	case query.ValuePerVisitor, query.AverageValue:
+		return &m.Value
+	case query.ProfitPerVisitor:
+		return &m.Profit
+	case query.ExtraValuePerVisitor:
+		return &m.ExtraValue
+	case query.GoalConversionRate, query.ConversionRate, query.CompletionRate, query.GoalsPerVisitor:
+	}
+	return nil
 }
 
 // NeverNegative reports whether no visitor has a negative value of the metric.
 func NeverNegative(m *moments.Moments, metric query.Metric) bool {
-	switch metric {
-	case query.ValuePerVisitor, query.AverageValue:
-		return m.Value.Negative == 0
-	case query.ProfitPerVisitor:
-		return m.Profit.Negative == 0
-	case query.ExtraValuePerVisitor:
-		return m.ExtraValue.Negative == 0
-	case query.GoalConversionRate, query.ConversionRate, query.CompletionRate, query.GoalsPerVisitor:
-	}
-	return true
+	a := amountsOf(m, metric)
+	return a == nil || a.Negative == 0
 }
 
 // RatioOf returns the ratio of AverageValue: value to goals reached.

@@ -97,14 +97,14 @@ func TestStrataEqualTheFold(t *testing.T) {
 			steps[i] = stepsSince(p, all, cut)
 		}
 		sums := newSums(p, cuts, steps)
-		check := func(spans []span, end time.Time) {
+		check := func(spans []Window, end time.Time) {
 			for _, st := range sums.strataUntil(spans, end) {
 				for id := range int64(3) {
 					var want stats.Rate
 					for _, v := range all {
 						first := hour(v.first)
 						in := plan.PeriodAt(p.SharePeriods, first) == st.period &&
-							slices.ContainsFunc(spans, func(o span) bool { return !first.Before(o.from) && first.Before(o.to) })
+							slices.ContainsFunc(spans, func(o Window) bool { return !first.Before(o.From) && first.Before(o.To) })
 						crossed := v.crossed != 0 && hour(v.crossed).Before(end) // a later view of another variation does not matter
 						if !in || !first.Before(end) || v.variation != id || crossed && p.MultipleExposures == catalogue.ExcludeMultiExposed {
 							continue
@@ -122,7 +122,7 @@ func TestStrataEqualTheFold(t *testing.T) {
 			}
 		}
 		for _, l := range s.Looks {
-			check(s.inLooks(l.End), l.End)
+			check(s.LookWindows(l.End), l.End)
 		}
 		for _, end := range s.fullDays() {
 			check(s.sinceLooks(end), end)

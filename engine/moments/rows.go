@@ -20,12 +20,6 @@ type RowKey struct {
 	MultiExposed  bool // exposed to more than one variation
 }
 
-// withoutDimension returns the key of the same visitors with any value of the dimension.
-func (k RowKey) withoutDimension() RowKey {
-	k.Dimension = ""
-	return k
-}
-
 // Row holds the sums over the visitors of one segment.
 type Row struct {
 	RowKey
@@ -91,8 +85,9 @@ func WithOthers(ranked, whole []Row, top int) []Row {
 	for _, others := range whole {
 		others.Others, others.Recent = true, 0
 		for i := range ranked[:kept] {
-			if r := &ranked[i]; r.withoutDimension() == others.RowKey {
-				others.Moments = others.Subtract(r.Moments)
+			of := ranked[i].RowKey
+			if of.Dimension = ""; of == others.RowKey {
+				others.Moments = others.Subtract(ranked[i].Moments)
 			}
 		}
 		if others.Visitors != 0 {
@@ -108,8 +103,7 @@ func WithOthers(ranked, whole []Row, top int) []Row {
 // Cap is the limit of the total value of each visitor of a report.
 type Cap struct {
 	schema.Cap
-	Limit     int64 // in 1/schema.MoneyScale; 0: nothing is capped, because the percentile is not reached
-	Converted int64 // of a percentile: converted visitors
+	Limit int64 // in 1/schema.MoneyScale; 0: nothing is capped, because the percentile is not reached
 }
 
 // NewCap returns the cap of a report. totals has the total values of the converted visitors; NewCap sorts it. A
@@ -117,25 +111,14 @@ type Cap struct {
 // above 0.
 func NewCap(rule schema.Cap, totals []int64) *Cap {
 	c := &Cap{Cap: rule, Limit: rule.Units}
-	if rule.Percentile == 0 {
-		return c
-	}
-	c.Converted = int64(len(totals))
-	rank, reached := rankOf(rule.Percentile, c.Converted)
-	if !reached {
+	const thousand = 1000 // percentiles have one decimal
+	above := len(totals) * (thousand - int(math.Round(10*rule.Percentile))) / thousand
+	if rule.Percentile == 0 || above == 0 {
 		return c
 	}
 	slices.Sort(totals)
-	c.Limit = max(totals[rank-1], 0)
+	c.Limit = max(totals[len(totals)-above-1], 0)
 	return c
-}
-
-// rankOf returns the nearest rank, from 1, of a percentile among n totals. It returns false if fewer than one total is
-// above the percentile.
-func rankOf(percentile float64, n int64) (rank int64, reached bool) {
-	const thousand = 1000 // percentiles have one decimal
-	above := n * (thousand - int64(math.Round(10*percentile))) / thousand
-	return n - above, above > 0
 }
 
 // Outliers are the bounds of the goal values that count. They follow from the z-score of the whole report.

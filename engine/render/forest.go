@@ -41,12 +41,10 @@ const (
 	forestTicks   = 6
 )
 
-// Colours that colour-blind readers can distinguish.
-const (
-	forestBetter = "#0072b2"
-	forestWorse  = "#b34700"
-	forestOther  = "#59636e"
-)
+// forestColours are colours that colour-blind readers can distinguish. Other verdicts have forestOther.
+var forestColours = map[stats.Verdict]string{stats.VerdictBetter: "#0072b2", stats.VerdictWorse: "#b34700"}
+
+const forestOther = "#59636e"
 
 // forest holds the data of the template. The y coordinate of a text is its baseline.
 type forest struct {
@@ -92,10 +90,9 @@ type forestBar struct {
 type effect struct {
 	label    string
 	visitors int64
-	estimate *result.Effect
-	look     *result.Bounds     // interval of the last look
-	compared *result.Comparison // nil: no comparison
-	verdict  judged             // of the comparison
+	estimate *stats.Effect
+	look     *stats.Interval // interval of the last look
+	verdict  judged          // of the comparison
 }
 
 // ForestPlot returns an SVG of the lifts and their intervals: of the report, and of each value of its dimension. If
@@ -200,11 +197,11 @@ func collectEffects(r *result.Report) []effect {
 			e := effect{label: v.Name, visitors: v.Visitors}
 			switch rate := &v.Metrics.GoalConversionRate; {
 			case r.CompareMetric == nil:
-				e.estimate = &result.Effect{Value: rate.Value, Interval: rate.Interval, Reason: rate.Reason}
+				e.estimate = &stats.Effect{Value: rate.Value, Interval: rate.Interval, Reason: rate.Reason}
 			case v.Comparison == nil:
 				continue
 			default:
-				e.estimate, e.compared = &v.Comparison.Improvement, v.Comparison
+				e.estimate = &v.Comparison.Improvement
 				e.verdict = judged{v.Comparison.VerdictInWords(), c.ConclusiveVerdict(v.Comparison)}
 				if v.Comparison.Sequential != nil {
 					e.look = v.Comparison.Sequential.Improvement
@@ -253,20 +250,13 @@ func (f *forest) setScale(effects []effect) {
 func (f *forest) newRow(e effect, y int) forestRow {
 	row := forestRow{
 		Heading: e.estimate == nil, Label: ShortenText(e.label, forestLabel), Visitors: result.FormatCount(e.visitors),
-		Colour: forestOther, Y: y, Value: none, Verdict: e.verdict.words,
+		Colour: cmp.Or(forestColours[e.verdict.verdict], forestOther), Y: y, Value: none, Verdict: e.verdict.words,
 	}
 	if row.Heading {
 		return row
 	}
 	if f.results.Dimension != nil {
 		row.Indent = 14
-	}
-	switch e.verdict.verdict {
-	case stats.VerdictBetter:
-		row.Colour = forestBetter
-	case stats.VerdictWorse:
-		row.Colour = forestWorse
-	case stats.VerdictInconclusive, stats.VerdictInsufficientData:
 	}
 	f.addBar(&row, e.look, 1)
 	f.addBar(&row, e.estimate.Interval, 5)
@@ -278,7 +268,7 @@ func (f *forest) newRow(e effect, y int) forestRow {
 }
 
 // addBar adds an interval. An arrow marks an end that is unbounded or outside the scale.
-func (f *forest) addBar(row *forestRow, interval *result.Bounds, thick int) {
+func (f *forest) addBar(row *forestRow, interval *stats.Interval, thick int) {
 	if interval == nil || interval[0] == nil && interval[1] == nil {
 		return
 	}

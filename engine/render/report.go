@@ -331,13 +331,14 @@ func (t *reportTable) writeScorecard() {
 	}
 	several := slices.ContainsFunc(t.results.Scorecard,
 		func(r *result.ScorecardRow) bool { return len(r.Variations) > 2 })
-	label := newColumn(rows, "metric", func(r *scorecardRow) string {
+	label := column{title: "metric", left: true}
+	for _, r := range rows {
 		name := ShortenText(PrintableText(r.MetricInWords()), t.maxLabelWidth()+10)
 		if several {
 			name += " · " + ShortenText(PrintableText(r.treatment.Name), t.maxLabelWidth())
 		}
-		return name
-	}).aligned()
+		label.cells = append(label.cells, name)
+	}
 	t.writeGrids(label, scorecardColumns(rows), allRows)
 	if empty > 0 {
 		t.writeLine("")

@@ -118,26 +118,11 @@ type column struct {
 	colours []string // one per row; nil: no colours
 }
 
-// newColumn returns a column with a cell for each row.
-func newColumn[R any](rows []R, title string, cell func(r *R) string) column {
-	c := column{title: title}
-	for i := range rows {
-		c.cells = append(c.cells, cell(&rows[i]))
-	}
-	return c
-}
-
 // addCells appends a cell to each column.
 func addCells(columns []column, cells ...string) {
 	for i := range columns {
 		columns[i].cells = append(columns[i].cells, cells[i])
 	}
-}
-
-// aligned returns the column with its cells aligned to the left.
-func (c column) aligned() column {
-	c.left = true
-	return c
 }
 
 // textWidth returns the width of the widest cell, in terminal columns.
@@ -166,7 +151,11 @@ func (t *table) writeRows(rows []tableRow) {
 }
 
 func labelColumn(rows []tableRow) column {
-	return newColumn(rows, "variation", func(r *tableRow) string { return r.label }).aligned()
+	label := column{title: "variation", left: true}
+	for _, r := range rows {
+		label.cells = append(label.cells, r.label)
+	}
+	return label
 }
 
 // writeGrids writes the columns in as many grids as the width of the screen requires.
@@ -241,13 +230,15 @@ func (t *table) observedColumns(rows []tableRow) []column {
 		}
 	}
 	write := valueFormatter(t.rate, spread)
-	columns := []column{newColumn(rows, "visitors", func(r *tableRow) string { return result.FormatCount(r.visitors) })}
-	if len(rows) > 0 && rows[0].converted != "" {
-		columns = append(columns, newColumn(rows, "converted", func(r *tableRow) string { return r.converted }))
+	columns := []column{{title: "visitors"}, {title: "converted"}, {title: name}, {title: t.intervalTitle()}}
+	for _, r := range rows {
+		addCells(columns, result.FormatCount(r.visitors), r.converted, formatOptional(r.Value, write),
+			result.RangeInWords(r.Interval, write))
 	}
-	return append(columns,
-		newColumn(rows, name, func(r *tableRow) string { return formatOptional(r.Value, write) }),
-		newColumn(rows, t.intervalTitle(), func(r *tableRow) string { return result.RangeInWords(r.Interval, write) }))
+	if len(rows) == 0 || rows[0].converted == "" {
+		columns = slices.Delete(columns, 1, 2)
+	}
+	return columns
 }
 
 func (t *table) intervalTitle() string { return fmt.Sprintf("%d %% interval", t.level) }
@@ -283,54 +274,42 @@ func (t *table) comparedColumns(rows []tableRow) []column {
 		}
 	}
 	write := func(x float64) string { return result.FormatPercent(x, result.PercentDecimals(spread), true) }
-	// compared returns a column without a cell for control.
-	compared := func(title string, cell func(c *result.Comparison) string) column {
-		return newColumn(rows, title, func(r *tableRow) string {
-			if r.Comparison == nil {
-				return ""
-			}
-			return cell(r.Comparison)
-		})
+	evidence := "p"
+	switch {
+	case t.methodology == stats.MethodologyBayesian:
+		evidence = "chance to beat control"
+	case correction != stats.CorrectionNone:
+		evidence = "adjusted p"
 	}
 	columns := []column{
-		compared("lift", func(c *result.Comparison) string { return formatOptional(c.Improvement.Value, write) }),
-		compared(t.intervalTitle(), func(c *result.Comparison) string {
-			return result.RangeInWords(c.Improvement.Interval,
-				write)
-		}),
+		{title: "lift"},
+		{title: t.intervalTitle()},
+		{title: evidence},
+		{title: fmt.Sprintf("p at look %d", look)},
+		{title: "verdict", left: true},
 	}
-	if t.methodology == stats.MethodologyBayesian {
-		columns = append(columns, compared("chance to beat control", func(c *result.Comparison) string {
-			if c.Bayesian == nil {
-				return ""
-			}
-			return formatOptional(c.Bayesian.ChanceToBeatControl, result.FormatChance)
-		}))
-	} else {
-		title := "p"
-		if correction != stats.CorrectionNone {
-			title = "adjusted p"
-		}
-		columns = append(columns, compared(title, func(c *result.Comparison) string {
-			if c.Frequentist == nil {
-				return ""
-			}
-			return formatOptional(c.Frequentist.AdjustedPValue, result.FormatPValue)
-		}))
-	}
-	if look > 0 {
-		columns = append(columns, compared(fmt.Sprintf("p at look %d", look), func(c *result.Comparison) string {
-			if c.Sequential == nil || c.Sequential.Look == nil {
-				return ""
-			}
-			return formatOptional(c.Sequential.PValue, result.FormatPValue)
-		}))
-	}
-	verdict := newColumn(rows, "verdict", func(r *tableRow) string { return r.verdict.words }).aligned()
 	for _, r := range rows {
-		verdict.colours = append(verdict.colours, verdictColours[r.verdict.verdict])
+		var lift, interval, found, atLook string
+		if c := r.Comparison; c != nil {
+			lift = formatOptional(c.Improvement.Value, write)
+			interval = result.RangeInWords(c.Improvement.Interval, write)
+			if c.Bayesian != nil {
+				found = formatOptional(c.Bayesian.ChanceToBeatControl, result.FormatChance)
+			}
+			if c.Frequentist != nil {
+				found = formatOptional(c.Frequentist.AdjustedPValue, result.FormatPValue)
+			}
+			if c.Sequential != nil && c.Sequential.Look != nil {
+				atLook = formatOptional(c.Sequential.PValue, result.FormatPValue)
+			}
+		}
+		addCells(columns, lift, interval, found, atLook, r.verdict.words)
+		columns[4].colours = append(columns[4].colours, verdictColours[r.verdict.verdict])
 	}
-	return append(columns, verdict)
+	if look == 0 {
+		columns = slices.Delete(columns, 3, 4)
+	}
+	return columns
 }
 
 var verdictColours = map[stats.Verdict]string{stats.VerdictBetter: green, stats.VerdictWorse: red}

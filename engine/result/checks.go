@@ -49,60 +49,60 @@ func (c *sliceSums) runChecks(plan *plan.Plan, found *moments.Rows) Checks {
 		Window:            WindowCheck{EarlierVisitors: c.exposedBefore},
 		Warnings:          []Warning{},
 	}
-	warn := func(code WarningCode, format string, args ...any) {
-		checks.Warnings = append(checks.Warnings, Warning{code, fmt.Sprintf(format, args...)})
-	}
 	if found.Through.IsZero() {
-		warn(warningNoEvents, "no events are stored yet; check that tracking sends this id")
+		checks.warn(warningNoEvents, "no events are stored yet; check that tracking sends this id")
 	}
 	if plan.Rules.Compare {
 		checks.SampleRatio, checks.Leak = c.sampleRatio(plan), c.findLeaks(plan)
 	}
 	if checks.SampleRatio != nil && checks.SampleRatio.Mismatch {
-		checks.Warnings = append(checks.Warnings, mismatchWarning(*checks.SampleRatio.PValue))
+		checks.warnOfMismatch(*checks.SampleRatio.PValue)
 	}
 	if len(checks.Leak) > 0 {
-		warn(warningLeak, "variations without traffic have visitors; the assignment of visitors may be wrong")
+		checks.warn(warningLeak, "variations without traffic have visitors; the assignment of visitors may be wrong")
 	}
 	m := checks.MultipleExposures
 	if m.Share > multipleExposuresWarning {
-		warn(WarningMultipleExposures, "%.1f %% of the visitors were exposed to more than one variation", 100*m.Share)
+		checks.warn(WarningMultipleExposures, "%.1f %% of the visitors were exposed to more than one variation",
+			100*m.Share)
 	}
 	if m.skewed {
-		warn(WarningMultipleExposuresSkewed, "the share of multi-exposed visitors differs between variations (p = %s)",
-			FormatPValue(*m.PValue))
+		checks.warn(WarningMultipleExposuresSkewed,
+			"the share of multi-exposed visitors differs between variations (p = %s)", FormatPValue(*m.PValue))
 	}
 	if a := checks.Automated; a != nil && a.Warning {
-		warn(warningAutomated,
+		checks.warn(warningAutomated,
 			"the share of automated visitors, who count nowhere, differs between variations (p = %s): "+
 				"a variation may attract or block them", FormatPValue(*a.PValue))
 	}
 	if len(checks.UnknownVariations) > 0 {
-		warn(warningUnknownVariations,
+		checks.warn(warningUnknownVariations,
 			"events have variation ids that the catalogue does not declare; their visitors are not in the report")
 	}
 	if o := found.Outliers; o != nil && o.Values < minValues {
-		warn(warningFewValues,
+		checks.warn(warningFewValues,
 			"%d goal values are too few for a z-score: none can be 5 standard deviations from the mean", o.Values)
 	}
 	if changed := plan.Declared.Superseded; len(changed) > 0 {
-		warn(warningPlanChanged,
+		checks.warn(warningPlanChanged,
 			"the catalogue declares another %s since the first view; results use what was declared before it",
 			strings.Join(changed, ", "))
 	}
 	if plan.HasEarlierShares() {
-		warn(warningSharesChanged, "the shares changed at %s; comparisons are made within each period of equal shares",
+		checks.warn(warningSharesChanged,
+			"the shares changed at %s; comparisons are made within each period of equal shares",
 			query.FormatInstant(plan.SharesSince()))
 	}
 	return checks
 }
 
-func mismatchWarning(p float64) Warning {
-	return Warning{
-		WarningSampleRatio,
-		fmt.Sprintf("sample ratio mismatch: the split of the visitors does not match the configured shares (p = %s); "+
-			"visitors of a variation are lost or added, so no comparison is valid", FormatPValue(p)),
-	}
+func (c *Checks) warn(code WarningCode, format string, args ...any) {
+	c.Warnings = append(c.Warnings, Warning{code, fmt.Sprintf(format, args...)})
+}
+
+func (c *Checks) warnOfMismatch(p float64) {
+	c.warn(WarningSampleRatio, "sample ratio mismatch: the split of the visitors does not match the configured shares "+
+		"(p = %s); visitors of a variation are lost or added, so no comparison is valid", FormatPValue(p))
 }
 
 // AddWaiting adds that the report does not include some accepted events yet.
@@ -116,8 +116,7 @@ func (r *Report) AddWaiting(waits moments.Waiting) {
 	}
 	r.Stale, r.Waiting = true, &waits
 	r.Checks.Warnings = slices.DeleteFunc(r.Checks.Warnings, func(w Warning) bool { return w.Code == warningNoEvents })
-	text := fmt.Sprintf("%s accepted events are not in this report yet: %s", FormatCount(waits.Events), why)
-	r.Checks.Warnings = append(r.Checks.Warnings, Warning{WarningWaiting, text})
+	r.Checks.warn(WarningWaiting, "%s accepted events are not in this report yet: %s", FormatCount(waits.Events), why)
 }
 
 // capCheck returns what the cap removed from the counted visitors.
@@ -132,9 +131,9 @@ func (c *sliceSums) capCheck(plan *plan.Plan, limited *moments.Cap) *CapCheck {
 	}
 	shown.Amount = &Money{big.NewInt(limited.Limit)}
 	for _, v := range plan.Variations {
-		if remainder := c.counted[v.ID].CappedRemainder; remainder.Value != nil {
+		if remainder := c.counted[v.ID].CappedRemainder; remainder.Value.Sum != nil {
 			shown.Visitors += remainder.Visitors
-			shown.ValueRemoved.Units.Add(shown.ValueRemoved.Units, remainder.Value)
+			shown.ValueRemoved.Units.Add(shown.ValueRemoved.Units, remainder.Value.Sum)
 		}
 	}
 	return shown
@@ -149,17 +148,15 @@ func (c *CapCheck) InWords() string {
 		c.Amount, FormatCount(c.Visitors), c.ValueRemoved)
 }
 
-func (c *sliceSums) sampleRatio(plan *plan.Plan) *SampleRatio {
+func (c *sliceSums) sampleRatio(plan *plan.Plan) *stats.SampleRatioCheck {
 	var periods []stats.SharePeriod
 	for i := range plan.SharePeriods {
 		periods = append(periods,
 			plan.ObservedSplit(i, func(variation int64) int64 { return c.firstViews[variation].periods[i] }))
 	}
 	check := stats.SampleRatioMismatch(periods)
-	shown := &SampleRatio{
-		PValue: check.PValue, Expected: []float64{}, Observed: []int64{}, Mismatch: check.Mismatch,
-		Reason: check.Reason,
-	}
+	shown := check
+	shown.Observed, shown.Expected = []int64{}, []float64{}
 	ids := plan.SplitOrder()
 	for _, v := range plan.Variations { // in the order of the report
 		if at := slices.Index(ids, v.ID); at < len(check.Observed) {
@@ -167,7 +164,7 @@ func (c *sliceSums) sampleRatio(plan *plan.Plan) *SampleRatio {
 				append(shown.Expected, check.Expected[at])
 		}
 	}
-	return shown
+	return &shown
 }
 
 // multipleExposuresWarning is the share of multi-exposed visitors above which there is a warning, as in GrowthBook.
@@ -184,8 +181,8 @@ func (c *sliceSums) multipleExposures(plan *plan.Plan) MultipleExposures {
 		Rule: plan.MultipleExposures, Visitors: c.multiExposed, PValue: shares.PValue,
 		Reason: shares.Reason, skewed: shares.Differ,
 	}
-	if n := c.visitorsBeforeExclusion(); n > 0 {
-		m.Share = float64(c.multiExposed) / float64(n)
+	if c.visitors > 0 {
+		m.Share = float64(c.multiExposed) / float64(c.visitors)
 	}
 	m.Warning = m.Share > multipleExposuresWarning || shares.Differ
 	return m
@@ -213,11 +210,10 @@ func automatedCheck(plan *plan.Plan, found map[int64]moments.Automated) *Automat
 // findLeaks returns the variations that have visitors but no share of the traffic.
 func (c *sliceSums) findLeaks(p *plan.Plan) []Leak {
 	expected := p.ExpectedShares()
-	total := c.visitorsBeforeExclusion()
 	leaks := []Leak{}
 	for id, arrived := range c.firstViews {
 		at := slices.IndexFunc(p.Variations, func(v plan.Variation) bool { return v.ID == id })
-		if (at < 0 || expected[at] == 0) && stats.IsLeak(arrived.visitors, total) {
+		if (at < 0 || expected[at] == 0) && stats.IsLeak(arrived.visitors, c.visitors) {
 			leaks = append(leaks, Leak{id, arrived.visitors})
 		}
 	}
@@ -299,37 +295,20 @@ const (
 	shownDays = 5
 )
 
-// formatDelay returns a duration in days, or in hours or minutes if it is shorter.
-func formatDelay(d time.Duration) string {
-	for _, unit := range []struct {
-		length time.Duration
-		name   string
-	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}} {
-		if n := int64(d / unit.length); n == 1 {
-			return "1 " + unit.name
-		} else if n > 1 {
-			return fmt.Sprintf("%d %ss", n, unit.name)
-		}
-	}
-	return "less than a minute"
-}
-
 // checkDays warns of full days without visitors between days with many, of variations without visitors on a day, and of
 // imported views that are dated long before the others.
 func (j *sliceResult) checkDays(p *plan.Plan, a *looks.Analysis) {
 	if a == nil || !p.OfAllVisitors() {
 		return
 	}
-	warn := func(code WarningCode, format string, args ...any) {
-		j.Checks.Warnings = append(j.Checks.Warnings, Warning{code, fmt.Sprintf(format, args...)})
-	}
 	if first := a.FirstView; first.Imported && first.Start().Sub(first.Time) > 24*time.Hour {
-		warn(warningEarlyViews, "the first views are dated %s, long before the others; the looks count from %s on",
+		j.Checks.warn(warningEarlyViews,
+			"the first views are dated %s, long before the others; the looks count from %s on",
 			first.Time.Format(time.DateOnly), first.Start().Format(time.DateOnly))
 	}
-	if late := p.DeclaredAt.Sub(a.FirstView.Accepted); late > 0 && !a.FirstView.Accepted.IsZero() {
-		warn(warningDeclaredLate, "declared %s after the first view arrived: the plan is honest only if nobody saw "+
-			"outcomes before", formatDelay(late))
+	if arrived := a.FirstView.Accepted; p.DeclaredAt.After(arrived) && !arrived.IsZero() {
+		j.Checks.warn(warningDeclaredLate, "declared at %s, after the first view arrived at %s: the plan is honest only if "+
+			"nobody saw outcomes before", query.FormatInstant(p.DeclaredAt), query.FormatInstant(arrived))
 	}
 	var empty, pending []time.Time // days
 	var usual []int64
@@ -359,12 +338,12 @@ func (j *sliceResult) checkDays(p *plan.Plan, a *looks.Analysis) {
 		}
 	}
 	if len(empty) > 0 {
-		warn(warningEmptyDays, "no visitors on %s, between days with many; check that tracking worked",
+		j.Checks.warn(warningEmptyDays, "no visitors on %s, between days with many; check that tracking worked",
 			datesInWords(empty))
 	}
 	for _, v := range p.Variations {
 		if days := without[v.ID]; len(days) > 0 {
-			warn(warningEmptyVariation,
+			j.Checks.warn(warningEmptyVariation,
 				"%s had no visitors on %s, although the other variations had many; check that it was shown", v.Name,
 				datesInWords(days))
 		}
@@ -414,11 +393,8 @@ func (r *Report) checkTraffic(running bool, a *looks.Analysis, now time.Time) {
 		return
 	}
 	if silent := SilenceDuration(a.FirstView.Start(), *r.NewestEvent, r.Totals.Views, now); silent > 0 {
-		r.Checks.Warnings = append(r.Checks.Warnings, Warning{
-			Code: warningSilent,
-			Message: fmt.Sprintf("no event for %s, although the subject is active; check that tracking still works",
-				roughDuration(silent)),
-		})
+		r.Checks.warn(warningSilent, "no event for %s, although the subject is active; check that tracking still works",
+			roughDuration(silent))
 	}
 }
 

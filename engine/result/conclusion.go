@@ -8,7 +8,6 @@ import (
 
 	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/query"
 	"lifthouse/stats"
 )
 
@@ -20,7 +19,7 @@ func (j *sliceResult) keepMismatch(p *plan.Plan, a *looks.Analysis) {
 		return
 	}
 	check.PValue, check.Mismatch = a.MismatchP, true
-	j.Checks.Warnings = append(j.Checks.Warnings, mismatchWarning(*a.MismatchP))
+	j.Checks.warnOfMismatch(*a.MismatchP)
 }
 
 // setConclusion sets the conclusion of the report, or of a segment, from the looks at the declared question. A report
@@ -74,11 +73,7 @@ func (j *sliceResult) explainUndecided(p *plan.Plan, a *looks.Analysis) {
 	enough := false
 	for _, v := range j.Variations[1:] {
 		enough = enough || v.Comparison.Verdict != stats.VerdictInsufficientData
-		for _, reason := range v.Comparison.Reasons {
-			if !slices.Contains(c.Reasons, reason) {
-				c.Reasons = append(c.Reasons, reason)
-			}
-		}
+		c.Reasons = stats.AppendReasons(c.Reasons, v.Comparison.Reasons...)
 	}
 	switch {
 	case !enough:
@@ -153,7 +148,7 @@ func (j *sliceResult) decidedText(p *plan.Plan, row *looks.Row) string {
 		verdict = "better"
 	}
 	text := fmt.Sprintf("%s is %s than %s: %s has %s", j.Variations[at].Name, verdict, j.Variations[0].Name,
-		metricInWords[p.Metric], LookInWords(row, p.Rules.SignificanceLevel, isRate[p.Metric]))
+		metrics[p.Metric].name, LookInWords(row, p.Rules.SignificanceLevel, IsRate(p.Metric)))
 	text += fmt.Sprintf(" at look %d on %s with %s visitors", row.Number, lastDay(row.End), FormatCount(row.Visitors))
 	if row.Chance != nil {
 		text += fmt.Sprintf(", with a chance of %s to beat %s", FormatChance(*row.Chance), j.Variations[0].Name)
@@ -184,24 +179,6 @@ func ExplainAll(reasons []stats.Reason) string {
 	return strings.Join(texts, "; ")
 }
 
-// metricInWords maps a metric to its name in texts.
-var metricInWords = map[query.Metric]string{
-	query.GoalConversionRate:   "the goal conversion rate",
-	query.ConversionRate:       "the conversion rate",
-	query.CompletionRate:       "the completion rate",
-	query.GoalsPerVisitor:      "goals per visitor",
-	query.AverageValue:         "value per goal",
-	query.ValuePerVisitor:      "value per visitor",
-	query.ProfitPerVisitor:     "profit per visitor",
-	query.ExtraValuePerVisitor: "extra value per visitor",
-}
-
-// isRate has the metrics that are shares of the visitors.
-var isRate = map[query.Metric]bool{
-	query.GoalConversionRate: true, query.ConversionRate: true,
-	query.CompletionRate: true,
-}
-
 // newLooks returns the looks of the declared question.
 func newLooks(a *looks.Analysis) []Look {
 	all := []Look{}
@@ -222,15 +199,11 @@ func newLooks(a *looks.Analysis) []Look {
 // NewLookVariation returns a row of a look for the response body.
 func NewLookVariation(r *looks.Row) LookVariation {
 	shown := LookVariation{
-		ID: r.VariationID, CriticalValue: r.Critical, Z: r.Z, PValue: r.PValue, Difference: newEffect(r.Difference),
-		Improvement:         newEffect(r.Lift),
-		ChanceToBeatControl: r.Chance, Significant: r.Significant, Reason: r.Reason,
+		ID: r.VariationID, CriticalValue: r.Critical, Z: r.Z, PValue: r.PValue, Difference: r.Difference,
+		Improvement: r.Lift, ChanceToBeatControl: r.Chance, Significant: r.Significant, Reason: r.Reason,
 	}
 	if r.Recomputed != nil {
-		shown.Recomputed = &Recomputed{
-			newEffect(r.Recomputed.Difference), newEffect(r.Recomputed.Lift),
-			r.Recomputed.Significant,
-		}
+		shown.Recomputed = &Recomputed{r.Recomputed.Difference, r.Recomputed.Lift, r.Recomputed.Significant}
 	}
 	return shown
 }
@@ -241,9 +214,8 @@ func NewSequential(r *looks.Row, missing stats.Reason) *Sequential {
 		return &Sequential{Reason: missing, ImprovementReason: missing}
 	}
 	return &Sequential{
-		Look: &r.Number, End: optionalTime(r.End), PValue: r.PValue, Difference: newBounds(r.Difference.Interval),
-		Improvement: newBounds(r.Lift.Interval),
-		Significant: r.Significant, Reason: r.Reason, ImprovementReason: r.Lift.Reason,
+		Look: &r.Number, End: optionalTime(r.End), PValue: r.PValue, Difference: r.Difference.Interval,
+		Improvement: r.Lift.Interval, Significant: r.Significant, Reason: r.Reason, ImprovementReason: r.Lift.Reason,
 	}
 }
 

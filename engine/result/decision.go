@@ -49,9 +49,9 @@ func newGuardrail(g *plan.Guardrail, a *looks.Analysis, guardrail, treatment int
 		case in == nil:
 			shown.Reason = cmp.Or(shown.Reason, last.Reason, last.Lift.Reason, last.Difference.Reason)
 		case !g.Down:
-			shown.Lower = in.Lower
-		case in.Upper != nil:
-			lower := -*in.Upper
+			shown.Lower = in[0]
+		case in[1] != nil:
+			lower := -*in[1]
 			shown.Lower = &lower
 		}
 	}
@@ -179,7 +179,7 @@ func (d *decider) harmDecision(treatment int) *Decision {
 		found.Reasons, names = append(found.Reasons, reason), append(names, name)
 	}
 	if treatment < len(d.looks.Harm) {
-		primary := metricInWords[d.plan.Declared.Metric]
+		primary := metrics[d.plan.Declared.Metric].name
 		add(&d.looks.Harm[treatment], DecisionReason{
 			Code: reasonPrimaryHarmed,
 			Text: primary + " is harmed by more than the minimum effect",
@@ -200,9 +200,9 @@ func (d *decider) harmDecision(treatment int) *Decision {
 func (d *decider) guardrailName(i int) string {
 	g := d.plan.Declared.Guardrails[i]
 	if goal, known := d.plan.FindGoal(g.GoalID); known {
-		return fmt.Sprintf("%s of %s", metricInWords[g.Metric], goal.Name)
+		return fmt.Sprintf("%s of %s", metrics[g.Metric].name, goal.Name)
 	}
-	return metricInWords[g.Metric]
+	return metrics[g.Metric].name
 }
 
 func (d *decider) ofGuardrail(code stats.Reason, i int, says string) DecisionReason {
@@ -315,7 +315,7 @@ func (d *decider) noWinner() *Decision {
 		if len(rows) > 1 {
 			of = " for " + d.Variations[i+1].Name
 		}
-		if lifts := excludedLifts(in.Lower, in.Upper); lifts != "" {
+		if lifts := excludedLifts(in[0], in[1]); lifts != "" {
 			ruled = append(ruled, lifts+" is ruled out"+of)
 		}
 	}

@@ -73,7 +73,7 @@ func poolMetricInWords(metric query.Metric) string {
 	if metric == query.ValuePerVisitor {
 		return "the primary metric"
 	}
-	return metricInWords[metric]
+	return metrics[metric].name
 }
 
 // PastInWords returns what past tests say, in sentences.

@@ -62,8 +62,8 @@ type LookVariation struct {
 	CriticalValue       *float64     `json:"criticalValue"` // that |z| must reach
 	Z                   *float64     `json:"z"`
 	PValue              *float64     `json:"pValue"`
-	Difference          Effect       `json:"difference"`
-	Improvement         Effect       `json:"improvement"`
+	Difference          stats.Effect `json:"difference"`
+	Improvement         stats.Effect `json:"improvement"`
 	ChanceToBeatControl *float64     `json:"chanceToBeatControl,omitempty"` // only Bayesian
 	Significant         bool         `json:"significant"`
 	Reason              stats.Reason `json:"reason,omitempty"`
@@ -72,9 +72,9 @@ type LookVariation struct {
 
 // Recomputed is the result of a recorded look from today's events. The recorded figures do not change.
 type Recomputed struct {
-	Difference  Effect `json:"difference"`
-	Improvement Effect `json:"improvement"`
-	Significant bool   `json:"significant"`
+	Difference  stats.Effect `json:"difference"`
+	Improvement stats.Effect `json:"improvement"`
+	Significant bool         `json:"significant"`
 }
 
 // NextLook is the next look of a running subject.
@@ -104,11 +104,11 @@ type Window struct {
 
 // Slice has the results for all visitors, or for the visitors with one dimension value.
 type Slice struct {
-	Totals     Counts             `json:"totals"`
-	Variations []VariationResults `json:"variations"`
-	Conclusion *Conclusion        `json:"conclusion"` // null: nothing is compared
-	Checks     Checks             `json:"checks"`
-	Power      *Power             `json:"power,omitempty"` // null in slices of a breakdown
+	Totals     Counts                `json:"totals"`
+	Variations []VariationResults    `json:"variations"`
+	Conclusion *Conclusion           `json:"conclusion"` // null: nothing is compared
+	Checks     Checks                `json:"checks"`
+	Power      *stats.SampleProgress `json:"power,omitempty"` // null in slices of a breakdown
 }
 
 // Conclusion is the overall result of the comparison.
@@ -119,17 +119,6 @@ type Conclusion struct {
 	DecidedAt   *time.Time     `json:"decidedAt,omitempty"` // end of that look
 	Reasons     []stats.Reason `json:"reasons"`
 	Text        string         `json:"text"` // one sentence
-}
-
-// Power compares the number of visitors, over all variations, with the required sample size.
-type Power struct {
-	RequiredVisitors        *int64       `json:"requiredVisitors"`
-	Progress                *float64     `json:"progress"` // visitors / requiredVisitors; may exceed 1
-	RemainingVisitors       *int64       `json:"remainingVisitors"`
-	DaysRemaining           *int64       `json:"daysRemaining"`
-	MinimumDetectableEffect *float64     `json:"minimumDetectableEffect"` // a lift, as a fraction
-	Power                   *float64     `json:"power"`                   // power to detect the planned lift with the current visitors
-	Reason                  stats.Reason `json:"reason,omitempty"`
 }
 
 // BreakdownSlice has the results of the visitors with one value of the dimension.
@@ -176,35 +165,24 @@ type Metrics struct {
 // Estimate is the value of a metric with its standard error and interval. Values that cannot be computed are null, with
 // a reason.
 type Estimate struct {
-	Value         *float64     `json:"value"`
-	Uncapped      *float64     `json:"uncapped,omitempty"` // the value without the cap of the report
-	StandardError *float64     `json:"standardError"`
-	Interval      *Bounds      `json:"interval"`
-	Reason        stats.Reason `json:"reason,omitempty"`
-}
-
-// Bounds are the ends of an interval, [lower, upper]. null is unbounded.
-type Bounds [2]*float64
-
-// Effect is a difference or a lift with its interval.
-type Effect struct {
-	Value    *float64     `json:"value"`
-	Observed *float64     `json:"observed,omitempty"` // if value is the mean of a posterior
-	Interval *Bounds      `json:"interval"`
-	Reason   stats.Reason `json:"reason,omitempty"`
+	Value         *float64        `json:"value"`
+	Uncapped      *float64        `json:"uncapped,omitempty"` // the value without the cap of the report
+	StandardError *float64        `json:"standardError"`
+	Interval      *stats.Interval `json:"interval"`
+	Reason        stats.Reason    `json:"reason,omitempty"`
 }
 
 // Comparison compares a variation with control on the metric of the report.
 type Comparison struct {
-	Difference  Effect         `json:"difference"`
-	Improvement Effect         `json:"improvement"`
-	Frequentist *Frequentist   `json:"frequentist,omitempty"`
-	Sequential  *Sequential    `json:"sequential,omitempty"`
-	Bayesian    *Bayesian      `json:"bayesian,omitempty"`
-	Significant bool           `json:"significant"`
-	Verdict     stats.Verdict  `json:"verdict"`
-	Conclusive  *bool          `json:"conclusive,omitempty"` // whether a look supports the verdict; nil: the verdict only describes
-	Reasons     []stats.Reason `json:"reasons"`
+	Difference  stats.Effect       `json:"difference"`
+	Improvement stats.Effect       `json:"improvement"`
+	Frequentist *stats.Frequentist `json:"frequentist,omitempty"`
+	Sequential  *Sequential        `json:"sequential,omitempty"`
+	Bayesian    *stats.Bayesian    `json:"bayesian,omitempty"`
+	Significant bool               `json:"significant"`
+	Verdict     stats.Verdict      `json:"verdict"`
+	Conclusive  *bool              `json:"conclusive,omitempty"` // whether a look supports the verdict; nil: the verdict only describes
+	Reasons     []stats.Reason     `json:"reasons"`
 }
 
 // isConclusive reports whether a look supports the verdict. That of a verdict that only describes is the last one.
@@ -215,67 +193,30 @@ func (c *Comparison) isConclusive() bool {
 	return *c.Conclusive
 }
 
-// Frequentist is the result of the fixed-horizon test.
-type Frequentist struct {
-	Test             stats.Test       `json:"test"`
-	Statistic        *float64         `json:"statistic"`
-	DegreesOfFreedom *float64         `json:"degreesOfFreedom,omitempty"` // only Welch's test
-	PValue           *float64         `json:"pValue"`
-	AdjustedPValue   *float64         `json:"adjustedPValue"`
-	Correction       stats.Correction `json:"correction"`
-	Reason           stats.Reason     `json:"reason,omitempty"`
-}
-
 // Sequential is the result of the last look.
 type Sequential struct {
-	Look              *int         `json:"look"` // its number; null: there was none
-	End               *time.Time   `json:"end"`
-	PValue            *float64     `json:"pValue"`
-	Difference        *Bounds      `json:"difference"`
-	Improvement       *Bounds      `json:"improvement"`
-	Significant       bool         `json:"significant"`
-	Reason            stats.Reason `json:"reason,omitempty"`
-	ImprovementReason stats.Reason `json:"improvementReason,omitempty"`
-}
-
-// Bayesian is the result of the Bayesian comparison.
-type Bayesian struct {
-	ChanceToBeatControl *float64     `json:"chanceToBeatControl"`
-	ChanceToBeBest      *float64     `json:"chanceToBeBest"`
-	ExpectedLoss        *float64     `json:"expectedLoss"`
-	ExpectedLossControl *float64     `json:"expectedLossControl"`
-	Prior               *Prior       `json:"prior,omitempty"` // of the lift; nil: no test
-	Reason              stats.Reason `json:"reason,omitempty"`
-}
-
-// Prior is the normal prior of a lift, as fractions.
-type Prior struct {
-	Mean              float64 `json:"mean"`
-	StandardDeviation float64 `json:"standardDeviation"`
-	Campaigns         *int    `json:"campaigns,omitempty"` // past ones from which it was learned; nil: it is declared
+	Look              *int            `json:"look"` // its number; null: there was none
+	End               *time.Time      `json:"end"`
+	PValue            *float64        `json:"pValue"`
+	Difference        *stats.Interval `json:"difference"`
+	Improvement       *stats.Interval `json:"improvement"`
+	Significant       bool            `json:"significant"`
+	Reason            stats.Reason    `json:"reason,omitempty"`
+	ImprovementReason stats.Reason    `json:"improvementReason,omitempty"`
 }
 
 // Checks report whether the data are valid.
 type Checks struct {
-	SampleRatio       *SampleRatio       `json:"sampleRatio"` // null: nothing is compared
-	Leak              []Leak             `json:"leak"`
-	MultipleExposures MultipleExposures  `json:"multipleExposures"`
-	Automated         *Automated         `json:"automated,omitempty"` // only if there are any
-	UnknownVariations []UnknownVariation `json:"unknownVariations"`
-	Outliers          *OutliersCheck     `json:"outliers"`      // null: no z-score
-	Cap               *CapCheck          `json:"cap,omitempty"` // only with a cap
-	Window            WindowCheck        `json:"window"`
-	FullWeeks         *FullWeeks         `json:"fullWeeks,omitempty"` // only with a scorecard
-	Warnings          []Warning          `json:"warnings"`
-}
-
-// SampleRatio compares the split of the visitors with the configured shares.
-type SampleRatio struct {
-	PValue   *float64     `json:"pValue"`
-	Expected []float64    `json:"expected"` // visitors, in the order of the variations
-	Observed []int64      `json:"observed"`
-	Mismatch bool         `json:"mismatch"`
-	Reason   stats.Reason `json:"reason,omitempty"`
+	SampleRatio       *stats.SampleRatioCheck `json:"sampleRatio"` // null: nothing is compared
+	Leak              []Leak                  `json:"leak"`
+	MultipleExposures MultipleExposures       `json:"multipleExposures"`
+	Automated         *Automated              `json:"automated,omitempty"` // only if there are any
+	UnknownVariations []UnknownVariation      `json:"unknownVariations"`
+	Outliers          *OutliersCheck          `json:"outliers"`      // null: no z-score
+	Cap               *CapCheck               `json:"cap,omitempty"` // only with a cap
+	Window            WindowCheck             `json:"window"`
+	FullWeeks         *FullWeeks              `json:"fullWeeks,omitempty"` // only with a scorecard
+	Warnings          []Warning               `json:"warnings"`
 }
 
 // MultipleExposures counts the visitors who were exposed to more than one variation.
@@ -379,43 +320,33 @@ func (m Money) String() string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-func newBounds(i *stats.Interval) *Bounds {
-	if i == nil {
-		return nil
+// NewEstimate returns the estimate of a sample for the response body.
+func NewEstimate(sample stats.Sample, o stats.Options) Estimate {
+	switch s := sample.(type) {
+	case stats.Rate:
+		return newEstimate(stats.EstimateRate(s, o))
+	case stats.Mean:
+		return newEstimate(stats.EstimateMean(s, o))
 	}
-	return &Bounds{i.Lower, i.Upper}
+	return Estimate{}
 }
 
-// NewEstimate returns the estimate for the response body.
-func NewEstimate(e stats.Estimate) Estimate {
-	return Estimate{Value: e.Value, StandardError: e.StandardError, Interval: newBounds(e.Interval), Reason: e.Reason}
+func newEstimate(e stats.Estimate) Estimate {
+	return Estimate{Value: e.Value, StandardError: e.StandardError, Interval: e.Interval, Reason: e.Reason}
 }
 
-func newEffect(e stats.Effect) Effect {
-	return Effect{Value: e.Value, Observed: e.Observed, Interval: newBounds(e.Interval), Reason: e.Reason}
-}
-
-// NewComparison returns the comparison for the response body. campaigns are those from which its
-// prior was learned; nil: it is declared.
+// NewComparison returns the comparison for the response body. campaigns is the number of those from which its prior was
+// learned; nil: it is declared.
 func NewComparison(c stats.Comparison, campaigns *int) *Comparison {
-	shown := &Comparison{
-		Difference:  newEffect(c.Difference),
-		Improvement: newEffect(c.Lift),
-		Frequentist: (*Frequentist)(c.Frequentist),
-		Significant: c.Significant,
-		Verdict:     c.Verdict,
-		Reasons:     append([]stats.Reason{}, c.Reasons...),
+	if campaigns != nil && c.Bayesian != nil && c.Bayesian.Prior != nil {
+		b, prior := *c.Bayesian, *c.Bayesian.Prior
+		prior.Campaigns = campaigns
+		b.Prior, c.Bayesian = &prior, &b
 	}
-	if b := c.Bayesian; b != nil {
-		shown.Bayesian = &Bayesian{
-			ChanceToBeatControl: b.ChanceToBeatControl, ChanceToBeBest: b.ChanceToBeBest,
-			ExpectedLoss: b.ExpectedLoss, ExpectedLossControl: b.ExpectedLossControl, Reason: b.Reason,
-		}
-		if b.Prior != nil {
-			shown.Bayesian.Prior = &Prior{b.Prior.Mean, b.Prior.StandardDeviation, campaigns}
-		}
+	return &Comparison{
+		Difference: c.Difference, Improvement: c.Lift, Frequentist: c.Frequentist, Bayesian: c.Bayesian,
+		Significant: c.Significant, Verdict: c.Verdict, Reasons: append([]stats.Reason{}, c.Reasons...),
 	}
-	return shown
 }
 
 // PlanEstimate says what the plan of a campaign can detect.

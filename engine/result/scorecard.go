@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"lifthouse/engine/looks"
@@ -173,11 +172,10 @@ func setQValues(rows []*ScorecardRow, a *looks.Analysis, alpha float64) {
 
 // MetricInWords returns the names of the row's metric and goal.
 func (r *ScorecardRow) MetricInWords() string {
-	name := strings.TrimPrefix(metricInWords[r.Metric], "the ")
 	if r.Goal == nil {
-		return name + " of all goals"
+		return MetricInWords(r.Metric) + " of all goals"
 	}
-	return name + " of " + r.Goal.Name
+	return MetricInWords(r.Metric) + " of " + r.Goal.Name
 }
 
 // IsEmpty reports whether the row has no role, and all its values are 0 or unknown.
@@ -235,29 +233,61 @@ func (r *ScorecardRow) requiredVisitors(p *plan.Plan, a *looks.Analysis) *int64 
 	return required
 }
 
-// Status is a report's summary for a list.
+// ListedStatus is the summary of the results of a campaign or an experiment in a list.
+type ListedStatus struct {
+	Decision    *Decision     `json:"decision"`
+	VariationID *int64        `json:"variationId"`
+	Lift        *stats.Effect `json:"lift"` // on the primary metric, with the interval of the last look
+	Visitors    *int64        `json:"visitors"`
+	Days        *int          `json:"days"`   // full days since the first visitor
+	Health      []WarningCode `json:"health"` // codes of the warnings
+	ComputedAt  *time.Time    `json:"computedAt"`
+	Reason      stats.Reason  `json:"reason,omitempty"` // for a missing decision
+}
+
+// Status is a report's summary, from which a list has its status at any time.
 type Status struct {
-	Decision  *Decision // nil: nothing is compared
-	Variation *int64    // of the lift; nil: there is none
-	Lift      *Effect
-	Visitors  int64
-	Days      int           // full days since the first visitor
-	Health    []WarningCode // codes of the warnings other than silence
-	Computed  time.Time
+	ListedStatus // without silence
 
 	first, newest time.Time
 	views         int64
 }
 
+// reasonNotComputed is the reason why a status has no decision yet. Clients may ask again.
+const reasonNotComputed stats.Reason = "NOT_COMPUTED"
+
+// NewListedStatus returns the status of a running or stopped subject. If s is nil, the status is not computed yet.
+func NewListedStatus(s *Status, running bool) *ListedStatus {
+	if s == nil {
+		return &ListedStatus{Health: []WarningCode{}, Reason: reasonNotComputed}
+	}
+	shown := s.ListedStatus
+	if running && s.SilenceAt(time.Now()) > 0 {
+		shown.Health = append(slices.Clip(s.Health), warningSilent)
+	}
+	return &shown
+}
+
+// SilenceAt returns how long the subject has been silent at a time, or 0 if it is not silent.
+func (s *Status) SilenceAt(now time.Time) time.Duration {
+	return SilenceDuration(s.first, s.newest, s.views, now)
+}
+
 // NewStatus returns the status for a report and the results of its looks; nil: nothing is compared.
 func NewStatus(r *Report, a *looks.Analysis) *Status {
-	s := &Status{Health: []WarningCode{}, Computed: time.Now().UTC().Truncate(time.Millisecond)}
+	s := &Status{ListedStatus: ListedStatus{
+		Visitors: new(int64), Days: new(int), Health: []WarningCode{},
+		ComputedAt: new(time.Now().UTC().Truncate(time.Millisecond)), Reason: reasonNothingToCompare,
+	}}
 	if r == nil {
 		return s
 	}
-	s.Decision, s.Visitors, s.views = r.Decision, r.Totals.Visitors, r.Totals.Views
+	*s.Visitors, s.views = r.Totals.Visitors, r.Totals.Views
+	if s.Decision = r.Decision; s.Decision != nil {
+		s.Reason = ""
+	}
 	if r.Checks.FullWeeks != nil {
-		s.Days = r.Checks.FullWeeks.Days
+		*s.Days = r.Checks.FullWeeks.Days
 	}
 	for _, w := range r.Checks.Warnings {
 		if w.Code != warningSilent {
@@ -268,7 +298,7 @@ func NewStatus(r *Report, a *looks.Analysis) *Status {
 		s.first, s.newest = a.FirstView.Start(), *r.NewestEvent
 	}
 	if v := r.leadingVariation(); v != nil {
-		s.Variation, s.Lift = &v.ID, &Effect{
+		s.VariationID, s.Lift = &v.ID, &stats.Effect{
 			Value:    v.Comparison.Improvement.Value,
 			Observed: v.Comparison.Improvement.Observed, Reason: v.Comparison.Improvement.Reason,
 		}
@@ -303,19 +333,6 @@ func (r *Report) leadingVariation() *VariationResults {
 	return found
 }
 
-// HealthAt returns the codes of the warnings of a running or stopped subject at a time.
-func (s *Status) HealthAt(now time.Time, running bool) []WarningCode {
-	if running && s.SilenceAt(now) > 0 {
-		return append(s.Health[:len(s.Health):len(s.Health)], warningSilent)
-	}
-	return s.Health
-}
-
-// SilenceAt returns how long the subject has been silent at a time, or 0 if it is not silent.
-func (s *Status) SilenceAt(now time.Time) time.Duration {
-	return SilenceDuration(s.first, s.newest, s.views, now)
-}
-
 // WarningText returns the message of the first warning of the report with one of the codes, or an empty text.
 func (r *Report) WarningText(codes ...WarningCode) string {
 	for _, w := range r.Checks.Warnings {
@@ -324,34 +341,4 @@ func (r *Report) WarningText(codes ...WarningCode) string {
 		}
 	}
 	return ""
-}
-
-// ListedStatus is the summary of the results of a campaign or an experiment in a list.
-type ListedStatus struct {
-	Decision    *Decision     `json:"decision"`
-	VariationID *int64        `json:"variationId"`
-	Lift        *Effect       `json:"lift"` // on the primary metric, with the interval of the last look
-	Visitors    *int64        `json:"visitors"`
-	Days        *int          `json:"days"` // full days since the first visitor
-	Health      []WarningCode `json:"health"`
-	ComputedAt  *time.Time    `json:"computedAt"`
-	Reason      stats.Reason  `json:"reason,omitempty"` // for a missing decision
-}
-
-// reasonNotComputed is the reason why a status has no decision yet. Clients may ask again.
-const reasonNotComputed stats.Reason = "NOT_COMPUTED"
-
-// NewListedStatus returns the status of a running or stopped subject. If s is nil, the status is not computed yet.
-func NewListedStatus(s *Status, running bool) *ListedStatus {
-	if s == nil {
-		return &ListedStatus{Health: []WarningCode{}, Reason: reasonNotComputed}
-	}
-	shown := &ListedStatus{
-		Decision: s.Decision, VariationID: s.Variation, Lift: s.Lift, Visitors: &s.Visitors, Days: &s.Days,
-		Health: s.HealthAt(time.Now(), running), ComputedAt: &s.Computed,
-	}
-	if s.Decision == nil {
-		shown.Reason = reasonNothingToCompare
-	}
-	return shown
 }

@@ -6,16 +6,17 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"lifthouse/engine/looks"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // New computes the body from the rows, without the series. a has the results of the looks at the declared question;
@@ -79,6 +80,7 @@ type sliceSums struct {
 	counted       map[int64]moments.Moments   // by variation, including unknown ones
 	periods       []map[int64]moments.Moments // the same, by period of equal shares
 	firstViews    map[int64]firstViews        // by first variation, before exclusion
+	visitors      int64                       // before exclusion
 	multiExposed  int64
 	exposedBefore int64
 }
@@ -99,7 +101,7 @@ func sumRows(rows []moments.Row, rule string) sliceSums {
 			continue
 		}
 		arrived := c.firstViews[r.VariationID]
-		arrived.visitors += r.Visitors
+		arrived.visitors, c.visitors = arrived.visitors+r.Visitors, c.visitors+r.Visitors
 		if arrived.periods == nil {
 			arrived.periods = map[int]int64{}
 		}
@@ -119,15 +121,6 @@ func sumRows(rows []moments.Row, rule string) sliceSums {
 		c.periods[r.Period][r.VariationID] = c.periods[r.Period][r.VariationID].Merge(r.Moments)
 	}
 	return c
-}
-
-// visitorsBeforeExclusion returns the number of visitors before exclusion.
-func (c *sliceSums) visitorsBeforeExclusion() int64 {
-	var n int64
-	for _, arrived := range c.firstViews {
-		n += arrived.visitors
-	}
-	return n
 }
 
 // sliceResult is the result of a slice without the conclusion.
@@ -205,16 +198,16 @@ func statsOptions(p *plan.Plan) stats.Options {
 
 // computePower returns the progress towards the sample that detects the minimum effect at one of the planned looks.
 // first is the time of the subject's first view.
-func (j *sliceResult) computePower(p *plan.Plan, first, through time.Time) *Power {
+func (j *sliceResult) computePower(p *plan.Plan, first, through time.Time) *stats.SampleProgress {
 	if len(j.Variations) == 0 || !p.Rules.Compare {
 		return nil
 	}
 	daily := perDay(&j.total, first, through)
 	size, reason := j.sampleSize(p, daily)
 	if reason != "" {
-		return &Power{Reason: reason}
+		return &stats.SampleProgress{Reason: reason}
 	}
-	return new(Power(size.ProgressTowards(p.Rules.MDE/100, j.total.Visitors, daily)))
+	return new(size.ProgressTowards(p.Rules.MDE/100, j.total.Visitors, daily))
 }
 
 // sampleSize returns the sample size calculation for the metric and the planned looks.
@@ -265,29 +258,23 @@ func newCounts(m *moments.Moments) Counts {
 }
 
 func newMetrics(m *moments.Moments, p *plan.Plan, o stats.Options) Metrics {
-	money := func(a *moments.Amounts) Estimate {
-		return NewEstimate(stats.EstimateMean(a.Mean(m.Visitors, schema.MoneyScale), o))
-	}
-	capped := m.WithCappedValues()
-	limited := func(with, without *moments.Amounts) Estimate {
-		e := money(with)
+	of := func(metric query.Metric) Estimate { return NewEstimate(looks.SampleOf(m, metric), o) }
+	limited := func(metric query.Metric, uncapped *moments.Amounts) Estimate {
+		e := of(metric)
 		if p.Cap != nil && e.Value != nil {
-			e.Uncapped = money(without).Value
+			e.Uncapped = NewEstimate(uncapped.Mean(m.Visitors, schema.MoneyScale), o).Value
 		}
 		return e
 	}
-	rate := func(converted int64) Estimate {
-		return NewEstimate(stats.EstimateRate(stats.Rate{Visitors: m.Visitors, Converted: converted}, o))
-	}
 	return Metrics{
-		GoalConversionRate:   rate(m.Converted),
-		ConversionRate:       rate(m.Conversion),
-		CompletionRate:       rate(m.Completed),
-		GoalsPerVisitor:      NewEstimate(stats.EstimateMean(m.Goals.Mean(m.Visitors, 1), o)),
-		ValuePerVisitor:      limited(&capped.Value, &m.Value),
-		ProfitPerVisitor:     limited(&capped.Profit, &m.Profit),
-		ExtraValuePerVisitor: money(&m.ExtraValue),
-		AverageValue:         NewEstimate(stats.EstimateRatio(looks.RatioOf(m), o)),
+		GoalConversionRate:   of(query.GoalConversionRate),
+		ConversionRate:       of(query.ConversionRate),
+		CompletionRate:       of(query.CompletionRate),
+		GoalsPerVisitor:      of(query.GoalsPerVisitor),
+		ValuePerVisitor:      limited(query.ValuePerVisitor, &m.Value),
+		ProfitPerVisitor:     limited(query.ProfitPerVisitor, &m.Profit),
+		ExtraValuePerVisitor: of(query.ExtraValuePerVisitor),
+		AverageValue:         newEstimate(stats.EstimateRatio(looks.RatioOf(m), o)),
 	}
 }
 
@@ -341,7 +328,7 @@ func LargeSlices(p *plan.Plan, found *moments.Rows) []string {
 	names, all := slicesOf(p, found)
 	for i, c := range all {
 		if names[i] != otherValues && c.isLarge(p) {
-			visitors[names[i]] = c.visitorsBeforeExclusion()
+			visitors[names[i]] = c.visitors
 		}
 	}
 	return moments.MostVisited(visitors)
@@ -437,16 +424,15 @@ func CumulateSteps(p *plan.Plan, steps []moments.Step) []Point {
 
 // onAllCores calls do for each number below n, concurrently.
 func onAllCores(n int, do func(i int)) {
-	var running sync.WaitGroup
-	var next atomic.Int64
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		running.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				do(i)
-			}
+	var running errgroup.Group
+	running.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		running.Go(func() error {
+			do(i)
+			return nil
 		})
 	}
-	running.Wait()
+	_ = running.Wait() // there are no errors
 }
 
 // NewPoint returns the point at the end of a bucket, from the rows of its report.

@@ -49,11 +49,27 @@ func (c *Comparison) ConclusiveVerdict() stats.Verdict {
 	return c.Verdict
 }
 
+// metrics has the name of each metric in texts, what it counts in a month, and whether it is a share of the visitors.
+// The units of money follow its currency.
+var metrics = map[query.Metric]struct {
+	name, month string
+	isRate      bool
+}{
+	query.GoalConversionRate:   {"the goal conversion rate", "converted visitors", true},
+	query.ConversionRate:       {"the conversion rate", "visitors with a conversion", true},
+	query.CompletionRate:       {"the completion rate", "visitors with a completion", true},
+	query.GoalsPerVisitor:      {"goals per visitor", "goals", false},
+	query.AverageValue:         {"value per goal", "", false},
+	query.ValuePerVisitor:      {"value per visitor", "of value", false},
+	query.ProfitPerVisitor:     {"profit per visitor", "of profit", false},
+	query.ExtraValuePerVisitor: {"extra value per visitor", "of extra value", false},
+}
+
 // MetricInWords returns the name of a metric in texts.
-func MetricInWords(m query.Metric) string { return strings.TrimPrefix(metricInWords[m], "the ") }
+func MetricInWords(m query.Metric) string { return strings.TrimPrefix(metrics[m].name, "the ") }
 
 // RangeInWords formats an interval. An unbounded end is shown as open, and a missing interval as a dash.
-func RangeInWords(in *Bounds, write func(float64) string) string {
+func RangeInWords(in *stats.Interval, write func(float64) string) string {
 	if in == nil || in[0] == nil && in[1] == nil {
 		return "–"
 	}
@@ -68,7 +84,7 @@ func RangeInWords(in *Bounds, write func(float64) string) string {
 }
 
 // FormatValue formats a value with the decimals that its interval permits, as the page does. A rate is in per cent.
-func FormatValue(x float64, in *Bounds, rate bool) string {
+func FormatValue(x float64, in *stats.Interval, rate bool) string {
 	if rate {
 		return FormatPercent(x, PercentDecimals(HalfWidth(nil, in)), false)
 	}
@@ -76,7 +92,7 @@ func FormatValue(x float64, in *Bounds, rate bool) string {
 }
 
 // FormatLift formats a lift with the decimals that its interval permits, as the page does.
-func FormatLift(x float64, in *Bounds) string {
+func FormatLift(x float64, in *stats.Interval) string {
 	return FormatPercent(x, PercentDecimals(HalfWidth(nil, in)), true)
 }
 
@@ -103,7 +119,7 @@ func (m *Metrics) EstimateOf(metric query.Metric) Estimate {
 }
 
 // IsRate reports whether a metric is a share of the visitors.
-func IsRate(m query.Metric) bool { return isRate[m] }
+func IsRate(m query.Metric) bool { return metrics[m].isRate }
 
 //go:embed reasons.json
 var reasonTexts []byte
@@ -139,7 +155,7 @@ func PercentDecimals(spread float64) int {
 
 // HalfWidth returns half the width of an interval. If one end is unbounded, it returns the distance of the other end
 // from the value; without an interval, the absolute value.
-func HalfWidth(value *float64, in *Bounds) float64 {
+func HalfWidth(value *float64, in *stats.Interval) float64 {
 	switch {
 	case in != nil && in[0] != nil && in[1] != nil:
 		return *in[1]/2 - *in[0]/2
@@ -236,38 +252,32 @@ func lastDay(end time.Time) string { return end.Add(-time.Millisecond).UTC().For
 // LookInWords returns the lift that a look found, such as "a lift of +5 % (95 % interval +2 % to +8 %)", or else the
 // difference. rate reports whether the metric is a rate.
 func LookInWords(row *looks.Row, level int, rate bool) string {
-	if row.Lift.Value != nil && row.Lift.Interval != nil {
-		return "a lift of " + withInterval(newEffect(row.Lift), level, PercentDecimals,
-			func(x float64, decimals int) string {
-				return FormatPercent(x, decimals, true)
-			})
+	if lift := row.Lift; lift.Value != nil && lift.Interval != nil {
+		decimals := PercentDecimals(HalfWidth(lift.Value, lift.Interval))
+		return "a lift of " +
+			withInterval(lift, level, func(x float64) string { return FormatPercent(x, decimals, true) })
 	}
-	decimals, unit, scale := SpreadDecimals, "", 1.0
+	spread := HalfWidth(row.Difference.Value, row.Difference.Interval)
+	write := func(x float64) string { return FormatSigned(x, SpreadDecimals(spread)) }
 	if rate {
-		decimals, unit, scale = PercentDecimals, " percentage points", 100
+		write = func(x float64) string { return FormatSigned(100*x, PercentDecimals(spread)) + " percentage points" }
 	}
-	return "a difference of " + withInterval(newEffect(row.Difference), level, decimals,
-		func(x float64, decimals int) string {
-			return FormatSigned(scale*x, decimals) + unit
-		})
+	return "a difference of " + withInterval(row.Difference, level, write)
 }
 
 // withInterval formats an effect and its interval: 5 (95 % interval 2 to 8).
-func withInterval(
-	e Effect, level int, precision func(spread float64) int, write func(x float64, decimals int) string,
-) string {
-	decimals := precision(HalfWidth(e.Value, e.Interval))
-	text := write(*e.Value, decimals)
+func withInterval(e stats.Effect, level int, write func(float64) string) string {
+	text := write(*e.Value)
 	if e.Interval == nil {
 		return text
 	}
 	switch lower, upper := e.Interval[0], e.Interval[1]; {
 	case lower != nil && upper != nil:
-		return text + fmt.Sprintf(" (%d %% interval %s to %s)", level, write(*lower, decimals), write(*upper, decimals))
+		return text + fmt.Sprintf(" (%d %% interval %s to %s)", level, write(*lower), write(*upper))
 	case lower != nil:
-		return text + fmt.Sprintf(" (%d %% interval from %s upward)", level, write(*lower, decimals))
+		return text + fmt.Sprintf(" (%d %% interval from %s upward)", level, write(*lower))
 	case upper != nil:
-		return text + fmt.Sprintf(" (%d %% interval up to %s)", level, write(*upper, decimals))
+		return text + fmt.Sprintf(" (%d %% interval up to %s)", level, write(*upper))
 	}
 	return text
 }

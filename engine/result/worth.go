@@ -48,7 +48,7 @@ func (r *Report) AddWorth(p *plan.Plan, a *looks.Analysis, pool *worth.Pool, cur
 	}
 	r.Worth = &Worth{
 		Pool: pool.Summary, Currency: currency, Items: []WorthItem{},
-		PoolText: poolInWords(&pool.Summary, metricInWords[p.Declared.Metric], "campaign"),
+		PoolText: poolInWords(&pool.Summary, metrics[p.Declared.Metric].name, "campaign"),
 	}
 	for _, item := range items {
 		if reason != "" {
@@ -70,14 +70,6 @@ func (r *Report) WorthOf(variation int64) *WorthItem {
 	return &r.Worth.Items[at]
 }
 
-// monthUnits are what a metric counts in a month, in words. The units of money follow its currency.
-var monthUnits = map[query.Metric]string{
-	query.GoalConversionRate: "converted visitors", query.ConversionRate: "visitors with a conversion",
-	query.CompletionRate: "visitors with a completion", query.GoalsPerVisitor: "goals",
-	query.ValuePerVisitor: "of value", query.ProfitPerVisitor: "of profit",
-	query.ExtraValuePerVisitor: "of extra value",
-}
-
 // NewWorthItem returns an item with its texts. The expected number always has its interval.
 func NewWorthItem(of *worth.Item, currency string) WorthItem {
 	i := WorthItem{Item: *of}
@@ -93,7 +85,7 @@ func NewWorthItem(of *worth.Item, currency string) WorthItem {
 		}
 		return i
 	}
-	unit := monthUnits[i.Metric]
+	unit := metrics[i.Metric].month
 	if strings.HasPrefix(unit, "of ") && currency != "" {
 		unit = currency + " " + unit
 	}

@@ -168,30 +168,15 @@ func IsFull(err error) bool { return err != nil && faultOf(err) == Full }
 // Statement is a statement with its parameters.
 type Statement struct {
 	SQL    string
-	Params []Param
+	Params []driver.NamedValue // of {Name:Type}
 }
-
-// Param is the value of {Name:Type} in a statement.
-type Param struct {
-	Name  string
-	Value any
-}
-
-// instantFormat is the format of bound times. A time is bound as text, because a bound DateTime64 reaches shards as a
-// number of seconds, which they cannot parse before 2001 (code 41).
-const instantFormat = "2006-01-02 15:04:05.000"
 
 // DriverArgs returns the parameters that the text uses, for the driver. Others cost time.
 func (q *Statement) DriverArgs() []any {
 	var args []any
 	for _, p := range q.Params {
-		instant, isTime := p.Value.(time.Time)
-		switch {
-		case !strings.Contains(q.SQL, "{"+p.Name+":"):
-		case isTime:
-			args = append(args, clickhouse.Named(p.Name, instant.UTC().Format(instantFormat)))
-		default:
-			args = append(args, clickhouse.Named(p.Name, p.Value))
+		if strings.Contains(q.SQL, "{"+p.Name+":") {
+			args = append(args, p)
 		}
 	}
 	return args

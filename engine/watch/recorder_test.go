@@ -197,7 +197,7 @@ func TestTheEndIsRecordedOnce(t *testing.T) {
 		want int // ends
 	}{{31, p.server, 0}, {32, p.server, 1}, {33, p.server, 1}, {33, p.restart(), 1}} {
 		p.pass(at.by, at.day, 1)
-		records, err := looks.ReadRecords(t.Context(), p.conn)
+		records, err := looks.ReadRecords(t.Context(), p.conn, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"lifthouse/schema/schematest/must"
@@ -209,5 +210,40 @@ func FuzzMapping(f *testing.F) {
 				}
 			})
 		}
+	})
+}
+
+// FuzzIntake checks that no body of a request, with any mapping, crashes, and that every event of it is one that can be
+// stored: of the website of the source, with valid text, and not after its arrival.
+func FuzzIntake(f *testing.F) {
+	for _, body := range []string{
+		`{"batch":[{"anonymousId":"a","messageId":"m","event":"Order Completed","timestamp":"2026-05-01T12:00:00Z","sentAt":"2026-05-01T14:00:00Z","properties":{"revenue":1e3}}]}`,
+		`[{"event_name":"Experiment Viewed","properties_json":"{\"experimentId\":\"x\",\"variationId\":\"\ud800\"}","device_id":"\u0000"}]`,
+		`{"visitor":"v","batch":[{"age":-1,"event":"purchase"},{"age":1e300,"event":"experience_impression","variant":"a-b-"},[],null,7]}`,
+		`{"refunds":[{"transactions":[{"kind":"refund","status":"success","id":1,"amount":"1"},7]},{}],"note_attributes":[{"name":"lifthouse","value":"v"}]}`,
+		"\x1f\x8b", "[[[[[[", `{"batch":{}}`, `{"a":1,"a":2}`,
+	} {
+		for _, mapping := range ShippedMappings() {
+			f.Add(mapping, []byte(body), "orders/create")
+		}
+	}
+	f.Add(fuzzedMapping, []byte(`{"v":"x","t":"1"}`), "")
+	arrived := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	f.Fuzz(func(t *testing.T, mapping string, body []byte, header string) {
+		intake, err := NewIntake(mapping, 7, "fuzz", false)
+		if err != nil {
+			return
+		}
+		request := &Request{Arrived: arrived, Header: func(string) string { return header }}
+		_ = intake.ParseBody(body, request, func(item *Item) {
+			if item.Reject != nil && len(item.Events) > 0 || item.Ignored && len(item.Events) > 0 {
+				t.Errorf("%+v has events", item)
+			}
+			for i := range item.Events {
+				if e := &item.Events[i]; e.WebsiteID != 7 && !strings.Contains(mapping, "websiteId") || e.Time.After(arrived) || !utf8.ValidString(e.Country+e.City+e.Referrer) {
+					t.Errorf("%+v is accepted", e)
+				}
+			}
+		})
 	})
 }

@@ -151,7 +151,8 @@ func (in *Intake) ParseBody(sent []byte, request *Request, take func(*Item)) err
 		if object, noObject := element.Object(); noObject != nil {
 			err = handle(nil)
 		} else {
-			err = (&jsonLine{reader, in.mapper, request.Header, []*fastjson.Object{object}}).eachItem(handle)
+			whole := jsonLine{reader, in.mapper, request.Header, []*fastjson.Object{object}, nil}
+			err = whole.eachItem(handle)
 		}
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fastjson"
@@ -251,6 +252,7 @@ type jsonLine struct {
 	mapper  *mapper
 	headers func(name string) string // of an HTTP request; nil: of a file
 	objects []*fastjson.Object       // from the innermost
+	present []atomic.Bool            // set for the columns that the line has; empty: not wanted
 }
 
 // headerPrefix begins the names of columns that are headers of an HTTP request.
@@ -268,7 +270,7 @@ func (l *jsonLine) cells() func(cell int) (string, error) {
 		c := &cells[cell]
 		if !c.known {
 			c.known = true
-			if c.value, c.err = l.readCell(l.mapper.columns[cell]); c.err != nil {
+			if c.value, c.err = l.readCell(cell); c.err != nil {
 				c.err = fmt.Errorf("%s: %w", l.mapper.columns[cell], c.err)
 			}
 		}
@@ -276,28 +278,28 @@ func (l *jsonLine) cells() func(cell int) (string, error) {
 	}
 }
 
-func (l *jsonLine) readCell(column string) (string, error) {
+func (l *jsonLine) readCell(cell int) (string, error) {
+	column := l.mapper.columns[cell]
 	if header, is := strings.CutPrefix(column, headerPrefix); is {
 		if l.headers == nil {
 			return "", nil
 		}
 		return l.headers(header), nil
 	}
-	value, err := l.findColumn(column)
-	if err != nil {
-		return "", err
-	}
-	return l.reader.scalarText(value)
-}
-
-// findColumn returns the value of a column in the innermost object that has it, or nil.
-func (l *jsonLine) findColumn(column string) (*fastjson.Value, error) {
-	for _, object := range l.objects {
-		if value, err := l.reader.findValue(object, column); value != nil || err != nil {
-			return value, err
+	for _, object := range l.objects { // the innermost object that has the column
+		value, err := l.reader.findValue(object, column)
+		if err != nil {
+			return "", err
 		}
+		if value == nil {
+			continue
+		}
+		if len(l.present) > 0 {
+			l.present[cell].Store(true)
+		}
+		return l.reader.scalarText(value)
 	}
-	return nil, nil
+	return "", nil
 }
 
 // eachElement calls do for each object in the lists at a path, with nil for an element that is no object, and reports
@@ -313,7 +315,7 @@ func (l *jsonLine) eachElement(path []string, do func(*jsonLine) error) (has boo
 	}
 	for _, element := range elements {
 		object, noObject := element.Object()
-		inner := &jsonLine{l.reader, l.mapper, l.headers, append([]*fastjson.Object{object}, l.objects...)}
+		inner := &jsonLine{l.reader, l.mapper, l.headers, append([]*fastjson.Object{object}, l.objects...), l.present}
 		switch {
 		case noObject != nil:
 			err = do(nil)

@@ -225,15 +225,14 @@ func (l *jsonLines) parseEvents(reader *jsonReader, number int64, text []byte) (
 		if item == nil {
 			return fmt.Errorf("%s: %w", strings.Join(l.mapper.each, "."), errNoElement)
 		}
+		item.present = l.present
 		line := item.mapped(number, time.Time{})
+		events, err = l.mapper.lineEvents(events, line)
 		for i := range l.present {
 			if !l.present[i].Load() {
-				if value, err := item.findColumn(l.mapper.columns[i]); value != nil && err == nil {
-					l.present[i].Store(true)
-				}
+				_, _ = line.cellAt(i) // which notes the column, also if no event needs it
 			}
 		}
-		events, err = l.mapper.lineEvents(events, line)
 		return err
 	})
 	return events, err
@@ -279,7 +278,7 @@ func (l *jsonLines) recordKeys(object *fastjson.Object) {
 func (l *jsonLines) missingColumns() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.mapper == nil || len(l.keys) == 0 {
+	if l.mapper == nil || l.mapper.anyColumns || len(l.keys) == 0 {
 		return nil
 	}
 	if missing, is := l.mapper.missingColumn(l.mapper.needed,

@@ -186,6 +186,16 @@ SETTINGS index_granularity = 2048, non_replicated_deduplication_window = 10000, 
 CREATE TABLE IF NOT EXISTS facts ON CLUSTER `lift-1` AS facts_local
 ENGINE = Distributed('lift-1', currentDatabase(), 'facts_local', visitor_id)
 
+CREATE TABLE IF NOT EXISTS files ON CLUSTER `lift-1`
+(
+    `digest` UInt64 COMMENT 'xxHash64 of the content and the mapping',
+    `path` String,
+    `rows` UInt64 COMMENT 'that were accepted',
+    `imported_at` DateTime64(3, 'UTC')
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
+ORDER BY (digest, path)
+
 CREATE TABLE IF NOT EXISTS leases ON CLUSTER `lift-1`
 (
     `holder` String,

@@ -146,6 +146,11 @@ CREATE TABLE facts (`section` UInt64 COMMENT 'grain · 2^60 + hash of website, s
   `extra_value_before` Int64,
   `sums` Array(Int128) COMMENT 'of a cell: fold.Sums; then fold.Extent') ENGINE = CollapsingMergeTree(sign) PRIMARY KEY (section, goal_id, variation, device, country, os, region, city) ORDER BY (section, goal_id, variation, device, country, os, region, city, browser, channel, first_time, visitor_id, since_ms, number) SETTINGS index_granularity = 2048, non_replicated_deduplication_window = 10000
 
+CREATE TABLE files (`digest` UInt64 COMMENT 'xxHash64 of the content and the mapping',
+  `path` String,
+  `rows` UInt64 COMMENT 'that were accepted',
+  `imported_at` DateTime64(3, 'UTC')) ENGINE = ReplacingMergeTree ORDER BY (digest, path) SETTINGS index_granularity = 8192
+
 CREATE TABLE leases (`holder` String,
   `at` DateTime64(3, 'UTC'),
   `until` DateTime64(3, 'UTC')) ENGINE = ReplacingMergeTree(at) ORDER BY holder SETTINGS index_granularity = 8192

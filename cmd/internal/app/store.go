@@ -60,25 +60,33 @@ type Options struct {
 // OpenStore opens the store at an address and brings its tables up to date. The directory of an embedded store must be
 // absolute. The error may be an embedded.LockedError.
 func OpenStore(ctx context.Context, address schema.Address, o Options) (*Store, error) {
-	var held *embedded.Engine
-	var err error
-	if address.Dir != "" {
-		if held, err = OpenEmbedded(ctx, address.Dir, o.Fsync, connectionCount(o.Concurrency)); err != nil {
-			return nil, err
-		}
-		if address.Options, err = EmbeddedOptions(ctx, held); err != nil {
-			return nil, errors.Join(err, held.Close())
-		}
-	}
-	address.SetConcurrency(o.Concurrency)
-	s := &Store{Dir: address.Dir, embedded: held}
-	if s.Conn, err = schema.OpenMigrated(ctx, address); err != nil {
-		return nil, errors.Join(err, s.Close())
+	s, err := openConnected(ctx, address, o, schema.OpenMigrated)
+	if err != nil {
+		return nil, err
 	}
 	if err := s.createComponents(ctx, address, o); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if err := s.Writer.SetClock(ctx, s.Facts.FoldedThrough()); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// openConnected opens the engine of an embedded store, and connects to a store with open.
+func openConnected(
+	ctx context.Context, address schema.Address, o Options,
+	open func(context.Context, schema.Address) (driver.Conn, error),
+) (s *Store, err error) {
+	s = &Store{Dir: address.Dir}
+	if s.Dir != "" {
+		s.embedded, address.Options, err = OpenEmbedded(ctx, s.Dir, o.Fsync, connectionCount(o.Concurrency))
+		if err != nil {
+			return nil, err
+		}
+	}
+	address.SetConcurrency(o.Concurrency)
+	if s.Conn, err = open(ctx, address); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -168,12 +176,28 @@ func (s *Store) MCP(ctx context.Context, o api.Options) *mcp.Server {
 	return s.api.MCP()
 }
 
-// OpenEmbedded checks the files of an embedded store and opens its engine. If connections is 0, the engine's default
-// applies.
-func OpenEmbedded(ctx context.Context, dir string, fsync bool, connections int) (*embedded.Engine, error) {
-	return embedded.Open(ctx, dir, embedded.Options{
+// OpenEmbedded checks the files of an embedded store, opens its engine, and creates the database if it does not exist.
+// It returns the options of a client. If connections is 0, the engine's default applies.
+func OpenEmbedded(
+	ctx context.Context, dir string, fsync bool, connections int,
+) (*embedded.Engine, *clickhouse.Options, error) {
+	e, err := embedded.Open(ctx, dir, embedded.Options{
 		Fsync: fsync, Connections: connections, BeforeStart: func() error { return schema.CheckFiles(dir) },
 	})
+	if err != nil {
+		return nil, nil, err
+	}
+	admin, err := clickhouse.Open(e.ClientOptions())
+	if err == nil {
+		err = admin.Exec(ctx, "CREATE DATABASE IF NOT EXISTS "+schema.EmbeddedDatabase)
+		err = errors.Join(err, admin.Close())
+	}
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("create database: %w", err), e.Close())
+	}
+	options := e.ClientOptions()
+	options.Auth.Database = schema.EmbeddedDatabase
+	return e, options, nil
 }
 
 // connectionCount returns the number of connections to an embedded store: one per concurrent report, and some for
@@ -204,20 +228,6 @@ func withinProfile(ctx context.Context, conn driver.Conn, limits source.Limits) 
 func (s *Store) HasWebsite(website int64) bool {
 	_, known := s.Catalogue.Snapshot().AccountOfWebsite(website)
 	return known
-}
-
-// EmbeddedOptions creates the database of an embedded store if it does not exist, and returns the options of a client.
-func EmbeddedOptions(ctx context.Context, e *embedded.Engine) (*clickhouse.Options, error) {
-	admin, err := clickhouse.Open(e.ClientOptions())
-	if err != nil {
-		return nil, err
-	}
-	if err := admin.Exec(ctx, "CREATE DATABASE IF NOT EXISTS "+schema.EmbeddedDatabase); err != nil {
-		return nil, errors.Join(fmt.Errorf("create database: %w", err), admin.Close())
-	}
-	options := e.ClientOptions()
-	options.Auth.Database = schema.EmbeddedDatabase
-	return options, admin.Close()
 }
 
 // stopWriting is the maximum time for a running write to end when the store is closed.
@@ -253,11 +263,15 @@ type Copied struct {
 func (s *Store) CopyFrom(
 	ctx context.Context, from schema.Address, progress func(done, total uint64),
 ) (copied Copied, err error) {
-	conn, closeSource, err := openSource(ctx, from)
+	other, err := openConnected(ctx, from, Options{}, schema.OpenConnection)
 	if err != nil {
 		return copied, err
 	}
-	defer func() { err = errors.Join(err, closeSource()) }()
+	defer func() { err = errors.Join(err, other.Close()) }()
+	conn := other.Conn
+	if err := checkSource(ctx, conn); err != nil {
+		return copied, err
+	}
 	if copied.Catalogue, err = s.Catalogue.CopyFrom(ctx, conn); err != nil {
 		return copied, err
 	}
@@ -273,30 +287,6 @@ func (s *Store) CopyFrom(
 	}
 	copied.Events, err = ingest.CopyEvents(ctx, s.Writer, conn, progress)
 	return copied, err
-}
-
-// openSource opens a store for reading and does not change it.
-func openSource(ctx context.Context, from schema.Address) (_ driver.Conn, closeSource func() error, err error) {
-	closeEngine := func() error { return nil }
-	if from.Dir != "" {
-		held, err := OpenEmbedded(ctx, from.Dir, false, 0)
-		if err != nil {
-			return nil, nil, err
-		}
-		closeEngine = held.Close
-		if from.Options, err = EmbeddedOptions(ctx, held); err != nil {
-			return nil, nil, errors.Join(err, closeEngine())
-		}
-	}
-	conn, err := schema.OpenConnection(ctx, from)
-	if err != nil {
-		return nil, nil, errors.Join(err, closeEngine())
-	}
-	closeSource = func() error { return errors.Join(conn.Close(), closeEngine()) }
-	if err := checkSource(ctx, conn); err != nil {
-		return nil, nil, errors.Join(err, closeSource())
-	}
-	return conn, closeSource, nil
 }
 
 // checkSource returns an error if a store does not have the tables of this release.
@@ -317,24 +307,15 @@ func checkSource(ctx context.Context, conn driver.Conn) error {
 
 // RestoreBackup creates an embedded store in a directory from a backup.
 func RestoreBackup(ctx context.Context, dir, from string) (err error) {
-	e, err := embedded.Open(ctx, dir, embedded.Options{})
+	s, err := openConnected(ctx, schema.Address{Dir: dir}, Options{}, schema.OpenConnection)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, e.Close()) }()
-	options, err := EmbeddedOptions(ctx, e)
-	if err != nil {
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := schema.RestoreBackup(ctx, s.Conn, from); err != nil {
 		return err
 	}
-	conn, err := schema.OpenConnection(ctx, schema.Address{Dir: dir, Options: options})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	if err := schema.RestoreBackup(ctx, conn, from); err != nil {
-		return err
-	}
-	if _, err := schema.Migrate(ctx, conn); err != nil {
+	if _, err := schema.Migrate(ctx, s.Conn); err != nil {
 		return fmt.Errorf("migrate the restored tables: %w", err)
 	}
 	return nil

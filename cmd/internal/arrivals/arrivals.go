@@ -34,6 +34,9 @@ type event struct {
 	Time         time.Time       `json:"time"`
 	Event        schema.Kind     `json:"event"`
 	CampaignID   int64           `json:"campaignId,omitempty"`
+	Campaign     string          `json:"campaignKey,omitempty"` // keys from which the ids are computed
+	Variation    string          `json:"variationKey,omitempty"`
+	Goal         string          `json:"goalKey,omitempty"`
 	WidgetID     int64           `json:"widgetId,omitempty"`
 	ExperimentID int64           `json:"experimentId,omitempty"`
 	VariationID  *int64          `json:"variationId,omitempty"`
@@ -51,7 +54,10 @@ type rejected struct {
 	Text    string         `json:"text,omitempty"`
 }
 
-func ofEvent(e ingest.Accepted) Arrival {
+func (f *Follower) ofEvent(e ingest.Accepted) Arrival {
+	keyOf := func(kind schema.NameKind, campaign, id int64) string {
+		return f.keyOf(schema.NamedID{WebsiteID: e.WebsiteID, Kind: kind, CampaignID: campaign, ID: id})
+	}
 	t := &event{
 		EventID: fmt.Sprintf("%016x", e.EventID), Visitor: fmt.Sprintf("%016x", e.VisitorID), Time: e.Time,
 		Event:        e.Kind,
@@ -60,11 +66,13 @@ func ofEvent(e ingest.Accepted) Arrival {
 	switch e.Subject {
 	case schema.SubjectCampaign:
 		t.CampaignID, t.VariationID = e.SubjectID, &e.VariationID
+		t.Campaign = keyOf(schema.NameCampaign, 0, e.SubjectID)
+		t.Variation = keyOf(schema.NameVariation, e.SubjectID, e.VariationID)
 	case schema.SubjectWidget:
 		t.WidgetID, t.VariationID = e.SubjectID, &e.VariationID
 	case schema.SubjectNone:
 	}
-	t.Value = jsonAmount(e.Value)
+	t.Value, t.Goal = jsonAmount(e.Value), keyOf(schema.NameGoal, 0, e.GoalID)
 	return Arrival{At: e.At, WebsiteID: e.WebsiteID, Event: t}
 }
 
@@ -86,16 +94,16 @@ func (a Arrival) textLine() string {
 	}
 	e, saw := a.Event, "unattributed"
 	if e.VariationID != nil {
-		saw = fmt.Sprintf("campaign %d", e.CampaignID)
+		saw = "campaign " + nameOf(e.CampaignID, e.Campaign)
 		if e.WidgetID != 0 {
 			saw = fmt.Sprintf("widget %d", e.WidgetID)
 		}
 		if e.ExperimentID != 0 {
 			saw += fmt.Sprintf(" experiment %d", e.ExperimentID)
 		}
-		saw += fmt.Sprintf(" variation %d", *e.VariationID)
+		saw += " variation " + nameOf(*e.VariationID, e.Variation)
 	}
-	text := fmt.Sprintf("%s  website %-3d %-10s %s  visitor %s  of %s", at, a.WebsiteID, kindOf(e.Event, e.GoalID), saw,
+	text := fmt.Sprintf("%s  website %-3d %-10s %s  visitor %s  of %s", at, a.WebsiteID, kindOf(e.Event, e.GoalID, e.Goal), saw,
 		e.Visitor, e.Time.UTC().Format(time.DateTime))
 	for _, more := range []string{string(e.Value), e.Device, e.Country} {
 		if more != "" {
@@ -113,12 +121,15 @@ func jsonAmount(units int64) json.RawMessage {
 	return json.RawMessage(strconv.FormatFloat(float64(units)/schema.MoneyScale, 'f', -1, 64))
 }
 
-// kindOf returns the kind of an event with the id of its goal.
-func kindOf(kind schema.Kind, goal int64) string {
+// nameOf returns a key, or the id without one.
+func nameOf(id int64, key string) string { return cmp.Or(key, strconv.FormatInt(id, 10)) }
+
+// kindOf returns the kind of an event with its goal.
+func kindOf(kind schema.Kind, goal int64, key string) string {
 	if goal == 0 {
 		return string(kind)
 	}
-	return string(kind) + " " + strconv.FormatInt(goal, 10)
+	return string(kind) + " " + nameOf(goal, key)
 }
 
 // lineOrigin returns where a line came from.
@@ -171,13 +182,14 @@ type Query struct {
 type Follower struct {
 	conn            driver.Conn
 	query           Query
+	keyOf           func(schema.NamedID) string
 	events, rejects stream
 }
 
-// NewFollower returns a follower that starts now.
-func NewFollower(conn driver.Conn, q Query) *Follower {
+// NewFollower returns a follower that starts now. keyOf returns the key of an id in events, or an empty string.
+func NewFollower(conn driver.Conn, q Query, keyOf func(schema.NamedID) string) *Follower {
 	now := time.Now()
-	return &Follower{conn: conn, query: q, events: stream{since: now}, rejects: stream{since: now}}
+	return &Follower{conn: conn, query: q, keyOf: keyOf, events: stream{since: now}, rejects: stream{since: now}}
 }
 
 // LastArrivals returns the last arrivals before the follower was created.
@@ -192,7 +204,7 @@ func (f *Follower) LastArrivals(ctx context.Context) ([]Arrival, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = f.events.unseenArrivals(toArrivals(events, ofEvent), most)
+		all = f.events.unseenArrivals(toArrivals(events, f.ofEvent), most)
 	}
 	rejects, err := ingest.LastRejects(ctx, f.conn, f.query.Website, most)
 	if err != nil {
@@ -209,7 +221,7 @@ func (f *Follower) NewArrivals(ctx context.Context) ([]Arrival, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = f.events.unseenArrivals(toArrivals(events, ofEvent), maxNew)
+		all = f.events.unseenArrivals(toArrivals(events, f.ofEvent), maxNew)
 	}
 	rejects, err := ingest.RejectsSince(ctx, f.conn, f.query.Website, f.rejects.since, maxNew)
 	if err != nil {

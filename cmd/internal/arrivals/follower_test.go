@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { schematest.Main(m) }
 // and continues after them.
 func TestFollowerSkipsOldArrivals(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
-	f := NewFollower(conn, Query{})
+	f := NewFollower(conn, Query{}, func(schema.NamedID) string { return "" })
 	w := ingest.NewWriter(conn, nil)
 	var events []schema.Event
 	for visitor := range 2 * maxNew {

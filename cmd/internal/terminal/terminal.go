@@ -13,19 +13,19 @@ import (
 	"golang.org/x/term"
 )
 
-// Is reports whether a stream is a terminal. It does not use Fd, which would make the file blocking.
-func Is(stream any) bool {
-	f, ok := stream.(*os.File)
-	if !ok {
-		return false
+// Is reports whether a stream is a terminal.
+func Is(stream any) (terminal bool) {
+	if f, ok := stream.(*os.File); ok {
+		withDescriptor(f, func(fd int) { terminal = term.IsTerminal(fd) })
 	}
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return false
+	return terminal
+}
+
+// withDescriptor calls use with the descriptor of an open file. It does not use Fd, which would make the file blocking.
+func withDescriptor(f *os.File, use func(fd int)) {
+	if raw, err := f.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { use(int(fd)) })
 	}
-	var terminal bool
-	err = raw.Control(func(fd uintptr) { terminal = term.IsTerminal(int(fd)) })
-	return err == nil && terminal
 }
 
 // plainHeight is the height of a terminal that does not report its size.
@@ -39,12 +39,8 @@ func ScreenOf(out *os.File, getenv func(string) string) render.Screen {
 	// https://no-color.org
 	colour := getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
 	s := render.Screen{Width: render.PlainWidth, Height: plainHeight, Colour: colour}
-	raw, err := out.SyscallConn() // Fd would make the file blocking
-	if err != nil {
-		return s
-	}
-	_ = raw.Control(func(fd uintptr) {
-		if width, height, err := term.GetSize(int(fd)); err == nil && width > 0 {
+	withDescriptor(out, func(fd int) {
+		if width, height, err := term.GetSize(fd); err == nil && width > 0 {
 			s.Width, s.Height = min(max(width, render.MinWidth), render.MaxWidth), height
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"lifthouse/engine"
+	"lifthouse/engine/facts"
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/must"
 )
@@ -53,7 +54,7 @@ func (v *viewer) picks(path, attribute string, values ...string) {
 	v.server.get(path+"/dimensions/"+attribute, v.token, &observed)
 	v.choose(".filter [name=by]", attribute)
 	for _, value := range values {
-		at := slices.IndexFunc(observed.Values, func(o engine.ObservedValue) bool { return o.Value == value })
+		at := slices.IndexFunc(observed.Values, func(o facts.Value) bool { return o.Value == value })
 		if at < 0 {
 			v.Fatalf("%s is never %s: %v", attribute, value, observed.Values)
 		}

@@ -9,6 +9,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
+	"lifthouse/stats"
 )
 
 // listedStatus is the part of an element of GET /v1/campaigns?include=status that the start page shows.
@@ -18,7 +19,7 @@ type listedStatus struct {
 	Active bool   `json:"active"`
 	Status struct {
 		Decision *result.Decision `json:"decision"`
-		Lift     *result.Effect   `json:"lift"`
+		Lift     *stats.Effect    `json:"lift"`
 		Visitors *int64           `json:"visitors"`
 		Days     *int             `json:"days"`
 	} `json:"status"`

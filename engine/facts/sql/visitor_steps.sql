@@ -25,11 +25,14 @@ WITH
 -- one row per place, bucket, period of equal shares and crossing: the sums that the bucket adds
 SELECT
     place,
+    false                                                   AS exposed_before,
     toInt64(intDiv(e.1 + {shift:Int64}, {width:Int64}))     AS bucket,
     of_period                                               AS period,
     of_crossing                                             AS crossed,
     sum(of_sign * toInt64(e.2 = 1 AND e.3 = 1))             AS visitors,
-    sum(of_sign * toInt64(e.2 = 1))                         AS views,
+    toInt64(0)                                              AS visitors_recent,
+    sum(of_sign * toInt64(e.2 = 1))                         AS views
+{{- if .Widget}},
     sum(of_sign * toInt64(e.2 = 2))                         AS clicks,
     sum(of_sign * toInt64(e.2 = 3))                         AS submits,
     sum(of_sign * toInt64(e.2 = 4))                         AS completions,
@@ -37,6 +40,7 @@ SELECT
     sum(of_sign * toInt64(e.2 = 6))                         AS contacts,
     sum(of_sign * toInt64(e.2 = 4 AND e.3 = 1))             AS completed_visitors,
     sum(of_sign * toInt64(e.2 = 5 AND e.3 = 1))             AS conversion_visitors
+{{- end}}
 FROM seen
 WHERE e.2 {{if .Widget}}<= 6{{else}}= 1{{end}}
 {{- if .To}}

@@ -2,6 +2,7 @@
 SELECT
     toUInt32({{.Place}})                                    AS place,
     {{if .From}}toUnixTimestamp64Milli(first_time) < {from_ms:Int64}{{else}}false{{end}} AS exposed_before,
+    toInt64(0)                                              AS bucket,
     {{.Period}}                                             AS period,
     {{.Crossed}}                                            AS crossed,
     sum(toInt64(sign))                                      AS visitors,

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/terminal"
+	"lifthouse/schema/ingest"
+)
+
+// settleTime is how long a file must be unchanged before it is imported from a directory: it may still be copied.
+const settleTime = 10 * time.Second
+
+// directory is a directory or a pattern, whose files are imported in the order of their modification. A file whose
+// content was imported before is skipped, also under another name.
+type directory struct {
+	arguments []string
+	options   ingest.Options
+	mapping   string // text of the mapping, or its name
+	rejected  *rejections
+	seen      map[string]fs.FileInfo // files that were imported or skipped, as they were then
+}
+
+// isDirectory reports whether an argument of import is a directory.
+func (p *program) isDirectory(argument string) bool {
+	info, err := os.Stat(p.absolutePath(argument))
+	return err == nil && info.IsDir()
+}
+
+// importDirectory imports the files that are new, and returns the number of those that changed too recently.
+func (p *program) importDirectory(ctx context.Context, s *app.Store, d *directory) (unsettled int, err error) {
+	files, err := p.listFiles(d.arguments)
+	if err != nil {
+		return 0, err
+	}
+	for _, path := range files {
+		info, err := os.Stat(path)
+		switch before := d.seen[path]; {
+		case err != nil:
+			continue // moved away
+		case before != nil && before.Size() == info.Size() && before.ModTime().Equal(info.ModTime()):
+			continue
+		case time.Since(info.ModTime()) < settleTime:
+			unsettled++
+			continue
+		}
+		d.seen[path] = info
+		if err := p.importNewFile(ctx, s, path, d); err != nil {
+			if ctx.Err() != nil || !errors.As(err, new(*os.PathError)) {
+				return unsettled, err
+			}
+			p.printDiagnostic("%v", err)
+		}
+	}
+	return unsettled, nil
+}
+
+// importNewFile imports a file, unless its content was imported.
+func (p *program) importNewFile(ctx context.Context, s *app.Store, path string, d *directory) error {
+	digest, err := ingest.FileDigest(ctx, path, d.mapping, d.options.WebsiteID)
+	if err != nil {
+		return err
+	}
+	if imported, err := ingest.IsImported(ctx, s.Conn, digest); imported || err != nil {
+		return err
+	}
+	report, err := p.importFile(ctx, s, path, d.options, d.rejected)
+	if err != nil || d.options.DryRun {
+		return err
+	}
+	return ingest.RecordFile(ctx, s.Conn, digest, path, report.Rows)
+}
+
+// listFiles returns the files that the arguments name, and those below directories, in the order of their modification.
+func (p *program) listFiles(arguments []string) ([]string, error) {
+	type dated struct {
+		path     string
+		modified time.Time
+	}
+	var found []dated
+	add := func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
+			found = append(found, dated{path, info.ModTime()})
+		}
+		return nil
+	}
+	for _, argument := range arguments {
+		matched := []string{p.absolutePath(argument)}
+		if !p.isDirectory(argument) {
+			var err error
+			if matched, err = filepath.Glob(matched[0]); err != nil {
+				return nil, usageError{err}
+			}
+		}
+		for _, path := range matched {
+			if err := filepath.WalkDir(path, add); err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b dated) int {
+		return cmp.Or(a.modified.Compare(b.modified), cmp.Compare(a.path, b.path))
+	})
+	paths := make([]string, len(found))
+	for i := range found {
+		paths[i] = found[i].path
+	}
+	return paths, nil
+}
+
+// followDirectory imports the files of a directory, and goes on with those that are added until the context ends.
+func (p *program) followDirectory(ctx context.Context, s *app.Store, d *directory) error {
+	tick := time.NewTicker(settleTime)
+	defer tick.Stop()
+	for {
+		_, err := p.importDirectory(ctx, s, d)
+		if err == nil {
+			err = p.foldImported(ctx, s, d.options.DryRun)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			p.printDiagnostic("%v", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// importDirectories imports the files of directories, and follows them if follow is set.
+func (p *program) importDirectories(ctx context.Context, s *app.Store, arguments []string, options ingest.Options,
+	mapping string, follow bool,
+) error {
+	d := &directory{
+		arguments: arguments, options: options, mapping: mapping, seen: map[string]fs.FileInfo{},
+		rejected: &rejections{file: json.NewEncoder(io.Discard)},
+	}
+	if text, err := os.ReadFile(p.absolutePath(mapping)); err == nil { // otherwise a shipped mapping
+		d.mapping = string(text)
+	}
+	if follow {
+		return p.followDirectory(ctx, s, d)
+	}
+	unsettled, err := p.importDirectory(ctx, s, d)
+	if err == nil {
+		err = p.foldImported(ctx, s, options.DryRun)
+	}
+	if err != nil {
+		return err
+	}
+	if unsettled > 0 {
+		p.printDiagnostic("%s changed less than %v ago: import again, or use --follow",
+			terminal.CountWithNoun(int64(unsettled), "file"), settleTime)
+	}
+	return p.countRejected(d.rejected)
+}

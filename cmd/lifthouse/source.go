@@ -111,6 +111,9 @@ or in the browser: analytics.load(writeKey, {integrations: {"Segment.io": {apiHo
 	"rudderstack": `With the Node SDK: new Analytics(writeKey, {dataPlaneUrl: "{ADDRESS}"})
 or in the browser: rudderanalytics.load(writeKey, "{ADDRESS}")`,
 	"posthog": `In PostHog: Data pipelines, Destinations, HTTP Webhook, URL {ADDRESS}
+with the JSON body
+  {"uuid": "{event.uuid}", "event": "{event.event}", "distinct_id": "{event.distinct_id}",
+   "timestamp": "{event.timestamp}", "properties": "{event.properties}"}
 or with the Node SDK: new PostHog(key, {host: "{ADDRESS}"})`,
 	"tag": `In the head of each page, or as a custom HTML tag of Google Tag Manager on all pages:
   <script src="{ADDRESS}.js" async></script>

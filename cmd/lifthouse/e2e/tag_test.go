@@ -249,3 +249,35 @@ func TestThePixelInASandbox(t *testing.T) {
 	checkStored(t, storedLines(t, store, "123.456", "token-9"), "goal purchase 42.5, visitor 123.456, id token-9")
 	server.interrupt()
 }
+
+// TestTheThemeOfShopify runs the script that source add shopify prints for the theme, in a page with the cookie of
+// Google Analytics and in one without.
+func TestTheThemeOfShopify(t *testing.T) {
+	v := openTab(t)
+	server, store := serveEmpty(t)
+	_, text := addSource(t, store, server.url, "shopify")
+	_, script, found := strings.Cut(text, "<script>")
+	script, _, ends := strings.Cut(script, "</script>")
+	if !found || !ends {
+		t.Fatalf("source add prints no script:\n%s", text)
+	}
+	updates := make(chan string, 2)
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/cart/update.js" {
+			body, _ := io.ReadAll(r.Body)
+			updates <- r.Header.Get("Content-Type") + " " + string(body)
+			return
+		}
+		if r.URL.Path == "/consent" {
+			w.Header().Set("Set-Cookie", "_ga=GA1.2-1.123.456; Path=/")
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = fmt.Fprintf(w, "<script>document.cookie = 'x_ga=GA1.1.9.9'; %s</script>", script)
+	}))
+	defer shop.Close()
+	v.do(chromedp.Navigate(shop.URL))
+	v.do(chromedp.Navigate(shop.URL + "/consent"))
+	check.Equal(t, <-updates, `application/json {"attributes":{"lifthouse":"123.456"}}`, "update of the cart")
+	check.Equal(t, len(updates), 0, "further updates")
+	server.interrupt()
+}

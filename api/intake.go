@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
+	_ "embed" // the tag
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -14,12 +15,14 @@ import (
 	"sync"
 	"time"
 
+	"lifthouse/api/negotiation"
 	"lifthouse/api/results"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 
 	"github.com/gin-gonic/gin"
+	"github.com/klauspost/compress/gzhttp"
 	"golang.org/x/time/rate"
 )
 
@@ -129,8 +132,8 @@ func checkSignature(token *catalogue.Token, header http.Header, body []byte) err
 }
 
 // tokenOfKey returns the token whose secret is the key in the path.
-func (s *server) tokenOfKey(c *gin.Context) (*catalogue.Token, error) {
-	token, known := s.Catalogue.Snapshot().FindToken(catalogue.DigestOf(c.Param("key")), time.Now())
+func (s *server) tokenOfKey(c *gin.Context, key string) (*catalogue.Token, error) {
+	token, known := s.Catalogue.Snapshot().FindToken(catalogue.DigestOf(key), time.Now())
 	if known && token.Sender != nil {
 		recordOf(c.Request.Context()).token = token
 		return &token, nil
@@ -146,7 +149,7 @@ func (s *server) tokenOfKey(c *gin.Context) (*catalogue.Token, error) {
 // takeItems stores the events of a request of a source. It returns after they are stored.
 func (s *server) takeItems(c *gin.Context) (any, error) {
 	arrived := time.Now().UTC()
-	token, err := s.tokenOfKey(c)
+	token, err := s.tokenOfKey(c, c.Param("key"))
 	if err != nil {
 		return nil, err
 	}
@@ -219,6 +222,29 @@ func (s *server) takeItems(c *gin.Context) (any, error) {
 	return taken.Taken, nil
 }
 
+// tag is the script for pages that sends to the source. make assets builds it from tag.js.
+//
+//go:embed tag/tag.min.js
+var tag []byte
+
+// sendTag sends the tag. Its address is the key with the ending .js.
+func (s *server) sendTag(c *gin.Context) (any, error) {
+	key, isScript := strings.CutSuffix(c.Param("key"), ".js")
+	if !isScript {
+		c.Header("Allow", "POST, OPTIONS")
+		return nil, newRefusal(http.StatusMethodNotAllowed, "method_not_allowed", "allowed methods: POST, OPTIONS")
+	}
+	if _, err := s.tokenOfKey(c, key); err != nil {
+		return nil, err
+	}
+	c.Header(gzhttp.HeaderNoCompression, "true") // one encoding, so the entity tag is strong
+	strong := strings.TrimPrefix(negotiation.EntityTag(string(tag)), "W/")
+	return reply{kind: javaScript, body: tag, tag: strong, keep: "max-age=3600"}, nil
+}
+
+// javaScript is the content type of the tag.
+const javaScript = "text/javascript"
+
 // reserve returns how long a request with a number of items has to wait; 0: it is within the rate.
 func (s *sender) reserve(now time.Time, items int) time.Duration {
 	reserved := s.limiter.ReserveN(now, items)
@@ -247,8 +273,9 @@ func (s *sender) addCounts(taken *SourceCounts) {
 // intakePath begins the addresses of sources.
 const intakePath = "/in/"
 
-// addIntake adds the addresses of sources. SDKs append a path of their own, which is ignored.
+// addIntake adds the addresses of sources and of their tags. SDKs append a path of their own, which is ignored.
 func (s *server) addIntake(router *gin.Engine) {
 	router.POST(intakePath+":key", respondWith(s.takeItems))
 	router.POST(intakePath+":key/*path", respondWith(s.takeItems))
+	getRoutes(router)(intakePath+":key", s.sendTag, javaScript)
 }

@@ -65,15 +65,15 @@ race: engine ## run the short tests of packages with goroutines with the race de
 	$(IN_MEMORY) go test $(TAGS),invariants -timeout 30m -race -run 'TestAllOperationsOfAStartedProgram|TestEventsShowsWhatArrivesThroughTheSocket' ./cmd/lifthouse/e2e
 	$(IN_MEMORY) go test $(TAGS),invariants -timeout 30m -race -run TestSameSeedSameBytes ./loadgen/population
 
-assets: engine ## build the dashboard's script and style from api/dashboard/web
-	@bash .ci/assets api/dashboard/assets
+assets: engine ## build the dashboard's script and style, and the tag of pages
+	@bash .ci/assets .
 
 screenshot: build ## take the README's picture of the page
 	@bash .ci/screenshot
 
 assets-check: engine ## check that the committed assets are up to date
-	@built=$$(mktemp -d) && bash .ci/assets "$$built" && for f in app.js app.css; do \
-		cmp "$$built/$$f" "api/dashboard/assets/$$f" || { echo "$$f is out of date: run make assets and commit the result"; exit 1; }; done && rm -r "$$built"
+	@built=$$(mktemp -d) && bash .ci/assets "$$built" && \
+		for f in api/dashboard/assets/app.js api/dashboard/assets/app.css api/tag/tag.min.js; do cmp "$$built/$$f" "$$f" || { echo "$$f is out of date: run make assets and commit the result"; exit 1; }; done && rm -r "$$built"
 
 vet: ## run go vet
 	go vet ./...

@@ -1,4 +1,4 @@
-// The linter of the dashboard (api/dashboard/web): ESLint's recommended rules.
+// The linter of the dashboard (api/dashboard/web) and the tag (api/tag): ESLint's recommended rules.
 import js from "@eslint/js";
 
 const names = (...all) => Object.fromEntries(all.map((name) => [name, "readonly"]));
@@ -16,6 +16,15 @@ export default [
         "AbortController", "Blob", "CustomEvent", "FormData", "ResizeObserver", "URL", "URLSearchParams",
         "addEventListener", "clearTimeout", "dispatchEvent", "document", "fetch", "getComputedStyle", "history", "location",
         "matchMedia", "navigator", "print", "XMLSerializer", "removeEventListener", "scrollTo", "sessionStorage", "localStorage", "setTimeout",
+      ),
+    },
+  },
+  {
+    files: ["api/tag/tag.js"],
+    languageOptions: {
+      globals: names(
+        "URLSearchParams", "addEventListener", "document", "fetch", "location", "navigator", "performance", "setTimeout",
+        "window",
       ),
     },
   },

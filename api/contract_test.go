@@ -103,8 +103,16 @@ func (c *contract) route(method string, at *url.URL) (route *routers.Route, path
 		responses := openapi3.NewResponses(openapi3.WithStatus(status, c.doc.Components.Responses[name]))
 		return &routers.Route{Spec: c.doc, Operation: &openapi3.Operation{Responses: responses}, PathItem: &openapi3.PathItem{}}
 	}
+	escaped := at.EscapedPath()
+	if key, is := strings.CutPrefix(escaped, "/in/"); is && strings.Contains(key, "/") { // an SDK adds a path, which is ignored
+		if method != http.MethodPost && method != http.MethodOptions {
+			return refusal("MethodNotAllowed", http.StatusMethodNotAllowed), nil, false
+		}
+		key, _, _ = strings.Cut(key, "/")
+		escaped = "/in/" + key
+	}
 	for _, p := range c.paths {
-		values := p.matches.FindStringSubmatch(at.EscapedPath())
+		values := p.matches.FindStringSubmatch(escaped)
 		if values == nil {
 			continue
 		}

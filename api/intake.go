@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
+	_ "embed" // the tag
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -14,12 +15,14 @@ import (
 	"sync"
 	"time"
 
+	"lifthouse/api/negotiation"
 	"lifthouse/api/results"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 
 	"github.com/gin-gonic/gin"
+	"github.com/klauspost/compress/gzhttp"
 	"golang.org/x/time/rate"
 )
 
@@ -40,8 +43,10 @@ type SourceCounts struct {
 	Names     map[string]int // of ignored items, by what the sender calls them
 }
 
-// maxIgnoredNames is the maximum number of names of ignored items.
+// maxIgnoredNames is the maximum number of names of ignored items. Items with further names count under otherNames.
 const maxIgnoredNames = 200
+
+const otherNames = "others"
 
 // sender is a source whose requests have arrived.
 type sender struct {
@@ -80,15 +85,17 @@ func (s *server) senderOf(token *catalogue.Token) (*sender, error) {
 }
 
 // CountsOf returns what arrived from the source of a token since the start of the process.
-func (a *API) CountsOf(token *catalogue.Token) SourceCounts {
-	of, has := a.server.senders.Load(token.Digest)
+func (a *API) CountsOf(token *catalogue.Token) SourceCounts { return a.server.countsOf(token) }
+
+func (s *server) countsOf(token *catalogue.Token) SourceCounts {
+	known, has := s.senders.Load(token.Digest)
 	if !has {
 		return SourceCounts{}
 	}
-	s := of.(*sender)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	counts := s.counts
+	of := known.(*sender)
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	counts := of.counts
 	counts.Names = maps.Clone(counts.Names)
 	return counts
 }
@@ -125,8 +132,8 @@ func checkSignature(token *catalogue.Token, header http.Header, body []byte) err
 }
 
 // tokenOfKey returns the token whose secret is the key in the path.
-func (s *server) tokenOfKey(c *gin.Context) (*catalogue.Token, error) {
-	token, known := s.Catalogue.Snapshot().FindToken(catalogue.DigestOf(c.Param("key")), time.Now())
+func (s *server) tokenOfKey(c *gin.Context, key string) (*catalogue.Token, error) {
+	token, known := s.Catalogue.Snapshot().FindToken(catalogue.DigestOf(key), time.Now())
 	if known && token.Sender != nil {
 		recordOf(c.Request.Context()).token = token
 		return &token, nil
@@ -142,7 +149,7 @@ func (s *server) tokenOfKey(c *gin.Context) (*catalogue.Token, error) {
 // takeItems stores the events of a request of a source. It returns after they are stored.
 func (s *server) takeItems(c *gin.Context) (any, error) {
 	arrived := time.Now().UTC()
-	token, err := s.tokenOfKey(c)
+	token, err := s.tokenOfKey(c, c.Param("key"))
 	if err != nil {
 		return nil, err
 	}
@@ -215,6 +222,29 @@ func (s *server) takeItems(c *gin.Context) (any, error) {
 	return taken.Taken, nil
 }
 
+// tag is the script for pages that sends to the source. make assets builds it from tag.js.
+//
+//go:embed tag/tag.min.js
+var tag []byte
+
+// sendTag sends the tag. Its address is the key with the ending .js.
+func (s *server) sendTag(c *gin.Context) (any, error) {
+	key, isScript := strings.CutSuffix(c.Param("key"), ".js")
+	if !isScript {
+		c.Header("Allow", "POST, OPTIONS")
+		return nil, newRefusal(http.StatusMethodNotAllowed, "method_not_allowed", "allowed methods: POST, OPTIONS")
+	}
+	if _, err := s.tokenOfKey(c, key); err != nil {
+		return nil, err
+	}
+	c.Header(gzhttp.HeaderNoCompression, "true") // one encoding, so the entity tag is strong
+	strong := strings.TrimPrefix(negotiation.EntityTag(string(tag)), "W/")
+	return reply{kind: javaScript, body: tag, tag: strong, keep: "max-age=3600"}, nil
+}
+
+// javaScript is the content type of the tag.
+const javaScript = "text/javascript"
+
 // reserve returns how long a request with a number of items has to wait; 0: it is within the rate.
 func (s *sender) reserve(now time.Time, items int) time.Duration {
 	reserved := s.limiter.ReserveN(now, items)
@@ -233,17 +263,19 @@ func (s *sender) addCounts(taken *SourceCounts) {
 	c.Accepted, c.Ignored, c.Rejected = c.Accepted+taken.Accepted, c.Ignored+taken.Ignored, c.Rejected+taken.Rejected
 	c.Purchases, c.NoVisitor, c.Last = c.Purchases+taken.Purchases, c.NoVisitor+taken.NoVisitor, taken.Last
 	for name, items := range taken.Names {
-		if _, known := c.Names[name]; known || len(c.Names) < maxIgnoredNames {
-			c.Names[name] += items
+		if _, known := c.Names[name]; !known && len(c.Names) >= maxIgnoredNames {
+			name = otherNames
 		}
+		c.Names[name] += items
 	}
 }
 
 // intakePath begins the addresses of sources.
 const intakePath = "/in/"
 
-// addIntake adds the addresses of sources. SDKs append a path of their own, which is ignored.
+// addIntake adds the addresses of sources and of their tags. SDKs append a path of their own, which is ignored.
 func (s *server) addIntake(router *gin.Engine) {
 	router.POST(intakePath+":key", respondWith(s.takeItems))
 	router.POST(intakePath+":key/*path", respondWith(s.takeItems))
+	getRoutes(router)(intakePath+":key", s.sendTag, javaScript)
 }

@@ -34,6 +34,7 @@ type asker struct {
 	worlds.Rand
 	contract *contract
 	tokens   []string // one that may everything first
+	source   string   // key of a source
 }
 
 // ask is a raw request. A valid one has an expected status.
@@ -47,7 +48,7 @@ func (a *asker) chance(percent int) bool { return a.IntN(100) < percent }
 // request returns a request; three of five are valid.
 func (a *asker) request() ask {
 	path := worlds.Pick(a, a.contract.paths...)
-	for path.item.Get == nil && (path.item.Post == nil || slices.Contains([]string{"/shares", "/in/{key}", "/declarations"}, path.template)) { // its body has no events
+	for path.item.Get == nil && (path.item.Post == nil || slices.Contains([]string{"/shares", "/declarations"}, path.template)) { // its body has no events
 		path = worlds.Pick(a, a.contract.paths...)
 	}
 	method := http.MethodGet
@@ -118,7 +119,9 @@ func (a *asker) target(path documentedPath) string {
 	if p := path.item.Parameters.GetByInAndName(openapi3.ParameterInPath, "name"); p != nil {
 		name = worlds.Pick(a, p.Schema.Value.Enum...).(string)
 	}
-	return strings.NewReplacer("{id}", a.idOf(path.template), "{experimentId}", "2", "{name}", name).Replace(path.template)
+	return strings.NewReplacer(
+		"{id}", a.idOf(path.template), "{experimentId}", "2", "{name}", name, "{file}", "glossary.md", "{key}", a.source+".js",
+	).Replace(path.template)
 }
 
 func (a *asker) idOf(template string) string {
@@ -296,10 +299,11 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 	s.apply(strings.Replace(twoSites, "name: Banner,", "name: Banner, mde: 7, methodology: bayesian,", 1)) // warns of a changed plan
 	c := must.Get(theContract())(t)
 	tokens := []string{s.newToken(1, 0, catalogue.ScopeAdmin), s.newToken(1, 0, catalogue.ScopeRead), ingests}
+	key := s.sourceKey("tag", catalogue.Sender{})
 	w := &wire{address: s.Listener.Addr().String()}
 	answers, warned := map[int]int{}, map[string]bool{"SILENT": false, "PLAN_CHANGED": false}
 	worlds.Check(t, requests, func(t *rapid.T, r worlds.Rand) {
-		asked := (&asker{r, c, tokens}).request()
+		asked := (&asker{r, c, tokens, key}).request()
 		request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(asked.text)))
 		unreadable := err != nil
 		if unreadable {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -60,6 +62,55 @@ func TestInboxRowsEqualLines(t *testing.T) {
 	}
 	check.Equal(t, number(t, byRow, "SELECT count() FROM events_inbox"), 0, "rows left")
 }
+
+// recipe returns the statements of docs/data-in.md that feed events_inbox from a table engine of ClickHouse.
+func recipe(t *testing.T) []string {
+	t.Helper()
+	document := must.Get(os.ReadFile("../../docs/data-in.md"))(t)
+	_, rest, found := strings.Cut(string(document), "```sql\nCREATE TABLE incoming")
+	statements, _, ends := strings.Cut(rest, "```")
+	if !found || !ends {
+		t.Fatal("docs/data-in.md has no recipe for events_inbox")
+	}
+	return strings.Split(strings.TrimSuffix(strings.TrimSpace("CREATE TABLE incoming"+statements), ";"), ";\n")
+}
+
+// TestATableEngineFeedsTheInbox runs the recipe of docs/data-in.md with the engine Null in place of S3Queue: both pass
+// rows on to materialized views. It sends what Segment writes into a bucket.
+func TestATableEngineFeedsTheInbox(t *testing.T) {
+	conn := schematest.OpenMigrated(t)
+	for _, statement := range recipe(t) {
+		exec(t, conn, s3Queue.ReplaceAllString(statement, "ENGINE = Null"))
+	}
+	exec(t, conn, `INSERT INTO incoming VALUES
+		('{"messageId":"m1","anonymousId":"v1","event":"Experiment Viewed","timestamp":"2026-05-01T12:00:00.250Z","properties":{"experiment_id":"checkout-layout","variation_id":"b"}}'),
+		('{"messageId":"m2","anonymousId":"v1","event":"Order Completed","timestamp":"2026-05-01T12:05:00Z","properties":{"order_id":"1001","revenue":19.9}}'),
+		('{"messageId":"m3","anonymousId":"v1","event":"Page","timestamp":"2026-05-01T12:05:00Z"}')`)
+	move(t, ingest.NewInbox(conn, ingest.NewWriter(conn, nil)), ingest.Moved{Accepted: 2})
+	campaign, _, err := schema.IDOf(1, schema.NameCampaign, "checkout-layout")
+	must.OK(t, err)
+	variation, _, err := schema.IDOf(1, schema.NameVariation, "b")
+	must.OK(t, err)
+	goal, _, err := schema.IDOf(1, schema.NameGoal, "purchase")
+	must.OK(t, err)
+	check.Equal(t, number(t, conn, fmt.Sprintf("SELECT count() FROM events WHERE event = 'view' AND subject_id = %d AND variation_id = %d AND time = '2026-05-01 12:00:00.250'", campaign, variation)), 1, "views")
+	check.Equal(t, number(t, conn, fmt.Sprintf("SELECT count() FROM events WHERE event = 'goal' AND goal_id = %d AND value = 199000 AND event_id = %d", goal, schema.HashID("1001"))), 1, "purchases")
+}
+
+// TestMappingsOfTheDocumentation reads the mappings in docs/data-in.md.
+func TestMappingsOfTheDocumentation(t *testing.T) {
+	document := must.Get(os.ReadFile("../../docs/data-in.md"))(t)
+	blocks := strings.Split(string(document), "```yaml\n")[1:]
+	for _, block := range blocks {
+		mapping, _, _ := strings.Cut(block, "```")
+		_, err := ingest.ReadMapping(strings.NewReader(mapping))
+		must.OK(t, err, "%s", mapping)
+	}
+	check.Equal(t, len(blocks), 2, "mappings")
+}
+
+// s3Queue matches the engine of the recipe.
+var s3Queue = regexp.MustCompile(`ENGINE = S3Queue\((?s:.*)$`)
 
 func TestInboxRejectsInvalidRows(t *testing.T) {
 	conn := schematest.OpenMigrated(t)

@@ -90,13 +90,33 @@ func copyDemo(t *testing.T) string {
 // newViewer serves a copy of the demo, and opens it in the browser. It records every request.
 func newViewer(t *testing.T, arguments ...string) *viewer {
 	t.Helper()
-	tier.OnlyLong(t)
-	browser := openBrowser(t)
-	v := &viewer{T: t, store: "--store=embedded:" + copyDemo(t)}
+	v := openTab(t)
+	v.store = "--store=embedded:" + copyDemo(t)
 	v.server = start(t, append([]string{"demo", v.store}, arguments...)...)
 	v.site = v.server.url
 	v.token = regexp.MustCompile(`lh_[\w-]+`).FindString(v.server.said.String())
-	tab, closed := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	return v
+}
+
+// newViewerOf is newViewer for a new store with a catalogue.
+func newViewerOf(t *testing.T, declared string) *viewer {
+	t.Helper()
+	v := openTab(t)
+	v.store = "--store=embedded:" + filepath.Join(t.TempDir(), "data")
+	file := filepath.Join(t.TempDir(), "catalog.yaml")
+	must.OK(t, os.WriteFile(file, []byte(declared), 0o600))
+	ended(t, exitOK, "apply", "-f", file, v.store)
+	v.server = start(t, "serve", v.store)
+	v.site, v.token = v.server.url, v.newToken("admin")
+	return v
+}
+
+// openTab opens an empty tab. It records every request.
+func openTab(t *testing.T) *viewer {
+	t.Helper()
+	tier.OnlyLong(t)
+	v := &viewer{T: t}
+	tab, closed := chromedp.NewContext(openBrowser(t), chromedp.WithNewBrowserContext())
 	t.Cleanup(closed)
 	t.Cleanup(func() {
 		v.mu.Lock()

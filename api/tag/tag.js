@@ -1,0 +1,97 @@
+// The tag of a page. It reads what the page already reports to Google, events of gtag and of Google Tag Manager in
+// dataLayer, and sends those of experiments and of the shop to the source whose key is in its address. It sets no cookie,
+// stores nothing, and sends nothing before the cookie with the visitor's id exists.
+const script = document.currentScript;
+const source = script.src.replace(/\.js[^/]*$/, "");
+const cookie = script.dataset.visitor || "_ga";
+const layer = (window.dataLayer ||= []);
+const events = /^(experience_impression|experiment_viewed|purchase|add_to_cart|begin_checkout|sign_up|generate_lead)$/;
+const browsers = { edge: /Edg/, opera: /OPR/, firefox: /Firefox|FxiOS/, chrome: /Chrome|CriOS/, safari: /Safari/ };
+const mostWaiting = 200;
+let queue = [];
+let timer = 0;
+let failures = 0;
+
+// visitor returns the visitor's id: the cookie without the prefix of Google's, or without quotes.
+const visitor = () => {
+  try {
+    const own = document.cookie.split("; ").find((c) => c.startsWith(cookie + "="));
+    return decodeURIComponent(own.slice(cookie.length + 1)).replace(/^GA\d\.[\d-]+\.|"/g, "");
+  } catch {
+    return ""; // no cookie, or one that cannot be decoded
+  }
+};
+
+// take keeps an entry of dataLayer, if it is one of the events.
+const take = (entry) => {
+  const isCall = entry[0] === "event"; // of gtag
+  const name = isCall ? entry[1] : entry.event;
+  const fields = isCall ? entry[2] || {} : { ...entry, ...entry.ecommerce, ...entry.eventModel };
+  if (queue.length >= mostWaiting || !events.test(name)) return;
+  queue.push({
+    id: Date.now().toString(36) + Math.random().toString(36).slice(2),
+    at: performance.now(),
+    event: name,
+    variant: fields.exp_variant_string,
+    experiment: fields.experiment_id,
+    variation: fields.variation_id,
+    value: fields.value,
+    order: fields.transaction_id,
+  });
+  sendIn(300);
+};
+
+const takeSafely = (entry) => {
+  try {
+    take(entry);
+  } catch {} // eslint-disable-line no-empty -- the page must not notice
+};
+
+const sendIn = (milliseconds) => (timer ||= setTimeout(send, milliseconds));
+
+// bodyOf returns the request. Its events have their age, which needs no clock that is right.
+const bodyOf = (batch) => {
+  const agent = navigator.userAgent;
+  const query = new URLSearchParams(location.search);
+  return JSON.stringify({
+    visitor: visitor(),
+    referrer: document.referrer.split("/")[2],
+    device: /iPad|Tablet|Android(?!.*Mobile)/.test(agent) ? "tablet" : /Mobi/.test(agent) ? "mobile" : "desktop",
+    browser: (Object.entries(browsers).find(([, pattern]) => pattern.test(agent)) || [])[0],
+    source: query.get("utm_source"),
+    medium: query.get("utm_medium"),
+    campaign: query.get("utm_campaign"),
+    batch: batch.map(({ at, ...event }) => ({ ...event, age: Math.round(performance.now() - at) })),
+  });
+};
+
+// send sends the waiting events. After an error it sends them again: the same ids count once.
+const send = () => {
+  timer = 0;
+  if (!queue[0]) return;
+  if (!visitor()) return sendIn(2000);
+  const batch = queue.splice(0, 50);
+  fetch(source, { method: "POST", body: bodyOf(batch), keepalive: true, credentials: "omit" })
+    .then(({ status }) => {
+      if (status === 429 || status > 499) throw status;
+      failures = 0;
+      if (queue[0]) sendIn(0);
+    })
+    .catch(() => {
+      queue = [...batch, ...queue].slice(0, mostWaiting);
+      sendIn(1000 * Math.min(60, 2 ** ++failures));
+    });
+};
+
+if (!layer.lifthouse) { // a second tag on the page would count views twice
+  layer.lifthouse = true;
+  layer.forEach(takeSafely);
+  const push = layer.push;
+  layer.push = (...entries) => {
+    entries.forEach(takeSafely);
+    return push.apply(layer, entries);
+  };
+  addEventListener("pagehide", () => {
+    if (queue[0] && visitor() && navigator.sendBeacon(source, bodyOf(queue))) queue = [];
+  });
+}

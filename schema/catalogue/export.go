@@ -34,27 +34,27 @@ func (o *AccountResources) CatalogueFile() File {
 }
 
 func (o *AccountResources) exportWebsite(site Website) Website {
-	site.Goals = definitionsOf(o.Goals, func(g Goal) (int64, Goal) { return g.WebsiteID, g }, site.ID)
-	site.Targets = definitionsOf(o.Targets, func(t LiveTarget) (int64, Target) {
+	site.Goals = definitionsOf(o.Goals, site.ID, func(g Goal) Goal { return g })
+	site.Targets = definitionsOf(o.Targets, site.ID, func(t LiveTarget) Target {
 		t.Target.CreateDate = dateOf(&t.State.CreateDate)
-		return t.WebsiteID, t.Target
-	}, site.ID)
-	site.Campaigns = definitionsOf(o.Campaigns, func(c LiveCampaign) (int64, Campaign) {
+		return t.Target
+	})
+	site.Campaigns = definitionsOf(o.Campaigns, site.ID, func(c LiveCampaign) Campaign {
 		c.Initial = c.initialState()
-		return c.WebsiteID, c.Campaign
-	}, site.ID)
-	site.Widgets = definitionsOf(o.Widgets, func(w LiveWidget) (int64, Widget) {
+		return c.Campaign
+	})
+	site.Widgets = definitionsOf(o.Widgets, site.ID, func(w LiveWidget) Widget {
 		w.Initial = w.initialState()
-		return w.WebsiteID, w.Widget
-	}, site.ID)
+		return w.Widget
+	})
 	return site
 }
 
 // definitionsOf returns the definitions of a website's resources, ordered by id.
-func definitionsOf[R, D any](resources map[int64]R, define func(R) (website int64, d D), website int64) (all []D) {
+func definitionsOf[R placed, D any](resources map[int64]R, website int64, define func(R) D) (all []D) {
 	for _, r := range ByID(resources) {
-		if owner, d := define(r); owner == website {
-			all = append(all, d)
+		if owner, _ := r.place(); owner == website {
+			all = append(all, define(r))
 		}
 	}
 	return all

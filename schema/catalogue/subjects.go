@@ -40,3 +40,27 @@ func (o *AccountResources) SubjectName(s schema.Subject) string {
 	}
 	return name
 }
+
+// placed is a resource of a website, which may have a key.
+type placed interface {
+	place() (website int64, key string)
+}
+
+func (g Goal) place() (website int64, key string)     { return g.WebsiteID, g.Key }
+func (t Target) place() (website int64, key string)   { return t.WebsiteID, "" }
+func (c Campaign) place() (website int64, key string) { return c.WebsiteID, c.Key }
+func (w Widget) place() (website int64, key string)   { return w.WebsiteID, "" }
+
+// ids are known ids with their keys; empty: without one.
+type ids map[int64]string
+
+// declaredOf returns the ids of the resources of a website.
+func declaredOf[R placed](resources map[int64]R, website int64) ids {
+	found := ids{}
+	for id, r := range resources {
+		if owner, key := r.place(); owner == website {
+			found[id] = key
+		}
+	}
+	return found
+}

@@ -24,9 +24,8 @@ type EventNames struct {
 }
 
 type exposureName struct {
-	website               int64
-	subject               schema.SubjectKind
-	id, experiment, shown int64
+	schema.Subject
+	shown int64 // the variation
 }
 
 type goalName struct{ website, goal int64 }
@@ -59,9 +58,7 @@ func (n *EventNames) AddRows(row *schema.Event, rows int) {
 
 func (n *EventNames) addExposure(row *schema.Event, rows int) {
 	if row.Subject != schema.SubjectNone {
-		addCount(n.exposures,
-			exposureName{row.WebsiteID, row.Subject, row.SubjectID, row.ExperimentID, row.VariationID},
-			rows)
+		addCount(n.exposures, exposureName{row.SubjectOf(), row.VariationID}, rows)
 	}
 }
 
@@ -89,29 +86,29 @@ type Undeclared struct {
 // UndeclaredNames returns the names that the catalogue does not declare, ordered by the number of events, descending.
 func (s *Snapshot) UndeclaredNames(n *EventNames) []Undeclared {
 	found := map[Undeclared]int{}
-	note := func(u Undeclared, declared map[int64]string, campaign int64, events int) {
+	note := func(u Undeclared, declared ids, campaign int64, events int) {
+		if _, is := declared[u.ID]; is {
+			return
+		}
 		kind := schema.NameKind(u.Kind)
 		u.Key = n.keyOf(schema.NamedID{WebsiteID: u.WebsiteID, Kind: kind, CampaignID: campaign, ID: u.ID})
 		u.Detail = u.describe(declared)
 		found[u] += events
 	}
 	for name, events := range n.exposures {
-		if u, declared := s.undeclaredPart(name); u != nil {
-			campaign := int64(0)
-			if u.Kind == string(schema.NameVariation) {
-				campaign = name.id
-			}
-			note(*u, declared, campaign, *events)
+		u, declared := s.lastDeclaredPart(&name)
+		campaign := int64(0)
+		if u.Kind == string(schema.NameVariation) {
+			campaign = name.ID
 		}
+		note(u, declared, campaign, *events)
 	}
 	for name, events := range n.goals {
-		declared := declaredOf(s.AccountResources(s.ownerOf(name.website)).Goals,
-			func(g Goal) (bool, string) { return g.WebsiteID == name.website, g.Key })
-		if _, is := declared[name.goal]; !is {
-			owner := s.AccountResources(s.ownerOf(name.website)).Goals[name.goal].WebsiteID
-			undeclared := Undeclared{WebsiteID: name.website, Kind: "goal", ID: name.goal, belongsTo: owner}
-			note(undeclared, declared, 0, *events)
+		goals := s.AccountResources(s.ownerOf(name.website)).Goals
+		u := Undeclared{
+			WebsiteID: name.website, Kind: "goal", ID: name.goal, belongsTo: goals[name.goal].WebsiteID,
 		}
+		note(u, declaredOf(goals, name.website), 0, *events)
 	}
 	all := make([]Undeclared, 0, len(found))
 	for u, events := range found {
@@ -125,75 +122,54 @@ func (s *Snapshot) UndeclaredNames(n *EventNames) []Undeclared {
 	return all
 }
 
-// undeclaredPart returns the first part of a name that is not declared, with the declared ids in its place, or nil.
-func (s *Snapshot) undeclaredPart(n exposureName) (*Undeclared, map[int64]string) {
-	owned := s.AccountResources(s.ownerOf(n.website))
-	missing := func(kind string, id int64, owner string, declared map[int64]string) (*Undeclared, map[int64]string) {
-		if _, is := declared[id]; is {
-			return nil, nil
+// lastDeclaredPart returns the first part of a name that is not declared, or else its variation, with the ids that are
+// declared in its place.
+func (s *Snapshot) lastDeclaredPart(n *exposureName) (Undeclared, ids) {
+	owned, u := s.AccountResources(s.ownerOf(n.WebsiteID)), Undeclared{WebsiteID: n.WebsiteID}
+	campaign, widget := owned.Campaigns[n.ID], owned.Widgets[n.ID]
+	u.Kind, u.ID = string(n.Kind), n.ID
+	if n.Kind == schema.SubjectCampaign {
+		if u.belongsTo = campaign.WebsiteID; u.belongsTo != n.WebsiteID {
+			return u, declaredOf(owned.Campaigns, n.WebsiteID)
 		}
-		return &Undeclared{WebsiteID: n.website, Kind: kind, ID: id, Of: owner}, declared
+		u.Of = "campaign " + nameOf(n.ID, campaign.Key)
+		u.Kind, u.ID = "variation", n.shown
+		return u, variationIDs(campaign.Variations)
 	}
-	of := fmt.Sprintf("%s %d", n.subject, n.id)
-	if n.subject == schema.SubjectCampaign {
-		declared := declaredOf(owned.Campaigns,
-			func(c LiveCampaign) (bool, string) { return c.WebsiteID == n.website, c.Key })
-		if u, ids := missing("campaign", n.id, "", declared); u != nil {
-			u.belongsTo = owned.Campaigns[n.id].WebsiteID
-			return u, ids
+	if u.belongsTo = widget.WebsiteID; u.belongsTo != n.WebsiteID {
+		return u, declaredOf(owned.Widgets, n.WebsiteID)
+	}
+	u.Of, u.Kind, u.ID = fmt.Sprintf("widget %d", n.ID), "variation", n.shown
+	if n.ExperimentID == 0 {
+		return u, variationIDs(widget.Variations)
+	}
+	experiments := ids{}
+	for _, e := range widget.Experiments {
+		if experiments[e.ID] = ""; e.ID == n.ExperimentID {
+			u.Of += fmt.Sprintf(", experiment %d", e.ID)
+			return u, variationIDs(e.Variations)
 		}
-		if key := owned.Campaigns[n.id].Key; key != "" {
-			of = fmt.Sprintf("campaign %q", key)
-		}
-		return missing("variation", n.shown, of, variationIDs(owned.Campaigns[n.id].Variations,
-			func(v Variation) (int64, string) { return v.ID, v.Key }))
 	}
-	declared := declaredOf(owned.Widgets, func(w LiveWidget) (bool, string) { return w.WebsiteID == n.website, "" })
-	if u, ids := missing("widget", n.id, "", declared); u != nil {
-		u.belongsTo = owned.Widgets[n.id].WebsiteID
-		return u, ids
-	}
-	widget := owned.Widgets[n.id]
-	if n.experiment == 0 {
-		return missing("variation", n.shown, of, variationIDs(widget.Variations,
-			func(v WidgetVariation) (int64, string) { return v.ID, "" }))
-	}
-	at := slices.IndexFunc(widget.Experiments, func(e Experiment) bool { return e.ID == n.experiment })
-	if at < 0 {
-		ids := map[int64]string{}
-		for _, e := range widget.Experiments {
-			ids[e.ID] = ""
-		}
-		return missing("experiment", n.experiment, of, ids)
-	}
-	return missing("variation", n.shown, fmt.Sprintf("%s, experiment %d", of, n.experiment),
-		variationIDs(widget.Experiments[at].Variations, func(v WidgetVariation) (int64, string) { return v.ID, "" }))
+	u.Kind, u.ID = "experiment", n.ExperimentID
+	return u, experiments
 }
 
-// declaredOf returns the ids of the resources of a website, with their keys.
-func declaredOf[R any](resources map[int64]R, belongs func(R) (is bool, key string)) map[int64]string {
-	found := map[int64]string{}
-	for id, r := range resources {
-		if is, key := belongs(r); is {
-			found[id] = key
-		}
-	}
-	return found
-}
-
-// variationIDs returns the ids of the variations and of control, 0, which is never declared, with their keys.
-func variationIDs[V any](variations []V, idOf func(V) (id int64, key string)) map[int64]string {
-	found := map[int64]string{0: ""}
+// variationIDs returns the ids of the variations and of control, 0, which is never declared.
+func variationIDs[V interface{ named() (id int64, key string) }](variations []V) ids {
+	found := ids{0: ""}
 	for _, v := range variations {
-		id, key := idOf(v)
+		id, key := v.named()
 		found[id] = key
 	}
 	return found
 }
 
-func (u *Undeclared) describe(declared map[int64]string) string {
+func (v Variation) named() (id int64, key string)       { return v.ID, v.Key }
+func (v WidgetVariation) named() (id int64, key string) { return v.ID, "" }
+
+func (u *Undeclared) describe(declared ids) string {
 	name := u.Kind + " " + nameOf(u.ID, u.Key)
-	if u.belongsTo != 0 {
+	if u.belongsTo != 0 && u.belongsTo != u.WebsiteID {
 		return fmt.Sprintf("%s belongs to website %d, not to website %d", name, u.belongsTo, u.WebsiteID)
 	}
 	if u.Of != "" {
@@ -215,13 +191,13 @@ func nameOf(id int64, key string) string {
 }
 
 // listIDs returns ids in words, those with a key by their keys.
-func listIDs(ids map[int64]string) string {
-	if len(ids) == 0 {
+func listIDs(known ids) string {
+	if len(known) == 0 {
 		return "none"
 	}
 	var names []string
-	for _, id := range slices.Sorted(maps.Keys(ids)) {
-		names = append(names, nameOf(id, ids[id]))
+	for _, id := range slices.Sorted(maps.Keys(known)) {
+		names = append(names, nameOf(id, known[id]))
 	}
 	if more := len(names) - maxListed; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), more)

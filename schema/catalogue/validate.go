@@ -84,9 +84,6 @@ func (f *File) validateAgainst(known *Snapshot) faults.List {
 	return f.read.WithFaults(c.List)
 }
 
-// ids are known ids with their keys; empty: without one.
-type ids map[int64]string
-
 type checker struct {
 	known *Snapshot
 	prune bool // resources that the file does not name are archived, so the file must not refer to them
@@ -200,8 +197,7 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 	}
 	goals, targets := ids{}, ids{}
 	if !c.prune {
-		goals = declaredOf(owner.Goals, func(g Goal) (bool, string) { return g.WebsiteID == site.ID, g.Key })
-		targets = declaredOf(owner.Targets, func(t LiveTarget) (bool, string) { return t.WebsiteID == site.ID, "" })
+		goals, targets = declaredOf(owner.Goals, site.ID), declaredOf(owner.Targets, site.ID)
 	}
 	for i, goal := range site.Goals {
 		at := fmt.Sprintf("%s.goals[%d]", path, i)
@@ -357,19 +353,17 @@ func (s *Snapshot) Validate() error {
 	file.Prune = true      // the file is the whole catalogue
 	var c faults.Collector // resources whose website does not exist, which CatalogueFile omits
 	for _, account := range s.AllAccounts() {
-		addOrphans(&c, account, kindGoal, account.Goals, func(r Goal) int64 { return r.WebsiteID })
-		addOrphans(&c, account, kindTarget, account.Targets, func(r LiveTarget) int64 { return r.WebsiteID })
-		addOrphans(&c, account, kindCampaign, account.Campaigns, func(r LiveCampaign) int64 { return r.WebsiteID })
-		addOrphans(&c, account, kindWidget, account.Widgets, func(r LiveWidget) int64 { return r.WebsiteID })
+		addOrphans(&c, account, kindGoal, account.Goals)
+		addOrphans(&c, account, kindTarget, account.Targets)
+		addOrphans(&c, account, kindCampaign, account.Campaigns)
+		addOrphans(&c, account, kindWidget, account.Widgets)
 	}
 	return append(c.List, file.validateAgainst(s)...).Err()
 }
 
-func addOrphans[R any](c *faults.Collector, account *AccountResources, kind kind, resources map[int64]R,
-	website func(R) int64,
-) {
+func addOrphans[R placed](c *faults.Collector, account *AccountResources, kind kind, resources map[int64]R) {
 	for _, id := range slices.Sorted(maps.Keys(resources)) {
-		owner := website(resources[id])
+		owner, _ := resources[id].place()
 		if _, known := account.Websites[owner]; !known {
 			c.Add(fmt.Sprintf("account %d, %s %d, websiteId", account.ID, kind, id), owner,
 				"the account has no such website")

@@ -119,10 +119,8 @@ func (s *server) newRouter() http.Handler {
 			s.optionsOf(c, allow)
 			return
 		}
-		writeProblem(c, &problem{
-			Status: http.StatusMethodNotAllowed, Code: "method_not_allowed",
-			Detail: "allowed methods: " + allow,
-		})
+		writeProblem(c, newRefusal(http.StatusMethodNotAllowed, "method_not_allowed",
+			"allowed methods: "+allow))
 	})
 	s.addRoutes(router)
 	return router
@@ -345,10 +343,10 @@ func (s *server) checkReadiness(c *gin.Context) (any, error) {
 		return nil, newRefusal(http.StatusServiceUnavailable, "draining", "the server is stopping")
 	}
 	if err := s.ready.checkStore(c.Request.Context(), s.Engine.CheckReady); err != nil {
-		return nil, &problemError{&problem{
+		return nil, &problem{
 			Status: http.StatusServiceUnavailable, Code: "not_ready",
 			Detail: "the store is not ready; run lifthouse check for details", cause: err,
-		}}
+		}
 	}
 	return healthy, nil
 }
@@ -385,10 +383,8 @@ func (a *API) MCP() *mcp.Server { return a.server.mcp }
 // requests.
 func (s *server) answerMCP(c *gin.Context) {
 	if origin := c.GetHeader("Origin"); origin != "" && !s.allowsOrigin(origin) {
-		writeProblem(c, &problem{
-			Status: http.StatusForbidden, Code: "origin_not_allowed",
-			Detail: "the Origin must be that of --public-url or one of --cors-origin",
-		})
+		writeProblem(c, newRefusal(http.StatusForbidden, "origin_not_allowed",
+			"the Origin must be that of --public-url or one of --cors-origin"))
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, mcp.MaxMessage))
@@ -397,10 +393,8 @@ func (s *server) answerMCP(c *gin.Context) {
 		return
 	}
 	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
-		writeProblem(c, &problem{
-			Status: http.StatusBadRequest, Code: "invalid_body",
-			Detail: "the body must be one message, not a batch",
-		})
+		writeProblem(c, newRefusal(http.StatusBadRequest, "invalid_body",
+			"the body must be one message, not a batch"))
 		return
 	}
 	c.Request.Body = io.NopCloser(bytes.NewReader(body))

@@ -43,10 +43,8 @@ func (s *server) requireScope(scope catalogue.Scope, alternatives ...catalogue.S
 		scheme, secret, _ := strings.Cut(c.GetHeader("Authorization"), " ")
 		if !strings.EqualFold(scheme, "Bearer") || secret == "" {
 			c.Header("WWW-Authenticate", realm)
-			writeProblem(c, &problem{
-				Status: http.StatusUnauthorized, Code: "unauthenticated",
-				Detail: "send the header Authorization: Bearer <token>; create a token with lifthouse token create",
-			})
+			writeProblem(c, newRefusal(http.StatusUnauthorized, "unauthenticated",
+				"send the header Authorization: Bearer <token>; create a token with lifthouse token create"))
 			return
 		}
 		token, known := s.Catalogue.Snapshot().FindToken(catalogue.DigestOf(strings.TrimSpace(secret)), time.Now())
@@ -57,10 +55,8 @@ func (s *server) requireScope(scope catalogue.Scope, alternatives ...catalogue.S
 				return
 			}
 			c.Header("WWW-Authenticate", realm+`, error="invalid_token"`)
-			writeProblem(c, &problem{
-				Status: http.StatusUnauthorized, Code: "invalid_token",
-				Detail: "the token is unknown, expired or revoked",
-			})
+			writeProblem(c, newRefusal(http.StatusUnauthorized, "invalid_token",
+				"the token is unknown, expired or revoked"))
 			return
 		}
 		recordOf(c.Request.Context()).token = token
@@ -72,10 +68,8 @@ func (s *server) requireScope(scope catalogue.Scope, alternatives ...catalogue.S
 		}
 		if !token.HasScope(scope) && !slices.ContainsFunc(alternatives, token.HasScope) {
 			c.Header("WWW-Authenticate", realm+`, error="insufficient_scope", scope="`+string(scope)+`"`)
-			writeProblem(c, &problem{
-				Status: http.StatusForbidden, Code: "insufficient_scope",
-				Detail: "the token lacks the scope " + string(scope),
-			})
+			writeProblem(c, newRefusal(http.StatusForbidden, "insufficient_scope",
+				"the token lacks the scope "+string(scope)))
 			return
 		}
 		c.Set(tokenKey, token)

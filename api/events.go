@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"lifthouse/api/results"
+	"lifthouse/engine/query"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -76,11 +77,8 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 		return nil, newRefusal(http.StatusForbidden, "key_of_source",
 			"the token is the key of a source, which sends to /in/ and the key")
 	}
-	if faults := eventFaults(c); len(faults) > 0 {
-		return nil, &problemError{&problem{
-			Status: http.StatusBadRequest, Code: "invalid_parameter",
-			Detail: "the request is invalid; nothing was changed", Errors: faults,
-		}}
+	if err := checkEventRequest(c); err != nil {
+		return nil, err
 	}
 	if !hasContentType(c, eventTypes) {
 		return nil, newRefusal(http.StatusUnsupportedMediaType, "unsupported_media_type",
@@ -176,26 +174,18 @@ func hasContentType(c *gin.Context, allowed []string) bool {
 	return err == nil && len(types) == 1 && slices.Contains(allowed, kind)
 }
 
-// eventFaults returns the errors of the query and the headers.
-func eventFaults(c *gin.Context) []fault {
-	var faults []fault
-	for name, values := range c.Request.URL.Query() {
-		faults = append(faults,
-			fault{"query", name, strings.Join(values, ","), "unknown parameter; this operation has no parameters"})
-	}
+// checkEventRequest returns the faults of the query and the headers.
+func checkEventRequest(c *gin.Context) error {
+	found := query.ReadParameters(c.Request.URL.RawQuery)
 	if keys := c.Request.Header.Values(keyHeader); len(keys) > 1 || len(keys) == 1 && !keyPattern.MatchString(keys[0]) {
-		faults = append(faults, fault{
-			"header", keyHeader, strings.Join(keys, ", "),
-			"must be one key of 1 to 128 visible ASCII characters",
-		})
+		found.Add(keyHeader, strings.Join(keys, ", "), "must be one key of 1 to 128 visible ASCII characters")
 	}
-	slices.SortFunc(faults, func(a, b fault) int { return strings.Compare(a.Name, b.Name) })
-	return faults
+	return found.Err()
 }
 
 // rejectBody records the beginning of an unreadable body as a rejected line, and returns the problem.
 func (s *server) rejectBody(websiteID int64, text []byte, err error) error {
-	var wrong *problemError
+	var wrong *problem
 	if !errors.As(err, &wrong) {
 		return err
 	}
@@ -227,17 +217,17 @@ func noneTaken(r *Received) error {
 	for _, line := range r.Lines {
 		p.Errors = append(p.Errors, fault{"body", "line " + strconv.FormatInt(line.Line, 10), "", line.Detail})
 	}
-	return &problemError{p}
+	return p
 }
 
 // intakeProblem returns the problem for events that could not be stored.
 func (s *server) intakeProblem(c *gin.Context, err error) error {
 	if errors.Is(err, ingest.ErrFull) {
 		s.metrics.results.Shed.Inc()
-		return &problemError{&problem{
+		return &problem{
 			Status: http.StatusServiceUnavailable, Code: string(source.Busy),
 			Detail: "too many events are waiting to be written: retry in a moment", retryAfter: 1,
-		}}
+		}
 	}
 	return describeTimeout(source.StoreFailure(c.Request.Context(), err),
 		"the events were not stored in time, or their status is unknown: send the same events again; each event "+
@@ -332,10 +322,10 @@ func (b *body) holdLines(lines int64) error {
 
 // bodiesBusy returns the problem for a body that exceeds the limits.
 func bodiesBusy() error {
-	return &problemError{&problem{
+	return &problem{
 		Status: http.StatusServiceUnavailable, Code: string(source.Busy), retryAfter: retryAfter,
 		Detail: "too many large bodies at the same time: retry in a moment, or send less per request",
-	}}
+	}
 }
 
 // firstRead is the size of the first buffer for a compressed body or a body of unknown length. The buffer doubles as
@@ -439,8 +429,8 @@ func bodyProblem(err error) error {
 	case errors.Is(err, context.Canceled), errors.As(err, &found):
 		return err
 	}
-	return &problemError{&problem{
+	return &problem{
 		Status: http.StatusBadRequest, Code: "invalid_body", Detail: "the body cannot be read; nothing was changed",
 		Errors: []fault{{"body", "", "", err.Error()}},
-	}}
+	}
 }

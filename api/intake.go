@@ -113,10 +113,10 @@ func checkSignature(token *catalogue.Token, header http.Header, body []byte) err
 	}
 	secret, err := os.ReadFile(token.Sender.SecretFile)
 	if err != nil {
-		return &problemError{&problem{
+		return &problem{
 			Status: http.StatusServiceUnavailable, Code: "secret_unavailable", cause: err,
 			Detail: "the secret of the source cannot be read; the log has the cause",
-		}}
+		}
 	}
 	mac := hmac.New(sha256.New, []byte(strings.TrimSpace(string(secret))))
 	_, _ = mac.Write(body) // never fails
@@ -140,7 +140,7 @@ func (s *server) tokenOfKey(c *gin.Context, key string) (*catalogue.Token, error
 	}
 	if p := s.checkFailureRate(c.Request); p != nil {
 		s.metrics.rateLimited.Inc()
-		return nil, &problemError{p}
+		return nil, p
 	}
 	return nil, newRefusal(http.StatusUnauthorized, "invalid_key",
 		"the key in the path is unknown or revoked; create one with lifthouse source add")
@@ -209,8 +209,8 @@ func (s *server) takeItems(c *gin.Context) (any, error) {
 	items := taken.Accepted + taken.Ignored + taken.Rejected
 	if wait := of.reserve(arrived, items); wait > 0 {
 		s.metrics.rateLimited.Inc()
-		return nil, &problemError{rateLimited(wait,
-			fmt.Sprintf("the limit of the source is %v events per second", of.limiter.Limit()))}
+		return nil, rateLimited(wait,
+			fmt.Sprintf("the limit of the source is %v events per second", of.limiter.Limit()))
 	}
 	if len(events) > 0 {
 		if err := s.Collector.WriteEvents(ctx, events); err != nil {

@@ -253,7 +253,7 @@ func describeTimeout(err error, detail string) error {
 	}
 	p := storeProblem(store)
 	p.Detail = detail
-	return &problemError{p}
+	return p
 }
 
 // Limits of the parts of a request other than the body. They are below http.Server.MaxHeaderBytes, above which net/http
@@ -297,8 +297,6 @@ var tooLargeCodes = map[int]string{
 
 func tooLarge(c *gin.Context, status int, what string, most, has int64) {
 	c.Header("Connection", "close") // the rest of the request is not read
-	writeProblem(c, &problem{
-		Status: status, Code: tooLargeCodes[status],
-		Detail: fmt.Sprintf("the %s must have at most %d bytes; it has %d", what, most, has),
-	})
+	writeProblem(c, newRefusal(status, tooLargeCodes[status],
+		fmt.Sprintf("the %s must have at most %d bytes; it has %d", what, most, has)))
 }

@@ -107,23 +107,29 @@ type fault struct {
 	Detail string `json:"detail"`
 }
 
+// newRefusal returns a problem.
+func newRefusal(status int, code, detail string) *problem {
+	return &problem{Status: status, Code: code, Detail: detail}
+}
+
+// Error returns the detail: a handler returns a problem as its error.
+func (p *problem) Error() string { return p.Detail }
+
 // statusClientClosed is logged if the client disconnected, as in nginx. No client receives it.
 const statusClientClosed = 499
 
-func notFound(detail string) *problem {
-	return &problem{Status: http.StatusNotFound, Code: "not_found", Detail: detail}
-}
+func notFound(detail string) *problem { return newRefusal(http.StatusNotFound, "not_found", detail) }
 
 // problemOf maps an error to a problem. It is the only place that determines the status.
 func problemOf(err error) *problem {
 	var invalid *query.InvalidError
 	var missing *query.NotFoundError
 	var store *source.StoreError
-	var refused *problemError
+	var refused *problem
 	var found faults.List
 	switch {
 	case errors.As(err, &refused):
-		return refused.problem
+		return refused
 	case errors.As(err, &invalid):
 		return invalidProblem(invalid)
 	case errors.As(err, &found):
@@ -173,24 +179,16 @@ func invalidProblem(invalid *query.InvalidError) *problem {
 	}
 	for _, f := range invalid.Faults {
 		in := "query"
-		if f.Name == pathIDName || f.Name == experimentIDName || f.Name == attributeName {
+		switch f.Name {
+		case pathIDName, experimentIDName, attributeName:
 			in = "path"
+		case keyHeader:
+			in = "header"
 		}
 		p.Errors = append(p.Errors, fault{in, f.Name, f.Value, f.Detail})
 	}
 	return p
 }
-
-// problemError lets a handler return a problem as an error.
-type problemError struct{ *problem }
-
-// newRefusal returns a problem as an error.
-func newRefusal(status int, code, detail string) error {
-	return &problemError{&problem{Status: status, Code: code, Detail: detail}}
-}
-
-// Error returns the detail.
-func (p *problemError) Error() string { return p.Detail }
 
 // writeProblem sends a problem and ends the request. It masks tokens that a client put in the wrong place, such as the
 // query string.

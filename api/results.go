@@ -219,7 +219,7 @@ func (s *server) listDeliveries(c *gin.Context) (any, error) {
 	list := make([]sentMessage, len(sent))
 	for i := range sent {
 		m := &sent[i]
-		list[i] = sentMessage{m.Message, m.Data.PagePath(), []webhookDelivery{}}
+		list[i] = sentMessage{m.Message, catalogue.PagePath(&m.Data.SubjectIDs), []webhookDelivery{}}
 		for _, d := range m.Deliveries {
 			if hook, known := owned.Webhooks[d.WebhookID]; known {
 				list[i].Deliveries = append(list[i].Deliveries, webhookDelivery{d, hook.Host()})

@@ -141,7 +141,7 @@ func (s *server) applyCatalogue(c *gin.Context, file catalogue.File, dryRun bool
 	var found faults.List
 	switch {
 	case errors.As(err, &found):
-		return reply{}, &problemError{bodyFaults("invalid_catalogue", found)}
+		return reply{}, bodyFaults("invalid_catalogue", found)
 	case errors.Is(err, catalogue.ErrVersionChanged):
 		return reply{}, versionChanged()
 	case err != nil:
@@ -249,10 +249,10 @@ func changeFailure(c *gin.Context, err error, next string) error {
 		return found
 	}
 	if errors.Is(err, catalogue.ErrContested) {
-		return &problemError{&problem{
+		return &problem{
 			Status: http.StatusServiceUnavailable, Code: "contested", Detail: err.Error(),
 			retryAfter: retryAfter, cause: err,
-		}}
+		}
 	}
 	return describeTimeout(source.StoreFailure(c.Request.Context(), err),
 		"the store did not answer in time and the change may still be made: "+next)
@@ -264,7 +264,7 @@ type token struct {
 	Name      string            `json:"name,omitempty"`
 	Scopes    []catalogue.Scope `json:"scopes"`
 	WebsiteID int64             `json:"websiteId,omitempty"`
-	*catalogue.PageSubject
+	*schema.SubjectIDs
 	Sender    *catalogue.Sender `json:"sender,omitempty"`
 	CreatedAt time.Time         `json:"createdAt"`
 	ExpiresAt *time.Time        `json:"expiresAt,omitempty"`
@@ -274,7 +274,7 @@ type token struct {
 
 func newToken(t *catalogue.Token) token {
 	return token{
-		ID: t.ID, Name: t.Name, Scopes: t.Scopes, WebsiteID: t.WebsiteID, PageSubject: t.Shared,
+		ID: t.ID, Name: t.Name, Scopes: t.Scopes, WebsiteID: t.WebsiteID, SubjectIDs: t.Shared,
 		Sender: t.Sender, CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt,
 	}
 }
@@ -336,7 +336,7 @@ func (s *server) createShare(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	var fields bodyFields
-	subject := catalogue.PageSubject{
+	subject := schema.SubjectIDs{
 		CampaignID: fields.id("campaignId", asked.CampaignID), WidgetID: fields.id("widgetId", asked.WidgetID),
 		ExperimentID: fields.id("experimentId", asked.ExperimentID),
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lifthouse/api"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest/must"
 )
@@ -141,7 +142,7 @@ func TestEndedShareLinks(t *testing.T) {
 	if experiments, _ := body["experiments"].([]any); len(experiments) != 1 {
 		t.Errorf("the link to an experiment shows %s", text)
 	}
-	expired := catalogue.NewShare(1, "", catalogue.PageSubject{CampaignID: 12}, time.Hour)
+	expired := catalogue.NewShare(1, "", schema.SubjectIDs{CampaignID: 12}, time.Hour)
 	past := time.Now().Add(-time.Second)
 	expired.ExpiresAt = &past
 	secret, _, err := s.catalogue.CreateToken(t.Context(), expired)

@@ -72,7 +72,7 @@ func (s *server) putOutcome(kind schema.SubjectKind) func(*gin.Context) (any, er
 		invalid := faults.List(nil)
 		switch {
 		case errors.As(err, &invalid):
-			return nil, &problemError{bodyFaults("invalid_outcome", invalid)}
+			return nil, bodyFaults("invalid_outcome", invalid)
 		case errors.Is(err, catalogue.ErrRunning):
 			return nil, newRefusal(http.StatusConflict, "outcome_running", err.Error())
 		case err != nil:

@@ -146,7 +146,7 @@ func (x *trial) reportOf(p *plan.Plan) *result.Report {
 		for at < min(len(g), len(w)) && g[at] == w[at] {
 			at++
 		}
-		x.t.Fatalf("the reports of two processes differ:\n%.300s\n%.300s\n%s", g[max(at-150, 0):], w[max(at-150, 0):], p)
+		x.t.Fatalf("the reports of two processes differ:\n%.300s\n%.300s\n%+v", g[max(at-150, 0):], w[max(at-150, 0):], p)
 	}
 	return got
 }

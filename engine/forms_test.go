@@ -31,7 +31,7 @@ func checkForms(t worlds.TB, plan *plan.Plan, results *result.Report) {
 	records, err := csv.NewReader(strings.NewReader(string(table))).ReadAll()
 	want := 1 + len(plan.Variations)*(1+len(results.Breakdown)+len(results.Series))
 	if err != nil || len(records) != want {
-		t.Errorf("%d lines of CSV, %v; want %d\n%s", len(records), err, want, plan)
+		t.Errorf("%d lines of CSV, %v; want %d\n%+v", len(records), err, want, plan)
 	}
 	svg, err := render.ForestPlot(results)
 	if err != nil {
@@ -42,7 +42,7 @@ func checkForms(t worlds.TB, plan *plan.Plan, results *result.Report) {
 		_, err = decoder.Token()
 	}
 	if !errors.Is(err, io.EOF) || strings.Contains(string(svg), "NaN") || strings.Contains(string(svg), "Inf") {
-		t.Errorf("the picture: %v\n%s\n%s", err, svg, plan)
+		t.Errorf("the picture: %v\n%s\n%+v", err, svg, plan)
 	}
 }
 

@@ -224,7 +224,7 @@ func compareWithFold(t worlds.TB, in stored, owned *catalogue.AccountResources, 
 	}
 	if x.Cap != nil {
 		if want := limitOf(x, in.events); x.CapLimit.Limit != want {
-			t.Errorf("limit %d, want %d\n%s", x.CapLimit.Limit, want, plan)
+			t.Errorf("limit %d, want %d\n%+v", x.CapLimit.Limit, want, plan)
 		}
 	}
 	compareRows(t, x, found, in.events)
@@ -235,7 +235,7 @@ func compareWithFold(t worlds.TB, in stored, owned *catalogue.AccountResources, 
 		fatal(t, err)
 	}
 	if _, err := json.Marshal(results); err != nil {
-		t.Errorf("results are no JSON: %v\n%s", err, plan)
+		t.Errorf("results are no JSON: %v\n%+v", err, plan)
 	}
 	checkForms(t, plan, results)
 	if plan.Interval != "" && (plan.Cap == nil || plan.Cap.Percentile == 0) { // points have the percentile of the whole report
@@ -265,7 +265,7 @@ func compareTop(t worlds.TB, in stored, x *reportQuery, found *moments.Rows) {
 		for at < min(len(got), len(want)) && got[at] == want[at] {
 			at++
 		}
-		t.Errorf("top %d:\n got …%.300s\nwant …%.300s\n%s", plan.Top, got[max(at-100, 0):], want[max(at-100, 0):], &plan)
+		t.Errorf("top %d:\n got …%.300s\nwant …%.300s\n%+v", plan.Top, got[max(at-100, 0):], want[max(at-100, 0):], &plan)
 	}
 }
 
@@ -274,7 +274,7 @@ func compareSeries(t worlds.TB, in stored, x *reportQuery, whole *result.Report)
 	t.Helper()
 	if len(whole.Series) == 0 {
 		if whole.Totals.Visitors > 0 {
-			t.Errorf("no point of %d visitors\n%s", whole.Totals.Visitors, x.Plan)
+			t.Errorf("no point of %d visitors\n%+v", whole.Totals.Visitors, x.Plan)
 		}
 		return
 	}
@@ -283,9 +283,9 @@ func compareSeries(t worlds.TB, in stored, x *reportQuery, whole *result.Report)
 		until.Filters.To, until.Interval = point.Time, ""
 		at, found := in.read(t, x.about(&until))
 		compareRows(t, at, found, in.events)
-		compareVariations(t, fmt.Sprintf("%s\nat %s", x.Plan, point.Time), point.Variations, unconcluded(result.New(at.Plan, found, nil).Variations))
+		compareVariations(t, fmt.Sprintf("%+v\nat %s", x.Plan, point.Time), point.Variations, unconcluded(result.New(at.Plan, found, nil).Variations))
 	}
-	compareVariations(t, x.String()+"last point", whole.Series[len(whole.Series)-1].Variations, unconcluded(whole.Variations))
+	compareVariations(t, fmt.Sprintf("%+v\nlast point", x.Plan), whole.Series[len(whole.Series)-1].Variations, unconcluded(whole.Variations))
 }
 
 // unconcluded returns the variations in the form of a series, whose points have no conclusion.
@@ -323,7 +323,7 @@ func compareOutliers(t worlds.TB, plan *reportQuery, events []schema.Event) {
 	t.Helper()
 	values := foldPlainly(plan.about(plan.Plan), events)[all].values
 	if plan.Outliers.Values != int64(len(values)) {
-		t.Errorf("%d goal values, want %d\n%s", plan.Outliers.Values, len(values), plan)
+		t.Errorf("%d goal values, want %d\n%+v", plan.Outliers.Values, len(values), plan)
 	}
 	sum, n := new(big.Rat), new(big.Rat).SetInt64(int64(len(values)))
 	for _, v := range values {
@@ -346,7 +346,7 @@ func compareOutliers(t worlds.TB, plan *reportQuery, events []schema.Event) {
 	for _, v := range values {
 		counts := distance(v).Cmp(limit) <= 0 || variance.Sign() == 0
 		if counts == outlying(plan.Outliers, v) {
-			t.Errorf("value %d counts: %v, bounds %+v\n%s", v, counts, plan.Outliers, plan)
+			t.Errorf("value %d counts: %v, bounds %+v\n%+v", v, counts, plan.Outliers, plan)
 		}
 	}
 }
@@ -388,7 +388,7 @@ func compareRows(t worlds.TB, plan *reportQuery, found *moments.Rows, events []s
 				got.visitors, got.multiExposed, got.exposedBefore, folded.visitors, folded.multiExposed, folded.exposedBefore, plan)
 		}
 		if g, w := fmt.Sprintf("%+v", readable(got.moments)), fmt.Sprintf("%+v", readable(folded.moments)); g != w {
-			t.Errorf("%q:\n got %s\nwant %s\n%s", value, g, w, plan)
+			t.Errorf("%q:\n got %s\nwant %s\n%+v", value, g, w, plan)
 		}
 	}
 	if len(byValue) > len(want) {

@@ -441,7 +441,7 @@ func (in *referenceWorld) compare(t *testing.T, r query.Request) {
 			fatal(t, err)
 		}
 		if got, want := sortedLines(steps[i]), sortedLines(alone.Steps); got != want {
-			t.Errorf("goal %d of several\n%s\nalone\n%s\n%s", goal, got, want, x.Plan)
+			t.Errorf("goal %d of several\n%s\nalone\n%s\n%+v", goal, got, want, x.Plan)
 		}
 	}
 }
@@ -470,7 +470,7 @@ func (in *referenceWorld) compareBodies(t *testing.T, x *reportQuery, found *mom
 		}
 	}
 	if g, w := written(t, got), written(t, want); g != w {
-		t.Errorf("from facts\n%s\nfrom events\n%s\n%s", g, w, x.Plan)
+		t.Errorf("from facts\n%s\nfrom events\n%s\n%+v", g, w, x.Plan)
 	}
 }
 
@@ -493,7 +493,7 @@ func (in *referenceWorld) compareValues(t *testing.T, x *reportQuery) {
 		found[v.Value] = v.Visitors
 	}
 	if !maps.Equal(found, visitors) {
-		t.Errorf("values %v, want %v\n%s", found, visitors, x.Plan)
+		t.Errorf("values %v, want %v\n%+v", found, visitors, x.Plan)
 	}
 }
 

@@ -119,7 +119,7 @@ func compareSlice(t worlds.TB, plan *plan.Plan, of *result.Slice, want *folded) 
 				var both bool
 				if control, own, both = ratiosOf(want.visits[of.Variations[0].ID], want.visits[v.ID]); !both {
 					if v.Comparison.Difference.Value != nil {
-						t.Errorf("a difference of value per goal without goals: %v\n%s", *v.Comparison.Difference.Value, plan)
+						t.Errorf("a difference of value per goal without goals: %v\n%+v", *v.Comparison.Difference.Value, plan)
 					}
 					continue
 				}
@@ -147,7 +147,7 @@ func compareEstimate(t worlds.TB, plan *plan.Plan, metric query.Metric, got resu
 	alpha := stats.Options{SignificanceLevel: plan.Rules.SignificanceLevel}.Alpha()
 	if got.Interval == nil {
 		if alpha > 0 && s.n > 1 && (result.IsRate(metric) || s.variance.Sign() > 0) {
-			t.Errorf("%s has no interval: %q\n%s", metric, got.Reason, plan)
+			t.Errorf("%s has no interval: %q\n%+v", metric, got.Reason, plan)
 		}
 		return
 	}
@@ -212,7 +212,7 @@ func compareComparison(t worlds.TB, plan *plan.Plan, c *result.Comparison, uneve
 	}
 	if c.Frequentist == nil || c.Frequentist.Statistic == nil {
 		if c.Frequentist != nil && c.Frequentist.Reason == "" && len(c.Reasons) == 0 {
-			t.Errorf("no statistic and no reason\n%s", plan)
+			t.Errorf("no statistic and no reason\n%+v", plan)
 		}
 		return
 	}
@@ -238,7 +238,7 @@ func compareComparison(t worlds.TB, plan *plan.Plan, c *result.Comparison, uneve
 			}
 		}
 		if uneven != (c.Frequentist.Test == stats.TestWelchPooled) {
-			t.Errorf("the test is %s\n%s", c.Frequentist.Test, plan)
+			t.Errorf("the test is %s\n%+v", c.Frequentist.Test, plan)
 		}
 		rounding = ulps * size / se
 		near(t, plan, "degrees of freedom", *c.Frequentist.DegreesOfFreedom, freedom, 0)
@@ -260,6 +260,6 @@ func compareComparison(t worlds.TB, plan *plan.Plan, c *result.Comparison, uneve
 func near(t worlds.TB, plan *plan.Plan, what string, got, want, scale float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= tolerance*math.Max(math.Abs(want), scale)) {
-		t.Errorf("%s is %v, want %v\n%s", what, got, want, plan)
+		t.Errorf("%s is %v, want %v\n%+v", what, got, want, plan)
 	}
 }

@@ -89,7 +89,7 @@ func compareVisitors(t worlds.TB, e *Engine, x *reportQuery, found *moments.Rows
 		return strings.Join(shown, "\n")
 	}
 	if g, w := text(got), text(want); g != w {
-		t.Errorf("from the visitors\n%s\nthe report\n%s\n%s", g, w, x.Plan)
+		t.Errorf("from the visitors\n%s\nthe report\n%s\n%+v", g, w, x.Plan)
 	}
 	return len(visitors)
 }

@@ -148,6 +148,36 @@ func (e *Event) SubjectOf() Subject {
 	return Subject{e.WebsiteID, e.Subject, e.SubjectID, e.ExperimentID}
 }
 
+// SubjectIDs are the ids of a campaign, of a widget, or of an experiment of a widget. The others are 0.
+type SubjectIDs struct {
+	CampaignID   int64 `yaml:"campaignId" json:"campaignId,omitempty"`
+	WidgetID     int64 `yaml:"widgetId" json:"widgetId,omitempty"`
+	ExperimentID int64 `yaml:"experimentId" json:"experimentId,omitempty"`
+}
+
+// IDs returns the ids of the subject.
+func (s Subject) IDs() SubjectIDs {
+	switch s.Kind {
+	case SubjectCampaign:
+		return SubjectIDs{CampaignID: s.ID}
+	case SubjectWidget:
+		return SubjectIDs{WidgetID: s.ID, ExperimentID: s.ExperimentID}
+	case SubjectNone:
+	}
+	return SubjectIDs{}
+}
+
+// Arguments returns the subject as in the arguments of a command.
+func (s *SubjectIDs) Arguments() string {
+	switch {
+	case s.CampaignID != 0:
+		return fmt.Sprintf("campaign %d", s.CampaignID)
+	case s.ExperimentID != 0:
+		return fmt.Sprintf("experiment %d/%d", s.WidgetID, s.ExperimentID)
+	}
+	return fmt.Sprintf("widget %d", s.WidgetID)
+}
+
 // WithoutExperiment returns the widget of an experiment, and otherwise the subject.
 func (s Subject) WithoutExperiment() Subject {
 	s.ExperimentID = 0

@@ -37,24 +37,17 @@ const (
 
 // experiment identifies a campaign or an experiment of a widget.
 type experiment struct {
-	CampaignID   int64  `json:"campaignId,omitempty"`
-	WidgetID     int64  `json:"widgetId,omitempty"`
-	ExperimentID int64  `json:"experimentId,omitempty"`
-	WebsiteID    int64  `json:"websiteId"`
-	Name         string `json:"name"`
+	schema.SubjectIDs
+	WebsiteID int64  `json:"websiteId"`
+	Name      string `json:"name"`
 }
 
 func newExperiment(owned *catalogue.AccountResources, subject schema.Subject, nameSize int) experiment {
+	name := owned.Widgets[subject.ID].Name
 	if subject.Kind == schema.SubjectCampaign {
-		return experiment{
-			CampaignID: subject.ID, WebsiteID: subject.WebsiteID,
-			Name: shorten(owned.Campaigns[subject.ID].Name, nameSize),
-		}
+		name = owned.Campaigns[subject.ID].Name
 	}
-	return experiment{
-		WidgetID: subject.ID, ExperimentID: subject.ExperimentID, WebsiteID: subject.WebsiteID,
-		Name: shorten(owned.Widgets[subject.ID].Name, nameSize),
-	}
+	return experiment{subject.IDs(), subject.WebsiteID, shorten(name, nameSize)}
 }
 
 type listArguments struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -20,7 +21,13 @@ import (
 // completion is a word that the shell may complete, with its description after a tab.
 type completion = string
 
-func newCompletion(id int64, name string) completion { return fmt.Sprintf("%d\t%s", id, name) }
+// idCompletions returns the ids of resources with their names.
+func idCompletions[R any](resources map[int64]R, name func(R) string) (found []completion) {
+	for _, id := range slices.Sorted(maps.Keys(resources)) {
+		found = append(found, fmt.Sprintf("%d\t%s", id, name(resources[id])))
+	}
+	return found
+}
 
 // completeFrom returns a function that completes an argument or a flag from the catalogue. If another process holds the
 // store, that process completes.
@@ -66,21 +73,14 @@ func (p *program) completeFrom(list func(args []string,
 }
 
 // completeSubject completes the arguments of report: a kind, and an id.
-func completeSubject(args []string, owned *catalogue.AccountResources) []completion {
-	var found []completion
-	if len(args) != 1 {
-		return nil
-	}
-	switch args[0] {
-	case "campaign":
-		for _, c := range catalogue.ByID(owned.Campaigns) {
-			found = append(found, newCompletion(c.ID, c.Name))
-		}
-	case "widget":
-		for _, w := range catalogue.ByID(owned.Widgets) {
-			found = append(found, newCompletion(w.ID, w.Name))
-		}
-	case "experiment":
+func completeSubject(args []string, owned *catalogue.AccountResources) (found []completion) {
+	switch {
+	case len(args) != 1:
+	case args[0] == "campaign":
+		return idCompletions(owned.Campaigns, func(c catalogue.LiveCampaign) string { return c.Name })
+	case args[0] == "widget":
+		return idCompletions(owned.Widgets, func(w catalogue.LiveWidget) string { return w.Name })
+	case args[0] == "experiment":
 		for _, w := range catalogue.ByID(owned.Widgets) {
 			for _, e := range w.Experiments {
 				found = append(found, fmt.Sprintf("%d/%d\t%s: %s", w.ID, e.ID, w.Name, e.Name))
@@ -107,14 +107,10 @@ func (p *program) completeSubjects(cmd *cobra.Command) {
 func (p *program) completeReport(cmd *cobra.Command) {
 	p.completeSubjects(cmd)
 	registerCompletion(cmd, "goal", p.completeFrom(func(_ []string, owned *catalogue.AccountResources) []completion {
-		var found []completion
-		for _, g := range catalogue.ByID(owned.Goals) {
-			found = append(found, newCompletion(g.ID, g.Name))
-		}
-		return found
+		return idCompletions(owned.Goals, func(g catalogue.Goal) string { return g.Name })
 	}))
 	registerCompletion(cmd, "account", p.completeFrom(func(_ []string, owned *catalogue.AccountResources) []completion {
-		return []completion{newCompletion(owned.ID, owned.Name)}
+		return []completion{fmt.Sprintf("%d\t%s", owned.ID, owned.Name)}
 	}))
 	registerCompletion(cmd, "metric", fixedCompletions(query.Comparable[query.ExperimentResults]...))
 	registerCompletion(cmd, "dimension", fixedCompletions(query.Dimensions...))

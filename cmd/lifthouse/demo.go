@@ -49,7 +49,7 @@ new token, revokes the previous one, and prints a request to paste. While it is 
 	return cmd
 }
 
-func (p *program) serveDemo(ctx context.Context, reset, traffic bool) error {
+func (p *program) serveDemo(ctx context.Context, reset, traffic bool) (err error) {
 	address, err := p.storeAddress()
 	if err != nil {
 		return err
@@ -71,16 +71,16 @@ func (p *program) serveDemo(ctx context.Context, reset, traffic bool) error {
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, s.Close()) }()
 	if address.Dir == "" && !demosOnly(s.Catalogue.Snapshot().AllAccounts()) {
-		return errors.Join(errors.New("the store has other accounts and is not a demo store: name an empty database"),
-			s.Close())
+		return errors.New("the store has other accounts and is not a demo store: name an empty database")
 	}
 	if err := p.makeDemo(ctx, s); err != nil {
-		return errors.Join(err, s.Close())
+		return err
 	}
 	token, err := renewDemoToken(ctx, s)
 	if err != nil {
-		return errors.Join(err, s.Close())
+		return err
 	}
 	visits, end := context.WithCancel(ctx)
 	var sending sync.WaitGroup
@@ -102,7 +102,7 @@ func (p *program) serveDemo(ctx context.Context, reset, traffic bool) error {
 	err = p.serveStore(ctx, s, ready)
 	end()
 	sending.Wait()
-	return errors.Join(err, s.Close())
+	return err
 }
 
 // demosOnly reports whether the catalogue is empty or contains only the demo account.

@@ -36,32 +36,29 @@ func (p *program) isDirectory(argument string) bool {
 	return err == nil && info.IsDir()
 }
 
-// importDirectory imports the files that are new, and returns the number of those that changed too recently.
-func (p *program) importDirectory(ctx context.Context, s *app.Store, d *directory) (unsettled int, err error) {
+// importNew imports the files that are new, and returns the number of those that changed too recently.
+func (p *program) importNew(ctx context.Context, s *app.Store, d *directory) (unsettled int, err error) {
 	files, err := p.listFiles(d.arguments)
 	if err != nil {
 		return 0, err
 	}
-	for _, path := range files {
-		info, err := os.Stat(path)
-		switch before := d.seen[path]; {
-		case err != nil:
-			continue // moved away
-		case before != nil && before.Size() == info.Size() && before.ModTime().Equal(info.ModTime()):
+	for _, f := range files {
+		switch before := d.seen[f.path]; {
+		case before != nil && before.Size() == f.info.Size() && before.ModTime().Equal(f.info.ModTime()):
 			continue
-		case time.Since(info.ModTime()) < settleTime:
+		case time.Since(f.info.ModTime()) < settleTime:
 			unsettled++
 			continue
 		}
-		d.seen[path] = info
-		if err := p.importNewFile(ctx, s, path, d); err != nil {
-			if ctx.Err() != nil || !errors.As(err, new(*os.PathError)) {
+		d.seen[f.path] = f.info
+		if err := p.importNewFile(ctx, s, f.path, d); err != nil {
+			if ctx.Err() != nil || !errors.As(err, new(*os.PathError)) { // otherwise moved away
 				return unsettled, err
 			}
 			p.printDiagnostic("%v", err)
 		}
 	}
-	return unsettled, nil
+	return unsettled, p.foldImported(ctx, s, d.options.DryRun)
 }
 
 // importNewFile imports a file, unless its content was imported.
@@ -80,26 +77,26 @@ func (p *program) importNewFile(ctx context.Context, s *app.Store, path string, 
 	return ingest.RecordFile(ctx, s.Conn, digest, path, report.Rows)
 }
 
+// listedFile is a file as it was when it was listed.
+type listedFile struct {
+	path string
+	info fs.FileInfo
+}
+
 // listFiles returns the files that the arguments name, and those below directories, in the order of their modification.
-func (p *program) listFiles(arguments []string) ([]string, error) {
-	type dated struct {
-		path     string
-		modified time.Time
-	}
-	var found []dated
+func (p *program) listFiles(arguments []string) (found []listedFile, err error) {
 	add := func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
-			found = append(found, dated{path, info.ModTime()})
+			found = append(found, listedFile{path, info})
 		}
 		return nil
 	}
 	for _, argument := range arguments {
 		matched := []string{p.absolutePath(argument)}
 		if !p.isDirectory(argument) {
-			var err error
 			if matched, err = filepath.Glob(matched[0]); err != nil {
 				return nil, usageError{err}
 			}
@@ -110,29 +107,18 @@ func (p *program) listFiles(arguments []string) ([]string, error) {
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b dated) int {
-		return cmp.Or(a.modified.Compare(b.modified), cmp.Compare(a.path, b.path))
+	slices.SortFunc(found, func(a, b listedFile) int {
+		return cmp.Or(a.info.ModTime().Compare(b.info.ModTime()), cmp.Compare(a.path, b.path))
 	})
-	paths := make([]string, len(found))
-	for i := range found {
-		paths[i] = found[i].path
-	}
-	return paths, nil
+	return found, nil
 }
 
-// followDirectory imports the files of a directory, and goes on with those that are added until the context ends.
-func (p *program) followDirectory(ctx context.Context, s *app.Store, d *directory) error {
+// followDirectories imports the files of directories, and goes on with those that are added until the context ends.
+func (p *program) followDirectories(ctx context.Context, s *app.Store, d *directory) error {
 	tick := time.NewTicker(settleTime)
 	defer tick.Stop()
 	for {
-		_, err := p.importDirectory(ctx, s, d)
-		if err == nil {
-			err = p.foldImported(ctx, s, d.options.DryRun)
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
+		if _, err := p.importNew(ctx, s, d); err != nil && ctx.Err() == nil {
 			p.printDiagnostic("%v", err)
 		}
 		select {
@@ -155,12 +141,9 @@ func (p *program) importDirectories(ctx context.Context, s *app.Store, arguments
 		d.mapping = string(text)
 	}
 	if follow {
-		return p.followDirectory(ctx, s, d)
+		return p.followDirectories(ctx, s, d)
 	}
-	unsettled, err := p.importDirectory(ctx, s, d)
-	if err == nil {
-		err = p.foldImported(ctx, s, options.DryRun)
-	}
+	unsettled, err := p.importNew(ctx, s, d)
 	if err != nil {
 		return err
 	}

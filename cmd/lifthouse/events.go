@@ -73,11 +73,7 @@ func (p *program) eventsCommand() *cobra.Command {
 		"print how many events were accepted in the last hour, day and week")
 	cmd.Flags().BoolVar(&q.raw, "json", false, "print one JSON object per line")
 	registerCompletion(cmd, "website", p.completeFrom(func(_ []string, owned *catalogue.AccountResources) []completion {
-		var found []completion
-		for _, w := range catalogue.ByID(owned.Websites) {
-			found = append(found, newCompletion(w.ID, w.Domain))
-		}
-		return found
+		return idCompletions(owned.Websites, func(w catalogue.Website) string { return w.Domain })
 	}))
 	return cmd
 }

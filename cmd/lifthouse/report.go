@@ -13,6 +13,7 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/terminal"
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
 	"lifthouse/engine/result"
@@ -144,13 +145,9 @@ func parseRequest(
 		}
 		values.Add("filters["+name+"]", value)
 	}
-	request, err := parse(subject.Operation, values.Encode())
-	request.SubjectID, request.ExperimentID = subject.SubjectID, subject.ExperimentID
+	request, err := parse(plan.ResultsRequest(0, subject).Operation, values.Encode())
+	request.SubjectID, request.ExperimentID = subject.ID, subject.ExperimentID
 	return request, err
-}
-
-var operations = map[string]query.Operation{
-	"campaign": query.CampaignResults, "widget": query.WidgetResults, "experiment": query.ExperimentResults,
 }
 
 // findID returns the id of a campaign or a goal from its id or its key.
@@ -162,36 +159,35 @@ func acceptAnyKey(kind schema.NameKind, text string) (int64, error) {
 	return id, err
 }
 
-// parseSubject parses the arguments of a command that name a campaign, a widget or an experiment. It sets only the
-// fields of the request that identify the subject.
-func parseSubject(command string, args []string, find findID) (query.Request, error) {
+// parseSubject parses the arguments of a command that name a campaign, a widget or an experiment.
+func parseSubject(command string, args []string, find findID) (s schema.Subject, err error) {
 	if len(args) != 2 {
-		return query.Request{}, fmt.Errorf("%s: must be followed by campaign ID or KEY, widget ID or experiment "+
-			"WIDGET/ID", command)
+		return s, fmt.Errorf("%s: must be followed by campaign ID or KEY, widget ID or experiment WIDGET/ID", command)
 	}
-	operation, known := operations[args[0]]
-	if !known {
-		return query.Request{}, fmt.Errorf("%s: %q: must be campaign, widget or experiment", command, args[0])
-	}
-	request := query.Request{Operation: operation}
-	if operation == query.CampaignResults {
-		var err error
-		if request.SubjectID, err = find(schema.NameCampaign, args[1]); err != nil {
+	isNested := args[0] == "experiment"
+	switch {
+	case args[0] == "campaign":
+		s.Kind = schema.SubjectCampaign
+		if s.ID, err = find(schema.NameCampaign, args[1]); err != nil {
 			err = fmt.Errorf("%s: %w", command, err)
 		}
-		return request, err
+		return s, err
+	case args[0] != "widget" && !isNested:
+		return s, fmt.Errorf("%s: %q: must be campaign, widget or experiment", command, args[0])
 	}
+	s.Kind = schema.SubjectWidget
 	id, experiment, nested := strings.Cut(args[1], "/")
-	var ok, both bool
-	request.SubjectID, ok = query.ParseID(id)
-	if operation == query.ExperimentResults {
-		request.ExperimentID, both = query.ParseID(experiment)
-		ok = ok && both
+	var isID bool
+	s.ID, isID = query.ParseID(id)
+	if nested {
+		var both bool
+		s.ExperimentID, both = query.ParseID(experiment)
+		isID = isID && both
 	}
-	if !ok || nested != (operation == query.ExperimentResults) {
-		return query.Request{}, fmt.Errorf("%s: %q: must be the id of a %s", command, args[1], args[0])
+	if !isID || nested != isNested {
+		return s, fmt.Errorf("%s: %q: must be the id of a %s", command, args[1], args[0])
 	}
-	return request, nil
+	return s, nil
 }
 
 // printReport prints a report, and returns an exitError for a decision other than to ship, if the exit code is to say

@@ -10,7 +10,6 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
-	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
 
 	"github.com/spf13/cobra"
@@ -74,7 +73,7 @@ scope share is a share link; its column WEBSITE has what it shows.`,
 			website, expires := "all", "never"
 			switch {
 			case token.Shared != nil:
-				website = token.Shared.String()
+				website = token.Shared.Arguments()
 			case token.WebsiteID != 0:
 				website = strconv.FormatInt(token.WebsiteID, 10)
 			}
@@ -192,15 +191,12 @@ func (p *program) shareCommand() *cobra.Command {
 	p.completeSubjects(cmd)
 	return p.onAccount(cmd,
 		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
-			named, err := parseSubject("share", args, owned.FindID)
+			subject, err := parseSubject("share", args, owned.FindID)
 			if err != nil {
 				return err
 			}
-			subject := catalogue.PageSubject{WidgetID: named.SubjectID, ExperimentID: named.ExperimentID}
-			if named.Operation == query.CampaignResults {
-				subject = catalogue.PageSubject{CampaignID: named.SubjectID}
-			}
-			secret, made, err := s.Catalogue.CreateToken(ctx, catalogue.NewShare(owned.ID, name, subject, expires))
+			share := catalogue.NewShare(owned.ID, name, subject.IDs(), expires)
+			secret, made, err := s.Catalogue.CreateToken(ctx, share)
 			if err != nil {
 				return fmt.Errorf("share: %w", err)
 			}

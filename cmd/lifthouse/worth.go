@@ -241,13 +241,9 @@ func (p *program) outcomeCommand() *cobra.Command {
 	p.completeSubjects(cmd)
 	return p.onAccount(cmd,
 		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
-			asked, err := parseSubject("outcome", args, owned.FindID)
-			if err != nil || asked.Operation == query.WidgetResults {
+			of, err := parseSubject("outcome", args, owned.FindID)
+			if err != nil || of.Kind == schema.SubjectWidget && of.ExperimentID == 0 {
 				return usageError{cmp.Or(err, errors.New("outcome: a widget has none; name one of its experiments"))}
-			}
-			of := schema.Subject{Kind: schema.SubjectCampaign, ID: asked.SubjectID, ExperimentID: asked.ExperimentID}
-			if asked.Operation == query.ExperimentResults {
-				of.Kind = schema.SubjectWidget
 			}
 			o.Date = cmp.Or(o.Date, time.Now().UTC().Format(time.DateOnly))
 			recorded := &o

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"lifthouse/engine/query"
@@ -206,52 +205,6 @@ func orElse(t, instead time.Time) time.Time {
 		return instead
 	}
 	return t
-}
-
-// String returns the plan as text, for people and for golden files.
-func (p *Plan) String() string {
-	var b strings.Builder
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-11s %s\n", name, fmt.Sprintf(format, args...))
-	}
-	line("subject", "%s %d of website %d", p.Subject.Kind, p.Subject.ID, p.Subject.WebsiteID)
-	if p.Subject.ExperimentID != 0 {
-		line("experiment", "%d", p.Subject.ExperimentID)
-	}
-	if p.GoalID == 0 {
-		line("goal", "all")
-	} else {
-		line("goal", "%d %q", p.GoalID, p.GoalName)
-	}
-	line("metric", "%s", cmp.Or(string(p.Metric), "none"))
-	line("dimension", "%s", cmp.Or(string(p.Dimension), "none"))
-	line("interval", "%s", cmp.Or(string(p.Interval), "none"))
-	line("population", "first exposed in [%s, %s)", query.FormatInstant(p.WindowStart()),
-		query.FormatInstant(p.WindowEnd()))
-	for _, filter := range p.Filters.Lists {
-		line("filter", "%s in %q", filter.Attribute, filter.Values)
-	}
-	for _, filter := range p.Filters.Texts {
-		line("filter", "%s like %q", filter.Attribute, filter.Pattern)
-	}
-	if p.Filters.GoalValue != nil {
-		line("filter", "goal value >= %s", p.Filters.GoalValue.RatString())
-	}
-	if p.Cap != nil {
-		line("cap", "total value of a visitor at most %s", p.Cap)
-	}
-	if p.Filters.ZScore != 0 {
-		line("filter", "goal value within %v standard deviations of the mean", p.Filters.ZScore)
-	}
-	line("exposures", "%s", p.MultipleExposures)
-	for _, v := range p.Variations {
-		role := ""
-		if v.Control {
-			role = ", control"
-		}
-		line("variation", "%d %q share %d%s", v.ID, v.Name, v.Share, role)
-	}
-	return b.String()
 }
 
 // Declared has the catalogue's declarations for the conclusion of a subject.
@@ -472,26 +425,25 @@ func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
 func ofWidget(p *Plan, w *catalogue.LiveWidget) {
 	p.Rules = widgetRules
 	p.MultipleExposures = catalogue.FirstVariation
-	for _, v := range widgetVariations(w.Variations) {
-		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
-	}
+	p.Variations = widgetVariations(w.Variations)
 }
 
 func ofExperiment(p *Plan, w *catalogue.LiveWidget, e *catalogue.Experiment) {
 	p.Allocation = 1
 	p.Ended, p.Running, p.Runs = !w.Active && w.EndDate != nil, w.Active && e.Active, w.Runs
-	for _, v := range widgetVariations(e.Variations) {
-		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
-	}
+	p.Variations = widgetVariations(e.Variations)
 	setControlAndShares(p, e.ControlShare, w.ShareHistory[e.ID])
 	p.history = w.PlanHistory[e.ID]
 	p.setDeclared(e.DeclaredPlan(w.PrimaryGoalID, nil), p.ExpectedShares())
 }
 
-func widgetVariations(declared []catalogue.WidgetVariation) []catalogue.WidgetVariation {
-	return slices.SortedStableFunc(slices.Values(declared), func(a, b catalogue.WidgetVariation) int {
-		return cmp.Compare(a.ID, b.ID)
-	})
+// widgetVariations returns the variations ordered by id.
+func widgetVariations(declared []catalogue.WidgetVariation) (variations []Variation) {
+	for _, v := range declared {
+		variations = append(variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
+	}
+	slices.SortStableFunc(variations, func(a, b Variation) int { return cmp.Compare(a.ID, b.ID) })
+	return variations
 }
 
 // setControlAndShares determines control and the shares. Control is variation 0 if it has or had a share of the

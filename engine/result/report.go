@@ -18,9 +18,7 @@ import (
 
 // Report is the response body of a report. Fields are in output order.
 type Report struct {
-	CampaignID        int64            `json:"campaignId,omitzero"`
-	WidgetID          int64            `json:"widgetId,omitzero"`
-	ExperimentID      int64            `json:"experimentId,omitzero"`
+	schema.SubjectIDs
 	Goal              *GoalName        `json:"goal"`          // null: all goals count
 	CompareMetric     *query.Metric    `json:"compareMetric"` // null: nothing is compared
 	Methodology       string           `json:"methodology"`

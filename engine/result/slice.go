@@ -46,11 +46,7 @@ func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 		NewestEvent:       optionalTime(found.Newest),
 		Slice:             result.Slice,
 	}
-	if plan.Subject.Kind == schema.SubjectCampaign {
-		results.CampaignID = plan.Subject.ID
-	} else {
-		results.WidgetID, results.ExperimentID = plan.Subject.ID, plan.Subject.ExperimentID
-	}
+	results.SubjectIDs = plan.Subject.IDs()
 	if plan.Rules.Compare {
 		results.CompareMetric = &plan.Metric
 		if a != nil && !isDescriptive(plan) {

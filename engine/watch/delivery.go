@@ -365,7 +365,7 @@ type standardMessage struct {
 // encodeBody returns the body of a request.
 func (s *Sender) encodeBody(format string, m *outbox.Message) ([]byte, error) {
 	data := m.Data
-	data.URL = s.PublicURL + data.PagePath()
+	data.URL = s.PublicURL + catalogue.PagePath(&data.SubjectIDs)
 	if format == catalogue.FormatSlack {
 		return json.Marshal(map[string]string{"text": slackText(m, &data)})
 	}

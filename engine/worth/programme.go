@@ -96,12 +96,10 @@ type WinRate struct {
 
 // ProgrammeItem is a treatment of a campaign of the pool.
 type ProgrammeItem struct {
-	CampaignID   int64   `json:"campaignId,omitzero"`
-	WidgetID     int64   `json:"widgetId,omitzero"`
-	ExperimentID int64   `json:"experimentId,omitzero"`
-	Campaign     string  `json:"campaign"` // name
-	Shipped      bool    `json:"shipped"`
-	Outcome      Outcome `json:"outcome"` // of the campaign
+	schema.SubjectIDs
+	Campaign string  `json:"campaign"` // name
+	Shipped  bool    `json:"shipped"`
+	Outcome  Outcome `json:"outcome"` // of the campaign
 	Item
 }
 
@@ -155,17 +153,11 @@ func (p *Pool) NewProgramme(from, to string) *Programme {
 }
 
 func newProgrammeItem(c *Campaign, item *Item) ProgrammeItem {
-	subject, o := c.Plan.Subject, c.Outcome
-	shown := ProgrammeItem{
-		Campaign: c.Name, Outcome: o, Item: *item,
+	o := c.Outcome
+	return ProgrammeItem{
+		SubjectIDs: c.Plan.Subject.IDs(), Campaign: c.Name, Outcome: o, Item: *item,
 		Shipped: o.Outcome.Outcome == catalogue.Shipped && o.VariationID == item.VariationID,
 	}
-	if subject.Kind == schema.SubjectCampaign {
-		shown.CampaignID = subject.ID
-	} else {
-		shown.WidgetID, shown.ExperimentID = subject.ID, subject.ExperimentID
-	}
-	return shown
 }
 
 // shippedItem is a shipped treatment that the fit knows.

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"lifthouse/schema"
 )
 
 // Scope is a permission of a token.
@@ -63,8 +65,8 @@ type Token struct {
 	CreatedAt time.Time  `json:"createdAt"`
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 
-	Shared *PageSubject `json:"shared,omitempty"` // of a share link; nil: another token
-	Sender *Sender      `json:"sender,omitempty"` // of the key of a source; nil: another token
+	Shared *schema.SubjectIDs `json:"shared,omitempty"` // of a share link; nil: another token
+	Sender *Sender            `json:"sender,omitempty"` // of the key of a source; nil: another token
 }
 
 // Sender says how requests to the address of a source are read. Its key is a token, and its name that of the token.
@@ -212,28 +214,9 @@ const (
 	MaxShareLifetime     = 365 * 24 * time.Hour
 )
 
-// PageSubject is what a page of the dashboard shows: a campaign, a widget's own variations, or an experiment of a
-// widget. The other ids are 0.
-type PageSubject struct {
-	CampaignID   int64 `yaml:"campaignId" json:"campaignId,omitempty"`
-	WidgetID     int64 `yaml:"widgetId" json:"widgetId,omitempty"`
-	ExperimentID int64 `yaml:"experimentId" json:"experimentId,omitempty"`
-}
-
-// String returns the subject as in the arguments of a command.
-func (s *PageSubject) String() string {
-	switch {
-	case s.CampaignID != 0:
-		return fmt.Sprintf("campaign %d", s.CampaignID)
-	case s.ExperimentID != 0:
-		return fmt.Sprintf("experiment %d/%d", s.WidgetID, s.ExperimentID)
-	}
-	return fmt.Sprintf("widget %d", s.WidgetID)
-}
-
 // PagePath returns the path of the page of the subject, with its parameters. Without a subject, it is that of the first
 // page.
-func (s *PageSubject) PagePath() string {
+func PagePath(s *schema.SubjectIDs) string {
 	page := url.Values{}
 	for name, id := range map[string]int64{
 		"campaign": s.CampaignID, "widget": s.WidgetID,
@@ -250,7 +233,7 @@ func (s *PageSubject) PagePath() string {
 }
 
 // NewShare returns the token of a new share link, for CreateToken.
-func NewShare(account int64, name string, subject PageSubject, lifetime time.Duration) Token {
+func NewShare(account int64, name string, subject schema.SubjectIDs, lifetime time.Duration) Token {
 	t := Token{AccountID: account, Name: name, Scopes: []Scope{ScopeShare}, Shared: &subject}
 	t.SetLifetime(lifetime)
 	return t
@@ -258,10 +241,10 @@ func NewShare(account int64, name string, subject PageSubject, lifetime time.Dur
 
 // checkShare checks the token of a share link.
 func (c *checker) checkShare(t *Token, owned *AccountResources) {
-	kind, _, _ := strings.Cut(t.Shared.String(), " ")
+	kind, _, _ := strings.Cut(t.Shared.Arguments(), " ")
 	view := owned.SharedView(t.Shared)
 	if len(view.Campaigns)+len(view.Widgets) != 1 || t.Shared.CampaignID != 0 && t.Shared.ExperimentID != 0 {
-		c.Add(kind+"Id", t.Shared, fmt.Sprintf("must name one campaign, one widget, or one experiment of a widget, of "+
+		c.Add(kind+"Id", t.Shared.Arguments(), fmt.Sprintf("must name one campaign, one widget, or one experiment of a widget, of "+
 			"account %d", t.AccountID))
 	}
 	if t.ExpiresAt == nil || t.ExpiresAt.After(t.CreatedAt.Add(MaxShareLifetime)) {
@@ -271,7 +254,7 @@ func (c *checker) checkShare(t *Token, owned *AccountResources) {
 
 // SharedView returns the part of the account that a share link shows: the subject, its website and the goals of the
 // website. A widget has only the shared experiment.
-func (o *AccountResources) SharedView(s *PageSubject) *AccountResources {
+func (o *AccountResources) SharedView(s *schema.SubjectIDs) *AccountResources {
 	view := &AccountResources{
 		Account: o.Account, Version: o.Version,
 		Websites: map[int64]Website{}, Goals: map[int64]Goal{}, Campaigns: map[int64]LiveCampaign{},
@@ -302,7 +285,7 @@ func (o *AccountResources) SharedView(s *PageSubject) *AccountResources {
 // ShareLink returns the address of the page that a share link shows. base is the address of the dashboard. The token is
 // in the fragment, which browsers do not send to servers. The page cannot read the website, so the fragment also has
 // its currency and its time zone.
-func (o *AccountResources) ShareLink(base string, s *PageSubject, secret string) string {
+func (o *AccountResources) ShareLink(base string, s *schema.SubjectIDs, secret string) string {
 	fragment := url.Values{"share": {secret}}
 	for _, site := range o.SharedView(s).Websites {
 		for name, value := range map[string]string{"currency": site.Currency, "timezone": site.Timezone} {
@@ -311,5 +294,5 @@ func (o *AccountResources) ShareLink(base string, s *PageSubject, secret string)
 			}
 		}
 	}
-	return base + s.PagePath() + "#" + fragment.Encode()
+	return base + PagePath(s) + "#" + fragment.Encode()
 }

@@ -22,12 +22,17 @@ func FileDigest(ctx context.Context, path, mapping string, website int64) (uint6
 		return 0, err
 	}
 	defer func() { _ = file.Close() }()
+	return contentDigest(ctx, file, strconv.FormatInt(website, 10)+"\x00"+mapping+"\x00")
+}
+
+// contentDigest returns a hash of a text and the decompressed content of a file.
+func contentDigest(ctx context.Context, file io.Reader, before string) (uint64, error) {
 	plain, err := decompressReader(&contextReader{ctx: ctx, r: file})
 	if err != nil {
 		return 0, err
 	}
 	hash := xxhash.New()
-	_, _ = hash.WriteString(strconv.FormatInt(website, 10) + "\x00" + mapping + "\x00") // never fails
+	_, _ = hash.WriteString(before) // never fails
 	_, err = io.Copy(hash, plain)
 	return hash.Sum64(), err
 }
@@ -58,16 +63,10 @@ func RecordFile(ctx context.Context, conn driver.Conn, digest uint64, path strin
 // GoalsHaveIDs reports whether every event of the mapping that may be a goal has an eventId. Then a line counts once,
 // also if it is in several files.
 func (m *Mapping) GoalsHaveIDs() bool {
-	of := func(e *EventMapping, name field) (Source, bool) {
-		if s, own := e.Fields[fieldNames[name]]; own {
-			return s, true
-		}
-		s, shared := m.Fields[fieldNames[name]]
-		return s, shared
-	}
 	for i := range m.Events {
-		_, hasID := of(&m.Events[i], fieldEventID)
-		if kind, _ := of(&m.Events[i], fieldEvent); !hasID && kind.Value != text(schema.KindView) {
+		fields := m.fieldsOf(&m.Events[i])
+		_, hasID := fields[fieldNames[fieldEventID]]
+		if !hasID && fields[fieldNames[fieldEvent]].Value != text(schema.KindView) {
 			return false
 		}
 	}

@@ -14,8 +14,6 @@ import (
 	"sync/atomic"
 
 	"lifthouse/schema"
-
-	"github.com/cespare/xxhash/v2"
 )
 
 // batchSize is the number of rows per insert. It is large enough for a small cost per row, and small enough for
@@ -112,13 +110,7 @@ func (i *importer) importFile(ctx context.Context, w *Writer, path string, file 
 	}
 	i.report.TotalBytes = info.Size()
 	i.digest = sync.OnceValues(func() (uint64, error) {
-		plain, err := decompressReader(&contextReader{ctx: ctx, r: io.NewSectionReader(file, 0, info.Size())})
-		if err != nil {
-			return 0, err
-		}
-		hash := xxhash.New()
-		_, err = io.Copy(hash, plain)
-		return hash.Sum64(), err
+		return contentDigest(ctx, io.NewSectionReader(file, 0, info.Size()), "")
 	})
 	i.read = &contextReader{ctx: ctx, r: file}
 	if i.lines, err = i.options.openReader(ctx, path, file, i.read); err != nil {
@@ -166,13 +158,9 @@ func (o *Options) LookupFiles() []string {
 	if o.Mapping == nil {
 		return nil
 	}
-	sources := []map[string]Source{o.Mapping.Fields}
-	for _, event := range o.Mapping.Events {
-		sources = append(sources, event.Fields)
-	}
 	var files []string
-	for _, fields := range sources {
-		for _, source := range fields {
+	for i := range o.Mapping.Events {
+		for _, source := range o.Mapping.fieldsOf(&o.Mapping.Events[i]) {
 			if source.Lookup != nil {
 				files = append(files, o.lookupPath(source.Lookup.File))
 			}

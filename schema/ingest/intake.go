@@ -41,12 +41,10 @@ func NewIntake(mapping string, website int64, source string, viewsOnly bool) (*I
 	if err != nil {
 		return nil, err
 	}
-	for _, event := range m.Events {
-		for _, sources := range []map[string]Source{m.Fields, event.Fields} {
-			for name, s := range sources {
-				if s.RowNumber || s.Lookup != nil {
-					return nil, fmt.Errorf("mapping: %s: rowNumber and lookup need a file", name)
-				}
+	for i := range m.Events {
+		for name, s := range m.fieldsOf(&m.Events[i]) {
+			if s.RowNumber || s.Lookup != nil {
+				return nil, fmt.Errorf("mapping: %s: rowNumber and lookup need a file", name)
 			}
 		}
 	}

@@ -165,6 +165,14 @@ func (m *Mapping) extend() error {
 	return nil
 }
 
+// fieldsOf returns the fields of an event: its own, and those of all events that it does not override.
+func (m *Mapping) fieldsOf(e *EventMapping) map[string]Source {
+	fields := map[string]Source{}
+	maps.Copy(fields, m.Fields)
+	maps.Copy(fields, e.Fields)
+	return fields
+}
+
 //go:embed shipped/*.yaml
 var shipped embed.FS
 
@@ -357,12 +365,9 @@ func newMapper(m *Mapping, website int64, open func(file string) (io.ReadCloser,
 		compiled.website = strconv.FormatInt(website, 10)
 	}
 	lookups := map[Lookup]map[string]string{}
-	for _, event := range m.Events {
-		sources := maps.Clone(m.Fields)
-		if sources == nil {
-			sources = map[string]Source{}
-		}
-		maps.Copy(sources, event.Fields)
+	for i := range m.Events {
+		event := &m.Events[i]
+		sources := m.fieldsOf(event)
 		e := mappedEvent{each: pathOf(event.Each)}
 		for _, c := range event.When {
 			cells := compiled.cellsOf(c.Column)

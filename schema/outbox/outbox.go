@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"lifthouse/schema"
-	"lifthouse/schema/catalogue"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -297,7 +296,7 @@ func (o *Outbox) CopyFrom(ctx context.Context, from driver.Conn, accounts []int6
 type Data struct {
 	AccountID int64 `json:"accountId"`
 	WebsiteID int64 `json:"websiteId,omitzero"`
-	catalogue.PageSubject
+	schema.SubjectIDs
 	Name string `json:"name,omitempty"` // of the campaign, or of the widget and its experiment
 	Text string `json:"text"`
 
@@ -326,14 +325,7 @@ func (d *Data) Scan(text any) error { return json.Unmarshal(fmt.Append(nil, text
 func NewMessage(
 	id string, account int64, event string, of schema.Subject, state string, now time.Time, data Data,
 ) Message {
-	data.AccountID, data.WebsiteID = account, of.WebsiteID
-	switch of.Kind {
-	case schema.SubjectCampaign:
-		data.CampaignID = of.ID
-	case schema.SubjectWidget:
-		data.WidgetID, data.ExperimentID = of.ID, of.ExperimentID
-	case schema.SubjectNone: // a test message
-	}
+	data.AccountID, data.WebsiteID, data.SubjectIDs = account, of.WebsiteID, of.IDs()
 	return Message{
 		ID: id, AccountID: account, Event: event, Subject: of, State: state,
 		RecordedAt: now.UTC().Truncate(time.Millisecond), Data: data,

@@ -27,17 +27,15 @@ type Story struct {
 }
 
 type chapter struct {
-	WebsiteID    int64       `json:"websiteId"`
-	CampaignID   int64       `json:"campaignId,omitempty"`
-	WidgetID     int64       `json:"widgetId,omitempty"`
-	ExperimentID int64       `json:"experimentId,omitempty"`
-	Name         string      `json:"name,omitempty"`
-	Counts       bool        `json:"counts"` // the visitor is in the report
-	Why          string      `json:"why"`
-	FirstView    *time.Time  `json:"firstView"` // null: no view
-	VariationID  *int64      `json:"variationId"`
-	Events       []eventLine `json:"events"`
-	title        string
+	WebsiteID int64 `json:"websiteId"`
+	schema.SubjectIDs
+	Name        string      `json:"name,omitempty"`
+	Counts      bool        `json:"counts"` // the visitor is in the report
+	Why         string      `json:"why"`
+	FirstView   *time.Time  `json:"firstView"` // null: no view
+	VariationID *int64      `json:"variationId"`
+	Events      []eventLine `json:"events"`
+	title       string
 }
 
 // eventLine is an event of a chapter.
@@ -82,16 +80,10 @@ func StoryOf(visitor string, arrived *ingest.OfVisitor, known *catalogue.Snapsho
 
 func chapterOf(c *story.Chapter) chapter {
 	out := chapter{
-		WebsiteID: c.Subject.WebsiteID, ExperimentID: c.Subject.ExperimentID, Name: c.Name, Counts: c.Counts,
-		Why: c.Why,
+		WebsiteID: c.Subject.WebsiteID, SubjectIDs: c.Subject.IDs(), Name: c.Name, Counts: c.Counts, Why: c.Why,
 	}
 	out.title = fmt.Sprintf("Website %d, %s", c.Subject.WebsiteID, c.Subject.ShortName())
-	switch c.Subject.Kind {
-	case schema.SubjectCampaign:
-		out.CampaignID = c.Subject.ID
-	case schema.SubjectWidget:
-		out.WidgetID = c.Subject.ID
-	case schema.SubjectNone:
+	if c.Subject.Kind == schema.SubjectNone {
 		out.title = fmt.Sprintf("Website %d, unattributed goals", c.Subject.WebsiteID)
 	}
 	if c.Name != "" {

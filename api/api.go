@@ -142,6 +142,7 @@ func (s *server) addRoutes(router *gin.Engine) {
 	get("/targets/:id", getHandler(s, targets, newTarget))
 	get("/websites", s.listWebsites)
 	get("/undeclared", s.listUndeclared)
+	get("/sources", s.listSources)
 	get("/websites/:id/worth", s.getWorth, results.JSON, results.CSV)
 	shared := getRoutes(router.Group("/v1", s.requireScope(catalogue.ScopeRead, catalogue.ScopeShare), s.limitTime))
 	shared("/campaigns/:id", getHandler(s, campaigns, s.campaignDetail))

@@ -43,8 +43,10 @@ type SourceCounts struct {
 	Names     map[string]int // of ignored items, by what the sender calls them
 }
 
-// maxIgnoredNames is the maximum number of names of ignored items.
+// maxIgnoredNames is the maximum number of names of ignored items. Items with further names count under otherNames.
 const maxIgnoredNames = 200
+
+const otherNames = "others"
 
 // sender is a source whose requests have arrived.
 type sender struct {
@@ -83,15 +85,17 @@ func (s *server) senderOf(token *catalogue.Token) (*sender, error) {
 }
 
 // CountsOf returns what arrived from the source of a token since the start of the process.
-func (a *API) CountsOf(token *catalogue.Token) SourceCounts {
-	of, has := a.server.senders.Load(token.Digest)
+func (a *API) CountsOf(token *catalogue.Token) SourceCounts { return a.server.countsOf(token) }
+
+func (s *server) countsOf(token *catalogue.Token) SourceCounts {
+	known, has := s.senders.Load(token.Digest)
 	if !has {
 		return SourceCounts{}
 	}
-	s := of.(*sender)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	counts := s.counts
+	of := known.(*sender)
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	counts := of.counts
 	counts.Names = maps.Clone(counts.Names)
 	return counts
 }
@@ -259,9 +263,10 @@ func (s *sender) addCounts(taken *SourceCounts) {
 	c.Accepted, c.Ignored, c.Rejected = c.Accepted+taken.Accepted, c.Ignored+taken.Ignored, c.Rejected+taken.Rejected
 	c.Purchases, c.NoVisitor, c.Last = c.Purchases+taken.Purchases, c.NoVisitor+taken.NoVisitor, taken.Last
 	for name, items := range taken.Names {
-		if _, known := c.Names[name]; known || len(c.Names) < maxIgnoredNames {
-			c.Names[name] += items
+		if _, known := c.Names[name]; !known && len(c.Names) >= maxIgnoredNames {
+			name = otherNames
 		}
+		c.Names[name] += items
 	}
 }
 

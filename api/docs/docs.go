@@ -1,4 +1,4 @@
-// Package docs contains the OpenAPI document of the API, and an HTML page that shows it.
+// Package docs contains the OpenAPI document of the API, an HTML page that shows it, and the guides as HTML.
 package docs
 
 import (
@@ -39,17 +39,17 @@ type Document struct {
 	Body   func() ([]byte, error)
 }
 
-// All returns the document as YAML and as JSON, and the files of an HTML page that shows it. A representation is built
-// on first use.
+// All returns the document as YAML and as JSON, the files of an HTML page that shows it, and the guides. A
+// representation is built on first use.
 func All() []Document {
 	embedded := func(body []byte) func() ([]byte, error) { return func() ([]byte, error) { return body, nil } }
-	return []Document{
+	return append(guideDocuments(), []Document{
 		{"/openapi.yaml", "application/yaml", "", embedded(openapiYAML)},
 		{"/openapi.json", "application/json; charset=utf-8", "", sync.OnceValues(encodeJSON)},
 		{"/docs", "text/html; charset=utf-8", policy, embedded(page)},
 		{"/docs/start.js", "text/javascript; charset=utf-8", policy, embedded(startScript)},
 		{"/docs/redoc.js", "text/javascript; charset=utf-8", policy, sync.OnceValues(decompressViewer)},
-	}
+	}...)
 }
 
 func decompressViewer() ([]byte, error) {

@@ -13,6 +13,7 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/cmd/internal/terminal"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
 
@@ -197,7 +198,11 @@ func (p *program) sayChange(change catalogue.Change) {
 	case change.Archived:
 		sign, what = "-", "archived"
 	}
-	p.printLine("%s %s %d %q (%s)", sign, change.Kind, change.ID, change.Name, what)
+	id := ""
+	if change.ID < schema.FirstKeyID { // otherwise nobody knows it
+		id = fmt.Sprint(change.ID, " ")
+	}
+	p.printLine("%s %s %s%q (%s)", sign, change.Kind, id, change.Name, what)
 	for _, field := range change.Fields {
 		p.printLine("    %s: %s -> %s", field.Field, cmp.Or(field.Before, "none"), cmp.Or(field.After, "none"))
 	}

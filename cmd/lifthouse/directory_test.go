@@ -44,7 +44,7 @@ func TestImportOfADirectory(t *testing.T) {
 	check.Equal(t, fmt.Sprint(files(h.must("import", in, "-m", "segment"))), "[]", "again")
 
 	must.OK(t, os.Rename(filepath.Join(in, "a.ndjson"), filepath.Join(in, "moved.ndjson")))
-	put("copy.ndjson", line("3"), time.Hour)
+	put("copy.ndjson", line("3"), 30*time.Minute)
 	put("2026-05/b.ndjson", line("1")+line("2")+line("5"), time.Hour) // exported again, with one more
 	put("new.ndjson", line("4"), time.Minute)
 	check.Equal(t, fmt.Sprint(files(h.must("import", in+"/*", in, "-m", "segment"))), "[b.ndjson new.ndjson]", "changed")

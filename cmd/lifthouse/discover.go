@@ -60,6 +60,9 @@ func (p *program) discoverCommand() *cobra.Command {
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	return p.onAccount(cmd,
 		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
+			if _, err := s.Facts.AwaitNoted(ctx); err != nil { // so that what was just sent is listed
+				return err
+			}
 			all, err := s.Engine.Discover(ctx, owned)
 			if err != nil {
 				return err

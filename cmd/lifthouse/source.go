@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"lifthouse/api"
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/schema/catalogue"
@@ -88,58 +89,12 @@ func (p *program) sourceAddCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("source add: %w", err)
 			}
-			address := p.publicURL() + "/in/" + key
-			p.printLine("%s", address)
-			_, bare, _ := strings.Cut(address, "://") // as Segment's SDK for browsers needs it
-			texts := strings.NewReplacer("{ADDRESS}", address, "{BARE}", bare, "{HOST}", p.publicURL(), "{KEY}", key)
-			p.printDiagnostic("%s\nThen: lifthouse source list",
-				texts.Replace(cmp.Or(sourceTexts[args[0]], "Send JSON to this address.")))
+			p.printLine("%s", api.SourceAddress(p.publicURL(), key))
+			p.printDiagnostic("%s\nThen: lifthouse source list", api.PasteText(args[0], p.publicURL(), key))
 			return nil
 		})
 	}
 	return cmd
-}
-
-// sourceTexts say what to paste at each sender.
-var sourceTexts = map[string]string{
-	"growthbook": `In the page, with GrowthBook's script, add the attribute
-  data-event-ingestor-host="{ADDRESS}"
-or with the SDK: growthbookTrackingPlugin({ingestorHost: "{ADDRESS}"})`,
-	"segment": `In Segment: Connections, Destinations, Webhooks (Actions), URL {ADDRESS}
-or with the Node SDK: new Analytics({writeKey, host: "{HOST}", path: "/in/{KEY}"})
-or in the browser: analytics.load(writeKey, {integrations: {"Segment.io": {apiHost: "{BARE}"}}})`,
-	"rudderstack": `With the Node SDK: new Analytics(writeKey, {dataPlaneUrl: "{ADDRESS}"})
-or in the browser: rudderanalytics.load(writeKey, "{ADDRESS}")`,
-	"posthog": `In PostHog: Data pipelines, Destinations, HTTP Webhook, URL {ADDRESS}
-with the JSON body
-  {"uuid": "{event.uuid}", "event": "{event.event}", "distinct_id": "{event.distinct_id}",
-   "timestamp": "{event.timestamp}", "properties": "{event.properties}"}
-or with the Node SDK: new PostHog(key, {host: "{ADDRESS}"})`,
-	"tag": `In the head of each page, or as a custom HTML tag of Google Tag Manager on all pages:
-  <script src="{ADDRESS}.js" async></script>
-It sends the experiments, purchases and other goals that the page reports to Google Analytics. The visitor is the cookie
-_ga; name another one with data-visitor="gbuuid". A tool that does not report to Google Analytics needs this line where
-it shows a variation:
-  dataLayer.push({event: "experiment_viewed", experiment_id: "checkout-layout", variation_id: "b"})
-For purchases in Shopify, whose thank-you page runs no scripts: Settings, Customer events, Add custom pixel
-  analytics.subscribe("checkout_completed", async (event) => {
-    const cookie = await browser.cookie.get("_ga"), checkout = event.data.checkout;
-    if (cookie) fetch("{ADDRESS}", {method: "POST", keepalive: true, body: JSON.stringify({
-      visitor: cookie.replace(/^GA\d\.[\d-]+\./, ""),
-      batch: [{id: event.id, event: "purchase", order: checkout.token, value: checkout.totalPrice.amount}]})});
-  });`,
-	"shopify": `In Shopify: Settings, Notifications, Webhooks: Order creation and Order update, format JSON, URL
-  {ADDRESS}
-and with its secret: lifthouse source add shopify --secret-file FILE
-In the theme, so that orders name their visitor:
-  <script>
-    const ga = /(?:^|; )_ga=GA\d\.[\d-]+\.([^;]+)/.exec(document.cookie);
-    if (ga) fetch("/cart/update.js", {method: "POST", headers: {"Content-Type": "application/json"},
-      body: JSON.stringify({attributes: {lifthouse: ga[1]}})});
-  </script>
-Without webhooks and this script, the pixel that lifthouse source add tag prints reports purchases, but no refunds.`,
-	"woocommerce": `In WooCommerce: Settings, Advanced, Webhooks: Order created and Order updated, delivery URL
-  {ADDRESS}`,
 }
 
 // websiteOfSource returns the account and the website of a new source. It creates the website of a domain that the
@@ -170,7 +125,11 @@ func (p *program) websiteOfSource(ctx context.Context, s *app.Store, domain stri
 		declared.Name = snapshot.AccountResources(account).Name
 	}
 	declared.Websites = []catalogue.Website{{ID: last + 1, Domain: domain}}
-	_, err = s.Catalogue.ApplyFile(ctx, catalogue.File{Accounts: []catalogue.Account{declared}}, false)
+	version := snapshot.AccountResources(declared.ID).Version
+	_, err = s.Catalogue.ApplyFile(ctx, catalogue.File{
+		AccountID: declared.ID, Accounts: []catalogue.Account{declared},
+		Replaces: func(current uint64) bool { return current == version }, // nobody else took the id of the website
+	}, false)
 	return declared.ID, last + 1, err
 }
 
@@ -190,23 +149,28 @@ point of sale, or of visitors without consent.`,
 		rows := [][]any{{
 			"ID", "SOURCE", "WEBSITE", "LAST REQUEST", "ACCEPTED", "PURCHASES", "NO VISITOR", "IGNORED", "REJECTED",
 		}}
-		buying := map[int64][]string{} // sources of purchases, by website
-		for _, token := range s.Catalogue.Snapshot().AccountTokens(owned.ID) {
-			if token.Sender == nil {
-				continue
-			}
-			c := s.CountsOf(&token)
+		list := s.Sources(owned.ID)
+		var notes []string
+		for _, source := range list.Sources {
 			last := "never"
-			if !c.Last.IsZero() {
-				last = c.Last.Format(time.RFC3339)
+			if source.LastRequest != nil {
+				last = source.LastRequest.Format(time.RFC3339)
 			}
-			if c.Purchases > 0 {
-				buying[token.WebsiteID] = append(buying[token.WebsiteID], token.Name)
+			ignored, names := 0, []string{}
+			for _, name := range slices.Sorted(maps.Keys(source.Ignored)) {
+				ignored += source.Ignored[name]
+				names = append(names, fmt.Sprintf("%s (%d)", cmp.Or(name, "without a name"), source.Ignored[name]))
+			}
+			if ignored > 0 {
+				notes = append(notes, fmt.Sprintf("Ignored of %s: %s", source.Name, strings.Join(names, ", ")))
 			}
 			rows = append(rows, []any{
-				token.ID, token.Name, token.WebsiteID, last, c.Accepted, c.Purchases, c.NoVisitor,
-				c.Ignored - c.NoVisitor, c.Rejected,
+				source.ID, source.Name, source.WebsiteID, last, source.Accepted, source.Purchases, source.NoVisitor,
+				ignored, source.Rejected,
 			})
+		}
+		for _, warning := range list.Warnings {
+			notes = append(notes, "Warning: "+warning.Message)
 		}
 		if len(rows) == 1 {
 			p.printLine("Account %d has no source; make one with lifthouse source add.", owned.ID)
@@ -215,38 +179,9 @@ point of sale, or of visitors without consent.`,
 		if err := p.printTable(rows); err != nil {
 			return err
 		}
-		p.explainSources(s, owned)
-		for _, website := range slices.Sorted(maps.Keys(buying)) {
-			if names := buying[website]; len(names) > 1 {
-				p.printLine("\nWarning: purchases of website %d come from several sources, %s: an order counts twice "+
-					"unless both send the same visitor and order id. Let one source send them.", website,
-					strings.Join(names, ", "))
-			}
+		for _, note := range notes {
+			p.printLine("\n%s", note)
 		}
 		return nil
 	})
-}
-
-// mostWithoutVisitor is the share of purchases without a visitor above which something is probably wrong.
-const mostWithoutVisitor = .3
-
-// explainSources prints the names of ignored events, and why purchases may have no visitor.
-func (p *program) explainSources(s *app.Store, owned *catalogue.AccountResources) {
-	for _, token := range s.Catalogue.Snapshot().AccountTokens(owned.ID) {
-		if token.Sender == nil {
-			continue
-		}
-		c := s.CountsOf(&token)
-		var names []string
-		for _, name := range slices.Sorted(maps.Keys(c.Names)) {
-			names = append(names, fmt.Sprintf("%s (%d)", cmp.Or(name, "without a name"), c.Names[name]))
-		}
-		if len(names) > 0 {
-			p.printLine("\nIgnored of %s: %s", token.Name, strings.Join(names, ", "))
-		}
-		if all := c.Accepted + c.NoVisitor; float64(c.NoVisitor) > mostWithoutVisitor*float64(all) {
-			p.printLine("\n%d of %d of %s have no visitor: does the theme write the visitor's id into the cart, and "+
-				"may visitors refuse consent? See docs/data-in.md.", c.NoVisitor, all, token.Name)
-		}
-	}
 }

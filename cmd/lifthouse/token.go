@@ -154,7 +154,7 @@ func accountOr(given int64, s *catalogue.Snapshot) (int64, error) {
 	}
 	switch {
 	case len(accounts) == 0:
-		return 0, errors.New("there is no account yet: declare one with lifthouse apply -f catalog.yaml")
+		return 0, errors.New("there is no account yet: make one with lifthouse source add or lifthouse apply")
 	case given != 0:
 		return 0, fmt.Errorf("--account %d: no such account; it must be one of %s", given, strings.Join(names, ", "))
 	}

@@ -307,8 +307,9 @@ func (j *sliceResult) checkDays(p *plan.Plan, a *looks.Analysis) {
 			first.Time.Format(time.DateOnly), first.Start().Format(time.DateOnly))
 	}
 	if arrived := a.FirstView.Accepted; p.DeclaredAt.After(arrived) && !arrived.IsZero() {
-		j.Checks.warn(warningDeclaredLate, "declared at %s, after the first view arrived at %s: the plan is honest only if "+
-			"nobody saw outcomes before", query.FormatInstant(p.DeclaredAt), query.FormatInstant(arrived))
+		j.Checks.warn(warningDeclaredLate,
+			"declared at %s, after the first view arrived at %s: the plan is honest only if nobody saw outcomes before",
+			query.FormatInstant(p.DeclaredAt), query.FormatInstant(arrived))
 	}
 	var empty, pending []time.Time // days
 	var usual []int64

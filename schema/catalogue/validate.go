@@ -193,6 +193,11 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 		c.Add(path+".domain", site.Domain, "must be a lower-case domain name such as shop.example.com")
 	}
 	c.checkLocale(path, site)
+	for i, name := range site.Ignored {
+		if fault := schema.KeyFault(name); fault != "" {
+			c.Add(fmt.Sprintf("%s.ignored[%d]", path, i), name, fault)
+		}
+	}
 	goals, targets := ids{}, ids{}
 	if !c.prune {
 		goals = declaredOf(owner.Goals, func(g Goal) (bool, string) { return g.WebsiteID == site.ID, g.Key })

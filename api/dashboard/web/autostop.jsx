@@ -1,22 +1,24 @@
 // @ts-check
 import { useState } from "preact/hooks";
-import { ask, session } from "./api.js";
+import { Problem, ask, session } from "./api.js";
 import { Fault } from "./parts.jsx";
 
-/** @import { Problem } from "./api.js" */
 /** @import { Catalogue, Item } from "./types.d.ts" */
 
 /** @type {Record<string, string>} */
 const choices = { "": "off", rollBack: "at roll back", invalid: "at invalid", both: "at roll back or invalid" };
 
-/** setAutoStop changes one campaign of the catalogue. If another change is faster, it starts again.
- * @param {number} id @param {string} autoStop
+/** setAutoStop changes one campaign of the catalogue, which has no ids of campaigns with keys. If another change is
+ * faster, it starts again.
+ * @param {Item} item @param {string | undefined} website @param {string} autoStop
  * @returns {Promise<unknown>} */
-async function setAutoStop(id, autoStop) {
+async function setAutoStop({ id, key }, website, autoStop) {
   for (;;) {
     const { body, etag } = await ask("/catalogue");
-    const campaigns = /** @type {Catalogue} */ (body).accounts.flatMap((a) => a.websites ?? []).flatMap((w) => w.campaigns ?? []);
-    for (const campaign of campaigns) if (campaign.id === id) campaign.autoStop = autoStop || undefined;
+    const campaigns = /** @type {Catalogue} */ (body).accounts.flatMap((a) => a.websites ?? []).filter((w) => !website || String(w.id) === website).flatMap((w) => w.campaigns ?? []);
+    const found = campaigns.filter((c) => (key ? c.key === key : c.id === id));
+    if (found.length !== 1) throw new Problem(0, { title: "Not changed", detail: `The catalogue has ${found.length} campaigns ${key ?? id}. Open the page from the list of its website.` });
+    found[0].autoStop = autoStop || undefined;
     try {
       return await ask("/catalogue", { method: "PUT", body, match: etag ?? undefined });
     } catch (error) {
@@ -26,8 +28,8 @@ async function setAutoStop(id, autoStop) {
 }
 
 /** AutoStop shows at which decisions the server stops a campaign. With the scope admin, it changes them.
- * @param {{ body: Item, done: () => unknown }} props */
-export function AutoStop({ body, done }) {
+ * @param {{ body: Item, website?: string, done: () => unknown }} props */
+export function AutoStop({ body, website, done }) {
   const [error, setError] = useState(/** @type {Problem | undefined} */ (undefined));
   const [busy, setBusy] = useState(false);
   const now = body.autoStop ?? "";
@@ -35,7 +37,7 @@ export function AutoStop({ body, done }) {
   /** @param {string} value */
   const set = (value) => {
     setBusy(true);
-    setAutoStop(body.id, value).then(() => { setError(undefined); done(); }, setError).finally(() => setBusy(false));
+    setAutoStop(body, website, value).then(() => { setError(undefined); done(); }, setError).finally(() => setBusy(false));
   };
   return (
     <>

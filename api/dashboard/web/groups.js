@@ -6,6 +6,7 @@ export const groups = /** @type {const} */ ({
   decide: ["To decide", "The looks permit a decision, or the plan has ended."],
   attention: ["Needs attention", "A check has failed. Find the cause before you use the numbers."],
   running: ["Running", "No look has decided yet."],
+  waiting: ["Waiting for the first event", "Running, but no event has arrived yet."],
   computing: ["Being computed", "The server computes these reports now."],
   notStarted: ["Not started", "Nothing is shown to visitors yet."],
   done: ["Done", "Stopped."],
@@ -19,18 +20,19 @@ export const groups = /** @type {const} */ ({
  * @returns {[string, string | number][]} */
 export const placeOf = ({ kind, id, status }) => [[kind, id], ...(status?.experimentId ? [/** @type {[string, number]} */ (["experiment", status.experimentId])] : [])];
 
-/** The warnings about missing events, which do not make the numbers wrong. */
-const quiet = ["SILENT", "NO_EVENTS"];
+/** The warnings that do not make the numbers wrong. */
+const quiet = ["SILENT", "DECLARED_LATE"];
 
 const decided = ["ship", "rollBack", "noDifference", "noWinner"];
 
-/** groupOf returns the group of a campaign or widget. Missing events are shown, but are
- * no reason for the group "Needs attention".
+/** groupOf returns the group of a campaign or widget. Missing events and late declarations
+ * are shown, but are no reason for the group "Needs attention".
  * @param {Listed} item
  * @returns {Group} */
 export function groupOf({ active, startDate, status }) {
   if (!active) return startDate ? "done" : "notStarted";
   if (status?.reason === "NOT_COMPUTED") return "computing";
+  if (status?.health.includes("NO_EVENTS")) return "waiting";
   if (status?.decision?.status === "invalid" || status?.health.some((code) => !quiet.includes(code))) return "attention";
   return decided.includes(status?.decision?.status ?? "") ? "decide" : "running";
 }
@@ -75,6 +77,6 @@ export function sorted(items, by = "") {
 /** matches reports whether an item has the searched text and the chosen owner and tag.
  * @param {Listed} item @param {{ search?: string, owner?: string, tag?: string }} wanted */
 export function matches(item, { search, owner, tag }) {
-  const text = [item.name, item.owner, item.hypothesis, ...(item.tags ?? [])].join("\n").toLowerCase();
+  const text = [item.name, item.key, item.owner, item.hypothesis, ...(item.tags ?? [])].join("\n").toLowerCase();
   return (!search || text.includes(search.toLowerCase()) || String(item.id) === search) && (!owner || item.owner === owner) && (!tag || Boolean(item.tags?.includes(tag)));
 }

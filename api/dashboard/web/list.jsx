@@ -6,6 +6,8 @@ import { useAnswer } from "./hooks.js";
 import { Listing } from "./listing.jsx";
 import { Empty, Fault, Loading } from "./parts.jsx";
 import { follow, to } from "./route.js";
+import { Waiting } from "./sources.jsx";
+import { Undeclared } from "./undeclared.jsx";
 import { kind } from "./words.js";
 
 /** @import { TargetedEvent } from "preact" */
@@ -60,7 +62,7 @@ function Filters({ route, go, items, websites, website, show }) {
   return (
     <section class="controls" aria-label="Filters"><div class="choices">
       {websites.length > 1 && <label>Website <select name="websiteId" value={website} onChange={set("websiteId")}>{websites.map((w) => <option key={w.id} value={w.id}>{w.domain}</option>)}</select></label>}
-      <label>Search <input type="search" name="search" value={route.get("search") || ""} onInput={set("search")} placeholder="name, owner, tag or id" /></label>
+      <label>Search <input type="search" name="search" value={route.get("search") || ""} onInput={set("search")} placeholder="name, owner, tag or key" /></label>
       <Choice label="State" name="active" value={route.get("active")} values={["true", "false"]} write={(v) => (v === "true" ? "running" : "not running")} set={set} />
       <Choice label="Type" name="type" value={route.get("type")} values={offered} write={kind} set={set} />
       {owners.length > 0 && <Choice label="Owner" name="owner" value={route.get("owner")} values={owners} set={set} />}
@@ -101,15 +103,18 @@ export function List({ route, go }) {
   /** @param {string} name */
   const other = (name) => to([["websiteId", route.get("websiteId")], ["show", name || undefined]]);
   const what = show || "campaigns or widgets";
+  const here = websites.body?.find((w) => String(w.id) === website) ?? websites.body?.[0];
+  const waiting = websites.body?.length === 0 || (show === "" && items?.every(({ views, goalsReached }) => views === 0 && goalsReached === 0));
   return (
     <>
-      <div class="title"><h1>{several ? websites.body?.find((w) => String(w.id) === website)?.domain : websites.body?.[0]?.domain || "Results"}</h1></div>
-      <nav class="tabs" aria-label="Lists">{Object.entries(shows).map(([name, text]) => <a key={name} {...follow(go, other(name))} aria-current={show === name ? "page" : undefined}>{text}</a>)}{(website ?? websites.body?.[0]) && <a {...follow(go, to([["websiteId", website ?? String(websites.body?.[0].id)], ["view", "programme"]]))}>Programme</a>}</nav>
-      <Filters {...{ route, go, website, show }} items={items ?? []} websites={websites.body ?? []} />
+      <div class="title"><h1>{here?.domain || "Results"}</h1></div>
+      <nav class="tabs" aria-label="Lists">{Object.entries(shows).map(([name, text]) => <a key={name} {...follow(go, other(name))} aria-current={show === name ? "page" : undefined}>{text}</a>)}{here && Object.entries({ programme: "Programme", sources: "Sources" }).map(([view, text]) => <a key={view} {...follow(go, to([["websiteId", here.id], ["view", view]]))}>{text}</a>)}</nav>
+      {!(waiting && !items?.length && !several) && <Filters {...{ route, go, website, show }} items={items ?? []} websites={websites.body ?? []} />}
       {failed?.error && <Fault error={failed.error} again={failed.again} />}
-      {websites.body?.length === 0 && <Empty>No websites yet. Declare a website in a catalogue file and apply it: <code>lifthouse apply -f catalog.yaml</code></Empty>}
+      {ready && <Undeclared website={here?.id} every={waiting ? 1000 : 30000} done={() => found.forEach((f) => f.again())} />}
+      {waiting && <Waiting website={here} />}
       {ready && !items && wanted.some(({ loading }) => loading) && <Loading what={what} />}
-      {shown?.length === 0 && <Empty>{items && items.length > 0 ? `No matching ${what}.` : `This website has no ${what} yet.`}</Empty>}
+      {shown?.length === 0 && !waiting && <Empty>{items && items.length > 0 ? `No matching ${what}.` : `This website has no ${what} yet.`}</Empty>}
       {shown && <Groups items={shown} {...{ route, go, link }} />}
     </>
   );

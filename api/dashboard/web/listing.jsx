@@ -58,7 +58,7 @@ function Row({ item, scale, go, link }) {
   const about = [item.owner, ...(item.tags ?? []).map((t) => "#" + t)].filter(Boolean).join(" · ");
   return (
     <tr role="row" data-id={item.id} data-kind={item.kind}>
-      <th role="rowheader" scope="row"><a {...follow(go, link(item))}>{item.name}</a><small>{kind(item.type)} {item.id}{status?.experimentId && <>, experiment {status.experimentId}</>}{about && <> · {about}</>}</small></th>
+      <th role="rowheader" scope="row"><a {...follow(go, link(item))}>{item.name}</a><small>{kind(item.type)} {item.key ?? item.id}{status?.experimentId && <>, experiment {status.experimentId}</>}{about && <> · {about}</>}</small></th>
       <Cell label="Decision" class="two"><Of item={item} /></Cell>
       <Cell label="Uplift" class="n two">{status?.lift ? <><b><Num value={status.lift.value}>{lift(status.lift.value, status.lift.interval)}</Num></b> <small>{status.lift.interval ? liftSpan(status.lift.interval) : status.lift.reason === "TOO_EARLY" ? "no look yet" : "no interval"}</small></> : <span class="quiet">–</span>}</Cell>
       <Cell label="Interval" class={effect ? "wide" : "wide none"}>{effect && <ForestRow scale={scale} comparison={effect} index={1} name={item.name} />}</Cell>

@@ -9,6 +9,7 @@ import { ProgrammePage } from "./programme.jsx";
 import { Results } from "./results.jsx";
 import { follow, useRoute } from "./route.js";
 import { Ended, takeLink } from "./share.jsx";
+import { SourcesPage } from "./sources.jsx";
 
 /** @import { TargetedSubmitEvent } from "preact" */
 /** @import { Problem } from "./api.js" */
@@ -53,6 +54,9 @@ function SignIn({ done, said }) {
   );
 }
 
+/** @type {Record<string, typeof List>} */
+const views = { programme: ProgrammePage, sources: SourcesPage };
+
 function Page() {
   const [route, go] = useRoute();
   const [open, setOpen] = useState(Boolean(session.token));
@@ -73,13 +77,13 @@ function Page() {
   useEffect(() => { if (shared && !route.subject) go(shared.address, { replace: true }); }, [route]);
   if (!open && shared) return <Ended signIn={() => { session.close(); say(undefined); go("/", { replace: true }); }} />;
   if (!open) return <SignIn said={said} done={() => { say(undefined); setOpen(true); }} />;
-  const subject = route.subject;
+  const subject = route.subject, View = views[route.get("view") ?? ""] ?? List;
   return (
     <>
       <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to content</a>
       {shared ? <div class="top"><span class="name"><Logo />Lifthouse</span><span class="quiet">Shared page, read-only</span></div>
         : <div class="top"><a class="name" {...follow(go, "/")}><Logo />Lifthouse</a><span><Bell go={go} /><a href="/docs">API docs</a> <button type="button" class="sign-out" onClick={() => { say(undefined); leave(); }}>Sign out</button></span></div>}
-      <main id="main" tabIndex={-1}>{subject ? <Results key={subject.path} {...{ subject, route, go }} /> : !shared && (route.get("view") === "programme" ? <ProgrammePage {...{ route, go }} /> : <List {...{ route, go }} />)}</main>
+      <main id="main" tabIndex={-1}>{subject ? <Results key={subject.path} {...{ subject, route, go }} /> : !shared && <View {...{ route, go }} />}</main>
     </>
   );
 }

@@ -256,6 +256,7 @@ export interface Experiment {
 
 // Item is a campaign or a widget.
 export interface Item extends Experiment {
+  key?: string; // from which the id is computed
   name: string;
   type: string;
   views: number;
@@ -300,6 +301,7 @@ export interface Website {
 
 export interface Goal {
   id: number;
+  key?: string;
   name: string;
 }
 
@@ -446,4 +448,21 @@ export interface Message {
 }
 
 /** Catalogue is the part of the catalogue that the page changes. */
-export interface Catalogue { accounts: { websites?: { campaigns?: { id: number; autoStop?: string }[] }[] }[] }
+export interface Catalogue { accounts: { websites?: { id?: number; campaigns?: { id?: number; key?: string; autoStop?: string }[] }[] }[] }
+
+/** Source is what arrived from a sender of events since the server started. */
+export interface Source {
+  id: number; name: string; websiteId: number; mapping: string; lastRequest: string | null;
+  accepted: number; purchases: number; noVisitor: number; ignored: Record<string, number>; rejected: number;
+}
+
+/** Sender is a product that can send events, and what to paste there, with {KEY} for the key. */
+export interface Sender { name: string; title: string; text: string }
+
+export interface Sources { sources: Source[]; warnings: { websiteId: number; message: string }[]; senders: Sender[] }
+
+/** Discovered is a campaign in the events that the catalogue does not declare. */
+export interface Discovered {
+  websiteId: number; campaignId: number; key?: string; source: string; firstView: string; visitors: number;
+  variations: { id: number; key?: string; visitors: number; share: number }[]; equalSplitPValue: number | null;
+}

@@ -160,12 +160,14 @@ func (s *Store) API(ctx context.Context, o api.Options) *api.API {
 	return s.api
 }
 
-// CountsOf returns what arrived from the source of a token since the server started; without a running server, nothing.
-func (s *Store) CountsOf(token *catalogue.Token) api.SourceCounts {
-	if s.api == nil {
-		return api.SourceCounts{}
+// Sources returns the sources of an account, with what arrived from each since the server started; without a running
+// server, nothing did.
+func (s *Store) Sources(account int64) api.Sources {
+	countsOf := func(*catalogue.Token) api.SourceCounts { return api.SourceCounts{} }
+	if s.api != nil {
+		countsOf = s.api.CountsOf
 	}
-	return s.api.CountsOf(token)
+	return api.NewSources(s.Catalogue.Snapshot().AccountTokens(account), countsOf)
 }
 
 // MCP returns the server of the Model Context Protocol: that of the running API, or else of a new one with the options.

@@ -103,8 +103,8 @@ func (a Arrival) textLine() string {
 		}
 		saw += " variation " + nameOf(*e.VariationID, e.Variation)
 	}
-	text := fmt.Sprintf("%s  website %-3d %-10s %s  visitor %s  of %s", at, a.WebsiteID, kindOf(e.Event, e.GoalID, e.Goal), saw,
-		e.Visitor, e.Time.UTC().Format(time.DateTime))
+	text := fmt.Sprintf("%s  website %-3d %-10s %s  visitor %s  of %s", at, a.WebsiteID,
+		kindOf(e.Event, e.GoalID, e.Goal), saw, e.Visitor, e.Time.UTC().Format(time.DateTime))
 	for _, more := range []string{string(e.Value), e.Device, e.Country} {
 		if more != "" {
 			text += "  " + more

@@ -132,7 +132,8 @@ func (s *Story) WriteText(w io.Writer) error {
 			}
 			counts := map[bool]string{true: "yes", false: "no"}[e.Counts]
 			_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-				e.Time.Format(time.DateTime), kindOf(e.Event, e.GoalID, ""), variation, e.Value, counts, e.Why, e.Arrival)
+				e.Time.Format(time.DateTime), kindOf(e.Event, e.GoalID, ""), variation, e.Value, counts, e.Why,
+				e.Arrival)
 		}
 		_ = table.Flush()
 	}

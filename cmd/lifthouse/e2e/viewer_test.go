@@ -98,7 +98,21 @@ func newViewer(t *testing.T, arguments ...string) *viewer {
 	return v
 }
 
-// openTab opens an empty tab. It records every request.
+// newViewerOf is newViewer for a new store with a catalogue.
+func newViewerOf(t *testing.T, declared string) *viewer {
+	t.Helper()
+	v := openTab(t)
+	v.store = "--store=embedded:" + filepath.Join(t.TempDir(), "data")
+	file := filepath.Join(t.TempDir(), "catalog.yaml")
+	must.OK(t, os.WriteFile(file, []byte(declared), 0o600))
+	ended(t, exitOK, "apply", "-f", file, v.store)
+	v.server = start(t, "serve", v.store)
+	v.site = v.server.url
+	v.token = v.newToken("admin")
+	return v
+}
+
+// openTab opens an empty tab. It records what the page asks.
 func openTab(t *testing.T) *viewer {
 	t.Helper()
 	tier.OnlyLong(t)

@@ -1,0 +1,172 @@
+package api
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"lifthouse/engine/query"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+
+	"github.com/gin-gonic/gin"
+)
+
+// Sources are the sources of an account, what is wrong with them, and the senders that can become one.
+type Sources struct {
+	Sources  []Source        `json:"sources"` // by id
+	Warnings []SourceWarning `json:"warnings"`
+	Senders  []Sender        `json:"senders"` // with the placeholder {KEY} for the key
+}
+
+// Source is a source and what arrived from it since the start of the process.
+type Source struct {
+	ID          int64          `json:"id"` // of its token
+	Name        string         `json:"name"`
+	WebsiteID   int64          `json:"websiteId"`
+	Mapping     string         `json:"mapping"`     // name of a shipped mapping, or ownMapping
+	LastRequest *time.Time     `json:"lastRequest"` // nil: none
+	Accepted    int            `json:"accepted"`
+	Purchases   int            `json:"purchases"`
+	NoVisitor   int            `json:"noVisitor"`
+	Ignored     map[string]int `json:"ignored"` // other ignored items, by what the sender calls them
+	Rejected    int            `json:"rejected"`
+}
+
+// SourceWarning says what is probably wrong with sources of a website.
+type SourceWarning struct {
+	WebsiteID int64  `json:"websiteId"`
+	Message   string `json:"message"`
+}
+
+// Sender is a product that can send events, and what to paste there.
+type Sender struct {
+	Name  string `json:"name"` // of its mapping
+	Title string `json:"title"`
+	Text  string `json:"text"`
+}
+
+// ownMapping is the mapping of a source that is not shipped.
+const ownMapping = "own"
+
+// mostWithoutVisitor is the share of items without a visitor above which something is probably wrong.
+const mostWithoutVisitor = .3
+
+// NewSources returns the sources among tokens, with what arrived from each.
+func NewSources(tokens []catalogue.Token, countsOf func(*catalogue.Token) SourceCounts) Sources {
+	list := Sources{Sources: []Source{}, Warnings: []SourceWarning{}}
+	buying := map[int64][]string{} // sources of purchases, by website
+	for i := range tokens {
+		token := &tokens[i]
+		if token.Sender == nil {
+			continue
+		}
+		c := countsOf(token)
+		source := Source{
+			ID: token.ID, Name: token.Name, WebsiteID: token.WebsiteID, Mapping: ownMapping, Accepted: c.Accepted,
+			Purchases: c.Purchases, NoVisitor: c.NoVisitor, Ignored: map[string]int{}, Rejected: c.Rejected,
+		}
+		if slices.Contains(ingest.ShippedMappings(), token.Sender.Mapping) {
+			source.Mapping = token.Sender.Mapping
+		}
+		if !c.Last.IsZero() {
+			source.LastRequest = &c.Last
+		}
+		maps.Copy(source.Ignored, c.Names)
+		list.Sources = append(list.Sources, source)
+		if c.Purchases > 0 {
+			buying[token.WebsiteID] = append(buying[token.WebsiteID], token.Name)
+		}
+		if all := c.Accepted + c.NoVisitor; float64(c.NoVisitor) > mostWithoutVisitor*float64(all) {
+			list.Warnings = append(list.Warnings, SourceWarning{token.WebsiteID, fmt.Sprintf(
+				"%d of %d of %s have no visitor: does the theme write the visitor's id into the cart, and may "+
+					"visitors refuse consent? See docs/data-in.md.", c.NoVisitor, all, token.Name,
+			)})
+		}
+	}
+	for _, website := range slices.Sorted(maps.Keys(buying)) {
+		if names := buying[website]; len(names) > 1 {
+			list.Warnings = append(list.Warnings, SourceWarning{website, fmt.Sprintf(
+				"Purchases of website %d come from several sources, %s: an order counts twice unless both send the "+
+					"same visitor and order id. Let one source send them.", website, strings.Join(names, ", "),
+			)})
+		}
+	}
+	return list
+}
+
+// senders are what people use, and what to paste there.
+var senders = []Sender{
+	{"growthbook", "GrowthBook", `In the page, with GrowthBook's script, add the attribute
+  data-event-ingestor-host="{ADDRESS}"
+or with the SDK: growthbookTrackingPlugin({ingestorHost: "{ADDRESS}"})`},
+	{"segment", "Segment", `In Segment: Connections, Destinations, Webhooks (Actions), URL {ADDRESS}
+or with the Node SDK: new Analytics({writeKey, host: "{HOST}", path: "/in/{KEY}"})
+or in the browser: analytics.load(writeKey, {integrations: {"Segment.io": {apiHost: "{BARE}"}}})`},
+	{"rudderstack", "RudderStack", `With the Node SDK: new Analytics(writeKey, {dataPlaneUrl: "{ADDRESS}"})
+or in the browser: rudderanalytics.load(writeKey, "{ADDRESS}")`},
+	{"posthog", "PostHog", `In PostHog: Data pipelines, Destinations, HTTP Webhook, URL {ADDRESS}
+with the JSON body
+  {"uuid": "{event.uuid}", "event": "{event.event}", "distinct_id": "{event.distinct_id}",
+   "timestamp": "{event.timestamp}", "properties": "{event.properties}"}
+or with the Node SDK: new PostHog(key, {host: "{ADDRESS}"})`},
+	{"tag", "Google Analytics, or any page", `In the head of each page, or as a custom HTML tag of Google Tag Manager on all pages:
+  <script src="{ADDRESS}.js" async></script>
+It sends the experiments, purchases and other goals that the page reports to Google Analytics. The visitor is the cookie
+_ga; name another one with data-visitor="gbuuid". A tool that does not report to Google Analytics needs this line where
+it shows a variation:
+  dataLayer.push({event: "experiment_viewed", experiment_id: "checkout-layout", variation_id: "b"})
+For purchases in Shopify, whose thank-you page runs no scripts: Settings, Customer events, Add custom pixel
+  analytics.subscribe("checkout_completed", async (event) => {
+    const cookie = await browser.cookie.get("_ga"), checkout = event.data.checkout;
+    if (cookie) fetch("{ADDRESS}", {method: "POST", keepalive: true, body: JSON.stringify({
+      visitor: cookie.replace(/^GA\d\.[\d-]+\./, ""),
+      batch: [{id: event.id, event: "purchase", order: checkout.token, value: checkout.totalPrice.amount}]})});
+  });`},
+	{"shopify", "Shopify", `In Shopify: Settings, Notifications, Webhooks: Order creation and Order update, format JSON, URL
+  {ADDRESS}
+and with its secret: lifthouse source add shopify --secret-file FILE
+In the theme, so that orders name their visitor:
+  <script>
+    const ga = /(?:^|; )_ga=GA\d\.[\d-]+\.([^;]+)/.exec(document.cookie);
+    if (ga) fetch("/cart/update.js", {method: "POST", headers: {"Content-Type": "application/json"},
+      body: JSON.stringify({attributes: {lifthouse: ga[1]}})});
+  </script>
+Without webhooks and this script, the pixel that lifthouse source add tag prints reports purchases, but no refunds.`},
+	{"woocommerce", "WooCommerce", `In WooCommerce: Settings, Advanced, Webhooks: Order created and Order updated, delivery URL
+  {ADDRESS}`},
+}
+
+// PasteText returns what to paste at a sender with a key, whose requests arrive at a URL.
+func PasteText(sender, publicURL, key string) string {
+	text := "Send JSON to {ADDRESS}"
+	if at := slices.IndexFunc(senders, func(s Sender) bool { return s.Name == sender }); at >= 0 {
+		text = senders[at].Text
+	}
+	address := SourceAddress(publicURL, key)
+	_, bare, _ := strings.Cut(address, "://") // as Segment's SDK for browsers needs it
+	return strings.NewReplacer("{ADDRESS}", address, "{BARE}", bare, "{HOST}", publicURL, "{KEY}", key).Replace(text)
+}
+
+// SourceAddress returns the address of a source.
+func SourceAddress(publicURL, key string) string { return publicURL + intakePath + key }
+
+// listSources returns the sources of the token's websites.
+func (s *server) listSources(c *gin.Context) (any, error) {
+	if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
+		return nil, err
+	}
+	asking := tokenOf(c)
+	tokens := slices.DeleteFunc(s.Catalogue.Snapshot().AccountTokens(asking.AccountID), func(t catalogue.Token) bool {
+		return t.WebsiteID != cmp.Or(asking.WebsiteID, t.WebsiteID)
+	})
+	list := NewSources(tokens, s.countsOf)
+	for _, sender := range senders {
+		sender.Text = PasteText(sender.Name, s.options.PublicURL, "{KEY}")
+		list.Senders = append(list.Senders, sender)
+	}
+	return list, nil
+}

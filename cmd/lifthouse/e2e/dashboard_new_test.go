@@ -44,7 +44,7 @@ func TestTheDashboardOfANewStore(t *testing.T) {
 	}
 	v.until(`document.querySelector(".senders")`)
 	titles := evaluated[[]string](v, `[...document.querySelectorAll(".senders summary")].map((e) => e.innerText)`)
-	check.Equal(t, strings.Join(titles, ", "), "GrowthBook, Segment, RudderStack, PostHog, Any page, Shopify, WooCommerce", "senders")
+	check.Equal(t, strings.Join(titles, ", "), "GrowthBook, Segment, RudderStack, PostHog, Google Analytics, or any page, Shopify, WooCommerce", "senders")
 	v.click("[data-sender=growthbook] summary")
 	v.look("new-store")
 	v.click("[data-sender=growthbook] button")

@@ -119,9 +119,7 @@ func (a *asker) target(path documentedPath) string {
 	if p := path.item.Parameters.GetByInAndName(openapi3.ParameterInPath, "name"); p != nil {
 		name = worlds.Pick(a, p.Schema.Value.Enum...).(string)
 	}
-	return strings.NewReplacer(
-		"{id}", a.idOf(path.template), "{experimentId}", "2", "{name}", name, "{file}", "glossary.md", "{key}", a.source+".js",
-	).Replace(path.template)
+	return strings.NewReplacer("{id}", a.idOf(path.template), "{experimentId}", "2", "{name}", name, "{key}", a.source+".js", "{file}", "glossary.md").Replace(path.template)
 }
 
 func (a *asker) idOf(template string) string {

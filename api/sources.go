@@ -113,7 +113,7 @@ with the JSON body
   {"uuid": "{event.uuid}", "event": "{event.event}", "distinct_id": "{event.distinct_id}",
    "timestamp": "{event.timestamp}", "properties": "{event.properties}"}
 or with the Node SDK: new PostHog(key, {host: "{ADDRESS}"})`},
-	{"tag", "Any page", `In the head of each page, or as a custom HTML tag of Google Tag Manager on all pages:
+	{"tag", "Google Analytics, or any page", `In the head of each page, or as a custom HTML tag of Google Tag Manager on all pages:
   <script src="{ADDRESS}.js" async></script>
 It sends the experiments, purchases and other goals that the page reports to Google Analytics. The visitor is the cookie
 _ga; name another one with data-visitor="gbuuid". A tool that does not report to Google Analytics needs this line where

@@ -9,8 +9,10 @@ const events = /^(experience_impression|experiment_viewed|purchase|add_to_cart|b
 const browsers = { edge: /Edg/, opera: /OPR/, firefox: /Firefox|FxiOS/, chrome: /Chrome|CriOS/, safari: /Safari/ };
 const mostWaiting = 200;
 let queue = [];
+let sending = []; // the events of the request under way
 let timer = 0;
 let failures = 0;
+let answered = 0; // when the last request succeeded
 
 // visitor returns the visitor's id: the cookie without the prefix of Google's, or without quotes.
 const visitor = () => {
@@ -49,7 +51,8 @@ const takeSafely = (entry) => {
 
 const sendIn = (milliseconds) => (timer ||= setTimeout(send, milliseconds));
 
-// bodyOf returns the request. Its events have their age, which needs no clock that is right.
+// bodyOf returns the request. Its events have their age, which needs no clock that is right. A slow request makes its
+// events later than they were: those of the next request are not before its answer, so a goal stays after its view.
 const bodyOf = (batch) => {
   const agent = navigator.userAgent;
   const query = new URLSearchParams(location.search);
@@ -61,24 +64,28 @@ const bodyOf = (batch) => {
     source: query.get("utm_source"),
     medium: query.get("utm_medium"),
     campaign: query.get("utm_campaign"),
-    batch: batch.map(({ at, ...event }) => ({ ...event, age: Math.round(performance.now() - at) })),
+    batch: batch.map(({ at, ...event }) => ({ ...event, age: Math.round(performance.now() - Math.max(at, answered)) })),
   });
 };
 
-// send sends the waiting events. After an error it sends them again: the same ids count once.
+// send sends the waiting events, one request after the other. After an error it sends them again: the same ids count
+// once.
 const send = () => {
   timer = 0;
-  if (!queue[0]) return;
+  if (!queue[0] || sending[0]) return;
   if (!visitor()) return sendIn(2000);
-  const batch = queue.splice(0, 50);
-  fetch(source, { method: "POST", body: bodyOf(batch), keepalive: true, credentials: "omit" })
+  sending = queue.splice(0, 50);
+  fetch(source, { method: "POST", body: bodyOf(sending), keepalive: true, credentials: "omit" })
     .then(({ status }) => {
       if (status === 429 || status > 499) throw status;
       failures = 0;
-      if (queue[0]) sendIn(0);
+      answered = performance.now();
+      sending = [];
+      send();
     })
     .catch(() => {
-      queue = [...batch, ...queue].slice(0, mostWaiting);
+      queue = [...sending, ...queue].slice(0, mostWaiting);
+      sending = [];
       sendIn(1000 * Math.min(60, 2 ** ++failures));
     });
 };
@@ -92,6 +99,7 @@ if (!layer.lifthouse) { // a second tag on the page would count views twice
     return push.apply(layer, entries);
   };
   addEventListener("pagehide", () => {
-    if (queue[0] && visitor() && navigator.sendBeacon(source, bodyOf(queue))) queue = [];
+    const left = [...sending, ...queue];
+    if (left[0] && visitor() && navigator.sendBeacon(source, bodyOf(left))) queue = [];
   });
 }

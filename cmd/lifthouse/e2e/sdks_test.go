@@ -226,6 +226,15 @@ func (b *breaker) forward(r *http.Request, body string) (status int, answer []by
 }
 
 func (b *breaker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Access-Control-Allow-Origin", "*")
+	if r.Method == http.MethodGet { // the tag
+		w.Header().Set("Content-Type", "text/javascript")
+		_, body, err := send(r.Context(), http.DefaultClient, http.MethodGet, *b.backend.Load()+r.URL.Path, "", "")
+		if err == nil {
+			_, _ = io.WriteString(w, body)
+		}
+		return
+	}
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
@@ -275,46 +284,118 @@ func TestExactlyOnceThroughABrokenProxy(t *testing.T) {
 	t.Parallel()
 	const kills = 10
 	visitors, purchases := *sdkEvents*6/10, *sdkEvents*4/10
-	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
-	server := start(t, "serve", store)
-	acknowledged := make(chan struct{}, *sdkEvents)
-	b := &breaker{
-		passed: make(chan struct{}), done: func() { acknowledged <- struct{}{} },
+	w := newBrokenWorld(t)
+	address, _ := addSource(t, w.store, w.proxy.URL, "segment", "--rate=0")
+	sent := make(chan string, 1)
+	go func() {
+		defer close(sent)
+		sent <- runNode(t, "many.mjs", address, fmt.Sprint(visitors), fmt.Sprint(purchases))
+	}()
+	for range kills {
+		for range *sdkEvents / 20 / (kills + 2) {
+			<-w.acknowledged
+		}
+		w.kill()
+	}
+	check.Equal(t, <-sent, fmt.Sprint(visitors+purchases), "events that the SDK delivered")
+	w.verify(fmt.Sprintf("%d visitors, %d views, %d converted, %d goals, value %v",
+		visitors, visitors, purchases, purchases, expectedValue(purchases)))
+}
+
+// TestTheTagExactlyOnce does the same with the tag and 5,000 events. Its visitors come one after the other, each with a
+// view and 99 purchases.
+func TestTheTagExactlyOnce(t *testing.T) {
+	const visitors, purchases, kills = 50, 99, 5
+	v := openTab(t)
+	w := newBrokenWorld(t)
+	address, _ := addSource(t, w.store, w.proxy.URL, "tag", "--rate=0")
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = fmt.Fprintf(w, `<!doctype html><script>
+			const realTimeout = setTimeout, realFetch = fetch; // waits are short
+			window.setTimeout = (f, ms) => realTimeout(f, ms / 100);
+			let acknowledged = 0;
+			window.fetch = async (...request) => {
+				const response = await realFetch(...request);
+				if (response.ok) acknowledged += JSON.parse(request[1].body).batch.length;
+				return response;
+			};
+			window.dataLayer = [];
+			const visit = async (n, purchases) => {
+				document.cookie = "_ga=GA1.1.visitor." + n;
+				dataLayer.push({event: "experiment_viewed", experiment_id: "checkout-layout", variation_id: ["control", "b"][n %% 2]});
+				for (let i = 0; i < purchases; i++) {
+					dataLayer.push({event: "purchase", ecommerce: {transaction_id: n + "-" + i, value: 2}});
+				}
+				while (acknowledged < (n + 1) * (purchases + 1)) await new Promise((done) => realTimeout(done, 5));
+				return acknowledged;
+			};
+		</script><script src="%s.js"></script>`, address)
+	}))
+	defer shop.Close()
+	v.do(chromedp.Navigate(shop.URL))
+	for n := range visitors {
+		if n%(visitors/kills) == visitors/kills-1 {
+			w.kill()
+		}
+		got := evaluated[int](v, fmt.Sprintf("visit(%d, %d)", n, purchases))
+		must.Equal(t, got, (n+1)*(purchases+1), "acknowledged events")
+	}
+	w.verify(fmt.Sprintf("%d visitors, %d views, %d converted, %d goals, value %v",
+		visitors, visitors, visitors, visitors*purchases, 2*visitors*purchases))
+}
+
+// brokenWorld is a server behind a breaker.
+type brokenWorld struct {
+	t            *testing.T
+	server       *process
+	store        string
+	breaker      *breaker
+	proxy        *httptest.Server
+	acknowledged chan struct{} // a place for each request that the server has acknowledged
+	kills        int
+}
+
+func newBrokenWorld(t *testing.T) *brokenWorld {
+	t.Helper()
+	server, store := serveEmpty(t)
+	w := &brokenWorld{t: t, server: server, store: store, acknowledged: make(chan struct{}, 10*(*sdkEvents))}
+	w.breaker = &breaker{
+		passed: make(chan struct{}), done: func() { w.acknowledged <- struct{}{} },
 		random: rand.New(rand.NewPCG(58, 7)), faults: map[string]int{},
 	}
-	b.backend.Store(&server.url)
-	proxy := httptest.NewServer(b)
-	defer proxy.Close()
-	address, _ := addSource(t, store, proxy.URL, "segment", "--rate=0")
+	w.breaker.backend.Store(&server.url)
+	w.proxy = httptest.NewServer(w.breaker)
+	w.proxy.URL = strings.Replace(w.proxy.URL, "127.0.0.1", "localhost", 1)
+	t.Cleanup(w.proxy.Close)
+	return w
+}
 
-	sent := make(chan string, 1)
-	go func() { sent <- runNode(t, "many.mjs", address, fmt.Sprint(visitors), fmt.Sprint(purchases)) }()
-	for range kills {
-		for range (visitors + purchases) / 20 / (kills + 2) {
-			<-acknowledged
-		}
-		b.backend.Store(nil)
-		server.kill()
-		server = start(t, "serve", store)
-		b.backend.Store(&server.url)
-	}
-	delivered := <-sent
-	check.Equal(t, delivered, fmt.Sprint(visitors+purchases), "events that the SDK delivered")
-	t.Logf("%d requests acknowledged, %d kills, faults %v", len(acknowledged), kills, b.faults)
+// kill kills the server, and starts it again.
+func (w *brokenWorld) kill() {
+	w.t.Helper()
+	w.breaker.backend.Store(nil)
+	w.server.kill()
+	w.server = start(w.t, "serve", w.store)
+	w.breaker.backend.Store(&w.server.url)
+	w.kills++
+}
+
+// verify compares what is counted with what was sent.
+func (w *brokenWorld) verify(want string) {
+	w.t.Helper()
+	w.t.Logf("%d kills, faults %v", w.kills, w.breaker.faults)
 	for _, fault := range []string{"500", "429", "503", "cut before", "cut after", "twice", "held back"} {
-		if b.faults[fault] == 0 {
-			t.Errorf("the proxy never did this: %s", fault)
+		if w.breaker.faults[fault] == 0 {
+			w.t.Errorf("the proxy never did this: %s", fault)
 		}
 	}
-
-	declareDiscovered(t, store)
-	succeed(t, nil, "facts", "--verify", store)
-	_, token, _ := other(t, nil, "token", "create", store)
-	discovered := reportOf(t, server, strings.TrimSpace(token))
-	check.Equal(t, fmt.Sprint(discovered), fmt.Sprintf("%d visitors, %d views, %d converted, %d goals, value %v",
-		visitors, visitors, purchases, purchases, expectedValue(purchases)), "counted")
-	server.interrupt()
-	succeed(t, nil, "check", "--deep", store)
+	declareDiscovered(w.t, w.store)
+	succeed(w.t, nil, "facts", "--verify", w.store)
+	token, _ := succeed(w.t, nil, "token", "create", w.store)
+	check.Equal(w.t, reportOf(w.t, w.server, strings.TrimSpace(token)), want, "counted")
+	w.server.interrupt()
+	succeed(w.t, nil, "check", "--deep", w.store)
 }
 
 // expectedValue is the value of the purchases that many.mjs sends.

@@ -61,6 +61,7 @@ func storedLines(t *testing.T, store string, known ...string) []string {
 	}
 	out, _ := succeed(t, nil, "events", "--last=1000", "--json", store)
 	var lines []string
+	listed := map[string]bool{} // copies of an event are stored until they are merged
 	for scanner := bufio.NewScanner(strings.NewReader(out)); scanner.Scan(); {
 		var a arrivals.Arrival
 		must.OK(t, json.Unmarshal(scanner.Bytes(), &a), scanner.Text())
@@ -69,6 +70,11 @@ func storedLines(t *testing.T, store string, known ...string) []string {
 			continue
 		}
 		e := a.Event
+		identity := fmt.Sprint(e.Visitor, e.EventID, e.CampaignID)
+		if listed[identity] {
+			continue
+		}
+		listed[identity] = true
 		line := fmt.Sprintf("goal %s %s", ids[schema.NameGoal][e.GoalID], e.Value)
 		if e.VariationID != nil {
 			line = fmt.Sprintf("view %s/%s", ids[schema.NameCampaign][e.CampaignID], ids[schema.NameVariation][*e.VariationID])

@@ -107,11 +107,12 @@ func newViewerOf(t *testing.T, declared string) *viewer {
 	must.OK(t, os.WriteFile(file, []byte(declared), 0o600))
 	ended(t, exitOK, "apply", "-f", file, v.store)
 	v.server = start(t, "serve", v.store)
-	v.site, v.token = v.server.url, v.newToken("admin")
+	v.site = v.server.url
+	v.token = v.newToken("admin")
 	return v
 }
 
-// openTab opens an empty tab. It records every request.
+// openTab opens an empty tab. It records what the page asks.
 func openTab(t *testing.T) *viewer {
 	t.Helper()
 	tier.OnlyLong(t)

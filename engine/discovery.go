@@ -53,13 +53,9 @@ func (v *DiscoveredVariation) Name() string {
 // Discover returns the campaigns of an account's websites of which events arrived, and which the catalogue neither
 // declares nor ignores: those with most visitors first.
 func (e *Engine) Discover(ctx context.Context, owned *catalogue.AccountResources) ([]Discovered, error) {
-	names, err := schema.ReadNames(ctx, e.facts.Store.Conn, 0)
+	known, err := schema.ReadNames(ctx, e.facts.Store.Conn)
 	if err != nil {
 		return nil, err
-	}
-	known := map[schema.NamedID]schema.Name{}
-	for _, name := range names {
-		known[name.NamedID] = name
 	}
 	found := []Discovered{}
 	for subject := range e.facts.StoredSubjects() {
@@ -154,9 +150,7 @@ func (d *Discovered) Declare(owned *catalogue.AccountResources, how Declaration)
 			catalogue.Variation{ID: v.ID, Key: v.Key, Name: v.Name(), Share: shares[i], Order: i})
 	}
 	site.Campaigns = []catalogue.Campaign{campaign}
-	account := owned.Account
-	account.Websites = []catalogue.Website{site}
-	return catalogue.File{AccountID: account.ID, Accounts: []catalogue.Account{account}}, nil
+	return fileOf(owned, site), nil
 }
 
 // withControlFirst returns the variations with control in front.
@@ -208,6 +202,11 @@ func IgnoreDiscovered(owned *catalogue.AccountResources, website int64, name str
 	site.Ignored = append(slices.Clone(site.Ignored), name)
 	slices.Sort(site.Ignored)
 	site.Ignored = slices.Compact(site.Ignored)
+	return fileOf(owned, site)
+}
+
+// fileOf returns the catalogue file that declares a website.
+func fileOf(owned *catalogue.AccountResources, site catalogue.Website) catalogue.File {
 	account := owned.Account
 	account.Websites = []catalogue.Website{site}
 	return catalogue.File{AccountID: account.ID, Accounts: []catalogue.Account{account}}

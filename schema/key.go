@@ -11,7 +11,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/cespare/xxhash/v2"
 )
@@ -108,11 +107,15 @@ type Name struct {
 	FirstAt time.Time
 }
 
-// ReadNames returns the names in the events of a website, or of all websites if website is 0.
-func ReadNames(ctx context.Context, conn driver.Conn, website int64) ([]Name, error) {
-	names, err := QueryRows(ctx, conn, namesStored, func(row driver.Rows, n *Name) error {
-		return row.Scan(&n.WebsiteID, (*string)(&n.Kind), &n.CampaignID, &n.ID, &n.Key, &n.Source, &n.FirstAt)
-	}, clickhouse.Named("website_id", website))
+// ReadNames returns the names in the events of a store.
+func ReadNames(ctx context.Context, conn driver.Conn) (map[NamedID]Name, error) {
+	names := map[NamedID]Name{}
+	err := EachRow(ctx, conn, namesStored, func(row driver.Rows) error {
+		var n Name
+		err := row.Scan(&n.WebsiteID, (*string)(&n.Kind), &n.CampaignID, &n.ID, &n.Key, &n.Source, &n.FirstAt)
+		names[n.NamedID] = n
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read the names in events: %w", err)
 	}

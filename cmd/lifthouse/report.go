@@ -153,6 +153,14 @@ func parseRequest(
 // findID returns the id of a campaign or a goal from its id or its key.
 type findID func(kind schema.NameKind, text string) (int64, error)
 
+// subjectArgs checks the arguments of a command that name a subject.
+func subjectArgs(cmd *cobra.Command, args []string) error {
+	if _, err := parseSubject(cmd.Name(), args, acceptAnyKey); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
 // acceptAnyKey is a findID that accepts every key, to check arguments before the store is open.
 func acceptAnyKey(kind schema.NameKind, text string) (int64, error) {
 	id, _, err := schema.IDOf(0, kind, text)
@@ -278,13 +286,7 @@ func (p *program) looksCommand() *cobra.Command {
 		Use:   "looks campaign ID | experiment WIDGET/ID",
 		Short: "Print what each look at a campaign or an experiment found",
 		Long:  looksHelp,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if _, err := parseRequest(cmd, args, query.ParseReport, acceptAnyKey); err != nil {
-				return usageError{err}
-			}
-			return nil
-		},
-		PreRun: p.orDemo,
+		Args:  subjectArgs, PreRun: p.orDemo,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, also on a terminal")
 	return p.onAccount(cmd,

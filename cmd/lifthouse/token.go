@@ -176,12 +176,7 @@ func (p *program) shareCommand() *cobra.Command {
 		Use:   "share campaign ID | widget ID | experiment WIDGET/ID",
 		Short: "Create a link to one page, which needs no token",
 		Long:  shareHelp,
-		Args: func(_ *cobra.Command, args []string) error {
-			if _, err := parseSubject("share", args, acceptAnyKey); err != nil {
-				return usageError{err}
-			}
-			return nil
-		},
+		Args:  subjectArgs,
 	}
 	flags := cmd.Flags()
 	bounds.Var(flags, &expires, "expires", catalogue.DefaultShareLifetime, time.Second, catalogue.MaxShareLifetime,

@@ -218,12 +218,7 @@ func (p *program) outcomeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "outcome campaign ID | experiment WIDGET/ID", Short: "Record what was done after a campaign",
 		Long: outcomeHelp,
-		Args: func(_ *cobra.Command, args []string) error {
-			if _, err := parseSubject("outcome", args, acceptAnyKey); err != nil {
-				return usageError{err}
-			}
-			return nil
-		},
+		Args: subjectArgs,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.ContainsFunc(kinds, cmd.Flags().Changed) {
 				return usageError{errors.New("outcome: needs one of --shipped, --dropped, --excluded and --reset")}

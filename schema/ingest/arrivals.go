@@ -75,13 +75,8 @@ func scanAccepted(rows driver.Rows, e *Accepted) error {
 		&e.VisitorID, &e.EventID, (*string)(&e.Kind), &e.GoalID, &e.Value, &e.Time, &e.Device, &e.Country)
 }
 
-// LastRejects returns the limit most recently rejected lines of a website, or of all websites if website is 0, in
-// descending order. Lines of unknown websites are always included.
-func LastRejects(ctx context.Context, conn driver.Conn, website int64, limit int) ([]Reject, error) {
-	return RejectsSince(ctx, conn, website, beforeAll, limit)
-}
-
-// RejectsSince is like LastRejects, for lines rejected at or after a time.
+// RejectsSince returns the limit most recently rejected lines of a website, or of all websites if website is 0, in
+// descending order: those that were rejected at or after a time. Lines of unknown websites are always included.
 func RejectsSince(ctx context.Context, conn driver.Conn, website int64, since time.Time, limit int) ([]Reject, error) {
 	rejects, err := schema.QueryRows(ctx, conn, rejectedColumns+lastRejects, scanReject,
 		lastOf(website, since, limit)...)
@@ -155,11 +150,11 @@ type OfVisitor struct {
 	Rejects []Reject   // rejected lines of the last week with the visitor's id; not all of a large body
 	Limited bool       // there may be more events or rejected lines
 
-	keys map[schema.NamedID]string
+	names map[schema.NamedID]schema.Name
 }
 
 // KeyOf returns the key of an id in events; empty: none was sent.
-func (v *OfVisitor) KeyOf(id schema.NamedID) string { return v.keys[id] }
+func (v *OfVisitor) KeyOf(id schema.NamedID) string { return v.names[id].Key }
 
 // ReadVisitor reads what arrived about a visitor on the websites, or on all websites if none is given. visitor is the
 // id as it was sent. It returns at most a number of events and of rejected lines.
@@ -169,13 +164,9 @@ func (r *Journal) ReadVisitor(ctx context.Context, visitor string, websites []in
 		clickhouse.Named("visitor_id", schema.HashID(visitor)), clickhouse.Named("website_ids", websites),
 		clickhouse.Named("limit", most), clickhouse.Named("spellings", ids),
 	}
-	v := &OfVisitor{keys: map[schema.NamedID]string{}}
-	names, err := schema.ReadNames(ctx, r.conn, 0)
-	if err != nil {
+	v, err := &OfVisitor{}, error(nil)
+	if v.names, err = schema.ReadNames(ctx, r.conn); err != nil {
 		return nil, err
-	}
-	for _, name := range names {
-		v.keys[name.NamedID] = name.Key
 	}
 	v.Events, err = schema.QueryRows(ctx, r.conn, acceptedColumns+visitorStored, scanAccepted, params...)
 	if err == nil {

@@ -35,14 +35,14 @@ type Names struct {
 
 // openNames reads the names of a store.
 func openNames(ctx context.Context, conn driver.Conn) (*Names, error) {
-	stored, err := schema.ReadNames(ctx, conn, 0)
+	stored, err := schema.ReadNames(ctx, conn)
 	if err != nil {
 		return nil, err
 	}
 	n := &Names{conn: conn, keys: map[schema.NamedID]string{}, counts: map[schema.NamedID]int{}}
-	for _, name := range stored {
-		n.keys[name.NamedID] = name.Key
-		n.counts[countedWith(name.NamedID)]++
+	for id, name := range stored {
+		n.keys[id] = name.Key
+		n.counts[countedWith(id)]++
 	}
 	return n, nil
 }

@@ -1,9 +1,12 @@
 package ingest_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,8 +27,13 @@ func keyedLine(event, campaign, variation string) string {
 
 func namesOf(t *testing.T, conn driver.Conn) string {
 	t.Helper()
+	stored := must.Get(schema.ReadNames(t.Context(), conn))(t)
+	kinds := []schema.NameKind{schema.NameCampaign, schema.NameVariation, schema.NameGoal}
 	var names []string
-	for _, n := range must.Get(schema.ReadNames(t.Context(), conn, 0))(t) {
+	for _, n := range slices.SortedFunc(maps.Values(stored), func(a, b schema.Name) int {
+		return cmp.Or(cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)),
+			cmp.Compare(a.CampaignID, b.CampaignID), cmp.Compare(a.ID, b.ID))
+	}) {
 		names = append(names, fmt.Sprintf("%s %s of %d from %s", n.Kind, n.Key, n.CampaignID, n.Source))
 	}
 	return strings.Join(names, ", ")
@@ -92,6 +100,7 @@ func TestKeyOfAnotherID(t *testing.T) {
 		report := must.Get(ingest.ImportFile(t.Context(), w, write(t, "e.ndjson", keyedLine(fmt.Sprint(i), name, "0")), ingest.Options{}))(t)
 		check.Equal(t, report.Rejected, 0, "rejected")
 	}
-	check.Equal(t, must.Get(schema.ReadNames(t.Context(), conn, 1))(t)[0].Key, "layout", "key")
+	names := must.Get(schema.ReadNames(t.Context(), conn))(t)
+	check.Equal(t, names[schema.NamedID{WebsiteID: 1, Kind: schema.NameCampaign, ID: campaign}].Key, "layout", "key")
 	check.Equal(t, number(t, conn, "SELECT uniqExact(subject_id) FROM events"), 1, "campaigns")
 }

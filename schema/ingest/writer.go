@@ -196,12 +196,12 @@ func CopyEvents(ctx context.Context, w *Writer, source driver.Conn,
 	if err != nil {
 		return 0, err
 	}
-	of, err := schema.ReadNames(ctx, source, 0)
+	of, err := schema.ReadNames(ctx, source)
 	if err != nil {
 		return 0, err
 	}
-	for _, name := range of {
-		if err := names.noteName(name.NamedID, name.Key, name.Source); err != nil {
+	for id, name := range of {
+		if err := names.noteName(id, name.Key, name.Source); err != nil {
 			return 0, err
 		}
 	}

@@ -194,40 +194,39 @@ func NewFollower(conn driver.Conn, q Query, keyOf func(schema.NamedID) string) *
 
 // LastArrivals returns the last arrivals before the follower was created.
 func (f *Follower) LastArrivals(ctx context.Context) ([]Arrival, error) {
-	most := f.query.Last
-	if most == 0 {
+	if f.query.Last == 0 {
 		return nil, nil
 	}
-	var all []Arrival
+	events := func() ([]ingest.Accepted, error) {
+		return ingest.LastEvents(ctx, f.conn, f.query.Website, f.query.Last)
+	}
+	return f.readArrivals(ctx, f.query.Last, events, time.UnixMilli(0))
+}
+
+// NewArrivals returns the arrivals since the last call.
+func (f *Follower) NewArrivals(ctx context.Context) ([]Arrival, error) {
+	events := func() ([]ingest.Accepted, error) {
+		return ingest.EventsSince(ctx, f.conn, f.query.Website, f.events.since, maxNew)
+	}
+	return f.readArrivals(ctx, maxNew, events, f.rejects.since)
+}
+
+// readArrivals returns the events that a function reads, and the lines that were rejected since a time.
+func (f *Follower) readArrivals(
+	ctx context.Context, most int, read func() ([]ingest.Accepted, error), since time.Time,
+) (all []Arrival, err error) {
 	if !f.query.OnlyRejected {
-		events, err := ingest.LastEvents(ctx, f.conn, f.query.Website, most)
+		events, err := read()
 		if err != nil {
 			return nil, err
 		}
 		all = f.events.unseenArrivals(toArrivals(events, f.ofEvent), most)
 	}
-	rejects, err := ingest.LastRejects(ctx, f.conn, f.query.Website, most)
+	rejects, err := ingest.RejectsSince(ctx, f.conn, f.query.Website, since, most)
 	if err != nil {
 		return nil, err
 	}
 	return append(all, f.rejects.unseenArrivals(toArrivals(rejects, ofReject), most)...), nil
-}
-
-// NewArrivals returns the arrivals since the last call.
-func (f *Follower) NewArrivals(ctx context.Context) ([]Arrival, error) {
-	var all []Arrival
-	if !f.query.OnlyRejected {
-		events, err := ingest.EventsSince(ctx, f.conn, f.query.Website, f.events.since, maxNew)
-		if err != nil {
-			return nil, err
-		}
-		all = f.events.unseenArrivals(toArrivals(events, f.ofEvent), maxNew)
-	}
-	rejects, err := ingest.RejectsSince(ctx, f.conn, f.query.Website, f.rejects.since, maxNew)
-	if err != nil {
-		return nil, err
-	}
-	return append(all, f.rejects.unseenArrivals(toArrivals(rejects, ofReject), maxNew)...), nil
 }
 
 // stream keeps track of the events, or of the rejected lines, that were shown. It reads recently accepted arrivals

@@ -82,13 +82,10 @@ FROM
     GROUP BY account_id, kind, id, facet
 )`
 
-// A query of versions begins with selectRows, or with selectVersions, which omits the bodies.
+// A query of rows begins with selectRows.
 const (
 	selectRows = `
 SELECT account_id, kind, id, facet, writer, version, body, archived, changed_at
-`
-	selectVersions = `
-SELECT account_id, kind, id, facet, writer, version, '' AS body, archived, changed_at
 `
 	fromAll = `FROM catalogue
 `
@@ -166,14 +163,10 @@ type versions map[key][]row
 
 // readVersions reads the rows of a resource, or of all resources if only is nil.
 func (c *Catalogue) readVersions(ctx context.Context, only *resource) (versions, error) {
-	return c.queryVersions(ctx, selectRows, only)
-}
-
-func (c *Catalogue) queryVersions(ctx context.Context, columns string, only *resource) (versions, error) {
 	if only == nil {
-		return versionsByKey(queryRows(ctx, c.conn, columns+fromAll))
+		return versionsByKey(queryRows(ctx, c.conn, selectRows+fromAll))
 	}
-	return versionsByKey(queryRows(ctx, c.conn, columns+fromResource,
+	return versionsByKey(queryRows(ctx, c.conn, selectRows+fromResource,
 		clickhouse.Named("account", only.account), clickhouse.Named("kind", string(only.kind)),
 		clickhouse.Named("id", only.id)))
 }
@@ -208,31 +201,6 @@ func (v versions) latestRows() []row {
 func (v versions) isTied(k key) bool {
 	of := v[k]
 	return len(of) > 1 && of[1].Version == of[0].Version && !of[1].sameContent(of[0])
-}
-
-// areLatest reports whether no other writer has rows with the same or a higher version.
-func (v versions) areLatest(written []row) bool {
-	for _, mine := range written {
-		of := v[mine.key]
-		if len(of) == 0 || of[0].Writer != mine.Writer || len(of) > 1 && of[1].Version == of[0].Version {
-			return false
-		}
-	}
-	return true
-}
-
-// withTimes returns the current rows, updated with the written rows. The written rows get the times that the store
-// assigned.
-func (v versions) withTimes(written, current []row) []row {
-	rows := make(map[key]row, len(current))
-	for _, r := range current {
-		rows[r.key] = r
-	}
-	for _, mine := range written {
-		mine.ChangedAt = v[mine.key][0].ChangedAt
-		rows[mine.key] = mine
-	}
-	return slices.Collect(maps.Values(rows))
 }
 
 // conflictingRows returns the rows of other writers that have the same or a higher version than one of the written
@@ -294,14 +262,6 @@ func (c *Catalogue) changeRows(ctx context.Context, only *resource,
 		}
 		if err := insertRows(ctx, c.conn, rows); err != nil {
 			return nil, err
-		}
-		back, err := c.queryVersions(ctx, selectVersions, only)
-		if err != nil {
-			return nil, err
-		}
-		if back.areLatest(rows) {
-			current := back.withTimes(rows, all.latestRows())
-			return current, c.updateSnapshot(current)
 		}
 		if all, err = c.readVersions(ctx, only); err != nil {
 			return nil, err

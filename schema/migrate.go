@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -189,10 +188,6 @@ func pendingMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]mi
 		delete(recorded, m.name)
 	}
 	for name := range recorded {
-		if strings.HasPrefix(name, "0") {
-			return nil, errors.New("the store has the tables of a release before facts, which this release cannot " +
-				"read: use a new folder or database, and import the files again (for the demo: lifthouse demo --reset)")
-		}
 		return nil, fmt.Errorf("the store was written by a newer release, which ran the migration %s: use that "+
 			"release or a later one, or restore a backup from before the upgrade", name)
 	}

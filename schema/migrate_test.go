@@ -57,16 +57,6 @@ func TestMigrateErrors(t *testing.T) {
 	}
 }
 
-// TestStoresOfBeforeFactsAreRefused has a store with the migrations of a release before facts.
-func TestStoresOfBeforeFactsAreRefused(t *testing.T) {
-	conn := schematest.OpenMigrated(t)
-	must.OK(t, conn.Exec(t.Context(), "INSERT INTO migrations (name, checksum) SELECT '0001_catalogue.sql', 'x'"))
-	_, err := schema.Migrate(t.Context(), conn)
-	if err == nil || !strings.Contains(err.Error(), "use a new folder or database, and import the files again") {
-		t.Errorf("%v; want the remedy", err)
-	}
-}
-
 func TestMigrateResumesAfterAFailure(t *testing.T) {
 	conn := schematest.OpenEmpty(t)
 	good := file("CREATE TABLE IF NOT EXISTS a (x UInt8) ENGINE = MergeTree ORDER BY x")

@@ -443,25 +443,28 @@ func reportOf(t *testing.T, server *process, token string) string {
 	return fmt.Sprintf("%d visitors, %d views, %d converted, %d goals, value %v", o.Visitors, o.Views, o.ConvertedVisitors, o.GoalsReached, o.Value)
 }
 
-// TestANewcomerFromAnEmptyFolder goes from an empty folder to a report of 2,000 visitors of Segment's SDK, without a line
-// of YAML.
+// TestANewcomerFromAnEmptyFolder goes from an empty folder to a report of 2,000 visitors of an SDK, without a line of
+// YAML.
 func TestANewcomerFromAnEmptyFolder(t *testing.T) {
 	installSDKs(t)
 	t.Parallel()
-	begun := time.Now()
-	server, store := serveEmpty(t)
-	address, _ := addSource(t, store, server.url, "segment")
-	delivered := runNode(t, "many.mjs", address, "2000", "300")
-	check.Equal(t, delivered, "2300", "events that the SDK delivered")
-	declareDiscovered(t, store)
-	out, _ := succeed(t, nil, "report", "campaign", "checkout-layout", "--table", store)
-	t.Logf("from an empty folder to a report: %v\n%s", time.Since(begun).Round(time.Millisecond), out)
-	for _, want := range []string{"Control       1,000        150  15.0 %", "b             1,000        150  15.0 %", "declared less than a minute after the first view"} {
-		check.Contains(t, out, want, "report")
+	for sender, script := range map[string]string{"segment": "many.mjs", "growthbook": "growthbook.mjs"} {
+		t.Run(sender, func(t *testing.T) {
+			begun := time.Now()
+			server, store := serveEmpty(t)
+			address, _ := addSource(t, store, server.url, sender)
+			check.Equal(t, runNode(t, script, address, "2000", "300"), "2300", "events that the SDK delivered")
+			declareDiscovered(t, store)
+			out, _ := succeed(t, nil, "report", "campaign", "checkout-layout", "--table", store)
+			t.Logf("from an empty folder to a report: %v\n%s", time.Since(begun).Round(time.Millisecond), out)
+			for _, want := range []string{"Control       1,000        150  15.0 %", "b             1,000        150  15.0 %", "declared less than a minute after the first view"} {
+				check.Contains(t, out, want, "report")
+			}
+			files := must.Get(os.ReadDir(filepath.Dir(strings.TrimPrefix(store, "--store=embedded:"))))(t)
+			if slices.ContainsFunc(files, func(f os.DirEntry) bool { return strings.HasSuffix(f.Name(), ".yaml") }) {
+				t.Error("a YAML file was written")
+			}
+			server.interrupt()
+		})
 	}
-	files := must.Get(os.ReadDir(filepath.Dir(strings.TrimPrefix(store, "--store=embedded:"))))(t)
-	if slices.ContainsFunc(files, func(f os.DirEntry) bool { return strings.HasSuffix(f.Name(), ".yaml") }) {
-		t.Error("a YAML file was written")
-	}
-	server.interrupt()
 }

@@ -164,10 +164,8 @@ func (s *server) addRoutes(router *gin.Engine) {
 	router.POST("/events", s.requireScope(catalogue.ScopeIngest), respondWith(s.takeEvents))
 	write := router.Group("/v1", s.requireScope(catalogue.ScopeWrite), s.limitTime)
 	for path, active := range map[string]bool{"/start": true, "/stop": false} {
-		write.POST("/campaigns/:id"+path,
-			respondWith(switchHandler(s, campaigns, active, s.Catalogue.SwitchCampaign, s.countedCampaign)))
-		write.POST("/widgets/:id"+path,
-			respondWith(switchHandler(s, widgets, active, s.Catalogue.SwitchWidget, s.countedWidget)))
+		write.POST("/campaigns/:id"+path, respondWith(switchHandler(s, campaigns, active, s.countedCampaign)))
+		write.POST("/widgets/:id"+path, respondWith(switchHandler(s, widgets, active, s.countedWidget)))
 	}
 	for _, method := range []string{http.MethodPut, http.MethodDelete} {
 		write.Handle(method, "/campaigns/:id/outcome", respondWith(s.putOutcome(schema.SubjectCampaign)))

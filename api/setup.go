@@ -2,7 +2,6 @@ package api
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -219,26 +218,28 @@ func admitTo(admission *results.Admission, handle func(*gin.Context) (any, error
 // switchHandler returns the handler of an operation that starts or stops a resource, and returns it. It ignores the
 // body of the request.
 func switchHandler[R, S any](s *server, of resources[R], active bool,
-	change func(ctx context.Context, account, website, id int64, active bool) (R, bool, error), show func(*R) S,
+	show func(*R) S,
 ) func(*gin.Context) (any, error) {
 	return s.admitChange(func(c *gin.Context) (any, error) {
 		p, err := s.parsePlace(c)
 		if err != nil {
 			return nil, err
 		}
-		var live R
+		var owned *catalogue.AccountResources
 		var found bool
 		ctx := byToken(c)
 		err = within(ctx, func() (err error) {
-			live, found, err = change(ctx, p.owned.ID, p.website, p.id, active)
+			kind := schema.SubjectKind(of.kind)
+			owned, found, err = s.Catalogue.Switch(ctx, p.owned.ID, p.website, kind, p.id, active)
 			return err
 		})
-		switch { // after an error, the change may still run and set live and found
+		switch { // after an error, the change may still run and set owned and found
 		case err != nil:
 			return nil, changeFailure(c, err, "repeat the request, which is idempotent")
 		case !found:
 			return nil, &query.NotFoundError{Kind: of.kind, ID: p.id}
 		}
+		live := of.all(owned)[p.id]
 		return show(&live), nil
 	})
 }

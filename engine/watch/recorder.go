@@ -204,7 +204,7 @@ func (r *Recorder) stopCampaign(
 		return nil
 	}
 	ctx = catalogue.WithAuthor(ctx, autoStopAuthor+reported.State)
-	if _, _, err := r.catalogue.SwitchCampaign(ctx, account, 0, campaign.ID, false); err != nil {
+	if _, _, err := r.catalogue.Switch(ctx, account, 0, schema.SubjectCampaign, campaign.ID, false); err != nil {
 		return fmt.Errorf("auto-stop: %w", err)
 	}
 	slog.InfoContext(ctx, "campaign stopped", "campaign", campaign.ID, "decision", reported.State)

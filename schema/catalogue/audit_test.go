@@ -8,6 +8,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/must"
@@ -25,17 +26,17 @@ func TestAuditOfTwoServers(t *testing.T) {
 			for client := range 6 {
 				clients.Go(func() {
 					for round := range tier.Of(8, 60) {
-						if _, found, err := servers[client%2].SwitchCampaign(t.Context(), 1, 0, 13, round%2 == 0); err != nil || !found {
+						if _, found, err := servers[client%2].Switch(t.Context(), 1, 0, schema.SubjectCampaign, 13, round%2 == 0); err != nil || !found {
 							t.Errorf("%v, %v", found, err)
 						}
 					}
 				})
 			}
 			clients.Wait()
-			live, _, err := servers[0].SwitchCampaign(t.Context(), 1, 0, 13, false)
+			owned, _, err := servers[0].Switch(t.Context(), 1, 0, schema.SubjectCampaign, 13, false)
 			must.OK(t, err)
 			all := campaignAudit(t, servers[0], 13)
-			if len(all) < 4 || all[0].Change != "inactive" || live.Active {
+			if len(all) < 4 || all[0].Change != "inactive" || owned.Campaigns[13].Active {
 				t.Errorf("%d changes, the last is %+v", len(all), all[0])
 			}
 			for i, entry := range all[1:] {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/must"
@@ -29,7 +30,7 @@ func BenchmarkChange(b *testing.B) {
 						for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
 							id := 1 + n%int64(campaigns)
 							active := !c.Snapshot().AccountResources(1).Campaigns[id].Active
-							if _, found, err := c.SwitchCampaign(b.Context(), 1, 0, id, active); err != nil || !found {
+							if _, found, err := c.Switch(b.Context(), 1, 0, schema.SubjectCampaign, id, active); err != nil || !found {
 								b.Errorf("campaign %d: %v, %v", id, found, err)
 								return
 							}

@@ -86,7 +86,8 @@ func TestSwitchIsIdempotent(t *testing.T) {
 	mustApply(t, c, whole)
 	change := func(active bool) catalogue.State {
 		t.Helper()
-		live, found, err := c.SwitchCampaign(t.Context(), 1, 1, 13, active)
+		owned, found, err := c.Switch(t.Context(), 1, 1, schema.SubjectCampaign, 13, active)
+		live := owned.Campaigns[13]
 		if err != nil || !found || live.Active != active || live.Name != "Plain" {
 			t.Fatalf("switch to %v: %+v, %v, %v", active, live, found, err)
 		}
@@ -113,10 +114,10 @@ func TestSwitchIsIdempotent(t *testing.T) {
 		t.Errorf("restarted: %+v; want the first start, no end", restarted)
 	}
 	for _, absent := range [][3]int64{{1, 0, 99}, {1, 2, 13}, {9, 0, 13}, {77, 0, 13}} {
-		if _, found, err := c.SwitchCampaign(t.Context(), absent[0], absent[1], absent[2], true); found || err != nil {
+		if _, found, err := c.Switch(t.Context(), absent[0], absent[1], schema.SubjectCampaign, absent[2], true); found || err != nil {
 			t.Errorf("switch of %v: %v, %v; want none", absent, found, err)
 		}
-		if _, found, err := c.SwitchWidget(t.Context(), absent[0], absent[1], absent[2], true); found || err != nil {
+		if _, found, err := c.Switch(t.Context(), absent[0], absent[1], schema.SubjectWidget, absent[2], true); found || err != nil {
 			t.Errorf("switch of widget %v: %v, %v; want none", absent, found, err)
 		}
 	}
@@ -142,7 +143,8 @@ func TestConcurrentChanges(t *testing.T) {
 		clients.Go(func() {
 			for round := range rounds {
 				active := random.IntN(2) == 0
-				live, found, err := server.SwitchCampaign(t.Context(), 1, 1, 12, active)
+				owned, found, err := server.Switch(t.Context(), 1, 1, schema.SubjectCampaign, 12, active)
+				live := owned.Campaigns[12]
 				if err != nil || !found || live.Active != active || len(live.Variations) != 2 {
 					t.Errorf("switch to %v: %+v, %v, %v", active, live, found, err)
 				}

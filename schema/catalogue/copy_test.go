@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/check"
@@ -31,7 +32,7 @@ func TestCopy(t *testing.T) {
 		t.Errorf("tokens %+v", tokens)
 	}
 
-	if _, _, err := first.SwitchCampaign(t.Context(), 1, 1, 12, false); err != nil {
+	if _, _, err := first.Switch(t.Context(), 1, 1, schema.SubjectCampaign, 12, false); err != nil {
 		t.Fatal(err)
 	}
 	mustApply(t, first, strings.Replace(valid, "name: Shop", "name: Store", 1))

@@ -44,10 +44,7 @@ var ErrRunning = errors.New("it is running: stop it first")
 func (c *Catalogue) SetOutcome(
 	ctx context.Context, account, website int64, of schema.Subject, o *Outcome,
 ) (found bool, err error) {
-	r := resource{account, kindCampaign, of.ID}
-	if of.Kind == schema.SubjectWidget {
-		r.kind = kindWidget
-	}
+	r := resourceOf(account, of.Kind, of.ID)
 	_, found, err = c.changeState(ctx, r, website, func(owned *AccountResources, state *State) (bool, error) {
 		variations, exists := owned.variationsOf(of)
 		switch {

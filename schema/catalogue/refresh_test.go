@@ -7,6 +7,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/check"
@@ -19,8 +20,9 @@ func TestSwitchReadsItsResourcesOnly(t *testing.T) {
 	conn := &schematest.RecordingConn{Conn: schematest.OpenMigrated(t)}
 	servers := twoServers(t, conn)
 	_ = conn.TakeQueries()
-	live, _, err := servers[0].SwitchCampaign(t.Context(), 1, 0, 12, !servers[0].Snapshot().AccountResources(1).Campaigns[12].Active)
+	owned, _, err := servers[0].Switch(t.Context(), 1, 0, schema.SubjectCampaign, 12, !servers[0].Snapshot().AccountResources(1).Campaigns[12].Active)
 	must.OK(t, err)
+	live := owned.Campaigns[12]
 	must.OK(t, servers[1].RefreshSnapshot(t.Context()))
 	for _, query := range conn.TakeQueries() {
 		check.Contains(t, query, "WHERE")
@@ -48,16 +50,16 @@ VALUES (1, 'campaign', 12, 'state', %d, '{"active":%v,"createDate":"2026-01-01T0
 		name   string
 		change func()
 	}{
-		{"switch of a campaign", func() { _, _, _ = servers[0].SwitchCampaign(t.Context(), 1, 0, 13, true) }},
-		{"switch of a widget", func() { _, _, _ = servers[0].SwitchWidget(t.Context(), 1, 0, 7, true) }},
+		{"switch of a campaign", func() { _, _, _ = servers[0].Switch(t.Context(), 1, 0, schema.SubjectCampaign, 13, true) }},
+		{"switch of a widget", func() { _, _, _ = servers[0].Switch(t.Context(), 1, 0, schema.SubjectWidget, 7, true) }},
 		{"token", func() {
 			_, _, _ = servers[0].CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
 		}},
 		{"a server whose clock is years late", func() { insert("2020-01-01 00:00:00", 50, true) }},
 		{"another server", func() { insert("2040-01-01 00:00:00", 51, false) }},
 		{"switch of both", func() {
-			_, _, _ = servers[0].SwitchCampaign(t.Context(), 1, 0, 12, false)
-			_, _, _ = servers[1].SwitchCampaign(t.Context(), 1, 0, 13, false)
+			_, _, _ = servers[0].Switch(t.Context(), 1, 0, schema.SubjectCampaign, 12, false)
+			_, _, _ = servers[1].Switch(t.Context(), 1, 0, schema.SubjectCampaign, 13, false)
 		}},
 		{"archived", func() {
 			file := servers[0].Snapshot().CatalogueFile()

@@ -231,29 +231,13 @@ func (s Shares) sumWeights() int {
 	return sum
 }
 
-// SwitchCampaign starts or stops a campaign of the account and returns it with its new state. If website is not 0, the
-// campaign must belong to this website. found is false if there is no such campaign. If the campaign already has the
-// state, nothing changes.
-func (c *Catalogue) SwitchCampaign(ctx context.Context, account, website, id int64,
-	active bool,
-) (live LiveCampaign, found bool, err error) {
-	owned, found, err := c.switchState(ctx, resource{account, kindCampaign, id}, website, active)
-	return owned.Campaigns[id], found, err
-}
-
-// SwitchWidget is like SwitchCampaign, for a widget.
-func (c *Catalogue) SwitchWidget(ctx context.Context, account, website, id int64,
-	active bool,
-) (live LiveWidget, found bool, err error) {
-	owned, found, err := c.switchState(ctx, resource{account, kindWidget, id}, website, active)
-	return owned.Widgets[id], found, err
-}
-
-// switchState starts or stops a resource, and returns the resources of its account. found is false if the website does
-// not have the resource.
-func (c *Catalogue) switchState(ctx context.Context, r resource, website int64,
+// Switch starts or stops a campaign or a widget of the account, and returns the resources of the account with its new
+// state. If website is not 0, it must belong to this website. found is false if there is no such campaign or widget. If
+// it already has the state, nothing changes.
+func (c *Catalogue) Switch(ctx context.Context, account, website int64, kind schema.SubjectKind, id int64,
 	active bool,
 ) (owned *AccountResources, found bool, err error) {
+	r := resourceOf(account, kind, id)
 	return c.changeState(ctx, r, website, func(_ *AccountResources, state *State) (bool, error) {
 		if state.Active == active {
 			return false, nil
@@ -261,6 +245,11 @@ func (c *Catalogue) switchState(ctx context.Context, r resource, website int64,
 		state.switchTo(active, time.Now().UTC().Truncate(time.Millisecond), authorOf(ctx))
 		return true, nil
 	})
+}
+
+// resourceOf returns a campaign or a widget as a resource.
+func resourceOf(account int64, subject schema.SubjectKind, id int64) resource {
+	return resource{account, kind(subject), id}
 }
 
 // changeState changes the state of a resource, and returns the resources of its account. change reports whether the

@@ -27,7 +27,7 @@ func FileDigest(ctx context.Context, path, mapping string, website int64) (uint6
 
 // contentDigest returns a hash of a text and the decompressed content of a file.
 func contentDigest(ctx context.Context, file io.Reader, before string) (uint64, error) {
-	plain, err := decompressReader(&contextReader{ctx: ctx, r: file})
+	plain, err := decompressFile(&contextReader{ctx: ctx, r: file})
 	if err != nil {
 		return 0, err
 	}

@@ -58,7 +58,7 @@ func InspectFile(ctx context.Context, path string, o Options) (*Inspection, erro
 	}
 	defer func() { _ = file.Close() }()
 	in := &Inspection{}
-	plain, err := decompressReader(file)
+	plain, err := decompressFile(file)
 	if err == nil {
 		err = in.readRows(plain)
 	}

@@ -13,8 +13,6 @@ import (
 
 	"lifthouse/schema"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 	"github.com/valyala/fastjson"
 )
 
@@ -61,30 +59,18 @@ const (
 	MaxItemText = 4 << 20
 )
 
-// maxItemWindow is the maximum window size of a zstd frame of a request, in bytes.
-const maxItemWindow = 8 << 20
+// The maximum window size of a zstd frame of a request, and the size of the buffers that read it, in bytes.
+const (
+	maxItemWindow = 8 << 20
+	itemBuffer    = 4 << 10
+)
 
 // decompressItems returns the text of a body. Its first bytes say whether it is compressed: not all senders set
 // Content-Encoding.
 func decompressItems(body []byte) ([]byte, error) {
-	var plain io.Reader
-	switch {
-	case bytes.HasPrefix(body, gzipMagic):
-		unzipped, err := gzip.NewReader(bytes.NewReader(body))
-		if err != nil {
-			return nil, err
-		}
-		plain = unzipped
-	case bytes.HasPrefix(body, zstdMagic):
-		decoder, err := zstd.NewReader(bytes.NewReader(body), zstd.WithDecoderConcurrency(1),
-			zstd.WithDecoderMaxWindow(maxItemWindow))
-		if err != nil {
-			return nil, err
-		}
-		defer decoder.Close()
-		plain = decoder
-	default:
-		return bytes.TrimPrefix(body, byteOrder), nil
+	plain, err := decompressReader(bytes.NewReader(body), itemBuffer, maxItemWindow)
+	if err != nil {
+		return nil, err
 	}
 	text, err := io.ReadAll(io.LimitReader(plain, MaxItemText+1))
 	if len(text) > MaxItemText {

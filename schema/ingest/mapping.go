@@ -448,7 +448,7 @@ func readLookup(l Lookup, encoding string, open func(string) (io.ReadCloser, err
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	plain, err := decompressReader(file)
+	plain, err := decompressFile(file)
 	if err != nil {
 		return nil, err
 	}

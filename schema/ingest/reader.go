@@ -42,9 +42,12 @@ var (
 	byteOrder = []byte{0xef, 0xbb, 0xbf}
 )
 
-// decompressReader detects gzip and zstd by their first bytes and decompresses them. It removes a byte order mark.
-func decompressReader(r io.Reader) (*bufio.Reader, error) {
-	buffered := bufio.NewReaderSize(r, maxLine)
+// decompressFile detects gzip and zstd by their first bytes and decompresses them. It removes a byte order mark.
+func decompressFile(r io.Reader) (*bufio.Reader, error) { return decompressReader(r, maxLine, maxWindow) }
+
+// decompressReader is like decompressFile, with a size of its buffers and a maximum window size of a zstd frame.
+func decompressReader(r io.Reader, buffer int, window uint64) (*bufio.Reader, error) {
+	buffered := bufio.NewReaderSize(r, buffer)
 	start, err := buffered.Peek(len(zstdMagic))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -55,14 +58,14 @@ func decompressReader(r io.Reader) (*bufio.Reader, error) {
 		if err != nil {
 			return nil, err
 		}
-		buffered = bufio.NewReaderSize(inner, maxLine)
+		buffered = bufio.NewReaderSize(inner, buffer)
 	case bytes.HasPrefix(start, zstdMagic):
-		inner, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow),
+		inner, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window),
 			zstd.WithDecoderMaxMemory(math.MaxInt64))
 		if err != nil {
 			return nil, err
 		}
-		buffered = bufio.NewReaderSize(inner.IOReadCloser(), maxLine)
+		buffered = bufio.NewReaderSize(inner.IOReadCloser(), buffer)
 	}
 	if start, _ := buffered.Peek(len(byteOrder)); bytes.Equal(start, byteOrder) {
 		_, _ = buffered.Discard(len(byteOrder))
@@ -115,7 +118,7 @@ const (
 
 // openLines returns the reader of an NDJSON or CSV file.
 func openLines(r io.Reader, format string, m *Mapping, compiled *mapper) (lines, error) {
-	plain, err := decompressReader(r)
+	plain, err := decompressFile(r)
 	if err != nil {
 		return nil, err
 	}

@@ -34,6 +34,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/klauspost/compress/gzhttp"
+	"golang.org/x/time/rate"
 )
 
 // server has the handlers of the API.
@@ -85,8 +86,8 @@ func New(parts Parts, o Options) *API {
 	s.setups = results.NewAdmission(queue, s.metrics.results.Shed)
 	queue.Slots = visitorSlots
 	s.files = results.NewAdmission(queue, s.metrics.results.Shed)
-	s.rates = newTokenRates(o.TokenRate)
-	s.failures = newFailureRates(o.AuthFailures)
+	s.rates = rates.New[catalogue.Digest](rate.Limit(o.TokenRate), max(1, int(2*o.TokenRate)))
+	s.failures = rates.New[netip.Prefix](rate.Limit(float64(o.AuthFailures)/60), o.AuthFailures)
 	s.bodies = newBodies(o.StoreWait)
 	s.Engine.ObserveQueries(s.metrics.observeQuery)
 	compressed, err := gzhttp.NewWrapper(gzhttp.MinSize(compressFrom), gzhttp.EnableZstd(true))

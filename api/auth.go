@@ -11,12 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"lifthouse/api/rates"
 	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
 
 	"github.com/gin-gonic/gin"
-	"golang.org/x/time/rate"
 )
 
 const tokenKey = "token"
@@ -115,18 +113,10 @@ func rateLimited(wait time.Duration, detail string) *problem {
 	}
 }
 
-// newTokenRates returns nil without a limit.
-func newTokenRates(perSecond float64) *rates.Rates[catalogue.Digest] {
-	if perSecond <= 0 {
-		return nil
-	}
-	return rates.New[catalogue.Digest](rate.Limit(perSecond), max(1, int(2*perSecond)))
-}
-
 // checkTokenRate rejects a token that exceeds its rate. It does not apply to events, which the queue of the writer
 // limits.
 func (s *server) checkTokenRate(token *catalogue.Token, scope catalogue.Scope) *problem {
-	if scope == catalogue.ScopeIngest || s.rates == nil {
+	if scope == catalogue.ScopeIngest {
 		return nil
 	}
 	wait, _ := s.rates.CountAction(token.Digest, time.Now())
@@ -137,20 +127,9 @@ func (s *server) checkTokenRate(token *catalogue.Token, scope catalogue.Scope) *
 		float64(s.rates.PerSecond), s.rates.Burst))
 }
 
-// newFailureRates returns nil without a limit.
-func newFailureRates(perMinute int) *rates.Rates[netip.Prefix] {
-	if perMinute <= 0 {
-		return nil
-	}
-	return rates.New[netip.Prefix](rate.Limit(float64(perMinute)/60), perMinute)
-}
-
 // checkFailureRate rejects an address that sent too many unknown tokens, and logs this once. It is called only for
 // unknown tokens. So a valid token is never rejected, even behind the same proxy.
 func (s *server) checkFailureRate(request *http.Request) *problem {
-	if s.failures == nil {
-		return nil
-	}
 	address := addressOf(request)
 	wait, first := s.failures.CountAction(address, time.Now())
 	if wait == 0 {

@@ -27,8 +27,12 @@ type limiter struct {
 // maxLimited is the number of remembered keys.
 const maxLimited = 10_000
 
-// New returns a limit of perSecond actions per second, with bursts of the given size.
+// New returns a limit of perSecond actions per second, with bursts of the given size. It returns nil, which limits
+// nothing, if perSecond is not above 0.
 func New[K comparable](perSecond rate.Limit, burst int) *Rates[K] {
+	if perSecond <= 0 {
+		return nil
+	}
 	limiters, err := lru.New[K, *limiter](maxLimited)
 	if err != nil {
 		panic(err) // only for a size below 1
@@ -39,6 +43,9 @@ func New[K comparable](perSecond rate.Limit, burst int) *Rates[K] {
 // CountAction counts an action. If the action exceeds the rate, CountAction returns the time to wait, and whether this
 // is the first rejection since the key was idle.
 func (r *Rates[K]) CountAction(key K, now time.Time) (wait time.Duration, first bool) {
+	if r == nil {
+		return 0, false
+	}
 	l, known := r.limiters.Get(key)
 	if !known {
 		l = &limiter{Limiter: rate.NewLimiter(r.PerSecond, r.Burst)}

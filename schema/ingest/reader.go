@@ -43,7 +43,9 @@ var (
 )
 
 // decompressFile detects gzip and zstd by their first bytes and decompresses them. It removes a byte order mark.
-func decompressFile(r io.Reader) (*bufio.Reader, error) { return decompressReader(r, maxLine, maxWindow) }
+func decompressFile(r io.Reader) (*bufio.Reader, error) {
+	return decompressReader(r, maxLine, maxWindow)
+}
 
 // decompressReader is like decompressFile, with a size of its buffers and a maximum window size of a zstd frame.
 func decompressReader(r io.Reader, buffer int, window uint64) (*bufio.Reader, error) {

@@ -84,7 +84,7 @@ func TestSourcesOfAnotherWebsiteOrAccount(t *testing.T) {
 }
 
 // TestTheSendersAreThoseOfTheShippedMappings checks that there is a text for each shipped mapping of a sender, with
-// everything replaced but the key, and that what the text for pages sends is stored.
+// everything replaced but the key, and the addresses that browsers need.
 func TestTheSendersAreThoseOfTheShippedMappings(t *testing.T) {
 	s := newServer(t)
 	files := must.Get(os.ReadDir("../schema/ingest/shipped"))(t)

@@ -158,9 +158,12 @@ func (p *program) firstSteps(s *app.Store, url string) {
 	}
 	p.printLine(`
 The store is empty. From a second terminal:
-  lifthouse apply -f catalog.yaml              declare accounts, websites, goals and campaigns
-  lifthouse import events.ndjson               import events
-  lifthouse token create --scope read          create a token for the API`)
+  lifthouse source add segment --domain shop.example.com   an address for events; the help lists the senders
+  lifthouse token create --scope admin                     a token for the page at %s
+  lifthouse discover                                       campaigns that arrived, to declare
+or, for files:
+  lifthouse apply -f catalog.yaml                          declare accounts, websites, goals and campaigns
+  lifthouse import events.ndjson                           import events`, url)
 }
 
 // serveOptions are the settings of commands that serve.

@@ -139,6 +139,10 @@ func TestTheDashboardOfAReaderSaysWhichCommandsToRun(t *testing.T) {
 	v.sends(strings.TrimSpace(address), "it's new", map[string]int{"control": 2, "b": 2})
 	v.click(".undeclared summary")
 	v.shows(`lifthouse discover 'it'\''s new' --goal purchase`)
+	_, listed, _ := other(t, nil, "source", "list", v.store)
+	if !regexp.MustCompile(`\n2 +growthbook +1 +\S+Z +4 +0 +0 +0 +0\n`).MatchString(listed) {
+		t.Errorf("source list prints\n%s", listed)
+	}
 	if evaluated[bool](v, `document.querySelector(".senders button, .undeclared button") !== null`) {
 		t.Error("a token that may only read is offered to make a source, or to declare")
 	}

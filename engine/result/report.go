@@ -19,6 +19,7 @@ import (
 // Report is the response body of a report. Fields are in output order.
 type Report struct {
 	CampaignID        int64            `json:"campaignId,omitzero"`
+	CampaignKey       string           `json:"campaignKey,omitempty"` // from which the id is computed
 	WidgetID          int64            `json:"widgetId,omitzero"`
 	ExperimentID      int64            `json:"experimentId,omitzero"`
 	Goal              *GoalName        `json:"goal"`          // null: all goals count

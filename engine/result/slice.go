@@ -47,7 +47,7 @@ func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 		Slice:             result.Slice,
 	}
 	if plan.Subject.Kind == schema.SubjectCampaign {
-		results.CampaignID = plan.Subject.ID
+		results.CampaignID, results.CampaignKey = plan.Subject.ID, plan.CampaignKey
 	} else {
 		results.WidgetID, results.ExperimentID = plan.Subject.ID, plan.Subject.ExperimentID
 	}

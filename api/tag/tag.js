@@ -54,6 +54,7 @@ const sendIn = (milliseconds) => (timer ||= setTimeout(send, milliseconds));
 // bodyOf returns the request. Its events have their age, which needs no clock that is right. A slow request makes its
 // events later than they were: those of the next request are not before its answer, so a goal stays after its view.
 const bodyOf = (batch) => {
+  const now = performance.now();
   const agent = navigator.userAgent;
   const query = new URLSearchParams(location.search);
   return JSON.stringify({
@@ -64,7 +65,9 @@ const bodyOf = (batch) => {
     source: query.get("utm_source"),
     medium: query.get("utm_medium"),
     campaign: query.get("utm_campaign"),
-    batch: batch.map(({ at, ...event }) => ({ ...event, age: Math.round(performance.now() - Math.max(at, answered)) })),
+    batch: batch.map(({ at, ...event }) => {
+      return { ...event, age: Math.max(0, Math.floor(now - Math.max(at, answered + 1))) };
+    }),
   });
 };
 

@@ -25,6 +25,7 @@ type Plan struct {
 	Ended        bool            // no more events are expected
 	Running      bool            // events are expected
 	DeclaredAt   time.Time       // of a campaign; zero: of another subject
+	CampaignKey  string          // empty: a campaign without one, or another subject
 	Declared     Declared        // declarations for the conclusion
 	Allocation   float64         // share of all traffic that takes part, as a fraction
 	Scorecard    bool            // also compare the other goals and metrics, and decide
@@ -407,7 +408,7 @@ func resolveSubject(p *Plan, owned *catalogue.AccountResources) (primaryGoal int
 func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
 	p.Subject = c.Subject()
 	p.Allocation = float64(c.TrafficAllocation) / 100
-	p.DeclaredAt = c.CreateDate
+	p.DeclaredAt, p.CampaignKey = c.CreateDate, c.Key
 	p.Ended, p.Running, p.Runs = !c.Active && c.EndDate != nil, c.Active, c.Runs
 	declared := slices.Clone(c.Variations)
 	slices.SortStableFunc(declared, func(a, b catalogue.Variation) int {

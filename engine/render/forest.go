@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -141,7 +142,7 @@ func ReportSubtitle(r *result.Report) string {
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	switch {
 	case r.CampaignID != 0:
-		add("Campaign %d", r.CampaignID)
+		add("Campaign %s", cmp.Or(r.CampaignKey, strconv.FormatInt(r.CampaignID, 10)))
 	case r.ExperimentID != 0:
 		add("Widget %d, experiment %d", r.WidgetID, r.ExperimentID)
 	default:

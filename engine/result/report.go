@@ -19,6 +19,7 @@ import (
 // Report is the response body of a report. Fields are in output order.
 type Report struct {
 	schema.SubjectIDs
+	CampaignKey       string           `json:"campaignKey,omitempty"` // from which the id is computed
 	Goal              *GoalName        `json:"goal"`          // null: all goals count
 	CompareMetric     *query.Metric    `json:"compareMetric"` // null: nothing is compared
 	Methodology       string           `json:"methodology"`

@@ -46,7 +46,7 @@ func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 		NewestEvent:       optionalTime(found.Newest),
 		Slice:             result.Slice,
 	}
-	results.SubjectIDs = plan.Subject.IDs()
+	results.SubjectIDs, results.CampaignKey = plan.Subject.IDs(), plan.CampaignKey
 	if plan.Rules.Compare {
 		results.CompareMetric = &plan.Metric
 		if a != nil && !isDescriptive(plan) {

@@ -20,8 +20,8 @@ import (
 type Report struct {
 	schema.SubjectIDs
 	CampaignKey       string           `json:"campaignKey,omitempty"` // from which the id is computed
-	Goal              *GoalName        `json:"goal"`          // null: all goals count
-	CompareMetric     *query.Metric    `json:"compareMetric"` // null: nothing is compared
+	Goal              *GoalName        `json:"goal"`                  // null: all goals count
+	CompareMetric     *query.Metric    `json:"compareMetric"`         // null: nothing is compared
 	Methodology       string           `json:"methodology"`
 	SignificanceLevel int              `json:"significanceLevel"`
 	Dimension         *query.Dimension `json:"dimension"`

@@ -245,7 +245,8 @@ func (c *checker) checkShare(t *Token, owned *AccountResources) {
 	view := owned.SharedView(t.Shared)
 	if len(view.Campaigns)+len(view.Widgets) != 1 || t.Shared.CampaignID != 0 && t.Shared.ExperimentID != 0 {
 		c.Add(kind+"Id", t.Shared.Arguments(),
-			fmt.Sprintf("must name one campaign, one widget, or one experiment of a widget, of account %d", t.AccountID))
+			fmt.Sprintf("must name one campaign, one widget, or one experiment of a widget, of account %d",
+				t.AccountID))
 	}
 	if t.ExpiresAt == nil || t.ExpiresAt.After(t.CreatedAt.Add(MaxShareLifetime)) {
 		c.Add("expires", "", fmt.Sprintf("must be at most %dd", MaxShareLifetime/(24*time.Hour)))

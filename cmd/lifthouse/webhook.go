@@ -71,7 +71,7 @@ func (p *program) webhookTestCommand() *cobra.Command {
 				args[0])
 		}
 		d := s.WebhookSender(watch.SenderOptions{
-			PublicURL:    cmp.Or(p.serving.API.PublicURL, p.server.API.PublicURL, "http://"+app.DefaultListen),
+			PublicURL:    p.publicURL(),
 			Release:      buildVersion(),
 			AllowPrivate: p.serving.PrivateWebhooks || p.server.PrivateWebhooks,
 		}).SendTest(ctx, owned.ID, &hook)

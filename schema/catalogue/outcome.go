@@ -44,12 +44,13 @@ var ErrRunning = errors.New("it is running: stop it first")
 func (c *Catalogue) SetOutcome(
 	ctx context.Context, account, website int64, of schema.Subject, o *Outcome,
 ) (found bool, err error) {
-	r := resourceOf(account, of.Kind, of.ID)
+	r, exists := resourceOf(account, of.Kind, of.ID), false
 	_, found, err = c.changeState(ctx, r, website, func(owned *AccountResources, state *State) (bool, error) {
-		variations, exists := owned.variationsOf(of)
+		var variations []int64
+		variations, exists = owned.variationsOf(of)
 		switch {
 		case !exists:
-			return false, errNoSubject
+			return false, nil
 		case o == nil && state.Outcomes[of.ExperimentID] == (Outcome{}):
 			return false, nil
 		case o == nil:
@@ -71,13 +72,8 @@ func (c *Catalogue) SetOutcome(
 		state.Outcomes[of.ExperimentID] = *o
 		return isNew, nil
 	})
-	if errors.Is(err, errNoSubject) {
-		return false, nil
-	}
-	return found, err
+	return found && exists, err
 }
-
-var errNoSubject = errors.New("there is no such experiment")
 
 // check returns all faults of an outcome of a subject with these variations.
 func (o *Outcome) check(variations []int64) error {

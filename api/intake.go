@@ -213,7 +213,7 @@ func (s *server) takeItems(c *gin.Context) (any, error) {
 			fmt.Sprintf("the limit of the source is %v events per second", of.limiter.Limit()))
 	}
 	if len(events) > 0 {
-		if err := s.Collector.WriteEvents(ctx, events); err != nil {
+		if err := s.Collector.WriteSoon(ctx, events); err != nil {
 			return nil, s.intakeProblem(c, err)
 		}
 	}

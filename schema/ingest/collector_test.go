@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -92,5 +94,35 @@ func TestCollectorStops(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestPatientSendersShareInserts has many senders of single events that do not wait for the answer. They share inserts, and
+// one who is alone gets the answer at once.
+func TestPatientSendersShareInserts(t *testing.T) {
+	conn := schematest.OpenMigrated(t)
+	var inserts atomic.Int64
+	counted := schematest.HookedConn{Conn: conn, Before: func(_ context.Context, statement string) error {
+		if strings.Contains(statement, "INTO events ") {
+			inserts.Add(1)
+		}
+		return nil
+	}}
+	c := ingest.NewCollector(t.Context(), ingest.NewWriter(counted, nil), 1000)
+	const senders, calls = 40, 4
+	var all sync.WaitGroup
+	for sender := range senders {
+		all.Go(func() {
+			for call := range calls {
+				if err := c.WriteSoon(t.Context(), []schema.Event{view(fmt.Sprint(sender, " ", call))}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	check.Equal(t, number(t, conn, "SELECT count() FROM events FINAL"), senders*calls, "events")
+	if n := inserts.Load(); n > senders*calls/4 {
+		t.Errorf("%d inserts of %d events", n, senders*calls)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"slices"
 	"testing"
+	"time"
 
 	"lifthouse/engine/facts"
 	"lifthouse/engine/moments"
@@ -25,6 +26,7 @@ type folded struct {
 	moments                               map[[2]int64]moments.Moments       // by variation and period of equal shares
 	visits                                map[int64][]map[query.Metric]int64 // of each variation's visitors: what the metrics are means of
 	visitors, multiExposed, exposedBefore int64
+	immature                              int64
 }
 
 // periods returns the periods of equal shares with visitors.
@@ -80,6 +82,7 @@ func foldPlainly(p *reportQuery, events []schema.Event) map[string]*folded {
 			byVisitor[e.VisitorID] = append(byVisitor[e.VisitorID], e)
 		}
 	}
+	through := completeThrough(p, byVisitor)
 	cells := map[string]*folded{all: {moments: map[[2]int64]moments.Moments{}, visits: map[int64][]map[query.Metric]int64{}}}
 	for _, own := range byVisitor {
 		var views []schema.Event
@@ -102,13 +105,30 @@ func foldPlainly(p *reportQuery, events []schema.Event) map[string]*folded {
 			cells[value] = &folded{moments: map[[2]int64]moments.Moments{}, visits: map[int64][]map[query.Metric]int64{}}
 		}
 		for _, c := range []*folded{cells[all], cells[value]} {
-			c.add(p, first, views, own)
+			c.add(p, first, views, own, through)
 		}
 	}
 	return cells
 }
 
-func (c *folded) add(p *reportQuery, first schema.Event, views, own []schema.Event) {
+// completeThrough returns the time up to which all events are known, if a window ends then: the last acceptance, or the
+// newest event if no view was accepted within a day.
+func completeThrough(p *reportQuery, byVisitor map[uint64][]schema.Event) time.Time {
+	through := p.Stored.Newest
+	for _, own := range byVisitor {
+		for _, e := range own {
+			if e.Kind == schema.KindView && accepted.Sub(e.Time).Abs() <= 24*time.Hour {
+				through = p.Stored.Ingested
+			}
+		}
+	}
+	if p.WindowEnd().Before(through) {
+		return p.WindowEnd()
+	}
+	return through
+}
+
+func (c *folded) add(p *reportQuery, first schema.Event, views, own []schema.Event, through time.Time) {
 	if first.Time.Before(p.WindowStart()) {
 		if slices.ContainsFunc(own, func(e schema.Event) bool { return !e.Time.Before(p.WindowStart()) && e.Time.Before(p.WindowEnd()) }) {
 			c.exposedBefore++
@@ -119,13 +139,30 @@ func (c *folded) add(p *reportQuery, first schema.Event, views, own []schema.Eve
 	if slices.ContainsFunc(views, func(e schema.Event) bool { return e.VariationID != first.VariationID }) {
 		c.multiExposed++
 		if p.MultipleExposures == catalogue.ExcludeMultiExposed {
+			if p.ConversionWindow.IsSet() && first.Time.Add(p.ConversionWindow.To).After(through) {
+				c.immature++
+			}
 			return
 		}
+	}
+	if p.ConversionWindow.IsSet() && first.Time.Add(p.ConversionWindow.To).After(through) {
+		c.immature++
+		return
 	}
 	var goals, value, profit, extra int64
 	one := moments.Moments{Visitors: 1}
 	for _, e := range own {
 		if e.Time.Before(first.Time) || !e.Time.Before(p.WindowEnd()) {
+			continue
+		}
+		age, window := e.Time.Sub(first.Time), p.ConversionWindow
+		inside := !window.IsSet() || window.From <= age && age < window.To
+		switch {
+		case inside && e.Kind == schema.KindCompletion:
+			one.Completed = 1
+		case inside && e.Kind == schema.KindConversion:
+			one.Conversion = 1
+		case !inside && e.Kind == schema.KindGoal:
 			continue
 		}
 		switch e.Kind {
@@ -148,7 +185,9 @@ func (c *folded) add(p *reportQuery, first schema.Event, views, own []schema.Eve
 			}
 		}
 	}
-	one.Completed, one.Conversion = min(one.Completions, 1), min(one.Conversions, 1)
+	if p.Subject.Kind != schema.SubjectWidget {
+		one.Completed, one.Conversion = 0, 0
+	}
 	one.Goals, one.Value, one.Profit, one.ExtraValue = amounts(goals).Sums, amounts(value), amounts(profit), amounts(extra)
 	one.ValueGoals = new(big.Int).Mul(big.NewInt(value), big.NewInt(goals))
 	if p.CapLimit != nil && p.CapLimit.Limit > 0 {

@@ -15,6 +15,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
+	"lifthouse/schema"
 )
 
 // Judgement is what the events of a subject say about its declared question up to a time: the looks and, from them, the
@@ -27,7 +28,13 @@ type Judgement struct {
 	Looks     *looks.Analysis // nil: not read yet, see AnalyzeLooks
 
 	engine *Engine
-	series map[int64]map[int64][]moments.Step // what was read, by the start of the series in milliseconds, and by goal
+	series map[seriesKey]map[plan.GoalWindow][]moments.Step // what was read
+}
+
+// seriesKey identifies a daily series of goals.
+type seriesKey struct {
+	since  int64 // start, in milliseconds
+	timing plan.Timing
 }
 
 // canDecide reports whether there is something to decide.
@@ -81,7 +88,7 @@ func (e *Engine) openJudgement(
 	}
 	return &Judgement{
 		Plan: p.DeclaredReport(), FirstView: first, Recorded: recorded, engine: e,
-		series:   map[int64]map[int64][]moments.Step{},
+		series:   map[seriesKey]map[plan.GoalWindow][]moments.Step{},
 		Schedule: looks.NewSchedule(declared, first, through, stored.Newest, recorded),
 	}, nil
 }
@@ -94,6 +101,7 @@ func (e *Engine) withHistory(
 	return valueAt(e, history{questionKey(declared)}, version, func() (looks.FirstView, int64, error) {
 		q := declared.Question
 		q.Cap, q.Crossings = nil, false // they change no number of visitors
+		q.ConversionWindow = schema.ConversionWindow{}
 		steps, err := e.facts.ReadVisitorSteps(ctx, q)
 		return first.WithHistory(steps), 0, err
 	})
@@ -144,40 +152,32 @@ func questionKey(p *plan.Plan) string {
 	return string(key)
 }
 
-// IsDue reports whether a look has ended, or the subject has, and the ledger does not have it. What ended before the
-// first view was accepted is of imported data, and is not recorded.
-func (j *Judgement) IsDue() bool {
-	return slices.ContainsFunc(j.Schedule.Looks, func(l looks.Look) bool {
-		return j.isDue(looks.OfLook, l)
-	}) || j.Schedule.HasEnd() && j.isDue(looks.OfEnd, j.Schedule.LastFullDay())
-}
-
-// isDue reports whether a row of a kind is missing in the ledger.
-func (j *Judgement) isDue(kind looks.Kind, l looks.Look) bool {
-	isSame := func(r looks.Record) bool { return r.Kind == kind && r.Number == l.Number }
-	return !slices.ContainsFunc(j.Recorded, isSame) && l.End.After(j.FirstView.Accepted)
-}
+// IsDue reports whether a look has ended, or the subject has, and the ledger does not have it.
+func (j *Judgement) IsDue() bool { return j.Schedule.IsDue(j.Plan.DeclaredPlan(), j.Recorded) }
 
 // AnalyzeLooks reads the daily sums for the declared question, the guardrails and the secondary goals, and analyzes the
 // looks. It reads sums only once, so another call after looks were recorded reads none.
 func (j *Judgement) AnalyzeLooks(ctx context.Context) (err error) {
 	declared := j.Plan.DeclaredPlan()
 	j.Looks, err = j.engine.analyzer.AnalyzeLooks(declared, j.Schedule, j.Recorded,
-		func(since time.Time, goals []int64) (map[int64][]moments.Step, error) {
-			if read, has := j.series[since.UnixMilli()]; has {
+		func(
+			since time.Time, goals []plan.GoalWindow, timing plan.Timing,
+		) (map[plan.GoalWindow][]moments.Step, error) {
+			key := seriesKey{since.UnixMilli(), timing}
+			if read, has := j.series[key]; has || len(goals) == 0 {
 				return read, nil
 			}
 			from := *declared
-			from.Filters.From = since
+			from.Filters.From, from.Timing = since, timing
 			read, err := j.engine.facts.ReadSteps(ctx, from.Question, questionsAbout(&from, goals))
 			if err != nil {
 				return nil, err
 			}
-			steps := make(map[int64][]moments.Step, len(goals))
+			steps := make(map[plan.GoalWindow][]moments.Step, len(goals))
 			for i, goal := range goals {
 				steps[goal] = read[i]
 			}
-			j.series[since.UnixMilli()] = steps
+			j.series[key] = steps
 			return steps, nil
 		})
 	return err
@@ -205,7 +205,7 @@ func (j *Judgement) ReportDecision(ctx context.Context) (*result.Report, error) 
 		return nil, err
 	}
 	report := result.New(j.Plan, rows, j.Looks)
-	report.AddScorecard(j.Plan, []result.GoalRows{{Plan: j.Plan.AboutGoal(j.Plan.GoalID), Rows: rows}}, j.Looks)
+	report.AddScorecard(j.Plan, []result.GoalRows{{Plan: j.Plan.AboutGoal(j.Plan.Goal()), Rows: rows}}, j.Looks)
 	return report, j.engine.addWorth(ctx, j.Plan, j.Looks, report)
 }
 
@@ -227,10 +227,10 @@ func (e *Engine) ComputeStatus(ctx context.Context, p *plan.Plan, version Versio
 }
 
 // questionsAbout returns the questions about goals, each with the cap of the request or of the goal.
-func questionsAbout(p *plan.Plan, goals []int64) []facts.GoalQuestion {
+func questionsAbout(p *plan.Plan, goals []plan.GoalWindow) []facts.GoalQuestion {
 	about := make([]facts.GoalQuestion, len(goals))
 	for i, goal := range goals {
-		about[i] = facts.GoalQuestion{ID: goal, Cap: p.AboutGoal(goal).Cap}
+		about[i] = facts.GoalQuestion{GoalWindow: goal, Cap: p.AboutGoal(goal).Cap}
 	}
 	return about
 }

@@ -54,6 +54,9 @@ func drawRequest(w worlds.World, subject int64) query.Request {
 		}
 		r.Cap = &limit
 	}
+	if w.IntN(3) == 0 {
+		r.ConversionWindow = drawWindow(w)
+	}
 	if w.IntN(5) == 0 {
 		r.Filters.GoalValue = big.NewRat(w.Int64N(400_000)-100_000, 10_000)
 	}
@@ -87,6 +90,15 @@ func drawRequest(w worlds.World, subject int64) query.Request {
 	text("utmSource", worlds.OddText(w))
 	text("visitorType", worlds.Pick(w, "new", "returning"))
 	return r
+}
+
+// drawWindow draws a conversion window, most of which some visitors of a random world have passed.
+func drawWindow(w worlds.World) *schema.ConversionWindow {
+	window, err := schema.ParseConversionWindow(worlds.Pick(w, "none", "1h", "2h", "1h..3h", "5h", "4h..12h", "1d", "90d"))
+	if err != nil {
+		panic(err)
+	}
+	return &window
 }
 
 // subjectsOfWorld is the number of campaigns, and of widgets, in one store.
@@ -206,6 +218,7 @@ func (in stored) read(t worlds.TB, x *reportQuery) (*reportQuery, *moments.Rows)
 		fatal(t, err)
 	}
 	bounded := *x
+	bounded.Stored.Ingested, bounded.Stored.Newest = found.Through, found.Newest
 	bounded.Outliers = found.Outliers
 	bounded.CapLimit = found.Cap
 	return &bounded, found
@@ -229,6 +242,7 @@ func compareWithFold(t worlds.TB, in stored, owned *catalogue.AccountResources, 
 	}
 	compareRows(t, x, found, in.events)
 	compareTop(t, in, x, found)
+	compareGoals(t, in, x.Plan)
 	results := result.New(plan, found, nil)
 	compareStatistics(t, plan, results, foldPlainly(x, in.events))
 	if results.Series, err = in.engine.computeSeries(t.Context(), x.Plan, found); err != nil {
@@ -240,6 +254,35 @@ func compareWithFold(t worlds.TB, in stored, owned *catalogue.AccountResources, 
 	checkForms(t, plan, results)
 	if plan.Interval != "" && (plan.Cap == nil || plan.Cap.Percentile == 0) { // points have the percentile of the whole report
 		compareSeries(t, in, x, results)
+	}
+}
+
+// compareGoals compares the rows of several goals, with several conversion windows, with those of each goal.
+func compareGoals(t worlds.TB, in stored, p *plan.Plan) {
+	t.Helper()
+	if p.Dimension != "" || p.Interval != "" || p.GoalID != 1 {
+		return
+	}
+	goals := []plan.GoalWindow{p.Goal(), {GoalID: 2, Window: p.ConversionWindow}, {GoalID: 1}, {GoalID: 0}}
+	for _, text := range []string{"2h", "2h..9h"} {
+		window, err := schema.ParseConversionWindow(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		goals = append(goals, plan.GoalWindow{GoalID: 1, Window: window}, plan.GoalWindow{GoalID: 2, Window: window})
+	}
+	found, err := in.engine.facts.ReadGoals(t.Context(), p.AboutGoal(p.Goal()).Question, questionsAbout(p, goals))
+	if err != nil {
+		fatal(t, err)
+	}
+	for i, goal := range goals {
+		alone, err := in.engine.facts.ReadRows(t.Context(), p.AboutGoal(goal).Question)
+		if err != nil {
+			fatal(t, err)
+		}
+		if got, want := written(t, found[i].Whole), written(t, alone.Whole); got != want {
+			t.Errorf("goal %v of several\n%s\nalone\n%s\n%+v", goal, got, want, p)
+		}
 	}
 }
 
@@ -363,6 +406,10 @@ func sumOf(rows []moments.Row, rule string) folded {
 			sum.multiExposed += r.Visitors
 		}
 		sum.visitors += r.Visitors
+		if r.Immature {
+			sum.immature += r.Visitors
+			continue
+		}
 		if !r.MultiExposed || rule != catalogue.ExcludeMultiExposed {
 			at := [2]int64{r.VariationID, int64(r.Period)}
 			sum.moments[at] = sum.moments[at].Merge(r.Moments)
@@ -382,6 +429,9 @@ func compareRows(t worlds.TB, plan *reportQuery, found *moments.Rows, events []s
 		got := sumOf(byValue[value], plan.MultipleExposures)
 		if value != all { // visitors who were exposed before the window are counted for the whole report only
 			got.exposedBefore, folded.exposedBefore = 0, 0
+		}
+		if got.immature != folded.immature {
+			t.Errorf("%q: %d immature visitors, want %d\n%+v", value, got.immature, folded.immature, plan)
 		}
 		if got.visitors != folded.visitors || got.multiExposed != folded.multiExposed || got.exposedBefore != folded.exposedBefore {
 			t.Errorf("%q: %d visitors, %d multi-exposed, %d exposed before; want %d, %d, %d\n%s", value,

@@ -78,7 +78,7 @@ func (e *Engine) readReport(ctx context.Context, p *plan.Plan) (*moments.Rows, [
 		return rows, nil, err
 	}
 	goals := e.scorecardGoals(p)
-	found, err := e.facts.ReadGoals(ctx, p.AboutGoal(p.GoalID).Question, questionsAbout(p, goals))
+	found, err := e.facts.ReadGoals(ctx, p.AboutGoal(p.Goal()).Question, questionsAbout(p, goals))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -86,7 +86,7 @@ func (e *Engine) readReport(ctx context.Context, p *plan.Plan) (*moments.Rows, [
 	for i, goal := range goals {
 		byGoal = append(byGoal, result.GoalRows{Plan: p.AboutGoal(goal), Rows: found[i]})
 	}
-	rows := found[slices.Index(goals, p.GoalID)]
+	rows := found[slices.Index(goals, p.Goal())]
 	if p.Dimension != "" || p.Interval != "" {
 		rows, err = e.facts.ReadRows(ctx, p.Question)
 	}
@@ -94,17 +94,20 @@ func (e *Engine) readReport(ctx context.Context, p *plan.Plan) (*moments.Rows, [
 }
 
 // scorecardGoals returns the goals of a scorecard: the goals that the subject declares, the goal of the report, and all
-// goals of the website with events of the subject.
-func (e *Engine) scorecardGoals(p *plan.Plan) []int64 {
-	goals := p.Declared.AllGoals()
-	goals = append(goals, p.GoalID)
+// goals of the website with events of the subject. The conversion window of a request holds for all.
+func (e *Engine) scorecardGoals(p *plan.Plan) []plan.GoalWindow {
+	goals := append(p.Declared.AllGoals(), p.Goal())
 	for id := range e.facts.SubjectCounters(p.Subject).Goals {
 		if _, known := p.FindGoal(id); known {
-			goals = append(goals, id)
+			goals = append(goals, plan.GoalWindow{GoalID: id, Window: p.WindowOf(id)})
 		}
 	}
-	slices.Sort(goals)
-	return slices.Compact(goals)
+	if p.AsksForWindow() {
+		for i := range goals {
+			goals[i].Window = p.ConversionWindow
+		}
+	}
+	return plan.SortedGoals(goals)
 }
 
 // Limits of a series. With a z-score, each point is a separate report.

@@ -37,6 +37,7 @@ type answer struct {
 	stored   Stored            // totals of the stored events of the subject
 	outliers *moments.Outliers // bounds of goal values; nil: no z-score, or they are not read yet
 	limit    *moments.Cap      // of the total values of visitors; nil: no cap, or it is not read yet
+	through  time.Time         // up to which the events of the subject are complete
 	limits   source.Limits     // of each statement
 	states   []state           // of the shards, at the moment of the answer
 	held     bool              // no refresh stores facts while the answer is read
@@ -149,6 +150,7 @@ func (x answer) withCurrentState(ctx context.Context) (answer, error) {
 		x.states[i] = state{server: server, Position: at, SubjectCounters: counters, days: days}
 		x.stored.add(counters, at)
 	}
+	x.through = x.stored.CompleteThrough()
 	from, _ := plan.RecentPeriod(x.stored.Ingested)
 	for i, shard := range x.Shards {
 		recent := &x.states[i].recent
@@ -265,7 +267,7 @@ func (r Reader) ReadVisitorSteps(ctx context.Context, q plan.Question) (found []
 
 // GoalQuestion is a goal of a question about several goals; 0: all goals. Cap limits its values; nil: none.
 type GoalQuestion struct {
-	ID  int64
+	plan.GoalWindow
 	Cap *schema.Cap
 }
 
@@ -292,35 +294,46 @@ func (r Reader) ReadSteps(
 	return found, err
 }
 
-// eachGoal reads sums with add, and calls each with those of each goal. Visitors are read once. Goals of which every
-// event counts in full are read together, and each other goal alone.
+// eachGoal reads sums with add, and calls each with those of each goal. Visitors are read once for each conversion
+// window. Goals of which every event counts in full are read together, and each other goal alone.
 func (r Reader) eachGoal(
 	ctx context.Context, q plan.Question, goals []GoalQuestion,
 	add func(*sums, context.Context, factSums) error, each func(i int, s *sums),
 ) error {
 	q.Cap = nil
 	return r.newAnswer(q).atOnePosition(ctx, func(x answer) (err error) {
-		several := x
+		together := map[schema.ConversionWindow]*sums{}
 		for _, goal := range goals {
-			if goal.ID != 0 && goal.Cap == nil && q.Filters.GoalValue == nil && q.Filters.ZScore == 0 {
-				several.goals = append(several.goals, goal.ID)
+			if together[goal.Window] != nil {
+				continue
 			}
-		}
-		together := several.newSums()
-		if err := add(together, ctx, factSums{visitors: true, goals: several.goals}); err != nil {
-			return err
+			several := x
+			several.ConversionWindow = goal.Window
+			for _, other := range goals {
+				if other.Window == goal.Window && other.Window.From == 0 && other.GoalID != 0 &&
+					other.Cap == nil && q.Filters.GoalValue == nil && q.Filters.ZScore == 0 {
+					several.goals = append(several.goals, other.GoalID)
+				}
+			}
+			s := several.newSums()
+			if err := add(s, ctx, factSums{visitors: true, goals: several.goals}); err != nil {
+				return err
+			}
+			together[goal.Window] = s
 		}
 		for i, goal := range goals {
+			several := together[goal.Window]
 			s := x.newSums()
-			s.addGoal(together, 0) // visitors
-			if slices.Contains(several.goals, goal.ID) {
-				s.addGoal(together, goal.ID)
+			s.ConversionWindow = goal.Window
+			s.addGoal(several, 0) // visitors
+			if slices.Contains(several.goals, goal.GoalID) {
+				s.addGoal(several, goal.GoalID)
 			} else {
-				s.GoalID, s.Cap = goal.ID, goal.Cap
+				s.GoalID, s.Cap = goal.GoalID, goal.Cap
 				if s.answer, err = s.withLimits(ctx); err != nil {
 					return err
 				}
-				if err := add(s, ctx, factSums{goals: []int64{goal.ID}}); err != nil {
+				if err := add(s, ctx, factSums{goals: []int64{goal.GoalID}}); err != nil {
 					return err
 				}
 			}

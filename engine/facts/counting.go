@@ -189,7 +189,9 @@ func (s *counting) addVisitors(row driver.Rows) error {
 	var at key
 	var period uint8
 	m := moments.NoMoments()
-	to := []any{&place, &at.ExposedBefore, &at.bucket, &period, &at.crossed, &m.Visitors, &m.Recent, &m.Views}
+	to := []any{
+		&place, &at.ExposedBefore, &at.Immature, &at.bucket, &period, &at.crossed, &m.Visitors, &m.Recent, &m.Views,
+	}
 	if s.Subject.Kind == schema.SubjectWidget {
 		to = append(to, &m.Clicks, &m.Submits, &m.Completions, &m.Conversions, &m.Contacts, &m.Completed, &m.Conversion)
 	}
@@ -243,10 +245,7 @@ func (s *sums) addSteps(ctx context.Context, wanted factSums) error {
 		}
 		q := c.newQuery()
 		q.Crossers, q.Series, q.ByPlace, q.Numbered = crossers, true, true, !c.isEveryEvent()
-		q.Bucket = bucketOf(factTime)
-		if q.Numbered {
-			q.Bucket = bucketOf("toInt64(at_ms)")
-		}
+		q.Bucket = bucketOf(c.stepTime(q.Numbered))
 		return c.runQuery(ctx, "goals.sql", q, c.addGoals)
 	})
 }
@@ -264,6 +263,21 @@ func (s *counting) addDaySteps(ctx context.Context, wanted factSums) (crossers, 
 
 // factTime is the time of a fact, in milliseconds since 1970.
 const factTime expr = "toUnixTimestamp64Milli(first_time) + toInt64(since_ms)"
+
+// stepTime returns the time at which a goal event changes the series. Rows of numbered.sql have other columns.
+func (s *counting) stepTime(numbered bool) expr {
+	first, event := expr("toUnixTimestamp64Milli(first_time)"), factTime
+	if numbered {
+		first, event = "toInt64(first_ms)", "toInt64(at_ms)"
+	}
+	switch {
+	case !s.ConversionWindow.IsSet() || s.Timing == plan.OnEvent:
+		return event
+	case s.Timing == plan.OnFirstView:
+		return first
+	}
+	return first + " + {age_to_ms:Int64} - 1" // the last millisecond of the window
+}
 
 // bucketOf returns the bucket of the series at a time in milliseconds since 1970.
 func bucketOf(ms expr) expr {
@@ -332,6 +346,15 @@ type slots struct {
 	ByPeriod     bool   // the shares changed
 	Crossed      expr   // see key.crossed
 	ByCrossing   bool
+	Window       bool    // only events of ages below {age_to_ms} count
+	AgeFrom      bool    // and from {age_from_ms} on
+	Mature       bool    // only visitors first exposed until {mature_ms} count
+	OnFirstView  bool    // the events of the window count at the time of the first view
+	Immature     expr    // of a visitor: whether the window has not ended
+	Completed    expr    // of a visitor: has a completion
+	Conversed    expr    // of a visitor: has a conversion
+	InWindow     expr    // of an event of a widget: 1 if it counts, and else 0
+	StepTime     expr    // of an event other than a goal, in a series
 	Crossers     bool    // only multi-exposed visitors
 	OneGoal      bool    // events of one goal count, {goal_id}
 	SeveralGoals bool    // events of several goals are summed apart, {goal_ids}
@@ -346,12 +369,13 @@ type slots struct {
 
 // isEveryEvent reports whether every event of one goal counts. If so, the sums in the rows are the sums of the report.
 func (s *counting) isEveryEvent() bool {
-	return (s.GoalID != 0 || len(s.goals) > 0) && s.Filters.GoalValue == nil && s.outliers == nil
+	return (s.GoalID != 0 || len(s.goals) > 0) && s.Filters.GoalValue == nil && s.outliers == nil &&
+		s.ConversionWindow.From == 0
 }
 
 // isZero reports whether an amount adds up to 0 over the goal events of each visitor. The cells say so of all events.
 func (s *counting) isZero(amount int) bool {
-	if !s.isEveryEvent() || s.endsEarly() || s.Interval != "" {
+	if !s.isEveryEvent() || s.endsEarly() || s.Interval != "" || s.ConversionWindow.IsSet() {
 		return false
 	}
 	for at, cell := range s.all {
@@ -469,6 +493,8 @@ func (s *counting) newQuery() *reportQuery {
 		Few:    s.Visitors < leastVisitorsByDay,
 		Place:  "transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))",
 		Bucket: "toInt64(0)", Period: "toUInt8(0)", Crossed: "toInt64(0)",
+		Immature: "false", Completed: "completions > 0", Conversed: "conversions > 0", InWindow: "1",
+		StepTime:   "toUnixTimestamp64Milli(first_time) + ms",
 		Attributes: attributes,
 	}}
 	q.addParam("visitors", SectionOf(p.Subject, fold.OfVisitor))
@@ -500,6 +526,10 @@ func (s *counting) newQuery() *reportQuery {
 		q.Period = "toUInt8(arrayCount(ms -> toUnixTimestamp64Milli(first_time) >= ms, " +
 			"{share_changes:Array(Int64)}))"
 	}
+	q.Columns = "sign, variation, first_time, first_day, multi_exposed_at"
+	if p.ConversionWindow.IsSet() {
+		s.addWindow(q)
+	}
 	recentFrom, recentTo := plan.RecentPeriod(s.stored.Ingested)
 	q.addParam("recent_from", recentFrom.Format(time.DateOnly))
 	q.addParam("recent_to", recentTo.Format(time.DateOnly))
@@ -516,7 +546,6 @@ func (s *counting) newQuery() *reportQuery {
 		q.Crossed = "-toInt64(toUnixTimestamp64Milli(multi_exposed_at) >= {to_ms:Int64})"
 	}
 	q.ByCrossing = q.Crossed != "toInt64(0)"
-	q.Columns = "sign, variation, first_time, first_day, multi_exposed_at"
 	if p.Dimension != "" {
 		q.Dimension = columns[string(p.Dimension)]
 		q.Columns += ", " + q.Dimension
@@ -546,6 +575,39 @@ func (s *counting) newQuery() *reportQuery {
 	return q
 }
 
+// addWindow adds the conversion window of the report.
+func (s *counting) addWindow(q *reportQuery) {
+	w := s.ConversionWindow
+	q.Window, q.AgeFrom, q.OnFirstView = true, w.From > 0, s.Timing == plan.OnFirstView
+	q.addParam("age_from_ms", w.From.Milliseconds())
+	q.addParam("age_to_ms", w.To.Milliseconds())
+	if q.Mature = s.Timing == plan.WhenMature; q.Mature {
+		through := s.through
+		if to := s.Filters.To; !to.IsZero() && to.Before(through) {
+			through = to
+		}
+		q.addParam("mature_ms", through.Add(-w.To).UnixMilli())
+		q.Immature = "toUnixTimestamp64Milli(first_time) > {mature_ms:Int64}"
+	}
+	const exists = "arrayExists((ms, kind) -> kind = %d AND ms >= {age_from_ms:UInt64} AND ms < {age_to_ms:UInt64}, " +
+		"later_ms, later_kinds)"
+	q.Completed = expr(fmt.Sprintf(exists, moments.Completion))
+	q.Conversed = expr(fmt.Sprintf(exists, moments.Conversion))
+	switch s.Timing {
+	case plan.WhenMature:
+		q.StepTime = "toUnixTimestamp64Milli(first_time) + greatest(toInt64(ms), {age_to_ms:Int64} - 1)"
+	case plan.OnFirstView:
+		if q.Widget {
+			q.StepTime = "toUnixTimestamp64Milli(first_time) + if(kind IN (4, 5) AND inside, 0, ms)"
+		}
+	case plan.OnEvent:
+	}
+	if q.Widget {
+		q.Columns += ", later_ms, later_kinds"
+		q.InWindow = "toUInt8(kind NOT IN (4, 5) OR ms >= {age_from_ms:UInt64} AND ms < {age_to_ms:UInt64})"
+	}
+}
+
 // A report about all visitors is read from cells: hundreds of rows in place of millions.
 
 // hasCells reports whether cells have the sums of the report, and whether these are the cells by day. Subjects with
@@ -554,7 +616,7 @@ func (s *counting) hasCells() (byDay, has bool) {
 	switch f := &s.Filters; {
 	case len(f.Lists) > 0, len(f.Texts) > 0, f.GoalValue != nil, f.ZScore != 0:
 		return false, false
-	case s.Cap != nil, s.Dimension != "", len(s.SharePeriods) > 1:
+	case s.Cap != nil, s.Dimension != "", len(s.SharePeriods) > 1, s.ConversionWindow.IsSet():
 		return false, false
 	case f.From.IsZero() && f.To.IsZero() && s.Interval == "":
 		return false, true

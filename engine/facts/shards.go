@@ -355,11 +355,22 @@ type Stored struct {
 	Events           uint64
 	Ingested, Newest time.Time // last acceptance time and latest event time
 	First            time.Time // of the first view on time, or else of the first view; zero: none
+	onTime           bool      // a view was accepted on time
+}
+
+// CompleteThrough returns the time up to which the events of the subject are complete: the last acceptance time, or the
+// time of the newest event if all views come from files.
+func (s *Stored) CompleteThrough() time.Time {
+	if s.onTime {
+		return s.Ingested
+	}
+	return s.Newest
 }
 
 // add adds the events of the subject on a shard at a position.
 func (s *Stored) add(t SubjectCounters, at Position) {
 	s.Events += t.AllEvents()
+	s.onTime = s.onTime || t.FirstOnTime != 0
 	if first := fold.TimeOf(cmp.Or(t.FirstOnTime, t.FirstView)); s.First.IsZero() ||
 		!first.IsZero() && first.Before(s.First) {
 		s.First = first

@@ -12,7 +12,6 @@ import (
 	"lifthouse/engine/cache"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 
@@ -194,15 +193,15 @@ func computeOnce[T any](a *Analyzer, bytes int, compute func() T, inputs ...any)
 
 // Series returns the daily series of goals: for each goal, the steps of the visitors whose first view is at or after a
 // time. Goal 0 means all goals.
-type Series func(since time.Time, goals []int64) (map[int64][]moments.Step, error)
+type Series func(since time.Time, goals []plan.GoalWindow, timing plan.Timing) (map[plan.GoalWindow][]moments.Step, error)
 
-// AnalyzeLooks returns the results of the looks at the declared question. p is the plan of this question, see
-// plan.Plan.DeclaredPlan. recorded has the looks in the ledger, whose results do not change.
-func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, series Series) (*Analysis, error) {
-	goals := p.Declared.AllGoals()
-	cuts, steps := s.SeriesCuts(), map[int64][][]moments.Step{}
+// readSums reads the daily series of goals since each cut, and returns a function for the sums of a plan.
+func (read Series) readSums(
+	cuts []time.Time, goals []plan.GoalWindow, timing plan.Timing,
+) (func(*plan.Plan) *Sums, error) {
+	steps := map[plan.GoalWindow][][]moments.Step{}
 	for _, cut := range cuts {
-		found, err := series(cut, goals)
+		found, err := read(cut, goals, timing)
 		if err != nil {
 			return nil, err
 		}
@@ -210,24 +209,69 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 			steps[goal] = append(steps[goal], found[goal])
 		}
 	}
-	sumsOf := func(goal int64, metric query.Metric) *Sums {
-		return newSums(p.AboutGoal(goal).WithMetric(metric), cuts, steps[goal])
+	return func(p *plan.Plan) *Sums { return newSums(p, cuts, steps[p.Goal()]) }, nil
+}
+
+// AnalyzeLooks returns the results of the looks at the declared question. p is the plan of this question, see
+// plan.Plan.DeclaredPlan. recorded has the looks in the ledger, whose results do not change.
+func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, series Series) (*Analysis, error) {
+	// Each question waits for its own conversion window. Harm waits for none.
+	schedules, harmed := []*Schedule{s}, []plan.GoalWindow{}
+	for i, question := range questionsOf(p) {
+		if i > 0 {
+			schedules = append(schedules, s.about(question, recorded))
+		}
+		if question.ConversionWindow.IsSet() {
+			harmed = append(harmed, question.Goal())
+		}
 	}
-	primary := newSums(p, cuts, steps[p.GoalID])
+	open := s
+	if len(harmed) > 0 {
+		open = s.about(p.AboutGoal(plan.GoalWindow{GoalID: p.GoalID}), recorded)
+	}
+
+	// Read the series.
+	cuts := SeriesCuts(append(schedules, open)...)
+	sumsOf, err := series.readSums(cuts, p.Declared.AllGoals(), plan.OnFirstView)
+	if err != nil {
+		return nil, err
+	}
+	eventSumsOf, err := series.readSums(cuts, plan.SortedGoals(harmed), plan.OnEvent)
+	if err != nil {
+		return nil, err
+	}
+	statusOf := func(i int, question *plan.Plan, margin stats.Margin, looks *Question) []GuardrailStatus {
+		if question.ConversionWindow.IsSet() {
+			return a.guardrailOf(open, eventSumsOf(question), margin, looks, recorded)
+		}
+		return a.guardrailOf(schedules[i], sumsOf(question), margin, looks, recorded)
+	}
+
+	// Analyze the primary question, the guardrails and the secondary goals.
+	primary := sumsOf(p)
 	found := &Analysis{Schedule: s, Plan: p, Primary: a.analyzeGoal(s, primary, recorded), Ends: endRows(s, primary)}
 	found.Outcome = found.Primary.FindOutcome(alphaOf(p))
-	found.Harm = a.guardrailOf(s, primary, stats.Margin{Relative: p.Rules.MDE / 100}, &found.Primary, recorded)
-	for _, g := range p.Declared.Guardrails {
-		sums := sumsOf(g.GoalID, g.Metric)
-		of := Guardrail{Question: a.analyzeGoal(s, sums, recorded)}
-		of.Status = a.guardrailOf(s, sums, g.Margin, &of.Question, recorded)
+	found.Harm = statusOf(0, p, stats.Margin{Relative: p.Rules.MDE / 100}, &found.Primary)
+	for i, question := range questionsOf(p)[1:] {
+		of := Guardrail{Question: a.analyzeGoal(schedules[i+1], sumsOf(question), recorded)}
+		of.Status = statusOf(i+1, question, p.Declared.Guardrails[i].Margin, &of.Question)
 		found.Guardrails = append(found.Guardrails, of)
 	}
 	for _, g := range p.Declared.Secondary {
-		if len(s.Looks) > 0 {
-			found.SecondaryP = append(found.SecondaryP, adjustedP(s, found.LastLook(), sumsOf(g.GoalID, g.Metric)))
+		if len(s.Looks) == 0 {
+			continue
 		}
+		question, last := p.AboutGoal(g.GoalWindow).WithMetric(g.Metric), found.LastLook()
+		if mature := s.about(question, nil).Looks; last.Number > len(mature) {
+			last = Look{}
+			if n := len(mature); n > 0 {
+				last = mature[n-1]
+			}
+		}
+		found.SecondaryP = append(found.SecondaryP, adjustedP(s, last, sumsOf(question)))
 	}
+
+	// Count the visitors of each full day, and test the sample ratio.
 	var days [][]stats.SharePeriod
 	before := map[int64]int64{} // visitors by variation
 	for _, end := range s.fullDays() {
@@ -558,7 +602,7 @@ func (a *Analysis) UnrecordedLooks(now time.Time) []Record {
 	record := func(p *plan.Plan, row Row) {
 		if row.RecordedAt.IsZero() && row.End.After(a.FirstView.Accepted) {
 			row.RecordedAt, row.FirstDay = now, a.days[0].From
-			records = append(records, Record{DeclarationOf(a.Plan), p.GoalID, p.Metric, row})
+			records = append(records, Record{DeclarationOf(a.Plan), p.Goal(), p.Metric, row})
 		}
 	}
 	add := func(p *plan.Plan, q *Question, harm []GuardrailStatus) {
@@ -580,9 +624,8 @@ func (a *Analysis) UnrecordedLooks(now time.Time) []Record {
 	for _, row := range a.Ends {
 		record(a.Plan, row)
 	}
-	for i := range a.Guardrails {
-		g := a.Plan.Declared.Guardrails[i]
-		add(a.Plan.AboutGoal(g.GoalID).WithMetric(g.Metric), &a.Guardrails[i].Question, a.Guardrails[i].Status)
+	for i, question := range questionsOf(a.Plan)[1:] {
+		add(question, &a.Guardrails[i].Question, a.Guardrails[i].Status)
 	}
 	return records
 }

@@ -1,6 +1,7 @@
 package looks
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // statements
 	"encoding/json"
@@ -29,8 +30,8 @@ var recordSQL string
 // variation.
 type Record struct {
 	Declaration
-	GoalID int64 // 0: all goals count
-	Metric query.Metric
+	plan.GoalWindow // goal 0: all goals count
+	Metric          query.Metric
 	Row
 }
 
@@ -48,6 +49,9 @@ func DeclarationOf(p *plan.Plan) Declaration {
 	}
 	if p.Declared.Cap != nil {
 		of = append(of, p.Declared.Cap.String())
+	}
+	if p.Declared.ConversionWindow.IsSet() {
+		of = append(of, p.Declared.ConversionWindow)
 	}
 	for _, v := range p.Variations {
 		if !v.Added {
@@ -151,15 +155,16 @@ func ReadRecords(ctx context.Context, conn driver.Conn, only *Declaration) ([]Re
 		of = *only
 	}
 	records, err := schema.QueryRows(ctx, conn, recordedSQL, func(row driver.Rows, r *Record) error {
-		var subject, kind, metric, body string
+		var subject, kind, metric, window, body string
 		var number uint32
 		var recordedAt time.Time
 		s := &r.Subject
-		if err := row.Scan(&s.WebsiteID, &subject, &s.ID, &s.ExperimentID, &r.Hash, &r.GoalID, &metric, &kind,
+		if err := row.Scan(&s.WebsiteID, &subject, &s.ID, &s.ExperimentID, &r.Hash, &r.GoalID, &metric, &window, &kind,
 			&r.VariationID, &number, &r.End, &body, &recordedAt); err != nil {
 			return err
 		}
-		if err := json.Unmarshal([]byte(body), &r.Row); err != nil {
+		err := r.Window.UnmarshalText([]byte(window))
+		if err = cmp.Or(err, json.Unmarshal([]byte(body), &r.Row)); err != nil {
 			return fmt.Errorf("look %d of %s: %w", number, s, err)
 		}
 		s.Kind, r.Kind = schema.SubjectKind(subject), Kind(kind)
@@ -206,12 +211,12 @@ func (l *Ledger) WriteRecords(ctx context.Context, records []Record) (int, error
 
 // isAbout reports whether the record is about the goal and the metric of a plan.
 func (r Record) isAbout(p *plan.Plan) bool {
-	return r.GoalID == p.GoalID && r.Metric == p.Metric
+	return r.GoalWindow == p.Goal() && r.Metric == p.Metric
 }
 
 // isSame reports whether two records are about the same look, harm or end, at the same variation.
 func (r Record) isSame(o Record) bool {
-	return r.Declaration == o.Declaration && r.GoalID == o.GoalID && r.Metric == o.Metric &&
+	return r.Declaration == o.Declaration && r.GoalWindow == o.GoalWindow && r.Metric == o.Metric &&
 		r.Kind == o.Kind && r.VariationID == o.VariationID && r.Number == o.Number
 }
 
@@ -234,8 +239,8 @@ func insertRecords(ctx context.Context, conn driver.Conn, records []Record) erro
 	err := schema.InsertRows(ctx, conn, recordSQL, rows, func(r *encoded) []any {
 		s := r.Subject
 		return []any{
-			s.WebsiteID, string(s.Kind), s.ID, s.ExperimentID, r.Hash, r.GoalID, string(r.Metric), string(r.Kind),
-			r.VariationID,
+			s.WebsiteID, string(s.Kind), s.ID, s.ExperimentID, r.Hash, r.GoalID, string(r.Metric),
+			r.Window.String(), string(r.Kind), r.VariationID,
 			uint32(r.Number), r.End, r.body, r.RecordedAt, //nolint:gosec // few looks
 		}
 	})

@@ -74,9 +74,15 @@ type Schedule struct {
 	days      []Window  // full days without a break, in order
 	last      time.Time // end of the day of the newest event, or of the last look if that is later
 	newest    time.Time // event
+	through   time.Time // up to which there are data
 	ended     bool      // the subject ended, and its last day is mature
+	stop      time.Time // end of the subject; zero: it runs
 	rules     plan.LookRules
 }
+
+// Maturity returns the time from the end of a look until it is published: that of the plan, after the conversion window
+// of the last visitors.
+func (s *Schedule) Maturity() time.Duration { return s.rules.Maturity }
 
 // Look is the state at the end of a week of full days. It includes all visitors whose first view is in a whole week so
 // far.
@@ -89,11 +95,14 @@ type Look struct {
 // Window is a half-open period of first views.
 type Window struct{ From, To time.Time }
 
-// NewSchedule returns the schedule of a subject with data up to a time. No look begins after the newest event, because
-// it would have no new visitors. A look has ended once it is mature, or if the subject has ended. Recorded looks have
-// ended, and fix the first full day.
+// NewSchedule returns the schedule of the looks at the question of a plan, with data up to a time. No look begins after
+// the newest event, because it would have no new visitors. A look has ended once it is mature, or if the subject has
+// ended and the question has no conversion window. Recorded looks have ended, and fix the first full day.
 func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recorded []Record) *Schedule {
-	s := &Schedule{FirstView: first, last: ceilDay(newest), newest: newest, rules: p.Rules.LookRules}
+	s := &Schedule{
+		FirstView: first, last: ceilDay(newest), newest: newest, through: through, rules: p.Rules.LookRules,
+	}
+	s.rules.Maturity += p.ConversionWindow.To
 	if first.Time.IsZero() {
 		return s
 	}
@@ -101,7 +110,7 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 	var written time.Time // end of the last recorded look
 	for _, r := range recorded {
 		start = r.FirstDay
-		if r.Kind == OfLook && r.End.After(written) {
+		if r.Kind == OfLook && r.isAbout(p) && r.End.After(written) {
 			written = r.End
 		}
 	}
@@ -113,19 +122,25 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 			s.days = append(s.days, full)
 		}
 	}
-	if n := len(p.Runs); p.Ended && n > 0 && p.Runs[n-1].To != nil {
-		s.ended = !through.Before(p.Runs[n-1].To.Add(s.rules.Maturity))
+	if stop, ended := p.EndedAt(); ended {
+		s.ended, s.stop = !through.Before(stop.Add(s.rules.Maturity)), stop
+	}
+	// Of imported data, no conversion after the newest event is known.
+	isComplete := func(end time.Time) bool {
+		return !first.OnTime.IsZero() || !newest.Before(end.Add(p.ConversionWindow.To))
 	}
 	days, number := 0, 0
 	for i, run := range s.days {
 		for end := run.From.Add(week); ; end = end.Add(week) {
-			isMature := !through.Before(end.Add(s.rules.Maturity)) || p.Ended || !end.After(written)
+			isMature := !through.Before(end.Add(s.rules.Maturity)) && (!p.ConversionWindow.IsSet() || isComplete(end)) ||
+				p.Ended && !p.ConversionWindow.IsSet() || !end.After(written)
 			if !end.After(run.To) && isMature && (!end.Add(-week).After(newest) || !end.After(written)) {
 				number, days = number+1, days+int(week/day)
 				s.Looks = append(s.Looks, Look{Number: number, End: end, Days: days})
 				continue
 			}
-			if i == len(s.days)-1 && p.Running {
+			waits := p.ConversionWindow.IsSet() && !first.OnTime.IsZero() && !end.After(run.To)
+			if i == len(s.days)-1 && (p.Running || waits) {
 				s.Next = end
 			}
 			break
@@ -140,6 +155,38 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 	return s
 }
 
+// about returns the schedule of the looks at another question about the subject, such as a guardrail with another
+// conversion window.
+func (s *Schedule) about(p *plan.Plan, recorded []Record) *Schedule {
+	return NewSchedule(p, s.FirstView, s.through, s.newest, recorded)
+}
+
+// questionsOf returns the plans of the primary question, and of the guardrails, of the plan of the declared question.
+func questionsOf(p *plan.Plan) []*plan.Plan {
+	all := []*plan.Plan{p}
+	for _, g := range p.Declared.Guardrails {
+		all = append(all, p.AboutGoal(g.GoalWindow).WithMetric(g.Metric))
+	}
+	return all
+}
+
+// IsDue reports whether a look at the declared question or a guardrail has ended, or the subject has, and it is not
+// recorded. What ended before the first view was accepted is of imported data, and is not recorded.
+func (s *Schedule) IsDue(declared *plan.Plan, recorded []Record) bool {
+	isMissing := func(p *plan.Plan, kind Kind, l Look) bool {
+		return l.End.After(s.FirstView.Accepted) && !slices.ContainsFunc(recorded, func(r Record) bool {
+			return r.isAbout(p) && r.Kind == kind && r.Number == l.Number
+		})
+	}
+	for _, p := range questionsOf(declared) {
+		isDue := func(l Look) bool { return isMissing(p, OfLook, l) }
+		if slices.ContainsFunc(s.about(p, recorded).Looks, isDue) {
+			return true
+		}
+	}
+	return s.HasEnd() && isMissing(declared, OfEnd, s.LastFullDay())
+}
+
 // firstShares returns the shares at the first full day, which decide the error budget of each comparison.
 func (s *Schedule) firstShares(p *plan.Plan) []float64 {
 	return p.SharePeriods[plan.PeriodAt(p.SharePeriods, s.days[0].From)].Shares
@@ -150,6 +197,9 @@ func (s *Schedule) firstShares(p *plan.Plan) []float64 {
 func (s *Schedule) NextAfter(now time.Time) (number int, end time.Time) {
 	number, end = len(s.Looks)+1, s.Next
 	for ; !end.IsZero(); end = end.Add(week) {
+		if !s.stop.IsZero() && end.After(s.stop) {
+			return number, time.Time{}
+		}
 		hasEvents := s.newest.After(end.Add(-week))
 		switch isOver := !end.After(now); {
 		case isOver && hasEvents && !end.Add(s.rules.Maturity).After(now):

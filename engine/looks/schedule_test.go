@@ -117,7 +117,7 @@ func TestPeriodsOfLooks(t *testing.T) {
 		t.Errorf("within the broken week %s, want %s", got, want)
 	}
 	var cuts []string
-	for _, cut := range s.SeriesCuts() {
+	for _, cut := range SeriesCuts(s) {
 		cuts = append(cuts, cut.Format("2.15"))
 	}
 	if got, want := strings.Join(cuts, " "), "3.00 10.00 15.00"; got != want {

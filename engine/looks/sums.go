@@ -16,8 +16,8 @@ import (
 )
 
 // SeriesCuts returns the times since which a daily series must be read (see newSums): the start of each period of first
-// views, and its end if the look or day ends later.
-func (s *Schedule) SeriesCuts() []time.Time {
+// views, and its end if a look or day of a schedule ends later.
+func SeriesCuts(schedules ...*Schedule) []time.Time {
 	var cuts []time.Time
 	add := func(end time.Time, spans []Window) {
 		for _, part := range spans {
@@ -27,11 +27,13 @@ func (s *Schedule) SeriesCuts() []time.Time {
 			}
 		}
 	}
-	for _, end := range s.fullDays() {
-		add(end, s.sinceLooks(end))
-	}
-	for _, l := range s.Looks {
-		add(l.End, s.LookWindows(l.End))
+	for _, s := range schedules {
+		for _, end := range s.fullDays() {
+			add(end, s.sinceLooks(end))
+		}
+		for _, l := range s.Looks {
+			add(l.End, s.LookWindows(l.End))
+		}
 	}
 	slices.SortFunc(cuts, time.Time.Compare)
 	return slices.CompactFunc(cuts, time.Time.Equal)

@@ -91,7 +91,7 @@ func TestStrataEqualTheFold(t *testing.T) {
 		p.Variations = []plan.Variation{{ID: 0}, {ID: 1}, {ID: 2}}
 		p.Rules.LookRules = plan.LookRules{PlannedDays: 28, Maturity: 0}
 		s := NewSchedule(p, live(hour(10)), hour(24*25), hour(24*25), nil)
-		cuts := s.SeriesCuts()
+		cuts := SeriesCuts(s)
 		steps := make([][]moments.Step, len(cuts))
 		for i, cut := range cuts {
 			steps[i] = stepsSince(p, all, cut)

@@ -18,6 +18,7 @@ type RowKey struct {
 	Period        int  // index of the period of equal shares of the first view, see plan.Plan.SharePeriods
 	ExposedBefore bool // active in the window, but first exposed before it
 	MultiExposed  bool // exposed to more than one variation
+	Immature      bool // first exposed too late for the conversion window to have ended
 }
 
 // Row holds the sums over the visitors of one segment.

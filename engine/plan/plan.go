@@ -47,14 +47,31 @@ type Question struct {
 	Top               int             // number of dimension values with separate slices
 	Interval          query.Interval  // empty: no series
 	Cap               *schema.Cap     // limit of the total value of each visitor; nil: none
-	Variations        []Variation     // control first
-	MultipleExposures string          // catalogue.ExcludeMultiExposed or FirstVariation
-	SharePeriods      []SharePeriod   // periods of equal shares, in order; with visitors, those since the first view
+	ConversionWindow  schema.ConversionWindow
+	Timing            Timing        // of a conversion window
+	Variations        []Variation   // control first
+	MultipleExposures string        // catalogue.ExcludeMultiExposed or FirstVariation
+	SharePeriods      []SharePeriod // periods of equal shares, in order; with visitors, those since the first view
 
 	// Crossings makes only views before the end of the window, or of a bucket of the series, expose a visitor to
 	// several variations. Looks have it: a later view must not move them.
 	Crossings bool
 }
+
+// Timing says which visitors a conversion window includes, and when its sums change a series. Without a window, an event
+// counts at its own time.
+type Timing int
+
+// The timings.
+const (
+	// WhenMature includes the visitors whose window has ended. All sums of a visitor count when it ends.
+	WhenMature Timing = iota
+	// OnFirstView includes all visitors. The events of the window count at the time of the first view, whenever they
+	// happened. Looks have it: all visitors of a look are mature when it is published.
+	OnFirstView
+	// OnEvent includes all visitors, and each event counts at its own time. Harm has it: it must be found early.
+	OnEvent
+)
 
 // Variation is a variation of the report.
 type Variation struct {
@@ -88,15 +105,12 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan.Declared.GoalID = primaryGoal
-	if declared, known := owned.Goals[primaryGoal]; known {
-		plan.Declared.Cap = declared.ValueCap
-	}
 	return plan, resolveGoal(plan, primaryGoal)
 }
 
 func resolveGoal(p *Plan, primaryGoal int64) error {
 	p.Cap, p.GoalID = p.asked.Cap, cmp.Or(p.GoalID, primaryGoal)
+	p.ConversionWindow = p.WindowOf(p.GoalID)
 	if p.GoalID == 0 {
 		return nil
 	}
@@ -107,6 +121,23 @@ func resolveGoal(p *Plan, primaryGoal int64) error {
 	p.GoalName, p.Cap = goal.Name, cmp.Or(p.asked.Cap, goal.ValueCap)
 	return nil
 }
+
+// WindowOf returns the conversion window of reports about a goal: that of the request, or else that of the goal, which
+// the plan fixes for the primary goal.
+func (p *Plan) WindowOf(goal int64) schema.ConversionWindow {
+	switch own, known := p.FindGoal(goal); {
+	case p.asked.ConversionWindow != nil:
+		return *p.asked.ConversionWindow
+	case p.Rules.Compare && goal == p.Declared.GoalID:
+		return p.Declared.ConversionWindow
+	case known:
+		return own.ConversionWindow.ValueOrNone()
+	}
+	return schema.ConversionWindow{}
+}
+
+// AsksForWindow reports whether the request has a conversion window.
+func (p *Plan) AsksForWindow() bool { return p.asked.ConversionWindow != nil }
 
 // equalShares is the maximum difference of shares that count as equal. Thirds, for example, are written as 34, 33 and
 // 33 per cent.
@@ -210,19 +241,19 @@ func orElse(t, instead time.Time) time.Time {
 
 // Declared has the catalogue's declarations for the conclusion of a subject.
 type Declared struct {
-	Metric     query.Metric
-	GoalID     int64       // 0: all goals count
-	Cap        *schema.Cap // nil: none
-	Superseded []string    // fields whose declaration has changed since the first view
-	Secondary  []Secondary
-	Guardrails []Guardrail
-	MinDays    int // full days before a decision to ship
+	Metric           query.Metric
+	GoalID           int64       // 0: all goals count
+	Cap              *schema.Cap // nil: none
+	ConversionWindow schema.ConversionWindow
+	Superseded       []string // fields whose declaration has changed since the first view
+	Secondary        []Secondary
+	Guardrails       []Guardrail
+	MinDays          int // full days before a decision to ship
 
-	plan catalogue.Plan // without the cap
+	plan catalogue.Plan
 }
 
-// setDeclared sets everything that the plan of a campaign or an experiment declares, except its primary goal. The
-// variations must already be set. shares are those that decide the default rule for multi-exposed visitors.
+// setDeclared sets everything that the plan of a campaign or an experiment declares. The variations must already be set. shares are those that decide the default rule for multi-exposed visitors.
 func (p *Plan) setDeclared(d catalogue.Plan, shares []float64) {
 	p.Rules = Rules{
 		Compare: true, Methodology: d.Methodology, SignificanceLevel: d.SignificanceLevel,
@@ -235,7 +266,10 @@ func (p *Plan) setDeclared(d catalogue.Plan, shares []float64) {
 	if p.Subject.ExperimentID != 0 {
 		metric = cmp.Or(query.ExperimentMetric[d.PrimaryMetric], query.Metric(d.PrimaryMetric))
 	}
-	p.Declared = Declared{Metric: metric, plan: d}
+	p.Declared = Declared{
+		Metric: metric, GoalID: d.PrimaryGoalID, Cap: d.ValueCap, ConversionWindow: d.ConversionWindow.ValueOrNone(),
+		plan: d,
+	}
 	p.Declared.setGoals(d.Goals, d.MinDays, d.MDE)
 	if p.asked.Metric == "" {
 		p.Metric = metric
@@ -251,7 +285,6 @@ func (p *Plan) AsOf(viewed, accepted time.Time) *Plan {
 		return p
 	}
 	now := p.Declared.plan
-	now.ValueCap = p.Declared.Cap
 	first := now
 	if len(p.history) > 0 {
 		first = catalogue.PlanAt(p.history, accepted)
@@ -264,10 +297,10 @@ func (p *Plan) AsOf(viewed, accepted time.Time) *Plan {
 	}
 	asOf.SharePeriods = slices.Clone(p.SharePeriods[PeriodAt(p.SharePeriods, viewed):])
 	asOf.SharePeriods[0].Since = OpenFrom
-	asOf.Declared.GoalID, asOf.Declared.Cap = first.PrimaryGoalID, first.ValueCap
 	if asOf.GoalID != 0 && asOf.GoalID == first.PrimaryGoalID && asOf.asked.Cap == nil {
 		asOf.Cap = first.ValueCap
 	}
+	asOf.ConversionWindow = asOf.WindowOf(asOf.GoalID)
 	asOf.Declared.Superseded = first.ChangedFields(now)
 	return &asOf
 }
@@ -276,7 +309,7 @@ func (p *Plan) AsOf(viewed, accepted time.Time) *Plan {
 // conclusion. Filters of visitors may restrict it.
 func (p *Plan) IsDeclared() bool {
 	return p.Rules.Compare && p.GoalID == p.Declared.GoalID && p.Metric == p.Declared.Metric &&
-		p.Cap.Equal(p.Declared.Cap) &&
+		p.Cap.Equal(p.Declared.Cap) && p.ConversionWindow == p.Declared.ConversionWindow &&
 		p.Filters.GoalValue == nil && p.Filters.ZScore == 0
 }
 
@@ -300,15 +333,17 @@ func (p *Plan) HasEarlierShares() bool { return p.SharesSince().After(p.WindowSt
 func (p *Plan) DeclaredPlan() *Plan {
 	declared := *p
 	declared.GoalID, declared.Metric, declared.Cap = p.Declared.GoalID, p.Declared.Metric, p.Declared.Cap
+	declared.ConversionWindow = p.Declared.ConversionWindow
 	declared.Filters, declared.Dimension, declared.Interval, declared.Crossings = query.Filters{}, "", query.Daily, true
-	declared.asked.Cap = nil
+	declared.Timing = OnFirstView
+	declared.asked.Cap, declared.asked.ConversionWindow = nil, nil
 	return &declared
 }
 
 // DeclaredReport returns the plan of the report about the declared question.
 func (p *Plan) DeclaredReport() *Plan {
 	declared := p.DeclaredPlan()
-	declared.Interval, declared.Crossings = "", false
+	declared.Interval, declared.Crossings, declared.Timing = "", false, WhenMature
 	return declared
 }
 
@@ -419,7 +454,7 @@ func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
 	}
 	setControlAndShares(p, c.ControlShare, c.ShareHistory[0])
 	p.history, p.learned = c.PlanHistory[0], c.LearnedPrior
-	p.setDeclared(c.DeclaredPlan(nil), p.ExpectedShares())
+	p.setDeclared(c.DeclaredPlan(p.goalOf), p.ExpectedShares())
 }
 
 // ofWidget sets the variations of a widget itself. No visitor is excluded, and there is no control.
@@ -435,7 +470,7 @@ func ofExperiment(p *Plan, w *catalogue.LiveWidget, e *catalogue.Experiment) {
 	p.Variations = widgetVariations(e.Variations)
 	setControlAndShares(p, e.ControlShare, w.ShareHistory[e.ID])
 	p.history = w.PlanHistory[e.ID]
-	p.setDeclared(e.DeclaredPlan(w.PrimaryGoalID, nil), p.ExpectedShares())
+	p.setDeclared(e.DeclaredPlan(w.PrimaryGoalID, p.goalOf), p.ExpectedShares())
 }
 
 // widgetVariations returns the variations ordered by id.
@@ -492,16 +527,22 @@ func PeriodAt(periods []SharePeriod, at time.Time) int {
 	return i
 }
 
+// GoalWindow is a goal whose events count within a conversion window; 0: those of all goals.
+type GoalWindow struct {
+	GoalID int64
+	Window schema.ConversionWindow
+}
+
 // Secondary is a metric of a goal that should improve but does not decide.
 type Secondary struct {
-	GoalID int64
+	GoalWindow
 	Metric query.Metric
 	Down   bool // lower values are good
 }
 
 // Guardrail is a metric of a goal that must not be harmed.
 type Guardrail struct {
-	GoalID int64
+	GoalWindow
 	Metric query.Metric
 	stats.Margin
 }
@@ -517,23 +558,27 @@ func (d *Declared) setGoals(g *catalogue.Goals, minDays *int, mde float64) {
 		return
 	}
 	for _, s := range g.Secondary {
-		d.Secondary = append(d.Secondary, Secondary{s.GoalID, query.Metric(s.Metric), s.Direction == catalogue.Down})
+		d.Secondary = append(d.Secondary, Secondary{
+			GoalWindow{s.GoalID, s.Window.ValueOrNone()}, query.Metric(s.Metric), s.Direction == catalogue.Down,
+		})
 	}
 	for _, r := range g.Guardrails {
 		of := stats.Margin{Relative: r.Margin / 100, Absolute: r.AbsoluteMargin, Down: r.Direction == catalogue.Down}
 		if r.Margin == 0 && r.AbsoluteMargin == 0 {
 			of.Relative = mde / 100
 		}
-		d.Guardrails = append(d.Guardrails, Guardrail{r.GoalID, query.Metric(r.Metric), of})
+		goal := GoalWindow{r.GoalID, r.Window.ValueOrNone()}
+		d.Guardrails = append(d.Guardrails, Guardrail{goal, query.Metric(r.Metric), of})
 	}
 }
 
 // AboutGoal returns the plan of the report about another goal, without breakdown and series. Goal 0 means that all
 // goals count. A cap of the request applies to all goals; otherwise each goal has its own. The plan as of the first
 // view may refer to a goal that was removed from the catalogue. The name of such a goal is its number.
-func (p *Plan) AboutGoal(goal int64) *Plan {
-	about := *p
+func (p *Plan) AboutGoal(of GoalWindow) *Plan {
+	about, goal := *p, of.GoalID
 	about.GoalID, about.GoalName, about.Cap, about.Dimension, about.Interval = goal, "", p.asked.Cap, "", ""
+	about.ConversionWindow = of.Window
 	if goal != 0 {
 		about.GoalName = fmt.Sprint("goal ", goal)
 	}
@@ -546,24 +591,44 @@ func (p *Plan) AboutGoal(goal int64) *Plan {
 	return &about
 }
 
+// goalOf returns a goal of the website of the subject; an empty one if there is none.
+func (p *Plan) goalOf(id int64) catalogue.Goal {
+	goal, _ := p.FindGoal(id)
+	return goal
+}
+
 // FindGoal returns a goal of the website of the subject.
 func (p *Plan) FindGoal(id int64) (catalogue.Goal, bool) {
 	goal, known := p.goals[id]
 	return goal, known && goal.WebsiteID == p.Subject.WebsiteID
 }
 
-// AllGoals returns the ids of the declared goals, in order; 0: all goals count.
-func (d *Declared) AllGoals() []int64 {
-	goals := []int64{d.GoalID}
+// PrimaryGoal returns the primary goal with its window.
+func (d *Declared) PrimaryGoal() GoalWindow { return GoalWindow{d.GoalID, d.ConversionWindow} }
+
+// AllGoals returns the declared goals with their windows, in order.
+func (d *Declared) AllGoals() []GoalWindow {
+	goals := []GoalWindow{d.PrimaryGoal()}
 	for _, g := range d.Guardrails {
-		goals = append(goals, g.GoalID)
+		goals = append(goals, g.GoalWindow)
 	}
 	for _, g := range d.Secondary {
-		goals = append(goals, g.GoalID)
+		goals = append(goals, g.GoalWindow)
 	}
-	slices.Sort(goals)
+	return SortedGoals(goals)
+}
+
+// SortedGoals returns goals in order, each once.
+func SortedGoals(goals []GoalWindow) []GoalWindow {
+	slices.SortFunc(goals, func(a, b GoalWindow) int {
+		return cmp.Or(cmp.Compare(a.GoalID, b.GoalID), cmp.Compare(a.Window.From, b.Window.From),
+			cmp.Compare(a.Window.To, b.Window.To))
+	})
 	return slices.Compact(goals)
 }
+
+// Goal returns the goal of the question, with its window.
+func (q *Question) Goal() GoalWindow { return GoalWindow{q.GoalID, q.ConversionWindow} }
 
 // WithMetric returns the plan with another metric.
 func (p *Plan) WithMetric(m query.Metric) *Plan {

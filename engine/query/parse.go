@@ -27,14 +27,19 @@ const (
 	paramMetric    = "compareMetric"
 	ParamInterval  = "interval"
 	paramCap       = "cap"
+	paramWindow    = "conversionWindow"
 	paramScorecard = "scorecard"
 )
 
 // parametersOf has the parameters of each operation other than filters.
 var parametersOf = map[Operation][]string{
-	CampaignResults:   {paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval, paramCap, paramScorecard},
-	WidgetResults:     {paramWebsite, ParamGoal, ParamInterval, paramCap},
-	ExperimentResults: {paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval, paramCap, paramScorecard},
+	CampaignResults: {
+		paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval, paramCap, paramWindow, paramScorecard,
+	},
+	WidgetResults: {paramWebsite, ParamGoal, ParamInterval, paramCap, paramWindow},
+	ExperimentResults: {
+		paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval, paramCap, paramWindow, paramScorecard,
+	},
 }
 
 // ParseReport parses the query string of an operation. It rejects unknown parameters. The error is an InvalidError with
@@ -46,7 +51,7 @@ func ParseReport(operation Operation, rawQuery string) (Request, error) {
 // ParseVisitors parses the query string of a request for the visitors of a report: the parameters that select visitors
 // and goal events. The error is an InvalidError with all faults.
 func ParseVisitors(operation Operation, rawQuery string) (Request, error) {
-	return parseRequest(operation, rawQuery, []string{paramWebsite, ParamGoal, paramCap})
+	return parseRequest(operation, rawQuery, []string{paramWebsite, ParamGoal, paramCap, paramWindow})
 }
 
 func parseRequest(operation Operation, rawQuery string, names []string) (Request, error) {
@@ -70,6 +75,13 @@ func parseRequest(operation Operation, rawQuery string, names []string) (Request
 			p.addFault(paramCap, text, err.Error())
 		}
 		r.Cap = &limit
+	}
+	if text, given := p.SingleValue(paramWindow); given {
+		window, err := schema.ParseConversionWindow(text)
+		if err != nil {
+			p.addFault(paramWindow, text, err.Error())
+		}
+		r.ConversionWindow = &window
 	}
 	for _, filter := range filterTable {
 		p.parseFilter(filter.name, filter.kind, filter.parameter(), &r.Filters)

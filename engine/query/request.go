@@ -33,7 +33,9 @@ type Request struct {
 	Interval     Interval    // empty: no series
 	Scorecard    bool        // also compare the other goals and metrics, and decide
 	Cap          *schema.Cap // limit of each visitor's total value; nil: the cap of the goal
-	Filters      Filters
+	// ConversionWindow limits the age of the events that count; nil: the window of the goal
+	ConversionWindow *schema.ConversionWindow
+	Filters          Filters
 }
 
 // Metric is a metric on which variations are compared.

@@ -35,6 +35,7 @@ const (
 	warningSharesChanged           WarningCode = "SHARES_CHANGED"
 	warningEarlyViews              WarningCode = "EARLY_VIEWS"
 	warningDeclaredLate            WarningCode = "DECLARED_LATE"
+	warningWindowOpen              WarningCode = "WINDOW_OPEN"
 	warningEmptyDays               WarningCode = "DAYS_WITHOUT_VISITORS"
 	warningEmptyVariation          WarningCode = "VARIATION_WITHOUT_VISITORS"
 )
@@ -83,6 +84,12 @@ func (c *sliceSums) runChecks(plan *plan.Plan, found *moments.Rows) Checks {
 		checks.warn(warningFewValues,
 			"%d goal values are too few for a z-score: none can be 5 standard deviations from the mean", o.Values)
 	}
+	if checks.ConversionWindow = c.maturityCheck(plan, found); checks.ConversionWindow != nil &&
+		2*checks.ConversionWindow.ImmatureVisitors > c.visitors {
+		checks.warn(warningWindowOpen, "%s of %s visitors are not in the report yet: their first view is less than %s ago",
+			FormatCount(checks.ConversionWindow.ImmatureVisitors), FormatCount(c.visitors),
+			plan.ConversionWindow.EndInWords())
+	}
 	if changed := plan.Declared.Superseded; len(changed) > 0 {
 		checks.warn(warningPlanChanged,
 			"the catalogue declares another %s since the first view; results use what was declared before it",
@@ -117,6 +124,28 @@ func (r *Report) AddWaiting(waits moments.Waiting) {
 	r.Stale, r.Waiting = true, &waits
 	r.Checks.Warnings = slices.DeleteFunc(r.Checks.Warnings, func(w Warning) bool { return w.Code == warningNoEvents })
 	r.Checks.warn(WarningWaiting, "%s accepted events are not in this report yet: %s", FormatCount(waits.Events), why)
+}
+
+// maturityCheck counts the visitors whose conversion window has not ended; nil: there is no window.
+func (c *sliceSums) maturityCheck(p *plan.Plan, found *moments.Rows) *MaturityCheck {
+	if !p.ConversionWindow.IsSet() {
+		return nil
+	}
+	check := &MaturityCheck{Variations: []ImmatureVariation{}}
+	for _, v := range p.Variations {
+		check.Variations = append(check.Variations, ImmatureVariation{v.ID, c.immature[v.ID]})
+	}
+	for _, n := range c.immature {
+		check.ImmatureVisitors += n
+	}
+	if n := check.ImmatureVisitors; n > 0 && n == c.visitors {
+		first := found.First
+		if from := p.Filters.From; from.After(first) {
+			first = from
+		}
+		check.FirstMature = new(first.Add(p.ConversionWindow.To))
+	}
+	return check
 }
 
 // capCheck returns what the cap removed from the counted visitors.

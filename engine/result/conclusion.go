@@ -93,6 +93,7 @@ func (j *sliceResult) explainUndecided(p *plan.Plan, a *looks.Analysis) {
 const (
 	reasonNotSignificant   stats.Reason = "NOT_SIGNIFICANT"
 	reasonNothingToCompare stats.Reason = "NOTHING_TO_COMPARE"
+	reasonNotMature        stats.Reason = "NOT_MATURE"
 )
 
 // conclusionText returns the text of the conclusion.
@@ -228,7 +229,7 @@ func nextLook(a *looks.Analysis) *NextLook {
 	if end.IsZero() {
 		return nil
 	}
-	return &NextLook{Number: number, End: end, PublishedAt: end.Add(a.Plan.Rules.Maturity)}
+	return &NextLook{Number: number, End: end, PublishedAt: end.Add(a.Maturity())}
 }
 
 // isDescriptive reports whether a report is not about the declared question and all visitors. Such a report describes

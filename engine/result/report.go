@@ -27,6 +27,7 @@ type Report struct {
 	Dimension         *query.Dimension `json:"dimension"`
 	Filters           map[string]any   `json:"filters"`
 	Window            Window           `json:"window"`
+	ConversionWindow  *AgeRange        `json:"conversionWindow"` // null: events of all ages count
 	Population        string           `json:"population"`
 	GeneratedAt       time.Time        `json:"generatedAt"`
 	DataThrough       *time.Time       `json:"dataThrough"` // null: the subject has no events
@@ -99,6 +100,26 @@ type GoalName struct {
 type Window struct {
 	From *time.Time `json:"from"`
 	To   *time.Time `json:"to"`
+}
+
+// AgeRange is the conversion window of a report: the half-open range of the time from a visitor's first view to the
+// events that count, in hours such as 168h.
+type AgeRange struct {
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Source string `json:"source"` // goal or request
+}
+
+// InWords returns the words that follow the name of a metric, such as "within 7 days". A nil range has none.
+func (r *AgeRange) InWords() string {
+	if r == nil {
+		return ""
+	}
+	w, err := schema.ParseConversionWindow(r.From + ".." + r.To)
+	if err != nil {
+		return ""
+	}
+	return w.InWords()
 }
 
 // Slice has the results for all visitors, or for the visitors with one dimension value.
@@ -214,7 +235,8 @@ type Checks struct {
 	Outliers          *OutliersCheck          `json:"outliers"`      // null: no z-score
 	Cap               *CapCheck               `json:"cap,omitempty"` // only with a cap
 	Window            WindowCheck             `json:"window"`
-	FullWeeks         *FullWeeks              `json:"fullWeeks,omitempty"` // only with a scorecard
+	ConversionWindow  *MaturityCheck          `json:"conversionWindow,omitempty"` // only with a conversion window
+	FullWeeks         *FullWeeks              `json:"fullWeeks,omitempty"`        // only with a scorecard
 	Warnings          []Warning               `json:"warnings"`
 }
 
@@ -282,6 +304,21 @@ const reasonCapNotReached stats.Reason = "CAP_NOT_REACHED"
 // WindowCheck counts the visitors that the window excludes.
 type WindowCheck struct {
 	EarlierVisitors int64 `json:"earlierVisitors"` // active in the window, but first exposed before it
+}
+
+// MaturityCheck counts the visitors of the report's period whose conversion window has not ended. They count in the
+// checks of the split only.
+type MaturityCheck struct {
+	ImmatureVisitors int64               `json:"immatureVisitors"`
+	Variations       []ImmatureVariation `json:"variations"`
+	// when the window of the first visitor ends; only if no visitor is mature
+	FirstMature *time.Time `json:"firstMature,omitempty"`
+}
+
+// ImmatureVariation counts the immature visitors of a variation.
+type ImmatureVariation struct {
+	ID       int64 `json:"id"`
+	Immature int64 `json:"immature"`
 }
 
 // Warning is a message about the validity of the results.

@@ -10,17 +10,19 @@ import (
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 )
 
 // ScorecardRow compares the variations on one metric of one goal.
 type ScorecardRow struct {
-	Goal       *GoalName            `json:"goal"` // null: all goals count
-	Metric     query.Metric         `json:"metric"`
-	Role       Role                 `json:"role"`
-	Direction  string               `json:"direction"` // up or down: the good direction
-	Variations []ScorecardVariation `json:"variations"`
+	Goal             *GoalName                `json:"goal"` // null: all goals count
+	Metric           query.Metric             `json:"metric"`
+	ConversionWindow *schema.ConversionWindow `json:"conversionWindow,omitempty"` // nil: none
+	Role             Role                     `json:"role"`
+	Direction        string                   `json:"direction"` // up or down: the good direction
+	Variations       []ScorecardVariation     `json:"variations"`
 
 	plan      *plan.Plan // of the metric and the goal
 	sums      *sliceSums
@@ -72,7 +74,7 @@ func newScorecard(p *plan.Plan, goals []GoalRows) []*ScorecardRow {
 		for _, metric := range metricsOf(p, g.Plan) {
 			row := &ScorecardRow{Metric: metric, plan: g.Plan.WithMetric(metric), sums: &all, through: g.Rows.Through}
 			row.setRole(p)
-			if all.hasGoals() || row.Role != RoleOther || g.Plan.GoalID == p.GoalID {
+			if all.hasGoals() || row.Role != RoleOther || g.Plan.Goal() == p.Goal() {
 				rows = append(rows, row)
 			}
 		}
@@ -89,13 +91,22 @@ func newScorecard(p *plan.Plan, goals []GoalRows) []*ScorecardRow {
 // primary goal also has the declared metric.
 func metricsOf(p, goal *plan.Plan) []query.Metric {
 	metrics := slices.Clone(query.GoalMetrics)
-	add := func(of int64, m query.Metric) {
-		if goal.GoalID == of && !slices.Contains(metrics, m) {
+	if goal.ConversionWindow != p.WindowOf(goal.GoalID) { // that of a guardrail or a secondary metric only
+		metrics = nil
+	}
+	add := func(of plan.GoalWindow, m query.Metric) {
+		if goal.Goal() == of && !slices.Contains(metrics, m) {
 			metrics = append(metrics, m)
 		}
 	}
-	add(p.GoalID, p.Metric)
-	add(p.Declared.GoalID, p.Declared.Metric)
+	add(p.Goal(), p.Metric)
+	add(p.Declared.PrimaryGoal(), p.Declared.Metric)
+	for _, g := range p.Declared.Guardrails {
+		add(g.GoalWindow, g.Metric)
+	}
+	for _, s := range p.Declared.Secondary {
+		add(s.GoalWindow, s.Metric)
+	}
 	return metrics
 }
 
@@ -110,22 +121,25 @@ func (c *sliceSums) hasGoals() bool {
 
 // setRole sets the goal, the role and the direction of a row of the report.
 func (r *ScorecardRow) setRole(p *plan.Plan) {
-	id := r.plan.GoalID
-	if id != 0 {
-		r.Goal = &GoalName{id, r.plan.GoalName}
+	goal := r.plan.Goal()
+	if goal.GoalID != 0 {
+		r.Goal = &GoalName{goal.GoalID, r.plan.GoalName}
+	}
+	if goal.Window.IsSet() {
+		r.ConversionWindow = &goal.Window
 	}
 	r.Role, r.Direction, r.guardrail, r.secondary = RoleOther, catalogue.Up, -1, -1
 	down := false
-	if id == p.Declared.GoalID && r.Metric == p.Declared.Metric {
+	if goal == p.Declared.PrimaryGoal() && r.Metric == p.Declared.Metric {
 		r.Role = RolePrimary
 	}
 	for i, g := range p.Declared.Guardrails {
-		if g.GoalID == id && g.Metric == r.Metric {
+		if g.GoalWindow == goal && g.Metric == r.Metric {
 			r.Role, r.guardrail, down = RoleGuardrail, i, g.Down
 		}
 	}
 	for i, s := range p.Declared.Secondary {
-		if s.GoalID == id && s.Metric == r.Metric {
+		if s.GoalWindow == goal && s.Metric == r.Metric {
 			r.Role, r.secondary, down = RoleSecondary, i, s.Down
 		}
 	}

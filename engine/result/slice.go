@@ -1,6 +1,7 @@
 package result
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"runtime"
@@ -53,6 +54,13 @@ func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 			results.Looks, results.NextLook = newLooks(a), nextLook(a)
 		}
 	}
+	if w := plan.ConversionWindow; w.IsSet() {
+		hours := func(age time.Duration) string { return fmt.Sprintf("%dh", age/time.Hour) }
+		results.ConversionWindow = &AgeRange{hours(w.From), hours(w.To), "goal"}
+		if plan.AsksForWindow() {
+			results.ConversionWindow.Source = "request"
+		}
+	}
 	if plan.GoalID != 0 {
 		results.Goal = &GoalName{plan.GoalID, plan.GoalName}
 	}
@@ -79,6 +87,7 @@ type sliceSums struct {
 	visitors      int64                       // before exclusion
 	multiExposed  int64
 	exposedBefore int64
+	immature      map[int64]int64 // visitors by first variation, before exclusion
 }
 
 // firstViews counts the visitors whose first view was of a given variation.
@@ -90,7 +99,9 @@ type firstViews struct {
 
 // sumRows adds up rows. If the rule excludes multi-exposed visitors, the counted moments omit them.
 func sumRows(rows []moments.Row, rule string) sliceSums {
-	c := sliceSums{counted: map[int64]moments.Moments{}, firstViews: map[int64]firstViews{}}
+	c := sliceSums{
+		counted: map[int64]moments.Moments{}, firstViews: map[int64]firstViews{}, immature: map[int64]int64{},
+	}
 	for _, r := range rows {
 		if r.ExposedBefore {
 			c.exposedBefore += r.Visitors
@@ -107,8 +118,14 @@ func sumRows(rows []moments.Row, rule string) sliceSums {
 			arrived.multiExposed += r.Visitors
 		}
 		c.firstViews[r.VariationID] = arrived
+		if r.Immature {
+			c.immature[r.VariationID] += r.Visitors
+		}
 		if r.MultiExposed && rule == catalogue.ExcludeMultiExposed {
 			continue
+		}
+		if r.Immature { // they count for the visitors per day only
+			r.Moments = moments.Moments{Recent: r.Recent}
 		}
 		c.counted[r.VariationID] = c.counted[r.VariationID].Merge(r.Moments)
 		for len(c.periods) <= r.Period {
@@ -157,6 +174,12 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 		j.comparisons = stats.ComparePeriods(samples, periods, options)
 	} else {
 		j.comparisons = stats.Compare(samples[0], samples[1:], options)
+	}
+	if j.total.Visitors == 0 && len(c.immature) > 0 {
+		for i := range j.comparisons {
+			x := &j.comparisons[i]
+			x.Difference.Reason, x.Lift.Reason, x.Reasons = reasonNotMature, reasonNotMature, []stats.Reason{reasonNotMature}
+		}
 	}
 	for i, comparison := range j.comparisons {
 		j.Variations[i+1].Comparison = NewComparison(comparison, plan.Rules.StatedPrior.Campaigns)

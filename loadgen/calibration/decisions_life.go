@@ -332,10 +332,10 @@ func (l *life) newSchedule(now time.Time) *looks.Schedule {
 
 // analyzeLooks returns the findings of the looks, based on what the store has at a time.
 func (l *life) analyzeLooks(now time.Time) *looks.Analysis {
-	found, err := l.analyzer.AnalyzeLooks(l.plan.DeclaredPlan(), l.newSchedule(now), l.recorded, func(since time.Time, goals []int64) (map[int64][]moments.Step, error) {
-		all := map[int64][]moments.Step{}
+	found, err := l.analyzer.AnalyzeLooks(l.plan.DeclaredPlan(), l.newSchedule(now), l.recorded, func(since time.Time, goals []plan.GoalWindow, _ plan.Timing) (map[plan.GoalWindow][]moments.Step, error) {
+		all := map[plan.GoalWindow][]moments.Step{}
 		for _, goal := range goals {
-			all[goal] = l.storedSteps(goal, since, now)
+			all[goal] = l.storedSteps(goal.GoalID, since, now)
 		}
 		return all, nil
 	})
@@ -378,7 +378,7 @@ func (l *life) decisionAt(now time.Time) *result.Decision {
 	r := result.New(l.plan, rowsOf(goalID), a)
 	var goals []result.GoalRows
 	for _, goal := range l.plan.Declared.AllGoals() {
-		goals = append(goals, result.GoalRows{Plan: l.plan.AboutGoal(goal), Rows: rowsOf(goal)})
+		goals = append(goals, result.GoalRows{Plan: l.plan.AboutGoal(goal), Rows: rowsOf(goal.GoalID)})
 	}
 	r.AddScorecard(l.plan, goals, a)
 	return r.Decision

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"lifthouse/schema"
 )
 
 // Change is a change of one resource that applying a file makes, or would make.
@@ -194,7 +192,7 @@ func (a *applier) applyWebsite(account int64, site *Website, path string) {
 		site.Widgets[i].WebsiteID = site.ID
 		a.applyWidget(account, site, &site.Widgets[i])
 	}
-	a.capsOfOthers(account, site)
+	a.plansOfOthers(account, site)
 }
 
 func (a *applier) applyWidget(account int64, site *Website, widget *Widget) {
@@ -233,7 +231,7 @@ func (a *applier) applyCampaign(account int64, site *Website, i int, path string
 
 // planned is a resource with plans: a campaign or a widget.
 type planned interface {
-	plansByExperiment(capOf func(goal int64) *schema.Cap) map[int64]Plan
+	plansByExperiment(goalOf func(id int64) Goal) map[int64]Plan
 }
 
 // changedPlans returns the plans of a resource before and after the file is applied. It returns nil if the resource is
@@ -243,20 +241,20 @@ func (a *applier) changedPlans(r resource, site *Website, after planned) *[2]map
 	if before == nil || a.declares.ReplacePlans {
 		return nil
 	}
-	capAfter := func(goal int64) *schema.Cap {
-		for i := range site.Goals {
-			if site.Goals[i].ID == goal {
-				return site.Goals[i].ValueCap
+	goalAfter := func(id int64) Goal {
+		for _, goal := range site.Goals {
+			if goal.ID == id {
+				return goal
 			}
 		}
-		return a.capBefore(r.account, goal)
+		return a.goalBefore(r.account, id)
 	}
-	return &[2]map[int64]Plan{before, after.plansByExperiment(capAfter)}
+	return &[2]map[int64]Plan{before, after.plansByExperiment(goalAfter)}
 }
 
-// capsOfOthers records the plans of campaigns and widgets that the file does not name, if the cap of their primary goal
-// changes. Pruned campaigns and widgets have no plans to record.
-func (a *applier) capsOfOthers(account int64, site *Website) {
+// plansOfOthers records the plans of campaigns and widgets that the file does not name, if the cap or the window of one
+// of their goals changes. Pruned campaigns and widgets have no plans to record.
+func (a *applier) plansOfOthers(account int64, site *Website) {
 	if a.declares.Prune {
 		return
 	}
@@ -278,9 +276,9 @@ func (a *applier) capsOfOthers(account int64, site *Website) {
 	}
 }
 
-// capBefore returns the cap of a goal before the file is applied.
-func (a *applier) capBefore(account, goal int64) *schema.Cap {
-	return a.known.AccountResources(account).Goals[goal].ValueCap
+// goalBefore returns a goal before the file is applied.
+func (a *applier) goalBefore(account, id int64) Goal {
+	return a.known.AccountResources(account).Goals[id]
 }
 
 // plansBefore returns the plans of a campaign or a widget before the file is applied, or nil if the resource is new. On
@@ -293,7 +291,7 @@ func (a *applier) plansBefore(k key) map[int64]Plan {
 			defined = &Widget{}
 		}
 		a.decodeRow(&row, defined)
-		a.plans[k] = defined.plansByExperiment(func(goal int64) *schema.Cap { return a.capBefore(k.AccountID, goal) })
+		a.plans[k] = defined.plansByExperiment(func(id int64) Goal { return a.goalBefore(k.AccountID, id) })
 	}
 	return a.plans[k]
 }

@@ -67,6 +67,8 @@ type Goal struct {
 	Value     *int64 `yaml:"value,omitempty" json:"value,omitempty"`
 	// ValueCap limits the total value of each visitor in reports of this goal.
 	ValueCap *schema.Cap `yaml:"valueCap,omitempty" json:"valueCap,omitempty"`
+	// ConversionWindow limits the age of the events that count in reports and looks of this goal; nil: no limit.
+	ConversionWindow *schema.ConversionWindow `yaml:"conversionWindow,omitempty" json:"conversionWindow,omitempty"`
 }
 
 // Target is an audience.
@@ -246,6 +248,8 @@ type SecondaryGoal struct {
 	GoalID    int64  `yaml:"goalId" json:"goalId"`
 	Metric    string `yaml:"metric" json:"metric" default:"goalConversionRate"`
 	Direction string `yaml:"direction" json:"direction" default:"up"` // up or down: the direction that is good
+	// Window replaces the conversion window of the goal; nil: that of the goal.
+	Window *schema.ConversionWindow `yaml:"window,omitempty" json:"window,omitempty"`
 }
 
 // Guardrail is a metric of a goal that must not be harmed by more than a margin. If both margins are 0, the campaign's
@@ -257,6 +261,8 @@ type Guardrail struct {
 	// in the unit of the metric; a fraction for a rate
 	AbsoluteMargin float64 `yaml:"absoluteMargin,omitempty" json:"absoluteMargin,omitempty"`
 	Direction      string  `yaml:"direction" json:"direction" default:"up"`
+	// Window replaces the conversion window of the goal; nil: that of the goal.
+	Window *schema.ConversionWindow `yaml:"window,omitempty" json:"window,omitempty"`
 }
 
 // The directions: higher values are good, or lower ones.
@@ -276,12 +282,22 @@ var perVisitor = map[string]string{
 	"goalsReached": defaultGoalMetric, "value": "valuePerVisitor", "profit": "profitPerVisitor",
 }
 
-// withoutPrimary returns the goals without the primary one, or nil if there are none.
-func (g *Goals) withoutPrimary() *Goals {
+// withWindows returns the goals without the primary one, each with the conversion window that it has or that its goal
+// has; nil: there are none.
+func (g *Goals) withWindows(goalOf func(id int64) Goal) *Goals {
 	if g == nil || len(g.Secondary)+len(g.Guardrails) == 0 {
 		return nil
 	}
-	return &Goals{Secondary: g.Secondary, Guardrails: g.Guardrails}
+	others := &Goals{Secondary: slices.Clone(g.Secondary), Guardrails: slices.Clone(g.Guardrails)}
+	for i := range others.Secondary {
+		s := &others.Secondary[i]
+		s.Window = cmp.Or(s.Window, goalOf(s.GoalID).ConversionWindow)
+	}
+	for i := range others.Guardrails {
+		r := &others.Guardrails[i]
+		r.Window = cmp.Or(r.Window, goalOf(r.GoalID).ConversionWindow)
+	}
+	return others
 }
 
 // Limits of texts that are displayed but not evaluated.
@@ -302,26 +318,31 @@ func (c *checker) checkGoals(path string, g *Goals, primary int64, metric string
 	type measured struct {
 		goal   int64
 		metric string
+		window string // empty: that of the goal
 	}
-	taken := map[measured]string{{primary, cmp.Or(perVisitor[metric], metric)}: "the primary metric"}
-	one := func(path string, goal int64, metric, direction string) {
+	taken := map[measured]string{{primary, cmp.Or(perVisitor[metric], metric), ""}: "the primary metric"}
+	one := func(path string, goal int64, metric, direction string, window *schema.ConversionWindow) {
 		if goal < 1 {
 			c.Add(path+".goalId", goal, "must be the id of a goal")
 		}
 		c.checkReference(path+".goalId", goal, known, "goal")
 		c.oneOf(path+".metric", metric, GoalMetrics)
 		c.oneOf(path+".direction", direction, []string{Up, Down})
-		if other, is := taken[measured{goal, metric}]; is {
+		is := measured{goal: goal, metric: metric}
+		if window != nil {
+			is.window = window.String()
+		}
+		if other, twice := taken[is]; twice {
 			c.Add(path, fmt.Sprintf("%s of goal %d", metric, goal), "is also "+other)
 		}
-		taken[measured{goal, metric}] = path
+		taken[is] = path
 	}
 	for i, s := range g.Secondary {
-		one(fmt.Sprintf("%s.secondary[%d]", path, i), s.GoalID, s.Metric, s.Direction)
+		one(fmt.Sprintf("%s.secondary[%d]", path, i), s.GoalID, s.Metric, s.Direction, s.Window)
 	}
 	for i, r := range g.Guardrails {
 		at := fmt.Sprintf("%s.guardrails[%d]", path, i)
-		one(at, r.GoalID, r.Metric, r.Direction)
+		one(at, r.GoalID, r.Metric, r.Direction, r.Window)
 		c.checkMargins(at, &r)
 	}
 }

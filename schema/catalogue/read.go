@@ -121,6 +121,7 @@ func (d *Document) checkNode(path string, node *yaml.Node, want reflect.Type) bo
 		node.Tag = nullTag
 		return node.Value == Learned
 	case want == reflect.TypeFor[Date](), want == reflect.TypeFor[schema.Cap](),
+		want == reflect.TypeFor[schema.ConversionWindow](),
 		want.Kind() != reflect.Struct && want.Kind() != reflect.Slice: // one value
 		if detail := typeError(want, node); detail != "" {
 			d.addFault(path, node, node.Value, detail)
@@ -303,6 +304,12 @@ func typeError(want reflect.Type, node *yaml.Node) string {
 	case reflect.Struct:
 		if want == reflect.TypeFor[schema.Cap]() {
 			if _, err := schema.ParseCap(text); err != nil {
+				return err.Error()
+			}
+			return ""
+		}
+		if want == reflect.TypeFor[schema.ConversionWindow]() {
+			if _, err := schema.ParseConversionWindow(text); err != nil {
 				return err.Error()
 			}
 			return ""

@@ -54,17 +54,18 @@ type Run struct {
 
 // Plan is what a campaign or a widget experiment declares about how its conclusion is reached.
 type Plan struct {
-	PrimaryGoalID     int64       `json:"primaryGoalId,omitempty"`
-	ValueCap          *schema.Cap `json:"valueCap,omitempty"` // of the primary goal
-	Methodology       string      `json:"methodology"`
-	SignificanceLevel int         `json:"significanceLevel"`
-	Power             int         `json:"power"`
-	MDE               float64     `json:"mde"`
+	PrimaryGoalID     int64                    `json:"primaryGoalId,omitempty"`
+	ValueCap          *schema.Cap              `json:"valueCap,omitempty"`         // of the primary goal
+	ConversionWindow  *schema.ConversionWindow `json:"conversionWindow,omitempty"` // of the primary goal; nil: none
+	Methodology       string                   `json:"methodology"`
+	SignificanceLevel int                      `json:"significanceLevel"`
+	Power             int                      `json:"power"`
+	MDE               float64                  `json:"mde"`
 	LookPlan
 	PrimaryMetric     string `json:"primaryMetric,omitempty"`
 	MultipleExposures string `json:"multipleExposures,omitempty"`
 	Prior             *Prior `json:"prior,omitempty"`
-	Goals             *Goals `json:"goals,omitempty"` // without the primary one; nil: none
+	Goals             *Goals `json:"goals,omitempty"` // without the primary one, with their windows; nil: none
 	MinDays           *int   `json:"minDays,omitempty"`
 }
 
@@ -74,36 +75,39 @@ type PlanSince struct {
 	Plan
 }
 
-// DeclaredPlan returns the plan that the campaign declares. valueCap is the cap of its primary goal; nil: none.
-func (c *Campaign) DeclaredPlan(valueCap *schema.Cap) Plan {
+// DeclaredPlan returns the plan that the campaign declares. goalOf returns a goal; an empty one if it does not exist.
+func (c *Campaign) DeclaredPlan(goalOf func(id int64) Goal) Plan {
+	primary := goalOf(c.PrimaryGoalID)
 	return Plan{
-		PrimaryGoalID: c.PrimaryGoalID, ValueCap: valueCap, Methodology: c.Methodology,
+		PrimaryGoalID: c.PrimaryGoalID, ValueCap: primary.ValueCap, ConversionWindow: primary.ConversionWindow,
+		Methodology:       c.Methodology,
 		SignificanceLevel: c.SignificanceLevel,
 		Power:             c.Power, MDE: c.MDE, LookPlan: c.LookPlan, PrimaryMetric: c.PrimaryMetric,
-		MultipleExposures: c.MultipleExposures, Prior: c.Prior, Goals: c.Goals.withoutPrimary(), MinDays: c.MinDays,
+		MultipleExposures: c.MultipleExposures, Prior: c.Prior, Goals: c.Goals.withWindows(goalOf), MinDays: c.MinDays,
 	}
 }
 
-// DeclaredPlan returns the plan that the experiment declares. The primary goal and its cap valueCap are those of the
-// widget; nil: no cap. An experiment cannot declare a methodology, a level, a power or a minimum effect.
-func (e *Experiment) DeclaredPlan(primaryGoal int64, valueCap *schema.Cap) Plan {
+// DeclaredPlan returns the plan that the experiment declares. The primary goal is that of the widget. An experiment
+// cannot declare a methodology, a level, a power or a minimum effect. goalOf is as for a campaign.
+func (e *Experiment) DeclaredPlan(primaryGoal int64, goalOf func(id int64) Goal) Plan {
+	primary := goalOf(primaryGoal)
 	return Plan{
-		PrimaryGoalID: primaryGoal, ValueCap: valueCap, Methodology: Frequentist, SignificanceLevel: 95, Power: 80,
-		MDE:      20,
-		LookPlan: e.LookPlan, PrimaryMetric: e.PrimaryMetric, Goals: e.Goals.withoutPrimary(), MinDays: e.MinDays,
+		PrimaryGoalID: primaryGoal, ValueCap: primary.ValueCap, ConversionWindow: primary.ConversionWindow,
+		Methodology: Frequentist, SignificanceLevel: 95, Power: 80, MDE: 20,
+		LookPlan: e.LookPlan, PrimaryMetric: e.PrimaryMetric, Goals: e.Goals.withWindows(goalOf), MinDays: e.MinDays,
 	}
 }
 
-// plansByExperiment returns the plan of the campaign. capOf returns the cap of a goal.
-func (c *Campaign) plansByExperiment(capOf func(goal int64) *schema.Cap) map[int64]Plan {
-	return map[int64]Plan{0: c.DeclaredPlan(capOf(c.PrimaryGoalID))}
+// plansByExperiment returns the plan of the campaign. goalOf returns a goal.
+func (c *Campaign) plansByExperiment(goalOf func(id int64) Goal) map[int64]Plan {
+	return map[int64]Plan{0: c.DeclaredPlan(goalOf)}
 }
 
 // plansByExperiment returns the plans of the experiments of the widget, by id.
-func (w *Widget) plansByExperiment(capOf func(goal int64) *schema.Cap) map[int64]Plan {
+func (w *Widget) plansByExperiment(goalOf func(id int64) Goal) map[int64]Plan {
 	plans := map[int64]Plan{}
 	for i := range w.Experiments {
-		plans[w.Experiments[i].ID] = w.Experiments[i].DeclaredPlan(w.PrimaryGoalID, capOf(w.PrimaryGoalID))
+		plans[w.Experiments[i].ID] = w.Experiments[i].DeclaredPlan(w.PrimaryGoalID, goalOf)
 	}
 	return plans
 }

@@ -204,6 +204,10 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 		c.checkKey(at, site.ID, schema.NameGoal, goal.ID, goal.Key, taken["goal"])
 		c.checkResource(at, goal.ID, owner.Goals[goal.ID].WebsiteID, site.ID)
 		c.checkName(at, goal.Name)
+		if w := goal.ConversionWindow; w != nil && w.From > 0 {
+			c.Add(at+".conversionWindow", w, "must begin at the first view, such as 7d; only the window of a "+
+				"secondary goal or a guardrail may be a range")
+		}
 		goals[goal.ID] = goal.Key
 	}
 	for i, target := range site.Targets {

@@ -13,5 +13,11 @@ section = {goals:UInt64}
     AND toUnixTimestamp64Milli(first_time) >= {from_ms:Int64}
     {{- end}}
     {{- if .To}}
-    AND toUnixTimestamp64Milli(first_time) + since_ms < {to_ms:Int64}
+    AND toUnixTimestamp64Milli(first_time){{if not .OnFirstView}} + since_ms{{end}} < {to_ms:Int64}
+    {{- end}}
+    {{- if .Window}}
+    AND since_ms < {age_to_ms:UInt64}{{if .AgeFrom}} AND since_ms >= {age_from_ms:UInt64}{{end}}
+    {{- end}}
+    {{- if .Mature}}
+    AND toUnixTimestamp64Milli(first_time) <= {mature_ms:Int64}
     {{- end}}

@@ -3,7 +3,8 @@ live AS (  -- one row per counted goal event that is not cancelled
             visitor_id,
             toUInt32({{.Place}})                            AS of_place,
             goal_id,
-            toUnixTimestamp64Milli(first_time) + since_ms   AS at_ms,
+            toUnixTimestamp64Milli(first_time)              AS first_ms,
+            first_ms + since_ms                             AS at_ms,
             number                                          AS of_goal,
             {{.Period}}                                     AS of_period,
             {{.Crossed}}                                    AS of_crossing,
@@ -14,14 +15,14 @@ live AS (  -- one row per counted goal event that is not cancelled
         FROM {{.Facts}}
         WHERE {{template "goals_where.sql" .}}
             AND variation != ''
-        GROUP BY visitor_id, of_place, goal_id, at_ms, of_goal, of_period, of_crossing, value, profit, extra_value
+        GROUP BY visitor_id, of_place, goal_id, first_ms, at_ms, of_goal, of_period, of_crossing, value, profit, extra_value
         HAVING copies != 0
     ),
     numbered AS (  -- the same rows, with the event's number among all counted events of the visitor, and sums over the earlier events
         SELECT
             of_place,
             toInt8(1)                                       AS sign,
-            at_ms, of_period, of_crossing, copies,
+            first_ms, at_ms, of_period, of_crossing, copies,
             row_number() OVER of_visitor                    AS number,
             value,
             profit,

@@ -1,5 +1,5 @@
 WITH
-    seen AS (  -- one row per counted event other than goals: time, kind, and number among the visitor's events of this kind
+    seen AS (  -- one row per counted event other than goals: time, kind, and number among the visitor's events of this kind in the window; 0: outside of it
         SELECT
             toUInt32({{.Place}})                            AS place,
             sign                                            AS of_sign,
@@ -7,15 +7,17 @@ WITH
             {{.Crossed}}                                    AS of_crossing,
             {{- if .Widget}}
             arrayJoin(arrayMap(
-                (ms, kind, number) -> (toUnixTimestamp64Milli(first_time) + ms, kind, number),
-                arrayPushFront(later_ms, 0),
+                (ms, kind, inside, number) -> ({{.StepTime}}, kind, inside * number),
+                arrayPushFront(later_ms, 0) AS times,
                 arrayPushFront(later_kinds, 1) AS kinds,
-                arrayEnumerateUniq(kinds)
+                arrayMap((ms, kind) -> {{.InWindow}}, times, kinds) AS insides,
+                arrayEnumerateUniq(kinds, insides)
             ))                                              AS e
             {{- else}}
-            arrayJoin(arrayPushFront(
-                arrayMap(ms -> (toUnixTimestamp64Milli(first_time) + ms, 1, 2), arrayFilter((ms, kind) -> kind = 1, later_ms, later_kinds)),
-                (toUnixTimestamp64Milli(first_time), 1, 1)
+            arrayJoin(arrayMap(
+                (ms, number) -> ({{.StepTime}}, 1, number),
+                arrayPushFront(arrayFilter((ms, kind) -> kind = 1, later_ms, later_kinds), 0) AS times,
+                arrayEnumerate(times)
             ))                                              AS e
             {{- end}}
         FROM {{.Facts}}
@@ -26,6 +28,7 @@ WITH
 SELECT
     place,
     false                                                   AS exposed_before,
+    false                                                   AS immature,
     toInt64(intDiv(e.1 + {shift:Int64}, {width:Int64}))     AS bucket,
     of_period                                               AS period,
     of_crossing                                             AS crossed,

@@ -1,7 +1,8 @@
--- one row per place, exposed_before, period of equal shares and crossing: sums over its visitors
+-- one row per place, exposed_before, {{if .Mature}}maturity, {{end}}period of equal shares and crossing: sums over its visitors
 SELECT
     toUInt32({{.Place}})                                    AS place,
     {{if .From}}toUnixTimestamp64Milli(first_time) < {from_ms:Int64}{{else}}false{{end}} AS exposed_before,
+    {{.Immature}}                                           AS immature,
     toInt64(0)                                              AS bucket,
     {{.Period}}                                             AS period,
     {{.Crossed}}                                            AS crossed,
@@ -10,8 +11,8 @@ SELECT
     sum(sign * toInt64(views))                              AS all_views
 {{- if .Widget}},
     sum(sign * toInt64(clicks)), sum(sign * toInt64(submits)), sum(sign * toInt64(completions)), sum(sign * toInt64(conversions)), sum(sign * toInt64(contacts)),
-    sum(sign * toInt64(completions > 0))                    AS completed_visitors,
-    sum(sign * toInt64(conversions > 0))                    AS conversion_visitors
+    sum(sign * toInt64({{.Completed}}))                     AS completed_visitors,
+    sum(sign * toInt64({{.Conversed}}))                     AS conversion_visitors
 {{- end}}
 FROM {{if .To}}(
     -- one row per visitor without events after the window
@@ -37,5 +38,5 @@ WHERE {{template "visitors_where.sql" .}}
     {{- if .From}}
     AND toUnixTimestamp64Milli(first_time) + since_ms >= {from_ms:Int64}
     {{- end}}{{end}}
-GROUP BY {{if or .ByPlace .From}}place{{else}}variation{{end}}{{if .From}}, exposed_before{{end}}{{if .ByPeriod}}, period{{end}}{{if .ByCrossing}}, crossed{{end}}
+GROUP BY {{if or .ByPlace .From}}place{{else}}variation{{end}}{{if .From}}, exposed_before{{end}}{{if .Mature}}, immature{{end}}{{if .ByPeriod}}, period{{end}}{{if .ByCrossing}}, crossed{{end}}
 {{template "settings.sql" .}}

@@ -157,12 +157,7 @@ func (c *folded) add(p *reportQuery, first schema.Event, views, own []schema.Eve
 		}
 		age, window := e.Time.Sub(first.Time), p.ConversionWindow
 		inside := !window.IsSet() || window.From <= age && age < window.To
-		switch {
-		case inside && e.Kind == schema.KindCompletion:
-			one.Completed = 1
-		case inside && e.Kind == schema.KindConversion:
-			one.Conversion = 1
-		case !inside && e.Kind == schema.KindGoal:
+		if !inside && (e.Kind == schema.KindGoal || e.Kind == schema.KindCompletion || e.Kind == schema.KindConversion) {
 			continue
 		}
 		switch e.Kind {
@@ -185,9 +180,7 @@ func (c *folded) add(p *reportQuery, first schema.Event, views, own []schema.Eve
 			}
 		}
 	}
-	if p.Subject.Kind != schema.SubjectWidget {
-		one.Completed, one.Conversion = 0, 0
-	}
+	one.Completed, one.Conversion = min(one.Completions, 1), min(one.Conversions, 1)
 	one.Goals, one.Value, one.Profit, one.ExtraValue = amounts(goals).Sums, amounts(value), amounts(profit), amounts(extra)
 	one.ValueGoals = new(big.Int).Mul(big.NewInt(value), big.NewInt(goals))
 	if p.CapLimit != nil && p.CapLimit.Limit > 0 {

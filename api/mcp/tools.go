@@ -147,13 +147,14 @@ func (l *listed) quoteStatus() string {
 
 // reportArguments select a report. Their names and values are those of the API.
 type reportArguments struct {
-	CampaignID    int64    `json:"campaignId,omitempty" jsonschema:"id of a campaign; give either campaignId, or widgetId and experimentId"`
-	WidgetID      int64    `json:"widgetId,omitempty" jsonschema:"id of a widget"`
-	ExperimentID  int64    `json:"experimentId,omitempty" jsonschema:"id of an experiment of the widget"`
-	WebsiteID     int64    `json:"websiteId,omitempty" jsonschema:"id of the only website to search"`
-	Goal          int64    `json:"goal,omitempty" jsonschema:"id of a goal; default: the primary goal, the only one with a conclusion"`
-	CompareMetric string   `json:"compareMetric,omitempty" jsonschema:"such as valuePerVisitor; default: the declared metric, the only one with a conclusion"`
-	Filters       []string `json:"filters,omitempty" jsonschema:"filters of visitors, such as country=US or dateFrom=2026-05-01; a filtered report has no conclusion"`
+	CampaignID       int64    `json:"campaignId,omitempty" jsonschema:"id of a campaign; give either campaignId, or widgetId and experimentId"`
+	WidgetID         int64    `json:"widgetId,omitempty" jsonschema:"id of a widget"`
+	ExperimentID     int64    `json:"experimentId,omitempty" jsonschema:"id of an experiment of the widget"`
+	WebsiteID        int64    `json:"websiteId,omitempty" jsonschema:"id of the only website to search"`
+	Goal             int64    `json:"goal,omitempty" jsonschema:"id of a goal; default: the primary goal, the only one with a conclusion"`
+	CompareMetric    string   `json:"compareMetric,omitempty" jsonschema:"such as valuePerVisitor; default: the declared metric, the only one with a conclusion"`
+	ConversionWindow string   `json:"conversionWindow,omitempty" jsonschema:"age of the events that count since the first view, such as 7d, 72h, 7d..14d or none; default: that of the goal, the only one with a conclusion"`
+	Filters          []string `json:"filters,omitempty" jsonschema:"filters of visitors, such as country=US or dateFrom=2026-05-01; a filtered report has no conclusion"`
 }
 
 type resultArguments struct {

@@ -74,6 +74,8 @@ func (p *program) reportCommand() *cobra.Command {
 		"attribute of the first view, such as device, country or utmSource (dimension of the API)")
 	flags.String("interval", "", "hour, day or week: add a series")
 	flags.String("cap", "", "limit of the total value of a visitor: an amount, or a percentile such as p99")
+	flags.String("conversion-window", "",
+		"age of the events that count since the first view, such as 7d, 72h, 7d..14d or none; default: that of the goal")
 	flags.Bool("scorecard", false,
 		"also compare all goals and metrics, and decide: ship, roll back, no difference, no winner, or keep running")
 	flags.BoolVar(&form.exitCode, "exit-code", false, "exit with the code of the decision; implies --scorecard")
@@ -109,7 +111,7 @@ func (f *reportForm) parser() func(query.Operation, string) (query.Request, erro
 // parameterOfFlag maps flags of report to parameters of the API.
 var parameterOfFlag = map[string]string{
 	"goal": "goal", "metric": "compareMetric", "dimension": "dimension", "interval": "interval", "cap": "cap",
-	"scorecard": "scorecard",
+	"scorecard": "scorecard", "conversion-window": "conversionWindow",
 }
 
 // parseRequest parses the arguments, such as campaign 12, and the flags, using a parser of the API. An error names the

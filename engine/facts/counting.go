@@ -351,8 +351,8 @@ type slots struct {
 	Mature       bool    // only visitors first exposed until {mature_ms} count
 	OnFirstView  bool    // the events of the window count at the time of the first view
 	Immature     expr    // of a visitor: whether the window has not ended
-	Completed    expr    // of a visitor: has a completion
-	Conversed    expr    // of a visitor: has a conversion
+	Completions  expr    // of a visitor
+	Conversions  expr    // of a visitor
 	InWindow     expr    // of an event of a widget: 1 if it counts, and else 0
 	StepTime     expr    // of an event other than a goal, in a series
 	Crossers     bool    // only multi-exposed visitors
@@ -493,7 +493,7 @@ func (s *counting) newQuery() *reportQuery {
 		Few:    s.Visitors < leastVisitorsByDay,
 		Place:  "transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))",
 		Bucket: "toInt64(0)", Period: "toUInt8(0)", Crossed: "toInt64(0)",
-		Immature: "false", Completed: "completions > 0", Conversed: "conversions > 0", InWindow: "1",
+		Immature: "false", Completions: "completions", Conversions: "conversions", InWindow: "1",
 		StepTime:   "toUnixTimestamp64Milli(first_time) + ms",
 		Attributes: attributes,
 	}}
@@ -589,16 +589,16 @@ func (s *counting) addWindow(q *reportQuery) {
 		q.addParam("mature_ms", through.Add(-w.To).UnixMilli())
 		q.Immature = "toUnixTimestamp64Milli(first_time) > {mature_ms:Int64}"
 	}
-	const exists = "arrayExists((ms, kind) -> kind = %d AND ms >= {age_from_ms:UInt64} AND ms < {age_to_ms:UInt64}, " +
+	const inside = "arrayCount((ms, kind) -> kind = %d AND ms >= {age_from_ms:UInt64} AND ms < {age_to_ms:UInt64}, " +
 		"later_ms, later_kinds)"
-	q.Completed = expr(fmt.Sprintf(exists, moments.Completion))
-	q.Conversed = expr(fmt.Sprintf(exists, moments.Conversion))
+	q.Completions = expr(fmt.Sprintf(inside, moments.Completion))
+	q.Conversions = expr(fmt.Sprintf(inside, moments.Conversion))
 	switch s.Timing {
 	case plan.WhenMature:
 		q.StepTime = "toUnixTimestamp64Milli(first_time) + greatest(toInt64(ms), {age_to_ms:Int64} - 1)"
 	case plan.OnFirstView:
 		if q.Widget {
-			q.StepTime = "toUnixTimestamp64Milli(first_time) + if(kind IN (4, 5) AND inside, 0, ms)"
+			q.StepTime = "toUnixTimestamp64Milli(first_time) + if(kind IN (4, 5), 0, ms)"
 		}
 	case plan.OnEvent:
 	}

@@ -18,6 +18,7 @@ var (
 	reportCSV = slices.Concat(
 		under("", "campaignId widgetId experimentId goal.id goal.name compareMetric methodology significanceLevel "+
 			"dimension filters"),
+		under("conversionWindow.", "from to source"), under("", "checks.conversionWindow.immatureVisitors"),
 		under("", "window.from window.to dataThrough breakdown.value series.time id name control share visitors views"),
 		under("",
 			"convertedVisitors goalsReached value profit extraValue clicks submits completions conversions contacts"),
@@ -32,7 +33,8 @@ var (
 		under("",
 			"campaignId widgetId experimentId methodology significanceLevel filters window.from window.to dataThrough"),
 		under("decision.", "status variationId decidedAt"),
-		under("", "goal.id goal.name metric role direction id name control"),
+		under("", "goal.id goal.name metric conversionWindow.from conversionWindow.to conversionWindow.source"),
+		under("", "role direction id name control"),
 		estimateUnder("estimate."),
 		comparisonCSV,
 		under("", "qValue discovered"),

@@ -152,7 +152,7 @@ func ReportSubtitle(r *result.Report) string {
 		add("goal %s", r.Goal.Name)
 	}
 	if r.CompareMetric != nil {
-		add("%s", result.MetricInWords(*r.CompareMetric))
+		add("%s", r.MetricInWords())
 	}
 	add("%s, %d %%", r.Methodology, r.SignificanceLevel)
 	add("%s visitors", result.FormatCount(r.Totals.Visitors))

@@ -138,7 +138,11 @@ func whenNext(a *looks.Analysis) string {
 	if next == nil {
 		return ""
 	}
-	return "; the next look is on " + next.PublishedAt.UTC().Format("Monday, 2 January 2006")
+	text := "; the next look is on " + next.PublishedAt.UTC().Format("Monday, 2 January 2006")
+	if w := a.Plan.ConversionWindow; w.IsSet() {
+		text += ", when its last visitors have had " + w.EndInWords() + " to convert"
+	}
+	return text
 }
 
 // decidedText returns the text about the winner or loser, with the interval at the concluding look.
@@ -149,7 +153,7 @@ func (j *sliceResult) decidedText(p *plan.Plan, row *looks.Row) string {
 		verdict = "better"
 	}
 	text := fmt.Sprintf("%s is %s than %s: %s has %s", j.Variations[at].Name, verdict, j.Variations[0].Name,
-		metrics[p.Metric].name, LookInWords(row, p.Rules.SignificanceLevel, IsRate(p.Metric)))
+		nameIn(p), LookInWords(row, p.Rules.SignificanceLevel, IsRate(p.Metric)))
 	text += fmt.Sprintf(" at look %d on %s with %s visitors", row.Number, lastDay(row.End), FormatCount(row.Visitors))
 	if row.Chance != nil {
 		text += fmt.Sprintf(", with a chance of %s to beat %s", FormatChance(*row.Chance), j.Variations[0].Name)

@@ -145,6 +145,9 @@ func (r *Report) makeDecision(p *plan.Plan, a *looks.Analysis) *Decision {
 		Status: DecisionKeepRunning, Reasons: []DecisionReason{},
 		Text: "Keep running: " + lowerFirst(r.Conclusion.Text),
 	}
+	if w := p.ConversionWindow; w.IsSet() && p.Ended && nextLook(a) != nil {
+		found.Text = fmt.Sprintf("Wait for the conversions of the last %s%s.", w.EndInWords(), whenNext(a))
+	}
 	for _, reason := range r.Conclusion.Reasons {
 		found.Reasons = append(found.Reasons, DecisionReason{Code: reason, Text: ExplainReason(reason)})
 	}
@@ -179,7 +182,7 @@ func (d *decider) harmDecision(treatment int) *Decision {
 		found.Reasons, names = append(found.Reasons, reason), append(names, name)
 	}
 	if treatment < len(d.looks.Harm) {
-		primary := metrics[d.plan.Declared.Metric].name
+		primary := nameIn(d.looks.Plan)
 		add(&d.looks.Harm[treatment], DecisionReason{
 			Code: reasonPrimaryHarmed,
 			Text: primary + " is harmed by more than the minimum effect",
@@ -199,10 +202,11 @@ func (d *decider) harmDecision(treatment int) *Decision {
 // guardrailName returns the metric and the goal of a guardrail.
 func (d *decider) guardrailName(i int) string {
 	g := d.plan.Declared.Guardrails[i]
+	name := metrics[g.Metric].name
 	if goal, known := d.plan.FindGoal(g.GoalID); known {
-		return fmt.Sprintf("%s of %s", metrics[g.Metric].name, goal.Name)
+		name += " of " + goal.Name
 	}
-	return metrics[g.Metric].name
+	return name + newAgeRange(d.plan.AboutGoal(g.GoalWindow)).afterName()
 }
 
 func (d *decider) ofGuardrail(code stats.Reason, i int, says string) DecisionReason {

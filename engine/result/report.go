@@ -107,11 +107,28 @@ type Window struct {
 type AgeRange struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
-	Source string `json:"source"` // goal or request
+	Source string `json:"source"` // goal, metric (of a secondary metric or a guardrail) or request
 }
 
-// InWords returns the words that follow the name of a metric, such as "within 7 days". A nil range has none.
-func (r *AgeRange) InWords() string {
+// newAgeRange returns the conversion window of a plan; nil: it has none.
+func newAgeRange(p *plan.Plan) *AgeRange {
+	w := p.ConversionWindow
+	if !w.IsSet() {
+		return nil
+	}
+	hours := func(age time.Duration) string { return fmt.Sprintf("%dh", age/time.Hour) }
+	shown := &AgeRange{From: hours(w.From), To: hours(w.To), Source: "goal"}
+	switch {
+	case p.AsksForWindow():
+		shown.Source = "request"
+	case w != p.WindowOf(p.GoalID):
+		shown.Source = "metric"
+	}
+	return shown
+}
+
+// afterName returns the words that follow the name of a metric, such as " within 7 days". A nil range has none.
+func (r *AgeRange) afterName() string {
 	if r == nil {
 		return ""
 	}
@@ -119,7 +136,15 @@ func (r *AgeRange) InWords() string {
 	if err != nil {
 		return ""
 	}
-	return w.InWords()
+	return " " + w.InWords()
+}
+
+// MetricInWords returns the name of the compared metric, with the conversion window; empty: nothing is compared.
+func (r *Report) MetricInWords() string {
+	if r.CompareMetric == nil {
+		return ""
+	}
+	return MetricInWords(*r.CompareMetric) + r.ConversionWindow.afterName()
 }
 
 // Slice has the results for all visitors, or for the visitors with one dimension value.

@@ -10,19 +10,18 @@ import (
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
-	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 )
 
 // ScorecardRow compares the variations on one metric of one goal.
 type ScorecardRow struct {
-	Goal             *GoalName                `json:"goal"` // null: all goals count
-	Metric           query.Metric             `json:"metric"`
-	ConversionWindow *schema.ConversionWindow `json:"conversionWindow,omitempty"` // nil: none
-	Role             Role                     `json:"role"`
-	Direction        string                   `json:"direction"` // up or down: the good direction
-	Variations       []ScorecardVariation     `json:"variations"`
+	Goal             *GoalName            `json:"goal"` // null: all goals count
+	Metric           query.Metric         `json:"metric"`
+	ConversionWindow *AgeRange            `json:"conversionWindow,omitempty"` // nil: none
+	Role             Role                 `json:"role"`
+	Direction        string               `json:"direction"` // up or down: the good direction
+	Variations       []ScorecardVariation `json:"variations"`
 
 	plan      *plan.Plan // of the metric and the goal
 	sums      *sliceSums
@@ -125,9 +124,7 @@ func (r *ScorecardRow) setRole(p *plan.Plan) {
 	if goal.GoalID != 0 {
 		r.Goal = &GoalName{goal.GoalID, r.plan.GoalName}
 	}
-	if goal.Window.IsSet() {
-		r.ConversionWindow = &goal.Window
-	}
+	r.ConversionWindow = newAgeRange(r.plan)
 	r.Role, r.Direction, r.guardrail, r.secondary = RoleOther, catalogue.Up, -1, -1
 	down := false
 	if goal == p.Declared.PrimaryGoal() && r.Metric == p.Declared.Metric {
@@ -187,9 +184,9 @@ func setQValues(rows []*ScorecardRow, a *looks.Analysis, alpha float64) {
 // MetricInWords returns the names of the row's metric and goal.
 func (r *ScorecardRow) MetricInWords() string {
 	if r.Goal == nil {
-		return MetricInWords(r.Metric) + " of all goals"
+		return MetricInWords(r.Metric) + " of all goals" + r.ConversionWindow.afterName()
 	}
-	return MetricInWords(r.Metric) + " of " + r.Goal.Name
+	return MetricInWords(r.Metric) + " of " + r.Goal.Name + r.ConversionWindow.afterName()
 }
 
 // IsEmpty reports whether the row has no role, and all its values are 0 or unknown.

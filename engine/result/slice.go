@@ -1,7 +1,6 @@
 package result
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"runtime"
@@ -54,13 +53,7 @@ func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 			results.Looks, results.NextLook = newLooks(a), nextLook(a)
 		}
 	}
-	if w := plan.ConversionWindow; w.IsSet() {
-		hours := func(age time.Duration) string { return fmt.Sprintf("%dh", age/time.Hour) }
-		results.ConversionWindow = &AgeRange{hours(w.From), hours(w.To), "goal"}
-		if plan.AsksForWindow() {
-			results.ConversionWindow.Source = "request"
-		}
-	}
+	results.ConversionWindow = newAgeRange(plan)
 	if plan.GoalID != 0 {
 		results.Goal = &GoalName{plan.GoalID, plan.GoalName}
 	}

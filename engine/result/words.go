@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lifthouse/engine/looks"
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/stats"
 )
@@ -64,6 +65,9 @@ var metrics = map[query.Metric]struct {
 	query.ProfitPerVisitor:     {"profit per visitor", "of profit", false},
 	query.ExtraValuePerVisitor: {"extra value per visitor", "of extra value", false},
 }
+
+// nameIn returns the name of the compared metric of a plan in a sentence, with its conversion window.
+func nameIn(p *plan.Plan) string { return metrics[p.Metric].name + newAgeRange(p).afterName() }
 
 // MetricInWords returns the name of a metric in texts.
 func MetricInWords(m query.Metric) string { return strings.TrimPrefix(metrics[m].name, "the ") }

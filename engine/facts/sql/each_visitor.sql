@@ -5,7 +5,7 @@ SELECT
     any(toUnixTimestamp64Milli(first_time))                 AS first_ms,
     any(concatWithSeparator('\0', {{.Attributes}}))         AS attributes,
     sumIf(views, grain = 'visitor')                         AS all_views,
-    {{if .Widget}}sum(clicks), sum(submits), sum(completions), sum(conversions), sum(contacts){{else}}{{/* a campaign has none */}}toUInt64(0), toUInt64(0), toUInt64(0), toUInt64(0), toUInt64(0){{end}},
+    {{if .Widget}}sum(clicks), sum(submits), sum({{.Completions}}), sum({{.Conversions}}), sum(contacts){{else}}{{/* a campaign has none */}}toUInt64(0), toUInt64(0), toUInt64(0), toUInt64(0), toUInt64(0){{end}},
     countIf(grain = 'goal')                                 AS goals,
     sum(value)                                              AS total_value,
     sum(profit)                                             AS total_profit,

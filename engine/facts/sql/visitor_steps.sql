@@ -38,8 +38,8 @@ SELECT
 {{- if .Widget}},
     sum(of_sign * toInt64(e.2 = 2))                         AS clicks,
     sum(of_sign * toInt64(e.2 = 3))                         AS submits,
-    sum(of_sign * toInt64(e.2 = 4))                         AS completions,
-    sum(of_sign * toInt64(e.2 = 5))                         AS conversions,
+    sum(of_sign * toInt64(e.2 = 4 AND e.3 > 0))             AS completions,
+    sum(of_sign * toInt64(e.2 = 5 AND e.3 > 0))             AS conversions,
     sum(of_sign * toInt64(e.2 = 6))                         AS contacts,
     sum(of_sign * toInt64(e.2 = 4 AND e.3 = 1))             AS completed_visitors,
     sum(of_sign * toInt64(e.2 = 5 AND e.3 = 1))             AS conversion_visitors

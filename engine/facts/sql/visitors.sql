@@ -10,9 +10,9 @@ SELECT
     sum(sign * toInt64(first_day >= {recent_from:Date} AND first_day < {recent_to:Date})) AS visitors_recent,
     sum(sign * toInt64(views))                              AS all_views
 {{- if .Widget}},
-    sum(sign * toInt64(clicks)), sum(sign * toInt64(submits)), sum(sign * toInt64(completions)), sum(sign * toInt64(conversions)), sum(sign * toInt64(contacts)),
-    sum(sign * toInt64({{.Completed}}))                     AS completed_visitors,
-    sum(sign * toInt64({{.Conversed}}))                     AS conversion_visitors
+    sum(sign * toInt64(clicks)), sum(sign * toInt64(submits)), sum(sign * toInt64({{.Completions}})), sum(sign * toInt64({{.Conversions}})), sum(sign * toInt64(contacts)),
+    sum(sign * toInt64({{.Completions}} > 0))               AS completed_visitors,
+    sum(sign * toInt64({{.Conversions}} > 0))               AS conversion_visitors
 {{- end}}
 FROM {{if .To}}(
     -- one row per visitor without events after the window

@@ -45,6 +45,7 @@ type reportQuery struct {
 	Stored   facts.Stored
 	Outliers *moments.Outliers
 	CapLimit *moments.Cap
+	cohort   time.Duration // age that all visitors must have reached; 0: that of the conversion window
 }
 
 // about returns the same query about another plan, before bounds and limits are known.
@@ -128,6 +129,12 @@ func completeThrough(p *reportQuery, byVisitor map[uint64][]schema.Event) time.T
 	return through
 }
 
+// isImmature reports whether the conversion window of a visitor has not ended.
+func (x *reportQuery) isImmature(first, through time.Time) bool {
+	age := cmp.Or(x.cohort, x.ConversionWindow.To)
+	return age > 0 && first.Add(age).After(through)
+}
+
 func (c *folded) add(p *reportQuery, first schema.Event, views, own []schema.Event, through time.Time) {
 	if first.Time.Before(p.WindowStart()) {
 		if slices.ContainsFunc(own, func(e schema.Event) bool { return !e.Time.Before(p.WindowStart()) && e.Time.Before(p.WindowEnd()) }) {
@@ -139,13 +146,13 @@ func (c *folded) add(p *reportQuery, first schema.Event, views, own []schema.Eve
 	if slices.ContainsFunc(views, func(e schema.Event) bool { return e.VariationID != first.VariationID }) {
 		c.multiExposed++
 		if p.MultipleExposures == catalogue.ExcludeMultiExposed {
-			if p.ConversionWindow.IsSet() && first.Time.Add(p.ConversionWindow.To).After(through) {
+			if p.isImmature(first.Time, through) {
 				c.immature++
 			}
 			return
 		}
 	}
-	if p.ConversionWindow.IsSet() && first.Time.Add(p.ConversionWindow.To).After(through) {
+	if p.isImmature(first.Time, through) {
 		c.immature++
 		return
 	}

@@ -206,6 +206,9 @@ func (j *Judgement) ReportDecision(ctx context.Context) (*result.Report, error) 
 	}
 	report := result.New(j.Plan, rows, j.Looks)
 	report.AddScorecard(j.Plan, []result.GoalRows{{Plan: j.Plan.AboutGoal(j.Plan.Goal()), Rows: rows}}, j.Looks)
+	if err := j.engine.addNovelty(ctx, j.Plan, j.Looks, report); err != nil {
+		return nil, err
+	}
 	return report, j.engine.addWorth(ctx, j.Plan, j.Looks, report)
 }
 

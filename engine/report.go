@@ -56,6 +56,11 @@ func (e *Engine) computeReport(ctx context.Context, p *plan.Plan, version Versio
 			return nil, err
 		}
 	}
+	if p.Curve {
+		if report.Curve, err = e.computeCurve(ctx, p, rows); err != nil {
+			return nil, err
+		}
+	}
 	if a != nil && p.Dimension != "" && p.IsDeclared() && p.OfAllVisitors() {
 		if err := e.concludeSlices(ctx, p, version, a, report); err != nil {
 			return nil, err
@@ -66,6 +71,9 @@ func (e *Engine) computeReport(ctx context.Context, p *plan.Plan, version Versio
 		if err := e.addWorth(ctx, p, a, report); err != nil {
 			return nil, err
 		}
+	}
+	if err := e.addNovelty(ctx, p, a, report); err != nil {
+		return nil, err
 	}
 	report.AddWaiting(version.Waiting)
 	return report, nil

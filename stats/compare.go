@@ -88,7 +88,11 @@ func (c pair) frequentistComparison(family family, o Options) Comparison {
 	}
 	adjusted := family.adjustedPValue(c)
 	alpha := o.Alpha()
-	significant := adjusted < alpha
+	significant, tail := adjusted < alpha, family.tail
+	if o.Critical > 0 {
+		tail = normalSurvival(o.Critical)
+		significant = c.p < 2*tail
+	}
 	out := Comparison{
 		Frequentist: &Frequentist{
 			Test:             c.test,
@@ -103,7 +107,7 @@ func (c pair) frequentistComparison(family family, o Options) Comparison {
 	if alpha == 0 {
 		out.Difference, out.Lift = c.observedEffects(nil, false)
 	} else {
-		q := c.contrast.quantile(family.tail)
+		q := c.contrast.quantile(tail)
 		out.Difference, out.Lift = c.observedEffects(&q, significant)
 	}
 	c.setVerdict(&out, o)

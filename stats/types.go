@@ -85,6 +85,9 @@ type Options struct {
 	Shares []float64
 	// Prior is the prior of the lift. The Bayesian methodology needs one.
 	Prior *Prior
+	// Critical replaces the critical value of the level, also for significance, see SimultaneousCritical. 0: it does
+	// not. Only the frequentist methodology has it.
+	Critical float64
 }
 
 // Alpha returns the accepted error rate, 1 - level/100, in [0, 0.99]. At 0 nothing is significant.

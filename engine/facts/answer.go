@@ -228,7 +228,7 @@ func (x answer) newRows() *moments.Rows {
 	stored := x.stored.orNone()
 	return &moments.Rows{
 		First: stored.First, Through: stored.Ingested, Newest: stored.Newest, Outliers: x.outliers,
-		Cap: x.limit, Automated: x.countAutomated(),
+		Cap: x.limit, Automated: x.countAutomated(), Complete: x.through,
 	}
 }
 

@@ -221,6 +221,10 @@ func (s *counting) addGoals(row driver.Rows) error {
 		profit.Sum = value.Sum
 		to = append(to, &capped.Visitors, value.Sum, value.Squares, profit.Squares, &profit.Nonzero, &profit.Negative)
 	}
+	if s.Timing == plan.ByAge {
+		m.FirstAge = stats.Sums{Sum: new(big.Int), Squares: new(big.Int)}
+		to = append(to, m.FirstAge.Sum, m.FirstAge.Squares)
+	}
 	if err := row.Scan(to...); err != nil {
 		return err
 	}
@@ -275,6 +279,8 @@ func (s *counting) stepTime(numbered bool) expr {
 		return event
 	case s.Timing == plan.OnFirstView:
 		return first
+	case s.Timing == plan.ByAge:
+		return "(" + event + ") - " + first
 	}
 	return first + " + {age_to_ms:Int64} - 1" // the last millisecond of the window
 }
@@ -349,6 +355,7 @@ type slots struct {
 	Window       bool    // only events of ages below {age_to_ms} count
 	AgeFrom      bool    // and from {age_from_ms} on
 	Mature       bool    // only visitors first exposed until {mature_ms} count
+	ByAge        bool    // also sum the ages of first conversions
 	OnFirstView  bool    // the events of the window count at the time of the first view
 	Immature     expr    // of a visitor: whether the window has not ended
 	Completions  expr    // of a visitor
@@ -581,7 +588,8 @@ func (s *counting) addWindow(q *reportQuery) {
 	q.Window, q.AgeFrom, q.OnFirstView = true, w.From > 0, s.Timing == plan.OnFirstView
 	q.addParam("age_from_ms", w.From.Milliseconds())
 	q.addParam("age_to_ms", w.To.Milliseconds())
-	if q.Mature = s.Timing == plan.WhenMature; q.Mature {
+	q.ByAge = s.Timing == plan.ByAge
+	if q.Mature = s.Timing == plan.WhenMature || q.ByAge; q.Mature {
 		through := s.through
 		if to := s.Filters.To; !to.IsZero() && to.Before(through) {
 			through = to
@@ -600,6 +608,8 @@ func (s *counting) addWindow(q *reportQuery) {
 		if q.Widget {
 			q.StepTime = "toUnixTimestamp64Milli(first_time) + if(kind IN (4, 5), 0, ms)"
 		}
+	case plan.ByAge:
+		q.StepTime = "toInt64(ms)"
 	case plan.OnEvent:
 	}
 	if q.Widget {

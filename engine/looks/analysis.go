@@ -136,6 +136,19 @@ func (a *Analysis) LastLook() Look {
 	return last
 }
 
+// DecidingLooks returns the look that concluded, and the first one at the end of the plan.
+func (a *Analysis) DecidingLooks() []Look {
+	var found []Look
+	if a.Outcome != nil {
+		found = append(found, a.Looks[a.Outcome.Look])
+	}
+	at := slices.IndexFunc(a.Primary.Rows, func(rows []Row) bool { return rows[0].Tau >= 1 })
+	if at >= 0 && (a.Outcome == nil || at != a.Outcome.Look) {
+		found = append(found, a.Looks[at])
+	}
+	return found
+}
+
 // hasBoundary reports whether the look could be significant.
 func (r *Row) hasBoundary() bool { return r.Critical != nil && r.Difference.Interval != nil }
 

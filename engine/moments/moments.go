@@ -24,6 +24,7 @@ type Moments struct {
 	ExtraValue      Amounts
 	ValueGoals      *big.Int        // sum over visitors of value times goals
 	CappedRemainder CappedRemainder `json:",omitzero"` // removed by the cap of the report; nil sums: no cap
+	FirstAge        stats.Sums      `json:",omitzero"` // of first conversions, in milliseconds; only in a curve by age
 }
 
 // Actions count the events of a widget other than views and goals.
@@ -70,6 +71,7 @@ func (m *Moments) combine(o *Moments, sign int64) Moments {
 		ExtraValue:      m.ExtraValue.combine(&o.ExtraValue, sign),
 		ValueGoals:      combineSums(stats.Sums{Sum: m.ValueGoals}, stats.Sums{Sum: o.ValueGoals}, sign).Sum,
 		CappedRemainder: m.CappedRemainder.combine(&o.CappedRemainder, sign),
+		FirstAge:        combineSums(m.FirstAge, o.FirstAge, sign),
 	}
 }
 

@@ -44,6 +44,7 @@ type Rows struct {
 	First    time.Time // first view, see facts.Stored; zero: no view
 	Through  time.Time // acceptance time of the last event; zero: no events
 	Newest   time.Time // latest event time; zero: no events
+	Complete time.Time // time up to which all events are known
 	Outliers *Outliers // bounds of goal values; nil: no z-score
 	Cap      *Cap      // limit of the total values of visitors; nil: none
 

@@ -29,6 +29,8 @@ type Plan struct {
 	Declared     Declared        // declarations for the conclusion
 	Allocation   float64         // share of all traffic that takes part, as a fraction
 	Scorecard    bool            // also compare the other goals and metrics, and decide
+	Curve        bool            // also by the visitors' age
+	CurveDays    int             // see query.Request
 
 	asked   query.Request            // what the request left open has its zero value
 	goals   map[int64]catalogue.Goal // of the account
@@ -71,6 +73,8 @@ const (
 	OnFirstView
 	// OnEvent includes all visitors, and each event counts at its own time. Harm has it: it must be found early.
 	OnEvent
+	// ByAge includes the visitors whose window has ended, and each event counts at its age. A curve by age has it.
+	ByAge
 )
 
 // Variation is a variation of the report.
@@ -96,7 +100,9 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	if _, known := owned.Goals[r.GoalID]; r.GoalID != 0 && !known {
 		return nil, query.GoalFault(r.GoalID)
 	}
-	plan := &Plan{asked: r, Scorecard: r.Scorecard, goals: owned.Goals}
+	plan := &Plan{
+		asked: r, Scorecard: r.Scorecard, Curve: r.Curve, CurveDays: r.CurveDays, goals: owned.Goals,
+	}
 	plan.Question = Question{
 		GoalID: r.GoalID, Metric: r.Metric, Filters: r.Filters, Dimension: r.Dimension, Interval: r.Interval,
 		Top: MaxBreakdown,

@@ -29,16 +29,20 @@ const (
 	paramCap       = "cap"
 	paramWindow    = "conversionWindow"
 	paramScorecard = "scorecard"
+	paramCurve     = "curve"
+	ParamCurveDays = "curveDays"
 )
 
 // parametersOf has the parameters of each operation other than filters.
 var parametersOf = map[Operation][]string{
 	CampaignResults: {
 		paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval, paramCap, paramWindow, paramScorecard,
+		paramCurve, ParamCurveDays,
 	},
 	WidgetResults: {paramWebsite, ParamGoal, ParamInterval, paramCap, paramWindow},
 	ExperimentResults: {
 		paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval, paramCap, paramWindow, paramScorecard,
+		paramCurve, ParamCurveDays,
 	},
 }
 
@@ -68,6 +72,14 @@ func parseRequest(operation Operation, rawQuery string, names []string) (Request
 		Metric:    Metric(p.OneOf(paramMetric, Comparable[operation])),
 		Interval:  Interval(p.OneOf(ParamInterval, Intervals)),
 		Scorecard: p.OneOf(paramScorecard, []string{"true", "false"}) == "true",
+		Curve:     p.OneOf(paramCurve, []string{"exposureDay"}) != "",
+		CurveDays: p.ParseInteger(ParamCurveDays, LeastCurveDays, MostCurveDays, 0),
+	}
+	switch {
+	case r.Curve && r.Dimension != "":
+		p.addFault(paramCurve, p.values.Get(paramCurve), "a curve has no breakdown: omit curve or "+paramDimension)
+	case r.CurveDays > 0 && !r.Curve:
+		p.addFault(ParamCurveDays, p.values.Get(ParamCurveDays), "needs curve=exposureDay")
 	}
 	if text, given := p.SingleValue(paramCap); given {
 		limit, err := schema.ParseCap(text)

@@ -35,8 +35,17 @@ type Request struct {
 	Cap          *schema.Cap // limit of each visitor's total value; nil: the cap of the goal
 	// ConversionWindow limits the age of the events that count; nil: the window of the goal
 	ConversionWindow *schema.ConversionWindow
+	Curve            bool // also by the visitors' age
+	CurveDays        int  // of the curve; 0: as many as the data allow, at most DefaultCurveDays
 	Filters          Filters
 }
+
+// The number of days of a curve by age.
+const (
+	LeastCurveDays   = 2
+	MostCurveDays    = 60
+	DefaultCurveDays = 14
+)
 
 // Metric is a metric on which variations are compared.
 type Metric string

@@ -39,11 +39,13 @@ type Report struct {
 	Slice
 	Breakdown []BreakdownSlice `json:"breakdown,omitzero"` // only with a dimension
 	Series    []Point          `json:"series,omitzero"`    // only with an interval
+	Curve     *Curve           `json:"curve,omitempty"`    // only if the request asks for it
 	Decision  *Decision        `json:"decision,omitempty"` // only with a scorecard about the declared question and all visitors
 	Scorecard []*ScorecardRow  `json:"scorecard,omitzero"`
 	Worth     *Worth           `json:"worth,omitempty"` // only with a scorecard
 
 	breakdown *breakdown // the slices of Breakdown
+	novel     []int64    // variations with a finding of novelty
 }
 
 // Look has the results of all comparisons at the end of a week of full days, or of a full day.

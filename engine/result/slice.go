@@ -135,6 +135,7 @@ type sliceResult struct {
 	comparisons []stats.Comparison
 	control     stats.Sample
 	total       moments.Moments // over all variations
+	immature    int64           // visitors of all variations
 }
 
 // computeResults computes the metrics, comparisons and checks of a slice.
@@ -148,26 +149,18 @@ func (c *sliceSums) computeResults(plan *plan.Plan, found *moments.Rows) sliceRe
 func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 	j := sliceResult{Slice: Slice{Variations: []VariationResults{}}}
 	options := statsOptions(plan)
-	samples := make([]stats.Sample, 0, len(plan.Variations))
 	for _, v := range plan.Variations {
 		m := c.counted[v.ID]
-		j.total = j.total.Merge(m)
-		samples = append(samples, looks.SampleOf(&m, plan.Metric))
+		j.total, j.immature = j.total.Merge(m), j.immature+c.immature[v.ID]
 		j.Variations = append(j.Variations, VariationResults{
 			ID: v.ID, Name: v.Name, Control: v.Control, Share: v.Share,
 			Counts: newCounts(&m), Actions: actionsOf(plan, &m), Metrics: newMetrics(&m, plan, options),
 		})
 	}
-	if len(samples) == 0 || !plan.Rules.Compare {
+	if len(plan.Variations) == 0 || !plan.Rules.Compare {
 		return j
 	}
-	capped := j.total.WithCappedValues()
-	options.NonNegative = looks.NeverNegative(&capped, plan.Metric)
-	if periods := c.periodSamples(plan); len(periods) > 1 {
-		j.comparisons = stats.ComparePeriods(samples, periods, options)
-	} else {
-		j.comparisons = stats.Compare(samples[0], samples[1:], options)
-	}
+	j.comparisons = c.compareSamples(plan, options)
 	if j.total.Visitors == 0 && len(c.immature) > 0 {
 		for i := range j.comparisons {
 			x := &j.comparisons[i]
@@ -177,8 +170,25 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 	for i, comparison := range j.comparisons {
 		j.Variations[i+1].Comparison = NewComparison(comparison, plan.Rules.StatedPrior.Campaigns)
 	}
-	j.control = samples[0]
+	control := c.counted[plan.Variations[0].ID]
+	j.control = looks.SampleOf(&control, plan.Metric)
 	return j
+}
+
+// compareSamples compares the variations with control. There must be a variation.
+func (c *sliceSums) compareSamples(p *plan.Plan, o stats.Options) []stats.Comparison {
+	var total moments.Moments
+	var samples []stats.Sample
+	for _, v := range p.Variations {
+		m := c.counted[v.ID]
+		total, samples = total.Merge(m), append(samples, looks.SampleOf(&m, p.Metric))
+	}
+	capped := total.WithCappedValues()
+	o.NonNegative = looks.NeverNegative(&capped, p.Metric)
+	if periods := c.periodSamples(p); len(periods) > 1 {
+		return stats.ComparePeriods(samples, periods, o)
+	}
+	return stats.Compare(samples[0], samples[1:], o)
 }
 
 // periodSamples returns the samples of each period of equal shares with visitors.
@@ -219,7 +229,14 @@ func (j *sliceResult) computePower(p *plan.Plan, first, through time.Time) *stat
 	if reason != "" {
 		return &stats.SampleProgress{Reason: reason}
 	}
-	return new(size.ProgressTowards(p.Rules.MDE/100, j.total.Visitors, daily))
+	progress := size.ProgressTowards(p.Rules.MDE/100, j.total.Visitors, daily)
+	if w := p.ConversionWindow; w.IsSet() && progress.DaysRemaining != nil && *progress.DaysRemaining > 0 {
+		// Immature visitors have come already. The last ones still need the time of the window.
+		missing := *progress.RemainingVisitors - j.immature
+		wait := float64(max(missing, 0))/daily + w.To.Hours()/24
+		progress.DaysRemaining = new(int64(math.Ceil(wait)))
+	}
+	return &progress
 }
 
 // sampleSize returns the sample size calculation for the metric and the planned looks.

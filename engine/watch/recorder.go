@@ -181,13 +181,18 @@ func isImportedPast(j *engine.Judgement) bool {
 	return ended && !end.After(j.FirstView.Accepted)
 }
 
-// judgedAfterEnd is how long a subject is judged after it ended: the longest maturity of a look and a day.
+// judgedAfterEnd is how long a subject is judged after it ended and its last conversion window: the longest maturity of
+// a look and a day.
 const judgedAfterEnd = 8 * 24 * time.Hour
 
 // isOver reports whether nothing about a subject can be decided any more: it ended long ago.
 func isOver(p *plan.Plan, now time.Time) bool {
 	end, ended := p.EndedAt()
-	return ended && now.Sub(end) > judgedAfterEnd
+	longest := time.Duration(0)
+	for _, goal := range p.Declared.AllGoals() {
+		longest = max(longest, goal.Window.To)
+	}
+	return ended && now.Sub(end) > judgedAfterEnd+longest
 }
 
 // autoStopAuthor begins the author of a stop by the server. The decision follows.

@@ -45,6 +45,12 @@ type server struct {
 // newPast declares a campaign that started 30 days ago. change modifies it.
 func newPast(t *testing.T, change func(*catalogue.Campaign)) *past {
 	t.Helper()
+	return newPastOfGoal(t, catalogue.Goal{ID: 1, WebsiteID: 1, Name: "Purchase"}, change)
+}
+
+// newPastOfGoal is like newPast, with another primary goal.
+func newPastOfGoal(t *testing.T, goal catalogue.Goal, change func(*catalogue.Campaign)) *past {
+	t.Helper()
 	conn := schematest.OpenMigrated(t)
 	c, err := catalogue.Open(t.Context(), conn)
 	if err != nil {
@@ -61,7 +67,7 @@ func newPast(t *testing.T, change func(*catalogue.Campaign)) *past {
 		change(&p.campaign)
 	}
 	site := catalogue.Website{
-		ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}}, Campaigns: []catalogue.Campaign{p.campaign},
+		ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{goal}, Campaigns: []catalogue.Campaign{p.campaign},
 	}
 	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}
 	if _, err := c.ApplyFile(t.Context(), file, false); err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"maps"
 	"reflect"
 	"slices"
@@ -217,7 +218,9 @@ func (a *applier) applyCampaign(account int64, site *Website, i int, path string
 	}
 	a.addNotes(changed, func() []string {
 		lines := a.declares.read.lines // nil: the file was not read, and sets all fields
-		return campaign.creationNotes(func(field string) bool { return lines == nil || lines[path+"."+field] > 0 })
+		notes := campaign.creationNotes(func(field string) bool { return lines == nil || lines[path+"."+field] > 0 })
+		plan := campaign.DeclaredPlan(a.goalsAfter(account, site))
+		return append(notes, plan.windowNotes()...)
 	})
 	d := &declared{
 		resource{account, kindCampaign, campaign.ID},
@@ -241,15 +244,19 @@ func (a *applier) changedPlans(r resource, site *Website, after planned) *[2]map
 	if before == nil || a.declares.ReplacePlans {
 		return nil
 	}
-	goalAfter := func(id int64) Goal {
+	return &[2]map[int64]Plan{before, after.plansByExperiment(a.goalsAfter(r.account, site))}
+}
+
+// goalsAfter returns the goals as they are after the file is applied.
+func (a *applier) goalsAfter(account int64, site *Website) func(id int64) Goal {
+	return func(id int64) Goal {
 		for _, goal := range site.Goals {
 			if goal.ID == id {
 				return goal
 			}
 		}
-		return a.goalBefore(r.account, id)
+		return a.goalBefore(account, id)
 	}
-	return &[2]map[int64]Plan{before, after.plansByExperiment(goalAfter)}
 }
 
 // plansOfOthers records the plans of campaigns and widgets that the file does not name, if the cap or the window of one
@@ -483,6 +490,21 @@ func (c *Campaign) creationNotes(isGiven func(field string) bool) []string {
 		notes = append(notes, "no primaryGoalId: reports count all goals")
 	}
 	return append(notes, startNote(c.Initial, fmt.Sprintf("/v1/campaigns/%d", c.ID))...)
+}
+
+// windowNotes returns when the first look is, if it has to wait for a conversion window.
+func (p *Plan) windowNotes() []string {
+	w := p.ConversionWindow
+	if w == nil || !w.IsSet() {
+		return nil
+	}
+	maturity := DefaultMaturity
+	if p.Maturity != nil {
+		maturity = *p.Maturity
+	}
+	day := (7*24*time.Hour + w.To + time.Duration(maturity)*time.Hour).Hours() / 24
+	return []string{fmt.Sprintf("first look on day %.0f after the first full day begins: a week, %s for the conversions "+
+		"of the last visitors, and %d hours for late events", math.Ceil(day), w.EndInWords(), maturity)}
 }
 
 // creationNotes returns what a new widget lacks to start.

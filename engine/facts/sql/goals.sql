@@ -22,6 +22,10 @@ SELECT
     sum(sign * ({{template "profit_nonzero_removed" pair "(value_before + value)" "(profit_before + profit)"}} - {{template "profit_nonzero_removed" pair "value_before" "profit_before"}})) AS profit_nonzero_removed,
     sum(sign * ({{template "profit_negative_removed" pair "(value_before + value)" "(profit_before + profit)"}} - {{template "profit_negative_removed" pair "value_before" "profit_before"}})) AS profit_negative_removed
 {{- end}}
+{{- if .ByAge}},
+    sum(toInt128(sign * toInt64(number = 1)) * ({{if .Numbered}}at_ms - first_ms{{else}}since_ms{{end}})) AS first_age,
+    sum(toInt128(sign * toInt64(number = 1)) * ({{if .Numbered}}at_ms - first_ms{{else}}since_ms{{end}}) * ({{if .Numbered}}at_ms - first_ms{{else}}since_ms{{end}})) AS first_age_squares
+{{- end}}
 FROM {{if .Numbered}}numbered{{else}}{{.Facts}}
 WHERE {{template "goals_where.sql" .}}{{end}}
 GROUP BY {{if .SeveralGoals}}goal, {{end}}{{if or .ByPlace .Numbered}}place{{else}}variation{{end}}{{if .Series}}, bucket{{end}}{{if .ByPeriod}}, period{{end}}{{if .ByCrossing}}, crossed{{end}}

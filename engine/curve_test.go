@@ -1,0 +1,194 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"lifthouse/engine/facts"
+	"lifthouse/engine/moments"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/result"
+	"lifthouse/schema"
+	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
+	"lifthouse/schema/schematest/worlds"
+)
+
+// TestCurveEqualsTheFold compares each point of random curves with the fold of the same cohort, and the last one with
+// the report that has all days as its conversion window.
+func TestCurveEqualsTheFold(t *testing.T) {
+	const worldDays = 12
+	w := worlds.New(7)
+	w.Days, w.Visitors = worldDays, 60
+	var events []schema.Event
+	var ids []int64
+	for id := int64(1); id <= 6; id++ {
+		ids, events = append(ids, id), append(events, w.Events(id, 400)...)
+	}
+	conn := schematest.OpenMigrated(t)
+	e, r := openEngine(conn, nil)
+	ingested := worlds.Start.AddDate(0, 0, worldDays).Add(time.Hour)
+	if err := schema.InsertEvents(t.Context(), conn, events, ingested); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.RefreshFacts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	in, owned, cohorts := stored{e, events}, drawResources(w, ids...), 0
+	worlds.Check(t, tier.Of(40, 2_000), func(t *rapid.T, random worlds.Rand) {
+		r := drawRequest(worlds.Of(random), 1+random.Int64N(6))
+		r.Dimension, r.Interval, r.Filters.ZScore = "", "", 0
+		if r.Operation == query.WidgetResults { // nothing is compared
+			return
+		}
+		r.Curve, r.CurveDays = true, 2+random.IntN(8)
+		if r.Filters.From.IsZero() && random.IntN(2) == 0 {
+			r.Filters.To = worlds.Start.AddDate(0, 0, random.IntN(2*worldDays)) // also after the last event
+		}
+		p, err := plan.New(r, owned)
+		if err != nil {
+			fatal(t, err)
+		}
+		report, err := e.ComputeReport(t.Context(), p)
+		if invalid := (*query.InvalidError)(nil); errors.As(err, &invalid) {
+			return // no visitor is old enough
+		}
+		if err != nil {
+			fatal(t, err)
+		}
+		c := report.Curve
+		if c.Cohort.Days != r.CurveDays || len(c.Points) != r.CurveDays {
+			t.Fatalf("cohort %+v with %d points, want %d days", c.Cohort, len(c.Points), r.CurveDays)
+		}
+		var limit *moments.Cap // that of the cohort
+		if p.Cap != nil {
+			whole := *p
+			whole.ConversionWindow = schema.ConversionWindow{To: time.Duration(r.CurveDays) * day}
+			rows, err := e.facts.ReadRows(t.Context(), whole.Question)
+			if err != nil {
+				fatal(t, err)
+			}
+			limit = rows.Cap
+		}
+		for _, point := range c.Points {
+			until := *p
+			until.ConversionWindow = schema.ConversionWindow{To: time.Duration(point.Day) * day}
+			x := (&reportQuery{Stored: facts.Stored{Ingested: *report.DataThrough, Newest: *report.NewestEvent}}).about(&until)
+			x.cohort = time.Duration(r.CurveDays) * day
+			x.CapLimit = limit
+			sums := foldPlainly(x, in.events)[all]
+			if sums.visitors-sums.immature != c.Cohort.Visitors && p.MultipleExposures == "first" {
+				t.Errorf("%d visitors, want %d", c.Cohort.Visitors, sums.visitors-sums.immature)
+			}
+			for i, v := range point.Variations {
+				want, n := 0.0, 0
+				for _, visit := range sums.visits[p.Variations[i].ID] {
+					want, n = want+float64(visit[p.Metric]), n+1
+				}
+				if n == 0 || p.Metric == query.AverageValue || v.Value == nil {
+					continue
+				}
+				cohorts++
+				if want /= float64(n); !result.IsRate(p.Metric) && p.Metric != query.GoalsPerVisitor {
+					want /= schema.MoneyScale
+				}
+				if got := *v.Value; got-want > 1e-9*max(1, want, -want) || want-got > 1e-9*max(1, want, -want) {
+					t.Errorf("day %d of %d, variation %d: %v, want %v\n%+v", point.Day, r.CurveDays, v.ID, got, want, p)
+				}
+			}
+		}
+		r.Curve, r.ConversionWindow = false, &schema.ConversionWindow{To: time.Duration(r.CurveDays) * day}
+		whole, err := plan.New(r, owned)
+		if err != nil {
+			fatal(t, err)
+		}
+		last, err := e.ComputeReport(t.Context(), whole)
+		if err != nil {
+			fatal(t, err)
+		}
+		for i, v := range last.Variations {
+			at := c.Points[r.CurveDays-1].Variations[i]
+			if got, want := fmt.Sprint(deref(at.Value)), fmt.Sprint(deref(v.Metrics.EstimateOf(p.Metric).Value)); got != want {
+				t.Errorf("the last point has %s, the report %s\n%+v", got, want, p)
+			}
+			if v.Comparison != nil && at.Comparison != nil {
+				got := written(t, at.Comparison)
+				if want := written(t, result.CurveEffects{Difference: v.Comparison.Difference, Improvement: v.Comparison.Improvement}); got != want && len(last.Variations) > 0 && last.Totals.Visitors > 0 {
+					t.Errorf("the last point has %s, the report %s\n%+v", got, want, p)
+				}
+			}
+		}
+	})
+	if cohorts < 100 {
+		t.Errorf("only %d values compared", cohorts)
+	}
+}
+
+func deref(x *float64) any {
+	if x == nil {
+		return nil
+	}
+	return *x
+}
+
+// TestNoveltyIsFound stores a campaign of 5,000 visitors a variation, whose treatment converts more on the first days
+// only, and one whose treatment converts equally more at every age. Only the first has a finding, at the look that
+// decides, and it stands in the text of the decision.
+func TestNoveltyIsFound(t *testing.T) {
+	random := rand.New(rand.NewPCG(59, 2))
+	for _, test := range []struct {
+		name        string
+		early, late float64 // shares of the visitors of the treatment who convert at once, and later
+		want        string
+	}{
+		{"fades", 0.20, 0.05, result.Fades},
+		{"constant", 0.15, 0.15, ""},
+	} {
+		x := newTrial(t, firstDay)
+		x.campaign.PlannedDays = 14
+		x.apply()
+		var events []schema.Event
+		for visitor := range 12_000 {
+			v := int64(visitor % 2)
+			early, late := 0.1, 0.1
+			if v == 1 {
+				early, late = test.early, test.late
+			}
+			e := schema.Event{
+				EventID: uint64(4 * visitor), Time: firstDay.Add(time.Duration(random.Int64N(int64(28 * day)))).Truncate(time.Millisecond), //nolint:gosec // positive
+				WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: uint64(visitor), VariationID: v, Kind: schema.KindView, //nolint:gosec // positive
+			}
+			events = append(events, e)
+			age := time.Duration(-1)
+			switch u := random.Float64(); {
+			case u < early:
+				age = time.Duration(random.Int64N(int64(2 * day)))
+			case u < early+late:
+				age = 2*day + time.Duration(random.Int64N(int64(11*day)))
+			}
+			if age >= 0 {
+				e.EventID, e.Kind, e.GoalID, e.Time = e.EventID+1, schema.KindGoal, 1, e.Time.Add(age).Truncate(time.Millisecond)
+				events = append(events, e)
+			}
+		}
+		if err := schema.InsertEvents(t.Context(), x.conn, events, firstDay.AddDate(0, 0, 45)); err != nil {
+			t.Fatal(err)
+		}
+		x.refresh()
+		report := x.report(func(r *query.Request) { r.Scorecard, r.Curve = true, true })
+		n := report.Curve.Novelty[0]
+		if n.Finding != test.want || n.PValue == nil {
+			t.Errorf("%s: novelty %s, decision %q", test.name, inJSON(t, n), report.Decision.Text)
+		}
+		if report.Curve.Cohort.Days != query.DefaultCurveDays {
+			t.Errorf("%s: cohort %+v", test.name, report.Curve.Cohort)
+		}
+		t.Logf("%s: %s; %s", test.name, inJSON(t, n), report.Decision.Text)
+	}
+}

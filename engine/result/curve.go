@@ -1,0 +1,221 @@
+package result
+
+import (
+	"slices"
+	"time"
+
+	"lifthouse/engine/looks"
+	"lifthouse/engine/moments"
+	"lifthouse/engine/plan"
+	"lifthouse/stats"
+)
+
+// Curve is the metric of a report by the visitors' age: the time since the first view. All points are about the same
+// visitors, those of a cohort, and cumulative: the last point is the report with a conversion window of all days.
+type Curve struct {
+	Cohort   Cohort       `json:"cohort"`
+	Critical *float64     `json:"critical"` // of the simultaneous intervals; null: there are none
+	Points   []CurvePoint `json:"points"`
+	Novelty  []Novelty    `json:"novelty"` // of each variation but control
+}
+
+// Cohort are the visitors of a curve: those whose first view was at least Days days ago.
+type Cohort struct {
+	Days             int   `json:"days"`
+	Visitors         int64 `json:"visitors"`         // before exclusion
+	ImmatureVisitors int64 `json:"immatureVisitors"` // the other visitors of the report's period
+}
+
+// CurvePoint has the events of the first Day days after the first view.
+type CurvePoint struct {
+	Day        int              `json:"day"`
+	Variations []CurveVariation `json:"variations"`
+}
+
+// CurveVariation is a variation at a point. Comparison has the intervals of a single test. All intervals of
+// Simultaneous together have the error rate of the report.
+type CurveVariation struct {
+	ID           int64         `json:"id"`
+	Value        *float64      `json:"value"`
+	Comparison   *CurveEffects `json:"comparison"`   // null for control
+	Simultaneous *CurveEffects `json:"simultaneous"` // null for control
+}
+
+// CurveEffects are the effects of a variation at a point.
+type CurveEffects struct {
+	Difference  stats.Effect `json:"difference"`
+	Improvement stats.Effect `json:"improvement"`
+}
+
+// Novelty says whether the lift of a variation changes with age. If the variation converts r times what control
+// converts at every age, then the age of the first conversion has the same distribution in both, whatever r is. The
+// p-value is that of Welch's test on this age, adjusted for the number of variations.
+type Novelty struct {
+	ID      int64        `json:"id"`
+	MeanAge MeanAge      `json:"meanAge"`
+	PValue  *float64     `json:"pValue"`
+	Finding string       `json:"finding,omitempty"` // Fades or Grows, only of the look that decides; empty: it is not known
+	Reason  stats.Reason `json:"reason,omitempty"`  // of a missing p-value
+}
+
+// MeanAge has the mean age of first conversions, in days.
+type MeanAge struct {
+	Control   *float64 `json:"control"`
+	Variation *float64 `json:"variation"`
+}
+
+// The findings: the conversions of the variation come earlier than those of control, or later.
+const (
+	Fades = "fades"
+	Grows = "grows"
+)
+
+const (
+	// noveltyAlpha is half of the accepted error rate, because at most two looks may find novelty: the one that
+	// concludes, and the first one at the end of the plan.
+	noveltyAlpha = 0.025
+	// leastConverted is the minimum number of converted visitors of a variation for a p-value of novelty.
+	leastConverted = 20
+
+	millisecondsPerDay = int64(24 * time.Hour / time.Millisecond)
+)
+
+// NewCurve returns the curve of a plan. steps has what each day of age adds to the sums of the cohort, and whole the
+// rows of the report.
+func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.Row) *Curve {
+	// Add up the days.
+	through := make([]sliceSums, days)
+	sums := map[moments.RowKey]moments.Row{}
+	for day, i := 0, 0; day < days; day++ {
+		for ; i < len(steps) && steps[i].Bucket == int64(day); i++ {
+			key := steps[i].RowKey
+			sums[key] = moments.Row{RowKey: key, Moments: sums[key].Merge(steps[i].Moments)}
+		}
+		var rows []moments.Row
+		for _, r := range sums {
+			rows = append(rows, r)
+		}
+		through[day] = sumRows(rows, p.MultipleExposures)
+	}
+	last := &through[days-1]
+	c := &Curve{
+		Cohort: Cohort{Days: days, Visitors: last.visitors}, Points: make([]CurvePoint, days),
+		Novelty: last.novelty(p),
+	}
+	all := sumRows(whole, p.MultipleExposures)
+	c.Cohort.ImmatureVisitors = all.visitors - last.visitors
+
+	// Compare the variations at each point, with both critical values.
+	options := statsOptions(p)
+	if level := stats.NewLookDesign(options.Alpha(), options.Shares).Level; level > 0 && len(p.Variations) > 1 {
+		c.Critical = new(stats.SimultaneousCritical(informationOf(p, through), level))
+	}
+	onAllCores(days, func(day int) {
+		point := CurvePoint{Day: day + 1}
+		single := through[day].compareVariations(p)
+		var together []stats.Comparison
+		if c.Critical != nil {
+			options := options
+			options.Critical, options.Methodology = *c.Critical, stats.MethodologyFrequentist
+			together = through[day].compareSamples(p, options)
+		}
+		for i, v := range single.Variations {
+			shown := CurveVariation{ID: v.ID, Value: v.Metrics.EstimateOf(p.Metric).Value}
+			if i > 0 && v.Comparison != nil {
+				shown.Comparison = &CurveEffects{v.Comparison.Difference, v.Comparison.Improvement}
+			}
+			if i > 0 && together != nil {
+				shown.Simultaneous = &CurveEffects{together[i-1].Difference, together[i-1].Lift}
+			}
+			point.Variations = append(point.Variations, shown)
+		}
+		c.Points[day] = point
+	})
+	return c
+}
+
+// informationOf returns the information of each point up to a factor, see stats.SimultaneousCritical.
+func informationOf(p *plan.Plan, through []sliceSums) []float64 {
+	information := make([]float64, len(through))
+	for day := range through {
+		total := moments.Moments{}
+		for _, v := range p.Variations {
+			total = total.Merge(through[day].counted[v.ID])
+		}
+		switch s := looks.SampleOf(&total, p.Metric).(type) {
+		case stats.Rate:
+			information[day] = float64(s.Converted) / float64(s.Visitors-s.Converted)
+		case stats.Mean:
+			information[day] = s.Variance
+		}
+	}
+	return information
+}
+
+// novelty compares the ages of first conversions.
+func (c *sliceSums) novelty(p *plan.Plan) []Novelty {
+	found := []Novelty{}
+	samples := make([]stats.Sample, len(p.Variations))
+	ages := make([]*float64, len(p.Variations))
+	few := false
+	for i, v := range p.Variations {
+		m := c.counted[v.ID]
+		sample := m.FirstAge.Mean(m.Converted, millisecondsPerDay)
+		sample.Nonzero = m.Converted
+		if samples[i] = sample; m.Converted > 0 {
+			ages[i] = &sample.Mean
+		}
+		few = few || m.Converted < leastConverted
+	}
+	if len(samples) < 2 || !p.Rules.Compare {
+		return found
+	}
+	o := statsOptions(p)
+	for i, x := range stats.Compare(samples[0], samples[1:], stats.Options{SignificanceLevel: 95, Shares: o.Shares}) {
+		n := Novelty{ID: p.Variations[i+1].ID, MeanAge: MeanAge{ages[0], ages[i+1]}}
+		if n.PValue, n.Reason = x.Frequentist.AdjustedPValue, x.Frequentist.Reason; few {
+			n.PValue, n.Reason = nil, stats.ReasonTooFewConversions
+		}
+		found = append(found, n)
+	}
+	return found
+}
+
+// findingOf returns the finding of a look; empty: none.
+func (n *Novelty) findingOf() string {
+	switch {
+	case n.PValue == nil || *n.PValue >= noveltyAlpha:
+		return ""
+	case *n.MeanAge.Variation < *n.MeanAge.Control:
+		return Fades
+	}
+	return Grows
+}
+
+// AddNovelty adds what a look that decides found about novelty to the curve, and to the text of a decision about a
+// variation. Of two looks, the first finding counts. It changes no decision.
+func (r *Report) AddNovelty(atLook []Novelty) {
+	for i := range atLook {
+		n := &atLook[i]
+		finding := n.findingOf()
+		if finding == "" || slices.Contains(r.novel, n.ID) {
+			continue
+		}
+		r.novel = append(r.novel, n.ID)
+		if r.Curve != nil {
+			if at := slices.IndexFunc(r.Curve.Novelty, func(o Novelty) bool { return o.ID == n.ID }); at >= 0 {
+				r.Curve.Novelty[at].Finding = finding
+			}
+		}
+		if d := r.Decision; d != nil && d.VariationID != nil && *d.VariationID == n.ID {
+			days := *n.MeanAge.Control - *n.MeanAge.Variation
+			if finding == Fades {
+				d.Text += " Its effect fades with exposure: conversions come " + inDays(days) + " earlier."
+			} else {
+				d.Text += " Its effect grows with exposure: conversions come " + inDays(-days) + " later."
+			}
+		}
+	}
+}
+
+func inDays(days float64) string { return FormatNumber(days, 1) + " days" }

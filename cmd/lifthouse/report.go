@@ -76,6 +76,8 @@ func (p *program) reportCommand() *cobra.Command {
 	flags.String("cap", "", "limit of the total value of a visitor: an amount, or a percentile such as p99")
 	flags.String("conversion-window", "",
 		"age of the events that count since the first view, such as 7d, 72h, 7d..14d or none; default: that of the goal")
+	flags.String("curve", "", "add the curve by the age of the visitors: the first 2 to 60 days after the first view")
+	flags.Lookup("curve").NoOptDefVal = anyDays
 	flags.Bool("scorecard", false,
 		"also compare all goals and metrics, and decide: ship, roll back, no difference, no winner, or keep running")
 	flags.BoolVar(&form.exitCode, "exit-code", false, "exit with the code of the decision; implies --scorecard")
@@ -108,6 +110,9 @@ func (f *reportForm) parser() func(query.Operation, string) (query.Request, erro
 	return query.ParseReport
 }
 
+// anyDays is the value of --curve without a number of days.
+const anyDays = "DAYS"
+
 // parameterOfFlag maps flags of report to parameters of the API.
 var parameterOfFlag = map[string]string{
 	"goal": "goal", "metric": "compareMetric", "dimension": "dimension", "interval": "interval", "cap": "cap",
@@ -127,6 +132,12 @@ func parseRequest(
 	for name, parameter := range parameterOfFlag {
 		if cmd.Flags().Changed(name) {
 			values.Set(parameter, cmd.Flags().Lookup(name).Value.String())
+		}
+	}
+	if cmd.Flags().Changed("curve") {
+		values.Set("curve", "exposureDay")
+		if days := cmd.Flags().Lookup("curve").Value.String(); days != anyDays {
+			values.Set("curveDays", days)
 		}
 	}
 	if goal := values.Get("goal"); goal != "" {

@@ -40,6 +40,15 @@ var (
 		under("", "qValue discovered"),
 		under("guardrail.", "status margin absoluteMargin lower upper requiredVisitors decidedAt reason"),
 	)
+	curveCSV = slices.Concat(
+		under("", "campaignId widgetId experimentId goal.id goal.name compareMetric methodology significanceLevel "+
+			"filters window.from window.to dataThrough"),
+		under("cohort.", "days visitors immatureVisitors"), under("", "critical day id value"),
+		under("comparison.difference.", "value interval.lower interval.upper reason"),
+		under("comparison.improvement.", "value interval.lower interval.upper reason"),
+		under("simultaneous.difference.", "interval.lower interval.upper"),
+		under("simultaneous.improvement.", "interval.lower interval.upper"),
+	)
 	programmeCSV = slices.Concat(
 		under("",
 			"websiteId goalId currency campaignId widgetId experimentId campaign variationId name metric "+
@@ -79,8 +88,11 @@ func estimateUnder(prefix string) []string {
 
 // CSV returns the results as CSV with a header: one row per variation of the report, then per value of the dimension,
 // then per point of the series. All reports without a scorecard have the same columns. A scorecard has one row per
-// goal, metric and variation instead. Names and numbers are those of the JSON output.
+// goal, metric and variation instead, and a curve one row per day and variation. Names and numbers are those of the JSON output.
 func CSV(r *result.Report) ([]byte, error) {
+	if r.Curve != nil {
+		return tableOf(r, curveCSV, curveRows)
+	}
 	if r.Scorecard != nil {
 		return tableOf(r, scorecardCSV, scorecardRows)
 	}
@@ -147,6 +159,18 @@ func scorecardRows(report map[string]any) []map[string]any {
 	var rows []map[string]any
 	for _, row := range objectsIn(report, "scorecard") {
 		rows = append(rows, rowsOf(report, row, row)...)
+	}
+	return rows
+}
+
+// curveRows returns a row for each variation at each day of the curve.
+func curveRows(report map[string]any) []map[string]any {
+	var rows []map[string]any
+	curve, _ := report["curve"].(map[string]any)
+	for _, point := range objectsIn(curve, "points") {
+		fields := maps.Clone(curve)
+		maps.Copy(fields, point)
+		rows = append(rows, rowsOf(report, point, fields)...)
 	}
 	return rows
 }

@@ -50,6 +50,9 @@ func Report(r *result.Report, s Screen) string {
 	if r.Dimension != nil {
 		t.writeBreakdown()
 	}
+	if r.Curve != nil {
+		t.writeCurve()
+	}
 	return t.out.String()
 }
 
@@ -213,6 +216,49 @@ func (t *reportTable) writeBreakdown() {
 		return
 	}
 	t.writeSection(rows)
+	t.writeNoteLines(notes)
+}
+
+// writeCurve writes a table with a row for each day of age and variation.
+func (t *reportTable) writeCurve() {
+	c, level := t.results.Curve, t.results.SignificanceLevel
+	t.writeLine("")
+	t.writeParagraph(bold, "By age")
+	t.writeParagraph("", fmt.Sprintf("Events of the first days after the first view, of the %s visitors who came at "+
+		"least %d days ago (%s came later). Lifts have the %d %% interval of a single test, and the interval that holds "+
+		"for all days together.", result.FormatCount(c.Cohort.Visitors), c.Cohort.Days,
+		result.FormatCount(c.Cohort.ImmatureVisitors), level))
+	t.writeLine("")
+	label := column{title: "day"}
+	columns := []column{
+		{title: "variation", left: true}, {title: t.results.Variations[0].Name}, {title: "value"}, {title: "lift"},
+		{title: "interval"}, {title: "all days"},
+	}
+	columns[1].title = ShortenText(PrintableText(columns[1].title), t.maxLabelWidth())
+	write := func(x float64) string { return result.FormatPercent(x, 1, true) }
+	for _, point := range c.Points {
+		control := point.Variations[0].Value
+		value := func(x float64) string { return result.FormatValue(x, nil, t.rate) }
+		for i, v := range point.Variations {
+			if v.Comparison == nil {
+				continue
+			}
+			label.cells = append(label.cells, strconv.Itoa(point.Day))
+			together := ""
+			if v.Simultaneous != nil {
+				together = result.RangeInWords(v.Simultaneous.Improvement.Interval, write)
+			}
+			addCells(columns, ShortenText(PrintableText(t.results.Variations[i].Name), t.maxLabelWidth()),
+				formatOptional(control, value), formatOptional(v.Value, value),
+				formatOptional(v.Comparison.Improvement.Value, write),
+				result.RangeInWords(v.Comparison.Improvement.Interval, write), together)
+		}
+	}
+	t.writeGrids(label, columns, allRows)
+	var notes []string
+	for _, n := range c.Novelty {
+		notes = append(notes, PrintableText(n.Text))
+	}
 	t.writeNoteLines(notes)
 }
 

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -56,6 +57,7 @@ type Novelty struct {
 	PValue  *float64     `json:"pValue"`
 	Finding string       `json:"finding,omitempty"` // Fades or Grows, only of the look that decides; empty: it is not known
 	Reason  stats.Reason `json:"reason,omitempty"`  // of a missing p-value
+	Text    string       `json:"text"`
 }
 
 // MeanAge has the mean age of first conversions, in days.
@@ -176,9 +178,27 @@ func (c *sliceSums) novelty(p *plan.Plan) []Novelty {
 		if n.PValue, n.Reason = x.Frequentist.AdjustedPValue, x.Frequentist.Reason; few {
 			n.PValue, n.Reason = nil, stats.ReasonTooFewConversions
 		}
+		n.Text = n.inWords(p.Variations[0].Name, p.Variations[i+1].Name)
 		found = append(found, n)
 	}
 	return found
+}
+
+// inWords returns a sentence. Without a finding, nothing is known, which does not mean that the effect is constant.
+func (n *Novelty) inWords(control, variation string) string {
+	if n.PValue == nil {
+		return "Nobody can tell yet whether the effect of " + variation + " changes with exposure: there are too few " +
+			"conversions."
+	}
+	ages := fmt.Sprintf("first conversions come after %s in %s and %s in %s (p = %s)", inDays(*n.MeanAge.Variation),
+		variation, inDays(*n.MeanAge.Control), control, FormatPValue(*n.PValue))
+	switch n.Finding {
+	case Fades:
+		return "The effect of " + variation + " fades with exposure: " + ages + "."
+	case Grows:
+		return "The effect of " + variation + " grows with exposure: " + ages + "."
+	}
+	return "Nobody can tell yet whether the effect of " + variation + " changes with exposure: " + ages + "."
 }
 
 // findingOf returns the finding of a look; empty: none.
@@ -204,7 +224,10 @@ func (r *Report) AddNovelty(atLook []Novelty) {
 		r.novel = append(r.novel, n.ID)
 		if r.Curve != nil {
 			if at := slices.IndexFunc(r.Curve.Novelty, func(o Novelty) bool { return o.ID == n.ID }); at >= 0 {
-				r.Curve.Novelty[at].Finding = finding
+				shown := &r.Curve.Novelty[at]
+				shown.Finding = finding
+				treatment := slices.IndexFunc(r.Variations, func(v VariationResults) bool { return v.ID == n.ID })
+				shown.Text = shown.inWords(r.Variations[0].Name, r.Variations[treatment].Name)
 			}
 		}
 		if d := r.Decision; d != nil && d.VariationID != nil && *d.VariationID == n.ID {

@@ -46,6 +46,30 @@ type campaign struct {
 	lifts      []float64   // lift of each variation, control first; further variations have none
 	harms      []float64   // effect of the treatments on each guardrail
 	weeks      int         // of looks
+	delayed    bool        // conversions happen at the first view or days later, see delays
+	windowDays int         // of the conversion window; 0: none
+}
+
+// delays are the shares of the conversions by the number of days after the first view: 60 % at once, and the others
+// after 5 days on average.
+var delays = func() []float64 {
+	const atOnce, mean, most = 0.6, 5.0, 40
+	shares := make([]float64, most)
+	for d := range shares {
+		shares[d] = (1 - atOnce) * (math.Exp(-float64(d)/mean) - math.Exp(-float64(d+1)/mean))
+	}
+	shares[0] += atOnce
+	return shares
+}()
+
+// withDelays returns the campaign with delayed conversions, and a conversion window of some days; 0: none.
+func (c *campaign) withDelays(windowDays int) *campaign {
+	return c.changedCopy(func(c *campaign) { c.delayed, c.windowDays = true, windowDays })
+}
+
+// window returns the conversion window.
+func (c *campaign) window() schema.ConversionWindow {
+	return schema.ConversionWindow{To: time.Duration(c.windowDays) * day}
 }
 
 // withShares returns the campaign with the given shares of the traffic, control first.
@@ -144,7 +168,7 @@ func (c *campaign) reportPlan() *plan.Plan {
 	if c.revenue {
 		live.PrimaryMetric = string(query.ValuePerVisitor)
 	}
-	goals := map[int64]catalogue.Goal{goalID: {ID: goalID, WebsiteID: WebsiteID, Name: "purchase"}}
+	goals := map[int64]catalogue.Goal{goalID: {ID: goalID, WebsiteID: WebsiteID, Name: "purchase", ConversionWindow: new(c.window())}}
 	for i, m := range c.guardrails {
 		goal, direction := int64(firstGuardrail+i), catalogue.Up
 		if m.Down {
@@ -270,8 +294,21 @@ func (l *life) guardrailEffect(guardrail, arm int) float64 {
 // addTotals adds the totals of a variation's visitors. first is the day of their first view, and
 // arrives is the day when their events arrive.
 func (l *life) addTotals(goal int64, variation, first, arrives int, t totals, multiExposed bool) {
+	if l.delayed {
+		rest := 1.0 // share of the conversions on this day and at once
+		for d, share := range delays[1:] {
+			later := drawBinomial(l.random, t.converted, share/rest)
+			rest, t.converted = rest-share, t.converted-later
+			l.addArrival(goal, variation, first, first+d+1, arrives+d+1, totals{converted: later}, multiExposed)
+		}
+	}
+	l.addArrival(goal, variation, first, first, arrives, t, multiExposed)
+}
+
+// addArrival adds the totals of events that happen on a day.
+func (l *life) addArrival(goal int64, variation, first, on, arrives int, t totals, multiExposed bool) {
 	a := arrival{first: first, arrives: arrives}
-	a.Bucket = startOfDay(first).UnixMilli() / day.Milliseconds()
+	a.Bucket = startOfDay(on).UnixMilli() / day.Milliseconds()
 	a.VariationID, a.MultiExposed, a.Moments = int64(variation), multiExposed, t.toMoments()
 	if a.Period = plan.PeriodAt(l.plan.SharePeriods, startOfDay(first)); multiExposed {
 		a.Crossed = startOfDay(arrives).UnixMilli() / day.Milliseconds()
@@ -303,15 +340,20 @@ func (t totals) toMoments() moments.Moments {
 	return m
 }
 
-// storedSteps returns the steps of a goal that the store has at a time, for visitors
-// since a time.
-func (l *life) storedSteps(goal int64, since, now time.Time) []moments.Step {
+// storedSteps returns the steps of a goal that the store has at a time, for visitors since a time.
+func (l *life) storedSteps(goal plan.GoalWindow, timing plan.Timing, since, now time.Time) []moments.Step {
 	var steps []moments.Step
 	from, today := dayOf(since), dayOf(now)
-	for _, a := range l.series[goal] {
-		if a.first >= from && a.arrives < today {
-			steps = append(steps, a.Step)
+	for _, a := range l.series[goal.GoalID] {
+		firstBucket := startOfDay(a.first).UnixMilli() / day.Milliseconds()
+		outside := goal.Window.IsSet() && time.Duration(a.Bucket-firstBucket)*day >= goal.Window.To
+		if a.first < from || a.arrives >= today || outside {
+			continue
 		}
+		if goal.Window.IsSet() && timing == plan.OnFirstView {
+			a.Bucket = firstBucket
+		}
+		steps = append(steps, a.Step)
 	}
 	slices.SortStableFunc(steps, func(a, b moments.Step) int { return int(a.Bucket - b.Bucket) })
 	return steps
@@ -332,10 +374,10 @@ func (l *life) newSchedule(now time.Time) *looks.Schedule {
 
 // analyzeLooks returns the findings of the looks, based on what the store has at a time.
 func (l *life) analyzeLooks(now time.Time) *looks.Analysis {
-	found, err := l.analyzer.AnalyzeLooks(l.plan.DeclaredPlan(), l.newSchedule(now), l.recorded, func(since time.Time, goals []plan.GoalWindow, _ plan.Timing) (map[plan.GoalWindow][]moments.Step, error) {
+	found, err := l.analyzer.AnalyzeLooks(l.plan.DeclaredPlan(), l.newSchedule(now), l.recorded, func(since time.Time, goals []plan.GoalWindow, timing plan.Timing) (map[plan.GoalWindow][]moments.Step, error) {
 		all := map[plan.GoalWindow][]moments.Step{}
 		for _, goal := range goals {
-			all[goal] = l.storedSteps(goal.GoalID, since, now)
+			all[goal] = l.storedSteps(goal, timing, since, now)
 		}
 		return all, nil
 	})
@@ -358,15 +400,15 @@ func (l *life) recordLooks(now time.Time) {
 
 // inTheEnd returns the findings of all looks of the campaign.
 func (l *life) inTheEnd() *looks.Analysis {
-	return l.analyzeLooks(matureAt(1 + daysOfWeek*l.weeks))
+	return l.analyzeLooks(matureAt(1 + daysOfWeek*l.weeks + l.windowDays))
 }
 
 // decisionAt returns the decision of the report at a time.
 func (l *life) decisionAt(now time.Time) *result.Decision {
 	a := l.analyzeLooks(now)
-	rowsOf := func(goal int64) *moments.Rows {
+	rowsOf := func(goal plan.GoalWindow) *moments.Rows {
 		sums := map[moments.RowKey]*moments.Moments{}
-		for _, s := range l.storedSteps(goal, startOfDay(0), now) {
+		for _, s := range l.storedSteps(goal, plan.OnEvent, startOfDay(0), now) {
 			moments.AddTo(sums, s.RowKey, &s.Moments)
 		}
 		found := &moments.Rows{Through: now, Newest: l.newestEvent(now)}
@@ -375,10 +417,10 @@ func (l *life) decisionAt(now time.Time) *result.Decision {
 		}
 		return found
 	}
-	r := result.New(l.plan, rowsOf(goalID), a)
+	r := result.New(l.plan, rowsOf(l.plan.Goal()), a)
 	var goals []result.GoalRows
 	for _, goal := range l.plan.Declared.AllGoals() {
-		goals = append(goals, result.GoalRows{Plan: l.plan.AboutGoal(goal), Rows: rowsOf(goal.GoalID)})
+		goals = append(goals, result.GoalRows{Plan: l.plan.AboutGoal(goal), Rows: rowsOf(goal)})
 	}
 	r.AddScorecard(l.plan, goals, a)
 	return r.Decision

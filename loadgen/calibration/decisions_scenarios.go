@@ -12,6 +12,7 @@ import (
 // The parts of the table of decisions.
 const (
 	partNoEffect  = "A/A: winner or loser at any weekly look"
+	partWindow    = "A/A with delayed conversions and a conversion window: winner or loser at any weekly look"
 	partMoving    = "A/A with data and settings that change: winner or loser at any weekly look"
 	partPower     = "Power at the required sample: the first treatment wins by the fourth weekly look"
 	partGuards    = "Guardrails"
@@ -33,7 +34,7 @@ var (
 
 // decisionScenarios returns all scenarios in the order of the table.
 func decisionScenarios() []scenario {
-	return slices.Concat(noEffectScenarios(), movingScenarios(), powerScenarios(), guardrailScenarios(), ratioScenarios(), breakdownScenarios())
+	return slices.Concat(noEffectScenarios(), movingScenarios(), windowScenarios(), powerScenarios(), guardrailScenarios(), ratioScenarios(), breakdownScenarios())
 }
 
 // newScenario returns a scenario that counts the campaigns for which occurs is true. Its rate must be from least to
@@ -42,6 +43,9 @@ func (c *campaign) newScenario(part, detail, measure string, least, most float64
 	s := scenario{
 		part: part, name: c.String(), methodology: c.declaredMethodology(), planned: weeksToPlan * c.weeklyVisitors(),
 		measure: measure, least: least, most: most,
+	}
+	if c.delayed {
+		s.name += ", delayed conversions, window " + c.window().String()
 	}
 	if detail != "" {
 		s.name += ", " + detail
@@ -76,7 +80,7 @@ func (c *campaign) errorScenario(part, detail string, of nature) scenario {
 func (c *campaign) recordedScenario(detail string, of nature) scenario {
 	c = c.withFewerLooks()
 	return c.newScenario(partMoving, detail, winnerOrLoser, 0, decisionAlpha, func(l *life) bool {
-		for l.days <= daysOfWeek*c.weeks+1 {
+		for l.days <= daysOfWeek*c.weeks+1+c.windowDays {
 			l.addDays(of, l.days)
 			l.recordLooks(startOfDay(l.days))
 		}
@@ -156,6 +160,31 @@ func movingScenarios() []scenario {
 		}
 	}
 	return all
+}
+
+// windowScenarios are of delayed conversions, of which those within a conversion window count.
+func windowScenarios() []scenario {
+	const days = 7
+	even := usual.withShares(50, 50).withDailyVisitors(2000).withDelays(days)
+	ramp := even.changedCopy(func(c *campaign) { c.ramp = [][]float64{{95, 5}, {90, 10}, {75, 25}, {50, 50}} })
+	open := usual.withShares(50, 50).withDelays(0)
+	windowed := usual.withShares(50, 50).withDelays(days)
+	shorter := func(c *campaign, weeks int) *campaign {
+		return c.changedCopy(func(c *campaign) { c.weeks = weeks })
+	}
+	return []scenario{
+		shorter(open, weeksToPlan).errorScenario(partWindow, "", ordinaryVisitors), shorter(windowed, weeksToPlan).errorScenario(partWindow, "", ordinaryVisitors),
+		open.withFewerLooks().errorScenario(partWindow, "", ordinaryVisitors), windowed.withFewerLooks().errorScenario(partWindow, "", ordinaryVisitors),
+		even.errorScenario(partWindow, "", ordinaryVisitors),
+		even.errorScenario(partWindow, "weekend +20 %, weekdays -8 %", weekendEffect(0.2)),
+		even.errorScenario(partWindow, "weekend -20 %, weekdays +8 %", weekendEffect(-0.2)),
+		even.withFewerLooks().errorScenario(partWindow, "one day in ten without events", dailyOutages),
+		even.pausingScenario("paused for one to nine days, each third week", false),
+		ramp.errorScenario(partWindow, "changes of shares while the rate doubles: 3", risingRate),
+		even.recordedScenario("recorded each week", ordinaryVisitors),
+		even.recordedScenario("3 % see both variations, recorded each week", switchingVisitors(0.03)),
+		open.powerScenario("", 0.72), windowed.powerScenario("", 0.72),
+	}
 }
 
 func isWeekend(day int) bool { return (day+daysOfWeek-1)%daysOfWeek > 4 } // day 1 is a Monday
@@ -243,7 +272,8 @@ func (c *campaign) pausingScenario(detail string, significant bool) scenario {
 		for l.days <= daysOfWeek*c.weeks {
 			first := len(l.series[goalID])
 			l.addDays(ordinaryVisitors, l.days)
-			for arm, a := range l.series[goalID][first:] {
+			for _, a := range l.series[goalID][first:] {
+				arm := a.VariationID
 				now[arm] = now[arm].addScaled(totals{visitors: a.Visitors, converted: a.Converted}, 1)
 			}
 			running++

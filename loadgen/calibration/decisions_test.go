@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/engine/plan"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
@@ -136,7 +137,7 @@ func TestLives(t *testing.T) {
 		}
 		near(t, test.name+" visitors", float64(last.Strata[0].Control.Visitors), test.visitors, 1e-9)
 		var moved float64 // converted visitors of both variations
-		for _, s := range l.storedSteps(goalID, startOfDay(1), last.RecordedAt) {
+		for _, s := range l.storedSteps(plan.GoalWindow{GoalID: goalID}, plan.OnEvent, startOfDay(1), last.RecordedAt) {
 			if !s.MultiExposed {
 				moved += float64(s.Converted)
 			}

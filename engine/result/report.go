@@ -110,6 +110,7 @@ type AgeRange struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
 	Source string `json:"source"` // goal, metric (of a secondary metric or a guardrail) or request
+	Text   string `json:"text"`   // the words that follow the name of a metric, such as "within 7 days"
 }
 
 // newAgeRange returns the conversion window of a plan; nil: it has none.
@@ -119,7 +120,7 @@ func newAgeRange(p *plan.Plan) *AgeRange {
 		return nil
 	}
 	hours := func(age time.Duration) string { return fmt.Sprintf("%dh", age/time.Hour) }
-	shown := &AgeRange{From: hours(w.From), To: hours(w.To), Source: "goal"}
+	shown := &AgeRange{From: hours(w.From), To: hours(w.To), Source: "goal", Text: w.InWords()}
 	switch {
 	case p.AsksForWindow():
 		shown.Source = "request"
@@ -134,11 +135,7 @@ func (r *AgeRange) afterName() string {
 	if r == nil {
 		return ""
 	}
-	w, err := schema.ParseConversionWindow(r.From + ".." + r.To)
-	if err != nil {
-		return ""
-	}
-	return " " + w.InWords()
+	return " " + r.Text
 }
 
 // MetricInWords returns the name of the compared metric, with the conversion window; empty: nothing is compared.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,8 @@ const (
 	purchase   = 3
 	signUp     = 4
 	support    = 5
+	trial      = 6
+	reminder   = 18 // campaign
 )
 
 // ShopEvents returns all events of the shop, which opens at start.
@@ -36,6 +39,11 @@ func ShopEvents(start time.Time) (all []schema.Event) {
 		all = slices.AppendSeq(all, population.GenerateEvents())
 	}
 	all = append(all, supportRequests(all)...)
+	for _, e := range trials(all) {
+		if e.Time.Before(start.AddDate(0, 0, Days)) {
+			all = append(all, e)
+		}
+	}
 	for _, subscribers := range widgetPopulations(start) {
 		all = slices.AppendSeq(all, subscribers.widgetEvents())
 	}
@@ -59,8 +67,40 @@ func supportRequests(of []schema.Event) (requests []schema.Event) {
 	return requests
 }
 
+// trials returns the trials of the visitors of one campaign, up to a week after their first view. In the variation, more
+// of them begin within two days, and fewer later: its effect fades.
+func trials(of []schema.Event) (begun []schema.Event) {
+	const early, late = 2 * 24 * time.Hour, 7 * 24 * time.Hour
+	known := map[uint64]bool{}
+	for _, e := range of {
+		if e.SubjectID != reminder || e.Kind != schema.KindView || known[e.VisitorID] {
+			continue
+		}
+		known[e.VisitorID] = true
+		soon, afterwards := 0.060, 0.050 // shares of the visitors
+		if e.VariationID != 0 {
+			soon, afterwards = 0.105, 0.030
+		}
+		random := rand.New(rand.NewPCG(e.VisitorID, reminder))
+		at, u := time.Duration(0), random.Float64()
+		switch {
+		case u < soon:
+			at = time.Duration(random.Int64N(int64(early)))
+		case u < soon+afterwards:
+			at = early + time.Duration(random.Int64N(int64(late-early)))
+		default:
+			continue
+		}
+		e.EventID, e.Kind, e.GoalID = schema.HashID(fmt.Sprint(e.EventID, "/trial")), schema.KindGoal, trial
+		e.Time = e.Time.Add(at).Truncate(time.Millisecond)
+		begun = append(begun, e)
+	}
+	return begun
+}
+
 // campaignPopulations returns the visitors of the campaigns. The first and the third campaign have a better variation.
-// The second and the fourth have no effect. The fifth does harm, and the sixth splits its traffic wrongly.
+// The second and the fourth have no effect. The fifth does harm, and the sixth splits its traffic wrongly. The effect of
+// the seventh fades.
 func campaignPopulations(start time.Time) []population.SimpleCampaign {
 	of := func(id, goal int64, visitors, day, days int,
 		variations ...population.SimpleVariation,
@@ -81,6 +121,7 @@ func campaignPopulations(start time.Time) []population.SimpleCampaign {
 			population.SimpleVariation{ID: 1, Share: 50, ConversionRate: 0.20}),
 		of(16, purchase, 8_000, 12, 16, buyers(0, 50, 0.080), buyers(1, 50, 0.055)),
 		of(17, purchase, 6_000, 16, 12, buyers(0, 55, 0.060), buyers(1, 45, 0.070)),
+		of(reminder, trial, 14_000, 0, 28, buyers(0, 50, 0), buyers(1, 50, 0)),
 	}
 }
 
@@ -216,6 +257,7 @@ func ShopCatalogue(start time.Time) catalogue.File {
 				{ID: purchase, WebsiteID: 1, Name: "Purchase", Default: true},
 				{ID: signUp, WebsiteID: 1, Name: "Newsletter sign-up"},
 				{ID: support, WebsiteID: 1, Name: "Support request"},
+				{ID: trial, WebsiteID: 1, Name: "Trial", ConversionWindow: &schema.ConversionWindow{To: 7 * 24 * time.Hour}},
 			},
 			Campaigns: shopCampaigns(start),
 			Widgets:   []catalogue.Widget{popupWidget(start)},
@@ -288,6 +330,11 @@ func shopCampaigns(start time.Time) []catalogue.Campaign {
 			Owner: "Cyn", Tags: []string{"search"},
 			Variations: []catalogue.Variation{{ID: 1, Name: "Fast search", Share: 50, Order: 1}},
 		}, start.AddDate(0, 0, 16)),
+		started(catalogue.Campaign{
+			ID: reminder, Name: "Trial reminder", Methodology: catalogue.Frequentist, ControlShare: 50,
+			LookPlan: catalogue.LookPlan{PlannedDays: 14}, PrimaryGoalID: trial, Owner: "Ben", Tags: []string{"trial"},
+			Variations: []catalogue.Variation{{ID: 1, Name: "Reminder", Share: 50, Order: 1}},
+		}, start),
 	}, past...)
 }
 

@@ -41,6 +41,7 @@ func TestDemoShowsEachDecision(t *testing.T) {
 		{15, result.DecisionNoDifference, []float64{0}, 12_000, 20},
 		{16, result.DecisionRollBack, []float64{-0.025}, 8_000, 16},
 		{17, result.DecisionInvalid, []float64{0.010}, 6_000, 12},
+		{18, result.DecisionShip, nil, 14_000, 28},
 	} {
 		p := must.Get(e.PlanReport(query.Request{AccountID: demo.Account, SubjectID: test.campaign, Metric: query.GoalConversionRate, Scorecard: true}))(t)
 		r := must.Get(e.ComputeReport(t.Context(), p))(t)

@@ -55,6 +55,7 @@ func (t *Traffic) drawVisit() (events []schema.Event) {
 			c.Visitors, c.Seed = 1, seed
 			events = slices.Collect(c.GenerateEvents())
 			events = append(events, supportRequests(events)...)
+			events = append(events, trials(events)...)
 			return moveEvents(events, t.arrival)
 		}
 	}

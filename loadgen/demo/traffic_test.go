@@ -42,7 +42,7 @@ func TestTraffic(t *testing.T) {
 	if n := len(visitors); n < 1.9*seconds || n > 2.1*seconds {
 		t.Errorf("%d visitors in %d seconds", n, seconds)
 	}
-	if len(subjects[schema.SubjectCampaign]) != 6 || len(subjects[schema.SubjectWidget]) != 1 || goals < 100 {
+	if len(subjects[schema.SubjectCampaign]) != 7 || len(subjects[schema.SubjectWidget]) != 1 || goals < 100 {
 		t.Errorf("events by subject %v, %d goals", subjects, goals)
 	}
 }

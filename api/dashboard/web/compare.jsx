@@ -7,7 +7,7 @@ import { useAnswer } from "./hooks.js";
 import { Fault, Loading, Mark, Num } from "./parts.jsx";
 import { Route } from "./route.js";
 import { Cell, Verdict } from "./table.jsx";
-import { metrics, why } from "./words.js";
+import { nameOf, why } from "./words.js";
 
 /** @import { Answer } from "./hooks.js" */
 /** @import { Go, Results, Scale, Subject } from "./types.d.ts" */
@@ -48,7 +48,7 @@ export function Compare({ subject, results, route, go }) {
   const change = (next) => go(route.with("versus", (typeof next === "string" ? next : next.address).slice(2) || everybody));
   const both = [[described(route), results], ...(body ? [[described(other), body]] : [])].map(([segment, r]) => ({ segment: String(segment), results: /** @type {Results} */ (r) }));
   const scale = liftScale(both.flatMap(({ results: r }) => r.variations.flatMap((v) => v.comparison ?? [])));
-  const name = metrics[results.compareMetric || "goalConversionRate"], heads = ["Segment", "Visitors", results.variations[0].name, "Variation", "Uplift", "Uplift with intervals", "Verdict"];
+  const name = nameOf(results.compareMetric, results.conversionWindow), heads = ["Segment", "Visitors", results.variations[0].name, "Variation", "Uplift", "Uplift with intervals", "Verdict"];
   return (
     <section aria-labelledby="compare">
       <div class="head"><h2 id="compare">{name}: {described(route)} against {described(other)}</h2><button type="button" onClick={() => go(route.without("versus"))}>Close comparison</button></div>

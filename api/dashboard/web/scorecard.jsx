@@ -5,7 +5,7 @@ import { Axis, ForestRow, liftScale, tick } from "./forest.jsx";
 import { Help } from "./help.jsx";
 import { Fault, Loading, Mark, Num } from "./parts.jsx";
 import { Cell } from "./table.jsx";
-import { guardrails, metrics, roles, verdicts, why } from "./words.js";
+import { guardrails, nameOf, roles, verdicts, why } from "./words.js";
 
 /** @import { Answer } from "./hooks.js" */
 /** @import { Comparison, Interval, Results, Scale, ScorecardRow, ScorecardVariation } from "./types.d.ts" */
@@ -59,11 +59,11 @@ function Row({ compared, scale, several, absolute }) {
   const { row, v, index, comparison: c } = compared, [control] = row.variations, decides = row.role === "primary" || row.role === "guardrail";
   return (
     <tr role="row" data-metric={row.metric} data-goal={row.goal?.id} data-role={row.role}>
-      <th role="rowheader" scope="row">{metrics[row.metric]} <small>{row.goal?.name ?? "all goals"}{row.direction === "down" && ", less is better"}{several && <> · <Mark index={index} />{"\u00a0"}{v.name}</>}</small></th>
+      <th role="rowheader" scope="row">{nameOf(row.metric, row.conversionWindow)} <small>{row.goal?.name ?? "all goals"}{row.direction === "down" && ", less is better"}{several && <> · <Mark index={index} />{"\u00a0"}{v.name}</>}</small></th>
       <Cell label="Control" class="n"><Num value={control.estimate.value}>{metric(row.metric, control.estimate.value, control.estimate.interval)}</Num></Cell>
       <Cell label="Value" class="n"><Num value={v.estimate.value}>{metric(row.metric, v.estimate.value, v.estimate.interval)}</Num></Cell>
       <Cell label={absolute ? "Difference" : "Uplift"} class="n two"><Change {...{ row, absolute }} comparison={c} /></Cell>
-      <Cell label="Intervals" class="wide"><ForestRow scale={scale} comparison={c} index={index} name={`${metrics[row.metric]}, ${v.name}`} margin={marginOf(compared)} /></Cell>
+      <Cell label="Intervals" class="wide"><ForestRow scale={scale} comparison={c} index={index} name={`${nameOf(row.metric, row.conversionWindow)}, ${v.name}`} margin={marginOf(compared)} /></Cell>
       <Cell label="p at the last look"><Num value={c.sequential?.pValue}>{probability(c.sequential?.pValue)}</Num>{decides && <Look comparison={c} />}{v.qValue !== undefined && <small>q <Num value={v.qValue}>{probability(v.qValue)}</Num></small>}</Cell>
       <Cell label="Result" class="two"><Outcome {...{ row, v }} comparison={c} /></Cell>
     </tr>

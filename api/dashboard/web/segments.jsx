@@ -8,7 +8,7 @@ import { follow } from "./route.js";
 import { scaleOf } from "./scale.js";
 import { first, reach, sorted } from "./order.js";
 import { Cell, DecidedOn, Verdict } from "./table.jsx";
-import { filters, listed, metrics, why } from "./words.js";
+import { filters, listed, nameOf, why } from "./words.js";
 
 /** @import { Route } from "./route.js" */
 /** @import { Go, Link, Order, Results, Segment, Subject } from "./types.d.ts" */
@@ -73,7 +73,7 @@ function Rows({ results, route, go }) {
   const dimension = results.dimension ?? "", segments = segmentsOf(results), [control, ...others] = results.variations;
   const several = others.length > 1, bayesian = results.methodology === "bayesian";
   const scale = scaleOf([0, ...reach(segments.map((s) => s.comparison.improvement))], 4);
-  const name = metrics[results.compareMetric || "goalConversionRate"];
+  const name = nameOf(results.compareMetric, results.conversionWindow);
   return (
     <>
       <table class="cards segments" role="table" aria-labelledby="segments">

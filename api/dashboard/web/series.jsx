@@ -1,5 +1,6 @@
 // @ts-check
 import { useMemo, useState } from "preact/hooks";
+import { ByAge } from "./age.jsx";
 import { query } from "./api.js";
 import { Chart, dashes, drawingOf } from "./chart.jsx";
 import { count, day, dayName, lastDay, minute } from "./format.js";
@@ -95,20 +96,20 @@ function Numbers({ results, points, view }) {
 }
 
 /** Switches are the radio buttons of the views and the granularity.
- * @param {{ views: View[], view?: View, interval: string, route: Route, go: Go }} props */
-function Switches({ views, view, interval, route, go }) {
+ * @param {{ views: { name: string, label: string }[], chosen?: string, interval: string, route: Route, go: Go }} props */
+function Switches({ views, chosen, interval, route, go }) {
   return (
     <div class="switches">
-      {view && (
+      {views.length > 1 && (
         <fieldset class="switch" aria-label="View">
           {views.map((v, i) => (
-            <label key={v.name}><input type="radio" name="view" value={v.name} checked={v === view} onChange={() => go(route.with("view", i === 0 ? "" : v.name), { replace: true })} /><span>{v.label}</span></label>
+            <label key={v.name}><input type="radio" name="view" value={v.name} checked={v.name === chosen} onChange={() => go(route.with("view", i === 0 ? "" : v.name), { replace: true })} /><span>{v.label}</span></label>
           ))}
         </fieldset>
       )}
-      <label class="inline">Granularity <select name="interval" value={interval} onChange={(e) => go(route.with("interval", e.currentTarget.value === "day" ? "" : e.currentTarget.value))}>
+      {chosen !== "age" && <label class="inline">Granularity <select name="interval" value={interval} onChange={(e) => go(route.with("interval", e.currentTarget.value === "day" ? "" : e.currentTarget.value))}>
         {["hour", "day", "week"].map((i) => <option key={i} value={i}>{i}</option>)}
-      </select></label>
+      </select></label>}
     </div>
   );
 }
@@ -136,20 +137,22 @@ function Curves({ results, points, view }) {
 /** OverTime shows a chart of the series.
  * @param {{ subject: Subject, route: Route, go: Go }} props */
 export function OverTime({ subject, route, go }) {
-  const interval = route.get("interval") || "day";
+  const interval = route.get("interval") || "day", byAge = route.get("view") === "age" && subject.kind !== "widget";
   /** @type {Answer<Results>} */
-  const { body, error, loading, again } = useAnswer(subject.path + "/results" + query([...route.asked.filter(([n]) => n !== "dimension"), ["interval", interval]]), { every: 30000 });
+  const { body, error, loading, again } = useAnswer(!byAge && subject.path + "/results" + query([...route.asked.filter(([n]) => n !== "dimension"), ["interval", interval]]), { every: 30000 });
   const points = body?.series && body.series.length > 1 ? body.series : undefined;
   const views = useMemo(() => (body && points ? viewsOf(body, points) : []), [body]);
   const view = views.find((v) => v.name === route.get("view")) ?? views[0];
+  const tabs = [...(views.length > 0 ? views : [{ name: "uplift", label: "Over time" }]), ...(subject.kind === "widget" ? [] : [{ name: "age", label: "By age" }])];
   return (
-    <section class="overtime" aria-labelledby="overtime" aria-busy={loading}>
+    <section class="overtime" aria-labelledby="overtime" aria-busy={!byAge && loading}>
       <h2 id="overtime">Over time</h2>
-      <Switches {...{ views, view, interval, route, go }} />
+      <Switches {...{ interval, route, go }} views={tabs} chosen={byAge ? "age" : view?.name} />
+      {byAge && <ByAge {...{ subject, route }} />}
       {error && <Fault error={error} again={again} />}
-      {body && points && view && <Curves results={body} points={points} view={view} />}
-      {body && !points && <Empty>Not enough data for a chart. A chart needs at least two points; a finer granularity can have more.</Empty>}
-      {!body && loading && <div class="room"><Loading what="the chart" /></div>}
+      {!byAge && body && points && view && <Curves results={body} points={points} view={view} />}
+      {!byAge && body && !points && <Empty>Not enough data for a chart. A chart needs at least two points; a finer granularity can have more.</Empty>}
+      {!byAge && !body && loading && <div class="room"><Loading what="the chart" /></div>}
     </section>
   );
 }

@@ -5,7 +5,7 @@ import { Help } from "./help.jsx";
 import { hasDecision } from "./looks.jsx";
 import { Mark, Num, hue } from "./parts.jsx";
 import { scaleOf } from "./scale.js";
-import { inconclusive, metrics, verdicts, why } from "./words.js";
+import { inconclusive, metrics, nameOf, verdicts, why } from "./words.js";
 
 /** @import { ComponentChildren } from "preact" */
 /** @import { Comparison, Conclusion, Estimate, MetricName, Results, Scale, Subject } from "./types.d.ts" */
@@ -91,7 +91,7 @@ export function Variations({ results, kind }) {
   /** @type {Count[]} */
   const counts = kind === "widget" ? /** @type {Count[]} */ (Object.keys(words).slice(1)) : ["convertedVisitors", "goalsReached"];
   const proof = bayesian ? "Chance to beat control" : "p-value";
-  const heads = ["Variation", "Visitors", ...counts.map((n) => words[n]), "Value", metrics[name], ...(compared ? ["Uplift", proof, "Verdict"] : [])];
+  const heads = ["Variation", "Visitors", ...counts.map((n) => words[n]), "Value", nameOf(name, results.conversionWindow), ...(compared ? ["Uplift", proof, "Verdict"] : [])];
   const helps = ["", "visitors", ...counts.map((n) => helped[n] ?? ""), "value", name, ...(compared ? ["uplift", bayesian ? "chance" : "pValue", "verdict"] : [])];
   return (
     <section aria-labelledby="variations">
@@ -107,7 +107,7 @@ export function Variations({ results, kind }) {
                 <Cell label="Visitors" class="n"><Num value={v.visitors}>{count(v.visitors)}</Num></Cell>
                 {counts.map((n) => <Cell key={n} label={words[n]} class="n"><Num value={v[n]}>{count(v[n])}</Num></Cell>)}
                 <Cell label="Value" class="n"><Num value={v.value}>{money(v.value)}</Num></Cell>
-                <Cell label={metrics[name]} class="wide">
+                <Cell label={nameOf(name, results.conversionWindow)} class="wide">
                   <b><Num value={estimate.value}>{metric(name, estimate.value, estimate.interval)}</Num></b> {!empty && <small>{estimate.reason ? why(estimate.reason) : metricSpan(name, estimate.interval)}</small>}
                   <Bar scale={scale} estimate={estimate} index={index} name={name} />
                 </Cell>

@@ -153,6 +153,7 @@ export interface Decision {
 }
 
 export interface ScorecardRow {
+  conversionWindow?: AgeRange;
   goal: { id: number; name: string } | null;
   metric: MetricName;
   role: "primary" | "guardrail" | "secondary" | "other";
@@ -223,6 +224,23 @@ export interface Point {
   variations: Variation[];
 }
 
+export interface AgeRange {
+  from: string;
+  to: string;
+  text: string;
+}
+
+export interface CurveEffects {
+  difference: Effect;
+  improvement: Effect;
+}
+
+export interface Curve {
+  cohort: { days: number; visitors: number; immatureVisitors: number };
+  points: { day: number; variations: { id: number; value: number | null; comparison: CurveEffects | null; simultaneous: CurveEffects | null }[] }[];
+  novelty: { id: number; text: string; finding?: "fades" | "grows" }[];
+}
+
 export interface Results extends Cell {
   goal: { id: number; name: string } | null;
   compareMetric: MetricName | null;
@@ -231,6 +249,7 @@ export interface Results extends Cell {
   dimension: string | null;
   filters: Record<string, unknown>;
   window: { from: string | null; to: string | null };
+  conversionWindow: AgeRange | null;
   generatedAt: string;
   dataThrough: string | null;
   newestEvent: string | null;
@@ -241,6 +260,7 @@ export interface Results extends Cell {
   power?: Power;
   breakdown?: (Cell & { value: string })[];
   series?: Point[];
+  curve?: Curve;
   decision?: Decision;
   scorecard?: ScorecardRow[];
   worth?: { pool: { campaigns: number; typicalEffect: WorthEstimate }; items: WorthItem[]; poolText: string };

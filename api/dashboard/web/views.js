@@ -3,7 +3,7 @@
 import { count, isRate, lift, liftSpan, metric, metricSpan, money } from "./format.js";
 import { comparedOf, tick } from "./forest.jsx";
 import { beamsOf, bounded, increments, unitOf } from "./points.js";
-import { metrics } from "./words.js";
+import { nameOf } from "./words.js";
 
 /** @import { Line, Point, Results, View } from "./types.d.ts" */
 
@@ -37,8 +37,8 @@ function metricsOf(results, points) {
   /** @type {Line[]} */
   const lines = results.variations.map((v, index) => ({ index, name: v.name, entries: points.map((p) => ofID(p, v.id)?.metrics[name]) }));
   return {
-    name: "metric", label: metrics[name], cumulative: true, marks: [], beams: [],
-    caption: `${metrics[name]} (cumulative) with ${results.significanceLevel}\u00a0% interval`, lines,
+    name: "metric", label: nameOf(name, results.conversionWindow), cumulative: true, marks: [], beams: [],
+    caption: `${nameOf(name, results.conversionWindow)} (cumulative) with ${results.significanceLevel}\u00a0% interval`, lines,
     write: (x, i) => metric(name, x, i), span: (i) => metricSpan(name, i),
     tick: (x) => (isRate(name) ? Number((100 * x).toFixed(3)) + "\u00a0%" : money(x)),
   };

@@ -14,6 +14,10 @@ export const metrics = {
   averageValue: "Average value",
 };
 
+/** nameOf returns the name of a metric with its conversion window.
+ * @param {MetricName | null} metric @param {{ text: string } | null} [window] */
+export const nameOf = (metric, window) => metrics[metric || "goalConversionRate"] + (window ? " " + window.text : "");
+
 /** The metrics that variations can be compared on.
  * @type {Record<Subject["kind"], MetricName[]>} */
 export const compareMetrics = {

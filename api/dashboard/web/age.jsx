@@ -1,0 +1,89 @@
+// @ts-check
+import { query } from "./api.js";
+import { tick } from "./forest.jsx";
+import { count, lift, liftSpan, metric, text } from "./format.js";
+import { useAnswer } from "./hooks.js";
+import { Empty, Fault, Loading, Mark, Num, hue } from "./parts.jsx";
+import { scaleOf } from "./scale.js";
+import { nameOf } from "./words.js";
+
+/** @import { Answer } from "./hooks.js" */
+/** @import { Route } from "./route.js" */
+/** @import { Curve, Interval, Results, Subject } from "./types.d.ts" */
+
+const height = 260; // of the drawing, in pixels
+
+/** Band is the area between the ends of intervals.
+ * @param {{ x: (day: number) => number, y: (value: number | null, open: number) => number, days: number[], intervals: (Interval | null | undefined)[], class: string }} props */
+function Band({ x, y, days, intervals, class: name }) {
+  const upper = intervals.map((i, at) => (i ? `${x(days[at])},${y(i[1], Infinity)}` : "")), lower = intervals.map((i, at) => (i ? `${x(days[at])},${y(i[0], -Infinity)}` : ""));
+  return <polygon class={name} points={[...upper, ...lower.reverse()].join(" ")} />;
+}
+
+/** Drawing shows the uplift of a variation by age, in its two bands.
+ * @param {{ curve: Curve, at: number, name: string }} props */
+function Drawing({ curve, at, name }) {
+  const points = curve.points.map((p) => ({ day: p.day, ...p.variations[at] })), days = points.map((p) => p.day);
+  const single = points.map((p) => p.comparison?.improvement), together = points.map((p) => p.simultaneous?.improvement.interval);
+  const scale = scaleOf([0, ...single.slice(1).flatMap((e) => [e?.value, ...(e?.interval ?? [])]), ...together.slice(2).flatMap((i) => i ?? [])], 4);
+  const room = 640, left = 64;
+  /** @param {number} day */
+  const x = (day) => left + ((room - left - 10) * (day - 1)) / Math.max(days.length - 1, 1);
+  /** @param {number | null | undefined} value @param {number} [open] */
+  const y = (value, open = 0) => height - 24 - ((height - 34) * scale.clip(value ?? null, open)) / 100;
+  const every = Math.ceil(days.length / 10);
+  return (
+    <svg class={"age " + hue(at)} viewBox={`0 0 ${room} ${height}`} width="100%" role="img" aria-label={`${name}: uplift by age, from ${lift(single[0]?.value, single[0]?.interval)} on the first day to ${lift(single.at(-1)?.value, single.at(-1)?.interval)} after ${days.length} days. See the data table below.`}>
+      {scale.ticks.map((t) => <g key={t}><line class="grid" x1={left} x2={room} y1={y(t)} y2={y(t)} /><text x={left - 6} y={y(t) + 4} text-anchor="end">{tick(t)}</text></g>)}
+      <line class="zero" x1={left} x2={room} y1={y(0)} y2={y(0)} />
+      <Band {...{ x, y, days }} intervals={together} class="together" />
+      <Band {...{ x, y, days }} intervals={single.map((e) => e?.interval)} class="single" />
+      <polyline class="line" points={points.flatMap((p, i) => (single[i]?.value === null ? [] : [`${x(p.day)},${y(single[i]?.value)}`])).join(" ")} />
+      {days.filter((d) => d % every === 0 || (d === 1 && every > 2)).map((d) => <text key={d} x={x(d)} y={height - 4} text-anchor="middle">{d}</text>)}
+    </svg>
+  );
+}
+
+/** Table is the data of the curve.
+ * @param {{ curve: Curve, results: Results }} props */
+function Table({ curve, results }) {
+  const name = results.compareMetric || "goalConversionRate", [control, ...treatments] = results.variations;
+  return (
+    <details>
+      <summary>Show data table</summary>
+      <div class="scroll tall" tabIndex={0} role="region" aria-label="By age: data">
+        <table>
+          <thead><tr><th scope="col">Day</th><th scope="col">{control.name}</th>{treatments.map((v) => [<th scope="col" key={v.id}>{v.name}</th>, <th scope="col" key={"u" + v.id}>Uplift</th>, <th scope="col" key={"t" + v.id}>All days together</th>])}</tr></thead>
+          <tbody>{curve.points.map((p) => (
+            <tr key={p.day}><th scope="row">{p.day}</th>{p.variations.map(({ id, value, comparison: c, simultaneous: s }) => [
+              <td key={id}><Num value={value}>{metric(name, value)}</Num></td>,
+              c && <td key={"u" + id}><Num value={c.improvement.value}>{lift(c.improvement.value, c.improvement.interval)}</Num> <small>{liftSpan(c.improvement.interval)}</small></td>,
+              c && <td key={"t" + id}>{liftSpan(s?.improvement.interval)}</td>,
+            ])}</tr>
+          ))}</tbody>
+        </table>
+      </div>
+    </details>
+  );
+}
+
+/** ByAge shows the uplift by the time since the first view.
+ * @param {{ subject: Subject, route: Route }} props */
+export function ByAge({ subject, route }) {
+  /** @type {Answer<Results>} */
+  const { body, error, loading, again } = useAnswer(subject.path + "/results" + query([...route.asked.filter(([n]) => n !== "dimension"), ["curve", "exposureDay"]]), { every: 60000 });
+  const curve = body?.curve;
+  if (error) return <Fault error={error} again={again} />;
+  if (!body || !curve) return loading ? <div class="room"><Loading what="the curve" /></div> : null;
+  if (curve.cohort.visitors === 0) return <Empty>No visitor was first exposed two days ago or earlier.</Empty>;
+  const name = nameOf(body.compareMetric, null);
+  return (
+    <figure id="by-age">
+      <figcaption>Uplift of {name.toLowerCase()} over {body.variations[0].name} by the days since the first view (cumulative). Inner band: {body.significanceLevel}{"\u00a0"}% interval of a single test; outer band: it contains the whole curve.</figcaption>
+      {body.variations.map((v, at) => at > 0 && <div key={v.id}>{body.variations.length > 2 && <p class="who"><Mark index={at} />{"\u00a0"}{v.name}</p>}<Drawing {...{ curve, at }} name={v.name} /></div>)}
+      {curve.novelty.map((n) => <p key={n.id} class={n.finding ? "finding" : "quiet"}>{text(n.text)}</p>)}
+      <p class="quiet note">{count(curve.cohort.visitors)} visitors whose first view was at least {curve.cohort.days} days ago; {count(curve.cohort.immatureVisitors)} came later.</p>
+      <Table {...{ curve }} results={body} />
+    </figure>
+  );
+}

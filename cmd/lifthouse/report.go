@@ -75,7 +75,7 @@ func (p *program) reportCommand() *cobra.Command {
 	flags.String("interval", "", "hour, day or week: add a series")
 	flags.String("cap", "", "limit of the total value of a visitor: an amount, or a percentile such as p99")
 	flags.String("conversion-window", "",
-		"age of the events that count since the first view, such as 7d, 72h, 7d..14d or none; default: that of the goal")
+		"time since the first view in which events count, such as 7d, 72h, 7d..14d or none; default: that of the goal")
 	flags.String("curve", "", "add the curve by the age of the visitors: the first 2 to 60 days after the first view")
 	flags.Lookup("curve").NoOptDefVal = anyDays
 	flags.Bool("scorecard", false,

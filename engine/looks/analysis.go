@@ -206,7 +206,9 @@ func computeOnce[T any](a *Analyzer, bytes int, compute func() T, inputs ...any)
 
 // Series returns the daily series of goals: for each goal, the steps of the visitors whose first view is at or after a
 // time. Goal 0 means all goals.
-type Series func(since time.Time, goals []plan.GoalWindow, timing plan.Timing) (map[plan.GoalWindow][]moments.Step, error)
+type Series func(
+	since time.Time, goals []plan.GoalWindow, timing plan.Timing,
+) (map[plan.GoalWindow][]moments.Step, error)
 
 // readSums reads the daily series of goals since each cut, and returns a function for the sums of a plan.
 func (read Series) readSums(

@@ -125,21 +125,22 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 	if stop, ended := p.EndedAt(); ended {
 		s.ended, s.stop = !through.Before(stop.Add(s.rules.Maturity)), stop
 	}
+	hasWindow := p.ConversionWindow.IsSet()
 	// Of imported data, no conversion after the newest event is known.
 	isComplete := func(end time.Time) bool {
-		return !first.OnTime.IsZero() || !newest.Before(end.Add(p.ConversionWindow.To))
+		return !hasWindow || !first.OnTime.IsZero() || !newest.Before(end.Add(p.ConversionWindow.To))
 	}
 	days, number := 0, 0
 	for i, run := range s.days {
 		for end := run.From.Add(week); ; end = end.Add(week) {
-			isMature := !through.Before(end.Add(s.rules.Maturity)) && (!p.ConversionWindow.IsSet() || isComplete(end)) ||
-				p.Ended && !p.ConversionWindow.IsSet() || !end.After(written)
+			isMature := !through.Before(end.Add(s.rules.Maturity)) && isComplete(end) || p.Ended && !hasWindow ||
+				!end.After(written)
 			if !end.After(run.To) && isMature && (!end.Add(-week).After(newest) || !end.After(written)) {
 				number, days = number+1, days+int(week/day)
 				s.Looks = append(s.Looks, Look{Number: number, End: end, Days: days})
 				continue
 			}
-			waits := p.ConversionWindow.IsSet() && !first.OnTime.IsZero() && !end.After(run.To)
+			waits := hasWindow && !first.OnTime.IsZero() && !end.After(run.To)
 			if i == len(s.days)-1 && (p.Running || waits) {
 				s.Next = end
 			}

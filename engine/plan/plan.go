@@ -60,8 +60,8 @@ type Question struct {
 	Crossings bool
 }
 
-// Timing says which visitors a conversion window includes, and when its sums change a series. Without a window, an event
-// counts at its own time.
+// Timing says which visitors a conversion window includes, and when its sums change a series. Without a window, an
+// event counts at its own time.
 type Timing int
 
 // The timings.
@@ -259,7 +259,8 @@ type Declared struct {
 	plan catalogue.Plan
 }
 
-// setDeclared sets everything that the plan of a campaign or an experiment declares. The variations must already be set. shares are those that decide the default rule for multi-exposed visitors.
+// setDeclared sets everything that the plan of a campaign or an experiment declares. The variations must already be
+// set. shares are those that decide the default rule for multi-exposed visitors.
 func (p *Plan) setDeclared(d catalogue.Plan, shares []float64) {
 	p.Rules = Rules{
 		Compare: true, Methodology: d.Methodology, SignificanceLevel: d.SignificanceLevel,

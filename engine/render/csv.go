@@ -88,7 +88,8 @@ func estimateUnder(prefix string) []string {
 
 // CSV returns the results as CSV with a header: one row per variation of the report, then per value of the dimension,
 // then per point of the series. All reports without a scorecard have the same columns. A scorecard has one row per
-// goal, metric and variation instead, and a curve one row per day and variation. Names and numbers are those of the JSON output.
+// goal, metric and variation instead, and a curve one row per day and variation. Names and numbers are those of the
+// JSON output.
 func CSV(r *result.Report) ([]byte, error) {
 	if r.Curve != nil {
 		return tableOf(r, curveCSV, curveRows)

@@ -225,14 +225,18 @@ func (t *reportTable) writeCurve() {
 	t.writeLine("")
 	t.writeParagraph(bold, "By age")
 	t.writeParagraph("", fmt.Sprintf("Events of the first days after the first view, of the %s visitors who came at "+
-		"least %d days ago (%s came later). Lifts have the %d %% interval of a single test, and the interval that holds "+
-		"for all days together.", result.FormatCount(c.Cohort.Visitors), c.Cohort.Days,
+		"least %d days ago (%s came later). Lifts have the %d %% interval of a single test, and that of all days "+
+		"together.", result.FormatCount(c.Cohort.Visitors), c.Cohort.Days,
 		result.FormatCount(c.Cohort.ImmatureVisitors), level))
 	t.writeLine("")
 	label := column{title: "day"}
 	columns := []column{
-		{title: "variation", left: true}, {title: t.results.Variations[0].Name}, {title: "value"}, {title: "lift"},
-		{title: "interval"}, {title: "all days"},
+		{title: "variation", left: true},
+		{title: t.results.Variations[0].Name},
+		{title: "value"},
+		{title: "lift"},
+		{title: "interval"},
+		{title: "all days"},
 	}
 	columns[1].title = ShortenText(PrintableText(columns[1].title), t.maxLabelWidth())
 	write := func(x float64) string { return result.FormatPercent(x, 1, true) }

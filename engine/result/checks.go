@@ -86,7 +86,7 @@ func (c *sliceSums) runChecks(plan *plan.Plan, found *moments.Rows) Checks {
 	}
 	if checks.ConversionWindow = c.maturityCheck(plan, found); checks.ConversionWindow != nil &&
 		2*checks.ConversionWindow.ImmatureVisitors > c.visitors {
-		checks.warn(warningWindowOpen, "%s of %s visitors are not in the report yet: their first view is less than %s ago",
+		checks.warn(warningWindowOpen, "%s of %s visitors do not count yet: their first view is less than %s ago",
 			FormatCount(checks.ConversionWindow.ImmatureVisitors), FormatCount(c.visitors),
 			plan.ConversionWindow.EndInWords())
 	}

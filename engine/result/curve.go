@@ -187,7 +187,7 @@ func (c *sliceSums) novelty(p *plan.Plan) []Novelty {
 // inWords returns a sentence. Without a finding, nothing is known, which does not mean that the effect is constant.
 func (n *Novelty) inWords(control, variation string) string {
 	if n.PValue == nil {
-		return "Nobody can tell yet whether the effect of " + variation + " changes with exposure: there are too few " +
+		return "It is not known yet whether the effect of " + variation + " changes with exposure: there are too few " +
 			"conversions."
 	}
 	ages := fmt.Sprintf("first conversions come after %s in %s and %s in %s (p = %s)", inDays(*n.MeanAge.Variation),
@@ -198,7 +198,7 @@ func (n *Novelty) inWords(control, variation string) string {
 	case Grows:
 		return "The effect of " + variation + " grows with exposure: " + ages + "."
 	}
-	return "Nobody can tell yet whether the effect of " + variation + " changes with exposure: " + ages + "."
+	return "It is not known yet whether the effect of " + variation + " changes with exposure: " + ages + "."
 }
 
 // findingOf returns the finding of a look; empty: none.

@@ -164,7 +164,8 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 	if j.total.Visitors == 0 && len(c.immature) > 0 {
 		for i := range j.comparisons {
 			x := &j.comparisons[i]
-			x.Difference.Reason, x.Lift.Reason, x.Reasons = reasonNotMature, reasonNotMature, []stats.Reason{reasonNotMature}
+			x.Difference.Reason, x.Lift.Reason = reasonNotMature, reasonNotMature
+			x.Reasons = []stats.Reason{reasonNotMature}
 		}
 	}
 	for i, comparison := range j.comparisons {

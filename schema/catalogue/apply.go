@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -503,8 +503,8 @@ func (p *Plan) windowNotes() []string {
 		maturity = *p.Maturity
 	}
 	day := (7*24*time.Hour + w.To + time.Duration(maturity)*time.Hour).Hours() / 24
-	return []string{fmt.Sprintf("first look on day %.0f after the first full day begins: a week, %s for the conversions "+
-		"of the last visitors, and %d hours for late events", math.Ceil(day), w.EndInWords(), maturity)}
+	return []string{fmt.Sprintf("first look %.0f days after the first full day begins: a week, %s for the conversions "+
+		"of its last visitors, and %d hours for late events", math.Ceil(day), w.EndInWords(), maturity)}
 }
 
 // creationNotes returns what a new widget lacks to start.

@@ -64,6 +64,12 @@ func (a *asker) request() ask {
 			query = append(query, a.rightly(p)...)
 		}
 	}
+	asksFor := func(name string) bool {
+		return slices.ContainsFunc(query, func(q string) bool { return strings.HasPrefix(q, name+"=") })
+	}
+	query = slices.DeleteFunc(query, func(q string) bool { // a curve needs old visitors, and has no breakdown
+		return strings.HasPrefix(q, "curveDays=") || strings.HasPrefix(q, "curve=") && asksFor("dimension")
+	})
 	token := a.tokens[0]
 	if operation.RequestBody != nil {
 		token = a.tokens[2]
@@ -174,6 +180,8 @@ func (a *asker) value(name string, of *openapi3.Schema) string {
 		return worlds.Pick(a, "1", "0.5", "3e2", "999999999999999999999999", "2.25")
 	case name == "cap":
 		return worlds.Pick(a, "p50", "p99.9", "p95", "0.0001", "500", "12.5", "999999999.9999")
+	case name == "conversionWindow":
+		return worlds.Pick(a, "none", "1h", "7d", "72h", "90d", "7d..14d", "0d..2160h")
 	case of.Pattern != "":
 		return worlds.Pick(a, "US", "de", "")
 	}

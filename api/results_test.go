@@ -124,7 +124,7 @@ func checkNulls(t *testing.T, s *server) {
 
 // mayBeNull has fields that may be null without a reason: control has no comparison, and a request may have no goal,
 // dimension, z-score or window. dataThrough and newestEvent are null with the warning NO_EVENTS.
-var mayBeNull = []string{"comparison", "outliers", "goal", "dimension", "from", "to"}
+var mayBeNull = []string{"comparison", "outliers", "goal", "dimension", "from", "to", "conversionWindow"}
 
 func unexplained(t *testing.T, path string, value any) {
 	t.Helper()

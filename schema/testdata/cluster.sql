@@ -214,6 +214,7 @@ CREATE TABLE IF NOT EXISTS looks ON CLUSTER `lift-1`
     `question` UInt64 COMMENT 'hash of the declared rules: methodology, level, clock, variations',
     `goal_id` Int64 COMMENT '0: all goals count',
     `metric` LowCardinality(String),
+    `conversion_window` LowCardinality(String) COMMENT 'such as 7d; none: no limit',
     `kind` Enum8('look' = 1, 'harm' = 2, 'end' = 3),
     `variation_id` Int64,
     `look` UInt32 COMMENT 'number of the look, from 1; of an end: of full days; of harm: 0',
@@ -222,7 +223,7 @@ CREATE TABLE IF NOT EXISTS looks ON CLUSTER `lift-1`
     `recorded_at` DateTime64(3, 'UTC')
 )
 ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
-ORDER BY (website_id, subject, subject_id, experiment_id, question, goal_id, metric, kind, variation_id, look, recorded_at)
+ORDER BY (website_id, subject, subject_id, experiment_id, question, goal_id, metric, conversion_window, kind, variation_id, look, recorded_at)
 
 CREATE TABLE IF NOT EXISTS messages ON CLUSTER `lift-1`
 (

@@ -162,12 +162,13 @@ CREATE TABLE looks (`website_id` Int64,
   `question` UInt64 COMMENT 'hash of the declared rules: methodology, level, clock, variations',
   `goal_id` Int64 COMMENT '0: all goals count',
   `metric` LowCardinality(String),
+  `conversion_window` LowCardinality(String) COMMENT 'such as 7d; none: no limit',
   `kind` Enum8('look' = 1, 'harm' = 2, 'end' = 3),
   `variation_id` Int64,
   `look` UInt32 COMMENT 'number of the look, from 1; of an end: of full days; of harm: 0',
   `ended_at` DateTime64(3, 'UTC') COMMENT 'end of the look, or of the last full day',
   `body` String COMMENT 'JSON: sums, critical value, z, p, intervals',
-  `recorded_at` DateTime64(3, 'UTC')) ENGINE = MergeTree ORDER BY (website_id, subject, subject_id, experiment_id, question, goal_id, metric, kind, variation_id, look, recorded_at) SETTINGS index_granularity = 8192
+  `recorded_at` DateTime64(3, 'UTC')) ENGINE = MergeTree ORDER BY (website_id, subject, subject_id, experiment_id, question, goal_id, metric, conversion_window, kind, variation_id, look, recorded_at) SETTINGS index_granularity = 8192
 
 CREATE TABLE messages (`account_id` Int64,
   `recorded_at` DateTime64(3, 'UTC'),

@@ -51,16 +51,11 @@ type campaign struct {
 }
 
 // delays are the shares of the conversions by the number of days after the first view: 60 % at once, and the others
-// after 5 days on average.
-var delays = func() []float64 {
-	const atOnce, mean, most = 0.6, 5.0, 40
-	shares := make([]float64, most)
-	for d := range shares {
-		shares[d] = (1 - atOnce) * (math.Exp(-float64(d)/mean) - math.Exp(-float64(d+1)/mean))
-	}
-	shares[0] += atOnce
-	return shares
-}()
+// after about 5 days on average.
+var delays = []struct {
+	days  int
+	share float64
+}{{0, 0.6}, {1, 0.13}, {3, 0.09}, {6, 0.09}, {10, 0.05}, {15, 0.04}}
 
 // withDelays returns the campaign with delayed conversions, and a conversion window of some days; 0: none.
 func (c *campaign) withDelays(windowDays int) *campaign {
@@ -296,10 +291,10 @@ func (l *life) guardrailEffect(guardrail, arm int) float64 {
 func (l *life) addTotals(goal int64, variation, first, arrives int, t totals, multiExposed bool) {
 	if l.delayed {
 		rest := 1.0 // share of the conversions on this day and at once
-		for d, share := range delays[1:] {
-			later := drawBinomial(l.random, t.converted, share/rest)
-			rest, t.converted = rest-share, t.converted-later
-			l.addArrival(goal, variation, first, first+d+1, arrives+d+1, totals{converted: later}, multiExposed)
+		for _, d := range delays[1:] {
+			later := drawBinomial(l.random, t.converted, d.share/rest)
+			rest, t.converted = rest-d.share, t.converted-later
+			l.addArrival(goal, variation, first, first+d.days, arrives+d.days, totals{converted: later}, multiExposed)
 		}
 	}
 	l.addArrival(goal, variation, first, first, arrives, t, multiExposed)

@@ -165,7 +165,7 @@ func movingScenarios() []scenario {
 // windowScenarios are of delayed conversions, of which those within a conversion window count.
 func windowScenarios() []scenario {
 	const days = 7
-	even := usual.withShares(50, 50).withDailyVisitors(2000).withDelays(days)
+	even := usual.withShares(50, 50).withDailyVisitors(2000).withDelays(days).withFewerLooks()
 	ramp := even.changedCopy(func(c *campaign) { c.ramp = [][]float64{{95, 5}, {90, 10}, {75, 25}, {50, 50}} })
 	open := usual.withShares(50, 50).withDelays(0)
 	windowed := usual.withShares(50, 50).withDelays(days)
@@ -178,7 +178,7 @@ func windowScenarios() []scenario {
 		even.errorScenario(partWindow, "", ordinaryVisitors),
 		even.errorScenario(partWindow, "weekend +20 %, weekdays -8 %", weekendEffect(0.2)),
 		even.errorScenario(partWindow, "weekend -20 %, weekdays +8 %", weekendEffect(-0.2)),
-		even.withFewerLooks().errorScenario(partWindow, "one day in ten without events", dailyOutages),
+		even.errorScenario(partWindow, "one day in ten without events", dailyOutages),
 		even.pausingScenario("paused for one to nine days, each third week", false),
 		ramp.errorScenario(partWindow, "changes of shares while the rate doubles: 3", risingRate),
 		even.recordedScenario("recorded each week", ordinaryVisitors),

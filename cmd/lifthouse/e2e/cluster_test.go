@@ -78,10 +78,14 @@ func newDatabase(t *testing.T, cluster *schematest.Cluster, name string) (addres
 // reportPaths returns reports of every kind, and the lists with counters.
 func reportPaths() []string {
 	paths := []string{"/v1/campaigns", "/v1/widgets?include=experiments"}
-	for _, of := range []string{"campaigns/12", "campaigns/13", "campaigns/14", "widgets/7", "widgets/7/experiments/2"} {
+	for _, of := range []string{"campaigns/12", "campaigns/13", "campaigns/14", "campaigns/18", "widgets/7", "widgets/7/experiments/2"} {
 		queries := []string{
 			"", "interval=day", "filters[zScore]=1.5", "filters[dateFrom]=2026-03-05&filters[dateTo]=2026-03-20", "filters[dateFrom]=1971-01-01",
 			"filters[device][]=mobile&filters[visitorType]=new", "filters[utmSource]=*&filters[goalValue]=20", "interval=week&filters[zScore]=2&filters[country][]=US",
+			"conversionWindow=1h", "conversionWindow=1h..3d&interval=day&filters[dateTo]=2026-03-20",
+		}
+		if of != "widgets/7" {
+			queries = append(queries, "curve=exposureDay&curveDays=5", "curve=exposureDay&filters[device][]=mobile&compareMetric=goalsPerVisitor&scorecard=true")
 		}
 		if !strings.HasPrefix(of, "widgets/7") {
 			queries = append(queries, "dimension=device", "dimension=country&filters[zScore]=2", "compareMetric=valuePerVisitor&dimension=browser&interval=day")

@@ -144,7 +144,7 @@ func (e *Engine) readState(
 	var rows []looks.Row // of the primary question
 	harmed := map[int64]bool{}
 	for _, r := range recorded {
-		switch isPrimary := r.GoalID == declared.GoalID && r.Metric == declared.Metric; {
+		switch isPrimary := r.GoalWindow == declared.Goal() && r.Metric == declared.Metric; {
 		case r.Declaration != declaration:
 		case isPrimary:
 			rows = append(rows, r.Row)

@@ -63,22 +63,33 @@ func TestDiscover(t *testing.T) {
 	check.Equal(t, strings.Join(shown, "; "), "layout 2000 from -: control 667 b 667 c 666, equal true; uneven 2000 from -: old 1500 new 500, equal false; 12 200 from -: control 100 1 100, equal true", "discovered")
 
 	owned := func() *catalogue.AccountResources { return c.Snapshot().AccountResources(1) }
+	declare := func(how Declaration) (catalogue.File, error) {
+		t.Helper()
+		file, found, err := DeclareDiscovered(all, owned(), how)
+		check.Equal(t, found, true, "found "+how.Campaign)
+		return file, err
+	}
+	for _, how := range []Declaration{{Campaign: "other"}, {Campaign: "uneven", WebsiteID: 2}} {
+		_, found, err := DeclareDiscovered(all, owned(), how)
+		must.OK(t, err)
+		check.Equal(t, found, false, "found "+how.Campaign)
+	}
 	for _, test := range []struct {
 		how  Declaration
 		want string
 	}{
-		{Declaration{}, `control: "": must be one of old, new`},
-		{Declaration{Control: "old"}, "shares: the visitors are not divided equally"},
-		{Declaration{Control: "old", Shares: []int{75, 20}}, "must be 2 numbers in percent with the sum 100"},
-		{Declaration{Control: "old", Shares: []int{75, 25}}, "goal: "},
+		{Declaration{Campaign: "uneven"}, `control: "": must be one of old, new`},
+		{Declaration{Campaign: "uneven", Control: "old"}, "shares: the visitors are not divided equally"},
+		{Declaration{Campaign: "uneven", Control: "old", Shares: []int{75, 20}}, "must be 2 numbers in percent with the sum 100"},
+		{Declaration{Campaign: "uneven", Control: "old", Shares: []int{75, 25}}, "goal: "},
 	} {
-		if _, err := all[1].Declare(owned(), test.how); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := declare(test.how); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: %v, want %s", test.how, err, test.want)
 		}
 	}
-	apply(must.Get(all[1].Declare(owned(), Declaration{Goal: "purchase", Control: "old", Shares: []int{75, 25}}))(t))
-	apply(must.Get(all[0].Declare(owned(), Declaration{Goal: "purchase"}))(t))
-	apply(IgnoreDiscovered(owned(), 1, "12"))
+	apply(must.Get(declare(Declaration{Campaign: "uneven", Goal: "purchase", Control: "old", Shares: []int{75, 25}}))(t))
+	apply(must.Get(declare(Declaration{Campaign: "layout", Goal: "purchase"}))(t))
+	apply(must.Get(declare(Declaration{Campaign: "12", Ignored: true}))(t))
 	check.Equal(t, len(discover()), 0, "discovered afterwards")
 	check.Equal(t, owned().Websites[1].Currency, "EUR", "currency")
 	check.Equal(t, len(owned().Goals), 1, "goals")

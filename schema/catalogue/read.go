@@ -198,6 +198,14 @@ func (d *Document) checkMapping(path string, node *yaml.Node, want reflect.Type)
 	return true
 }
 
+// NewCampaign returns a campaign with the defaults of a catalogue file.
+func NewCampaign() (c Campaign) {
+	node := &yaml.Node{Kind: yaml.MappingNode}
+	new(Document).checkMapping("", node, reflect.TypeFor[Campaign]())
+	_ = node.Load(&c) // the defaults are valid
+	return c
+}
+
 // fieldsOf returns the fields of a struct by their names in a file. The tag default has the value of an omitted field.
 func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 	fields := map[string]reflect.StructField{}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,7 +30,7 @@ type Intake struct {
 func NewIntake(mapping string, website int64, source string, viewsOnly bool) (*Intake, error) {
 	var m *Mapping
 	var err error
-	if slices.Contains(ShippedMappings(), mapping) {
+	if IsShipped(mapping) {
 		m, err = ShippedMapping(mapping)
 	} else {
 		m, err = ReadMapping(strings.NewReader(mapping))

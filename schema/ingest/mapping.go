@@ -176,20 +176,25 @@ func (m *Mapping) fieldsOf(e *EventMapping) map[string]Source {
 //go:embed shipped/*.yaml
 var shipped embed.FS
 
-// ShippedMappings returns the names of the shipped mappings.
-func ShippedMappings() []string {
+// shippedMappings are the names of the shipped mappings.
+var shippedMappings = func() (names []string) {
 	files, _ := shipped.ReadDir("shipped") // embedded
-	var names []string
 	for _, file := range files {
 		names = append(names, strings.TrimSuffix(file.Name(), ".yaml"))
 	}
 	return names
-}
+}()
+
+// ShippedMappings returns the names of the shipped mappings.
+func ShippedMappings() []string { return slices.Clone(shippedMappings) }
+
+// IsShipped reports whether a name is that of a shipped mapping.
+func IsShipped(name string) bool { return slices.Contains(shippedMappings, name) }
 
 // ShippedMapping returns a shipped mapping.
 func ShippedMapping(name string) (*Mapping, error) {
-	if !slices.Contains(ShippedMappings(), name) {
-		return nil, fmt.Errorf("no shipped mapping %q; %s", name, faults.OneOf(ShippedMappings()...))
+	if !IsShipped(name) {
+		return nil, fmt.Errorf("no shipped mapping %q; %s", name, faults.OneOf(shippedMappings...))
 	}
 	text, err := shipped.ReadFile("shipped/" + name + ".yaml")
 	if err != nil {

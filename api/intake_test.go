@@ -75,7 +75,7 @@ func TestSources(t *testing.T) {
 		{"a long body", key, `["` + strings.Repeat("x", 4<<20) + `"]`, nil, 413, `"code":"body_too_large"`},
 		{"too many items", key, "[" + strings.Repeat("{},", 5000) + "{}]", nil, 400, `at most 5000 items`},
 		{"an unknown key", "lh_unknown", "[]", nil, 401, `"code":"invalid_key"`},
-		{"a token that is no key", s.newToken(1, 1, catalogue.ScopeIngest), "[]", nil, 401, `"code":"invalid_key"`},
+		{"a token without a source", s.newToken(1, 1, catalogue.ScopeIngest), "[]", nil, 401, `"code":"invalid_key"`},
 		{"a purchase", key, purchase, nil, 200, `{"accepted":1,"ignored":0,"rejected":0}`},
 		{"the page of the purchase again", key, purchase, nil, 200, `{"accepted":1,"ignored":0,"rejected":0}`},
 	} {

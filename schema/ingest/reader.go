@@ -228,7 +228,7 @@ func (l *jsonLines) parseEvents(reader *jsonReader, number int64, text []byte) (
 	whole := &jsonLine{reader: reader, mapper: l.mapper, objects: []*fastjson.Object{object}}
 	err = whole.eachItem(func(item *jsonLine) (err error) {
 		if item == nil {
-			return fmt.Errorf("%s: %w", strings.Join(l.mapper.each, "."), errNoElement)
+			return fmt.Errorf("%s: %w", strings.Join(l.mapper.each, "."), errNotObjects)
 		}
 		item.present = l.present
 		line := item.mapped(number, time.Time{})

@@ -84,8 +84,8 @@ func counted(t *testing.T, store, source string) string {
 	return ""
 }
 
-// TestTheSDKsForNode sends with each stock SDK, pointed at a source as source add says. What is no view or goal is
-// ignored and counted.
+// TestTheSDKsForNode sends with each stock SDK, pointed at a source as source add says. Items that are neither
+// views nor goals are ignored and counted.
 func TestTheSDKsForNode(t *testing.T) {
 	installSDKs(t)
 	t.Parallel()
@@ -172,22 +172,44 @@ func (f *front) awaitItems(number int) {
 }
 
 // breaker is a proxy that does to requests what networks and servers do: of a hundred, it refuses 15, cuts the
-// connection of 5 before and of 5 after the server has stored the events, holds 5 back until another one has passed,
-// and sends 5 twice.
+// connection of 5 before and of 5 after the server has stored the events, holds 5 back until another one has passed, if
+// there is one, and sends 5 twice.
 type breaker struct {
 	backend atomic.Pointer[string] // URL of the server; nil: there is none
-	passed  chan struct{}          // has a place for each request that was forwarded
 	done    func()                 // after each request that the server has acknowledged
 
-	mu     sync.Mutex
-	random *rand.Rand
-	faults map[string]int
+	mu      sync.Mutex
+	changed *sync.Cond // of the counts
+	running int        // requests in the proxy
+	held    int        // of these, those that are held back
+	passed  int        // requests that were forwarded
+	random  *rand.Rand
+	faults  map[string]int
 }
 
 func (b *breaker) draw() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.random.IntN(100)
+}
+
+// count changes the numbers of requests.
+func (b *breaker) count(running, held, passed int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.running, b.held, b.passed = b.running+running, b.held+held, b.passed+passed
+	b.changed.Broadcast()
+}
+
+// awaitOther returns when another request has passed, or when all are held back, so that none can.
+func (b *breaker) awaitOther() {
+	b.count(0, 1, 0)
+	defer b.count(0, -1, 0)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for before := b.passed; b.passed == before && b.held < b.running; {
+		b.changed.Wait()
+	}
 }
 
 func (b *breaker) note(fault string) {
@@ -215,10 +237,7 @@ func (b *breaker) forward(r *http.Request, body string) (status int, answer []by
 	if answer, err = io.ReadAll(response.Body); err != nil {
 		return 0, nil
 	}
-	select {
-	case b.passed <- struct{}{}:
-	default:
-	}
+	b.count(0, 0, 1)
 	if response.StatusCode == http.StatusOK {
 		b.done()
 	}
@@ -235,6 +254,8 @@ func (b *breaker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
+	b.count(1, 0, 0)
+	defer b.count(-1, 0, 0)
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
@@ -262,10 +283,7 @@ func (b *breaker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = b.forward(r, body)
 	case draw < 35:
 		b.note("held back")
-		select {
-		case <-b.passed:
-		case <-time.After(time.Second): // it is the last request
-		}
+		b.awaitOther()
 	}
 	status, answer := b.forward(r, body)
 	if status == 0 {
@@ -361,9 +379,9 @@ func newBrokenWorld(t *testing.T) *brokenWorld {
 	server, store := serveEmpty(t)
 	w := &brokenWorld{t: t, server: server, store: store, acknowledged: make(chan struct{}, 10*(*sdkEvents))}
 	w.breaker = &breaker{
-		passed: make(chan struct{}), done: func() { w.acknowledged <- struct{}{} },
-		random: rand.New(rand.NewPCG(58, 7)), faults: map[string]int{},
+		done: func() { w.acknowledged <- struct{}{} }, random: rand.New(rand.NewPCG(58, 7)), faults: map[string]int{},
 	}
+	w.breaker.changed = sync.NewCond(&w.breaker.mu)
 	w.breaker.backend.Store(&server.url)
 	w.proxy = httptest.NewServer(w.breaker)
 	w.proxy.URL = strings.Replace(w.proxy.URL, "127.0.0.1", "localhost", 1)

@@ -107,6 +107,12 @@ func TestTheDashboardOfANewStore(t *testing.T) {
 	v.click("[data-id] a")
 	v.until(`document.querySelector("h1")?.innerText === "hero image" && document.querySelectorAll("[data-variation]").length === 2`)
 	v.shows("Experiment hero image")
+
+	// An address may have the key, or one that nothing has.
+	v.open("/?campaign=no+such+key")
+	v.shows("no campaign has the key no such key")
+	v.open("/?campaign=hero+image&interval=day")
+	v.until(`document.querySelector("h1")?.innerText === "hero image" && /campaign=\d{16}&interval=day/.test(location.search)`)
 	r := v.report("/v1/campaigns/" + evaluated[string](v, `new URLSearchParams(location.search).get("campaign")`) + "/results")
 	check.Equal(t, r.Totals.Visitors, 1200, "visitors of the report")
 	v.rowIs(fmt.Sprintf(`[data-variation="%d"]`, r.Variations[0].ID), 800)

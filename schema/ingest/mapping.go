@@ -34,6 +34,7 @@ type Mapping struct {
 	Events    []EventMapping    `yaml:"events"`    // the events of a line; empty: one event
 
 	anyColumns bool // lines may lack any column, as those of a shipped mapping
+	inherited  int  // number of the events of the mapping that it extends
 }
 
 // EventMapping defines one event of a line, or one for each element of a list in the line. The line has the event if
@@ -129,7 +130,9 @@ func ReadMapping(r io.Reader) (*Mapping, error) {
 	}
 	body, err := schema.ParseYAML(content)
 	var m Mapping
+	lines := map[string]int{}
 	if err == nil && body != nil {
+		lines = schema.LinesOf(body)
 		err = body.Load(&m, yaml.WithKnownFields())
 	}
 	if err != nil {
@@ -137,25 +140,30 @@ func ReadMapping(r io.Reader) (*Mapping, error) {
 	}
 	if m.Extends != "" {
 		if err := m.extend(); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("mapping: line %d: extends: %w", lines["extends"], err)
 		}
 	}
 	if len(m.Events) == 0 {
 		m.Events = []EventMapping{{}}
 	}
-	return &m, m.checkFields()
+	found := m.checkFields()
+	found.SortByLine(lines)
+	if err := found.Err(); err != nil {
+		return nil, fmt.Errorf("mapping: %w", err)
+	}
+	return &m, nil
 }
 
 // extend adds the fields and the events of the mapping that m extends.
 func (m *Mapping) extend() error {
 	base, err := ShippedMapping(m.Extends)
 	if err != nil {
-		return fmt.Errorf("mapping: extends: %w", err)
+		return err
 	}
 	fields := maps.Clone(base.Fields)
 	maps.Copy(fields, m.Fields)
 	m.Fields, m.Events, m.anyColumns = fields, slices.Concat(base.Events, m.Events), true
-	m.Each = cmp.Or(m.Each, base.Each)
+	m.Each, m.inherited = cmp.Or(m.Each, base.Each), len(base.Events)
 	return nil
 }
 
@@ -201,19 +209,19 @@ func ShippedMapping(name string) (*Mapping, error) {
 	return m, err
 }
 
-func (m *Mapping) checkFields() error {
+func (m *Mapping) checkFields() faults.List {
 	var found faults.Collector
 	if m.Format != "" && m.Format != formatCSV && m.Format != formatNDJSON && m.Format != formatParquet {
-		found.AddField(fmt.Sprintf("format %q", m.Format), "must be csv, ndjson or parquet")
+		found.Add("format", m.Format, "must be csv, ndjson or parquet")
 	}
 	if len([]rune(m.Separator)) > 1 {
-		found.AddField(fmt.Sprintf("separator %q", m.Separator), "must be one character")
+		found.Add("separator", m.Separator, "must be one character")
 	}
 	if m.Decimal != "" && m.Decimal != decimalPoint && m.Decimal != decimalComma {
-		found.AddField(fmt.Sprintf("decimal %q", m.Decimal), "must be . or ,")
+		found.Add("decimal", m.Decimal, "must be . or ,")
 	}
 	if _, err := htmlindex.Get(m.Encoding); m.Encoding != "" && err != nil {
-		found.AddField(fmt.Sprintf("encoding %q", m.Encoding),
+		found.Add("encoding", m.Encoding,
 			"must be a name such as utf-8, latin1, windows-1252 or utf-16le")
 	}
 	checkSources(&found, "fields", m.Fields)
@@ -222,7 +230,7 @@ func (m *Mapping) checkFields() error {
 			"the %d events of a line would have the same id and count once: set eventId in "+
 				"the fields of each event, or not at all", len(m.Events))
 	}
-	for i, event := range m.Events {
+	for i, event := range m.Events[m.inherited:] {
 		at := fmt.Sprintf("events[%d]", i)
 		checkSources(&found, at+".fields", event.Fields)
 		for _, w := range event.When {
@@ -233,10 +241,7 @@ func (m *Mapping) checkFields() error {
 			}
 		}
 	}
-	if err := found.List.Err(); err != nil {
-		return fmt.Errorf("mapping: %w", err)
-	}
-	return nil
+	return found.List
 }
 
 func checkSources(found *faults.Collector, path string, sources map[string]Source) {
@@ -257,7 +262,7 @@ func checkSources(found *faults.Collector, path string, sources map[string]Sourc
 			found.AddField(at, "map, match and format require a column")
 		}
 		if expression, err := regexp.Compile(s.Match); err != nil || s.Match != "" && expression.NumSubexp() != 1 {
-			found.AddField(fmt.Sprintf("%s.match %q", at, s.Match),
+			found.Add(at+".match", s.Match,
 				"must be a regular expression with one group, such as ^exp-(.+)$")
 		}
 		if len(s.Hash) > 0 && name != fieldNames[fieldEventID] {
@@ -267,7 +272,7 @@ func checkSources(found *faults.Collector, path string, sources map[string]Sourc
 			found.AddField(at+".sentAt", "is only allowed for time")
 		}
 		if !isFormat(s.Format) {
-			found.AddField(fmt.Sprintf("%s.format %q", at, s.Format),
+			found.Add(at+".format", s.Format,
 				"must be unix, unixMilliseconds, unixMicroseconds, age or a Go layout with a year, such as 2006-01-02 "+
 					"15:04:05; or country")
 		}
@@ -277,7 +282,7 @@ func checkSources(found *faults.Collector, path string, sources map[string]Sourc
 			found.AddField(at, "format and zone are only allowed for time, and format: country for country")
 		}
 		if _, err := time.LoadLocation(s.Zone); err != nil {
-			found.AddField(fmt.Sprintf("%s.zone %q", at, s.Zone), "must be a name such as Europe/Paris")
+			found.Add(at+".zone", s.Zone, "must be a name such as Europe/Paris")
 		}
 		if l := s.Lookup; l != nil && (l.File == "" || l.Key == "" || l.Column == "" || len(s.Column) == 0) {
 			found.AddField(at+".lookup", "must have file, key and column, and requires a column to look up")

@@ -67,6 +67,8 @@ func TestSources(t *testing.T) {
 		{"gzip without its header", key, gzipped(growthbookView), map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, 200, `{"accepted":1,"ignored":0,"rejected":0}`},
 		{"zstd", key, zstandard(growthbookView), map[string]string{"Content-Encoding": "zstd"}, 200, `{"accepted":1,"ignored":0,"rejected":0}`},
 		{"nothing of use", key, `[{"event_name":"page"},{"event_name":"purchase"},7,{"event_name":"Experiment Viewed","device_id":"a"}]`, nil, 200, `{"accepted":0,"ignored":2,"rejected":2}`},
+		{"a long item", key, `[{"event_name":"page","text":"` + strings.Repeat("x", 1<<20) + `"},` + growthbookView + `]`, nil, 200,
+			`{"accepted":1,"ignored":0,"rejected":1}`},
 		{"an empty list", key, `[]`, nil, 200, `{"accepted":0,"ignored":0,"rejected":0}`},
 		{"a test of WooCommerce", key, `webhook_id=12`, nil, 200, `{"accepted":0,"ignored":0,"rejected":0}`},
 		{"no JSON", key, `data=abc`, nil, 400, `"code":"invalid_body"`},
@@ -85,10 +87,10 @@ func TestSources(t *testing.T) {
 			t.Errorf("%s: %s, want %s", test.name, text, test.want)
 		}
 	}
-	check.Equal(t, s.storedEvents(), 4, "events: views without an id are different ones, a purchase counts once")
+	check.Equal(t, s.storedEvents(), 5, "events: views without an id are different ones, a purchase counts once")
 	token, _ := s.catalogue.Snapshot().FindToken(catalogue.DigestOf(key), time.Now())
 	counts := s.api.CountsOf(&token)
-	check.Equal(t, fmt.Sprint(counts.Taken, counts.Purchases, counts.NoVisitor, counts.Names), "{5 2 2} 2 1 map[page:1]", "counts")
+	check.Equal(t, fmt.Sprint(counts.Taken, counts.Purchases, counts.NoVisitor, counts.Names), "{6 2 3} 2 1 map[page:1]", "counts")
 	if response, text := s.post(key, eventLine("e", ""), nil); response.status != http.StatusForbidden {
 		t.Errorf("POST /events with the key of a source: %d %s", response.status, text)
 	}

@@ -122,9 +122,12 @@ func (in *Intake) ParseBody(sent []byte, request *Request, take func(*Item)) err
 		if number++; number > MaxItems {
 			return &BodyError{fmt.Errorf("the body must have at most %d items", MaxItems)}
 		}
-		if line == nil {
+		switch {
+		case line == nil:
 			take(&Item{Reject: in.newReject(number, "the item must be a JSON object")})
-		} else {
+		case len(text) > maxLine && len(line.objects[0].MarshalTo(nil)) > maxLine:
+			take(&Item{Reject: in.newReject(number, fmt.Sprintf("the item is longer than %d bytes", maxLine))})
+		default:
 			take(in.parseItem(line, request, number))
 		}
 		return nil

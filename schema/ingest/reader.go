@@ -30,7 +30,7 @@ const (
 	formatParquet = "parquet"
 )
 
-// maxLine is the maximum size of a line of NDJSON and of a record of CSV, in bytes.
+// maxLine is the maximum size of a line of NDJSON, of a record of CSV and of an item of a request, in bytes.
 const maxLine = 1 << 20
 
 // maxWindow is the maximum window size of a zstd frame, in bytes. It is the default maximum of the zstd command.

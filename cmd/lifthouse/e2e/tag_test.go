@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -210,6 +211,82 @@ func TestTheTagStartsQuickly(t *testing.T) {
 	}
 }
 
+// pixelIn returns the pixel in what source add prints.
+func pixelIn(t *testing.T, text string) string {
+	t.Helper()
+	_, pixel, found := strings.Cut(text, "Add custom pixel\n")
+	pixel, _, ends := strings.Cut(pixel, "Then: lifthouse source list")
+	if !found || !ends {
+		t.Fatalf("source add prints no pixel:\n%s", text)
+	}
+	return pixel
+}
+
+// TestANewcomerWithTagAndPixel goes from an empty folder to a report with the line and the pixel that source add prints,
+// in a shop that reports its experiments to Google, without a line of YAML. Of 100 visitors, 30 buy.
+func TestANewcomerWithTagAndPixel(t *testing.T) {
+	const visitors, buyers = 100, 30
+	v := openTab(t)
+	begun := time.Now()
+	server, store := serveEmpty(t)
+	f := newFront(t, server.url)
+	address, text := addSource(t, store, f.URL, "tag")
+	line := `<script src="` + address + `.js" async></script>`
+	check.Contains(t, text, line, "source add tag")
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		switch r.URL.Path {
+		case "/": // one visitor after the other: the tag has sent the view of one when the cookie of the next one is set
+			_, _ = fmt.Fprintf(w, `<!doctype html><script>
+				const realTimeout = setTimeout, realFetch = fetch; // waits are short
+				window.setTimeout = (f, ms) => realTimeout(f, ms > 4000 ? ms : ms / 100); // longer ones are not of the tag
+				let answered = () => {};
+				window.fetch = (...request) => realFetch(...request).finally(() => answered());
+				window.dataLayer = [];
+				const visits = async () => {
+					for (let n = 0; n < %d; n++) {
+						document.cookie = "_ga=GA1.1.visitor." + n;
+						const sent = new Promise((done) => (answered = done));
+						dataLayer.push({event: "experience_impression", exp_variant_string: "CONV-1001-" + (1 + n %% 2)});
+						await sent;
+					}
+					window.visited = true;
+				};
+			</script>%s`, visitors, line)
+		case "/thanks":
+			_, _ = io.WriteString(w, `<iframe sandbox="allow-scripts" src="/pixel"></iframe>`)
+		case "/pixel":
+			_, _ = fmt.Fprintf(w, `<script>
+				let buyer = 0;
+				const browser = {cookie: {get: async () => "GA1.1.visitor." + buyer++}};
+				const analytics = {subscribe: (_, react) => {
+					for (let n = 0; n < %d; n++) {
+						react({id: "sh-" + n, data: {checkout: {token: "order-" + n, totalPrice: {amount: 10}}}});
+					}
+				}};
+				%s
+			</script>`, buyers, pixelIn(t, text))
+		}
+	}))
+	defer shop.Close()
+	v.do(chromedp.Navigate(shop.URL))
+	v.until(`dataLayer.lifthouse`)
+	evaluated[int](v, `(visits(), 0)`)
+	v.until(`window.visited`)
+	v.do(chromedp.Navigate(shop.URL + "/thanks"))
+	f.awaitItems(visitors + buyers)
+	for found := ""; !strings.Contains(found, "CONV-1001"); {
+		found, _ = succeed(t, nil, "discover", store)
+	}
+	succeed(t, nil, "discover", "CONV-1001", "--goal=purchase", "--control=1", store)
+	out, _ := succeed(t, nil, "report", "campaign", "CONV-1001", "--table", store)
+	t.Logf("from an empty folder to a report: %v\n%s", time.Since(begun).Round(time.Millisecond), out)
+	for _, want := range []string{"1                50         15  30.0 %", "2                50         15  30.0 %"} {
+		check.Contains(t, out, want, "report")
+	}
+	server.interrupt()
+}
+
 // TestThePixelInASandbox runs the pixel that source add prints as Shopify runs it: in a frame whose origin is null, with
 // Shopify's objects.
 func TestThePixelInASandbox(t *testing.T) {
@@ -217,11 +294,7 @@ func TestThePixelInASandbox(t *testing.T) {
 	server, store := serveEmpty(t)
 	f := newFront(t, server.url)
 	_, text := addSource(t, store, f.URL, "tag")
-	_, pixel, found := strings.Cut(text, "Add custom pixel\n")
-	pixel, _, ends := strings.Cut(pixel, "Then: lifthouse source list")
-	if !found || !ends {
-		t.Fatalf("source add prints no pixel:\n%s", text)
-	}
+	pixel := pixelIn(t, text)
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		if r.URL.Path == "/" {

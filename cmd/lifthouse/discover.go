@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +27,6 @@ declares the campaign, and prints the catalogue file that it applied.
 func (p *program) discoverCommand() *cobra.Command {
 	var how engine.Declaration
 	var dryRun, asJSON bool
-	var shares string
 	cmd := &cobra.Command{
 		Use: "discover [NAME]", Short: "List and declare the campaigns that arrived without a declaration",
 		Long: discoverHelp,
@@ -39,13 +37,6 @@ func (p *program) discoverCommand() *cobra.Command {
 			case len(args) == 1 && how.Goal == "" && !how.Ignored:
 				return usageError{errors.New("discover: needs --goal, the goal that decides, such as --goal purchase")}
 			}
-			for _, text := range strings.FieldsFunc(shares, func(r rune) bool { return r == ',' }) {
-				share, err := strconv.Atoi(text)
-				if err != nil || share < 0 || share > 100 {
-					return usageError{fmt.Errorf("--shares %q: must be numbers from 0 to 100, such as 60,40", shares)}
-				}
-				how.Shares = append(how.Shares, share)
-			}
 			return nil
 		},
 	}
@@ -54,7 +45,7 @@ func (p *program) discoverCommand() *cobra.Command {
 		"id of the website; required if several have the campaign")
 	flags.StringVar(&how.Goal, "goal", "", "key or id of the primary goal, which is declared if it is new")
 	flags.StringVar(&how.Control, "control", "", "key or id of control; default: control, or 0")
-	flags.StringVar(&shares, "shares", "", "planned shares in percent, control first; default: equal")
+	flags.IntSliceVar(&how.Shares, "shares", nil, "planned shares in percent, control first; default: equal")
 	bounds.Var(flags, &how.Days, "days", catalogue.DefaultPlannedDays, 1, 730, "planned days")
 	flags.BoolVar(&how.Ignored, "ignore", false, "do not list the campaign any more")
 	flags.BoolVar(&dryRun, "dry-run", false, "print the catalogue file and change nothing")

@@ -13,8 +13,9 @@ import (
 // body that is wrong.
 func TestDeclarations(t *testing.T) {
 	s := newServer(t)
-	s.in(s.sourceKey("segment", catalogue.Sender{}), `{"event":"Experiment Viewed","messageId":"m1","anonymousId":"v1",`+
-		`"properties":{"experiment_id":"layout","variation_id":"b"}}`, nil)
+	s.in(s.sourceKey("segment", catalogue.Sender{}),
+		`{"event":"Experiment Viewed","messageId":"m1","anonymousId":"v1",`+
+			`"properties":{"experiment_id":"layout","variation_id":"b"}}`, nil)
 	s.fold() // what the source sent
 	admin := s.admin("Content-Type", "application/json")
 	for _, test := range []struct {
@@ -23,7 +24,10 @@ func TestDeclarations(t *testing.T) {
 		want   []string // of the answer
 	}{
 		{`{"key":"layout","ignore":true}`, 400, []string{`"websiteId"`}},
-		{`{"websiteId":1,"key":"layout","campaignId":7,"ignore":true}`, 400, []string{`"key"`, "must not be given with"}},
+		{
+			`{"websiteId":1,"key":"layout","campaignId":7,"ignore":true}`, 400,
+			[]string{`"key"`, "must not be given with"},
+		},
 		{`{"websiteId":1,"key":" layout","ignore":true}`, 400, []string{`"key"`, `" layout"`, "GET /v1/undeclared"}},
 		{`{"websiteId":2,"key":"layout","ignore":true}`, 400, []string{`"key"`}},
 		{`{"websiteId":1,"campaignId":7,"ignore":true}`, 400, []string{`"campaignId"`, "7"}},

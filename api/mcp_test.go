@@ -442,13 +442,15 @@ func TestToolsTakeKeys(t *testing.T) {
 		"campaigns: [{key: layout, name: Layout, primaryGoalId: purchase}]}"
 	s.apply("accounts: [{id: 5, name: Shops, websites: [{id: 51, domain: a.example.com, " + keyed +
 		", {id: 52, domain: b.example.com, " + keyed + "]}]")
-	all, bound := s.connected(s.newToken(5, 0, catalogue.ScopeRead)), s.connected(s.newToken(5, 52, catalogue.ScopeRead))
+	all, bound := s.connected(s.newToken(5, 0, catalogue.ScopeRead)),
+		s.connected(s.newToken(5, 52, catalogue.ScopeRead))
 	a := call(t, all, "get_result", `{"campaignId":"layout","goal":"purchase","websiteId":51}`)
 	b := call(t, bound, "get_result", `{"campaignId":"layout","goal":"purchase"}`)
 	if a.isError || b.isError || a.Name != "Layout" || b.Name != "Layout" || a.CampaignID == b.CampaignID {
 		t.Errorf("%s\n%s", a.text, b.text)
 	}
-	if c := call(t, all, "get_result", `{"campaignId":"layout"}`); !strings.Contains(c.text, "several websites have a campaign with the key") {
+	if c := call(t, all, "get_result", `{"campaignId":"layout"}`); !strings.Contains(c.text,
+		"several websites have a campaign with the key") {
 		t.Error(c.text)
 	}
 }

@@ -46,8 +46,8 @@ func ParseYAML(text []byte) (*yaml.Node, error) {
 // maxPath bounds the paths of LinesOf, in bytes: a hostile document has deep nesting, or long keys with many elements.
 const maxPath = 200
 
-// LinesOf returns the lines of a document's fields and elements by their paths, such as goals[0].name. Of a field that is
-// given twice, it returns the first line.
+// LinesOf returns the lines of a document's fields and elements by their paths, such as goals[0].name. Of a field that
+// is given twice, it returns the first line.
 func LinesOf(document *yaml.Node) map[string]int {
 	lines := map[string]int{}
 	var note func(path string, node *yaml.Node)

@@ -37,6 +37,11 @@ func (p *program) discoverCommand() *cobra.Command {
 			case len(args) == 1 && how.Goal == "" && !how.Ignored:
 				return usageError{errors.New("discover: needs --goal, the goal that decides, such as --goal purchase")}
 			}
+			for _, share := range how.Shares {
+				if share < 0 || share > 100 {
+					return usageError{fmt.Errorf("--shares \"%d\": must be from 0 to 100, such as 60,40", share)}
+				}
+			}
 			return nil
 		},
 	}

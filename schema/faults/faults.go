@@ -61,8 +61,8 @@ func (l List) Err() error {
 	return l
 }
 
-// SortByLine sets the lines of faults without one, which are those of their paths or of the nearest enclosing parts, and
-// orders the faults by them.
+// SortByLine sets the lines of faults without one, which are those of their paths or of the nearest enclosing parts. It
+// orders the faults by line.
 func (l List) SortByLine(lines map[string]int) {
 	for i := range l {
 		f := &l[i]

@@ -164,7 +164,9 @@ type StoredEvents struct {
 }
 
 // CountSubjects returns the stored events of each subject. Subjects without stored events are not in the map.
-func (w *Writer) CountSubjects(ctx context.Context, subjects []schema.Subject) (map[schema.Subject]StoredEvents, error) {
+func (w *Writer) CountSubjects(ctx context.Context,
+	subjects []schema.Subject,
+) (map[schema.Subject]StoredEvents, error) {
 	counts := map[schema.Subject]StoredEvents{}
 	err := schema.EachRow(ctx, w.conn, subjectsStored, func(row driver.Rows) error {
 		var s schema.Subject

@@ -115,8 +115,8 @@ func TestEventsCountAfterAWrongClockAndAnErasure(t *testing.T) {
 	}
 }
 
-// TestRetentionOfWhatIsNotDeclared imports events of the past of three campaigns: one is declared, one was archived, and
-// one was never declared. Only the last one expires, counted from the arrival of its events.
+// TestRetentionOfWhatIsNotDeclared imports events of the past of three campaigns: one is declared, one was archived,
+// and one was never declared. Only the last one expires, counted from the arrival of its events.
 func TestRetentionOfWhatIsNotDeclared(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	shards := facts.Shards{facts.NewRefresher(conn, true)}

@@ -118,7 +118,8 @@ func TestTheSDKsForNode(t *testing.T) {
 func TestTheSDKsForBrowsers(t *testing.T) {
 	v := openTab(t)
 	dir := installSDKs(t)
-	bundle := exec.CommandContext(t.Context(), must.Get(filepath.Abs(checkout+"/node_modules/.bin/esbuild"))(t), "browser.mjs", "--bundle", "--log-level=warning")
+	bundle := exec.CommandContext(t.Context(), must.Get(filepath.Abs(checkout+"/node_modules/.bin/esbuild"))(t),
+		"browser.mjs", "--bundle", "--log-level=warning")
 	bundle.Dir = dir
 	script, err := bundle.Output()
 	must.OK(t, err)
@@ -150,7 +151,10 @@ func TestTheSDKsForBrowsers(t *testing.T) {
 		"view checkout-layout/b, visitor anon-1, id unknown",
 		"view checkout-layout/b, visitor anon-2, id unknown",
 		"view checkout-layout/b, visitor anon-4, id unknown")
-	for name, want := range map[string]string{"segment": "2 1 0 1 0", "rudderstack": "2 1 0 1 0", "growthbook": "2 1 0 1 0"} {
+	for name, want := range map[string]string{
+		"segment": "2 1 0 1 0", "rudderstack": "2 1 0 1 0",
+		"growthbook": "2 1 0 1 0",
+	} {
 		check.Equal(t, counted(t, store, name), want, "%s: accepted, purchases, no visitor, ignored, rejected", name)
 	}
 	server.interrupt()
@@ -224,7 +228,8 @@ func (b *breaker) forward(r *http.Request, body string) (status int, answer []by
 	if backend == nil {
 		return 0, nil
 	}
-	request, err := http.NewRequestWithContext(context.WithoutCancel(r.Context()), http.MethodPost, *backend+r.URL.Path, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(context.WithoutCancel(r.Context()), http.MethodPost, *backend+r.URL.Path,
+		strings.NewReader(body))
 	if err != nil {
 		return 0, nil
 	}
@@ -267,7 +272,10 @@ func (b *breaker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case draw < 15:
-		status := []int{http.StatusInternalServerError, http.StatusTooManyRequests, http.StatusServiceUnavailable}[draw%3]
+		status := []int{
+			http.StatusInternalServerError, http.StatusTooManyRequests,
+			http.StatusServiceUnavailable,
+		}[draw%3]
 		b.note(fmt.Sprint(status))
 		w.WriteHeader(status)
 		return
@@ -458,7 +466,8 @@ func reportOf(t *testing.T, server *process, token string) string {
 		}
 	}
 	o := r.Totals
-	return fmt.Sprintf("%d visitors, %d views, %d converted, %d goals, value %v", o.Visitors, o.Views, o.ConvertedVisitors, o.GoalsReached, o.Value)
+	return fmt.Sprintf("%d visitors, %d views, %d converted, %d goals, value %v", o.Visitors, o.Views,
+		o.ConvertedVisitors, o.GoalsReached, o.Value)
 }
 
 // TestANewcomerFromAnEmptyFolder goes from an empty folder to a report of 2,000 visitors of an SDK, without a line of
@@ -475,7 +484,10 @@ func TestANewcomerFromAnEmptyFolder(t *testing.T) {
 			declareDiscovered(t, store)
 			out, _ := succeed(t, nil, "report", "campaign", "checkout-layout", "--table", store)
 			t.Logf("from an empty folder to a report: %v\n%s", time.Since(begun).Round(time.Millisecond), out)
-			for _, want := range []string{"Control       1,000        150  15.0 %", "b             1,000        150  15.0 %", "after the first view arrived"} {
+			for _, want := range []string{
+				"Control       1,000        150  15.0 %",
+				"b             1,000        150  15.0 %", "after the first view arrived",
+			} {
 				check.Contains(t, out, want, "report")
 			}
 			files := must.Get(os.ReadDir(filepath.Dir(strings.TrimPrefix(store, "--store=embedded:"))))(t)

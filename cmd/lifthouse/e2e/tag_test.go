@@ -67,7 +67,10 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f.mu.Lock()
 	f.failures--
-	f.sent = append(f.sent, sent{r.Method, r.Header.Get("Origin"), r.Header.Get("Cookie"), r.Header.Get("Content-Type"), answer.Code, string(body), answer.Body.String()})
+	f.sent = append(f.sent, sent{
+		r.Method, r.Header.Get("Origin"), r.Header.Get("Cookie"), r.Header.Get("Content-Type"),
+		answer.Code, string(body), answer.Body.String(),
+	})
 	f.more.Broadcast()
 	f.mu.Unlock()
 	for name, values := range answer.Header() {
@@ -142,7 +145,9 @@ func TestTheTagInABrowser(t *testing.T) {
 	// Without the cookie, the tag waits.
 	v.do(chromedp.Navigate(shop.URL + "/?utm_source=news"))
 	v.until(`dataLayer.lifthouse`)
-	check.Equal(t, evaluated[float64](v, `dataLayer.push({event: "experiment_viewed", experiment_id: "checkout-layout", variation_id: "b"}, {event: "gtm.dom"})`), 9, "what push returns")
+	check.Equal(t,
+		evaluated[float64](v,
+			`dataLayer.push({event: "experiment_viewed", experiment_id: "checkout-layout", variation_id: "b"}, {event: "gtm.dom"})`), 9, "what push returns")
 	v.until(`waits.filter((ms) => ms === 2000).length > 2`)
 	if early := f.requests(0); len(early) > 0 {
 		t.Fatalf("sent before the visitor is known: %+v", early)
@@ -155,7 +160,8 @@ func TestTheTagInABrowser(t *testing.T) {
 	evaluated[float64](v, purchase)
 	evaluated[float64](v, purchase)
 	v.until(`answers === 4`)
-	check.Equal(t, evaluated[string](v, `document.cookie + localStorage.length + sessionStorage.length`), "_ga=GA1.1.123.45600", "cookies and storage")
+	check.Equal(t, evaluated[string](v, `document.cookie + localStorage.length + sessionStorage.length`),
+		"_ga=GA1.1.123.45600", "cookies and storage")
 	if evaluated[float64](v, `(slow = true, gtag("event", "add_to_cart", {value: 1}), 0)`); len(f.requests(0)) != 4 {
 		t.Errorf("%d requests before the page is left, want 4", len(f.requests(0)))
 	}
@@ -166,7 +172,8 @@ func TestTheTagInABrowser(t *testing.T) {
 	for i, want := range []int{503, 503, 200, 200, 200} {
 		r := requests[i]
 		check.Equal(t, r.status, want, "request %d", i)
-		if r.method != http.MethodPost || r.origin != shop.URL || r.cookie != "" || !strings.HasPrefix(r.kind, "text/plain") {
+		if r.method != http.MethodPost || r.origin != shop.URL || r.cookie != "" ||
+			!strings.HasPrefix(r.kind, "text/plain") {
 			t.Errorf("request %d: %+v, want a simple one without cookies", i, r)
 		}
 		if i < 3 {
@@ -175,7 +182,8 @@ func TestTheTagInABrowser(t *testing.T) {
 	}
 	check.Contains(t, requests[0].body, `"source":"news"`, "the campaign of the visit")
 	for _, request := range v.requests() {
-		if !strings.HasPrefix(request.URL, shop.URL) && !strings.HasPrefix(request.URL, f.URL) && request.URL != "about:blank" {
+		if !strings.HasPrefix(request.URL, shop.URL) && !strings.HasPrefix(request.URL, f.URL) &&
+			request.URL != "about:blank" {
 			t.Errorf("the page asks %s", request.URL)
 		}
 	}
@@ -222,8 +230,8 @@ func pixelIn(t *testing.T, text string) string {
 	return pixel
 }
 
-// TestANewcomerWithTagAndPixel goes from an empty folder to a report with the line and the pixel that source add prints,
-// in a shop that reports its experiments to Google, without a line of YAML. Of 100 visitors, 30 buy.
+// TestANewcomerWithTagAndPixel goes from an empty folder to a report with the line and the pixel that source add
+// prints, in a shop that reports its experiments to Google, without a line of YAML. Of 100 visitors, 30 buy.
 func TestANewcomerWithTagAndPixel(t *testing.T) {
 	const visitors, buyers = 100, 30
 	v := openTab(t)
@@ -236,7 +244,8 @@ func TestANewcomerWithTagAndPixel(t *testing.T) {
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		switch r.URL.Path {
-		case "/": // one visitor after the other: the tag has sent the view of one when the cookie of the next one is set
+		// one visitor after the other: the tag has sent the view of one when the cookie of the next one is set
+		case "/":
 			_, _ = fmt.Fprintf(w, `<!doctype html><script>
 				const realTimeout = setTimeout, realFetch = fetch; // waits are short
 				window.setTimeout = (f, ms) => realTimeout(f, ms > 4000 ? ms : ms / 100); // longer ones are not of the tag
@@ -287,8 +296,8 @@ func TestANewcomerWithTagAndPixel(t *testing.T) {
 	server.interrupt()
 }
 
-// TestThePixelInASandbox runs the pixel that source add prints as Shopify runs it: in a frame whose origin is null, with
-// Shopify's objects.
+// TestThePixelInASandbox runs the pixel that source add prints as Shopify runs it: in a frame whose origin is null,
+// with Shopify's objects.
 func TestThePixelInASandbox(t *testing.T) {
 	v := openTab(t)
 	server, store := serveEmpty(t)
@@ -316,7 +325,8 @@ func TestThePixelInASandbox(t *testing.T) {
 	defer shop.Close()
 	v.do(chromedp.Navigate(shop.URL))
 	r := f.requests(1)[0]
-	if r.method != http.MethodPost || r.origin != "null" || !strings.HasPrefix(r.kind, "text/plain") || r.status != http.StatusOK {
+	if r.method != http.MethodPost || r.origin != "null" || !strings.HasPrefix(r.kind, "text/plain") ||
+		r.status != http.StatusOK {
 		t.Errorf("the pixel sends %+v", r)
 	}
 	check.Equal(t, len(f.requests(0)), 1, "requests")

@@ -15,6 +15,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/stats"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -335,6 +336,9 @@ func TestMCPTools(t *testing.T) {
 		}
 		for _, tool := range tools.Tools {
 			schema := marshalAny(tool.InputSchema)
+			if tool.Name == "get_result" {
+				check.Contains(t, schema, `"type":["integer","string"]`, "campaignId and goal")
+			}
 			if !tool.Annotations.ReadOnlyHint || tool.Description == "" || !strings.Contains(schema, `"additionalProperties":false`) || !strings.Contains(schema, `"description"`) {
 				t.Errorf("%s: %s", tool.Name, schema)
 			}

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -109,7 +110,9 @@ func (s *Server) ServeCaller(w http.ResponseWriter, r *http.Request, c Caller) {
 func addTool[Arguments any](s *Server, name, description string,
 	answer func(context.Context, Caller, *arguments) (any, error),
 ) {
-	schema, err := jsonschema.For[Arguments](nil)
+	schema, err := jsonschema.For[Arguments](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[idOrKey](): {Types: []string{"integer", "string"}},
+	}})
 	if err != nil {
 		panic(err) // the types are fixed
 	}
@@ -180,6 +183,9 @@ type arguments struct {
 	values url.Values
 	text   json.RawMessage
 }
+
+// idOrKey is an argument that takes an id, or a key in its place.
+type idOrKey string
 
 // keyedArguments are the arguments that take a key in the place of an id.
 var keyedArguments = map[string]schema.NameKind{"campaignId": schema.NameCampaign, "goal": schema.NameGoal}

@@ -104,7 +104,8 @@ func (c *contract) route(method string, at *url.URL) (route *routers.Route, path
 		return &routers.Route{Spec: c.doc, Operation: &openapi3.Operation{Responses: responses}, PathItem: &openapi3.PathItem{}}
 	}
 	escaped := at.EscapedPath()
-	if key, is := strings.CutPrefix(escaped, "/in/"); is && strings.Contains(key, "/") { // an SDK adds a path, which is ignored
+	// an SDK adds a path, which is ignored
+	if key, is := strings.CutPrefix(escaped, "/in/"); is && strings.Contains(key, "/") {
 		if method != http.MethodPost && method != http.MethodOptions {
 			return refusal("MethodNotAllowed", http.StatusMethodNotAllowed), nil, false
 		}

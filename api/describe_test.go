@@ -57,8 +57,10 @@ func TestRoutesAndDocumentAreTheSame(t *testing.T) {
 			t.Errorf("%s is documented and not routed", route)
 		}
 	}
-	if n := len(slices.DeleteFunc(documented, func(route string) bool { return !strings.Contains(route, " /v1/") })); n != 16+6+5+2 {
-		t.Errorf("%d operations under /v1, want the contract's 16, 3 for pickers of filters, 3 for visitors, 5 for worth, undeclared and sources", n)
+	if n := len(slices.DeleteFunc(documented,
+		func(route string) bool { return !strings.Contains(route, " /v1/") })); n != 16+6+5+2 {
+		t.Errorf("%d operations under /v1, want the contract's 16, 3 for pickers of filters, 3 for visitors, 5 for "+
+			"worth, undeclared and sources", n)
 	}
 }
 

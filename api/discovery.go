@@ -2,12 +2,13 @@ package api
 
 import (
 	"slices"
+	"strconv"
 
 	"lifthouse/engine"
 	"lifthouse/engine/query"
 	"lifthouse/engine/source"
-	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/faults"
 
 	"github.com/gin-gonic/gin"
 )
@@ -49,30 +50,34 @@ func (s *server) declareCampaign(c *gin.Context) (any, error) {
 	if err := s.readBodyYAML(c, &asked); err != nil {
 		return nil, err
 	}
-	var fields bodyFields
+	name, value := "campaignId", strconv.FormatInt(asked.CampaignID, 10)
 	if asked.Key != "" {
-		asked.CampaignID, _, _ = schema.IDOf(asked.WebsiteID, schema.NameCampaign, asked.Key)
+		name, value = "key", asked.Key
+	}
+	var wrong faults.Collector
+	if asked.WebsiteID < 1 {
+		wrong.Add("websiteId", asked.WebsiteID, "must be the id of a website")
+	}
+	if asked.Key != "" && asked.CampaignID != 0 {
+		wrong.Add("key", asked.Key, "must not be given with campaignId")
+	}
+	if err := wrong.List.Err(); err != nil {
+		return nil, err
 	}
 	all, owned, err := s.discover(c)
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(all, func(d engine.Discovered) bool {
-		return d.WebsiteID == asked.WebsiteID && d.CampaignID == asked.CampaignID
+	file, found, err := engine.DeclareDiscovered(all, owned, engine.Declaration{
+		WebsiteID: asked.WebsiteID, Campaign: value, Ignored: asked.Ignore,
+		Goal: asked.Goal, Control: asked.Control, Shares: asked.Shares, Days: asked.Days,
 	})
-	if at < 0 {
-		fields.Add("campaignId", asked.CampaignID,
-			"must be, with its websiteId, a campaign that GET /v1/undeclared lists, or be named by its key")
-		return nil, fields.List
+	if !found {
+		wrong.Add(name, value, "must be, with its websiteId, a campaign that GET /v1/undeclared lists")
+		return nil, wrong.List
 	}
-	file := engine.IgnoreDiscovered(owned, asked.WebsiteID, all[at].Name())
-	if !asked.Ignore {
-		file, err = all[at].Declare(owned, engine.Declaration{
-			Goal: asked.Goal, Control: asked.Control, Shares: asked.Shares, Days: asked.Days,
-		})
-		if err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, err
 	}
 	return s.applyCatalogue(c, file, dryRun)
 }

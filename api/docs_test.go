@@ -90,7 +90,8 @@ func TestIntervalsAreTuplesAndIDsAreIntegers(t *testing.T) {
 		case id.MatchString(name):
 			ids++
 			isKey := of.Type.Includes("string") && of.MaxLength != nil // of an event
-			if !of.Type.Includes("integer") || !isKey && of.Type.Includes("string") || of.Format != "int64" || of.Min == nil {
+			if !of.Type.Includes("integer") || !isKey && of.Type.Includes("string") || of.Format != "int64" ||
+				of.Min == nil {
 				t.Errorf("%s is not an integer of 64 bits with a minimum", name)
 			}
 		}

@@ -13,8 +13,8 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// TestGuidesAreServed checks that each guide is served, with a policy that forbids scripts and styles in the page, and that
-// each of its links leads to a guide with this heading, to another page of the program, or to another host.
+// TestGuidesAreServed checks that each guide is served, with a policy that forbids scripts and styles in the page, and
+// that each of its links leads to a guide with this heading, to another page of the program, or to another host.
 func TestGuidesAreServed(t *testing.T) {
 	s := newEmptyServer(t)
 	pages := map[string]string{}
@@ -26,7 +26,8 @@ func TestGuidesAreServed(t *testing.T) {
 		response, _, text := s.do("GET", path, "")
 		must.Equal(t, response.status, http.StatusOK, path)
 		pages[path] = text
-		if policy := response.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; style-src 'self';") || strings.Contains(policy, "unsafe") {
+		if policy := response.Get("Content-Security-Policy"); !strings.HasPrefix(policy,
+			"default-src 'none'; style-src 'self';") || strings.Contains(policy, "unsafe") {
 			t.Errorf("%s: the policy is %q", path, policy)
 		}
 		if regexp.MustCompile(`<script| style=| on\w+=`).MatchString(text) {
@@ -40,7 +41,8 @@ func TestGuidesAreServed(t *testing.T) {
 			to := base.ResolveReference(must.Get(url.Parse(found[1]))(t))
 			target, isGuide := pages[to.Path]
 			switch {
-			case to.Host != "" || slices.Contains([]string{"/", "/docs", "/dashboard/app.css", "/dashboard/icon.svg"}, to.Path):
+			case to.Host != "" ||
+				slices.Contains([]string{"/", "/docs", "/dashboard/app.css", "/dashboard/icon.svg"}, to.Path):
 			case !isGuide:
 				t.Errorf("%s links to %s, which is not served", path, found[1])
 			case to.Fragment != "" && !strings.Contains(target, `id="`+to.Fragment+`"`):

@@ -35,7 +35,8 @@ func (s *server) sourceKey(name string, sender catalogue.Sender) string {
 // in sends a body to a source.
 func (s *server) in(path, body string, header map[string]string) (answer, string) {
 	s.t.Helper()
-	request := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+"/in/"+path, strings.NewReader(body)))(s.t)
+	request := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+"/in/"+path,
+		strings.NewReader(body)))(s.t)
 	for name, value := range header {
 		request.Header.Set(name, value)
 	}
@@ -63,10 +64,34 @@ func TestSources(t *testing.T) {
 		status           int
 		want             string
 	}{
-		{"a path of the SDK", key + "/track?client_key=own", "[" + growthbookView + "]", map[string]string{"Authorization": "Basic b3duOg==", "Content-Type": "text/plain"}, 200, `{"accepted":1,"ignored":0,"rejected":0}`},
-		{"gzip without its header", key, gzipped(growthbookView), map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, 200, `{"accepted":1,"ignored":0,"rejected":0}`},
-		{"zstd", key, zstandard(growthbookView), map[string]string{"Content-Encoding": "zstd"}, 200, `{"accepted":1,"ignored":0,"rejected":0}`},
-		{"nothing of use", key, `[{"event_name":"page"},{"event_name":"purchase"},7,{"event_name":"Experiment Viewed","device_id":"a"}]`, nil, 200, `{"accepted":0,"ignored":2,"rejected":2}`},
+		{
+			"a path of the SDK", key + "/track?client_key=own", "[" + growthbookView + "]",
+			map[string]string{"Authorization": "Basic b3duOg==", "Content-Type": "text/plain"},
+			200,
+			`{"accepted":1,"ignored":0,"rejected":0}`,
+		},
+		{
+			"gzip without its header", key, gzipped(growthbookView),
+			map[string]string{"Content-Type": "application/x-www-form-urlencoded"},
+			200,
+			`{"accepted":1,"ignored":0,"rejected":0}`,
+		},
+		{
+			"zstd", key, zstandard(growthbookView),
+			map[string]string{"Content-Encoding": "zstd"},
+			200,
+			`{"accepted":1,"ignored":0,"rejected":0}`,
+		},
+		{
+			"nothing of use", key,
+			`[{"event_name":"page"},{"event_name":"purchase"},7,{"event_name":"Experiment Viewed","device_id":"a"}]`,
+			nil, 200, `{"accepted":0,"ignored":2,"rejected":2}`,
+		},
+		{
+			"a long item", key,
+			`[{"event_name":"page","text":"` + strings.Repeat("x", 1<<20) + `"},` + growthbookView + `]`, nil, 200,
+			`{"accepted":1,"ignored":0,"rejected":1}`,
+		},
 		{"an empty list", key, `[]`, nil, 200, `{"accepted":0,"ignored":0,"rejected":0}`},
 		{"a test of WooCommerce", key, `webhook_id=12`, nil, 200, `{"accepted":0,"ignored":0,"rejected":0}`},
 		{"no JSON", key, `data=abc`, nil, 400, `"code":"invalid_body"`},
@@ -75,7 +100,7 @@ func TestSources(t *testing.T) {
 		{"a long body", key, `["` + strings.Repeat("x", 4<<20) + `"]`, nil, 413, `"code":"body_too_large"`},
 		{"too many items", key, "[" + strings.Repeat("{},", 5000) + "{}]", nil, 400, `at most 5000 items`},
 		{"an unknown key", "lh_unknown", "[]", nil, 401, `"code":"invalid_key"`},
-		{"a token that is no key", s.newToken(1, 1, catalogue.ScopeIngest), "[]", nil, 401, `"code":"invalid_key"`},
+		{"a token without a source", s.newToken(1, 1, catalogue.ScopeIngest), "[]", nil, 401, `"code":"invalid_key"`},
 		{"a purchase", key, purchase, nil, 200, `{"accepted":1,"ignored":0,"rejected":0}`},
 		{"the page of the purchase again", key, purchase, nil, 200, `{"accepted":1,"ignored":0,"rejected":0}`},
 	} {
@@ -85,10 +110,11 @@ func TestSources(t *testing.T) {
 			t.Errorf("%s: %s, want %s", test.name, text, test.want)
 		}
 	}
-	check.Equal(t, s.storedEvents(), 4, "events: views without an id are different ones, a purchase counts once")
+	check.Equal(t, s.storedEvents(), 5, "events: views without an id are different ones, a purchase counts once")
 	token, _ := s.catalogue.Snapshot().FindToken(catalogue.DigestOf(key), time.Now())
 	counts := s.api.CountsOf(&token)
-	check.Equal(t, fmt.Sprint(counts.Taken, counts.Purchases, counts.NoVisitor, counts.Names), "{5 2 2} 2 1 map[page:1]", "counts")
+	check.Equal(t, fmt.Sprint(counts.Taken, counts.Purchases, counts.NoVisitor, counts.Names),
+		"{6 2 3} 2 1 map[page:1]", "counts")
 	if response, text := s.post(key, eventLine("e", ""), nil); response.status != http.StatusForbidden {
 		t.Errorf("POST /events with the key of a source: %d %s", response.status, text)
 	}
@@ -99,13 +125,18 @@ func TestSourcesAcceptEveryOrigin(t *testing.T) {
 	s := newServer(t)
 	key := s.sourceKey("growthbook", catalogue.Sender{})
 	response, _, _ := s.with(http.MethodOptions, "/in/"+key+"/v1/track", "", http.Header{
-		"Origin": {"https://shop.example.com"}, "Access-Control-Request-Method": {"POST"}, "Access-Control-Request-Headers": {"anonymousid,authorization,content-type,sentat"},
+		"Origin": {"https://shop.example.com"}, "Access-Control-Request-Method": {"POST"},
+		"Access-Control-Request-Headers": {"anonymousid,authorization,content-type,sentat"},
 	})
 	check.Equal(t, response.status, http.StatusNoContent, "preflight")
-	check.Equal(t, response.Get("Access-Control-Allow-Headers"), "anonymousid,authorization,content-type,sentat", "headers")
+	check.Equal(t, response.Get("Access-Control-Allow-Headers"),
+		"anonymousid,authorization,content-type,sentat", "headers")
 	sent, _ := s.in(key, growthbookView, map[string]string{"Origin": "null"})
 	check.Equal(t, sent.Get("Access-Control-Allow-Origin"), "*", "origin")
-	for method, want := range map[string]int{http.MethodGet: http.StatusMethodNotAllowed, http.MethodPut: http.StatusMethodNotAllowed} {
+	for method, want := range map[string]int{
+		http.MethodGet: http.StatusMethodNotAllowed,
+		http.MethodPut: http.StatusMethodNotAllowed,
+	} {
 		s.wants(want, method, "/in/"+key, "")
 	}
 }
@@ -120,7 +151,8 @@ func TestTheTag(t *testing.T) {
 		t.Errorf("a tag of %d bytes, want at most 2048", len(text))
 	}
 	for name, want := range map[string]string{
-		"Content-Type": "text/javascript; charset=utf-8", "Cache-Control": "max-age=3600", "Access-Control-Allow-Origin": "*",
+		"Content-Type": "text/javascript; charset=utf-8", "Cache-Control": "max-age=3600",
+		"Access-Control-Allow-Origin": "*",
 	} {
 		check.Equal(t, response.Get(name), want, name)
 	}
@@ -209,7 +241,8 @@ accounts:
 			items = append(items, order, order)
 		}
 		if i%11 == 0 { // another variation: the visitor is multi-exposed
-			items = append(items, strings.NewReplacer(`"v`, `"w`, arm, map[string]string{"control": "b", "b": "control"}[arm]).Replace(view))
+			items = append(items, strings.NewReplacer(`"v`, `"w`, arm,
+				map[string]string{"control": "b", "b": "control"}[arm]).Replace(view))
 		}
 	}
 	var facts, report string
@@ -236,7 +269,9 @@ accounts:
 		}
 		must.Get(s.facts.AwaitNoted(t.Context()))(t)
 		var digest string
-		must.OK(t, s.conn.QueryRow(t.Context(), "SELECT toString(groupBitXor(digest)) || ' ' || toString(sum(sign)) FROM facts WHERE digest != 0").Scan(&digest))
+		must.OK(t,
+			s.conn.QueryRow(t.Context(),
+				"SELECT toString(groupBitXor(digest)) || ' ' || toString(sum(sign)) FROM facts WHERE digest != 0").Scan(&digest))
 		token := s.newToken(1, 0, catalogue.ScopeRead)
 		id, _, _ := schema.IDOf(1, schema.NameCampaign, "layout")
 		_, body, _ := s.do(http.MethodGet, fmt.Sprintf("/v1/campaigns/%d/results", id), token)

@@ -15,6 +15,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/stats"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -222,6 +223,9 @@ func TestMCPRefusals(t *testing.T) {
 			`filters: "country": must be name=value`, `filters: "device": must be name=value`, "filters[size]", `filters[dateFrom]: "tomorrow": must be a date`, `x: "{}": unknown parameter`,
 		}},
 		{"no dimension", "break_down", `{"campaignId":12}`, session, []string{`dimension: "": must be one of browser`}},
+		{"keys of nothing", "get_result", `{"campaignId":"layout","goal":"purchase"}`, session, []string{
+			`campaignId: "layout": no campaign has the key`, `goal: "purchase": no goal has the key`,
+		}},
 		{"no subject", "get_result", `{}`, session, []string{"campaignId"}},
 		{"no visitor", "explain_visitor", `{"visitor":""}`, session, []string{"visitor: ", "must be the id of a visitor"}},
 		{"list", "list_experiments", `{"limit":0,"active":"yes"}`, session, []string{"limit: ", "from 1 to 200", `active: "yes": must be one of true, false`}},
@@ -332,6 +336,9 @@ func TestMCPTools(t *testing.T) {
 		}
 		for _, tool := range tools.Tools {
 			schema := marshalAny(tool.InputSchema)
+			if tool.Name == "get_result" {
+				check.Contains(t, schema, `"type":["integer","string"]`, "campaignId and goal")
+			}
 			if !tool.Annotations.ReadOnlyHint || tool.Description == "" || !strings.Contains(schema, `"additionalProperties":false`) || !strings.Contains(schema, `"description"`) {
 				t.Errorf("%s: %s", tool.Name, schema)
 			}
@@ -430,4 +437,24 @@ func TestMCPTools(t *testing.T) {
 			t.Errorf("%s", log)
 		}
 	})
+}
+
+// TestToolsTakeKeys asks for a campaign and a goal by their keys. Two websites have the same keys.
+func TestToolsTakeKeys(t *testing.T) {
+	s := newServer(t)
+	const keyed = "currency: EUR, goals: [{key: purchase, name: Purchase}], " +
+		"campaigns: [{key: layout, name: Layout, primaryGoalId: purchase}]}"
+	s.apply("accounts: [{id: 5, name: Shops, websites: [{id: 51, domain: a.example.com, " + keyed +
+		", {id: 52, domain: b.example.com, " + keyed + "]}]")
+	all, bound := s.connected(s.newToken(5, 0, catalogue.ScopeRead)),
+		s.connected(s.newToken(5, 52, catalogue.ScopeRead))
+	a := call(t, all, "get_result", `{"campaignId":"layout","goal":"purchase","websiteId":51}`)
+	b := call(t, bound, "get_result", `{"campaignId":"layout","goal":"purchase"}`)
+	if a.isError || b.isError || a.Name != "Layout" || b.Name != "Layout" || a.CampaignID == b.CampaignID {
+		t.Errorf("%s\n%s", a.text, b.text)
+	}
+	if c := call(t, all, "get_result", `{"campaignId":"layout"}`); !strings.Contains(c.text,
+		"several websites have a campaign with the key") {
+		t.Error(c.text)
+	}
 }

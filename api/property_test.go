@@ -48,7 +48,9 @@ func (a *asker) chance(percent int) bool { return a.IntN(100) < percent }
 // request returns a request; three of five are valid.
 func (a *asker) request() ask {
 	path := worlds.Pick(a, a.contract.paths...)
-	for path.item.Get == nil && (path.item.Post == nil || slices.Contains([]string{"/shares", "/declarations"}, path.template)) { // its body has no events
+	// its body has no events
+	for path.item.Get == nil &&
+		(path.item.Post == nil || slices.Contains([]string{"/shares", "/declarations"}, path.template)) {
 		path = worlds.Pick(a, a.contract.paths...)
 	}
 	method := http.MethodGet
@@ -125,7 +127,8 @@ func (a *asker) target(path documentedPath) string {
 	if p := path.item.Parameters.GetByInAndName(openapi3.ParameterInPath, "name"); p != nil {
 		name = worlds.Pick(a, p.Schema.Value.Enum...).(string)
 	}
-	return strings.NewReplacer("{id}", a.idOf(path.template), "{experimentId}", "2", "{name}", name, "{key}", a.source+".js", "{file}", "glossary.md").Replace(path.template)
+	return strings.NewReplacer("{id}", a.idOf(path.template), "{experimentId}", "2", "{name}", name, "{key}",
+		a.source+".js", "{file}", "glossary.md").Replace(path.template)
 }
 
 func (a *asker) idOf(template string) string {

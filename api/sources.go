@@ -69,7 +69,7 @@ func NewSources(tokens []catalogue.Token, countsOf func(*catalogue.Token) Source
 			ID: token.ID, Name: token.Name, WebsiteID: token.WebsiteID, Mapping: ownMapping, Accepted: c.Accepted,
 			Purchases: c.Purchases, NoVisitor: c.NoVisitor, Ignored: map[string]int{}, Rejected: c.Rejected,
 		}
-		if slices.Contains(ingest.ShippedMappings(), token.Sender.Mapping) {
+		if ingest.IsShipped(token.Sender.Mapping) {
 			source.Mapping = token.Sender.Mapping
 		}
 		if !c.Last.IsZero() {

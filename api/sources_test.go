@@ -32,7 +32,8 @@ func TestTheListOfSources(t *testing.T) {
 	s.sourceKey("shopify", catalogue.Sender{})
 	purchase := `{"event_name":"purchase","properties_json":{"order_id":"1","revenue":5},"device_id":"anon-1"}`
 	for _, body := range []string{
-		`[` + growthbookView + `,` + purchase + `,{"event_name":"page"},{"event_name":"page"},{"event_name":"scroll"},{"event_name":"purchase"},7]`,
+		`[` + growthbookView + `,` + purchase +
+			`,{"event_name":"page"},{"event_name":"page"},{"event_name":"scroll"},{"event_name":"purchase"},7]`,
 	} {
 		response, text := s.in(growthbook, body, nil)
 		must.Equal(t, response.status, http.StatusOK, text)
@@ -40,7 +41,8 @@ func TestTheListOfSources(t *testing.T) {
 	list := s.sources(s.token)
 	must.Equal(t, len(list.Sources), 3, "sources")
 	got := list.Sources[0]
-	check.Equal(t, fmt.Sprint(got.Name, got.WebsiteID, got.Mapping, got.Accepted, got.Purchases, got.NoVisitor, got.Rejected, got.Ignored),
+	check.Equal(t, fmt.Sprint(got.Name, got.WebsiteID, got.Mapping, got.Accepted, got.Purchases, got.NoVisitor,
+		got.Rejected, got.Ignored),
 		"growthbook1growthbook2 1 1 1 map[page:2 scroll:1]", "the source that sent")
 	if got.LastRequest == nil {
 		t.Error("the source that sent has no time of its last request")
@@ -53,11 +55,13 @@ func TestTheListOfSources(t *testing.T) {
 	must.Equal(t, len(list.Warnings), 1, fmt.Sprint(list.Warnings))
 	check.Contains(t, list.Warnings[0].Message, "1 of 3 of growthbook have no visitor", "warning")
 
-	response, text := s.in(crm, `{"batch":[{"type":"track","event":"Order Completed","anonymousId":"a","messageId":"m","timestamp":"2026-05-01T12:00:00Z","properties":{"order_id":"2","revenue":5}}]}`, nil)
+	response, text := s.in(crm,
+		`{"batch":[{"type":"track","event":"Order Completed","anonymousId":"a","messageId":"m","timestamp":"2026-05-01T12:00:00Z","properties":{"order_id":"2","revenue":5}}]}`, nil)
 	must.Equal(t, response.status, http.StatusOK, text)
 	list = s.sources(s.token)
 	must.Equal(t, len(list.Warnings), 2, fmt.Sprint(list.Warnings))
-	check.Contains(t, list.Warnings[1].Message, "Purchases of website 1 come from several sources, growthbook, crm", "warning")
+	check.Contains(t, list.Warnings[1].Message,
+		"Purchases of website 1 come from several sources, growthbook, crm", "warning")
 	check.Equal(t, list.Warnings[1].WebsiteID, 1, "its website")
 
 	// Names after the first 200 count together.
@@ -92,7 +96,8 @@ func TestTheSendersAreThoseOfTheShippedMappings(t *testing.T) {
 	check.Equal(t, len(senders), len(files)-1, "senders: all but the files of GA4")
 	for _, sender := range senders {
 		must.Get(os.Stat("../schema/ingest/shipped/" + sender.Name + ".yaml"))(t)
-		if !strings.Contains(sender.Text, "/in/{KEY}") || strings.Contains(sender.Text, "{HOST}") || strings.Contains(sender.Text, "{ADDRESS}") {
+		if !strings.Contains(sender.Text, "/in/{KEY}") || strings.Contains(sender.Text, "{HOST}") ||
+			strings.Contains(sender.Text, "{ADDRESS}") {
 			t.Errorf("the text of %s is %s", sender.Name, sender.Text)
 		}
 	}

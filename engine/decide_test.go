@@ -146,7 +146,8 @@ func (x *trial) reportOf(p *plan.Plan) *result.Report {
 		for at < min(len(g), len(w)) && g[at] == w[at] {
 			at++
 		}
-		x.t.Fatalf("the reports of two processes differ:\n%.300s\n%.300s\n%+v", g[max(at-150, 0):], w[max(at-150, 0):], p)
+		x.t.Fatalf("the reports of two processes differ:\n%.300s\n%.300s\n%+v", g[max(at-150, 0):],
+			w[max(at-150, 0):], p)
 	}
 	return got
 }
@@ -218,7 +219,8 @@ func TestLooksConclude(t *testing.T) {
 			t.Errorf("look %d: %s", week+1, inJSON(t, got))
 		}
 		v := got.Variations[0]
-		if *v.Z != *want.Z || *v.CriticalValue != *want.Critical || *v.PValue != *p || *v.Improvement.Interval[0] != *want.Lift.Interval[0] || v.Significant != want.Significant {
+		if *v.Z != *want.Z || *v.CriticalValue != *want.Critical || *v.PValue != *p ||
+			*v.Improvement.Interval[0] != *want.Lift.Interval[0] || v.Significant != want.Significant {
 			t.Errorf("look %d: %s, want %+v", week+1, inJSON(t, v), want)
 		}
 		wantStatus := []string{"inconclusive NOT_SIGNIFICANT", "winner at look 2", "winner at look 2", "winner at look 2"}[week]

@@ -110,18 +110,43 @@ func (d *Discovered) addVariations(counters *facts.SubjectCounters, keyOf func(i
 
 // Declaration is how people declare a discovered campaign. Everything else of its plan is the default.
 type Declaration struct {
-	Goal    string // key or id of the primary goal
-	Control string // key or id of control; empty: the variation 0, if there is one
-	Shares  []int  // per cent, in the order of the variations with control first; none: equal
-	Days    int    // planned
+	WebsiteID int64  // 0: the only one with the campaign
+	Campaign  string // key or id
+	Ignored   bool   // the campaign is not discovered any more; the rest does not matter
+	Goal      string // key or id of the primary goal
+	Control   string // key or id of control; empty: the variation 0, if there is one
+	Shares    []int  // per cent, in the order of the variations with control first; none: equal
+	Days      int    // planned; 0: the default
 }
 
-// Declare returns the catalogue file that declares a discovered campaign, and its goal if the website does not have it.
-// The error is a faults.List. The observed split never becomes the declared one, because the test of the split would
-// then accept everything: if the split is not equal, people must say what it was planned to be.
-func (d *Discovered) Declare(owned *catalogue.AccountResources, how Declaration) (catalogue.File, error) {
-	var found faults.Collector
+// DeclareDiscovered returns the catalogue file that declares one of the discovered campaigns, and its goal if the
+// website does not have it. It reports whether there is exactly one such campaign. The error is a faults.List.
+func DeclareDiscovered(
+	all []Discovered, owned *catalogue.AccountResources, how Declaration,
+) (file catalogue.File, found bool, err error) {
+	others := func(d Discovered) bool {
+		return how.WebsiteID != 0 && d.WebsiteID != how.WebsiteID ||
+			how.Campaign != d.Name() && how.Campaign != strconv.FormatInt(d.CampaignID, 10)
+	}
+	asked := slices.DeleteFunc(slices.Clone(all), others)
+	if len(asked) != 1 {
+		return file, false, nil
+	}
+	account, d := owned.Account, &asked[0]
 	site := owned.Websites[d.WebsiteID]
+	if how.Ignored {
+		site.Ignored = append(slices.Clone(site.Ignored), d.Name())
+	} else {
+		err = d.declare(&site, owned, how)
+	}
+	account.Websites = []catalogue.Website{site}
+	return catalogue.File{AccountID: account.ID, Accounts: []catalogue.Account{account}}, true, err
+}
+
+// declare adds the campaign to the file of its website. The observed split never becomes the declared one, because the
+// test of the split would then accept everything: if the split is not equal, people must say what it was planned to be.
+func (d *Discovered) declare(site *catalogue.Website, owned *catalogue.AccountResources, how Declaration) error {
+	var found faults.Collector
 	goal, goalKey, err := schema.IDOf(site.ID, schema.NameGoal, how.Goal)
 	if err != nil {
 		found.Add("goal", how.Goal, err.Error())
@@ -129,18 +154,18 @@ func (d *Discovered) Declare(owned *catalogue.AccountResources, how Declaration)
 	variations := d.withControlFirst(how.Control, &found)
 	shares := d.plannedShares(how.Shares, &found)
 	if err := found.List.Err(); err != nil {
-		return catalogue.File{}, err
+		return err
 	}
 	site.Goals = nil
 	if _, known := owned.Goals[goal]; !known {
 		site.Goals = []catalogue.Goal{{ID: goal, Key: goalKey, Name: how.Goal}}
 	}
-	campaign := catalogue.Campaign{
-		ID: d.CampaignID, Key: d.Key, Name: d.Name(), Type: "experiment", TrafficAllocation: 100,
-		TargetMode: "live", PrimaryGoalID: goal, SignificanceLevel: 95, Methodology: catalogue.Frequentist, Power: 80,
-		MDE: 20, LookPlan: catalogue.LookPlan{PlannedDays: cmp.Or(how.Days, catalogue.DefaultPlannedDays)},
-		Initial: catalogue.Initial{Active: true, StartDate: &catalogue.Date{Time: d.FirstView}},
-	}
+	campaign := catalogue.NewCampaign()
+	campaign.ID, campaign.Key, campaign.Name, campaign.Type = d.CampaignID, d.Key, d.Name(), "experiment"
+	campaign.PrimaryGoalID, campaign.TrafficAllocation, campaign.SignificanceLevel = goal, 100, 95
+	campaign.PlannedDays = how.Days
+	campaign.Initial = catalogue.Initial{Active: true, StartDate: &catalogue.Date{Time: d.FirstView}}
+	campaign.ControlShare = 0 // unless a variation is control
 	for i, v := range variations {
 		if v.ID == 0 {
 			campaign.ControlShare = shares[i]
@@ -150,7 +175,7 @@ func (d *Discovered) Declare(owned *catalogue.AccountResources, how Declaration)
 			catalogue.Variation{ID: v.ID, Key: v.Key, Name: v.Name(), Share: shares[i], Order: i})
 	}
 	site.Campaigns = []catalogue.Campaign{campaign}
-	return fileOf(owned, site), nil
+	return nil
 }
 
 // withControlFirst returns the variations with control in front.
@@ -194,20 +219,4 @@ func (d *Discovered) plannedShares(given []int, found *faults.Collector) []int {
 			fmt.Sprintf("must be %d numbers in percent with the sum 100, control first", variations))
 	}
 	return given
-}
-
-// IgnoreDiscovered returns the catalogue file with which a campaign is not discovered any more.
-func IgnoreDiscovered(owned *catalogue.AccountResources, website int64, name string) catalogue.File {
-	site := owned.Websites[website]
-	site.Ignored = append(slices.Clone(site.Ignored), name)
-	slices.Sort(site.Ignored)
-	site.Ignored = slices.Compact(site.Ignored)
-	return fileOf(owned, site)
-}
-
-// fileOf returns the catalogue file that declares a website.
-func fileOf(owned *catalogue.AccountResources, site catalogue.Website) catalogue.File {
-	account := owned.Account
-	account.Websites = []catalogue.Website{site}
-	return catalogue.File{AccountID: account.ID, Accounts: []catalogue.Account{account}}
 }

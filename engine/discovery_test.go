@@ -25,7 +25,8 @@ func TestDiscover(t *testing.T) {
 		t.Helper()
 		must.Get(c.ApplyFile(t.Context(), file, false))(t)
 	}
-	apply(must.Get(catalogue.ReadYAML(strings.NewReader("accounts: [{id: 1, name: Shop, websites: [{id: 1, domain: shop.example.com, currency: EUR}]}]")))(t))
+	apply(must.Get(catalogue.ReadYAML(strings.NewReader("accounts: [{id: 1, name: Shop, websites: [{id: 1, domain: " +
+		"shop.example.com, currency: EUR}]}]")))(t))
 
 	refresher := facts.NewRefresher(conn, true)
 	e, w := New(conn, c, source.DefaultLimits, facts.Shards{refresher}), ingest.NewWriter(conn, nil)
@@ -34,14 +35,16 @@ func TestDiscover(t *testing.T) {
 
 	var lines strings.Builder
 	view := func(campaign, variation string, visitor int) {
-		fmt.Fprintf(&lines, `{"eventId":"%s %d","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v%[2]d","event":"view","campaignId":%[1]q,"variationId":%[3]q}`+"\n", campaign, visitor, variation)
+		fmt.Fprintf(&lines,
+			`{"eventId":"%s %d","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v%[2]d","event":"view","campaignId":%[1]q,"variationId":%[3]q}`+"\n", campaign, visitor, variation)
 	}
 	for i := range 2000 {
 		view("layout", []string{"control", "b", "c"}[i%3], i)
 		view("uneven", []string{"old", "old", "old", "new"}[i%4], i)
 		if i%10 == 0 {
 			view("12", []string{"0", "1"}[i/10%2], i)
-			fmt.Fprintf(&lines, `{"eventId":"g%d","time":"2026-05-01T13:00:00Z","websiteId":1,"visitor":"v%[1]d","event":"goal","goalId":"purchase","value":5}`+"\n", i)
+			fmt.Fprintf(&lines,
+				`{"eventId":"g%d","time":"2026-05-01T13:00:00Z","websiteId":1,"visitor":"v%[1]d","event":"goal","goalId":"purchase","value":5}`+"\n", i)
 		}
 	}
 	must.Get(ingest.ImportFile(t.Context(), w, "-", ingest.Options{Input: strings.NewReader(lines.String())}))(t)
@@ -60,32 +63,52 @@ func TestDiscover(t *testing.T) {
 		}
 		shown = append(shown, fmt.Sprintf("%s, equal %v", line, *d.EqualSplit > .001))
 	}
-	check.Equal(t, strings.Join(shown, "; "), "layout 2000 from -: control 667 b 667 c 666, equal true; uneven 2000 from -: old 1500 new 500, equal false; 12 200 from -: control 100 1 100, equal true", "discovered")
+	check.Equal(t, strings.Join(shown, "; "),
+		"layout 2000 from -: control 667 b 667 c 666, equal true; uneven 2000 from -: old 1500 new 500, equal false; "+
+			"12 200 from -: control 100 1 100, equal true", "discovered")
 
 	owned := func() *catalogue.AccountResources { return c.Snapshot().AccountResources(1) }
+	declare := func(how Declaration) (catalogue.File, error) {
+		t.Helper()
+		file, found, err := DeclareDiscovered(all, owned(), how)
+		check.Equal(t, found, true, "found "+how.Campaign)
+		return file, err
+	}
+	for _, how := range []Declaration{{Campaign: "other"}, {Campaign: "uneven", WebsiteID: 2}} {
+		_, found, err := DeclareDiscovered(all, owned(), how)
+		must.OK(t, err)
+		check.Equal(t, found, false, "found "+how.Campaign)
+	}
 	for _, test := range []struct {
 		how  Declaration
 		want string
 	}{
-		{Declaration{}, `control: "": must be one of old, new`},
-		{Declaration{Control: "old"}, "shares: the visitors are not divided equally"},
-		{Declaration{Control: "old", Shares: []int{75, 20}}, "must be 2 numbers in percent with the sum 100"},
-		{Declaration{Control: "old", Shares: []int{75, 25}}, "goal: "},
+		{Declaration{Campaign: "uneven"}, `control: "": must be one of old, new`},
+		{Declaration{Campaign: "uneven", Control: "old"}, "shares: the visitors are not divided equally"},
+		{
+			Declaration{Campaign: "uneven", Control: "old", Shares: []int{75, 20}},
+			"must be 2 numbers in percent with the sum 100",
+		},
+		{Declaration{Campaign: "uneven", Control: "old", Shares: []int{75, 25}}, "goal: "},
 	} {
-		if _, err := all[1].Declare(owned(), test.how); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := declare(test.how); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: %v, want %s", test.how, err, test.want)
 		}
 	}
-	apply(must.Get(all[1].Declare(owned(), Declaration{Goal: "purchase", Control: "old", Shares: []int{75, 25}}))(t))
-	apply(must.Get(all[0].Declare(owned(), Declaration{Goal: "purchase"}))(t))
-	apply(IgnoreDiscovered(owned(), 1, "12"))
+	apply(must.Get(declare(Declaration{
+		Campaign: "uneven", Goal: "purchase", Control: "old",
+		Shares: []int{75, 25},
+	}))(t))
+	apply(must.Get(declare(Declaration{Campaign: "layout", Goal: "purchase"}))(t))
+	apply(must.Get(declare(Declaration{Campaign: "12", Ignored: true}))(t))
 	check.Equal(t, len(discover()), 0, "discovered afterwards")
 	check.Equal(t, owned().Websites[1].Currency, "EUR", "currency")
 	check.Equal(t, len(owned().Goals), 1, "goals")
 	for _, name := range []string{"layout", "uneven"} {
 		id, _, err := schema.IDOf(1, schema.NameCampaign, name)
 		must.OK(t, err)
-		report := must.Get(e.ComputeReport(t.Context(), planOf(t, e, query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: id})))(t)
+		report := must.Get(e.ComputeReport(t.Context(),
+			planOf(t, e, query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: id})))(t)
 		check.Equal(t, report.Totals.Visitors, 2000, name)
 		check.Equal(t, report.Checks.SampleRatio.Mismatch, false, "mismatch of "+name)
 		if !strings.Contains(fmt.Sprint(report.Checks.Warnings), "DECLARED_LATE") {

@@ -308,7 +308,8 @@ func compareTop(t worlds.TB, in stored, x *reportQuery, found *moments.Rows) {
 		for at < min(len(got), len(want)) && got[at] == want[at] {
 			at++
 		}
-		t.Errorf("top %d:\n got …%.300s\nwant …%.300s\n%+v", plan.Top, got[max(at-100, 0):], want[max(at-100, 0):], &plan)
+		t.Errorf("top %d:\n got …%.300s\nwant …%.300s\n%+v", plan.Top, got[max(at-100, 0):],
+			want[max(at-100, 0):], &plan)
 	}
 }
 
@@ -326,9 +327,11 @@ func compareSeries(t worlds.TB, in stored, x *reportQuery, whole *result.Report)
 		until.Filters.To, until.Interval = point.Time, ""
 		at, found := in.read(t, x.about(&until))
 		compareRows(t, at, found, in.events)
-		compareVariations(t, fmt.Sprintf("%+v\nat %s", x.Plan, point.Time), point.Variations, unconcluded(result.New(at.Plan, found, nil).Variations))
+		compareVariations(t, fmt.Sprintf("%+v\nat %s", x.Plan, point.Time), point.Variations,
+			unconcluded(result.New(at.Plan, found, nil).Variations))
 	}
-	compareVariations(t, fmt.Sprintf("%+v\nlast point", x.Plan), whole.Series[len(whole.Series)-1].Variations, unconcluded(whole.Variations))
+	compareVariations(t, fmt.Sprintf("%+v\nlast point", x.Plan), whole.Series[len(whole.Series)-1].Variations,
+		unconcluded(whole.Variations))
 }
 
 // unconcluded returns the variations in the form of a series, whose points have no conclusion.

@@ -101,7 +101,8 @@ func TestLooksAtSlices(t *testing.T) {
 			continue
 		}
 		want, _ = analyzeNext(design.ForSlice(2), &mobiles, tau, stats.Stratum{Control: rate(m[0], m[1]), Treatment: rate(m[0], m[2]), SmallerShare: .5})
-		if got := part.Variations[1].Comparison.Sequential; *got.Improvement[0] != *want.Lift.Interval[0] || got.Significant != want.Significant {
+		if got := part.Variations[1].Comparison.Sequential; *got.Improvement[0] != *want.Lift.Interval[0] ||
+			got.Significant != want.Significant {
 			t.Errorf("week %d, mobile: %s, want %+v", week+1, inJSON(t, got), want)
 		}
 		if got, want := x.concluded(part.Conclusion), "winner at look 2"; got != want {
@@ -156,7 +157,8 @@ func TestLooksAtSlicesOfSeveralWindows(t *testing.T) {
 		analyzeNext(design.ForSlice(i+1), &points, .5, stratum(10, .5), stratum(4, .2)) // and 13 to 19
 		want, p := analyzeNext(design.ForSlice(i+1), &points, .75, stratum(10, .5), stratum(11, .2))
 		got := sliceOf(t, r, part.name).Variations[1].Comparison.Sequential
-		if *got.Look != 3 || *got.PValue != *p || *got.Improvement[0] != *want.Lift.Interval[0] || *got.Improvement[1] != *want.Lift.Interval[1] {
+		if *got.Look != 3 || *got.PValue != *p || *got.Improvement[0] != *want.Lift.Interval[0] ||
+			*got.Improvement[1] != *want.Lift.Interval[1] {
 			t.Errorf("%s: %s, want %+v", part.name, inJSON(t, got), want)
 		}
 	}

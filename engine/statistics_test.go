@@ -119,7 +119,8 @@ func compareSlice(t worlds.TB, plan *plan.Plan, of *result.Slice, want *folded) 
 				var both bool
 				if control, own, both = ratiosOf(want.visits[of.Variations[0].ID], want.visits[v.ID]); !both {
 					if v.Comparison.Difference.Value != nil {
-						t.Errorf("a difference of value per goal without goals: %v\n%+v", *v.Comparison.Difference.Value, plan)
+						t.Errorf("a difference of value per goal without goals: %v\n%+v",
+							*v.Comparison.Difference.Value, plan)
 					}
 					continue
 				}

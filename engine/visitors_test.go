@@ -134,7 +134,8 @@ func momentsOf(found *moments.Rows, v *facts.Visitor) moments.Moments {
 	if found.Cap != nil {
 		value, profit := amounts(v.Value), amounts(v.Profit)
 		m.CappedRemainder = moments.CappedRemainder{
-			Visitors: count(v.Value != v.UncappedValue), Value: without(m.Value, value), Profit: without(m.Profit, profit),
+			Visitors: count(v.Value != v.UncappedValue), Value: without(m.Value, value),
+			Profit: without(m.Profit, profit),
 		}
 	}
 	return m
@@ -143,7 +144,10 @@ func momentsOf(found *moments.Rows, v *facts.Visitor) moments.Moments {
 // without returns amounts minus a part of them.
 func without(all, part moments.Amounts) moments.Amounts {
 	return moments.Amounts{
-		Sums:    stats.Sums{Sum: new(big.Int).Sub(all.Sum, part.Sum), Squares: new(big.Int).Sub(all.Squares, part.Squares)},
+		Sums: stats.Sums{
+			Sum:     new(big.Int).Sub(all.Sum, part.Sum),
+			Squares: new(big.Int).Sub(all.Squares, part.Squares),
+		},
 		Nonzero: all.Nonzero - part.Nonzero, Negative: all.Negative - part.Negative,
 	}
 }

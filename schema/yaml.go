@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
@@ -40,6 +41,32 @@ func ParseYAML(text []byte) (*yaml.Node, error) {
 		}
 		body = document.Content[0]
 	}
+}
+
+// maxPath bounds the paths of LinesOf, in bytes: a hostile document has deep nesting, or long keys with many elements.
+const maxPath = 200
+
+// LinesOf returns the lines of a document's fields and elements by their paths, such as goals[0].name. Of a field that
+// is given twice, it returns the first line.
+func LinesOf(document *yaml.Node) map[string]int {
+	lines := map[string]int{}
+	var note func(path string, node *yaml.Node)
+	note = func(path string, node *yaml.Node) {
+		if _, known := lines[path]; !known {
+			lines[path] = node.Line
+		}
+		if len(path) > maxPath {
+			return
+		}
+		for i := 1; node.Kind == yaml.MappingNode && i < len(node.Content); i += 2 {
+			note(strings.TrimPrefix(path+"."+node.Content[i-1].Value, "."), node.Content[i])
+		}
+		for i := 0; node.Kind == yaml.SequenceNode && i < len(node.Content); i++ {
+			note(fmt.Sprintf("%s[%d]", path, i), node.Content[i])
+		}
+	}
+	note("", document)
+	return lines
 }
 
 // jsonOnly matches the characters in strings of JSON that YAML may read differently: those beyond ASCII, some of which

@@ -34,7 +34,10 @@ func BenchmarkFamilyOf20(b *testing.B) {
 func BenchmarkCompareRatesBayesian(b *testing.B) {
 	control, treatment := Rate{Visitors: 145274, Converted: 17489}, []Sample{Rate{Visitors: 145310, Converted: 17264}}
 	for b.Loop() {
-		Compare(control, treatment, Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: &Prior{StandardDeviation: 0.2 / 1.96}})
+		Compare(control, treatment, Options{
+			SignificanceLevel: 95, Methodology: MethodologyBayesian,
+			Prior: &Prior{StandardDeviation: 0.2 / 1.96},
+		})
 	}
 }
 

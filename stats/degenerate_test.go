@@ -91,7 +91,10 @@ func TestLevel100(t *testing.T) {
 	for _, level := range []int{100, 0, -5, 101} {
 		for _, methodology := range []Methodology{MethodologyFrequentist, MethodologyBayesian} {
 			for _, p := range pairs {
-				o := Options{SignificanceLevel: level, Methodology: methodology, Prior: &Prior{StandardDeviation: 0.2 / 1.96}}
+				o := Options{
+					SignificanceLevel: level, Methodology: methodology,
+					Prior: &Prior{StandardDeviation: 0.2 / 1.96},
+				}
 				for _, c := range mustSound(t, p[0], []Sample{p[1], p[1]}, o) {
 					if c.Significant || c.Verdict != VerdictInconclusive || !slices.Contains(c.Reasons, ReasonLevel100) {
 						t.Errorf("level %d: %s %v", level, c.Verdict, c.Reasons)
@@ -143,7 +146,8 @@ func TestUnevenMeans(t *testing.T) {
 // TestOneVariationWithoutVariance checks that equal values of one variation do not yield an interval of width zero.
 func TestOneVariationWithoutVariance(t *testing.T) {
 	c := mustSound(t, mean(5000, 0.5, 9), []Sample{mean(5000, 0, 0)}, Options{SignificanceLevel: 95, NonNegative: true})[0]
-	if !slices.Contains(c.Reasons, ReasonZeroVariance) || !c.Significant || !(*c.Lift.Interval[0] < *c.Lift.Interval[1]-0.1) {
+	if !slices.Contains(c.Reasons, ReasonZeroVariance) || !c.Significant ||
+		!(*c.Lift.Interval[0] < *c.Lift.Interval[1]-0.1) {
 		t.Errorf("%v %v [%v, %v]", c.Reasons, c.Significant, *c.Lift.Interval[0], *c.Lift.Interval[1])
 	}
 }
@@ -152,7 +156,8 @@ func TestEstimates(t *testing.T) {
 	o := Options{SignificanceLevel: 95}
 	// Wilson (1927) by mpmath: the roots in p of (.15 - p)² = z² p (1-p)/100.
 	e := EstimateRate(Rate{Visitors: 100, Converted: 15}, o)
-	if !near(*e.Interval[0], 0.0930598528, 1e-6) || !near(*e.Interval[1], 0.2328355959, 1e-6) || !near(*e.StandardError, 0.0357071, 1e-5) {
+	if !near(*e.Interval[0], 0.0930598528, 1e-6) || !near(*e.Interval[1], 0.2328355959, 1e-6) ||
+		!near(*e.StandardError, 0.0357071, 1e-5) {
 		t.Errorf("15 of 100: %v [%v, %v]", *e.StandardError, *e.Interval[0], *e.Interval[1])
 	}
 	// t quantile of 9 degrees of freedom: 2.262157.

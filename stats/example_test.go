@@ -13,7 +13,8 @@ func ExampleCompare() {
 	treatment := stats.Rate{Visitors: 12010, Converted: 900}
 	comparisons := stats.Compare(control, []stats.Sample{treatment}, stats.Options{SignificanceLevel: 95, Methodology: stats.MethodologyFrequentist})
 	c := comparisons[0]
-	fmt.Printf("lift %+.1f %%, interval [%+.1f %%, %+.1f %%]\n", 100**c.Lift.Value, 100**c.Lift.Interval[0], 100**c.Lift.Interval[1])
+	fmt.Printf("lift %+.1f %%, interval [%+.1f %%, %+.1f %%]\n", 100**c.Lift.Value, 100**c.Lift.Interval[0],
+		100**c.Lift.Interval[1])
 	fmt.Printf("p = %.2g, verdict %s\n", *c.Frequentist.PValue, c.Verdict)
 	// Output:
 	// lift +24.8 %, interval [+13.5 %, +37.2 %]
@@ -24,7 +25,10 @@ func ExampleCompare() {
 func ExampleCompare_bayesian() {
 	control := stats.Rate{Visitors: 10000, Converted: 500}
 	treatment := stats.Rate{Visitors: 9950, Converted: 430}
-	comparisons := stats.Compare(control, []stats.Sample{treatment}, stats.Options{SignificanceLevel: 90, Methodology: stats.MethodologyBayesian, Prior: &stats.Prior{StandardDeviation: 0.05}})
+	comparisons := stats.Compare(control, []stats.Sample{treatment}, stats.Options{
+		SignificanceLevel: 90,
+		Methodology:       stats.MethodologyBayesian, Prior: &stats.Prior{StandardDeviation: 0.05},
+	})
 	fmt.Printf("chance to beat control %.2f %%\n", 100**comparisons[0].Bayesian.ChanceToBeatControl)
 	// Output:
 	// chance to beat control 7.97 %

@@ -64,7 +64,8 @@ func TestAnalyze(t *testing.T) {
 	}
 	last := s.Analyze(1, even(8000, 800, 930), true)
 	p := s.PValue(last)
-	if !last.Significant || last.SignificantDirection() != 1 || *p >= .05 || *last.Lift.Interval[0] <= 0 || !last.Difference.Interval.Excludes(0) {
+	if !last.Significant || last.SignificantDirection() != 1 || *p >= .05 || *last.Lift.Interval[0] <= 0 ||
+		!last.Difference.Interval.Excludes(0) {
 		t.Errorf("look 3: %+v p = %v", last, *p)
 	}
 	// The interval is that of a single test at the tail of the critical value.

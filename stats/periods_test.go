@@ -42,7 +42,8 @@ func TestComparePeriods(t *testing.T) {
 			if p := 2 * distuv.UnitNormal.Survival(math.Abs(want)); math.Abs(*got.Frequentist.Statistic-want) > 1e-9 || math.Abs(*got.Frequentist.PValue-p) > 1e-9 {
 				t.Errorf("z %v, p %v; want %v, %v", *got.Frequentist.Statistic, *got.Frequentist.PValue, want, p)
 			}
-			if in := got.Lift.Interval; (*in[0] > 0) != got.Significant || *in[0] >= *got.Lift.Value || *in[1] <= *got.Lift.Value {
+			if in := got.Lift.Interval; (*in[0] > 0) != got.Significant || *in[0] >= *got.Lift.Value ||
+				*in[1] <= *got.Lift.Value {
 				t.Errorf("lift %v in %v to %v, significant %v", *got.Lift.Value, *in[0], *in[1], got.Significant)
 			}
 			// With data in one period, the comparison is that of the period.
@@ -51,14 +52,21 @@ func TestComparePeriods(t *testing.T) {
 				empty.Samples = []Sample{Mean{}, Mean{}}
 			}
 			last := test.periods[1]
-			for _, o := range []Options{o, {SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: &Prior{StandardDeviation: .2 / 1.96}}} {
+			for _, o := range []Options{o, {
+				SignificanceLevel: 95, Methodology: MethodologyBayesian,
+				Prior: &Prior{StandardDeviation: .2 / 1.96},
+			}} {
 				one := ComparePeriods(last.Samples, []Period{empty, last}, o)[0]
 				o.Shares = last.Shares
-				if alone := Compare(last.Samples[0], last.Samples[1:], o)[0]; !equalNumbers(one.Lift.Value, alone.Lift.Value) || !equalNumbers(one.Lift.Interval[0], alone.Lift.Interval[0]) {
+				if alone := Compare(last.Samples[0], last.Samples[1:], o)[0]; !equalNumbers(one.Lift.Value,
+					alone.Lift.Value) || !equalNumbers(one.Lift.Interval[0], alone.Lift.Interval[0]) {
 					t.Errorf("one period: %+v, want %+v", one, alone)
 				}
 			}
-			bayes := ComparePeriods(last.Samples, test.periods, Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: &Prior{StandardDeviation: 5 / 1.96}})[0]
+			bayes := ComparePeriods(last.Samples, test.periods, Options{
+				SignificanceLevel: 95,
+				Methodology:       MethodologyBayesian, Prior: &Prior{StandardDeviation: 5 / 1.96},
+			})[0]
 			if got, want := *bayes.Bayesian.ChanceToBeatControl, distuv.UnitNormal.CDF(want); math.Abs(got-want) > .02 { // a wide prior
 				t.Errorf("chance to beat control %v, want about %v", got, want)
 			}

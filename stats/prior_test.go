@@ -99,9 +99,19 @@ func TestPriorEqualsNaiveIntegral(t *testing.T) {
 		{"no conversion in the treatment", Rate{500, 7}, Rate{500, 0}, Prior{Mean: 0, StandardDeviation: 0.4}, -1, 2.4},
 		{"no conversion at all", Rate{500, 0}, Rate{500, 0}, Prior{Mean: 0.1, StandardDeviation: 0.1}, -0.7, 0.9},
 		{"all converted", Rate{200, 190}, Rate{200, 200}, Prior{Mean: 0, StandardDeviation: 0.05}, -0.4, 0.4},
-		{"a prior far from the data", Rate{100_000, 5000}, Rate{100_000, 6000}, Prior{Mean: -0.2, StandardDeviation: 0.03}, -0.45, 0.25},
+		{
+			"a prior far from the data",
+			Rate{100_000, 5000},
+			Rate{100_000, 6000},
+			Prior{Mean: -0.2, StandardDeviation: 0.03},
+			-0.45, 0.25,
+		},
 		{"means", mean(4000, 2, 100), mean(4100, 2.3, 120), Prior{Mean: 0, StandardDeviation: 0.2}, -1.6, 1.6},
-		{"a negative baseline", mean(4000, -2, 100), mean(4100, -1.7, 120), Prior{Mean: 0, StandardDeviation: 0.2}, -1.6, 1.6},
+		{
+			"a negative baseline", mean(4000, -2, 100), mean(4100, -1.7, 120),
+			Prior{Mean: 0, StandardDeviation: 0.2},
+			-1.6, 1.6,
+		},
 		{"uneven means", mean(9500, 2, 100), mean(500, 2.3, 20), Prior{Mean: 0, StandardDeviation: 0.2}, -1.6, 1.6},
 	} {
 		found, _ := newContrast(Stratum{test.control, test.treatment, 0}, false)

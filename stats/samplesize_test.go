@@ -43,7 +43,8 @@ func TestBayesianDrift(t *testing.T) {
 	} {
 		var inflation []float64
 		for _, looks := range []int{1, 2, 4, 8} {
-			s := newTestSize(t, func(p *SamplePlan) { p.Looks, p.Prior = looks, &Prior{StandardDeviation: .1 * deviation} })
+			s := newTestSize(t,
+				func(p *SamplePlan) { p.Looks, p.Prior = looks, &Prior{StandardDeviation: .1 * deviation} })
 			single := normalQuantile(.025) + normalQuantile(.2)
 			theta := s.driftOfLift(.1)
 			inflation = append(inflation, theta*theta/single/single)
@@ -52,8 +53,8 @@ func TestBayesianDrift(t *testing.T) {
 	}
 }
 
-// powerOnGrid returns the probability of an upward crossing under the drift itself: the density of Z under the drift on a
-// uniform grid, without the likelihood ratio.
+// powerOnGrid returns the probability of an upward crossing under the drift itself: the density of Z under the drift on
+// a uniform grid, without the likelihood ratio.
 func powerOnGrid(s *SampleSize, theta float64, upper []float64) (power float64) {
 	const n = 1500
 	at, mass, last := []float64{0}, []float64{1}, 0.0

@@ -12,8 +12,10 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"reflect"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -23,6 +25,7 @@ import (
 	"lifthouse/engine/render"
 	"lifthouse/engine/source"
 	"lifthouse/engine/watch"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
 	"lifthouse/schema/ingest"
@@ -107,7 +110,9 @@ func (s *Server) ServeCaller(w http.ResponseWriter, r *http.Request, c Caller) {
 func addTool[Arguments any](s *Server, name, description string,
 	answer func(context.Context, Caller, *arguments) (any, error),
 ) {
-	schema, err := jsonschema.For[Arguments](nil)
+	schema, err := jsonschema.For[Arguments](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[idOrKey](): {Types: []string{"integer", "string"}},
+	}})
 	if err != nil {
 		panic(err) // the types are fixed
 	}
@@ -129,7 +134,7 @@ func addTool[Arguments any](s *Server, name, description string,
 			limited, cancel := s.results.LimitTime(ctx)
 			defer cancel()
 			defer context.AfterFunc(from, cancel)()
-			a, err := readArguments(r.Params.Arguments, names)
+			a, err := s.readArguments(from.Caller, r.Params.Arguments, names)
 			if err != nil {
 				return nil, err
 			}
@@ -179,7 +184,14 @@ type arguments struct {
 	text   json.RawMessage
 }
 
-func readArguments(text json.RawMessage, names []string) (*arguments, error) {
+// idOrKey is an argument that takes an id, or a key in its place.
+type idOrKey string
+
+// keyedArguments are the arguments that take a key in the place of an id.
+var keyedArguments = map[string]schema.NameKind{"campaignId": schema.NameCampaign, "goal": schema.NameGoal}
+
+// readArguments reads the arguments of a call, with ids in the place of keys.
+func (s *Server) readArguments(c Caller, text json.RawMessage, names []string) (*arguments, error) {
 	given := map[string]json.RawMessage{}
 	if len(text) > 0 && json.Unmarshal(text, &given) != nil {
 		return nil, invalidArgument("arguments", shorten(string(text), shortName), "must be an object")
@@ -196,7 +208,25 @@ func readArguments(text json.RawMessage, names []string) (*arguments, error) {
 			values.Add(name, shown)
 		}
 	}
-	return &arguments{query.ReadParameters(values.Encode(), names...), values, text}, nil
+	owned := *s.catalogue.Snapshot().AccountResources(c.AccountID)
+	asked, _ := query.ParseID(values.Get("websiteId"))
+	if website := cmp.Or(c.WebsiteID, asked); website != 0 {
+		owned.Websites = map[int64]catalogue.Website{website: owned.Websites[website]}
+	}
+	var unknown error
+	for _, name := range names {
+		kind, isKeyed := keyedArguments[name]
+		given := values.Get(name)
+		if _, key, err := schema.IDOf(0, kind, given); !isKeyed || key == "" || err != nil || len(values[name]) > 1 {
+			continue
+		}
+		id, err := owned.FindID(kind, given)
+		if err != nil {
+			unknown = errors.Join(unknown, invalidArgument(name, given, err.Error()))
+		}
+		values.Set(name, strconv.FormatInt(id, 10))
+	}
+	return &arguments{query.ReadParameters(values.Encode(), names...), values, text}, unknown
 }
 
 func invalidArgument(name, value, detail string) error {

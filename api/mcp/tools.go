@@ -147,11 +147,11 @@ func (l *listed) quoteStatus() string {
 
 // reportArguments select a report. Their names and values are those of the API.
 type reportArguments struct {
-	CampaignID       int64    `json:"campaignId,omitempty" jsonschema:"id of a campaign; give either campaignId, or widgetId and experimentId"`
+	CampaignID       idOrKey  `json:"campaignId,omitempty" jsonschema:"id or key of a campaign; give either campaignId, or widgetId and experimentId"`
 	WidgetID         int64    `json:"widgetId,omitempty" jsonschema:"id of a widget"`
 	ExperimentID     int64    `json:"experimentId,omitempty" jsonschema:"id of an experiment of the widget"`
 	WebsiteID        int64    `json:"websiteId,omitempty" jsonschema:"id of the only website to search"`
-	Goal             int64    `json:"goal,omitempty" jsonschema:"id of a goal; default: the primary goal, the only one with a conclusion"`
+	Goal             idOrKey  `json:"goal,omitempty" jsonschema:"id or key of a goal; default: the primary goal, the only one with a conclusion"`
 	CompareMetric    string   `json:"compareMetric,omitempty" jsonschema:"such as valuePerVisitor; default: the declared metric, the only one with a conclusion"`
 	ConversionWindow string   `json:"conversionWindow,omitempty" jsonschema:"age of the events that count since the first view, such as 7d, 72h, 7d..14d or none; default: that of the goal, the only one with a conclusion"`
 	Filters          []string `json:"filters,omitempty" jsonschema:"filters of visitors, such as country=US or dateFrom=2026-05-01; a filtered report has no conclusion"`
@@ -318,10 +318,10 @@ func (s *Server) breakDown(ctx context.Context, c Caller, a *arguments) (any, er
 }
 
 type worthArguments struct {
-	WebsiteID int64  `json:"websiteId,omitempty" jsonschema:"id of a website; default: the only one"`
-	Goal      int64  `json:"goal,omitempty" jsonschema:"id of a goal; default: that of most campaigns"`
-	From      string `json:"from,omitempty" jsonschema:"first day of shipping that counts, such as 2026-01-01"`
-	To        string `json:"to,omitempty" jsonschema:"last day of shipping that counts"`
+	WebsiteID int64   `json:"websiteId,omitempty" jsonschema:"id of a website; default: the only one"`
+	Goal      idOrKey `json:"goal,omitempty" jsonschema:"id or key of a goal; default: that of most campaigns"`
+	From      string  `json:"from,omitempty" jsonschema:"first day of shipping that counts, such as 2026-01-01"`
+	To        string  `json:"to,omitempty" jsonschema:"last day of shipping that counts"`
 }
 
 // maxShipped is the maximum number of shipped variations in an answer.

@@ -39,7 +39,8 @@ func TestFlagsHaveBounds(t *testing.T) {
 		Root: (&program{getenv: func(string) string { return "" }}).rootCommand(),
 		Run:  func(args ...string) (int, string) { return runAlone(t, nil, args...) },
 		Arguments: map[string][]string{
-			"lifthouse import": {"x"}, "lifthouse source add": {"segment"}, "lifthouse backup": {"x"}, "lifthouse restore": {"x"}, "lifthouse token revoke": {"1"}, "lifthouse share": {"campaign", "1"},
+			"lifthouse import": {"x"}, "lifthouse source add": {"segment"}, "lifthouse backup": {"x"},
+			"lifthouse restore": {"x"}, "lifthouse token revoke": {"1"}, "lifthouse share": {"campaign", "1"},
 			"lifthouse webhook resend": {"x"}, "lifthouse outcome": {"campaign", "1"}, "lifthouse webhook test": {"1"},
 			"lifthouse report": {"campaign", "1"}, "lifthouse looks": {"campaign", "1"}, "lifthouse compare": {"--control=1/2", "--treatment=1/2"},
 		},

@@ -16,7 +16,8 @@ import (
 func TestImportOfADirectory(t *testing.T) {
 	h, dir := newHouse(t), t.TempDir()
 	in := filepath.Join(dir, "in")
-	must.OK(t, os.WriteFile(filepath.Join(dir, "c.yaml"), []byte("accounts: [{id: 1, name: Shop, websites: [{id: 1, domain: shop.example.com}]}]"), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "c.yaml"),
+		[]byte("accounts: [{id: 1, name: Shop, websites: [{id: 1, domain: shop.example.com}]}]"), 0o600))
 	h.must("apply", "-f", filepath.Join(dir, "c.yaml"))
 	must.OK(t, os.MkdirAll(filepath.Join(in, "2026-05"), 0o700))
 	line := func(id string) string {
@@ -47,14 +48,18 @@ func TestImportOfADirectory(t *testing.T) {
 	put("copy.ndjson", line("3"), 30*time.Minute)
 	put("2026-05/b.ndjson", line("1")+line("2")+line("5"), time.Hour) // exported again, with one more
 	put("new.ndjson", line("4"), time.Minute)
-	check.Equal(t, fmt.Sprint(files(h.must("import", in+"/*", in, "-m", "segment"))), "[b.ndjson new.ndjson]", "changed")
-	check.Equal(t, fmt.Sprint(files(h.must("import", in, "-m", "rudderstack"))), "[b.ndjson copy.ndjson new.ndjson]", "with another mapping")
+	check.Equal(t, fmt.Sprint(files(h.must("import", in+"/*", in, "-m", "segment"))),
+		"[b.ndjson new.ndjson]", "changed")
+	check.Equal(t, fmt.Sprint(files(h.must("import", in, "-m", "rudderstack"))), "[b.ndjson copy.ndjson new.ndjson]",
+		"with another mapping")
 	var goals uint64
 	must.OK(t, h.store.Conn.QueryRow(t.Context(), "SELECT count() FROM events FINAL").Scan(&goals))
 	check.Equal(t, goals, 5, "events")
 
-	must.OK(t, os.WriteFile(filepath.Join(dir, "m.yaml"), []byte("fields: {visitor: v, time: t, event: {value: goal}, goalId: {value: 1}}"), 0o600))
-	if code, _, complaints := h.run("import", in, "--follow", "-m", filepath.Join(dir, "m.yaml")); code != exitUsage || !strings.Contains(complaints, "need an eventId") {
+	must.OK(t, os.WriteFile(filepath.Join(dir, "m.yaml"),
+		[]byte("fields: {visitor: v, time: t, event: {value: goal}, goalId: {value: 1}}"), 0o600))
+	if code, _, complaints := h.run("import", in, "--follow", "-m", filepath.Join(dir, "m.yaml")); code != exitUsage ||
+		!strings.Contains(complaints, "need an eventId") {
 		t.Errorf("--follow without ids: exit %d, %s", code, complaints)
 	}
 }

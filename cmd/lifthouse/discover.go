@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -28,8 +26,7 @@ declares the campaign, and prints the catalogue file that it applied.
 
 func (p *program) discoverCommand() *cobra.Command {
 	var how engine.Declaration
-	var ignore, dryRun, asJSON bool
-	var shares string
+	var dryRun, asJSON bool
 	cmd := &cobra.Command{
 		Use: "discover [NAME]", Short: "List and declare the campaigns that arrived without a declaration",
 		Long: discoverHelp,
@@ -37,25 +34,25 @@ func (p *program) discoverCommand() *cobra.Command {
 			switch {
 			case len(args) > 1:
 				return usageError{fmt.Errorf("discover: takes one name, got %q", args)}
-			case len(args) == 1 && how.Goal == "" && !ignore:
+			case len(args) == 1 && how.Goal == "" && !how.Ignored:
 				return usageError{errors.New("discover: needs --goal, the goal that decides, such as --goal purchase")}
 			}
-			for _, text := range strings.FieldsFunc(shares, func(r rune) bool { return r == ',' }) {
-				share, err := strconv.Atoi(text)
-				if err != nil || share < 0 || share > 100 {
-					return usageError{fmt.Errorf("--shares %q: must be numbers from 0 to 100, such as 60,40", shares)}
+			for _, share := range how.Shares {
+				if share < 0 || share > 100 {
+					return usageError{fmt.Errorf("--shares \"%d\": must be from 0 to 100, such as 60,40", share)}
 				}
-				how.Shares = append(how.Shares, share)
 			}
 			return nil
 		},
 	}
 	flags := cmd.Flags()
+	bounds.Var(flags, &how.WebsiteID, "website", 0, 0, bounds.MaxID,
+		"id of the website; required if several have the campaign")
 	flags.StringVar(&how.Goal, "goal", "", "key or id of the primary goal, which is declared if it is new")
 	flags.StringVar(&how.Control, "control", "", "key or id of control; default: control, or 0")
-	flags.StringVar(&shares, "shares", "", "planned shares in percent, control first; default: equal")
+	flags.IntSliceVar(&how.Shares, "shares", nil, "planned shares in percent, control first; default: equal")
 	bounds.Var(flags, &how.Days, "days", catalogue.DefaultPlannedDays, 1, 730, "planned days")
-	flags.BoolVar(&ignore, "ignore", false, "do not list the campaign any more")
+	flags.BoolVar(&how.Ignored, "ignore", false, "do not list the campaign any more")
 	flags.BoolVar(&dryRun, "dry-run", false, "print the catalogue file and change nothing")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	return p.onAccount(cmd,
@@ -70,17 +67,14 @@ func (p *program) discoverCommand() *cobra.Command {
 			if len(args) == 0 {
 				return p.printDiscovered(all, asJSON)
 			}
-			at := slices.IndexFunc(all, func(d engine.Discovered) bool {
-				return d.Name() == args[0] || strconv.FormatInt(d.CampaignID, 10) == args[0]
-			})
-			if at < 0 {
-				return fmt.Errorf("discover: no campaign %q without a declaration", args[0])
-			}
-			file := engine.IgnoreDiscovered(owned, all[at].WebsiteID, all[at].Name())
-			if !ignore {
-				if file, err = all[at].Declare(owned, how); err != nil {
-					return fmt.Errorf("discover: %w", err)
-				}
+			how.Campaign = args[0]
+			file, found, err := engine.DeclareDiscovered(all, owned, how)
+			switch {
+			case !found:
+				return fmt.Errorf("discover: no campaign %q without a declaration, or several websites have one: set "+
+					"--website", args[0])
+			case err != nil:
+				return fmt.Errorf("discover: %w", err)
 			}
 			changes, err := s.Catalogue.ApplyFile(ctx, file, dryRun)
 			if err != nil {

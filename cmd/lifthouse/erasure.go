@@ -77,10 +77,11 @@ func (p *program) confirm(question string, values ...any) bool {
 }
 
 const retainHelp = `Retain deletes the events of campaigns and widgets, with their experiments, that ended at least the
-given number of days ago, and updates reports and counters. A campaign or widget has ended if it is stopped, or
-declared inactive, and its end date has passed. Active and archived ones are kept. All events of a campaign or widget
-are deleted together, so that no visitor's history is cut. Unattributed goals and the catalogue are kept. Retain lists
-what it would delete and asks for confirmation. 'lifthouse serve --retention-days N' does the same every day.`
+given number of days ago, and updates reports and counters. A campaign or widget has ended if it is stopped, or declared
+inactive, and its end date has passed. Active and archived ones are kept. One that was never declared has ended when its
+latest event arrived. All events of a campaign or widget are deleted together, so that no visitor's history is cut.
+Unattributed goals and the catalogue are kept. Retain lists what it would delete and asks for confirmation. 'lifthouse
+serve --retention-days N' does the same every day.`
 
 func (p *program) retainCommand() *cobra.Command {
 	var days int
@@ -113,7 +114,11 @@ func (p *program) applyRetention(ctx context.Context, s *app.Store, days int, dr
 	var total uint64
 	for _, e := range found {
 		total += e.Events
-		p.printLine("%s %d %q of website %d, ended %s: %s", e.Kind, e.ID, e.Name, e.WebsiteID,
+		ended := "ended"
+		if e.Undeclared {
+			ended = "not declared, latest event"
+		}
+		p.printLine("%s %d %q of website %d, %s %s: %s", e.Kind, e.ID, e.Name, e.WebsiteID, ended,
 			e.EndDate.Format(time.DateOnly), terminal.CountWithNoun(e.Events, "event"))
 	}
 	events, subjects := terminal.CountWithNoun(total, "event"), terminal.CountWithNoun(len(found), "subject")

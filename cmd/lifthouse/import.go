@@ -158,7 +158,7 @@ func (p *program) importOptions(s *app.Store, mapping, format string, website in
 	if mapping == "" {
 		return options, nil
 	}
-	if slices.Contains(ingest.ShippedMappings(), mapping) {
+	if ingest.IsShipped(mapping) {
 		var err error
 		options.Mapping, err = ingest.ShippedMapping(mapping)
 		return options, err

@@ -41,10 +41,9 @@ func (p *program) sourceAddCommand() *cobra.Command {
 		Use:   "add " + strings.Join(ingest.ShippedMappings(), "|") + " | NAME --mapping FILE",
 		Short: "Make an address for a sender, and print what to paste there", Long: sourceAddHelp,
 		Args: func(_ *cobra.Command, args []string) error {
-			names := ingest.ShippedMappings()
-			if len(args) != 1 || mapping == "" && !slices.Contains(names, args[0]) {
+			if len(args) != 1 || mapping == "" && !ingest.IsShipped(args[0]) {
 				return usageError{fmt.Errorf("source add: the sender %s, or a name with --mapping FILE",
-					faults.OneOf(names...))}
+					faults.OneOf(ingest.ShippedMappings()...))}
 			}
 			return nil
 		},

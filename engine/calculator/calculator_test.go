@@ -65,7 +65,10 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 				stats.Mean{Visitors: 3000, Mean: 4.5, Variance: 81, Nonzero: -1},
 				stats.Mean{Visitors: 2950, Mean: 4, Variance: 88, Nonzero: -1},
 			},
-			stats.Options{SignificanceLevel: 80, Methodology: stats.MethodologyBayesian, Shares: []float64{2, 1, 1}, Prior: &stats.Prior{StandardDeviation: firstCampaign.StandardDeviation / 100}},
+			stats.Options{
+				SignificanceLevel: 80, Methodology: stats.MethodologyBayesian, Shares: []float64{2, 1, 1},
+				Prior: &stats.Prior{StandardDeviation: firstCampaign.StandardDeviation / 100},
+			},
 		},
 	} {
 		a := answerTo(t, test.line)

@@ -47,7 +47,8 @@ func TestLooksAgreeWithStats(t *testing.T) {
 		if look.Number != k+1 || look.Visitors != 10*n || look.Tau != float64(k+1)/4 || got.ID != 5 || len(look.Variations) != 3 {
 			t.Errorf("look %+v", look)
 		}
-		if *got.CriticalValue != *want.Critical || *got.Z != *want.Z || got.Significant != want.Significant || *got.PValue != p || *got.Improvement.Interval[0] != *want.Lift.Interval[0] {
+		if *got.CriticalValue != *want.Critical || *got.Z != *want.Z || got.Significant != want.Significant ||
+			*got.PValue != p || *got.Improvement.Interval[0] != *want.Lift.Interval[0] {
 			t.Errorf("look %d: %+v, want %+v", k+1, got, want)
 		}
 	}

@@ -51,12 +51,13 @@ func TestWorthOfAComparison(t *testing.T) {
 	}
 }
 
-// TestPriorOfAComparison checks that a Bayesian comparison without a prior has the one that its past tests say, without its
-// own numbers; and without past tests, the mean of the model's own prior, summed here over its grid.
+// TestPriorOfAComparison checks that a Bayesian comparison without a prior has the one that its past tests say, without
+// its own numbers; and without past tests, the mean of the model's own prior, summed here over its grid.
 func TestPriorOfAComparison(t *testing.T) {
 	priorOf := func(more string) *stats.Prior {
 		const question = `{"metric":"binary","methodology":"bayesian","mde":10,"variations":[{"n":9000,"converted":500},{"n":10000,"converted":590}]`
-		return must.Get(ParseInput([]byte(question + more + "}")))(t).ComputeAnswer().Variations[1].Comparison.Bayesian.Prior
+		return must.Get(ParseInput([]byte(question + more +
+			"}")))(t).ComputeAnswer().Variations[1].Comparison.Bayesian.Prior
 	}
 	mean, weights := 0.0, 0.0
 	for k := range 24 {
@@ -64,7 +65,10 @@ func TestPriorOfAComparison(t *testing.T) {
 		weight := math.Exp(-math.Pow(math.Log(tau/.15), 2) / 2)
 		mean, weights = mean+weight*tau, weights+weight
 	}
-	past := worth.NewFit(.1, [][]stats.PooledEffect{{{Value: .01, StandardError: .02}}, {{Value: -.03, StandardError: .01}}}).TypicalEffect().Mean
+	past := worth.NewFit(.1, [][]stats.PooledEffect{
+		{{Value: .01, StandardError: .02}},
+		{{Value: -.03, StandardError: .01}},
+	}).TypicalEffect().Mean
 	for more, want := range map[string]struct {
 		deviation float64
 		campaigns int
@@ -73,7 +77,8 @@ func TestPriorOfAComparison(t *testing.T) {
 		`,"prior":"learned"`: {.1 * mean / weights, 0},
 		`,"past":[{"lift":1,"standardError":2},{"lift":-3,"standardError":1}]`: {past, 2},
 	} {
-		if got := priorOf(more); math.Abs(got.StandardDeviation-want.deviation) > 1e-12 || got.Mean != 0 || got.Campaigns == nil || *got.Campaigns != want.campaigns {
+		if got := priorOf(more); math.Abs(got.StandardDeviation-want.deviation) > 1e-12 || got.Mean != 0 ||
+			got.Campaigns == nil || *got.Campaigns != want.campaigns {
 			t.Errorf("%s: %+v, want %+v", more, got, want)
 		}
 	}

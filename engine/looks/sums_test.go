@@ -104,7 +104,8 @@ func TestStrataEqualTheFold(t *testing.T) {
 					for _, v := range all {
 						first := hour(v.first)
 						in := plan.PeriodAt(p.SharePeriods, first) == st.period &&
-							slices.ContainsFunc(spans, func(o Window) bool { return !first.Before(o.From) && first.Before(o.To) })
+							slices.ContainsFunc(spans,
+								func(o Window) bool { return !first.Before(o.From) && first.Before(o.To) })
 						crossed := v.crossed != 0 && hour(v.crossed).Before(end) // a later view of another variation does not matter
 						if !in || !first.Before(end) || v.variation != id || crossed && p.MultipleExposures == catalogue.ExcludeMultiExposed {
 							continue

@@ -163,7 +163,10 @@ func TestReportNotesTheLooks(t *testing.T) {
 // TestWideNamesAreAligned has a name whose characters take two columns each: the next cell of each row ends in the same
 // column. TestReportsNameTheirView checks that the table, the plot and CSV say which visitors they are about.
 func TestReportsNameTheirView(t *testing.T) {
-	r := &result.Report{SubjectIDs: schema.SubjectIDs{CampaignID: 12}, Filters: map[string]any{"device": []string{"mobile", ""}, "goalValue": 2.5, "utmSource": "a*"}}
+	r := &result.Report{
+		SubjectIDs: schema.SubjectIDs{CampaignID: 12},
+		Filters:    map[string]any{"device": []string{"mobile", ""}, "goalValue": 2.5, "utmSource": "a*"},
+	}
 	r.Checks.Cap = &result.CapCheck{Rule: "p99"}
 	r.Variations = []result.VariationResults{{Name: "Control", Control: true}}
 	const want = "device: mobile, not set · goalValue: 2.5 · utmSource: a* · cap p99"

@@ -99,7 +99,10 @@ func FuzzParameter(f *testing.F) {
 	s := &Store{Conn: schematest.OpenEmpty(f), Limits: Limits{}}
 	f.Fuzz(func(t *testing.T, text string) {
 		var alone, listed string
-		q := &Statement{SQL: "SELECT {text:String}, {texts:Array(String)}[1]", Params: []driver.NamedValue{{Name: "text", Value: text}, {Name: "texts", Value: []string{text, "'"}}}}
+		q := &Statement{
+			SQL:    "SELECT {text:String}, {texts:Array(String)}[1]",
+			Params: []driver.NamedValue{{Name: "text", Value: text}, {Name: "texts", Value: []string{text, "'"}}},
+		}
 		must.OK(t, s.EachRow(t.Context(), q, func(row driver.Rows) error { return row.Scan(&alone, &listed) }))
 		if alone != text || listed != text {
 			t.Errorf("%q reads back as %q and %q", text, alone, listed)

@@ -52,8 +52,8 @@ func (c *priorCampaign) effect() stats.PooledEffect {
 	}})
 }
 
-// TestLearnedPriorStays runs Bayesian campaigns after others. Each learns its prior from those of its pool that had ended
-// by its first view: at once when a report is read, and then for good, whatever happens later.
+// TestLearnedPriorStays runs Bayesian campaigns after others. Each learns its prior from those of its pool that had
+// ended by its first view: at once when a report is read, and then for good, whatever happens later.
 func TestLearnedPriorStays(t *testing.T) {
 	first := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -30)
 	conn := schematest.OpenMigrated(t)
@@ -64,9 +64,13 @@ func TestLearnedPriorStays(t *testing.T) {
 	}
 	for _, of := range priorCampaigns {
 		campaign := catalogue.Campaign{
-			ID: of.id, WebsiteID: 1, Name: "c", Type: "experiment", TargetMode: "live", Methodology: of.methodology, Prior: of.prior,
+			ID: of.id, WebsiteID: 1, Name: "c", Type: "experiment", TargetMode: "live", Methodology: of.methodology,
+			Prior:         of.prior,
 			PrimaryGoalID: of.goal, ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, TrafficAllocation: 100,
-			Initial:    catalogue.Initial{Active: of.end == 0, StartDate: &catalogue.Date{Time: first.AddDate(0, 0, of.from)}},
+			Initial: catalogue.Initial{
+				Active:    of.end == 0,
+				StartDate: &catalogue.Date{Time: first.AddDate(0, 0, of.from)},
+			},
 			Variations: []catalogue.Variation{{ID: 1, Name: "B", Share: 50, Order: 1}},
 		}
 		if of.end > 0 {
@@ -74,7 +78,10 @@ func TestLearnedPriorStays(t *testing.T) {
 		}
 		site.Campaigns = append(site.Campaigns, campaign)
 	}
-	must.Get(c.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false))(t)
+	must.Get(c.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{{
+		ID: 1, Name: "a",
+		Websites: []catalogue.Website{site},
+	}}}, false))(t)
 	open := func(c *catalogue.Catalogue) (*engine.Engine, facts.Shards, *watch.Recorder) {
 		shards := facts.Shards{facts.NewRefresher(conn, false)}
 		must.OK(t, shards.OpenFacts(t.Context()))
@@ -92,13 +99,16 @@ func TestLearnedPriorStays(t *testing.T) {
 				}
 				variation, n := i%2, i/2
 				view := schema.Event{
-					EventID: uint64(2 * ((of.id*100+int64(day))*1000 + i)), VisitorID: uint64((of.id*100+int64(day))*1000 + i), WebsiteID: 1,
-					Time: first.AddDate(0, 0, day).Add(time.Duration(i) * time.Minute), Subject: schema.SubjectCampaign, SubjectID: of.id,
+					EventID:   uint64(2 * ((of.id*100+int64(day))*1000 + i)),
+					VisitorID: uint64((of.id*100+int64(day))*1000 + i), WebsiteID: 1,
+					Time: first.AddDate(0, 0, day).Add(time.Duration(i) * time.Minute), Subject: schema.SubjectCampaign,
+					SubjectID:   of.id,
 					VariationID: variation, Kind: schema.KindView,
 				}
 				events = append(events, view)
 				if n < 30+variation*of.lift {
-					view.EventID, view.Kind, view.GoalID, view.Time = view.EventID+1, schema.KindGoal, of.goal, view.Time.Add(time.Second)
+					view.EventID, view.Kind, view.GoalID, view.Time = view.EventID+1, schema.KindGoal, of.goal,
+						view.Time.Add(time.Second)
 					events = append(events, view)
 				}
 			}
@@ -130,7 +140,10 @@ func TestLearnedPriorStays(t *testing.T) {
 				effects = append(effects, []stats.PooledEffect{past.effect()})
 			}
 		}
-		want[of.id] = &catalogue.Prior{StandardDeviation: 100 * worth.NewFit(.2, effects).TypicalEffect().Mean, Campaigns: new(len(effects))}
+		want[of.id] = &catalogue.Prior{
+			StandardDeviation: 100 * worth.NewFit(.2, effects).TypicalEffect().Mean,
+			Campaigns:         new(len(effects)),
+		}
 	}
 	same := func(when string, e *engine.Engine, c *catalogue.Catalogue, kept bool) {
 		t.Helper()
@@ -140,7 +153,8 @@ func TestLearnedPriorStays(t *testing.T) {
 				t.Errorf("%s, campaign %d: the prior is %+v, want %+v", when, of.id, found, wanted)
 			}
 			if wanted := want[of.id]; kept && !reflect.DeepEqual(stored, wanted) || !kept && stored != nil {
-				t.Errorf("%s, campaign %d: the catalogue has the prior %+v, want %+v: %t", when, of.id, stored, wanted, kept)
+				t.Errorf("%s, campaign %d: the catalogue has the prior %+v, want %+v: %t", when, of.id, stored, wanted,
+					kept)
 			}
 		}
 	}
@@ -167,15 +181,18 @@ func TestLearnedPriorStays(t *testing.T) {
 	}
 	excluded := catalogue.Outcome{Outcome: catalogue.Excluded, Date: first.Format(time.DateOnly), Note: "A/A"}
 	for _, id := range []int64{1, 5} {
-		must.Get(c.SetOutcome(t.Context(), 1, 1, schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: id}, &excluded))(t)
+		must.Get(c.SetOutcome(t.Context(), 1, 1, schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: id},
+			&excluded))(t)
 	}
 	for day := 13; day < 24; day++ { // campaign 4 ends, and the others have a look
 		insert(day)
 	}
 	recorder.RecordDue(t.Context(), through(23))
 	same("after campaigns were excluded and another ended", e, c, true)
-	recorded := must.Get(e.Ledger.SubjectRecords(t.Context(), schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 6}))(t)
-	if len(recorded) == 0 || slices.ContainsFunc(recorded, func(r looks.Record) bool { return r.Hash != recorded[0].Hash }) {
+	recorded := must.Get(e.Ledger.SubjectRecords(t.Context(),
+		schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 6}))(t)
+	if len(recorded) == 0 ||
+		slices.ContainsFunc(recorded, func(r looks.Record) bool { return r.Hash != recorded[0].Hash }) {
 		t.Errorf("%d looks are recorded, want some of one declaration", len(recorded))
 	}
 	must.OK(t, conn.Exec(t.Context(), "TRUNCATE TABLE events"))

@@ -194,7 +194,8 @@ func TestTheEndIsRecordedOnce(t *testing.T) {
 		p.arrive(day, []int{500, 500}, 50, 60+day)
 	}
 	p.pass(p.server, 10, 12)
-	if _, _, err := p.catalogue.Switch(t.Context(), 1, 0, schema.SubjectCampaign, 2, false); err != nil { // now, on day 30
+	// now, on day 30
+	if _, _, err := p.catalogue.Switch(t.Context(), 1, 0, schema.SubjectCampaign, 2, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, at := range []struct {
@@ -274,7 +275,8 @@ func TestAutoStop(t *testing.T) {
 			if last := p.messages()[len(p.messages())-1]; last.Event != catalogue.EventCampaignStopped || !strings.Contains(last.Data.Text, "stopped automatically, because the decision is rollBack") {
 				t.Errorf("%s %+v", last.Event, last.Data)
 			}
-			if _, _, err := p.catalogue.Switch(catalogue.WithAuthor(t.Context(), "a person"), 1, 0, schema.SubjectCampaign, 2, true); err != nil {
+			if _, _, err := p.catalogue.Switch(catalogue.WithAuthor(t.Context(), "a person"), 1, 0,
+				schema.SubjectCampaign, 2, true); err != nil {
 				t.Fatal(err)
 			}
 			p.pass(p.restart(), 12, 1)
@@ -347,7 +349,8 @@ func TestStartsAndStopsAreReported(t *testing.T) {
 		t.Fatalf("a start of 30 days ago: %+v", got)
 	}
 	for i, active := range []bool{false, true, false} {
-		if _, _, err := p.catalogue.Switch(catalogue.WithAuthor(t.Context(), "token 3 Ann"), 1, 0, schema.SubjectCampaign, 2, active); err != nil {
+		if _, _, err := p.catalogue.Switch(catalogue.WithAuthor(t.Context(), "token 3 Ann"), 1, 0,
+			schema.SubjectCampaign, 2, active); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 { // another server

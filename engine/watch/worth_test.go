@@ -81,7 +81,8 @@ func TestWorthThroughTheLedger(t *testing.T) {
 					for range visitorsOfDay {
 						visitor++
 						view := schema.Event{
-							EventID: 2 * visitor, Time: first.AddDate(0, 0, day).Add(time.Duration(1+visitor%39_600) * time.Second), WebsiteID: w + 1,
+							EventID: 2 * visitor, Time: first.AddDate(0, 0,
+								day).Add(time.Duration(1+visitor%39_600) * time.Second), WebsiteID: w + 1,
 							Subject: schema.SubjectCampaign, SubjectID: id, VisitorID: visitor, VariationID: int64(variation), Kind: schema.KindView,
 						}
 						events = append(events, view)

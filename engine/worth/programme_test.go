@@ -194,7 +194,8 @@ func TestLiftNeedsABaseline(t *testing.T) {
 // TestWinRate compares win rates with closed forms: of a power that is a normal distribution function, under the normal
 // mixtures of the posterior.
 func TestWinRate(t *testing.T) {
-	fit := pool(campaign(1, 5000, 300, 360, catalogue.Shipped, 3), campaign(2, 4000, 260, 250, catalogue.Dropped, 4)).fit
+	fit := pool(campaign(1, 5000, 300, 360, catalogue.Shipped, 3),
+		campaign(2, 4000, 260, 250, catalogue.Dropped, 4)).fit
 	below := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 	const at, width = .03, .02 // of the power
 	wins, better := 0.0, 0.0
@@ -210,18 +211,23 @@ func TestWinRate(t *testing.T) {
 	if got := fit.winRate(func(lift float64) float64 { return below((lift - at) / width) }); math.Abs(got.Observed-wins) > 1e-3 || got.Expected >= got.Observed {
 		t.Errorf("%+v, want %v", got, wins)
 	}
-	if got := fit.winRate(func(float64) float64 { return 1 }); !nearly(got.Observed, 1) || !nearly(got.Expected, better) {
+	if got := fit.winRate(func(float64) float64 { return 1 }); !nearly(got.Observed, 1) ||
+		!nearly(got.Expected, better) {
 		t.Errorf("if all win: %+v, want %v", got, better)
 	}
 }
 
-// TestAdviceAtTheMedianBaseline changes the baselines of campaigns. Only the median one counts, and the pace of the last
-// campaign.
+// TestAdviceAtTheMedianBaseline changes the baselines of campaigns. Only the median one counts, and the pace of the
+// last campaign.
 func TestAdviceAtTheMedianBaseline(t *testing.T) {
 	adviceOf := func(campaigns ...Campaign) *Advice { return programmeOf("", "", campaigns...).Advice }
-	low, median, high := campaign(1, 4000, 90, 92, Undecided, 1), campaign(2, 4000, 300, 310, Undecided, 1), campaign(3, 4000, 1200, 1190, Undecided, 1)
+	low, median, high := campaign(1, 4000, 90, 92, Undecided, 1), campaign(2, 4000, 300, 310, Undecided, 1),
+		campaign(3, 4000, 1200, 1190, Undecided, 1)
 	all := adviceOf(low, median, high)
-	size, _ := stats.NewSampleSize(stats.SamplePlan{Control: stats.Rate{Visitors: 4000, Converted: 300}, Shares: []float64{50, 50}, Looks: 4, Power: .8}, stats.NewLookDesign(.05, []float64{50, 50}))
+	size, _ := stats.NewSampleSize(stats.SamplePlan{
+		Control: stats.Rate{Visitors: 4000, Converted: 300},
+		Shares:  []float64{50, 50}, Looks: 4, Power: .8,
+	}, stats.NewLookDesign(.05, []float64{50, 50}))
 	required, _ := size.RequiredVisitors(all.MDE)
 	if *all.RequiredVisitors != *required || *all.Days != (*required*14+7999)/8000 || len(all.Plans) != 4 {
 		t.Errorf("%+v, want %d visitors", all, *required)

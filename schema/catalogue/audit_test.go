@@ -26,7 +26,8 @@ func TestAuditOfTwoServers(t *testing.T) {
 			for client := range 6 {
 				clients.Go(func() {
 					for round := range tier.Of(8, 60) {
-						if _, found, err := servers[client%2].Switch(t.Context(), 1, 0, schema.SubjectCampaign, 13, round%2 == 0); err != nil || !found {
+						if _, found, err := servers[client%2].Switch(t.Context(), 1, 0, schema.SubjectCampaign, 13,
+							round%2 == 0); err != nil || !found {
 							t.Errorf("%v, %v", found, err)
 						}
 					}

@@ -35,7 +35,11 @@ func TestBounds(t *testing.T) {
 		{"campaigns[0].primaryGoalId", func(w *catalogue.Website, to any) { w.Campaigns[0].PrimaryGoalID = to.(int64) }, []any{int64(0), int64(4)}, []any{int64(77), int64(-1)}},
 		{"campaigns[0].variations[0].share", func(w *catalogue.Website, to any) { w.Campaigns[0].Variations[0].Share = to.(int) }, []any{0, 100}, []any{-1, 101}},
 		{"campaigns[0].variations[0].targetId", func(w *catalogue.Website, to any) { w.Campaigns[0].Variations[0].TargetID = to.(int64) }, []any{int64(6)}, []any{int64(77)}},
-		{"campaigns[0].id", func(w *catalogue.Website, to any) { w.Campaigns[0].ID = to.(int64) }, []any{int64(12), schema.FirstKeyID - 1}, []any{int64(0), int64(-1), schema.FirstKeyID, int64(1<<63 - 1)}},
+		{
+			"campaigns[0].id", func(w *catalogue.Website, to any) { w.Campaigns[0].ID = to.(int64) },
+			[]any{int64(12), schema.FirstKeyID - 1},
+			[]any{int64(0), int64(-1), schema.FirstKeyID, int64(1<<63 - 1)},
+		},
 		{"widgets[0].name", func(w *catalogue.Website, to any) { w.Widgets[0].Name = to.(string) }, []any{"x", name(255)}, []any{"", name(256)}},
 		{"widgets[0].type", func(w *catalogue.Website, to any) { w.Widgets[0].Type = to.(string) }, every("popup callout bar embedded"), []any{"", "experiment"}},
 		{"widgets[0].primaryGoalId", func(w *catalogue.Website, to any) { w.Widgets[0].PrimaryGoalID = to.(int64) }, []any{int64(3)}, []any{int64(77)}},

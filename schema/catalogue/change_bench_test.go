@@ -30,7 +30,8 @@ func BenchmarkChange(b *testing.B) {
 						for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
 							id := 1 + n%int64(campaigns)
 							active := !c.Snapshot().AccountResources(1).Campaigns[id].Active
-							if _, found, err := c.Switch(b.Context(), 1, 0, schema.SubjectCampaign, id, active); err != nil || !found {
+							if _, found, err := c.Switch(b.Context(), 1, 0, schema.SubjectCampaign, id,
+								active); err != nil || !found {
 								b.Errorf("campaign %d: %v, %v", id, found, err)
 								return
 							}

@@ -114,10 +114,12 @@ func TestSwitchIsIdempotent(t *testing.T) {
 		t.Errorf("restarted: %+v; want the first start, no end", restarted)
 	}
 	for _, absent := range [][3]int64{{1, 0, 99}, {1, 2, 13}, {9, 0, 13}, {77, 0, 13}} {
-		if _, found, err := c.Switch(t.Context(), absent[0], absent[1], schema.SubjectCampaign, absent[2], true); found || err != nil {
+		if _, found, err := c.Switch(t.Context(), absent[0], absent[1], schema.SubjectCampaign, absent[2],
+			true); found || err != nil {
 			t.Errorf("switch of %v: %v, %v; want none", absent, found, err)
 		}
-		if _, found, err := c.Switch(t.Context(), absent[0], absent[1], schema.SubjectWidget, absent[2], true); found || err != nil {
+		if _, found, err := c.Switch(t.Context(), absent[0], absent[1], schema.SubjectWidget, absent[2], true); found ||
+			err != nil {
 			t.Errorf("switch of widget %v: %v, %v; want none", absent, found, err)
 		}
 	}

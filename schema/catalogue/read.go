@@ -1,7 +1,6 @@
 package catalogue
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -45,7 +44,7 @@ func ReadDocument(r io.Reader, into any) (*Document, error) {
 
 // readDocument calls prepare before it checks and decodes the document.
 func readDocument(r io.Reader, into any, prepare func(*Document, *yaml.Node)) (*Document, error) {
-	found := &Document{lines: map[string]int{}, faults: faults.Collector{Most: maxFaults}}
+	found := &Document{faults: faults.Collector{Most: maxFaults}}
 	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err == nil && len(text) > maxFile {
 		err = fmt.Errorf("the file is larger than %d MiB", maxFile>>20)
@@ -61,6 +60,7 @@ func readDocument(r io.Reader, into any, prepare func(*Document, *yaml.Node)) (*
 		return found, nil
 	}
 	prepare(found, body)
+	found.lines = schema.LinesOf(body)
 	target := reflect.ValueOf(into).Elem()
 	if found.checkNode("", body, target.Type()) {
 		err = body.Decode(into)
@@ -101,9 +101,6 @@ func (d *Document) addField(path string, key *yaml.Node, detail string, values .
 func (d *Document) checkNode(path string, node *yaml.Node, want reflect.Type) bool {
 	for want.Kind() == reflect.Pointer {
 		want = want.Elem()
-	}
-	if _, known := d.lines[path]; !known {
-		d.lines[path] = node.Line
 	}
 	switch {
 	case node.Kind == yaml.AliasNode:
@@ -199,6 +196,14 @@ func (d *Document) checkMapping(path string, node *yaml.Node, want reflect.Type)
 	return true
 }
 
+// NewCampaign returns a campaign with the defaults of a catalogue file.
+func NewCampaign() (c Campaign) {
+	node := &yaml.Node{Kind: yaml.MappingNode}
+	new(Document).checkMapping("", node, reflect.TypeFor[Campaign]())
+	_ = node.Load(&c) // the defaults are valid
+	return c
+}
+
 // fieldsOf returns the fields of a struct by their names in a file. The tag default has the value of an omitted field.
 func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 	fields := map[string]reflect.StructField{}
@@ -238,13 +243,7 @@ func independentFaults(found, earlier faults.List, missing []string) faults.List
 // WithFaults returns the faults of the document, and those of its validation that do not follow from them, by line.
 func (d *Document) WithFaults(found faults.List) faults.List {
 	all := append(slices.Clone(d.faults.List), independentFaults(found, d.faults.List, d.missing)...)
-	for i := range all { // the line of its path, or of the nearest enclosing part
-		f := &all[i]
-		for path := f.Name; f.Line == 0 && path != ""; path = path[:max(0, strings.LastIndexAny(path, ".["))] {
-			f.Line = d.lines[path]
-		}
-	}
-	slices.SortStableFunc(all, func(a, b faults.Fault) int { return cmp.Compare(a.Line, b.Line) })
+	all.SortByLine(d.lines)
 	return all
 }
 

@@ -20,7 +20,8 @@ func TestSwitchReadsItsResourcesOnly(t *testing.T) {
 	conn := &schematest.RecordingConn{Conn: schematest.OpenMigrated(t)}
 	servers := twoServers(t, conn)
 	_ = conn.TakeQueries()
-	owned, _, err := servers[0].Switch(t.Context(), 1, 0, schema.SubjectCampaign, 12, !servers[0].Snapshot().AccountResources(1).Campaigns[12].Active)
+	owned, _, err := servers[0].Switch(t.Context(), 1, 0, schema.SubjectCampaign, 12,
+		!servers[0].Snapshot().AccountResources(1).Campaigns[12].Active)
 	must.OK(t, err)
 	live := owned.Campaigns[12]
 	must.OK(t, servers[1].RefreshSnapshot(t.Context()))
@@ -50,8 +51,14 @@ VALUES (1, 'campaign', 12, 'state', %d, '{"active":%v,"createDate":"2026-01-01T0
 		name   string
 		change func()
 	}{
-		{"switch of a campaign", func() { _, _, _ = servers[0].Switch(t.Context(), 1, 0, schema.SubjectCampaign, 13, true) }},
-		{"switch of a widget", func() { _, _, _ = servers[0].Switch(t.Context(), 1, 0, schema.SubjectWidget, 7, true) }},
+		{
+			"switch of a campaign",
+			func() { _, _, _ = servers[0].Switch(t.Context(), 1, 0, schema.SubjectCampaign, 13, true) },
+		},
+		{
+			"switch of a widget",
+			func() { _, _, _ = servers[0].Switch(t.Context(), 1, 0, schema.SubjectWidget, 7, true) },
+		},
 		{"token", func() {
 			_, _, _ = servers[0].CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
 		}},

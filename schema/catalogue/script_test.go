@@ -83,7 +83,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		}
 		return s.mask(out.String())
 	case "start":
-		_, _, err := s.Switch(t.Context(), 1, 0, schema.SubjectCampaign, must.Get(strconv.ParseInt(d.CmdArgs[0].Key, 10, 64))(t), true)
+		_, _, err := s.Switch(t.Context(), 1, 0, schema.SubjectCampaign,
+			must.Get(strconv.ParseInt(d.CmdArgs[0].Key, 10, 64))(t), true)
 		return said(err)
 	case "ended":
 		for _, e := range s.Snapshot().EndedSubjects(must.Get(time.Parse(time.DateOnly, d.CmdArgs[0].Key))(t)) {

@@ -20,6 +20,7 @@ type Snapshot struct {
 	accounts map[int64]*AccountResources
 	websites map[int64]int64 // account by website
 	archived map[int64]int64 // account by archived website
+	ever     map[key]bool    // the definitions, also those that are archived
 	tokens   map[Digest]Token
 }
 
@@ -117,13 +118,14 @@ func (s *Snapshot) AccountTokens(account int64) []Token {
 func newSnapshot(rows []row) (*Snapshot, error) {
 	s := &Snapshot{
 		accounts: map[int64]*AccountResources{}, websites: map[int64]int64{}, archived: map[int64]int64{},
-		tokens: map[Digest]Token{},
+		tokens: map[Digest]Token{}, ever: map[key]bool{},
 	}
 	versions := map[int64]uint64{}
 	for _, row := range rows {
 		if row.Kind != kindToken {
 			versions[row.AccountID] += row.versionHash()
 		}
+		s.ever[row.key] = true
 		if row.Archived {
 			if row.Kind == kindWebsite {
 				s.archived[row.ID] = row.AccountID

@@ -327,6 +327,11 @@ type Ended struct {
 	EndDate time.Time
 }
 
+// WasDeclared reports whether the catalogue declares a campaign or a widget, or declared it before it was archived.
+func (s *Snapshot) WasDeclared(subject schema.Subject) bool {
+	return s.ever[key{s.ownerOf(subject.WebsiteID), kind(subject.Kind), subject.ID, partDefinition}]
+}
+
 // EndedSubjects returns the campaigns and widgets that are inactive and whose end date is not later than now. Active
 // and archived resources are not included, nor those without an end date.
 func (s *Snapshot) EndedSubjects(now time.Time) []Ended {

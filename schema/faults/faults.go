@@ -3,7 +3,9 @@
 package faults
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -57,6 +59,18 @@ func (l List) Err() error {
 		return nil
 	}
 	return l
+}
+
+// SortByLine sets the lines of faults without one, which are those of their paths or of the nearest enclosing parts. It
+// orders the faults by line.
+func (l List) SortByLine(lines map[string]int) {
+	for i := range l {
+		f := &l[i]
+		for path := f.Name; f.Line == 0 && path != ""; path = path[:max(0, strings.LastIndexAny(path, ".["))] {
+			f.Line = lines[path]
+		}
+	}
+	slices.SortStableFunc(l, func(a, b Fault) int { return cmp.Compare(a.Line, b.Line) })
 }
 
 // Collector collects faults. It only counts those beyond a limit.

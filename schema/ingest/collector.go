@@ -18,22 +18,21 @@ const groupSize = batchSize
 // shortly.
 var ErrFull = errors.New("too many events wait to be written")
 
-// How long a group waits for more senders if the previous group had several: three times as long as that group took to
-// write, within these limits. Most of the cost of an insert does not depend on its size, so the store spends at most a
-// quarter of its time on small inserts, however many senders there are. Without any wait, senders that resend at once
-// would split into two alternating groups.
+// Most of the cost of an insert does not depend on its size: one of a few events, with its fold, takes as much CPU time
+// as one of hundreds. So a group waits for more requests.
+//
+// If the previous group had several senders, it waits three times as long as that group took to write, within limits.
+// Then the store spends at most a quarter of its time on small inserts, however many senders there are. Without any
+// wait, senders that resend at once would split into two alternating groups.
+//
+// Requests of fewer than patientRequest events, whose senders do not wait for the answer, wait until patientWait after
+// the previous group, unless none has come for patientGap: then all senders may be waiting.
 const (
 	leastGroupWait = 8 * time.Millisecond
 	mostGroupWait  = 250 * time.Millisecond
-)
-
-// An insert of a few events, with its fold, takes 25 ms of CPU time, as much as one of hundreds. So requests of fewer
-// than patientRequest events, whose senders do not wait for the answer, wait until patientWait after the previous
-// group, unless there are patientGroup events before. They then take a twentieth of a core.
-const (
 	patientRequest = 20
-	patientGroup   = 1000
 	patientWait    = 500 * time.Millisecond
+	patientGap     = 100 * time.Millisecond
 )
 
 // Collector writes the events of concurrent senders in groups. While one group is written, the next one forms. So many
@@ -124,44 +123,57 @@ func (c *Collector) writeGroups(ctx context.Context) {
 	}
 }
 
-// gatherGroup returns a group of the first request and the waiting ones. If the previous group had several senders,
-// gatherGroup also waits for more requests.
+// gatherGroup returns a group of the first request and those that come before the group is due.
 func (c *Collector) gatherGroup(first *writeRequest) []*writeRequest {
-	group, size := []*writeRequest{first}, len(first.events)
-	due := time.NewTimer(time.Until(c.written.Add(patientWait)))
-	defer due.Stop()
-	for isPatient := first.isPatient; isPatient && size < patientGroup; {
-		select {
-		case r := <-c.queue:
-			group, size, isPatient = append(group, r), size+len(r.events), r.isPatient
-		case <-due.C:
-			isPatient = false
-		}
-	}
-	var ended <-chan time.Time
-	for size < groupSize {
-		select {
-		case r := <-c.queue:
-			group, size = append(group, r), size+len(r.events)
-			continue
-		default:
-		}
-		if len(group) == 1 && !c.grouped {
+	var group []*writeRequest
+	var due time.Time
+	size, arePatient := 0, true
+	for r := first; r != nil; r = c.receiveUntil(due) {
+		group, size = append(group, r), size+len(r.events)
+		if size >= groupSize {
 			break
 		}
-		if ended == nil {
-			ended = time.After(min(max(leastGroupWait, 3*c.took), mostGroupWait))
+		arePatient = arePatient && r.isPatient
+		if d := c.dueTime(r); arePatient || d.Before(due) || due.IsZero() {
+			due = d
 		}
-		select {
-		case r := <-c.queue:
-			group, size = append(group, r), size+len(r.events)
-			continue
-		case <-ended:
-		}
-		break
 	}
 	c.grouped = len(group) > 1
 	return group
+}
+
+// dueTime returns when a request that has just come should be written.
+func (c *Collector) dueTime(r *writeRequest) time.Time {
+	now := time.Now()
+	latest := c.written.Add(patientWait)
+	switch due := now.Add(patientGap); {
+	case r.isPatient && due.Before(latest):
+		return due
+	case r.isPatient:
+		return latest
+	case c.grouped:
+		return now.Add(min(max(leastGroupWait, 3*c.took), mostGroupWait))
+	}
+	return now
+}
+
+// receiveUntil returns a request that waits, or the next one that comes before a time; nil: none does.
+func (c *Collector) receiveUntil(due time.Time) *writeRequest {
+	select {
+	case r := <-c.queue:
+		return r
+	default:
+	}
+	wait := time.Until(due)
+	if wait <= 0 {
+		return nil
+	}
+	select {
+	case r := <-c.queue:
+		return r
+	case <-time.After(wait):
+		return nil
+	}
 }
 
 func (c *Collector) writeGroup(ctx context.Context, group []*writeRequest) {

@@ -97,8 +97,8 @@ func TestCollectorStops(t *testing.T) {
 	}
 }
 
-// TestPatientSendersShareInserts has many senders of single events that do not wait for the answer. They share inserts, and
-// one who is alone gets the answer at once.
+// TestPatientSendersShareInserts has many senders of single events that do not wait for the answer. They share inserts,
+// and one who is alone gets the answer at once.
 func TestPatientSendersShareInserts(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	var inserts atomic.Int64

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"lifthouse/schema"
 
@@ -156,14 +157,22 @@ var dropEvents string
 //go:embed sql/experiments.sql
 var experimentsStored string
 
-// CountSubjects returns the number of stored events of each subject. Subjects without stored events are not in the map.
-func (w *Writer) CountSubjects(ctx context.Context, subjects []schema.Subject) (map[schema.Subject]uint64, error) {
-	counts := map[schema.Subject]uint64{}
+// StoredEvents are the stored events of a subject.
+type StoredEvents struct {
+	Events   uint64    // number of rows
+	Accepted time.Time // when the latest was accepted
+}
+
+// CountSubjects returns the stored events of each subject. Subjects without stored events are not in the map.
+func (w *Writer) CountSubjects(ctx context.Context,
+	subjects []schema.Subject,
+) (map[schema.Subject]StoredEvents, error) {
+	counts := map[schema.Subject]StoredEvents{}
 	err := schema.EachRow(ctx, w.conn, subjectsStored, func(row driver.Rows) error {
 		var s schema.Subject
-		var events uint64
-		err := row.Scan(&s.WebsiteID, (*string)(&s.Kind), &s.ID, &events)
-		counts[s] = events
+		var stored StoredEvents
+		err := row.Scan(&s.WebsiteID, (*string)(&s.Kind), &s.ID, &stored.Events, &stored.Accepted)
+		counts[s] = stored
 		return err
 	}, namedSubjects(subjects)...)
 	if err != nil {

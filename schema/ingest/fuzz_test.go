@@ -173,7 +173,10 @@ events:
 func FuzzMapping(f *testing.F) {
 	f.Add(fuzzedMapping, []byte("v;t;r;p\nx;1777636800000000;1,5;\"x: a\ny: b\"\ny;1\n"), false)
 	f.Add(fuzzedMapping, []byte(`{"v":"x","t":"1777636800000000","r":"2","p":[{"key":"x","value":{"string_value":"b"}},{"key":"y","value":7}]}`), true)
-	f.Add("extends: shopify\neach: o\nevents: [{each: a.b, when: {column: [x, header.y], not: [p, q]}, fields: {eventId: {hash: [t, x]}, country: {column: c, format: country}, goalId: {column: g, match: '-(.+)'}, time: {column: t, sentAt: s}}}]", []byte(`{"o":[{"id":1,"t":"2026-05-01T12:00:00Z","a":[{"b":[{"x":"z","g":"a-b"}]},{"b":{}}]}],"c":"France"}`), true)
+	f.Add("extends: shopify\neach: o\nevents: [{each: a.b, when: {column: [x, header.y], not: [p, q]}, fields: "+
+		"{eventId: {hash: [t, x]}, country: {column: c, format: country}, goalId: {column: g, match: '-(.+)'}, time: "+
+		"{column: t, sentAt: s}}}]",
+		[]byte(`{"o":[{"id":1,"t":"2026-05-01T12:00:00Z","a":[{"b":[{"x":"z","g":"a-b"}]},{"b":{}}]}],"c":"France"}`), true)
 	f.Add("encoding: utf-16le\nseparator: \"\\t\"\nfields: {visitor: {rowNumber: true}, time: {column: t, format: \"02.01.2006 MST\", zone: Europe/Berlin}}", []byte("t\x00\n\x00"), false)
 	f.Fuzz(func(t *testing.T, text string, content []byte, json bool) {
 		if compressed(content) {
@@ -198,7 +201,8 @@ func FuzzMapping(f *testing.F) {
 			var parse parse
 			parse, err = l.readPart()
 			parse(func(line origin, events []fields, fault error) {
-				lists := m.Each != "" || slices.ContainsFunc(m.Events, func(e EventMapping) bool { return e.Each != "" })
+				lists := m.Each != "" ||
+					slices.ContainsFunc(m.Events, func(e EventMapping) bool { return e.Each != "" })
 				if fault == nil && !lists && len(events) > len(m.Events) {
 					t.Errorf("line %d has %d events of %d", line.number, len(events), len(m.Events))
 				}
@@ -240,7 +244,8 @@ func FuzzIntake(f *testing.F) {
 				t.Errorf("%+v has events", item)
 			}
 			for i := range item.Events {
-				if e := &item.Events[i]; e.WebsiteID != 7 && !strings.Contains(mapping, "websiteId") || e.Time.After(arrived) || !utf8.ValidString(e.Country+e.City+e.Referrer) {
+				if e := &item.Events[i]; e.WebsiteID != 7 && !strings.Contains(mapping, "websiteId") ||
+					e.Time.After(arrived) || !utf8.ValidString(e.Country+e.City+e.Referrer) {
 					t.Errorf("%+v is accepted", e)
 				}
 			}

@@ -93,8 +93,14 @@ func TestATableEngineFeedsTheInbox(t *testing.T) {
 	must.OK(t, err)
 	goal, _, err := schema.IDOf(1, schema.NameGoal, "purchase")
 	must.OK(t, err)
-	check.Equal(t, number(t, conn, fmt.Sprintf("SELECT count() FROM events WHERE event = 'view' AND subject_id = %d AND variation_id = %d AND time = '2026-05-01 12:00:00.250'", campaign, variation)), 1, "views")
-	check.Equal(t, number(t, conn, fmt.Sprintf("SELECT count() FROM events WHERE event = 'goal' AND goal_id = %d AND value = 199000 AND event_id = %d", goal, schema.HashID("1001"))), 1, "purchases")
+	check.Equal(t,
+		number(t, conn,
+			fmt.Sprintf("SELECT count() FROM events WHERE event = 'view' AND subject_id = %d AND variation_id = %d "+
+				"AND time = '2026-05-01 12:00:00.250'", campaign, variation)), 1, "views")
+	check.Equal(t,
+		number(t, conn,
+			fmt.Sprintf("SELECT count() FROM events WHERE event = 'goal' AND goal_id = %d AND value = 199000 AND "+
+				"event_id = %d", goal, schema.HashID("1001"))), 1, "purchases")
 }
 
 // TestMappingsOfTheDocumentation reads the mappings in docs/data-in.md.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,7 +30,7 @@ type Intake struct {
 func NewIntake(mapping string, website int64, source string, viewsOnly bool) (*Intake, error) {
 	var m *Mapping
 	var err error
-	if slices.Contains(ShippedMappings(), mapping) {
+	if IsShipped(mapping) {
 		m, err = ShippedMapping(mapping)
 	} else {
 		m, err = ReadMapping(strings.NewReader(mapping))
@@ -123,9 +122,12 @@ func (in *Intake) ParseBody(sent []byte, request *Request, take func(*Item)) err
 		if number++; number > MaxItems {
 			return &BodyError{fmt.Errorf("the body must have at most %d items", MaxItems)}
 		}
-		if line == nil {
+		switch {
+		case line == nil:
 			take(&Item{Reject: in.newReject(number, "the item must be a JSON object")})
-		} else {
+		case len(text) > maxLine && len(line.objects[0].MarshalTo(nil)) > maxLine:
+			take(&Item{Reject: in.newReject(number, fmt.Sprintf("the item is longer than %d bytes", maxLine))})
+		default:
 			take(in.parseItem(line, request, number))
 		}
 		return nil

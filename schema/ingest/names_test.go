@@ -31,7 +31,8 @@ func namesOf(t *testing.T, conn driver.Conn) string {
 	kinds := []schema.NameKind{schema.NameCampaign, schema.NameVariation, schema.NameGoal}
 	var names []string
 	for _, n := range slices.SortedFunc(maps.Values(stored), func(a, b schema.Name) int {
-		return cmp.Or(cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)),
+		return cmp.Or(cmp.Compare(a.WebsiteID, b.WebsiteID),
+			cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)),
 			cmp.Compare(a.CampaignID, b.CampaignID), cmp.Compare(a.ID, b.ID))
 	}) {
 		names = append(names, fmt.Sprintf("%s %s of %d from %s", n.Kind, n.Key, n.CampaignID, n.Source))
@@ -53,17 +54,20 @@ func TestNamesPrecedeEvents(t *testing.T) {
 	path := write(t, "e.ndjson", keyedLine("a", "12", "control")+keyedLine("a", "layout", "b"))
 	campaign, _, _ := schema.IDOf(1, schema.NameCampaign, "layout")
 	variation, _, _ := schema.IDOf(1, schema.NameVariation, "b")
-	want := fmt.Sprintf("campaign  of 0 from e.ndjson, campaign layout of 0 from e.ndjson, variation  of 12 from e.ndjson, variation b of %d from e.ndjson", campaign)
+	want := fmt.Sprintf("campaign  of 0 from e.ndjson, campaign layout of 0 from e.ndjson, variation  of 12 from "+
+		"e.ndjson, variation b of %d from e.ndjson", campaign)
 
 	must.Get(ingest.ImportFile(t.Context(), ingest.NewWriter(conn, nil), path, ingest.Options{DryRun: true}))(t)
 	check.Equal(t, namesOf(t, conn), "", "names of a dry run")
-	if _, err := ingest.ImportFile(t.Context(), ingest.NewWriter(failing, nil), path, ingest.Options{}); !errors.Is(err, broken) {
+	if _, err := ingest.ImportFile(t.Context(), ingest.NewWriter(failing, nil), path,
+		ingest.Options{}); !errors.Is(err, broken) {
 		t.Fatalf("the import returns %v", err)
 	}
 	check.Equal(t, namesOf(t, conn), want, "names of a failed import")
 	must.Get(ingest.ImportFile(t.Context(), ingest.NewWriter(conn, nil), path, ingest.Options{}))(t)
 	check.Equal(t, namesOf(t, conn), want, "names of an import")
-	check.Equal(t, number(t, conn, fmt.Sprintf("SELECT count() FROM events WHERE subject_id = %d AND variation_id = %d", campaign, variation)), 1, "events")
+	check.Equal(t, number(t, conn, fmt.Sprintf("SELECT count() FROM events WHERE subject_id = %d AND variation_id = %d",
+		campaign, variation)), 1, "events")
 }
 
 // TestNamesAreBounded sends more names than a website may have. The holder of a public key cannot fill the memory.
@@ -86,8 +90,11 @@ func TestNamesAreBounded(t *testing.T) {
 		"too_many_names: the campaign has 200 variations":           3, // control is a variation, too
 	}), "rejected")
 	clear(rejected)
-	must.Get(ingest.ImportFile(t.Context(), ingest.NewWriter(conn, nil), write(t, "d.ndjson", keyedLine("a", "x", "0")+keyedLine("a", "c7", "0")), o))(t)
-	check.Equal(t, fmt.Sprint(rejected), fmt.Sprint(map[string]int{"too_many_names: the website has 10000 campaigns and goals": 1}), "rejected after a restart")
+	must.Get(ingest.ImportFile(t.Context(), ingest.NewWriter(conn, nil),
+		write(t, "d.ndjson", keyedLine("a", "x", "0")+keyedLine("a", "c7", "0")), o))(t)
+	check.Equal(t, fmt.Sprint(rejected),
+		fmt.Sprint(map[string]int{"too_many_names: the website has 10000 campaigns and goals": 1}),
+		"rejected after a restart")
 }
 
 // TestKeyOfAnotherID sends an id that is computed from a key, and then the key: both mean the same, and the key becomes
@@ -97,7 +104,8 @@ func TestKeyOfAnotherID(t *testing.T) {
 	campaign, _, _ := schema.IDOf(1, schema.NameCampaign, "layout")
 	w := ingest.NewWriter(conn, nil)
 	for i, name := range []string{fmt.Sprint(campaign), "layout", fmt.Sprint(campaign)} {
-		report := must.Get(ingest.ImportFile(t.Context(), w, write(t, "e.ndjson", keyedLine(fmt.Sprint(i), name, "0")), ingest.Options{}))(t)
+		report := must.Get(ingest.ImportFile(t.Context(), w, write(t, "e.ndjson", keyedLine(fmt.Sprint(i), name, "0")),
+			ingest.Options{}))(t)
 		check.Equal(t, report.Rejected, 0, "rejected")
 	}
 	names := must.Get(schema.ReadNames(t.Context(), conn))(t)

@@ -243,8 +243,8 @@ func (r *jsonReader) cellValue(cell, name string) (string, error) {
 	return r.scalarText(value)
 }
 
-// errNoElement is the fault of an element of a list that is no object.
-var errNoElement = errors.New("must be a list of objects")
+// errNotObjects is the fault of a list with an element that is not an object.
+var errNotObjects = errors.New("must be a list of objects")
 
 // jsonLine is an object in JSON with the mapper's columns, which are looked up in the innermost object first.
 type jsonLine struct {
@@ -349,7 +349,7 @@ func (l *jsonLine) mapped(record int64, arrived time.Time) *mappedLine {
 		each: func(path []string, do func(func(int) (string, error)) error) error {
 			_, err := l.eachElement(path, func(inner *jsonLine) error {
 				if inner == nil {
-					return fmt.Errorf("%s: %w", strings.Join(path, "."), errNoElement)
+					return fmt.Errorf("%s: %w", strings.Join(path, "."), errNotObjects)
 				}
 				return do(inner.cells())
 			})

@@ -30,7 +30,7 @@ const (
 	formatParquet = "parquet"
 )
 
-// maxLine is the maximum size of a line of NDJSON and of a record of CSV, in bytes.
+// maxLine is the maximum size of a line of NDJSON, of a record of CSV and of an item of a request, in bytes.
 const maxLine = 1 << 20
 
 // maxWindow is the maximum window size of a zstd frame, in bytes. It is the default maximum of the zstd command.
@@ -228,7 +228,7 @@ func (l *jsonLines) parseEvents(reader *jsonReader, number int64, text []byte) (
 	whole := &jsonLine{reader: reader, mapper: l.mapper, objects: []*fastjson.Object{object}}
 	err = whole.eachItem(func(item *jsonLine) (err error) {
 		if item == nil {
-			return fmt.Errorf("%s: %w", strings.Join(l.mapper.each, "."), errNoElement)
+			return fmt.Errorf("%s: %w", strings.Join(l.mapper.each, "."), errNotObjects)
 		}
 		item.present = l.present
 		line := item.mapped(number, time.Time{})

@@ -95,14 +95,18 @@ func (s *script) readItems(t *testing.T, d *datadriven.TestData) string {
 		for i := range item.Events {
 			e := &item.Events[i]
 			name := func(kind schema.NameKind, campaign, id int64) string {
-				return cmp.Or(names.KeyOf(schema.NamedID{WebsiteID: 1, Kind: kind, CampaignID: campaign, ID: id}), fmt.Sprint(id))
+				return cmp.Or(names.KeyOf(schema.NamedID{WebsiteID: 1, Kind: kind, CampaignID: campaign, ID: id}),
+					fmt.Sprint(id))
 			}
 			what := name(schema.NameGoal, 0, e.GoalID) + fmt.Sprintf(" of %v", float64(e.Value)/schema.MoneyScale)
 			if e.Kind == schema.KindView {
-				what = name(schema.NameCampaign, 0, e.SubjectID) + "/" + name(schema.NameVariation, e.SubjectID, e.VariationID)
+				what = name(schema.NameCampaign, 0, e.SubjectID) + "/" + name(schema.NameVariation, e.SubjectID,
+					e.VariationID)
 			}
-			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s, visitor %s, event %s, %s %s %s %s %s", e.Kind, what, idOf(e.VisitorID),
-				idOf(e.EventID), e.Time.Format("2006-01-02T15:04:05.999Z"), e.Device, e.Browser, e.Country, e.UTMSource)))
+			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s, visitor %s, event %s, %s %s %s %s %s", e.Kind,
+				what, idOf(e.VisitorID),
+				idOf(e.EventID), e.Time.Format("2006-01-02T15:04:05.999Z"), e.Device, e.Browser, e.Country,
+				e.UTMSource)))
 		}
 	})
 	if err != nil {

@@ -1,10 +1,11 @@
 // @ts-check
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ask, session } from "./api.js";
+import { all, ask, Problem, session } from "./api.js";
 import { Bell } from "./bell.jsx";
+import { useAnswer } from "./hooks.js";
 import { List } from "./list.jsx";
-import { Fault } from "./parts.jsx";
+import { Fault, Loading } from "./parts.jsx";
 import { ProgrammePage } from "./programme.jsx";
 import { Results } from "./results.jsx";
 import { follow, useRoute } from "./route.js";
@@ -12,7 +13,9 @@ import { Ended, takeLink } from "./share.jsx";
 import { SourcesPage } from "./sources.jsx";
 
 /** @import { TargetedSubmitEvent } from "preact" */
-/** @import { Problem } from "./api.js" */
+/** @import { Answer } from "./hooks.js" */
+/** @import { Route } from "./route.js" */
+/** @import { Go, Item } from "./types.d.ts" */
 
 /** Logo is the mark: a house whose front is an interval with its estimate. */
 const Logo = () => (
@@ -54,6 +57,20 @@ function SignIn({ done, said }) {
   );
 }
 
+/** Keyed opens the campaign whose key the address has in the place of its id.
+ * @param {{ route: Route, go: Go }} props */
+function Keyed({ route, go }) {
+  const key = route.get("campaign"), websiteId = route.get("websiteId");
+  /** @type {Answer<Item[]>} */
+  const { body, error, again } = useAnswer("/v1/campaigns", { request: (path, options) => all(path, { websiteId }, options) });
+  const found = body?.filter((campaign) => campaign.key === key);
+  const id = found?.length === 1 ? String(found[0].id) : "";
+  useEffect(() => { if (id) go(route.with("campaign", id), { replace: true }); }, [id]);
+  if (error) return <Fault error={error} again={again} />;
+  if (!found || id) return <Loading what="the campaign" />;
+  return <Fault error={new Problem(404, { detail: found.length ? `several websites have a campaign with the key ${key}: add websiteId to the address` : `no campaign has the key ${key}` })} />;
+}
+
 /** @type {Record<string, typeof List>} */
 const views = { programme: ProgrammePage, sources: SourcesPage };
 
@@ -77,13 +94,14 @@ function Page() {
   useEffect(() => { if (shared && !route.subject) go(shared.address, { replace: true }); }, [route]);
   if (!open && shared) return <Ended signIn={() => { session.close(); say(undefined); go("/", { replace: true }); }} />;
   if (!open) return <SignIn said={said} done={() => { say(undefined); setOpen(true); }} />;
+  const isKeyed = !/^\d*$/.test(route.get("campaign") ?? "");
   const subject = route.subject, View = views[route.get("view") ?? ""] ?? List;
   return (
     <>
       <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to content</a>
       {shared ? <div class="top"><span class="name"><Logo />Lifthouse</span><span class="quiet">Shared page, read-only</span></div>
         : <div class="top"><a class="name" {...follow(go, "/")}><Logo />Lifthouse</a><span><Bell go={go} /><a href="/docs">API docs</a> <button type="button" class="sign-out" onClick={() => { say(undefined); leave(); }}>Sign out</button></span></div>}
-      <main id="main" tabIndex={-1}>{subject ? <Results key={subject.path} {...{ subject, route, go }} /> : !shared && <View {...{ route, go }} />}</main>
+      <main id="main" tabIndex={-1}>{isKeyed ? <Keyed {...{ route, go }} /> : subject ? <Results key={subject.path} {...{ subject, route, go }} /> : !shared && <View {...{ route, go }} />}</main>
     </>
   );
 }

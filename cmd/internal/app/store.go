@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"lifthouse/engine"
 	"lifthouse/engine/embedded"
 	"lifthouse/engine/facts"
+	"lifthouse/engine/fold"
 	"lifthouse/engine/looks"
 	"lifthouse/engine/source"
 	"lifthouse/engine/watch"
@@ -323,43 +325,64 @@ func RestoreBackup(ctx context.Context, dir, from string) (err error) {
 	return nil
 }
 
-// Expired is a campaign or widget whose retention period is over, with its number of events.
+// Expired is a campaign or widget whose retention period is over, with its number of events. One that was never
+// declared ended when its latest event was accepted.
 type Expired struct {
 	catalogue.Ended
-	Events uint64
+	Undeclared bool
+	Events     uint64
 }
 
 // ExpiredSubjects returns the subjects that ended at least the given number of days ago and still have events, or facts
-// if a deletion was interrupted. It reads the catalogue first, because another server may just have restarted a
-// subject.
+// if a deletion was interrupted. It reads the catalogue first, because another server may just have restarted or
+// declared a subject.
 func (s *Store) ExpiredSubjects(ctx context.Context, days int, now time.Time) ([]Expired, error) {
 	if err := s.Catalogue.RefreshSnapshot(ctx); err != nil {
 		return nil, err
 	}
+	declared, since := s.Catalogue.Snapshot(), now.AddDate(0, 0, -days)
 	var ended []Expired
-	var subjects []schema.Subject
-	for _, e := range s.Catalogue.Snapshot().EndedSubjects(now.AddDate(0, 0, -days)) {
+	for _, e := range declared.EndedSubjects(since) {
 		ended = append(ended, Expired{Ended: e})
-		subjects = append(subjects, e.Subject)
 	}
-	if len(ended) == 0 {
-		return nil, nil
-	}
-	counts, err := s.Writer.CountSubjects(ctx, subjects)
+	names, err := s.Writer.Names(ctx)
 	if err != nil {
 		return nil, err
 	}
 	folded := map[schema.Subject]bool{}
 	for of := range s.Facts.StoredSubjects() {
-		folded[of.WithoutExperiment()] = true
+		subject, newest := of.WithoutExperiment(), fold.TimeOf(s.Facts.SubjectCounters(of).Newest)
+		if !folded[subject] && subject.Kind != schema.SubjectNone && !declared.WasDeclared(subject) {
+			name := names.KeyOf(schema.NamedID{
+				WebsiteID: subject.WebsiteID, Kind: schema.NameCampaign, ID: subject.ID,
+			})
+			of := catalogue.Ended{Subject: subject, Name: name, EndDate: newest}
+			ended = append(ended, Expired{Ended: of, Undeclared: true})
+		}
+		folded[subject] = true
+	}
+	if len(ended) == 0 {
+		return nil, nil
+	}
+	subjects := make([]schema.Subject, len(ended))
+	for i := range ended {
+		subjects[i] = ended[i].Subject
+	}
+	counts, err := s.Writer.CountSubjects(ctx, subjects)
+	if err != nil {
+		return nil, err
 	}
 	var found []Expired
 	for _, e := range ended {
-		if events, stored := counts[e.Subject]; stored || folded[e.Subject] {
-			e.Events = events
+		stored, has := counts[e.Subject]
+		if e.Undeclared && stored.Accepted.After(e.EndDate) { // events of the past that were just imported
+			e.EndDate = stored.Accepted
+		}
+		if e.Events = stored.Events; (has || folded[e.Subject]) && !e.EndDate.After(since) {
 			found = append(found, e)
 		}
 	}
+	slices.SortFunc(found, func(a, b Expired) int { return a.Compare(b.Subject) })
 	return found, nil
 }
 

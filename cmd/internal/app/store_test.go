@@ -1,16 +1,22 @@
 package app_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/engine/facts"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 func TestMain(m *testing.M) { schematest.Main(m) }
@@ -107,4 +113,45 @@ func TestEventsCountAfterAWrongClockAndAnErasure(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestRetentionOfWhatIsNotDeclared imports events of the past of three campaigns: one is declared, one was archived,
+// and one was never declared. Only the last one expires, counted from the arrival of its events.
+func TestRetentionOfWhatIsNotDeclared(t *testing.T) {
+	conn := schematest.OpenMigrated(t)
+	shards := facts.Shards{facts.NewRefresher(conn, true)}
+	s := &app.Store{
+		Conn: conn, Catalogue: must.Get(catalogue.Open(t.Context(), conn))(t), Facts: shards,
+		Writer: ingest.NewWriter(conn, shards),
+	}
+	for _, campaigns := range []string{"{id: 1, name: Runs}, {id: 2, name: Archived}", "{id: 1, name: Runs}"} {
+		file := must.Get(catalogue.ReadYAML(strings.NewReader("accounts: [{id: 1, name: Shop, websites: [" +
+			"{id: 1, domain: shop.example.com, campaigns: [" + campaigns + "]}]}]")))(t)
+		file.Prune = true
+		must.Get(s.Catalogue.ApplyFile(t.Context(), file, false))(t)
+	}
+	var events []schema.Event
+	for campaign := range int64(3) {
+		events = append(events, schema.Event{
+			EventID: 1, Time: time.UnixMilli(1_600_000_000_000), WebsiteID: 1, Subject: schema.SubjectCampaign,
+			SubjectID: campaign + 1, VisitorID: 7, Kind: schema.KindView,
+		})
+	}
+	must.OK(t, s.Writer.WriteEvents(t.Context(), events))
+	must.Get(s.Facts[0].RefreshFacts(t.Context()))(t)
+	expired := func(after int) string {
+		t.Helper()
+		found := must.Get(s.ExpiredSubjects(t.Context(), 30, time.Now().AddDate(0, 0, after)))(t)
+		text := ""
+		for _, e := range found {
+			text += fmt.Sprint(e.Kind, e.ID, e.Undeclared, e.Events)
+		}
+		return text
+	}
+	check.Equal(t, expired(29), "", "after 29 days")
+	check.Equal(t, expired(31), "campaign3 true 1", "after 31 days")
+	found := must.Get(s.ExpiredSubjects(t.Context(), 30, time.Now().AddDate(0, 0, 31)))(t)
+	must.OK(t, s.EraseSubjects(t.Context(), found))
+	check.Equal(t, expired(31), "", "after the deletion")
+	check.Equal(t, len(s.Facts.StoredSubjects()), 2, "subjects that remain")
 }

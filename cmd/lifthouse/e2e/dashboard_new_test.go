@@ -33,8 +33,8 @@ func (v *viewer) sends(address, experiment string, counts map[string]int) {
 	must.Equal(v, response.StatusCode, http.StatusOK, "status of a request to the source")
 }
 
-// TestTheDashboardOfANewStore starts with a page without an event: it makes a source, sends to it, sees the events and the
-// experiments arrive, declares them, and opens a report.
+// TestTheDashboardOfANewStore starts with a page without an event: it makes a source, sends to it, sees the events and
+// the experiments arrive, declares them, and opens a report.
 func TestTheDashboardOfANewStore(t *testing.T) {
 	v := newViewerOf(t, "accounts: [{id: 1, name: Shop, websites: [{id: 1, domain: shop.example.com}]}]\n")
 	v.openSignedIn("/", `document.querySelector("#waiting")?.innerText === "Waiting for the first event"`)
@@ -44,14 +44,16 @@ func TestTheDashboardOfANewStore(t *testing.T) {
 	}
 	v.until(`document.querySelector(".senders")`)
 	titles := evaluated[[]string](v, `[...document.querySelectorAll(".senders summary")].map((e) => e.innerText)`)
-	check.Equal(t, strings.Join(titles, ", "), "GrowthBook, Segment, RudderStack, PostHog, Google Analytics, or any page, Shopify, WooCommerce", "senders")
+	check.Equal(t, strings.Join(titles, ", "),
+		"GrowthBook, Segment, RudderStack, PostHog, Google Analytics, or any page, Shopify, WooCommerce", "senders")
 	v.click("[data-sender=growthbook] summary")
 	v.look("new-store")
 	v.click("[data-sender=growthbook] button")
 	v.shows("Copy this now: the key cannot be shown again.")
 	pasted := evaluated[string](v, `document.querySelector("[data-sender=growthbook] pre").innerText`)
 	address := regexp.MustCompile(`http://[^"]*/in/lh_[\w-]+`).FindString(pasted)
-	must.Equal(t, pasted, api.PasteText("growthbook", v.server.url, address[strings.LastIndex(address, "/")+1:]), "text to paste")
+	must.Equal(t, pasted, api.PasteText("growthbook", v.server.url, address[strings.LastIndex(address, "/")+1:]),
+		"text to paste")
 
 	// Events arrive on the open page.
 	v.sends(address, "checkout-layout", map[string]int{"control": 150, "b": 150})
@@ -80,16 +82,22 @@ func TestTheDashboardOfANewStore(t *testing.T) {
 	v.click(`[data-undeclared="checkout-layout"] button`)
 	v.until(`document.querySelectorAll(".declare").length === 2`)
 	v.look("undeclared")
-	check.Equal(t, evaluated[int](v, `document.querySelectorAll('[data-undeclared="checkout-layout"] [type=radio], [data-undeclared="checkout-layout"] [name^=share]').length`), 0, "questions about checkout-layout")
+	check.Equal(t,
+		evaluated[int](v,
+			`document.querySelectorAll('[data-undeclared="checkout-layout"] [type=radio], [data-undeclared="checkout-layout"] [name^=share]').length`), 0, "questions about checkout-layout")
 	hero := func(rest string) string { return `[data-undeclared="hero image"] ` + rest }
 	v.enter(hero("[name=goal]"), "purchase")
 	v.click(hero("[type=submit]"))
 	v.until(`document.querySelector(".declare :invalid")`) // control and shares are required
 	v.click(hero("[value=old]"))
-	evaluated[bool](v, fmt.Sprintf(`[...document.querySelectorAll(%q)].forEach((e, i) => { e.value = [67, 34][i]; }), true`, hero("[name^=share]")))
+	evaluated[bool](v,
+		fmt.Sprintf(`[...document.querySelectorAll(%q)].forEach((e, i) => { e.value = [67, 34][i]; }), true`,
+			hero("[name^=share]")))
 	v.click(hero("[type=submit]"))
 	v.shows("must be 2 numbers in percent with the sum 100, control first")
-	evaluated[bool](v, fmt.Sprintf(`[...document.querySelectorAll(%q)].forEach((e, i) => { e.value = [67, 33][i]; }), true`, hero("[name^=share]")))
+	evaluated[bool](v,
+		fmt.Sprintf(`[...document.querySelectorAll(%q)].forEach((e, i) => { e.value = [67, 33][i]; }), true`,
+			hero("[name^=share]")))
 	v.click(hero("[type=submit]"))
 	v.shows("2 experiments arrived that are not declared")
 	v.enter(`[data-undeclared="checkout-layout"] [name=goal]`, "purchase")
@@ -99,7 +107,8 @@ func TestTheDashboardOfANewStore(t *testing.T) {
 	v.until(`!document.querySelector(".undeclared")`)
 
 	// Keys are shown in the place of computed ids.
-	if text := evaluated[string](v, `document.querySelector("main").innerText`); regexp.MustCompile(`\d{16}`).MatchString(text) {
+	if text := evaluated[string](v,
+		`document.querySelector("main").innerText`); regexp.MustCompile(`\d{16}`).MatchString(text) {
 		t.Errorf("the list shows a computed id: %s", text)
 	}
 	v.enter("[name=search]", "hero")
@@ -107,7 +116,14 @@ func TestTheDashboardOfANewStore(t *testing.T) {
 	v.click("[data-id] a")
 	v.until(`document.querySelector("h1")?.innerText === "hero image" && document.querySelectorAll("[data-variation]").length === 2`)
 	v.shows("Experiment hero image")
-	r := v.report("/v1/campaigns/" + evaluated[string](v, `new URLSearchParams(location.search).get("campaign")`) + "/results")
+
+	// An address may have the key, or one that nothing has.
+	v.open("/?campaign=no+such+key")
+	v.shows("no campaign has the key no such key")
+	v.open("/?campaign=hero+image&interval=day")
+	v.until(`document.querySelector("h1")?.innerText === "hero image" && /campaign=\d{16}&interval=day/.test(location.search)`)
+	r := v.report("/v1/campaigns/" + evaluated[string](v,
+		`new URLSearchParams(location.search).get("campaign")`) + "/results")
 	check.Equal(t, r.Totals.Visitors, 1200, "visitors of the report")
 	v.rowIs(fmt.Sprintf(`[data-variation="%d"]`, r.Variations[0].ID), 800)
 	check.Equal(t, r.Variations[0].Name, "old", "control")

@@ -198,7 +198,8 @@ func (v *viewer) programmeIsTheAPIs() {
 	}
 	v.choose(outcome, "excluded")
 	v.click(".exclude [type=button]") // cancels
-	v.until(fmt.Sprintf(`document.querySelector(%q).value === "default" && !document.querySelector(".exclude")`, outcome))
+	v.until(fmt.Sprintf(`document.querySelector(%q).value === "default" && !document.querySelector(".exclude")`,
+		outcome))
 	v.choose(outcome, "excluded")
 	v.click(".exclude [type=submit]") // without a note, nothing is sent
 	v.until(`document.querySelector(".exclude :invalid") && ` + excluded(p.Campaigns.ExcludedByHand))

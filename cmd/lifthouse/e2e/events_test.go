@@ -60,7 +60,8 @@ func TestEventsShowsWhatArrivesThroughTheSocket(t *testing.T) {
 		t.Errorf("events --rejects: %q", out)
 	}
 	server.interrupt()
-	if code, _, complaints := other(t, nil, "events", "--follow", store); code != exitFailed || !strings.Contains(complaints, "this store is not served") {
+	if code, _, complaints := other(t, nil, "events", "--follow", store); code != exitFailed ||
+		!strings.Contains(complaints, "this store is not served") {
 		t.Errorf("events --follow, not served: exit %d, %s", code, complaints)
 	}
 }

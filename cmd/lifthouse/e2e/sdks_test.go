@@ -84,8 +84,8 @@ func counted(t *testing.T, store, source string) string {
 	return ""
 }
 
-// TestTheSDKsForNode sends with each stock SDK, pointed at a source as source add says. What is no view or goal is
-// ignored and counted.
+// TestTheSDKsForNode sends with each stock SDK, pointed at a source as source add says. Items that are neither
+// views nor goals are ignored and counted.
 func TestTheSDKsForNode(t *testing.T) {
 	installSDKs(t)
 	t.Parallel()
@@ -118,7 +118,8 @@ func TestTheSDKsForNode(t *testing.T) {
 func TestTheSDKsForBrowsers(t *testing.T) {
 	v := openTab(t)
 	dir := installSDKs(t)
-	bundle := exec.CommandContext(t.Context(), must.Get(filepath.Abs(checkout+"/node_modules/.bin/esbuild"))(t), "browser.mjs", "--bundle", "--log-level=warning")
+	bundle := exec.CommandContext(t.Context(), must.Get(filepath.Abs(checkout+"/node_modules/.bin/esbuild"))(t),
+		"browser.mjs", "--bundle", "--log-level=warning")
 	bundle.Dir = dir
 	script, err := bundle.Output()
 	must.OK(t, err)
@@ -150,7 +151,10 @@ func TestTheSDKsForBrowsers(t *testing.T) {
 		"view checkout-layout/b, visitor anon-1, id unknown",
 		"view checkout-layout/b, visitor anon-2, id unknown",
 		"view checkout-layout/b, visitor anon-4, id unknown")
-	for name, want := range map[string]string{"segment": "2 1 0 1 0", "rudderstack": "2 1 0 1 0", "growthbook": "2 1 0 1 0"} {
+	for name, want := range map[string]string{
+		"segment": "2 1 0 1 0", "rudderstack": "2 1 0 1 0",
+		"growthbook": "2 1 0 1 0",
+	} {
 		check.Equal(t, counted(t, store, name), want, "%s: accepted, purchases, no visitor, ignored, rejected", name)
 	}
 	server.interrupt()
@@ -172,22 +176,44 @@ func (f *front) awaitItems(number int) {
 }
 
 // breaker is a proxy that does to requests what networks and servers do: of a hundred, it refuses 15, cuts the
-// connection of 5 before and of 5 after the server has stored the events, holds 5 back until another one has passed,
-// and sends 5 twice.
+// connection of 5 before and of 5 after the server has stored the events, holds 5 back until another one has passed, if
+// there is one, and sends 5 twice.
 type breaker struct {
 	backend atomic.Pointer[string] // URL of the server; nil: there is none
-	passed  chan struct{}          // has a place for each request that was forwarded
 	done    func()                 // after each request that the server has acknowledged
 
-	mu     sync.Mutex
-	random *rand.Rand
-	faults map[string]int
+	mu      sync.Mutex
+	changed *sync.Cond // of the counts
+	running int        // requests in the proxy
+	held    int        // of these, those that are held back
+	passed  int        // requests that were forwarded
+	random  *rand.Rand
+	faults  map[string]int
 }
 
 func (b *breaker) draw() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.random.IntN(100)
+}
+
+// count changes the numbers of requests.
+func (b *breaker) count(running, held, passed int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.running, b.held, b.passed = b.running+running, b.held+held, b.passed+passed
+	b.changed.Broadcast()
+}
+
+// awaitOther returns when another request has passed, or when all are held back, so that none can.
+func (b *breaker) awaitOther() {
+	b.count(0, 1, 0)
+	defer b.count(0, -1, 0)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for before := b.passed; b.passed == before && b.held < b.running; {
+		b.changed.Wait()
+	}
 }
 
 func (b *breaker) note(fault string) {
@@ -202,7 +228,8 @@ func (b *breaker) forward(r *http.Request, body string) (status int, answer []by
 	if backend == nil {
 		return 0, nil
 	}
-	request, err := http.NewRequestWithContext(context.WithoutCancel(r.Context()), http.MethodPost, *backend+r.URL.Path, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(context.WithoutCancel(r.Context()), http.MethodPost, *backend+r.URL.Path,
+		strings.NewReader(body))
 	if err != nil {
 		return 0, nil
 	}
@@ -215,10 +242,7 @@ func (b *breaker) forward(r *http.Request, body string) (status int, answer []by
 	if answer, err = io.ReadAll(response.Body); err != nil {
 		return 0, nil
 	}
-	select {
-	case b.passed <- struct{}{}:
-	default:
-	}
+	b.count(0, 0, 1)
 	if response.StatusCode == http.StatusOK {
 		b.done()
 	}
@@ -235,6 +259,8 @@ func (b *breaker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
+	b.count(1, 0, 0)
+	defer b.count(-1, 0, 0)
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
@@ -246,7 +272,10 @@ func (b *breaker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case draw < 15:
-		status := []int{http.StatusInternalServerError, http.StatusTooManyRequests, http.StatusServiceUnavailable}[draw%3]
+		status := []int{
+			http.StatusInternalServerError, http.StatusTooManyRequests,
+			http.StatusServiceUnavailable,
+		}[draw%3]
 		b.note(fmt.Sprint(status))
 		w.WriteHeader(status)
 		return
@@ -262,10 +291,7 @@ func (b *breaker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = b.forward(r, body)
 	case draw < 35:
 		b.note("held back")
-		select {
-		case <-b.passed:
-		case <-time.After(time.Second): // it is the last request
-		}
+		b.awaitOther()
 	}
 	status, answer := b.forward(r, body)
 	if status == 0 {
@@ -361,9 +387,9 @@ func newBrokenWorld(t *testing.T) *brokenWorld {
 	server, store := serveEmpty(t)
 	w := &brokenWorld{t: t, server: server, store: store, acknowledged: make(chan struct{}, 10*(*sdkEvents))}
 	w.breaker = &breaker{
-		passed: make(chan struct{}), done: func() { w.acknowledged <- struct{}{} },
-		random: rand.New(rand.NewPCG(58, 7)), faults: map[string]int{},
+		done: func() { w.acknowledged <- struct{}{} }, random: rand.New(rand.NewPCG(58, 7)), faults: map[string]int{},
 	}
+	w.breaker.changed = sync.NewCond(&w.breaker.mu)
 	w.breaker.backend.Store(&server.url)
 	w.proxy = httptest.NewServer(w.breaker)
 	w.proxy.URL = strings.Replace(w.proxy.URL, "127.0.0.1", "localhost", 1)
@@ -440,7 +466,8 @@ func reportOf(t *testing.T, server *process, token string) string {
 		}
 	}
 	o := r.Totals
-	return fmt.Sprintf("%d visitors, %d views, %d converted, %d goals, value %v", o.Visitors, o.Views, o.ConvertedVisitors, o.GoalsReached, o.Value)
+	return fmt.Sprintf("%d visitors, %d views, %d converted, %d goals, value %v", o.Visitors, o.Views,
+		o.ConvertedVisitors, o.GoalsReached, o.Value)
 }
 
 // TestANewcomerFromAnEmptyFolder goes from an empty folder to a report of 2,000 visitors of an SDK, without a line of
@@ -457,7 +484,10 @@ func TestANewcomerFromAnEmptyFolder(t *testing.T) {
 			declareDiscovered(t, store)
 			out, _ := succeed(t, nil, "report", "campaign", "checkout-layout", "--table", store)
 			t.Logf("from an empty folder to a report: %v\n%s", time.Since(begun).Round(time.Millisecond), out)
-			for _, want := range []string{"Control       1,000        150  15.0 %", "b             1,000        150  15.0 %", "after the first view arrived"} {
+			for _, want := range []string{
+				"Control       1,000        150  15.0 %",
+				"b             1,000        150  15.0 %", "after the first view arrived",
+			} {
 				check.Contains(t, out, want, "report")
 			}
 			files := must.Get(os.ReadDir(filepath.Dir(strings.TrimPrefix(store, "--store=embedded:"))))(t)

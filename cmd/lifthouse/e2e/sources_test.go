@@ -53,7 +53,8 @@ func storedLines(t *testing.T, store string, known ...string) []string {
 		}
 	}
 	textOf := func(hash string) string {
-		at := slices.IndexFunc(known, func(text string) bool { return fmt.Sprintf("%016x", schema.HashID(text)) == hash })
+		at := slices.IndexFunc(known,
+			func(text string) bool { return fmt.Sprintf("%016x", schema.HashID(text)) == hash })
 		if at < 0 {
 			return "unknown"
 		}
@@ -77,7 +78,8 @@ func storedLines(t *testing.T, store string, known ...string) []string {
 		listed[identity] = true
 		line := fmt.Sprintf("goal %s %s", ids[schema.NameGoal][e.GoalID], e.Value)
 		if e.VariationID != nil {
-			line = fmt.Sprintf("view %s/%s", ids[schema.NameCampaign][e.CampaignID], ids[schema.NameVariation][*e.VariationID])
+			line = fmt.Sprintf("view %s/%s", ids[schema.NameCampaign][e.CampaignID],
+				ids[schema.NameVariation][*e.VariationID])
 		}
 		line += fmt.Sprintf(", visitor %s, id %s", textOf(e.Visitor), textOf(e.EventID))
 		if e.Device != "" {

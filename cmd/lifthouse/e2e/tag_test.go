@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -66,7 +67,10 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f.mu.Lock()
 	f.failures--
-	f.sent = append(f.sent, sent{r.Method, r.Header.Get("Origin"), r.Header.Get("Cookie"), r.Header.Get("Content-Type"), answer.Code, string(body), answer.Body.String()})
+	f.sent = append(f.sent, sent{
+		r.Method, r.Header.Get("Origin"), r.Header.Get("Cookie"), r.Header.Get("Content-Type"),
+		answer.Code, string(body), answer.Body.String(),
+	})
 	f.more.Broadcast()
 	f.mu.Unlock()
 	for name, values := range answer.Header() {
@@ -141,7 +145,9 @@ func TestTheTagInABrowser(t *testing.T) {
 	// Without the cookie, the tag waits.
 	v.do(chromedp.Navigate(shop.URL + "/?utm_source=news"))
 	v.until(`dataLayer.lifthouse`)
-	check.Equal(t, evaluated[float64](v, `dataLayer.push({event: "experiment_viewed", experiment_id: "checkout-layout", variation_id: "b"}, {event: "gtm.dom"})`), 9, "what push returns")
+	check.Equal(t,
+		evaluated[float64](v,
+			`dataLayer.push({event: "experiment_viewed", experiment_id: "checkout-layout", variation_id: "b"}, {event: "gtm.dom"})`), 9, "what push returns")
 	v.until(`waits.filter((ms) => ms === 2000).length > 2`)
 	if early := f.requests(0); len(early) > 0 {
 		t.Fatalf("sent before the visitor is known: %+v", early)
@@ -154,7 +160,8 @@ func TestTheTagInABrowser(t *testing.T) {
 	evaluated[float64](v, purchase)
 	evaluated[float64](v, purchase)
 	v.until(`answers === 4`)
-	check.Equal(t, evaluated[string](v, `document.cookie + localStorage.length + sessionStorage.length`), "_ga=GA1.1.123.45600", "cookies and storage")
+	check.Equal(t, evaluated[string](v, `document.cookie + localStorage.length + sessionStorage.length`),
+		"_ga=GA1.1.123.45600", "cookies and storage")
 	if evaluated[float64](v, `(slow = true, gtag("event", "add_to_cart", {value: 1}), 0)`); len(f.requests(0)) != 4 {
 		t.Errorf("%d requests before the page is left, want 4", len(f.requests(0)))
 	}
@@ -165,7 +172,8 @@ func TestTheTagInABrowser(t *testing.T) {
 	for i, want := range []int{503, 503, 200, 200, 200} {
 		r := requests[i]
 		check.Equal(t, r.status, want, "request %d", i)
-		if r.method != http.MethodPost || r.origin != shop.URL || r.cookie != "" || !strings.HasPrefix(r.kind, "text/plain") {
+		if r.method != http.MethodPost || r.origin != shop.URL || r.cookie != "" ||
+			!strings.HasPrefix(r.kind, "text/plain") {
 			t.Errorf("request %d: %+v, want a simple one without cookies", i, r)
 		}
 		if i < 3 {
@@ -174,7 +182,8 @@ func TestTheTagInABrowser(t *testing.T) {
 	}
 	check.Contains(t, requests[0].body, `"source":"news"`, "the campaign of the visit")
 	for _, request := range v.requests() {
-		if !strings.HasPrefix(request.URL, shop.URL) && !strings.HasPrefix(request.URL, f.URL) && request.URL != "about:blank" {
+		if !strings.HasPrefix(request.URL, shop.URL) && !strings.HasPrefix(request.URL, f.URL) &&
+			request.URL != "about:blank" {
 			t.Errorf("the page asks %s", request.URL)
 		}
 	}
@@ -210,18 +219,91 @@ func TestTheTagStartsQuickly(t *testing.T) {
 	}
 }
 
-// TestThePixelInASandbox runs the pixel that source add prints as Shopify runs it: in a frame whose origin is null, with
-// Shopify's objects.
-func TestThePixelInASandbox(t *testing.T) {
-	v := openTab(t)
-	server, store := serveEmpty(t)
-	f := newFront(t, server.url)
-	_, text := addSource(t, store, f.URL, "tag")
+// pixelIn returns the pixel in what source add prints.
+func pixelIn(t *testing.T, text string) string {
+	t.Helper()
 	_, pixel, found := strings.Cut(text, "Add custom pixel\n")
 	pixel, _, ends := strings.Cut(pixel, "Then: lifthouse source list")
 	if !found || !ends {
 		t.Fatalf("source add prints no pixel:\n%s", text)
 	}
+	return pixel
+}
+
+// TestANewcomerWithTagAndPixel goes from an empty folder to a report with the line and the pixel that source add
+// prints, in a shop that reports its experiments to Google, without a line of YAML. Of 100 visitors, 30 buy.
+func TestANewcomerWithTagAndPixel(t *testing.T) {
+	const visitors, buyers = 100, 30
+	v := openTab(t)
+	begun := time.Now()
+	server, store := serveEmpty(t)
+	f := newFront(t, server.url)
+	address, text := addSource(t, store, f.URL, "tag")
+	line := `<script src="` + address + `.js" async></script>`
+	check.Contains(t, text, line, "source add tag")
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		switch r.URL.Path {
+		// one visitor after the other: the tag has sent the view of one when the cookie of the next one is set
+		case "/":
+			_, _ = fmt.Fprintf(w, `<!doctype html><script>
+				const realTimeout = setTimeout, realFetch = fetch; // waits are short
+				window.setTimeout = (f, ms) => realTimeout(f, ms > 4000 ? ms : ms / 100); // longer ones are not of the tag
+				let answered = () => {};
+				window.fetch = (...request) => realFetch(...request).finally(() => answered());
+				window.dataLayer = [];
+				const visits = async () => {
+					for (let n = 0; n < %d; n++) {
+						document.cookie = "_ga=GA1.1.visitor." + n;
+						const sent = new Promise((done) => (answered = done));
+						dataLayer.push({event: "experience_impression", exp_variant_string: "CONV-1001-" + (1 + n %% 2)});
+						await sent;
+					}
+					window.visited = true;
+				};
+			</script>%s`, visitors, line)
+		case "/thanks":
+			_, _ = io.WriteString(w, `<iframe sandbox="allow-scripts" src="/pixel"></iframe>`)
+		case "/pixel":
+			_, _ = fmt.Fprintf(w, `<script>
+				let buyer = 0;
+				const browser = {cookie: {get: async () => "GA1.1.visitor." + buyer++}};
+				const analytics = {subscribe: (_, react) => {
+					for (let n = 0; n < %d; n++) {
+						react({id: "sh-" + n, data: {checkout: {token: "order-" + n, totalPrice: {amount: 10}}}});
+					}
+				}};
+				%s
+			</script>`, buyers, pixelIn(t, text))
+		}
+	}))
+	defer shop.Close()
+	v.do(chromedp.Navigate(shop.URL))
+	v.until(`dataLayer.lifthouse`)
+	evaluated[int](v, `(visits(), 0)`)
+	v.until(`window.visited`)
+	v.do(chromedp.Navigate(shop.URL + "/thanks"))
+	f.awaitItems(visitors + buyers)
+	for found := ""; !strings.Contains(found, "CONV-1001"); {
+		found, _ = succeed(t, nil, "discover", store)
+	}
+	succeed(t, nil, "discover", "CONV-1001", "--goal=purchase", "--control=1", store)
+	out, _ := succeed(t, nil, "report", "campaign", "CONV-1001", "--table", store)
+	t.Logf("from an empty folder to a report: %v\n%s", time.Since(begun).Round(time.Millisecond), out)
+	for _, want := range []string{"1                50         15  30.0 %", "2                50         15  30.0 %"} {
+		check.Contains(t, out, want, "report")
+	}
+	server.interrupt()
+}
+
+// TestThePixelInASandbox runs the pixel that source add prints as Shopify runs it: in a frame whose origin is null,
+// with Shopify's objects.
+func TestThePixelInASandbox(t *testing.T) {
+	v := openTab(t)
+	server, store := serveEmpty(t)
+	f := newFront(t, server.url)
+	_, text := addSource(t, store, f.URL, "tag")
+	pixel := pixelIn(t, text)
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		if r.URL.Path == "/" {
@@ -243,7 +325,8 @@ func TestThePixelInASandbox(t *testing.T) {
 	defer shop.Close()
 	v.do(chromedp.Navigate(shop.URL))
 	r := f.requests(1)[0]
-	if r.method != http.MethodPost || r.origin != "null" || !strings.HasPrefix(r.kind, "text/plain") || r.status != http.StatusOK {
+	if r.method != http.MethodPost || r.origin != "null" || !strings.HasPrefix(r.kind, "text/plain") ||
+		r.status != http.StatusOK {
 		t.Errorf("the pixel sends %+v", r)
 	}
 	check.Equal(t, len(f.requests(0)), 1, "requests")

@@ -1,0 +1,356 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// mapper is a compiled Mapping, with the look-up files in memory.
+type mapper struct {
+	columns    []string // names of the columns, in the order of a line's cells
+	needed     [][]int  // cells of which the header, or at least one line of JSON, must have one
+	defaulted  [][]int  // cells of which the header must have one
+	anyColumns bool     // none is needed
+	each       []string // path of the lists whose elements are lines
+	name       int      // cell that names lines without an event; -1: none
+	website    string   // of events without websiteId
+	events     []mappedEvent
+}
+
+type mappedEvent struct {
+	each   []string // path of the lists of which each element is an event
+	when   []mappedCondition
+	fields []mappedField
+}
+
+type mappedCondition struct {
+	Condition
+	cells []int
+	comma bool // a number has a decimal comma
+}
+
+type mappedField struct {
+	field  field
+	source Source
+	cells  []int // of the columns, or of those that are hashed
+	sentAt int   // cell with the sender's time; -1: none
+	match  *regexp.Regexp
+	zone   *time.Location
+	comma  bool // a number has a decimal comma
+	lookup map[string]string
+}
+
+// newMapper compiles a mapping. It reads the look-up files with open. website is that of events without websiteId.
+func newMapper(m *Mapping, website int64, open func(file string) (io.ReadCloser, error)) (*mapper, error) {
+	compiled := &mapper{anyColumns: m.anyColumns, name: -1, each: pathOf(m.Each)}
+	if website != 0 {
+		compiled.website = strconv.FormatInt(website, 10)
+	}
+	lookups := map[Lookup]map[string]string{}
+	for i := range m.Events {
+		event := &m.Events[i]
+		sources := m.fieldsOf(event)
+		e := mappedEvent{each: pathOf(event.Each)}
+		for _, c := range event.When {
+			cells := compiled.cellsOf(c.Column)
+			if c.Equals != nil && compiled.name < 0 {
+				compiled.name = cells[0]
+			}
+			e.when = append(e.when, mappedCondition{c, cells, m.Decimal == decimalComma})
+			compiled.needed = append(compiled.needed, cells)
+		}
+		for _, name := range slices.Sorted(maps.Keys(sources)) {
+			f, err := compiled.compileField(name, sources[name], m.Encoding, lookups, open)
+			if err != nil {
+				return nil, err
+			}
+			isAmount := f.field == fieldValue || f.field == fieldProfit || f.field == fieldExtraValue
+			f.comma = isAmount && m.Decimal == decimalComma
+			e.fields = append(e.fields, f)
+		}
+		compiled.events = append(compiled.events, e)
+	}
+	return compiled, nil
+}
+
+func pathOf(each string) []string {
+	if each == "" {
+		return nil
+	}
+	return strings.Split(each, ".")
+}
+
+// cellsOf returns the places of columns in the cells of a line.
+func (m *mapper) cellsOf(columns []text) []int {
+	var cells []int
+	for _, name := range columns {
+		at := slices.Index(m.columns, string(name))
+		if at < 0 {
+			at, m.columns = len(m.columns), append(m.columns, string(name))
+		}
+		cells = append(cells, at)
+	}
+	return cells
+}
+
+func (m *mapper) compileField(name string, s Source, encoding string, lookups map[Lookup]map[string]string,
+	open func(string) (io.ReadCloser, error),
+) (mappedField, error) {
+	f := mappedField{source: s, sentAt: -1, cells: m.cellsOf(slices.Concat(s.Column, s.Hash))}
+	f.field, _ = fieldByName(name)
+	if s.Default == nil {
+		m.needed = append(m.needed, f.cells)
+	} else {
+		m.defaulted = append(m.defaulted, f.cells)
+	}
+	if s.SentAt != "" {
+		f.sentAt = m.cellsOf([]text{s.SentAt})[0]
+	}
+	var err error
+	if s.Match != "" {
+		f.match = regexp.MustCompile(s.Match) // ReadMapping has compiled it
+	}
+	if f.zone, err = time.LoadLocation(s.Zone); err != nil {
+		return f, err
+	}
+	if s.Lookup != nil {
+		if _, read := lookups[*s.Lookup]; !read {
+			if lookups[*s.Lookup], err = readLookup(*s.Lookup, encoding, open); err != nil {
+				return f, fmt.Errorf("lookup %s: %w", s.Lookup.File, err)
+			}
+		}
+		f.lookup = lookups[*s.Lookup]
+	}
+	return f, nil
+}
+
+func readLookup(l Lookup, encoding string, open func(string) (io.ReadCloser, error)) (map[string]string, error) {
+	file, err := open(l.File)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	plain, err := decompressFile(file)
+	if err != nil {
+		return nil, err
+	}
+	table, err := openTable(plain, encoding, "")
+	if err != nil {
+		return nil, err
+	}
+	key, value := slices.Index(table.header, l.Key), slices.Index(table.header, l.Column)
+	if key < 0 || value < 0 {
+		return nil, fmt.Errorf("the file must have the columns %q and %q, has %q", l.Key, l.Column, table.header)
+	}
+	table.FieldsPerRecord = len(table.header)
+	found := map[string]string{}
+	for {
+		record, err := table.readCells()
+		if errors.Is(err, io.EOF) {
+			return found, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		found[record[key]] = record[value]
+	}
+}
+
+// mappedLine is a line, or an element of a list in a line, whose events a mapper returns.
+type mappedLine struct {
+	record  int64                          // from 1, without the header
+	arrived time.Time                      // of an HTTP request; zero: of a file
+	cellAt  func(cell int) (string, error) // value of a column; empty: the line does not have it
+	// each calls do for each element of the lists at a path, with a cellAt of the element; nil: the line has no lists
+	each func(path []string, do func(cellAt func(int) (string, error)) error) error
+}
+
+// holdsFor reports whether the value of the column satisfies the condition. It returns an error if the value must be a
+// number and is not.
+func (c *mappedCondition) holdsFor(value string) (bool, error) {
+	switch {
+	case c.Equals != nil:
+		return slices.Contains(c.Equals, text(value)), nil
+	case c.Not != nil:
+		return !slices.Contains(c.Not, text(value)), nil
+	}
+	if value == "" {
+		return false, nil
+	}
+	plain := value
+	if c.comma {
+		var err error
+		if plain, err = withDecimalPoint(value); err != nil {
+			return false, fmt.Errorf("%s: %w", c.Column[0], err)
+		}
+	}
+	number, err := strconv.ParseFloat(plain, 64)
+	if err != nil {
+		return false, fmt.Errorf("%s: %q: must be a number, because a condition compares it%s", c.Column[0],
+			clipText(value), numberHint(plain))
+	}
+	return number > *c.Above, nil
+}
+
+// firstCell returns the first cell that is not empty.
+func firstCell(cells []int, cellAt func(int) (string, error)) (string, error) {
+	for _, cell := range cells {
+		if value, err := cellAt(cell); value != "" || err != nil {
+			return value, err
+		}
+	}
+	return "", nil
+}
+
+// lineEvents appends the fields of each event of a line.
+func (m *mapper) lineEvents(events []fields, line *mappedLine) ([]fields, error) {
+	for i := range m.events {
+		e := &m.events[i]
+		add := func(cellAt func(int) (string, error)) error {
+			f, has, err := m.readEvent(e, line, cellAt)
+			if has && err == nil {
+				events = append(events, f)
+			}
+			return err
+		}
+		var err error
+		switch {
+		case e.each == nil:
+			err = add(line.cellAt)
+		case line.each != nil:
+			err = line.each(e.each, add)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return events, nil
+}
+
+// readEvent returns the fields of an event, if the line has it.
+func (m *mapper) readEvent(e *mappedEvent, line *mappedLine, cellAt func(int) (string, error)) (f fields, has bool,
+	err error,
+) {
+	for j := range e.when {
+		value, err := firstCell(e.when[j].cells, cellAt)
+		if err != nil {
+			return f, false, err
+		}
+		if holds, err := e.when[j].holdsFor(value); !holds || err != nil {
+			return f, false, err
+		}
+	}
+	f.values[fieldWebsiteID] = m.website
+	sent := ""
+	for j := range e.fields {
+		of := &e.fields[j]
+		if f.values[of.field], err = of.cellValue(line, cellAt); err != nil {
+			return f, false, err
+		}
+		if of.sentAt >= 0 {
+			if sent, err = cellAt(of.sentAt); err != nil {
+				return f, false, err
+			}
+		}
+	}
+	if !line.arrived.IsZero() {
+		f.values[fieldTime] = timeOnArrival(f.values[fieldTime], sent, line.arrived)
+	}
+	return f, true, nil
+}
+
+func (f *mappedField) cellValue(line *mappedLine, cellAt func(int) (string, error)) (string, error) {
+	s := &f.source
+	switch {
+	case s.RowNumber:
+		return strconv.FormatInt(line.record, 10), nil
+	case len(s.Hash) > 0:
+		return hashCells(f.cells, cellAt)
+	case len(s.Column) == 0:
+		return string(s.Value), nil
+	}
+	value, err := firstCell(f.cells, cellAt)
+	if err != nil {
+		return "", err
+	}
+	if f.match != nil {
+		group := ""
+		if found := f.match.FindStringSubmatch(value); found != nil {
+			group = found[1]
+		}
+		value = group
+	}
+	if value == "" && s.Default != nil && s.Map == nil && s.Lookup == nil {
+		value = string(*s.Default)
+	}
+	if f.lookup != nil {
+		found, known := f.lookup[value]
+		if value, err = f.replaceValue(value, text(found), known, s.Lookup.File); err != nil {
+			return "", err
+		}
+	}
+	if s.Map != nil {
+		found, known := s.Map[text(value)]
+		if value, err = f.replaceValue(value, found, known, "the map"); err != nil {
+			return "", err
+		}
+	}
+	switch {
+	case value == "":
+	case s.Format == formatCountry:
+		return countryCode(value), nil
+	case s.Format == formatAge:
+		age, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(age >= 0 && age < maxSeconds*1000) || line.arrived.IsZero() {
+			return "", fmt.Errorf("time: column %s: %q: must be the age of the event in milliseconds when it is sent, "+
+				"over HTTP", s.Column[0], clipText(value))
+		}
+		return strconv.FormatInt(line.arrived.UnixMilli()-int64(age), 10), nil
+	case s.Format != "":
+		at, err := toUnixMilliseconds(value, s.Format, f.zone)
+		if err != nil {
+			return "", fmt.Errorf("time: column %s: %q: %w", s.Column[0], clipText(value), err)
+		}
+		return strconv.FormatInt(at, 10), nil
+	case f.comma:
+		if value, err = withDecimalPoint(value); err != nil {
+			return "", fmt.Errorf("%s: %w", fieldNames[f.field], err)
+		}
+	}
+	return value, nil
+}
+
+// hashCells returns a hash of cells as text.
+func hashCells(cells []int, cellAt func(int) (string, error)) (string, error) {
+	hash := xxhash.New()
+	for _, cell := range cells {
+		value, err := cellAt(cell)
+		if err != nil {
+			return "", err
+		}
+		_, _ = hash.WriteString(value + "\x00") // never fails
+	}
+	return strconv.FormatUint(hash.Sum64(), 36), nil
+}
+
+// replaceValue returns the replacement if the value is known, and the default of the field otherwise. It returns an
+// error if the field has no default.
+func (f *mappedField) replaceValue(value string, replacement text, known bool, table string) (string, error) {
+	if known {
+		return string(replacement), nil
+	}
+	if f.source.Default != nil {
+		return string(*f.source.Default), nil
+	}
+	return "", fmt.Errorf("%s: column %s: %q is not in %s: add the value, or set a default", fieldNames[f.field],
+		f.source.Column[0], clipText(value), table)
+}

@@ -47,7 +47,7 @@ func drawSteps(random *rand.Rand, visitors int, days int, again float64, rate fu
 					amount := int64(schema.MoneyScale * math.Exp(4+.8*random.NormFloat64()))
 					add := &added[at][v].Value
 					square := new(big.Int).Sub(new(big.Int).Mul(big.NewInt(total+amount), big.NewInt(total+amount)), new(big.Int).Mul(big.NewInt(total), big.NewInt(total)))
-					add.Sums = add.Sums.Merge(stats.Sums{Sum: big.NewInt(amount), Squares: square})
+					add.Sums = add.Merge(stats.Sums{Sum: big.NewInt(amount), Squares: square})
 					if total == 0 {
 						add.Nonzero++
 					}
@@ -96,8 +96,12 @@ func TestTheBandContainsTheCurve(t *testing.T) {
 		again  float64
 		most   float64
 	}{
-		{query.GoalConversionRate, 2, 0, .055}, {query.GoalConversionRate, 14, 0, .055}, {query.GoalConversionRate, 60, 0, .055},
-		{query.ValuePerVisitor, 2, .15, .065}, {query.ValuePerVisitor, 14, .15, .065}, {query.ValuePerVisitor, 60, .15, .065},
+		{query.GoalConversionRate, 2, 0, .055},
+		{query.GoalConversionRate, 14, 0, .055},
+		{query.GoalConversionRate, 60, 0, .055},
+		{query.ValuePerVisitor, 2, .15, .065},
+		{query.ValuePerVisitor, 14, .15, .065},
+		{query.ValuePerVisitor, 60, .15, .065},
 	} {
 		p, shares := curvePlan(test.metric), profile(.05, test.days)
 		outside, pointwise := 0, 0
@@ -138,8 +142,10 @@ func TestNoveltyIsOfTheLift(t *testing.T) {
 		visitors    int
 		least, most float64
 	}{
-		{"no effect", func(int) float64 { return 0 }, 20_000, 0, .05}, {"no effect", func(int) float64 { return 0 }, 100_000, 0, .05},
-		{"constant +20 %", func(int) float64 { return .2 }, 100_000, 0, .05}, {"constant +50 %", func(int) float64 { return .5 }, 100_000, 0, .05},
+		{"no effect", func(int) float64 { return 0 }, 20_000, 0, .05},
+		{"no effect", func(int) float64 { return 0 }, 100_000, 0, .05},
+		{"constant +20 %", func(int) float64 { return .2 }, 100_000, 0, .05},
+		{"constant +50 %", func(int) float64 { return .5 }, 100_000, 0, .05},
 		{"fading to -10 %", func(day int) float64 { return .2 - .3*float64(day)/13 }, 100_000, .8, 1},
 		{"from day 3 on", func(day int) float64 { return map[bool]float64{true: .2}[day >= 3] }, 100_000, .8, 1},
 	} {

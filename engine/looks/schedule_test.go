@@ -169,3 +169,43 @@ func TestClockOfImportedViews(t *testing.T) {
 		})
 	}
 }
+
+// TestLooksWaitForAWindow has a conversion window of 7 days: looks of a running campaign, of one that has ended, and of
+// imported data.
+func TestLooksWaitForAWindow(t *testing.T) {
+	windowed := func(runs []catalogue.Run, running, ended bool) *plan.Plan {
+		p := &plan.Plan{Runs: runs, Running: running, Ended: ended}
+		p.Rules.LookRules = plan.LookRules{PlannedDays: 28, Maturity: 24 * time.Hour}
+		p.ConversionWindow.To = week
+		return p
+	}
+	running := []catalogue.Run{run(at(2, 9), time.Time{})}
+	stopped := []catalogue.Run{run(at(2, 9), at(19, 12))}
+	for _, test := range []struct {
+		name            string
+		plan            *plan.Plan
+		first           FirstView
+		through, newest time.Time
+		looks           int
+		next            time.Time // end
+		hasEnd          bool
+	}{
+		{"an hour too early", windowed(running, true, false), live(at(2, 10)), at(17, 23), at(17, 23), 0, at(10, 0), false},
+		{"mature", windowed(running, true, false), live(at(2, 10)), at(18, 0), at(18, 0), 1, at(17, 0), false},
+		{"stopped, the second look waits", windowed(stopped, false, true), live(at(2, 10)), at(20, 0), at(19, 12), 1, at(17, 0), false},
+		{"stopped, all looks are mature", windowed(stopped, false, true), live(at(2, 10)), at(25, 0), at(19, 12), 2, time.Time{}, false},
+		{"stopped, the last day is mature", windowed(stopped, false, true), live(at(2, 10)), at(28, 0), at(19, 12), 2, time.Time{}, true},
+		{"imported, of the second look some visitors are not mature", windowed(stopped, false, true), FirstView{Time: at(2, 10), Accepted: at(30, 0), Imported: true}, at(30, 0), at(19, 12), 1, time.Time{}, true},
+	} {
+		s := NewSchedule(test.plan, test.first, test.through, test.newest, nil)
+		if len(s.Looks) != test.looks || !s.Next.Equal(test.next) || s.HasEnd() != test.hasEnd {
+			t.Errorf("%s: %d looks, next %s, end %v", test.name, len(s.Looks), s.Next, s.HasEnd())
+		}
+		if number, end := s.NextAfter(test.through); !end.Equal(test.next) || !end.IsZero() && number != test.looks+1 {
+			t.Errorf("%s: the next look is %d on %s", test.name, number, end)
+		}
+		if s.Maturity() != 8*24*time.Hour {
+			t.Errorf("maturity %s", s.Maturity())
+		}
+	}
+}

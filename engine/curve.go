@@ -31,14 +31,16 @@ func (e *Engine) computeCurve(ctx context.Context, p *plan.Plan, found *moments.
 	if err != nil {
 		return nil, err
 	}
+	curve := result.NewCurve(p, days, steps, found.Whole)
 	first := laterTime(found.First, p.Filters.From)
-	if most := int(curveEnd(p, found).Sub(first) / day); len(steps) == 0 && p.CurveDays > 0 && !first.IsZero() {
+	if most := int(curveEnd(p, found).Sub(first) / day); curve.Cohort.Visitors == 0 && p.CurveDays > 0 &&
+		!first.IsZero() {
 		return nil, &query.InvalidError{Code: query.InvalidParameter, Faults: []faults.Fault{{
 			Name: query.ParamCurveDays, Value: fmt.Sprint(days),
 			Detail: fmt.Sprintf("no visitor was first exposed so long ago: must be at most %d", most),
 		}}}
 	}
-	return result.NewCurve(p, days, steps, found.Whole), nil
+	return curve, nil
 }
 
 // readAges reads what each day of age adds to the sums of the visitors whose first view was at least some days ago.

@@ -11,6 +11,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/facts"
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/loadgen/population"
 	"lifthouse/schema"
@@ -177,6 +178,11 @@ func questions() []question {
 		with("z-score", func(r *query.Request) { r.Filters.ZScore = 3 }),
 		with("cap", func(r *query.Request) { r.Cap = &capped }),
 		with("all goals", func(r *query.Request) { r.GoalID = 0 }),
+		with("within 7 days", func(r *query.Request) { r.ConversionWindow = &schema.ConversionWindow{To: 7 * 24 * time.Hour} }),
+		with("in days 1 to 7", func(r *query.Request) {
+			r.ConversionWindow = &schema.ConversionWindow{From: 24 * time.Hour, To: 7 * 24 * time.Hour}
+		}),
+		with("by age", func(r *query.Request) { r.Curve = true }),
 		with("by day", func(r *query.Request) { r.Interval = "day" }),
 	}
 }
@@ -187,9 +193,17 @@ func benchReport(b *testing.B, conn driver.Conn, of *facts.Refresher, campaign i
 	report := requested(b, conn, of, r)
 	var used time.Duration
 	reports := 0
+	ages := report.Question // as engine.readAges
+	ages.ConversionWindow, ages.Timing, ages.Interval = schema.ConversionWindow{To: 14 * 24 * time.Hour}, plan.ByAge, query.Daily
 	for b.Loop() {
 		started := cpu()
-		if _, err := report.ReadRows(b.Context(), report.Question); err != nil {
+		var err error
+		if r.Curve {
+			_, err = report.ReadSteps(b.Context(), ages, []facts.GoalQuestion{{GoalWindow: ages.Goal()}})
+		} else {
+			_, err = report.ReadRows(b.Context(), report.Question)
+		}
+		if err != nil {
 			b.Fatal(err)
 		}
 		used += cpu() - started

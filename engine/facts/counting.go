@@ -240,9 +240,11 @@ func (s *sums) addSteps(ctx context.Context, wanted factSums) error {
 			return err
 		}
 		if wanted.visitors {
-			q := c.newQuery()
-			q.Crossers = crossers
-			err = c.runQuery(ctx, "visitor_steps.sql", q, c.addVisitors)
+			q, file := c.newQuery(), "visitor_steps.sql"
+			if q.Crossers = crossers; c.Timing == plan.ByAge && !q.Widget {
+				file = "visitors.sql" // no metric of a campaign needs the ages of views
+			}
+			err = c.runQuery(ctx, file, q, c.addVisitors)
 		}
 		if err != nil || len(wanted.goals) == 0 {
 			return err

@@ -135,9 +135,7 @@ func (c *sliceSums) maturityCheck(p *plan.Plan, found *moments.Rows) *MaturityCh
 	for _, v := range p.Variations {
 		check.Variations = append(check.Variations, ImmatureVariation{v.ID, c.immature[v.ID]})
 	}
-	for _, n := range c.immature {
-		check.ImmatureVisitors += n
-	}
+	check.ImmatureVisitors = c.immatureVisitors()
 	if n := check.ImmatureVisitors; n > 0 && n == c.visitors {
 		first := found.First
 		if from := p.Filters.From; from.After(first) {
@@ -146,6 +144,13 @@ func (c *sliceSums) maturityCheck(p *plan.Plan, found *moments.Rows) *MaturityCh
 		check.FirstMature = new(first.Add(p.ConversionWindow.To))
 	}
 	return check
+}
+
+func (c *sliceSums) immatureVisitors() (n int64) {
+	for _, visitors := range c.immature {
+		n += visitors
+	}
+	return n
 }
 
 // capCheck returns what the cap removed from the counted visitors.

@@ -99,13 +99,12 @@ func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.Row)
 		}
 		through[day] = sumRows(rows, p.MultipleExposures)
 	}
-	last := &through[days-1]
+	last, all := &through[days-1], sumRows(whole, p.MultipleExposures)
 	c := &Curve{
-		Cohort: Cohort{Days: days, Visitors: last.visitors}, Points: make([]CurvePoint, days),
-		Novelty: last.novelty(p),
+		Cohort: Cohort{Days: days, Visitors: last.visitors - last.immatureVisitors()},
+		Points: make([]CurvePoint, days), Novelty: last.novelty(p),
 	}
-	all := sumRows(whole, p.MultipleExposures)
-	c.Cohort.ImmatureVisitors = all.visitors - last.visitors
+	c.Cohort.ImmatureVisitors = all.visitors - c.Cohort.Visitors
 
 	// Compare the variations at each point, with both critical values.
 	options := statsOptions(p)

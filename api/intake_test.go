@@ -169,6 +169,61 @@ func TestSignedSources(t *testing.T) {
 	}
 }
 
+// TestWebhooksOfAnOrderInAnyOrder sends the webhooks of an order of Shopify in each order, and each one twice: the state
+// of the order is that of the books, also if the pixel reported the purchase first or last.
+func TestWebhooksOfAnOrderInAnyOrder(t *testing.T) {
+	s := newServer(t)
+	shopify, tag := s.sourceKey("shopify", catalogue.Sender{}), s.sourceKey("tag", catalogue.Sender{})
+	const order = `{"id":%[1]d,"checkout_token":"order-%[1]d","created_at":"2026-05-01T08:00:00-04:00","updated_at":"%[2]s","cancelled_at":%[3]s,"total_price":"100.00",` +
+		`"current_total_price":"%[4]s","note_attributes":[{"name":"lifthouse","value":"buyer-%[1]d"}]}`
+	webhooks := []func(id int) (topic, body string){
+		func(id int) (string, string) {
+			return "orders/create", fmt.Sprintf(order, id, "2026-05-01T08:00:00-04:00", "null", "100.00")
+		},
+		func(id int) (string, string) {
+			return "orders/updated", fmt.Sprintf(order, id, "2026-05-02T08:00:00-04:00", "null", "60.00")
+		},
+		func(id int) (string, string) {
+			if id%2 == 0 { // the books have half of the orders as cancelled, and the others as returned in part
+				return "orders/cancelled", fmt.Sprintf(order, id, "2026-05-03T08:00:00-04:00", `"2026-05-03T08:00:00-04:00"`, "0.00")
+			}
+			return "orders/updated", fmt.Sprintf(order, id, "2026-05-03T08:00:00-04:00", "null", "45.50")
+		},
+	}
+	permutations := [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
+	for id := range 4 * len(permutations) {
+		pixel := func() {
+			body := fmt.Sprintf(`{"visitor":"buyer-%[1]d","batch":[{"id":"p%[1]d","age":0,"event":"purchase","order":"order-%[1]d","value":99}]}`, id)
+			response, text := s.in(tag, body, nil)
+			check.Equal(t, response.status, http.StatusOK, text)
+		}
+		s.post(fmt.Sprintf(`{"eventId":"v%[1]d","time":"2026-05-01T11:00:00Z","websiteId":1,"visitor":"buyer-%[1]d","event":"view","campaignId":1,"variationId":0}`, id))
+		if id%4 == 0 {
+			pixel()
+		}
+		for _, n := range permutations[id/4] {
+			topic, body := webhooks[n](id)
+			for range 2 {
+				response, text := s.in(shopify, body, map[string]string{"X-Shopify-Topic": topic})
+				check.Equal(t, response.status, http.StatusOK, text)
+			}
+		}
+		if id%4 == 1 {
+			pixel()
+		}
+	}
+	s.foldAll()
+	var orders, visitors uint64
+	var value, events int64
+	must.OK(t, s.conn.QueryRow(t.Context(), `SELECT sum(sign), sum(sign * value), uniqExact(visitor_id), min(toUnixTimestamp64Milli(first_time) + since_ms) FROM facts
+		WHERE grain = 'goal' AND variation = '0' AND value = 455000`).Scan(&events, &value, &visitors, &orders))
+	check.Equal(t, events, 12, "orders")
+	check.Equal(t, value, 12*455_000, "value")
+	check.Equal(t, orders, 1777636800000, "time of the orders")
+	must.OK(t, s.conn.QueryRow(t.Context(), `SELECT sum(sign) FROM facts WHERE grain = 'goal' AND variation = '0'`).Scan(&events))
+	check.Equal(t, events, 12, "orders of any value")
+}
+
 // TestRateOfSources sends more than a source may, and then nothing of the refused request is stored.
 func TestRateOfSources(t *testing.T) {
 	s := newServer(t)

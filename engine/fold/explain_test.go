@@ -57,7 +57,7 @@ func TestReasonsAddUpToTheRows(t *testing.T) {
 				sums = append(sums, naiveGoalRows(g, goal)...)
 			}
 		}
-		if got := bySubject(ofEvents(rows)); !reflect.DeepEqual(bySubject(sums), got) {
+		if got := bySubject(ofEvents(rows)); len(sums)+len(got) > 0 && !reflect.DeepEqual(bySubject(sums), got) {
 			t.Fatalf("events %+v\nrows of the reasons %+v\nwant %+v", events, sums, got)
 		}
 		times := map[*Event]int{}

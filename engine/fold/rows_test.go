@@ -14,6 +14,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
+	"lifthouse/schema/schematest/tier"
 )
 
 // naiveRows returns the rows of a visitor, without digests.
@@ -175,6 +176,36 @@ func TestLaterCopiesChangeNoRow(t *testing.T) {
 		}
 		if got := rowsOf(w.shuffled(more)); !reflect.DeepEqual(got, want) {
 			t.Errorf("events %+v\nrows %+v\nwith copies %+v\nrows %+v", events, want, more, got)
+		}
+	})
+}
+
+// TestRowsDoNotDependOnArrival draws revisions of events, each with one content, and lets them arrive in random orders,
+// several times, and in batches of random sizes.
+func TestRowsDoNotDependOnArrival(t *testing.T) {
+	checkWorlds(t, tier.Of(500, 2000), func(t *rapid.T, w world) {
+		sent := naiveDistinct(w.visitor(7))
+		var want []Row
+		for range 4 {
+			arrived, at := w.shuffled(slices.Concat(sent, w.shuffled(sent)[:w.IntN(len(sent)+1)])), w.start
+			for i := range arrived {
+				at += w.Int64N(2) // those of a batch are accepted at the same time
+				arrived[i].Accepted = at
+			}
+			rows := rowsOf(arrived)
+			for i := range rows {
+				rows[i].Views = Extent{} // they say when views were accepted, and are not stored
+			}
+			if want == nil {
+				want = rows
+			}
+			naive := bySubject(withoutDigests(naiveRows(arrived)))
+			for i := range naive {
+				naive[i].Views = Extent{}
+			}
+			if !reflect.DeepEqual(rows, want) || !reflect.DeepEqual(bySubject(withoutDigests(rows)), naive) {
+				t.Fatalf("events %+v\nrows %+v\nwant %+v", arrived, rows, naive)
+			}
 		}
 	})
 }

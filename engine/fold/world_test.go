@@ -215,7 +215,11 @@ type occurrence struct {
 // naiveOccurrences returns the events of a subject, and the goals without exposures, as they count.
 func naiveOccurrences(subject schema.Subject, kept []Event) []occurrence {
 	var found []occurrence
-	for id := uint64(0); id <= 2000; id++ {
+	ids := map[uint64]bool{}
+	for _, e := range kept {
+		ids[e.ID] = true
+	}
+	for id := range ids {
 		var goals, own []Event
 		isOther := false
 		for _, e := range kept {

@@ -88,6 +88,10 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	website := owned.Websites[plan.Subject.WebsiteID]
+	if err := plan.Filters.ResolveDates(website.Location()); err != nil {
+		return nil, err
+	}
 	plan.Declared.GoalID = primaryGoal
 	if declared, known := owned.Goals[primaryGoal]; known {
 		plan.Declared.Cap = declared.ValueCap

@@ -267,7 +267,7 @@ func newReconciled(
 	for _, name := range reconcile.Lines {
 		tally := c.Lines[name]
 		line := reconciledLine{
-			Line: name, orderSums: newOrderSums(&tally.OrderSums), Differs: tally.Differs(visitors),
+			Line: name, orderSums: newOrderSums(&tally.OrderSums), Differs: c.Differs(name, visitors),
 			Variations: map[string]orderSums{},
 		}
 		for variation, sums := range tally.Variations {
@@ -330,7 +330,7 @@ func (p *program) printReconciled(r *reconciled) error {
 		})
 	}
 	rows = append(rows, []any{"= report", result.FormatCount(r.Report.Orders), money(r.Report.Value), money(r.Report.Profit)},
-		[]any{"- above the cap", "", money(r.Cap), ""}, []any{"= value per visitor x visitors", "", money(r.Metric), ""})
+		[]any{"- above the cap", "", money(r.Cap)}, []any{"= value per visitor x visitors", "", money(r.Metric)})
 	p.printLine("Of %s (%s), %s are in this report: %s. Difference %s.\n",
 		terminal.CountWithNoun(r.Export.Orders, "order"), money(r.Export.Value), result.FormatCount(r.Counted),
 		cmp.Or(strings.Join(reasons, ", "), "all"), money(r.Difference))

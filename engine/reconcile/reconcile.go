@@ -391,12 +391,13 @@ func (c *Comparison) addUp() {
 	}
 }
 
-// Differs reports whether the share of the visitors with an order in the line differs between variations. visitors has
-// the numbers of visitors by the variation of their first view. Such a line biases the report.
-func (t *Tally) Differs(visitors map[int64]int64) bool {
+// Differs reports whether the share of the visitors with an order in a line differs between the variations of the
+// report. visitors has the numbers of visitors by the variation of their first view. Such a line biases the report.
+func (c *Comparison) Differs(line Line, visitors map[int64]int64) bool {
 	var some, all []int64
-	for id, n := range visitors {
-		some, all = append(some, t.visitors[strconv.FormatInt(id, 10)]), append(all, n)
+	for _, v := range c.plan.Variations {
+		some = append(some, c.Lines[line].visitors[strconv.FormatInt(v.ID, 10)])
+		all = append(all, visitors[v.ID])
 	}
 	return stats.CompareShares(some, all).Differ
 }

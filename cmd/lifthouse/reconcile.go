@@ -52,7 +52,8 @@ func (p *program) reconcileCommand() *cobra.Command {
 	var o reconcileOptions
 	cmd := &cobra.Command{
 		Use: "reconcile FILE", Short: "Compare a shop's own orders with a report, to the cent", Long: reconcileHelp,
-		Args: func(cmd *cobra.Command, args []string) error {
+		Args: oneArg,
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			switch err := onlyOne(cmd, "campaign", "widget"); {
 			case err != nil:
 				return err
@@ -61,7 +62,7 @@ func (p *program) reconcileCommand() *cobra.Command {
 			case o.experiment != 0 && o.widget == 0:
 				return usageError{errors.New("--experiment: needs --widget")}
 			}
-			return oneArg(cmd, args)
+			return nil
 		},
 	}
 	flags := cmd.Flags()

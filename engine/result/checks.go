@@ -109,7 +109,7 @@ func (c *Checks) warnOfMismatch(p float64) {
 // WarnOfNegativeValues warns of events of the goal with values below 0, which were probably sent for refunds.
 func (r *Report) WarnOfNegativeValues(events int64) {
 	if events > 0 {
-		r.Checks.warn(warningNegativeValues, "%s goal events have a value below 0, and each counts as a goal: "+
+		r.Checks.warn(warningNegativeValues, "goal events with a value below 0: %s; each counts as a goal: "+
 			"send a refund as a revision of its order", FormatCount(events))
 	}
 }

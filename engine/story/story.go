@@ -71,6 +71,9 @@ func ExplainEvents(
 				line.Why = "superseded by " + revisionName(x.Basis)
 			case x.Reason == fold.Cancelled:
 				line.Why = "cancelled by " + revisionName(x.Event)
+				if x.Subject != x.Event.Subject && x.Basis != nil {
+					line.VariationID = x.Basis.Variation
+				}
 			case x.Reason == fold.FirstView:
 				c.First = line
 			case x.Subject != x.Event.Subject && x.Variation != "":

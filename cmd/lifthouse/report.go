@@ -109,7 +109,7 @@ func (f *reportForm) parser() func(query.Operation, string) (query.Request, erro
 // parameterOfFlag maps flags of report to parameters of the API.
 var parameterOfFlag = map[string]string{
 	"goal": "goal", "metric": "compareMetric", "dimension": "dimension", "interval": "interval", "cap": "cap",
-	"scorecard": "scorecard",
+	"scorecard": "scorecard", "from": "filters[dateFrom]", "to": "filters[dateTo]",
 }
 
 // parseRequest parses the arguments, such as campaign 12, and the flags, using a parser of the API. An error names the

@@ -1,11 +1,8 @@
-// Package reconcile compares a shop's own books with a report: it puts each order of an export in one named line, so that
-// the lines add up exactly, in 1/10,000 of the currency.
 package reconcile
 
 import (
 	"cmp"
 	"context"
-	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -22,50 +19,14 @@ import (
 	"lifthouse/stats"
 )
 
-// Line says where an order of the export is in the comparison.
-type Line string
-
-// The lines. An order is in the first one that applies, or counted as the export has it.
-const (
-	Unreadable          Line = "unreadable"          // the mapping rejects the row
-	Repeated            Line = "repeated"            // a higher revision, or an earlier row of the same one, is in the export
-	OtherPeriod         Line = "otherPeriod"         // its time is outside the dates
-	OtherGoal           Line = "otherGoal"           // another goal or website
-	Cancelled           Line = "cancelled"           // in the export
-	NoVisitor           Line = "noVisitor"           // the row names no visitor
-	OtherVisitor        Line = "otherVisitor"        // the id is stored, under another visitor
-	NotReceived         Line = "notReceived"         // the id is not stored
-	CancelledHere       Line = "cancelledHere"       // our state is cancelled
-	OtherTime           Line = "otherTime"           // our time of the order is outside the dates
-	AutomatedVisitor    Line = "automatedVisitor"    // the visitor is automated
-	NotInCampaign       Line = "notInCampaign"       // the visitor has no view
-	BeforeFirstView     Line = "beforeFirstView"     //
-	SeveralVariations   Line = "severalVariations"   // the visitor is excluded
-	UndeclaredVariation Line = "undeclaredVariation" // the report does not have the variation
-	Amount              Line = "amount"              // counted, with another amount: the export's minus ours
-	NotInExport         Line = "notInExport"         // counted, and not in the export: negative
-	Counted             Line = "counted"
-)
-
-// Lines are the lines that are subtracted from the export, in their order.
-var Lines = []Line{
-	Unreadable, Repeated, OtherPeriod, OtherGoal, Cancelled, NoVisitor, OtherVisitor, NotReceived, CancelledHere, OtherTime,
-	AutomatedVisitor, NotInCampaign, BeforeFirstView, SeveralVariations, UndeclaredVariation, Amount, NotInExport,
-}
-
 // Row is an order of the export.
 type Row struct {
-	FileLine      int64
-	ID            string // as sent
-	Line          Line
-	Why           string // of an unreadable row
-	Value, Profit int64  // in the export, in 1/schema.MoneyScale, as all amounts
-	Variation     string // of the visitor's first view; empty: none
-	Counted       *State // nil: the report does not count the order
+	*ingest.Order
+	Line      Line
+	Variation string // of the visitor's first view; empty: none
+	Ours      *State // nil: the report does not count the order
 
-	given                    Line // by the export alone
-	visitor, event, revision uint64
-	at                       int64
+	given Line // by the export alone
 }
 
 // State is an order as it is stored.
@@ -80,77 +41,70 @@ type State struct {
 	isExported bool // a row of the export counts
 }
 
-// Tally has the orders of a line.
-type Tally struct {
-	facts.OrderSums
-	Variations map[string]*facts.OrderSums // by the variation of the first view
-	visitors   map[string]int64            // with an order in the line, by variation
+// LineSums are the orders of a line.
+type LineSums struct {
+	Line Line `json:"line"`
+	Sums
+	Newer      int64            `json:"newer,omitempty"`   // of Amount: those with a higher revision in the export
+	Refused    int64            `json:"refused,omitempty"` // of NotReceived: those in lines rejected in the last week
+	Differs    bool             `json:"differs"`           // the share of visitors differs between variations
+	Variations map[string]*Sums `json:"variations"`        // by that of the first view
+
+	visitors map[string]int64 // by variation
 }
 
-func (t *Tally) addOrder(orders, value, profit int64, variation string) {
-	v, p := big.NewInt(value), big.NewInt(profit)
-	t.Add(orders, v, p)
-	if variation == "" {
-		return
+func (l *LineSums) addOrders(orders, value, profit int64, variation string) {
+	l.Sums.addOrders(orders, value, profit)
+	if variation != "" {
+		if l.Variations[variation] == nil {
+			l.Variations[variation] = &Sums{}
+		}
+		l.Variations[variation].addOrders(orders, value, profit)
 	}
-	if t.Variations[variation] == nil {
-		t.Variations[variation] = &facts.OrderSums{}
-	}
-	t.Variations[variation].Add(orders, v, p)
 }
 
 // Comparison is an export beside a report.
 type Comparison struct {
-	Orders facts.Orders
-	Rows   []*Row
-	Lines  map[Line]*Tally
-	Export facts.OrderSums
-	// Report has the orders in the facts, of the variations of the report; Events has all orders that the events say
-	// count, and Facts those in the facts, by the variation of the rows.
-	Report        facts.OrderSums
-	Events, Facts map[string]*facts.OrderSums
-	Cap           facts.OrderSums // value above the cap: without orders and profit
-	Newer         int64           // orders of the line Amount with a higher revision in the export
-	Refused       int64           // orders of the line NotReceived among the lines rejected in the last week
+	schema.SubjectIDs
+	GoalID     int64                `json:"goal"` // 0: all goals
+	Currency   string               `json:"currency,omitempty"`
+	Dates      map[string]time.Time `json:"dates"` // from, until to
+	Lines      []*LineSums          `json:"lines"`
+	Export     Sums                 `json:"export"`
+	Report     Sums                 `json:"report"` // by the facts
+	Cap        Decimal              `json:"cap"`    // value above it
+	Metric     Decimal              `json:"metric"`
+	Difference Decimal              `json:"difference"` // value that the lines do not explain
+	Rows       []*Row               `json:"-"`
 
-	plan    *plan.Plan
-	website int64
+	plan     *plan.Plan
+	from, to int64
+	limit    int64            // of a visitor's value; 0: none
+	refused  map[string]bool  // by the id of each order that is not received; false: already counted
+	left     Sums             // what the lines do not explain; 0, unless facts and events differ
+	unequal  map[string]*Sums // by variation: the orders in the facts less those that the events say count
 }
 
-// New returns a comparison with the report of a plan. Orders are those from a time until another one.
-func New(p *plan.Plan, from, to time.Time) *Comparison {
+// New returns a comparison with the report of a plan, of the orders whose own time is in its window. limit is that of
+// the total value of a visitor; 0: there is none.
+func New(p *plan.Plan, limit int64) *Comparison {
+	from, to := p.WindowStart(), p.WindowEnd()
 	return &Comparison{
-		Orders: facts.Orders{Subject: p.Subject, GoalID: p.GoalID, From: from, To: to},
-		plan:   p, website: p.Subject.WebsiteID,
+		SubjectIDs: p.Subject.IDs(), GoalID: p.GoalID, Dates: map[string]time.Time{"from": from, "to": to},
+		plan: p, from: from.UnixMilli(), to: to.UnixMilli(), limit: limit,
 	}
-}
-
-// reset forgets all but the rows.
-func (c *Comparison) reset() {
-	*c = Comparison{Orders: c.Orders, Rows: c.Rows, plan: c.plan, website: c.website}
-	c.Lines, c.Events = map[Line]*Tally{}, map[string]*facts.OrderSums{}
-	for _, line := range append(Lines, Counted) {
-		c.Lines[line] = &Tally{Variations: map[string]*facts.OrderSums{}, visitors: map[string]int64{}}
-	}
-	for _, row := range c.Rows {
-		row.Line, row.Variation, row.Counted = row.given, "", nil
-	}
-	c.markRepeated()
 }
 
 // AddOrder adds an order of the export.
 func (c *Comparison) AddOrder(o *ingest.Order) {
-	row := &Row{
-		FileLine: o.Line, ID: o.EventID, Why: o.Fault, Value: o.Value, Profit: o.Profit,
-		visitor: o.VisitorID, event: o.Event.EventID, revision: o.Revision, at: o.Time.UnixMilli(),
-	}
+	row := &Row{Order: o, given: open}
 	c.Rows = append(c.Rows, row)
 	switch {
 	case o.Fault != "":
 		row.given = Unreadable
-	case !c.isWithin(row.at):
+	case !c.isWithin(o.At):
 		row.given = OtherPeriod
-	case o.WebsiteID != c.website || !c.isGoal(o.GoalID):
+	case o.WebsiteID != c.plan.Subject.WebsiteID || !c.isGoal(o.GoalID):
 		row.given = OtherGoal
 	case o.Cancelled:
 		row.given = Cancelled
@@ -159,117 +113,145 @@ func (c *Comparison) AddOrder(o *ingest.Order) {
 	}
 }
 
-func (c *Comparison) isWithin(at int64) bool {
-	return at >= c.Orders.From.UnixMilli() && at < c.Orders.To.UnixMilli()
+func (c *Comparison) isWithin(at int64) bool { return at >= c.from && at < c.to }
+
+func (c *Comparison) isGoal(id int64) bool { return c.GoalID == 0 || id == c.GoalID }
+
+// AddsUp reports whether the lines add up, and the events say of each variation what the facts do.
+func (c *Comparison) AddsUp() bool {
+	for _, s := range c.unequal {
+		if !s.isZero() {
+			return false
+		}
+	}
+	return c.left.isZero()
 }
 
-func (c *Comparison) isGoal(id int64) bool { return c.Orders.GoalID == 0 || id == c.Orders.GoalID }
+// mostTries is the number of times that events and facts are read. A refresh between them may make a difference.
+const mostTries = 3
 
-// markRepeated puts the rows in the line Repeated of which the export has a higher revision, or the same one earlier.
-func (c *Comparison) markRepeated() {
+// CompareEvents puts each order in its line, by the stored events and facts. A visitor with more than most events of the
+// website is automated.
+func (c *Comparison) CompareEvents(ctx context.Context, shards facts.Shards, most int) (err error) {
+	for try := 0; try < mostTries && err == nil && (try == 0 || !c.AddsUp()); try++ {
+		err = c.compareOnce(ctx, shards, most)
+	}
+	return err
+}
+
+func (c *Comparison) compareOnce(ctx context.Context, shards facts.Shards, most int) error {
+	c.reset()
+
+	// the orders of the report, and those of the export that are not in a line yet, by visitor
+	counted, err := shards.ReadOrders(ctx, &c.plan.Question)
+	if err != nil {
+		return err
+	}
+	var visitors []uint64
+	for _, of := range counted {
+		if visitors = append(visitors, of.Visitor); c.isInReport(of.Variation) {
+			c.Report.addOrders(of.Orders, of.Value, of.Profit)
+		}
+		c.addUnequal(of.Variation, of.Orders, of.Value, of.Profit)
+	}
+	var pending []*Row
+	for _, row := range c.Rows {
+		if row.Line == open {
+			pending, visitors = append(pending, row), append(visitors, row.Visitor)
+		}
+	}
+	slices.Sort(visitors)
+	byVisitor := func(r *Row, visitor uint64) int { return cmp.Compare(r.Visitor, visitor) }
+	slices.SortFunc(pending, func(a, b *Row) int { return byVisitor(a, b.Visitor) })
+
+	// their lines
+	website := c.plan.Subject.WebsiteID
+	if err := shards.EachVisitorsEvents(ctx, website, slices.Compact(visitors), func(events []fold.Event) {
+		from, _ := slices.BinarySearchFunc(pending, events[0].Visitor, byVisitor)
+		to := from
+		for to < len(pending) && pending[to].Visitor == events[0].Visitor {
+			to++
+		}
+		c.compareVisitor(events, most, pending[from:to])
+	}); err != nil {
+		return err
+	}
+	var ids []uint64 // of orders that are not stored under their visitor
+	for _, row := range pending {
+		if row.Line == open {
+			ids = append(ids, row.Event)
+		}
+	}
+	elsewhere, err := shards.FindGoalIDs(ctx, website, ids)
+	for _, row := range pending {
+		if row.Line == open {
+			if row.Line = NotReceived; elsewhere[row.Event] {
+				row.Line = OtherVisitor
+			}
+		}
+	}
+	c.addUp(shards.SubjectCounters(c.plan.Subject).FirstExposed)
+	return err
+}
+
+// NoteRejected notes the orders of the line NotReceived that are in the text of a rejected line.
+func (c *Comparison) NoteRejected(text string) {
+	if c.refused == nil {
+		c.refused = map[string]bool{}
+		for _, row := range c.Rows {
+			if row.Line == NotReceived {
+				c.refused[row.ID] = true
+			}
+		}
+	}
+	isEnd := func(r rune) bool { return strings.ContainsRune(`"'=,;:{}[]`, r) || r <= ' ' }
+	for _, word := range strings.FieldsFunc(text, isEnd) {
+		if c.refused[word] {
+			c.refused[word] = false
+			c.Lines[NotReceived].Refused++
+		}
+	}
+}
+
+// reset forgets all but what the export says.
+func (c *Comparison) reset() {
+	c.Lines, c.unequal, c.Export, c.Report, c.Cap = nil, map[string]*Sums{}, Sums{}, Sums{}, Decimal{}
+	for line := range open {
+		c.Lines = append(c.Lines, &LineSums{Line: line, Variations: map[string]*Sums{}, visitors: map[string]int64{}})
+	}
 	last := make(map[uint64]*Row, len(c.Rows)) // by event id
 	for _, row := range c.Rows {
-		if row.Line == Unreadable {
-			continue
-		}
-		other := last[row.event]
-		switch {
+		row.Line, row.Variation, row.Ours = row.given, "", nil
+		switch other := last[row.Event]; {
+		case row.Line == Unreadable:
 		case other == nil:
-			last[row.event] = row
-		case other.revision < row.revision:
-			other.Line, last[row.event] = Repeated, row
+			last[row.Event] = row
+		case other.Revision < row.Revision:
+			other.Line, last[row.Event] = Repeated, row
 		default:
 			row.Line = Repeated
 		}
 	}
 }
 
-// mostTries is the number of times that events and facts are read. They are read again if a refresh between them may have
-// made the difference.
-const mostTries = 3
-
-// CompareEvents puts each order in its line, by the stored events and facts. A visitor with more than most events of the
-// website is automated. limit is that of each visitor's value; 0: there is none.
-func (c *Comparison) CompareEvents(ctx context.Context, shards facts.Shards, most int, limit int64) error {
-	for try := 1; ; try++ {
-		before, err := shards.StoredPositions(ctx)
-		if err != nil {
-			return err
+// addUnequal adds orders in the facts, or subtracts orders that the events say count.
+func (c *Comparison) addUnequal(variation string, orders, value, profit int64) {
+	if fold.IsCounted(variation) {
+		if c.unequal[variation] == nil {
+			c.unequal[variation] = &Sums{}
 		}
-		c.reset()
-		if err := c.compareOnce(ctx, shards, most, limit); err != nil {
-			return err
-		}
-		after, err := shards.StoredPositions(ctx)
-		if err != nil || c.AddsUp() || slices.Equal(before, after) || try == mostTries {
-			return err
-		}
+		c.unequal[variation].addOrders(orders, value, profit)
 	}
-}
-
-func (c *Comparison) compareOnce(ctx context.Context, shards facts.Shards, most int, limit int64) error {
-	// the visitors of the export and of the report
-	visitors, err := shards.ReadOrderVisitors(ctx, &c.Orders)
-	if err != nil {
-		return err
-	}
-	var open []*Row // in no line yet
-	for _, row := range c.Rows {
-		if row.Line == "" {
-			open, visitors = append(open, row), append(visitors, row.visitor)
-		}
-	}
-	slices.Sort(visitors)
-	visitors = slices.Compact(visitors)
-	slices.SortFunc(open, func(a, b *Row) int { return cmp.Compare(a.visitor, b.visitor) })
-
-	// the orders of each visitor
-	err = shards.EachVisitorsEvents(ctx, c.website, visitors, func(events []fold.Event) {
-		from, _ := slices.BinarySearchFunc(open, events[0].Visitor, func(r *Row, v uint64) int { return cmp.Compare(r.visitor, v) })
-		to := from
-		for to < len(open) && open[to].visitor == events[0].Visitor {
-			to++
-		}
-		c.compareVisitor(events, most, open[from:to], limit)
-	})
-	if err != nil {
-		return err
-	}
-
-	// orders that are not stored under their visitor
-	var ids []uint64
-	for _, row := range open {
-		if row.Line == "" {
-			ids = append(ids, row.event)
-		}
-	}
-	elsewhere, err := shards.FindEventIDs(ctx, c.website, ids)
-	if err != nil {
-		return err
-	}
-	for _, row := range open {
-		switch {
-		case row.Line != "":
-		case elsewhere[row.event]:
-			row.Line = OtherVisitor
-		default:
-			row.Line = NotReceived
-		}
-	}
-	if c.Facts, err = shards.SumOrders(ctx, &c.Orders); err != nil {
-		return err
-	}
-	c.addUp()
-	return nil
 }
 
 // compareVisitor puts the orders of a visitor in their lines.
-func (c *Comparison) compareVisitor(events []fold.Event, most int, rows []*Row, limit int64) {
+func (c *Comparison) compareVisitor(events []fold.Event, most int, rows []*Row) {
 	// what the events say
-	states, first := map[uint64]*State{}, (*fold.Explained)(nil)
+	states, first, variation := map[uint64]*State{}, (*fold.Explained)(nil), ""
 	fold.ExplainVisitor(events, most, nil, func(x fold.Explained) {
-		if x.Subject == c.Orders.Subject && x.Reason == fold.FirstView {
-			first = &x
+		isOwn := x.Subject == c.plan.Subject
+		if isOwn && x.Reason == fold.FirstView {
+			first, variation = &x, strings.TrimSuffix(x.Variation, fold.MultiExposed)
 		}
 		if x.Event.Kind != moments.Goal || x.Reason <= fold.Superseded {
 			return
@@ -278,7 +260,7 @@ func (c *Comparison) compareVisitor(events []fold.Event, most int, rows []*Row, 
 			Value: x.Event.Amounts[0], Profit: x.Event.Amounts[1], goal: x.Event.Goal, at: x.At, revision: x.Event.Revision,
 			reason: x.Reason, variation: x.Variation,
 		}
-		if x.Subject == c.Orders.Subject {
+		if isOwn {
 			s.rank = 2
 		} else if x.Subject.Kind == schema.SubjectNone {
 			s.rank = 1
@@ -287,21 +269,17 @@ func (c *Comparison) compareVisitor(events []fold.Event, most int, rows []*Row, 
 			states[x.Event.ID] = s
 		}
 	})
-	variation := ""
-	if first != nil {
-		variation = strings.TrimSuffix(first.Variation, fold.MultiExposed)
-	}
 
 	// the orders of the export
 	seen := map[Line]bool{}
 	for _, row := range rows {
-		s := states[row.event]
+		s := states[row.Event]
 		if s == nil {
 			continue
 		}
 		row.Variation, row.Line = variation, c.lineOf(s, first)
 		if row.Line == Counted {
-			row.Counted, s.isExported = s, true
+			row.Ours, s.isExported = s, true
 			if row.Value != s.Value || row.Profit != s.Profit {
 				row.Line = Amount
 			}
@@ -310,29 +288,24 @@ func (c *Comparison) compareVisitor(events []fold.Event, most int, rows []*Row, 
 	}
 
 	// the orders that count
-	var total int64
+	total := int64(0)
 	for _, s := range states {
 		if s.rank < 2 || s.reason != fold.SinceFirstView || !c.isGoal(s.goal) || !c.isWithin(s.at) {
 			continue
 		}
-		if c.Events[s.variation] == nil {
-			c.Events[s.variation] = &facts.OrderSums{}
+		c.addUnequal(s.variation, -1, -s.Value, -s.Profit)
+		if c.isInReport(s.variation) {
+			if total += s.Value; !s.isExported {
+				c.Lines[NotInExport].addOrders(-1, -s.Value, -s.Profit, variation)
+				seen[NotInExport] = true
+			}
 		}
-		c.Events[s.variation].Add(1, big.NewInt(s.Value), big.NewInt(s.Profit))
-		if !c.isInReport(s.variation) {
-			continue
-		}
-		total += s.Value
-		if !s.isExported {
-			c.Lines[NotInExport].addOrder(-1, -s.Value, -s.Profit, variation)
-			seen[NotInExport] = true
-		}
+	}
+	if c.limit > 0 && total > c.limit {
+		c.Cap.Units.Add(&c.Cap.Units, big.NewInt(total-c.limit))
 	}
 	for line := range seen {
 		c.Lines[line].visitors[variation]++
-	}
-	if limit > 0 && total > limit {
-		c.Cap.Value.Add(&c.Cap.Value, big.NewInt(total-limit))
 	}
 }
 
@@ -367,76 +340,37 @@ func (c *Comparison) isExcluded(variation string) bool {
 // isInReport reports whether the report has the visitors with a variation of rows.
 func (c *Comparison) isInReport(variation string) bool {
 	id, err := strconv.ParseInt(strings.TrimSuffix(variation, fold.MultiExposed), 10, 64)
-	return err == nil && !c.isExcluded(variation) &&
-		slices.ContainsFunc(c.plan.Variations, func(v plan.Variation) bool { return v.ID == id })
+	isSame := func(v plan.Variation) bool { return v.ID == id }
+	return err == nil && !c.isExcluded(variation) && slices.ContainsFunc(c.plan.Variations, isSame)
 }
 
-// addUp adds up the export, its lines, and the report.
-func (c *Comparison) addUp() {
+// addUp adds up the export and its lines, and tests whether they differ between variations. visitors has the numbers of
+// visitors by the variation of their first view.
+func (c *Comparison) addUp(visitors map[int64]int64) {
+	left := Sums{}
 	for _, row := range c.Rows {
-		c.Export.Add(1, big.NewInt(row.Value), big.NewInt(row.Profit))
+		c.Export.addOrders(1, row.Value, row.Profit)
+		left.addOrders(1, row.Value, row.Profit)
 		value, profit := row.Value, row.Profit
 		if row.Line == Amount {
-			value, profit = value-row.Counted.Value, profit-row.Counted.Profit
-			if row.revision > row.Counted.revision {
-				c.Newer++
+			value, profit = value-row.Ours.Value, profit-row.Ours.Profit
+			if row.Revision > row.Ours.revision {
+				c.Lines[Amount].Newer++
 			}
 		}
-		c.Lines[row.Line].addOrder(1, value, profit, row.Variation)
+		c.Lines[row.Line].addOrders(1, value, profit, row.Variation)
 	}
-	for variation, sums := range c.Facts {
-		if c.isInReport(variation) {
-			c.Report.Add(sums.Orders, &sums.Value, &sums.Profit)
+	left.Orders += c.Lines[Amount].Orders // the report has them
+	left.subtractSums(&c.Report)
+	for _, line := range c.Lines[:Counted] {
+		left.subtractSums(&line.Sums)
+		var some, all []int64
+		for _, v := range c.plan.Variations {
+			some = append(some, line.visitors[strconv.FormatInt(v.ID, 10)])
+			all = append(all, visitors[v.ID])
 		}
+		line.Differs = stats.CompareShares(some, all).Differ
 	}
-}
-
-// Differs reports whether the share of the visitors with an order in a line differs between the variations of the
-// report. visitors has the numbers of visitors by the variation of their first view. Such a line biases the report.
-func (c *Comparison) Differs(line Line, visitors map[int64]int64) bool {
-	var some, all []int64
-	for _, v := range c.plan.Variations {
-		some = append(some, c.Lines[line].visitors[strconv.FormatInt(v.ID, 10)])
-		all = append(all, visitors[v.ID])
-	}
-	return stats.CompareShares(some, all).Differ
-}
-
-// IDsIn returns the ids of the orders in a line.
-func (c *Comparison) IDsIn(line Line) map[string]bool {
-	ids := map[string]bool{}
-	for _, row := range c.Rows {
-		if row.Line == line {
-			ids[row.ID] = true
-		}
-	}
-	return ids
-}
-
-// AddsUp reports whether the lines add up, and the events say of each variation what the facts do.
-func (c *Comparison) AddsUp() bool {
-	left := c.Difference()
-	isEqual := func(a, b *facts.OrderSums) bool {
-		return a.Orders == b.Orders && a.Value.Cmp(&b.Value) == 0 && a.Profit.Cmp(&b.Profit) == 0
-	}
-	return left.IsZero() && maps.EqualFunc(c.Events, c.Facts, isEqual)
-}
-
-// Difference returns what the lines do not explain: the export, less the lines, less the report. It is 0, unless facts
-// and events differ.
-func (c *Comparison) Difference() (left facts.OrderSums) {
-	left.Add(c.Export.Orders, &c.Export.Value, &c.Export.Profit)
-	subtract := func(orders int64, s *facts.OrderSums) {
-		left.Add(-orders, new(big.Int).Neg(&s.Value), new(big.Int).Neg(&s.Profit))
-	}
-	for _, line := range Lines {
-		sums := &c.Lines[line].OrderSums
-		orders := sums.Orders
-		if line == Amount { // the report has them
-			orders = 0
-		}
-		subtract(orders, sums)
-	}
-	subtract(c.Report.Orders, &c.Report)
-	return left
+	c.left, c.Difference = left, left.Value
+	c.Metric.Units.Sub(&c.Report.Value.Units, &c.Cap.Units)
 }

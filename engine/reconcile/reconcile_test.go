@@ -48,8 +48,8 @@ type shop struct {
 	events   []schema.Event
 	rows     [][]string
 	want     []reconcile.Line // of each row
-	sums     map[reconcile.Line]*facts.OrderSums
-	report   facts.OrderSums
+	sums     map[reconcile.Line]*reconcile.Sums
+	report   reconcile.Sums
 	totals   map[string]int64 // value of each visitor in the report
 	visitors int
 }
@@ -146,13 +146,19 @@ func (s *shop) export(o *order, line reconcile.Line, cells ...string) {
 
 func (s *shop) note(line reconcile.Line, orders, value, profit int64) {
 	if s.sums[line] == nil {
-		s.sums[line] = &facts.OrderSums{}
+		s.sums[line] = &reconcile.Sums{}
 	}
-	s.sums[line].Add(orders, big.NewInt(value), big.NewInt(profit))
+	addTo(s.sums[line], orders, value, profit)
+}
+
+func addTo(sums *reconcile.Sums, orders, value, profit int64) {
+	sums.Orders += orders
+	sums.Value.Units.Add(&sums.Value.Units, big.NewInt(value))
+	sums.Profit.Units.Add(&sums.Profit.Units, big.NewInt(profit))
 }
 
 func (s *shop) counts(o *order) {
-	s.report.Add(1, big.NewInt(o.value), big.NewInt(o.profit))
+	addTo(&s.report, 1, o.value, o.profit)
 	s.totals[o.visitor] += o.value
 }
 
@@ -298,9 +304,8 @@ func (s *shop) place(n int) {
 func (s *shop) open(t *testing.T, seed uint64, orders int) (driver.Conn, *engine.Engine, facts.Shards, string) {
 	t.Helper()
 	s.Rand, s.location = rand.New(rand.NewPCG(seed, 60)), must.Get(time.LoadLocation(s.zone))(t)
-	s.sums, s.totals = map[reconcile.Line]*facts.OrderSums{}, map[string]int64{}
-	first, last := time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-	s.from, s.to = query.StartOfDate(first, s.location), query.StartOfDate(last, s.location)
+	s.sums, s.totals = map[reconcile.Line]*reconcile.Sums{}, map[string]int64{}
+	s.from, s.to = time.Date(2026, 10, 1, 0, 0, 0, 0, s.location), time.Date(2026, 11, 1, 0, 0, 0, 0, s.location)
 	for n := range orders {
 		s.place(n)
 	}
@@ -333,14 +338,16 @@ func (s *shop) open(t *testing.T, seed uint64, orders int) (driver.Conn, *engine
 func (s *shop) compare(t *testing.T, e *engine.Engine, shards facts.Shards, path string) (compared *reconcile.Comparison, limit int64) {
 	t.Helper()
 	request := plan.ResultsRequest(1, schema.Subject{Kind: schema.SubjectCampaign, ID: 12})
+	report := must.Get(e.ComputeReport(t.Context(), must.Get(e.PlanReport(request))(t)))(t)
+	dated := must.Get(query.ParseVisitors(query.CampaignResults, "filters[dateFrom]=2026-10-01&filters[dateTo]=2026-10-31"))(t)
+	request.Filters = dated.Filters
 	p := e.AsOfFirstView(must.Get(e.PlanReport(request))(t))
-	report := must.Get(e.ComputeReport(t.Context(), p))(t)
 	if c := report.Checks.Cap; c != nil && c.Amount != nil {
 		limit = c.Amount.Units.Int64()
 	}
-	compared = reconcile.New(p, s.from, s.to)
+	compared = reconcile.New(p, limit)
 	must.OK(t, ingest.ReadOrders(t.Context(), path, ingest.Options{}, compared.AddOrder))
-	must.OK(t, compared.CompareEvents(t.Context(), shards, most, limit))
+	must.OK(t, compared.CompareEvents(t.Context(), shards, most))
 	return compared, limit
 }
 
@@ -354,9 +361,8 @@ func TestEachOrderIsInItsTrueLine(t *testing.T) {
 	} {
 		conn, e, shards, path := s.open(t, uint64(i), tier.Of(3000, 100_000)) //nolint:gosec // small
 		compared, limit := s.compare(t, e, shards, path)
-		left := compared.Difference()
-		if !compared.AddsUp() || !left.IsZero() {
-			t.Fatalf("shop %d: the difference is %+v", i, left)
+		if !compared.AddsUp() || compared.Difference.String() != "0.0000" {
+			t.Fatalf("shop %d: the difference is %s", i, &compared.Difference)
 		}
 		wrong := 0
 		for at, row := range compared.Rows {
@@ -367,23 +373,21 @@ func TestEachOrderIsInItsTrueLine(t *testing.T) {
 			}
 		}
 		check.Equal(t, wrong, 0, "orders in other lines")
-		for _, line := range append(reconcile.Lines, reconcile.Counted) {
-			if want := s.sums[line]; want != nil || compared.Lines[line].Orders != 0 {
-				checkSums(t, fmt.Sprint("shop ", i, ", ", line), &compared.Lines[line].OrderSums, want)
-			}
+		for _, line := range compared.Lines {
+			checkSums(t, fmt.Sprint("shop ", i, ", ", line.Line), &line.Sums, s.sums[line.Line])
 		}
 		checkSums(t, fmt.Sprint("shop ", i, ", report"), &compared.Report, &s.report)
 		removed := int64(0)
 		for _, total := range s.totals {
 			removed += max(0, total-limit)
 		}
-		check.Equal(t, compared.Cap.Value.Int64(), removed, "value above the cap")
-		for _, line := range reconcile.Lines {
-			if compared.Differs(line, shards.SubjectCounters(compared.Orders.Subject).FirstExposed) != (s.skewed && line == reconcile.CancelledHere) {
-				t.Errorf("shop %d: whether the line %s differs between variations", i, line)
+		check.Equal(t, compared.Cap.Units.Int64(), removed, "value above the cap")
+		for _, line := range compared.Lines[:reconcile.Counted] {
+			if line.Differs != (s.skewed && line.Line == reconcile.CancelledHere) {
+				t.Errorf("shop %d: whether the line %s differs between variations", i, line.Line)
 			}
 		}
-		if compared.Newer == 0 {
+		if compared.Lines[reconcile.Amount].Newer == 0 {
 			t.Error("no order has a higher revision in the export")
 		}
 
@@ -392,18 +396,18 @@ func TestEachOrderIsInItsTrueLine(t *testing.T) {
 			SELECT section, website_id, subject, subject_id, experiment_id, grain, goal_id, 1, variation, visitor_id, first_time, since_ms, number + 1, 1
 			FROM facts WHERE grain = 'goal' AND variation = '0' AND subject = 'campaign' AND first_time + toIntervalMillisecond(since_ms) BETWEEN '2026-10-10' AND '2026-10-20' LIMIT 1`))
 		corrupted, _ := s.compare(t, e, shards, path)
-		if left := corrupted.Difference(); corrupted.AddsUp() || left.Value.Int64() != -1 {
-			t.Errorf("shop %d: after a change of the facts, the difference is %+v, want -0.0001", i, left)
+		if corrupted.AddsUp() || corrupted.Difference.String() != "-0.0001" {
+			t.Errorf("shop %d: after a change of the facts, the difference is %s, want -0.0001", i, &corrupted.Difference)
 		}
 	}
 }
 
-func checkSums(t *testing.T, what string, got, want *facts.OrderSums) {
+func checkSums(t *testing.T, what string, got, want *reconcile.Sums) {
 	t.Helper()
 	if want == nil {
-		want = &facts.OrderSums{}
+		want = &reconcile.Sums{}
 	}
-	if got.Orders != want.Orders || got.Value.Cmp(&want.Value) != 0 || got.Profit.Cmp(&want.Profit) != 0 {
+	if got.Orders != want.Orders || got.Value.String() != want.Value.String() || got.Profit.String() != want.Profit.String() {
 		t.Errorf("%s: %d orders, %v and %v; want %d, %v and %v", what, got.Orders, &got.Value, &got.Profit, want.Orders, &want.Value, &want.Profit)
 	}
 }

@@ -1,4 +1,4 @@
--- one row per event id that is stored as a goal, on a pass over the events of a website
+-- one row per event id with which a goal is stored, in one pass over the events of a website
 SELECT DISTINCT event_id
 FROM {{.Sent}}
 WHERE website_id = {website_id:Int64}

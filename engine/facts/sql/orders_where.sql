@@ -1,5 +1,0 @@
-section = {section:UInt64}
-    AND ({goal_id:Int64} = 0 OR goal_id = {goal_id:Int64})
-    AND variation != ''
-    AND toUnixTimestamp64Milli(first_time) + toInt64(since_ms) >= {from_ms:Int64}
-    AND toUnixTimestamp64Milli(first_time) + toInt64(since_ms) < {to_ms:Int64}

@@ -139,7 +139,10 @@ func (p *program) reconcileFile(
 	default:
 		err = p.printReconciled(compared)
 	}
-	return cmp.Or(err, p.judgeReconciled(file, compared))
+	if err != nil {
+		return err
+	}
+	return p.judgeReconciled(file, compared)
 }
 
 // maxRejectsRead is the number of rejected lines in which orders are looked for.

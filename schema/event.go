@@ -81,8 +81,8 @@ type Attributes struct {
 func HashID(id string) uint64 { return xxhash.Sum64String(id) }
 
 const insertEvents = `INSERT INTO events (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id,
-	revision, cancelled, variation_id, event, goal_id, value, profit, extra_value, device, browser, os, country, region, city, channel,
-	referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type, ingested_at)`
+	revision, cancelled, variation_id, event, goal_id, value, profit, extra_value, device, browser, os, country,
+	region, city, channel, referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type, ingested_at)`
 
 // distinctRowSettings disable the search for equal keys within an insert: the caller has already removed duplicates.
 var distinctRowSettings = clickhouse.Settings{"optimize_on_insert": 0, "insert_deduplicate": 0}

@@ -49,7 +49,7 @@ func (p *program) reconcileCommand() *cobra.Command {
 		Args: oneArg,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if (o.campaign == "") == (o.widget == 0) || o.experiment != 0 && o.widget == 0 {
-				return usageError{errors.New("reconcile: must have --campaign, or --widget with or without --experiment")}
+				return usageError{errors.New("reconcile: must have --campaign, or --widget, perhaps with --experiment")}
 			}
 			return nil
 		},
@@ -220,7 +220,7 @@ func (p *program) writeOrderRows(name string, c *reconcile.Comparison) error {
 	for _, row := range c.Rows {
 		ours := [2]string{}
 		if row.Ours != nil {
-			ours = [2]string{reconcile.FormatUnits(row.Ours.Value), reconcile.FormatUnits(row.Ours.Profit)}
+			ours = [2]string{reconcile.FormatUnits(row.Ours[0]), reconcile.FormatUnits(row.Ours[1])}
 		}
 		_ = w.Write([]string{
 			fmt.Sprint(row.FileLine), row.ID, row.Line.String(), row.Variation, reconcile.FormatUnits(row.Value),

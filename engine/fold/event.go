@@ -137,9 +137,9 @@ func splitStates(own, bare []*Event, each func(own, bare []*Event)) {
 	}
 }
 
-// stateOf returns the row whose state counts, and the event as it counts: with the least time of all its rows. The state
-// is that of the highest revision, and of equal ones that of the subject's own row. So it does not depend on the order
-// in which the rows arrived.
+// stateOf returns the row whose state counts, and the event as it counts: with the least time of all its rows. The
+// state is that of the highest revision, and of equal ones that of the subject's own row. So it does not depend on the
+// order in which the rows arrived.
 func stateOf(own, bare []*Event) (row, counted *Event) {
 	if len(bare) > 0 {
 		row = bare[len(bare)-1]

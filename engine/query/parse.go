@@ -188,8 +188,8 @@ func (p *Parameters) parseList(name, parameter string, filters *Filters) {
 	filters.Lists = append(filters.Lists, ListFilter{name, all})
 }
 
-// parseInstant parses RFC 3339 with an offset, or a date. A date is its start in UTC, or the start of the next day if it
-// ends the window, until the time zone is known.
+// parseInstant parses RFC 3339 with an offset, or a date. A date is its start in UTC, or the start of the next day if
+// it ends the window, until the time zone is known.
 func parseInstant(text string, end bool) (at time.Time, isDate, ok bool) {
 	if day, err := time.Parse(time.DateOnly, text); err == nil {
 		ok = schema.IsStorable(day)

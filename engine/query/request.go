@@ -138,22 +138,21 @@ type Filters struct {
 // ResolveDates turns dates into instants: midnight in a time zone. The error is an InvalidError.
 func (f *Filters) ResolveDates(zone *time.Location) error {
 	if f.fromDate {
-		f.From, f.fromDate = StartOfDate(f.From, zone), false
+		f.From, f.fromDate = startOfDate(f.From, zone), false
 	}
 	if f.toDate {
-		f.To, f.toDate = StartOfDate(f.To, zone), false
+		f.To, f.toDate = startOfDate(f.To, zone), false
 	}
 	if !f.From.IsZero() && !f.To.IsZero() && !f.From.Before(f.To) {
-		return InvalidParameters(faults.Fault{
-			Name: "filters[dateTo]", Value: FormatInstant(f.To), Detail: "must be after dateFrom, " + FormatInstant(f.From),
-		})
+		detail := "must be after dateFrom, " + FormatInstant(f.From)
+		return InvalidParameters(faults.Fault{Name: "filters[dateTo]", Value: FormatInstant(f.To), Detail: detail})
 	}
 	return nil
 }
 
-// StartOfDate returns the first instant of a date in a time zone. Where the clock changes at midnight, midnight may be
+// startOfDate returns the first instant of a date in a time zone. Where the clock changes at midnight, midnight may be
 // missing, or may occur twice.
-func StartOfDate(date time.Time, zone *time.Location) time.Time {
+func startOfDate(date time.Time, zone *time.Location) time.Time {
 	year, month, day := date.Date()
 	at := time.Date(year, month, day, 0, 0, 0, 0, zone)
 	since, until := at.ZoneBounds()

@@ -1,5 +1,5 @@
-// Package reconcile compares a shop's own books with a report: it puts each order of an export in one named line, so that
-// the lines add up exactly, in 1/10,000 of the currency.
+// Package reconcile compares a shop's own books with a report: it puts each order of an export in one named line, so
+// that the lines add up exactly, in 1/10,000 of the currency.
 package reconcile
 
 import (

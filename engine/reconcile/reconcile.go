@@ -23,21 +23,16 @@ import (
 type Row struct {
 	*ingest.Order
 	Line      Line
-	Variation string // of the visitor's first view; empty: none
-	Ours      *State // nil: the report does not count the order
+	Variation string    // of the visitor's first view; empty: none
+	Ours      *[2]int64 // value and profit in the report; nil: it does not count the order
 
 	given Line // by the export alone
 }
 
-// State is an order as it is stored.
-type State struct {
-	Value, Profit int64
-
-	goal, at   int64
-	revision   uint64
-	reason     fold.Reason
-	rank       int // 2: as it counts for the subject, 1: without exposures, 0: of another subject
-	variation  string
+// state is an order as it is stored.
+type state struct {
+	fold.Explained
+	rank       int  // 2: as it counts for the subject, 1: without exposures, 0: of another subject
 	isExported bool // a row of the export counts
 }
 
@@ -130,8 +125,8 @@ func (c *Comparison) AddsUp() bool {
 // mostTries is the number of times that events and facts are read. A refresh between them may make a difference.
 const mostTries = 3
 
-// CompareEvents puts each order in its line, by the stored events and facts. A visitor with more than most events of the
-// website is automated.
+// CompareEvents puts each order in its line, by the stored events and facts. A visitor with more than most events of
+// the website is automated.
 func (c *Comparison) CompareEvents(ctx context.Context, shards facts.Shards, most int) (err error) {
 	for try := 0; try < mostTries && err == nil && (try == 0 || !c.AddsUp()); try++ {
 		err = c.compareOnce(ctx, shards, most)
@@ -247,26 +242,20 @@ func (c *Comparison) addUnequal(variation string, orders, value, profit int64) {
 // compareVisitor puts the orders of a visitor in their lines.
 func (c *Comparison) compareVisitor(events []fold.Event, most int, rows []*Row) {
 	// what the events say
-	states, first, variation := map[uint64]*State{}, (*fold.Explained)(nil), ""
+	states, first, variation := map[uint64]*state{}, (*fold.Explained)(nil), ""
 	fold.ExplainVisitor(events, most, nil, func(x fold.Explained) {
-		isOwn := x.Subject == c.plan.Subject
-		if isOwn && x.Reason == fold.FirstView {
+		rank := 0
+		if x.Subject == c.plan.Subject {
+			rank = 2
+		} else if x.Subject.Kind == schema.SubjectNone {
+			rank = 1
+		}
+		if rank == 2 && x.Reason == fold.FirstView {
 			first, variation = &x, strings.TrimSuffix(x.Variation, fold.MultiExposed)
 		}
-		if x.Event.Kind != moments.Goal || x.Reason <= fold.Superseded {
-			return
-		}
-		s := &State{
-			Value: x.Event.Amounts[0], Profit: x.Event.Amounts[1], goal: x.Event.Goal, at: x.At, revision: x.Event.Revision,
-			reason: x.Reason, variation: x.Variation,
-		}
-		if isOwn {
-			s.rank = 2
-		} else if x.Subject.Kind == schema.SubjectNone {
-			s.rank = 1
-		}
-		if known := states[x.Event.ID]; known == nil || known.rank < s.rank {
-			states[x.Event.ID] = s
+		known := states[x.Event.ID]
+		if x.Event.Kind == moments.Goal && x.Reason > fold.Superseded && (known == nil || known.rank < rank) {
+			states[x.Event.ID] = &state{Explained: x, rank: rank}
 		}
 	})
 
@@ -279,9 +268,12 @@ func (c *Comparison) compareVisitor(events []fold.Event, most int, rows []*Row) 
 		}
 		row.Variation, row.Line = variation, c.lineOf(s, first)
 		if row.Line == Counted {
-			row.Ours, s.isExported = s, true
-			if row.Value != s.Value || row.Profit != s.Profit {
+			row.Ours, s.isExported = &[2]int64{s.Event.Amounts[0], s.Event.Amounts[1]}, true
+			if *row.Ours != [2]int64{row.Value, row.Profit} {
 				row.Line = Amount
+				if row.Revision > s.Event.Revision {
+					c.Lines[Amount].Newer++
+				}
 			}
 		}
 		seen[row.Line] = true
@@ -290,13 +282,14 @@ func (c *Comparison) compareVisitor(events []fold.Event, most int, rows []*Row) 
 	// the orders that count
 	total := int64(0)
 	for _, s := range states {
-		if s.rank < 2 || s.reason != fold.SinceFirstView || !c.isGoal(s.goal) || !c.isWithin(s.at) {
+		if s.rank < 2 || s.Reason != fold.SinceFirstView || !c.isGoal(s.Event.Goal) || !c.isWithin(s.At) {
 			continue
 		}
-		c.addUnequal(s.variation, -1, -s.Value, -s.Profit)
-		if c.isInReport(s.variation) {
-			if total += s.Value; !s.isExported {
-				c.Lines[NotInExport].addOrders(-1, -s.Value, -s.Profit, variation)
+		value, profit := s.Event.Amounts[0], s.Event.Amounts[1]
+		c.addUnequal(s.Variation, -1, -value, -profit)
+		if c.isInReport(s.Variation) {
+			if total += value; !s.isExported {
+				c.Lines[NotInExport].addOrders(-1, -value, -profit, variation)
 				seen[NotInExport] = true
 			}
 		}
@@ -310,23 +303,23 @@ func (c *Comparison) compareVisitor(events []fold.Event, most int, rows []*Row) 
 }
 
 // lineOf returns the line of a stored order. first is the first view of the subject; nil: none.
-func (c *Comparison) lineOf(s *State, first *fold.Explained) Line {
+func (c *Comparison) lineOf(s *state, first *fold.Explained) Line {
 	switch {
-	case s.reason == fold.Cancelled:
+	case s.Reason == fold.Cancelled:
 		return CancelledHere
-	case !c.isGoal(s.goal):
+	case !c.isGoal(s.Event.Goal):
 		return OtherGoal
-	case !c.isWithin(s.at):
+	case !c.isWithin(s.At):
 		return OtherTime
-	case s.reason == fold.AutomatedVisitor:
+	case s.Reason == fold.AutomatedVisitor:
 		return AutomatedVisitor
-	case first != nil && s.at < first.At:
+	case first != nil && s.At < first.At:
 		return BeforeFirstView
 	case first == nil || s.rank < 2:
 		return NotInCampaign
-	case c.isExcluded(s.variation):
+	case c.isExcluded(s.Variation):
 		return SeveralVariations
-	case !c.isInReport(s.variation):
+	case !c.isInReport(s.Variation):
 		return UndeclaredVariation
 	}
 	return Counted
@@ -353,10 +346,7 @@ func (c *Comparison) addUp(visitors map[int64]int64) {
 		left.addOrders(1, row.Value, row.Profit)
 		value, profit := row.Value, row.Profit
 		if row.Line == Amount {
-			value, profit = value-row.Ours.Value, profit-row.Ours.Profit
-			if row.Revision > row.Ours.revision {
-				c.Lines[Amount].Newer++
-			}
+			value, profit = value-row.Ours[0], profit-row.Ours[1]
 		}
 		c.Lines[row.Line].addOrders(1, value, profit, row.Variation)
 	}

@@ -125,9 +125,7 @@ func (s *shop) receive(o *order, exposed bool) {
 		earlier.Subject, earlier.SubjectID = schema.SubjectCampaign, 12
 		earlier.VariationID = s.Int64N(2)
 	}
-	for _, e := range [][]schema.Event{{bare}, {earlier, bare}, {bare, earlier}, {bare, bare}}[s.IntN(4)] {
-		s.events = append(s.events, e)
-	}
+	s.events = append(s.events, [][]schema.Event{{bare}, {earlier, bare}, {bare, earlier}, {bare, bare}}[s.IntN(4)]...)
 }
 
 // export writes a row of the export, and notes the line in which it is.

@@ -20,16 +20,16 @@ type VisitorOrders struct {
 	Orders, Value, Profit int64
 }
 
-// ReadOrders returns the counted goal events of a question's subject and goal, whose own time is in its window.
-func (s Shards) ReadOrders(ctx context.Context, q *plan.Question) (all []VisitorOrders, err error) {
-	err = s.eachServer(ctx, "orders.sql", func(row driver.Rows) error {
-		var of VisitorOrders
+// EachOrders calls each for the visitors with counted goal events of a question's subject and goal, whose own time is in
+// its window.
+func (s Shards) EachOrders(ctx context.Context, q *plan.Question, each func(*VisitorOrders)) error {
+	var of VisitorOrders
+	return s.eachServer(ctx, "orders.sql", func(row driver.Rows) error {
 		err := row.Scan(&of.Visitor, &of.Variation, &of.Orders, &of.Value, &of.Profit)
-		all = append(all, of)
+		each(&of)
 		return err
 	}, clickhouse.Named("section", SectionOf(q.Subject, fold.OfGoal)), clickhouse.Named("goal_id", q.GoalID),
 		clickhouse.Named("from_ms", q.WindowStart().UnixMilli()), clickhouse.Named("to_ms", q.WindowEnd().UnixMilli()))
-	return all, err
 }
 
 // FindGoalIDs returns which of some event ids a website has stored goals with.

@@ -21,7 +21,7 @@ import (
 
 // Row is an order of the export.
 type Row struct {
-	*ingest.Order
+	ingest.Order
 	Line      Line
 	Variation string    // of the visitor's first view; empty: none
 	Ours      *[2]int64 // value and profit in the report; nil: it does not count the order
@@ -92,7 +92,7 @@ func New(p *plan.Plan, limit int64) *Comparison {
 
 // AddOrder adds an order of the export.
 func (c *Comparison) AddOrder(o *ingest.Order) {
-	row := &Row{Order: o, given: open}
+	row := &Row{Order: *o, given: open}
 	c.Rows = append(c.Rows, row)
 	switch {
 	case o.Fault != "":
@@ -138,16 +138,14 @@ func (c *Comparison) compareOnce(ctx context.Context, shards facts.Shards, most 
 	c.reset()
 
 	// the orders of the report, and those of the export that are not in a line yet, by visitor
-	counted, err := shards.ReadOrders(ctx, &c.plan.Question)
-	if err != nil {
-		return err
-	}
 	var visitors []uint64
-	for _, of := range counted {
+	if err := shards.EachOrders(ctx, &c.plan.Question, func(of *facts.VisitorOrders) {
 		if visitors = append(visitors, of.Visitor); c.isInReport(of.Variation) {
 			c.Report.addOrders(of.Orders, of.Value, of.Profit)
 		}
 		c.addUnequal(of.Variation, of.Orders, of.Value, of.Profit)
+	}); err != nil {
+		return err
 	}
 	var pending []*Row
 	for _, row := range c.Rows {
@@ -214,18 +212,20 @@ func (c *Comparison) reset() {
 	for line := range open {
 		c.Lines = append(c.Lines, &LineSums{Line: line, Variations: map[string]*Sums{}, visitors: map[string]int64{}})
 	}
-	last := make(map[uint64]*Row, len(c.Rows)) // by event id
-	for _, row := range c.Rows {
+	byID := slices.Clone(c.Rows)
+	slices.SortStableFunc(byID, func(a, b *Row) int {
+		return cmp.Or(cmp.Compare(a.Event, b.Event), cmp.Compare(b.Revision, a.Revision))
+	})
+	var last *Row
+	for _, row := range byID {
 		row.Line, row.Variation, row.Ours = row.given, "", nil
-		switch other := last[row.Event]; {
-		case row.Line == Unreadable:
-		case other == nil:
-			last[row.Event] = row
-		case other.Revision < row.Revision:
-			other.Line, last[row.Event] = Repeated, row
-		default:
+		if row.Line == Unreadable {
+			continue
+		}
+		if last != nil && last.Event == row.Event {
 			row.Line = Repeated
 		}
+		last = row
 	}
 }
 

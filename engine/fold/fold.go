@@ -245,7 +245,8 @@ func subjectRows(rows []Row, own, bare []*Event, explain func(Explained)) []Row 
 	return rows
 }
 
-// appendRows appends a visitor's row and goal rows. origin is any own event. firstView is nil if the events do not count.
+// appendRows appends a visitor's row and goal rows. origin is any own event. firstView is nil if the events do not
+// count.
 func appendRows(rows []Row, origin *Event, of *ownEvents, firstView *Event) []Row {
 	slices.SortFunc(of.events, (*Event).compareTime)
 	v := Row{

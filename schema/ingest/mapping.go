@@ -275,7 +275,8 @@ func checkSources(found *faults.Collector, path string, sources map[string]Sourc
 		}
 		if (s.Format == formatCountry) != (name == fieldNames[fieldCountry]) && s.Format != "" ||
 			(s.Zone != "" || s.Format != "" && s.Format != formatCountry) && !isTime {
-			found.AddField(at, "format and zone are only allowed for time and revision, and format: country for country")
+			found.AddField(at,
+				"format and zone are only allowed for time and revision, and format: country for country")
 		}
 		if _, err := time.LoadLocation(s.Zone); err != nil {
 			found.AddField(fmt.Sprintf("%s.zone %q", at, s.Zone), "must be a name such as Europe/Paris")

@@ -39,9 +39,10 @@ func ReadOrders(ctx context.Context, path string, o Options, take func(*Order)) 
 		parse(func(line origin, events []fields, fault error) {
 			if fault != nil {
 				take(&Order{FileLine: line.number, Fault: fault.Error()})
+				return
 			}
 			for i := range events {
-				if kind := events[i].values[fieldEvent]; fault == nil && (kind == string(schema.KindGoal) || kind == "") {
+				if kind := events[i].values[fieldEvent]; kind == string(schema.KindGoal) || kind == "" {
 					take(newOrder(line.number, &events[i]))
 				}
 			}

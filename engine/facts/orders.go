@@ -20,8 +20,8 @@ type VisitorOrders struct {
 	Orders, Value, Profit int64
 }
 
-// EachOrders calls each for the visitors with counted goal events of a question's subject and goal, whose own time is in
-// its window.
+// EachOrders calls each for the visitors with counted goal events of a question's subject and goal, whose own time is
+// in its window.
 func (s Shards) EachOrders(ctx context.Context, q *plan.Question, each func(*VisitorOrders)) error {
 	var of VisitorOrders
 	return s.eachServer(ctx, "orders.sql", func(row driver.Rows) error {

@@ -104,9 +104,6 @@ func distinctEvents(events []Event, explain func(Explained)) []*Event {
 // isBare reports whether an event is a goal without exposures.
 func (e *Event) isBare() bool { return e.Subject.Kind == schema.SubjectNone }
 
-// isSameID reports whether two neighbours of sorted events of a subject are revisions of one event.
-func isSameID(a, b **Event) bool { return (*a).ID == (*b).ID }
-
 // withID returns the events with an id. The events are of one subject and sorted by id.
 func withID(events []*Event, id uint64) []*Event {
 	from, _ := slices.BinarySearchFunc(events, id, func(e *Event, id uint64) int { return cmp.Compare(e.ID, id) })
@@ -117,24 +114,37 @@ func withID(events []*Event, id uint64) []*Event {
 	return events[from:to]
 }
 
-// splitStates calls each for each event of a visitor of a subject, with its rows: the own ones, and those of a goal
+// eventRows iterates over the events of a visitor of a subject, each with its rows: the own ones, and those of a goal
 // without exposures that has the same id. Both lists are sorted. A goal does not revise an event of another kind.
-func splitStates(own, bare []*Event, each func(own, bare []*Event)) {
-	for rows := range SplitRuns(own, isSameID) {
-		if rows[0].Kind == moments.Goal {
-			each(rows, withID(bare, rows[0].ID))
-			continue
+type eventRows struct {
+	own, bare         []*Event
+	ownLeft, bareLeft []*Event
+}
+
+func newEventRows(own, bare []*Event) eventRows { return eventRows{own, bare, own, bare} }
+
+// nextEvent returns the rows of the next event; none: there is no other.
+func (r *eventRows) nextEvent() (own, bare []*Event) {
+	if len(r.ownLeft) > 0 {
+		first := r.ownLeft[0]
+		if own = r.ownLeft[:1]; first.Kind == moments.Goal {
+			for len(own) < len(r.ownLeft) && r.ownLeft[len(own)].ID == first.ID {
+				own = r.ownLeft[:len(own)+1]
+			}
+			if len(r.bare) > 0 && withID(r.own, first.ID)[0] == first {
+				bare = withID(r.bare, first.ID)
+			}
 		}
-		each(rows[:1], nil)
-		if len(rows) > 1 {
-			each(rows[1:], nil)
+		r.ownLeft = r.ownLeft[len(own):]
+		return own, bare
+	}
+	for len(r.bareLeft) > 0 {
+		bare = withID(r.bareLeft, r.bareLeft[0].ID)
+		if r.bareLeft = r.bareLeft[len(bare):]; len(withID(r.own, bare[0].ID)) == 0 {
+			return nil, bare
 		}
 	}
-	for rows := range SplitRuns(bare, isSameID) {
-		if len(withID(own, rows[0].ID)) == 0 {
-			each(nil, rows)
-		}
-	}
+	return nil, nil
 }
 
 // stateOf returns the row whose state counts, and the event as it counts: with the least time of all its rows. The

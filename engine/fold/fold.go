@@ -178,25 +178,20 @@ func splitBySubject(rows []Row) iter.Seq[[]Row] {
 	return SplitRuns(rows, func(_, r *Row) bool { return r.Grain == OfGoal })
 }
 
-// ownEvents are the events of a visitor of a subject that count, or those that do not.
-type ownEvents struct {
-	events []*Event // as they count, without cancelled ones
-	from   int64    // least time of the own rows
-	seen   uint32   // number of the own rows
-	digest uint64   // of the own rows
+// madeOf is what a visitor's row is made of: the own rows of events, also of cancelled ones.
+type madeOf struct {
+	from   int64 // least time
+	seen   uint32
+	digest uint64
 }
 
-// addEvent adds an event as it counts, with its own rows.
-func (o *ownEvents) addEvent(e *Event, own []*Event) {
-	if !e.Cancelled {
-		o.events = append(o.events, e)
-	}
+func (m *madeOf) addRows(own []*Event) {
 	for _, row := range own {
-		if o.seen == 0 || row.At < o.from {
-			o.from = row.At
+		if m.seen == 0 || row.At < m.from {
+			m.from = row.At
 		}
-		o.seen++
-		o.digest ^= row.contentHash()
+		m.seen++
+		m.digest ^= row.contentHash()
 	}
 }
 
@@ -209,18 +204,23 @@ func subjectRows(rows []Row, own, bare []*Event, explain func(Explained)) []Row 
 		isOther := func(e *Event) bool { return e.Kind == moments.View && e.Variation != first.Variation }
 		variation = VariationOf(first.Variation, slices.ContainsFunc(own, isOther))
 	}
-	var counted, others ownEvents
-	origin := own[0]
-	splitStates(own, bare, func(own, bare []*Event) {
+	var counted, others []*Event // as they count, without cancelled ones
+	var ofCounted, ofOthers madeOf
+	origin, all := own[0], newEventRows(own, bare)
+	for own, bare := all.nextEvent(); len(own)+len(bare) > 0; own, bare = all.nextEvent() {
 		row, e := stateOf(own, bare)
 		isCounted := first != nil && e.At >= first.At
 		switch {
 		case isCounted:
-			counted.addEvent(e, own)
+			if ofCounted.addRows(own); !e.Cancelled {
+				counted = append(counted, e)
+			}
 		case len(own) > 0:
-			others.addEvent(e, own)
+			if ofOthers.addRows(own); !e.Cancelled {
+				others = append(others, e)
+			}
 		default:
-			return // a goal without exposures counts from the first view on
+			continue // a goal without exposures counts from the first view on
 		}
 		if explain != nil {
 			x := Explained{Subject: origin.Subject, At: e.At, Basis: first}
@@ -229,15 +229,15 @@ func subjectRows(rows []Row, own, bare []*Event, explain func(Explained)) []Row 
 			}
 			explainState(x, row, own, explain)
 		}
-	})
-	if others.seen > 0 {
-		rows = appendRows(rows, origin, &others, nil)
+	}
+	if ofOthers.seen > 0 {
+		rows = appendRows(rows, origin, others, ofOthers, nil)
 	}
 	if first == nil {
 		return rows
 	}
 	at := len(rows)
-	rows = appendRows(rows, origin, &counted, first)
+	rows = appendRows(rows, origin, counted, ofCounted, first)
 	for i := range rows[at:] {
 		r := &rows[at+i]
 		r.Variation, r.Attributes = variation, first.Attributes
@@ -247,20 +247,20 @@ func subjectRows(rows []Row, own, bare []*Event, explain func(Explained)) []Row 
 
 // appendRows appends a visitor's row and goal rows. origin is any own event. firstView is nil if the events do not
 // count.
-func appendRows(rows []Row, origin *Event, of *ownEvents, firstView *Event) []Row {
-	slices.SortFunc(of.events, (*Event).compareTime)
+func appendRows(rows []Row, origin *Event, events []*Event, of madeOf, firstView *Event) []Row {
+	slices.SortFunc(events, (*Event).compareTime)
 	v := Row{
 		Subject: origin.Subject, Grain: OfVisitor, Visitor: origin.Visitor, First: of.from,
 		Seen: of.seen, Digest: of.digest,
 	}
 	if firstView != nil {
 		v.First = firstView.At
-	} else if len(of.events) > 0 {
-		v.First = of.events[0].At
+	} else if len(events) > 0 {
+		v.First = events[0].At
 	}
 	var goals []*Event
 	multi := false
-	for _, e := range of.events {
+	for _, e := range events {
 		if e.Kind == moments.Goal {
 			goals = append(goals, e)
 		} else {

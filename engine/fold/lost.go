@@ -55,14 +55,13 @@ func LostEvents(stored []Row, events []Event, isShort func(schema.Subject) bool)
 	}
 	var bare []*Event
 	for own := range splitEvents(distinctEvents(events, nil)) {
-		splitStates(own, bare, func(own, bare []*Event) {
-			if len(own) > 0 {
-				_, e := stateOf(own, bare)
-				c := e.content()
-				c.Subject = own[0].Subject
-				addPresent(e.ID, c)
-			}
-		})
+		all := newEventRows(own, bare)
+		for own, bare := all.nextEvent(); len(own) > 0; own, bare = all.nextEvent() {
+			_, e := stateOf(own, bare)
+			c := e.content()
+			c.Subject = own[0].Subject
+			addPresent(e.ID, c)
+		}
 		if own[0].isBare() {
 			bare = own
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -199,6 +200,68 @@ func TestSignedSources(t *testing.T) {
 	if response, _ := s.in(key, order, nil); response.status != http.StatusServiceUnavailable {
 		t.Errorf("without the file of the secret: %d", response.status)
 	}
+}
+
+// TestWebhooksOfAnOrderInAnyOrder sends the webhooks of an order of Shopify in each order, and each one twice: the state
+// of the order is that of the books, also if the pixel reported the purchase first or last.
+func TestWebhooksOfAnOrderInAnyOrder(t *testing.T) {
+	s := newServer(t)
+	shopify, tag := s.sourceKey("shopify", catalogue.Sender{}), s.sourceKey("tag", catalogue.Sender{})
+	const order = `{"id":%[1]d,"checkout_token":"order-%[1]d","created_at":"2026-05-01T08:00:00-04:00","updated_at":"%[2]s","cancelled_at":%[3]s,"total_price":"100.00",` +
+		`"current_total_price":"%[4]s","note_attributes":[{"name":"lifthouse","value":"buyer-%[1]d"}]}`
+	webhooks := []func(id int) (topic, body string){
+		func(id int) (string, string) {
+			return "orders/create", fmt.Sprintf(order, id, "2026-05-01T08:00:00-04:00", "null", "100.00")
+		},
+		func(id int) (string, string) {
+			return "orders/updated", fmt.Sprintf(order, id, "2026-05-02T08:00:00-04:00", "null", "60.00")
+		},
+		func(id int) (string, string) {
+			if id%2 == 0 { // the books have half of the orders as cancelled, and the others as returned in part
+				return "orders/cancelled", fmt.Sprintf(order, id, "2026-05-03T08:00:00-04:00", `"2026-05-03T08:00:00-04:00"`, "0.00")
+			}
+			return "orders/updated", fmt.Sprintf(order, id, "2026-05-03T08:00:00-04:00", "null", "45.50")
+		},
+	}
+	permutations := [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
+	var buyers sync.WaitGroup // a source collects the requests of some time
+	for id := range 4 * len(permutations) {
+		s.write(schema.Event{
+			EventID: uint64(id), Time: time.Date(2026, 5, 1, 11, 0, 0, 0, time.UTC), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, //nolint:gosec // small
+			VisitorID: schema.HashID(fmt.Sprintf("buyer-%d", id)), Kind: schema.KindView,
+		})
+		pixel := func() {
+			body := fmt.Sprintf(`{"visitor":"buyer-%[1]d","batch":[{"id":"p%[1]d","age":0,"event":"purchase","order":"order-%[1]d","value":99}]}`, id)
+			response, text := s.in(tag, body, nil)
+			check.Equal(t, response.status, http.StatusOK, text)
+		}
+		buyers.Go(func() {
+			if id%4 == 0 {
+				pixel()
+			}
+			for _, n := range permutations[id/4] {
+				topic, body := webhooks[n](id)
+				for range 2 {
+					response, text := s.in(shopify, body, map[string]string{"X-Shopify-Topic": topic})
+					check.Equal(t, response.status, http.StatusOK, text)
+				}
+			}
+			if id%4 == 1 {
+				pixel()
+			}
+		})
+	}
+	buyers.Wait()
+	s.fold()
+	var returned, orders int64
+	var earliest, latest time.Time
+	must.OK(t, s.conn.QueryRow(t.Context(), `SELECT sumIf(sign, value = 455000), sum(sign) FROM facts WHERE grain = 'goal' AND variation = '0'`).Scan(&returned, &orders))
+	check.Equal(t, returned, 12, "orders returned in part")
+	check.Equal(t, orders, 12, "orders")
+	must.OK(t, s.conn.QueryRow(t.Context(), `SELECT min(first_time + INTERVAL since_ms MILLISECOND), max(first_time + INTERVAL since_ms MILLISECOND) FROM facts FINAL
+		WHERE grain = 'goal' AND variation = '0'`).Scan(&earliest, &latest))
+	check.Equal(t, earliest, time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), "time of the first order")
+	check.Equal(t, latest, earliest, "time of the last order")
 }
 
 // TestRateOfSources sends more than a source may, and then nothing of the refused request is stored.

@@ -14,6 +14,52 @@ import (
 
 func may(day int) time.Time { return time.Date(2026, 5, day, 0, 0, 0, 0, time.UTC) }
 
+// TestDatesBeginAtMidnightOfTheWebsite resolves dates where the clock changes: around midnight, and at other hours. A
+// date has each of its instants, and no other.
+func TestDatesBeginAtMidnightOfTheWebsite(t *testing.T) {
+	for _, test := range []struct{ zone, date, from, to string }{
+		{"UTC", "2026-05-01", "2026-05-01T00:00:00Z", "2026-05-02T00:00:00Z"},
+		{"Europe/Berlin", "2026-05-01", "2026-04-30T22:00:00Z", "2026-05-01T22:00:00Z"},
+		{"Europe/Berlin", "2026-03-29", "2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"},     // 23 hours
+		{"Europe/Berlin", "2026-10-25", "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z"},     // 25 hours
+		{"Asia/Kolkata", "2026-05-01", "2026-04-30T18:30:00Z", "2026-05-01T18:30:00Z"},      //
+		{"America/Sao_Paulo", "2018-11-04", "2018-11-04T03:00:00Z", "2018-11-05T02:00:00Z"}, // begins at 01:00
+		{"Asia/Beirut", "2021-03-28", "2021-03-27T22:00:00Z", "2021-03-28T21:00:00Z"},       // begins at 01:00
+		{"America/Havana", "2025-11-02", "2025-11-02T04:00:00Z", "2025-11-03T05:00:00Z"},    // midnight twice
+		{"Asia/Amman", "2021-10-29", "2021-10-28T21:00:00Z", "2021-10-29T22:00:00Z"},        // midnight twice
+		{"Asia/Beirut", "2021-10-31", "2021-10-30T22:00:00Z", "2021-10-31T22:00:00Z"},       // 23:00 of the day before twice
+	} {
+		r, err := query.ParseReport(query.CampaignResults, "filters[dateFrom]="+test.date+"&filters[dateTo]="+test.date)
+		if err != nil {
+			t.Fatal(err)
+		}
+		zone, err := time.LoadLocation(test.zone)
+		if err == nil {
+			err = r.Filters.ResolveDates(zone)
+		}
+		if from, to := query.FormatInstant(r.Filters.From), query.FormatInstant(r.Filters.To); err != nil || from != test.from || to != test.to {
+			t.Errorf("%s in %s is from %s to %s, %v; want %s to %s", test.date, test.zone, from, to, err, test.from, test.to)
+		}
+		for at := r.Filters.From.Add(-30 * time.Hour); at.Before(r.Filters.To.Add(30 * time.Hour)); at = at.Add(15 * time.Minute) {
+			isWithin := !at.Before(r.Filters.From) && at.Before(r.Filters.To)
+			if isOf := at.In(zone).Format(time.DateOnly) == test.date; isOf != isWithin {
+				t.Errorf("%s in %s: %v is %v", test.date, test.zone, at, isWithin)
+			}
+		}
+	}
+	r, err := query.ParseReport(query.CampaignResults, "filters[dateFrom]=2026-05-02&filters[dateTo]=2026-05-01T23:00:00Z")
+	if err != nil {
+		t.Fatal(err)
+	}
+	east, west := r.Filters, r.Filters
+	if err := east.ResolveDates(time.FixedZone("", 2*60*60)); err != nil {
+		t.Error(err)
+	}
+	if err := west.ResolveDates(time.UTC); err == nil || err.Error() != `filters[dateTo]: "2026-05-01T23:00:00Z": must be after dateFrom, 2026-05-02T00:00:00Z` {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestParseReport(t *testing.T) {
 	plain := query.Request{}
 	with := func(change func(*query.Request)) query.Request {
@@ -53,6 +99,9 @@ func TestParseReport(t *testing.T) {
 		{"filters[dateTo]=2026-05-01T02:00:00+02:00", with(func(r *query.Request) { r.Filters.To = may(1) })},
 	} {
 		got, err := query.ParseReport(query.CampaignResults, test.query)
+		if err == nil {
+			err = got.Filters.ResolveDates(time.UTC)
+		}
 		if err != nil || !reflect.DeepEqual(got, test.want) {
 			t.Errorf("ParseReport(%q) = %+v, %v; want %+v", test.query, got, err, test.want)
 		}

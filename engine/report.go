@@ -75,8 +75,19 @@ func (e *Engine) computeReport(ctx context.Context, p *plan.Plan, version Versio
 	if err := e.addNovelty(ctx, p, a, report); err != nil {
 		return nil, err
 	}
+	report.WarnOfNegativeValues(e.negativeGoals(p))
 	report.AddWaiting(version.Waiting)
 	return report, nil
+}
+
+// negativeGoals returns the number of events of the goal with values below 0.
+func (e *Engine) negativeGoals(p *plan.Plan) (events int64) {
+	for id, goal := range e.facts.SubjectCounters(p.Subject).Goals {
+		if p.GoalID == 0 || id == p.GoalID {
+			events += goal.Negative
+		}
+	}
+	return events
 }
 
 // readReport returns the rows of a report and those of the goals of its scorecard; nil: it has none.

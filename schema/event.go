@@ -51,6 +51,8 @@ const (
 // Event is one row of the events table.
 type Event struct {
 	EventID      uint64
+	Revision     uint64    // of a goal: of several with one id, the state of the highest one counts
+	Cancelled    bool      // of a goal: it does not count
 	Time         time.Time // UTC, whole milliseconds
 	WebsiteID    int64
 	Subject      SubjectKind
@@ -79,8 +81,8 @@ type Attributes struct {
 func HashID(id string) uint64 { return xxhash.Sum64String(id) }
 
 const insertEvents = `INSERT INTO events (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id,
-	variation_id, event, goal_id, value, profit, extra_value, device, browser, os, country, region, city, channel,
-	referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type, ingested_at)`
+	revision, cancelled, variation_id, event, goal_id, value, profit, extra_value, device, browser, os, country,
+	region, city, channel, referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type, ingested_at)`
 
 // distinctRowSettings disable the search for equal keys within an insert: the caller has already removed duplicates.
 var distinctRowSettings = clickhouse.Settings{"optimize_on_insert": 0, "insert_deduplicate": 0}
@@ -109,6 +111,8 @@ func eventColumns(events []Event, acceptedAt time.Time) []func() any {
 		ColumnValues(events, func(e *Event) uint64 { return e.VisitorID }),
 		ColumnValues(events, func(e *Event) time.Time { return e.Time }),
 		ColumnValues(events, func(e *Event) uint64 { return e.EventID }),
+		ColumnValues(events, func(e *Event) uint64 { return e.Revision }),
+		ColumnValues(events, func(e *Event) bool { return e.Cancelled }),
 		ColumnValues(events, func(e *Event) int64 { return e.VariationID }),
 		ColumnValues(events, func(e *Event) string { return string(e.Kind) }),
 		ColumnValues(events, func(e *Event) int64 { return e.GoalID }),

@@ -176,7 +176,7 @@ func (p *program) rootCommand() *cobra.Command {
 			p.tokenCreateCommand(), p.tokenListCommand(), p.tokenRevokeCommand()),
 		commandGroup("source", "Make and list the addresses to which shops and SDKs send events", "",
 			p.sourceAddCommand(), p.sourceListCommand()),
-		p.discoverCommand(), p.shareCommand(),
+		p.reconcileCommand(), p.discoverCommand(), p.shareCommand(),
 		p.outcomeCommand(), p.worthCommand(), p.auditCommand(), p.migrateCommand(),
 		p.grantsCommand(), p.readyCommand(), p.factsCommand(), p.reportCommand(), p.looksCommand(), p.compareCommand(),
 		p.mcpCommand(),

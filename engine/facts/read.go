@@ -103,9 +103,9 @@ func (s *server) readEvents(ctx context.Context, visitors []schema.Visitor, thro
 	err := schema.EachRow(ctx, s, s.render("events.sql", ""), func(row driver.Rows) error {
 		var e fold.Event
 		of := &e.Subject
-		err := row.Scan(&of.WebsiteID, &e.Visitor, (*scannedKind)(&of.Kind), &of.ID, &of.ExperimentID, &e.ID, &e.At,
-			&e.Variation, (*uint8)(&e.Kind), &e.Goal, &e.Amounts[0], &e.Amounts[1], &e.Amounts[2], &e.Accepted,
-			&e.Version, &e.Attributes)
+		err := row.Scan(&of.WebsiteID, &e.Visitor, (*scannedKind)(&of.Kind), &of.ID, &of.ExperimentID, &e.ID,
+			&e.Revision, &e.Cancelled, &e.At, &e.Variation, (*uint8)(&e.Kind), &e.Goal, &e.Amounts[0], &e.Amounts[1],
+			&e.Amounts[2], &e.Accepted, &e.Version, &e.Attributes)
 		e.Attributes = withoutNone(e.Attributes)
 		events = append(events, e)
 		return err

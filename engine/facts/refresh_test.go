@@ -99,7 +99,7 @@ func (w *world) wanted() []fold.Row {
 		e := &w.all[i]
 		of := schema.Visitor{WebsiteID: e.WebsiteID, ID: e.VisitorID}
 		folded := fold.Event{
-			Subject: schema.Subject{WebsiteID: e.WebsiteID, Kind: e.Subject, ID: e.SubjectID, ExperimentID: e.ExperimentID}, Visitor: e.VisitorID, ID: e.EventID,
+			Subject: schema.Subject{WebsiteID: e.WebsiteID, Kind: e.Subject, ID: e.SubjectID, ExperimentID: e.ExperimentID}, Visitor: e.VisitorID, ID: e.EventID, Revision: e.Revision, Cancelled: e.Cancelled,
 			At: e.Time.UnixMilli(), Variation: e.VariationID, Kind: kinds[e.Kind], Goal: e.GoalID, Amounts: [3]int64{e.Value, e.Profit, e.ExtraValue}, Accepted: e.at,
 		}
 		if e.Kind == schema.KindView {

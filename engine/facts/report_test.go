@@ -127,7 +127,7 @@ func requested(tb testing.TB, conn driver.Conn, of *facts.Refresher, r query.Req
 // TestAReportEndsWhileFactsChange checks that a report of an embedded store is read at most three times, although a
 // refresh begins during each try.
 func TestAReportEndsWhileFactsChange(t *testing.T) {
-	w := newWorld(t, 13)
+	w := newWorld(t, 15)
 	r := facts.NewRefresher(w.conn, true)
 	var refreshes errgroup.Group
 	change := func() {

@@ -217,13 +217,14 @@ type SubjectCounters struct {
 
 // GoalCounters are the events of a goal, and the sums of their amounts.
 type GoalCounters struct {
-	Events            int64
+	Events, Negative  int64       // Negative: those with a value below 0
 	Value, ExtraValue fold.Int128 // in 1/schema.MoneyScale
 }
 
 // Plus returns the counters of two sets of events.
 func (g GoalCounters) Plus(o GoalCounters) GoalCounters {
-	return GoalCounters{g.Events + o.Events, g.Value.Plus(o.Value), g.ExtraValue.Plus(o.ExtraValue)}
+	value, extra := g.Value.Plus(o.Value), g.ExtraValue.Plus(o.ExtraValue)
+	return GoalCounters{g.Events + o.Events, g.Negative + o.Negative, value, extra}
 }
 
 // countersOf returns the counters of a subject with these cells of the grain fold.OfAll.
@@ -233,8 +234,9 @@ func countersOf(cells fold.Cells) SubjectCounters {
 		t.Version ^= hashOf(&key, cell)
 		t.ExtendBy(&cell.Extent)
 		if key.Goal != 0 {
-			of := GoalCounters{cell.CountAt(fold.Goals), cell.AmountSum(0), cell.AmountSum(2)}
-			t.Goals[key.Goal] = t.Goals[key.Goal].Plus(of)
+			t.Goals[key.Goal] = t.Goals[key.Goal].Plus(GoalCounters{
+				cell.CountAt(fold.Goals), cell.CountAt(fold.NegativeGoals), cell.AmountSum(0), cell.AmountSum(2),
+			})
 			continue
 		}
 		if fold.IsCounted(key.Variation) {

@@ -47,6 +47,9 @@ func naiveSums(groups []group, goal, until int64) *bigSums {
 				for i := range totals {
 					totals[i].Add(&totals[i], big.NewInt(e.Amounts[i]))
 				}
+				if e.Amounts[0] < 0 {
+					s.add(25, 1)
+				}
 			}
 		}
 		if goal == 0 {
@@ -309,7 +312,7 @@ func TestMomentsAreTheSums(t *testing.T) {
 		got = append(got, a.Sum.Int64(), a.Squares.Int64(), a.Nonzero, a.Negative)
 	}
 	var want []int64
-	for i := range s {
+	for i := range s[:NegativeGoals] { // they are no moments of a report
 		want = append(want, int64(100+i))
 	}
 	if !slices.Equal(got, want) {

@@ -16,7 +16,9 @@ type Event struct {
 	Subject    schema.Subject // of the kind schema.SubjectNone: a goal without exposures
 	Visitor    uint64
 	ID         uint64
-	At         int64 // milliseconds since 1970
+	Revision   uint64 // of a goal: of several, the state of the highest one counts
+	Cancelled  bool   // of a goal: it does not count
+	At         int64  // milliseconds since 1970
 	Variation  int64
 	Kind       moments.Kind
 	Goal       int64
@@ -35,11 +37,11 @@ var Attributes = []string{
 // Separator separates the values of joined attributes, which contain no control characters.
 const Separator = '\x00'
 
-// compareIdentity orders events of a visitor of a website by subject and id, goals without exposures first. Equal
-// events are copies.
+// compareIdentity orders events of a visitor of a website by subject, id and revision, goals without exposures first.
+// Equal events are copies.
 func (e *Event) compareIdentity(o *Event) int {
 	bare := cmp.Compare(oneIf(o.isBare()), oneIf(e.isBare()))
-	return cmp.Or(bare, e.Subject.Compare(o.Subject), cmp.Compare(e.ID, o.ID))
+	return cmp.Or(bare, e.Subject.Compare(o.Subject), cmp.Compare(e.ID, o.ID), cmp.Compare(e.Revision, o.Revision))
 }
 
 // compareArrival orders copies of an event: the first copy counts. Copies that arrived in the same millisecond are
@@ -50,7 +52,7 @@ func (e *Event) compareArrival(o *Event) int {
 		cmp.Compare(e.Accepted, o.Accepted), cmp.Compare(o.Version, e.Version),
 		cmp.Compare(e.At, o.At), cmp.Compare(e.Kind, o.Kind), cmp.Compare(e.Variation, o.Variation),
 		cmp.Compare(e.Goal, o.Goal), slices.Compare(e.Amounts[:], o.Amounts[:]),
-		cmp.Compare(e.Attributes, o.Attributes),
+		cmp.Compare(e.Attributes, o.Attributes), cmp.Compare(oneIf(e.Cancelled), oneIf(o.Cancelled)),
 	)
 }
 
@@ -66,20 +68,22 @@ func (e *Event) compareTime(o *Event) int {
 
 // foldVersion must change whenever AppendVisitorRows returns different rows for the same events. Stored rows of an
 // earlier version then have different digests and are replaced.
-const foldVersion = 2
+const foldVersion = 3
 
 // contentHash returns a hash of the content of an event.
 func (e *Event) contentHash() uint64 {
 	content := make([]byte, 0, 512)
-	id, a := int64(e.ID), &e.Amounts //nolint:gosec // bits
-	for _, n := range []int64{foldVersion, id, e.At, e.Variation, int64(e.Kind), e.Goal, a[0], a[1], a[2]} {
+	id, revision, a := int64(e.ID), int64(e.Revision), &e.Amounts //nolint:gosec // bits
+	for _, n := range []int64{
+		foldVersion, id, revision, oneIf(e.Cancelled), e.At, e.Variation, int64(e.Kind), e.Goal, a[0], a[1], a[2],
+	} {
 		content = binary.LittleEndian.AppendUint64(content, uint64(n)) //nolint:gosec // bits
 	}
 	return xxhash.Sum64(append(content, e.Attributes...))
 }
 
-// distinctEvents returns the first arrived copy of each event of a visitor: goals without exposures first, then by
-// subject and id. It explains the other copies unless explain is nil.
+// distinctEvents returns the first arrived copy of each revision of each event of a visitor: goals without exposures
+// first, then by subject, id and revision. It explains the other copies unless explain is nil.
 func distinctEvents(events []Event, explain func(Explained)) []*Event {
 	all := make([]*Event, len(events))
 	for i := range events {
@@ -91,7 +95,7 @@ func distinctEvents(events []Event, explain func(Explained)) []*Event {
 		if i == 0 || distinct[len(distinct)-1].compareIdentity(e) != 0 {
 			distinct = append(distinct, e)
 		} else if explain != nil {
-			explain(Explained{Event: e, Subject: e.Subject, Reason: Copied, Basis: distinct[len(distinct)-1]})
+			explain(Explained{Event: e, Subject: e.Subject, Reason: Copied, At: e.At, Basis: distinct[len(distinct)-1]})
 		}
 	}
 	return distinct
@@ -99,3 +103,68 @@ func distinctEvents(events []Event, explain func(Explained)) []*Event {
 
 // isBare reports whether an event is a goal without exposures.
 func (e *Event) isBare() bool { return e.Subject.Kind == schema.SubjectNone }
+
+// withID returns the events with an id. The events are of one subject and sorted by id.
+func withID(events []*Event, id uint64) []*Event {
+	from, _ := slices.BinarySearchFunc(events, id, func(e *Event, id uint64) int { return cmp.Compare(e.ID, id) })
+	to := from
+	for to < len(events) && events[to].ID == id {
+		to++
+	}
+	return events[from:to]
+}
+
+// eventRows iterates over the events of a visitor of a subject, each with its rows: the own ones, and those of a goal
+// without exposures that has the same id. Both lists are sorted. A goal does not revise an event of another kind.
+type eventRows struct {
+	own, bare         []*Event
+	ownLeft, bareLeft []*Event
+}
+
+func newEventRows(own, bare []*Event) eventRows { return eventRows{own, bare, own, bare} }
+
+// nextEvent returns the rows of the next event; none: there is no other.
+func (r *eventRows) nextEvent() (own, bare []*Event) {
+	if len(r.ownLeft) > 0 {
+		first := r.ownLeft[0]
+		if own = r.ownLeft[:1]; first.Kind == moments.Goal {
+			for len(own) < len(r.ownLeft) && r.ownLeft[len(own)].ID == first.ID {
+				own = r.ownLeft[:len(own)+1]
+			}
+			if len(r.bare) > 0 && withID(r.own, first.ID)[0] == first {
+				bare = withID(r.bare, first.ID)
+			}
+		}
+		r.ownLeft = r.ownLeft[len(own):]
+		return own, bare
+	}
+	for len(r.bareLeft) > 0 {
+		bare = withID(r.bareLeft, r.bareLeft[0].ID)
+		if r.bareLeft = r.bareLeft[len(bare):]; len(withID(r.own, bare[0].ID)) == 0 {
+			return nil, bare
+		}
+	}
+	return nil, nil
+}
+
+// stateOf returns the row whose state counts, and the event as it counts: with the least time of all its rows. The
+// state is that of the highest revision, and of equal ones that of the subject's own row. So it does not depend on the
+// order in which the rows arrived.
+func stateOf(own, bare []*Event) (row, counted *Event) {
+	if len(bare) > 0 {
+		row = bare[len(bare)-1]
+	}
+	if n := len(own); n > 0 && (row == nil || own[n-1].Revision >= row.Revision) {
+		row = own[n-1]
+	}
+	if len(own)+len(bare) == 1 {
+		return row, row
+	}
+	merged := *row
+	for _, rows := range [][]*Event{own, bare} {
+		for _, e := range rows {
+			merged.At = min(merged.At, e.At)
+		}
+	}
+	return row, &merged
+}

@@ -8,6 +8,8 @@ type Reason uint8
 // The reasons. Events count with FirstView and SinceFirstView.
 const (
 	Copied          Reason = iota + 1 // another copy of the event arrived first
+	Superseded                        // another revision of the event counts
+	Cancelled                         // the highest revision says that the event does not count
 	WithoutView                       // the visitor has no view of the subject
 	BeforeFirstView                   // of the subject
 	FirstView
@@ -18,28 +20,33 @@ const (
 // Explained is an event, and whether and why the rows of a subject count it. A goal without exposures is explained for
 // its own subject, and for each subject that counts it.
 type Explained struct {
-	Event     *Event
-	Subject   schema.Subject
-	Reason    Reason
-	Basis     *Event // of a copy: the copy that arrived first; otherwise the first view of the subject; nil: none
+	Event   *Event
+	Subject schema.Subject
+	Reason  Reason
+	At      int64 // time at which the event counts: the least of all its revisions
+	// Basis is the copy that arrived first, the revision that counts, or else the first view of the subject; nil: none.
+	Basis     *Event
 	Variation string // of the rows; empty: the event does not count
 }
 
-// explainEvents explains events of a subject, unless explain is nil. They do not count if the variation is empty.
-func explainEvents(events []*Event, subject schema.Subject, first *Event, variation string, explain func(Explained)) {
-	if explain == nil {
-		return
-	}
-	for _, e := range events {
-		x := Explained{e, subject, SinceFirstView, first, variation}
-		switch {
-		case first == nil:
-			x.Reason = WithoutView
-		case variation == "":
-			x.Reason = BeforeFirstView
-		case e == first:
-			x.Reason = FirstView
+// explainState explains the rows of an event of a subject. row has its state. x has the other fields of the row; it
+// does not count if the variation is empty.
+func explainState(x Explained, row *Event, own []*Event, explain func(Explained)) {
+	for _, e := range own {
+		if e != row {
+			explain(Explained{Event: e, Subject: x.Subject, Reason: Superseded, At: e.At, Basis: row})
 		}
-		explain(x)
 	}
+	x.Event, x.Reason = row, SinceFirstView
+	switch {
+	case row.Cancelled:
+		x.Reason, x.Variation = Cancelled, ""
+	case x.Basis == nil:
+		x.Reason = WithoutView
+	case x.Variation == "":
+		x.Reason = BeforeFirstView
+	case row == x.Basis:
+		x.Reason = FirstView
+	}
+	explain(x)
 }

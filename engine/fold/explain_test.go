@@ -20,15 +20,16 @@ func groupsOfReasons(explained []Explained) []group {
 	var groups []group
 	found := map[key]int{}
 	for _, x := range explained {
-		if x.Reason == Copied {
+		if x.Reason <= Cancelled { // the rows do not name it
 			continue
 		}
 		k := key{x.Subject, x.Variation}
 		if _, is := found[k]; !is {
-			found[k], groups = len(groups), append(groups, group{subject: x.Subject, variation: x.Variation, from: x.Event.At})
+			found[k], groups = len(groups), append(groups, group{subject: x.Subject, variation: x.Variation, from: x.At})
 		}
-		g := &groups[found[k]]
-		g.events, g.from = append(g.events, *x.Event), min(g.from, x.Event.At)
+		g, e := &groups[found[k]], *x.Event
+		e.At = x.At
+		g.events, g.from = append(g.events, e), min(g.from, x.At)
 		if x.Reason == FirstView {
 			g.first = x.Event
 		}
@@ -49,14 +50,14 @@ func TestReasonsAddUpToTheRows(t *testing.T) {
 		if want := rowsOf(events); !reflect.DeepEqual(rows, want) {
 			t.Fatalf("events %+v\nrows with reasons %+v\nwithout %+v", events, rows, want)
 		}
-		var sums []Row
+		sums := []Row{}
 		for _, g := range groupsOfReasons(explained) {
 			sums = append(sums, naiveVisitorRow(g))
 			for goal := int64(1); goal <= goalsOfWorld; goal++ {
 				sums = append(sums, naiveGoalRows(g, goal)...)
 			}
 		}
-		if got := bySubject(withoutDigests(rows)); !reflect.DeepEqual(bySubject(sums), got) {
+		if got := bySubject(ofEvents(rows)); len(sums)+len(got) > 0 && !reflect.DeepEqual(bySubject(sums), got) {
 			t.Fatalf("events %+v\nrows of the reasons %+v\nwant %+v", events, sums, got)
 		}
 		times := map[*Event]int{}
@@ -72,6 +73,17 @@ func TestReasonsAddUpToTheRows(t *testing.T) {
 	})
 }
 
+// ofEvents returns the rows without what they were made of, and without those made of nothing but cancelled events.
+func ofEvents(rows []Row) []Row {
+	rows = withoutDigests(rows)
+	for i := range rows {
+		rows[i].Seen = 0
+	}
+	return slices.DeleteFunc(rows, func(r Row) bool {
+		return r.Grain == OfVisitor && len(r.Later) == 0 && r.Counts == [6]uint32{}
+	})
+}
+
 // checkReason checks a reason against the event on which it is based.
 func checkReason(t rapid.TB, x Explained) {
 	t.Helper()
@@ -79,16 +91,20 @@ func checkReason(t rapid.TB, x Explained) {
 	switch x.Reason {
 	case Copied:
 		is = x.Basis.compareIdentity(x.Event) == 0 && x.Basis != x.Event && !naiveArrivesBefore(*x.Event, *x.Basis)
+	case Superseded:
+		is = x.Basis.ID == x.Event.ID && x.Basis != x.Event && x.Basis.Revision >= x.Event.Revision
+	case Cancelled:
+		is = x.Event.Cancelled
 	case WithoutView:
 		is = x.Basis == nil
 	case BeforeFirstView:
-		is = x.Event.At < x.Basis.At && x.Basis.Subject == x.Subject
+		is = x.At < x.Basis.At && x.Basis.Subject == x.Subject
 	case FirstView:
 		is = x.Event == x.Basis
 	case AutomatedVisitor:
 		is = false
 	case SinceFirstView:
-		is = x.Event.At >= x.Basis.At && x.Basis.Subject == x.Subject && x.Event != x.Basis
+		is = x.At >= x.Basis.At && x.Basis.Subject == x.Subject && x.Event != x.Basis
 	}
 	if counts := x.Reason >= FirstView; !is || counts != (x.Variation != "") {
 		t.Errorf("wrong reason: %+v of %+v", x, *x.Event)

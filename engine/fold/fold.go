@@ -29,12 +29,13 @@ const (
 //
 //   - for the counted events, a row of the grain OfVisitor and a row of OfGoal for each goal
 //     event. Events count from the first view on. A goal without exposures counts for each
-//     subject of its website, unless the visitor has an event of that subject with the same id.
+//     subject of its website.
 //   - the same rows, without a variation, for the events that do not count: events before the
 //     first view, or all events of a visitor without a view. Reports ignore these rows; the counters of
 //     subjects include them.
 //
-// Goals without exposures also have such rows, under a subject of their own.
+// Goals without exposures also have such rows, under a subject of their own. All goals with the same id, of a subject
+// or without exposures, are revisions of one event, see stateOf. A cancelled event has no row of its own.
 type Row struct {
 	Subject    schema.Subject
 	Grain      Grain
@@ -49,7 +50,7 @@ type Row struct {
 	MultiExposed int64 // time of the visitor's first view of another variation; 0: none
 
 	// Of a visitor:
-	Seen       uint32    // number of the subject's own events that the row is made of
+	Seen       uint32    // number of the subject's own events that the row is made of, with all their revisions
 	Digest     uint64    // XOR of their digests
 	Views      Extent    // of the views; it is not stored
 	Counts     [6]uint32 // events by kind, from moments.View to moments.Contact
@@ -121,7 +122,7 @@ func splitEvents(events []*Event) iter.Seq[[]*Event] {
 func appendAutomated(rows []Row, distinct []*Event, most int, explain func(Explained)) []Row {
 	for _, e := range distinct {
 		if explain != nil {
-			explain(Explained{Event: e, Subject: e.Subject, Reason: AutomatedVisitor})
+			explain(Explained{Event: e, Subject: e.Subject, Reason: AutomatedVisitor, At: e.At})
 		}
 	}
 	arrived := slices.SortedFunc(slices.Values(distinct), func(a, b *Event) int {
@@ -177,56 +178,89 @@ func splitBySubject(rows []Row) iter.Seq[[]Row] {
 	return SplitRuns(rows, func(_, r *Row) bool { return r.Grain == OfGoal })
 }
 
+// madeOf is what a visitor's row is made of: the own rows of events, also of cancelled ones.
+type madeOf struct {
+	from   int64 // least time
+	seen   uint32
+	digest uint64
+}
+
+func (m *madeOf) addRows(own []*Event) {
+	for _, row := range own {
+		if m.seen == 0 || row.At < m.from {
+			m.from = row.At
+		}
+		m.seen++
+		m.digest ^= row.contentHash()
+	}
+}
+
 // subjectRows appends the rows of a visitor of a subject, whose events are sorted by id. bare are the visitor's goals
 // without exposures; they have no view, and so do not count under their own subject.
 func subjectRows(rows []Row, own, bare []*Event, explain func(Explained)) []Row {
 	first := firstView(own)
-	isOther := func(e *Event) bool { return e.Kind == moments.View && e.Variation != first.Variation }
-	multi := first != nil && slices.ContainsFunc(own, isOther)
-	var counted, others []*Event
-	for _, e := range own {
-		if first != nil && e.At >= first.At {
-			counted = append(counted, e)
-		} else {
-			others = append(others, e)
+	variation := ""
+	if first != nil {
+		isOther := func(e *Event) bool { return e.Kind == moments.View && e.Variation != first.Variation }
+		variation = VariationOf(first.Variation, slices.ContainsFunc(own, isOther))
+	}
+	var counted, others []*Event // as they count, without cancelled ones
+	var ofCounted, ofOthers madeOf
+	origin, all := own[0], newEventRows(own, bare)
+	for own, bare := all.nextEvent(); len(own)+len(bare) > 0; own, bare = all.nextEvent() {
+		row, e := stateOf(own, bare)
+		isCounted := first != nil && e.At >= first.At
+		switch {
+		case isCounted:
+			if ofCounted.addRows(own); !e.Cancelled {
+				counted = append(counted, e)
+			}
+		case len(own) > 0:
+			if ofOthers.addRows(own); !e.Cancelled {
+				others = append(others, e)
+			}
+		default:
+			continue // a goal without exposures counts from the first view on
+		}
+		if explain != nil {
+			x := Explained{Subject: origin.Subject, At: e.At, Basis: first}
+			if isCounted {
+				x.Variation = variation
+			}
+			explainState(x, row, own, explain)
 		}
 	}
-	explainEvents(others, own[0].Subject, first, "", explain)
-	if len(others) > 0 {
-		rows = appendRows(rows, others, nil)
+	if ofOthers.seen > 0 {
+		rows = appendRows(rows, origin, others, ofOthers, nil)
 	}
 	if first == nil {
 		return rows
 	}
-	for _, e := range bare {
-		_, stamped := slices.BinarySearchFunc(own, e.ID, func(o *Event, id uint64) int { return cmp.Compare(o.ID, id) })
-		if e.At >= first.At && !stamped {
-			counted = append(counted, e)
-		}
-	}
 	at := len(rows)
-	rows = appendRows(rows, counted, first)
-	variation := VariationOf(first.Variation, multi)
+	rows = appendRows(rows, origin, counted, ofCounted, first)
 	for i := range rows[at:] {
 		r := &rows[at+i]
 		r.Variation, r.Attributes = variation, first.Attributes
 	}
-	explainEvents(counted, first.Subject, first, variation, explain)
 	return rows
 }
 
-// appendRows appends a visitor's row and goal rows. firstView is nil if the events do not count.
-func appendRows(rows []Row, events []*Event, firstView *Event) []Row {
+// appendRows appends a visitor's row and goal rows. origin is any own event. firstView is nil if the events do not
+// count.
+func appendRows(rows []Row, origin *Event, events []*Event, of madeOf, firstView *Event) []Row {
 	slices.SortFunc(events, (*Event).compareTime)
-	origin := cmp.Or(firstView, events[0])
-	v := Row{Subject: origin.Subject, Grain: OfVisitor, Visitor: origin.Visitor, First: origin.At}
+	v := Row{
+		Subject: origin.Subject, Grain: OfVisitor, Visitor: origin.Visitor, First: of.from,
+		Seen: of.seen, Digest: of.digest,
+	}
+	if firstView != nil {
+		v.First = firstView.At
+	} else if len(events) > 0 {
+		v.First = events[0].At
+	}
 	var goals []*Event
 	multi := false
 	for _, e := range events {
-		if e.Subject == v.Subject {
-			v.Seen++
-			v.Digest ^= e.contentHash()
-		}
 		if e.Kind == moments.Goal {
 			goals = append(goals, e)
 		} else {

@@ -32,7 +32,8 @@ func (e *Event) content() content {
 // stored events: from both together, AppendVisitorRows returns what the stored rows count. isShort reports whether rows
 // of a subject were made of more events than are stored. The ids of lost events are not known, so they have others. The
 // rows must be in the order of AppendVisitorRows, those of goals without exposures first. Rows of an automated visitor
-// do not say which events they were made of, so none of them is returned.
+// do not say which events they were made of, so none of them is returned. Rows do not name cancelled events and
+// superseded revisions either; so an event counts again whose cancellation is lost.
 func LostEvents(stored []Row, events []Event, isShort func(schema.Subject) bool) []Event {
 	l := losses{events: events, present: map[content]int{}, missing: map[content]int{}, bare: map[content]int{}}
 	type copied struct {
@@ -40,14 +41,29 @@ func LostEvents(stored []Row, events []Event, isShort func(schema.Subject) bool)
 		content
 	}
 	isCounted := map[copied]bool{} // copies count once
-	for i := range events {
-		c := events[i].content()
-		if of := (copied{events[i].ID, c}); !isCounted[of] {
+	addPresent := func(id uint64, c content) {
+		if of := (copied{id, c}); !isCounted[of] {
 			isCounted[of] = true
 			l.present[c]++
-			if events[i].isBare() {
+			if c.Subject.Kind == schema.SubjectNone {
 				l.bare[c]++
 			}
+		}
+	}
+	for i := range events {
+		addPresent(events[i].ID, events[i].content()) // a superseded revision, too: the rows may not have a later one
+	}
+	var bare []*Event
+	for own := range splitEvents(distinctEvents(events, nil)) {
+		all := newEventRows(own, bare)
+		for own, bare := all.nextEvent(); len(own) > 0; own, bare = all.nextEvent() {
+			_, e := stateOf(own, bare)
+			c := e.content()
+			c.Subject = own[0].Subject
+			addPresent(e.ID, c)
+		}
+		if own[0].isBare() {
+			bare = own
 		}
 	}
 	for rows := range splitBySubject(stored) {

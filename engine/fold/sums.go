@@ -34,8 +34,11 @@ const (
 	sumsOfAmount
 )
 
+// NegativeGoals are the goal events with a value below 0.
+const NegativeGoals = Value + 3*sumsOfAmount
+
 // NumberOfSums is the number of sums of a cell.
-const NumberOfSums = Value + 3*sumsOfAmount
+const NumberOfSums = NegativeGoals + 1
 
 // Sums are sums over visitors, exact.
 type Sums [NumberOfSums]Int128
@@ -121,6 +124,7 @@ func (s *Sums) addGoal(before totals, amounts *[3]int64) totals {
 	s.addAt(Goals, 1)
 	s.addAt(GoalsSquares, after.events*after.events-before.events*before.events)
 	s.addAt(Converted, oneIf(before.events == 0))
+	s.addAt(NegativeGoals, oneIf(amounts[0] < 0))
 	for k := range amounts {
 		was, is := before.amounts[k], before.amounts[k]+amounts[k]
 		after.amounts[k] = is

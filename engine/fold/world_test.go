@@ -99,6 +99,15 @@ func (w world) content(e Event, views, variations int) Event {
 	case moments.Goal:
 		e.Goal = 1 + w.Int64N(goalsOfWorld)
 		e.Amounts = [3]int64{w.amount(), w.amount(), w.amount()}
+		e.Cancelled = w.IntN(6) == 0
+	}
+	return e
+}
+
+// revision gives a goal a revision. Other events have none.
+func (w world) revision(e Event) Event {
+	if e.Kind == moments.Goal && w.IntN(2) == 0 {
+		e.Revision = worlds.Pick[uint64](w, 1, 2, 1<<63-1)
 	}
 	return e
 }
@@ -112,15 +121,27 @@ func (w world) visitor(id uint64) []Event {
 		if w.IntN(4) > 0 {
 			e.Subject = worlds.Pick(w, subjects...)
 		}
-		events = append(events, w.content(e, views, variations))
+		events = append(events, w.revision(w.content(e, views, variations)))
 	}
 	for _, e := range events {
 		switch w.IntN(10) {
 		case 0:
 			events = append(events, e)
-		case 1, 2:
+		case 1, 2: // another content of the same revision
+			revision := e.Revision
 			e.Accepted = e.Accepted + w.Int64N(5) - 2
-			events = append(events, w.content(e, views, variations))
+			if e = w.content(e, views, variations); e.Kind == moments.Goal {
+				e.Revision = revision
+			}
+			events = append(events, e)
+		case 3, 4: // another revision, perhaps without exposures
+			if e.Kind == moments.Goal {
+				e.Accepted = e.Accepted + w.Int64N(5) - 2
+				if w.IntN(2) == 0 {
+					e.Subject = noSubject
+				}
+				events = append(events, w.revision(w.content(e, 0, variations)))
+			}
 		}
 	}
 	return w.shuffled(events)
@@ -138,7 +159,8 @@ type group struct {
 	variation string  // as in rows
 	first     *Event  // the first view; nil: the events do not count
 	from      int64   // time of the first view, or of the first event
-	events    []Event // by time, kind and id
+	events    []Event // as they count, by time, kind and id
+	rows      []Event // all rows of the subject of which the events are made, also of cancelled ones
 }
 
 // naiveGroups finds the groups of a visitor.
@@ -151,13 +173,13 @@ func naiveGroups(events []Event) []group {
 	return groups
 }
 
-// naiveDistinct returns of each event the copy that arrived first.
+// naiveDistinct returns of each revision of each event the copy that arrived first.
 func naiveDistinct(events []Event) []Event {
 	var kept []Event
 	for i, e := range events {
 		counts := true
 		for j, o := range events {
-			if o.Subject == e.Subject && o.ID == e.ID && (naiveArrivesBefore(o, e) || o == e && j < i) {
+			if o.Subject == e.Subject && o.ID == e.ID && o.Revision == e.Revision && (naiveArrivesBefore(o, e) || o == e && j < i) {
 				counts = false
 			}
 		}
@@ -178,35 +200,90 @@ func naiveArrivesBefore(a, b Event) bool {
 			return x[i] < y[i]
 		}
 	}
-	return a.Attributes < b.Attributes
+	if a.Attributes != b.Attributes {
+		return a.Attributes < b.Attributes
+	}
+	return !a.Cancelled && b.Cancelled
+}
+
+// occurrence is an event as it counts for a subject, with the rows of which it is made.
+type occurrence struct {
+	Event
+	rows []Event // own ones
+}
+
+// naiveOccurrences returns the events of a subject, and the goals without exposures, as they count.
+func naiveOccurrences(subject schema.Subject, kept []Event) []occurrence {
+	var found []occurrence
+	ids := map[uint64]bool{}
+	for _, e := range kept {
+		ids[e.ID] = true
+	}
+	for id := range ids {
+		var goals, own []Event
+		isOther := false
+		for _, e := range kept {
+			switch {
+			case e.ID != id:
+			case e.Subject == subject && e.Kind != moments.Goal:
+				isOther = true
+				found = append(found, occurrence{e, []Event{e}})
+			case e.Subject == subject:
+				own = append(own, e)
+			}
+		}
+		goals = slices.Clone(own)
+		for _, e := range kept {
+			if e.ID == id && e.Subject == noSubject && subject != noSubject && !isOther {
+				goals = append(goals, e)
+			}
+		}
+		if len(goals) == 0 {
+			continue
+		}
+		state, at := goals[0], goals[0].At
+		for _, e := range goals {
+			at = min(at, e.At)
+			if e.Revision > state.Revision || e.Revision == state.Revision && e.Subject == subject {
+				state = e
+			}
+		}
+		state.At = at
+		found = append(found, occurrence{state, own})
+	}
+	return found
 }
 
 func naiveGroupsOf(subject schema.Subject, kept []Event) []group {
-	ids := map[uint64]bool{}
 	var first *Event
 	for _, e := range kept {
-		if e.Subject != subject {
-			continue
-		}
-		ids[e.ID] = true
-		if e.Kind == moments.View && (first == nil || naiveViewBefore(e, *first)) {
+		if e.Subject == subject && e.Kind == moments.View && (first == nil || naiveViewBefore(e, *first)) {
 			first = &e
 		}
 	}
 	counted, rest := group{subject: subject, first: first}, group{subject: subject}
-	for _, e := range kept {
-		own, bare := e.Subject == subject, e.Subject == noSubject && !ids[e.ID]
-		switch {
-		case first != nil && e.At >= first.At && (own || bare):
-			counted.events = append(counted.events, e)
-		case own:
-			rest.events = append(rest.events, e)
+	for _, o := range naiveOccurrences(subject, kept) {
+		of := &rest
+		if first != nil && o.At >= first.At {
+			of = &counted
+		} else if len(o.rows) == 0 {
+			continue
+		}
+		if of.rows = append(of.rows, o.rows...); !o.Cancelled {
+			of.events = append(of.events, o.Event)
 		}
 	}
 	var groups []group
-	if len(rest.events) > 0 {
+	if len(rest.rows) > 0 {
+		from := rest.events
+		if len(from) == 0 {
+			from = rest.rows
+		}
+		rest.from = from[0].At
+		for _, e := range from {
+			rest.from = min(rest.from, e.At)
+		}
 		naiveSort(rest.events)
-		rest.from = rest.events[0].At
 		groups = append(groups, rest)
 	}
 	if first != nil {

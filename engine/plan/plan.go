@@ -111,6 +111,10 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	website := owned.Websites[plan.Subject.WebsiteID]
+	if err := plan.Filters.ResolveDates(website.Location()); err != nil {
+		return nil, err
+	}
 	return plan, resolveGoal(plan, primaryGoal)
 }
 

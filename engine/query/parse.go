@@ -98,7 +98,7 @@ func parseRequest(operation Operation, rawQuery string, names []string) (Request
 	for _, filter := range filterTable {
 		p.parseFilter(filter.name, filter.kind, filter.parameter(), &r.Filters)
 	}
-	if f := &r.Filters; !f.From.IsZero() && !f.To.IsZero() && !f.From.Before(f.To) {
+	if f := &r.Filters; f.fromDate == f.toDate && !f.From.IsZero() && !f.To.IsZero() && !f.From.Before(f.To) {
 		p.addFault("filters[dateTo]", p.values.Get("filters[dateTo]"), "must be after dateFrom, "+FormatInstant(f.From))
 	}
 	return r, p.Err()
@@ -138,7 +138,7 @@ func (p *Parameters) parseFilter(name string, kind filterKind, parameter string,
 	isNumber := err == nil && decimal.MatchString(text)
 	switch kind {
 	case oneInstant:
-		at, ok := parseInstant(text, name == "dateTo")
+		at, isDate, ok := parseInstant(text, name == "dateTo")
 		if !ok {
 			p.addFault(parameter, text,
 				"must be a date (2026-05-01) or RFC 3339 with an offset (2026-05-01T00:00:00Z), in a year from 1970 "+
@@ -146,9 +146,9 @@ func (p *Parameters) parseFilter(name string, kind filterKind, parameter string,
 			return
 		}
 		if name == "dateTo" {
-			filters.To = at
+			filters.To, filters.toDate = at, isDate
 		} else {
-			filters.From = at
+			filters.From, filters.fromDate = at, isDate
 		}
 	case oneText:
 		filters.Texts = append(filters.Texts, TextFilter{name, text})
@@ -212,24 +212,25 @@ func (p *Parameters) parseList(name, parameter string, filters *Filters) {
 	filters.Lists = append(filters.Lists, ListFilter{name, all})
 }
 
-// parseInstant parses RFC 3339 with an offset, or a date. A date means its start in UTC, or the end of the day if it
-// ends the window.
-func parseInstant(text string, end bool) (time.Time, bool) {
+// parseInstant parses RFC 3339 with an offset, or a date. A date is its start in UTC, or the start of the next day if
+// it ends the window, until the time zone is known.
+func parseInstant(text string, end bool) (at time.Time, isDate, ok bool) {
 	if day, err := time.Parse(time.DateOnly, text); err == nil {
+		ok = schema.IsStorable(day)
 		if end {
-			return day.AddDate(0, 0, 1), schema.IsStorable(day)
+			day = day.AddDate(0, 0, 1)
 		}
-		return day, schema.IsStorable(day)
+		return day, true, ok
 	}
 	// A plus sign that is not percent-encoded arrives as a space.
 	t, err := schema.ParseTime(strings.Replace(text, " ", "+", 1))
 	if err != nil || !schema.IsStorable(t) {
-		return time.Time{}, false
+		return time.Time{}, false, false
 	}
 	if whole := t.Truncate(time.Millisecond); whole.Before(t) {
 		t = whole.Add(time.Millisecond) // event times are whole milliseconds, so the window has the same events
 	}
-	return t.UTC(), true
+	return t.UTC(), false, true
 }
 
 // FormatInstant formats a time in UTC, with milliseconds if there are any.

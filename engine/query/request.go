@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lifthouse/schema"
+	"lifthouse/schema/faults"
 )
 
 // Operation is the kind of results that a request asks for.
@@ -141,6 +142,40 @@ type Filters struct {
 	Texts     []TextFilter
 	GoalValue *big.Rat // minimum value of a goal event, in the sender's unit; nil: none
 	ZScore    float64  // maximum distance from the mean in standard deviations; 0: none
+
+	fromDate, toDate bool // From, To are the start of a date, not an instant
+}
+
+// ResolveDates turns dates into instants: midnight in a time zone. The error is an InvalidError.
+func (f *Filters) ResolveDates(zone *time.Location) error {
+	if f.fromDate {
+		f.From, f.fromDate = startOfDate(f.From, zone), false
+	}
+	if f.toDate {
+		f.To, f.toDate = startOfDate(f.To, zone), false
+	}
+	if !f.From.IsZero() && !f.To.IsZero() && !f.From.Before(f.To) {
+		detail := "must be after dateFrom, " + FormatInstant(f.From)
+		return InvalidParameters(faults.Fault{Name: "filters[dateTo]", Value: FormatInstant(f.To), Detail: detail})
+	}
+	return nil
+}
+
+// startOfDate returns the first instant of a date in a time zone. Where the clock changes at midnight, midnight may be
+// missing, or may occur twice.
+func startOfDate(date time.Time, zone *time.Location) time.Time {
+	year, month, day := date.Date()
+	at := time.Date(year, month, day, 0, 0, 0, 0, zone)
+	since, until := at.ZoneBounds()
+	if at.Day() != day {
+		return until.UTC()
+	}
+	if last := since.Add(-time.Second); !since.IsZero() && last.Format(time.DateOnly) == at.Format(time.DateOnly) {
+		_, before := last.Zone()
+		_, after := at.Zone()
+		at = at.Add(time.Duration(after-before) * time.Second)
+	}
+	return at.UTC()
 }
 
 // CanonicalForm returns the filters in canonical form; encoding/json sorts the keys of a map.

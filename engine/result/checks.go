@@ -31,6 +31,7 @@ const (
 	warningAutomated               WarningCode = "AUTOMATED_VISITORS_SKEWED"
 	warningUnknownVariations       WarningCode = "UNKNOWN_VARIATIONS"
 	warningFewValues               WarningCode = "FEW_VALUES"
+	warningNegativeValues          WarningCode = "NEGATIVE_VALUES"
 	warningPlanChanged             WarningCode = "PLAN_CHANGED"
 	warningSharesChanged           WarningCode = "SHARES_CHANGED"
 	warningEarlyViews              WarningCode = "EARLY_VIEWS"
@@ -110,6 +111,14 @@ func (c *Checks) warn(code WarningCode, format string, args ...any) {
 func (c *Checks) warnOfMismatch(p float64) {
 	c.warn(WarningSampleRatio, "sample ratio mismatch: the split of the visitors does not match the configured shares "+
 		"(p = %s); visitors of a variation are lost or added, so no comparison is valid", FormatPValue(p))
+}
+
+// WarnOfNegativeValues warns of events of the goal with values below 0, which were probably sent for refunds.
+func (r *Report) WarnOfNegativeValues(events int64) {
+	if events > 0 {
+		r.Checks.warn(warningNegativeValues, "goal events with a value below 0: %s; each counts as a goal: "+
+			"send a refund as a revision of its order", FormatCount(events))
+	}
 }
 
 // AddWaiting adds that the report does not include some accepted events yet.

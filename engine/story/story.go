@@ -67,9 +67,16 @@ func ExplainEvents(
 			switch {
 			case x.Reason == fold.Copied:
 				line.Why = copyNote(stored[*x.Basis], &line.Accepted)
+			case x.Reason == fold.Superseded:
+				line.Why = "superseded by " + revisionName(x.Basis)
+			case x.Reason == fold.Cancelled:
+				line.Why = "cancelled by " + revisionName(x.Event)
+				if x.Subject != x.Event.Subject && x.Basis != nil {
+					line.VariationID = x.Basis.Variation
+				}
 			case x.Reason == fold.FirstView:
 				c.First = line
-			case x.Subject != x.Event.Subject:
+			case x.Subject != x.Event.Subject && x.Variation != "":
 				line.VariationID, attributed[x.Event] = x.Basis.Variation, append(attributed[x.Event], line)
 			}
 		})
@@ -99,7 +106,7 @@ var kinds = map[schema.Kind]moments.Kind{
 func eventToFold(e *ingest.Accepted) fold.Event {
 	return fold.Event{
 		Subject: e.SubjectOf(), Visitor: e.VisitorID, ID: e.EventID, At: e.Time.UnixMilli(), Variation: e.VariationID,
-		Kind: kinds[e.Kind], Goal: e.GoalID, Amounts: [3]int64{e.Value},
+		Kind: kinds[e.Kind], Goal: e.GoalID, Amounts: [3]int64{e.Value}, Revision: e.Revision, Cancelled: e.Cancelled,
 		Accepted: e.At.UnixMilli(), Version: e.Version, Attributes: e.Device + string(fold.Separator) + e.Country,
 	}
 }
@@ -111,6 +118,15 @@ func copyNote(counted, e *ingest.Accepted) string {
 		return "a copy " + arrived
 	}
 	return "a copy, with other content, " + arrived + "; the first arrival counts"
+}
+
+// revisionName returns the revision of an event as text.
+func revisionName(e *fold.Event) string {
+	name := fmt.Sprint("revision ", e.Revision)
+	if e.Subject.Kind == schema.SubjectNone {
+		name += ", sent without an exposure"
+	}
+	return name
 }
 
 // compareLines orders events by time, and at the same time views first. After them come the copies, by arrival.
@@ -148,8 +164,9 @@ func (c *Chapter) explainReport(
 		if l.folded.Reason == fold.AutomatedVisitor {
 			c.Why = "the visitor has more events on the website than people have, and so is automated and in no report"
 		}
-		if l.folded.Reason != fold.Copied {
+		if l.folded.Reason > fold.Cancelled {
 			l.Counts, l.Why = c.explainEvent(l, p)
+			l.Why += l.timeNote()
 		}
 	}
 }
@@ -232,7 +249,7 @@ func (c *Chapter) explainUnattributed(attributed map[*fold.Event][]*Line) {
 		}
 		slices.Sort(names)
 		switch {
-		case l.folded.Reason == fold.Copied:
+		case l.folded.Reason <= fold.Cancelled: // explained already
 		case l.folded.Reason == fold.AutomatedVisitor:
 			l.Why = automatedVisitor
 		case c.owned.Goals[l.GoalID].WebsiteID != l.WebsiteID:
@@ -243,6 +260,14 @@ func (c *Chapter) explainUnattributed(attributed map[*fold.Event][]*Line) {
 			l.Why = "no campaign or widget was seen before it"
 		}
 	}
+}
+
+// timeNote says at which time an event counts, if that is the time of an earlier revision.
+func (l *Line) timeNote() string {
+	if l.folded.At == l.Time.UnixMilli() {
+		return ""
+	}
+	return "; its time is the earliest of its revisions, " + formatTime(time.UnixMilli(l.folded.At))
 }
 
 const automatedVisitor = "the visitor is automated"

@@ -99,6 +99,12 @@ func TestStoriesAddUpToReports(t *testing.T) {
 				time, value := events[i].Time, events[i].Value
 				events[i] = events[i-500]
 				events[i].Time, events[i].Value = time, value
+				if events[i].Kind == schema.KindGoal && r.IntN(2) == 0 { // a revision, of which half are sent by a back office
+					events[i].Revision, events[i].Cancelled = r.Uint64N(4), r.IntN(4) == 0
+					if r.IntN(2) == 0 {
+						events[i].Subject, events[i].SubjectID, events[i].ExperimentID, events[i].VariationID = schema.SubjectNone, 0, 0, 0
+					}
+				}
 			}
 		}
 		e, w, shards := enginetest.OpenWithFacts(t, conn, c)
@@ -130,12 +136,12 @@ func TestStoriesAddUpToReports(t *testing.T) {
 // storedOf reads the events of a visitor by its hash.
 func storedOf(t *testing.T, conn driver.Conn, visitor uint64) []ingest.Accepted {
 	t.Helper()
-	rows := must.Get(conn.Query(t.Context(), fmt.Sprintf("SELECT ingested_at, version, event_id, time, website_id, toString(subject), subject_id, experiment_id, variation_id, visitor_id, toString(event), goal_id, value FROM events WHERE visitor_id = %d", visitor)))(t)
+	rows := must.Get(conn.Query(t.Context(), fmt.Sprintf("SELECT ingested_at, version, event_id, time, website_id, toString(subject), subject_id, experiment_id, variation_id, visitor_id, toString(event), goal_id, value, revision, cancelled FROM events WHERE visitor_id = %d", visitor)))(t)
 	defer func() { _ = rows.Close() }()
 	var events []ingest.Accepted
 	for rows.Next() {
 		var e ingest.Accepted
-		must.OK(t, rows.Scan(&e.At, &e.Version, &e.EventID, &e.Time, &e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID, &e.VariationID, &e.VisitorID, (*string)(&e.Kind), &e.GoalID, &e.Value))
+		must.OK(t, rows.Scan(&e.At, &e.Version, &e.EventID, &e.Time, &e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID, &e.VariationID, &e.VisitorID, (*string)(&e.Kind), &e.GoalID, &e.Value, &e.Revision, &e.Cancelled))
 		events = append(events, e)
 	}
 	must.OK(t, rows.Err())

@@ -72,7 +72,8 @@ func EventsSince(ctx context.Context, conn driver.Conn, website int64, since tim
 func scanAccepted(rows driver.Rows, e *Accepted) error {
 	return rows.Scan(&e.At, &e.Version, &e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID,
 		&e.VariationID,
-		&e.VisitorID, &e.EventID, (*string)(&e.Kind), &e.GoalID, &e.Value, &e.Time, &e.Device, &e.Country)
+		&e.VisitorID, &e.EventID, (*string)(&e.Kind), &e.GoalID, &e.Value, &e.Time, &e.Device, &e.Country,
+		&e.Revision, &e.Cancelled)
 }
 
 // RejectsSince returns the limit most recently rejected lines of a website, or of all websites if website is 0, in

@@ -45,6 +45,8 @@ const (
 	fieldUTMTerm
 	fieldFirstVisitPage
 	fieldVisitorType
+	fieldRevision
+	fieldCancelled
 	fieldCount
 )
 
@@ -52,6 +54,7 @@ var fieldNames = [fieldCount]string{
 	"eventId", "time", "websiteId", "campaignId", "widgetId", "experimentId", "variationId", "visitor", "event",
 	"goalId", "value", "profit", "extraValue", "device", "browser", "os", "country", "region", "city", "channel",
 	"referrer", "utmSource", "utmMedium", "utmCampaign", "utmContent", "utmTerm", "firstVisitPage", "visitorType",
+	"revision", "cancelled",
 }
 
 // exposuresName is the name of the field that contains a list.
@@ -143,8 +146,11 @@ func (b *builder) buildEvent(fallbackID string) schema.Event {
 		b.addFault("visitor", "", "must be the id of the visitor")
 	}
 	b.websiteID = b.parseID("websiteId", b.given.values[fieldWebsiteID], 1)
+	revision, cancelled := b.parseRevision()
 	return schema.Event{
 		EventID:    schema.HashID(cmp.Or(id, fallbackID)),
+		Revision:   revision,
+		Cancelled:  cancelled,
 		Time:       b.eventTime(),
 		WebsiteID:  b.websiteID,
 		VisitorID:  schema.HashID(visitor),
@@ -243,6 +249,35 @@ func (b *builder) goalID() int64 {
 		b.addFault("goalId", value, "is only allowed for the event \"goal\"")
 	}
 	return 0
+}
+
+// parseRevision parses what only goals have.
+func (b *builder) parseRevision() (revision uint64, cancelled bool) {
+	number, state := b.given.values[fieldRevision], b.given.values[fieldCancelled]
+	if b.given.values[fieldEvent] != string(schema.KindGoal) {
+		if number != "" {
+			b.addFault("revision", number, "only goals have revisions")
+		}
+		if state != "" && state != "false" {
+			b.addFault("cancelled", state, "only goals can be cancelled")
+		}
+		return 0, false
+	}
+	if number != "" {
+		n, err := strconv.ParseInt(number, 10, 64)
+		if err != nil || n < 0 {
+			detail := "must be an integer from 0, such as a counter or Unix milliseconds"
+			if _, err := parseTime(number); err == nil {
+				detail = "must be an integer from 0: write Unix milliseconds"
+			}
+			b.addFault("revision", number, detail)
+		}
+		revision = uint64(max(n, 0)) //nolint:gosec // not negative
+	}
+	if state != "" && state != "true" && state != "false" {
+		b.addFault("cancelled", state, "must be true or false")
+	}
+	return revision, state == "true"
 }
 
 func (b *builder) moneyField(f field) int64 {

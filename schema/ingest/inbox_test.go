@@ -49,12 +49,16 @@ func TestInboxRowsEqualLines(t *testing.T) {
 		VALUES ('e2', '2026-05-01 12:00:00', 1, 'ü', 'view', 7, 2, 1), ('e3', '2026-05-01 12:00:00', 1, 'ü', 'click', 7, NULL, 1)`)
 	exec(t, byRow, `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, goal_id, value, profit, extra_value)
 		VALUES ('g', '2026-05-01 13:00:00', 1, 'ü', 'goal', 3, 19.9, '-0.0001', toDecimal64(7.5, 4))`)
+	exec(t, byRow, `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, goal_id, value, revision, cancelled)
+		VALUES ('g', '2026-05-01 13:00:00', 1, 'ü', 'goal', 3, 15, 1777640400000, false), ('g2', '2026-05-01 13:00:00', 1, 'ü', 'goal', 3, 15, 1, true)`)
 	const lines = `{"eventId":"e1","time":"2026-05-01T12:00:00.123Z","websiteId":1,"visitor":"ü","event":"view","campaignId":12,"variationId":0,"device":"Mobile","browser":"Firefox","os":"Linux","country":"fr","region":"r","city":"Lyon","channel":"mail","referrer":"x.org","utmSource":"s","utmMedium":"m","utmCampaign":"c","utmContent":"n","utmTerm":"t","firstVisitPage":"/","visitorType":"new"}
 {"eventId":"e2","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"ü","event":"view","widgetId":7,"experimentId":2,"variationId":1}
 {"eventId":"e3","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"ü","event":"click","widgetId":7,"variationId":1}
 {"eventId":"g","time":"2026-05-01T13:00:00Z","websiteId":1,"visitor":"ü","event":"goal","goalId":3,"value":19.9,"profit":-0.0001,"extraValue":7.5}
+{"eventId":"g","time":"2026-05-01T13:00:00Z","websiteId":1,"visitor":"ü","event":"goal","goalId":3,"value":15,"revision":1777640400000,"cancelled":false}
+{"eventId":"g2","time":"2026-05-01T13:00:00Z","websiteId":1,"visitor":"ü","event":"goal","goalId":3,"value":15,"revision":1,"cancelled":true}
 `
-	move(t, ingest.NewInbox(byRow, ingest.NewWriter(byRow, nil)), ingest.Moved{Accepted: 4})
+	move(t, ingest.NewInbox(byRow, ingest.NewWriter(byRow, nil)), ingest.Moved{Accepted: 6})
 	must.Get(ingest.ImportFile(t.Context(), ingest.NewWriter(byLine, nil), "-", ingest.Options{Input: strings.NewReader(lines)}))(t)
 	wantEvents, wantFacts := digests(t, byLine, facts.NewRefresher(byLine, false))
 	if events, folded := digests(t, byRow, facts.NewRefresher(byRow, false)); events != wantEvents || folded != wantFacts {

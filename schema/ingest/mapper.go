@@ -318,7 +318,7 @@ func (f *mappedField) cellValue(line *mappedLine, cellAt func(int) (string, erro
 	case s.Format != "":
 		at, err := toUnixMilliseconds(value, s.Format, f.zone)
 		if err != nil {
-			return "", fmt.Errorf("time: column %s: %q: %w", s.Column[0], clipText(value), err)
+			return "", fmt.Errorf("%s: column %s: %q: %w", fieldNames[f.field], s.Column[0], clipText(value), err)
 		}
 		return strconv.FormatInt(at, 10), nil
 	case f.comma:

@@ -78,7 +78,7 @@ type Source struct {
 	Map       map[text]text   `yaml:"map"`       // replaces the value; other values are rejected
 	// used if the column is empty or missing, or if Lookup or Map does not contain its value
 	Default *text           `yaml:"default"`
-	Format  string          `yaml:"format"` // of a time: a Go layout, unix, unixMilliseconds, unixMicroseconds or age; or country
+	Format  string          `yaml:"format"` // of a time or revision: a Go layout, unix, unixMilliseconds, unixMicroseconds or age; or country
 	Zone    string          `yaml:"zone"`   // time zone of times without offset; empty: UTC
 	Match   string          `yaml:"match"`  // regular expression with one group, which replaces the value; empty without a match
 	Hash    oneOrMore[text] `yaml:"hash"`   // columns whose hash is an event id
@@ -251,6 +251,7 @@ func checkSources(found *faults.Collector, path string, sources map[string]Sourc
 			found.AddField(at, "%s; must be one of %v", faults.UnknownField, fieldNames)
 		}
 		hasColumn := len(s.Column) > 0 && !slices.Contains(s.Column, "")
+		isTime := name == fieldNames[fieldTime] || name == fieldNames[fieldRevision] && s.Format != formatAge
 		hasHash := len(s.Hash) > 0 && !slices.Contains(s.Hash, "")
 		if count(hasColumn, s.Value != "", s.RowNumber, hasHash) != 1 {
 			found.AddField(at, "must have one of column, value, rowNumber, hash")
@@ -277,9 +278,9 @@ func checkSources(found *faults.Collector, path string, sources map[string]Sourc
 					"15:04:05; or country")
 		}
 		if (s.Format == formatCountry) != (name == fieldNames[fieldCountry]) && s.Format != "" ||
-			s.Zone != "" && name != fieldNames[fieldTime] || s.Format != "" && s.Format != formatCountry &&
-			name != fieldNames[fieldTime] {
-			found.AddField(at, "format and zone are only allowed for time, and format: country for country")
+			(s.Zone != "" || s.Format != "" && s.Format != formatCountry) && !isTime {
+			found.AddField(at,
+				"format and zone are only allowed for time and revision, and format: country for country")
 		}
 		if _, err := time.LoadLocation(s.Zone); err != nil {
 			found.Add(at+".zone", s.Zone, "must be a name such as Europe/Paris")

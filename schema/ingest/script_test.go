@@ -103,6 +103,12 @@ func (s *script) readItems(t *testing.T, d *datadriven.TestData) string {
 				what = name(schema.NameCampaign, 0, e.SubjectID) + "/" + name(schema.NameVariation, e.SubjectID,
 					e.VariationID)
 			}
+			if e.Revision > 0 {
+				what += fmt.Sprintf(" by revision %d", e.Revision)
+			}
+			if e.Cancelled {
+				what += ", cancelled"
+			}
 			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s, visitor %s, event %s, %s %s %s %s %s", e.Kind,
 				what, idOf(e.VisitorID),
 				idOf(e.EventID), e.Time.Format("2006-01-02T15:04:05.999Z"), e.Device, e.Browser, e.Country,

@@ -148,13 +148,15 @@ func (w *Writer) acceptanceTimeLocked() time.Time {
 	return now
 }
 
-// identity identifies an event.
+// identity identifies a revision of an event.
 type identity struct {
 	schema.Subject
-	visitorID, eventID uint64
+	visitorID, eventID, revision uint64
 }
 
-func identityOf(e *schema.Event) identity { return identity{e.SubjectOf(), e.VisitorID, e.EventID} }
+func identityOf(e *schema.Event) identity {
+	return identity{e.SubjectOf(), e.VisitorID, e.EventID, e.Revision}
+}
 
 // distinctEvents returns the first event of each identity. The first event to arrive counts, and all events of an
 // insert have the same acceptance time. The result may be the given slice.
@@ -241,7 +243,7 @@ func scanEvent(row driver.Rows, e *schema.Event) error {
 		&e.EventID, &e.Time, &e.VariationID, (*string)(&e.Kind), &e.GoalID,
 		&e.Value, &e.Profit, &e.ExtraValue, &e.Device, &e.Browser, &e.OS, &e.Country, &e.Region, &e.City,
 		&e.Channel, &e.Referrer, &e.UTMSource, &e.UTMMedium, &e.UTMCampaign, &e.UTMContent, &e.UTMTerm,
-		&e.FirstVisitPage, &e.VisitorType)
+		&e.FirstVisitPage, &e.VisitorType, &e.Revision, &e.Cancelled)
 	e.Time = e.Time.UTC()
 	return err
 }

@@ -4,8 +4,8 @@
 -- copies with other content that arrived in the same millisecond, merges and the fold keep the same one.
 --
 -- ORDER BY: all events of a visitor are in one range, including goals without exposures. The rest of the key is
--- the identity of an event. The time is not part of the key, so an event that is sent again with another time is a
--- copy.
+-- the identity of an event and its revision: merges remove copies of a revision, and never a revision. The time is not
+-- part of the key, so an event that is sent again with another time is a copy.
 -- No partitions: the rows of a visitor are in few parts, and a late event is not in a part of its own.
 -- index_granularity: a refresh reads a few dozen rows around a visitor.
 CREATE TABLE IF NOT EXISTS events{{.Local}}{{.On}}
@@ -16,6 +16,8 @@ CREATE TABLE IF NOT EXISTS events{{.Local}}{{.On}}
     subject_id       Int64,
     experiment_id    Int64                  COMMENT 'experiment of a widget; 0: none',
     event_id         UInt64                 COMMENT 'xxHash64 of the event id as sent',
+    revision         UInt64                 COMMENT 'of a goal: of several, the state of the highest one counts; often Unix milliseconds' CODEC(T64, ZSTD(1)),
+    cancelled        Bool                   COMMENT 'of a goal: it does not count',
     time             DateTime64(3, 'UTC')   CODEC(Delta, ZSTD(1)),
     variation_id     Int64                  COMMENT '0: control',
     event            Enum8('view' = 1, 'click' = 2, 'submit' = 3, 'completion' = 4, 'conversion' = 5, 'contact' = 6, 'goal' = 7),
@@ -41,13 +43,13 @@ CREATE TABLE IF NOT EXISTS events{{.Local}}{{.On}}
     ingested_at      DateTime64(3, 'UTC')   COMMENT 'acceptance time, by the clock of the server' CODEC(Delta, ZSTD(1)),
     version          UInt64                 MATERIALIZED 18446744073709551615
         - bitShiftLeft(toUInt64(toUnixTimestamp64Milli(ingested_at)), 16)
-        - bitAnd(cityHash64(time, variation_id, event, goal_id, value, profit, extra_value, device, browser, os,
+        - bitAnd(cityHash64(time, cancelled, variation_id, event, goal_id, value, profit, extra_value, device, browser, os,
             country, region, city, channel, referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term,
             first_visit_page, visitor_type), 65535) CODEC(Delta, ZSTD(1)),
     INDEX ingested_at ingested_at TYPE minmax GRANULARITY 1
 )
 ENGINE = {{.Replicated}}ReplacingMergeTree({{with .Shard}}{{.}}, {{end}}version)
-ORDER BY (website_id, visitor_id, subject, subject_id, experiment_id, event_id)
+ORDER BY (website_id, visitor_id, subject, subject_id, experiment_id, event_id, revision)
 SETTINGS index_granularity = 512{{if .Cluster}}, replicated_deduplication_window = 1000;
 
 CREATE TABLE IF NOT EXISTS events{{.On}} AS events_local

@@ -36,6 +36,8 @@ CREATE TABLE IF NOT EXISTS events_inbox{{.On}}
     utm_term         String,
     first_visit_page String,
     visitor_type     String                COMMENT 'new, returning or empty',
+    revision         String                COMMENT 'of a goal: of several with one event_id, the state of the highest one counts; numbers are accepted too',
+    cancelled        String                COMMENT 'of a goal: true if it does not count; booleans are accepted too',
     row_id           UUID MATERIALIZED generateUUIDv4() COMMENT 'ours: the id of an event without one, the same however often the row is moved'
 )
 ENGINE = {{.Replicated}}MergeTree{{with .All}}({{.}}){{end}}

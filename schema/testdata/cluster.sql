@@ -59,6 +59,8 @@ CREATE TABLE IF NOT EXISTS events_local ON CLUSTER `lift-1`
     `subject_id` Int64,
     `experiment_id` Int64 COMMENT 'experiment of a widget; 0: none',
     `event_id` UInt64 COMMENT 'xxHash64 of the event id as sent',
+    `revision` UInt64 COMMENT 'of a goal: of several, the state of the highest one counts; often Unix milliseconds' CODEC(T64, ZSTD(1)),
+    `cancelled` Bool COMMENT 'of a goal: it does not count',
     `time` DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
     `variation_id` Int64 COMMENT '0: control',
     `event` Enum8('view' = 1, 'click' = 2, 'submit' = 3, 'completion' = 4, 'conversion' = 5, 'contact' = 6, 'goal' = 7),
@@ -82,11 +84,11 @@ CREATE TABLE IF NOT EXISTS events_local ON CLUSTER `lift-1`
     `first_visit_page` String CODEC(ZSTD(1)),
     `visitor_type` LowCardinality(String) COMMENT 'new, returning or empty',
     `ingested_at` DateTime64(3, 'UTC') COMMENT 'acceptance time, by the clock of the server' CODEC(Delta, ZSTD(1)),
-    `version` UInt64 MATERIALIZED (18446744073709551615 - bitShiftLeft(toUInt64(toUnixTimestamp64Milli(ingested_at)), 16)) - bitAnd(cityHash64(time, variation_id, event, goal_id, value, profit, extra_value, device, browser, os, country, region, city, channel, referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type), 65535) CODEC(Delta, ZSTD(1)),
+    `version` UInt64 MATERIALIZED (18446744073709551615 - bitShiftLeft(toUInt64(toUnixTimestamp64Milli(ingested_at)), 16)) - bitAnd(cityHash64(time, cancelled, variation_id, event, goal_id, value, profit, extra_value, device, browser, os, country, region, city, channel, referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type), 65535) CODEC(Delta, ZSTD(1)),
     INDEX ingested_at ingested_at TYPE minmax GRANULARITY 1
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{uuid}/{shard}', '{replica}', version)
-ORDER BY (website_id, visitor_id, subject, subject_id, experiment_id, event_id)
+ORDER BY (website_id, visitor_id, subject, subject_id, experiment_id, event_id, revision)
 SETTINGS index_granularity = 512, replicated_deduplication_window = 1000
 
 CREATE TABLE IF NOT EXISTS events ON CLUSTER `lift-1` AS events_local
@@ -122,6 +124,8 @@ CREATE TABLE IF NOT EXISTS events_inbox ON CLUSTER `lift-1`
     `utm_term` String,
     `first_visit_page` String,
     `visitor_type` String COMMENT 'new, returning or empty',
+    `revision` String COMMENT 'of a goal: of several with one event_id, the state of the highest one counts; numbers are accepted too',
+    `cancelled` String COMMENT 'of a goal: true if it does not count; booleans are accepted too',
     `row_id` UUID MATERIALIZED generateUUIDv4() COMMENT 'ours: the id of an event without one, the same however often the row is moved'
 )
 ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')

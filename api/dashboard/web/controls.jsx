@@ -42,11 +42,11 @@ export function Controls({ subject, route, go, timezone, scored }) {
       <div class="choices">
         <Choice label="Goal" name="goal" route={route} go={go} options={[["", subject.kind === "widget" ? "all goals" : "primary goal"], ...offeredGoals.map((g) => /** @type {[string, string]} */ ([String(g.id), g.name]))]} />
         {offered.length > 0 && <Choice label="Metric" name="compareMetric" route={route} go={go} options={[["", "default"], ...offered.map((m) => /** @type {[string, string]} */ ([m, metrics[m]]))]} />}
-        <Period route={route} go={go} />
+        <Period route={route} go={go} timezone={timezone} />
         <label>From <input type="date" name="dateFrom" value={route.get(dates[0])?.slice(0, 10) || ""} onChange={set(dates[0])} /></label>
         <label>To (inclusive) <input type="date" name="dateTo" value={route.get(dates[1])?.slice(0, 10) || ""} onChange={set(dates[1])} /></label>
       </div>
-      {timezone && (route.get(dates[0]) || route.get(dates[1])) && <Clock timezone={timezone} route={route} />}
+      {timezone && (route.get(dates[0]) || route.get(dates[1])) && <Clock timezone={timezone} />}
       <NewFilter subject={subject} route={route} go={go} />
       <Chips route={route} go={go} />
       {subject.kind !== "widget" && route.get("versus") === undefined && <button type="button" id="versus" onClick={() => go(route.with("versus", everybody))}>Compare with another segment</button>}

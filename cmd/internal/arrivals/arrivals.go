@@ -42,6 +42,8 @@ type event struct {
 	VariationID  *int64          `json:"variationId,omitempty"`
 	GoalID       int64           `json:"goalId,omitempty"`
 	Value        json.RawMessage `json:"value,omitempty"`
+	Revision     uint64          `json:"revision,omitempty"`
+	Cancelled    bool            `json:"cancelled,omitempty"`
 	Device       string          `json:"device,omitempty"`
 	Country      string          `json:"country,omitempty"`
 }
@@ -62,6 +64,7 @@ func (f *Follower) ofEvent(e ingest.Accepted) Arrival {
 		EventID: fmt.Sprintf("%016x", e.EventID), Visitor: fmt.Sprintf("%016x", e.VisitorID), Time: e.Time,
 		Event:        e.Kind,
 		ExperimentID: e.ExperimentID, GoalID: e.GoalID, Device: e.Device, Country: e.Country,
+		Revision: e.Revision, Cancelled: e.Cancelled,
 	}
 	switch e.Subject {
 	case schema.SubjectCampaign:
@@ -105,6 +108,12 @@ func (a Arrival) textLine() string {
 	}
 	text := fmt.Sprintf("%s  website %-3d %-10s %s  visitor %s  of %s", at, a.WebsiteID,
 		kindOf(e.Event, e.GoalID, e.Goal), saw, e.Visitor, e.Time.UTC().Format(time.DateTime))
+	if e.Revision > 0 {
+		text += fmt.Sprint("  revision ", e.Revision)
+	}
+	if e.Cancelled {
+		text += "  cancelled"
+	}
 	for _, more := range []string{string(e.Value), e.Device, e.Country} {
 		if more != "" {
 			text += "  " + more

@@ -46,6 +46,7 @@ type eventLine struct {
 	GoalID     int64           `json:"goalId,omitempty"`
 	Variation  int64           `json:"variationId"`
 	Value      json.RawMessage `json:"value,omitempty"`
+	Revision   uint64          `json:"revision,omitempty"`
 	Counts     bool            `json:"counts"`
 	Why        string          `json:"why"`
 	Arrival    string          `json:"arrival,omitempty"` // note that the event arrived late, or before its time
@@ -96,7 +97,7 @@ func chapterOf(c *story.Chapter) chapter {
 	for _, l := range c.Lines {
 		out.Events = append(out.Events, eventLine{
 			Time: l.Time.UTC(), AcceptedAt: l.At.UTC(), Event: l.Kind, GoalID: l.GoalID, Variation: l.VariationID,
-			Value: jsonAmount(l.Value), Counts: l.Counts, Why: l.Why, Arrival: l.Arrival,
+			Value: jsonAmount(l.Value), Revision: l.Revision, Counts: l.Counts, Why: l.Why, Arrival: l.Arrival,
 		})
 	}
 	return out

@@ -131,16 +131,27 @@ var lastComment = regexp.MustCompile(`\s+#[^\n]*$`)
 // defaultAddress is where the documents' servers listen.
 const defaultAddress = "127.0.0.1:8080"
 
-// TestDocsBlocksRun pastes the marked blocks of the tutorial into a shell, with lifthouse on the PATH.
+// TestDocsBlocksRun pastes the marked blocks of a document into a shell, with lifthouse on the PATH.
 func TestDocsBlocksRun(t *testing.T) {
 	tier.OnlyLong(t)
+	runBlocks(t, tutorial, "Banner is better than Control")
+	const books = "docs/differences.md"
+	text := must.Get(os.ReadFile(filepath.Join(checkout, books)))(t)
+	_, printed, _ := strings.Cut(string(text), "```text\n")
+	printed, _, _ = strings.Cut(printed, "```")
+	runBlocks(t, books, printed)
+}
+
+// runBlocks runs the marked blocks of a document that need no network. Their output must have a text.
+func runBlocks(t *testing.T, document, want string) {
+	t.Helper()
 	library := must.Get(embedded.LocateLibrary())(t)
 	bin := t.TempDir()
 	must.OK(t, os.Symlink(binary, filepath.Join(bin, "lifthouse")))
 	address := schematest.FreeAddress(t)
 	s := docScript{
-		path: tutorial, replace: strings.NewReplacer(defaultAddress, address), ready: "http://" + address + "/readyz",
-		blocks: slices.DeleteFunc(docBlocks(t, tutorial), func(b docBlock) bool { return b.network }),
+		path: document, replace: strings.NewReplacer(defaultAddress, address), ready: "http://" + address + "/readyz",
+		blocks: slices.DeleteFunc(docBlocks(t, document), func(b docBlock) bool { return b.network }),
 		env: []string{
 			"LIFTHOUSE_LISTEN=" + address, "LIFTHOUSE_LIBCHDB=" + library,
 			"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"),
@@ -151,8 +162,8 @@ func TestDocsBlocksRun(t *testing.T) {
 	}
 	out, err := s.run(t, 2*time.Minute)
 	must.OK(t, err, "%v", out)
-	if want := "Banner is better than Control"; !strings.Contains(out, want) {
-		t.Errorf("no verdict: the output does not contain %q\n%s", want, out)
+	if !strings.Contains(out, want) {
+		t.Errorf("%s: the output does not contain %q\n%s", document, want, out)
 	}
 }
 

@@ -19,11 +19,19 @@ import (
 )
 
 // visitorLines returns the events of a visitor: a view, and for two of three visitors an unattributed goal, sometimes
-// in another month, with a value that has the error of a binary float.
+// in another month, with a value that has the error of a binary float. The goal has revisions, of which the last one is
+// not the last one to arrive, and one names the campaign. Some visitors have another goal, which is cancelled.
 func visitorLines(from string, n int) string {
 	lines := fmt.Sprintf(`{"eventId":"%[1]s-view%[2]d","time":"2026-05-%02[3]dT10:00:00Z","websiteId":1,"visitor":"%[1]s%[2]d","event":"view","campaignId":1,"variationId":%[4]d}`+"\n", from, n, 1+n%28, n%2)
 	if n%3 > 0 {
-		lines += fmt.Sprintf(`{"eventId":"%[1]s-goal%[2]d","time":"2026-0%[3]d-28T11:00:00Z","websiteId":1,"visitor":"%[1]s%[2]d","event":"goal","goalId":1,"value":%[4]d.500000000000002}`+"\n", from, n, 5+n%2, n%7)
+		goal := fmt.Sprintf(`{"eventId":"%[1]s-goal%[2]d","time":"2026-0%[3]d-28T11:00:00Z","websiteId":1,"visitor":"%[1]s%[2]d","event":"goal","goalId":1,`, from, n, 5+n%2)
+		lines += fmt.Sprintf(`%s"campaignId":1,"variationId":0,"value":900}`+"\n", goal)
+		lines += fmt.Sprintf(`%s"value":%d.500000000000002,"revision":1777636800000}`+"\n", goal, n%7)
+		lines += fmt.Sprintf(`%s"value":800,"revision":%d}`+"\n", goal, n%9)
+	}
+	if n%4 == 0 {
+		order := fmt.Sprintf(`{"eventId":"%[1]s-order%[2]d","time":"2026-07-01T11:00:00Z","websiteId":1,"visitor":"%[1]s%[2]d","event":"goal","goalId":1,"value":70,`, from, n)
+		lines += order + `"revision":2,"cancelled":true}` + "\n" + order + `"campaignId":1,"variationId":1}` + "\n"
 	}
 	return lines
 }

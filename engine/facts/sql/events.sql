@@ -6,6 +6,8 @@ SELECT
     subject_id,
     experiment_id,
     event_id,
+    revision,
+    cancelled,
     toUnixTimestamp64Milli(time),
     variation_id,
     toUInt8(event),

@@ -1,9 +1,9 @@
-arrived AS (  -- one row per event of the website: the copy that arrived first
+arrived AS (  -- one row per revision of an event of the website: the copy that arrived first
         SELECT *
         FROM events
         WHERE website_id = {website_id:Int64}
         ORDER BY version DESC
-        LIMIT 1 BY visitor_id, subject, subject_id, experiment_id, event_id
+        LIMIT 1 BY visitor_id, subject, subject_id, experiment_id, event_id, revision
     ),
     own AS (  -- the events of the subject
         SELECT *
@@ -12,14 +12,31 @@ arrived AS (  -- one row per event of the website: the copy that arrived first
             AND subject_id = {subject_id:Int64}
             AND experiment_id = {experiment_id:Int64}
     ),
-    attributed AS (  -- with the goals without exposures
+    revisions AS (  -- the goals, and those without exposures
         SELECT *
         FROM own
+        WHERE event = 'goal'
         UNION ALL
         SELECT *
         FROM arrived
         WHERE subject = 'none'
-            AND (visitor_id, event_id) GLOBAL NOT IN (SELECT visitor_id, event_id FROM own)
+            AND (visitor_id, event_id) GLOBAL NOT IN (SELECT visitor_id, event_id FROM own WHERE event != 'goal')
+    ),
+    latest AS (  -- of each goal, the last revision, rather a row of the subject, with the first time of all its rows
+        SELECT
+            * REPLACE (min(time) OVER (PARTITION BY visitor_id, event_id) AS time),
+            row_number() OVER (PARTITION BY visitor_id, event_id ORDER BY revision DESC, subject = 'none') AS place
+        FROM revisions
+    ),
+    attributed AS (  -- what counts
+        SELECT *
+        FROM own
+        WHERE event != 'goal'
+        UNION ALL
+        SELECT * EXCEPT (place)
+        FROM latest
+        WHERE place = 1
+            AND NOT cancelled
     ),
     visitors AS (  -- one row per visitor with a view: the first view and the events that may count
         SELECT

@@ -12,7 +12,8 @@ SELECT
     event,
     goal_id,
     value, profit, extra_value, device, browser, os, country, region, city, channel, referrer,
-    utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type
+    utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type,
+    revision, cancelled
 FROM events_inbox
 WHERE _part IN {parts:Array(String)}
     AND _part_offset >= {from:UInt64}

@@ -73,13 +73,19 @@ func (w World) Event(subject int64) schema.Event {
 }
 
 // NextEvent returns an event of a subject, or a goal without an exposure, or one of the sent events again, perhaps with
-// other content.
+// other content, or another revision of a sent goal.
 func (w World) NextEvent(subject int64, sent []schema.Event) schema.Event {
 	e := w.Event(subject)
 	switch {
 	case len(sent) > 0 && w.IntN(6) == 0:
-		e = Pick(w, sent...)
-		if w.IntN(3) == 0 {
+		switch e = Pick(w, sent...); {
+		case e.Kind == schema.KindGoal && w.IntN(2) == 0:
+			e.Revision, e.Cancelled = Pick[uint64](w, 0, 1, 2, 1<<62), w.IntN(4) == 0
+			e.Time, e.Value = e.Time.Add(time.Duration(w.IntN(3)-1)*time.Hour/2), w.Int64N(300_000)
+			if w.IntN(2) == 0 {
+				e.Subject, e.SubjectID, e.ExperimentID, e.VariationID = schema.SubjectNone, 0, 0, 0
+			}
+		case w.IntN(3) == 0:
 			e.Time, e.Value, e.Device = e.Time.Add(time.Minute), e.Value/2, "tablet"
 		}
 	case e.Kind == schema.KindGoal && w.IntN(3) == 0:

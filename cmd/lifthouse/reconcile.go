@@ -1,0 +1,232 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/bounds"
+	"lifthouse/cmd/internal/terminal"
+	"lifthouse/engine/query"
+	"lifthouse/engine/reconcile"
+	"lifthouse/engine/result"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+
+	"github.com/spf13/cobra"
+)
+
+const reconcileHelp = `Reconcile compares a shop's own books with a report. It reads an export of orders, as import does, and puts
+each order in one named line: in the report, without a visitor, before the first view, not received, and so on. The
+lines add up exactly. It stores nothing.
+
+  lifthouse reconcile orders.csv --campaign 12 -m orders.mapping.yaml
+  lifthouse reconcile orders.csv --campaign 12 -m orders.mapping.yaml --from 2026-05-01 --to 2026-05-31
+  lifthouse reconcile orders.csv --widget 7 --experiment 2 --goal 3 --rows lines.csv
+
+An order is a goal event of the mapping. Dates are those of the order, in the website's time zone. A line marked with !
+differs between variations, and so biases the report. The exit status is 3 if rows cannot be read, and 1 if the lines
+do not add up, which they always should.`
+
+// reconcileOptions are flags of the command.
+type reconcileOptions struct {
+	campaign, mapping, format, rows string
+	widget, experiment              int64
+	asJSON                          bool
+}
+
+func (p *program) reconcileCommand() *cobra.Command {
+	var o reconcileOptions
+	cmd := &cobra.Command{
+		Use: "reconcile FILE", Short: "Compare a shop's own orders with a report, to the cent", Long: reconcileHelp,
+		Args: oneArg,
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			if (o.campaign == "") == (o.widget == 0) || o.experiment != 0 && o.widget == 0 {
+				return usageError{errors.New("reconcile: must have --campaign, or --widget, perhaps with --experiment")}
+			}
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.campaign, "campaign", "", "id or key of the campaign")
+	bounds.Var(flags, &o.widget, "widget", 0, 0, bounds.MaxID, "id of the widget")
+	bounds.Var(flags, &o.experiment, "experiment", 0, 0, bounds.MaxID, "id of the widget's experiment")
+	flags.String("goal", "", "id or key of the goal; default: the primary goal")
+	flags.String("from", "", "first day of the orders, such as 2026-05-01")
+	flags.String("to", "", "last day of the orders")
+	flags.StringVarP(&o.mapping, "mapping", "m", "", "mapping of the file, as for import")
+	flags.StringVar(&o.format, "format", "", "csv, ndjson or parquet; default: from the mapping or the file name")
+	flags.BoolVar(&o.asJSON, "json", false, "print JSON")
+	flags.StringVar(&o.rows, "rows", "", "CSV file to write, with the line of each order")
+	return p.onAccount(cmd,
+		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
+			subject := []string{"campaign", o.campaign}
+			switch {
+			case o.experiment != 0:
+				subject = []string{"experiment", fmt.Sprintf("%d/%d", o.widget, o.experiment)}
+			case o.widget != 0:
+				subject = []string{"widget", fmt.Sprint(o.widget)}
+			}
+			request, err := parseRequest(cmd, subject, query.ParseVisitors, owned.FindID)
+			if err != nil {
+				return usageError{err}
+			}
+			request.AccountID = owned.ID
+			return p.reconcileFile(ctx, s, request, args[0], &o)
+		})
+}
+
+// reconcileFile compares the orders of a file with a report, and prints the lines.
+func (p *program) reconcileFile(
+	ctx context.Context, s *app.Store, request query.Request, file string, o *reconcileOptions,
+) error {
+	// the report, whose window is that of the orders, and not of the visitors
+	planned, err := s.Engine.PlanReport(request)
+	if err == nil {
+		planned, err = s.Engine.PlanInForce(ctx, planned)
+	}
+	if err != nil {
+		return err
+	}
+	request.Filters = query.Filters{}
+	report, err := computeReport(ctx, s, request)
+	if err != nil {
+		return err
+	}
+	limit := int64(0)
+	if c := report.Checks.Cap; c != nil && c.Amount != nil {
+		limit = c.Amount.Units.Int64()
+	}
+
+	// the orders
+	website := planned.Subject.WebsiteID
+	options, err := p.importOptions(s, o.mapping, o.format, website)
+	if err != nil {
+		return err
+	}
+	compared := reconcile.New(planned, limit)
+	compared.Currency = s.Catalogue.Snapshot().AccountResources(request.AccountID).Websites[website].Currency
+	if err := ingest.ReadOrders(ctx, p.absolutePath(file), options, compared.AddOrder); err != nil {
+		return err
+	}
+	if err := compared.CompareEvents(ctx, s.Facts, s.Engine.MaxVisitorEvents()); err != nil {
+		return err
+	}
+	rejects, err := ingest.RejectsSince(ctx, s.Conn, website, time.UnixMilli(0), maxRejectsRead)
+	if err != nil {
+		return err
+	}
+	for _, r := range rejects {
+		compared.NoteRejected(r.Text)
+	}
+
+	// the result
+	if o.rows != "" {
+		inputs := slices.Concat([]string{file, o.mapping, p.configFile()}, options.LookupFiles())
+		err = cmp.Or(p.checkOutput("--rows", o.rows, inputs), p.writeOrderRows(o.rows, compared))
+	}
+	switch {
+	case err != nil:
+	case o.asJSON:
+		err = p.writeJSON(compared)
+	default:
+		err = p.printReconciled(compared)
+	}
+	if err != nil {
+		return err
+	}
+	return p.judgeReconciled(file, compared)
+}
+
+// maxRejectsRead is the number of rejected lines in which orders are looked for.
+const maxRejectsRead = 100_000
+
+// judgeReconciled returns the error of the command: the lines do not add up, or rows cannot be read.
+func (p *program) judgeReconciled(file string, c *reconcile.Comparison) error {
+	left := c.Lines[reconcile.Unreadable].Orders
+	for _, row := range c.Rows {
+		if row.Line == reconcile.Unreadable && left > c.Lines[reconcile.Unreadable].Orders-shownRejects {
+			p.printDiagnostic("%s: line %d: %s", file, row.FileLine, row.Fault)
+			left--
+		}
+	}
+	switch {
+	case !c.AddsUp():
+		return errors.New("the lines do not add up: facts and events differ; run 'lifthouse facts --verify'")
+	case left > 0:
+		p.printDiagnostic("%s cannot be read besides", terminal.CountWithNoun(left, "row"))
+		fallthrough
+	case c.Lines[reconcile.Unreadable].Orders > 0:
+		return &exitError{exitRejected}
+	}
+	return nil
+}
+
+// printReconciled prints a sentence, and a table of the lines.
+func (p *program) printReconciled(c *reconcile.Comparison) error {
+	money := func(d *reconcile.Decimal) string {
+		return strings.TrimSpace(strings.TrimSuffix(d.String(), "00") + " " + c.Currency)
+	}
+	count, reasons := result.FormatCount, []string{}
+	rows := [][]any{{"", "ORDERS", "VALUE", "PROFIT"}}
+	add := func(words string, s *reconcile.Sums, mark string) {
+		rows = append(rows, []any{words, count(s.Orders), money(&s.Value), money(&s.Profit) + mark})
+	}
+	add("export", &c.Export, "")
+	for _, line := range c.Lines[:reconcile.Counted] {
+		words, mark := line.Line.InWords(), ""
+		if line.Orders == 0 {
+			continue
+		}
+		if line.Line < reconcile.Amount {
+			reasons = append(reasons, count(line.Orders)+" "+words)
+		}
+		if line.Newer > 0 {
+			words += fmt.Sprintf("; %s of them with a newer revision in the export", count(line.Newer))
+		}
+		if line.Refused > 0 {
+			words += fmt.Sprintf("; %s of them refused", count(line.Refused))
+		}
+		if line.Differs {
+			mark = " ! differs between variations"
+		}
+		add("- "+words, &line.Sums, mark)
+	}
+	add("= report", &c.Report, "")
+	rows = append(rows, []any{"- above the cap", "", money(&c.Cap)},
+		[]any{"= value per visitor x visitors", "", money(&c.Metric)})
+	p.printLine("Of %s (%s), %s are in this report: %s. Difference %s.\n",
+		terminal.CountWithNoun(c.Export.Orders, "order"), money(&c.Export.Value),
+		count(c.Lines[reconcile.Counted].Orders+c.Lines[reconcile.Amount].Orders),
+		cmp.Or(strings.Join(reasons, ", "), "all"), money(&c.Difference))
+	return p.printTable(rows)
+}
+
+// writeOrderRows writes the line of each order to a CSV file.
+func (p *program) writeOrderRows(name string, c *reconcile.Comparison) error {
+	file, err := os.Create(p.absolutePath(name))
+	if err != nil {
+		return err
+	}
+	w := csv.NewWriter(file)
+	_ = w.Write([]string{"row", "eventId", "line", "variationId", "value", "profit", "ourValue", "ourProfit", "why"})
+	for _, row := range c.Rows {
+		ours := [2]string{}
+		if row.Ours != nil {
+			ours = [2]string{reconcile.FormatUnits(row.Ours[0]), reconcile.FormatUnits(row.Ours[1])}
+		}
+		_ = w.Write([]string{
+			fmt.Sprint(row.FileLine), row.ID, row.Line.String(), row.Variation, reconcile.FormatUnits(row.Value),
+			reconcile.FormatUnits(row.Profit), ours[0], ours[1], row.Fault,
+		})
+	}
+	w.Flush()
+	return errors.Join(w.Error(), file.Close())
+}

@@ -1,0 +1,84 @@
+package facts
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"lifthouse/engine/fold"
+	"lifthouse/engine/plan"
+	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// VisitorOrders are the counted goal events of a visitor and variation: their number, and the sums of their amounts.
+type VisitorOrders struct {
+	Visitor               uint64
+	Variation             string // as in rows
+	Orders, Value, Profit int64
+}
+
+// EachOrders calls each for the visitors with counted goal events of a question's subject and goal, whose own time is
+// in its window.
+func (s Shards) EachOrders(ctx context.Context, q *plan.Question, each func(*VisitorOrders)) error {
+	var of VisitorOrders
+	return s.eachServer(ctx, "orders.sql", func(row driver.Rows) error {
+		err := row.Scan(&of.Visitor, &of.Variation, &of.Orders, &of.Value, &of.Profit)
+		each(&of)
+		return err
+	}, clickhouse.Named("section", SectionOf(q.Subject, fold.OfGoal)), clickhouse.Named("goal_id", q.GoalID),
+		clickhouse.Named("from_ms", q.WindowStart().UnixMilli()), clickhouse.Named("to_ms", q.WindowEnd().UnixMilli()))
+}
+
+// FindGoalIDs returns which of some event ids a website has stored goals with.
+func (s Shards) FindGoalIDs(ctx context.Context, website int64, ids []uint64) (map[uint64]bool, error) {
+	found := map[uint64]bool{}
+	for some := range slices.Chunk(ids, visitorsAtOnce) {
+		if err := s.eachServer(ctx, "goal_ids.sql", func(row driver.Rows) error {
+			var id uint64
+			err := row.Scan(&id)
+			found[id] = true
+			return err
+		}, clickhouse.Named("website_id", website), clickhouse.Named("ids", some)); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// eachServer calls each for each row of a statement on each shard.
+func (s Shards) eachServer(ctx context.Context, file string, each func(driver.Rows) error, params ...any) error {
+	for _, shard := range s {
+		on := shard.currentServer()
+		if err := schema.EachRow(ctx, on, on.render(file, ""), each, params...); err != nil {
+			return fmt.Errorf("read orders: %w", err)
+		}
+	}
+	return nil
+}
+
+// EachVisitorsEvents calls each for the folded events of each visitor of a website.
+func (s Shards) EachVisitorsEvents(ctx context.Context, website int64, ids []uint64, each func([]fold.Event)) error {
+	for some := range slices.Chunk(ids, visitorsAtOnce) {
+		visitors := make([]schema.Visitor, len(some))
+		for i, id := range some {
+			visitors[i] = schema.Visitor{WebsiteID: website, ID: id}
+		}
+		for _, shard := range s {
+			at, err := shard.StoredPosition(ctx)
+			if err != nil {
+				return err
+			}
+			events, err := shard.currentServer().readEvents(ctx, visitors, at.Through)
+			if err != nil {
+				return err
+			}
+			for own := range splitVisitors(events) {
+				each(own)
+			}
+		}
+	}
+	return nil
+}

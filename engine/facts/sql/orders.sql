@@ -1,0 +1,14 @@
+-- one row per visitor and variation: number, value and profit of the counted goal events in a range of times
+SELECT
+    visitor_id,
+    variation,
+    sum(toInt64(sign)),
+    sum(sign * value),
+    sum(sign * profit)
+FROM {{.Facts}}
+WHERE section = {section:UInt64}
+    AND ({goal_id:Int64} = 0 OR goal_id = {goal_id:Int64})
+    AND variation != ''
+    AND toUnixTimestamp64Milli(first_time) + toInt64(since_ms) >= {from_ms:Int64}
+    AND toUnixTimestamp64Milli(first_time) + toInt64(since_ms) < {to_ms:Int64}
+GROUP BY visitor_id, variation

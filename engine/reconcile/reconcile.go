@@ -1,0 +1,366 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"lifthouse/engine/facts"
+	"lifthouse/engine/fold"
+	"lifthouse/engine/moments"
+	"lifthouse/engine/plan"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+	"lifthouse/stats"
+)
+
+// Row is an order of the export.
+type Row struct {
+	ingest.Order
+	Line      Line
+	Variation string    // of the visitor's first view; empty: none
+	Ours      *[2]int64 // value and profit in the report; nil: it does not count the order
+
+	given Line // by the export alone
+}
+
+// state is an order as it is stored.
+type state struct {
+	fold.Explained
+	rank       int  // 2: as it counts for the subject, 1: without exposures, 0: of another subject
+	isExported bool // a row of the export counts
+}
+
+// LineSums are the orders of a line.
+type LineSums struct {
+	Line Line `json:"line"`
+	Sums
+	Newer      int64            `json:"newer,omitempty"`   // of Amount: those with a higher revision in the export
+	Refused    int64            `json:"refused,omitempty"` // of NotReceived: those in lines rejected in the last week
+	Differs    bool             `json:"differs"`           // the share of visitors differs between variations
+	Variations map[string]*Sums `json:"variations"`        // by that of the first view
+
+	visitors map[string]int64 // by variation
+}
+
+func (l *LineSums) addOrders(orders, value, profit int64, variation string) {
+	l.Sums.addOrders(orders, value, profit)
+	if variation != "" {
+		if l.Variations[variation] == nil {
+			l.Variations[variation] = &Sums{}
+		}
+		l.Variations[variation].addOrders(orders, value, profit)
+	}
+}
+
+// Comparison is an export beside a report.
+type Comparison struct {
+	schema.SubjectIDs
+	GoalID     int64                `json:"goal"` // 0: all goals
+	Currency   string               `json:"currency,omitempty"`
+	Dates      map[string]time.Time `json:"dates"` // from, until to
+	Lines      []*LineSums          `json:"lines"`
+	Export     Sums                 `json:"export"`
+	Report     Sums                 `json:"report"` // by the facts
+	Cap        Decimal              `json:"cap"`    // value above it
+	Metric     Decimal              `json:"metric"`
+	Difference Decimal              `json:"difference"` // value that the lines do not explain
+	Rows       []*Row               `json:"-"`
+
+	plan     *plan.Plan
+	from, to int64
+	limit    int64            // of a visitor's value; 0: none
+	refused  map[string]bool  // by the id of each order that is not received; false: already counted
+	left     Sums             // what the lines do not explain; 0, unless facts and events differ
+	unequal  map[string]*Sums // by variation: the orders in the facts less those that the events say count
+}
+
+// New returns a comparison with the report of a plan, of the orders whose own time is in its window. limit is that of
+// the total value of a visitor; 0: there is none.
+func New(p *plan.Plan, limit int64) *Comparison {
+	from, to := p.WindowStart(), p.WindowEnd()
+	return &Comparison{
+		SubjectIDs: p.Subject.IDs(), GoalID: p.GoalID, Dates: map[string]time.Time{"from": from, "to": to},
+		plan: p, from: from.UnixMilli(), to: to.UnixMilli(), limit: limit,
+	}
+}
+
+// AddOrder adds an order of the export.
+func (c *Comparison) AddOrder(o *ingest.Order) {
+	row := &Row{Order: *o, given: open}
+	c.Rows = append(c.Rows, row)
+	switch {
+	case o.Fault != "":
+		row.given = Unreadable
+	case !c.isWithin(o.At):
+		row.given = OtherPeriod
+	case o.WebsiteID != c.plan.Subject.WebsiteID || !c.isGoal(o.GoalID):
+		row.given = OtherGoal
+	case o.Cancelled:
+		row.given = Cancelled
+	case o.NoVisitor:
+		row.given = NoVisitor
+	}
+}
+
+func (c *Comparison) isWithin(at int64) bool { return at >= c.from && at < c.to }
+
+func (c *Comparison) isGoal(id int64) bool { return c.GoalID == 0 || id == c.GoalID }
+
+// AddsUp reports whether the lines add up, and the events say of each variation what the facts do.
+func (c *Comparison) AddsUp() bool {
+	for _, s := range c.unequal {
+		if !s.isZero() {
+			return false
+		}
+	}
+	return c.left.isZero()
+}
+
+// mostTries is the number of times that events and facts are read. A refresh between them may make a difference.
+const mostTries = 3
+
+// CompareEvents puts each order in its line, by the stored events and facts. A visitor with more than most events of
+// the website is automated.
+func (c *Comparison) CompareEvents(ctx context.Context, shards facts.Shards, most int) (err error) {
+	for try := 0; try < mostTries && err == nil && (try == 0 || !c.AddsUp()); try++ {
+		err = c.compareOnce(ctx, shards, most)
+	}
+	return err
+}
+
+func (c *Comparison) compareOnce(ctx context.Context, shards facts.Shards, most int) error {
+	c.reset()
+
+	// the orders of the report, and those of the export that are not in a line yet, by visitor
+	var visitors []uint64
+	if err := shards.EachOrders(ctx, &c.plan.Question, func(of *facts.VisitorOrders) {
+		if visitors = append(visitors, of.Visitor); c.isInReport(of.Variation) {
+			c.Report.addOrders(of.Orders, of.Value, of.Profit)
+		}
+		c.addUnequal(of.Variation, of.Orders, of.Value, of.Profit)
+	}); err != nil {
+		return err
+	}
+	var pending []*Row
+	for _, row := range c.Rows {
+		if row.Line == open {
+			pending, visitors = append(pending, row), append(visitors, row.Visitor)
+		}
+	}
+	slices.Sort(visitors)
+	byVisitor := func(r *Row, visitor uint64) int { return cmp.Compare(r.Visitor, visitor) }
+	slices.SortFunc(pending, func(a, b *Row) int { return byVisitor(a, b.Visitor) })
+
+	// their lines
+	website := c.plan.Subject.WebsiteID
+	if err := shards.EachVisitorsEvents(ctx, website, slices.Compact(visitors), func(events []fold.Event) {
+		from, _ := slices.BinarySearchFunc(pending, events[0].Visitor, byVisitor)
+		to := from
+		for to < len(pending) && pending[to].Visitor == events[0].Visitor {
+			to++
+		}
+		c.compareVisitor(events, most, pending[from:to])
+	}); err != nil {
+		return err
+	}
+	var ids []uint64 // of orders that are not stored under their visitor
+	for _, row := range pending {
+		if row.Line == open {
+			ids = append(ids, row.Event)
+		}
+	}
+	elsewhere, err := shards.FindGoalIDs(ctx, website, ids)
+	for _, row := range pending {
+		if row.Line == open {
+			if row.Line = NotReceived; elsewhere[row.Event] {
+				row.Line = OtherVisitor
+			}
+		}
+	}
+	c.addUp(shards.SubjectCounters(c.plan.Subject).FirstExposed)
+	return err
+}
+
+// NoteRejected notes the orders of the line NotReceived that are in the text of a rejected line.
+func (c *Comparison) NoteRejected(text string) {
+	if c.refused == nil {
+		c.refused = map[string]bool{}
+		for _, row := range c.Rows {
+			if row.Line == NotReceived {
+				c.refused[row.ID] = true
+			}
+		}
+	}
+	isEnd := func(r rune) bool { return strings.ContainsRune(`"'=,;:{}[]`, r) || r <= ' ' }
+	for _, word := range strings.FieldsFunc(text, isEnd) {
+		if c.refused[word] {
+			c.refused[word] = false
+			c.Lines[NotReceived].Refused++
+		}
+	}
+}
+
+// reset forgets all but what the export says.
+func (c *Comparison) reset() {
+	c.Lines, c.unequal, c.Export, c.Report, c.Cap = nil, map[string]*Sums{}, Sums{}, Sums{}, Decimal{}
+	for line := range open {
+		c.Lines = append(c.Lines, &LineSums{Line: line, Variations: map[string]*Sums{}, visitors: map[string]int64{}})
+	}
+	byID := slices.Clone(c.Rows)
+	slices.SortStableFunc(byID, func(a, b *Row) int {
+		return cmp.Or(cmp.Compare(a.Event, b.Event), cmp.Compare(b.Revision, a.Revision))
+	})
+	var last *Row
+	for _, row := range byID {
+		row.Line, row.Variation, row.Ours = row.given, "", nil
+		if row.Line == Unreadable {
+			continue
+		}
+		if last != nil && last.Event == row.Event {
+			row.Line = Repeated
+		}
+		last = row
+	}
+}
+
+// addUnequal adds orders in the facts, or subtracts orders that the events say count.
+func (c *Comparison) addUnequal(variation string, orders, value, profit int64) {
+	if fold.IsCounted(variation) {
+		if c.unequal[variation] == nil {
+			c.unequal[variation] = &Sums{}
+		}
+		c.unequal[variation].addOrders(orders, value, profit)
+	}
+}
+
+// compareVisitor puts the orders of a visitor in their lines.
+func (c *Comparison) compareVisitor(events []fold.Event, most int, rows []*Row) {
+	// what the events say
+	states, first, variation := map[uint64]*state{}, (*fold.Explained)(nil), ""
+	fold.ExplainVisitor(events, most, nil, func(x fold.Explained) {
+		rank := 0
+		if x.Subject == c.plan.Subject {
+			rank = 2
+		} else if x.Subject.Kind == schema.SubjectNone {
+			rank = 1
+		}
+		if rank == 2 && x.Reason == fold.FirstView {
+			first, variation = &x, strings.TrimSuffix(x.Variation, fold.MultiExposed)
+		}
+		known := states[x.Event.ID]
+		if x.Event.Kind == moments.Goal && x.Reason > fold.Superseded && (known == nil || known.rank < rank) {
+			states[x.Event.ID] = &state{Explained: x, rank: rank}
+		}
+	})
+
+	// the orders of the export
+	seen := map[Line]bool{}
+	for _, row := range rows {
+		s := states[row.Event]
+		if s == nil {
+			continue
+		}
+		row.Variation, row.Line = variation, c.lineOf(s, first)
+		if row.Line == Counted {
+			row.Ours, s.isExported = &[2]int64{s.Event.Amounts[0], s.Event.Amounts[1]}, true
+			if *row.Ours != [2]int64{row.Value, row.Profit} {
+				row.Line = Amount
+				if row.Revision > s.Event.Revision {
+					c.Lines[Amount].Newer++
+				}
+			}
+		}
+		seen[row.Line] = true
+	}
+
+	// the orders that count
+	total := int64(0)
+	for _, s := range states {
+		if s.rank < 2 || s.Reason != fold.SinceFirstView || !c.isGoal(s.Event.Goal) || !c.isWithin(s.At) {
+			continue
+		}
+		value, profit := s.Event.Amounts[0], s.Event.Amounts[1]
+		c.addUnequal(s.Variation, -1, -value, -profit)
+		if c.isInReport(s.Variation) {
+			if total += value; !s.isExported {
+				c.Lines[NotInExport].addOrders(-1, -value, -profit, variation)
+				seen[NotInExport] = true
+			}
+		}
+	}
+	if c.limit > 0 && total > c.limit {
+		c.Cap.Units.Add(&c.Cap.Units, big.NewInt(total-c.limit))
+	}
+	for line := range seen {
+		c.Lines[line].visitors[variation]++
+	}
+}
+
+// lineOf returns the line of a stored order. first is the first view of the subject; nil: none.
+func (c *Comparison) lineOf(s *state, first *fold.Explained) Line {
+	switch {
+	case s.Reason == fold.Cancelled:
+		return CancelledHere
+	case !c.isGoal(s.Event.Goal):
+		return OtherGoal
+	case !c.isWithin(s.At):
+		return OtherTime
+	case s.Reason == fold.AutomatedVisitor:
+		return AutomatedVisitor
+	case first != nil && s.At < first.At:
+		return BeforeFirstView
+	case first == nil || s.rank < 2:
+		return NotInCampaign
+	case c.isExcluded(s.Variation):
+		return SeveralVariations
+	case !c.isInReport(s.Variation):
+		return UndeclaredVariation
+	}
+	return Counted
+}
+
+// isExcluded reports whether the report excludes visitors with this variation because they saw several.
+func (c *Comparison) isExcluded(variation string) bool {
+	return strings.HasSuffix(variation, fold.MultiExposed) && c.plan.MultipleExposures == catalogue.ExcludeMultiExposed
+}
+
+// isInReport reports whether the report has the visitors with a variation of rows.
+func (c *Comparison) isInReport(variation string) bool {
+	id, err := strconv.ParseInt(strings.TrimSuffix(variation, fold.MultiExposed), 10, 64)
+	isSame := func(v plan.Variation) bool { return v.ID == id }
+	return err == nil && !c.isExcluded(variation) && slices.ContainsFunc(c.plan.Variations, isSame)
+}
+
+// addUp adds up the export and its lines, and tests whether they differ between variations. visitors has the numbers of
+// visitors by the variation of their first view.
+func (c *Comparison) addUp(visitors map[int64]int64) {
+	left := Sums{}
+	for _, row := range c.Rows {
+		c.Export.addOrders(1, row.Value, row.Profit)
+		left.addOrders(1, row.Value, row.Profit)
+		value, profit := row.Value, row.Profit
+		if row.Line == Amount {
+			value, profit = value-row.Ours[0], profit-row.Ours[1]
+		}
+		c.Lines[row.Line].addOrders(1, value, profit, row.Variation)
+	}
+	left.Orders += c.Lines[Amount].Orders // the report has them
+	left.subtractSums(&c.Report)
+	for _, line := range c.Lines[:Counted] {
+		left.subtractSums(&line.Sums)
+		var some, all []int64
+		for _, v := range c.plan.Variations {
+			some = append(some, line.visitors[strconv.FormatInt(v.ID, 10)])
+			all = append(all, visitors[v.ID])
+		}
+		line.Differs = stats.CompareShares(some, all).Differ
+	}
+	c.left, c.Difference = left, left.Value
+	c.Metric.Units.Sub(&c.Report.Value.Units, &c.Cap.Units)
+}

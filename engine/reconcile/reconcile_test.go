@@ -1,0 +1,411 @@
+package reconcile_test
+
+import (
+	"encoding/csv"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/engine"
+	"lifthouse/engine/enginetest"
+	"lifthouse/engine/facts"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/reconcile"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
+	"lifthouse/schema/schematest/tier"
+)
+
+func TestMain(m *testing.M) { schematest.Main(m) }
+
+// most is the number of events above which a visitor of the shops is automated.
+const most = 40
+
+// shop is a synthetic shop, which knows the fate of each of its orders.
+type shop struct {
+	*rand.Rand
+	zone     string
+	multiple string // the rule for multi-exposed visitors
+	cap      string
+	skewed   bool // all orders that are cancelled here are of control
+
+	location *time.Location
+	from, to time.Time // of the dates
+	events   []schema.Event
+	rows     [][]string
+	want     []reconcile.Line // of each row
+	sums     map[reconcile.Line]*reconcile.Sums
+	report   reconcile.Sums
+	totals   map[string]int64 // value of each visitor in the report
+	visitors int
+}
+
+const catalogueOfShop = `
+accounts:
+  - id: 1
+    name: Shop
+    websites:
+      - id: 1
+        domain: shop.example.com
+        currency: EUR
+        timezone: %s
+        goals: [{id: 3, name: Purchase, valueCap: %s}, {id: 4, name: Signup}]
+        campaigns:
+          - {id: 12, name: Prices, type: experiment, primaryGoalId: 3, controlShare: 50, multipleExposures: %s, variations: [{id: 1, name: New, share: 50}]}
+`
+
+// amount returns an amount as an export writes it, and in 1/10,000: with cents, or with the error of a division by three.
+func (s *shop) amount() (text string, units int64) {
+	cents := s.Int64N(30_000)
+	if s.IntN(5) == 0 {
+		third := new(big.Rat).SetFrac64(cents, 300)
+		units, _ := new(big.Rat).SetString(third.FloatString(4))
+		return third.FloatString(14), units.Mul(units, big.NewRat(schema.MoneyScale, 1)).Num().Int64()
+	}
+	return fmt.Sprintf("%d.%02d", cents/100, cents%100), 100 * cents
+}
+
+// visitor returns a new visitor who has seen a variation at a time; -1: none.
+func (s *shop) visitor(variation int64, at time.Time) string {
+	s.visitors++
+	id := fmt.Sprintf("visitor-%d", s.visitors)
+	if variation >= 0 {
+		s.view(id, variation, at)
+	}
+	return id
+}
+
+func (s *shop) view(visitor string, variation int64, at time.Time) {
+	s.events = append(s.events, schema.Event{
+		EventID: s.Uint64(), Time: at, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12, VariationID: variation,
+		VisitorID: schema.HashID(visitor), Kind: schema.KindView,
+	})
+}
+
+// order is an order of the books.
+type order struct {
+	id, visitor   string
+	at            time.Time
+	text          string // its value
+	value, profit int64
+	revision      int64
+	cancelled     bool
+}
+
+func (s *shop) newOrder(n int, at time.Time) order {
+	o := order{id: fmt.Sprintf("#%d", 1000+n), at: at, revision: at.UnixMilli()}
+	o.text, o.value = s.amount()
+	o.profit = 100 * s.Int64N(2000)
+	return o
+}
+
+// receive stores an order as the shop's pixel, its webhooks or both report it, perhaps with earlier revisions.
+func (s *shop) receive(o *order, exposed bool) {
+	bare := schema.Event{
+		EventID: schema.HashID(o.id), Time: o.at, WebsiteID: 1, Subject: schema.SubjectNone, VisitorID: schema.HashID(o.visitor),
+		Kind: schema.KindGoal, GoalID: 3, Value: o.value, Profit: o.profit, Revision: uint64(o.revision), Cancelled: o.cancelled, //nolint:gosec // not negative
+	}
+	earlier := bare
+	earlier.Value, earlier.Revision, earlier.Cancelled = o.value+100*s.Int64N(1000), s.Uint64N(bare.Revision), false
+	if exposed && s.IntN(2) == 0 {
+		earlier.Subject, earlier.SubjectID = schema.SubjectCampaign, 12
+		earlier.VariationID = s.Int64N(2)
+	}
+	s.events = append(s.events, [][]schema.Event{{bare}, {earlier, bare}, {bare, earlier}, {bare, bare}}[s.IntN(4)]...)
+}
+
+// export writes a row of the export, and notes the line in which it is.
+func (s *shop) export(o *order, line reconcile.Line, cells ...string) {
+	row := []string{o.id, o.at.In(s.location).Format(time.RFC3339), o.visitor, o.text, units(o.profit), strconv.FormatInt(o.revision, 10), strconv.FormatBool(o.cancelled), "3"}
+	for i := 0; i < len(cells); i += 2 {
+		row[slices.Index(header, cells[i])] = cells[i+1]
+	}
+	s.rows, s.want = append(s.rows, row), append(s.want, line)
+	value := o.value
+	if line == reconcile.Unreadable && row[3] != o.text {
+		value = 0
+	}
+	s.note(line, 1, value, o.profit)
+}
+
+func (s *shop) note(line reconcile.Line, orders, value, profit int64) {
+	if s.sums[line] == nil {
+		s.sums[line] = &reconcile.Sums{}
+	}
+	addTo(s.sums[line], orders, value, profit)
+}
+
+func addTo(sums *reconcile.Sums, orders, value, profit int64) {
+	sums.Orders += orders
+	sums.Value.Units.Add(&sums.Value.Units, big.NewInt(value))
+	sums.Profit.Units.Add(&sums.Profit.Units, big.NewInt(profit))
+}
+
+func (s *shop) counts(o *order) {
+	addTo(&s.report, 1, o.value, o.profit)
+	s.totals[o.visitor] += o.value
+}
+
+func units(amount int64) string {
+	return new(big.Rat).SetFrac64(amount, schema.MoneyScale).FloatString(4)
+}
+
+var header = []string{"eventId", "time", "visitor", "value", "profit", "revision", "cancelled", "goalId"}
+
+// place draws an order, what the store knows of it, and its line.
+func (s *shop) place(n int) {
+	day := 24 * time.Hour
+	at := s.from.Add(time.Duration(s.Int64N(int64(s.to.Sub(s.from))))).Truncate(time.Millisecond)
+	if s.IntN(10) == 0 { // the first and the last millisecond of the dates
+		at = []time.Time{s.from, s.to.Add(-time.Millisecond)}[s.IntN(2)]
+	}
+	viewed := at.Add(-time.Duration(s.Int64N(int64(20 * day)))).Truncate(time.Millisecond)
+	o := s.newOrder(n, at)
+	o.visitor = s.visitor(-1, at)
+	variation := s.Int64N(2)
+	see := func() { s.view(o.visitor, variation, viewed) }
+	switch s.IntN(24) {
+	case 0: // a row that cannot be read
+		see()
+		s.receive(&o, true)
+		s.counts(&o)
+		s.note(reconcile.NotInExport, -1, -o.value, -o.profit)
+		s.export(&o, reconcile.Unreadable, []string{"value", "time"}[s.IntN(2)], "x")
+	case 1: // exported again after a return
+		see()
+		before := o
+		before.revision--
+		before.text, before.value = s.amount()
+		s.receive(&o, true)
+		s.counts(&o)
+		s.export(&before, reconcile.Repeated)
+		s.export(&o, reconcile.Counted)
+		if s.IntN(2) == 0 {
+			s.export(&o, reconcile.Repeated)
+		}
+	case 2: // around midnight, and in the night in which the clock changes
+		see()
+		o.at = []time.Time{s.from.Add(-time.Millisecond), s.to, s.to.Add(30 * time.Minute), s.from.Add(-2 * time.Hour)}[s.IntN(4)]
+		s.receive(&o, true)
+		s.export(&o, reconcile.OtherPeriod)
+	case 3:
+		see()
+		s.export(&o, reconcile.OtherGoal, "goalId", "4")
+	case 4:
+		see()
+		o.cancelled = true
+		s.receive(&o, true)
+		s.export(&o, reconcile.Cancelled)
+	case 5:
+		s.export(&o, reconcile.NoVisitor, "visitor", "")
+	case 6: // the shop knows another visitor than the page
+		see()
+		other := o
+		other.visitor = s.visitor(-1, at)
+		s.receive(&other, false)
+		s.export(&o, reconcile.OtherVisitor)
+	case 7: // a lost pixel
+		see()
+		s.export(&o, reconcile.NotReceived)
+	case 8: // refunded in full, which the export does not say
+		if s.skewed {
+			variation = 0
+		}
+		see()
+		here := o
+		here.cancelled, here.revision = true, o.revision+1
+		s.receive(&here, true)
+		s.export(&o, reconcile.CancelledHere)
+	case 9: // the pixel's clock was wrong
+		viewed = s.from.Add(-21 * day)
+		see()
+		here := o
+		here.at = s.from.Add(-time.Hour)
+		s.receive(&here, true)
+		s.export(&o, reconcile.OtherTime)
+	case 10: // a bot
+		see()
+		for range most {
+			s.view(o.visitor, variation, viewed.Add(time.Second))
+		}
+		s.receive(&o, true)
+		s.export(&o, reconcile.AutomatedVisitor)
+	case 11:
+		s.receive(&o, false)
+		s.export(&o, reconcile.NotInCampaign)
+	case 12:
+		viewed = at.Add(time.Millisecond)
+		see()
+		s.receive(&o, true)
+		s.export(&o, reconcile.BeforeFirstView)
+	case 13:
+		see()
+		s.view(o.visitor, 1-variation, at.Add(time.Hour))
+		s.receive(&o, true)
+		if s.multiple == catalogue.FirstVariation {
+			s.counts(&o)
+			s.export(&o, reconcile.Counted)
+		} else {
+			s.export(&o, reconcile.SeveralVariations)
+		}
+	case 14:
+		variation = 9
+		see()
+		s.receive(&o, true)
+		s.export(&o, reconcile.UndeclaredVariation)
+	case 15: // edited, and the webhook was lost; or the other currency
+		see()
+		s.receive(&o, true)
+		s.counts(&o)
+		was := o.value
+		o.text, o.value = s.amount()
+		if o.value == was {
+			o.text, o.value = "1.00", was+10_000
+			o.text = units(o.value)
+		}
+		o.revision += s.Int64N(2)
+		s.export(&o, reconcile.Amount)
+		s.note(reconcile.Amount, 0, -was, -o.profit)
+	case 16: // the export ends before the last orders
+		see()
+		s.receive(&o, true)
+		s.counts(&o)
+		s.note(reconcile.NotInExport, -1, -o.value, -o.profit)
+	default: // counted, perhaps with another order of the visitor
+		see()
+		for range 1 + s.IntN(2) {
+			s.receive(&o, true)
+			s.counts(&o)
+			s.export(&o, reconcile.Counted)
+			another := s.newOrder(n, o.at)
+			another.id, another.visitor = o.id+"-b", o.visitor
+			o = another
+		}
+	}
+}
+
+// open returns the store of a shop with a number of orders, and the path of the export.
+func (s *shop) open(t *testing.T, seed uint64, orders int) (driver.Conn, *engine.Engine, facts.Shards, string) {
+	t.Helper()
+	s.Rand, s.location = rand.New(rand.NewPCG(seed, 60)), must.Get(time.LoadLocation(s.zone))(t)
+	s.sums, s.totals = map[reconcile.Line]*reconcile.Sums{}, map[string]int64{}
+	s.from, s.to = time.Date(2026, 10, 1, 0, 0, 0, 0, s.location), time.Date(2026, 11, 1, 0, 0, 0, 0, s.location)
+	for n := range orders {
+		s.place(n)
+	}
+	conn := schematest.OpenMigrated(t)
+	c := must.Get(catalogue.Open(t.Context(), conn))(t)
+	file := must.Get(catalogue.ReadYAML(strings.NewReader(fmt.Sprintf(catalogueOfShop, s.zone, s.cap, s.multiple))))(t)
+	must.Get(c.ApplyFile(t.Context(), file, false))(t)
+	e, w, shards := enginetest.OpenWithFacts(t, conn, c)
+	shards[0].MaxVisitorEvents = most
+	s.Shuffle(len(s.events), func(i, j int) { s.events[i], s.events[j] = s.events[j], s.events[i] })
+	for len(s.events) > 0 {
+		some := min(len(s.events), 20_000+s.IntN(20_000))
+		must.OK(t, w.WriteEvents(t.Context(), s.events[:some]))
+		s.events = s.events[some:]
+	}
+	must.Get(shards.AwaitNoted(t.Context()))(t)
+	path := filepath.Join(t.TempDir(), "orders.csv")
+	out := must.Get(os.Create(path))(t)
+	export := csv.NewWriter(out)
+	must.OK(t, export.Write(append(header, "websiteId", "event")))
+	for _, row := range s.rows {
+		must.OK(t, export.Write(append(row, "1", "goal")))
+	}
+	export.Flush()
+	must.OK(t, out.Close())
+	return conn, e, shards, path
+}
+
+// compare compares the export of the shop with its report.
+func (s *shop) compare(t *testing.T, e *engine.Engine, shards facts.Shards, path string) (compared *reconcile.Comparison, limit int64) {
+	t.Helper()
+	request := plan.ResultsRequest(1, schema.Subject{Kind: schema.SubjectCampaign, ID: 12})
+	report := must.Get(e.ComputeReport(t.Context(), must.Get(e.PlanReport(request))(t)))(t)
+	dated := must.Get(query.ParseVisitors(query.CampaignResults, "filters[dateFrom]=2026-10-01&filters[dateTo]=2026-10-31"))(t)
+	request.Filters = dated.Filters
+	p := e.AsOfFirstView(must.Get(e.PlanReport(request))(t))
+	if c := report.Checks.Cap; c != nil && c.Amount != nil {
+		limit = c.Amount.Units.Int64()
+	}
+	compared = reconcile.New(p, limit)
+	must.OK(t, ingest.ReadOrders(t.Context(), path, ingest.Options{}, compared.AddOrder))
+	must.OK(t, compared.CompareEvents(t.Context(), shards, most))
+	return compared, limit
+}
+
+// TestEachOrderIsInItsTrueLine compares the exports of three shops with their reports: in time zones in which the clock
+// changes within the dates and in one in which it does not, with each rule for multi-exposed visitors, and with a cap.
+func TestEachOrderIsInItsTrueLine(t *testing.T) {
+	for i, s := range []*shop{
+		{zone: "Europe/Berlin", multiple: catalogue.ExcludeMultiExposed, cap: "p99"},
+		{zone: "America/New_York", multiple: catalogue.FirstVariation, cap: "250"},
+		{zone: "Asia/Kolkata", multiple: catalogue.ExcludeMultiExposed, cap: "100", skewed: true},
+	} {
+		conn, e, shards, path := s.open(t, uint64(i), tier.Of(3000, 100_000)) //nolint:gosec // small
+		compared, limit := s.compare(t, e, shards, path)
+		if !compared.AddsUp() || compared.Difference.String() != "0.0000" {
+			t.Fatalf("shop %d: the difference is %s", i, &compared.Difference)
+		}
+		wrong := 0
+		for at, row := range compared.Rows {
+			if row.Line != s.want[at] {
+				if wrong++; wrong < 10 {
+					t.Errorf("shop %d: order %+v is in the line %s, want %s", i, s.rows[at], row.Line, s.want[at])
+				}
+			}
+		}
+		check.Equal(t, wrong, 0, "orders in other lines")
+		for _, line := range compared.Lines {
+			checkSums(t, fmt.Sprint("shop ", i, ", ", line.Line), &line.Sums, s.sums[line.Line])
+		}
+		checkSums(t, fmt.Sprint("shop ", i, ", report"), &compared.Report, &s.report)
+		removed := int64(0)
+		for _, total := range s.totals {
+			removed += max(0, total-limit)
+		}
+		check.Equal(t, compared.Cap.Units.Int64(), removed, "value above the cap")
+		for _, line := range compared.Lines[:reconcile.Counted] {
+			if line.Differs != (s.skewed && line.Line == reconcile.CancelledHere) {
+				t.Errorf("shop %d: whether the line %s differs between variations", i, line.Line)
+			}
+		}
+		if compared.Lines[reconcile.Amount].Newer == 0 {
+			t.Error("no order has a higher revision in the export")
+		}
+
+		// a row of facts is corrupted
+		must.OK(t, conn.Exec(t.Context(), `INSERT INTO facts (section, website_id, subject, subject_id, experiment_id, grain, goal_id, sign, variation, visitor_id, first_time, since_ms, number, value)
+			SELECT section, website_id, subject, subject_id, experiment_id, grain, goal_id, 1, variation, visitor_id, first_time, since_ms, number + 1, 1
+			FROM facts WHERE grain = 'goal' AND variation = '0' AND subject = 'campaign' AND first_time + toIntervalMillisecond(since_ms) BETWEEN '2026-10-10' AND '2026-10-20' LIMIT 1`))
+		corrupted, _ := s.compare(t, e, shards, path)
+		if corrupted.AddsUp() || corrupted.Difference.String() != "-0.0001" {
+			t.Errorf("shop %d: after a change of the facts, the difference is %s, want -0.0001", i, &corrupted.Difference)
+		}
+	}
+}
+
+func checkSums(t *testing.T, what string, got, want *reconcile.Sums) {
+	t.Helper()
+	if want == nil {
+		want = &reconcile.Sums{}
+	}
+	if got.Orders != want.Orders || got.Value.String() != want.Value.String() || got.Profit.String() != want.Profit.String() {
+		t.Errorf("%s: %d orders, %v and %v; want %d, %v and %v", what, got.Orders, &got.Value, &got.Profit, want.Orders, &want.Value, &want.Profit)
+	}
+}

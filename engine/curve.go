@@ -125,7 +125,7 @@ func (e *Engine) readNovelty(
 ) ([]result.Novelty, error) {
 	about := *p.DeclaredReport()
 	about.Filters.From = a.EndOfDay(1).Add(-day)
-	about.Filters.To = look.End.Add(about.ConversionWindow.To)
+	about.Filters.To = look.End.Add(about.ConversionWindow.Maturity())
 	days, err := e.daysOfHalf(ctx, &about, &moments.Rows{Complete: about.Filters.To})
 	if err != nil {
 		return nil, err

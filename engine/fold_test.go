@@ -131,7 +131,7 @@ func completeThrough(p *reportQuery, byVisitor map[uint64][]schema.Event) time.T
 
 // isImmature reports whether the conversion window of a visitor has not ended.
 func (x *reportQuery) isImmature(first, through time.Time) bool {
-	age := cmp.Or(x.cohort, x.ConversionWindow.To)
+	age := cmp.Or(x.cohort, x.ConversionWindow.Maturity())
 	return age > 0 && first.Add(age).After(through)
 }
 

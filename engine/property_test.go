@@ -94,7 +94,7 @@ func drawRequest(w worlds.World, subject int64) query.Request {
 
 // drawWindow draws a conversion window, most of which some visitors of a random world have passed.
 func drawWindow(w worlds.World) *schema.ConversionWindow {
-	window, err := schema.ParseConversionWindow(worlds.Pick(w, "none", "1h", "2h", "1h..3h", "5h", "4h..12h", "1d", "90d"))
+	window, err := schema.ParseConversionWindow(worlds.Pick(w, "none", "1h", "2h", "1h..3h", "5h", "4h..12h", "1d", "90d", "2h+3h", "1h+0h", "1h..4h+10h"))
 	if err != nil {
 		panic(err)
 	}

@@ -9,16 +9,21 @@ import (
 )
 
 // ConversionWindow is a half-open range of ages in which events count. The age of an event is the time since the
-// visitor's first view. The zero value has no limits: all events from the first view on count.
-type ConversionWindow struct{ From, To time.Duration }
+// visitor's first view. Settle is the time after the window in which orders still change: it makes visitors mature
+// later, and limits no age. The zero value has no limits: all events from the first view on count.
+type ConversionWindow struct{ From, To, Settle time.Duration }
 
-// MaxConversionWindow is the maximum end of a conversion window. A look has to wait for this time.
-const MaxConversionWindow = 90 * 24 * time.Hour
+// The maximum end of a conversion window, and the maximum time after it. A look has to wait for both.
+const (
+	maxWindow = 90 * 24 * time.Hour
+	maxSettle = 180 * 24 * time.Hour
+)
 
-// windowPattern matches 7d, 72h and 7d..14d.
-var windowPattern = regexp.MustCompile(`^(?:(\d{1,4})([hd])\.\.)?(\d{1,4})([hd])$`)
+// windowPattern matches 7d, 72h, 7d..14d and 7d+30d.
+var windowPattern = regexp.MustCompile(`^(?:(\d{1,4})([hd])\.\.)?(\d{1,4})([hd])(?:\+(\d{1,4})([hd]))?$`)
 
-var errWindow = errors.New("must be a duration from 1h to 90d such as 7d or 72h, a range such as 7d..14d, or none")
+var errWindow = errors.New("must be a duration from 1h to 90d such as 7d or 72h, a range such as 7d..14d, with a time to " +
+	"settle of at most 180d such as 7d+30d, or none")
 
 // ParseConversionWindow parses the end of a window, a range of ages, or none. The error says what is allowed.
 func ParseConversionWindow(text string) (ConversionWindow, error) {
@@ -29,8 +34,8 @@ func ParseConversionWindow(text string) (ConversionWindow, error) {
 	if parts == nil {
 		return ConversionWindow{}, errWindow
 	}
-	w := ConversionWindow{From: parseAge(parts[1], parts[2]), To: parseAge(parts[3], parts[4])}
-	if w.To < time.Hour || w.To > MaxConversionWindow || w.From >= w.To {
+	w := ConversionWindow{parseAge(parts[1], parts[2]), parseAge(parts[3], parts[4]), parseAge(parts[5], parts[6])}
+	if w.To < time.Hour || w.To > maxWindow || w.From >= w.To || w.Settle > maxSettle {
 		return ConversionWindow{}, errWindow
 	}
 	return w, nil
@@ -51,15 +56,22 @@ func parseAge(number, unit string) time.Duration {
 // IsSet reports whether the window limits the ages.
 func (w ConversionWindow) IsSet() bool { return w.To > 0 }
 
-// String returns the window as it is written: 7d, 72h, 7d..14d or none.
+// Maturity returns the time from a visitor's first view until the visitor is mature.
+func (w ConversionWindow) Maturity() time.Duration { return w.To + w.Settle }
+
+// String returns the window as it is written: 7d, 72h, 7d..14d, 7d+30d or none.
 func (w ConversionWindow) String() string {
-	switch {
-	case !w.IsSet():
+	if !w.IsSet() {
 		return "none"
-	case w.From == 0:
-		return formatAge(w.To)
 	}
-	return formatAge(w.From) + ".." + formatAge(w.To)
+	text := formatAge(w.To)
+	if w.From > 0 {
+		text = formatAge(w.From) + ".." + text
+	}
+	if w.Settle > 0 {
+		text += "+" + formatAge(w.Settle)
+	}
+	return text
 }
 
 // formatAge formats an age in days if it is whole days, and otherwise in hours.
@@ -71,34 +83,57 @@ func formatAge(age time.Duration) string {
 	return fmt.Sprintf("%dh", hours)
 }
 
-// InWords returns the words that follow the name of a metric: "within 7 days", "from day 7 to 14", or "".
+// InWords returns the words that follow the name of a metric: "within 7 days", "from day 7 to 14", "within 7 days,
+// settled after 30 days", or "".
 func (w ConversionWindow) InWords() string {
-	switch {
-	case !w.IsSet():
+	if !w.IsSet() {
 		return ""
-	case w.From == 0:
-		return "within " + w.EndInWords()
 	}
-	unit, width := w.unit()
-	return fmt.Sprintf("from %s %d to %d", unit, w.From/width, w.To/width)
+	text := "within " + ageInWords(w.To)
+	if w.From > 0 {
+		unit, width := "day", day
+		if w.From%day != 0 || w.To%day != 0 {
+			unit, width = "hour", time.Hour
+		}
+		text = fmt.Sprintf("from %s %d to %d", unit, w.From/width, w.To/width)
+	}
+	if w.Settle > 0 {
+		text += ", settled after " + ageInWords(w.Settle)
+	}
+	return text
 }
 
-// EndInWords returns the end of the window in words: 7 days.
-func (w ConversionWindow) EndInWords() string {
-	unit, width := w.unit()
-	if w.To == width {
+// EndInWords returns the time until a visitor is mature in words: 7 days.
+func (w ConversionWindow) EndInWords() string { return ageInWords(w.Maturity()) }
+
+// ageInWords writes an age in days if it is whole days, and otherwise in hours.
+func ageInWords(age time.Duration) string {
+	unit, width := "day", day
+	if age%day != 0 {
+		unit, width = "hour", time.Hour
+	}
+	if age == width {
 		return "1 " + unit
 	}
-	return fmt.Sprintf("%d %ss", w.To/width, unit)
+	return fmt.Sprintf("%d %ss", age/width, unit)
 }
 
-// unit returns the unit in which both ends are whole numbers.
-func (w ConversionWindow) unit() (name string, width time.Duration) {
-	const day = 24 * time.Hour
-	if w.From%day == 0 && w.To%day == 0 {
-		return "day", day
+const day = 24 * time.Hour
+
+// Settle is the time after a conversion window in which orders still change.
+type Settle time.Duration
+
+// MarshalText returns the time as it is written.
+func (s Settle) MarshalText() ([]byte, error) { return []byte(formatAge(time.Duration(s))), nil }
+
+// UnmarshalText parses a time.
+func (s *Settle) UnmarshalText(text []byte) error {
+	w, err := ParseConversionWindow("1h+" + string(text))
+	if err != nil {
+		return errors.New("must be a duration from 0h to 180d, such as 30d")
 	}
-	return "hour", time.Hour
+	*s = Settle(w.Settle)
+	return nil
 }
 
 // MarshalText returns the window as it is written.
@@ -106,10 +141,8 @@ func (w ConversionWindow) MarshalText() ([]byte, error) { return []byte(w.String
 
 // UnmarshalText parses a window.
 func (w *ConversionWindow) UnmarshalText(text []byte) (err error) {
-	if *w, err = ParseConversionWindow(string(text)); err != nil {
-		return fmt.Errorf("%q: %w", text, err)
-	}
-	return nil
+	*w, err = ParseConversionWindow(string(text))
+	return err
 }
 
 // ValueOrNone returns the window; nil: none.

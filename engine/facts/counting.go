@@ -596,7 +596,7 @@ func (s *counting) addWindow(q *reportQuery) {
 		if to := s.Filters.To; !to.IsZero() && to.Before(through) {
 			through = to
 		}
-		q.addParam("mature_ms", through.Add(-w.To).UnixMilli())
+		q.addParam("mature_ms", through.Add(-w.Maturity()).UnixMilli())
 		q.Immature = "toUnixTimestamp64Milli(first_time) > {mature_ms:Int64}"
 	}
 	const inside = "arrayCount((ms, kind) -> kind = %d AND ms >= {age_from_ms:UInt64} AND ms < {age_to_ms:UInt64}, " +

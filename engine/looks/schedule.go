@@ -102,7 +102,7 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 	s := &Schedule{
 		FirstView: first, last: ceilDay(newest), newest: newest, through: through, rules: p.Rules.LookRules,
 	}
-	s.rules.Maturity += p.ConversionWindow.To
+	s.rules.Maturity += p.ConversionWindow.Maturity()
 	if first.Time.IsZero() {
 		return s
 	}
@@ -128,7 +128,7 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 	hasWindow := p.ConversionWindow.IsSet()
 	// Of imported data, no conversion after the newest event is known.
 	isComplete := func(end time.Time) bool {
-		return !hasWindow || !first.OnTime.IsZero() || !newest.Before(end.Add(p.ConversionWindow.To))
+		return !hasWindow || !first.OnTime.IsZero() || !newest.Before(end.Add(p.ConversionWindow.Maturity()))
 	}
 	days, number := 0, 0
 	for i, run := range s.days {

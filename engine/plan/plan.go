@@ -141,7 +141,7 @@ func (p *Plan) WindowOf(goal int64) schema.ConversionWindow {
 	case p.Rules.Compare && goal == p.Declared.GoalID:
 		return p.Declared.ConversionWindow
 	case known:
-		return own.ConversionWindow.ValueOrNone()
+		return own.Window().ValueOrNone()
 	}
 	return schema.ConversionWindow{}
 }
@@ -633,7 +633,7 @@ func (d *Declared) AllGoals() []GoalWindow {
 func SortedGoals(goals []GoalWindow) []GoalWindow {
 	slices.SortFunc(goals, func(a, b GoalWindow) int {
 		return cmp.Or(cmp.Compare(a.GoalID, b.GoalID), cmp.Compare(a.Window.From, b.Window.From),
-			cmp.Compare(a.Window.To, b.Window.To))
+			cmp.Compare(a.Window.To, b.Window.To), cmp.Compare(a.Window.Settle, b.Window.Settle))
 	})
 	return slices.Compact(goals)
 }

@@ -89,7 +89,8 @@ func parseRequest(operation Operation, rawQuery string, names []string) (Request
 		r.Cap = &limit
 	}
 	if text, given := p.SingleValue(paramWindow); given {
-		window, err := schema.ParseConversionWindow(text)
+		// A plus sign that is not percent-encoded arrives as a space.
+		window, err := schema.ParseConversionWindow(strings.Replace(text, " ", "+", 1))
 		if err != nil {
 			p.addFault(paramWindow, text, err.Error())
 		}

@@ -150,7 +150,7 @@ func (c *sliceSums) maturityCheck(p *plan.Plan, found *moments.Rows) *MaturityCh
 		if from := p.Filters.From; from.After(first) {
 			first = from
 		}
-		check.FirstMature = new(first.Add(p.ConversionWindow.To))
+		check.FirstMature = new(first.Add(p.ConversionWindow.Maturity()))
 	}
 	return check
 }

@@ -109,8 +109,9 @@ type Window struct {
 type AgeRange struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
-	Source string `json:"source"` // goal, metric (of a secondary metric or a guardrail) or request
-	Text   string `json:"text"`   // the words that follow the name of a metric, such as "within 7 days"
+	Settle string `json:"settle,omitempty"` // the time after it in which orders still change
+	Source string `json:"source"`           // goal, metric (of a secondary metric or a guardrail) or request
+	Text   string `json:"text"`             // the words that follow the name of a metric, such as "within 7 days"
 }
 
 // newAgeRange returns the conversion window of a plan; nil: it has none.
@@ -121,6 +122,9 @@ func newAgeRange(p *plan.Plan) *AgeRange {
 	}
 	hours := func(age time.Duration) string { return fmt.Sprintf("%dh", age/time.Hour) }
 	shown := &AgeRange{From: hours(w.From), To: hours(w.To), Source: "goal", Text: w.InWords()}
+	if w.Settle > 0 {
+		shown.Settle = hours(w.Settle)
+	}
 	switch {
 	case p.AsksForWindow():
 		shown.Source = "request"

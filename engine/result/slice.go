@@ -234,7 +234,7 @@ func (j *sliceResult) computePower(p *plan.Plan, first, through time.Time) *stat
 	if w := p.ConversionWindow; w.IsSet() && progress.DaysRemaining != nil && *progress.DaysRemaining > 0 {
 		// Immature visitors have come already. The last ones still need the time of the window.
 		missing := *progress.RemainingVisitors - j.immature
-		wait := float64(max(missing, 0))/daily + w.To.Hours()/24
+		wait := float64(max(missing, 0))/daily + w.Maturity().Hours()/24
 		progress.DaysRemaining = new(int64(math.Ceil(wait)))
 	}
 	return &progress

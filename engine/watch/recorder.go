@@ -190,7 +190,7 @@ func isOver(p *plan.Plan, now time.Time) bool {
 	end, ended := p.EndedAt()
 	longest := time.Duration(0)
 	for _, goal := range p.Declared.AllGoals() {
-		longest = max(longest, goal.Window.To)
+		longest = max(longest, goal.Window.Maturity())
 	}
 	return ended && now.Sub(end) > judgedAfterEnd+longest
 }

@@ -495,14 +495,14 @@ func (c *Campaign) creationNotes(isGiven func(field string) bool) []string {
 // windowNotes returns when the first look is, if it has to wait for a conversion window.
 func (p *Plan) windowNotes() []string {
 	w := p.ConversionWindow
-	if w == nil || !w.IsSet() {
+	if w == nil {
 		return nil
 	}
 	maturity := DefaultMaturity
 	if p.Maturity != nil {
 		maturity = *p.Maturity
 	}
-	day := (7*24*time.Hour + w.To + time.Duration(maturity)*time.Hour).Hours() / 24
+	day := (7*24*time.Hour + w.Maturity() + time.Duration(maturity)*time.Hour).Hours() / 24
 	return []string{fmt.Sprintf("first look %.0f days after the first full day begins: a week, %s for the conversions "+
 		"of its last visitors, and %d hours for late events", math.Ceil(day), w.EndInWords(), maturity)}
 }

@@ -78,6 +78,8 @@ type Goal struct {
 	ValueCap *schema.Cap `yaml:"valueCap,omitempty" json:"valueCap,omitempty"`
 	// ConversionWindow limits the age of the events that count in reports and looks of this goal; nil: no limit.
 	ConversionWindow *schema.ConversionWindow `yaml:"conversionWindow,omitempty" json:"conversionWindow,omitempty"`
+	// Settle is the time after the window in which orders still change; nil: none.
+	Settle *schema.Settle `yaml:"settle,omitempty" json:"settle,omitempty"`
 }
 
 // Target is an audience.
@@ -259,6 +261,8 @@ type SecondaryGoal struct {
 	Direction string `yaml:"direction" json:"direction" default:"up"` // up or down: the direction that is good
 	// Window replaces the conversion window of the goal; nil: that of the goal.
 	Window *schema.ConversionWindow `yaml:"window,omitempty" json:"window,omitempty"`
+	// Settle replaces the time of the goal in which orders still change; nil: that of the goal.
+	Settle *schema.Settle `yaml:"settle,omitempty" json:"settle,omitempty"`
 }
 
 // Guardrail is a metric of a goal that must not be harmed by more than a margin. If both margins are 0, the campaign's
@@ -272,6 +276,8 @@ type Guardrail struct {
 	Direction      string  `yaml:"direction" json:"direction" default:"up"`
 	// Window replaces the conversion window of the goal; nil: that of the goal.
 	Window *schema.ConversionWindow `yaml:"window,omitempty" json:"window,omitempty"`
+	// Settle replaces the time of the goal in which orders still change; nil: that of the goal.
+	Settle *schema.Settle `yaml:"settle,omitempty" json:"settle,omitempty"`
 }
 
 // The directions: higher values are good, or lower ones.
@@ -283,12 +289,30 @@ const (
 // defaultGoalMetric is the default metric of secondary goals and guardrails.
 const defaultGoalMetric = "goalConversionRate"
 
+// needsWindow is the detail of a time to settle without a conversion window.
+const needsWindow = "needs a conversion window: set conversionWindow of the goal"
+
 // GoalMetrics are the metrics that secondary goals and guardrails may have.
 var GoalMetrics = []string{defaultGoalMetric, "goalsPerVisitor", "valuePerVisitor", "profitPerVisitor", "averageValue"}
 
 // perVisitor maps the older names of primary metrics to goal metrics.
 var perVisitor = map[string]string{
 	"goalsReached": defaultGoalMetric, "value": "valuePerVisitor", "profit": "profitPerVisitor",
+}
+
+// Window returns the conversion window of the goal, with the time in which its orders still change; nil: none.
+func (g *Goal) Window() *schema.ConversionWindow { return windowOf(g.ConversionWindow, g.Settle) }
+
+// windowOf returns a conversion window with the time in which orders still change; nil: none.
+func windowOf(window *schema.ConversionWindow, settle *schema.Settle) *schema.ConversionWindow {
+	w := window.ValueOrNone()
+	switch {
+	case !w.IsSet():
+		return nil
+	case settle != nil:
+		w.Settle = time.Duration(*settle)
+	}
+	return &w
 }
 
 // withWindows returns the goals without the primary one, each with the conversion window that it has or that its goal
@@ -300,11 +324,13 @@ func (g *Goals) withWindows(goalOf func(id int64) Goal) *Goals {
 	others := &Goals{Secondary: slices.Clone(g.Secondary), Guardrails: slices.Clone(g.Guardrails)}
 	for i := range others.Secondary {
 		s := &others.Secondary[i]
-		s.Window = cmp.Or(s.Window, goalOf(s.GoalID).ConversionWindow)
+		goal := goalOf(s.GoalID)
+		s.Window = windowOf(cmp.Or(s.Window, goal.ConversionWindow), cmp.Or(s.Settle, goal.Settle))
 	}
 	for i := range others.Guardrails {
 		r := &others.Guardrails[i]
-		r.Window = cmp.Or(r.Window, goalOf(r.GoalID).ConversionWindow)
+		goal := goalOf(r.GoalID)
+		r.Window = windowOf(cmp.Or(r.Window, goal.ConversionWindow), cmp.Or(r.Settle, goal.Settle))
 	}
 	return others
 }
@@ -328,9 +354,12 @@ func (c *checker) checkGoals(path string, g *Goals, primary int64, metric string
 		goal   int64
 		metric string
 		window string // empty: that of the goal
+		settle schema.Settle
 	}
-	taken := map[measured]string{{primary, cmp.Or(perVisitor[metric], metric), ""}: "the primary metric"}
-	one := func(path string, goal int64, metric, direction string, window *schema.ConversionWindow) {
+	taken := map[measured]string{{primary, cmp.Or(perVisitor[metric], metric), "", 0}: "the primary metric"}
+	one := func(path string, goal int64, metric, direction string, window *schema.ConversionWindow,
+		settle *schema.Settle,
+	) {
 		if goal < 1 {
 			c.Add(path+".goalId", goal, "must be the id of a goal")
 		}
@@ -341,17 +370,23 @@ func (c *checker) checkGoals(path string, g *Goals, primary int64, metric string
 		if window != nil {
 			is.window = window.String()
 		}
+		if settle != nil {
+			is.settle = *settle
+			if window == nil && !c.windowed[goal] || window != nil && !window.IsSet() {
+				c.Add(path+".settle", settle, needsWindow)
+			}
+		}
 		if other, twice := taken[is]; twice {
 			c.Add(path, fmt.Sprintf("%s of goal %d", metric, goal), "is also "+other)
 		}
 		taken[is] = path
 	}
 	for i, s := range g.Secondary {
-		one(fmt.Sprintf("%s.secondary[%d]", path, i), s.GoalID, s.Metric, s.Direction, s.Window)
+		one(fmt.Sprintf("%s.secondary[%d]", path, i), s.GoalID, s.Metric, s.Direction, s.Window, s.Settle)
 	}
 	for i, r := range g.Guardrails {
 		at := fmt.Sprintf("%s.guardrails[%d]", path, i)
-		one(at, r.GoalID, r.Metric, r.Direction, r.Window)
+		one(at, r.GoalID, r.Metric, r.Direction, r.Window, r.Settle)
 		c.checkMargins(at, &r)
 	}
 }

@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"encoding"
 	"fmt"
 	"io"
 	"maps"
@@ -117,8 +118,7 @@ func (d *Document) checkNode(path string, node *yaml.Node, want reflect.Type) bo
 		}
 		node.Tag = nullTag
 		return node.Value == Learned
-	case want == reflect.TypeFor[Date](), want == reflect.TypeFor[schema.Cap](),
-		want == reflect.TypeFor[schema.ConversionWindow](),
+	case want == reflect.TypeFor[Date](), want == reflect.TypeFor[schema.Cap](), parsedText(want) != nil,
 		want.Kind() != reflect.Struct && want.Kind() != reflect.Slice: // one value
 		if detail := typeError(want, node); detail != "" {
 			d.addFault(path, node, node.Value, detail)
@@ -288,9 +288,21 @@ const (
 // stringTags are the tags of texts, with and without quotes. A date without quotes is a text, too.
 var stringTags = []string{"!!str", "!!timestamp"}
 
+// parsedText returns a new value of a type that is parsed from a text; nil: the type is another one.
+func parsedText(want reflect.Type) encoding.TextUnmarshaler {
+	parsed, _ := reflect.New(want).Interface().(encoding.TextUnmarshaler)
+	return parsed
+}
+
 // typeError returns what is allowed if the node is not a literal of the type, and an empty string otherwise.
 func typeError(want reflect.Type, node *yaml.Node) string {
 	text, quoted := node.Value, slices.Contains(stringTags, node.Tag)
+	if parsed := parsedText(want); parsed != nil {
+		if err := parsed.UnmarshalText([]byte(text)); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
 	switch want.Kind() {
 	case reflect.String:
 		if !quoted {
@@ -303,12 +315,6 @@ func typeError(want reflect.Type, node *yaml.Node) string {
 	case reflect.Struct:
 		if want == reflect.TypeFor[schema.Cap]() {
 			if _, err := schema.ParseCap(text); err != nil {
-				return err.Error()
-			}
-			return ""
-		}
-		if want == reflect.TypeFor[schema.ConversionWindow]() {
-			if _, err := schema.ParseConversionWindow(text); err != nil {
 				return err.Error()
 			}
 			return ""

@@ -79,7 +79,7 @@ type PlanSince struct {
 func (c *Campaign) DeclaredPlan(goalOf func(id int64) Goal) Plan {
 	primary := goalOf(c.PrimaryGoalID)
 	return Plan{
-		PrimaryGoalID: c.PrimaryGoalID, ValueCap: primary.ValueCap, ConversionWindow: primary.ConversionWindow,
+		PrimaryGoalID: c.PrimaryGoalID, ValueCap: primary.ValueCap, ConversionWindow: primary.Window(),
 		Methodology:       c.Methodology,
 		SignificanceLevel: c.SignificanceLevel,
 		Power:             c.Power, MDE: c.MDE, LookPlan: c.LookPlan, PrimaryMetric: c.PrimaryMetric,
@@ -92,7 +92,7 @@ func (c *Campaign) DeclaredPlan(goalOf func(id int64) Goal) Plan {
 func (e *Experiment) DeclaredPlan(primaryGoal int64, goalOf func(id int64) Goal) Plan {
 	primary := goalOf(primaryGoal)
 	return Plan{
-		PrimaryGoalID: primaryGoal, ValueCap: primary.ValueCap, ConversionWindow: primary.ConversionWindow,
+		PrimaryGoalID: primaryGoal, ValueCap: primary.ValueCap, ConversionWindow: primary.Window(),
 		Methodology: Frequentist, SignificanceLevel: 95, Power: 80, MDE: 20,
 		LookPlan: e.LookPlan, PrimaryMetric: e.PrimaryMetric, Goals: e.Goals.withWindows(goalOf), MinDays: e.MinDays,
 	}

@@ -54,7 +54,7 @@ func validDomain(domain string) bool {
 // and unique. Ids must not belong to another account or website. References must name resources in the file or in the
 // store.
 func (f *File) validateAgainst(known *Snapshot) faults.List {
-	c := checker{known: known, prune: f.Prune, Collector: faults.Collector{Most: maxFaults}}
+	c := checker{known: known, prune: f.Prune, windowed: map[int64]bool{}, Collector: faults.Collector{Most: maxFaults}}
 	if len(f.Accounts) == 0 {
 		c.Add("accounts", "", "must have at least one account")
 	}
@@ -85,8 +85,9 @@ func (f *File) validateAgainst(known *Snapshot) faults.List {
 }
 
 type checker struct {
-	known *Snapshot
-	prune bool // resources that the file does not name are archived, so the file must not refer to them
+	known    *Snapshot
+	windowed map[int64]bool // goals with a conversion window
+	prune    bool           // resources that the file does not name are archived, so the file must not refer to them
 	faults.Collector
 }
 
@@ -198,6 +199,9 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 	goals, targets := ids{}, ids{}
 	if !c.prune {
 		goals, targets = declaredOf(owner.Goals, site.ID), declaredOf(owner.Targets, site.ID)
+		for id, goal := range owner.Goals {
+			c.windowed[id] = goal.ConversionWindow != nil
+		}
 	}
 	for i, goal := range site.Goals {
 		at := fmt.Sprintf("%s.goals[%d]", path, i)
@@ -207,6 +211,9 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 		if w := goal.ConversionWindow; w != nil && w.From > 0 {
 			c.Add(at+".conversionWindow", w, "must begin at the first view, such as 7d; only the window of a "+
 				"secondary goal or a guardrail may be a range")
+		}
+		if c.windowed[goal.ID] = goal.ConversionWindow != nil; goal.Settle != nil && !c.windowed[goal.ID] {
+			c.Add(at+".settle", goal.Settle, needsWindow)
 		}
 		goals[goal.ID] = goal.Key
 	}

@@ -36,7 +36,8 @@ which all its numbers can be computed.
   lifthouse report campaign 12 --scorecard
   lifthouse report campaign 12 --filter device=mobile --visitors mobile.parquet
 
-With --exit-code, the exit code is the decision of the scorecard:
+To compare a report with the shop's own orders, see 'lifthouse reconcile'. With --exit-code, the exit code is the
+decision of the scorecard:
 
   0 ship · 10 keepRunning · 11 noDifference · 12 rollBack · 13 invalid · 14 noWinner
 

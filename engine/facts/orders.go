@@ -3,6 +3,7 @@ package facts
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"lifthouse/engine/fold"
@@ -21,15 +22,21 @@ type VisitorOrders struct {
 }
 
 // EachOrders calls each for the visitors with counted goal events of a question's subject and goal, whose own time is
-// in its window.
-func (s Shards) EachOrders(ctx context.Context, q *plan.Question, each func(*VisitorOrders)) error {
+// in its window, and whose age in its conversion window. Only visitors first exposed until mature count.
+func (s Shards) EachOrders(ctx context.Context, q *plan.Question, mature int64, each func(*VisitorOrders)) error {
 	var of VisitorOrders
+	ages := q.ConversionWindow
+	if !ages.IsSet() {
+		ages.To = math.MaxInt64
+	}
 	return s.eachServer(ctx, "orders.sql", func(row driver.Rows) error {
 		err := row.Scan(&of.Visitor, &of.Variation, &of.Orders, &of.Value, &of.Profit)
 		each(&of)
 		return err
 	}, clickhouse.Named("section", SectionOf(q.Subject, fold.OfGoal)), clickhouse.Named("goal_id", q.GoalID),
-		clickhouse.Named("from_ms", q.WindowStart().UnixMilli()), clickhouse.Named("to_ms", q.WindowEnd().UnixMilli()))
+		clickhouse.Named("from_ms", q.WindowStart().UnixMilli()), clickhouse.Named("to_ms", q.WindowEnd().UnixMilli()),
+		clickhouse.Named("age_from_ms", ages.From.Milliseconds()),
+		clickhouse.Named("age_to_ms", ages.To.Milliseconds()), clickhouse.Named("mature_ms", mature))
 }
 
 // FindGoalIDs returns which of some event ids a website has stored goals with.

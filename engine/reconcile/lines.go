@@ -28,6 +28,8 @@ const (
 	BeforeFirstView
 	SeveralVariations
 	UndeclaredVariation
+	OutsideWindow
+	NotMature
 	Amount      // counted, with another amount: the difference
 	NotInExport // counted, and not in the export: negative
 	Counted     // as the export has it
@@ -46,6 +48,8 @@ var texts = [open][2]string{
 	BeforeFirstView:     {"beforeFirstView", "before the first view"},
 	SeveralVariations:   {"severalVariations", "of excluded visitors, who saw several variations"},
 	UndeclaredVariation: {"undeclaredVariation", "of variations that the report does not have"},
+	OutsideWindow:       {"outsideWindow", "outside the conversion window"},
+	NotMature:           {"notMature", "of visitors whose conversion window, or the time to settle, has not ended"},
 	Amount:              {"amount", "with another amount here, by the difference"},
 	NotInExport:         {"notInExport", "in the report only"}, Counted: {"counted", "in the report"},
 }

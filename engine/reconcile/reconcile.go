@@ -3,6 +3,7 @@ package reconcile
 import (
 	"cmp"
 	"context"
+	"math"
 	"math/big"
 	"slices"
 	"strconv"
@@ -74,6 +75,7 @@ type Comparison struct {
 
 	plan     *plan.Plan
 	from, to int64
+	mature   int64            // the last time of a first view whose visitor is mature
 	limit    int64            // of a visitor's value; 0: none
 	refused  map[string]bool  // by the id of each order that is not received; false: already counted
 	left     Sums             // what the lines do not explain; 0, unless facts and events differ
@@ -136,10 +138,18 @@ func (c *Comparison) CompareEvents(ctx context.Context, shards facts.Shards, mos
 
 func (c *Comparison) compareOnce(ctx context.Context, shards facts.Shards, most int) error {
 	c.reset()
+	stored, err := shards.StoredEvents(ctx, c.plan.Subject)
+	if err != nil {
+		return err
+	}
+	c.mature = stored.CompleteThrough().Add(-c.plan.ConversionWindow.Maturity()).UnixMilli()
+	if !c.plan.ConversionWindow.IsSet() {
+		c.mature = math.MaxInt64
+	}
 
 	// the orders of the report, and those of the export that are not in a line yet, by visitor
 	var visitors []uint64
-	if err := shards.EachOrders(ctx, &c.plan.Question, func(of *facts.VisitorOrders) {
+	if err := shards.EachOrders(ctx, &c.plan.Question, c.mature, func(of *facts.VisitorOrders) {
 		if visitors = append(visitors, of.Visitor); c.isInReport(of.Variation) {
 			c.Report.addOrders(of.Orders, of.Value, of.Profit)
 		}
@@ -285,6 +295,9 @@ func (c *Comparison) compareVisitor(events []fold.Event, most int, rows []*Row) 
 		if s.rank < 2 || s.Reason != fold.SinceFirstView || !c.isGoal(s.Event.Goal) || !c.isWithin(s.At) {
 			continue
 		}
+		if c.ageLine(s, first) != Counted {
+			continue
+		}
 		value, profit := s.Event.Amounts[0], s.Event.Amounts[1]
 		c.addUnequal(s.Variation, -1, -value, -profit)
 		if c.isInReport(s.Variation) {
@@ -321,6 +334,18 @@ func (c *Comparison) lineOf(s *state, first *fold.Explained) Line {
 		return SeveralVariations
 	case !c.isInReport(s.Variation):
 		return UndeclaredVariation
+	}
+	return c.ageLine(s, first)
+}
+
+// ageLine returns the line of an order that only the conversion window may exclude.
+func (c *Comparison) ageLine(s *state, first *fold.Explained) Line {
+	w, age := c.plan.ConversionWindow, s.At-first.At
+	switch {
+	case w.IsSet() && (age < w.From.Milliseconds() || age >= w.To.Milliseconds()):
+		return OutsideWindow
+	case first.At > c.mature:
+		return NotMature
 	}
 	return Counted
 }

@@ -41,7 +41,9 @@ type shop struct {
 	zone     string
 	multiple string // the rule for multi-exposed visitors
 	cap      string
-	skewed   bool // all orders that are cancelled here are of control
+	skewed   bool   // all orders that are cancelled here are of control
+	window   string // of the goal
+	settle   string
 
 	location *time.Location
 	from, to time.Time // of the dates
@@ -63,7 +65,7 @@ accounts:
         domain: shop.example.com
         currency: EUR
         timezone: %s
-        goals: [{id: 3, name: Purchase, valueCap: %s}, {id: 4, name: Signup}]
+        goals: [{id: 3, name: Purchase, valueCap: %s%s}, {id: 4, name: Signup}]
         campaigns:
           - {id: 12, name: Prices, type: experiment, primaryGoalId: 3, controlShare: 50, multipleExposures: %s, variations: [{id: 1, name: New, share: 50}]}
 `
@@ -160,11 +162,56 @@ func (s *shop) counts(o *order) {
 	s.totals[o.visitor] += o.value
 }
 
+// countsOnly notes an order that the report counts, and the export has not.
+func (s *shop) countsOnly(o *order, viewed time.Time) {
+	if s.lineOfAge(o, viewed) == reconcile.Counted {
+		s.counts(o)
+		s.note(reconcile.NotInExport, -1, -o.value, -o.profit)
+	}
+}
+
+// exportCounted writes a row of an order that the report counts if its age is within the conversion window.
+func (s *shop) exportCounted(o *order, viewed time.Time) {
+	line := s.lineOfAge(o, viewed)
+	if line == reconcile.Counted {
+		s.counts(o)
+	}
+	s.export(o, line)
+}
+
 func units(amount int64) string {
 	return new(big.Rat).SetFrac64(amount, schema.MoneyScale).FloatString(4)
 }
 
 var header = []string{"eventId", "time", "visitor", "value", "profit", "revision", "cancelled", "goalId"}
+
+// declaredWindow returns the fields of the goal's conversion window.
+func (s *shop) declaredWindow() string {
+	if s.window == "" {
+		return ""
+	}
+	return fmt.Sprintf(", conversionWindow: %s, settle: %s", s.window, s.settle)
+}
+
+// newest is the time of the newest event, up to which the events are complete, because all are imported.
+func (s *shop) newest() time.Time { return s.to.Add(2 * time.Hour) }
+
+// lineOfAge returns the line of an order that would count without a conversion window.
+func (s *shop) lineOfAge(o *order, viewed time.Time) reconcile.Line {
+	if s.window == "" {
+		return reconcile.Counted
+	}
+	w, err := schema.ParseConversionWindow(s.window + "+" + s.settle)
+	switch {
+	case err != nil:
+		panic(err)
+	case o.at.Sub(viewed) >= w.To:
+		return reconcile.OutsideWindow
+	case viewed.Add(w.To + w.Settle).After(s.newest()):
+		return reconcile.NotMature
+	}
+	return reconcile.Counted
+}
 
 // place draws an order, what the store knows of it, and its line.
 func (s *shop) place(n int) {
@@ -182,8 +229,7 @@ func (s *shop) place(n int) {
 	case 0: // a row that cannot be read
 		see()
 		s.receive(&o, true)
-		s.counts(&o)
-		s.note(reconcile.NotInExport, -1, -o.value, -o.profit)
+		s.countsOnly(&o, viewed)
 		s.export(&o, reconcile.Unreadable, []string{"value", "time"}[s.IntN(2)], "x")
 	case 1: // exported again after a return
 		see()
@@ -191,9 +237,8 @@ func (s *shop) place(n int) {
 		before.revision--
 		before.text, before.value = s.amount()
 		s.receive(&o, true)
-		s.counts(&o)
 		s.export(&before, reconcile.Repeated)
-		s.export(&o, reconcile.Counted)
+		s.exportCounted(&o, viewed)
 		if s.IntN(2) == 0 {
 			s.export(&o, reconcile.Repeated)
 		}
@@ -257,8 +302,7 @@ func (s *shop) place(n int) {
 		s.view(o.visitor, 1-variation, at.Add(time.Hour))
 		s.receive(&o, true)
 		if s.multiple == catalogue.FirstVariation {
-			s.counts(&o)
-			s.export(&o, reconcile.Counted)
+			s.exportCounted(&o, viewed)
 		} else {
 			s.export(&o, reconcile.SeveralVariations)
 		}
@@ -270,7 +314,10 @@ func (s *shop) place(n int) {
 	case 15: // edited, and the webhook was lost; or the other currency
 		see()
 		s.receive(&o, true)
-		s.counts(&o)
+		line := s.lineOfAge(&o, viewed)
+		if line == reconcile.Counted {
+			s.counts(&o)
+		}
 		was := o.value
 		o.text, o.value = s.amount()
 		if o.value == was {
@@ -278,19 +325,21 @@ func (s *shop) place(n int) {
 			o.text = units(o.value)
 		}
 		o.revision += s.Int64N(2)
+		if line != reconcile.Counted {
+			s.export(&o, line)
+			break
+		}
 		s.export(&o, reconcile.Amount)
 		s.note(reconcile.Amount, 0, -was, -o.profit)
 	case 16: // the export ends before the last orders
 		see()
 		s.receive(&o, true)
-		s.counts(&o)
-		s.note(reconcile.NotInExport, -1, -o.value, -o.profit)
+		s.countsOnly(&o, viewed)
 	default: // counted, perhaps with another order of the visitor
 		see()
 		for range 1 + s.IntN(2) {
 			s.receive(&o, true)
-			s.counts(&o)
-			s.export(&o, reconcile.Counted)
+			s.exportCounted(&o, viewed)
 			another := s.newOrder(n, o.at)
 			another.id, another.visitor = o.id+"-b", o.visitor
 			o = another
@@ -307,9 +356,10 @@ func (s *shop) open(t *testing.T, seed uint64, orders int) (driver.Conn, *engine
 	for n := range orders {
 		s.place(n)
 	}
+	s.view("the last visitor", 0, s.newest())
 	conn := schematest.OpenMigrated(t)
 	c := must.Get(catalogue.Open(t.Context(), conn))(t)
-	file := must.Get(catalogue.ReadYAML(strings.NewReader(fmt.Sprintf(catalogueOfShop, s.zone, s.cap, s.multiple))))(t)
+	file := must.Get(catalogue.ReadYAML(strings.NewReader(fmt.Sprintf(catalogueOfShop, s.zone, s.cap, s.declaredWindow(), s.multiple))))(t)
 	must.Get(c.ApplyFile(t.Context(), file, false))(t)
 	e, w, shards := enginetest.OpenWithFacts(t, conn, c)
 	shards[0].MaxVisitorEvents = most
@@ -356,6 +406,7 @@ func TestEachOrderIsInItsTrueLine(t *testing.T) {
 		{zone: "Europe/Berlin", multiple: catalogue.ExcludeMultiExposed, cap: "p99"},
 		{zone: "America/New_York", multiple: catalogue.FirstVariation, cap: "250"},
 		{zone: "Asia/Kolkata", multiple: catalogue.ExcludeMultiExposed, cap: "100", skewed: true},
+		{zone: "Europe/Paris", multiple: catalogue.ExcludeMultiExposed, cap: "p95", window: "10d", settle: "5d"},
 	} {
 		conn, e, shards, path := s.open(t, uint64(i), tier.Of(3000, 100_000)) //nolint:gosec // small
 		compared, limit := s.compare(t, e, shards, path)
@@ -381,7 +432,7 @@ func TestEachOrderIsInItsTrueLine(t *testing.T) {
 		}
 		check.Equal(t, compared.Cap.Units.Int64(), removed, "value above the cap")
 		for _, line := range compared.Lines[:reconcile.Counted] {
-			if line.Differs != (s.skewed && line.Line == reconcile.CancelledHere) {
+			if isSkewed := s.skewed && line.Line == reconcile.CancelledHere; line.Differs != isSkewed && (isSkewed || !s.skewed) {
 				t.Errorf("shop %d: whether the line %s differs between variations", i, line.Line)
 			}
 		}
@@ -392,7 +443,7 @@ func TestEachOrderIsInItsTrueLine(t *testing.T) {
 		// a row of facts is corrupted
 		must.OK(t, conn.Exec(t.Context(), `INSERT INTO facts (section, website_id, subject, subject_id, experiment_id, grain, goal_id, sign, variation, visitor_id, first_time, since_ms, number, value)
 			SELECT section, website_id, subject, subject_id, experiment_id, grain, goal_id, 1, variation, visitor_id, first_time, since_ms, number + 1, 1
-			FROM facts WHERE grain = 'goal' AND variation = '0' AND subject = 'campaign' AND first_time + toIntervalMillisecond(since_ms) BETWEEN '2026-10-10' AND '2026-10-20' LIMIT 1`))
+			FROM facts WHERE grain = 'goal' AND variation = '0' AND subject = 'campaign' AND first_time + toIntervalMillisecond(since_ms) BETWEEN '2026-10-10' AND '2026-10-20' AND since_ms < 864000000 AND first_time < '2026-10-15' LIMIT 1`))
 		corrupted, _ := s.compare(t, e, shards, path)
 		if corrupted.AddsUp() || corrupted.Difference.String() != "-0.0001" {
 			t.Errorf("shop %d: after a change of the facts, the difference is %s, want -0.0001", i, &corrupted.Difference)

@@ -25,7 +25,7 @@ export const terms = {
   visitors: ["Visitors", "The visitors exposed to a variation: those with at least one view of it. Each counts once, for the variation of the first view."],
   converted: ["Converted", "The visitors with at least one conversion of the goal after the first view. Several conversions of a visitor count once."],
   goals: ["Goals", "All conversions of the goal after a visitor's first view. Several conversions of a visitor count each time."],
-  value: ["Value", "The sum of the values of all counted conversions, in the currency of the website. A cap limits the total of each visitor."],
+  value: ["Value", "The sum of the values of all counted conversions as they are now, in the currency of the website; a cap limits the total of each visitor. The command lifthouse reconcile compares it with the shop's own orders."],
   goalConversionRate: ["Goal conversion rate", "Converted visitors divided by visitors. A rate of 5 % means that 5 of 100 visitors reached the goal at least once."],
   conversionRate: ["Conversion rate", "Visitors with a conversion of the widget divided by visitors who saw it. Each visitor counts once."],
   completionRate: ["Completion rate", "Visitors who completed the widget divided by visitors who saw it. Each visitor counts once."],

@@ -11,4 +11,7 @@ WHERE section = {section:UInt64}
     AND variation != ''
     AND toUnixTimestamp64Milli(first_time) + toInt64(since_ms) >= {from_ms:Int64}
     AND toUnixTimestamp64Milli(first_time) + toInt64(since_ms) < {to_ms:Int64}
+    AND since_ms >= {age_from_ms:UInt64}
+    AND since_ms < {age_to_ms:UInt64}
+    AND toUnixTimestamp64Milli(first_time) <= {mature_ms:Int64}
 GROUP BY visitor_id, variation

@@ -22,8 +22,8 @@ const (
 // windowPattern matches 7d, 72h, 7d..14d and 7d+30d.
 var windowPattern = regexp.MustCompile(`^(?:(\d{1,4})([hd])\.\.)?(\d{1,4})([hd])(?:\+(\d{1,4})([hd]))?$`)
 
-var errWindow = errors.New("must be a duration from 1h to 90d such as 7d or 72h, a range such as 7d..14d, with a time to " +
-	"settle of at most 180d such as 7d+30d, or none")
+var errWindow = errors.New("must be a duration from 1h to 90d such as 7d or 72h, a range such as 7d..14d, each " +
+	"perhaps with a time to settle of at most 180d such as 7d+30d, or none")
 
 // ParseConversionWindow parses the end of a window, a range of ages, or none. The error says what is allowed.
 func ParseConversionWindow(text string) (ConversionWindow, error) {

@@ -28,7 +28,8 @@ func newWindowed(t *testing.T, own, guardrail string) *past {
 	goal := catalogue.Goal{ID: 1, WebsiteID: 1, Name: "Purchase", ConversionWindow: windowOf(own)}
 	return newPastOfGoal(t, goal, func(c *catalogue.Campaign) {
 		c.Goals = &catalogue.Goals{Guardrails: []catalogue.Guardrail{{
-			GoalID: 1, Metric: "goalConversionRate", Margin: 10, Direction: catalogue.Up, Window: windowOf(guardrail),
+			GoalID: 1, Metric: "goalConversionRate", Margin: 10, Direction: catalogue.Up, Window: &schema.ConversionWindow{To: windowOf(guardrail).To},
+			Settle: new(schema.Settle(windowOf(guardrail).Settle)),
 		}}}
 	})
 }
@@ -81,11 +82,19 @@ func drawVisitors(p *past, r *rand.Rand, rates [2]float64) (all []liveVisitor) {
 	return all
 }
 
-// TestWindowedLooksWaitForTheirVisitors follows a campaign with a conversion window of 3 days, and a guardrail of 6. A
+// TestWindowedLooksWaitForTheirVisitors follows a campaign with a conversion window of 3 days, and a guardrail of 6 in
+// two ways: as a window, and as one of 2 days whose orders settle for 4 more. A
 // look is recorded when the window of its last visitors has ended and a day has passed, also after the campaign has
 // ended, and has the conversions within the window of all its visitors. Nothing that happens later moves it.
 func TestWindowedLooksWaitForTheirVisitors(t *testing.T) {
-	p := newWindowed(t, "3d", "6d")
+	for _, guardrail := range []string{"6d", "2d+4d"} {
+		t.Run(guardrail, func(t *testing.T) { checkWindowedLooks(t, guardrail) })
+	}
+}
+
+func checkWindowedLooks(t *testing.T, guardrail string) {
+	t.Helper()
+	p := newWindowed(t, "3d", guardrail)
 	all := drawVisitors(p, rand.New(rand.NewPCG(59, 1)), [2]float64{0.2, 0.2})
 	const lastDay = 32 // of the events
 	recordedOn := map[string]int{}
@@ -110,7 +119,7 @@ func TestWindowedLooksWaitForTheirVisitors(t *testing.T) {
 
 	// The days on which the looks were recorded: the end, the window, and a day of maturity.
 	for key, want := range map[string]int{
-		"look 1 within 3d": 8 + 3 + 1, "look 2 within 3d": 15 + 3 + 1, "look 1 within 6d": 8 + 6 + 1, "look 2 within 6d": 15 + 6 + 1,
+		"look 1 within 3d": 8 + 3 + 1, "look 2 within 3d": 15 + 3 + 1, "look 1 within " + guardrail: 8 + 6 + 1, "look 2 within " + guardrail: 15 + 6 + 1,
 	} {
 		if recordedOn[key] != want {
 			t.Errorf("%s recorded on day %d, want %d", key, recordedOn[key], want)

@@ -366,6 +366,7 @@ func (c *checker) checkGoals(path string, g *Goals, primary int64, metric string
 		c.checkReference(path+".goalId", goal, known, "goal")
 		c.oneOf(path+".metric", metric, GoalMetrics)
 		c.oneOf(path+".direction", direction, []string{Up, Down})
+		c.checkWindow(path+".window", window)
 		is := measured{goal: goal, metric: metric}
 		if window != nil {
 			is.window = window.String()

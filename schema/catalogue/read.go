@@ -290,6 +290,9 @@ var stringTags = []string{"!!str", "!!timestamp"}
 
 // parsedText returns a new value of a type that is parsed from a text; nil: the type is another one.
 func parsedText(want reflect.Type) encoding.TextUnmarshaler {
+	if want == reflect.TypeFor[Date]() { // whose time has another form
+		return nil
+	}
 	parsed, _ := reflect.New(want).Interface().(encoding.TextUnmarshaler)
 	return parsed
 }

@@ -119,6 +119,13 @@ func (c *checker) checkKey(path string, website int64, kind schema.NameKind, id 
 	taken[id] = key
 }
 
+// checkWindow checks that a time to settle stands in the field settle.
+func (c *checker) checkWindow(path string, w *schema.ConversionWindow) {
+	if w != nil && w.Settle > 0 {
+		c.Add(path, w, "must have the time to settle in a field of its own, such as settle: 30d")
+	}
+}
+
 func (c *checker) checkText(path, value string, minimum, maximum int) {
 	if n := utf8.RuneCountInString(value); n < minimum || n > maximum {
 		c.Add(path, value, fmt.Sprintf("must have %d to %d characters, has %d", minimum, maximum, n))
@@ -208,6 +215,7 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 		c.checkKey(at, site.ID, schema.NameGoal, goal.ID, goal.Key, taken["goal"])
 		c.checkResource(at, goal.ID, owner.Goals[goal.ID].WebsiteID, site.ID)
 		c.checkName(at, goal.Name)
+		c.checkWindow(at+".conversionWindow", goal.ConversionWindow)
 		if w := goal.ConversionWindow; w != nil && w.From > 0 {
 			c.Add(at+".conversionWindow", w, "must begin at the first view, such as 7d; only the window of a "+
 				"secondary goal or a guardrail may be a range")
